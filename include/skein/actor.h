@@ -1,0 +1,188 @@
+/* actor.h - how a kind of actor is declared, and what an actor can do.
+ *
+ * One actor is one thread with one inbox and private state. It shares no
+ * mutable memory with anybody; what others need, it sends. A kind is one const
+ * table: options, handlers, timers, the messages it sends. The runtime waits,
+ * finds the handler, counts and reports; a kind never polls, sleeps, locks,
+ * spawns or reads a clock.
+ *
+ * Every function here that takes a skn_actor_t is called by that actor's own
+ * thread only, from open, start, a handler, a timer, produce, drain or close.
+ * SPDX-License-Identifier: Apache-2.0 */
+#ifndef SKEIN_ACTOR_H
+#define SKEIN_ACTOR_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "skein/error.h"
+#include "skein/limits.h"
+#include "skein/message.h"
+
+#define SKN_API __attribute__((visibility("default")))
+
+typedef struct skn_actor skn_actor_t;
+
+/* An option of a kind, or of a part of a config: the source of checking, of
+ * defaults, of `skein actors`, of the config reference and the JSON schema. */
+typedef enum skn_option_type {
+    SKN_OPTION_BOOL,
+    SKN_OPTION_INT,   /* signed 64 bits, within [min, max] */
+    SKN_OPTION_REAL,  /* double, within [min, max] */
+    SKN_OPTION_TEXT,  /* any text */
+    SKN_OPTION_PATH,  /* text; relative paths start at the config's folder */
+    SKN_OPTION_CHOICE /* one of `choices`, separated by '|' */
+} skn_option_type_t;
+
+typedef struct skn_option {
+    const char *name;
+    skn_option_type_t type;
+    const char *fallback; /* as it would stand in YAML; NULL: required */
+    double min, max;
+    const char *choices;
+    const char *help;
+} skn_option_t;
+
+/* Handles one message. `message` is the struct of the handler's schema, read
+ * only, and belongs to the runtime unless skn_message_keep is called. A status
+ * other than SKN_OK goes to the supervisor. */
+typedef skn_status_t skn_handle_t(skn_actor_t *actor, void *state,
+                                  const void *message, skn_error_t *error);
+
+/* Adds `part` into `sum` (both structs of the schema); used by `reduce` pipes
+ * in the order of the senders, so the result has the same bits every time. */
+typedef skn_status_t skn_combine_t(void *sum, const void *part,
+                                   skn_error_t *error);
+
+typedef struct skn_handler {
+    const skn_schema_t *schema; /* NULL ends the table */
+    skn_handle_t *handle;
+    skn_combine_t *combine; /* NULL: the message cannot be reduced */
+} skn_handler_t;
+
+typedef struct skn_timer {
+    const char *name; /* NULL ends the table */
+    uint32_t interval_ms;
+    skn_status_t (*fire)(skn_actor_t *actor, void *state, skn_error_t *error);
+} skn_timer_t;
+
+/* What a gather pipe hands to its handler, in place of the single message: one
+ * part of each sender, in the order of the senders in the topology. */
+typedef struct skn_parts {
+    const void *const *at;
+    size_t count;
+} skn_parts_t;
+
+typedef struct skn_kind {
+    const char *name; /* NULL ends a list of kinds */
+    const char *help;
+    size_t state_bytes; /* zeroed before open */
+    const skn_option_t *options;           /* ends with a NULL name, or NULL */
+    const skn_handler_t *handlers;         /* ends with a NULL schema, or NULL */
+    const skn_schema_t *const *sends;      /* ends with NULL, or NULL */
+    const skn_timer_t *timers;             /* ends with a NULL name, or NULL */
+    /* Validate options, allocate. Nothing can be sent yet. May be NULL. */
+    skn_status_t (*open)(skn_actor_t *, void *state, skn_error_t *);
+    /* All actors are ready: send the first messages. May be NULL. */
+    skn_status_t (*start)(skn_actor_t *, void *state, skn_error_t *);
+    /* Makes messages out of nothing: called while no message is waiting and
+     * no outbox is full, until skn_actor_finish or skn_actor_rest. A kind with
+     * `produce` is a gate: a cycle of pipes must pass through one. */
+    skn_status_t (*produce)(skn_actor_t *, void *state, skn_error_t *);
+    /* No more messages will come: send what is left. May be NULL. */
+    skn_status_t (*drain)(skn_actor_t *, void *state, skn_error_t *);
+    /* Frees what open made; also after a failed open. May be NULL. */
+    void (*close)(skn_actor_t *, void *state);
+    bool computes;  /* wants a processing unit of its own */
+    bool restarts;  /* has no state worth keeping: a failed handler is followed
+                     * by close and open, within the restart budget */
+} skn_kind_t;
+
+/* --- what an actor knows of itself ------------------------------------- */
+
+/* Its name in the topology ("output.3"), and its place among those of its
+ * kind with the same stem ("output.*"): 3, and how many there are. */
+SKN_API const char *skn_actor_name(const skn_actor_t *actor);
+SKN_API uint32_t skn_actor_index(const skn_actor_t *actor);
+SKN_API uint32_t skn_actor_peers(const skn_actor_t *actor);
+
+/* Its options, checked against the kind's table: `name` must stand in it, with
+ * the type asked for. Text lives as long as the actor. */
+SKN_API bool skn_actor_option_bool(const skn_actor_t *actor, const char *name);
+SKN_API int64_t skn_actor_option_int(const skn_actor_t *actor,
+                                     const char *name);
+SKN_API double skn_actor_option_real(const skn_actor_t *actor,
+                                     const char *name);
+SKN_API const char *skn_actor_option_text(const skn_actor_t *actor,
+                                          const char *name);
+
+/* When the message in hand was taken from the inbox: CLOCK_MONOTONIC. */
+SKN_API uint64_t skn_actor_time_ns(const skn_actor_t *actor);
+
+/* --- sending: never blocks --------------------------------------------- */
+
+/* A message of `schema`, zeroed, whose runs have room for counts[k] items (one
+ * count a run, bytes or string field, in the order of the fields; NULL if it
+ * has none). Fill it, then post it or drop it. From the actor's own pool.
+ * NULL and a filled `error` when memory is short or a count is over its limit.
+ * Run fields are set to the room: lower .count to send less. */
+SKN_API void *skn_actor_message(skn_actor_t *actor, const skn_schema_t *schema,
+                                const size_t *counts, skn_error_t *error);
+
+/* Posts a message made by skn_actor_message, or kept, on the actor's pipe for
+ * its schema. The message is given away, also on failure. Without credit it
+ * waits in the outbox, and the actor takes no new work until there is room.
+ * A message that the topology sends nowhere is dropped and counted. */
+SKN_API skn_status_t skn_actor_post(skn_actor_t *actor, const void *message,
+                                    skn_error_t *error);
+
+/* The same for a struct of the caller's, which is copied. */
+SKN_API skn_status_t skn_actor_send(skn_actor_t *actor,
+                                    const skn_schema_t *schema,
+                                    const void *message, skn_error_t *error);
+
+/* How many receivers the actor's pipe for `schema` has; 0 if it has none. */
+SKN_API uint32_t skn_actor_receivers(const skn_actor_t *actor,
+                                     const skn_schema_t *schema);
+
+/* Keeps a received message beyond its handler; drops one that was kept, or one
+ * made and not posted. NULL is allowed in drop. Any thread may drop. */
+SKN_API const void *skn_message_keep(const void *message);
+SKN_API void skn_message_drop(const void *message);
+
+/* The produce hook has nothing to do until the next message comes. */
+SKN_API void skn_actor_rest(skn_actor_t *actor);
+/* The produce hook has nothing to do ever again: the actor's pipes end. */
+SKN_API void skn_actor_finish(skn_actor_t *actor);
+
+/* Asks the runtime for a `skn_clock` message, which comes through the inbox. */
+SKN_API skn_status_t skn_actor_ask_clock(skn_actor_t *actor, uint64_t tag,
+                                         skn_error_t *error);
+#define SKN_FIELDS_clock(F, M)                                                 \
+    F(M, u64, tag, UINT64_MAX, "what the actor asked with")                    \
+    F(M, u64, wall_ns, UINT64_MAX, "CLOCK_MONOTONIC, nanoseconds")             \
+    F(M, u64, cpu_ns, UINT64_MAX, "user + system time of the process")         \
+    F(M, u64, rss_bytes, UINT64_MAX, "resident memory of the process")
+SKN_MESSAGE_STRUCT(skn_clock, SKN_FIELDS_clock)
+SKN_API extern const skn_schema_t skn_clock_schema;
+
+/* Tells the host of the topology something: one line of JSON (an event), which
+ * skn_topology_event hands out in order. */
+SKN_API __attribute__((format(printf, 3, 4))) skn_status_t
+skn_actor_tell(skn_actor_t *actor, skn_error_t *error, const char *format, ...);
+
+/* Whether the host asked the run to stop soon (SIGINT, skn_topology_stop). */
+SKN_API bool skn_actor_stop_wanted(const skn_actor_t *actor);
+
+/* --- plug-ins ----------------------------------------------------------- */
+
+/* A shared library that brings kinds exports this one symbol. */
+typedef struct skn_plugin {
+    uint32_t version; /* SKN_PLUGIN_VERSION */
+    const skn_kind_t *const *kinds; /* ends with NULL */
+} skn_plugin_t;
+#define SKN_PLUGIN_VERSION 1u
+#define SKN_PLUGIN_SYMBOL "skn_plugin"
+
+#endif

@@ -1,0 +1,101 @@
+/* error.h - how a function of Skein says that something went wrong.
+ *
+ * A status, and one sentence made where the fact is known: what, where, and
+ * what to do. Header only: every folder may include it.
+ * SPDX-License-Identifier: Apache-2.0 */
+#ifndef SKEIN_ERROR_H
+#define SKEIN_ERROR_H
+
+#include <stdarg.h>
+#include <stdio.h>
+
+/* S(NAME, exit code of the command line, what it means). The codes are those
+ * of sysexits.h; 79 lies behind its end, for what it has no word for. */
+#define SKN_STATUSES(S)                                                        \
+    S(OK, 0, "ok")                                                             \
+    S(USAGE, 64, "the command was called wrongly")                             \
+    S(BAD_DATA, 65, "a data file or a checkpoint is refused")                  \
+    S(NO_INPUT, 66, "an input cannot be opened")                               \
+    S(UNAVAILABLE, 69, "a peer or a service is missing")                       \
+    S(INTERNAL, 70, "a bug in Skein")                                          \
+    S(NO_MEMORY, 71, "the operating system gives no memory or no thread")      \
+    S(CANNOT_CREATE, 73, "an output cannot be created")                        \
+    S(STORAGE, 74, "reading or writing failed")                                \
+    S(BUSY, 75, "somebody else holds it; try again later")                     \
+    S(BAD_MESSAGE, 76, "a message breaks the protocol")                        \
+    S(NO_PERMISSION, 77, "permission denied")                                  \
+    S(BAD_CONFIG, 78, "a configuration is refused")                            \
+    S(DIVERGED, 79, "training diverged: the loss is not a finite number")
+
+typedef enum skn_status {
+#define S(name, code, text) SKN_##name,
+    SKN_STATUSES(S)
+#undef S
+    SKN_STATUS_COUNT
+} skn_status_t;
+
+#define SKN_ERROR_TEXT_BYTES 512
+#define SKN_ERROR_HINT_BYTES 256
+
+/* Caller's memory; { 0 } is "no error". `hint` may be empty: it is what the
+ * user can do about it, apart from `text` so that tools can show both. */
+typedef struct skn_error {
+    skn_status_t status;
+    char text[SKN_ERROR_TEXT_BYTES];
+    char hint[SKN_ERROR_HINT_BYTES];
+} skn_error_t;
+
+/* The exit code of the command line for `status`. */
+static inline int
+skn_status_exit_code(skn_status_t status)
+{
+    static const int codes[] = {
+#define S(name, code, text) code,
+        SKN_STATUSES(S)
+#undef S
+    };
+    return status < SKN_STATUS_COUNT ? codes[status] : 70;
+}
+
+/* What `status` means, in a few words; static storage. */
+static inline const char *
+skn_status_text(skn_status_t status)
+{
+    static const char *const texts[] = {
+#define S(name, code, text) text,
+        SKN_STATUSES(S)
+#undef S
+    };
+    return status < SKN_STATUS_COUNT ? texts[status] : "unknown status";
+}
+
+/* Fills `error` (may be NULL), empties its hint, and returns `status`, so that
+ * the call is the return statement. */
+__attribute__((format(printf, 3, 4))) static inline skn_status_t
+skn_fail(skn_error_t *error, skn_status_t status, const char *format, ...)
+{
+    if (error) {
+        va_list arguments;
+        va_start(arguments, format);
+        error->status = status;
+        error->hint[0] = '\0';
+        (void)vsnprintf(error->text, sizeof(error->text), format, arguments);
+        va_end(arguments);
+    }
+    return status;
+}
+
+/* Adds to a filled `error` what the user can do. Returns its status. */
+__attribute__((format(printf, 3, 4))) static inline skn_status_t
+skn_fail_hint(skn_error_t *error, skn_status_t status, const char *format, ...)
+{
+    if (error) {
+        va_list arguments;
+        va_start(arguments, format);
+        (void)vsnprintf(error->hint, sizeof(error->hint), format, arguments);
+        va_end(arguments);
+    }
+    return status;
+}
+
+#endif

@@ -1,0 +1,56 @@
+/* limits.h - every hard limit of Skein, with its reason.
+ *
+ * Header only: every folder may include it.
+ * SPDX-License-Identifier: Apache-2.0 */
+#ifndef SKEIN_LIMITS_H
+#define SKEIN_LIMITS_H
+
+#include <stdint.h>
+
+/* Rows of one layer, and labels. Wide gathers read indices as signed. */
+#define SKN_UNIT_MAX ((uint32_t)INT32_MAX)
+/* Features and labels of one line of a data file. A line of a million
+ * features is a mistake; the largest published set has about 10,000. */
+#define SKN_LINE_ITEMS_MAX (1u << 20)
+/* Bytes of one line of a data file: SKN_LINE_ITEMS_MAX items of 32 bytes. */
+#define SKN_LINE_BYTES_MAX (1u << 25)
+/* Samples of one batch. Activations of a batch must stay in a cache or two. */
+#define SKN_BATCH_ROWS_MAX (1u << 16)
+/* Units of a hidden layer. */
+#define SKN_HIDDEN_MAX (1u << 16)
+/* Items of one run of a message: a batch's rows x hidden units. */
+#define SKN_RUN_MAX (1u << 30)
+/* Actors of one kind, and of one node: threads, and their sockets. Debian's
+ * libzmq allows 1,023 sockets a context by default; the runtime raises it. */
+#define SKN_SHARD_MAX 1024u
+#define SKN_ACTORS_MAX 4096u
+#define SKN_PIPES_MAX 16384u
+/* Batches in flight. Staleness grows with it; 8 is already plenty. */
+#define SKN_WINDOW_MAX 64u
+/* Credit of one pipe, in messages. */
+#define SKN_CREDIT_MAX 65536u
+/* Rows of a block, the unit of ownership (DESIGN: at most 4096), and how many
+ * blocks a layer has at least, if it has the rows. */
+#define SKN_BLOCK_ROWS_MAX 4096u
+#define SKN_BLOCKS_MIN 256u
+/* A string in a message, an option or a name. Paths are PATH_MAX = 4096. */
+#define SKN_TEXT_MAX 4096u
+#define SKN_NAME_MAX 64u
+/* Header of an encoded message: nothing of ours comes near. */
+#define SKN_HEADER_BYTES_MAX 65536u
+/* Nesting and nodes of a msgpack header, before msgpack-c sees it. */
+#define SKN_HEADER_DEPTH_MAX 8u
+#define SKN_HEADER_NODES_MAX 4096u
+/* Fields of one message. */
+#define SKN_FIELDS_MAX 32u
+/* Ids of a user's own messages start here. */
+#define SKN_USER_MESSAGE_ID_MIN 1000u
+#define SKN_MESSAGE_ID_MAX 65535u
+/* A config file: the largest sample is 4 KiB; a plan of 4,096 actors 1 MiB. */
+#define SKN_CONFIG_BYTES_MAX (4u << 20)
+#define SKN_CONFIG_DEPTH_MAX 16u
+#define SKN_CONFIG_NODES_MAX 200000u
+/* Timers of one actor kind. */
+#define SKN_TIMERS_MAX 4u
+
+#endif

@@ -1,0 +1,116 @@
+/* message.h - how a message is declared: once, as a table of fields.
+ *
+ * From the table come a struct, a schema, and through the schema (which
+ * transport/schema.c walks) encode, decode, validate and print.
+ *
+ *     #define FIELDS_word(F, M)                                   \
+ *         F(M, str, text,  64,         "one word")                \
+ *         F(M, u64, count, UINT64_MAX, "how often it was seen")
+ *     SKN_MESSAGE_STRUCT(word, FIELDS_word)           word_t
+ *     SKN_MESSAGE_SCHEMA(word, "word", 1000, FIELDS_word, "a counted word")
+ *                                                     word_schema
+ * Header only: every folder may include it.
+ * SPDX-License-Identifier: Apache-2.0 */
+#ifndef SKEIN_MESSAGE_H
+#define SKEIN_MESSAGE_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+/* Kinds of field. K(kind, C type, bytes an item of a run or 0, help).
+ * Runs point at `count` items, 64-byte aligned, owned by the message.
+ * A string is NUL-terminated UTF-8, owned by the message, never NULL.
+ * A loan is an address in this process: it says whose turn it is to use a
+ * piece of memory, and never leaves the node. */
+#define SKN_FIELD_KINDS(K)                                                     \
+    K(u32, uint32_t, 0, "unsigned, 32 bits")                                   \
+    K(u64, uint64_t, 0, "unsigned, 64 bits")                                   \
+    K(f64, double, 0, "floating point, 64 bits, finite or not")                \
+    K(str, const char *, 0, "text")                                            \
+    K(loan, void *, 0, "memory of this process, lent with the message")        \
+    K(bytes, struct skn_bytes, 1, "bytes")                                     \
+    K(u16s, struct skn_u16s, 2, "a run of 16-bit numbers or bf16 values")      \
+    K(u32s, struct skn_u32s, 4, "a run of 32-bit numbers")                     \
+    K(u64s, struct skn_u64s, 8, "a run of 64-bit numbers")                     \
+    K(f32s, struct skn_f32s, 4, "a run of 32-bit floats")                      \
+    K(f64s, struct skn_f64s, 8, "a run of 64-bit floats")
+
+typedef struct skn_bytes {
+    uint8_t *at;
+    size_t count;
+} skn_bytes_t;
+typedef struct skn_u16s {
+    uint16_t *at;
+    size_t count;
+} skn_u16s_t;
+typedef struct skn_u32s {
+    uint32_t *at;
+    size_t count;
+} skn_u32s_t;
+typedef struct skn_u64s {
+    uint64_t *at;
+    size_t count;
+} skn_u64s_t;
+typedef struct skn_f32s {
+    float *at;
+    size_t count;
+} skn_f32s_t;
+typedef struct skn_f64s {
+    double *at;
+    size_t count;
+} skn_f64s_t;
+
+typedef enum skn_field_kind {
+#define K(kind, type, item_bytes, help) SKN_FIELD_##kind,
+    SKN_FIELD_KINDS(K)
+#undef K
+    SKN_FIELD_KIND_COUNT
+} skn_field_kind_t;
+
+#define K(kind, type, item_bytes, help) typedef type skn_field_##kind##_t;
+SKN_FIELD_KINDS(K)
+#undef K
+
+/* `max` is the greatest value of a number, and the greatest count of a run, a
+ * string (without its NUL) or bytes. It does not limit f64 and loan. */
+typedef struct skn_field {
+    const char *name;
+    skn_field_kind_t kind;
+    size_t offset;
+    uint64_t max;
+    const char *help;
+} skn_field_t;
+
+typedef struct skn_schema {
+    const char *name;
+    uint32_t id; /* never reused; a user's own from SKN_USER_MESSAGE_ID_MIN */
+    size_t struct_bytes;
+    const char *help;
+    const skn_field_t *fields;
+    size_t field_count;
+} skn_schema_t;
+
+#define SKN_FIELD_MEMBER(type, kind, name, max, help) skn_field_##kind##_t name;
+#define SKN_FIELD_ENTRY(type, kind, name, max, help)                           \
+    { #name, SKN_FIELD_##kind, offsetof(type, name), (max), (help) },
+
+/* Declares the struct `name_t`. */
+#define SKN_MESSAGE_STRUCT(name, FIELDS)                                       \
+    typedef struct name {                                                      \
+        FIELDS(SKN_FIELD_MEMBER, name)                                         \
+    } name##_t;
+
+/* Defines `name_schema`; configs and traces call the message `name_text`. */
+#define SKN_MESSAGE_SCHEMA(name, name_text, id_number, FIELDS, help_text)      \
+    static const skn_field_t name##_fields[] = { FIELDS(SKN_FIELD_ENTRY,       \
+                                                        name##_t) };           \
+    const skn_schema_t name##_schema = {                                       \
+        .name = (name_text),                                                     \
+        .id = (id_number),                                                     \
+        .struct_bytes = sizeof(name##_t),                                      \
+        .help = (help_text),                                                   \
+        .fields = name##_fields,                                               \
+        .field_count = sizeof(name##_fields) / sizeof(name##_fields[0]),       \
+    };
+
+#endif

@@ -1,0 +1,64 @@
+/* topology.h - loads a topology, starts its actors, and follows the run.
+ *
+ * A host program owns the process: Skein takes no signal, writes to no stream,
+ * and uses the host's ZeroMQ context if it gives one.
+ *
+ *     skn_topology_t *topology = skn_topology_new(yaml, "inline", kinds, &e);
+ *     skn_topology_start(topology, NULL, &e);
+ *     while (skn_topology_event(topology, -1, line, sizeof line, &e) == SKN_OK)
+ *         puts(line);
+ *     status = skn_topology_wait(topology, &e);
+ *     skn_topology_destroy(&topology);
+ * All functions are for one thread, the host's, except skn_topology_stop.
+ * SPDX-License-Identifier: Apache-2.0 */
+#ifndef SKEIN_TOPOLOGY_H
+#define SKEIN_TOPOLOGY_H
+
+#include "skein/actor.h"
+
+typedef struct skn_topology skn_topology_t;
+
+/* Parses and checks `yaml`; `name` stands in errors as the file's name, and
+ * relative paths start at its folder. `kinds` (may be NULL) are the host's own
+ * actor kinds, ending with NULL, beside the built-in ones and those of the
+ * topology's plug-ins. NULL and a filled `error` if it is refused. */
+SKN_API skn_topology_t *skn_topology_new(const char *yaml, const char *name,
+                                         const skn_kind_t *const *kinds,
+                                         skn_error_t *error);
+/* Stops what still runs, waits for it, frees, sets *topology to NULL. */
+SKN_API void skn_topology_destroy(skn_topology_t **topology);
+
+typedef struct skn_start_options {
+    void *zmq_context;      /* the host's own; NULL: one is made */
+    const char *trace_path; /* Chrome trace written at the end; NULL: none */
+    bool wire;              /* in-process pipes go through encode and decode */
+    bool no_binding;        /* leave the threads where the system puts them */
+} skn_start_options_t;
+
+/* Starts every actor; returns when all are ready, or with the first failure
+ * (then nothing runs any more). `options` may be NULL. */
+SKN_API skn_status_t skn_topology_start(skn_topology_t *topology,
+                                        const skn_start_options_t *options,
+                                        skn_error_t *error);
+
+/* A file descriptor that is readable when skn_topology_event has something;
+ * for the host's own poll loop. Edge rules of ZMQ_FD do not apply: it is
+ * level triggered. -1 before start. */
+SKN_API int skn_topology_fd(const skn_topology_t *topology);
+
+/* The next event, one line of JSON without its newline, cut at `line_bytes`.
+ * Waits at most `timeout_ms` (-1: for ever, 0: not at all). SKN_BUSY: nothing
+ * yet. SKN_UNAVAILABLE: the run has ended and there is nothing more. */
+SKN_API skn_status_t skn_topology_event(skn_topology_t *topology,
+                                        int timeout_ms, char *line,
+                                        size_t line_bytes, skn_error_t *error);
+
+/* Asks every actor to come to a good end soon. From any thread, and safe in a
+ * signal handler. */
+SKN_API void skn_topology_stop(skn_topology_t *topology);
+
+/* Waits until all actors have ended; the status of the first failure. */
+SKN_API skn_status_t skn_topology_wait(skn_topology_t *topology,
+                                       skn_error_t *error);
+
+#endif

@@ -105,7 +105,7 @@ typedef struct skn_schema {
     static const skn_field_t name##_fields[] = { FIELDS(SKN_FIELD_ENTRY,       \
                                                         name##_t) };           \
     const skn_schema_t name##_schema = {                                       \
-        .name = (name_text),                                                     \
+        .name = (name_text),                                                   \
         .id = (id_number),                                                     \
         .struct_bytes = sizeof(name##_t),                                      \
         .help = (help_text),                                                   \

@@ -1,0 +1,70 @@
+/* wiring.h - what the runtime is given: actors, and the pipes between them.
+ *
+ * Plain data. topology/spec.c makes it from a topology file and has checked it;
+ * actors/system.c turns it into threads and sockets. All text and arrays belong
+ * to whoever made the wiring and outlive the run.
+ * SPDX-License-Identifier: Apache-2.0 */
+#ifndef ACTORS_WIRING_H
+#define ACTORS_WIRING_H
+
+#include "skein/actor.h"
+
+/* How a sender picks receivers, and whether a receiver sees single messages or
+ * one part of every sender put together. `gather` and `reduce` as patterns are
+ * short for broadcast + collect. */
+typedef enum skn_pattern {
+    SKN_PATTERN_ONE,       /* exactly one receiver a sender: the k-th sender
+                            * to the k-th receiver, or all to a single one */
+    SKN_PATTERN_BROADCAST, /* every receiver gets it */
+    SKN_PATTERN_SCATTER,   /* the receiver(s) whose range holds the key */
+    SKN_PATTERN_ANY        /* the receiver with the most credit */
+} skn_pattern_t;
+
+typedef enum skn_collect {
+    SKN_COLLECT_NONE,
+    SKN_COLLECT_GATHER, /* handler gets skn_parts_t */
+    SKN_COLLECT_REDUCE  /* handler gets one message, combined in order */
+} skn_collect_t;
+
+/* A checked value of an option, by the type in the kind's table. */
+typedef struct skn_value {
+    const skn_option_t *option;
+    bool truth;
+    int64_t number;
+    double real;
+    const char *text; /* as written, also for the other types */
+} skn_value_t;
+
+#define SKN_CORE_FLOAT (-1) /* anywhere in the process's own mask */
+#define SKN_CORE_AUTO (-2)  /* placement decides */
+
+typedef struct skn_wired_actor {
+    const char *name; /* "output.3" */
+    const skn_kind_t *kind;
+    uint32_t index, peers; /* 3, and how many "output.*" there are */
+    const skn_value_t *values; /* one for each option of the kind, in order */
+    int core; /* logical number within the process's mask, or SKN_CORE_* */
+    int nice; /* added niceness of the thread, 0..19 */
+} skn_wired_actor_t;
+
+typedef struct skn_wired_pipe {
+    const skn_schema_t *schema;
+    skn_pattern_t pattern;
+    skn_collect_t collect;
+    const uint32_t *from, *to; /* indices of actors */
+    uint32_t from_count, to_count;
+    uint32_t credit; /* messages a sender may have unhandled at a receiver */
+    const skn_field_t *key; /* scatter: u32, u64, u32s or u64s ascending */
+    const uint64_t *bounds; /* scatter: to_count + 1 ascending numbers */
+    const skn_field_t *by;  /* collect: u64 field that names the set of parts */
+} skn_wired_pipe_t;
+
+typedef struct skn_wiring {
+    const char *name;
+    const skn_wired_actor_t *actors;
+    uint32_t actor_count;
+    const skn_wired_pipe_t *pipes;
+    uint32_t pipe_count;
+} skn_wiring_t;
+
+#endif

@@ -1,0 +1,212 @@
+/* model.h - a model file, checked and with every default filled in.
+ *
+ * A model file says what to train (data, layers) and how (train, checkpoint,
+ * resources). Reading it gives a skn_model_t: plain, typed, complete. What the
+ * file leaves to Skein stays visible as SKN_AUTO, or as the first value of an
+ * enum: the plan resolves it from statistics of the data, never from a clock.
+ * Names, types, ranges, defaults and help stand in model_tables.c alone.
+ * SPDX-License-Identifier: Apache-2.0 */
+#ifndef TOPOLOGY_MODEL_H
+#define TOPOLOGY_MODEL_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+
+#include "skein/error.h"
+
+/* `auto` in a number. No number of a model file may be negative. */
+#define SKN_AUTO (-1)
+#define SKN_AUTO_REAL (-1.0)
+
+/* Words of a model file: C(NAME, word). The enum, the choices of the option
+ * and the printed word come from one list, in one order; AUTO is always 0. */
+#define SKN_NORMALIZES(C) C(NORMALIZE_L2, l2) C(NORMALIZE_NONE, none)
+#define SKN_ACTIVATIONS(C) C(ACTIVATION_RELU, relu)
+#define SKN_LOSSES(C)                                                          \
+    C(LOSS_AUTO, auto) C(LOSS_SOFTMAX, softmax) C(LOSS_ONE_VS_ALL, one_vs_all)
+#define SKN_WEIGHTS(C) C(WEIGHTS_F32, f32) C(WEIGHTS_BF16, bf16)
+#define SKN_SAMPLERS(C)                                                        \
+    C(SAMPLER_AUTO, auto)                                                      \
+    C(SAMPLER_EXACT, exact)                                                    \
+    C(SAMPLER_UNIFORM, uniform)                                                \
+    C(SAMPLER_LOG_UNIFORM, log_uniform)                                        \
+    C(SAMPLER_SIMHASH, simhash)                                                \
+    C(SAMPLER_DWTA, dwta)                                                      \
+    C(SAMPLER_CLUSTER, cluster)                                                \
+    C(SAMPLER_MIXTURE, mixture)
+#define SKN_ORDERS(C) C(ORDER_FIXED, fixed) C(ORDER_FREE, free)
+#define SKN_REDUCTIONS(C) C(REDUCTION_FAST, fast) C(REDUCTION_FIXED, fixed)
+#define SKN_UPDATES(C) C(UPDATES_LOAN, loan) C(UPDATES_COPY, copy)
+#define SKN_OPTIMIZERS(C)                                                      \
+    C(OPTIMIZER_AUTO, auto)                                                    \
+    C(OPTIMIZER_ADAM, adam)                                                    \
+    C(OPTIMIZER_ADAGRAD, adagrad)                                              \
+    C(OPTIMIZER_SGD, sgd)
+#define SKN_SCHEDULES(C)                                                       \
+    C(SCHEDULE_AUTO, auto)                                                     \
+    C(SCHEDULE_CONSTANT, constant)                                             \
+    C(SCHEDULE_WARMUP, warmup)                                                 \
+    C(SCHEDULE_COSINE, cosine)
+#define SKN_LATES(C) C(LATE_WAIT, wait) C(LATE_STALE, stale)
+
+#define SKN_CHOICE_ENUM(NAME, word) SKN_##NAME,
+typedef enum skn_normalize { SKN_NORMALIZES(SKN_CHOICE_ENUM) } skn_normalize_t;
+typedef enum skn_activate { SKN_ACTIVATIONS(SKN_CHOICE_ENUM) } skn_activate_t;
+typedef enum skn_loss_kind { SKN_LOSSES(SKN_CHOICE_ENUM) } skn_loss_kind_t;
+typedef enum skn_weights { SKN_WEIGHTS(SKN_CHOICE_ENUM) } skn_weights_t;
+typedef enum skn_sampler_kind {
+    SKN_SAMPLERS(SKN_CHOICE_ENUM) SKN_SAMPLER_COUNT
+} skn_sampler_kind_t;
+typedef enum skn_order { SKN_ORDERS(SKN_CHOICE_ENUM) } skn_order_t;
+typedef enum skn_reduction { SKN_REDUCTIONS(SKN_CHOICE_ENUM) } skn_reduction_t;
+typedef enum skn_updates { SKN_UPDATES(SKN_CHOICE_ENUM) } skn_updates_t;
+typedef enum skn_optimizer_kind {
+    SKN_OPTIMIZERS(SKN_CHOICE_ENUM)
+} skn_optimizer_kind_t;
+typedef enum skn_schedule_kind {
+    SKN_SCHEDULES(SKN_CHOICE_ENUM)
+} skn_schedule_kind_t;
+typedef enum skn_late { SKN_LATES(SKN_CHOICE_ENUM) } skn_late_t;
+
+/* `data:`. Paths are ready to open: relative ones were joined with the folder
+ * of the model file. */
+typedef struct skn_model_data {
+    const char *train;
+    const char *test; /* "": none */
+    skn_normalize_t normalize;
+    const char *cache; /* "auto", "none" or a path */
+    int64_t memory_bytes;
+} skn_model_data_t;
+
+/* `sampler:` of the output layer, or an item of a mixture's `of`. */
+typedef struct skn_model_sampler {
+    skn_sampler_kind_t kind;
+    int64_t rows; /* SKN_AUTO: auto; drawn a batch, beside the labels */
+    bool labels;  /* the batch's labels are always in */
+    int64_t tables, bits;      /* simhash, dwta; SKN_AUTO: auto */
+    int64_t lists, list_rows;  /* cluster; SKN_AUTO: auto */
+    int64_t refresh_batches;   /* SKN_AUTO: auto */
+    int64_t uniform_rows;      /* tail of a hard sampler; SKN_AUTO: auto */
+    double weight_cap;         /* 0: none */
+    double share;              /* of a mixture's rows; 1 outside of one */
+    const struct skn_model_sampler *of; /* mixture only, never nested */
+    size_t of_count;
+} skn_model_sampler_t;
+
+/* One item of `model.layers`. Members of the other sort of layer have their
+ * defaults. Layer 0 is the embedding of the sparse input, the last one the
+ * output; those between are dense. */
+typedef struct skn_model_layer {
+    const char *name;
+    bool output;    /* the last layer, and no other */
+    int64_t shards; /* SKN_AUTO: auto */
+    double init_std;
+    /* hidden layers */
+    int64_t units; /* SKN_AUTO: auto */
+    skn_activate_t activation;
+    double dropout; /* SKN_AUTO_REAL: auto */
+    /* the output layer */
+    skn_loss_kind_t loss;
+    skn_weights_t weights;
+    int64_t index_lag; /* SKN_AUTO: auto; batches */
+    skn_model_sampler_t sampler;
+} skn_model_layer_t;
+
+typedef struct skn_model_optimizer {
+    skn_optimizer_kind_t kind;
+    double rate; /* SKN_AUTO_REAL: auto */
+    double beta1, beta2, epsilon, weight_decay;
+} skn_model_optimizer_t;
+
+typedef struct skn_model_schedule {
+    skn_schedule_kind_t kind;
+    int64_t warmup_batches; /* SKN_AUTO: auto */
+    double floor;           /* share of the rate that is left at the end */
+} skn_model_schedule_t;
+
+typedef struct skn_model_evaluate {
+    int64_t every_epochs; /* 0: only at the end */
+    int64_t rows;         /* 0: all */
+    int64_t topk;
+} skn_model_evaluate_t;
+
+typedef struct skn_model_train {
+    int64_t seed;
+    int64_t batch_rows;  /* SKN_AUTO: auto */
+    int64_t epochs;      /* SKN_AUTO: auto */
+    int64_t max_batches; /* 0: no limit */
+    int64_t window;      /* SKN_AUTO: auto */
+    skn_order_t order;
+    skn_reduction_t reduction;
+    skn_updates_t updates;
+    skn_late_t late;
+    double validate;  /* share of the training points held back */
+    int64_t patience; /* epochs; 0: off. `auto` is resolved here: 3 or 0 */
+    skn_model_optimizer_t optimizer;
+    skn_model_schedule_t schedule;
+    skn_model_evaluate_t evaluate;
+} skn_model_train_t;
+
+typedef struct skn_model_checkpoint {
+    const char *path;      /* "": runs/<name>-<UTC>-<id>/ */
+    int64_t every_batches; /* SKN_AUTO: auto; 0: not by batches */
+    int64_t every_epochs;  /* 0: not by epochs; the end is always kept */
+    int64_t keep;
+} skn_model_checkpoint_t;
+
+typedef struct skn_model_resources {
+    /* `cores: 4` sets core_limit, `cores: [0, 2]` sets cores (logical numbers
+     * within the process's mask, without repeats); SKN_AUTO and none: every
+     * unit that the process may use. */
+    int64_t core_limit;
+    const uint32_t *cores;
+    size_t core_count;
+    int64_t memory_bytes; /* SKN_AUTO: auto; refuse plans that need more */
+    bool huge_pages;
+} skn_model_resources_t;
+
+typedef struct skn_model {
+    const char *name;   /* the file's name without folder and ending */
+    const char *source; /* the file, as it was given */
+    skn_model_data_t data;
+    const char *const *plugins; /* paths, joined as in data */
+    size_t plugin_count;
+    const skn_model_layer_t *layers; /* at least two */
+    size_t layer_count;
+    skn_model_train_t train;
+    skn_model_checkpoint_t checkpoint;
+    skn_model_resources_t resources;
+} skn_model_t;
+
+struct skn_document;
+struct skn_problems;
+
+/* Reads the model file at `path`, with `override_count` overrides of the form
+ * "train.window=2" or "model.layers.hidden.units=64" laid over it. All that is
+ * wrong goes to `problems`, in one pass; then SKN_BAD_CONFIG is returned and
+ * *model is NULL. Else *model is the caller's, to destroy. Any thread. */
+skn_status_t skn_model_read(const char *path, const char *const *overrides,
+                            size_t override_count, skn_model_t **model,
+                            struct skn_problems *problems, skn_error_t *error);
+
+/* The same for a document that is parsed already. The document may be
+ * destroyed before the model. */
+skn_status_t skn_model_check(const struct skn_document *document,
+                             skn_model_t **model, struct skn_problems *problems,
+                             skn_error_t *error);
+
+/* Frees, sets *model to NULL. *model may be NULL already. */
+void skn_model_destroy(skn_model_t **model);
+
+/* Prints every value, defaults included, as a model file which reads as the
+ * same model (paths as joined, `name` aside). SKN_STORAGE if it cannot. */
+skn_status_t skn_model_write(const skn_model_t *model, FILE *file,
+                             skn_error_t *error);
+
+/* "512MiB", "1.5 GiB", "4096" -> bytes; false if `text` is not a size of at
+ * least one byte. Units: B, KiB, MiB, GiB, TiB. */
+bool skn_size_parse(const char *text, int64_t *bytes);
+
+#endif

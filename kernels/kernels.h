@@ -1,0 +1,171 @@
+/* kernels.h - every kernel, once: type, name, parameters.
+ *
+ * This file owns: the table of kernels, the plain data they take, and the
+ * questions that pick a table. Bodies live in body/, one kernel family a file.
+ *
+ * Threads: kernels are pure functions over the caller's arrays; any number of
+ * threads may run them at once on different outputs. None allocates, fails, or
+ * touches errno. Arrays need the alignment of their element type only, and
+ * outputs overlap no input unless a contract says "in place".
+ * A value written per element (not a sum) depends on that element's inputs
+ * alone, never on its lane or on where the slice starts.
+ * SPDX-License-Identifier: Apache-2.0 */
+#ifndef KERNELS_KERNELS_H
+#define KERNELS_KERNELS_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "skein/limits.h"
+
+/* A matrix as it lies in memory. Element (i, j) is
+ *     at[row(i) * row_stride + column(j) * column_stride]
+ * where row(i) = row_index ? row_index[i] : i, and column(j) likewise.
+ * Exactly one of `at` and `bf16` is set. Strides count elements. A transposed
+ * view swaps the two strides and the two indexes. */
+typedef struct skn_matrix {
+    const float *at;
+    const uint16_t *bf16;
+    size_t row_stride, column_stride;
+    const uint32_t *row_index, *column_index;
+} skn_matrix_t;
+
+/* c[m][n] = (or +=, if `add`) a[m][k] * b[k][n]; row i of c starts at
+ * c + i * c_stride. k = 0 gives zero (or leaves c). c overlaps neither a nor
+ * b. The sum behind each element runs over k in one order that m, n and the
+ * element's place do not change: any block of c, computed alone, has the same
+ * bits. Fast when one stride of a and one of b is 1, without an index there. */
+typedef struct skn_gemm {
+    size_t m, n, k;
+    skn_matrix_t a, b;
+    float *c;
+    size_t c_stride;
+    bool add;
+} skn_gemm_t;
+
+/* What the random bits of one slice of a row depend on: Philox4x32-10 (Salmon
+ * et al. 2011) with this key and counter {column / 8, row, stream}; each block
+ * serves 8 columns, 16 bits each. Give tensor and seed to `key`, the batch
+ * number to `stream`. first_column, the global column of element 0, is a
+ * multiple of 8. */
+typedef struct skn_noise {
+    uint64_t key, stream;
+    uint32_t row, first_column;
+} skn_noise_t;
+
+/* One step of Adam (Kingma & Ba 2015, Algorithm 1; decoupled weight decay of
+ * Loshchilov & Hutter 2019). The decays are beta^(1 + steps skipped), so that
+ * a row that was idle decays when it is next touched. */
+typedef struct skn_adam {
+    float rate;
+    float decay1, decay2;               /* multiply m and v before adding */
+    float one_minus_beta1, one_minus_beta2;
+    float correction1, correction2;     /* 1 / (1 - beta^t), multiply m, v */
+    float eps, weight_decay;
+} skn_adam_t;
+
+/* K(type, name, parameters): the contract stands above each group.
+ *
+ * gather_add      out[c] += sum over k of value[k] * table[row[k] * stride + c]
+ *                 for c < columns. Each column is summed in order of k, so
+ *                 bits do not depend on how columns are sliced.
+ * dot             sum of a[i] * b[i], in any order.
+ * axpy            y[i] += a * x[i].
+ * scale           x[i] *= a.
+ * add, mul        out[i] = a[i] + b[i] or a[i] * b[i]; out may be a or b.
+ * row_max         greatest x[i], NaN ignored; -INFINITY when there is none.
+ * exp_weight_sum  e[i] = weight[i] * exp(o[i] - m); returns their sum. exp is
+ *                 within 2 ulp; results below FLT_MIN are 0; NaN stays NaN.
+ *                 weight may be NULL (all 1); e may be o. m is finite.
+ * sigmoid_weight  d[i] = weight[i] / (1 + exp(-o[i])). NULL and in place as
+ *                 above.
+ * softplus_sum    sum of weight[i] * log(1 + exp(o[i])), NULL as above.
+ * relu            x[i] = max(x[i], 0), in place; NaN becomes 0.
+ * relu_mask_mul   g[i] = activation[i] > 0 ? g[i] : 0, in place.
+ * dropout         x[i] = 0, or with probability keep x[i] / keep. `keep` in
+ *                 (0, 1] is rounded to a multiple of 2^-16, at least one.
+ * adam_row        m = decay1 m + (1 - beta1) g; v likewise with g^2;
+ *                 w -= rate (m c1 / (sqrt(v c2) + eps) + weight_decay w).
+ * adagrad_row     w -= rate g / (sqrt(accumulator) + eps): one accumulator a
+ *                 row, the running mean (or sum) of squares, is the caller's;
+ *                 see sum_squares.
+ * sgd_row         w -= rate (g + weight_decay w).
+ * sgd_row_bf16    the same on bf16 weights, rounded at random, unbiased.
+ * f32_to_bf16     nearest, ties to even; NaN stays NaN (quiet), overflow
+ *                 becomes infinity.
+ * f32_to_bf16_random  up or down with the probability of the distance; the
+ *                 values that bf16 has stay as they are; NaN and infinity
+ *                 stay; a finite value may round to infinity only above the
+ *                 greatest bf16.
+ * bf16_to_f32     exact.
+ * finite_all      true when no x[i] is NaN or infinite.
+ * sum_squares     sum of x[i]^2 within 64 FLT_EPSILON relative; the sum may be
+ *                 infinite only if a square overflows a float.
+ * above           writes the positions i with x[i] > threshold, ascending, to
+ *                 index (room for n, n <= UINT32_MAX); returns their count.
+ * gemm_scratch_bytes  room that `gemm` needs for a job of these sizes (of any
+ *                 smaller one too).
+ * gemm            see skn_gemm_t; scratch is aligned to 64 bytes. */
+#define SKN_KERNELS(K)                                                       \
+    K(void, gather_add, (float *out, const float *table, size_t stride,      \
+                         const uint32_t *row, const float *value,            \
+                         size_t count, size_t columns))                      \
+    K(float, dot, (const float *a, const float *b, size_t n))                \
+    K(void, axpy, (float *y, float a, const float *x, size_t n))             \
+    K(void, scale, (float *x, float a, size_t n))                            \
+    K(void, add, (float *out, const float *a, const float *b, size_t n))     \
+    K(void, mul, (float *out, const float *a, const float *b, size_t n))     \
+    K(float, row_max, (const float *x, size_t n))                            \
+    K(float, exp_weight_sum, (float *e, const float *o,                      \
+                              const float *weight, size_t n, float m))       \
+    K(void, sigmoid_weight, (float *d, const float *o, const float *weight,  \
+                             size_t n))                                      \
+    K(float, softplus_sum, (const float *o, const float *weight, size_t n))  \
+    K(void, relu, (float *x, size_t n))                                      \
+    K(void, relu_mask_mul, (float *g, const float *activation, size_t n))    \
+    K(void, dropout, (float *x, size_t n, float keep,                        \
+                      const skn_noise_t *noise))                             \
+    K(void, adam_row, (float *w, float *m, float *v, const float *g,         \
+                       size_t n, const skn_adam_t *adam))                    \
+    K(void, adagrad_row, (float *w, const float *g, size_t n, float rate,    \
+                          float accumulator, float eps))                     \
+    K(void, sgd_row, (float *w, const float *g, size_t n, float rate,        \
+                      float weight_decay))                                   \
+    K(void, sgd_row_bf16, (uint16_t *w, const float *g, size_t n,            \
+                           float rate, float weight_decay,                   \
+                           const skn_noise_t *noise))                        \
+    K(void, f32_to_bf16, (uint16_t *to, const float *from, size_t n))        \
+    K(void, f32_to_bf16_random, (uint16_t *to, const float *from, size_t n,  \
+                                 const skn_noise_t *noise))                  \
+    K(void, bf16_to_f32, (float *to, const uint16_t *from, size_t n))        \
+    K(bool, finite_all, (const float *x, size_t n))                          \
+    K(double, sum_squares, (const float *x, size_t n))                       \
+    K(size_t, above, (const float *x, size_t n, float threshold,             \
+                      uint32_t *index))                                      \
+    K(size_t, gemm_scratch_bytes, (size_t m, size_t n, size_t k))            \
+    K(void, gemm, (const skn_gemm_t *job, void *scratch))
+
+/* One instruction set's kernels. All tables are const and live for ever. */
+typedef struct skn_kernels {
+    const char *isa;                    /* "scalar", "avx2", ... */
+#define K(type, name, parameters) type (*name) parameters;
+    SKN_KERNELS(K)
+#undef K
+} skn_kernels_t;
+
+/* The tables that this processor can run, best first: rank 0, 1, ... NULL when
+ * there are no more. There is always one, the last is "scalar". */
+const skn_kernels_t *skn_kernels_variant(unsigned rank);
+/* The table of that name; NULL when the name is unknown or the processor
+ * lacks the instructions. */
+const skn_kernels_t *skn_kernels_named(const char *isa);
+/* Every name this build knows, best first, as "avx512, avx2, scalar": for the
+ * sentence that refuses a wrong one. */
+const char *skn_kernels_names(void);
+/* The best table, or the one that the environment's SKEIN_ISA names. NULL when
+ * SKEIN_ISA is set and skn_kernels_named refuses it: report that. Reads the
+ * environment: call it once, at start, before there are threads. */
+const skn_kernels_t *skn_kernels_best(void);
+
+#endif

@@ -22,6 +22,10 @@
 
 #define SKN_API __attribute__((visibility("default")))
 
+#ifdef __cplusplus
+extern "C" {
+#endif
+
 typedef struct skn_actor skn_actor_t;
 
 /* An option of a kind, or of a part of a config: the source of checking, of
@@ -87,13 +91,16 @@ typedef struct skn_kind {
     /* All actors are ready: send the first messages. May be NULL. */
     skn_status_t (*start)(skn_actor_t *, void *state, skn_error_t *);
     /* Makes messages out of nothing: called while no message is waiting and
-     * no outbox is full, until skn_actor_finish or skn_actor_rest. A kind with
-     * `produce` is a gate: a cycle of pipes must pass through one. */
+     * no outbox is full, until skn_actor_finish or skn_actor_rest. */
     skn_status_t (*produce)(skn_actor_t *, void *state, skn_error_t *);
     /* No more messages will come: send what is left. May be NULL. */
     skn_status_t (*drain)(skn_actor_t *, void *state, skn_error_t *);
     /* Frees what open made; also after a failed open. May be NULL. */
     void (*close)(skn_actor_t *, void *state);
+    /* Limits what is in flight behind it, and ends by its own word
+     * (skn_actor_finish). Every cycle of pipes must pass through a gate; its
+     * option `window`, if it has one, is the credit that the cycle needs. */
+    bool gate;
     bool computes;  /* wants a processing unit of its own */
     bool restarts;  /* has no state worth keeping: a failed handler is followed
                      * by close and open, within the restart budget */
@@ -184,5 +191,9 @@ typedef struct skn_plugin {
 } skn_plugin_t;
 #define SKN_PLUGIN_VERSION 1u
 #define SKN_PLUGIN_SYMBOL "skn_plugin"
+
+#ifdef __cplusplus
+}
+#endif
 
 #endif

@@ -16,6 +16,10 @@
 
 #include "skein/actor.h"
 
+#ifdef __cplusplus
+extern "C" {
+#endif
+
 typedef struct skn_topology skn_topology_t;
 
 /* Parses and checks `yaml`; `name` stands in errors as the file's name, and
@@ -60,5 +64,9 @@ SKN_API void skn_topology_stop(skn_topology_t *topology);
 /* Waits until all actors have ended; the status of the first failure. */
 SKN_API skn_status_t skn_topology_wait(skn_topology_t *topology,
                                        skn_error_t *error);
+
+#ifdef __cplusplus
+}
+#endif
 
 #endif

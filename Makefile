@@ -1,0 +1,67 @@
+# Makefile - the front door: one word per intention. `make help` lists them.
+# SPDX-License-Identifier: Apache-2.0
+BUILD ?= build
+PREFIX ?= /usr/local
+JOBS ?= $(shell nproc 2>/dev/null || echo 2)
+SECONDS_EACH ?= 60
+CMAKE_ARGS ?=
+
+all: build
+
+help: ## this list
+	@sed -n 's/^\([a-z]*\):.*## \(.*\)/  make \1|\2/p' $(MAKEFILE_LIST) \
+	    | column -t -s '|'
+
+deps: ## install what is missing (Debian 12; quick when nothing is)
+	@.ci/deps
+
+build: ## build/skein, build/libskein.a, build/libskein.so
+	@.ci/deps --check
+	@cmake -S . -B $(BUILD) -DCMAKE_INSTALL_PREFIX=$(PREFIX) $(CMAKE_ARGS) \
+	    >$(BUILD).log 2>&1 || { cat $(BUILD).log >&2; exit 1; }
+	@mv -f $(BUILD).log $(BUILD)/configure.log
+	@cmake --build $(BUILD) -j $(JOBS)
+
+demo: deps ## train on real data for half a minute and look at the result
+	@$(MAKE) --no-print-directory build
+	@$(BUILD)/skein train configs/wnhyp.yaml
+	@echo
+	@echo "That was a layer of 3,213 outputs, trained by actors on this" \
+	    "machine. Next: $(BUILD)/skein --help, or README.md."
+
+test: deps ## every test; ends with one line: N passed, N failed
+	@$(MAKE) --no-print-directory build
+	@tests/run.sh $(BUILD)
+
+bench: deps ## every benchmark of bench/, as text
+	@$(MAKE) --no-print-directory build
+	@bench/run.sh $(BUILD)
+
+fuzz: deps ## each fuzz target for a while (SECONDS_EACH=60)
+	@.ci/fuzz $(SECONDS_EACH)
+
+sanitize: deps ## the tests with address, undefined and thread sanitizers
+	@.ci/sanitizers address,undefined
+	@.ci/sanitizers thread
+
+coverage: deps ## which lines the tests run: build-coverage/coverage.html
+	@.ci/coverage
+
+format: ## make the sources look as .clang-format says
+	@.ci/format --fix
+
+tidy: ## the house style, as far as a machine can see it
+	@.ci/tidy
+	@.ci/format
+
+nightly: deps ## everything that takes long: fuzzing, sanitizers, repetitions
+	@.ci/nightly
+
+install: build ## install below PREFIX (default /usr/local; DESTDIR too)
+	@cmake --install $(BUILD) --prefix $(PREFIX)
+
+clean: ## remove what was built
+	@rm -rf $(BUILD) $(BUILD)-*
+
+.PHONY: all help deps build demo test bench fuzz sanitize coverage format \
+    tidy nightly install clean

@@ -1,0 +1,292 @@
+#!/usr/bin/env python3
+"""test_tidy.py - .ci/tidy sees a planted violation of each of its rules.
+
+Every test writes a small source tree, clean but for one thing.
+SPDX-License-Identifier: Apache-2.0
+"""
+import contextlib
+import importlib.machinery
+import importlib.util
+import io
+import os
+import tempfile
+import unittest
+
+import checks
+
+HERE = os.path.dirname(os.path.abspath(__file__))
+LOADER = importlib.machinery.SourceFileLoader(
+    "tidy", os.path.join(HERE, "..", ".ci", "tidy"))
+TIDY = importlib.util.module_from_spec(
+    importlib.util.spec_from_loader("tidy", LOADER))
+LOADER.exec_module(TIDY)
+BODY = """#include <stdint.h>
+
+int
+skn_answer(void)
+{
+    return 42;
+}
+"""
+
+
+def head(name):
+    return (f"/* {os.path.basename(name)} - a planted file.\n *\n"
+            " * SPDX-License-Identifier: Apache-2.0 */\n")
+
+
+def header(name, guard):
+    return head(name) + f"#ifndef {guard}\n#define {guard}\n\n#endif\n"
+
+
+class Tidy(unittest.TestCase):
+    """A source tree, what tidy says of it, and what it should say."""
+
+    def run_tidy(self, files):
+        with tempfile.TemporaryDirectory() as root:
+            for name, text in files.items():
+                path = os.path.join(root, name)
+                os.makedirs(os.path.dirname(path), exist_ok=True)
+                with open(path, "w", encoding="utf-8") as file:
+                    file.write(text)
+            output = io.StringIO()
+            with contextlib.redirect_stdout(output):
+                code = TIDY.main(["tidy", root])
+        return code, output.getvalue()
+
+    def source(self, name, body, extra=None):
+        """A tree of one source with its test."""
+        stem = os.path.basename(name)[:-2]
+        test = f"tests/test_{stem}.c"
+        files = {name: head(name) + body}
+        if not name.startswith("tests/"):
+            files[test] = head(test) + BODY
+        files.update(extra or {})
+        return self.run_tidy(files)
+
+    def clean(self, result):
+        self.assertEqual(result[0], 0, result[1])
+
+    def caught(self, result, place, words):
+        self.assertEqual(result[0], 1, result[1])
+        for line in result[1].splitlines():
+            if line.startswith(place) and words in line:
+                return
+        self.fail(f"no line {place}... {words} in:\n{result[1]}")
+
+    def calls(self, name, statement):
+        return self.source(name, "int\nskn_answer(void)\n{\n    "
+                           + statement + ";\n    return 0;\n}\n")
+
+    # --- any text ---
+
+    def test_a_clean_tree_passes(self):
+        self.clean(self.source("formats/answer.c", BODY))
+
+    def test_80_columns_pass_and_81_do_not(self):
+        line = "/* " + "x" * 74 + " */"
+        self.assertEqual(len(line), 80)
+        self.clean(self.source("formats/answer.c", line + "\n" + BODY))
+        self.caught(self.source("formats/answer.c", "/*  " + line[3:] + "\n"),
+                    "formats/answer.c:4:", "81 columns")
+
+    def test_columns_are_counted_in_letters_not_bytes(self):
+        self.clean(self.source("formats/answer.c",
+                               "/* " + "é" * 74 + " */\n" + BODY))
+
+    def test_trailing_blanks_are_caught(self):
+        self.caught(self.source("formats/answer.c", "int skn_x; \n"),
+                    "formats/answer.c:4:", "blanks")
+
+    def test_tabs_are_caught(self):
+        self.caught(self.source("formats/answer.c", "\tint skn_x;\n"),
+                    "formats/answer.c:4:", "tab")
+
+    def test_a_missing_newline_at_the_end_is_caught(self):
+        self.caught(self.source("formats/answer.c", "int skn_x;"),
+                    "formats/answer.c:4:", "newline")
+
+    def test_left_overs_are_caught(self):
+        for word in ("TO" "DO", "FIX" "ME", "XX" "X", "HA" "CK"):
+            self.caught(self.source("formats/answer.c",
+                                    f"/* {word}: later */\n"),
+                        "formats/answer.c:4:", "left over")
+
+    def test_scripts_need_an_spdx_line(self):
+        self.caught(self.run_tidy({"tests/x.sh": "#!/bin/sh\n"}),
+                    "tests/x.sh:1:", "SPDX")
+
+    # --- the shape of a source ---
+
+    def test_a_missing_head_is_caught(self):
+        self.caught(self.run_tidy({"tests/test_x.c": BODY}),
+                    "tests/test_x.c:1:", "the first line is not")
+
+    def test_a_missing_spdx_line_is_caught(self):
+        self.caught(self.run_tidy({"tests/test_x.c": "/* test_x.c - x. */\n"}),
+                    "tests/test_x.c:1:", "SPDX")
+
+    def test_functions_of_60_lines_pass_and_61_do_not(self):
+        def function(count):
+            return ("int\nskn_x(void)\n{\n" + "    ;\n" * (count - 1)
+                    + "}\n")
+        self.clean(self.source("formats/answer.c", function(60)))
+        self.caught(self.source("formats/answer.c", function(61)),
+                    "formats/answer.c:6:", "a function of 61 lines")
+
+    def test_files_of_800_lines_pass_with_a_warning(self):
+        code, output = self.source("formats/answer.c", "int skn_x;\n" * 797)
+        self.assertEqual(code, 0, output)
+        self.assertIn("warning: formats/answer.c:1: 800 lines", output)
+
+    def test_files_of_801_lines_are_caught(self):
+        self.caught(self.source("formats/answer.c", "int skn_x;\n" * 798),
+                    "formats/answer.c:1:", "801 lines")
+
+    def test_include_guards_stand_for_the_path(self):
+        good = {"include/skein/x.h": header("x.h", "SKEIN_X_H"),
+                "actors/losses/y.h": header("y.h", "ACTORS_LOSSES_Y_H")}
+        self.clean(self.run_tidy(good))
+        self.caught(self.run_tidy({"actors/y.h": header("y.h", "Y_H")}),
+                    "actors/y.h:1:", "ACTORS_Y_H")
+
+    def test_a_source_without_a_test_is_caught(self):
+        name = "formats/answer.c"
+        self.caught(self.run_tidy({name: head(name) + BODY}),
+                    "formats/answer.c:1:", "no tests/test_answer.c")
+
+    def test_a_contract_test_may_name_the_source(self):
+        name, test = "formats/answer.c", "tests/contract_answers.c"
+        self.clean(self.run_tidy({
+            name: head(name) + BODY,
+            test: head(test) + "/* Covers formats/answer.c. */\n"}))
+
+    # --- calls ---
+
+    def test_banned_calls_are_caught_with_what_to_use(self):
+        for call, better in (("strcpy(a, b)", "snprintf"),
+                             ("sprintf(a, b)", "snprintf"),
+                             ("strcat(a, b)", "snprintf"),
+                             ("atoi(a)", "strtol"), ("atof(a)", "strtod"),
+                             ("gets(a)", "fgets"), ("alloca(4)", "bounded"),
+                             ("abort()", "a status"), ("exit(1)", "status"),
+                             ("sleep(1)", "waiting"),
+                             ("usleep (1)", "waiting")):
+            self.caught(self.calls("formats/answer.c", call),
+                        "formats/answer.c:7:", better)
+
+    def test_banned_words_in_comments_and_text_are_fine(self):
+        self.clean(self.source("formats/answer.c", "/* not strcpy() */\n"
+                               "const char *skn_x = \"exit(\\\"1\\\")\";\n"))
+
+    def test_names_that_only_contain_a_banned_word_are_fine(self):
+        self.clean(self.calls("formats/answer.c",
+                              "at_exit(); x.exit(); skn_abort(1)"))
+
+    def test_only_the_main_file_exits(self):
+        self.clean(self.calls("cli/main.c", "exit(1)"))
+        self.caught(self.calls("cli/verb.c", "exit(1)"), "cli/verb.c:7:",
+                    "exit")
+
+    def test_tests_may_exit_but_not_sleep(self):
+        self.clean(self.calls("tests/test_x.c", "exit(1)"))
+        self.caught(self.calls("tests/test_x.c", "sleep(1)"),
+                    "tests/test_x.c:7:", "waiting")
+
+    def test_an_actor_asks_no_clock_and_starts_no_thread(self):
+        for call in ("clock_gettime(0, 0)", "poll(0, 0, 0)",
+                     "pthread_create(0, 0, 0, 0)"):
+            self.caught(self.calls("actors/source.c", call),
+                        "actors/source.c:7:", "use")
+            self.clean(self.calls("actors/actor.c", call))
+
+    def test_kernels_do_not_allocate(self):
+        self.caught(self.calls("kernels/variant.c", "malloc(1)"),
+                    "kernels/variant.c:7:", "malloc")
+        self.clean(self.calls("kernels/dispatch.c", "malloc(1)"))
+
+    # --- who may include whom ---
+
+    def includes(self, name, line):
+        return self.source(name, f"#include {line}\n")
+
+    def test_each_folder_includes_what_the_table_allows(self):
+        for name, line in (
+                ("kernels/x.c", '"skein/limits.h"'),
+                ("kernels/x.c", '"vec.h"'), ("kernels/x.c", "<math.h>"),
+                ("transport/x.c", '"skein/message.h"'),
+                ("transport/x.c", '"kernels/kernels.h"'),
+                ("transport/x.c", "<czmq.h>"),
+                ("transport/x.c", "<msgpack.h>"),
+                ("formats/x.c", '"skein/error.h"'),
+                ("formats/x.c", "<zstd.h>"),
+                ("actors/x.c", '"skein/actor.h"'),
+                ("actors/x.c", '"transport/pipe.h"'),
+                ("actors/x.c", '"formats/xmc.h"'),
+                ("actors/x.c", '"kernels/kernels.h"'),
+                ("actors/x.c", "<hwloc.h>"),
+                ("actors/losses/x.c", '"../messages.h"'),
+                ("actors/actor.c", "<zmq.h>"),
+                ("topology/x.c", '"actors/wiring.h"'),
+                ("topology/x.c", "<libfyaml.h>"),
+                ("cli/x.c", '"topology/plan.h"'),
+                ("cli/doctor.c", '"transport/pipe.h"')):
+            self.clean(self.includes(name, line))
+
+    def test_each_folder_includes_nothing_else(self):
+        for name, line in (
+                ("kernels/x.c", '"skein/error.h"'),
+                ("kernels/x.c", '"transport/pipe.h"'),
+                ("kernels/x.c", '"../actors/actor.h"'),
+                ("transport/x.c", '"skein/actor.h"'),
+                ("transport/x.c", '"actors/messages.h"'),
+                ("transport/x.c", '"kernels/vec.h"'),
+                ("transport/x.c", "<hwloc.h>"),
+                ("formats/x.c", '"transport/pipe.h"'),
+                ("formats/x.c", "<czmq.h>"),
+                ("actors/x.c", '"topology/plan.h"'),
+                ("actors/x.c", '"kernels/vec.h"'),
+                ("actors/x.c", "<libfyaml.h>"),
+                ("actors/x.c", "<czmq.h>"),
+                ("topology/x.c", '"transport/pipe.h"'),
+                ("topology/x.c", '"cli/verbs.h"'),
+                ("topology/x.c", "<zmq.h>"),
+                ("cli/x.c", '"actors/wiring.h"'),
+                ("cli/x.c", "<hwloc.h>")):
+            self.caught(self.includes(name, line), f"{name}:4:",
+                        "include" if "czmq" not in line else "")
+
+    def test_public_headers_bring_no_library(self):
+        name = "include/skein/x.h"
+        text = header(name, "SKEIN_X_H").replace(
+            "\n\n#endif", "\n#include <zmq.h>\n\n#endif")
+        self.caught(self.run_tidy({name: text}), name + ":6:", "ZeroMQ")
+
+    # --- words ---
+
+    def test_zeromq_stays_in_transport_and_the_runtime(self):
+        call = "zmq_msg_init(0)"
+        for name in ("transport/x.c", "actors/actor.c", "actors/system.c",
+                     "actors/system_build.c", "actors/link_driver.c",
+                     "tests/test_x.c"):
+            self.clean(self.calls(name, call))
+        for name in ("actors/source.c", "topology/x.c", "cli/x.c"):
+            self.caught(self.calls(name, call), name + ":7:", "ZeroMQ")
+            self.caught(self.calls(name, "zsock_t *x"), name, "ZeroMQ")
+
+    def test_the_hosts_context_may_be_named(self):
+        self.clean(self.calls("topology/x.c", "(void)options->zmq_context"))
+
+    def test_actors_share_no_memory(self):
+        for words in ("pthread_mutex_lock(&x)", "atomic_load(&x)",
+                      "_Atomic int x", "__atomic_load_n(&x, 0)",
+                      "volatile int x"):
+            self.caught(self.calls("actors/source.c", words),
+                        "actors/source.c:7:", "send a message")
+            for name in ("actors/actor.c", "actors/system.c",
+                         "actors/link_driver.c", "actors/trace.c"):
+                self.clean(self.calls(name, words))
+
+
+if __name__ == "__main__":
+    checks.main()

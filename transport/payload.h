@@ -11,8 +11,8 @@
  *     ^ skn_payload_t             (its callers hold a pointer to the struct)
  *
  * SPDX-License-Identifier: Apache-2.0 */
-#ifndef SKN_TRANSPORT_PAYLOAD_H
-#define SKN_TRANSPORT_PAYLOAD_H
+#ifndef TRANSPORT_PAYLOAD_H
+#define TRANSPORT_PAYLOAD_H
 
 #include <stdatomic.h>
 #include <stddef.h>

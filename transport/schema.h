@@ -9,8 +9,8 @@
  * fields: its items, little-endian, at any address. Encoding copies no run;
  * decoding copies each once, into aligned memory of the receiver's pool.
  * SPDX-License-Identifier: Apache-2.0 */
-#ifndef SKN_TRANSPORT_SCHEMA_H
-#define SKN_TRANSPORT_SCHEMA_H
+#ifndef TRANSPORT_SCHEMA_H
+#define TRANSPORT_SCHEMA_H
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -42,7 +42,10 @@ skn_scratch_t *skn_scratch_new(skn_error_t *error);
 void skn_scratch_destroy(skn_scratch_t **scratch);
 
 /* Who made the frames that are decoded: only this process can lend memory. */
-typedef enum skn_origin { SKN_ORIGIN_PEER, SKN_ORIGIN_PROCESS } skn_origin_t;
+typedef enum skn_origin {
+    SKN_ORIGIN_PEER,
+    SKN_ORIGIN_PROCESS
+} skn_origin_t;
 
 /* --- tables -------------------------------------------------------------- */
 
@@ -81,7 +84,7 @@ void skn_schemas_document(const skn_schema_t *const *schemas, FILE *file);
 skn_status_t skn_validate(const skn_schema_t *schema, const void *message,
                           skn_error_t *error);
 
-/* One line without a newline; of a run the first items, of a text 60 letters:
+/* One line without a newline; of a run the first items, of a text 60 bytes:
  * word{text "the", count 3, vector[3] 0.5 1 0.25}. `message` is valid. */
 void skn_print(const skn_schema_t *schema, const void *message, FILE *file);
 
@@ -116,8 +119,8 @@ skn_status_t skn_decode_any(const skn_schema_t *const *schemas,
 /* Encodes and decodes in one go, without copying the runs twice: what the
  * option `wire` puts between two actors of one process. */
 skn_status_t skn_recode(const skn_schema_t *schema, const void *message,
-                        skn_scratch_t *scratch, skn_pool_t *pool,
-                        void **copy, skn_error_t *error);
+                        skn_scratch_t *scratch, skn_pool_t *pool, void **copy,
+                        skn_error_t *error);
 
 /* --- the flat form: all frames in one piece of memory -------------------- */
 

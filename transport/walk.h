@@ -3,8 +3,8 @@
  * Five bytes can make msgpack-c 4.0.0 reserve 8 GiB, and a long array of nil
  * costs 24 times its size. After this walk neither can happen.
  * SPDX-License-Identifier: Apache-2.0 */
-#ifndef SKN_TRANSPORT_WALK_H
-#define SKN_TRANSPORT_WALK_H
+#ifndef TRANSPORT_WALK_H
+#define TRANSPORT_WALK_H
 
 #include <stddef.h>
 

@@ -30,7 +30,7 @@ typedef enum skn_node_type {
 } skn_node_type_t;
 
 /* Read only outside document.c; lives as long as its document. Children stand
- * in the order of the file: for (item = node->first; item; item = item->next) */
+ * in the order of the file: for (k = node->first; k; k = k->next) */
 typedef struct skn_node skn_node_t;
 struct skn_node {
     skn_node_type_t type;

@@ -33,18 +33,16 @@ void skn_problems_destroy(skn_problems_t **problems);
 
 /* Adds "origin:line:column: " and the sentence; its status is SKN_BAD_CONFIG,
  * which it returns. The text is copied. */
-__attribute__((format(printf, 3, 4))) skn_status_t
-skn_problems_add(skn_problems_t *problems, skn_mark_t mark, const char *format,
-                 ...);
+__attribute__((format(printf, 3, 4))) skn_status_t skn_problems_add(
+    skn_problems_t *problems, skn_mark_t mark, const char *format, ...);
 /* Gives the problem added last a hint: what the user can do. Returns
  * SKN_BAD_CONFIG. */
-__attribute__((format(printf, 2, 3))) skn_status_t
-skn_problems_hint(skn_problems_t *problems, const char *format, ...);
+__attribute__((format(printf, 2, 3))) skn_status_t skn_problems_hint(
+    skn_problems_t *problems, const char *format, ...);
 /* Adds a problem without a place and with a status of its own (a file that
  * cannot be opened, memory). Returns `status`. */
-__attribute__((format(printf, 3, 4))) skn_status_t
-skn_problems_fail(skn_problems_t *problems, skn_status_t status,
-                  const char *format, ...);
+__attribute__((format(printf, 3, 4))) skn_status_t skn_problems_fail(
+    skn_problems_t *problems, skn_status_t status, const char *format, ...);
 
 /* How many were added, kept or not. 0: all is well. */
 size_t skn_problems_count(const skn_problems_t *problems);

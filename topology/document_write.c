@@ -1,0 +1,187 @@
+/* document_write.c - a tree of nodes as YAML again.
+ *
+ * Stable: the same tree gives the same text, and that text parses to the same
+ * tree, which gives the same text.
+ * SPDX-License-Identifier: Apache-2.0 */
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "topology/document.h"
+
+/* --- scalars ------------------------------------------------------------- */
+
+/* Whether a reader may take plain `text` for something else than text: a
+ * number, true, false, null, or one of YAML 1.1's yes, no, on, off. */
+static bool
+looks_typed(const char *text)
+{
+    static const char *const words[] = { "true", "false", "null",  "~",   "yes",
+                                         "no",   "on",    "off",   "y",   "n",
+                                         ".inf", "-.inf", "+.inf", ".nan" };
+    for (size_t k = 0; k < sizeof(words) / sizeof(words[0]); k++)
+        if (strcasecmp(text, words[k]) == 0)
+            return true;
+    const char *digits = text + (*text == '-' || *text == '+' ? 1 : 0);
+    return (*digits >= '0' && *digits <= '9') ||
+           (*digits == '.' && digits[1] >= '0' && digits[1] <= '9');
+}
+
+/* Whether `text` may stand without quotes anywhere, also inside [] and {}.
+ * Narrower than YAML: what needs thought is quoted. */
+static bool
+is_plain(const char *text)
+{
+    size_t length = strlen(text);
+    if (length == 0 || strchr("-?:,[]{}#&*!|>'\"%@` ", text[0])) {
+        /* A sign before a digit is a number, and as plain as one. */
+        if (length < 2 || text[0] != '-' ||
+            !((text[1] >= '0' && text[1] <= '9') || text[1] == '.'))
+            return false;
+    }
+    if (text[length - 1] == ' ' || text[length - 1] == ':' ||
+        strcmp(text, "...") == 0 || strcmp(text, "<<") == 0)
+        return false;
+    for (size_t k = 0; k < length; k++) {
+        unsigned char byte = (unsigned char)text[k];
+        if (byte < 0x20 || byte >= 0x7F || strchr(",[]{}\"", byte))
+            return false;
+        if ((byte == '#' && text[k - 1] == ' ') ||
+            (byte == ':' && (text[k + 1] == ' ' || text[k + 1] == ':')))
+            return false;
+    }
+    return true;
+}
+
+void
+skn_document_write_text(const char *text, bool text_only, FILE *file)
+{
+    if (is_plain(text) && !(text_only && looks_typed(text))) {
+        (void)fputs(text, file);
+        return;
+    }
+    (void)fputc('"', file);
+    for (const char *at = text; *at; at++) {
+        unsigned char byte = (unsigned char)*at;
+        /* U+0085 and other C1 controls are two bytes: C2 80 to C2 9F. */
+        if (byte == 0xC2 && (unsigned char)at[1] < 0xA0) {
+            (void)fprintf(file, "\\x%02x", (unsigned char)*++at);
+            continue;
+        }
+        switch (byte) {
+        case '"':
+        case '\\':
+            (void)fputc('\\', file);
+            (void)fputc(byte, file);
+            break;
+        case '\n':
+            (void)fputs("\\n", file);
+            break;
+        case '\t':
+            (void)fputs("\\t", file);
+            break;
+        default:
+            if (byte < 0x20 || byte == 0x7F)
+                (void)fprintf(file, "\\x%02x", byte);
+            else
+                (void)fputc(byte, file);
+        }
+    }
+    (void)fputc('"', file);
+}
+
+static void
+write_scalar(const skn_node_t *node, FILE *file)
+{
+    if (skn_node_is_null(node))
+        (void)fputs("null", file);
+    else
+        skn_document_write_text(node->text, node->quoted, file);
+}
+
+/* --- trees --------------------------------------------------------------- */
+
+static bool
+holds_only_scalars(const skn_node_t *node)
+{
+    for (const skn_node_t *item = node->first; item; item = item->next)
+        if (item->type != SKN_NODE_SCALAR)
+            return false;
+    return true;
+}
+
+static void
+indent(uint32_t levels, FILE *file)
+{
+    for (uint32_t k = 0; k < levels; k++)
+        (void)fputs("  ", file);
+}
+
+/* Whether the node stands on the line of its key: scalars, empty ones, lists
+ * of scalars. */
+static bool
+fits_line(const skn_node_t *node)
+{
+    return node->count == 0 ||
+           (node->type == SKN_NODE_LIST && holds_only_scalars(node));
+}
+
+static void
+write_line(const skn_node_t *node, FILE *file)
+{
+    if (node->type == SKN_NODE_SCALAR) {
+        write_scalar(node, file);
+    } else if (node->type == SKN_NODE_MAPPING) {
+        (void)fputs("{}", file);
+    } else {
+        (void)fputc('[', file);
+        for (const skn_node_t *item = node->first; item; item = item->next) {
+            write_scalar(item, file);
+            if (item->next)
+                (void)fputs(", ", file);
+        }
+        (void)fputc(']', file);
+    }
+    (void)fputc('\n', file);
+}
+
+/* Depth is at most SKN_CONFIG_DEPTH_MAX, so recursion is bounded. `started`:
+ * the indentation of the first child's line is written ("- "). */
+static void
+write_children(const skn_node_t *node, uint32_t level, bool started, FILE *file)
+{
+    for (const skn_node_t *item = node->first; item; item = item->next) {
+        if (!started)
+            indent(level, file);
+        started = false;
+        if (item->key) {
+            skn_document_write_text(item->key, false, file);
+            (void)fputc(':', file);
+        } else {
+            (void)fputc('-', file);
+        }
+        if (fits_line(item)) {
+            (void)fputc(' ', file);
+            write_line(item, file);
+        } else if (item->key) {
+            (void)fputc('\n', file);
+            write_children(item, level + 1, false, file);
+        } else {
+            (void)fputc(' ', file);
+            write_children(item, level + 1, true, file);
+        }
+    }
+}
+
+skn_status_t
+skn_document_write(const skn_node_t *node, FILE *file, skn_error_t *error)
+{
+    if (fits_line(node))
+        write_line(node, file);
+    else
+        write_children(node, 0, false, file);
+    if (ferror(file))
+        return skn_fail(error, SKN_STORAGE, "writing YAML: %s",
+                        strerror(errno));
+    return SKN_OK;
+}

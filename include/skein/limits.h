@@ -14,6 +14,9 @@
 #define SKN_LINE_ITEMS_MAX (1u << 20)
 /* Bytes of one line of a data file: SKN_LINE_ITEMS_MAX items of 32 bytes. */
 #define SKN_LINE_BYTES_MAX (1u << 25)
+/* Points of a data file. A label stands at most once in a point, so that its
+ * frequency fits into 32 bits; the largest published set has 2 million. */
+#define SKN_POINTS_MAX UINT32_MAX
 /* Samples of one batch. Activations of a batch must stay in a cache or two. */
 #define SKN_BATCH_ROWS_MAX (1u << 16)
 /* Units of a hidden layer. */

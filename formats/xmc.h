@@ -1,0 +1,110 @@
+/* xmc.h - the Extreme Classification text format: one point a line.
+ *
+ *     2 10 5                  optional: points, features, labels
+ *     0,3 1:0.5 7:1.25        labels, then feature:value
+ *      2:1 4                  a leading space: no labels; `4` means `4:1`
+ *     1                       labels only
+ *
+ * Decided here, where the format leaves it open:
+ * - A first line of exactly three whole numbers is the header, although it
+ *   could also be a label and two features.
+ * - Blanks are spaces and tabs; one CR before the line end is dropped, and so
+ *   is a byte order mark before the first line.
+ * - A line of blanks is a point without labels and features. So is an empty
+ *   line, but empty lines at the end of the file are points only as far as the
+ *   header counts them.
+ * - Labels and features are sorted on reading; a repeated one is refused.
+ * - Values are finite decimal numbers that fit into a float.
+ * Errors start with file:line:column, counted from 1, columns in bytes.
+ * SPDX-License-Identifier: Apache-2.0 */
+#ifndef SKEIN_FORMATS_XMC_H
+#define SKEIN_FORMATS_XMC_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "formats/stream.h"
+#include "skein/error.h"
+#include "skein/limits.h"
+
+/* One point, in memory that grows and is used again for the next line. */
+typedef struct skn_xmc_point {
+    uint32_t *label;   /* [label_count], ascending */
+    uint32_t *feature; /* [feature_count], ascending */
+    float *value;      /* [feature_count], finite */
+    size_t label_count, feature_count;
+    uint64_t *key; /* scratch for sorting, [room_count] like the others */
+    size_t room_count;
+} skn_xmc_point_t;
+
+/* What a line may contain. { 0 }: any index below SKN_UNIT_MAX. */
+typedef struct skn_xmc_bounds {
+    bool has_header; /* the file's own first line says: */
+    uint32_t header_features, header_labels;
+    /* Sizes that another file set; 0: nothing is expected. `expected_by` names
+     * that file and must outlive its user; NULL: "the model". */
+    uint32_t expected_features, expected_labels;
+    const char *expected_by;
+} skn_xmc_bounds_t;
+
+/* A line without its line end, and where it came from. */
+typedef struct skn_xmc_line {
+    const char *text; /* need not end with a NUL */
+    size_t bytes;
+    const char *file;
+    uint64_t number; /* counted from 1 */
+} skn_xmc_line_t;
+
+/* An empty point. Nothing is allocated yet. */
+void skn_xmc_point_init(skn_xmc_point_t *point);
+void skn_xmc_point_fini(skn_xmc_point_t *point);
+
+/* Reads one line into `point`. A pure function of its arguments: it keeps
+ * nothing, and any number of threads may call it, each with its own point.
+ * `bounds` may be NULL. SKN_BAD_DATA; SKN_NO_MEMORY. After a failure the
+ * point's counts are 0. */
+skn_status_t skn_xmc_line_parse(const skn_xmc_line_t *line,
+                                const skn_xmc_bounds_t *bounds,
+                                skn_xmc_point_t *point, skn_error_t *error);
+
+/* Reads the longest decimal number at the start of `text`: sign, digits with
+ * one '.', exponent. Returns its length in bytes, 0 if there is none. *value
+ * is at most 1 ulp from the exact value; infinite if it does not fit. */
+size_t skn_xmc_number_parse(const char *text, size_t bytes, float *value);
+
+typedef struct skn_xmc_reader skn_xmc_reader_t;
+
+/* Opens a file and reads its header. Of `bounds` (may be NULL) only what is
+ * expected counts. SKN_NO_INPUT, SKN_NO_PERMISSION, SKN_BAD_DATA,
+ * SKN_STORAGE, SKN_NO_MEMORY leave *reader NULL. One reader is for one thread
+ * at a time. */
+skn_status_t skn_xmc_open(const char *path, const skn_xmc_bounds_t *bounds,
+                          skn_xmc_reader_t **reader, skn_error_t *error);
+/* The same over `bytes` bytes at `start`, which must outlive the reader. */
+skn_status_t skn_xmc_open_memory(const char *name, const void *start,
+                                 size_t bytes, const skn_xmc_bounds_t *bounds,
+                                 skn_xmc_reader_t **reader,
+                                 skn_error_t *error);
+/* Frees, sets *reader to NULL. *reader may be NULL already. */
+void skn_xmc_close(skn_xmc_reader_t **reader);
+
+/* Reads the next point; *more is false at the end, after the number of points
+ * was compared with the header. After a failure only close is allowed. */
+skn_status_t skn_xmc_next(skn_xmc_reader_t *reader, skn_xmc_point_t *point,
+                          bool *more, skn_error_t *error);
+
+/* What is known so far. The sizes are the header's if there is one, else one
+ * more than the greatest index seen. */
+typedef struct skn_xmc_sizes {
+    bool has_header;
+    uint64_t point_count; /* points read so far */
+    uint32_t feature_count, label_count;
+    uint32_t feature_seen, label_seen; /* greatest index seen + 1 */
+} skn_xmc_sizes_t;
+skn_xmc_sizes_t skn_xmc_sizes(const skn_xmc_reader_t *reader);
+
+/* The bytes below the reader: position, hash, stat. Lives as long as it. */
+const skn_stream_t *skn_xmc_stream(const skn_xmc_reader_t *reader);
+
+#endif

@@ -1,0 +1,498 @@
+/* xmc_line.c - one line of the Extreme Classification format to numbers.
+ *
+ * This file owns: nothing. It is pure: a line in, a point or a sentence out.
+ * Not here: lines out of files (xmc.c).
+ * Format: The Extreme Classification Repository (Bhatia et al. 2016).
+ * SPDX-License-Identifier: Apache-2.0 */
+#include "formats/xmc.h"
+
+#include <inttypes.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* 10^0 to 10^22 are exact in a double: 5^22 has 52 bits. */
+#define EXACT_POWER_MAX 22
+static const double power_of_ten[EXACT_POWER_MAX + 1] = {
+    1e0,  1e1,  1e2,  1e3,  1e4,  1e5,  1e6,  1e7,  1e8,  1e9,  1e10, 1e11,
+    1e12, 1e13, 1e14, 1e15, 1e16, 1e17, 1e18, 1e19, 1e20, 1e21, 1e22,
+};
+/* 10^19 - 1 is the greatest run of nines in 64 bits. */
+#define DIGITS_MAX 19
+/* Exponents stop growing here: a line has fewer digits than that. */
+#define EXPONENT_MAX 1000000000
+/* Halfway between the greatest float and 2^128: from here on it rounds up. */
+#define FLOAT_OVERFLOW 0x1.ffffffp127
+/* How much of a refused word is shown. */
+#define WORD_SHOWN_BYTES 24u
+
+typedef struct cursor {
+    const char *at, *end;
+    const skn_xmc_line_t *line;
+    const skn_xmc_bounds_t *bounds;
+} cursor_t;
+
+/* One of the two lists of a line: its name, and how far its indices may go. */
+typedef struct list {
+    const char *noun; /* "label" or "feature" */
+    uint32_t limit;
+    uint32_t header_count, expected_count;
+} list_t;
+
+static inline bool
+is_digit(char letter)
+{
+    return (unsigned char)(letter - '0') < 10;
+}
+
+static inline bool
+is_blank(char letter)
+{
+    return letter == ' ' || letter == '\t';
+}
+
+/* --- numbers ------------------------------------------------------------ */
+
+/* mantissa * 10^exponent, where the exponent is not within +-22. */
+static double
+scale_far(uint64_t mantissa, int64_t exponent)
+{
+    /* A mantissa has at most 20 digits; floats lie within 1e-46 and 1e39. */
+    if (mantissa == 0 || exponent < -70)
+        return 0.0;
+    if (exponent > 40)
+        return HUGE_VAL;
+    double scaled = (double)mantissa;
+    for (; exponent > EXACT_POWER_MAX; exponent -= EXACT_POWER_MAX)
+        scaled *= power_of_ten[EXACT_POWER_MAX];
+    for (; exponent < -EXACT_POWER_MAX; exponent += EXACT_POWER_MAX)
+        scaled /= power_of_ten[EXACT_POWER_MAX];
+    return exponent < 0 ? scaled / power_of_ten[-exponent]
+                        : scaled * power_of_ten[exponent];
+}
+
+/* Reads [eE][+-]digits at `at`; returns `at` if there is no whole exponent. */
+static const char *
+exponent_read(const char *at, const char *end, int64_t *exponent)
+{
+    const char *next = at + 1;
+    bool negative = next < end && *next == '-';
+    if (next < end && (*next == '-' || *next == '+'))
+        next++;
+    if (next == end || !is_digit(*next))
+        return at;
+    int64_t read = 0;
+    for (; next < end && is_digit(*next); next++)
+        if (read < EXPONENT_MAX)
+            read = read * 10 + (*next - '0');
+    *exponent += negative ? -read : read;
+    return next;
+}
+
+/* Reads a run of digits into *mantissa; what does not fit any more is dropped
+ * (1e-19 relative) and counted in *dropped. */
+static inline const char *
+digits_read(const char *at, const char *end, uint64_t *mantissa, int *kept,
+            int64_t *dropped)
+{
+    for (; at < end && is_digit(*at); at++) {
+        if (*kept == DIGITS_MAX) {
+            ++*dropped;
+            continue;
+        }
+        *mantissa = *mantissa * 10 + (uint64_t)(*at - '0');
+        *kept += *mantissa != 0;
+    }
+    return at;
+}
+
+size_t
+skn_xmc_number_parse(const char *text, size_t bytes, float *value)
+{
+    const char *at = text, *end = text + bytes;
+    bool negative = at < end && *at == '-';
+    if (at < end && (*at == '-' || *at == '+'))
+        at++;
+    uint64_t mantissa = 0;
+    int kept = 0;
+    int64_t exponent = 0, unused = 0;
+    const char *whole = at;
+    at = digits_read(at, end, &mantissa, &kept, &exponent);
+    size_t digit_count = (size_t)(at - whole);
+    if (at < end && *at == '.') {
+        const char *fraction = ++at;
+        at = digits_read(at, end, &mantissa, &kept, &unused);
+        exponent -= (at - fraction) - unused;
+        digit_count += (size_t)(at - fraction);
+    }
+    if (digit_count == 0)
+        return 0;
+    if (at < end && (*at == 'e' || *at == 'E'))
+        at = exponent_read(at, end, &exponent);
+    double scaled;
+    if (exponent <= 0 && exponent >= -EXACT_POWER_MAX)
+        scaled = (double)mantissa / power_of_ten[-exponent];
+    else
+        scaled = scale_far(mantissa, exponent);
+    float magnitude =
+        scaled >= FLOAT_OVERFLOW ? HUGE_VALF : (float)scaled;
+    *value = negative ? -magnitude : magnitude;
+    return (size_t)(at - text);
+}
+
+/* Reads a run of digits, at least one. An index too large to be one becomes
+ * UINT64_MAX. Returns NULL where no digit stands. */
+static inline const char *
+index_read(const char *at, const char *end, uint64_t *index)
+{
+    const char *start = at;
+    uint64_t read = 0;
+    for (; at < end && is_digit(*at); at++)
+        read = read > UINT32_MAX ? UINT64_MAX
+                                 : read * 10 + (uint64_t)(*at - '0');
+    *index = read;
+    return at == start ? NULL : at;
+}
+
+/* --- sentences ---------------------------------------------------------- */
+
+#define PLACE_FORMAT "%s:%" PRIu64 ":%zu: "
+#define PLACE(cursor, where)                                                   \
+    skn_stream_name_shown((cursor)->line->file), (cursor)->line->number,       \
+        (size_t)((where) - (cursor)->line->text) + 1
+
+/* The word around `at`: from `start` to the next blank, cut for a sentence. */
+static int
+word_bytes(const cursor_t *cursor, const char *start)
+{
+    const char *at = start;
+    while (at < cursor->end && !is_blank(*at) &&
+           (size_t)(at - start) < WORD_SHOWN_BYTES)
+        at++;
+    return (int)(at - start);
+}
+
+/* Refuses the word at `start`, which was to be `wanted`. A byte that no text
+ * contains says more than that: the file is something else. */
+static skn_status_t
+refuse_word(const cursor_t *cursor, const char *start, const char *wanted,
+            skn_error_t *error)
+{
+    int bytes = word_bytes(cursor, start);
+    for (int k = 0; k < bytes; k++) {
+        unsigned char byte = (unsigned char)start[k];
+        if (byte >= 0x20 && byte < 0x7f)
+            continue;
+        return skn_fail(error, SKN_BAD_DATA,
+                        PLACE_FORMAT "byte 0x%02x does not belong into a data "
+                        "file, which is plain text",
+                        PLACE(cursor, start + k), byte);
+    }
+    if (bytes == 0)
+        return skn_fail(error, SKN_BAD_DATA,
+                        PLACE_FORMAT "expected %s, found nothing",
+                        PLACE(cursor, start), wanted);
+    return skn_fail(error, SKN_BAD_DATA,
+                    PLACE_FORMAT "expected %s, found \"%.*s\"",
+                    PLACE(cursor, start), wanted, bytes, start);
+}
+
+static skn_status_t
+refuse_range(const cursor_t *cursor, const char *start, const list_t *list,
+             skn_error_t *error)
+{
+    const skn_xmc_bounds_t *bounds = cursor->bounds;
+    const char *by = bounds && bounds->expected_by
+                         ? skn_stream_name_shown(bounds->expected_by)
+                         : "the model";
+    const char *end = start;
+    while (end < cursor->end && is_digit(*end))
+        end++;
+    int shown = end - start > 20 ? 20 : (int)(end - start);
+    const char *more = end - start > 20 ? "..." : "";
+    bool expected = list->expected_count && list->limit == list->expected_count;
+    if (expected && bounds->has_header)
+        return skn_fail(error, SKN_BAD_DATA,
+                        PLACE_FORMAT "%s %.*s%s is out of range: %s has %u "
+                        "%ss (0 to %u), this file's header says %u",
+                        PLACE(cursor, start), list->noun, shown, start, more,
+                        by, list->limit, list->noun, list->limit - 1,
+                        list->header_count);
+    if (expected)
+        return skn_fail(error, SKN_BAD_DATA,
+                        PLACE_FORMAT "%s %.*s%s is out of range: %s has %u "
+                        "%ss (0 to %u), this file has no header",
+                        PLACE(cursor, start), list->noun, shown, start, more,
+                        by, list->limit, list->noun, list->limit - 1);
+    if (bounds && bounds->has_header)
+        return skn_fail(error, SKN_BAD_DATA,
+                        PLACE_FORMAT "%s %.*s%s is out of range: the header "
+                        "says %u %ss, counted from 0",
+                        PLACE(cursor, start), list->noun, shown, start, more,
+                        list->limit, list->noun);
+    return skn_fail(error, SKN_BAD_DATA,
+                    PLACE_FORMAT "%s %.*s%s is out of range: at most %u is "
+                    "possible", PLACE(cursor, start), list->noun, shown, start,
+                    more, SKN_UNIT_MAX - 1);
+}
+
+/* Where `index` stands for the second time. The words were read once without
+ * an error, so this needs no checks. */
+static const char *
+repeat_find(const cursor_t *cursor, const char *from, bool features,
+            uint32_t index)
+{
+    uint64_t found = 0;
+    bool seen = false;
+    for (const char *at = from; at < cursor->end;) {
+        const char *word = at;
+        const char *next = index_read(at, cursor->end, &found);
+        if (next && found == index && seen)
+            return word;
+        seen = seen || (next && found == index);
+        at = next ? next : at + 1;
+        if (features && next)
+            while (at < cursor->end && !is_blank(*at))
+                at++;
+    }
+    return from;
+}
+
+static skn_status_t
+refuse_repeat(const cursor_t *cursor, const char *from, const list_t *list,
+              uint32_t index, skn_error_t *error)
+{
+    bool features = list->noun[0] == 'f';
+    const char *where = repeat_find(cursor, from, features, index);
+    return skn_fail(error, SKN_BAD_DATA,
+                    PLACE_FORMAT "%s %u stands twice in this line",
+                    PLACE(cursor, where), list->noun, index);
+}
+
+static skn_status_t
+refuse_count(const cursor_t *cursor, const char *where, const list_t *list,
+             skn_error_t *error)
+{
+    return skn_fail(error, SKN_BAD_DATA,
+                    PLACE_FORMAT "more than %u %ss in one line",
+                    PLACE(cursor, where), SKN_LINE_ITEMS_MAX, list->noun);
+}
+
+/* --- points ------------------------------------------------------------- */
+
+void
+skn_xmc_point_init(skn_xmc_point_t *point)
+{
+    *point = (skn_xmc_point_t){ 0 };
+}
+
+void
+skn_xmc_point_fini(skn_xmc_point_t *point)
+{
+    free(point->label);
+    free(point->feature);
+    free(point->value);
+    free(point->key);
+    skn_xmc_point_init(point);
+}
+
+/* Makes room for `room_count` labels and as many features. The old contents
+ * are not kept. */
+static skn_status_t
+point_reserve(skn_xmc_point_t *point, size_t room_count, const cursor_t *cursor,
+              skn_error_t *error)
+{
+    if (room_count <= point->room_count)
+        return SKN_OK;
+    room_count += room_count / 2;
+    skn_xmc_point_fini(point);
+    point->label = malloc(room_count * sizeof(*point->label));
+    point->feature = malloc(room_count * sizeof(*point->feature));
+    point->value = malloc(room_count * sizeof(*point->value));
+    point->key = malloc(room_count * sizeof(*point->key));
+    if (!point->label || !point->feature || !point->value || !point->key) {
+        skn_xmc_point_fini(point);
+        return skn_fail(error, SKN_NO_MEMORY,
+                        PLACE_FORMAT "no memory for %zu items",
+                        PLACE(cursor, cursor->line->text), room_count);
+    }
+    point->room_count = room_count;
+    return SKN_OK;
+}
+
+static int
+by_number(const void *left, const void *right)
+{
+    uint64_t a = *(const uint64_t *)left, b = *(const uint64_t *)right;
+    return (a > b) - (a < b);
+}
+
+/* Sorts index[count], and value[count] with it if it is not NULL. Index and
+ * value travel as one 64-bit key. */
+static void
+pairs_sort(uint32_t *index, float *value, uint64_t *key, size_t count)
+{
+    for (size_t k = 0; k < count; k++) {
+        uint32_t bits = 0;
+        if (value)
+            memcpy(&bits, value + k, sizeof(bits));
+        key[k] = (uint64_t)index[k] << 32 | bits;
+    }
+    qsort(key, count, sizeof(*key), by_number);
+    for (size_t k = 0; k < count; k++) {
+        uint32_t bits = (uint32_t)key[k];
+        index[k] = (uint32_t)(key[k] >> 32);
+        if (value)
+            memcpy(value + k, &bits, sizeof(bits));
+    }
+}
+
+/* Sorts a list if it needs it, and refuses repeats. `from` is where its words
+ * start in the line. */
+static skn_status_t
+list_finish(const cursor_t *cursor, const char *from, const list_t *list,
+            uint32_t *index, float *value, uint64_t *key, size_t count,
+            skn_error_t *error)
+{
+    size_t rising = 1;
+    while (rising < count && index[rising - 1] < index[rising])
+        rising++;
+    if (rising >= count)
+        return SKN_OK;
+    pairs_sort(index, value, key, count);
+    for (size_t k = 1; k < count; k++)
+        if (index[k - 1] == index[k])
+            return refuse_repeat(cursor, from, list, index[k], error);
+    return SKN_OK;
+}
+
+/* --- the line ----------------------------------------------------------- */
+
+/* Reads `l1,l2,...` up to a blank or the end. */
+static skn_status_t
+labels_parse(cursor_t *cursor, const list_t *list, skn_xmc_point_t *point,
+             skn_error_t *error)
+{
+    const char *from = cursor->at, *at = from, *end = cursor->end;
+    size_t count = 0;
+    for (;;) {
+        uint64_t index;
+        const char *next = index_read(at, end, &index);
+        if (next && next < end && *next == ':') {
+            (void)refuse_word(cursor, at, "a list of labels", error);
+            return skn_fail_hint(error, SKN_BAD_DATA,
+                                 "a line without labels starts with a space");
+        }
+        if (!next || (next < end && *next != ',' && !is_blank(*next)))
+            return refuse_word(cursor, at, "a label", error);
+        if (index >= list->limit)
+            return refuse_range(cursor, at, list, error);
+        if (count == SKN_LINE_ITEMS_MAX)
+            return refuse_count(cursor, at, list, error);
+        point->label[count++] = (uint32_t)index;
+        at = next;
+        if (at == end || is_blank(*at))
+            break;
+        at++;
+    }
+    cursor->at = at;
+    point->label_count = count;
+    return list_finish(cursor, from, list, point->label, NULL, point->key,
+                       count, error);
+}
+
+/* Reads the value behind the colon of a feature at cursor->at. */
+static skn_status_t
+value_parse(cursor_t *cursor, float *value, skn_error_t *error)
+{
+    const char *start = cursor->at, *end = cursor->end;
+    if (start == end || is_blank(*start))
+        return refuse_word(cursor, start, "a value after the colon", error);
+    size_t bytes = skn_xmc_number_parse(start, (size_t)(end - start), value);
+    const char *next = start + bytes;
+    if (bytes == 0 || (next < end && !is_blank(*next)))
+        return refuse_word(cursor, start, "a finite decimal number", error);
+    if (isinf(*value))
+        return skn_fail(error, SKN_BAD_DATA,
+                        PLACE_FORMAT "value %.*s is too large: a float ends "
+                        "at 3.4e38", PLACE(cursor, start),
+                        word_bytes(cursor, start), start);
+    cursor->at = next;
+    return SKN_OK;
+}
+
+/* Reads `f:v f:v ...` up to the end. */
+static skn_status_t
+features_parse(cursor_t *cursor, const list_t *list, skn_xmc_point_t *point,
+               skn_error_t *error)
+{
+    const char *from = cursor->at, *end = cursor->end;
+    size_t count = 0;
+    skn_status_t status = SKN_OK;
+    for (;;) {
+        while (cursor->at < end && is_blank(*cursor->at))
+            cursor->at++;
+        if (cursor->at == end)
+            break;
+        const char *at = cursor->at;
+        uint64_t index;
+        const char *next = index_read(at, end, &index);
+        if (!next || (next < end && *next != ':' && !is_blank(*next)))
+            return refuse_word(cursor, at, "a feature", error);
+        if (index >= list->limit)
+            return refuse_range(cursor, at, list, error);
+        if (count == SKN_LINE_ITEMS_MAX)
+            return refuse_count(cursor, at, list, error);
+        point->feature[count] = (uint32_t)index;
+        point->value[count] = 1.0f;
+        cursor->at = next;
+        if (next < end && *next == ':') {
+            cursor->at++;
+            status = value_parse(cursor, point->value + count, error);
+            if (status != SKN_OK)
+                return status;
+        }
+        count++;
+    }
+    point->feature_count = count;
+    return list_finish(cursor, from, list, point->feature, point->value,
+                       point->key, count, error);
+}
+
+static list_t
+list_of(const char *noun, bool has_header, uint32_t header_count,
+        uint32_t expected_count)
+{
+    list_t list = { noun, SKN_UNIT_MAX, header_count, expected_count };
+    if (has_header)
+        list.limit = header_count;
+    if (expected_count && expected_count < list.limit)
+        list.limit = expected_count;
+    return list;
+}
+
+skn_status_t
+skn_xmc_line_parse(const skn_xmc_line_t *line, const skn_xmc_bounds_t *bounds,
+                   skn_xmc_point_t *point, skn_error_t *error)
+{
+    static const skn_xmc_bounds_t unbounded = { 0 };
+    const skn_xmc_bounds_t *b = bounds ? bounds : &unbounded;
+    cursor_t cursor = { line->text, line->text + line->bytes, line, bounds };
+    list_t labels = list_of("label", b->has_header, b->header_labels,
+                            b->expected_labels);
+    list_t features = list_of("feature", b->has_header, b->header_features,
+                              b->expected_features);
+    /* An item takes a digit and a separator, but the last has none. */
+    size_t room_count = line->bytes / 2 + 1;
+    if (room_count > SKN_LINE_ITEMS_MAX)
+        room_count = SKN_LINE_ITEMS_MAX;
+    point->label_count = point->feature_count = 0;
+    skn_status_t status = point_reserve(point, room_count, &cursor, error);
+    if (status == SKN_OK && line->bytes && !is_blank(line->text[0]))
+        status = labels_parse(&cursor, &labels, point, error);
+    if (status == SKN_OK)
+        status = features_parse(&cursor, &features, point, error);
+    if (status != SKN_OK)
+        point->label_count = point->feature_count = 0;
+    return status;
+}

@@ -100,17 +100,17 @@ typedef struct skn_schema {
         FIELDS(SKN_FIELD_MEMBER, name)                                         \
     } name##_t;
 
-/* Defines `name_schema`; configs and traces call the message `name_text`. */
-#define SKN_MESSAGE_SCHEMA(name, name_text, id_number, FIELDS, help_text)      \
-    static const skn_field_t name##_fields[] = { FIELDS(SKN_FIELD_ENTRY,       \
-                                                        name##_t) };           \
-    const skn_schema_t name##_schema = {                                       \
-        .name = (name_text),                                                   \
-        .id = (id_number),                                                     \
-        .struct_bytes = sizeof(name##_t),                                      \
-        .help = (help_text),                                                   \
-        .fields = name##_fields,                                               \
-        .field_count = sizeof(name##_fields) / sizeof(name##_fields[0]),       \
+/* Defines `type_schema`; configs and traces call the message `text`. */
+#define SKN_MESSAGE_SCHEMA(type, text, number, FIELDS, about)                  \
+    static const skn_field_t type##_fields[] = { FIELDS(SKN_FIELD_ENTRY,       \
+                                                        type##_t) };           \
+    const skn_schema_t type##_schema = {                                       \
+        .name = (text),                                                        \
+        .id = (number),                                                        \
+        .struct_bytes = sizeof(type##_t),                                      \
+        .help = (about),                                                       \
+        .fields = type##_fields,                                               \
+        .field_count = sizeof(type##_fields) / sizeof(type##_fields[0]),       \
     };
 
 #endif

@@ -1,0 +1,478 @@
+/* actor.c - the only run loop: every actor of every kind lives in it.
+ *
+ *   OPENING ─▶ READY ─start─▶ RUNNING ─▶ DRAINING ─▶ ENDING ─▶ ENDED ─close─▶
+ *                                │ a handler failed
+ *                                └──────────▶ FAILED ───────────────close─▶
+ * DRAINING: nothing comes in any more (or a gate has finished) and the
+ * outboxes run empty. ENDING: its own pipes have ended, those into it have not
+ * (a gate in a cycle). An actor never leaves before it is told to close.
+ * This file owns: phases, waiting, timers, hooks.
+ * SPDX-License-Identifier: Apache-2.0 */
+#include "actors/actor.h"
+
+#include <assert.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/resource.h>
+#include <time.h>
+#include <unistd.h>
+
+/* Restarts of a stateless actor before its failure counts: 5 in 60 s, as the
+ * supervisor of a process has (DESIGN section 3). */
+#define RESTARTS_MAX 5
+#define RESTART_SPAN_NS ((uint64_t)60 * 1000 * 1000 * 1000)
+#define EVENT_BYTES_MAX 65536
+
+SKN_MESSAGE_SCHEMA(skn_clock, "clock", 1, SKN_FIELDS_clock,
+                   "the time, and what the process has used, for an actor")
+
+uint64_t
+skn_monotonic_ns(void)
+{
+    struct timespec now;
+    (void)clock_gettime(CLOCK_MONOTONIC, &now);
+    return (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec;
+}
+
+void
+skn_actor_report(skn_actor_t *actor, skn_parcel_type_t type, void *pointer)
+{
+    skn_parcel_t parcel = { .type = type,
+                            .slot = actor->number,
+                            .pointer = pointer };
+    uint64_t one = 1;
+    if (skn_outlet_put(actor->host, &parcel, NULL) != SKN_OK)
+        free(pointer); /* no memory for 24 bytes: nobody can be told */
+    /* Wakes a host that waits on the descriptor; a full counter is awake. */
+    ssize_t written = write(actor->wake_descriptor, &one, sizeof(one));
+    (void)written;
+}
+
+void
+skn_actor_fail(skn_actor_t *actor, const skn_error_t *error)
+{
+    skn_error_t *copy = malloc(sizeof(*copy));
+    if (copy)
+        *copy = *error;
+    actor->phase = SKN_PHASE_FAILED;
+    skn_actor_report(actor, SKN_PARCEL_FAILED, copy);
+}
+
+/* Whether the budget allows one restart more, and takes it. */
+static bool
+may_restart(skn_actor_t *actor)
+{
+    uint64_t oldest = actor->restart_ns[actor->restart_next];
+    if (oldest != 0 && actor->now_ns - oldest < RESTART_SPAN_NS)
+        return false;
+    actor->restart_ns[actor->restart_next] = actor->now_ns;
+    actor->restart_next = (actor->restart_next + 1) % RESTARTS_MAX;
+    return true;
+}
+
+/* Closes and opens a stateless actor whose handler failed. */
+static skn_status_t
+restart(skn_actor_t *actor, const skn_error_t *cause, skn_error_t *error)
+{
+    skn_status_t status = SKN_OK;
+    if (actor->kind->close)
+        actor->kind->close(actor, actor->state);
+    memset(actor->state, 0, actor->kind->state_bytes);
+    actor->counters.restarts++;
+    if (actor->kind->open)
+        status = actor->kind->open(actor, actor->state, error);
+    if (status == SKN_OK && actor->kind->start)
+        status = actor->kind->start(actor, actor->state, error);
+    if (status == SKN_OK)
+        status = skn_actor_tell(actor, error,
+                                "{\"event\":\"warning\",\"actor\":\"%s\","
+                                "\"message\":\"restarted (%d)\"}",
+                                actor->wired->name, (int)cause->status);
+    return status;
+}
+
+skn_status_t
+skn_actor_handle(skn_actor_t *actor, const skn_handler_t *handler,
+                 skn_histogram_t *latency, const void *message,
+                 skn_error_t *error)
+{
+    uint64_t begin_ns = skn_monotonic_ns();
+    actor->now_ns = begin_ns;
+    actor->resting = false;
+    skn_status_t status = handler->handle(actor, actor->state, message, error);
+    uint64_t end_ns = skn_monotonic_ns();
+    if (latency)
+        skn_histogram_add(latency, end_ns - begin_ns);
+    actor->counters.handling_ns += end_ns - begin_ns;
+    if (actor->trace) {
+        const void *traced = message;
+        for (uint32_t k = 0; k < actor->in_pipe_count; k++)
+            if (actor->in_pipes[k].handler == handler &&
+                actor->in_pipes[k].wired->collect == SKN_COLLECT_GATHER)
+                traced = ((const skn_parts_t *)message)->at[0];
+        skn_trace_span(actor->trace, handler->schema->name, begin_ns, end_ns,
+                       handler->schema, traced);
+    }
+    if (status != SKN_OK && actor->kind->restarts && may_restart(actor)) {
+        skn_error_t cause = *error;
+        status = restart(actor, &cause, error);
+    }
+    return status;
+}
+
+typedef skn_status_t hook_t(skn_actor_t *, void *, skn_error_t *);
+
+/* Runs a hook of the kind with its time accounted for; NULL does nothing. */
+static void
+run_hook(skn_actor_t *actor, hook_t *hook, const char *name)
+{
+    skn_error_t error = { 0 };
+    if (!hook)
+        return;
+    actor->now_ns = skn_monotonic_ns();
+    skn_status_t status = hook(actor, actor->state, &error);
+    uint64_t end_ns = skn_monotonic_ns();
+    actor->counters.handling_ns += end_ns - actor->now_ns;
+    skn_trace_span(actor->trace, name, actor->now_ns, end_ns, NULL, NULL);
+    if (status != SKN_OK)
+        skn_actor_fail(actor, &error);
+}
+
+/* --- time ---------------------------------------------------------------- */
+
+static const skn_handler_t *
+clock_handler(const skn_actor_t *actor)
+{
+    const skn_handler_t *handler = actor->kind->handlers;
+    while (handler && handler->schema && handler->schema != &skn_clock_schema)
+        handler++;
+    return handler && handler->schema ? handler : NULL;
+}
+
+skn_status_t
+skn_actor_ask_clock(skn_actor_t *actor, uint64_t tag, skn_error_t *error)
+{
+    if (!clock_handler(actor) || actor->clock_count == SKN_CLOCKS_MAX)
+        return skn_fail(error, SKN_INTERNAL,
+                        "%s asks for the clock and does not handle it",
+                        actor->wired->name);
+    actor->clock_tags[actor->clock_count++] = tag;
+    return SKN_OK;
+}
+
+static uint64_t
+resident_bytes(void)
+{
+    unsigned long pages = 0;
+    FILE *file = fopen("/proc/self/statm", "re");
+    if (!file)
+        return 0;
+    if (fscanf(file, "%*u %lu", &pages) != 1)
+        pages = 0;
+    fclose(file);
+    return (uint64_t)pages * (uint64_t)sysconf(_SC_PAGESIZE);
+}
+
+static void
+answer_clocks(skn_actor_t *actor)
+{
+    while (actor->clock_count > 0 && actor->phase == SKN_PHASE_RUNNING) {
+        struct rusage usage;
+        skn_error_t error = { 0 };
+        (void)getrusage(RUSAGE_SELF, &usage);
+        uint64_t cpu_us =
+            (uint64_t)(usage.ru_utime.tv_sec + usage.ru_stime.tv_sec) *
+                1000000u +
+            (uint64_t)(usage.ru_utime.tv_usec + usage.ru_stime.tv_usec);
+        skn_clock_t clock = { actor->clock_tags[0], skn_monotonic_ns(),
+                              cpu_us * 1000u, resident_bytes() };
+        actor->clock_count--;
+        memmove(actor->clock_tags, actor->clock_tags + 1,
+                actor->clock_count * sizeof(actor->clock_tags[0]));
+        if (skn_actor_handle(actor, clock_handler(actor), NULL, &clock,
+                             &error) != SKN_OK)
+            skn_actor_fail(actor, &error);
+    }
+}
+
+static void
+fire_timers(skn_actor_t *actor)
+{
+    const skn_timer_t *timer = actor->kind->timers;
+    uint64_t now_ns = timer && timer->name ? skn_monotonic_ns() : 0;
+    for (uint32_t k = 0; timer && timer->name; k++, timer++) {
+        if (actor->phase != SKN_PHASE_RUNNING || actor->unsent > 0 ||
+            now_ns < actor->timer_due_ns[k])
+            continue;
+        actor->timer_due_ns[k] =
+            now_ns + (uint64_t)timer->interval_ms * 1000000u;
+        actor->resting = false;
+        run_hook(actor, timer->fire, timer->name);
+    }
+}
+
+static int
+timeout_ms(const skn_actor_t *actor)
+{
+    const skn_timer_t *timer = actor->kind->timers;
+    uint64_t soonest_ns = UINT64_MAX;
+    if (actor->phase != SKN_PHASE_RUNNING || actor->unsent > 0)
+        return -1;
+    for (uint32_t k = 0; timer && timer->name; k++, timer++)
+        if (actor->timer_due_ns[k] < soonest_ns)
+            soonest_ns = actor->timer_due_ns[k];
+    if (soonest_ns == UINT64_MAX)
+        return -1;
+    uint64_t now_ns = skn_monotonic_ns();
+    return soonest_ns <= now_ns ? 0
+                                : (int)((soonest_ns - now_ns) / 1000000u + 1);
+}
+
+/* --- phases -------------------------------------------------------------- */
+
+/* A gate, or an actor that nobody sends to, ends by its own word. */
+static bool
+ends_by_itself(const skn_actor_t *actor)
+{
+    return actor->kind->gate || actor->in_edge_count == 0;
+}
+
+static void
+advance(skn_actor_t *actor)
+{
+    skn_error_t error = { 0 };
+    if (actor->phase == SKN_PHASE_RUNNING && actor->unsent == 0 &&
+        (actor->finished ||
+         (!ends_by_itself(actor) && actor->open_edges == 0))) {
+        actor->phase = SKN_PHASE_DRAINING;
+        run_hook(actor, actor->kind->drain, "drain");
+    }
+    if (actor->phase == SKN_PHASE_DRAINING && actor->unsent == 0) {
+        actor->phase = SKN_PHASE_ENDING;
+        if (skn_outgoing_end(actor, &error) != SKN_OK)
+            skn_actor_fail(actor, &error);
+    }
+    if (actor->phase == SKN_PHASE_ENDING && actor->open_edges == 0) {
+        actor->phase = SKN_PHASE_ENDED;
+        skn_actor_report(actor, SKN_PARCEL_ENDED, NULL);
+    }
+}
+
+static void
+begin(skn_actor_t *actor)
+{
+    uint64_t now_ns = skn_monotonic_ns();
+    const skn_timer_t *timer = actor->kind->timers;
+    for (uint32_t k = 0; timer && timer->name; k++, timer++)
+        actor->timer_due_ns[k] =
+            now_ns + (uint64_t)timer->interval_ms * 1000000u;
+    actor->phase = SKN_PHASE_RUNNING;
+    run_hook(actor, actor->kind->start, "start");
+}
+
+static void
+take_control(skn_actor_t *actor)
+{
+    skn_parcel_t parcel;
+    skn_error_t error = { 0 };
+    while (skn_inbox_take(actor->control, &parcel)) {
+        if (parcel.type == SKN_PARCEL_CLOSE)
+            actor->closing = true;
+        if (actor->phase == SKN_PHASE_FAILED)
+            continue;
+        if (parcel.type == SKN_PARCEL_START)
+            begin(actor);
+        if (parcel.type == SKN_PARCEL_STOP) {
+            actor->stop_wanted = true;
+            actor->resting = false;
+        }
+        if (parcel.type == SKN_PARCEL_CREDIT &&
+            skn_outgoing_credit(actor, parcel.slot, (uint32_t)parcel.number,
+                                &error) != SKN_OK)
+            skn_actor_fail(actor, &error);
+    }
+}
+
+/* --- the loop ------------------------------------------------------------ */
+
+static bool
+can_work(const skn_actor_t *actor)
+{
+    return actor->unsent == 0 && actor->phase >= SKN_PHASE_RUNNING &&
+           actor->phase < SKN_PHASE_FAILED;
+}
+
+static void
+wait_for_parcels(skn_actor_t *actor)
+{
+    skn_inbox_t *inboxes[2] = { actor->control,
+                                can_work(actor) ? actor->work : NULL };
+    skn_error_t error = { 0 };
+    if (actor->phase < SKN_PHASE_FAILED &&
+        skn_incoming_return_credit(actor, &error) != SKN_OK)
+        skn_actor_fail(actor, &error);
+    uint64_t begin_ns = skn_monotonic_ns();
+    bool blocked = actor->unsent > 0;
+    skn_inbox_wait(inboxes, 2, -1, timeout_ms(actor));
+    uint64_t waited_ns = skn_monotonic_ns() - begin_ns;
+    actor->counters.wakeups++;
+    *(blocked ? &actor->counters.blocked_ns : &actor->counters.waiting_ns) +=
+        waited_ns;
+}
+
+/* Whether there was anything to do. */
+static bool
+do_something(skn_actor_t *actor)
+{
+    if (!can_work(actor))
+        return false;
+    answer_clocks(actor);
+    fire_timers(actor);
+    if (can_work(actor) && skn_incoming_pass(actor))
+        return true;
+    if (actor->phase == SKN_PHASE_RUNNING && actor->unsent == 0 &&
+        actor->kind->produce && !actor->finished && !actor->resting &&
+        actor->clock_count == 0) {
+        run_hook(actor, actor->kind->produce, "produce");
+        return true;
+    }
+    return actor->clock_count > 0 && actor->phase == SKN_PHASE_RUNNING;
+}
+
+void
+skn_actor_run(skn_actor_t *actor)
+{
+    skn_error_t error = { 0 };
+    actor->phase = SKN_PHASE_OPENING;
+    if (actor->kind->open &&
+        actor->kind->open(actor, actor->state, &error) != SKN_OK) {
+        skn_actor_fail(actor, &error);
+    } else {
+        actor->phase = SKN_PHASE_READY;
+        skn_actor_report(actor, SKN_PARCEL_READY, NULL);
+    }
+    for (;;) {
+        take_control(actor);
+        if (actor->closing)
+            break;
+        bool busy = do_something(actor);
+        advance(actor);
+        if (!busy)
+            wait_for_parcels(actor);
+    }
+    if (actor->kind->close)
+        actor->kind->close(actor, actor->state);
+}
+
+/* --- what a kind may ask -------------------------------------------------- */
+
+const char *
+skn_actor_name(const skn_actor_t *actor)
+{
+    return actor->wired->name;
+}
+
+uint32_t
+skn_actor_index(const skn_actor_t *actor)
+{
+    return actor->wired->index;
+}
+
+uint32_t
+skn_actor_peers(const skn_actor_t *actor)
+{
+    return actor->wired->peers;
+}
+
+/* Asking for an option that the kind's table lacks is our bug. */
+static const skn_value_t *
+value_of(const skn_actor_t *actor, const char *name)
+{
+    const skn_option_t *option = actor->kind->options;
+    size_t k = 0;
+    while (option[k].name && strcmp(option[k].name, name) != 0)
+        k++;
+    assert(option[k].name);
+    return &actor->wired->values[k];
+}
+
+bool
+skn_actor_option_bool(const skn_actor_t *actor, const char *name)
+{
+    return value_of(actor, name)->truth;
+}
+
+int64_t
+skn_actor_option_int(const skn_actor_t *actor, const char *name)
+{
+    return value_of(actor, name)->number;
+}
+
+double
+skn_actor_option_real(const skn_actor_t *actor, const char *name)
+{
+    return value_of(actor, name)->real;
+}
+
+const char *
+skn_actor_option_text(const skn_actor_t *actor, const char *name)
+{
+    return value_of(actor, name)->text;
+}
+
+uint64_t
+skn_actor_time_ns(const skn_actor_t *actor)
+{
+    return actor->now_ns;
+}
+
+const void *
+skn_message_keep(const void *message)
+{
+    return skn_payload_keep(message);
+}
+
+void
+skn_message_drop(const void *message)
+{
+    skn_payload_drop(message);
+}
+
+void
+skn_actor_rest(skn_actor_t *actor)
+{
+    actor->resting = true;
+}
+
+void
+skn_actor_finish(skn_actor_t *actor)
+{
+    actor->finished = true;
+}
+
+bool
+skn_actor_stop_wanted(const skn_actor_t *actor)
+{
+    return actor->stop_wanted;
+}
+
+skn_status_t
+skn_actor_tell(skn_actor_t *actor, skn_error_t *error, const char *format, ...)
+{
+    char line[2048];
+    va_list arguments;
+    va_start(arguments, format);
+    int length = vsnprintf(line, sizeof(line), format, arguments);
+    va_end(arguments);
+    if (length < 0 || length >= EVENT_BYTES_MAX)
+        return skn_fail(error, SKN_INTERNAL, "%s tells an event of %d bytes",
+                        actor->wired->name, length);
+    char *text = malloc((size_t)length + 1);
+    if (!text)
+        return skn_fail(error, SKN_NO_MEMORY, "no room for an event");
+    va_start(arguments, format);
+    (void)vsnprintf(text, (size_t)length + 1, format, arguments);
+    va_end(arguments);
+    skn_actor_report(actor, SKN_PARCEL_EVENT, text);
+    return SKN_OK;
+}

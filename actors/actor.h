@@ -1,0 +1,168 @@
+/* actor.h - the inside of an actor, for the files of the runtime only.
+ *
+ *        work inbox ──▶ incoming.c ──▶ handler ──▶ outgoing.c ──▶ outlets
+ *     control inbox ──▶ credits, stop, close          │ no credit
+ *                                                      ▼
+ *                                                   outbox
+ * actor.c runs the loop; system.c makes actors, starts and joins their threads.
+ * After skn_actor_run has begun, everything here is touched by the actor's
+ * thread only, until it is joined.  SPDX-License-Identifier: Apache-2.0 */
+#ifndef ACTORS_ACTOR_H
+#define ACTORS_ACTOR_H
+
+#include "actors/counters.h"
+#include "actors/trace.h"
+#include "actors/wiring.h"
+#include "transport/payload.h"
+#include "transport/pipe.h"
+#include "transport/schema.h"
+
+/* What a parcel is. Work inbox: MESSAGE, END. Control inbox: the others. Host
+ * inbox: READY .. EVENT, the slot says which actor. */
+typedef enum skn_parcel_type {
+    SKN_PARCEL_MESSAGE, /* pointer: a payload's message; slot: in-edge */
+    SKN_PARCEL_END,     /* no more messages on the in-edge `slot` */
+    SKN_PARCEL_CREDIT,  /* number: more messages allowed on out-edge `slot` */
+    SKN_PARCEL_START,
+    SKN_PARCEL_STOP,  /* come to a good end soon */
+    SKN_PARCEL_CLOSE, /* leave the loop */
+    SKN_PARCEL_READY,
+    SKN_PARCEL_ENDED,
+    SKN_PARCEL_FAILED, /* pointer: skn_error_t, malloc'ed */
+    SKN_PARCEL_EVENT   /* pointer: text, malloc'ed */
+} skn_parcel_type_t;
+
+/* Messages without credit wait here, in order; a ring that grows. */
+typedef struct skn_outbox {
+    const void **message;
+    uint32_t room, first, count;
+} skn_outbox_t;
+
+typedef struct skn_out_edge {
+    uint32_t receiver; /* actor */
+    uint32_t slot;     /* its number among the receiver's in-edges */
+    uint32_t credit;
+    uint64_t id; /* unique in the topology: names flows in a trace */
+    skn_outlet_t *work;
+    skn_outbox_t outbox;
+    skn_edge_counters_t counters;
+} skn_out_edge_t;
+
+typedef struct skn_out_pipe {
+    const skn_wired_pipe_t *wired;
+    skn_out_edge_t *edges; /* those of this sender, in order of receivers */
+    uint32_t edge_count;
+    uint32_t sender; /* its place among the pipe's senders */
+    skn_outbox_t shared; /* pattern `any`: nobody had credit */
+} skn_out_pipe_t;
+
+/* Parts of one value of the `by` field. */
+typedef struct skn_part_set {
+    uint64_t key;
+    uint32_t arrived; /* 0: the set is free */
+    const void **part; /* [senders], NULL until it came */
+} skn_part_set_t;
+
+typedef struct skn_in_pipe {
+    const skn_wired_pipe_t *wired;
+    const skn_handler_t *handler;
+    uint32_t sender_count; /* in-edges of this receiver */
+    uint32_t first_slot;   /* they are numbered from here on */
+    skn_part_set_t *sets;
+    const void **parts; /* behind the sets */
+    uint32_t set_count;
+    skn_histogram_t latency; /* of the handler */
+} skn_in_pipe_t;
+
+typedef struct skn_in_edge {
+    skn_in_pipe_t *pipe;
+    uint32_t part;   /* which sender of the pipe */
+    uint32_t owed;   /* credit to give back */
+    uint32_t credit; /* what the sender started with */
+    uint32_t out_slot; /* the edge's number at the sender */
+    uint64_t id;
+    bool ended;
+    skn_outlet_t *control; /* of the sender */
+    skn_edge_counters_t counters;
+} skn_in_edge_t;
+
+typedef enum skn_phase {
+    SKN_PHASE_OPENING,
+    SKN_PHASE_READY,
+    SKN_PHASE_RUNNING,
+    SKN_PHASE_DRAINING, /* nothing comes any more; outboxes run empty */
+    SKN_PHASE_ENDING,   /* own pipes have ended, others' have not */
+    SKN_PHASE_ENDED,
+    SKN_PHASE_FAILED
+} skn_phase_t;
+
+#define SKN_CLOCKS_MAX 8
+
+struct skn_actor {
+    const skn_wired_actor_t *wired;
+    const skn_kind_t *kind;
+    uint32_t number; /* in the wiring */
+    struct skn_system *system; /* for system.c */
+    void *state;
+    skn_pool_t *pool;
+    skn_scratch_t *scratch; /* for the option `wire` */
+    skn_inbox_t *work, *control;
+    skn_outlet_t *host;
+    int wake_descriptor; /* eventfd of the host: written after each parcel */
+
+    skn_out_pipe_t *out_pipes;
+    uint32_t out_pipe_count;
+    skn_out_edge_t *out_edges;
+    uint32_t out_edge_count;
+    skn_in_pipe_t *in_pipes;
+    uint32_t in_pipe_count;
+    skn_in_edge_t *in_edges;
+    uint32_t in_edge_count;
+    skn_outlet_t **outlets; /* all that the edges point at, to close them */
+    uint64_t *outlet_names; /* peer << 1 | work */
+    uint32_t outlet_count;
+
+    skn_phase_t phase;
+    bool closing, stop_wanted, resting, finished, wire;
+    uint64_t unsent; /* parcels in all outboxes: more than 0 is "blocked" */
+    uint32_t open_edges; /* in-edges that have not ended */
+    uint64_t now_ns;     /* when the message in hand was taken */
+    uint64_t clock_tags[SKN_CLOCKS_MAX];
+    uint32_t clock_count;
+    uint64_t timer_due_ns[SKN_TIMERS_MAX];
+    uint64_t restart_ns[5]; /* SKN_RESTARTS_MAX; the oldest is overwritten */
+    uint32_t restart_next;
+    skn_actor_counters_t counters;
+    skn_trace_t *trace; /* NULL: not traced */
+};
+
+/* actor.c: the thread of an actor, until it is told to close. */
+void skn_actor_run(skn_actor_t *actor);
+uint64_t skn_monotonic_ns(void);
+/* Runs one hook of the kind and accounts for its time. */
+void skn_actor_fail(skn_actor_t *actor, const skn_error_t *error);
+void skn_actor_report(skn_actor_t *actor, skn_parcel_type_t type,
+                      void *pointer);
+
+/* outgoing.c */
+/* More credit for out-edge `slot`; sends what waited for it. */
+skn_status_t skn_outgoing_credit(skn_actor_t *actor, uint32_t slot,
+                                 uint32_t credit, skn_error_t *error);
+/* Ends all out-edges; the outboxes must be empty. */
+skn_status_t skn_outgoing_end(skn_actor_t *actor, skn_error_t *error);
+/* Drops what still waits; after a failure or at the close. */
+void skn_outgoing_drop(skn_actor_t *actor);
+
+/* incoming.c */
+/* Takes up to a pass of parcels, until one leaves the actor blocked; returns
+ * whether there was any. */
+bool skn_incoming_pass(skn_actor_t *actor);
+/* Gives back all credit that is owed. */
+skn_status_t skn_incoming_return_credit(skn_actor_t *actor, skn_error_t *error);
+void skn_incoming_drop(skn_actor_t *actor);
+/* Calls a handler, with time, trace and restart around it. */
+skn_status_t skn_actor_handle(skn_actor_t *actor, const skn_handler_t *handler,
+                              skn_histogram_t *latency, const void *message,
+                              skn_error_t *error);
+
+#endif

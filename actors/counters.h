@@ -1,0 +1,39 @@
+/* counters.h - what every actor counts while it runs.
+ *
+ * Written by the actor's own thread only; read by the host after the threads
+ * have been joined, or sent as an event.  SPDX-License-Identifier: Apache-2.0 */
+#ifndef ACTORS_COUNTERS_H
+#define ACTORS_COUNTERS_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+/* Durations by powers of two: bucket k holds [2^k, 2^(k+1)) nanoseconds. */
+#define SKN_HISTOGRAM_BUCKETS 48
+
+typedef struct skn_histogram {
+    uint64_t count, sum_ns, max_ns;
+    uint64_t bucket[SKN_HISTOGRAM_BUCKETS];
+} skn_histogram_t;
+
+/* One end of one pipe between two actors. */
+typedef struct skn_edge_counters {
+    uint64_t messages, bytes;
+    uint64_t queue_max;    /* sender: outbox; receiver: parts waiting */
+    uint64_t dropped;      /* sender: nobody listens */
+} skn_edge_counters_t;
+
+typedef struct skn_actor_counters {
+    uint64_t waiting_ns;  /* nothing to do */
+    uint64_t handling_ns; /* in a handler, a timer, produce, start, drain */
+    uint64_t blocked_ns;  /* an outbox waits for credit */
+    uint64_t wakeups, restarts;
+} skn_actor_counters_t;
+
+void skn_histogram_add(skn_histogram_t *histogram, uint64_t duration_ns);
+/* An upper bound of the duration that `share` (0..1) of all stay below: the
+ * end of its bucket, at most max_ns. 0 when nothing was added. */
+uint64_t skn_histogram_quantile_ns(const skn_histogram_t *histogram,
+                                   double share);
+
+#endif

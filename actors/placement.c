@@ -1,0 +1,120 @@
+/* placement.c - hwloc: units, binding, names of threads.
+ * SPDX-License-Identifier: Apache-2.0 */
+#include "actors/placement.h"
+
+#include <errno.h>
+#include <hwloc.h>
+#include <pthread.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/resource.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+struct skn_placement {
+    hwloc_topology_t topology;
+    uint32_t unit_count;
+};
+
+static skn_status_t
+load(skn_placement_t *placement, const char *description, skn_error_t *error)
+{
+    if (hwloc_topology_init(&placement->topology) != 0)
+        return skn_fail(error, SKN_NO_MEMORY, "hwloc does not start: %s",
+                        strerror(errno));
+    /* Without the flag hwloc shows units that taskset has taken away. */
+    if (!description)
+        (void)hwloc_topology_set_flags(
+            placement->topology, HWLOC_TOPOLOGY_FLAG_IS_THISSYSTEM |
+                                     HWLOC_TOPOLOGY_FLAG_RESTRICT_TO_CPUBINDING);
+    if (description &&
+        hwloc_topology_set_synthetic(placement->topology, description) != 0)
+        return skn_fail(error, SKN_BAD_CONFIG,
+                        "'%s' is no hwloc description of a machine",
+                        description);
+    if (hwloc_topology_load(placement->topology) != 0)
+        return skn_fail(error, SKN_UNAVAILABLE,
+                        "hwloc cannot read this machine: %s", strerror(errno));
+    int units = hwloc_get_nbobjs_by_type(placement->topology, HWLOC_OBJ_PU);
+    placement->unit_count = units > 0 ? (uint32_t)units : 1;
+    return SKN_OK;
+}
+
+skn_placement_t *
+skn_placement_new(const char *description, skn_error_t *error)
+{
+    skn_placement_t *placement = calloc(1, sizeof(*placement));
+    if (!placement) {
+        skn_fail(error, SKN_NO_MEMORY, "no room for the machine's topology");
+        return NULL;
+    }
+    if (load(placement, description, error) != SKN_OK)
+        skn_placement_destroy(&placement);
+    return placement;
+}
+
+void
+skn_placement_destroy(skn_placement_t **placement)
+{
+    if (!*placement)
+        return;
+    if ((*placement)->topology)
+        hwloc_topology_destroy((*placement)->topology);
+    free(*placement);
+    *placement = NULL;
+}
+
+uint32_t
+skn_placement_unit_count(const skn_placement_t *placement)
+{
+    return placement->unit_count;
+}
+
+static hwloc_obj_t
+unit_object(const skn_placement_t *placement, uint32_t unit)
+{
+    return hwloc_get_obj_by_type(placement->topology, HWLOC_OBJ_PU,
+                                 unit % placement->unit_count);
+}
+
+uint32_t
+skn_placement_os_index(const skn_placement_t *placement, uint32_t unit)
+{
+    hwloc_obj_t object = unit_object(placement, unit);
+    return object ? object->os_index : 0;
+}
+
+void
+skn_placement_plan(const skn_placement_t *placement, const skn_wiring_t *wiring,
+                   int32_t *units)
+{
+    uint32_t next = 0;
+    for (uint32_t k = 0; k < wiring->actor_count; k++) {
+        const skn_wired_actor_t *actor = &wiring->actors[k];
+        if (actor->core >= 0)
+            units[k] = (int32_t)((uint32_t)actor->core % placement->unit_count);
+        else if (actor->core == SKN_CORE_AUTO && actor->kind->computes)
+            units[k] = (int32_t)(next++ % placement->unit_count);
+        else
+            units[k] = SKN_CORE_FLOAT;
+    }
+}
+
+skn_status_t
+skn_placement_bind(const skn_placement_t *placement, int32_t unit,
+                   const char *name, int nice, skn_error_t *error)
+{
+    char short_name[16]; /* what the kernel keeps, with its NUL */
+    (void)snprintf(short_name, sizeof(short_name), "%s", name);
+    (void)pthread_setname_np(pthread_self(), short_name);
+    if (nice > 0)
+        (void)setpriority(PRIO_PROCESS, (id_t)syscall(SYS_gettid), nice);
+    hwloc_const_cpuset_t set =
+        unit >= 0 ? unit_object(placement, (uint32_t)unit)->cpuset
+                  : hwloc_topology_get_topology_cpuset(placement->topology);
+    if (hwloc_set_cpubind(placement->topology, set, HWLOC_CPUBIND_THREAD) != 0)
+        return skn_fail(error, SKN_UNAVAILABLE,
+                        "%s cannot be bound to unit %d: %s", name, unit,
+                        strerror(errno));
+    return SKN_OK;
+}

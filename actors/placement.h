@@ -1,0 +1,39 @@
+/* placement.h - which processing unit an actor's thread runs on.
+ *
+ * Units are numbered 0, 1, ... within the mask that the process was started
+ * with, in hwloc's logical order. Compute actors get one unit each, round
+ * robin; the others float on the whole mask.
+ * SPDX-License-Identifier: Apache-2.0 */
+#ifndef ACTORS_PLACEMENT_H
+#define ACTORS_PLACEMENT_H
+
+#include <stdint.h>
+
+#include "actors/wiring.h"
+
+typedef struct skn_placement skn_placement_t;
+
+/* Reads the machine; or, for tests, hwloc's synthetic `description` such as
+ * "pack:2 core:4 pu:2" (binding then does nothing). NULL: the real machine. */
+skn_placement_t *skn_placement_new(const char *description, skn_error_t *error);
+void skn_placement_destroy(skn_placement_t **placement);
+
+/* Units that the process may use. At least 1. */
+uint32_t skn_placement_unit_count(const skn_placement_t *placement);
+/* What the system calls unit `unit`: the N of /proc's Cpus_allowed_list. */
+uint32_t skn_placement_os_index(const skn_placement_t *placement,
+                                uint32_t unit);
+
+/* The unit of each actor of `wiring`, or SKN_CORE_FLOAT: cores that are given
+ * are kept (modulo the units there are), SKN_CORE_AUTO is resolved for kinds
+ * that compute, the rest floats. `units` has room for actor_count. */
+void skn_placement_plan(const skn_placement_t *placement,
+                        const skn_wiring_t *wiring, int32_t *units);
+
+/* Binds the calling thread to `unit`, names it and adds `nice`. A refusal is
+ * SKN_UNAVAILABLE with the reason: a warning, since the thread runs anyway. */
+skn_status_t skn_placement_bind(const skn_placement_t *placement, int32_t unit,
+                                const char *name, int nice,
+                                skn_error_t *error);
+
+#endif

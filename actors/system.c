@@ -1,0 +1,263 @@
+/* system.c - the host's side: threads, readiness, events, the end.
+ *
+ * This file owns: the context (unless the host gave one), the threads, and the
+ * host's inbox. What the pipes look like is built in system_build.c.
+ * SPDX-License-Identifier: Apache-2.0 */
+#include "actors/system.h"
+
+#include <assert.h>
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/eventfd.h>
+#include <unistd.h>
+
+#include "actors/system_build.h"
+
+/* Stack of an actor: handlers keep their arrays in the state. */
+#define STACK_BYTES ((size_t)1 << 20)
+
+static void
+wake(const skn_system_t *system)
+{
+    uint64_t one = 1;
+    ssize_t written = write(system->wake_descriptor, &one, sizeof(one));
+    (void)written; /* a full counter is awake already */
+}
+
+static void
+tell_all(skn_system_t *system, skn_parcel_type_t type)
+{
+    skn_parcel_t parcel = { .type = type };
+    for (uint32_t k = 0; k < system->actor_count; k++)
+        if (system->controls[k])
+            (void)skn_outlet_put(system->controls[k], &parcel, NULL);
+}
+
+static void
+close_all(skn_system_t *system)
+{
+    if (!system->closing)
+        tell_all(system, SKN_PARCEL_CLOSE);
+    system->closing = true;
+}
+
+static void
+keep_event(skn_system_t *system, char *text)
+{
+    skn_event_t *event = calloc(1, sizeof(*event));
+    if (!event) {
+        free(text);
+        return;
+    }
+    event->text = text;
+    *system->last_event = event;
+    system->last_event = &event->next;
+}
+
+static void
+take_parcel(skn_system_t *system, const skn_parcel_t *parcel)
+{
+    switch (parcel->type) {
+    case SKN_PARCEL_READY:
+        system->ready_count++;
+        break;
+    case SKN_PARCEL_ENDED:
+        if (++system->ended_count == system->actor_count)
+            close_all(system);
+        break;
+    case SKN_PARCEL_FAILED:
+        if (system->failure.status == SKN_OK) {
+            if (parcel->pointer)
+                system->failure = *(const skn_error_t *)parcel->pointer;
+            else
+                skn_fail(&system->failure, SKN_NO_MEMORY,
+                         "an actor failed and memory was too short to say why");
+        }
+        free(parcel->pointer);
+        close_all(system);
+        break;
+    default:
+        assert(parcel->type == SKN_PARCEL_EVENT);
+        keep_event(system, parcel->pointer);
+        break;
+    }
+}
+
+/* Takes what has come; waits for more if `timeout_ms` allows. */
+static void
+pump(skn_system_t *system, int timeout_ms)
+{
+    skn_parcel_t parcel;
+    uint64_t count;
+    if (timeout_ms != 0)
+        skn_inbox_wait(&system->inbox, 1, system->wake_descriptor, timeout_ms);
+    ssize_t bytes = read(system->wake_descriptor, &count, sizeof(count));
+    (void)bytes; /* nothing there: fine, it does not block */
+    if (atomic_load(&system->stop_wanted) && !system->stop_told) {
+        system->stop_told = true;
+        tell_all(system, SKN_PARCEL_STOP);
+    }
+    while (skn_inbox_take(system->inbox, &parcel))
+        take_parcel(system, &parcel);
+}
+
+static void *
+thread_main(void *thread_argument)
+{
+    skn_actor_t *actor = thread_argument;
+    skn_system_t *system = actor->system;
+    skn_error_t error = { 0 };
+    int32_t unit = system->options.no_binding ? SKN_CORE_FLOAT
+                                              : system->units[actor->number];
+    if (skn_placement_bind(system->placement, unit, actor->wired->name,
+                           actor->wired->nice, &error) != SKN_OK)
+        (void)skn_actor_tell(actor, NULL,
+                             "{\"event\":\"warning\",\"actor\":\"%s\","
+                             "\"message\":\"not bound to unit %d\"}",
+                             actor->wired->name, unit);
+    skn_actor_run(actor);
+    return NULL;
+}
+
+static skn_status_t
+start_threads(skn_system_t *system, skn_error_t *error)
+{
+    pthread_attr_t attributes;
+    sigset_t all, before;
+    int refused = 0;
+    (void)pthread_attr_init(&attributes);
+    (void)pthread_attr_setstacksize(&attributes, STACK_BYTES);
+    /* Signals belong to the host: its threads take them, ours never. */
+    sigfillset(&all);
+    (void)pthread_sigmask(SIG_SETMASK, &all, &before);
+    for (uint32_t k = 0; k < system->actor_count && refused == 0; k++) {
+        refused = pthread_create(&system->threads[k], &attributes, thread_main,
+                                 &system->actors[k]);
+        if (refused == 0)
+            system->thread_count++;
+    }
+    (void)pthread_sigmask(SIG_SETMASK, &before, NULL);
+    (void)pthread_attr_destroy(&attributes);
+    if (refused != 0)
+        return skn_fail(error, SKN_NO_MEMORY,
+                        "no thread for actor %u of %u: %s",
+                        system->thread_count + 1, system->actor_count,
+                        strerror(refused));
+    return SKN_OK;
+}
+
+skn_status_t
+skn_system_start(skn_system_t *system, skn_error_t *error)
+{
+    skn_status_t status = start_threads(system, error);
+    system->begin_ns = skn_monotonic_ns();
+    while (status == SKN_OK && system->failure.status == SKN_OK &&
+           system->ready_count < system->actor_count)
+        pump(system, -1);
+    if (status == SKN_OK && system->failure.status == SKN_OK) {
+        tell_all(system, SKN_PARCEL_START);
+        return SKN_OK;
+    }
+    close_all(system);
+    skn_status_t failure = skn_system_wait(system, error);
+    return status != SKN_OK ? status : failure;
+}
+
+int
+skn_system_fd(const skn_system_t *system)
+{
+    return system->wake_descriptor;
+}
+
+skn_status_t
+skn_system_event(skn_system_t *system, int timeout_ms, char *line,
+                 size_t line_bytes, skn_error_t *error)
+{
+    pump(system, 0);
+    while (!system->first_event && !system->closing) {
+        pump(system, timeout_ms);
+        if (timeout_ms >= 0)
+            break;
+    }
+    if (!system->first_event && system->closing)
+        (void)skn_system_wait(system, NULL);
+    skn_event_t *event = system->first_event;
+    if (!event)
+        return system->closing
+                   ? skn_fail(error, SKN_UNAVAILABLE, "the run has ended")
+                   : skn_fail(error, SKN_BUSY, "no event yet");
+    (void)snprintf(line, line_bytes, "%s", event->text);
+    system->first_event = event->next;
+    if (!system->first_event)
+        system->last_event = &system->first_event;
+    else
+        wake(system); /* the descriptor stays readable while there is more */
+    free(event->text);
+    free(event);
+    return SKN_OK;
+}
+
+void
+skn_system_stop(skn_system_t *system)
+{
+    atomic_store(&system->stop_wanted, true);
+    wake(system);
+}
+
+static void
+write_trace(const skn_system_t *system)
+{
+    FILE *file = fopen(system->options.trace_path, "we");
+    if (!file)
+        return; /* tried when the system was made; nothing is lost but this */
+    fputs("{\"displayTimeUnit\":\"ms\",\"traceEvents\":[\n", file);
+    for (uint32_t k = 0; k < system->actor_count; k++)
+        skn_trace_write(system->actors[k].trace, file, k + 1,
+                        system->wiring->actors[k].name, system->begin_ns);
+    fprintf(file,
+            "{\"ph\":\"M\",\"name\":\"process_name\",\"pid\":1,\"tid\":0,"
+            "\"args\":{\"name\":\"skein %s\"}}\n]}\n",
+            system->wiring->name);
+    fclose(file);
+}
+
+skn_status_t
+skn_system_wait(skn_system_t *system, skn_error_t *error)
+{
+    while (!system->closing)
+        pump(system, -1);
+    if (!system->joined) {
+        for (uint32_t k = 0; k < system->thread_count; k++)
+            (void)pthread_join(system->threads[k], NULL);
+        system->joined = true;
+        pump(system, 0); /* what was told at the very end */
+        if (system->options.trace_path)
+            write_trace(system);
+    }
+    if (system->failure.status != SKN_OK && error)
+        *error = system->failure;
+    return system->failure.status;
+}
+
+void
+skn_system_destroy(skn_system_t **system)
+{
+    if (!*system)
+        return;
+    int saved = errno;
+    if ((*system)->thread_count > 0) {
+        close_all(*system);
+        (void)skn_system_wait(*system, NULL);
+    }
+    while ((*system)->first_event) {
+        skn_event_t *event = (*system)->first_event;
+        (*system)->first_event = event->next;
+        free(event->text);
+        free(event);
+    }
+    skn_system_unbuild(*system);
+    free(*system);
+    *system = NULL;
+    errno = saved;
+}

@@ -1,0 +1,47 @@
+/* system_build.h - the inside of a system, for system*.c only.
+ * SPDX-License-Identifier: Apache-2.0 */
+#ifndef ACTORS_SYSTEM_BUILD_H
+#define ACTORS_SYSTEM_BUILD_H
+
+#include <pthread.h>
+#include <signal.h>
+#include <stdatomic.h>
+
+#include "actors/actor.h"
+#include "actors/placement.h"
+#include "actors/system.h"
+
+typedef struct skn_event {
+    struct skn_event *next;
+    char *text;
+} skn_event_t;
+
+struct skn_system {
+    const skn_wiring_t *wiring;
+    skn_start_options_t options;
+    skn_placement_t *placement;
+    int32_t *units; /* [actor_count] */
+    void *context;
+    bool context_is_ours;
+    skn_inbox_t *inbox;      /* what the actors report */
+    skn_outlet_t **controls; /* [actor_count] */
+    skn_actor_t *actors;
+    pthread_t *threads;
+    uint32_t actor_count, thread_count;
+    uint32_t ready_count, ended_count;
+    int wake_descriptor;
+    atomic_bool stop_wanted; /* the one thing that another thread may set */
+    bool stop_told, closing, joined;
+    skn_error_t failure; /* the first one */
+    skn_event_t *first_event, **last_event;
+    uint64_t begin_ns;
+    uint64_t edge_count;
+};
+
+/* Makes inboxes, actors, edges and outlets; what was made stays for
+ * skn_system_unbuild also on failure. */
+skn_status_t skn_system_build(skn_system_t *system, skn_error_t *error);
+/* The threads must be joined. Drops messages that nobody took. */
+void skn_system_unbuild(skn_system_t *system);
+
+#endif

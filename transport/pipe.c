@@ -1,0 +1,181 @@
+/* pipe.c - inproc PUSH and PULL sockets that carry parcels.
+ *
+ * This file owns: every ZeroMQ socket between actors of one process, and the
+ * options they are made with.  SPDX-License-Identifier: Apache-2.0 */
+#include "transport/pipe.h"
+
+#include <assert.h>
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <zmq.h>
+
+/* The two handles are ZeroMQ sockets; the structs only keep them apart. */
+struct skn_inbox {
+    void *socket;
+};
+struct skn_outlet {
+    void *socket;
+};
+
+#define WAIT_INBOXES_MAX 4
+
+void *
+skn_context_new(uint32_t socket_count, skn_error_t *error)
+{
+    void *context = zmq_ctx_new();
+    if (!context) {
+        skn_fail(error, SKN_NO_MEMORY, "no ZeroMQ context: %s",
+                 zmq_strerror(errno));
+        return NULL;
+    }
+    int limit = zmq_ctx_get(context, ZMQ_SOCKET_LIMIT);
+    if (socket_count > (uint32_t)limit) {
+        skn_fail(error, SKN_NO_MEMORY,
+                 "the topology needs %u sockets, this libzmq allows %d",
+                 socket_count, limit);
+        zmq_ctx_term(context);
+        return NULL;
+    }
+    /* 64 spare: libzmq counts its own mailboxes too. */
+    int room = (int)socket_count + 64 < limit ? (int)socket_count + 64 : limit;
+    (void)zmq_ctx_set(context, ZMQ_MAX_SOCKETS, room);
+    return context;
+}
+
+void
+skn_context_destroy(void **context)
+{
+    if (!*context)
+        return;
+    while (zmq_ctx_term(*context) != 0 && errno == EINTR)
+        ; /* a signal only interrupts the wait */
+    *context = NULL;
+}
+
+/* One place where sockets get their options. */
+static void *
+socket_open(void *context, int type, skn_error_t *error)
+{
+    void *socket = zmq_socket(context, type);
+    if (!socket) {
+        skn_fail(error, SKN_NO_MEMORY, "no ZeroMQ socket: %s",
+                 zmq_strerror(errno));
+        return NULL;
+    }
+    int unlimited = 0, linger_ms = 0;
+    (void)zmq_setsockopt(socket, ZMQ_SNDHWM, &unlimited, sizeof(unlimited));
+    (void)zmq_setsockopt(socket, ZMQ_RCVHWM, &unlimited, sizeof(unlimited));
+    (void)zmq_setsockopt(socket, ZMQ_LINGER, &linger_ms, sizeof(linger_ms));
+    return socket;
+}
+
+skn_inbox_t *
+skn_inbox_open(void *context, const char *address, skn_error_t *error)
+{
+    skn_inbox_t *inbox = calloc(1, sizeof(*inbox));
+    if (!inbox) {
+        skn_fail(error, SKN_NO_MEMORY, "no room for an inbox");
+        return NULL;
+    }
+    inbox->socket = socket_open(context, ZMQ_PULL, error);
+    if (inbox->socket && zmq_bind(inbox->socket, address) != 0) {
+        skn_fail(error, SKN_INTERNAL, "cannot bind %s: %s", address,
+                 zmq_strerror(errno));
+        zmq_close(inbox->socket);
+        inbox->socket = NULL;
+    }
+    if (!inbox->socket) {
+        free(inbox);
+        return NULL;
+    }
+    return inbox;
+}
+
+void
+skn_inbox_close(skn_inbox_t **inbox)
+{
+    if (!*inbox)
+        return;
+    zmq_close((*inbox)->socket);
+    free(*inbox);
+    *inbox = NULL;
+}
+
+bool
+skn_inbox_take(skn_inbox_t *inbox, skn_parcel_t *parcel)
+{
+    int bytes;
+    do
+        bytes = zmq_recv(inbox->socket, parcel, sizeof(*parcel), ZMQ_DONTWAIT);
+    while (bytes < 0 && errno == EINTR);
+    assert(bytes < 0 || bytes == (int)sizeof(*parcel));
+    return bytes == (int)sizeof(*parcel);
+}
+
+void
+skn_inbox_wait(skn_inbox_t *const *inboxes, size_t count, int descriptor,
+               int timeout_ms)
+{
+    zmq_pollitem_t items[WAIT_INBOXES_MAX + 1];
+    int item_count = 0;
+    assert(count <= WAIT_INBOXES_MAX);
+    memset(items, 0, sizeof(items));
+    for (size_t k = 0; k < count; k++) {
+        if (!inboxes[k])
+            continue;
+        items[item_count].socket = inboxes[k]->socket;
+        items[item_count++].events = ZMQ_POLLIN;
+    }
+    if (descriptor >= 0) {
+        items[item_count].fd = descriptor;
+        items[item_count++].events = ZMQ_POLLIN;
+    }
+    (void)zmq_poll(items, item_count, timeout_ms);
+}
+
+skn_outlet_t *
+skn_outlet_open(void *context, const char *address, skn_error_t *error)
+{
+    skn_outlet_t *outlet = calloc(1, sizeof(*outlet));
+    if (!outlet) {
+        skn_fail(error, SKN_NO_MEMORY, "no room for an outlet");
+        return NULL;
+    }
+    outlet->socket = socket_open(context, ZMQ_PUSH, error);
+    if (outlet->socket && zmq_connect(outlet->socket, address) != 0) {
+        skn_fail(error, SKN_INTERNAL, "cannot connect to %s: %s", address,
+                 zmq_strerror(errno));
+        zmq_close(outlet->socket);
+        outlet->socket = NULL;
+    }
+    if (!outlet->socket) {
+        free(outlet);
+        return NULL;
+    }
+    return outlet;
+}
+
+void
+skn_outlet_close(skn_outlet_t **outlet)
+{
+    if (!*outlet)
+        return;
+    zmq_close((*outlet)->socket);
+    free(*outlet);
+    *outlet = NULL;
+}
+
+skn_status_t
+skn_outlet_put(skn_outlet_t *outlet, const skn_parcel_t *parcel,
+               skn_error_t *error)
+{
+    int bytes;
+    do
+        bytes = zmq_send(outlet->socket, parcel, sizeof(*parcel), ZMQ_DONTWAIT);
+    while (bytes < 0 && errno == EINTR);
+    if (bytes == (int)sizeof(*parcel))
+        return SKN_OK;
+    return skn_fail(error, SKN_INTERNAL, "a parcel could not be sent: %s",
+                    zmq_strerror(errno));
+}

@@ -35,7 +35,8 @@ test: deps ## every test; ends with one line: N passed, N failed
 
 bench: deps ## every benchmark of bench/, as text
 	@$(MAKE) --no-print-directory build
-	@bench/run.sh $(BUILD)
+	@for bench in $(BUILD)/bench/bench_*; do \
+	    [ ! -x $$bench ] || $$bench || exit 1; done
 
 fuzz: deps ## each fuzz target for a while (SECONDS_EACH=60)
 	@.ci/fuzz $(SECONDS_EACH)

@@ -1,0 +1,200 @@
+/* model_slots.c - values between YAML text and the structs of a model.
+ *
+ * The reader fills slots, the writer prints them, the rules ask whether one
+ * still has its default: all by the tables of model_tables.c.
+ * SPDX-License-Identifier: Apache-2.0 */
+#include "topology/model_tables.h"
+
+#include <assert.h>
+#include <inttypes.h>
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "topology/model.h"
+
+/* All choices are enums, which are as wide as int here. */
+_Static_assert(sizeof(skn_loss_kind_t) == sizeof(int), "an enum is no int");
+
+typedef struct size_unit {
+    const char *name;
+    int shift;
+} size_unit_t;
+static const size_unit_t size_units[] = {
+    { "TiB", 40 }, { "GiB", 30 }, { "MiB", 20 }, { "KiB", 10 }, { "B", 0 },
+};
+#define SIZE_UNITS (sizeof(size_units) / sizeof(size_units[0]))
+/* The longest text of a size, a number or `auto`. */
+#define VALUE_TEXT_BYTES 40
+
+bool
+skn_option_takes_auto(const skn_option_t *option)
+{
+    return option->choices && strncmp(option->choices, "auto", 4) == 0 &&
+           (option->choices[4] == '\0' || option->choices[4] == '|');
+}
+
+bool
+skn_size_parse(const char *text, int64_t *bytes)
+{
+    char *end = NULL;
+    int shift = -1;
+    if (*text < '0' || *text > '9' || text[1] == 'x' || text[1] == 'X')
+        return false;
+    double number = strtod(text, &end);
+    while (*end == ' ')
+        end++;
+    for (size_t k = 0; k < SIZE_UNITS; k++)
+        if (strcmp(end, size_units[k].name) == 0)
+            shift = size_units[k].shift;
+    if (*end == '\0')
+        shift = 0;
+    if (shift < 0)
+        return false;
+    number = ldexp(number, shift);
+    /* 2^53: what a double counts exactly, and far beyond any machine. */
+    if (!(number >= 1.0 && number <= 9007199254740992.0))
+        return false;
+    *bytes = (int64_t)number;
+    return true;
+}
+
+/* The largest unit that divides the size, so that it reads back exactly. */
+static void
+print_size(int64_t bytes, char *text, size_t text_bytes)
+{
+    size_t k = 0;
+    while (bytes % ((int64_t)1 << size_units[k].shift) != 0)
+        k++;
+    (void)snprintf(text, text_bytes, "%" PRId64 "%s",
+                   bytes >> size_units[k].shift, size_units[k].name);
+}
+
+static void
+print_real(double real, char *text, size_t text_bytes)
+{
+    for (int digits = 6; digits <= 17; digits++) {
+        (void)snprintf(text, text_bytes, "%.*g", digits, real);
+        if (strtod(text, NULL) == real)
+            return;
+    }
+}
+
+/* The k-th of the words "a|b|c". */
+static const char *
+print_choice(const char *choices, int k, char *text, size_t text_bytes)
+{
+    for (; k > 0; k--) {
+        choices = strchr(choices, '|');
+        assert(choices);
+        choices++;
+    }
+    (void)snprintf(text, text_bytes, "%.*s", (int)strcspn(choices, "|"),
+                   choices);
+    return text;
+}
+
+/* Which of the words "a|b|c" `text` is; -1: none of them. */
+static int
+find_choice(const char *choices, const char *text)
+{
+    size_t text_bytes = strlen(text);
+    for (int k = 0; choices; k++) {
+        size_t word_bytes = strcspn(choices, "|");
+        if (word_bytes == text_bytes &&
+            strncmp(choices, text, text_bytes) == 0)
+            return k;
+        choices = choices[word_bytes] ? choices + word_bytes + 1 : NULL;
+    }
+    return -1;
+}
+
+const char *
+skn_slot_text(const skn_option_t *option, skn_slot_t slot, const void *base,
+              char *text, size_t text_bytes)
+{
+    const void *at = (const char *)base + slot.offset;
+    switch (slot.kind) {
+    case SKN_SLOT_BOOL:
+        return *(const bool *)at ? "true" : "false";
+    case SKN_SLOT_TEXT:
+    case SKN_SLOT_PATH:
+        return *(const char *const *)at;
+    case SKN_SLOT_CHOICE:
+        return print_choice(option->choices, *(const int *)at, text,
+                            text_bytes);
+    case SKN_SLOT_INT:
+    case SKN_SLOT_SIZE:
+        if (*(const int64_t *)at == SKN_AUTO)
+            return "auto";
+        if (slot.kind == SKN_SLOT_SIZE)
+            print_size(*(const int64_t *)at, text, text_bytes);
+        else
+            (void)snprintf(text, text_bytes, "%" PRId64, *(const int64_t *)at);
+        return text;
+    case SKN_SLOT_REAL:
+        if (*(const double *)at < 0.0)
+            return "auto";
+        print_real(*(const double *)at, text, text_bytes);
+        return text;
+    case SKN_SLOT_NONE:
+        break;
+    }
+    return "";
+}
+
+bool
+skn_slot_fill(const skn_option_t *option, skn_slot_t slot, const char *text,
+              void *base)
+{
+    void *at = (char *)base + slot.offset;
+    bool is_auto = skn_option_takes_auto(option) && strcmp(text, "auto") == 0;
+    switch (slot.kind) {
+    case SKN_SLOT_BOOL:
+        *(bool *)at = strcmp(text, "true") == 0;
+        break;
+    case SKN_SLOT_TEXT:
+    case SKN_SLOT_PATH:
+        *(const char **)at = text;
+        break;
+    case SKN_SLOT_CHOICE:
+        *(int *)at = find_choice(option->choices, text);
+        assert(*(int *)at >= 0);
+        break;
+    case SKN_SLOT_INT:
+        *(int64_t *)at = is_auto ? SKN_AUTO : strtoll(text, NULL, 10);
+        break;
+    case SKN_SLOT_SIZE:
+        *(int64_t *)at = SKN_AUTO;
+        return is_auto || skn_size_parse(text, at);
+    case SKN_SLOT_REAL:
+        *(double *)at = is_auto ? SKN_AUTO_REAL : strtod(text, NULL);
+        break;
+    case SKN_SLOT_NONE:
+        break;
+    }
+    return true;
+}
+
+bool
+skn_slot_is_default(const skn_option_t *option, skn_slot_t slot,
+                    const void *base)
+{
+    /* Both go through the same printing, so 1e-8 and 1e-08 are one. */
+    union {
+        bool truth;
+        int64_t number;
+        double real;
+        int choice;
+        const char *text;
+    } fallback = { 0 };
+    char text[VALUE_TEXT_BYTES], fallback_text[VALUE_TEXT_BYTES];
+    skn_slot_t alone = { slot.kind, 0 };
+    if (!option->fallback)
+        return false;
+    (void)skn_slot_fill(option, alone, option->fallback, &fallback);
+    return strcmp(skn_slot_text(option, slot, base, text, sizeof(text)),
+                  skn_slot_text(option, alone, &fallback, fallback_text,
+                                sizeof(fallback_text))) == 0;
+}

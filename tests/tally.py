@@ -18,8 +18,8 @@ SYNTHESIS = re.compile(r"Synthesis: Tested: (\d+) \| Passing: (\d+) "
                        r"\| Failing: (\d+) \| Crashing: (\d+)")
 CRITERION_SKIP = re.compile(r"^\[SKIP\]", re.M)
 SCRIPT = re.compile(r"^(\d+) passed, (\d+) failed(?:, (\d+) skipped)?$", re.M)
-FINDING = re.compile(r"ERROR: (?:Address|Leak|Memory|Thread)Sanitizer"
-                     r"|WARNING: ThreadSanitizer|runtime error: ")
+FINDING = re.compile(r"ERROR: (?:Address|Leak)Sanitizer: "
+                     r"|WARNING: ThreadSanitizer: |: runtime error: ")
 COLOURS = re.compile(r"\x1b\[[0-9;]*m")
 
 
@@ -82,6 +82,17 @@ def count(case):
     return passed, failed, left_out, "has failures" if failed else None
 
 
+def shown(output):
+    """What a reader of a failure needs: not the cases that passed."""
+    lines = COLOURS.sub("", output).rstrip().split("\n")
+    good = {line[6:].strip().rsplit(": (", 1)[0]
+            for line in lines if line.startswith("[PASS]")}
+    return "\n".join(
+        line for line in lines
+        if not line.startswith("[PASS]")
+        and not (line.startswith("[RUN ]") and line[6:].strip() in good))
+
+
 def main(arguments):
     if len(arguments) != 2:
         print("usage: tally.py REPORT.xml", file=sys.stderr)
@@ -101,15 +112,15 @@ def main(arguments):
         name = case.get("name")
         if failed:
             print(f"\n---- {name}: {reason}")
-            print((case.findtext("system-out") or "").rstrip())
+            print(shown(case.findtext("system-out") or ""))
             print(f"---- end of {name}\n")
         else:
             figures = f"{passed:5d} passed"
             figures += f", {skipped} skipped" if skipped else ""
             print(f"{name:32s} {figures}  {float(case.get('time') or 0):.2f} s")
             if skipped:
-                shown = COLOURS.sub("", case.findtext("system-out") or "")
-                for line in shown.splitlines():
+                output = shown(case.findtext("system-out") or "")
+                for line in output.splitlines():
                     if line.startswith(("SKIPPED", "[SKIP]")):
                         print(f"    {line}")
     print()

@@ -109,6 +109,13 @@ class Tally(unittest.TestCase):
         output = tally(case("first line\nlast line\n", "fail"))[2]
         self.assertIn("first line\nlast line", output)
 
+    def test_cases_that_passed_are_left_out_of_a_failure(self):
+        output = tally(case("[RUN ] a::good\n[PASS] a::good: (0.01s)\n"
+                            "[RUN ] a::bad\n[FAIL] a::bad: (0.02s)\n"
+                            + SYNTHESIS.format(2, 1, 1, 0), "fail"))[2]
+        self.assertNotIn("a::good", output)
+        self.assertIn("[RUN ] a::bad\n[FAIL] a::bad", output)
+
 
 if __name__ == "__main__":
     checks.main()

@@ -1,0 +1,70 @@
+# hosts.sh - hosts for end-to-end tests: network namespaces on one switch.
+#
+# Sourced after lib.sh. Host k (from 0) has the address 10.77.0.(k+1), reaches
+# the other hosts and nothing else. The switch is a namespace of its own, so
+# that the machine's network is left alone. Everything is removed at the end.
+# Needs root: ask `can_make_networks` (lib.sh) first, and `skip` without it.
+# SPDX-License-Identifier: Apache-2.0
+# shellcheck shell=bash
+hosts_prefix=sk$$
+
+# hosts_up COUNT: makes the hosts.
+hosts_up() {
+    local k switch=${hosts_prefix}sw
+    at_exit "hosts_down $1"
+    ip netns add "$switch" || return 1
+    ip -n "$switch" link add switch type bridge || return 1
+    ip -n "$switch" link set switch up || return 1
+    for ((k = 0; k < $1; k++)); do
+        ip netns add "$hosts_prefix$k" || return 1
+        ip link add wire netns "$hosts_prefix$k" type veth \
+            peer name "port$k" netns "$switch" || return 1
+        ip -n "$switch" link set "port$k" master switch up || return 1
+        ip -n "$hosts_prefix$k" address add "10.77.0.$((k + 1))/24" \
+            dev wire || return 1
+        ip -n "$hosts_prefix$k" link set wire up || return 1
+        ip -n "$hosts_prefix$k" link set lo up || return 1
+    done
+}
+
+# hosts_down COUNT: ends what runs on them, and removes them.
+hosts_down() {
+    local k
+    for ((k = 0; k < $1; k++)); do
+        ip netns pids "$hosts_prefix$k" 2>/dev/null | xargs -r kill -9
+        ip netns del "$hosts_prefix$k" 2>/dev/null
+    done
+    ip netns del "${hosts_prefix}sw" 2>/dev/null
+}
+
+# on_host K COMMAND...
+on_host() {
+    local k=$1
+    shift
+    ip netns exec "$hosts_prefix$k" "$@"
+}
+
+# wire_limit K RATE: both directions of host K's wire, such as 100mbit. RATE
+# `none` lifts the limit. A token bucket: some kernels come without netem.
+wire_limit() {
+    local side command
+    for side in "$hosts_prefix$1 wire" "${hosts_prefix}sw port$1"; do
+        command="tc -n ${side% *} qdisc"
+        if [ "$2" = none ]; then
+            $command del dev "${side#* }" root 2>/dev/null || true
+        else
+            $command replace dev "${side#* }" root tbf rate "$2" \
+                burst 256kb latency 50ms || return 1
+        fi
+    done
+}
+
+# wire_cut K / wire_join K: unplugs host K, and plugs it in again.
+wire_cut() { ip -n "${hosts_prefix}sw" link set "port$1" down; }
+wire_join() { ip -n "${hosts_prefix}sw" link set "port$1" up; }
+
+# wire_bytes K: what host K has received and sent, in bytes.
+wire_bytes() {
+    on_host "$1" cat /sys/class/net/wire/statistics/rx_bytes \
+        /sys/class/net/wire/statistics/tx_bytes | paste -sd ' '
+}

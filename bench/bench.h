@@ -1,0 +1,87 @@
+/* bench.h - how a bench times one case and prints its line.
+ *
+ * Columns: case, nanoseconds a call (median), spread ((third - first quartile)
+ * / median), rate, share of a roof. Header only; used by bench_<source>.c.
+ * SPDX-License-Identifier: Apache-2.0 */
+#ifndef BENCH_BENCH_H
+#define BENCH_BENCH_H
+
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <time.h>
+
+/* Runs behind each median: enough to see a quartile, few enough to wait for. */
+#define BENCH_RUNS 25
+/* A run repeats a short case until it lasts this long: the clock costs 30 ns,
+ * and a timer interrupt comes every few milliseconds. */
+#define BENCH_RUN_NS 2e6
+
+typedef struct bench_time {
+    double median_ns, spread;
+} bench_time_t;
+
+static inline double
+bench_now_ns(void)
+{
+    struct timespec now;
+    clock_gettime(CLOCK_MONOTONIC, &now);
+    return (double)now.tv_sec * 1e9 + (double)now.tv_nsec;
+}
+
+static inline int
+bench_order(const void *left, const void *right)
+{
+    double a = *(const double *)left, b = *(const double *)right;
+    return (a > b) - (a < b);
+}
+
+/* Times `call(subject)`; the first calls warm caches and are not counted. */
+static inline bench_time_t
+bench_measure(void (*call)(void *subject), void *subject)
+{
+    double run_ns[BENCH_RUNS];
+    long calls = 1;
+    for (;; calls *= 2) {
+        double start = bench_now_ns();
+        for (long i = 0; i < calls; i++)
+            call(subject);
+        if (bench_now_ns() - start >= BENCH_RUN_NS)
+            break;
+    }
+    for (int run = 0; run < BENCH_RUNS; run++) {
+        double start = bench_now_ns();
+        for (long i = 0; i < calls; i++)
+            call(subject);
+        run_ns[run] = (bench_now_ns() - start) / (double)calls;
+    }
+    qsort(run_ns, BENCH_RUNS, sizeof *run_ns, bench_order);
+    double median = run_ns[BENCH_RUNS / 2];
+    double quartiles = run_ns[BENCH_RUNS * 3 / 4] - run_ns[BENCH_RUNS / 4];
+    return (bench_time_t){ median, quartiles / median };
+}
+
+static inline void
+bench_head(void)
+{
+    printf("%-44s %12s %7s %9s %-8s %6s\n", "case", "ns_per_call", "spread",
+           "rate", "unit", "share");
+}
+
+/* `work` is what one call does, in flop or bytes; `roof` in the same a ns
+ * (0 when there is none). */
+static inline void
+bench_line(const char *name, bench_time_t time, double work,
+           const char *unit, double roof)
+{
+    double rate = work / time.median_ns;
+    printf("%-44s %12.1f %6.1f%% %9.2f %-8s ", name, time.median_ns,
+           100 * time.spread, rate, unit);
+    if (roof > 0)
+        printf("%5.1f%%\n", 100 * rate / roof);
+    else
+        printf("%6s\n", "-");
+    fflush(stdout);
+}
+
+#endif

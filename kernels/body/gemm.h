@@ -1,0 +1,299 @@
+/* gemm.h - the product of two matrices, blocked for caches and registers.
+ *
+ * The loops are those of Goto & van de Geijn 2008 and Van Zee & van de Geijn
+ * 2015 (BLIS): a block of b, [k][n] = GEMM_DEPTH x GEMM_WIDTH, is packed into
+ * panels of GEMM_COLUMNS columns; then a block of a, of GEMM_A_FLOATS, into
+ * panels of GEMM_ROWS rows; then each pair of panels meets in registers.
+ *
+ *     panel of a: [depth][GEMM_ROWS]     panel of b: [depth][GEMM_COLUMNS]
+ *
+ * Edges are padded with zeros, so every element is computed by the same code:
+ * one multiply-add for each k of a depth block, in order, then one addition
+ * for each depth block. Only GEMM_DEPTH is part of the result's bits.
+ * SPDX-License-Identifier: Apache-2.0 */
+
+#define GEMM_COLUMNS (GEMM_VECTORS * VF_LANES)
+/* A panel of b, 256 x 16 floats = 16 KiB, stays in half of a first-level
+ * cache while the panels of a pass by. */
+#define GEMM_DEPTH ((size_t)256)
+/* A block of a, 144 KiB, stays in a third of a second-level cache. */
+#define GEMM_A_FLOATS ((size_t)36864)
+/* A block of b, at most 1 MiB, stays in the last-level cache. */
+#define GEMM_WIDTH ((size_t)1024)
+
+/* One operand as packing sees it: `lane` runs across a panel (rows of a,
+ * columns of b), `depth` along it (k). */
+typedef struct strip {
+    const float *at;
+    const uint16_t *bf16;
+    size_t lane_stride, depth_stride;
+    const uint32_t *lane_index, *depth_index;
+} strip_t;
+
+VF_WORD size_t
+strip_place(size_t i, size_t stride, const uint32_t *index)
+{
+    return (index ? index[i] : i) * stride;
+}
+
+VF_WORD vf_t
+strip_load(const strip_t *strip, size_t place, size_t n)
+{
+    return strip->at ? vf_load_n(strip->at + place, n)
+                     : bf16_load_n(strip->bf16 + place, n);
+}
+
+VF_WORD size_t
+least(size_t a, size_t b)
+{
+    return a < b ? a : b;
+}
+
+VF_WORD size_t
+round_up(size_t n, size_t step)
+{
+    return (n + step - 1) / step * step;
+}
+
+/* Stores one vector of a panel. A whole vector is stored even where `width`
+ * ends inside it (a masked store costs 20 times as much on some processors):
+ * the next depth repairs what it spoils. The last has no next. */
+VF_WORD void
+panel_store(float *to, vf_t x, size_t part, bool last)
+{
+    if (last)
+        vf_store_n(to, x, part);
+    else
+        vf_store(to, x);
+}
+
+/* Lanes lie side by side in memory: copy runs of `width`. Depth is the outer
+ * loop, so that each row of memory is read once, from end to end. */
+VF_WORD void
+pack_rows(float *to, const strip_t *strip, size_t lane0, size_t lanes,
+          size_t depth0, size_t depth, size_t width)
+{
+    for (size_t d = 0; d < depth; d++) {
+        size_t row = lane0 + strip_place(depth0 + d, strip->depth_stride,
+                                         strip->depth_index);
+        for (size_t lane = 0; lane < lanes; lane += width) {
+            float *panel = to + lane * depth + d * width;
+            size_t used = least(lanes - lane, width);
+            for (size_t v = 0; v < width; v += VF_LANES) {
+                size_t part = least(width - v, VF_LANES);
+                size_t some = used > v ? least(used - v, part) : 0;
+                vf_t x = some ? strip_load(strip, row + lane + v, some)
+                              : vf_zero();
+                panel_store(panel + v, x, part, d + 1 == depth);
+            }
+        }
+    }
+}
+
+/* Depth lies side by side in memory: transpose squares of VF_LANES. */
+VF_WORD void
+pack_square(float *panel, const strip_t *strip, const size_t *place,
+            size_t d, size_t depth, size_t width)
+{
+    size_t part = least(depth - d, VF_LANES);
+    for (size_t v = 0; v < width; v += VF_LANES) {
+        size_t stored = least(width - v, VF_LANES);
+        vf_t square[VF_LANES];
+        for (size_t lane = 0; lane < VF_LANES; lane++) {
+            bool used = lane < stored && place[v + lane] != SIZE_MAX;
+            square[lane] = used ? strip_load(strip, place[v + lane] + d, part)
+                                : vf_zero();
+        }
+        vf_transpose(square);
+        for (size_t i = 0; i < part; i++)
+            panel_store(panel + (d + i) * width + v, square[i], stored,
+                        d + i + 1 == depth);
+    }
+}
+
+VF_WORD void
+pack_columns(float *to, const strip_t *strip, size_t lane0, size_t lanes,
+             size_t depth0, size_t depth, size_t width)
+{
+    for (size_t lane = 0; lane < lanes; lane += width) {
+        size_t place[GEMM_COLUMNS];
+        for (size_t v = 0; v < width; v++)
+            place[v] = lane + v < lanes
+                ? depth0 + strip_place(lane0 + lane + v, strip->lane_stride,
+                                       strip->lane_index)
+                : SIZE_MAX;
+        for (size_t d = 0; d < depth; d += VF_LANES)
+            pack_square(to + lane * depth, strip, place, d, depth, width);
+    }
+}
+
+/* Neither side is dense: one element at a time. */
+VF_WORD void
+pack_elements(float *to, const strip_t *strip, size_t lane0, size_t lanes,
+              size_t depth0, size_t depth, size_t width)
+{
+    for (size_t lane = 0; lane < round_up(lanes, width); lane++) {
+        float *panel = to + lane / width * width * depth + lane % width;
+        for (size_t d = 0; d < depth; d++) {
+            float x = 0.0f;
+            if (lane < lanes) {
+                size_t place = strip_place(lane0 + lane, strip->lane_stride,
+                                           strip->lane_index)
+                    + strip_place(depth0 + d, strip->depth_stride,
+                                  strip->depth_index);
+                float one[VF_LANES];
+                vf_store(one, strip_load(strip, place, 1));
+                x = one[0];
+            }
+            panel[d * width] = x;
+        }
+    }
+}
+
+VF_WORD void
+pack(float *to, const strip_t *strip, size_t lane0, size_t lanes,
+     size_t depth0, size_t depth, size_t width)
+{
+    if (strip->lane_stride == 1 && !strip->lane_index)
+        pack_rows(to, strip, lane0, lanes, depth0, depth, width);
+    else if (strip->depth_stride == 1 && !strip->depth_index)
+        pack_columns(to, strip, lane0, lanes, depth0, depth, width);
+    else
+        pack_elements(to, strip, lane0, lanes, depth0, depth, width);
+}
+
+static void
+pack_a(float *to, const skn_matrix_t *a, size_t row, size_t rows, size_t k,
+       size_t depth)
+{
+    strip_t strip = { a->at, a->bf16, a->row_stride, a->column_stride,
+                      a->row_index, a->column_index };
+    pack(to, &strip, row, rows, k, depth, GEMM_ROWS);
+}
+
+static void
+pack_b(float *to, const skn_matrix_t *b, size_t column, size_t columns,
+       size_t k, size_t depth)
+{
+    strip_t strip = { b->at, b->bf16, b->column_stride, b->row_stride,
+                      b->column_index, b->row_index };
+    pack(to, &strip, column, columns, k, depth, GEMM_COLUMNS);
+}
+
+/* c (GEMM_ROWS x GEMM_COLUMNS) = or += panel of a times panel of b. */
+static void
+gemm_tile(const float *a, const float *b, size_t depth, float *c,
+          size_t c_stride, bool more)
+{
+    vf_t sum[GEMM_ROWS][GEMM_VECTORS];
+#pragma GCC unroll 16
+    for (size_t r = 0; r < GEMM_ROWS; r++) {
+        __builtin_prefetch(c + r * c_stride, 1);
+        __builtin_prefetch(c + r * c_stride + GEMM_COLUMNS - 1, 1);
+#pragma GCC unroll 4
+        for (size_t v = 0; v < GEMM_VECTORS; v++)
+            sum[r][v] = vf_zero();
+    }
+    for (size_t d = 0; d < depth; d++) {
+        vf_t column[GEMM_VECTORS];
+#pragma GCC unroll 4
+        for (size_t v = 0; v < GEMM_VECTORS; v++)
+            column[v] = vf_load(b + v * VF_LANES);
+#pragma GCC unroll 16
+        for (size_t r = 0; r < GEMM_ROWS; r++) {
+            vf_t factor = vf_set(a[r]);
+#pragma GCC unroll 4
+            for (size_t v = 0; v < GEMM_VECTORS; v++)
+                sum[r][v] = vf_fma(factor, column[v], sum[r][v]);
+        }
+        a += GEMM_ROWS;
+        b += GEMM_COLUMNS;
+    }
+#pragma GCC unroll 16
+    for (size_t r = 0; r < GEMM_ROWS; r++) {
+#pragma GCC unroll 4
+        for (size_t v = 0; v < GEMM_VECTORS; v++) {
+            float *to = c + r * c_stride + v * VF_LANES;
+            vf_store(to, more ? vf_add(vf_load(to), sum[r][v]) : sum[r][v]);
+        }
+    }
+}
+
+/* A tile over the edge of c goes through one of its own. */
+static void
+gemm_edge(const float *a, const float *b, size_t depth, float *c,
+          size_t c_stride, size_t rows, size_t columns, bool more)
+{
+    float tile[GEMM_ROWS * GEMM_COLUMNS];
+    gemm_tile(a, b, depth, tile, GEMM_COLUMNS, false);
+    for (size_t r = 0; r < rows; r++)
+        for (size_t j = 0; j < columns; j++) {
+            float x = tile[r * GEMM_COLUMNS + j], *to = c + r * c_stride + j;
+            *to = more ? *to + x : x;
+        }
+}
+
+/* All tiles of one block of a and one of b, both packed. */
+static void
+gemm_block(const float *a, const float *b, size_t rows, size_t columns,
+           size_t depth, float *c, size_t c_stride, bool more)
+{
+    for (size_t j = 0; j < columns; j += GEMM_COLUMNS)
+        for (size_t i = 0; i < rows; i += GEMM_ROWS) {
+            const float *left = a + i * depth, *right = b + j * depth;
+            float *to = c + i * c_stride + j;
+            size_t high = least(rows - i, GEMM_ROWS);
+            size_t wide = least(columns - j, GEMM_COLUMNS);
+            if (high == GEMM_ROWS && wide == GEMM_COLUMNS)
+                gemm_tile(left, right, depth, to, c_stride, more);
+            else
+                gemm_edge(left, right, depth, to, c_stride, high, wide, more);
+        }
+}
+
+static size_t
+gemm_a_floats(size_t m, size_t depth)
+{
+    size_t most = GEMM_A_FLOATS / GEMM_ROWS * GEMM_ROWS;
+    return round_up(least(round_up(least(m, most), GEMM_ROWS) * depth, most),
+                    16);
+}
+
+static size_t
+gemm_scratch_bytes(size_t m, size_t n, size_t k)
+{
+    size_t depth = least(k, GEMM_DEPTH);
+    size_t columns = round_up(least(n, GEMM_WIDTH), GEMM_COLUMNS);
+    return (gemm_a_floats(m, depth) + columns * depth) * sizeof(float);
+}
+
+static void
+gemm_clear(const skn_gemm_t *job)
+{
+    for (size_t i = 0; i < job->m && !job->add; i++)
+        for (size_t j = 0; j < job->n; j++)
+            job->c[i * job->c_stride + j] = 0.0f;
+}
+
+static void
+gemm(const skn_gemm_t *job, void *scratch)
+{
+    float *a = scratch;
+    float *b = a + gemm_a_floats(job->m, least(job->k, GEMM_DEPTH));
+    if (job->k == 0)
+        gemm_clear(job);
+    for (size_t j = 0; j < job->n; j += GEMM_WIDTH)
+        for (size_t k = 0; k < job->k; k += GEMM_DEPTH) {
+            size_t columns = least(job->n - j, GEMM_WIDTH);
+            size_t depth = least(job->k - k, GEMM_DEPTH);
+            size_t step = GEMM_A_FLOATS / depth / GEMM_ROWS * GEMM_ROWS;
+            pack_b(b, &job->b, j, columns, k, depth);
+            for (size_t i = 0; i < job->m; i += step) {
+                size_t rows = least(job->m - i, step);
+                pack_a(a, &job->a, i, rows, k, depth);
+                gemm_block(a, b, rows, columns, depth,
+                           job->c + i * job->c_stride + j, job->c_stride,
+                           job->add || k > 0);
+            }
+        }
+}

@@ -1,0 +1,115 @@
+/* vector.h - elementwise sums and products of rows of floats.
+ *
+ * SPDX-License-Identifier: Apache-2.0 */
+
+/* Four sums hide the latency of the additions. */
+static float
+dot(const float *a, const float *b, size_t n)
+{
+    vf_t s0 = vf_zero(), s1 = vf_zero(), s2 = vf_zero(), s3 = vf_zero();
+    size_t i = 0;
+    for (; i + 4 * VF_LANES <= n; i += 4 * VF_LANES) {
+        const float *x = a + i, *y = b + i;
+        s0 = vf_fma(vf_load(x), vf_load(y), s0);
+        s1 = vf_fma(vf_load(x + VF_LANES), vf_load(y + VF_LANES), s1);
+        s2 = vf_fma(vf_load(x + 2 * VF_LANES), vf_load(y + 2 * VF_LANES), s2);
+        s3 = vf_fma(vf_load(x + 3 * VF_LANES), vf_load(y + 3 * VF_LANES), s3);
+    }
+    for (; i < n; i += VF_LANES) {
+        size_t lanes = vf_lanes(n - i);
+        s0 = vf_fma(vf_load_n(a + i, lanes), vf_load_n(b + i, lanes), s0);
+    }
+    return vf_sum(vf_add(vf_add(s0, s1), vf_add(s2, s3)));
+}
+
+static void
+axpy(float *y, float a, const float *x, size_t n)
+{
+    vf_t factor = vf_set(a);
+    for (size_t i = 0; i < n; i += VF_LANES) {
+        size_t lanes = vf_lanes(n - i);
+        vf_t sum = vf_fma(factor, vf_load_n(x + i, lanes),
+                          vf_load_n(y + i, lanes));
+        vf_store_n(y + i, sum, lanes);
+    }
+}
+
+static void
+scale(float *x, float a, size_t n)
+{
+    vf_t factor = vf_set(a);
+    for (size_t i = 0; i < n; i += VF_LANES) {
+        size_t lanes = vf_lanes(n - i);
+        vf_store_n(x + i, vf_mul(factor, vf_load_n(x + i, lanes)), lanes);
+    }
+}
+
+static void
+add(float *out, const float *a, const float *b, size_t n)
+{
+    for (size_t i = 0; i < n; i += VF_LANES) {
+        size_t lanes = vf_lanes(n - i);
+        vf_store_n(out + i, vf_add(vf_load_n(a + i, lanes),
+                                   vf_load_n(b + i, lanes)), lanes);
+    }
+}
+
+static void
+mul(float *out, const float *a, const float *b, size_t n)
+{
+    for (size_t i = 0; i < n; i += VF_LANES) {
+        size_t lanes = vf_lanes(n - i);
+        vf_store_n(out + i, vf_mul(vf_load_n(a + i, lanes),
+                                   vf_load_n(b + i, lanes)), lanes);
+    }
+}
+
+static void
+relu(float *x, size_t n)
+{
+    for (size_t i = 0; i < n; i += VF_LANES) {
+        size_t lanes = vf_lanes(n - i);
+        vf_store_n(x + i, vf_max(vf_load_n(x + i, lanes), vf_zero()), lanes);
+    }
+}
+
+static void
+relu_mask_mul(float *g, const float *activation, size_t n)
+{
+    for (size_t i = 0; i < n; i += VF_LANES) {
+        size_t lanes = vf_lanes(n - i);
+        vm_t open = vf_above(vf_load_n(activation + i, lanes), vf_zero());
+        vf_store_n(g + i, vf_keep(open, vf_load_n(g + i, lanes)), lanes);
+    }
+}
+
+/* x - x is 0 for finite x and NaN for all others; NaN stays in the sum. */
+static bool
+finite_all(const float *x, size_t n)
+{
+    vf_t sum = vf_zero();
+    for (size_t i = 0; i < n; i += VF_LANES) {
+        vf_t part = vf_load_n(x + i, vf_lanes(n - i));
+        sum = vf_add(sum, vf_sub(part, part));
+    }
+    return vf_sum(sum) == 0.0f;
+}
+
+/* A float lane takes at most 32 squares before it goes to the double: each
+ * lane's error is then at most 33 rounding units, and the lanes add four. */
+static double
+sum_squares(const float *x, size_t n)
+{
+    double sum = 0.0;
+    for (size_t i = 0; i < n;) {
+        size_t block = n - i < 32 * VF_LANES ? n - i : 32 * VF_LANES;
+        vf_t part = vf_zero();
+        for (size_t j = 0; j < block; j += VF_LANES) {
+            vf_t a = vf_load_n(x + i + j, vf_lanes(block - j));
+            part = vf_fma(a, a, part);
+        }
+        sum += (double)vf_sum(part);
+        i += block;
+    }
+    return sum;
+}

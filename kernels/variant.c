@@ -1,0 +1,26 @@
+/* variant.c - compiled once per instruction set (-DSKN_ISA=avx2); one symbol
+ * out: the const table of that set's kernels.
+ *
+ * SPDX-License-Identifier: Apache-2.0 */
+#include "kernels.h"
+#include "philox.h"
+#include "vec.h"
+
+#include "body/above.h"
+#include "body/bf16.h"
+#include "body/exp.h"
+#include "body/gather_add.h"
+#include "body/gemm.h"
+#include "body/noise.h"
+#include "body/optimizer.h"
+#include "body/vector.h"
+
+#define TABLE SKN_PASTE(skn_kernels_, SKN_ISA)
+
+extern const skn_kernels_t TABLE;
+const skn_kernels_t TABLE = {
+    .isa = SKN_TEXT(SKN_ISA),
+#define K(type, name, parameters) .name = name,
+    SKN_KERNELS(K)                      /* a missing body cannot compile */
+#undef K
+};

@@ -1,0 +1,53 @@
+/* vec.h - the vf_* words, for the instruction set that SKN_ISA names.
+ *
+ * A body is written once with these words; each vec_<isa>.h gives them a
+ * meaning. vf_t holds VF_LANES floats, vi_t as many 32-bit integers, vm_t one
+ * truth a lane. Words that end in _n take 1..VF_LANES leading lanes and touch
+ * no memory beyond them; lanes they do not read are 0.
+ * SPDX-License-Identifier: Apache-2.0 */
+#ifndef KERNELS_VEC_H
+#define KERNELS_VEC_H
+
+#include <float.h>
+#include <math.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <string.h>
+
+#define SKN_PASTE_RAW(a, b) a##b
+#define SKN_PASTE(a, b) SKN_PASTE_RAW(a, b)
+#define SKN_TEXT_RAW(a) #a
+#define SKN_TEXT(a) SKN_TEXT_RAW(a)
+
+#define SKN_NUMBER_scalar 1
+#define SKN_NUMBER_avx2 2
+#define SKN_NUMBER_avx512 3
+#define SKN_NUMBER SKN_PASTE(SKN_NUMBER_, SKN_ISA)
+
+/* Every word must vanish into its caller, or a register is spilt for it. */
+#define VF_WORD static inline __attribute__((always_inline, unused))
+
+#if SKN_NUMBER == SKN_NUMBER_avx512
+#include "vec_avx512.h"
+#elif SKN_NUMBER == SKN_NUMBER_avx2
+#include "vec_avx2.h"
+#else
+#include "vec_scalar.h"
+#endif
+
+/* How many lanes the next step of a loop over `left` elements uses. */
+VF_WORD size_t
+vf_lanes(size_t left)
+{
+    return left < VF_LANES ? left : VF_LANES;
+}
+
+/* The weights of a loss may be absent: all 1. */
+VF_WORD vf_t
+vf_load_weight(const float *weight, size_t i, size_t lanes)
+{
+    return weight ? vf_load_n(weight + i, lanes) : vf_set(1.0f);
+}
+
+#endif

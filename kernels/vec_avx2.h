@@ -1,0 +1,170 @@
+/* vec_avx2.h - the vf_* words on 8 lanes: AVX2 and FMA.
+ *
+ * SPDX-License-Identifier: Apache-2.0 */
+#include <immintrin.h>
+
+#define VF_LANES ((size_t)8)
+/* 6 x 2 sums, 2 vectors of b and 2 of a: all 16 registers (Van Zee & van de
+ * Geijn 2015, BLIS; 12 sums cover 2 FMA a cycle of latency 4 or 5). */
+#define GEMM_ROWS 6
+#define GEMM_VECTORS 2
+
+typedef __m256 vf_t;
+typedef __m256i vi_t;
+typedef __m256 vm_t;
+
+/* A window on this table that starts at 8 - n has n leading ones. */
+static const int32_t lane_window[16] = {
+    -1, -1, -1, -1, -1, -1, -1, -1, 0, 0, 0, 0, 0, 0, 0, 0,
+};
+
+VF_WORD __m256i
+lane_mask(size_t n)
+{
+    return _mm256_loadu_si256((const __m256i *)(lane_window + 8 - n));
+}
+
+VF_WORD vf_t vf_zero(void) { return _mm256_setzero_ps(); }
+VF_WORD vf_t vf_set(float x) { return _mm256_set1_ps(x); }
+VF_WORD vf_t vf_load(const float *x) { return _mm256_loadu_ps(x); }
+VF_WORD void vf_store(float *x, vf_t a) { _mm256_storeu_ps(x, a); }
+
+VF_WORD vf_t
+vf_load_n(const float *x, size_t n)
+{
+    return n == 8 ? _mm256_loadu_ps(x) : _mm256_maskload_ps(x, lane_mask(n));
+}
+
+VF_WORD void
+vf_store_n(float *x, vf_t a, size_t n)
+{
+    if (n == 8)
+        _mm256_storeu_ps(x, a);
+    else
+        _mm256_maskstore_ps(x, lane_mask(n), a);
+}
+
+VF_WORD vf_t vf_add(vf_t a, vf_t b) { return _mm256_add_ps(a, b); }
+VF_WORD vf_t vf_sub(vf_t a, vf_t b) { return _mm256_sub_ps(a, b); }
+VF_WORD vf_t vf_mul(vf_t a, vf_t b) { return _mm256_mul_ps(a, b); }
+VF_WORD vf_t vf_div(vf_t a, vf_t b) { return _mm256_div_ps(a, b); }
+VF_WORD vf_t vf_fma(vf_t a, vf_t b, vf_t c) { return _mm256_fmadd_ps(a, b, c); }
+VF_WORD vf_t vf_sqrt(vf_t a) { return _mm256_sqrt_ps(a); }
+/* b when either is NaN. */
+VF_WORD vf_t vf_max(vf_t a, vf_t b) { return _mm256_max_ps(a, b); }
+
+VF_WORD vf_t
+vf_abs(vf_t a)
+{
+    return _mm256_andnot_ps(_mm256_set1_ps(-0.0f), a);
+}
+
+VF_WORD float
+vf_sum(vf_t a)
+{
+    __m128 s = _mm_add_ps(_mm256_castps256_ps128(a),
+                          _mm256_extractf128_ps(a, 1));
+    s = _mm_add_ps(s, _mm_movehl_ps(s, s));
+    return _mm_cvtss_f32(_mm_add_ss(s, _mm_movehdup_ps(s)));
+}
+
+VF_WORD float
+vf_greatest(vf_t a)
+{
+    __m128 s = _mm_max_ps(_mm256_castps256_ps128(a),
+                          _mm256_extractf128_ps(a, 1));
+    s = _mm_max_ps(s, _mm_movehl_ps(s, s));
+    return _mm_cvtss_f32(_mm_max_ss(s, _mm_movehdup_ps(s)));
+}
+
+VF_WORD vm_t
+vf_above(vf_t a, vf_t b)
+{
+    return _mm256_cmp_ps(a, b, _CMP_GT_OQ);
+}
+
+VF_WORD vm_t
+vf_is_nan(vf_t a)
+{
+    return _mm256_cmp_ps(a, a, _CMP_UNORD_Q);
+}
+
+VF_WORD vf_t vf_keep(vm_t m, vf_t a) { return _mm256_and_ps(m, a); }
+
+VF_WORD vf_t
+vf_choose(vm_t m, vf_t a, vf_t b)
+{
+    return _mm256_blendv_ps(b, a, m);
+}
+
+VF_WORD uint32_t
+vm_bits(vm_t m)
+{
+    return (uint32_t)_mm256_movemask_ps(m);
+}
+
+VF_WORD vi_t vf_bits(vf_t a) { return _mm256_castps_si256(a); }
+VF_WORD vf_t vf_of_bits(vi_t bits) { return _mm256_castsi256_ps(bits); }
+VF_WORD vi_t vi_set(uint32_t x) { return _mm256_set1_epi32((int)x); }
+VF_WORD vi_t vi_add(vi_t a, vi_t b) { return _mm256_add_epi32(a, b); }
+VF_WORD vi_t vi_and(vi_t a, vi_t b) { return _mm256_and_si256(a, b); }
+VF_WORD vi_t vi_or(vi_t a, vi_t b) { return _mm256_or_si256(a, b); }
+VF_WORD vi_t vi_left(vi_t a, int bits) { return _mm256_slli_epi32(a, bits); }
+VF_WORD vi_t vi_right(vi_t a, int bits) { return _mm256_srli_epi32(a, bits); }
+
+VF_WORD vi_t
+vi_choose(vm_t m, vi_t a, vi_t b)
+{
+    return _mm256_blendv_epi8(b, a, _mm256_castps_si256(m));
+}
+
+/* Compares as signed. */
+VF_WORD vm_t
+vi_below(vi_t a, vi_t b)
+{
+    return _mm256_castsi256_ps(_mm256_cmpgt_epi32(b, a));
+}
+
+VF_WORD vi_t
+vi_load_u16_n(const uint16_t *x, size_t n)
+{
+    uint16_t part[8] = { 0 };
+    if (n < 8) {
+        memcpy(part, x, n * sizeof *x);
+        x = part;
+    }
+    return _mm256_cvtepu16_epi32(_mm_loadu_si128((const __m128i *)x));
+}
+
+VF_WORD void
+vi_store_u16_n(uint16_t *x, vi_t a, size_t n)
+{
+    __m128i low = _mm_packus_epi32(_mm256_castsi256_si128(a),
+                                   _mm256_extracti128_si256(a, 1));
+    if (n == 8)
+        _mm_storeu_si128((__m128i *)x, low);
+    else
+        memcpy(x, &low, n * sizeof *x);
+}
+
+/* Turns 8 vectors, the rows of a square, into its columns: pairs, then
+ * quadruples, then halves. */
+VF_WORD void
+vf_transpose(vf_t *square)
+{
+    vf_t pair[8], quad[8];
+    for (int i = 0; i < 8; i += 2) {
+        pair[i] = _mm256_unpacklo_ps(square[i], square[i + 1]);
+        pair[i + 1] = _mm256_unpackhi_ps(square[i], square[i + 1]);
+    }
+    for (int i = 0; i < 8; i += 4) {
+        quad[i] = _mm256_shuffle_ps(pair[i], pair[i + 2], 0x44);
+        quad[i + 1] = _mm256_shuffle_ps(pair[i], pair[i + 2], 0xee);
+        quad[i + 2] = _mm256_shuffle_ps(pair[i + 1], pair[i + 3], 0x44);
+        quad[i + 3] = _mm256_shuffle_ps(pair[i + 1], pair[i + 3], 0xee);
+    }
+    for (int i = 0; i < 4; i++) {
+        square[i] = _mm256_permute2f128_ps(quad[i], quad[i + 4], 0x20);
+        square[i + 4] = _mm256_permute2f128_ps(quad[i], quad[i + 4], 0x31);
+    }
+}

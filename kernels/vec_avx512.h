@@ -1,0 +1,144 @@
+/* vec_avx512.h - the vf_* words on 16 lanes: AVX-512 F, BW, VL and DQ.
+ *
+ * SPDX-License-Identifier: Apache-2.0 */
+#include <immintrin.h>
+
+#define VF_LANES ((size_t)16)
+/* 14 x 2 sums, 2 vectors of b and one of a: 31 of 32 registers. */
+#define GEMM_ROWS 14
+#define GEMM_VECTORS 2
+
+typedef __m512 vf_t;
+typedef __m512i vi_t;
+typedef __mmask16 vm_t;
+
+VF_WORD __mmask16
+lane_mask(size_t n)
+{
+    return (__mmask16)((1u << n) - 1u);
+}
+
+VF_WORD vf_t vf_zero(void) { return _mm512_setzero_ps(); }
+VF_WORD vf_t vf_set(float x) { return _mm512_set1_ps(x); }
+VF_WORD vf_t vf_load(const float *x) { return _mm512_loadu_ps(x); }
+VF_WORD void vf_store(float *x, vf_t a) { _mm512_storeu_ps(x, a); }
+
+VF_WORD vf_t
+vf_load_n(const float *x, size_t n)
+{
+    return _mm512_maskz_loadu_ps(lane_mask(n), x);
+}
+
+VF_WORD void
+vf_store_n(float *x, vf_t a, size_t n)
+{
+    _mm512_mask_storeu_ps(x, lane_mask(n), a);
+}
+
+VF_WORD vf_t vf_add(vf_t a, vf_t b) { return _mm512_add_ps(a, b); }
+VF_WORD vf_t vf_sub(vf_t a, vf_t b) { return _mm512_sub_ps(a, b); }
+VF_WORD vf_t vf_mul(vf_t a, vf_t b) { return _mm512_mul_ps(a, b); }
+VF_WORD vf_t vf_div(vf_t a, vf_t b) { return _mm512_div_ps(a, b); }
+VF_WORD vf_t vf_fma(vf_t a, vf_t b, vf_t c) { return _mm512_fmadd_ps(a, b, c); }
+VF_WORD vf_t vf_sqrt(vf_t a) { return _mm512_sqrt_ps(a); }
+/* b when either is NaN. */
+VF_WORD vf_t vf_max(vf_t a, vf_t b) { return _mm512_max_ps(a, b); }
+VF_WORD vf_t vf_abs(vf_t a) { return _mm512_abs_ps(a); }
+VF_WORD float vf_sum(vf_t a) { return _mm512_reduce_add_ps(a); }
+VF_WORD float vf_greatest(vf_t a) { return _mm512_reduce_max_ps(a); }
+
+VF_WORD vm_t
+vf_above(vf_t a, vf_t b)
+{
+    return _mm512_cmp_ps_mask(a, b, _CMP_GT_OQ);
+}
+
+VF_WORD vm_t
+vf_is_nan(vf_t a)
+{
+    return _mm512_cmp_ps_mask(a, a, _CMP_UNORD_Q);
+}
+
+VF_WORD vf_t vf_keep(vm_t m, vf_t a) { return _mm512_maskz_mov_ps(m, a); }
+
+VF_WORD vf_t
+vf_choose(vm_t m, vf_t a, vf_t b)
+{
+    return _mm512_mask_blend_ps(m, b, a);
+}
+
+VF_WORD uint32_t vm_bits(vm_t m) { return m; }
+VF_WORD vi_t vf_bits(vf_t a) { return _mm512_castps_si512(a); }
+VF_WORD vf_t vf_of_bits(vi_t bits) { return _mm512_castsi512_ps(bits); }
+VF_WORD vi_t vi_set(uint32_t x) { return _mm512_set1_epi32((int)x); }
+VF_WORD vi_t vi_add(vi_t a, vi_t b) { return _mm512_add_epi32(a, b); }
+VF_WORD vi_t vi_and(vi_t a, vi_t b) { return _mm512_and_si512(a, b); }
+VF_WORD vi_t vi_or(vi_t a, vi_t b) { return _mm512_or_si512(a, b); }
+
+VF_WORD vi_t
+vi_left(vi_t a, int bits)
+{
+    return _mm512_slli_epi32(a, (unsigned)bits);
+}
+
+VF_WORD vi_t
+vi_right(vi_t a, int bits)
+{
+    return _mm512_srli_epi32(a, (unsigned)bits);
+}
+
+VF_WORD vi_t
+vi_choose(vm_t m, vi_t a, vi_t b)
+{
+    return _mm512_mask_blend_epi32(m, b, a);
+}
+
+/* Compares as signed. */
+VF_WORD vm_t
+vi_below(vi_t a, vi_t b)
+{
+    return _mm512_cmplt_epi32_mask(a, b);
+}
+
+VF_WORD vi_t
+vi_load_u16_n(const uint16_t *x, size_t n)
+{
+    return _mm512_cvtepu16_epi32(_mm256_maskz_loadu_epi16(lane_mask(n), x));
+}
+
+VF_WORD void
+vi_store_u16_n(uint16_t *x, vi_t a, size_t n)
+{
+    _mm256_mask_storeu_epi16(x, lane_mask(n), _mm512_cvtepi32_epi16(a));
+}
+
+/* Turns 16 vectors, the rows of a square, into its columns: pairs, then
+ * quadruples inside each 128-bit quarter, then the quarters themselves. */
+VF_WORD void
+vf_transpose(vf_t *square)
+{
+    vf_t pair[16], quad[16], half[16];
+    for (int i = 0; i < 16; i += 2) {
+        pair[i] = _mm512_unpacklo_ps(square[i], square[i + 1]);
+        pair[i + 1] = _mm512_unpackhi_ps(square[i], square[i + 1]);
+    }
+    for (int i = 0; i < 16; i += 4) {
+        quad[i] = _mm512_shuffle_ps(pair[i], pair[i + 2], 0x44);
+        quad[i + 1] = _mm512_shuffle_ps(pair[i], pair[i + 2], 0xee);
+        quad[i + 2] = _mm512_shuffle_ps(pair[i + 1], pair[i + 3], 0x44);
+        quad[i + 3] = _mm512_shuffle_ps(pair[i + 1], pair[i + 3], 0xee);
+    }
+    for (int i = 0; i < 4; i++) {
+        /* Rows 4r + q of `quad` hold columns q, q + 4, q + 8, q + 12. */
+        half[i] = _mm512_shuffle_f32x4(quad[i], quad[i + 4], 0x88);
+        half[i + 4] = _mm512_shuffle_f32x4(quad[i], quad[i + 4], 0xdd);
+        half[i + 8] = _mm512_shuffle_f32x4(quad[i + 8], quad[i + 12], 0x88);
+        half[i + 12] = _mm512_shuffle_f32x4(quad[i + 8], quad[i + 12], 0xdd);
+    }
+    for (int i = 0; i < 4; i++) {
+        square[i] = _mm512_shuffle_f32x4(half[i], half[i + 8], 0x88);
+        square[i + 8] = _mm512_shuffle_f32x4(half[i], half[i + 8], 0xdd);
+        square[i + 4] = _mm512_shuffle_f32x4(half[i + 4], half[i + 12], 0x88);
+        square[i + 12] = _mm512_shuffle_f32x4(half[i + 4], half[i + 12], 0xdd);
+    }
+}

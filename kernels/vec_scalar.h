@@ -1,0 +1,91 @@
+/* vec_scalar.h - the vf_* words with one lane, in plain C for any processor.
+ *
+ * vf_fma rounds twice here: a fused one is a library call where the baseline
+ * has no such instruction.
+ * SPDX-License-Identifier: Apache-2.0 */
+
+#define VF_LANES ((size_t)1)
+#define GEMM_ROWS 4                 /* 16 sums fit the baseline's registers */
+#define GEMM_VECTORS 2
+
+typedef float vf_t;
+typedef uint32_t vi_t;
+typedef bool vm_t;
+
+VF_WORD vf_t vf_zero(void) { return 0.0f; }
+VF_WORD vf_t vf_set(float x) { return x; }
+VF_WORD vf_t vf_load(const float *x) { return *x; }
+VF_WORD void vf_store(float *x, vf_t a) { *x = a; }
+VF_WORD vf_t vf_load_n(const float *x, size_t n) { return n ? *x : 0.0f; }
+
+VF_WORD void
+vf_store_n(float *x, vf_t a, size_t n)
+{
+    if (n)
+        *x = a;
+}
+
+VF_WORD vf_t vf_add(vf_t a, vf_t b) { return a + b; }
+VF_WORD vf_t vf_sub(vf_t a, vf_t b) { return a - b; }
+VF_WORD vf_t vf_mul(vf_t a, vf_t b) { return a * b; }
+VF_WORD vf_t vf_div(vf_t a, vf_t b) { return a / b; }
+VF_WORD vf_t vf_fma(vf_t a, vf_t b, vf_t c) { return a * b + c; }
+VF_WORD vf_t vf_sqrt(vf_t a) { return __builtin_sqrtf(a); }
+/* b when either is NaN, as the wide instructions have it. */
+VF_WORD vf_t vf_max(vf_t a, vf_t b) { return a > b ? a : b; }
+VF_WORD vf_t vf_abs(vf_t a) { return fabsf(a); }
+VF_WORD float vf_sum(vf_t a) { return a; }
+VF_WORD float vf_greatest(vf_t a) { return a; }
+
+VF_WORD vm_t vf_above(vf_t a, vf_t b) { return a > b; }
+VF_WORD vm_t vf_is_nan(vf_t a) { return a != a; }
+VF_WORD vf_t vf_keep(vm_t m, vf_t a) { return m ? a : 0.0f; }
+VF_WORD vf_t vf_choose(vm_t m, vf_t a, vf_t b) { return m ? a : b; }
+VF_WORD uint32_t vm_bits(vm_t m) { return m; }
+
+VF_WORD vi_t
+vf_bits(vf_t a)
+{
+    vi_t bits;
+    memcpy(&bits, &a, sizeof bits);
+    return bits;
+}
+
+VF_WORD vf_t
+vf_of_bits(vi_t bits)
+{
+    vf_t a;
+    memcpy(&a, &bits, sizeof a);
+    return a;
+}
+
+VF_WORD vi_t vi_set(uint32_t x) { return x; }
+VF_WORD vi_t vi_add(vi_t a, vi_t b) { return a + b; }
+VF_WORD vi_t vi_and(vi_t a, vi_t b) { return a & b; }
+VF_WORD vi_t vi_or(vi_t a, vi_t b) { return a | b; }
+VF_WORD vi_t vi_left(vi_t a, int bits) { return a << bits; }
+VF_WORD vi_t vi_right(vi_t a, int bits) { return a >> bits; }
+VF_WORD vi_t vi_choose(vm_t m, vi_t a, vi_t b) { return m ? a : b; }
+
+/* Compares as signed. */
+VF_WORD vm_t
+vi_below(vi_t a, vi_t b)
+{
+    return (int32_t)a < (int32_t)b;
+}
+
+VF_WORD vi_t
+vi_load_u16_n(const uint16_t *x, size_t n)
+{
+    return n ? *x : 0;
+}
+
+VF_WORD void
+vi_store_u16_n(uint16_t *x, vi_t a, size_t n)
+{
+    if (n)
+        *x = (uint16_t)a;
+}
+
+/* Turns VF_LANES vectors, the rows of a square, into its columns. */
+VF_WORD void vf_transpose(vf_t *square) { (void)square; }

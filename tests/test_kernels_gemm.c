@@ -1,0 +1,331 @@
+/* test_kernels_gemm.c - the matrix product, in all layouts, against a naive
+ * product in double.
+ *
+ * SPDX-License-Identifier: Apache-2.0 */
+#include "kernels/kernels.h"
+#include "oracle.h"
+
+#include <criterion/criterion.h>
+#include <float.h>
+#include <math.h>
+
+/* How an operand lies in memory. */
+enum layout {
+    DENSE, TRANSPOSED, ROWS_GATHERED, COLUMNS_GATHERED, STRIDED, LAYOUTS
+};
+
+typedef struct operand {
+    skn_matrix_t matrix;
+    float *memory;
+    uint16_t *halves;
+    uint32_t *index;
+} operand_t;
+
+static uint32_t *
+shuffled(oracle_random_t *random, size_t count)
+{
+    uint32_t *index = malloc((count + 1) * sizeof *index);
+    for (size_t i = 0; i < count; i++)
+        index[i] = (uint32_t)(i * 2 + oracle_next(random) % 2);
+    for (size_t i = 1; i < count; i++) {
+        size_t j = oracle_next(random) % (i + 1);
+        uint32_t other = index[i];
+        index[i] = index[j];
+        index[j] = other;
+    }
+    return index;
+}
+
+static operand_t
+operand_new(oracle_random_t *random, size_t rows, size_t columns,
+            enum layout layout)
+{
+    operand_t x = { .matrix = { 0 } };
+    size_t count = 6 * (rows + 1) * (columns + 1) + 8;
+    x.memory = oracle_floats(random, count, 1.0f);
+    x.matrix.at = x.memory + 1;         /* aligned for a float only */
+    x.matrix.row_stride = columns + 3;
+    x.matrix.column_stride = 1;
+    if (layout == TRANSPOSED || layout == COLUMNS_GATHERED) {
+        x.matrix.row_stride = 1;
+        x.matrix.column_stride = rows + 3;
+    } else if (layout == STRIDED) {
+        x.matrix.column_stride = 2;
+        x.matrix.row_stride = 2 * columns + 1;
+    }
+    if (layout == ROWS_GATHERED)
+        x.matrix.row_index = x.index = shuffled(random, rows);
+    if (layout == COLUMNS_GATHERED)
+        x.matrix.column_index = x.index = shuffled(random, columns);
+    return x;
+}
+
+static operand_t
+operand_new_bf16(oracle_random_t *random, size_t rows, size_t columns,
+                 enum layout layout)
+{
+    operand_t x = operand_new(random, rows, columns, layout);
+    size_t count = 6 * (rows + 1) * (columns + 1) + 8;
+    x.halves = malloc(count * sizeof *x.halves);
+    for (size_t i = 0; i < count; i++)
+        x.halves[i] = (uint16_t)(oracle_bits(x.memory[i]) >> 16);
+    x.matrix.at = NULL;
+    x.matrix.bf16 = x.halves + 1;
+    return x;
+}
+
+static void
+operand_destroy(operand_t *x)
+{
+    free(x->memory);
+    free(x->halves);
+    free(x->index);
+}
+
+static double
+element(const skn_matrix_t *x, size_t i, size_t j)
+{
+    size_t place = (x->row_index ? x->row_index[i] : i) * x->row_stride
+        + (x->column_index ? x->column_index[j] : j) * x->column_stride;
+    return x->at ? (double)x->at[place]
+                 : (double)oracle_of_bf16(x->bf16[place]);
+}
+
+static void *
+scratch_new(const skn_kernels_t *kernels, size_t m, size_t n, size_t k)
+{
+    size_t bytes = kernels->gemm_scratch_bytes(m, n, k);
+    void *scratch = aligned_alloc(64, (bytes + 127) / 64 * 64);
+    cr_assert_not_null(scratch);
+    memset(scratch, 0xff, bytes);       /* NaN, if it were ever read */
+    memset((char *)scratch + bytes, 0x5a, 64);
+    return scratch;
+}
+
+static void
+scratch_destroy(const skn_kernels_t *kernels, void *scratch, size_t m,
+                size_t n, size_t k)
+{
+    size_t bytes = kernels->gemm_scratch_bytes(m, n, k);
+    for (size_t i = 0; i < 64; i++)
+        cr_assert_eq(((unsigned char *)scratch)[bytes + i], 0x5a,
+                     "%s wrote past its scratch", kernels->isa);
+    free(scratch);
+}
+
+/* c = (old +) a b with |error| <= (k + 2) * eps * sum |terms|. */
+static void
+check_product(const skn_kernels_t *kernels, const skn_gemm_t *job,
+              const float *old)
+{
+    for (size_t i = 0; i < job->m; i++)
+        for (size_t j = 0; j < job->n; j++) {
+            double want = job->add ? (double)old[i * job->c_stride + j] : 0;
+            double magnitude = fabs(want);
+            for (size_t k = 0; k < job->k; k++) {
+                double term = element(&job->a, i, k) * element(&job->b, k, j);
+                want += term;
+                magnitude += fabs(term);
+            }
+            double got = (double)job->c[i * job->c_stride + j];
+            double bound = (double)(job->k + 2) * FLT_EPSILON * magnitude;
+            cr_assert(fabs(got - want) <= bound,
+                      "%s, %zu x %zu x %zu at (%zu, %zu): got %.9g, want "
+                      "%.9g +- %.2g", kernels->isa, job->m, job->n, job->k,
+                      i, j, got, want, bound);
+        }
+}
+
+static void
+try_product(const skn_kernels_t *kernels, size_t m, size_t n, size_t k,
+            const operand_t *a, const operand_t *b, bool more)
+{
+    oracle_random_t random = { m * 1000003 + n * 1009 + k };
+    size_t stride = n + 5;
+    float *c = oracle_floats(&random, m * stride + 1, 1.0f);
+    float *old = malloc((m * stride + 1) * sizeof *old);
+    memcpy(old, c, (m * stride + 1) * sizeof *old);
+    void *scratch = scratch_new(kernels, m, n, k);
+    skn_gemm_t job = { m, n, k, a->matrix, b->matrix, c, stride, more };
+    kernels->gemm(&job, scratch);
+    check_product(kernels, &job, old);
+    for (size_t i = 0; i < m; i++)      /* between the rows nothing moved */
+        for (size_t j = n; j < stride; j++)
+            cr_assert_eq(oracle_bits(c[i * stride + j]),
+                         oracle_bits(old[i * stride + j]));
+    scratch_destroy(kernels, scratch, m, n, k);
+    free(c);
+    free(old);
+}
+
+static void
+try_layouts(size_t m, size_t n, size_t k, unsigned seed)
+{
+    const skn_kernels_t *kernels;
+    oracle_random_t random = { seed };
+    for (int left = 0; left < LAYOUTS; left++)
+        for (int right = 0; right < LAYOUTS; right++) {
+            operand_t a = operand_new(&random, m, k, (enum layout)left);
+            operand_t b = operand_new(&random, k, n, (enum layout)right);
+            for (unsigned rank = 0;
+                 (kernels = skn_kernels_variant(rank)); rank++)
+                try_product(kernels, m, n, k, &a, &b, (left + right) % 2);
+            operand_destroy(&a);
+            operand_destroy(&b);
+        }
+}
+
+Test(kernels_gemm, all_layouts_match_the_oracle_at_every_edge)
+{
+    static const size_t sizes[] = { 1, 2, 5, 6, 7, 13, 14, 15, 16, 17, 31,
+                                    32, 33, 48 };
+    size_t count = sizeof sizes / sizeof *sizes;
+    for (size_t i = 0; i < count; i++)
+        for (size_t j = 0; j < count; j += 3)
+            try_layouts(sizes[i], sizes[(i + j) % count],
+                        sizes[(i * 5 + j) % count], (unsigned)(i * 97 + j));
+}
+
+Test(kernels_gemm, depth_blocks_of_256_match_the_oracle)
+{
+    static const size_t depths[] = { 255, 256, 257, 511, 512, 513, 700 };
+    for (size_t i = 0; i < sizeof depths / sizeof *depths; i++)
+        try_layouts(15, 33, depths[i], 7 + (unsigned)i);
+}
+
+Test(kernels_gemm, more_than_one_block_of_rows_and_columns_match_the_oracle)
+{
+    try_layouts(151, 20, 257, 11);
+    try_layouts(3, 1057, 9, 12);
+    try_layouts(300, 1030, 20, 13);
+}
+
+Test(kernels_gemm, bf16_operands_match_the_oracle)
+{
+    const skn_kernels_t *kernels;
+    oracle_random_t random = { 5 };
+    for (int layout = 0; layout < LAYOUTS; layout++) {
+        operand_t a = operand_new(&random, 19, 65, DENSE);
+        operand_t b = operand_new_bf16(&random, 65, 37, (enum layout)layout);
+        operand_t left = operand_new_bf16(&random, 19, 65,
+                                          (enum layout)layout);
+        for (unsigned rank = 0; (kernels = skn_kernels_variant(rank));
+             rank++) {
+            try_product(kernels, 19, 37, 65, &a, &b, false);
+            try_product(kernels, 19, 37, 65, &left, &b, true);
+        }
+        operand_destroy(&a);
+        operand_destroy(&b);
+        operand_destroy(&left);
+    }
+}
+
+Test(kernels_gemm, no_depth_gives_zero_or_leaves_the_sum)
+{
+    const skn_kernels_t *kernels;
+    float nothing = 0, c[6] = { 1, 2, 3, 4, 5, 6 };
+    skn_matrix_t x = { .at = &nothing, .row_stride = 1, .column_stride = 1 };
+    for (unsigned rank = 0; (kernels = skn_kernels_variant(rank)); rank++) {
+        void *scratch = scratch_new(kernels, 2, 2, 0);
+        skn_gemm_t job = { 2, 2, 0, x, x, c, 3, true };
+        c[0] = 1;
+        kernels->gemm(&job, scratch);
+        cr_expect_eq(c[0], 1.0f);
+        job.add = false;
+        kernels->gemm(&job, scratch);
+        cr_expect(c[0] == 0 && c[1] == 0 && c[3] == 0 && c[4] == 0);
+        cr_expect(c[2] == 3.0f && c[5] == 6.0f);
+        scratch_destroy(kernels, scratch, 2, 2, 0);
+    }
+}
+
+Test(kernels_gemm, empty_products_touch_nothing)
+{
+    const skn_kernels_t *kernels;
+    float one = 1;
+    skn_matrix_t x = { .at = &one, .row_stride = 1, .column_stride = 1 };
+    for (unsigned rank = 0; (kernels = skn_kernels_variant(rank)); rank++) {
+        void *scratch = scratch_new(kernels, 4, 4, 1);
+        skn_gemm_t job = { 0, 1, 1, x, x, NULL, 1, false };
+        kernels->gemm(&job, scratch);
+        job.m = 1;
+        job.n = 0;
+        kernels->gemm(&job, scratch);
+        scratch_destroy(kernels, scratch, 4, 4, 1);
+    }
+}
+
+/* The block of `whole` that starts at (row, column), computed alone. */
+static void
+check_block(const skn_kernels_t *kernels, const skn_gemm_t *whole, size_t row,
+            size_t column, size_t m, size_t n, const float *start)
+{
+    skn_gemm_t job = *whole;
+    float *c = malloc(m * n * sizeof *c);
+    void *scratch = scratch_new(kernels, m, n, whole->k);
+    job.m = m;
+    job.n = n;
+    job.c = c;
+    job.c_stride = n;
+    job.a.at += row * job.a.row_stride;
+    job.b.column_index += column;
+    for (size_t i = 0; i < m; i++)
+        for (size_t j = 0; j < n; j++)
+            c[i * n + j] = start[(row + i) * whole->n + column + j];
+    kernels->gemm(&job, scratch);
+    for (size_t i = 0; i < m; i++)
+        for (size_t j = 0; j < n; j++) {
+            float want = whole->c[(row + i) * whole->c_stride + column + j];
+            cr_assert_eq(oracle_bits(c[i * n + j]), oracle_bits(want),
+                         "%s, block %zu x %zu at (%zu, %zu)", kernels->isa,
+                         m, n, row, column);
+        }
+    scratch_destroy(kernels, scratch, m, n, whole->k);
+    free(c);
+}
+
+Test(kernels_gemm, a_block_alone_has_the_bits_it_has_in_the_whole)
+{
+    enum { M = 160, N = 1100, K = 300 };
+    const skn_kernels_t *kernels;
+    oracle_random_t random = { 42 };
+    operand_t a = operand_new(&random, M, K, DENSE);
+    operand_t b = operand_new(&random, K, N, COLUMNS_GATHERED);
+    float *start = oracle_floats(&random, M * N, 1.0f);
+    float *c = malloc(M * N * sizeof *c);
+    for (unsigned rank = 0; (kernels = skn_kernels_variant(rank)); rank++)
+        for (int more = 0; more < 2; more++) {
+            void *scratch = scratch_new(kernels, M, N, K);
+            skn_gemm_t job = { M, N, K, a.matrix, b.matrix, c, N, more };
+            memcpy(c, start, M * N * sizeof *c);
+            kernels->gemm(&job, scratch);
+            scratch_destroy(kernels, scratch, M, N, K);
+            check_block(kernels, &job, 0, 0, 1, 1, start);
+            check_block(kernels, &job, 5, 1000, 7, 33, start);
+            check_block(kernels, &job, 143, 3, 17, 1090, start);
+            check_block(kernels, &job, 159, 1099, 1, 1, start);
+            check_block(kernels, &job, 1, 17, 100, 16, start);
+        }
+    operand_destroy(&a);
+    operand_destroy(&b);
+    free(start);
+    free(c);
+}
+
+Test(kernels_gemm, scratch_of_a_job_serves_every_smaller_one)
+{
+    const skn_kernels_t *kernels;
+    static const size_t sizes[] = { 1, 6, 14, 100, 144, 145, 256, 257, 1024,
+                                    1025, 100000 };
+    size_t count = sizeof sizes / sizeof *sizes;
+    for (unsigned rank = 0; (kernels = skn_kernels_variant(rank)); rank++)
+        for (size_t i = 0; i < count * count * count; i++) {
+            size_t m = sizes[i % count], n = sizes[i / count % count];
+            size_t k = sizes[i / count / count];
+            size_t bytes = kernels->gemm_scratch_bytes(m, n, k);
+            cr_expect(kernels->gemm_scratch_bytes(m - 1, n, k) <= bytes);
+            cr_expect(kernels->gemm_scratch_bytes(m, n - 1, k) <= bytes);
+            cr_expect(kernels->gemm_scratch_bytes(m, n, k - 1) <= bytes);
+            cr_expect(bytes <= (2u << 20));
+        }
+}

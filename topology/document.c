@@ -29,7 +29,8 @@ take(skn_document_t *document, size_t bytes, size_t alignment)
     document_block_t *block = document->blocks;
     if (block)
         block->used = (block->used + alignment - 1) / alignment * alignment;
-    if (!block || block->used + bytes > block->size) {
+    if (!block || block->used > block->size ||
+        bytes > block->size - block->used) {
         size_t size = bytes > BLOCK_BYTES ? bytes : BLOCK_BYTES;
         block = malloc(sizeof(*block) + size);
         if (!block)
@@ -94,6 +95,18 @@ skn_document_no_memory(const skn_document_t *document, skn_problems_t *problems)
     return skn_problems_fail(problems, SKN_NO_MEMORY,
                              "%s: no memory for the configuration",
                              document->name);
+}
+
+void *
+skn_document_memory(skn_document_t *document, size_t bytes,
+                    skn_problems_t *problems)
+{
+    void *memory = take(document, bytes, _Alignof(max_align_t));
+    if (memory)
+        memset(memory, 0, bytes);
+    else
+        (void)skn_document_no_memory(document, problems);
+    return memory;
 }
 
 /* The folder of path `name`, as the start of relative paths. */

@@ -68,6 +68,11 @@ const char *skn_document_name(const skn_document_t *document);
  * a slash and for standard input. */
 const char *skn_document_folder(const skn_document_t *document);
 
+/* Zeroed memory for what is derived from the document and lives as long;
+ * aligned for any type. NULL when memory is short, added to `problems`. */
+void *skn_document_memory(skn_document_t *document, size_t bytes,
+                          skn_problems_t *problems);
+
 /* `-o a.b.c=value`: puts a YAML value (a scalar or a flow value) at a path. A
  * list item is addressed by the value of its `name` key, which may hold dots;
  * missing mappings are created. Marks of what it sets are the command line:

@@ -17,12 +17,13 @@ deps: ## install what is missing (Debian 12; quick when nothing is)
 
 build: ## build/skein, build/libskein.a, build/libskein.so
 	@.ci/deps --check
+	@mkdir -p $(BUILD)
 	@cmake -S . -B $(BUILD) -DCMAKE_INSTALL_PREFIX=$(PREFIX) $(CMAKE_ARGS) \
-	    >$(BUILD).log 2>&1 || { cat $(BUILD).log >&2; exit 1; }
-	@mv -f $(BUILD).log $(BUILD)/configure.log
+	    >$(BUILD)/configure.log 2>&1 || \
+	    { cat $(BUILD)/configure.log >&2; exit 1; }
 	@cmake --build $(BUILD) -j $(JOBS)
 
-demo: deps ## train on real data for half a minute and look at the result
+demo: deps ## train on real data that comes with the sources
 	@$(MAKE) --no-print-directory build
 	@$(BUILD)/skein train configs/wnhyp.yaml
 	@echo
@@ -55,6 +56,9 @@ tidy: ## the house style, as far as a machine can see it
 	@.ci/tidy
 	@.ci/format
 
+analyze: deps ## what clang's analyzer suspects; advice only
+	@.ci/analyze
+
 nightly: deps ## everything that takes long: fuzzing, sanitizers, repetitions
 	@.ci/nightly
 
@@ -65,4 +69,4 @@ clean: ## remove what was built
 	@rm -rf $(BUILD) $(BUILD)-*
 
 .PHONY: all help deps build demo test bench fuzz sanitize coverage format \
-    tidy nightly install clean
+    tidy analyze nightly install clean

@@ -1,0 +1,497 @@
+/* checkpoint.c - finds a checkpoint, proves it whole, and gives its tensors.
+ *
+ * This file owns: the choice of the newest whole checkpoint, and what is
+ * checked before a byte of it is believed. Hashes are computed through read(),
+ * not through the map: a bad sector is then a status and not a SIGBUS.
+ * Not here: the form of the manifest (manifest.c), blocks (checkpoint_block.c).
+ * SPDX-License-Identifier: Apache-2.0 */
+#include "formats/checkpoint_state.h"
+
+#include "formats/folder.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <unistd.h>
+#include <xxhash.h>
+
+/* Pieces of reading while hashing: beyond 64 KiB it gets no faster. */
+#define HASH_STEP_BYTES (256u * 1024)
+
+const char *
+skn_checkpoint_path(const skn_checkpoint_t *checkpoint)
+{
+    return checkpoint->path;
+}
+
+uint64_t
+skn_checkpoint_batch(const skn_checkpoint_t *checkpoint)
+{
+    return checkpoint->manifest.batch;
+}
+
+const char *
+skn_checkpoint_run_id(const skn_checkpoint_t *checkpoint)
+{
+    return checkpoint->manifest.run_id;
+}
+
+const char *
+skn_checkpoint_metadata(const skn_checkpoint_t *checkpoint)
+{
+    return checkpoint->manifest.metadata;
+}
+
+const char *
+skn_checkpoint_warning(const skn_checkpoint_t *checkpoint)
+{
+    return checkpoint->warning;
+}
+
+size_t
+skn_checkpoint_tensor_count(const skn_checkpoint_t *checkpoint)
+{
+    return checkpoint->tensor_count;
+}
+
+const skn_checkpoint_tensor_t *
+skn_checkpoint_tensor(const skn_checkpoint_t *checkpoint, size_t index)
+{
+    return index < checkpoint->tensor_count ? &checkpoint->tensor[index] : NULL;
+}
+
+static int
+compare_name(const void *name, const void *tensor)
+{
+    return strcmp(name, ((const skn_checkpoint_tensor_t *)tensor)->name);
+}
+
+const skn_checkpoint_tensor_t *
+skn_checkpoint_find(const skn_checkpoint_t *checkpoint, const char *name)
+{
+    if (checkpoint->tensor_count == 0)
+        return NULL;
+    return bsearch(name, checkpoint->tensor, checkpoint->tensor_count,
+                   sizeof(*checkpoint->tensor), compare_name);
+}
+
+const skn_piece_t *
+skn_checkpoint_piece(const skn_checkpoint_t *checkpoint, size_t index)
+{
+    const skn_manifest_t *manifest = &checkpoint->manifest;
+    return index < manifest->piece_count
+               ? &manifest->piece[checkpoint->order[index]].piece
+               : NULL;
+}
+
+/* Do `byte_count` bytes at `offset_bytes` have this hash? */
+static skn_status_t
+check_hash(const checkpoint_file_t *file, uint64_t offset_bytes,
+           uint64_t byte_count, const char *want, const char *what,
+           skn_error_t *error)
+{
+    char got[SKN_HASH_TEXT_BYTES];
+    skn_status_t status = SKN_OK;
+    unsigned char *step = malloc(HASH_STEP_BYTES);
+    XXH3_state_t *state = XXH3_createState();
+    if (!step || !state || XXH3_128bits_reset(state) != XXH_OK)
+        status = skn_fail(error, SKN_NO_MEMORY, "%s: no room for a hash",
+                          file->path);
+    while (status == SKN_OK && byte_count > 0) {
+        size_t count =
+            byte_count < HASH_STEP_BYTES ? (size_t)byte_count : HASH_STEP_BYTES;
+        status = skn_file_read(file->file, file->path, step, count,
+                               offset_bytes, error);
+        (void)XXH3_128bits_update(state, step, count);
+        offset_bytes += count;
+        byte_count -= count;
+    }
+    if (status == SKN_OK) {
+        XXH128_hash_t hash = XXH3_128bits_digest(state);
+        (void)snprintf(got, sizeof(got), "%016llx%016llx",
+                       (unsigned long long)hash.high64,
+                       (unsigned long long)hash.low64);
+        if (strcmp(got, want) != 0)
+            status = skn_fail(error, SKN_BAD_DATA,
+                              "%s: %s is damaged: XXH3-128 is %s, the manifest "
+                              "says %s",
+                              file->path, what, got, want);
+    }
+    (void)XXH3_freeState(state);
+    free(step);
+    return status;
+}
+
+/* Proves piece `index` of the manifest, once. */
+static skn_status_t
+verify_piece(skn_checkpoint_t *checkpoint, size_t index, skn_error_t *error)
+{
+    const skn_manifest_piece_t *entry = &checkpoint->manifest.piece[index];
+    if (checkpoint->verified[index])
+        return SKN_OK;
+    skn_safetensor_t tensor = skn_piece_tensor(&entry->piece);
+    skn_status_t status =
+        check_hash(&checkpoint->file[entry->file], entry->offset_bytes,
+                   entry->size_bytes, entry->hash, tensor.name, error);
+    checkpoint->verified[index] = status == SKN_OK;
+    return status;
+}
+
+skn_status_t
+skn_checkpoint_piece_at(skn_checkpoint_t *checkpoint, size_t index,
+                        const unsigned char **bytes, skn_error_t *error)
+{
+    size_t entry = checkpoint->order[index];
+    skn_status_t status = verify_piece(checkpoint, entry, error);
+    if (status != SKN_OK)
+        return status;
+    const skn_manifest_piece_t *piece = &checkpoint->manifest.piece[entry];
+    *bytes = (const unsigned char *)checkpoint->file[piece->file].map +
+             piece->offset_bytes;
+    return SKN_OK;
+}
+
+const void *
+skn_checkpoint_piece_bytes(skn_checkpoint_t *checkpoint, size_t index,
+                           skn_error_t *error)
+{
+    const unsigned char *bytes = NULL;
+    if (index >= checkpoint->manifest.piece_count) {
+        skn_fail(error, SKN_NO_INPUT, "%s: there is no piece %zu",
+                 checkpoint->path, index);
+        return NULL;
+    }
+    (void)skn_checkpoint_piece_at(checkpoint, index, &bytes, error);
+    return bytes;
+}
+
+/* Is `tensor` of the file's header what the manifest says? */
+static bool
+same_tensor(const skn_manifest_piece_t *entry, uint64_t header_bytes,
+            const skn_safetensor_t *tensor)
+{
+    skn_safetensor_t want = skn_piece_tensor(&entry->piece);
+    return strcmp(want.name, tensor->name) == 0 &&
+           want.dtype == tensor->dtype && want.dims == tensor->dims &&
+           want.shape[0] == tensor->shape[0] &&
+           (want.dims < 2 || want.shape[1] == tensor->shape[1]) &&
+           entry->offset_bytes == header_bytes + tensor->offset_bytes;
+}
+
+/* Every tensor of the header is listed, and every listed one is there. Names
+ * are unique on both sides, so equal counts and a match for each suffice. */
+static skn_status_t
+match_header(const skn_checkpoint_t *checkpoint, uint32_t index,
+             const skn_safetensors_t *tensors, skn_error_t *error)
+{
+    const skn_manifest_file_t *file = &checkpoint->manifest.file[index];
+    const char *path = checkpoint->file[index].path;
+    if (tensors->count != file->piece_count)
+        return skn_fail(error, SKN_BAD_DATA,
+                        "%s: %zu tensors, the manifest lists %zu", path,
+                        tensors->count, file->piece_count);
+    /* Most tensors have their own offset: the search is short. */
+    for (size_t k = 0; k < file->piece_count; k++) {
+        const skn_manifest_piece_t *entry =
+            &checkpoint->manifest.piece[file->piece_first + k];
+        size_t low = 0, high = tensors->count;
+        uint64_t want = entry->offset_bytes - file->header_bytes;
+        while (low < high) {
+            size_t middle = low + (high - low) / 2;
+            if (tensors->tensor[middle].offset_bytes < want)
+                low = middle + 1;
+            else
+                high = middle;
+        }
+        while (low < tensors->count &&
+               tensors->tensor[low].offset_bytes == want &&
+               !same_tensor(entry, file->header_bytes, &tensors->tensor[low]))
+            low++;
+        if (low == tensors->count || tensors->tensor[low].offset_bytes != want)
+            return skn_fail(error, SKN_BAD_DATA,
+                            "%s: tensor %s is not as the manifest says", path,
+                            entry->piece.name);
+    }
+    return SKN_OK;
+}
+
+static skn_status_t
+check_header(const skn_checkpoint_t *checkpoint, uint32_t index,
+             skn_error_t *error)
+{
+    const skn_manifest_file_t *file = &checkpoint->manifest.file[index];
+    const checkpoint_file_t *open_file = &checkpoint->file[index];
+    skn_safetensors_t tensors;
+    skn_status_t status = check_hash(open_file, 0, file->header_bytes,
+                                     file->header_hash, "the header", error);
+    if (status != SKN_OK)
+        return status;
+    status = skn_safetensors_parse(open_file->path, open_file->map,
+                                   (size_t)file->header_bytes, file->bytes,
+                                   &tensors, error);
+    if (status != SKN_OK)
+        return status;
+    if (tensors.header_bytes != file->header_bytes)
+        status =
+            skn_fail(error, SKN_BAD_DATA,
+                     "%s: the header has %" PRIu64 " bytes, the manifest "
+                     "says %" PRIu64,
+                     open_file->path, tensors.header_bytes, file->header_bytes);
+    else
+        status = match_header(checkpoint, index, &tensors, error);
+    skn_safetensors_fini(&tensors);
+    return status;
+}
+
+static skn_status_t
+open_file(skn_checkpoint_t *checkpoint, uint32_t index, skn_error_t *error)
+{
+    const skn_manifest_file_t *file = &checkpoint->manifest.file[index];
+    checkpoint_file_t *open_file = &checkpoint->file[index];
+    uint64_t bytes;
+    skn_status_t status =
+        skn_folder_open_file(checkpoint->folder, checkpoint->path, file->name,
+                             &open_file->file, &bytes, error);
+    if (status != SKN_OK)
+        return status;
+    if (asprintf(&open_file->path, "%s/%s", checkpoint->path, file->name) < 0) {
+        open_file->path = NULL;
+        return skn_fail(error, SKN_NO_MEMORY, "%s: no room for its files",
+                        checkpoint->path);
+    }
+    if (bytes != file->bytes || bytes == 0 || bytes > SIZE_MAX)
+        return skn_fail(error, SKN_BAD_DATA,
+                        "%s: %" PRIu64 " bytes, the manifest says %" PRIu64,
+                        open_file->path, bytes, file->bytes);
+    void *map =
+        mmap(NULL, (size_t)bytes, PROT_READ, MAP_SHARED, open_file->file, 0);
+    if (map == MAP_FAILED) {
+        int code = errno;
+        return skn_fail(error, skn_errno_status(code, SKN_STORAGE),
+                        "%s: cannot map: %s", open_file->path, strerror(code));
+    }
+    open_file->map = map;
+    open_file->bytes = (size_t)bytes;
+    return check_header(checkpoint, index, error);
+}
+
+/* The list of global tensors, from the sorted pieces. */
+static void
+list_tensors(skn_checkpoint_t *checkpoint)
+{
+    for (size_t i = 0; i < checkpoint->manifest.piece_count; i++) {
+        const skn_piece_t *piece = skn_checkpoint_piece(checkpoint, i);
+        skn_checkpoint_tensor_t *tensor =
+            checkpoint->tensor + checkpoint->tensor_count;
+        if (checkpoint->tensor_count > 0 &&
+            strcmp(tensor[-1].name, piece->name) == 0) {
+            tensor[-1].piece_count++;
+            continue;
+        }
+        *tensor = (skn_checkpoint_tensor_t){ piece->name,
+                                             piece->dtype,
+                                             piece->dims,
+                                             piece->global_rows,
+                                             piece->global_columns,
+                                             i,
+                                             1 };
+        checkpoint->tensor_count++;
+    }
+}
+
+static skn_status_t
+read_manifest(skn_checkpoint_t *checkpoint, skn_error_t *error)
+{
+    char *bytes = NULL, *path = NULL;
+    size_t byte_count = 0;
+    skn_status_t status = skn_folder_read_file(
+        checkpoint->folder, checkpoint->path, "manifest.json",
+        SKN_MANIFEST_BYTES_MAX, &bytes, &byte_count, error);
+    if (status != SKN_OK)
+        return status;
+    if (asprintf(&path, "%s/manifest.json", checkpoint->path) < 0) {
+        path = NULL;
+        status = skn_fail(error, SKN_NO_MEMORY, "%s: no room for its path",
+                          checkpoint->path);
+    }
+    if (status == SKN_OK)
+        status = skn_json_check_seal(path, bytes, byte_count, error);
+    if (status == SKN_OK)
+        status = skn_manifest_parse(path, bytes, byte_count,
+                                    &checkpoint->manifest, error);
+    free(path);
+    free(bytes);
+    return status;
+}
+
+static skn_status_t
+load(skn_checkpoint_t *checkpoint, skn_verify_t verify, skn_error_t *error)
+{
+    skn_manifest_t *manifest = &checkpoint->manifest;
+    skn_status_t status = read_manifest(checkpoint, error);
+    if (status != SKN_OK)
+        return status;
+    size_t pieces = manifest->piece_count;
+    checkpoint->file =
+        calloc(manifest->file_count + 1, sizeof(*checkpoint->file));
+    checkpoint->tensor = calloc(pieces + 1, sizeof(*checkpoint->tensor));
+    checkpoint->verified = calloc(pieces + 1, sizeof(*checkpoint->verified));
+    checkpoint->order = skn_manifest_order(manifest, error);
+    if (!checkpoint->file || !checkpoint->tensor || !checkpoint->verified ||
+        !checkpoint->order)
+        return skn_fail(error, SKN_NO_MEMORY, "%s: no room for %zu tensors",
+                        checkpoint->path, pieces);
+    for (size_t i = 0; i < manifest->file_count; i++)
+        checkpoint->file[i].file = -1;
+    for (size_t i = 0; i < manifest->file_count && status == SKN_OK; i++)
+        status = open_file(checkpoint, (uint32_t)i, error);
+    for (size_t i = 0; verify == SKN_VERIFY_ALL && i < pieces; i++)
+        if (status == SKN_OK)
+            status = verify_piece(checkpoint, i, error);
+    list_tensors(checkpoint);
+    return status;
+}
+
+/* The checkpoint in the folder `path`, which the open descriptor `folder`
+ * names; it is taken over, and closed on failure. */
+static skn_status_t
+load_folder(const char *path, int folder, skn_verify_t verify,
+            skn_checkpoint_t **checkpoint, skn_error_t *error)
+{
+    *checkpoint = calloc(1, sizeof(**checkpoint));
+    if (!*checkpoint) {
+        (void)close(folder);
+        return skn_fail(error, SKN_NO_MEMORY, "%s: no room for it", path);
+    }
+    (*checkpoint)->folder = folder;
+    (*checkpoint)->path = strdup(path);
+    skn_status_t status =
+        (*checkpoint)->path
+            ? load(*checkpoint, verify, error)
+            : skn_fail(error, SKN_NO_MEMORY, "%s: no room for it", path);
+    if (status != SKN_OK)
+        skn_checkpoint_close(checkpoint);
+    return status;
+}
+
+/* The checkpoint of `batch` in the open run folder. */
+static skn_status_t
+load_batch(const char *run_path, int run_folder, uint64_t batch,
+           skn_verify_t verify, skn_checkpoint_t **checkpoint,
+           skn_error_t *error)
+{
+    char name[SKN_BATCH_NAME_BYTES], *path = NULL;
+    skn_batch_name(batch, name);
+    if (asprintf(&path, "%s/%s", run_path, name) < 0)
+        return skn_fail(error, SKN_NO_MEMORY, "%s: no room for its path", name);
+    int folder = openat(run_folder, name,
+                        O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+    skn_status_t status;
+    if (folder < 0) {
+        int code = errno;
+        status =
+            skn_fail(error, skn_errno_status(code, SKN_BAD_DATA),
+                     "%s: cannot open the folder: %s", path, strerror(code));
+    } else {
+        status = load_folder(path, folder, verify, checkpoint, error);
+    }
+    if (status == SKN_OK && (*checkpoint)->manifest.batch != batch) {
+        status = skn_fail(error, SKN_BAD_DATA,
+                          "%s: the manifest is that of batch %" PRIu64, path,
+                          (*checkpoint)->manifest.batch);
+        skn_checkpoint_close(checkpoint);
+    }
+    free(path);
+    return status;
+}
+
+/* May an older checkpoint take the place of one that failed so? */
+static bool
+is_damage(skn_status_t status)
+{
+    return status == SKN_BAD_DATA || status == SKN_NO_INPUT ||
+           status == SKN_STORAGE;
+}
+
+/* The newest of the run folder that is whole. */
+static skn_status_t
+load_newest(const char *path, int folder, skn_verify_t verify,
+            skn_checkpoint_t **checkpoint, skn_error_t *error)
+{
+    uint64_t *batch = NULL;
+    size_t count = 0, refused = 0;
+    skn_error_t fault, newest;
+    skn_status_t status =
+        skn_run_folder_batches(folder, path, &batch, &count, error);
+    if (status != SKN_OK)
+        return status;
+    if (count == 0)
+        return skn_fail(error, SKN_NO_INPUT, "%s holds no checkpoint", path);
+    for (size_t i = 0; i < count; i++) {
+        status = load_batch(path, folder, batch[i], verify, checkpoint, &fault);
+        if (!is_damage(status))
+            break;
+        if (refused++ == 0)
+            newest = fault;
+    }
+    if (status == SKN_OK && refused > 0) {
+        (void)snprintf((*checkpoint)->warning, sizeof((*checkpoint)->warning),
+                       "batch %" PRIu64 " is used; %zu newer refused, the "
+                       "newest because: %s",
+                       (*checkpoint)->manifest.batch, refused, newest.text);
+    } else if (is_damage(status)) {
+        status = skn_fail(error, SKN_BAD_DATA,
+                          "%s: none of %zu checkpoints can be used; the newest "
+                          "is refused: %s",
+                          path, count, newest.text);
+    } else if (status != SKN_OK) {
+        status = skn_fail(error, status, "%s", fault.text);
+    }
+    free(batch);
+    return status;
+}
+
+skn_checkpoint_t *
+skn_checkpoint_open(const char *path, skn_verify_t verify, skn_error_t *error)
+{
+    skn_checkpoint_t *checkpoint = NULL;
+    int folder;
+    if (skn_folder_open(path, &folder, error) != SKN_OK)
+        return NULL;
+    if (faccessat(folder, "manifest.json", F_OK, AT_SYMLINK_NOFOLLOW) == 0) {
+        (void)load_folder(path, folder, verify, &checkpoint, error);
+        return checkpoint;
+    }
+    (void)load_newest(path, folder, verify, &checkpoint, error);
+    (void)close(folder);
+    return checkpoint;
+}
+
+void
+skn_checkpoint_close(skn_checkpoint_t **checkpoint)
+{
+    skn_checkpoint_t *old = *checkpoint;
+    if (!old)
+        return;
+    int code = errno;
+    for (size_t i = 0; old->file && i < old->manifest.file_count; i++) {
+        if (old->file[i].map)
+            (void)munmap(old->file[i].map, old->file[i].bytes);
+        if (old->file[i].file >= 0)
+            (void)close(old->file[i].file);
+        free(old->file[i].path);
+    }
+    (void)close(old->folder);
+    skn_manifest_fini(&old->manifest);
+    free(old->file);
+    free(old->tensor);
+    free(old->verified);
+    free(old->order);
+    free(old->path);
+    free(old);
+    *checkpoint = NULL;
+    errno = code;
+}

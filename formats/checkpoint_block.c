@@ -1,0 +1,186 @@
+/* checkpoint_block.c - rectangles of global tensors, and the hash of weights.
+ *
+ * This file owns: the copy out of pieces into a rectangle.
+ * SPDX-License-Identifier: Apache-2.0 */
+#include "formats/checkpoint_state.h"
+
+#include <assert.h>
+#include <inttypes.h>
+#include <sodium.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* Rows of a tensor that are hashed at once: stays in the second cache. */
+#define HASH_STEP_BYTES (256u * 1024)
+
+typedef struct rectangle {
+    uint64_t row_first, row_end, column_first, column_end;
+} rectangle_t;
+
+static uint64_t
+greater(uint64_t a, uint64_t b)
+{
+    return a > b ? a : b;
+}
+
+static uint64_t
+lesser(uint64_t a, uint64_t b)
+{
+    return a < b ? a : b;
+}
+
+/* Copies what `want` and `piece` share; *copied counts its elements. */
+static void
+copy_shared(const rectangle_t *want, const skn_piece_t *piece,
+            const unsigned char *bytes, unsigned char *destination,
+            size_t stride_bytes, uint64_t *copied)
+{
+    size_t element = skn_dtype_bytes(piece->dtype);
+    uint64_t row_first = greater(want->row_first, piece->row_first);
+    uint64_t row_end = lesser(want->row_end, piece->row_first + piece->rows);
+    uint64_t column_first = greater(want->column_first, piece->column_first);
+    uint64_t column_end =
+        lesser(want->column_end, piece->column_first + piece->columns);
+    uint64_t count = column_end - column_first;
+    const unsigned char *from =
+        bytes + ((row_first - piece->row_first) * piece->columns +
+                 (column_first - piece->column_first)) *
+                    element;
+    unsigned char *to = destination +
+                        (row_first - want->row_first) * stride_bytes +
+                        (column_first - want->column_first) * element;
+    for (uint64_t row = row_first; row < row_end; row++) {
+        memcpy(to, from, count * element);
+        from += piece->columns * element;
+        to += stride_bytes;
+    }
+    *copied += (row_end - row_first) * count;
+}
+
+static bool
+is_shared(const rectangle_t *want, const skn_piece_t *piece)
+{
+    return want->row_first < piece->row_first + piece->rows &&
+           piece->row_first < want->row_end &&
+           want->column_first < piece->column_first + piece->columns &&
+           piece->column_first < want->column_end;
+}
+
+static skn_status_t
+copy_pieces(skn_checkpoint_t *checkpoint, const skn_checkpoint_tensor_t *tensor,
+            const rectangle_t *want, unsigned char *destination,
+            size_t stride_bytes, skn_error_t *error)
+{
+    uint64_t copied = 0;
+    uint64_t area = (want->row_end - want->row_first) *
+                    (want->column_end - want->column_first);
+    for (size_t i = 0; i < tensor->piece_count && copied < area; i++) {
+        size_t index = tensor->piece_first + i;
+        const skn_piece_t *piece = skn_checkpoint_piece(checkpoint, index);
+        const unsigned char *bytes;
+        if (piece->row_first >= want->row_end)
+            break; /* sorted by row: nothing more can be shared */
+        if (!is_shared(want, piece))
+            continue;
+        skn_status_t status =
+            skn_checkpoint_piece_at(checkpoint, index, &bytes, error);
+        if (status != SKN_OK)
+            return status;
+        copy_shared(want, piece, bytes, destination, stride_bytes, &copied);
+    }
+    /* Open checked that the pieces cover the tensor once. */
+    assert(copied == area);
+    return SKN_OK;
+}
+
+skn_status_t
+skn_checkpoint_read_block(skn_checkpoint_t *checkpoint, const char *name,
+                          uint64_t row_first, uint64_t row_count,
+                          uint64_t column_first, uint64_t column_count,
+                          void *destination, size_t stride_bytes,
+                          skn_error_t *error)
+{
+    const skn_checkpoint_tensor_t *tensor =
+        skn_checkpoint_find(checkpoint, name);
+    if (!tensor)
+        return skn_fail(error, SKN_NO_INPUT, "%s: there is no tensor %s",
+                        checkpoint->path, name);
+    if (row_first > tensor->rows || row_count > tensor->rows - row_first ||
+        column_first > tensor->columns ||
+        column_count > tensor->columns - column_first)
+        return skn_fail(error, SKN_BAD_DATA,
+                        "%s: tensor %s: %" PRIu64 " x %" PRIu64 " at (%" PRIu64
+                        ", %" PRIu64 ") is not within %" PRIu64 " x %" PRIu64,
+                        checkpoint->path, name, row_count, column_count,
+                        row_first, column_first, tensor->rows, tensor->columns);
+    if (row_count == 0 || column_count == 0)
+        return SKN_OK;
+    if (row_count > 1 &&
+        stride_bytes / skn_dtype_bytes(tensor->dtype) < column_count)
+        return skn_fail(error, SKN_INTERNAL,
+                        "%s: tensor %s: rows of %" PRIu64 " elements are asked "
+                        "for %zu bytes apart",
+                        checkpoint->path, name, column_count, stride_bytes);
+    rectangle_t want = { row_first, row_first + row_count, column_first,
+                         column_first + column_count };
+    return copy_pieces(checkpoint, tensor, &want, destination, stride_bytes,
+                       error);
+}
+
+static bool
+ends_with(const char *name, const char *end)
+{
+    size_t length = strlen(name), end_length = strlen(end);
+    return length >= end_length && strcmp(name + length - end_length, end) == 0;
+}
+
+/* Hashes a tensor, as many whole rows at once as fit the step. */
+static skn_status_t
+hash_tensor(skn_checkpoint_t *checkpoint, const skn_checkpoint_tensor_t *tensor,
+            crypto_hash_sha256_state *state, skn_error_t *error)
+{
+    if (tensor->rows == 0 || tensor->columns == 0)
+        return SKN_OK;
+    size_t row_bytes = tensor->columns * skn_dtype_bytes(tensor->dtype);
+    size_t step_rows = HASH_STEP_BYTES / row_bytes;
+    if (step_rows == 0)
+        step_rows = 1;
+    unsigned char *step = malloc(step_rows * row_bytes);
+    if (!step)
+        return skn_fail(error, SKN_NO_MEMORY, "%s: no room for %zu rows of %s",
+                        checkpoint->path, step_rows, tensor->name);
+    skn_status_t status = SKN_OK;
+    for (uint64_t row = 0; row < tensor->rows && status == SKN_OK;
+         row += step_rows) {
+        uint64_t count = lesser(step_rows, tensor->rows - row);
+        status =
+            skn_checkpoint_read_block(checkpoint, tensor->name, row, count, 0,
+                                      tensor->columns, step, row_bytes, error);
+        if (status == SKN_OK)
+            (void)crypto_hash_sha256_update(state, step, count * row_bytes);
+    }
+    free(step);
+    return status;
+}
+
+skn_status_t
+skn_checkpoint_weights_sha256(skn_checkpoint_t *checkpoint,
+                              char hex[SKN_SHA256_TEXT_BYTES],
+                              skn_error_t *error)
+{
+    crypto_hash_sha256_state state;
+    unsigned char hash[crypto_hash_sha256_BYTES];
+    (void)crypto_hash_sha256_init(&state);
+    for (size_t i = 0; i < checkpoint->tensor_count; i++) {
+        const skn_checkpoint_tensor_t *tensor = &checkpoint->tensor[i];
+        if (!ends_with(tensor->name, ".weight") &&
+            !ends_with(tensor->name, ".bias"))
+            continue;
+        skn_status_t status = hash_tensor(checkpoint, tensor, &state, error);
+        if (status != SKN_OK)
+            return status;
+    }
+    (void)crypto_hash_sha256_final(&state, hash);
+    (void)sodium_bin2hex(hex, SKN_SHA256_TEXT_BYTES, hash, sizeof(hash));
+    return SKN_OK;
+}

@@ -1,0 +1,80 @@
+/* run_folder.h - the folder of one training run.
+ *
+ *     RUN/lock                  held by the process that trains
+ *     RUN/run.json              which run this is, and its config (sealed)
+ *     RUN/batch-000000001234/   a complete checkpoint (checkpoint.h)
+ *     RUN/latest, RUN/best      symbolic links to two of them
+ *     RUN/.tmp-...              unfinished or half removed; swept at open
+ *
+ * Links and not text files: `RUN/best` is then itself a path that every command
+ * and every other tool takes. A file system without links still works: readers
+ * look for the greatest batch, never for `latest`.
+ *
+ * A folder is used by one thread at a time.
+ * SPDX-License-Identifier: Apache-2.0 */
+#ifndef FORMATS_RUN_FOLDER_H
+#define FORMATS_RUN_FOLDER_H
+
+#include "formats/manifest.h"
+
+/* "batch-" and 12 digits, and the NUL. */
+#define SKN_BATCH_NAME_BYTES 19
+#define SKN_LOCK_WAIT_MS 5000u /* a predecessor that is being stopped */
+
+typedef struct skn_run_folder skn_run_folder_t;
+
+typedef struct skn_run_options {
+    bool resume;             /* false: the folder must hold no run yet */
+    const char *run_id;      /* of a new run; NULL: drawn at random */
+    const char *config_text; /* of a new run; UTF-8 */
+    uint32_t wait_ms;        /* for the lock: SKN_LOCK_WAIT_MS */
+} skn_run_options_t;
+
+/* Locks the folder (SKN_BUSY: "PATH is held by process PID"), removes what dead
+ * processes left unfinished, and makes or reads run.json. A new run creates the
+ * folder and its parents; SKN_CANNOT_CREATE when a run or a checkpoint is there
+ * already. A resume gives SKN_NO_INPUT when there is no run. *checkpoint_count
+ * (may be NULL) is how many checkpoints the folder holds; 0 after a resume: the
+ * run starts at batch 0. NULL on failure. */
+skn_run_folder_t *skn_run_folder_open(const char *path,
+                                      const skn_run_options_t *options,
+                                      size_t *checkpoint_count,
+                                      skn_error_t *error);
+/* Unlocks, frees, sets *run to NULL; *run may be NULL already. */
+void skn_run_folder_close(skn_run_folder_t **run);
+
+/* What run.json says; alive as long as `run`. `created` is in UTC, ISO 8601. */
+const char *skn_run_folder_path(const skn_run_folder_t *run);
+const char *skn_run_folder_id(const skn_run_folder_t *run);
+const char *skn_run_folder_config(const skn_run_folder_t *run);
+const char *skn_run_folder_created(const skn_run_folder_t *run);
+/* For openat; the folder's own. */
+int skn_run_folder_descriptor(const skn_run_folder_t *run);
+
+/* "batch-000000001234". */
+void skn_batch_name(uint64_t batch, char name[SKN_BATCH_NAME_BYTES]);
+/* False for every other name. */
+bool skn_batch_name_parse(const char *name, uint64_t *batch);
+/* The batches of the checkpoints in the open folder `folder`, greatest first;
+ * *batch is the caller's to free. Complete, but not verified. */
+skn_status_t skn_run_folder_batches(int folder, const char *path,
+                                    uint64_t **batch, size_t *count,
+                                    skn_error_t *error);
+
+/* Points `best` at the checkpoint of `batch`: prune leaves it alone. */
+skn_status_t skn_run_folder_mark_best(skn_run_folder_t *run, uint64_t batch,
+                                      skn_error_t *error);
+/* Points `latest` at the checkpoint of `batch`. */
+skn_status_t skn_run_folder_mark_latest(skn_run_folder_t *run, uint64_t batch,
+                                        skn_error_t *error);
+/* Removes the checkpoints up to `batch`, but for the newest `keep` of them (at
+ * least one) and the one that `best` names. Later ones are left alone: they are
+ * damaged, or belong to a future that forget_after did not take back. */
+skn_status_t skn_run_folder_prune(skn_run_folder_t *run, uint64_t batch,
+                                  uint32_t keep, skn_error_t *error);
+/* Removes every checkpoint after `batch`: a run that goes back on purpose must
+ * not find its abandoned future at the next resume. */
+skn_status_t skn_run_folder_forget_after(skn_run_folder_t *run, uint64_t batch,
+                                         skn_error_t *error);
+
+#endif

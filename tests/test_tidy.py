@@ -161,6 +161,12 @@ class Tidy(unittest.TestCase):
             name: head(name) + BODY,
             test: head(test) + "/* Covers formats/answer.c. */\n"}))
 
+    def test_a_test_may_include_the_header_of_the_source(self):
+        name, test = "formats/answer.c", "tests/test_questions.c"
+        self.clean(self.run_tidy({
+            name: head(name) + BODY,
+            test: head(test) + '#include "formats/answer.h"\n'}))
+
     # --- calls ---
 
     def test_banned_calls_are_caught_with_what_to_use(self):

@@ -32,7 +32,7 @@ typedef struct row_case {
     float *x, *y, *z, *w;
     uint16_t *half;
     uint32_t *index;
-    size_t n;
+    size_t n, place;
     double sink;
 } row_case_t;
 
@@ -63,29 +63,44 @@ numbers(size_t count)
     return x;
 }
 
-/* Roofs: 12 chains of multiply-adds in registers, 32,768 of them a call. */
+/* Roofs: 12 chains of multiply-adds in registers, ROOF_STEPS of each a call.
+ * The empty statement makes the compiler keep each step. */
+#define ROOF_STEPS 4096
 
 #if defined(__x86_64__)
-#define FMA_ROOF(isa, vector, zero, set, fma, target_text)                   \
-    __attribute__((target(target_text))) static void fma_roof_##isa(         \
-        void *subject)                                                       \
-    {                                                                        \
-        vector sum[12], a = set(0.999f), b = set(0.001f);                    \
-        for (int i = 0; i < 12; i++)                                         \
-            sum[i] = zero();                                                 \
-        for (int k = 0; k < 32768 / 16; k++) {                               \
-            _Pragma("GCC unroll 12") for (int i = 0; i < 12; i++)            \
-            {                                                                \
-                sum[i] = fma(sum[i], a, b);                                  \
-                __asm__ volatile("" : "+x"(sum[i]));                         \
-            }                                                                \
-        }                                                                    \
-        (void)subject;                                                       \
+__attribute__((target("avx2,fma"))) static void
+fma_roof_avx2(void *subject)
+{
+    __m256 sum[12], a = _mm256_set1_ps(0.999f), b = _mm256_set1_ps(0.001f);
+    (void)subject;
+#pragma GCC unroll 12
+    for (int i = 0; i < 12; i++)
+        sum[i] = _mm256_setzero_ps();
+    for (int k = 0; k < ROOF_STEPS; k++) {
+#pragma GCC unroll 12
+        for (int i = 0; i < 12; i++) {
+            sum[i] = _mm256_fmadd_ps(sum[i], a, b);
+            __asm__ volatile("" : "+x"(sum[i]));
+        }
     }
-FMA_ROOF(avx2, __m256, _mm256_setzero_ps, _mm256_set1_ps, _mm256_fmadd_ps,
-         "avx2,fma")
-FMA_ROOF(avx512, __m512, _mm512_setzero_ps, _mm512_set1_ps, _mm512_fmadd_ps,
-         "avx512f")
+}
+
+__attribute__((target("avx512f"))) static void
+fma_roof_avx512(void *subject)
+{
+    __m512 sum[12], a = _mm512_set1_ps(0.999f), b = _mm512_set1_ps(0.001f);
+    (void)subject;
+#pragma GCC unroll 12
+    for (int i = 0; i < 12; i++)
+        sum[i] = _mm512_setzero_ps();
+    for (int k = 0; k < ROOF_STEPS; k++) {
+#pragma GCC unroll 12
+        for (int i = 0; i < 12; i++) {
+            sum[i] = _mm512_fmadd_ps(sum[i], a, b);
+            __asm__ volatile("" : "+v"(sum[i]));
+        }
+    }
+}
 #endif
 
 static double
@@ -94,7 +109,7 @@ measure_fma_roof(const char *isa)
     double flop = 0;
     bench_time_t time = { 1, 0 };
 #if defined(__x86_64__)
-    flop = 2.0 * 12 * 32768 / 16;
+    flop = 2.0 * 12 * ROOF_STEPS;
     if (strcmp(isa, "avx2") == 0) {
         flop *= 8;
         time = bench_measure(fma_roof_avx2, NULL);
@@ -224,8 +239,9 @@ static void
 call_gather_add(void *subject)
 {
     row_case_t *row = subject;
-    row->kernels->gather_add(row->y, row->x, 128, row->index, row->w, 1024,
-                             128);
+    row->place = row->place + 1024 < row->n ? row->place + 1024 : 0;
+    row->kernels->gather_add(row->y, row->x, 128, row->index + row->place,
+                             row->w, 1024, 128);
 }
 
 static void
@@ -348,14 +364,16 @@ run_rows(const skn_kernels_t *kernels, size_t n)
     row.z = numbers(n);
     row.w = numbers(n);
     row.half = room(n * sizeof *row.half);
-    row.index = room(n * sizeof *row.index);
-    for (size_t i = 0; i < n; i++)
+    row.index = room(TABLE_ROWS * sizeof *row.index);
+    for (size_t i = 0; i < TABLE_ROWS; i++)
         row.index[i] = (uint32_t)(i * 2654435761u % TABLE_ROWS);
     snprintf(name, sizeof name, "gather_add/%s/rows=1024,columns=128",
              kernels->isa);
+    row.n = TABLE_ROWS;
     if (strstr(name, wanted))
         bench_line(name, bench_measure(call_gather_add, &row),
                    1024.0 * 128 * 4, "GB/s", read_roof);
+    row.n = n;
     for (size_t i = 0; i < sizeof row_kernels / sizeof *row_kernels; i++) {
         snprintf(name, sizeof name, "%s/%s/n=%zu", row_kernels[i].name,
                  kernels->isa, n);

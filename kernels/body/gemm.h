@@ -13,6 +13,8 @@
  * SPDX-License-Identifier: Apache-2.0 */
 
 #define GEMM_COLUMNS (GEMM_VECTORS * VF_LANES)
+/* The greater of GEMM_ROWS and GEMM_COLUMNS, whatever the set. */
+#define GEMM_LANES_MAX 32
 /* A panel of b, 256 x 16 floats = 16 KiB, stays in half of a first-level
  * cache while the panels of a pass by. */
 #define GEMM_DEPTH ((size_t)256)
@@ -22,7 +24,7 @@
 #define GEMM_WIDTH ((size_t)1024)
 
 /* One operand as packing sees it: `lane` runs across a panel (rows of a,
- * columns of b), `depth` along it (k). */
+ * columns of b), `depth` along it (k). `place` counts elements of `at`. */
 typedef struct strip {
     const float *at;
     const uint16_t *bf16;
@@ -37,10 +39,19 @@ strip_place(size_t i, size_t stride, const uint32_t *index)
 }
 
 VF_WORD vf_t
-strip_load(const strip_t *strip, size_t place, size_t n)
+strip_load(const strip_t *strip, bool half, size_t place, size_t n)
 {
-    return strip->at ? vf_load_n(strip->at + place, n)
-                     : bf16_load_n(strip->bf16 + place, n);
+    return half ? bf16_load_n(strip->bf16 + place, n)
+                : vf_load_n(strip->at + place, n);
+}
+
+VF_WORD void
+strip_prefetch(const strip_t *strip, bool half, size_t place)
+{
+    if (half)
+        __builtin_prefetch(strip->bf16 + place);
+    else
+        __builtin_prefetch(strip->at + place);
 }
 
 VF_WORD size_t
@@ -67,99 +78,139 @@ panel_store(float *to, vf_t x, size_t part, bool last)
         vf_store(to, x);
 }
 
+/* One depth of one panel of which `used` lanes exist, from lanes that lie side
+ * by side. */
+VF_WORD void
+pack_run(float *panel, const strip_t *strip, bool half, size_t place,
+         size_t used, size_t width, bool last)
+{
+#pragma GCC unroll 4
+    for (size_t v = 0; v < width; v += VF_LANES) {
+        size_t part = least(width - v, VF_LANES);
+        size_t some = used > v ? least(used - v, part) : 0;
+        vf_t x = some ? strip_load(strip, half, place + v, some) : vf_zero();
+        panel_store(panel + v, x, part, last);
+    }
+}
+
+/* Depths fetched ahead, when rows of memory are gathered. */
+#define PACK_AHEAD 4
+
 /* Lanes lie side by side in memory: copy runs of `width`. Depth is the outer
  * loop, so that each row of memory is read once, from end to end. */
 VF_WORD void
-pack_rows(float *to, const strip_t *strip, size_t lane0, size_t lanes,
-          size_t depth0, size_t depth, size_t width)
+pack_rows(float *to, const strip_t *strip, bool half, size_t lane0,
+          size_t lanes, size_t depth0, size_t depth, size_t width)
 {
+    size_t whole = lanes / width * width;
     for (size_t d = 0; d < depth; d++) {
+        bool last = d + 1 == depth;
         size_t row = lane0 + strip_place(depth0 + d, strip->depth_stride,
                                          strip->depth_index);
-        for (size_t lane = 0; lane < lanes; lane += width) {
-            float *panel = to + lane * depth + d * width;
-            size_t used = least(lanes - lane, width);
-            for (size_t v = 0; v < width; v += VF_LANES) {
-                size_t part = least(width - v, VF_LANES);
-                size_t some = used > v ? least(used - v, part) : 0;
-                vf_t x = some ? strip_load(strip, row + lane + v, some)
-                              : vf_zero();
-                panel_store(panel + v, x, part, d + 1 == depth);
-            }
+        size_t ahead = d + PACK_AHEAD < depth ? d + PACK_AHEAD : d;
+        size_t next = lane0 + strip_place(depth0 + ahead,
+                                          strip->depth_stride,
+                                          strip->depth_index);
+        float *to_d = to + d * width;
+        for (size_t lane = 0; lane < whole; lane += width) {
+            strip_prefetch(strip, half, next + lane);
+            pack_run(to_d + lane * depth, strip, half, row + lane, width,
+                     width, last);
         }
+        if (whole < lanes)
+            pack_run(to_d + whole * depth, strip, half, row + whole,
+                     lanes - whole, width, last);
     }
 }
 
-/* Depth lies side by side in memory: transpose squares of VF_LANES. */
+/* `part` depths of a panel, from lanes along which depth lies side by side:
+ * squares of VF_LANES are transposed. */
 VF_WORD void
-pack_square(float *panel, const strip_t *strip, const size_t *place,
-            size_t d, size_t depth, size_t width)
+pack_square(float *panel, const strip_t *strip, bool half,
+            const size_t *place, size_t used, size_t width, size_t d,
+            size_t part, bool last)
 {
-    size_t part = least(depth - d, VF_LANES);
     for (size_t v = 0; v < width; v += VF_LANES) {
         size_t stored = least(width - v, VF_LANES);
         vf_t square[VF_LANES];
-        for (size_t lane = 0; lane < VF_LANES; lane++) {
-            bool used = lane < stored && place[v + lane] != SIZE_MAX;
-            square[lane] = used ? strip_load(strip, place[v + lane] + d, part)
-                                : vf_zero();
-        }
+#pragma GCC unroll 16
+        for (size_t lane = 0; lane < VF_LANES; lane++)
+            square[lane] = lane < stored && v + lane < used
+                ? strip_load(strip, half, place[v + lane] + d, part)
+                : vf_zero();
         vf_transpose(square);
+#pragma GCC unroll 16
         for (size_t i = 0; i < part; i++)
             panel_store(panel + (d + i) * width + v, square[i], stored,
-                        d + i + 1 == depth);
+                        last && i + 1 == part);
     }
 }
 
 VF_WORD void
-pack_columns(float *to, const strip_t *strip, size_t lane0, size_t lanes,
-             size_t depth0, size_t depth, size_t width)
+pack_columns(float *to, const strip_t *strip, bool half, size_t lane0,
+             size_t lanes, size_t depth0, size_t depth, size_t width)
 {
     for (size_t lane = 0; lane < lanes; lane += width) {
-        size_t place[GEMM_COLUMNS];
+        size_t place[GEMM_LANES_MAX], d = 0;
+        size_t used = least(lanes - lane, width);
+        float *panel = to + lane * depth;
         for (size_t v = 0; v < width; v++)
-            place[v] = lane + v < lanes
+            place[v] = v < used
                 ? depth0 + strip_place(lane0 + lane + v, strip->lane_stride,
                                        strip->lane_index)
-                : SIZE_MAX;
-        for (size_t d = 0; d < depth; d += VF_LANES)
-            pack_square(to + lane * depth, strip, place, d, depth, width);
+                : 0;
+        if (used == width)
+            for (; d + VF_LANES < depth; d += VF_LANES)
+                pack_square(panel, strip, half, place, width, width, d,
+                            VF_LANES, false);
+        for (; d < depth; d += VF_LANES)
+            pack_square(panel, strip, half, place, used, width, d,
+                        least(depth - d, VF_LANES), d + VF_LANES >= depth);
     }
 }
 
 /* Neither side is dense: one element at a time. */
 VF_WORD void
-pack_elements(float *to, const strip_t *strip, size_t lane0, size_t lanes,
-              size_t depth0, size_t depth, size_t width)
+pack_elements(float *to, const strip_t *strip, bool half, size_t lane0,
+              size_t lanes, size_t depth0, size_t depth, size_t width)
 {
     for (size_t lane = 0; lane < round_up(lanes, width); lane++) {
         float *panel = to + lane / width * width * depth + lane % width;
         for (size_t d = 0; d < depth; d++) {
-            float x = 0.0f;
+            float x[VF_LANES] = { 0.0f };
             if (lane < lanes) {
                 size_t place = strip_place(lane0 + lane, strip->lane_stride,
                                            strip->lane_index)
                     + strip_place(depth0 + d, strip->depth_stride,
                                   strip->depth_index);
-                float one[VF_LANES];
-                vf_store(one, strip_load(strip, place, 1));
-                x = one[0];
+                vf_store(x, strip_load(strip, half, place, 1));
             }
-            panel[d * width] = x;
+            panel[d * width] = x[0];
         }
     }
 }
 
 VF_WORD void
+pack_values(float *to, const strip_t *strip, bool half, size_t lane0,
+            size_t lanes, size_t depth0, size_t depth, size_t width)
+{
+    if (strip->lane_stride == 1 && !strip->lane_index)
+        pack_rows(to, strip, half, lane0, lanes, depth0, depth, width);
+    else if (strip->depth_stride == 1 && !strip->depth_index)
+        pack_columns(to, strip, half, lane0, lanes, depth0, depth, width);
+    else
+        pack_elements(to, strip, half, lane0, lanes, depth0, depth, width);
+}
+
+/* `half` and `width` are constants below, so that their branches vanish. */
+VF_WORD void
 pack(float *to, const strip_t *strip, size_t lane0, size_t lanes,
      size_t depth0, size_t depth, size_t width)
 {
-    if (strip->lane_stride == 1 && !strip->lane_index)
-        pack_rows(to, strip, lane0, lanes, depth0, depth, width);
-    else if (strip->depth_stride == 1 && !strip->depth_index)
-        pack_columns(to, strip, lane0, lanes, depth0, depth, width);
+    if (strip->at)
+        pack_values(to, strip, false, lane0, lanes, depth0, depth, width);
     else
-        pack_elements(to, strip, lane0, lanes, depth0, depth, width);
+        pack_values(to, strip, true, lane0, lanes, depth0, depth, width);
 }
 
 static void

@@ -186,6 +186,7 @@ Test(json_schema, what_the_reader_refuses_is_not_valid)
         "train.validate=0.51",
         "train.optimizer.kind=adma",
         "data.memory=1GB",
+        "data.memory=1.5GiB",
         "data.train=[a]",
         "model.layers=[]",
         "model.layers.hidden.units=65537",
@@ -213,7 +214,7 @@ Test(json_schema, what_the_reader_takes_is_valid)
     static const char *const assignments[] = {
         "train.window=64",
         "train.validate=0.5",
-        "data.memory=1.5 GiB",
+        "data.memory=2TiB",
         "data.memory=4096",
         "data.cache=none",
         "resources.memory=8GiB",

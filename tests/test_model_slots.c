@@ -7,53 +7,7 @@
 
 #include "topology/model.h"
 #include "topology/model_tables.h"
-
-typedef struct size_case {
-    const char *text;
-    int64_t bytes; /* 0: refused */
-} size_case_t;
-
-Test(model_slots, a_size_is_a_number_with_or_without_a_unit)
-{
-    static const size_case_t cases[] = {
-        { "1", 1 },
-        { "0", 0 },
-        { "4096", 4096 },
-        { "1B", 1 },
-        { "1KiB", 1024 },
-        { "1.5KiB", 1536 },
-        { "512 MiB", 512ll << 20 },
-        { "1GiB", 1ll << 30 },
-        { "2TiB", 2ll << 40 },
-        { "0.5B", 0 },
-        { "9007199254740992", 9007199254740992ll },
-        { "9007199254740994", 0 },
-        { "8191TiB", 8191ll << 40 },
-        { "8193TiB", 0 },
-        { "", 0 },
-        { "GiB", 0 },
-        { "-1", 0 },
-        { "+1", 0 },
-        { " 1", 0 },
-        { "1GB", 0 },
-        { "1gib", 0 },
-        { "1GiB ", 0 },
-        { "1 Gi B", 0 },
-        { "0x10", 0 },
-        { "0X10", 0 },
-        { "nan", 0 },
-        { "inf", 0 },
-        { "1e400", 0 },
-        { "auto", 0 },
-    };
-    for (size_t k = 0; k < sizeof(cases) / sizeof(cases[0]); k++) {
-        int64_t bytes = 0;
-        bool good = skn_size_parse(cases[k].text, &bytes);
-        cr_expect(good == (cases[k].bytes != 0), "'%s'", cases[k].text);
-        cr_expect(bytes == cases[k].bytes, "'%s': %lld", cases[k].text,
-                  (long long)bytes);
-    }
-}
+#include "topology/values.h"
 
 typedef struct everything {
     bool truth;
@@ -67,8 +21,8 @@ typedef struct everything {
 static const skn_option_t options[] = {
     { "truth", SKN_OPTION_BOOL, "true", 0, 0, NULL, "" },
     { "number", SKN_OPTION_INT, "auto", 0, 9, "auto", "" },
-    { "size", SKN_OPTION_TEXT, "1GiB", 0, 0, "auto", "" },
-    { "real", SKN_OPTION_REAL, "1e-8", 0, 9, "auto", "" },
+    { "memory", SKN_OPTION_INT, "1GiB", 0, 0, "auto", "" },
+    { "real", SKN_OPTION_REAL, "1e-8", 0, 1e30, "auto", "" },
     { "text", SKN_OPTION_TEXT, "", 0, 0, NULL, "" },
     { "path", SKN_OPTION_PATH, NULL, 0, 0, NULL, "" },
     { "loss", SKN_OPTION_CHOICE, "auto", 0, 0, "auto|softmax|one_vs_all", "" },
@@ -80,6 +34,18 @@ static const skn_slot_t slots[] = {
     { SKN_SLOT_CHOICE, AT(loss) },
 };
 enum { TRUTH, NUMBER, SIZE, REAL, TEXT, PATH, LOSS };
+
+/* Checks and fills in one value. */
+static void
+fill(int option, const char *text, everything_t *all)
+{
+    skn_value_t value;
+    char expected[128];
+    cr_assert(skn_value_parse(&options[option], text, false, &value, expected,
+                              sizeof(expected)),
+              "%s must be %s", text, expected);
+    skn_slot_fill(slots[option], &value, all);
+}
 
 typedef struct text_case {
     int option;
@@ -98,11 +64,13 @@ Test(model_slots, what_is_filled_in_is_printed_and_compared_with_the_default)
         { SIZE, "1GiB", "1GiB", true },
         { SIZE, "1024MiB", "1GiB", true },
         { SIZE, "auto", "auto", false },
-        { SIZE, "1025", "1025B", false },
+        { SIZE, "1025", "1025", false },
         { SIZE, "1536KiB", "1536KiB", false },
-        { REAL, "1e-8", "1e-08", true },
-        { REAL, "0.00000001", "1e-08", true },
+        { REAL, "1e-8", "1e-8", true },
+        { REAL, "0.00000001", "1e-8", true },
         { REAL, "auto", "auto", false },
+        { REAL, "1e+20", "1e+20", false },
+        { REAL, "1e-10", "1e-10", false },
         { REAL, "0.1", "0.1", false },
         { REAL, "0.30000000000000004", "0.30000000000000004", false },
         { TEXT, "", "", true },
@@ -116,8 +84,7 @@ Test(model_slots, what_is_filled_in_is_printed_and_compared_with_the_default)
         const text_case_t *c = &cases[k];
         everything_t all = { 0 };
         char text[40];
-        cr_expect(skn_slot_fill(&options[c->option], slots[c->option], c->text,
-                                &all));
+        fill(c->option, c->text, &all);
         cr_expect_str_eq(skn_slot_text(&options[c->option], slots[c->option],
                                        &all, text, sizeof(text)),
                          c->printed);
@@ -130,19 +97,36 @@ Test(model_slots, what_is_filled_in_is_printed_and_compared_with_the_default)
 Test(model_slots, auto_is_a_value_of_its_own)
 {
     everything_t all = { 0 };
-    cr_assert(skn_slot_fill(&options[NUMBER], slots[NUMBER], "auto", &all));
-    cr_assert(skn_slot_fill(&options[REAL], slots[REAL], "auto", &all));
-    cr_assert(skn_slot_fill(&options[SIZE], slots[SIZE], "auto", &all));
+    fill(NUMBER, "auto", &all);
+    fill(REAL, "auto", &all);
+    fill(SIZE, "auto", &all);
     cr_expect(all.number == SKN_AUTO);
     cr_expect(all.real < 0.0 && all.real > -1.5);
     cr_expect(all.size == SKN_AUTO);
 }
 
-Test(model_slots, a_bad_size_is_refused)
+Test(model_slots, a_section_is_filled_with_its_defaults)
 {
-    everything_t all = { 0 };
-    cr_expect_not(skn_slot_fill(&options[SIZE], slots[SIZE], "lots", &all));
-    cr_expect_not(skn_slot_fill(&options[SIZE], slots[SIZE], "0", &all));
+    static const skn_part_t no_parts[] = { { .name = NULL } };
+    static const skn_option_t two[] = {
+        { "number", SKN_OPTION_INT, "7", 0, 9, NULL, "" },
+        { "truth", SKN_OPTION_BOOL, NULL, 0, 0, NULL, "" },
+        { .name = NULL },
+    };
+    static const skn_slot_t places[] = { { SKN_SLOT_INT, AT(number) },
+                                         { SKN_SLOT_BOOL, AT(truth) } };
+    const skn_section_t section = { "x", "", two, places, no_parts };
+    everything_t all = { .truth = true, .size = 5 };
+    skn_section_defaults(&section, &all);
+    cr_expect(all.number == 7);
+    cr_expect(all.truth, "what has no default is left alone");
+    cr_expect(all.size == 5);
+}
+
+Test(model_slots, a_required_option_has_no_default_to_be_at)
+{
+    everything_t all = { .path = "" };
+    cr_expect_not(skn_slot_is_default(&options[PATH], slots[PATH], &all));
 }
 
 Test(model_slots, a_slot_of_no_kind_is_left_alone)
@@ -150,7 +134,8 @@ Test(model_slots, a_slot_of_no_kind_is_left_alone)
     everything_t all = { 0 }, zero = { 0 };
     skn_slot_t none = { SKN_SLOT_NONE, 0 };
     char text[40];
-    cr_expect(skn_slot_fill(&options[NUMBER], none, "7", &all));
+    skn_value_t value = { .option = &options[NUMBER], .number = 7 };
+    skn_slot_fill(none, &value, &all);
     cr_expect(memcmp(&all, &zero, sizeof(all)) == 0);
     cr_expect_str_eq(
         skn_slot_text(&options[NUMBER], none, &all, text, sizeof(text)), "");
@@ -176,14 +161,14 @@ Test(model_slots, any_size_reads_back_as_printed)
     uint64_t seed = 99;
     for (int k = 0; k < 2000; k++) {
         everything_t all = { 0 };
-        int64_t bytes = 0;
+        everything_t again = { 0 };
         char text[40];
         seed = seed * 6364136223846793005u + 1442695040888963407u;
         all.size = (int64_t)((seed >> 40) + 1) << (seed % 29);
         (void)skn_slot_text(&options[SIZE], slots[SIZE], &all, text,
                             sizeof(text));
-        cr_expect(skn_size_parse(text, &bytes) && bytes == all.size, "%s",
-                  text);
+        fill(SIZE, text, &again);
+        cr_expect(again.size == all.size, "%s", text);
     }
 }
 

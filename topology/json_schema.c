@@ -97,7 +97,8 @@ put_number_type(json_t *json, const skn_option_t *option)
 {
     pair(json, "type", option->type == SKN_OPTION_INT ? "integer" : "number");
     pair_number(json, "minimum", option->min);
-    pair_number(json, "maximum", option->max);
+    if (option->max < (double)INT64_MAX)
+        pair_number(json, "maximum", option->max);
 }
 
 static void
@@ -121,6 +122,29 @@ close_any(json_t *json)
     close_with(json, ']');
 }
 
+/* A number, a size with its unit, or auto, where they are allowed. */
+static void
+put_number(json_t *json, const skn_option_t *option, skn_slot_kind_t slot_kind)
+{
+    bool takes_auto = skn_option_takes_auto(option);
+    if (!takes_auto && slot_kind != SKN_SLOT_SIZE) {
+        put_number_type(json, option);
+        return;
+    }
+    open_any(json);
+    put_number_type(json, option);
+    if (slot_kind == SKN_SLOT_SIZE) {
+        next_any(json);
+        pair(json, "type", "string");
+        pair(json, "pattern", "^[1-9][0-9]*[KMGT]iB$");
+    }
+    if (takes_auto) {
+        next_any(json);
+        pair(json, "const", "auto");
+    }
+    close_any(json);
+}
+
 static void
 put_type(json_t *json, const skn_option_t *option, skn_slot_kind_t slot_kind)
 {
@@ -130,35 +154,14 @@ put_type(json_t *json, const skn_option_t *option, skn_slot_kind_t slot_kind)
         break;
     case SKN_OPTION_INT:
     case SKN_OPTION_REAL:
-        if (!skn_option_takes_auto(option)) {
-            put_number_type(json, option);
-            break;
-        }
-        open_any(json);
-        put_number_type(json, option);
-        next_any(json);
-        pair(json, "const", "auto");
-        close_any(json);
+        put_number(json, option, slot_kind);
         break;
     case SKN_OPTION_CHOICE:
         pair_words(json, "enum", option->choices);
         break;
     case SKN_OPTION_TEXT:
     case SKN_OPTION_PATH:
-        if (slot_kind != SKN_SLOT_SIZE) {
-            pair(json, "type", "string");
-            break;
-        }
-        open_any(json);
-        pair(json, "type", "integer");
-        pair_number(json, "minimum", 1);
-        next_any(json);
         pair(json, "type", "string");
-        pair(json, "pattern",
-             skn_option_takes_auto(option)
-                 ? "^(auto|[0-9]+([.][0-9]+)? *([KMGT]i)?B?)$"
-                 : "^[0-9]+([.][0-9]+)? *([KMGT]i)?B?$");
-        close_any(json);
         break;
     }
 }
@@ -169,7 +172,8 @@ put_default(json_t *json, const skn_option_t *option)
     bool is_plain = option->type == SKN_OPTION_BOOL ||
                     ((option->type == SKN_OPTION_INT ||
                       option->type == SKN_OPTION_REAL) &&
-                     strcmp(option->fallback, "auto") != 0);
+                     strcmp(option->fallback, "auto") != 0 &&
+                     strstr(option->fallback, "iB") == NULL);
     if (!is_plain) {
         pair(json, "default", option->fallback);
         return;

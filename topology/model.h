@@ -193,7 +193,7 @@ skn_status_t skn_model_read(const char *path, const char *const *overrides,
 
 /* The same for a document that is parsed already. The document may be
  * destroyed before the model. */
-skn_status_t skn_model_check(const struct skn_document *document,
+skn_status_t skn_model_check(struct skn_document *document,
                              skn_model_t **model, struct skn_problems *problems,
                              skn_error_t *error);
 
@@ -204,9 +204,5 @@ void skn_model_destroy(skn_model_t **model);
  * same model (paths as joined, `name` aside). SKN_STORAGE if it cannot. */
 skn_status_t skn_model_write(const skn_model_t *model, FILE *file,
                              skn_error_t *error);
-
-/* "512MiB", "1.5 GiB", "4096" -> bytes; false if `text` is not a size of at
- * least one byte. Units: B, KiB, MiB, GiB, TiB. */
-bool skn_size_parse(const char *text, int64_t *bytes);
 
 #endif

@@ -7,12 +7,12 @@
 
 #include <assert.h>
 #include <inttypes.h>
-#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "topology/model.h"
+#include "topology/values.h"
 
 /* All choices are enums, which are as wide as int here. */
 _Static_assert(sizeof(skn_loss_kind_t) == sizeof(int), "an enum is no int");
@@ -22,9 +22,8 @@ typedef struct size_unit {
     int shift;
 } size_unit_t;
 static const size_unit_t size_units[] = {
-    { "TiB", 40 }, { "GiB", 30 }, { "MiB", 20 }, { "KiB", 10 }, { "B", 0 },
+    { "TiB", 40 }, { "GiB", 30 }, { "MiB", 20 }, { "KiB", 10 }, { "", 0 },
 };
-#define SIZE_UNITS (sizeof(size_units) / sizeof(size_units[0]))
 /* The longest text of a size, a number or `auto`. */
 #define VALUE_TEXT_BYTES 40
 
@@ -33,31 +32,6 @@ skn_option_takes_auto(const skn_option_t *option)
 {
     return option->choices && strncmp(option->choices, "auto", 4) == 0 &&
            (option->choices[4] == '\0' || option->choices[4] == '|');
-}
-
-bool
-skn_size_parse(const char *text, int64_t *bytes)
-{
-    char *end = NULL;
-    int shift = -1;
-    if (*text < '0' || *text > '9' || text[1] == 'x' || text[1] == 'X')
-        return false;
-    double number = strtod(text, &end);
-    while (*end == ' ')
-        end++;
-    for (size_t k = 0; k < SIZE_UNITS; k++)
-        if (strcmp(end, size_units[k].name) == 0)
-            shift = size_units[k].shift;
-    if (*end == '\0')
-        shift = 0;
-    if (shift < 0)
-        return false;
-    number = ldexp(number, shift);
-    /* 2^53: what a double counts exactly, and far beyond any machine. */
-    if (!(number >= 1.0 && number <= 9007199254740992.0))
-        return false;
-    *bytes = (int64_t)number;
-    return true;
 }
 
 /* The largest unit that divides the size, so that it reads back exactly. */
@@ -71,14 +45,27 @@ print_size(int64_t bytes, char *text, size_t text_bytes)
                    bytes >> size_units[k].shift, size_units[k].name);
 }
 
+/* 1e-08 as people write it: 1e-8. */
+static void
+shorten_exponent(char *text)
+{
+    char *digits = strchr(text, 'e');
+    if (!digits)
+        return;
+    digits += digits[1] == '-' || digits[1] == '+' ? 2 : 1;
+    size_t zeros = strspn(digits, "0");
+    memmove(digits, digits + zeros, strlen(digits + zeros) + 1);
+}
+
 static void
 print_real(double real, char *text, size_t text_bytes)
 {
     for (int digits = 6; digits <= 17; digits++) {
         (void)snprintf(text, text_bytes, "%.*g", digits, real);
         if (strtod(text, NULL) == real)
-            return;
+            break;
     }
+    shorten_exponent(text);
 }
 
 /* The k-th of the words "a|b|c". */
@@ -144,37 +131,53 @@ skn_slot_text(const skn_option_t *option, skn_slot_t slot, const void *base,
     return "";
 }
 
-bool
-skn_slot_fill(const skn_option_t *option, skn_slot_t slot, const char *text,
-              void *base)
+void
+skn_slot_fill(skn_slot_t slot, const skn_value_t *value, void *base)
 {
     void *at = (char *)base + slot.offset;
-    bool is_auto = skn_option_takes_auto(option) && strcmp(text, "auto") == 0;
     switch (slot.kind) {
     case SKN_SLOT_BOOL:
-        *(bool *)at = strcmp(text, "true") == 0;
+        *(bool *)at = value->truth;
         break;
     case SKN_SLOT_TEXT:
     case SKN_SLOT_PATH:
-        *(const char **)at = text;
+        *(const char **)at = value->text;
         break;
     case SKN_SLOT_CHOICE:
-        *(int *)at = find_choice(option->choices, text);
+        *(int *)at = find_choice(value->option->choices, value->text);
         assert(*(int *)at >= 0);
         break;
     case SKN_SLOT_INT:
-        *(int64_t *)at = is_auto ? SKN_AUTO : strtoll(text, NULL, 10);
-        break;
     case SKN_SLOT_SIZE:
-        *(int64_t *)at = SKN_AUTO;
-        return is_auto || skn_size_parse(text, at);
+        *(int64_t *)at = value->number;
+        break;
     case SKN_SLOT_REAL:
-        *(double *)at = is_auto ? SKN_AUTO_REAL : strtod(text, NULL);
+        *(double *)at = value->real;
         break;
     case SKN_SLOT_NONE:
         break;
     }
-    return true;
+}
+
+/* The tables are ours: their defaults fit (test_model_tables.c). */
+static void
+fill_default(const skn_option_t *option, skn_slot_t slot, void *base)
+{
+    skn_value_t value;
+    char expected[128];
+    bool good = skn_value_parse(option, option->fallback, false, &value,
+                                expected, sizeof(expected));
+    assert(good);
+    (void)good;
+    skn_slot_fill(slot, &value, base);
+}
+
+void
+skn_section_defaults(const skn_section_t *section, void *base)
+{
+    for (size_t k = 0; section->options[k].name; k++)
+        if (section->options[k].fallback)
+            fill_default(&section->options[k], section->slots[k], base);
 }
 
 bool
@@ -193,7 +196,7 @@ skn_slot_is_default(const skn_option_t *option, skn_slot_t slot,
     skn_slot_t alone = { slot.kind, 0 };
     if (!option->fallback)
         return false;
-    (void)skn_slot_fill(option, alone, option->fallback, &fallback);
+    fill_default(option, alone, &fallback);
     return strcmp(skn_slot_text(option, slot, base, text, sizeof(text)),
                   skn_slot_text(option, alone, &fallback, fallback_text,
                                 sizeof(fallback_text))) == 0;

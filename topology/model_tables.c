@@ -11,8 +11,8 @@
 #include "skein/limits.h"
 #include "topology/model.h"
 
-/* The greatest integer below which every integer is a double. */
-#define WHOLE_MAX 9007199254740992.0
+/* No limit but that of the type. */
+#define ENDLESS ((double)INT64_MAX)
 /* Epochs, batches and the like: nobody waits for a billion of them. */
 #define COUNT_MAX 1e9
 
@@ -52,8 +52,8 @@ static const skn_part_t no_parts[] = { NO_PART };
     O(skn_model_data_t, cache, "cache", PATH, PATH, "auto", 0, 0, "auto|none", \
       "where the parsed points are kept for the next run: beside the file or " \
       "in the user's cache (auto), nowhere (none), or in this folder")         \
-    O(skn_model_data_t, memory_bytes, "memory", TEXT, SIZE, "1GiB", 0, 0,      \
-      NULL, "memory that building the cache may use")
+    O(skn_model_data_t, memory_bytes, "memory", INT, SIZE, "1GiB", 1,          \
+      ENDLESS, NULL, "memory that building the cache may use")
 TABLES(data, DATA)
 
 static const skn_section_t data_section = {
@@ -226,7 +226,7 @@ static const skn_section_t evaluate_section = {
 };
 
 #define TRAIN(O)                                                               \
-    O(skn_model_train_t, seed, "seed", INT, INT, "1", 0, WHOLE_MAX, NULL,      \
+    O(skn_model_train_t, seed, "seed", INT, INT, "1", 0, ENDLESS, NULL,      \
       "where all random numbers come from")                                    \
     O(skn_model_train_t, batch_rows, "batch_rows", INT, INT, "auto", 1,        \
       SKN_BATCH_ROWS_MAX, "auto", "points of a batch")                         \
@@ -291,9 +291,9 @@ static const skn_section_t checkpoint_section = {
 };
 
 #define RESOURCES(O)                                                           \
-    O(skn_model_resources_t, memory_bytes, "memory", TEXT, SIZE, "auto", 0, 0, \
-      "auto", "memory of the run; a plan that needs more is refused; auto: "   \
-      "what the machine has left")                                             \
+    O(skn_model_resources_t, memory_bytes, "memory", INT, SIZE, "auto", 1,     \
+      ENDLESS, "auto", "memory of the run; a plan that needs more is refused; "\
+      "auto: what the machine has left")                                       \
     O(skn_model_resources_t, huge_pages, "huge_pages", BOOL, BOOL, "true", 0,  \
       0, NULL, "ask for 2 MiB pages for the large dense arrays")
 TABLES(resources, RESOURCES)

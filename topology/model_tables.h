@@ -10,6 +10,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 
+#include "actors/wiring.h"
 #include "skein/actor.h"
 
 /* How a checked value lies in the struct of its section. */
@@ -18,7 +19,7 @@ typedef enum skn_slot_kind {
     SKN_SLOT_BOOL,   /* bool */
     SKN_SLOT_INT,    /* int64_t; `auto` is SKN_AUTO */
     SKN_SLOT_REAL,   /* double; `auto` is SKN_AUTO_REAL */
-    SKN_SLOT_SIZE,   /* text in the file, int64_t bytes; `auto` is SKN_AUTO */
+    SKN_SLOT_SIZE,   /* the same, in bytes; may have a unit in the file */
     SKN_SLOT_TEXT,   /* const char * */
     SKN_SLOT_PATH,   /* const char *, joined with the file's folder; "" and
                       * the words of `choices` stay as they are */
@@ -88,9 +89,10 @@ const char *skn_slot_text(const skn_option_t *option, skn_slot_t slot,
 /* Whether the value in the slot is the option's default. */
 bool skn_slot_is_default(const skn_option_t *option, skn_slot_t slot,
                          const void *base);
-/* Puts `text`, which fits the option's type and choices, into its slot. Text
- * is not copied. False if a size is none. */
-bool skn_slot_fill(const skn_option_t *option, skn_slot_t slot,
-                   const char *text, void *base);
+/* Fills the struct at `base` with the defaults of the section, as far as it
+ * has them; its parts are left alone. */
+void skn_section_defaults(const skn_section_t *section, void *base);
+/* Puts a checked value into its slot. Text is not copied. */
+void skn_slot_fill(skn_slot_t slot, const skn_value_t *value, void *base);
 
 #endif

@@ -16,7 +16,7 @@ static const char introduction[] =
     "keys, wrong types and values out of range are refused, all in one pass,\n"
     "with their line and column. `auto` is decided by the plan, from the data\n"
     "(and, for cores and memory, from the machine); `skein plan FILE` prints\n"
-    "what it became. Sizes are numbers of bytes, or have a unit: B, KiB, MiB,\n"
+    "what it became. Sizes are numbers of bytes, or have a unit: KiB, MiB,\n"
     "GiB, TiB. `-o train.window=2` on the command line replaces one value;\n"
     "layers are addressed by name: `-o model.layers.hidden.units=256`.\n";
 
@@ -64,9 +64,12 @@ print_range(const skn_option_t *option, FILE *file)
         (void)fputs("`true`, `false`", file);
     if (option->choices)
         print_words(option->choices, file);
-    if (is_number)
-        (void)fprintf(file, "%s%.16g to %.16g", option->choices ? ", " : "",
-                      option->min, option->max);
+    if (is_number && option->choices)
+        (void)fputs(", ", file);
+    if (is_number && option->max >= (double)INT64_MAX)
+        (void)fprintf(file, "at least %.16g", option->min);
+    else if (is_number)
+        (void)fprintf(file, "%.16g to %.16g", option->min, option->max);
 }
 
 static void

@@ -1,0 +1,158 @@
+/* model_write.c - prints a model as a model file.
+ *
+ * Builds the tree by the tables of model_tables.c and lets document_write.c
+ * print it, so that what is printed is what the reader understands.
+ * SPDX-License-Identifier: Apache-2.0 */
+#include "topology/model.h"
+
+#include <inttypes.h>
+
+#include "topology/document.h"
+#include "topology/model_tables.h"
+
+/* The longest number. */
+#define VALUE_TEXT_BYTES 40
+
+typedef struct writer {
+    const skn_model_t *model;
+    skn_document_t *document;
+    skn_problems_t *problems; /* of short memory only */
+} writer_t;
+
+static skn_node_t *
+append(writer_t *writer, skn_node_t *parent, skn_node_type_t type,
+       const char *key, const char *text, bool quoted)
+{
+    return parent ? skn_document_append(writer->document, parent, type, key,
+                                        text, quoted, writer->problems)
+                  : NULL;
+}
+
+static void write_section(writer_t *writer, skn_node_t *parent,
+                          const skn_section_t *section, const void *base);
+
+static void
+write_layers(writer_t *writer, skn_node_t *parent, const char *key)
+{
+    skn_node_t *list =
+        append(writer, parent, SKN_NODE_LIST, key, NULL, false);
+    for (size_t k = 0; k < writer->model->layer_count; k++) {
+        const skn_model_layer_t *layer = &writer->model->layers[k];
+        write_section(writer,
+                      append(writer, list, SKN_NODE_MAPPING, NULL, NULL, false),
+                      layer->output ? &skn_output_section : &skn_hidden_section,
+                      layer);
+    }
+}
+
+static void
+write_mixture(writer_t *writer, skn_node_t *parent, const char *key,
+              const skn_model_sampler_t *sampler)
+{
+    if (sampler->of_count == 0)
+        return;
+    skn_node_t *list =
+        append(writer, parent, SKN_NODE_LIST, key, NULL, false);
+    for (size_t k = 0; k < sampler->of_count; k++)
+        write_section(writer,
+                      append(writer, list, SKN_NODE_MAPPING, NULL, NULL, false),
+                      &skn_mixed_section, &sampler->of[k]);
+}
+
+static void
+write_plugins(writer_t *writer, skn_node_t *parent, const char *key)
+{
+    skn_node_t *list =
+        append(writer, parent, SKN_NODE_LIST, key, NULL, false);
+    for (size_t k = 0; k < writer->model->plugin_count; k++)
+        (void)append(writer, list, SKN_NODE_SCALAR, NULL,
+                     writer->model->plugins[k], true);
+}
+
+static void
+write_cores(writer_t *writer, skn_node_t *parent, const char *key)
+{
+    const skn_model_resources_t *resources = &writer->model->resources;
+    char text[VALUE_TEXT_BYTES] = "auto";
+    if (resources->core_count == 0) {
+        if (resources->core_limit != SKN_AUTO)
+            (void)snprintf(text, sizeof(text), "%" PRId64,
+                           resources->core_limit);
+        (void)append(writer, parent, SKN_NODE_SCALAR, key, text, false);
+        return;
+    }
+    skn_node_t *list =
+        append(writer, parent, SKN_NODE_LIST, key, NULL, false);
+    for (size_t k = 0; k < resources->core_count; k++) {
+        (void)snprintf(text, sizeof(text), "%" PRIu32, resources->cores[k]);
+        (void)append(writer, list, SKN_NODE_SCALAR, NULL, text, false);
+    }
+}
+
+static void
+write_part(writer_t *writer, skn_node_t *parent, const skn_part_t *part,
+           const void *base)
+{
+    switch (part->form) {
+    case SKN_FORM_MAPPING:
+        write_section(writer,
+                      append(writer, parent, SKN_NODE_MAPPING, part->name, NULL,
+                             false),
+                      part->section, (const char *)base + part->offset);
+        break;
+    case SKN_FORM_LAYERS:
+        write_layers(writer, parent, part->name);
+        break;
+    case SKN_FORM_MIXTURE:
+        write_mixture(writer, parent, part->name, base);
+        break;
+    case SKN_FORM_PATHS:
+        write_plugins(writer, parent, part->name);
+        break;
+    case SKN_FORM_CORES:
+        write_cores(writer, parent, part->name);
+        break;
+    }
+}
+
+static void
+write_section(writer_t *writer, skn_node_t *parent,
+              const skn_section_t *section, const void *base)
+{
+    char text[VALUE_TEXT_BYTES];
+    for (size_t k = 0; section->options[k].name; k++) {
+        const skn_option_t *option = &section->options[k];
+        skn_slot_t slot = section->slots[k];
+        bool is_text =
+            slot.kind == SKN_SLOT_TEXT || slot.kind == SKN_SLOT_PATH;
+        const char *value =
+            slot.kind == SKN_SLOT_NONE
+                ? "1"
+                : skn_slot_text(option, slot, base, text, sizeof(text));
+        (void)append(writer, parent, SKN_NODE_SCALAR, option->name, value,
+                     is_text);
+    }
+    for (const skn_part_t *part = section->parts; part->name; part++)
+        write_part(writer, parent, part, base);
+}
+
+skn_status_t
+skn_model_write(const skn_model_t *model, FILE *file, skn_error_t *error)
+{
+    writer_t writer = { .model = model };
+    skn_status_t status = SKN_NO_MEMORY;
+    writer.problems = skn_problems_new(error);
+    if (!writer.problems)
+        return SKN_NO_MEMORY;
+    writer.document = skn_document_new(model->source, writer.problems);
+    if (writer.document)
+        write_section(&writer, skn_document_edit(writer.document),
+                      &skn_model_section, model);
+    status = skn_problems_error(writer.problems, error);
+    if (status == SKN_OK)
+        status = skn_document_write(skn_document_root(writer.document), file,
+                                    error);
+    skn_document_destroy(&writer.document);
+    skn_problems_destroy(&writer.problems);
+    return status;
+}

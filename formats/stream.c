@@ -25,7 +25,11 @@
 /* The longest part of a path in a sentence of 512 bytes. */
 #define NAME_SHOWN_BYTES 240u
 
-typedef enum packing { PLAIN, GZIP, ZSTD } packing_t;
+typedef enum packing {
+    PLAIN,
+    GZIP,
+    ZSTD
+} packing_t;
 
 struct skn_stream {
     char *name;
@@ -149,14 +153,13 @@ file_open(skn_stream_t *stream, const char *path, skn_error_t *error)
     struct stat source;
     skn_status_t status = skn_stream_stat(stream, &source, error);
     if (status == SKN_OK && S_ISDIR(source.st_mode))
-        status = skn_fail(error, SKN_NO_INPUT, "%s: is a folder, not a file",
-                          shown);
+        status =
+            skn_fail(error, SKN_NO_INPUT, "%s: is a folder, not a file", shown);
     return status;
 }
 
 skn_status_t
-skn_stream_open(const char *path, skn_stream_t **stream_out,
-                skn_error_t *error)
+skn_stream_open(const char *path, skn_stream_t **stream_out, skn_error_t *error)
 {
     *stream_out = NULL;
     skn_stream_t *stream = stream_new(path, error);
@@ -236,8 +239,8 @@ gzip_read(skn_stream_t *stream, void *room, size_t room_bytes,
     uInt taken = (uInt)(waiting < UINT_MAX ? waiting : UINT_MAX);
     uInt space = (uInt)(room_bytes < UINT_MAX ? room_bytes : UINT_MAX);
     /* zlib promises not to write there; z_const needs ZLIB_CONST. */
-    stream->gzip.next_in = (Bytef *)(uintptr_t)(stream->input +
-                                                stream->input_at);
+    stream->gzip.next_in =
+        (Bytef *)(uintptr_t)(stream->input + stream->input_at);
     stream->gzip.avail_in = taken;
     stream->gzip.next_out = room;
     stream->gzip.avail_out = space;

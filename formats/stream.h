@@ -4,8 +4,8 @@
  * told apart by their first bytes, never by the name of the file.
  * One stream is for one thread at a time.
  * SPDX-License-Identifier: Apache-2.0 */
-#ifndef SKEIN_FORMATS_STREAM_H
-#define SKEIN_FORMATS_STREAM_H
+#ifndef FORMATS_STREAM_H
+#define FORMATS_STREAM_H
 
 #include <stddef.h>
 #include <stdint.h>

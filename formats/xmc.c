@@ -81,7 +81,8 @@ line_next(skn_xmc_reader_t *reader, bool *more, skn_error_t *error)
         if (searched > SKN_LINE_BYTES_MAX + 1u)
             return skn_fail(error, SKN_BAD_DATA,
                             "%s:%" PRIu64 ":1: the line is longer than %u "
-                            "bytes", skn_stream_name_shown(reader->name),
+                            "bytes",
+                            skn_stream_name_shown(reader->name),
                             reader->line_number + 1, SKN_LINE_BYTES_MAX);
         if (stop || reader->ended)
             break;
@@ -95,8 +96,8 @@ line_next(skn_xmc_reader_t *reader, bool *more, skn_error_t *error)
     if (searched > 0 && text[searched - 1] == '\r')
         searched--;
     reader->line_number += *more;
-    reader->line = (skn_xmc_line_t){ text, searched, reader->name,
-                                     reader->line_number };
+    reader->line =
+        (skn_xmc_line_t){ text, searched, reader->name, reader->line_number };
     return SKN_OK;
 }
 
@@ -114,9 +115,8 @@ header_read(const skn_xmc_line_t *line, uint64_t number[3], size_t column[3])
         const char *start = at;
         uint64_t read = 0;
         for (; at < end && *at >= '0' && *at <= '9'; at++)
-            read = read > UINT64_MAX / 100
-                       ? UINT64_MAX
-                       : read * 10 + (uint64_t)(*at - '0');
+            read = read > UINT64_MAX / 100 ? UINT64_MAX
+                                           : read * 10 + (uint64_t)(*at - '0');
         bool ends = at == end || *at == ' ' || *at == '\t';
         if (at == start || !ends)
             return false;
@@ -256,8 +256,9 @@ refuse_points(const skn_xmc_reader_t *reader, skn_error_t *error)
                         reader->line_number, SKN_POINTS_MAX);
     return skn_fail(error, SKN_BAD_DATA,
                     "%s:%" PRIu64 ":1: the header says %" PRIu64 " points, but "
-                    "here is one more", skn_stream_name_shown(reader->name),
-                    reader->line_number, reader->header_points);
+                    "here is one more",
+                    skn_stream_name_shown(reader->name), reader->line_number,
+                    reader->header_points);
 }
 
 /* At the end of the text: as many points as the header said, or some. */
@@ -314,8 +315,8 @@ skn_status_t
 skn_xmc_next(skn_xmc_reader_t *reader, skn_xmc_point_t *point, bool *more,
              skn_error_t *error)
 {
-    uint64_t most = reader->bounds.has_header ? reader->header_points
-                                              : SKN_POINTS_MAX;
+    uint64_t most =
+        reader->bounds.has_header ? reader->header_points : SKN_POINTS_MAX;
     point->label_count = point->feature_count = 0;
     skn_status_t status = line_hold(reader, more, error);
     if (status != SKN_OK)
@@ -327,8 +328,8 @@ skn_xmc_next(skn_xmc_reader_t *reader, skn_xmc_point_t *point, bool *more,
     if (reader->empty_count) {
         reader->empty_count--;
     } else {
-        status = skn_xmc_line_parse(&reader->line, &reader->bounds, point,
-                                    error);
+        status =
+            skn_xmc_line_parse(&reader->line, &reader->bounds, point, error);
         reader->line_held = false;
     }
     if (status == SKN_OK)

@@ -17,8 +17,8 @@
  * - Values are finite decimal numbers that fit into a float.
  * Errors start with file:line:column, counted from 1, columns in bytes.
  * SPDX-License-Identifier: Apache-2.0 */
-#ifndef SKEIN_FORMATS_XMC_H
-#define SKEIN_FORMATS_XMC_H
+#ifndef FORMATS_XMC_H
+#define FORMATS_XMC_H
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -84,8 +84,7 @@ skn_status_t skn_xmc_open(const char *path, const skn_xmc_bounds_t *bounds,
 /* The same over `bytes` bytes at `start`, which must outlive the reader. */
 skn_status_t skn_xmc_open_memory(const char *name, const void *start,
                                  size_t bytes, const skn_xmc_bounds_t *bounds,
-                                 skn_xmc_reader_t **reader,
-                                 skn_error_t *error);
+                                 skn_xmc_reader_t **reader, skn_error_t *error);
 /* Frees, sets *reader to NULL. *reader may be NULL already. */
 void skn_xmc_close(skn_xmc_reader_t **reader);
 

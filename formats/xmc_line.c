@@ -11,18 +11,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* 10^0 to 10^22 are exact in a double: 5^22 has 52 bits. */
-#define EXACT_POWER_MAX 22
-static const double power_of_ten[EXACT_POWER_MAX + 1] = {
-    1e0,  1e1,  1e2,  1e3,  1e4,  1e5,  1e6,  1e7,  1e8,  1e9,  1e10, 1e11,
-    1e12, 1e13, 1e14, 1e15, 1e16, 1e17, 1e18, 1e19, 1e20, 1e21, 1e22,
-};
-/* 10^19 - 1 is the greatest run of nines in 64 bits. */
-#define DIGITS_MAX 19
-/* Exponents stop growing here: a line has fewer digits than that. */
-#define EXPONENT_MAX 1000000000
-/* Halfway between the greatest float and 2^128: from here on it rounds up. */
-#define FLOAT_OVERFLOW 0x1.ffffffp127
 /* How much of a refused word is shown. */
 #define WORD_SHOWN_BYTES 24u
 
@@ -51,95 +39,6 @@ is_blank(char letter)
     return letter == ' ' || letter == '\t';
 }
 
-/* --- numbers ------------------------------------------------------------ */
-
-/* mantissa * 10^exponent, where the exponent is not within +-22. */
-static double
-scale_far(uint64_t mantissa, int64_t exponent)
-{
-    /* A mantissa has at most 20 digits; floats lie within 1e-46 and 1e39. */
-    if (mantissa == 0 || exponent < -70)
-        return 0.0;
-    if (exponent > 40)
-        return HUGE_VAL;
-    double scaled = (double)mantissa;
-    for (; exponent > EXACT_POWER_MAX; exponent -= EXACT_POWER_MAX)
-        scaled *= power_of_ten[EXACT_POWER_MAX];
-    for (; exponent < -EXACT_POWER_MAX; exponent += EXACT_POWER_MAX)
-        scaled /= power_of_ten[EXACT_POWER_MAX];
-    return exponent < 0 ? scaled / power_of_ten[-exponent]
-                        : scaled * power_of_ten[exponent];
-}
-
-/* Reads [eE][+-]digits at `at`; returns `at` if there is no whole exponent. */
-static const char *
-exponent_read(const char *at, const char *end, int64_t *exponent)
-{
-    const char *next = at + 1;
-    bool negative = next < end && *next == '-';
-    if (next < end && (*next == '-' || *next == '+'))
-        next++;
-    if (next == end || !is_digit(*next))
-        return at;
-    int64_t read = 0;
-    for (; next < end && is_digit(*next); next++)
-        if (read < EXPONENT_MAX)
-            read = read * 10 + (*next - '0');
-    *exponent += negative ? -read : read;
-    return next;
-}
-
-/* Reads a run of digits into *mantissa; what does not fit any more is dropped
- * (1e-19 relative) and counted in *dropped. */
-static inline const char *
-digits_read(const char *at, const char *end, uint64_t *mantissa, int *kept,
-            int64_t *dropped)
-{
-    for (; at < end && is_digit(*at); at++) {
-        if (*kept == DIGITS_MAX) {
-            ++*dropped;
-            continue;
-        }
-        *mantissa = *mantissa * 10 + (uint64_t)(*at - '0');
-        *kept += *mantissa != 0;
-    }
-    return at;
-}
-
-size_t
-skn_xmc_number_parse(const char *text, size_t bytes, float *value)
-{
-    const char *at = text, *end = text + bytes;
-    bool negative = at < end && *at == '-';
-    if (at < end && (*at == '-' || *at == '+'))
-        at++;
-    uint64_t mantissa = 0;
-    int kept = 0;
-    int64_t exponent = 0, unused = 0;
-    const char *whole = at;
-    at = digits_read(at, end, &mantissa, &kept, &exponent);
-    size_t digit_count = (size_t)(at - whole);
-    if (at < end && *at == '.') {
-        const char *fraction = ++at;
-        at = digits_read(at, end, &mantissa, &kept, &unused);
-        exponent -= (at - fraction) - unused;
-        digit_count += (size_t)(at - fraction);
-    }
-    if (digit_count == 0)
-        return 0;
-    if (at < end && (*at == 'e' || *at == 'E'))
-        at = exponent_read(at, end, &exponent);
-    double scaled;
-    if (exponent <= 0 && exponent >= -EXACT_POWER_MAX)
-        scaled = (double)mantissa / power_of_ten[-exponent];
-    else
-        scaled = scale_far(mantissa, exponent);
-    float magnitude =
-        scaled >= FLOAT_OVERFLOW ? HUGE_VALF : (float)scaled;
-    *value = negative ? -magnitude : magnitude;
-    return (size_t)(at - text);
-}
-
 /* Reads a run of digits, at least one. An index too large to be one becomes
  * UINT64_MAX. Returns NULL where no digit stands. */
 static inline const char *
@@ -148,8 +47,8 @@ index_read(const char *at, const char *end, uint64_t *index)
     const char *start = at;
     uint64_t read = 0;
     for (; at < end && is_digit(*at); at++)
-        read = read > UINT32_MAX ? UINT64_MAX
-                                 : read * 10 + (uint64_t)(*at - '0');
+        read =
+            read > UINT32_MAX ? UINT64_MAX : read * 10 + (uint64_t)(*at - '0');
     *index = read;
     return at == start ? NULL : at;
 }
@@ -185,7 +84,7 @@ refuse_word(const cursor_t *cursor, const char *start, const char *wanted,
             continue;
         return skn_fail(error, SKN_BAD_DATA,
                         PLACE_FORMAT "byte 0x%02x does not belong into a data "
-                        "file, which is plain text",
+                                     "file, which is plain text",
                         PLACE(cursor, start + k), byte);
     }
     if (bytes == 0)
@@ -212,28 +111,29 @@ refuse_range(const cursor_t *cursor, const char *start, const list_t *list,
     const char *more = end - start > 20 ? "..." : "";
     bool expected = list->expected_count && list->limit == list->expected_count;
     if (expected && bounds->has_header)
-        return skn_fail(error, SKN_BAD_DATA,
-                        PLACE_FORMAT "%s %.*s%s is out of range: %s has %u "
-                        "%ss (0 to %u), this file's header says %u",
-                        PLACE(cursor, start), list->noun, shown, start, more,
-                        by, list->limit, list->noun, list->limit - 1,
-                        list->header_count);
+        return skn_fail(
+            error, SKN_BAD_DATA,
+            PLACE_FORMAT "%s %.*s%s is out of range: %s has %u "
+                         "%ss (0 to %u), this file's header says %u",
+            PLACE(cursor, start), list->noun, shown, start, more, by,
+            list->limit, list->noun, list->limit - 1, list->header_count);
     if (expected)
         return skn_fail(error, SKN_BAD_DATA,
                         PLACE_FORMAT "%s %.*s%s is out of range: %s has %u "
-                        "%ss (0 to %u), this file has no header",
+                                     "%ss (0 to %u), this file has no header",
                         PLACE(cursor, start), list->noun, shown, start, more,
                         by, list->limit, list->noun, list->limit - 1);
     if (bounds && bounds->has_header)
         return skn_fail(error, SKN_BAD_DATA,
                         PLACE_FORMAT "%s %.*s%s is out of range: the header "
-                        "says %u %ss, counted from 0",
+                                     "says %u %ss, counted from 0",
                         PLACE(cursor, start), list->noun, shown, start, more,
                         list->limit, list->noun);
     return skn_fail(error, SKN_BAD_DATA,
                     PLACE_FORMAT "%s %.*s%s is out of range: at most %u is "
-                    "possible", PLACE(cursor, start), list->noun, shown, start,
-                    more, SKN_UNIT_MAX - 1);
+                                 "possible",
+                    PLACE(cursor, start), list->noun, shown, start, more,
+                    SKN_UNIT_MAX - 1);
 }
 
 /* Where `index` stands for the second time. The words were read once without
@@ -415,8 +315,8 @@ value_parse(cursor_t *cursor, float *value, skn_error_t *error)
     if (isinf(*value))
         return skn_fail(error, SKN_BAD_DATA,
                         PLACE_FORMAT "value %.*s is too large: a float ends "
-                        "at 3.4e38", PLACE(cursor, start),
-                        word_bytes(cursor, start), start);
+                                     "at 3.4e38",
+                        PLACE(cursor, start), word_bytes(cursor, start), start);
     cursor->at = next;
     return SKN_OK;
 }
@@ -478,8 +378,8 @@ skn_xmc_line_parse(const skn_xmc_line_t *line, const skn_xmc_bounds_t *bounds,
     static const skn_xmc_bounds_t unbounded = { 0 };
     const skn_xmc_bounds_t *b = bounds ? bounds : &unbounded;
     cursor_t cursor = { line->text, line->text + line->bytes, line, bounds };
-    list_t labels = list_of("label", b->has_header, b->header_labels,
-                            b->expected_labels);
+    list_t labels =
+        list_of("label", b->has_header, b->header_labels, b->expected_labels);
     list_t features = list_of("feature", b->has_header, b->header_features,
                               b->expected_features);
     /* An item takes a digit and a separator, but the last has none. */

@@ -1,0 +1,161 @@
+/* test_dataset_place.c - where caches lie (formats/dataset_place.c).
+ * SPDX-License-Identifier: Apache-2.0 */
+#include "formats/dataset.h"
+
+#include <criterion/criterion.h>
+
+#include <fcntl.h>
+#include <sys/wait.h>
+
+#include "tests/data_folder.h"
+
+Test(dataset_place, a_cache_can_be_put_where_the_user_says)
+{
+    folder_t folder;
+    folder_make(&folder);
+    skn_dataset_options_t options = { .cache = SKN_CACHE_PATH,
+                                      .cache_path = folder.other };
+    text_write(folder.file, sample_text);
+    skn_dataset_t *dataset = open_good(folder.file, &options);
+    cr_expect_str_eq(skn_dataset_info(dataset)->cache_path, folder.other);
+    skn_dataset_close(&dataset);
+    cr_expect(!open_builds(folder.file, &options));
+    cr_expect_neq(access(folder.cache, F_OK), 0);
+    folder_remove(folder.path);
+}
+
+Test(dataset_place, a_place_that_holds_another_file_is_not_overwritten)
+{
+    folder_t folder;
+    char sentence[512];
+    folder_make(&folder);
+    text_write(folder.file, sample_text);
+    /* The likeliest slip: the data file itself. */
+    skn_dataset_options_t options = { .cache = SKN_CACHE_PATH,
+                                      .cache_path = folder.file };
+    (void)snprintf(sentence, sizeof(sentence),
+                   "%s: is not a cache of Skein, "
+                   "and is not overwritten",
+                   folder.file);
+    expect_refused(folder.file, &options, SKN_CANNOT_CREATE, sentence);
+    size_t bytes;
+    uint8_t *text = file_read(folder.file, &bytes);
+    cr_expect_eq(bytes, strlen(sample_text));
+    free(text);
+    options.cache_path = "/nonexistent/folder/f.skc";
+    expect_refused(folder.file, &options, SKN_CANNOT_CREATE,
+                   "/nonexistent/folder/f.skc: the cache cannot be created: "
+                   "No such file or directory");
+    folder_remove(folder.path);
+}
+
+Test(dataset_place, a_cache_need_not_have_a_name)
+{
+    folder_t folder;
+    folder_make(&folder);
+    skn_dataset_options_t options = { .cache = SKN_CACHE_ANONYMOUS };
+    text_write(folder.file, sample_text);
+    cr_assert_eq(setenv("TMPDIR", folder.path, 1), 0);
+    skn_dataset_t *dataset = open_good(folder.file, &options);
+    cr_expect_null(skn_dataset_info(dataset)->cache_path);
+    cr_expect_eq(folder_count(folder.path), 1u);
+    expect_same_as_text(dataset, folder.file);
+    skn_dataset_close(&dataset);
+    cr_assert_eq(setenv("TMPDIR", folder.other, 1), 0);
+    expect_refused(folder.file, &options, SKN_CANNOT_CREATE,
+                   "no temporary file can be created: No such file or "
+                   "directory");
+    folder_remove(folder.path);
+}
+
+/* A folder that cannot be written sends the cache to the user's own. */
+static void
+expect_user_place(const folder_t *folder, const char *under)
+{
+    char start[600];
+    for (int turn = 0; turn < 2; turn++) {
+        skn_dataset_t *dataset = open_good(folder->file, NULL);
+        const skn_dataset_info_t *info = skn_dataset_info(dataset);
+        (void)snprintf(start, sizeof(start), "%s%s/f.txt-", folder->other,
+                       under);
+        cr_expect_eq(info->built, turn == 0);
+        cr_expect_eq(strncmp(info->cache_path, start, strlen(start)), 0, "%s",
+                     info->cache_path);
+        expect_same_as_text(dataset, folder->file);
+        skn_dataset_close(&dataset);
+    }
+}
+
+Test(dataset_place, a_folder_that_cannot_be_written_sends_the_cache_home)
+{
+    folder_t folder;
+    folder_make(&folder);
+    text_write(folder.file, sample_text);
+    cr_assert_eq(chmod(folder.file, 0644), 0);
+    cr_assert_eq(mkdir(folder.other, 0777), 0);
+    cr_assert_eq(chmod(folder.other, 0777), 0);
+    cr_assert_eq(chmod(folder.path, 0555), 0);
+    cr_assert(geteuid() != 0 || seteuid(65534) == 0); /* root writes all */
+    cr_assert_eq(setenv("XDG_CACHE_HOME", folder.other, 1), 0);
+    expect_user_place(&folder, "/skein");
+    cr_assert_eq(setenv("XDG_CACHE_HOME", "relative", 1), 0);
+    cr_assert_eq(setenv("HOME", folder.other, 1), 0);
+    expect_user_place(&folder, "/.cache/skein");
+    cr_assert_eq(unsetenv("XDG_CACHE_HOME"), 0);
+    cr_assert_eq(setenv("HOME", "/nonexistent", 1), 0);
+    skn_dataset_t *dataset = open_good(folder.file, NULL);
+    cr_expect_null(skn_dataset_info(dataset)->cache_path);
+    skn_dataset_close(&dataset);
+    cr_assert(getuid() != 0 || seteuid(0) == 0);
+    cr_assert_eq(chmod(folder.path, 0755), 0);
+    folder_remove(folder.path);
+}
+
+Test(dataset_place, a_name_without_room_for_the_suffix_sends_the_cache_home)
+{
+    folder_t folder;
+    char path[600];
+    folder_make(&folder);
+    cr_assert_eq(setenv("XDG_CACHE_HOME", folder.other, 1), 0);
+    int bytes = snprintf(path, sizeof(path), "%s/", folder.path);
+    memset(path + bytes, 'n', 250);
+    path[bytes + 250] = '\0';
+    text_write(path, sample_text);
+    cr_expect(open_builds(path, NULL));
+    cr_expect(!open_builds(path, NULL));
+    folder_remove(folder.path);
+}
+
+Test(dataset_place, a_cache_is_as_secret_as_its_source)
+{
+    folder_t folder;
+    struct stat status;
+    folder_make(&folder);
+    text_write(folder.file, sample_text);
+    cr_assert_eq(chmod(folder.file, 0640), 0);
+    (void)open_builds(folder.file, NULL);
+    cr_assert_eq(stat(folder.cache, &status), 0);
+    cr_expect_eq(status.st_mode & 0777, 0640u);
+    folder_remove(folder.path);
+}
+
+Test(dataset_place, a_pipe_can_be_read_once)
+{
+    folder_t folder;
+    folder_make(&folder);
+    cr_assert_eq(mkfifo(folder.file, 0600), 0);
+    pid_t writer = fork();
+    if (writer == 0) {
+        int fd = open(folder.file, O_WRONLY);
+        size_t bytes = strlen(sample_text);
+        _exit(write(fd, sample_text, bytes) == (ssize_t)bytes ? 0 : 1);
+    }
+    skn_dataset_t *dataset = open_good(folder.file, NULL);
+    expect_sample_info(skn_dataset_info(dataset));
+    cr_expect_null(skn_dataset_info(dataset)->cache_path);
+    skn_dataset_close(&dataset);
+    int code;
+    cr_assert_eq(waitpid(writer, &code, 0), writer);
+    cr_expect_eq(code, 0);
+    folder_remove(folder.path);
+}

@@ -8,6 +8,16 @@
 #include "skein/limits.h"
 #include "skein/message.h"
 
+/* Under the address sanitizer no process can live in a small address space:
+ * tests of short memory are left out there. */
+#if defined(__SANITIZE_ADDRESS__)
+#define UNDER_ADDRESS_SANITIZER 1
+#elif defined(__has_feature)
+#if __has_feature(address_sanitizer)
+#define UNDER_ADDRESS_SANITIZER 1
+#endif
+#endif
+
 #define FIELDS_every(F, M)                                                     \
     F(M, u32, shard, 4095, "a number with a limit")                            \
     F(M, u64, batch, UINT64_MAX, "a number without")                           \
@@ -33,9 +43,7 @@ SKN_MESSAGE_SCHEMA(activation, "activation", 3, FIELDS_activation,
                    "the outputs of one shard for one batch")
 
 #define FIELDS_stop(F, M)
-typedef struct stop {
-    char nothing;
-} stop_t;
+SKN_MESSAGE_STRUCT(stop, FIELDS_stop)
 SKN_MESSAGE_SCHEMA(stop, "stop", 70, FIELDS_stop, "the end")
 
 static const skn_schema_t *const sample_schemas[] = { &every_schema,

@@ -5,6 +5,7 @@
 #include <criterion/criterion.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/resource.h>
 
 #include "tests/sample_messages.h"
 #include "transport/schema.h"
@@ -360,6 +361,117 @@ Test(codec, any_message_of_a_list_is_decoded)
                                 scratch, pool, &message, &error),
                  SKN_BAD_MESSAGE);
     cr_expect_str_eq(error.text, "a message without frames");
+}
+
+/* --- short memory --------------------------------------------------------- */
+
+/* Takes all memory that malloc can give, so that the next call fails. Under
+ * the address sanitizer such a process cannot live. */
+#ifndef UNDER_ADDRESS_SANITIZER
+typedef struct hoard {
+    struct hoard *next;
+} hoard_t;
+
+static hoard_t *
+hoard_take(void)
+{
+    hoard_t *hoard = NULL;
+    struct rlimit limit;
+    cr_assert_eq(getrlimit(RLIMIT_AS, &limit), 0);
+    limit.rlim_cur = 1; /* not one page more than there is */
+    cr_assert_eq(setrlimit(RLIMIT_AS, &limit), 0);
+    for (size_t bytes = MIB; bytes >= 16;
+         bytes -= bytes > 4096 ? bytes / 2 : 16) {
+        hoard_t *more;
+        while ((more = malloc(bytes))) {
+            more->next = hoard;
+            hoard = more;
+        }
+    }
+    return hoard;
+}
+
+static void
+hoard_give_back(hoard_t *hoard)
+{
+    struct rlimit limit;
+    while (hoard) {
+        hoard_t *next = hoard->next;
+        free(hoard);
+        hoard = next;
+    }
+    cr_assert_eq(getrlimit(RLIMIT_AS, &limit), 0);
+    limit.rlim_cur = limit.rlim_max;
+    cr_assert_eq(setrlimit(RLIMIT_AS, &limit), 0);
+}
+
+Test(codec, short_memory_is_a_sentence_everywhere)
+{
+    enum {
+        NO_SCRATCH,
+        NO_POOL,
+        NO_MESSAGE,
+        NO_DECODE,
+        NO_HEADER,
+        CASES
+    };
+    static const char *const wanted[CASES] = {
+        "no room for encoding and decoding",
+        "no room for a message pool",
+        "activation: no room for a message of 192 bytes",
+        "activation: no room for a message of 192 bytes",
+        "activation: no room for its header",
+    };
+    static skn_error_t errors[CASES];
+    /* 1,000 values need 24,000 bytes more than the scratch has. */
+    static uint8_t vast[3 + 1000] = { 0xdc, 1000 >> 8, 1000 & 255 };
+    skn_wire_t wire;
+    void *message = NULL, *got[CASES];
+    size_t count = 3;
+    encode_activation(&wire);
+    hoard_t *hoard = hoard_take();
+    got[NO_SCRATCH] = skn_scratch_new(&errors[NO_SCRATCH]);
+    got[NO_POOL] = skn_pool_new(MIB, &errors[NO_POOL]);
+    got[NO_MESSAGE] =
+        skn_payload_new(pool, &activation_schema, &count, &errors[NO_MESSAGE]);
+    (void)skn_decode(&activation_schema, wire.frame, 2, SKN_ORIGIN_PEER,
+                     scratch, pool, &got[NO_DECODE], &errors[NO_DECODE]);
+    wire.frame[0] = (skn_frame_t){ vast, sizeof(vast) };
+    (void)skn_decode(&activation_schema, wire.frame, 2, SKN_ORIGIN_PEER,
+                     scratch, pool, &got[NO_HEADER], &errors[NO_HEADER]);
+    hoard_give_back(hoard);
+    for (size_t k = 0; k < CASES; k++) {
+        cr_expect_null(got[k]);
+        cr_expect_eq(errors[k].status, SKN_NO_MEMORY);
+        cr_expect_str_eq(errors[k].text, wanted[k]);
+    }
+    encode_activation(&wire); /* and it goes on */
+    cr_expect_eq(skn_decode(&activation_schema, wire.frame, 2, SKN_ORIGIN_PEER,
+                            scratch, pool, &message, NULL),
+                 SKN_OK);
+    skn_payload_drop(message);
+}
+#endif
+
+/* A table that skn_schema_check refuses: its header does not fit. */
+#define FIELDS_wordy(F, M) F(M, str, a, 32768, "a") F(M, str, b, 32768, "b")
+SKN_MESSAGE_STRUCT(wordy, FIELDS_wordy)
+SKN_MESSAGE_SCHEMA(wordy, "wordy", 6, FIELDS_wordy, "too many words")
+
+Test(codec, a_header_that_does_not_fit_is_refused)
+{
+    static char text[32769];
+    wordy_t wordy = { .a = text, .b = text };
+    skn_wire_t wire;
+    skn_error_t error = { SKN_OK, "", "" };
+    memset(text, 'x', 32768);
+    cr_expect_eq(skn_encode(&wordy_schema, &wordy, scratch, &wire, &error),
+                 SKN_BAD_MESSAGE);
+    cr_expect_str_eq(error.text,
+                     "wordy: the header needs more than 65536 bytes");
+    wordy.b = "";
+    cr_expect_eq(skn_encode(&wordy_schema, &wordy, scratch, &wire, NULL),
+                 SKN_OK);
 }
 
 /* --- the flat form -------------------------------------------------------- */

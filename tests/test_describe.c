@@ -51,7 +51,7 @@ Test(describe, a_message_is_one_line)
 Test(describe, empty_runs_and_messages_are_short)
 {
     activation_t activation = { .batch = 1 };
-    stop_t stop = { 0 };
+    static const stop_t stop;
     every_t every = { .title = "", .note = "" };
     expect_line(&activation_schema, &activation,
                 "activation{batch 1, shard 0, value[0]}");

@@ -73,6 +73,9 @@ Test(schema, ids_and_names_are_checked)
     schema->name = "spoilt";
     schema->help = NULL;
     expect_refused(schema, "message spoilt has no help");
+    schema->help = "help";
+    schema->fields = NULL;
+    expect_refused(schema, "message spoilt: 2 fields, but no table");
     free(spoilt);
 }
 

@@ -330,19 +330,21 @@ skn_decode(const skn_schema_t *schema, const skn_frame_t *frame,
            size_t frame_count, skn_origin_t origin, skn_scratch_t *scratch,
            skn_pool_t *pool, void **message_at, skn_error_t *error)
 {
-    header_t header = { .value = NULL };
+    header_t header;
+    skn_error_t cause; /* both are large: not cleared for every message */
+    header.value = NULL;
     *message_at = NULL;
     assert(schema->field_count <= SKN_FIELDS_MAX);
     if (frame_count != frames_of(schema))
         return skn_fail(error, SKN_BAD_MESSAGE, "%s: %zu frames, %zu expected",
                         schema->name, frame_count, frames_of(schema));
-    skn_error_t cause = { SKN_OK, "", "" };
     skn_status_t status =
         read_header(schema, frame[0], scratch, &header, error);
     if (status == SKN_OK)
         status = measure_fields(schema, frame, origin, &header, error);
     if (status != SKN_OK)
         return status;
+    assert(header.value);
     void *message = skn_payload_new(pool, schema, header.counts, &cause);
     if (!message)
         return skn_fail(error, cause.status, "%s", cause.text);

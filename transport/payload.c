@@ -393,7 +393,7 @@ void *
 skn_payload_copy(skn_pool_t *pool, const skn_schema_t *schema,
                  const void *message, skn_error_t *error)
 {
-    size_t counts[SKN_FIELDS_MAX];
+    size_t counts[SKN_FIELDS_MAX] = { 0 };
     assert(schema->field_count <= SKN_FIELDS_MAX);
     if (count_rooms(schema, message, counts, error) != SKN_OK)
         return NULL;

@@ -118,6 +118,10 @@ skn_schema_check(const skn_schema_t *schema, skn_error_t *error)
         return skn_fail(error, SKN_BAD_CONFIG,
                         "message %s: %zu fields, at most %u allowed",
                         schema->name, schema->field_count, SKN_FIELDS_MAX);
+    if (!schema->fields && schema->field_count > 0)
+        return skn_fail(error, SKN_BAD_CONFIG,
+                        "message %s: %zu fields, but no table", schema->name,
+                        schema->field_count);
     if (!schema->help)
         return skn_fail(error, SKN_BAD_CONFIG, "message %s has no help",
                         schema->name);

@@ -5,7 +5,9 @@
  * SPDX-License-Identifier: Apache-2.0 */
 #include "topology/model.h"
 
+#include <errno.h>
 #include <inttypes.h>
+#include <string.h>
 
 #include "topology/document.h"
 #include "topology/model_tables.h"
@@ -152,6 +154,9 @@ skn_model_write(const skn_model_t *model, FILE *file, skn_error_t *error)
     if (status == SKN_OK)
         status = skn_document_write(skn_document_root(writer.document), file,
                                     error);
+    if (status == SKN_OK && fflush(file) != 0)
+        status = skn_fail(error, SKN_STORAGE, "writing the model: %s",
+                          strerror(errno));
     skn_document_destroy(&writer.document);
     skn_problems_destroy(&writer.problems);
     return status;

@@ -8,6 +8,7 @@
  * and then follows one frame for each run or bytes field, in the order of the
  * fields: its items, little-endian, at any address. Encoding copies no run;
  * decoding copies each once, into aligned memory of the receiver's pool.
+ * Sources: schema.c (tables), codec.c, flat.c (frames), describe.c (words).
  * SPDX-License-Identifier: Apache-2.0 */
 #ifndef TRANSPORT_SCHEMA_H
 #define TRANSPORT_SCHEMA_H

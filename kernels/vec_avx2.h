@@ -118,6 +118,31 @@ vi_choose(vm_t m, vi_t a, vi_t b)
     return _mm256_blendv_epi8(b, a, _mm256_castps_si256(m));
 }
 
+VF_WORD vi_t vi_xor(vi_t a, vi_t b) { return _mm256_xor_si256(a, b); }
+
+VF_WORD void
+vi_store(uint32_t *x, vi_t a)
+{
+    _mm256_storeu_si256((__m256i *)x, a);
+}
+
+VF_WORD vi_t
+vi_lane(void)
+{
+    return _mm256_setr_epi32(0, 1, 2, 3, 4, 5, 6, 7);
+}
+
+/* The instruction multiplies the even lanes only. */
+VF_WORD void
+vi_multiply(vi_t a, vi_t b, vi_t *high, vi_t *low)
+{
+    vi_t even = _mm256_mul_epu32(a, b);
+    vi_t odd = _mm256_mul_epu32(_mm256_srli_epi64(a, 32),
+                                _mm256_srli_epi64(b, 32));
+    *high = _mm256_blend_epi32(_mm256_srli_epi64(even, 32), odd, 0xaa);
+    *low = _mm256_blend_epi32(even, _mm256_slli_epi64(odd, 32), 0xaa);
+}
+
 /* Compares as signed. */
 VF_WORD vm_t
 vi_below(vi_t a, vi_t b)

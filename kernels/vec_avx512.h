@@ -93,6 +93,27 @@ vi_choose(vm_t m, vi_t a, vi_t b)
     return _mm512_mask_blend_epi32(m, b, a);
 }
 
+VF_WORD vi_t vi_xor(vi_t a, vi_t b) { return _mm512_xor_si512(a, b); }
+VF_WORD void vi_store(uint32_t *x, vi_t a) { _mm512_storeu_si512(x, a); }
+
+VF_WORD vi_t
+vi_lane(void)
+{
+    return _mm512_setr_epi32(0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13,
+                             14, 15);
+}
+
+/* The instruction multiplies the even lanes only. */
+VF_WORD void
+vi_multiply(vi_t a, vi_t b, vi_t *high, vi_t *low)
+{
+    vi_t even = _mm512_mul_epu32(a, b);
+    vi_t odd = _mm512_mul_epu32(_mm512_srli_epi64(a, 32),
+                                _mm512_srli_epi64(b, 32));
+    *high = _mm512_mask_blend_epi32(0xaaaa, _mm512_srli_epi64(even, 32), odd);
+    *low = _mm512_mask_blend_epi32(0xaaaa, even, _mm512_slli_epi64(odd, 32));
+}
+
 /* Compares as signed. */
 VF_WORD vm_t
 vi_below(vi_t a, vi_t b)

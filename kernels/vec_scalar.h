@@ -67,6 +67,20 @@ VF_WORD vi_t vi_left(vi_t a, int bits) { return a << bits; }
 VF_WORD vi_t vi_right(vi_t a, int bits) { return a >> bits; }
 VF_WORD vi_t vi_choose(vm_t m, vi_t a, vi_t b) { return m ? a : b; }
 
+VF_WORD vi_t vi_xor(vi_t a, vi_t b) { return a ^ b; }
+VF_WORD void vi_store(uint32_t *x, vi_t a) { *x = a; }
+/* 0, 1, 2, ...: each lane's number. */
+VF_WORD vi_t vi_lane(void) { return 0; }
+
+/* The upper and the lower half of each product. */
+VF_WORD void
+vi_multiply(vi_t a, vi_t b, vi_t *high, vi_t *low)
+{
+    uint64_t product = (uint64_t)a * b;
+    *high = (vi_t)(product >> 32);
+    *low = (vi_t)product;
+}
+
 /* Compares as signed. */
 VF_WORD vm_t
 vi_below(vi_t a, vi_t b)

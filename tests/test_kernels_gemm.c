@@ -186,16 +186,16 @@ Test(kernels_gemm, all_layouts_match_the_oracle_at_every_edge)
                         sizes[(i * 5 + j) % count], (unsigned)(i * 97 + j));
 }
 
-Test(kernels_gemm, depth_blocks_of_256_match_the_oracle)
+Test(kernels_gemm, depth_blocks_of_384_match_the_oracle)
 {
-    static const size_t depths[] = { 255, 256, 257, 511, 512, 513, 700 };
+    static const size_t depths[] = { 383, 384, 385, 767, 768, 769, 1000 };
     for (size_t i = 0; i < sizeof depths / sizeof *depths; i++)
         try_layouts(15, 33, depths[i], 7 + (unsigned)i);
 }
 
 Test(kernels_gemm, more_than_one_block_of_rows_and_columns_match_the_oracle)
 {
-    try_layouts(151, 20, 257, 11);
+    try_layouts(151, 20, 385, 11);
     try_layouts(3, 1057, 9, 12);
     try_layouts(300, 1030, 20, 13);
 }
@@ -286,7 +286,7 @@ check_block(const skn_kernels_t *kernels, const skn_gemm_t *whole, size_t row,
 
 Test(kernels_gemm, a_block_alone_has_the_bits_it_has_in_the_whole)
 {
-    enum { M = 160, N = 1100, K = 300 };
+    enum { M = 160, N = 1100, K = 500 };
     const skn_kernels_t *kernels;
     oracle_random_t random = { 42 };
     operand_t a = operand_new(&random, M, K, DENSE);
@@ -315,7 +315,7 @@ Test(kernels_gemm, a_block_alone_has_the_bits_it_has_in_the_whole)
 Test(kernels_gemm, scratch_of_a_job_serves_every_smaller_one)
 {
     const skn_kernels_t *kernels;
-    static const size_t sizes[] = { 1, 6, 14, 100, 144, 145, 256, 257, 1024,
+    static const size_t sizes[] = { 1, 6, 14, 100, 96, 97, 384, 385, 1024,
                                     1025, 100000 };
     size_t count = sizeof sizes / sizeof *sizes;
     for (unsigned rank = 0; (kernels = skn_kernels_variant(rank)); rank++)
@@ -328,4 +328,26 @@ Test(kernels_gemm, scratch_of_a_job_serves_every_smaller_one)
             cr_expect(kernels->gemm_scratch_bytes(m, n, k - 1) <= bytes);
             cr_expect(bytes <= (2u << 20));
         }
+}
+
+/* scalar rounds each product, and is left out. */
+Test(kernels_gemm, sets_that_fuse_agree_in_every_bit)
+{
+    enum { M = 29, N = 67, K = 401 };
+    const skn_kernels_t *kernels;
+    oracle_random_t random = { 43 };
+    operand_t a = operand_new(&random, M, K, TRANSPOSED);
+    operand_t b = operand_new(&random, K, N, ROWS_GATHERED);
+    float first[M * N], c[M * N];
+    for (unsigned rank = 0; (kernels = skn_kernels_variant(rank)); rank++) {
+        float *to = rank == 0 ? first : c;
+        void *scratch = scratch_new(kernels, M, N, K);
+        skn_gemm_t job = { M, N, K, a.matrix, b.matrix, to, N, false };
+        kernels->gemm(&job, scratch);
+        scratch_destroy(kernels, scratch, M, N, K);
+        if (strcmp(kernels->isa, "scalar") != 0)
+            cr_expect_arr_eq(first, to, sizeof first, "%s", kernels->isa);
+    }
+    operand_destroy(&a);
+    operand_destroy(&b);
 }

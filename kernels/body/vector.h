@@ -96,19 +96,25 @@ finite_all(const float *x, size_t n)
 }
 
 /* A float lane takes at most 32 squares before it goes to the double: each
- * lane's error is then at most 33 rounding units, and the lanes add four. */
+ * lane's error is then at most 33 rounding units, and the lanes add five. Two
+ * sums hide some of the latency. */
 static double
 sum_squares(const float *x, size_t n)
 {
     double sum = 0.0;
     for (size_t i = 0; i < n;) {
-        size_t block = n - i < 32 * VF_LANES ? n - i : 32 * VF_LANES;
-        vf_t part = vf_zero();
-        for (size_t j = 0; j < block; j += VF_LANES) {
-            vf_t a = vf_load_n(x + i + j, vf_lanes(block - j));
-            part = vf_fma(a, a, part);
+        size_t block = n - i < 64 * VF_LANES ? n - i : 64 * VF_LANES, j = 0;
+        vf_t even = vf_zero(), odd = vf_zero();
+        for (; j + 2 * VF_LANES <= block; j += 2 * VF_LANES) {
+            vf_t a = vf_load(x + i + j), b = vf_load(x + i + j + VF_LANES);
+            even = vf_fma(a, a, even);
+            odd = vf_fma(b, b, odd);
         }
-        sum += (double)vf_sum(part);
+        for (; j < block; j += VF_LANES) {
+            vf_t a = vf_load_n(x + i + j, vf_lanes(block - j));
+            even = vf_fma(a, a, even);
+        }
+        sum += (double)vf_sum(vf_add(even, odd));
         i += block;
     }
     return sum;

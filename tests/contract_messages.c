@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "tests/oracle.h"
 #include "tests/sample_messages.h"
 #include "transport/field.h"
 #include "transport/schema.h"
@@ -45,22 +46,11 @@ tear_down(void)
 
 TestSuite(messages, .init = set_up, .fini = tear_down, .timeout = 120);
 
-/* PCG32 (O'Neill 2014). */
-static uint32_t
-next_number(uint64_t *state)
-{
-    uint64_t old = *state;
-    *state = old * UINT64_C(6364136223846793005) + 1442695040888963407u;
-    uint32_t mixed = (uint32_t)((old >> 18 ^ old) >> 27);
-    uint32_t turn = (uint32_t)(old >> 59);
-    return mixed >> turn | mixed << (-turn & 31);
-}
-
 static uint64_t
-up_to(uint64_t *state, uint64_t max)
+up_to(oracle_random_t *random, uint64_t max)
 {
-    uint64_t number = (uint64_t)next_number(state) << 32;
-    number |= next_number(state);
+    uint64_t number = (uint64_t)oracle_next(random) << 32;
+    number |= oracle_next(random);
     switch (number & 7) {
     case 0:
         return 0;
@@ -73,12 +63,12 @@ up_to(uint64_t *state, uint64_t max)
 }
 
 static void
-fill_field(const skn_field_t *field, void *message, uint64_t *state)
+fill_field(const skn_field_t *field, void *message, oracle_random_t *random)
 {
-    uint64_t number = up_to(state, field->max);
+    uint64_t number = up_to(random, field->max);
     uint32_t narrow = (uint32_t)number;
-    double real = (double)(int32_t)next_number(state) / 1024;
-    void *address = (void *)(uintptr_t)(next_number(state) & 0xfff0);
+    double real = (double)(int32_t)oracle_next(random) / 1024;
+    void *address = (void *)(uintptr_t)(oracle_next(random) & 0xfff0);
     if (field->kind == SKN_FIELD_u32) {
         skn_field_set(field, message, &narrow, sizeof(narrow));
     } else if (field->kind == SKN_FIELD_u64) {
@@ -87,18 +77,12 @@ fill_field(const skn_field_t *field, void *message, uint64_t *state)
         skn_field_set(field, message, &real, sizeof(real));
     } else if (field->kind == SKN_FIELD_loan) {
         skn_field_set(field, message, &address, sizeof(address));
-    } else if (field->kind == SKN_FIELD_str) {
-        /* skn_payload_new has put the room's last NUL behind the text. */
-        char *text = (char *)(uintptr_t)skn_field_text(field, message);
-        size_t letters = next_number(state) % (SMALL_ITEMS_MAX + 1);
-        for (size_t k = 0; k < letters && k < field->max; k++)
-            text[k] = (char)(' ' + next_number(state) % 95);
     } else {
         skn_run_t run = skn_field_run(field, message);
         uint8_t *bytes = run.at;
         size_t byte_count = run.count * skn_field_item_bytes(field->kind);
         for (size_t k = 0; k < byte_count; k++)
-            bytes[k] = (uint8_t)next_number(state);
+            bytes[k] = (uint8_t)oracle_next(random);
     }
 }
 
@@ -107,11 +91,11 @@ static void *
 random_message(const skn_schema_t *schema, uint64_t seed)
 {
     size_t counts[SKN_FIELDS_MAX] = { 0 }, room = 0;
-    uint64_t state = seed * UINT64_C(0x9e3779b97f4a7c15);
+    oracle_random_t random = { seed };
     skn_error_t error = { SKN_OK, "", "" };
     for (size_t k = 0; k < schema->field_count; k++) {
         const skn_field_t *field = &schema->fields[k];
-        size_t items = next_number(&state) % (SMALL_ITEMS_MAX + 1);
+        size_t items = oracle_next(&random) % (SMALL_ITEMS_MAX + 1);
         if (skn_field_has_room(field->kind))
             counts[room++] = items < field->max ? items : (size_t)field->max;
     }
@@ -125,7 +109,7 @@ random_message(const skn_schema_t *schema, uint64_t seed)
             char *text = (char *)(uintptr_t)skn_field_text(field, message);
             memset(text, 'a' + (int)(seed % 26), counts[room]);
         } else {
-            fill_field(field, message, &state);
+            fill_field(field, message, &random);
         }
         room += skn_field_has_room(field->kind);
     }
@@ -478,11 +462,11 @@ check_noise(const skn_schema_t *schema, const void *message)
     cr_assert(flat && noise);
     skn_wire_flatten(&wire, flat);
     for (uint64_t seed = 1; seed <= 500; seed++) {
-        uint64_t state = seed * UINT64_C(0x9e3779b97f4a7c15);
+        oracle_random_t random = { seed };
         memcpy(noise, flat, flat_bytes);
         for (unsigned k = 0; k <= seed % 5; k++)
-            noise[next_number(&state) % flat_bytes] =
-                (uint8_t)next_number(&state);
+            noise[oracle_next(&random) % flat_bytes] =
+                (uint8_t)oracle_next(&random);
         if (skn_wire_split(noise, flat_bytes, &noisy, NULL) == SKN_OK)
             skn_payload_drop(decode(schema, noisy.frame, noisy.frame_count));
     }

@@ -9,6 +9,7 @@
 #include <string.h>
 
 #include "skein/limits.h"
+#include "tests/oracle.h"
 #include "transport/walk.h"
 
 #define BYTES(...)                                                             \
@@ -218,26 +219,15 @@ oracle_value(const uint8_t *at, size_t left, unsigned depth)
     return used;
 }
 
-/* PCG32 (O'Neill 2014), seed in the message of a failure. */
-static uint32_t
-next_number(uint64_t *state)
-{
-    uint64_t old = *state;
-    *state = old * UINT64_C(6364136223846793005) + 1442695040888963407u;
-    uint32_t mixed = (uint32_t)((old >> 18 ^ old) >> 27);
-    uint32_t turn = (uint32_t)(old >> 59);
-    return mixed >> turn | mixed << (-turn & 31);
-}
-
 Test(walk, random_bytes_are_judged_like_the_oracle_does)
 {
     size_t accepted_count = 0;
     for (uint64_t seed = 1; seed <= 200000; seed++) {
-        uint64_t state = seed * UINT64_C(0x9e3779b97f4a7c15);
+        oracle_random_t random = { seed };
         uint8_t bytes[24];
-        size_t byte_count = next_number(&state) % (sizeof(bytes) + 1);
+        size_t byte_count = oracle_next(&random) % (sizeof(bytes) + 1);
         for (size_t k = 0; k < byte_count; k++) {
-            uint32_t number = next_number(&state);
+            uint32_t number = oracle_next(&random);
             /* Openers and small lengths more often than by chance. */
             static const uint8_t openers[] = { 0x91, 0x92, 0x81, 0xa1, 0xd9,
                                                0xdc, 0xc4, 0xcc, 0x00, 0x01 };

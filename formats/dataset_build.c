@@ -23,6 +23,9 @@
 /* Larger writes are not faster. */
 #define BUFFER_BYTES_MAX (4u << 20)
 #define PROGRESS_BYTES (1u << 20)
+/* How much of the mapped rows stays resident behind the second pass: a
+ * multiple of every page size. */
+#define BEHIND_BYTES (16u << 20)
 
 typedef struct build {
     const char *source_name, *cache_name;
@@ -229,14 +232,15 @@ source_read(build_t *build, skn_error_t *error)
 
 /* --- second pass: rows to offsets and frequencies ----------------------- */
 
-/* Walks over row[row_words], which we have written: counts the labels from
+/* Walks over the rows in `file`, which we have written: counts the labels from
  * `first` on that have a place in build->count, and writes the offsets if
  * `offsets` is set. */
 static skn_status_t
-rows_walk(build_t *build, const uint32_t *row, uint64_t first, bool offsets,
+rows_walk(build_t *build, uint8_t *file, uint64_t first, bool offsets,
           skn_error_t *error)
 {
-    uint64_t at = 0;
+    const uint32_t *row = (const void *)(file + sizeof(skn_dataset_head_t));
+    uint64_t at = 0, behind = 0;
     memset(build->count, 0, build->count_room * sizeof(*build->count));
     for (uint64_t k = 0; k < build->head.point_count; k++) {
         const uint32_t *label = row + at + SKN_DATASET_ROW_WORDS;
@@ -248,6 +252,10 @@ rows_walk(build_t *build, const uint32_t *row, uint64_t first, bool offsets,
         if (status != SKN_OK)
             return status;
         at += SKN_DATASET_ROW_WORDS + row[at] + 2 * (uint64_t)row[at + 1];
+        if (at * sizeof(*row) - behind >= 2 * BEHIND_BYTES) {
+            (void)madvise(file + behind, BEHIND_BYTES, MADV_DONTNEED);
+            behind += BEHIND_BYTES;
+        }
     }
     return offsets ? put(build, &at, sizeof(at), error) : SKN_OK;
 }
@@ -283,10 +291,9 @@ tables_put(build_t *build, skn_error_t *error)
                         skn_stream_name_shown(build->cache_name),
                         strerror(errno));
     (void)madvise(file, rows_end, MADV_SEQUENTIAL);
-    const uint32_t *row = (const uint32_t *)file + layout.row_at / 4;
     uint64_t first = 0;
     do {
-        status = rows_walk(build, row, first, first == 0, error);
+        status = rows_walk(build, file, first, first == 0, error);
         if (status == SKN_OK && first == 0)
             status =
                 put_padding(build, offsets_end, layout.frequency_at, error);

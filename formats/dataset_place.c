@@ -107,19 +107,27 @@ is_refusal(int why)
            why == ENOTDIR || why == ENAMETOOLONG;
 }
 
-/* Whether `place`, which the user named, is something else than a cache: then
- * a slip of the pen must not cost the user a file. */
-static bool
-is_foreign(const char *place)
+/* Whether a cache may replace `place`, which the user named: a slip of the pen
+ * must not cost the user a file. */
+static skn_status_t
+replace_check(const char *place, skn_error_t *error)
 {
     char magic[sizeof(SKN_DATASET_MAGIC) - 1];
     int fd = open(place, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
+    if (fd < 0 && (errno == ENOENT || errno == ENOTDIR))
+        return SKN_OK; /* creating it says more */
     if (fd < 0)
-        return errno != ENOENT;
+        return skn_fail(error, SKN_NO_PERMISSION,
+                        "%s: cannot be read, and is not overwritten: %s",
+                        skn_stream_name_shown(place), strerror(errno));
     ssize_t got = read(fd, magic, sizeof(magic));
     (void)close(fd);
-    return got != 0 && (got != (ssize_t)sizeof(magic) ||
-                        memcmp(magic, SKN_DATASET_MAGIC, sizeof(magic)) != 0);
+    if (got == 0 || (got == (ssize_t)sizeof(magic) &&
+                     memcmp(magic, SKN_DATASET_MAGIC, sizeof(magic)) == 0))
+        return SKN_OK;
+    return skn_fail(error, SKN_CANNOT_CREATE,
+                    "%s: is not a cache of Skein, and is not overwritten",
+                    skn_stream_name_shown(place));
 }
 
 /* Makes the user's folder, and the one above it. */
@@ -166,11 +174,10 @@ skn_dataset_temp_open(const skn_dataset_places_t *places,
         const char *place = places->path[k];
         if (k == 1)
             user_folder_make(place);
-        if (!places->anonymous && is_foreign(place))
-            return skn_fail(error, SKN_CANNOT_CREATE,
-                            "%s: is not a cache of Skein, and is not "
-                            "overwritten",
-                            skn_stream_name_shown(place));
+        skn_status_t status =
+            places->anonymous ? SKN_OK : replace_check(place, error);
+        if (status != SKN_OK)
+            return status;
         if (asprintf(&temp->path, "%s.XXXXXX", place) < 0) {
             temp->path = NULL;
             return no_memory(place, error);

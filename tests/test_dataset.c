@@ -121,6 +121,9 @@ Test(dataset, a_small_budget_gives_the_same_set)
                      label % 31 == 0 || label % 31 == 7);
     skn_dataset_close(&one);
     skn_dataset_close(&two);
+    /* Large enough that the checksum of a later open takes several steps. */
+    cr_expect(open_builds(folder.file, NULL));
+    cr_expect(!open_builds(folder.file, NULL));
     folder_remove(folder.path);
 }
 

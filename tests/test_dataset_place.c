@@ -42,6 +42,11 @@ Test(dataset_place, a_place_that_holds_another_file_is_not_overwritten)
     uint8_t *text = file_read(folder.file, &bytes);
     cr_expect_eq(bytes, strlen(sample_text));
     free(text);
+    options.cache_path = folder.path;
+    (void)snprintf(sentence, sizeof(sentence),
+                   "%s: is not a cache of Skein, and is not overwritten",
+                   folder.path);
+    expect_refused(folder.file, &options, SKN_CANNOT_CREATE, sentence);
     options.cache_path = "/nonexistent/folder/f.skc";
     expect_refused(folder.file, &options, SKN_CANNOT_CREATE,
                    "/nonexistent/folder/f.skc: the cache cannot be created: "
@@ -157,5 +162,57 @@ Test(dataset_place, a_pipe_can_be_read_once)
     int code;
     cr_assert_eq(waitpid(writer, &code, 0), writer);
     cr_expect_eq(code, 0);
+    folder_remove(folder.path);
+}
+
+Test(dataset_place, a_named_cache_is_replaced_when_it_does_not_fit)
+{
+    folder_t folder;
+    folder_make(&folder);
+    skn_dataset_options_t options = { .cache = SKN_CACHE_PATH,
+                                      .cache_path = folder.other };
+    text_write(folder.other, "");
+    text_write(folder.file, sample_text);
+    cr_expect(open_builds(folder.file, &options));
+    options.normalize = SKN_NORMALIZE_NONE;
+    cr_expect(open_builds(folder.file, &options));
+    cr_expect(!open_builds(folder.file, &options));
+    folder_remove(folder.path);
+}
+
+Test(dataset_place, a_named_cache_that_cannot_be_read_is_kept)
+{
+    folder_t folder;
+    char sentence[512];
+    folder_make(&folder);
+    skn_dataset_options_t options = { .cache = SKN_CACHE_PATH,
+                                      .cache_path = folder.other };
+    text_write(folder.file, sample_text);
+    text_write(folder.other, "precious");
+    cr_assert_eq(chmod(folder.file, 0644), 0);
+    cr_assert_eq(chmod(folder.other, 0), 0);
+    cr_assert_eq(chmod(folder.path, 0777), 0);
+    cr_assert(geteuid() != 0 || seteuid(65534) == 0);
+    (void)snprintf(sentence, sizeof(sentence),
+                   "%s: cannot be read, and is not overwritten: Permission "
+                   "denied",
+                   folder.other);
+    expect_refused(folder.file, &options, SKN_NO_PERMISSION, sentence);
+    cr_assert(getuid() != 0 || seteuid(0) == 0);
+    folder_remove(folder.path);
+}
+
+Test(dataset_place, a_folder_in_the_place_of_a_cache_is_told)
+{
+    folder_t folder;
+    char sentence[512];
+    folder_make(&folder);
+    text_write(folder.file, sample_text);
+    cr_assert_eq(mkdir(folder.cache, 0700), 0);
+    (void)snprintf(sentence, sizeof(sentence),
+                   "%s: the cache cannot be written: Is a directory",
+                   folder.cache);
+    expect_refused(folder.file, NULL, SKN_STORAGE, sentence);
+    cr_expect_eq(folder_count(folder.path), 2u);
     folder_remove(folder.path);
 }

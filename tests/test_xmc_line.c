@@ -274,6 +274,23 @@ Test(xmc_line, a_line_has_at_most_so_many_items)
     free(text);
 }
 
+Test(xmc_line, a_line_has_at_most_so_many_labels)
+{
+    size_t bytes = (size_t)SKN_LINE_ITEMS_MAX * 2 + 2;
+    char *text = malloc(bytes);
+    skn_error_t error = { 0 };
+    skn_xmc_point_t point;
+    skn_xmc_point_init(&point);
+    for (size_t k = 0; k < bytes; k += 2)
+        memcpy(text + k, "1,", 2);
+    skn_xmc_line_t line = { text, bytes - 1, NAME, 1 };
+    cr_expect_eq(skn_xmc_line_parse(&line, NULL, &point, &error), SKN_BAD_DATA);
+    cr_expect_str_eq(error.text, "f.txt:1:2097153: more than 1048576 labels "
+                                 "in one line");
+    skn_xmc_point_fini(&point);
+    free(text);
+}
+
 /* --- numbers ------------------------------------------------------------ */
 
 /* At most 1 ulp from strtod rounded to float. */

@@ -1,0 +1,153 @@
+/* test_stream.c - files as one run of bytes (formats/stream.c); what becomes of
+ * packed text is tested in test_xmc.c. SPDX-License-Identifier: Apache-2.0 */
+#include "formats/stream.h"
+
+#include <criterion/criterion.h>
+
+#include <fcntl.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
+#include <xxhash.h>
+#include <zstd.h>
+
+#include "tests/data_folder.h"
+
+/* Reads to the end in pieces of `step` bytes. */
+static size_t
+read_all(skn_stream_t *stream, char *room, size_t room_bytes, size_t step)
+{
+    size_t used = 0, got = 1;
+    skn_error_t error = { 0 };
+    while (got > 0) {
+        size_t now = room_bytes - used < step ? room_bytes - used : step;
+        cr_assert_gt(now, 0u);
+        cr_assert_eq(skn_stream_read(stream, room + used, now, &got, &error),
+                     SKN_OK, "%s", error.text);
+        used += got;
+    }
+    return used;
+}
+
+Test(stream, text_comes_out_the_same_in_steps_of_any_size)
+{
+    char room[512];
+    size_t bytes = strlen(sample_text);
+    for (size_t step = 1; step <= bytes + 1; step++) {
+        skn_stream_t *stream;
+        cr_assert_eq(
+            skn_stream_open_memory("m", sample_text, bytes, &stream, NULL),
+            SKN_OK);
+        cr_expect_eq(read_all(stream, room, sizeof(room), step), bytes);
+        cr_expect_eq(memcmp(room, sample_text, bytes), 0);
+        cr_expect_eq(skn_stream_hash(stream), XXH3_64bits(sample_text, bytes));
+        cr_expect_eq(skn_stream_source_bytes(stream), bytes);
+        skn_stream_close(&stream);
+        cr_expect_null(stream);
+    }
+}
+
+Test(stream, packed_text_comes_out_the_same_in_steps_of_any_size)
+{
+    char room[512], packed[512];
+    size_t bytes = strlen(sample_text);
+    size_t packed_bytes =
+        ZSTD_compress(packed, sizeof(packed), sample_text, bytes, 3);
+    cr_assert(!ZSTD_isError(packed_bytes));
+    for (size_t step = 1; step <= bytes + 1; step++) {
+        skn_stream_t *stream;
+        cr_assert_eq(
+            skn_stream_open_memory("m", packed, packed_bytes, &stream, NULL),
+            SKN_OK);
+        cr_expect_eq(read_all(stream, room, sizeof(room), step), bytes);
+        cr_expect_eq(memcmp(room, sample_text, bytes), 0);
+        cr_expect_eq(skn_stream_hash(stream), XXH3_64bits(sample_text, bytes));
+        skn_stream_close(&stream);
+    }
+}
+
+/* The magic number must be found although it comes in four pieces. */
+Test(stream, a_slow_pipe_is_unpacked_too)
+{
+    folder_t folder;
+    char room[512], packed[512];
+    size_t bytes = strlen(sample_text);
+    size_t packed_bytes =
+        ZSTD_compress(packed, sizeof(packed), sample_text, bytes, 3);
+    folder_make(&folder);
+    cr_assert_eq(mkfifo(folder.file, 0600), 0);
+    pid_t writer = fork();
+    if (writer == 0) {
+        int fd = open(folder.file, O_WRONLY);
+        for (size_t at = 0; at < packed_bytes; at++)
+            if (write(fd, packed + at, 1) != 1)
+                _exit(1);
+        _exit(0);
+    }
+    skn_stream_t *stream;
+    skn_error_t error = { 0 };
+    cr_assert_eq(skn_stream_open(folder.file, &stream, &error), SKN_OK, "%s",
+                 error.text);
+    cr_expect_eq(read_all(stream, room, sizeof(room), 7), bytes);
+    cr_expect_eq(memcmp(room, sample_text, bytes), 0);
+    skn_stream_close(&stream);
+    int code;
+    cr_assert_eq(waitpid(writer, &code, 0), writer);
+    cr_expect_eq(code, 0);
+    folder_remove(folder.path);
+}
+
+Test(stream, files_longer_than_the_buffer_are_read_whole)
+{
+    enum {
+        BYTES = 700001
+    };
+    folder_t folder;
+    char *bytes = malloc(BYTES), *room = malloc(BYTES + 1);
+    folder_make(&folder);
+    for (size_t k = 0; k < BYTES; k++)
+        bytes[k] = (char)('a' + k % 23);
+    file_write(folder.file, bytes, BYTES);
+    skn_stream_t *stream;
+    cr_assert_eq(skn_stream_open(folder.file, &stream, NULL), SKN_OK);
+    cr_expect_eq(read_all(stream, room, BYTES + 1, 100003), (size_t)BYTES);
+    cr_expect_eq(memcmp(bytes, room, BYTES), 0);
+    skn_stream_close(&stream);
+    folder_remove(folder.path);
+    free(bytes);
+    free(room);
+}
+
+Test(stream, what_cannot_be_opened_or_read_is_told)
+{
+    folder_t folder;
+    char path[400], sentence[512];
+    skn_error_t error = { 0 };
+    skn_stream_t *stream;
+    folder_make(&folder);
+    text_write(folder.file, "1\n");
+    (void)snprintf(path, sizeof(path), "%s/below", folder.file);
+    cr_expect_eq(skn_stream_open(path, &stream, &error), SKN_NO_INPUT);
+    (void)snprintf(sentence, sizeof(sentence),
+                   "%s: cannot be opened: Not a directory", path);
+    cr_expect_str_eq(error.text, sentence);
+    cr_expect_null(stream);
+    /* Nothing is mapped at address 0, so that reading there fails. */
+    cr_expect_eq(skn_stream_open("/proc/self/mem", &stream, &error),
+                 SKN_STORAGE);
+    cr_expect_str_eq(error.text,
+                     "/proc/self/mem: cannot be read: Input/output error");
+    cr_expect_null(stream);
+    folder_remove(folder.path);
+}
+
+Test(stream, the_tail_of_a_long_name_is_shown)
+{
+    char name[300];
+    memset(name, 'x', sizeof(name) - 1);
+    name[sizeof(name) - 1] = '\0';
+    cr_expect_eq(skn_stream_name_shown(name), name + 299 - 240);
+    cr_expect_eq(skn_stream_name_shown(name + 59), name + 59);
+    cr_expect_eq(skn_stream_name_shown(name + 299), name + 299);
+}

@@ -373,7 +373,8 @@ Test(document, starts_relative_paths_at_the_folder_of_its_name)
                                             { "./a.yaml", "." } };
     for (size_t k = 0; k < sizeof(pairs) / sizeof(pairs[0]); k++) {
         skn_problems_t *problems = new_problems();
-        skn_document_t *document = skn_document_new(pairs[k][0], problems);
+        skn_document_t *document =
+            skn_document_parse("", 0, pairs[k][0], problems);
         cr_assert_not_null(document);
         cr_expect_str_eq(skn_document_folder(document), pairs[k][1]);
         skn_document_destroy(&document);
@@ -436,8 +437,9 @@ Test(document, loads_standard_input, .init = make_folder, .fini = remove_folder)
 Test(document, can_be_made_in_code)
 {
     skn_problems_t *problems = new_problems();
-    skn_document_t *document = skn_document_new("the plan", problems);
+    skn_document_t *document = skn_document_new("a/plan", problems);
     cr_assert_not_null(document);
+    cr_expect_str_eq(skn_document_folder(document), ".");
     skn_node_t *root = skn_document_edit(document);
     skn_node_t *list = skn_document_append(document, root, SKN_NODE_LIST,
                                            "list", NULL, false, problems);
@@ -448,7 +450,7 @@ Test(document, can_be_made_in_code)
     cr_expect_eq(got->count, 1u);
     cr_expect_str_eq(got->first->text, "x");
     cr_expect(got->first->quoted);
-    cr_expect_str_eq(got->mark.origin, "the plan");
+    cr_expect_str_eq(got->mark.origin, "a/plan");
     cr_expect_eq(got->mark.line, 0u);
     skn_document_destroy(&document);
     skn_problems_destroy(&problems);

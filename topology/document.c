@@ -109,23 +109,23 @@ skn_document_memory(skn_document_t *document, size_t bytes,
     return memory;
 }
 
-/* The folder of path `name`, as the start of relative paths. */
+/* The folder of `path`, as the start of relative paths. */
 static char *
-folder_of(const char *name)
+folder_of(const char *path)
 {
-    const char *slash = strrchr(name, '/');
+    const char *slash = strrchr(path, '/');
     if (!slash)
         return strdup(".");
-    return slash == name ? strdup("/") : strndup(name, (size_t)(slash - name));
+    return slash == path ? strdup("/") : strndup(path, (size_t)(slash - path));
 }
 
-skn_document_t *
-skn_document_new(const char *name, skn_problems_t *problems)
+static skn_document_t *
+new_document(const char *name, const char *path, skn_problems_t *problems)
 {
     skn_document_t *document = calloc(1, sizeof(*document));
     if (document) {
         document->name = strdup(name);
-        document->folder = folder_of(name);
+        document->folder = folder_of(path);
         if (document->name) {
             skn_mark_t mark = { document->name, 0, 0 };
             document->root =
@@ -138,6 +138,12 @@ skn_document_new(const char *name, skn_problems_t *problems)
         (void)skn_problems_fail(problems, SKN_NO_MEMORY,
                                 "%s: no memory for the configuration", name);
     return document;
+}
+
+skn_document_t *
+skn_document_new(const char *name, skn_problems_t *problems)
+{
+    return new_document(name, "", problems);
 }
 
 void
@@ -161,7 +167,7 @@ skn_document_t *
 skn_document_parse(const char *text, size_t text_bytes, const char *name,
                    skn_problems_t *problems)
 {
-    skn_document_t *document = skn_document_new(name, problems);
+    skn_document_t *document = new_document(name, name, problems);
     if (!document)
         return NULL;
     skn_problems_source(problems, name, text, text_bytes);

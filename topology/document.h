@@ -54,8 +54,9 @@ skn_document_t *skn_document_load(const char *path, skn_problems_t *problems);
  * is copied. */
 skn_document_t *skn_document_parse(const char *text, size_t text_bytes,
                                    const char *name, skn_problems_t *problems);
-/* A document made in code: its root is an empty mapping. NULL when memory is
- * short. All its marks are `name`, without a line. */
+/* A document made in code: its root is an empty mapping, its folder ".", since
+ * paths that come from code are resolved. NULL when memory is short. All its
+ * marks are `name`, without a line. */
 skn_document_t *skn_document_new(const char *name, skn_problems_t *problems);
 /* Frees it with all its nodes, sets *document to NULL, which it may be. */
 void skn_document_destroy(skn_document_t **document);

@@ -131,7 +131,9 @@ or_auto(const skn_option_t *option)
 static void
 say_range(const skn_option_t *option, char *text, size_t text_bytes)
 {
-    if (option->max >= DBL_MAX || option->max >= (double)INT64_MAX)
+    if (option->min == option->max)
+        (void)snprintf(text, text_bytes, "%.10g", option->min);
+    else if (option->max >= DBL_MAX || option->max >= (double)INT64_MAX)
         (void)snprintf(text, text_bytes, "at least %.10g%s", option->min,
                        or_auto(option));
     else

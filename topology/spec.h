@@ -1,0 +1,53 @@
+/* spec.h - a topology file, checked and wired: what the runtime starts.
+ *
+ *     skein: 1
+ *     topology:
+ *       name: wordcount
+ *       plugins: [./wordcount.so]
+ *       actors:
+ *         - { name: reader, kind: word_reader, options: { path: a.txt } }
+ *         - { name: counter, kind: word_counter, replicate: 2, nice: 5 }
+ *       pipes:
+ *         - { from: reader, to: counter, message: word, pattern: scatter,
+ *             key: hash, bounds: [0, 50, 100], credit: 16 }
+ *
+ * `replicate: 2` makes counter.0 and counter.1; in `from` and `to`, "counter"
+ * stands for both, as it does for actors that are written out by such names.
+ * One thread at a time.
+ * SPDX-License-Identifier: Apache-2.0 */
+#ifndef TOPOLOGY_SPEC_H
+#define TOPOLOGY_SPEC_H
+
+#include <stdio.h>
+
+#include "actors/wiring.h"
+#include "topology/document.h"
+
+typedef struct skn_spec skn_spec_t;
+
+/* Checks a topology and wires it. `kinds` (may be NULL) ends with NULL and
+ * outlives the spec; those of the file's plug-ins are added. Takes *document
+ * in any case and sets it to NULL. NULL when problems were added: everything
+ * that is wrong with actors and pipes, or, when each is right by itself, with
+ * the graph of them. */
+skn_spec_t *skn_spec_load(skn_document_t **document,
+                          const skn_kind_t *const *kinds,
+                          skn_problems_t *problems);
+/* Frees it with its wiring, closes its plug-ins, sets *spec to NULL. Nothing
+ * of the wiring may run any more. *spec may be NULL already. */
+void skn_spec_destroy(skn_spec_t **spec);
+
+/* Belongs to the spec. */
+const skn_wiring_t *skn_spec_wiring(const skn_spec_t *spec);
+
+/* Prints a topology file that gives the same wiring, with every value that was
+ * left to a fallback. Paths start at the working directory, so read it back
+ * from there. SKN_STORAGE when writing fails. */
+skn_status_t skn_spec_print(const skn_spec_t *spec, FILE *file,
+                            skn_error_t *error);
+/* Prints a drawing for graphviz: a box an actor, those of a kind together, an
+ * edge a pipe with its message, pattern and credit. */
+skn_status_t skn_spec_dot(const skn_spec_t *spec, FILE *file,
+                          skn_error_t *error);
+
+#endif

@@ -1,0 +1,532 @@
+/* spec_pipes.c - the pipes of a topology, each by itself: ends, message,
+ * pattern, key, bounds, credit.
+ * SPDX-License-Identifier: Apache-2.0 */
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "topology/nearest.h"
+#include "topology/spec_parts.h"
+#include "topology/values.h"
+
+static const skn_option_t pipe_options[] = {
+    { "message", SKN_OPTION_TEXT, NULL, 0, 0, NULL, "what goes through" },
+    { "pattern", SKN_OPTION_CHOICE, "one", 0, 0,
+      "one|broadcast|scatter|any|gather|reduce", "who gets a message" },
+    { "collect", SKN_OPTION_CHOICE, "none", 0, 0, "none|gather|reduce",
+      "whether a receiver sees one part of every sender put together" },
+    { "key", SKN_OPTION_TEXT, "", 0, 0, NULL, "scatter: the field to go by" },
+    { "by", SKN_OPTION_TEXT, "batch", 0, 0, NULL,
+      "collect: the field that names the set of parts" },
+    { "credit", SKN_OPTION_INT, "16", 1, SKN_CREDIT_MAX, NULL,
+      "messages that may wait at a receiver, for each sender" },
+    { NULL, SKN_OPTION_INT, NULL, 0, 0, NULL, NULL }
+};
+enum {
+    MESSAGE,
+    PATTERN,
+    COLLECT,
+    KEY,
+    BY,
+    CREDIT,
+    PIPE_OPTION_COUNT
+};
+static const char *const pipe_others[] = { "from", "to", "bounds", NULL };
+
+/* What is known of a pipe while it is read. */
+typedef struct reading {
+    skn_spec_t *spec;
+    const skn_node_t *node;
+    skn_value_t values[PIPE_OPTION_COUNT];
+    skn_wired_pipe_t *pipe;
+    uint32_t *seen; /* of each actor: the last list of ends it stood in */
+    uint32_t stamp; /* of this list of ends */
+} reading_t;
+
+static skn_mark_t
+place(const reading_t *reading, const char *key)
+{
+    return skn_spec_mark(reading->node, key);
+}
+
+static bool
+is_set(const reading_t *reading, const char *key)
+{
+    return skn_node_get(reading->node, key) != NULL;
+}
+
+/* --- ends ---------------------------------------------------------------- */
+
+static skn_status_t
+refuse_end(reading_t *reading, const skn_node_t *item)
+{
+    const skn_spec_t *spec = reading->spec;
+    (void)skn_problems_add(spec->problems, item->mark,
+                           "there is no actor named '%.64s'", item->text);
+    /* The search takes its time; nobody reads beyond the kept problems. */
+    if (skn_problems_count(spec->problems) > SKN_PROBLEMS_KEPT)
+        return SKN_BAD_CONFIG;
+    skn_nearest_t nearest = { .wanted = item->text };
+    for (uint32_t k = 0; k < spec->actor_count; k++) {
+        skn_nearest_offer(&nearest, spec->names[k].stem);
+        skn_nearest_offer(&nearest, spec->actors[spec->names[k].actor].name);
+    }
+    if (nearest.best)
+        return skn_problems_hint(spec->problems, "did you mean '%s'?",
+                                 nearest.best);
+    char names[SKN_ERROR_HINT_BYTES - 16] = "";
+    for (uint32_t k = 0; k < spec->actor_count; k++)
+        if (k == 0 || strcmp(spec->names[k].stem, spec->names[k - 1].stem))
+            skn_spec_list(names, sizeof(names), spec->names[k].stem);
+    return skn_problems_hint(spec->problems, "there are %s", names);
+}
+
+/* Adds what one name stands for to ends[*count ..], or only counts it when
+ * `ends` is NULL. */
+static skn_status_t
+add_end(reading_t *reading, const skn_node_t *item, uint32_t *ends,
+        uint32_t *count)
+{
+    char found[64];
+    skn_spec_t *spec = reading->spec;
+    if (item->type != SKN_NODE_SCALAR || item->text[0] == '\0')
+        return skn_problems_add(spec->problems, item->mark,
+                                "expected the name of an actor, found %s",
+                                skn_node_describe(item, found, sizeof(found)));
+    uint32_t first = 0;
+    uint32_t actors = skn_spec_find(spec, item->text, &first);
+    if (actors == 0)
+        return refuse_end(reading, item);
+    for (uint32_t k = 0; k < actors; k++) {
+        uint32_t actor = spec->names[first + k].actor;
+        if (ends) {
+            ends[(*count)++] = actor;
+            continue;
+        }
+        if (reading->seen[actor] == reading->stamp)
+            return skn_problems_add(spec->problems, item->mark,
+                                    "'%s' stands here twice",
+                                    spec->actors[actor].name);
+        reading->seen[actor] = reading->stamp;
+        (*count)++;
+    }
+    return SKN_OK;
+}
+
+static skn_status_t
+walk_ends(reading_t *reading, const skn_node_t *names, uint32_t *ends,
+          uint32_t *count)
+{
+    skn_status_t status = SKN_OK;
+    if (names->type != SKN_NODE_LIST)
+        return add_end(reading, names, ends, count);
+    for (const skn_node_t *item = names->first; item; item = item->next) {
+        skn_status_t added = add_end(reading, item, ends, count);
+        status = added == SKN_OK ? status : added;
+    }
+    return status;
+}
+
+static skn_status_t
+read_ends(reading_t *reading, const char *key, const uint32_t **list,
+          uint32_t *list_count)
+{
+    skn_spec_t *spec = reading->spec;
+    const skn_node_t *names = skn_node_get(reading->node, key);
+    if (!names || skn_node_is_null(names) ||
+        (names->type == SKN_NODE_LIST && names->count == 0))
+        return skn_problems_add(spec->problems, place(reading, key),
+                                "the pipe needs a '%s': an actor, or a list",
+                                key);
+    uint32_t count = 0;
+    reading->stamp++;
+    skn_status_t status = walk_ends(reading, names, NULL, &count);
+    if (status != SKN_OK)
+        return status;
+    spec->end_count += count;
+    if (spec->end_count > SPEC_ENDS_MAX)
+        return skn_problems_add(spec->problems, names->mark,
+                                "the pipes have more than %u ends",
+                                SPEC_ENDS_MAX);
+    uint32_t *ends = skn_spec_memory(spec, count, sizeof(*ends));
+    if (!ends)
+        return SKN_NO_MEMORY;
+    *list = ends;
+    *list_count = 0;
+    return walk_ends(reading, names, ends, list_count);
+}
+
+/* --- the message --------------------------------------------------------- */
+
+static skn_status_t
+find_schema(reading_t *reading)
+{
+    const skn_spec_t *spec = reading->spec;
+    const char *name = reading->values[MESSAGE].text;
+    reading->pipe->schema = skn_spec_schema(spec, name);
+    if (reading->pipe->schema)
+        return SKN_OK;
+    skn_nearest_t nearest = { .wanted = name };
+    char names[SKN_ERROR_HINT_BYTES - 16] = "";
+    for (uint32_t k = 0; k < spec->schema_count; k++) {
+        skn_nearest_offer(&nearest, spec->schemas[k]->name);
+        skn_spec_list(names, sizeof(names), spec->schemas[k]->name);
+    }
+    (void)skn_problems_add(spec->problems, place(reading, "message"),
+                           "unknown message '%.64s'", name);
+    if (nearest.best)
+        return skn_problems_hint(spec->problems, "did you mean '%s'?",
+                                 nearest.best);
+    return skn_problems_hint(spec->problems, "there are %s",
+                             names[0] ? names : "none");
+}
+
+static skn_status_t
+refuse_sender(reading_t *reading, const skn_wired_actor_t *actor)
+{
+    const skn_kind_t *kind = actor->kind;
+    char names[SKN_ERROR_HINT_BYTES - 16] = "";
+    for (size_t k = 0; kind->sends && kind->sends[k]; k++)
+        skn_spec_list(names, sizeof(names), kind->sends[k]->name);
+    (void)skn_problems_add(reading->spec->problems, place(reading, "from"),
+                           "%s (%s) does not send '%s'", actor->name,
+                           kind->name, reading->pipe->schema->name);
+    return skn_problems_hint(reading->spec->problems, "it sends %s",
+                             names[0] ? names : "nothing");
+}
+
+static skn_status_t
+refuse_receiver(reading_t *reading, const skn_wired_actor_t *actor)
+{
+    const skn_kind_t *kind = actor->kind;
+    char names[SKN_ERROR_HINT_BYTES - 16] = "";
+    const skn_handler_t *handler = kind->handlers;
+    for (; handler && handler->schema; handler++)
+        skn_spec_list(names, sizeof(names), handler->schema->name);
+    (void)skn_problems_add(reading->spec->problems, place(reading, "to"),
+                           "%s (%s) does not handle '%s'", actor->name,
+                           kind->name, reading->pipe->schema->name);
+    return skn_problems_hint(reading->spec->problems, "it handles %s",
+                             names[0] ? names : "nothing");
+}
+
+/* One word about each kind is enough; peers are of one kind. */
+static skn_status_t
+check_kinds(reading_t *reading)
+{
+    const skn_spec_t *spec = reading->spec;
+    const skn_wired_pipe_t *pipe = reading->pipe;
+    skn_status_t status = SKN_OK;
+    const skn_kind_t *last = NULL;
+    for (uint32_t k = 0; k < pipe->from_count; k++) {
+        const skn_wired_actor_t *actor = &spec->actors[pipe->from[k]];
+        if (actor->kind && actor->kind != last &&
+            !skn_spec_sends(actor->kind, pipe->schema))
+            status = refuse_sender(reading, actor);
+        last = actor->kind;
+    }
+    last = NULL;
+    for (uint32_t k = 0; k < pipe->to_count; k++) {
+        const skn_wired_actor_t *actor = &spec->actors[pipe->to[k]];
+        const skn_kind_t *kind = actor->kind;
+        if (!kind || kind == last)
+            continue;
+        last = kind;
+        const skn_handler_t *handler = skn_spec_handler(kind, pipe->schema);
+        if (!handler) {
+            status = refuse_receiver(reading, actor);
+        } else if (pipe->collect == SKN_COLLECT_REDUCE && !handler->combine) {
+            const char *key =
+                is_set(reading, "collect") ? "collect" : "pattern";
+            (void)skn_problems_add(spec->problems, place(reading, key),
+                                   "%s (%s) has no way to combine '%s'",
+                                   actor->name, kind->name, pipe->schema->name);
+            status =
+                skn_problems_hint(spec->problems, "gather instead of reduce");
+        }
+    }
+    return status;
+}
+
+/* --- fields -------------------------------------------------------------- */
+
+static const char *
+kind_text(skn_field_kind_t kind)
+{
+    static const char *const texts[] = {
+#define K(name, type, bytes, help) #name,
+        SKN_FIELD_KINDS(K)
+#undef K
+    };
+    return kind < SKN_FIELD_KIND_COUNT ? texts[kind] : "of no kind";
+}
+
+static bool
+can_be_key(skn_field_kind_t kind)
+{
+    return kind == SKN_FIELD_u32 || kind == SKN_FIELD_u64 ||
+           kind == SKN_FIELD_u32s || kind == SKN_FIELD_u64s;
+}
+
+static bool
+can_be_by(skn_field_kind_t kind)
+{
+    return kind == SKN_FIELD_u64;
+}
+
+/* The field named by option `key`; NULL after adding a problem. */
+static const skn_field_t *
+find_field(reading_t *reading, const char *key, const char *name,
+           bool (*fits)(skn_field_kind_t), const char *wanted)
+{
+    const skn_schema_t *schema = reading->pipe->schema;
+    skn_problems_t *problems = reading->spec->problems;
+    char names[SKN_ERROR_HINT_BYTES - 16] = "";
+    skn_nearest_t nearest = { .wanted = name };
+    for (size_t k = 0; k < schema->field_count; k++) {
+        const skn_field_t *field = &schema->fields[k];
+        if (strcmp(field->name, name) == 0 && fits(field->kind))
+            return field;
+        if (strcmp(field->name, name) == 0) {
+            (void)skn_problems_add(problems, place(reading, key),
+                                   "field '%s' of message '%s' is %s; '%s' "
+                                   "must be %s",
+                                   name, schema->name, kind_text(field->kind),
+                                   key, wanted);
+            return NULL;
+        }
+        if (fits(field->kind)) {
+            skn_nearest_offer(&nearest, field->name);
+            skn_spec_list(names, sizeof(names), field->name);
+        }
+    }
+    (void)skn_problems_add(problems, place(reading, key),
+                           "message '%s' has no field '%.64s' for '%s'",
+                           schema->name, name, key);
+    if (nearest.best)
+        (void)skn_problems_hint(problems, "did you mean '%s'?", nearest.best);
+    else
+        (void)skn_problems_hint(problems, "fields that can be one: %s",
+                                names[0] ? names : "none");
+    return NULL;
+}
+
+/* --- patterns ------------------------------------------------------------ */
+
+static skn_status_t
+read_pattern(reading_t *reading)
+{
+    skn_wired_pipe_t *pipe = reading->pipe;
+    const char *pattern = reading->values[PATTERN].text;
+    const char *collect = reading->values[COLLECT].text;
+    bool is_short =
+        strcmp(pattern, "gather") == 0 || strcmp(pattern, "reduce") == 0;
+    if (is_short && is_set(reading, "collect") &&
+        strcmp(pattern, collect) != 0) {
+        (void)skn_problems_add(reading->spec->problems,
+                               place(reading, "collect"),
+                               "pattern %s collects by itself, but collect "
+                               "is %s",
+                               pattern, collect);
+        return skn_problems_hint(reading->spec->problems,
+                                 "leave 'collect' out");
+    }
+    collect = is_short ? pattern : collect;
+    pipe->pattern = strcmp(pattern, "one") == 0       ? SKN_PATTERN_ONE
+                    : strcmp(pattern, "scatter") == 0 ? SKN_PATTERN_SCATTER
+                    : strcmp(pattern, "any") == 0     ? SKN_PATTERN_ANY
+                                                      : SKN_PATTERN_BROADCAST;
+    pipe->collect = strcmp(collect, "gather") == 0   ? SKN_COLLECT_GATHER
+                    : strcmp(collect, "reduce") == 0 ? SKN_COLLECT_REDUCE
+                                                     : SKN_COLLECT_NONE;
+    if (pipe->pattern != SKN_PATTERN_ANY || pipe->collect == SKN_COLLECT_NONE)
+        return SKN_OK;
+    return skn_problems_add(reading->spec->problems, place(reading, "collect"),
+                            "pattern any gives each part to another receiver, "
+                            "so no set of parts would be complete");
+}
+
+static skn_status_t
+check_counts(reading_t *reading)
+{
+    const skn_wired_pipe_t *pipe = reading->pipe;
+    if (pipe->pattern != SKN_PATTERN_ONE || pipe->to_count == 1 ||
+        pipe->to_count == pipe->from_count)
+        return SKN_OK;
+    (void)skn_problems_add(reading->spec->problems, place(reading, "pattern"),
+                           "pattern one pairs %u senders with %u receivers",
+                           pipe->from_count, pipe->to_count);
+    return skn_problems_hint(reading->spec->problems,
+                             "as many receivers as senders, or a single one");
+}
+
+/* Refuses an option that the pattern does not look at. */
+static skn_status_t
+refuse_idle(reading_t *reading, const char *key, const char *reason)
+{
+    if (!is_set(reading, key))
+        return SKN_OK;
+    return skn_problems_add(reading->spec->problems, place(reading, key),
+                            "'%s' is only for %s", key, reason);
+}
+
+/* --- bounds -------------------------------------------------------------- */
+
+/* [0, max + 1) in even parts, where the field says what its greatest is. */
+static skn_status_t
+split_evenly(reading_t *reading, uint64_t *bounds)
+{
+    const skn_wired_pipe_t *pipe = reading->pipe;
+    const skn_field_t *key = pipe->key;
+    bool is_number = key->kind == SKN_FIELD_u32 || key->kind == SKN_FIELD_u64;
+    uint64_t max = key->kind == SKN_FIELD_u32 && key->max > UINT32_MAX
+                       ? UINT32_MAX
+                       : key->max;
+    if (!is_number || max == UINT64_MAX || max + 1 < pipe->to_count) {
+        (void)skn_problems_add(reading->spec->problems, reading->node->mark,
+                               "scatter by '%s' needs 'bounds'", key->name);
+        return skn_problems_hint(reading->spec->problems,
+                                 "%u ascending numbers: where each receiver's "
+                                 "range starts, and the end",
+                                 pipe->to_count + 1);
+    }
+    for (uint32_t k = 0; k <= pipe->to_count; k++)
+        bounds[k] =
+            (uint64_t)((unsigned __int128)(max + 1) * k / pipe->to_count);
+    return SKN_OK;
+}
+
+static skn_status_t
+copy_bounds(reading_t *reading, const skn_node_t *list, uint64_t *bounds)
+{
+    char found[64];
+    skn_problems_t *problems = reading->spec->problems;
+    uint32_t wanted = reading->pipe->to_count + 1, count = 0;
+    if (list->type != SKN_NODE_LIST)
+        return skn_problems_add(problems, list->mark,
+                                "'bounds' must be a list, found %s",
+                                skn_node_describe(list, found, sizeof(found)));
+    if (list->count != wanted) {
+        (void)skn_problems_add(problems, list->mark,
+                               "%u bounds for %u receivers, which need %u",
+                               list->count, wanted - 1, wanted);
+        return skn_problems_hint(problems, "where each one's range starts, "
+                                           "and the end of the last");
+    }
+    for (const skn_node_t *item = list->first; item; item = item->next) {
+        uint64_t number = 0;
+        if (item->type != SKN_NODE_SCALAR || item->quoted ||
+            !skn_value_unsigned(item->text, &number))
+            return skn_problems_add(
+                problems, item->mark,
+                "a bound must be an integer from 0, found %s",
+                skn_node_describe(item, found, sizeof(found)));
+        if (count > 0 && number <= bounds[count - 1])
+            return skn_problems_add(problems, item->mark,
+                                    "bounds must ascend, but %" PRIu64
+                                    " follows %" PRIu64,
+                                    number, bounds[count - 1]);
+        bounds[count++] = number;
+    }
+    return SKN_OK;
+}
+
+static skn_status_t
+read_scatter(reading_t *reading)
+{
+    skn_wired_pipe_t *pipe = reading->pipe;
+    skn_spec_t *spec = reading->spec;
+    if (pipe->pattern != SKN_PATTERN_SCATTER) {
+        skn_status_t key = refuse_idle(reading, "key", "pattern scatter");
+        skn_status_t list = refuse_idle(reading, "bounds", "pattern scatter");
+        return key == SKN_OK ? list : key;
+    }
+    if (!is_set(reading, "key"))
+        return skn_problems_add(spec->problems, reading->node->mark,
+                                "scatter needs a 'key': a field of '%s'",
+                                pipe->schema->name);
+    pipe->key = find_field(reading, "key", reading->values[KEY].text,
+                           can_be_key, "u32, u64, u32s or u64s");
+    if (!pipe->key)
+        return SKN_BAD_CONFIG;
+    uint64_t *bounds =
+        skn_spec_memory(spec, pipe->to_count + 1u, sizeof(*bounds));
+    if (!bounds)
+        return SKN_NO_MEMORY;
+    pipe->bounds = bounds;
+    const skn_node_t *list = skn_node_get(reading->node, "bounds");
+    return list ? copy_bounds(reading, list, bounds)
+                : split_evenly(reading, bounds);
+}
+
+static skn_status_t
+read_collect(reading_t *reading)
+{
+    skn_wired_pipe_t *pipe = reading->pipe;
+    if (pipe->collect == SKN_COLLECT_NONE)
+        return refuse_idle(reading, "by", "pipes that collect");
+    pipe->by =
+        find_field(reading, "by", reading->values[BY].text, can_be_by, "u64");
+    return pipe->by ? SKN_OK : SKN_BAD_CONFIG;
+}
+
+/* --- pipes --------------------------------------------------------------- */
+
+/* What is independent is checked in any case; the rest as far as it goes. */
+static skn_status_t
+read_pipe(reading_t *reading)
+{
+    skn_spec_t *spec = reading->spec;
+    skn_wired_pipe_t *pipe = reading->pipe;
+    skn_status_t status = skn_values_check(
+        spec->document, reading->node, pipe_options, pipe_others, "a pipe",
+        reading->node->mark, reading->values, spec->problems);
+    if (reading->node->type != SKN_NODE_MAPPING)
+        return status;
+    pipe->credit = (uint32_t)reading->values[CREDIT].number;
+    skn_status_t from =
+        read_ends(reading, "from", &pipe->from, &pipe->from_count);
+    skn_status_t to = read_ends(reading, "to", &pipe->to, &pipe->to_count);
+    if (reading->values[MESSAGE].text[0] == '\0' ||
+        find_schema(reading) != SKN_OK || status != SKN_OK)
+        return SKN_BAD_CONFIG;
+    if (from != SKN_OK || to != SKN_OK)
+        return from == SKN_OK ? to : from;
+    if (read_pattern(reading) != SKN_OK)
+        return SKN_BAD_CONFIG;
+    skn_status_t counts = check_counts(reading);
+    skn_status_t kinds = check_kinds(reading);
+    skn_status_t scatter = read_scatter(reading);
+    skn_status_t collect = read_collect(reading);
+    return counts != SKN_OK    ? counts
+           : kinds != SKN_OK   ? kinds
+           : scatter != SKN_OK ? scatter
+                               : collect;
+}
+
+skn_status_t
+skn_spec_read_pipes(skn_spec_t *spec, const skn_node_t *list)
+{
+    if (list->count > SKN_PIPES_MAX)
+        return skn_problems_add(spec->problems, list->mark,
+                                "%u pipes, at most %u allowed", list->count,
+                                SKN_PIPES_MAX);
+    reading_t reading = { .spec = spec };
+    reading.seen = skn_spec_memory(spec, spec->actor_count, sizeof(uint32_t));
+    spec->pipes = skn_spec_memory(spec, list->count, sizeof(*spec->pipes));
+    spec->pipe_nodes =
+        skn_spec_memory(spec, list->count, sizeof(*spec->pipe_nodes));
+    if (!reading.seen || !spec->pipes || !spec->pipe_nodes)
+        return SKN_NO_MEMORY;
+    skn_status_t status = SKN_OK;
+    for (const skn_node_t *item = list->first; item; item = item->next) {
+        reading.node = item;
+        reading.pipe = &spec->pipes[spec->pipe_count];
+        spec->pipe_nodes[spec->pipe_count++] = item;
+        skn_status_t pipe = read_pipe(&reading);
+        if (pipe == SKN_NO_MEMORY)
+            return pipe;
+        status = pipe == SKN_OK ? status : pipe;
+    }
+    return status;
+}

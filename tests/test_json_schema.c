@@ -52,9 +52,9 @@ static bool
 is_type(const char *type, const skn_node_t *node)
 {
     double number = 0.0;
-    bool is_truth = node->type == SKN_NODE_SCALAR &&
-                    (strcmp(node->text, "true") == 0 ||
-                     strcmp(node->text, "false") == 0);
+    bool is_truth =
+        node->type == SKN_NODE_SCALAR &&
+        (strcmp(node->text, "true") == 0 || strcmp(node->text, "false") == 0);
     if (strcmp(type, "object") == 0)
         return node->type == SKN_NODE_MAPPING;
     if (strcmp(type, "array") == 0)
@@ -79,8 +79,7 @@ is_valid_object(const json_t *schema, const skn_node_t *node)
             return false;
     }
     for (size_t k = 0; k < json_array_size(required); k++)
-        if (!skn_node_get(node,
-                          json_string_value(json_array_get(required, k))))
+        if (!skn_node_get(node, json_string_value(json_array_get(required, k))))
             return false;
     return true;
 }
@@ -164,10 +163,10 @@ file_is_valid(const json_t *schema, const char *path, const char *assignment)
 
 Test(json_schema, every_file_of_configs_is_valid)
 {
-    static const char *const paths[] = {
-        SKN_CONFIGS "/sample.yaml", SKN_CONFIGS "/xmc.yaml",
-        SKN_CONFIGS "/wnhyp.yaml", SKN_CONFIGS "/wnrel.yaml"
-    };
+    static const char *const paths[] = { SKN_CONFIGS "/sample.yaml",
+                                         SKN_CONFIGS "/xmc.yaml",
+                                         SKN_CONFIGS "/wnhyp.yaml",
+                                         SKN_CONFIGS "/wnrel.yaml" };
     json_t *schema = load_schema();
     for (size_t k = 0; k < sizeof(paths) / sizeof(paths[0]); k++)
         cr_expect(file_is_valid(schema, paths[k], NULL), "%s", paths[k]);
@@ -203,31 +202,26 @@ Test(json_schema, what_the_reader_refuses_is_not_valid)
     };
     json_t *schema = load_schema();
     for (size_t k = 0; k < sizeof(assignments) / sizeof(assignments[0]); k++)
-        cr_expect_not(file_is_valid(schema, SKN_CONFIGS "/sample.yaml",
-                                    assignments[k]),
-                      "%s", assignments[k]);
+        cr_expect_not(
+            file_is_valid(schema, SKN_CONFIGS "/sample.yaml", assignments[k]),
+            "%s", assignments[k]);
     json_decref(schema);
 }
 
 Test(json_schema, what_the_reader_takes_is_valid)
 {
     static const char *const assignments[] = {
-        "train.window=64",
-        "train.validate=0.5",
-        "data.memory=2TiB",
-        "data.memory=4096",
-        "data.cache=none",
-        "resources.memory=8GiB",
-        "resources.cores=4",
-        "resources.cores=[0, 2]",
-        "plugins=[a.so, b.so]",
-        "model.layers.output.sampler={kind: exact}",
+        "train.window=64",      "train.validate=0.5",
+        "data.memory=2TiB",     "data.memory=4096",
+        "data.cache=none",      "resources.memory=8GiB",
+        "resources.cores=4",    "resources.cores=[0, 2]",
+        "plugins=[a.so, b.so]", "model.layers.output.sampler={kind: exact}",
     };
     json_t *schema = load_schema();
     for (size_t k = 0; k < sizeof(assignments) / sizeof(assignments[0]); k++)
-        cr_expect(file_is_valid(schema, SKN_CONFIGS "/sample.yaml",
-                                assignments[k]),
-                  "%s", assignments[k]);
+        cr_expect(
+            file_is_valid(schema, SKN_CONFIGS "/sample.yaml", assignments[k]),
+            "%s", assignments[k]);
     json_decref(schema);
 }
 
@@ -236,8 +230,8 @@ Test(json_schema, it_names_its_draft_and_closes_every_object)
     json_t *schema = load_schema();
     cr_expect_str_eq(json_string_value(json_object_get(schema, "$schema")),
                      "https://json-schema.org/draft/2020-12/schema");
-    const json_t *train = json_object_get(
-        json_object_get(schema, "properties"), "train");
+    const json_t *train =
+        json_object_get(json_object_get(schema, "properties"), "train");
     cr_expect(json_is_false(json_object_get(schema, "additionalProperties")));
     cr_expect(json_is_false(json_object_get(train, "additionalProperties")));
     json_decref(schema);
@@ -264,7 +258,6 @@ Test(json_schema, a_full_disk_is_told)
     FILE *file = fopen("/dev/full", "w");
     cr_assert(file);
     cr_expect(skn_json_schema_print(file, &error) == SKN_STORAGE);
-    cr_expect_str_eq(error.text,
-                     "writing the schema: No space left on device");
+    cr_expect_str_eq(error.text, "writing the schema: No space left on device");
     (void)fclose(file);
 }

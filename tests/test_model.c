@@ -271,8 +271,7 @@ Test(model, the_sample_has_every_default_that_it_claims)
 Test(model, the_word_nets_are_trained_as_measured)
 {
     skn_model_t *model = read_file(CONFIGS "wnhyp.yaml", NULL, 0);
-    cr_expect_str_eq(model->data.train,
-                     CONFIGS "../data/wnhyp/train.txt.zst");
+    cr_expect_str_eq(model->data.train, CONFIGS "../data/wnhyp/train.txt.zst");
     cr_expect(model->layers[1].sampler.kind == SKN_SAMPLER_EXACT);
     cr_expect(model->layers[0].units == 128 && model->train.epochs == 8);
     cr_expect(model->train.batch_rows == 256);
@@ -310,7 +309,8 @@ Test(model, a_bad_override_is_named_as_it_was_typed)
 {
     expect_refused(CONFIGS "sample.yaml", "train.window=65", SKN_BAD_CONFIG,
                    "-o train.window=65: option 'window' of train must be in "
-                   "1..64 or auto, found '65'", "");
+                   "1..64 or auto, found '65'",
+                   "");
     expect_refused(CONFIGS "sample.yaml", "train.windwo=2", SKN_BAD_CONFIG,
                    "-o train.windwo=2: unknown option 'windwo' of train",
                    "did you mean 'window'?");
@@ -332,7 +332,7 @@ Test(model, the_name_is_the_files_without_folder_and_ending)
 {
     char folder[] = "/tmp/skein_model_XXXXXX";
     static const char *const cases[][2] = {
-        { "a.yaml", "a" }, { "a.b.yml", "a.b" }, { "plain", "plain" },
+        { "a.yaml", "a" },    { "a.b.yml", "a.b" }, { "plain", "plain" },
         { "x.txt", "x.txt" }, { ".yaml", ".yaml" },
     };
     cr_assert(mkdtemp(folder));
@@ -363,73 +363,74 @@ typedef struct golden {
     const char *more, *want; /* what follows the fixture, what is said */
 } golden_t;
 
+static const golden_t mistakes[] = {
+    { "train: { window: 0 }\n",
+      "m.yaml:7:18: option 'window' of train must be in 1..64 or auto, "
+      "found '0'\n" },
+    { "train: { window: many }\n",
+      "m.yaml:7:18: option 'window' of train must be an integer or auto, "
+      "found 'many'\n" },
+    { "train: { validate: 0.51 }\n",
+      "m.yaml:7:20: option 'validate' of train must be in 0..0.5, found "
+      "'0.51'\n" },
+    { "train: { order: fixd }\n",
+      "m.yaml:7:17: option 'order' of train must be one of fixed, free, "
+      "found 'fixd'; did you mean 'fixed'?\n" },
+    { "train: { optimizer: adam }\n",
+      "m.yaml:7:21: train.optimizer must be a mapping, found 'adam'\n" },
+    { "train: { optimizer: { kind: adma } }\n",
+      "m.yaml:7:29: option 'kind' of train.optimizer must be one of auto, "
+      "adam, adagrad, sgd, found 'adma'; did you mean 'adam'?\n" },
+    { "train: 3\n", "m.yaml:7:8: train must be a mapping, found '3'\n" },
+    { "tain: {}\n",
+      "m.yaml:7:1: unknown option 'tain' of the model file; did you mean "
+      "'train'?\n" },
+    { "nodes: []\n",
+      "m.yaml:7:1: 'nodes' is not served yet: this version trains on one "
+      "machine; leave it out\n" },
+    { "idle: {}\n",
+      "m.yaml:7:1: 'idle' is not served yet: this version trains on one "
+      "machine; leave it out\n" },
+    { "links: 0\nrecovery: rollback\n",
+      "m.yaml:7:1: 'links' is not served yet: this version trains on one "
+      "machine; leave it out\n"
+      "m.yaml:8:1: 'recovery' is not served yet: this version trains on "
+      "one machine; leave it out\n" },
+    { "plugins: a.so\n",
+      "m.yaml:7:10: 'plugins' must be a list of paths, found 'a.so'\n" },
+    { "plugins: [a.so, [b.so], \"\"]\n",
+      "m.yaml:7:17: an item of 'plugins' must be a path, found a list\n"
+      "m.yaml:7:25: an item of 'plugins' must be a path, found ''\n" },
+    { "resources: { cores: 0 }\n",
+      "m.yaml:7:21: 'cores' of resources must be auto, a number in "
+      "1..4096 or a list of numbers, found '0'\n" },
+    { "resources: { cores: [] }\n",
+      "m.yaml:7:21: 'cores' of resources must be auto, a number in "
+      "1..4096 or a list of numbers, found an empty list\n" },
+    { "resources: { cores: [0, 1, 0, 4096, x] }\n",
+      "m.yaml:7:28: core 0 stands in 'cores' twice\n"
+      "m.yaml:7:31: an item of 'cores' must be in 0..4095, found '4096'\n"
+      "m.yaml:7:37: an item of 'cores' must be in 0..4095, found 'x'\n" },
+    { "resources: { memory: 8GB }\n",
+      "m.yaml:7:22: option 'memory' of resources must be an integer or a "
+      "size such as 8GiB or auto, found '8GB'\n" },
+    { "resources: { memory: 0 }\n",
+      "m.yaml:7:22: option 'memory' of resources must be at least 1 or "
+      "auto, found '0'\n" },
+    { "resources: { huge_pages: 1 }\n",
+      "m.yaml:7:26: option 'huge_pages' of resources must be true or "
+      "false, found '1'\n" },
+    { "checkpoint: { keep: 0 }\n",
+      "m.yaml:7:21: option 'keep' of checkpoint must be in 1..1000, found "
+      "'0'\n" },
+};
+
 Test(model, each_mistake_has_its_sentence)
 {
-    static const golden_t cases[] = {
-        { "train: { window: 0 }\n",
-          "m.yaml:7:18: option 'window' of train must be in 1..64 or auto, "
-          "found '0'\n" },
-        { "train: { window: many }\n",
-          "m.yaml:7:18: option 'window' of train must be an integer or auto, "
-          "found 'many'\n" },
-        { "train: { validate: 0.51 }\n",
-          "m.yaml:7:20: option 'validate' of train must be in 0..0.5, found "
-          "'0.51'\n" },
-        { "train: { order: fixd }\n",
-          "m.yaml:7:17: option 'order' of train must be one of fixed, free, "
-          "found 'fixd'; did you mean 'fixed'?\n" },
-        { "train: { optimizer: adam }\n",
-          "m.yaml:7:21: train.optimizer must be a mapping, found 'adam'\n" },
-        { "train: { optimizer: { kind: adma } }\n",
-          "m.yaml:7:29: option 'kind' of train.optimizer must be one of auto, "
-          "adam, adagrad, sgd, found 'adma'; did you mean 'adam'?\n" },
-        { "train: 3\n", "m.yaml:7:8: train must be a mapping, found '3'\n" },
-        { "tain: {}\n",
-          "m.yaml:7:1: unknown option 'tain' of the model file; did you mean "
-          "'train'?\n" },
-        { "nodes: []\n",
-          "m.yaml:7:1: 'nodes' is not served yet: this version trains on one "
-          "machine; leave it out\n" },
-        { "idle: {}\n",
-          "m.yaml:7:1: 'idle' is not served yet: this version trains on one "
-          "machine; leave it out\n" },
-        { "links: 0\nrecovery: rollback\n",
-          "m.yaml:7:1: 'links' is not served yet: this version trains on one "
-          "machine; leave it out\n"
-          "m.yaml:8:1: 'recovery' is not served yet: this version trains on "
-          "one machine; leave it out\n" },
-        { "plugins: a.so\n",
-          "m.yaml:7:10: 'plugins' must be a list of paths, found 'a.so'\n" },
-        { "plugins: [a.so, [b.so], \"\"]\n",
-          "m.yaml:7:17: an item of 'plugins' must be a path, found a list\n"
-          "m.yaml:7:25: an item of 'plugins' must be a path, found ''\n" },
-        { "resources: { cores: 0 }\n",
-          "m.yaml:7:21: 'cores' of resources must be auto, a number in "
-          "1..4096 or a list of numbers, found '0'\n" },
-        { "resources: { cores: [] }\n",
-          "m.yaml:7:21: 'cores' of resources must be auto, a number in "
-          "1..4096 or a list of numbers, found an empty list\n" },
-        { "resources: { cores: [0, 1, 0, 4096, x] }\n",
-          "m.yaml:7:28: core 0 stands in 'cores' twice\n"
-          "m.yaml:7:31: an item of 'cores' must be in 0..4095, found '4096'\n"
-          "m.yaml:7:37: an item of 'cores' must be in 0..4095, found 'x'\n" },
-        { "resources: { memory: 8GB }\n",
-          "m.yaml:7:22: option 'memory' of resources must be an integer or a "
-          "size such as 8GiB or auto, found '8GB'\n" },
-        { "resources: { memory: 0 }\n",
-          "m.yaml:7:22: option 'memory' of resources must be at least 1 or "
-          "auto, found '0'\n" },
-        { "resources: { huge_pages: 1 }\n",
-          "m.yaml:7:26: option 'huge_pages' of resources must be true or "
-          "false, found '1'\n" },
-        { "checkpoint: { keep: 0 }\n",
-          "m.yaml:7:21: option 'keep' of checkpoint must be in 1..1000, found "
-          "'0'\n" },
-    };
-    for (size_t k = 0; k < sizeof(cases) / sizeof(cases[0]); k++) {
+    for (size_t k = 0; k < sizeof(mistakes) / sizeof(mistakes[0]); k++) {
         char text[512];
-        (void)snprintf(text, sizeof(text), FIXTURE "%s", cases[k].more);
-        fixture_refused(text, cases[k].want);
+        (void)snprintf(text, sizeof(text), FIXTURE "%s", mistakes[k].more);
+        fixture_refused(text, mistakes[k].want);
     }
 }
 
@@ -437,61 +438,84 @@ Test(model, each_mistake_has_its_sentence)
 #define LAYERS(layers)                                                         \
     "skein: 1\ndata: { train: t }\nmodel: { layers: " layers " }\n"
 
+static const golden_t layer_mistakes[] = {
+    { LAYERS("[ { name: h, units: 0 }, { name: o } ]"),
+      "m.yaml:3:38: option 'units' of layer 'h' must be in 1..65536 or "
+      "auto, found '0'\n" },
+    { LAYERS("[ { units: 1 }, { name: o } ]"),
+      "m.yaml:3:20: option 'name' of layer 1 is missing; name: name of "
+      "the layer, for overrides, checkpoints and reports\n" },
+    { LAYERS("[ { name: h, loss: softmax }, { name: o } ]"),
+      "m.yaml:3:31: 'loss' is for the last layer, and others follow; the "
+      "output layer stands at the end\n" },
+    { LAYERS("[ { name: h, sampler: {} }, { name: o } ]"),
+      "m.yaml:3:31: 'sampler' is for the last layer, and others follow; "
+      "the output layer stands at the end\n" },
+    { LAYERS("[ { name: h }, { name: o, dropout: 0.5 } ]"),
+      "m.yaml:3:44: 'dropout' is for hidden layers, and this is the last "
+      "one; the last layer has a row a label\n" },
+    { LAYERS("[ { name: h, unit: 3 }, { name: o } ]"),
+      "m.yaml:3:31: unknown option 'unit' of layer 'h'; did you mean "
+      "'units'?\n" },
+    { LAYERS("[ { name: h }, { name: o, sampler: { kind: unifrm } } ]"),
+      "m.yaml:3:61: option 'kind' of the sampler of layer 'o' must be one "
+      "of auto, exact, uniform, log_uniform, simhash, dwta, cluster, "
+      "mixture, found 'unifrm'; did you mean 'uniform'?\n" },
+    { LAYERS("[ { name: h }, { name: o, sampler: { kind: mixture, of: 3 "
+             "} } ]"),
+      "m.yaml:3:74: 'of' must be a list of samplers, found '3'\n" },
+    { LAYERS("[ { name: h }, { name: o, sampler: { kind: mixture, of: [ "
+             "{ kind: uniform } ] } } ]"),
+      "m.yaml:3:76: option 'share' of item 1 of the sampler of layer 'o' "
+      "is missing; share: its part of the rows; the shares of a mixture "
+      "sum to 1\n" },
+    { LAYERS("[ { name: h } ]"),
+      "m.yaml:3:18: a model has at least a hidden and an output layer, "
+      "found 1; for example: layers: [{ name: hidden }, { name: output "
+      "}]\n" },
+    { LAYERS("[]"),
+      "m.yaml:3:18: a model has at least a hidden and an output layer, "
+      "found 0; for example: layers: [{ name: hidden }, { name: output "
+      "}]\n" },
+    { LAYERS("5"),
+      "m.yaml:3:18: 'layers' of model must be a list of layers, found "
+      "'5'\n" },
+    { LAYERS("[ 5, { name: o } ]"),
+      "m.yaml:3:20: layer 1 must be a mapping, found '5'\n" },
+    { LAYERS(""),
+      "m.yaml:3:10: 'layers' of model is missing; for example: layers: [{ "
+      "name: hidden }, { name: output }]\n" },
+    { "skein: 1\ndata: { train: t }\n",
+      "m.yaml:1:1: 'layers' of model is missing; for example: layers: [{ "
+      "name: hidden }, { name: output }]\n" },
+};
+
 Test(model, each_mistake_in_a_layer_has_its_sentence)
 {
-    static const golden_t cases[] = {
-        { LAYERS("[ { name: h, units: 0 }, { name: o } ]"),
-          "m.yaml:3:38: option 'units' of layer 'h' must be in 1..65536 or "
-          "auto, found '0'\n" },
-        { LAYERS("[ { units: 1 }, { name: o } ]"),
-          "m.yaml:3:20: option 'name' of layer 1 is missing; name: name of "
-          "the layer, for overrides, checkpoints and reports\n" },
-        { LAYERS("[ { name: h, loss: softmax }, { name: o } ]"),
-          "m.yaml:3:31: 'loss' is for the last layer, and others follow; the "
-          "output layer stands at the end\n" },
-        { LAYERS("[ { name: h, sampler: {} }, { name: o } ]"),
-          "m.yaml:3:31: 'sampler' is for the last layer, and others follow; "
-          "the output layer stands at the end\n" },
-        { LAYERS("[ { name: h }, { name: o, dropout: 0.5 } ]"),
-          "m.yaml:3:44: 'dropout' is for hidden layers, and this is the last "
-          "one; the last layer has a row a label\n" },
-        { LAYERS("[ { name: h, unit: 3 }, { name: o } ]"),
-          "m.yaml:3:31: unknown option 'unit' of layer 'h'; did you mean "
-          "'units'?\n" },
-        { LAYERS("[ { name: h }, { name: o, sampler: { kind: unifrm } } ]"),
-          "m.yaml:3:61: option 'kind' of the sampler of layer 'o' must be one "
-          "of auto, exact, uniform, log_uniform, simhash, dwta, cluster, "
-          "mixture, found 'unifrm'; did you mean 'uniform'?\n" },
-        { LAYERS("[ { name: h }, { name: o, sampler: { kind: mixture, of: 3 "
-                 "} } ]"),
-          "m.yaml:3:74: 'of' must be a list of samplers, found '3'\n" },
-        { LAYERS("[ { name: h }, { name: o, sampler: { kind: mixture, of: [ "
-                 "{ kind: uniform } ] } } ]"),
-          "m.yaml:3:76: option 'share' of item 1 of the sampler of layer 'o' "
-          "is missing; share: its part of the rows; the shares of a mixture "
-          "sum to 1\n" },
-        { LAYERS("[ { name: h } ]"),
-          "m.yaml:3:18: a model has at least a hidden and an output layer, "
-          "found 1; for example: layers: [{ name: hidden }, { name: output "
-          "}]\n" },
-        { LAYERS("[]"),
-          "m.yaml:3:18: a model has at least a hidden and an output layer, "
-          "found 0; for example: layers: [{ name: hidden }, { name: output "
-          "}]\n" },
-        { LAYERS("5"),
-          "m.yaml:3:18: 'layers' of model must be a list of layers, found "
-          "'5'\n" },
-        { LAYERS("[ 5, { name: o } ]"),
-          "m.yaml:3:20: layer 1 must be a mapping, found '5'\n" },
-        { LAYERS(""),
-          "m.yaml:3:10: 'layers' of model is missing; for example: layers: [{ "
-          "name: hidden }, { name: output }]\n" },
-        { "skein: 1\ndata: { train: t }\n",
-          "m.yaml:1:1: 'layers' of model is missing; for example: layers: [{ "
-          "name: hidden }, { name: output }]\n" },
-    };
-    for (size_t k = 0; k < sizeof(cases) / sizeof(cases[0]); k++)
-        fixture_refused(cases[k].more, cases[k].want);
+    for (size_t k = 0; k < sizeof(layer_mistakes) / sizeof(layer_mistakes[0]);
+         k++)
+        fixture_refused(layer_mistakes[k].more, layer_mistakes[k].want);
+}
+
+Test(model, a_model_has_at_most_64_layers)
+{
+    char text[4096], *at = text;
+    for (int hidden = 63; hidden <= 64; hidden++) {
+        at = text + snprintf(text, sizeof(text),
+                             "skein: 1\ndata: { train: t "
+                             "}\nmodel: { layers: [ ");
+        for (int k = 0; k < hidden; k++)
+            at += snprintf(at, 32, "{ name: h%d }, ", k);
+        (void)snprintf(at, 32, "{ name: o } ] }\n");
+        if (hidden == 64) {
+            fixture_refused(text, "m.yaml:3:18: a model has at most 64 layers, "
+                                  "found 65\n");
+        } else {
+            skn_model_t *model = fixture_good(text);
+            cr_expect(model->layer_count == 64);
+            skn_model_destroy(&model);
+        }
+    }
 }
 
 Test(model, version_and_training_points_are_required)

@@ -114,11 +114,13 @@ Test(model_rules, a_batch_needs_something_to_tell_labels_from)
 Test(model_rules, a_mixture_is_two_to_eight_samplers_whose_shares_sum_to_1)
 {
 #define U(share) "{ kind: uniform, share: " share " }"
+#define U4 U("0.1") "," U("0.1") "," U("0.1") "," U("0.1")
 #define C(share) "{ kind: cluster, share: " share " }"
     static const rule_t rules[] = {
         { "kind: mixture, of: [" U("0.5") "," C("0.5") "]", "" },
         { "kind: mixture, of: [" U("0.3333333") "," U("0.3333333") "," C(
-              "0.3333334") "]", "" },
+              "0.3333334") "]",
+          "" },
         { "kind: mixture, of: [" U("0.5") "," C("0.4") "]",
           "m.yaml:7:37: the shares of the mixture sum to 0.9, 1 expected\n" },
         { "kind: mixture, of: [" U("1") "]",
@@ -127,12 +129,10 @@ Test(model_rules, a_mixture_is_two_to_eight_samplers_whose_shares_sum_to_1)
         { "kind: mixture",
           "m.yaml:7:16: a mixture of 0 samplers, 2 to 8 expected; list them "
           "under 'of', each with 'kind' and 'share'\n" },
-        { "kind: mixture, of: [" U("0.2") "," U("0.1") "," U("0.1") "," U(
-              "0.1") "," U("0.1") "," U("0.1") "," U("0.1") "," C("0.2") "]",
+        { "kind: mixture, of: [" U4
+          "," U("0.2") "," U("0.2") "," U("0.1") "," C("0.1") "]",
           "" },
-        { "kind: mixture, of: [" U("0.1") "," U("0.1") "," U("0.1") "," U(
-              "0.1") "," U("0.1") "," U("0.1") "," U("0.1") "," U("0.1") "," C(
-              "0.2") "]",
+        { "kind: mixture, of: [" U4 "," U4 "," C("0.2") "]",
           "m.yaml:7:37: a mixture of 9 samplers, 2 to 8 expected; list them "
           "under 'of', each with 'kind' and 'share'\n" },
     };
@@ -173,7 +173,8 @@ Test(model_rules, an_index_lag_needs_an_index)
         { "index_lag: auto, sampler: { kind: uniform }", "" },
         { "index_lag: 4, sampler: { kind: dwta }", "" },
         { "index_lag: 4, sampler: { kind: mixture, of: [" U("0.5") "," C(
-              "0.5") "] }", "" },
+              "0.5") "] }",
+          "" },
     };
     EXPECT(LAYER, rules);
 }
@@ -300,7 +301,8 @@ Test(model_rules, rows_in_bf16_need_masters_or_random_rounding)
                            "m.yaml:3:53: weights in bf16 lose the small steps "
                            "of '%s'; set 'updates: copy' in 'train', which "
                            "keeps f32 masters, or use sgd, which rounds at "
-                           "random\n", kinds[k]);
+                           "random\n",
+                           kinds[k]);
             if (lossy) {
                 fixture_refused(text, want);
             } else {

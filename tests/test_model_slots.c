@@ -28,12 +28,20 @@ static const skn_option_t options[] = {
     { "loss", SKN_OPTION_CHOICE, "auto", 0, 0, "auto|softmax|one_vs_all", "" },
 };
 static const skn_slot_t slots[] = {
-    { SKN_SLOT_BOOL, AT(truth) }, { SKN_SLOT_INT, AT(number) },
-    { SKN_SLOT_SIZE, AT(size) },  { SKN_SLOT_REAL, AT(real) },
-    { SKN_SLOT_TEXT, AT(text) },  { SKN_SLOT_PATH, AT(path) },
+    { SKN_SLOT_BOOL, AT(truth) },  { SKN_SLOT_INT, AT(number) },
+    { SKN_SLOT_SIZE, AT(size) },   { SKN_SLOT_REAL, AT(real) },
+    { SKN_SLOT_TEXT, AT(text) },   { SKN_SLOT_PATH, AT(path) },
     { SKN_SLOT_CHOICE, AT(loss) },
 };
-enum { TRUTH, NUMBER, SIZE, REAL, TEXT, PATH, LOSS };
+enum {
+    TRUTH,
+    NUMBER,
+    SIZE,
+    REAL,
+    TEXT,
+    PATH,
+    LOSS
+};
 
 /* Checks and fills in one value. */
 static void

@@ -139,10 +139,10 @@ Test(model_tables, the_kind_of_a_slot_fits_the_type_of_its_option)
                 [SKN_OPTION_CHOICE] = SKN_SLOT_CHOICE,
             };
             skn_slot_kind_t kind = sections[s]->slots[k].kind;
-            cr_expect(kind == kinds[option->type] ||
-                          (kind == SKN_SLOT_SIZE &&
-                           option->type == SKN_OPTION_INT),
-                      "%s.%s", sections[s]->path, option->name);
+            cr_expect(
+                kind == kinds[option->type] ||
+                    (kind == SKN_SLOT_SIZE && option->type == SKN_OPTION_INT),
+                "%s.%s", sections[s]->path, option->name);
         }
 }
 

@@ -78,79 +78,81 @@ expect_round(const char *text)
     skn_model_destroy(&again);
 }
 
+static const char in_full[] = "skein: 1\n"
+                              "data:\n"
+                              "  train: t\n"
+                              "  test: \"\"\n"
+                              "  normalize: l2\n"
+                              "  cache: auto\n"
+                              "  memory: 1GiB\n"
+                              "plugins: []\n"
+                              "model:\n"
+                              "  layers:\n"
+                              "    - name: hidden\n"
+                              "      units: auto\n"
+                              "      activation: relu\n"
+                              "      dropout: auto\n"
+                              "      shards: auto\n"
+                              "      init_std: 0.05\n"
+                              "    - name: output\n"
+                              "      loss: auto\n"
+                              "      weights: f32\n"
+                              "      index_lag: auto\n"
+                              "      shards: auto\n"
+                              "      init_std: 0.05\n"
+                              "      sampler:\n"
+                              "        kind: auto\n"
+                              "        tables: auto\n"
+                              "        bits: auto\n"
+                              "        lists: auto\n"
+                              "        list_rows: auto\n"
+                              "        refresh_batches: auto\n"
+                              "        rows: auto\n"
+                              "        labels: true\n"
+                              "        uniform_rows: auto\n"
+                              "        weight_cap: 0\n"
+                              "train:\n"
+                              "  seed: 1\n"
+                              "  batch_rows: auto\n"
+                              "  epochs: auto\n"
+                              "  max_batches: 0\n"
+                              "  window: auto\n"
+                              "  order: fixed\n"
+                              "  reduction: fast\n"
+                              "  updates: loan\n"
+                              "  late: wait\n"
+                              "  validate: 0\n"
+                              "  patience: 0\n"
+                              "  optimizer:\n"
+                              "    kind: auto\n"
+                              "    rate: auto\n"
+                              "    beta1: 0.9\n"
+                              "    beta2: 0.999\n"
+                              "    epsilon: 1e-8\n"
+                              "    weight_decay: 0\n"
+                              "  schedule:\n"
+                              "    kind: auto\n"
+                              "    warmup_batches: auto\n"
+                              "    floor: 0\n"
+                              "  evaluate:\n"
+                              "    every_epochs: 1\n"
+                              "    rows: 0\n"
+                              "    topk: 5\n"
+                              "checkpoint:\n"
+                              "  path: \"\"\n"
+                              "  every_batches: auto\n"
+                              "  every_epochs: 1\n"
+                              "  keep: 3\n"
+                              "resources:\n"
+                              "  memory: auto\n"
+                              "  huge_pages: true\n"
+                              "  cores: auto\n";
+
 Test(model_write, the_shortest_file_is_printed_in_full)
 {
     skn_model_t *model = fixture_good(FIXTURE);
     char *text = print_model(model);
-    cr_expect_str_eq(text, "skein: 1\n"
-                           "data:\n"
-                           "  train: t\n"
-                           "  test: \"\"\n"
-                           "  normalize: l2\n"
-                           "  cache: auto\n"
-                           "  memory: 1GiB\n"
-                           "plugins: []\n"
-                           "model:\n"
-                           "  layers:\n"
-                           "    - name: hidden\n"
-                           "      units: auto\n"
-                           "      activation: relu\n"
-                           "      dropout: auto\n"
-                           "      shards: auto\n"
-                           "      init_std: 0.05\n"
-                           "    - name: output\n"
-                           "      loss: auto\n"
-                           "      weights: f32\n"
-                           "      index_lag: auto\n"
-                           "      shards: auto\n"
-                           "      init_std: 0.05\n"
-                           "      sampler:\n"
-                           "        kind: auto\n"
-                           "        tables: auto\n"
-                           "        bits: auto\n"
-                           "        lists: auto\n"
-                           "        list_rows: auto\n"
-                           "        refresh_batches: auto\n"
-                           "        rows: auto\n"
-                           "        labels: true\n"
-                           "        uniform_rows: auto\n"
-                           "        weight_cap: 0\n"
-                           "train:\n"
-                           "  seed: 1\n"
-                           "  batch_rows: auto\n"
-                           "  epochs: auto\n"
-                           "  max_batches: 0\n"
-                           "  window: auto\n"
-                           "  order: fixed\n"
-                           "  reduction: fast\n"
-                           "  updates: loan\n"
-                           "  late: wait\n"
-                           "  validate: 0\n"
-                           "  patience: 0\n"
-                           "  optimizer:\n"
-                           "    kind: auto\n"
-                           "    rate: auto\n"
-                           "    beta1: 0.9\n"
-                           "    beta2: 0.999\n"
-                           "    epsilon: 1e-8\n"
-                           "    weight_decay: 0\n"
-                           "  schedule:\n"
-                           "    kind: auto\n"
-                           "    warmup_batches: auto\n"
-                           "    floor: 0\n"
-                           "  evaluate:\n"
-                           "    every_epochs: 1\n"
-                           "    rows: 0\n"
-                           "    topk: 5\n"
-                           "checkpoint:\n"
-                           "  path: \"\"\n"
-                           "  every_batches: auto\n"
-                           "  every_epochs: 1\n"
-                           "  keep: 3\n"
-                           "resources:\n"
-                           "  memory: auto\n"
-                           "  huge_pages: true\n"
-                           "  cores: auto\n");
+    cr_expect_str_eq(text, in_full);
     free(text);
     skn_model_destroy(&model);
 }
@@ -194,8 +196,8 @@ Test(model_write, each_sampler_reads_as_the_same)
         "kind: log_uniform, rows: 7, weight_cap: 0.1",
         "kind: dwta, tables: 4, bits: 3",
         "kind: cluster, lists: 4, list_rows: 30, uniform_rows: 0",
-        "kind: mixture, rows: 9, of: [ { kind: uniform, share: 0.1 }, { kind: "
-        "dwta, share: 0.9, tables: 2, bits: 2, refresh_batches: 1 } ]",
+        ("kind: mixture, rows: 9, of: [ { kind: uniform, share: 0.1 }, { "
+         "kind: dwta, share: 0.9, tables: 2, bits: 2, refresh_batches: 1 } ]"),
     };
     for (size_t k = 0; k < sizeof(samplers) / sizeof(samplers[0]); k++) {
         char text[512];
@@ -210,9 +212,10 @@ Test(model_write, each_sampler_reads_as_the_same)
 Test(model_write, awkward_paths_read_as_the_same)
 {
     static const char *const paths[] = {
-        "\"a: b\"",      "\"#c\"",     "\"it's\"",  "\"say \\\"x\\\"\"",
-        "\"1\"",         "\"true\"",   "\"null\"",  "\"~\"",
-        "\"a\\tb\"",     "\"[x, y]\"", "\" lead\"", "\"back\\\\slash\"",
+        "\"a: b\"",          "\"#c\"",    "\"it's\"",
+        "\"say \\\"x\\\"\"", "\"1\"",     "\"true\"",
+        "\"null\"",          "\"~\"",     "\"a\\tb\"",
+        "\"[x, y]\"",        "\" lead\"", "\"back\\\\slash\"",
         "\"\u00e4\u4e2d\"",
     };
     for (size_t k = 0; k < sizeof(paths) / sizeof(paths[0]); k++) {
@@ -240,8 +243,7 @@ Test(model_write, a_full_disk_is_told)
     FILE *file = fopen("/dev/full", "w");
     cr_assert(file);
     cr_expect(skn_model_write(model, file, &error) == SKN_STORAGE);
-    cr_expect_str_eq(error.text,
-                     "writing the model: No space left on device");
+    cr_expect_str_eq(error.text, "writing the model: No space left on device");
     (void)fclose(file);
     skn_model_destroy(&model);
 }

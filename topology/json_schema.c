@@ -169,11 +169,11 @@ put_type(json_t *json, const skn_option_t *option, skn_slot_kind_t slot_kind)
 static void
 put_default(json_t *json, const skn_option_t *option)
 {
-    bool is_plain = option->type == SKN_OPTION_BOOL ||
-                    ((option->type == SKN_OPTION_INT ||
-                      option->type == SKN_OPTION_REAL) &&
-                     strcmp(option->fallback, "auto") != 0 &&
-                     strstr(option->fallback, "iB") == NULL);
+    bool is_plain =
+        option->type == SKN_OPTION_BOOL ||
+        ((option->type == SKN_OPTION_INT || option->type == SKN_OPTION_REAL) &&
+         strcmp(option->fallback, "auto") != 0 &&
+         strstr(option->fallback, "iB") == NULL);
     if (!is_plain) {
         pair(json, "default", option->fallback);
         return;

@@ -22,6 +22,9 @@
  * first test that reads a file. */
 #define OPTIONS_MAX 24u
 #define PARTS_MAX 24u
+/* Deeper networks than this are not what sparse input is for; and names are
+ * compared each with each. */
+#define LAYERS_MAX 64u
 /* "the sampler of layer '...'": a layer's name is at most SKN_NAME_MAX. */
 #define OWNER_BYTES 128
 
@@ -133,9 +136,9 @@ read_plugins(reader_t *reader, const skn_node_t *node)
                 "an item of 'plugins' must be a path, found %s",
                 skn_node_describe(item, found, sizeof(found)));
         else
-            paths[count++] = keep_text(
-                reader,
-                skn_value_path(reader->document, item, reader->problems));
+            paths[count++] =
+                keep_text(reader, skn_value_path(reader->document, item,
+                                                 reader->problems));
     }
     model->plugins = paths;
     model->plugin_count = count;
@@ -234,9 +237,9 @@ read_section(reader_t *reader, const skn_node_t *node,
     keys[count] = NULL;
     if (node)
         place = node->mark;
-    bool good = skn_values_check(reader->document, node, section->options, keys,
-                                 owner, place, values,
-                                 reader->problems) == SKN_OK;
+    bool good =
+        skn_values_check(reader->document, node, section->options, keys, owner,
+                         place, values, reader->problems) == SKN_OK;
     for (size_t k = 0; good && section->options[k].name; k++) {
         skn_slot_kind_t kind = section->slots[k].kind;
         if (kind == SKN_SLOT_TEXT || kind == SKN_SLOT_PATH)
@@ -249,8 +252,8 @@ read_section(reader_t *reader, const skn_node_t *node,
 
 /* Says of the keys in `names` that they belong to the other sort of layer. */
 static void
-refuse_keys(reader_t *reader, const skn_node_t *node,
-            const char *const *names, const char *sentence, const char *hint)
+refuse_keys(reader_t *reader, const skn_node_t *node, const char *const *names,
+            const char *sentence, const char *hint)
 {
     for (; *names; names++) {
         const skn_node_t *child = skn_node_get(node, *names);
@@ -268,8 +271,8 @@ read_layer(reader_t *reader, const skn_node_t *node, skn_model_layer_t *layer,
 {
     static const char *const output_keys[] = { "loss", "weights", "index_lag",
                                                "sampler", NULL };
-    static const char *const hidden_keys[] = { "units", "activation",
-                                               "dropout", NULL };
+    static const char *const hidden_keys[] = { "units", "activation", "dropout",
+                                               NULL };
     const skn_node_t *name = skn_node_get(node, "name");
     char owner[OWNER_BYTES];
     if (name && name->type == SKN_NODE_SCALAR)
@@ -283,13 +286,17 @@ read_layer(reader_t *reader, const skn_node_t *node, skn_model_layer_t *layer,
     if (layer->output) {
         read_section(reader, node, &skn_output_section, owner, hidden_keys,
                      layer, node->mark);
-        refuse_keys(reader, node, hidden_keys, "hidden layers, and this is the "
-                    "last one", "the last layer has a row a label");
+        refuse_keys(reader, node, hidden_keys,
+                    "hidden layers, and this is the "
+                    "last one",
+                    "the last layer has a row a label");
     } else {
         read_section(reader, node, &skn_hidden_section, owner, output_keys,
                      layer, node->mark);
-        refuse_keys(reader, node, output_keys, "the last layer, and others "
-                    "follow", "the output layer stands at the end");
+        refuse_keys(reader, node, output_keys,
+                    "the last layer, and others "
+                    "follow",
+                    "the output layer stands at the end");
     }
 }
 
@@ -311,8 +318,15 @@ read_layers(reader_t *reader, const skn_node_t *node, skn_mark_t place)
     if (node->count < 2) {
         (void)skn_problems_add(reader->problems, node->mark,
                                "a model has at least a hidden and an output "
-                               "layer, found %" PRIu32, node->count);
+                               "layer, found %" PRIu32,
+                               node->count);
         (void)skn_problems_hint(reader->problems, "%s", hint);
+    }
+    if (node->count > LAYERS_MAX) {
+        (void)skn_problems_add(reader->problems, node->mark,
+                               "a model has at most %u layers, found %" PRIu32,
+                               LAYERS_MAX, node->count);
+        return;
     }
     skn_model_layer_t *layers = reserve(reader, node->count * sizeof(*layers));
     for (const skn_node_t *item = node->first; layers && item;

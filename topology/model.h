@@ -52,23 +52,39 @@
 #define SKN_LATES(C) C(LATE_WAIT, wait) C(LATE_STALE, stale)
 
 #define SKN_CHOICE_ENUM(NAME, word) SKN_##NAME,
-typedef enum skn_normalize { SKN_NORMALIZES(SKN_CHOICE_ENUM) } skn_normalize_t;
-typedef enum skn_activate { SKN_ACTIVATIONS(SKN_CHOICE_ENUM) } skn_activate_t;
-typedef enum skn_loss_kind { SKN_LOSSES(SKN_CHOICE_ENUM) } skn_loss_kind_t;
-typedef enum skn_weights { SKN_WEIGHTS(SKN_CHOICE_ENUM) } skn_weights_t;
+typedef enum skn_normalize {
+    SKN_NORMALIZES(SKN_CHOICE_ENUM)
+} skn_normalize_t;
+typedef enum skn_activate {
+    SKN_ACTIVATIONS(SKN_CHOICE_ENUM)
+} skn_activate_t;
+typedef enum skn_loss_kind {
+    SKN_LOSSES(SKN_CHOICE_ENUM)
+} skn_loss_kind_t;
+typedef enum skn_weights {
+    SKN_WEIGHTS(SKN_CHOICE_ENUM)
+} skn_weights_t;
 typedef enum skn_sampler_kind {
     SKN_SAMPLERS(SKN_CHOICE_ENUM) SKN_SAMPLER_COUNT
 } skn_sampler_kind_t;
-typedef enum skn_order { SKN_ORDERS(SKN_CHOICE_ENUM) } skn_order_t;
-typedef enum skn_reduction { SKN_REDUCTIONS(SKN_CHOICE_ENUM) } skn_reduction_t;
-typedef enum skn_updates { SKN_UPDATES(SKN_CHOICE_ENUM) } skn_updates_t;
+typedef enum skn_order {
+    SKN_ORDERS(SKN_CHOICE_ENUM)
+} skn_order_t;
+typedef enum skn_reduction {
+    SKN_REDUCTIONS(SKN_CHOICE_ENUM)
+} skn_reduction_t;
+typedef enum skn_updates {
+    SKN_UPDATES(SKN_CHOICE_ENUM)
+} skn_updates_t;
 typedef enum skn_optimizer_kind {
     SKN_OPTIMIZERS(SKN_CHOICE_ENUM)
 } skn_optimizer_kind_t;
 typedef enum skn_schedule_kind {
     SKN_SCHEDULES(SKN_CHOICE_ENUM)
 } skn_schedule_kind_t;
-typedef enum skn_late { SKN_LATES(SKN_CHOICE_ENUM) } skn_late_t;
+typedef enum skn_late {
+    SKN_LATES(SKN_CHOICE_ENUM)
+} skn_late_t;
 
 /* `data:`. Paths are ready to open: relative ones were joined with the folder
  * of the model file. */
@@ -83,14 +99,14 @@ typedef struct skn_model_data {
 /* `sampler:` of the output layer, or an item of a mixture's `of`. */
 typedef struct skn_model_sampler {
     skn_sampler_kind_t kind;
-    int64_t rows; /* SKN_AUTO: auto; drawn a batch, beside the labels */
-    bool labels;  /* the batch's labels are always in */
-    int64_t tables, bits;      /* simhash, dwta; SKN_AUTO: auto */
-    int64_t lists, list_rows;  /* cluster; SKN_AUTO: auto */
-    int64_t refresh_batches;   /* SKN_AUTO: auto */
-    int64_t uniform_rows;      /* tail of a hard sampler; SKN_AUTO: auto */
-    double weight_cap;         /* 0: none */
-    double share;              /* of a mixture's rows; 1 outside of one */
+    int64_t rows;         /* SKN_AUTO: auto; drawn a batch, beside the labels */
+    bool labels;          /* the batch's labels are always in */
+    int64_t tables, bits; /* simhash, dwta; SKN_AUTO: auto */
+    int64_t lists, list_rows; /* cluster; SKN_AUTO: auto */
+    int64_t refresh_batches;  /* SKN_AUTO: auto */
+    int64_t uniform_rows;     /* tail of a hard sampler; SKN_AUTO: auto */
+    double weight_cap;        /* 0: none */
+    double share;             /* of a mixture's rows; 1 outside of one */
     const struct skn_model_sampler *of; /* mixture only, never nested */
     size_t of_count;
 } skn_model_sampler_t;
@@ -193,9 +209,8 @@ skn_status_t skn_model_read(const char *path, const char *const *overrides,
 
 /* The same for a document that is parsed already. The document may be
  * destroyed before the model. */
-skn_status_t skn_model_check(struct skn_document *document,
-                             skn_model_t **model, struct skn_problems *problems,
-                             skn_error_t *error);
+skn_status_t skn_model_check(struct skn_document *document, skn_model_t **model,
+                             struct skn_problems *problems, skn_error_t *error);
 
 /* Frees, sets *model to NULL. *model may be NULL already. */
 void skn_model_destroy(skn_model_t **model);

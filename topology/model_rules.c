@@ -17,8 +17,7 @@
 #define HASHED (BIT(SKN_SAMPLER_SIMHASH) | BIT(SKN_SAMPLER_DWTA))
 #define CLUSTER BIT(SKN_SAMPLER_CLUSTER)
 #define MIXTURE BIT(SKN_SAMPLER_MIXTURE)
-#define SAMPLED                                                                \
-    (BIT(SKN_SAMPLER_AUTO) | RANDOM | HASHED | CLUSTER | MIXTURE)
+#define SAMPLED (BIT(SKN_SAMPLER_AUTO) | RANDOM | HASHED | CLUSTER | MIXTURE)
 #define INDEXED (HASHED | CLUSTER)
 
 /* Shares are decimal fractions; their sum is off by a few roundings. */
@@ -34,10 +33,10 @@ typedef struct meaning {
 } meaning_t;
 
 static const meaning_t sampler_meanings[] = {
-    { "rows", SAMPLED },      { "labels", SAMPLED },
-    { "weight_cap", SAMPLED }, { "tables", HASHED },
-    { "bits", HASHED },       { "lists", CLUSTER },
-    { "list_rows", CLUSTER }, { "refresh_batches", INDEXED },
+    { "rows", SAMPLED },         { "labels", SAMPLED },
+    { "weight_cap", SAMPLED },   { "tables", HASHED },
+    { "bits", HASHED },          { "lists", CLUSTER },
+    { "list_rows", CLUSTER },    { "refresh_batches", INDEXED },
     { "uniform_rows", INDEXED }, { NULL, 0 },
 };
 #define ADAM BIT(SKN_OPTIMIZER_ADAM)
@@ -53,8 +52,8 @@ static const meaning_t optimizer_meanings[] = {
 };
 #define ANY_SCHEDULE BIT(SKN_SCHEDULE_AUTO)
 static const meaning_t schedule_meanings[] = {
-    { "warmup_batches", ANY_SCHEDULE | BIT(SKN_SCHEDULE_WARMUP) |
-                            BIT(SKN_SCHEDULE_COSINE) },
+    { "warmup_batches",
+      ANY_SCHEDULE | BIT(SKN_SCHEDULE_WARMUP) | BIT(SKN_SCHEDULE_COSINE) },
     { "floor", ANY_SCHEDULE | BIT(SKN_SCHEDULE_COSINE) },
     { NULL, 0 },
 };
@@ -166,7 +165,8 @@ check_mixture(const skn_model_sampler_t *sampler, const skn_node_t *node,
     if (fabs(sum - 1.0) > SHARE_ERROR)
         (void)skn_problems_add(problems, list->mark,
                                "the shares of the mixture sum to %g, 1 "
-                               "expected", sum);
+                               "expected",
+                               sum);
 }
 
 static bool
@@ -199,8 +199,7 @@ check_output(const skn_model_layer_t *layer, const skn_node_t *node,
         (void)skn_problems_add(problems, skn_rules_mark(node, "index_lag"),
                                "'index_lag' means nothing for a sampler "
                                "without an index");
-        (void)skn_problems_hint(problems,
-                                "it is for simhash, dwta, cluster");
+        (void)skn_problems_hint(problems, "it is for simhash, dwta, cluster");
     }
 }
 
@@ -226,12 +225,12 @@ skn_rules_layers(const skn_model_t *model, const skn_node_t *layers,
         const skn_model_layer_t *layer = &model->layers[k];
         skn_mark_t mark = skn_rules_mark(node, "name");
         if (!name_is_good(layer->name)) {
-            (void)skn_problems_add(problems, mark,
-                                   "'%.64s' is no name for a layer",
-                                   layer->name);
+            (void)skn_problems_add(
+                problems, mark, "'%.64s' is no name for a layer", layer->name);
             (void)skn_problems_hint(problems,
                                     "a letter, then letters, digits, '_' and "
-                                    "'-', %u at most", SKN_NAME_MAX);
+                                    "'-', %u at most",
+                                    SKN_NAME_MAX);
         }
         for (size_t other = 0; other < k; other++)
             if (strcmp(model->layers[other].name, layer->name) == 0) {
@@ -317,8 +316,7 @@ skn_rules_both(const skn_model_t *model, const skn_node_t *root,
         (void)skn_problems_add(problems,
                                skn_rules_mark(layers->last, "weights"),
                                "weights in bf16 lose the small steps of '%s'",
-                               kind == SKN_OPTIMIZER_ADAM ? "adam"
-                                                          : "adagrad");
+                               kind == SKN_OPTIMIZER_ADAM ? "adam" : "adagrad");
         (void)skn_problems_hint(problems, "set 'updates: copy' in 'train', "
                                           "which keeps f32 masters, or use "
                                           "sgd, which rounds at random");

@@ -89,8 +89,7 @@ find_choice(const char *choices, const char *text)
     size_t text_bytes = strlen(text);
     for (int k = 0; choices; k++) {
         size_t word_bytes = strcspn(choices, "|");
-        if (word_bytes == text_bytes &&
-            strncmp(choices, text, text_bytes) == 0)
+        if (word_bytes == text_bytes && strncmp(choices, text, text_bytes) == 0)
             return k;
         choices = choices[word_bytes] ? choices + word_bytes + 1 : NULL;
     }

@@ -26,14 +26,20 @@
 #define SLOT(struct_type, member, key, type, slot, fallback, min, max,         \
              choices, help)                                                    \
     { SKN_SLOT_##slot, offsetof(struct_type, member) },
-#define NO_OPTION { NULL, SKN_OPTION_BOOL, NULL, 0.0, 0.0, NULL, NULL }
-#define NO_PART { NULL, SKN_FORM_MAPPING, 0, NULL, NULL }
+#define NO_OPTION                                                              \
+    {                                                                          \
+        NULL, SKN_OPTION_BOOL, NULL, 0.0, 0.0, NULL, NULL                      \
+    }
+#define NO_PART                                                                \
+    {                                                                          \
+        NULL, SKN_FORM_MAPPING, 0, NULL, NULL                                  \
+    }
 
 /* Defines <name>_options and <name>_slots from the list FIELDS. */
 #define TABLES(name, FIELDS)                                                   \
     static const skn_option_t name##_options[] = { FIELDS(OPTION) NO_OPTION }; \
-    static const skn_slot_t name##_slots[] = { FIELDS(SLOT) {                  \
-        SKN_SLOT_NONE, 0 } };
+    static const skn_slot_t name##_slots[] = { FIELDS(SLOT){ SKN_SLOT_NONE,    \
+                                                             0 } };
 
 static const skn_option_t no_options[] = { NO_OPTION };
 static const skn_slot_t no_slots[] = { { SKN_SLOT_NONE, 0 } };
@@ -47,13 +53,14 @@ static const skn_part_t no_parts[] = { NO_PART };
     O(skn_model_data_t, test, "test", PATH, PATH, "", 0, 0, NULL,              \
       "test points, for evaluation only; empty: none")                         \
     O(skn_model_data_t, normalize, "normalize", CHOICE, CHOICE, "l2", 0, 0,    \
-      WORDS(SKN_NORMALIZES), "scale the features of each point to length 1 "   \
+      WORDS(SKN_NORMALIZES),                                                   \
+      "scale the features of each point to length 1 "                          \
       "(l2), or take them as they are")                                        \
     O(skn_model_data_t, cache, "cache", PATH, PATH, "auto", 0, 0, "auto|none", \
       "where the parsed points are kept for the next run: beside the file or " \
       "in the user's cache (auto), nowhere (none), or in this folder")         \
-    O(skn_model_data_t, memory_bytes, "memory", INT, SIZE, "1GiB", 1,          \
-      ENDLESS, NULL, "memory that building the cache may use")
+    O(skn_model_data_t, memory_bytes, "memory", INT, SIZE, "1GiB", 1, ENDLESS, \
+      NULL, "memory that building the cache may use")
 TABLES(data, DATA)
 
 static const skn_section_t data_section = {
@@ -67,17 +74,20 @@ static const skn_section_t data_section = {
     O(skn_model_layer_t, shards, "shards", INT, INT, "auto", 1, SKN_SHARD_MAX, \
       "auto", "actors that the layer is split over; auto: by the cores")       \
     O(skn_model_layer_t, init_std, "init_std", REAL, REAL, "0.05", 0, 10,      \
-      NULL, "standard deviation of the normal numbers that weights start from")
+      NULL,                                                                    \
+      "standard deviation of the normal numbers that weights start from")
 
 #define HIDDEN(O)                                                              \
     O(skn_model_layer_t, name, "name", TEXT, TEXT, NULL, 0, 0, NULL,           \
       "name of the layer, for overrides, checkpoints and reports")             \
     O(skn_model_layer_t, units, "units", INT, INT, "auto", 1, SKN_HIDDEN_MAX,  \
-      "auto", "width of the layer; auto: from the number of points and labels")\
+      "auto",                                                                  \
+      "width of the layer; auto: from the number of points and labels")        \
     O(skn_model_layer_t, activation, "activation", CHOICE, CHOICE, "relu", 0,  \
       0, WORDS(SKN_ACTIVATIONS), "what follows the sum of a unit")             \
     O(skn_model_layer_t, dropout, "dropout", REAL, REAL, "auto", 0, 0.95,      \
-      "auto", "share of the units that is left out of a training batch, at "   \
+      "auto",                                                                  \
+      "share of the units that is left out of a training batch, at "           \
       "random; auto: from the width")                                          \
     LAYER_COMMON(O)
 TABLES(hidden, HIDDEN)
@@ -86,12 +96,14 @@ TABLES(hidden, HIDDEN)
     O(skn_model_layer_t, name, "name", TEXT, TEXT, NULL, 0, 0, NULL,           \
       "name of the layer, for overrides, checkpoints and reports")             \
     O(skn_model_layer_t, loss, "loss", CHOICE, CHOICE, "auto", 0, 0,           \
-      WORDS(SKN_LOSSES), "what is made small: the cross entropy of a softmax " \
+      WORDS(SKN_LOSSES),                                                       \
+      "what is made small: the cross entropy of a softmax "                    \
       "over all labels, or one logistic loss a label")                         \
     O(skn_model_layer_t, weights, "weights", CHOICE, CHOICE, "f32", 0, 0,      \
       WORDS(SKN_WEIGHTS), "number format of the rows that are computed with")  \
     O(skn_model_layer_t, index_lag, "index_lag", INT, INT, "auto", 1, 4096,    \
-      "auto", "batches between building a sampler's index and using it; "      \
+      "auto",                                                                  \
+      "batches between building a sampler's index and using it; "              \
       "auto: twice the window")                                                \
     LAYER_COMMON(O)
 TABLES(output, OUTPUT)
@@ -99,7 +111,8 @@ TABLES(output, OUTPUT)
 /* What a mixture's items have too. */
 #define SAMPLER_COMMON(O)                                                      \
     O(skn_model_sampler_t, kind, "kind", CHOICE, CHOICE, "auto", 0, 0,         \
-      WORDS(SKN_SAMPLERS), "how the rows of a batch are chosen: all (exact), " \
+      WORDS(SKN_SAMPLERS),                                                     \
+      "how the rows of a batch are chosen: all (exact), "                      \
       "at random, by hash tables, by clusters, or several ways at once")       \
     O(skn_model_sampler_t, tables, "tables", INT, INT, "auto", 1, 4096,        \
       "auto", "simhash, dwta: number of hash tables (L)")                      \
@@ -110,20 +123,25 @@ TABLES(output, OUTPUT)
     O(skn_model_sampler_t, list_rows, "list_rows", INT, INT, "auto", 1,        \
       SKN_UNIT_MAX, "auto", "cluster: rows in a list")                         \
     O(skn_model_sampler_t, refresh_batches, "refresh_batches", INT, INT,       \
-      "auto", 1, COUNT_MAX, "auto", "simhash, dwta, cluster: batches until "   \
+      "auto", 1, COUNT_MAX, "auto",                                            \
+      "simhash, dwta, cluster: batches until "                                 \
       "the index is built anew")
 
 #define SAMPLER(O)                                                             \
     SAMPLER_COMMON(O)                                                          \
     O(skn_model_sampler_t, rows, "rows", INT, INT, "auto", 0, SKN_UNIT_MAX,    \
-      "auto", "rows chosen for a batch, beside its labels; not for exact")     \
+      "auto",                                                                  \
+      "rows chosen for a batch, beside its labels; 0: the labels alone; not "  \
+      "for exact")                                                             \
     O(skn_model_sampler_t, labels, "labels", BOOL, BOOL, "true", 0, 0, NULL,   \
       "every row that is a label of the batch serves all its points")          \
     O(skn_model_sampler_t, uniform_rows, "uniform_rows", INT, INT, "auto", 0,  \
-      SKN_UNIT_MAX, "auto", "simhash, dwta, cluster: rows drawn uniformly "    \
+      SKN_UNIT_MAX, "auto",                                                    \
+      "simhash, dwta, cluster: rows drawn uniformly "                          \
       "beside the hard ones")                                                  \
     O(skn_model_sampler_t, weight_cap, "weight_cap", REAL, REAL, "0", 0, 1e12, \
-      NULL, "greatest weight of a sampled row, which keeps rare draws from "   \
+      NULL,                                                                    \
+      "greatest weight of a sampled row, which keeps rare draws from "         \
       "dominating; what it cuts is reported; 0: none")
 TABLES(sampler, SAMPLER)
 
@@ -135,8 +153,8 @@ TABLES(mixed, MIXED)
 
 const skn_section_t skn_mixed_section = {
     "model.layers.output.sampler.of",
-    "One sampler of a mixture; a list of 2 to 8 of these.",
-    mixed_options, mixed_slots, no_parts
+    "One sampler of a mixture; a list of 2 to 8 of these.", mixed_options,
+    mixed_slots, no_parts
 };
 static const skn_part_t sampler_parts[] = {
     { "of", SKN_FORM_MIXTURE, 0, &skn_mixed_section,
@@ -145,8 +163,8 @@ static const skn_part_t sampler_parts[] = {
 };
 const skn_section_t skn_sampler_section = {
     "model.layers.output.sampler",
-    "Which rows of the output layer are computed for a batch.",
-    sampler_options, sampler_slots, sampler_parts
+    "Which rows of the output layer are computed for a batch.", sampler_options,
+    sampler_slots, sampler_parts
 };
 const skn_section_t skn_hidden_section = {
     "model.layers.hidden",
@@ -159,18 +177,18 @@ static const skn_part_t output_parts[] = {
       &skn_sampler_section, "how the rows of a batch are chosen" },
     NO_PART
 };
-const skn_section_t skn_output_section = {
-    "model.layers.output", "The last layer: one row a label.",
-    output_options, output_slots, output_parts
-};
+const skn_section_t skn_output_section = { "model.layers.output",
+                                           "The last layer: one row a label.",
+                                           output_options, output_slots,
+                                           output_parts };
 static const skn_part_t model_parts[] = {
     { "layers", SKN_FORM_LAYERS, 0, NULL,
       "the layers, from the input to the labels; names differ" },
     NO_PART
 };
 static const skn_section_t model_section = {
-    "model", "The network: hidden layers, then the output layer.",
-    no_options, no_slots, model_parts
+    "model", "The network: hidden layers, then the output layer.", no_options,
+    no_slots, model_parts
 };
 
 /* --- train --------------------------------------------------------------- */
@@ -191,16 +209,18 @@ static const skn_section_t model_section = {
 TABLES(optimizer, OPTIMIZER)
 
 static const skn_section_t optimizer_section = {
-    "train.optimizer", "How a gradient changes the weights.",
-    optimizer_options, optimizer_slots, no_parts
+    "train.optimizer", "How a gradient changes the weights.", optimizer_options,
+    optimizer_slots, no_parts
 };
 
 #define SCHEDULE(O)                                                            \
     O(skn_model_schedule_t, kind, "kind", CHOICE, CHOICE, "auto", 0, 0,        \
-      WORDS(SKN_SCHEDULES), "the rate stays (constant), rises and stays "      \
+      WORDS(SKN_SCHEDULES),                                                    \
+      "the rate stays (constant), rises and stays "                            \
       "(warmup), or rises and falls along a cosine")                           \
     O(skn_model_schedule_t, warmup_batches, "warmup_batches", INT, INT,        \
-      "auto", 0, COUNT_MAX, "auto", "warmup, cosine: batches until the full "  \
+      "auto", 0, COUNT_MAX, "auto",                                            \
+      "warmup, cosine: batches until the full "                                \
       "rate is reached")                                                       \
     O(skn_model_schedule_t, floor, "floor", REAL, REAL, "0", 0, 1, NULL,       \
       "cosine: share of the rate that is left at the end")
@@ -226,7 +246,7 @@ static const skn_section_t evaluate_section = {
 };
 
 #define TRAIN(O)                                                               \
-    O(skn_model_train_t, seed, "seed", INT, INT, "1", 0, ENDLESS, NULL,      \
+    O(skn_model_train_t, seed, "seed", INT, INT, "1", 0, ENDLESS, NULL,        \
       "where all random numbers come from")                                    \
     O(skn_model_train_t, batch_rows, "batch_rows", INT, INT, "auto", 1,        \
       SKN_BATCH_ROWS_MAX, "auto", "points of a batch")                         \
@@ -235,24 +255,30 @@ static const skn_section_t evaluate_section = {
     O(skn_model_train_t, max_batches, "max_batches", INT, INT, "0", 0,         \
       COUNT_MAX, NULL, "stop after so many batches; 0: no limit")              \
     O(skn_model_train_t, window, "window", INT, INT, "auto", 1,                \
-      SKN_WINDOW_MAX, "auto", "batches in flight at once; staleness is never " \
+      SKN_WINDOW_MAX, "auto",                                                  \
+      "batches in flight at once; staleness is never "                         \
       "more")                                                                  \
     O(skn_model_train_t, order, "order", CHOICE, CHOICE, "fixed", 0, 0,        \
-      WORDS(SKN_ORDERS), "fixed: updates are applied in batch order and runs " \
+      WORDS(SKN_ORDERS),                                                       \
+      "fixed: updates are applied in batch order and runs "                    \
       "repeat bit for bit; free: as they come, faster under jitter")           \
     O(skn_model_train_t, reduction, "reduction", CHOICE, CHOICE, "fast", 0, 0, \
-      WORDS(SKN_REDUCTIONS), "fixed: sums have the same bits for every number "\
+      WORDS(SKN_REDUCTIONS),                                                   \
+      "fixed: sums have the same bits for every number "                       \
       "of shards; fast: only for the same number")                             \
     O(skn_model_train_t, updates, "updates", CHOICE, CHOICE, "loan", 0, 0,     \
-      WORDS(SKN_UPDATES), "loan: the updater writes the shard's rows in "      \
+      WORDS(SKN_UPDATES),                                                      \
+      "loan: the updater writes the shard's rows in "                          \
       "place; copy: it keeps its own and sends new rows")                      \
     O(skn_model_train_t, late, "late", CHOICE, CHOICE, "wait", 0, 0,           \
-      WORDS(SKN_LATES), "what to do about a part of a batch that is late: "    \
+      WORDS(SKN_LATES),                                                        \
+      "what to do about a part of a batch that is late: "                      \
       "wait for it, or go on with an estimate (stale)")                        \
     O(skn_model_train_t, validate, "validate", REAL, REAL, "0", 0, 0.5, NULL,  \
       "share of the training points that is held back to measure progress")    \
     O(skn_model_train_t, patience, "patience", INT, INT, "auto", 0, 1000,      \
-      "auto", "epochs without progress on the points held back until the run " \
+      "auto",                                                                  \
+      "epochs without progress on the points held back until the run "         \
       "stops; 0: never; auto: 3 with validate, otherwise 0")
 TABLES(train, TRAIN)
 
@@ -265,10 +291,10 @@ static const skn_part_t train_parts[] = {
       &evaluate_section, "how the test points are used" },
     NO_PART
 };
-static const skn_section_t train_section = {
-    "train", "How the model is trained.", train_options, train_slots,
-    train_parts
-};
+static const skn_section_t train_section = { "train",
+                                             "How the model is trained.",
+                                             train_options, train_slots,
+                                             train_parts };
 
 /* --- checkpoint, resources, the whole file ------------------------------- */
 
@@ -276,10 +302,12 @@ static const skn_section_t train_section = {
     O(skn_model_checkpoint_t, path, "path", PATH, PATH, "", 0, 0, NULL,        \
       "folder of the run's checkpoints; empty: runs/<name>-<UTC>-<id>")        \
     O(skn_model_checkpoint_t, every_batches, "every_batches", INT, INT,        \
-      "auto", 0, COUNT_MAX, "auto", "batches between checkpoints; 0: not by "  \
+      "auto", 0, COUNT_MAX, "auto",                                            \
+      "batches between checkpoints; 0: not by "                                \
       "batches; auto: only where epochs are long")                             \
     O(skn_model_checkpoint_t, every_epochs, "every_epochs", INT, INT, "1", 0,  \
-      COUNT_MAX, NULL, "epochs between checkpoints; 0: not by epochs. The "    \
+      COUNT_MAX, NULL,                                                         \
+      "epochs between checkpoints; 0: not by epochs. The "                     \
       "end of a run is always kept")                                           \
     O(skn_model_checkpoint_t, keep, "keep", INT, INT, "3", 1, 1000, NULL,      \
       "newest checkpoints that stay on disk, beside the best one")
@@ -292,7 +320,8 @@ static const skn_section_t checkpoint_section = {
 
 #define RESOURCES(O)                                                           \
     O(skn_model_resources_t, memory_bytes, "memory", INT, SIZE, "auto", 1,     \
-      ENDLESS, "auto", "memory of the run; a plan that needs more is refused; "\
+      ENDLESS, "auto",                                                         \
+      "memory of the run; a plan that needs more is refused; "                 \
       "auto: what the machine has left")                                       \
     O(skn_model_resources_t, huge_pages, "huge_pages", BOOL, BOOL, "true", 0,  \
       0, NULL, "ask for 2 MiB pages for the large dense arrays")

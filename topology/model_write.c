@@ -36,14 +36,12 @@ static void write_section(writer_t *writer, skn_node_t *parent,
 static void
 write_layers(writer_t *writer, skn_node_t *parent, const char *key)
 {
-    skn_node_t *list =
-        append(writer, parent, SKN_NODE_LIST, key, NULL, false);
+    skn_node_t *list = append(writer, parent, SKN_NODE_LIST, key, NULL, false);
     for (size_t k = 0; k < writer->model->layer_count; k++) {
         const skn_model_layer_t *layer = &writer->model->layers[k];
-        write_section(writer,
-                      append(writer, list, SKN_NODE_MAPPING, NULL, NULL, false),
-                      layer->output ? &skn_output_section : &skn_hidden_section,
-                      layer);
+        write_section(
+            writer, append(writer, list, SKN_NODE_MAPPING, NULL, NULL, false),
+            layer->output ? &skn_output_section : &skn_hidden_section, layer);
     }
 }
 
@@ -53,8 +51,7 @@ write_mixture(writer_t *writer, skn_node_t *parent, const char *key,
 {
     if (sampler->of_count == 0)
         return;
-    skn_node_t *list =
-        append(writer, parent, SKN_NODE_LIST, key, NULL, false);
+    skn_node_t *list = append(writer, parent, SKN_NODE_LIST, key, NULL, false);
     for (size_t k = 0; k < sampler->of_count; k++)
         write_section(writer,
                       append(writer, list, SKN_NODE_MAPPING, NULL, NULL, false),
@@ -64,8 +61,7 @@ write_mixture(writer_t *writer, skn_node_t *parent, const char *key,
 static void
 write_plugins(writer_t *writer, skn_node_t *parent, const char *key)
 {
-    skn_node_t *list =
-        append(writer, parent, SKN_NODE_LIST, key, NULL, false);
+    skn_node_t *list = append(writer, parent, SKN_NODE_LIST, key, NULL, false);
     for (size_t k = 0; k < writer->model->plugin_count; k++)
         (void)append(writer, list, SKN_NODE_SCALAR, NULL,
                      writer->model->plugins[k], true);
@@ -83,8 +79,7 @@ write_cores(writer_t *writer, skn_node_t *parent, const char *key)
         (void)append(writer, parent, SKN_NODE_SCALAR, key, text, false);
         return;
     }
-    skn_node_t *list =
-        append(writer, parent, SKN_NODE_LIST, key, NULL, false);
+    skn_node_t *list = append(writer, parent, SKN_NODE_LIST, key, NULL, false);
     for (size_t k = 0; k < resources->core_count; k++) {
         (void)snprintf(text, sizeof(text), "%" PRIu32, resources->cores[k]);
         (void)append(writer, list, SKN_NODE_SCALAR, NULL, text, false);
@@ -97,10 +92,10 @@ write_part(writer_t *writer, skn_node_t *parent, const skn_part_t *part,
 {
     switch (part->form) {
     case SKN_FORM_MAPPING:
-        write_section(writer,
-                      append(writer, parent, SKN_NODE_MAPPING, part->name, NULL,
-                             false),
-                      part->section, (const char *)base + part->offset);
+        write_section(
+            writer,
+            append(writer, parent, SKN_NODE_MAPPING, part->name, NULL, false),
+            part->section, (const char *)base + part->offset);
         break;
     case SKN_FORM_LAYERS:
         write_layers(writer, parent, part->name);
@@ -125,8 +120,7 @@ write_section(writer_t *writer, skn_node_t *parent,
     for (size_t k = 0; section->options[k].name; k++) {
         const skn_option_t *option = &section->options[k];
         skn_slot_t slot = section->slots[k];
-        bool is_text =
-            slot.kind == SKN_SLOT_TEXT || slot.kind == SKN_SLOT_PATH;
+        bool is_text = slot.kind == SKN_SLOT_TEXT || slot.kind == SKN_SLOT_PATH;
         const char *value =
             slot.kind == SKN_SLOT_NONE
                 ? "1"
@@ -152,8 +146,8 @@ skn_model_write(const skn_model_t *model, FILE *file, skn_error_t *error)
                       &skn_model_section, model);
     status = skn_problems_error(writer.problems, error);
     if (status == SKN_OK)
-        status = skn_document_write(skn_document_root(writer.document), file,
-                                    error);
+        status =
+            skn_document_write(skn_document_root(writer.document), file, error);
     if (status == SKN_OK && fflush(file) != 0)
         status = skn_fail(error, SKN_STORAGE, "writing the model: %s",
                           strerror(errno));

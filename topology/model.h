@@ -87,7 +87,7 @@ typedef enum skn_late {
 } skn_late_t;
 
 /* `data:`. Paths are ready to open: relative ones were joined with the folder
- * of the model file. */
+ * of the model file; those of overrides start at the working directory. */
 typedef struct skn_model_data {
     const char *train;
     const char *test; /* "": none */

@@ -5,7 +5,7 @@
  * not through the map: a bad sector is then a status and not a SIGBUS.
  * Not here: the form of the manifest (manifest.c), blocks (checkpoint_block.c).
  * SPDX-License-Identifier: Apache-2.0 */
-#include "formats/checkpoint_state.h"
+#include "formats/reader_state.h"
 
 #include "formats/folder.h"
 

@@ -2,7 +2,7 @@
  *
  * This file owns: the copy out of pieces into a rectangle.
  * SPDX-License-Identifier: Apache-2.0 */
-#include "formats/checkpoint_state.h"
+#include "formats/reader_state.h"
 
 #include <assert.h>
 #include <inttypes.h>

@@ -1,8 +1,8 @@
-/* checkpoint_state.h - an open checkpoint, for the files that read it only.
+/* reader_state.h - an open checkpoint, for the files that read it only.
  *
  * SPDX-License-Identifier: Apache-2.0 */
-#ifndef FORMATS_CHECKPOINT_STATE_H
-#define FORMATS_CHECKPOINT_STATE_H
+#ifndef FORMATS_READER_STATE_H
+#define FORMATS_READER_STATE_H
 
 #include "formats/checkpoint.h"
 

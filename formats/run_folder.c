@@ -164,6 +164,9 @@ write_run_file(skn_run_folder_t *run, skn_error_t *error)
                       FORMAT_VERSION, run->id, run->created);
     skn_json_text_add_string(&text, run->config);
     skn_status_t status = skn_json_text_seal(&text, error);
+    /* A process that was killed here before has left its own. */
+    if (status == SKN_OK)
+        status = skn_folder_remove(run->folder, run->path, fresh, error);
     if (status == SKN_OK)
         status = skn_folder_write_file(run->folder, run->path, fresh,
                                        text.bytes, text.count, error);

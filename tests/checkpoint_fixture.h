@@ -15,6 +15,9 @@
 #define FIXTURE_HIDDEN 7u
 #define FIXTURE_LABELS 11u
 
+/* Bytes of one write: odd, so that elements are torn apart. */
+static size_t fixture_step_bytes = 13;
+
 /* The 64 bits at a place; narrower types keep the lowest. */
 static inline uint64_t
 fixture_bits(const char *name, uint64_t batch, uint64_t row, uint64_t column)
@@ -73,7 +76,8 @@ fixture_write_shard(skn_checkpoint_writer_t *writer, const char *name,
         return error ? error->status : SKN_INTERNAL;
     skn_status_t status = SKN_OK;
     for (size_t i = 0; i < count && status == SKN_OK; i++)
-        status = fixture_write_piece(shard, i, &piece[i], batch, 13, error);
+        status = fixture_write_piece(shard, i, &piece[i], batch,
+                                     fixture_step_bytes, error);
     skn_status_t closed =
         skn_checkpoint_shard_close(&shard, status == SKN_OK ? error : NULL);
     return status != SKN_OK ? status : closed;

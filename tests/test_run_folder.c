@@ -1,0 +1,248 @@
+/* test_run_folder.c - one folder, one run: made, resumed, swept, pruned.
+ *
+ * SPDX-License-Identifier: Apache-2.0 */
+#include "formats/run_folder.h"
+
+#include "formats/folder.h"
+#include "tests/temp_folder.h"
+
+#include <criterion/criterion.h>
+#include <fcntl.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+static char parent[TEMP_FOLDER_BYTES], path[TEMP_FOLDER_BYTES + 8];
+
+static void
+setup(void)
+{
+    temp_folder_make(parent);
+    (void)snprintf(path, sizeof(path), "%s/a/run", parent);
+}
+
+static void
+teardown(void)
+{
+    temp_folder_remove(parent);
+}
+
+TestSuite(run_folder, .init = setup, .fini = teardown);
+
+#define CONFIG "skein: 1\n# \"quoted\"\t\xc3\xa4\n"
+
+static skn_run_folder_t *
+enter(bool resume, size_t *count, skn_error_t *error)
+{
+    skn_run_options_t options = { .resume = resume, .config_text = CONFIG };
+    return skn_run_folder_open(path, &options, count, error);
+}
+
+/* An empty folder under a checkpoint's name: pruning looks at names alone. */
+static void
+plant(skn_run_folder_t *run, const char *name)
+{
+    cr_assert_eq(mkdirat(skn_run_folder_descriptor(run), name, 0700), 0);
+}
+
+static bool
+has(skn_run_folder_t *run, const char *name)
+{
+    struct stat facts;
+    return fstatat(skn_run_folder_descriptor(run), name, &facts,
+                   AT_SYMLINK_NOFOLLOW) == 0;
+}
+
+/* The batches that are there, as text. */
+static const char *
+batches(skn_run_folder_t *run)
+{
+    static char text[256];
+    uint64_t *batch = NULL;
+    size_t count, at = 0;
+    text[0] = '\0';
+    cr_assert_eq(skn_run_folder_batches(skn_run_folder_descriptor(run), path,
+                                        &batch, &count, NULL),
+                 SKN_OK);
+    for (size_t i = 0; i < count; i++)
+        at += (size_t)snprintf(text + at, sizeof(text) - at, "%s%d",
+                               i ? " " : "", (int)batch[i]);
+    free(batch);
+    return text;
+}
+
+Test(run_folder, is_made_once_and_resumed_with_the_same_facts)
+{
+    char id[SKN_RUN_ID_BYTES], want[2 * TEMP_FOLDER_BYTES];
+    skn_error_t error = { 0 };
+    size_t count = 9;
+    skn_run_folder_t *run = enter(false, &count, &error);
+    cr_assert(run, "%s", error.text);
+    cr_expect_eq(count, 0);
+    cr_expect_eq(strlen(skn_run_folder_created(run)), 20);
+    cr_expect_str_eq(skn_run_folder_path(run), path);
+    memcpy(id, skn_run_folder_id(run), sizeof(id));
+    cr_expect(skn_hash_text_good(id));
+    skn_run_folder_close(&run);
+    cr_expect_null(enter(false, &count, &error));
+    cr_expect_eq(error.status, SKN_CANNOT_CREATE);
+    (void)snprintf(want, sizeof(want), "%s holds a run already", path);
+    cr_expect_str_eq(error.text, want);
+    cr_expect_str_eq(error.hint, "resume it, or choose another folder");
+    count = 9;
+    run = enter(true, &count, &error);
+    cr_assert(run, "%s", error.text);
+    cr_expect_eq(count, 0);
+    cr_expect_str_eq(skn_run_folder_id(run), id);
+    cr_expect_str_eq(skn_run_folder_config(run), CONFIG);
+    skn_run_folder_close(&run);
+    skn_run_folder_close(&run);
+}
+
+Test(run_folder, resumes_nothing_where_there_is_nothing)
+{
+    skn_error_t error = { 0 };
+    cr_expect_null(enter(true, NULL, &error));
+    cr_expect_eq(error.status, SKN_NO_INPUT);
+    (void)snprintf(path, sizeof(path), "%s", parent);
+    cr_expect_null(enter(true, NULL, &error));
+    cr_expect_eq(error.status, SKN_NO_INPUT);
+    cr_expect(strstr(error.text, " holds no run to resume"), "%s", error.text);
+}
+
+Test(run_folder, takes_the_id_it_is_given)
+{
+    skn_error_t error = { 0 };
+    skn_run_options_t options = { .run_id = "0123" };
+    cr_expect_null(skn_run_folder_open(path, &options, NULL, &error));
+    cr_expect_eq(error.status, SKN_BAD_CONFIG);
+    options.run_id = "0123456789abcdef0123456789abcdef";
+    skn_run_folder_t *run = skn_run_folder_open(path, &options, NULL, &error);
+    cr_assert(run, "%s", error.text);
+    cr_expect_str_eq(skn_run_folder_id(run), options.run_id);
+    cr_expect_str_eq(skn_run_folder_config(run), "");
+    skn_run_folder_close(&run);
+}
+
+Test(run_folder, refuses_a_config_that_is_not_utf8)
+{
+    skn_error_t error = { 0 };
+    skn_run_options_t options = { .config_text = "\xff" };
+    cr_expect_null(skn_run_folder_open(path, &options, NULL, &error));
+    cr_expect_eq(error.status, SKN_BAD_CONFIG);
+}
+
+Test(run_folder, is_busy_while_it_is_open)
+{
+    skn_error_t error = { 0 };
+    char want[2 * TEMP_FOLDER_BYTES];
+    skn_run_folder_t *run = enter(false, NULL, NULL);
+    cr_expect_null(enter(true, NULL, &error));
+    cr_expect_eq(error.status, SKN_BUSY);
+    (void)snprintf(want, sizeof(want), "%s is held by process %d", path,
+                   (int)getpid());
+    cr_expect_str_eq(error.text, want);
+    skn_run_folder_close(&run);
+}
+
+Test(run_folder, refuses_a_run_file_with_any_byte_changed)
+{
+    char *bytes = NULL, file[2 * TEMP_FOLDER_BYTES];
+    size_t count;
+    skn_run_folder_t *run = enter(false, NULL, NULL);
+    cr_assert(run);
+    cr_assert_eq(skn_folder_read_file(skn_run_folder_descriptor(run), path,
+                                      "run.json", 4096, &bytes, &count, NULL),
+                 SKN_OK);
+    skn_run_folder_close(&run);
+    (void)snprintf(file, sizeof(file), "%s/run.json", path);
+    int out = open(file, O_WRONLY);
+    for (size_t at = 0; at < count; at++) {
+        skn_error_t error = { 0 };
+        char changed = (char)(bytes[at] ^ 0x20);
+        cr_assert_eq(pwrite(out, &changed, 1, (off_t)at), 1);
+        cr_expect_null(enter(true, NULL, &error), "byte %zu", at);
+        cr_expect_eq(error.status, SKN_BAD_DATA);
+        cr_assert_eq(pwrite(out, &bytes[at], 1, (off_t)at), 1);
+    }
+    (void)close(out);
+    free(bytes);
+    run = enter(true, NULL, NULL);
+    cr_expect(run);
+    skn_run_folder_close(&run);
+}
+
+Test(run_folder, sweeps_what_dead_processes_left_and_nothing_else)
+{
+    skn_run_folder_t *run = enter(false, NULL, NULL);
+    plant(run, ".tmp-000000000001");
+    plant(run, "notes");
+    plant(run, "batch-000000000003");
+    plant(run, "batch-3");
+    skn_run_folder_close(&run);
+    /* Refused, so nothing is touched. */
+    cr_expect_null(enter(false, NULL, NULL));
+    size_t count = 0;
+    run = enter(true, &count, NULL);
+    cr_expect_eq(count, 1);
+    cr_expect_not(has(run, ".tmp-000000000001"));
+    cr_expect(has(run, "notes"));
+    cr_expect(has(run, "batch-3"));
+    cr_expect(has(run, "batch-000000000003"));
+    skn_run_folder_close(&run);
+}
+
+Test(run_folder, prunes_all_but_the_newest_and_the_best)
+{
+    skn_run_folder_t *run = enter(false, NULL, NULL);
+    for (int i = 1; i <= 6; i++) {
+        char name[SKN_BATCH_NAME_BYTES];
+        skn_batch_name((uint64_t)i, name);
+        plant(run, name);
+    }
+    cr_assert_eq(skn_run_folder_mark_best(run, 2, NULL), SKN_OK);
+    cr_assert_eq(skn_run_folder_prune(run, 6, 3, NULL), SKN_OK);
+    cr_expect_str_eq(batches(run), "6 5 4 2");
+    /* What lies after the batch is not counted, and left alone. */
+    cr_assert_eq(skn_run_folder_prune(run, 5, 1, NULL), SKN_OK);
+    cr_expect_str_eq(batches(run), "6 5 2");
+    cr_assert_eq(skn_run_folder_prune(run, 6, 0, NULL), SKN_OK);
+    cr_expect_str_eq(batches(run), "6 2");
+    cr_assert_eq(skn_run_folder_forget_after(run, 2, NULL), SKN_OK);
+    cr_expect_str_eq(batches(run), "2");
+    skn_run_folder_close(&run);
+}
+
+Test(run_folder, removes_nothing_when_best_is_unclear)
+{
+    skn_error_t error = { 0 };
+    skn_run_folder_t *run = enter(false, NULL, NULL);
+    plant(run, "batch-000000000001");
+    plant(run, "batch-000000000002");
+    cr_assert_eq(symlinkat("elsewhere", skn_run_folder_descriptor(run), "best"),
+                 0);
+    cr_expect_eq(skn_run_folder_prune(run, 2, 1, &error), SKN_BAD_DATA);
+    cr_expect_str_eq(batches(run), "2 1");
+    cr_expect_eq(skn_run_folder_mark_best(run, 7, &error), SKN_NO_INPUT);
+    cr_expect_eq(skn_run_folder_mark_latest(run, 7, &error), SKN_NO_INPUT);
+    skn_run_folder_close(&run);
+}
+
+Test(run_folder, names_batches_with_twelve_digits)
+{
+    char name[SKN_BATCH_NAME_BYTES];
+    uint64_t batch = 0;
+    skn_batch_name(SKN_CHECKPOINT_BATCH_MAX, name);
+    cr_expect_str_eq(name, "batch-999999999999");
+    cr_expect(skn_batch_name_parse(name, &batch));
+    cr_expect_eq(batch, SKN_CHECKPOINT_BATCH_MAX);
+    static const char *const bad[] = { "",
+                                       "batch-",
+                                       "batch-00000000000",
+                                       "batch-0000000000000",
+                                       "batch-00000000000x",
+                                       "Batch-000000000000",
+                                       "batch--00000000001" };
+    for (size_t i = 0; i < sizeof(bad) / sizeof(bad[0]); i++)
+        cr_expect_not(skn_batch_name_parse(bad[i], &batch), "%s", bad[i]);
+}

@@ -1,0 +1,283 @@
+/* checkpointer.c - writes the state of all owners into one checkpoint.
+ *
+ * At a marker every updater streams its tensors here, chunk by chunk; credit
+ * keeps a few chunks in memory, never a shard. When the last shard is complete
+ * the checkpoint appears under its name, or not at all. A disk that is full is
+ * a warning: the older checkpoints stay and training goes on.
+ * SPDX-License-Identifier: Apache-2.0 */
+#include <stdlib.h>
+#include <string.h>
+
+#include "actors/kinds.h"
+#include "actors/messages.h"
+#include "actors/tensors.h"
+#include "formats/checkpoint.h"
+#include "formats/json_text.h"
+
+typedef struct shard {
+    char file[SKN_NAME_MAX + 1];
+    skn_piece_t piece[SKN_TENSOR_VIEWS_MAX];
+    uint32_t piece_count;
+    skn_checkpoint_shard_t *writer;
+} shard_t;
+
+typedef struct checkpointer {
+    skn_run_folder_t *run;
+    skn_checkpoint_writer_t *writer;
+    shard_t *shards; /* [owners] */
+    uint32_t owners, shard_count, complete;
+    uint32_t keep;
+    const skn_save_t *save; /* kept, while a checkpoint is written */
+    skn_error_t failure;    /* of the checkpoint in work */
+} checkpointer_t;
+
+static shard_t *
+shard_of(checkpointer_t *checkpointer, const char *file)
+{
+    for (uint32_t k = 0; k < checkpointer->shard_count; k++)
+        if (strcmp(checkpointer->shards[k].file, file) == 0)
+            return &checkpointer->shards[k];
+    if (checkpointer->shard_count == checkpointer->owners)
+        return NULL;
+    shard_t *shard = &checkpointer->shards[checkpointer->shard_count++];
+    memset(shard, 0, sizeof(*shard));
+    (void)snprintf(shard->file, sizeof(shard->file), "%s", file);
+    return shard;
+}
+
+/* A failed write leaves the rest of the stream to be thrown away. */
+static void
+give_up(checkpointer_t *checkpointer)
+{
+    skn_checkpoint_abandon(&checkpointer->writer);
+    for (uint32_t k = 0; k < checkpointer->shard_count; k++)
+        checkpointer->shards[k].writer = NULL;
+}
+
+static skn_status_t
+on_save(skn_actor_t *actor, void *state, const void *message,
+        skn_error_t *error)
+{
+    checkpointer_t *checkpointer = state;
+    (void)actor, (void)error;
+    checkpointer->save = skn_message_keep(message);
+    checkpointer->shard_count = checkpointer->complete = 0;
+    memset(&checkpointer->failure, 0, sizeof(checkpointer->failure));
+    checkpointer->writer = skn_checkpoint_begin(
+        checkpointer->run, checkpointer->save->batch, &checkpointer->failure);
+    return SKN_OK;
+}
+
+static skn_status_t
+unexpected(const skn_actor_t *actor, const char *file, skn_error_t *error)
+{
+    return skn_fail(error, SKN_BAD_MESSAGE,
+                    "%s: state for %s, which was not asked for",
+                    skn_actor_name(actor), file);
+}
+
+static skn_status_t
+on_tensor(skn_actor_t *actor, void *state, const void *message,
+          skn_error_t *error)
+{
+    checkpointer_t *checkpointer = state;
+    const skn_tensor_t *tensor = message;
+    shard_t *shard = shard_of(checkpointer, tensor->file);
+    if (!shard || shard->piece_count == SKN_TENSOR_VIEWS_MAX ||
+        tensor->dtype >= SKN_DTYPE_COUNT)
+        return unexpected(actor, tensor->file, error);
+    skn_piece_t *piece = &shard->piece[shard->piece_count++];
+    *piece = (skn_piece_t){
+        .dtype = (skn_dtype_t)tensor->dtype,
+        .dims = tensor->dims,
+        .rows = tensor->rows,
+        .columns = tensor->columns,
+        .global_rows = tensor->global_rows,
+        .global_columns = tensor->global_columns,
+        .row_first = tensor->row_first,
+        .column_first = tensor->column_first,
+    };
+    (void)snprintf(piece->name, sizeof(piece->name), "%s", tensor->name);
+    return SKN_OK;
+}
+
+static void
+write_chunk(checkpointer_t *checkpointer, shard_t *shard,
+            const skn_chunk_t *chunk)
+{
+    skn_error_t *failure = &checkpointer->failure;
+    skn_status_t status = SKN_OK;
+    if (!shard->writer) {
+        shard->writer =
+            skn_checkpoint_shard_open(checkpointer->writer, shard->file,
+                                      shard->piece, shard->piece_count,
+                                      failure);
+        if (!shard->writer)
+            status = failure->status;
+    }
+    if (status == SKN_OK)
+        status = skn_checkpoint_shard_write(
+            shard->writer, chunk->tensor, chunk->offset_bytes, chunk->bytes.at,
+            chunk->bytes.count, failure);
+    if (status == SKN_OK && chunk->last)
+        status = skn_checkpoint_shard_close(&shard->writer, failure);
+    if (status != SKN_OK)
+        give_up(checkpointer);
+}
+
+static skn_status_t
+tell_failure(skn_actor_t *actor, const checkpointer_t *checkpointer,
+             skn_error_t *error)
+{
+    skn_json_text_t text = { 0 };
+    skn_json_text_add(&text, "{\"event\":\"warning\",\"message\":");
+    skn_json_text_add_string(&text, checkpointer->failure.text);
+    skn_json_text_add(&text, ",\"hint\":\"the older checkpoints are intact\"}");
+    skn_status_t status =
+        text.failed ? SKN_OK : skn_actor_tell(actor, error, "%s", text.bytes);
+    skn_json_text_fini(&text);
+    return status;
+}
+
+/* weights_sha256 of the checkpoint that has just been written: read back. */
+static skn_status_t
+hash_weights(const checkpointer_t *checkpointer, const char *path,
+             char hex[SKN_SHA256_TEXT_BYTES], skn_error_t *error)
+{
+    hex[0] = '\0';
+    if (!checkpointer->save->hash)
+        return SKN_OK;
+    skn_checkpoint_t *checkpoint =
+        skn_checkpoint_open(path, SKN_VERIFY_LAZY, error);
+    if (!checkpoint)
+        return error->status;
+    skn_status_t status = skn_checkpoint_weights_sha256(checkpoint, hex, error);
+    skn_checkpoint_close(&checkpoint);
+    return status;
+}
+
+static skn_status_t
+finish(skn_actor_t *actor, checkpointer_t *checkpointer, skn_error_t *error)
+{
+    char path[SKN_TEXT_MAX], name[SKN_BATCH_NAME_BYTES];
+    char hex[SKN_SHA256_TEXT_BYTES] = "";
+    const skn_save_t *save = checkpointer->save;
+    skn_error_t *failure = &checkpointer->failure, warning = { 0 };
+    skn_status_t status = failure->status;
+    skn_batch_name(save->batch, name);
+    (void)snprintf(path, sizeof(path), "%s/%s",
+                   skn_run_folder_path(checkpointer->run), name);
+    if (status == SKN_OK)
+        status = skn_checkpoint_finish(&checkpointer->writer, save->metadata,
+                                       checkpointer->keep, &warning, failure);
+    if (status == SKN_OK && save->best)
+        status = skn_run_folder_mark_best(checkpointer->run, save->batch,
+                                          failure);
+    if (status == SKN_OK)
+        status = hash_weights(checkpointer, path, hex, failure);
+    if (status != SKN_OK && save->hash) {
+        *error = *failure; /* the model itself cannot be kept: no warning */
+        return status;
+    }
+    if (status != SKN_OK) {
+        path[0] = '\0';
+        status = tell_failure(actor, checkpointer, error);
+    }
+    skn_saved_t saved = { .batch = save->batch,
+                          .path = path,
+                          .weights_sha256 = hex };
+    if (status == SKN_OK)
+        status = skn_actor_send(actor, &skn_saved_schema, &saved, error);
+    skn_message_drop(save);
+    checkpointer->save = NULL;
+    return status;
+}
+
+static skn_status_t
+on_chunk(skn_actor_t *actor, void *state, const void *message,
+         skn_error_t *error)
+{
+    checkpointer_t *checkpointer = state;
+    const skn_chunk_t *chunk = message;
+    shard_t *shard = shard_of(checkpointer, chunk->file);
+    if (!shard || !checkpointer->save ||
+        chunk->batch != checkpointer->save->batch)
+        return unexpected(actor, chunk->file, error);
+    if (checkpointer->failure.status == SKN_OK)
+        write_chunk(checkpointer, shard, chunk);
+    if (chunk->last && ++checkpointer->complete == checkpointer->owners)
+        return finish(actor, checkpointer, error);
+    return SKN_OK;
+}
+
+static skn_status_t
+checkpointer_open(skn_actor_t *actor, void *state, skn_error_t *error)
+{
+    checkpointer_t *checkpointer = state;
+    checkpointer->owners = (uint32_t)skn_actor_option_int(actor, "owners");
+    checkpointer->keep = (uint32_t)skn_actor_option_int(actor, "keep");
+    checkpointer->shards =
+        calloc(checkpointer->owners, sizeof(*checkpointer->shards));
+    if (!checkpointer->shards)
+        return skn_fail(error, SKN_NO_MEMORY, "no room for %u shards",
+                        checkpointer->owners);
+    skn_run_options_t options = {
+        .resume = skn_actor_option_bool(actor, "resume"),
+        .run_id = skn_actor_option_text(actor, "run"),
+        .config_text = skn_actor_option_text(actor, "config"),
+        .wait_ms = SKN_LOCK_WAIT_MS,
+    };
+    if (!options.run_id[0])
+        options.run_id = NULL;
+    checkpointer->run =
+        skn_run_folder_open(skn_actor_option_text(actor, "path"), &options,
+                            NULL, error);
+    return checkpointer->run ? SKN_OK : error->status;
+}
+
+static void
+checkpointer_close(skn_actor_t *actor, void *state)
+{
+    checkpointer_t *checkpointer = state;
+    (void)actor;
+    skn_message_drop(checkpointer->save);
+    if (checkpointer->writer)
+        give_up(checkpointer);
+    skn_run_folder_close(&checkpointer->run);
+    free(checkpointer->shards);
+}
+
+static const skn_option_t options[] = {
+    { "path", SKN_OPTION_PATH, NULL, 0, 0, NULL, "folder of the run" },
+    { "resume", SKN_OPTION_BOOL, "false", 0, 0, NULL,
+      "the folder holds the run already" },
+    { "run", SKN_OPTION_TEXT, "", 0, 0, NULL,
+      "id of a new run, 32 hex digits; empty: drawn" },
+    { "config", SKN_OPTION_TEXT, "", 0, 0, NULL,
+      "text of the config, kept in the folder" },
+    { "owners", SKN_OPTION_INT, NULL, 1, SKN_ACTORS_MAX, NULL,
+      "updaters whose state makes a checkpoint" },
+    { "keep", SKN_OPTION_INT, "3", 1, 1000000, NULL,
+      "checkpoints that stay" },
+    { 0 },
+};
+
+static const skn_handler_t handlers[] = {
+    { &skn_save_schema, on_save, NULL },
+    { &skn_tensor_schema, on_tensor, NULL },
+    { &skn_chunk_schema, on_chunk, NULL },
+    { 0 },
+};
+
+static const skn_schema_t *const sends[] = { &skn_saved_schema, NULL };
+
+const skn_kind_t skn_checkpointer = {
+    .name = "checkpointer",
+    .help = "writes the state of all updaters into checkpoints",
+    .state_bytes = sizeof(checkpointer_t),
+    .options = options,
+    .handlers = handlers,
+    .sends = sends,
+    .open = checkpointer_open,
+    .close = checkpointer_close,
+};

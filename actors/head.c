@@ -1,0 +1,686 @@
+/* head.c - logits, leaves, and row gradients of one output shard.
+ * SPDX-License-Identifier: Apache-2.0 */
+#include "actors/head.h"
+
+#include <assert.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "actors/workspace.h"
+
+#define LINE_FLOATS 16
+/* Rows of logits that are looked at in one go: [512][1024] floats stay in a
+ * second-level cache's neighbourhood while they are scanned. */
+#define LOOK_UNITS 1024
+
+static size_t
+round_up(size_t value)
+{
+    return (value + LINE_FLOATS - 1) / LINE_FLOATS * LINE_FLOATS;
+}
+
+skn_status_t
+skn_head_init(skn_head_t *head, uint32_t shard, skn_error_t *error)
+{
+    size_t rows = head->batch_rows;
+    head->hidden_stride = round_up((size_t)head->hidden + 1);
+    uint32_t first = head->fixed ? head->row_first / head->block_rows : shard;
+    uint32_t leaves =
+        head->fixed ? (head->row_count + head->block_rows - 1) / head->block_rows
+                    : 1;
+    head->node_count = skn_merge_cover(head->merge.leaf_count, first,
+                                       first + leaves, head->node);
+    head->merge.columns = head->hidden;
+    head->merge.scratch =
+        skn_floats_new(skn_merge_scratch_floats(head->merge.leaf_count, rows,
+                                                head->hidden),
+                       error);
+    head->scaled = skn_floats_new(rows * head->hidden_stride, error);
+    head->pull_rows = skn_floats_new(rows * head->hidden + LINE_FLOATS, error);
+    size_t units = LOOK_UNITS;
+    if (head->fixed && head->block_rows > units)
+        units = head->block_rows;
+    head->work_floats = rows * units;
+    head->work = skn_floats_new(head->work_floats, error);
+    head->slot = malloc(head->row_count * sizeof(*head->slot));
+    head->topk = malloc(rows * sizeof(*head->topk));
+    if (!head->merge.scratch || !head->scaled || !head->pull_rows ||
+        !head->work)
+        return SKN_NO_MEMORY;
+    if (!head->slot || !head->topk)
+        return skn_fail(error, SKN_NO_MEMORY,
+                        "no room for an output shard of %u rows",
+                        head->row_count);
+    return SKN_OK;
+}
+
+void
+skn_head_fini(skn_head_t *head)
+{
+    if (head->sampler)
+        head->sampler_kind->close(head->sampler);
+    free(head->merge.scratch);
+    free(head->scaled);
+    free(head->pull_rows);
+    free(head->work);
+    free(head->gemm);
+    free(head->slot);
+    free(head->topk);
+    memset(head, 0, sizeof(*head));
+}
+
+skn_status_t
+skn_flight_init(skn_flight_t *flight, const skn_head_t *head,
+                skn_error_t *error)
+{
+    size_t rows = head->batch_rows;
+    flight->hidden = skn_floats_new(rows * head->hidden_stride, error);
+    flight->greatest = skn_floats_new(4 * rows, error);
+    flight->own_offset = calloc(rows + 1, sizeof(uint32_t));
+    if (!flight->hidden || !flight->greatest || !flight->own_offset)
+        return skn_fail(error, SKN_NO_MEMORY,
+                        "no room for a batch of %zu rows", rows);
+    flight->sum = flight->greatest + rows;
+    flight->root_greatest = flight->sum + rows;
+    flight->root_sum = flight->root_greatest + rows;
+    return SKN_OK;
+}
+
+void
+skn_flight_fini(skn_flight_t *flight)
+{
+    skn_selection_fini(&flight->selection);
+    free(flight->hidden);
+    free(flight->greatest);
+    free(flight->own_offset);
+    free(flight->own);
+    free(flight->own_distinct);
+    free(flight->logit);
+    free(flight->group_logit);
+    memset(flight, 0, sizeof(*flight));
+}
+
+/* --- products ------------------------------------------------------------ */
+
+static skn_status_t
+multiply(skn_head_t *head, const skn_gemm_t *job, skn_error_t *error)
+{
+    size_t bytes = head->kernels->gemm_scratch_bytes(job->m, job->n, job->k);
+    if (bytes > head->gemm_bytes) {
+        free(head->gemm);
+        head->gemm = skn_floats_new(bytes / sizeof(float) + 1, error);
+        head->gemm_bytes = head->gemm ? bytes : 0;
+        if (!head->gemm)
+            return SKN_NO_MEMORY;
+    }
+    head->kernels->gemm(job, head->gemm);
+    return SKN_OK;
+}
+
+static bool
+is_everybody(const skn_flight_t *flight, const skn_group_t *group)
+{
+    return group->sample_count == flight->rows;
+}
+
+/* hidden[group samples][H + 1] . rows[units]^T */
+static skn_status_t
+logits(skn_head_t *head, const skn_flight_t *flight, const skn_group_t *group,
+       float *logit, size_t stride, skn_error_t *error)
+{
+    const skn_selection_t *selection = &flight->selection;
+    skn_matrix_t w = skn_rows_matrix(
+        head->rows, selection->everything ? NULL
+                                          : selection->unit + group->unit_first);
+    skn_gemm_t job = {
+        .m = group->sample_count,
+        .n = group->unit_count,
+        .k = (size_t)head->hidden + 1,
+        .a = { .at = flight->hidden,
+               .row_stride = head->hidden_stride,
+               .column_stride = 1,
+               .row_index = is_everybody(flight, group)
+                                ? NULL
+                                : selection->sample + group->sample_first },
+        .b = { .at = w.at,
+               .bf16 = w.bf16,
+               .row_stride = 1,
+               .column_stride = w.row_stride,
+               .column_index = w.row_index },
+        .c = logit,
+        .c_stride = stride,
+    };
+    return multiply(head, &job, error);
+}
+
+/* --- own positives --------------------------------------------------------- */
+
+static skn_status_t
+find_own(const skn_head_t *head, skn_flight_t *flight, skn_error_t *error)
+{
+    const skn_labels_t *labels = flight->labels;
+    uint32_t first = head->row_first, count = 0;
+    uint32_t end = first + head->row_count;
+    if (labels->label.count > flight->own_room) {
+        free(flight->own);
+        free(flight->own_distinct);
+        flight->own_room = (uint32_t)labels->label.count;
+        flight->own = malloc(flight->own_room * sizeof(uint32_t));
+        flight->own_distinct = malloc(flight->own_room * sizeof(uint32_t));
+        if (!flight->own || !flight->own_distinct) {
+            flight->own_room = 0;
+            return skn_fail(error, SKN_NO_MEMORY,
+                            "no room for the %zu labels of a batch",
+                            labels->label.count);
+        }
+    }
+    for (uint32_t i = 0; i < flight->rows; i++) {
+        flight->own_offset[i] = count;
+        for (uint32_t k = labels->offset.at[i]; k < labels->offset.at[i + 1];
+             k++)
+            if (labels->label.at[k] >= first && labels->label.at[k] < end)
+                flight->own[count++] = labels->label.at[k] - first;
+    }
+    flight->own_offset[flight->rows] = count;
+    count = 0;
+    for (size_t k = 0; k < labels->distinct.count; k++)
+        if (labels->distinct.at[k] >= first && labels->distinct.at[k] < end)
+            flight->own_distinct[count++] = labels->distinct.at[k] - first;
+    flight->own_distinct_count = count;
+    return SKN_OK;
+}
+
+/* y of a positive of sample i: its share of 1, or 1 for one-vs-all. */
+static float
+target_of(const skn_head_t *head, const skn_flight_t *flight, uint32_t i)
+{
+    const uint32_t *offset = flight->labels->offset.at;
+    return head->loss == SKN_LOSS_IS_SOFTMAX
+               ? 1.0f / (float)(offset[i + 1] - offset[i])
+               : 1.0f;
+}
+
+/* Where `unit` stands in the ascending list [0, count); count if it does not
+ * (the first that is not smaller, which serves as a lower bound too). */
+static uint32_t
+lower_bound(const uint32_t *list, uint32_t count, uint32_t unit)
+{
+    uint32_t low = 0, high = count;
+    while (low < high) {
+        uint32_t middle = low + (high - low) / 2;
+        if (list[middle] < unit)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    return low;
+}
+
+/* --- forward --------------------------------------------------------------- */
+
+static skn_status_t
+make_room(skn_flight_t *flight, skn_error_t *error)
+{
+    const skn_selection_t *selection = &flight->selection;
+    size_t total = 0;
+    if (selection->group_count > flight->group_room) {
+        size_t *grown = realloc(flight->group_logit, selection->group_count *
+                                                         sizeof(*grown));
+        if (!grown)
+            return skn_fail(error, SKN_NO_MEMORY, "no room for %u groups",
+                            selection->group_count);
+        flight->group_logit = grown;
+        flight->group_room = selection->group_count;
+    }
+    for (uint32_t g = 0; g < selection->group_count; g++) {
+        const skn_group_t *group = &selection->group[g];
+        flight->group_logit[g] = total;
+        total += group->sample_count * round_up(group->unit_count);
+    }
+    if (total > flight->logit_room) {
+        free(flight->logit);
+        flight->logit_room = 0;
+        /* A tenth more: the number of distinct labels varies a little. */
+        flight->logit = skn_floats_new(total + total / 10, error);
+        if (!flight->logit)
+            return SKN_NO_MEMORY;
+        flight->logit_room = total + total / 10;
+    }
+    return SKN_OK;
+}
+
+/* Sums y o over the own positives of the group's samples. */
+static void
+sum_positives(const skn_head_t *head, skn_flight_t *flight, uint32_t g)
+{
+    const skn_selection_t *selection = &flight->selection;
+    const skn_group_t *group = &selection->group[g];
+    const uint32_t *units = selection->unit + group->unit_first;
+    size_t stride = round_up(group->unit_count);
+    for (uint32_t s = 0; s < group->sample_count; s++) {
+        uint32_t i = selection->sample[group->sample_first + s];
+        const float *row = flight->logit + flight->group_logit[g] + s * stride;
+        float y = target_of(head, flight, i);
+        for (uint32_t k = flight->own_offset[i]; k < flight->own_offset[i + 1];
+             k++)
+            flight->positive_sum +=
+                (double)y * (double)row[lower_bound(units, group->unit_count,
+                                                    flight->own[k])];
+    }
+}
+
+skn_status_t
+skn_head_forward(skn_head_t *head, skn_flight_t *flight, skn_error_t *error)
+{
+    skn_status_t status = find_own(head, flight, error);
+    if (status != SKN_OK)
+        return status;
+    skn_sampler_query_t query = {
+        .batch = flight->labels->batch,
+        .rows = flight->rows,
+        .hidden = flight->hidden,
+        .hidden_stride = head->hidden_stride,
+        .positive = flight->own_distinct,
+        .positive_count = flight->own_distinct_count,
+        .weights = head->rows,
+    };
+    status = head->sampler_kind->draw(head->sampler, &query, &flight->selection,
+                                      error);
+    if (status == SKN_OK)
+        status = make_room(flight, error);
+    flight->positive_sum = flight->negative_sum = 0.0;
+    for (uint32_t g = 0; g < flight->selection.group_count && status == SKN_OK;
+         g++) {
+        const skn_group_t *group = &flight->selection.group[g];
+        status = logits(head, flight, group,
+                        flight->logit + flight->group_logit[g],
+                        round_up(group->unit_count), error);
+        if (status == SKN_OK)
+            sum_positives(head, flight, g);
+    }
+    flight->complete = head->loss == SKN_LOSS_IS_ONE_VS_ALL;
+    return status;
+}
+
+/* --- leaves ---------------------------------------------------------------- */
+
+/* The units [first, end) of a group that belong to a leaf, their logits, and
+ * where exp goes: over the logits if the shard is one leaf, else aside. */
+typedef struct slice {
+    const skn_group_t *group;
+    uint32_t first, count;
+    float *logit, *exp;
+    size_t logit_stride, exp_stride;
+} slice_t;
+
+static slice_t
+slice_of(const skn_head_t *head, const skn_flight_t *flight, uint32_t g,
+         uint32_t leaf)
+{
+    const skn_group_t *group = &flight->selection.group[g];
+    const uint32_t *units = flight->selection.unit + group->unit_first;
+    slice_t slice = { .group = group, .count = group->unit_count };
+    slice.logit_stride = slice.exp_stride = round_up(group->unit_count);
+    slice.logit = slice.exp = flight->logit + flight->group_logit[g];
+    if (!head->fixed)
+        return slice;
+    uint32_t row = leaf * head->block_rows - head->row_first;
+    slice.first = lower_bound(units, group->unit_count, row);
+    slice.count =
+        lower_bound(units, group->unit_count, row + head->block_rows) -
+        slice.first;
+    slice.logit += slice.first;
+    slice.exp = head->work;
+    slice.exp_stride = round_up(slice.count);
+    return slice;
+}
+
+/* m and z (or the one-vs-all derivative) of each sample of the slice. */
+static void
+normalise(const skn_head_t *head, skn_flight_t *flight, const slice_t *slice,
+          skn_partial_t *into)
+{
+    const float *weight =
+        flight->selection.weight + slice->group->unit_first + slice->first;
+    for (uint32_t s = 0; s < slice->group->sample_count; s++) {
+        uint32_t i = flight->selection.sample[slice->group->sample_first + s];
+        const float *o = slice->logit + s * slice->logit_stride;
+        float *e = slice->exp + s * slice->exp_stride;
+        if (head->loss == SKN_LOSS_IS_ONE_VS_ALL) {
+            flight->negative_sum +=
+                (double)head->kernels->softplus_sum(o, weight, slice->count);
+            head->kernels->sigmoid_weight(e, o, weight, slice->count);
+            continue;
+        }
+        float greatest = head->kernels->row_max(o, slice->count);
+        into->greatest[i] = greatest;
+        into->sum[i] =
+            slice->count == 0
+                ? 0.0f
+                : head->kernels->exp_weight_sum(e, o, weight, slice->count,
+                                                greatest);
+    }
+}
+
+/* pull[group samples] = exp . rows[units], over H columns. */
+static void
+pull(skn_head_t *head, const skn_flight_t *flight, const slice_t *slice,
+     float *into)
+{
+    const skn_selection_t *selection = &flight->selection;
+    const skn_group_t *group = slice->group;
+    bool everybody = is_everybody(flight, group);
+    float *c = everybody ? into : head->pull_rows;
+    const uint32_t *unit =
+        selection->unit + group->unit_first + slice->first;
+    skn_gemm_t job = {
+        .m = group->sample_count,
+        .n = head->hidden,
+        .k = slice->count,
+        .a = { .at = slice->exp,
+               .row_stride = slice->exp_stride,
+               .column_stride = 1 },
+        .b = skn_rows_matrix(head->rows, selection->everything && !head->fixed
+                                             ? NULL
+                                             : unit),
+        .c = c,
+        .c_stride = head->hidden,
+    };
+    if (multiply(head, &job, NULL) != SKN_OK)
+        memset(c, 0xff, job.m * job.n * sizeof(float)); /* NaN: found later */
+    for (uint32_t s = 0; !everybody && s < group->sample_count; s++)
+        memcpy(into + (size_t)selection->sample[group->sample_first + s] *
+                          head->hidden,
+               c + (size_t)s * head->hidden, head->hidden * sizeof(float));
+}
+
+/* v, or for one-vs-all its share of u: positives of the rows of the leaf. */
+static void
+push(const skn_head_t *head, const skn_flight_t *flight, uint32_t leaf,
+     float sign, float *into)
+{
+    uint32_t first = 0, end = head->row_count;
+    float *row = head->pull_rows; /* one row, for bf16: width is H + 1 */
+    if (head->fixed) {
+        first = leaf * head->block_rows - head->row_first;
+        end = first + head->block_rows;
+    }
+    for (uint32_t i = 0; i < flight->rows; i++) {
+        float y = target_of(head, flight, i);
+        for (uint32_t k = flight->own_offset[i]; k < flight->own_offset[i + 1];
+             k++) {
+            if (flight->own[k] < first || flight->own[k] >= end)
+                continue;
+            const float *w = skn_rows_weight(head->rows, flight->own[k]);
+            if (head->rows->kind == SKN_ROWS_SGD_BF16) {
+                skn_rows_get(head->rows, head->kernels, flight->own[k], row);
+                w = row;
+            }
+            head->kernels->axpy(into + (size_t)i * head->hidden, sign * y, w,
+                                head->hidden);
+        }
+    }
+}
+
+static void
+compute_leaf(void *source, uint32_t leaf, skn_partial_t *into)
+{
+    skn_head_t *head = source;
+    skn_flight_t *flight = head->at;
+    size_t cells = (size_t)flight->rows * head->hidden;
+    bool softmax = head->loss == SKN_LOSS_IS_SOFTMAX;
+    for (uint32_t g = 0; g < flight->selection.group_count; g++) {
+        slice_t slice = slice_of(head, flight, g, leaf);
+        normalise(head, flight, &slice, into);
+        pull(head, flight, &slice, into->pull);
+    }
+    for (uint32_t i = 0; softmax && i < flight->rows; i++)
+        if (into->sum[i] > 0.0f)
+            head->kernels->scale(into->pull + (size_t)i * head->hidden,
+                                 1.0f / into->sum[i], head->hidden);
+    if (softmax)
+        memset(into->push, 0, cells * sizeof(float));
+    push(head, flight, leaf, softmax ? 1.0f : -1.0f,
+         softmax ? into->push : into->pull);
+}
+
+void
+skn_head_node(skn_head_t *head, skn_flight_t *flight, uint32_t k,
+              skn_partial_t *into)
+{
+    head->at = flight;
+    head->merge.rows = flight->rows;
+    skn_merge_leaves(&head->merge, head->node[k], compute_leaf, head, into);
+    if (!head->fixed && head->loss == SKN_LOSS_IS_SOFTMAX) {
+        memcpy(flight->greatest, into->greatest, flight->rows * sizeof(float));
+        memcpy(flight->sum, into->sum, flight->rows * sizeof(float));
+    }
+}
+
+bool
+skn_head_complete(skn_head_t *head, skn_flight_t *flight,
+                  const skn_node_t *nodes, size_t node_count)
+{
+    skn_partial_t root = { .greatest = flight->root_greatest,
+                           .sum = flight->root_sum };
+    head->merge.rows = flight->rows;
+    flight->complete = skn_merge_root(&head->merge, nodes, node_count, &root);
+    return flight->complete;
+}
+
+/* --- loss and gradient ------------------------------------------------------ */
+
+double
+skn_head_loss(const skn_head_t *head, const skn_flight_t *flight)
+{
+    double loss = flight->negative_sum - flight->positive_sum;
+    if (head->loss == SKN_LOSS_IS_ONE_VS_ALL)
+        return loss;
+    for (uint32_t i = 0; i < flight->rows; i++) {
+        uint32_t own = flight->own_offset[i + 1] - flight->own_offset[i];
+        if (own > 0)
+            loss += (double)own * (double)target_of(head, flight, i) *
+                    ((double)flight->root_greatest[i] +
+                     log((double)flight->root_sum[i]));
+    }
+    return loss;
+}
+
+/* Turns what lies in `logit` into factors of c p, and gives in head->scaled
+ * the samples' hidden vectors times the rest of the factor and 1 / rows. */
+static void
+scale_samples(skn_head_t *head, skn_flight_t *flight)
+{
+    size_t stride = head->hidden_stride;
+    memcpy(head->scaled, flight->hidden,
+           flight->rows * stride * sizeof(float));
+    for (uint32_t i = 0; i < flight->rows; i++) {
+        float factor = 1.0f / (float)flight->rows;
+        if (!head->fixed && head->loss == SKN_LOSS_IS_SOFTMAX)
+            factor *= expf(flight->greatest[i] - flight->root_greatest[i]) /
+                      flight->root_sum[i];
+        head->kernels->scale(head->scaled + i * stride, factor, stride);
+    }
+}
+
+/* Under `fixed` the logits are still there: make them c p in place. */
+static void
+normalise_in_place(const skn_head_t *head, skn_flight_t *flight, uint32_t g)
+{
+    const skn_selection_t *selection = &flight->selection;
+    const skn_group_t *group = &selection->group[g];
+    const float *weight = selection->weight + group->unit_first;
+    size_t stride = round_up(group->unit_count);
+    for (uint32_t s = 0; s < group->sample_count; s++) {
+        uint32_t i = selection->sample[group->sample_first + s];
+        float *o = flight->logit + flight->group_logit[g] + s * stride;
+        if (head->loss == SKN_LOSS_IS_ONE_VS_ALL)
+            head->kernels->sigmoid_weight(o, o, weight, group->unit_count);
+        else
+            (void)head->kernels->exp_weight_sum(
+                o, o, weight, group->unit_count,
+                flight->root_greatest[i] + logf(flight->root_sum[i]));
+    }
+}
+
+/* c[units][H + 1] = logit[samples][units]^T . scaled[samples][H + 1] */
+static skn_status_t
+group_gradient(skn_head_t *head, skn_flight_t *flight, uint32_t g, float *c,
+               skn_error_t *error)
+{
+    const skn_group_t *group = &flight->selection.group[g];
+    if (head->fixed)
+        normalise_in_place(head, flight, g);
+    skn_gemm_t job = {
+        .m = group->unit_count,
+        .n = (size_t)head->hidden + 1,
+        .k = group->sample_count,
+        .a = { .at = flight->logit + flight->group_logit[g],
+               .row_stride = 1,
+               .column_stride = round_up(group->unit_count) },
+        .b = { .at = head->scaled,
+               .row_stride = head->hidden_stride,
+               .column_stride = 1,
+               .row_index = is_everybody(flight, group)
+                                ? NULL
+                                : flight->selection.sample +
+                                      group->sample_first },
+        .c = c,
+        .c_stride = (size_t)head->hidden + 1,
+    };
+    return multiply(head, &job, error);
+}
+
+uint32_t
+skn_head_gradient_units(skn_head_t *head, const skn_flight_t *flight)
+{
+    const skn_selection_t *selection = &flight->selection;
+    uint32_t count = 0;
+    if (selection->group_count == 1)
+        return selection->group[0].unit_count;
+    memset(head->slot, 0xff, head->row_count * sizeof(*head->slot));
+    for (uint32_t k = 0; k < selection->unit_count; k++)
+        if (head->slot[selection->unit[k]] < 0)
+            head->slot[selection->unit[k]] = (int32_t)count++;
+    return count;
+}
+
+/* Several groups: each one's gradients are added to their units' slots. */
+static skn_status_t
+gather_groups(skn_head_t *head, skn_flight_t *flight, uint32_t *unit,
+              float *value, skn_error_t *error)
+{
+    const skn_selection_t *selection = &flight->selection;
+    size_t width = (size_t)head->hidden + 1;
+    skn_status_t status = SKN_OK;
+    float *part = NULL;
+    size_t part_units = 0;
+    for (uint32_t g = 0; g < selection->group_count; g++)
+        if (selection->group[g].unit_count > part_units)
+            part_units = selection->group[g].unit_count;
+    part = skn_floats_new(part_units * width, error);
+    if (!part)
+        return SKN_NO_MEMORY;
+    for (uint32_t g = 0; g < selection->group_count && status == SKN_OK; g++) {
+        const skn_group_t *group = &selection->group[g];
+        status = group_gradient(head, flight, g, part, error);
+        for (uint32_t k = 0; k < group->unit_count && status == SKN_OK; k++) {
+            uint32_t row = selection->unit[group->unit_first + k];
+            size_t slot = (size_t)head->slot[row];
+            unit[slot] = row;
+            head->kernels->add(value + slot * width, value + slot * width,
+                               part + k * width, width);
+        }
+    }
+    free(part);
+    return status;
+}
+
+/* Takes y h off the rows of the positives. */
+static void
+subtract_positives(const skn_head_t *head, const skn_flight_t *flight,
+                   const uint32_t *unit, uint32_t unit_count, float *value)
+{
+    size_t width = (size_t)head->hidden + 1;
+    bool single = flight->selection.group_count == 1;
+    for (uint32_t i = 0; i < flight->rows; i++) {
+        float y = target_of(head, flight, i) / (float)flight->rows;
+        for (uint32_t k = flight->own_offset[i]; k < flight->own_offset[i + 1];
+             k++) {
+            size_t slot = single ? lower_bound(unit, unit_count, flight->own[k])
+                                 : (size_t)head->slot[flight->own[k]];
+            assert(slot < unit_count);
+            head->kernels->axpy(value + slot * width, -y,
+                                flight->hidden + i * head->hidden_stride,
+                                width);
+        }
+    }
+}
+
+skn_status_t
+skn_head_gradient(skn_head_t *head, skn_flight_t *flight, uint32_t *unit,
+                  float *value, skn_error_t *error)
+{
+    const skn_selection_t *selection = &flight->selection;
+    uint32_t unit_count = skn_head_gradient_units(head, flight);
+    skn_status_t status;
+    scale_samples(head, flight);
+    if (selection->group_count == 1) {
+        memcpy(unit, selection->unit, unit_count * sizeof(*unit));
+        status = group_gradient(head, flight, 0, value, error);
+    } else {
+        memset(value, 0,
+               unit_count * ((size_t)head->hidden + 1) * sizeof(float));
+        status = gather_groups(head, flight, unit, value, error);
+    }
+    if (status == SKN_OK)
+        subtract_positives(head, flight, unit, unit_count, value);
+    return status;
+}
+
+/* --- looking at all rows ---------------------------------------------------- */
+
+skn_status_t
+skn_head_look(skn_head_t *head, const float *hidden, uint32_t rows, uint32_t k,
+              uint32_t *label, float *score, skn_error_t *error)
+{
+    skn_status_t status = SKN_OK;
+    skn_matrix_t w = skn_rows_matrix(head->rows, NULL);
+    for (uint32_t i = 0; i < rows; i++)
+        skn_topk_init(&head->topk[i], k);
+    for (uint32_t first = 0; first < head->row_count && status == SKN_OK;
+         first += LOOK_UNITS) {
+        uint32_t count = head->row_count - first;
+        if (count > LOOK_UNITS)
+            count = LOOK_UNITS;
+        skn_gemm_t job = {
+            .m = rows,
+            .n = count,
+            .k = (size_t)head->hidden + 1,
+            .a = { .at = hidden,
+                   .row_stride = head->hidden_stride,
+                   .column_stride = 1 },
+            .b = { .at = w.at ? w.at + first * w.row_stride : NULL,
+                   .bf16 = w.bf16 ? w.bf16 + first * w.row_stride : NULL,
+                   .row_stride = 1,
+                   .column_stride = w.row_stride },
+            .c = head->work,
+            .c_stride = LOOK_UNITS,
+        };
+        status = multiply(head, &job, error);
+        for (uint32_t i = 0; i < rows && status == SKN_OK; i++)
+            skn_topk_scan(&head->topk[i], head->kernels,
+                          head->work + (size_t)i * LOOK_UNITS, count, NULL,
+                          head->row_first + first);
+    }
+    for (uint32_t i = 0; i < rows && status == SKN_OK; i++) {
+        const skn_topk_t *best = &head->topk[i];
+        for (uint32_t r = 0; r < k; r++) {
+            bool there = r < best->count;
+            label[i * k + r] = there ? best->id[r] : UINT32_MAX;
+            score[i * k + r] = there ? best->value[r] : -INFINITY;
+        }
+    }
+    return status;
+}

@@ -1,0 +1,105 @@
+/* head.h - the arithmetic of an output shard: logits, loss, gradients.
+ *
+ * A flight is one batch between its forward pass and its update:
+ *
+ *     hidden [rows][H + 1], the last column 1 (it meets the bias)
+ *        │ draw: groups of samples x units, with weights c
+ *        ▼
+ *     logit  [group samples][group units]      o = hidden . row
+ *        │ leaves of the merge tree
+ *        ▼
+ *     nodes  (m, z, u, v) for the hidden gradient, (m, z) for the other shards
+ *        │ when all (m, z) have come: M, Z
+ *        ▼
+ *     gradient of each distinct unit's row     sum over samples (c p - y) h
+ *
+ * Equations: DESIGN section 5, steps 3 and 4. One thread, the shard's.
+ * SPDX-License-Identifier: Apache-2.0 */
+#ifndef ACTORS_HEAD_H
+#define ACTORS_HEAD_H
+
+#include "actors/merge.h"
+#include "actors/samplers/sampler.h"
+#include "kernels/topk.h"
+
+typedef enum skn_loss { SKN_LOSS_IS_SOFTMAX, SKN_LOSS_IS_ONE_VS_ALL } skn_loss_t;
+
+typedef struct skn_flight {
+    const skn_labels_t *labels; /* kept; NULL: the flight is free */
+    uint32_t rows;
+    float *hidden; /* [rows][hidden_stride] */
+    skn_selection_t selection;
+    float *logit; /* groups one behind the other */
+    size_t logit_room;
+    size_t *group_logit; /* where each group's logits begin */
+    uint32_t group_room;
+    /* Own positives: sample i has local rows own[own_offset[i]..]. */
+    uint32_t *own_offset, *own, *own_distinct;
+    uint32_t own_room, own_distinct_count;
+    float *greatest, *sum;  /* [rows] of this shard's single leaf (fast) */
+    float *root_greatest, *root_sum; /* [rows] M and Z over all shards */
+    double positive_sum; /* sum of y o over own positives */
+    double negative_sum; /* one-vs-all: sum of c softplus(o) */
+    bool complete;       /* M and Z are known (one-vs-all: at once) */
+} skn_flight_t;
+
+typedef struct skn_head {
+    const skn_kernels_t *kernels;
+    const skn_sampler_kind_t *sampler_kind;
+    skn_sampler_t *sampler;
+    skn_loss_t loss;
+    bool fixed; /* one leaf a block, not one a shard */
+    uint32_t hidden; /* H */
+    size_t hidden_stride;
+    uint32_t row_first, row_count, block_rows, batch_rows;
+    skn_merge_t merge;
+    uint32_t node_count, node[SKN_NODES_MAX]; /* those that this shard sends */
+    const skn_rows_t *rows; /* lent; set by the actor before each pass */
+    float *scaled;    /* [batch_rows][hidden_stride] */
+    float *work;      /* [batch_rows][work_units]: a leaf's exp, eval's logits */
+    size_t work_floats;
+    float *pull_rows; /* [batch_rows][H] of a group that is not everybody */
+    void *gemm;
+    size_t gemm_bytes;
+    int32_t *slot;    /* [row_count], for several groups */
+    skn_topk_t *topk; /* [batch_rows] */
+    skn_flight_t *at; /* the flight that leaves are computed for */
+} skn_head_t;
+
+/* The plain members up to batch_rows, the merge's leaf_count and kernels are
+ * set before. Freed by skn_head_fini, also after a failure. */
+skn_status_t skn_head_init(skn_head_t *head, uint32_t shard,
+                           skn_error_t *error);
+void skn_head_fini(skn_head_t *head);
+
+skn_status_t skn_flight_init(skn_flight_t *flight, const skn_head_t *head,
+                             skn_error_t *error);
+void skn_flight_fini(skn_flight_t *flight);
+
+/* Draws, and computes the logits of flight->hidden for flight->labels. */
+skn_status_t skn_head_forward(skn_head_t *head, skn_flight_t *flight,
+                              skn_error_t *error);
+/* Node k of head->node into `into`, whose arrays the caller has made:
+ * greatest and sum [rows], pull and push [rows][H]. Once for each node, in
+ * order. */
+void skn_head_node(skn_head_t *head, skn_flight_t *flight, uint32_t k,
+                   skn_partial_t *into);
+/* The nodes (m, z) of all shards: M, Z of the flight. */
+bool skn_head_complete(skn_head_t *head, skn_flight_t *flight,
+                       const skn_node_t *nodes, size_t node_count);
+/* Loss of the shard's share, summed over the samples. */
+double skn_head_loss(const skn_head_t *head, const skn_flight_t *flight);
+/* Distinct units whose rows get a gradient, and the gradients of the mean
+ * loss. `unit` has room for skn_head_gradient_units, `value` for as many times
+ * H + 1. */
+uint32_t skn_head_gradient_units(skn_head_t *head, const skn_flight_t *flight);
+skn_status_t skn_head_gradient(skn_head_t *head, skn_flight_t *flight,
+                               uint32_t *unit, float *value,
+                               skn_error_t *error);
+
+/* The k best of all rows for each of `rows` samples; labels are global. */
+skn_status_t skn_head_look(skn_head_t *head, const float *hidden, uint32_t rows,
+                           uint32_t k, uint32_t *label, float *score,
+                           skn_error_t *error);
+
+#endif

@@ -1,0 +1,181 @@
+/* hidden.c - activation, dropout, and the way back through them.
+ * SPDX-License-Identifier: Apache-2.0 */
+#include "actors/hidden.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "actors/draws.h"
+#include "actors/workspace.h"
+
+skn_status_t
+skn_hidden_open(skn_hidden_t *hidden, skn_actor_t *actor, uint32_t column_first,
+                uint32_t columns, skn_error_t *error)
+{
+    uint32_t leaves = (uint32_t)skn_actor_option_int(actor, "leaves");
+    uint32_t rows = (uint32_t)skn_actor_option_int(actor, "batch_rows");
+    hidden->kernels = skn_kernels_pick(error);
+    if (!hidden->kernels)
+        return SKN_BAD_CONFIG;
+    hidden->column_first = column_first;
+    hidden->columns = columns;
+    hidden->batch_rows = rows;
+    hidden->keep = 1.0f - (float)skn_actor_option_real(actor, "dropout");
+    hidden->dropout_key =
+        skn_draw_key((uint64_t)skn_actor_option_int(actor, "seed"),
+                     SKN_DRAW_DROPOUT,
+                     (uint64_t)skn_actor_option_int(actor, "layer"));
+    hidden->merge = (skn_merge_t){
+        .kernels = hidden->kernels,
+        .columns = columns,
+        .leaf_count = leaves,
+        .scratch = skn_floats_new(
+            skn_merge_scratch_floats(leaves, rows, columns), error),
+    };
+    hidden->root = skn_floats_new((size_t)rows * (2 + columns), error);
+    return hidden->merge.scratch && hidden->root ? SKN_OK : SKN_NO_MEMORY;
+}
+
+void
+skn_hidden_close(skn_hidden_t *hidden)
+{
+    free(hidden->merge.scratch);
+    free(hidden->root);
+    memset(hidden, 0, sizeof(*hidden));
+}
+
+void
+skn_hidden_activate(const skn_hidden_t *hidden, skn_activation_t *activation)
+{
+    size_t columns = hidden->columns;
+    hidden->kernels->relu(activation->value.at, activation->rows * columns);
+    if (hidden->keep >= 1.0f || activation->purpose != SKN_PURPOSE_TRAIN)
+        return;
+    for (uint32_t i = 0; i < activation->rows; i++) {
+        skn_noise_t noise = { .key = hidden->dropout_key,
+                              .stream = activation->batch,
+                              .row = i,
+                              .first_column = hidden->column_first };
+        hidden->kernels->dropout(activation->value.at + i * columns, columns,
+                                 hidden->keep, &noise);
+    }
+}
+
+/* The mean over the samples, through dropout and ReLU. */
+static void
+finish(const skn_hidden_t *hidden, const skn_activation_t *activation,
+       float *gradient)
+{
+    size_t cells = (size_t)activation->rows * hidden->columns;
+    hidden->kernels->scale(gradient, 1.0f / hidden->keep, cells);
+    hidden->kernels->relu_mask_mul(gradient, activation->value.at, cells);
+}
+
+static skn_status_t
+refuse(const skn_output_gradient_t *part, const char *what, skn_error_t *error)
+{
+    return skn_fail(error, SKN_BAD_MESSAGE,
+                    "output_gradient of shard %u, batch %llu: %s", part->shard,
+                    (unsigned long long)part->batch, what);
+}
+
+/* Whether a part's runs have the sizes that its header says. */
+static skn_status_t
+check_part(const skn_hidden_t *hidden, const skn_output_gradient_t *part,
+           uint32_t rows, skn_error_t *error)
+{
+    size_t nodes = part->node.count;
+    size_t cells = nodes * rows * hidden->columns;
+    bool softmax = part->greatest.count > 0;
+    if (part->rows != rows || part->columns != hidden->columns ||
+        part->column_first != hidden->column_first)
+        return refuse(part, "rows or columns of another slice", error);
+    if (nodes == 0 || part->pull.count != cells)
+        return refuse(part, "pull has the wrong size", error);
+    if (softmax && (part->greatest.count != nodes * rows ||
+                    part->sum.count != nodes * rows ||
+                    part->push.count != cells))
+        return refuse(part, "greatest, sum or push has the wrong size", error);
+    return SKN_OK;
+}
+
+static skn_status_t
+collect_nodes(skn_hidden_t *hidden, const skn_parts_t *parts, uint32_t rows,
+              size_t *node_count, skn_error_t *error)
+{
+    size_t cells = (size_t)rows * hidden->columns;
+    *node_count = 0;
+    for (size_t p = 0; p < parts->count; p++) {
+        const skn_output_gradient_t *part = parts->at[p];
+        skn_status_t status = check_part(hidden, part, rows, error);
+        if (status != SKN_OK)
+            return status;
+        for (size_t k = 0; k < part->node.count; k++) {
+            if (*node_count == SKN_SHARD_MAX)
+                return refuse(part, "too many nodes", error);
+            bool softmax = part->greatest.count > 0;
+            hidden->nodes[(*node_count)++] = (skn_node_t){
+                .place = part->node.at[k],
+                .partial = {
+                    .greatest = softmax ? part->greatest.at + k * rows : NULL,
+                    .sum = softmax ? part->sum.at + k * rows : NULL,
+                    .pull = part->pull.at + k * cells,
+                    .push = softmax ? part->push.at + k * cells : NULL,
+                },
+            };
+        }
+    }
+    return SKN_OK;
+}
+
+skn_status_t
+skn_hidden_merge(skn_hidden_t *hidden, const skn_parts_t *parts,
+                 const skn_activation_t *activation, float *gradient,
+                 skn_error_t *error)
+{
+    size_t node_count, rows = activation->rows;
+    const skn_output_gradient_t *first = parts->at[0];
+    skn_status_t status = collect_nodes(hidden, parts, activation->rows,
+                                        &node_count, error);
+    if (status != SKN_OK)
+        return status;
+    skn_partial_t root = { .pull = gradient };
+    if (first->greatest.count > 0) {
+        root.greatest = hidden->root;
+        root.sum = hidden->root + rows;
+        root.push = hidden->root + 2 * rows;
+    }
+    hidden->merge.rows = rows;
+    if (!skn_merge_root(&hidden->merge, hidden->nodes, node_count, &root))
+        return refuse(first, "the shards together do not cover all rows",
+                      error);
+    if (root.push)
+        hidden->kernels->axpy(gradient, -1.0f, root.push,
+                              rows * hidden->columns);
+    hidden->kernels->scale(gradient, 1.0f / (float)rows,
+                           rows * hidden->columns);
+    finish(hidden, activation, gradient);
+    return SKN_OK;
+}
+
+skn_status_t
+skn_hidden_sum(skn_hidden_t *hidden, const skn_parts_t *parts,
+               const skn_activation_t *activation, float *gradient,
+               skn_error_t *error)
+{
+    size_t cells = (size_t)activation->rows * hidden->columns;
+    memset(gradient, 0, cells * sizeof(float));
+    for (size_t p = 0; p < parts->count; p++) {
+        const skn_hidden_gradient_t *part = parts->at[p];
+        if (part->value.count != cells ||
+            part->column_first != hidden->column_first)
+            return skn_fail(error, SKN_BAD_MESSAGE,
+                            "hidden_gradient of shard %u, batch %llu: %zu "
+                            "values, %zu expected",
+                            part->shard, (unsigned long long)part->batch,
+                            part->value.count, cells);
+        hidden->kernels->add(gradient, gradient, part->value.at, cells);
+    }
+    finish(hidden, activation, gradient);
+    return SKN_OK;
+}

@@ -1,0 +1,65 @@
+/* hidden.h - what every hidden layer does, whatever it is computed from:
+ * activation and dropout forwards; merged, masked gradients backwards.
+ * SPDX-License-Identifier: Apache-2.0 */
+#ifndef ACTORS_HIDDEN_H
+#define ACTORS_HIDDEN_H
+
+#include "actors/merge.h"
+#include "actors/messages.h"
+#include "skein/actor.h"
+
+typedef struct skn_hidden {
+    const skn_kernels_t *kernels;
+    uint32_t column_first, columns;
+    float keep; /* 1 - dropout */
+    uint64_t dropout_key;
+    uint32_t batch_rows;
+    skn_merge_t merge;
+    float *root; /* greatest, sum and push of the merged partial */
+    skn_node_t nodes[SKN_SHARD_MAX];
+} skn_hidden_t;
+
+/* The options that skn_hidden_open reads. */
+#define SKN_HIDDEN_OPTIONS                                                     \
+    { "layer", SKN_OPTION_INT, "0", 0, 1023, NULL,                             \
+      "number of the layer, counted from the input" },                         \
+        { "batch_rows", SKN_OPTION_INT, NULL, 1, SKN_BATCH_ROWS_MAX, NULL,     \
+          "most samples of a batch" },                                         \
+        { "dropout", SKN_OPTION_REAL, "0", 0, 0.95, NULL,                      \
+          "share of hidden units left out in training" },                      \
+        { "leaves", SKN_OPTION_INT, "1", 1, SKN_UNIT_MAX, NULL,                \
+          "leaves of the tree in which output shards are merged" },            \
+        { "seed", SKN_OPTION_INT, "1", 0, 9007199254740992.0, NULL,            \
+          "of every random number" }
+
+/* The options of owners that take turns (turns.h). */
+#define SKN_TURNS_OPTIONS                                                      \
+    { "window", SKN_OPTION_INT, "1", 1, SKN_WINDOW_MAX, NULL,                  \
+      "batches in flight" },                                                   \
+        { "order", SKN_OPTION_CHOICE, "fixed", 0, 0, "fixed|free",             \
+          "fixed: same bits every time; free: as soon as possible" },          \
+        { "first_batch", SKN_OPTION_INT, "0", 0, 9007199254740992.0, NULL,     \
+          "batch to begin with; more than 0 after a resume" }
+
+/* Reads the options of `actor`, allocates. Freed by skn_hidden_close, also
+ * after a failure. */
+skn_status_t skn_hidden_open(skn_hidden_t *hidden, skn_actor_t *actor,
+                             uint32_t column_first, uint32_t columns,
+                             skn_error_t *error);
+void skn_hidden_close(skn_hidden_t *hidden);
+
+/* ReLU, and dropout in training, on a slice [rows][columns], in place. */
+void skn_hidden_activate(const skn_hidden_t *hidden,
+                         skn_activation_t *activation);
+
+/* Merges the output shards' parts into the gradient [rows][columns] of the
+ * mean loss, masked where `activation` is 0. */
+skn_status_t skn_hidden_merge(skn_hidden_t *hidden, const skn_parts_t *parts,
+                              const skn_activation_t *activation,
+                              float *gradient, skn_error_t *error);
+/* The same for parts that only add up, from a dense layer. */
+skn_status_t skn_hidden_sum(skn_hidden_t *hidden, const skn_parts_t *parts,
+                            const skn_activation_t *activation,
+                            float *gradient, skn_error_t *error);
+
+#endif

@@ -1,0 +1,204 @@
+/* merge.c - the tree of merge.h, walked from the left.
+ * SPDX-License-Identifier: Apache-2.0 */
+#include "actors/merge.h"
+
+#include <assert.h>
+#include <math.h>
+#include <string.h>
+
+#define INDEX_BITS 26 /* leaves: 2^31 rows in blocks of 4096 are 2^19 */
+
+uint32_t
+skn_node_place(uint32_t level, uint32_t index)
+{
+    return level << INDEX_BITS | index;
+}
+
+static uint32_t
+level_of(uint32_t place)
+{
+    return place >> INDEX_BITS;
+}
+
+static uint32_t
+index_of(uint32_t place)
+{
+    return place & ((1u << INDEX_BITS) - 1);
+}
+
+static uint32_t
+root_level(uint32_t leaf_count)
+{
+    uint32_t level = 0;
+    while ((1u << level) < leaf_count)
+        level++;
+    return level;
+}
+
+static uint32_t
+cover(uint32_t leaf_count, uint32_t first, uint32_t end, uint32_t level,
+      uint32_t index, uint32_t *places, uint32_t count)
+{
+    uint32_t node_first = index << level;
+    uint32_t node_end = (index + 1) << level;
+    if (node_end > leaf_count)
+        node_end = leaf_count;
+    if (node_first >= end || node_end <= first)
+        return count;
+    if (node_first >= first && node_end <= end) {
+        assert(count < SKN_NODES_MAX);
+        places[count] = skn_node_place(level, index);
+        return count + 1;
+    }
+    count = cover(leaf_count, first, end, level - 1, 2 * index, places, count);
+    return cover(leaf_count, first, end, level - 1, 2 * index + 1, places,
+                 count);
+}
+
+uint32_t
+skn_merge_cover(uint32_t leaf_count, uint32_t first, uint32_t end,
+                uint32_t *places)
+{
+    return cover(leaf_count, first, end, root_level(leaf_count), 0, places, 0);
+}
+
+static size_t
+partial_floats(size_t rows, size_t columns)
+{
+    return 2 * rows * (1 + columns);
+}
+
+size_t
+skn_merge_scratch_floats(uint32_t leaf_count, size_t rows, size_t columns)
+{
+    return (root_level(leaf_count) + 1) * partial_floats(rows, columns);
+}
+
+/* The partial of recursion level `level`, with the arrays that `like` has. */
+static skn_partial_t
+scratch_partial(const skn_merge_t *merge, uint32_t level,
+                const skn_partial_t *like)
+{
+    float *at = merge->scratch +
+                level * partial_floats(merge->rows, merge->columns);
+    skn_partial_t partial = { 0 };
+    if (like->greatest) {
+        partial.greatest = at;
+        partial.sum = at + merge->rows;
+    }
+    at += 2 * merge->rows;
+    if (like->pull)
+        partial.pull = at;
+    if (like->push)
+        partial.push = at + merge->rows * merge->columns;
+    return partial;
+}
+
+/* Row i: M = max, z = sum of the rescaled z, u = their weighted mean. A side
+ * with z = 0 has no rows at all and changes nothing. */
+static void
+add_row(const skn_merge_t *merge, skn_partial_t *into,
+        const skn_partial_t *other, size_t i)
+{
+    if (other->sum[i] == 0.0f)
+        return;
+    float left = into->sum[i], right = other->sum[i];
+    float most = into->greatest[i];
+    if (left == 0.0f || other->greatest[i] > most)
+        most = other->greatest[i];
+    left = left == 0.0f ? 0.0f : left * expf(into->greatest[i] - most);
+    right *= expf(other->greatest[i] - most);
+    into->greatest[i] = most;
+    into->sum[i] = left + right;
+    if (!into->pull)
+        return;
+    float *pull = into->pull + i * merge->columns;
+    merge->kernels->scale(pull, left / (left + right), merge->columns);
+    merge->kernels->axpy(pull, right / (left + right),
+                         other->pull + i * merge->columns, merge->columns);
+}
+
+void
+skn_partial_add(const skn_merge_t *merge, skn_partial_t *into,
+                const skn_partial_t *other)
+{
+    size_t cells = merge->rows * merge->columns;
+    if (into->greatest)
+        for (size_t i = 0; i < merge->rows; i++)
+            add_row(merge, into, other, i);
+    else if (into->pull)
+        merge->kernels->add(into->pull, into->pull, other->pull, cells);
+    if (into->push)
+        merge->kernels->add(into->push, into->push, other->push, cells);
+}
+
+static void
+leaves(const skn_merge_t *merge, uint32_t level, uint32_t index,
+       skn_leaf_t *leaf, void *source, skn_partial_t *into)
+{
+    if (level == 0) {
+        leaf(source, index, into);
+        return;
+    }
+    leaves(merge, level - 1, 2 * index, leaf, source, into);
+    if ((2 * index + 1) << (level - 1) >= merge->leaf_count)
+        return; /* no right child: the node is its left one */
+    skn_partial_t right = scratch_partial(merge, level - 1, into);
+    leaves(merge, level - 1, 2 * index + 1, leaf, source, &right);
+    skn_partial_add(merge, into, &right);
+}
+
+void
+skn_merge_leaves(const skn_merge_t *merge, uint32_t place, skn_leaf_t *leaf,
+                 void *source, skn_partial_t *into)
+{
+    leaves(merge, level_of(place), index_of(place), leaf, source, into);
+}
+
+static void
+copy_partial(const skn_merge_t *merge, skn_partial_t *into,
+             const skn_partial_t *from)
+{
+    size_t row_bytes = merge->rows * sizeof(float);
+    size_t cell_bytes = row_bytes * merge->columns;
+    if (into->greatest) {
+        memcpy(into->greatest, from->greatest, row_bytes);
+        memcpy(into->sum, from->sum, row_bytes);
+    }
+    if (into->pull)
+        memcpy(into->pull, from->pull, cell_bytes);
+    if (into->push)
+        memcpy(into->push, from->push, cell_bytes);
+}
+
+static bool
+received(const skn_merge_t *merge, uint32_t level, uint32_t index,
+         const skn_node_t *nodes, size_t node_count, skn_partial_t *into)
+{
+    uint32_t place = skn_node_place(level, index);
+    for (size_t k = 0; k < node_count; k++) {
+        if (nodes[k].place == place) {
+            copy_partial(merge, into, &nodes[k].partial);
+            return true;
+        }
+    }
+    if (level == 0)
+        return false;
+    if (!received(merge, level - 1, 2 * index, nodes, node_count, into))
+        return false;
+    if ((2 * index + 1) << (level - 1) >= merge->leaf_count)
+        return true;
+    skn_partial_t right = scratch_partial(merge, level - 1, into);
+    if (!received(merge, level - 1, 2 * index + 1, nodes, node_count, &right))
+        return false;
+    skn_partial_add(merge, into, &right);
+    return true;
+}
+
+bool
+skn_merge_root(const skn_merge_t *merge, const skn_node_t *nodes,
+               size_t node_count, skn_partial_t *into)
+{
+    return received(merge, root_level(merge->leaf_count), 0, nodes, node_count,
+                    into);
+}

@@ -1,0 +1,236 @@
+/* messages.h - every message of the training pipelines, declared once.
+ *
+ * Batches are numbered from 0; evaluation passes number theirs from 0 again,
+ * while no training batch is in flight. Ids are never reused; 1 is the clock
+ * of skein/actor.h.  SPDX-License-Identifier: Apache-2.0 */
+#ifndef ACTORS_MESSAGES_H
+#define ACTORS_MESSAGES_H
+
+#include "skein/limits.h"
+#include "skein/message.h"
+
+/* What a batch is for. */
+typedef enum skn_purpose {
+    SKN_PURPOSE_TRAIN,
+    SKN_PURPOSE_VALIDATE,
+    SKN_PURPOSE_TEST,
+    SKN_PURPOSE_COUNT
+} skn_purpose_t;
+
+/* Leaves of a mergeable partial: see reduce.h. */
+#define SKN_NODES_MAX 64u
+
+#define SKN_FIELDS_batch(F, M)                                                 \
+    F(M, u64, batch, UINT64_MAX, "number, counted from 0")                     \
+    F(M, u64, floor, UINT64_MAX, "batches applied at the last marker")         \
+    F(M, u64, horizon, UINT64_MAX, "last batch before the next marker")        \
+    F(M, u32, purpose, SKN_PURPOSE_COUNT - 1, "train, validate, test")         \
+    F(M, u32, rows, SKN_BATCH_ROWS_MAX, "samples")                             \
+    F(M, u32s, offset, SKN_BATCH_ROWS_MAX + 1, "sample i: offset[i]..")        \
+    F(M, u32s, feature, SKN_RUN_MAX, "features of the samples, ascending")     \
+    F(M, f32s, value, SKN_RUN_MAX, "their values")                             \
+    F(M, u32s, distinct, SKN_RUN_MAX, "distinct features, each once")          \
+    F(M, u32s, distinct_offset, SKN_RUN_MAX, "distinct k: at [k]..[k + 1]")    \
+    F(M, u32s, sample, SKN_RUN_MAX, "... the samples that have it")            \
+    F(M, f32s, weight, SKN_RUN_MAX, "... and its values there")
+
+#define SKN_FIELDS_labels(F, M)                                                \
+    F(M, u64, batch, UINT64_MAX, "number, counted from 0")                     \
+    F(M, u64, floor, UINT64_MAX, "batches applied at the last marker")         \
+    F(M, u64, horizon, UINT64_MAX, "last batch before the next marker")        \
+    F(M, u32, purpose, SKN_PURPOSE_COUNT - 1, "train, validate, test")         \
+    F(M, u32, rows, SKN_BATCH_ROWS_MAX, "samples")                             \
+    F(M, u32s, offset, SKN_BATCH_ROWS_MAX + 1, "sample i: offset[i]..")        \
+    F(M, u32s, label, SKN_RUN_MAX, "labels of the samples, ascending")         \
+    F(M, u32s, distinct, SKN_RUN_MAX, "distinct labels, ascending")
+
+#define SKN_FIELDS_activation(F, M)                                            \
+    F(M, u64, batch, UINT64_MAX, "number")                                     \
+    F(M, u64, floor, UINT64_MAX, "batches applied at the last marker")         \
+    F(M, u64, horizon, UINT64_MAX, "last batch before the next marker")        \
+    F(M, u32, shard, SKN_SHARD_MAX - 1, "the sender")                          \
+    F(M, u32, purpose, SKN_PURPOSE_COUNT - 1, "train, validate, test")         \
+    F(M, u32, rows, SKN_BATCH_ROWS_MAX, "samples")                             \
+    F(M, u32, column_first, SKN_HIDDEN_MAX, "first hidden unit of the slice")  \
+    F(M, u32, columns, SKN_HIDDEN_MAX, "hidden units of the slice")            \
+    F(M, f32s, value, SKN_RUN_MAX, "[rows][columns] after ReLU and dropout")
+
+/* (m, z) of DESIGN section 5 step 3, for each node of the merge tree. */
+#define SKN_FIELDS_partition(F, M)                                             \
+    F(M, u64, batch, UINT64_MAX, "number")                                     \
+    F(M, u32, shard, SKN_SHARD_MAX - 1, "the sender")                          \
+    F(M, u32, rows, SKN_BATCH_ROWS_MAX, "samples")                             \
+    F(M, u32s, node, SKN_NODES_MAX, "nodes of the merge tree, by place")       \
+    F(M, f32s, greatest, SKN_RUN_MAX, "[nodes][rows] m, the greatest logit")   \
+    F(M, f32s, sum, SKN_RUN_MAX, "[nodes][rows] z, sum of c exp(o - m)")
+
+/* (m, z, u, v), the columns of one receiver. One-vs-all sends u alone. */
+#define SKN_FIELDS_output_gradient(F, M)                                       \
+    F(M, u64, batch, UINT64_MAX, "number")                                     \
+    F(M, u32, shard, SKN_SHARD_MAX - 1, "the sender")                          \
+    F(M, u32, rows, SKN_BATCH_ROWS_MAX, "samples")                             \
+    F(M, u32, column_first, SKN_HIDDEN_MAX, "first hidden unit")               \
+    F(M, u32, columns, SKN_HIDDEN_MAX, "hidden units")                         \
+    F(M, u32s, node, SKN_NODES_MAX, "nodes of the merge tree, by place")       \
+    F(M, f32s, greatest, SKN_RUN_MAX, "[nodes][rows] m; empty: one-vs-all")    \
+    F(M, f32s, sum, SKN_RUN_MAX, "[nodes][rows] z")                            \
+    F(M, f32s, pull, SKN_RUN_MAX, "[nodes][rows][columns] u, normalised by z") \
+    F(M, f32s, push, SKN_RUN_MAX, "[nodes][rows][columns] v, of positives")
+
+#define SKN_FIELDS_hidden_gradient(F, M)                                       \
+    F(M, u64, batch, UINT64_MAX, "number")                                     \
+    F(M, u32, shard, SKN_SHARD_MAX - 1, "the sender")                          \
+    F(M, u32, rows, SKN_BATCH_ROWS_MAX, "samples")                             \
+    F(M, u32, column_first, SKN_HIDDEN_MAX, "first hidden unit")               \
+    F(M, u32, columns, SKN_HIDDEN_MAX, "hidden units")                         \
+    F(M, f32s, value, SKN_RUN_MAX, "[rows][columns] d loss / d activation")
+
+/* Row gradients of a shard, with the right to write its rows. */
+#define SKN_FIELDS_gradient(F, M)                                              \
+    F(M, u64, batch, UINT64_MAX, "number")                                     \
+    F(M, u32s, unit, SKN_UNIT_MAX, "rows of the shard, each once")             \
+    F(M, f32s, value, SKN_RUN_MAX, "[units][width]")                           \
+    F(M, loan, rows, 0, "the shard's rows, given to the updater")
+
+/* The rows come back: they may be read until the next gradient is sent. */
+#define SKN_FIELDS_lease(F, M)                                                 \
+    F(M, u64, batch, UINT64_MAX, "last batch applied, plus 1")                 \
+    F(M, loan, rows, 0, "the shard's rows; none: a copy of those that changed")\
+    F(M, u32s, unit, SKN_UNIT_MAX, "copy: rows that changed")                  \
+    F(M, f32s, value, SKN_RUN_MAX, "copy: their weights, [units][width]")
+
+#define SKN_FIELDS_applied(F, M)                                               \
+    F(M, u64, batch, UINT64_MAX, "number")                                     \
+    F(M, u32, purpose, SKN_PURPOSE_COUNT - 1, "train, validate, test")         \
+    F(M, u32, shard, SKN_SHARD_MAX - 1, "the sender")
+
+#define SKN_FIELDS_result(F, M)                                                \
+    F(M, u64, batch, UINT64_MAX, "number")                                     \
+    F(M, u32, shard, SKN_SHARD_MAX - 1, "the sender")                          \
+    F(M, u32, rows, SKN_BATCH_ROWS_MAX, "samples")                             \
+    F(M, f64, loss, 0, "summed over the samples")                              \
+    F(M, u64, active, UINT64_MAX, "(sample, row) pairs computed")              \
+    F(M, u64, distinct, UINT64_MAX, "rows touched")                            \
+    F(M, u64, owned, UINT64_MAX, "rows of the shard")                          \
+    F(M, f64, mass, 0, "softmax mass covered, or -1 where it is not measured") \
+    F(M, f64, recall, 0, "recall of the exact top 10, or -1: not measured")
+
+#define SKN_FIELDS_ranking(F, M)                                               \
+    F(M, u64, batch, UINT64_MAX, "number")                                     \
+    F(M, u32, shard, SKN_SHARD_MAX - 1, "the sender")                          \
+    F(M, u32, purpose, SKN_PURPOSE_COUNT - 1, "validate, test")                \
+    F(M, u32, rows, SKN_BATCH_ROWS_MAX, "samples")                             \
+    F(M, u32, k, 1024, "labels a sample")                                      \
+    F(M, u32s, label, SKN_RUN_MAX, "[rows][k], best first; UINT32_MAX: none")  \
+    F(M, f32s, score, SKN_RUN_MAX, "[rows][k] logits")
+
+#define SKN_FIELDS_metrics(F, M)                                               \
+    F(M, u32, purpose, SKN_PURPOSE_COUNT - 1, "validate, test")                \
+    F(M, u64, rows, UINT64_MAX, "points")                                      \
+    F(M, f64, p1, 0, "P@1")                                                    \
+    F(M, f64, p3, 0, "P@3")                                                    \
+    F(M, f64, p5, 0, "P@5")                                                    \
+    F(M, f64, psp1, 0, "PSP@1")                                                \
+    F(M, f64, psp3, 0, "PSP@3")                                                \
+    F(M, f64, psp5, 0, "PSP@5")                                                \
+    F(M, f64, ndcg3, 0, "nDCG@3")                                              \
+    F(M, f64, ndcg5, 0, "nDCG@5")
+
+/* The coordinator lets the source run up to a marker. */
+#define SKN_FIELDS_go(F, M)                                                    \
+    F(M, u64, first, UINT64_MAX, "first batch")                                \
+    F(M, u64, end, UINT64_MAX, "one behind the last; evaluation: all")         \
+    F(M, u32, purpose, SKN_PURPOSE_COUNT, "train, validate, test; 3: finish")
+#define SKN_GO_FINISH SKN_PURPOSE_COUNT
+
+#define SKN_FIELDS_halt(F, M)                                                  \
+    F(M, u64, batch, UINT64_MAX, "last batch that was issued")
+
+/* The window has run empty: at a marker, or after a halt. */
+#define SKN_FIELDS_reached(F, M)                                               \
+    F(M, u64, batch, UINT64_MAX, "the next batch that was not issued")         \
+    F(M, u32, purpose, SKN_PURPOSE_COUNT - 1, "train, validate, test")
+
+#define SKN_FIELDS_save(F, M)                                                  \
+    F(M, u64, batch, UINT64_MAX, "batches applied")                            \
+    F(M, u32, best, 1, "1: the best so far")                                   \
+    F(M, u32, hash, 1, "1: weights_sha256 is wanted")                          \
+    F(M, str, metadata, 65535, "JSON for the manifest")
+
+/* A tensor of a shard, before its chunks: a rectangle of a global one. */
+#define SKN_FIELDS_tensor(F, M)                                                \
+    F(M, u64, batch, UINT64_MAX, "the checkpoint")                             \
+    F(M, str, file, SKN_NAME_MAX, "file of the shard")                         \
+    F(M, str, name, SKN_NAME_MAX, "of the global tensor")                      \
+    F(M, u32, dtype, 255, "as formats/safetensors.h numbers them")             \
+    F(M, u32, dims, 2, "1 or 2")                                               \
+    F(M, u64, rows, UINT64_MAX, "of the rectangle")                            \
+    F(M, u64, columns, UINT64_MAX, "of the rectangle")                         \
+    F(M, u64, global_rows, UINT64_MAX, "of the global tensor")                 \
+    F(M, u64, global_columns, UINT64_MAX, "of the global tensor")              \
+    F(M, u64, row_first, UINT64_MAX, "where it lies")                          \
+    F(M, u64, column_first, UINT64_MAX, "where it lies")
+
+/* A chunk of a shard's state, on its way to the checkpoint. */
+#define SKN_CHUNK_BYTES (1u << 20)
+#define SKN_FIELDS_chunk(F, M)                                                 \
+    F(M, u64, batch, UINT64_MAX, "the checkpoint")                             \
+    F(M, str, file, SKN_NAME_MAX, "file of the shard")                         \
+    F(M, u32, tensor, 4096, "which of the shard's tensors")                    \
+    F(M, u64, offset_bytes, UINT64_MAX, "where in it")                         \
+    F(M, u32, last, 1, "1: the shard is complete")                             \
+    F(M, bytes, bytes, SKN_CHUNK_BYTES, "its bytes")
+
+#define SKN_FIELDS_saved(F, M)                                                 \
+    F(M, u64, batch, UINT64_MAX, "batches applied")                            \
+    F(M, str, path, SKN_TEXT_MAX, "the checkpoint's folder")                   \
+    F(M, str, weights_sha256, 64, "hash of the master weights")
+
+/* Rows that changed, for the index; the index, for the shard. */
+#define SKN_FIELDS_dirty(F, M)                                                 \
+    F(M, u64, batch, UINT64_MAX, "the rows are those after this batch")        \
+    F(M, u32s, unit, SKN_UNIT_MAX, "rows of the shard")                        \
+    F(M, f32s, value, SKN_RUN_MAX, "[units][width] their weights")             \
+    F(M, u32, hidden_rows, SKN_BATCH_ROWS_MAX, "samples of hidden")            \
+    F(M, f32s, hidden, SKN_RUN_MAX, "[hidden_rows][width - 1] queries")
+
+#define SKN_FIELDS_index(F, M)                                                 \
+    F(M, u64, batch, UINT64_MAX, "built from the rows after this batch")       \
+    F(M, u32, kind, 16, "which sampler it is for")                             \
+    F(M, u32s, shape, 16, "the sampler's own numbers")                         \
+    F(M, u32s, offset, SKN_RUN_MAX, "bucket or list k: offset[k]..")           \
+    F(M, u32s, unit, SKN_RUN_MAX, "rows of the shard")                         \
+    F(M, f32s, value, SKN_RUN_MAX, "directions or centroids")
+
+#define SKN_MESSAGES(M)                                                        \
+    M(batch, 2, "features of a batch, from the source to the embedding")       \
+    M(labels, 3, "labels of a batch, to the output shards")                    \
+    M(activation, 4, "hidden values of one shard for one batch")               \
+    M(partition, 5, "an output shard's share of the softmax normaliser")       \
+    M(output_gradient, 6, "an output shard's share of the hidden gradient")    \
+    M(hidden_gradient, 7, "gradient of a hidden layer's activation")           \
+    M(gradient, 8, "row gradients, from a shard to its updater")               \
+    M(lease, 9, "rows after an update, from the updater to its shard")         \
+    M(applied, 10, "a batch has been dealt with")                              \
+    M(result, 11, "loss and counts of one shard for one batch")                \
+    M(ranking, 12, "the best labels of one shard for one batch")               \
+    M(metrics, 13, "how good an evaluation pass was")                          \
+    M(go, 14, "run these batches, then let the window run empty")              \
+    M(halt, 15, "no more batches are issued, or are to be")                    \
+    M(reached, 16, "the window is empty")                                      \
+    M(save, 17, "write a checkpoint")                                          \
+    M(chunk, 18, "a chunk of a shard's state")                                 \
+    M(saved, 19, "a checkpoint is complete")                                   \
+    M(dirty, 20, "rows that changed, for the index")                           \
+    M(index, 21, "an index of a shard's rows")                                 \
+    M(tensor, 22, "a tensor of a shard's state, before its chunks")
+
+#define SKN_MESSAGE_DECLARE(message, id, help)                                 \
+    SKN_MESSAGE_STRUCT(skn_##message, SKN_FIELDS_##message)                    \
+    extern const skn_schema_t skn_##message##_schema;
+SKN_MESSAGES(SKN_MESSAGE_DECLARE)
+
+/* Every schema above, and the clock; ends with NULL. */
+extern const skn_schema_t *const skn_messages[];
+
+#endif

@@ -1,0 +1,50 @@
+/* optimizer.h - one step of an optimizer on one touched row.
+ *
+ * Rows that are not touched are never swept. Adam's moments decay by
+ * beta^(skipped + 1) when their row is next touched, so they are what a dense
+ * Adam would have; the weights stand still meanwhile (Kingma & Ba 2015,
+ * Algorithm 1). Row-wise Adagrad keeps one sum of mean squares a row (Duchi
+ * et al. 2011). SGD on bf16 rounds at random (Gupta et al. 2015).
+ * Rates follow a schedule of the batch number alone.
+ * SPDX-License-Identifier: Apache-2.0 */
+#ifndef ACTORS_OPTIMIZER_H
+#define ACTORS_OPTIMIZER_H
+
+#include "actors/rows.h"
+
+typedef enum skn_schedule {
+    SKN_RATE_CONSTANT,
+    SKN_RATE_WARMUP, /* linear up, then constant */
+    SKN_RATE_COSINE  /* linear up, then half a cosine down to `floor` */
+} skn_schedule_t;
+
+/* Powers of the decays that are looked up; idle rows of more batches use
+ * powf. 1024 floats each: an L1 cache holds them. */
+#define SKN_DECAYS 1024
+
+typedef struct skn_optimizer {
+    const skn_kernels_t *kernels;
+    double rate, beta1, beta2, eps, weight_decay;
+    skn_schedule_t schedule;
+    uint64_t warmup_batches, total_batches;
+    double floor;       /* share of the rate at the end of a cosine */
+    uint64_t noise_key; /* stochastic rounding */
+    float decay1[SKN_DECAYS], decay2[SKN_DECAYS]; /* [k] is beta^k */
+    /* Set by skn_optimizer_begin for one batch: */
+    uint64_t batch;
+    skn_adam_t adam;
+} skn_optimizer_t;
+
+/* Fills the tables; the plain members are set by the caller before. */
+void skn_optimizer_init(skn_optimizer_t *optimizer);
+/* The learning rate of batch `batch`, counted from 0. */
+double skn_optimizer_rate(const skn_optimizer_t *optimizer, uint64_t batch);
+/* Before the rows of batch `batch`. */
+void skn_optimizer_begin(skn_optimizer_t *optimizer, uint64_t batch);
+/* One step of row `row` (its global number is `global_row`) along -gradient,
+ * [width] floats. */
+void skn_optimizer_step(const skn_optimizer_t *optimizer,
+                        const skn_rows_t *rows, uint32_t row,
+                        uint32_t global_row, const float *gradient);
+
+#endif

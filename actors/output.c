@@ -1,0 +1,630 @@
+/* output.c - a set of blocks of the output layer, on one core.
+ *
+ * Batch t: gather the hidden slices, wait for the turn, draw the active set,
+ * send (m, z) to the other output shards and (m, z, u, v) to the layer below;
+ * when every shard's (m, z) is here, form the row gradients and send them,
+ * with the rows, to the updater. Nobody waits for the normaliser: the hidden
+ * gradient is on its way before. DESIGN section 5, steps 3 and 4.
+ *
+ * This file owns: the batches in flight of its shard. Not here: arithmetic
+ * (head.c), who may go first (turns.c), the update rule (updater.c).
+ * SPDX-License-Identifier: Apache-2.0 */
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "actors/block.h"
+#include "actors/draws.h"
+#include "actors/head.h"
+#include "actors/hidden.h"
+#include "actors/kinds.h"
+#include "actors/turns.h"
+#include "actors/workspace.h"
+
+/* Batches whose labels or activations may be here before their turn. */
+#define ARRIVALS_MAX (2 * SKN_WINDOW_MAX)
+
+typedef struct arrival { /* a batch that has not been computed */
+    uint64_t batch;
+    bool used, has_hidden;
+    const skn_labels_t *labels;
+    float *hidden; /* [batch_rows][hidden_stride] */
+} arrival_t;
+
+typedef struct output {
+    skn_head_t head;
+    skn_turns_t turns;
+    uint32_t topk;
+    uint32_t slices; /* shards of the layer below */
+    uint32_t flight_count, arrival_count;
+    skn_flight_t flights[SKN_WINDOW_MAX + 1];
+    arrival_t arrivals[SKN_WINDOW_MAX + 1];
+    skn_node_t nodes[SKN_SHARD_MAX];
+} output_t;
+
+static skn_flight_t *
+flight_of(output_t *output, uint64_t batch)
+{
+    return &output->flights[batch % output->flight_count];
+}
+
+/* --- what has arrived ------------------------------------------------------- */
+
+static arrival_t *
+arrival_of(skn_actor_t *actor, output_t *output, uint64_t batch,
+           skn_error_t *error)
+{
+    arrival_t *unused = NULL;
+    for (uint32_t k = 0; k < output->arrival_count; k++) {
+        arrival_t *arrival = &output->arrivals[k];
+        if (arrival->used && arrival->batch == batch)
+            return arrival;
+        if (!arrival->used)
+            unused = arrival;
+    }
+    if (!unused) {
+        skn_fail(error, SKN_BAD_MESSAGE, "%s: batch %llu is beyond the window",
+                 skn_actor_name(actor), (unsigned long long)batch);
+        return NULL;
+    }
+    unused->used = true;
+    unused->has_hidden = false;
+    unused->batch = batch;
+    return unused;
+}
+
+/* The oldest batch that is complete; NULL if there is none. */
+static arrival_t *
+next_arrival(output_t *output)
+{
+    arrival_t *oldest = NULL;
+    for (uint32_t k = 0; k < output->arrival_count; k++) {
+        arrival_t *arrival = &output->arrivals[k];
+        if (arrival->used && (!oldest || arrival->batch < oldest->batch))
+            oldest = arrival;
+    }
+    return oldest && oldest->labels && oldest->has_hidden ? oldest : NULL;
+}
+
+static skn_status_t
+copy_slice(skn_actor_t *actor, const skn_head_t *head, arrival_t *arrival,
+           const skn_activation_t *part, skn_error_t *error)
+{
+    size_t columns = part->columns;
+    if (part->rows > head->batch_rows ||
+        part->value.count != part->rows * columns ||
+        part->column_first + columns > head->hidden)
+        return skn_fail(error, SKN_BAD_MESSAGE,
+                        "%s: activation of shard %u, batch %llu: %zu values "
+                        "for %u rows, columns %u..%zu of %u",
+                        skn_actor_name(actor), part->shard,
+                        (unsigned long long)part->batch, part->value.count,
+                        part->rows, part->column_first,
+                        part->column_first + columns, head->hidden);
+    for (uint32_t i = 0; i < part->rows; i++) {
+        float *row = arrival->hidden + i * head->hidden_stride;
+        memcpy(row + part->column_first, part->value.at + i * columns,
+               columns * sizeof(float));
+        row[head->hidden] = 1.0f;
+    }
+    return SKN_OK;
+}
+
+/* --- forward ---------------------------------------------------------------- */
+
+static skn_status_t
+look(skn_actor_t *actor, output_t *output, arrival_t *arrival,
+     skn_error_t *error)
+{
+    const skn_labels_t *labels = arrival->labels;
+    size_t count = (size_t)labels->rows * output->topk;
+    skn_ranking_t *ranking =
+        skn_actor_message(actor, &skn_ranking_schema,
+                          (const size_t[]){ count, count }, error);
+    if (!ranking)
+        return error->status;
+    ranking->batch = labels->batch;
+    ranking->purpose = labels->purpose;
+    ranking->shard = skn_actor_index(actor);
+    ranking->rows = labels->rows;
+    ranking->k = output->topk;
+    skn_status_t status = skn_head_look(
+        &output->head, arrival->hidden, labels->rows, output->topk,
+        ranking->label.at, ranking->score.at, error);
+    skn_message_drop(labels);
+    arrival->labels = NULL;
+    arrival->used = false;
+    if (status == SKN_OK)
+        return skn_actor_post(actor, ranking, error);
+    skn_message_drop(ranking);
+    return status;
+}
+
+/* (m, z, u, v) of the shard's nodes, in one message for all hidden units. */
+static skn_output_gradient_t *
+share_new(skn_actor_t *actor, output_t *output, skn_flight_t *flight,
+          skn_error_t *error)
+{
+    skn_head_t *head = &output->head;
+    size_t nodes = head->node_count, rows = flight->rows;
+    size_t cells = rows * head->hidden;
+    bool softmax = head->loss == SKN_LOSS_IS_SOFTMAX;
+    size_t counts[] = { nodes, softmax ? nodes * rows : 0,
+                        softmax ? nodes * rows : 0, nodes * cells,
+                        softmax ? nodes * cells : 0 };
+    skn_output_gradient_t *share =
+        skn_actor_message(actor, &skn_output_gradient_schema, counts, error);
+    if (!share)
+        return NULL;
+    share->batch = flight->labels->batch;
+    share->shard = skn_actor_index(actor);
+    share->rows = flight->rows;
+    share->columns = head->hidden;
+    for (uint32_t k = 0; k < nodes; k++) {
+        skn_partial_t partial = { .pull = share->pull.at + k * cells };
+        if (softmax) {
+            partial.greatest = share->greatest.at + k * rows;
+            partial.sum = share->sum.at + k * rows;
+            partial.push = share->push.at + k * cells;
+        }
+        share->node.at[k] = head->node[k];
+        skn_head_node(head, flight, k, &partial);
+    }
+    return share;
+}
+
+/* The columns of one receiver out of a share of all columns. */
+static skn_status_t
+send_slice(skn_actor_t *actor, const skn_output_gradient_t *share,
+           uint32_t first, uint32_t end, skn_error_t *error)
+{
+    size_t columns = end - first;
+    size_t lines = share->node.count * share->rows;
+    size_t counts[] = { share->node.count, share->greatest.count,
+                        share->sum.count, lines * columns,
+                        share->push.count ? lines * columns : 0 };
+    skn_output_gradient_t *slice =
+        skn_actor_message(actor, &skn_output_gradient_schema, counts, error);
+    if (!slice)
+        return error->status;
+    slice->batch = share->batch;
+    slice->shard = share->shard;
+    slice->rows = share->rows;
+    slice->column_first = first;
+    slice->columns = (uint32_t)columns;
+    memcpy(slice->node.at, share->node.at,
+           share->node.count * sizeof(*share->node.at));
+    memcpy(slice->greatest.at, share->greatest.at,
+           share->greatest.count * sizeof(float));
+    memcpy(slice->sum.at, share->sum.at, share->sum.count * sizeof(float));
+    for (size_t k = 0; k < lines; k++) {
+        memcpy(slice->pull.at + k * columns,
+               share->pull.at + k * share->columns + first,
+               columns * sizeof(float));
+        if (share->push.count)
+            memcpy(slice->push.at + k * columns,
+                   share->push.at + k * share->columns + first,
+                   columns * sizeof(float));
+    }
+    return skn_actor_post(actor, slice, error);
+}
+
+/* Gives the share away: whole, or column by column. */
+static skn_status_t
+post_share(skn_actor_t *actor, const output_t *output,
+           skn_output_gradient_t *share, skn_error_t *error)
+{
+    skn_status_t status = SKN_OK;
+    uint32_t hidden = output->head.hidden;
+    if (output->slices == 1)
+        return skn_actor_post(actor, share, error);
+    for (uint32_t k = 0; k < output->slices && status == SKN_OK; k++)
+        status = send_slice(actor, share,
+                            skn_slice_first(hidden, output->slices, k),
+                            skn_slice_first(hidden, output->slices, k + 1),
+                            error);
+    skn_message_drop(share);
+    return status;
+}
+
+static skn_status_t
+send_partition(skn_actor_t *actor, const skn_output_gradient_t *share,
+               skn_error_t *error)
+{
+    skn_partition_t partition = {
+        .batch = share->batch,
+        .shard = share->shard,
+        .rows = share->rows,
+        .node = share->node,
+        .greatest = share->greatest,
+        .sum = share->sum,
+    };
+    return skn_actor_send(actor, &skn_partition_schema, &partition, error);
+}
+
+static skn_status_t
+forward(skn_actor_t *actor, output_t *output, arrival_t *arrival,
+        skn_error_t *error)
+{
+    skn_flight_t *flight = flight_of(output, arrival->batch);
+    float *hidden = flight->hidden;
+    flight->hidden = arrival->hidden; /* they change places: no copy */
+    arrival->hidden = hidden;
+    flight->labels = arrival->labels;
+    flight->rows = flight->labels->rows;
+    arrival->labels = NULL;
+    arrival->used = false;
+    skn_status_t status = skn_head_forward(&output->head, flight, error);
+    if (status != SKN_OK)
+        return status;
+    skn_output_gradient_t *share = share_new(actor, output, flight, error);
+    if (!share)
+        return error->status;
+    skn_turns_forward_done(&output->turns);
+    if (output->head.loss == SKN_LOSS_IS_SOFTMAX)
+        status = send_partition(actor, share, error);
+    if (status == SKN_OK)
+        return post_share(actor, output, share, error);
+    skn_message_drop(share);
+    return status;
+}
+
+/* --- update ----------------------------------------------------------------- */
+
+static skn_status_t
+send_result(skn_actor_t *actor, output_t *output, const skn_flight_t *flight,
+            uint32_t distinct, skn_error_t *error)
+{
+    const skn_selection_t *selection = &flight->selection;
+    skn_result_t result = {
+        .batch = flight->labels->batch,
+        .shard = skn_actor_index(actor),
+        .rows = flight->rows,
+        .loss = skn_head_loss(&output->head, flight),
+        .distinct = distinct,
+        .owned = output->head.row_count,
+        .mass = -1.0,
+        .recall = -1.0,
+    };
+    for (uint32_t g = 0; g < selection->group_count; g++)
+        result.active += (uint64_t)selection->group[g].sample_count *
+                         selection->group[g].unit_count;
+    if (!isfinite(result.loss)) {
+        skn_status_t status =
+            skn_fail(error, SKN_DIVERGED,
+                     "batch %llu: the loss of layer 'output' (%s) is not "
+                     "finite; training diverged",
+                     (unsigned long long)result.batch, skn_actor_name(actor));
+        return skn_fail_hint(error, status,
+                             "lower train.optimizer.rate, or warm up with "
+                             "train.schedule");
+    }
+    return skn_actor_send(actor, &skn_result_schema, &result, error);
+}
+
+static skn_status_t
+update(skn_actor_t *actor, output_t *output, skn_flight_t *flight,
+       skn_error_t *error)
+{
+    skn_head_t *head = &output->head;
+    uint32_t unit_count = skn_head_gradient_units(head, flight);
+    size_t counts[] = { unit_count,
+                        unit_count * ((size_t)head->hidden + 1) };
+    skn_gradient_t *gradient =
+        skn_actor_message(actor, &skn_gradient_schema, counts, error);
+    if (!gradient)
+        return error->status;
+    skn_status_t status = send_result(actor, output, flight, unit_count, error);
+    if (status == SKN_OK)
+        status = skn_head_gradient(head, flight, gradient->unit.at,
+                                   gradient->value.at, error);
+    if (status != SKN_OK) {
+        skn_message_drop(gradient);
+        return status;
+    }
+    gradient->batch = flight->labels->batch;
+    gradient->rows = (void *)(uintptr_t)head->rows;
+    head->rows = NULL;
+    skn_message_drop(flight->labels);
+    flight->labels = NULL;
+    skn_turns_update_sent(&output->turns);
+    return skn_actor_post(actor, gradient, error);
+}
+
+/* Does whatever can be done now, in the one order that turns.h allows. */
+static skn_status_t
+take_turns(skn_actor_t *actor, output_t *output, skn_error_t *error)
+{
+    skn_status_t status = SKN_OK;
+    while (status == SKN_OK) {
+        arrival_t *next = next_arrival(output);
+        skn_flight_t *flight = flight_of(output, output->turns.updates);
+        bool trains = next && next->labels->purpose == SKN_PURPOSE_TRAIN;
+        if (trains && skn_turns_forward_allowed(&output->turns,
+                                                next->labels->floor))
+            status = forward(actor, output, next, error);
+        else if (next && !trains &&
+                 skn_turns_look_allowed(&output->turns, next->labels->floor))
+            status = look(actor, output, next, error);
+        else if (flight->labels && flight->complete &&
+                 skn_turns_update_allowed(&output->turns,
+                                          flight->labels->horizon))
+            status = update(actor, output, flight, error);
+        else
+            break;
+    }
+    return status;
+}
+
+/* --- handlers --------------------------------------------------------------- */
+
+static skn_status_t
+on_labels(skn_actor_t *actor, void *state, const void *message,
+          skn_error_t *error)
+{
+    output_t *output = state;
+    const skn_labels_t *labels = message;
+    arrival_t *arrival = arrival_of(actor, output, labels->batch, error);
+    if (!arrival)
+        return error->status;
+    arrival->labels = skn_message_keep(labels);
+    return take_turns(actor, output, error);
+}
+
+static skn_status_t
+on_activation(skn_actor_t *actor, void *state, const void *message,
+              skn_error_t *error)
+{
+    output_t *output = state;
+    const skn_parts_t *parts = message;
+    const skn_activation_t *first = parts->at[0];
+    arrival_t *arrival = arrival_of(actor, output, first->batch, error);
+    if (!arrival)
+        return error->status;
+    for (size_t p = 0; p < parts->count; p++) {
+        skn_status_t status = copy_slice(actor, &output->head, arrival,
+                                         parts->at[p], error);
+        if (status != SKN_OK)
+            return status;
+    }
+    arrival->has_hidden = true;
+    return take_turns(actor, output, error);
+}
+
+static skn_status_t
+on_partition(skn_actor_t *actor, void *state, const void *message,
+             skn_error_t *error)
+{
+    output_t *output = state;
+    const skn_parts_t *parts = message;
+    size_t node_count = 0;
+    uint64_t batch = ((const skn_partition_t *)parts->at[0])->batch;
+    skn_flight_t *flight = flight_of(output, batch);
+    bool fits = flight->labels && flight->labels->batch == batch;
+    for (size_t p = 0; p < parts->count && fits; p++) {
+        const skn_partition_t *part = parts->at[p];
+        size_t rows = part->rows;
+        fits = rows == flight->rows &&
+               part->greatest.count == part->node.count * rows &&
+               part->sum.count == part->node.count * rows &&
+               node_count + part->node.count <= SKN_SHARD_MAX;
+        for (size_t k = 0; k < part->node.count && fits; k++)
+            output->nodes[node_count++] = (skn_node_t){
+                .place = part->node.at[k],
+                .partial = { .greatest = part->greatest.at + k * rows,
+                             .sum = part->sum.at + k * rows },
+            };
+    }
+    if (!fits ||
+        !skn_head_complete(&output->head, flight, output->nodes, node_count))
+        return skn_fail(error, SKN_BAD_MESSAGE,
+                        "%s: the partitions of batch %llu do not fit",
+                        skn_actor_name(actor), (unsigned long long)batch);
+    return take_turns(actor, output, error);
+}
+
+static skn_status_t
+on_lease(skn_actor_t *actor, void *state, const void *message,
+         skn_error_t *error)
+{
+    output_t *output = state;
+    const skn_lease_t *lease = message;
+    output->head.rows = lease->rows;
+    skn_turns_rows_back(&output->turns, lease->batch);
+    return take_turns(actor, output, error);
+}
+
+static skn_status_t
+on_index(skn_actor_t *actor, void *state, const void *message,
+         skn_error_t *error)
+{
+    output_t *output = state;
+    (void)error;
+    if (output->head.sampler_kind->adopt)
+        output->head.sampler_kind->adopt(output->head.sampler, message);
+    return take_turns(actor, output, error);
+}
+
+static skn_status_t
+on_halt(skn_actor_t *actor, void *state, const void *message,
+        skn_error_t *error)
+{
+    output_t *output = state;
+    output->turns.cut = ((const skn_halt_t *)message)->batch;
+    return take_turns(actor, output, error);
+}
+
+/* --- open and close --------------------------------------------------------- */
+
+static uint32_t
+option_u32(const skn_actor_t *actor, const char *name)
+{
+    return (uint32_t)skn_actor_option_int(actor, name);
+}
+
+static skn_status_t
+open_sampler(skn_actor_t *actor, skn_head_t *head, skn_error_t *error)
+{
+    const char *name = skn_actor_option_text(actor, "sampler");
+    head->sampler_kind = skn_sampler_find(name);
+    if (!head->sampler_kind)
+        return skn_fail(error, SKN_BAD_CONFIG, "%s: no sampler is called '%s'",
+                        skn_actor_name(actor), name);
+    skn_sampler_options_t options = {
+        .kernels = head->kernels,
+        .seed = skn_draw_key((uint64_t)skn_actor_option_int(actor, "seed"),
+                             SKN_DRAW_SAMPLE, option_u32(actor, "layer")),
+        .labels = (uint64_t)skn_actor_option_int(actor, "labels"),
+        .row_first = head->row_first,
+        .row_count = head->row_count,
+        .block_rows = head->block_rows,
+        .hidden = head->hidden,
+        .batch_rows = head->batch_rows,
+        .draws = (uint64_t)skn_actor_option_int(actor, "rows"),
+        .tail = (uint64_t)skn_actor_option_int(actor, "uniform_rows"),
+        .weight_cap = skn_actor_option_real(actor, "weight_cap"),
+        .tables = option_u32(actor, "tables"),
+        .bits = option_u32(actor, "bits"),
+        .lists = option_u32(actor, "lists"),
+        .list_rows = option_u32(actor, "list_rows"),
+    };
+    head->sampler = head->sampler_kind->open(&options, error);
+    return head->sampler ? SKN_OK : error->status;
+}
+
+static skn_status_t
+open_flights(output_t *output, skn_error_t *error)
+{
+    const skn_head_t *head = &output->head;
+    size_t floats = head->batch_rows * head->hidden_stride;
+    skn_status_t status = SKN_OK;
+    for (uint32_t k = 0; k < output->flight_count && status == SKN_OK; k++)
+        status = skn_flight_init(&output->flights[k], head, error);
+    for (uint32_t k = 0; k < output->arrival_count && status == SKN_OK; k++) {
+        output->arrivals[k].hidden = skn_floats_new(floats, error);
+        if (!output->arrivals[k].hidden)
+            status = SKN_NO_MEMORY;
+    }
+    return status;
+}
+
+static skn_status_t
+output_open(skn_actor_t *actor, void *state, skn_error_t *error)
+{
+    output_t *output = state;
+    skn_head_t *head = &output->head;
+    uint32_t window = option_u32(actor, "window");
+    head->kernels = skn_kernels_pick(error);
+    if (!head->kernels)
+        return error->status;
+    head->loss = strcmp(skn_actor_option_text(actor, "loss"), "softmax") == 0
+                     ? SKN_LOSS_IS_SOFTMAX
+                     : SKN_LOSS_IS_ONE_VS_ALL;
+    head->fixed =
+        strcmp(skn_actor_option_text(actor, "reduction"), "fixed") == 0;
+    head->hidden = option_u32(actor, "hidden");
+    head->row_first = option_u32(actor, "row_first");
+    head->row_count = option_u32(actor, "row_count");
+    head->block_rows =
+        skn_block_rows((uint64_t)skn_actor_option_int(actor, "labels"));
+    head->batch_rows = option_u32(actor, "batch_rows");
+    head->merge.kernels = head->kernels;
+    head->merge.leaf_count = option_u32(actor, "leaves");
+    output->topk = option_u32(actor, "topk");
+    output->slices = option_u32(actor, "slices");
+    output->flight_count = window + 1;
+    output->arrival_count = window + 1;
+    if (head->row_first % head->block_rows != 0)
+        return skn_fail(error, SKN_BAD_CONFIG,
+                        "%s: row_first %u is no multiple of the block of %u "
+                        "rows",
+                        skn_actor_name(actor), head->row_first,
+                        head->block_rows);
+    skn_turns_init(&output->turns, window,
+                   strcmp(skn_actor_option_text(actor, "order"), "free") == 0,
+                   (uint64_t)skn_actor_option_int(actor, "first_batch"));
+    skn_status_t status =
+        skn_head_init(head, skn_actor_index(actor), error);
+    if (status == SKN_OK)
+        status = open_sampler(actor, head, error);
+    return status == SKN_OK ? open_flights(output, error) : status;
+}
+
+static void
+output_close(skn_actor_t *actor, void *state)
+{
+    output_t *output = state;
+    (void)actor;
+    for (uint32_t k = 0; k < output->flight_count; k++) {
+        skn_message_drop(output->flights[k].labels);
+        skn_flight_fini(&output->flights[k]);
+    }
+    for (uint32_t k = 0; k < output->arrival_count; k++) {
+        skn_message_drop(output->arrivals[k].labels);
+        free(output->arrivals[k].hidden);
+    }
+    skn_head_fini(&output->head);
+}
+
+static const skn_option_t options[] = {
+    { "labels", SKN_OPTION_INT, NULL, 1, SKN_UNIT_MAX, NULL,
+      "rows of the whole layer" },
+    { "row_first", SKN_OPTION_INT, "0", 0, SKN_UNIT_MAX, NULL,
+      "first row of the shard, a multiple of the block" },
+    { "row_count", SKN_OPTION_INT, NULL, 1, SKN_UNIT_MAX, NULL,
+      "rows of the shard" },
+    { "hidden", SKN_OPTION_INT, NULL, 1, SKN_HIDDEN_MAX, NULL,
+      "units of the layer below" },
+    { "slices", SKN_OPTION_INT, "1", 1, SKN_SHARD_MAX, NULL,
+      "shards of the layer below" },
+    { "loss", SKN_OPTION_CHOICE, "softmax", 0, 0, "softmax|one_vs_all",
+      "what is minimised" },
+    { "reduction", SKN_OPTION_CHOICE, "fast", 0, 0, "fast|fixed",
+      "fixed: the same bits for every number of shards" },
+    { "sampler", SKN_OPTION_TEXT, "exact", 0, 0, NULL,
+      "who picks the active set" },
+    { "rows", SKN_OPTION_INT, "0", 0, SKN_UNIT_MAX, NULL,
+      "rows drawn a batch, over all shards" },
+    { "uniform_rows", SKN_OPTION_INT, "0", 0, SKN_UNIT_MAX, NULL,
+      "even draws beside a hard list, over all shards" },
+    { "weight_cap", SKN_OPTION_REAL, "0", 0, 1e9, NULL,
+      "greatest weight of a drawn row; 0: none" },
+    { "tables", SKN_OPTION_INT, "0", 0, 4096, NULL, "hash tables" },
+    { "bits", SKN_OPTION_INT, "0", 0, 30, NULL, "hash functions a table" },
+    { "lists", SKN_OPTION_INT, "0", 0, 65536, NULL, "centroids" },
+    { "list_rows", SKN_OPTION_INT, "0", 0, SKN_UNIT_MAX, NULL,
+      "rows of a centroid's list" },
+    { "topk", SKN_OPTION_INT, "5", 1, SKN_TOPK_MAX, NULL,
+      "best labels a point in an evaluation" },
+    SKN_HIDDEN_OPTIONS,
+    SKN_TURNS_OPTIONS,
+    { 0 },
+};
+
+static const skn_handler_t handlers[] = {
+    { &skn_labels_schema, on_labels, NULL },
+    { &skn_activation_schema, on_activation, NULL },
+    { &skn_partition_schema, on_partition, NULL },
+    { &skn_lease_schema, on_lease, NULL },
+    { &skn_halt_schema, on_halt, NULL },
+    { &skn_index_schema, on_index, NULL },
+    { 0 },
+};
+
+static const skn_schema_t *const sends[] = {
+    &skn_partition_schema, &skn_output_gradient_schema, &skn_gradient_schema,
+    &skn_result_schema,    &skn_ranking_schema,         &skn_dirty_schema,
+    NULL,
+};
+
+const skn_kind_t skn_output = {
+    .name = "output",
+    .help = "rows of the output layer: active sets, logits, loss, gradients",
+    .state_bytes = sizeof(output_t),
+    .options = options,
+    .handlers = handlers,
+    .sends = sends,
+    .open = output_open,
+    .close = output_close,
+    .computes = true,
+};

@@ -1,0 +1,93 @@
+/* rows.h - the rows of one shard of a layer, with what its optimizer keeps.
+ *
+ * Everything of a row lies together, since a row is touched as a whole:
+ *
+ *     adam     | w [width] | m [width] | v [width] | step | up to 64 bytes
+ *     adagrad  | w [width] | sum of squares        |
+ *     sgd      | w [width] |
+ *     sgd bf16 | w [width], 2 bytes each |
+ *
+ * Each part starts at a multiple of 4 floats. The updater owns the rows and is
+ * their only writer; it lends them to its shard for reading.
+ * SPDX-License-Identifier: Apache-2.0 */
+#ifndef ACTORS_ROWS_H
+#define ACTORS_ROWS_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "kernels/kernels.h"
+#include "skein/error.h"
+
+typedef enum skn_rows_kind {
+    SKN_ROWS_ADAM,
+    SKN_ROWS_ADAGRAD,
+    SKN_ROWS_SGD,
+    SKN_ROWS_SGD_BF16
+} skn_rows_kind_t;
+
+typedef struct skn_rows {
+    skn_rows_kind_t kind;
+    uint32_t row_count;
+    uint32_t width;      /* weights of a row, the bias among them if it has */
+    size_t part_floats;  /* between w, m and v */
+    size_t stride_bytes; /* between rows */
+    unsigned char *at;
+    size_t map_bytes;
+} skn_rows_t;
+
+/* What `row_count` rows take, without allocating them. */
+size_t skn_rows_bytes(skn_rows_kind_t kind, uint64_t row_count, uint32_t width);
+
+/* Maps zeroed rows, on huge pages if `huge` and the system has them. The pages
+ * come from the calling thread's memory node. */
+skn_status_t skn_rows_init(skn_rows_t *rows, skn_rows_kind_t kind,
+                           uint32_t row_count, uint32_t width, bool huge,
+                           skn_error_t *error);
+void skn_rows_fini(skn_rows_t *rows);
+
+static inline float *
+skn_rows_weight(const skn_rows_t *rows, size_t row)
+{
+    return (float *)(void *)(rows->at + row * rows->stride_bytes);
+}
+
+static inline uint16_t *
+skn_rows_weight_bf16(const skn_rows_t *rows, size_t row)
+{
+    return (uint16_t *)(void *)(rows->at + row * rows->stride_bytes);
+}
+
+/* adam: part 1 is m, part 2 is v; adagrad: part 1 is the sum (1 float). */
+static inline float *
+skn_rows_moment(const skn_rows_t *rows, size_t row, int part)
+{
+    return skn_rows_weight(rows, row) + (size_t)part * rows->part_floats;
+}
+
+/* adam: the batch (counted from 1) that touched the row last; 0: none. */
+static inline uint32_t *
+skn_rows_step(const skn_rows_t *rows, size_t row)
+{
+    return (uint32_t *)(void *)skn_rows_moment(rows, row, 3);
+}
+
+/* The weights of the rows `index` names (NULL: all), as a matrix
+ * [rows][width] for the product kernel. */
+skn_matrix_t skn_rows_matrix(const skn_rows_t *rows, const uint32_t *index);
+
+/* Writes one row of `width` floats as weights (rounded to nearest in bf16). */
+void skn_rows_set(const skn_rows_t *rows, const skn_kernels_t *kernels,
+                  size_t row, const float *weight);
+/* Reads one row's weights as floats. */
+void skn_rows_get(const skn_rows_t *rows, const skn_kernels_t *kernels,
+                  size_t row, float *weight);
+
+/* Fills `width` floats with draws from a normal distribution of mean 0: the
+ * numbers of global row `row`, columns column_first.., of the tensor that
+ * `key` stands for (Box & Muller 1958). */
+void skn_rows_draw_normal(float *weight, uint32_t width, float deviation,
+                          uint64_t key, uint32_t row, uint32_t column_first);
+
+#endif

@@ -1,0 +1,62 @@
+/* exact.c - every row, every batch: the oracle, and the baseline that sampling
+ * must beat in time.  SPDX-License-Identifier: Apache-2.0 */
+#include <stdlib.h>
+
+#include "actors/samplers/sampler.h"
+
+struct skn_sampler {
+    uint32_t row_count;
+};
+
+static skn_sampler_t *
+exact_open(const skn_sampler_options_t *options, skn_error_t *error)
+{
+    skn_sampler_t *sampler = calloc(1, sizeof(*sampler));
+    if (!sampler)
+        skn_fail(error, SKN_NO_MEMORY, "no room for a sampler");
+    else
+        sampler->row_count = options->row_count;
+    return sampler;
+}
+
+static void
+exact_close(skn_sampler_t *sampler)
+{
+    free(sampler);
+}
+
+static skn_status_t
+exact_draw(skn_sampler_t *sampler, const skn_sampler_query_t *query,
+           skn_selection_t *selection, skn_error_t *error)
+{
+    uint32_t count = sampler->row_count;
+    if (!selection->everything || selection->unit_count != count) {
+        if (skn_selection_room(selection, 1, query->rows, count, error) !=
+            SKN_OK)
+            return SKN_NO_MEMORY;
+        for (uint32_t k = 0; k < count; k++) {
+            selection->unit[k] = k;
+            selection->weight[k] = 1.0f;
+        }
+        selection->unit_count = count;
+        selection->everything = true;
+    }
+    return skn_selection_single(selection, query->rows, error);
+}
+
+static double
+exact_chance(const skn_sampler_t *sampler, const skn_sampler_query_t *query,
+             uint32_t row)
+{
+    (void)sampler, (void)query, (void)row;
+    return 1.0;
+}
+
+const skn_sampler_kind_t skn_sampler_exact = {
+    .name = "exact",
+    .help = "every row: exact loss and gradients",
+    .open = exact_open,
+    .close = exact_close,
+    .draw = exact_draw,
+    .chance = exact_chance,
+};

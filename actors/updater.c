@@ -1,0 +1,378 @@
+/* updater.c - the only writer of a shard's weights and optimizer state.
+ *
+ * A gradient message lends it the rows of its shard; it steps the rows that
+ * the gradient names, gives the rows back, and tells the source that the batch
+ * is applied here. It owns the memory of the rows: it makes them (drawn from
+ * the seed, or read from a checkpoint) and writes them into checkpoints, piece
+ * by piece, while no batch is in flight. DESIGN section 5, step 5.
+ * SPDX-License-Identifier: Apache-2.0 */
+#include <stdlib.h>
+#include <string.h>
+
+#include "actors/draws.h"
+#include "actors/kinds.h"
+#include "actors/messages.h"
+#include "actors/optimizer.h"
+#include "actors/tensors.h"
+#include "actors/workspace.h"
+
+/* How many rows ahead of the one in work are fetched. */
+#define PREFETCH_ROWS 4
+
+typedef struct updater {
+    skn_rows_t rows;
+    skn_optimizer_t optimizer;
+    uint32_t row_first; /* global number of row 0 */
+    skn_tensor_place_t place;
+    char file[SKN_NAME_MAX];
+    /* A checkpoint that is being sent: */
+    bool saving;
+    uint64_t saving_batch, saving_row;
+    uint32_t saving_view, view_count;
+    skn_tensor_view_t views[SKN_TENSOR_VIEWS_MAX];
+} updater_t;
+
+static void
+prefetch(const skn_rows_t *rows, uint32_t row)
+{
+    const unsigned char *at = rows->at + row * rows->stride_bytes;
+    for (size_t k = 0; k < rows->stride_bytes; k += 64)
+        __builtin_prefetch(at + k, 1);
+}
+
+static skn_status_t
+lend(skn_actor_t *actor, updater_t *updater, uint64_t applied,
+     skn_error_t *error)
+{
+    skn_lease_t lease = { .batch = applied, .rows = &updater->rows };
+    return skn_actor_send(actor, &skn_lease_schema, &lease, error);
+}
+
+static skn_status_t
+on_gradient(skn_actor_t *actor, void *state, const void *message,
+            skn_error_t *error)
+{
+    updater_t *updater = state;
+    const skn_gradient_t *gradient = message;
+    size_t count = gradient->unit.count, width = updater->rows.width;
+    if (gradient->value.count != count * width)
+        return skn_fail(error, SKN_BAD_MESSAGE,
+                        "%s: gradient of batch %llu: %zu values for %zu rows "
+                        "of %zu",
+                        skn_actor_name(actor),
+                        (unsigned long long)gradient->batch,
+                        gradient->value.count, count, width);
+    skn_optimizer_begin(&updater->optimizer, gradient->batch);
+    for (size_t k = 0; k < count; k++) {
+        uint32_t row = gradient->unit.at[k];
+        if (row >= updater->rows.row_count)
+            return skn_fail(error, SKN_BAD_MESSAGE,
+                            "%s: gradient of row %u, the shard has %u",
+                            skn_actor_name(actor), row,
+                            updater->rows.row_count);
+        if (k + PREFETCH_ROWS < count &&
+            gradient->unit.at[k + PREFETCH_ROWS] < updater->rows.row_count)
+            prefetch(&updater->rows, gradient->unit.at[k + PREFETCH_ROWS]);
+        skn_optimizer_step(&updater->optimizer, &updater->rows, row,
+                           updater->row_first + row,
+                           gradient->value.at + k * width);
+    }
+    skn_applied_t applied = { .batch = gradient->batch,
+                              .shard = skn_actor_index(actor) };
+    skn_status_t status = lend(actor, updater, gradient->batch + 1, error);
+    if (status == SKN_OK)
+        status = skn_actor_send(actor, &skn_applied_schema, &applied, error);
+    return status;
+}
+
+/* --- checkpoints -------------------------------------------------------------
+ */
+
+static skn_status_t
+send_tensors(skn_actor_t *actor, updater_t *updater, skn_error_t *error)
+{
+    skn_status_t status = SKN_OK;
+    for (uint32_t k = 0; k < updater->view_count && status == SKN_OK; k++) {
+        const skn_piece_t *piece = &updater->views[k].piece;
+        skn_tensor_t tensor = {
+            .batch = updater->saving_batch,
+            .file = updater->file,
+            .name = piece->name,
+            .dtype = piece->dtype,
+            .dims = piece->dims,
+            .rows = piece->rows,
+            .columns = piece->columns,
+            .global_rows = piece->global_rows,
+            .global_columns = piece->global_columns,
+            .row_first = piece->row_first,
+            .column_first = piece->column_first,
+        };
+        status = skn_actor_send(actor, &skn_tensor_schema, &tensor, error);
+    }
+    return status;
+}
+
+static skn_status_t
+on_save(skn_actor_t *actor, void *state, const void *message,
+        skn_error_t *error)
+{
+    updater_t *updater = state;
+    const skn_save_t *save = message;
+    updater->saving = true;
+    updater->saving_batch = save->batch;
+    updater->saving_view = 0;
+    updater->saving_row = 0;
+    updater->view_count = skn_tensors_of(&updater->rows, &updater->place, false,
+                                         updater->views);
+    return send_tensors(actor, updater, error);
+}
+
+/* As many rows of the tensor in hand as fit into one piece. */
+static skn_chunk_t *
+next_piece(skn_actor_t *actor, updater_t *updater, skn_error_t *error)
+{
+    const skn_tensor_view_t *view = &updater->views[updater->saving_view];
+    uint64_t left = view->piece.rows - updater->saving_row;
+    uint64_t rows = SKN_CHUNK_BYTES / view->row_bytes;
+    if (rows > left)
+        rows = left;
+    size_t counts[] = { strlen(updater->file), rows * view->row_bytes };
+    skn_chunk_t *piece =
+        skn_actor_message(actor, &skn_chunk_schema, counts, error);
+    if (!piece)
+        return NULL;
+    memcpy((char *)(uintptr_t)piece->file, updater->file, counts[0] + 1);
+    piece->batch = updater->saving_batch;
+    piece->tensor = updater->saving_view;
+    piece->offset_bytes = updater->saving_row * view->row_bytes;
+    for (uint64_t k = 0; k < rows; k++)
+        memcpy(piece->bytes.at + k * view->row_bytes,
+               view->at + (updater->saving_row + k) * view->stride_bytes,
+               view->row_bytes);
+    updater->saving_row += rows;
+    if (updater->saving_row == view->piece.rows) {
+        updater->saving_row = 0;
+        updater->saving_view++;
+    }
+    updater->saving = updater->saving_view < updater->view_count;
+    piece->last = !updater->saving;
+    return piece;
+}
+
+static skn_status_t
+updater_produce(skn_actor_t *actor, void *state, skn_error_t *error)
+{
+    updater_t *updater = state;
+    if (!updater->saving) {
+        skn_actor_rest(actor);
+        return SKN_OK;
+    }
+    skn_chunk_t *piece = next_piece(actor, updater, error);
+    return piece ? skn_actor_post(actor, piece, error) : error->status;
+}
+
+/* --- open and close ----------------------------------------------------------
+ */
+
+static skn_rows_kind_t
+kind_of(const skn_actor_t *actor)
+{
+    const char *optimizer = skn_actor_option_text(actor, "optimizer");
+    bool half = strcmp(skn_actor_option_text(actor, "weights"), "bf16") == 0;
+    if (strcmp(optimizer, "sgd") == 0)
+        return half ? SKN_ROWS_SGD_BF16 : SKN_ROWS_SGD;
+    return strcmp(optimizer, "adagrad") == 0 ? SKN_ROWS_ADAGRAD
+                                             : SKN_ROWS_ADAM;
+}
+
+static void
+open_optimizer(const skn_actor_t *actor, updater_t *updater, uint64_t seed,
+               uint64_t tensor)
+{
+    skn_optimizer_t *optimizer = &updater->optimizer;
+    const char *schedule = skn_actor_option_text(actor, "schedule");
+    optimizer->rate = skn_actor_option_real(actor, "rate");
+    optimizer->beta1 = skn_actor_option_real(actor, "beta1");
+    optimizer->beta2 = skn_actor_option_real(actor, "beta2");
+    optimizer->eps = skn_actor_option_real(actor, "epsilon");
+    optimizer->weight_decay = skn_actor_option_real(actor, "weight_decay");
+    optimizer->schedule = strcmp(schedule, "constant") == 0 ? SKN_RATE_CONSTANT
+                          : strcmp(schedule, "warmup") == 0 ? SKN_RATE_WARMUP
+                                                            : SKN_RATE_COSINE;
+    optimizer->warmup_batches =
+        (uint64_t)skn_actor_option_int(actor, "warmup_batches");
+    optimizer->total_batches =
+        (uint64_t)skn_actor_option_int(actor, "total_batches");
+    optimizer->floor = skn_actor_option_real(actor, "floor");
+    optimizer->noise_key = skn_draw_key(seed, SKN_DRAW_ROUND, tensor);
+    skn_optimizer_init(optimizer);
+}
+
+/* First weights: normal, biases 0; the same for every layout. */
+static skn_status_t
+draw_rows(updater_t *updater, uint64_t key, float deviation,
+          skn_error_t *error)
+{
+    const skn_rows_t *rows = &updater->rows;
+    bool bias_row = updater->place.bias_row;
+    uint32_t columns = rows->width - (bias_row ? 0 : 1);
+    uint32_t count = rows->row_count - (bias_row ? 1 : 0);
+    float *weight = skn_floats_new(rows->width, error);
+    if (!weight)
+        return SKN_NO_MEMORY;
+    memset(weight, 0, rows->width * sizeof(float));
+    for (uint32_t row = 0; row < count; row++) {
+        skn_rows_draw_normal(weight, columns, deviation, key,
+                             updater->row_first + row,
+                             (uint32_t)updater->place.column_first);
+        skn_rows_set(rows, updater->optimizer.kernels, row, weight);
+    }
+    free(weight);
+    return SKN_OK;
+}
+
+static skn_status_t
+read_rows(updater_t *updater, const char *path, skn_error_t *error)
+{
+    skn_tensor_view_t view[SKN_TENSOR_VIEWS_MAX];
+    uint32_t count =
+        skn_tensors_of(&updater->rows, &updater->place, true, view);
+    skn_checkpoint_t *checkpoint =
+        skn_checkpoint_open(path, SKN_VERIFY_LAZY, error);
+    if (!checkpoint)
+        return error->status;
+    skn_status_t status = skn_tensors_load(checkpoint, view, count, error);
+    skn_checkpoint_close(&checkpoint);
+    return status;
+}
+
+static skn_status_t
+updater_open(skn_actor_t *actor, void *state, skn_error_t *error)
+{
+    updater_t *updater = state;
+    uint64_t seed = (uint64_t)skn_actor_option_int(actor, "seed");
+    uint64_t tensor = (uint64_t)skn_actor_option_int(actor, "layer");
+    const char *resume = skn_actor_option_text(actor, "resume");
+    updater->optimizer.kernels = skn_kernels_pick(error);
+    if (!updater->optimizer.kernels)
+        return error->status;
+    updater->row_first = (uint32_t)skn_actor_option_int(actor, "row_first");
+    updater->place = (skn_tensor_place_t){
+        .layer = skn_actor_option_text(actor, "layer_name"),
+        .bias_row =
+            strcmp(skn_actor_option_text(actor, "bias"), "row") == 0,
+        .global_rows = (uint64_t)skn_actor_option_int(actor, "global_rows"),
+        .global_columns =
+            (uint64_t)skn_actor_option_int(actor, "global_columns"),
+        .row_first = updater->row_first,
+        .column_first = (uint64_t)skn_actor_option_int(actor, "column_first"),
+        .slice = skn_actor_index(actor),
+        .slices = skn_actor_peers(actor),
+    };
+    (void)snprintf(updater->file, sizeof(updater->file),
+                   "%.40s.%u.safetensors", updater->place.layer,
+                   skn_actor_index(actor));
+    open_optimizer(actor, updater, seed, tensor);
+    skn_status_t status = skn_rows_init(
+        &updater->rows, kind_of(actor),
+        (uint32_t)skn_actor_option_int(actor, "row_count"),
+        (uint32_t)skn_actor_option_int(actor, "width"),
+        skn_actor_option_bool(actor, "huge_pages"), error);
+    if (status != SKN_OK)
+        return status;
+    return resume[0] ? read_rows(updater, resume, error)
+                     : draw_rows(updater,
+                                 skn_draw_key(seed, SKN_DRAW_WEIGHTS, tensor),
+                                 (float)skn_actor_option_real(actor, "init"),
+                                 error);
+}
+
+static skn_status_t
+updater_start(skn_actor_t *actor, void *state, skn_error_t *error)
+{
+    return lend(actor, state,
+                (uint64_t)skn_actor_option_int(actor, "first_batch"), error);
+}
+
+static void
+updater_close(skn_actor_t *actor, void *state)
+{
+    updater_t *updater = state;
+    (void)actor;
+    skn_rows_fini(&updater->rows);
+}
+
+static const skn_option_t options[] = {
+    { "layer", SKN_OPTION_INT, "0", 0, 1023, NULL,
+      "number of the layer, counted from the input" },
+    { "layer_name", SKN_OPTION_TEXT, NULL, 0, 0, NULL,
+      "its name in the model file and in checkpoints" },
+    { "row_first", SKN_OPTION_INT, "0", 0, SKN_UNIT_MAX, NULL,
+      "first row of the shard" },
+    { "row_count", SKN_OPTION_INT, NULL, 1, SKN_UNIT_MAX, NULL,
+      "rows of the shard, with the bias if it is a row" },
+    { "column_first", SKN_OPTION_INT, "0", 0, SKN_HIDDEN_MAX, NULL,
+      "first column of the shard" },
+    { "width", SKN_OPTION_INT, NULL, 1, SKN_HIDDEN_MAX + 1, NULL,
+      "weights of a row, with the bias if it is a column" },
+    { "global_rows", SKN_OPTION_INT, NULL, 1, SKN_UNIT_MAX, NULL,
+      "rows of the layer's weights, without the bias" },
+    { "global_columns", SKN_OPTION_INT, NULL, 1, SKN_HIDDEN_MAX, NULL,
+      "columns of the layer's weights, without the bias" },
+    { "bias", SKN_OPTION_CHOICE, "column", 0, 0, "row|column",
+      "where the bias stands: last row (embedding) or last column" },
+    { "weights", SKN_OPTION_CHOICE, "f32", 0, 0, "f32|bf16",
+      "how weights are stored; bf16 needs sgd" },
+    { "optimizer", SKN_OPTION_CHOICE, "adam", 0, 0, "adam|adagrad|sgd",
+      "how rows are stepped" },
+    { "rate", SKN_OPTION_REAL, "0.001", 0, 1e6, NULL, "learning rate" },
+    { "beta1", SKN_OPTION_REAL, "0.9", 0, 0.999999, NULL, "adam's beta 1" },
+    { "beta2", SKN_OPTION_REAL, "0.999", 0, 0.9999999, NULL, "adam's beta 2" },
+    { "epsilon", SKN_OPTION_REAL, "1e-8", 0, 1, NULL, "adam's epsilon" },
+    { "weight_decay", SKN_OPTION_REAL, "0", 0, 1, NULL,
+      "decoupled, on touched rows" },
+    { "schedule", SKN_OPTION_CHOICE, "constant", 0, 0,
+      "constant|warmup|cosine", "how the rate goes" },
+    { "warmup_batches", SKN_OPTION_INT, "0", 0, 1e15, NULL,
+      "batches of linear warm-up" },
+    { "total_batches", SKN_OPTION_INT, "0", 0, 1e15, NULL,
+      "batches of the run, for a cosine" },
+    { "floor", SKN_OPTION_REAL, "0", 0, 1, NULL,
+      "share of the rate at a cosine's end" },
+    { "seed", SKN_OPTION_INT, "1", 0, 9007199254740992.0, NULL,
+      "of every random number" },
+    { "init", SKN_OPTION_REAL, "0.05", 0, 10, NULL,
+      "standard deviation of the first weights" },
+    { "huge_pages", SKN_OPTION_BOOL, "true", 0, 0, NULL,
+      "ask for pages of 2 MiB" },
+    { "first_batch", SKN_OPTION_INT, "0", 0, 9007199254740992.0, NULL,
+      "batch to begin with; more than 0 after a resume" },
+    { "resume", SKN_OPTION_TEXT, "", 0, 0, NULL,
+      "checkpoint to read the rows from" },
+    { 0 },
+};
+
+static const skn_handler_t handlers[] = {
+    { &skn_gradient_schema, on_gradient, NULL },
+    { &skn_save_schema, on_save, NULL },
+    { 0 },
+};
+
+static const skn_schema_t *const sends[] = {
+    &skn_lease_schema,  &skn_applied_schema,
+    &skn_tensor_schema, &skn_chunk_schema,
+    NULL,
+};
+
+const skn_kind_t skn_updater = {
+    .name = "updater",
+    .help = "the only writer of a shard's weights and optimizer state",
+    .state_bytes = sizeof(updater_t),
+    .options = options,
+    .handlers = handlers,
+    .sends = sends,
+    .open = updater_open,
+    .start = updater_start,
+    .produce = updater_produce,
+    .close = updater_close,
+};

@@ -1,0 +1,19 @@
+/* workspace.h - aligned arrays and the kernels, for the kinds that compute.
+ * SPDX-License-Identifier: Apache-2.0 */
+#ifndef ACTORS_WORKSPACE_H
+#define ACTORS_WORKSPACE_H
+
+#include <stddef.h>
+
+#include "kernels/kernels.h"
+#include "skein/error.h"
+
+/* `count` floats at a multiple of 64 bytes, not cleared; free() frees them.
+ * At least one, so that NULL always means: no memory. */
+float *skn_floats_new(size_t count, skn_error_t *error);
+
+/* The kernels of this processor, or those that SKEIN_ISA names. NULL and
+ * SKN_BAD_CONFIG if it names some that this processor cannot run. */
+const skn_kernels_t *skn_kernels_pick(skn_error_t *error);
+
+#endif

@@ -33,6 +33,16 @@ can_avx512(void)
 }
 
 #define SKN_ISAS(I) I(avx512, "avx512, ") I(avx2, "avx2, ") I(scalar, "scalar")
+#elif defined(__aarch64__)
+
+/* Every 64-bit Arm has it. */
+static bool
+can_neon(void)
+{
+    return true;
+}
+
+#define SKN_ISAS(I) I(neon, "neon, ") I(scalar, "scalar")
 #else
 #define SKN_ISAS(I) I(scalar, "scalar")
 #endif

@@ -23,6 +23,7 @@
 #define SKN_NUMBER_scalar 1
 #define SKN_NUMBER_avx2 2
 #define SKN_NUMBER_avx512 3
+#define SKN_NUMBER_neon 4
 #define SKN_NUMBER SKN_PASTE(SKN_NUMBER_, SKN_ISA)
 
 /* Every word must vanish into its caller, or a register is spilt for it. */
@@ -32,6 +33,8 @@
 #include "vec_avx512.h"
 #elif SKN_NUMBER == SKN_NUMBER_avx2
 #include "vec_avx2.h"
+#elif SKN_NUMBER == SKN_NUMBER_neon
+#include "vec_neon.h"
 #else
 #include "vec_scalar.h"
 #endif

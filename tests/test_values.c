@@ -180,6 +180,7 @@ Test(values, of_the_wrong_type_are_refused_with_what_was_expected)
                                         "99999999999999999999" };
     for (size_t k = 0; k < sizeof(rows) / sizeof(rows[0]); k++) {
         char text[64], want[128];
+        cr_assert_not_null(rows[k]);
         size_t length = strcspn(rows[k], " ");
         (void)snprintf(text, sizeof(text), "{path: a, rows: %s}", rows[k]);
         (void)snprintf(want, sizeof(want),
@@ -203,6 +204,10 @@ Test(values, of_the_wrong_type_are_refused_with_what_was_expected)
                    "conf/x.yaml:1:11: option 'rows' of train must be an "
                    "integer, found nothing",
                    "");
+}
+
+Test(values, of_sizes_and_reals_are_refused_with_what_was_expected)
+{
     expect_refused("{path: a, memory: 8GB}",
                    "conf/x.yaml:1:19: option 'memory' of train must be an "
                    "integer or a size such as 8GiB, found '8GB'",
@@ -223,6 +228,10 @@ Test(values, of_the_wrong_type_are_refused_with_what_was_expected)
                    "conf/x.yaml:1:18: option 'scale' of train must be a "
                    "number, found '1e999'",
                    "");
+}
+
+Test(values, of_truths_texts_and_choices_are_refused_with_what_was_expected)
+{
     expect_refused("{path: a, shuffle: yes}",
                    "conf/x.yaml:1:20: option 'shuffle' of train must be true "
                    "or false, found 'yes'",

@@ -1,13 +1,12 @@
 /* spec_pipes.c - the pipes of a topology, each by itself: ends, message,
- * pattern, key, bounds, credit.
+ * pattern, credit. Keys, bounds and sets of parts are in spec_fields.c.
  * SPDX-License-Identifier: Apache-2.0 */
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "topology/nearest.h"
-#include "topology/spec_parts.h"
-#include "topology/values.h"
+#include "topology/spec_pipe.h"
 
 static const skn_option_t pipe_options[] = {
     { "message", SKN_OPTION_TEXT, NULL, 0, 0, NULL, "what goes through" },
@@ -22,35 +21,16 @@ static const skn_option_t pipe_options[] = {
       "messages that may wait at a receiver, for each sender" },
     { NULL, SKN_OPTION_INT, NULL, 0, 0, NULL, NULL }
 };
-enum {
-    MESSAGE,
-    PATTERN,
-    COLLECT,
-    KEY,
-    BY,
-    CREDIT,
-    PIPE_OPTION_COUNT
-};
 static const char *const pipe_others[] = { "from", "to", "bounds", NULL };
 
-/* What is known of a pipe while it is read. */
-typedef struct reading {
-    skn_spec_t *spec;
-    const skn_node_t *node;
-    skn_value_t values[PIPE_OPTION_COUNT];
-    skn_wired_pipe_t *pipe;
-    uint32_t *seen; /* of each actor: the last list of ends it stood in */
-    uint32_t stamp; /* of this list of ends */
-} reading_t;
-
-static skn_mark_t
-place(const reading_t *reading, const char *key)
+skn_mark_t
+skn_spec_place(const spec_pipe_t *reading, const char *key)
 {
     return skn_spec_mark(reading->node, key);
 }
 
-static bool
-is_set(const reading_t *reading, const char *key)
+bool
+skn_spec_is_set(const spec_pipe_t *reading, const char *key)
 {
     return skn_node_get(reading->node, key) != NULL;
 }
@@ -58,7 +38,7 @@ is_set(const reading_t *reading, const char *key)
 /* --- ends ---------------------------------------------------------------- */
 
 static skn_status_t
-refuse_end(reading_t *reading, const skn_node_t *item)
+refuse_end(spec_pipe_t *reading, const skn_node_t *item)
 {
     const skn_spec_t *spec = reading->spec;
     (void)skn_problems_add(spec->problems, item->mark,
@@ -84,7 +64,7 @@ refuse_end(reading_t *reading, const skn_node_t *item)
 /* Adds what one name stands for to ends[*count ..], or only counts it when
  * `ends` is NULL. */
 static skn_status_t
-add_end(reading_t *reading, const skn_node_t *item, uint32_t *ends,
+add_end(spec_pipe_t *reading, const skn_node_t *item, uint32_t *ends,
         uint32_t *count)
 {
     char found[64];
@@ -114,7 +94,7 @@ add_end(reading_t *reading, const skn_node_t *item, uint32_t *ends,
 }
 
 static skn_status_t
-walk_ends(reading_t *reading, const skn_node_t *names, uint32_t *ends,
+walk_ends(spec_pipe_t *reading, const skn_node_t *names, uint32_t *ends,
           uint32_t *count)
 {
     skn_status_t status = SKN_OK;
@@ -128,14 +108,14 @@ walk_ends(reading_t *reading, const skn_node_t *names, uint32_t *ends,
 }
 
 static skn_status_t
-read_ends(reading_t *reading, const char *key, const uint32_t **list,
+read_ends(spec_pipe_t *reading, const char *key, const uint32_t **list,
           uint32_t *list_count)
 {
     skn_spec_t *spec = reading->spec;
     const skn_node_t *names = skn_node_get(reading->node, key);
     if (!names || skn_node_is_null(names) ||
         (names->type == SKN_NODE_LIST && names->count == 0))
-        return skn_problems_add(spec->problems, place(reading, key),
+        return skn_problems_add(spec->problems, skn_spec_place(reading, key),
                                 "the pipe needs a '%s': an actor, or a list",
                                 key);
     uint32_t count = 0;
@@ -159,7 +139,7 @@ read_ends(reading_t *reading, const char *key, const uint32_t **list,
 /* --- the message --------------------------------------------------------- */
 
 static skn_status_t
-find_schema(reading_t *reading)
+find_schema(spec_pipe_t *reading)
 {
     const skn_spec_t *spec = reading->spec;
     const char *name = reading->values[MESSAGE].text;
@@ -172,7 +152,7 @@ find_schema(reading_t *reading)
         skn_nearest_offer(&nearest, spec->schemas[k]->name);
         skn_spec_list(names, sizeof(names), spec->schemas[k]->name);
     }
-    (void)skn_problems_add(spec->problems, place(reading, "message"),
+    (void)skn_problems_add(spec->problems, skn_spec_place(reading, "message"),
                            "unknown message '%.64s'", name);
     if (nearest.best)
         return skn_problems_hint(spec->problems, "did you mean '%s'?",
@@ -182,13 +162,14 @@ find_schema(reading_t *reading)
 }
 
 static skn_status_t
-refuse_sender(reading_t *reading, const skn_wired_actor_t *actor)
+refuse_sender(spec_pipe_t *reading, const skn_wired_actor_t *actor)
 {
     const skn_kind_t *kind = actor->kind;
     char names[SKN_ERROR_HINT_BYTES - 16] = "";
     for (size_t k = 0; kind->sends && kind->sends[k]; k++)
         skn_spec_list(names, sizeof(names), kind->sends[k]->name);
-    (void)skn_problems_add(reading->spec->problems, place(reading, "from"),
+    (void)skn_problems_add(reading->spec->problems,
+                           skn_spec_place(reading, "from"),
                            "%s (%s) does not send '%s'", actor->name,
                            kind->name, reading->pipe->schema->name);
     return skn_problems_hint(reading->spec->problems, "it sends %s",
@@ -196,14 +177,15 @@ refuse_sender(reading_t *reading, const skn_wired_actor_t *actor)
 }
 
 static skn_status_t
-refuse_receiver(reading_t *reading, const skn_wired_actor_t *actor)
+refuse_receiver(spec_pipe_t *reading, const skn_wired_actor_t *actor)
 {
     const skn_kind_t *kind = actor->kind;
     char names[SKN_ERROR_HINT_BYTES - 16] = "";
     const skn_handler_t *handler = kind->handlers;
     for (; handler && handler->schema; handler++)
         skn_spec_list(names, sizeof(names), handler->schema->name);
-    (void)skn_problems_add(reading->spec->problems, place(reading, "to"),
+    (void)skn_problems_add(reading->spec->problems,
+                           skn_spec_place(reading, "to"),
                            "%s (%s) does not handle '%s'", actor->name,
                            kind->name, reading->pipe->schema->name);
     return skn_problems_hint(reading->spec->problems, "it handles %s",
@@ -212,7 +194,7 @@ refuse_receiver(reading_t *reading, const skn_wired_actor_t *actor)
 
 /* One word about each kind is enough; peers are of one kind. */
 static skn_status_t
-check_kinds(reading_t *reading)
+check_kinds(spec_pipe_t *reading)
 {
     const skn_spec_t *spec = reading->spec;
     const skn_wired_pipe_t *pipe = reading->pipe;
@@ -237,8 +219,8 @@ check_kinds(reading_t *reading)
             status = refuse_receiver(reading, actor);
         } else if (pipe->collect == SKN_COLLECT_REDUCE && !handler->combine) {
             const char *key =
-                is_set(reading, "collect") ? "collect" : "pattern";
-            (void)skn_problems_add(spec->problems, place(reading, key),
+                skn_spec_is_set(reading, "collect") ? "collect" : "pattern";
+            (void)skn_problems_add(spec->problems, skn_spec_place(reading, key),
                                    "%s (%s) has no way to combine '%s'",
                                    actor->name, kind->name, pipe->schema->name);
             status =
@@ -248,83 +230,20 @@ check_kinds(reading_t *reading)
     return status;
 }
 
-/* --- fields -------------------------------------------------------------- */
-
-static const char *
-kind_text(skn_field_kind_t kind)
-{
-    static const char *const texts[] = {
-#define K(name, type, bytes, help) #name,
-        SKN_FIELD_KINDS(K)
-#undef K
-    };
-    return kind < SKN_FIELD_KIND_COUNT ? texts[kind] : "of no kind";
-}
-
-static bool
-can_be_key(skn_field_kind_t kind)
-{
-    return kind == SKN_FIELD_u32 || kind == SKN_FIELD_u64 ||
-           kind == SKN_FIELD_u32s || kind == SKN_FIELD_u64s;
-}
-
-static bool
-can_be_by(skn_field_kind_t kind)
-{
-    return kind == SKN_FIELD_u64;
-}
-
-/* The field named by option `key`; NULL after adding a problem. */
-static const skn_field_t *
-find_field(reading_t *reading, const char *key, const char *name,
-           bool (*fits)(skn_field_kind_t), const char *wanted)
-{
-    const skn_schema_t *schema = reading->pipe->schema;
-    skn_problems_t *problems = reading->spec->problems;
-    char names[SKN_ERROR_HINT_BYTES - 16] = "";
-    skn_nearest_t nearest = { .wanted = name };
-    for (size_t k = 0; k < schema->field_count; k++) {
-        const skn_field_t *field = &schema->fields[k];
-        if (strcmp(field->name, name) == 0 && fits(field->kind))
-            return field;
-        if (strcmp(field->name, name) == 0) {
-            (void)skn_problems_add(problems, place(reading, key),
-                                   "field '%s' of message '%s' is %s; '%s' "
-                                   "must be %s",
-                                   name, schema->name, kind_text(field->kind),
-                                   key, wanted);
-            return NULL;
-        }
-        if (fits(field->kind)) {
-            skn_nearest_offer(&nearest, field->name);
-            skn_spec_list(names, sizeof(names), field->name);
-        }
-    }
-    (void)skn_problems_add(problems, place(reading, key),
-                           "message '%s' has no field '%.64s' for '%s'",
-                           schema->name, name, key);
-    if (nearest.best)
-        (void)skn_problems_hint(problems, "did you mean '%s'?", nearest.best);
-    else
-        (void)skn_problems_hint(problems, "fields that can be one: %s",
-                                names[0] ? names : "none");
-    return NULL;
-}
-
 /* --- patterns ------------------------------------------------------------ */
 
 static skn_status_t
-read_pattern(reading_t *reading)
+read_pattern(spec_pipe_t *reading)
 {
     skn_wired_pipe_t *pipe = reading->pipe;
     const char *pattern = reading->values[PATTERN].text;
     const char *collect = reading->values[COLLECT].text;
     bool is_short =
         strcmp(pattern, "gather") == 0 || strcmp(pattern, "reduce") == 0;
-    if (is_short && is_set(reading, "collect") &&
+    if (is_short && skn_spec_is_set(reading, "collect") &&
         strcmp(pattern, collect) != 0) {
         (void)skn_problems_add(reading->spec->problems,
-                               place(reading, "collect"),
+                               skn_spec_place(reading, "collect"),
                                "pattern %s collects by itself, but collect "
                                "is %s",
                                pattern, collect);
@@ -341,140 +260,32 @@ read_pattern(reading_t *reading)
                                                      : SKN_COLLECT_NONE;
     if (pipe->pattern != SKN_PATTERN_ANY || pipe->collect == SKN_COLLECT_NONE)
         return SKN_OK;
-    return skn_problems_add(reading->spec->problems, place(reading, "collect"),
+    return skn_problems_add(reading->spec->problems,
+                            skn_spec_place(reading, "collect"),
                             "pattern any gives each part to another receiver, "
                             "so no set of parts would be complete");
 }
 
 static skn_status_t
-check_counts(reading_t *reading)
+check_counts(spec_pipe_t *reading)
 {
     const skn_wired_pipe_t *pipe = reading->pipe;
     if (pipe->pattern != SKN_PATTERN_ONE || pipe->to_count == 1 ||
         pipe->to_count == pipe->from_count)
         return SKN_OK;
-    (void)skn_problems_add(reading->spec->problems, place(reading, "pattern"),
+    (void)skn_problems_add(reading->spec->problems,
+                           skn_spec_place(reading, "pattern"),
                            "pattern one pairs %u senders with %u receivers",
                            pipe->from_count, pipe->to_count);
     return skn_problems_hint(reading->spec->problems,
                              "as many receivers as senders, or a single one");
 }
 
-/* Refuses an option that the pattern does not look at. */
-static skn_status_t
-refuse_idle(reading_t *reading, const char *key, const char *reason)
-{
-    if (!is_set(reading, key))
-        return SKN_OK;
-    return skn_problems_add(reading->spec->problems, place(reading, key),
-                            "'%s' is only for %s", key, reason);
-}
-
-/* --- bounds -------------------------------------------------------------- */
-
-/* [0, max + 1) in even parts, where the field says what its greatest is. */
-static skn_status_t
-split_evenly(reading_t *reading, uint64_t *bounds)
-{
-    const skn_wired_pipe_t *pipe = reading->pipe;
-    const skn_field_t *key = pipe->key;
-    bool is_number = key->kind == SKN_FIELD_u32 || key->kind == SKN_FIELD_u64;
-    uint64_t max = key->kind == SKN_FIELD_u32 && key->max > UINT32_MAX
-                       ? UINT32_MAX
-                       : key->max;
-    if (!is_number || max == UINT64_MAX || max + 1 < pipe->to_count) {
-        (void)skn_problems_add(reading->spec->problems, reading->node->mark,
-                               "scatter by '%s' needs 'bounds'", key->name);
-        return skn_problems_hint(reading->spec->problems,
-                                 "%u ascending numbers: where each receiver's "
-                                 "range starts, and the end",
-                                 pipe->to_count + 1);
-    }
-    for (uint32_t k = 0; k <= pipe->to_count; k++)
-        bounds[k] =
-            (uint64_t)((unsigned __int128)(max + 1) * k / pipe->to_count);
-    return SKN_OK;
-}
-
-static skn_status_t
-copy_bounds(reading_t *reading, const skn_node_t *list, uint64_t *bounds)
-{
-    char found[64];
-    skn_problems_t *problems = reading->spec->problems;
-    uint32_t wanted = reading->pipe->to_count + 1, count = 0;
-    if (list->type != SKN_NODE_LIST)
-        return skn_problems_add(problems, list->mark,
-                                "'bounds' must be a list, found %s",
-                                skn_node_describe(list, found, sizeof(found)));
-    if (list->count != wanted) {
-        (void)skn_problems_add(problems, list->mark,
-                               "%u bounds for %u receivers, which need %u",
-                               list->count, wanted - 1, wanted);
-        return skn_problems_hint(problems, "where each one's range starts, "
-                                           "and the end of the last");
-    }
-    for (const skn_node_t *item = list->first; item; item = item->next) {
-        uint64_t number = 0;
-        if (item->type != SKN_NODE_SCALAR || item->quoted ||
-            !skn_value_unsigned(item->text, &number))
-            return skn_problems_add(
-                problems, item->mark,
-                "a bound must be an integer from 0, found %s",
-                skn_node_describe(item, found, sizeof(found)));
-        if (count > 0 && number <= bounds[count - 1])
-            return skn_problems_add(problems, item->mark,
-                                    "bounds must ascend, but %" PRIu64
-                                    " follows %" PRIu64,
-                                    number, bounds[count - 1]);
-        bounds[count++] = number;
-    }
-    return SKN_OK;
-}
-
-static skn_status_t
-read_scatter(reading_t *reading)
-{
-    skn_wired_pipe_t *pipe = reading->pipe;
-    skn_spec_t *spec = reading->spec;
-    if (pipe->pattern != SKN_PATTERN_SCATTER) {
-        skn_status_t key = refuse_idle(reading, "key", "pattern scatter");
-        skn_status_t list = refuse_idle(reading, "bounds", "pattern scatter");
-        return key == SKN_OK ? list : key;
-    }
-    if (!is_set(reading, "key"))
-        return skn_problems_add(spec->problems, reading->node->mark,
-                                "scatter needs a 'key': a field of '%s'",
-                                pipe->schema->name);
-    pipe->key = find_field(reading, "key", reading->values[KEY].text,
-                           can_be_key, "u32, u64, u32s or u64s");
-    if (!pipe->key)
-        return SKN_BAD_CONFIG;
-    uint64_t *bounds =
-        skn_spec_memory(spec, pipe->to_count + 1u, sizeof(*bounds));
-    if (!bounds)
-        return SKN_NO_MEMORY;
-    pipe->bounds = bounds;
-    const skn_node_t *list = skn_node_get(reading->node, "bounds");
-    return list ? copy_bounds(reading, list, bounds)
-                : split_evenly(reading, bounds);
-}
-
-static skn_status_t
-read_collect(reading_t *reading)
-{
-    skn_wired_pipe_t *pipe = reading->pipe;
-    if (pipe->collect == SKN_COLLECT_NONE)
-        return refuse_idle(reading, "by", "pipes that collect");
-    pipe->by =
-        find_field(reading, "by", reading->values[BY].text, can_be_by, "u64");
-    return pipe->by ? SKN_OK : SKN_BAD_CONFIG;
-}
-
 /* --- pipes --------------------------------------------------------------- */
 
 /* What is independent is checked in any case; the rest as far as it goes. */
 static skn_status_t
-read_pipe(reading_t *reading)
+read_pipe(spec_pipe_t *reading)
 {
     skn_spec_t *spec = reading->spec;
     skn_wired_pipe_t *pipe = reading->pipe;
@@ -496,8 +307,8 @@ read_pipe(reading_t *reading)
         return SKN_BAD_CONFIG;
     skn_status_t counts = check_counts(reading);
     skn_status_t kinds = check_kinds(reading);
-    skn_status_t scatter = read_scatter(reading);
-    skn_status_t collect = read_collect(reading);
+    skn_status_t scatter = skn_spec_read_scatter(reading);
+    skn_status_t collect = skn_spec_read_collect(reading);
     return counts != SKN_OK    ? counts
            : kinds != SKN_OK   ? kinds
            : scatter != SKN_OK ? scatter
@@ -511,7 +322,7 @@ skn_spec_read_pipes(skn_spec_t *spec, const skn_node_t *list)
         return skn_problems_add(spec->problems, list->mark,
                                 "%u pipes, at most %u allowed", list->count,
                                 SKN_PIPES_MAX);
-    reading_t reading = { .spec = spec };
+    spec_pipe_t reading = { .spec = spec };
     reading.seen = skn_spec_memory(spec, spec->actor_count, sizeof(uint32_t));
     spec->pipes = skn_spec_memory(spec, list->count, sizeof(*spec->pipes));
     spec->pipe_nodes =

@@ -3,6 +3,7 @@
  * What holds for all messages stands in contract_messages.c.
  * SPDX-License-Identifier: Apache-2.0 */
 #include <criterion/criterion.h>
+#include <malloc.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/resource.h>
@@ -302,13 +303,17 @@ Test(codec, many_messages_use_the_same_memory)
 {
     activation_t activation = { .value = { values, 3 } };
     skn_pool_counts_t counts;
+    size_t start_bytes = 0;
     for (int round = 0; round < 10000; round++) {
+        if (round == 1) /* after the first, malloc has nothing to do */
+            start_bytes = mallinfo2().uordblks;
         void *copy = NULL;
         cr_assert_eq(skn_recode(&activation_schema, &activation, scratch, pool,
                                 &copy, NULL),
                      SKN_OK);
         skn_payload_drop(copy);
     }
+    cr_expect_eq(mallinfo2().uordblks, start_bytes);
     skn_pool_count(pool, &counts);
     cr_expect_eq(counts.allocated, 1);
     expect_all_home();

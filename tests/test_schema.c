@@ -107,6 +107,9 @@ Test(schema, fields_are_checked)
                    "message spoilt: unit does not lie in its struct");
     field->offset = 0;
     expect_refused(&spoilt->schema, "message spoilt: batch and unit overlap");
+    spoilt->fields[0].offset = 16; /* side by side, in any order */
+    cr_expect_eq(skn_schema_check(&spoilt->schema, NULL), SKN_OK);
+    spoilt->fields[0].offset = 0;
     field->offset = 8;
     cr_expect_eq(skn_schema_check(&spoilt->schema, NULL), SKN_OK);
     free(spoilt);

@@ -252,6 +252,20 @@ Test(document, limits_the_depth)
     cr_expect_eq(problems_of_depth(50), 1u);
 }
 
+Test(document, refuses_a_wall_of_brackets_before_it_costs_memory)
+{
+    char text[80] = "";
+    memset(text, '[', 64);
+    expect_problems(text, "x.yaml:1:17: nested more than 16 levels deep");
+    text[64] = '{';
+    expect_problems(text, "x.yaml:1:65: more than 64 brackets are open here");
+    skn_problems_t *problems = new_problems();
+    skn_document_t *document = parse("a: ']]]' # }}\nb: []\n", problems);
+    cr_expect_not_null(document);
+    skn_document_destroy(&document);
+    skn_problems_destroy(&problems);
+}
+
 /* A list of `count` scalars, in a mapping. */
 static size_t
 problems_of_nodes(uint32_t count)

@@ -17,6 +17,12 @@ Test(spec_graph, refuses_a_message_on_two_pipes_of_one_sender)
                                  PIPE("reader", "b", "word")),
                     "t.yaml:10:7: reader sends 'word' on two pipes; list all "
                     "receivers in one pipe");
+    /* A pipe is blamed once, not for each of its ends. */
+    expect_problems(
+        TOPOLOGY("    - { name: a, kind: relay, replicate: 9 }\n" RELAY("b"),
+                 PIPE("a", "b", "word") PIPE("a", "b", "word")),
+        "t.yaml:9:7: a.0 sends 'word' on two pipes; list all receivers in "
+        "one pipe");
     skn_spec_t *spec =
         load_good(TOPOLOGY(READER RELAY("a") RELAY("b") RELAY("c"),
                            PIPE("reader", "a", "word") PIPE("a", "b", "work")

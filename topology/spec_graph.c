@@ -360,13 +360,14 @@ list_ends(const skn_spec_t *spec, bool senders, end_t *ends)
 }
 
 static void
-check_senders(skn_spec_t *spec, end_t *ends)
+check_senders(skn_spec_t *spec, end_t *ends, uint8_t *blamed)
 {
     uint32_t count = list_ends(spec, true, ends);
     for (uint32_t k = 1; k < count; k++) {
         if (ends[k].actor != ends[k - 1].actor ||
-            ends[k].message != ends[k - 1].message)
+            ends[k].message != ends[k - 1].message || blamed[ends[k].pipe])
             continue;
+        blamed[ends[k].pipe] = 1;
         (void)skn_problems_add(
             spec->problems, spec->pipe_nodes[ends[k].pipe]->mark,
             "%s sends '%s' on two pipes", spec->actors[ends[k].actor].name,
@@ -378,7 +379,7 @@ check_senders(skn_spec_t *spec, end_t *ends)
 
 /* A handler gets parts or single messages, not now these and now those. */
 static void
-check_receivers(skn_spec_t *spec, end_t *ends)
+check_receivers(skn_spec_t *spec, end_t *ends, uint8_t *blamed)
 {
     uint32_t count = list_ends(spec, false, ends);
     for (uint32_t k = 1; k < count; k++) {
@@ -387,8 +388,10 @@ check_receivers(skn_spec_t *spec, end_t *ends)
         if (ends[k].actor != ends[k - 1].actor ||
             ends[k].message != ends[k - 1].message ||
             (pipe->collect == SKN_COLLECT_GATHER) ==
-                (before->collect == SKN_COLLECT_GATHER))
+                (before->collect == SKN_COLLECT_GATHER) ||
+            blamed[ends[k].pipe])
             continue;
+        blamed[ends[k].pipe] = 1;
         (void)skn_problems_add(
             spec->problems, spec->pipe_nodes[ends[k].pipe]->mark,
             "%s gets '%s' gathered from one pipe and singly "
@@ -427,16 +430,21 @@ check_connected(skn_spec_t *spec)
     return SKN_OK;
 }
 
+/* A pipe is blamed once, whatever the number of its ends. */
 static skn_status_t
 check_ends(skn_spec_t *spec)
 {
+    skn_status_t status = SKN_NO_MEMORY;
     end_t *ends = calloc(spec->end_count + 1u, sizeof(*ends));
-    if (!ends)
-        return SKN_NO_MEMORY;
-    check_senders(spec, ends);
-    check_receivers(spec, ends);
+    uint8_t *blamed = calloc(spec->pipe_count + 1u, 1);
+    if (ends && blamed) {
+        check_senders(spec, ends, blamed);
+        check_receivers(spec, ends, blamed);
+        status = check_connected(spec);
+    }
     free(ends);
-    return check_connected(spec);
+    free(blamed);
+    return status;
 }
 
 skn_status_t

@@ -403,14 +403,17 @@ is_known(const check_t *check, const char *key)
 static void
 refuse_unknown(const check_t *check, const skn_node_t *node)
 {
+    (void)skn_problems_add(check->problems, node->key_mark,
+                           "unknown option '%s' of %s", node->key,
+                           check->owner);
+    /* Nobody reads beyond the kept problems, and the search takes its time. */
+    if (skn_problems_count(check->problems) > SKN_PROBLEMS_KEPT)
+        return;
     skn_nearest_t nearest = { .wanted = node->key };
     for (size_t k = 0; k < skn_values_count(check->options); k++)
         skn_nearest_offer(&nearest, check->options[k].name);
     for (size_t k = 0; check->others && check->others[k]; k++)
         skn_nearest_offer(&nearest, check->others[k]);
-    (void)skn_problems_add(check->problems, node->key_mark,
-                           "unknown option '%s' of %s", node->key,
-                           check->owner);
     if (nearest.best)
         (void)skn_problems_hint(check->problems, "did you mean '%s'?",
                                 nearest.best);

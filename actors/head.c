@@ -14,17 +14,11 @@
  * second-level cache's neighbourhood while they are scanned. */
 #define LOOK_UNITS 1024
 
-static size_t
-round_up(size_t value)
-{
-    return (value + LINE_FLOATS - 1) / LINE_FLOATS * LINE_FLOATS;
-}
-
 skn_status_t
 skn_head_init(skn_head_t *head, uint32_t shard, skn_error_t *error)
 {
     size_t rows = head->batch_rows;
-    head->hidden_stride = round_up((size_t)head->hidden + 1);
+    head->hidden_stride = skn_stride_floats((size_t)head->hidden + 1);
     uint32_t first = head->fixed ? head->row_first / head->block_rows : shard;
     uint32_t leaves =
         head->fixed ? (head->row_count + head->block_rows - 1) / head->block_rows
@@ -236,7 +230,7 @@ make_room(skn_flight_t *flight, skn_error_t *error)
     for (uint32_t g = 0; g < selection->group_count; g++) {
         const skn_group_t *group = &selection->group[g];
         flight->group_logit[g] = total;
-        total += group->sample_count * round_up(group->unit_count);
+        total += group->sample_count * skn_stride_floats(group->unit_count);
     }
     if (total > flight->logit_room) {
         free(flight->logit);
@@ -257,7 +251,7 @@ sum_positives(const skn_head_t *head, skn_flight_t *flight, uint32_t g)
     const skn_selection_t *selection = &flight->selection;
     const skn_group_t *group = &selection->group[g];
     const uint32_t *units = selection->unit + group->unit_first;
-    size_t stride = round_up(group->unit_count);
+    size_t stride = skn_stride_floats(group->unit_count);
     for (uint32_t s = 0; s < group->sample_count; s++) {
         uint32_t i = selection->sample[group->sample_first + s];
         const float *row = flight->logit + flight->group_logit[g] + s * stride;
@@ -295,7 +289,7 @@ skn_head_forward(skn_head_t *head, skn_flight_t *flight, skn_error_t *error)
         const skn_group_t *group = &flight->selection.group[g];
         status = logits(head, flight, group,
                         flight->logit + flight->group_logit[g],
-                        round_up(group->unit_count), error);
+                        skn_stride_floats(group->unit_count), error);
         if (status == SKN_OK)
             sum_positives(head, flight, g);
     }
@@ -321,7 +315,8 @@ slice_of(const skn_head_t *head, const skn_flight_t *flight, uint32_t g,
     const skn_group_t *group = &flight->selection.group[g];
     const uint32_t *units = flight->selection.unit + group->unit_first;
     slice_t slice = { .group = group, .count = group->unit_count };
-    slice.logit_stride = slice.exp_stride = round_up(group->unit_count);
+    slice.logit_stride = skn_stride_floats(group->unit_count);
+    slice.exp_stride = slice.logit_stride;
     slice.logit = slice.exp = flight->logit + flight->group_logit[g];
     if (!head->fixed)
         return slice;
@@ -332,7 +327,7 @@ slice_of(const skn_head_t *head, const skn_flight_t *flight, uint32_t g,
         slice.first;
     slice.logit += slice.first;
     slice.exp = head->work;
-    slice.exp_stride = round_up(slice.count);
+    slice.exp_stride = skn_stride_floats(slice.count);
     return slice;
 }
 
@@ -511,7 +506,7 @@ normalise_in_place(const skn_head_t *head, skn_flight_t *flight, uint32_t g)
     const skn_selection_t *selection = &flight->selection;
     const skn_group_t *group = &selection->group[g];
     const float *weight = selection->weight + group->unit_first;
-    size_t stride = round_up(group->unit_count);
+    size_t stride = skn_stride_floats(group->unit_count);
     for (uint32_t s = 0; s < group->sample_count; s++) {
         uint32_t i = selection->sample[group->sample_first + s];
         float *o = flight->logit + flight->group_logit[g] + s * stride;
@@ -538,7 +533,7 @@ group_gradient(skn_head_t *head, skn_flight_t *flight, uint32_t g, float *c,
         .k = group->sample_count,
         .a = { .at = flight->logit + flight->group_logit[g],
                .row_stride = 1,
-               .column_stride = round_up(group->unit_count) },
+               .column_stride = skn_stride_floats(group->unit_count) },
         .b = { .at = head->scaled,
                .row_stride = head->hidden_stride,
                .column_stride = 1,

@@ -2,11 +2,20 @@
  * SPDX-License-Identifier: Apache-2.0 */
 #include "actors/hidden.h"
 
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "actors/draws.h"
 #include "actors/workspace.h"
+
+/* As the dropout kernel rounds it, so that the way back divides by the same
+ * number: a multiple of 2^-16. */
+static float
+kept_share(double keep)
+{
+    return (float)(floor(keep * 65536.0 + 0.5) / 65536.0);
+}
 
 skn_status_t
 skn_hidden_open(skn_hidden_t *hidden, skn_actor_t *actor, uint32_t column_first,
@@ -20,7 +29,8 @@ skn_hidden_open(skn_hidden_t *hidden, skn_actor_t *actor, uint32_t column_first,
     hidden->column_first = column_first;
     hidden->columns = columns;
     hidden->batch_rows = rows;
-    hidden->keep = 1.0f - (float)skn_actor_option_real(actor, "dropout");
+    hidden->keep =
+        kept_share(1.0 - skn_actor_option_real(actor, "dropout"));
     hidden->dropout_key =
         skn_draw_key((uint64_t)skn_actor_option_int(actor, "seed"),
                      SKN_DRAW_DROPOUT,
@@ -33,7 +43,12 @@ skn_hidden_open(skn_hidden_t *hidden, skn_actor_t *actor, uint32_t column_first,
             skn_merge_scratch_floats(leaves, rows, columns), error),
     };
     hidden->root = skn_floats_new((size_t)rows * (2 + columns), error);
-    return hidden->merge.scratch && hidden->root ? SKN_OK : SKN_NO_MEMORY;
+    if (!hidden->merge.scratch || !hidden->root)
+        return SKN_NO_MEMORY;
+    hidden->nodes = malloc(leaves * sizeof(*hidden->nodes));
+    return hidden->nodes ? SKN_OK
+                         : skn_fail(error, SKN_NO_MEMORY,
+                                    "no room for a tree of %u leaves", leaves);
 }
 
 void
@@ -41,6 +56,7 @@ skn_hidden_close(skn_hidden_t *hidden)
 {
     free(hidden->merge.scratch);
     free(hidden->root);
+    free(hidden->nodes);
     memset(hidden, 0, sizeof(*hidden));
 }
 
@@ -82,19 +98,18 @@ refuse(const skn_output_gradient_t *part, const char *what, skn_error_t *error)
 /* Whether a part's runs have the sizes that its header says. */
 static skn_status_t
 check_part(const skn_hidden_t *hidden, const skn_output_gradient_t *part,
-           uint32_t rows, skn_error_t *error)
+           uint32_t rows, bool softmax, skn_error_t *error)
 {
     size_t nodes = part->node.count;
     size_t cells = nodes * rows * hidden->columns;
-    bool softmax = part->greatest.count > 0;
     if (part->rows != rows || part->columns != hidden->columns ||
         part->column_first != hidden->column_first)
         return refuse(part, "rows or columns of another slice", error);
     if (nodes == 0 || part->pull.count != cells)
         return refuse(part, "pull has the wrong size", error);
-    if (softmax && (part->greatest.count != nodes * rows ||
-                    part->sum.count != nodes * rows ||
-                    part->push.count != cells))
+    size_t samples = softmax ? nodes * rows : 0;
+    if (part->greatest.count != samples || part->sum.count != samples ||
+        part->push.count != (softmax ? cells : 0))
         return refuse(part, "greatest, sum or push has the wrong size", error);
     return SKN_OK;
 }
@@ -104,16 +119,18 @@ collect_nodes(skn_hidden_t *hidden, const skn_parts_t *parts, uint32_t rows,
               size_t *node_count, skn_error_t *error)
 {
     size_t cells = (size_t)rows * hidden->columns;
+    const skn_output_gradient_t *first = parts->at[0];
+    bool softmax = first->greatest.count > 0; /* and so must the others be */
     *node_count = 0;
     for (size_t p = 0; p < parts->count; p++) {
         const skn_output_gradient_t *part = parts->at[p];
-        skn_status_t status = check_part(hidden, part, rows, error);
+        skn_status_t status = check_part(hidden, part, rows, softmax,
+                                         error);
         if (status != SKN_OK)
             return status;
         for (size_t k = 0; k < part->node.count; k++) {
-            if (*node_count == SKN_SHARD_MAX)
+            if (*node_count == hidden->merge.leaf_count)
                 return refuse(part, "too many nodes", error);
-            bool softmax = part->greatest.count > 0;
             hidden->nodes[(*node_count)++] = (skn_node_t){
                 .place = part->node.at[k],
                 .partial = {

@@ -16,7 +16,7 @@ typedef struct skn_hidden {
     uint32_t batch_rows;
     skn_merge_t merge;
     float *root; /* greatest, sum and push of the merged partial */
-    skn_node_t nodes[SKN_SHARD_MAX];
+    skn_node_t *nodes; /* [leaves]: no cover of the tree has more */
 } skn_hidden_t;
 
 /* The options that skn_hidden_open reads. */
@@ -27,7 +27,7 @@ typedef struct skn_hidden {
           "most samples of a batch" },                                         \
         { "dropout", SKN_OPTION_REAL, "0", 0, 0.95, NULL,                      \
           "share of hidden units left out in training" },                      \
-        { "leaves", SKN_OPTION_INT, "1", 1, SKN_UNIT_MAX, NULL,                \
+        { "leaves", SKN_OPTION_INT, "1", 1, SKN_LEAVES_MAX, NULL,                \
           "leaves of the tree in which output shards are merged" },            \
         { "seed", SKN_OPTION_INT, "1", 0, 9007199254740992.0, NULL,            \
           "of every random number" }

@@ -6,7 +6,7 @@
 #include <math.h>
 #include <string.h>
 
-#define INDEX_BITS 26 /* leaves: 2^31 rows in blocks of 4096 are 2^19 */
+#define INDEX_BITS 26 /* more than SKN_LEAVES_MAX needs; 6 for the level */
 
 uint32_t
 skn_node_place(uint32_t level, uint32_t index)

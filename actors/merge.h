@@ -23,6 +23,9 @@
 #include "actors/messages.h"
 #include "kernels/kernels.h"
 
+/* SKN_UNIT_MAX rows in blocks of SKN_BLOCK_ROWS_MAX, and then some. */
+#define SKN_LEAVES_MAX (1u << 20)
+
 /* `greatest` and `sum` are [rows] (NULL: one-vs-all, where `pull` only adds
  * up); `pull` and `push` are [rows][columns] (NULL: not wanted). */
 typedef struct skn_partial {

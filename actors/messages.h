@@ -17,7 +17,7 @@ typedef enum skn_purpose {
     SKN_PURPOSE_COUNT
 } skn_purpose_t;
 
-/* Leaves of a mergeable partial: see reduce.h. */
+/* Nodes that one shard sends: a cover has two a level (merge.h). */
 #define SKN_NODES_MAX 64u
 
 #define SKN_FIELDS_batch(F, M)                                                 \

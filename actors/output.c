@@ -18,11 +18,9 @@
 #include "actors/head.h"
 #include "actors/hidden.h"
 #include "actors/kinds.h"
+#include "actors/slices.h"
 #include "actors/turns.h"
 #include "actors/workspace.h"
-
-/* Batches whose labels or activations may be here before their turn. */
-#define ARRIVALS_MAX (2 * SKN_WINDOW_MAX)
 
 typedef struct arrival { /* a batch that has not been computed */
     uint64_t batch;
@@ -39,7 +37,7 @@ typedef struct output {
     uint32_t flight_count, arrival_count;
     skn_flight_t flights[SKN_WINDOW_MAX + 1];
     arrival_t arrivals[SKN_WINDOW_MAX + 1];
-    skn_node_t nodes[SKN_SHARD_MAX];
+    skn_node_t *nodes; /* [leaves]: no cover of the tree has more */
 } output_t;
 
 static skn_flight_t *
@@ -84,30 +82,6 @@ next_arrival(output_t *output)
             oldest = arrival;
     }
     return oldest && oldest->labels && oldest->has_hidden ? oldest : NULL;
-}
-
-static skn_status_t
-copy_slice(skn_actor_t *actor, const skn_head_t *head, arrival_t *arrival,
-           const skn_activation_t *part, skn_error_t *error)
-{
-    size_t columns = part->columns;
-    if (part->rows > head->batch_rows ||
-        part->value.count != part->rows * columns ||
-        part->column_first + columns > head->hidden)
-        return skn_fail(error, SKN_BAD_MESSAGE,
-                        "%s: activation of shard %u, batch %llu: %zu values "
-                        "for %u rows, columns %u..%zu of %u",
-                        skn_actor_name(actor), part->shard,
-                        (unsigned long long)part->batch, part->value.count,
-                        part->rows, part->column_first,
-                        part->column_first + columns, head->hidden);
-    for (uint32_t i = 0; i < part->rows; i++) {
-        float *row = arrival->hidden + i * head->hidden_stride;
-        memcpy(row + part->column_first, part->value.at + i * columns,
-               columns * sizeof(float));
-        row[head->hidden] = 1.0f;
-    }
-    return SKN_OK;
 }
 
 /* --- forward ---------------------------------------------------------------- */
@@ -381,12 +355,14 @@ on_activation(skn_actor_t *actor, void *state, const void *message,
     arrival_t *arrival = arrival_of(actor, output, first->batch, error);
     if (!arrival)
         return error->status;
-    for (size_t p = 0; p < parts->count; p++) {
-        skn_status_t status = copy_slice(actor, &output->head, arrival,
-                                         parts->at[p], error);
-        if (status != SKN_OK)
-            return status;
-    }
+    skn_slices_t below = { .name = skn_actor_name(actor),
+                           .rows_max = output->head.batch_rows,
+                           .columns = output->head.hidden,
+                           .stride = output->head.hidden_stride };
+    skn_status_t status =
+        skn_slices_join(&below, parts, arrival->hidden, error);
+    if (status != SKN_OK)
+        return status;
     arrival->has_hidden = true;
     return take_turns(actor, output, error);
 }
@@ -407,7 +383,8 @@ on_partition(skn_actor_t *actor, void *state, const void *message,
         fits = rows == flight->rows &&
                part->greatest.count == part->node.count * rows &&
                part->sum.count == part->node.count * rows &&
-               node_count + part->node.count <= SKN_SHARD_MAX;
+               node_count + part->node.count <=
+                   output->head.merge.leaf_count;
         for (size_t k = 0; k < part->node.count && fits; k++)
             output->nodes[node_count++] = (skn_node_t){
                 .place = part->node.at[k],
@@ -543,6 +520,11 @@ output_open(skn_actor_t *actor, void *state, skn_error_t *error)
     skn_turns_init(&output->turns, window,
                    strcmp(skn_actor_option_text(actor, "order"), "free") == 0,
                    (uint64_t)skn_actor_option_int(actor, "first_batch"));
+    output->nodes = malloc(head->merge.leaf_count * sizeof(*output->nodes));
+    if (!output->nodes)
+        return skn_fail(error, SKN_NO_MEMORY,
+                        "no room for a tree of %u leaves",
+                        head->merge.leaf_count);
     skn_status_t status =
         skn_head_init(head, skn_actor_index(actor), error);
     if (status == SKN_OK)
@@ -563,6 +545,7 @@ output_close(skn_actor_t *actor, void *state)
         skn_message_drop(output->arrivals[k].labels);
         free(output->arrivals[k].hidden);
     }
+    free(output->nodes);
     skn_head_fini(&output->head);
 }
 

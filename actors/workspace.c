@@ -18,6 +18,13 @@ skn_floats_new(size_t count, skn_error_t *error)
     return floats;
 }
 
+size_t
+skn_stride_floats(size_t count)
+{
+    size_t line = ALIGN_BYTES / sizeof(float);
+    return (count + line - 1) / line * line;
+}
+
 const skn_kernels_t *
 skn_kernels_pick(skn_error_t *error)
 {

@@ -12,6 +12,10 @@
  * At least one, so that NULL always means: no memory. */
 float *skn_floats_new(size_t count, skn_error_t *error);
 
+/* `count` floats rounded up to whole lines of the cache: the distance between
+ * the rows of a matrix whose rows shall be aligned. */
+size_t skn_stride_floats(size_t count);
+
 /* The kernels of this processor, or those that SKEIN_ISA names. NULL and
  * SKN_BAD_CONFIG if it names some that this processor cannot run. */
 const skn_kernels_t *skn_kernels_pick(skn_error_t *error);

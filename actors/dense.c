@@ -1,0 +1,271 @@
+/* dense.c - hidden units between the first hidden layer and the output: a
+ * range of a layer's rows, one row a unit.
+ *
+ * Batch t: h = ReLU(W x), where x is the layer below with a 1 behind it, which
+ * meets the bias. Then dropout, and the slice goes up. When its gradient g has
+ * come, W^T g goes down at once, cut as the layer below is cut, and is summed
+ * there in the order of the senders. W is the one of the forward pass: it is
+ * copied then, since later rows may have been updated, or be away, by now.
+ * The row gradients g x^T go to the updater with the rows, when it is their
+ * turn. DESIGN sections 5 (steps 2 to 5) and 6.
+ *
+ * This file owns: the inputs and the weights of the batches in flight. Not
+ * here: the batches themselves (layer.c), the update rule (updater.c).
+ * SPDX-License-Identifier: Apache-2.0 */
+#include <stdlib.h>
+
+#include "actors/block.h"
+#include "actors/kinds.h"
+#include "actors/layer.h"
+#include "actors/slices.h"
+#include "actors/workspace.h"
+
+typedef struct dense {
+    skn_layer_t layer; /* first: layer.h */
+    skn_slices_t below;
+    uint32_t slices;  /* shards of the layer below */
+    float *inputs;    /* [passes][batch_rows][below.stride] */
+    float *weights;   /* [passes][units][below.stride] */
+    void *gemm;       /* scratch of the greatest product */
+} dense_t;
+
+static float *
+input_of(const dense_t *dense, const skn_pass_t *pass)
+{
+    return dense->inputs +
+           (size_t)pass->slot * dense->below.rows_max * dense->below.stride;
+}
+
+static float *
+weights_of(const dense_t *dense, const skn_pass_t *pass)
+{
+    return dense->weights + (size_t)pass->slot * dense->layer.hidden.columns *
+                                dense->below.stride;
+}
+
+/* sum[rows][units] = x[rows][inputs + 1] . W[units][inputs + 1]^T */
+static void
+dense_forward(skn_layer_t *layer, const skn_pass_t *pass, float *sum)
+{
+    const dense_t *dense = (const dense_t *)layer;
+    const skn_kernels_t *kernels = layer->hidden.kernels;
+    float *w = weights_of(dense, pass);
+    size_t stride = dense->below.stride;
+    for (uint32_t unit = 0; unit < layer->hidden.columns; unit++)
+        skn_rows_get(layer->rows, kernels, unit, w + unit * stride);
+    skn_gemm_t job = {
+        .m = pass->rows,
+        .n = layer->hidden.columns,
+        .k = (size_t)dense->below.columns + 1,
+        .a = { .at = input_of(dense, pass),
+               .row_stride = stride,
+               .column_stride = 1 },
+        .b = { .at = w, .row_stride = 1, .column_stride = stride },
+        .c = sum,
+        .c_stride = layer->hidden.columns,
+    };
+    kernels->gemm(&job, dense->gemm);
+}
+
+/* down[rows][columns] = g[rows][units] . W[units][column_first ..] */
+static skn_status_t
+send_down(skn_actor_t *actor, const dense_t *dense, const skn_pass_t *pass,
+          uint32_t first, uint32_t end, skn_error_t *error)
+{
+    const skn_hidden_t *hidden = &dense->layer.hidden;
+    size_t columns = end - first, count = pass->rows * columns;
+    skn_hidden_gradient_t *down =
+        skn_actor_message(actor, &skn_hidden_gradient_schema, &count, error);
+    if (!down)
+        return SKN_NO_MEMORY;
+    down->batch = pass->batch;
+    down->shard = skn_actor_index(actor);
+    down->rows = pass->rows;
+    down->column_first = first;
+    down->columns = (uint32_t)columns;
+    skn_gemm_t job = {
+        .m = pass->rows,
+        .n = columns,
+        .k = hidden->columns,
+        .a = { .at = pass->gradient,
+               .row_stride = hidden->columns,
+               .column_stride = 1 },
+        .b = { .at = weights_of(dense, pass) + first,
+               .row_stride = dense->below.stride,
+               .column_stride = 1 },
+        .c = down->value.at,
+        .c_stride = columns,
+    };
+    hidden->kernels->gemm(&job, dense->gemm);
+    return skn_actor_post(actor, down, error);
+}
+
+static skn_status_t
+dense_landed(skn_actor_t *actor, skn_layer_t *layer, const skn_pass_t *pass,
+             skn_error_t *error)
+{
+    const dense_t *dense = (const dense_t *)layer;
+    skn_status_t status = SKN_OK;
+    for (uint32_t k = 0; k < dense->slices && status == SKN_OK; k++)
+        status = send_down(
+            actor, dense, pass,
+            skn_slice_first(dense->below.columns, dense->slices, k),
+            skn_slice_first(dense->below.columns, dense->slices, k + 1),
+            error);
+    return status;
+}
+
+/* value[units][inputs + 1] = g[rows][units]^T . x[rows][inputs + 1] */
+static skn_gradient_t *
+dense_gradient(skn_actor_t *actor, skn_layer_t *layer, const skn_pass_t *pass,
+               skn_error_t *error)
+{
+    const dense_t *dense = (const dense_t *)layer;
+    size_t units = layer->hidden.columns;
+    size_t width = (size_t)dense->below.columns + 1;
+    size_t counts[] = { units, units * width };
+    skn_gradient_t *message =
+        skn_actor_message(actor, &skn_gradient_schema, counts, error);
+    if (!message)
+        return NULL;
+    for (uint32_t unit = 0; unit < units; unit++)
+        message->unit.at[unit] = unit;
+    skn_gemm_t job = {
+        .m = units,
+        .n = width,
+        .k = pass->rows,
+        .a = { .at = pass->gradient,
+               .row_stride = 1,
+               .column_stride = units },
+        .b = { .at = input_of(dense, pass),
+               .row_stride = dense->below.stride,
+               .column_stride = 1 },
+        .c = message->value.at,
+        .c_stride = width,
+    };
+    layer->hidden.kernels->gemm(&job, dense->gemm);
+    return message;
+}
+
+static skn_status_t
+on_activation(skn_actor_t *actor, void *state, const void *message,
+              skn_error_t *error)
+{
+    dense_t *dense = state;
+    const skn_parts_t *parts = message;
+    const skn_activation_t *first = parts->at[0];
+    skn_pass_t *pass = skn_layer_admit(actor, &dense->layer, first->batch,
+                                       first->rows, error);
+    if (!pass)
+        return SKN_BAD_MESSAGE;
+    skn_status_t status = skn_slices_join(&dense->below, parts,
+                                          input_of(dense, pass), error);
+    if (status != SKN_OK)
+        return status;
+    pass->floor = first->floor;
+    pass->horizon = first->horizon;
+    pass->purpose = first->purpose;
+    pass->phase = SKN_PASS_WAITING;
+    return skn_layer_take_turns(actor, &dense->layer, error);
+}
+
+/* --- open and close ------------------------------------------------------ */
+
+static const skn_layer_work_t work = {
+    .forward = dense_forward,
+    .landed = dense_landed,
+    .gradient = dense_gradient,
+};
+
+/* Floats of scratch that each of the three products fits into. */
+static size_t
+gemm_floats(const dense_t *dense)
+{
+    const skn_kernels_t *kernels = dense->layer.hidden.kernels;
+    size_t rows = dense->below.rows_max, units = dense->layer.hidden.columns;
+    size_t width = (size_t)dense->below.columns + 1;
+    size_t bytes[] = { kernels->gemm_scratch_bytes(rows, units, width),
+                       kernels->gemm_scratch_bytes(rows, width, units),
+                       kernels->gemm_scratch_bytes(units, width, rows) };
+    size_t most = bytes[0] > bytes[1] ? bytes[0] : bytes[1];
+    most = most > bytes[2] ? most : bytes[2];
+    return most / sizeof(float) + 1;
+}
+
+static skn_status_t
+dense_open(skn_actor_t *actor, void *state, skn_error_t *error)
+{
+    dense_t *dense = state;
+    uint32_t units = (uint32_t)skn_actor_option_int(actor, "row_count");
+    dense->slices = (uint32_t)skn_actor_option_int(actor, "slices");
+    dense->below = (skn_slices_t){
+        .name = skn_actor_name(actor),
+        .rows_max = (uint32_t)skn_actor_option_int(actor, "batch_rows"),
+        .columns = (uint32_t)skn_actor_option_int(actor, "inputs"),
+    };
+    dense->below.stride = skn_stride_floats(dense->below.columns + 1);
+    skn_status_t status = skn_layer_open(
+        &dense->layer, actor, &work,
+        (uint32_t)skn_actor_option_int(actor, "row_first"), units, error);
+    if (status != SKN_OK)
+        return status;
+    size_t floats = dense->layer.pass_count * dense->below.stride;
+    dense->inputs = skn_floats_new(floats * dense->below.rows_max, error);
+    dense->weights = skn_floats_new(floats * units, error);
+    dense->gemm = skn_floats_new(gemm_floats(dense), error);
+    return dense->inputs && dense->weights && dense->gemm ? SKN_OK
+                                                          : SKN_NO_MEMORY;
+}
+
+static void
+dense_close(skn_actor_t *actor, void *state)
+{
+    dense_t *dense = state;
+    (void)actor;
+    free(dense->inputs);
+    free(dense->weights);
+    free(dense->gemm);
+    skn_layer_close(&dense->layer);
+}
+
+static const skn_option_t options[] = {
+    { "inputs", SKN_OPTION_INT, NULL, 1, SKN_HIDDEN_MAX, NULL,
+      "units of the layer below" },
+    { "slices", SKN_OPTION_INT, "1", 1, SKN_SHARD_MAX, NULL,
+      "shards of the layer below" },
+    { "row_first", SKN_OPTION_INT, "0", 0, SKN_HIDDEN_MAX, NULL,
+      "first unit of the shard, a multiple of 8" },
+    { "row_count", SKN_OPTION_INT, NULL, 1, SKN_HIDDEN_MAX, NULL,
+      "units of the shard" },
+    SKN_HIDDEN_OPTIONS,
+    SKN_TURNS_OPTIONS,
+    { 0 },
+};
+
+static const skn_handler_t handlers[] = {
+    { &skn_activation_schema, on_activation, NULL },
+    { &skn_output_gradient_schema, skn_layer_on_output_gradient, NULL },
+    { &skn_hidden_gradient_schema, skn_layer_on_hidden_gradient, NULL },
+    { &skn_lease_schema, skn_layer_on_lease, NULL },
+    { &skn_halt_schema, skn_layer_on_halt, NULL },
+    { 0 },
+};
+
+static const skn_schema_t *const sends[] = {
+    &skn_activation_schema,
+    &skn_hidden_gradient_schema,
+    &skn_gradient_schema,
+    NULL,
+};
+
+const skn_kind_t skn_dense = {
+    .name = "dense",
+    .help = "hidden units over a hidden layer: a range of the layer's rows",
+    .state_bytes = sizeof(dense_t),
+    .options = options,
+    .handlers = handlers,
+    .sends = sends,
+    .open = dense_open,
+    .close = dense_close,
+    .computes = true,
+};

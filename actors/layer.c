@@ -1,0 +1,244 @@
+/* layer.c - the passes of a hidden layer's shard.
+ * SPDX-License-Identifier: Apache-2.0 */
+#include "actors/layer.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "actors/workspace.h"
+
+skn_status_t
+skn_layer_open(skn_layer_t *layer, skn_actor_t *actor,
+               const skn_layer_work_t *work, uint32_t column_first,
+               uint32_t columns, skn_error_t *error)
+{
+    uint64_t window = (uint64_t)skn_actor_option_int(actor, "window");
+    size_t floats =
+        (size_t)skn_actor_option_int(actor, "batch_rows") * columns;
+    layer->work = work;
+    layer->pass_count = (uint32_t)window + 1;
+    skn_turns_init(&layer->turns, window,
+                   strcmp(skn_actor_option_text(actor, "order"), "free") == 0,
+                   (uint64_t)skn_actor_option_int(actor, "first_batch"));
+    skn_status_t status = skn_hidden_open(&layer->hidden, actor, column_first,
+                                          columns, error);
+    if (status != SKN_OK)
+        return status;
+    layer->gradients = skn_floats_new(layer->pass_count * floats, error);
+    if (!layer->gradients)
+        return SKN_NO_MEMORY;
+    for (uint32_t k = 0; k < layer->pass_count; k++) {
+        layer->pass[k].slot = k;
+        layer->pass[k].gradient = layer->gradients + k * floats;
+    }
+    return SKN_OK;
+}
+
+void
+skn_layer_close(skn_layer_t *layer)
+{
+    for (uint32_t k = 0; k < layer->pass_count; k++) {
+        skn_message_drop(layer->pass[k].input);
+        skn_message_drop(layer->pass[k].activation);
+    }
+    free(layer->gradients);
+    skn_hidden_close(&layer->hidden);
+}
+
+static skn_pass_t *
+pass_of(skn_layer_t *layer, uint64_t batch)
+{
+    return &layer->pass[batch % layer->pass_count];
+}
+
+skn_pass_t *
+skn_layer_admit(skn_actor_t *actor, skn_layer_t *layer, uint64_t batch,
+                uint32_t rows, skn_error_t *error)
+{
+    skn_pass_t *pass = pass_of(layer, batch);
+    if (pass->phase == SKN_PASS_FREE && rows <= layer->hidden.batch_rows) {
+        pass->batch = batch;
+        pass->rows = rows;
+        return pass;
+    }
+    skn_fail(error, SKN_BAD_MESSAGE,
+             "%s: batch %llu of %u rows was not asked for",
+             skn_actor_name(actor), (unsigned long long)batch, rows);
+    return NULL;
+}
+
+static void
+end_pass(skn_pass_t *pass)
+{
+    skn_message_drop(pass->input);
+    skn_message_drop(pass->activation);
+    pass->input = NULL;
+    pass->activation = NULL;
+    pass->phase = SKN_PASS_FREE;
+}
+
+static skn_status_t
+forward(skn_actor_t *actor, skn_layer_t *layer, skn_pass_t *pass,
+        skn_error_t *error)
+{
+    size_t count = (size_t)pass->rows * layer->hidden.columns;
+    skn_activation_t *activation =
+        skn_actor_message(actor, &skn_activation_schema, &count, error);
+    if (!activation)
+        return SKN_NO_MEMORY;
+    activation->batch = pass->batch;
+    activation->floor = pass->floor;
+    activation->horizon = pass->horizon;
+    activation->purpose = pass->purpose;
+    activation->shard = skn_actor_index(actor);
+    activation->rows = pass->rows;
+    activation->column_first = layer->hidden.column_first;
+    activation->columns = layer->hidden.columns;
+    layer->work->forward(layer, pass, activation->value.at);
+    skn_hidden_activate(&layer->hidden, activation);
+    if (pass->purpose == SKN_PURPOSE_TRAIN) {
+        pass->activation = skn_message_keep(activation);
+        pass->phase = SKN_PASS_FLYING;
+        skn_turns_forward_done(&layer->turns);
+    } else {
+        end_pass(pass);
+    }
+    return skn_actor_post(actor, activation, error);
+}
+
+static skn_status_t
+update(skn_actor_t *actor, skn_layer_t *layer, skn_pass_t *pass,
+       skn_error_t *error)
+{
+    skn_gradient_t *gradient =
+        layer->work->gradient(actor, layer, pass, error);
+    if (!gradient)
+        return SKN_NO_MEMORY;
+    gradient->batch = pass->batch;
+    gradient->rows = (void *)(uintptr_t)layer->rows;
+    layer->rows = NULL;
+    end_pass(pass);
+    skn_turns_update_sent(&layer->turns);
+    return skn_actor_post(actor, gradient, error);
+}
+
+/* The oldest batch that waits; NULL if there is none. */
+static skn_pass_t *
+next_waiting(skn_layer_t *layer)
+{
+    skn_pass_t *oldest = NULL;
+    for (uint32_t k = 0; k < layer->pass_count; k++) {
+        skn_pass_t *pass = &layer->pass[k];
+        if (pass->phase == SKN_PASS_WAITING &&
+            (!oldest || pass->batch < oldest->batch))
+            oldest = pass;
+    }
+    return oldest;
+}
+
+static bool
+may_forward(const skn_layer_t *layer, const skn_pass_t *next)
+{
+    if (!next)
+        return false;
+    if (next->purpose != SKN_PURPOSE_TRAIN)
+        return skn_turns_look_allowed(&layer->turns, next->floor);
+    return next->batch == layer->turns.forwards &&
+           skn_turns_forward_allowed(&layer->turns, next->floor);
+}
+
+skn_status_t
+skn_layer_take_turns(skn_actor_t *actor, skn_layer_t *layer,
+                     skn_error_t *error)
+{
+    skn_status_t status = SKN_OK;
+    while (status == SKN_OK) {
+        skn_pass_t *next = next_waiting(layer);
+        skn_pass_t *last = pass_of(layer, layer->turns.updates);
+        if (may_forward(layer, next))
+            status = forward(actor, layer, next, error);
+        else if (last->phase == SKN_PASS_LANDED &&
+                 skn_turns_update_allowed(&layer->turns, last->horizon))
+            status = update(actor, layer, last, error);
+        else
+            break;
+    }
+    return status;
+}
+
+/* --- handlers ------------------------------------------------------------ */
+
+static skn_pass_t *
+flying_pass(skn_actor_t *actor, skn_layer_t *layer, uint64_t batch,
+            skn_error_t *error)
+{
+    skn_pass_t *pass = pass_of(layer, batch);
+    if (pass->phase == SKN_PASS_FLYING && pass->batch == batch)
+        return pass;
+    skn_fail(error, SKN_BAD_MESSAGE,
+             "%s: a gradient for batch %llu, which is not in flight",
+             skn_actor_name(actor), (unsigned long long)batch);
+    return NULL;
+}
+
+static skn_status_t
+land(skn_actor_t *actor, skn_layer_t *layer, skn_pass_t *pass,
+     skn_error_t *error)
+{
+    skn_status_t status = SKN_OK;
+    pass->phase = SKN_PASS_LANDED;
+    if (layer->work->landed)
+        status = layer->work->landed(actor, layer, pass, error);
+    return status == SKN_OK ? skn_layer_take_turns(actor, layer, error)
+                            : status;
+}
+
+skn_status_t
+skn_layer_on_output_gradient(skn_actor_t *actor, void *state,
+                             const void *message, skn_error_t *error)
+{
+    skn_layer_t *layer = state;
+    const skn_parts_t *parts = message;
+    const skn_output_gradient_t *first = parts->at[0];
+    skn_pass_t *pass = flying_pass(actor, layer, first->batch, error);
+    if (!pass)
+        return SKN_BAD_MESSAGE;
+    skn_status_t status = skn_hidden_merge(
+        &layer->hidden, parts, pass->activation, pass->gradient, error);
+    return status == SKN_OK ? land(actor, layer, pass, error) : status;
+}
+
+skn_status_t
+skn_layer_on_hidden_gradient(skn_actor_t *actor, void *state,
+                             const void *message, skn_error_t *error)
+{
+    skn_layer_t *layer = state;
+    const skn_parts_t *parts = message;
+    const skn_hidden_gradient_t *first = parts->at[0];
+    skn_pass_t *pass = flying_pass(actor, layer, first->batch, error);
+    if (!pass)
+        return SKN_BAD_MESSAGE;
+    skn_status_t status = skn_hidden_sum(
+        &layer->hidden, parts, pass->activation, pass->gradient, error);
+    return status == SKN_OK ? land(actor, layer, pass, error) : status;
+}
+
+skn_status_t
+skn_layer_on_lease(skn_actor_t *actor, void *state, const void *message,
+                   skn_error_t *error)
+{
+    skn_layer_t *layer = state;
+    const skn_lease_t *lease = message;
+    layer->rows = lease->rows;
+    skn_turns_rows_back(&layer->turns, lease->batch);
+    return skn_layer_take_turns(actor, layer, error);
+}
+
+skn_status_t
+skn_layer_on_halt(skn_actor_t *actor, void *state, const void *message,
+                  skn_error_t *error)
+{
+    skn_layer_t *layer = state;
+    layer->turns.cut = ((const skn_halt_t *)message)->batch;
+    return skn_layer_take_turns(actor, layer, error);
+}

@@ -1,0 +1,89 @@
+/* layer.h - a shard of a hidden layer: its batches, and whose turn it is.
+ *
+ * What the first hidden layer (embedding.c) and the later ones (dense.c) do
+ * alike. A batch passes through in four phases:
+ *
+ *     free ─input─▶ waiting ─turn─▶ flying ─gradient from above─▶ landed
+ *       ▲                 └─ an evaluation ends here                 │
+ *       └────────── turn: row gradients go to the updater ───────────┘
+ *
+ * A kind's state begins with its skn_layer_t, so that the handlers below serve
+ * every kind; what differs stands in skn_layer_work_t. One thread, the actor's.
+ * SPDX-License-Identifier: Apache-2.0 */
+#ifndef ACTORS_LAYER_H
+#define ACTORS_LAYER_H
+
+#include "actors/hidden.h"
+#include "actors/rows.h"
+#include "actors/turns.h"
+
+typedef enum skn_phase_of_pass {
+    SKN_PASS_FREE,
+    SKN_PASS_WAITING, /* the input is here */
+    SKN_PASS_FLYING,  /* the activation has gone up */
+    SKN_PASS_LANDED   /* the gradient has come down */
+} skn_phase_of_pass_t;
+
+typedef struct skn_pass { /* one batch in one layer */
+    skn_phase_of_pass_t phase;
+    uint32_t slot; /* its place among the layer's passes */
+    uint64_t batch, floor, horizon;
+    uint32_t purpose, rows;
+    const void *input; /* message kept by the kind; dropped at the end */
+    const skn_activation_t *activation;
+    float *gradient; /* [rows][columns], behind dropout and ReLU */
+} skn_pass_t;
+
+typedef struct skn_layer skn_layer_t;
+
+typedef struct skn_layer_work {
+    /* The sums before ReLU, [rows][columns], from layer->rows. */
+    void (*forward)(skn_layer_t *layer, const skn_pass_t *pass, float *sum);
+    /* pass->gradient is here; layer->rows may be away. NULL: nothing to do. */
+    skn_status_t (*landed)(skn_actor_t *actor, skn_layer_t *layer,
+                           const skn_pass_t *pass, skn_error_t *error);
+    /* The row gradients; `batch` and `rows` are filled in by the layer. NULL
+     * and a filled `error` when memory is short. */
+    skn_gradient_t *(*gradient)(skn_actor_t *actor, skn_layer_t *layer,
+                                const skn_pass_t *pass, skn_error_t *error);
+} skn_layer_work_t;
+
+struct skn_layer {
+    const skn_layer_work_t *work;
+    skn_hidden_t hidden;
+    skn_turns_t turns;
+    const skn_rows_t *rows; /* lent; valid while turns.rows_here */
+    float *gradients;       /* of all passes */
+    uint32_t pass_count;
+    skn_pass_t pass[SKN_WINDOW_MAX + 1];
+};
+
+/* Reads SKN_HIDDEN_OPTIONS and SKN_TURNS_OPTIONS, allocates. Freed by
+ * skn_layer_close, also after a failure. */
+skn_status_t skn_layer_open(skn_layer_t *layer, skn_actor_t *actor,
+                            const skn_layer_work_t *work, uint32_t column_first,
+                            uint32_t columns, skn_error_t *error);
+void skn_layer_close(skn_layer_t *layer);
+
+/* A free pass for a batch whose input has come, its phase still free: the kind
+ * fills purpose, floor, horizon, input, and makes it waiting. NULL and
+ * SKN_BAD_MESSAGE for a batch outside of the window, or of too many rows. */
+skn_pass_t *skn_layer_admit(skn_actor_t *actor, skn_layer_t *layer,
+                            uint64_t batch, uint32_t rows, skn_error_t *error);
+/* Does whatever can be done now, in the one order that turns.h allows. */
+skn_status_t skn_layer_take_turns(skn_actor_t *actor, skn_layer_t *layer,
+                                  skn_error_t *error);
+
+/* Handlers (skn_handle_t); `state` begins with the layer. */
+skn_status_t skn_layer_on_output_gradient(skn_actor_t *actor, void *state,
+                                          const void *message,
+                                          skn_error_t *error);
+skn_status_t skn_layer_on_hidden_gradient(skn_actor_t *actor, void *state,
+                                          const void *message,
+                                          skn_error_t *error);
+skn_status_t skn_layer_on_lease(skn_actor_t *actor, void *state,
+                                const void *message, skn_error_t *error);
+skn_status_t skn_layer_on_halt(skn_actor_t *actor, void *state,
+                               const void *message, skn_error_t *error);
+
+#endif

@@ -252,7 +252,8 @@ advance(skn_actor_t *actor)
         if (skn_outgoing_end(actor, &error) != SKN_OK)
             skn_actor_fail(actor, &error);
     }
-    if (actor->phase == SKN_PHASE_ENDING && actor->open_edges == 0) {
+    if (actor->phase == SKN_PHASE_ENDING && actor->open_edges == 0 &&
+        actor->open_peers == 0) {
         actor->phase = SKN_PHASE_ENDED;
         skn_actor_report(actor, SKN_PARCEL_ENDED, NULL);
     }

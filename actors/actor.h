@@ -125,7 +125,8 @@ struct skn_actor {
     skn_phase_t phase;
     bool closing, stop_wanted, resting, finished, wire;
     uint64_t unsent; /* parcels in all outboxes: more than 0 is "blocked" */
-    uint32_t open_edges; /* in-edges that have not ended */
+    uint32_t open_edges; /* in-edges that have not ended, peers' aside */
+    uint32_t open_peers; /* peers' in-edges that have not ended */
     uint64_t now_ns;     /* when the message in hand was taken */
     uint64_t clock_tags[SKN_CLOCKS_MAX];
     uint32_t clock_count;

@@ -9,9 +9,9 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "actors/data.h"
 #include "actors/kinds.h"
 #include "actors/messages.h"
-#include "formats/dataset.h"
 #include "kernels/topk.h"
 
 #define CUT 5 /* the greatest k that is reported */
@@ -205,20 +205,16 @@ evaluator_open(skn_actor_t *actor, void *state, skn_error_t *error)
     skn_dataset_t *train = NULL;
     double a = skn_actor_option_real(actor, "psp_a");
     double b = skn_actor_option_real(actor, "psp_b");
-    const char *normalize = skn_actor_option_text(actor, "normalize");
     evaluator->label_count = (uint32_t)skn_actor_option_int(actor, "labels");
-    skn_dataset_options_t options = {
-        .normalize = strcmp(normalize, "none") == 0 ? SKN_NORMALIZE_NONE
-                                                    : SKN_NORMALIZE_L2,
-        .cache = strcmp(skn_actor_option_text(actor, "cache"), "none") == 0
-                     ? SKN_CACHE_ANONYMOUS
-                     : SKN_CACHE_AUTO,
-        .feature_count = (uint32_t)skn_actor_option_int(actor, "features"),
-        .label_count = evaluator->label_count,
-        .expected_by = "the model",
+    skn_data_t data = {
+        .normalize = skn_actor_option_text(actor, "normalize"),
+        .cache = skn_actor_option_text(actor, "cache"),
+        .features = (uint32_t)skn_actor_option_int(actor, "features"),
+        .labels = evaluator->label_count,
     };
-    skn_status_t status = skn_dataset_open(
-        skn_actor_option_text(actor, "train"), &options, &train, error);
+    skn_status_t status =
+        skn_data_open(&data, skn_actor_option_text(actor, "train"), "train",
+                      &train, error);
     if (status != SKN_OK)
         return status;
     const skn_dataset_info_t *info = skn_dataset_info(train);

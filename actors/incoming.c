@@ -178,7 +178,10 @@ take_end(skn_actor_t *actor, uint32_t slot, skn_error_t *error)
     skn_in_pipe_t *pipe = edge->pipe;
     assert(!edge->ended);
     edge->ended = true;
-    actor->open_edges--;
+    if (pipe->wired->peer)
+        actor->open_peers--;
+    else
+        actor->open_edges--;
     for (uint32_t k = 0; k < pipe->set_count; k++) {
         const skn_part_set_t *set = &pipe->sets[k];
         if (set->arrived > 0 && !set->part[edge->part])

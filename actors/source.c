@@ -12,11 +12,11 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "actors/data.h"
 #include "actors/draws.h"
 #include "actors/kinds.h"
 #include "actors/messages.h"
 #include "actors/split.h"
-#include "formats/dataset.h"
 
 typedef struct source {
     skn_dataset_t *train, *test;
@@ -320,26 +320,20 @@ static skn_status_t
 open_data(skn_actor_t *actor, source_t *source, uint32_t feature_count,
           skn_error_t *error)
 {
-    const char *cache = skn_actor_option_text(actor, "cache");
     const char *test = skn_actor_option_text(actor, "test");
-    skn_dataset_options_t options = {
-        .normalize =
-            strcmp(skn_actor_option_text(actor, "normalize"), "none") == 0
-                ? SKN_NORMALIZE_NONE
-                : SKN_NORMALIZE_L2,
-        .cache = strcmp(cache, "none") == 0 ? SKN_CACHE_ANONYMOUS
-                                            : SKN_CACHE_AUTO,
+    skn_data_t data = {
+        .normalize = skn_actor_option_text(actor, "normalize"),
+        .cache = skn_actor_option_text(actor, "cache"),
         .memory_bytes =
             (uint64_t)skn_actor_option_int(actor, "memory_bytes"),
-        .feature_count = feature_count,
-        .label_count = source->label_count,
-        .expected_by = "the model",
+        .features = feature_count,
+        .labels = source->label_count,
     };
     skn_status_t status =
-        skn_dataset_open(skn_actor_option_text(actor, "train"), &options,
-                         &source->train, error);
+        skn_data_open(&data, skn_actor_option_text(actor, "train"), "train",
+                      &source->train, error);
     if (status == SKN_OK && test[0])
-        status = skn_dataset_open(test, &options, &source->test, error);
+        status = skn_data_open(&data, test, "test", &source->test, error);
     return status;
 }
 

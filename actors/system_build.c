@@ -143,7 +143,10 @@ connect_edge(skn_system_t *system, skn_out_pipe_t *out, skn_in_pipe_t *in,
     in->sender_count++;
     from->out_edge_count++;
     to->in_edge_count++;
-    to->open_edges++;
+    if (out->wired->peer)
+        to->open_peers++;
+    else
+        to->open_edges++;
     return SKN_OK;
 }
 

@@ -275,7 +275,7 @@ updater_open(skn_actor_t *actor, void *state, skn_error_t *error)
     open_optimizer(actor, updater, seed, tensor);
     skn_status_t status = skn_rows_init(
         &updater->rows, kind_of(actor),
-        (uint32_t)skn_actor_option_int(actor, "row_count"),
+        (uint32_t)skn_actor_option_int(actor, "rows"),
         (uint32_t)skn_actor_option_int(actor, "width"),
         skn_actor_option_bool(actor, "huge_pages"), error);
     if (status != SKN_OK)
@@ -309,7 +309,7 @@ static const skn_option_t options[] = {
       "its name in the model file and in checkpoints" },
     { "row_first", SKN_OPTION_INT, "0", 0, SKN_UNIT_MAX, NULL,
       "first row of the shard" },
-    { "row_count", SKN_OPTION_INT, NULL, 1, SKN_UNIT_MAX, NULL,
+    { "rows", SKN_OPTION_INT, NULL, 1, SKN_UNIT_MAX, NULL,
       "rows of the shard, with the bias if it is a row" },
     { "column_first", SKN_OPTION_INT, "0", 0, SKN_HIDDEN_MAX, NULL,
       "first column of the shard" },

@@ -54,6 +54,10 @@ typedef struct skn_wired_pipe {
     const uint32_t *from, *to; /* indices of actors */
     uint32_t from_count, to_count;
     uint32_t credit; /* messages a sender may have unhandled at a receiver */
+    /* Answers to other messages: as many as what is answered, and over with
+     * it. They do not keep their receiver going, and a cycle through such a
+     * pipe needs no gate. */
+    bool peer;
     const skn_field_t *key; /* scatter: u32, u64, u32s or u64s ascending */
     const uint64_t *bounds; /* scatter: to_count + 1 ascending numbers */
     const skn_field_t *by;  /* collect: u64 field that names the set of parts */

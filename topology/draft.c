@@ -151,6 +151,8 @@ skn_draft_pipe(skn_draft_t *draft, const skn_draft_pipe_t *pipe)
     append_text(draft, node, "by", pipe->by);
     if (pipe->credit > 0)
         append_number(draft, node, "credit", pipe->credit);
+    if (pipe->peer)
+        append_text(draft, node, "peer", "true");
     if (!pipe->bounds)
         return;
     skn_node_t *bounds = append(draft, node, SKN_NODE_LIST, "bounds", NULL);

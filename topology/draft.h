@@ -28,6 +28,7 @@ typedef struct skn_draft_pipe {
     uint32_t bound_count;
     const char *by; /* collect */
     uint32_t credit;
+    bool peer;
 } skn_draft_pipe_t;
 
 /* `origin` stands in problems as the file's name, `name` is the topology's.

@@ -14,6 +14,7 @@
 #include <stdint.h>
 #include <stdio.h>
 
+#include "formats/dataset.h"
 #include "skein/error.h"
 
 /* `auto` in a number. No number of a model file may be negative. */
@@ -22,6 +23,7 @@
 
 /* Words of a model file: C(NAME, word). The enum, the choices of the option
  * and the printed word come from one list, in one order; AUTO is always 0. */
+/* skn_normalize_t is that of formats/dataset.h, in the same order. */
 #define SKN_NORMALIZES(C) C(NORMALIZE_L2, l2) C(NORMALIZE_NONE, none)
 #define SKN_ACTIVATIONS(C) C(ACTIVATION_RELU, relu)
 #define SKN_LOSSES(C)                                                          \
@@ -52,9 +54,6 @@
 #define SKN_LATES(C) C(LATE_WAIT, wait) C(LATE_STALE, stale)
 
 #define SKN_CHOICE_ENUM(NAME, word) SKN_##NAME,
-typedef enum skn_normalize {
-    SKN_NORMALIZES(SKN_CHOICE_ENUM)
-} skn_normalize_t;
 typedef enum skn_activate {
     SKN_ACTIVATIONS(SKN_CHOICE_ENUM)
 } skn_activate_t;

@@ -127,7 +127,7 @@ build_graph(const skn_spec_t *spec, graph_t *graph)
 static bool
 is_gate(const skn_spec_t *spec, uint32_t actor)
 {
-    return spec->actors[actor].kind->produce != NULL;
+    return spec->actors[actor].kind->gate;
 }
 
 /* Closes the component whose root is `node`. */
@@ -176,14 +176,23 @@ visit(graph_t *graph, uint32_t root, uint32_t *count)
     }
 }
 
+/* Whether a cycle may pass here as it likes: through a gate, or through a pipe
+ * of answers, which are as many as what is answered. */
+static bool
+is_open(const skn_spec_t *spec, const graph_t *graph, uint32_t node)
+{
+    if (node < graph->actor_count)
+        return is_gate(spec, node);
+    return spec->pipes[graph->lane_pipe[node - graph->actor_count]].peer;
+}
+
 static void
 find_components(const skn_spec_t *spec, graph_t *graph, bool with_gates)
 {
     uint32_t count = 0;
     graph->component_count = 0;
     for (uint32_t node = 0; node < graph->node_count; node++) {
-        bool out =
-            !with_gates && node < graph->actor_count && is_gate(spec, node);
+        bool out = !with_gates && is_open(spec, graph, node);
         graph->component[node] = NONE;
         graph->index[node] = out ? 0 : NONE;
         graph->on_stack[node] = 0;
@@ -239,12 +248,13 @@ refuse_cycle(skn_spec_t *spec, graph_t *graph, uint32_t actor, uint32_t pipe)
     char cycle[320], gates[SKN_ERROR_HINT_BYTES - 64] = "";
     describe_cycle(spec, graph, actor, cycle, sizeof(cycle));
     for (uint32_t k = 0; k < spec->kind_count; k++)
-        if (spec->kinds[k]->produce)
+        if (spec->kinds[k]->gate)
             skn_spec_list(gates, sizeof(gates), spec->kinds[k]->name);
     (void)skn_problems_add(spec->problems, spec->pipe_nodes[pipe]->mark,
                            "%s is a cycle of pipes without a gate", cycle);
     (void)skn_problems_hint(spec->problems,
-                            "lead it through a kind that produces: %s",
+                            "lead it through a gate (%s), or give pipes that "
+                            "only answer `peer: true`",
                             gates[0] ? gates : "there is none");
 }
 

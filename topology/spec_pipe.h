@@ -16,6 +16,7 @@ enum {
     KEY,
     BY,
     CREDIT,
+    PEER,
     PIPE_OPTION_COUNT
 };
 

@@ -19,6 +19,8 @@ static const skn_option_t pipe_options[] = {
       "collect: the field that names the set of parts" },
     { "credit", SKN_OPTION_INT, "16", 1, SKN_CREDIT_MAX, NULL,
       "messages that may wait at a receiver, for each sender" },
+    { "peer", SKN_OPTION_BOOL, "false", 0, 0, NULL,
+      "answers: as many as what is answered, and over with it" },
     { NULL, SKN_OPTION_INT, NULL, 0, 0, NULL, NULL }
 };
 static const char *const pipe_others[] = { "from", "to", "bounds", NULL };
@@ -295,6 +297,7 @@ read_pipe(spec_pipe_t *reading)
     if (reading->node->type != SKN_NODE_MAPPING)
         return status;
     pipe->credit = (uint32_t)reading->values[CREDIT].number;
+    pipe->peer = reading->values[PEER].truth;
     skn_status_t from =
         read_ends(reading, "from", &pipe->from, &pipe->from_count);
     skn_status_t to = read_ends(reading, "to", &pipe->to, &pipe->to_count);

@@ -137,7 +137,8 @@ print_pipe(const skn_spec_t *spec, const skn_wired_pipe_t *pipe, FILE *file)
         (void)fputs(", by: ", file);
         skn_document_write_text(pipe->by->name, true, file);
     }
-    (void)fprintf(file, ", credit: %u }\n", pipe->credit);
+    (void)fprintf(file, ", credit: %u%s }\n", pipe->credit,
+                  pipe->peer ? ", peer: true" : "");
 }
 
 static skn_status_t

@@ -1,0 +1,521 @@
+/* coordinator.c - the course of a run: spans of batches, epochs, evaluation,
+ * checkpoints, the best model, the end.
+ *
+ *     SPAN ─reached─▶ ─┬─ end of epoch ─▶ EVALUATE... ─▶ ─┬─▶ SAVE ─▶ SPAN
+ *                      └─ checkpoint is due ──────────────┘      └─▶ END
+ *
+ * Between spans the window is empty: every number told here is about all
+ * batches below `batch`, and none beyond. Times come from clock messages; the
+ * time and CPU time of evaluations are taken out.
+ * SPDX-License-Identifier: Apache-2.0 */
+#include <stdlib.h>
+#include <string.h>
+
+#include "actors/kinds.h"
+#include "actors/messages.h"
+#include "actors/progress.h"
+#include "formats/checkpoint.h"
+
+/* What a clock message was asked for. */
+enum { CLOCK_START, CLOCK_MARKER, CLOCK_EVALUATED };
+
+/* Epochs whose lines are kept in checkpoints, for `skein inspect`. */
+#define HISTORY_BYTES_MAX 49152
+
+typedef struct coordinator {
+    skn_progress_t progress;
+    uint64_t batches_per_epoch, total_batches;
+    uint64_t every_batches, every_epochs; /* checkpoints; 0: not */
+    uint64_t evaluate_every, patience;
+    bool validates, tests;
+    bool saves; /* there is a checkpointer */
+    /* Clocks: train time = now - origin - evaluated. */
+    uint64_t wall_origin_ns, cpu_origin_ns;
+    uint64_t wall_before_ns, cpu_before_ns; /* when an evaluation began */
+    double seconds_resumed, cpu_seconds_resumed; /* of earlier processes */
+    double seconds_before;                       /* at the last epoch's end */
+    uint64_t rss_bytes;
+    int pass_halves; /* of an evaluation: metrics, empty window */
+    bool halting, saving_best, epoch_done, stopping, stale;
+    skn_purpose_t evaluating;
+    skn_scores_t validation;
+    skn_json_text_t history;
+    char sha256[65];
+} coordinator_t;
+
+static skn_status_t
+send_go(skn_actor_t *actor, uint64_t first, uint64_t end, uint32_t purpose,
+        skn_error_t *error)
+{
+    skn_go_t go = { .first = first, .end = end, .purpose = purpose };
+    return skn_actor_send(actor, &skn_go_schema, &go, error);
+}
+
+/* Tells a text that may be longer than one format, and frees it. */
+static skn_status_t
+tell(skn_actor_t *actor, skn_json_text_t *text, skn_error_t *error)
+{
+    skn_status_t status =
+        text->failed ? skn_fail(error, SKN_NO_MEMORY, "no room for an event")
+                     : skn_actor_tell(actor, error, "%s", text->bytes);
+    skn_json_text_fini(text);
+    return status;
+}
+
+static bool
+is_last(const coordinator_t *coordinator)
+{
+    return coordinator->progress.batch >= coordinator->total_batches ||
+           coordinator->stale;
+}
+
+/* --- spans -------------------------------------------------------------------
+ */
+
+static uint64_t
+least_multiple_above(uint64_t value, uint64_t step)
+{
+    return (value / step + 1) * step;
+}
+
+static skn_status_t
+next_span(skn_actor_t *actor, coordinator_t *coordinator, skn_error_t *error)
+{
+    uint64_t first = coordinator->progress.batch;
+    uint64_t end =
+        least_multiple_above(first, coordinator->batches_per_epoch);
+    if (coordinator->every_batches > 0) {
+        uint64_t due = least_multiple_above(first, coordinator->every_batches);
+        end = due < end ? due : end;
+    }
+    if (end > coordinator->total_batches)
+        end = coordinator->total_batches;
+    return send_go(actor, first, end, SKN_PURPOSE_TRAIN, error);
+}
+
+/* --- the end -----------------------------------------------------------------
+ */
+
+static skn_status_t
+tell_done(skn_actor_t *actor, const coordinator_t *coordinator,
+          skn_error_t *error)
+{
+    skn_json_text_t text = { 0 };
+    skn_progress_write_done(&coordinator->progress, coordinator->sha256, &text);
+    return tell(actor, &text, error);
+}
+
+static skn_status_t
+end_run(skn_actor_t *actor, coordinator_t *coordinator, skn_error_t *error)
+{
+    skn_status_t status;
+    if (coordinator->stopping)
+        status = skn_actor_tell(
+            actor, error,
+            "{\"event\":\"stopped\",\"batch\":%llu,\"epoch\":%llu,"
+            "\"seconds\":%.3f,\"cpu_seconds\":%.3f}",
+            (unsigned long long)coordinator->progress.batch,
+            (unsigned long long)coordinator->progress.epoch,
+            coordinator->progress.seconds, coordinator->progress.cpu_seconds);
+    else
+        status = tell_done(actor, coordinator, error);
+    if (status == SKN_OK)
+        status = send_go(actor, 0, 0, SKN_GO_FINISH, error);
+    skn_actor_finish(actor);
+    return status;
+}
+
+/* --- checkpoints -------------------------------------------------------------
+ */
+
+static skn_status_t
+save(skn_actor_t *actor, coordinator_t *coordinator, skn_error_t *error)
+{
+    skn_json_text_t text = { 0 };
+    skn_progress_t *progress = &coordinator->progress;
+    progress->finished = is_last(coordinator) && !coordinator->stopping;
+    skn_json_text_add(&text, "{");
+    skn_progress_write(progress, &text);
+    skn_json_text_add(&text, ",\"history\":[%s]}",
+                      coordinator->history.count ? coordinator->history.bytes
+                                                 : "");
+    if (text.failed) {
+        skn_json_text_fini(&text);
+        return skn_fail(error, SKN_NO_MEMORY, "no room for the metadata");
+    }
+    skn_save_t message = {
+        .batch = progress->batch,
+        .best = coordinator->saving_best,
+        .hash = coordinator->saving_best || progress->finished,
+        .metadata = text.bytes,
+    };
+    skn_status_t status =
+        skn_actor_send(actor, &skn_save_schema, &message, error);
+    skn_json_text_fini(&text);
+    return status;
+}
+
+/* After everything that belongs to a marker: save if it is due, or go on. */
+static skn_status_t
+close_marker(skn_actor_t *actor, coordinator_t *coordinator, skn_error_t *error)
+{
+    const skn_progress_t *progress = &coordinator->progress;
+    bool last = is_last(coordinator) || coordinator->stopping;
+    bool due = last || coordinator->saving_best;
+    if (coordinator->every_batches > 0 &&
+        progress->batch % coordinator->every_batches == 0)
+        due = true;
+    if (coordinator->every_epochs > 0 && coordinator->epoch_done &&
+        progress->epoch % coordinator->every_epochs == 0)
+        due = true;
+    coordinator->epoch_done = false;
+    if (due && coordinator->saves)
+        return save(actor, coordinator, error);
+    return last ? end_run(actor, coordinator, error)
+                : next_span(actor, coordinator, error);
+}
+
+static skn_status_t
+on_saved(skn_actor_t *actor, void *state, const void *message,
+         skn_error_t *error)
+{
+    coordinator_t *coordinator = state;
+    const skn_saved_t *saved = message;
+    skn_status_t status = SKN_OK;
+    if (saved->path[0]) {
+        skn_json_text_t text = { 0 };
+        skn_json_text_add(&text, "{\"event\":\"checkpoint\",\"path\":");
+        skn_json_text_add_string(&text, saved->path);
+        skn_json_text_add(&text, ",\"batch\":%llu}",
+                          (unsigned long long)saved->batch);
+        status = tell(actor, &text, error);
+    }
+    (void)snprintf(coordinator->sha256, sizeof(coordinator->sha256), "%s",
+                   saved->weights_sha256);
+    if (coordinator->saving_best)
+        memcpy(coordinator->progress.best_sha256, coordinator->sha256,
+               sizeof(coordinator->sha256));
+    coordinator->saving_best = false;
+    if (status != SKN_OK)
+        return status;
+    if (is_last(coordinator) || coordinator->stopping)
+        return end_run(actor, coordinator, error);
+    return next_span(actor, coordinator, error);
+}
+
+/* --- epochs ------------------------------------------------------------------
+ */
+
+static skn_status_t
+tell_epoch(skn_actor_t *actor, coordinator_t *coordinator, bool evaluated,
+           skn_error_t *error)
+{
+    skn_progress_t *progress = &coordinator->progress;
+    skn_json_text_t text = { 0 };
+    double rows = (double)progress->loss_rows;
+    double share = progress->possible ? (double)progress->active /
+                                            (double)progress->possible
+                                      : 0.0;
+    progress->loss = rows > 0 ? progress->loss_sum / rows : 0.0;
+    skn_json_text_add(&text,
+                      "{\"event\":\"epoch\",\"epoch\":%llu,\"batches\":%llu,"
+                      "\"seconds\":%.3f,\"cpu_seconds\":%.3f,"
+                      "\"examples_per_s\":%.1f,\"loss\":%.6f",
+                      (unsigned long long)progress->epoch,
+                      (unsigned long long)progress->batch, progress->seconds,
+                      progress->cpu_seconds,
+                      progress->seconds > coordinator->seconds_before
+                          ? rows / (progress->seconds -
+                                    coordinator->seconds_before)
+                          : 0.0,
+                      progress->loss);
+    if (evaluated) {
+        skn_scores_write(&progress->scores, "", &text);
+        if (coordinator->validates)
+            skn_scores_write(&coordinator->validation, "validate_", &text);
+    }
+    skn_json_text_add(&text, ",\"active_fraction\":%.6f,\"rss_mb\":%.1f}",
+                      share, (double)coordinator->rss_bytes / 1048576.0);
+    if (!text.failed && coordinator->history.count + text.count <
+                            HISTORY_BYTES_MAX)
+        skn_json_text_add(&coordinator->history, "%s%s",
+                          coordinator->history.count ? "," : "", text.bytes);
+    coordinator->seconds_before = progress->seconds;
+    progress->loss_sum = 0;
+    progress->loss_rows = progress->active = progress->possible = 0;
+    return tell(actor, &text, error);
+}
+
+static void
+judge(coordinator_t *coordinator)
+{
+    skn_progress_t *progress = &coordinator->progress;
+    if (!coordinator->validates)
+        return;
+    if (coordinator->validation.p1 > progress->best_p1) {
+        progress->best_p1 = coordinator->validation.p1;
+        progress->best_epoch = progress->epoch;
+        progress->best_scores = progress->scores;
+        progress->stale_epochs = 0;
+        coordinator->saving_best = coordinator->saves;
+    } else {
+        progress->stale_epochs++;
+    }
+    coordinator->stale = coordinator->patience > 0 &&
+                         progress->stale_epochs >= coordinator->patience;
+}
+
+static skn_status_t
+close_epoch(skn_actor_t *actor, coordinator_t *coordinator, bool evaluated,
+            skn_error_t *error)
+{
+    skn_status_t status = tell_epoch(actor, coordinator, evaluated, error);
+    if (evaluated)
+        judge(coordinator);
+    if (status == SKN_OK && skn_actor_stop_wanted(actor))
+        coordinator->stopping = !is_last(coordinator);
+    return status == SKN_OK ? close_marker(actor, coordinator, error) : status;
+}
+
+static skn_status_t
+evaluate(skn_actor_t *actor, coordinator_t *coordinator, skn_purpose_t purpose,
+         skn_error_t *error)
+{
+    coordinator->evaluating = purpose;
+    coordinator->pass_halves = 0;
+    return send_go(actor, 0, 0, purpose, error);
+}
+
+/* The window is empty and the time is known: is an epoch complete? */
+static skn_status_t
+on_marker(skn_actor_t *actor, coordinator_t *coordinator, skn_error_t *error)
+{
+    skn_progress_t *progress = &coordinator->progress;
+    bool whole = progress->batch % coordinator->batches_per_epoch == 0 ||
+                 progress->batch >= coordinator->total_batches;
+    if (!whole || coordinator->stopping)
+        return close_marker(actor, coordinator, error);
+    progress->epoch = (progress->batch + coordinator->batches_per_epoch - 1) /
+                      coordinator->batches_per_epoch;
+    coordinator->epoch_done = true;
+    bool looks = coordinator->validates || coordinator->tests;
+    bool due = progress->batch >= coordinator->total_batches ||
+               (coordinator->evaluate_every > 0 &&
+                progress->epoch % coordinator->evaluate_every == 0);
+    if (!looks || !due)
+        return close_epoch(actor, coordinator, false, error);
+    return evaluate(actor, coordinator,
+                    coordinator->validates ? SKN_PURPOSE_VALIDATE
+                                           : SKN_PURPOSE_TEST,
+                    error);
+}
+
+static skn_status_t
+on_clock(skn_actor_t *actor, void *state, const void *message,
+         skn_error_t *error)
+{
+    coordinator_t *coordinator = state;
+    const skn_clock_t *clock = message;
+    skn_progress_t *progress = &coordinator->progress;
+    coordinator->rss_bytes = clock->rss_bytes;
+    if (clock->tag == CLOCK_START) {
+        coordinator->wall_origin_ns = clock->wall_ns;
+        return next_span(actor, coordinator, error);
+    }
+    if (clock->tag == CLOCK_EVALUATED) {
+        coordinator->wall_origin_ns +=
+            clock->wall_ns - coordinator->wall_before_ns;
+        coordinator->cpu_origin_ns +=
+            clock->cpu_ns - coordinator->cpu_before_ns;
+        return close_epoch(actor, coordinator, true, error);
+    }
+    coordinator->wall_before_ns = clock->wall_ns;
+    coordinator->cpu_before_ns = clock->cpu_ns;
+    progress->seconds =
+        coordinator->seconds_resumed +
+        (double)(clock->wall_ns - coordinator->wall_origin_ns) * 1e-9;
+    progress->cpu_seconds =
+        coordinator->cpu_seconds_resumed +
+        (double)(clock->cpu_ns - coordinator->cpu_origin_ns) * 1e-9;
+    return on_marker(actor, coordinator, error);
+}
+
+/* A pass is over when the metrics are here and its window is empty. */
+static skn_status_t
+pass_half_over(skn_actor_t *actor, coordinator_t *coordinator,
+               skn_error_t *error)
+{
+    if (++coordinator->pass_halves < 2)
+        return SKN_OK;
+    if (coordinator->evaluating == SKN_PURPOSE_VALIDATE && coordinator->tests)
+        return evaluate(actor, coordinator, SKN_PURPOSE_TEST, error);
+    return skn_actor_ask_clock(actor, CLOCK_EVALUATED, error);
+}
+
+static skn_status_t
+on_reached(skn_actor_t *actor, void *state, const void *message,
+           skn_error_t *error)
+{
+    coordinator_t *coordinator = state;
+    const skn_reached_t *reached = message;
+    if (reached->purpose != SKN_PURPOSE_TRAIN)
+        return pass_half_over(actor, coordinator, error);
+    coordinator->progress.batch = reached->batch;
+    if (coordinator->halting || skn_actor_stop_wanted(actor))
+        coordinator->stopping = !is_last(coordinator);
+    return skn_actor_ask_clock(actor, CLOCK_MARKER, error);
+}
+
+static skn_status_t
+on_metrics(skn_actor_t *actor, void *state, const void *message,
+           skn_error_t *error)
+{
+    coordinator_t *coordinator = state;
+    const skn_metrics_t *metrics = message;
+    if (metrics->purpose == SKN_PURPOSE_VALIDATE)
+        coordinator->validation = skn_scores_of(metrics);
+    if (metrics->purpose == SKN_PURPOSE_TEST || !coordinator->tests)
+        coordinator->progress.scores = skn_scores_of(metrics);
+    return pass_half_over(actor, coordinator, error);
+}
+
+static skn_status_t
+on_result(skn_actor_t *actor, void *state, const void *message,
+          skn_error_t *error)
+{
+    coordinator_t *coordinator = state;
+    const skn_result_t *result = message;
+    skn_progress_t *progress = &coordinator->progress;
+    progress->loss_sum += result->loss;
+    if (result->shard == 0)
+        progress->loss_rows += result->rows;
+    progress->active += result->active;
+    progress->possible += result->owned * result->rows;
+    if (!skn_actor_stop_wanted(actor) || coordinator->halting)
+        return SKN_OK;
+    coordinator->halting = true;
+    skn_halt_t halt = { .batch = result->batch };
+    return skn_actor_send(actor, &skn_halt_schema, &halt, error);
+}
+
+/* --- open and close ----------------------------------------------------------
+ */
+
+static uint64_t
+option_u64(const skn_actor_t *actor, const char *name)
+{
+    return (uint64_t)skn_actor_option_int(actor, name);
+}
+
+static skn_status_t
+read_progress(coordinator_t *coordinator, const char *path, skn_error_t *error)
+{
+    skn_checkpoint_t *checkpoint =
+        skn_checkpoint_open(path, SKN_VERIFY_LAZY, error);
+    if (!checkpoint)
+        return error->status;
+    skn_status_t status =
+        skn_progress_read(skn_checkpoint_metadata(checkpoint),
+                          &coordinator->progress, &coordinator->history, error);
+    skn_checkpoint_close(&checkpoint);
+    return status;
+}
+
+static skn_status_t
+coordinator_open(skn_actor_t *actor, void *state, skn_error_t *error)
+{
+    coordinator_t *coordinator = state;
+    const char *resume = skn_actor_option_text(actor, "resume");
+    uint64_t epochs = option_u64(actor, "epochs");
+    uint64_t limit = option_u64(actor, "max_batches");
+    coordinator->batches_per_epoch = option_u64(actor, "batches_per_epoch");
+    coordinator->total_batches = epochs * coordinator->batches_per_epoch;
+    if (limit > 0 && limit < coordinator->total_batches)
+        coordinator->total_batches = limit;
+    coordinator->every_batches = option_u64(actor, "every_batches");
+    coordinator->every_epochs = option_u64(actor, "every_epochs");
+    coordinator->evaluate_every = option_u64(actor, "evaluate_every");
+    coordinator->patience = option_u64(actor, "patience");
+    coordinator->validates = skn_actor_option_bool(actor, "validates");
+    coordinator->tests = skn_actor_option_bool(actor, "tests");
+    coordinator->saves = skn_actor_receivers(actor, &skn_save_schema) > 0;
+    skn_progress_init(&coordinator->progress);
+    if (resume[0]) {
+        skn_status_t status = read_progress(coordinator, resume, error);
+        if (status != SKN_OK)
+            return status;
+    }
+    coordinator->seconds_resumed = coordinator->progress.seconds;
+    coordinator->cpu_seconds_resumed = coordinator->progress.cpu_seconds;
+    coordinator->seconds_before = coordinator->progress.seconds;
+    coordinator->stale =
+        coordinator->patience > 0 &&
+        coordinator->progress.stale_epochs >= coordinator->patience;
+    return SKN_OK;
+}
+
+static skn_status_t
+coordinator_start(skn_actor_t *actor, void *state, skn_error_t *error)
+{
+    (void)state;
+    return skn_actor_ask_clock(actor, CLOCK_START, error);
+}
+
+static void
+coordinator_close(skn_actor_t *actor, void *state)
+{
+    coordinator_t *coordinator = state;
+    (void)actor;
+    skn_json_text_fini(&coordinator->history);
+}
+
+static const skn_option_t options[] = {
+    { "batches_per_epoch", SKN_OPTION_INT, NULL, 1, 1e15, NULL,
+      "batches that make an epoch" },
+    { "epochs", SKN_OPTION_INT, NULL, 1, 1e9, NULL, "epochs to train" },
+    { "max_batches", SKN_OPTION_INT, "0", 0, 1e15, NULL,
+      "batches to train at most; 0: no limit" },
+    { "every_batches", SKN_OPTION_INT, "0", 0, 1e15, NULL,
+      "batches between checkpoints; 0: not by batches" },
+    { "every_epochs", SKN_OPTION_INT, "0", 0, 1e9, NULL,
+      "epochs between checkpoints; 0: not by epochs" },
+    { "evaluate_every", SKN_OPTION_INT, "1", 0, 1e9, NULL,
+      "epochs between evaluations; 0: only at the end" },
+    { "validates", SKN_OPTION_BOOL, "false", 0, 0, NULL,
+      "there are validation points" },
+    { "tests", SKN_OPTION_BOOL, "false", 0, 0, NULL, "there is a test file" },
+    { "patience", SKN_OPTION_INT, "0", 0, 1e9, NULL,
+      "epochs without a better validation P@1 before the end; 0: never" },
+    { "resume", SKN_OPTION_TEXT, "", 0, 0, NULL,
+      "checkpoint that says how far the run has come" },
+    { 0 },
+};
+
+static const skn_handler_t handlers[] = {
+    { &skn_clock_schema, on_clock, NULL },
+    { &skn_reached_schema, on_reached, NULL },
+    { &skn_metrics_schema, on_metrics, NULL },
+    { &skn_result_schema, on_result, NULL },
+    { &skn_saved_schema, on_saved, NULL },
+    { 0 },
+};
+
+static const skn_schema_t *const sends[] = {
+    &skn_go_schema,
+    &skn_halt_schema,
+    &skn_save_schema,
+    NULL,
+};
+
+const skn_kind_t skn_coordinator = {
+    .name = "coordinator",
+    .help = "the course of a run: epochs, evaluations, checkpoints, the end",
+    .state_bytes = sizeof(coordinator_t),
+    .options = options,
+    .handlers = handlers,
+    .sends = sends,
+    .open = coordinator_open,
+    .start = coordinator_start,
+    .close = coordinator_close,
+    .gate = true,
+};

@@ -1,0 +1,21 @@
+/* data.h - opening a data file the same way wherever it is opened, so that the
+ * binary copy is made once and shared.  SPDX-License-Identifier: Apache-2.0 */
+#ifndef ACTORS_DATA_H
+#define ACTORS_DATA_H
+
+#include "formats/dataset.h"
+
+typedef struct skn_data {
+    const char *normalize; /* "l2" or "none" */
+    const char *cache;     /* "auto", "none", or the stem of the copies */
+    uint64_t memory_bytes; /* buffers while the copy is made; 0: default */
+    uint32_t features, labels; /* sizes of the model; 0: the file's own */
+} skn_data_t;
+
+/* Opens `path`, which is the run's "train" or "test" file. As
+ * skn_dataset_open. */
+skn_status_t skn_data_open(const skn_data_t *data, const char *path,
+                           const char *which, skn_dataset_t **dataset,
+                           skn_error_t *error);
+
+#endif

@@ -1,0 +1,149 @@
+/* progress.c - progress as JSON.  SPDX-License-Identifier: Apache-2.0 */
+#include "actors/progress.h"
+
+#include <inttypes.h>
+#include <stddef.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* Every number of skn_scores_t and skn_progress_t, once. */
+#define SCORES(S) \
+    S(p1) S(p3) S(p5) S(psp1) S(psp3) S(psp5) S(ndcg3) S(ndcg5)
+#define COUNTS(N)                                                              \
+    N(batch) N(epoch) N(best_epoch) N(stale_epochs) N(loss_rows) N(active)     \
+        N(possible)
+#define REALS(N) N(seconds) N(cpu_seconds) N(loss) N(best_p1) N(loss_sum)
+
+void
+skn_progress_init(skn_progress_t *progress)
+{
+    memset(progress, 0, sizeof(*progress));
+    progress->best_p1 = -1.0;
+#define S(name) progress->scores.name = progress->best_scores.name = -1.0;
+    SCORES(S)
+#undef S
+}
+
+skn_scores_t
+skn_scores_of(const skn_metrics_t *metrics)
+{
+    skn_scores_t scores;
+#define S(name) scores.name = metrics->name;
+    SCORES(S)
+#undef S
+    return scores;
+}
+
+void
+skn_scores_write(const skn_scores_t *scores, const char *prefix,
+                 skn_json_text_t *text)
+{
+#define S(name)                                                                \
+    if (scores->name >= 0)                                                     \
+        skn_json_text_add(text, ",\"%s" #name "\":%.5f", prefix, scores->name);
+    SCORES(S)
+#undef S
+}
+
+/* %.17g: a double comes back as it was. */
+void
+skn_progress_write(const skn_progress_t *progress, skn_json_text_t *text)
+{
+    skn_json_text_add(text, "\"finished\":%s,\"best_sha256\":\"%s\"",
+                      progress->finished ? "true" : "false",
+                      progress->best_sha256);
+#define N(name) \
+    skn_json_text_add(text, ",\"" #name "\":%" PRIu64, progress->name);
+    COUNTS(N)
+#undef N
+#define N(name) \
+    skn_json_text_add(text, ",\"" #name "\":%.17g", progress->name);
+    REALS(N)
+#undef N
+#define S(name)                                                                \
+    skn_json_text_add(text, ",\"" #name "\":%.17g,\"best_" #name "\":%.17g",   \
+                      progress->scores.name, progress->best_scores.name);
+    skn_json_text_add(text, ",\"scores\":{\"of\":\"last\"");
+    SCORES(S)
+#undef S
+    skn_json_text_add(text, "}");
+}
+
+static double
+real_at(const json_t *object, const char *key)
+{
+    return json_number_value(json_object_get(object, key));
+}
+
+static void
+append_history(const json_t *list, skn_json_text_t *history)
+{
+    for (size_t k = 0; k < json_array_size(list); k++) {
+        char *line = json_dumps(json_array_get(list, k),
+                                JSON_COMPACT | JSON_REAL_PRECISION(10));
+        if (line)
+            skn_json_text_add(history, "%s%s", history->count ? "," : "",
+                              line);
+        free(line);
+    }
+}
+
+skn_status_t
+skn_progress_read(const char *json, skn_progress_t *progress,
+                  skn_json_text_t *history, skn_error_t *error)
+{
+    json_t *object =
+        skn_json_object_parse("metadata", json, strlen(json), error);
+    if (!object)
+        return SKN_BAD_DATA;
+    skn_progress_init(progress);
+    const json_t *scores = json_object_get(object, "scores");
+    const char *sha = skn_json_string(object, "best_sha256");
+    skn_status_t status = SKN_OK;
+    if (!skn_json_u64(object, "batch", &progress->batch) || !scores || !sha)
+        status = skn_fail(error, SKN_BAD_DATA,
+                          "the checkpoint's metadata lacks its progress");
+    if (sha)
+        (void)snprintf(progress->best_sha256, sizeof(progress->best_sha256),
+                       "%s", sha);
+    progress->finished = json_is_true(json_object_get(object, "finished"));
+#define N(name) (void)skn_json_u64(object, #name, &progress->name);
+    COUNTS(N)
+#undef N
+#define N(name) progress->name = real_at(object, #name);
+    REALS(N)
+#undef N
+#define S(name)                                                                \
+    progress->scores.name = real_at(scores, #name);                            \
+    progress->best_scores.name = real_at(scores, "best_" #name);
+    SCORES(S)
+#undef S
+    if (history)
+        append_history(json_object_get(object, "history"), history);
+    json_decref(object);
+    return status;
+}
+
+void
+skn_progress_write_done(const skn_progress_t *progress, const char *sha256,
+                        skn_json_text_t *text)
+{
+    bool best = progress->best_epoch > 0;
+    skn_json_text_add(text,
+                      "{\"event\":\"done\",\"epochs\":%" PRIu64
+                      ",\"batches\":%" PRIu64
+                      ",\"seconds\":%.3f,\"cpu_seconds\":%.3f,"
+                      "\"loss\":%.6f",
+                      progress->epoch, progress->batch, progress->seconds,
+                      progress->cpu_seconds, progress->loss);
+    skn_scores_write(best ? &progress->best_scores : &progress->scores, "",
+                     text);
+    if (best)
+        skn_json_text_add(text,
+                          ",\"model\":\"best\",\"best_epoch\":%" PRIu64
+                          ",\"validate_p1\":%.5f",
+                          progress->best_epoch, progress->best_p1);
+    skn_json_text_add(text, ",\"weights_sha256\":\"%s\"}",
+                      best ? progress->best_sha256 : sha256);
+}

@@ -1,0 +1,53 @@
+/* progress.h - what a run has achieved so far: the part of its state that is
+ * no weight. It goes into every checkpoint and comes back at a resume.
+ * SPDX-License-Identifier: Apache-2.0 */
+#ifndef ACTORS_PROGRESS_H
+#define ACTORS_PROGRESS_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "actors/messages.h"
+#include "formats/json_text.h"
+
+/* A set of scores, -1 where there is no test (or validation) data. */
+typedef struct skn_scores {
+    double p1, p3, p5, psp1, psp3, psp5, ndcg3, ndcg5;
+} skn_scores_t;
+
+typedef struct skn_progress {
+    uint64_t batch, epoch; /* applied; completed */
+    double seconds;        /* of training, evaluation excluded */
+    double cpu_seconds;    /* of all processes, evaluation excluded */
+    double loss;           /* mean of the last complete epoch */
+    skn_scores_t scores;   /* of the last evaluation */
+    uint64_t best_epoch;   /* 0: none */
+    double best_p1;        /* on the validation points */
+    skn_scores_t best_scores;
+    char best_sha256[65];
+    uint64_t stale_epochs; /* since the best */
+    bool finished;
+    /* The epoch in work, so that a resume inside it loses no loss. */
+    double loss_sum;
+    uint64_t loss_rows, active, possible;
+} skn_progress_t;
+
+/* No scores, nothing done. */
+void skn_progress_init(skn_progress_t *progress);
+/* Appends the members as JSON, without the braces around them. */
+void skn_progress_write(const skn_progress_t *progress, skn_json_text_t *text);
+/* Reads the metadata of a checkpoint: an object with what skn_progress_write
+ * wrote, and "history", a list of epoch events, which are appended to `history`
+ * (may be NULL) with commas between. SKN_BAD_DATA. */
+skn_status_t skn_progress_read(const char *json, skn_progress_t *progress,
+                               skn_json_text_t *history, skn_error_t *error);
+/* Appends the whole `done` event: of the best model if there was validation,
+ * else of the last one, whose hash is `sha256`. */
+void skn_progress_write_done(const skn_progress_t *progress, const char *sha256,
+                             skn_json_text_t *text);
+/* ,"p1":...,"ndcg5":... ; nothing for scores that are not there. */
+void skn_scores_write(const skn_scores_t *scores, const char *prefix,
+                      skn_json_text_t *text);
+skn_scores_t skn_scores_of(const skn_metrics_t *metrics);
+
+#endif

@@ -1,0 +1,121 @@
+/* call.c - what verbs ask of their command line, and how they answer.
+ * SPDX-License-Identifier: Apache-2.0 */
+#include <errno.h>
+#include <string.h>
+
+#include "cli/verb.h"
+#include "topology/problems.h"
+
+bool
+cli_flag(const cli_call_t *call, const char *name)
+{
+    for (size_t k = 0; k < call->given_count; k++)
+        if (strcmp(call->given[k].option->name, name) == 0)
+            return true;
+    return false;
+}
+
+const char *
+cli_value_at(const cli_call_t *call, const char *name, size_t at)
+{
+    for (size_t k = 0; k < call->given_count; k++)
+        if (strcmp(call->given[k].option->name, name) == 0 && at-- == 0)
+            return call->given[k].value;
+    return NULL;
+}
+
+const char *
+cli_value(const cli_call_t *call, const char *name)
+{
+    const char *value = NULL;
+    for (size_t k = 0; cli_value_at(call, name, k); k++)
+        value = cli_value_at(call, name, k);
+    return value;
+}
+
+size_t
+cli_overrides(const cli_call_t *call, const char **overrides)
+{
+    size_t count = 0;
+    while (count < CLI_VALUES_MAX && cli_value_at(call, "override", count)) {
+        overrides[count] = cli_value_at(call, "override", count);
+        count++;
+    }
+    return count;
+}
+
+void
+cli_json_string(const char *text, FILE *file)
+{
+    (void)fputc('"', file);
+    for (; *text; text++) {
+        unsigned char byte = (unsigned char)*text;
+        if (byte == '"' || byte == '\\')
+            (void)fprintf(file, "\\%c", byte);
+        else if (byte < 0x20)
+            (void)fprintf(file, "\\u%04x", byte);
+        else
+            (void)fputc(byte, file);
+    }
+    (void)fputc('"', file);
+}
+
+static void
+report_event(const char *event, int code, const char *message, const char *hint)
+{
+    (void)printf("{\"event\":\"%s\"", event);
+    if (code != 0)
+        (void)printf(",\"code\":%d", code);
+    (void)fputs(",\"message\":", stdout);
+    cli_json_string(message, stdout);
+    (void)fputs(",\"hint\":", stdout);
+    cli_json_string(hint, stdout);
+    (void)fputs("}\n", stdout);
+    (void)fflush(stdout);
+}
+
+int
+cli_report(const cli_call_t *call, const skn_error_t *error)
+{
+    int code = skn_status_exit_code(error->status);
+    (void)fflush(stdout);
+    (void)fprintf(stderr, "skein: %s%s%s\n", error->text,
+                  error->hint[0] ? "; " : "", error->hint);
+    if (call->json)
+        report_event("error", code, error->text, error->hint);
+    return code;
+}
+
+int
+cli_report_problems(const cli_call_t *call, const skn_problems_t *problems)
+{
+    skn_error_t error = { 0 };
+    (void)skn_problems_error(problems, &error);
+    if (call->json)
+        return cli_report(call, &error);
+    (void)fflush(stdout);
+    skn_problems_print(problems, stderr);
+    return skn_status_exit_code(error.status);
+}
+
+void
+cli_warn(const cli_call_t *call, const char *message, const char *hint)
+{
+    (void)fflush(stdout);
+    (void)fprintf(stderr, "skein: warning: %s%s%s\n", message,
+                  hint[0] ? "; " : "", hint);
+    if (call->json)
+        report_event("warning", 0, message, hint);
+}
+
+int
+cli_finish(const cli_call_t *call, int code)
+{
+    skn_error_t error = { 0 };
+    if (fflush(stdout) == 0 && !ferror(stdout))
+        return code;
+    (void)skn_fail(&error, SKN_STORAGE, "standard output: %s",
+                   strerror(errno));
+    int failed = cli_report(call, &error);
+    return code != 0 ? code : failed;
+}

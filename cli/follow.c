@@ -1,0 +1,135 @@
+/* follow.c - the worker's side of a run.  SPDX-License-Identifier: Apache-2.0 */
+#include "cli/follow.h"
+
+#include <jansson.h>
+#include <signal.h>
+#include <string.h>
+#include <time.h>
+
+#define LINE_BYTES 65536
+
+/* The run that SIGUSR1 stops: a signal handler has no argument. */
+static skn_topology_t *volatile running;
+
+static void
+on_stop_signal(int number)
+{
+    (void)number;
+    if (running)
+        skn_topology_stop(running);
+}
+
+static double
+number_at(const json_t *event, const char *key)
+{
+    return json_number_value(json_object_get(event, key));
+}
+
+static void
+print_scores(const json_t *event)
+{
+    static const char *const names[][2] = {
+        { "p1", "P@1" },     { "p3", "P@3" },     { "p5", "P@5" },
+        { "psp1", "PSP@1" }, { "psp3", "PSP@3" }, { "psp5", "PSP@5" },
+    };
+    for (size_t k = 0; k < sizeof(names) / sizeof(names[0]); k++)
+        if (json_object_get(event, names[k][0]))
+            (void)printf("  %s %.4f", names[k][1],
+                         number_at(event, names[k][0]));
+}
+
+static void
+print_epoch(const json_t *event)
+{
+    (void)printf("epoch %3.0f  loss %8.4f", number_at(event, "epoch"),
+                 number_at(event, "loss"));
+    print_scores(event);
+    if (json_object_get(event, "validate_p1"))
+        (void)printf("  validation P@1 %.4f", number_at(event, "validate_p1"));
+    (void)printf("  %.0f examples/s  %.1f s  %.0f MB\n",
+                 number_at(event, "examples_per_s"),
+                 number_at(event, "seconds"), number_at(event, "rss_mb"));
+}
+
+static void
+print_done(const json_t *event)
+{
+    (void)printf("done   %3.0f epochs in %.1f s (%.1f CPU s)",
+                 number_at(event, "epochs"), number_at(event, "seconds"),
+                 number_at(event, "cpu_seconds"));
+    print_scores(event);
+    if (json_object_get(event, "best_epoch"))
+        (void)printf("  best: epoch %.0f", number_at(event, "best_epoch"));
+    (void)printf("\nweights_sha256 %s\n",
+                 json_string_value(json_object_get(event, "weights_sha256")));
+}
+
+static const char *
+text_at(const json_t *event, const char *key)
+{
+    const char *text = json_string_value(json_object_get(event, key));
+    return text ? text : "";
+}
+
+static void
+print_event(const cli_call_t *call, const char *line)
+{
+    json_t *event = json_loads(line, 0, NULL);
+    const char *name = text_at(event, "event");
+    if (strcmp(name, "warning") == 0)
+        (void)fprintf(stderr, "skein: warning: %s%s%s\n",
+                      text_at(event, "message"),
+                      text_at(event, "hint")[0] ? "; " : "",
+                      text_at(event, "hint"));
+    if (call->json)
+        (void)puts(line);
+    else if (strcmp(name, "epoch") == 0)
+        print_epoch(event);
+    else if (strcmp(name, "done") == 0)
+        print_done(event);
+    else if (strcmp(name, "checkpoint") == 0)
+        (void)printf("saved  %s\n", text_at(event, "path"));
+    else if (strcmp(name, "stopped") == 0)
+        (void)printf("stopped at batch %.0f; go on with --resume\n",
+                     number_at(event, "batch"));
+    else if (strcmp(name, "warning") != 0)
+        (void)puts(line); /* an actor of the user's speaks */
+    (void)fflush(stdout);
+    json_decref(event);
+}
+
+static skn_status_t
+run(const cli_call_t *call, skn_topology_t *topology, skn_error_t *error)
+{
+    static char line[LINE_BYTES];
+    skn_start_options_t options = {
+        .trace_path = cli_value(call, "trace"),
+        .wire = cli_flag(call, "wire"),
+        .no_binding = cli_flag(call, "no-binding"),
+    };
+    skn_status_t status = skn_topology_start(topology, &options, error);
+    if (status != SKN_OK)
+        return status;
+    for (;;) {
+        skn_error_t nothing = { 0 };
+        status = skn_topology_event(topology, -1, line, sizeof(line), &nothing);
+        if (status == SKN_UNAVAILABLE)
+            break;
+        if (status == SKN_OK)
+            print_event(call, line);
+    }
+    return skn_topology_wait(topology, error);
+}
+
+int
+cli_follow(const cli_call_t *call, skn_topology_t **topology)
+{
+    skn_error_t error = { 0 };
+    struct sigaction action = { .sa_handler = on_stop_signal };
+    running = *topology;
+    (void)sigaction(SIGUSR1, &action, NULL);
+    skn_status_t status = run(call, *topology, &error);
+    running = NULL;
+    skn_topology_destroy(topology);
+    return status == SKN_OK ? 0 : cli_report(call, &error);
+}

@@ -1,0 +1,21 @@
+/* follow.h - starts a topology, prints its events, and brings it to an end.
+ * SPDX-License-Identifier: Apache-2.0 */
+#ifndef CLI_FOLLOW_H
+#define CLI_FOLLOW_H
+
+#include "cli/verb.h"
+#include "topology/host.h"
+
+/* Options that every verb which runs a topology has. */
+#define CLI_RUN_OPTIONS                                                        \
+    { "trace", 0, "FILE", "write a Chrome / Perfetto trace at the end" },      \
+        { "wire", 0, NULL,                                                     \
+          "send messages between actors through encode and decode" },          \
+        { "no-binding", 0, NULL, "do not bind threads to processing units" }, \
+        { "report", 0, NULL, "say at the end where the time went" }
+
+/* Takes *topology. Runs it to its end; returns the exit code. SIGUSR1 asks for
+ * a good end, as the parent process does on SIGINT and SIGTERM. */
+int cli_follow(const cli_call_t *call, skn_topology_t **topology);
+
+#endif

@@ -1,0 +1,167 @@
+/* main.c - the `skein` command: finds the verb, reads its options, exits.
+ *
+ * Exit codes are those of the statuses in skein/error.h (sysexits.h).
+ * SPDX-License-Identifier: Apache-2.0 */
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "cli/help.h"
+#include "cli/verb.h"
+#include "topology/nearest.h"
+
+static int
+usage(const cli_call_t *call, const char *format, const char *what,
+      const char *hint)
+{
+    skn_error_t error = { 0 };
+    (void)skn_fail(&error, SKN_USAGE, format, what);
+    (void)skn_fail_hint(&error, SKN_USAGE, "%s", hint);
+    return cli_report(call, &error);
+}
+
+static int
+unknown_option(const cli_call_t *call, const char *word)
+{
+    char hint[SKN_ERROR_HINT_BYTES];
+    skn_nearest_t nearest = { .wanted = word };
+    for (const cli_option_t *option = call->verb->options; option->name;
+         option++)
+        skn_nearest_offer(&nearest, option->name);
+    if (nearest.best)
+        (void)snprintf(hint, sizeof(hint), "did you mean --%s?", nearest.best);
+    else
+        (void)snprintf(hint, sizeof(hint), "see skein %s --help",
+                       call->verb->name);
+    return usage(call, "unknown option '%s'", word, hint);
+}
+
+static const cli_option_t *
+find_option(const cli_verb_t *verb, const char *name, size_t name_bytes)
+{
+    for (const cli_option_t *option = verb->options; option->name; option++)
+        if (strlen(option->name) == name_bytes &&
+            strncmp(option->name, name, name_bytes) == 0)
+            return option;
+    return NULL;
+}
+
+static const cli_option_t *
+find_letter(const cli_verb_t *verb, char letter)
+{
+    for (const cli_option_t *option = verb->options; option->name; option++)
+        if (option->letter == letter)
+            return option;
+    return NULL;
+}
+
+/* Reads the option at words[*at]; 0, or an exit code. */
+static int
+read_option(cli_call_t *call, int count, char **words, int *at)
+{
+    const char *word = words[*at], *value = NULL;
+    const cli_option_t *option;
+    if (word[1] == '-') {
+        size_t bytes = strcspn(word + 2, "=");
+        option = find_option(call->verb, word + 2, bytes);
+        if (word[2 + bytes] == '=')
+            value = word + 3 + bytes;
+    } else {
+        option = find_letter(call->verb, word[1]);
+        if (word[2] != '\0')
+            value = word + 2;
+    }
+    if (!option)
+        return unknown_option(call, word);
+    if (!option->argument && value)
+        return usage(call, "option --%s takes no value", option->name,
+                     "leave out what follows it");
+    if (option->argument && !value) {
+        if (*at + 1 == count)
+            return usage(call, "option --%s needs a value", option->name,
+                         option->help);
+        value = words[++*at];
+    }
+    if (call->given_count == CLI_VALUES_MAX)
+        return usage(call, "too many options at '%s'", word,
+                     "put them into a file");
+    call->given[call->given_count].option = option;
+    call->given[call->given_count++].value = value;
+    return 0;
+}
+
+static int
+read_call(cli_call_t *call, int count, char **words)
+{
+    bool only_operands = false;
+    for (int at = 0; at < count; at++) {
+        const char *word = words[at];
+        if (!only_operands && strcmp(word, "--") == 0) {
+            only_operands = true;
+        } else if (!only_operands && word[0] == '-' && word[1] != '\0') {
+            int code = read_option(call, count, words, &at);
+            if (code != 0)
+                return code;
+        } else if (call->operand_count == CLI_VALUES_MAX) {
+            return usage(call, "too many arguments at '%s'", word, "");
+        } else {
+            call->operands[call->operand_count++] = word;
+        }
+    }
+    return 0;
+}
+
+static int
+run_verb(const cli_verb_t *verb, int count, char **words)
+{
+    static cli_call_t call; /* 10 KiB: kept off the stack */
+    call.verb = verb;
+    for (int k = 0; k < count; k++)
+        if (strcmp(words[k], "--json") == 0)
+            call.json = true; /* also for what is wrong with the options */
+    int code = read_call(&call, count, words);
+    if (code != 0)
+        return code;
+    if (cli_flag(&call, "help")) {
+        cli_help_verb(verb, stdout);
+        return cli_finish(&call, 0);
+    }
+    if (call.operand_count < verb->operands_min)
+        return usage(&call, "skein %s needs an argument more", verb->name,
+                     "see --help");
+    if (call.operand_count > verb->operands_max)
+        return usage(&call, "unexpected argument '%s'",
+                     call.operands[verb->operands_max], "see --help");
+    return cli_finish(&call, verb->run(&call));
+}
+
+int
+main(int argument_count, char **arguments)
+{
+    static const cli_verb_t none = { .name = "" };
+    cli_call_t call = { .verb = &none };
+    skn_nearest_t nearest = { 0 };
+    char hint[SKN_ERROR_HINT_BYTES] = "skein --help lists the verbs";
+    if (argument_count < 2) {
+        cli_help_verbs(stderr);
+        return skn_status_exit_code(SKN_USAGE);
+    }
+    const char *word = arguments[1];
+    if (strcmp(word, "--help") == 0 || strcmp(word, "-h") == 0 ||
+        strcmp(word, "help") == 0) {
+        cli_help_verbs(stdout);
+        return cli_finish(&call, 0);
+    }
+    if (strcmp(word, "--version") == 0)
+        word = "version";
+    nearest.wanted = word;
+    for (size_t k = 0; cli_verbs[k]; k++) {
+        if (strcmp(cli_verbs[k]->name, word) == 0)
+            return run_verb(cli_verbs[k], argument_count - 2, arguments + 2);
+        skn_nearest_offer(&nearest, cli_verbs[k]->name);
+    }
+    if (nearest.best)
+        (void)snprintf(hint, sizeof(hint), "did you mean 'skein %s'?",
+                       nearest.best);
+    return usage(&call, "'%s' is no verb of skein", word, hint);
+}

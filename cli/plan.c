@@ -1,0 +1,66 @@
+/* plan.c - skein plan: the topology that a model file becomes.
+ * SPDX-License-Identifier: Apache-2.0 */
+#include <inttypes.h>
+
+#include "cli/verbs.h"
+#include "topology/model_run.h"
+
+static int
+plan_run(const cli_call_t *call)
+{
+    const char *overrides[CLI_VALUES_MAX];
+    char run_path[SKN_TEXT_MAX] = "", run_id[33] = "";
+    skn_error_t error = { 0 };
+    skn_problems_t *problems = skn_problems_new(&error);
+    skn_model_run_t run = { 0 };
+    int code = 0;
+    skn_model_run_options_t options = {
+        .path = call->operands[0],
+        .overrides = overrides,
+        .override_count = cli_overrides(call, overrides),
+        .run_path = run_path,
+        .run_id = run_id,
+    };
+    if (!problems)
+        return cli_report(call, &error);
+    skn_status_t status = skn_model_run_open(&run, &options, problems, &error);
+    if (status == SKN_OK && cli_flag(call, "model")) {
+        status = skn_model_write(run.model, stdout, &error);
+    } else if (status == SKN_OK) {
+        (void)printf("# %s on %u units: %.1f million parameters, about "
+                     "%" PRIu64 " MiB, %" PRIu64 " batches an epoch\n",
+                     run.model->name, run.plan.units,
+                     (double)run.plan.parameters * 1e-6,
+                     run.plan.memory_bytes >> 20, run.plan.batches_per_epoch);
+        status = skn_spec_print(skn_topology_spec(run.topology), stdout,
+                                &error);
+    }
+    if (skn_problems_count(problems) > 0)
+        code = cli_report_problems(call, problems);
+    else if (status != SKN_OK)
+        code = cli_report(call, &error);
+    skn_model_run_close(&run);
+    skn_problems_destroy(&problems);
+    return code;
+}
+
+static const cli_option_t options[] = {
+    CLI_OVERRIDE_OPTION,
+    { "model", 0, NULL, "print the model file with every value instead" },
+    CLI_COMMON_OPTIONS,
+    { 0 },
+};
+
+const cli_verb_t cli_plan = {
+    .name = "plan",
+    .help = "print the topology that a model file becomes",
+    .operands = "FILE",
+    .operands_min = 1,
+    .operands_max = 1,
+    .options = options,
+    .description =
+        "Decides everything that the model file leaves open and prints every\n"
+        "actor and pipe as a topology file, which `skein run` runs as it is:\n"
+        "`skein plan FILE | skein run -` trains what `skein train FILE` does.",
+    .run = plan_run,
+};

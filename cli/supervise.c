@@ -1,0 +1,133 @@
+/* supervise.c - fork, wait, forward signals, restart.
+ * SPDX-License-Identifier: Apache-2.0 */
+#include "cli/supervise.h"
+
+#include <errno.h>
+#include <signal.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/prctl.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+
+#define RESTARTS_MAX 5
+#define RESTART_SPAN_S 60
+
+void *
+cli_shared_new(size_t bytes)
+{
+    void *shared = mmap(NULL, bytes, PROT_READ | PROT_WRITE,
+                        MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+    return shared == MAP_FAILED ? NULL : shared;
+}
+
+static void
+watched_signals(sigset_t *set)
+{
+    (void)sigemptyset(set);
+    (void)sigaddset(set, SIGINT);
+    (void)sigaddset(set, SIGTERM);
+    (void)sigaddset(set, SIGCHLD);
+}
+
+/* In the child: the parent speaks by SIGUSR1 (end well) and SIGUSR2 (now). */
+static void
+become_worker(pid_t parent)
+{
+    sigset_t none;
+    (void)prctl(PR_SET_PDEATHSIG, SIGKILL);
+    if (getppid() != parent)
+        _exit(skn_status_exit_code(SKN_UNAVAILABLE)); /* it is gone already */
+    (void)signal(SIGINT, SIG_IGN);
+    (void)signal(SIGTERM, SIG_IGN);
+    (void)signal(SIGUSR1, SIG_IGN); /* until there is something to end */
+    (void)signal(SIGUSR2, SIG_DFL); /* ends the process */
+    (void)sigemptyset(&none);
+    (void)sigprocmask(SIG_SETMASK, &none, NULL);
+}
+
+/* Waits for the worker, passing signals on. Returns its wait status. */
+static int
+watch(pid_t worker)
+{
+    sigset_t set;
+    int status = 0, asked = 0;
+    watched_signals(&set);
+    for (;;) {
+        int number = sigwaitinfo(&set, NULL);
+        if (number == SIGINT || number == SIGTERM)
+            (void)kill(worker, asked++ == 0 ? SIGUSR1 : SIGUSR2);
+        if (number == SIGCHLD && waitpid(worker, &status, WNOHANG) == worker)
+            return status;
+    }
+}
+
+static bool
+within_budget(time_t *restarts, int *count)
+{
+    struct timespec now;
+    (void)clock_gettime(CLOCK_MONOTONIC, &now);
+    int slot = *count % RESTARTS_MAX;
+    if (*count >= RESTARTS_MAX &&
+        now.tv_sec - restarts[slot] < RESTART_SPAN_S)
+        return false;
+    restarts[slot] = now.tv_sec;
+    ++*count;
+    return true;
+}
+
+static int
+report_death(const cli_call_t *call, int number)
+{
+    skn_error_t error = { 0 };
+    if (number == SIGUSR2)
+        return 128 + SIGINT; /* the user insisted */
+    (void)skn_fail(&error, SKN_INTERNAL,
+                   "the worker process was killed by signal %d (%s)", number,
+                   strsignal(number));
+    (void)skn_fail_hint(&error, SKN_INTERNAL, "%s",
+                        number == SIGKILL
+                            ? "was it killed for memory? see dmesg"
+                            : "go on with --resume, and report this");
+    return cli_report(call, &error);
+}
+
+int
+cli_supervise(const cli_call_t *call, cli_work_t *work, void *job,
+              bool restarts)
+{
+    time_t when[RESTARTS_MAX] = { 0 };
+    int restart_count = 0;
+    sigset_t set;
+    watched_signals(&set);
+    (void)sigprocmask(SIG_BLOCK, &set, NULL);
+    for (int attempt = 0;; attempt++) {
+        pid_t parent = getpid(), worker;
+        (void)fflush(NULL);
+        worker = fork();
+        if (worker < 0) {
+            skn_error_t error = { 0 };
+            (void)skn_fail(&error, SKN_NO_MEMORY, "no worker process: %s",
+                           strerror(errno));
+            return cli_report(call, &error);
+        }
+        if (worker == 0) {
+            become_worker(parent);
+            int code = cli_finish(call, work(call, job, attempt));
+            _exit(code);
+        }
+        int status = watch(worker);
+        if (WIFEXITED(status))
+            return WEXITSTATUS(status);
+        int number = WTERMSIG(status);
+        if (number == SIGUSR2 || !restarts ||
+            !within_budget(when, &restart_count))
+            return report_death(call, number);
+        char text[128];
+        (void)snprintf(text, sizeof(text),
+                       "the worker process died of signal %d (%s)", number,
+                       strsignal(number));
+        cli_warn(call, text, "it starts again from its last checkpoint");
+    }
+}

@@ -1,0 +1,82 @@
+/* verb.h - what every verb of the `skein` command is made of.
+ *
+ * A verb is one const table: name, one-line help, synopsis, its options, and
+ * the function that runs it. Help, completion and man pages come from it.
+ * SPDX-License-Identifier: Apache-2.0 */
+#ifndef CLI_VERB_H
+#define CLI_VERB_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdio.h>
+
+#include "skein/error.h"
+
+/* An option of the command line. With an argument name it takes a value, and
+ * may be given more than once. */
+typedef struct cli_option {
+    const char *name;     /* long form, without dashes; NULL ends a list */
+    char letter;          /* short form, or 0 */
+    const char *argument; /* what the value is called; NULL: a flag */
+    const char *help;
+} cli_option_t;
+
+#define CLI_VALUES_MAX 256
+
+/* The command line of a verb, read against its options. */
+typedef struct cli_call {
+    const struct cli_verb *verb;
+    bool json;
+    struct {
+        const cli_option_t *option;
+        const char *value; /* NULL for a flag */
+    } given[CLI_VALUES_MAX];
+    size_t given_count;
+    const char *operands[CLI_VALUES_MAX];
+    size_t operand_count;
+} cli_call_t;
+
+typedef struct cli_verb {
+    const char *name; /* NULL ends the list */
+    const char *help; /* one line */
+    const char *operands; /* synopsis: "FILE", "[FILE]" */
+    size_t operands_min, operands_max;
+    const cli_option_t *options;
+    const char *description; /* paragraphs for --help and the manual */
+    /* Returns the exit status; has printed what was wrong. */
+    int (*run)(const cli_call_t *call);
+} cli_verb_t;
+
+extern const cli_verb_t *const cli_verbs[];
+
+/* Whether a flag was given; the last value of an option, or NULL; the k-th
+ * value of an option, or NULL past the last. */
+bool cli_flag(const cli_call_t *call, const char *name);
+const char *cli_value(const cli_call_t *call, const char *name);
+const char *cli_value_at(const cli_call_t *call, const char *name, size_t k);
+/* All values of -o: returns how many, at most CLI_VALUES_MAX. */
+size_t cli_overrides(const cli_call_t *call, const char **overrides);
+
+/* Says what went wrong: one line on standard error, and with --json an error
+ * event on standard output. Returns the exit code. */
+int cli_report(const cli_call_t *call, const skn_error_t *error);
+/* The same for a list of problems, each on its line, with the source. */
+struct skn_problems;
+int cli_report_problems(const cli_call_t *call,
+                        const struct skn_problems *problems);
+/* A warning: one line on standard error, an event with --json. */
+void cli_warn(const cli_call_t *call, const char *message, const char *hint);
+/* Flushes standard output; a full disk or closed pipe is an exit code too. */
+int cli_finish(const cli_call_t *call, int code);
+
+/* Prints `text` in quotes, escaped, as JSON. */
+void cli_json_string(const char *text, FILE *file);
+
+#define CLI_COMMON_OPTIONS                                                     \
+    { "json", 0, NULL, "print one JSON object a line" },                       \
+        { "help", 'h', NULL, "say what this verb does" }
+#define CLI_OVERRIDE_OPTION                                                    \
+    { "override", 'o', "KEY=VALUE",                                            \
+      "set a key of the file, such as train.epochs=3; may be repeated" }
+
+#endif

@@ -1,0 +1,20 @@
+/* host.h - a topology out of a spec that is checked already, for the command
+ * line; everything else is in skein/topology.h.
+ * SPDX-License-Identifier: Apache-2.0 */
+#ifndef TOPOLOGY_HOST_H
+#define TOPOLOGY_HOST_H
+
+#include <stdio.h>
+
+#include "skein/topology.h"
+#include "topology/spec.h"
+
+/* Takes *spec in any case and sets it to NULL. */
+skn_topology_t *skn_topology_of(skn_spec_t **spec, skn_error_t *error);
+/* Reads a topology file ("-": standard input), with the built-in kinds. NULL:
+ * see `problems`, and `error` for what is no fault of the file. */
+skn_topology_t *skn_topology_load(const char *path, skn_problems_t *problems,
+                                  skn_error_t *error);
+const skn_spec_t *skn_topology_spec(const skn_topology_t *topology);
+
+#endif

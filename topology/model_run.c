@@ -1,0 +1,148 @@
+/* model_run.c - read, plan, resume, wire.  SPDX-License-Identifier: Apache-2.0 */
+#include "topology/model_run.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/random.h>
+#include <time.h>
+
+#include "actors/kinds.h"
+
+static skn_status_t
+draw_run_id(char *run_id, skn_error_t *error)
+{
+    unsigned char random[16];
+    if (getrandom(random, sizeof(random), 0) != (ssize_t)sizeof(random))
+        return skn_fail(error, SKN_UNAVAILABLE, "no random bytes: %s",
+                        strerror(errno));
+    for (size_t k = 0; k < sizeof(random); k++)
+        (void)snprintf(run_id + 2 * k, 3, "%02x", random[k]);
+    return SKN_OK;
+}
+
+/* runs/<config>-<UTC>-<id>, unless the file says where. */
+static void
+choose_path(const skn_model_t *model, const char *run_id, char *path)
+{
+    char when[32];
+    time_t now = time(NULL);
+    struct tm utc;
+    if (model->checkpoint.path[0]) {
+        (void)snprintf(path, SKN_TEXT_MAX, "%s", model->checkpoint.path);
+        return;
+    }
+    (void)gmtime_r(&now, &utc);
+    (void)strftime(when, sizeof(when), "%Y%m%dT%H%M%SZ", &utc);
+    (void)snprintf(path, SKN_TEXT_MAX, "runs/%.128s-%s-%.6s", model->name,
+                   when, run_id);
+}
+
+static skn_status_t
+find_run(skn_model_run_t *run, const skn_model_run_options_t *options,
+         skn_error_t *error)
+{
+    skn_status_t status = SKN_OK;
+    bool again = options->again && options->run_path[0];
+    if (options->resume && !run->model->checkpoint.path[0] && !again) {
+        status = skn_fail(error, SKN_USAGE,
+                          "--resume needs to know which run to go on with");
+        return skn_fail_hint(error, status,
+                             "give -o checkpoint.path=FOLDER");
+    }
+    if (!options->run_id[0])
+        status = draw_run_id(options->run_id, error);
+    if (status == SKN_OK && !options->run_path[0])
+        choose_path(run->model, options->run_id, options->run_path);
+    if (status == SKN_OK && (options->resume || again))
+        status = skn_resume_find(options->run_path, &run->resume, error);
+    return status;
+}
+
+/* The plan with every value, as the run folder keeps it. */
+static char *
+config_text(const skn_model_t *model, skn_error_t *error)
+{
+    char *text = NULL;
+    size_t bytes = 0;
+    FILE *file = open_memstream(&text, &bytes);
+    skn_status_t status =
+        file ? skn_model_write(model, file, error)
+             : skn_fail(error, SKN_NO_MEMORY, "no room for the config");
+    if (file)
+        (void)fclose(file);
+    if (status == SKN_OK)
+        return text;
+    free(text);
+    return NULL;
+}
+
+static skn_status_t
+check_memory(const skn_plan_t *plan, skn_error_t *error)
+{
+    uint64_t available = skn_memory_available_bytes();
+    if (plan->memory_bytes <= available)
+        return SKN_OK;
+    skn_status_t status = skn_fail(
+        error, SKN_NO_MEMORY,
+        "the run needs about %llu MiB of memory, %llu MiB are available",
+        (unsigned long long)(plan->memory_bytes >> 20),
+        (unsigned long long)(available >> 20));
+    return skn_fail_hint(error, status,
+                         "fewer model.layers.hidden.units, or optimizer sgd "
+                         "with weights: bf16, need less");
+}
+
+static skn_status_t
+wire(skn_model_run_t *run, const skn_model_run_options_t *options,
+     skn_problems_t *problems, skn_error_t *error)
+{
+    char *text = config_text(run->model, error);
+    if (!text)
+        return error->status;
+    skn_plan_start_t start = {
+        .run_path = options->unsaved ? NULL : options->run_path,
+        .run_id = options->run_id,
+        .config_text = text,
+        .resume = run->resume.has_run,
+        .checkpoint =
+            run->resume.has_checkpoint ? run->resume.checkpoint : NULL,
+        .first_batch = run->resume.batch,
+    };
+    skn_spec_t *spec = skn_plan_wire(&run->plan, &start, skn_kinds, problems);
+    free(text);
+    if (!spec)
+        return skn_problems_error(problems, error);
+    run->actor_count = skn_spec_wiring(spec)->actor_count;
+    run->topology = skn_topology_of(&spec, error);
+    return run->topology ? SKN_OK : error->status;
+}
+
+skn_status_t
+skn_model_run_open(skn_model_run_t *run, const skn_model_run_options_t *options,
+                   skn_problems_t *problems, skn_error_t *error)
+{
+    memset(run, 0, sizeof(*run));
+    uint32_t units = skn_unit_count(error);
+    if (units == 0)
+        return error->status;
+    skn_status_t status =
+        skn_model_read(options->path, options->overrides,
+                       options->override_count, &run->model, problems, error);
+    if (status == SKN_OK && !options->unsaved)
+        status = find_run(run, options, error);
+    if (status != SKN_OK || run->resume.finished)
+        return status;
+    status = skn_plan_make(&run->plan, run->model, units, error);
+    if (status == SKN_OK)
+        status = check_memory(&run->plan, error);
+    return status == SKN_OK ? wire(run, options, problems, error) : status;
+}
+
+void
+skn_model_run_close(skn_model_run_t *run)
+{
+    skn_topology_destroy(&run->topology);
+    skn_resume_fini(&run->resume);
+    skn_model_destroy(&run->model);
+}

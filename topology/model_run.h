@@ -1,0 +1,42 @@
+/* model_run.h - from a model file to a topology that can be started: read,
+ * plan, find where the run stands, wire.  SPDX-License-Identifier: Apache-2.0 */
+#ifndef TOPOLOGY_MODEL_RUN_H
+#define TOPOLOGY_MODEL_RUN_H
+
+#include "topology/host.h"
+#include "topology/plan.h"
+#include "topology/resume.h"
+
+typedef struct skn_model_run_options {
+    const char *path; /* of the model file */
+    const char *const *overrides;
+    size_t override_count;
+    bool resume;    /* the user asks to go on with the run of the folder */
+    bool again;     /* the worker died: go on with run_path, whatever it has */
+    char *run_path; /* [SKN_TEXT_MAX] "": is chosen and written here */
+    char *run_id;   /* [33] "": is drawn and written here */
+    bool unsaved;   /* no checkpoints, no run folder: for plans */
+} skn_model_run_options_t;
+
+typedef struct skn_model_run {
+    skn_model_t *model;
+    skn_plan_t plan;
+    skn_resume_t resume;
+    skn_topology_t *topology; /* NULL if the run has finished already */
+    uint32_t actor_count;
+} skn_model_run_t;
+
+/* What is wrong with the file goes to `problems`, all else to `error`; either
+ * means failure. Close it in any case. */
+skn_status_t skn_model_run_open(skn_model_run_t *run,
+                                const skn_model_run_options_t *options,
+                                skn_problems_t *problems, skn_error_t *error);
+void skn_model_run_close(skn_model_run_t *run);
+
+/* Processing units that this process may use. 0 and a filled `error`. */
+uint32_t skn_unit_count(skn_error_t *error);
+/* Memory that this process may still take: the least of what is free, the
+ * limits of its control group, and RLIMIT_AS. */
+uint64_t skn_memory_available_bytes(void);
+
+#endif

@@ -1,0 +1,271 @@
+/* plan.c - every auto of a model file, decided.
+ *
+ * The numbers come from the sweeps in docs/decisions/0003-auto.md; what they
+ * may depend on is the data only, never the machine (but for shards).
+ * SPDX-License-Identifier: Apache-2.0 */
+#include "topology/plan.h"
+
+#include <string.h>
+
+#include "actors/block.h"
+#include "actors/data.h"
+#include "actors/rows.h"
+#include "actors/split.h"
+
+/* Up to here exact softmax costs no more than sampling would save. */
+#define EXACT_LABELS_MAX 8192u
+/* Negatives drawn a batch beside the labels (DESIGN section 5, prototype). */
+#define UNIFORM_ROWS 3072
+/* Hidden slices narrower than this cost more in messages than they share. */
+#define SLICE_COLUMNS_MIN 32
+/* Tables and activations of the runtime itself. */
+#define BASE_BYTES ((uint64_t)96 << 20)
+
+static skn_status_t
+read_test(skn_plan_data_t *data, const skn_data_t *how, const char *path,
+          skn_error_t *error)
+{
+    skn_dataset_t *test = NULL;
+    if (!path[0])
+        return SKN_OK;
+    skn_status_t status = skn_data_open(how, path, "test", &test, error);
+    if (status != SKN_OK)
+        return status;
+    data->test_points = skn_dataset_info(test)->point_count;
+    skn_dataset_close(&test);
+    return SKN_OK;
+}
+
+static skn_status_t
+read_data(skn_plan_t *plan, const skn_model_t *model, skn_error_t *error)
+{
+    skn_plan_data_t *data = &plan->data;
+    skn_dataset_t *train = NULL;
+    skn_split_t split = { 0 };
+    skn_data_t how = {
+        .normalize =
+            model->data.normalize == SKN_NORMALIZE_NONE ? "none" : "l2",
+        .cache = model->data.cache,
+        .memory_bytes = (uint64_t)model->data.memory_bytes,
+    };
+    skn_status_t status =
+        skn_data_open(&how, model->data.train, "train", &train, error);
+    if (status == SKN_OK)
+        status = skn_split_init(&split, train, model->train.validate,
+                                (uint64_t)model->train.seed, error);
+    if (status != SKN_OK) {
+        skn_dataset_close(&train);
+        return status;
+    }
+    const skn_dataset_info_t *info = skn_dataset_info(train);
+    double points = (double)info->point_count;
+    *data = (skn_plan_data_t){
+        .train_points = split.train_count,
+        .validate_points = split.validate_count,
+        .unlabelled = info->unlabelled_count,
+        .featureless = info->featureless_count,
+        .features = info->feature_count ? info->feature_count : 1,
+        .labels = info->label_count,
+        .labels_occurring = info->labels_occurring,
+        .labels_per_point = (double)info->label_total / points,
+        .features_per_point = (double)info->feature_total / points,
+    };
+    skn_split_fini(&split);
+    skn_dataset_close(&train);
+    how.features = data->features;
+    how.labels = data->labels;
+    return read_test(data, &how, model->data.test, error);
+}
+
+static int64_t
+clamp(double value, int64_t least, int64_t most)
+{
+    if (value < (double)least)
+        return least;
+    return value > (double)most ? most : (int64_t)(value + 0.5);
+}
+
+/* Points of the training file for each label that occurs. */
+static double
+points_per_label(const skn_plan_data_t *data)
+{
+    return data->labels_occurring
+               ? (double)data->train_points * data->labels_per_point /
+                     (double)data->labels_occurring
+               : 1.0;
+}
+
+static void
+resolve_train(const skn_plan_data_t *data, skn_model_train_t *train)
+{
+    double points = (double)data->train_points;
+    if (train->batch_rows == SKN_AUTO)
+        train->batch_rows = points < 6e4 ? 256 : points < 2e6 ? 512 : 1024;
+    if (train->window == SKN_AUTO)
+        train->window = 2;
+    /* About 3 million samples in all, more often where there are few. */
+    if (train->epochs == SKN_AUTO)
+        train->epochs = clamp(3e6 / points, 3, 40);
+    if (train->optimizer.kind == SKN_OPTIMIZER_AUTO)
+        train->optimizer.kind = SKN_OPTIMIZER_ADAM;
+    if (train->optimizer.rate < 0)
+        train->optimizer.rate =
+            train->optimizer.kind == SKN_OPTIMIZER_ADAM ? 0.003
+            : train->optimizer.kind == SKN_OPTIMIZER_ADAGRAD ? 0.05
+                                                             : 0.5;
+    if (train->schedule.kind == SKN_SCHEDULE_AUTO)
+        train->schedule.kind = SKN_SCHEDULE_CONSTANT;
+    if (train->schedule.warmup_batches == SKN_AUTO)
+        train->schedule.warmup_batches =
+            train->schedule.kind == SKN_SCHEDULE_CONSTANT ? 0 : 100;
+}
+
+static void
+resolve_sampler(const skn_plan_data_t *data, skn_model_sampler_t *sampler)
+{
+    if (sampler->kind == SKN_SAMPLER_AUTO)
+        sampler->kind = data->labels <= EXACT_LABELS_MAX ? SKN_SAMPLER_EXACT
+                                                         : SKN_SAMPLER_UNIFORM;
+    if (sampler->rows == SKN_AUTO)
+        sampler->rows = clamp(UNIFORM_ROWS, 1, (int64_t)data->labels);
+    if (sampler->tables == SKN_AUTO)
+        sampler->tables = 50;
+    if (sampler->bits == SKN_AUTO)
+        sampler->bits = sampler->kind == SKN_SAMPLER_DWTA ? 6 : 9;
+    if (sampler->lists == SKN_AUTO)
+        sampler->lists = 64;
+    if (sampler->list_rows == SKN_AUTO)
+        sampler->list_rows = clamp(2048, 1, (int64_t)data->labels);
+    if (sampler->refresh_batches == SKN_AUTO)
+        sampler->refresh_batches = 50;
+    if (sampler->uniform_rows == SKN_AUTO)
+        sampler->uniform_rows = clamp(1024, 1, (int64_t)data->labels);
+}
+
+static void
+resolve_layer(const skn_plan_t *plan, const skn_model_t *model,
+              skn_model_layer_t *layer)
+{
+    const skn_plan_data_t *data = &plan->data;
+    if (layer->output) {
+        if (layer->loss == SKN_LOSS_AUTO)
+            layer->loss = SKN_LOSS_SOFTMAX;
+        resolve_sampler(data, &layer->sampler);
+        if (layer->index_lag == SKN_AUTO)
+            layer->index_lag = 2 * model->train.window;
+        uint64_t blocks = skn_block_count(data->labels);
+        if (layer->shards == SKN_AUTO)
+            layer->shards = plan->units;
+        if ((uint64_t)layer->shards > blocks)
+            layer->shards = (int64_t)blocks;
+        return;
+    }
+    if (layer->units == SKN_AUTO)
+        layer->units = 256;
+    /* Few points a label overfit: half of the hidden units left out took
+     * wnrel from .333 to .349 (prototype, DESIGN section 5). */
+    if (layer->dropout < 0)
+        layer->dropout = points_per_label(data) < 10    ? 0.5
+                         : points_per_label(data) < 100 ? 0.3
+                                                        : 0.1;
+    int64_t most = layer->units / SLICE_COLUMNS_MIN;
+    if (layer->shards == SKN_AUTO)
+        layer->shards = plan->units < most ? plan->units : most;
+    most = layer->units / 8;
+    if (layer->shards > most)
+        layer->shards = most;
+    if (layer->shards < 1)
+        layer->shards = 1;
+}
+
+static skn_rows_kind_t
+rows_kind(const skn_model_t *model, const skn_model_layer_t *layer)
+{
+    switch (model->train.optimizer.kind) {
+    case SKN_OPTIMIZER_SGD:
+        return layer->output && layer->weights == SKN_WEIGHTS_BF16
+                   ? SKN_ROWS_SGD_BF16
+                   : SKN_ROWS_SGD;
+    case SKN_OPTIMIZER_ADAGRAD:
+        return SKN_ROWS_ADAGRAD;
+    default:
+        return SKN_ROWS_ADAM;
+    }
+}
+
+/* Rows, logits of the batches in flight, gradients, activations. */
+static void
+estimate(skn_plan_t *plan)
+{
+    const skn_model_t *model = plan->model;
+    uint64_t flights = (uint64_t)model->train.window + 1;
+    uint64_t batch = (uint64_t)model->train.batch_rows;
+    uint64_t below = plan->data.features;
+    plan->parameters = 0;
+    plan->memory_bytes = BASE_BYTES;
+    for (size_t k = 0; k < model->layer_count; k++) {
+        const skn_model_layer_t *layer = &model->layers[k];
+        uint64_t units = layer->output ? plan->data.labels
+                                       : (uint64_t)layer->units;
+        uint64_t active = units;
+        plan->parameters += (below + 1) * units;
+        plan->memory_bytes +=
+            k == 0 ? skn_rows_bytes(rows_kind(model, layer), below + 1,
+                                    (uint32_t)units)
+                   : skn_rows_bytes(rows_kind(model, layer), units,
+                                    (uint32_t)below + 1);
+        if (layer->output && layer->sampler.kind != SKN_SAMPLER_EXACT) {
+            active = (uint64_t)layer->sampler.rows +
+                     (uint64_t)((double)batch * plan->data.labels_per_point);
+            if (active > units)
+                active = units;
+        }
+        if (layer->output) /* logits, and row gradients on their way */
+            plan->memory_bytes +=
+                flights * batch * active * 4 + 2 * active * (below + 1) * 4;
+        else
+            plan->memory_bytes += 6 * flights * batch * units * 4;
+        below = units;
+    }
+}
+
+skn_status_t
+skn_plan_make(skn_plan_t *plan, skn_model_t *model, uint32_t unit_count,
+              skn_error_t *error)
+{
+    memset(plan, 0, sizeof(*plan));
+    skn_status_t status = read_data(plan, model, error);
+    if (status != SKN_OK)
+        return status;
+    plan->model = model;
+    plan->units = unit_count;
+    if (model->resources.core_count > 0)
+        plan->units = (uint32_t)model->resources.core_count;
+    else if (model->resources.core_limit > 0 &&
+             model->resources.core_limit < (int64_t)unit_count)
+        plan->units = (uint32_t)model->resources.core_limit;
+    if (plan->data.labels == 0)
+        return skn_fail(error, SKN_BAD_DATA, "%s: there is no label in it",
+                        model->data.train);
+    resolve_train(&plan->data, &model->train);
+    /* The reader made the layers; they are ours to complete. */
+    skn_model_layer_t *layers = (skn_model_layer_t *)(uintptr_t)model->layers;
+    for (size_t k = 0; k < model->layer_count; k++)
+        resolve_layer(plan, model, &layers[k]);
+    plan->batches_per_epoch = skn_split_batches(
+        plan->data.train_points, (uint64_t)model->train.batch_rows);
+    plan->total_batches =
+        plan->batches_per_epoch * (uint64_t)model->train.epochs;
+    if (model->train.max_batches > 0 &&
+        (uint64_t)model->train.max_batches < plan->total_batches)
+        plan->total_batches = (uint64_t)model->train.max_batches;
+    estimate(plan);
+    if (model->resources.memory_bytes > 0 &&
+        plan->memory_bytes > (uint64_t)model->resources.memory_bytes)
+        return skn_fail(error, SKN_NO_MEMORY,
+                        "the run needs about %llu MiB, resources.memory "
+                        "allows %lld MiB",
+                        (unsigned long long)(plan->memory_bytes >> 20),
+                        (long long)(model->resources.memory_bytes >> 20));
+    return SKN_OK;
+}

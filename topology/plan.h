@@ -1,0 +1,51 @@
+/* plan.h - from a model and its data to the topology that trains it.
+ *
+ * Everything that the model file left to Skein is decided here: what changes
+ * the model (widths, sampler, rates, epochs) from statistics of the data alone,
+ * so that one file gives one model on any machine; what does not (shards,
+ * cores) from the machine.  SPDX-License-Identifier: Apache-2.0 */
+#ifndef TOPOLOGY_PLAN_H
+#define TOPOLOGY_PLAN_H
+
+#include "formats/dataset.h"
+#include "topology/model.h"
+#include "topology/spec.h"
+
+/* What the data say, after the validation points were taken out. */
+typedef struct skn_plan_data {
+    uint64_t train_points, validate_points, test_points;
+    uint64_t unlabelled, featureless; /* of the training file */
+    uint32_t features, labels, labels_occurring;
+    double labels_per_point, features_per_point;
+} skn_plan_data_t;
+
+typedef struct skn_plan {
+    const skn_model_t *model; /* every auto resolved */
+    skn_plan_data_t data;
+    uint32_t units;     /* processing units used */
+    uint64_t batches_per_epoch, total_batches;
+    uint64_t parameters;
+    uint64_t memory_bytes; /* what the actors will hold, estimated */
+} skn_plan_t;
+
+/* How a run begins. */
+typedef struct skn_plan_start {
+    const char *run_path;   /* folder of the run; NULL: nothing is saved */
+    const char *run_id;     /* 32 hex digits, or NULL */
+    const char *config_text; /* the model as YAML, kept in the folder */
+    bool resume;            /* the folder holds the run already */
+    const char *checkpoint; /* to begin from, or NULL: from the seed */
+    uint64_t first_batch;
+} skn_plan_start_t;
+
+/* Opens the data (building their binary copies if need be) and resolves every
+ * auto of `model`, in place; it outlives the plan. */
+skn_status_t skn_plan_make(skn_plan_t *plan, skn_model_t *model,
+                           uint32_t unit_count, skn_error_t *error);
+
+/* The topology that trains the plan. NULL: see `problems`. */
+skn_spec_t *skn_plan_wire(const skn_plan_t *plan, const skn_plan_start_t *start,
+                          const skn_kind_t *const *kinds,
+                          skn_problems_t *problems);
+
+#endif

@@ -1,0 +1,140 @@
+/* topology.c - the host's handle: a checked spec, and the system it became.
+ * SPDX-License-Identifier: Apache-2.0 */
+#include <stdlib.h>
+#include <string.h>
+
+#include "actors/kinds.h"
+#include "actors/system.h"
+#include "topology/host.h"
+
+struct skn_topology {
+    skn_spec_t *spec;
+    skn_system_t *system; /* NULL before start */
+};
+
+skn_topology_t *
+skn_topology_of(skn_spec_t **spec, skn_error_t *error)
+{
+    skn_topology_t *topology = calloc(1, sizeof(*topology));
+    if (!topology) {
+        skn_fail(error, SKN_NO_MEMORY, "no room for a topology");
+        skn_spec_destroy(spec);
+        return NULL;
+    }
+    topology->spec = *spec;
+    *spec = NULL;
+    return topology;
+}
+
+skn_topology_t *
+skn_topology_load(const char *path, skn_problems_t *problems,
+                  skn_error_t *error)
+{
+    skn_document_t *document = skn_document_load(path, problems);
+    skn_spec_t *spec =
+        document ? skn_spec_load(&document, skn_kinds, problems) : NULL;
+    return spec ? skn_topology_of(&spec, error) : NULL;
+}
+
+const skn_spec_t *
+skn_topology_spec(const skn_topology_t *topology)
+{
+    return topology->spec;
+}
+
+/* The host's kinds and the built-in ones in one list; the caller frees. */
+static const skn_kind_t **
+all_kinds(const skn_kind_t *const *kinds)
+{
+    size_t own = 0, built_in = 0;
+    while (kinds && kinds[own])
+        own++;
+    while (skn_kinds[built_in])
+        built_in++;
+    const skn_kind_t **all = calloc(own + built_in + 1, sizeof(skn_kind_t *));
+    if (!all)
+        return NULL;
+    if (own > 0)
+        memcpy(all, kinds, own * sizeof(skn_kind_t *));
+    memcpy(all + own, skn_kinds, built_in * sizeof(skn_kind_t *));
+    return all;
+}
+
+skn_topology_t *
+skn_topology_new(const char *yaml, const char *name,
+                 const skn_kind_t *const *kinds, skn_error_t *error)
+{
+    skn_topology_t *topology = NULL;
+    skn_problems_t *problems = skn_problems_new(error);
+    const skn_kind_t **all = all_kinds(kinds);
+    if (problems && !all)
+        skn_fail(error, SKN_NO_MEMORY, "no room for the list of kinds");
+    if (problems && all) {
+        skn_document_t *document =
+            skn_document_parse(yaml, strlen(yaml), name, problems);
+        skn_spec_t *spec =
+            document ? skn_spec_load(&document, all, problems) : NULL;
+        if (spec)
+            topology = skn_topology_of(&spec, error);
+        else
+            (void)skn_problems_error(problems, error);
+    }
+    free(all);
+    skn_problems_destroy(&problems);
+    return topology;
+}
+
+void
+skn_topology_destroy(skn_topology_t **topology)
+{
+    if (!*topology)
+        return;
+    skn_system_destroy(&(*topology)->system);
+    skn_spec_destroy(&(*topology)->spec);
+    free(*topology);
+    *topology = NULL;
+}
+
+skn_status_t
+skn_topology_start(skn_topology_t *topology, const skn_start_options_t *options,
+                   skn_error_t *error)
+{
+    skn_error_t own = { 0 };
+    if (!error)
+        error = &own;
+    if (topology->system)
+        return skn_fail(error, SKN_USAGE, "the topology was started before");
+    topology->system =
+        skn_system_new(skn_spec_wiring(topology->spec), options, error);
+    return topology->system ? skn_system_start(topology->system, error)
+                            : error->status;
+}
+
+int
+skn_topology_fd(const skn_topology_t *topology)
+{
+    return topology->system ? skn_system_fd(topology->system) : -1;
+}
+
+skn_status_t
+skn_topology_event(skn_topology_t *topology, int timeout_ms, char *line,
+                   size_t line_bytes, skn_error_t *error)
+{
+    if (!topology->system)
+        return skn_fail(error, SKN_UNAVAILABLE, "the topology is not started");
+    return skn_system_event(topology->system, timeout_ms, line, line_bytes,
+                            error);
+}
+
+void
+skn_topology_stop(skn_topology_t *topology)
+{
+    if (topology->system)
+        skn_system_stop(topology->system);
+}
+
+skn_status_t
+skn_topology_wait(skn_topology_t *topology, skn_error_t *error)
+{
+    return topology->system ? skn_system_wait(topology->system, error) : SKN_OK;
+}

@@ -272,6 +272,8 @@ check_gates(skn_spec_t *spec, graph_t *graph)
             first_actor[graph->component[k]] = k;
     for (uint32_t k = graph->actor_count; k < graph->node_count; k++) {
         uint32_t component = graph->component[k];
+        if (component == NONE)
+            continue; /* a pipe of answers */
         uint32_t actor = first_actor[component];
         if (actor == NONE ||
             skn_problems_count(spec->problems) > SKN_PROBLEMS_KEPT)

@@ -59,13 +59,13 @@ on_save(skn_actor_t *actor, void *state, const void *message,
         skn_error_t *error)
 {
     checkpointer_t *checkpointer = state;
-    (void)actor, (void)error;
     checkpointer->save = skn_message_keep(message);
     checkpointer->shard_count = checkpointer->complete = 0;
     memset(&checkpointer->failure, 0, sizeof(checkpointer->failure));
     checkpointer->writer = skn_checkpoint_begin(
         checkpointer->run, checkpointer->save->batch, &checkpointer->failure);
-    return SKN_OK;
+    /* On to the updaters: their state must not be here before we are ready. */
+    return skn_actor_send(actor, &skn_save_schema, message, error);
 }
 
 static skn_status_t
@@ -269,7 +269,11 @@ static const skn_handler_t handlers[] = {
     { 0 },
 };
 
-static const skn_schema_t *const sends[] = { &skn_saved_schema, NULL };
+static const skn_schema_t *const sends[] = {
+    &skn_save_schema,
+    &skn_saved_schema,
+    NULL,
+};
 
 const skn_kind_t skn_checkpointer = {
     .name = "checkpointer",

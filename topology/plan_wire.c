@@ -438,9 +438,8 @@ pipe_course(wire_t *wire)
     pipe_one(wire, "source", "coordinator", "reached", "one", false);
     if (!wire->start->run_path)
         return;
-    end_add(&savers, "checkpointer");
-    pipe_add(wire, &coordinator, &savers, "save", "broadcast",
-             wire->credit, false);
+    pipe_add(wire, &coordinator, &keeper, "save", "one", wire->credit, false);
+    pipe_add(wire, &keeper, &savers, "save", "broadcast", wire->credit, true);
     pipe_add(wire, &updaters, &keeper, "tensor", "one", wire->credit, false);
     pipe_add(wire, &updaters, &keeper, "chunk", "one", wire->credit, false);
     pipe_add(wire, &keeper, &coordinator, "saved", "one", wire->credit, false);

@@ -23,10 +23,10 @@
 typedef struct dense {
     skn_layer_t layer; /* first: layer.h */
     skn_slices_t below;
-    uint32_t slices;  /* shards of the layer below */
-    float *inputs;    /* [passes][batch_rows][below.stride] */
-    float *weights;   /* [passes][units][below.stride] */
-    void *gemm;       /* scratch of the greatest product */
+    uint32_t slices; /* shards of the layer below */
+    float *inputs;   /* [passes][batch_rows][below.stride] */
+    float *weights;  /* [passes][units][below.stride] */
+    void *gemm;      /* scratch of the greatest product */
 } dense_t;
 
 static float *
@@ -110,8 +110,7 @@ dense_landed(skn_actor_t *actor, skn_layer_t *layer, const skn_pass_t *pass,
         status = send_down(
             actor, dense, pass,
             skn_slice_first(dense->below.columns, dense->slices, k),
-            skn_slice_first(dense->below.columns, dense->slices, k + 1),
-            error);
+            skn_slice_first(dense->below.columns, dense->slices, k + 1), error);
     return status;
 }
 
@@ -134,9 +133,7 @@ dense_gradient(skn_actor_t *actor, skn_layer_t *layer, const skn_pass_t *pass,
         .m = units,
         .n = width,
         .k = pass->rows,
-        .a = { .at = pass->gradient,
-               .row_stride = 1,
-               .column_stride = units },
+        .a = { .at = pass->gradient, .row_stride = 1, .column_stride = units },
         .b = { .at = input_of(dense, pass),
                .row_stride = dense->below.stride,
                .column_stride = 1 },
@@ -154,12 +151,12 @@ on_activation(skn_actor_t *actor, void *state, const void *message,
     dense_t *dense = state;
     const skn_parts_t *parts = message;
     const skn_activation_t *first = parts->at[0];
-    skn_pass_t *pass = skn_layer_admit(actor, &dense->layer, first->batch,
-                                       first->rows, error);
+    skn_pass_t *pass =
+        skn_layer_admit(actor, &dense->layer, first->batch, first->rows, error);
     if (!pass)
         return SKN_BAD_MESSAGE;
-    skn_status_t status = skn_slices_join(&dense->below, parts,
-                                          input_of(dense, pass), error);
+    skn_status_t status =
+        skn_slices_join(&dense->below, parts, input_of(dense, pass), error);
     if (status != SKN_OK)
         return status;
     pass->floor = first->floor;

@@ -115,10 +115,10 @@ embedding_open(skn_actor_t *actor, void *state, skn_error_t *error)
     embedding_t *embedding = state;
     embedding->feature_count =
         (uint32_t)skn_actor_option_int(actor, "features");
-    return skn_layer_open(
-        &embedding->layer, actor, &work,
-        (uint32_t)skn_actor_option_int(actor, "column_first"),
-        (uint32_t)skn_actor_option_int(actor, "column_count"), error);
+    return skn_layer_open(&embedding->layer, actor, &work,
+                          (uint32_t)skn_actor_option_int(actor, "column_first"),
+                          (uint32_t)skn_actor_option_int(actor, "column_count"),
+                          error);
 }
 
 static void

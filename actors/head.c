@@ -20,16 +20,15 @@ skn_head_init(skn_head_t *head, uint32_t shard, skn_error_t *error)
     size_t rows = head->batch_rows;
     head->hidden_stride = skn_stride_floats((size_t)head->hidden + 1);
     uint32_t first = head->fixed ? head->row_first / head->block_rows : shard;
-    uint32_t leaves =
-        head->fixed ? (head->row_count + head->block_rows - 1) / head->block_rows
-                    : 1;
+    uint32_t leaves = head->fixed ? (head->row_count + head->block_rows - 1) /
+                                        head->block_rows
+                                  : 1;
     head->node_count = skn_merge_cover(head->merge.leaf_count, first,
                                        first + leaves, head->node);
     head->merge.columns = head->hidden;
-    head->merge.scratch =
-        skn_floats_new(skn_merge_scratch_floats(head->merge.leaf_count, rows,
-                                                head->hidden),
-                       error);
+    head->merge.scratch = skn_floats_new(
+        skn_merge_scratch_floats(head->merge.leaf_count, rows, head->hidden),
+        error);
     head->scaled = skn_floats_new(rows * head->hidden_stride, error);
     head->pull_rows = skn_floats_new(rows * head->hidden + LINE_FLOATS, error);
     size_t units = LOOK_UNITS;
@@ -73,8 +72,8 @@ skn_flight_init(skn_flight_t *flight, const skn_head_t *head,
     flight->greatest = skn_floats_new(4 * rows, error);
     flight->own_offset = calloc(rows + 1, sizeof(uint32_t));
     if (!flight->hidden || !flight->greatest || !flight->own_offset)
-        return skn_fail(error, SKN_NO_MEMORY,
-                        "no room for a batch of %zu rows", rows);
+        return skn_fail(error, SKN_NO_MEMORY, "no room for a batch of %zu rows",
+                        rows);
     flight->sum = flight->greatest + rows;
     flight->root_greatest = flight->sum + rows;
     flight->root_sum = flight->root_greatest + rows;
@@ -125,8 +124,8 @@ logits(skn_head_t *head, const skn_flight_t *flight, const skn_group_t *group,
 {
     const skn_selection_t *selection = &flight->selection;
     skn_matrix_t w = skn_rows_matrix(
-        head->rows, selection->everything ? NULL
-                                          : selection->unit + group->unit_first);
+        head->rows,
+        selection->everything ? NULL : selection->unit + group->unit_first);
     skn_gemm_t job = {
         .m = group->sample_count,
         .n = group->unit_count,
@@ -195,6 +194,14 @@ target_of(const skn_head_t *head, const skn_flight_t *flight, uint32_t i)
                : 1.0f;
 }
 
+/* A sample without labels has no softmax loss, and so no gradient. */
+static bool
+has_loss(const skn_head_t *head, const skn_flight_t *flight, uint32_t i)
+{
+    const uint32_t *offset = flight->labels->offset.at;
+    return head->loss == SKN_LOSS_IS_ONE_VS_ALL || offset[i] < offset[i + 1];
+}
+
 /* Where `unit` stands in the ascending list [0, count); count if it does not
  * (the first that is not smaller, which serves as a lower bound too). */
 static uint32_t
@@ -219,8 +226,8 @@ make_room(skn_flight_t *flight, skn_error_t *error)
     const skn_selection_t *selection = &flight->selection;
     size_t total = 0;
     if (selection->group_count > flight->group_room) {
-        size_t *grown = realloc(flight->group_logit, selection->group_count *
-                                                         sizeof(*grown));
+        size_t *grown = realloc(flight->group_logit,
+                                selection->group_count * sizeof(*grown));
         if (!grown)
             return skn_fail(error, SKN_NO_MEMORY, "no room for %u groups",
                             selection->group_count);
@@ -259,8 +266,9 @@ sum_positives(const skn_head_t *head, skn_flight_t *flight, uint32_t g)
         for (uint32_t k = flight->own_offset[i]; k < flight->own_offset[i + 1];
              k++)
             flight->positive_sum +=
-                (double)y * (double)row[lower_bound(units, group->unit_count,
-                                                    flight->own[k])];
+                (double)y *
+                (double)
+                    row[lower_bound(units, group->unit_count, flight->own[k])];
     }
 }
 
@@ -287,9 +295,9 @@ skn_head_forward(skn_head_t *head, skn_flight_t *flight, skn_error_t *error)
     for (uint32_t g = 0; g < flight->selection.group_count && status == SKN_OK;
          g++) {
         const skn_group_t *group = &flight->selection.group[g];
-        status = logits(head, flight, group,
-                        flight->logit + flight->group_logit[g],
-                        skn_stride_floats(group->unit_count), error);
+        status =
+            logits(head, flight, group, flight->logit + flight->group_logit[g],
+                   skn_stride_floats(group->unit_count), error);
         if (status == SKN_OK)
             sum_positives(head, flight, g);
     }
@@ -350,11 +358,10 @@ normalise(const skn_head_t *head, skn_flight_t *flight, const slice_t *slice,
         }
         float greatest = head->kernels->row_max(o, slice->count);
         into->greatest[i] = greatest;
-        into->sum[i] =
-            slice->count == 0
-                ? 0.0f
-                : head->kernels->exp_weight_sum(e, o, weight, slice->count,
-                                                greatest);
+        into->sum[i] = slice->count == 0
+                           ? 0.0f
+                           : head->kernels->exp_weight_sum(
+                                 e, o, weight, slice->count, greatest);
     }
 }
 
@@ -367,8 +374,7 @@ pull(skn_head_t *head, const skn_flight_t *flight, const slice_t *slice,
     const skn_group_t *group = slice->group;
     bool everybody = is_everybody(flight, group);
     float *c = everybody ? into : head->pull_rows;
-    const uint32_t *unit =
-        selection->unit + group->unit_first + slice->first;
+    const uint32_t *unit = selection->unit + group->unit_first + slice->first;
     skn_gemm_t job = {
         .m = group->sample_count,
         .n = head->hidden,
@@ -376,9 +382,8 @@ pull(skn_head_t *head, const skn_flight_t *flight, const slice_t *slice,
         .a = { .at = slice->exp,
                .row_stride = slice->exp_stride,
                .column_stride = 1 },
-        .b = skn_rows_matrix(head->rows, selection->everything && !head->fixed
-                                             ? NULL
-                                             : unit),
+        .b = skn_rows_matrix(
+            head->rows, selection->everything && !head->fixed ? NULL : unit),
         .c = c,
         .c_stride = head->hidden,
     };
@@ -430,10 +435,13 @@ compute_leaf(void *source, uint32_t leaf, skn_partial_t *into)
         normalise(head, flight, &slice, into);
         pull(head, flight, &slice, into->pull);
     }
-    for (uint32_t i = 0; softmax && i < flight->rows; i++)
-        if (into->sum[i] > 0.0f)
-            head->kernels->scale(into->pull + (size_t)i * head->hidden,
-                                 1.0f / into->sum[i], head->hidden);
+    for (uint32_t i = 0; softmax && i < flight->rows; i++) {
+        float *u = into->pull + (size_t)i * head->hidden;
+        if (!has_loss(head, flight, i))
+            memset(u, 0, head->hidden * sizeof(float));
+        else if (into->sum[i] != 0.0f) /* also NaN: it must be seen */
+            head->kernels->scale(u, 1.0f / into->sum[i], head->hidden);
+    }
     if (softmax)
         memset(into->push, 0, cells * sizeof(float));
     push(head, flight, leaf, softmax ? 1.0f : -1.0f,
@@ -488,10 +496,10 @@ static void
 scale_samples(skn_head_t *head, skn_flight_t *flight)
 {
     size_t stride = head->hidden_stride;
-    memcpy(head->scaled, flight->hidden,
-           flight->rows * stride * sizeof(float));
+    memcpy(head->scaled, flight->hidden, flight->rows * stride * sizeof(float));
     for (uint32_t i = 0; i < flight->rows; i++) {
-        float factor = 1.0f / (float)flight->rows;
+        float factor =
+            has_loss(head, flight, i) ? 1.0f / (float)flight->rows : 0.0f;
         if (!head->fixed && head->loss == SKN_LOSS_IS_SOFTMAX)
             factor *= expf(flight->greatest[i] - flight->root_greatest[i]) /
                       flight->root_sum[i];
@@ -513,9 +521,9 @@ normalise_in_place(const skn_head_t *head, skn_flight_t *flight, uint32_t g)
         if (head->loss == SKN_LOSS_IS_ONE_VS_ALL)
             head->kernels->sigmoid_weight(o, o, weight, group->unit_count);
         else
-            (void)head->kernels->exp_weight_sum(
-                o, o, weight, group->unit_count,
-                flight->root_greatest[i] + logf(flight->root_sum[i]));
+            (void)head->kernels->exp_weight_sum(o, o, weight, group->unit_count,
+                                                flight->root_greatest[i] +
+                                                    logf(flight->root_sum[i]));
     }
 }
 
@@ -537,10 +545,10 @@ group_gradient(skn_head_t *head, skn_flight_t *flight, uint32_t g, float *c,
         .b = { .at = head->scaled,
                .row_stride = head->hidden_stride,
                .column_stride = 1,
-               .row_index = is_everybody(flight, group)
-                                ? NULL
-                                : flight->selection.sample +
-                                      group->sample_first },
+               .row_index =
+                   is_everybody(flight, group)
+                       ? NULL
+                       : flight->selection.sample + group->sample_first },
         .c = c,
         .c_stride = (size_t)head->hidden + 1,
     };
@@ -622,7 +630,8 @@ skn_head_gradient(skn_head_t *head, skn_flight_t *flight, uint32_t *unit,
     skn_status_t status;
     scale_samples(head, flight);
     if (selection->group_count == 1) {
-        memcpy(unit, selection->unit, unit_count * sizeof(*unit));
+        if (unit_count > 0) /* else there may be no array at all */
+            memcpy(unit, selection->unit, unit_count * sizeof(*unit));
         status = group_gradient(head, flight, 0, value, error);
     } else {
         memset(value, 0,

@@ -29,12 +29,10 @@ skn_hidden_open(skn_hidden_t *hidden, skn_actor_t *actor, uint32_t column_first,
     hidden->column_first = column_first;
     hidden->columns = columns;
     hidden->batch_rows = rows;
-    hidden->keep =
-        kept_share(1.0 - skn_actor_option_real(actor, "dropout"));
-    hidden->dropout_key =
-        skn_draw_key((uint64_t)skn_actor_option_int(actor, "seed"),
-                     SKN_DRAW_DROPOUT,
-                     (uint64_t)skn_actor_option_int(actor, "layer"));
+    hidden->keep = kept_share(1.0 - skn_actor_option_real(actor, "dropout"));
+    hidden->dropout_key = skn_draw_key(
+        (uint64_t)skn_actor_option_int(actor, "seed"), SKN_DRAW_DROPOUT,
+        (uint64_t)skn_actor_option_int(actor, "layer"));
     hidden->merge = (skn_merge_t){
         .kernels = hidden->kernels,
         .columns = columns,
@@ -124,8 +122,7 @@ collect_nodes(skn_hidden_t *hidden, const skn_parts_t *parts, uint32_t rows,
     *node_count = 0;
     for (size_t p = 0; p < parts->count; p++) {
         const skn_output_gradient_t *part = parts->at[p];
-        skn_status_t status = check_part(hidden, part, rows, softmax,
-                                         error);
+        skn_status_t status = check_part(hidden, part, rows, softmax, error);
         if (status != SKN_OK)
             return status;
         for (size_t k = 0; k < part->node.count; k++) {
@@ -152,8 +149,8 @@ skn_hidden_merge(skn_hidden_t *hidden, const skn_parts_t *parts,
 {
     size_t node_count, rows = activation->rows;
     const skn_output_gradient_t *first = parts->at[0];
-    skn_status_t status = collect_nodes(hidden, parts, activation->rows,
-                                        &node_count, error);
+    skn_status_t status =
+        collect_nodes(hidden, parts, activation->rows, &node_count, error);
     if (status != SKN_OK)
         return status;
     skn_partial_t root = { .pull = gradient };

@@ -15,10 +15,11 @@ typedef struct skn_hidden {
     uint64_t dropout_key;
     uint32_t batch_rows;
     skn_merge_t merge;
-    float *root; /* greatest, sum and push of the merged partial */
+    float *root;       /* greatest, sum and push of the merged partial */
     skn_node_t *nodes; /* [leaves]: no cover of the tree has more */
 } skn_hidden_t;
 
+/* clang-format off */
 /* The options that skn_hidden_open reads. */
 #define SKN_HIDDEN_OPTIONS                                                     \
     { "layer", SKN_OPTION_INT, "0", 0, 1023, NULL,                             \
@@ -40,6 +41,7 @@ typedef struct skn_hidden {
           "fixed: same bits every time; free: as soon as possible" },          \
         { "first_batch", SKN_OPTION_INT, "0", 0, 9007199254740992.0, NULL,     \
           "batch to begin with; more than 0 after a resume" }
+/* clang-format on */
 
 /* Reads the options of `actor`, allocates. Freed by skn_hidden_close, also
  * after a failure. */
@@ -59,7 +61,7 @@ skn_status_t skn_hidden_merge(skn_hidden_t *hidden, const skn_parts_t *parts,
                               float *gradient, skn_error_t *error);
 /* The same for parts that only add up, from a dense layer. */
 skn_status_t skn_hidden_sum(skn_hidden_t *hidden, const skn_parts_t *parts,
-                            const skn_activation_t *activation,
-                            float *gradient, skn_error_t *error);
+                            const skn_activation_t *activation, float *gradient,
+                            skn_error_t *error);
 
 #endif

@@ -13,15 +13,14 @@ skn_layer_open(skn_layer_t *layer, skn_actor_t *actor,
                uint32_t columns, skn_error_t *error)
 {
     uint64_t window = (uint64_t)skn_actor_option_int(actor, "window");
-    size_t floats =
-        (size_t)skn_actor_option_int(actor, "batch_rows") * columns;
+    size_t floats = (size_t)skn_actor_option_int(actor, "batch_rows") * columns;
     layer->work = work;
     layer->pass_count = (uint32_t)window + 1;
     skn_turns_init(&layer->turns, window,
                    strcmp(skn_actor_option_text(actor, "order"), "free") == 0,
                    (uint64_t)skn_actor_option_int(actor, "first_batch"));
-    skn_status_t status = skn_hidden_open(&layer->hidden, actor, column_first,
-                                          columns, error);
+    skn_status_t status =
+        skn_hidden_open(&layer->hidden, actor, column_first, columns, error);
     if (status != SKN_OK)
         return status;
     layer->gradients = skn_floats_new(layer->pass_count * floats, error);
@@ -110,8 +109,7 @@ static skn_status_t
 update(skn_actor_t *actor, skn_layer_t *layer, skn_pass_t *pass,
        skn_error_t *error)
 {
-    skn_gradient_t *gradient =
-        layer->work->gradient(actor, layer, pass, error);
+    skn_gradient_t *gradient = layer->work->gradient(actor, layer, pass, error);
     if (!gradient)
         return SKN_NO_MEMORY;
     gradient->batch = pass->batch;
@@ -148,8 +146,7 @@ may_forward(const skn_layer_t *layer, const skn_pass_t *next)
 }
 
 skn_status_t
-skn_layer_take_turns(skn_actor_t *actor, skn_layer_t *layer,
-                     skn_error_t *error)
+skn_layer_take_turns(skn_actor_t *actor, skn_layer_t *layer, skn_error_t *error)
 {
     skn_status_t status = SKN_OK;
     while (status == SKN_OK) {

@@ -92,9 +92,8 @@ look(skn_actor_t *actor, output_t *output, arrival_t *arrival,
 {
     const skn_labels_t *labels = arrival->labels;
     size_t count = (size_t)labels->rows * output->topk;
-    skn_ranking_t *ranking =
-        skn_actor_message(actor, &skn_ranking_schema,
-                          (const size_t[]){ count, count }, error);
+    skn_ranking_t *ranking = skn_actor_message(
+        actor, &skn_ranking_schema, (const size_t[]){ count, count }, error);
     if (!ranking)
         return error->status;
     ranking->batch = labels->batch;
@@ -193,10 +192,9 @@ post_share(skn_actor_t *actor, const output_t *output,
     if (output->slices == 1)
         return skn_actor_post(actor, share, error);
     for (uint32_t k = 0; k < output->slices && status == SKN_OK; k++)
-        status = send_slice(actor, share,
-                            skn_slice_first(hidden, output->slices, k),
-                            skn_slice_first(hidden, output->slices, k + 1),
-                            error);
+        status =
+            send_slice(actor, share, skn_slice_first(hidden, output->slices, k),
+                       skn_slice_first(hidden, output->slices, k + 1), error);
     skn_message_drop(share);
     return status;
 }
@@ -282,8 +280,7 @@ update(skn_actor_t *actor, output_t *output, skn_flight_t *flight,
 {
     skn_head_t *head = &output->head;
     uint32_t unit_count = skn_head_gradient_units(head, flight);
-    size_t counts[] = { unit_count,
-                        unit_count * ((size_t)head->hidden + 1) };
+    size_t counts[] = { unit_count, unit_count * ((size_t)head->hidden + 1) };
     skn_gradient_t *gradient =
         skn_actor_message(actor, &skn_gradient_schema, counts, error);
     if (!gradient)
@@ -314,8 +311,8 @@ take_turns(skn_actor_t *actor, output_t *output, skn_error_t *error)
         arrival_t *next = next_arrival(output);
         skn_flight_t *flight = flight_of(output, output->turns.updates);
         bool trains = next && next->labels->purpose == SKN_PURPOSE_TRAIN;
-        if (trains && skn_turns_forward_allowed(&output->turns,
-                                                next->labels->floor))
+        if (trains &&
+            skn_turns_forward_allowed(&output->turns, next->labels->floor))
             status = forward(actor, output, next, error);
         else if (next && !trains &&
                  skn_turns_look_allowed(&output->turns, next->labels->floor))
@@ -383,8 +380,7 @@ on_partition(skn_actor_t *actor, void *state, const void *message,
         fits = rows == flight->rows &&
                part->greatest.count == part->node.count * rows &&
                part->sum.count == part->node.count * rows &&
-               node_count + part->node.count <=
-                   output->head.merge.leaf_count;
+               node_count + part->node.count <= output->head.merge.leaf_count;
         for (size_t k = 0; k < part->node.count && fits; k++)
             output->nodes[node_count++] = (skn_node_t){
                 .place = part->node.at[k],
@@ -522,11 +518,9 @@ output_open(skn_actor_t *actor, void *state, skn_error_t *error)
                    (uint64_t)skn_actor_option_int(actor, "first_batch"));
     output->nodes = malloc(head->merge.leaf_count * sizeof(*output->nodes));
     if (!output->nodes)
-        return skn_fail(error, SKN_NO_MEMORY,
-                        "no room for a tree of %u leaves",
+        return skn_fail(error, SKN_NO_MEMORY, "no room for a tree of %u leaves",
                         head->merge.leaf_count);
-    skn_status_t status =
-        skn_head_init(head, skn_actor_index(actor), error);
+    skn_status_t status = skn_head_init(head, skn_actor_index(actor), error);
     if (status == SKN_OK)
         status = open_sampler(actor, head, error);
     return status == SKN_OK ? open_flights(output, error) : status;
@@ -595,8 +589,12 @@ static const skn_handler_t handlers[] = {
 };
 
 static const skn_schema_t *const sends[] = {
-    &skn_partition_schema, &skn_output_gradient_schema, &skn_gradient_schema,
-    &skn_result_schema,    &skn_ranking_schema,         &skn_dirty_schema,
+    &skn_partition_schema,
+    &skn_output_gradient_schema,
+    &skn_gradient_schema,
+    &skn_result_schema,
+    &skn_ranking_schema,
+    &skn_dirty_schema,
     NULL,
 };
 

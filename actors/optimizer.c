@@ -6,10 +6,8 @@
 void
 skn_optimizer_init(skn_optimizer_t *optimizer)
 {
-    for (int k = 0; k < SKN_DECAYS; k++) {
-        optimizer->decay1[k] = (float)pow(optimizer->beta1, k);
+    for (int k = 0; k < SKN_DECAYS; k++)
         optimizer->decay2[k] = (float)pow(optimizer->beta2, k);
-    }
 }
 
 double
@@ -56,9 +54,7 @@ step_adam(const skn_optimizer_t *optimizer, const skn_rows_t *rows,
     uint32_t now = (uint32_t)(optimizer->batch + 1);
     uint32_t since = now - *last;
     skn_adam_t adam = optimizer->adam;
-    adam.decay1 = since < SKN_DECAYS
-                      ? optimizer->decay1[since]
-                      : powf((float)optimizer->beta1, (float)since);
+    adam.decay1 = (float)optimizer->beta1;
     adam.decay2 = since < SKN_DECAYS
                       ? optimizer->decay2[since]
                       : powf((float)optimizer->beta2, (float)since);

@@ -1,10 +1,12 @@
 /* optimizer.h - one step of an optimizer on one touched row.
  *
- * Rows that are not touched are never swept. Adam's moments decay by
- * beta^(skipped + 1) when their row is next touched, so they are what a dense
- * Adam would have; the weights stand still meanwhile (Kingma & Ba 2015,
- * Algorithm 1). Row-wise Adagrad keeps one sum of mean squares a row (Duchi
- * et al. 2011). SGD on bf16 rounds at random (Gupta et al. 2015).
+ * Rows that are not touched are never swept. Adam (Kingma & Ba 2015, Algorithm
+ * 1): v decays by beta2^(batches since the last touch), so it is what a dense
+ * Adam would have; m decays by beta1 a touch, so it is the mean of the row's
+ * last gradients, however long ago they were. The weights stand still while a
+ * row is idle. Why not m as in a dense Adam: docs/decisions/0004-lazy-adam.md.
+ * Row-wise Adagrad keeps one sum of mean squares a row (Duchi et al. 2011).
+ * SGD on bf16 rounds at random (Gupta et al. 2015).
  * Rates follow a schedule of the batch number alone.
  * SPDX-License-Identifier: Apache-2.0 */
 #ifndef ACTORS_OPTIMIZER_H
@@ -19,7 +21,7 @@ typedef enum skn_schedule {
 } skn_schedule_t;
 
 /* Powers of the decays that are looked up; idle rows of more batches use
- * powf. 1024 floats each: an L1 cache holds them. */
+ * powf. 4 KiB: an L1 cache holds them. */
 #define SKN_DECAYS 1024
 
 typedef struct skn_optimizer {
@@ -29,7 +31,7 @@ typedef struct skn_optimizer {
     uint64_t warmup_batches, total_batches;
     double floor;       /* share of the rate at the end of a cosine */
     uint64_t noise_key; /* stochastic rounding */
-    float decay1[SKN_DECAYS], decay2[SKN_DECAYS]; /* [k] is beta^k */
+    float decay2[SKN_DECAYS]; /* [k] is beta2^k */
     /* Set by skn_optimizer_begin for one batch: */
     uint64_t batch;
     skn_adam_t adam;

@@ -59,6 +59,12 @@ on_save(skn_actor_t *actor, void *state, const void *message,
         skn_error_t *error)
 {
     checkpointer_t *checkpointer = state;
+    const skn_save_t *save = message;
+    if (save->metadata.count == 0 ||
+        save->metadata.at[save->metadata.count - 1] != '\0')
+        return skn_fail(error, SKN_BAD_MESSAGE,
+                        "%s: the metadata of batch %llu do not end",
+                        skn_actor_name(actor), (unsigned long long)save->batch);
     checkpointer->save = skn_message_keep(message);
     checkpointer->shard_count = checkpointer->complete = 0;
     memset(&checkpointer->failure, 0, sizeof(checkpointer->failure));
@@ -168,7 +174,8 @@ finish(skn_actor_t *actor, checkpointer_t *checkpointer, skn_error_t *error)
     (void)snprintf(path, sizeof(path), "%s/%s",
                    skn_run_folder_path(checkpointer->run), name);
     if (status == SKN_OK)
-        status = skn_checkpoint_finish(&checkpointer->writer, save->metadata,
+        status = skn_checkpoint_finish(&checkpointer->writer,
+                                       (const char *)save->metadata.at,
                                        checkpointer->keep, &warning, failure);
     if (status == SKN_OK && save->best)
         status = skn_run_folder_mark_best(checkpointer->run, save->batch,

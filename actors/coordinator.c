@@ -147,7 +147,7 @@ save(skn_actor_t *actor, coordinator_t *coordinator, skn_error_t *error)
         .batch = progress->batch,
         .best = coordinator->saving_best,
         .hash = coordinator->saving_best || progress->finished,
-        .metadata = text.bytes,
+        .metadata = { (uint8_t *)text.bytes, text.count + 1 },
     };
     skn_status_t status =
         skn_actor_send(actor, &skn_save_schema, &message, error);

@@ -155,7 +155,7 @@ typedef enum skn_purpose {
     F(M, u64, batch, UINT64_MAX, "batches applied")                            \
     F(M, u32, best, 1, "1: the best so far")                                   \
     F(M, u32, hash, 1, "1: weights_sha256 is wanted")                          \
-    F(M, str, metadata, 65535, "JSON for the manifest")
+    F(M, bytes, metadata, 65536, "JSON for the manifest, with its NUL")
 
 /* A tensor of a shard, before its chunks: a rectangle of a global one. */
 #define SKN_FIELDS_tensor(F, M)                                                \
@@ -191,6 +191,7 @@ typedef enum skn_purpose {
     F(M, u64, batch, UINT64_MAX, "the rows are those after this batch")        \
     F(M, u32s, unit, SKN_UNIT_MAX, "rows of the shard")                        \
     F(M, f32s, value, SKN_RUN_MAX, "[units][width] their weights")             \
+    F(M, u32, last, 1, "1: the copy is that of this batch: build")             \
     F(M, u32, hidden_rows, SKN_BATCH_ROWS_MAX, "samples of hidden")            \
     F(M, f32s, hidden, SKN_RUN_MAX, "[hidden_rows][width - 1] queries")
 

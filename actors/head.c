@@ -285,7 +285,8 @@ skn_head_forward(skn_head_t *head, skn_flight_t *flight, skn_error_t *error)
         .hidden_stride = head->hidden_stride,
         .positive = flight->own_distinct,
         .positive_count = flight->own_distinct_count,
-        .weights = head->rows,
+        .own_offset = flight->own_offset,
+        .own = flight->own,
     };
     status = head->sampler_kind->draw(head->sampler, &query, &flight->selection,
                                       error);

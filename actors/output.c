@@ -14,10 +14,12 @@
 #include <string.h>
 
 #include "actors/block.h"
-#include "actors/draws.h"
+#include "actors/diagnose.h"
 #include "actors/head.h"
 #include "actors/hidden.h"
+#include "actors/index_keeper.h"
 #include "actors/kinds.h"
+#include "actors/samplers/options.h"
 #include "actors/slices.h"
 #include "actors/turns.h"
 #include "actors/workspace.h"
@@ -32,6 +34,8 @@ typedef struct arrival { /* a batch that has not been computed */
 typedef struct output {
     skn_head_t head;
     skn_turns_t turns;
+    skn_index_keeper_t keeper;
+    skn_diagnose_t diagnose;
     uint32_t topk;
     uint32_t slices; /* shards of the layer below */
     uint32_t flight_count, arrival_count;
@@ -44,6 +48,12 @@ static skn_flight_t *
 flight_of(output_t *output, uint64_t batch)
 {
     return &output->flights[batch % output->flight_count];
+}
+
+static skn_diagnosis_t *
+diagnosis_of(output_t *output, const skn_flight_t *flight)
+{
+    return &output->diagnose.of[flight - output->flights];
 }
 
 /* --- what has arrived ------------------------------------------------------- */
@@ -226,9 +236,15 @@ forward(skn_actor_t *actor, output_t *output, arrival_t *arrival,
     flight->rows = flight->labels->rows;
     arrival->labels = NULL;
     arrival->used = false;
-    skn_status_t status = skn_head_forward(&output->head, flight, error);
+    skn_status_t status = skn_index_keeper_adopt(
+        &output->keeper, flight->labels->batch, output->head.sampler_kind,
+        output->head.sampler, error);
+    if (status == SKN_OK)
+        status = skn_head_forward(&output->head, flight, error);
     if (status != SKN_OK)
         return status;
+    skn_diagnose_flight(&output->diagnose, &output->head, flight,
+                        diagnosis_of(output, flight));
     skn_output_gradient_t *share = share_new(actor, output, flight, error);
     if (!share)
         return error->status;
@@ -255,8 +271,8 @@ send_result(skn_actor_t *actor, output_t *output, const skn_flight_t *flight,
         .loss = skn_head_loss(&output->head, flight),
         .distinct = distinct,
         .owned = output->head.row_count,
-        .mass = -1.0,
-        .recall = -1.0,
+        .mass = diagnosis_of(output, flight)->mass,
+        .recall = diagnosis_of(output, flight)->recall,
     };
     for (uint32_t g = 0; g < selection->group_count; g++)
         result.active += (uint64_t)selection->group[g].sample_count *
@@ -293,6 +309,7 @@ update(skn_actor_t *actor, output_t *output, skn_flight_t *flight,
         skn_message_drop(gradient);
         return status;
     }
+    skn_index_keeper_change(&output->keeper, gradient->unit.at, unit_count);
     gradient->batch = flight->labels->batch;
     gradient->rows = (void *)(uintptr_t)head->rows;
     head->rows = NULL;
@@ -312,7 +329,8 @@ take_turns(skn_actor_t *actor, output_t *output, skn_error_t *error)
         skn_flight_t *flight = flight_of(output, output->turns.updates);
         bool trains = next && next->labels->purpose == SKN_PURPOSE_TRAIN;
         if (trains &&
-            skn_turns_forward_allowed(&output->turns, next->labels->floor))
+            skn_turns_forward_allowed(&output->turns, next->labels->floor) &&
+            skn_index_keeper_ready(&output->keeper, next->batch))
             status = forward(actor, output, next, error);
         else if (next && !trains &&
                  skn_turns_look_allowed(&output->turns, next->labels->floor))
@@ -404,7 +422,13 @@ on_lease(skn_actor_t *actor, void *state, const void *message,
     const skn_lease_t *lease = message;
     output->head.rows = lease->rows;
     skn_turns_rows_back(&output->turns, lease->batch);
-    return take_turns(actor, output, error);
+    /* The hidden vectors of the last batch stay until the window has passed. */
+    const skn_flight_t *last =
+        flight_of(output, lease->batch > 0 ? lease->batch - 1 : 0);
+    skn_status_t status = skn_index_keeper_send(
+        &output->keeper, actor, output->head.rows, lease->batch, last->hidden,
+        output->head.hidden_stride, last->rows, error);
+    return status == SKN_OK ? take_turns(actor, output, error) : status;
 }
 
 static skn_status_t
@@ -412,10 +436,9 @@ on_index(skn_actor_t *actor, void *state, const void *message,
          skn_error_t *error)
 {
     output_t *output = state;
-    (void)error;
-    if (output->head.sampler_kind->adopt)
-        output->head.sampler_kind->adopt(output->head.sampler, message);
-    return take_turns(actor, output, error);
+    skn_status_t status =
+        skn_index_keeper_take(&output->keeper, message, error);
+    return status == SKN_OK ? take_turns(actor, output, error) : status;
 }
 
 static skn_status_t
@@ -436,33 +459,28 @@ option_u32(const skn_actor_t *actor, const char *name)
 }
 
 static skn_status_t
-open_sampler(skn_actor_t *actor, skn_head_t *head, skn_error_t *error)
+open_sampler(skn_actor_t *actor, output_t *output, skn_error_t *error)
 {
-    const char *name = skn_actor_option_text(actor, "sampler");
-    head->sampler_kind = skn_sampler_find(name);
-    if (!head->sampler_kind)
-        return skn_fail(error, SKN_BAD_CONFIG, "%s: no sampler is called '%s'",
-                        skn_actor_name(actor), name);
-    skn_sampler_options_t options = {
-        .kernels = head->kernels,
-        .seed = skn_draw_key((uint64_t)skn_actor_option_int(actor, "seed"),
-                             SKN_DRAW_SAMPLE, option_u32(actor, "layer")),
-        .labels = (uint64_t)skn_actor_option_int(actor, "labels"),
-        .row_first = head->row_first,
-        .row_count = head->row_count,
-        .block_rows = head->block_rows,
-        .hidden = head->hidden,
-        .batch_rows = head->batch_rows,
-        .draws = (uint64_t)skn_actor_option_int(actor, "rows"),
-        .tail = (uint64_t)skn_actor_option_int(actor, "uniform_rows"),
-        .weight_cap = skn_actor_option_real(actor, "weight_cap"),
-        .tables = option_u32(actor, "tables"),
-        .bits = option_u32(actor, "bits"),
-        .lists = option_u32(actor, "lists"),
-        .list_rows = option_u32(actor, "list_rows"),
-    };
-    head->sampler = head->sampler_kind->open(&options, error);
-    return head->sampler ? SKN_OK : error->status;
+    skn_head_t *head = &output->head;
+    skn_sampler_options_t options;
+    skn_status_t status =
+        skn_sampler_options(actor, head->kernels, head->block_rows,
+                            &head->sampler_kind, &options, error);
+    if (status != SKN_OK)
+        return status;
+    head->sampler =
+        skn_sampler_open(actor, head->sampler_kind, &options, error);
+    if (!head->sampler)
+        return error->status;
+    status = skn_index_keeper_open(
+        &output->keeper, actor, head->sampler_kind, &options,
+        output->turns.window,
+        (uint64_t)skn_actor_option_int(actor, "first_batch"), error);
+    if (status != SKN_OK)
+        return status;
+    return skn_diagnose_init(
+        &output->diagnose, head,
+        (uint64_t)skn_actor_option_int(actor, "diagnose_batches"), error);
 }
 
 static skn_status_t
@@ -522,7 +540,7 @@ output_open(skn_actor_t *actor, void *state, skn_error_t *error)
                         head->merge.leaf_count);
     skn_status_t status = skn_head_init(head, skn_actor_index(actor), error);
     if (status == SKN_OK)
-        status = open_sampler(actor, head, error);
+        status = open_sampler(actor, output, error);
     return status == SKN_OK ? open_flights(output, error) : status;
 }
 
@@ -540,6 +558,8 @@ output_close(skn_actor_t *actor, void *state)
         free(output->arrivals[k].hidden);
     }
     free(output->nodes);
+    skn_index_keeper_close(&output->keeper);
+    skn_diagnose_fini(&output->diagnose);
     skn_head_fini(&output->head);
 }
 
@@ -558,21 +578,12 @@ static const skn_option_t options[] = {
       "what is minimised" },
     { "reduction", SKN_OPTION_CHOICE, "fast", 0, 0, "fast|fixed",
       "fixed: the same bits for every number of shards" },
-    { "sampler", SKN_OPTION_TEXT, "exact", 0, 0, NULL,
-      "who picks the active set" },
-    { "rows", SKN_OPTION_INT, "0", 0, SKN_UNIT_MAX, NULL,
-      "rows drawn a batch, over all shards" },
-    { "uniform_rows", SKN_OPTION_INT, "0", 0, SKN_UNIT_MAX, NULL,
-      "even draws beside a hard list, over all shards" },
-    { "weight_cap", SKN_OPTION_REAL, "0", 0, 1e9, NULL,
-      "greatest weight of a drawn row; 0: none" },
-    { "tables", SKN_OPTION_INT, "0", 0, 4096, NULL, "hash tables" },
-    { "bits", SKN_OPTION_INT, "0", 0, 30, NULL, "hash functions a table" },
-    { "lists", SKN_OPTION_INT, "0", 0, 65536, NULL, "centroids" },
-    { "list_rows", SKN_OPTION_INT, "0", 0, SKN_UNIT_MAX, NULL,
-      "rows of a centroid's list" },
+    { "diagnose_batches", SKN_OPTION_INT, "0", 0, 1e15, NULL,
+      "measure mass and recall of the active set so often; 0: never" },
     { "topk", SKN_OPTION_INT, "5", 1, SKN_TOPK_MAX, NULL,
       "best labels a point in an evaluation" },
+    SKN_SAMPLER_OPTIONS,
+    SKN_INDEX_KEEPER_OPTIONS,
     SKN_HIDDEN_OPTIONS,
     SKN_TURNS_OPTIONS,
     { 0 },

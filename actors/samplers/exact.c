@@ -46,9 +46,9 @@ exact_draw(skn_sampler_t *sampler, const skn_sampler_query_t *query,
 
 static double
 exact_chance(const skn_sampler_t *sampler, const skn_sampler_query_t *query,
-             uint32_t row)
+             uint32_t sample, uint32_t row)
 {
-    (void)sampler, (void)query, (void)row;
+    (void)sampler, (void)query, (void)sample, (void)row;
     return 1.0;
 }
 

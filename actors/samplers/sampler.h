@@ -1,13 +1,28 @@
 /* sampler.h - who picks the active set: a struct of functions, by name.
  *
  * For each batch a sampler gives groups of samples; the samples of a group
- * share a list of rows, each with a weight c: 1 for the batch's own labels,
- * 1/pi or 1/(draws q) for what was drawn, so that sums over the list estimate
- * sums over all rows without bias. One group for all samples is the cheap
- * case: matrix products. One group a sample is SLIDE's.
+ * share a list of rows, each with a weight c: 1 for the labels, 1/pi for what
+ * was drawn, so that sums over the list estimate sums over all rows without
+ * bias (Horvitz & Thompson 1952). One group for all samples is the cheap case:
+ * matrix products. One group a sample is SLIDE's.
+ *
+ *     kind            groups       index       who is drawn
+ *     exact           one          -           every row
+ *     uniform         one          -           evenly, block by block
+ *     log_uniform     one          -           by the rank of their frequency
+ *     simhash, dwta   one a sample hash tables out of the sample's buckets
+ *     cluster         one a list   centroids   the list of the centroid
+ *     mixture         as its parts as its part shares of the others
+ *
+ * Every row has pi > 0 if anything is drawn at all: the kinds with an index
+ * need `tail` rows beside, drawn evenly. Rows are drawn at most once a list:
+ * 1/pi of the set drawn, not 1/(draws q) of each draw, since where q is
+ * peaked (a bucket that holds what matters) pi goes to 1 and its rows count
+ * exactly, while the number of times that they are drawn goes on varying.
  *
  * A sampler belongs to one output shard and its thread. What is slow to build
- * (hash tables, centroids) is built by a table_builder and comes as an index.
+ * (hash tables, centroids) is built by a table_builder and comes as an index;
+ * before the first one the sampler draws evenly, `draws` + `tail` rows.
  * SPDX-License-Identifier: Apache-2.0 */
 #ifndef ACTORS_SAMPLERS_SAMPLER_H
 #define ACTORS_SAMPLERS_SAMPLER_H
@@ -16,7 +31,10 @@
 #include "actors/rows.h"
 #include "skein/error.h"
 
-/* The options of a sampler, as the output kind has checked them. */
+/* Parts of a mixture. */
+#define SKN_MIXTURE_MAX 8u
+
+/* The options of a sampler, as a kind has checked them (options.h). */
 typedef struct skn_sampler_options {
     const skn_kernels_t *kernels;
     uint64_t seed;        /* key of all its draws */
@@ -26,26 +44,32 @@ typedef struct skn_sampler_options {
     uint32_t block_rows;  /* a power of two; row_first is a multiple of it */
     uint32_t hidden;      /* H */
     uint32_t batch_rows;  /* most samples of a batch */
-    uint64_t draws;       /* rows a batch, over all shards */
-    uint64_t tail;        /* uniform rows beside a hard list, over all shards */
+    uint64_t draws;       /* rows a list, over all shards */
+    uint64_t tail;        /* even draws beside a hard list, over all shards */
     double weight_cap;    /* of c; 0: none */
     uint32_t tables, bits, lists, list_rows;
-    const uint32_t *frequency; /* [labels] training points of each; or NULL */
+    const uint32_t *frequency; /* [labels] training points of each; or NULL.
+                                * Read by open only */
+    const char *parts; /* mixture: "uniform:0.5,simhash:0.5" */
+    bool part;         /* of a mixture, which looks after the tail */
 } skn_sampler_options_t;
 
 /* What a draw may look at. */
 typedef struct skn_sampler_query {
     uint64_t batch;
     uint32_t rows;             /* samples */
-    const float *hidden;       /* [rows][hidden_stride], H used */
+    const float *hidden;       /* [rows][hidden_stride], H used, then 1 */
     size_t hidden_stride;
     const uint32_t *positive;  /* local rows that are labels of the batch, */
     uint32_t positive_count;   /* ascending, each once */
-    const skn_rows_t *weights; /* of the shard, read only */
+    const uint32_t *own_offset; /* [rows + 1]: sample i has the labels */
+    const uint32_t *own;        /* own[own_offset[i]..], local, ascending */
 } skn_sampler_query_t;
 
-/* A group: its samples (ascending), and its rows (local, ascending) with their
- * weights. Offsets into the arrays of the selection. */
+/* A group: its samples (ascending), and its rows (local, ascending, each once)
+ * with their weights. Offsets into the arrays of the selection. A group of
+ * several samples has all labels of the batch, with weight 1; a group of one
+ * sample, if it is not the whole batch, need only have its own. */
 typedef struct skn_group {
     uint32_t sample_first, sample_count;
     uint32_t unit_first, unit_count;
@@ -70,40 +94,80 @@ skn_status_t skn_selection_room(skn_selection_t *selection, uint32_t groups,
                                 uint32_t samples, uint32_t units,
                                 skn_error_t *error);
 void skn_selection_fini(skn_selection_t *selection);
+/* Empties it; the room stays. */
+void skn_selection_clear(skn_selection_t *selection);
 /* One group of all `rows` samples over units [0, unit_count). */
 skn_status_t skn_selection_single(skn_selection_t *selection, uint32_t rows,
                                   skn_error_t *error);
+/* Appends the union of two ascending lists of rows: labels with weight 1, and
+ * drawn ones with weights of theirs. There must be room. */
+void skn_selection_union(skn_selection_t *selection, const uint32_t *positive,
+                         uint32_t positive_count, const uint32_t *drawn,
+                         const float *weight, uint32_t drawn_count);
+/* c of a row that is in the list with probability `chance`. */
+float skn_sampler_weight(const skn_sampler_options_t *options, double chance);
+/* The part of `total`, a number over all shards, that this shard has: parts of
+ * neighbours add up, and a shard of all rows has it all. */
+uint64_t skn_sampler_share(const skn_sampler_options_t *options,
+                           uint64_t total);
 
 typedef struct skn_sampler skn_sampler_t; /* each sampler's own */
+typedef struct skn_builder skn_builder_t; /* each index's own */
+
+/* How an index is built, by the actor that has a copy of the rows. */
+typedef struct skn_index_kind {
+    /* `rows` is the copy, f32, [row_count][H + 1]; it changes between calls,
+     * and outlives the builder. NULL and a filled `error`. */
+    skn_builder_t *(*open)(const skn_sampler_options_t *options,
+                           const skn_rows_t *rows, skn_error_t *error);
+    void (*close)(skn_builder_t *builder);
+    /* These rows of the copy have changed. NULL: nothing to do. */
+    void (*change)(skn_builder_t *builder, const uint32_t *row,
+                   uint32_t count);
+    /* Hidden vectors [count][stride], H used: what will be asked for. NULL:
+     * nothing to do. */
+    void (*observe)(skn_builder_t *builder, const float *hidden, size_t stride,
+                    uint32_t count);
+    /* The index of the rows as they are now. All but batch and kind are set;
+     * its arrays belong to the builder and stay until the next build. */
+    skn_status_t (*build)(skn_builder_t *builder, skn_index_t *index,
+                          skn_error_t *error);
+    /* What it looks like, as members of a JSON object: loads of buckets. */
+    void (*describe)(const skn_builder_t *builder, char *text, size_t bytes);
+} skn_index_kind_t;
 
 typedef struct skn_sampler_kind {
     const char *name; /* NULL ends a list */
     const char *help;
     /* NULL and a filled `error` if the options do not go together. `options`
-     * is copied. */
+     * is copied; kernels and parts outlive the sampler. */
     skn_sampler_t *(*open)(const skn_sampler_options_t *options,
                            skn_error_t *error);
     void (*close)(skn_sampler_t *sampler);
     skn_status_t (*draw)(skn_sampler_t *sampler,
                          const skn_sampler_query_t *query,
                          skn_selection_t *selection, skn_error_t *error);
-    /* The probability that local row `row` is in the list of sample 0's group
-     * (labels aside), given the options and the index in use: what 1/c must
-     * be. For tests and diagnostics. */
+    /* The probability that local row `row` is in the list of `sample`'s group
+     * (labels aside), given the options and the index in use: what 1/c is,
+     * but for the cap. After a draw for this query. */
     double (*chance)(const skn_sampler_t *sampler,
-                     const skn_sampler_query_t *query, uint32_t row);
-    /* Index: built by a table_builder out of its own copy of the rows
-     * [row_count][width] and a sample of hidden vectors; adopted by the
-     * sampler, which keeps the message. NULL where there is no index. */
-    skn_status_t (*build)(const skn_sampler_options_t *options,
-                          const skn_rows_t *weights, const float *hidden,
-                          uint32_t hidden_rows, uint64_t batch,
-                          skn_index_t *shape, skn_error_t *error);
-    void (*adopt)(skn_sampler_t *sampler, const skn_index_t *index);
+                     const skn_sampler_query_t *query, uint32_t sample,
+                     uint32_t row);
+    /* NULL: no index. A mixture has one if one of its parts has. */
+    const skn_index_kind_t *(*index)(const skn_sampler_options_t *options);
+    /* Draws from `index` from now on; it stays until the next one is adopted
+     * or the sampler is closed. SKN_BAD_MESSAGE if it does not fit. */
+    skn_status_t (*adopt)(skn_sampler_t *sampler, const skn_index_t *index,
+                          skn_error_t *error);
 } skn_sampler_kind_t;
 
 extern const skn_sampler_kind_t skn_sampler_exact;
 extern const skn_sampler_kind_t skn_sampler_uniform;
+extern const skn_sampler_kind_t skn_sampler_log_uniform;
+extern const skn_sampler_kind_t skn_sampler_simhash;
+extern const skn_sampler_kind_t skn_sampler_dwta;
+extern const skn_sampler_kind_t skn_sampler_cluster;
+extern const skn_sampler_kind_t skn_sampler_mixture;
 
 /* All of them, and by name (NULL: unknown). */
 extern const skn_sampler_kind_t *const skn_samplers[];

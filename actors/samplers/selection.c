@@ -51,6 +51,15 @@ skn_selection_fini(skn_selection_t *selection)
     memset(selection, 0, sizeof(*selection));
 }
 
+void
+skn_selection_clear(skn_selection_t *selection)
+{
+    selection->group_count = 0;
+    selection->sample_count = 0;
+    selection->unit_count = 0;
+    selection->everything = false;
+}
+
 skn_status_t
 skn_selection_single(skn_selection_t *selection, uint32_t rows,
                      skn_error_t *error)
@@ -66,10 +75,50 @@ skn_selection_single(skn_selection_t *selection, uint32_t rows,
     return SKN_OK;
 }
 
+void
+skn_selection_union(skn_selection_t *selection, const uint32_t *positive,
+                    uint32_t positive_count, const uint32_t *drawn,
+                    const float *weight, uint32_t drawn_count)
+{
+    uint32_t p = 0, d = 0, at = selection->unit_count;
+    while (p < positive_count || d < drawn_count) {
+        bool label = d == drawn_count ||
+                     (p < positive_count && positive[p] <= drawn[d]);
+        uint32_t unit = label ? positive[p] : drawn[d];
+        selection->unit[at] = unit;
+        selection->weight[at++] = label ? 1.0f : weight[d];
+        p += label;
+        d += d < drawn_count && drawn[d] == unit;
+    }
+    selection->unit_count = at;
+}
+
+float
+skn_sampler_weight(const skn_sampler_options_t *options, double chance)
+{
+    double weight = 1.0 / chance;
+    if (options->weight_cap > 0.0 && weight > options->weight_cap)
+        weight = options->weight_cap;
+    return (float)weight;
+}
+
+uint64_t
+skn_sampler_share(const skn_sampler_options_t *options, uint64_t total)
+{
+    uint64_t first = options->row_first, labels = options->labels;
+    uint64_t end = first + options->row_count;
+    /* In double where the product may not fit: rows of a list are few. */
+    if (total < UINT32_MAX)
+        return end * total / labels - first * total / labels;
+    return (uint64_t)((double)total * (double)options->row_count /
+                      (double)labels);
+}
+
 const skn_sampler_kind_t *const skn_samplers[] = {
-    &skn_sampler_exact,
-    &skn_sampler_uniform,
-    NULL,
+    &skn_sampler_exact,       &skn_sampler_uniform,
+    &skn_sampler_log_uniform, &skn_sampler_simhash,
+    &skn_sampler_dwta,        &skn_sampler_cluster,
+    &skn_sampler_mixture,     NULL,
 };
 
 const skn_sampler_kind_t *

@@ -1,0 +1,73 @@
+/* options.c - from an actor's options to a sampler.
+ * SPDX-License-Identifier: Apache-2.0 */
+#include "actors/samplers/options.h"
+
+#include <string.h>
+
+#include "actors/data.h"
+#include "actors/draws.h"
+
+static uint32_t
+option_u32(const skn_actor_t *actor, const char *name)
+{
+    return (uint32_t)skn_actor_option_int(actor, name);
+}
+
+skn_status_t
+skn_sampler_options(const skn_actor_t *actor, const skn_kernels_t *kernels,
+                    uint32_t block_rows, const skn_sampler_kind_t **kind,
+                    skn_sampler_options_t *options, skn_error_t *error)
+{
+    const char *name = skn_actor_option_text(actor, "sampler");
+    *kind = skn_sampler_find(name);
+    if (!*kind)
+        return skn_fail(error, SKN_BAD_CONFIG, "%s: no sampler is called '%s'",
+                        skn_actor_name(actor), name);
+    *options = (skn_sampler_options_t){
+        .kernels = kernels,
+        .seed = skn_draw_key((uint64_t)skn_actor_option_int(actor, "seed"),
+                             SKN_DRAW_SAMPLE, option_u32(actor, "layer")),
+        .labels = (uint64_t)skn_actor_option_int(actor, "labels"),
+        .row_first = option_u32(actor, "row_first"),
+        .row_count = option_u32(actor, "row_count"),
+        .block_rows = block_rows,
+        .hidden = option_u32(actor, "hidden"),
+        .batch_rows = option_u32(actor, "batch_rows"),
+        .draws = (uint64_t)skn_actor_option_int(actor, "rows"),
+        .tail = (uint64_t)skn_actor_option_int(actor, "uniform_rows"),
+        .weight_cap = skn_actor_option_real(actor, "weight_cap"),
+        .tables = option_u32(actor, "tables"),
+        .bits = option_u32(actor, "bits"),
+        .lists = option_u32(actor, "lists"),
+        .list_rows = option_u32(actor, "list_rows"),
+        .parts = skn_actor_option_text(actor, "parts"),
+    };
+    return SKN_OK;
+}
+
+skn_sampler_t *
+skn_sampler_open(const skn_actor_t *actor, const skn_sampler_kind_t *kind,
+                 const skn_sampler_options_t *options, skn_error_t *error)
+{
+    const char *train = skn_actor_option_text(actor, "train");
+    skn_sampler_options_t own = *options;
+    skn_dataset_t *dataset = NULL;
+    bool by_frequency =
+        kind == &skn_sampler_log_uniform ||
+        (kind == &skn_sampler_mixture && strstr(own.parts, "log_uniform"));
+    if (by_frequency && train[0]) {
+        skn_data_t data = {
+            .normalize = skn_actor_option_text(actor, "normalize"),
+            .cache = skn_actor_option_text(actor, "cache"),
+            .features = option_u32(actor, "features"),
+            .labels = (uint32_t)own.labels,
+        };
+        if (skn_data_open(&data, train, "train", &dataset, error) != SKN_OK)
+            return NULL;
+        own.frequency = skn_dataset_info(dataset)->label_frequency;
+    }
+    skn_sampler_t *sampler = kind->open(&own, error);
+    if (dataset)
+        skn_dataset_close(&dataset);
+    return sampler;
+}

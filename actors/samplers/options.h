@@ -1,0 +1,56 @@
+/* options.h - the options of a sampler, for the kinds that have one: the output
+ * shard that draws, and the table_builder that builds its index.
+ *
+ * Beside those of SKN_SAMPLER_OPTIONS a kind has `seed`, `layer`, `labels`,
+ * `row_first`, `row_count`, `hidden` and `batch_rows`.
+ * SPDX-License-Identifier: Apache-2.0 */
+#ifndef ACTORS_SAMPLERS_OPTIONS_H
+#define ACTORS_SAMPLERS_OPTIONS_H
+
+#include "actors/samplers/sampler.h"
+#include "skein/actor.h"
+
+/* clang-format off */
+#define SKN_SAMPLER_OPTIONS                                                    \
+    { "sampler", SKN_OPTION_TEXT, "exact", 0, 0, NULL,                         \
+      "who picks the active set" },                                            \
+    { "rows", SKN_OPTION_INT, "0", 0, SKN_UNIT_MAX, NULL,                      \
+      "rows drawn for a list, over all shards" },                              \
+    { "uniform_rows", SKN_OPTION_INT, "0", 0, SKN_UNIT_MAX, NULL,              \
+      "even draws beside a hard list, over all shards" },                      \
+    { "weight_cap", SKN_OPTION_REAL, "0", 0, 1e12, NULL,                       \
+      "greatest weight of a drawn row; 0: none" },                             \
+    { "tables", SKN_OPTION_INT, "0", 0, 4096, NULL,                            \
+      "hash tables; 0: 50" },                                                  \
+    { "bits", SKN_OPTION_INT, "0", 0, 30, NULL,                                \
+      "hash functions a table; 0: 9 of simhash, 6 of dwta" },                  \
+    { "lists", SKN_OPTION_INT, "0", 0, 65536, NULL, "centroids; 0: 64" },      \
+    { "list_rows", SKN_OPTION_INT, "0", 0, SKN_UNIT_MAX, NULL,                 \
+      "rows of a centroid's list, over all shards; 0: 2048" },                 \
+    { "parts", SKN_OPTION_TEXT, "", 0, 0, NULL,                                \
+      "of a mixture: uniform:0.5,simhash:0.5" },                               \
+    { "train", SKN_OPTION_PATH, "", 0, 0, NULL,                                \
+      "log_uniform: the training file, for frequencies of labels" },           \
+    { "normalize", SKN_OPTION_CHOICE, "l2", 0, 0, "l2|none",                   \
+      "how its points are scaled" },                                           \
+    { "cache", SKN_OPTION_TEXT, "auto", 0, 0, NULL,                            \
+      "stem of its binary copy, auto or none" },                               \
+    { "features", SKN_OPTION_INT, "0", 0, SKN_UNIT_MAX, NULL,                  \
+      "its features; 0: as the file says" }
+/* clang-format on */
+
+/* Reads them. *kind is the sampler's. SKN_BAD_CONFIG. */
+skn_status_t skn_sampler_options(const skn_actor_t *actor,
+                                 const skn_kernels_t *kernels,
+                                 uint32_t block_rows,
+                                 const skn_sampler_kind_t **kind,
+                                 skn_sampler_options_t *options,
+                                 skn_error_t *error);
+/* Opens the sampler; reads frequencies if it draws by them. NULL and a filled
+ * `error`. */
+skn_sampler_t *skn_sampler_open(const skn_actor_t *actor,
+                                const skn_sampler_kind_t *kind,
+                                const skn_sampler_options_t *options,
+                                skn_error_t *error);
+
+#endif

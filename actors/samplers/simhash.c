@@ -1,0 +1,42 @@
+/* simhash.c - hash tables by angles to random planes (hash_simhash.c, tables.c).
+ * SPDX-License-Identifier: Apache-2.0 */
+#include "actors/samplers/tables.h"
+
+static skn_sampler_t *
+simhash_open(const skn_sampler_options_t *options, skn_error_t *error)
+{
+    return skn_tables_open(&skn_hash_simhash, options, error);
+}
+
+static skn_builder_t *
+builder_open(const skn_sampler_options_t *options, const skn_rows_t *rows,
+             skn_error_t *error)
+{
+    return skn_tables_builder_open(&skn_hash_simhash, options, rows, error);
+}
+
+static const skn_index_kind_t index_kind = {
+    .open = builder_open,
+    .close = skn_tables_builder_close,
+    .change = skn_tables_change,
+    .build = skn_tables_build,
+    .describe = skn_tables_describe,
+};
+
+static const skn_index_kind_t *
+simhash_index(const skn_sampler_options_t *options)
+{
+    (void)options;
+    return &index_kind;
+}
+
+const skn_sampler_kind_t skn_sampler_simhash = {
+    .name = "simhash",
+    .help = "rows on the sample's side of random planes, and even ones",
+    .open = simhash_open,
+    .close = skn_tables_close,
+    .draw = skn_tables_draw,
+    .chance = skn_tables_chance,
+    .index = simhash_index,
+    .adopt = skn_tables_adopt,
+};

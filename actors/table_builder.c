@@ -1,0 +1,168 @@
+/* table_builder.c - builds the index of an output shard, beside it.
+ *
+ * Rows that changed come from the shard, a few each batch, into a copy here (4
+ * bytes a weight: H + 1 of them, rounded up to 16, for each row); what depends
+ * on a single row, its hash keys, is brought up to date at once. The message
+ * that closes a round builds the index of the copy as it is, and sends it. So
+ * the index is a function of the messages, whenever they come. DESIGN section
+ * 5, step 6.
+ *
+ * This file owns: the copy and the builder. Not here: what an index is
+ * (samplers/), when rows are sent and an index is used (index_keeper.c).
+ * SPDX-License-Identifier: Apache-2.0 */
+#include <string.h>
+
+#include "actors/block.h"
+#include "actors/kinds.h"
+#include "actors/samplers/options.h"
+#include "actors/workspace.h"
+
+typedef struct table_builder {
+    const skn_kernels_t *kernels;
+    const skn_index_kind_t *kind;
+    skn_builder_t *builder;
+    skn_rows_t rows; /* the copy, f32 */
+    uint64_t built;  /* indexes */
+} table_builder_t;
+
+static skn_status_t
+check(const skn_actor_t *actor, const table_builder_t *state,
+      const skn_dirty_t *dirty, skn_error_t *error)
+{
+    size_t width = state->rows.width, count = dirty->unit.count;
+    if (dirty->value.count != count * width ||
+        dirty->hidden.count != dirty->hidden_rows * (width - 1))
+        return skn_fail(error, SKN_BAD_MESSAGE,
+                        "%s: dirty rows of batch %llu: %zu values for %zu rows "
+                        "of %zu, %zu for %u queries",
+                        skn_actor_name(actor), (unsigned long long)dirty->batch,
+                        dirty->value.count, count, width, dirty->hidden.count,
+                        dirty->hidden_rows);
+    for (size_t k = 0; k < count; k++)
+        if (dirty->unit.at[k] >= state->rows.row_count)
+            return skn_fail(error, SKN_BAD_MESSAGE,
+                            "%s: dirty row %u, the shard has %u",
+                            skn_actor_name(actor), dirty->unit.at[k],
+                            state->rows.row_count);
+    return SKN_OK;
+}
+
+static skn_status_t
+send_index(skn_actor_t *actor, table_builder_t *state, uint64_t batch,
+           skn_error_t *error)
+{
+    char text[256];
+    skn_index_t index = { .batch = batch };
+    skn_status_t status = state->kind->build(state->builder, &index, error);
+    if (status != SKN_OK)
+        return status;
+    state->kind->describe(state->builder, text, sizeof(text));
+    status = skn_actor_tell(actor, error,
+                            "{\"event\":\"index\",\"actor\":\"%s\","
+                            "\"batch\":%llu,%s}",
+                            skn_actor_name(actor), (unsigned long long)batch,
+                            text);
+    state->built++;
+    return status == SKN_OK
+               ? skn_actor_send(actor, &skn_index_schema, &index, error)
+               : status;
+}
+
+static skn_status_t
+on_dirty(skn_actor_t *actor, void *opaque, const void *message,
+         skn_error_t *error)
+{
+    table_builder_t *state = opaque;
+    const skn_dirty_t *dirty = message;
+    size_t width = state->rows.width;
+    skn_status_t status = check(actor, state, dirty, error);
+    if (status != SKN_OK || !state->builder)
+        return status;
+    for (size_t k = 0; k < dirty->unit.count; k++)
+        skn_rows_set(&state->rows, state->kernels, dirty->unit.at[k],
+                     dirty->value.at + k * width);
+    if (state->kind->change)
+        state->kind->change(state->builder, dirty->unit.at,
+                            (uint32_t)dirty->unit.count);
+    if (state->kind->observe)
+        state->kind->observe(state->builder, dirty->hidden.at, width - 1,
+                             dirty->hidden_rows);
+    return dirty->last ? send_index(actor, state, dirty->batch, error) : SKN_OK;
+}
+
+static skn_status_t
+table_builder_open(skn_actor_t *actor, void *opaque, skn_error_t *error)
+{
+    table_builder_t *state = opaque;
+    const skn_sampler_kind_t *sampler;
+    skn_sampler_options_t options;
+    state->kernels = skn_kernels_pick(error);
+    if (!state->kernels)
+        return error->status;
+    skn_status_t status = skn_sampler_options(
+        actor, state->kernels,
+        skn_block_rows((uint64_t)skn_actor_option_int(actor, "labels")),
+        &sampler, &options, error);
+    if (status != SKN_OK)
+        return status;
+    state->kind = sampler->index ? sampler->index(&options) : NULL;
+    if (!state->kind)
+        return skn_fail(error, SKN_BAD_CONFIG,
+                        "%s: the sampler %s has no index to build",
+                        skn_actor_name(actor), sampler->name);
+    status = skn_rows_init(&state->rows, SKN_ROWS_SGD, options.row_count,
+                           options.hidden + 1, true, error);
+    if (status != SKN_OK)
+        return status;
+    state->builder = state->kind->open(&options, &state->rows, error);
+    return state->builder ? SKN_OK : error->status;
+}
+
+static void
+table_builder_close(skn_actor_t *actor, void *opaque)
+{
+    table_builder_t *state = opaque;
+    (void)actor;
+    if (state->builder)
+        state->kind->close(state->builder);
+    skn_rows_fini(&state->rows);
+}
+
+/* clang-format off */
+static const skn_option_t options[] = {
+    { "labels", SKN_OPTION_INT, NULL, 1, SKN_UNIT_MAX, NULL,
+      "rows of the whole layer" },
+    { "row_first", SKN_OPTION_INT, "0", 0, SKN_UNIT_MAX, NULL,
+      "first row of the shard, a multiple of the block" },
+    { "row_count", SKN_OPTION_INT, NULL, 1, SKN_UNIT_MAX, NULL,
+      "rows of the shard" },
+    { "hidden", SKN_OPTION_INT, NULL, 1, SKN_HIDDEN_MAX, NULL,
+      "units of the layer below" },
+    { "layer", SKN_OPTION_INT, "0", 0, 1023, NULL,
+      "number of the layer, counted from the input" },
+    { "batch_rows", SKN_OPTION_INT, NULL, 1, SKN_BATCH_ROWS_MAX, NULL,
+      "most samples of a batch" },
+    { "seed", SKN_OPTION_INT, "1", 0, 9007199254740992.0, NULL,
+      "of every random number" },
+    SKN_SAMPLER_OPTIONS,
+    { 0 },
+};
+/* clang-format on */
+
+static const skn_handler_t handlers[] = {
+    { &skn_dirty_schema, on_dirty, NULL },
+    { 0 },
+};
+
+static const skn_schema_t *const sends[] = { &skn_index_schema, NULL };
+
+const skn_kind_t skn_table_builder = {
+    .name = "table_builder",
+    .help = "builds the index of an output shard out of its rows",
+    .state_bytes = sizeof(table_builder_t),
+    .options = options,
+    .handlers = handlers,
+    .sends = sends,
+    .open = table_builder_open,
+    .close = table_builder_close,
+};

@@ -1,4 +1,5 @@
-/* split.c - training and validation points.  SPDX-License-Identifier: Apache-2.0 */
+/* split.c - training and validation points.
+ * SPDX-License-Identifier: Apache-2.0 */
 #include "actors/split.h"
 
 #include <stdlib.h>

@@ -9,7 +9,8 @@
  * U(s) waits for F(min(s + window - 1, horizon)), F(t) for U(t - window).
  * Under `order: free` both run as soon as they can. The rows are away, and
  * nothing is computed, between the sending of a gradient and its rows.
- * Pure bookkeeping: no clock, no messages.  SPDX-License-Identifier: Apache-2.0 */
+ * Pure bookkeeping: no clock, no messages.
+ * SPDX-License-Identifier: Apache-2.0 */
 #ifndef ACTORS_TURNS_H
 #define ACTORS_TURNS_H
 

@@ -1,4 +1,5 @@
-/* model_run.c - read, plan, resume, wire.  SPDX-License-Identifier: Apache-2.0 */
+/* model_run.c - read, plan, resume, wire.
+ * SPDX-License-Identifier: Apache-2.0 */
 #include "topology/model_run.h"
 
 #include <errno.h>

@@ -1,5 +1,6 @@
 /* model_run.h - from a model file to a topology that can be started: read,
- * plan, find where the run stands, wire.  SPDX-License-Identifier: Apache-2.0 */
+ * plan, find where the run stands, wire.
+ * SPDX-License-Identifier: Apache-2.0 */
 #ifndef TOPOLOGY_MODEL_RUN_H
 #define TOPOLOGY_MODEL_RUN_H
 

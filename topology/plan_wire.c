@@ -1,10 +1,10 @@
 /* plan_wire.c - the actors and pipes of a plan.
  *
  *   source ─batch─▶ embedding.* ─activation─▶ output.* ◀─partition─▶ output.*
- *      │                ▲ ▲ └─gradient─▶ up_hidden.*   │ └─gradient─▶ up_output.*
- *      │                │ └── lease ◀──────┘           │      lease ◀──┘
- *      │                └──────── output_gradient ─────┘
- *      └─labels─▶ output.*, evaluator         applied: all updaters ─▶ source
+ *     │               ▲ ▲ └─gradient─▶ up_hidden.*  │ └─gradient─▶ up_output.*
+ *     │               │ └── lease ◀──────┘          │      lease ◀──┘
+ *     │               └──────── output_gradient ────┘
+ *     └─labels─▶ output.*, evaluator         applied: all updaters ─▶ source
  *   coordinator ─go─▶ source ─reached─▶ coordinator ─save─▶ up_*, checkpointer
  *
  * Further hidden layers are dense.* between embedding and output.

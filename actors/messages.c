@@ -3,6 +3,7 @@
 #include "actors/messages.h"
 
 #include "skein/actor.h"
+#include "transport/schema.h"
 
 #define DEFINE(message, id, help)                                              \
     SKN_MESSAGE_SCHEMA(skn_##message, #message, id, SKN_FIELDS_##message, help)
@@ -16,3 +17,9 @@ const skn_schema_t *const skn_messages[] = {
     &skn_clock_schema,
     NULL,
 };
+
+void
+skn_messages_document(FILE *file)
+{
+    skn_schemas_document(skn_messages, file);
+}

@@ -6,6 +6,8 @@
 #ifndef ACTORS_MESSAGES_H
 #define ACTORS_MESSAGES_H
 
+#include <stdio.h>
+
 #include "skein/limits.h"
 #include "skein/message.h"
 
@@ -233,5 +235,7 @@ SKN_MESSAGES(SKN_MESSAGE_DECLARE)
 
 /* Every schema above, and the clock; ends with NULL. */
 extern const skn_schema_t *const skn_messages[];
+/* Prints all of them as Markdown: docs/messages.md. */
+void skn_messages_document(FILE *file);
 
 #endif

@@ -7,6 +7,15 @@
 
 extern const cli_verb_t cli_train;
 extern const cli_verb_t cli_run;
+extern const cli_verb_t cli_check;
 extern const cli_verb_t cli_plan;
+extern const cli_verb_t cli_graph;
+extern const cli_verb_t cli_actors;
+extern const cli_verb_t cli_doctor;
+extern const cli_verb_t cli_reference;
+extern const cli_verb_t cli_schema;
+extern const cli_verb_t cli_man;
+extern const cli_verb_t cli_completion;
+extern const cli_verb_t cli_version;
 
 #endif

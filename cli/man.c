@@ -1,0 +1,157 @@
+/* man.c - skein man: the manual pages, in the language of man(7).
+ *
+ * They come from the tables that the verbs are read with, as --help does.
+ * SPDX-License-Identifier: Apache-2.0 */
+#include "cli/man.h"
+
+#include <string.h>
+
+#include "cli/verbs.h"
+
+/* Text as roff: dashes stay dashes, and no line begins with a request. */
+static void
+put(const char *text, FILE *file)
+{
+    bool starts_line = true;
+    for (; *text; text++) {
+        if (starts_line && (*text == '.' || *text == '\''))
+            (void)fputs("\\&", file);
+        if (*text == '-' || *text == '\\')
+            (void)fprintf(file, "\\%c", *text == '\\' ? 'e' : '-');
+        else
+            (void)fputc(*text, file);
+        starts_line = *text == '\n';
+    }
+}
+
+static void
+put_section(const char *name, FILE *file)
+{
+    (void)fprintf(file, ".SH %s\n", name);
+}
+
+static void
+put_head(const char *name, const char *help, FILE *file)
+{
+    (void)fprintf(file, ".TH \"");
+    for (const char *at = name; *at; at++)
+        (void)fputc(*at >= 'a' && *at <= 'z' ? *at - 32 : *at, file);
+    (void)fputs("\" 1 \"\" \"Skein " SKN_VERSION "\" \"Skein\"\n", file);
+    put_section("NAME", file);
+    put(name, file);
+    (void)fputs(" \\- ", file);
+    put(help, file);
+    (void)fputc('\n', file);
+}
+
+static void
+put_option(const cli_option_t *option, FILE *file)
+{
+    (void)fputs(".TP\n", file);
+    if (option->letter)
+        (void)fprintf(file, "\\fB\\-%c\\fR, ", option->letter);
+    (void)fputs("\\fB\\-\\-", file);
+    put(option->name, file);
+    (void)fputs("\\fR", file);
+    if (option->argument) {
+        (void)fputs(" \\fI", file);
+        put(option->argument, file);
+        (void)fputs("\\fR", file);
+    }
+    (void)fputc('\n', file);
+    put(option->help, file);
+    (void)fputc('\n', file);
+}
+
+static void
+put_exit_codes(FILE *file)
+{
+    put_section("EXIT STATUS", file);
+    for (int status = 0; status < SKN_STATUS_COUNT; status++) {
+        (void)fprintf(file, ".TP\n%d\n",
+                      skn_status_exit_code((skn_status_t)status));
+        put(skn_status_text((skn_status_t)status), file);
+        (void)fputc('\n', file);
+    }
+}
+
+void
+cli_man_verb(const cli_verb_t *verb, FILE *file)
+{
+    char name[64];
+    (void)snprintf(name, sizeof(name), "skein-%s", verb->name);
+    put_head(name, verb->help, file);
+    put_section("SYNOPSIS", file);
+    (void)fprintf(file, "\\fBskein %s\\fR [\\fIoptions\\fR] ", verb->name);
+    put(verb->operands, file);
+    (void)fputc('\n', file);
+    if (verb->description) {
+        put_section("DESCRIPTION", file);
+        (void)fputs(".nf\n", file); /* lines are cut for terminals already */
+        put(verb->description, file);
+        (void)fputs("\n.fi\n", file);
+    }
+    put_section("OPTIONS", file);
+    for (const cli_option_t *option = verb->options; option->name; option++)
+        put_option(option, file);
+    put_exit_codes(file);
+    put_section("SEE ALSO", file);
+    (void)fputs(".BR skein (1)\n", file);
+}
+
+void
+cli_man_all(FILE *file)
+{
+    put_head("skein",
+             "trains networks with enormous output layers, as actors", file);
+    put_section("SYNOPSIS", file);
+    (void)fputs("\\fBskein\\fR \\fIverb\\fR [\\fIoptions\\fR] ...\n", file);
+    put_section("VERBS", file);
+    for (size_t k = 0; cli_verbs[k]; k++) {
+        (void)fprintf(file, ".TP\n.BR skein\\-%s (1)\n", cli_verbs[k]->name);
+        put(cli_verbs[k]->help, file);
+        (void)fputc('\n', file);
+    }
+    put_exit_codes(file);
+    put_section("ENVIRONMENT", file);
+    (void)fputs(".TP\n.B SKEIN_ISA\nforces a lower set of instructions: "
+                "scalar, avx2\n"
+                ".TP\n.B NO_COLOR\nno progress bar\n",
+                file);
+}
+
+static int
+man_run(const cli_call_t *call)
+{
+    if (call->operand_count == 0) {
+        cli_man_all(stdout);
+        return 0;
+    }
+    for (size_t k = 0; cli_verbs[k]; k++)
+        if (strcmp(cli_verbs[k]->name, call->operands[0]) == 0) {
+            cli_man_verb(cli_verbs[k], stdout);
+            return 0;
+        }
+    skn_error_t error = { 0 };
+    (void)skn_fail(&error, SKN_USAGE, "'%s' is no verb of skein",
+                   call->operands[0]);
+    (void)skn_fail_hint(&error, SKN_USAGE, "skein --help lists the verbs");
+    return cli_report(call, &error);
+}
+
+static const cli_option_t options[] = {
+    CLI_COMMON_OPTIONS,
+    { 0 },
+};
+
+const cli_verb_t cli_man = {
+    .name = "man",
+    .help = "print the manual page of a verb",
+    .operands = "[VERB]",
+    .operands_min = 0,
+    .operands_max = 1,
+    .options = options,
+    .description = "Prints a page in the language of man(7):\n"
+                   "    skein man train | man -l -",
+    .run = man_run,
+};

@@ -1,0 +1,12 @@
+/* man.h - manual pages, printed from the tables of verbs.
+ * SPDX-License-Identifier: Apache-2.0 */
+#ifndef CLI_MAN_H
+#define CLI_MAN_H
+
+#include "cli/verb.h"
+
+void cli_man_verb(const cli_verb_t *verb, FILE *file);
+/* skein(1), which names the others. */
+void cli_man_all(FILE *file);
+
+#endif

@@ -1,0 +1,67 @@
+/* reference.c - skein reference, skein schema: what may stand in files.
+ * SPDX-License-Identifier: Apache-2.0 */
+#include "topology/reference.h"
+
+#include <string.h>
+
+#include "cli/verbs.h"
+#include "topology/kinds_reference.h"
+
+static int
+reference_run(const cli_call_t *call)
+{
+    skn_error_t error = { 0 };
+    const char *what = call->operand_count > 0 ? call->operands[0] : "config";
+    if (strcmp(what, "messages") == 0) {
+        skn_messages_reference(stdout);
+        return 0;
+    }
+    if (strcmp(what, "config") == 0)
+        return skn_reference_print(stdout, &error) == SKN_OK
+                   ? 0
+                   : cli_report(call, &error);
+    (void)skn_fail(&error, SKN_USAGE, "there is no reference of '%s'", what);
+    (void)skn_fail_hint(&error, SKN_USAGE, "there are: config, messages");
+    return cli_report(call, &error);
+}
+
+static int
+schema_run(const cli_call_t *call)
+{
+    skn_error_t error = { 0 };
+    return skn_json_schema_print(stdout, &error) == SKN_OK
+               ? 0
+               : cli_report(call, &error);
+}
+
+static const cli_option_t options[] = {
+    CLI_COMMON_OPTIONS,
+    { 0 },
+};
+
+const cli_verb_t cli_reference = {
+    .name = "reference",
+    .help = "print the reference of model files, or of messages",
+    .operands = "[config|messages]",
+    .operands_min = 0,
+    .operands_max = 1,
+    .options = options,
+    .description =
+        "Prints Markdown from the tables that model files are checked with\n"
+        "(config, the default), or that messages are encoded from.",
+    .run = reference_run,
+};
+
+const cli_verb_t cli_schema = {
+    .name = "schema",
+    .help = "print the JSON Schema of model files, for editors",
+    .operands = "",
+    .operands_min = 0,
+    .operands_max = 0,
+    .options = options,
+    .description =
+        "An editor with a YAML language server completes and checks model\n"
+        "files with it:\n"
+        "    skein schema >skein.schema.json",
+    .run = schema_run,
+};

@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "actors/messages.h"
 #include "tests/oracle.h"
 #include "tests/sample_messages.h"
 #include "transport/field.h"
@@ -14,6 +15,7 @@
 
 static const skn_schema_t *const *const lists[] = {
     sample_schemas,
+    skn_messages,
 };
 #define LIST_COUNT (sizeof(lists) / sizeof(lists[0]))
 

@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "actors/messages.h"
 #include "tests/sample_messages.h"
 #include "transport/field.h"
 #include "transport/schema.h"
@@ -42,6 +43,8 @@ LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t byte_count)
     static skn_scratch_t *scratch;
     static const skn_origin_t origins[] = { SKN_ORIGIN_PEER,
                                             SKN_ORIGIN_PROCESS };
+    static const skn_schema_t *const *const lists[] = { sample_schemas,
+                                                        skn_messages };
     skn_wire_t wire;
     void *message = NULL;
     skn_error_t error;
@@ -56,9 +59,9 @@ LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t byte_count)
         wire.frame_count = 1;
         wire.frame[0] = (skn_frame_t){ bytes, byte_count };
     }
-    for (size_t k = 0; k < sizeof(origins) / sizeof(origins[0]); k++)
-        if (skn_decode_any(sample_schemas, wire.frame, wire.frame_count,
-                           origins[k], scratch, pool, &message,
+    for (size_t k = 0; k < 4; k++)
+        if (skn_decode_any(lists[k / 2], wire.frame, wire.frame_count,
+                           origins[k % 2], scratch, pool, &message,
                            &error) == SKN_OK) {
             check_accepted(message, scratch, pool);
             skn_payload_drop(message);

@@ -10,7 +10,7 @@
  * SPDX-License-Identifier: Apache-2.0 */
 #include "actors/actor.h"
 
-#include <assert.h>
+#include <limits.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/resource.h>
@@ -21,7 +21,6 @@
  * supervisor of a process has (DESIGN section 3). */
 #define RESTARTS_MAX 5
 #define RESTART_SPAN_NS ((uint64_t)60 * 1000 * 1000 * 1000)
-#define EVENT_BYTES_MAX 65536
 
 SKN_MESSAGE_SCHEMA(skn_clock, "clock", 1, SKN_FIELDS_clock,
                    "the time, and what the process has used, for an actor")
@@ -84,10 +83,7 @@ restart(skn_actor_t *actor, const skn_error_t *cause, skn_error_t *error)
     if (status == SKN_OK && actor->kind->start)
         status = actor->kind->start(actor, actor->state, error);
     if (status == SKN_OK)
-        status = skn_actor_tell(actor, error,
-                                "{\"event\":\"warning\",\"actor\":\"%s\","
-                                "\"message\":\"restarted (%d)\"}",
-                                actor->wired->name, (int)cause->status);
+        skn_actor_warn(actor, cause->text, "the actor was started again");
     return status;
 }
 
@@ -96,11 +92,11 @@ skn_actor_handle(skn_actor_t *actor, const skn_handler_t *handler,
                  skn_histogram_t *latency, const void *message,
                  skn_error_t *error)
 {
-    uint64_t begin_ns = skn_monotonic_ns();
-    actor->now_ns = begin_ns;
+    uint64_t begin_ns = actor->now_ns;
     actor->resting = false;
     skn_status_t status = handler->handle(actor, actor->state, message, error);
     uint64_t end_ns = skn_monotonic_ns();
+    actor->now_ns = end_ns; /* the next message is taken now */
     if (latency)
         skn_histogram_add(latency, end_ns - begin_ns);
     actor->counters.handling_ns += end_ns - begin_ns;
@@ -173,18 +169,22 @@ resident_bytes(void)
     return (uint64_t)pages * (uint64_t)sysconf(_SC_PAGESIZE);
 }
 
+/* Those that were asked for before: an answer may ask again. */
 static void
 answer_clocks(skn_actor_t *actor)
 {
-    while (actor->clock_count > 0 && actor->phase == SKN_PHASE_RUNNING) {
+    for (uint32_t left = actor->clock_count; left > 0; left--) {
         struct rusage usage;
+        if (actor->phase != SKN_PHASE_RUNNING || actor->unsent > 0)
+            return;
         skn_error_t error = { 0 };
         (void)getrusage(RUSAGE_SELF, &usage);
         uint64_t cpu_us =
             (uint64_t)(usage.ru_utime.tv_sec + usage.ru_stime.tv_sec) *
                 1000000u +
             (uint64_t)(usage.ru_utime.tv_usec + usage.ru_stime.tv_usec);
-        skn_clock_t clock = { actor->clock_tags[0], skn_monotonic_ns(),
+        actor->now_ns = skn_monotonic_ns();
+        skn_clock_t clock = { actor->clock_tags[0], actor->now_ns,
                               cpu_us * 1000u, resident_bytes() };
         actor->clock_count--;
         memmove(actor->clock_tags, actor->clock_tags + 1,
@@ -224,17 +224,27 @@ timeout_ms(const skn_actor_t *actor)
     if (soonest_ns == UINT64_MAX)
         return -1;
     uint64_t now_ns = skn_monotonic_ns();
-    return soonest_ns <= now_ns ? 0
-                                : (int)((soonest_ns - now_ns) / 1000000u + 1);
+    uint64_t left_ms =
+        soonest_ns <= now_ns ? 0 : (soonest_ns - now_ns) / 1000000u + 1;
+    return left_ms < INT_MAX ? (int)left_ms : INT_MAX;
 }
 
 /* --- phases -------------------------------------------------------------- */
 
-/* A gate, or an actor that nobody sends to, ends by its own word. */
+/* Whether no work comes any more. Answers do not count, unless an actor gets
+ * nothing else. A gate, and an actor that nobody gives work, ends by its own
+ * word. */
 static bool
-ends_by_itself(const skn_actor_t *actor)
+work_has_ended(const skn_actor_t *actor)
 {
-    return actor->kind->gate || actor->in_edge_count == 0;
+    bool has_work = actor->in_edge_count > actor->peer_edge_count;
+    bool produces = actor->kind->produce;
+    if (actor->kind->gate || actor->in_edge_count == 0 ||
+        (!has_work && produces))
+        return false;
+    /* A kind that produces has said that it has nothing left. */
+    return (has_work ? actor->open_edges : actor->open_peers) == 0 &&
+           (!produces || actor->resting);
 }
 
 static void
@@ -242,8 +252,8 @@ advance(skn_actor_t *actor)
 {
     skn_error_t error = { 0 };
     if (actor->phase == SKN_PHASE_RUNNING && actor->unsent == 0 &&
-        (actor->finished ||
-         (!ends_by_itself(actor) && actor->open_edges == 0))) {
+        actor->clock_count == 0 &&
+        (actor->finished || work_has_ended(actor))) {
         actor->phase = SKN_PHASE_DRAINING;
         run_hook(actor, actor->kind->drain, "drain");
     }
@@ -296,17 +306,25 @@ take_control(skn_actor_t *actor)
 
 /* --- the loop ------------------------------------------------------------ */
 
+/* Answers are taken as long as the actor lives: were they not, two actors that
+ * wait for each other's credit would wait for ever. */
+static bool
+is_alive(const skn_actor_t *actor)
+{
+    return actor->phase >= SKN_PHASE_RUNNING && actor->phase < SKN_PHASE_FAILED;
+}
+
 static bool
 can_work(const skn_actor_t *actor)
 {
-    return actor->unsent == 0 && actor->phase >= SKN_PHASE_RUNNING &&
-           actor->phase < SKN_PHASE_FAILED;
+    return actor->unsent == 0 && is_alive(actor);
 }
 
 static void
 wait_for_parcels(skn_actor_t *actor)
 {
-    skn_inbox_t *inboxes[2] = { actor->control,
+    skn_inbox_t *inboxes[3] = { actor->control,
+                                is_alive(actor) ? actor->answers : NULL,
                                 can_work(actor) ? actor->work : NULL };
     skn_error_t error = { 0 };
     if (actor->phase < SKN_PHASE_FAILED &&
@@ -314,7 +332,7 @@ wait_for_parcels(skn_actor_t *actor)
         skn_actor_fail(actor, &error);
     uint64_t begin_ns = skn_monotonic_ns();
     bool blocked = actor->unsent > 0;
-    skn_inbox_wait(inboxes, 2, -1, timeout_ms(actor));
+    skn_inbox_wait(inboxes, 3, -1, timeout_ms(actor));
     uint64_t waited_ns = skn_monotonic_ns() - begin_ns;
     actor->counters.wakeups++;
     *(blocked ? &actor->counters.blocked_ns : &actor->counters.waiting_ns) +=
@@ -325,11 +343,13 @@ wait_for_parcels(skn_actor_t *actor)
 static bool
 do_something(skn_actor_t *actor)
 {
+    bool busy = is_alive(actor) && actor->answers &&
+                skn_incoming_answers(actor);
     if (!can_work(actor))
-        return false;
+        return busy;
     answer_clocks(actor);
     fire_timers(actor);
-    if (can_work(actor) && skn_incoming_pass(actor))
+    if (can_work(actor) && skn_incoming_work(actor))
         return true;
     if (actor->phase == SKN_PHASE_RUNNING && actor->unsent == 0 &&
         actor->kind->produce && !actor->finished && !actor->resting &&
@@ -337,7 +357,8 @@ do_something(skn_actor_t *actor)
         run_hook(actor, actor->kind->produce, "produce");
         return true;
     }
-    return actor->clock_count > 0 && actor->phase == SKN_PHASE_RUNNING;
+    return busy ||
+           (actor->clock_count > 0 && actor->phase == SKN_PHASE_RUNNING);
 }
 
 void
@@ -363,117 +384,4 @@ skn_actor_run(skn_actor_t *actor)
     }
     if (actor->kind->close)
         actor->kind->close(actor, actor->state);
-}
-
-/* --- what a kind may ask -------------------------------------------------- */
-
-const char *
-skn_actor_name(const skn_actor_t *actor)
-{
-    return actor->wired->name;
-}
-
-uint32_t
-skn_actor_index(const skn_actor_t *actor)
-{
-    return actor->wired->index;
-}
-
-uint32_t
-skn_actor_peers(const skn_actor_t *actor)
-{
-    return actor->wired->peers;
-}
-
-/* Asking for an option that the kind's table lacks is our bug. */
-static const skn_value_t *
-value_of(const skn_actor_t *actor, const char *name)
-{
-    const skn_option_t *option = actor->kind->options;
-    size_t k = 0;
-    while (option[k].name && strcmp(option[k].name, name) != 0)
-        k++;
-    assert(option[k].name);
-    return &actor->wired->values[k];
-}
-
-bool
-skn_actor_option_bool(const skn_actor_t *actor, const char *name)
-{
-    return value_of(actor, name)->truth;
-}
-
-int64_t
-skn_actor_option_int(const skn_actor_t *actor, const char *name)
-{
-    return value_of(actor, name)->number;
-}
-
-double
-skn_actor_option_real(const skn_actor_t *actor, const char *name)
-{
-    return value_of(actor, name)->real;
-}
-
-const char *
-skn_actor_option_text(const skn_actor_t *actor, const char *name)
-{
-    return value_of(actor, name)->text;
-}
-
-uint64_t
-skn_actor_time_ns(const skn_actor_t *actor)
-{
-    return actor->now_ns;
-}
-
-const void *
-skn_message_keep(const void *message)
-{
-    return skn_payload_keep(message);
-}
-
-void
-skn_message_drop(const void *message)
-{
-    skn_payload_drop(message);
-}
-
-void
-skn_actor_rest(skn_actor_t *actor)
-{
-    actor->resting = true;
-}
-
-void
-skn_actor_finish(skn_actor_t *actor)
-{
-    actor->finished = true;
-}
-
-bool
-skn_actor_stop_wanted(const skn_actor_t *actor)
-{
-    return actor->stop_wanted;
-}
-
-skn_status_t
-skn_actor_tell(skn_actor_t *actor, skn_error_t *error, const char *format, ...)
-{
-    char line[2048];
-    va_list arguments;
-    va_start(arguments, format);
-    int length = vsnprintf(line, sizeof(line), format, arguments);
-    va_end(arguments);
-    if (length < 0 || length >= EVENT_BYTES_MAX)
-        return skn_fail(error, SKN_INTERNAL, "%s tells an event of %d bytes",
-                        actor->wired->name, length);
-    char *text = malloc((size_t)length + 1);
-    if (!text)
-        return skn_fail(error, SKN_NO_MEMORY, "no room for an event");
-    va_start(arguments, format);
-    (void)vsnprintf(text, (size_t)length + 1, format, arguments);
-    va_end(arguments);
-    skn_actor_report(actor, SKN_PARCEL_EVENT, text);
-    return SKN_OK;
 }

@@ -1,8 +1,8 @@
 /* actor.h - the inside of an actor, for the files of the runtime only.
  *
  *        work inbox ──▶ incoming.c ──▶ handler ──▶ outgoing.c ──▶ outlets
- *     control inbox ──▶ credits, stop, close          │ no credit
- *                                                      ▼
+ *     answers inbox ──▶    (also while blocked)        │ no credit
+ *     control inbox ──▶ credits, stop, close           ▼
  *                                                   outbox
  * actor.c runs the loop; system.c makes actors, starts and joins their threads.
  * After skn_actor_run has begun, everything here is touched by the actor's
@@ -17,8 +17,8 @@
 #include "transport/pipe.h"
 #include "transport/schema.h"
 
-/* What a parcel is. Work inbox: MESSAGE, END. Control inbox: the others. Host
- * inbox: READY .. EVENT, the slot says which actor. */
+/* What a parcel is. Work and answers inbox: MESSAGE, END. Control inbox: the
+ * others. Host inbox: READY .. EVENT, the slot says which actor. */
 typedef enum skn_parcel_type {
     SKN_PARCEL_MESSAGE, /* pointer: a payload's message; slot: in-edge */
     SKN_PARCEL_END,     /* no more messages on the in-edge `slot` */
@@ -68,9 +68,10 @@ typedef struct skn_in_pipe {
     const skn_handler_t *handler;
     uint32_t sender_count; /* in-edges of this receiver */
     uint32_t first_slot;   /* they are numbered from here on */
-    skn_part_set_t *sets;
-    const void **parts; /* behind the sets */
-    uint32_t set_count;
+    uint32_t ended_count;  /* of them */
+    skn_part_set_t *sets; /* that of key k is at k % set_count, if it can */
+    const void **parts;   /* behind the sets */
+    uint32_t set_count, displaced_count;
     skn_histogram_t latency; /* of the handler */
 } skn_in_pipe_t;
 
@@ -107,6 +108,7 @@ struct skn_actor {
     skn_pool_t *pool;
     skn_scratch_t *scratch; /* for the option `wire` */
     skn_inbox_t *work, *control;
+    skn_inbox_t *answers; /* of peer pipes; NULL: it has none */
     skn_outlet_t *host;
     int wake_descriptor; /* eventfd of the host: written after each parcel */
 
@@ -117,14 +119,14 @@ struct skn_actor {
     skn_in_pipe_t *in_pipes;
     uint32_t in_pipe_count;
     skn_in_edge_t *in_edges;
-    uint32_t in_edge_count;
+    uint32_t in_edge_count, peer_edge_count; /* all, and those of peers */
     skn_outlet_t **outlets; /* all that the edges point at, to close them */
-    uint64_t *outlet_names; /* peer << 1 | work */
+    uint64_t *outlet_names; /* actor << 2 | which inbox */
     uint32_t outlet_count;
 
     skn_phase_t phase;
     bool closing, stop_wanted, resting, finished, wire;
-    uint64_t unsent; /* parcels in all outboxes: more than 0 is "blocked" */
+    uint64_t unsent; /* messages in all outboxes: more than 0 is "blocked" */
     uint32_t open_edges; /* in-edges that have not ended, peers' aside */
     uint32_t open_peers; /* peers' in-edges that have not ended */
     uint64_t now_ns;     /* when the message in hand was taken */
@@ -145,6 +147,9 @@ void skn_actor_fail(skn_actor_t *actor, const skn_error_t *error);
 void skn_actor_report(skn_actor_t *actor, skn_parcel_type_t type,
                       void *pointer);
 
+/* self.c: an event of the kind "warning"; any text. Best effort. */
+void skn_actor_warn(skn_actor_t *actor, const char *message, const char *hint);
+
 /* outgoing.c */
 /* More credit for out-edge `slot`; sends what waited for it. */
 skn_status_t skn_outgoing_credit(skn_actor_t *actor, uint32_t slot,
@@ -155,9 +160,10 @@ skn_status_t skn_outgoing_end(skn_actor_t *actor, skn_error_t *error);
 void skn_outgoing_drop(skn_actor_t *actor);
 
 /* incoming.c */
-/* Takes up to a pass of parcels, until one leaves the actor blocked; returns
- * whether there was any. */
-bool skn_incoming_pass(skn_actor_t *actor);
+/* Takes up to a pass of answers, blocked or not, or of work, until a message
+ * leaves the actor blocked; returns whether there was any. */
+bool skn_incoming_answers(skn_actor_t *actor);
+bool skn_incoming_work(skn_actor_t *actor);
 /* Gives back all credit that is owed. */
 skn_status_t skn_incoming_return_credit(skn_actor_t *actor, skn_error_t *error);
 void skn_incoming_drop(skn_actor_t *actor);

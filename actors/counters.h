@@ -19,8 +19,7 @@ typedef struct skn_histogram {
 /* One end of one pipe between two actors. */
 typedef struct skn_edge_counters {
     uint64_t messages, bytes;
-    uint64_t queue_max;    /* sender: outbox; receiver: parts waiting */
-    uint64_t dropped;      /* sender: nobody listens */
+    uint64_t queue_max; /* sender: outbox; receiver: parts waiting */
 } skn_edge_counters_t;
 
 typedef struct skn_actor_counters {
@@ -28,6 +27,7 @@ typedef struct skn_actor_counters {
     uint64_t handling_ns; /* in a handler, a timer, produce, start, drain */
     uint64_t blocked_ns;  /* an outbox waits for credit */
     uint64_t wakeups, restarts;
+    uint64_t dropped; /* messages that the topology sends nowhere */
 } skn_actor_counters_t;
 
 void skn_histogram_add(skn_histogram_t *histogram, uint64_t duration_ns);

@@ -45,21 +45,36 @@ skn_incoming_return_credit(skn_actor_t *actor, skn_error_t *error)
 }
 
 /* The set for `key`, or a free one for it; NULL when more sets are open than
- * the credits allow, which only a sender that repeats itself can cause. */
+ * credit allows to senders that send in much the same order. Keys are mostly
+ * neighbours, so that nearly every set stands at home. */
 static skn_part_set_t *
 set_for(skn_in_pipe_t *pipe, uint64_t key)
 {
-    skn_part_set_t *unused = NULL;
-    for (uint32_t k = 0; k < pipe->set_count; k++) {
+    skn_part_set_t *home = &pipe->sets[key % pipe->set_count];
+    skn_part_set_t *unused = home->arrived == 0 ? home : NULL;
+    if (!unused && home->key == key)
+        return home;
+    for (uint32_t k = 0; k < pipe->set_count &&
+                         (pipe->displaced_count > 0 || !unused);
+         k++) {
         skn_part_set_t *set = &pipe->sets[k];
-        if (set->arrived == 0)
-            unused = unused ? unused : set;
-        else if (set->key == key)
+        if (set->arrived > 0 && set->key == key)
             return set;
+        if (set->arrived == 0 && !unused)
+            unused = set;
     }
-    if (unused)
-        unused->key = key;
+    if (!unused)
+        return NULL;
+    unused->key = key;
+    pipe->displaced_count += unused != home;
     return unused;
+}
+
+static void
+free_set(skn_in_pipe_t *pipe, skn_part_set_t *set)
+{
+    set->arrived = 0;
+    pipe->displaced_count -= set != &pipe->sets[set->key % pipe->set_count];
 }
 
 static uint64_t
@@ -107,8 +122,20 @@ handle_set(skn_actor_t *actor, skn_in_pipe_t *pipe, skn_part_set_t *set,
             status =
                 owe_credit(&actor->in_edges[pipe->first_slot + k], error);
     }
-    set->arrived = 0;
+    free_set(pipe, set);
     return status;
+}
+
+/* A sender has ended and owes its part of a set: the set would wait for ever. */
+static skn_status_t
+part_missing(const skn_actor_t *actor, const skn_in_pipe_t *pipe,
+             const skn_part_set_t *set, uint32_t sender, skn_error_t *error)
+{
+    return skn_fail(error, SKN_BAD_MESSAGE,
+                    "%s: the %s of sender %u ended before its part for %s "
+                    "%llu",
+                    actor->wired->name, pipe->wired->schema->name, sender,
+                    pipe->wired->by->name, (unsigned long long)set->key);
 }
 
 static skn_status_t
@@ -119,19 +146,31 @@ collect(skn_actor_t *actor, skn_in_edge_t *edge, const void *message,
     uint64_t key = by_value(pipe->wired, message);
     skn_part_set_t *set = set_for(pipe, key);
     if (!set || set->part[edge->part]) {
+        const char *name = pipe->wired->schema->name;
         skn_payload_drop(message);
+        if (!set)
+            return skn_fail(error, SKN_BAD_MESSAGE,
+                            "%s waits for parts of %u sets of %s: its senders "
+                            "send in orders that lie too far apart",
+                            actor->wired->name, pipe->set_count, name);
         return skn_fail(error, SKN_BAD_MESSAGE,
                         "%s got %s for %s %llu twice from sender %u",
-                        actor->wired->name, pipe->wired->schema->name,
-                        pipe->wired->by->name, (unsigned long long)key,
-                        edge->part);
+                        actor->wired->name, name, pipe->wired->by->name,
+                        (unsigned long long)key, edge->part);
     }
     set->part[edge->part] = message;
     if (++set->arrived > edge->counters.queue_max)
         edge->counters.queue_max = set->arrived;
-    if (set->arrived < pipe->sender_count)
-        return SKN_OK;
-    return handle_set(actor, pipe, set, error);
+    if (set->arrived == pipe->sender_count)
+        return handle_set(actor, pipe, set, error);
+    /* A flow of a trace ends in a span; a part that waits makes none. */
+    if (actor->trace)
+        skn_trace_span(actor->trace, "part", actor->now_ns, skn_monotonic_ns(),
+                       pipe->wired->schema, message);
+    for (uint32_t k = 0; k < pipe->sender_count && pipe->ended_count > 0; k++)
+        if (!set->part[k] && actor->in_edges[pipe->first_slot + k].ended)
+            return part_missing(actor, pipe, set, k, error);
+    return SKN_OK;
 }
 
 /* The option `wire`: what another node would have received. */
@@ -178,6 +217,7 @@ take_end(skn_actor_t *actor, uint32_t slot, skn_error_t *error)
     skn_in_pipe_t *pipe = edge->pipe;
     assert(!edge->ended);
     edge->ended = true;
+    pipe->ended_count++;
     if (pipe->wired->peer)
         actor->open_peers--;
     else
@@ -185,28 +225,24 @@ take_end(skn_actor_t *actor, uint32_t slot, skn_error_t *error)
     for (uint32_t k = 0; k < pipe->set_count; k++) {
         const skn_part_set_t *set = &pipe->sets[k];
         if (set->arrived > 0 && !set->part[edge->part])
-            return skn_fail(error, SKN_BAD_MESSAGE,
-                            "%s: the %s of sender %u ended before its part "
-                            "for %s %llu",
-                            actor->wired->name, pipe->wired->schema->name,
-                            edge->part, pipe->wired->by->name,
-                            (unsigned long long)set->key);
+            return part_missing(actor, pipe, set, edge->part, error);
     }
     return SKN_OK;
 }
 
-bool
-skn_incoming_pass(skn_actor_t *actor)
+/* Takes up to a pass of `inbox`; only answers are also taken while blocked. */
+static bool
+take_pass(skn_actor_t *actor, skn_inbox_t *inbox)
 {
     skn_parcel_t parcel;
     int taken = 0;
-    while (taken < PASS_PARCELS_MAX && actor->unsent == 0 &&
-           actor->phase != SKN_PHASE_FAILED &&
-           skn_inbox_take(actor->work, &parcel)) {
+    while (taken < PASS_PARCELS_MAX &&
+           (actor->unsent == 0 || inbox == actor->answers) &&
+           actor->phase != SKN_PHASE_FAILED && skn_inbox_take(inbox, &parcel)) {
         skn_error_t error = { 0 };
         skn_status_t status;
-        taken++;
-        actor->now_ns = skn_monotonic_ns();
+        if (taken++ == 0)
+            actor->now_ns = skn_monotonic_ns();
         if (parcel.type == SKN_PARCEL_END)
             status = take_end(actor, parcel.slot, &error);
         else
@@ -217,13 +253,32 @@ skn_incoming_pass(skn_actor_t *actor)
     return taken > 0;
 }
 
+bool
+skn_incoming_answers(skn_actor_t *actor)
+{
+    return take_pass(actor, actor->answers);
+}
+
+bool
+skn_incoming_work(skn_actor_t *actor)
+{
+    return take_pass(actor, actor->work);
+}
+
+static void
+drop_inbox(skn_inbox_t *inbox)
+{
+    skn_parcel_t parcel;
+    while (inbox && skn_inbox_take(inbox, &parcel))
+        if (parcel.type == SKN_PARCEL_MESSAGE)
+            skn_payload_drop(parcel.pointer);
+}
+
 void
 skn_incoming_drop(skn_actor_t *actor)
 {
-    skn_parcel_t parcel;
-    while (actor->work && skn_inbox_take(actor->work, &parcel))
-        if (parcel.type == SKN_PARCEL_MESSAGE)
-            skn_payload_drop(parcel.pointer);
+    drop_inbox(actor->work);
+    drop_inbox(actor->answers);
     for (uint32_t k = 0; k < actor->in_pipe_count; k++) {
         skn_in_pipe_t *pipe = &actor->in_pipes[k];
         for (uint32_t s = 0; s < pipe->set_count; s++)

@@ -276,6 +276,7 @@ skn_actor_post(skn_actor_t *actor, const void *message, skn_error_t *error)
     const skn_schema_t *schema = skn_payload_of(message)->schema;
     skn_out_pipe_t *pipe = pipe_for(actor, schema);
     if (!pipe) { /* the topology sends it nowhere: allowed */
+        actor->counters.dropped++;
         skn_payload_drop(message);
         return SKN_OK;
     }
@@ -288,8 +289,6 @@ skn_actor_post(skn_actor_t *actor, const void *message, skn_error_t *error)
                             ? "before the start"
                             : "after its pipes have ended");
     }
-    skn_payload_t *payload = skn_payload_of(message);
-    payload->from = actor->number;
     switch (pipe->wired->pattern) {
     case SKN_PATTERN_SCATTER:
         return post_scatter(actor, pipe, message, error);

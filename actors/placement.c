@@ -109,6 +109,8 @@ skn_placement_bind(const skn_placement_t *placement, int32_t unit,
     (void)pthread_setname_np(pthread_self(), short_name);
     if (nice > 0)
         (void)setpriority(PRIO_PROCESS, (id_t)syscall(SYS_gettid), nice);
+    if (unit == SKN_UNIT_UNBOUND)
+        return SKN_OK;
     hwloc_const_cpuset_t set =
         unit >= 0 ? unit_object(placement, (uint32_t)unit)->cpuset
                   : hwloc_topology_get_topology_cpuset(placement->topology);

@@ -13,6 +13,9 @@
 
 typedef struct skn_placement skn_placement_t;
 
+/* A unit for skn_placement_bind: the thread stays where the system puts it. */
+#define SKN_UNIT_UNBOUND (-2)
+
 /* Reads the machine; or, for tests, hwloc's synthetic `description` such as
  * "pack:2 core:4 pu:2" (binding then does nothing). NULL: the real machine. */
 skn_placement_t *skn_placement_new(const char *description, skn_error_t *error);
@@ -30,7 +33,8 @@ uint32_t skn_placement_os_index(const skn_placement_t *placement,
 void skn_placement_plan(const skn_placement_t *placement,
                         const skn_wiring_t *wiring, int32_t *units);
 
-/* Binds the calling thread to `unit`, names it and adds `nice`. A refusal is
+/* Names the calling thread, adds `nice`, and binds it to `unit`, to all units
+ * (SKN_CORE_FLOAT) or not at all (SKN_UNIT_UNBOUND). A refusal is
  * SKN_UNAVAILABLE with the reason: a warning, since the thread runs anyway. */
 skn_status_t skn_placement_bind(const skn_placement_t *placement, int32_t unit,
                                 const char *name, int nice,

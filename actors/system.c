@@ -108,14 +108,10 @@ thread_main(void *thread_argument)
     skn_actor_t *actor = thread_argument;
     skn_system_t *system = actor->system;
     skn_error_t error = { 0 };
-    int32_t unit = system->options.no_binding ? SKN_CORE_FLOAT
-                                              : system->units[actor->number];
-    if (skn_placement_bind(system->placement, unit, actor->wired->name,
-                           actor->wired->nice, &error) != SKN_OK)
-        (void)skn_actor_tell(actor, NULL,
-                             "{\"event\":\"warning\",\"actor\":\"%s\","
-                             "\"message\":\"not bound to unit %d\"}",
-                             actor->wired->name, unit);
+    if (skn_placement_bind(system->placement, system->units[actor->number],
+                           actor->wired->name, actor->wired->nice,
+                           &error) != SKN_OK)
+        skn_actor_warn(actor, error.text, "it runs where the system puts it");
     skn_actor_run(actor);
     return NULL;
 }
@@ -157,6 +153,8 @@ skn_system_start(skn_system_t *system, skn_error_t *error)
         pump(system, -1);
     if (status == SKN_OK && system->failure.status == SKN_OK) {
         tell_all(system, SKN_PARCEL_START);
+        if (system->actor_count == 0)
+            close_all(system); /* nobody will tell of an end */
         return SKN_OK;
     }
     close_all(system);
@@ -168,6 +166,24 @@ int
 skn_system_fd(const skn_system_t *system)
 {
     return system->wake_descriptor;
+}
+
+static skn_status_t
+take_event(skn_system_t *system, char *line, size_t line_bytes,
+           skn_error_t *error)
+{
+    skn_event_t *event = system->first_event;
+    if (!event)
+        return system->closing
+                   ? skn_fail(error, SKN_UNAVAILABLE, "the run has ended")
+                   : skn_fail(error, SKN_BUSY, "no event yet");
+    (void)snprintf(line, line_bytes, "%s", event->text);
+    system->first_event = event->next;
+    if (!system->first_event)
+        system->last_event = &system->first_event;
+    free(event->text);
+    free(event);
+    return SKN_OK;
 }
 
 skn_status_t
@@ -182,44 +198,41 @@ skn_system_event(skn_system_t *system, int timeout_ms, char *line,
     }
     if (!system->first_event && system->closing)
         (void)skn_system_wait(system, NULL);
-    skn_event_t *event = system->first_event;
-    if (!event)
-        return system->closing
-                   ? skn_fail(error, SKN_UNAVAILABLE, "the run has ended")
-                   : skn_fail(error, SKN_BUSY, "no event yet");
-    (void)snprintf(line, line_bytes, "%s", event->text);
-    system->first_event = event->next;
-    if (!system->first_event)
-        system->last_event = &system->first_event;
-    else
-        wake(system); /* the descriptor stays readable while there is more */
-    free(event->text);
-    free(event);
-    return SKN_OK;
+    skn_status_t status = take_event(system, line, line_bytes, error);
+    /* The descriptor stays readable while there is more, and at the end. */
+    if (system->first_event || system->closing)
+        wake(system);
+    return status;
 }
 
+/* Also in a signal handler: errno stays as it was. */
 void
 skn_system_stop(skn_system_t *system)
 {
+    int saved = errno;
     atomic_store(&system->stop_wanted, true);
     wake(system);
+    errno = saved;
 }
 
 static void
-write_trace(const skn_system_t *system)
+write_trace(skn_system_t *system)
 {
-    FILE *file = fopen(system->options.trace_path, "we");
-    if (!file)
-        return; /* tried when the system was made; nothing is lost but this */
+    FILE *file = system->trace_file;
     fputs("{\"displayTimeUnit\":\"ms\",\"traceEvents\":[\n", file);
     for (uint32_t k = 0; k < system->actor_count; k++)
         skn_trace_write(system->actors[k].trace, file, k + 1,
                         system->wiring->actors[k].name, system->begin_ns);
-    fprintf(file,
-            "{\"ph\":\"M\",\"name\":\"process_name\",\"pid\":1,\"tid\":0,"
-            "\"args\":{\"name\":\"skein %s\"}}\n]}\n",
-            system->wiring->name);
-    fclose(file);
+    fputs("{\"ph\":\"M\",\"name\":\"process_name\",\"pid\":1,\"tid\":0,"
+          "\"args\":{\"name\":\"skein\"}}\n]}\n",
+          file);
+    bool written = !ferror(file);
+    if (fclose(file) != 0)
+        written = false;
+    system->trace_file = NULL;
+    if (!written)
+        skn_actor_warn(&system->actors[0], "the trace could not be written",
+                       "is the disk full?");
 }
 
 skn_status_t
@@ -231,9 +244,10 @@ skn_system_wait(skn_system_t *system, skn_error_t *error)
         for (uint32_t k = 0; k < system->thread_count; k++)
             (void)pthread_join(system->threads[k], NULL);
         system->joined = true;
-        pump(system, 0); /* what was told at the very end */
-        if (system->options.trace_path)
+        system->end_ns = skn_monotonic_ns();
+        if (system->trace_file && system->thread_count > 0)
             write_trace(system);
+        pump(system, 0); /* what was told at the very end */
     }
     if (system->failure.status != SKN_OK && error)
         *error = system->failure;

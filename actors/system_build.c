@@ -2,7 +2,7 @@
  *
  *     sender                                     receiver
  *     out_pipe ─ out_edge ── work outlet ──────▶ work inbox ─ in_edge ─ in_pipe
- *                   ▲                                            │
+ *                   ▲        (peer pipes: answers inbox)         │
  *     control inbox ◀──────────── control outlet ── credit ──────┘
  * Everything is made by the host's thread before the actors' threads start,
  * and taken apart by it after they have been joined.
@@ -54,8 +54,10 @@ count_edges(skn_system_t *system)
             receivers_of(pipe, f, &first, &count);
             system->actors[pipe->from[f]].out_pipe_count++;
             system->actors[pipe->from[f]].out_edge_count += count;
-            for (uint32_t t = first; t < first + count; t++)
+            for (uint32_t t = first; t < first + count; t++) {
                 system->actors[pipe->to[t]].in_edge_count++;
+                system->actors[pipe->to[t]].peer_edge_count += pipe->peer;
+            }
         }
         for (uint32_t t = 0; t < pipe->to_count; t++)
             system->actors[pipe->to[t]].in_pipe_count++;
@@ -87,22 +89,38 @@ allocate_edges(skn_actor_t *actor, skn_error_t *error)
     return complete ? SKN_OK : SKN_NO_MEMORY;
 }
 
+typedef enum inbox_name {
+    INBOX_WORK,
+    INBOX_ANSWERS,
+    INBOX_CONTROL,
+    INBOX_HOST
+} inbox_name_t;
+
 static void
-address_of(const skn_system_t *system, uint32_t number, const char *which,
+address_of(const skn_system_t *system, uint32_t number, inbox_name_t which,
            char *address)
 {
     /* The pointer keeps two systems in one context apart. */
-    (void)snprintf(address, SKN_INBOX_ADDRESS_BYTES, "inproc://skein-%p/%u/%s",
-                   (const void *)system, number, which);
+    (void)snprintf(address, SKN_INBOX_ADDRESS_BYTES, "inproc://skein-%p/%u/%d",
+                   (const void *)system, number, (int)which);
 }
 
-/* The actor's outlet to a peer's work or control inbox, made once. */
-static skn_outlet_t *
-outlet_to(skn_system_t *system, skn_actor_t *actor, uint32_t peer,
-          const char *which, skn_error_t *error)
+static skn_inbox_t *
+inbox_of(const skn_system_t *system, uint32_t number, inbox_name_t which,
+         skn_error_t *error)
 {
     char address[SKN_INBOX_ADDRESS_BYTES];
-    uint64_t name = (uint64_t)peer << 1 | (which[0] == 'w');
+    address_of(system, number, which, address);
+    return skn_inbox_open(system->context, address, error);
+}
+
+/* The actor's outlet to an inbox of another one, made once. */
+static skn_outlet_t *
+outlet_to(skn_system_t *system, skn_actor_t *actor, uint32_t peer,
+          inbox_name_t which, skn_error_t *error)
+{
+    char address[SKN_INBOX_ADDRESS_BYTES];
+    uint64_t name = (uint64_t)peer << 2 | which;
     for (uint32_t k = 0; k < actor->outlet_count; k++)
         if (actor->outlet_names[k] == name)
             return actor->outlets[k];
@@ -127,7 +145,8 @@ connect_edge(skn_system_t *system, skn_out_pipe_t *out, skn_in_pipe_t *in,
         .slot = to->in_edge_count,
         .credit = out->wired->credit,
         .id = system->edge_count,
-        .work = outlet_to(system, from, receiver, "work", error),
+        .work = outlet_to(system, from, receiver,
+                          out->wired->peer ? INBOX_ANSWERS : INBOX_WORK, error),
     };
     *in_edge = (skn_in_edge_t){
         .pipe = in,
@@ -135,7 +154,7 @@ connect_edge(skn_system_t *system, skn_out_pipe_t *out, skn_in_pipe_t *in,
         .credit = out->wired->credit,
         .out_slot = from->out_edge_count,
         .id = system->edge_count++,
-        .control = outlet_to(system, to, sender, "control", error),
+        .control = outlet_to(system, to, sender, INBOX_CONTROL, error),
     };
     if (!out_edge->work || !in_edge->control)
         return SKN_NO_MEMORY;
@@ -166,13 +185,14 @@ allocate_sets(skn_in_pipe_t *in, skn_error_t *error)
     if (in->wired->collect == SKN_COLLECT_NONE)
         return SKN_OK;
     /* A sender is at most `credit` sets ahead; twice that is a mistake. */
-    in->set_count = 2 * in->wired->credit;
-    in->sets = array_new(in->set_count, sizeof(skn_part_set_t), error);
-    in->parts = array_new((size_t)in->set_count * in->sender_count,
+    uint32_t set_count = 2 * in->wired->credit;
+    in->sets = array_new(set_count, sizeof(skn_part_set_t), error);
+    in->parts = array_new((size_t)set_count * in->sender_count,
                           sizeof(void *), error);
     if (!in->sets || !in->parts)
         return SKN_NO_MEMORY;
-    for (uint32_t s = 0; s < in->set_count; s++)
+    in->set_count = set_count;
+    for (uint32_t s = 0; s < set_count; s++)
         in->sets[s].part = in->parts + (size_t)s * in->sender_count;
     return SKN_OK;
 }
@@ -212,14 +232,10 @@ connect_pipe(skn_system_t *system, const skn_wired_pipe_t *pipe,
 }
 
 static skn_status_t
-build_actor(skn_system_t *system, uint32_t number, skn_error_t *error)
+allocate_actor(skn_actor_t *actor, skn_error_t *error)
 {
-    char address[SKN_INBOX_ADDRESS_BYTES];
-    skn_actor_t *actor = &system->actors[number];
-    size_t state_bytes = (actor->kind->state_bytes + STATE_ALIGN_BYTES - 1) /
+    size_t state_bytes = (actor->kind->state_bytes + STATE_ALIGN_BYTES) /
                          STATE_ALIGN_BYTES * STATE_ALIGN_BYTES;
-    if (state_bytes == 0)
-        state_bytes = STATE_ALIGN_BYTES;
     actor->state = aligned_alloc(STATE_ALIGN_BYTES, state_bytes);
     if (!actor->state)
         return skn_fail(error, SKN_NO_MEMORY, "no room for actor %s",
@@ -227,42 +243,49 @@ build_actor(skn_system_t *system, uint32_t number, skn_error_t *error)
     memset(actor->state, 0, state_bytes);
     actor->pool = skn_pool_new(POOL_IDLE_BYTES_MAX, error);
     actor->scratch = actor->pool ? skn_scratch_new(error) : NULL;
-    if (!actor->scratch)
+    return actor->scratch ? SKN_OK : SKN_NO_MEMORY;
+}
+
+static skn_status_t
+build_actor(skn_system_t *system, uint32_t number, skn_error_t *error)
+{
+    char address[SKN_INBOX_ADDRESS_BYTES];
+    skn_actor_t *actor = &system->actors[number];
+    if (allocate_actor(actor, error) != SKN_OK)
         return SKN_NO_MEMORY;
-    address_of(system, number, "work", address);
-    actor->work = skn_inbox_open(system->context, address, error);
-    address_of(system, number, "control", address);
-    actor->control = skn_inbox_open(system->context, address, error);
+    actor->work = inbox_of(system, number, INBOX_WORK, error);
+    actor->control = inbox_of(system, number, INBOX_CONTROL, error);
+    if (actor->peer_edge_count > 0)
+        actor->answers = inbox_of(system, number, INBOX_ANSWERS, error);
+    address_of(system, number, INBOX_CONTROL, address);
     system->controls[number] = skn_outlet_open(system->context, address, error);
-    address_of(system, UINT32_MAX, "host", address);
+    address_of(system, 0, INBOX_HOST, address);
     actor->host = skn_outlet_open(system->context, address, error);
     if (!actor->work || !actor->control || !system->controls[number] ||
-        !actor->host)
+        !actor->host || (actor->peer_edge_count > 0 && !actor->answers))
         return SKN_NO_MEMORY;
-    if (system->options.trace_path)
+    if (system->trace_file)
         actor->trace = skn_trace_new(error);
-    return system->options.trace_path && !actor->trace ? SKN_NO_MEMORY
-                                                       : SKN_OK;
+    return system->trace_file && !actor->trace ? SKN_NO_MEMORY : SKN_OK;
 }
 
 skn_status_t
 skn_system_build(skn_system_t *system, skn_error_t *error)
 {
-    char address[SKN_INBOX_ADDRESS_BYTES];
+    const skn_wiring_t *wiring = system->wiring;
     skn_status_t status = SKN_OK;
-    address_of(system, UINT32_MAX, "host", address);
-    system->inbox = skn_inbox_open(system->context, address, error);
+    system->inbox = inbox_of(system, 0, INBOX_HOST, error);
     if (!system->inbox)
         return SKN_NO_MEMORY;
     count_edges(system);
-    for (uint32_t k = 0; k < system->actor_count && status == SKN_OK; k++) {
-        status = allocate_edges(&system->actors[k], error);
-        if (status == SKN_OK)
-            status = build_actor(system, k, error);
-    }
-    for (uint32_t p = 0; p < system->wiring->pipe_count && status == SKN_OK;
-         p++)
-        status = connect_pipe(system, &system->wiring->pipes[p], error);
+    /* All of them, so that counts and arrays agree also after a failure. */
+    for (uint32_t k = 0; k < system->actor_count; k++)
+        if (allocate_edges(&system->actors[k], error) != SKN_OK)
+            status = SKN_NO_MEMORY;
+    for (uint32_t k = 0; k < system->actor_count && status == SKN_OK; k++)
+        status = build_actor(system, k, error);
+    for (uint32_t p = 0; p < wiring->pipe_count && status == SKN_OK; p++)
+        status = connect_pipe(system, &wiring->pipes[p], error);
     return status;
 }
 
@@ -275,6 +298,7 @@ unbuild_actor(skn_actor_t *actor)
         skn_outlet_close(&actor->outlets[k]);
     skn_outlet_close(&actor->host);
     skn_inbox_close(&actor->work);
+    skn_inbox_close(&actor->answers);
     skn_inbox_close(&actor->control);
     for (uint32_t k = 0; k < actor->in_pipe_count; k++) {
         free(actor->in_pipes[k].sets);
@@ -308,6 +332,8 @@ skn_system_unbuild(skn_system_t *system)
         skn_context_destroy(&system->context);
     if (system->wake_descriptor >= 0)
         close(system->wake_descriptor);
+    if (system->trace_file)
+        fclose(system->trace_file);
     skn_placement_destroy(&system->placement);
     free(system->units);
     free(system->controls);
@@ -315,7 +341,7 @@ skn_system_unbuild(skn_system_t *system)
     free(system->threads);
 }
 
-/* Sockets: two inboxes, the host's outlets both ways, and two for each pair
+/* Sockets: three inboxes, the host's outlets both ways, and two for each pair
  * of actors that a pipe joins. */
 static uint32_t
 socket_bound(const skn_wiring_t *wiring)
@@ -326,8 +352,60 @@ socket_bound(const skn_wiring_t *wiring)
                  (wiring->pipes[p].pattern == SKN_PATTERN_ONE
                       ? 1
                       : wiring->pipes[p].to_count);
-    uint64_t sockets = 1 + 4 * (uint64_t)wiring->actor_count + 2 * edges;
+    uint64_t sockets = 1 + 5 * (uint64_t)wiring->actor_count + 2 * edges;
     return sockets < UINT32_MAX ? (uint32_t)sockets : UINT32_MAX;
+}
+
+static skn_status_t
+allocate(skn_system_t *system, skn_error_t *error)
+{
+    const skn_wiring_t *wiring = system->wiring;
+    uint32_t count = wiring->actor_count;
+    system->actors = array_new(count, sizeof(skn_actor_t), error);
+    system->threads = array_new(count, sizeof(pthread_t), error);
+    system->units = array_new(count, sizeof(int32_t), error);
+    system->controls = array_new(count, sizeof(skn_outlet_t *), error);
+    if (!system->actors || !system->threads || !system->units ||
+        !system->controls)
+        return SKN_NO_MEMORY;
+    for (uint32_t k = 0; k < count; k++) {
+        skn_actor_t *actor = &system->actors[k];
+        actor->wired = &wiring->actors[k];
+        actor->kind = wiring->actors[k].kind;
+        actor->number = k;
+        actor->system = system;
+        actor->wire = system->options.wire;
+        actor->wake_descriptor = system->wake_descriptor;
+    }
+    system->actor_count = count;
+    return SKN_OK;
+}
+
+/* What the system needs of the machine. */
+static skn_status_t
+acquire(skn_system_t *system, skn_error_t *error)
+{
+    const char *trace_path = system->options.trace_path;
+    if (system->wake_descriptor < 0)
+        return skn_fail(error, SKN_NO_MEMORY, "no event descriptor: %s",
+                        strerror(errno));
+    if (trace_path)
+        system->trace_file = fopen(trace_path, "we");
+    if (trace_path && !system->trace_file)
+        return skn_fail(error, SKN_CANNOT_CREATE, "%s: %s", trace_path,
+                        strerror(errno));
+    system->placement = skn_placement_new(NULL, error);
+    if (!system->placement)
+        return SKN_UNAVAILABLE;
+    skn_placement_plan(system->placement, system->wiring, system->units);
+    for (uint32_t k = 0; k < system->actor_count; k++)
+        if (system->options.no_binding)
+            system->units[k] = SKN_UNIT_UNBOUND;
+    system->context_is_ours = !system->options.zmq_context;
+    system->context = system->context_is_ours
+                          ? skn_context_new(socket_bound(system->wiring), error)
+                          : system->options.zmq_context;
+    return system->context ? SKN_OK : SKN_NO_MEMORY;
 }
 
 skn_system_t *
@@ -335,7 +413,6 @@ skn_system_new(const skn_wiring_t *wiring, const skn_start_options_t *options,
                skn_error_t *error)
 {
     skn_system_t *system = calloc(1, sizeof(*system));
-    skn_status_t status = SKN_NO_MEMORY;
     if (!system) {
         skn_fail(error, SKN_NO_MEMORY, "no room for a system of actors");
         return NULL;
@@ -345,39 +422,11 @@ skn_system_new(const skn_wiring_t *wiring, const skn_start_options_t *options,
     system->wake_descriptor = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
     if (options)
         system->options = *options;
-    system->actors = array_new(wiring->actor_count, sizeof(skn_actor_t), error);
-    system->threads = array_new(wiring->actor_count, sizeof(pthread_t), error);
-    system->units = array_new(wiring->actor_count, sizeof(int32_t), error);
-    system->controls =
-        array_new(wiring->actor_count, sizeof(skn_outlet_t *), error);
-    if (!system->actors || !system->threads || !system->units ||
-        !system->controls)
-        goto done;
-    if (system->wake_descriptor < 0) {
-        skn_fail(error, SKN_NO_MEMORY, "no event descriptor: %s",
-                 strerror(errno));
-        goto done;
-    }
-    system->actor_count = wiring->actor_count;
-    for (uint32_t k = 0; k < wiring->actor_count; k++) {
-        system->actors[k].wired = &wiring->actors[k];
-        system->actors[k].kind = wiring->actors[k].kind;
-        system->actors[k].number = k;
-        system->actors[k].system = system;
-        system->actors[k].wire = system->options.wire;
-        system->actors[k].wake_descriptor = system->wake_descriptor;
-    }
-    system->placement = skn_placement_new(NULL, error);
-    if (!system->placement)
-        goto done;
-    skn_placement_plan(system->placement, wiring, system->units);
-    system->context = system->options.zmq_context
-                          ? system->options.zmq_context
-                          : skn_context_new(socket_bound(wiring), error);
-    system->context_is_ours = !system->options.zmq_context;
-    if (system->context)
+    skn_status_t status = allocate(system, error);
+    if (status == SKN_OK)
+        status = acquire(system, error);
+    if (status == SKN_OK)
         status = skn_system_build(system, error);
-done:
     if (status != SKN_OK)
         skn_system_destroy(&system);
     return system;

@@ -34,7 +34,8 @@ struct skn_system {
     bool stop_told, closing, joined;
     skn_error_t failure; /* the first one */
     skn_event_t *first_event, **last_event;
-    uint64_t begin_ns;
+    FILE *trace_file; /* NULL: not traced */
+    uint64_t begin_ns, end_ns;
     uint64_t edge_count;
 };
 

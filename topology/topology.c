@@ -138,3 +138,10 @@ skn_topology_wait(skn_topology_t *topology, skn_error_t *error)
 {
     return topology->system ? skn_system_wait(topology->system, error) : SKN_OK;
 }
+
+void
+skn_topology_report(const skn_topology_t *topology, bool json, FILE *file)
+{
+    if (topology->system)
+        skn_system_report(topology->system, json, file);
+}

@@ -14,6 +14,8 @@
 #ifndef SKEIN_TOPOLOGY_H
 #define SKEIN_TOPOLOGY_H
 
+#include <stdio.h>
+
 #include "skein/actor.h"
 
 #ifdef __cplusplus
@@ -64,6 +66,12 @@ SKN_API void skn_topology_stop(skn_topology_t *topology);
 /* Waits until all actors have ended; the status of the first failure. */
 SKN_API skn_status_t skn_topology_wait(skn_topology_t *topology,
                                        skn_error_t *error);
+
+/* After skn_topology_wait: where the time of each actor went, what its pipes
+ * carried, how long its handlers took; a table, or one line of JSON. Prints
+ * nothing when the topology was not started. */
+SKN_API void skn_topology_report(const skn_topology_t *topology, bool json,
+                                 FILE *file);
 
 #ifdef __cplusplus
 }

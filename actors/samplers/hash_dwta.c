@@ -1,11 +1,14 @@
 /* hash_dwta.c - which of 8 coordinates is the greatest (densified winner takes
  * all: Yagnik et al. 2011; Chen & Shrivastava 2018).
  *
- * Permutations of the coordinates, laid end to end, are cut into bins of 8.
- * The code of a bin is the place, 0 to 7, of its greatest coordinate that is
- * not zero: three bits, and three bits wide in the key (SLIDE's released code
- * gave it two, and lost 96% of its buckets). A bin of zeros, in a vector that
- * ReLU made sparse, takes the code of another bin, found by a fixed probe
+ * Permutations of the coordinates are cut into bins of 8. The code of a bin is
+ * the place, 0 to 7, of its greatest coordinate that is not zero: three bits,
+ * and three bits wide in the key (SLIDE's released code gave it two, and lost
+ * 96% of its buckets). The bins of a table come from one permutation, if it has
+ * enough: where two bins share two coordinates, one bin's winner rules out some
+ * codes of the other, and where a coordinate stands twice in a bin its second
+ * place never wins; such keys could not be reached. A bin of zeros, in a vector
+ * that ReLU made sparse, takes the code of another bin, found by a fixed probe
  * sequence.  SPDX-License-Identifier: Apache-2.0 */
 #include <math.h>
 #include <stdlib.h>
@@ -19,22 +22,33 @@
  * the bins full: the chance to find none is 0.75^100. */
 #define PROBES_MAX 100u
 
+/* Permutation number `permutation` (Fisher & Yates). */
+static void
+shuffle_columns(const skn_hash_t *hash, uint32_t permutation,
+                uint32_t *shuffle)
+{
+    for (uint32_t c = 0; c < hash->columns; c++)
+        shuffle[c] = c;
+    for (uint32_t c = hash->columns; c > 1; c--) {
+        uint32_t other = skn_philox_below(hash->key, permutation, c, c);
+        uint32_t moved = shuffle[other];
+        shuffle[other] = shuffle[c - 1];
+        shuffle[c - 1] = moved;
+    }
+}
+
+/* A table whose bins are too many for one permutation takes several, but no
+ * bin does, unless there are fewer coordinates than a bin has. */
 static void
 fill_coordinates(skn_hash_t *hash, uint32_t *shuffle)
 {
     uint32_t columns = hash->columns, at = columns, permutation = 0;
+    uint32_t table = hash->functions * BIN;
     for (uint32_t k = 0; k < hash->code_count * BIN; k++) {
-        if (at == columns) { /* the next permutation (Fisher & Yates) */
-            for (uint32_t c = 0; c < columns; c++)
-                shuffle[c] = c;
-            for (uint32_t c = columns; c > 1; c--) {
-                uint32_t other =
-                    skn_philox_below(hash->key, permutation, c, c);
-                uint32_t moved = shuffle[other];
-                shuffle[other] = shuffle[c - 1];
-                shuffle[c - 1] = moved;
-            }
-            permutation++;
+        uint32_t left = columns - at;
+        if (left == 0 || (k % BIN == 0 && left < BIN) ||
+            (k % table == 0 && left < table)) {
+            shuffle_columns(hash, permutation++, shuffle);
             at = 0;
         }
         hash->coordinate[k] = shuffle[at++];

@@ -244,6 +244,34 @@ skn_rules_layers(const skn_model_t *model, const skn_node_t *layers,
     }
 }
 
+bool
+skn_rules_mean(const skn_section_t *section, const char *key, const void *base)
+{
+    const skn_model_sampler_t *sampler = base;
+    const skn_model_optimizer_t *optimizer = base;
+    const skn_model_schedule_t *schedule = base;
+    const meaning_t *meaning;
+    unsigned kind;
+    if (section == &skn_output_section)
+        return strcmp(key, "index_lag") != 0 ||
+               sampler_has_index(&((const skn_model_layer_t *)base)->sampler);
+    if (section == &skn_sampler_section || section == &skn_mixed_section) {
+        meaning = sampler_meanings;
+        kind = sampler->kind;
+    } else if (strcmp(section->path, "train.optimizer") == 0) {
+        meaning = optimizer_meanings;
+        kind = optimizer->kind;
+    } else if (strcmp(section->path, "train.schedule") == 0) {
+        meaning = schedule_meanings;
+        kind = schedule->kind;
+    } else {
+        return true;
+    }
+    while (meaning->key && strcmp(meaning->key, key) != 0)
+        meaning++;
+    return !meaning->key || (meaning->kinds & BIT(kind)) != 0;
+}
+
 /* --- train --------------------------------------------------------------- */
 
 static void

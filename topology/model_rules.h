@@ -20,6 +20,12 @@ void skn_rules_train(const skn_model_t *model, const skn_node_t *root,
 void skn_rules_both(const skn_model_t *model, const skn_node_t *root,
                     skn_problems_t *problems);
 
+struct skn_section;
+/* Whether `key` of the section means something beside the other values of the
+ * section's struct at `base`: `tables` does for simhash, not for uniform. */
+bool skn_rules_mean(const struct skn_section *section, const char *key,
+                    const void *base);
+
 /* Where the value of `key` stands in `mapping`, or else the mapping. */
 skn_mark_t skn_rules_mark(const skn_node_t *mapping, const char *key);
 

@@ -10,6 +10,7 @@
 #include <string.h>
 
 #include "topology/document.h"
+#include "topology/model_rules.h"
 #include "topology/model_tables.h"
 
 /* The longest number. */
@@ -112,6 +113,16 @@ write_part(writer_t *writer, skn_node_t *parent, const skn_part_t *part,
     }
 }
 
+/* A plan decides every value; the reader refuses one that means nothing. */
+static bool
+is_refused(const skn_section_t *section, size_t k, const void *base)
+{
+    const skn_option_t *option = &section->options[k];
+    return section->slots[k].kind != SKN_SLOT_NONE &&
+           !skn_slot_is_default(option, section->slots[k], base) &&
+           !skn_rules_mean(section, option->name, base);
+}
+
 static void
 write_section(writer_t *writer, skn_node_t *parent,
               const skn_section_t *section, const void *base)
@@ -121,6 +132,8 @@ write_section(writer_t *writer, skn_node_t *parent,
         const skn_option_t *option = &section->options[k];
         skn_slot_t slot = section->slots[k];
         bool is_text = slot.kind == SKN_SLOT_TEXT || slot.kind == SKN_SLOT_PATH;
+        if (is_refused(section, k, base))
+            continue;
         const char *value =
             slot.kind == SKN_SLOT_NONE
                 ? "1"

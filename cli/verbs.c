@@ -7,6 +7,8 @@ const cli_verb_t *const cli_verbs[] = {
     &cli_check,
     &cli_plan,
     &cli_graph,
+    &cli_eval,
+    &cli_predict,
     &cli_actors,
     &cli_doctor,
     &cli_reference,

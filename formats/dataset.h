@@ -89,6 +89,9 @@ skn_status_t skn_dataset_open(const char *path,
 /* Unmaps, frees, sets *dataset to NULL. *dataset may be NULL already. */
 void skn_dataset_close(skn_dataset_t **dataset);
 
+/* What SKN_NORMALIZE_L2 does to the values of a point. From any thread. */
+void skn_values_normalize(float *value, size_t count);
+
 /* From any thread. */
 const skn_dataset_info_t *skn_dataset_info(const skn_dataset_t *dataset);
 /* Point `at` < point_count. From any thread. */

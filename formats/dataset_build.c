@@ -103,8 +103,8 @@ put_padding(build_t *build, uint64_t at, uint64_t next, skn_error_t *error)
 /* --- first pass: text to rows ------------------------------------------- */
 
 /* Divides the values by their length, computed in double. */
-static void
-values_normalize(float *value, size_t count)
+void
+skn_values_normalize(float *value, size_t count)
 {
     double square = 0;
     for (size_t k = 0; k < count; k++)
@@ -123,7 +123,7 @@ row_put(build_t *build, const skn_xmc_point_t *point, skn_error_t *error)
                                                (uint32_t)point->feature_count };
     skn_dataset_row_account(&build->head, counts[0], counts[1]);
     if (build->options->normalize == SKN_NORMALIZE_L2)
-        values_normalize(point->value, point->feature_count);
+        skn_values_normalize(point->value, point->feature_count);
     skn_status_t status = put(build, counts, sizeof(counts), error);
     if (status == SKN_OK)
         status = put(build, point->label,

@@ -264,7 +264,9 @@ read_run(skn_run_folder_t *run, skn_error_t *error)
         skn_folder_read_file(run->folder, run->path, RUN_FILE,
                              RUN_FILE_BYTES_MAX, &bytes, &byte_count, &fault);
     if (status == SKN_NO_INPUT)
-        return skn_fail(error, SKN_NO_INPUT, "%s holds no run to resume",
+        return skn_fail(error, SKN_NO_INPUT,
+                        run->lock < 0 ? "%s holds no run"
+                                      : "%s holds no run to resume",
                         run->path);
     if (status != SKN_OK)
         return skn_fail(error, status, "%s", fault.text);
@@ -306,11 +308,10 @@ enter(skn_run_folder_t *run, const skn_run_options_t *options,
     return status;
 }
 
-skn_run_folder_t *
-skn_run_folder_open(const char *path, const skn_run_options_t *options,
-                    size_t *checkpoint_count, skn_error_t *error)
+/* A closed run folder of that path. */
+static skn_run_folder_t *
+folder_new(const char *path, skn_error_t *error)
 {
-    size_t count = 0;
     if (strlen(path) >= SKN_TEXT_MAX) {
         skn_fail(error, SKN_CANNOT_CREATE,
                  "a run's path has %zu bytes, at "
@@ -325,10 +326,35 @@ skn_run_folder_open(const char *path, const skn_run_options_t *options,
         return NULL;
     }
     run->folder = run->lock = -1;
+    return run;
+}
+
+skn_run_folder_t *
+skn_run_folder_open(const char *path, const skn_run_options_t *options,
+                    size_t *checkpoint_count, skn_error_t *error)
+{
+    size_t count = 0;
+    skn_run_folder_t *run = folder_new(path, error);
+    if (!run)
+        return NULL;
     if (enter(run, options, &count, error) != SKN_OK)
         skn_run_folder_close(&run);
     else if (checkpoint_count)
         *checkpoint_count = count;
+    return run;
+}
+
+skn_run_folder_t *
+skn_run_folder_look(const char *path, skn_error_t *error)
+{
+    skn_run_folder_t *run = folder_new(path, error);
+    if (!run)
+        return NULL;
+    skn_status_t status = skn_folder_open(run->path, &run->folder, error);
+    if (status == SKN_OK)
+        status = read_run(run, error);
+    if (status != SKN_OK)
+        skn_run_folder_close(&run);
     return run;
 }
 

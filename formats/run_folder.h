@@ -40,6 +40,10 @@ skn_run_folder_t *skn_run_folder_open(const char *path,
                                       const skn_run_options_t *options,
                                       size_t *checkpoint_count,
                                       skn_error_t *error);
+/* Opens the folder only to read it: without the lock, whoever writes in it
+ * now. Nothing that changes it may be called. NULL and SKN_NO_INPUT when it
+ * holds no run, or SKN_BAD_DATA. */
+skn_run_folder_t *skn_run_folder_look(const char *path, skn_error_t *error);
 /* Unlocks, frees, sets *run to NULL; *run may be NULL already. */
 void skn_run_folder_close(skn_run_folder_t **run);
 

@@ -1,0 +1,335 @@
+/* network.c - loads the weights of a network, and ranks all labels.
+ *
+ * The output layer is passed through in strips of labels. Beside the best k,
+ * each sample keeps (m, z), the greatest logit so far and the sum of
+ * exp(o - m), as an output shard does (DESIGN section 5, step 3).
+ * SPDX-License-Identifier: Apache-2.0 */
+#include "actors/network.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "actors/tensors.h"
+#include "actors/workspace.h"
+#include "kernels/topk.h"
+
+/* Labels of a strip, as in head.c. */
+#define STRIP_LABELS 1024u
+
+/* --- loading ----------------------------------------------------------------- */
+
+static skn_status_t
+find_weight(skn_checkpoint_t *checkpoint, const char *layer,
+            const skn_checkpoint_tensor_t **tensor, skn_error_t *error)
+{
+    char name[SKN_NAME_MAX + 1];
+    (void)snprintf(name, sizeof(name), "%.48s.weight", layer);
+    *tensor = skn_checkpoint_find(checkpoint, name);
+    if (!*tensor)
+        return skn_fail(error, SKN_BAD_DATA, "%s: there is no tensor %s",
+                        skn_checkpoint_path(checkpoint), name);
+    return SKN_OK;
+}
+
+/* Takes the sizes of layer `at` from its tensor. */
+static skn_status_t
+size_layer(skn_network_t *network, const skn_checkpoint_tensor_t *tensor,
+           uint32_t at, skn_error_t *error)
+{
+    bool input = at == 0, output = at + 1 == network->layer_count;
+    uint64_t units = input ? tensor->columns : tensor->rows;
+    uint64_t below = input ? tensor->rows : tensor->columns;
+    uint64_t units_max = output ? SKN_UNIT_MAX : SKN_HIDDEN_MAX;
+    if (tensor->dims != 2 || units == 0 || units > units_max || below == 0 ||
+        below > SKN_UNIT_MAX ||
+        (tensor->dtype != SKN_DTYPE_F32 &&
+         (input || tensor->dtype != SKN_DTYPE_BF16)))
+        return skn_fail(error, SKN_BAD_DATA,
+                        "%s: %s [%llu][%llu] is no layer of weights",
+                        tensor->name, skn_dtype_name(tensor->dtype),
+                        (unsigned long long)tensor->rows,
+                        (unsigned long long)tensor->columns);
+    if (!input && below != network->units[at - 1])
+        return skn_fail(error, SKN_BAD_DATA,
+                        "%s has %llu columns, the layer below has %u units",
+                        tensor->name, (unsigned long long)below,
+                        network->units[at - 1]);
+    network->units[at] = (uint32_t)units;
+    network->parameter_count += (below + 1) * units;
+    if (input)
+        network->feature_count = (uint32_t)below;
+    if (!output && units > network->units_max)
+        network->units_max = (uint32_t)units;
+    network->rows[at] = (skn_rows_t){
+        .kind = tensor->dtype == SKN_DTYPE_BF16 ? SKN_ROWS_SGD_BF16
+                                                : SKN_ROWS_SGD,
+        .row_count = (uint32_t)(input ? below + 1 : units),
+        .width = (uint32_t)(input ? units : below + 1),
+    };
+    return SKN_OK;
+}
+
+static skn_status_t
+load_layer(skn_network_t *network, skn_checkpoint_t *checkpoint,
+           const char *layer, uint32_t at, skn_error_t *error)
+{
+    skn_rows_t size = network->rows[at];
+    skn_tensor_view_t view[SKN_TENSOR_VIEWS_MAX];
+    skn_tensor_place_t place = {
+        .layer = layer,
+        .bias_row = at == 0,
+        .global_rows = at == 0 ? network->feature_count : network->units[at],
+        .global_columns = at == 0 ? network->units[0] : network->units[at - 1],
+        .slices = 1,
+    };
+    skn_status_t status =
+        skn_rows_init(&network->rows[at], size.kind, size.row_count,
+                      size.width, at + 1 == network->layer_count, error);
+    if (status != SKN_OK)
+        return status;
+    uint32_t count = skn_tensors_of(&network->rows[at], &place, true, view);
+    return skn_tensors_load(checkpoint, view, count, error);
+}
+
+static skn_status_t
+check_room(const skn_network_t *network, uint64_t memory_bytes_max,
+           skn_error_t *error)
+{
+    uint64_t bytes = 0;
+    for (uint32_t k = 0; k < network->layer_count; k++)
+        bytes += skn_rows_bytes(network->rows[k].kind,
+                                network->rows[k].row_count,
+                                network->rows[k].width);
+    if (bytes <= memory_bytes_max)
+        return SKN_OK;
+    return skn_fail(error, SKN_NO_MEMORY,
+                    "the model needs %llu MiB of memory, %llu MiB are "
+                    "available",
+                    (unsigned long long)(bytes >> 20),
+                    (unsigned long long)(memory_bytes_max >> 20));
+}
+
+skn_status_t
+skn_network_load(skn_network_t *network, skn_checkpoint_t *checkpoint,
+                 const char *const *layer, uint32_t layer_count,
+                 uint64_t memory_bytes_max, skn_error_t *error)
+{
+    skn_status_t status = SKN_OK;
+    if (layer_count < 2 || layer_count > SKN_NETWORK_LAYERS_MAX)
+        return skn_fail(error, SKN_BAD_CONFIG, "a model of %u layers",
+                        layer_count);
+    network->kernels = skn_kernels_pick(error);
+    if (!network->kernels)
+        return SKN_BAD_CONFIG;
+    network->layer_count = layer_count;
+    for (uint32_t k = 0; k < layer_count && status == SKN_OK; k++) {
+        const skn_checkpoint_tensor_t *tensor;
+        status = find_weight(checkpoint, layer[k], &tensor, error);
+        if (status == SKN_OK)
+            status = size_layer(network, tensor, k, error);
+    }
+    if (status == SKN_OK)
+        status = check_room(network, memory_bytes_max, error);
+    for (uint32_t k = 0; k < layer_count && status == SKN_OK; k++)
+        status = load_layer(network, checkpoint, layer[k], k, error);
+    return status;
+}
+
+void
+skn_network_fini(skn_network_t *network)
+{
+    for (uint32_t k = 0; k < network->layer_count; k++)
+        skn_rows_fini(&network->rows[k]);
+    memset(network, 0, sizeof(*network));
+}
+
+/* --- one pass ------------------------------------------------------------------ */
+
+typedef struct pass {
+    const skn_network_t *network;
+    size_t rows, stride;
+    float *lower, *upper; /* [rows][stride], the last column in use is 1 */
+    float *strip;         /* [rows][STRIP_LABELS] */
+    float *greatest;      /* [rows] m */
+    double *sum;          /* [rows] z */
+    skn_topk_t *topk;     /* [rows] */
+    void *gemm;
+} pass_t;
+
+static void
+pass_fini(pass_t *pass)
+{
+    free(pass->lower);
+    free(pass->upper);
+    free(pass->strip);
+    free(pass->greatest);
+    free(pass->sum);
+    free(pass->topk);
+    free(pass->gemm);
+}
+
+static skn_status_t
+pass_init(pass_t *pass, const skn_network_t *network, size_t rows, uint32_t k,
+          skn_error_t *error)
+{
+    size_t widest = network->units_max > STRIP_LABELS ? network->units_max
+                                                      : STRIP_LABELS;
+    size_t scratch = network->kernels->gemm_scratch_bytes(
+        rows, widest, (size_t)network->units_max + 1);
+    pass->network = network;
+    pass->rows = rows;
+    pass->stride = skn_stride_floats((size_t)network->units_max + 1);
+    pass->lower = skn_floats_new(rows * pass->stride, error);
+    pass->upper = skn_floats_new(rows * pass->stride, error);
+    pass->strip = skn_floats_new(rows * STRIP_LABELS, error);
+    pass->greatest = skn_floats_new(rows, error);
+    pass->sum = calloc(rows, sizeof(*pass->sum));
+    pass->topk = malloc(rows * sizeof(*pass->topk));
+    pass->gemm = skn_floats_new(scratch / sizeof(float) + 1, error);
+    if (!pass->lower || !pass->upper || !pass->strip || !pass->greatest ||
+        !pass->gemm)
+        return SKN_NO_MEMORY;
+    if (!pass->sum || !pass->topk)
+        return skn_fail(error, SKN_NO_MEMORY, "no room for %zu rankings", rows);
+    for (size_t i = 0; i < rows; i++) {
+        pass->greatest[i] = -INFINITY;
+        skn_topk_init(&pass->topk[i], k);
+    }
+    return SKN_OK;
+}
+
+/* ReLU, and the 1 that meets the next layer's bias. */
+static void
+activate(const pass_t *pass, uint32_t units)
+{
+    for (size_t i = 0; i < pass->rows; i++) {
+        float *row = pass->lower + i * pass->stride;
+        pass->network->kernels->relu(row, units);
+        row[units] = 1.0f;
+    }
+}
+
+static void
+embed(const pass_t *pass, const skn_points_t *points)
+{
+    const skn_network_t *network = pass->network;
+    const skn_rows_t *rows = &network->rows[0];
+    size_t units = network->units[0];
+    const float *bias = skn_rows_weight(rows, network->feature_count);
+    for (size_t i = 0; i < pass->rows; i++) {
+        size_t first = points->offset[i], end = points->offset[i + 1];
+        float *out = pass->lower + i * pass->stride;
+        memcpy(out, bias, units * sizeof(float));
+        network->kernels->gather_add(
+            out, skn_rows_weight(rows, 0), rows->stride_bytes / sizeof(float),
+            points->feature + first, points->value + first, end - first,
+            units);
+    }
+    activate(pass, network->units[0]);
+}
+
+/* c[rows][count] = lower . rows[first .. first + count]^T of layer `at` */
+static void
+multiply(const pass_t *pass, uint32_t at, size_t first, size_t count, float *c,
+         size_t c_stride)
+{
+    skn_matrix_t w = skn_rows_matrix(&pass->network->rows[at], NULL);
+    skn_gemm_t job = {
+        .m = pass->rows,
+        .n = count,
+        .k = (size_t)pass->network->units[at - 1] + 1,
+        .a = { .at = pass->lower,
+               .row_stride = pass->stride,
+               .column_stride = 1 },
+        .b = { .at = w.at ? w.at + first * w.row_stride : NULL,
+               .bf16 = w.bf16 ? w.bf16 + first * w.row_stride : NULL,
+               .row_stride = 1,
+               .column_stride = w.row_stride },
+        .c = c,
+        .c_stride = c_stride,
+    };
+    pass->network->kernels->gemm(&job, pass->gemm);
+}
+
+static void
+hide(pass_t *pass, uint32_t at)
+{
+    multiply(pass, at, 0, pass->network->units[at], pass->upper, pass->stride);
+    float *lower = pass->lower;
+    pass->lower = pass->upper;
+    pass->upper = lower;
+    activate(pass, pass->network->units[at]);
+}
+
+/* Adds a strip of logits to (m, z). The strip is used up. */
+static void
+add_strip(const pass_t *pass, size_t i, float *logit, size_t count)
+{
+    const skn_kernels_t *kernels = pass->network->kernels;
+    float greatest = kernels->row_max(logit, count);
+    if (greatest > pass->greatest[i]) {
+        pass->sum[i] *= exp((double)pass->greatest[i] - (double)greatest);
+        pass->greatest[i] = greatest;
+    }
+    if (isfinite(pass->greatest[i]))
+        pass->sum[i] += (double)kernels->exp_weight_sum(
+            logit, logit, NULL, count, pass->greatest[i]);
+}
+
+static void
+rank(const pass_t *pass)
+{
+    const skn_network_t *network = pass->network;
+    uint32_t last = network->layer_count - 1, labels = network->units[last];
+    for (uint32_t first = 0; first < labels; first += STRIP_LABELS) {
+        uint32_t count = labels - first;
+        if (count > STRIP_LABELS)
+            count = STRIP_LABELS;
+        multiply(pass, last, first, count, pass->strip, STRIP_LABELS);
+        for (size_t i = 0; i < pass->rows; i++) {
+            float *logit = pass->strip + i * STRIP_LABELS;
+            skn_topk_scan(&pass->topk[i], network->kernels, logit, count, NULL,
+                          first);
+            if (network->softmax)
+                add_strip(pass, i, logit, count);
+        }
+    }
+}
+
+/* The probability of logit `o` of sample i. */
+static float
+probability(const pass_t *pass, size_t i, float o)
+{
+    double value = pass->network->softmax
+                       ? exp((double)o - (double)pass->greatest[i]) /
+                             pass->sum[i]
+                       : 1.0 / (1.0 + exp(-(double)o));
+    return (float)value;
+}
+
+skn_status_t
+skn_network_best(const skn_network_t *network, const skn_points_t *points,
+                 uint32_t k, uint32_t *label, float *score, skn_error_t *error)
+{
+    pass_t pass = { 0 };
+    if (points->count == 0)
+        return SKN_OK;
+    skn_status_t status = pass_init(&pass, network, points->count, k, error);
+    if (status == SKN_OK) {
+        embed(&pass, points);
+        for (uint32_t at = 1; at + 1 < network->layer_count; at++)
+            hide(&pass, at);
+        rank(&pass);
+        for (size_t i = 0; i < points->count; i++)
+            for (uint32_t r = 0; r < k; r++) {
+                const skn_topk_t *best = &pass.topk[i];
+                bool there = r < best->count;
+                label[i * k + r] = there ? best->id[r] : UINT32_MAX;
+                score[i * k + r] =
+                    there ? probability(&pass, i, best->value[r]) : 0.0f;
+            }
+    }
+    pass_fini(&pass);
+    return status;
+}

@@ -1,0 +1,127 @@
+/* eval.c - skein eval: how good a trained model is.
+ * SPDX-License-Identifier: Apache-2.0 */
+#include <inttypes.h>
+#include <string.h>
+
+#include "cli/verbs.h"
+#include "topology/evaluate.h"
+
+/* The value of the last -o KEY=VALUE with this key, or NULL. */
+static const char *
+override_of(const cli_call_t *call, const char *key)
+{
+    const char *overrides[CLI_VALUES_MAX], *value = NULL;
+    size_t count = cli_overrides(call, overrides), bytes = strlen(key);
+    for (size_t k = 0; k < count; k++)
+        if (strncmp(overrides[k], key, bytes) == 0 &&
+            overrides[k][bytes] == '=')
+            value = overrides[k] + bytes + 1;
+    return value;
+}
+
+/* A trained model is what it is: only the data may be others. */
+static skn_status_t
+check_overrides(const cli_call_t *call, skn_error_t *error)
+{
+    const char *overrides[CLI_VALUES_MAX];
+    size_t count = cli_overrides(call, overrides);
+    for (size_t k = 0; k < count; k++)
+        if (strncmp(overrides[k], "data.test=", 10) != 0 &&
+            strncmp(overrides[k], "data.train=", 11) != 0) {
+            (void)skn_fail(error, SKN_USAGE,
+                           "-o %.200s: nothing but data can be set for a "
+                           "trained model",
+                           overrides[k]);
+            return skn_fail_hint(error, SKN_USAGE,
+                                 "there are: data.test, data.train");
+        }
+    return SKN_OK;
+}
+
+/* S(name in JSON, name for people) */
+#define SCORES(S)                                                              \
+    S(p1, "P@1")                                                               \
+    S(p3, "P@3")                                                               \
+    S(p5, "P@5")                                                               \
+    S(psp1, "PSP@1")                                                           \
+    S(psp3, "PSP@3")                                                           \
+    S(psp5, "PSP@5") S(ndcg3, "nDCG@3") S(ndcg5, "nDCG@5")
+
+static void
+print_json(const skn_predictor_info_t *info, const skn_evaluation_t *found)
+{
+    (void)fputs("{\"event\":\"eval\",\"path\":", stdout);
+    cli_json_string(info->path, stdout);
+    (void)printf(",\"run\":\"%s\",\"batch\":%" PRIu64 ",\"test\":",
+                 info->run_id, info->batch);
+    cli_json_string(found->test, stdout);
+    (void)printf(",\"points\":%" PRIu64, found->points);
+#define S(name, text)                                                          \
+    if (found->scores.name >= 0)                                               \
+        (void)printf(",\"" #name "\":%.5f", found->scores.name);
+    SCORES(S)
+#undef S
+    (void)fputs("}\n", stdout);
+}
+
+static void
+print_text(const skn_predictor_info_t *info, const skn_evaluation_t *found)
+{
+    (void)printf("model  %s\ntest   %s: %" PRIu64 " points", info->path,
+                 found->test, found->points);
+    if (found->unlabelled > 0)
+        (void)printf(", %" PRIu64 " without labels, which count as misses",
+                     found->unlabelled);
+    (void)fputc('\n', stdout);
+#define S(name, text)                                                          \
+    if (found->scores.name >= 0)                                               \
+        (void)printf("%-6s %.4f\n", text, found->scores.name);
+    SCORES(S)
+#undef S
+}
+
+static int
+eval_run(const cli_call_t *call)
+{
+    skn_error_t error = { 0 };
+    skn_evaluation_t found = { 0 };
+    skn_status_t status = check_overrides(call, &error);
+    if (status != SKN_OK)
+        return cli_report(call, &error);
+    skn_predictor_t *predictor =
+        skn_predictor_open(call->operands[0], &error);
+    if (!predictor)
+        return cli_report(call, &error);
+    const skn_predictor_info_t *info = skn_predictor_info(predictor);
+    if (info->warning[0])
+        cli_warn(call, info->warning, "");
+    status = skn_evaluate(predictor, override_of(call, "data.test"),
+                          override_of(call, "data.train"), &found, &error);
+    if (status == SKN_OK && found.warning[0])
+        cli_warn(call, found.warning, "give -o data.train=FILE");
+    if (status == SKN_OK)
+        (call->json ? print_json : print_text)(info, &found);
+    skn_predictor_close(&predictor);
+    return status == SKN_OK ? 0 : cli_report(call, &error);
+}
+
+static const cli_option_t options[] = {
+    { "override", 'o', "KEY=VALUE",
+      "data.test=FILE or data.train=FILE: others than those of the run" },
+    CLI_COMMON_OPTIONS,
+    { 0 },
+};
+
+const cli_verb_t cli_eval = {
+    .name = "eval",
+    .help = "score a trained model on a test file",
+    .operands = "PATH",
+    .operands_min = 1,
+    .operands_max = 1,
+    .options = options,
+    .description =
+        "PATH is a run folder (its best model, or its newest) or a checkpoint\n"
+        "in one. Ranks all labels for every point of data.test and prints\n"
+        "P@k, PSP@k (propensities from data.train) and nDCG@k.",
+    .run = eval_run,
+};

@@ -1,0 +1,346 @@
+/* predict.c - skein predict: the best labels of each line.
+ * SPDX-License-Identifier: Apache-2.0 */
+#include <errno.h>
+#include <math.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "cli/lines.h"
+#include "cli/names.h"
+#include "cli/verbs.h"
+#include "formats/xmc.h"
+#include "skein/predictor.h"
+
+/* Lines that are ranked in one go: as many as make the products wide. */
+#define LINES_MAX 256u
+#define LABELS_DEFAULT 5
+
+typedef struct predict {
+    const cli_call_t *call;
+    skn_predictor_t *predictor;
+    cli_lines_t *lines;
+    cli_names_t names;
+    uint32_t k;
+    double threshold;
+    skn_xmc_point_t point;
+    char *spaced; /* a line without labels, a space put before it */
+    size_t spaced_bytes;
+    /* the points that wait */
+    size_t count, offset[LINES_MAX + 1], room;
+    uint32_t *feature;
+    float *value;
+    uint32_t label[LINES_MAX * SKN_PREDICTOR_LABELS_MAX];
+    float score[LINES_MAX * SKN_PREDICTOR_LABELS_MAX];
+} predict_t;
+
+/* --- answers ---------------------------------------------------------------- */
+
+static void
+print_label(const predict_t *predict, uint32_t label)
+{
+    if (label < predict->names.count)
+        (void)fputs(predict->names.name[label], stdout);
+    else
+        (void)printf("%u", label);
+}
+
+static void
+print_json(const predict_t *predict, const uint32_t *label, const float *score,
+           uint32_t count)
+{
+    (void)fputs("{\"labels\":[", stdout);
+    for (uint32_t r = 0; r < count; r++)
+        (void)printf("%s%u", r ? "," : "", label[r]);
+    (void)fputs("],\"scores\":[", stdout);
+    for (uint32_t r = 0; r < count; r++)
+        (void)printf("%s%.6g", r ? "," : "", (double)score[r]);
+    if (predict->names.count > 0) {
+        (void)fputs("],\"names\":[", stdout);
+        for (uint32_t r = 0; r < count; r++) {
+            (void)fputs(r ? "," : "", stdout);
+            cli_json_string(label[r] < predict->names.count
+                                ? predict->names.name[label[r]]
+                                : "",
+                            stdout);
+        }
+    }
+    (void)fputs("]}\n", stdout);
+}
+
+static void
+print_point(const predict_t *predict, size_t i)
+{
+    const uint32_t *label = predict->label + i * predict->k;
+    const float *score = predict->score + i * predict->k;
+    uint32_t count = 0;
+    while (count < predict->k && label[count] != UINT32_MAX &&
+           (double)score[count] >= predict->threshold)
+        count++;
+    if (predict->call->json) {
+        print_json(predict, label, score, count);
+        return;
+    }
+    /* Names may hold spaces: then a tab stands between. */
+    for (uint32_t r = 0; r < count; r++) {
+        (void)fputs(r == 0 ? "" : predict->names.count ? "\t" : " ", stdout);
+        print_label(predict, label[r]);
+        (void)printf(":%.6g", (double)score[r]);
+    }
+    (void)fputc('\n', stdout);
+}
+
+/* Ranks and prints the points that wait. */
+static skn_status_t
+answer(predict_t *predict, skn_error_t *error)
+{
+    skn_points_t points = { predict->count, predict->offset, predict->feature,
+                            predict->value };
+    if (predict->count == 0)
+        return SKN_OK;
+    skn_status_t status =
+        skn_predictor_best(predict->predictor, &points, predict->k,
+                           predict->label, predict->score, error);
+    for (size_t i = 0; i < predict->count && status == SKN_OK; i++)
+        print_point(predict, i);
+    predict->count = 0;
+    if (status == SKN_OK && (fflush(stdout) != 0 || ferror(stdout)))
+        status = skn_fail(error, SKN_STORAGE, "standard output: %s",
+                          strerror(errno));
+    return status;
+}
+
+/* --- lines ------------------------------------------------------------------ */
+
+/* Whether the first word is a feature, so that the line has no labels. */
+static bool
+begins_with_feature(const char *text, size_t bytes)
+{
+    for (size_t k = 0; k < bytes && text[k] != ' ' && text[k] != '\t'; k++)
+        if (text[k] == ':')
+            return true;
+    return false;
+}
+
+/* Three whole numbers in the first line are the header of a data file. */
+static bool
+is_header(const char *text, size_t bytes)
+{
+    size_t words = 0;
+    for (size_t k = 0; k < bytes; k++) {
+        bool blank = text[k] == ' ' || text[k] == '\t';
+        if (!blank && (text[k] < '0' || text[k] > '9'))
+            return false;
+        if (!blank && (k == 0 || text[k - 1] == ' ' || text[k - 1] == '\t'))
+            words++;
+    }
+    return words == 3;
+}
+
+static skn_status_t
+read_point(predict_t *predict, const char *text, size_t bytes,
+           skn_error_t *error)
+{
+    skn_xmc_bounds_t bounds = {
+        .expected_features =
+            skn_predictor_info(predict->predictor)->feature_count,
+        .expected_by = "the model",
+    };
+    if (begins_with_feature(text, bytes)) {
+        if (bytes + 1 > predict->spaced_bytes) {
+            free(predict->spaced);
+            predict->spaced_bytes = 2 * bytes + 2;
+            predict->spaced = malloc(predict->spaced_bytes);
+            if (!predict->spaced) {
+                predict->spaced_bytes = 0;
+                return skn_fail(error, SKN_NO_MEMORY,
+                                "no room for a line of %zu bytes", bytes);
+            }
+        }
+        predict->spaced[0] = ' ';
+        memcpy(predict->spaced + 1, text, bytes);
+        text = predict->spaced;
+        bytes++;
+    }
+    skn_xmc_line_t line = { text, bytes, cli_lines_name(predict->lines),
+                            cli_lines_number(predict->lines) };
+    return skn_xmc_line_parse(&line, &bounds, &predict->point, error);
+}
+
+/* Puts the point to those that wait. */
+static skn_status_t
+keep_point(predict_t *predict, skn_error_t *error)
+{
+    const skn_xmc_point_t *point = &predict->point;
+    size_t first = predict->count ? predict->offset[predict->count] : 0;
+    size_t end = first + point->feature_count;
+    if (end > predict->room) {
+        size_t room = 2 * end;
+        uint32_t *feature =
+            realloc(predict->feature, room * sizeof(*feature));
+        if (feature)
+            predict->feature = feature;
+        float *value = realloc(predict->value, room * sizeof(*value));
+        if (value)
+            predict->value = value;
+        if (!feature || !value)
+            return skn_fail(error, SKN_NO_MEMORY, "no room for %zu features",
+                            room);
+        predict->room = room;
+    }
+    if (point->feature_count > 0) {
+        memcpy(predict->feature + first, point->feature,
+               point->feature_count * sizeof(*point->feature));
+        memcpy(predict->value + first, point->value,
+               point->feature_count * sizeof(*point->value));
+    }
+    predict->offset[0] = 0;
+    predict->offset[++predict->count] = end;
+    return SKN_OK;
+}
+
+/* Line after line; answers when there are enough, or no more for now. */
+static skn_status_t
+stream(predict_t *predict, skn_error_t *error)
+{
+    skn_status_t status = SKN_OK;
+    for (;;) {
+        const char *text = NULL;
+        size_t bytes = 0;
+        bool more = false, wait = predict->count == 0;
+        status = cli_lines_next(predict->lines, wait, &text, &bytes, &more,
+                                error);
+        if (status != SKN_OK || (bytes == SIZE_MAX && !more))
+            break;
+        if (more) {
+            status = answer(predict, error);
+            if (status != SKN_OK)
+                return status;
+            continue;
+        }
+        if (cli_lines_number(predict->lines) == 1 && is_header(text, bytes))
+            continue;
+        status = read_point(predict, text, bytes, error);
+        if (status == SKN_OK)
+            status = keep_point(predict, error);
+        if (status == SKN_OK && predict->count == LINES_MAX)
+            status = answer(predict, error);
+        if (status != SKN_OK)
+            break;
+    }
+    /* What came before a mistake is answered all the same. */
+    skn_status_t last = answer(predict, status == SKN_OK ? error : NULL);
+    return status == SKN_OK ? last : status;
+}
+
+/* --- the verb --------------------------------------------------------------- */
+
+/* The number of option `name`, within [least, most]; false: it is none. */
+static bool
+read_number(const char *text, double least, double most, double *number)
+{
+    char *end;
+    errno = 0;
+    *number = strtod(text, &end);
+    return end != text && *end == '\0' && errno == 0 && *number >= least &&
+           *number <= most;
+}
+
+static skn_status_t
+read_options(predict_t *predict, skn_error_t *error)
+{
+    const char *labels = cli_value(predict->call, "top");
+    const char *threshold = cli_value(predict->call, "threshold");
+    double number = LABELS_DEFAULT;
+    if (labels && (!read_number(labels, 1, SKN_PREDICTOR_LABELS_MAX,
+                                &number) ||
+                   number != floor(number)))
+        return skn_fail(error, SKN_USAGE,
+                        "-k must be a whole number in 1..%u, found '%.40s'",
+                        SKN_PREDICTOR_LABELS_MAX, labels);
+    predict->k = (uint32_t)number;
+    if (threshold && !read_number(threshold, 0, 1, &predict->threshold))
+        return skn_fail(error, SKN_USAGE,
+                        "--threshold must be a number in 0..1, found '%.40s'",
+                        threshold);
+    return SKN_OK;
+}
+
+static skn_status_t
+open_all(predict_t *predict, skn_error_t *error)
+{
+    const cli_call_t *call = predict->call;
+    const char *names = cli_value(call, "labels");
+    skn_status_t status = read_options(predict, error);
+    if (status != SKN_OK)
+        return status;
+    predict->predictor = skn_predictor_open(call->operands[0], error);
+    if (!predict->predictor)
+        return error->status;
+    const skn_predictor_info_t *info = skn_predictor_info(predict->predictor);
+    if (info->warning[0])
+        cli_warn(call, info->warning, "");
+    if (predict->k > info->label_count)
+        predict->k = info->label_count;
+    if (names)
+        status = cli_names_read(&predict->names, names, error);
+    if (status != SKN_OK)
+        return status;
+    predict->lines = cli_lines_open(
+        call->operand_count > 1 ? call->operands[1] : "-", error);
+    return predict->lines ? SKN_OK : error->status;
+}
+
+static int
+predict_run(const cli_call_t *call)
+{
+    skn_error_t error = { 0 };
+    struct sigaction ordinary = { .sa_handler = SIG_DFL };
+    predict_t *predict = calloc(1, sizeof(*predict));
+    if (!predict) {
+        (void)skn_fail(&error, SKN_NO_MEMORY, "no room for predictions");
+        return cli_report(call, &error);
+    }
+    /* `skein predict ... | head` ends quietly, whoever started us. */
+    (void)sigaction(SIGPIPE, &ordinary, NULL);
+    predict->call = call;
+    skn_xmc_point_init(&predict->point);
+    skn_status_t status = open_all(predict, &error);
+    if (status == SKN_OK)
+        status = stream(predict, &error);
+    skn_predictor_close(&predict->predictor);
+    cli_lines_close(&predict->lines);
+    cli_names_fini(&predict->names);
+    skn_xmc_point_fini(&predict->point);
+    free(predict->spaced);
+    free(predict->feature);
+    free(predict->value);
+    free(predict);
+    return status == SKN_OK ? 0 : cli_report(call, &error);
+}
+
+static const cli_option_t options[] = {
+    { "top", 'k', "N", "how many labels a line (default 5)" },
+    { "threshold", 0, "X", "leave out labels less probable than X" },
+    { "labels", 0, "FILE", "names of the labels, a line each" },
+    CLI_COMMON_OPTIONS,
+    { 0 },
+};
+
+const cli_verb_t cli_predict = {
+    .name = "predict",
+    .help = "print the best labels of each line of data",
+    .operands = "PATH [FILE]",
+    .operands_min = 1,
+    .operands_max = 2,
+    .options = options,
+    .description =
+        "PATH is a run folder (its best model, or its newest) or a checkpoint\n"
+        "in one. Lines come from FILE, or from standard input (-), as in data\n"
+        "files: labels, which are not looked at, then feature:value; a line\n"
+        "that begins with a space or with a feature:value has none. For each\n"
+        "line one line comes out, at once: label:probability, best first,\n"
+        "over all labels of the model:\n"
+        "    echo '17:0.5 4:1' | skein predict runs/x -k 3",
+    .run = predict_run,
+};

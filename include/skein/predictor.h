@@ -1,0 +1,82 @@
+/* predictor.h - uses a trained model: the best labels of points.
+ *
+ *     skn_predictor_t *predictor = skn_predictor_open("runs/x", &error);
+ *     skn_points_t points = { 1, offset, feature, value };
+ *     status = skn_predictor_best(predictor, &points, 5, label, score, &error);
+ *     skn_predictor_close(&predictor);
+ *
+ * (`skn_model_t` is the model *file*; a predictor is what came out of it.)
+ * Only weights are loaded, no moments. Every label is looked at: the answer is
+ * exact. After open a predictor does not change, so any number of threads may
+ * ask it at once; each call has memory of its own.
+ * SPDX-License-Identifier: Apache-2.0 */
+#ifndef SKEIN_PREDICTOR_H
+#define SKEIN_PREDICTOR_H
+
+#include "skein/actor.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+typedef struct skn_predictor skn_predictor_t;
+
+/* Most labels that one point is asked for. */
+#define SKN_PREDICTOR_LABELS_MAX 128u
+
+/* Opens a model that was trained: a run folder (its `best` checkpoint if it
+ * has one, else the newest that is whole) or one checkpoint, which must still
+ * lie in its run folder, where the config is. NULL and SKN_NO_INPUT,
+ * SKN_BAD_DATA (also for weights that do not fit the config), SKN_NO_MEMORY
+ * (with the numbers, before it is taken). */
+SKN_API skn_predictor_t *skn_predictor_open(const char *path,
+                                            skn_error_t *error);
+/* Frees, sets *predictor to NULL, which it may be. No thread may ask it. */
+SKN_API void skn_predictor_close(skn_predictor_t **predictor);
+
+/* Lives as long as the predictor. */
+typedef struct skn_predictor_info {
+    const char *path;    /* of the checkpoint */
+    const char *run_id;  /* 32 hex digits */
+    const char *warning; /* "", or newer checkpoints that were refused */
+    const char *config;  /* the model file with every value, YAML */
+    uint64_t batch;      /* trained batches */
+    uint32_t feature_count, label_count;
+    uint32_t layer_count;
+    uint64_t parameter_count;
+    bool softmax;    /* scores sum to 1 over all labels; else each is a
+                      * probability by itself (one-vs-all) */
+    bool normalizes; /* the values of a point are scaled to length 1 */
+} skn_predictor_info_t;
+
+SKN_API const skn_predictor_info_t *skn_predictor_info(
+    const skn_predictor_t *predictor);
+
+/* Points as sparse rows: point i has the features feature[offset[i]] to
+ * feature[offset[i + 1] - 1], each once and below feature_count, and the
+ * values beside them, finite. Belongs to the caller. */
+typedef struct skn_points {
+    size_t count;
+    const size_t *offset; /* [count + 1], ascending from 0 */
+    const uint32_t *feature;
+    const float *value;
+} skn_points_t;
+
+/* The k best labels of each point, best first (of equal ones the lower label):
+ * label[i * k + r] and its probability score[i * k + r]. Where the model has
+ * fewer than k labels the rest are UINT32_MAX and 0. 1 <= k <=
+ * SKN_PREDICTOR_LABELS_MAX. The values are used as the model was trained:
+ * scaled to length 1 first if info->normalizes. Fastest with some hundred
+ * points a call; more than 256 are cut into such calls. SKN_USAGE for a k out
+ * of range, SKN_BAD_DATA for a feature out of range or a value that is not
+ * finite, SKN_NO_MEMORY. */
+SKN_API skn_status_t skn_predictor_best(const skn_predictor_t *predictor,
+                                        const skn_points_t *points, uint32_t k,
+                                        uint32_t *label, float *score,
+                                        skn_error_t *error);
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif

@@ -1,0 +1,189 @@
+/* evaluate.c - P@k, PSP@k and nDCG@k of a trained model, without actors.
+ * SPDX-License-Identifier: Apache-2.0 */
+#include "topology/evaluate.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "actors/data.h"
+#include "actors/ranking_metrics.h"
+#include "topology/predictor_parts.h"
+
+/* Jain, Prabhu, Varma 2016, as the evaluator has them. */
+#define PROPENSITY_A 0.55
+#define PROPENSITY_B 1.5
+
+static skn_data_t
+data_of(const skn_predictor_t *predictor)
+{
+    const skn_model_data_t *data = &predictor->trained.model->data;
+    return (skn_data_t){
+        .normalize = data->normalize == SKN_NORMALIZE_NONE ? "none" : "l2",
+        .cache = data->cache,
+        .memory_bytes = (uint64_t)data->memory_bytes,
+        .features = predictor->info.feature_count,
+        .labels = predictor->info.label_count,
+    };
+}
+
+/* Fills inverse[labels]; all 1 where the training file cannot be had. */
+static void
+weigh_labels(const skn_predictor_t *predictor, const char *train,
+             float *inverse, skn_evaluation_t *evaluation)
+{
+    skn_error_t error = { 0 };
+    skn_dataset_t *dataset = NULL;
+    uint32_t labels = predictor->info.label_count;
+    skn_data_t data = data_of(predictor);
+    for (uint32_t k = 0; k < labels; k++)
+        inverse[k] = 1.0f;
+    if (skn_data_open(&data, train, "train", &dataset, &error) != SKN_OK) {
+        (void)snprintf(evaluation->warning, sizeof(evaluation->warning),
+                       "no PSP@k, which needs the training file: %.400s",
+                       error.text);
+        return;
+    }
+    const skn_dataset_info_t *info = skn_dataset_info(dataset);
+    skn_inverse_propensities(inverse, info->label_frequency, labels,
+                             info->point_count, PROPENSITY_A, PROPENSITY_B);
+    skn_dataset_close(&dataset);
+}
+
+/* Points [first, first + count) of a data set as sparse rows. */
+typedef struct rows {
+    size_t offset[SKN_NETWORK_POINTS_MAX + 1];
+    uint32_t *feature;
+    float *value;
+    size_t room;
+    uint32_t label[SKN_NETWORK_POINTS_MAX * SKN_RANKING_CUT];
+    float score[SKN_NETWORK_POINTS_MAX * SKN_RANKING_CUT];
+} rows_t;
+
+static skn_status_t
+gather(rows_t *rows, const skn_dataset_t *dataset, uint64_t first,
+       size_t count, skn_error_t *error)
+{
+    rows->offset[0] = 0;
+    for (size_t i = 0; i < count; i++)
+        rows->offset[i + 1] = rows->offset[i] +
+                              skn_dataset_point(dataset, first + i)
+                                  .feature_count;
+    if (rows->offset[count] > rows->room) {
+        free(rows->feature);
+        free(rows->value);
+        rows->room = rows->offset[count] * 2;
+        rows->feature = malloc(rows->room * sizeof(*rows->feature));
+        rows->value = malloc(rows->room * sizeof(*rows->value));
+        if (!rows->feature || !rows->value)
+            return skn_fail(error, SKN_NO_MEMORY, "no room for %zu features",
+                            rows->room);
+    }
+    for (size_t i = 0; i < count; i++) {
+        skn_dataset_point_t point = skn_dataset_point(dataset, first + i);
+        if (point.feature_count == 0)
+            continue;
+        memcpy(rows->feature + rows->offset[i], point.feature,
+               point.feature_count * sizeof(*rows->feature));
+        memcpy(rows->value + rows->offset[i], point.value,
+               point.feature_count * sizeof(*rows->value));
+    }
+    return SKN_OK;
+}
+
+static void
+add_point(skn_ranking_sums_t *sums, const float *inverse, const rows_t *rows,
+          size_t i, const skn_dataset_point_t *point)
+{
+    skn_topk_t ranked = { .k = SKN_RANKING_CUT };
+    for (uint32_t r = 0; r < SKN_RANKING_CUT; r++) {
+        uint32_t label = rows->label[i * SKN_RANKING_CUT + r];
+        if (label == UINT32_MAX)
+            break;
+        ranked.id[ranked.count] = label;
+        ranked.value[ranked.count++] = rows->score[i * SKN_RANKING_CUT + r];
+    }
+    skn_ranking_add(sums, inverse, &ranked, point->label, point->label_count);
+}
+
+static skn_status_t
+pass(const skn_predictor_t *predictor, const skn_dataset_t *dataset,
+     const float *inverse, rows_t *rows, skn_ranking_sums_t *sums,
+     skn_error_t *error)
+{
+    uint64_t total = skn_dataset_info(dataset)->point_count;
+    skn_status_t status = SKN_OK;
+    for (uint64_t first = 0; first < total && status == SKN_OK;
+         first += SKN_NETWORK_POINTS_MAX) {
+        size_t count = SKN_NETWORK_POINTS_MAX;
+        if (total - first < count)
+            count = (size_t)(total - first);
+        status = gather(rows, dataset, first, count, error);
+        skn_points_t points = { count, rows->offset, rows->feature,
+                                rows->value };
+        if (status == SKN_OK)
+            status = skn_network_best(&predictor->network, &points,
+                                      SKN_RANKING_CUT, rows->label,
+                                      rows->score, error);
+        for (size_t i = 0; i < count && status == SKN_OK; i++) {
+            skn_dataset_point_t point = skn_dataset_point(dataset, first + i);
+            add_point(sums, inverse, rows, i, &point);
+        }
+    }
+    return status;
+}
+
+static void
+conclude(const skn_ranking_sums_t *sums, skn_evaluation_t *evaluation)
+{
+    skn_metrics_t metrics = skn_ranking_metrics(sums, SKN_PURPOSE_TEST);
+    evaluation->scores = skn_scores_of(&metrics);
+    evaluation->points = sums->rows;
+    if (evaluation->warning[0])
+        evaluation->scores.psp1 = evaluation->scores.psp3 =
+            evaluation->scores.psp5 = -1.0;
+}
+
+skn_status_t
+skn_evaluate(const skn_predictor_t *predictor, const char *test,
+             const char *train, skn_evaluation_t *evaluation,
+             skn_error_t *error)
+{
+    const skn_model_data_t *own = &predictor->trained.model->data;
+    skn_ranking_sums_t sums = { 0 };
+    skn_dataset_t *dataset = NULL;
+    skn_data_t data = data_of(predictor);
+    memset(evaluation, 0, sizeof(*evaluation));
+    evaluation->test = test ? test : own->test;
+    if (!evaluation->test[0])
+        return skn_fail_hint(error,
+                             skn_fail(error, SKN_USAGE,
+                                      "the run has no test file"),
+                             "give -o data.test=FILE");
+    if (test) /* the run's copy is that of the run's file */
+        data.cache = "auto";
+    skn_status_t status =
+        skn_data_open(&data, evaluation->test, "test", &dataset, error);
+    if (status == SKN_NO_INPUT && !test)
+        return skn_fail_hint(error, status, "give -o data.test=FILE");
+    if (status != SKN_OK)
+        return status;
+    evaluation->unlabelled = skn_dataset_info(dataset)->unlabelled_count;
+    rows_t *rows = calloc(1, sizeof(*rows));
+    float *inverse = malloc(predictor->info.label_count * sizeof(*inverse));
+    if (rows && inverse) {
+        weigh_labels(predictor, train ? train : own->train, inverse,
+                     evaluation);
+        status = pass(predictor, dataset, inverse, rows, &sums, error);
+        conclude(&sums, evaluation);
+    } else {
+        status = skn_fail(error, SKN_NO_MEMORY, "no room for an evaluation");
+    }
+    if (rows) {
+        free(rows->feature);
+        free(rows->value);
+    }
+    free(rows);
+    free(inverse);
+    skn_dataset_close(&dataset);
+    return status;
+}

@@ -1,0 +1,24 @@
+/* evaluate.h - how good a trained model is on a file.
+ * SPDX-License-Identifier: Apache-2.0 */
+#ifndef TOPOLOGY_EVALUATE_H
+#define TOPOLOGY_EVALUATE_H
+
+#include "actors/progress.h"
+#include "skein/predictor.h"
+
+typedef struct skn_evaluation {
+    skn_scores_t scores; /* psp* are -1 without a training file */
+    uint64_t points, unlabelled;
+    const char *test; /* the file; lives as long as the predictor, or as the
+                       * caller's text */
+    char warning[SKN_ERROR_TEXT_BYTES]; /* "", or why there is no psp* */
+} skn_evaluation_t;
+
+/* Ranks all labels for every point of `test` (NULL: the test file of the run).
+ * Propensities need the frequencies of labels in `train` (NULL: the training
+ * file of the run). The same numbers as those of an evaluation in training. */
+skn_status_t skn_evaluate(const skn_predictor_t *predictor, const char *test,
+                          const char *train, skn_evaluation_t *evaluation,
+                          skn_error_t *error);
+
+#endif

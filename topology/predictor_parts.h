@@ -1,0 +1,15 @@
+/* predictor_parts.h - the inside of a predictor, for those that evaluate it.
+ * SPDX-License-Identifier: Apache-2.0 */
+#ifndef TOPOLOGY_PREDICTOR_PARTS_H
+#define TOPOLOGY_PREDICTOR_PARTS_H
+
+#include "actors/network.h"
+#include "topology/trained.h"
+
+struct skn_predictor {
+    skn_trained_t trained;
+    skn_network_t network;
+    skn_predictor_info_t info;
+};
+
+#endif

@@ -9,6 +9,7 @@ const cli_verb_t *const cli_verbs[] = {
     &cli_graph,
     &cli_eval,
     &cli_predict,
+    &cli_inspect,
     &cli_actors,
     &cli_doctor,
     &cli_reference,

@@ -1,0 +1,309 @@
+/* inspect.c - skein inspect: what a run folder or a checkpoint holds.
+ * SPDX-License-Identifier: Apache-2.0 */
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "cli/verbs.h"
+#include "formats/checkpoint.h"
+#include "formats/json_text.h"
+#include "topology/trained.h"
+
+/* What is looked at. */
+typedef struct look {
+    const cli_call_t *call;
+    const char *path;
+    bool one; /* a checkpoint, not a run */
+    skn_run_folder_t *run;
+    skn_checkpoint_t *checkpoint; /* the one that is shown; may be NULL */
+    json_t *metadata;
+    char sha256[SKN_SHA256_TEXT_BYTES];
+    uint64_t *batch; /* of the run's checkpoints, newest first */
+    size_t batch_count;
+    bool damaged;
+} look_t;
+
+static bool
+names_batch(const look_t *look, const char *link, uint64_t batch)
+{
+    char target[SKN_NAME_MAX + 1];
+    uint64_t named = 0;
+    ssize_t bytes = readlinkat(skn_run_folder_descriptor(look->run), link,
+                               target, sizeof(target) - 1);
+    target[bytes < 0 ? 0 : bytes] = '\0';
+    return skn_batch_name_parse(target, &named) && named == batch;
+}
+
+/* --- for people --------------------------------------------------------------- */
+
+static void
+print_tensor(const look_t *look, const skn_checkpoint_tensor_t *tensor)
+{
+    char shape[64], hash[SKN_HASH_TEXT_BYTES + 16];
+    skn_error_t error = { 0 };
+    if (tensor->dims == 1)
+        (void)snprintf(shape, sizeof(shape), "[%" PRIu64 "]", tensor->rows);
+    else
+        (void)snprintf(shape, sizeof(shape), "[%" PRIu64 "][%" PRIu64 "]",
+                       tensor->rows, tensor->columns);
+    (void)snprintf(hash, sizeof(hash), "%zu pieces", tensor->piece_count);
+    if (tensor->piece_count == 1) {
+        const void *bytes = skn_checkpoint_piece_bytes(
+            look->checkpoint, tensor->piece_first, &error);
+        size_t count = (size_t)(tensor->rows * tensor->columns) *
+                       skn_dtype_bytes(tensor->dtype);
+        if (bytes)
+            skn_hash_text(bytes, count, hash);
+        else
+            (void)snprintf(hash, sizeof(hash), "DAMAGED");
+    }
+    (void)printf("  %-24s %-5s %-20s %s\n", tensor->name,
+                 skn_dtype_name(tensor->dtype), shape, hash);
+}
+
+static double
+number_at(const json_t *object, const char *key)
+{
+    return json_number_value(json_object_get(object, key));
+}
+
+static void
+print_history(const json_t *history)
+{
+    if (json_array_size(history) == 0)
+        return;
+    (void)puts("history\n  epoch      loss     P@1     P@3     P@5   seconds");
+    for (size_t k = 0; k < json_array_size(history); k++) {
+        const json_t *epoch = json_array_get(history, k);
+        (void)printf("  %5.0f  %8.4f", number_at(epoch, "epoch"),
+                     number_at(epoch, "loss"));
+        if (json_object_get(epoch, "p1"))
+            (void)printf("  %6.4f  %6.4f  %6.4f", number_at(epoch, "p1"),
+                         number_at(epoch, "p3"), number_at(epoch, "p5"));
+        else
+            (void)printf("  %6s  %6s  %6s", "-", "-", "-");
+        (void)printf("  %8.1f\n", number_at(epoch, "seconds"));
+    }
+}
+
+static void
+print_text(const look_t *look)
+{
+    (void)printf("run      %s\ncreated  %s\n", skn_run_folder_id(look->run),
+                 skn_run_folder_created(look->run));
+    for (size_t k = 0; k < look->batch_count; k++) {
+        char name[SKN_BATCH_NAME_BYTES];
+        skn_batch_name(look->batch[k], name);
+        (void)printf("%-8s %s%s%s\n", k == 0 ? "holds" : "", name,
+                     names_batch(look, "best", look->batch[k]) ? "  best" : "",
+                     names_batch(look, "latest", look->batch[k]) ? "  latest"
+                                                                 : "");
+    }
+    if (!look->checkpoint) {
+        (void)puts("         no checkpoint yet");
+        return;
+    }
+    (void)printf("shown    %s\nbatch    %" PRIu64 ", epoch %.0f%s\n"
+                 "weights_sha256 %s\ntensors\n",
+                 skn_checkpoint_path(look->checkpoint),
+                 skn_checkpoint_batch(look->checkpoint),
+                 number_at(look->metadata, "epoch"),
+                 json_is_true(json_object_get(look->metadata, "finished"))
+                     ? ", the run has finished"
+                     : "",
+                 look->sha256);
+    size_t count = skn_checkpoint_tensor_count(look->checkpoint);
+    for (size_t k = 0; k < count; k++)
+        print_tensor(look, skn_checkpoint_tensor(look->checkpoint, k));
+    print_history(json_object_get(look->metadata, "history"));
+    if (cli_flag(look->call, "config"))
+        (void)printf("config\n%s", skn_run_folder_config(look->run));
+}
+
+/* --- for programs --------------------------------------------------------------- */
+
+static void
+add_piece(skn_json_text_t *text, look_t *look, size_t index)
+{
+    char hash[SKN_HASH_TEXT_BYTES] = "";
+    skn_error_t error = { 0 };
+    const skn_piece_t *piece = skn_checkpoint_piece(look->checkpoint, index);
+    const void *bytes =
+        skn_checkpoint_piece_bytes(look->checkpoint, index, &error);
+    if (bytes)
+        skn_hash_text(bytes,
+                      (size_t)(piece->rows * piece->columns) *
+                          skn_dtype_bytes(piece->dtype),
+                      hash);
+    skn_json_text_add(text,
+                      "{\"first\":[%" PRIu64 ",%" PRIu64
+                      "],\"shape\":[%" PRIu64 ",%" PRIu64
+                      "],\"xxh3_128\":\"%s\"}",
+                      piece->row_first, piece->column_first, piece->rows,
+                      piece->columns, hash);
+}
+
+static void
+add_tensors(skn_json_text_t *text, look_t *look)
+{
+    size_t count = skn_checkpoint_tensor_count(look->checkpoint);
+    skn_json_text_add(text, ",\"tensors\":[");
+    for (size_t k = 0; k < count; k++) {
+        const skn_checkpoint_tensor_t *tensor =
+            skn_checkpoint_tensor(look->checkpoint, k);
+        skn_json_text_add(text,
+                          "%s{\"name\":\"%s\",\"dtype\":\"%s\",\"shape\":"
+                          "[%" PRIu64,
+                          k ? "," : "", tensor->name,
+                          skn_dtype_name(tensor->dtype), tensor->rows);
+        if (tensor->dims > 1)
+            skn_json_text_add(text, ",%" PRIu64, tensor->columns);
+        skn_json_text_add(text, "],\"pieces\":[");
+        for (size_t p = 0; p < tensor->piece_count; p++) {
+            skn_json_text_add(text, "%s", p ? "," : "");
+            add_piece(text, look, tensor->piece_first + p);
+        }
+        skn_json_text_add(text, "]}");
+    }
+    skn_json_text_add(text, "]");
+}
+
+static void
+add_checkpoint(skn_json_text_t *text, look_t *look)
+{
+    char *metadata = json_dumps(look->metadata, JSON_COMPACT);
+    skn_json_text_add(text, ",\"shown\":");
+    skn_json_text_add_string(text, skn_checkpoint_path(look->checkpoint));
+    skn_json_text_add(text, ",\"batch\":%" PRIu64 ",\"weights_sha256\":\"%s\"",
+                      skn_checkpoint_batch(look->checkpoint), look->sha256);
+    add_tensors(text, look);
+    skn_json_text_add(text, ",\"metadata\":%s", metadata ? metadata : "null");
+    free(metadata);
+}
+
+static void
+print_json(look_t *look)
+{
+    skn_json_text_t text = { 0 };
+    skn_json_text_add(&text, "{\"event\":\"inspect\",\"path\":");
+    skn_json_text_add_string(&text, look->path);
+    skn_json_text_add(&text, ",\"run\":\"%s\",\"created\":\"%s\"",
+                      skn_run_folder_id(look->run),
+                      skn_run_folder_created(look->run));
+    skn_json_text_add(&text, ",\"checkpoints\":[");
+    for (size_t k = 0; k < look->batch_count; k++)
+        skn_json_text_add(
+            &text, "%s{\"batch\":%" PRIu64 ",\"best\":%s,\"latest\":%s}",
+            k ? "," : "", look->batch[k],
+            names_batch(look, "best", look->batch[k]) ? "true" : "false",
+            names_batch(look, "latest", look->batch[k]) ? "true" : "false");
+    skn_json_text_add(&text, "]");
+    if (look->checkpoint)
+        add_checkpoint(&text, look);
+    skn_json_text_add(&text, ",\"config\":");
+    skn_json_text_add_string(&text, skn_run_folder_config(look->run));
+    skn_json_text_add(&text, "}");
+    if (!text.failed)
+        (void)puts(text.bytes);
+    skn_json_text_fini(&text);
+}
+
+/* --- looking --------------------------------------------------------------------- */
+
+/* Every byte of every checkpoint of the run; damage is a warning each. */
+static void
+prove_all(look_t *look)
+{
+    const char *run = skn_run_folder_path(look->run);
+    for (size_t k = 0; !look->one && k < look->batch_count; k++) {
+        char name[SKN_BATCH_NAME_BYTES], path[SKN_TEXT_MAX + 32];
+        char text[SKN_ERROR_TEXT_BYTES + 64];
+        skn_error_t error = { 0 };
+        skn_batch_name(look->batch[k], name);
+        (void)snprintf(path, sizeof(path), "%s/%s", run, name);
+        skn_checkpoint_t *checkpoint =
+            skn_checkpoint_open(path, SKN_VERIFY_ALL, &error);
+        skn_checkpoint_close(&checkpoint);
+        if (error.status == SKN_OK)
+            continue;
+        look->damaged = true;
+        (void)snprintf(text, sizeof(text), "%s cannot be used: %s", name,
+                       error.text);
+        cli_warn(look->call, text, "");
+    }
+}
+
+static skn_status_t
+read_checkpoint(look_t *look, skn_error_t *error)
+{
+    look->checkpoint =
+        skn_checkpoint_open(look->path, SKN_VERIFY_ALL, error);
+    if (!look->checkpoint)
+        return error->status;
+    const char *metadata = skn_checkpoint_metadata(look->checkpoint);
+    look->metadata = skn_json_object_parse("metadata", metadata,
+                                           strlen(metadata), error);
+    if (!look->metadata)
+        return SKN_BAD_DATA;
+    return skn_checkpoint_weights_sha256(look->checkpoint, look->sha256,
+                                         error);
+}
+
+static skn_status_t
+look_at(look_t *look, skn_error_t *error)
+{
+    look->run = skn_trained_run(look->path, &look->one, error);
+    if (!look->run)
+        return error->status;
+    skn_status_t status = skn_run_folder_batches(
+        skn_run_folder_descriptor(look->run), skn_run_folder_path(look->run),
+        &look->batch, &look->batch_count, error);
+    if (status != SKN_OK)
+        return status;
+    prove_all(look);
+    return look->one || look->batch_count > 0 ? read_checkpoint(look, error)
+                                              : SKN_OK;
+}
+
+static int
+inspect_run(const cli_call_t *call)
+{
+    skn_error_t error = { 0 };
+    look_t look = { .call = call, .path = call->operands[0] };
+    int code = 0;
+    if (look_at(&look, &error) != SKN_OK)
+        code = cli_report(call, &error);
+    else if (call->json)
+        print_json(&look);
+    else
+        print_text(&look);
+    if (code == 0 && look.damaged)
+        code = skn_status_exit_code(SKN_BAD_DATA);
+    json_decref(look.metadata);
+    free(look.batch);
+    skn_checkpoint_close(&look.checkpoint);
+    skn_run_folder_close(&look.run);
+    return code;
+}
+
+static const cli_option_t options[] = {
+    { "config", 0, NULL, "also print the config of the run" },
+    CLI_COMMON_OPTIONS,
+    { 0 },
+};
+
+const cli_verb_t cli_inspect = {
+    .name = "inspect",
+    .help = "show what a run folder or a checkpoint holds",
+    .operands = "PATH",
+    .operands_min = 1,
+    .operands_max = 1,
+    .options = options,
+    .description =
+        "Reads every byte and compares all hashes: what is damaged is told,\n"
+        "and then the exit code is 65. Prints the run, its checkpoints, and\n"
+        "of the newest whole one (or the one that PATH is) the tensors with\n"
+        "their hashes, weights_sha256, and the history of epochs.",
+    .run = inspect_run,
+};

@@ -337,6 +337,7 @@ skn_outgoing_credit(skn_actor_t *actor, uint32_t slot, uint32_t credit,
     edge->credit += credit;
     if (actor->unsent == 0)
         return SKN_OK;
+    uint64_t begin_ns = actor->trace ? skn_monotonic_ns() : 0;
     while (status == SKN_OK && edge->credit > 0 && edge->outbox.count > 0)
         status = edge_send(actor, edge, outbox_take(actor, &edge->outbox),
                            error);
@@ -344,6 +345,10 @@ skn_outgoing_credit(skn_actor_t *actor, uint32_t slot, uint32_t credit,
     while (status == SKN_OK && edge->credit > 0 && pipe->shared.count > 0)
         status = edge_send(actor, edge, outbox_take(actor, &pipe->shared),
                            error);
+    /* The flows of a trace begin in a span. */
+    if (actor->trace)
+        skn_trace_span(actor->trace, "outbox", begin_ns, skn_monotonic_ns(),
+                       NULL, NULL);
     return status;
 }
 

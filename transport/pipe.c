@@ -59,8 +59,13 @@ socket_open(void *context, int type, skn_error_t *error)
 {
     void *socket = zmq_socket(context, type);
     if (!socket) {
+        int code = errno;
         skn_fail(error, SKN_NO_MEMORY, "no ZeroMQ socket: %s",
-                 zmq_strerror(errno));
+                 zmq_strerror(code));
+        if (code == EMFILE)
+            skn_fail_hint(error, SKN_NO_MEMORY,
+                          "raise ulimit -n, or ZMQ_MAX_SOCKETS of a context "
+                          "of your own");
         return NULL;
     }
     int unlimited = 0, linger_ms = 0;

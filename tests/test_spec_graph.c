@@ -71,17 +71,18 @@ Test(spec_graph, refuses_a_cycle_without_a_gate)
 {
     expect_problems(TOPOLOGY(RELAY("a") RELAY("b"),
                              PIPE("a", "b", "word") PIPE("b", "a", "word")),
-                    "t.yaml:8:7: a -> b -> a is a cycle of pipes without a "
-                    "gate; lead it through a kind that produces: word_reader, "
-                    "source, hermit");
+                    "t.yaml:8:7: a -> b -> a is a cycle of pipes without "
+                    "a gate; lead it through a gate (word_reader, "
+                    "source, hermit), or give pipes that only answer "
+                    "`peer: true`");
 }
 
 Test(spec_graph, refuses_an_actor_that_sends_to_itself)
 {
     expect_problems(TOPOLOGY(RELAY("a"), PIPE("a", "a", "word")),
-                    "t.yaml:7:7: a -> a is a cycle of pipes without a gate; "
-                    "lead it through a kind that produces: word_reader, "
-                    "source, hermit");
+                    "t.yaml:7:7: a -> a is a cycle of pipes without a "
+                    "gate; lead it through a gate (word_reader, source, "
+                    "hermit), or give pipes that only answer `peer: true`");
 }
 
 Test(spec_graph, names_the_shortest_cycle_and_each_knot_once)
@@ -91,10 +92,14 @@ Test(spec_graph, names_the_shortest_cycle_and_each_knot_once)
                  PIPE("a", "b", "word") PIPE("b", "c", "word")
                      PIPE("c", "a", "word") PIPE("b", "a", "work")
                          PIPE("d", "e", "word") PIPE("e", "d", "word")),
-        "t.yaml:11:7: a -> b -> a is a cycle of pipes without a gate; lead "
-        "it through a kind that produces: word_reader, source, hermit\n"
-        "t.yaml:15:7: d -> e -> d is a cycle of pipes without a gate; lead "
-        "it through a kind that produces: word_reader, source, hermit");
+        "t.yaml:11:7: a -> b -> a is a cycle of pipes "
+                    "without a gate; lead it through a gate "
+                    "(word_reader, source, hermit), or give pipes that "
+                    "only answer `peer: true`\n"
+                    "t.yaml:15:7: d -> e -> d is a cycle of pipes "
+                    "without a gate; lead it through a gate "
+                    "(word_reader, source, hermit), or give pipes that "
+                    "only answer `peer: true`");
 }
 
 Test(spec_graph, cuts_the_names_of_a_long_cycle)
@@ -110,8 +115,9 @@ Test(spec_graph, cuts_the_names_of_a_long_cycle)
                  PIPE(A, B, "word") PIPE(B, C, "word") PIPE(C, D, "word")
                      PIPE(D, E, "word") PIPE(E, A, "word")),
         "t.yaml:11:7: " A " -> " B " -> " C " -> ... -> " A
-        " is a cycle of pipes without a gate; lead it through a kind that "
-        "produces: word_reader, source, hermit");
+        " is a cycle of pipes without a gate; lead it "
+                    "through a gate (word_reader, source, hermit), or "
+                    "give pipes that only answer `peer: true`");
 }
 
 Test(spec_graph, sees_pairs_of_pattern_one_as_pairs)
@@ -124,9 +130,9 @@ Test(spec_graph, sees_pairs_of_pattern_one_as_pairs)
     expect_problems(TOPOLOGY(RELAY("a") RELAY("b") RELAY("c"),
                              "    - { from: [a, b], to: [b, c], message: word,"
                              "\n        pattern: any }\n"),
-                    "t.yaml:9:7: b -> b is a cycle of pipes without a gate; "
-                    "lead it through a kind that produces: word_reader, "
-                    "source, hermit");
+                    "t.yaml:9:7: b -> b is a cycle of pipes without a "
+                    "gate; lead it through a gate (word_reader, source, "
+                    "hermit), or give pipes that only answer `peer: true`");
 }
 
 /* Oracle for cycles: from an actor back to itself along pipes, gates left out,
@@ -152,7 +158,8 @@ naive_cycle(bool edges[5][5], const bool *gates)
 static const skn_kind_t loop = { .name = "loop",
                                  .handlers = relay_handlers,
                                  .sends = relay_sends,
-                                 .produce = word_produce };
+                                 .produce = word_produce,
+                                        .gate = true };
 
 static void
 check_random_graph(uint32_t seed)
@@ -218,6 +225,30 @@ Test(spec_graph, takes_a_cycle_with_a_gate_and_credit_for_its_window)
 {
     skn_spec_t *spec = load_good(LOOP("16", "16", "17"));
     skn_spec_destroy(&spec);
+}
+
+Test(spec_graph, takes_a_cycle_through_a_pipe_of_answers)
+{
+    skn_spec_t *spec = load_good(
+        TOPOLOGY(RELAY("a") RELAY("b"),
+                 PIPE("a", "b", "word")
+                 "    - { from: b, to: a, message: word, peer: true }\n"));
+    const skn_wiring_t *wiring = skn_spec_wiring(spec);
+    cr_expect_not(wiring->pipes[0].peer);
+    cr_expect(wiring->pipes[1].peer);
+    skn_spec_destroy(&spec);
+}
+
+Test(spec_graph, refuses_the_cycle_that_is_left_beside_the_answers)
+{
+    expect_problems(
+        TOPOLOGY(RELAY("a") RELAY("b") RELAY("c"),
+                 PIPE("a", "b", "word") PIPE("b", "a", "work")
+                 "    - { from: b, to: c, message: word, peer: true }\n"
+                 "    - { from: c, to: b, message: word, peer: true }\n"),
+        "t.yaml:9:7: a -> b -> a is a cycle of pipes without a gate; lead it "
+        "through a gate (word_reader, source, hermit), or give pipes that "
+        "only answer `peer: true`");
 }
 
 Test(spec_graph, refuses_less_credit_than_the_window)

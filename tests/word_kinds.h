@@ -101,7 +101,8 @@ static const skn_schema_t *const relay_sends[] = { &word_schema, &work_schema,
 static const skn_kind_t word_reader = { .name = "word_reader",
                                         .options = word_reader_options,
                                         .sends = word_sends,
-                                        .produce = word_produce };
+                                        .produce = word_produce,
+                                        .gate = true };
 static const skn_kind_t word_counter = { .name = "word_counter",
                                          .handlers = word_handlers,
                                          .sends = total_sends };
@@ -112,7 +113,8 @@ static const skn_kind_t source = { .name = "source",
                                    .options = source_options,
                                    .handlers = done_handlers,
                                    .sends = work_sends,
-                                   .produce = word_produce };
+                                   .produce = word_produce,
+                                        .gate = true };
 static const skn_kind_t shard = { .name = "shard",
                                   .options = shard_options,
                                   .handlers = work_handlers,
@@ -122,7 +124,8 @@ static const skn_kind_t relay = { .name = "relay",
                                   .handlers = relay_handlers,
                                   .sends = relay_sends };
 /* Needs nobody. */
-static const skn_kind_t hermit = { .name = "hermit", .produce = word_produce };
+static const skn_kind_t hermit = { .name = "hermit", .produce = word_produce,
+                                        .gate = true };
 
 static const skn_kind_t *const word_kinds[] = { &word_reader,   &word_counter,
                                                 &total_printer, &source,

@@ -324,7 +324,7 @@ pipe_of_edge(skn_actor_t *actor, const skn_out_edge_t *edge)
         if (edge >= pipe->edges && edge < pipe->edges + pipe->edge_count)
             return pipe;
     }
-    assert(!"an edge belongs to a pipe");
+    assert(false && "an edge belongs to a pipe");
     return NULL;
 }
 

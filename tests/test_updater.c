@@ -1,0 +1,222 @@
+/* test_updater.c - the only writer of a shard's rows, and what becomes of its
+ * state: leases, steps, first weights, and the stream of a checkpoint. The
+ * probe plays its shard, the source and the checkpointer.
+ * SPDX-License-Identifier: Apache-2.0 */
+#include "actors/draws.h"
+#include "actors/rows.h"
+#include "tests/actor_probe.h"
+
+#define ROWS 5
+#define WIDTH 4 /* 3 weights and the bias */
+#define BATCHES 3
+
+static struct {
+    uint32_t leases, applied, tensors, chunks, lasts;
+    uint64_t lease_batch[8], applied_batch[8];
+    float weight[8][ROWS][WIDTH]; /* as each lease showed them */
+    char name[8][SKN_NAME_MAX + 1];
+    char file[SKN_NAME_MAX + 1];
+    uint64_t tensor_bytes[8], chunk_bytes[8];
+    float saved[ROWS * (WIDTH - 1)];
+    bool save;
+    uint32_t spoil; /* 1: too few values, 2: a row beyond the shard */
+} seen;
+
+static float
+gradient_of(uint64_t batch, uint32_t row, uint32_t column)
+{
+    return (float)(1 + batch) * 0.25f + (float)row - 0.5f * (float)column;
+}
+
+/* Batch t touches the rows from t up. */
+static skn_status_t
+send_gradient(skn_actor_t *actor, void *rows, uint64_t batch,
+              skn_error_t *error)
+{
+    uint32_t count = ROWS - (uint32_t)batch;
+    size_t counts[] = { count, (size_t)count * WIDTH };
+    skn_gradient_t *gradient =
+        skn_actor_message(actor, &skn_gradient_schema, counts, error);
+    if (!gradient)
+        return error->status;
+    gradient->batch = batch;
+    gradient->rows = rows;
+    for (uint32_t k = 0; k < count; k++) {
+        gradient->unit.at[k] = k + (uint32_t)batch;
+        for (uint32_t c = 0; c < WIDTH; c++)
+            gradient->value.at[k * WIDTH + c] =
+                gradient_of(batch, k + (uint32_t)batch, c);
+    }
+    if (seen.spoil == 1)
+        gradient->value.count--;
+    if (seen.spoil == 2)
+        gradient->unit.at[1] = ROWS;
+    return skn_actor_post(actor, gradient, error);
+}
+
+static skn_status_t
+on_lease(skn_actor_t *actor, const skn_lease_t *lease, skn_error_t *error)
+{
+    const skn_rows_t *rows = lease->rows;
+    cr_assert_eq(rows->row_count, ROWS);
+    cr_assert_eq(rows->width, WIDTH);
+    for (uint32_t row = 0; row < ROWS; row++)
+        memcpy(seen.weight[seen.leases][row], skn_rows_weight(rows, row),
+               WIDTH * sizeof(float));
+    seen.lease_batch[seen.leases++] = lease->batch;
+    if (seen.leases <= BATCHES)
+        return send_gradient(actor, lease->rows, seen.leases - 1, error);
+    if (!seen.save) {
+        skn_actor_finish(actor);
+        return SKN_OK;
+    }
+    uint8_t metadata[] = "{}";
+    skn_save_t save = { .batch = 77, .metadata = { metadata, 3 } };
+    return skn_actor_send(actor, &skn_save_schema, &save, error);
+}
+
+static skn_status_t
+on_chunk(skn_actor_t *actor, const skn_chunk_t *chunk)
+{
+    cr_assert_eq(chunk->batch, 77);
+    cr_assert_str_eq(chunk->file, seen.file);
+    cr_expect_eq(chunk->offset_bytes, seen.chunk_bytes[chunk->tensor]);
+    if (chunk->tensor == 0)
+        memcpy((char *)seen.saved + chunk->offset_bytes, chunk->bytes.at,
+               chunk->bytes.count);
+    seen.chunk_bytes[chunk->tensor] += chunk->bytes.count;
+    seen.chunks++;
+    seen.lasts += chunk->last;
+    if (chunk->last)
+        skn_actor_finish(actor);
+    return SKN_OK;
+}
+
+static skn_status_t
+react(skn_actor_t *actor, const skn_schema_t *schema, const void *message,
+      skn_error_t *error)
+{
+    if (schema == &skn_lease_schema)
+        return on_lease(actor, message, error);
+    if (schema == &skn_chunk_schema)
+        return on_chunk(actor, message);
+    if (schema == &skn_tensor_schema) {
+        const skn_tensor_t *tensor = message;
+        (void)snprintf(seen.name[seen.tensors], sizeof(seen.name[0]), "%s",
+                       tensor->name);
+        (void)snprintf(seen.file, sizeof(seen.file), "%s", tensor->file);
+        seen.tensor_bytes[seen.tensors++] = tensor->rows * tensor->columns * 4;
+        return SKN_OK;
+    }
+    const skn_applied_t *applied = message;
+    seen.applied_batch[seen.applied++] = applied->batch;
+    return SKN_OK;
+}
+
+static void
+set_up(void)
+{
+    static const char *const to[] = { "gradient", "save" };
+    static const char *const from[] = { "lease", "applied", "tensor", "chunk" };
+    static const char *const options[][2] = {
+        { "layer", "1" },         { "layer_name", "output" },
+        { "rows", "5" },          { "row_first", "10" },
+        { "width", "4" },         { "global_rows", "40" },
+        { "global_columns", "3" }, { "optimizer", "sgd" },
+        { "rate", "0.5" },        { "huge_pages", "false" },
+        { "seed", "9" },          { "init", "0.25" },
+    };
+    probe.kind = &skn_updater;
+    probe.name = "up_output.0";
+    probe.react = react;
+    memcpy(probe.to, to, sizeof(to));
+    memcpy(probe.from, from, sizeof(from));
+    for (size_t k = 0; k < sizeof(options) / sizeof(options[0]); k++)
+        probe_option(options[k][0], options[k][1]);
+}
+
+TestSuite(updater, .init = set_up, .timeout = 60);
+
+Test(updater, first_weights_follow_from_seed_and_global_row)
+{
+    float want[WIDTH] = { 0 };
+    uint64_t key = skn_draw_key(9, SKN_DRAW_WEIGHTS, 1);
+    probe_run_well();
+    for (uint32_t row = 0; row < ROWS; row++) {
+        skn_rows_draw_normal(want, WIDTH - 1, 0.25f, key, 10 + row, 0);
+        cr_expect_arr_eq(seen.weight[0][row], want, sizeof(want));
+        cr_expect_eq(seen.weight[0][row][WIDTH - 1], 0); /* the bias */
+    }
+}
+
+Test(updater, sgd_steps_the_rows_that_are_named)
+{
+    probe_run_well();
+    cr_assert_eq(seen.leases, BATCHES + 1);
+    for (uint32_t batch = 0; batch < BATCHES; batch++)
+        for (uint32_t row = 0; row < ROWS; row++)
+            for (uint32_t c = 0; c < WIDTH; c++) {
+                double before = (double)seen.weight[batch][row][c];
+                double step =
+                    row >= batch ? 0.5 * (double)gradient_of(batch, row, c) : 0;
+                cr_expect_float_eq(seen.weight[batch + 1][row][c],
+                                   before - step, 1e-6);
+            }
+}
+
+Test(updater, each_batch_is_told_and_the_rows_come_back)
+{
+    probe_run_well();
+    cr_assert_eq(seen.applied, BATCHES);
+    for (uint32_t k = 0; k < BATCHES; k++) {
+        cr_expect_eq(seen.applied_batch[k], k);
+        cr_expect_eq(seen.lease_batch[k], k);
+    }
+}
+
+Test(updater, a_resumed_run_begins_at_its_batch)
+{
+    probe_option("first_batch", "41");
+    probe_run_well();
+    cr_expect_eq(seen.lease_batch[0], 41);
+}
+
+Test(updater, a_save_streams_every_tensor_to_its_end)
+{
+    seen.save = true;
+    probe_option("optimizer", "adam");
+    probe_run_well();
+    cr_expect_str_eq(seen.file, "output.0.safetensors");
+    cr_assert_geq(seen.tensors, 4); /* weight, bias, moments */
+    cr_expect_str_eq(seen.name[0], "output.weight");
+    cr_expect_eq(seen.lasts, 1);
+    for (uint32_t k = 0; k < seen.tensors; k++) {
+        cr_expect_gt(seen.tensor_bytes[k], 0);
+        cr_expect_eq(seen.chunk_bytes[k], seen.tensor_bytes[k], "%s",
+                     seen.name[k]);
+    }
+    for (uint32_t row = 0; row < ROWS; row++)
+        cr_expect_arr_eq(seen.saved + row * (WIDTH - 1),
+                         seen.weight[BATCHES][row],
+                         (WIDTH - 1) * sizeof(float));
+}
+
+Test(updater, a_gradient_of_another_size_is_refused)
+{
+    seen.spoil = 1;
+    probe_run();
+    cr_expect_eq(probe.status, SKN_BAD_MESSAGE);
+    cr_expect(strstr(probe.error.text, "up_output.0: gradient of batch 0: 19 "
+                                       "values for 5 rows of 4"),
+              "%s", probe.error.text);
+}
+
+Test(updater, a_row_beyond_the_shard_is_refused)
+{
+    seen.spoil = 2;
+    probe_run();
+    cr_expect_eq(probe.status, SKN_BAD_MESSAGE);
+    cr_expect(strstr(probe.error.text,
+                     "up_output.0: gradient of row 5, the shard has 5"),
+              "%s", probe.error.text);
+}

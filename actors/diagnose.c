@@ -1,4 +1,5 @@
-/* diagnose.c - mass and recall of a draw.  SPDX-License-Identifier: Apache-2.0 */
+/* diagnose.c - mass and recall of a draw.
+ * SPDX-License-Identifier: Apache-2.0 */
 #include "actors/diagnose.h"
 
 #include <math.h>
@@ -99,8 +100,8 @@ in_list(const uint32_t *unit, uint32_t count, uint32_t row)
 
 /* Adds what sample `i`, the s-th of group g, has of its tally. */
 static void
-compare(const skn_head_t *head, const skn_flight_t *flight, uint32_t g,
-        uint32_t s, const tally_t *tally, skn_diagnosis_t *into)
+compare(const skn_flight_t *flight, uint32_t g, uint32_t s,
+        const tally_t *tally, skn_diagnosis_t *into)
 {
     const skn_group_t *group = &flight->selection.group[g];
     const uint32_t *unit = flight->selection.unit + group->unit_first;
@@ -108,7 +109,6 @@ compare(const skn_head_t *head, const skn_flight_t *flight, uint32_t g,
                          s * skn_stride_floats(group->unit_count);
     double mass = 0.0;
     uint32_t hits = 0;
-    (void)head;
     for (uint32_t k = 0; k < group->unit_count; k++)
         mass += exp((double)logit[k] - tally->greatest);
     for (uint32_t k = 0; k < tally->top.count; k++)
@@ -136,12 +136,13 @@ skn_diagnose_flight(skn_diagnose_t *diagnose, const skn_head_t *head,
     }
     tally_rows(diagnose, head, flight, samples, tally);
     *into = (skn_diagnosis_t){ 0 };
-    for (uint32_t g = 0; g < selection->group_count; g++)
-        for (uint32_t s = 0; s < selection->group[g].sample_count; s++) {
-            uint32_t i = selection->sample[selection->group[g].sample_first + s];
-            if (i < samples)
-                compare(head, flight, g, s, &tally[i], into);
-        }
+    for (uint32_t g = 0; g < selection->group_count; g++) {
+        const uint32_t *sample =
+            selection->sample + selection->group[g].sample_first;
+        for (uint32_t s = 0; s < selection->group[g].sample_count; s++)
+            if (sample[s] < samples)
+                compare(flight, g, s, &tally[sample[s]], into);
+    }
     into->mass /= samples;
     into->recall /= samples;
 }

@@ -67,7 +67,7 @@ skn_index_keeper_change(skn_index_keeper_t *keeper, const uint32_t *row,
         skn_rowset_add(&keeper->changed, row[k]);
 }
 
-/* --- dirty rows ------------------------------------------------------------ */
+/* --- dirty rows ----------------------------------------------------------- */
 
 typedef struct queries { /* hidden vectors to go with the rows */
     const float *hidden;
@@ -131,7 +131,7 @@ skn_index_keeper_send(skn_index_keeper_t *keeper, skn_actor_t *actor,
     return status;
 }
 
-/* --- indexes --------------------------------------------------------------- */
+/* --- indexes -------------------------------------------------------------- */
 
 skn_status_t
 skn_index_keeper_take(skn_index_keeper_t *keeper, const skn_index_t *index,

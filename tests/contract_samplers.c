@@ -1,10 +1,12 @@
-/* contract_samplers.c - what every sampler promises, one body over all.
+/* contract_samplers.c - what every sampler promises, one body over all:
+ * actors/samplers/exact.c uniform.c log_uniform.c simhash.c dwta.c cluster.c
+ * mixture.c, on the memory of selection.c.
  * SPDX-License-Identifier: Apache-2.0 */
 #include "actors/head.h"
 #include "tests/head_fixture.h"
 #include "tests/sampler_fixture.h"
 
-/* --- shape of a selection --------------------------------------------------- */
+/* --- shape of a selection ------------------------------------------------- */
 
 static bool
 has_positive(const subject_t *subject, uint32_t row)
@@ -180,7 +182,7 @@ Test(contract_samplers, rows_of_nan_are_drawn_within_bounds)
     world_fini(&world);
 }
 
-/* --- probability ------------------------------------------------------------ */
+/* --- probability ---------------------------------------------------------- */
 
 #define DRAWS 20000
 
@@ -273,7 +275,7 @@ Test(contract_samplers, parts_of_a_mixture_are_drawn_independently)
                    &skn_sampler_mixture);
 }
 
-/* --- gradients -------------------------------------------------------------- */
+/* --- gradients ------------------------------------------------------------ */
 
 #define BATCHES 4000
 
@@ -451,7 +453,7 @@ Test(contract_samplers, the_softmax_partition_is_right_on_average)
     expect_all_unbiased(SKN_LOSS_IS_SOFTMAX);
 }
 
-/* --- layouts ---------------------------------------------------------------- */
+/* --- layouts -------------------------------------------------------------- */
 
 /* Which rows of the whole layer are drawn, with their weights. */
 static void

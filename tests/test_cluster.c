@@ -1,4 +1,5 @@
-/* test_cluster.c - centroids, their lists, and draws by cluster.
+/* test_cluster.c - centroids, their lists (actors/samplers/cluster_build.c,
+ * actors/samplers/nearest.c), and draws by cluster.
  * SPDX-License-Identifier: Apache-2.0 */
 #include "actors/samplers/cluster.h"
 #include "tests/sampler_fixture.h"
@@ -24,7 +25,7 @@ logit_of(const subject_t *subject, const float *centroid, uint32_t row)
     return sum;
 }
 
-/* --- lists ------------------------------------------------------------------ */
+/* --- lists ---------------------------------------------------------------- */
 
 static void
 expect_lists(uint32_t labels, uint32_t list_rows)
@@ -85,7 +86,7 @@ Test(cluster, of_equal_rows_the_lower_are_taken_and_nan_last)
     world_fini(&world);
 }
 
-/* --- centroids -------------------------------------------------------------- */
+/* --- centroids ------------------------------------------------------------ */
 
 Test(cluster, the_first_vectors_are_centroids_and_others_move_them)
 {
@@ -140,7 +141,7 @@ Test(cluster, an_index_without_samples_has_one_list)
     world_fini(&world);
 }
 
-/* --- draws ------------------------------------------------------------------ */
+/* --- draws ---------------------------------------------------------------- */
 
 Test(cluster, samples_are_grouped_by_their_nearest_centroid)
 {

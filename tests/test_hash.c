@@ -1,4 +1,5 @@
-/* test_hash.c - hash functions against their definitions, and their reach.
+/* test_hash.c - hash functions (actors/samplers/hash_simhash.c and
+ * actors/samplers/hash_dwta.c) against their definitions, and their reach.
  * SPDX-License-Identifier: Apache-2.0 */
 #include "actors/samplers/tables.h"
 #include "tests/sampler_fixture.h"
@@ -23,7 +24,7 @@ hash_open(skn_hash_t *hash, const skn_hash_family_t *family, uint32_t tables,
                  error.text);
 }
 
-/* --- every bucket can be reached ------------------------------------------- */
+/* --- every bucket can be reached ------------------------------------------ */
 
 /* SLIDE's released code shifts 3-bit codes by 2 bits, and reaches 3.6% of its
  * buckets. Here random vectors reach every bucket of every table. */
@@ -81,7 +82,7 @@ Test(hash, keys_of_six_winners_take_all_their_18_bits)
     skn_hash_fini(&hash);
 }
 
-/* --- simhash ---------------------------------------------------------------- */
+/* --- simhash -------------------------------------------------------------- */
 
 static double
 angle_of(const float *a, const float *b, uint32_t count)
@@ -182,7 +183,7 @@ Test(hash, simhash_is_the_same_for_vectors_of_any_length)
     free(x);
 }
 
-/* --- dwta ------------------------------------------------------------------- */
+/* --- dwta ----------------------------------------------------------------- */
 
 /* The definition, for one bin: the place of the greatest coordinate that is
  * not zero; 8: there is none. */
@@ -286,7 +287,7 @@ Test(hash, vectors_of_zeros_and_of_nan_have_the_key_0)
     }
 }
 
-/* --- both ------------------------------------------------------------------- */
+/* --- both ----------------------------------------------------------------- */
 
 /* A row is hashed alone when it changes, and in a crowd at the start. */
 Test(hash, keys_do_not_depend_on_company)

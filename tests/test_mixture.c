@@ -3,7 +3,7 @@
 #include "actors/samplers/mixture.h"
 #include "tests/sampler_fixture.h"
 
-/* --- the text --------------------------------------------------------------- */
+/* --- the text ------------------------------------------------------------- */
 
 static void
 expect_refused(const char *text, const char *sentence)
@@ -78,7 +78,7 @@ Test(mixture, words_that_are_no_parts_are_refused)
     }
 }
 
-/* --- draws ------------------------------------------------------------------ */
+/* --- draws ---------------------------------------------------------------- */
 
 static void
 expect_draws(const char *parts, uint64_t draws, bool with_index,

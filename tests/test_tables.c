@@ -1,4 +1,5 @@
-/* test_tables.c - tables out of keys, and what is drawn out of them.
+/* test_tables.c - tables out of keys (actors/samplers/tables_build.c), and what
+ * is drawn out of them.
  * SPDX-License-Identifier: Apache-2.0 */
 #include "actors/samplers/tables.h"
 #include "tests/sampler_fixture.h"
@@ -14,7 +15,7 @@ small_world(void)
     return world;
 }
 
-/* --- tables ----------------------------------------------------------------- */
+/* --- tables --------------------------------------------------------------- */
 
 Test(tables, each_row_stands_once_in_each_table_under_its_key)
 {
@@ -106,7 +107,7 @@ Test(tables, builders_describe_their_buckets)
     world_fini(&world);
 }
 
-/* --- draws ------------------------------------------------------------------ */
+/* --- draws ---------------------------------------------------------------- */
 
 /* The formula of tables.h, straight from the tables. */
 static double
@@ -200,7 +201,7 @@ Test(tables, draws_without_even_rows_are_refused)
     world_fini(&world);
 }
 
-/* --- an index from elsewhere ------------------------------------------------ */
+/* --- an index from elsewhere ---------------------------------------------- */
 
 Test(tables, an_index_that_does_not_fit_is_refused)
 {

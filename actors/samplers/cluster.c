@@ -86,7 +86,7 @@ cluster_open(const skn_sampler_options_t *options, skn_error_t *error)
     return NULL;
 }
 
-/* --- the index ------------------------------------------------------------- */
+/* --- the index ------------------------------------------------------------ */
 
 /* Lists that ascend, are not too long, and name rows of the shard. */
 static bool
@@ -129,7 +129,7 @@ cluster_adopt(skn_sampler_t *sampler, const skn_index_t *index,
     return SKN_OK;
 }
 
-/* --- draws ----------------------------------------------------------------- */
+/* --- draws ---------------------------------------------------------------- */
 
 /* A list (weight 1) and the even rows beside it. Returns their number. */
 static uint32_t

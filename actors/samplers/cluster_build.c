@@ -111,7 +111,7 @@ builder_open(const skn_sampler_options_t *options, const skn_rows_t *rows,
     return NULL;
 }
 
-/* --- centroids ------------------------------------------------------------- */
+/* --- centroids ------------------------------------------------------------ */
 
 /* The first vectors become centroids; the others move their nearest one. */
 static void
@@ -142,7 +142,7 @@ builder_observe(skn_builder_t *builder, const float *hidden, size_t stride,
     }
 }
 
-/* --- lists ----------------------------------------------------------------- */
+/* --- lists ---------------------------------------------------------------- */
 
 /* A number that orders as: greater logit first, then lower row; NaN last. */
 static uint64_t
@@ -218,9 +218,9 @@ score_rows(skn_builder_t *builder, uint32_t first, uint32_t count)
     skn_matrix_t w = skn_rows_matrix(builder->rows, NULL);
     for (uint32_t k = 0; k < count; k++) {
         float *query = builder->query + k * builder->query_stride;
-        memcpy(query,
-               builder->nearest.centroid + (first + k) * builder->nearest.stride,
-               hidden * sizeof(float));
+        const float *centroid =
+            builder->nearest.centroid + (first + k) * builder->nearest.stride;
+        memcpy(query, centroid, hidden * sizeof(float));
         query[hidden] = 1.0f;
     }
     skn_gemm_t job = {

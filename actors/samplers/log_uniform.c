@@ -51,7 +51,7 @@ log_uniform_close(skn_sampler_t *sampler)
     free(sampler);
 }
 
-/* --- masses ---------------------------------------------------------------- */
+/* --- masses --------------------------------------------------------------- */
 
 static int
 by_key(const void *a, const void *b)
@@ -200,7 +200,7 @@ log_uniform_open(const skn_sampler_options_t *options, skn_error_t *error)
     return NULL;
 }
 
-/* --- draws ----------------------------------------------------------------- */
+/* --- draws ---------------------------------------------------------------- */
 
 /* The row whose share of the block's mass holds `place`. */
 static uint32_t

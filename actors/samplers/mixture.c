@@ -34,7 +34,7 @@ struct skn_sampler {
     float *weight;
 };
 
-/* --- the parts ------------------------------------------------------------- */
+/* --- the parts ------------------------------------------------------------ */
 
 /* "kind:share", the length of which is `length`. */
 static skn_status_t
@@ -190,7 +190,7 @@ mixture_open(const skn_sampler_options_t *options, skn_error_t *error)
     return NULL;
 }
 
-/* --- draws ----------------------------------------------------------------- */
+/* --- draws ---------------------------------------------------------------- */
 
 static double
 mixture_chance(const skn_sampler_t *sampler, const skn_sampler_query_t *query,
@@ -320,7 +320,7 @@ mixture_draw(skn_sampler_t *sampler, const skn_sampler_query_t *query,
     return status;
 }
 
-/* --- the index ------------------------------------------------------------- */
+/* --- the index ------------------------------------------------------------ */
 
 static skn_status_t
 mixture_adopt(skn_sampler_t *sampler, const skn_index_t *index,

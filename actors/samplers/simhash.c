@@ -1,4 +1,4 @@
-/* simhash.c - hash tables by angles to random planes (hash_simhash.c, tables.c).
+/* simhash.c - hash tables by angles to random planes (hash_simhash.c).
  * SPDX-License-Identifier: Apache-2.0 */
 #include "actors/samplers/tables.h"
 

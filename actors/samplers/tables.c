@@ -94,7 +94,7 @@ skn_tables_open(const skn_hash_family_t *family,
     return NULL;
 }
 
-/* --- the index ------------------------------------------------------------- */
+/* --- the index ------------------------------------------------------------ */
 
 static bool
 all_below(const uint32_t *number, size_t count, uint32_t bound)
@@ -147,7 +147,7 @@ skn_tables_adopt(skn_sampler_t *sampler, const skn_index_t *index,
     return SKN_OK;
 }
 
-/* --- draws ----------------------------------------------------------------- */
+/* --- draws ---------------------------------------------------------------- */
 
 /* Looks up the buckets of `sample`: those of the keys of the batch in hand. */
 static void

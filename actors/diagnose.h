@@ -3,7 +3,8 @@
  * All logits of the shard's rows are computed for a few samples: what share of
  * the softmax mass lies in the sample's list, and how many of its 10 best rows.
  * Both are those of the shard alone, labels included. It costs a product of
- * SKN_DIAGNOSE_ROWS samples and all rows.  SPDX-License-Identifier: Apache-2.0 */
+ * SKN_DIAGNOSE_ROWS samples and all rows.
+ * SPDX-License-Identifier: Apache-2.0 */
 #ifndef ACTORS_DIAGNOSE_H
 #define ACTORS_DIAGNOSE_H
 

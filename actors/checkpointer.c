@@ -114,10 +114,9 @@ write_chunk(checkpointer_t *checkpointer, shard_t *shard,
     skn_error_t *failure = &checkpointer->failure;
     skn_status_t status = SKN_OK;
     if (!shard->writer) {
-        shard->writer =
-            skn_checkpoint_shard_open(checkpointer->writer, shard->file,
-                                      shard->piece, shard->piece_count,
-                                      failure);
+        shard->writer = skn_checkpoint_shard_open(checkpointer->writer,
+                                                  shard->file, shard->piece,
+                                                  shard->piece_count, failure);
         if (!shard->writer)
             status = failure->status;
     }
@@ -178,8 +177,8 @@ finish(skn_actor_t *actor, checkpointer_t *checkpointer, skn_error_t *error)
                                        (const char *)save->metadata.at,
                                        checkpointer->keep, &warning, failure);
     if (status == SKN_OK && save->best)
-        status = skn_run_folder_mark_best(checkpointer->run, save->batch,
-                                          failure);
+        status =
+            skn_run_folder_mark_best(checkpointer->run, save->batch, failure);
     if (status == SKN_OK)
         status = hash_weights(checkpointer, path, hex, failure);
     if (status != SKN_OK && save->hash) {
@@ -217,6 +216,28 @@ on_chunk(skn_actor_t *actor, void *state, const void *message,
     return SKN_OK;
 }
 
+/* While we planned, another process may have gone on with the run. */
+static skn_status_t
+check_newest(const skn_actor_t *actor, const skn_run_folder_t *run,
+             skn_error_t *error)
+{
+    uint64_t *batch = NULL;
+    size_t count = 0;
+    const char *path = skn_run_folder_path(run);
+    skn_status_t status = skn_run_folder_batches(skn_run_folder_descriptor(run),
+                                                 path, &batch, &count, error);
+    if (status != SKN_OK)
+        return status;
+    uint64_t newest = count > 0 ? batch[0] : 0;
+    free(batch);
+    if (newest == (uint64_t)skn_actor_option_int(actor, "newest"))
+        return SKN_OK;
+    status =
+        skn_fail(error, SKN_BUSY, "%s: another process has written batch %llu",
+                 path, (unsigned long long)newest);
+    return skn_fail_hint(error, status, "resume it again");
+}
+
 static skn_status_t
 checkpointer_open(skn_actor_t *actor, void *state, skn_error_t *error)
 {
@@ -236,10 +257,12 @@ checkpointer_open(skn_actor_t *actor, void *state, skn_error_t *error)
     };
     if (!options.run_id[0])
         options.run_id = NULL;
-    checkpointer->run =
-        skn_run_folder_open(skn_actor_option_text(actor, "path"), &options,
-                            NULL, error);
-    return checkpointer->run ? SKN_OK : error->status;
+    checkpointer->run = skn_run_folder_open(
+        skn_actor_option_text(actor, "path"), &options, NULL, error);
+    if (!checkpointer->run)
+        return error->status;
+    return options.resume ? check_newest(actor, checkpointer->run, error)
+                          : SKN_OK;
 }
 
 static void
@@ -258,14 +281,15 @@ static const skn_option_t options[] = {
     { "path", SKN_OPTION_PATH, NULL, 0, 0, NULL, "folder of the run" },
     { "resume", SKN_OPTION_BOOL, "false", 0, 0, NULL,
       "the folder holds the run already" },
+    { "newest", SKN_OPTION_INT, "0", 0, 9007199254740992.0, NULL,
+      "resume: batch of the newest checkpoint in the folder; 0: none" },
     { "run", SKN_OPTION_TEXT, "", 0, 0, NULL,
       "id of a new run, 32 hex digits; empty: drawn" },
     { "config", SKN_OPTION_TEXT, "", 0, 0, NULL,
       "text of the config, kept in the folder" },
     { "owners", SKN_OPTION_INT, NULL, 1, SKN_ACTORS_MAX, NULL,
       "updaters whose state makes a checkpoint" },
-    { "keep", SKN_OPTION_INT, "3", 1, 1000000, NULL,
-      "checkpoints that stay" },
+    { "keep", SKN_OPTION_INT, "3", 1, 1000000, NULL, "checkpoints that stay" },
     { 0 },
 };
 

@@ -17,7 +17,17 @@
 #include "formats/checkpoint.h"
 
 /* What a clock message was asked for. */
-enum { CLOCK_START, CLOCK_MARKER, CLOCK_EVALUATED };
+enum {
+    CLOCK_START,
+    CLOCK_MARKER,
+    CLOCK_EVALUATED
+};
+
+/* A run that is told to stop goes on to the next marker if that takes no
+ * longer. Stopped there, it resumes to the same bits as if it had not been; in
+ * between, a window of batches would have seen older weights. More than this is
+ * not what somebody expects who presses Ctrl-C. */
+#define STOP_GRACE_S 2.0
 
 /* Epochs whose lines are kept in checkpoints, for `skein inspect`. */
 #define HISTORY_BYTES_MAX 49152
@@ -25,13 +35,14 @@ enum { CLOCK_START, CLOCK_MARKER, CLOCK_EVALUATED };
 typedef struct coordinator {
     skn_progress_t progress;
     uint64_t batches_per_epoch, total_batches;
+    uint64_t span_end, first_batch; /* of the span in work; of this process */
     uint64_t every_batches, every_epochs; /* checkpoints; 0: not */
     uint64_t evaluate_every, patience;
     bool validates, tests;
     bool saves; /* there is a checkpointer */
     /* Clocks: train time = now - origin - evaluated. */
     uint64_t wall_origin_ns, cpu_origin_ns;
-    uint64_t wall_before_ns, cpu_before_ns; /* when an evaluation began */
+    uint64_t wall_before_ns, cpu_before_ns;      /* when an evaluation began */
     double seconds_resumed, cpu_seconds_resumed; /* of earlier processes */
     double seconds_before;                       /* at the last epoch's end */
     uint64_t rss_bytes;
@@ -82,14 +93,14 @@ static skn_status_t
 next_span(skn_actor_t *actor, coordinator_t *coordinator, skn_error_t *error)
 {
     uint64_t first = coordinator->progress.batch;
-    uint64_t end =
-        least_multiple_above(first, coordinator->batches_per_epoch);
+    uint64_t end = least_multiple_above(first, coordinator->batches_per_epoch);
     if (coordinator->every_batches > 0) {
         uint64_t due = least_multiple_above(first, coordinator->every_batches);
         end = due < end ? due : end;
     }
     if (end > coordinator->total_batches)
         end = coordinator->total_batches;
+    coordinator->span_end = end;
     return send_go(actor, first, end, SKN_PURPOSE_TRAIN, error);
 }
 
@@ -213,22 +224,22 @@ tell_epoch(skn_actor_t *actor, coordinator_t *coordinator, bool evaluated,
     skn_progress_t *progress = &coordinator->progress;
     skn_json_text_t text = { 0 };
     double rows = (double)progress->loss_rows;
-    double share = progress->possible ? (double)progress->active /
-                                            (double)progress->possible
-                                      : 0.0;
+    double share = progress->possible
+                       ? (double)progress->active / (double)progress->possible
+                       : 0.0;
     progress->loss = rows > 0 ? progress->loss_sum / rows : 0.0;
-    skn_json_text_add(&text,
-                      "{\"event\":\"epoch\",\"epoch\":%llu,\"batches\":%llu,"
-                      "\"seconds\":%.3f,\"cpu_seconds\":%.3f,"
-                      "\"examples_per_s\":%.1f,\"loss\":%.6f",
-                      (unsigned long long)progress->epoch,
-                      (unsigned long long)progress->batch, progress->seconds,
-                      progress->cpu_seconds,
-                      progress->seconds > coordinator->seconds_before
-                          ? rows / (progress->seconds -
-                                    coordinator->seconds_before)
-                          : 0.0,
-                      progress->loss);
+    skn_json_text_add(
+        &text,
+        "{\"event\":\"epoch\",\"epoch\":%llu,\"batches\":%llu,"
+        "\"seconds\":%.3f,\"cpu_seconds\":%.3f,"
+        "\"examples_per_s\":%.1f,\"loss\":%.6f",
+        (unsigned long long)progress->epoch,
+        (unsigned long long)progress->batch, progress->seconds,
+        progress->cpu_seconds,
+        progress->seconds > coordinator->seconds_before
+            ? rows / (progress->seconds - coordinator->seconds_before)
+            : 0.0,
+        progress->loss);
     if (evaluated) {
         skn_scores_write(&progress->scores, "", &text);
         if (coordinator->validates)
@@ -236,8 +247,8 @@ tell_epoch(skn_actor_t *actor, coordinator_t *coordinator, bool evaluated,
     }
     skn_json_text_add(&text, ",\"active_fraction\":%.6f,\"rss_mb\":%.1f}",
                       share, (double)coordinator->rss_bytes / 1048576.0);
-    if (!text.failed && coordinator->history.count + text.count <
-                            HISTORY_BYTES_MAX)
+    if (!text.failed &&
+        coordinator->history.count + text.count < HISTORY_BYTES_MAX)
         skn_json_text_add(&coordinator->history, "%s%s",
                           coordinator->history.count ? "," : "", text.bytes);
     coordinator->seconds_before = progress->seconds;
@@ -255,6 +266,7 @@ judge(coordinator_t *coordinator)
     if (coordinator->validation.p1 > progress->best_p1) {
         progress->best_p1 = coordinator->validation.p1;
         progress->best_epoch = progress->epoch;
+        progress->best_batch = progress->batch;
         progress->best_scores = progress->scores;
         progress->stale_epochs = 0;
         coordinator->saving_best = coordinator->saves;
@@ -286,17 +298,32 @@ evaluate(skn_actor_t *actor, coordinator_t *coordinator, skn_purpose_t purpose,
     return send_go(actor, 0, 0, purpose, error);
 }
 
-/* The window is empty and the time is known: is an epoch complete? */
+static uint64_t
+epochs_begun(const coordinator_t *coordinator)
+{
+    return (coordinator->progress.batch + coordinator->batches_per_epoch - 1) /
+           coordinator->batches_per_epoch;
+}
+
+/* Whether all batches of an epoch are trained that was not told yet. */
+static bool
+epoch_is_whole(const coordinator_t *coordinator)
+{
+    const skn_progress_t *progress = &coordinator->progress;
+    return epochs_begun(coordinator) > progress->epoch &&
+           (progress->batch % coordinator->batches_per_epoch == 0 ||
+            progress->batch >= coordinator->total_batches);
+}
+
+/* The window is empty and the time is known: is an epoch complete? A run that
+ * is told to stop evaluates it after its resume. */
 static skn_status_t
 on_marker(skn_actor_t *actor, coordinator_t *coordinator, skn_error_t *error)
 {
     skn_progress_t *progress = &coordinator->progress;
-    bool whole = progress->batch % coordinator->batches_per_epoch == 0 ||
-                 progress->batch >= coordinator->total_batches;
-    if (!whole || coordinator->stopping)
+    if (!epoch_is_whole(coordinator) || coordinator->stopping)
         return close_marker(actor, coordinator, error);
-    progress->epoch = (progress->batch + coordinator->batches_per_epoch - 1) /
-                      coordinator->batches_per_epoch;
+    progress->epoch = epochs_begun(coordinator);
     coordinator->epoch_done = true;
     bool looks = coordinator->validates || coordinator->tests;
     bool due = progress->batch >= coordinator->total_batches ||
@@ -320,7 +347,11 @@ on_clock(skn_actor_t *actor, void *state, const void *message,
     coordinator->rss_bytes = clock->rss_bytes;
     if (clock->tag == CLOCK_START) {
         coordinator->wall_origin_ns = clock->wall_ns;
-        return next_span(actor, coordinator, error);
+        /* A resume may find an epoch that was not told, or nothing to do. */
+        if (epoch_is_whole(coordinator))
+            return skn_actor_ask_clock(actor, CLOCK_MARKER, error);
+        return is_last(coordinator) ? close_marker(actor, coordinator, error)
+                                    : next_span(actor, coordinator, error);
     }
     if (clock->tag == CLOCK_EVALUATED) {
         coordinator->wall_origin_ns +=
@@ -379,6 +410,17 @@ on_metrics(skn_actor_t *actor, void *state, const void *message,
     return pass_half_over(actor, coordinator, error);
 }
 
+/* Whether the next marker comes soon, as fast as it went so far. */
+static bool
+marker_is_near(const coordinator_t *coordinator, uint64_t batch)
+{
+    const skn_progress_t *progress = &coordinator->progress;
+    uint64_t done = progress->batch - coordinator->first_batch;
+    double seconds = progress->seconds - coordinator->seconds_resumed;
+    return done > 0 && (double)(coordinator->span_end - batch) * seconds <=
+                           STOP_GRACE_S * (double)done;
+}
+
 static skn_status_t
 on_result(skn_actor_t *actor, void *state, const void *message,
           skn_error_t *error)
@@ -391,7 +433,8 @@ on_result(skn_actor_t *actor, void *state, const void *message,
         progress->loss_rows += result->rows;
     progress->active += result->active;
     progress->possible += result->owned * result->rows;
-    if (!skn_actor_stop_wanted(actor) || coordinator->halting)
+    if (!skn_actor_stop_wanted(actor) || coordinator->halting ||
+        marker_is_near(coordinator, result->batch))
         return SKN_OK;
     coordinator->halting = true;
     skn_halt_t halt = { .batch = result->batch };
@@ -414,9 +457,8 @@ read_progress(coordinator_t *coordinator, const char *path, skn_error_t *error)
         skn_checkpoint_open(path, SKN_VERIFY_LAZY, error);
     if (!checkpoint)
         return error->status;
-    skn_status_t status =
-        skn_progress_read(skn_checkpoint_metadata(checkpoint),
-                          &coordinator->progress, &coordinator->history, error);
+    skn_status_t status = skn_progress_load(checkpoint, &coordinator->progress,
+                                            &coordinator->history, error);
     skn_checkpoint_close(&checkpoint);
     return status;
 }
@@ -448,6 +490,7 @@ coordinator_open(skn_actor_t *actor, void *state, skn_error_t *error)
     coordinator->seconds_resumed = coordinator->progress.seconds;
     coordinator->cpu_seconds_resumed = coordinator->progress.cpu_seconds;
     coordinator->seconds_before = coordinator->progress.seconds;
+    coordinator->first_batch = coordinator->progress.batch;
     coordinator->stale =
         coordinator->patience > 0 &&
         coordinator->progress.stale_epochs >= coordinator->patience;

@@ -8,11 +8,11 @@
 #include <string.h>
 
 /* Every number of skn_scores_t and skn_progress_t, once. */
-#define SCORES(S) \
-    S(p1) S(p3) S(p5) S(psp1) S(psp3) S(psp5) S(ndcg3) S(ndcg5)
+#define SCORES(S) S(p1) S(p3) S(p5) S(psp1) S(psp3) S(psp5) S(ndcg3) S(ndcg5)
 #define COUNTS(N)                                                              \
-    N(batch) N(epoch) N(best_epoch) N(stale_epochs) N(loss_rows) N(active)     \
-        N(possible)
+    N(batch)                                                                   \
+    N(epoch) N(best_epoch) N(best_batch) N(stale_epochs) N(loss_rows)          \
+        N(active) N(possible)
 #define REALS(N) N(seconds) N(cpu_seconds) N(loss) N(best_p1) N(loss_sum)
 
 void
@@ -53,12 +53,11 @@ skn_progress_write(const skn_progress_t *progress, skn_json_text_t *text)
     skn_json_text_add(text, "\"finished\":%s,\"best_sha256\":\"%s\"",
                       progress->finished ? "true" : "false",
                       progress->best_sha256);
-#define N(name) \
+#define N(name)                                                                \
     skn_json_text_add(text, ",\"" #name "\":%" PRIu64, progress->name);
     COUNTS(N)
 #undef N
-#define N(name) \
-    skn_json_text_add(text, ",\"" #name "\":%.17g", progress->name);
+#define N(name) skn_json_text_add(text, ",\"" #name "\":%.17g", progress->name);
     REALS(N)
 #undef N
 #define S(name)                                                                \
@@ -83,8 +82,7 @@ append_history(const json_t *list, skn_json_text_t *history)
         char *line = json_dumps(json_array_get(list, k),
                                 JSON_COMPACT | JSON_REAL_PRECISION(10));
         if (line)
-            skn_json_text_add(history, "%s%s", history->count ? "," : "",
-                              line);
+            skn_json_text_add(history, "%s%s", history->count ? "," : "", line);
         free(line);
     }
 }
@@ -122,6 +120,19 @@ skn_progress_read(const char *json, skn_progress_t *progress,
     if (history)
         append_history(json_object_get(object, "history"), history);
     json_decref(object);
+    return status;
+}
+
+skn_status_t
+skn_progress_load(skn_checkpoint_t *checkpoint, skn_progress_t *progress,
+                  skn_json_text_t *history, skn_error_t *error)
+{
+    skn_status_t status = skn_progress_read(skn_checkpoint_metadata(checkpoint),
+                                            progress, history, error);
+    if (status == SKN_OK && progress->best_epoch > 0 &&
+        progress->best_batch == progress->batch)
+        status = skn_checkpoint_weights_sha256(checkpoint,
+                                               progress->best_sha256, error);
     return status;
 }
 

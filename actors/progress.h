@@ -8,6 +8,7 @@
 #include <stdint.h>
 
 #include "actors/messages.h"
+#include "formats/checkpoint.h"
 #include "formats/json_text.h"
 
 /* A set of scores, -1 where there is no test (or validation) data. */
@@ -22,6 +23,7 @@ typedef struct skn_progress {
     double loss;           /* mean of the last complete epoch */
     skn_scores_t scores;   /* of the last evaluation */
     uint64_t best_epoch;   /* 0: none */
+    uint64_t best_batch;   /* the checkpoint that holds the best model */
     double best_p1;        /* on the validation points */
     skn_scores_t best_scores;
     char best_sha256[65];
@@ -40,6 +42,11 @@ void skn_progress_write(const skn_progress_t *progress, skn_json_text_t *text);
  * wrote, and "history", a list of epoch events, which are appended to `history`
  * (may be NULL) with commas between. SKN_BAD_DATA. */
 skn_status_t skn_progress_read(const char *json, skn_progress_t *progress,
+                               skn_json_text_t *history, skn_error_t *error);
+/* Reads the metadata of `checkpoint`. A checkpoint cannot name its own hash:
+ * where it holds the best model itself, best_sha256 is computed. */
+skn_status_t skn_progress_load(skn_checkpoint_t *checkpoint,
+                               skn_progress_t *progress,
                                skn_json_text_t *history, skn_error_t *error);
 /* Appends the whole `done` event: of the best model if there was validation,
  * else of the last one, whose hash is `sha256`. */

@@ -1,4 +1,5 @@
-/* follow.c - the worker's side of a run.  SPDX-License-Identifier: Apache-2.0 */
+/* follow.c - the worker's side of a run.
+ * SPDX-License-Identifier: Apache-2.0 */
 #include "cli/follow.h"
 
 #include <jansson.h>
@@ -8,13 +9,16 @@
 
 #define LINE_BYTES 65536
 
-/* The run that SIGUSR1 stops: a signal handler has no argument. */
+/* The run that SIGUSR1 stops, once it runs: signal handlers have no argument.
+ */
 static skn_topology_t *volatile running;
+static volatile sig_atomic_t stop_asked;
 
 static void
 on_stop_signal(int number)
 {
     (void)number;
+    stop_asked = 1;
     if (running)
         skn_topology_stop(running);
 }
@@ -77,10 +81,9 @@ print_event(const cli_call_t *call, const char *line)
     json_t *event = json_loads(line, 0, NULL);
     const char *name = text_at(event, "event");
     if (strcmp(name, "warning") == 0)
-        (void)fprintf(stderr, "skein: warning: %s%s%s\n",
-                      text_at(event, "message"),
-                      text_at(event, "hint")[0] ? "; " : "",
-                      text_at(event, "hint"));
+        (void)fprintf(
+            stderr, "skein: warning: %s%s%s\n", text_at(event, "message"),
+            text_at(event, "hint")[0] ? "; " : "", text_at(event, "hint"));
     if (call->json)
         (void)puts(line);
     else if (strcmp(name, "epoch") == 0)
@@ -110,6 +113,9 @@ run(const cli_call_t *call, skn_topology_t *topology, skn_error_t *error)
     skn_status_t status = skn_topology_start(topology, &options, error);
     if (status != SKN_OK)
         return status;
+    running = topology;
+    if (stop_asked)
+        skn_topology_stop(topology);
     for (;;) {
         skn_error_t nothing = { 0 };
         status = skn_topology_event(topology, -1, line, sizeof(line), &nothing);
@@ -126,7 +132,6 @@ cli_follow(const cli_call_t *call, skn_topology_t **topology)
 {
     skn_error_t error = { 0 };
     struct sigaction action = { .sa_handler = on_stop_signal };
-    running = *topology;
     (void)sigaction(SIGUSR1, &action, NULL);
     skn_status_t status = run(call, *topology, &error);
     running = NULL;

@@ -31,18 +31,21 @@ watched_signals(sigset_t *set)
     (void)sigaddset(set, SIGCHLD);
 }
 
-/* In the child: the parent speaks by SIGUSR1 (end well) and SIGUSR2 (now). */
+/* In the child: the parent speaks by SIGUSR1 (end well) and SIGUSR2 (now).
+ * Until cli_follow has something to end well, both end the process. */
 static void
 become_worker(pid_t parent)
 {
+    const struct sigaction ignore = { .sa_handler = SIG_IGN };
+    const struct sigaction end = { .sa_handler = SIG_DFL };
     sigset_t none;
     (void)prctl(PR_SET_PDEATHSIG, SIGKILL);
     if (getppid() != parent)
         _exit(skn_status_exit_code(SKN_UNAVAILABLE)); /* it is gone already */
-    (void)signal(SIGINT, SIG_IGN);
-    (void)signal(SIGTERM, SIG_IGN);
-    (void)signal(SIGUSR1, SIG_IGN); /* until there is something to end */
-    (void)signal(SIGUSR2, SIG_DFL); /* ends the process */
+    (void)sigaction(SIGINT, &ignore, NULL);
+    (void)sigaction(SIGTERM, &ignore, NULL);
+    (void)sigaction(SIGUSR1, &end, NULL);
+    (void)sigaction(SIGUSR2, &end, NULL);
     (void)sigemptyset(&none);
     (void)sigprocmask(SIG_SETMASK, &none, NULL);
 }
@@ -69,8 +72,7 @@ within_budget(time_t *restarts, int *count)
     struct timespec now;
     (void)clock_gettime(CLOCK_MONOTONIC, &now);
     int slot = *count % RESTARTS_MAX;
-    if (*count >= RESTARTS_MAX &&
-        now.tv_sec - restarts[slot] < RESTART_SPAN_S)
+    if (*count >= RESTARTS_MAX && now.tv_sec - restarts[slot] < RESTART_SPAN_S)
         return false;
     restarts[slot] = now.tv_sec;
     ++*count;
@@ -91,6 +93,15 @@ report_death(const cli_call_t *call, int number)
                             ? "was it killed for memory? see dmesg"
                             : "go on with --resume, and report this");
     return cli_report(call, &error);
+}
+
+/* Asked to end before there was anything to save. */
+static int
+report_early_end(const cli_call_t *call)
+{
+    (void)puts(call->json ? "{\"event\":\"stopped\",\"begun\":false}"
+                          : "stopped before the run began");
+    return 0;
 }
 
 int
@@ -121,6 +132,8 @@ cli_supervise(const cli_call_t *call, cli_work_t *work, void *job,
         if (WIFEXITED(status))
             return WEXITSTATUS(status);
         int number = WTERMSIG(status);
+        if (number == SIGUSR1)
+            return report_early_end(call);
         if (number == SIGUSR2 || !restarts ||
             !within_budget(when, &restart_count))
             return report_death(call, number);

@@ -84,6 +84,7 @@ work(const cli_call_t *call, void *shared, int attempt)
         .override_count = cli_overrides(call, overrides),
         .resume = cli_flag(call, "resume"),
         .again = attempt > 0,
+        .must_be_new = true,
         .run_path = job->run_path,
         .run_id = job->run_id,
     };

@@ -35,8 +35,8 @@ choose_path(const skn_model_t *model, const char *run_id, char *path)
     }
     (void)gmtime_r(&now, &utc);
     (void)strftime(when, sizeof(when), "%Y%m%dT%H%M%SZ", &utc);
-    (void)snprintf(path, SKN_TEXT_MAX, "runs/%.128s-%s-%.6s", model->name,
-                   when, run_id);
+    (void)snprintf(path, SKN_TEXT_MAX, "runs/%.128s-%s-%.6s", model->name, when,
+                   run_id);
 }
 
 static skn_status_t
@@ -48,16 +48,27 @@ find_run(skn_model_run_t *run, const skn_model_run_options_t *options,
     if (options->resume && !run->model->checkpoint.path[0] && !again) {
         status = skn_fail(error, SKN_USAGE,
                           "--resume needs to know which run to go on with");
-        return skn_fail_hint(error, status,
-                             "give -o checkpoint.path=FOLDER");
+        return skn_fail_hint(error, status, "give -o checkpoint.path=FOLDER");
     }
     if (!options->run_id[0])
         status = draw_run_id(options->run_id, error);
     if (status == SKN_OK && !options->run_path[0])
         choose_path(run->model, options->run_id, options->run_path);
-    if (status == SKN_OK && (options->resume || again))
-        status = skn_resume_find(options->run_path, &run->resume, error);
-    return status;
+    if (status == SKN_OK && options->must_be_new && !options->resume && !again)
+        return skn_resume_refuse(options->run_path, error);
+    if (status != SKN_OK || (!options->resume && !again))
+        return status;
+    status = skn_resume_find(options->run_path, &run->resume, error);
+    if (status != SKN_OK || !run->resume.has_run)
+        return status;
+    /* The folder of somebody else, that we died over: it is refused again. */
+    if (!options->resume && strcmp(run->resume.run_id, options->run_id) != 0) {
+        skn_resume_fini(&run->resume);
+        memset(&run->resume, 0, sizeof(run->resume));
+        return SKN_OK;
+    }
+    memcpy(options->run_id, run->resume.run_id, SKN_RUN_ID_BYTES);
+    return SKN_OK;
 }
 
 /* The plan with every value, as the run folder keeps it. */
@@ -109,6 +120,7 @@ wire(skn_model_run_t *run, const skn_model_run_options_t *options,
         .checkpoint =
             run->resume.has_checkpoint ? run->resume.checkpoint : NULL,
         .first_batch = run->resume.batch,
+        .newest = run->resume.newest,
     };
     skn_spec_t *spec = skn_plan_wire(&run->plan, &start, skn_kinds, problems);
     free(text);

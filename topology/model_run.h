@@ -16,7 +16,8 @@ typedef struct skn_model_run_options {
     bool again;     /* the worker died: go on with run_path, whatever it has */
     char *run_path; /* [SKN_TEXT_MAX] "": is chosen and written here */
     char *run_id;   /* [33] "": is drawn and written here */
-    bool unsaved;   /* no checkpoints, no run folder: for plans */
+    bool must_be_new; /* refuse a folder that holds a run before all else */
+    bool unsaved;     /* no checkpoints, no run folder: for plans */
 } skn_model_run_options_t;
 
 typedef struct skn_model_run {

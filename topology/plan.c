@@ -116,31 +116,50 @@ resolve_train(const skn_plan_data_t *data, skn_model_train_t *train)
                                                              : 0.5;
     if (train->schedule.kind == SKN_SCHEDULE_AUTO)
         train->schedule.kind = SKN_SCHEDULE_CONSTANT;
-    if (train->schedule.warmup_batches == SKN_AUTO)
-        train->schedule.warmup_batches =
-            train->schedule.kind == SKN_SCHEDULE_CONSTANT ? 0 : 100;
+    if (train->schedule.warmup_batches == SKN_AUTO &&
+        train->schedule.kind != SKN_SCHEDULE_CONSTANT)
+        train->schedule.warmup_batches = 100;
 }
 
+/* Only what means something for the kind: the rest stays `auto`, so that the
+ * resolved model is a model file that the checker takes. */
 static void
 resolve_sampler(const skn_plan_data_t *data, skn_model_sampler_t *sampler)
 {
     if (sampler->kind == SKN_SAMPLER_AUTO)
         sampler->kind = data->labels <= EXACT_LABELS_MAX ? SKN_SAMPLER_EXACT
                                                          : SKN_SAMPLER_UNIFORM;
-    if (sampler->rows == SKN_AUTO)
+    bool hashes = sampler->kind == SKN_SAMPLER_SIMHASH ||
+                  sampler->kind == SKN_SAMPLER_DWTA;
+    bool clusters = sampler->kind == SKN_SAMPLER_CLUSTER;
+    if (sampler->rows == SKN_AUTO && sampler->kind != SKN_SAMPLER_EXACT)
         sampler->rows = clamp(UNIFORM_ROWS, 1, (int64_t)data->labels);
-    if (sampler->tables == SKN_AUTO)
+    if (sampler->tables == SKN_AUTO && hashes)
         sampler->tables = 50;
-    if (sampler->bits == SKN_AUTO)
+    if (sampler->bits == SKN_AUTO && hashes)
         sampler->bits = sampler->kind == SKN_SAMPLER_DWTA ? 6 : 9;
-    if (sampler->lists == SKN_AUTO)
+    if (sampler->lists == SKN_AUTO && clusters)
         sampler->lists = 64;
-    if (sampler->list_rows == SKN_AUTO)
+    if (sampler->list_rows == SKN_AUTO && clusters)
         sampler->list_rows = clamp(2048, 1, (int64_t)data->labels);
-    if (sampler->refresh_batches == SKN_AUTO)
+    if (sampler->refresh_batches == SKN_AUTO && (hashes || clusters))
         sampler->refresh_batches = 50;
-    if (sampler->uniform_rows == SKN_AUTO)
+    if (sampler->uniform_rows == SKN_AUTO && (hashes || clusters))
         sampler->uniform_rows = clamp(1024, 1, (int64_t)data->labels);
+    for (size_t k = 0; k < sampler->of_count; k++)
+        resolve_sampler(data,
+                        (skn_model_sampler_t *)(uintptr_t)&sampler->of[k]);
+}
+
+bool
+skn_plan_has_index(const skn_model_sampler_t *sampler)
+{
+    bool index = sampler->kind == SKN_SAMPLER_SIMHASH ||
+                 sampler->kind == SKN_SAMPLER_DWTA ||
+                 sampler->kind == SKN_SAMPLER_CLUSTER;
+    for (size_t k = 0; k < sampler->of_count; k++)
+        index = index || skn_plan_has_index(&sampler->of[k]);
+    return index;
 }
 
 static void
@@ -152,7 +171,7 @@ resolve_layer(const skn_plan_t *plan, const skn_model_t *model,
         if (layer->loss == SKN_LOSS_AUTO)
             layer->loss = SKN_LOSS_SOFTMAX;
         resolve_sampler(data, &layer->sampler);
-        if (layer->index_lag == SKN_AUTO)
+        if (layer->index_lag == SKN_AUTO && skn_plan_has_index(&layer->sampler))
             layer->index_lag = 2 * model->train.window;
         uint64_t blocks = skn_block_count(data->labels);
         if (layer->shards == SKN_AUTO)

@@ -22,7 +22,7 @@ typedef struct skn_plan_data {
 typedef struct skn_plan {
     const skn_model_t *model; /* every auto resolved */
     skn_plan_data_t data;
-    uint32_t units;     /* processing units used */
+    uint32_t units; /* processing units used */
     uint64_t batches_per_epoch, total_batches;
     uint64_t parameters;
     uint64_t memory_bytes; /* what the actors will hold, estimated */
@@ -30,18 +30,22 @@ typedef struct skn_plan {
 
 /* How a run begins. */
 typedef struct skn_plan_start {
-    const char *run_path;   /* folder of the run; NULL: nothing is saved */
-    const char *run_id;     /* 32 hex digits, or NULL */
+    const char *run_path;    /* folder of the run; NULL: nothing is saved */
+    const char *run_id;      /* 32 hex digits, or NULL */
     const char *config_text; /* the model as YAML, kept in the folder */
-    bool resume;            /* the folder holds the run already */
-    const char *checkpoint; /* to begin from, or NULL: from the seed */
+    bool resume;             /* the folder holds the run already */
+    const char *checkpoint;  /* to begin from, or NULL: from the seed */
     uint64_t first_batch;
+    uint64_t newest; /* resume: batch of the newest checkpoint in the folder */
 } skn_plan_start_t;
 
 /* Opens the data (building their binary copies if need be) and resolves every
  * auto of `model`, in place; it outlives the plan. */
 skn_status_t skn_plan_make(skn_plan_t *plan, skn_model_t *model,
                            uint32_t unit_count, skn_error_t *error);
+
+/* Whether the sampler has an index, which a table_builder keeps. */
+bool skn_plan_has_index(const skn_model_sampler_t *sampler);
 
 /* The topology that trains the plan. NULL: see `problems`. */
 skn_spec_t *skn_plan_wire(const skn_plan_t *plan, const skn_plan_start_t *start,

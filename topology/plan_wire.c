@@ -145,6 +145,7 @@ add_checkpointer(wire_t *wire)
                     SKN_CORE_FLOAT, 0);
     set_text(wire, "path", start->run_path);
     set_text(wire, "resume", start->resume ? "true" : "false");
+    set_int(wire, "newest", start->newest);
     if (start->run_id)
         set_text(wire, "run", start->run_id);
     if (start->config_text)
@@ -204,7 +205,10 @@ add_updater(wire_t *wire, const place_t *place)
     set_real(wire, "epsilon", train->optimizer.epsilon);
     set_real(wire, "weight_decay", train->optimizer.weight_decay);
     set_text(wire, "schedule", schedule_words[train->schedule.kind]);
-    set_int(wire, "warmup_batches", (uint64_t)train->schedule.warmup_batches);
+    set_int(wire, "warmup_batches",
+            train->schedule.warmup_batches > 0
+                ? (uint64_t)train->schedule.warmup_batches
+                : 0);
     set_int(wire, "total_batches", wire->plan->total_batches);
     set_real(wire, "floor", train->schedule.floor);
     set_int(wire, "seed", (uint64_t)train->seed);
@@ -271,17 +275,84 @@ add_dense(wire_t *wire, uint32_t number, uint32_t shard)
     add_updater(wire, &place);
 }
 
+/* What is left at auto means nothing for the sampler. */
+static void
+set_known(wire_t *wire, const char *name, int64_t value)
+{
+    if (value >= 0)
+        set_int(wire, name, (uint64_t)value);
+}
+
+/* "uniform:0.5,simhash:0.5" */
+static void
+set_parts(wire_t *wire, const skn_model_sampler_t *sampler)
+{
+    char text[512] = "";
+    size_t used = 0;
+    for (size_t k = 0; k < sampler->of_count && used < sizeof(text); k++)
+        used += (size_t)snprintf(text + used, sizeof(text) - used, "%s%s:%.17g",
+                                 k ? "," : "",
+                                 sampler_words[sampler->of[k].kind],
+                                 sampler->of[k].share);
+    if (sampler->of_count > 0)
+        set_text(wire, "parts", text);
+}
+
+/* The first value that a sampler or a part of a mixture has of an option. */
+static int64_t
+first_known(const skn_model_sampler_t *sampler, size_t offset)
+{
+    int64_t value = *(const int64_t *)((const char *)sampler + offset);
+    for (size_t k = 0; k < sampler->of_count && value < 0; k++)
+        value = *(const int64_t *)((const char *)&sampler->of[k] + offset);
+    return value;
+}
+
+#define SET_KNOWN(name)                                                        \
+    set_known(wire, #name,                                                     \
+              first_known(sampler, offsetof(skn_model_sampler_t, name)))
+
+/* SKN_SAMPLER_OPTIONS: the output shard and its builder have them alike. */
 static void
 set_sampler(wire_t *wire, const skn_model_sampler_t *sampler)
 {
+    const skn_model_data_t *data = &wire->model->data;
     set_text(wire, "sampler", sampler_words[sampler->kind]);
-    set_int(wire, "rows", (uint64_t)sampler->rows);
-    set_int(wire, "uniform_rows", (uint64_t)sampler->uniform_rows);
+    SET_KNOWN(rows);
+    SET_KNOWN(uniform_rows);
+    SET_KNOWN(tables);
+    SET_KNOWN(bits);
+    SET_KNOWN(lists);
+    SET_KNOWN(list_rows);
     set_real(wire, "weight_cap", sampler->weight_cap);
-    set_int(wire, "tables", (uint64_t)sampler->tables);
-    set_int(wire, "bits", (uint64_t)sampler->bits);
-    set_int(wire, "lists", (uint64_t)sampler->lists);
-    set_int(wire, "list_rows", (uint64_t)sampler->list_rows);
+    set_parts(wire, sampler);
+    set_text(wire, "train", data->train);
+    set_text(wire, "normalize",
+             data->normalize == SKN_NORMALIZE_NONE ? "none" : "l2");
+    set_text(wire, "cache", data->cache);
+    set_int(wire, "features", wire->plan->data.features);
+}
+
+static void
+add_builder(wire_t *wire, uint32_t shard, uint64_t first, uint64_t end)
+{
+    uint32_t number = wire->layer_count - 1;
+    const skn_model_layer_t *below = &wire->model->layers[number - 1];
+    char name[NAME_BYTES];
+    if (!skn_plan_has_index(&wire->output->sampler))
+        return;
+    (void)snprintf(name, sizeof(name), "table_builder.%u", shard);
+    /* It shares the shard's unit and gives way to it. */
+    skn_draft_actor(wire->draft, name, "table_builder", core_of(wire, shard),
+                    10);
+    set_int(wire, "labels", wire->plan->data.labels);
+    set_int(wire, "row_first", first);
+    set_int(wire, "row_count", end - first);
+    set_int(wire, "hidden", (uint64_t)below->units);
+    set_int(wire, "layer", number);
+    set_int(wire, "batch_rows", (uint64_t)wire->model->train.batch_rows);
+    set_int(wire, "seed", (uint64_t)wire->model->train.seed);
+    set_sampler(wire, &wire->output->sampler);
 }
 
 static void
@@ -308,6 +379,11 @@ add_output(wire_t *wire, uint32_t shard)
     set_text(wire, "reduction", reduction_words[wire->model->train.reduction]);
     set_int(wire, "topk", (uint64_t)wire->model->train.evaluate.topk);
     set_sampler(wire, &layer->sampler);
+    if (skn_plan_has_index(&layer->sampler)) {
+        const skn_model_sampler_t *sampler = &layer->sampler;
+        SET_KNOWN(refresh_batches);
+        set_known(wire, "index_lag", layer->index_lag);
+    }
     set_shared(wire, number, 0);
     place_t place = {
         .layer = number,
@@ -319,9 +395,10 @@ add_output(wire_t *wire, uint32_t shard)
         .global_columns = (uint64_t)below->units,
     };
     add_updater(wire, &place);
+    add_builder(wire, shard, first, end);
 }
 
-/* --- pipes ------------------------------------------------------------------ */
+/* --- pipes ----------------------------------------------------------------- */
 
 /* A list of stems for a pipe's end. */
 typedef struct ends {
@@ -404,6 +481,10 @@ pipe_layers(wire_t *wire)
     }
     pipe_one(wire, wire->stem[last], wire->stem[last], "partition", "gather",
              true);
+    if (!skn_plan_has_index(&wire->output->sampler))
+        return;
+    pipe_one(wire, wire->stem[last], "table_builder", "dirty", "one", false);
+    pipe_one(wire, "table_builder", wire->stem[last], "index", "one", true);
 }
 
 static void

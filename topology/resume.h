@@ -4,6 +4,7 @@
 #define TOPOLOGY_RESUME_H
 
 #include "formats/json_text.h"
+#include "formats/run_folder.h"
 #include "skein/error.h"
 #include "skein/limits.h"
 
@@ -12,15 +13,24 @@ typedef struct skn_resume {
     bool has_checkpoint; /* ... with at least one complete checkpoint */
     bool finished;       /* ... and the run came to its end */
     uint64_t batch;
-    char checkpoint[SKN_TEXT_MAX]; /* folder of the newest one */
+    uint64_t newest; /* batch of the newest checkpoint, damaged or not */
+    char run_id[SKN_RUN_ID_BYTES];
+    char checkpoint[SKN_TEXT_MAX];      /* folder of the newest one */
     char warning[SKN_ERROR_TEXT_BYTES]; /* newer ones that were refused */
-    skn_json_text_t done; /* finished: the `done` event again */
+    skn_json_text_t done;               /* finished: the `done` event again */
 } skn_resume_t;
 
-/* Looks into the run folder `path`; nothing there is no failure. SKN_BAD_DATA
- * when there are checkpoints and all of them are damaged. */
+/* Looks into the run folder `path`; nothing there is no failure. Waits for a
+ * predecessor that is just being stopped (SKN_BUSY after SKN_LOCK_WAIT_MS), but
+ * does not keep the folder locked. Points `best` where the checkpoint says: a
+ * run that was killed may not have come to it. SKN_BAD_DATA when there are
+ * checkpoints and all of them are damaged. */
 skn_status_t skn_resume_find(const char *path, skn_resume_t *resume,
                              skn_error_t *error);
+/* Refuses a folder that holds a run: SKN_CANNOT_CREATE, or SKN_BUSY when that
+ * run is alive and does not end within SKN_LOCK_WAIT_MS. Anything else is
+ * SKN_OK and left as it is. */
+skn_status_t skn_resume_refuse(const char *path, skn_error_t *error);
 void skn_resume_fini(skn_resume_t *resume);
 
 #endif

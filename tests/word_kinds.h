@@ -109,7 +109,6 @@ static const skn_kind_t word_counter = { .name = "word_counter",
 static const skn_kind_t total_printer = { .name = "total_printer",
                                           .handlers = total_handlers };
 static const skn_kind_t source = { .name = "source",
-                                   .gate = true,
                                    .options = source_options,
                                    .handlers = done_handlers,
                                    .sends = work_sends,

@@ -394,13 +394,14 @@ acquire(skn_system_t *system, skn_error_t *error)
     if (trace_path && !system->trace_file)
         return skn_fail(error, SKN_CANNOT_CREATE, "%s: %s", trace_path,
                         strerror(errno));
-    system->placement = skn_placement_new(NULL, error);
-    if (!system->placement)
-        return SKN_UNAVAILABLE;
-    skn_placement_plan(system->placement, system->wiring, system->units);
     for (uint32_t k = 0; k < system->actor_count; k++)
-        if (system->options.no_binding)
-            system->units[k] = SKN_UNIT_UNBOUND;
+        system->units[k] = SKN_UNIT_UNBOUND;
+    if (!system->options.no_binding) {
+        system->placement = skn_placement_new(NULL, error);
+        if (!system->placement)
+            return SKN_UNAVAILABLE;
+        skn_placement_plan(system->placement, system->wiring, system->units);
+    }
     system->context_is_ours = !system->options.zmq_context;
     system->context = system->context_is_ours
                           ? skn_context_new(socket_bound(system->wiring), error)

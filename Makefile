@@ -25,7 +25,7 @@ build: ## build/skein, build/libskein.a, build/libskein.so
 
 demo: deps ## train on real data that comes with the sources
 	@$(MAKE) --no-print-directory build
-	@$(BUILD)/skein train configs/wnhyp.yaml
+	@$(BUILD)/skein train configs/wnhyp.yaml --report
 	@echo
 	@echo "That was a layer of 3,213 outputs, trained by actors on this" \
 	    "machine. Next: $(BUILD)/skein --help, or README.md."

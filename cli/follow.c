@@ -135,6 +135,8 @@ cli_follow(const cli_call_t *call, skn_topology_t **topology)
     (void)sigaction(SIGUSR1, &action, NULL);
     skn_status_t status = run(call, *topology, &error);
     running = NULL;
+    if (status == SKN_OK && cli_flag(call, "report"))
+        skn_topology_report(*topology, call->json, stdout);
     skn_topology_destroy(topology);
     return status == SKN_OK ? 0 : cli_report(call, &error);
 }

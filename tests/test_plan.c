@@ -1,0 +1,285 @@
+/* test_plan.c - what `auto` becomes, and what it may depend on; the sizes that
+ * a plan states (topology/plan.c, and with it cli/plan.c).
+ * SPDX-License-Identifier: Apache-2.0 */
+#include "actors/block.h"
+#include "tests/model_fixture.h"
+#include "tests/oracle.h"
+#include "tests/temp_folder.h"
+#include "topology/plan.h"
+
+static char folder[TEMP_FOLDER_BYTES], file[TEMP_FOLDER_BYTES + 16];
+
+static void
+set_up(void)
+{
+    temp_folder_make(folder);
+    (void)snprintf(file, sizeof(file), "%s/t.txt", folder);
+}
+
+static void
+tear_down(void)
+{
+    temp_folder_remove(folder);
+}
+
+TestSuite(plan, .init = set_up, .fini = tear_down, .timeout = 60);
+
+/* `points` points of one label (k * step) and two features. */
+static void
+write_data(uint32_t points, uint32_t features, uint32_t labels, uint32_t step)
+{
+    FILE *out = fopen(file, "w");
+    cr_assert(out);
+    (void)fprintf(out, "%u %u %u\n", points, features, labels);
+    for (uint32_t k = 0; k < points; k++)
+        (void)fprintf(out, "%u %u:1 %u:2\n", k * step % labels, k % features,
+                      k % features + 1 < features ? k % features + 1 : 0);
+    cr_assert_eq(fclose(out), 0);
+}
+
+/* A model over the file; `hidden`, `output`, `rest` go into its text. */
+static skn_model_t *
+model_of(const char *hidden, const char *output, const char *rest)
+{
+    char text[4096];
+    (void)snprintf(text, sizeof(text),
+                   "skein: 1\ndata: { train: %s, cache: none }\nmodel:\n"
+                   "  layers:\n    - { name: hidden%s }\n"
+                   "    - { name: output%s }\n%s",
+                   file, hidden, output, rest);
+    return fixture_good(text);
+}
+
+static skn_plan_t
+plan_of(skn_model_t *model, uint32_t units)
+{
+    skn_plan_t plan;
+    skn_error_t error = { 0 };
+    cr_assert_eq(skn_plan_make(&plan, model, units, &error), SKN_OK, "%s",
+                 error.text);
+    return plan;
+}
+
+static const skn_model_layer_t *
+output_of(const skn_model_t *model)
+{
+    return &model->layers[model->layer_count - 1];
+}
+
+Test(plan, nothing_stays_auto)
+{
+    write_data(100, 20, 50, 1);
+    skn_model_t *model = model_of("", "", "");
+    skn_plan_t plan = plan_of(model, 2);
+    const skn_model_layer_t *hidden = &model->layers[0];
+    const skn_model_layer_t *output = output_of(model);
+    cr_expect_gt(model->train.batch_rows, 0);
+    cr_expect_gt(model->train.window, 0);
+    cr_expect_gt(model->train.epochs, 0);
+    cr_expect_neq(model->train.optimizer.kind, SKN_OPTIMIZER_AUTO);
+    cr_expect_gt(model->train.optimizer.rate, 0);
+    cr_expect_neq(model->train.schedule.kind, SKN_SCHEDULE_AUTO);
+    cr_expect_gt(hidden->units, 0);
+    cr_expect_geq(hidden->dropout, 0);
+    cr_expect_gt(hidden->shards, 0);
+    cr_expect_neq(output->loss, SKN_LOSS_AUTO);
+    cr_expect_neq(output->sampler.kind, SKN_SAMPLER_AUTO);
+    cr_expect_gt(output->shards, 0);
+    cr_expect_eq(plan.model, model);
+    skn_model_destroy(&model);
+}
+
+Test(plan, what_the_file_says_stays)
+{
+    write_data(100, 20, 50, 1);
+    skn_model_t *model = model_of(
+        ", units: 40, dropout: 0.2, shards: 2",
+        ", loss: one_vs_all, shards: 3, sampler: { kind: uniform, rows: 7 }",
+        "train: { batch_rows: 9, window: 3, epochs: 5,\n"
+        "  optimizer: { kind: adagrad, rate: 0.25 } }\n");
+    (void)plan_of(model, 2);
+    cr_expect_eq(model->train.batch_rows, 9);
+    cr_expect_eq(model->train.window, 3);
+    cr_expect_eq(model->train.epochs, 5);
+    cr_expect_eq(model->train.optimizer.kind, SKN_OPTIMIZER_ADAGRAD);
+    cr_expect_eq(model->train.optimizer.rate, 0.25);
+    cr_expect_eq(model->layers[0].units, 40);
+    cr_expect_eq(model->layers[0].dropout, 0.2);
+    cr_expect_eq(model->layers[0].shards, 2);
+    cr_expect_eq(output_of(model)->loss, SKN_LOSS_ONE_VS_ALL);
+    cr_expect_eq(output_of(model)->shards, 3);
+    cr_expect_eq(output_of(model)->sampler.rows, 7);
+    skn_model_destroy(&model);
+}
+
+/* DESIGN section 4: one config gives one model on any machine. */
+Test(plan, cores_change_shards_and_nothing_else)
+{
+    write_data(300, 20, 900, 7);
+    skn_model_t *small = model_of("", "", ""), *large = model_of("", "", "");
+    skn_plan_t one = plan_of(small, 1), many = plan_of(large, 16);
+    cr_expect_eq(output_of(small)->shards, 1);
+    cr_expect_eq(output_of(large)->shards, 16);
+    cr_expect_lt(small->layers[0].shards, large->layers[0].shards);
+    cr_expect_eq(small->layers[0].units, large->layers[0].units);
+    cr_expect_eq(small->layers[0].dropout, large->layers[0].dropout);
+    cr_expect_eq(small->train.batch_rows, large->train.batch_rows);
+    cr_expect_eq(small->train.window, large->train.window);
+    cr_expect_eq(small->train.epochs, large->train.epochs);
+    cr_expect_eq(small->train.optimizer.rate, large->train.optimizer.rate);
+    cr_expect_eq(output_of(small)->sampler.kind,
+                 output_of(large)->sampler.kind);
+    cr_expect_eq(one.parameters, many.parameters);
+    cr_expect_eq(one.total_batches, many.total_batches);
+    skn_model_destroy(&small);
+    skn_model_destroy(&large);
+}
+
+Test(plan, few_labels_are_exact_and_many_are_drawn)
+{
+    static const uint32_t labels[] = { 8192, 8193 };
+    for (int k = 0; k < 2; k++) {
+        write_data(50, 5, labels[k], 100);
+        skn_model_t *model = model_of("", "", "");
+        (void)plan_of(model, 1);
+        cr_expect_eq(output_of(model)->sampler.kind == SKN_SAMPLER_EXACT,
+                     k == 0);
+        cr_expect_leq(output_of(model)->sampler.rows, labels[k]);
+        skn_model_destroy(&model);
+    }
+}
+
+Test(plan, rows_to_draw_are_no_more_than_labels)
+{
+    write_data(50, 5, 30, 1);
+    skn_model_t *model = model_of("", ", sampler: { kind: uniform }", "");
+    (void)plan_of(model, 1);
+    cr_expect_eq(output_of(model)->sampler.rows, 30);
+    skn_model_destroy(&model);
+}
+
+Test(plan, dropout_grows_where_labels_are_rare)
+{
+    double before = 1;
+    for (uint32_t points = 50; points <= 50000; points *= 10) {
+        write_data(points, 20, 100, 1);
+        skn_model_t *model = model_of("", "", "");
+        (void)plan_of(model, 1);
+        cr_expect_leq(model->layers[0].dropout, before);
+        before = model->layers[0].dropout;
+        skn_model_destroy(&model);
+    }
+    cr_expect_lt(before, 0.3);
+}
+
+Test(plan, shards_stop_at_the_blocks)
+{
+    write_data(50, 5, 3, 1);
+    skn_model_t *model = model_of("", ", shards: 64", "");
+    (void)plan_of(model, 8);
+    cr_expect_eq((uint64_t)output_of(model)->shards, skn_block_count(3));
+    skn_model_destroy(&model);
+}
+
+Test(plan, hidden_slices_are_wide_enough)
+{
+    write_data(50, 5, 30, 1);
+    skn_model_t *model = model_of(", units: 64", "", "");
+    (void)plan_of(model, 16);
+    cr_expect_eq(model->layers[0].shards, 2); /* of 32 columns */
+    skn_model_destroy(&model);
+    model = model_of(", units: 1", "", "");
+    (void)plan_of(model, 16);
+    cr_expect_eq(model->layers[0].shards, 1);
+    skn_model_destroy(&model);
+}
+
+Test(plan, batches_and_their_limit)
+{
+    write_data(101, 5, 30, 1);
+    skn_model_t *model =
+        model_of("", "", "train: { batch_rows: 10, epochs: 3 }\n");
+    skn_plan_t plan = plan_of(model, 1);
+    cr_expect_eq(plan.batches_per_epoch, 11);
+    cr_expect_eq(plan.total_batches, 33);
+    skn_model_destroy(&model);
+    model = model_of("", "",
+                     "train: { batch_rows: 10, epochs: 3, max_batches: 32 }\n");
+    plan = plan_of(model, 1);
+    cr_expect_eq(plan.total_batches, 32);
+    skn_model_destroy(&model);
+}
+
+Test(plan, parameters_are_counted_with_biases)
+{
+    write_data(50, 13, 30, 1);
+    skn_model_t *model = model_of(", units: 8", "", "");
+    cr_expect_eq(plan_of(model, 1).parameters, (13 + 1) * 8 + (8 + 1) * 30);
+    skn_model_destroy(&model);
+    model = model_of(", units: 8 }\n    - { name: second, units: 6", "", "");
+    cr_expect_eq(plan_of(model, 1).parameters,
+                 (13 + 1) * 8 + (8 + 1) * 6 + (6 + 1) * 30);
+    skn_model_destroy(&model);
+}
+
+/* The rows alone: w, m, v of every parameter in 4 bytes each. */
+Test(plan, memory_holds_the_rows_and_not_much_more)
+{
+    write_data(50, 3000, 100000, 1999);
+    skn_model_t *model = model_of(", units: 256", "", "");
+    skn_plan_t plan = plan_of(model, 2);
+    uint64_t rows = plan.parameters * 12;
+    cr_expect_gt(plan.memory_bytes, rows);
+    cr_expect_lt(plan.memory_bytes, 2 * rows);
+    skn_model_destroy(&model);
+    model = model_of(", units: 256", ", weights: bf16",
+                     "train: { optimizer: { kind: sgd } }\n");
+    cr_expect_lt(plan_of(model, 2).memory_bytes, plan.memory_bytes / 2);
+    skn_model_destroy(&model);
+}
+
+Test(plan, a_limit_of_memory_is_told_with_numbers)
+{
+    skn_plan_t plan;
+    skn_error_t error = { 0 };
+    write_data(50, 3000, 100000, 1999);
+    skn_model_t *model = model_of("", "", "resources: { memory: 16MiB }\n");
+    cr_expect_eq(skn_plan_make(&plan, model, 1, &error), SKN_NO_MEMORY);
+    cr_expect(strstr(error.text, "resources.memory allows 16 MiB"), "%s",
+              error.text);
+    skn_model_destroy(&model);
+}
+
+Test(plan, what_the_data_lack_is_told)
+{
+    skn_plan_t plan;
+    skn_error_t error = { 0 };
+    FILE *out = fopen(file, "w");
+    cr_assert(out && fputs(" 1:1\n 2:1\n", out) >= 0);
+    (void)fclose(out);
+    skn_model_t *model = model_of("", "", "");
+    cr_expect_eq(skn_plan_make(&plan, model, 1, &error), SKN_BAD_DATA);
+    cr_expect_str_eq(error.text,
+                     "the training file has no point with a label");
+    skn_model_destroy(&model);
+}
+
+Test(plan, facts_of_the_data_are_those_of_the_file)
+{
+    FILE *out = fopen(file, "w");
+    cr_assert(out && fputs("5 4 6\n0,1 1:1\n2 0:1 3:1\n 1:1\n5\n0 2:1\n",
+                           out) >= 0);
+    (void)fclose(out);
+    skn_model_t *model = model_of("", "", "");
+    skn_plan_t plan = plan_of(model, 1);
+    cr_expect_eq(plan.data.train_points, 4); /* one has no label */
+    cr_expect_eq(plan.data.validate_points, 0);
+    cr_expect_eq(plan.data.unlabelled, 1);
+    cr_expect_eq(plan.data.featureless, 1);
+    cr_expect_eq(plan.data.features, 4);
+    cr_expect_eq(plan.data.labels, 6);
+    cr_expect_eq(plan.data.labels_occurring, 4);
+    cr_expect_float_eq(plan.data.labels_per_point, 1.0, 1e-9);
+    cr_expect_float_eq(plan.data.features_per_point, 1.0, 1e-9);
+    skn_model_destroy(&model);
+}

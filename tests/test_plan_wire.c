@@ -1,0 +1,233 @@
+/* test_plan_wire.c - the actors and pipes of a plan: what is printed of them
+ * gives the same again, every row has one owner, memory is as estimated.
+ * Covers topology/plan_wire.c, topology/model_run.c and topology/machine.c.
+ * SPDX-License-Identifier: Apache-2.0 */
+#include "actors/kinds.h"
+#include "tests/pipeline_fixture.h"
+#include "topology/host.h"
+
+static pipeline_t data;
+
+static void
+set_up(void)
+{
+    pipeline_init(&data);
+}
+
+static void
+tear_down(void)
+{
+    pipeline_fini(&data);
+}
+
+TestSuite(plan_wire, .init = set_up, .fini = tear_down, .timeout = 120);
+
+/* Opens a run of one.yaml or two.yaml with the words, not to be saved. */
+static skn_model_run_t
+open_run(const char *name, const char *const *words, size_t count, bool saved)
+{
+    static char run_path[SKN_TEXT_MAX], run_id[64];
+    char path[TEMP_FOLDER_BYTES + 32];
+    skn_error_t error = { 0 };
+    skn_model_run_t run = { 0 };
+    skn_problems_t *problems = skn_problems_new(&error);
+    (void)snprintf(path, sizeof(path), "%s/%s", data.folder, name);
+    (void)snprintf(run_path, sizeof(run_path), "%s/run", data.folder);
+    skn_model_run_options_t options = { .path = path,
+                                        .overrides = words,
+                                        .override_count = count,
+                                        .run_path = run_path,
+                                        .run_id = run_id,
+                                        .unsaved = !saved };
+    skn_status_t status = skn_model_run_open(&run, &options, problems, &error);
+    if (skn_problems_count(problems) > 0)
+        skn_problems_print(problems, stderr);
+    cr_assert_eq(status, SKN_OK, "%s", error.text);
+    skn_problems_destroy(&problems);
+    return run;
+}
+
+static char *
+print_of(const skn_topology_t *topology)
+{
+    char *text = NULL;
+    size_t bytes = 0;
+    FILE *file = open_memstream(&text, &bytes);
+    cr_assert(file);
+    cr_assert_eq(skn_spec_print(skn_topology_spec(topology), file, NULL),
+                 SKN_OK);
+    cr_assert_eq(fclose(file), 0);
+    return text;
+}
+
+static void
+expect_same_again(const char *name, const char *const *words, size_t count)
+{
+    skn_error_t error = { 0 };
+    skn_model_run_t run = open_run(name, words, count, true);
+    char *first = print_of(run.topology);
+    skn_topology_t *again = skn_topology_new(first, "t.yaml", NULL, &error);
+    cr_assert(again, "%s\n%s", error.text, first);
+    char *second = print_of(again);
+    cr_expect_str_eq(first, second);
+    free(first);
+    free(second);
+    skn_topology_destroy(&again);
+    skn_model_run_close(&run);
+}
+
+Test(plan_wire, a_printed_plan_is_read_as_the_same_wiring)
+{
+    static const char *const words[] = { "model.layers.hidden.shards=2",
+                                         "model.layers.output.shards=3",
+                                         "train.window=4",
+                                         "train.validate=0.25" };
+    expect_same_again("one.yaml", words, 0);
+    expect_same_again("one.yaml", words, 4);
+    expect_same_again("two.yaml", words, 4);
+}
+
+Test(plan_wire, each_sampler_and_optimizer_is_wired)
+{
+    static const char *const samplers[] = {
+        "{kind: exact}",   "{kind: uniform}", "{kind: log_uniform}",
+        "{kind: simhash}", "{kind: dwta}",    "{kind: cluster}"
+    };
+    static const char *const optimizers[] = {
+        "train.optimizer.kind=sgd", "train.optimizer.kind=adagrad",
+        "train.optimizer.kind=adam"
+    };
+    for (size_t k = 0; k < 6; k++) {
+        char word[96];
+        (void)snprintf(word, sizeof(word), "model.layers.output.sampler=%s",
+                       samplers[k]);
+        const char *const words[] = { word, optimizers[k % 3] };
+        expect_same_again("one.yaml", words, 2);
+    }
+}
+
+static const skn_value_t *
+value_of(const skn_wired_actor_t *actor, const char *name)
+{
+    for (size_t k = 0; actor->kind->options[k].name; k++)
+        if (strcmp(actor->kind->options[k].name, name) == 0)
+            return &actor->values[k];
+    return NULL;
+}
+
+static uint64_t
+number_of(const skn_wired_actor_t *actor, const char *name)
+{
+    const skn_value_t *value = value_of(actor, name);
+    cr_assert(value, "%s %s", actor->name, name);
+    return (uint64_t)value->number;
+}
+
+/* Sums the cells that updaters of `layer` own; each of them must lie apart. */
+static uint64_t
+cells_of(const skn_wiring_t *wiring, uint64_t layer)
+{
+    uint64_t cells = 0;
+    for (uint32_t k = 0; k < wiring->actor_count; k++) {
+        const skn_wired_actor_t *actor = &wiring->actors[k];
+        if (actor->kind == &skn_updater &&
+            number_of(actor, "layer") == layer)
+            cells += number_of(actor, "rows") * number_of(actor, "width");
+    }
+    return cells;
+}
+
+Test(plan_wire, every_weight_has_one_owner)
+{
+    for (uint32_t shards = 1; shards <= 8; shards += 7) {
+        char hidden[64], second[64], output[64];
+        (void)snprintf(hidden, 64, "model.layers.hidden.shards=%u",
+                       shards > 3 ? 3 : shards);
+        (void)snprintf(second, 64, "model.layers.second.shards=%u",
+                       shards > 5 ? 5 : shards);
+        (void)snprintf(output, 64, "model.layers.output.shards=%u", shards);
+        const char *const words[] = { hidden, second, output };
+        skn_model_run_t run = open_run("two.yaml", words, 3, false);
+        const skn_wiring_t *wiring =
+            skn_spec_wiring(skn_topology_spec(run.topology));
+        cr_expect_eq(cells_of(wiring, 0), (FEATURES + 1) * 24);
+        cr_expect_eq(cells_of(wiring, 1), 40 * (24 + 1));
+        cr_expect_eq(cells_of(wiring, 2), LABELS * (40 + 1));
+        cr_expect_eq(cells_of(wiring, 0) + cells_of(wiring, 1) +
+                         cells_of(wiring, 2),
+                     run.plan.parameters);
+        skn_model_run_close(&run);
+    }
+}
+
+Test(plan_wire, pipes_of_the_loop_have_credit_for_the_window)
+{
+    static const char *const words[] = { "train.window=8" };
+    skn_model_run_t run = open_run("one.yaml", words, 1, false);
+    const skn_wiring_t *wiring =
+        skn_spec_wiring(skn_topology_spec(run.topology));
+    for (uint32_t k = 0; k < wiring->pipe_count; k++)
+        cr_expect_geq(wiring->pipes[k].credit, 8);
+    skn_model_run_close(&run);
+}
+
+Test(plan_wire, a_plan_that_is_not_saved_has_no_checkpointer)
+{
+    skn_model_run_t run = open_run("one.yaml", NULL, 0, false);
+    char *text = print_of(run.topology);
+    cr_expect_null(strstr(text, "checkpointer"));
+    free(text);
+    skn_model_run_close(&run);
+    run = open_run("one.yaml", NULL, 0, true);
+    text = print_of(run.topology);
+    cr_expect(strstr(text, "checkpointer"));
+    free(text);
+    skn_model_run_close(&run);
+}
+
+/* Resident bytes of this process. */
+static double
+resident(void)
+{
+    unsigned long size = 0, pages = 0;
+    FILE *file = fopen("/proc/self/statm", "r");
+    cr_assert(file && fscanf(file, "%lu %lu", &size, &pages) == 2);
+    (void)fclose(file);
+    return (double)pages * 4096;
+}
+
+#if !defined(__SANITIZE_ADDRESS__) && !defined(__has_feature)
+Test(plan_wire, the_estimate_of_memory_holds)
+{
+    static const char *const words[] = {
+        "model.layers.hidden.units=2048", "model.layers.output.shards=2",
+        "model.layers.hidden.shards=2",   "train.optimizer={kind: adam}",
+        "train.batch_rows=64",            "train.max_batches=6"
+    };
+    char line[4096];
+    double before = resident(), most = 0;
+    skn_error_t error = { 0 };
+    skn_start_options_t start = { .no_binding = true };
+    skn_model_run_t run = open_run("one.yaml", words, 6, false);
+    double estimate = (double)run.plan.memory_bytes;
+    cr_assert_eq(skn_topology_start(run.topology, &start, &error), SKN_OK);
+    while (skn_topology_event(run.topology, -1, line, sizeof(line), &error) ==
+           SKN_OK) {
+        const char *at = strstr(line, "\"rss_mb\":");
+        if (at && strtod(at + 9, NULL) * 1048576 - before > most)
+            most = strtod(at + 9, NULL) * 1048576 - before;
+    }
+    cr_assert_eq(skn_topology_wait(run.topology, &error), SKN_OK, "%s",
+                 error.text);
+    cr_expect_gt(most, estimate / 8, "%.0f of %.0f", most, estimate);
+    cr_expect_lt(most, estimate * 1.25, "%.0f of %.0f", most, estimate);
+    skn_model_run_close(&run);
+}
+#endif
+
+Test(plan_wire, the_machine_lends_units_and_memory)
+{
+    skn_error_t error = { 0 };
+    cr_expect_geq(skn_unit_count(&error), 1, "%s", error.text);
+    cr_expect_gt(skn_memory_available_bytes(), (uint64_t)1 << 20);
+}

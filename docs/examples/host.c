@@ -1,0 +1,113 @@
+/* host.c - a program that runs a topology inside its own poll loop.
+ *
+ * The context, the loop and the signals are the host's: Skein makes its sockets
+ * in the context that it is given, and hands out a descriptor to poll.
+ * cc host.c $(pkg-config --cflags --libs skein libczmq libzmq) -o host
+ * SPDX-License-Identifier: Apache-2.0 */
+#include <signal.h>
+#include <string.h>
+
+#include <czmq.h>
+#include <skein/topology.h>
+
+#define FIELDS_number(F, M) F(M, u64, value, UINT64_MAX, "counted from 0")
+SKN_MESSAGE_STRUCT(number, FIELDS_number)
+SKN_MESSAGE_SCHEMA(number, "number", 1000, FIELDS_number, "a number")
+
+static const char text[] =
+    "skein: 1\n"
+    "topology:\n"
+    "  name: sums\n"
+    "  actors:\n"
+    "    - { name: counter, kind: counter, options: { last: 5 } }\n"
+    "    - { name: adder, kind: adder }\n"
+    "  pipes:\n"
+    "    - { from: counter, to: adder, message: number, credit: 2 }\n";
+
+/* counter: the numbers from 0 to `last`, one a turn. */
+static skn_status_t
+count(skn_actor_t *actor, void *state, skn_error_t *error)
+{
+    uint64_t *next = state;
+    number_t number = { *next };
+    if (*next == (uint64_t)skn_actor_option_int(actor, "last"))
+        skn_actor_finish(actor);
+    ++*next;
+    return skn_actor_send(actor, &number_schema, &number, error);
+}
+
+/* adder: tells the sum so far. */
+static skn_status_t
+add(skn_actor_t *actor, void *state, const void *message, skn_error_t *error)
+{
+    uint64_t *sum = state;
+    *sum += ((const number_t *)message)->value;
+    return skn_actor_tell(actor, error, "{\"sum\":%d}", (int)*sum);
+}
+
+static const skn_option_t options[] = {
+    { "last", SKN_OPTION_INT, "9", 0, 1e9, NULL, "the last number" }, { 0 }
+};
+static const skn_schema_t *const sends[] = { &number_schema, NULL };
+static const skn_handler_t handlers[] = { { &number_schema, add, NULL },
+                                          { 0 } };
+static const skn_kind_t counter = { .name = "counter",
+                                    .state_bytes = sizeof(uint64_t),
+                                    .options = options,
+                                    .sends = sends,
+                                    .produce = count };
+static const skn_kind_t adder = { .name = "adder",
+                                  .state_bytes = sizeof(uint64_t),
+                                  .handlers = handlers };
+
+static void
+on_interrupt(int number)
+{
+    (void)number;
+}
+
+/* What the loop calls when Skein has something: -1 ends the loop. */
+static int
+on_event(zloop_t *loop, zmq_pollitem_t *item, void *topology)
+{
+    char line[256];
+    (void)loop, (void)item;
+    skn_status_t status =
+        skn_topology_event(topology, 0, line, sizeof(line), NULL);
+    if (status == SKN_OK)
+        puts(line);
+    return status == SKN_UNAVAILABLE ? -1 : 0;
+}
+
+int
+main(void)
+{
+    const skn_kind_t *kinds[] = { &counter, &adder, NULL };
+    skn_error_t error = { 0 };
+    struct sigaction own = { .sa_handler = on_interrupt }, now;
+    zsys_handler_set(NULL); /* CZMQ leaves the signals alone, too */
+    (void)sigaction(SIGINT, &own, NULL);
+    void *context = zmq_ctx_new();
+    zloop_t *loop = zloop_new();
+    skn_start_options_t start = { .zmq_context = context };
+    skn_topology_t *topology =
+        skn_topology_new(text, "host.c", kinds, &error);
+    if (topology && skn_topology_start(topology, &start, &error) == SKN_OK) {
+        zmq_pollitem_t item = { NULL, skn_topology_fd(topology), ZMQ_POLLIN,
+                                0 };
+        (void)zloop_poller(loop, &item, on_event, topology);
+        (void)zloop_start(loop);
+        (void)skn_topology_wait(topology, &error);
+        skn_topology_report(topology, false, stderr);
+    }
+    if (topology)
+        skn_topology_destroy(&topology);
+    zloop_destroy(&loop);
+    (void)zmq_ctx_term(context);
+    (void)sigaction(SIGINT, NULL, &now);
+    puts(now.sa_handler == on_interrupt ? "SIGINT is still mine"
+                                        : "SIGINT was taken");
+    if (error.status != SKN_OK)
+        fprintf(stderr, "host: %s\n", error.text);
+    return skn_status_exit_code(error.status);
+}

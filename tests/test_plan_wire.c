@@ -185,6 +185,8 @@ Test(plan_wire, a_plan_that_is_not_saved_has_no_checkpointer)
     skn_model_run_close(&run);
 }
 
+/* Sanitizers need memory of their own. */
+#if !defined(__SANITIZE_ADDRESS__) && !defined(__has_feature)
 /* Resident bytes of this process. */
 static double
 resident(void)
@@ -196,7 +198,6 @@ resident(void)
     return (double)pages * 4096;
 }
 
-#if !defined(__SANITIZE_ADDRESS__) && !defined(__has_feature)
 Test(plan_wire, the_estimate_of_memory_holds)
 {
     static const char *const words[] = {

@@ -101,8 +101,8 @@ Test(progress, metadata_without_progress_are_refused)
     skn_progress_t got;
     skn_error_t error = { 0 };
     static const char *const texts[] = { "{}", "{\"batch\":1}",
-                                         "{\"batch\":-1,\"scores\":{},"
-                                         "\"best_sha256\":\"\"}" };
+                                         ("{\"batch\":-1,\"scores\":{},"
+                                          "\"best_sha256\":\"\"}") };
     for (size_t k = 0; k < 3; k++) {
         cr_expect_eq(skn_progress_read(texts[k], &got, NULL, &error),
                      SKN_BAD_DATA);

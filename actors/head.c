@@ -94,7 +94,7 @@ skn_flight_fini(skn_flight_t *flight)
     memset(flight, 0, sizeof(*flight));
 }
 
-/* --- products ------------------------------------------------------------ */
+/* --- products -------------------------------- */
 
 static skn_status_t
 multiply(skn_head_t *head, const skn_gemm_t *job, skn_error_t *error)
@@ -147,7 +147,7 @@ logits(skn_head_t *head, const skn_flight_t *flight, const skn_group_t *group,
     return multiply(head, &job, error);
 }
 
-/* --- own positives --------------------------------------------------------- */
+/* --- own positives -------------------------------- */
 
 static skn_status_t
 find_own(const skn_head_t *head, skn_flight_t *flight, skn_error_t *error)
@@ -218,7 +218,7 @@ lower_bound(const uint32_t *list, uint32_t count, uint32_t unit)
     return low;
 }
 
-/* --- forward --------------------------------------------------------------- */
+/* --- forward -------------------------------- */
 
 static skn_status_t
 make_room(skn_flight_t *flight, skn_error_t *error)
@@ -306,7 +306,7 @@ skn_head_forward(skn_head_t *head, skn_flight_t *flight, skn_error_t *error)
     return status;
 }
 
-/* --- leaves ---------------------------------------------------------------- */
+/* --- leaves -------------------------------- */
 
 /* The units [first, end) of a group that belong to a leaf, their logits, and
  * where exp goes: over the logits if the shard is one leaf, else aside. */
@@ -473,7 +473,7 @@ skn_head_complete(skn_head_t *head, skn_flight_t *flight,
     return flight->complete;
 }
 
-/* --- loss and gradient ------------------------------------------------------ */
+/* --- loss and gradient -------------------------------- */
 
 double
 skn_head_loss(const skn_head_t *head, const skn_flight_t *flight)
@@ -644,7 +644,7 @@ skn_head_gradient(skn_head_t *head, skn_flight_t *flight, uint32_t *unit,
     return status;
 }
 
-/* --- looking at all rows ---------------------------------------------------- */
+/* --- looking at all rows -------------------------------- */
 
 skn_status_t
 skn_head_look(skn_head_t *head, const float *hidden, uint32_t rows, uint32_t k,

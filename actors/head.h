@@ -22,7 +22,10 @@
 #include "actors/samplers/sampler.h"
 #include "kernels/topk.h"
 
-typedef enum skn_loss { SKN_LOSS_IS_SOFTMAX, SKN_LOSS_IS_ONE_VS_ALL } skn_loss_t;
+typedef enum skn_loss {
+    SKN_LOSS_IS_SOFTMAX,
+    SKN_LOSS_IS_ONE_VS_ALL
+} skn_loss_t;
 
 typedef struct skn_flight {
     const skn_labels_t *labels; /* kept; NULL: the flight is free */
@@ -36,11 +39,11 @@ typedef struct skn_flight {
     /* Own positives: sample i has local rows own[own_offset[i]..]. */
     uint32_t *own_offset, *own, *own_distinct;
     uint32_t own_room, own_distinct_count;
-    float *greatest, *sum;  /* [rows] of this shard's single leaf (fast) */
+    float *greatest, *sum; /* [rows] of this shard's single leaf (fast) */
     float *root_greatest, *root_sum; /* [rows] M and Z over all shards */
-    double positive_sum; /* sum of y o over own positives */
-    double negative_sum; /* one-vs-all: sum of c softplus(o) */
-    bool complete;       /* M and Z are known (one-vs-all: at once) */
+    double positive_sum;             /* sum of y o over own positives */
+    double negative_sum;             /* one-vs-all: sum of c softplus(o) */
+    bool complete; /* M and Z are known (one-vs-all: at once) */
 } skn_flight_t;
 
 typedef struct skn_head {
@@ -48,15 +51,15 @@ typedef struct skn_head {
     const skn_sampler_kind_t *sampler_kind;
     skn_sampler_t *sampler;
     skn_loss_t loss;
-    bool fixed; /* one leaf a block, not one a shard */
+    bool fixed;      /* one leaf a block, not one a shard */
     uint32_t hidden; /* H */
     size_t hidden_stride;
     uint32_t row_first, row_count, block_rows, batch_rows;
     skn_merge_t merge;
     uint32_t node_count, node[SKN_NODES_MAX]; /* those that this shard sends */
     const skn_rows_t *rows; /* lent; set by the actor before each pass */
-    float *scaled;    /* [batch_rows][hidden_stride] */
-    float *work;      /* [batch_rows][work_units]: a leaf's exp, eval's logits */
+    float *scaled;          /* [batch_rows][hidden_stride] */
+    float *work; /* [batch_rows][work_units]: exp, or logits to look at */
     size_t work_floats;
     float *pull_rows; /* [batch_rows][H] of a group that is not everybody */
     void *gemm;

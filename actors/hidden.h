@@ -21,25 +21,25 @@ typedef struct skn_hidden {
 
 /* clang-format off */
 /* The options that skn_hidden_open reads. */
-#define SKN_HIDDEN_OPTIONS                                                     \
-    { "layer", SKN_OPTION_INT, "0", 0, 1023, NULL,                             \
-      "number of the layer, counted from the input" },                         \
-        { "batch_rows", SKN_OPTION_INT, NULL, 1, SKN_BATCH_ROWS_MAX, NULL,     \
-          "most samples of a batch" },                                         \
-        { "dropout", SKN_OPTION_REAL, "0", 0, 0.95, NULL,                      \
-          "share of hidden units left out in training" },                      \
-        { "leaves", SKN_OPTION_INT, "1", 1, SKN_LEAVES_MAX, NULL,                \
-          "leaves of the tree in which output shards are merged" },            \
-        { "seed", SKN_OPTION_INT, "1", 0, 9007199254740992.0, NULL,            \
+#define SKN_HIDDEN_OPTIONS                                                    \
+    { "layer", SKN_OPTION_INT, "0", 0, 1023, NULL,                            \
+      "number of the layer, counted from the input" },                        \
+        { "batch_rows", SKN_OPTION_INT, NULL, 1, SKN_BATCH_ROWS_MAX, NULL,    \
+          "most samples of a batch" },                                        \
+        { "dropout", SKN_OPTION_REAL, "0", 0, 0.95, NULL,                     \
+          "share of hidden units left out in training" },                     \
+        { "leaves", SKN_OPTION_INT, "1", 1, SKN_LEAVES_MAX, NULL,             \
+          "leaves of the tree in which output shards are merged" },           \
+        { "seed", SKN_OPTION_INT, "1", 0, 9007199254740992.0, NULL,           \
           "of every random number" }
 
 /* The options of owners that take turns (turns.h). */
-#define SKN_TURNS_OPTIONS                                                      \
-    { "window", SKN_OPTION_INT, "1", 1, SKN_WINDOW_MAX, NULL,                  \
-      "batches in flight" },                                                   \
-        { "order", SKN_OPTION_CHOICE, "fixed", 0, 0, "fixed|free",             \
-          "fixed: same bits every time; free: as soon as possible" },          \
-        { "first_batch", SKN_OPTION_INT, "0", 0, 9007199254740992.0, NULL,     \
+#define SKN_TURNS_OPTIONS                                                     \
+    { "window", SKN_OPTION_INT, "1", 1, SKN_WINDOW_MAX, NULL,                 \
+      "batches in flight" },                                                  \
+        { "order", SKN_OPTION_CHOICE, "fixed", 0, 0, "fixed|free",            \
+          "fixed: same bits every time; free: as soon as possible" },         \
+        { "first_batch", SKN_OPTION_INT, "0", 0, 9007199254740992.0, NULL,    \
           "batch to begin with; more than 0 after a resume" }
 /* clang-format on */
 

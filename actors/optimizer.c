@@ -1,4 +1,5 @@
-/* optimizer.c - schedules and row steps.  SPDX-License-Identifier: Apache-2.0 */
+/* optimizer.c - schedules and row steps.
+ * SPDX-License-Identifier: Apache-2.0 */
 #include "actors/optimizer.h"
 
 #include <math.h>
@@ -22,8 +23,8 @@ skn_optimizer_rate(const skn_optimizer_t *optimizer, uint64_t batch)
     if (optimizer->schedule == SKN_RATE_WARMUP ||
         optimizer->total_batches <= warmup)
         return rate;
-    double way = (double)(batch - warmup) /
-                 (double)(optimizer->total_batches - warmup);
+    double way =
+        (double)(batch - warmup) / (double)(optimizer->total_batches - warmup);
     if (way > 1.0)
         way = 1.0;
     double share = 0.5 * (1.0 + cos(M_PI * way));
@@ -59,10 +60,9 @@ step_adam(const skn_optimizer_t *optimizer, const skn_rows_t *rows,
                       ? optimizer->decay2[since]
                       : powf((float)optimizer->beta2, (float)since);
     *last = now;
-    optimizer->kernels->adam_row(skn_rows_weight(rows, row),
-                                 skn_rows_moment(rows, row, 1),
-                                 skn_rows_moment(rows, row, 2), gradient,
-                                 rows->width, &adam);
+    optimizer->kernels->adam_row(
+        skn_rows_weight(rows, row), skn_rows_moment(rows, row, 1),
+        skn_rows_moment(rows, row, 2), gradient, rows->width, &adam);
 }
 
 static void

@@ -56,7 +56,7 @@ diagnosis_of(output_t *output, const skn_flight_t *flight)
     return &output->diagnose.of[flight - output->flights];
 }
 
-/* --- what has arrived ------------------------------------------------------- */
+/* --- what has arrived -------------------------------- */
 
 static arrival_t *
 arrival_of(skn_actor_t *actor, output_t *output, uint64_t batch,
@@ -94,7 +94,7 @@ next_arrival(output_t *output)
     return oldest && oldest->labels && oldest->has_hidden ? oldest : NULL;
 }
 
-/* --- forward ---------------------------------------------------------------- */
+/* --- forward -------------------------------- */
 
 static skn_status_t
 look(skn_actor_t *actor, output_t *output, arrival_t *arrival,
@@ -257,7 +257,7 @@ forward(skn_actor_t *actor, output_t *output, arrival_t *arrival,
     return status;
 }
 
-/* --- update ----------------------------------------------------------------- */
+/* --- update -------------------------------- */
 
 static skn_status_t
 send_result(skn_actor_t *actor, output_t *output, const skn_flight_t *flight,
@@ -345,7 +345,7 @@ take_turns(skn_actor_t *actor, output_t *output, skn_error_t *error)
     return status;
 }
 
-/* --- handlers --------------------------------------------------------------- */
+/* --- handlers -------------------------------- */
 
 static skn_status_t
 on_labels(skn_actor_t *actor, void *state, const void *message,
@@ -450,7 +450,7 @@ on_halt(skn_actor_t *actor, void *state, const void *message,
     return take_turns(actor, output, error);
 }
 
-/* --- open and close --------------------------------------------------------- */
+/* --- open and close -------------------------------- */
 
 static uint32_t
 option_u32(const skn_actor_t *actor, const char *name)

@@ -1,5 +1,7 @@
 /* test_pipeline.c - whole runs in one process: every layout against one shard,
- * against itself, and against the same training in double.
+ * against itself, and against the same training in double. What is held here
+ * is actors/source.c, actors/embedding.c, actors/dense.c, actors/layer.c,
+ * actors/output.c, actors/updater.c and actors/evaluator.c, together.
  * SPDX-License-Identifier: Apache-2.0 */
 #include "actors/rows.h"
 #include "tests/pipeline_fixture.h"

@@ -17,7 +17,7 @@
 /* Labels of a strip, as in head.c. */
 #define STRIP_LABELS 1024u
 
-/* --- loading ----------------------------------------------------------------- */
+/* --- loading ------------------------------------------------------------- */
 
 static skn_status_t
 find_weight(skn_checkpoint_t *checkpoint, const char *layer,
@@ -62,8 +62,8 @@ size_layer(skn_network_t *network, const skn_checkpoint_tensor_t *tensor,
     if (!output && units > network->units_max)
         network->units_max = (uint32_t)units;
     network->rows[at] = (skn_rows_t){
-        .kind = tensor->dtype == SKN_DTYPE_BF16 ? SKN_ROWS_SGD_BF16
-                                                : SKN_ROWS_SGD,
+        .kind =
+            tensor->dtype == SKN_DTYPE_BF16 ? SKN_ROWS_SGD_BF16 : SKN_ROWS_SGD,
         .row_count = (uint32_t)(input ? below + 1 : units),
         .width = (uint32_t)(input ? units : below + 1),
     };
@@ -84,8 +84,8 @@ load_layer(skn_network_t *network, skn_checkpoint_t *checkpoint,
         .slices = 1,
     };
     skn_status_t status =
-        skn_rows_init(&network->rows[at], size.kind, size.row_count,
-                      size.width, at + 1 == network->layer_count, error);
+        skn_rows_init(&network->rows[at], size.kind, size.row_count, size.width,
+                      at + 1 == network->layer_count, error);
     if (status != SKN_OK)
         return status;
     uint32_t count = skn_tensors_of(&network->rows[at], &place, true, view);
@@ -98,9 +98,9 @@ check_room(const skn_network_t *network, uint64_t memory_bytes_max,
 {
     uint64_t bytes = 0;
     for (uint32_t k = 0; k < network->layer_count; k++)
-        bytes += skn_rows_bytes(network->rows[k].kind,
-                                network->rows[k].row_count,
-                                network->rows[k].width);
+        bytes +=
+            skn_rows_bytes(network->rows[k].kind, network->rows[k].row_count,
+                           network->rows[k].width);
     if (bytes <= memory_bytes_max)
         return SKN_OK;
     return skn_fail(error, SKN_NO_MEMORY,
@@ -144,7 +144,7 @@ skn_network_fini(skn_network_t *network)
     memset(network, 0, sizeof(*network));
 }
 
-/* --- one pass ------------------------------------------------------------------ */
+/* --- one pass ------------------------------------------------------------ */
 
 typedef struct pass {
     const skn_network_t *network;
@@ -173,8 +173,8 @@ static skn_status_t
 pass_init(pass_t *pass, const skn_network_t *network, size_t rows, uint32_t k,
           skn_error_t *error)
 {
-    size_t widest = network->units_max > STRIP_LABELS ? network->units_max
-                                                      : STRIP_LABELS;
+    size_t widest =
+        network->units_max > STRIP_LABELS ? network->units_max : STRIP_LABELS;
     size_t scratch = network->kernels->gemm_scratch_bytes(
         rows, widest, (size_t)network->units_max + 1);
     pass->network = network;
@@ -223,8 +223,7 @@ embed(const pass_t *pass, const skn_points_t *points)
         memcpy(out, bias, units * sizeof(float));
         network->kernels->gather_add(
             out, skn_rows_weight(rows, 0), rows->stride_bytes / sizeof(float),
-            points->feature + first, points->value + first, end - first,
-            units);
+            points->feature + first, points->value + first, end - first, units);
     }
     activate(pass, network->units[0]);
 }
@@ -301,10 +300,10 @@ rank(const pass_t *pass)
 static float
 probability(const pass_t *pass, size_t i, float o)
 {
-    double value = pass->network->softmax
-                       ? exp((double)o - (double)pass->greatest[i]) /
-                             pass->sum[i]
-                       : 1.0 / (1.0 + exp(-(double)o));
+    double value =
+        pass->network->softmax
+            ? exp((double)o - (double)pass->greatest[i]) / pass->sum[i]
+            : 1.0 / (1.0 + exp(-(double)o));
     return (float)value;
 }
 

@@ -30,9 +30,9 @@ typedef struct skn_network {
 } skn_network_t;
 
 /* Reads NAME.weight and NAME.bias of each named layer, input first. They may
- * take `memory_bytes_max`. `network` is { .softmax }; freed by skn_network_fini,
- * also after a failure. SKN_BAD_DATA if they do not fit each other, or are
- * damaged. */
+ * take `memory_bytes_max`. `network` is { .softmax }; freed with
+ * skn_network_fini, also after a failure. SKN_BAD_DATA if they do not fit each
+ * other, or are damaged. */
 skn_status_t skn_network_load(skn_network_t *network,
                               skn_checkpoint_t *checkpoint,
                               const char *const *layer, uint32_t layer_count,

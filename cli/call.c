@@ -112,10 +112,8 @@ int
 cli_finish(const cli_call_t *call, int code)
 {
     skn_error_t error = { 0 };
-    if (fflush(stdout) == 0 && !ferror(stdout))
-        return code;
-    (void)skn_fail(&error, SKN_STORAGE, "standard output: %s",
-                   strerror(errno));
-    int failed = cli_report(call, &error);
-    return code != 0 ? code : failed;
+    if ((fflush(stdout) == 0 && !ferror(stdout)) || code != 0)
+        return code; /* what went wrong first was told */
+    (void)skn_fail(&error, SKN_STORAGE, "standard output: %s", strerror(errno));
+    return cli_report(call, &error);
 }

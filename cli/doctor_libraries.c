@@ -89,8 +89,7 @@ cli_libraries(cli_library_t *libraries)
     put(&libraries[count], "libfyaml", fy_library_version(), "");
     count++;
     put_xxhash(&libraries[count++]);
-    put(&libraries[count++], "jansson", jansson_version_str(),
-        JANSSON_VERSION);
+    put(&libraries[count++], "jansson", jansson_version_str(), JANSSON_VERSION);
     put(&libraries[count++], "libsodium", sodium_version_string(),
         SODIUM_VERSION_STRING);
     put(&libraries[count++], "zlib", zlibVersion(), ZLIB_VERSION);

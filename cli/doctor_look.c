@@ -87,7 +87,7 @@ cli_quota_units(const char *line)
     return quota > 0 && period > 0 ? quota / period : 0;
 }
 
-/* --- the processor ---------------------------------------------------------- */
+/* --- the processor ------------------------------------------------------- */
 
 static void
 look_at_units(look_t *look)
@@ -137,8 +137,9 @@ look_at_kernels(look_t *look)
                    asked ? asked : ""),
                "unset SKEIN_ISA");
     else if (strcmp(used, best) != 0)
-        advise(add(look, "kernels", CLI_SLOW, "%s, as SKEIN_ISA says; %s would "
-                                              "be faster",
+        advise(add(look, "kernels", CLI_SLOW,
+                   "%s, as SKEIN_ISA says; %s would "
+                   "be faster",
                    used, best),
                "unset SKEIN_ISA");
     else if (strcmp(used, "scalar") == 0)
@@ -164,9 +165,9 @@ look_at_binding(look_t *look)
     if (bound)
         (void)add(look, "binding", CLI_FINE, "threads can be bound to units");
     else
-        advise(add(look, "binding", CLI_SLOW,
-                   "threads cannot be bound to units"),
-               "allow sched_setaffinity in the container's profile");
+        advise(
+            add(look, "binding", CLI_SLOW, "threads cannot be bound to units"),
+            "allow sched_setaffinity in the container's profile");
 }
 
 static void
@@ -183,7 +184,7 @@ look_at_clock(look_t *look)
         (void)add(look, "clock rate", CLI_FINE, "governor %s", line);
 }
 
-/* --- memory and limits ------------------------------------------------------ */
+/* --- memory and limits --------------------------------------------------- */
 
 static void
 look_at_huge_pages(look_t *look)
@@ -208,8 +209,8 @@ look_at_memory(look_t *look)
     cli_health_t health = bytes < MEMORY_NEEDED   ? CLI_BROKEN
                           : bytes < MEMORY_WANTED ? CLI_SLOW
                                                   : CLI_FINE;
-    cli_finding_t *finding = add(look, "memory", health,
-                                 "%" PRIu64 " MiB available", bytes >> 20);
+    cli_finding_t *finding =
+        add(look, "memory", health, "%" PRIu64 " MiB available", bytes >> 20);
     if (health != CLI_FINE)
         advise(finding, "end other programs, or raise the control group's "
                         "memory.max");
@@ -223,9 +224,8 @@ look_at_files(look_t *look)
     cli_health_t health = limit.rlim_cur < FILES_NEEDED   ? CLI_BROKEN
                           : limit.rlim_cur < FILES_WANTED ? CLI_SLOW
                                                           : CLI_FINE;
-    cli_finding_t *finding =
-        add(look, "open files", health, "at most %llu",
-            (unsigned long long)limit.rlim_cur);
+    cli_finding_t *finding = add(look, "open files", health, "at most %llu",
+                                 (unsigned long long)limit.rlim_cur);
     if (health != CLI_FINE)
         advise(finding, "ulimit -n 4096; an actor needs about 8");
 }
@@ -273,7 +273,7 @@ look_at_disk(look_t *look)
                         "with more room");
 }
 
-/* --- libraries -------------------------------------------------------------- */
+/* --- libraries ----------------------------------------------------------- */
 
 static void
 look_at_libraries(look_t *look)

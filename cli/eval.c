@@ -88,8 +88,7 @@ eval_run(const cli_call_t *call)
     skn_status_t status = check_overrides(call, &error);
     if (status != SKN_OK)
         return cli_report(call, &error);
-    skn_predictor_t *predictor =
-        skn_predictor_open(call->operands[0], &error);
+    skn_predictor_t *predictor = skn_predictor_open(call->operands[0], &error);
     if (!predictor)
         return cli_report(call, &error);
     const skn_predictor_info_t *info = skn_predictor_info(predictor);

@@ -11,8 +11,10 @@
     { "trace", 0, "FILE", "write a Chrome / Perfetto trace at the end" },      \
         { "wire", 0, NULL,                                                     \
           "send messages between actors through encode and decode" },          \
-        { "no-binding", 0, NULL, "do not bind threads to processing units" }, \
-        { "report", 0, NULL, "say at the end where the time went" }
+        { "no-binding", 0, NULL, "do not bind threads to processing units" },  \
+    {                                                                          \
+        "report", 0, NULL, "say at the end where the time went"                \
+    }
 
 /* Takes *topology. Runs it to its end; returns the exit code. SIGUSR1 asks for
  * a good end, as the parent process does on SIGINT and SIGTERM. */

@@ -26,8 +26,8 @@ start_graphviz(pid_t *child, int *pipe_end, skn_error_t *error)
                         strerror(errno));
     int code = posix_spawn_file_actions_init(&actions);
     if (code == 0)
-        code = posix_spawn_file_actions_adddup2(&actions, ends[0],
-                                                STDIN_FILENO);
+        code =
+            posix_spawn_file_actions_adddup2(&actions, ends[0], STDIN_FILENO);
     if (code == 0)
         code = posix_spawnp(child, name, &actions, NULL, arguments, environ);
     (void)posix_spawn_file_actions_destroy(&actions);
@@ -36,10 +36,10 @@ start_graphviz(pid_t *child, int *pipe_end, skn_error_t *error)
     if (code == 0)
         return SKN_OK;
     (void)close(ends[1]);
-    skn_status_t status =
-        skn_fail(error, SKN_UNAVAILABLE, "--svg needs graphviz, and its `dot` "
-                                         "cannot be started: %s",
-                 strerror(code));
+    skn_status_t status = skn_fail(error, SKN_UNAVAILABLE,
+                                   "--svg needs graphviz, and its `dot` "
+                                   "cannot be started: %s",
+                                   strerror(code));
     return skn_fail_hint(error, status,
                          "apt-get install graphviz, or leave out --svg");
 }
@@ -64,8 +64,8 @@ print_svg(const skn_spec_t *spec, skn_error_t *error)
     while (waitpid(child, &code, 0) < 0 && errno == EINTR)
         continue;
     if (status == SKN_OK && (!WIFEXITED(code) || WEXITSTATUS(code) != 0))
-        status = skn_fail(error, SKN_UNAVAILABLE,
-                          "graphviz failed on the drawing");
+        status =
+            skn_fail(error, SKN_UNAVAILABLE, "graphviz failed on the drawing");
     return status;
 }
 

@@ -35,7 +35,7 @@ names_batch(const look_t *look, const char *link, uint64_t batch)
     return skn_batch_name_parse(target, &named) && named == batch;
 }
 
-/* --- for people --------------------------------------------------------------- */
+/* --- for people ---------------------------------------------------------- */
 
 static void
 print_tensor(const look_t *look, const skn_checkpoint_tensor_t *tensor)
@@ -121,7 +121,7 @@ print_text(const look_t *look)
         (void)printf("config\n%s", skn_run_folder_config(look->run));
 }
 
-/* --- for programs --------------------------------------------------------------- */
+/* --- for programs -------------------------------------------------------- */
 
 static void
 add_piece(skn_json_text_t *text, look_t *look, size_t index)
@@ -137,9 +137,8 @@ add_piece(skn_json_text_t *text, look_t *look, size_t index)
                           skn_dtype_bytes(piece->dtype),
                       hash);
     skn_json_text_add(text,
-                      "{\"first\":[%" PRIu64 ",%" PRIu64
-                      "],\"shape\":[%" PRIu64 ",%" PRIu64
-                      "],\"xxh3_128\":\"%s\"}",
+                      "{\"first\":[%" PRIu64 ",%" PRIu64 "],\"shape\":[%" PRIu64
+                      ",%" PRIu64 "],\"xxh3_128\":\"%s\"}",
                       piece->row_first, piece->column_first, piece->rows,
                       piece->columns, hash);
 }
@@ -209,7 +208,7 @@ print_json(look_t *look)
     skn_json_text_fini(&text);
 }
 
-/* --- looking --------------------------------------------------------------------- */
+/* --- looking ------------------------------------------------------------- */
 
 /* Every byte of every checkpoint of the run; damage is a warning each. */
 static void
@@ -237,17 +236,15 @@ prove_all(look_t *look)
 static skn_status_t
 read_checkpoint(look_t *look, skn_error_t *error)
 {
-    look->checkpoint =
-        skn_checkpoint_open(look->path, SKN_VERIFY_ALL, error);
+    look->checkpoint = skn_checkpoint_open(look->path, SKN_VERIFY_ALL, error);
     if (!look->checkpoint)
         return error->status;
     const char *metadata = skn_checkpoint_metadata(look->checkpoint);
-    look->metadata = skn_json_object_parse("metadata", metadata,
-                                           strlen(metadata), error);
+    look->metadata =
+        skn_json_object_parse("metadata", metadata, strlen(metadata), error);
     if (!look->metadata)
         return SKN_BAD_DATA;
-    return skn_checkpoint_weights_sha256(look->checkpoint, look->sha256,
-                                         error);
+    return skn_checkpoint_weights_sha256(look->checkpoint, look->sha256, error);
 }
 
 static skn_status_t

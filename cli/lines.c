@@ -63,8 +63,7 @@ fill(cli_lines_t *lines, skn_error_t *error)
         if (lines->end > SKN_LINE_BYTES_MAX)
             return skn_fail(error, SKN_BAD_DATA,
                             "%s:%llu: a line of more than %u bytes",
-                            lines->name,
-                            (unsigned long long)lines->number + 1,
+                            lines->name, (unsigned long long)lines->number + 1,
                             SKN_LINE_BYTES_MAX);
         char *room = realloc(lines->room, bytes);
         if (!room)

@@ -24,7 +24,7 @@ static int
 unknown_option(const cli_call_t *call, const char *word)
 {
     char hint[SKN_ERROR_HINT_BYTES];
-    skn_nearest_t nearest = { .wanted = word };
+    skn_nearest_t nearest = { .wanted = word + strspn(word, "-") };
     for (const cli_option_t *option = call->verb->options; option->name;
          option++)
         skn_nearest_offer(&nearest, option->name);

@@ -102,8 +102,8 @@ cli_man_verb(const cli_verb_t *verb, FILE *file)
 void
 cli_man_all(FILE *file)
 {
-    put_head("skein",
-             "trains networks with enormous output layers, as actors", file);
+    put_head("skein", "trains networks with enormous output layers, as actors",
+             file);
     put_section("SYNOPSIS", file);
     (void)fputs("\\fBskein\\fR \\fIverb\\fR [\\fIoptions\\fR] ...\n", file);
     put_section("VERBS", file);

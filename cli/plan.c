@@ -32,8 +32,8 @@ plan_run(const cli_call_t *call)
                      run.model->name, run.plan.units,
                      (double)run.plan.parameters * 1e-6,
                      run.plan.memory_bytes >> 20, run.plan.batches_per_epoch);
-        status = skn_spec_print(skn_topology_spec(run.topology), stdout,
-                                &error);
+        status =
+            skn_spec_print(skn_topology_spec(run.topology), stdout, &error);
     }
     if (skn_problems_count(problems) > 0)
         code = cli_report_problems(call, problems);

@@ -24,8 +24,6 @@ typedef struct predict {
     uint32_t k;
     double threshold;
     skn_xmc_point_t point;
-    char *spaced; /* a line without labels, a space put before it */
-    size_t spaced_bytes;
     /* the points that wait */
     size_t count, offset[LINES_MAX + 1], room;
     uint32_t *feature;
@@ -34,7 +32,7 @@ typedef struct predict {
     float score[LINES_MAX * SKN_PREDICTOR_LABELS_MAX];
 } predict_t;
 
-/* --- answers ---------------------------------------------------------------- */
+/* --- answers ------------------------------------------------------------- */
 
 static void
 print_label(const predict_t *predict, uint32_t label)
@@ -110,17 +108,7 @@ answer(predict_t *predict, skn_error_t *error)
     return status;
 }
 
-/* --- lines ------------------------------------------------------------------ */
-
-/* Whether the first word is a feature, so that the line has no labels. */
-static bool
-begins_with_feature(const char *text, size_t bytes)
-{
-    for (size_t k = 0; k < bytes && text[k] != ' ' && text[k] != '\t'; k++)
-        if (text[k] == ':')
-            return true;
-    return false;
-}
+/* --- lines --------------------------------------------------------------- */
 
 /* Three whole numbers in the first line are the header of a data file. */
 static bool
@@ -145,23 +133,8 @@ read_point(predict_t *predict, const char *text, size_t bytes,
         .expected_features =
             skn_predictor_info(predict->predictor)->feature_count,
         .expected_by = "the model",
+        .labels_optional = true,
     };
-    if (begins_with_feature(text, bytes)) {
-        if (bytes + 1 > predict->spaced_bytes) {
-            free(predict->spaced);
-            predict->spaced_bytes = 2 * bytes + 2;
-            predict->spaced = malloc(predict->spaced_bytes);
-            if (!predict->spaced) {
-                predict->spaced_bytes = 0;
-                return skn_fail(error, SKN_NO_MEMORY,
-                                "no room for a line of %zu bytes", bytes);
-            }
-        }
-        predict->spaced[0] = ' ';
-        memcpy(predict->spaced + 1, text, bytes);
-        text = predict->spaced;
-        bytes++;
-    }
     skn_xmc_line_t line = { text, bytes, cli_lines_name(predict->lines),
                             cli_lines_number(predict->lines) };
     return skn_xmc_line_parse(&line, &bounds, &predict->point, error);
@@ -176,8 +149,7 @@ keep_point(predict_t *predict, skn_error_t *error)
     size_t end = first + point->feature_count;
     if (end > predict->room) {
         size_t room = 2 * end;
-        uint32_t *feature =
-            realloc(predict->feature, room * sizeof(*feature));
+        uint32_t *feature = realloc(predict->feature, room * sizeof(*feature));
         if (feature)
             predict->feature = feature;
         float *value = realloc(predict->value, room * sizeof(*value));
@@ -208,8 +180,8 @@ stream(predict_t *predict, skn_error_t *error)
         const char *text = NULL;
         size_t bytes = 0;
         bool more = false, wait = predict->count == 0;
-        status = cli_lines_next(predict->lines, wait, &text, &bytes, &more,
-                                error);
+        status =
+            cli_lines_next(predict->lines, wait, &text, &bytes, &more, error);
         if (status != SKN_OK || (bytes == SIZE_MAX && !more))
             break;
         if (more) {
@@ -233,7 +205,7 @@ stream(predict_t *predict, skn_error_t *error)
     return status == SKN_OK ? last : status;
 }
 
-/* --- the verb --------------------------------------------------------------- */
+/* --- the verb ------------------------------------------------------------ */
 
 /* The number of option `name`, within [least, most]; false: it is none. */
 static bool
@@ -252,8 +224,7 @@ read_options(predict_t *predict, skn_error_t *error)
     const char *labels = cli_value(predict->call, "top");
     const char *threshold = cli_value(predict->call, "threshold");
     double number = LABELS_DEFAULT;
-    if (labels && (!read_number(labels, 1, SKN_PREDICTOR_LABELS_MAX,
-                                &number) ||
+    if (labels && (!read_number(labels, 1, SKN_PREDICTOR_LABELS_MAX, &number) ||
                    number != floor(number)))
         return skn_fail(error, SKN_USAGE,
                         "-k must be a whole number in 1..%u, found '%.40s'",
@@ -312,7 +283,6 @@ predict_run(const cli_call_t *call)
     cli_lines_close(&predict->lines);
     cli_names_fini(&predict->names);
     skn_xmc_point_fini(&predict->point);
-    free(predict->spaced);
     free(predict->feature);
     free(predict->value);
     free(predict);

@@ -37,8 +37,8 @@ typedef struct cli_call {
 } cli_call_t;
 
 typedef struct cli_verb {
-    const char *name; /* NULL ends the list */
-    const char *help; /* one line */
+    const char *name;     /* NULL ends the list */
+    const char *help;     /* one line */
     const char *operands; /* synopsis: "FILE", "[FILE]" */
     size_t operands_min, operands_max;
     const cli_option_t *options;
@@ -74,9 +74,13 @@ void cli_json_string(const char *text, FILE *file);
 
 #define CLI_COMMON_OPTIONS                                                     \
     { "json", 0, NULL, "print one JSON object a line" },                       \
-        { "help", 'h', NULL, "say what this verb does" }
+    {                                                                          \
+        "help", 'h', NULL, "say what this verb does"                           \
+    }
 #define CLI_OVERRIDE_OPTION                                                    \
-    { "override", 'o', "KEY=VALUE",                                            \
-      "set a key of the file, such as train.epochs=3; may be repeated" }
+    {                                                                          \
+        "override", 'o', "KEY=VALUE",                                          \
+            "set a key of the file, such as train.epochs=3; may be repeated"   \
+    }
 
 #endif

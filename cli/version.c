@@ -34,8 +34,7 @@ version_run(const cli_call_t *call)
     }
     (void)printf("skein %s\n%-12s %s\n%-12s %s (of %s)\n", SKN_VERSION,
                  "compiler", cli_compiler(), "kernels",
-                 used ? used : "none: SKEIN_ISA is wrong",
-                 cli_kernels_built());
+                 used ? used : "none: SKEIN_ISA is wrong", cli_kernels_built());
     for (size_t k = 0; k < count; k++)
         (void)printf("%-12s %s\n", libraries[k].name, libraries[k].version);
     return 0;

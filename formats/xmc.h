@@ -46,6 +46,7 @@ typedef struct skn_xmc_bounds {
      * that file and must outlive its user; NULL: "the model". */
     uint32_t expected_features, expected_labels;
     const char *expected_by;
+    bool labels_optional; /* a line may begin with a feature:value: no labels */
 } skn_xmc_bounds_t;
 
 /* A line without its line end, and where it came from. */

@@ -371,6 +371,19 @@ list_of(const char *noun, bool has_header, uint32_t header_count,
     return list;
 }
 
+/* Whether the line begins with a list of labels. */
+static bool
+has_labels(const skn_xmc_line_t *line, const skn_xmc_bounds_t *bounds)
+{
+    const char *at = line->text, *end = at + line->bytes;
+    if (at == end || is_blank(*at))
+        return false;
+    while (bounds->labels_optional && at < end && !is_blank(*at))
+        if (*at++ == ':')
+            return false;
+    return true;
+}
+
 skn_status_t
 skn_xmc_line_parse(const skn_xmc_line_t *line, const skn_xmc_bounds_t *bounds,
                    skn_xmc_point_t *point, skn_error_t *error)
@@ -388,7 +401,7 @@ skn_xmc_line_parse(const skn_xmc_line_t *line, const skn_xmc_bounds_t *bounds,
         room_count = SKN_LINE_ITEMS_MAX;
     point->label_count = point->feature_count = 0;
     skn_status_t status = point_reserve(point, room_count, &cursor, error);
-    if (status == SKN_OK && line->bytes && !is_blank(line->text[0]))
+    if (status == SKN_OK && has_labels(line, b))
         status = labels_parse(&cursor, &labels, point, error);
     if (status == SKN_OK)
         status = features_parse(&cursor, &features, point, error);

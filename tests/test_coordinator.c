@@ -351,7 +351,18 @@ Test(coordinator, validation_is_told_beside_the_test)
     json_decref(epoch);
 }
 
-Test(coordinator, a_wish_to_stop_halts_saves_and_ends)
+Test(coordinator, a_wish_to_stop_in_the_first_span_halts_it)
+{
+    seen.stop_at = 3; /* nobody knows yet how long a span takes */
+    probe_run_well();
+    cr_expect_eq(probe_told("\"event\":\"done\""), 0);
+    cr_expect_eq(probe_told("\"event\":\"epoch\""), 0);
+    cr_expect_eq(seen.halted_at, 10);
+    cr_assert_eq(seen.save_count, 1);
+    cr_expect_eq(seen.save[0].batch, 10);
+}
+
+Test(coordinator, a_wish_to_stop_near_a_marker_saves_there_and_ends)
 {
     seen.stop_at = 13;
     probe_run_well();
@@ -362,7 +373,7 @@ Test(coordinator, a_wish_to_stop_halts_saves_and_ends)
     json_decref(stopped);
     cr_assert_eq(seen.save_count, 1);
     cr_expect_eq(seen.save[0].batch, 20);
-    cr_expect_eq(seen.halted_at, 20);
+    cr_expect_eq(seen.halted_at, 0); /* a span takes less than 2 seconds */
     json_t *metadata = json_loads(seen.save[0].metadata, 0, NULL);
     cr_assert(metadata);
     cr_expect(json_is_false(json_object_get(metadata, "finished")));
@@ -456,6 +467,54 @@ Test(coordinator, a_resume_goes_on_in_the_middle_of_an_epoch)
     json_decref(epoch);
     json_decref(done);
     json_decref(whole);
+    temp_folder_remove(folder);
+}
+
+/* Runs with the options of the test, then resumes from its save `k`. */
+static void
+resume_from(size_t k, const char *folder)
+{
+    static char path[SKN_TEXT_MAX];
+    char run[TEMP_FOLDER_BYTES + 8];
+    (void)snprintf(run, sizeof(run), "%s/run", folder);
+    probe_run_well();
+    cr_assert_lt(k, seen.save_count);
+    write_checkpoint(run, seen.save[k].metadata, path);
+    memset(&seen, 0, sizeof(seen));
+    probe_option("resume", path);
+}
+
+Test(coordinator, an_epoch_that_a_stop_left_untold_is_told_at_the_resume)
+{
+    static const uint64_t bounds[] = { 20, 30 };
+    char folder[TEMP_FOLDER_BYTES];
+    temp_folder_make(folder);
+    seen.stop_at = 13;
+    probe_option("tests", "true");
+    resume_from(0, folder);
+    probe_run_well();
+    expect_spans(1, bounds);
+    cr_expect_eq(probe_told("\"event\":\"epoch\""), 2);
+    json_t *second = event("epoch", 0);
+    cr_expect_eq(number(second, "epoch"), 2);
+    cr_expect_eq(number(second, "batches"), 20);
+    cr_expect_eq(number(second, "p1"), 0.25);
+    json_decref(second);
+    temp_folder_remove(folder);
+}
+
+Test(coordinator, a_resume_behind_the_end_saves_and_ends)
+{
+    char folder[TEMP_FOLDER_BYTES];
+    temp_folder_make(folder);
+    probe_option("every_batches", "15");
+    resume_from(0, folder);
+    probe_option("max_batches", "12");
+    probe_run_well();
+    cr_expect_eq(seen.span_count, 0);
+    cr_expect_eq(probe_told("\"event\":\"done\""), 1);
+    cr_assert_eq(seen.save_count, 1);
+    cr_expect_eq(seen.save[0].batch, 15);
     temp_folder_remove(folder);
 }
 

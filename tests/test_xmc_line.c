@@ -398,3 +398,45 @@ Test(xmc_line, numbers_stop_at_the_first_foreign_letter)
     cr_expect_eq(skn_xmc_number_parse("1e-", 3, &value), 1u);
     cr_expect_eq(skn_xmc_number_parse("0x1p3", 5, &value), 1u);
 }
+
+/* --- labels that may be left out ------------------------------------------ */
+
+static void
+expect_optional(const char *text, size_t labels, size_t features)
+{
+    skn_xmc_bounds_t bounds = { .labels_optional = true };
+    skn_xmc_line_t line = { text, strlen(text), NAME, 1 };
+    skn_xmc_point_t point;
+    skn_error_t error = { 0 };
+    skn_xmc_point_init(&point);
+    cr_expect_eq(skn_xmc_line_parse(&line, &bounds, &point, &error), SKN_OK,
+                 "'%s': %s", text, error.text);
+    cr_expect_eq(point.label_count, labels, "'%s'", text);
+    cr_expect_eq(point.feature_count, features, "'%s'", text);
+    skn_xmc_point_fini(&point);
+}
+
+Test(xmc_line, a_line_may_begin_with_a_feature_where_labels_are_optional)
+{
+    expect_optional("1:0.5", 0, 1);
+    expect_optional("1:0.5 2", 0, 2);
+    expect_optional(" 1:0.5 2", 0, 2);
+    expect_optional("1 2:0.5", 1, 1);
+    expect_optional("1,4 2", 2, 1);
+    expect_optional("7", 1, 0);
+    expect_optional("", 0, 0);
+}
+
+Test(xmc_line, places_stay_right_where_labels_are_optional)
+{
+    skn_xmc_bounds_t bounds = { .labels_optional = true };
+    skn_xmc_line_t line = { "2:1 x", 5, NAME, 3 };
+    skn_xmc_point_t point;
+    skn_error_t error = { 0 };
+    skn_xmc_point_init(&point);
+    cr_expect_eq(skn_xmc_line_parse(&line, &bounds, &point, &error),
+                 SKN_BAD_DATA);
+    cr_expect_str_eq(error.text,
+                     NAME ":3:5: expected a feature, found \"x\"");
+    skn_xmc_point_fini(&point);
+}

@@ -60,14 +60,14 @@ typedef struct rows {
 } rows_t;
 
 static skn_status_t
-gather(rows_t *rows, const skn_dataset_t *dataset, uint64_t first,
-       size_t count, skn_error_t *error)
+gather(rows_t *rows, const skn_dataset_t *dataset, uint64_t first, size_t count,
+       skn_error_t *error)
 {
     rows->offset[0] = 0;
     for (size_t i = 0; i < count; i++)
-        rows->offset[i + 1] = rows->offset[i] +
-                              skn_dataset_point(dataset, first + i)
-                                  .feature_count;
+        rows->offset[i + 1] =
+            rows->offset[i] +
+            skn_dataset_point(dataset, first + i).feature_count;
     if (rows->offset[count] > rows->room) {
         free(rows->feature);
         free(rows->value);
@@ -121,9 +121,9 @@ pass(const skn_predictor_t *predictor, const skn_dataset_t *dataset,
         skn_points_t points = { count, rows->offset, rows->feature,
                                 rows->value };
         if (status == SKN_OK)
-            status = skn_network_best(&predictor->network, &points,
-                                      SKN_RANKING_CUT, rows->label,
-                                      rows->score, error);
+            status =
+                skn_network_best(&predictor->network, &points, SKN_RANKING_CUT,
+                                 rows->label, rows->score, error);
         for (size_t i = 0; i < count && status == SKN_OK; i++) {
             skn_dataset_point_t point = skn_dataset_point(dataset, first + i);
             add_point(sums, inverse, rows, i, &point);
@@ -155,10 +155,9 @@ skn_evaluate(const skn_predictor_t *predictor, const char *test,
     memset(evaluation, 0, sizeof(*evaluation));
     evaluation->test = test ? test : own->test;
     if (!evaluation->test[0])
-        return skn_fail_hint(error,
-                             skn_fail(error, SKN_USAGE,
-                                      "the run has no test file"),
-                             "give -o data.test=FILE");
+        return skn_fail_hint(
+            error, skn_fail(error, SKN_USAGE, "the run has no test file"),
+            "give -o data.test=FILE");
     if (test) /* the run's copy is that of the run's file */
         data.cache = "auto";
     skn_status_t status =

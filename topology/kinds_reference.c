@@ -11,9 +11,9 @@
 #include "topology/nearest.h"
 
 static const char *const option_types[] = {
-    [SKN_OPTION_BOOL] = "truth",     [SKN_OPTION_INT] = "whole number",
-    [SKN_OPTION_REAL] = "number",    [SKN_OPTION_TEXT] = "text",
-    [SKN_OPTION_PATH] = "path",      [SKN_OPTION_CHOICE] = "word",
+    [SKN_OPTION_BOOL] = "truth",  [SKN_OPTION_INT] = "whole number",
+    [SKN_OPTION_REAL] = "number", [SKN_OPTION_TEXT] = "text",
+    [SKN_OPTION_PATH] = "path",   [SKN_OPTION_CHOICE] = "word",
 };
 
 static const char *const field_kinds[] = {
@@ -107,7 +107,7 @@ skn_kind_print(const skn_kind_t *kind, bool fields, FILE *file)
         print_message(kind->sends[k], fields, file);
 }
 
-/* --- JSON ------------------------------------------------------------------ */
+/* --- JSON ---------------------------------------------------------------- */
 
 static void
 add_option(skn_json_text_t *text, const skn_option_t *option)
@@ -132,6 +132,14 @@ add_option(skn_json_text_t *text, const skn_option_t *option)
     skn_json_text_add(text, "}");
 }
 
+/* Whether there is a limit that JSON can hold: numbers end at 2^53 there. */
+static bool
+is_limited(const skn_field_t *field)
+{
+    return field->kind != SKN_FIELD_f64 && field->kind != SKN_FIELD_loan &&
+           field->max <= UINT64_C(1) << 53;
+}
+
 static void
 add_message(skn_json_text_t *text, const skn_schema_t *schema)
 {
@@ -141,11 +149,11 @@ add_message(skn_json_text_t *text, const skn_schema_t *schema)
     skn_json_text_add(text, ",\"fields\":[");
     for (size_t k = 0; k < schema->field_count; k++) {
         const skn_field_t *field = &schema->fields[k];
-        skn_json_text_add(text,
-                          "%s{\"name\":\"%s\",\"kind\":\"%s\",\"max\":%" PRIu64
-                          ",\"help\":",
-                          k ? "," : "", field->name, field_kinds[field->kind],
-                          field->max);
+        skn_json_text_add(text, "%s{\"name\":\"%s\",\"kind\":\"%s\"",
+                          k ? "," : "", field->name, field_kinds[field->kind]);
+        if (is_limited(field))
+            skn_json_text_add(text, ",\"max\":%" PRIu64, field->max);
+        skn_json_text_add(text, ",\"help\":");
         skn_json_text_add_string(text, field->help);
         skn_json_text_add(text, "}");
     }

@@ -105,8 +105,8 @@ check(const skn_predictor_t *predictor, const skn_points_t *points,
         for (size_t k = points->offset[i]; k < points->offset[i + 1]; k++) {
             if (points->feature[k] >= features)
                 return skn_fail(error, SKN_BAD_DATA,
-                                "point %zu has feature %u, the model has %u",
-                                i, points->feature[k], features);
+                                "point %zu has feature %u, the model has %u", i,
+                                points->feature[k], features);
             if (!isfinite(points->value[k]))
                 return skn_fail(error, SKN_BAD_DATA,
                                 "point %zu: the value of feature %u is not "
@@ -145,8 +145,8 @@ best_scaled(const skn_predictor_t *predictor, const skn_points_t *points,
     if (points->feature)
         scaled.feature = points->feature + first;
     if (status == SKN_OK)
-        status = skn_network_best(&predictor->network, &scaled, k, label,
-                                  score, error);
+        status = skn_network_best(&predictor->network, &scaled, k, label, score,
+                                  error);
     free(offset);
     free(value);
     return status;
@@ -169,12 +169,12 @@ skn_predictor_best(const skn_predictor_t *predictor, const skn_points_t *points,
         if (part.count > SKN_NETWORK_POINTS_MAX)
             part.count = SKN_NETWORK_POINTS_MAX;
         part.offset = points->offset + first;
-        status = predictor->info.normalizes
-                     ? best_scaled(predictor, &part, k, label + first * k,
-                                   score + first * k, error)
-                     : skn_network_best(&predictor->network, &part, k,
-                                        label + first * k, score + first * k,
-                                        error);
+        status =
+            predictor->info.normalizes
+                ? best_scaled(predictor, &part, k, label + first * k,
+                              score + first * k, error)
+                : skn_network_best(&predictor->network, &part, k,
+                                   label + first * k, score + first * k, error);
     }
     return status;
 }

@@ -99,8 +99,8 @@ skn_trained_open(skn_trained_t *trained, const char *path, skn_verify_t verify,
     trained->run = skn_trained_run(path, &trained->one, error);
     if (!trained->run)
         return error->status;
-    skn_status_t status = skn_trained_model(trained->run, &trained->model,
-                                            error);
+    skn_status_t status =
+        skn_trained_model(trained->run, &trained->model, error);
     if (status != SKN_OK)
         return status;
     (void)snprintf(best, sizeof(best), "%s/best", path);

@@ -20,8 +20,8 @@ typedef struct skn_trained {
 skn_run_folder_t *skn_trained_run(const char *path, bool *one,
                                   skn_error_t *error);
 /* The config in run.json as a model. */
-skn_status_t skn_trained_model(const skn_run_folder_t *run,
-                               skn_model_t **model, skn_error_t *error);
+skn_status_t skn_trained_model(const skn_run_folder_t *run, skn_model_t **model,
+                               skn_error_t *error);
 
 /* Opens a run folder (its `best` if there is one, else the newest that is
  * whole) or a checkpoint in one. Closed by skn_trained_close, also after a

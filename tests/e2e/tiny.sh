@@ -51,9 +51,10 @@ found = [e for e in map(json.loads, open(path)) if e.get("event") == name]
 print(json.dumps(found[-1]) if key == "-" else found[-1][key])
 PYTHON
 }
-# sha_of FILE: without a `done` event, what is there instead.
+# sha_of FILE: without a `done` event, words that equal no other's.
 sha_of() {
-    event "done" weights_sha256 "$1" 2>/dev/null || tail -c 400 "$1"
+    event "done" weights_sha256 "$1" 2>/dev/null ||
+        echo "no done in $1: $(tail -c 400 "$1")"
 }
 every_line_is_json() {
     python3 -c 'import json, sys

@@ -1,0 +1,260 @@
+#!/usr/bin/env bash
+# cli.sh - what the verbs print, and what they say when something is wrong.
+#
+# Covers cli/actors.c, cli/call.c, cli/check.c, cli/completion.c, cli/doctor.c,
+# cli/eval.c, cli/follow.c, cli/graph.c, cli/help.c, cli/inspect.c, cli/main.c,
+# cli/man.c, cli/plan.c, cli/predict.c, cli/reference.c, cli/run.c, cli/train.c,
+# cli/verbs.c and cli/version.c.
+# SPDX-License-Identifier: Apache-2.0
+# shellcheck source=tests/e2e/lib.sh
+. "$(dirname "$0")/lib.sh"
+# shellcheck source=tests/e2e/tiny.sh
+. "$(dirname "$0")/tiny.sh"
+tiny_model
+
+# says SENTENCE CODE TEXT COMMAND...: exit code and all of standard error.
+says() {
+    local sentence=$1 code=$2 text=$3 got
+    shift 3
+    "$@" >out 2>err </dev/null
+    got=$?
+    check_equal "$sentence" "$got: $(cat err)" "$code: $text"
+}
+verbs=$("$skein" --help | sed -n 's/^  \([a-z]*\) .*/\1/p')
+
+# --- help -------------------------------------------------------------------
+check "help lists the verbs" test "$(echo "$verbs" | wc -l)" -ge 14
+for verb in $verbs; do
+    "$skein" "$verb" --help >help.out 2>&1
+    check_match "$verb --help names its options" '^      --json ' help.out
+done
+says "without a verb the list is an error" 64 "$("$skein" --help)" "$skein"
+says "an unknown verb is told" 64 \
+    "skein: 'trian' is no verb of skein; did you mean 'skein train'?" \
+    "$skein" trian
+says "an unknown option is told" 64 \
+    "skein: unknown option '--resum'; did you mean --resume?" \
+    "$skein" train tiny.yaml --resum
+says "an option without its value is told" 64 \
+    "skein: option --trace needs a value; write a Chrome / Perfetto trace at \
+the end" \
+    "$skein" train tiny.yaml --trace
+says "a value where none belongs is told" 64 \
+    "skein: option --resume takes no value; leave out what follows it" \
+    "$skein" train tiny.yaml --resume=yes
+says "an argument too few is told" 64 \
+    "skein: skein train needs an argument more; see --help" "$skein" train
+says "an argument too many is told" 64 \
+    "skein: unexpected argument 'b'; see --help" "$skein" check a b
+says "a missing model file is told" 66 \
+    "none.yaml: No such file or directory" "$skein" train none.yaml
+"$skein" train none.yaml --json >json.out 2>/dev/null
+check "with --json the error is an event too" every_line_is_json json.out
+check_equal "and it has its code" "$(event error code json.out)" 66
+
+# --- check, graph -------------------------------------------------------------
+says "a good model is ok" 0 "" "$skein" check tiny.yaml
+check_equal "check says what it is" "$(cat out)" \
+    "ok: tiny.yaml is a model of 2 layers"
+"$skein" plan tiny.yaml >plan.yaml 2>/dev/null
+"$skein" check plan.yaml >out 2>&1
+check_match "a plan is a good topology" \
+    '^ok: plan.yaml is a topology of [0-9]+ actors and [0-9]+ pipes$' out
+"$skein" plan --model tiny.yaml >decided.yaml
+says "a model with every value decided is good" 0 "" \
+    "$skein" check decided.yaml
+says "a wrong override is told" 78 \
+    "-o train.epoch=3: unknown option 'epoch' of train; did you mean \
+'epochs'?" "$skein" check tiny.yaml -o train.epoch=3
+printf 'skein: 1\ndata: { train: t }\nmodel: { layers: [] }\n' >bad.yaml
+check_code 78 "a bad model is refused" "$skein" check bad.yaml
+"$skein" check bad.yaml >out 2>err
+check_match "with the line of the source" '^ +3 \| model:' err
+check_code 66 "check tells a missing file" "$skein" check none.yaml
+"$skein" check tiny.yaml -o data.train=gone.txt >out 2>err
+check_match "check warns of missing data" \
+    '^skein: warning: data.train: gone.txt cannot be read now' err
+"$skein" graph plan.yaml >graph.dot
+check_match "graph draws a topology" '^digraph "tiny" \{$' graph.dot
+check_match "with the pipes' messages" 'label="[^"]*activation' graph.dot
+if command -v dot >/dev/null; then
+    "$skein" graph --svg tiny.yaml >graph.svg
+    check_match "graph --svg draws a model" '^<svg ' graph.svg
+else
+    skip "graph --svg draws a model" "graphviz is not installed"
+fi
+mkdir -p empty
+says "without graphviz the way out is told" 69 \
+    "skein: --svg needs graphviz, and its \`dot\` cannot be started: No such \
+file or directory; apt-get install graphviz, or leave out --svg" \
+    env PATH="$work/empty" "$skein" graph --svg plan.yaml
+
+# --- what there is --------------------------------------------------------------
+"$skein" actors source >out
+check_match "actors says an option" '^    window +whole number, 1 to 64' out
+says "an unknown kind is told" 64 \
+    "skein: 'sorce' is no kind of actor; did you mean 'source'?" \
+    "$skein" actors sorce
+"$skein" actors --json >json.out
+check "actors --json is JSON" every_line_is_json json.out
+check "version runs" "$skein" version
+"$skein" version --json >json.out
+check "version --json is JSON" every_line_is_json json.out
+check "--version is version" "$skein" --version
+"$skein" doctor >out
+check_match "the doctor sums up" \
+    '^[0-9]+ fine, [0-9]+ cost speed, 0 broken$' out
+"$skein" doctor --json >json.out
+check "doctor --json is JSON" every_line_is_json json.out
+check_code 69 "what is broken is an exit code" \
+    env SKEIN_ISA=mmx "$skein" doctor
+"$skein" schema >schema.json
+check "schema is JSON" python3 -m json.tool schema.json
+"$skein" reference >out
+check_match "reference prints the keys" '^\| `epochs` \|' out
+"$skein" reference messages >out
+check_match "and the messages" '^## activation$' out
+says "there is no other reference" 64 \
+    "skein: there is no reference of 'verbs'; there are: config, messages" \
+    "$skein" reference verbs
+for verb in $verbs; do
+    "$skein" man "$verb" >"man.$verb" || fail "man $verb"
+    grep -q '^\.SH OPTIONS$' "man.$verb" || fail "man $verb has options"
+done
+if command -v groff >/dev/null; then
+    groff -man -Tutf8 -ww man.* >out 2>err
+    check_equal "groff has no complaint of the manual" "$(cat err)" ""
+else
+    skip "groff has no complaint of the manual" "groff is not installed"
+fi
+"$skein" man >out
+check_match "skein(1) names the verbs" '^\.BR skein\\-train \(1\)$' out
+"$skein" completion bash >completion.bash
+check "bash takes its completion" bash -n completion.bash
+complete_words() {
+    bash -c '. ./completion.bash; COMP_WORDS=(skein "$@")
+COMP_CWORD=$#; _skein; echo "${COMPREPLY[@]}"' _ "$@"
+}
+check_equal "bash completes a verb" "$(complete_words tra)" "train"
+check_equal "bash completes an option" \
+    "$(complete_words train --res)" "--resume"
+for shell in zsh fish; do
+    check "there is a completion for $shell" "$skein" completion $shell
+    if command -v $shell >/dev/null; then
+        "$skein" completion $shell >completion.$shell
+        check "$shell takes it" $shell -n completion.$shell
+    fi
+done
+says "there is none for others" 64 \
+    "skein: no completion for 'tcsh'; there are: bash, zsh, fish" \
+    "$skein" completion tcsh
+
+# --- a trained model --------------------------------------------------------------
+"$skein" train tiny.yaml --json >train.json 2>train.err
+check "a small run is trained" event "done" - train.json
+"$skein" eval run --json >eval.json 2>err
+check "eval --json is JSON" every_line_is_json eval.json
+for score in p1 p3 p5 psp1 psp3 psp5 ndcg3 ndcg5; do
+    check_equal "eval has the $score of the training" \
+        "$(event eval $score eval.json)" "$(event "done" $score train.json)"
+done
+"$skein" eval run >out 2>err
+check_match "eval prints text" '^P@1    0\.[0-9]{4}$' out
+"$skein" eval run -o data.test=train.txt --json >other.json
+check_equal "eval takes another file" \
+    "$(event eval points other.json)" 600
+says "eval sets nothing but data" 64 \
+    "skein: -o train.epochs=3: nothing but data can be set for a trained \
+model; there are: data.test, data.train" \
+    "$skein" eval run -o train.epochs=3
+says "eval tells a missing test file" 66 \
+    "skein: gone.txt: there is no such file" \
+    "$skein" eval run -o data.test=gone.txt
+says "eval tells what is no model" 66 \
+    "skein: empty is neither a run folder nor a checkpoint; \`skein train\` \
+prints the run folder as it starts" "$skein" eval empty
+says "predict tells a missing folder" 66 \
+    "skein: gone: No such file or directory" "$skein" predict gone
+
+"$skein" predict run test.txt >predicted
+check_equal "a line comes out for each that goes in" \
+    "$(wc -l <predicted)" 200
+precision=$(python3 - <<'PYTHON'
+lines = open("test.txt").read().splitlines()[1:]
+hits = 0
+for line, answer in zip(lines, open("predicted")):
+    best = answer.split()[0].split(":")[0]
+    hits += best in line.split(" ")[0].split(",")
+print("%.5f" % (hits / len(lines)))
+PYTHON
+)
+check_equal "the best labels have the P@1 of eval" \
+    "$(python3 -c "print('%.5f' % $(event eval p1 eval.json))")" "$precision"
+check_equal "-k is how many labels" \
+    "$(echo '1:1 5:2' | "$skein" predict run -k 3 | wc -w)" 3
+check_equal "all labels sum to one" "$(echo '1:1 5:2' |
+    "$skein" predict run -k 128 | tr ' ' '\n' | cut -d: -f2 |
+    awk '{ sum += $1 } END { print (sum > 0.1 && sum <= 1.00001) }')" 1
+check_equal "a threshold may leave none" \
+    "$(echo '1:1' | "$skein" predict run --threshold 1)" ""
+same=$(echo ' 1:1 5:2' | "$skein" predict run)
+check_equal "labels of a line are not looked at" \
+    "$(echo '3,4 1:1 5:2' | "$skein" predict run)" "$same"
+check_equal "a line may begin with a feature" \
+    "$(echo '1:1 5:2' | "$skein" predict run -)" "$same"
+check_equal "values are scaled as in training" \
+    "$(echo '1:10 5:20' | "$skein" predict run -)" "$same"
+seq -f 'name %g' 0 899 >names.txt
+check_equal "labels have names" \
+    "$(echo '1:1 5:2' | "$skein" predict run -k 1 --labels names.txt)" \
+    "name $(echo "$same" | cut -d' ' -f1)"
+"$skein" predict run test.txt --json >json.out
+check "predict --json is JSON" every_line_is_json json.out
+printf '1:1\n\n2:1 x\n3:1\n' | "$skein" predict run >out 2>err
+check_equal "a bad line is told with its place" "$?: $(cat err)" \
+    "65: skein: stdin:3:5: expected a feature, found \"x\""
+check_equal "lines before it are answered" "$(wc -l <out)" 2
+echo '200:1' | "$skein" predict run >out 2>err
+check_equal "a feature that the model lacks is told" "$?" 65
+says "-k must be a number" 64 \
+    "skein: -k must be a whole number in 1..128, found 'x'" \
+    "$skein" predict run -k x
+says "a threshold must be a share" 64 \
+    "skein: --threshold must be a number in 0..1, found '2'" \
+    "$skein" predict run --threshold 2
+# A pipe that stays open: the answer comes before the next line is written.
+coproc answers { "$skein" predict run -k 1; }
+echo '1:1 5:2' >&"${answers[1]}"
+read -r -t 20 line <&"${answers[0]}" || true
+check_equal "each line is answered at once" \
+    "$line" "$(echo "$same" | cut -d' ' -f1)"
+eval "exec ${answers[1]}>&-"
+wait "$answers_PID" 2>/dev/null
+says "a full disk is told once" 74 \
+    "skein: standard output: No space left on device" \
+    bash -c "\"$skein\" predict run test.txt >/dev/full"
+for _ in $(seq 20); do tail -n +2 test.txt; done |
+    "$skein" predict run 2>err | head -n 1 >out
+check_equal "head ends predict quietly" "$(wc -l <out) $(cat err)" "1 "
+
+"$skein" inspect run --config >out
+check_match "inspect names a tensor" \
+    '^  output\.weight +F32 +\[900\]\[32\]' out
+check_match "inspect has the hash of the run" \
+    "^weights_sha256 $(event "done" weights_sha256 train.json)\$" out
+check_match "inspect has the history" '^ +5 +[0-9.]+ +0\.[0-9]{4}' out
+check_match "inspect has the config" '^  epochs: 5$' out
+"$skein" inspect run/latest --json >json.out
+check "inspect --json is JSON" every_line_is_json json.out
+check_equal "inspect --json has the batch" \
+    "$(event inspect batch json.out)" "$(event "done" batches train.json)"
+cp -r run damaged
+file=$(find damaged/"$(readlink run/latest)" -name 'output.0.safetensors')
+printf 'X' | dd of="$file" bs=1 seek=9000 conv=notrunc 2>/dev/null
+check_code 65 "inspect finds a changed byte" "$skein" inspect damaged
+"$skein" inspect damaged >out 2>err
+check_match "and says where" 'cannot be used: .*output.*is damaged' err
+check "an older checkpoint is evaluated" "$skein" eval damaged
+check_code 65 "the damaged one by itself is refused" \
+    "$skein" eval damaged/latest
+finish

@@ -1,0 +1,336 @@
+/* test_predictor.c - a trained model answers as the oracle does.
+ *
+ * Covers topology/predictor.c, topology/trained.c and actors/network.c.
+ * SPDX-License-Identifier: Apache-2.0 */
+#include "skein/predictor.h"
+
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "tests/trained_fixture.h"
+#include "topology/predictor_parts.h"
+
+#define POINTS 600u /* three calls of the network */
+#define K 7u
+
+/* Points of 0 to 4 features, the first of all without. */
+typedef struct points {
+    size_t offset[POINTS + 1];
+    uint32_t feature[POINTS * 4];
+    float value[POINTS * 4];
+} points_t;
+
+static void
+points_make(points_t *points)
+{
+    oracle_random_t random = { 7 };
+    size_t at = 0;
+    for (size_t i = 0; i < POINTS; i++) {
+        points->offset[i] = at;
+        for (uint32_t f = 0; f < i % 5; f++) {
+            points->feature[at] = f * 2 + oracle_next(&random) % 2;
+            points->value[at++] = oracle_float(&random) * 3;
+        }
+    }
+    points->offset[POINTS] = at;
+}
+
+/* Point i, scaled as the model wants it. */
+static size_t
+scaled_point(const trained_fixture_t *fixture, const points_t *points, size_t i,
+             float value[4])
+{
+    size_t first = points->offset[i], count = points->offset[i + 1] - first;
+    double square = 0;
+    for (size_t k = 0; k < count; k++)
+        square +=
+            (double)points->value[first + k] * (double)points->value[first + k];
+    for (size_t k = 0; k < count; k++)
+        value[k] =
+            fixture->raw || square <= 0
+                ? points->value[first + k]
+                : (float)((double)points->value[first + k] / sqrt(square));
+    return count;
+}
+
+static void
+expect_point(const trained_fixture_t *fixture, const points_t *points, size_t i,
+             const uint32_t *label, const float *score)
+{
+    static double want[TRAINED_LABELS];
+    float value[4];
+    size_t count = scaled_point(fixture, points, i, value);
+    trained_oracle(fixture, points->feature + points->offset[i], value, count,
+                   want);
+    for (uint32_t r = 0; r < K; r++) {
+        cr_assert_lt(label[r], TRAINED_LABELS);
+        cr_expect(fabs((double)score[r] - want[label[r]]) <=
+                      1e-5 * want[label[r]] + 1e-7,
+                  "point %zu rank %u: got %.9g, want %.9g", i, r,
+                  (double)score[r], want[label[r]]);
+        cr_expect(r == 0 || score[r] <= score[r - 1]);
+    }
+    /* Nothing better was left out: the last is the k-th greatest of all. */
+    size_t better = 0;
+    for (uint32_t u = 0; u < TRAINED_LABELS; u++)
+        better += want[u] > want[label[K - 1]] * (1 + 1e-5);
+    cr_expect_lt(better, K, "point %zu: %zu labels are better", i, better);
+}
+
+static void
+expect_oracle(trained_fixture_t *fixture)
+{
+    static points_t points;
+    static uint32_t label[POINTS * K];
+    static float score[POINTS * K];
+    skn_error_t error = { 0 };
+    points_make(&points);
+    trained_make(fixture);
+    skn_predictor_t *predictor = skn_predictor_open(fixture->path, &error);
+    cr_assert(predictor, "%s", error.text);
+    const skn_predictor_info_t *info = skn_predictor_info(predictor);
+    cr_expect_eq(info->feature_count, TRAINED_FEATURES);
+    cr_expect_eq(info->label_count, TRAINED_LABELS);
+    cr_expect_eq(info->softmax, !fixture->one_vs_all);
+    cr_expect_eq(info->normalizes, !fixture->raw);
+    skn_points_t asked = { POINTS, points.offset, points.feature,
+                           points.value };
+    cr_assert_eq(skn_predictor_best(predictor, &asked, K, label, score, &error),
+                 SKN_OK, "%s", error.text);
+    for (size_t i = 0; i < POINTS; i++)
+        expect_point(fixture, &points, i, label + i * K, score + i * K);
+    skn_predictor_close(&predictor);
+    trained_remove(fixture);
+}
+
+Test(predictor, softmax_scores_are_those_of_the_oracle)
+{
+    trained_fixture_t fixture = { 0 };
+    expect_oracle(&fixture);
+}
+
+Test(predictor, one_vs_all_scores_are_those_of_the_oracle)
+{
+    trained_fixture_t fixture = { .one_vs_all = true };
+    expect_oracle(&fixture);
+}
+
+Test(predictor, a_dense_layer_between_is_passed_through)
+{
+    trained_fixture_t fixture = { .dense = true };
+    expect_oracle(&fixture);
+}
+
+Test(predictor, weights_in_bf16_are_read)
+{
+    trained_fixture_t fixture = { .half = true };
+    expect_oracle(&fixture);
+}
+
+Test(predictor, values_stay_as_they_are_where_the_model_says_so)
+{
+    trained_fixture_t fixture = { .raw = true, .one_vs_all = true };
+    expect_oracle(&fixture);
+}
+
+/* --- questions ----------------------------------------------------------- */
+
+static skn_predictor_t *
+open_plain(trained_fixture_t *fixture)
+{
+    skn_error_t error = { 0 };
+    trained_make(fixture);
+    skn_predictor_t *predictor = skn_predictor_open(fixture->path, &error);
+    cr_assert(predictor, "%s", error.text);
+    return predictor;
+}
+
+Test(predictor, the_greatest_k_asks_for_a_hundred_labels_and_more)
+{
+    trained_fixture_t fixture = { 0 };
+    skn_predictor_t *predictor = open_plain(&fixture);
+    uint32_t label[SKN_PREDICTOR_LABELS_MAX];
+    float score[SKN_PREDICTOR_LABELS_MAX];
+    size_t offset[] = { 0, 1 };
+    uint32_t feature[] = { 8 };
+    float value[] = { 1 };
+    skn_points_t points = { 1, offset, feature, value };
+    cr_expect_eq(skn_predictor_best(predictor, &points,
+                                    SKN_PREDICTOR_LABELS_MAX, label, score,
+                                    NULL),
+                 SKN_OK);
+    cr_expect_lt(label[SKN_PREDICTOR_LABELS_MAX - 1], TRAINED_LABELS);
+    skn_predictor_close(&predictor);
+    trained_remove(&fixture);
+}
+
+static void
+expect_refused(const skn_predictor_t *predictor, uint32_t feature_asked,
+               float value_asked, uint32_t k, skn_status_t status,
+               const char *text)
+{
+    skn_error_t error = { 0 };
+    uint32_t label[SKN_PREDICTOR_LABELS_MAX];
+    float score[SKN_PREDICTOR_LABELS_MAX];
+    size_t offset[] = { 0, 1 };
+    skn_points_t points = { 1, offset, &feature_asked, &value_asked };
+    cr_expect_eq(
+        skn_predictor_best(predictor, &points, k, label, score, &error),
+        status);
+    cr_expect_str_eq(error.text, text);
+}
+
+Test(predictor, questions_out_of_range_are_refused)
+{
+    trained_fixture_t fixture = { 0 };
+    skn_predictor_t *predictor = open_plain(&fixture);
+    expect_refused(predictor, 0, 1, 0, SKN_USAGE,
+                   "0 labels a point were asked for, 1 to 128 are allowed");
+    expect_refused(predictor, 0, 1, 129, SKN_USAGE,
+                   "129 labels a point were asked for, 1 to 128 are allowed");
+    expect_refused(predictor, 9, 1, 1, SKN_BAD_DATA,
+                   "point 0 has feature 9, the model has 9");
+    expect_refused(predictor, 3, NAN, 1, SKN_BAD_DATA,
+                   "point 0: the value of feature 3 is not finite");
+    skn_points_t none = { 0, (size_t[]){ 0 }, NULL, NULL };
+    cr_expect_eq(skn_predictor_best(predictor, &none, 1, NULL, NULL, NULL),
+                 SKN_OK);
+    skn_predictor_close(&predictor);
+    cr_expect_null(predictor);
+    skn_predictor_close(&predictor);
+    trained_remove(&fixture);
+}
+
+/* --- paths --------------------------------------------------------------- */
+
+static void
+expect_no_model(const char *path, skn_status_t status, const char *end)
+{
+    skn_error_t error = { 0 };
+    skn_predictor_t *predictor = skn_predictor_open(path, &error);
+    cr_expect_null(predictor);
+    cr_expect_eq(error.status, status, "%s", error.text);
+    size_t bytes = strlen(error.text), want = strlen(end);
+    cr_expect(bytes >= want && strcmp(error.text + bytes - want, end) == 0,
+              "%s", error.text);
+    cr_expect_null(skn_predictor_open(path, NULL));
+}
+
+Test(predictor, what_is_no_model_is_told)
+{
+    trained_fixture_t fixture = { 0 };
+    char path[TEMP_FOLDER_BYTES + 64], away[TEMP_FOLDER_BYTES + 64];
+    trained_make(&fixture);
+    expect_no_model("/nowhere", SKN_NO_INPUT,
+                    "/nowhere: No such file or directory");
+    expect_no_model(fixture.folder, SKN_NO_INPUT,
+                    "is neither a run folder nor a checkpoint");
+    (void)snprintf(path, sizeof(path), "%s/batch-000000000001", fixture.path);
+    (void)snprintf(away, sizeof(away), "%s/away", fixture.folder);
+    cr_assert_eq(rename(path, away), 0);
+    expect_no_model(away, SKN_NO_INPUT,
+                    "lies in no run folder, which has its config");
+    expect_no_model(fixture.path, SKN_NO_INPUT, "holds no checkpoint");
+    trained_remove(&fixture);
+}
+
+Test(predictor, a_run_gives_its_best_and_a_checkpoint_itself)
+{
+    trained_fixture_t fixture = { 0 };
+    skn_error_t error = { 0 };
+    char path[TEMP_FOLDER_BYTES + 64];
+    skn_run_options_t options = { .resume = true };
+    trained_make(&fixture);
+    skn_run_folder_t *run =
+        skn_run_folder_open(fixture.path, &options, NULL, &error);
+    trained_save(&fixture, run, 2);
+    skn_predictor_t *predictor = skn_predictor_open(fixture.path, &error);
+    cr_expect_eq(skn_predictor_info(predictor)->batch, 2);
+    skn_predictor_close(&predictor);
+    cr_assert_eq(skn_run_folder_mark_best(run, 1, &error), SKN_OK);
+    skn_run_folder_close(&run);
+    predictor = skn_predictor_open(fixture.path, &error);
+    cr_expect_eq(skn_predictor_info(predictor)->batch, 1);
+    skn_predictor_close(&predictor);
+    (void)snprintf(path, sizeof(path), "%s/latest", fixture.path);
+    predictor = skn_predictor_open(path, &error);
+    cr_expect_eq(skn_predictor_info(predictor)->batch, 2);
+    skn_predictor_close(&predictor);
+    trained_remove(&fixture);
+}
+
+static void
+damage(const char *folder, const char *file, long offset)
+{
+    char path[TEMP_FOLDER_BYTES + 96];
+    (void)snprintf(path, sizeof(path), "%s/%s", folder, file);
+    FILE *handle = fopen(path, "r+b");
+    cr_assert(handle, "%s", path);
+    (void)fseek(handle, offset, offset < 0 ? SEEK_END : SEEK_SET);
+    int byte = fgetc(handle);
+    (void)fseek(handle, -1, SEEK_CUR);
+    (void)fputc(byte ^ 1, handle);
+    (void)fclose(handle);
+}
+
+Test(predictor, damage_falls_back_to_an_older_checkpoint_of_the_run)
+{
+    trained_fixture_t fixture = { 0 };
+    skn_error_t error = { 0 };
+    char path[TEMP_FOLDER_BYTES + 64];
+    skn_run_options_t options = { .resume = true };
+    trained_make(&fixture);
+    skn_run_folder_t *run =
+        skn_run_folder_open(fixture.path, &options, NULL, &error);
+    trained_save(&fixture, run, 2);
+    skn_run_folder_close(&run);
+    (void)snprintf(path, sizeof(path), "%s/batch-000000000002", fixture.path);
+    damage(path, "output.safetensors", -1);
+    skn_predictor_t *predictor = skn_predictor_open(fixture.path, &error);
+    cr_assert(predictor, "%s", error.text);
+    cr_expect_eq(skn_predictor_info(predictor)->batch, 1);
+    cr_expect_neq(skn_predictor_info(predictor)->warning[0], '\0');
+    skn_predictor_close(&predictor);
+    cr_expect_null(skn_predictor_open(path, &error));
+    cr_expect_eq(error.status, SKN_BAD_DATA);
+    trained_remove(&fixture);
+}
+
+/* --- the network itself -------------------------------------------------- */
+
+static skn_status_t
+load(const trained_fixture_t *fixture, const char *const *names, uint32_t count,
+     uint64_t memory_bytes, skn_error_t *error)
+{
+    skn_network_t network = { .softmax = true };
+    skn_checkpoint_t *checkpoint =
+        skn_checkpoint_open(fixture->path, SKN_VERIFY_LAZY, error);
+    cr_assert(checkpoint, "%s", error->text);
+    skn_status_t status = skn_network_load(&network, checkpoint, names, count,
+                                           memory_bytes, error);
+    skn_network_fini(&network);
+    skn_checkpoint_close(&checkpoint);
+    return status;
+}
+
+Test(predictor, layers_that_do_not_fit_are_refused)
+{
+    trained_fixture_t fixture = { .dense = true };
+    skn_error_t error = { 0 };
+    const char *skips[] = { "hidden", "output" };
+    const char *lacks[] = { "hidden", "inner", "output" };
+    const char *fits[] = { "hidden", "middle", "output" };
+    trained_make(&fixture);
+    cr_expect_eq(load(&fixture, skips, 2, UINT64_MAX, &error), SKN_BAD_DATA);
+    cr_expect_str_eq(error.text, "output.weight has 5 columns, the layer below "
+                                 "has 6 units");
+    cr_expect_eq(load(&fixture, lacks, 3, UINT64_MAX, &error), SKN_BAD_DATA);
+    cr_expect(strstr(error.text, "there is no tensor inner.weight"), "%s",
+              error.text);
+    cr_expect_eq(load(&fixture, fits, 1, UINT64_MAX, &error), SKN_BAD_CONFIG);
+    cr_expect_eq(load(&fixture, fits, 3, 1 << 20, &error), SKN_NO_MEMORY);
+    cr_expect_str_eq(error.text, "the model needs 6 MiB of memory, 1 MiB are "
+                                 "available");
+    cr_expect_eq(load(&fixture, fits, 3, UINT64_MAX, &error), SKN_OK);
+    trained_remove(&fixture);
+}

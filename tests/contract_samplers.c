@@ -326,6 +326,11 @@ mean_expect(mean_t *mean, const float *want, const char *what,
     if (varied > 0)
         cr_expect_lt(squares / (double)varied, 2.5, "%s, %s: squares of %g",
                      name, what, squares / (double)varied);
+}
+
+static void
+mean_fini(mean_t *mean)
+{
     free(mean->sum);
     free(mean->square);
 }
@@ -425,6 +430,9 @@ expect_unbiased(const world_t *world, const skn_sampler_kind_t *kind,
         mean_expect(&down, exact.down, "hidden gradient", kind->name);
         mean_expect(&row, exact.row, "row gradient", kind->name);
     }
+    mean_fini(&down);
+    mean_fini(&row);
+    mean_fini(&partition);
     shard.head.sampler = NULL; /* the subject's */
     shard_close(&shard);
     subject_close(&subject);

@@ -16,7 +16,9 @@ trap 'rm -f "$report"' EXIT
 # sanitizer in a forked test is printed but does not fail the test: tally.py
 # looks for it. Core files are of no use to anybody here.
 export CRITERION_VERBOSITY_LEVEL=1
-export ASAN_OPTIONS=${ASAN_OPTIONS:-detect_stack_use_after_return=1}
+# An allocation that cannot be gives NULL, as it does without a sanitizer.
+asan=detect_stack_use_after_return=1:allocator_may_return_null=1
+export ASAN_OPTIONS=${ASAN_OPTIONS:-$asan}
 export UBSAN_OPTIONS=${UBSAN_OPTIONS:-print_stacktrace=1}
 ulimit -c 0
 ctest --test-dir "$build" --output-junit "$report" --no-tests=error \

@@ -272,11 +272,14 @@ Test(checkpoint, under_the_name_of_another_batch_is_refused)
 {
     char from[2 * TEMP_FOLDER_BYTES], to[2 * TEMP_FOLDER_BYTES];
     write_batch(1);
-    write_batch(2);
-    (void)snprintf(from, sizeof(from), "%s/batch-000000000002", folder);
+    write_batch(5);
+    (void)snprintf(from, sizeof(from), "%s/batch-000000000005", folder);
     (void)snprintf(to, sizeof(to), "%s/batch-000000000009", folder);
     cr_assert_eq(rename(from, to), 0);
     expect_fallback("batch", "renamed", 9);
+    (void)snprintf(from, sizeof(from), "%s/batch-000000000003", folder);
+    cr_assert_eq(rename(to, from), 0);
+    expect_fallback("batch", "renamed", 3);
 }
 
 Test(checkpoint, stays_readable_while_it_is_pruned)

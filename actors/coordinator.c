@@ -47,6 +47,9 @@ typedef struct coordinator {
     double seconds_before;                       /* at the last epoch's end */
     uint64_t rss_bytes;
     int pass_halves; /* of an evaluation: metrics, empty window */
+    uint32_t shards; /* that tell results of each batch */
+    uint64_t results; /* of this process, so far */
+    bool at_marker;   /* the window is empty, results are still to come */
     bool halting, saving_best, epoch_done, stopping, stale;
     skn_purpose_t evaluating;
     skn_scores_t validation;
@@ -383,6 +386,18 @@ pass_half_over(skn_actor_t *actor, coordinator_t *coordinator,
     return skn_actor_ask_clock(actor, CLOCK_EVALUATED, error);
 }
 
+/* The marker is passed when every shard has told its result of every batch. */
+static skn_status_t
+close_window(skn_actor_t *actor, coordinator_t *coordinator, skn_error_t *error)
+{
+    uint64_t batches = coordinator->progress.batch - coordinator->first_batch;
+    if (!coordinator->at_marker ||
+        coordinator->results < batches * coordinator->shards)
+        return SKN_OK;
+    coordinator->at_marker = false;
+    return skn_actor_ask_clock(actor, CLOCK_MARKER, error);
+}
+
 static skn_status_t
 on_reached(skn_actor_t *actor, void *state, const void *message,
            skn_error_t *error)
@@ -394,7 +409,10 @@ on_reached(skn_actor_t *actor, void *state, const void *message,
     coordinator->progress.batch = reached->batch;
     if (coordinator->halting || skn_actor_stop_wanted(actor))
         coordinator->stopping = !is_last(coordinator);
-    return skn_actor_ask_clock(actor, CLOCK_MARKER, error);
+    /* Results come on a way of their own, and may be later than the word that
+     * the window is empty. */
+    coordinator->at_marker = true;
+    return close_window(actor, coordinator, error);
 }
 
 static skn_status_t
@@ -433,6 +451,9 @@ on_result(skn_actor_t *actor, void *state, const void *message,
         progress->loss_rows += result->rows;
     progress->active += result->active;
     progress->possible += result->owned * result->rows;
+    coordinator->results++;
+    if (coordinator->at_marker)
+        return close_window(actor, coordinator, error);
     if (!skn_actor_stop_wanted(actor) || coordinator->halting ||
         marker_is_near(coordinator, result->batch))
         return SKN_OK;
@@ -478,6 +499,7 @@ coordinator_open(skn_actor_t *actor, void *state, skn_error_t *error)
     coordinator->every_epochs = option_u64(actor, "every_epochs");
     coordinator->evaluate_every = option_u64(actor, "evaluate_every");
     coordinator->patience = option_u64(actor, "patience");
+    coordinator->shards = (uint32_t)option_u64(actor, "shards");
     coordinator->validates = skn_actor_option_bool(actor, "validates");
     coordinator->tests = skn_actor_option_bool(actor, "tests");
     coordinator->saves = skn_actor_receivers(actor, &skn_save_schema) > 0;
@@ -516,6 +538,8 @@ static const skn_option_t options[] = {
     { "batches_per_epoch", SKN_OPTION_INT, NULL, 1, 1e15, NULL,
       "batches that make an epoch" },
     { "epochs", SKN_OPTION_INT, NULL, 1, 1e9, NULL, "epochs to train" },
+    { "shards", SKN_OPTION_INT, "1", 1, SKN_SHARD_MAX, NULL,
+      "output shards, each of which tells a result of each batch" },
     { "max_batches", SKN_OPTION_INT, "0", 0, 1e15, NULL,
       "batches to train at most; 0: no limit" },
     { "every_batches", SKN_OPTION_INT, "0", 0, 1e15, NULL,

@@ -147,6 +147,7 @@ set_up(void)
     memcpy(probe.from, from, sizeof(from));
     probe_option("batches_per_epoch", "10");
     probe_option("epochs", "3");
+    probe_option("shards", "2");
 }
 
 TestSuite(coordinator, .init = set_up, .timeout = 60);

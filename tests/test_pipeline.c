@@ -44,6 +44,8 @@ expect_trained_near(const trained_t *got, const trained_t *want,
     char name[64];
     (void)snprintf(name, sizeof(name), "%u, %u, %u shards", layout->hidden,
                    layout->dense, layout->output);
+    cr_expect(fabs(got->loss - want->loss) <= 1e-5 * want->loss,
+              "%s: loss %.6f, want %.6f", name, got->loss, want->loss);
     for (int k = 0; size_of(k, layout) > 0; k++) {
         size_t count = size_of(k, layout);
         double *weight = malloc(count * sizeof(*weight));
@@ -423,8 +425,11 @@ expect_as_in_double(layout_t layout, double rate)
     layout.word[0] = word;
     (void)snprintf(name, sizeof(name), "window %u, %u batches", layout.window,
                    layout.batches);
-    (void)net_train(&pipeline, &net, layout.batches, layout.window, rate);
+    double loss =
+        net_train(&pipeline, &net, layout.batches, layout.window, rate);
     trained_t trained = pipeline_train(&pipeline, &layout);
+    cr_expect(fabs(trained.loss - loss) <= 1e-5 * loss,
+              "%s: loss %.6f, in double %.6f", name, trained.loss, loss);
     expect_net(&trained, &net, 1e-5, name);
     trained_fini(&trained);
     net_fini(&net);

@@ -119,6 +119,7 @@ add_coordinator(wire_t *wire)
                     0);
     set_int(wire, "batches_per_epoch", plan->batches_per_epoch);
     set_int(wire, "epochs", (uint64_t)model->train.epochs);
+    set_int(wire, "shards", shards_of(wire->output));
     set_int(wire, "max_batches", (uint64_t)model->train.max_batches);
     set_int(wire, "every_batches",
             model->checkpoint.every_batches > 0

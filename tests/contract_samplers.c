@@ -1,6 +1,8 @@
 /* contract_samplers.c - what every sampler promises, one body over all:
- * actors/samplers/exact.c uniform.c log_uniform.c simhash.c dwta.c cluster.c
- * mixture.c, on the memory of selection.c.
+ * actors/samplers/exact.c, actors/samplers/uniform.c,
+ * actors/samplers/log_uniform.c, actors/samplers/simhash.c,
+ * actors/samplers/dwta.c, actors/samplers/cluster.c and
+ * actors/samplers/mixture.c, on the memory of actors/samplers/selection.c.
  * SPDX-License-Identifier: Apache-2.0 */
 #include "actors/head.h"
 #include "tests/head_fixture.h"

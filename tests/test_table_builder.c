@@ -1,5 +1,6 @@
 /* test_table_builder.c - runs whose active sets come from an index that is
  * built beside them: they are the same every time, and the index is used.
+ * What they are told goes through actors/samplers/options.c.
  * SPDX-License-Identifier: Apache-2.0 */
 #include "tests/pipeline_fixture.h"
 

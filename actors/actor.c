@@ -21,6 +21,8 @@
  * supervisor of a process has (DESIGN section 3). */
 #define RESTARTS_MAX 5
 #define RESTART_SPAN_NS ((uint64_t)60 * 1000 * 1000 * 1000)
+/* How long an actor produces without a look at its inboxes: some ten looks. */
+#define PRODUCE_NS 20000u
 
 SKN_MESSAGE_SCHEMA(skn_clock, "clock", 1, SKN_FIELDS_clock,
                    "the time, and what the process has used, for an actor")
@@ -339,25 +341,42 @@ wait_for_parcels(skn_actor_t *actor)
         waited_ns;
 }
 
-/* Whether there was anything to do. */
+static bool
+may_produce(const skn_actor_t *actor)
+{
+    return actor->phase == SKN_PHASE_RUNNING && actor->unsent == 0 &&
+           actor->kind->produce && !actor->finished && !actor->resting &&
+           actor->clock_count == 0;
+}
+
+/* Produces for a while before the inboxes are looked at again: a look that
+ * finds nothing costs a system call, more than a small message does. */
+static void
+produce(skn_actor_t *actor)
+{
+    uint64_t end_ns = skn_monotonic_ns() + PRODUCE_NS;
+    do
+        run_hook(actor, actor->kind->produce, "produce");
+    while (may_produce(actor) && actor->now_ns < end_ns);
+}
+
+/* Whether there may be more to do before the next wait. */
 static bool
 do_something(skn_actor_t *actor)
 {
-    bool busy = is_alive(actor) && actor->answers &&
+    bool more = is_alive(actor) && actor->answers &&
                 skn_incoming_answers(actor);
     if (!can_work(actor))
-        return busy;
+        return more;
     answer_clocks(actor);
     fire_timers(actor);
-    if (can_work(actor) && skn_incoming_work(actor))
-        return true;
-    if (actor->phase == SKN_PHASE_RUNNING && actor->unsent == 0 &&
-        actor->kind->produce && !actor->finished && !actor->resting &&
-        actor->clock_count == 0) {
-        run_hook(actor, actor->kind->produce, "produce");
-        return true;
+    if (can_work(actor))
+        more = skn_incoming_work(actor) || more;
+    if (!more && may_produce(actor)) {
+        produce(actor);
+        more = may_produce(actor);
     }
-    return busy ||
+    return more ||
            (actor->clock_count > 0 && actor->phase == SKN_PHASE_RUNNING);
 }
 
@@ -377,9 +396,9 @@ skn_actor_run(skn_actor_t *actor)
         take_control(actor);
         if (actor->closing)
             break;
-        bool busy = do_something(actor);
+        bool more = do_something(actor);
         advance(actor);
-        if (!busy)
+        if (!more)
             wait_for_parcels(actor);
     }
     if (actor->kind->close)

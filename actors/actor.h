@@ -161,7 +161,7 @@ void skn_outgoing_drop(skn_actor_t *actor);
 
 /* incoming.c */
 /* Takes up to a pass of answers, blocked or not, or of work, until a message
- * leaves the actor blocked; returns whether there was any. */
+ * leaves the actor blocked; returns whether there may be more. */
 bool skn_incoming_answers(skn_actor_t *actor);
 bool skn_incoming_work(skn_actor_t *actor);
 /* Gives back all credit that is owed. */

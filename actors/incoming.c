@@ -230,7 +230,8 @@ take_end(skn_actor_t *actor, uint32_t slot, skn_error_t *error)
     return SKN_OK;
 }
 
-/* Takes up to a pass of `inbox`; only answers are also taken while blocked. */
+/* Takes up to a pass of `inbox`; only answers are also taken while blocked.
+ * False: the inbox is empty, and needs no further look before the wait. */
 static bool
 take_pass(skn_actor_t *actor, skn_inbox_t *inbox)
 {
@@ -250,7 +251,7 @@ take_pass(skn_actor_t *actor, skn_inbox_t *inbox)
         if (status != SKN_OK)
             skn_actor_fail(actor, &error);
     }
-    return taken > 0;
+    return taken == PASS_PARCELS_MAX;
 }
 
 bool

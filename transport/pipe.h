@@ -46,7 +46,8 @@ bool skn_inbox_take(skn_inbox_t *inbox, skn_parcel_t *parcel);
 
 /* Waits until one of `count` (at most 4) inboxes has a parcel, or
  * `descriptor` (-1: none) is readable, at most `timeout_ms` (-1: for ever).
- * Interrupted by a signal it returns early. NULL inboxes are passed over. */
+ * Interrupted by a signal it returns early, and so it does when an inbox was
+ * not found empty by skn_inbox_take before. NULL inboxes are passed over. */
 void skn_inbox_wait(skn_inbox_t *const *inboxes, size_t count, int descriptor,
                     int timeout_ms);
 

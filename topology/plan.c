@@ -249,12 +249,31 @@ estimate(skn_plan_t *plan)
     }
 }
 
+/* Keys that a model file may have and that no actor carries out yet. */
+static skn_status_t
+check_built(const skn_model_t *model, skn_error_t *error)
+{
+    const char *key = NULL;
+    if (model->train.updates == SKN_UPDATES_COPY)
+        key = "train.updates: copy";
+    if (model->train.late == SKN_LATE_STALE)
+        key = "train.late: stale";
+    if (!key)
+        return SKN_OK;
+    skn_status_t status = skn_fail(error, SKN_BAD_CONFIG,
+                                   "%s: '%s' is not built in this version",
+                                   model->source, key);
+    return skn_fail_hint(error, status, "leave it out");
+}
+
 skn_status_t
 skn_plan_make(skn_plan_t *plan, skn_model_t *model, uint32_t unit_count,
               skn_error_t *error)
 {
     memset(plan, 0, sizeof(*plan));
-    skn_status_t status = read_data(plan, model, error);
+    skn_status_t status = check_built(model, error);
+    if (status == SKN_OK)
+        status = read_data(plan, model, error);
     if (status != SKN_OK)
         return status;
     plan->model = model;

@@ -46,6 +46,8 @@ typedef struct coordinator {
     double seconds_resumed, cpu_seconds_resumed; /* of earlier processes */
     double seconds_before;                       /* at the last epoch's end */
     uint64_t rss_bytes;
+    /* For people who watch: told every progress_ns, 0: never. */
+    uint64_t progress_ns, told_ns, told_rows, told_batch, seen_rows;
     int pass_halves; /* of an evaluation: metrics, empty window */
     uint32_t shards; /* that tell results of each batch */
     uint64_t results; /* of this process, so far */
@@ -147,6 +149,7 @@ save(skn_actor_t *actor, coordinator_t *coordinator, skn_error_t *error)
 {
     skn_json_text_t text = { 0 };
     skn_progress_t *progress = &coordinator->progress;
+    coordinator->told_ns = 0;
     progress->finished = is_last(coordinator) && !coordinator->stopping;
     skn_json_text_add(&text, "{");
     skn_progress_write(progress, &text);
@@ -296,6 +299,7 @@ static skn_status_t
 evaluate(skn_actor_t *actor, coordinator_t *coordinator, skn_purpose_t purpose,
          skn_error_t *error)
 {
+    coordinator->told_ns = 0;
     coordinator->evaluating = purpose;
     coordinator->pass_halves = 0;
     return send_go(actor, 0, 0, purpose, error);
@@ -439,6 +443,42 @@ marker_is_near(const coordinator_t *coordinator, uint64_t batch)
                            STOP_GRACE_S * (double)done;
 }
 
+/* Between the ends of epochs, at most every progress_ns. The first result
+ * after a pause (an evaluation, a checkpoint) only starts the clock. */
+static skn_status_t
+tell_progress(skn_actor_t *actor, coordinator_t *coordinator, uint64_t batch,
+              skn_error_t *error)
+{
+    const skn_progress_t *progress = &coordinator->progress;
+    uint64_t now_ns = skn_actor_time_ns(actor);
+    uint64_t span_ns = now_ns - coordinator->told_ns;
+    bool starts = coordinator->told_ns == 0;
+    if (!starts && span_ns < coordinator->progress_ns)
+        return SKN_OK;
+    uint64_t rows = coordinator->seen_rows - coordinator->told_rows;
+    uint64_t batches = /* results of two batches may change places */
+        batch > coordinator->told_batch ? batch - coordinator->told_batch : 0;
+    coordinator->told_ns = now_ns;
+    coordinator->told_rows = coordinator->seen_rows;
+    coordinator->told_batch = batch;
+    if (starts)
+        return SKN_OK;
+    double seconds = (double)span_ns * 1e-9;
+    return skn_actor_tell(
+        actor, error,
+        "{\"event\":\"progress\",\"batch\":%llu,\"batches\":%llu,"
+        "\"epoch\":%llu,\"epochs\":%llu,\"loss\":%.6f,"
+        "\"examples_per_s\":%.1f,\"batches_per_s\":%.3f}",
+        (unsigned long long)batch + 1,
+        (unsigned long long)coordinator->total_batches,
+        (unsigned long long)(batch / coordinator->batches_per_epoch + 1),
+        (unsigned long long)((coordinator->total_batches +
+                              coordinator->batches_per_epoch - 1) /
+                             coordinator->batches_per_epoch),
+        progress->loss_sum / (double)progress->loss_rows,
+        (double)rows / seconds, (double)batches / seconds);
+}
+
 static skn_status_t
 on_result(skn_actor_t *actor, void *state, const void *message,
           skn_error_t *error)
@@ -452,6 +492,13 @@ on_result(skn_actor_t *actor, void *state, const void *message,
     progress->active += result->active;
     progress->possible += result->owned * result->rows;
     coordinator->results++;
+    if (coordinator->progress_ns > 0 && result->shard == 0) {
+        coordinator->seen_rows += result->rows;
+        skn_status_t status =
+            tell_progress(actor, coordinator, result->batch, error);
+        if (status != SKN_OK)
+            return status;
+    }
     if (coordinator->at_marker)
         return close_window(actor, coordinator, error);
     if (!skn_actor_stop_wanted(actor) || coordinator->halting ||
@@ -500,6 +547,7 @@ coordinator_open(skn_actor_t *actor, void *state, skn_error_t *error)
     coordinator->evaluate_every = option_u64(actor, "evaluate_every");
     coordinator->patience = option_u64(actor, "patience");
     coordinator->shards = (uint32_t)option_u64(actor, "shards");
+    coordinator->progress_ns = option_u64(actor, "progress_ms") * 1000000u;
     coordinator->validates = skn_actor_option_bool(actor, "validates");
     coordinator->tests = skn_actor_option_bool(actor, "tests");
     coordinator->saves = skn_actor_receivers(actor, &skn_save_schema) > 0;
@@ -553,6 +601,8 @@ static const skn_option_t options[] = {
     { "tests", SKN_OPTION_BOOL, "false", 0, 0, NULL, "there is a test file" },
     { "patience", SKN_OPTION_INT, "0", 0, 1e9, NULL,
       "epochs without a better validation P@1 before the end; 0: never" },
+    { "progress_ms", SKN_OPTION_INT, "0", 0, 86400000, NULL,
+      "time between events that tell how far an epoch is; 0: none" },
     { "resume", SKN_OPTION_TEXT, "", 0, 0, NULL,
       "checkpoint that says how far the run has come" },
     { 0 },

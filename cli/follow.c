@@ -2,10 +2,11 @@
  * SPDX-License-Identifier: Apache-2.0 */
 #include "cli/follow.h"
 
-#include <jansson.h>
 #include <signal.h>
 #include <string.h>
 #include <time.h>
+
+#include "formats/json_text.h"
 
 #define LINE_BYTES 65536
 
@@ -76,10 +77,33 @@ text_at(const json_t *event, const char *key)
 }
 
 static void
-print_event(const cli_call_t *call, const char *line)
+show_progress(cli_bar_t *bar, const json_t *event)
+{
+    cli_bar_facts_t facts = {
+        .batch = number_at(event, "batch"),
+        .batches = number_at(event, "batches"),
+        .epoch = number_at(event, "epoch"),
+        .epochs = number_at(event, "epochs"),
+        .loss = number_at(event, "loss"),
+        .examples_per_s = number_at(event, "examples_per_s"),
+        .batches_per_s = number_at(event, "batches_per_s"),
+    };
+    cli_bar_show(bar, &facts);
+}
+
+static void
+print_event(const cli_call_t *call, const char *line, cli_bar_t *bar)
 {
     json_t *event = json_loads(line, 0, NULL);
     const char *name = text_at(event, "event");
+    if (strcmp(name, "progress") == 0 && bar->wanted) {
+        show_progress(bar, event);
+        json_decref(event);
+        return;
+    }
+    cli_bar_hide(bar);
+    if (strcmp(name, "epoch") == 0 && json_object_get(event, "p1"))
+        bar->p1 = number_at(event, "p1");
     if (strcmp(name, "warning") == 0)
         (void)fprintf(
             stderr, "skein: warning: %s%s%s\n", text_at(event, "message"),
@@ -102,9 +126,11 @@ print_event(const cli_call_t *call, const char *line)
 }
 
 static skn_status_t
-run(const cli_call_t *call, skn_topology_t *topology, skn_error_t *error)
+run(const cli_call_t *call, skn_topology_t *topology, volatile bool *begun,
+    skn_error_t *error)
 {
     static char line[LINE_BYTES];
+    cli_bar_t bar;
     skn_start_options_t options = {
         .trace_path = cli_value(call, "trace"),
         .wire = cli_flag(call, "wire"),
@@ -113,6 +139,9 @@ run(const cli_call_t *call, skn_topology_t *topology, skn_error_t *error)
     skn_status_t status = skn_topology_start(topology, &options, error);
     if (status != SKN_OK)
         return status;
+    if (begun)
+        *begun = true;
+    cli_bar_init(&bar, call);
     running = topology;
     if (stop_asked)
         skn_topology_stop(topology);
@@ -122,18 +151,20 @@ run(const cli_call_t *call, skn_topology_t *topology, skn_error_t *error)
         if (status == SKN_UNAVAILABLE)
             break;
         if (status == SKN_OK)
-            print_event(call, line);
+            print_event(call, line, &bar);
     }
+    cli_bar_hide(&bar);
     return skn_topology_wait(topology, error);
 }
 
 int
-cli_follow(const cli_call_t *call, skn_topology_t **topology)
+cli_follow(const cli_call_t *call, skn_topology_t **topology,
+           volatile bool *begun)
 {
     skn_error_t error = { 0 };
     struct sigaction action = { .sa_handler = on_stop_signal };
     (void)sigaction(SIGUSR1, &action, NULL);
-    skn_status_t status = run(call, *topology, &error);
+    skn_status_t status = run(call, *topology, begun, &error);
     running = NULL;
     if (status == SKN_OK && cli_flag(call, "report"))
         skn_topology_report(*topology, call->json, stdout);

@@ -3,6 +3,7 @@
 #ifndef CLI_FOLLOW_H
 #define CLI_FOLLOW_H
 
+#include "cli/bar.h"
 #include "cli/verb.h"
 #include "topology/host.h"
 
@@ -17,7 +18,9 @@
     }
 
 /* Takes *topology. Runs it to its end; returns the exit code. SIGUSR1 asks for
- * a good end, as the parent process does on SIGINT and SIGTERM. */
-int cli_follow(const cli_call_t *call, skn_topology_t **topology);
+ * a good end, as the parent process does on SIGINT and SIGTERM. *begun (may be
+ * NULL) becomes true when all actors are ready. */
+int cli_follow(const cli_call_t *call, skn_topology_t **topology,
+               volatile bool *begun);
 
 #endif

@@ -15,7 +15,7 @@ work(const cli_call_t *call, void *job, int attempt)
     skn_topology_t *topology =
         skn_topology_load(call->operands[0], problems, &error);
     if (topology)
-        code = cli_follow(call, &topology);
+        code = cli_follow(call, &topology, NULL);
     else if (skn_problems_count(problems) > 0)
         code = cli_report_problems(call, problems);
     else
@@ -28,7 +28,7 @@ static int
 run_run(const cli_call_t *call)
 {
     /* Standard input cannot be read a second time: no restarts. */
-    return cli_supervise(call, work, NULL, false);
+    return cli_supervise(call, work, NULL, NULL);
 }
 
 static const cli_option_t options[] = {

@@ -106,7 +106,7 @@ report_early_end(const cli_call_t *call)
 
 int
 cli_supervise(const cli_call_t *call, cli_work_t *work, void *job,
-              bool restarts)
+              const volatile bool *begun)
 {
     time_t when[RESTARTS_MAX] = { 0 };
     int restart_count = 0;
@@ -134,7 +134,7 @@ cli_supervise(const cli_call_t *call, cli_work_t *work, void *job,
         int number = WTERMSIG(status);
         if (number == SIGUSR1)
             return report_early_end(call);
-        if (number == SIGUSR2 || !restarts ||
+        if (number == SIGUSR2 || !begun || !*begun ||
             !within_budget(when, &restart_count))
             return report_death(call, number);
         char text[128];

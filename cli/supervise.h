@@ -14,10 +14,12 @@
 typedef int cli_work_t(const cli_call_t *call, void *job, int attempt);
 
 /* Forks, before any other thread exists, and runs `work` in the child until it
- * exits by itself. `restarts` false: a crash is reported, not repaired. `job`
- * is memory that parent and child share if it comes from cli_shared_new. */
+ * exits by itself. `job` is memory that parent and child share if it comes from
+ * cli_shared_new. A crash is repaired by another attempt only if *begun, which
+ * lies in such memory, is true by then: what dies before anything was trained
+ * would die again. NULL: a crash is reported, never repaired. */
 int cli_supervise(const cli_call_t *call, cli_work_t *work, void *job,
-                  bool restarts);
+                  const volatile bool *begun);
 
 /* Zeroed memory that survives a worker's death. NULL: none. */
 void *cli_shared_new(size_t bytes);

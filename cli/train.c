@@ -11,8 +11,12 @@
 #include "formats/manifest.h"
 #include "topology/model_run.h"
 
+/* How often a person sees the bar move. */
+#define PROGRESS_MS 200
+
 /* What survives a death of the worker: where the run lives. */
 typedef struct job {
+    volatile bool begun; /* something was trained, or may have been */
     char run_path[SKN_TEXT_MAX];
     char run_id[SKN_RUN_ID_BYTES];
 } job_t;
@@ -82,6 +86,7 @@ work(const cli_call_t *call, void *shared, int attempt)
         .path = call->operands[0],
         .overrides = overrides,
         .override_count = cli_overrides(call, overrides),
+        .progress_ms = cli_bar_possible(call) ? PROGRESS_MS : 0,
         .resume = cli_flag(call, "resume"),
         .again = attempt > 0,
         .must_be_new = true,
@@ -102,7 +107,7 @@ work(const cli_call_t *call, void *shared, int attempt)
         if (options.resume || options.again)
             announce_resume(call, &run, job);
         announce(call, &run, job);
-        code = cli_follow(call, &run.topology);
+        code = cli_follow(call, &run.topology, &job->begun);
     }
     skn_model_run_close(&run);
     skn_problems_destroy(&problems);
@@ -118,7 +123,7 @@ train_run(const cli_call_t *call)
         (void)skn_fail(&error, SKN_NO_MEMORY, "no shared memory");
         return cli_report(call, &error);
     }
-    return cli_supervise(call, work, job, true);
+    return cli_supervise(call, work, job, &job->begun);
 }
 
 static const cli_option_t options[] = {

@@ -116,6 +116,7 @@ wire(skn_model_run_t *run, const skn_model_run_options_t *options,
         .run_path = options->unsaved ? NULL : options->run_path,
         .run_id = options->run_id,
         .config_text = text,
+        .progress_ms = options->progress_ms,
         .resume = run->resume.has_run,
         .checkpoint =
             run->resume.has_checkpoint ? run->resume.checkpoint : NULL,

@@ -132,6 +132,7 @@ add_coordinator(wire_t *wire)
              plan->data.validate_points > 0 ? "true" : "false");
     set_text(wire, "tests", plan->data.test_points > 0 ? "true" : "false");
     set_int(wire, "patience", (uint64_t)model->train.patience);
+    set_int(wire, "progress_ms", wire->start->progress_ms);
     if (wire->start->checkpoint)
         set_text(wire, "resume", wire->start->checkpoint);
 }

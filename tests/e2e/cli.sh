@@ -1,10 +1,10 @@
 #!/usr/bin/env bash
 # cli.sh - what the verbs print, and what they say when something is wrong.
 #
-# Covers cli/actors.c, cli/call.c, cli/check.c, cli/completion.c, cli/doctor.c,
-# cli/eval.c, cli/follow.c, cli/graph.c, cli/help.c, cli/inspect.c, cli/main.c,
-# cli/man.c, cli/plan.c, cli/predict.c, cli/reference.c, cli/run.c, cli/train.c,
-# cli/verbs.c and cli/version.c.
+# Covers cli/actors.c, cli/check.c, cli/completion.c, cli/doctor.c, cli/eval.c,
+# cli/follow.c, cli/graph.c, cli/help.c, cli/inspect.c, cli/main.c, cli/man.c,
+# cli/plan.c, cli/predict.c, cli/reference.c, cli/run.c, cli/supervise.c,
+# cli/train.c, cli/verbs.c and cli/version.c.
 # SPDX-License-Identifier: Apache-2.0
 # shellcheck source=tests/e2e/lib.sh
 . "$(dirname "$0")/lib.sh"
@@ -52,7 +52,7 @@ says "a missing model file is told" 66 \
 check "with --json the error is an event too" every_line_is_json json.out
 check_equal "and it has its code" "$(event error code json.out)" 66
 
-# --- check, graph -------------------------------------------------------------
+# --- check, graph -----------------------------------------------------------
 says "a good model is ok" 0 "" "$skein" check tiny.yaml
 check_equal "check says what it is" "$(cat out)" \
     "ok: tiny.yaml is a model of 2 layers"
@@ -89,7 +89,7 @@ says "without graphviz the way out is told" 69 \
 file or directory; apt-get install graphviz, or leave out --svg" \
     env PATH="$work/empty" "$skein" graph --svg plan.yaml
 
-# --- what there is --------------------------------------------------------------
+# --- what there is ----------------------------------------------------------
 "$skein" actors source >out
 check_match "actors says an option" '^    window +whole number, 1 to 64' out
 says "an unknown kind is told" 64 \
@@ -149,7 +149,7 @@ says "there is none for others" 64 \
     "skein: no completion for 'tcsh'; there are: bash, zsh, fish" \
     "$skein" completion tcsh
 
-# --- a trained model --------------------------------------------------------------
+# --- a trained model --------------------------------------------------------
 "$skein" train tiny.yaml --json >train.json 2>train.err
 check "a small run is trained" event "done" - train.json
 "$skein" eval run --json >eval.json 2>err
@@ -236,6 +236,53 @@ says "a full disk is told once" 74 \
 for _ in $(seq 20); do tail -n +2 test.txt; done |
     "$skein" predict run 2>err | head -n 1 >out
 check_equal "head ends predict quietly" "$(wc -l <out) $(cat err)" "1 "
+
+# --- watching and ending ----------------------------------------------------
+# on_terminal TERM COMMAND...: what the command writes to a terminal.
+on_terminal() {
+    TERM=$1 python3 - "${@:2}" <<'PYTHON'
+import os, pty, sys
+pid, terminal = pty.fork()
+if pid == 0:
+    os.execv(sys.argv[1], sys.argv[1:])
+while True:
+    try:
+        data = os.read(terminal, 65536)
+    except OSError:
+        break
+    if not data:
+        break
+    sys.stdout.buffer.write(data)
+PYTHON
+}
+# Long enough for some draws, five a second.
+watched=(-o train.epochs=200 -o train.evaluate.every_epochs=100
+    -o checkpoint.every_epochs=0 -o checkpoint.every_batches=0)
+on_terminal xterm "$skein" train tiny.yaml "${watched[@]}" \
+    -o checkpoint.path=watched >out
+check_match "a terminal gets a progress bar" \
+    'epoch [0-9]+/200 \[#*\.*\] [0-9]+%  [0-9]+/s  loss [0-9.]+' out
+NO_COLOR=1 on_terminal xterm "$skein" train tiny.yaml "${watched[@]}" \
+    -o checkpoint.path=watched.plain >out
+check_match "without color if that is wished" '.\[#*\.*\] [0-9]+%' out
+check_equal "then nothing is colored" "$(grep -c '.\[36m' out)" 0
+on_terminal dumb "$skein" train tiny.yaml "${watched[@]}" \
+    -o checkpoint.path=watched.dumb >out
+check_equal "a dumb terminal gets none" "$(grep -c '%  [0-9]*/s' out)" 0
+check_equal "nor does a file" "$(grep -c '%  [0-9]*/s' train.err)" 0
+
+mkfifo held.txt
+"$skein" train tiny.yaml -o data.train=held.txt -o checkpoint.path=never \
+    >out 2>err </dev/null &
+pid=$!
+worker() { worker=$(pgrep -P "$pid"); }
+check "a worker waits for its data" wait_until 100 worker
+kill -9 "$worker"
+wait "$pid"
+check_equal "what dies before the run began is not started again" \
+    "$?: $(cat err)" \
+    "70: skein: the worker process was killed by signal 9 (Killed); was it \
+killed for memory? see dmesg"
 
 "$skein" inspect run --config >out
 check_match "inspect names a tensor" \

@@ -254,8 +254,7 @@ advance(skn_actor_t *actor)
 {
     skn_error_t error = { 0 };
     if (actor->phase == SKN_PHASE_RUNNING && actor->unsent == 0 &&
-        actor->clock_count == 0 &&
-        (actor->finished || work_has_ended(actor))) {
+        actor->clock_count == 0 && (actor->finished || work_has_ended(actor))) {
         actor->phase = SKN_PHASE_DRAINING;
         run_hook(actor, actor->kind->drain, "drain");
     }
@@ -364,8 +363,8 @@ produce(skn_actor_t *actor)
 static bool
 do_something(skn_actor_t *actor)
 {
-    bool more = is_alive(actor) && actor->answers &&
-                skn_incoming_answers(actor);
+    bool more =
+        is_alive(actor) && actor->answers && skn_incoming_answers(actor);
     if (!can_work(actor))
         return more;
     answer_clocks(actor);

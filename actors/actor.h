@@ -52,14 +52,14 @@ typedef struct skn_out_pipe {
     const skn_wired_pipe_t *wired;
     skn_out_edge_t *edges; /* those of this sender, in order of receivers */
     uint32_t edge_count;
-    uint32_t sender; /* its place among the pipe's senders */
+    uint32_t sender;     /* its place among the pipe's senders */
     skn_outbox_t shared; /* pattern `any`: nobody had credit */
 } skn_out_pipe_t;
 
 /* Parts of one value of the `by` field. */
 typedef struct skn_part_set {
     uint64_t key;
-    uint32_t arrived; /* 0: the set is free */
+    uint32_t arrived;  /* 0: the set is free */
     const void **part; /* [senders], NULL until it came */
 } skn_part_set_t;
 
@@ -69,17 +69,17 @@ typedef struct skn_in_pipe {
     uint32_t sender_count; /* in-edges of this receiver */
     uint32_t first_slot;   /* they are numbered from here on */
     uint32_t ended_count;  /* of them */
-    skn_part_set_t *sets; /* that of key k is at k % set_count, if it can */
-    const void **parts;   /* behind the sets */
+    skn_part_set_t *sets;  /* that of key k is at k % set_count, if it can */
+    const void **parts;    /* behind the sets */
     uint32_t set_count, displaced_count;
     skn_histogram_t latency; /* of the handler */
 } skn_in_pipe_t;
 
 typedef struct skn_in_edge {
     skn_in_pipe_t *pipe;
-    uint32_t part;   /* which sender of the pipe */
-    uint32_t owed;   /* credit to give back */
-    uint32_t credit; /* what the sender started with */
+    uint32_t part;     /* which sender of the pipe */
+    uint32_t owed;     /* credit to give back */
+    uint32_t credit;   /* what the sender started with */
     uint32_t out_slot; /* the edge's number at the sender */
     uint64_t id;
     bool ended;
@@ -102,7 +102,7 @@ typedef enum skn_phase {
 struct skn_actor {
     const skn_wired_actor_t *wired;
     const skn_kind_t *kind;
-    uint32_t number; /* in the wiring */
+    uint32_t number;           /* in the wiring */
     struct skn_system *system; /* for system.c */
     void *state;
     skn_pool_t *pool;

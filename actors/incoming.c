@@ -54,9 +54,8 @@ set_for(skn_in_pipe_t *pipe, uint64_t key)
     skn_part_set_t *unused = home->arrived == 0 ? home : NULL;
     if (!unused && home->key == key)
         return home;
-    for (uint32_t k = 0; k < pipe->set_count &&
-                         (pipe->displaced_count > 0 || !unused);
-         k++) {
+    for (uint32_t k = 0;
+         k < pipe->set_count && (pipe->displaced_count > 0 || !unused); k++) {
         skn_part_set_t *set = &pipe->sets[k];
         if (set->arrived > 0 && set->key == key)
             return set;
@@ -96,8 +95,8 @@ handle_reduced(skn_actor_t *actor, skn_in_pipe_t *pipe, skn_part_set_t *set,
     for (uint32_t k = 1; k < pipe->sender_count && status == SKN_OK; k++)
         status = pipe->handler->combine(sum, set->part[k], error);
     if (status == SKN_OK)
-        status = skn_actor_handle(actor, pipe->handler, &pipe->latency, sum,
-                                  error);
+        status =
+            skn_actor_handle(actor, pipe->handler, &pipe->latency, sum, error);
     skn_payload_drop(sum);
     return status;
 }
@@ -119,8 +118,7 @@ handle_set(skn_actor_t *actor, skn_in_pipe_t *pipe, skn_part_set_t *set,
         skn_payload_drop(set->part[k]);
         set->part[k] = NULL;
         if (status == SKN_OK)
-            status =
-                owe_credit(&actor->in_edges[pipe->first_slot + k], error);
+            status = owe_credit(&actor->in_edges[pipe->first_slot + k], error);
     }
     free_set(pipe, set);
     return status;
@@ -178,9 +176,8 @@ static skn_status_t
 through_the_wire(skn_actor_t *actor, const void **message, skn_error_t *error)
 {
     void *copy = NULL;
-    skn_status_t status =
-        skn_recode(skn_payload_of(*message)->schema, *message, actor->scratch,
-                   actor->pool, &copy, error);
+    skn_status_t status = skn_recode(skn_payload_of(*message)->schema, *message,
+                                     actor->scratch, actor->pool, &copy, error);
     skn_payload_drop(*message);
     *message = copy;
     return status;
@@ -204,8 +201,8 @@ take_message(skn_actor_t *actor, const skn_parcel_t *parcel, skn_error_t *error)
         return status;
     if (pipe->wired->collect != SKN_COLLECT_NONE)
         return collect(actor, edge, message, error);
-    status = skn_actor_handle(actor, pipe->handler, &pipe->latency, message,
-                              error);
+    status =
+        skn_actor_handle(actor, pipe->handler, &pipe->latency, message, error);
     skn_payload_drop(message);
     return status == SKN_OK ? owe_credit(edge, error) : status;
 }

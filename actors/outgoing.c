@@ -2,7 +2,8 @@
  *
  * This file owns: the actor's out-pipes and their outboxes. A send never
  * blocks: without credit the message waits here, and the loop takes no new
- * work until the outboxes are empty again.  SPDX-License-Identifier: Apache-2.0 */
+ * work until the outboxes are empty again.
+ * SPDX-License-Identifier: Apache-2.0 */
 #include <assert.h>
 #include <stdlib.h>
 #include <string.h>
@@ -224,16 +225,16 @@ post_split(skn_actor_t *actor, skn_out_pipe_t *pipe, const void *message,
                key_at(wired->key, message, end) < wired->bounds[k + 1])
             end++;
         if (end > first || wired->collect != SKN_COLLECT_NONE) {
-            void *part = slice(actor, wired->schema, message, count, first,
-                               end, error);
+            void *part =
+                slice(actor, wired->schema, message, count, first, end, error);
             status = part ? edge_post(actor, &pipe->edges[k], part, error)
                           : (error ? error->status : SKN_NO_MEMORY);
         }
         first = end;
     }
     if (status == SKN_OK && first < count)
-        status = key_outside(actor, pipe, key_at(wired->key, message, first),
-                             error);
+        status =
+            key_outside(actor, pipe, key_at(wired->key, message, first), error);
     skn_payload_drop(message);
     return status;
 }
@@ -283,8 +284,8 @@ skn_actor_post(skn_actor_t *actor, const void *message, skn_error_t *error)
     if (actor->phase != SKN_PHASE_RUNNING &&
         actor->phase != SKN_PHASE_DRAINING) {
         skn_payload_drop(message);
-        return skn_fail(error, SKN_INTERNAL,
-                        "%s sends %s %s", actor->wired->name, schema->name,
+        return skn_fail(error, SKN_INTERNAL, "%s sends %s %s",
+                        actor->wired->name, schema->name,
                         actor->phase < SKN_PHASE_RUNNING
                             ? "before the start"
                             : "after its pipes have ended");
@@ -339,12 +340,12 @@ skn_outgoing_credit(skn_actor_t *actor, uint32_t slot, uint32_t credit,
         return SKN_OK;
     uint64_t begin_ns = actor->trace ? skn_monotonic_ns() : 0;
     while (status == SKN_OK && edge->credit > 0 && edge->outbox.count > 0)
-        status = edge_send(actor, edge, outbox_take(actor, &edge->outbox),
-                           error);
+        status =
+            edge_send(actor, edge, outbox_take(actor, &edge->outbox), error);
     skn_out_pipe_t *pipe = pipe_of_edge(actor, edge);
     while (status == SKN_OK && edge->credit > 0 && pipe->shared.count > 0)
-        status = edge_send(actor, edge, outbox_take(actor, &pipe->shared),
-                           error);
+        status =
+            edge_send(actor, edge, outbox_take(actor, &pipe->shared), error);
     /* The flows of a trace begin in a span. */
     if (actor->trace)
         skn_trace_span(actor->trace, "outbox", begin_ns, skn_monotonic_ns(),

@@ -25,8 +25,9 @@ load(skn_placement_t *placement, const char *description, skn_error_t *error)
     /* Without the flag hwloc shows units that taskset has taken away. */
     if (!description)
         (void)hwloc_topology_set_flags(
-            placement->topology, HWLOC_TOPOLOGY_FLAG_IS_THISSYSTEM |
-                                     HWLOC_TOPOLOGY_FLAG_RESTRICT_TO_CPUBINDING);
+            placement->topology,
+            HWLOC_TOPOLOGY_FLAG_IS_THISSYSTEM |
+                HWLOC_TOPOLOGY_FLAG_RESTRICT_TO_CPUBINDING);
     if (description &&
         hwloc_topology_set_synthetic(placement->topology, description) != 0)
         return skn_fail(error, SKN_BAD_CONFIG,

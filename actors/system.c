@@ -136,10 +136,9 @@ start_threads(skn_system_t *system, skn_error_t *error)
     (void)pthread_sigmask(SIG_SETMASK, &before, NULL);
     (void)pthread_attr_destroy(&attributes);
     if (refused != 0)
-        return skn_fail(error, SKN_NO_MEMORY,
-                        "no thread for actor %u of %u: %s",
-                        system->thread_count + 1, system->actor_count,
-                        strerror(refused));
+        return skn_fail(
+            error, SKN_NO_MEMORY, "no thread for actor %u of %u: %s",
+            system->thread_count + 1, system->actor_count, strerror(refused));
     return SKN_OK;
 }
 

@@ -76,9 +76,9 @@ allocate_edges(skn_actor_t *actor, skn_error_t *error)
     actor->in_edges =
         array_new(actor->in_edge_count, sizeof(skn_in_edge_t), error);
     /* Never more than one outlet an edge. */
-    actor->outlets = array_new((size_t)actor->out_edge_count +
-                                   actor->in_edge_count,
-                               sizeof(skn_outlet_t *), error);
+    actor->outlets =
+        array_new((size_t)actor->out_edge_count + actor->in_edge_count,
+                  sizeof(skn_outlet_t *), error);
     actor->outlet_names =
         array_new((size_t)actor->out_edge_count + actor->in_edge_count,
                   sizeof(uint64_t), error);
@@ -137,7 +137,8 @@ static skn_status_t
 connect_edge(skn_system_t *system, skn_out_pipe_t *out, skn_in_pipe_t *in,
              uint32_t sender, uint32_t receiver, skn_error_t *error)
 {
-    skn_actor_t *from = &system->actors[sender], *to = &system->actors[receiver];
+    skn_actor_t *from = &system->actors[sender],
+                *to = &system->actors[receiver];
     skn_out_edge_t *out_edge = &from->out_edges[from->out_edge_count];
     skn_in_edge_t *in_edge = &to->in_edges[to->in_edge_count];
     *out_edge = (skn_out_edge_t){
@@ -187,8 +188,8 @@ allocate_sets(skn_in_pipe_t *in, skn_error_t *error)
     /* A sender is at most `credit` sets ahead; twice that is a mistake. */
     uint32_t set_count = 2 * in->wired->credit;
     in->sets = array_new(set_count, sizeof(skn_part_set_t), error);
-    in->parts = array_new((size_t)set_count * in->sender_count,
-                          sizeof(void *), error);
+    in->parts =
+        array_new((size_t)set_count * in->sender_count, sizeof(void *), error);
     if (!in->sets || !in->parts)
         return SKN_NO_MEMORY;
     in->set_count = set_count;

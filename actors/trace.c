@@ -120,8 +120,8 @@ skn_trace_write(const skn_trace_t *trace, FILE *file, uint32_t number,
             "{\"ph\":\"M\",\"name\":\"thread_name\",\"pid\":1,\"tid\":%u,"
             "\"args\":{\"name\":\"%s\"}},\n",
             number, name);
-    uint64_t kept = trace->added < SKN_TRACE_RECORDS ? trace->added
-                                                     : SKN_TRACE_RECORDS;
+    uint64_t kept =
+        trace->added < SKN_TRACE_RECORDS ? trace->added : SKN_TRACE_RECORDS;
     for (uint64_t k = trace->added - kept; k < trace->added; k++)
         write_record(&trace->record[k % SKN_TRACE_RECORDS], file, number,
                      origin_ns);

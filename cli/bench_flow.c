@@ -23,8 +23,7 @@
 #define SAMPLES_MAX 16384
 #define RECEIVERS_MAX 4
 #define BYTES_MAX ((size_t)1 << 20)
-/* As libzmq queues by default: 1,000 messages. */
-#define CREDIT 1000
+#define CREDIT 64
 
 #define FIELDS_load(F, M)                                                      \
     F(M, u64, batch, UINT64_MAX, "counted by each sender")                     \
@@ -107,8 +106,7 @@ sender_produce(skn_actor_t *actor, void *state, skn_error_t *error)
         return SKN_OK;
     }
     sender->begin_ns = sender->made == 0 ? at_ns : sender->begin_ns;
-    if (count > 0 ? sender->made == count
-                  : at_ns - sender->begin_ns > RUN_NS) {
+    if (count > 0 ? sender->made == count : at_ns - sender->begin_ns > RUN_NS) {
         skn_actor_finish(actor);
         return SKN_OK;
     }
@@ -180,8 +178,7 @@ static const skn_option_t receiver_options[] = {
 };
 static const skn_schema_t *const load_sends[] = { &load_schema, NULL };
 static const skn_schema_t *const ack_sends[] = { &ack_schema, NULL };
-static const skn_handler_t ack_handlers[] = { { &ack_schema, sender_ack,
-                                                NULL },
+static const skn_handler_t ack_handlers[] = { { &ack_schema, sender_ack, NULL },
                                               { 0 } };
 static const skn_handler_t load_handlers[] = { { &load_schema, on_load,
                                                  combine },
@@ -195,18 +192,15 @@ static const skn_kind_t sender_kind = { .name = "flow_sender",
                                         .handlers = ack_handlers,
                                         .sends = load_sends,
                                         .produce = sender_produce,
-                                        .gate = true,
-                                        .computes = true };
+                                        .gate = true };
 static const skn_kind_t receiver_kind = { .name = "flow_receiver",
                                           .options = receiver_options,
                                           .handlers = load_handlers,
-                                          .sends = ack_sends,
-                                          .computes = true };
+                                          .sends = ack_sends };
 static const skn_kind_t gatherer_kind = { .name = "flow_gatherer",
                                           .options = receiver_options,
                                           .handlers = part_handlers,
-                                          .sends = ack_sends,
-                                          .computes = true };
+                                          .sends = ack_sends };
 static const skn_kind_t *const kinds[] = { &sender_kind, &receiver_kind,
                                            &gatherer_kind, NULL };
 
@@ -249,7 +243,9 @@ run(const shape_t *shape, size_t bytes, uint64_t count, bool paced,
         skn_topology_new(text, "bench flow", kinds, error);
     if (!topology)
         return error->status;
-    skn_status_t status = skn_topology_start(topology, NULL, error);
+    /* Unbound, as bare libzmq is: a wake-up on the other core costs more. */
+    skn_start_options_t options = { .no_binding = true };
+    skn_status_t status = skn_topology_start(topology, &options, error);
     if (status == SKN_OK)
         status = skn_topology_wait(topology, error);
     skn_topology_destroy(&topology);
@@ -320,8 +316,8 @@ quantiles(figures_t *figures)
 /* `count` messages a sender where senders must agree; it is what one sender
  * managed in the run of "one 3:1". */
 static skn_status_t
-measure(const shape_t *shape, size_t bytes, uint64_t *count,
-        figures_t *figures, skn_error_t *error)
+measure(const shape_t *shape, size_t bytes, uint64_t *count, figures_t *figures,
+        skn_error_t *error)
 {
     double run_ns[RUNS];
     skn_status_t status = SKN_OK;

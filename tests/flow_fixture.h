@@ -231,8 +231,8 @@ relay_token(skn_actor_t *actor, void *state, const void *message,
     skn_status_t status = sink_token(actor, state, message, error);
     int64_t n = skn_actor_option_int(actor, "n");
     for (int64_t k = 0; k < n && status == SKN_OK; k++)
-        status = flow_send(actor, &token_schema, token->batch, token->value,
-                           error);
+        status =
+            flow_send(actor, &token_schema, token->batch, token->value, error);
     return status;
 }
 

@@ -198,9 +198,8 @@ main(void)
         };
         draw(&flow, stopped ? UINT32_MAX : MESSAGES);
         skn_system_t *system = skn_system_new(&flow.wiring, &options, &error);
-        if (!system ||
-            (stopped &&
-             pthread_create(&stopper, NULL, stop_soon, system) != 0)) {
+        if (!system || (stopped && pthread_create(&stopper, NULL, stop_soon,
+                                                  system) != 0)) {
             (void)fprintf(stderr, "round %u: %s\n", round, error.text);
             return 1;
         }

@@ -34,10 +34,10 @@
 /* What a pipe is fed by, and how: known to all actors, written before start. */
 typedef struct lane {
     bool peer, split;
-    uint32_t from, to;  /* stages */
-    uint32_t trigger;   /* lane whose messages make it send; PIPES_MAX: any */
-    uint32_t fan;       /* messages sent for each */
-    uint32_t copies;    /* received for each */
+    uint32_t from, to; /* stages */
+    uint32_t trigger;  /* lane whose messages make it send; PIPES_MAX: any */
+    uint32_t fan;      /* messages sent for each */
+    uint32_t copies;   /* received for each */
     uint64_t bounds[WIDTH_MAX + 1];
 } lane_t;
 
@@ -91,8 +91,7 @@ post(skn_actor_t *actor, uint32_t number, uint64_t batch, skn_error_t *error)
     uint64_t value = batch * 31 + actor->number + tally->posts;
     size_t count = lane->split ? (batch * 5 + actor->number) % KEYS : 0;
     size_t counts[] = { count, 0, 3 };
-    token_t *token =
-        skn_actor_message(actor, &schemas[number], counts, error);
+    token_t *token = skn_actor_message(actor, &schemas[number], counts, error);
     if (!token)
         return error->status;
     token->batch = batch;
@@ -263,8 +262,7 @@ add_lane(uint32_t from, uint32_t to, skn_pattern_t pattern, bool split,
     lane_t *lane = &lanes[number];
     *lane = (lane_t){ .from = from, .to = to, .fan = 1, .split = split };
     lane->trigger = stages[from].lockstep ? stages[from].feed : PIPES_MAX;
-    lane->copies =
-        pattern == SKN_PATTERN_BROADCAST ? stages[to].width : 1;
+    lane->copies = pattern == SKN_PATTERN_BROADCAST ? stages[to].width : 1;
     set_bounds(lane, stages[to].width);
     skn_wired_pipe_t *pipe =
         flow_pipe(&flow, &schemas[number], pattern, credit, stages[from].first,
@@ -419,12 +417,11 @@ print_topology(const skn_system_t *system)
                 actor->wired->name, phases[actor->phase], actor->unsent,
                 actor->open_edges, actor->open_peers);
         for (uint32_t e = 0; e < actor->out_edge_count; e++)
-            fprintf(stderr, "    to %s: credit %u, outbox %u, sent %" PRIu64
-                            "\n",
-                    flow.names[actor->out_edges[e].receiver],
-                    actor->out_edges[e].credit,
-                    actor->out_edges[e].outbox.count,
-                    actor->out_edges[e].counters.messages);
+            fprintf(
+                stderr, "    to %s: credit %u, outbox %u, sent %" PRIu64 "\n",
+                flow.names[actor->out_edges[e].receiver],
+                actor->out_edges[e].credit, actor->out_edges[e].outbox.count,
+                actor->out_edges[e].counters.messages);
     }
     for (uint32_t k = 0; k < lane_count; k++)
         fprintf(stderr, "  pipe %u: stage %u to %u, pattern %d, collect %d%s\n",

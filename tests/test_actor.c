@@ -1,4 +1,5 @@
-/* test_actor.c - the life of an actor: hooks, timers, clock, restarts.
+/* test_actor.c - the life of an actor: hooks, timers, clock, restarts; what it
+ * asks and tells (actors/self.c).
  * SPDX-License-Identifier: Apache-2.0 */
 #include <criterion/criterion.h>
 #include <jansson.h>
@@ -295,7 +296,8 @@ fragile_token(skn_actor_t *actor, void *state, const void *message,
     const token_t *token = message;
     uint64_t *seen = state;
     if (++*seen == (uint64_t)skn_actor_option_int(actor, "m"))
-        return skn_fail(wrong, SKN_BAD_MESSAGE, "token \"%llu\" is one too many",
+        return skn_fail(wrong, SKN_BAD_MESSAGE,
+                        "token \"%llu\" is one too many",
                         (unsigned long long)token->batch);
     flow_note(actor, token->batch);
     return SKN_OK;

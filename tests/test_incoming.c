@@ -236,8 +236,8 @@ Test(incoming, answers_are_gathered_too)
     uint32_t from = flow_actors(&flow, &maker, 1, 400, 0);
     uint32_t to = flow_actors(&flow, &hearer, 3, 0, 0);
     flow_pipe(&flow, &token_schema, SKN_PATTERN_BROADCAST, 5, from, 1, to, 3);
-    skn_wired_pipe_t *pipe = flow_pipe(
-        &flow, &reply_schema, SKN_PATTERN_BROADCAST, 1, to, 3, to, 3);
+    skn_wired_pipe_t *pipe =
+        flow_pipe(&flow, &reply_schema, SKN_PATTERN_BROADCAST, 1, to, 3, to, 3);
     pipe->peer = true;
     pipe->collect = SKN_COLLECT_GATHER;
     cr_assert_eq(flow_run(&flow, NULL, &error), SKN_OK, "%s", error.text);

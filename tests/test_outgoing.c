@@ -158,8 +158,8 @@ split_pipe(int64_t first, int64_t count, const skn_kind_t *kind,
 {
     uint32_t from = flow_actors(&flow, &splitter, 1, first, count);
     uint32_t to = flow_actors(&flow, kind, 4, 0, 0);
-    skn_wired_pipe_t *pipe = flow_pipe(&flow, &token_schema,
-                                       SKN_PATTERN_SCATTER, 1, from, 1, to, 4);
+    skn_wired_pipe_t *pipe =
+        flow_pipe(&flow, &token_schema, SKN_PATTERN_SCATTER, 1, from, 1, to, 4);
     pipe->bounds = bounds;
     pipe->key = flow_field(&token_schema, "run");
     pipe->collect = collect;

@@ -23,8 +23,8 @@ static void
 plan(int core)
 {
     skn_wiring_t wiring = { "drawn", actors, ACTORS, NULL, 0 };
-    skn_placement_t *placement = skn_placement_new("pack:2 core:4 pu:2",
-                                                   &error);
+    skn_placement_t *placement =
+        skn_placement_new("pack:2 core:4 pu:2", &error);
     cr_assert(placement, "%s", error.text);
     cr_expect_eq(skn_placement_unit_count(placement), 16);
     for (uint32_t k = 0; k < ACTORS; k++)
@@ -60,8 +60,8 @@ Test(placement, a_given_core_is_kept_within_what_there_is)
 
 Test(placement, a_machine_of_one_unit_takes_everybody)
 {
-    skn_placement_t *placement = skn_placement_new("pack:1 core:1 pu:1",
-                                                   &error);
+    skn_placement_t *placement =
+        skn_placement_new("pack:1 core:1 pu:1", &error);
     cr_assert(placement);
     cr_expect_eq(skn_placement_unit_count(placement), 1);
     cr_expect_eq(skn_placement_os_index(placement, 0), 0);
@@ -80,8 +80,8 @@ Test(placement, a_wrong_drawing_is_refused)
 Test(placement, binding_on_a_drawn_machine_does_nothing)
 {
     cpu_set_t before, after;
-    skn_placement_t *placement = skn_placement_new("pack:2 core:4 pu:2",
-                                                   &error);
+    skn_placement_t *placement =
+        skn_placement_new("pack:2 core:4 pu:2", &error);
     cr_assert(placement);
     cr_assert_eq(sched_getaffinity(0, sizeof(before), &before), 0);
     cr_expect_eq(skn_placement_bind(placement, 9, "drawn", 0, &error), SKN_OK);
@@ -108,10 +108,10 @@ restrict_to_one(void)
     cr_assert(tasks);
     while ((task = readdir(tasks)))
         if (task->d_name[0] != '.')
-            cr_assert_eq(sched_setaffinity((pid_t)strtol(task->d_name, NULL,
-                                                         10),
-                                           sizeof(mask), &mask),
-                         0);
+            cr_assert_eq(
+                sched_setaffinity((pid_t)strtol(task->d_name, NULL, 10),
+                                  sizeof(mask), &mask),
+                0);
     closedir(tasks);
     return last;
 }
@@ -125,9 +125,9 @@ Test(placement, units_that_were_taken_away_do_not_count)
     cr_expect_eq(skn_placement_os_index(placement, 0), only);
     cr_expect_eq(skn_placement_bind(placement, 0, "bound", 0, &error), SKN_OK,
                  "%s", error.text);
-    cr_expect_eq(skn_placement_bind(placement, SKN_CORE_FLOAT, "floats", 0,
-                                    &error),
-                 SKN_OK);
+    cr_expect_eq(
+        skn_placement_bind(placement, SKN_CORE_FLOAT, "floats", 0, &error),
+        SKN_OK);
     cpu_set_t mask;
     cr_assert_eq(sched_getaffinity(0, sizeof(mask), &mask), 0);
     cr_expect_eq(CPU_COUNT(&mask), 1);

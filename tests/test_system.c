@@ -1,4 +1,5 @@
-/* test_system.c - the host's side: readiness, events, failure, threads, trace.
+/* test_system.c - the host's side: readiness, events, failure, threads, trace;
+ * actors/system_build.c and actors/report.c with it.
  * SPDX-License-Identifier: Apache-2.0 */
 #include <criterion/criterion.h>
 #include <dirent.h>
@@ -314,7 +315,8 @@ in_a_span(json_t *events, json_int_t thread, double at_us)
 {
     size_t k;
     json_t *event;
-    json_array_foreach(events, k, event) {
+    json_array_foreach(events, k, event)
+    {
         const char *type = json_string_value(json_object_get(event, "ph"));
         double begin = json_number_value(json_object_get(event, "ts"));
         double last = begin + json_number_value(json_object_get(event, "dur"));
@@ -334,20 +336,22 @@ Test(system, a_trace_has_spans_and_a_taker_for_every_sender)
     cr_assert(trace);
     json_t *events = json_object_get(trace, "traceEvents");
     size_t k, i, spans = 0, sends = 0, takes = 0;
-    json_array_foreach(events, k, event) {
+    json_array_foreach(events, k, event)
+    {
         const char *type = json_string_value(json_object_get(event, "ph"));
         spans += strcmp(type, "X") == 0;
         takes += strcmp(type, "f") == 0;
         if (strcmp(type, "s") != 0 && strcmp(type, "f") != 0)
             continue;
-        cr_expect(in_a_span(
-            events, json_integer_value(json_object_get(event, "tid")),
-            json_number_value(json_object_get(event, "ts"))));
+        cr_expect(in_a_span(events,
+                            json_integer_value(json_object_get(event, "tid")),
+                            json_number_value(json_object_get(event, "ts"))));
         if (strcmp(type, "s") != 0)
             continue;
         sends++;
         size_t pairs = 0;
-        json_array_foreach(events, i, other) {
+        json_array_foreach(events, i, other)
+        {
             if (strcmp(json_string_value(json_object_get(other, "ph")), "f") ==
                     0 &&
                 json_integer_value(json_object_get(other, "id")) ==

@@ -109,10 +109,9 @@ skn_inbox_open(void *context, const char *address, skn_error_t *error)
     }
     inbox->socket = socket_open(context, ZMQ_PULL, error);
     size_t bytes = sizeof(inbox->descriptor);
-    if (inbox->socket &&
-        (zmq_bind(inbox->socket, address) != 0 ||
-         zmq_getsockopt(inbox->socket, ZMQ_FD, &inbox->descriptor, &bytes) !=
-             0)) {
+    if (inbox->socket && (zmq_bind(inbox->socket, address) != 0 ||
+                          zmq_getsockopt(inbox->socket, ZMQ_FD,
+                                         &inbox->descriptor, &bytes) != 0)) {
         skn_fail(error, SKN_INTERNAL, "cannot bind %s: %s", address,
                  zmq_strerror(errno));
         zmq_close(inbox->socket);

@@ -45,9 +45,9 @@ add(skn_actor_t *actor, void *state, const void *message, skn_error_t *error)
     return skn_actor_tell(actor, error, "{\"sum\":%d}", (int)*sum);
 }
 
-static const skn_option_t options[] = {
-    { "last", SKN_OPTION_INT, "9", 0, 1e9, NULL, "the last number" }, { 0 }
-};
+static const skn_option_t options[] = { { "last", SKN_OPTION_INT, "9", 0, 1e9,
+                                          NULL, "the last number" },
+                                        { 0 } };
 static const skn_schema_t *const sends[] = { &number_schema, NULL };
 static const skn_handler_t handlers[] = { { &number_schema, add, NULL },
                                           { 0 } };
@@ -90,8 +90,7 @@ main(void)
     void *context = zmq_ctx_new();
     zloop_t *loop = zloop_new();
     skn_start_options_t start = { .zmq_context = context };
-    skn_topology_t *topology =
-        skn_topology_new(text, "host.c", kinds, &error);
+    skn_topology_t *topology = skn_topology_new(text, "host.c", kinds, &error);
     if (topology && skn_topology_start(topology, &start, &error) == SKN_OK) {
         zmq_pollitem_t item = { NULL, skn_topology_fd(topology), ZMQ_POLLIN,
                                 0 };

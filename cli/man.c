@@ -4,9 +4,11 @@
  * SPDX-License-Identifier: Apache-2.0 */
 #include "cli/man.h"
 
+#include <errno.h>
 #include <string.h>
 
 #include "cli/verbs.h"
+#include "skein/limits.h"
 
 /* Text as roff: dashes stay dashes, and no line begins with a request. */
 static void
@@ -116,13 +118,47 @@ cli_man_all(FILE *file)
     put_section("ENVIRONMENT", file);
     (void)fputs(".TP\n.B SKEIN_ISA\nforces a lower set of instructions: "
                 "scalar, avx2\n"
-                ".TP\n.B NO_COLOR\nno progress bar\n",
+                ".TP\n.B NO_COLOR\nno color in the progress bar\n",
                 file);
+}
+
+/* One page as FOLDER/skein-VERB.1; verb NULL: FOLDER/skein.1. */
+static skn_status_t
+write_page(const char *folder, const cli_verb_t *verb, skn_error_t *error)
+{
+    char path[SKN_TEXT_MAX];
+    (void)snprintf(path, sizeof(path), "%.4000s/skein%s%s.1", folder,
+                   verb ? "-" : "", verb ? verb->name : "");
+    FILE *file = fopen(path, "we");
+    if (!file)
+        return skn_fail(error, SKN_CANNOT_CREATE, "%.400s: %s", path,
+                        strerror(errno));
+    if (verb)
+        cli_man_verb(verb, file);
+    else
+        cli_man_all(file);
+    bool failed = ferror(file) != 0;
+    if (fclose(file) != 0 || failed)
+        return skn_fail(error, SKN_STORAGE, "%.400s: %s", path,
+                        strerror(errno));
+    return SKN_OK;
+}
+
+static int
+write_pages(const cli_call_t *call, const char *folder)
+{
+    skn_error_t error = { 0 };
+    skn_status_t status = write_page(folder, NULL, &error);
+    for (size_t k = 0; cli_verbs[k] && status == SKN_OK; k++)
+        status = write_page(folder, cli_verbs[k], &error);
+    return status == SKN_OK ? 0 : cli_report(call, &error);
 }
 
 static int
 man_run(const cli_call_t *call)
 {
+    if (cli_value(call, "write"))
+        return write_pages(call, cli_value(call, "write"));
     if (call->operand_count == 0) {
         cli_man_all(stdout);
         return 0;
@@ -140,6 +176,7 @@ man_run(const cli_call_t *call)
 }
 
 static const cli_option_t options[] = {
+    { "write", 0, "FOLDER", "write the pages of all verbs into a folder" },
     CLI_COMMON_OPTIONS,
     { 0 },
 };

@@ -108,6 +108,8 @@ check_match "the doctor sums up" \
 check "doctor --json is JSON" every_line_is_json json.out
 check_code 69 "what is broken is an exit code" \
     env SKEIN_ISA=mmx "$skein" doctor
+says "an unknown bench is told" 64 \
+    "skein: there is no bench 'flaw'; there are: flow" "$skein" bench flaw
 "$skein" schema >schema.json
 check "schema is JSON" python3 -m json.tool schema.json
 "$skein" reference >out
@@ -121,6 +123,14 @@ for verb in $verbs; do
     "$skein" man "$verb" >"man.$verb" || fail "man $verb"
     grep -q '^\.SH OPTIONS$' "man.$verb" || fail "man $verb has options"
 done
+mkdir pages
+check "man writes the pages of all verbs" "$skein" man --write pages
+check_equal "one each, and skein(1)" "$(ls pages | wc -l)" \
+    "$(($(echo "$verbs" | wc -l) + 1))"
+check_equal "a page is what man prints" "$(cat pages/skein-train.1)" \
+    "$("$skein" man train)"
+says "a folder that is not there is told" 73 \
+    "skein: gone/skein.1: No such file or directory" "$skein" man --write gone
 if command -v groff >/dev/null; then
     groff -man -Tutf8 -ww man.* >out 2>err
     check_equal "groff has no complaint of the manual" "$(cat err)" ""

@@ -48,8 +48,8 @@ typedef struct coordinator {
     uint64_t rss_bytes;
     /* For people who watch: told every progress_ns, 0: never. */
     uint64_t progress_ns, told_ns, told_rows, told_batch, seen_rows;
-    int pass_halves; /* of an evaluation: metrics, empty window */
-    uint32_t shards; /* that tell results of each batch */
+    int pass_halves;  /* of an evaluation: metrics, empty window */
+    uint32_t shards;  /* that tell results of each batch */
     uint64_t results; /* of this process, so far */
     bool at_marker;   /* the window is empty, results are still to come */
     bool halting, saving_best, epoch_done, stopping, stale;

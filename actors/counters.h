@@ -1,7 +1,8 @@
 /* counters.h - what every actor counts while it runs.
  *
  * Written by the actor's own thread only; read by the host after the threads
- * have been joined, or sent as an event.  SPDX-License-Identifier: Apache-2.0 */
+ * have been joined, or sent as an event.
+ * SPDX-License-Identifier: Apache-2.0 */
 #ifndef ACTORS_COUNTERS_H
 #define ACTORS_COUNTERS_H
 

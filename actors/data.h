@@ -6,9 +6,9 @@
 #include "formats/dataset.h"
 
 typedef struct skn_data {
-    const char *normalize; /* "l2" or "none" */
-    const char *cache;     /* "auto", "none", or the stem of the copies */
-    uint64_t memory_bytes; /* buffers while the copy is made; 0: default */
+    const char *normalize;     /* "l2" or "none" */
+    const char *cache;         /* "auto", "none", or the stem of the copies */
+    uint64_t memory_bytes;     /* buffers while the copy is made; 0: default */
     uint32_t features, labels; /* sizes of the model; 0: the file's own */
 } skn_data_t;
 

@@ -19,8 +19,8 @@ skn_diagnose_init(skn_diagnose_t *diagnose, const skn_head_t *head,
     diagnose->every = every;
     if (every == 0)
         return SKN_OK;
-    size_t bytes = head->kernels->gemm_scratch_bytes(
-        SKN_DIAGNOSE_ROWS, PIECE, (size_t)head->hidden + 1);
+    size_t bytes = head->kernels->gemm_scratch_bytes(SKN_DIAGNOSE_ROWS, PIECE,
+                                                     (size_t)head->hidden + 1);
     diagnose->logit = skn_floats_new((size_t)SKN_DIAGNOSE_ROWS * PIECE, error);
     diagnose->gemm = skn_floats_new(bytes / sizeof(float) + 1, error);
     return diagnose->logit && diagnose->gemm ? SKN_OK : SKN_NO_MEMORY;
@@ -123,8 +123,8 @@ skn_diagnose_flight(skn_diagnose_t *diagnose, const skn_head_t *head,
 {
     tally_t tally[SKN_DIAGNOSE_ROWS];
     const skn_selection_t *selection = &flight->selection;
-    uint32_t samples = flight->rows < SKN_DIAGNOSE_ROWS ? flight->rows
-                                                        : SKN_DIAGNOSE_ROWS;
+    uint32_t samples =
+        flight->rows < SKN_DIAGNOSE_ROWS ? flight->rows : SKN_DIAGNOSE_ROWS;
     *into = (skn_diagnosis_t){ .mass = -1.0, .recall = -1.0 };
     if (diagnose->every == 0 || samples == 0 ||
         flight->labels->batch % diagnose->every != 0)

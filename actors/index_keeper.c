@@ -117,9 +117,8 @@ skn_index_keeper_send(skn_index_keeper_t *keeper, skn_actor_t *actor,
                           hidden_rows < SKN_QUERIES_MAX ? hidden_rows
                                                         : SKN_QUERIES_MAX };
     while (!done && status == SKN_OK) {
-        uint32_t count =
-            skn_rowset_take(&keeper->changed, &keeper->cursor, keeper->unit,
-                            keeper->batch_rows);
+        uint32_t count = skn_rowset_take(&keeper->changed, &keeper->cursor,
+                                         keeper->unit, keeper->batch_rows);
         /* A round that began late, after a resume, sends the rest at once. */
         done = !closes || keeper->cursor == keeper->row_count;
         if (count > 0 || closes)
@@ -137,8 +136,7 @@ skn_status_t
 skn_index_keeper_take(skn_index_keeper_t *keeper, const skn_index_t *index,
                       skn_error_t *error)
 {
-    uint64_t wanted =
-        keeper->due + keeper->waiting_count * keeper->refresh;
+    uint64_t wanted = keeper->due + keeper->waiting_count * keeper->refresh;
     if (!keeper->active || index->batch != wanted ||
         keeper->waiting_count == SKN_INDEXES_MAX)
         return skn_fail(error, SKN_BAD_MESSAGE,

@@ -79,8 +79,8 @@ static skn_partial_t
 scratch_partial(const skn_merge_t *merge, uint32_t level,
                 const skn_partial_t *like)
 {
-    float *at = merge->scratch +
-                level * partial_floats(merge->rows, merge->columns);
+    float *at =
+        merge->scratch + level * partial_floats(merge->rows, merge->columns);
     skn_partial_t partial = { 0 };
     if (like->greatest) {
         partial.greatest = at;

@@ -14,7 +14,7 @@ const skn_schema_t *const skn_messages[] = {
 #define ENTRY(message, id, help) &skn_##message##_schema,
     SKN_MESSAGES(ENTRY)
 #undef ENTRY
-    &skn_clock_schema,
+        & skn_clock_schema,
     NULL,
 };
 

@@ -90,15 +90,16 @@ typedef enum skn_purpose {
 /* Row gradients of a shard, with the right to write its rows. */
 #define SKN_FIELDS_gradient(F, M)                                              \
     F(M, u64, batch, UINT64_MAX, "number")                                     \
-    F(M, u32s, unit, SKN_RUN_MAX, "rows of the shard, each once")             \
+    F(M, u32s, unit, SKN_RUN_MAX, "rows of the shard, each once")              \
     F(M, f32s, value, SKN_RUN_MAX, "[units][width]")                           \
     F(M, loan, rows, 0, "the shard's rows, given to the updater")
 
 /* The rows come back: they may be read until the next gradient is sent. */
 #define SKN_FIELDS_lease(F, M)                                                 \
     F(M, u64, batch, UINT64_MAX, "last batch applied, plus 1")                 \
-    F(M, loan, rows, 0, "the shard's rows; none: a copy of those that changed")\
-    F(M, u32s, unit, SKN_RUN_MAX, "copy: rows that changed")                  \
+    F(M, loan, rows, 0,                                                        \
+      "the shard's rows; none: a copy of those that changed")                  \
+    F(M, u32s, unit, SKN_RUN_MAX, "copy: rows that changed")                   \
     F(M, f32s, value, SKN_RUN_MAX, "copy: their weights, [units][width]")
 
 #define SKN_FIELDS_applied(F, M)                                               \
@@ -191,7 +192,7 @@ typedef enum skn_purpose {
 /* Rows that changed, for the index; the index, for the shard. */
 #define SKN_FIELDS_dirty(F, M)                                                 \
     F(M, u64, batch, UINT64_MAX, "the rows are those after this batch")        \
-    F(M, u32s, unit, SKN_RUN_MAX, "rows of the shard")                        \
+    F(M, u32s, unit, SKN_RUN_MAX, "rows of the shard")                         \
     F(M, f32s, value, SKN_RUN_MAX, "[units][width] their weights")             \
     F(M, u32, last, 1, "1: the copy is that of this batch: build")             \
     F(M, u32, hidden_rows, SKN_BATCH_ROWS_MAX, "samples of hidden")            \

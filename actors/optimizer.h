@@ -29,8 +29,8 @@ typedef struct skn_optimizer {
     double rate, beta1, beta2, eps, weight_decay;
     skn_schedule_t schedule;
     uint64_t warmup_batches, total_batches;
-    double floor;       /* share of the rate at the end of a cosine */
-    uint64_t noise_key; /* stochastic rounding */
+    double floor;             /* share of the rate at the end of a cosine */
+    uint64_t noise_key;       /* stochastic rounding */
     float decay2[SKN_DECAYS]; /* [k] is beta2^k */
     /* Set by skn_optimizer_begin for one batch: */
     uint64_t batch;

@@ -11,8 +11,9 @@
 #define SCORES(S) S(p1) S(p3) S(p5) S(psp1) S(psp3) S(psp5) S(ndcg3) S(ndcg5)
 #define COUNTS(N)                                                              \
     N(batch)                                                                   \
-    N(epoch) N(best_epoch) N(best_batch) N(stale_epochs) N(loss_rows)          \
-        N(active) N(possible)
+    N(epoch)                                                                   \
+    N(best_epoch)                                                              \
+    N(best_batch) N(stale_epochs) N(loss_rows) N(active) N(possible)
 #define REALS(N) N(seconds) N(cpu_seconds) N(loss) N(best_p1) N(loss_sum)
 
 void

@@ -60,8 +60,8 @@ skn_rows_init(skn_rows_t *rows, skn_rows_kind_t kind, uint32_t row_count,
                         "no room for %u rows of %u weights (%zu MiB): %s",
                         row_count, width, rows->map_bytes >> 20,
                         strerror(errno));
-    size_t lead = round_up((size_t)(uintptr_t)map, HUGE_BYTES) -
-                  (size_t)(uintptr_t)map;
+    size_t lead =
+        round_up((size_t)(uintptr_t)map, HUGE_BYTES) - (size_t)(uintptr_t)map;
     if (lead > 0)
         (void)munmap(map, lead);
     rows->at = (unsigned char *)map + lead;
@@ -101,8 +101,7 @@ skn_rows_set(const skn_rows_t *rows, const skn_kernels_t *kernels, size_t row,
         kernels->f32_to_bf16(skn_rows_weight_bf16(rows, row), weight,
                              rows->width);
     else
-        memcpy(skn_rows_weight(rows, row), weight,
-               rows->width * sizeof(float));
+        memcpy(skn_rows_weight(rows, row), weight, rows->width * sizeof(float));
 }
 
 void
@@ -113,8 +112,7 @@ skn_rows_get(const skn_rows_t *rows, const skn_kernels_t *kernels, size_t row,
         kernels->bf16_to_f32(weight, skn_rows_weight_bf16(rows, row),
                              rows->width);
     else
-        memcpy(weight, skn_rows_weight(rows, row),
-               rows->width * sizeof(float));
+        memcpy(weight, skn_rows_weight(rows, row), rows->width * sizeof(float));
 }
 
 /* Four normal numbers out of one block of random bits. */
@@ -141,8 +139,7 @@ skn_rows_draw_normal(float *weight, uint32_t width, float deviation,
         uint32_t column = column_first + k;
         if (column / 4 != block) {
             block = column / 4;
-            normal4(skn_philox_at(key, (uint64_t)block << 32 | row, 0),
-                    normal);
+            normal4(skn_philox_at(key, (uint64_t)block << 32 | row, 0), normal);
         }
         weight[k] = deviation * normal[column % 4];
     }

@@ -130,16 +130,16 @@ transpose(source_t *source, skn_batch_t *batch)
 }
 
 static skn_status_t
-send_batch(skn_actor_t *actor, source_t *source, uint64_t number,
-           uint32_t rows, skn_error_t *error)
+send_batch(skn_actor_t *actor, source_t *source, uint64_t number, uint32_t rows,
+           skn_error_t *error)
 {
     size_t total = 0;
     bool trains = source->purpose == SKN_PURPOSE_TRAIN;
     for (uint32_t i = 0; i < rows; i++)
         total += source->points[i].feature_count;
     size_t turned = trains ? total : 0;
-    size_t counts[] = { rows + 1, total,  total, turned, turned + 1,
-                        turned,   turned };
+    size_t counts[] = { rows + 1,   total,  total, turned,
+                        turned + 1, turned, turned };
     skn_batch_t *batch =
         skn_actor_message(actor, &skn_batch_schema, counts, error);
     if (!batch)
@@ -268,8 +268,8 @@ on_go(skn_actor_t *actor, void *state, const void *message, skn_error_t *error)
     source->purpose = (skn_purpose_t)go->purpose;
     source->next = source->low = go->first;
     source->end = go->end;
-    source->floor = go->purpose == SKN_PURPOSE_TRAIN ? go->first
-                                                     : source->trained;
+    source->floor =
+        go->purpose == SKN_PURPOSE_TRAIN ? go->first : source->trained;
     if (go->purpose == SKN_PURPOSE_TRAIN) {
         source->trained = go->first;
     } else {
@@ -300,8 +300,7 @@ on_applied(skn_actor_t *actor, void *state, const void *message,
 {
     source_t *source = state;
     const skn_applied_t *applied = message;
-    uint32_t owners =
-        source->purpose == SKN_PURPOSE_TRAIN ? source->owners : 1;
+    uint32_t owners = source->purpose == SKN_PURPOSE_TRAIN ? source->owners : 1;
     if (applied->batch < source->low || applied->batch >= source->next)
         return skn_fail(error, SKN_BAD_MESSAGE,
                         "%s: batch %llu was applied and is not in flight",
@@ -314,7 +313,7 @@ on_applied(skn_actor_t *actor, void *state, const void *message,
     return SKN_OK;
 }
 
-/* --- open and close --------------------------------------------------------- */
+/* --- open and close ----------------------------------------------------- */
 
 static skn_status_t
 open_data(skn_actor_t *actor, source_t *source, uint32_t feature_count,
@@ -324,8 +323,7 @@ open_data(skn_actor_t *actor, source_t *source, uint32_t feature_count,
     skn_data_t data = {
         .normalize = skn_actor_option_text(actor, "normalize"),
         .cache = skn_actor_option_text(actor, "cache"),
-        .memory_bytes =
-            (uint64_t)skn_actor_option_int(actor, "memory_bytes"),
+        .memory_bytes = (uint64_t)skn_actor_option_int(actor, "memory_bytes"),
         .features = feature_count,
         .labels = source->label_count,
     };
@@ -351,15 +349,15 @@ source_open(skn_actor_t *actor, void *state, skn_error_t *error)
     source->order_epoch = UINT64_MAX;
     skn_status_t status = open_data(actor, source, feature_count, error);
     if (status == SKN_OK)
-        status = skn_split_init(
-            &source->split, source->train,
-            skn_actor_option_real(actor, "validate"), source->seed, error);
+        status = skn_split_init(&source->split, source->train,
+                                skn_actor_option_real(actor, "validate"),
+                                source->seed, error);
     if (status != SKN_OK)
         return status;
     source->batches_per_epoch =
         skn_split_batches(source->split.train_count, source->batch_rows);
-    source->order = calloc((size_t)source->split.train_count + 1,
-                           sizeof(*source->order));
+    source->order =
+        calloc((size_t)source->split.train_count + 1, sizeof(*source->order));
     source->points = calloc(source->batch_rows, sizeof(*source->points));
     source->place = calloc(feature_count, sizeof(*source->place));
     source->marked = calloc(((size_t)source->label_count + 63) / 64,
@@ -421,8 +419,11 @@ static const skn_handler_t handlers[] = {
 };
 
 static const skn_schema_t *const sends[] = {
-    &skn_batch_schema, &skn_labels_schema, &skn_reached_schema,
-    &skn_halt_schema,  NULL,
+    &skn_batch_schema,
+    &skn_labels_schema,
+    &skn_reached_schema,
+    &skn_halt_schema,
+    NULL,
 };
 
 const skn_kind_t skn_source = {

@@ -15,8 +15,7 @@ typedef struct skn_split {
 
 /* SKN_BAD_DATA if no point is left to train on; SKN_NO_MEMORY. */
 skn_status_t skn_split_init(skn_split_t *split, const skn_dataset_t *dataset,
-                            double validate, uint64_t seed,
-                            skn_error_t *error);
+                            double validate, uint64_t seed, skn_error_t *error);
 void skn_split_fini(skn_split_t *split);
 
 /* Batches that `points` points make; the last may be short. */

@@ -57,11 +57,11 @@ send_index(skn_actor_t *actor, table_builder_t *state, uint64_t batch,
     if (status != SKN_OK)
         return status;
     state->kind->describe(state->builder, text, sizeof(text));
-    status = skn_actor_tell(actor, error,
-                            "{\"event\":\"index\",\"actor\":\"%s\","
-                            "\"batch\":%llu,%s}",
-                            skn_actor_name(actor), (unsigned long long)batch,
-                            text);
+    status =
+        skn_actor_tell(actor, error,
+                       "{\"event\":\"index\",\"actor\":\"%s\","
+                       "\"batch\":%llu,%s}",
+                       skn_actor_name(actor), (unsigned long long)batch, text);
     state->built++;
     return status == SKN_OK
                ? skn_actor_send(actor, &skn_index_schema, &index, error)

@@ -67,18 +67,17 @@ weight_views(const skn_rows_t *rows, const skn_tensor_place_t *place,
     uint64_t last_row = rows->row_count - 1;
     uint64_t last_column = rows->width - 1;
     if (place->bias_row) {
-        view[0] = matrix_view(rows, place, "weight", rows->at, last_row,
-                              rows->width, place->global_rows,
-                              place->global_columns);
-        view[1] = vector_view(place, "bias", dtype,
-                              rows->at + last_row * rows->stride_bytes, item,
-                              rows->width, place->global_columns,
-                              place->column_first);
+        view[0] =
+            matrix_view(rows, place, "weight", rows->at, last_row, rows->width,
+                        place->global_rows, place->global_columns);
+        view[1] = vector_view(
+            place, "bias", dtype, rows->at + last_row * rows->stride_bytes,
+            item, rows->width, place->global_columns, place->column_first);
         return 2;
     }
-    view[0] = matrix_view(rows, place, "weight", rows->at, rows->row_count,
-                          last_column, place->global_rows,
-                          place->global_columns);
+    view[0] =
+        matrix_view(rows, place, "weight", rows->at, rows->row_count,
+                    last_column, place->global_rows, place->global_columns);
     view[1] = vector_view(place, "bias", dtype, rows->at + last_column * item,
                           rows->stride_bytes, rows->row_count,
                           place->global_rows, place->row_first);
@@ -103,10 +102,10 @@ skn_tensors_of(const skn_rows_t *rows, const skn_tensor_place_t *place,
         view[count++] = matrix_view(rows, place, "v", part2, rows->row_count,
                                     rows->width, all_rows, all_columns);
         if (speaks)
-            view[count++] = vector_view(
-                place, "step", SKN_DTYPE_U32,
-                (unsigned char *)skn_rows_step(rows, 0), rows->stride_bytes,
-                rows->row_count, all_rows, place->row_first);
+            view[count++] = vector_view(place, "step", SKN_DTYPE_U32,
+                                        (unsigned char *)skn_rows_step(rows, 0),
+                                        rows->stride_bytes, rows->row_count,
+                                        all_rows, place->row_first);
     }
     if (rows->kind == SKN_ROWS_ADAGRAD) {
         skn_tensor_view_t *sum = &view[count++];

@@ -20,11 +20,11 @@
 typedef struct skn_turns {
     uint64_t window;
     bool free_order;
-    bool rows_here;     /* nobody else writes them now */
-    uint64_t forwards;  /* next batch to compute */
-    uint64_t updates;   /* next batch whose gradient is sent */
-    uint64_t returned;  /* batches whose rows came back */
-    uint64_t cut;       /* no batch beyond it will come; UINT64_MAX: open */
+    bool rows_here;    /* nobody else writes them now */
+    uint64_t forwards; /* next batch to compute */
+    uint64_t updates;  /* next batch whose gradient is sent */
+    uint64_t returned; /* batches whose rows came back */
+    uint64_t cut;      /* no batch beyond it will come; UINT64_MAX: open */
 } skn_turns_t;
 
 void skn_turns_init(skn_turns_t *turns, uint64_t window, bool free_order,

@@ -122,8 +122,8 @@ on_save(skn_actor_t *actor, void *state, const void *message,
     updater->saving_batch = save->batch;
     updater->saving_view = 0;
     updater->saving_row = 0;
-    updater->view_count = skn_tensors_of(&updater->rows, &updater->place, false,
-                                         updater->views);
+    updater->view_count =
+        skn_tensors_of(&updater->rows, &updater->place, false, updater->views);
     return send_tensors(actor, updater, error);
 }
 
@@ -181,8 +181,7 @@ kind_of(const skn_actor_t *actor)
     bool half = strcmp(skn_actor_option_text(actor, "weights"), "bf16") == 0;
     if (strcmp(optimizer, "sgd") == 0)
         return half ? SKN_ROWS_SGD_BF16 : SKN_ROWS_SGD;
-    return strcmp(optimizer, "adagrad") == 0 ? SKN_ROWS_ADAGRAD
-                                             : SKN_ROWS_ADAM;
+    return strcmp(optimizer, "adagrad") == 0 ? SKN_ROWS_ADAGRAD : SKN_ROWS_ADAM;
 }
 
 static void
@@ -210,8 +209,7 @@ open_optimizer(const skn_actor_t *actor, updater_t *updater, uint64_t seed,
 
 /* First weights: normal, biases 0; the same for every layout. */
 static skn_status_t
-draw_rows(updater_t *updater, uint64_t key, float deviation,
-          skn_error_t *error)
+draw_rows(updater_t *updater, uint64_t key, float deviation, skn_error_t *error)
 {
     const skn_rows_t *rows = &updater->rows;
     bool bias_row = updater->place.bias_row;
@@ -259,8 +257,7 @@ updater_open(skn_actor_t *actor, void *state, skn_error_t *error)
     updater->row_first = (uint32_t)skn_actor_option_int(actor, "row_first");
     updater->place = (skn_tensor_place_t){
         .layer = skn_actor_option_text(actor, "layer_name"),
-        .bias_row =
-            strcmp(skn_actor_option_text(actor, "bias"), "row") == 0,
+        .bias_row = strcmp(skn_actor_option_text(actor, "bias"), "row") == 0,
         .global_rows = (uint64_t)skn_actor_option_int(actor, "global_rows"),
         .global_columns =
             (uint64_t)skn_actor_option_int(actor, "global_columns"),
@@ -269,22 +266,21 @@ updater_open(skn_actor_t *actor, void *state, skn_error_t *error)
         .slice = skn_actor_index(actor),
         .slices = skn_actor_peers(actor),
     };
-    (void)snprintf(updater->file, sizeof(updater->file),
-                   "%.40s.%u.safetensors", updater->place.layer,
-                   skn_actor_index(actor));
+    (void)snprintf(updater->file, sizeof(updater->file), "%.40s.%u.safetensors",
+                   updater->place.layer, skn_actor_index(actor));
     open_optimizer(actor, updater, seed, tensor);
-    skn_status_t status = skn_rows_init(
-        &updater->rows, kind_of(actor),
-        (uint32_t)skn_actor_option_int(actor, "rows"),
-        (uint32_t)skn_actor_option_int(actor, "width"),
-        skn_actor_option_bool(actor, "huge_pages"), error);
+    skn_status_t status =
+        skn_rows_init(&updater->rows, kind_of(actor),
+                      (uint32_t)skn_actor_option_int(actor, "rows"),
+                      (uint32_t)skn_actor_option_int(actor, "width"),
+                      skn_actor_option_bool(actor, "huge_pages"), error);
     if (status != SKN_OK)
         return status;
-    return resume[0] ? read_rows(updater, resume, error)
-                     : draw_rows(updater,
-                                 skn_draw_key(seed, SKN_DRAW_WEIGHTS, tensor),
-                                 (float)skn_actor_option_real(actor, "init"),
-                                 error);
+    return resume[0]
+               ? read_rows(updater, resume, error)
+               : draw_rows(updater,
+                           skn_draw_key(seed, SKN_DRAW_WEIGHTS, tensor),
+                           (float)skn_actor_option_real(actor, "init"), error);
 }
 
 static skn_status_t
@@ -331,8 +327,8 @@ static const skn_option_t options[] = {
     { "epsilon", SKN_OPTION_REAL, "1e-8", 0, 1, NULL, "adam's epsilon" },
     { "weight_decay", SKN_OPTION_REAL, "0", 0, 1, NULL,
       "decoupled, on touched rows" },
-    { "schedule", SKN_OPTION_CHOICE, "constant", 0, 0,
-      "constant|warmup|cosine", "how the rate goes" },
+    { "schedule", SKN_OPTION_CHOICE, "constant", 0, 0, "constant|warmup|cosine",
+      "how the rate goes" },
     { "warmup_batches", SKN_OPTION_INT, "0", 0, 1e15, NULL,
       "batches of linear warm-up" },
     { "total_batches", SKN_OPTION_INT, "0", 0, 1e15, NULL,
@@ -359,8 +355,10 @@ static const skn_handler_t handlers[] = {
 };
 
 static const skn_schema_t *const sends[] = {
-    &skn_lease_schema,  &skn_applied_schema,
-    &skn_tensor_schema, &skn_chunk_schema,
+    &skn_lease_schema,
+    &skn_applied_schema,
+    &skn_tensor_schema,
+    &skn_chunk_schema,
     NULL,
 };
 

@@ -41,7 +41,7 @@ typedef struct skn_value {
 typedef struct skn_wired_actor {
     const char *name; /* "output.3" */
     const skn_kind_t *kind;
-    uint32_t index, peers; /* 3, and how many "output.*" there are */
+    uint32_t index, peers;     /* 3, and how many "output.*" there are */
     const skn_value_t *values; /* one for each option of the kind, in order */
     int core; /* logical number within the process's mask, or SKN_CORE_* */
     int nice; /* added niceness of the thread, 0..19 */

@@ -72,8 +72,8 @@ bench_head(void)
 /* `work` is what one call does, in flop or bytes; `roof` in the same a ns
  * (0 when there is none). */
 static inline void
-bench_line(const char *name, bench_time_t time, double work,
-           const char *unit, double roof)
+bench_line(const char *name, bench_time_t time, double work, const char *unit,
+           double roof)
 {
     double rate = work / time.median_ns;
     printf("%-44s %12.1f %6.1f%% %9.2f %-8s ", name, time.median_ns,

@@ -160,12 +160,11 @@ call_blas(void *subject)
 {
     gemm_case_t *gemm = subject;
     const skn_gemm_t *job = &gemm->job;
-    cblas_sgemm(CblasRowMajor,
-                gemm->blas_a_transposed ? CblasTrans : CblasNoTrans,
-                gemm->blas_b_transposed ? CblasTrans : CblasNoTrans,
-                (int)job->m, (int)job->n, (int)job->k, 1.0f, job->a.at,
-                gemm->blas_a_stride, job->b.at, gemm->blas_b_stride,
-                0.0f, job->c, (int)job->c_stride);
+    cblas_sgemm(
+        CblasRowMajor, gemm->blas_a_transposed ? CblasTrans : CblasNoTrans,
+        gemm->blas_b_transposed ? CblasTrans : CblasNoTrans, (int)job->m,
+        (int)job->n, (int)job->k, 1.0f, job->a.at, gemm->blas_a_stride,
+        job->b.at, gemm->blas_b_stride, 0.0f, job->c, (int)job->c_stride);
 }
 #endif
 
@@ -175,8 +174,8 @@ run_gemm(const char *what, gemm_case_t *gemm)
     skn_gemm_t *job = &gemm->job;
     char name[96];
     double flop = 2.0 * (double)job->m * (double)job->n * (double)job->k;
-    gemm->scratch = room(
-        gemm->kernels->gemm_scratch_bytes(job->m, job->n, job->k));
+    gemm->scratch =
+        room(gemm->kernels->gemm_scratch_bytes(job->m, job->n, job->k));
     job->c = room(job->m * job->n * sizeof *job->c);
     job->c_stride = job->n;
     snprintf(name, sizeof name, "%s/%s/m=%zu,n=%zu,k=%zu", what,
@@ -201,29 +200,42 @@ static void
 run_gemms(const skn_kernels_t *kernels, size_t batch, size_t active,
           size_t width)
 {
-    float *hidden = numbers(batch * width), *weight = numbers(
-        active * 4 * width), *share = numbers(batch * active);
+    float *hidden = numbers(batch * width),
+          *weight = numbers(active * 4 * width),
+          *share = numbers(batch * active);
     uint32_t *unit = room(active * sizeof *unit);
     for (size_t i = 0; i < active; i++)
         unit[i] = (uint32_t)(i * 4 + i % 3);
-    skn_matrix_t rows = { .at = weight, .row_stride = width,
-                          .column_stride = 1, .row_index = unit };
-    skn_matrix_t columns = { .at = weight, .row_stride = 1,
-                             .column_stride = width, .column_index = unit };
+    skn_matrix_t rows = {
+        .at = weight, .row_stride = width, .column_stride = 1, .row_index = unit
+    };
+    skn_matrix_t columns = { .at = weight,
+                             .row_stride = 1,
+                             .column_stride = width,
+                             .column_index = unit };
     skn_matrix_t h = { .at = hidden, .row_stride = width, .column_stride = 1 };
-    skn_matrix_t e = { .at = share, .row_stride = active,
-                       .column_stride = 1 };
-    skn_matrix_t et = { .at = share, .row_stride = 1,
-                        .column_stride = active };
-    gemm_case_t logits = { .kernels = kernels, .blas_b_transposed = 1,
+    skn_matrix_t e = { .at = share, .row_stride = active, .column_stride = 1 };
+    skn_matrix_t et = { .at = share, .row_stride = 1, .column_stride = active };
+    gemm_case_t logits = {
+        .kernels = kernels,
+        .blas_b_transposed = 1,
         .job = { .m = batch, .n = active, .k = width, .a = h, .b = columns },
-        .blas_a_stride = (int)width, .blas_b_stride = (int)width };
-    gemm_case_t mean = { .kernels = kernels,
+        .blas_a_stride = (int)width,
+        .blas_b_stride = (int)width
+    };
+    gemm_case_t mean = {
+        .kernels = kernels,
         .job = { .m = batch, .n = width, .k = active, .a = e, .b = rows },
-        .blas_a_stride = (int)active, .blas_b_stride = (int)width };
-    gemm_case_t gradient = { .kernels = kernels, .blas_a_transposed = 1,
+        .blas_a_stride = (int)active,
+        .blas_b_stride = (int)width
+    };
+    gemm_case_t gradient = {
+        .kernels = kernels,
+        .blas_a_transposed = 1,
         .job = { .m = active, .n = width, .k = batch, .a = et, .b = h },
-        .blas_a_stride = (int)active, .blas_b_stride = (int)width };
+        .blas_a_stride = (int)active,
+        .blas_b_stride = (int)width
+    };
     run_gemm("gemm_logits", &logits);
     run_gemm("gemm_mean", &mean);
     run_gemm("gemm_gradient", &gradient);
@@ -269,8 +281,8 @@ static void
 call_exp_weight_sum(void *subject)
 {
     row_case_t *row = subject;
-    row->sink += row->kernels->exp_weight_sum(row->w, row->z, NULL, row->n,
-                                              1.0f);
+    row->sink +=
+        row->kernels->exp_weight_sum(row->w, row->z, NULL, row->n, 1.0f);
 }
 
 static void
@@ -329,8 +341,8 @@ static void
 call_above(void *subject)
 {
     row_case_t *row = subject;
-    row->sink += (double)row->kernels->above(row->z, row->n, 0.999f,
-                                             row->index);
+    row->sink +=
+        (double)row->kernels->above(row->z, row->n, 0.999f, row->index);
 }
 
 /* Bytes are those an element reads and writes; all stays in a cache, so only
@@ -371,8 +383,8 @@ run_rows(const skn_kernels_t *kernels, size_t n)
              kernels->isa);
     row.n = TABLE_ROWS;
     if (strstr(name, wanted))
-        bench_line(name, bench_measure(call_gather_add, &row),
-                   1024.0 * 128 * 4, "GB/s", read_roof);
+        bench_line(name, bench_measure(call_gather_add, &row), 1024.0 * 128 * 4,
+                   "GB/s", read_roof);
     row.n = n;
     for (size_t i = 0; i < sizeof row_kernels / sizeof *row_kernels; i++) {
         snprintf(name, sizeof name, "%s/%s/n=%zu", row_kernels[i].name,

@@ -106,8 +106,8 @@ bench_kind(const skn_sampler_kind_t *kind, uint32_t labels, uint64_t draws,
         subject.index_kind = kind->index(&subject.options);
     if (subject.index_kind) {
         fill_rows(&subject);
-        subject.builder = subject.index_kind->open(&subject.options,
-                                                   &subject.rows, NULL);
+        subject.builder =
+            subject.index_kind->open(&subject.options, &subject.rows, NULL);
         if (subject.index_kind->observe)
             subject.index_kind->observe(subject.builder, hidden, STRIDE,
                                         SAMPLES);

@@ -451,7 +451,7 @@ measure_copy(size_t bytes, figures_t *figures)
     median_of_runs(run_ns, figures);
 }
 
-/* --- printing -------------------------------------------------------------- */
+/* --- printing ----------------------------------------------------------- */
 
 static void
 print(FILE *out, bool json, const char *name, size_t bytes,

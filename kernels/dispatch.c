@@ -26,10 +26,10 @@ can_avx2(void)
 static bool
 can_avx512(void)
 {
-    return __builtin_cpu_supports("avx512f")
-        && __builtin_cpu_supports("avx512bw")
-        && __builtin_cpu_supports("avx512vl")
-        && __builtin_cpu_supports("avx512dq");
+    return __builtin_cpu_supports("avx512f") &&
+           __builtin_cpu_supports("avx512bw") &&
+           __builtin_cpu_supports("avx512vl") &&
+           __builtin_cpu_supports("avx512dq");
 }
 
 #define SKN_ISAS(I) I(avx512, "avx512, ") I(avx2, "avx2, ") I(scalar, "scalar")

@@ -59,9 +59,9 @@ typedef struct skn_noise {
  * a row that was idle decays when it is next touched. */
 typedef struct skn_adam {
     float rate;
-    float decay1, decay2;               /* multiply m and v before adding */
+    float decay1, decay2; /* multiply m and v before adding */
     float one_minus_beta1, one_minus_beta2;
-    float correction1, correction2;     /* 1 / (1 - beta^t), multiply m, v */
+    float correction1, correction2; /* 1 / (1 - beta^t), multiply m, v */
     float eps, weight_decay;
 } skn_adam_t;
 
@@ -107,6 +107,7 @@ typedef struct skn_adam {
  * gemm_scratch_bytes  room that `gemm` needs for a job of these sizes (of any
  *                 smaller one too).
  * gemm            see skn_gemm_t; scratch is aligned to 64 bytes. */
+/* clang-format off */
 #define SKN_KERNELS(K)                                                       \
     K(void, gather_add, (float *out, const float *table, size_t stride,      \
                          const uint32_t *row, const float *value,            \
@@ -145,11 +146,12 @@ typedef struct skn_adam {
                       uint32_t *index))                                      \
     K(size_t, gemm_scratch_bytes, (size_t m, size_t n, size_t k))            \
     K(void, gemm, (const skn_gemm_t *job, void *scratch))
+/* clang-format on */
 
 /* One instruction set's kernels. All tables are const and live for ever. */
 typedef struct skn_kernels {
-    const char *isa;                    /* "scalar", "avx2", ... */
-#define K(type, name, parameters) type (*name) parameters;
+    const char *isa; /* "scalar", "avx2", ... */
+#define K(type, name, parameters) type(*name) parameters;
     SKN_KERNELS(K)
 #undef K
 } skn_kernels_t;

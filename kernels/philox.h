@@ -68,13 +68,12 @@ skn_philox_unit_double(uint32_t low, uint32_t high)
  * {index, stream, block}), so draws stay independent of one another.
  * `stream` is 32 bits. */
 static inline uint32_t
-skn_philox_below(uint64_t key, uint32_t stream, uint64_t index,
-                 uint32_t bound)
+skn_philox_below(uint64_t key, uint32_t stream, uint64_t index, uint32_t bound)
 {
-    uint32_t least = (0u - bound) % bound;      /* 2^32 mod bound */
+    uint32_t least = (0u - bound) % bound; /* 2^32 mod bound */
     for (uint32_t block = 0;; block++) {
-        skn_philox_t random = skn_philox_at(
-            key, index, (uint64_t)block << 32 | stream);
+        skn_philox_t random =
+            skn_philox_at(key, index, (uint64_t)block << 32 | stream);
         for (int i = 0; i < 4; i++) {
             uint64_t product = (uint64_t)random.word[i] * bound;
             if ((uint32_t)product >= least)

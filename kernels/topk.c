@@ -24,8 +24,8 @@ skn_topk_init(skn_topk_t *topk, uint32_t k)
 static bool
 better(const skn_topk_t *topk, uint32_t place, float value, uint32_t id)
 {
-    return value > topk->value[place]
-        || (value == topk->value[place] && id < topk->id[place]);
+    return value > topk->value[place] ||
+           (value == topk->value[place] && id < topk->id[place]);
 }
 
 void
@@ -64,8 +64,9 @@ skn_topk_scan(skn_topk_t *topk, const skn_kernels_t *kernels, const float *x,
     uint32_t index[SCAN_MAX];
     size_t i = 0;
     /* -INFINITY has no number below it: while it is kept, look at all. */
-    for (; i < n && (topk->count < topk->k
-                     || topk->value[topk->k - 1] == -INFINITY); i++)
+    for (; i < n &&
+           (topk->count < topk->k || topk->value[topk->k - 1] == -INFINITY);
+         i++)
         skn_topk_offer(topk, x[i], id ? id[i] : first_id + (uint32_t)i);
     for (; i < n; i += SCAN_MAX) {
         size_t length = n - i < SCAN_MAX ? n - i : SCAN_MAX;

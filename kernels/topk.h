@@ -15,7 +15,7 @@
 
 typedef struct skn_topk {
     uint32_t k, count;
-    float value[SKN_TOPK_MAX];          /* best first, `count` of them */
+    float value[SKN_TOPK_MAX]; /* best first, `count` of them */
     uint32_t id[SKN_TOPK_MAX];
 } skn_topk_t;
 

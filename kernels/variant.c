@@ -21,6 +21,6 @@ extern const skn_kernels_t TABLE;
 const skn_kernels_t TABLE = {
     .isa = SKN_TEXT(SKN_ISA),
 #define K(type, name, parameters) .name = name,
-    SKN_KERNELS(K)                      /* a missing body cannot compile */
+    SKN_KERNELS(K) /* a missing body cannot compile */
 #undef K
 };

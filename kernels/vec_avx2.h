@@ -9,6 +9,8 @@
 #define GEMM_ROWS 6
 #define GEMM_VECTORS 2
 
+/* One word a line: it reads as a table. */
+/* clang-format off */
 typedef __m256 vf_t;
 typedef __m256i vi_t;
 typedef __m256 vm_t;
@@ -193,3 +195,4 @@ vf_transpose(vf_t *square)
         square[i + 4] = _mm256_permute2f128_ps(quad[i], quad[i + 4], 0x31);
     }
 }
+/* clang-format on */

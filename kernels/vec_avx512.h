@@ -8,6 +8,8 @@
 #define GEMM_ROWS 14
 #define GEMM_VECTORS 2
 
+/* One word a line: it reads as a table. */
+/* clang-format off */
 typedef __m512 vf_t;
 typedef __m512i vi_t;
 typedef __mmask16 vm_t;
@@ -163,3 +165,4 @@ vf_transpose(vf_t *square)
         square[i + 12] = _mm512_shuffle_f32x4(half[i + 4], half[i + 12], 0xdd);
     }
 }
+/* clang-format on */

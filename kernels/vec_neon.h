@@ -8,6 +8,8 @@
 #define GEMM_ROWS 8
 #define GEMM_VECTORS 3
 
+/* One word a line: it reads as a table. */
+/* clang-format off */
 typedef float32x4_t vf_t;
 typedef uint32x4_t vi_t;
 typedef uint32x4_t vm_t;
@@ -163,3 +165,4 @@ vf_transpose(vf_t *square)
     square[2] = vzip1q_f32(high, high_odd);
     square[3] = vzip2q_f32(high, high_odd);
 }
+/* clang-format on */

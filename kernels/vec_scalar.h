@@ -5,9 +5,11 @@
  * SPDX-License-Identifier: Apache-2.0 */
 
 #define VF_LANES ((size_t)1)
-#define GEMM_ROWS 4                 /* 16 sums fit the baseline's registers */
+#define GEMM_ROWS 4 /* 16 sums fit the baseline's registers */
 #define GEMM_VECTORS 2
 
+/* One word a line: it reads as a table. */
+/* clang-format off */
 typedef float vf_t;
 typedef uint32_t vi_t;
 typedef bool vm_t;
@@ -103,3 +105,4 @@ vi_store_u16_n(uint16_t *x, vi_t a, size_t n)
 
 /* Turns VF_LANES vectors, the rows of a square, into its columns. */
 VF_WORD void vf_transpose(vf_t *square) { (void)square; }
+/* clang-format on */

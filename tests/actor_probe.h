@@ -64,14 +64,14 @@ static const skn_handler_t probe_handlers[] = {
     { &skn_##message##_schema, probe_on_##message, NULL },
     SKN_MESSAGES(ENTRY)
 #undef ENTRY
-    { NULL, NULL, NULL },
+        { NULL, NULL, NULL },
 };
 
 static const skn_schema_t *const probe_sends[] = {
 #define ENTRY(message, id, help) &skn_##message##_schema,
     SKN_MESSAGES(ENTRY)
 #undef ENTRY
-    NULL,
+        NULL,
 };
 
 static skn_status_t
@@ -161,14 +161,12 @@ probe_run(void)
     skn_error_t error = { 0 };
     probe.topology = probe_topology();
     probe.events[0] = '\0';
-    probe.status =
-        skn_topology_start(probe.topology, &options, &probe.error);
+    probe.status = skn_topology_start(probe.topology, &options, &probe.error);
     if (probe.status == SKN_OK) {
         while (skn_topology_event(probe.topology, -1, line, sizeof(line),
                                   &error) == SKN_OK)
             used += (size_t)snprintf(probe.events + used,
-                                     sizeof(probe.events) - used, "%s\n",
-                                     line);
+                                     sizeof(probe.events) - used, "%s\n", line);
         cr_assert_lt(used, sizeof(probe.events));
         probe.status = skn_topology_wait(probe.topology, &probe.error);
     }

@@ -27,19 +27,18 @@ expect_group(const subject_t *subject, const skn_group_t *group,
     const uint32_t *unit = selection->unit + group->unit_first;
     const float *weight = selection->weight + group->unit_first;
     uint32_t sample = selection->sample[group->sample_first];
-    cr_assert_leq(group->unit_first + group->unit_count,
-                  selection->unit_count);
+    cr_assert_leq(group->unit_first + group->unit_count, selection->unit_count);
     for (uint32_t k = 0; k < group->unit_count; k++) {
         cr_assert_lt(unit[k], subject->options.row_count, "%s", name);
         cr_expect(k == 0 || unit[k] > unit[k - 1], "%s: not ascending", name);
         cr_expect(weight[k] >= 1.0f && isfinite(weight[k]), "%s", name);
         if (has_positive(subject, unit[k]))
             continue;
-        double chance = subject->kind->chance(subject->sampler,
-                                              &subject->query, sample, unit[k]);
+        double chance = subject->kind->chance(subject->sampler, &subject->query,
+                                              sample, unit[k]);
         cr_expect_float_eq((double)weight[k] * chance, 1.0, 1e-5,
-                           "%s: weight %g, chance %g", name,
-                           (double)weight[k], chance);
+                           "%s: weight %g, chance %g", name, (double)weight[k],
+                           chance);
     }
 }
 
@@ -49,8 +48,7 @@ expect_selection(const subject_t *subject, const char *name)
     const skn_selection_t *selection = &subject->selection;
     uint32_t rows = subject->world->rows;
     uint32_t *seen = calloc(rows, sizeof(*seen));
-    double *weight =
-        malloc(subject->options.row_count * sizeof(*weight));
+    double *weight = malloc(subject->options.row_count * sizeof(*weight));
     for (uint32_t g = 0; g < selection->group_count; g++) {
         const skn_group_t *group = &selection->group[g];
         cr_assert_gt(group->sample_count, 0, "%s", name);
@@ -69,11 +67,11 @@ expect_selection(const subject_t *subject, const char *name)
         for (uint32_t k = subject->own_offset[i];
              k < subject->own_offset[i + 1]; k++)
             cr_expect_eq(weight[subject->own[k]], 1.0, "%s: a label", name);
-        for (uint32_t row = 0; subject->options.draws > 0 &&
-                               row < subject->options.row_count;
+        for (uint32_t row = 0;
+             subject->options.draws > 0 && row < subject->options.row_count;
              row++) {
-            double chance = subject->kind->chance(
-                subject->sampler, &subject->query, i, row);
+            double chance = subject->kind->chance(subject->sampler,
+                                                  &subject->query, i, row);
             cr_expect(chance > 0.0 && chance <= 1.0, "%s: chance %g of row %u",
                       name, chance, row);
         }
@@ -209,8 +207,8 @@ expect_counts(subject_t *subject)
     }
     for (uint32_t i = 0; i < rows; i++)
         for (uint32_t row = 0; row < units; row++) {
-            double chance = subject->kind->chance(
-                subject->sampler, &subject->query, i, row);
+            double chance = subject->kind->chance(subject->sampler,
+                                                  &subject->query, i, row);
             double deviation = sqrt(DRAWS * chance * (1 - chance));
             double off = count[i * units + row] - DRAWS * chance;
             if (chance >= 1.0) {
@@ -307,8 +305,7 @@ mean_add(mean_t *mean, const float *x)
 /* Within 5 standard errors each, and 1 on average in square. A number that
  * hardly varies has the rounding of floats instead. */
 static void
-mean_expect(mean_t *mean, const float *want, const char *what,
-            const char *name)
+mean_expect(mean_t *mean, const float *want, const char *what, const char *name)
 {
     double squares = 0;
     size_t varied = 0;
@@ -361,11 +358,9 @@ run_batch(shard_t *shard, problem_t *problem, uint64_t batch,
                                      .sum = shard->share.sum.at } };
     shard_backward(shard, problem, &node, 1, outcome);
     merge_down(shard, 1, problem, outcome);
-    for (uint32_t i = 0; problem->loss == SKN_LOSS_IS_SOFTMAX &&
-                         i < problem->rows;
-         i++)
-        z[i] = shard->flight.root_sum[i] *
-               expf(shard->flight.root_greatest[i]);
+    for (uint32_t i = 0;
+         problem->loss == SKN_LOSS_IS_SOFTMAX && i < problem->rows; i++)
+        z[i] = shard->flight.root_sum[i] * expf(shard->flight.root_greatest[i]);
     share_fini(shard);
 }
 

@@ -20,8 +20,7 @@ typedef struct oracle_random {
 static inline uint32_t
 oracle_next(oracle_random_t *random)
 {
-    random->state = random->state * 6364136223846793005u
-        + 1442695040888963407u;
+    random->state = random->state * 6364136223846793005u + 1442695040888963407u;
     return (uint32_t)(random->state >> 32);
 }
 

@@ -18,9 +18,9 @@
 typedef struct world {
     uint32_t labels, hidden, rows, block_rows;
     size_t stride;
-    float *h;            /* [rows][stride], the column `hidden` is 1 */
-    float *w;            /* [labels][hidden + 1] */
-    uint32_t *frequency; /* [labels] */
+    float *h;                 /* [rows][stride], the column `hidden` is 1 */
+    float *w;                 /* [labels][hidden + 1] */
+    uint32_t *frequency;      /* [labels] */
     uint32_t *offset, *label; /* of the samples, ascending */
     uint32_t *distinct, distinct_count;
 } world_t;
@@ -149,9 +149,8 @@ subject_build(subject_t *subject)
     const skn_sampler_options_t *options = &subject->options;
     uint32_t *row = malloc(options->row_count * sizeof(*row));
     skn_error_t error = { 0 };
-    cr_assert_eq(skn_rows_init(&subject->copy, SKN_ROWS_SGD,
-                               options->row_count, options->hidden + 1, false,
-                               &error),
+    cr_assert_eq(skn_rows_init(&subject->copy, SKN_ROWS_SGD, options->row_count,
+                               options->hidden + 1, false, &error),
                  SKN_OK);
     for (uint32_t k = 0; k < options->row_count; k++) {
         skn_rows_set(&subject->copy, options->kernels, k,
@@ -167,12 +166,12 @@ subject_build(subject_t *subject)
     if (subject->index_kind->observe)
         subject->index_kind->observe(subject->builder, world->h, world->stride,
                                      world->rows);
-    cr_assert_eq(subject->index_kind->build(subject->builder, &subject->index,
-                                            &error),
-                 SKN_OK);
-    cr_assert_eq(subject->kind->adopt(subject->sampler, &subject->index,
-                                      &error),
-                 SKN_OK, "%s", error.text);
+    cr_assert_eq(
+        subject->index_kind->build(subject->builder, &subject->index, &error),
+        SKN_OK);
+    cr_assert_eq(
+        subject->kind->adopt(subject->sampler, &subject->index, &error), SKN_OK,
+        "%s", error.text);
     free(row);
 }
 
@@ -226,9 +225,9 @@ subject_weights(const subject_t *subject, uint32_t i, double *weight)
     for (uint32_t g = 0; g < selection->group_count; g++) {
         const skn_group_t *group = &selection->group[g];
         for (uint32_t s = 0; s < group->sample_count; s++)
-            for (uint32_t k = 0; selection->sample[group->sample_first + s] ==
-                                     i &&
-                                 k < group->unit_count;
+            for (uint32_t k = 0;
+                 selection->sample[group->sample_first + s] == i &&
+                 k < group->unit_count;
                  k++)
                 weight[selection->unit[group->unit_first + k]] =
                     (double)selection->weight[group->unit_first + k];

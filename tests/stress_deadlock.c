@@ -403,7 +403,7 @@ draw_topology(void)
         close_loop(lockstep, least * WIDTH_MAX);
 }
 
-/* --- running --------------------------------------------------------------- */
+/* --- running ------------------------------------------------------------ */
 
 static void
 print_topology(const skn_system_t *system)

@@ -17,8 +17,8 @@ static struct {
     size_t batches, saved;
     bool best, hash;
     char path[8][SKN_TEXT_MAX], sha256[8][65];
-    bool unfinished;        /* the metadata lack their NUL */
-    uint32_t spoil;         /* 1: chunk of an unknown file, 2: too long */
+    bool unfinished; /* the metadata lack their NUL */
+    uint32_t spoil;  /* 1: chunk of an unknown file, 2: too long */
 } seen;
 
 static skn_status_t
@@ -32,8 +32,8 @@ save(skn_actor_t *actor, skn_error_t *error)
     skn_save_t message = { .batch = seen.batch[seen.saved],
                            .best = seen.best,
                            .hash = seen.hash,
-                           .metadata = { metadata, sizeof(metadata) -
-                                                       seen.unfinished } };
+                           .metadata = { metadata,
+                                         sizeof(metadata) - seen.unfinished } };
     return skn_actor_send(actor, &skn_save_schema, &message, error);
 }
 

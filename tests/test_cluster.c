@@ -98,18 +98,17 @@ Test(cluster, the_first_vectors_are_centroids_and_others_move_them)
     options.lists = 2;
     subject_open(&subject, &world, &skn_sampler_cluster, &options, true);
     subject.index_kind->close(subject.builder);
-    subject.builder =
-        subject.index_kind->open(&options, &subject.copy, &error);
-    x[0][0] = 10; /* first */
+    subject.builder = subject.index_kind->open(&options, &subject.copy, &error);
+    x[0][0] = 10;  /* first */
     x[1][0] = -10; /* second */
-    x[2][0] = 12; /* to the first: mean of 10 and 12 */
-    x[3][0] = 14; /* mean of 10, 12 and 14 */
-    x[4][0] = -4; /* mean of -10 and -4 */
+    x[2][0] = 12;  /* to the first: mean of 10 and 12 */
+    x[3][0] = 14;  /* mean of 10, 12 and 14 */
+    x[4][0] = -4;  /* mean of -10 and -4 */
     x[5][0] = NAN; /* passed over */
     subject.index_kind->observe(subject.builder, x[0], 7, 6);
-    cr_assert_eq(subject.index_kind->build(subject.builder, &subject.index,
-                                           &error),
-                 SKN_OK);
+    cr_assert_eq(
+        subject.index_kind->build(subject.builder, &subject.index, &error),
+        SKN_OK);
     cr_assert_eq(subject.index.value.count, 14);
     cr_expect_float_eq((double)subject.index.value.at[0], 12.0, 1e-5);
     cr_expect_float_eq((double)subject.index.value.at[7], -7.0, 1e-5);
@@ -129,11 +128,10 @@ Test(cluster, an_index_without_samples_has_one_list)
     skn_sampler_options_t options = world_options(&world, 0, world.labels);
     subject_open(&subject, &world, &skn_sampler_cluster, &options, true);
     subject.index_kind->close(subject.builder);
-    subject.builder =
-        subject.index_kind->open(&options, &subject.copy, &error);
-    cr_assert_eq(subject.index_kind->build(subject.builder, &subject.index,
-                                           &error),
-                 SKN_OK);
+    subject.builder = subject.index_kind->open(&options, &subject.copy, &error);
+    cr_assert_eq(
+        subject.index_kind->build(subject.builder, &subject.index, &error),
+        SKN_OK);
     cr_expect_eq(subject.index.offset.count, 2);
     cr_expect_eq(subject.kind->adopt(subject.sampler, &subject.index, &error),
                  SKN_OK, "%s", error.text);

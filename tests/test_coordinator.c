@@ -26,7 +26,7 @@ static struct {
     double validation[SPANS_MAX]; /* P@1 of pass k */
     uint64_t stop_at; /* the host stops the run in the span of this batch */
     skn_go_t stopped_span;
-    uint64_t halted_at;           /* batches trained when told to halt */
+    uint64_t halted_at; /* batches trained when told to halt */
     bool finished;
 } seen;
 
@@ -54,8 +54,7 @@ train(skn_actor_t *actor, const skn_go_t *go, skn_error_t *error)
                                     .recall = -1 };
             status = skn_actor_send(actor, &skn_result_schema, &result, error);
         }
-    skn_reached_t reached = { .batch = go->end,
-                              .purpose = SKN_PURPOSE_TRAIN };
+    skn_reached_t reached = { .batch = go->end, .purpose = SKN_PURPOSE_TRAIN };
     return status == SKN_OK
                ? skn_actor_send(actor, &skn_reached_schema, &reached, error)
                : status;
@@ -137,8 +136,7 @@ react(skn_actor_t *actor, const skn_schema_t *schema, const void *message,
 static void
 set_up(void)
 {
-    static const char *const to[] = { "result", "reached", "metrics",
-                                      "saved" };
+    static const char *const to[] = { "result", "reached", "metrics", "saved" };
     static const char *const from[] = { "go", "halt", "save" };
     probe.kind = &skn_coordinator;
     probe.react = react;
@@ -242,11 +240,20 @@ Test(coordinator, max_batches_cuts_the_last_epoch_short)
 
 Test(coordinator, an_epoch_event_keeps_the_contract)
 {
-    static const char *const keys[] = {
-        "epoch", "batches", "seconds", "cpu_seconds", "examples_per_s",
-        "loss",  "p1",      "p3",      "p5",          "psp1",
-        "psp3",  "psp5",    "active_fraction",        "rss_mb"
-    };
+    static const char *const keys[] = { "epoch",
+                                        "batches",
+                                        "seconds",
+                                        "cpu_seconds",
+                                        "examples_per_s",
+                                        "loss",
+                                        "p1",
+                                        "p3",
+                                        "p5",
+                                        "psp1",
+                                        "psp3",
+                                        "psp5",
+                                        "active_fraction",
+                                        "rss_mb" };
     probe_option("tests", "true");
     probe_run_well();
     json_t *epoch = event("epoch", 1);
@@ -322,8 +329,7 @@ Test(coordinator, patience_ends_the_run_after_the_best_epoch)
     probe_run_well();
     cr_expect_eq(seen.span_count, 4); /* the third and fourth were no better */
     json_t *done = event("done", 0);
-    cr_expect_str_eq(json_string_value(json_object_get(done, "model")),
-                     "best");
+    cr_expect_str_eq(json_string_value(json_object_get(done, "model")), "best");
     cr_expect_eq(number(done, "best_epoch"), 2);
     cr_expect_eq(number(done, "validate_p1"), 0.5);
     cr_expect_eq(number(done, "p1"), 0.375); /* of the test, then */
@@ -430,9 +436,9 @@ write_checkpoint(const char *folder, const char *metadata, char *path)
     skn_checkpoint_shard_t *shard =
         skn_checkpoint_shard_open(writer, "a.safetensors", &piece, 1, &error);
     cr_assert(shard, "%s", error.text);
-    cr_assert_eq(skn_checkpoint_shard_write(shard, 0, 0, weight,
-                                            sizeof(weight), &error),
-                 SKN_OK);
+    cr_assert_eq(
+        skn_checkpoint_shard_write(shard, 0, 0, weight, sizeof(weight), &error),
+        SKN_OK);
     cr_assert_eq(skn_checkpoint_shard_close(&shard, &error), SKN_OK);
     cr_assert_eq(skn_checkpoint_finish(&writer, metadata, 3, &warning, &error),
                  SKN_OK, "%s", error.text);
@@ -461,8 +467,7 @@ Test(coordinator, a_resume_goes_on_in_the_middle_of_an_epoch)
     cr_expect_eq(number(epoch, "loss"), number(whole, "loss"));
     cr_expect_geq(number(epoch, "seconds"), 0);
     cr_expect_eq(number(done, "epochs"), 3);
-    json_t *last =
-        json_loads(seen.save[seen.save_count - 1].metadata, 0, NULL);
+    json_t *last = json_loads(seen.save[seen.save_count - 1].metadata, 0, NULL);
     cr_expect_eq(json_array_size(json_object_get(last, "history")), 3);
     json_decref(last);
     json_decref(epoch);

@@ -8,8 +8,8 @@
 static skn_diagnosis_t
 naive(const problem_t *problem, const double *c)
 {
-    uint32_t samples = problem->rows < SKN_DIAGNOSE_ROWS ? problem->rows
-                                                         : SKN_DIAGNOSE_ROWS;
+    uint32_t samples =
+        problem->rows < SKN_DIAGNOSE_ROWS ? problem->rows : SKN_DIAGNOSE_ROWS;
     uint32_t top = problem->labels < 10 ? problem->labels : 10;
     skn_diagnosis_t diagnosis = { 0 };
     double *o = malloc(problem->labels * sizeof(*o));
@@ -20,8 +20,8 @@ naive(const problem_t *problem, const double *c)
             const float *w = problem->w + row * (problem->hidden + 1);
             o[row] = (double)w[problem->hidden];
             for (uint32_t k = 0; k < problem->hidden; k++)
-                o[row] += (double)w[k] *
-                          (double)problem->h[i * problem->hidden + k];
+                o[row] +=
+                    (double)w[k] * (double)problem->h[i * problem->hidden + k];
             all += exp(o[row]);
             in += c[i * problem->labels + row] > 0 ? exp(o[row]) : 0;
         }
@@ -85,8 +85,8 @@ expect_diagnosis(const skn_sampler_kind_t *sampler, uint32_t labels,
     skn_diagnosis_t want = naive(&problem, outcome.c);
     cr_expect_float_eq(got.mass, want.mass, 1e-5, "%g, want %g", got.mass,
                        want.mass);
-    cr_expect_float_eq(got.recall, want.recall, 1e-9, "%g, want %g",
-                       got.recall, want.recall);
+    cr_expect_float_eq(got.recall, want.recall, 1e-9, "%g, want %g", got.recall,
+                       want.recall);
     outcome_fini(&outcome);
     problem_fini(&problem);
 }

@@ -31,7 +31,11 @@ hash_open(skn_hash_t *hash, const skn_hash_family_t *family, uint32_t tables,
 static void
 expect_coverage(const skn_hash_family_t *family, uint32_t bits)
 {
-    enum { TABLES = 4, VECTORS = 20000, HIDDEN = 40 };
+    enum {
+        TABLES = 4,
+        VECTORS = 20000,
+        HIDDEN = 40
+    };
     skn_hash_t hash;
     oracle_random_t random = { 8 };
     float *x = oracle_floats(&random, VECTORS * (HIDDEN + 1), 1);
@@ -101,7 +105,10 @@ angle_of(const float *a, const float *b, uint32_t count)
 static uint32_t
 meetings(uint64_t seed, float share, double *angle)
 {
-    enum { TABLES = 2000, HIDDEN = 127 };
+    enum {
+        TABLES = 2000,
+        HIDDEN = 127
+    };
     skn_sampler_options_t options = { .kernels = skn_kernels_best(),
                                       .seed = seed,
                                       .tables = TABLES,
@@ -168,7 +175,10 @@ Test(hash, planes_of_simhash_take_a_third_of_the_coordinates)
 
 Test(hash, simhash_is_the_same_for_vectors_of_any_length)
 {
-    enum { TABLES = 50, HIDDEN = 63 };
+    enum {
+        TABLES = 50,
+        HIDDEN = 63
+    };
     skn_hash_t hash;
     oracle_random_t random = { 6 };
     uint32_t key[2][TABLES];
@@ -202,7 +212,10 @@ winner(const skn_hash_t *hash, const float *x, uint32_t bin)
 
 Test(hash, dwta_is_the_place_of_the_greatest_in_each_bin)
 {
-    enum { HIDDEN = 20, BINS = 30 };
+    enum {
+        HIDDEN = 20,
+        BINS = 30
+    };
     skn_hash_t hash;
     oracle_random_t random = { 15 };
     uint32_t key[BINS / 3];
@@ -237,7 +250,10 @@ Test(hash, dwta_is_the_place_of_the_greatest_in_each_bin)
 /* Where they fit: a winner in one bin says nothing of another. */
 Test(hash, bins_of_a_table_share_no_coordinate)
 {
-    enum { HIDDEN = 128, BINS = 6 };
+    enum {
+        HIDDEN = 128,
+        BINS = 6
+    };
     skn_hash_t hash;
     hash_open(&hash, &skn_hash_dwta, 10, BINS, HIDDEN);
     for (uint32_t table = 0; table < 10; table++) {
@@ -251,7 +267,9 @@ Test(hash, bins_of_a_table_share_no_coordinate)
 /* 21 coordinates make two bins a permutation, and a table needs 5. */
 Test(hash, bins_hold_each_coordinate_once)
 {
-    enum { HIDDEN = 20 };
+    enum {
+        HIDDEN = 20
+    };
     skn_hash_t hash;
     hash_open(&hash, &skn_hash_dwta, 10, 5, HIDDEN);
     for (uint32_t bin = 0; bin < 50; bin++) {
@@ -265,7 +283,9 @@ Test(hash, bins_hold_each_coordinate_once)
 
 Test(hash, vectors_of_zeros_and_of_nan_have_the_key_0)
 {
-    enum { HIDDEN = 12 };
+    enum {
+        HIDDEN = 12
+    };
     static const skn_hash_family_t *const families[] = { &skn_hash_simhash,
                                                          &skn_hash_dwta };
     for (int f = 0; f < 2; f++) {
@@ -292,7 +312,11 @@ Test(hash, vectors_of_zeros_and_of_nan_have_the_key_0)
 /* A row is hashed alone when it changes, and in a crowd at the start. */
 Test(hash, keys_do_not_depend_on_company)
 {
-    enum { TABLES = 5, HIDDEN = 33, VECTORS = 200 };
+    enum {
+        TABLES = 5,
+        HIDDEN = 33,
+        VECTORS = 200
+    };
     static const skn_hash_family_t *const families[] = { &skn_hash_simhash,
                                                          &skn_hash_dwta };
     oracle_random_t random = { 77 };
@@ -318,10 +342,9 @@ Test(hash, keys_do_not_depend_on_company)
 
 Test(hash, keys_that_are_too_wide_are_refused)
 {
-    skn_sampler_options_t options = { .kernels = skn_kernels_best(),
-                                      .tables = 2,
-                                      .bits = 7,
-                                      .hidden = 8 };
+    skn_sampler_options_t options = {
+        .kernels = skn_kernels_best(), .tables = 2, .bits = 7, .hidden = 8
+    };
     skn_error_t error = { 0 };
     skn_hash_t hash;
     cr_expect_eq(skn_hash_init(&hash, &skn_hash_dwta, &options, &error),

@@ -87,7 +87,7 @@ static const skn_sampler_kind_t fake = {
     .draw = fake_draw,
 };
 
-/* --- cases ----------------------------------------------------------------- */
+/* --- cases -------------------------------------------------------------- */
 
 typedef struct sampling {
     const char *name;
@@ -305,7 +305,7 @@ Test(head, drawing_everything_is_exact)
     }
 }
 
-/* --- greatest logits -------------------------------------------------------- */
+/* --- greatest logits ---------------------------------------------------- */
 
 Test(head, great_logits_do_not_overflow)
 {

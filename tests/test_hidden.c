@@ -42,7 +42,7 @@ activate(float *value, uint64_t batch, skn_purpose_t purpose, float keep)
     skn_hidden_activate(&hidden, &activation);
 }
 
-/* --- forwards ---------------------------------------------------------------- */
+/* --- forwards ----------------------------------------------------------- */
 
 Test(hidden, without_dropout_it_is_relu)
 {
@@ -112,7 +112,7 @@ Test(hidden, dropout_is_fixed_by_batch_sample_and_unit)
     }
 }
 
-/* --- backwards --------------------------------------------------------------- */
+/* --- backwards ---------------------------------------------------------- */
 
 /* The gradient of sum r h(x) by x, where h is what skn_hidden_activate does:
  * differences are exact, since h is linear on each side of 0. */
@@ -197,7 +197,7 @@ Test(hidden, shares_without_a_normaliser_add_up)
     free(pull);
 }
 
-/* --- refusals ---------------------------------------------------------------- */
+/* --- refusals ----------------------------------------------------------- */
 
 /* A softmax share of one leaf that is right; `spoil` makes it wrong. */
 static void

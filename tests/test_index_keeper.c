@@ -46,8 +46,8 @@ static skn_status_t
 take(skn_index_keeper_t *keeper, skn_pool_t *pool, uint64_t batch,
      skn_error_t *error)
 {
-    skn_index_t *index = skn_payload_new(
-        pool, &skn_index_schema, (const size_t[]){ 0, 0, 0, 0 }, error);
+    skn_index_t *index = skn_payload_new(pool, &skn_index_schema,
+                                         (const size_t[]){ 0, 0, 0, 0 }, error);
     cr_assert(index);
     index->batch = batch;
     skn_status_t status = skn_index_keeper_take(keeper, index, error);
@@ -78,9 +78,9 @@ expect_rounds(uint64_t refresh, uint64_t lag, uint64_t first_batch)
             built += refresh;
         }
         cr_expect(skn_index_keeper_ready(&keeper, batch));
-        cr_assert_eq(skn_index_keeper_adopt(&keeper, batch, &noting, NULL,
-                                            &error),
-                     SKN_OK);
+        cr_assert_eq(
+            skn_index_keeper_adopt(&keeper, batch, &noting, NULL, &error),
+            SKN_OK);
         cr_expect_eq(adopted_count - before, due ? 1 : 0, "batch %llu",
                      (unsigned long long)batch);
         if (due)
@@ -136,12 +136,11 @@ Test(index_keeper, samplers_without_an_index_wait_for_nothing)
     skn_index_keeper_t keeper = { 0 };
     skn_error_t error = { 0 };
     cr_expect(skn_index_keeper_ready(&keeper, 1000));
-    cr_expect_eq(skn_index_keeper_adopt(&keeper, 1000, &refusing, NULL,
-                                        &error),
+    cr_expect_eq(skn_index_keeper_adopt(&keeper, 1000, &refusing, NULL, &error),
                  SKN_OK);
     skn_index_keeper_change(&keeper, NULL, 0);
-    cr_expect_eq(skn_index_keeper_send(&keeper, NULL, NULL, 7, NULL, 0, 0,
-                                       &error),
-                 SKN_OK);
+    cr_expect_eq(
+        skn_index_keeper_send(&keeper, NULL, NULL, 7, NULL, 0, 0, &error),
+        SKN_OK);
     skn_index_keeper_close(&keeper);
 }

@@ -11,7 +11,7 @@
 
 /* Every length up to four of the widest vectors and three. */
 #define LENGTHS (4 * LANES_MAX + 3)
-#define EACH_VARIANT(kernels)                                                \
+#define EACH_VARIANT(kernels)                                                  \
     for (unsigned rank = 0; (kernels = skn_kernels_variant(rank)); rank++)
 
 typedef struct rows {
@@ -49,8 +49,7 @@ rows_destroy(rows_t *rows)
 }
 
 static void
-check(const char *isa, size_t n, size_t i, float got, double want,
-      double bound)
+check(const char *isa, size_t n, size_t i, float got, double want, double bound)
 {
     cr_assert(fabs((double)got - want) <= bound,
               "%s, n %zu, element %zu: got %.9g, want %.9g +- %.2g", isa, n, i,
@@ -94,7 +93,8 @@ Test(kernels, axpy_scale_add_and_mul_match_the_oracle)
                 double old = (double)rows.old[i], factor = (double)0.3f;
                 double want = kind == 0   ? old + factor * a
                               : kind == 1 ? old * factor
-                              : kind == 2 ? a + b : a * b;
+                              : kind == 2 ? a + b
+                                          : a * b;
                 double size = fabs(old) + fabs(a) + fabs(b) + fabs(a * b);
                 check(kernels->isa, n, i, rows.got[i], want,
                       FLT_EPSILON * size);
@@ -120,7 +120,10 @@ Test(kernels, add_and_mul_work_in_place)
 
 Test(kernels, gather_add_matches_the_oracle)
 {
-    enum { ROWS = 40, STRIDE = 300 };
+    enum {
+        ROWS = 40,
+        STRIDE = 300
+    };
     const skn_kernels_t *kernels;
     oracle_random_t random = { 3 };
     float *table = oracle_floats(&random, ROWS * STRIDE, 1.0f);
@@ -137,8 +140,8 @@ Test(kernels, gather_add_matches_the_oracle)
         for (size_t c = 0; c < columns; c++) {
             double want = (double)rows.old[c], magnitude = fabs(want);
             for (size_t k = 0; k < count; k++) {
-                double term = (double)value[k]
-                    * (double)table[row[k] * STRIDE + c];
+                double term =
+                    (double)value[k] * (double)table[row[k] * STRIDE + c];
                 want += term;
                 magnitude += fabs(term);
             }
@@ -153,7 +156,10 @@ Test(kernels, gather_add_matches_the_oracle)
 
 Test(kernels, gather_add_has_the_same_bits_however_columns_are_sliced)
 {
-    enum { COLUMNS = 171, COUNT = 25 };
+    enum {
+        COLUMNS = 171,
+        COUNT = 25
+    };
     const skn_kernels_t *kernels;
     oracle_random_t random = { 4 };
     float *table = oracle_floats(&random, COLUMNS * COUNT, 1.0f);
@@ -164,8 +170,7 @@ Test(kernels, gather_add_has_the_same_bits_however_columns_are_sliced)
     EACH_VARIANT(kernels)
     for (size_t cut = 0; cut <= COLUMNS; cut++) {
         float whole[COLUMNS] = { 0 }, parts[COLUMNS] = { 0 };
-        kernels->gather_add(whole, table, COLUMNS, row, value, COUNT,
-                            COLUMNS);
+        kernels->gather_add(whole, table, COLUMNS, row, value, COUNT, COLUMNS);
         kernels->gather_add(parts, table, COLUMNS, row, value, COUNT, cut);
         kernels->gather_add(parts + cut, table + cut, COLUMNS, row, value,
                             COUNT, COLUMNS - cut);
@@ -190,8 +195,10 @@ Test(kernels, row_max_is_exact_and_ignores_nan)
                 rows.a[place + 1] = NAN;
             for (size_t i = 0; i < n; i++)
                 want = rows.a[i] > want ? rows.a[i] : want;
-            cr_assert_eq(kernels->row_max(rows.a, n), want, "%s, n %zu, "
-                         "greatest at %zu", kernels->isa, n, place);
+            cr_assert_eq(kernels->row_max(rows.a, n), want,
+                         "%s, n %zu, "
+                         "greatest at %zu",
+                         kernels->isa, n, place);
             rows_destroy(&rows);
         }
 }
@@ -245,7 +252,7 @@ Test(kernels, finite_all_finds_each_nan_and_infinity)
                               "%s, n %zu, at %zu", kernels->isa, n, i);
                 rows.a[i] = old;
             }
-        rows.a[n] = NAN;                /* beyond the end: not looked at */
+        rows.a[n] = NAN; /* beyond the end: not looked at */
         cr_assert(kernels->finite_all(rows.a, n));
         rows_destroy(&rows);
     }
@@ -270,8 +277,8 @@ Test(kernels, sum_squares_is_within_64_rounding_units)
 
 Test(kernels, above_lists_every_position_once_and_in_order)
 {
-    static const float thresholds[] = { -2, -1, 0, 0.9f, 2, -INFINITY,
-                                        INFINITY, NAN };
+    static const float thresholds[] = { -2, -1,        0,        0.9f,
+                                        2,  -INFINITY, INFINITY, NAN };
     const skn_kernels_t *kernels;
     EACH_VARIANT(kernels)
     for (size_t n = 0; n <= 5 * LENGTHS; n++)
@@ -298,10 +305,15 @@ Test(kernels, above_lists_every_position_once_and_in_order)
 static void
 check_adam(const skn_kernels_t *kernels, size_t n)
 {
-    skn_adam_t adam = { .rate = 0.01f, .decay1 = 0.81f, .decay2 = 0.98f,
-        .one_minus_beta1 = 0.1f, .one_minus_beta2 = 0.01f,
-        .correction1 = 3.0f, .correction2 = 20.0f, .eps = 1e-3f,
-        .weight_decay = 0.1f };
+    skn_adam_t adam = { .rate = 0.01f,
+                        .decay1 = 0.81f,
+                        .decay2 = 0.98f,
+                        .one_minus_beta1 = 0.1f,
+                        .one_minus_beta2 = 0.01f,
+                        .correction1 = 3.0f,
+                        .correction2 = 20.0f,
+                        .eps = 1e-3f,
+                        .weight_decay = 0.1f };
     rows_t rows = rows_new(n, 1.0f);
     float m[LENGTHS], v[LENGTHS];
     for (size_t i = 0; i < n; i++) {
@@ -311,13 +323,14 @@ check_adam(const skn_kernels_t *kernels, size_t n)
     kernels->adam_row(rows.got, m, v, rows.a, n, &adam);
     for (size_t i = 0; i < n; i++) {
         double g = (double)rows.a[i], w = (double)rows.old[i];
-        double m1 = (double)adam.decay1 * (double)rows.b[i]
-            + (double)adam.one_minus_beta1 * g;
-        double v1 = (double)adam.decay2 * fabs((double)rows.c[i])
-            + (double)adam.one_minus_beta2 * g * g;
-        double step = m1 * (double)adam.correction1
-            / (sqrt(v1 * (double)adam.correction2) + (double)adam.eps)
-            + (double)adam.weight_decay * w;
+        double m1 = (double)adam.decay1 * (double)rows.b[i] +
+                    (double)adam.one_minus_beta1 * g;
+        double v1 = (double)adam.decay2 * fabs((double)rows.c[i]) +
+                    (double)adam.one_minus_beta2 * g * g;
+        double step =
+            m1 * (double)adam.correction1 /
+                (sqrt(v1 * (double)adam.correction2) + (double)adam.eps) +
+            (double)adam.weight_decay * w;
         check(kernels->isa, n, i, m[i], m1, 2 * FLT_EPSILON);
         check(kernels->isa, n, i, v[i], v1, 2 * FLT_EPSILON);
         check(kernels->isa, n, i, rows.got[i], w - (double)adam.rate * step,
@@ -348,8 +361,7 @@ Test(kernels, adagrad_and_sgd_rows_match_the_oracle)
                   w - (double)0.1f * g / (0.5 + (double)1e-6f),
                   2 * FLT_EPSILON);
             check(kernels->isa, n, i, other.got[i],
-                  w - (double)0.1f * (g + (double)0.01f * w),
-                  2 * FLT_EPSILON);
+                  w - (double)0.1f * (g + (double)0.01f * w), 2 * FLT_EPSILON);
         }
         rows_destroy(&rows);
         rows_destroy(&other);
@@ -358,7 +370,9 @@ Test(kernels, adagrad_and_sgd_rows_match_the_oracle)
 
 Test(kernels, optimizers_give_the_same_bits_on_every_variant)
 {
-    enum { N = 133 };
+    enum {
+        N = 133
+    };
     skn_adam_t adam = { 0.01f, 0.9f, 0.99f, 0.1f, 0.01f, 2, 3, 1e-8f, 0.1f };
     const skn_kernels_t *kernels, *first = skn_kernels_variant(0);
     EACH_VARIANT(kernels)

@@ -38,7 +38,7 @@ Test(kernels_dispatch, no_kernel_is_missing_from_a_table)
 {
     const skn_kernels_t *kernels;
     for (unsigned rank = 0; (kernels = skn_kernels_variant(rank)); rank++) {
-#define K(type, name, parameters)                                            \
+#define K(type, name, parameters)                                              \
     cr_expect(kernels->name != NULL, "%s lacks " #name, kernels->isa);
         SKN_KERNELS(K)
 #undef K

@@ -9,7 +9,7 @@
 #include <math.h>
 
 #define LENGTHS (4 * LANES_MAX + 3)
-#define EACH_VARIANT(kernels)                                                \
+#define EACH_VARIANT(kernels)                                                  \
     for (unsigned rank = 0; (kernels = skn_kernels_variant(rank)); rank++)
 
 static const float log_float_max = 88.72283f, log_float_min = -87.33654f;
@@ -31,7 +31,9 @@ power(const skn_kernels_t *kernels, float x)
 
 Test(kernels_exp, exp_is_within_two_units_in_the_last_place)
 {
-    enum { N = 4096 };
+    enum {
+        N = 4096
+    };
     const skn_kernels_t *kernels;
     float o[N], e[N];
     EACH_VARIANT(kernels)
@@ -79,8 +81,7 @@ Test(kernels_exp, exp_saturates_at_both_ends)
         cr_expect_eq(power(kernels, -FLT_MAX), 0.0f);
         cr_expect_eq(power(kernels, 0.0f), 1.0f);
         cr_expect_eq(power(kernels, -0.0f), 1.0f);
-        cr_expect_eq(power(kernels, nextafterf(log_float_max, 100)),
-                     INFINITY);
+        cr_expect_eq(power(kernels, nextafterf(log_float_max, 100)), INFINITY);
         cr_expect(isfinite(power(kernels, log_float_max)));
         cr_expect_eq(power(kernels, nextafterf(log_float_min, -100)), 0.0f);
         cr_expect(power(kernels, log_float_min) > 0.0f);
@@ -119,8 +120,8 @@ Test(kernels_exp, exp_weight_sum_matches_the_oracle)
             }
             double bound = ((double)n + 3) * FLT_EPSILON * magnitude;
             cr_assert(fabs((double)got - want) <= bound,
-                      "%s, n %zu: got %.9g, want %.9g +- %.2g", kernels->isa,
-                      n, (double)got, want, bound);
+                      "%s, n %zu: got %.9g, want %.9g +- %.2g", kernels->isa, n,
+                      (double)got, want, bound);
             cr_assert_eq(oracle_bits(e[n + 1]), oracle_bits(end));
             free(o);
             free(weight);
@@ -156,11 +157,12 @@ Test(kernels_exp, sigmoid_weight_matches_the_oracle)
             d[n] = 7.0f;
             kernels->sigmoid_weight(d, o, weighted ? weight : NULL, n);
             for (size_t i = 0; i < n; i++) {
-                double want = (weighted ? (double)weight[i] : 1)
-                    / (1 + exp(-(double)o[i]));
-                cr_assert(oracle_ulps(fabsf(d[i]), fabs(want)) <= 4, "%s: "
-                          "sigmoid(%.9g) is %.9g", kernels->isa,
-                          (double)o[i], (double)d[i]);
+                double want = (weighted ? (double)weight[i] : 1) /
+                              (1 + exp(-(double)o[i]));
+                cr_assert(oracle_ulps(fabsf(d[i]), fabs(want)) <= 4,
+                          "%s: "
+                          "sigmoid(%.9g) is %.9g",
+                          kernels->isa, (double)o[i], (double)d[i]);
             }
             cr_assert_eq(d[n], 7.0f);
             free(o);
@@ -185,11 +187,13 @@ Test(kernels_exp, softplus_of_one_number_is_within_four_units)
     const skn_kernels_t *kernels;
     EACH_VARIANT(kernels)
     for (float x = -80.0f; x < 80.0f; x += 0.0137f) {
-        double want = x > 0 ? (double)x + log1p(exp(-(double)x))
-                            : log1p(exp((double)x));
+        double want =
+            x > 0 ? (double)x + log1p(exp(-(double)x)) : log1p(exp((double)x));
         float got = kernels->softplus_sum(&x, NULL, 1);
-        cr_assert(oracle_ulps(got, want) <= 4, "%s: softplus(%.9g) = %.9g, "
-                  "want %.9g", kernels->isa, (double)x, (double)got, want);
+        cr_assert(oracle_ulps(got, want) <= 4,
+                  "%s: softplus(%.9g) = %.9g, "
+                  "want %.9g",
+                  kernels->isa, (double)x, (double)got, want);
     }
 }
 
@@ -204,16 +208,18 @@ Test(kernels_exp, softplus_sum_matches_the_oracle)
             float *weight = oracle_floats(&random, n, 2.0f);
             double want = 0, magnitude = 0;
             for (size_t i = 0; i < n; i++) {
-                double term = log1p(exp((double)o[i]))
-                    * (weighted ? (double)weight[i] : 1);
+                double term = log1p(exp((double)o[i])) *
+                              (weighted ? (double)weight[i] : 1);
                 want += term;
                 magnitude += fabs(term);
             }
-            double got = (double)kernels->softplus_sum(
-                o, weighted ? weight : NULL, n);
+            double got =
+                (double)kernels->softplus_sum(o, weighted ? weight : NULL, n);
             double bound = ((double)n + 4) * FLT_EPSILON * magnitude;
-            cr_assert(fabs(got - want) <= bound, "%s, n %zu: got %.9g, want "
-                      "%.9g +- %.2g", kernels->isa, n, got, want, bound);
+            cr_assert(fabs(got - want) <= bound,
+                      "%s, n %zu: got %.9g, want "
+                      "%.9g +- %.2g",
+                      kernels->isa, n, got, want, bound);
             free(o);
             free(weight);
         }

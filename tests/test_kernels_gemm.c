@@ -11,7 +11,12 @@
 
 /* How an operand lies in memory. */
 enum layout {
-    DENSE, TRANSPOSED, ROWS_GATHERED, COLUMNS_GATHERED, STRIDED, LAYOUTS
+    DENSE,
+    TRANSPOSED,
+    ROWS_GATHERED,
+    COLUMNS_GATHERED,
+    STRIDED,
+    LAYOUTS
 };
 
 typedef struct operand {
@@ -43,7 +48,7 @@ operand_new(oracle_random_t *random, size_t rows, size_t columns,
     operand_t x = { .matrix = { 0 } };
     size_t count = 6 * (rows + 1) * (columns + 1) + 8;
     x.memory = oracle_floats(random, count, 1.0f);
-    x.matrix.at = x.memory + 1;         /* aligned for a float only */
+    x.matrix.at = x.memory + 1; /* aligned for a float only */
     x.matrix.row_stride = columns + 3;
     x.matrix.column_stride = 1;
     if (layout == TRANSPOSED || layout == COLUMNS_GATHERED) {
@@ -85,8 +90,9 @@ operand_destroy(operand_t *x)
 static double
 element(const skn_matrix_t *x, size_t i, size_t j)
 {
-    size_t place = (x->row_index ? x->row_index[i] : i) * x->row_stride
-        + (x->column_index ? x->column_index[j] : j) * x->column_stride;
+    size_t place =
+        (x->row_index ? x->row_index[i] : i) * x->row_stride +
+        (x->column_index ? x->column_index[j] : j) * x->column_stride;
     return x->at ? (double)x->at[place]
                  : (double)oracle_of_bf16(x->bf16[place]);
 }
@@ -97,14 +103,14 @@ scratch_new(const skn_kernels_t *kernels, size_t m, size_t n, size_t k)
     size_t bytes = kernels->gemm_scratch_bytes(m, n, k);
     void *scratch = aligned_alloc(64, (bytes + 127) / 64 * 64);
     cr_assert_not_null(scratch);
-    memset(scratch, 0xff, bytes);       /* NaN, if it were ever read */
+    memset(scratch, 0xff, bytes); /* NaN, if it were ever read */
     memset((char *)scratch + bytes, 0x5a, 64);
     return scratch;
 }
 
 static void
-scratch_destroy(const skn_kernels_t *kernels, void *scratch, size_t m,
-                size_t n, size_t k)
+scratch_destroy(const skn_kernels_t *kernels, void *scratch, size_t m, size_t n,
+                size_t k)
 {
     size_t bytes = kernels->gemm_scratch_bytes(m, n, k);
     for (size_t i = 0; i < 64; i++)
@@ -131,8 +137,9 @@ check_product(const skn_kernels_t *kernels, const skn_gemm_t *job,
             double bound = (double)(job->k + 2) * FLT_EPSILON * magnitude;
             cr_assert(fabs(got - want) <= bound,
                       "%s, %zu x %zu x %zu at (%zu, %zu): got %.9g, want "
-                      "%.9g +- %.2g", kernels->isa, job->m, job->n, job->k,
-                      i, j, got, want, bound);
+                      "%.9g +- %.2g",
+                      kernels->isa, job->m, job->n, job->k, i, j, got, want,
+                      bound);
         }
 }
 
@@ -149,7 +156,7 @@ try_product(const skn_kernels_t *kernels, size_t m, size_t n, size_t k,
     skn_gemm_t job = { m, n, k, a->matrix, b->matrix, c, stride, more };
     kernels->gemm(&job, scratch);
     check_product(kernels, &job, old);
-    for (size_t i = 0; i < m; i++)      /* between the rows nothing moved */
+    for (size_t i = 0; i < m; i++) /* between the rows nothing moved */
         for (size_t j = n; j < stride; j++)
             cr_assert_eq(oracle_bits(c[i * stride + j]),
                          oracle_bits(old[i * stride + j]));
@@ -167,8 +174,8 @@ try_layouts(size_t m, size_t n, size_t k, unsigned seed)
         for (int right = 0; right < LAYOUTS; right++) {
             operand_t a = operand_new(&random, m, k, (enum layout)left);
             operand_t b = operand_new(&random, k, n, (enum layout)right);
-            for (unsigned rank = 0;
-                 (kernels = skn_kernels_variant(rank)); rank++)
+            for (unsigned rank = 0; (kernels = skn_kernels_variant(rank));
+                 rank++)
                 try_product(kernels, m, n, k, &a, &b, (left + right) % 2);
             operand_destroy(&a);
             operand_destroy(&b);
@@ -177,8 +184,8 @@ try_layouts(size_t m, size_t n, size_t k, unsigned seed)
 
 Test(kernels_gemm, all_layouts_match_the_oracle_at_every_edge)
 {
-    static const size_t sizes[] = { 1, 2, 5, 6, 7, 13, 14, 15, 16, 17, 31,
-                                    32, 33, 48 };
+    static const size_t sizes[] = { 1,  2,  5,  6,  7,  13, 14,
+                                    15, 16, 17, 31, 32, 33, 48 };
     size_t count = sizeof sizes / sizeof *sizes;
     for (size_t i = 0; i < count; i++)
         for (size_t j = 0; j < count; j += 3)
@@ -207,10 +214,8 @@ Test(kernels_gemm, bf16_operands_match_the_oracle)
     for (int layout = 0; layout < LAYOUTS; layout++) {
         operand_t a = operand_new(&random, 19, 65, DENSE);
         operand_t b = operand_new_bf16(&random, 65, 37, (enum layout)layout);
-        operand_t left = operand_new_bf16(&random, 19, 65,
-                                          (enum layout)layout);
-        for (unsigned rank = 0; (kernels = skn_kernels_variant(rank));
-             rank++) {
+        operand_t left = operand_new_bf16(&random, 19, 65, (enum layout)layout);
+        for (unsigned rank = 0; (kernels = skn_kernels_variant(rank)); rank++) {
             try_product(kernels, 19, 37, 65, &a, &b, false);
             try_product(kernels, 19, 37, 65, &left, &b, true);
         }
@@ -277,8 +282,8 @@ check_block(const skn_kernels_t *kernels, const skn_gemm_t *whole, size_t row,
         for (size_t j = 0; j < n; j++) {
             float want = whole->c[(row + i) * whole->c_stride + column + j];
             cr_assert_eq(oracle_bits(c[i * n + j]), oracle_bits(want),
-                         "%s, block %zu x %zu at (%zu, %zu)", kernels->isa,
-                         m, n, row, column);
+                         "%s, block %zu x %zu at (%zu, %zu)", kernels->isa, m,
+                         n, row, column);
         }
     scratch_destroy(kernels, scratch, m, n, whole->k);
     free(c);
@@ -286,7 +291,11 @@ check_block(const skn_kernels_t *kernels, const skn_gemm_t *whole, size_t row,
 
 Test(kernels_gemm, a_block_alone_has_the_bits_it_has_in_the_whole)
 {
-    enum { M = 160, N = 1100, K = 500 };
+    enum {
+        M = 160,
+        N = 1100,
+        K = 500
+    };
     const skn_kernels_t *kernels;
     oracle_random_t random = { 42 };
     operand_t a = operand_new(&random, M, K, DENSE);
@@ -315,8 +324,8 @@ Test(kernels_gemm, a_block_alone_has_the_bits_it_has_in_the_whole)
 Test(kernels_gemm, scratch_of_a_job_serves_every_smaller_one)
 {
     const skn_kernels_t *kernels;
-    static const size_t sizes[] = { 1, 6, 14, 100, 96, 97, 384, 385, 1024,
-                                    1025, 100000 };
+    static const size_t sizes[] = { 1,   6,   14,   100,  96,    97,
+                                    384, 385, 1024, 1025, 100000 };
     size_t count = sizeof sizes / sizeof *sizes;
     for (unsigned rank = 0; (kernels = skn_kernels_variant(rank)); rank++)
         for (size_t i = 0; i < count * count * count; i++) {
@@ -333,7 +342,11 @@ Test(kernels_gemm, scratch_of_a_job_serves_every_smaller_one)
 /* scalar rounds each product, and is left out. */
 Test(kernels_gemm, sets_that_fuse_agree_in_every_bit)
 {
-    enum { M = 29, N = 67, K = 401 };
+    enum {
+        M = 29,
+        N = 67,
+        K = 401
+    };
     const skn_kernels_t *kernels;
     oracle_random_t random = { 43 };
     operand_t a = operand_new(&random, M, K, TRANSPOSED);

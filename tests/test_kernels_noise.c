@@ -9,7 +9,7 @@
 #include <math.h>
 
 #define LENGTHS (4 * LANES_MAX + 3)
-#define EACH_VARIANT(kernels)                                                \
+#define EACH_VARIANT(kernels)                                                  \
     for (unsigned rank = 0; (kernels = skn_kernels_variant(rank)); rank++)
 
 static void
@@ -17,21 +17,24 @@ check_block(uint64_t key, skn_philox_t counter, skn_philox_t want)
 {
     skn_philox_t got = skn_philox(key, counter);
     for (int i = 0; i < 4; i++)
-        cr_expect_eq(got.word[i], want.word[i], "word %d is %08x, want %08x",
-                     i, got.word[i], want.word[i]);
+        cr_expect_eq(got.word[i], want.word[i], "word %d is %08x, want %08x", i,
+                     got.word[i], want.word[i]);
 }
 
 /* kat_vectors of Random123, philox4x32 with 10 rounds. */
 Test(kernels_noise, philox_gives_the_published_vectors)
 {
-    check_block(0, (skn_philox_t){ { 0, 0, 0, 0 } }, (skn_philox_t){ {
-        0x6627e8d5, 0xe169c58d, 0xbc57ac4c, 0x9b00dbd8 } });
-    check_block(UINT64_MAX, (skn_philox_t){ {
-        UINT32_MAX, UINT32_MAX, UINT32_MAX, UINT32_MAX } }, (skn_philox_t){ {
-        0x408f276d, 0x41c83b0e, 0xa20bc7c6, 0x6d5451fd } });
-    check_block(0x299f31d0a4093822, (skn_philox_t){ {
-        0x243f6a88, 0x85a308d3, 0x13198a2e, 0x03707344 } }, (skn_philox_t){ {
-        0xd16cfe09, 0x94fdcceb, 0x5001e420, 0x24126ea1 } });
+    check_block(
+        0, (skn_philox_t){ { 0, 0, 0, 0 } },
+        (skn_philox_t){ { 0x6627e8d5, 0xe169c58d, 0xbc57ac4c, 0x9b00dbd8 } });
+    check_block(
+        UINT64_MAX,
+        (skn_philox_t){ { UINT32_MAX, UINT32_MAX, UINT32_MAX, UINT32_MAX } },
+        (skn_philox_t){ { 0x408f276d, 0x41c83b0e, 0xa20bc7c6, 0x6d5451fd } });
+    check_block(
+        0x299f31d0a4093822,
+        (skn_philox_t){ { 0x243f6a88, 0x85a308d3, 0x13198a2e, 0x03707344 } },
+        (skn_philox_t){ { 0xd16cfe09, 0x94fdcceb, 0x5001e420, 0x24126ea1 } });
 }
 
 Test(kernels_noise, philox_halves_are_its_words)
@@ -46,13 +49,15 @@ Test(kernels_noise, uniform_numbers_stay_below_one)
     cr_expect_eq(skn_philox_unit(0), 0.0f);
     cr_expect_eq(skn_philox_unit(UINT32_MAX), 1.0f - 0x1p-24f);
     cr_expect_eq(skn_philox_unit_double(0, 0), 0.0);
-    cr_expect_eq(skn_philox_unit_double(UINT32_MAX, UINT32_MAX),
-                 1.0 - 0x1p-53);
+    cr_expect_eq(skn_philox_unit_double(UINT32_MAX, UINT32_MAX), 1.0 - 0x1p-53);
 }
 
 Test(kernels_noise, bounded_integers_are_uniform)
 {
-    enum { DRAWS = 70000, BOUND = 7 };
+    enum {
+        DRAWS = 70000,
+        BOUND = 7
+    };
     double count[BOUND] = { 0 }, chi_square = 0;
     for (uint64_t i = 0; i < DRAWS; i++)
         count[skn_philox_below(11, 3, i, BOUND)]++;
@@ -82,15 +87,12 @@ Test(kernels_noise, bf16_rounds_to_nearest_ties_to_even)
         uint32_t from;
         uint16_t to;
     } cases[] = {
-        { 0x00000000, 0x0000 }, { 0x80000000, 0x8000 },
-        { 0x3f800000, 0x3f80 }, { 0x3f807fff, 0x3f80 },
-        { 0x3f808000, 0x3f80 }, { 0x3f808001, 0x3f81 },
-        { 0x3f818000, 0x3f82 }, { 0x3f817fff, 0x3f81 },
-        { 0x7f7f7fff, 0x7f7f }, { 0x7f7f8000, 0x7f80 },
-        { 0x7f800000, 0x7f80 }, { 0xff800000, 0xff80 },
-        { 0x7f800001, 0x7fc0 }, { 0xffffffff, 0xffff },
-        { 0x7fc00000, 0x7fc0 }, { 0x00008001, 0x0001 },
-        { 0x00018000, 0x0002 }, { 0xbf808001, 0xbf81 },
+        { 0x00000000, 0x0000 }, { 0x80000000, 0x8000 }, { 0x3f800000, 0x3f80 },
+        { 0x3f807fff, 0x3f80 }, { 0x3f808000, 0x3f80 }, { 0x3f808001, 0x3f81 },
+        { 0x3f818000, 0x3f82 }, { 0x3f817fff, 0x3f81 }, { 0x7f7f7fff, 0x7f7f },
+        { 0x7f7f8000, 0x7f80 }, { 0x7f800000, 0x7f80 }, { 0xff800000, 0xff80 },
+        { 0x7f800001, 0x7fc0 }, { 0xffffffff, 0xffff }, { 0x7fc00000, 0x7fc0 },
+        { 0x00008001, 0x0001 }, { 0x00018000, 0x0002 }, { 0xbf808001, 0xbf81 },
     };
     const skn_kernels_t *kernels;
     EACH_VARIANT(kernels)
@@ -109,7 +111,9 @@ Test(kernels_noise, bf16_rounds_to_nearest_ties_to_even)
 
 Test(kernels_noise, bf16_to_f32_and_back_is_the_identity)
 {
-    enum { N = 65536 };
+    enum {
+        N = 65536
+    };
     const skn_kernels_t *kernels;
     static uint16_t from[N], nearest[N], random[N];
     static float wide[N + 1];
@@ -126,7 +130,8 @@ Test(kernels_noise, bf16_to_f32_and_back_is_the_identity)
         kernels->f32_to_bf16_random(random, wide, N, &noise);
         for (uint32_t i = 0; i < N; i++) {
             uint16_t want = isnan(oracle_of_bf16(from[i]))
-                ? (uint16_t)(from[i] | 0x40) : from[i];
+                                ? (uint16_t)(from[i] | 0x40)
+                                : from[i];
             cr_assert_eq(oracle_bits(wide[i]), i << 16);
             cr_assert_eq(nearest[i], want);
             cr_assert_eq(random[i], want);
@@ -136,7 +141,9 @@ Test(kernels_noise, bf16_to_f32_and_back_is_the_identity)
 
 Test(kernels_noise, random_rounding_has_the_right_mean)
 {
-    enum { N = 40000 };
+    enum {
+        N = 40000
+    };
     const skn_kernels_t *kernels;
     static float x[N];
     static uint16_t rounded[N];
@@ -156,9 +163,10 @@ Test(kernels_noise, random_rounding_has_the_right_mean)
         double share = (bits & 0xffffu) / 65536.0;
         double sigma = fabs(high - low) * sqrt(share * (1 - share) / N);
         double error = sum / N - (double)values[v];
-        cr_expect(fabs(error) <= 4 * sigma, "%s, %.9g: mean off by %.3g, "
-                  "sigma %.3g", kernels->isa, (double)values[v], error,
-                  sigma);
+        cr_expect(fabs(error) <= 4 * sigma,
+                  "%s, %.9g: mean off by %.3g, "
+                  "sigma %.3g",
+                  kernels->isa, (double)values[v], error, sigma);
     }
 }
 
@@ -190,7 +198,8 @@ Test(kernels_noise, dropout_follows_the_definition_at_every_length)
             kernels->dropout(x, n, keeps[k], &noise);
             for (size_t i = 0; i < n; i++) {
                 float want = bits_of(&noise, i) < kept
-                    ? ((float)i + 1) * (65536.0f / (float)kept) : 0.0f;
+                                 ? ((float)i + 1) * (65536.0f / (float)kept)
+                                 : 0.0f;
                 cr_assert_eq(x[i], want, "%s, n %zu, element %zu, keep %g",
                              kernels->isa, n, i, (double)keeps[k]);
             }
@@ -200,7 +209,9 @@ Test(kernels_noise, dropout_follows_the_definition_at_every_length)
 
 Test(kernels_noise, an_element_has_one_fate_in_every_slice)
 {
-    enum { N = 256 };
+    enum {
+        N = 256
+    };
     const skn_kernels_t *kernels;
     EACH_VARIANT(kernels)
     for (uint32_t start = 0; start < N; start += 8)
@@ -219,7 +230,9 @@ Test(kernels_noise, an_element_has_one_fate_in_every_slice)
 
 Test(kernels_noise, dropout_keeps_the_share_it_is_told)
 {
-    enum { N = 100000 };
+    enum {
+        N = 100000
+    };
     static float x[N];
     const skn_kernels_t *kernels = skn_kernels_variant(0);
     static const float keeps[] = { 0.1f, 0.5f, 0.9f };
@@ -239,12 +252,17 @@ Test(kernels_noise, dropout_keeps_the_share_it_is_told)
 
 Test(kernels_noise, rows_streams_and_keys_have_fates_of_their_own)
 {
-    enum { N = 4096 };
+    enum {
+        N = 4096
+    };
     static float first[N], second[N];
     const skn_kernels_t *kernels = skn_kernels_variant(0);
-    skn_noise_t others[] = { { 2, 1, 1, 0 }, { 1, 2, 1, 0 }, { 1, 1, 2, 0 },
+    skn_noise_t others[] = { { 2, 1, 1, 0 },
+                             { 1, 2, 1, 0 },
+                             { 1, 1, 2, 0 },
                              { 1ull << 32 | 1, 1, 1, 0 },
-                             { 1, 1ull << 32 | 1, 1, 0 }, { 1, 1, 1, N } };
+                             { 1, 1ull << 32 | 1, 1, 0 },
+                             { 1, 1, 1, N } };
     for (size_t k = 0; k < sizeof others / sizeof *others; k++) {
         skn_noise_t noise = { 1, 1, 1, 0 };
         size_t same = 0;
@@ -269,15 +287,15 @@ Test(kernels_noise, sgd_row_bf16_follows_the_definition)
         float *g = oracle_floats(&random, n, 1.0f);
         uint16_t w[3 * LENGTHS + 1], old[3 * LENGTHS + 1];
         for (size_t i = 0; i <= n; i++)
-            w[i] = old[i] = (uint16_t)(oracle_bits(
-                oracle_float(&random)) >> 16);
+            w[i] = old[i] =
+                (uint16_t)(oracle_bits(oracle_float(&random)) >> 16);
         kernels->sgd_row_bf16(w, g, n, 0.05f, 0.01f, &noise);
         for (size_t i = 0; i < n; i++) {
             float from = oracle_of_bf16(old[i]);
             float slope = g[i] + 0.01f * from, new = from - 0.05f * slope;
             uint32_t want = (oracle_bits(new) + bits_of(&noise, i)) >> 16;
-            cr_assert_eq(w[i], want, "%s, n %zu, element %zu", kernels->isa,
-                         n, i);
+            cr_assert_eq(w[i], want, "%s, n %zu, element %zu", kernels->isa, n,
+                         i);
         }
         cr_assert_eq(w[n], old[n]);
         free(g);
@@ -286,13 +304,15 @@ Test(kernels_noise, sgd_row_bf16_follows_the_definition)
 
 Test(kernels_noise, sgd_row_bf16_moves_by_less_than_a_step_on_average)
 {
-    enum { N = 20000 };
+    enum {
+        N = 20000
+    };
     static uint16_t w[N];
     static float g[N];
     const skn_kernels_t *kernels = skn_kernels_variant(0);
     double sum = 0;
     for (size_t i = 0; i < N; i++) {
-        w[i] = 0x3f80;                  /* 1; its neighbours are 2^-7 away */
+        w[i] = 0x3f80; /* 1; its neighbours are 2^-7 away */
         g[i] = 1.0f;
     }
     skn_noise_t noise = { 1, 1, 1, 0 };

@@ -40,8 +40,8 @@ expect_chances(uint32_t labels, uint32_t block_rows, uint64_t draws)
         double m = (double)draws * block, whole = floor(m), f = m - whole;
         double own = q[row] / block;
         double want = 1 - pow(1 - own, whole) * (1 - f * own);
-        double got = subject.kind->chance(subject.sampler, &subject.query, 0,
-                                          row);
+        double got =
+            subject.kind->chance(subject.sampler, &subject.query, 0, row);
         cr_expect_float_eq(got, want, 1e-7 * want + 1e-12,
                            "%u labels, row %u: %g, want %g", labels, row, got,
                            want);
@@ -74,9 +74,9 @@ Test(log_uniform, frequent_labels_come_more_often)
     skn_sampler_options_t options = world_options(&world, 0, 8);
     subject_open(&subject, &world, &skn_sampler_log_uniform, &options, false);
     for (int k = 1; k < 8; k++)
-        cr_expect_gt(subject.kind->chance(subject.sampler, NULL, 0,
-                                          order[k - 1]),
-                     subject.kind->chance(subject.sampler, NULL, 0, order[k]));
+        cr_expect_gt(
+            subject.kind->chance(subject.sampler, NULL, 0, order[k - 1]),
+            subject.kind->chance(subject.sampler, NULL, 0, order[k]));
     subject_close(&subject);
     world_fini(&world);
 }

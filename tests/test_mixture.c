@@ -21,8 +21,8 @@ Test(mixture, parts_are_read_in_order)
     skn_mixture_part_t part[SKN_MIXTURE_MAX];
     uint32_t count;
     skn_error_t error = { 0 };
-    cr_assert_eq(skn_mixture_read("uniform:0.25,dwta:0.5,log_uniform:.25",
-                                  part, &count, &error),
+    cr_assert_eq(skn_mixture_read("uniform:0.25,dwta:0.5,log_uniform:.25", part,
+                                  &count, &error),
                  SKN_OK, "%s", error.text);
     cr_expect_eq(count, 3);
     cr_expect_eq(part[0].kind, &skn_sampler_uniform);
@@ -64,17 +64,18 @@ Test(mixture, hard_parts_alone_are_refused)
 Test(mixture, words_that_are_no_parts_are_refused)
 {
     static const char *const words[] = {
-        "uniform",     "uniform:",     "uniform:0",   "uniform:-1",
-        "uniform:1.1", "uniform:nan",  "uniform:0.5x", ":0.5",
-        "unform:0.5",  "uniform:0.5 ", ",",            "uniform=0.5",
+        "uniform",      "uniform:",    "uniform:0",
+        "uniform:-1",   "uniform:1.1", "uniform:nan",
+        "uniform:0.5x", ":0.5",        "unform:0.5",
+        "uniform:0.5 ", ",",           "uniform=0.5",
     };
     for (size_t k = 0; k < sizeof(words) / sizeof(words[0]); k++) {
         char text[64];
         skn_mixture_part_t part[SKN_MIXTURE_MAX];
         uint32_t count;
         (void)snprintf(text, sizeof(text), "%s,uniform:0.5", words[k]);
-        cr_expect_eq(skn_mixture_read(text, part, &count, NULL),
-                     SKN_BAD_CONFIG, "'%s'", text);
+        cr_expect_eq(skn_mixture_read(text, part, &count, NULL), SKN_BAD_CONFIG,
+                     "'%s'", text);
     }
 }
 
@@ -121,9 +122,9 @@ Test(mixture, chances_are_one_minus_the_product_of_what_is_missed)
     subject_open(&subject, &world, &skn_sampler_mixture, &options, true);
     subject_draw(&subject, 1);
     for (uint32_t row = 0; row < 200; row++) /* 25 blocks of 8: 1 and 3 each */
-        cr_expect_float_eq(subject.kind->chance(subject.sampler,
-                                                &subject.query, 0, row),
-                           1 - 7.0 / 8 * 5 / 8, 1e-12);
+        cr_expect_float_eq(
+            subject.kind->chance(subject.sampler, &subject.query, 0, row),
+            1 - 7.0 / 8 * 5 / 8, 1e-12);
     subject_close(&subject);
     world_fini(&world);
 }

@@ -383,8 +383,9 @@ Test(payload, short_memory_is_a_sentence)
 #define FIELDS_vast(F, M)                                                      \
     F(M, u64s, a, SKN_RUN_MAX, "a")                                            \
     F(M, u64s, b, SKN_RUN_MAX, "b")                                            \
-    F(M, u64s, c, SKN_RUN_MAX, "c") F(M, u64s, d, SKN_RUN_MAX, "d")            \
-        F(M, u64s, e, UINT64_MAX, "beyond any limit")
+    F(M, u64s, c, SKN_RUN_MAX, "c")                                            \
+    F(M, u64s, d, SKN_RUN_MAX, "d")                                            \
+    F(M, u64s, e, UINT64_MAX, "beyond any limit")
 SKN_MESSAGE_STRUCT(vast, FIELDS_vast)
 SKN_MESSAGE_SCHEMA(vast, "vast", 5, FIELDS_vast, "larger than large")
 

@@ -56,7 +56,7 @@ expect_trained_near(const trained_t *got, const trained_t *want,
     }
 }
 
-/* --- one batch, and twenty ------------------------------------------------- */
+/* --- one batch, and twenty ---------------------------------------------- */
 
 #define EXACT "model.layers.output.sampler.kind=exact"
 #define UNIFORM "model.layers.output.sampler.kind=uniform"
@@ -109,7 +109,7 @@ Test(pipeline, weights_after_20_steps_agree_on_any_shards)
     expect_layouts_agree("train.optimizer.rate=0.1", 20, UNIFORM, ONE_VS_ALL);
 }
 
-/* --- the same bits ---------------------------------------------------------- */
+/* --- the same bits ------------------------------------------------------ */
 
 static void
 expect_same_bits(layout_t layout)

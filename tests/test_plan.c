@@ -259,16 +259,15 @@ Test(plan, what_the_data_lack_is_told)
     (void)fclose(out);
     skn_model_t *model = model_of("", "", "");
     cr_expect_eq(skn_plan_make(&plan, model, 1, &error), SKN_BAD_DATA);
-    cr_expect_str_eq(error.text,
-                     "the training file has no point with a label");
+    cr_expect_str_eq(error.text, "the training file has no point with a label");
     skn_model_destroy(&model);
 }
 
 Test(plan, facts_of_the_data_are_those_of_the_file)
 {
     FILE *out = fopen(file, "w");
-    cr_assert(out && fputs("5 4 6\n0,1 1:1\n2 0:1 3:1\n 1:1\n5\n0 2:1\n",
-                           out) >= 0);
+    cr_assert(out &&
+              fputs("5 4 6\n0,1 1:1\n2 0:1 3:1\n 1:1\n5\n0 2:1\n", out) >= 0);
     (void)fclose(out);
     skn_model_t *model = model_of("", "", "");
     skn_plan_t plan = plan_of(model, 1);

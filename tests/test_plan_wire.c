@@ -93,10 +93,9 @@ Test(plan_wire, each_sampler_and_optimizer_is_wired)
         "{kind: exact}",   "{kind: uniform}", "{kind: log_uniform}",
         "{kind: simhash}", "{kind: dwta}",    "{kind: cluster}"
     };
-    static const char *const optimizers[] = {
-        "train.optimizer.kind=sgd", "train.optimizer.kind=adagrad",
-        "train.optimizer.kind=adam"
-    };
+    static const char *const optimizers[] = { "train.optimizer.kind=sgd",
+                                              "train.optimizer.kind=adagrad",
+                                              "train.optimizer.kind=adam" };
     for (size_t k = 0; k < 6; k++) {
         char word[96];
         (void)snprintf(word, sizeof(word), "model.layers.output.sampler=%s",
@@ -130,8 +129,7 @@ cells_of(const skn_wiring_t *wiring, uint64_t layer)
     uint64_t cells = 0;
     for (uint32_t k = 0; k < wiring->actor_count; k++) {
         const skn_wired_actor_t *actor = &wiring->actors[k];
-        if (actor->kind == &skn_updater &&
-            number_of(actor, "layer") == layer)
+        if (actor->kind == &skn_updater && number_of(actor, "layer") == layer)
             cells += number_of(actor, "rows") * number_of(actor, "width");
     }
     return cells;
@@ -200,11 +198,12 @@ resident(void)
 
 Test(plan_wire, the_estimate_of_memory_holds)
 {
-    static const char *const words[] = {
-        "model.layers.hidden.units=2048", "model.layers.output.shards=2",
-        "model.layers.hidden.shards=2",   "train.optimizer={kind: adam}",
-        "train.batch_rows=64",            "train.max_batches=6"
-    };
+    static const char *const words[] = { "model.layers.hidden.units=2048",
+                                         "model.layers.output.shards=2",
+                                         "model.layers.hidden.shards=2",
+                                         "train.optimizer={kind: adam}",
+                                         "train.batch_rows=64",
+                                         "train.max_batches=6" };
     char line[4096];
     double before = resident(), most = 0;
     skn_error_t error = { 0 };

@@ -54,9 +54,9 @@ Test(progress, comes_back_bit_for_bit)
     cr_expect_eq(got.cpu_seconds, want.cpu_seconds);
     cr_expect_eq(got.loss, want.loss);
     cr_expect_eq(memcmp(&got.scores, &want.scores, sizeof(got.scores)), 0);
-    cr_expect_eq(memcmp(&got.best_scores, &want.best_scores,
-                        sizeof(got.best_scores)),
-                 0);
+    cr_expect_eq(
+        memcmp(&got.best_scores, &want.best_scores, sizeof(got.best_scores)),
+        0);
     cr_expect_eq(got.best_epoch, want.best_epoch);
     cr_expect_eq(got.best_p1, want.best_p1);
     cr_expect_str_eq(got.best_sha256, want.best_sha256);
@@ -76,8 +76,7 @@ Test(progress, history_comes_back_with_commas)
     skn_json_text_t text = object_of(
         &want, ",\"history\":[{\"epoch\":1,\"loss\":0.5},{\"epoch\":2}]");
     cr_assert_eq(skn_progress_read(text.bytes, &got, &history, NULL), SKN_OK);
-    cr_expect_str_eq(history.bytes,
-                     "{\"epoch\":1,\"loss\":0.5},{\"epoch\":2}");
+    cr_expect_str_eq(history.bytes, "{\"epoch\":1,\"loss\":0.5},{\"epoch\":2}");
     skn_json_text_fini(&history);
     skn_json_text_fini(&text);
 }
@@ -127,8 +126,14 @@ Test(progress, scores_that_are_not_there_are_not_written)
 
 Test(progress, scores_are_those_of_the_metrics)
 {
-    skn_metrics_t metrics = { .p1 = 1, .p3 = 2, .p5 = 3, .psp1 = 4,
-                              .psp3 = 5, .psp5 = 6, .ndcg3 = 7, .ndcg5 = 8 };
+    skn_metrics_t metrics = { .p1 = 1,
+                              .p3 = 2,
+                              .p5 = 3,
+                              .psp1 = 4,
+                              .psp3 = 5,
+                              .psp5 = 6,
+                              .ndcg3 = 7,
+                              .ndcg5 = 8 };
     skn_scores_t scores = skn_scores_of(&metrics);
     cr_expect(scores.p1 == 1 && scores.p3 == 2 && scores.p5 == 3 &&
               scores.psp1 == 4 && scores.psp3 == 5 && scores.psp5 == 6 &&

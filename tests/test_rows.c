@@ -124,7 +124,7 @@ Test(rows, the_matrix_is_that_of_the_weights)
     }
 }
 
-/* --- first weights ---------------------------------------------------------- */
+/* --- first weights ------------------------------------------------------ */
 
 Test(rows, any_slice_draws_the_numbers_of_the_whole)
 {

@@ -47,8 +47,8 @@ expect_sets(uint32_t rows, uint32_t adds, uint32_t most)
 
 Test(rowset, rows_come_out_once_and_in_order)
 {
-    static const uint32_t rows[] = { 1,    2,    63,   64,   65,    127,
-                                     128,  4095, 4096, 4097, 20000, 1000000 };
+    static const uint32_t rows[] = { 1,   2,    63,   64,   65,    127,
+                                     128, 4095, 4096, 4097, 20000, 1000000 };
     for (size_t k = 0; k < sizeof(rows) / sizeof(rows[0]); k++) {
         expect_sets(rows[k], 1, 1);
         expect_sets(rows[k], 40, 7);

@@ -44,8 +44,7 @@ write_points(void)
         if (!unlabelled[k])
             (void)fprintf(out, "%d%s", k, k % 4 == 0 ? ",80" : "");
         for (; feature < FEATURES; feature += 1 + oracle_next(&random) % 9)
-            (void)fprintf(out, " %u:%u", feature,
-                          1 + oracle_next(&random) % 9);
+            (void)fprintf(out, " %u:%u", feature, 1 + oracle_next(&random) % 9);
         (void)fprintf(out, "\n");
     }
     cr_assert_eq(fclose(out), 0);
@@ -98,8 +97,7 @@ check_transposed(const skn_batch_t *batch)
         stands[feature]++;
         for (uint32_t j = batch->distinct_offset.at[k];
              j < batch->distinct_offset.at[k + 1]; j++)
-            turned[feature][batch->sample.at[j]] =
-                (double)batch->weight.at[j];
+            turned[feature][batch->sample.at[j]] = (double)batch->weight.at[j];
     }
     cr_expect_eq(batch->distinct_offset.at[batch->distinct.count],
                  batch->feature.count);
@@ -257,15 +255,14 @@ Test(source, each_labelled_point_comes_once_an_epoch)
     probe_run_well();
     cr_assert_eq(seen.batches, 2 * EPOCH_BATCHES);
     for (uint32_t epoch = 0; epoch < 2; epoch++) {
-        count_points(epoch * EPOCH_BATCHES, (epoch + 1) * EPOCH_BATCHES,
-                     count);
+        count_points(epoch * EPOCH_BATCHES, (epoch + 1) * EPOCH_BATCHES, count);
         for (int k = 0; k < POINTS; k++)
             cr_expect_eq(count[k], unlabelled[k] ? 0 : 1, "point %d", k);
     }
     cr_expect_eq(seen.rows[EPOCH_BATCHES - 1], 6);
-    cr_expect_neq(memcmp(seen.point[0], seen.point[EPOCH_BATCHES],
-                         sizeof(seen.point[0])),
-                  0);
+    cr_expect_neq(
+        memcmp(seen.point[0], seen.point[EPOCH_BATCHES], sizeof(seen.point[0])),
+        0);
 }
 
 Test(source, the_order_follows_from_the_seed)
@@ -363,8 +360,7 @@ Test(source, test_points_come_as_they_stand_in_the_file)
     probe_run_well();
     for (uint32_t k = 0; k < seen.batches; k++)
         for (uint32_t i = 0; i < seen.rows[k]; i++, at++)
-            cr_expect_eq(seen.point[k][i],
-                         unlabelled[at] ? UINT32_MAX : at);
+            cr_expect_eq(seen.point[k][i], unlabelled[at] ? UINT32_MAX : at);
     cr_expect_eq(at, POINTS); /* those without labels too */
 }
 
@@ -405,9 +401,9 @@ Test(source, a_batch_that_is_not_in_flight_is_refused)
     probe.start = start_with_nonsense;
     probe_run();
     cr_expect_eq(probe.status, SKN_BAD_MESSAGE);
-    cr_expect(strstr(probe.error.text,
-                     "batch 3 was applied and is not in flight"),
-              "%s", probe.error.text);
+    cr_expect(
+        strstr(probe.error.text, "batch 3 was applied and is not in flight"),
+        "%s", probe.error.text);
 }
 
 Test(source, a_missing_file_is_named)

@@ -93,13 +93,13 @@ Test(spec_graph, names_the_shortest_cycle_and_each_knot_once)
                      PIPE("c", "a", "word") PIPE("b", "a", "work")
                          PIPE("d", "e", "word") PIPE("e", "d", "word")),
         "t.yaml:11:7: a -> b -> a is a cycle of pipes "
-                    "without a gate; lead it through a gate "
-                    "(word_reader, source, hermit), or give pipes that "
-                    "only answer `peer: true`\n"
-                    "t.yaml:15:7: d -> e -> d is a cycle of pipes "
-                    "without a gate; lead it through a gate "
-                    "(word_reader, source, hermit), or give pipes that "
-                    "only answer `peer: true`");
+        "without a gate; lead it through a gate "
+        "(word_reader, source, hermit), or give pipes that "
+        "only answer `peer: true`\n"
+        "t.yaml:15:7: d -> e -> d is a cycle of pipes "
+        "without a gate; lead it through a gate "
+        "(word_reader, source, hermit), or give pipes that "
+        "only answer `peer: true`");
 }
 
 Test(spec_graph, cuts_the_names_of_a_long_cycle)
@@ -110,12 +110,12 @@ Test(spec_graph, cuts_the_names_of_a_long_cycle)
 #define C LONG("c")
 #define D LONG("d")
 #define E LONG("e")
-    expect_problems(
-        TOPOLOGY(RELAY(A) RELAY(B) RELAY(C) RELAY(D) RELAY(E),
-                 PIPE(A, B, "word") PIPE(B, C, "word") PIPE(C, D, "word")
-                     PIPE(D, E, "word") PIPE(E, A, "word")),
-        "t.yaml:11:7: " A " -> " B " -> " C " -> ... -> " A
-        " is a cycle of pipes without a gate; lead it "
+    expect_problems(TOPOLOGY(RELAY(A) RELAY(B) RELAY(C) RELAY(D) RELAY(E),
+                             PIPE(A, B, "word") PIPE(B, C, "word")
+                                 PIPE(C, D, "word") PIPE(D, E, "word")
+                                     PIPE(E, A, "word")),
+                    "t.yaml:11:7: " A " -> " B " -> " C " -> ... -> " A
+                    " is a cycle of pipes without a gate; lead it "
                     "through a gate (word_reader, source, hermit), or "
                     "give pipes that only answer `peer: true`");
 }
@@ -159,7 +159,7 @@ static const skn_kind_t loop = { .name = "loop",
                                  .handlers = relay_handlers,
                                  .sends = relay_sends,
                                  .produce = word_produce,
-                                        .gate = true };
+                                 .gate = true };
 
 static void
 check_random_graph(uint32_t seed)
@@ -229,10 +229,10 @@ Test(spec_graph, takes_a_cycle_with_a_gate_and_credit_for_its_window)
 
 Test(spec_graph, takes_a_cycle_through_a_pipe_of_answers)
 {
-    skn_spec_t *spec = load_good(
-        TOPOLOGY(RELAY("a") RELAY("b"),
-                 PIPE("a", "b", "word")
-                 "    - { from: b, to: a, message: word, peer: true }\n"));
+    skn_spec_t *spec = load_good(TOPOLOGY(
+        RELAY("a") RELAY("b"),
+        PIPE("a", "b",
+             "word") "    - { from: b, to: a, message: word, peer: true }\n"));
     const skn_wiring_t *wiring = skn_spec_wiring(spec);
     cr_expect_not(wiring->pipes[0].peer);
     cr_expect(wiring->pipes[1].peer);
@@ -242,10 +242,12 @@ Test(spec_graph, takes_a_cycle_through_a_pipe_of_answers)
 Test(spec_graph, refuses_the_cycle_that_is_left_beside_the_answers)
 {
     expect_problems(
-        TOPOLOGY(RELAY("a") RELAY("b") RELAY("c"),
-                 PIPE("a", "b", "word") PIPE("b", "a", "work")
-                 "    - { from: b, to: c, message: word, peer: true }\n"
-                 "    - { from: c, to: b, message: word, peer: true }\n"),
+        TOPOLOGY(
+            RELAY("a") RELAY("b") RELAY("c"),
+            PIPE("a", "b", "word") PIPE(
+                "b", "a",
+                "work") "    - { from: b, to: c, message: word, peer: true }\n"
+                        "    - { from: c, to: b, message: word, peer: true }\n"),
         "t.yaml:9:7: a -> b -> a is a cycle of pipes without a gate; lead it "
         "through a gate (word_reader, source, hermit), or give pipes that "
         "only answer `peer: true`");

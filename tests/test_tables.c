@@ -65,9 +65,9 @@ Test(tables, rows_that_change_bit_by_bit_give_the_same_tables)
             skn_rows_set(&subject.copy, options.kernels, row, w);
             subject.index_kind->change(subject.builder, &row, 1);
         }
-        cr_assert_eq(subject.index_kind->build(subject.builder, &subject.index,
-                                               &error),
-                     SKN_OK);
+        cr_assert_eq(
+            subject.index_kind->build(subject.builder, &subject.index, &error),
+            SKN_OK);
         subject_open(&fresh, &world, kinds[f], &options, true);
         cr_expect_eq(memcmp(subject.index.unit.at, fresh.index.unit.at,
                             fresh.index.unit.count * 4),
@@ -133,8 +133,7 @@ naive_chance(const subject_t *subject, uint32_t sample, uint32_t row)
     skn_hash_keys(&hash, &x, 1, key);
     double q = 0;
     for (uint32_t t = 0; t < tables; t++) {
-        const uint32_t *offset =
-            index->offset.at + t * (buckets + 1) + key[t];
+        const uint32_t *offset = index->offset.at + t * (buckets + 1) + key[t];
         for (uint32_t at = offset[0]; at < offset[1]; at++)
             if (index->unit.at[t * rows + at] == row)
                 q += 1.0 / tables / (offset[1] - offset[0]);

@@ -34,8 +34,10 @@ check(const skn_topk_t *topk, const item_t *items, size_t n)
     size_t kept = count < topk->k ? count : topk->k;
     cr_assert_eq(topk->count, kept, "kept %u, want %zu", topk->count, kept);
     for (size_t i = 0; i < kept; i++) {
-        cr_assert_eq(topk->id[i], sorted[i].id, "place %zu of %zu: id %u, "
-                     "want %u", i, n, topk->id[i], sorted[i].id);
+        cr_assert_eq(topk->id[i], sorted[i].id,
+                     "place %zu of %zu: id %u, "
+                     "want %u",
+                     i, n, topk->id[i], sorted[i].id);
         cr_assert_eq(topk->value[i], sorted[i].value);
     }
     free(sorted);
@@ -79,8 +81,8 @@ try_scan(const skn_kernels_t *kernels, item_t *items, size_t n, uint32_t k)
 
 Test(topk, a_scan_keeps_what_a_sort_puts_first)
 {
-    static const size_t lengths[] = { 0, 1, 2, 127, 128, 129, 1023, 1024,
-                                      1025, 1152, 1153, 5000 };
+    static const size_t lengths[] = { 0,    1,    2,    127,  128,  129,
+                                      1023, 1024, 1025, 1152, 1153, 5000 };
     static const uint32_t ks[] = { 1, 2, 5, 127, 128 };
     static const float coarse[] = { 2.0f, 50.0f, 1e6f };
     const skn_kernels_t *kernels;
@@ -89,8 +91,7 @@ Test(topk, a_scan_keeps_what_a_sort_puts_first)
         for (size_t i = 0; i < sizeof lengths / sizeof *lengths; i++)
             for (size_t k = 0; k < 5; k++)
                 for (size_t c = 0; c < 3; c++) {
-                    item_t *items = items_new(&random, lengths[i],
-                                              coarse[c]);
+                    item_t *items = items_new(&random, lengths[i], coarse[c]);
                     try_scan(kernels, items, lengths[i], ks[k]);
                     free(items);
                 }
@@ -98,8 +99,8 @@ Test(topk, a_scan_keeps_what_a_sort_puts_first)
 
 Test(topk, special_values_have_their_place)
 {
-    static const float specials[] = { NAN, -INFINITY, INFINITY, -FLT_MAX,
-                                      FLT_MAX, 0.0f, -0.0f, FLT_MIN };
+    static const float specials[] = { NAN,     -INFINITY, INFINITY, -FLT_MAX,
+                                      FLT_MAX, 0.0f,      -0.0f,    FLT_MIN };
     const skn_kernels_t *kernels;
     oracle_random_t random = { 78 };
     for (unsigned rank = 0; (kernels = skn_kernels_variant(rank)); rank++)
@@ -117,7 +118,10 @@ Test(topk, special_values_have_their_place)
 
 Test(topk, shards_merge_to_the_same_list_in_any_order)
 {
-    enum { N = 3000, SHARDS = 3 };
+    enum {
+        N = 3000,
+        SHARDS = 3
+    };
     const skn_kernels_t *kernels = skn_kernels_variant(0);
     oracle_random_t random = { 79 };
     item_t *items = items_new(&random, N, 20.0f);
@@ -129,8 +133,8 @@ Test(topk, shards_merge_to_the_same_list_in_any_order)
     }
     for (uint32_t s = 0; s < SHARDS; s++) {
         skn_topk_init(&part[s], 100);
-        skn_topk_scan(&part[s], kernels, x + s * (N / SHARDS), N / SHARDS,
-                      NULL, s * (N / SHARDS));
+        skn_topk_scan(&part[s], kernels, x + s * (N / SHARDS), N / SHARDS, NULL,
+                      s * (N / SHARDS));
     }
     for (uint32_t first = 0; first < SHARDS; first++) {
         skn_topk_t topk;

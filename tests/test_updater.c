@@ -119,12 +119,12 @@ set_up(void)
     static const char *const to[] = { "gradient", "save" };
     static const char *const from[] = { "lease", "applied", "tensor", "chunk" };
     static const char *const options[][2] = {
-        { "layer", "1" },         { "layer_name", "output" },
-        { "rows", "5" },          { "row_first", "10" },
-        { "width", "4" },         { "global_rows", "40" },
+        { "layer", "1" },          { "layer_name", "output" },
+        { "rows", "5" },           { "row_first", "10" },
+        { "width", "4" },          { "global_rows", "40" },
         { "global_columns", "3" }, { "optimizer", "sgd" },
-        { "rate", "0.5" },        { "huge_pages", "false" },
-        { "seed", "9" },          { "init", "0.25" },
+        { "rate", "0.5" },         { "huge_pages", "false" },
+        { "seed", "9" },           { "init", "0.25" },
     };
     probe.kind = &skn_updater;
     probe.name = "up_output.0";

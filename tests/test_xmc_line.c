@@ -436,7 +436,6 @@ Test(xmc_line, places_stay_right_where_labels_are_optional)
     skn_xmc_point_init(&point);
     cr_expect_eq(skn_xmc_line_parse(&line, &bounds, &point, &error),
                  SKN_BAD_DATA);
-    cr_expect_str_eq(error.text,
-                     NAME ":3:5: expected a feature, found \"x\"");
+    cr_expect_str_eq(error.text, NAME ":3:5: expected a feature, found \"x\"");
     skn_xmc_point_fini(&point);
 }

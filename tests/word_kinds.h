@@ -113,7 +113,7 @@ static const skn_kind_t source = { .name = "source",
                                    .handlers = done_handlers,
                                    .sends = work_sends,
                                    .produce = word_produce,
-                                        .gate = true };
+                                   .gate = true };
 static const skn_kind_t shard = { .name = "shard",
                                   .options = shard_options,
                                   .handlers = work_handlers,
@@ -123,8 +123,9 @@ static const skn_kind_t relay = { .name = "relay",
                                   .handlers = relay_handlers,
                                   .sends = relay_sends };
 /* Needs nobody. */
-static const skn_kind_t hermit = { .name = "hermit", .produce = word_produce,
-                                        .gate = true };
+static const skn_kind_t hermit = { .name = "hermit",
+                                   .produce = word_produce,
+                                   .gate = true };
 
 static const skn_kind_t *const word_kinds[] = { &word_reader,   &word_counter,
                                                 &total_printer, &source,

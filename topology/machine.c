@@ -67,17 +67,16 @@ skn_memory_available_bytes(void)
     /* Version 2 of control groups, then version 1, as a container sees it. */
     uint64_t group = number_in("/sys/fs/cgroup/memory.max", UINT64_MAX);
     if (group != UINT64_MAX)
-        available = least(
-            available,
-            below(group, number_in("/sys/fs/cgroup/memory.current", 0)));
-    group = number_in("/sys/fs/cgroup/memory/memory.limit_in_bytes",
-                      UINT64_MAX);
+        available =
+            least(available,
+                  below(group, number_in("/sys/fs/cgroup/memory.current", 0)));
+    group =
+        number_in("/sys/fs/cgroup/memory/memory.limit_in_bytes", UINT64_MAX);
     if (group < UINT64_MAX / 2)
         available = least(
             available,
-            below(group, number_in(
-                             "/sys/fs/cgroup/memory/memory.usage_in_bytes",
-                             0)));
+            below(group,
+                  number_in("/sys/fs/cgroup/memory/memory.usage_in_bytes", 0)));
     if (getrlimit(RLIMIT_AS, &limit) == 0 && limit.rlim_cur != RLIM_INFINITY)
         available = least(available, (uint64_t)limit.rlim_cur);
     return available;

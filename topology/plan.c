@@ -111,7 +111,7 @@ resolve_train(const skn_plan_data_t *data, skn_model_train_t *train)
         train->optimizer.kind = SKN_OPTIMIZER_ADAM;
     if (train->optimizer.rate < 0)
         train->optimizer.rate =
-            train->optimizer.kind == SKN_OPTIMIZER_ADAM ? 0.003
+            train->optimizer.kind == SKN_OPTIMIZER_ADAM      ? 0.003
             : train->optimizer.kind == SKN_OPTIMIZER_ADAGRAD ? 0.05
                                                              : 0.5;
     if (train->schedule.kind == SKN_SCHEDULE_AUTO)
@@ -225,15 +225,15 @@ estimate(skn_plan_t *plan)
     plan->memory_bytes = BASE_BYTES;
     for (size_t k = 0; k < model->layer_count; k++) {
         const skn_model_layer_t *layer = &model->layers[k];
-        uint64_t units = layer->output ? plan->data.labels
-                                       : (uint64_t)layer->units;
+        uint64_t units =
+            layer->output ? plan->data.labels : (uint64_t)layer->units;
         uint64_t active = units;
         plan->parameters += (below + 1) * units;
-        plan->memory_bytes +=
-            k == 0 ? skn_rows_bytes(rows_kind(model, layer), below + 1,
-                                    (uint32_t)units)
-                   : skn_rows_bytes(rows_kind(model, layer), units,
-                                    (uint32_t)below + 1);
+        plan->memory_bytes += k == 0
+                                  ? skn_rows_bytes(rows_kind(model, layer),
+                                                   below + 1, (uint32_t)units)
+                                  : skn_rows_bytes(rows_kind(model, layer),
+                                                   units, (uint32_t)below + 1);
         if (layer->output && layer->sampler.kind != SKN_SAMPLER_EXACT) {
             active = (uint64_t)layer->sampler.rows +
                      (uint64_t)((double)batch * plan->data.labels_per_point);
@@ -260,9 +260,9 @@ check_built(const skn_model_t *model, skn_error_t *error)
         key = "train.late: stale";
     if (!key)
         return SKN_OK;
-    skn_status_t status = skn_fail(error, SKN_BAD_CONFIG,
-                                   "%s: '%s' is not built in this version",
-                                   model->source, key);
+    skn_status_t status =
+        skn_fail(error, SKN_BAD_CONFIG, "%s: '%s' is not built in this version",
+                 model->source, key);
     return skn_fail_hint(error, status, "leave it out");
 }
 

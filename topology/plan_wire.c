@@ -25,11 +25,11 @@ typedef struct wire {
     const skn_plan_start_t *start;
     const skn_model_t *model;
     const skn_model_layer_t *output;
-    uint32_t credit;       /* of a pipe in the training loop */
-    uint32_t owners;       /* updaters */
+    uint32_t credit; /* of a pipe in the training loop */
+    uint32_t owners; /* updaters */
     uint32_t leaves;
-    char stem[64][32];     /* of each layer's shards */
-    char updater[64][32];  /* of each layer's updaters */
+    char stem[64][32];    /* of each layer's shards */
+    char updater[64][32]; /* of each layer's updaters */
     uint32_t layer_count;
 } wire_t;
 
@@ -143,8 +143,8 @@ add_checkpointer(wire_t *wire)
     const skn_plan_start_t *start = wire->start;
     if (!start->run_path)
         return;
-    skn_draft_actor(wire->draft, "checkpointer", "checkpointer",
-                    SKN_CORE_FLOAT, 0);
+    skn_draft_actor(wire->draft, "checkpointer", "checkpointer", SKN_CORE_FLOAT,
+                    0);
     set_text(wire, "path", start->run_path);
     set_text(wire, "resume", start->resume ? "true" : "false");
     set_int(wire, "newest", start->newest);
@@ -292,10 +292,9 @@ set_parts(wire_t *wire, const skn_model_sampler_t *sampler)
     char text[512] = "";
     size_t used = 0;
     for (size_t k = 0; k < sampler->of_count && used < sizeof(text); k++)
-        used += (size_t)snprintf(text + used, sizeof(text) - used, "%s%s:%.17g",
-                                 k ? "," : "",
-                                 sampler_words[sampler->of[k].kind],
-                                 sampler->of[k].share);
+        used += (size_t)snprintf(
+            text + used, sizeof(text) - used, "%s%s:%.17g", k ? "," : "",
+            sampler_words[sampler->of[k].kind], sampler->of[k].share);
     if (sampler->of_count > 0)
         set_text(wire, "parts", text);
 }
@@ -400,7 +399,7 @@ add_output(wire_t *wire, uint32_t shard)
     add_builder(wire, shard, first, end);
 }
 
-/* --- pipes ----------------------------------------------------------------- */
+/* --- pipes -------------------------------------------------------------- */
 
 /* A list of stems for a pipe's end. */
 typedef struct ends {
@@ -476,8 +475,8 @@ pipe_layers(wire_t *wire)
         pipe_one(wire, wire->updater[k], wire->stem[k], "lease", "one", true);
         if (k == last)
             break;
-        pipe_one(wire, wire->stem[k], wire->stem[k + 1], "activation",
-                 "gather", false);
+        pipe_one(wire, wire->stem[k], wire->stem[k + 1], "activation", "gather",
+                 false);
         pipe_down(wire, k + 1,
                   k + 1 == last ? "output_gradient" : "hidden_gradient");
     }
@@ -510,8 +509,7 @@ pipe_course(wire_t *wire)
     pipe_one(wire, "source", wire->stem[0], "batch", "broadcast", false);
     pipe_add(wire, &source, &labels, "labels", "broadcast", wire->credit,
              false);
-    pipe_add(wire, &source, &layers, "halt", "broadcast", wire->credit,
-             false);
+    pipe_add(wire, &source, &layers, "halt", "broadcast", wire->credit, false);
     pipe_add(wire, &appliers, &source, "applied", "one", wire->credit, false);
     pipe_one(wire, wire->stem[last], "coordinator", "result", "one", false);
     pipe_one(wire, wire->stem[last], "evaluator", "ranking", "gather", false);
@@ -535,7 +533,9 @@ name_layers(wire_t *wire)
         const skn_model_layer_t *layer = &wire->model->layers[k];
         bool last = k + 1 == wire->layer_count;
         (void)snprintf(wire->stem[k], sizeof(wire->stem[k]), "%s",
-                       k == 0 ? "embedding" : last ? "output" : "dense");
+                       k == 0 ? "embedding"
+                       : last ? "output"
+                              : "dense");
         if (k > 0 && !last)
             (void)snprintf(wire->stem[k], sizeof(wire->stem[k]), "dense_%u", k);
         (void)snprintf(wire->updater[k], sizeof(wire->updater[k]), "up_%.24s",
@@ -572,9 +572,9 @@ skn_plan_wire(const skn_plan_t *plan, const skn_plan_start_t *start,
         add_source(wire);
         for (uint32_t k = 0; k < wire->layer_count; k++)
             for (uint32_t s = 0; s < shards_of(&model->layers[k]); s++)
-                (k == 0                           ? add_embedding(wire, s)
+                (k == 0                       ? add_embedding(wire, s)
                  : k + 1 == wire->layer_count ? add_output(wire, s)
-                                                  : add_dense(wire, k, s));
+                                              : add_dense(wire, k, s));
         add_evaluator(wire);
         add_coordinator(wire);
         add_checkpointer(wire);

@@ -62,9 +62,8 @@ skn_blockwise_init(skn_blockwise_t *blockwise,
                         blockwise->block_count);
     for (uint32_t k = 0; k < blockwise->block_count; k++) {
         blockwise->chance[k] = chance_of(blockwise, k);
-        blockwise->room += draws < blockwise->blocks
-                               ? draws > 0
-                               : draws_of(blockwise, k, 0);
+        blockwise->room +=
+            draws < blockwise->blocks ? draws > 0 : draws_of(blockwise, k, 0);
     }
     blockwise->row = malloc((blockwise->room + 1u) * sizeof(uint32_t));
     blockwise->weight = malloc((blockwise->room + 1u) * sizeof(float));
@@ -110,8 +109,8 @@ skn_blockwise_draw(skn_blockwise_t *blockwise, uint64_t batch)
     uint64_t bits[WORDS_MAX], start = 0;
     blockwise->count = 0;
     if (blockwise->draws < blockwise->blocks)
-        start = skn_philox_below(key, START_STREAM, 0,
-                                 (uint32_t)blockwise->blocks);
+        start =
+            skn_philox_below(key, START_STREAM, 0, (uint32_t)blockwise->blocks);
     for (uint32_t block = 0;
          blockwise->draws > 0 && block < blockwise->block_count; block++) {
         uint32_t rows = rows_of(blockwise, block);

@@ -60,8 +60,8 @@ prepare(skn_sampler_t *sampler, skn_error_t *error)
         status = skn_nearest_init(&sampler->nearest, options, error);
     if (status != SKN_OK)
         return status;
-    uint64_t room = (uint64_t)skn_cluster_list_rows(options) +
-                    sampler->tail.room;
+    uint64_t room =
+        (uint64_t)skn_cluster_list_rows(options) + sampler->tail.room;
     sampler->room = (uint32_t)room;
     sampler->cluster = malloc(options->batch_rows * sizeof(uint32_t));
     sampler->row = malloc((room + 1) * sizeof(uint32_t));
@@ -114,8 +114,7 @@ cluster_adopt(skn_sampler_t *sampler, const skn_index_t *index,
 {
     const skn_sampler_options_t *options = &sampler->options;
     size_t lists = index->offset.count - 1;
-    if (index->offset.count < 2 ||
-        lists > sampler->nearest.centroids_max ||
+    if (index->offset.count < 2 || lists > sampler->nearest.centroids_max ||
         index->value.count != lists * options->hidden ||
         !lists_fit(options, index))
         return skn_fail(error, SKN_BAD_MESSAGE,

@@ -26,8 +26,8 @@ struct skn_builder {
     skn_sampler_options_t options;
     const skn_rows_t *rows;
     skn_nearest_t nearest;
-    uint64_t *seen;  /* [centroids_max] samples of each */
-    float *query;    /* [CENTROIDS_AT_ONCE][query_stride], the last column 1 */
+    uint64_t *seen; /* [centroids_max] samples of each */
+    float *query;   /* [CENTROIDS_AT_ONCE][query_stride], the last column 1 */
     size_t query_stride;
     float *logit;    /* [CENTROIDS_AT_ONCE][row_count] */
     uint64_t *order; /* [row_count] */

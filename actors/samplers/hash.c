@@ -72,8 +72,8 @@ skn_hash_keys(skn_hash_t *hash, const skn_matrix_t *x, uint32_t count,
     uint32_t bits = hash->family->code_bits;
     for (uint32_t first = 0; first < count; first += SKN_HASH_ROWS) {
         skn_matrix_t part = part_of(x, first);
-        uint32_t rows = count - first < SKN_HASH_ROWS ? count - first
-                                                      : SKN_HASH_ROWS;
+        uint32_t rows =
+            count - first < SKN_HASH_ROWS ? count - first : SKN_HASH_ROWS;
         hash->family->codes(hash, &part, rows);
         const uint8_t *code = hash->code;
         for (size_t k = 0; k < (size_t)rows * hash->tables; k++) {

@@ -37,14 +37,14 @@ struct skn_hash {
     uint32_t tables, functions; /* L, K */
     uint32_t code_count;        /* K L */
     uint32_t key_bits;
-    uint32_t columns;           /* H + 1 */
-    uint8_t *code;              /* [SKN_HASH_ROWS][code_count] */
-    float *direction;           /* simhash: [code_count][direction_stride] */
+    uint32_t columns; /* H + 1 */
+    uint8_t *code;    /* [SKN_HASH_ROWS][code_count] */
+    float *direction; /* simhash: [code_count][direction_stride] */
     size_t direction_stride;
-    float *product;             /* simhash: [SKN_HASH_ROWS][code_count] */
+    float *product; /* simhash: [SKN_HASH_ROWS][code_count] */
     void *gemm;
-    uint32_t *coordinate;       /* dwta: [code_count][8] */
-    uint32_t *place;            /* dwta: of one vector: code, or none */
+    uint32_t *coordinate; /* dwta: [code_count][8] */
+    uint32_t *place;      /* dwta: of one vector: code, or none */
 };
 
 /* SKN_BAD_CONFIG if the numbers do not go together. Freed by skn_hash_fini,

@@ -24,8 +24,7 @@
 
 /* Permutation number `permutation` (Fisher & Yates). */
 static void
-shuffle_columns(const skn_hash_t *hash, uint32_t permutation,
-                uint32_t *shuffle)
+shuffle_columns(const skn_hash_t *hash, uint32_t permutation, uint32_t *shuffle)
 {
     for (uint32_t c = 0; c < hash->columns; c++)
         shuffle[c] = c;

@@ -24,8 +24,7 @@ fill_direction(const skn_hash_t *hash, uint32_t i, uint32_t *shuffle)
     for (uint32_t k = 0; k < columns; k++)
         shuffle[k] = k;
     for (uint32_t k = 0; k < chosen; k++) {
-        uint32_t other =
-            k + skn_philox_below(hash->key, i, 2 * k, columns - k);
+        uint32_t other = k + skn_philox_below(hash->key, i, 2 * k, columns - k);
         uint32_t coordinate = shuffle[other];
         shuffle[other] = shuffle[k];
         direction[coordinate] =
@@ -42,12 +41,12 @@ simhash_open(skn_hash_t *hash, skn_error_t *error)
         skn_floats_new(hash->code_count * hash->direction_stride, error);
     hash->product =
         skn_floats_new((size_t)SKN_HASH_ROWS * hash->code_count, error);
-    hash->gemm = skn_floats_new(
-        hash->kernels->gemm_scratch_bytes(SKN_HASH_ROWS, hash->code_count,
-                                          hash->columns) /
-                sizeof(float) +
-            1,
-        error);
+    hash->gemm =
+        skn_floats_new(hash->kernels->gemm_scratch_bytes(
+                           SKN_HASH_ROWS, hash->code_count, hash->columns) /
+                               sizeof(float) +
+                           1,
+                       error);
     if (!shuffle || !hash->direction || !hash->product || !hash->gemm) {
         free(shuffle);
         return skn_fail(error, SKN_NO_MEMORY, "no room for %u hash functions",

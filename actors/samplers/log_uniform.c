@@ -162,9 +162,8 @@ prepare(skn_sampler_t *sampler, skn_error_t *error)
     }
     fill_blocks(sampler, mass);
     free(mass);
-    double draws =
-        (double)options->draws *
-        (sampler->before[sampler->block_count] - sampler->before[0]);
+    double draws = (double)options->draws *
+                   (sampler->before[sampler->block_count] - sampler->before[0]);
     sampler->room = draws + 2.0 < (double)options->row_count
                         ? (uint32_t)(draws + 2.0)
                         : options->row_count;
@@ -219,8 +218,7 @@ row_at(const uint64_t *until, uint32_t rows, uint64_t place)
 
 /* Draw j of a block takes 64 bits, two of each block of random numbers. */
 static void
-draw_block(skn_sampler_t *sampler, uint64_t key, uint32_t block,
-           uint64_t draws)
+draw_block(skn_sampler_t *sampler, uint64_t key, uint32_t block, uint64_t draws)
 {
     uint32_t first = block * sampler->options.block_rows;
     uint32_t rows = rows_of(sampler, block);
@@ -232,8 +230,7 @@ draw_block(skn_sampler_t *sampler, uint64_t key, uint32_t block,
         uint32_t half = (uint32_t)(j % 2) * 2;
         uint64_t bits =
             (uint64_t)random.word[half + 1] << 32 | random.word[half];
-        uint64_t place =
-            (uint64_t)(((unsigned __int128)bits * whole) >> 64);
+        uint64_t place = (uint64_t)(((unsigned __int128)bits * whole) >> 64);
         skn_rowset_add(&sampler->drawn, first + row_at(until, rows, place));
     }
 }
@@ -242,8 +239,8 @@ static skn_status_t
 log_uniform_draw(skn_sampler_t *sampler, const skn_sampler_query_t *query,
                  skn_selection_t *selection, skn_error_t *error)
 {
-    uint64_t key = skn_draw_key(sampler->options.seed, SKN_DRAW_SAMPLE,
-                                query->batch);
+    uint64_t key =
+        skn_draw_key(sampler->options.seed, SKN_DRAW_SAMPLE, query->batch);
     skn_philox_t random = skn_philox_at(key, 0, START_STREAM);
     double start = skn_philox_unit_double(random.word[0], random.word[1]);
     double m = (double)sampler->options.draws;
@@ -257,8 +254,8 @@ log_uniform_draw(skn_sampler_t *sampler, const skn_sampler_query_t *query,
         draw_block(sampler, key, block,
                    (uint64_t)(floor(m * sampler->before[block + 1] + start) -
                               floor(m * sampler->before[block] + start)));
-    uint32_t count = skn_rowset_take(&sampler->drawn, &cursor, sampler->row,
-                                     sampler->room);
+    uint32_t count =
+        skn_rowset_take(&sampler->drawn, &cursor, sampler->row, sampler->room);
     for (uint32_t k = 0; k < count; k++)
         sampler->row_weight[k] = sampler->weight[sampler->row[k]];
     skn_selection_union(selection, query->positive, query->positive_count,

@@ -144,8 +144,7 @@ prepare(skn_sampler_t *sampler, skn_error_t *error)
     const skn_sampler_options_t *options = &sampler->options;
     skn_mixture_part_t read[SKN_MIXTURE_MAX];
     uint32_t count, batch_rows = options->batch_rows;
-    skn_status_t status =
-        skn_mixture_read(options->parts, read, &count, error);
+    skn_status_t status = skn_mixture_read(options->parts, read, &count, error);
     if (status != SKN_OK)
         return status;
     for (uint32_t k = 0; k < count; k++) {
@@ -198,8 +197,8 @@ mixture_chance(const skn_sampler_t *sampler, const skn_sampler_query_t *query,
 {
     double missed = 1.0;
     for (uint32_t k = 0; k < sampler->part_count; k++)
-        missed *= 1.0 - sampler->part[k].kind->chance(
-                            sampler->part[k].sampler, query, sample, row);
+        missed *= 1.0 - sampler->part[k].kind->chance(sampler->part[k].sampler,
+                                                      query, sample, row);
     return 1.0 - missed;
 }
 
@@ -297,8 +296,8 @@ mixture_draw(skn_sampler_t *sampler, const skn_sampler_query_t *query,
     bare.own_offset = sampler->nobody;
     for (uint32_t k = 0; k < sampler->part_count && status == SKN_OK; k++) {
         part_t *part = &sampler->part[k];
-        status = part->kind->draw(part->sampler, &bare, &part->selection,
-                                  error);
+        status =
+            part->kind->draw(part->sampler, &bare, &part->selection, error);
         if (status == SKN_OK)
             find_groups(part);
     }
@@ -328,8 +327,8 @@ mixture_adopt(skn_sampler_t *sampler, const skn_index_t *index,
 {
     for (uint32_t k = 0; k < sampler->part_count; k++)
         if (sampler->part[k].indexed)
-            return sampler->part[k].kind->adopt(sampler->part[k].sampler,
-                                                index, error);
+            return sampler->part[k].kind->adopt(sampler->part[k].sampler, index,
+                                                error);
     return skn_fail(error, SKN_BAD_MESSAGE,
                     "an index for a mixture that has none");
 }

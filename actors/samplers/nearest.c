@@ -23,12 +23,12 @@ skn_nearest_init(skn_nearest_t *nearest, const skn_sampler_options_t *options,
     nearest->centroid = skn_floats_new(most * nearest->stride, error);
     nearest->half = skn_floats_new(most, error);
     nearest->score = skn_floats_new((size_t)SKN_NEAREST_ROWS * most, error);
-    nearest->gemm = skn_floats_new(
-        options->kernels->gemm_scratch_bytes(SKN_NEAREST_ROWS, most,
-                                             options->hidden) /
-                sizeof(float) +
-            1,
-        error);
+    nearest->gemm =
+        skn_floats_new(options->kernels->gemm_scratch_bytes(
+                           SKN_NEAREST_ROWS, most, options->hidden) /
+                               sizeof(float) +
+                           1,
+                       error);
     if (nearest->centroid && nearest->half && nearest->score && nearest->gemm)
         return SKN_OK;
     return skn_fail(error, SKN_NO_MEMORY, "no room for %u centroids", most);
@@ -69,8 +69,8 @@ skn_nearest_find(skn_nearest_t *nearest, const float *x, size_t stride,
                  uint32_t rows, uint32_t *which)
 {
     for (uint32_t first = 0; first < rows; first += SKN_NEAREST_ROWS) {
-        uint32_t some = rows - first < SKN_NEAREST_ROWS ? rows - first
-                                                        : SKN_NEAREST_ROWS;
+        uint32_t some =
+            rows - first < SKN_NEAREST_ROWS ? rows - first : SKN_NEAREST_ROWS;
         skn_gemm_t job = {
             .m = some,
             .n = nearest->count,

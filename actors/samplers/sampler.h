@@ -37,31 +37,31 @@
 /* The options of a sampler, as a kind has checked them (options.h). */
 typedef struct skn_sampler_options {
     const skn_kernels_t *kernels;
-    uint64_t seed;        /* key of all its draws */
-    uint64_t labels;      /* L, over all shards */
-    uint32_t row_first;   /* global number of local row 0 */
-    uint32_t row_count;   /* of the shard */
-    uint32_t block_rows;  /* a power of two; row_first is a multiple of it */
-    uint32_t hidden;      /* H */
-    uint32_t batch_rows;  /* most samples of a batch */
-    uint64_t draws;       /* rows a list, over all shards */
-    uint64_t tail;        /* even draws beside a hard list, over all shards */
-    double weight_cap;    /* of c; 0: none */
+    uint64_t seed;       /* key of all its draws */
+    uint64_t labels;     /* L, over all shards */
+    uint32_t row_first;  /* global number of local row 0 */
+    uint32_t row_count;  /* of the shard */
+    uint32_t block_rows; /* a power of two; row_first is a multiple of it */
+    uint32_t hidden;     /* H */
+    uint32_t batch_rows; /* most samples of a batch */
+    uint64_t draws;      /* rows a list, over all shards */
+    uint64_t tail;       /* even draws beside a hard list, over all shards */
+    double weight_cap;   /* of c; 0: none */
     uint32_t tables, bits, lists, list_rows;
     const uint32_t *frequency; /* [labels] training points of each; or NULL.
                                 * Read by open only */
-    const char *parts; /* mixture: "uniform:0.5,simhash:0.5" */
-    bool part;         /* of a mixture, which looks after the tail */
+    const char *parts;         /* mixture: "uniform:0.5,simhash:0.5" */
+    bool part;                 /* of a mixture, which looks after the tail */
 } skn_sampler_options_t;
 
 /* What a draw may look at. */
 typedef struct skn_sampler_query {
     uint64_t batch;
-    uint32_t rows;             /* samples */
-    const float *hidden;       /* [rows][hidden_stride], H used, then 1 */
+    uint32_t rows;       /* samples */
+    const float *hidden; /* [rows][hidden_stride], H used, then 1 */
     size_t hidden_stride;
-    const uint32_t *positive;  /* local rows that are labels of the batch, */
-    uint32_t positive_count;   /* ascending, each once */
+    const uint32_t *positive;   /* local rows that are labels of the batch, */
+    uint32_t positive_count;    /* ascending, each once */
     const uint32_t *own_offset; /* [rows + 1]: sample i has the labels */
     const uint32_t *own;        /* own[own_offset[i]..], local, ascending */
 } skn_sampler_query_t;
@@ -122,8 +122,7 @@ typedef struct skn_index_kind {
                            const skn_rows_t *rows, skn_error_t *error);
     void (*close)(skn_builder_t *builder);
     /* These rows of the copy have changed. NULL: nothing to do. */
-    void (*change)(skn_builder_t *builder, const uint32_t *row,
-                   uint32_t count);
+    void (*change)(skn_builder_t *builder, const uint32_t *row, uint32_t count);
     /* Hidden vectors [count][stride], H used: what will be asked for. NULL:
      * nothing to do. */
     void (*observe)(skn_builder_t *builder, const float *hidden, size_t stride,

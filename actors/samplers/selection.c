@@ -82,8 +82,8 @@ skn_selection_union(skn_selection_t *selection, const uint32_t *positive,
 {
     uint32_t p = 0, d = 0, at = selection->unit_count;
     while (p < positive_count || d < drawn_count) {
-        bool label = d == drawn_count ||
-                     (p < positive_count && positive[p] <= drawn[d]);
+        bool label =
+            d == drawn_count || (p < positive_count && positive[p] <= drawn[d]);
         uint32_t unit = label ? positive[p] : drawn[d];
         selection->unit[at] = unit;
         selection->weight[at++] = label ? 1.0f : weight[d];

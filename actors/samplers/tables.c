@@ -23,9 +23,9 @@ struct skn_sampler {
     skn_blockwise_t before; /* all rows, until there is an index */
     uint64_t draws;         /* d, of this shard */
     const skn_index_t *index;
-    uint32_t *key;      /* [batch_rows][L] of the batch in hand */
-    bucket_t *bucket;   /* [L] of the sample in hand */
-    double rest;        /* q of every row, out of its empty buckets */
+    uint32_t *key;    /* [batch_rows][L] of the batch in hand */
+    bucket_t *bucket; /* [L] of the sample in hand */
+    double rest;      /* q of every row, out of its empty buckets */
     skn_rowset_t drawn;
     uint32_t *row;
     float *weight;
@@ -58,8 +58,8 @@ prepare(skn_sampler_t *sampler, const skn_hash_family_t *family,
     sampler->draws = skn_sampler_share(options, options->draws);
     skn_status_t status = skn_hash_init(&sampler->hash, family, options, error);
     if (status == SKN_OK)
-        status = skn_blockwise_init(&sampler->tail, options, options->tail,
-                                    error);
+        status =
+            skn_blockwise_init(&sampler->tail, options, options->tail, error);
     if (status == SKN_OK)
         status = skn_blockwise_init(&sampler->before, options,
                                     options->draws + options->tail, error);
@@ -206,8 +206,7 @@ draw_rows(skn_sampler_t *sampler, uint64_t key, uint32_t sample)
         uint32_t count =
             bucket->count ? bucket->count : sampler->options.row_count;
         uint32_t at = below(random.word[2], random.word[3], count);
-        skn_rowset_add(&sampler->drawn,
-                       bucket->count ? bucket->unit[at] : at);
+        skn_rowset_add(&sampler->drawn, bucket->count ? bucket->unit[at] : at);
     }
 }
 

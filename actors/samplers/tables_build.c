@@ -81,8 +81,8 @@ skn_tables_change(skn_builder_t *builder, const uint32_t *row, uint32_t count)
 {
     size_t tables = builder->hash.tables;
     for (uint32_t first = 0; first < count; first += SKN_HASH_ROWS) {
-        uint32_t some = count - first < SKN_HASH_ROWS ? count - first
-                                                      : SKN_HASH_ROWS;
+        uint32_t some =
+            count - first < SKN_HASH_ROWS ? count - first : SKN_HASH_ROWS;
         skn_matrix_t x = skn_rows_matrix(builder->rows, row + first);
         skn_hash_keys(&builder->hash, &x, some, builder->fresh);
         for (uint32_t k = 0; k < some; k++)
@@ -113,8 +113,7 @@ sort_table(skn_builder_t *builder, uint32_t table)
 }
 
 skn_status_t
-skn_tables_build(skn_builder_t *builder, skn_index_t *index,
-                 skn_error_t *error)
+skn_tables_build(skn_builder_t *builder, skn_index_t *index, skn_error_t *error)
 {
     size_t tables = builder->hash.tables;
     size_t buckets = (size_t)1 << builder->hash.key_bits;
@@ -123,8 +122,8 @@ skn_tables_build(skn_builder_t *builder, skn_index_t *index,
         sort_table(builder, t);
     index->shape = (skn_u32s_t){ builder->shape, 3 };
     index->offset = (skn_u32s_t){ builder->offset, tables * (buckets + 1) };
-    index->unit = (skn_u32s_t){ builder->unit,
-                                2 * tables * builder->row_count };
+    index->unit =
+        (skn_u32s_t){ builder->unit, 2 * tables * builder->row_count };
     index->value = (skn_f32s_t){ NULL, 0 };
     return SKN_OK;
 }

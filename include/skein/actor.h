@@ -81,11 +81,11 @@ typedef struct skn_parts {
 typedef struct skn_kind {
     const char *name; /* NULL ends a list of kinds */
     const char *help;
-    size_t state_bytes; /* zeroed before open */
-    const skn_option_t *options;           /* ends with a NULL name, or NULL */
-    const skn_handler_t *handlers;         /* ends with a NULL schema, or NULL */
-    const skn_schema_t *const *sends;      /* ends with NULL, or NULL */
-    const skn_timer_t *timers;             /* ends with a NULL name, or NULL */
+    size_t state_bytes;               /* zeroed before open */
+    const skn_option_t *options;      /* ends with a NULL name, or NULL */
+    const skn_handler_t *handlers;    /* ends with a NULL schema, or NULL */
+    const skn_schema_t *const *sends; /* ends with NULL, or NULL */
+    const skn_timer_t *timers;        /* ends with a NULL name, or NULL */
     /* Validate options, allocate. Nothing can be sent yet. May be NULL. */
     skn_status_t (*open)(skn_actor_t *, void *state, skn_error_t *);
     /* All actors are ready: send the first messages. May be NULL. */
@@ -101,8 +101,8 @@ typedef struct skn_kind {
      * (skn_actor_finish). Every cycle of pipes must pass through a gate; its
      * option `window`, if it has one, is the credit that the cycle needs. */
     bool gate;
-    bool computes;  /* wants a processing unit of its own */
-    bool restarts;  /* has no state worth keeping: a failed handler is followed
+    bool computes; /* wants a processing unit of its own */
+    bool restarts; /* has no state worth keeping: a failed handler is followed
                      * by close and open, within the restart budget */
 } skn_kind_t;
 
@@ -176,8 +176,8 @@ SKN_API extern const skn_schema_t skn_clock_schema;
 
 /* Tells the host of the topology something: one line of JSON (an event), which
  * skn_topology_event hands out in order. */
-SKN_API __attribute__((format(printf, 3, 4))) skn_status_t
-skn_actor_tell(skn_actor_t *actor, skn_error_t *error, const char *format, ...);
+SKN_API __attribute__((format(printf, 3, 4))) skn_status_t skn_actor_tell(
+    skn_actor_t *actor, skn_error_t *error, const char *format, ...);
 
 /* Whether the host asked the run to stop soon (SIGINT, skn_topology_stop). */
 SKN_API bool skn_actor_stop_wanted(const skn_actor_t *actor);
@@ -186,7 +186,7 @@ SKN_API bool skn_actor_stop_wanted(const skn_actor_t *actor);
 
 /* A shared library that brings kinds exports this one symbol. */
 typedef struct skn_plugin {
-    uint32_t version; /* SKN_PLUGIN_VERSION */
+    uint32_t version;               /* SKN_PLUGIN_VERSION */
     const skn_kind_t *const *kinds; /* ends with NULL */
 } skn_plugin_t;
 #define SKN_PLUGIN_VERSION 1u

@@ -38,8 +38,7 @@ f32_to_bf16(uint16_t *to, const float *from, size_t n)
 {
     for (size_t i = 0; i < n; i += VF_LANES) {
         size_t lanes = vf_lanes(n - i);
-        vi_store_u16_n(to + i, bf16_nearest(vf_load_n(from + i, lanes)),
-                       lanes);
+        vi_store_u16_n(to + i, bf16_nearest(vf_load_n(from + i, lanes)), lanes);
     }
 }
 

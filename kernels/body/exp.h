@@ -68,8 +68,7 @@ row_max(const float *x, size_t n)
 }
 
 static float
-exp_weight_sum(float *e, const float *o, const float *weight, size_t n,
-               float m)
+exp_weight_sum(float *e, const float *o, const float *weight, size_t n, float m)
 {
     vf_t sum = vf_zero(), shift = vf_set(m);
     for (size_t i = 0; i < n; i += VF_LANES) {
@@ -79,7 +78,7 @@ exp_weight_sum(float *e, const float *o, const float *weight, size_t n,
         vf_store_n(e + i, power, lanes);
         if (lanes == VF_LANES)
             sum = vf_add(sum, power);
-        else                            /* lanes beyond n are not 0 */
+        else /* lanes beyond n are not 0 */
             sum = vf_add(sum, vf_load_n(e + i, lanes));
     }
     return vf_sum(sum);
@@ -92,8 +91,8 @@ sigmoid_weight(float *d, const float *o, const float *weight, size_t n)
     for (size_t i = 0; i < n; i += VF_LANES) {
         size_t lanes = vf_lanes(n - i);
         vf_t power = vf_exp(vf_sub(vf_zero(), vf_load_n(o + i, lanes)));
-        vf_t share = vf_div(vf_load_weight(weight, i, lanes),
-                            vf_add(one, power));
+        vf_t share =
+            vf_div(vf_load_weight(weight, i, lanes), vf_add(one, power));
         vf_store_n(d + i, share, lanes);
     }
 }
@@ -110,7 +109,7 @@ softplus_sum(const float *o, const float *weight, size_t n)
         vf_t small = vf_exp(vf_sub(vf_zero(), vf_abs(x)));
         vf_t term = vf_add(vf_max(vf_zero(), x), vf_log1p(small));
         vf_t part = vf_mul(term, vf_load_weight(weight, i, lanes));
-        if (lanes < VF_LANES) {         /* lanes beyond n are not 0 */
+        if (lanes < VF_LANES) { /* lanes beyond n are not 0 */
             float kept[VF_LANES];
             vf_store(kept, part);
             part = vf_load_n(kept, lanes);

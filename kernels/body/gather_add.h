@@ -11,8 +11,8 @@
 #define GATHER_AHEAD 6
 
 static void
-gather_group(float *out, const float *table, size_t stride,
-             const uint32_t *row, const float *value, size_t count)
+gather_group(float *out, const float *table, size_t stride, const uint32_t *row,
+             const float *value, size_t count)
 {
     vf_t sum[GATHER_VECTORS];
     for (size_t v = 0; v < GATHER_VECTORS; v++)
@@ -33,9 +33,8 @@ gather_group(float *out, const float *table, size_t stride,
 }
 
 static void
-gather_add(float *out, const float *table, size_t stride,
-           const uint32_t *row, const float *value, size_t count,
-           size_t columns)
+gather_add(float *out, const float *table, size_t stride, const uint32_t *row,
+           const float *value, size_t count, size_t columns)
 {
     const size_t group = GATHER_VECTORS * VF_LANES;
     size_t c = 0;

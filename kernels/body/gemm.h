@@ -110,14 +110,13 @@ pack_rows(float *to, const strip_t *strip, bool half, size_t lane0,
         size_t row = lane0 + strip_place(depth0 + d, strip->depth_stride,
                                          strip->depth_index);
         size_t ahead = d + PACK_AHEAD < depth ? d + PACK_AHEAD : d;
-        size_t next = lane0 + strip_place(depth0 + ahead,
-                                          strip->depth_stride,
+        size_t next = lane0 + strip_place(depth0 + ahead, strip->depth_stride,
                                           strip->depth_index);
         float *to_d = to + d * width;
         for (size_t lane = 0; lane < whole; lane += width) {
             strip_prefetch(strip, half, next + lane);
-            pack_run(to_d + lane * depth, strip, half, row + lane, width,
-                     width, last);
+            pack_run(to_d + lane * depth, strip, half, row + lane, width, width,
+                     last);
         }
         if (whole < lanes)
             pack_run(to_d + whole * depth, strip, half, row + whole,
@@ -128,18 +127,18 @@ pack_rows(float *to, const strip_t *strip, bool half, size_t lane0,
 /* `part` depths of a panel, from lanes along which depth lies side by side:
  * squares of VF_LANES are transposed. */
 VF_WORD void
-pack_square(float *panel, const strip_t *strip, bool half,
-            const size_t *place, size_t used, size_t width, size_t d,
-            size_t part, bool last)
+pack_square(float *panel, const strip_t *strip, bool half, const size_t *place,
+            size_t used, size_t width, size_t d, size_t part, bool last)
 {
     for (size_t v = 0; v < width; v += VF_LANES) {
         size_t stored = least(width - v, VF_LANES);
         vf_t square[VF_LANES];
 #pragma GCC unroll 16
         for (size_t lane = 0; lane < VF_LANES; lane++)
-            square[lane] = lane < stored && v + lane < used
-                ? strip_load(strip, half, place[v + lane] + d, part)
-                : vf_zero();
+            square[lane] =
+                lane < stored && v + lane < used
+                    ? strip_load(strip, half, place[v + lane] + d, part)
+                    : vf_zero();
         vf_transpose(square);
 #pragma GCC unroll 16
         for (size_t i = 0; i < part; i++)
@@ -157,10 +156,10 @@ pack_columns(float *to, const strip_t *strip, bool half, size_t lane0,
         size_t used = least(lanes - lane, width);
         float *panel = to + lane * depth;
         for (size_t v = 0; v < width; v++)
-            place[v] = v < used
-                ? depth0 + strip_place(lane0 + lane + v, strip->lane_stride,
-                                       strip->lane_index)
-                : 0;
+            place[v] = v < used ? depth0 + strip_place(lane0 + lane + v,
+                                                       strip->lane_stride,
+                                                       strip->lane_index)
+                                : 0;
         if (used == width)
             for (; d + VF_LANES < depth; d += VF_LANES)
                 pack_square(panel, strip, half, place, width, width, d,
@@ -182,9 +181,9 @@ pack_elements(float *to, const strip_t *strip, bool half, size_t lane0,
             float x[VF_LANES] = { 0.0f };
             if (lane < lanes) {
                 size_t place = strip_place(lane0 + lane, strip->lane_stride,
-                                           strip->lane_index)
-                    + strip_place(depth0 + d, strip->depth_stride,
-                                  strip->depth_index);
+                                           strip->lane_index) +
+                               strip_place(depth0 + d, strip->depth_stride,
+                                           strip->depth_index);
                 vf_store(x, strip_load(strip, half, place, 1));
             }
             panel[d * width] = x[0];
@@ -206,8 +205,8 @@ pack_values(float *to, const strip_t *strip, bool half, size_t lane0,
 
 /* `half` and `width` are constants below, so that their branches vanish. */
 VF_WORD void
-pack(float *to, const strip_t *strip, size_t lane0, size_t lanes,
-     size_t depth0, size_t depth, size_t width)
+pack(float *to, const strip_t *strip, size_t lane0, size_t lanes, size_t depth0,
+     size_t depth, size_t width)
 {
     if (strip->at)
         pack_values(to, strip, false, lane0, lanes, depth0, depth, width);
@@ -219,8 +218,9 @@ static void
 pack_a(float *to, const skn_matrix_t *a, size_t row, size_t rows, size_t k,
        size_t depth)
 {
-    strip_t strip = { a->at, a->bf16, a->row_stride, a->column_stride,
-                      a->row_index, a->column_index };
+    strip_t strip = { a->at,         a->bf16,
+                      a->row_stride, a->column_stride,
+                      a->row_index,  a->column_index };
     pack(to, &strip, row, rows, k, depth, GEMM_ROWS);
 }
 
@@ -228,8 +228,8 @@ static void
 pack_b(float *to, const skn_matrix_t *b, size_t column, size_t columns,
        size_t k, size_t depth)
 {
-    strip_t strip = { b->at, b->bf16, b->column_stride, b->row_stride,
-                      b->column_index, b->row_index };
+    strip_t strip = { b->at,         b->bf16,         b->column_stride,
+                      b->row_stride, b->column_index, b->row_index };
     pack(to, &strip, column, columns, k, depth, GEMM_COLUMNS);
 }
 

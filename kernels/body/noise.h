@@ -56,8 +56,9 @@ dropout(float *x, size_t n, float keep, const skn_noise_t *noise)
 {
     uint16_t bits[NOISE_COLUMNS];
     float kept_f = keep * 65536.0f + 0.5f;
-    uint32_t kept = kept_f < 1.0f ? 1 : kept_f > 65536.0f ? 65536
-                                                          : (uint32_t)kept_f;
+    uint32_t kept = kept_f < 1.0f       ? 1
+                    : kept_f > 65536.0f ? 65536
+                                        : (uint32_t)kept_f;
     vi_t limit = vi_set(kept);
     vf_t factor = vf_set(65536.0f / (float)kept);
     for (size_t i = 0; i < n; i += NOISE_COLUMNS) {
@@ -101,8 +102,8 @@ sgd_row_bf16(uint16_t *w, const float *g, size_t n, float rate,
         for (size_t j = 0; j < columns; j += VF_LANES) {
             size_t lanes = vf_lanes(columns - j);
             vf_t old = bf16_load_n(w + i + j, lanes);
-            vf_t slope = vf_add(vf_load_n(g + i + j, lanes),
-                                vf_mul(decay, old));
+            vf_t slope =
+                vf_add(vf_load_n(g + i + j, lanes), vf_mul(decay, old));
             vi_t new = bf16_random(vf_sub(old, vf_mul(step, slope)),
                                    vi_load_u16_n(bits + j, lanes));
             vi_store_u16_n(w + i + j, new, lanes);

@@ -23,8 +23,8 @@ adam_row(float *w, float *m, float *v, const float *g, size_t n,
         vf_t v1 = vf_add(vf_mul(decay2, vf_load_n(v + i, lanes)),
                          vf_mul(part2, vf_mul(slope, slope)));
         vf_t root = vf_add(vf_sqrt(vf_mul(v1, c2)), eps);
-        vf_t step = vf_add(vf_div(vf_mul(m1, c1), root),
-                           vf_mul(weight_decay, old));
+        vf_t step =
+            vf_add(vf_div(vf_mul(m1, c1), root), vf_mul(weight_decay, old));
         vf_store_n(m + i, m1, lanes);
         vf_store_n(v + i, v1, lanes);
         vf_store_n(w + i, vf_sub(old, vf_mul(rate, step)), lanes);
@@ -33,8 +33,8 @@ adam_row(float *w, float *m, float *v, const float *g, size_t n,
 
 /* Row-wise Adagrad: the accumulator, and so the divisor, is one a row. */
 static void
-adagrad_row(float *w, const float *g, size_t n, float rate,
-            float accumulator, float eps)
+adagrad_row(float *w, const float *g, size_t n, float rate, float accumulator,
+            float eps)
 {
     vf_t step = vf_set(rate / (__builtin_sqrtf(accumulator) + eps));
     for (size_t i = 0; i < n; i += VF_LANES) {

@@ -28,8 +28,8 @@ axpy(float *y, float a, const float *x, size_t n)
     vf_t factor = vf_set(a);
     for (size_t i = 0; i < n; i += VF_LANES) {
         size_t lanes = vf_lanes(n - i);
-        vf_t sum = vf_fma(factor, vf_load_n(x + i, lanes),
-                          vf_load_n(y + i, lanes));
+        vf_t sum =
+            vf_fma(factor, vf_load_n(x + i, lanes), vf_load_n(y + i, lanes));
         vf_store_n(y + i, sum, lanes);
     }
 }
@@ -49,8 +49,9 @@ add(float *out, const float *a, const float *b, size_t n)
 {
     for (size_t i = 0; i < n; i += VF_LANES) {
         size_t lanes = vf_lanes(n - i);
-        vf_store_n(out + i, vf_add(vf_load_n(a + i, lanes),
-                                   vf_load_n(b + i, lanes)), lanes);
+        vf_store_n(out + i,
+                   vf_add(vf_load_n(a + i, lanes), vf_load_n(b + i, lanes)),
+                   lanes);
     }
 }
 
@@ -59,8 +60,9 @@ mul(float *out, const float *a, const float *b, size_t n)
 {
     for (size_t i = 0; i < n; i += VF_LANES) {
         size_t lanes = vf_lanes(n - i);
-        vf_store_n(out + i, vf_mul(vf_load_n(a + i, lanes),
-                                   vf_load_n(b + i, lanes)), lanes);
+        vf_store_n(out + i,
+                   vf_mul(vf_load_n(a + i, lanes), vf_load_n(b + i, lanes)),
+                   lanes);
     }
 }
 

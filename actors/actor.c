@@ -400,6 +400,11 @@ skn_actor_run(skn_actor_t *actor)
         if (!more)
             wait_for_parcels(actor);
     }
+}
+
+void
+skn_actor_close(skn_actor_t *actor)
+{
     if (actor->kind->close)
         actor->kind->close(actor, actor->state);
 }

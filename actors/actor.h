@@ -139,8 +139,10 @@ struct skn_actor {
     skn_trace_t *trace; /* NULL: not traced */
 };
 
-/* actor.c: the thread of an actor, until it is told to close. */
+/* actor.c: the thread of an actor, until it is told to close; then its end. In
+ * between all actors meet: what one lends, another may be writing to. */
 void skn_actor_run(skn_actor_t *actor);
+void skn_actor_close(skn_actor_t *actor);
 uint64_t skn_monotonic_ns(void);
 /* Runs one hook of the kind and accounts for its time. */
 void skn_actor_fail(skn_actor_t *actor, const skn_error_t *error);

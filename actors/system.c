@@ -37,9 +37,15 @@ tell_all(skn_system_t *system, skn_parcel_type_t type)
 static void
 close_all(skn_system_t *system)
 {
-    if (!system->closing)
-        tell_all(system, SKN_PARCEL_CLOSE);
+    if (system->closing)
+        return;
     system->closing = true;
+    /* Nobody closes before all have left their handlers: after a failure an
+     * output shard may still compute with the rows that its updater lends. */
+    if (system->thread_count > 0)
+        system->meets = pthread_barrier_init(&system->left, NULL,
+                                             system->thread_count) == 0;
+    tell_all(system, SKN_PARCEL_CLOSE);
 }
 
 static void
@@ -113,6 +119,9 @@ thread_main(void *thread_argument)
                            &error) != SKN_OK)
         skn_actor_warn(actor, error.text, "it runs where the system puts it");
     skn_actor_run(actor);
+    if (system->meets)
+        (void)pthread_barrier_wait(&system->left);
+    skn_actor_close(actor);
     return NULL;
 }
 
@@ -243,6 +252,8 @@ skn_system_wait(skn_system_t *system, skn_error_t *error)
         for (uint32_t k = 0; k < system->thread_count; k++)
             (void)pthread_join(system->threads[k], NULL);
         system->joined = true;
+        if (system->meets)
+            (void)pthread_barrier_destroy(&system->left);
         system->end_ns = skn_monotonic_ns();
         if (system->trace_file && system->thread_count > 0)
             write_trace(system);

@@ -27,6 +27,8 @@ struct skn_system {
     skn_outlet_t **controls; /* [actor_count] */
     skn_actor_t *actors;
     pthread_t *threads;
+    pthread_barrier_t left; /* all threads, between their loops and closes */
+    bool meets;             /* `left` is made */
     uint32_t actor_count, thread_count;
     uint32_t ready_count, ended_count;
     int wake_descriptor;

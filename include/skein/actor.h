@@ -95,7 +95,8 @@ typedef struct skn_kind {
     skn_status_t (*produce)(skn_actor_t *, void *state, skn_error_t *);
     /* No more messages will come: send what is left. May be NULL. */
     skn_status_t (*drain)(skn_actor_t *, void *state, skn_error_t *);
-    /* Frees what open made; also after a failed open. May be NULL. */
+    /* Frees what open made; also after a failed open. All actors have left
+     * their handlers by then, and none takes a message more. May be NULL. */
     void (*close)(skn_actor_t *, void *state);
     /* Limits what is in flight behind it, and ends by its own word
      * (skn_actor_finish). Every cycle of pipes must pass through a gate; its

@@ -124,7 +124,7 @@ handle_set(skn_actor_t *actor, skn_in_pipe_t *pipe, skn_part_set_t *set,
     return status;
 }
 
-/* A sender has ended and owes its part of a set: the set would wait for ever. */
+/* A sender has ended and owes its part of a set, which would wait for ever. */
 static skn_status_t
 part_missing(const skn_actor_t *actor, const skn_in_pipe_t *pipe,
              const skn_part_set_t *set, uint32_t sender, skn_error_t *error)

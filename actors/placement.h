@@ -35,7 +35,8 @@ void skn_placement_plan(const skn_placement_t *placement,
 
 /* Names the calling thread, adds `nice`, and binds it to `unit`, to all units
  * (SKN_CORE_FLOAT) or not at all (SKN_UNIT_UNBOUND: `placement` may then be
- * NULL). A refusal is SKN_UNAVAILABLE with the reason: a warning, since the thread runs anyway. */
+ * NULL). A refusal is SKN_UNAVAILABLE with the reason: a warning, since the
+ * thread runs anyway. */
 skn_status_t skn_placement_bind(const skn_placement_t *placement, int32_t unit,
                                 const char *name, int nice, skn_error_t *error);
 

@@ -239,15 +239,16 @@ Test(spec_graph, takes_a_cycle_through_a_pipe_of_answers)
     skn_spec_destroy(&spec);
 }
 
+/* b and c answer each other. */
+#define PEERS                                                                  \
+    "    - { from: b, to: c, message: word, peer: true }\n"                    \
+    "    - { from: c, to: b, message: word, peer: true }\n"
+
 Test(spec_graph, refuses_the_cycle_that_is_left_beside_the_answers)
 {
     expect_problems(
-        TOPOLOGY(
-            RELAY("a") RELAY("b") RELAY("c"),
-            PIPE("a", "b", "word") PIPE(
-                "b", "a",
-                "work") "    - { from: b, to: c, message: word, peer: true }\n"
-                        "    - { from: c, to: b, message: word, peer: true }\n"),
+        TOPOLOGY(RELAY("a") RELAY("b") RELAY("c"),
+                 PIPE("a", "b", "word") PIPE("b", "a", "work") PEERS),
         "t.yaml:9:7: a -> b -> a is a cycle of pipes without a gate; lead it "
         "through a gate (word_reader, source, hermit), or give pipes that "
         "only answer `peer: true`");

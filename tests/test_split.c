@@ -7,7 +7,7 @@
 #include "actors/split.h"
 #include "tests/temp_folder.h"
 
-/* `count` points with one feature; every `gap`-th has no label (0: all have). */
+/* `count` points with one feature; each `gap`-th has no label (0: all have). */
 static skn_dataset_t *
 points(uint32_t count, uint32_t gap)
 {

@@ -1,4 +1,5 @@
-/* ping_pong.c - two actors hit a ball ten times.  SPDX-License-Identifier: Apache-2.0 */
+/* ping_pong.c - two actors hit a ball ten times.
+ * SPDX-License-Identifier: Apache-2.0 */
 #include <skein/topology.h>
 
 #define FIELDS_ball(F, M) F(M, u64, hits, 100, "how often it was hit")

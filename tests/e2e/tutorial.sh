@@ -19,7 +19,7 @@ for file in "$root"/configs/*.yaml; do
     case $file in
     *sample*) continue ;;
     esac
-    check_equal "the hidden and output layers of $(basename "$file") have names" \
+    check_equal "the layers of $(basename "$file") are hidden and output" \
         "$(grep -c -E 'name: (hidden|output)' "$file")" 2
 done
 

@@ -2,9 +2,10 @@
 # cli.sh - what the verbs print, and what they say when something is wrong.
 #
 # Covers cli/actors.c, cli/bench.c, cli/check.c, cli/completion.c,
-# cli/doctor.c, cli/eval.c, cli/follow.c, cli/graph.c, cli/help.c, cli/inspect.c, cli/main.c, cli/man.c,
-# cli/plan.c, cli/predict.c, cli/reference.c, cli/run.c, cli/supervise.c,
-# cli/train.c, cli/verbs.c and cli/version.c.
+# cli/doctor.c, cli/eval.c, cli/follow.c, cli/graph.c, cli/help.c,
+# cli/inspect.c, cli/main.c, cli/man.c, cli/plan.c, cli/predict.c,
+# cli/reference.c, cli/run.c, cli/supervise.c, cli/train.c, cli/verbs.c and
+# cli/version.c.
 # SPDX-License-Identifier: Apache-2.0
 # shellcheck source=tests/e2e/lib.sh
 . "$(dirname "$0")/lib.sh"

@@ -240,7 +240,7 @@ read -r -t 20 line <&"${answers[0]}" || true
 check_equal "each line is answered at once" \
     "$line" "$(echo "$same" | cut -d' ' -f1)"
 eval "exec ${answers[1]}>&-"
-wait "$answers_PID" 2>/dev/null
+wait "${answers_PID:-}" 2>/dev/null
 says "a full disk is told once" 74 \
     "skein: standard output: No space left on device" \
     bash -c "\"$skein\" predict run test.txt >/dev/full"

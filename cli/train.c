@@ -34,7 +34,9 @@ announce(const cli_call_t *call, const skn_model_run_t *run, const job_t *job)
                      plan->parameters, run->actor_count,
                      plan->memory_bytes >> 20);
         cli_json_string(job->run_path, stdout);
-        (void)puts("}");
+        (void)printf(",\"unlabelled\":%" PRIu64 ",\"featureless\":%" PRIu64
+                     "}\n",
+                     plan->data.unlabelled, plan->data.featureless);
     } else {
         (void)printf("data   %" PRIu64 " training points, %u features, %u "
                      "labels, %.2f a point; %" PRIu64 " test points\n",
@@ -64,13 +66,14 @@ announce_resume(const cli_call_t *call, const skn_model_run_t *run,
                  "the run starts at batch 0");
         return;
     }
-    if (call->json)
-        (void)printf("{\"event\":\"resume\",\"path\":\"%s\",\"batch\":%" PRIu64
-                     "}\n",
-                     job->run_path, run->resume.batch);
-    else
+    if (call->json) {
+        (void)fputs("{\"event\":\"resume\",\"path\":", stdout);
+        cli_json_string(job->run_path, stdout);
+        (void)printf(",\"batch\":%" PRIu64 "}\n", run->resume.batch);
+    } else {
         (void)printf("resume %s at batch %" PRIu64 "\n", job->run_path,
                      run->resume.batch);
+    }
 }
 
 static int

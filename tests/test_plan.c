@@ -259,7 +259,7 @@ Test(plan, what_the_data_lack_is_told)
     (void)fclose(out);
     skn_model_t *model = model_of("", "", "");
     cr_expect_eq(skn_plan_make(&plan, model, 1, &error), SKN_BAD_DATA);
-    cr_expect_str_eq(error.text, "the training file has no point with a label");
+    cr_expect(strstr(error.text, ": no point has a label"), "%s", error.text);
     skn_model_destroy(&model);
 }
 

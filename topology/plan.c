@@ -51,6 +51,12 @@ read_data(skn_plan_t *plan, const skn_model_t *model, skn_error_t *error)
     };
     skn_status_t status =
         skn_data_open(&how, model->data.train, "train", &train, error);
+    if (status == SKN_OK && skn_dataset_info(train)->label_total == 0) {
+        status = skn_fail(error, SKN_BAD_DATA, "%s: no point has a label",
+                          model->data.train);
+        (void)skn_fail_hint(error, status,
+                            "labels stand before the first space of a line");
+    }
     if (status == SKN_OK)
         status = skn_split_init(&split, train, model->train.validate,
                                 (uint64_t)model->train.seed, error);
@@ -283,9 +289,6 @@ skn_plan_make(skn_plan_t *plan, skn_model_t *model, uint32_t unit_count,
     else if (model->resources.core_limit > 0 &&
              model->resources.core_limit < (int64_t)unit_count)
         plan->units = (uint32_t)model->resources.core_limit;
-    if (plan->data.labels == 0)
-        return skn_fail(error, SKN_BAD_DATA, "%s: there is no label in it",
-                        model->data.train);
     resolve_train(&plan->data, &model->train);
     /* The reader made the layers; they are ours to complete. */
     skn_model_layer_t *layers = (skn_model_layer_t *)(uintptr_t)model->layers;
@@ -300,11 +303,15 @@ skn_plan_make(skn_plan_t *plan, skn_model_t *model, uint32_t unit_count,
         plan->total_batches = (uint64_t)model->train.max_batches;
     estimate(plan);
     if (model->resources.memory_bytes > 0 &&
-        plan->memory_bytes > (uint64_t)model->resources.memory_bytes)
-        return skn_fail(error, SKN_NO_MEMORY,
-                        "the run needs about %llu MiB, resources.memory "
-                        "allows %lld MiB",
-                        (unsigned long long)(plan->memory_bytes >> 20),
-                        (long long)(model->resources.memory_bytes >> 20));
+        plan->memory_bytes > (uint64_t)model->resources.memory_bytes) {
+        status = skn_fail(error, SKN_NO_MEMORY,
+                          "the run needs about %llu MiB of memory, "
+                          "resources.memory allows %lld MiB",
+                          (unsigned long long)(plan->memory_bytes >> 20),
+                          (long long)(model->resources.memory_bytes >> 20));
+        return skn_fail_hint(error, status,
+                             "allow more, or take fewer "
+                             "model.layers.hidden.units");
+    }
     return SKN_OK;
 }

@@ -1,0 +1,313 @@
+#!/usr/bin/env bash
+# bad_input.sh - what is refused is refused in one clear line.
+#
+# Every line of "Bad input": data files, configs, topologies, checkpoints, the
+# disk, permissions, memory, and a loss that is no number. Each is run with
+# --json, too. Covers topology/plan.c and cli/train.c.
+# SPDX-License-Identifier: Apache-2.0
+# shellcheck source=tests/e2e/lib.sh
+. "$(dirname "$0")/lib.sh"
+# shellcheck source=tests/e2e/tiny.sh
+. "$(dirname "$0")/tiny.sh"
+tiny_model
+
+# seen CODE PATTERN COMMAND...: the command ends with CODE and its first line
+# on standard error is, but for "skein: ", what the shell pattern says.
+seen() {
+    local wanted=$1 pattern=$2 code=0 line
+    shift 2
+    timeout 60 "$@" >out 2>err </dev/null || code=$?
+    line=$(head -n 1 err)
+    echo "exit code $code: ${line#skein: }"
+    # shellcheck disable=SC2053
+    [ "$code" = "$wanted" ] && [[ ${line#skein: } = $pattern ]] &&
+        ! grep -q "signal 11" err
+}
+# told CODE PATTERN COMMAND...: with --json the line stands alone, and an error
+# event has the code, the message and the hint of that line.
+told() {
+    local wanted=$1
+    seen "$@" --json || return 1
+    [ "$(wc -l <err)" = 1 ] && every_line_is_json out && python3 -c '
+import json, sys
+line = sys.stdin.readline().rstrip("\n").removeprefix("skein: ")
+event = json.loads(open("out").read().splitlines()[-1])
+assert event["event"] == "error", event
+assert event["code"] == int(sys.argv[1]), event
+hint = "; " + event["hint"] if event["hint"] else ""
+assert event["message"] + hint == line, (event, line)' "$wanted" <err
+}
+# refused SENTENCE CODE PATTERN COMMAND...
+refused() {
+    local sentence=$1
+    shift
+    if check "$sentence" seen "$@"; then
+        check "  with --json, too" told "$@"
+    fi
+}
+train() { "$skein" train tiny.yaml -o checkpoint.path=out "$@"; }
+training=("$skein" train tiny.yaml -o checkpoint.path=new)
+data() { # SENTENCE FILE PATTERN
+    refused "$1" 65 "$2$3" "${training[@]}" -o data.train="$2"
+}
+line() { # SENTENCE TEXT PATTERN: a file with that text
+    printf '%b' "$2" >bad.txt
+    data "$1" bad.txt "$3"
+}
+
+# --- data --------------------------------------------------------------------
+refused "a missing file" 66 "nowhere.txt: there is no such file" \
+    "${training[@]}" -o data.train=nowhere.txt
+refused "a missing test file" 66 "nowhere.txt: there is no such file" \
+    "${training[@]}" -o data.test=nowhere.txt
+refused "a folder" 66 ".: is a folder, not a file" \
+    "${training[@]}" -o data.train=.
+: >empty.txt
+data "an empty file" empty.txt ": the file is empty"
+gzip -c train.txt | head -c 3000 >cut.txt.gz
+data "a cut gzip file" cut.txt.gz ": the gzip data is cut off"
+zstd -q -c train.txt | head -c 3000 >cut.txt.zst
+data "a cut zstd file" cut.txt.zst ": the zstd data is cut off"
+head -c 4000 train.txt >cut.txt
+data "a cut text file" cut.txt \
+    ":1:1: the header says 600 points, but the file ends after *"
+printf '1 2:\xbf\x00\x01' >binary.txt
+data "a binary file" binary.txt \
+    ":1:5: byte 0xbf does not belong into a data file, which is plain text"
+head -c 34000000 /dev/zero | tr '\0' '1' >giant.txt
+data "a gigantic line" giant.txt ":1:1: the line is longer than 33554432 bytes"
+rm giant.txt
+line "too few lines" '5 10 20\n1 2:3\n' \
+    ":1:1: the header says 5 points, but the file ends after 1"
+line "too many lines" '1 10 20\n1 2:3\n2 3:1\n' \
+    ":3:1: the header says 1 points, but here is one more"
+line "a label out of range" '2 10 20\n1 2:3\n20 3:1\n' \
+    ":3:1: label 20 is out of range: the header says 20 labels, counted from 0"
+line "a feature out of range" '2 10 20\n1 2:3\n19 10:1\n' \
+    ":3:4: feature 10 is out of range: the header says 10 features, counted \
+from 0"
+line "NaN" '2 10 20\n1 2:nan\n19 1:1\n' \
+    ':2:5: expected a finite decimal number, found "nan"'
+line "Inf" '2 10 20\n1 2:1\n19 1:-inf\n' \
+    ':3:6: expected a finite decimal number, found "-inf"'
+line "a value too large" '2 10 20\n1 2:1\n19 7:1e999\n' \
+    ":3:6: value 1e999 is too large: a float ends at 3.4e38"
+line "a colon without a value" '2 10 20\n1 2:1\n19 7:\n' \
+    ":3:6: expected a value after the colon, found nothing"
+line "a word" '2 10 20\n1 2:1\nx 7:1\n' ':3:1: expected a label, found "x"'
+line "a feature twice" '2 10 20\n1 2:1\n19 7:1 7:2\n' \
+    ":3:8: feature 7 stands twice in this line"
+line "no label at all" '2 10 20\n 2:1\n 7:1\n' \
+    ": no point has a label; labels stand before the first space of a line"
+printf '1 200 1000\n950 3:1\n' >wide.txt
+refused "a test file with more labels than the model" 65 \
+    "wide.txt:2:1: label 950 is out of range: the model has 900 labels (0 to \
+899), this file's header says 1000" "${training[@]}" -o data.test=wide.txt
+printf '1 300 900\n90 250:1\n' >wide.txt
+refused "a test file with more features" 65 \
+    "wide.txt:2:4: feature 250 is out of range: the model has 200 features (0 \
+to 199), this file's header says 300" "${training[@]}" -o data.test=wide.txt
+
+printf '4 10 20\n1 2:1\n 7\n19 \n3 5:1\n' >odd.txt
+odd=(-o data.train=odd.txt -o data.test=odd.txt)
+check "lines without labels or features are accepted" \
+    seen 0 "" "${training[@]}" "${odd[@]}"
+rm -rf new
+check_match "  counted, and said how they are treated" \
+    "1 points without labels are not trained on, 1 without features are" out
+check "  and in the start event" seen 0 "" "$skein" train tiny.yaml --json \
+    -o checkpoint.path=odd "${odd[@]}"
+check_equal "  by number" \
+    "$(event start unlabelled out) $(event start featureless out)" "1 1"
+sed 's/$/\r/' train.txt >crlf.txt
+train -o checkpoint.path=unix --json >unix.json
+train -o checkpoint.path=dos --json -o data.train=crlf.txt >dos.json
+check_equal "CRLF gives the weights of LF" "$(sha_of dos.json)" \
+    "$(sha_of unix.json)"
+tail -n +2 train.txt >headless.txt
+train -o checkpoint.path=headless --json -o data.train=headless.txt \
+    >headless.json
+check "a file without a header is accepted" sha_of headless.json
+
+# --- configs -----------------------------------------------------------------
+config() { # SENTENCE SED-SCRIPT PATTERN
+    sed "$2" tiny.yaml >bad.yaml
+    refused "$1" 78 "bad.yaml:$3" "$skein" train bad.yaml
+}
+config "an unknown key" 's/epochs/epoches/' \
+    "8:3: unknown option 'epoches' of train; did you mean 'epochs'[?]"
+config "an unknown section" 's/^train:/trian:/' \
+    "7:1: unknown option 'trian' of the model file; did you mean 'train'[?]"
+config "a key twice" 's/epochs: 5/epochs: 5\n  epochs: 2/' \
+    "9:3: key 'epochs' is repeated; it stands in line 8 already"
+config "a word for a number" 's/epochs: 5/epochs: many/' \
+    "8:11: option 'epochs' of train must be an integer or auto, found 'many'"
+config "a number out of range" 's/epochs: 5/epochs: -1/' \
+    "8:11: option 'epochs' of train must be in 1..1000000000 or auto, found \
+'-1'"
+config "another version" 's/^skein: 1/skein: 9/' \
+    "1:8: option 'skein' of the model file must be 1, found '9'"
+config "no YAML" 's/epochs: 5/epochs: [5/' \
+    "10:12: missing comma in flow sequence"
+refused "a missing config" 66 "nowhere.yaml: No such file or directory" \
+    "$skein" train nowhere.yaml
+refused "an unknown key in an override" 78 \
+    "-o train.epochz=3: unknown option 'epochz' of train; did you mean \
+'epochs'[?]" "${training[@]}" -o train.epochz=3
+refused "a word in an override" 78 "-o train.epochs=x: option 'epochs' of \
+train must be an integer or auto, found 'x'" "${training[@]}" -o train.epochs=x
+refused "a rate out of range" 78 "-o train.optimizer.rate=1e30: option 'rate' \
+of train.optimizer must be in 1e-09..100 or auto, found '1e30'" \
+    "${training[@]}" -o train.optimizer.rate=1e30
+refused "an override without a value" 78 "-o nonsense: an override needs a \
+path and a value; -o path.to.key=value" "${training[@]}" -o nonsense
+refused "an unknown option" 64 "unknown option '--resum'; did you mean \
+--resume[?]" "${training[@]}" --resum
+
+# --- topologies --------------------------------------------------------------
+"$skein" plan tiny.yaml >plan.yaml
+topology() { # SENTENCE SED-SCRIPT PATTERN
+    sed "$2" plan.yaml >bad.yaml
+    refused "$1" 78 "bad.yaml:$3" "$skein" run bad.yaml
+}
+topology "a cycle without a gate" \
+    's/\(output_gradient.*\), peer: true/\1/' \
+    "*: embedding.0 -> output.0 -> embedding.0 is a cycle of pipes without a \
+gate; lead it through a gate (source, coordinator), or give pipes that only \
+answer \`peer: true\`"
+topology "too little credit" \
+    's/\(from: embedding, to: output, .*\)credit: [0-9]*/\1credit: 1/' \
+    "*: the pipe of 'activation' has credit 1 and lies in a cycle with source, \
+whose window is 2; credit: 2 or more"
+topology "an actor in no pipe" \
+    's/^  pipes:/    - { name: alone, kind: checkpointer, options: { path: x, owners: 1 } }\n&/' \
+    "*: alone is in no pipe; connect it, or leave it out"
+topology "two owners of one shard" 's/row_first: 450/row_first: 400/' \
+    "*: output.0 and output.1 both own rows 400..449; give each row to one of \
+them: row_first, row_count"
+topology "an unknown kind" 's/kind: evaluator/kind: evaluater/' \
+    "*: *evaluater*did you mean 'evaluator'[?]"
+
+# --- checkpoints -------------------------------------------------------------
+train -o checkpoint.path=good -o train.epochs=3 >good.log
+check "three checkpoints are kept" test -f good/latest/manifest.json
+newest=$(readlink good/latest)
+# fallback SENTENCE FAULT PATTERN: FAULT works in the newest checkpoint.
+fallback() {
+    rm -rf hurt
+    cp -a good hurt
+    (cd "hurt/$newest" && eval "$2")
+    "$skein" train tiny.yaml --resume -o checkpoint.path=hurt --json \
+        >hurt.json 2>hurt.err
+    check_match "$1: an older one is used, with a warning" \
+        "^skein: warning: batch [0-9]+ is used; 1 newer refused, the newest \
+because: hurt/$newest/$3; an older checkpoint is used\$" hurt.err
+    check_equal "  and the run ends the same" "$(sha_of hurt.json)" \
+        "$(sha_of unix.json)"
+}
+flip() { printf X | dd of="$1" bs=1 seek="$2" conv=notrunc status=none; }
+fallback "a byte of a tensor changed" \
+    'flip output.1.safetensors 5000' \
+    'output.1.safetensors: output.weight@450,0 is damaged: XXH3-128 is .*, the manifest says .*'
+fallback "a byte of a header changed" \
+    'flip hidden.0.safetensors 20' 'hidden.0.safetensors: .*'
+fallback "a cut shard" 'truncate -s -1 output.1.safetensors' \
+    'output.1.safetensors: [0-9]+ bytes, the manifest says [0-9]+'
+fallback "a missing shard" 'rm hidden.1.safetensors' \
+    'hidden.1.safetensors: cannot open: No such file or directory'
+fallback "a cut manifest" 'truncate -s -1 manifest.json' \
+    'manifest.json: the text and its seal do not match'
+resuming=("$skein" train tiny.yaml --resume -o checkpoint.path=hurt)
+rm -rf hurt && cp -a good hurt
+for file in hurt/*/hidden.0.safetensors; do truncate -s -1 "$file"; done
+refused "all checkpoints damaged" 65 "hurt: none of 3 checkpoints can be used; \
+the newest is refused: hurt/$newest/hidden.0.safetensors: * bytes, the \
+manifest says *" "${resuming[@]}"
+rm -rf hurt && cp -a good hurt && truncate -s -1 hurt/run.json
+refused "a damaged run.json" 65 \
+    "hurt/run.json: the text and its seal do not match" "${resuming[@]}"
+
+# --- the machine -------------------------------------------------------------
+refused "more memory than the config allows" 71 "the run needs about * MiB of \
+memory, resources.memory allows 1 MiB; allow more, or take fewer \
+model.layers.hidden.units" "${training[@]}" -o resources.memory=1MiB
+refused "more memory than there is" 71 "the run needs about * MiB of memory, * \
+MiB are available; *" bash -c 'ulimit -v 100000 && exec "$@"' - \
+    "${training[@]}"
+check_equal "  is said before anything is written" "$(ls -d new 2>&1)" \
+    "ls: cannot access 'new': No such file or directory"
+: >file
+refused "a file where the folder should be" 73 \
+    "file/run: cannot create the folder: Not a directory" \
+    "$skein" train tiny.yaml -o checkpoint.path=file/run
+
+if [ "$(id -u)" = 0 ]; then
+    nobody=(setpriv --reuid 65534 --regid 65534 --clear-groups)
+    chmod 755 .
+    mkdir -m 755 closed
+    (umask 077 && cp train.txt secret.txt)
+    if "${nobody[@]}" test -x "$skein"; then
+        refused "no permission to write" 77 \
+            "closed/run: cannot create the folder: Permission denied" \
+            "${nobody[@]}" "$skein" train tiny.yaml -o data.cache=none \
+            -o checkpoint.path=closed/run
+        refused "no permission to read" 77 \
+            "secret.txt: no permission to read it" "${nobody[@]}" "$skein" \
+            train tiny.yaml -o data.train=secret.txt -o checkpoint.path=new
+    else
+        skip "permissions" "nobody cannot reach $skein"
+    fi
+else
+    skip "permissions" "only root can become somebody without them"
+fi
+
+mkdir full
+if [ "$(id -u)" = 0 ] && mount -t tmpfs -o size=40k tmpfs full 2>mount.log
+then
+    at_exit "umount '$work/full' 2>/dev/null"
+    check "a full disk at the end of a run fails it" seen 74 \
+        "full/run/.tmp-*safetensors: cannot reserve its length: No space left \
+on device" "$skein" train tiny.yaml -o checkpoint.path=full/run \
+        -o train.epochs=1
+    umount full && mount -t tmpfs -o size=2m tmpfs full
+    # The first checkpoint fits, then somebody fills the disk.
+    "$skein" train tiny.yaml --json -o checkpoint.path=full/run \
+        -o train.epochs=100000 >full.json 2>full.err </dev/null &
+    wait_until 100 test -e full/run/latest
+    head -c 2m /dev/zero >full/filler 2>filler.log
+    wait_until 100 grep -q "No space left" full.err
+    check_match "a full disk during a run is a warning" "^skein: warning: \
+full/run/.*: No space left on device; the older checkpoints are intact$" \
+        full.err
+    rm full/filler
+    before=$(grep -c '"event":"checkpoint"' full.json)
+    more() { [ "$(grep -c '"event":"checkpoint"' full.json)" -gt "$before" ]; }
+    check "  and the run goes on to save when there is room" wait_until 100 more
+    kill -TERM $!
+    wait $!
+    check_equal "  to a good end" $? 0
+    umount full
+else
+    skip "a full disk" "only root can mount a small one"
+fi
+
+# --- a loss that is no number ------------------------------------------------
+awk 'NR == 1 { print; next } { gsub(/:[0-9.]+/, ":3e38"); print }' \
+    train.txt >huge.txt
+diverge=(-o data.train=huge.txt -o data.normalize=none -o train.window=1
+    -o model.layers.output.shards=1)
+rm -rf new
+refused "a loss that is not finite stops the run" 79 "batch [0-9]*: the loss \
+of layer 'output' (output.0) is not finite; training diverged; lower \
+train.optimizer.rate, or warm up with train.schedule" \
+    bash -c 'rm -rf new && exec "$@"' - "${training[@]}" "${diverge[@]}"
+# Shards that are in work when another fails: nobody may pull out their rows.
+for _ in 1 2 3 4 5 6; do
+    rm -rf new
+    seen 79 "batch *" "${training[@]}" "${diverge[@]}" -o train.window=4 \
+        -o model.layers.output.shards=2 -o model.layers.output.loss=one_vs_all
+    echo $?
+done | grep -v "^exit" | sort | uniq -c >ends
+check_equal "a failure among busy actors is an error, never a crash" \
+    "$(awk '{ print $1, $2 }' ends)" "6 0"
+finish

@@ -247,3 +247,40 @@ Test(model_write, a_full_disk_is_told)
     (void)fclose(file);
     skn_model_destroy(&model);
 }
+
+/* --- values that a plan decided -------------------------------------------- */
+
+Test(model_write, decided_values_that_mean_nothing_are_left_out)
+{
+    skn_model_t *model = fixture_good(FIXTURE);
+    skn_error_t error = { 0 };
+    char *text = NULL, *said = NULL;
+    size_t bytes = 0;
+    /* As topology/plan.c completes a model: the reader made the layers. */
+    skn_model_layer_t *output =
+        (skn_model_layer_t *)(uintptr_t)&model->layers[1];
+    output->sampler.kind = SKN_SAMPLER_UNIFORM;
+    output->sampler.rows = 3072;
+    output->sampler.tables = 50;
+    output->sampler.lists = 64;
+    output->index_lag = 4;
+    model->train.schedule.kind = SKN_SCHEDULE_CONSTANT;
+    model->train.schedule.warmup_batches = 0;
+    model->train.optimizer.kind = SKN_OPTIMIZER_SGD;
+    model->train.optimizer.beta1 = 0.5;
+    FILE *file = open_memstream(&text, &bytes);
+    cr_assert_eq(skn_model_write(model, file, &error), SKN_OK);
+    (void)fclose(file);
+    cr_expect(strstr(text, "rows: 3072"), "%s", text);
+    cr_expect_null(strstr(text, "tables"));
+    cr_expect_null(strstr(text, "\n        lists"));
+    cr_expect_null(strstr(text, "index_lag"));
+    cr_expect_null(strstr(text, "warmup_batches"));
+    cr_expect_null(strstr(text, "beta1"));
+    skn_model_t *again = fixture_read(text, &said);
+    cr_expect(again, "%s", said);
+    skn_model_destroy(&again);
+    skn_model_destroy(&model);
+    free(text);
+    free(said);
+}

@@ -28,7 +28,9 @@ wake(const skn_system_t *system)
 static void
 tell_all(skn_system_t *system, skn_parcel_type_t type)
 {
-    skn_parcel_t parcel = { .type = type };
+    /* The pointer says that what was written to the system is there to be read
+     * by who takes the parcel: the barrier of close_all. */
+    skn_parcel_t parcel = { .type = type, .pointer = system };
     for (uint32_t k = 0; k < system->actor_count; k++)
         if (system->controls[k])
             (void)skn_outlet_put(system->controls[k], &parcel, NULL);

@@ -16,7 +16,7 @@ tiny_model
 seen() {
     local wanted=$1 pattern=$2 code=0 line
     shift 2
-    timeout 60 "$@" >out 2>err </dev/null || code=$?
+    timeout -k 5 60 "$@" >out 2>err </dev/null || code=$?
     line=$(head -n 1 err)
     echo "exit code $code: ${line#skein: }"
     # shellcheck disable=SC2053

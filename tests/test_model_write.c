@@ -248,7 +248,7 @@ Test(model_write, a_full_disk_is_told)
     skn_model_destroy(&model);
 }
 
-/* --- values that a plan decided -------------------------------------------- */
+/* --- values that a plan decided ------------------------------------------- */
 
 Test(model_write, decided_values_that_mean_nothing_are_left_out)
 {

@@ -180,7 +180,8 @@ topology "too little credit" \
     "*: the pipe of 'activation' has credit 1 and lies in a cycle with source, \
 whose window is 2; credit: 2 or more"
 topology "an actor in no pipe" \
-    's/^  pipes:/    - { name: alone, kind: checkpointer, options: { path: x, owners: 1 } }\n&/' \
+    's/^  pipes:/    - { name: alone, kind: checkpointer, '\
+'options: { path: x, owners: 1 } }\n&/' \
     "*: alone is in no pipe; connect it, or leave it out"
 topology "two owners of one shard" 's/row_first: 450/row_first: 400/' \
     "*: output.0 and output.1 both own rows 400..449; give each row to one of \
@@ -208,7 +209,8 @@ because: hurt/$newest/$3; an older checkpoint is used\$" hurt.err
 flip() { printf X | dd of="$1" bs=1 seek="$2" conv=notrunc status=none; }
 fallback "a byte of a tensor changed" \
     'flip output.1.safetensors 5000' \
-    'output.1.safetensors: output.weight@450,0 is damaged: XXH3-128 is .*, the manifest says .*'
+    'output.1.safetensors: output.weight@450,0 is damaged: '\
+'XXH3-128 is .*, the manifest says .*'
 fallback "a byte of a header changed" \
     'flip hidden.0.safetensors 20' 'hidden.0.safetensors: .*'
 fallback "a cut shard" 'truncate -s -1 output.1.safetensors' \

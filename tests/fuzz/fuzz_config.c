@@ -10,6 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "tests/fuzz/lsan_libfyaml.h"
 #include "tests/word_kinds.h"
 #include "topology/spec.h"
 

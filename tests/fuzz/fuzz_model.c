@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "tests/fuzz/lsan_libfyaml.h"
 #include "topology/document.h"
 #include "topology/model.h"
 

@@ -223,6 +223,26 @@ on_saved(skn_actor_t *actor, void *state, const void *message,
 /* --- epochs ------------------------------------------------------------------
  */
 
+/* What the sampler did: the rows that it had computed, and, where it was looked
+ * at, how good they were. */
+static void
+add_draws(const skn_progress_t *progress, skn_json_text_t *text)
+{
+    double active = (double)progress->active;
+    double batches = (double)progress->loss_batches;
+    double measured = (double)progress->measured;
+    skn_json_text_add(text, ",\"active_fraction\":%.6f",
+                      progress->possible ? active / (double)progress->possible
+                                         : 0.0);
+    if (progress->loss_batches > 0)
+        skn_json_text_add(text, ",\"distinct_rows\":%.1f",
+                          (double)progress->distinct / batches);
+    if (progress->measured > 0)
+        skn_json_text_add(
+            text, ",\"sampler_mass\":%.6f,\"sampler_recall\":%.6f",
+            progress->mass_sum / measured, progress->recall_sum / measured);
+}
+
 static skn_status_t
 tell_epoch(skn_actor_t *actor, coordinator_t *coordinator, bool evaluated,
            skn_error_t *error)
@@ -230,9 +250,6 @@ tell_epoch(skn_actor_t *actor, coordinator_t *coordinator, bool evaluated,
     skn_progress_t *progress = &coordinator->progress;
     skn_json_text_t text = { 0 };
     double rows = (double)progress->loss_rows;
-    double share = progress->possible
-                       ? (double)progress->active / (double)progress->possible
-                       : 0.0;
     progress->loss = rows > 0 ? progress->loss_sum / rows : 0.0;
     skn_json_text_add(
         &text,
@@ -251,15 +268,15 @@ tell_epoch(skn_actor_t *actor, coordinator_t *coordinator, bool evaluated,
         if (coordinator->validates)
             skn_scores_write(&coordinator->validation, "validate_", &text);
     }
-    skn_json_text_add(&text, ",\"active_fraction\":%.6f,\"rss_mb\":%.1f}",
-                      share, (double)coordinator->rss_bytes / 1048576.0);
+    add_draws(progress, &text);
+    skn_json_text_add(&text, ",\"rss_mb\":%.1f}",
+                      (double)coordinator->rss_bytes / 1048576.0);
     if (!text.failed &&
         coordinator->history.count + text.count < HISTORY_BYTES_MAX)
         skn_json_text_add(&coordinator->history, "%s%s",
                           coordinator->history.count ? "," : "", text.bytes);
     coordinator->seconds_before = progress->seconds;
-    progress->loss_sum = 0;
-    progress->loss_rows = progress->active = progress->possible = 0;
+    skn_progress_new_epoch(progress);
     return tell(actor, &text, error);
 }
 
@@ -486,11 +503,7 @@ on_result(skn_actor_t *actor, void *state, const void *message,
     coordinator_t *coordinator = state;
     const skn_result_t *result = message;
     skn_progress_t *progress = &coordinator->progress;
-    progress->loss_sum += result->loss;
-    if (result->shard == 0)
-        progress->loss_rows += result->rows;
-    progress->active += result->active;
-    progress->possible += result->owned * result->rows;
+    skn_progress_add(progress, result);
     coordinator->results++;
     if (coordinator->progress_ns > 0 && result->shard == 0) {
         coordinator->seen_rows += result->rows;

@@ -13,8 +13,12 @@
     N(batch)                                                                   \
     N(epoch)                                                                   \
     N(best_epoch)                                                              \
-    N(best_batch) N(stale_epochs) N(loss_rows) N(active) N(possible)
-#define REALS(N) N(seconds) N(cpu_seconds) N(loss) N(best_p1) N(loss_sum)
+    N(best_batch)                                                              \
+    N(stale_epochs) N(loss_rows) N(active) N(possible) N(loss_batches)         \
+        N(distinct) N(measured)
+#define REALS(N)                                                               \
+    N(seconds)                                                                 \
+    N(cpu_seconds) N(loss) N(best_p1) N(loss_sum) N(mass_sum) N(recall_sum)
 
 void
 skn_progress_init(skn_progress_t *progress)
@@ -24,6 +28,33 @@ skn_progress_init(skn_progress_t *progress)
 #define S(name) progress->scores.name = progress->best_scores.name = -1.0;
     SCORES(S)
 #undef S
+}
+
+void
+skn_progress_add(skn_progress_t *progress, const skn_result_t *result)
+{
+    progress->loss_sum += result->loss;
+    if (result->shard == 0) { /* shards tell the same samples */
+        progress->loss_rows += result->rows;
+        progress->loss_batches++;
+    }
+    progress->active += result->active;
+    progress->possible += result->owned * result->rows;
+    progress->distinct += result->distinct;
+    if (result->recall >= 0) {
+        progress->measured++;
+        progress->mass_sum += result->mass;
+        progress->recall_sum += result->recall;
+    }
+}
+
+void
+skn_progress_new_epoch(skn_progress_t *progress)
+{
+    progress->loss_sum = progress->mass_sum = progress->recall_sum = 0;
+    progress->loss_rows = progress->loss_batches = 0;
+    progress->active = progress->possible = 0;
+    progress->distinct = progress->measured = 0;
 }
 
 skn_scores_t

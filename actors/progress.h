@@ -32,10 +32,17 @@ typedef struct skn_progress {
     /* The epoch in work, so that a resume inside it loses no loss. */
     double loss_sum;
     uint64_t loss_rows, active, possible;
+    uint64_t loss_batches, distinct; /* rows touched, summed over batches */
+    uint64_t measured;               /* results that tell mass and recall */
+    double mass_sum, recall_sum;
 } skn_progress_t;
 
 /* No scores, nothing done. */
 void skn_progress_init(skn_progress_t *progress);
+/* Takes what one shard says of one batch into the epoch in work. */
+void skn_progress_add(skn_progress_t *progress, const skn_result_t *result);
+/* The sums of the epoch in work start anew. */
+void skn_progress_new_epoch(skn_progress_t *progress);
 /* Appends the members as JSON, without the braces around them. */
 void skn_progress_write(const skn_progress_t *progress, skn_json_text_t *text);
 /* Reads the metadata of a checkpoint: an object with what skn_progress_write

@@ -50,8 +50,9 @@ train(skn_actor_t *actor, const skn_go_t *go, skn_error_t *error)
                                     .loss = 5.0 * (double)(t + 1),
                                     .active = 30,
                                     .owned = 12,
-                                    .mass = -1,
-                                    .recall = -1 };
+                                    .distinct = 4 + t % 2,
+                                    .mass = t % 5 == 0 ? 0.5 : -1,
+                                    .recall = t % 5 == 0 ? 0.25 : -1 };
             status = skn_actor_send(actor, &skn_result_schema, &result, error);
         }
     skn_reached_t reached = { .batch = go->end, .purpose = SKN_PURPOSE_TRAIN };
@@ -253,6 +254,9 @@ Test(coordinator, an_epoch_event_keeps_the_contract)
                                         "psp3",
                                         "psp5",
                                         "active_fraction",
+                                        "distinct_rows",
+                                        "sampler_mass",
+                                        "sampler_recall",
                                         "rss_mb" };
     probe_option("tests", "true");
     probe_run_well();
@@ -266,6 +270,9 @@ Test(coordinator, an_epoch_event_keeps_the_contract)
     /* Batches 10 .. 19 of 10 samples; two shards say 5 (t + 1) each. */
     cr_expect_float_eq(number(epoch, "loss"), 15.5, 1e-6);
     cr_expect_float_eq(number(epoch, "active_fraction"), 0.25, 1e-6);
+    cr_expect_float_eq(number(epoch, "distinct_rows"), 9.0, 1e-6);
+    cr_expect_float_eq(number(epoch, "sampler_mass"), 0.5, 1e-6);
+    cr_expect_float_eq(number(epoch, "sampler_recall"), 0.25, 1e-6);
     cr_expect_gt(number(epoch, "rss_mb"), 1);
     json_decref(epoch);
 }

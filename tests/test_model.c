@@ -72,6 +72,7 @@ Test(model, the_shortest_file_gets_every_default)
     cr_expect(train->schedule.floor == 0.0);
     cr_expect(train->evaluate.every_epochs == 1 && train->evaluate.rows == 0);
     cr_expect(train->evaluate.topk == 5);
+    cr_expect(train->evaluate.sampler_batches == 0);
     cr_expect_str_eq(model->checkpoint.path, "");
     cr_expect(model->checkpoint.every_batches == SKN_AUTO);
     cr_expect(model->checkpoint.every_epochs == 1);
@@ -133,7 +134,8 @@ Test(model, what_is_set_is_found)
         "  optimizer: { kind: adam, rate: 1e-3, beta1: 0.8, beta2: 0.99,\n"
         "    epsilon: 1e-6, weight_decay: 0.01 },\n"
         "  schedule: { kind: cosine, warmup_batches: 5, floor: 0.1 },\n"
-        "  evaluate: { every_epochs: 0, rows: 4096, topk: 3 } }\n"
+        "  evaluate: { every_epochs: 0, rows: 4096, topk: 3,\n"
+        "    sampler_batches: 9 } }\n"
         "checkpoint: { path: runs/x, every_batches: 500, every_epochs: 0,\n"
         "  keep: 1 }\n"
         "resources: { cores: [0, 2], memory: 8GiB, huge_pages: false }\n");
@@ -165,6 +167,7 @@ Test(model, what_is_set_is_found)
     cr_expect(train->optimizer.rate == 1e-3);
     cr_expect(train->schedule.kind == SKN_SCHEDULE_COSINE);
     cr_expect(train->evaluate.rows == 4096 && train->evaluate.topk == 3);
+    cr_expect(train->evaluate.sampler_batches == 9);
     cr_expect_str_eq(model->checkpoint.path, "runs/x");
     cr_expect(model->checkpoint.every_batches == 500);
     cr_assert(model->resources.core_count == 2);

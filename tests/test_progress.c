@@ -25,6 +25,11 @@ some_progress(void)
     progress.loss_rows = 1000;
     progress.active = 1;
     progress.possible = 2;
+    progress.loss_batches = 17;
+    progress.distinct = 4096;
+    progress.measured = 3;
+    progress.mass_sum = 1.0 / 9;
+    progress.recall_sum = 2.0 / 7;
     (void)snprintf(progress.best_sha256, sizeof(progress.best_sha256), "%064x",
                    0xabcu);
     return progress;
@@ -66,7 +71,45 @@ Test(progress, comes_back_bit_for_bit)
     cr_expect_eq(got.loss_rows, want.loss_rows);
     cr_expect_eq(got.active, want.active);
     cr_expect_eq(got.possible, want.possible);
+    cr_expect_eq(got.loss_batches, want.loss_batches);
+    cr_expect_eq(got.distinct, want.distinct);
+    cr_expect_eq(got.measured, want.measured);
+    cr_expect_eq(got.mass_sum, want.mass_sum);
+    cr_expect_eq(got.recall_sum, want.recall_sum);
     skn_json_text_fini(&text);
+}
+
+Test(progress, adds_shards_and_leaves_out_what_was_not_measured)
+{
+    skn_progress_t progress;
+    skn_result_t result = { .rows = 10,
+                            .loss = 1.5,
+                            .active = 30,
+                            .owned = 12,
+                            .distinct = 7,
+                            .mass = 0.5,
+                            .recall = 0 };
+    skn_progress_init(&progress);
+    skn_progress_add(&progress, &result);
+    result.shard = 1;
+    result.mass = result.recall = -1;
+    skn_progress_add(&progress, &result);
+    cr_expect_eq(progress.loss_sum, 3.0);
+    cr_expect_eq(progress.loss_rows, 10, "the shards tell the same samples");
+    cr_expect_eq(progress.loss_batches, 1);
+    cr_expect_eq(progress.active, 60);
+    cr_expect_eq(progress.possible, 240);
+    cr_expect_eq(progress.distinct, 14);
+    cr_expect_eq(progress.measured, 1);
+    cr_expect_eq(progress.mass_sum, 0.5);
+    cr_expect_eq(progress.recall_sum, 0.0);
+    progress.epoch = 4;
+    skn_progress_new_epoch(&progress);
+    cr_expect_eq(progress.loss_sum + progress.mass_sum, 0.0);
+    cr_expect_eq(progress.loss_rows + progress.loss_batches, 0);
+    cr_expect_eq(progress.active + progress.possible, 0);
+    cr_expect_eq(progress.distinct + progress.measured, 0);
+    cr_expect_eq(progress.epoch, 4);
 }
 
 Test(progress, history_comes_back_with_commas)

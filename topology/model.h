@@ -145,6 +145,7 @@ typedef struct skn_model_evaluate {
     int64_t every_epochs; /* 0: only at the end */
     int64_t rows;         /* 0: all */
     int64_t topk;
+    int64_t sampler_batches; /* 0: the sampler is not looked at */
 } skn_model_evaluate_t;
 
 typedef struct skn_model_train {

@@ -237,7 +237,11 @@ static const skn_section_t schedule_section = {
     O(skn_model_evaluate_t, rows, "rows", INT, INT, "0", 0, SKN_UNIT_MAX,      \
       NULL, "points that are evaluated at most; 0: all")                       \
     O(skn_model_evaluate_t, topk, "topk", INT, INT, "5", 1, 100, NULL,         \
-      "labels that are ranked for a point: P@1 to P@topk")
+      "labels that are ranked for a point: P@1 to P@topk")                     \
+    O(skn_model_evaluate_t, sampler_batches, "sampler_batches", INT, INT, "0", \
+      0, COUNT_MAX, NULL,                                                      \
+      "batches between two looks at the sampler: epochs then tell the "        \
+      "recall of the exact top 10 and the softmax mass covered; 0: none")
 TABLES(evaluate, EVALUATE)
 
 static const skn_section_t evaluate_section = {

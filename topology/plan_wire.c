@@ -379,6 +379,8 @@ add_output(wire_t *wire, uint32_t shard)
     set_text(wire, "loss", loss_words[layer->loss]);
     set_text(wire, "reduction", reduction_words[wire->model->train.reduction]);
     set_int(wire, "topk", (uint64_t)wire->model->train.evaluate.topk);
+    set_int(wire, "diagnose_batches",
+            (uint64_t)wire->model->train.evaluate.sampler_batches);
     set_sampler(wire, &layer->sampler);
     if (skn_plan_has_index(&layer->sampler)) {
         const skn_model_sampler_t *sampler = &layer->sampler;

@@ -361,8 +361,17 @@ head_put(build_t *build, skn_error_t *error)
     head->file_bytes = skn_dataset_layout(head).file_bytes;
     head->payload_hash = XXH3_64bits_digest(build->hash);
     head->head_hash = skn_dataset_head_hash(head);
-    ssize_t written = pwrite(build->fd, head, sizeof(*head), 0);
-    return written == sizeof(*head) ? SKN_OK : refuse_write(build, error);
+    const uint8_t *bytes = (const uint8_t *)head;
+    for (size_t done = 0; done < sizeof(*head);) {
+        ssize_t written =
+            pwrite(build->fd, bytes + done, sizeof(*head) - done, (off_t)done);
+        if (written < 0 && errno == EINTR)
+            continue;
+        if (written < 0)
+            return refuse_write(build, error);
+        done += (size_t)written;
+    }
+    return SKN_OK;
 }
 
 skn_status_t

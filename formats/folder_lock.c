@@ -9,6 +9,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <limits.h>
 #include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
@@ -81,10 +82,11 @@ write_owner(int lock, const char *path, skn_error_t *error)
 {
     char text[24];
     int length = snprintf(text, sizeof(text), "%ld\n", (long)getpid());
-    if (ftruncate(lock, 0) != 0 ||
-        pwrite(lock, text, (size_t)length, 0) != length)
+    char full[PATH_MAX + sizeof("/" LOCK_NAME)];
+    if (ftruncate(lock, 0) != 0)
         return fail_lock(path, "cannot write", error);
-    return SKN_OK;
+    (void)snprintf(full, sizeof(full), "%s/%s", path, LOCK_NAME);
+    return skn_file_write(lock, full, text, (size_t)length, 0, error);
 }
 
 skn_status_t

@@ -1,0 +1,661 @@
+/* contract_storage.c - what formats/ does when the system refuses a call.
+ *
+ * One body over many subjects: each call of open, read, write, sync, rename
+ * and so on fails in turn, with each error that the system may give. An
+ * operation then fails with a status and a sentence, or does without; it keeps
+ * no memory and no descriptor, and what was whole before is whole after it.
+ * Reads and writes that are cut short or interrupted change nothing at all.
+ * SPDX-License-Identifier: Apache-2.0 */
+#include <criterion/criterion.h>
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "formats/dataset.h"
+#include "formats/folder.h"
+#include "formats/folder_lock.h"
+#include "formats/xmc.h"
+#include "tests/checkpoint_fixture.h"
+#include "tests/faults.h"
+#include "tests/temp_folder.h"
+
+typedef struct place {
+    char folder[TEMP_FOLDER_BYTES];
+    char run[TEMP_FOLDER_BYTES + 16], text[TEMP_FOLDER_BYTES + 16],
+        cache[TEMP_FOLDER_BYTES + 16];
+} place_t;
+
+typedef struct subject {
+    const char *name;
+    /* Makes what `act` needs; may be NULL. */
+    void (*prepare)(place_t *place);
+    skn_status_t (*act)(place_t *place, skn_error_t *error);
+    /* What must hold however `act` ended; may be NULL. */
+    void (*inspect)(place_t *place, skn_status_t status);
+    /* Calls that the operation may do without, separated by spaces. */
+    const char *forgiven;
+} subject_t;
+
+static const skn_run_options_t new_run = {
+    .run_id = "0123456789abcdef0123456789abcdef",
+    .config_text = "skein: 1\n",
+};
+static const skn_run_options_t old_run = { .resume = true };
+
+static void
+write_text(const char *path, const char *text)
+{
+    FILE *file = fopen(path, "w");
+    cr_assert(file && fputs(text, file) >= 0 && fclose(file) == 0);
+}
+
+/* --- subjects: the folder of a run ---------------------------------------- */
+
+static skn_status_t
+make_run(place_t *place, skn_error_t *error)
+{
+    skn_run_folder_t *run =
+        skn_run_folder_open(place->run, &new_run, NULL, error);
+    bool made = run != NULL;
+    skn_run_folder_close(&run);
+    return made ? SKN_OK : error->status;
+}
+
+static void
+prepare_run(place_t *place)
+{
+    skn_error_t error = { 0 };
+    cr_assert_eq(make_run(place, &error), SKN_OK, "%s", error.text);
+}
+
+/* A run with the checkpoints of batches 10 and 20. */
+static void
+prepare_checkpoints(place_t *place)
+{
+    skn_error_t error = { 0 };
+    skn_run_folder_t *run =
+        skn_run_folder_open(place->run, &new_run, NULL, &error);
+    cr_assert(run, "%s", error.text);
+    for (uint64_t batch = 10; batch <= 20; batch += 10)
+        cr_assert_eq(fixture_write(run, batch, 2, 3, 3, &error), SKN_OK, "%s",
+                     error.text);
+    skn_run_folder_close(&run);
+}
+
+static skn_status_t
+resume_run(place_t *place, skn_error_t *error)
+{
+    size_t count = 0;
+    skn_run_folder_t *run =
+        skn_run_folder_open(place->run, &old_run, &count, error);
+    if (!run)
+        return error->status;
+    cr_expect_str_eq(skn_run_folder_id(run), new_run.run_id);
+    cr_expect_str_eq(skn_run_folder_config(run), new_run.config_text);
+    cr_expect_eq(count, 2u);
+    skn_run_folder_close(&run);
+    return SKN_OK;
+}
+
+static skn_status_t
+look_at_run(place_t *place, skn_error_t *error)
+{
+    skn_run_folder_t *run = skn_run_folder_look(place->run, error);
+    if (!run)
+        return error->status;
+    cr_expect_str_eq(skn_run_folder_id(run), new_run.run_id);
+    skn_run_folder_close(&run);
+    return SKN_OK;
+}
+
+/* A run that could not be made must not stand in the way of the next try. */
+static void
+inspect_new_run(place_t *place, skn_status_t status)
+{
+    skn_error_t error = { 0 };
+    skn_run_folder_t *run = skn_run_folder_look(place->run, NULL);
+    if (status == SKN_OK)
+        cr_expect(run);
+    if (!run)
+        run = skn_run_folder_open(place->run, &new_run, NULL, &error);
+    cr_assert(run, "%s", error.text);
+    cr_expect_str_eq(skn_run_folder_config(run), new_run.config_text);
+    skn_run_folder_close(&run);
+}
+
+/* --- subjects: checkpoints ------------------------------------------------ */
+
+static skn_status_t
+write_checkpoint(place_t *place, skn_error_t *error)
+{
+    skn_run_folder_t *run =
+        skn_run_folder_open(place->run, &old_run, NULL, error);
+    if (!run)
+        return error->status;
+    skn_status_t status = fixture_write(run, 30, 3, 2, 2, error);
+    skn_run_folder_close(&run);
+    return status;
+}
+
+/* The same batch once more: the two folders change places. */
+static skn_status_t
+write_again(place_t *place, skn_error_t *error)
+{
+    skn_run_folder_t *run =
+        skn_run_folder_open(place->run, &old_run, NULL, error);
+    if (!run)
+        return error->status;
+    skn_status_t status = fixture_write(run, 20, 1, 4, 2, error);
+    skn_run_folder_close(&run);
+    return status;
+}
+
+static skn_status_t
+mark_and_prune(place_t *place, skn_error_t *error)
+{
+    skn_run_folder_t *run =
+        skn_run_folder_open(place->run, &old_run, NULL, error);
+    if (!run)
+        return error->status;
+    skn_status_t status = skn_run_folder_mark_best(run, 20, error);
+    if (status == SKN_OK)
+        status = skn_run_folder_mark_latest(run, 20, error);
+    if (status == SKN_OK)
+        status = skn_run_folder_prune(run, 20, 1, error);
+    skn_run_folder_close(&run);
+    return status;
+}
+
+static skn_status_t
+forget_the_newer(place_t *place, skn_error_t *error)
+{
+    skn_run_folder_t *run =
+        skn_run_folder_open(place->run, &old_run, NULL, error);
+    if (!run)
+        return error->status;
+    skn_status_t status = skn_run_folder_forget_after(run, 10, error);
+    skn_run_folder_close(&run);
+    return status;
+}
+
+/* The newest checkpoint can be opened, and is whole to the last element. */
+static uint64_t
+newest_batch(place_t *place)
+{
+    skn_error_t error = { 0 };
+    skn_checkpoint_t *checkpoint =
+        skn_checkpoint_open(place->run, SKN_VERIFY_ALL, &error);
+    cr_assert(checkpoint, "%s", error.text);
+    cr_expect_str_eq(skn_checkpoint_warning(checkpoint), "");
+    cr_expect(fixture_good(checkpoint));
+    uint64_t batch = skn_checkpoint_batch(checkpoint);
+    skn_checkpoint_close(&checkpoint);
+    return batch;
+}
+
+static void
+inspect_new_checkpoint(place_t *place, skn_status_t status)
+{
+    uint64_t batch = newest_batch(place);
+    /* A sync of the run's folder may fail after the rename: then it is 30. */
+    cr_expect(batch == 30 || (batch == 20 && status != SKN_OK), "%u",
+              (unsigned)batch);
+    /* And the next attempt succeeds over whatever this one left. */
+    skn_error_t error = { 0 };
+    cr_expect_eq(write_checkpoint(place, &error), SKN_OK, "%s", error.text);
+    cr_expect_eq(newest_batch(place), 30u);
+}
+
+static void
+inspect_same_checkpoint(place_t *place, skn_status_t status)
+{
+    (void)status;
+    cr_expect_eq(newest_batch(place), 20u);
+}
+
+static void
+inspect_kept(place_t *place, skn_status_t status)
+{
+    cr_expect_eq(newest_batch(place), 20u);
+    skn_error_t error = { 0 };
+    cr_expect(status != SKN_OK || mark_and_prune(place, &error) == SKN_OK, "%s",
+              error.text);
+}
+
+static void
+inspect_forgotten(place_t *place, skn_status_t status)
+{
+    uint64_t batch = newest_batch(place);
+    cr_expect(batch == 10 || (batch == 20 && status != SKN_OK));
+    skn_error_t error = { 0 };
+    cr_expect_eq(forget_the_newer(place, &error), SKN_OK, "%s", error.text);
+    cr_expect_eq(newest_batch(place), 10u);
+}
+
+static skn_status_t
+read_with(place_t *place, skn_verify_t verify, skn_error_t *error)
+{
+    char hex[SKN_SHA256_TEXT_BYTES];
+    skn_checkpoint_t *checkpoint =
+        skn_checkpoint_open(place->run, verify, error);
+    if (!checkpoint)
+        return error->status;
+    uint64_t batch = skn_checkpoint_batch(checkpoint);
+    skn_status_t status = skn_checkpoint_weights_sha256(checkpoint, hex, error);
+    uint64_t hits = faults_hit();
+    if (status == SKN_OK)
+        cr_expect(fixture_good(checkpoint) || faults_hit() > hits);
+    /* An older one takes its place only with a word about it. */
+    cr_expect_eq(batch == 10, skn_checkpoint_warning(checkpoint)[0] != '\0',
+                 "%u: %s", (unsigned)batch, skn_checkpoint_warning(checkpoint));
+    skn_checkpoint_close(&checkpoint);
+    return status;
+}
+
+static skn_status_t
+read_checkpoint(place_t *place, skn_error_t *error)
+{
+    return read_with(place, SKN_VERIFY_ALL, error);
+}
+
+static skn_status_t
+read_lazily(place_t *place, skn_error_t *error)
+{
+    return read_with(place, SKN_VERIFY_LAZY, error);
+}
+
+/* --- subjects: data files ------------------------------------------------- */
+
+#define SET_TEXT "3 4 5\n0,4 1:0.5 3:1\n2 0:2\n 2:1\n"
+
+static void
+prepare_text(place_t *place)
+{
+    write_text(place->text, SET_TEXT);
+}
+
+static skn_status_t
+open_set(place_t *place, skn_cache_place_t where, skn_error_t *error)
+{
+    skn_dataset_options_t options = {
+        .cache = where,
+        .cache_path = place->cache,
+        .memory_bytes = 1, /* the least: several passes over the labels */
+    };
+    skn_dataset_t *dataset;
+    skn_status_t status =
+        skn_dataset_open(place->text, &options, &dataset, error);
+    if (status != SKN_OK) {
+        cr_expect_null(dataset);
+        return status;
+    }
+    const skn_dataset_info_t *info = skn_dataset_info(dataset);
+    cr_expect_eq(info->point_count, 3u);
+    cr_expect_eq(info->feature_total, 4u);
+    cr_expect_eq(info->label_frequency[4], 1u);
+    cr_expect_eq(skn_dataset_point(dataset, 1).label[0], 2u);
+    skn_dataset_close(&dataset);
+    return SKN_OK;
+}
+
+static skn_status_t
+build_cache(place_t *place, skn_error_t *error)
+{
+    return open_set(place, SKN_CACHE_AUTO, error);
+}
+
+static skn_status_t
+build_named_cache(place_t *place, skn_error_t *error)
+{
+    return open_set(place, SKN_CACHE_PATH, error);
+}
+
+static skn_status_t
+build_without_name(place_t *place, skn_error_t *error)
+{
+    return open_set(place, SKN_CACHE_ANONYMOUS, error);
+}
+
+static void
+prepare_cache(place_t *place)
+{
+    skn_error_t error = { 0 };
+    prepare_text(place);
+    cr_assert_eq(build_named_cache(place, &error), SKN_OK, "%s", error.text);
+}
+
+static void
+count_entry(const char *folder, size_t want)
+{
+    DIR *list = opendir(folder);
+    size_t count = 0;
+    for (struct dirent *entry; list && (entry = readdir(list));)
+        count += entry->d_name[0] != '.';
+    cr_assert(list && closedir(list) == 0);
+    cr_expect_eq(count, want, "%zu files in the folder, not %zu", count, want);
+}
+
+/* No half of a cache stays behind. */
+static void
+inspect_cache(place_t *place, skn_status_t status)
+{
+    char beside[sizeof(place->text) + 8];
+    (void)snprintf(beside, sizeof(beside), "%s.skc", place->text);
+    bool there = access(beside, F_OK) == 0 || access(place->cache, F_OK) == 0;
+    count_entry(place->folder, there ? 2 : 1);
+    cr_expect(status != SKN_OK || there || errno == ENOENT);
+    skn_error_t error = { 0 };
+    cr_expect_eq(build_cache(place, &error), SKN_OK, "%s", error.text);
+}
+
+static skn_status_t
+read_text(place_t *place, skn_error_t *error)
+{
+    skn_xmc_reader_t *reader;
+    skn_xmc_point_t point;
+    bool more = true;
+    size_t count = 0;
+    skn_xmc_point_init(&point);
+    skn_status_t status = skn_xmc_open(place->text, NULL, &reader, error);
+    while (status == SKN_OK && more) {
+        status = skn_xmc_next(reader, &point, &more, error);
+        count += status == SKN_OK && more;
+    }
+    if (status == SKN_OK)
+        cr_expect_eq(count, 3u);
+    skn_xmc_close(&reader);
+    skn_xmc_point_fini(&point);
+    return status;
+}
+
+static void
+prepare_gzip(place_t *place)
+{
+    char command[4 * sizeof(place->text)];
+    prepare_text(place);
+    (void)snprintf(command, sizeof(command), "gzip -n '%s' && mv '%s.gz' '%s'",
+                   place->text, place->text, place->text);
+    cr_assert_eq(system(command), 0);
+}
+
+/* --- subjects: one file, one lock ----------------------------------------- */
+
+static skn_status_t
+write_file(place_t *place, skn_error_t *error)
+{
+    int folder;
+    skn_status_t status = skn_folder_create(place->run, &folder, error);
+    if (status != SKN_OK)
+        return status;
+    status =
+        skn_folder_write_file(folder, place->run, "f", "0123456789", 10, error);
+    if (status == SKN_OK)
+        status = skn_folder_sync(folder, place->run, error);
+    if (status == SKN_OK)
+        status = skn_folder_link(folder, place->run, "l", "f", error);
+    int code = errno;
+    (void)close(folder);
+    errno = code;
+    return status;
+}
+
+/* The file is whole or not there. */
+static void
+inspect_file(place_t *place, skn_status_t status)
+{
+    char *bytes = NULL;
+    size_t count = 0;
+    skn_error_t error = { 0 };
+    int folder = open(place->run, O_RDONLY | O_DIRECTORY);
+    if (folder < 0) {
+        cr_expect_neq(status, SKN_OK);
+        return;
+    }
+    skn_status_t found = skn_folder_read_file(folder, place->run, "f", 100,
+                                              &bytes, &count, &error);
+    if (found == SKN_OK)
+        cr_expect(count == 10 && memcmp(bytes, "0123456789", 10) == 0);
+    else
+        cr_expect(found == SKN_NO_INPUT && status != SKN_OK, "%s", error.text);
+    free(bytes);
+    (void)close(folder);
+}
+
+static void
+prepare_file(place_t *place)
+{
+    skn_error_t error = { 0 };
+    cr_assert_eq(write_file(place, &error), SKN_OK, "%s", error.text);
+}
+
+static skn_status_t
+read_file(place_t *place, skn_error_t *error)
+{
+    char *bytes = NULL;
+    size_t count = 0;
+    int folder;
+    skn_status_t status = skn_folder_open(place->run, &folder, error);
+    if (status != SKN_OK)
+        return status;
+    status = skn_folder_read_file(folder, place->run, "f", 100, &bytes, &count,
+                                  error);
+    if (status == SKN_OK)
+        cr_expect(count == 10 && strcmp(bytes, "0123456789") == 0);
+    free(bytes);
+    (void)close(folder);
+    return status;
+}
+
+static skn_status_t
+take_lock(place_t *place, skn_error_t *error)
+{
+    int lock = -1;
+    int folder = open(place->folder, O_RDONLY | O_DIRECTORY);
+    if (folder < 0)
+        return skn_fail(error, SKN_NO_INPUT, "%s: %s", place->folder,
+                        strerror(errno));
+    skn_status_t status =
+        skn_folder_lock_open(folder, place->folder, 100, &lock, error);
+    cr_expect_eq(status == SKN_OK, lock >= 0);
+    skn_folder_lock_close(&lock);
+    cr_expect_eq(lock, -1);
+    (void)close(folder);
+    return status;
+}
+
+static void
+inspect_lock(place_t *place, skn_status_t status)
+{
+    skn_error_t error = { 0 };
+    (void)status;
+    cr_expect_eq(take_lock(place, &error), SKN_OK, "%s", error.text);
+}
+
+/* What may fail in silence, and why that is right: a close after reading; a
+ * look at the lock, which is taken again; the first try to remove a folder,
+ * which takes it for a file; the links and the pruning after a checkpoint,
+ * which are warnings; an older cache or checkpoint that takes the place of one
+ * that cannot be read; another place for a cache. */
+static const subject_t subjects[] = {
+    { "make a run", NULL, make_run, inspect_new_run,
+      "open openat close fstat fstatat" },
+    { "resume a run", prepare_checkpoints, resume_run, NULL,
+      "close fstat fstatat" },
+    { "look at a run", prepare_run, look_at_run, NULL, "close" },
+    { "write a checkpoint", prepare_checkpoints, write_checkpoint,
+      inspect_new_checkpoint,
+      "close unlinkat openat fdopendir renameat symlinkat fsync fstat "
+      "fstatat" },
+    { "write it again", prepare_checkpoints, write_again,
+      inspect_same_checkpoint,
+      "close unlinkat openat fdopendir renameat symlinkat fsync fstat "
+      "fstatat" },
+    { "mark and prune", prepare_checkpoints, mark_and_prune, inspect_kept,
+      "close fstat fstatat unlinkat" },
+    { "forget the newer", prepare_checkpoints, forget_the_newer,
+      inspect_forgotten, "close fstat fstatat unlinkat" },
+    { "read a checkpoint", prepare_checkpoints, read_checkpoint, NULL,
+      "close openat fstat pread mmap" },
+    { "read lazily", prepare_checkpoints, read_lazily, NULL,
+      "close openat fstat pread mmap" },
+    { "build a cache", prepare_text, build_cache, inspect_cache,
+      "open openat close fsync fstat mmap mkostemp" },
+    { "build a named cache", prepare_text, build_named_cache, inspect_cache,
+      "open openat close fsync fstat mmap mkostemp" },
+    { "build without a name", prepare_text, build_without_name, inspect_cache,
+      "close fstat" },
+    { "open from the cache", prepare_cache, build_named_cache, inspect_cache,
+      "open close fstat mmap read" },
+    { "read a text", prepare_text, read_text, NULL, "close" },
+    { "read a gzip", prepare_gzip, read_text, NULL, "close" },
+    { "write a file", NULL, write_file, inspect_file, "open close unlinkat" },
+    { "read a file", prepare_file, read_file, NULL, "close" },
+    { "take a lock", NULL, take_lock, inspect_lock, "close fstat fstatat" },
+};
+#define SUBJECT_COUNT (sizeof(subjects) / sizeof(subjects[0]))
+
+/* --- the body ------------------------------------------------------------- */
+
+static void
+place_make(place_t *place)
+{
+    fixture_step_bytes = 64;
+    temp_folder_make(place->folder);
+    (void)snprintf(place->run, sizeof(place->run), "%s/run", place->folder);
+    (void)snprintf(place->text, sizeof(place->text), "%s/set", place->folder);
+    (void)snprintf(place->cache, sizeof(place->cache), "%s/cache",
+                   place->folder);
+    /* Caches that do not fit beside their source must not go home. */
+    cr_assert_eq(setenv("XDG_CACHE_HOME", "relative", 1), 0);
+    cr_assert_eq(setenv("HOME", "relative", 1), 0);
+}
+
+static bool
+is_forgiven(const subject_t *subject, const char *name)
+{
+    size_t length = strlen(name);
+    for (const char *at = subject->forgiven; (at = strstr(at, name)); at++)
+        if ((at == subject->forgiven || at[-1] == ' ') &&
+            (at[length] == ' ' || at[length] == '\0'))
+            return true;
+    return false;
+}
+
+/* Runs `subject` with the n-th call of `kind` failing. False: there was no
+ * such call, so that every one has had its turn. */
+static bool
+try_one(const subject_t *subject, fault_kind_t kind, uint64_t n, int code,
+        bool forever)
+{
+    place_t place;
+    skn_error_t error = { 0 };
+    place_make(&place);
+    if (subject->prepare)
+        subject->prepare(&place);
+    size_t descriptors = faults_descriptors_open();
+    faults_arm(kind, n, code, forever);
+    skn_status_t status = subject->act(&place, &error);
+    (void)faults_disarm();
+    bool hit = faults_hit() > 0;
+    const char *name = faults_hit_name();
+    cr_expect_eq(faults_descriptors_open(), descriptors,
+                 "%s: a descriptor stays open after %s %u", subject->name, name,
+                 (unsigned)n);
+    cr_expect_eq(faults_blocks_live(), 0u, "%s: memory is kept after %s %u",
+                 subject->name, name, (unsigned)n);
+    if (status == SKN_OK)
+        cr_expect(!hit || kind != FAULT_SYSTEM || is_forgiven(subject, name),
+                  "%s: %s %u failed with %s and nobody says so", subject->name,
+                  name, (unsigned)n, strerror(code));
+    else
+        cr_expect(hit && kind == FAULT_SYSTEM && error.text[0] &&
+                      error.status == status,
+                  "%s: %s %u: %s", subject->name, name, (unsigned)n,
+                  error.text);
+    if (subject->inspect)
+        subject->inspect(&place, status);
+    temp_folder_remove(place.folder);
+    return hit;
+}
+
+static void
+try_all(fault_kind_t kind, int code)
+{
+    for (size_t k = 0; k < SUBJECT_COUNT; k++) {
+        uint64_t n = 1;
+        while (n < 5000 && try_one(&subjects[k], kind, n, code, false))
+            n++;
+        cr_expect(n < 5000, "%s does not come to an end", subjects[k].name);
+    }
+}
+
+Test(contract_storage, every_subject_succeeds_when_nothing_fails)
+{
+    for (size_t k = 0; k < SUBJECT_COUNT; k++)
+        cr_expect_not(try_one(&subjects[k], FAULT_SYSTEM, 0, EIO, false));
+}
+
+Test(contract_storage, a_failing_device_is_told_and_nothing_whole_is_lost)
+{
+    try_all(FAULT_SYSTEM, EIO);
+}
+
+/* Every call once, and the errors in turn: a full disk, no permission, no
+ * descriptors left. Another subject starts with another of them. */
+Test(contract_storage, other_refusals_are_told_and_nothing_whole_is_lost)
+{
+    static const int codes[] = { ENOSPC, EACCES, EMFILE };
+    for (size_t k = 0; k < SUBJECT_COUNT; k++) {
+        uint64_t n = 1;
+        while (n < 5000 && try_one(&subjects[k], FAULT_SYSTEM, n,
+                                   codes[(n + k) % 3], false))
+            n++;
+        cr_expect(n < 5000, "%s does not come to an end", subjects[k].name);
+    }
+}
+
+Test(contract_storage, reads_and_writes_that_are_cut_short_change_nothing)
+{
+    for (size_t k = 0; k < SUBJECT_COUNT; k++)
+        (void)try_one(&subjects[k], FAULT_SHORT, 1, 0, true);
+    try_all(FAULT_SHORT, 0);
+}
+
+Test(contract_storage, interrupted_reads_and_writes_change_nothing)
+{
+    try_all(FAULT_SIGNAL, EINTR);
+}
+
+/* Which status a refusal gives is part of what scripts look at. */
+Test(contract_storage, the_status_follows_from_the_error)
+{
+    static const struct {
+        int code;
+        skn_status_t status;
+    } cases[] = {
+        { EACCES, SKN_NO_PERMISSION }, { EPERM, SKN_NO_PERMISSION },
+        { EROFS, SKN_NO_PERMISSION },  { ENOMEM, SKN_NO_MEMORY },
+        { EIO, SKN_STORAGE },          { ENOSPC, SKN_STORAGE },
+    };
+    for (size_t k = 0; k < sizeof(cases) / sizeof(cases[0]); k++) {
+        place_t place;
+        char want[sizeof(place.run) + 200];
+        skn_error_t error = { 0 };
+        place_make(&place);
+        prepare_file(&place);
+        int folder = open(place.run, O_RDONLY | O_DIRECTORY);
+        faults_arm(FAULT_SYSTEM, 1, cases[k].code, false);
+        skn_status_t status = skn_folder_sync(folder, place.run, &error);
+        (void)faults_disarm();
+        cr_expect_eq(status, cases[k].status, "%s", strerror(cases[k].code));
+        (void)snprintf(want, sizeof(want), "%s: cannot sync the folder: %s",
+                       place.run, strerror(cases[k].code));
+        cr_expect_str_eq(error.text, want);
+        (void)close(folder);
+        temp_folder_remove(place.folder);
+    }
+}

@@ -27,14 +27,26 @@ skn_block_count(uint64_t row_count)
     return (row_count + rows - 1) / rows;
 }
 
+/* Hidden units are cut at multiples of these columns only: the noise of dropout
+ * needs it, and whatever is kept or summed for each block of them (Adagrad's
+ * sums, the gradient that a dense layer sends down) is the same however many
+ * slices there are. */
+#define SKN_SLICE_COLUMNS 8u
+
+static inline uint32_t
+skn_slice_blocks(uint64_t columns)
+{
+    return (uint32_t)((columns + SKN_SLICE_COLUMNS - 1) / SKN_SLICE_COLUMNS);
+}
+
 /* First column of slice `slice` of `columns` hidden units cut into `slices`
- * slices: multiples of 8, as the noise of dropout needs them. */
+ * slices. */
 static inline uint32_t
 skn_slice_first(uint32_t columns, uint32_t slices, uint32_t slice)
 {
-    return slice == slices
-               ? columns
-               : (uint32_t)((uint64_t)columns * slice / slices / 8 * 8);
+    return slice == slices ? columns
+                           : (uint32_t)((uint64_t)columns * slice / slices /
+                                        SKN_SLICE_COLUMNS * SKN_SLICE_COLUMNS);
 }
 
 #endif

@@ -4,7 +4,8 @@
  * Batch t: h = ReLU(W x), where x is the layer below with a 1 behind it, which
  * meets the bias. Then dropout, and the slice goes up. When its gradient g has
  * come, W^T g goes down at once, cut as the layer below is cut, and is summed
- * there in the order of the senders. W is the one of the forward pass: it is
+ * there in a tree (merge.h) whose leaves are shards, or with reduction `fixed`
+ * blocks of SKN_SLICE_COLUMNS units. W is the one of the forward pass: it is
  * copied then, since later rows may have been updated, or be away, by now.
  * The row gradients g x^T go to the updater with the rows, when it is their
  * turn. DESIGN sections 5 (steps 2 to 5) and 6.
@@ -13,6 +14,7 @@
  * here: the batches themselves (layer.c), the update rule (updater.c).
  * SPDX-License-Identifier: Apache-2.0 */
 #include <stdlib.h>
+#include <string.h>
 
 #include "actors/block.h"
 #include "actors/kinds.h"
@@ -27,7 +29,17 @@ typedef struct dense {
     float *inputs;   /* [passes][batch_rows][below.stride] */
     float *weights;  /* [passes][units][below.stride] */
     void *gemm;      /* scratch of the greatest product */
+    bool fixed;      /* a leaf a block of units, not one a shard */
+    skn_merge_t down;
+    uint32_t node_count, node[SKN_NODES_MAX]; /* those that are sent down */
 } dense_t;
+
+/* What a leaf of the tree is computed from. */
+typedef struct leaf_source {
+    const dense_t *dense;
+    const skn_pass_t *pass;
+    uint32_t column_first, columns;
+} leaf_source_t;
 
 static float *
 input_of(const dense_t *dense, const skn_pass_t *pass)
@@ -67,36 +79,62 @@ dense_forward(skn_layer_t *layer, const skn_pass_t *pass, float *sum)
     kernels->gemm(&job, dense->gemm);
 }
 
-/* down[rows][columns] = g[rows][units] . W[units][column_first ..] */
+/* pull[rows][columns] = g[rows][units] . W[units][column_first ..], over the
+ * units of the leaf. */
+static void
+compute_leaf(void *source, uint32_t leaf, skn_partial_t *into)
+{
+    const leaf_source_t *from = source;
+    const dense_t *dense = from->dense;
+    const skn_hidden_t *hidden = &dense->layer.hidden;
+    size_t first = 0, units = hidden->columns;
+    if (dense->fixed) {
+        first = (size_t)leaf * SKN_SLICE_COLUMNS - hidden->column_first;
+        units -= first;
+        if (units > SKN_SLICE_COLUMNS)
+            units = SKN_SLICE_COLUMNS;
+    }
+    skn_gemm_t job = {
+        .m = from->pass->rows,
+        .n = from->columns,
+        .k = units,
+        .a = { .at = from->pass->gradient + first,
+               .row_stride = hidden->columns,
+               .column_stride = 1 },
+        .b = { .at = weights_of(dense, from->pass) +
+                     first * dense->below.stride + from->column_first,
+               .row_stride = dense->below.stride,
+               .column_stride = 1 },
+        .c = into->pull,
+        .c_stride = from->columns,
+    };
+    hidden->kernels->gemm(&job, dense->gemm);
+}
+
 static skn_status_t
-send_down(skn_actor_t *actor, const dense_t *dense, const skn_pass_t *pass,
+send_down(skn_actor_t *actor, dense_t *dense, const skn_pass_t *pass,
           uint32_t first, uint32_t end, skn_error_t *error)
 {
-    const skn_hidden_t *hidden = &dense->layer.hidden;
-    size_t columns = end - first, count = pass->rows * columns;
+    leaf_source_t source = { dense, pass, first, end - first };
+    size_t cells = (size_t)pass->rows * source.columns;
+    size_t counts[] = { dense->node_count, dense->node_count * cells };
     skn_hidden_gradient_t *down =
-        skn_actor_message(actor, &skn_hidden_gradient_schema, &count, error);
+        skn_actor_message(actor, &skn_hidden_gradient_schema, counts, error);
     if (!down)
         return SKN_NO_MEMORY;
     down->batch = pass->batch;
     down->shard = skn_actor_index(actor);
     down->rows = pass->rows;
     down->column_first = first;
-    down->columns = (uint32_t)columns;
-    skn_gemm_t job = {
-        .m = pass->rows,
-        .n = columns,
-        .k = hidden->columns,
-        .a = { .at = pass->gradient,
-               .row_stride = hidden->columns,
-               .column_stride = 1 },
-        .b = { .at = weights_of(dense, pass) + first,
-               .row_stride = dense->below.stride,
-               .column_stride = 1 },
-        .c = down->value.at,
-        .c_stride = columns,
-    };
-    hidden->kernels->gemm(&job, dense->gemm);
+    down->columns = source.columns;
+    dense->down.rows = pass->rows;
+    dense->down.columns = source.columns;
+    for (uint32_t k = 0; k < dense->node_count; k++) {
+        skn_partial_t partial = { .pull = down->value.at + k * cells };
+        down->node.at[k] = dense->node[k];
+        skn_merge_leaves(&dense->down, dense->node[k], compute_leaf, &source,
+                         &partial);
+    }
     return skn_actor_post(actor, down, error);
 }
 
@@ -104,7 +142,7 @@ static skn_status_t
 dense_landed(skn_actor_t *actor, skn_layer_t *layer, const skn_pass_t *pass,
              skn_error_t *error)
 {
-    const dense_t *dense = (const dense_t *)layer;
+    dense_t *dense = (dense_t *)layer;
     skn_status_t status = SKN_OK;
     for (uint32_t k = 0; k < dense->slices && status == SKN_OK; k++)
         status = send_down(
@@ -189,6 +227,38 @@ gemm_floats(const dense_t *dense)
     return most / sizeof(float) + 1;
 }
 
+/* The nodes of the layer's tree that this shard sends down. */
+static skn_status_t
+open_tree(dense_t *dense, const skn_actor_t *actor, skn_error_t *error)
+{
+    const skn_hidden_t *hidden = &dense->layer.hidden;
+    uint32_t first = skn_actor_index(actor), leaves = 1;
+    dense->fixed =
+        strcmp(skn_actor_option_text(actor, "reduction"), "fixed") == 0;
+    dense->down.kernels = hidden->kernels;
+    dense->down.leaf_count = skn_actor_peers(actor);
+    if (dense->fixed) {
+        int64_t units = skn_actor_option_int(actor, "units");
+        dense->down.leaf_count = skn_slice_blocks((uint64_t)units);
+        first = hidden->column_first / SKN_SLICE_COLUMNS;
+        leaves = skn_slice_blocks(hidden->columns);
+        if (hidden->column_first % SKN_SLICE_COLUMNS != 0 ||
+            first + leaves > dense->down.leaf_count)
+            return skn_fail(error, SKN_BAD_CONFIG,
+                            "%s: units %u to %u are no slice of %lld",
+                            skn_actor_name(actor), hidden->column_first,
+                            hidden->column_first + hidden->columns,
+                            (long long)units);
+    }
+    dense->node_count = skn_merge_cover(dense->down.leaf_count, first,
+                                        first + leaves, dense->node);
+    dense->down.scratch = skn_floats_new(
+        skn_merge_scratch_floats(dense->down.leaf_count, dense->below.rows_max,
+                                 dense->below.columns),
+        error);
+    return dense->down.scratch ? SKN_OK : SKN_NO_MEMORY;
+}
+
 static skn_status_t
 dense_open(skn_actor_t *actor, void *state, skn_error_t *error)
 {
@@ -210,8 +280,9 @@ dense_open(skn_actor_t *actor, void *state, skn_error_t *error)
     dense->inputs = skn_floats_new(floats * dense->below.rows_max, error);
     dense->weights = skn_floats_new(floats * units, error);
     dense->gemm = skn_floats_new(gemm_floats(dense), error);
-    return dense->inputs && dense->weights && dense->gemm ? SKN_OK
-                                                          : SKN_NO_MEMORY;
+    if (!dense->inputs || !dense->weights || !dense->gemm)
+        return SKN_NO_MEMORY;
+    return open_tree(dense, actor, error);
 }
 
 static void
@@ -222,6 +293,7 @@ dense_close(skn_actor_t *actor, void *state)
     free(dense->inputs);
     free(dense->weights);
     free(dense->gemm);
+    free(dense->down.scratch);
     skn_layer_close(&dense->layer);
 }
 
@@ -230,6 +302,10 @@ static const skn_option_t options[] = {
       "units of the layer below" },
     { "slices", SKN_OPTION_INT, "1", 1, SKN_SHARD_MAX, NULL,
       "shards of the layer below" },
+    { "units", SKN_OPTION_INT, NULL, 1, SKN_HIDDEN_MAX, NULL,
+      "units of the whole layer" },
+    { "reduction", SKN_OPTION_CHOICE, "fast", 0, 0, "fast|fixed",
+      "fixed: the same bits for every number of shards" },
     { "row_first", SKN_OPTION_INT, "0", 0, SKN_HIDDEN_MAX, NULL,
       "first unit of the shard, a multiple of 8" },
     { "row_count", SKN_OPTION_INT, NULL, 1, SKN_HIDDEN_MAX, NULL,

@@ -172,24 +172,54 @@ skn_hidden_merge(skn_hidden_t *hidden, const skn_parts_t *parts,
     return SKN_OK;
 }
 
-skn_status_t
-skn_hidden_sum(skn_hidden_t *hidden, const skn_parts_t *parts,
-               const skn_activation_t *activation, float *gradient,
-               skn_error_t *error)
+/* The same for the parts of a dense layer, which only add up. */
+static skn_status_t
+collect_sums(skn_hidden_t *hidden, const skn_parts_t *parts, size_t cells,
+             size_t *node_count, skn_error_t *error)
 {
-    size_t cells = (size_t)activation->rows * hidden->columns;
-    memset(gradient, 0, cells * sizeof(float));
+    *node_count = 0;
     for (size_t p = 0; p < parts->count; p++) {
         const skn_hidden_gradient_t *part = parts->at[p];
-        if (part->value.count != cells ||
+        size_t nodes = part->node.count;
+        if (part->value.count != nodes * cells ||
             part->column_first != hidden->column_first)
             return skn_fail(error, SKN_BAD_MESSAGE,
                             "hidden_gradient of shard %u, batch %llu: %zu "
                             "values, %zu expected",
                             part->shard, (unsigned long long)part->batch,
-                            part->value.count, cells);
-        hidden->kernels->add(gradient, gradient, part->value.at, cells);
+                            part->value.count, nodes * cells);
+        if (nodes > hidden->merge.leaf_count - *node_count)
+            return skn_fail(error, SKN_BAD_MESSAGE,
+                            "hidden_gradient of shard %u, batch %llu: too many "
+                            "nodes",
+                            part->shard, (unsigned long long)part->batch);
+        for (size_t k = 0; k < nodes; k++)
+            hidden->nodes[(*node_count)++] = (skn_node_t){
+                .place = part->node.at[k],
+                .partial = { .pull = part->value.at + k * cells },
+            };
     }
+    return SKN_OK;
+}
+
+skn_status_t
+skn_hidden_sum(skn_hidden_t *hidden, const skn_parts_t *parts,
+               const skn_activation_t *activation, float *gradient,
+               skn_error_t *error)
+{
+    const skn_hidden_gradient_t *first = parts->at[0];
+    size_t node_count, cells = (size_t)activation->rows * hidden->columns;
+    skn_partial_t root = { .pull = gradient };
+    skn_status_t status =
+        collect_sums(hidden, parts, cells, &node_count, error);
+    if (status != SKN_OK)
+        return status;
+    hidden->merge.rows = activation->rows;
+    if (!skn_merge_root(&hidden->merge, hidden->nodes, node_count, &root))
+        return skn_fail(error, SKN_BAD_MESSAGE,
+                        "hidden_gradient of batch %llu: the shards together "
+                        "do not cover all units",
+                        (unsigned long long)first->batch);
     finish(hidden, activation, gradient);
     return SKN_OK;
 }

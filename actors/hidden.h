@@ -29,7 +29,7 @@ typedef struct skn_hidden {
         { "dropout", SKN_OPTION_REAL, "0", 0, 0.95, NULL,                     \
           "share of hidden units left out in training" },                     \
         { "leaves", SKN_OPTION_INT, "1", 1, SKN_LEAVES_MAX, NULL,             \
-          "leaves of the tree in which output shards are merged" },           \
+          "leaves of the tree that merges the parts from above" },            \
         { "seed", SKN_OPTION_INT, "1", 0, 9007199254740992.0, NULL,           \
           "of every random number" }
 
@@ -59,7 +59,7 @@ void skn_hidden_activate(const skn_hidden_t *hidden,
 skn_status_t skn_hidden_merge(skn_hidden_t *hidden, const skn_parts_t *parts,
                               const skn_activation_t *activation,
                               float *gradient, skn_error_t *error);
-/* The same for parts that only add up, from a dense layer. */
+/* The same for parts that only add up, from the shards of a dense layer. */
 skn_status_t skn_hidden_sum(skn_hidden_t *hidden, const skn_parts_t *parts,
                             const skn_activation_t *activation, float *gradient,
                             skn_error_t *error);

@@ -85,7 +85,8 @@ typedef enum skn_purpose {
     F(M, u32, rows, SKN_BATCH_ROWS_MAX, "samples")                             \
     F(M, u32, column_first, SKN_HIDDEN_MAX, "first hidden unit")               \
     F(M, u32, columns, SKN_HIDDEN_MAX, "hidden units")                         \
-    F(M, f32s, value, SKN_RUN_MAX, "[rows][columns] d loss / d activation")
+    F(M, u32s, node, SKN_NODES_MAX, "nodes of the layer's tree, by place")     \
+    F(M, f32s, value, SKN_RUN_MAX, "[nodes][rows][columns] of d loss / d h")
 
 /* Row gradients of a shard, with the right to write its rows. */
 #define SKN_FIELDS_gradient(F, M)                                              \

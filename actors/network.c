@@ -81,7 +81,6 @@ load_layer(skn_network_t *network, skn_checkpoint_t *checkpoint,
         .bias_row = at == 0,
         .global_rows = at == 0 ? network->feature_count : network->units[at],
         .global_columns = at == 0 ? network->units[0] : network->units[at - 1],
-        .slices = 1,
     };
     skn_status_t status =
         skn_rows_init(&network->rows[at], size.kind, size.row_count, size.width,

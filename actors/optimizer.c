@@ -69,12 +69,19 @@ static void
 step_adagrad(const skn_optimizer_t *optimizer, const skn_rows_t *rows,
              uint32_t row, const float *gradient)
 {
+    const skn_kernels_t *kernels = optimizer->kernels;
     float *sum = skn_rows_moment(rows, row, 1);
-    *sum += (float)(optimizer->kernels->sum_squares(gradient, rows->width) /
-                    (double)rows->width);
-    optimizer->kernels->adagrad_row(skn_rows_weight(rows, row), gradient,
-                                    rows->width, optimizer->adam.rate, *sum,
-                                    optimizer->adam.eps);
+    float *weight = skn_rows_weight(rows, row);
+    for (uint32_t first = 0; first < rows->width;
+         first += rows->sum_columns, sum++) {
+        uint32_t columns = rows->width - first;
+        if (columns > rows->sum_columns)
+            columns = rows->sum_columns;
+        *sum += (float)(kernels->sum_squares(gradient + first, columns) /
+                        (double)columns);
+        kernels->adagrad_row(weight + first, gradient + first, columns,
+                             optimizer->adam.rate, *sum, optimizer->adam.eps);
+    }
 }
 
 void
@@ -89,6 +96,7 @@ skn_optimizer_step(const skn_optimizer_t *optimizer, const skn_rows_t *rows,
         step_adam(optimizer, rows, row, gradient);
         break;
     case SKN_ROWS_ADAGRAD:
+    case SKN_ROWS_ADAGRAD_SLICED:
         step_adagrad(optimizer, rows, row, gradient);
         break;
     case SKN_ROWS_SGD:

@@ -5,7 +5,10 @@
  * Adam would have; m decays by beta1 a touch, so it is the mean of the row's
  * last gradients, however long ago they were. The weights stand still while a
  * row is idle. Why not m as in a dense Adam: docs/decisions/0004-lazy-adam.md.
- * Row-wise Adagrad keeps one sum of mean squares a row (Duchi et al. 2011).
+ * Adagrad (Duchi et al. 2011, equation 1) keeps sums of mean squares: one a row
+ * of a dense or output layer, "row-wise Adagrad" (Mudigere et al. 2022); one a
+ * row and SKN_SLICE_COLUMNS hidden units of an embedding, since the columns of
+ * a row lie with several shards (rows.h).
  * SGD on bf16 rounds at random (Gupta et al. 2015).
  * Rates follow a schedule of the batch number alone.
  * SPDX-License-Identifier: Apache-2.0 */

@@ -7,6 +7,7 @@
 #include <string.h>
 #include <sys/mman.h>
 
+#include "actors/block.h"
 #include "kernels/philox.h"
 
 #define HUGE_BYTES ((size_t)2 << 20)
@@ -28,6 +29,9 @@ stride_bytes(skn_rows_kind_t kind, uint32_t width)
         return round_up(3 * part + 1, LINE_FLOATS) * sizeof(float);
     case SKN_ROWS_ADAGRAD:
         return round_up(part + 1, LINE_FLOATS) * sizeof(float);
+    case SKN_ROWS_ADAGRAD_SLICED:
+        return round_up(part + skn_slice_blocks(width), LINE_FLOATS) *
+               sizeof(float);
     case SKN_ROWS_SGD:
         return round_up(part, LINE_FLOATS) * sizeof(float);
     default:
@@ -49,6 +53,8 @@ skn_rows_init(skn_rows_t *rows, skn_rows_kind_t kind, uint32_t row_count,
     rows->kind = kind;
     rows->row_count = row_count;
     rows->width = width;
+    rows->sum_columns =
+        kind == SKN_ROWS_ADAGRAD_SLICED ? SKN_SLICE_COLUMNS : width;
     rows->part_floats = round_up(width, PART_FLOATS);
     rows->stride_bytes = stride_bytes(kind, width);
     /* One huge page more, so that the start can be moved onto a boundary. */

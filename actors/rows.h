@@ -3,12 +3,16 @@
  * Everything of a row lies together, since a row is touched as a whole:
  *
  *     adam     | w [width] | m [width] | v [width] | step | up to 64 bytes
- *     adagrad  | w [width] | sum of squares        |
+ *     adagrad  | w [width] | sum of squares        |     rows of dense, output
+ *              | w [width] | a sum every 8 columns |     rows of an embedding
  *     sgd      | w [width] |
  *     sgd bf16 | w [width], 2 bytes each |
  *
- * Each part starts at a multiple of 4 floats. The updater owns the rows and is
- * their only writer; it lends them to its shard for reading.
+ * Each part starts at a multiple of 4 floats. Adagrad with one sum a row is
+ * "row-wise" (Mudigere et al. 2022). A slice of an embedding's columns does not
+ * know the whole row's gradient, so there each SKN_SLICE_COLUMNS columns have a
+ * sum, however many slices there are. The updater owns the rows and is their
+ * only writer; it lends them to its shard for reading.
  * SPDX-License-Identifier: Apache-2.0 */
 #ifndef ACTORS_ROWS_H
 #define ACTORS_ROWS_H
@@ -23,6 +27,7 @@
 typedef enum skn_rows_kind {
     SKN_ROWS_ADAM,
     SKN_ROWS_ADAGRAD,
+    SKN_ROWS_ADAGRAD_SLICED, /* of an embedding */
     SKN_ROWS_SGD,
     SKN_ROWS_SGD_BF16
 } skn_rows_kind_t;
@@ -30,9 +35,10 @@ typedef enum skn_rows_kind {
 typedef struct skn_rows {
     skn_rows_kind_t kind;
     uint32_t row_count;
-    uint32_t width;      /* weights of a row, the bias among them if it has */
-    size_t part_floats;  /* between w, m and v */
-    size_t stride_bytes; /* between rows */
+    uint32_t width;       /* weights of a row, the bias among them if it has */
+    uint32_t sum_columns; /* adagrad: columns that share a sum */
+    size_t part_floats;   /* between w, m and v */
+    size_t stride_bytes;  /* between rows */
     unsigned char *at;
     size_t map_bytes;
 } skn_rows_t;
@@ -59,11 +65,18 @@ skn_rows_weight_bf16(const skn_rows_t *rows, size_t row)
     return (uint16_t *)(void *)(rows->at + row * rows->stride_bytes);
 }
 
-/* adam: part 1 is m, part 2 is v; adagrad: part 1 is the sum (1 float). */
+/* adam: part 1 is m, part 2 is v; adagrad: part 1 is the sums. */
 static inline float *
 skn_rows_moment(const skn_rows_t *rows, size_t row, int part)
 {
     return skn_rows_weight(rows, row) + (size_t)part * rows->part_floats;
+}
+
+/* adagrad: sums of a row. */
+static inline uint32_t
+skn_rows_sums(const skn_rows_t *rows)
+{
+    return (rows->width + rows->sum_columns - 1) / rows->sum_columns;
 }
 
 /* adam: the batch (counted from 1) that touched the row last; 0: none. */

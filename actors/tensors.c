@@ -3,6 +3,8 @@
 
 #include <stdio.h>
 
+#include "actors/block.h"
+
 static void
 name_piece(skn_tensor_view_t *view, const skn_tensor_place_t *place,
            const char *part)
@@ -107,12 +109,15 @@ skn_tensors_of(const skn_rows_t *rows, const skn_tensor_place_t *place,
                                         rows->stride_bytes, rows->row_count,
                                         all_rows, place->row_first);
     }
-    if (rows->kind == SKN_ROWS_ADAGRAD) {
+    if (rows->kind == SKN_ROWS_ADAGRAD)
+        view[count++] = matrix_view(rows, place, "sum", part1, rows->row_count,
+                                    1, all_rows, 1);
+    if (rows->kind == SKN_ROWS_ADAGRAD_SLICED) {
         skn_tensor_view_t *sum = &view[count++];
-        uint32_t slices = place->bias_row ? place->slices : 1;
-        *sum = matrix_view(rows, place, "sum", part1, rows->row_count, 1,
-                           all_rows, slices);
-        sum->piece.column_first = place->bias_row ? place->slice : 0;
+        *sum = matrix_view(rows, place, "sum", part1, rows->row_count,
+                           skn_rows_sums(rows), all_rows,
+                           skn_slice_blocks(place->global_columns));
+        sum->piece.column_first = place->column_first / SKN_SLICE_COLUMNS;
     }
     return count;
 }

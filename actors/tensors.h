@@ -2,7 +2,8 @@
  * checkpoint holds of them, and where each lies in memory.
  *
  *     LAYER.weight [rows][units below]   LAYER.bias [rows]
- *     LAYER.m, LAYER.v  (adam), LAYER.sum (adagrad), LAYER.step
+ *     LAYER.m, LAYER.v, LAYER.step  (adam)
+ *     LAYER.sum [rows][1], or of an embedding [rows][blocks of 8 columns]
  * SPDX-License-Identifier: Apache-2.0 */
 #ifndef ACTORS_TENSORS_H
 #define ACTORS_TENSORS_H
@@ -18,7 +19,7 @@ typedef struct skn_tensor_place {
     bool bias_row;
     uint64_t global_rows, global_columns; /* of LAYER.weight */
     uint64_t row_first, column_first;
-    uint32_t slice, slices; /* bias_row: which of the column shards */
+    uint32_t slice; /* bias_row: which of the column shards */
 } skn_tensor_place_t;
 
 typedef struct skn_tensor_view {

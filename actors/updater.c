@@ -179,9 +179,12 @@ kind_of(const skn_actor_t *actor)
 {
     const char *optimizer = skn_actor_option_text(actor, "optimizer");
     bool half = strcmp(skn_actor_option_text(actor, "weights"), "bf16") == 0;
+    bool sliced = strcmp(skn_actor_option_text(actor, "bias"), "row") == 0;
     if (strcmp(optimizer, "sgd") == 0)
         return half ? SKN_ROWS_SGD_BF16 : SKN_ROWS_SGD;
-    return strcmp(optimizer, "adagrad") == 0 ? SKN_ROWS_ADAGRAD : SKN_ROWS_ADAM;
+    if (strcmp(optimizer, "adagrad") == 0)
+        return sliced ? SKN_ROWS_ADAGRAD_SLICED : SKN_ROWS_ADAGRAD;
+    return SKN_ROWS_ADAM;
 }
 
 static void
@@ -264,7 +267,6 @@ updater_open(skn_actor_t *actor, void *state, skn_error_t *error)
         .row_first = updater->row_first,
         .column_first = (uint64_t)skn_actor_option_int(actor, "column_first"),
         .slice = skn_actor_index(actor),
-        .slices = skn_actor_peers(actor),
     };
     (void)snprintf(updater->file, sizeof(updater->file), "%.40s.%u.safetensors",
                    updater->place.layer, skn_actor_index(actor));

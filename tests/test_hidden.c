@@ -23,6 +23,21 @@ hidden_of(uint32_t column_first, uint32_t columns, float keep)
                            .batch_rows = ROWS };
 }
 
+/* With a tree of two leaves above; freed by skn_hidden_close. */
+static skn_hidden_t
+hidden_below(uint32_t column_first, float keep)
+{
+    skn_hidden_t hidden = hidden_of(column_first, COLUMNS, keep);
+    hidden.merge = (skn_merge_t){ .kernels = hidden.kernels,
+                                  .columns = COLUMNS,
+                                  .leaf_count = 2 };
+    hidden.merge.scratch =
+        malloc(skn_merge_scratch_floats(2, ROWS, COLUMNS) * sizeof(float));
+    hidden.nodes = malloc(2 * sizeof(*hidden.nodes));
+    hidden.root = malloc((2 * ROWS + CELLS) * sizeof(float));
+    return hidden;
+}
+
 static skn_activation_t
 activation_of(float *value, uint64_t batch, skn_purpose_t purpose,
               uint32_t columns)
@@ -131,15 +146,20 @@ Test(hidden, the_way_back_is_what_differences_say)
     for (int k = 0; k < CELLS; k++)
         moved[k] = x[k] + step;
     activate(moved, 3, SKN_PURPOSE_TRAIN, KEEP);
-    skn_hidden_t hidden = hidden_of(0, COLUMNS, KEEP);
+    skn_hidden_t hidden = hidden_below(0, KEEP);
     skn_activation_t activation =
         activation_of(h, 3, SKN_PURPOSE_TRAIN, COLUMNS);
-    skn_hidden_gradient_t one = {
-        .batch = 3, .rows = ROWS, .columns = COLUMNS, .value = { r1, CELLS }
-    };
-    skn_hidden_gradient_t two = {
-        .batch = 3, .rows = ROWS, .columns = COLUMNS, .value = { r2, CELLS }
-    };
+    uint32_t place[] = { skn_node_place(0, 0), skn_node_place(0, 1) };
+    skn_hidden_gradient_t one = { .batch = 3,
+                                  .rows = ROWS,
+                                  .columns = COLUMNS,
+                                  .node = { place, 1 },
+                                  .value = { r1, CELLS } };
+    skn_hidden_gradient_t two = { .batch = 3,
+                                  .rows = ROWS,
+                                  .columns = COLUMNS,
+                                  .node = { place + 1, 1 },
+                                  .value = { r2, CELLS } };
     const void *part[] = { &one, &two };
     skn_parts_t parts = { part, 2 };
     cr_assert_eq(skn_hidden_sum(&hidden, &parts, &activation, gradient, NULL),
@@ -151,6 +171,7 @@ Test(hidden, the_way_back_is_what_differences_say)
                   "[%d]: got %g, want %g", k, (double)gradient[k], want);
         cr_expect(h[k] > 0 || gradient[k] == 0);
     }
+    skn_hidden_close(&hidden);
     free(x);
     free(r1);
     free(r2);
@@ -206,14 +227,7 @@ expect_refused(void (*spoil)(skn_output_gradient_t *share), const char *want)
     static float room[2 * CELLS], gradient[CELLS];
     uint32_t place[2] = { 0, 0 };
     skn_error_t error = { 0 };
-    skn_hidden_t hidden = hidden_of(8, COLUMNS, 1);
-    hidden.merge = (skn_merge_t){ .kernels = hidden.kernels,
-                                  .columns = COLUMNS,
-                                  .leaf_count = 2 };
-    hidden.merge.scratch =
-        malloc(skn_merge_scratch_floats(2, ROWS, COLUMNS) * sizeof(float));
-    hidden.nodes = malloc(2 * sizeof(*hidden.nodes));
-    hidden.root = malloc((2 * ROWS + CELLS) * sizeof(float));
+    skn_hidden_t hidden = hidden_below(8, 1);
     skn_activation_t activation =
         activation_of(room, 3, SKN_PURPOSE_TRAIN, COLUMNS);
     skn_output_gradient_t share[2];
@@ -309,9 +323,10 @@ Test(hidden, shares_that_do_not_fit_are_refused)
 
 Test(hidden, sums_that_do_not_fit_are_refused)
 {
-    float value[CELLS] = { 0 }, gradient[CELLS];
+    float value[3 * CELLS] = { 0 }, gradient[CELLS];
+    uint32_t place[] = { skn_node_place(0, 0), skn_node_place(0, 1), 0 };
     skn_error_t error = { 0 };
-    skn_hidden_t hidden = hidden_of(8, COLUMNS, 1);
+    skn_hidden_t hidden = hidden_below(8, 1);
     skn_activation_t activation =
         activation_of(value, 3, SKN_PURPOSE_TRAIN, COLUMNS);
     skn_hidden_gradient_t one = { .batch = 3,
@@ -319,17 +334,33 @@ Test(hidden, sums_that_do_not_fit_are_refused)
                                   .rows = ROWS,
                                   .column_first = 8,
                                   .columns = COLUMNS,
-                                  .value = { value, CELLS - 1 } };
+                                  .node = { place, 2 },
+                                  .value = { value, 2 * CELLS - 1 } };
     const void *part[] = { &one };
     skn_parts_t parts = { part, 1 };
     cr_expect_eq(skn_hidden_sum(&hidden, &parts, &activation, gradient, &error),
                  SKN_BAD_MESSAGE);
-    cr_expect_str_eq(error.text, "hidden_gradient of shard 4, batch 3: 239 "
-                                 "values, 240 expected");
-    one.value.count = CELLS;
+    cr_expect_str_eq(error.text, "hidden_gradient of shard 4, batch 3: 479 "
+                                 "values, 480 expected");
+    one.value.count = 2 * CELLS;
     cr_expect_eq(skn_hidden_sum(&hidden, &parts, &activation, gradient, &error),
                  SKN_OK);
     one.column_first = 0;
     cr_expect_eq(skn_hidden_sum(&hidden, &parts, &activation, gradient, &error),
                  SKN_BAD_MESSAGE);
+    one.column_first = 8;
+    one.node.count = 3;
+    one.value.count = 3 * CELLS;
+    cr_expect_eq(skn_hidden_sum(&hidden, &parts, &activation, gradient, &error),
+                 SKN_BAD_MESSAGE);
+    cr_expect_str_eq(error.text,
+                     "hidden_gradient of shard 4, batch 3: too many "
+                     "nodes");
+    one.node.count = 1;
+    one.value.count = CELLS;
+    cr_expect_eq(skn_hidden_sum(&hidden, &parts, &activation, gradient, &error),
+                 SKN_BAD_MESSAGE);
+    cr_expect_str_eq(error.text, "hidden_gradient of batch 3: the shards "
+                                 "together do not cover all units");
+    skn_hidden_close(&hidden);
 }

@@ -164,6 +164,70 @@ Test(optimizer, adagrad_has_one_sum_of_mean_squares_a_row)
     free(optimizer);
 }
 
+/* [WIDTH] is 4 blocks of 8 columns and one of 5, each with its own sum. */
+Test(optimizer, adagrad_of_a_slice_has_a_sum_every_8_columns)
+{
+    oracle_random_t random = { 6 };
+    skn_rows_t rows = rows_new(SKN_ROWS_ADAGRAD_SLICED, 2);
+    skn_optimizer_t *optimizer = optimizer_new(0.1, 0);
+    double w[WIDTH] = { 0 }, sum[5] = { 0 };
+    cr_assert_eq(skn_rows_sums(&rows), 5);
+    for (uint64_t batch = 0; batch < 50; batch++) {
+        float g[WIDTH];
+        for (int c = 0; c < WIDTH; c++) {
+            g[c] = oracle_float(&random);
+            sum[c / 8] += (double)g[c] * (double)g[c] / (c / 8 < 4 ? 8.0 : 5.0);
+        }
+        skn_optimizer_begin(optimizer, batch);
+        skn_optimizer_step(optimizer, &rows, 1, 1, g);
+        for (int c = 0; c < WIDTH; c++) {
+            w[c] -= 0.1 * (double)g[c] / (sqrt(sum[c / 8]) + 1e-8);
+            cr_assert(fabs((double)skn_rows_weight(&rows, 1)[c] - w[c]) <=
+                      1e-6);
+        }
+        for (int b = 0; b < 5; b++)
+            cr_assert(fabs((double)skn_rows_moment(&rows, 1, 1)[b] - sum[b]) <=
+                      1e-6 * sum[b]);
+    }
+    cr_expect_eq(skn_rows_weight(&rows, 0)[0], 0.0f);
+    skn_rows_fini(&rows);
+    free(optimizer);
+}
+
+/* What two slices hold, side by side, is what one holds. */
+Test(optimizer, adagrad_of_slices_is_that_of_the_whole)
+{
+    oracle_random_t random = { 9 };
+    skn_rows_t whole = rows_new(SKN_ROWS_ADAGRAD_SLICED, 1), part[2];
+    skn_optimizer_t *optimizer = optimizer_new(0.1, 0);
+    cr_assert_eq(
+        skn_rows_init(&part[0], SKN_ROWS_ADAGRAD_SLICED, 1, 16, false, NULL),
+        SKN_OK);
+    cr_assert_eq(skn_rows_init(&part[1], SKN_ROWS_ADAGRAD_SLICED, 1, WIDTH - 16,
+                               false, NULL),
+                 SKN_OK);
+    for (uint64_t batch = 0; batch < 20; batch++) {
+        float g[WIDTH];
+        for (int c = 0; c < WIDTH; c++)
+            g[c] = oracle_float(&random);
+        skn_optimizer_begin(optimizer, batch);
+        skn_optimizer_step(optimizer, &whole, 0, 0, g);
+        skn_optimizer_step(optimizer, &part[0], 0, 0, g);
+        skn_optimizer_step(optimizer, &part[1], 0, 0, g + 16);
+    }
+    cr_expect_arr_eq(skn_rows_weight(&part[0], 0), skn_rows_weight(&whole, 0),
+                     16 * sizeof(float));
+    cr_expect_arr_eq(skn_rows_weight(&part[1], 0),
+                     skn_rows_weight(&whole, 0) + 16,
+                     (WIDTH - 16) * sizeof(float));
+    cr_expect_arr_eq(skn_rows_moment(&part[1], 0, 1),
+                     skn_rows_moment(&whole, 0, 1) + 2, 3 * sizeof(float));
+    skn_rows_fini(&whole);
+    skn_rows_fini(&part[0]);
+    skn_rows_fini(&part[1]);
+    free(optimizer);
+}
+
 Test(optimizer, sgd_goes_against_the_gradient_and_decays)
 {
     oracle_random_t random = { 7 };

@@ -161,6 +161,55 @@ Test(pipeline, rounding_at_random_keeps_the_bits_too)
                                            "train.reduction=fixed" } });
 }
 
+/* Every number of shards of every layer: 24 hidden units in slices of 8, 40
+ * dense ones in slices of 8, 16 or 40, 350 blocks of labels. */
+static void
+expect_every_layout_alike(const char *optimizer, const char *rate)
+{
+    static const uint32_t hidden[] = { 1, 2, 4 }, output[] = { 1, 2, 3, 8 };
+    pipeline_t pipeline;
+    char first[65] = "";
+    pipeline_init(&pipeline);
+    for (uint32_t dense = 1; dense <= 3; dense++)
+        for (size_t h = 0; h < 3; h++)
+            for (size_t o = 0; o < 4; o++) {
+                layout_t layout = { .hidden = hidden[h],
+                                    .dense = dense,
+                                    .output = output[o],
+                                    .window = 2,
+                                    .batches = 8,
+                                    .wire = (h + o) % 2 == 1,
+                                    .word = { optimizer, rate,
+                                              "model.layers.hidden.units=64",
+                                              "train.reduction=fixed" } };
+                trained_t trained = pipeline_train(&pipeline, &layout);
+                if (!first[0])
+                    memcpy(first, trained.sha256, sizeof(first));
+                cr_expect_str_eq(trained.sha256, first, "%s: %u, %u, %u shards",
+                                 optimizer, hidden[h], dense, output[o]);
+                trained_fini(&trained);
+            }
+    pipeline_fini(&pipeline);
+}
+
+Test(pipeline, adam_keeps_the_bits_in_every_layout)
+{
+    expect_every_layout_alike("train.optimizer.kind=adam",
+                              "train.optimizer.rate=0.01");
+}
+
+Test(pipeline, adagrad_keeps_the_bits_in_every_layout)
+{
+    expect_every_layout_alike("train.optimizer.kind=adagrad",
+                              "train.optimizer.rate=0.05");
+}
+
+Test(pipeline, sgd_keeps_the_bits_in_every_layout)
+{
+    expect_every_layout_alike("train.optimizer.kind=sgd",
+                              "train.optimizer.rate=0.5");
+}
+
 static void
 expect_repeats(layout_t layout, int times)
 {
@@ -483,8 +532,7 @@ Test(pipeline, dense_layers_agree_on_any_shards)
             layout.output = layouts[k][1];
             trained_t trained = pipeline_train(&pipeline, &layout);
             expect_trained_near(&trained, &alone, &layout, 1e-5);
-            if (layout.dense == 1)
-                cr_expect_str_eq(trained.sha256, alone.sha256);
+            cr_expect_str_eq(trained.sha256, alone.sha256);
             trained_fini(&trained);
         }
     }

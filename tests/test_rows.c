@@ -8,11 +8,13 @@
 #include "tests/oracle.h"
 
 static const skn_rows_kind_t kinds[] = { SKN_ROWS_ADAM, SKN_ROWS_ADAGRAD,
-                                         SKN_ROWS_SGD, SKN_ROWS_SGD_BF16 };
+                                         SKN_ROWS_SGD, SKN_ROWS_SGD_BF16,
+                                         SKN_ROWS_ADAGRAD_SLICED };
+#define KINDS (sizeof(kinds) / sizeof(kinds[0]))
 
 Test(rows, parts_of_rows_do_not_overlap_and_are_aligned)
 {
-    for (size_t k = 0; k < 4; k++) {
+    for (size_t k = 0; k < KINDS; k++) {
         for (uint32_t width = 1; width <= 70; width++) {
             skn_rows_t rows;
             skn_error_t error = { 0 };
@@ -33,10 +35,14 @@ Test(rows, parts_of_rows_do_not_overlap_and_are_aligned)
                 cr_expect(v >= m + width);
                 cr_expect((float *)skn_rows_step(&rows, 0) >= v + width);
                 end = (const unsigned char *)(skn_rows_step(&rows, 0) + 1);
-            } else if (kinds[k] == SKN_ROWS_ADAGRAD) {
+            } else if (kinds[k] == SKN_ROWS_ADAGRAD ||
+                       kinds[k] == SKN_ROWS_ADAGRAD_SLICED) {
                 float *sum = skn_rows_moment(&rows, 0, 1);
                 cr_expect((const unsigned char *)sum >= end);
-                end = (const unsigned char *)(sum + 1);
+                cr_expect_eq(skn_rows_sums(&rows), kinds[k] == SKN_ROWS_ADAGRAD
+                                                       ? 1
+                                                       : (width + 7) / 8);
+                end = (const unsigned char *)(sum + skn_rows_sums(&rows));
             }
             cr_expect(end <= next, "kind %zu, width %u", k, width);
             cr_expect(skn_rows_bytes(kinds[k], 3, width) >=
@@ -49,7 +55,7 @@ Test(rows, parts_of_rows_do_not_overlap_and_are_aligned)
 
 Test(rows, fresh_rows_are_zero_and_all_of_them_can_be_written)
 {
-    for (size_t k = 0; k < 4; k++) {
+    for (size_t k = 0; k < KINDS; k++) {
         skn_rows_t rows;
         cr_assert_eq(skn_rows_init(&rows, kinds[k], 5000, 33, k % 2, NULL),
                      SKN_OK);
@@ -79,7 +85,7 @@ Test(rows, weights_come_back_and_bf16_is_the_nearest)
 {
     oracle_random_t random = { 2 };
     const skn_kernels_t *kernels = skn_kernels_best();
-    for (size_t k = 0; k < 4; k++) {
+    for (size_t k = 0; k < KINDS; k++) {
         skn_rows_t rows;
         float *x = oracle_floats(&random, 45, 2), back[45];
         cr_assert_eq(skn_rows_init(&rows, kinds[k], 3, 45, false, NULL),
@@ -104,7 +110,7 @@ Test(rows, weights_come_back_and_bf16_is_the_nearest)
 Test(rows, the_matrix_is_that_of_the_weights)
 {
     const uint32_t index[] = { 2, 0 };
-    for (size_t k = 0; k < 4; k++) {
+    for (size_t k = 0; k < KINDS; k++) {
         skn_rows_t rows;
         bool half = kinds[k] == SKN_ROWS_SGD_BF16;
         cr_assert_eq(skn_rows_init(&rows, kinds[k], 3, 20, false, NULL),

@@ -205,15 +205,16 @@ resolve_layer(const skn_plan_t *plan, const skn_model_t *model,
 }
 
 static skn_rows_kind_t
-rows_kind(const skn_model_t *model, const skn_model_layer_t *layer)
+rows_kind(const skn_model_t *model, size_t number)
 {
+    const skn_model_layer_t *layer = &model->layers[number];
     switch (model->train.optimizer.kind) {
     case SKN_OPTIMIZER_SGD:
         return layer->output && layer->weights == SKN_WEIGHTS_BF16
                    ? SKN_ROWS_SGD_BF16
                    : SKN_ROWS_SGD;
     case SKN_OPTIMIZER_ADAGRAD:
-        return SKN_ROWS_ADAGRAD;
+        return number == 0 ? SKN_ROWS_ADAGRAD_SLICED : SKN_ROWS_ADAGRAD;
     default:
         return SKN_ROWS_ADAM;
     }
@@ -236,10 +237,10 @@ estimate(skn_plan_t *plan)
         uint64_t active = units;
         plan->parameters += (below + 1) * units;
         plan->memory_bytes += k == 0
-                                  ? skn_rows_bytes(rows_kind(model, layer),
+                                  ? skn_rows_bytes(rows_kind(model, k),
                                                    below + 1, (uint32_t)units)
-                                  : skn_rows_bytes(rows_kind(model, layer),
-                                                   units, (uint32_t)below + 1);
+                                  : skn_rows_bytes(rows_kind(model, k), units,
+                                                   (uint32_t)below + 1);
         if (layer->output && layer->sampler.kind != SKN_SAMPLER_EXACT) {
             active = (uint64_t)layer->sampler.rows +
                      (uint64_t)((double)batch * plan->data.labels_per_point);

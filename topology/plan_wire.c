@@ -156,6 +156,19 @@ add_checkpointer(wire_t *wire)
     set_int(wire, "keep", (uint64_t)wire->model->checkpoint.keep);
 }
 
+/* Leaves of the tree of the parts that come down to a hidden layer: that of the
+ * output shards, or of the dense layer above. The output's own is its tree. */
+static uint32_t
+leaves_above(const wire_t *wire, uint32_t layer)
+{
+    const skn_model_layer_t *above = &wire->model->layers[layer + 1];
+    if (layer + 2 >= wire->layer_count)
+        return wire->leaves;
+    return wire->model->train.reduction == SKN_REDUCTION_FIXED
+               ? skn_slice_blocks((uint64_t)above->units)
+               : shards_of(above);
+}
+
 /* SKN_HIDDEN_OPTIONS and SKN_TURNS_OPTIONS. */
 static void
 set_shared(wire_t *wire, uint32_t layer, double dropout)
@@ -164,7 +177,7 @@ set_shared(wire_t *wire, uint32_t layer, double dropout)
     set_int(wire, "layer", layer);
     set_int(wire, "batch_rows", (uint64_t)train->batch_rows);
     set_real(wire, "dropout", dropout);
-    set_int(wire, "leaves", wire->leaves);
+    set_int(wire, "leaves", leaves_above(wire, layer));
     set_int(wire, "seed", (uint64_t)train->seed);
     set_int(wire, "window", (uint64_t)train->window);
     set_text(wire, "order", order_words[train->order]);
@@ -262,6 +275,8 @@ add_dense(wire_t *wire, uint32_t number, uint32_t shard)
     skn_draft_actor(wire->draft, name, "dense", core_of(wire, shard), 0);
     set_int(wire, "inputs", (uint64_t)below->units);
     set_int(wire, "slices", shards_of(below));
+    set_int(wire, "units", units);
+    set_text(wire, "reduction", reduction_words[wire->model->train.reduction]);
     set_int(wire, "row_first", first);
     set_int(wire, "row_count", count);
     set_shared(wire, number, layer->dropout);

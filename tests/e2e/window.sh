@@ -1,0 +1,173 @@
+#!/usr/bin/env bash
+# window.sh - no barrier: behind one slow shard the others go on, as far as the
+# window lets them and no farther; and neither queues nor memory grow.
+#
+# A relay of tests/fault/slow_relay.c stands before output.1 (what it hears is
+# DELAY_MS late) or behind it (so are its answers). With window 1 everybody
+# waits for it; with window 8 the others work on batches t + 1 to t + 7 in the
+# meantime. Under `order: fixed` an update waits for forwards of later batches,
+# so a way *to* a shard that is long costs its length in every batch: the test
+# has the long way out under `free` and the long way home under `fixed`.
+#
+# The delay is long against what a busy machine adds: shares of time and the
+# order of events are compared, never seconds.
+# SPDX-License-Identifier: Apache-2.0
+# shellcheck source=tests/e2e/lib.sh
+. "$(dirname "$0")/lib.sh"
+# shellcheck source=tests/e2e/tiny.sh
+. "$(dirname "$0")/tiny.sh"
+tiny_model
+sed -i 's/, test: test.txt//' tiny.yaml
+delay_ms=${DELAY_MS:-40}
+
+cat >relay.py <<'PYTHON'
+"""relay.py WAY DELAY_MS <PLAN: puts the relay before (out) or behind (home)
+output.1."""
+import re, sys
+way, delay_ms, plan = sys.argv[1], sys.argv[2], sys.stdin.read()
+line = "    - { from: %s, to: %s, message: %s }\n"
+message = {"out": "activation", "home": "output_gradient"}[way]
+pipe = re.search(r"    - \{ from: (\S+), to: (\S+), message: (%s, .*) \}\n"
+                 % message, plan)
+sender, receiver, rest = pipe.groups()
+if way == "out":
+    pipes = (line % (sender, "[output.0, relay]", rest) +
+             line % ("relay", "output.1", rest))
+else:
+    pipes = (line % ("[output.0, relay]", receiver, rest) +
+             line % ("output.1", "relay", rest))
+plan = plan.replace(pipe.group(0), pipes)
+print(plan.replace("  pipes:\n", "    - { name: relay, kind: slow_relay, "
+    "options: { delay_ms: %s } }\n  pipes:\n" % delay_ms), end="")
+PYTHON
+
+# plan NAME WAY DELAY_MS OPTION...: NAME.yaml
+plan() {
+    local name=$1 way=$2 delay=$3
+    shift 3
+    "$skein" plan tiny.yaml -o train.batch_rows=8 -o train.max_batches=60 \
+        -o model.layers.hidden.shards=1 -o checkpoint.path="run.$name" \
+        -o checkpoint.every_batches=0 -o checkpoint.every_epochs=0 "$@" |
+        python3 relay.py "$way" "$delay" >"$name.yaml"
+}
+run() { # NAME [TRACE]
+    timeout -k 5 120 "$build/fault/fault_slow_relay" "$1.yaml" ${2:+"$2"} \
+        >"$1.json"
+}
+slow() { # WAY WINDOW ORDER
+    plan "$1$2" "$1" "$delay_ms" -o train.window="$2" -o train.order="$3" &&
+        run "$1$2" "trace.$1$2.json"
+}
+
+cat >look.py <<'PYTHON'
+"""look.py EXPRESSION...: reads NAME.json and trace.NAME.json."""
+import collections, json, re, sys
+def report(name):
+    lines = [json.loads(line) for line in open(name + ".json")]
+    return [line for line in lines if "actors" in line][-1]
+def actors(name):
+    return {actor["name"]: actor for actor in report(name)["actors"]}
+def busy(name, actor):
+    """Share of its time that it was in handlers, in thousandths."""
+    found = actors(name)[actor]
+    return 1000 * found["busy_ns"] // report(name)["run_ns"]
+def ratio(way, actor):
+    """How much busier with window 8 than with window 1, times 100."""
+    return 100 * busy(way + "8", actor) // max(1, busy(way + "1", actor))
+def events(name):
+    found = json.load(open("trace." + name + ".json"))["traceEvents"]
+    names = {e["tid"]: e["args"]["name"] for e in found
+             if e["ph"] == "M" and e["name"] == "thread_name"}
+    for e in found:
+        if e["ph"] in "Xsf":
+            e["actor"] = names[e["tid"]]
+            yield e
+def handled(name):
+    """{(actor, message): {batch: [(begin, end), ...]}}"""
+    found = collections.defaultdict(lambda: collections.defaultdict(list))
+    for e in events(name):
+        if e["ph"] == "X" and "batch" in e.get("args", {}):
+            found[e["actor"], e["name"]][e["args"]["batch"]].append(
+                (e["ts"], e["ts"] + e["dur"]))
+    return found
+def ahead(name):
+    """Most batches t + 1, t + 2, ... that the embedding and the shard beside
+    had computed when the last part of batch t came from the slow one."""
+    found, most = handled(name), 0
+    late = found["embedding.0", "output_gradient"]
+    for t in late:
+        begin, count = late[t][0][0], 0
+        while all(found[shard][t + count + 1] and
+                  found[shard][t + count + 1][0][1] < begin for shard in
+                  (("embedding.0", "batch"), ("output.0", "activation"))):
+            count += 1
+        most = max(most, count)
+    return most
+def in_flight(name):
+    """Most batches begun and not yet applied by all."""
+    found = handled(name)
+    begun = sorted((spans[0][0], t) for t, spans in
+                   found["embedding.0", "batch"].items())
+    done = {t: max(span[0] for span in spans) for t, spans in
+            found["source", "applied"].items()}
+    return max(sum(1 for other in range(t + 1) if done[other] > at)
+               for at, t in begun)
+def queued(name):
+    """Most messages that were on one edge, sent and not taken."""
+    waiting, most = collections.Counter(), 0
+    for at, order, edge in sorted(
+            (e["ts"], e["ph"] == "s", e["id"] >> 32)
+            for e in events(name) if e["ph"] in "sf"):
+        waiting[edge] += 1 if order else -1
+        most = max(most, waiting[edge])
+    return most
+def credit(name):
+    plan = open(name + ".yaml").read()
+    return min(map(int, re.findall(r"credit: (\d+)", plan)))
+def outbox(name):
+    return max(actor["outbox_max"] for actor in actors(name).values())
+def rss(name):
+    return [int(e["rss_mb"]) for e in map(json.loads, open(name + ".json"))
+            if e.get("event") == "epoch"]
+print(*[eval(word) for word in sys.argv[1:]])
+PYTHON
+look() { python3 look.py "$@"; }
+
+for way in out home; do
+    order=free
+    [ $way = out ] || order=fixed
+    check "$way, $order: window 1 runs with a slow shard" slow $way 1 $order &&
+        check "  and window 8" slow $way 8 $order || continue
+    for actor in output.0 embedding.0 up_output.0 up_hidden.0; do
+        read -r one eight more < <(look "busy('${way}1', '$actor')" \
+            "busy('${way}8', '$actor')" "ratio('$way', '$actor')")
+        check "  $actor is busier with window 8 ($eight/1000 of its time) than \
+with 1 ($one/1000)" test "$more" -ge 150
+    done
+    read -r one eight < <(look "ahead('${way}1')" "ahead('${way}8')")
+    check_equal "  window 1: nobody works on t + 1 while t is unfinished" \
+        "$one" 0
+    check "  window 8: batches t + 1 to t + $eight were computed by then" \
+        test "$eight" -ge 4 -a "$eight" -le 7
+    read -r one eight < <(look "in_flight('${way}1')" "in_flight('${way}8')")
+    check_equal "  window 1: never more than 1 batch in flight" "$one" 1
+    check "  window 8: never more than 8 ($eight), but more than 4" \
+        test "$eight" -le 8 -a "$eight" -gt 4
+    for window in 1 8; do
+        name=$way$window
+        read -r queue limit box < <(look "queued('$name')" "credit('$name')" \
+            "outbox('$name')")
+        check "  window $window: no edge holds more than its credit \
+($queue of $limit), no outbox more ($box)" \
+            test "$queue" -le "$limit" -a "$box" -le "$limit" -a "$queue" -ge 1
+    done
+done
+
+# --- a slow shard for long ---------------------------------------------------
+plan long out 1 -o train.window=8 -o train.order=free -o train.max_batches=0 \
+    -o train.epochs=16
+check "many epochs with a slow shard" run long &&
+    read -r first last < <(look "rss('long')[3]" "rss('long')[-1]") &&
+    check "  memory stands still: $first MB after 4 epochs, $last MB after 16" \
+        test "$last" -le $((first + 4))
+finish

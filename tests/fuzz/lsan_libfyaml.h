@@ -3,8 +3,8 @@
  * iterator that it does not finish). What we forget of libfyaml's, the unit
  * tests find: they run without this line.
  * SPDX-License-Identifier: Apache-2.0 */
-#ifndef SKN_TESTS_FUZZ_LSAN_LIBFYAML_H
-#define SKN_TESTS_FUZZ_LSAN_LIBFYAML_H
+#ifndef TESTS_FUZZ_LSAN_LIBFYAML_H
+#define TESTS_FUZZ_LSAN_LIBFYAML_H
 
 const char *__lsan_default_suppressions(void);
 

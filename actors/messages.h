@@ -195,6 +195,7 @@ typedef enum skn_purpose {
     F(M, u64, batch, UINT64_MAX, "the rows are those after this batch")        \
     F(M, u32s, unit, SKN_RUN_MAX, "rows of the shard")                         \
     F(M, f32s, value, SKN_RUN_MAX, "[units][width] their weights")             \
+    F(M, loan, rows, 0, "at a marker, in place of weights: the shard's rows")  \
     F(M, u32, last, 1, "1: the copy is that of this batch: build")             \
     F(M, u32, hidden_rows, SKN_BATCH_ROWS_MAX, "samples of hidden")            \
     F(M, f32s, hidden, SKN_RUN_MAX, "[hidden_rows][width - 1] queries")

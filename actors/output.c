@@ -42,6 +42,7 @@ typedef struct output {
     skn_flight_t flights[SKN_WINDOW_MAX + 1];
     arrival_t arrivals[SKN_WINDOW_MAX + 1];
     skn_node_t *nodes; /* [leaves]: no cover of the tree has more */
+    uint64_t marker;   /* the next one: batches applied there */
 } output_t;
 
 static skn_flight_t *
@@ -311,6 +312,7 @@ update(skn_actor_t *actor, output_t *output, skn_flight_t *flight,
     }
     skn_index_keeper_change(&output->keeper, gradient->unit.at, unit_count);
     gradient->batch = flight->labels->batch;
+    output->marker = flight->labels->horizon + 1;
     gradient->rows = (void *)(uintptr_t)head->rows;
     head->rows = NULL;
     skn_message_drop(flight->labels);
@@ -414,6 +416,27 @@ on_partition(skn_actor_t *actor, void *state, const void *message,
     return take_turns(actor, output, error);
 }
 
+/* Shows the builder what changed. A halt may be told after its last batch has
+ * come back: it makes a marker of where we stand. */
+static skn_status_t
+show_rows(skn_actor_t *actor, output_t *output, skn_error_t *error)
+{
+    const skn_turns_t *turns = &output->turns;
+    uint64_t applied = turns->returned;
+    /* The hidden vectors of the last batch stay until the window has passed;
+     * a run that begins here has none. */
+    const skn_flight_t *last = flight_of(output, applied > 0 ? applied - 1 : 0);
+    skn_index_view_t view = {
+        .rows = output->head.rows,
+        .applied = applied,
+        .marker = applied == output->marker || turns->cut == applied - 1,
+        .hidden = last->hidden,
+        .hidden_stride = output->head.hidden_stride,
+        .hidden_rows = last->rows,
+    };
+    return skn_index_keeper_send(&output->keeper, actor, &view, error);
+}
+
 static skn_status_t
 on_lease(skn_actor_t *actor, void *state, const void *message,
          skn_error_t *error)
@@ -422,12 +445,7 @@ on_lease(skn_actor_t *actor, void *state, const void *message,
     const skn_lease_t *lease = message;
     output->head.rows = lease->rows;
     skn_turns_rows_back(&output->turns, lease->batch);
-    /* The hidden vectors of the last batch stay until the window has passed. */
-    const skn_flight_t *last =
-        flight_of(output, lease->batch > 0 ? lease->batch - 1 : 0);
-    skn_status_t status = skn_index_keeper_send(
-        &output->keeper, actor, output->head.rows, lease->batch, last->hidden,
-        output->head.hidden_stride, last->rows, error);
+    skn_status_t status = show_rows(actor, output, error);
     return status == SKN_OK ? take_turns(actor, output, error) : status;
 }
 
@@ -446,8 +464,12 @@ on_halt(skn_actor_t *actor, void *state, const void *message,
         skn_error_t *error)
 {
     output_t *output = state;
-    output->turns.cut = ((const skn_halt_t *)message)->batch;
-    return take_turns(actor, output, error);
+    skn_turns_t *turns = &output->turns;
+    skn_status_t status = SKN_OK;
+    turns->cut = ((const skn_halt_t *)message)->batch;
+    if (turns->rows_here && turns->returned == turns->cut + 1)
+        status = show_rows(actor, output, error);
+    return status == SKN_OK ? take_turns(actor, output, error) : status;
 }
 
 /* --- open and close -------------------------------- */
@@ -472,10 +494,8 @@ open_sampler(skn_actor_t *actor, output_t *output, skn_error_t *error)
         skn_sampler_open(actor, head->sampler_kind, &options, error);
     if (!head->sampler)
         return error->status;
-    status = skn_index_keeper_open(
-        &output->keeper, actor, head->sampler_kind, &options,
-        output->turns.window,
-        (uint64_t)skn_actor_option_int(actor, "first_batch"), error);
+    status = skn_index_keeper_open(&output->keeper, actor, head->sampler_kind,
+                                   &options, output->turns.window, error);
     if (status != SKN_OK)
         return status;
     return skn_diagnose_init(
@@ -534,6 +554,7 @@ output_open(skn_actor_t *actor, void *state, skn_error_t *error)
     skn_turns_init(&output->turns, window,
                    strcmp(skn_actor_option_text(actor, "order"), "free") == 0,
                    (uint64_t)skn_actor_option_int(actor, "first_batch"));
+    output->marker = output->turns.returned; /* a resume begins at one */
     output->nodes = malloc(head->merge.leaf_count * sizeof(*output->nodes));
     if (!output->nodes)
         return skn_fail(error, SKN_NO_MEMORY, "no room for a tree of %u leaves",

@@ -120,6 +120,85 @@ Test(cluster, the_first_vectors_are_centroids_and_others_move_them)
     world_fini(&world);
 }
 
+static skn_builder_t *
+builder_of(const subject_t *subject, const float *x, uint32_t count)
+{
+    skn_error_t error = { 0 };
+    skn_builder_t *builder =
+        subject->index_kind->open(&subject->options, &subject->copy, &error);
+    cr_assert(builder, "%s", error.text);
+    subject->index_kind->observe(builder, x, 7, count);
+    return builder;
+}
+
+/* Forty vectors, with a checkpoint behind the 25th. */
+Test(cluster, what_is_restored_goes_on_as_if_nothing_had_been)
+{
+    world_t world = small_world(40, 1);
+    subject_t subject;
+    skn_error_t error = { 0 };
+    oracle_random_t random = { 5 };
+    float *x = oracle_floats(&random, 40 * 7, 1);
+    skn_sampler_options_t options = world_options(&world, 0, world.labels);
+    options.lists = 3;
+    subject_open(&subject, &world, &skn_sampler_cluster, &options, true);
+    const skn_index_kind_t *kind = subject.index_kind;
+    skn_builder_t *whole = builder_of(&subject, x, 25);
+    uint32_t rows, columns;
+    const float *state = kind->state(whole, &rows, &columns);
+    cr_assert_eq(rows, 3);
+    cr_assert_eq(columns, 8);
+    skn_builder_t *again = builder_of(&subject, x, 0);
+    cr_assert_eq(kind->restore(again, state, rows, columns, &error), SKN_OK,
+                 "%s", error.text);
+    kind->observe(whole, x + 25 * 7, 7, 15);
+    kind->observe(again, x + 25 * 7, 7, 15);
+    skn_index_t want = { 0 }, got = { 0 };
+    cr_assert_eq(kind->build(whole, &want, &error), SKN_OK);
+    cr_assert_eq(kind->build(again, &got, &error), SKN_OK);
+    cr_assert_eq(want.value.count, got.value.count);
+    cr_expect_eq(
+        memcmp(want.value.at, got.value.at, want.value.count * sizeof(float)),
+        0);
+    cr_expect_eq(
+        memcmp(want.unit.at, got.unit.at, want.unit.count * sizeof(uint32_t)),
+        0);
+    kind->close(whole);
+    kind->close(again);
+    free(x);
+    subject_close(&subject);
+    world_fini(&world);
+}
+
+Test(cluster, a_state_that_does_not_fit_is_refused)
+{
+    world_t world = small_world(40, 1);
+    subject_t subject;
+    skn_error_t error = { 0 };
+    float state[4][8] = { { 1, 2, 3, 4, 5, 6, 7, 1 } };
+    skn_sampler_options_t options = world_options(&world, 0, world.labels);
+    options.lists = 2;
+    subject_open(&subject, &world, &skn_sampler_cluster, &options, true);
+    const skn_index_kind_t *kind = subject.index_kind;
+    skn_builder_t *builder = builder_of(&subject, state[0], 0);
+    cr_expect_eq(kind->restore(builder, state[0], 1, 7, &error), SKN_BAD_DATA);
+    cr_expect_str_eq(error.text, "centroids of 7 numbers, 8 expected");
+    cr_expect_eq(kind->restore(builder, state[0], 2, 8, &error), SKN_BAD_DATA);
+    cr_expect_str_eq(error.text, "centroid 1 is not finite, or has no samples");
+    memcpy(state[1], state[0], sizeof(state[0]));
+    state[1][3] = NAN;
+    cr_expect_eq(kind->restore(builder, state[0], 2, 8, &error), SKN_BAD_DATA);
+    state[1][3] = 1;
+    cr_expect_eq(kind->restore(builder, state[0], 4, 8, &error), SKN_OK,
+                 "more lists than there are now: the first ones");
+    uint32_t rows, columns;
+    (void)kind->state(builder, &rows, &columns);
+    cr_expect_eq(rows, 2);
+    kind->close(builder);
+    subject_close(&subject);
+    world_fini(&world);
+}
+
 Test(cluster, an_index_without_samples_has_one_list)
 {
     world_t world = small_world(40, 1);

@@ -183,6 +183,44 @@ Test(plan_wire, a_plan_that_is_not_saved_has_no_checkpointer)
     skn_model_run_close(&run);
 }
 
+static const skn_wired_actor_t *
+actor_of(const skn_wiring_t *wiring, const char *name)
+{
+    for (uint32_t k = 0; k < wiring->actor_count; k++)
+        if (strcmp(wiring->actors[k].name, name) == 0)
+            return &wiring->actors[k];
+    cr_assert_fail("no actor %s", name);
+    return NULL;
+}
+
+/* Centroids go into checkpoints, from one builder for all; hash tables are made
+ * of rows alone. */
+Test(plan_wire, what_an_index_saw_is_saved_once)
+{
+    static const char *const words[][4] = {
+        { "model.layers.output.shards=3", "model.layers.hidden.shards=1",
+          "model.layers.output.sampler={kind: cluster, uniform_rows: 5}" },
+        { "model.layers.output.shards=3", "model.layers.hidden.shards=1",
+          "model.layers.output.sampler={kind: mixture, rows: 50, of: [{kind: "
+          "uniform, share: 0.5}, {kind: cluster, share: 0.5}]}" },
+        { "model.layers.output.shards=3", "model.layers.hidden.shards=1",
+          "model.layers.output.sampler={kind: simhash, rows: 50}" },
+    };
+    for (int k = 0; k < 3; k++) {
+        skn_model_run_t run = open_run("one.yaml", words[k], 3, true);
+        const skn_wiring_t *wiring =
+            skn_spec_wiring(skn_topology_spec(run.topology));
+        uint64_t owners = number_of(actor_of(wiring, "checkpointer"), "owners");
+        cr_expect_eq(owners, k == 2 ? 4 : 5);
+        cr_expect_eq(number_of(actor_of(wiring, "source"), "owners"), 4);
+        char *text = print_of(run.topology);
+        cr_expect_eq(strstr(text, "table_builder.0]") != NULL, k != 2, "%s",
+                     text);
+        free(text);
+        skn_model_run_close(&run);
+    }
+}
+
 /* Sanitizers need memory of their own. */
 #if !defined(__SANITIZE_ADDRESS__) && !defined(__has_feature)
 /* Resident bytes of this process. */

@@ -1,7 +1,10 @@
 /* test_table_builder.c - runs whose active sets come from an index that is
  * built beside them: they are the same every time, and the index is used.
- * What they are told goes through actors/samplers/options.c.
+ * What they are told goes through actors/samplers/options.c. Then a builder by
+ * itself, with a probe that plays shard and checkpointer.
  * SPDX-License-Identifier: Apache-2.0 */
+#include "actors/rows.h"
+#include "tests/actor_probe.h"
 #include "tests/pipeline_fixture.h"
 
 #define SAMPLER "model.layers.output.sampler."
@@ -32,7 +35,7 @@ layout_of(const char *const *sampler, uint32_t window, const char *lag)
                         .output = 2,
                         .window = window,
                         .word = { COMMON, sampler[0], sampler[1], sampler[2],
-                                  sampler[3], lag } };
+                                  sampler[3], lag ? lag : LAG "auto" } };
     return layout;
 }
 
@@ -64,26 +67,35 @@ Test(table_builder, runs_with_an_index_are_the_same_every_time)
     pipeline_fini(&pipeline);
 }
 
-/* With a lag of 30 batches no index is used in 20; one batch of lag changes
- * which batches use it. */
+/* With a lag of 30 batches no index is used in 20, which are one epoch here: a
+ * marker has an index of its own. One batch of lag changes which batches use
+ * it. */
+static layout_t
+one_epoch(const char *const *sampler, uint32_t window, const char *lag)
+{
+    layout_t layout = layout_of(sampler, window, lag);
+    layout.word[8] = "train.batch_rows=8";
+    return layout;
+}
+
 Test(table_builder, an_index_is_used_from_its_lag_on)
 {
     pipeline_t pipeline;
     char never[65], late[65], soon[65];
     pipeline_init(&pipeline);
     for (int s = 0; s < 3; s++) {
-        layout_t layout = layout_of(samplers[s], 2, LAG "30");
+        layout_t layout = one_epoch(samplers[s], 2, LAG "30");
         train(&pipeline, &layout, never);
-        layout = layout_of(samplers[s], 2, LAG "3");
+        layout = one_epoch(samplers[s], 2, LAG "3");
         train(&pipeline, &layout, late);
-        layout = layout_of(samplers[s], 2, LAG "2");
+        layout = one_epoch(samplers[s], 2, LAG "2");
         train(&pipeline, &layout, soon);
         cr_expect_str_neq(never, late, "%s", samplers[s][0]);
         cr_expect_str_neq(late, soon, "%s", samplers[s][0]);
-        layout = layout_of(samplers[s], 2, LAG "16");
+        layout = one_epoch(samplers[s], 2, LAG "16");
         train(&pipeline, &layout, late);
         cr_expect_str_neq(never, late, "batch 19 uses the index of batch 3");
-        layout = layout_of(samplers[s], 2, LAG "17");
+        layout = one_epoch(samplers[s], 2, LAG "17");
         train(&pipeline, &layout, late);
         cr_expect_str_eq(never, late, "the index of batch 3 comes too late");
     }
@@ -102,4 +114,160 @@ Test(table_builder, every_window_and_order_comes_to_its_end)
             train(&pipeline, &layout, sha256);
         }
     pipeline_fini(&pipeline);
+}
+
+/* --- a builder by itself -------------------------------------------------- */
+
+#define ROWS 40
+#define HIDDEN 5
+
+static struct {
+    skn_rows_t rows;
+    bool save_first;        /* before the marker is told */
+    uint32_t width, values; /* of what is lent or sent; 0: as it should be */
+    char order[16];         /* what came: i(ndex), t(ensor), c(hunk) */
+    uint32_t rows_told, columns_told;
+    char file[64], name[64];
+    float state[64];
+    size_t state_bytes;
+} alone;
+
+static skn_status_t
+send_marker(skn_actor_t *actor, skn_error_t *error)
+{
+    size_t counts[] = { 3, alone.values, 2 * HIDDEN };
+    skn_dirty_t *dirty =
+        skn_actor_message(actor, &skn_dirty_schema, counts, error);
+    dirty->batch = 6;
+    dirty->last = 1;
+    dirty->rows = &alone.rows;
+    dirty->hidden_rows = 2;
+    for (uint32_t k = 0; k < 3; k++)
+        dirty->unit.at[k] = 7 * k;
+    for (uint32_t k = 0; k < 2 * HIDDEN; k++)
+        dirty->hidden.at[k] = (float)k + 0.5f;
+    return skn_actor_post(actor, dirty, error);
+}
+
+static skn_status_t
+send_save(skn_actor_t *actor, skn_error_t *error)
+{
+    uint8_t metadata[] = "{}";
+    skn_save_t save = { .batch = 7,
+                        .metadata = { metadata, sizeof(metadata) } };
+    return skn_actor_send(actor, &skn_save_schema, &save, error);
+}
+
+static skn_status_t
+alone_start(skn_actor_t *actor, skn_error_t *error)
+{
+    skn_status_t status = alone.save_first ? send_save(actor, error) : SKN_OK;
+    return status == SKN_OK ? send_marker(actor, error) : status;
+}
+
+static skn_status_t
+alone_react(skn_actor_t *actor, const skn_schema_t *schema, const void *message,
+            skn_error_t *error)
+{
+    size_t came = strlen(alone.order);
+    alone.order[came] = schema->name[0];
+    if (schema == &skn_index_schema)
+        return alone.save_first ? SKN_OK : send_save(actor, error);
+    if (schema == &skn_tensor_schema) {
+        const skn_tensor_t *tensor = message;
+        alone.rows_told = (uint32_t)tensor->rows;
+        alone.columns_told = (uint32_t)tensor->columns;
+        cr_expect_eq(tensor->global_rows, tensor->rows);
+        cr_expect_eq(tensor->global_columns, tensor->columns);
+        (void)snprintf(alone.file, 64, "%s", tensor->file);
+        (void)snprintf(alone.name, 64, "%s", tensor->name);
+        return SKN_OK;
+    }
+    const skn_chunk_t *chunk = message;
+    cr_assert_eq(chunk->batch, 7);
+    cr_assert_leq(chunk->bytes.count, sizeof(alone.state));
+    memcpy(alone.state, chunk->bytes.at, chunk->bytes.count);
+    alone.state_bytes = chunk->bytes.count;
+    if (chunk->last)
+        skn_actor_finish(actor);
+    return SKN_OK;
+}
+
+static void
+run_alone(const char *sampler)
+{
+    static const char *const to[] = { "dirty", "save" };
+    static const char *const from[] = { "index", "tensor", "chunk" };
+    skn_error_t error = { 0 };
+    memset(alone.order, 0, sizeof(alone.order));
+    cr_assert_eq(skn_rows_init(&alone.rows, SKN_ROWS_ADAM, ROWS,
+                               alone.width ? alone.width : HIDDEN + 1, false,
+                               &error),
+                 SKN_OK);
+    probe.kind = &skn_table_builder;
+    probe.start = alone_start;
+    probe.react = alone_react;
+    memcpy(probe.to, to, sizeof(to));
+    memcpy(probe.from, from, sizeof(from));
+    probe_option("labels", "40");
+    probe_option("row_count", "40");
+    probe_option("hidden", "5");
+    probe_option("batch_rows", "4");
+    probe_option("layer_name", "top");
+    probe_option("sampler", sampler);
+    probe_option("uniform_rows", "5");
+    probe_run();
+    skn_rows_fini(&alone.rows);
+}
+
+Test(table_builder, centroids_are_saved)
+{
+    run_alone("cluster");
+    cr_assert_eq(probe.status, SKN_OK, "%s", probe.error.text);
+    cr_expect_str_eq(alone.order, "itc");
+    cr_expect_str_eq(alone.file, "top.index.safetensors");
+    cr_expect_str_eq(alone.name, "top.index");
+    cr_assert_eq(alone.rows_told, 2);
+    cr_assert_eq(alone.columns_told, HIDDEN + 1);
+    cr_assert_eq(alone.state_bytes, 2 * (HIDDEN + 1) * sizeof(float));
+    for (uint32_t k = 0; k < 2; k++) {
+        const float *row = alone.state + k * (HIDDEN + 1);
+        for (uint32_t c = 0; c < HIDDEN; c++)
+            cr_expect_eq(row[c], (float)(k * HIDDEN + c) + 0.5f);
+        cr_expect_eq(row[HIDDEN], 1.0f, "samples");
+    }
+}
+
+/* The builder has taken the word when the two come from one sender in order;
+ * it keeps it until the marker is told. */
+Test(table_builder, a_save_that_comes_first_waits_for_its_marker)
+{
+    alone.save_first = true;
+    run_alone("cluster");
+    cr_assert_eq(probe.status, SKN_OK, "%s", probe.error.text);
+    cr_expect_str_eq(alone.order, "itc");
+    cr_expect_eq(alone.rows_told, 2);
+}
+
+Test(table_builder, what_has_no_state_saves_one_number)
+{
+    run_alone("simhash");
+    cr_assert_eq(probe.status, SKN_OK, "%s", probe.error.text);
+    cr_expect_str_eq(alone.order, "itc");
+    cr_expect_eq(alone.rows_told * alone.columns_told, 1);
+    cr_expect_eq(alone.state[0], 0.0f);
+}
+
+Test(table_builder, rows_of_another_shape_are_refused)
+{
+    alone.width = HIDDEN + 2;
+    run_alone("simhash");
+    cr_expect_eq(probe.status, SKN_BAD_MESSAGE);
+    alone.width = 0;
+    alone.values = 3 * (HIDDEN + 1); /* either lent or sent */
+    run_alone("simhash");
+    cr_expect_eq(probe.status, SKN_BAD_MESSAGE);
+    cr_expect_str_eq(probe.error.text,
+                     "table_builder: dirty rows of batch 6: 18 values for 3 "
+                     "rows of 6, 10 for 2 queries");
 }

@@ -137,6 +137,18 @@ add_coordinator(wire_t *wire)
         set_text(wire, "resume", wire->start->checkpoint);
 }
 
+/* Whether an index depends on more than rows: centroids, which the builders of
+ * all shards have alike. */
+static bool
+saves_index(const wire_t *wire)
+{
+    const skn_model_sampler_t *sampler = &wire->output->sampler;
+    bool cluster = sampler->kind == SKN_SAMPLER_CLUSTER;
+    for (size_t k = 0; k < sampler->of_count; k++)
+        cluster = cluster || sampler->of[k].kind == SKN_SAMPLER_CLUSTER;
+    return cluster;
+}
+
 static void
 add_checkpointer(wire_t *wire)
 {
@@ -152,7 +164,7 @@ add_checkpointer(wire_t *wire)
         set_text(wire, "run", start->run_id);
     if (start->config_text)
         set_text(wire, "config", start->config_text);
-    set_int(wire, "owners", wire->owners);
+    set_int(wire, "owners", wire->owners + (saves_index(wire) ? 1 : 0));
     set_int(wire, "keep", (uint64_t)wire->model->checkpoint.keep);
 }
 
@@ -368,6 +380,9 @@ add_builder(wire_t *wire, uint32_t shard, uint64_t first, uint64_t end)
     set_int(wire, "layer", number);
     set_int(wire, "batch_rows", (uint64_t)wire->model->train.batch_rows);
     set_int(wire, "seed", (uint64_t)wire->model->train.seed);
+    set_text(wire, "layer_name", wire->output->name);
+    if (wire->start->checkpoint)
+        set_text(wire, "resume", wire->start->checkpoint);
     set_sampler(wire, &wire->output->sampler);
 }
 
@@ -536,6 +551,10 @@ pipe_course(wire_t *wire)
     pipe_one(wire, "source", "coordinator", "reached", "one", false);
     if (!wire->start->run_path)
         return;
+    if (saves_index(wire)) {
+        end_add(&savers, "table_builder.0");
+        end_add(&updaters, "table_builder.0");
+    }
     pipe_add(wire, &coordinator, &keeper, "save", "one", wire->credit, false);
     pipe_add(wire, &keeper, &savers, "save", "broadcast", wire->credit, true);
     pipe_add(wire, &updaters, &keeper, "tensor", "one", wire->credit, false);

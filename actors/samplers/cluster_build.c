@@ -17,6 +17,9 @@
 
 /* A centroid forgets what is older than about so many of its samples. */
 #define STEP_MIN 1024
+/* In a checkpoint the samples of a centroid are a float: exact up to here, and
+ * what is above STEP_MIN makes no difference. */
+#define SEEN_MAX (1u << 24)
 /* Rows of a list of a sampler that does not say how many (all shards). */
 #define LIST_ROWS_DEFAULT 2048
 /* Centroids whose logits of all rows are held at a time. */
@@ -37,6 +40,7 @@ struct skn_builder {
     uint32_t *offset; /* [centroids_max + 1] */
     uint32_t *unit;   /* [centroids_max][list_rows] */
     float *value;     /* [centroids_max][hidden] */
+    float *state;     /* [centroids_max][hidden + 1] */
 };
 
 uint32_t
@@ -59,6 +63,7 @@ builder_close(skn_builder_t *builder)
     free(builder->offset);
     free(builder->unit);
     free(builder->value);
+    free(builder->state);
     free(builder);
 }
 
@@ -87,8 +92,10 @@ prepare(skn_builder_t *builder, skn_error_t *error)
     builder->offset = calloc(most + 1, sizeof(uint32_t));
     builder->unit = malloc((most * builder->list_rows + 1) * sizeof(uint32_t));
     builder->value = skn_floats_new(most * options->hidden, error);
+    builder->state = skn_floats_new(most * (options->hidden + 1u), error);
     if (builder->seen && builder->query && builder->logit && builder->order &&
-        builder->gemm && builder->offset && builder->unit && builder->value)
+        builder->gemm && builder->offset && builder->unit && builder->value &&
+        builder->state)
         return SKN_OK;
     return skn_fail(error, SKN_NO_MEMORY, "no room for %zu lists of %u rows",
                     most, builder->list_rows);
@@ -140,6 +147,49 @@ builder_observe(skn_builder_t *builder, const float *hidden, size_t stride,
         }
         skn_nearest_measure(nearest, k);
     }
+}
+
+/* Centroids, each with the number of its samples behind it. */
+static const float *
+builder_state(skn_builder_t *builder, uint32_t *rows, uint32_t *columns)
+{
+    const skn_nearest_t *nearest = &builder->nearest;
+    size_t width = (size_t)nearest->columns + 1;
+    for (uint32_t k = 0; k < nearest->count; k++) {
+        float *row = builder->state + k * width;
+        uint64_t seen =
+            builder->seen[k] < SEEN_MAX ? builder->seen[k] : SEEN_MAX;
+        memcpy(row, nearest->centroid + k * nearest->stride,
+               nearest->columns * sizeof(float));
+        row[nearest->columns] = (float)seen;
+    }
+    *rows = nearest->count;
+    *columns = (uint32_t)width;
+    return builder->state;
+}
+
+static skn_status_t
+builder_restore(skn_builder_t *builder, const float *state, uint32_t rows,
+                uint32_t columns, skn_error_t *error)
+{
+    skn_nearest_t *nearest = &builder->nearest;
+    if (columns != nearest->columns + 1)
+        return skn_fail(error, SKN_BAD_DATA,
+                        "centroids of %u numbers, %u expected", columns,
+                        nearest->columns + 1);
+    for (uint32_t k = 0; k < rows && k < nearest->centroids_max; k++) {
+        const float *row = state + (size_t)k * columns;
+        float seen = row[nearest->columns];
+        if (!builder->options.kernels->finite_all(row, columns) || seen < 1.0f)
+            return skn_fail(error, SKN_BAD_DATA,
+                            "centroid %u is not finite, or has no samples", k);
+        memcpy(nearest->centroid + k * nearest->stride, row,
+               nearest->columns * sizeof(float));
+        builder->seen[k] = seen < (float)SEEN_MAX ? (uint64_t)seen : SEEN_MAX;
+        nearest->count = k + 1;
+        skn_nearest_measure(nearest, k);
+    }
+    return SKN_OK;
 }
 
 /* --- lists ---------------------------------------------------------------- */
@@ -290,5 +340,7 @@ const skn_index_kind_t skn_cluster_index = {
     .close = builder_close,
     .observe = builder_observe,
     .build = builder_build,
+    .state = builder_state,
+    .restore = builder_restore,
     .describe = builder_describe,
 };

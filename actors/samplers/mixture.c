@@ -401,6 +401,24 @@ builder_build(skn_builder_t *builder, skn_index_t *index, skn_error_t *error)
     return builder->kind->build(builder->builder, index, error);
 }
 
+static const float *
+builder_state(skn_builder_t *builder, uint32_t *rows, uint32_t *columns)
+{
+    return builder->kind->state
+               ? builder->kind->state(builder->builder, rows, columns)
+               : NULL;
+}
+
+static skn_status_t
+builder_restore(skn_builder_t *builder, const float *state, uint32_t rows,
+                uint32_t columns, skn_error_t *error)
+{
+    return builder->kind->restore
+               ? builder->kind->restore(builder->builder, state, rows, columns,
+                                        error)
+               : SKN_OK;
+}
+
 static void
 builder_describe(const skn_builder_t *builder, char *text, size_t bytes)
 {
@@ -413,6 +431,8 @@ static const skn_index_kind_t index_kind = {
     .change = builder_change,
     .observe = builder_observe,
     .build = builder_build,
+    .state = builder_state,
+    .restore = builder_restore,
     .describe = builder_describe,
 };
 

@@ -131,6 +131,17 @@ typedef struct skn_index_kind {
      * its arrays belong to the builder and stay until the next build. */
     skn_status_t (*build)(skn_builder_t *builder, skn_index_t *index,
                           skn_error_t *error);
+    /* What an index depends on beside the rows, for checkpoints: *rows vectors
+     * of *columns numbers, side by side. It belongs to the builder and stays
+     * until its next call. The builders of all shards have the same. NULL, here
+     * or returned: nothing. */
+    const float *(*state)(skn_builder_t *builder, uint32_t *rows,
+                          uint32_t *columns);
+    /* Takes it over, before anything was observed. The vectors may be more or
+     * fewer than this builder has. SKN_BAD_DATA if they do not fit. */
+    skn_status_t (*restore)(skn_builder_t *builder, const float *state,
+                            uint32_t rows, uint32_t columns,
+                            skn_error_t *error);
     /* What it looks like, as members of a JSON object: loads of buckets. */
     void (*describe)(const skn_builder_t *builder, char *text, size_t bytes);
 } skn_index_kind_t;

@@ -337,6 +337,8 @@ load(skn_checkpoint_t *checkpoint, skn_verify_t verify, skn_error_t *error)
     size_t pieces = manifest->piece_count;
     checkpoint->file =
         calloc(manifest->file_count + 1, sizeof(*checkpoint->file));
+    for (size_t i = 0; checkpoint->file && i < manifest->file_count; i++)
+        checkpoint->file[i].file = -1; /* before anything can fail */
     checkpoint->tensor = calloc(pieces + 1, sizeof(*checkpoint->tensor));
     checkpoint->verified = calloc(pieces + 1, sizeof(*checkpoint->verified));
     checkpoint->order = skn_manifest_order(manifest, error);
@@ -344,8 +346,6 @@ load(skn_checkpoint_t *checkpoint, skn_verify_t verify, skn_error_t *error)
         !checkpoint->order)
         return skn_fail(error, SKN_NO_MEMORY, "%s: no room for %zu tensors",
                         checkpoint->path, pieces);
-    for (size_t i = 0; i < manifest->file_count; i++)
-        checkpoint->file[i].file = -1;
     for (size_t i = 0; i < manifest->file_count && status == SKN_OK; i++)
         status = open_file(checkpoint, (uint32_t)i, error);
     for (size_t i = 0; verify == SKN_VERIFY_ALL && i < pieces; i++)

@@ -186,6 +186,8 @@ fixture_rectangle_good(skn_checkpoint_t *checkpoint,
     unsigned char *got = malloc(rows * stride + 1);
     unsigned char want[8];
     uint64_t batch = skn_checkpoint_batch(checkpoint);
+    if (!got)
+        return false;
     memset(got, 0xa5, rows * stride + 1);
     bool good =
         skn_checkpoint_read_block(checkpoint, tensor->name, row, rows, column,

@@ -47,6 +47,14 @@ faults_arm(fault_kind_t kind, uint64_t n, int code, bool for_ever)
     (void)pthread_mutex_unlock(&lock);
 }
 
+void
+faults_pause(bool paused)
+{
+    (void)pthread_mutex_lock(&lock);
+    armed = !paused;
+    (void)pthread_mutex_unlock(&lock);
+}
+
 uint64_t
 faults_disarm(void)
 {

@@ -24,6 +24,8 @@ typedef enum fault_kind {
 /* Counts the calls of `kind` from now on; the n-th (from 1) fails, and every
  * later one too if `forever`. n 0: none fails. Threads are counted together. */
 void faults_arm(fault_kind_t kind, uint64_t n, int code, bool forever);
+/* Between the two, calls are neither counted nor do they fail. */
+void faults_pause(bool paused);
 /* Nothing fails any more. How many calls were counted. */
 uint64_t faults_disarm(void);
 /* How many calls failed since arm, and the name of the first that did. */

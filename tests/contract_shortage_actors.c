@@ -13,7 +13,7 @@
 
 TestSuite(contract_shortage_actors, .timeout = 120);
 
-/* --- transport -------------------------------------------------------------- */
+/* --- transport ------------------------------------------------------------ */
 
 /* Blocks of every sort: small, a map of their own, huge pages. */
 static skn_status_t
@@ -129,7 +129,7 @@ read_machine(skn_error_t *error)
     return SKN_OK;
 }
 
-/* --- samplers --------------------------------------------------------------- */
+/* --- samplers ------------------------------------------------------------- */
 
 static world_t world = { .labels = 64,
                          .hidden = 6,

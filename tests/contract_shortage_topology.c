@@ -67,7 +67,7 @@ end_with(skn_problems_t **problems, skn_status_t status, skn_error_t *error)
     return status;
 }
 
-/* --- documents -------------------------------------------------------------- */
+/* --- documents ------------------------------------------------------------ */
 
 static const char long_text[] =
     "skein: 1\n"
@@ -137,7 +137,7 @@ override_wrongly(skn_error_t *error)
     return end_with(&problems, SKN_OK, error);
 }
 
-/* --- models ----------------------------------------------------------------- */
+/* --- models --------------------------------------------------------------- */
 
 static skn_status_t
 read_model(skn_error_t *error)
@@ -192,7 +192,7 @@ refuse_model(skn_error_t *error)
     return end_with(&problems, status, error);
 }
 
-/* --- topologies ------------------------------------------------------------- */
+/* --- topologies ----------------------------------------------------------- */
 
 static const char topology_text[] =
     "skein: 1\n"
@@ -315,7 +315,7 @@ check_file(skn_error_t *error)
     return end_with(&problems, status, error);
 }
 
-/* --- runs ------------------------------------------------------------------- */
+/* --- runs ----------------------------------------------------------------- */
 
 /* From the file to a topology that could start, nothing saved. */
 static skn_status_t

@@ -125,6 +125,13 @@ print_event(const cli_call_t *call, const char *line, cli_bar_t *bar)
     json_decref(event);
 }
 
+void
+cli_follow_show(const cli_call_t *call, const char *line)
+{
+    cli_bar_t none = { 0 };
+    print_event(call, line, &none);
+}
+
 static skn_status_t
 run(const cli_call_t *call, skn_topology_t *topology, volatile bool *begun,
     skn_error_t *error)

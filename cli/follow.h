@@ -22,5 +22,8 @@
  * NULL) becomes true when all actors are ready. */
 int cli_follow(const cli_call_t *call, skn_topology_t **topology,
                volatile bool *begun);
+/* Prints one event of a run, a line of JSON, in the form that `call` asks for.
+ */
+void cli_follow_show(const cli_call_t *call, const char *line);
 
 #endif

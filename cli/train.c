@@ -105,7 +105,7 @@ work(const cli_call_t *call, void *shared, int attempt)
         code = cli_report(call, &error);
     } else if (run.resume.finished) {
         announce_resume(call, &run, job);
-        (void)puts(run.resume.done.bytes);
+        cli_follow_show(call, run.resume.done.bytes);
     } else {
         if (options.resume || options.again)
             announce_resume(call, &run, job);

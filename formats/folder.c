@@ -32,6 +32,16 @@ skn_errno_status(int code, skn_status_t otherwise)
     }
 }
 
+static skn_status_t
+fail_length(size_t length, skn_error_t *error)
+{
+    skn_status_t status = skn_fail(error, SKN_CANNOT_CREATE,
+                                   "a folder's path has %zu bytes, 1 to %d "
+                                   "allowed",
+                                   length, PATH_MAX - 1);
+    return skn_fail_hint(error, status, "choose another folder");
+}
+
 /* "PATH: WHAT: TEXT OF ERRNO", or "PATH/NAME: ...". */
 static skn_status_t
 fail_errno(skn_error_t *error, skn_status_t otherwise, const char *path,
@@ -61,6 +71,71 @@ skn_folder_open(const char *path, int *folder, skn_error_t *error)
         return fail_errno(error, SKN_NO_INPUT, path, NULL,
                           "cannot open the folder");
     return SKN_OK;
+}
+
+/* What stands in the way at `part`, the longest start of `path` that is there
+ * (errno tells). */
+static skn_status_t
+fail_at(const char *path, const char *part, skn_error_t *error)
+{
+    struct stat facts;
+    int code = errno;
+    skn_status_t status;
+    if (stat(part, &facts) == 0 && !S_ISDIR(facts.st_mode)) {
+        status =
+            skn_fail(error, SKN_CANNOT_CREATE,
+                     "%s: cannot create the folder: %s is a file", path, part);
+        return skn_fail_hint(error, status,
+                             "choose a path through folders, or move that "
+                             "file away");
+    }
+    bool whole = strcmp(path, part) == 0;
+    status = skn_fail(error, skn_errno_status(code, SKN_CANNOT_CREATE),
+                      "%.*s: cannot create the folder: %.200s%s%s",
+                      whole ? 400 : 200, path, whole ? "" : part,
+                      whole ? "" : ": ", strerror(code));
+    const char *hint =
+        status == SKN_NO_PERMISSION ? "choose a folder that you may write to"
+        : code == ENOSPC || code == EDQUOT ? "make room, or choose another disk"
+        : code == ENAMETOOLONG             ? "choose shorter names"
+                                           : "choose another folder";
+    return skn_fail_hint(error, status, "%s", hint);
+}
+
+skn_status_t
+skn_folder_check(const char *path, skn_error_t *error)
+{
+    char part[PATH_MAX];
+    struct stat facts;
+    size_t length = strlen(path);
+    if (length == 0 || length >= sizeof(part))
+        return fail_length(length, error);
+    memcpy(part, path, length + 1);
+    while (stat(part, &facts) != 0) {
+        if (errno != ENOENT && errno != ENOTDIR)
+            return fail_at(path, part, error);
+        char *slash = strrchr(part, '/');
+        if (!slash)
+            (void)snprintf(part, sizeof(part), ".");
+        else
+            slash[slash == part] = '\0';
+    }
+    if (!S_ISDIR(facts.st_mode) ||
+        faccessat(AT_FDCWD, part, W_OK | X_OK, AT_EACCESS) != 0)
+        return fail_at(path, part, error);
+    return SKN_OK;
+}
+
+/* A folder cannot be made: says why, by what stands there if that tells. */
+static skn_status_t
+fail_create(const char *path, const char *part, skn_error_t *error)
+{
+    int code = errno;
+    skn_status_t status = skn_folder_check(path, error);
+    if (status != SKN_OK)
+        return status;
+    errno = code;
+    return fail_at(path, part, error);
 }
 
 /* Creates one folder and makes its name durable in its parent; one that is
@@ -96,27 +171,20 @@ skn_folder_create(const char *path, int *folder, skn_error_t *error)
     if (*folder >= 0)
         return SKN_OK;
     if (length == 0 || length >= sizeof(prefix))
-        return skn_fail(error, SKN_CANNOT_CREATE,
-                        "a folder's path has %zu bytes, 1 to %zu allowed",
-                        length, sizeof(prefix) - 1);
+        return fail_length(length, error);
     memcpy(prefix, path, length + 1);
     while (length > 1 && prefix[length - 1] == '/')
         prefix[--length] = '\0';
     for (char *slash = strchr(prefix + 1, '/'); slash;
          slash = strchr(slash + 1, '/')) {
         *slash = '\0';
-        int result = make_one(prefix);
+        if (make_one(prefix) != 0)
+            return fail_create(path, prefix, error);
         *slash = '/';
-        if (result != 0)
-            return fail_errno(error, SKN_CANNOT_CREATE, path, NULL,
-                              "cannot create the folder");
     }
     if (make_one(prefix) == 0)
         *folder = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-    if (*folder < 0)
-        return fail_errno(error, SKN_CANNOT_CREATE, path, NULL,
-                          "cannot create the folder");
-    return SKN_OK;
+    return *folder < 0 ? fail_create(path, prefix, error) : SKN_OK;
 }
 
 skn_status_t

@@ -26,6 +26,9 @@ bool skn_file_name_good(const char *name);
  * the caller's to close. SKN_CANNOT_CREATE or SKN_NO_PERMISSION. */
 skn_status_t skn_folder_create(const char *path, int *folder,
                                skn_error_t *error);
+/* Whether skn_folder_create can make `path`, or files can be made in it if it
+ * is there; makes nothing. The same statuses, with what to do. */
+skn_status_t skn_folder_check(const char *path, skn_error_t *error);
 /* Opens the existing folder `path`. SKN_NO_INPUT or SKN_NO_PERMISSION. */
 skn_status_t skn_folder_open(const char *path, int *folder, skn_error_t *error);
 /* Makes names that were added to or taken from `folder` durable. */

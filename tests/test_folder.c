@@ -7,6 +7,7 @@
 #include <criterion/criterion.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <limits.h>
 #include <signal.h>
 #include <string.h>
 #include <sys/resource.h>
@@ -159,7 +160,7 @@ Test(folder, creates_missing_parents)
 
 Test(folder, names_the_path_and_the_reason_when_it_cannot_create)
 {
-    char deep[TEMP_FOLDER_BYTES + 32], want[2 * TEMP_FOLDER_BYTES];
+    char deep[TEMP_FOLDER_BYTES + 32], want[2 * TEMP_FOLDER_BYTES + 96];
     int made;
     skn_error_t error = { 0 };
     cr_assert_eq(skn_folder_write_file(folder, path, "f", "x", 1, NULL),
@@ -167,9 +168,58 @@ Test(folder, names_the_path_and_the_reason_when_it_cannot_create)
     (void)snprintf(deep, sizeof(deep), "%s/f/run", path);
     cr_expect_eq(skn_folder_create(deep, &made, &error), SKN_CANNOT_CREATE);
     (void)snprintf(want, sizeof(want),
-                   "%s: cannot create the folder: Not a directory", deep);
+                   "%s: cannot create the folder: %s/f is a file", deep, path);
     cr_expect_str_eq(error.text, want);
+    cr_expect_str_eq(error.hint, "choose a path through folders, or move that "
+                                 "file away");
     cr_expect_eq(skn_folder_open(deep, &made, &error), SKN_NO_INPUT);
+}
+
+Test(folder, checks_a_path_without_making_anything)
+{
+    static const char *const good[] = { "",      "/",
+                                        "/new",  "/new/deeper/still",
+                                        "/new/", "//new" };
+    char deep[PATH_MAX + 16];
+    skn_error_t error = { 0 };
+    struct stat facts;
+    for (size_t k = 0; k < sizeof(good) / sizeof(good[0]); k++) {
+        (void)snprintf(deep, sizeof(deep), "%s%s", path, good[k]);
+        cr_expect_eq(skn_folder_check(deep, &error), SKN_OK, "%s: %s", deep,
+                     error.text);
+    }
+    (void)snprintf(deep, sizeof(deep), "%s/new", path);
+    cr_expect_neq(stat(deep, &facts), 0);
+    cr_expect_eq(skn_folder_check("new/deeper", &error), SKN_OK);
+    cr_expect_eq(skn_folder_check("", &error), SKN_CANNOT_CREATE);
+    memset(deep, 'x', sizeof(deep) - 1);
+    deep[PATH_MAX] = '\0';
+    cr_expect_eq(skn_folder_check(deep, &error), SKN_CANNOT_CREATE);
+    cr_expect_str_eq(error.text,
+                     "a folder's path has 4096 bytes, 1 to 4095 allowed");
+    deep[300] = '\0';
+    cr_expect_eq(skn_folder_check(deep, &error), SKN_CANNOT_CREATE);
+    cr_expect_str_eq(error.hint, "choose shorter names");
+}
+
+Test(folder, checks_what_stands_in_the_way)
+{
+    static const char *const bad[] = { "/f", "/f/", "/f/run", "/f/run/deep" };
+    char deep[TEMP_FOLDER_BYTES + 32], want[2 * TEMP_FOLDER_BYTES + 96];
+    skn_error_t error;
+    cr_assert_eq(skn_folder_write_file(folder, path, "f", "x", 1, NULL),
+                 SKN_OK);
+    for (size_t k = 0; k < sizeof(bad) / sizeof(bad[0]); k++) {
+        error = (skn_error_t){ 0 };
+        (void)snprintf(deep, sizeof(deep), "%s%s", path, bad[k]);
+        (void)snprintf(want, sizeof(want),
+                       "%s: cannot create the folder: %s/f is a file", deep,
+                       path);
+        cr_expect_eq(skn_folder_check(deep, &error), SKN_CANNOT_CREATE);
+        cr_expect_str_eq(error.text, want);
+        cr_expect_neq(error.hint[0], '\0');
+    }
+    cr_expect_eq(skn_folder_check(deep, NULL), SKN_CANNOT_CREATE);
 }
 
 /* Root may do everything, so a child becomes nobody. */
@@ -181,8 +231,10 @@ Test(folder, tells_a_missing_permission)
         skn_error_t error = { 0 };
         if (geteuid() == 0 && setuid(65534) != 0)
             _exit(3);
-        skn_status_t status =
-            skn_folder_write_file(folder, path, "f", "x", 1, &error);
+        skn_status_t status = skn_folder_check(path, &error);
+        if (status != SKN_NO_PERMISSION || !error.hint[0])
+            _exit(2);
+        status = skn_folder_write_file(folder, path, "f", "x", 1, &error);
         _exit(status == SKN_NO_PERMISSION &&
                       strstr(error.text, "/f: cannot create: Permission denied")
                   ? 0

@@ -1,9 +1,12 @@
 /* test_model_rules.c - what two keys of a model file say together.
  * SPDX-License-Identifier: Apache-2.0 */
 #include <stdio.h>
+#include <string.h>
 
+#include "actors/samplers/sampler.h"
 #include "tests/model_fixture.h"
 #include "topology/model_rules.h"
+#include "topology/model_tables.h"
 
 typedef struct rule {
     const char *part, *want; /* what differs; what is said, or "" */
@@ -137,6 +140,42 @@ Test(model_rules, a_mixture_is_two_to_eight_samplers_whose_shares_sum_to_1)
           "under 'of', each with 'kind' and 'share'\n" },
     };
     EXPECT(SAMPLER, rules);
+}
+
+/* What the samplers themselves refuse (actors/samplers/mixture.c). */
+Test(model_rules, a_mixture_has_one_part_with_an_index_and_one_without)
+{
+    static const rule_t rules[] = {
+        { "kind: mixture, of: [{ kind: uniform, share: 0.4 }, { kind: simhash, "
+          "share: 0.3 }, { kind: cluster, share: 0.3 }]",
+          "m.yaml:7:108: a second part with an index; a shard keeps one index; "
+          "keep one of simhash, dwta and cluster\n" },
+        { "kind: mixture, of: [{ kind: log_uniform, share: 0.4 }, { kind: "
+          "dwta, share: 0.3 }, { kind: uniform, share: 0.3 }]",
+          "" },
+        { "kind: mixture, of: [{ kind: dwta, share: 0.5 }, { kind: dwta, "
+          "share: 0.5 }]",
+          "m.yaml:7:37: all parts of the mixture have an index, and some rows "
+          "are in no list of it; give uniform or log_uniform a share\n"
+          "m.yaml:7:74: a second part with an index; a shard keeps one index; "
+          "keep one of simhash, dwta and cluster\n" },
+    };
+    EXPECT(SAMPLER, rules);
+}
+
+/* The choices of a model file are the samplers that there are. */
+Test(model_rules, every_sampler_but_auto_is_built)
+{
+    const skn_option_t *option = skn_sampler_section.options;
+    char word[64];
+    while (strcmp(option->name, "kind") != 0)
+        option++;
+    for (const char *at = option->choices; at; at = strchr(at, '|')) {
+        at += *at == '|';
+        (void)snprintf(word, sizeof(word), "%.*s", (int)strcspn(at, "|"), at);
+        cr_expect(strcmp(word, "auto") == 0 || skn_sampler_find(word), "%s",
+                  word);
+    }
 }
 
 Test(model_rules, a_mixture_takes_no_sampler_that_is_not_one_way_of_choosing)

@@ -63,9 +63,9 @@ typedef enum skn_loss_kind {
 typedef enum skn_weights {
     SKN_WEIGHTS(SKN_CHOICE_ENUM)
 } skn_weights_t;
-typedef enum skn_sampler_kind {
+typedef enum skn_sampler_choice {
     SKN_SAMPLERS(SKN_CHOICE_ENUM) SKN_SAMPLER_COUNT
-} skn_sampler_kind_t;
+} skn_sampler_choice_t;
 typedef enum skn_order {
     SKN_ORDERS(SKN_CHOICE_ENUM)
 } skn_order_t;
@@ -97,7 +97,7 @@ typedef struct skn_model_data {
 
 /* `sampler:` of the output layer, or an item of a mixture's `of`. */
 typedef struct skn_model_sampler {
-    skn_sampler_kind_t kind;
+    skn_sampler_choice_t kind;
     int64_t rows;         /* SKN_AUTO: auto; drawn a batch, beside the labels */
     bool labels;          /* the batch's labels are always in */
     int64_t tables, bits; /* simhash, dwta; SKN_AUTO: auto */

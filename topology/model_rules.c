@@ -126,11 +126,35 @@ check_meanings(const skn_section_t *section, const meaning_t *meanings,
 
 /* --- layers -------------------------------------------------------------- */
 
+/* One part of a mixture; `indexed` counts those with an index so far. */
+static void
+check_mixed(const skn_model_sampler_t *part, const skn_node_t *item,
+            unsigned *indexed, skn_problems_t *problems)
+{
+    if (!(BIT(part->kind) & (RANDOM | INDEXED))) {
+        (void)skn_problems_add(problems, skn_rules_mark(item, "kind"),
+                               "a mixture cannot hold this kind of sampler");
+        (void)skn_problems_hint(problems, "it takes uniform, log_uniform, "
+                                          "simhash, dwta and cluster");
+        return;
+    }
+    check_meanings(&skn_mixed_section, sampler_meanings, part, part->kind, item,
+                   problems);
+    if (BIT(part->kind) & INDEXED && ++*indexed == 2) {
+        (void)skn_problems_add(problems, skn_rules_mark(item, "kind"),
+                               "a second part with an index; a shard keeps "
+                               "one index");
+        (void)skn_problems_hint(problems, "keep one of simhash, dwta and "
+                                          "cluster");
+    }
+}
+
 static void
 check_mixture(const skn_model_sampler_t *sampler, const skn_node_t *node,
               skn_problems_t *problems)
 {
     const skn_node_t *list = skn_node_get(node, "of");
+    unsigned indexed = 0;
     double sum = 0.0;
     if (sampler->kind != SKN_SAMPLER_MIXTURE) {
         if (sampler->of_count == 0)
@@ -149,18 +173,15 @@ check_mixture(const skn_model_sampler_t *sampler, const skn_node_t *node,
     }
     const skn_node_t *item = list->first;
     for (size_t k = 0; k < sampler->of_count; k++, item = item->next) {
-        const skn_model_sampler_t *part = &sampler->of[k];
-        sum += part->share;
-        if (!(BIT(part->kind) & (RANDOM | INDEXED))) {
-            (void)skn_problems_add(problems, skn_rules_mark(item, "kind"),
-                                   "a mixture cannot hold this kind of "
-                                   "sampler");
-            (void)skn_problems_hint(problems, "it takes uniform, log_uniform, "
-                                              "simhash, dwta and cluster");
-        } else {
-            check_meanings(&skn_mixed_section, sampler_meanings, part,
-                           part->kind, item, problems);
-        }
+        sum += sampler->of[k].share;
+        check_mixed(&sampler->of[k], item, &indexed, problems);
+    }
+    if (indexed == sampler->of_count) {
+        (void)skn_problems_add(problems, list->mark,
+                               "all parts of the mixture have an index, and "
+                               "some rows are in no list of it");
+        (void)skn_problems_hint(problems,
+                                "give uniform or log_uniform a share");
     }
     if (fabs(sum - 1.0) > SHARE_ERROR)
         (void)skn_problems_add(problems, list->mark,

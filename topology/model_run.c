@@ -7,8 +7,10 @@
 #include <string.h>
 #include <sys/random.h>
 #include <time.h>
+#include <unistd.h>
 
 #include "actors/kinds.h"
+#include "formats/folder.h"
 
 static skn_status_t
 draw_run_id(char *run_id, skn_error_t *error)
@@ -54,6 +56,9 @@ find_run(skn_model_run_t *run, const skn_model_run_options_t *options,
         status = draw_run_id(options->run_id, error);
     if (status == SKN_OK && !options->run_path[0])
         choose_path(run->model, options->run_id, options->run_path);
+    /* Before the data is read, which takes long. */
+    if (status == SKN_OK)
+        status = skn_folder_check(options->run_path, error);
     if (status == SKN_OK && options->must_be_new && !options->resume && !again)
         return skn_resume_refuse(options->run_path, error);
     if (status != SKN_OK || (!options->resume && !again))
@@ -71,9 +76,8 @@ find_run(skn_model_run_t *run, const skn_model_run_options_t *options,
     return SKN_OK;
 }
 
-/* The plan with every value, as the run folder keeps it. */
 static char *
-config_text(const skn_model_t *model, skn_error_t *error)
+model_text(const skn_model_t *model, skn_error_t *error)
 {
     char *text = NULL;
     size_t bytes = 0;
@@ -89,6 +93,47 @@ config_text(const skn_model_t *model, skn_error_t *error)
     return NULL;
 }
 
+/* `path` from the root on; the caller's to free. What is empty, or a word with
+ * a meaning of its own, stays. */
+static char *
+whole_path(const char *path, skn_error_t *error)
+{
+    char *whole = NULL, *folder = NULL;
+    bool word = strcmp(path, "auto") == 0 || strcmp(path, "none") == 0;
+    if (path[0] && path[0] != '/' && !word)
+        folder = getcwd(NULL, 0);
+    if (asprintf(&whole, "%s%s%s", folder ? folder : "", folder ? "/" : "",
+                 path) < 0)
+        whole = NULL;
+    free(folder);
+    if (!whole)
+        skn_fail(error, SKN_NO_MEMORY, "no room for the path %.200s", path);
+    return whole;
+}
+
+/* The plan with every value, as the run folder keeps it: its paths hold from
+ * any folder, since `skein eval` is called from any. */
+static char *
+config_text(const skn_model_t *model, skn_error_t *error)
+{
+    skn_model_t whole = *model;
+    char *train = whole_path(model->data.train, error);
+    char *test = whole_path(model->data.test, error);
+    char *cache = whole_path(model->data.cache, error);
+    char *run = whole_path(model->checkpoint.path, error);
+    char *text = NULL;
+    whole.data.train = train;
+    whole.data.test = test;
+    whole.data.cache = cache;
+    whole.checkpoint.path = run;
+    if (train && test && cache && run)
+        text = model_text(&whole, error);
+    free(train);
+    free(test);
+    free(cache);
+    free(run);
+    return text;
+}
 static skn_status_t
 check_memory(const skn_plan_t *plan, skn_error_t *error)
 {

@@ -145,6 +145,11 @@ config "a word for a number" 's/epochs: 5/epochs: many/' \
 config "a number out of range" 's/epochs: 5/epochs: -1/' \
     "8:11: option 'epochs' of train must be in 1..1000000000 or auto, found \
 '-1'"
+config "two indexes in a mixture" 's/output, shards: 2/output, sampler: { '\
+'kind: mixture, of: [{ kind: uniform, share: 0.4 }, { kind: simhash, '\
+'share: 0.3 }, { kind: cluster, share: 0.3 }] }/' \
+    "6:124: a second part with an index; a shard keeps one index; keep one of \
+simhash, dwta and cluster"
 config "another version" 's/^skein: 1/skein: 9/' \
     "1:8: option 'skein' of the model file must be 1, found '9'"
 config "no YAML" 's/epochs: 5/epochs: [5/' \
@@ -186,6 +191,9 @@ topology "an actor in no pipe" \
 topology "two owners of one shard" 's/row_first: 450/row_first: 400/' \
     "*: output.0 and output.1 both own rows 400..449; give each row to one of \
 them: row_first, row_count"
+topology "two owners of one block of columns" \
+    's/\(embedding.1.*\)column_first: 16/\1column_first: 8/' \
+    "*embedding.0 and embedding.1 both own columns*"
 topology "an unknown kind" 's/kind: evaluator/kind: evaluater/' \
     "*: *evaluater*did you mean 'evaluator'[?]"
 
@@ -240,22 +248,32 @@ check_equal "  is said before anything is written" "$(ls -d new 2>&1)" \
     "ls: cannot access 'new': No such file or directory"
 : >file
 refused "a file where the folder should be" 73 \
-    "file/run: cannot create the folder: Not a directory" \
-    "$skein" train tiny.yaml -o checkpoint.path=file/run
+    "file: cannot create the folder: file is a file; choose a path through \
+folders, or move that file away" "$skein" train tiny.yaml \
+    -o checkpoint.path=file
+refused "a file on the way to the folder" 73 \
+    "file/run: cannot create the folder: file is a file; choose a path through \
+folders, or move that file away" "$skein" train tiny.yaml \
+    -o checkpoint.path=file/run
+check_equal "  before the run is announced" "$(grep -c start out)" 0
+refused "a name that is too long" 73 "*: File name too long; choose shorter \
+names" "$skein" train tiny.yaml -o checkpoint.path="$(printf '%0300d' 1)"
 
 if [ "$(id -u)" = 0 ]; then
     nobody=(setpriv --reuid 65534 --regid 65534 --clear-groups)
     chmod 755 .
     mkdir -m 755 closed
+    mkdir -m 777 open
     (umask 077 && cp train.txt secret.txt)
     if "${nobody[@]}" test -x "$skein"; then
         refused "no permission to write" 77 \
-            "closed/run: cannot create the folder: Permission denied" \
+            "closed/run: cannot create the folder: closed: Permission denied; \
+choose a folder that you may write to" \
             "${nobody[@]}" "$skein" train tiny.yaml -o data.cache=none \
             -o checkpoint.path=closed/run
         refused "no permission to read" 77 \
             "secret.txt: no permission to read it" "${nobody[@]}" "$skein" \
-            train tiny.yaml -o data.train=secret.txt -o checkpoint.path=new
+            train tiny.yaml -o data.train=secret.txt -o checkpoint.path=open/new
     else
         skip "permissions" "nobody cannot reach $skein"
     fi

@@ -166,6 +166,10 @@ train fresh --resume
 check_equal "a finished run prints its done again, with exit code 0" \
     "$? $(tail -n 1 fresh.json | python3 -m json.tool --compact)" \
     "0 $(python3 -m json.tool --compact <first)"
+"$skein" train tiny.yaml --resume -o checkpoint.path=fresh >fresh.txt
+check_match "  as text without --json" \
+    '^done +12 epochs in .*P@1 0\.[0-9]{4}' fresh.txt
+check_equal "  and nothing else is JSON" "$(grep -c '{' fresh.txt)" 0
 cp stale.json stale.first
 train stale --resume -o train.window=4 -o train.validate=0.1 \
     -o train.patience=3 -o train.epochs=20
@@ -194,6 +198,28 @@ folder"
 check "  after 5 seconds ($waited_ms ms)" test "$waited_ms" -ge 5000
 kill -TERM "$pid"
 wait "$pid"
+
+# --- other folders -----------------------------------------------------------
+mkdir -p deep/er
+sed 's/train: /train: deep\/..\//' tiny.yaml >aside.yaml
+"$skein" train aside.yaml --json -o checkpoint.path=aside -o train.epochs=1 \
+    >aside.json 2>aside.err
+"$skein" eval aside --json >aside.eval
+(cd deep/er && "$skein" eval ../../aside --json) >aside.deep
+check_equal "eval finds the data from another folder" \
+    "$(event eval psp5 aside.deep)" "$(event eval psp5 aside.eval)"
+check_equal "  predict, too" \
+    "$(cd deep && "$skein" predict ../aside ../test.txt | sha256sum)" \
+    "$("$skein" predict aside test.txt | sha256sum)"
+start moved "${long[@]}"
+wait_until 100 has_checkpoint moved
+kill -9 "$pid"
+wait "$pid" 2>/dev/null
+(cd deep/er && "$skein" train ../../tiny.yaml --resume --json \
+    -o checkpoint.path=../../moved -o train.window=4 -o train.epochs=100000 \
+    -o train.max_batches=400 >>../../moved.json 2>>../../moved.err </dev/null)
+check_equal "a run goes on from another folder to the same end" \
+    "$(sha_of moved.json)" "$(sha_of again.whole.json)"
 
 # --- other layouts -----------------------------------------------------------
 fixed=(-o train.reduction=fixed -o train.window=2)

@@ -271,9 +271,14 @@ dense_open(skn_actor_t *actor, void *state, skn_error_t *error)
         .columns = (uint32_t)skn_actor_option_int(actor, "inputs"),
     };
     dense->below.stride = skn_stride_floats(dense->below.columns + 1);
-    skn_status_t status = skn_layer_open(
-        &dense->layer, actor, &work,
-        (uint32_t)skn_actor_option_int(actor, "row_first"), units, error);
+    skn_layer_shape_t shape = {
+        .column_first = (uint32_t)skn_actor_option_int(actor, "row_first"),
+        .columns = units,
+        .rows = units,
+        .width = dense->below.columns + 1,
+    };
+    skn_status_t status =
+        skn_layer_open(&dense->layer, actor, &work, &shape, error);
     if (status != SKN_OK)
         return status;
     size_t floats = dense->layer.pass_count * dense->below.stride;
@@ -312,6 +317,7 @@ static const skn_option_t options[] = {
       "units of the shard" },
     SKN_HIDDEN_OPTIONS,
     SKN_TURNS_OPTIONS,
+    SKN_COPY_OPTIONS,
     { 0 },
 };
 

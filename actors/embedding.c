@@ -115,10 +115,13 @@ embedding_open(skn_actor_t *actor, void *state, skn_error_t *error)
     embedding_t *embedding = state;
     embedding->feature_count =
         (uint32_t)skn_actor_option_int(actor, "features");
-    return skn_layer_open(&embedding->layer, actor, &work,
-                          (uint32_t)skn_actor_option_int(actor, "column_first"),
-                          (uint32_t)skn_actor_option_int(actor, "column_count"),
-                          error);
+    skn_layer_shape_t shape = {
+        .column_first = (uint32_t)skn_actor_option_int(actor, "column_first"),
+        .columns = (uint32_t)skn_actor_option_int(actor, "column_count"),
+        .rows = embedding->feature_count + 1,
+    };
+    shape.width = shape.columns;
+    return skn_layer_open(&embedding->layer, actor, &work, &shape, error);
 }
 
 static void
@@ -137,6 +140,7 @@ static const skn_option_t options[] = {
       "hidden units of the shard" },
     SKN_HIDDEN_OPTIONS,
     SKN_TURNS_OPTIONS,
+    SKN_COPY_OPTIONS,
     { 0 },
 };
 

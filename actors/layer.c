@@ -9,18 +9,22 @@
 
 skn_status_t
 skn_layer_open(skn_layer_t *layer, skn_actor_t *actor,
-               const skn_layer_work_t *work, uint32_t column_first,
-               uint32_t columns, skn_error_t *error)
+               const skn_layer_work_t *work, const skn_layer_shape_t *shape,
+               skn_error_t *error)
 {
     uint64_t window = (uint64_t)skn_actor_option_int(actor, "window");
-    size_t floats = (size_t)skn_actor_option_int(actor, "batch_rows") * columns;
+    size_t floats =
+        (size_t)skn_actor_option_int(actor, "batch_rows") * shape->columns;
     layer->work = work;
     layer->pass_count = (uint32_t)window + 1;
     skn_turns_init(&layer->turns, window,
                    strcmp(skn_actor_option_text(actor, "order"), "free") == 0,
                    (uint64_t)skn_actor_option_int(actor, "first_batch"));
-    skn_status_t status =
-        skn_hidden_open(&layer->hidden, actor, column_first, columns, error);
+    skn_status_t status = skn_hidden_open(
+        &layer->hidden, actor, shape->column_first, shape->columns, error);
+    if (status == SKN_OK)
+        status = skn_copy_open(&layer->copy, actor, shape->rows, shape->width,
+                               error);
     if (status != SKN_OK)
         return status;
     layer->gradients = skn_floats_new(layer->pass_count * floats, error);
@@ -41,6 +45,7 @@ skn_layer_close(skn_layer_t *layer)
         skn_message_drop(layer->pass[k].activation);
     }
     free(layer->gradients);
+    skn_copy_close(&layer->copy);
     skn_hidden_close(&layer->hidden);
 }
 
@@ -113,7 +118,7 @@ update(skn_actor_t *actor, skn_layer_t *layer, skn_pass_t *pass,
     if (!gradient)
         return SKN_NO_MEMORY;
     gradient->batch = pass->batch;
-    gradient->rows = (void *)(uintptr_t)layer->rows;
+    gradient->rows = skn_copy_lent(&layer->copy, layer->rows);
     layer->rows = NULL;
     end_pass(pass);
     skn_turns_update_sent(&layer->turns);
@@ -226,7 +231,10 @@ skn_layer_on_lease(skn_actor_t *actor, void *state, const void *message,
 {
     skn_layer_t *layer = state;
     const skn_lease_t *lease = message;
-    layer->rows = lease->rows;
+    skn_status_t status =
+        skn_copy_take(&layer->copy, lease, &layer->rows, error);
+    if (status != SKN_OK || !layer->rows)
+        return status;
     skn_turns_rows_back(&layer->turns, lease->batch);
     return skn_layer_take_turns(actor, layer, error);
 }

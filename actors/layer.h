@@ -13,6 +13,7 @@
 #ifndef ACTORS_LAYER_H
 #define ACTORS_LAYER_H
 
+#include "actors/copy.h"
 #include "actors/hidden.h"
 #include "actors/rows.h"
 #include "actors/turns.h"
@@ -52,17 +53,25 @@ struct skn_layer {
     const skn_layer_work_t *work;
     skn_hidden_t hidden;
     skn_turns_t turns;
-    const skn_rows_t *rows; /* lent; valid while turns.rows_here */
+    skn_copy_t copy;
+    const skn_rows_t *rows; /* lent, or the copy's; NULL while they are away */
     float *gradients;       /* of all passes */
     uint32_t pass_count;
     skn_pass_t pass[SKN_WINDOW_MAX + 1];
 };
 
-/* Reads SKN_HIDDEN_OPTIONS and SKN_TURNS_OPTIONS, allocates. Freed by
- * skn_layer_close, also after a failure. */
+/* The columns of the layer that a shard has, and the rows in which its weights
+ * lie. */
+typedef struct skn_layer_shape {
+    uint32_t column_first, columns;
+    uint32_t rows, width;
+} skn_layer_shape_t;
+
+/* Reads SKN_HIDDEN_OPTIONS, SKN_TURNS_OPTIONS and SKN_COPY_OPTIONS, allocates.
+ * Freed by skn_layer_close, also after a failure. */
 skn_status_t skn_layer_open(skn_layer_t *layer, skn_actor_t *actor,
-                            const skn_layer_work_t *work, uint32_t column_first,
-                            uint32_t columns, skn_error_t *error);
+                            const skn_layer_work_t *work,
+                            const skn_layer_shape_t *shape, skn_error_t *error);
 void skn_layer_close(skn_layer_t *layer);
 
 /* A free pass for a batch whose input has come, its phase still free: the kind

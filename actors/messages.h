@@ -88,20 +88,24 @@ typedef enum skn_purpose {
     F(M, u32s, node, SKN_NODES_MAX, "nodes of the layer's tree, by place")     \
     F(M, f32s, value, SKN_RUN_MAX, "[nodes][rows][columns] of d loss / d h")
 
-/* Row gradients of a shard, with the right to write its rows. */
+/* Row gradients of a shard, with the right to write its rows if they are lent
+ * (updates: loan). */
 #define SKN_FIELDS_gradient(F, M)                                              \
     F(M, u64, batch, UINT64_MAX, "number")                                     \
     F(M, u32s, unit, SKN_RUN_MAX, "rows of the shard, each once")              \
     F(M, f32s, value, SKN_RUN_MAX, "[units][width]")                           \
-    F(M, loan, rows, 0, "the shard's rows, given to the updater")
+    F(M, loan, rows, 0, "the shard's rows; none: it has a copy")
 
-/* The rows come back: they may be read until the next gradient is sent. */
+/* The rows come back, or new values for the shard's copy (updates: copy): they
+ * may be read until the next gradient is sent. */
 #define SKN_FIELDS_lease(F, M)                                                 \
     F(M, u64, batch, UINT64_MAX, "last batch applied, plus 1")                 \
     F(M, loan, rows, 0,                                                        \
       "the shard's rows; none: a copy of those that changed")                  \
     F(M, u32s, unit, SKN_RUN_MAX, "copy: rows that changed")                   \
-    F(M, f32s, value, SKN_RUN_MAX, "copy: their weights, [units][width]")
+    F(M, f32s, value, SKN_RUN_MAX, "copy: their weights, [units][width]")      \
+    F(M, u16s, half, SKN_RUN_MAX, "copy: the same in bf16, and no value")      \
+    F(M, u32, more, 1, "copy: 1: the first copy, and more of it follows")
 
 #define SKN_FIELDS_applied(F, M)                                               \
     F(M, u64, batch, UINT64_MAX, "number")                                     \

@@ -14,6 +14,7 @@
 #include <string.h>
 
 #include "actors/block.h"
+#include "actors/copy.h"
 #include "actors/diagnose.h"
 #include "actors/head.h"
 #include "actors/hidden.h"
@@ -33,6 +34,7 @@ typedef struct arrival { /* a batch that has not been computed */
 
 typedef struct output {
     skn_head_t head;
+    skn_copy_t copy;
     skn_turns_t turns;
     skn_index_keeper_t keeper;
     skn_diagnose_t diagnose;
@@ -313,7 +315,7 @@ update(skn_actor_t *actor, output_t *output, skn_flight_t *flight,
     skn_index_keeper_change(&output->keeper, gradient->unit.at, unit_count);
     gradient->batch = flight->labels->batch;
     output->marker = flight->labels->horizon + 1;
-    gradient->rows = (void *)(uintptr_t)head->rows;
+    gradient->rows = skn_copy_lent(&output->copy, head->rows);
     head->rows = NULL;
     skn_message_drop(flight->labels);
     flight->labels = NULL;
@@ -443,9 +445,12 @@ on_lease(skn_actor_t *actor, void *state, const void *message,
 {
     output_t *output = state;
     const skn_lease_t *lease = message;
-    output->head.rows = lease->rows;
+    skn_status_t status =
+        skn_copy_take(&output->copy, lease, &output->head.rows, error);
+    if (status != SKN_OK || !output->head.rows)
+        return status;
     skn_turns_rows_back(&output->turns, lease->batch);
-    skn_status_t status = show_rows(actor, output, error);
+    status = show_rows(actor, output, error);
     return status == SKN_OK ? take_turns(actor, output, error) : status;
 }
 
@@ -561,6 +566,9 @@ output_open(skn_actor_t *actor, void *state, skn_error_t *error)
                         head->merge.leaf_count);
     skn_status_t status = skn_head_init(head, skn_actor_index(actor), error);
     if (status == SKN_OK)
+        status = skn_copy_open(&output->copy, actor, head->row_count,
+                               head->hidden + 1, error);
+    if (status == SKN_OK)
         status = open_sampler(actor, output, error);
     return status == SKN_OK ? open_flights(output, error) : status;
 }
@@ -581,6 +589,7 @@ output_close(skn_actor_t *actor, void *state)
     free(output->nodes);
     skn_index_keeper_close(&output->keeper);
     skn_diagnose_fini(&output->diagnose);
+    skn_copy_close(&output->copy);
     skn_head_fini(&output->head);
 }
 
@@ -607,6 +616,7 @@ static const skn_option_t options[] = {
     SKN_INDEX_KEEPER_OPTIONS,
     SKN_HIDDEN_OPTIONS,
     SKN_TURNS_OPTIONS,
+    SKN_COPY_OPTIONS,
     { 0 },
 };
 

@@ -25,6 +25,10 @@ typedef struct updater {
     uint32_t row_first; /* global number of row 0 */
     skn_tensor_place_t place;
     char file[SKN_NAME_MAX];
+    bool copies, half;   /* the shard has a copy, in bf16 */
+    bool priming;        /* the first copy is being sent */
+    uint32_t prime_row;  /* its next row */
+    uint64_t next_batch; /* that the first copy is for */
     /* A checkpoint that is being sent: */
     bool saving;
     uint64_t saving_batch, saving_row;
@@ -40,12 +44,87 @@ prefetch(const skn_rows_t *rows, uint32_t row)
         __builtin_prefetch(at + k, 1);
 }
 
-static skn_status_t
-lend(skn_actor_t *actor, updater_t *updater, uint64_t applied,
-     skn_error_t *error)
+/* The rows go back to the shard; or room for the new values of `count` rows,
+ * which set_copy fills. NULL and a filled `error` when memory is short. */
+static skn_lease_t *
+lease_new(skn_actor_t *actor, updater_t *updater, uint64_t applied,
+          size_t count, skn_error_t *error)
 {
-    skn_lease_t lease = { .batch = applied, .rows = &updater->rows };
-    return skn_actor_send(actor, &skn_lease_schema, &lease, error);
+    size_t units = updater->copies ? count : 0;
+    size_t cells = units * updater->rows.width;
+    size_t counts[] = { units, updater->half ? 0 : cells,
+                        updater->half ? cells : 0 };
+    skn_lease_t *lease =
+        skn_actor_message(actor, &skn_lease_schema, counts, error);
+    if (!lease)
+        return NULL;
+    lease->batch = applied;
+    lease->rows = updater->copies ? NULL : &updater->rows;
+    return lease;
+}
+
+/* Unit `k` of a lease of copies is row `row`, as it is now. */
+static void
+set_copy(const updater_t *updater, skn_lease_t *lease, size_t k, uint32_t row)
+{
+    size_t width = updater->rows.width;
+    const float *weight = skn_rows_weight(&updater->rows, row);
+    lease->unit.at[k] = row;
+    if (updater->half)
+        updater->optimizer.kernels->f32_to_bf16(lease->half.at + k * width,
+                                                weight, width);
+    else
+        memcpy(lease->value.at + k * width, weight, width * sizeof(float));
+}
+
+/* The next part of the shard's first copy. */
+static skn_status_t
+prime(skn_actor_t *actor, updater_t *updater, skn_error_t *error)
+{
+    const skn_rows_t *rows = &updater->rows;
+    uint32_t left = rows->row_count - updater->prime_row;
+    uint32_t count = SKN_CHUNK_BYTES / (rows->width * (uint32_t)sizeof(float));
+    if (count == 0)
+        count = 1;
+    if (count > left)
+        count = left;
+    skn_lease_t *lease =
+        lease_new(actor, updater, updater->next_batch, count, error);
+    if (!lease)
+        return error->status;
+    for (uint32_t k = 0; k < count; k++)
+        set_copy(updater, lease, k, updater->prime_row + k);
+    updater->prime_row += count;
+    updater->priming = updater->prime_row < rows->row_count;
+    lease->more = updater->priming;
+    return skn_actor_post(actor, lease, error);
+}
+
+/* Steps the rows of a gradient, and puts them into a lease of copies. */
+static skn_status_t
+step_rows(skn_actor_t *actor, updater_t *updater,
+          const skn_gradient_t *gradient, skn_lease_t *lease,
+          skn_error_t *error)
+{
+    const skn_rows_t *rows = &updater->rows;
+    const uint32_t *unit = gradient->unit.at;
+    size_t count = gradient->unit.count;
+    skn_optimizer_begin(&updater->optimizer, gradient->batch);
+    for (size_t k = 0; k < count; k++) {
+        if (unit[k] >= rows->row_count)
+            return skn_fail(error, SKN_BAD_MESSAGE,
+                            "%s: gradient of row %u, the shard has %u",
+                            skn_actor_name(actor), unit[k], rows->row_count);
+        if (k + PREFETCH_ROWS < count &&
+            unit[k + PREFETCH_ROWS] < rows->row_count)
+            prefetch(rows, unit[k + PREFETCH_ROWS]);
+        skn_optimizer_step(&updater->optimizer, rows, unit[k],
+                           updater->row_first + unit[k],
+                           gradient->value.at + k * rows->width);
+        if (updater->copies)
+            set_copy(updater, lease, k, unit[k]);
+    }
+    return SKN_OK;
 }
 
 static skn_status_t
@@ -62,27 +141,21 @@ on_gradient(skn_actor_t *actor, void *state, const void *message,
                         skn_actor_name(actor),
                         (unsigned long long)gradient->batch,
                         gradient->value.count, count, width);
-    skn_optimizer_begin(&updater->optimizer, gradient->batch);
-    for (size_t k = 0; k < count; k++) {
-        uint32_t row = gradient->unit.at[k];
-        if (row >= updater->rows.row_count)
-            return skn_fail(error, SKN_BAD_MESSAGE,
-                            "%s: gradient of row %u, the shard has %u",
-                            skn_actor_name(actor), row,
-                            updater->rows.row_count);
-        if (k + PREFETCH_ROWS < count &&
-            gradient->unit.at[k + PREFETCH_ROWS] < updater->rows.row_count)
-            prefetch(&updater->rows, gradient->unit.at[k + PREFETCH_ROWS]);
-        skn_optimizer_step(&updater->optimizer, &updater->rows, row,
-                           updater->row_first + row,
-                           gradient->value.at + k * width);
+    skn_lease_t *lease =
+        lease_new(actor, updater, gradient->batch + 1, count, error);
+    if (!lease)
+        return error->status;
+    skn_status_t status = step_rows(actor, updater, gradient, lease, error);
+    if (status != SKN_OK) {
+        skn_message_drop(lease);
+        return status;
     }
     skn_applied_t applied = { .batch = gradient->batch,
                               .shard = skn_actor_index(actor) };
-    skn_status_t status = lend(actor, updater, gradient->batch + 1, error);
-    if (status == SKN_OK)
-        status = skn_actor_send(actor, &skn_applied_schema, &applied, error);
-    return status;
+    status = skn_actor_post(actor, lease, error);
+    return status == SKN_OK
+               ? skn_actor_send(actor, &skn_applied_schema, &applied, error)
+               : status;
 }
 
 /* --- checkpoints -------------------------------------------------------------
@@ -163,6 +236,8 @@ static skn_status_t
 updater_produce(skn_actor_t *actor, void *state, skn_error_t *error)
 {
     updater_t *updater = state;
+    if (updater->priming)
+        return prime(actor, updater, error);
     if (!updater->saving) {
         skn_actor_rest(actor);
         return SKN_OK;
@@ -180,6 +255,8 @@ kind_of(const skn_actor_t *actor)
     const char *optimizer = skn_actor_option_text(actor, "optimizer");
     bool half = strcmp(skn_actor_option_text(actor, "weights"), "bf16") == 0;
     bool sliced = strcmp(skn_actor_option_text(actor, "bias"), "row") == 0;
+    /* The shard's copy may be bf16: the rows here are its masters. */
+    half = half && strcmp(skn_actor_option_text(actor, "updates"), "copy") != 0;
     if (strcmp(optimizer, "sgd") == 0)
         return half ? SKN_ROWS_SGD_BF16 : SKN_ROWS_SGD;
     if (strcmp(optimizer, "adagrad") == 0)
@@ -270,7 +347,16 @@ updater_open(skn_actor_t *actor, void *state, skn_error_t *error)
     };
     (void)snprintf(updater->file, sizeof(updater->file), "%.40s.%u.safetensors",
                    updater->place.layer, skn_actor_index(actor));
+    updater->copies =
+        strcmp(skn_actor_option_text(actor, "updates"), "copy") == 0;
+    updater->half =
+        strcmp(skn_actor_option_text(actor, "weights"), "bf16") == 0;
     open_optimizer(actor, updater, seed, tensor);
+    if (updater->half && !updater->copies &&
+        kind_of(actor) != SKN_ROWS_SGD_BF16)
+        return skn_fail(error, SKN_BAD_CONFIG,
+                        "%s: rows in bf16 that are lent need the optimizer sgd",
+                        skn_actor_name(actor));
     skn_status_t status =
         skn_rows_init(&updater->rows, kind_of(actor),
                       (uint32_t)skn_actor_option_int(actor, "rows"),
@@ -288,8 +374,14 @@ updater_open(skn_actor_t *actor, void *state, skn_error_t *error)
 static skn_status_t
 updater_start(skn_actor_t *actor, void *state, skn_error_t *error)
 {
-    return lend(actor, state,
-                (uint64_t)skn_actor_option_int(actor, "first_batch"), error);
+    updater_t *updater = state;
+    updater->next_batch = (uint64_t)skn_actor_option_int(actor, "first_batch");
+    updater->priming = updater->copies;
+    if (updater->copies)
+        return SKN_OK; /* updater_produce sends it */
+    skn_lease_t *lease =
+        lease_new(actor, updater, updater->next_batch, 0, error);
+    return lease ? skn_actor_post(actor, lease, error) : error->status;
 }
 
 static void
@@ -320,7 +412,9 @@ static const skn_option_t options[] = {
     { "bias", SKN_OPTION_CHOICE, "column", 0, 0, "row|column",
       "where the bias stands: last row (embedding) or last column" },
     { "weights", SKN_OPTION_CHOICE, "f32", 0, 0, "f32|bf16",
-      "how weights are stored; bf16 needs sgd" },
+      "number format of the shard's rows; lent in bf16 they need sgd" },
+    { "updates", SKN_OPTION_CHOICE, "loan", 0, 0, "loan|copy",
+      "loan: the shard reads the rows here; copy: new values are sent" },
     { "optimizer", SKN_OPTION_CHOICE, "adam", 0, 0, "adam|adagrad|sgd",
       "how rows are stepped" },
     { "rate", SKN_OPTION_REAL, "0.001", 0, 1e6, NULL, "learning rate" },

@@ -3,6 +3,7 @@
  * is actors/source.c, actors/embedding.c, actors/dense.c, actors/layer.c,
  * actors/output.c, actors/updater.c and actors/evaluator.c, together.
  * SPDX-License-Identifier: Apache-2.0 */
+#include "actors/messages.h"
 #include "actors/rows.h"
 #include "tests/pipeline_fixture.h"
 
@@ -208,6 +209,131 @@ Test(pipeline, sgd_keeps_the_bits_in_every_layout)
 {
     expect_every_layout_alike("train.optimizer.kind=sgd",
                               "train.optimizer.rate=0.5");
+}
+
+/* --- copies ------------------------------------------------------------- */
+
+#define COPY "train.updates=copy"
+#define BF16 "model.layers.output.weights=bf16"
+#define ADAM "train.optimizer.kind=adam"
+#define RATE "train.optimizer.rate=0.01"
+
+/* Bits do not depend on where the rows lie: a shard that has a copy sees the
+ * rows that it would have been lent. */
+static void
+expect_copies_as_loans(const char *sampler, uint32_t dense)
+{
+    pipeline_t pipeline;
+    pipeline_init(&pipeline);
+    for (uint32_t window = 1; window <= 4; window += 3)
+        for (uint32_t wire = 0; wire < 2; wire++) {
+            layout_t layout = { .hidden = 2,
+                                .dense = dense,
+                                .output = 3,
+                                .window = window,
+                                .word = { "train.updates=loan", ADAM, RATE,
+                                          "model.layers.hidden.dropout=0.3",
+                                          sampler } };
+            trained_t lent = pipeline_train(&pipeline, &layout);
+            layout.word[0] = COPY;
+            layout.wire = wire == 1;
+            trained_t copied = pipeline_train(&pipeline, &layout);
+            cr_expect_str_eq(copied.sha256, lent.sha256,
+                             "%s, window %u, wire %u", sampler, window, wire);
+            cr_expect_eq(copied.loss, lent.loss);
+            trained_fini(&lent);
+            trained_fini(&copied);
+        }
+    pipeline_fini(&pipeline);
+}
+
+#define SAMPLER "model.layers.output.sampler="
+
+Test(pipeline, copies_give_the_bits_of_loans)
+{
+    expect_copies_as_loans(SAMPLER "{kind: exact}", 0);
+    expect_copies_as_loans(SAMPLER "{kind: uniform, rows: 50}", 0);
+    expect_copies_as_loans(SAMPLER "{kind: log_uniform, rows: 50}", 0);
+}
+
+Test(pipeline, copies_give_the_bits_of_loans_with_an_index)
+{
+    expect_copies_as_loans(SAMPLER
+                           "{kind: simhash, tables: 4, bits: 4, rows: 20,"
+                           " refresh_batches: 3, uniform_rows: 20}",
+                           0);
+    expect_copies_as_loans(SAMPLER "{kind: cluster, lists: 4, list_rows: 40,"
+                                   " refresh_batches: 3, uniform_rows: 20}",
+                           0);
+}
+
+Test(pipeline, copies_give_the_bits_of_loans_in_dense_layers)
+{
+    expect_copies_as_loans(SAMPLER "{kind: exact}", 2);
+}
+
+/* Of 1,024 hidden units the rows of a shard are more than one message. */
+Test(pipeline, a_first_copy_comes_in_parts)
+{
+    pipeline_t pipeline;
+    layout_t layout = { .hidden = 1,
+                        .output = 1,
+                        .batches = 3,
+                        .word = { "train.updates=loan", ADAM, RATE,
+                                  "model.layers.hidden.units=1024" } };
+    pipeline_init(&pipeline);
+    cr_assert_gt((size_t)LABELS * 1025 * sizeof(float), 2 * SKN_CHUNK_BYTES);
+    trained_t lent = pipeline_train(&pipeline, &layout);
+    layout.word[0] = COPY;
+    layout.wire = true;
+    trained_t copied = pipeline_train(&pipeline, &layout);
+    cr_expect_str_eq(copied.sha256, lent.sha256);
+    trained_fini(&lent);
+    trained_fini(&copied);
+    pipeline_fini(&pipeline);
+}
+
+/* f32 masters are moved by steps that bf16 rows would lose; the copies that
+ * gradients are computed from are off by 2^-9 at most. */
+Test(pipeline, masters_of_bf16_copies_stay_near_f32)
+{
+    pipeline_t pipeline;
+    layout_t layout = { .hidden = 1,
+                        .output = 2,
+                        .word = { COPY, "train.optimizer.rate=0.5",
+                                  "model.layers.output.weights=f32" } };
+    pipeline_init(&pipeline);
+    trained_t full = pipeline_train(&pipeline, &layout);
+    layout.word[2] = BF16;
+    trained_t half = pipeline_train(&pipeline, &layout);
+    double most = 0, worst = 0;
+    uint32_t fine = 0;
+    for (size_t k = 0; k < (size_t)LABELS * 24; k++) {
+        double want = (double)full.weight[1][k];
+        double error = fabs((double)half.weight[1][k] - want);
+        uint32_t bits;
+        memcpy(&bits, &half.weight[1][k], sizeof(bits));
+        fine += (bits & 0xffff) != 0;
+        most = fmax(most, fabs(want));
+        worst = fmax(worst, error);
+    }
+    cr_expect_str_neq(half.sha256, full.sha256);
+    cr_expect(worst <= 4e-3 * most, "off by %.3g of %.3g", worst, most);
+    cr_expect(worst > 0);
+    cr_expect_gt(fine, LABELS * 24 / 2, "a checkpoint holds f32 masters");
+    trained_fini(&full);
+    trained_fini(&half);
+    pipeline_fini(&pipeline);
+}
+
+Test(pipeline, bf16_copies_keep_the_bits_on_any_shards_and_on_the_wire)
+{
+    static const char *const kinds[] = { ADAM, "train.optimizer.kind=adagrad",
+                                         "train.optimizer.kind=sgd" };
+    for (size_t k = 0; k < 3; k++)
+        expect_same_bits((layout_t){
+            .window = 2,
+            .word = { COPY, BF16, RATE, kinds[k], "train.reduction=fixed" } });
 }
 
 static void

@@ -2,6 +2,8 @@
  * state: leases, steps, first weights, and the stream of a checkpoint. The
  * probe plays its shard, the source and the checkpointer.
  * SPDX-License-Identifier: Apache-2.0 */
+#include <math.h>
+
 #include "actors/draws.h"
 #include "actors/rows.h"
 #include "tests/actor_probe.h"
@@ -19,6 +21,7 @@ static struct {
     uint64_t tensor_bytes[8], chunk_bytes[8];
     float saved[ROWS * (WIDTH - 1)];
     bool save;
+    int copies;     /* 1: f32, 2: bf16 */
     uint32_t spoil; /* 1: too few values, 2: a row beyond the shard */
 } seen;
 
@@ -54,15 +57,51 @@ send_gradient(skn_actor_t *actor, void *rows, uint64_t batch,
     return skn_actor_post(actor, gradient, error);
 }
 
-static skn_status_t
-on_lease(skn_actor_t *actor, const skn_lease_t *lease, skn_error_t *error)
+static void
+take_rows(const skn_rows_t *rows)
 {
-    const skn_rows_t *rows = lease->rows;
     cr_assert_eq(rows->row_count, ROWS);
     cr_assert_eq(rows->width, WIDTH);
     for (uint32_t row = 0; row < ROWS; row++)
         memcpy(seen.weight[seen.leases][row], skn_rows_weight(rows, row),
                WIDTH * sizeof(float));
+}
+
+/* What is not named stays as it was; bf16 is the upper half of a float. */
+static void
+take_copy(const skn_lease_t *lease)
+{
+    bool half = seen.copies == 2;
+    size_t cells = lease->unit.count * WIDTH;
+    cr_assert_null(lease->rows);
+    cr_assert_eq(lease->value.count, half ? 0 : cells);
+    cr_assert_eq(lease->half.count, half ? cells : 0);
+    if (seen.leases > 0) {
+        memcpy(seen.weight[seen.leases], seen.weight[seen.leases - 1],
+               sizeof(seen.weight[0]));
+        cr_assert_eq(lease->unit.count, ROWS - (seen.leases - 1));
+    }
+    for (size_t k = 0; k < lease->unit.count; k++)
+        for (size_t c = 0; c < WIDTH; c++) {
+            float *to = &seen.weight[seen.leases][lease->unit.at[k]][c];
+            uint32_t bits =
+                half ? (uint32_t)lease->half.at[k * WIDTH + c] << 16 : 0;
+            if (half)
+                memcpy(to, &bits, sizeof(bits));
+            else
+                *to = lease->value.at[k * WIDTH + c];
+        }
+}
+
+static skn_status_t
+on_lease(skn_actor_t *actor, const skn_lease_t *lease, skn_error_t *error)
+{
+    if (seen.copies)
+        take_copy(lease);
+    else
+        take_rows(lease->rows);
+    if (lease->more)
+        return SKN_OK;
     seen.lease_batch[seen.leases++] = lease->batch;
     if (seen.leases <= BATCHES)
         return send_gradient(actor, lease->rows, seen.leases - 1, error);
@@ -199,6 +238,69 @@ Test(updater, a_save_streams_every_tensor_to_its_end)
         cr_expect_arr_eq(seen.saved + row * (WIDTH - 1),
                          seen.weight[BATCHES][row],
                          (WIDTH - 1) * sizeof(float));
+}
+
+/* As in the tests above, where the rows were lent. */
+static void
+expect_stepped(double bound)
+{
+    cr_assert_eq(seen.leases, BATCHES + 1);
+    for (uint32_t batch = 0; batch < BATCHES; batch++)
+        for (uint32_t row = 0; row < ROWS; row++)
+            for (uint32_t c = 0; c < WIDTH; c++) {
+                double before = (double)seen.weight[batch][row][c];
+                double step =
+                    row >= batch ? 0.5 * (double)gradient_of(batch, row, c) : 0;
+                cr_expect_float_eq(seen.weight[batch + 1][row][c],
+                                   before - step, bound);
+            }
+}
+
+Test(updater, a_shard_with_a_copy_is_sent_all_rows_and_then_those_that_changed)
+{
+    float want[WIDTH] = { 0 };
+    uint64_t key = skn_draw_key(9, SKN_DRAW_WEIGHTS, 1);
+    seen.copies = 1;
+    probe_option("updates", "copy");
+    probe_run_well();
+    for (uint32_t row = 0; row < ROWS; row++) {
+        skn_rows_draw_normal(want, WIDTH - 1, 0.25f, key, 10 + row, 0);
+        cr_expect_arr_eq(seen.weight[0][row], want, sizeof(want));
+    }
+    expect_stepped(1e-6);
+}
+
+/* Weights are below 8 here, where bf16 is spaced by 2^-5. */
+Test(updater, a_copy_in_bf16_is_rounded_and_the_masters_are_not)
+{
+    seen.copies = 2;
+    seen.save = true;
+    probe_option("updates", "copy");
+    probe_option("weights", "bf16");
+    probe_run_well();
+    expect_stepped(0x1p-5);
+    bool fine = false;
+    for (uint32_t row = 0; row < ROWS; row++)
+        for (uint32_t c = 0; c < WIDTH - 1; c++) {
+            float master = seen.saved[row * (WIDTH - 1) + c];
+            float copy = seen.weight[BATCHES][row][c];
+            cr_expect_float_eq(copy, master, fabsf(master) * 0x1p-8f);
+            fine = fine || copy != master;
+        }
+    cr_expect(fine, "a checkpoint holds more than the copy");
+    cr_expect_eq(seen.tensor_bytes[0], ROWS * (WIDTH - 1) * 4);
+}
+
+Test(updater, rows_in_bf16_that_are_lent_need_sgd)
+{
+    probe_option("optimizer", "adam");
+    probe_option("weights", "bf16");
+    probe_run();
+    cr_expect_eq(probe.status, SKN_BAD_CONFIG);
+    cr_expect(strstr(probe.error.text,
+                     "up_output.0: rows in bf16 that are lent need the "
+                     "optimizer sgd"),
+              "%s", probe.error.text);
 }
 
 Test(updater, a_gradient_of_another_size_is_refused)

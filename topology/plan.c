@@ -210,7 +210,9 @@ rows_kind(const skn_model_t *model, size_t number)
     const skn_model_layer_t *layer = &model->layers[number];
     switch (model->train.optimizer.kind) {
     case SKN_OPTIMIZER_SGD:
-        return layer->output && layer->weights == SKN_WEIGHTS_BF16
+        /* The masters of a bf16 copy are f32. */
+        return layer->output && layer->weights == SKN_WEIGHTS_BF16 &&
+                       model->train.updates == SKN_UPDATES_LOAN
                    ? SKN_ROWS_SGD_BF16
                    : SKN_ROWS_SGD;
     case SKN_OPTIMIZER_ADAGRAD:
@@ -218,6 +220,21 @@ rows_kind(const skn_model_t *model, size_t number)
     default:
         return SKN_ROWS_ADAM;
     }
+}
+
+/* What the rows of layer `number` take: the updaters' with their moments, and
+ * the shards' copies. */
+static uint64_t
+rows_bytes(const skn_model_t *model, size_t number, uint64_t rows,
+           uint32_t width)
+{
+    const skn_model_layer_t *layer = &model->layers[number];
+    bool half = layer->output && layer->weights == SKN_WEIGHTS_BF16;
+    uint64_t bytes = skn_rows_bytes(rows_kind(model, number), rows, width);
+    if (model->train.updates == SKN_UPDATES_COPY)
+        bytes += skn_rows_bytes(half ? SKN_ROWS_SGD_BF16 : SKN_ROWS_SGD, rows,
+                                width);
+    return bytes;
 }
 
 /* Rows, logits of the batches in flight, gradients, activations. */
@@ -228,6 +245,7 @@ estimate(skn_plan_t *plan)
     uint64_t flights = (uint64_t)model->train.window + 1;
     uint64_t batch = (uint64_t)model->train.batch_rows;
     uint64_t below = plan->data.features;
+    bool copies = model->train.updates == SKN_UPDATES_COPY;
     plan->parameters = 0;
     plan->memory_bytes = BASE_BYTES;
     for (size_t k = 0; k < model->layer_count; k++) {
@@ -236,20 +254,18 @@ estimate(skn_plan_t *plan)
             layer->output ? plan->data.labels : (uint64_t)layer->units;
         uint64_t active = units;
         plan->parameters += (below + 1) * units;
-        plan->memory_bytes += k == 0
-                                  ? skn_rows_bytes(rows_kind(model, k),
-                                                   below + 1, (uint32_t)units)
-                                  : skn_rows_bytes(rows_kind(model, k), units,
-                                                   (uint32_t)below + 1);
+        plan->memory_bytes +=
+            k == 0 ? rows_bytes(model, k, below + 1, (uint32_t)units)
+                   : rows_bytes(model, k, units, (uint32_t)below + 1);
         if (layer->output && layer->sampler.kind != SKN_SAMPLER_EXACT) {
             active = (uint64_t)layer->sampler.rows +
                      (uint64_t)((double)batch * plan->data.labels_per_point);
             if (active > units)
                 active = units;
         }
-        if (layer->output) /* logits, and row gradients on their way */
-            plan->memory_bytes +=
-                flights * batch * active * 4 + 2 * active * (below + 1) * 4;
+        if (layer->output) /* logits; row gradients and copies on their way */
+            plan->memory_bytes += flights * batch * active * 4 +
+                                  (copies ? 4 : 2) * active * (below + 1) * 4;
         else
             plan->memory_bytes += 6 * flights * batch * units * 4;
         below = units;
@@ -261,8 +277,6 @@ static skn_status_t
 check_built(const skn_model_t *model, skn_error_t *error)
 {
     const char *key = NULL;
-    if (model->train.updates == SKN_UPDATES_COPY)
-        key = "train.updates: copy";
     if (model->train.late == SKN_LATE_STALE)
         key = "train.late: stale";
     if (!key)

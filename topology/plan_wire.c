@@ -38,6 +38,7 @@ static const char *const loss_words[] = { SKN_LOSSES(WORD_OF) };
 static const char *const weight_words[] = { SKN_WEIGHTS(WORD_OF) };
 static const char *const sampler_words[] = { SKN_SAMPLERS(WORD_OF) };
 static const char *const order_words[] = { SKN_ORDERS(WORD_OF) };
+static const char *const update_words[] = { SKN_UPDATES(WORD_OF) };
 static const char *const reduction_words[] = { SKN_REDUCTIONS(WORD_OF) };
 static const char *const optimizer_words[] = { SKN_OPTIMIZERS(WORD_OF) };
 static const char *const schedule_words[] = { SKN_SCHEDULES(WORD_OF) };
@@ -181,7 +182,7 @@ leaves_above(const wire_t *wire, uint32_t layer)
                : shards_of(above);
 }
 
-/* SKN_HIDDEN_OPTIONS and SKN_TURNS_OPTIONS. */
+/* SKN_HIDDEN_OPTIONS, SKN_TURNS_OPTIONS, SKN_COPY_OPTIONS. */
 static void
 set_shared(wire_t *wire, uint32_t layer, double dropout)
 {
@@ -194,6 +195,9 @@ set_shared(wire_t *wire, uint32_t layer, double dropout)
     set_int(wire, "window", (uint64_t)train->window);
     set_text(wire, "order", order_words[train->order]);
     set_int(wire, "first_batch", wire->start->first_batch);
+    set_text(wire, "updates", update_words[train->updates]);
+    set_text(wire, "huge_pages",
+             wire->model->resources.huge_pages ? "true" : "false");
 }
 
 /* Where an updater's rows lie in their layer. */
@@ -225,6 +229,7 @@ add_updater(wire_t *wire, const place_t *place)
     set_text(wire, "bias", place->bias_row ? "row" : "column");
     set_text(wire, "weights",
              layer->output ? weight_words[layer->weights] : "f32");
+    set_text(wire, "updates", update_words[train->updates]);
     set_text(wire, "optimizer", optimizer_words[train->optimizer.kind]);
     set_real(wire, "rate", train->optimizer.rate);
     set_real(wire, "beta1", train->optimizer.beta1);
@@ -407,6 +412,7 @@ add_output(wire_t *wire, uint32_t shard)
     set_int(wire, "hidden", (uint64_t)below->units);
     set_int(wire, "slices", shards_of(below));
     set_text(wire, "loss", loss_words[layer->loss]);
+    set_text(wire, "weights", weight_words[layer->weights]);
     set_text(wire, "reduction", reduction_words[wire->model->train.reduction]);
     set_int(wire, "topk", (uint64_t)wire->model->train.evaluate.topk);
     set_int(wire, "diagnose_batches",

@@ -106,7 +106,7 @@ eval_run(const cli_call_t *call)
 
 static const cli_option_t options[] = {
     { "override", 'o', "KEY=VALUE",
-      "data.test=FILE or data.train=FILE: others than those of the run" },
+      "other files: data.test=FILE or data.train=FILE" },
     CLI_COMMON_OPTIONS,
     { 0 },
 };

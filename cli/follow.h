@@ -10,8 +10,7 @@
 /* Options that every verb which runs a topology has. */
 #define CLI_RUN_OPTIONS                                                        \
     { "trace", 0, "FILE", "write a Chrome / Perfetto trace at the end" },      \
-        { "wire", 0, NULL,                                                     \
-          "send messages between actors through encode and decode" },          \
+        { "wire", 0, NULL, "encode and decode every message between actors" }, \
         { "no-binding", 0, NULL, "do not bind threads to processing units" },  \
     {                                                                          \
         "report", 0, NULL, "say at the end where the time went"                \

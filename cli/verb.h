@@ -80,7 +80,7 @@ void cli_json_string(const char *text, FILE *file);
 #define CLI_OVERRIDE_OPTION                                                    \
     {                                                                          \
         "override", 'o', "KEY=VALUE",                                          \
-            "set a key of the file, such as train.epochs=3; may be repeated"   \
+            "set a key, such as train.epochs=3; may be repeated"               \
     }
 
 #endif

@@ -3,9 +3,10 @@
  *   OPENING ─▶ READY ─start─▶ RUNNING ─▶ DRAINING ─▶ ENDING ─▶ ENDED ─close─▶
  *                                │ a handler failed
  *                                └──────────▶ FAILED ───────────────close─▶
- * DRAINING: nothing comes in any more (or a gate has finished) and the
- * outboxes run empty. ENDING: its own pipes have ended, those into it have not
- * (a gate in a cycle). An actor never leaves before it is told to close.
+ * DRAINING: no work comes in any more (or a gate has finished) and the outboxes
+ * run empty. ENDING: its own pipes have ended, but for the late ones
+ * (endings.h), and those into it have not (answers; a gate in a cycle). An
+ * actor never leaves before it is told to close.
  * This file owns: phases, waiting, timers, hooks.
  * SPDX-License-Identifier: Apache-2.0 */
 #include "actors/actor.h"
@@ -171,13 +172,22 @@ resident_bytes(void)
     return (uint64_t)pages * (uint64_t)sysconf(_SC_PAGESIZE);
 }
 
+/* Whether handlers may still set something in motion: answers do, until the
+ * actor's late pipes end. */
+static bool
+goes_on(const skn_actor_t *actor)
+{
+    return actor->phase == SKN_PHASE_RUNNING ||
+           actor->phase == SKN_PHASE_ENDING;
+}
+
 /* Those that were asked for before: an answer may ask again. */
 static void
 answer_clocks(skn_actor_t *actor)
 {
     for (uint32_t left = actor->clock_count; left > 0; left--) {
         struct rusage usage;
-        if (actor->phase != SKN_PHASE_RUNNING || actor->unsent > 0)
+        if (!goes_on(actor) || actor->unsent > 0)
             return;
         skn_error_t error = { 0 };
         (void)getrusage(RUSAGE_SELF, &usage);
@@ -249,6 +259,15 @@ work_has_ended(const skn_actor_t *actor)
            (!produces || actor->resting);
 }
 
+/* Whether all that an answer has set in motion is done. */
+static bool
+is_idle(const skn_actor_t *actor)
+{
+    bool produces = actor->kind->produce && !actor->finished;
+    return actor->unsent == 0 && actor->clock_count == 0 &&
+           (!produces || actor->resting);
+}
+
 static void
 advance(skn_actor_t *actor)
 {
@@ -260,13 +279,16 @@ advance(skn_actor_t *actor)
     }
     if (actor->phase == SKN_PHASE_DRAINING && actor->unsent == 0) {
         actor->phase = SKN_PHASE_ENDING;
-        if (skn_outgoing_end(actor, &error) != SKN_OK)
+        if (skn_outgoing_end(actor, false, &error) != SKN_OK)
             skn_actor_fail(actor, &error);
     }
     if (actor->phase == SKN_PHASE_ENDING && actor->open_edges == 0 &&
-        actor->open_peers == 0) {
+        actor->open_peers == 0 && is_idle(actor)) {
         actor->phase = SKN_PHASE_ENDED;
-        skn_actor_report(actor, SKN_PARCEL_ENDED, NULL);
+        if (skn_outgoing_end(actor, true, &error) != SKN_OK)
+            skn_actor_fail(actor, &error);
+        else
+            skn_actor_report(actor, SKN_PARCEL_ENDED, NULL);
     }
 }
 
@@ -343,9 +365,8 @@ wait_for_parcels(skn_actor_t *actor)
 static bool
 may_produce(const skn_actor_t *actor)
 {
-    return actor->phase == SKN_PHASE_RUNNING && actor->unsent == 0 &&
-           actor->kind->produce && !actor->finished && !actor->resting &&
-           actor->clock_count == 0;
+    return goes_on(actor) && actor->unsent == 0 && actor->kind->produce &&
+           !actor->finished && !actor->resting && actor->clock_count == 0;
 }
 
 /* Produces for a while before the inboxes are looked at again: a look that
@@ -375,8 +396,7 @@ do_something(skn_actor_t *actor)
         produce(actor);
         more = may_produce(actor);
     }
-    return more ||
-           (actor->clock_count > 0 && actor->phase == SKN_PHASE_RUNNING);
+    return more || (actor->clock_count > 0 && goes_on(actor));
 }
 
 void

@@ -53,6 +53,7 @@ typedef struct skn_out_pipe {
     skn_out_edge_t *edges; /* those of this sender, in order of receivers */
     uint32_t edge_count;
     uint32_t sender;     /* its place among the pipe's senders */
+    bool late;           /* it ends after the answers to this actor */
     skn_outbox_t shared; /* pattern `any`: nobody had credit */
 } skn_out_pipe_t;
 
@@ -92,7 +93,7 @@ typedef enum skn_phase {
     SKN_PHASE_READY,
     SKN_PHASE_RUNNING,
     SKN_PHASE_DRAINING, /* nothing comes any more; outboxes run empty */
-    SKN_PHASE_ENDING,   /* own pipes have ended, others' have not */
+    SKN_PHASE_ENDING,   /* own pipes have ended but for the late ones */
     SKN_PHASE_ENDED,
     SKN_PHASE_FAILED
 } skn_phase_t;
@@ -156,8 +157,10 @@ void skn_actor_warn(skn_actor_t *actor, const char *message, const char *hint);
 /* More credit for out-edge `slot`; sends what waited for it. */
 skn_status_t skn_outgoing_credit(skn_actor_t *actor, uint32_t slot,
                                  uint32_t credit, skn_error_t *error);
-/* Ends all out-edges; the outboxes must be empty. */
-skn_status_t skn_outgoing_end(skn_actor_t *actor, skn_error_t *error);
+/* Ends the out-edges of pipes that end early, or late (endings.h); the outboxes
+ * must be empty. */
+skn_status_t skn_outgoing_end(skn_actor_t *actor, bool late,
+                              skn_error_t *error);
 /* Drops what still waits; after a failure or at the close. */
 void skn_outgoing_drop(skn_actor_t *actor);
 

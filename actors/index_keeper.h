@@ -73,11 +73,10 @@ typedef struct skn_index_view {
       "batches until an index is used; 0: 2 x window" }
 /* clang-format on */
 
-/* `kind` and `options` are those of the sampler; a run that begins at
- * `first_batch` > 0 is a resumed one, and its beginning a marker. SKN_BAD_CONFIG
- * if the lag is below the window (the index would be due before its rows are
- * known), or so long that too many indexes wait. Freed by
- * skn_index_keeper_close, also after a failure. */
+/* `kind` and `options` are those of the sampler. SKN_BAD_CONFIG if the lag is
+ * below the window (the index would be due before its rows are known), or so
+ * long that too many indexes wait. Freed by skn_index_keeper_close, also after
+ * a failure. */
 skn_status_t skn_index_keeper_open(skn_index_keeper_t *keeper,
                                    const skn_actor_t *actor,
                                    const skn_sampler_kind_t *kind,

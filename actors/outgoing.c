@@ -271,6 +271,15 @@ skn_actor_message(skn_actor_t *actor, const skn_schema_t *schema,
     return skn_payload_new(actor->pool, schema, counts, error);
 }
 
+/* A late pipe is open as long as there may be answers. */
+static bool
+may_send(const skn_actor_t *actor, const skn_out_pipe_t *pipe)
+{
+    return actor->phase == SKN_PHASE_RUNNING ||
+           actor->phase == SKN_PHASE_DRAINING ||
+           (actor->phase == SKN_PHASE_ENDING && pipe->late);
+}
+
 skn_status_t
 skn_actor_post(skn_actor_t *actor, const void *message, skn_error_t *error)
 {
@@ -281,14 +290,17 @@ skn_actor_post(skn_actor_t *actor, const void *message, skn_error_t *error)
         skn_payload_drop(message);
         return SKN_OK;
     }
-    if (actor->phase != SKN_PHASE_RUNNING &&
-        actor->phase != SKN_PHASE_DRAINING) {
+    if (!may_send(actor, pipe)) {
         skn_payload_drop(message);
-        return skn_fail(error, SKN_INTERNAL, "%s sends %s %s",
-                        actor->wired->name, schema->name,
-                        actor->phase < SKN_PHASE_RUNNING
-                            ? "before the start"
-                            : "after its pipes have ended");
+        if (actor->phase < SKN_PHASE_RUNNING)
+            return skn_fail(error, SKN_INTERNAL, "%s sends %s before the start",
+                            actor->wired->name, schema->name);
+        skn_status_t status = skn_fail(error, SKN_INTERNAL,
+                                       "%s sends %s after its pipes have ended",
+                                       actor->wired->name, schema->name);
+        return skn_fail_hint(error, status,
+                             "what goes on asking when it is answered is a "
+                             "gate, and ends by its own word");
     }
     switch (pipe->wired->pattern) {
     case SKN_PATTERN_SCATTER:
@@ -354,14 +366,18 @@ skn_outgoing_credit(skn_actor_t *actor, uint32_t slot, uint32_t credit,
 }
 
 skn_status_t
-skn_outgoing_end(skn_actor_t *actor, skn_error_t *error)
+skn_outgoing_end(skn_actor_t *actor, bool late, skn_error_t *error)
 {
     skn_status_t status = SKN_OK;
     assert(actor->unsent == 0);
-    for (uint32_t k = 0; k < actor->out_edge_count && status == SKN_OK; k++) {
-        skn_parcel_t end = { .type = SKN_PARCEL_END,
-                             .slot = actor->out_edges[k].slot };
-        status = skn_outlet_put(actor->out_edges[k].work, &end, error);
+    for (uint32_t p = 0; p < actor->out_pipe_count; p++) {
+        const skn_out_pipe_t *pipe = &actor->out_pipes[p];
+        for (uint32_t k = 0; k < pipe->edge_count && pipe->late == late; k++) {
+            skn_parcel_t end = { .type = SKN_PARCEL_END,
+                                 .slot = pipe->edges[k].slot };
+            if (status == SKN_OK)
+                status = skn_outlet_put(pipe->edges[k].work, &end, error);
+        }
     }
     return status;
 }

@@ -17,6 +17,7 @@
 #include <sys/eventfd.h>
 #include <unistd.h>
 
+#include "actors/endings.h"
 #include "actors/system.h"
 
 /* Payloads that an actor keeps for reuse: a few batches of activations. */
@@ -270,6 +271,24 @@ build_actor(skn_system_t *system, uint32_t number, skn_error_t *error)
     return system->trace_file && !actor->trace ? SKN_NO_MEMORY : SKN_OK;
 }
 
+/* Which pipes end late; all actors have theirs by now. */
+static skn_status_t
+find_endings(skn_system_t *system, skn_error_t *error)
+{
+    const skn_wiring_t *wiring = system->wiring;
+    bool *late = array_new(wiring->pipe_count, sizeof(bool), error);
+    skn_status_t status =
+        late ? skn_endings_find(wiring, late, error) : SKN_NO_MEMORY;
+    for (uint32_t k = 0; k < system->actor_count && status == SKN_OK; k++) {
+        skn_actor_t *actor = &system->actors[k];
+        for (uint32_t p = 0; p < actor->out_pipe_count; p++)
+            actor->out_pipes[p].late =
+                late[actor->out_pipes[p].wired - wiring->pipes];
+    }
+    free(late);
+    return status;
+}
+
 skn_status_t
 skn_system_build(skn_system_t *system, skn_error_t *error)
 {
@@ -287,7 +306,7 @@ skn_system_build(skn_system_t *system, skn_error_t *error)
         status = build_actor(system, k, error);
     for (uint32_t p = 0; p < wiring->pipe_count && status == SKN_OK; p++)
         status = connect_pipe(system, &wiring->pipes[p], error);
-    return status;
+    return status == SKN_OK ? find_endings(system, error) : status;
 }
 
 static void

@@ -6,12 +6,15 @@
  * be collected; a free stage takes anything and collects nothing. Such graphs
  * cannot deadlock with any credit from 1 up: the most backward actor can always
  * go on. Each stage may talk among its own (peer pipes, collected or not); a
- * gated topology is a loop, closed by the last stage or by answers.
+ * gated topology is a loop, closed by the last stage or by answers. Later
+ * stages may answer earlier ones, and those the next; what an answer makes an
+ * actor send ends in a sink, if its pipe ends late (actors/endings.h).
  *
  * Usage: stress_deadlock [SEED [COUNT]]; prints the seed; a watchdog prints a
  * topology that is stuck. SPDX-License-Identifier: Apache-2.0 */
 #include <inttypes.h>
 
+#include "actors/endings.h"
 #include "tests/flow_fixture.h"
 #include "tests/tsan_libzmq.h"
 
@@ -26,9 +29,9 @@
 #define TOPOLOGIES 1000u
 #endif
 #define STUCK_NS (UINT64_C(30) * 1000000000)
-#define STAGES_MAX 6u
+#define STAGES_MAX 7u
 #define WIDTH_MAX 4u
-#define PIPES_MAX 24u
+#define PIPES_MAX 32u
 #define KEYS 64u
 
 /* What a pipe is fed by, and how: known to all actors, written before start. */
@@ -61,7 +64,7 @@ static tally_t tallies[FLOW_ACTORS_MAX][PIPES_MAX];
 static uint32_t stage_of[FLOW_ACTORS_MAX], spins[FLOW_ACTORS_MAX];
 static skn_schema_t schemas[PIPES_MAX];
 static uint64_t batch_count, window, answers_each;
-static uint64_t random_state;
+static uint64_t random_state, reactions;
 
 static uint32_t
 below(uint32_t bound)
@@ -354,6 +357,63 @@ close_loop(uint32_t last, uint32_t credit)
     handlers[0][lane_count - 1].handle = on_answer;
 }
 
+/* A later stage answers an earlier one; `cause` is what makes it. */
+static uint32_t
+add_answer(uint32_t from, uint32_t to, uint32_t cause)
+{
+    uint32_t number = lane_count, credit = 1 + below(3);
+    skn_pattern_t pattern = below(2) ? SKN_PATTERN_ANY : SKN_PATTERN_BROADCAST;
+    if (fits_one(from, to) && below(2))
+        pattern = SKN_PATTERN_ONE;
+    add_lane(from, to, pattern, false, SKN_COLLECT_NONE, credit)->peer = true;
+    lanes[number].peer = true;
+    lanes[number].fan = 1 + below(2);
+    if (cause != PIPES_MAX)
+        lanes[number].trigger = cause;
+    return number;
+}
+
+static void
+add_reaction(uint32_t answer, uint32_t to)
+{
+    uint32_t number = lane_count;
+    add_free(lanes[answer].to, to, 1 + below(4), 1 + below(3));
+    lanes[number].trigger = answer;
+}
+
+/* Answers, answers to answers, and what they set in motion. */
+static void
+add_answers(bool gated)
+{
+    uint32_t last = stage_count - 1, first = gated ? 1 : 0;
+    if (last <= first)
+        return;
+    uint32_t to = first + below(last - first);
+    uint32_t answer = add_answer(to + 1 + below(last - to), to, PIPES_MAX);
+    add_stage(false, 1 + below(WIDTH_MAX), gated);
+    add_reaction(answer, last + 1);
+    if (to == first || below(2))
+        return;
+    answer = add_answer(to, first + below(to - first), answer);
+    add_reaction(answer, last + 1);
+}
+
+/* What ends early is not sent on by the handlers of answers. */
+static void
+hold_back_reactions(void)
+{
+    bool late[FLOW_PIPES_MAX + 1] = { false };
+    (void)skn_endings_find(&flow.wiring, late, NULL);
+    for (uint32_t k = 0; k < lane_count; k++) {
+        uint32_t cause = lanes[k].trigger;
+        bool reacts = cause < PIPES_MAX && lanes[cause].peer;
+        bool counted = lanes[k].to == 0 && kinds[0].gate; /* it waits */
+        if (reacts && !late[k] && !counted)
+            lanes[k].fan = 0;
+        reactions += reacts && lanes[k].fan > 0;
+    }
+}
+
 static void
 start_over(void)
 {
@@ -401,6 +461,9 @@ draw_topology(void)
     }
     if (gated)
         close_loop(lockstep, least * WIDTH_MAX);
+    if (below(2))
+        add_answers(gated);
+    hold_back_reactions();
 }
 
 /* --- running ------------------------------------------------------------ */
@@ -528,7 +591,8 @@ main(int count, char **words)
             for (uint32_t p = 0; p < lane_count; p++)
                 messages += tallies[a][p].got;
     }
-    printf("%" PRIu64 " topologies, %" PRIu64 " messages accounted for\n",
-           topologies, messages);
+    printf("%" PRIu64 " topologies, %" PRIu64
+           " messages accounted for, %" PRIu64 " pipes sent on by answers\n",
+           topologies, messages, reactions);
     return 0;
 }

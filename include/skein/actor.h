@@ -93,7 +93,8 @@ typedef struct skn_kind {
     /* Makes messages out of nothing: called while no message is waiting and
      * no outbox is full, until skn_actor_finish or skn_actor_rest. */
     skn_status_t (*produce)(skn_actor_t *, void *state, skn_error_t *);
-    /* No more messages will come: send what is left. May be NULL. */
+    /* No more work will come, only answers (`peer`) to what was sent: send what
+     * is left. May be NULL. */
     skn_status_t (*drain)(skn_actor_t *, void *state, skn_error_t *);
     /* Frees what open made; also after a failed open. All actors have left
      * their handlers by then, and none takes a message more. May be NULL. */

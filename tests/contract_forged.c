@@ -161,135 +161,136 @@ start_again(void)
 
 /* --- manifests that lie --------------------------------------------------- */
 
+typedef struct forgery {
+    const char *from, *to, *says;
+} forgery_t;
+
+static const forgery_t manifests[] = {
+    /* about a file */
+    { "\"bytes\":352", "\"bytes\":353",
+      "hidden.0.safetensors: 352 bytes, the manifest says 353" },
+    { "\"bytes\":1270", "\"bytes\":2000",
+      "output.0.safetensors: 1270 bytes, the manifest says 2000" },
+    { "\"header_xxh3_128\":\"dce4c3a163ee646668eff6d5dc856086\"",
+      "\"header_xxh3_128\":\"00000000000000000000000000000000\"",
+      "hidden.0.safetensors: the header is damaged: XXH3-128 is "
+      "dce4c3a163ee646668eff6d5dc856086, the manifest says "
+      "00000000000000000000000000000000" },
+    /* about a piece */
+    { "\"offset\":324", "\"offset\":320",
+      "hidden.0.safetensors: tensor hidden.bias is not as the manifest "
+      "says" },
+    { "\"offset\":184,\"xxh3", "\"offset\":188,\"xxh3",
+      "hidden.0.safetensors: tensor hidden.weight is not as the manifest "
+      "says" },
+    { "\"name\":\"hidden.bias\"", "\"name\":\"hidden.bios\"",
+      "hidden.0.safetensors: tensor hidden.bios is not as the manifest "
+      "says" },
+    { "{\"name\":\"hidden.bias\",\"dtype\":\"F32\"",
+      "{\"name\":\"hidden.bias\",\"dtype\":\"U32\"",
+      "hidden.0.safetensors: tensor hidden.bias is not as the manifest "
+      "says" },
+    { "\"shape\":[5,7],\"global_shape\":[5,7]",
+      "\"shape\":[7,5],\"global_shape\":[7,5]",
+      "hidden.0.safetensors: tensor hidden.weight is not as the manifest "
+      "says" },
+    { "\"shape\":[7],\"global_shape\":[7]",
+      "\"shape\":[6],\"global_shape\":[6]",
+      "hidden.0.safetensors: tensor hidden.bias is not as the manifest "
+      "says" },
+    { "\"xxh3_128\":\"71c0b262eb88e4d3f8c388728b850b67\"",
+      "\"xxh3_128\":\"71c0b262eb88e4d3f8c388728b850b68\"",
+      "hidden.0.safetensors: hidden.weight is damaged: XXH3-128 is "
+      "71c0b262eb88e4d3f8c388728b850b67, the manifest says "
+      "71c0b262eb88e4d3f8c388728b850b68" },
+    /* about the whole */
+    { "\"version\":1", "\"version\":2",
+      "manifest.json: version 2 is not known, only 1" },
+    { "skein-checkpoint", "skein-rucksack",
+      "manifest.json: no skein-checkpoint" },
+    { "\"batch\":10", "\"batch\":-1",
+      "manifest.json: run, batch, metadata or files is malformed" },
+    { "output.0.safetensors", "hidden.0.safetensors",
+      "manifest.json: file hidden.0.safetensors is listed twice" },
+    { "output.0.safetensors", "../../safetensors",
+      "manifest.json: file 1 is malformed" },
+    { "\"first\":[2,0]", "\"first\":[3,0]",
+      "manifest.json: tensor output.weight: the pieces at (3, 0) and "
+      "(4, 0) overlap" },
+    { "\"first\":[0],\"offset\":1072", "\"first\":[2],\"offset\":1072",
+      "manifest.json: tensor output.bias: the pieces at (2, 0) and (2, 0) "
+      "overlap" },
+    { "\"name\":\"output.empty\"", "\"name\":\".empty\"",
+      "manifest.json: file output.0.safetensors: tensor 13 is "
+      "malformed" },
+};
+
 Test(contract_forged, every_claim_of_a_manifest_is_compared)
 {
-    static const struct {
-        const char *from, *to, *says;
-    } cases[] = {
-        /* about a file */
-        { "\"bytes\":352", "\"bytes\":353",
-          "hidden.0.safetensors: 352 bytes, the manifest says 353" },
-        { "\"bytes\":1270", "\"bytes\":2000",
-          "output.0.safetensors: 1270 bytes, the manifest says 2000" },
-        { "\"header_xxh3_128\":\"dce4c3a163ee646668eff6d5dc856086\"",
-          "\"header_xxh3_128\":\"00000000000000000000000000000000\"",
-          "hidden.0.safetensors: the header is damaged: XXH3-128 is "
-          "dce4c3a163ee646668eff6d5dc856086, the manifest says "
-          "00000000000000000000000000000000" },
-        /* about a piece */
-        { "\"offset\":324", "\"offset\":320",
-          "hidden.0.safetensors: tensor hidden.bias is not as the manifest "
-          "says" },
-        { "\"offset\":184,\"xxh3", "\"offset\":188,\"xxh3",
-          "hidden.0.safetensors: tensor hidden.weight is not as the manifest "
-          "says" },
-        { "\"name\":\"hidden.bias\"", "\"name\":\"hidden.bios\"",
-          "hidden.0.safetensors: tensor hidden.bios is not as the manifest "
-          "says" },
-        { "{\"name\":\"hidden.bias\",\"dtype\":\"F32\"",
-          "{\"name\":\"hidden.bias\",\"dtype\":\"U32\"",
-          "hidden.0.safetensors: tensor hidden.bias is not as the manifest "
-          "says" },
-        { "\"shape\":[5,7],\"global_shape\":[5,7]",
-          "\"shape\":[7,5],\"global_shape\":[7,5]",
-          "hidden.0.safetensors: tensor hidden.weight is not as the manifest "
-          "says" },
-        { "\"shape\":[7],\"global_shape\":[7]",
-          "\"shape\":[6],\"global_shape\":[6]",
-          "hidden.0.safetensors: tensor hidden.bias is not as the manifest "
-          "says" },
-        { "\"xxh3_128\":\"71c0b262eb88e4d3f8c388728b850b67\"",
-          "\"xxh3_128\":\"71c0b262eb88e4d3f8c388728b850b68\"",
-          "hidden.0.safetensors: hidden.weight is damaged: XXH3-128 is "
-          "71c0b262eb88e4d3f8c388728b850b67, the manifest says "
-          "71c0b262eb88e4d3f8c388728b850b68" },
-        /* about the whole */
-        { "\"version\":1", "\"version\":2",
-          "manifest.json: version 2 is not known, only 1" },
-        { "skein-checkpoint", "skein-rucksack",
-          "manifest.json: no skein-checkpoint" },
-        { "\"batch\":10", "\"batch\":-1",
-          "manifest.json: run, batch, metadata or files is malformed" },
-        { "output.0.safetensors", "hidden.0.safetensors",
-          "manifest.json: file hidden.0.safetensors is listed twice" },
-        { "output.0.safetensors", "../../safetensors",
-          "manifest.json: file 1 is malformed" },
-        { "\"first\":[2,0]", "\"first\":[3,0]",
-          "manifest.json: tensor output.weight: the pieces at (3, 0) and "
-          "(4, 0) overlap" },
-        { "\"first\":[0],\"offset\":1072", "\"first\":[2],\"offset\":1072",
-          "manifest.json: tensor output.bias: the pieces at (2, 0) and (2, 0) "
-          "overlap" },
-        { "\"name\":\"output.empty\"", "\"name\":\".empty\"",
-          "manifest.json: file output.0.safetensors: tensor 13 is "
-          "malformed" },
-    };
-    for (size_t k = 0; k < sizeof(cases) / sizeof(cases[0]); k++) {
-        edit_sealed("manifest.json", cases[k].from, cases[k].to);
-        expect_refused(cases[k].says, cases[k].to);
+    for (size_t k = 0; k < sizeof(manifests) / sizeof(manifests[0]); k++) {
+        edit_sealed("manifest.json", manifests[k].from, manifests[k].to);
+        expect_refused(manifests[k].says, manifests[k].to);
         start_again();
     }
 }
 
 /* With the true hash in the manifest, the header itself is compared. */
+static const forgery_t headers[] = {
+    { "\"hidden.bias\"", "\"hidden.bios\"",
+      "hidden.0.safetensors: tensor hidden.bias is not as the manifest "
+      "says" },
+    { "[5,7]", "[7,5]",
+      "hidden.0.safetensors: tensor hidden.weight is not as the manifest "
+      "says" },
+    { "[0,140]", "[0,144]",
+      "hidden.0.safetensors: tensor hidden.weight: offsets 0 to 144 for "
+      "140 bytes" },
+    { "[5,7],\"data_offsets\":[0,140]},\"hidden.bias\"",
+      "[5,8],\"data_offsets\":[0,160]},\"hidden.bias\"",
+      "hidden.0.safetensors: tensor hidden.bias starts at 140, the one "
+      "before ends at 160" },
+    { "[7],\"data_offsets\":[140,168]", "[6],\"data_offsets\":[140,164]",
+      "hidden.0.safetensors: the tensors end at 164, the data at 168" },
+    { "\"F32\"", "\"F64\"",
+      "hidden.0.safetensors: tensor hidden.weight: its dtype is not one of "
+      "F32, BF16, U32, U64" },
+    { "\"F32\"", "\"U32\"",
+      "hidden.0.safetensors: tensor hidden.weight is not as the manifest "
+      "says" },
+    { "\"dtype\"", "\"dtipe\"",
+      "hidden.0.safetensors: tensor hidden.weight: dtype, shape (at most 4 "
+      "numbers) and data_offsets (2) are expected" },
+    { "\"shape\":[5,7]", "\"shape\":  5  ",
+      "hidden.0.safetensors: tensor hidden.weight: dtype, shape (at most 4 "
+      "numbers) and data_offsets (2) are expected" },
+    { "\"hidden.weight\":", "\"hidden.we\\nht\":",
+      "hidden.0.safetensors: byte 9 of a tensor's name is 0x0a" },
+    { "\"hidden.weight\"", "\"\"             ",
+      "hidden.0.safetensors: a tensor's name has 0 bytes, 1 to 128 "
+      "allowed" },
+    { "\"hidden.bias\":{\"dtype\":\"F32\",\"shape\":[7],"
+      "\"data_offsets\":[140,168]}",
+      "\"hidden.bias\":{\"dtype\":\"F32\",\"shape\":[3],"
+      "\"data_offsets\":[140,152]}",
+      "hidden.0.safetensors: the tensors end at 152, the data at 168" },
+    { ",\"hidden.bias\":{\"dtype\":\"F32\",\"shape\":[7],"
+      "\"data_offsets\":[140,168]}",
+      "                                   "
+      "                                ",
+      "hidden.0.safetensors: the tensors end at 140, the data at 168" },
+    { "{\"__metadata__\"", "[\"__metadata__\"",
+      "hidden.0.safetensors:1:16: ']' expected near ':'" },
+    { "\xb0", "\xb8", "hidden.0.safetensors: 176 bytes of a header of 184" },
+    { "\xb0", "\xa8",
+      "hidden.0.safetensors:1:168: ']' expected near end of file" },
+};
+
 Test(contract_forged, every_claim_of_a_header_is_compared)
 {
-    static const struct {
-        const char *from, *to, *says;
-    } cases[] = {
-        { "\"hidden.bias\"", "\"hidden.bios\"",
-          "hidden.0.safetensors: tensor hidden.bias is not as the manifest "
-          "says" },
-        { "[5,7]", "[7,5]",
-          "hidden.0.safetensors: tensor hidden.weight is not as the manifest "
-          "says" },
-        { "[0,140]", "[0,144]",
-          "hidden.0.safetensors: tensor hidden.weight: offsets 0 to 144 for "
-          "140 bytes" },
-        { "[5,7],\"data_offsets\":[0,140]},\"hidden.bias\"",
-          "[5,8],\"data_offsets\":[0,160]},\"hidden.bias\"",
-          "hidden.0.safetensors: tensor hidden.bias starts at 140, the one "
-          "before ends at 160" },
-        { "[7],\"data_offsets\":[140,168]", "[6],\"data_offsets\":[140,164]",
-          "hidden.0.safetensors: the tensors end at 164, the data at 168" },
-        { "\"F32\"", "\"F64\"",
-          "hidden.0.safetensors: tensor hidden.weight: its dtype is not one of "
-          "F32, BF16, U32, U64" },
-        { "\"F32\"", "\"U32\"",
-          "hidden.0.safetensors: tensor hidden.weight is not as the manifest "
-          "says" },
-        { "\"dtype\"", "\"dtipe\"",
-          "hidden.0.safetensors: tensor hidden.weight: dtype, shape (at most 4 "
-          "numbers) and data_offsets (2) are expected" },
-        { "\"shape\":[5,7]", "\"shape\":  5  ",
-          "hidden.0.safetensors: tensor hidden.weight: dtype, shape (at most 4 "
-          "numbers) and data_offsets (2) are expected" },
-        { "\"hidden.weight\":", "\"hidden.we\\nht\":",
-          "hidden.0.safetensors: byte 9 of a tensor's name is 0x0a" },
-        { "\"hidden.weight\"", "\"\"             ",
-          "hidden.0.safetensors: a tensor's name has 0 bytes, 1 to 128 "
-          "allowed" },
-        { "\"hidden.bias\":{\"dtype\":\"F32\",\"shape\":[7],"
-          "\"data_offsets\":[140,168]}",
-          "\"hidden.bias\":{\"dtype\":\"F32\",\"shape\":[3],"
-          "\"data_offsets\":[140,152]}",
-          "hidden.0.safetensors: the tensors end at 152, the data at 168" },
-        { ",\"hidden.bias\":{\"dtype\":\"F32\",\"shape\":[7],"
-          "\"data_offsets\":[140,168]}",
-          "                                   "
-          "                                ",
-          "hidden.0.safetensors: the tensors end at 140, the data at 168" },
-        { "{\"__metadata__\"", "[\"__metadata__\"",
-          "hidden.0.safetensors:1:16: ']' expected near ':'" },
-        { "\xb0", "\xb8",
-          "hidden.0.safetensors: 176 bytes of a header of 184" },
-        { "\xb0", "\xa8",
-          "hidden.0.safetensors:1:168: '}' expected near end of file" },
-    };
-    for (size_t k = 0; k < sizeof(cases) / sizeof(cases[0]); k++) {
-        edit_shard("hidden.0.safetensors", cases[k].from, cases[k].to);
+    for (size_t k = 0; k < sizeof(headers) / sizeof(headers[0]); k++) {
+        edit_shard("hidden.0.safetensors", headers[k].from, headers[k].to);
         hash_header("hidden.0.safetensors", 184);
-        expect_refused(cases[k].says, cases[k].to);
+        expect_refused(headers[k].says, headers[k].to);
         start_again();
     }
 }

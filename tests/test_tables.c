@@ -170,6 +170,39 @@ Test(tables, chances_are_those_of_the_formula)
     world_fini(&world);
 }
 
+/* Whichever way q is summed, by keys of a few rows or through whole buckets. */
+Test(tables, weights_of_a_list_are_those_of_the_chances_to_the_bit)
+{
+    static const uint32_t draws[] = { 0, 1, 5, 30, 80, 300 };
+    world_t world = small_world();
+    for (uint32_t k = 0; k < 6 * 4 * 2; k++) {
+        subject_t subject;
+        skn_sampler_options_t options = world_options(&world, 0, world.labels);
+        options.draws = draws[k / 8];
+        options.bits = 1 + k / 2 % 4;
+        subject_open(&subject, &world, kinds[k % 2], &options, true);
+        for (uint64_t batch = 3; batch < 6; batch++) {
+            subject_draw(&subject, batch);
+            for (uint32_t i = 0; i < world.rows; i++) {
+                const skn_group_t *group = &subject.selection.group[i];
+                for (uint32_t at = group->unit_first;
+                     at < group->unit_first + group->unit_count; at++) {
+                    float weight = subject.selection.weight[at];
+                    double chance =
+                        subject.kind->chance(subject.sampler, &subject.query, i,
+                                             subject.selection.unit[at]);
+                    cr_expect(weight == (float)(1.0 / chance) ||
+                                  weight == 1.0f, /* a label */
+                              "case %u: %.9g, 1 / %.17g", k, (double)weight,
+                              chance);
+                }
+            }
+        }
+        subject_close(&subject);
+    }
+    world_fini(&world);
+}
+
 Test(tables, samples_have_lists_of_their_own)
 {
     world_t world = small_world();

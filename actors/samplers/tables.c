@@ -26,6 +26,8 @@ struct skn_sampler {
     uint32_t *key;    /* [batch_rows][L] of the batch in hand */
     bucket_t *bucket; /* [L] of the sample in hand */
     double rest;      /* q of every row, out of its empty buckets */
+    uint64_t entries; /* in its buckets */
+    double *q;        /* [rows] zeros, but for spread_q .. gather_q */
     skn_rowset_t drawn;
     uint32_t *row;
     float *weight;
@@ -40,6 +42,7 @@ skn_tables_close(skn_sampler_t *sampler)
     skn_rowset_fini(&sampler->drawn);
     free(sampler->key);
     free(sampler->bucket);
+    free(sampler->q);
     free(sampler->row);
     free(sampler->weight);
     free(sampler);
@@ -71,9 +74,11 @@ prepare(skn_sampler_t *sampler, const skn_hash_family_t *family,
     sampler->key =
         malloc((size_t)options->batch_rows * tables * sizeof(uint32_t));
     sampler->bucket = malloc(tables * sizeof(*sampler->bucket));
+    sampler->q = calloc(options->row_count + 1u, sizeof(double));
     sampler->row = malloc((options->row_count + 1u) * sizeof(uint32_t));
     sampler->weight = malloc((options->row_count + 1u) * sizeof(float));
-    if (sampler->key && sampler->bucket && sampler->row && sampler->weight)
+    if (sampler->key && sampler->bucket && sampler->q && sampler->row &&
+        sampler->weight)
         return SKN_OK;
     return skn_fail(error, SKN_NO_MEMORY, "no room for a sampler");
 }
@@ -156,6 +161,7 @@ find_buckets(skn_sampler_t *sampler, uint32_t sample)
     uint32_t tables = sampler->hash.tables, empty = 0;
     size_t rows = sampler->options.row_count;
     size_t buckets = (size_t)1 << sampler->hash.key_bits;
+    sampler->entries = 0;
     for (uint32_t t = 0; t < tables; t++) {
         bucket_t *bucket = &sampler->bucket[t];
         bucket->key = sampler->key[(size_t)sample * tables + t];
@@ -164,27 +170,82 @@ find_buckets(skn_sampler_t *sampler, uint32_t sample)
         bucket->unit = sampler->index->unit.at + t * rows + offset[0];
         bucket->count = offset[1] - offset[0];
         empty += bucket->count == 0;
+        sampler->entries += bucket->count;
         bucket->q = bucket->count ? 1.0 / tables / bucket->count : 0.0;
     }
     sampler->rest = (double)empty / tables / (double)rows;
 }
 
-/* pi of a row for the sample whose buckets were found. */
+/* q of a row for the sample whose buckets were found: by its keys. */
 static double
-chance_of(const skn_sampler_t *sampler, uint32_t row)
+find_q(const skn_sampler_t *sampler, uint32_t row)
 {
     uint32_t tables = sampler->hash.tables;
     const uint32_t *key =
         sampler->index->unit.at +
         (size_t)tables * (sampler->options.row_count + (size_t)row);
-    double q = sampler->rest, p = skn_blockwise_chance(&sampler->tail, row);
+    double q = sampler->rest;
     for (uint32_t t = 0; t < tables; t++)
         q += key[t] == sampler->bucket[t].key ? sampler->bucket[t].q : 0.0;
+    return q;
+}
+
+/* The same sums for all rows of the buckets at once, table by table: less work
+ * than the keys of the rows drawn, unless there are few of them or the buckets
+ * are very full. */
+static void
+spread_q(skn_sampler_t *sampler)
+{
+    double *q = sampler->q;
+    for (uint32_t t = 0; t < sampler->hash.tables; t++) {
+        const bucket_t *bucket = &sampler->bucket[t];
+        for (uint32_t k = 0; k < bucket->count; k++) {
+            double before = q[bucket->unit[k]];
+            q[bucket->unit[k]] =
+                (before == 0.0 ? sampler->rest : before) + bucket->q;
+        }
+    }
+}
+
+static void
+gather_q(skn_sampler_t *sampler)
+{
+    for (uint32_t t = 0; t < sampler->hash.tables; t++)
+        for (uint32_t k = 0; k < sampler->bucket[t].count; k++)
+            sampler->q[sampler->bucket[t].unit[k]] = 0.0;
+}
+
+/* pi of a row that a draw takes with probability q. */
+static double
+chance_of(const skn_sampler_t *sampler, uint32_t row, double q)
+{
+    double p = skn_blockwise_chance(&sampler->tail, row);
     if (q == 0.0 || sampler->draws == 0)
         return p;
     if (q >= 1.0 || p >= 1.0)
         return 1.0;
     return -expm1((double)sampler->draws * log1p(-q) + log1p(-p));
+}
+
+/* c of the rows of the list in hand. */
+static void
+weigh_rows(skn_sampler_t *sampler, uint32_t count)
+{
+    /* An entry is touched twice, a key once. */
+    bool spread =
+        2 * sampler->entries <= (uint64_t)count * sampler->hash.tables;
+    if (spread)
+        spread_q(sampler);
+    for (uint32_t k = 0; k < count; k++) {
+        uint32_t row = sampler->row[k];
+        double q = spread ? sampler->q[row] : find_q(sampler, row);
+        if (q == 0.0)
+            q = sampler->rest;
+        sampler->weight[k] =
+            skn_sampler_weight(&sampler->options, chance_of(sampler, row, q));
+    }
+    if (spread)
+        gather_q(sampler);
 }
 
 /* A number below `bound`, each as likely but for 2^-32 of it. */
@@ -225,9 +286,7 @@ draw_sample(skn_sampler_t *sampler, const skn_sampler_query_t *query,
         skn_rowset_add(&sampler->drawn, sampler->tail.row[k]);
     uint32_t count = skn_rowset_take(&sampler->drawn, &cursor, sampler->row,
                                      sampler->options.row_count);
-    for (uint32_t k = 0; k < count; k++)
-        sampler->weight[k] = skn_sampler_weight(
-            &sampler->options, chance_of(sampler, sampler->row[k]));
+    weigh_rows(sampler, count);
     if (count + own_count > UINT32_MAX - first)
         return skn_fail(error, SKN_NO_MEMORY,
                         "the lists of a batch have more than %u rows; draw "
@@ -279,5 +338,5 @@ skn_tables_chance(const skn_sampler_t *sampler,
     /* The buckets are looked up anew; nothing else of the sampler changes. */
     skn_sampler_t *looking = (skn_sampler_t *)(uintptr_t)sampler;
     find_buckets(looking, sample);
-    return chance_of(sampler, row);
+    return chance_of(sampler, row, find_q(sampler, row));
 }

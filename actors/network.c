@@ -140,7 +140,37 @@ skn_network_fini(skn_network_t *network)
 {
     for (uint32_t k = 0; k < network->layer_count; k++)
         skn_rows_fini(&network->rows[k]);
+    skn_shortlist_fini(&network->shortlist);
     memset(network, 0, sizeof(*network));
+}
+
+skn_status_t
+skn_network_index(skn_network_t *network, uint32_t lists, uint32_t probes,
+                  skn_error_t *error)
+{
+    const skn_rows_t *rows = &network->rows[network->layer_count - 1];
+    skn_shortlist_t shortlist;
+    if (lists == 0)
+        lists = skn_shortlist_lists(rows->row_count);
+    if (lists > rows->row_count)
+        return skn_fail(error, SKN_USAGE, "%u lists for %u labels", lists,
+                        rows->row_count);
+    if (probes == 0)
+        probes = skn_shortlist_probes(lists);
+    if (probes > lists || probes > SKN_PROBES_MAX)
+        return skn_fail(error, SKN_USAGE,
+                        "%u probes: the index has %u lists, and a point looks "
+                        "into %u at most",
+                        probes, lists, SKN_PROBES_MAX);
+    skn_status_t status = skn_shortlist_build(&shortlist, network->kernels,
+                                              rows, lists, probes, error);
+    if (status != SKN_OK) {
+        skn_shortlist_fini(&shortlist);
+        return status;
+    }
+    skn_shortlist_fini(&network->shortlist);
+    network->shortlist = shortlist;
+    return SKN_OK;
 }
 
 /* --- one pass ------------------------------------------------------------ */
@@ -153,6 +183,9 @@ typedef struct pass {
     float *greatest;      /* [rows] m */
     double *sum;          /* [rows] z */
     skn_topk_t *topk;     /* [rows] */
+    float *promise;       /* [rows][lists], where there is an index */
+    uint32_t *offset;     /* [lists + 1] into point */
+    uint32_t *point;      /* [rows * probes] who looks into a list */
     void *gemm;
 } pass_t;
 
@@ -165,7 +198,23 @@ pass_fini(pass_t *pass)
     free(pass->greatest);
     free(pass->sum);
     free(pass->topk);
+    free(pass->promise);
+    free(pass->offset);
+    free(pass->point);
     free(pass->gemm);
+}
+
+static skn_status_t
+look_init(pass_t *pass, const skn_shortlist_t *shortlist, skn_error_t *error)
+{
+    size_t lists = shortlist->list_count;
+    pass->promise = skn_floats_new(pass->rows * lists, error);
+    pass->offset = malloc((lists + 1) * sizeof(*pass->offset));
+    pass->point = malloc(pass->rows * shortlist->probes * sizeof(*pass->point));
+    if (!pass->promise || !pass->offset || !pass->point)
+        return skn_fail(error, SKN_NO_MEMORY, "no room to look into %zu lists",
+                        lists);
+    return SKN_OK;
 }
 
 static skn_status_t
@@ -174,6 +223,8 @@ pass_init(pass_t *pass, const skn_network_t *network, size_t rows, uint32_t k,
 {
     size_t widest =
         network->units_max > STRIP_LABELS ? network->units_max : STRIP_LABELS;
+    if (network->shortlist.list_count > widest)
+        widest = network->shortlist.list_count;
     size_t scratch = network->kernels->gemm_scratch_bytes(
         rows, widest, (size_t)network->units_max + 1);
     pass->network = network;
@@ -195,7 +246,9 @@ pass_init(pass_t *pass, const skn_network_t *network, size_t rows, uint32_t k,
         pass->greatest[i] = -INFINITY;
         skn_topk_init(&pass->topk[i], k);
     }
-    return SKN_OK;
+    return network->shortlist.list_count > 0
+               ? look_init(pass, &network->shortlist, error)
+               : SKN_OK;
 }
 
 /* ReLU, and the 1 that meets the next layer's bias. */
@@ -275,6 +328,74 @@ add_strip(const pass_t *pass, size_t i, float *logit, size_t count)
             logit, logit, NULL, count, pass->greatest[i]);
 }
 
+/* The points that look into a list, against `count` of its labels. */
+static void
+look(const pass_t *pass, const uint32_t *point, size_t points,
+     const uint32_t *unit, size_t count)
+{
+    const skn_network_t *network = pass->network;
+    skn_matrix_t w =
+        skn_rows_matrix(&network->rows[network->layer_count - 1], NULL);
+    skn_gemm_t job = {
+        .m = points,
+        .n = count,
+        .k = network->shortlist.width,
+        .a = { .at = pass->lower,
+               .row_stride = pass->stride,
+               .column_stride = 1,
+               .row_index = point },
+        .b = { .at = w.at,
+               .bf16 = w.bf16,
+               .row_stride = 1,
+               .column_stride = w.row_stride,
+               .column_index = unit },
+        .c = pass->strip,
+        .c_stride = STRIP_LABELS,
+    };
+    network->kernels->gemm(&job, pass->gemm);
+    for (size_t p = 0; p < points; p++) {
+        float *logit = pass->strip + p * STRIP_LABELS;
+        skn_topk_scan(&pass->topk[point[p]], network->kernels, logit, count,
+                      unit, 0);
+        if (network->softmax)
+            add_strip(pass, point[p], logit, count);
+    }
+}
+
+/* Ranks what the index finds: list after list, so that its rows are read once
+ * for all points that look into it. */
+static void
+rank_listed(const pass_t *pass)
+{
+    const skn_network_t *network = pass->network;
+    const skn_shortlist_t *shortlist = &network->shortlist;
+    skn_gemm_t job = {
+        .m = pass->rows,
+        .n = shortlist->list_count,
+        .k = shortlist->width,
+        .a = { .at = pass->lower,
+               .row_stride = pass->stride,
+               .column_stride = 1 },
+        .b = { .at = shortlist->centroid,
+               .row_stride = 1,
+               .column_stride = shortlist->stride },
+        .c = pass->promise,
+        .c_stride = shortlist->list_count,
+    };
+    network->kernels->gemm(&job, pass->gemm);
+    skn_shortlist_route(shortlist, network->kernels, pass->promise, pass->rows,
+                        pass->offset, pass->point);
+    for (uint32_t l = 0; l < shortlist->list_count; l++) {
+        const uint32_t *point = pass->point + pass->offset[l];
+        size_t points = pass->offset[l + 1] - pass->offset[l];
+        uint32_t end = shortlist->offset[l + 1];
+        for (uint32_t k = shortlist->offset[l]; points > 0 && k < end;
+             k += STRIP_LABELS)
+            look(pass, point, points, shortlist->unit + k,
+                 end - k < STRIP_LABELS ? end - k : STRIP_LABELS);
+    }
+}
+
 static void
 rank(const pass_t *pass)
 {
@@ -318,7 +439,10 @@ skn_network_best(const skn_network_t *network, const skn_points_t *points,
         embed(&pass, points);
         for (uint32_t at = 1; at + 1 < network->layer_count; at++)
             hide(&pass, at);
-        rank(&pass);
+        if (network->shortlist.list_count > 0)
+            rank_listed(&pass);
+        else
+            rank(&pass);
         for (size_t i = 0; i < points->count; i++)
             for (uint32_t r = 0; r < k; r++) {
                 const skn_topk_t *best = &pass.topk[i];

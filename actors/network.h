@@ -9,6 +9,7 @@
 #define ACTORS_NETWORK_H
 
 #include "actors/rows.h"
+#include "actors/shortlist.h"
 #include "formats/checkpoint.h"
 #include "skein/predictor.h"
 
@@ -27,6 +28,7 @@ typedef struct skn_network {
     uint32_t units_max; /* of the hidden layers */
     bool softmax;
     uint64_t parameter_count;
+    skn_shortlist_t shortlist; /* of the last layer; empty: all are ranked */
 } skn_network_t;
 
 /* Reads NAME.weight and NAME.bias of each named layer, input first. They may
@@ -38,6 +40,13 @@ skn_status_t skn_network_load(skn_network_t *network,
                               const char *const *layer, uint32_t layer_count,
                               uint64_t memory_bytes_max, skn_error_t *error);
 void skn_network_fini(skn_network_t *network);
+
+/* From now on only the rows that the index finds are ranked, and probabilities
+ * are shares of theirs. 0 lists or 0 probes: what suits the layer. A second
+ * index replaces the first, which stays if there is no memory. SKN_USAGE for
+ * numbers out of range. */
+skn_status_t skn_network_index(skn_network_t *network, uint32_t lists,
+                               uint32_t probes, skn_error_t *error);
 
 /* The k best labels of at most SKN_NETWORK_POINTS_MAX points, whose features
  * are in range and whose values are scaled already. As skn_predictor_best. Any

@@ -2,7 +2,9 @@
  * SPDX-License-Identifier: Apache-2.0 */
 #include <inttypes.h>
 #include <string.h>
+#include <time.h>
 
+#include "cli/index.h"
 #include "cli/verbs.h"
 #include "topology/evaluate.h"
 
@@ -48,7 +50,8 @@ check_overrides(const cli_call_t *call, skn_error_t *error)
     S(psp5, "PSP@5") S(ndcg3, "nDCG@3") S(ndcg5, "nDCG@5")
 
 static void
-print_json(const skn_predictor_info_t *info, const skn_evaluation_t *found)
+print_json(const skn_predictor_info_t *info, const skn_evaluation_t *found,
+           double seconds)
 {
     (void)fputs("{\"event\":\"eval\",\"path\":", stdout);
     cli_json_string(info->path, stdout);
@@ -61,23 +64,38 @@ print_json(const skn_predictor_info_t *info, const skn_evaluation_t *found)
         (void)printf(",\"" #name "\":%.5f", found->scores.name);
     SCORES(S)
 #undef S
-    (void)fputs("}\n", stdout);
+    if (info->index_lists > 0)
+        (void)printf(",\"index_lists\":%u,\"index_probes\":%u",
+                     info->index_lists, info->index_probes);
+    (void)printf(",\"seconds\":%.3f}\n", seconds);
 }
 
 static void
-print_text(const skn_predictor_info_t *info, const skn_evaluation_t *found)
+print_text(const skn_predictor_info_t *info, const skn_evaluation_t *found,
+           double seconds)
 {
     (void)printf("model  %s\ntest   %s: %" PRIu64 " points", info->path,
                  found->test, found->points);
     if (found->unlabelled > 0)
         (void)printf(", %" PRIu64 " without labels, which count as misses",
                      found->unlabelled);
-    (void)fputc('\n', stdout);
+    (void)printf("\ntime   %.2f s\n", seconds);
+    if (info->index_lists > 0)
+        (void)printf("index  %u lists, a point looks into %u of them\n",
+                     info->index_lists, info->index_probes);
 #define S(name, text)                                                          \
     if (found->scores.name >= 0)                                               \
         (void)printf("%-6s %.4f\n", text, found->scores.name);
     SCORES(S)
 #undef S
+}
+
+static double
+now_seconds(void)
+{
+    struct timespec now;
+    (void)clock_gettime(CLOCK_MONOTONIC, &now);
+    return (double)now.tv_sec + 1e-9 * (double)now.tv_nsec;
 }
 
 static int
@@ -94,12 +112,16 @@ eval_run(const cli_call_t *call)
     const skn_predictor_info_t *info = skn_predictor_info(predictor);
     if (info->warning[0])
         cli_warn(call, info->warning, "");
-    status = skn_evaluate(predictor, override_of(call, "data.test"),
-                          override_of(call, "data.train"), &found, &error);
+    status = cli_index(call, predictor, &error);
+    double begin_seconds = now_seconds();
+    if (status == SKN_OK)
+        status = skn_evaluate(predictor, override_of(call, "data.test"),
+                              override_of(call, "data.train"), &found, &error);
+    double seconds = now_seconds() - begin_seconds;
     if (status == SKN_OK && found.warning[0])
         cli_warn(call, found.warning, "give -o data.train=FILE");
     if (status == SKN_OK)
-        (call->json ? print_json : print_text)(info, &found);
+        (call->json ? print_json : print_text)(info, &found, seconds);
     skn_predictor_close(&predictor);
     return status == SKN_OK ? 0 : cli_report(call, &error);
 }
@@ -107,6 +129,7 @@ eval_run(const cli_call_t *call)
 static const cli_option_t options[] = {
     { "override", 'o', "KEY=VALUE",
       "other files: data.test=FILE or data.train=FILE" },
+    CLI_INDEX_OPTIONS,
     CLI_COMMON_OPTIONS,
     { 0 },
 };
@@ -120,7 +143,8 @@ const cli_verb_t cli_eval = {
     .options = options,
     .description =
         "PATH is a run folder (its best model, or its newest) or a checkpoint\n"
-        "in one. Ranks all labels for every point of data.test and prints\n"
+        "in one. Ranks all labels for every point of data.test (with --index,\n"
+        "those that it finds: the loss that it costs) and prints\n"
         "P@k, PSP@k (propensities from data.train) and nDCG@k.",
     .run = eval_run,
 };

@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "cli/index.h"
 #include "cli/lines.h"
 #include "cli/names.h"
 #include "cli/verbs.h"
@@ -253,7 +254,8 @@ open_all(predict_t *predict, skn_error_t *error)
         cli_warn(call, info->warning, "");
     if (predict->k > info->label_count)
         predict->k = info->label_count;
-    if (names)
+    status = cli_index(call, predict->predictor, error);
+    if (status == SKN_OK && names)
         status = cli_names_read(&predict->names, names, error);
     if (status != SKN_OK)
         return status;
@@ -293,6 +295,7 @@ static const cli_option_t options[] = {
     { "top", 'k', "N", "how many labels a line (default 5)" },
     { "threshold", 0, "X", "leave out labels less probable than X" },
     { "labels", 0, "FILE", "names of the labels, a line each" },
+    CLI_INDEX_OPTIONS,
     CLI_COMMON_OPTIONS,
     { 0 },
 };
@@ -310,7 +313,7 @@ const cli_verb_t cli_predict = {
         "files: labels, which are not looked at, then feature:value; a line\n"
         "that begins with a space or with a feature:value has none. For each\n"
         "line one line comes out, at once: label:probability, best first,\n"
-        "over all labels of the model:\n"
+        "over all labels of the model, or those that --index finds:\n"
         "    echo '17:0.5 4:1' | skein predict runs/x -k 3",
     .run = predict_run,
 };

@@ -334,3 +334,88 @@ Test(predictor, layers_that_do_not_fit_are_refused)
     cr_expect_eq(load(&fixture, fits, 3, UINT64_MAX, &error), SKN_OK);
     trained_remove(&fixture);
 }
+
+/* Answers of an index are of the labels that it finds: each with a score of at
+ * least the exact one, and in the right order. */
+static void
+expect_listed(trained_fixture_t *fixture, uint32_t lists, uint32_t probes)
+{
+    static points_t points;
+    static uint32_t exact[POINTS * K], listed[POINTS * K];
+    static float exact_score[POINTS * K], listed_score[POINTS * K];
+    skn_error_t error = { 0 };
+    points_make(&points);
+    trained_make(fixture);
+    skn_predictor_t *predictor = skn_predictor_open(fixture->path, &error);
+    cr_assert(predictor, "%s", error.text);
+    skn_points_t all = { POINTS, points.offset, points.feature, points.value };
+    cr_assert_eq(
+        skn_predictor_best(predictor, &all, K, exact, exact_score, &error),
+        SKN_OK);
+    cr_assert_eq(skn_predictor_index(predictor, lists, probes, &error), SKN_OK,
+                 "%s", error.text);
+    const skn_predictor_info_t *info = skn_predictor_info(predictor);
+    cr_expect_eq(info->index_lists, lists);
+    cr_expect_eq(info->index_probes, probes);
+    cr_assert_eq(
+        skn_predictor_best(predictor, &all, K, listed, listed_score, &error),
+        SKN_OK, "%s", error.text);
+    size_t hits = 0;
+    for (size_t k = 0; k < (size_t)POINTS * K; k++) {
+        bool same = listed[k] == exact[k];
+        hits += same;
+        cr_expect(k % K == 0 || listed_score[k] <= listed_score[k - 1]);
+        cr_expect(!same || listed_score[k] >= exact_score[k] * (1 - 1e-5f));
+    }
+    if (lists == probes)
+        cr_expect_eq(hits, (size_t)POINTS * K, "every list was looked into");
+    else
+        cr_expect(hits > (size_t)POINTS * K / 4 && hits < (size_t)POINTS * K,
+                  "%zu of %u labels", hits, POINTS * K);
+    skn_predictor_close(&predictor);
+    trained_remove(fixture);
+}
+
+Test(predictor, an_index_with_all_its_lists_is_exact)
+{
+    trained_fixture_t fixture = { 0 };
+    expect_listed(&fixture, 40, 40);
+}
+
+Test(predictor, an_index_with_some_of_its_lists_finds_many)
+{
+    trained_fixture_t fixture = { 0 };
+    expect_listed(&fixture, 40, 10);
+}
+
+Test(predictor, an_index_goes_with_one_vs_all_dense_layers_and_bf16)
+{
+    trained_fixture_t one_vs_all = { .one_vs_all = true, .dense = true };
+    expect_listed(&one_vs_all, 32, 32);
+    trained_fixture_t half = { .half = true };
+    expect_listed(&half, 32, 32);
+}
+
+Test(predictor, an_index_has_numbers_of_its_own_and_refuses_others)
+{
+    trained_fixture_t fixture = { 0 };
+    skn_error_t error = { 0 };
+    trained_make(&fixture);
+    skn_predictor_t *predictor = skn_predictor_open(fixture.path, &error);
+    cr_assert(predictor, "%s", error.text);
+    cr_expect_eq(skn_predictor_info(predictor)->index_lists, 0);
+    cr_expect_eq(skn_predictor_index(predictor, 1501, 0, &error), SKN_USAGE);
+    cr_expect_str_eq(error.text, "1501 lists for 1500 labels");
+    cr_expect_eq(skn_predictor_index(predictor, 1500, 129, &error), SKN_USAGE);
+    cr_expect_str_eq(error.text, "129 probes: the index has 1500 lists, and a "
+                                 "point looks into 128 at most");
+    cr_expect_eq(skn_predictor_index(predictor, 9, 10, &error), SKN_USAGE);
+    cr_expect_eq(skn_predictor_info(predictor)->index_lists, 0);
+    cr_assert_eq(skn_predictor_index(predictor, 0, 0, &error), SKN_OK);
+    cr_expect_eq(skn_predictor_info(predictor)->index_lists, 154);
+    cr_expect_eq(skn_predictor_info(predictor)->index_probes, 8);
+    cr_assert_eq(skn_predictor_index(predictor, 3, 2, &error), SKN_OK);
+    cr_expect_eq(skn_predictor_info(predictor)->index_lists, 3);
+    skn_predictor_close(&predictor);
+    trained_remove(&fixture);
+}

@@ -90,6 +90,17 @@ skn_predictor_close(skn_predictor_t **predictor)
     *predictor = NULL;
 }
 
+skn_status_t
+skn_predictor_index(skn_predictor_t *predictor, uint32_t lists, uint32_t probes,
+                    skn_error_t *error)
+{
+    skn_network_t *network = &predictor->network;
+    skn_status_t status = skn_network_index(network, lists, probes, error);
+    predictor->info.index_lists = network->shortlist.list_count;
+    predictor->info.index_probes = network->shortlist.probes;
+    return status;
+}
+
 const skn_predictor_info_t *
 skn_predictor_info(const skn_predictor_t *predictor)
 {

@@ -6,9 +6,10 @@
  *     skn_predictor_close(&predictor);
  *
  * (`skn_model_t` is the model *file*; a predictor is what came out of it.)
- * Only weights are loaded, no moments. Every label is looked at: the answer is
- * exact. After open a predictor does not change, so any number of threads may
- * ask it at once; each call has memory of its own.
+ * Only weights are loaded, no moments. Every label is looked at, so the answer
+ * is exact, unless skn_predictor_index has built an index. After that a
+ * predictor does not change: any number of threads may ask it at once; each
+ * call has memory of its own.
  * SPDX-License-Identifier: Apache-2.0 */
 #ifndef SKEIN_PREDICTOR_H
 #define SKEIN_PREDICTOR_H
@@ -47,10 +48,24 @@ typedef struct skn_predictor_info {
     bool softmax;    /* scores sum to 1 over all labels; else each is a
                       * probability by itself (one-vs-all) */
     bool normalizes; /* the values of a point are scaled to length 1 */
+    /* Of the index; 0: there is none, and answers are exact. */
+    uint32_t index_lists, index_probes;
 } skn_predictor_info_t;
 
 SKN_API const skn_predictor_info_t *skn_predictor_info(
     const skn_predictor_t *predictor);
+
+/* Parts the labels into `lists` lists of similar ones (k-means over the output
+ * layer). From now on a point is ranked against the labels of the `probes`
+ * lists that promise most, which is faster the more labels there are; some of
+ * its best labels may be missed, and probabilities are shares of what was
+ * looked at. More probes find more and take longer. 0 lists: 4 sqrt(labels); 0
+ * probes: a twentieth of the lists. At most 128 probes. Takes seconds for 10^5
+ * labels. No thread may ask the predictor meanwhile. SKN_USAGE for numbers out
+ * of range; SKN_NO_MEMORY, after which the predictor is as before. */
+SKN_API skn_status_t skn_predictor_index(skn_predictor_t *predictor,
+                                         uint32_t lists, uint32_t probes,
+                                         skn_error_t *error);
 
 /* Points as sparse rows: point i has the features feature[offset[i]] to
  * feature[offset[i + 1] - 1], each once and below feature_count, and the

@@ -1,0 +1,22 @@
+/* index.h - --index, --lists and --probes, for the verbs that rank labels.
+ * SPDX-License-Identifier: Apache-2.0 */
+#ifndef CLI_INDEX_H
+#define CLI_INDEX_H
+
+#include "cli/verb.h"
+#include "skein/predictor.h"
+
+/* clang-format off */
+#define CLI_INDEX_OPTIONS                                                      \
+    { "index", 0, NULL,                                                        \
+      "look only at labels that an index finds; faster, not exact" },          \
+    { "lists", 0, "N", "lists of the index (default 4 sqrt(labels))" },        \
+    { "probes", 0, "N",                                                        \
+      "lists a point looks into (default a twentieth of them)" }
+/* clang-format on */
+
+/* Builds the index that the call asks for, if it does. SKN_USAGE. */
+skn_status_t cli_index(const cli_call_t *call, skn_predictor_t *predictor,
+                       skn_error_t *error);
+
+#endif

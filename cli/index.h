@@ -9,10 +9,10 @@
 /* clang-format off */
 #define CLI_INDEX_OPTIONS                                                      \
     { "index", 0, NULL,                                                        \
-      "look only at labels that an index finds; faster, not exact" },          \
+      "rank what an index finds: faster, not exact" },          \
     { "lists", 0, "N", "lists of the index (default 4 sqrt(labels))" },        \
     { "probes", 0, "N",                                                        \
-      "lists a point looks into (default a twentieth of them)" }
+      "lists a point looks into (default a twentieth)" }
 /* clang-format on */
 
 /* Builds the index that the call asks for, if it does. SKN_USAGE. */

@@ -100,7 +100,9 @@ TABLES(hidden, HIDDEN)
       "what is made small: the cross entropy of a softmax "                    \
       "over all labels, or one logistic loss a label")                         \
     O(skn_model_layer_t, weights, "weights", CHOICE, CHOICE, "f32", 0, 0,      \
-      WORDS(SKN_WEIGHTS), "number format of the rows that are computed with")  \
+      WORDS(SKN_WEIGHTS),                                                      \
+      "number format of the rows that are computed with; bf16 needs sgd, "     \
+      "which rounds at random, or copies (updates), whose masters are f32")    \
     O(skn_model_layer_t, index_lag, "index_lag", INT, INT, "auto", 1, 4096,    \
       "auto",                                                                  \
       "batches between building a sampler's index and using it; "              \
@@ -273,7 +275,8 @@ static const skn_section_t evaluate_section = {
     O(skn_model_train_t, updates, "updates", CHOICE, CHOICE, "loan", 0, 0,     \
       WORDS(SKN_UPDATES),                                                      \
       "loan: the updater writes the shard's rows in "                          \
-      "place; copy: it keeps its own and sends new rows")                      \
+      "place; copy: the shard has a copy of weights, which the updater "       \
+      "renews from its own in f32")                                            \
     O(skn_model_train_t, late, "late", CHOICE, CHOICE, "wait", 0, 0,           \
       WORDS(SKN_LATES),                                                        \
       "what to do about a part of a batch that is late: "                      \

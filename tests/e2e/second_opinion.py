@@ -110,7 +110,7 @@ def write_points(path, points):
                        + " ".join(f"{k}:{x}" for k, x in features) + "\n")
 
 
-# --- the checkpoint ------------------------------------------------------------
+# --- the checkpoint ----------------------------------------------------------
 
 def numbers(dtype, data):
     """The elements of a tensor as Python numbers."""
@@ -179,7 +179,7 @@ class Checkpoint:
         return hashed.hexdigest()
 
 
-# --- the model in double ----------------------------------------------------------
+# --- the model in double -----------------------------------------------------
 
 class Network:
     """What a checkpoint computes, by the definitions of the layers."""
@@ -261,7 +261,7 @@ def scores_of(network, train, test):
     return found
 
 
-# --- what the commands say ----------------------------------------------------------
+# --- what the commands say ---------------------------------------------------
 
 def skein(folder, *words, text=""):
     done = subprocess.run([SKEIN, *words], cwd=folder, input=text,

@@ -412,8 +412,10 @@ acquire(skn_system_t *system, skn_error_t *error)
     if (trace_path)
         system->trace_file = fopen(trace_path, "we");
     if (trace_path && !system->trace_file)
-        return skn_fail(error, SKN_CANNOT_CREATE, "%s: %s", trace_path,
-                        strerror(errno));
+        return skn_fail_hint(error,
+                             skn_fail(error, SKN_CANNOT_CREATE, "%s: %s",
+                                      trace_path, strerror(errno)),
+                             "name a file that you may write for the trace");
     for (uint32_t k = 0; k < system->actor_count; k++)
         system->units[k] = SKN_UNIT_UNBOUND;
     if (!system->options.no_binding) {

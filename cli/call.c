@@ -112,8 +112,17 @@ int
 cli_finish(const cli_call_t *call, int code)
 {
     skn_error_t error = { 0 };
-    if ((fflush(stdout) == 0 && !ferror(stdout)) || code != 0)
+    bool flushed = fflush(stdout) == 0;
+    int reason = errno;
+    if ((flushed && !ferror(stdout)) || code != 0)
         return code; /* what went wrong first was told */
-    (void)skn_fail(&error, SKN_STORAGE, "standard output: %s", strerror(errno));
+    if (flushed) {   /* a line before the last one was lost */
+        (void)skn_fail(&error, SKN_STORAGE,
+                       "standard output: not all could be written");
+        (void)skn_fail_hint(&error, SKN_STORAGE, "is the disk full?");
+    } else {
+        (void)skn_fail(&error, SKN_STORAGE, "standard output: %s",
+                       strerror(reason));
+    }
     return cli_report(call, &error);
 }

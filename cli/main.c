@@ -3,6 +3,7 @@
  * Exit codes are those of the statuses in skein/error.h (sysexits.h).
  * SPDX-License-Identifier: Apache-2.0 */
 #include <errno.h>
+#include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -135,6 +136,17 @@ run_verb(const cli_verb_t *verb, int count, char **words)
     return cli_finish(&call, verb->run(&call));
 }
 
+/* Who is started without standard streams would get them as the first files
+ * that it opens, and print into a checkpoint: something must stand there. The
+ * wrong way round, so that using one fails as it would have. */
+static void
+occupy_streams(void)
+{
+    for (int k = 0; k < 3; k++)
+        if (fcntl(k, F_GETFD) < 0 && errno == EBADF)
+            (void)open("/dev/null", k == 0 ? O_WRONLY : O_RDONLY);
+}
+
 int
 main(int argument_count, char **arguments)
 {
@@ -142,6 +154,7 @@ main(int argument_count, char **arguments)
     cli_call_t call = { .verb = &none };
     skn_nearest_t nearest = { 0 };
     char hint[SKN_ERROR_HINT_BYTES] = "skein --help lists the verbs";
+    occupy_streams();
     if (argument_count < 2) {
         cli_help_verbs(stderr);
         return skn_status_exit_code(SKN_USAGE);

@@ -104,6 +104,16 @@ report_early_end(const cli_call_t *call)
     return 0;
 }
 
+/* Nobody reads what the worker prints: it ends, as others do before `head`. */
+static int
+end_like_it(int number)
+{
+    const struct sigaction end = { .sa_handler = SIG_DFL };
+    (void)sigaction(number, &end, NULL);
+    (void)raise(number);
+    return 128 + number;
+}
+
 int
 cli_supervise(const cli_call_t *call, cli_work_t *work, void *job,
               const volatile bool *begun)
@@ -134,6 +144,8 @@ cli_supervise(const cli_call_t *call, cli_work_t *work, void *job,
         int number = WTERMSIG(status);
         if (number == SIGUSR1)
             return report_early_end(call);
+        if (number == SIGPIPE)
+            return end_like_it(number);
         if (number == SIGUSR2 || !begun || !*begun ||
             !within_budget(when, &restart_count))
             return report_death(call, number);

@@ -190,11 +190,14 @@ skn_dataset_temp_open(const skn_dataset_places_t *places,
         free(temp->path);
         temp->path = NULL;
         if (!places->anonymous || !is_refusal(why))
-            return skn_fail(error,
-                            why == EACCES || why == EPERM ? SKN_NO_PERMISSION
-                                                          : SKN_CANNOT_CREATE,
-                            "%s: the cache cannot be created: %s",
-                            skn_stream_name_shown(place), strerror(why));
+            return skn_fail_hint(
+                error,
+                skn_fail(error,
+                         why == EACCES || why == EPERM ? SKN_NO_PERMISSION
+                                                       : SKN_CANNOT_CREATE,
+                         "%s: the cache cannot be created: %s",
+                         skn_stream_name_shown(place), strerror(why)),
+                "set data.cache to a path in a folder that you may write to");
     }
     temp->final = "temporary file";
     temp->fd = anonymous_open();

@@ -154,6 +154,10 @@ skn_json_object_parse(const char *path, const char *bytes, size_t byte_count,
     json_error_t fault;
     json_t *root =
         json_loadb(bytes, byte_count, JSON_REJECT_DUPLICATES, &fault);
+    if (!root && json_error_code(&fault) == json_error_out_of_memory) {
+        skn_fail(error, SKN_NO_MEMORY, "%s: no room to read it", path);
+        return NULL;
+    }
     if (!root) {
         skn_fail(error, SKN_BAD_DATA, "%s:%d:%d: %s", path, fault.line,
                  fault.column, fault.text);

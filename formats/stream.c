@@ -142,19 +142,25 @@ file_open(skn_stream_t *stream, const char *path, skn_error_t *error)
     const char *shown = skn_stream_name_shown(path);
     stream->fd = open(path, O_RDONLY | O_CLOEXEC);
     if (stream->fd < 0 && errno == ENOENT)
-        return skn_fail(error, SKN_NO_INPUT, "%s: there is no such file",
-                        shown);
+        return skn_fail_hint(
+            error,
+            skn_fail(error, SKN_NO_INPUT, "%s: there is no such file", shown),
+            "check the path");
     if (stream->fd < 0 && (errno == EACCES || errno == EPERM))
-        return skn_fail(error, SKN_NO_PERMISSION,
-                        "%s: no permission to read it", shown);
+        return skn_fail_hint(error,
+                             skn_fail(error, SKN_NO_PERMISSION,
+                                      "%s: no permission to read it", shown),
+                             "chmod it, or run as its owner");
     if (stream->fd < 0)
         return skn_fail(error, SKN_NO_INPUT, "%s: cannot be opened: %s", shown,
                         strerror(errno));
     struct stat source;
     skn_status_t status = skn_stream_stat(stream, &source, error);
     if (status == SKN_OK && S_ISDIR(source.st_mode))
-        status =
-            skn_fail(error, SKN_NO_INPUT, "%s: is a folder, not a file", shown);
+        status = skn_fail_hint(
+            error,
+            skn_fail(error, SKN_NO_INPUT, "%s: is a folder, not a file", shown),
+            "name a file in it");
     return status;
 }
 
@@ -226,8 +232,9 @@ static skn_status_t
 damaged(const skn_stream_t *stream, const char *format, const char *why,
         skn_error_t *error)
 {
-    return skn_fail(error, SKN_BAD_DATA, "%s: the %s data is damaged: %s",
-                    skn_stream_name_shown(stream->name), format, why);
+    (void)skn_fail(error, SKN_BAD_DATA, "%s: the %s data is damaged: %s",
+                   skn_stream_name_shown(stream->name), format, why);
+    return skn_fail_hint(error, SKN_BAD_DATA, "copy or download it again");
 }
 
 /* Unpacks from the input to `room` until one of them is used up. */
@@ -313,9 +320,12 @@ skn_stream_read(skn_stream_t *stream, void *room, size_t room_bytes,
         if (status != SKN_OK)
             return status;
         if (dry && *got_bytes == 0 && stream->inside)
-            return skn_fail(error, SKN_BAD_DATA, "%s: the %s data is cut off",
-                            skn_stream_name_shown(stream->name),
-                            stream->packing == GZIP ? "gzip" : "zstd");
+            return skn_fail_hint(
+                error,
+                skn_fail(error, SKN_BAD_DATA, "%s: the %s data is cut off",
+                         skn_stream_name_shown(stream->name),
+                         stream->packing == GZIP ? "gzip" : "zstd"),
+                "copy or download it again");
     }
     (void)XXH3_64bits_update(stream->hash, room, *got_bytes);
     return SKN_OK;

@@ -79,11 +79,13 @@ line_next(skn_xmc_reader_t *reader, bool *more, skn_error_t *error)
         searched = stop ? (size_t)(stop - text) : bytes;
         /* One byte more than the limit may be the CR of a CRLF. */
         if (searched > SKN_LINE_BYTES_MAX + 1u)
-            return skn_fail(error, SKN_BAD_DATA,
-                            "%s:%" PRIu64 ":1: the line is longer than %u "
-                            "bytes",
-                            skn_stream_name_shown(reader->name),
-                            reader->line_number + 1, SKN_LINE_BYTES_MAX);
+            return skn_fail_hint(
+                error,
+                skn_fail(error, SKN_BAD_DATA,
+                         "%s:%" PRIu64 ":1: the line is longer than %u bytes",
+                         skn_stream_name_shown(reader->name),
+                         reader->line_number + 1, SKN_LINE_BYTES_MAX),
+                "is it a text file?");
         if (stop || reader->ended)
             break;
         skn_status_t status = window_fill(reader, error);
@@ -163,8 +165,11 @@ first_line_read(skn_xmc_reader_t *reader, skn_error_t *error)
     if (status != SKN_OK)
         return status;
     if (!more)
-        return skn_fail(error, SKN_BAD_DATA, "%s: the file is empty",
-                        skn_stream_name_shown(reader->name));
+        return skn_fail_hint(
+            error,
+            skn_fail(error, SKN_BAD_DATA, "%s: the file is empty",
+                     skn_stream_name_shown(reader->name)),
+            "a line is label,label feature:value feature:value");
     skn_xmc_line_t *line = &reader->line;
     if (line->bytes >= 3 && memcmp(line->text, "\xef\xbb\xbf", 3) == 0) {
         line->text += 3;
@@ -254,11 +259,25 @@ refuse_points(const skn_xmc_reader_t *reader, skn_error_t *error)
                         "%s:%" PRIu64 ":1: more than %u points",
                         skn_stream_name_shown(reader->name),
                         reader->line_number, SKN_POINTS_MAX);
-    return skn_fail(error, SKN_BAD_DATA,
-                    "%s:%" PRIu64 ":1: the header says %" PRIu64 " points, but "
-                    "here is one more",
-                    skn_stream_name_shown(reader->name), reader->line_number,
-                    reader->header_points);
+    (void)skn_fail(error, SKN_BAD_DATA,
+                   "%s:%" PRIu64 ":1: the header says %" PRIu64 " points, but "
+                   "here is one more",
+                   skn_stream_name_shown(reader->name), reader->line_number,
+                   reader->header_points);
+    return skn_fail_hint(error, SKN_BAD_DATA,
+                         "correct the header, or leave it out");
+}
+
+static skn_status_t
+refuse_end(const skn_xmc_reader_t *reader, skn_error_t *error)
+{
+    (void)skn_fail(error, SKN_BAD_DATA,
+                   "%s:1:1: the header says %" PRIu64 " points, but the file "
+                   "ends after %" PRIu64,
+                   skn_stream_name_shown(reader->name), reader->header_points,
+                   reader->point_count);
+    return skn_fail_hint(error, SKN_BAD_DATA,
+                         "is it cut off? else correct the header");
 }
 
 /* At the end of the text: as many points as the header said, or some. */
@@ -267,11 +286,7 @@ end_check(const skn_xmc_reader_t *reader, skn_error_t *error)
 {
     if (reader->bounds.has_header &&
         reader->point_count < reader->header_points)
-        return skn_fail(error, SKN_BAD_DATA,
-                        "%s:1:1: the header says %" PRIu64 " points, but the "
-                        "file ends after %" PRIu64,
-                        skn_stream_name_shown(reader->name),
-                        reader->header_points, reader->point_count);
+        return refuse_end(reader, error);
     if (!reader->bounds.has_header && reader->point_count == 0)
         return skn_fail(error, SKN_BAD_DATA, "%s: the file has no points",
                         skn_stream_name_shown(reader->name));

@@ -74,8 +74,8 @@ word_bytes(const cursor_t *cursor, const char *start)
 /* Refuses the word at `start`, which was to be `wanted`. A byte that no text
  * contains says more than that: the file is something else. */
 static skn_status_t
-refuse_word(const cursor_t *cursor, const char *start, const char *wanted,
-            skn_error_t *error)
+say_word(const cursor_t *cursor, const char *start, const char *wanted,
+         skn_error_t *error)
 {
     int bytes = word_bytes(cursor, start);
     for (int k = 0; k < bytes; k++) {
@@ -97,8 +97,17 @@ refuse_word(const cursor_t *cursor, const char *start, const char *wanted,
 }
 
 static skn_status_t
-refuse_range(const cursor_t *cursor, const char *start, const list_t *list,
-             skn_error_t *error)
+refuse_word(const cursor_t *cursor, const char *start, const char *wanted,
+            skn_error_t *error)
+{
+    (void)say_word(cursor, start, wanted, error);
+    return skn_fail_hint(error, SKN_BAD_DATA,
+                         "a line is label,label feature:value feature:value");
+}
+
+static skn_status_t
+say_range(const cursor_t *cursor, const char *start, const list_t *list,
+          skn_error_t *error)
 {
     const skn_xmc_bounds_t *bounds = cursor->bounds;
     const char *by = bounds && bounds->expected_by
@@ -136,6 +145,20 @@ refuse_range(const cursor_t *cursor, const char *start, const list_t *list,
                     SKN_UNIT_MAX - 1);
 }
 
+static skn_status_t
+refuse_range(const cursor_t *cursor, const char *start, const list_t *list,
+             skn_error_t *error)
+{
+    const skn_xmc_bounds_t *bounds = cursor->bounds;
+    (void)say_range(cursor, start, list, error);
+    return skn_fail_hint(
+        error, SKN_BAD_DATA,
+        list->expected_count && list->limit == list->expected_count
+            ? "take a file that fits the model"
+        : bounds && bounds->has_header ? "correct the header or the line"
+                                       : "correct the line");
+}
+
 /* Where `index` stands for the second time. The words were read once without
  * an error, so this needs no checks. */
 static const char *
@@ -164,9 +187,10 @@ refuse_repeat(const cursor_t *cursor, const char *from, const list_t *list,
 {
     bool features = list->noun[0] == 'f';
     const char *where = repeat_find(cursor, from, features, index);
-    return skn_fail(error, SKN_BAD_DATA,
-                    PLACE_FORMAT "%s %u stands twice in this line",
-                    PLACE(cursor, where), list->noun, index);
+    (void)skn_fail(error, SKN_BAD_DATA,
+                   PLACE_FORMAT "%s %u stands twice in this line",
+                   PLACE(cursor, where), list->noun, index);
+    return skn_fail_hint(error, SKN_BAD_DATA, "keep one of them");
 }
 
 static skn_status_t
@@ -301,6 +325,16 @@ labels_parse(cursor_t *cursor, const list_t *list, skn_xmc_point_t *point,
                        count, error);
 }
 
+static skn_status_t
+refuse_size(const cursor_t *cursor, const char *start, skn_error_t *error)
+{
+    (void)skn_fail(error, SKN_BAD_DATA,
+                   PLACE_FORMAT "value %.*s is too large: a float ends at "
+                                "3.4e38",
+                   PLACE(cursor, start), word_bytes(cursor, start), start);
+    return skn_fail_hint(error, SKN_BAD_DATA, "scale the values");
+}
+
 /* Reads the value behind the colon of a feature at cursor->at. */
 static skn_status_t
 value_parse(cursor_t *cursor, float *value, skn_error_t *error)
@@ -313,10 +347,7 @@ value_parse(cursor_t *cursor, float *value, skn_error_t *error)
     if (bytes == 0 || (next < end && !is_blank(*next)))
         return refuse_word(cursor, start, "a finite decimal number", error);
     if (isinf(*value))
-        return skn_fail(error, SKN_BAD_DATA,
-                        PLACE_FORMAT "value %.*s is too large: a float ends "
-                                     "at 3.4e38",
-                        PLACE(cursor, start), word_bytes(cursor, start), start);
+        return refuse_size(cursor, start, error);
     cursor->at = next;
     return SKN_OK;
 }

@@ -335,8 +335,10 @@ Test(model, the_name_is_the_files_without_folder_and_ending)
 {
     char folder[] = "/tmp/skein_model_XXXXXX";
     static const char *const cases[][2] = {
-        { "a.yaml", "a" },    { "a.b.yml", "a.b" }, { "plain", "plain" },
-        { "x.txt", "x.txt" }, { ".yaml", ".yaml" },
+        { "a.yaml", "a" },     { "a.b.yml", "a.b" },
+        { "plain", "plain" },  { "x.txt", "x.txt" },
+        { ".yaml", "_yaml" },  { "-a.yml", "_a" },
+        { "a b.yaml", "a_b" }, { "\xc3\xbc-1.yml", "__-1" },
     };
     cr_assert(mkdtemp(folder));
     for (size_t k = 0; k < sizeof(cases) / sizeof(cases[0]); k++) {

@@ -198,8 +198,12 @@ refuse_file(const char *name, int number, skn_problems_t *problems)
     else if (number == ENOENT || number == ENOTDIR || number == EISDIR ||
              number == ELOOP || number == ENAMETOOLONG || number == ENXIO)
         status = SKN_NO_INPUT;
-    return skn_problems_fail(problems, status, "%s: %s", name,
-                             strerror(number));
+    (void)skn_problems_fail(problems, status, "%s: %s", name, strerror(number));
+    return skn_problems_hint(problems, "%s",
+                             number == EISDIR ? "name a file in it"
+                             : status == SKN_NO_PERMISSION
+                                 ? "chmod it, or run as its owner"
+                                 : "check the path");
 }
 
 /* Reads to the end; *text belongs to the caller. */

@@ -8,6 +8,7 @@
 #include "topology/model.h"
 
 #include <assert.h>
+#include <ctype.h>
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
@@ -72,7 +73,8 @@ keep_text(reader_t *reader, const char *text)
     return copy ? memcpy(copy, text, bytes) : "";
 }
 
-/* The name of the file without folder and ending. */
+/* The name of the file without folder and ending. It names the topology, whose
+ * names are plain words: any other byte becomes '_'. */
 static const char *
 keep_name(reader_t *reader, const char *source)
 {
@@ -84,7 +86,12 @@ keep_name(reader_t *reader, const char *source)
         (strcmp(dot, ".yaml") == 0 || strcmp(dot, ".yml") == 0))
         bytes = (size_t)(dot - name);
     char *copy = reserve(reader, bytes + 1);
-    return copy ? memcpy(copy, name, bytes) : "";
+    for (size_t k = 0; copy && k < bytes; k++) {
+        bool plain = isalnum((unsigned char)name[k]) || name[k] == '_' ||
+                     (k > 0 && (name[k] == '-' || name[k] == '.'));
+        copy[k] = plain ? name[k] : '_';
+    }
+    return copy ? copy : "";
 }
 
 void

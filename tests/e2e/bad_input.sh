@@ -55,58 +55,71 @@ line() { # SENTENCE TEXT PATTERN: a file with that text
     data "$1" bad.txt "$3"
 }
 
+form='; a line is label,label feature:value feature:value'
+
 # --- data --------------------------------------------------------------------
-refused "a missing file" 66 "nowhere.txt: there is no such file" \
+gone="nowhere.txt: there is no such file; check the path"
+refused "a missing file" 66 "$gone" \
     "${training[@]}" -o data.train=nowhere.txt
-refused "a missing test file" 66 "nowhere.txt: there is no such file" \
+refused "a missing test file" 66 "$gone" \
     "${training[@]}" -o data.test=nowhere.txt
-refused "a folder" 66 ".: is a folder, not a file" \
+refused "a folder" 66 ".: is a folder, not a file; name a file in it" \
     "${training[@]}" -o data.train=.
 : >empty.txt
-data "an empty file" empty.txt ": the file is empty"
+data "an empty file" empty.txt ": the file is empty$form"
 gzip -c train.txt | head -c 3000 >cut.txt.gz
-data "a cut gzip file" cut.txt.gz ": the gzip data is cut off"
+data "a cut gzip file" cut.txt.gz \
+    ": the gzip data is cut off; copy or download it again"
 zstd -q -c train.txt | head -c 3000 >cut.txt.zst
-data "a cut zstd file" cut.txt.zst ": the zstd data is cut off"
+data "a cut zstd file" cut.txt.zst \
+    ": the zstd data is cut off; copy or download it again"
 head -c 4000 train.txt >cut.txt
 data "a cut text file" cut.txt \
-    ":1:1: the header says 600 points, but the file ends after *"
+    ":1:1: the header says 600 points, but the file ends after *; is it \
+cut off[?] else correct the header"
 printf '1 2:\xbf\x00\x01' >binary.txt
 data "a binary file" binary.txt \
-    ":1:5: byte 0xbf does not belong into a data file, which is plain text"
+    ":1:5: byte 0xbf does not belong into a data file, which is plain text$form"
 head -c 34000000 /dev/zero | tr '\0' '1' >giant.txt
-data "a gigantic line" giant.txt ":1:1: the line is longer than 33554432 bytes"
+data "a gigantic line" giant.txt \
+    ":1:1: the line is longer than 33554432 bytes; is it a text file[?]"
 rm giant.txt
 line "too few lines" '5 10 20\n1 2:3\n' \
-    ":1:1: the header says 5 points, but the file ends after 1"
+    ":1:1: the header says 5 points, but the file ends after 1; is it \
+cut off[?] else correct the header"
 line "too many lines" '1 10 20\n1 2:3\n2 3:1\n' \
-    ":3:1: the header says 1 points, but here is one more"
+    ":3:1: the header says 1 points, but here is one more; correct the \
+header, or leave it out"
 line "a label out of range" '2 10 20\n1 2:3\n20 3:1\n' \
-    ":3:1: label 20 is out of range: the header says 20 labels, counted from 0"
+    ":3:1: label 20 is out of range: the header says 20 labels, counted \
+from 0; correct the header or the line"
 line "a feature out of range" '2 10 20\n1 2:3\n19 10:1\n' \
     ":3:4: feature 10 is out of range: the header says 10 features, counted \
-from 0"
+from 0; correct the header or the line"
 line "NaN" '2 10 20\n1 2:nan\n19 1:1\n' \
-    ':2:5: expected a finite decimal number, found "nan"'
+    ':2:5: expected a finite decimal number, found "nan"'"$form"
 line "Inf" '2 10 20\n1 2:1\n19 1:-inf\n' \
-    ':3:6: expected a finite decimal number, found "-inf"'
+    ':3:6: expected a finite decimal number, found "-inf"'"$form"
 line "a value too large" '2 10 20\n1 2:1\n19 7:1e999\n' \
-    ":3:6: value 1e999 is too large: a float ends at 3.4e38"
+    ":3:6: value 1e999 is too large: a float ends at 3.4e38; scale the values"
 line "a colon without a value" '2 10 20\n1 2:1\n19 7:\n' \
-    ":3:6: expected a value after the colon, found nothing"
-line "a word" '2 10 20\n1 2:1\nx 7:1\n' ':3:1: expected a label, found "x"'
+    ":3:6: expected a value after the colon, found nothing$form"
+line "a word" '2 10 20\n1 2:1\nx 7:1\n' \
+    ':3:1: expected a label, found "x"'"$form"
 line "a feature twice" '2 10 20\n1 2:1\n19 7:1 7:2\n' \
-    ":3:8: feature 7 stands twice in this line"
+    ":3:8: feature 7 stands twice in this line; keep one of them"
 line "no label at all" '2 10 20\n 2:1\n 7:1\n' \
     ": no point has a label; labels stand before the first space of a line"
 printf '1 200 1000\n950 3:1\n' >wide.txt
 refused "a test file with more labels than the model" 65 \
     "wide.txt:2:1: label 950 is out of range: the model has 900 labels (0 to \
-899), this file's header says 1000" "${training[@]}" -o data.test=wide.txt
+899), this file's header says 1000; take a file that fits the \
+model" "${training[@]}" -o data.test=wide.txt
 printf '1 300 900\n90 250:1\n' >wide.txt
 refused "a test file with more features" 65 \
     "wide.txt:2:4: feature 250 is out of range: the model has 200 features (0 \
-to 199), this file's header says 300" "${training[@]}" -o data.test=wide.txt
+to 199), this file's header says 300; take a file that fits the \
+model" "${training[@]}" -o data.test=wide.txt
 
 printf '4 10 20\n1 2:1\n 7\n19 \n3 5:1\n' >odd.txt
 odd=(-o data.train=odd.txt -o data.test=odd.txt)
@@ -154,7 +167,8 @@ config "another version" 's/^skein: 1/skein: 9/' \
     "1:8: option 'skein' of the model file must be 1, found '9'"
 config "no YAML" 's/epochs: 5/epochs: [5/' \
     "10:12: missing comma in flow sequence"
-refused "a missing config" 66 "nowhere.yaml: No such file or directory" \
+refused "a missing config" 66 \
+    "nowhere.yaml: No such file or directory; check the path" \
     "$skein" train nowhere.yaml
 refused "an unknown key in an override" 78 \
     "-o train.epochz=3: unknown option 'epochz' of train; did you mean \
@@ -272,7 +286,8 @@ choose a folder that you may write to" \
             "${nobody[@]}" "$skein" train tiny.yaml -o data.cache=none \
             -o checkpoint.path=closed/run
         refused "no permission to read" 77 \
-            "secret.txt: no permission to read it" "${nobody[@]}" "$skein" \
+            "secret.txt: no permission to read it; chmod it, or run as its \
+owner" "${nobody[@]}" "$skein" \
             train tiny.yaml -o data.train=secret.txt -o checkpoint.path=open/new
     else
         skip "permissions" "nobody cannot reach $skein"

@@ -48,7 +48,8 @@ says "an argument too few is told" 64 \
 says "an argument too many is told" 64 \
     "skein: unexpected argument 'b'; see --help" "$skein" check a b
 says "a missing model file is told" 66 \
-    "none.yaml: No such file or directory" "$skein" train none.yaml
+    "none.yaml: No such file or directory; check the path" \
+    "$skein" train none.yaml
 "$skein" train none.yaml --json >json.out 2>/dev/null
 check "with --json the error is an event too" every_line_is_json json.out
 check_equal "and it has its code" "$(event error code json.out)" 66
@@ -179,7 +180,7 @@ says "eval sets nothing but data" 64 \
 model; there are: data.test, data.train" \
     "$skein" eval run -o train.epochs=3
 says "eval tells a missing test file" 66 \
-    "skein: gone.txt: there is no such file" \
+    "skein: gone.txt: there is no such file; check the path" \
     "$skein" eval run -o data.test=gone.txt
 says "eval tells what is no model" 66 \
     "skein: empty is neither a run folder nor a checkpoint; \`skein train\` \
@@ -223,7 +224,8 @@ check_equal "labels have names" \
 check "predict --json is JSON" every_line_is_json json.out
 printf '1:1\n\n2:1 x\n3:1\n' | "$skein" predict run >out 2>err
 check_equal "a bad line is told with its place" "$?: $(cat err)" \
-    "65: skein: stdin:3:5: expected a feature, found \"x\""
+    "65: skein: stdin:3:5: expected a feature, found \"x\"; a line is \
+label,label feature:value feature:value"
 check_equal "lines before it are answered" "$(wc -l <out)" 2
 echo '200:1' | "$skein" predict run >out 2>err
 check_equal "a feature that the model lacks is told" "$?" 65
@@ -247,6 +249,64 @@ says "a full disk is told once" 74 \
 for _ in $(seq 20); do tail -n +2 test.txt; done |
     "$skein" predict run 2>err | head -n 1 >out
 check_equal "head ends predict quietly" "$(wc -l <out) $(cat err)" "1 "
+
+# --- hasty users -------------------------------------------------------------
+mkdir -p "a place/ü"
+cp tiny.yaml "a place/ü/mein Modell é.yaml"
+cp train.txt test.txt "a place/ü/"
+check "spaces and letters of any language in paths are fine" "$skein" train \
+    "a place/ü/mein Modell é.yaml" -o train.epochs=1
+check "  also for eval" "$skein" eval "a place/ü/run"
+"$skein" plan "a place/ü/mein Modell é.yaml" >plan.yaml 2>err
+check_match "  the topology has a plain name" \
+    '^  name: mein_Modell____?$' plan.yaml
+check "  and is good" "$skein" check plan.yaml
+# With SIGPIPE as a shell has it: Python's children may ignore it.
+for verb in "plan tiny.yaml" reference schema "inspect run" actors doctor; do
+    # shellcheck disable=SC2086
+    "$skein" $verb 2>err | head -n 1 >out
+    check_equal "head ends $verb quietly" "$(wc -l <out) $(cat err)" "1 "
+done
+"$skein" train tiny.yaml --json -o checkpoint.path=unread \
+    -o train.epochs=100000 2>err | head -n 2 >out
+check_equal "head ends train quietly, and nothing starts again" \
+    "${PIPESTATUS[0]} $(wc -l <out) $(cat err)" "141 2 "
+check "  which can be gone on with" "$skein" train tiny.yaml --resume \
+    -o checkpoint.path=unread -o train.max_batches=20
+full="standard output: not all could be written; is the disk full?"
+says "a run that cannot print its lines says so" 74 "skein: $full" \
+    bash -c "exec \"$skein\" train tiny.yaml -o checkpoint.path=mute \
+-o train.epochs=2 >/dev/full"
+check "  but trains" test -f mute/latest/manifest.json
+says "a closed standard output is an error" 74 \
+    "skein: standard output: Bad file descriptor" \
+    bash -c "exec \"$skein\" eval run >&-"
+# Where the first file opened would get number 1, and what is printed with it.
+bash -c "exec \"$skein\" train tiny.yaml -o checkpoint.path=closed \
+-o train.epochs=2 >&- 2>err <&-"
+check "  and nothing is printed into a checkpoint" "$skein" inspect closed
+says "a closed standard input is told" 74 \
+    "stdin: Bad file descriptor; check the path" \
+    bash -c "exec \"$skein\" check - <&-"
+says "a folder for a model file is told" 66 \
+    "run: Is a directory; name a file in it" "$skein" train run
+check_code 78 "a data file for a model file is told" "$skein" train train.txt
+says "a model file for a run folder is told" 66 \
+    "skein: tiny.yaml is neither a run folder nor a checkpoint; \`skein \
+train\` prints the run folder as it starts" "$skein" eval tiny.yaml
+says "a trace that cannot be written is told before the run" 73 \
+    "skein: gone/trace.json: No such file or directory; name a file that you \
+may write for the trace" "$skein" train tiny.yaml --trace gone/trace.json \
+    -o checkpoint.path=untraced
+check_equal "  which leaves no folder" "$(ls -d untraced 2>/dev/null)" ""
+for value in train.epochs=99999999999999999999 train.batch_rows=1000000000 \
+    train.window=65 train.seed=-1 model.layers.output.shards=100000 \
+    checkpoint.keep=1e400 resources.memory=99999999999999999GiB \
+    train.optimizer.rate=nan train.epochs= =3 model.layers.hidden=3 data=; do
+    "$skein" train tiny.yaml -o checkpoint.path=huge -o "$value" >out 2>err
+    check_equal "-o $value is refused in a sentence" \
+        "$? $(grep -c "^-o $value: " err) $(grep -ci 'signal' err)" "78 1 0"
+done
 
 # --- watching and ending ----------------------------------------------------
 # on_terminal TERM COMMAND...: what the command writes to a terminal.

@@ -88,9 +88,11 @@ report_death(const cli_call_t *call, int number)
     (void)skn_fail(&error, SKN_INTERNAL,
                    "the worker process was killed by signal %d (%s)", number,
                    strsignal(number));
-    (void)skn_fail_hint(&error, SKN_INTERNAL, "%s",
-                        number == SIGKILL
-                            ? "was it killed for memory? see dmesg"
+    (void)skn_fail_hint(
+        &error, SKN_INTERNAL, "%s",
+        number == SIGKILL   ? "was it killed for memory? see dmesg"
+        : number == SIGABRT ? "was memory or something else of the system "
+                              "short? go on with --resume, or report this"
                             : "go on with --resume, and report this");
     return cli_report(call, &error);
 }

@@ -154,7 +154,11 @@ skn_json_object_parse(const char *path, const char *bytes, size_t byte_count,
     json_error_t fault;
     json_t *root =
         json_loadb(bytes, byte_count, JSON_REJECT_DUPLICATES, &fault);
-    if (!root && json_error_code(&fault) == json_error_out_of_memory) {
+    /* Without memory to begin with, the parser says nothing at all. */
+    bool short_of_memory =
+        !root && (fault.text[0] == '\0' ||
+                  json_error_code(&fault) == json_error_out_of_memory);
+    if (short_of_memory) {
         skn_fail(error, SKN_NO_MEMORY, "%s: no room to read it", path);
         return NULL;
     }

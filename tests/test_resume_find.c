@@ -1,0 +1,300 @@
+/* test_resume_find.c - how far the run in a folder has come, for every state it
+ * can be in. The runs are trained here, in this process. Covers
+ * topology/resume.c.
+ * SPDX-License-Identifier: Apache-2.0 */
+#include "topology/resume.h"
+
+#include <jansson.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "tests/pipeline_fixture.h"
+
+static pipeline_t data;
+static char run_path[TEMP_FOLDER_BYTES + 16];
+static trained_t trained;
+
+/* Trains 12 batches with a checkpoint at every fourth. */
+static void
+train(void)
+{
+    layout_t layout = { .batches = 12,
+                        .word = { "checkpoint.every_batches=4",
+                                  "checkpoint.every_epochs=0" } };
+    trained = pipeline_train(&data, &layout);
+}
+
+static void
+set_up(void)
+{
+    pipeline_init(&data);
+    (void)snprintf(run_path, sizeof(run_path), "%s/run-0", data.folder);
+}
+
+static void
+tear_down(void)
+{
+    trained_fini(&trained);
+    pipeline_fini(&data);
+}
+
+TestSuite(resume_find, .init = set_up, .fini = tear_down, .timeout = 60);
+
+static skn_resume_t
+found(void)
+{
+    skn_resume_t resume;
+    skn_error_t error = { 0 };
+    cr_assert_eq(skn_resume_find(run_path, &resume, &error), SKN_OK, "%s",
+                 error.text);
+    return resume;
+}
+
+/* Cuts the last byte off a file of the checkpoint of `batch`. */
+static void
+damage(uint64_t batch)
+{
+    char name[SKN_BATCH_NAME_BYTES], path[sizeof(run_path) + 64];
+    struct stat facts;
+    skn_batch_name(batch, name);
+    (void)snprintf(path, sizeof(path), "%s/%s/output.0.safetensors", run_path,
+                   name);
+    cr_assert_eq(stat(path, &facts), 0, "%s", path);
+    cr_assert_eq(truncate(path, facts.st_size - 1), 0);
+}
+
+static void
+forget(uint64_t batch)
+{
+    char name[SKN_BATCH_NAME_BYTES], path[sizeof(run_path) + 64];
+    skn_batch_name(batch, name);
+    (void)snprintf(path, sizeof(path), "%s/%s", run_path, name);
+    temp_folder_remove(path);
+}
+
+Test(resume_find, nothing_there_is_no_failure)
+{
+    skn_resume_t resume = found();
+    cr_expect_not(resume.has_run);
+    cr_expect_not(resume.has_checkpoint);
+    cr_expect_not(resume.finished);
+    cr_expect_eq(resume.batch, 0u);
+    cr_expect_str_eq(resume.run_id, "");
+    cr_expect_str_eq(resume.checkpoint, "");
+    cr_expect_str_eq(resume.warning, "");
+    cr_expect_not(skn_resume_refuse(run_path, NULL));
+    skn_resume_fini(&resume);
+    skn_resume_fini(&resume);
+}
+
+Test(resume_find, a_folder_without_a_run_is_nothing)
+{
+    cr_assert_eq(mkdir(run_path, 0777), 0);
+    skn_resume_t resume = found();
+    cr_expect_not(resume.has_run);
+    cr_expect_eq(skn_resume_refuse(run_path, NULL), SKN_OK);
+    skn_resume_fini(&resume);
+}
+
+Test(resume_find, a_run_without_a_checkpoint_starts_again)
+{
+    skn_error_t error = { 0 };
+    skn_run_options_t options = { .run_id = "000102030405060708090a0b0c0d0e0f",
+                                  .config_text = "skein: 1\n" };
+    skn_run_folder_t *run =
+        skn_run_folder_open(run_path, &options, NULL, &error);
+    cr_assert(run, "%s", error.text);
+    skn_run_folder_close(&run);
+    skn_resume_t resume = found();
+    cr_expect(resume.has_run);
+    cr_expect_not(resume.has_checkpoint);
+    cr_expect_eq(resume.batch, 0u);
+    cr_expect_eq(resume.newest, 0u);
+    cr_expect_str_eq(resume.run_id, options.run_id);
+    skn_resume_fini(&resume);
+}
+
+Test(resume_find, a_finished_run_tells_its_end_again)
+{
+    char want[sizeof(run_path) + 64];
+    train();
+    skn_resume_t resume = found();
+    cr_expect(resume.has_run && resume.has_checkpoint && resume.finished);
+    cr_expect_eq(resume.batch, 12u);
+    cr_expect_eq(resume.newest, 12u);
+    (void)snprintf(want, sizeof(want), "%s/batch-000000000012", run_path);
+    cr_expect_str_eq(resume.checkpoint, want);
+    cr_expect_eq(strlen(resume.run_id), 32u);
+    json_t *done = json_loads(resume.done.bytes, JSON_REJECT_DUPLICATES, NULL);
+    cr_assert(json_is_object(done), "%s", resume.done.bytes);
+    cr_expect_str_eq(json_string_value(json_object_get(done, "event")), "done");
+    cr_expect_str_eq(json_string_value(json_object_get(done, "weights_sha256")),
+                     trained.sha256);
+    cr_expect_eq(json_integer_value(json_object_get(done, "batches")), 12);
+    double loss = json_number_value(json_object_get(done, "loss"));
+    cr_expect(fabs(loss - trained.loss) < 1e-5, "%g, %g", loss, trained.loss);
+    json_decref(done);
+    skn_resume_fini(&resume);
+}
+
+Test(resume_find, a_run_that_was_stopped_goes_on_from_its_newest)
+{
+    train();
+    forget(12);
+    skn_resume_t resume = found();
+    cr_expect(resume.has_checkpoint);
+    cr_expect_not(resume.finished);
+    cr_expect_eq(resume.batch, 8u);
+    cr_expect_eq(resume.newest, 8u);
+    cr_expect_null(resume.done.bytes);
+    cr_expect_str_eq(resume.warning, "");
+    skn_resume_fini(&resume);
+}
+
+Test(resume_find, a_damaged_newest_gives_way_and_is_told)
+{
+    train();
+    damage(12);
+    skn_resume_t resume = found();
+    cr_expect_not(resume.finished);
+    cr_expect_eq(resume.batch, 8u);
+    cr_expect_eq(resume.newest, 12u);
+    cr_expect_eq(strncmp(resume.warning,
+                         "batch 8 is used; 1 newer refused, the newest "
+                         "because: ",
+                         54),
+                 0, "%s", resume.warning);
+    skn_resume_fini(&resume);
+    damage(8);
+    resume = found();
+    cr_expect_eq(resume.batch, 4u);
+    cr_expect_eq(resume.newest, 12u);
+    cr_expect(strstr(resume.warning, "batch 4 is used; 2 newer refused"), "%s",
+              resume.warning);
+    skn_resume_fini(&resume);
+}
+
+Test(resume_find, with_all_damaged_nothing_is_thrown_away)
+{
+    skn_resume_t resume;
+    skn_error_t error = { 0 };
+    train();
+    damage(4);
+    damage(8);
+    damage(12);
+    cr_expect_eq(skn_resume_find(run_path, &resume, &error), SKN_BAD_DATA);
+    cr_expect(strstr(error.text, "none of 3 checkpoints can be used"), "%s",
+              error.text);
+    skn_resume_fini(&resume);
+    cr_expect_eq(skn_resume_find(run_path, &resume, NULL), SKN_BAD_DATA);
+    skn_resume_fini(&resume);
+    char path[sizeof(run_path) + 64];
+    (void)snprintf(path, sizeof(path), "%s/batch-000000000012/manifest.json",
+                   run_path);
+    cr_expect_eq(access(path, F_OK), 0);
+}
+
+Test(resume_find, a_folder_with_a_run_is_refused_to_a_new_one)
+{
+    skn_error_t error = { 0 };
+    char want[sizeof(run_path) + 64];
+    train();
+    cr_expect_eq(skn_resume_refuse(run_path, &error), SKN_CANNOT_CREATE);
+    (void)snprintf(want, sizeof(want), "%s holds a run already", run_path);
+    cr_expect_str_eq(error.text, want);
+    cr_expect_str_eq(error.hint, "resume it, or choose another folder");
+    cr_expect_eq(skn_resume_refuse(run_path, NULL), SKN_CANNOT_CREATE);
+    skn_resume_t resume = found(); /* and it is as it was */
+    cr_expect(resume.finished);
+    skn_resume_fini(&resume);
+}
+
+/* Looking must not stand in the way of whoever trains next. */
+Test(resume_find, the_folder_is_free_again_after_a_look)
+{
+    skn_error_t error = { 0 };
+    skn_run_options_t options = { .resume = true };
+    train();
+    skn_resume_t resume = found();
+    skn_run_folder_t *run =
+        skn_run_folder_open(run_path, &options, NULL, &error);
+    cr_assert(run, "%s", error.text);
+    skn_run_folder_close(&run);
+    skn_resume_fini(&resume);
+}
+
+Test(resume_find, a_broken_run_file_is_told)
+{
+    char path[sizeof(run_path) + 16];
+    skn_resume_t resume;
+    skn_error_t error = { 0 };
+    train();
+    (void)snprintf(path, sizeof(path), "%s/run.json", run_path);
+    cr_assert_eq(truncate(path, 10), 0);
+    cr_expect_eq(skn_resume_find(run_path, &resume, &error), SKN_BAD_DATA);
+    cr_expect(strstr(error.text, "10 bytes are too few for a sealed text"),
+              "%s", error.text);
+    skn_resume_fini(&resume);
+}
+
+/* --- going on ------------------------------------------------------------- */
+
+/* Trains with the words given, in the folder that is there; its hash. */
+static void
+go_on(char sha256[65])
+{
+    char path[TEMP_FOLDER_BYTES + 32], text[8][64], id[64] = "";
+    char folder[SKN_TEXT_MAX];
+    const char *words[WORDS_MAX + 8];
+    layout_t layout = { .batches = 12,
+                        .word = { "checkpoint.every_batches=4",
+                                  "checkpoint.every_epochs=0" } };
+    trained_t again = { 0 };
+    skn_error_t error = { 0 };
+    skn_model_run_t run = { 0 };
+    skn_problems_t *problems = skn_problems_new(&error);
+    (void)snprintf(path, sizeof(path), "%s/one.yaml", data.folder);
+    (void)snprintf(folder, sizeof(folder), "%s", run_path);
+    skn_model_run_options_t options = {
+        .path = path,
+        .overrides = words,
+        .override_count = layout_words(&layout, text, words),
+        .run_path = folder,
+        .run_id = id,
+        .resume = true,
+        .again = true,
+    };
+    cr_assert_eq(skn_model_run_open(&run, &options, problems, &error), SKN_OK,
+                 "%s", error.text);
+    if (run.resume.finished) {
+        cr_expect_null(run.topology);
+    } else {
+        skn_start_options_t start = { .no_binding = true };
+        cr_assert_eq(skn_topology_start(run.topology, &start, &error), SKN_OK,
+                     "%s", error.text);
+        trained_follow(&again, run.topology);
+    }
+    (void)snprintf(sha256, 65, "%s", again.sha256);
+    skn_model_run_close(&run);
+    skn_problems_destroy(&problems);
+}
+
+Test(resume_find, going_on_from_any_checkpoint_gives_the_same_weights)
+{
+    char sha256[65];
+    train();
+    go_on(sha256);
+    cr_expect_str_eq(sha256, ""); /* finished: nothing is left to do */
+    forget(12);
+    go_on(sha256);
+    cr_expect_str_eq(sha256, trained.sha256);
+    forget(12);
+    damage(8);
+    go_on(sha256);
+    cr_expect_str_eq(sha256, trained.sha256);
+    forget(12);
+    forget(8);
+    forget(4);
+    go_on(sha256);
+    cr_expect_str_eq(sha256, trained.sha256);
+}

@@ -63,6 +63,9 @@ for kind in adam adagrad sgd; do
     resumed "$kind: and with copies in place of loans" "other.$kind" \
         "${one[@]}" -- "${copy[@]}"
 done
+sampler="{ kind: simhash, tables: 4, bits: 4, rows: 50, refresh_batches: 5 }"
+resumed "an index is built from bf16 copies alike behind a resume" index \
+    "${half[@]}" -o train.window=3 -o "model.layers.output.sampler=$sampler"
 train bf16 -o train.optimizer.kind=sgd -o model.layers.output.weights=bf16
 check "rows that are lent in bf16 have no masters" \
     has_dtype output.weight BF16 bf16

@@ -25,6 +25,7 @@ build: ## build/skein, build/libskein.a, build/libskein.so
 
 demo: deps ## train on real data that comes with the sources
 	@$(MAKE) --no-print-directory build
+	@$(BUILD)/skein graph configs/wnhyp.yaml --text
 	@$(BUILD)/skein train configs/wnhyp.yaml --report
 	@echo
 	@echo "That was a layer of 3,213 outputs, trained by actors on this" \

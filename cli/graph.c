@@ -72,8 +72,10 @@ print_svg(const skn_spec_t *spec, skn_error_t *error)
 static skn_status_t
 draw(const cli_call_t *call, const skn_spec_t *spec, skn_error_t *error)
 {
-    return cli_flag(call, "svg") ? print_svg(spec, error)
-                                 : skn_spec_dot(spec, stdout, error);
+    if (cli_flag(call, "svg"))
+        return print_svg(spec, error);
+    return cli_flag(call, "text") ? skn_spec_text(spec, stdout, error)
+                                  : skn_spec_dot(spec, stdout, error);
 }
 
 /* A model is planned first, as `skein plan` does. */
@@ -126,6 +128,7 @@ graph_run(const cli_call_t *call)
 static const cli_option_t options[] = {
     CLI_OVERRIDE_OPTION,
     { "svg", 0, NULL, "draw it with graphviz" },
+    { "text", 0, NULL, "draw it in characters" },
     CLI_COMMON_OPTIONS,
     { 0 },
 };
@@ -140,7 +143,7 @@ const cli_verb_t cli_graph = {
     .description =
         "Prints a drawing in the language of graphviz: a box an actor, an\n"
         "arrow a pipe with its message, pattern and credit. With --svg it is\n"
-        "drawn, if graphviz is installed:\n"
+        "drawn, if graphviz is installed; --text is for terminals:\n"
         "    skein graph --svg configs/wnhyp.yaml >wnhyp.svg",
     .run = graph_run,
 };

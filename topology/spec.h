@@ -49,5 +49,9 @@ skn_status_t skn_spec_print(const skn_spec_t *spec, FILE *file,
  * edge a pipe with its message, pattern and credit. */
 skn_status_t skn_spec_dot(const skn_spec_t *spec, FILE *file,
                           skn_error_t *error);
+/* Prints a drawing in characters (UTF-8): each actor, or row of shards, and
+ * below it what it sends to whom. SKN_STORAGE, SKN_NO_MEMORY. */
+skn_status_t skn_spec_text(const skn_spec_t *spec, FILE *file,
+                           skn_error_t *error);
 
 #endif

@@ -1,0 +1,249 @@
+/* spec_text.c - a wiring as a drawing in characters: who sends what to whom.
+ *
+ *     source                     core 0
+ *       ├─ batch ────▶ embedding.0-1       broadcast
+ *       └─ labels ───▶ output.0-1          broadcast
+ *
+ * Shards are drawn as one. The order is that of the messages: first those who
+ * start the flow, then those that they reach.
+ * SPDX-License-Identifier: Apache-2.0 */
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "topology/spec_parts.h"
+
+/* Column of the notes, where names are short. */
+#define NOTE_COLUMN 58
+
+typedef struct text_drawing {
+    const skn_wiring_t *wiring;
+    uint32_t *group; /* of each actor: the first one with its stem */
+    uint32_t *order; /* groups, by their first actors */
+    bool *listed;    /* whether the group is in `order` */
+    uint32_t count;
+} drawing_t;
+
+static size_t
+stem_bytes(const drawing_t *drawing, uint32_t actor)
+{
+    int64_t number;
+    return skn_spec_stem(drawing->wiring->actors[actor].name, &number);
+}
+
+/* --- order --------------------------------------------------------------- */
+
+static void
+find_groups(const drawing_t *drawing)
+{
+    const skn_wired_actor_t *actors = drawing->wiring->actors;
+    for (uint32_t k = 0; k < drawing->wiring->actor_count; k++) {
+        size_t bytes = stem_bytes(drawing, k);
+        drawing->group[k] = k;
+        for (uint32_t j = 0; j < k; j++)
+            if (drawing->group[j] == j && stem_bytes(drawing, j) == bytes &&
+                memcmp(actors[j].name, actors[k].name, bytes) == 0) {
+                drawing->group[k] = j;
+                break;
+            }
+    }
+}
+
+static void
+list_group(drawing_t *drawing, uint32_t group)
+{
+    if (drawing->listed[group])
+        return;
+    drawing->listed[group] = true;
+    drawing->order[drawing->count++] = group;
+}
+
+static bool
+sends(const drawing_t *drawing, const skn_wired_pipe_t *pipe, uint32_t group)
+{
+    for (uint32_t k = 0; k < pipe->from_count; k++)
+        if (drawing->group[pipe->from[k]] == group)
+            return true;
+    return false;
+}
+
+/* Lists everybody that the groups from number `at` on reach. */
+static void
+follow(drawing_t *drawing, uint32_t at)
+{
+    const skn_wiring_t *wiring = drawing->wiring;
+    for (; at < drawing->count; at++)
+        for (uint32_t p = 0; p < wiring->pipe_count; p++) {
+            const skn_wired_pipe_t *pipe = &wiring->pipes[p];
+            if (!sends(drawing, pipe, drawing->order[at]))
+                continue;
+            for (uint32_t k = 0; k < pipe->to_count; k++)
+                list_group(drawing, drawing->group[pipe->to[k]]);
+        }
+}
+
+/* First those that produce by themselves, then whoever is left. */
+static void
+find_order(drawing_t *drawing)
+{
+    for (int left = 0; left < 2; left++)
+        for (uint32_t k = 0; k < drawing->wiring->actor_count; k++)
+            if (left || drawing->wiring->actors[k].kind->produce) {
+                uint32_t before = drawing->count;
+                list_group(drawing, drawing->group[k]);
+                follow(drawing, before);
+            }
+}
+
+/* --- text ---------------------------------------------------------------- */
+
+/* "output.0-3": the members of a group among `ends`; returns the columns. */
+static int
+print_members(const drawing_t *drawing, uint32_t group, const uint32_t *ends,
+              uint32_t count, FILE *file)
+{
+    const skn_wired_actor_t *actors = drawing->wiring->actors;
+    uint32_t found = 0, first = 0, last = 0;
+    for (uint32_t k = 0; k < count; k++) {
+        if (drawing->group[ends[k]] != group)
+            continue;
+        first = found == 0 ? ends[k] : first;
+        last = ends[k];
+        found++;
+    }
+    if (found == 1)
+        return fprintf(file, "%s", actors[first].name);
+    bool row = actors[last].index - actors[first].index + 1 == found;
+    return fprintf(file, row ? "%.*s.%u-%u" : "%.*s.%u..%u",
+                   (int)stem_bytes(drawing, first), actors[first].name,
+                   actors[first].index, actors[last].index);
+}
+
+static int
+print_ends(const drawing_t *drawing, const uint32_t *ends, uint32_t count,
+           FILE *file)
+{
+    int columns = 0;
+    for (uint32_t k = 0; k < count; k++) {
+        uint32_t group = drawing->group[ends[k]];
+        bool told = false;
+        for (uint32_t j = 0; j < k && !told; j++)
+            told = drawing->group[ends[j]] == group;
+        if (told)
+            continue;
+        columns += fprintf(file, "%s", columns > 0 ? ", " : "");
+        columns += print_members(drawing, group, ends, count, file);
+    }
+    return columns;
+}
+
+static void
+print_notes(const skn_wired_pipe_t *pipe, FILE *file)
+{
+    static const char *const words[] = { [SKN_PATTERN_ONE] = "one",
+                                         [SKN_PATTERN_BROADCAST] = "broadcast",
+                                         [SKN_PATTERN_SCATTER] = "scatter by",
+                                         [SKN_PATTERN_ANY] = "any" };
+    (void)fputs(words[pipe->pattern], file);
+    if (pipe->pattern == SKN_PATTERN_SCATTER)
+        (void)fprintf(file, " %s", pipe->key->name);
+    if (pipe->collect != SKN_COLLECT_NONE)
+        (void)fprintf(file, ", %s",
+                      pipe->collect == SKN_COLLECT_GATHER ? "gather"
+                                                          : "reduce");
+    (void)fprintf(file, "%s\n", pipe->peer ? ", answers" : "");
+}
+
+static void
+print_pipe(const drawing_t *drawing, const skn_wired_pipe_t *pipe, bool last,
+           int name_columns, FILE *file)
+{
+    int columns =
+        fprintf(file, "  %s %s ", last ? "└─" : "├─", pipe->schema->name) -
+        4; /* the branch is two characters of three bytes */
+    for (; columns < name_columns + 7; columns++)
+        (void)fputs("─", file);
+    (void)fputs("▶ ", file);
+    columns += 2 + print_ends(drawing, pipe->to, pipe->to_count, file);
+    (void)fprintf(file, "%*s",
+                  columns < NOTE_COLUMN ? NOTE_COLUMN - columns : 2, "");
+    print_notes(pipe, file);
+}
+
+/* "cores 0-1", "core 0", "any core" */
+static void
+print_cores(const drawing_t *drawing, uint32_t group, FILE *file)
+{
+    const skn_wired_actor_t *actors = drawing->wiring->actors;
+    int least = actors[group].core, most = least;
+    for (uint32_t k = group; k < drawing->wiring->actor_count; k++) {
+        if (drawing->group[k] != group)
+            continue;
+        least = actors[k].core < least ? actors[k].core : least;
+        most = actors[k].core > most ? actors[k].core : most;
+    }
+    if (least < 0)
+        (void)fputs("any core", file);
+    else if (least == most)
+        (void)fprintf(file, "core %d", least);
+    else
+        (void)fprintf(file, "cores %d-%d", least, most);
+}
+
+static void
+print_group(const drawing_t *drawing, uint32_t group, FILE *file)
+{
+    const skn_wiring_t *wiring = drawing->wiring;
+    uint32_t members[2] = { group, group };
+    uint32_t pipes = 0;
+    int name_columns = 0;
+    for (uint32_t k = group; k < wiring->actor_count; k++)
+        members[1] = drawing->group[k] == group ? k : members[1];
+    int columns = print_members(drawing, group, members,
+                                members[0] == members[1] ? 1 : 2, file);
+    (void)fprintf(file, "%*s%s, ", columns < 24 ? 24 - columns : 2, "",
+                  wiring->actors[group].kind->name);
+    print_cores(drawing, group, file);
+    (void)fputs("\n", file);
+    for (uint32_t p = 0; p < wiring->pipe_count; p++) {
+        const skn_wired_pipe_t *pipe = &wiring->pipes[p];
+        int bytes = (int)strlen(pipe->schema->name);
+        if (!sends(drawing, pipe, group))
+            continue;
+        name_columns = bytes > name_columns ? bytes : name_columns;
+        pipes++;
+    }
+    for (uint32_t p = 0; p < wiring->pipe_count; p++)
+        if (sends(drawing, &wiring->pipes[p], group))
+            print_pipe(drawing, &wiring->pipes[p], --pipes == 0, name_columns,
+                       file);
+}
+
+skn_status_t
+skn_spec_text(const skn_spec_t *spec, FILE *file, skn_error_t *error)
+{
+    drawing_t drawing = { .wiring = &spec->wiring };
+    size_t count = spec->wiring.actor_count;
+    skn_status_t status = SKN_OK;
+    drawing.group = calloc(count + 1, sizeof(*drawing.group));
+    drawing.order = calloc(count + 1, sizeof(*drawing.order));
+    drawing.listed = calloc(count + 1, sizeof(*drawing.listed));
+    if (!drawing.group || !drawing.order || !drawing.listed) {
+        status =
+            skn_fail(error, SKN_NO_MEMORY, "no room to draw %zu actors", count);
+    } else {
+        find_groups(&drawing);
+        find_order(&drawing);
+        (void)fprintf(file, "%s: %u actors, %u pipes\n", spec->wiring.name,
+                      spec->wiring.actor_count, spec->wiring.pipe_count);
+        for (uint32_t k = 0; k < drawing.count; k++)
+            print_group(&drawing, drawing.order[k], file);
+        if (ferror(file))
+            status = skn_fail(error, SKN_STORAGE, "writing a drawing: %s",
+                              strerror(errno));
+    }
+    free(drawing.group);
+    free(drawing.order);
+    free(drawing.listed);
+    return status;
+}

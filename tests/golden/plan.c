@@ -1,6 +1,6 @@
 /* plan.c - prints the plan of a model for a machine of a given shape.
  *
- * Usage: golden_plan UNITS topology|model|dot FILE [KEY=VALUE...]
+ * Usage: golden_plan UNITS topology|model|dot|text FILE [KEY=VALUE...]
  * As `skein plan`, but the number of processing units is an argument and the
  * run has a fixed id and folder: the text is the same on every machine.
  * tests/golden.py compares it with what is checked in.
@@ -13,7 +13,7 @@
 #include "topology/plan.h"
 
 static int
-print_spec(const skn_plan_t *plan, bool drawn, skn_problems_t *problems,
+print_spec(const skn_plan_t *plan, const char *form, skn_problems_t *problems,
            skn_error_t *error)
 {
     skn_plan_start_t start = { .run_path = "run",
@@ -28,8 +28,12 @@ print_spec(const skn_plan_t *plan, bool drawn, skn_problems_t *problems,
                  (unsigned long long)plan->batches_per_epoch,
                  (unsigned long long)plan->total_batches,
                  (unsigned long long)plan->memory_bytes);
-    skn_status_t status = drawn ? skn_spec_dot(spec, stdout, error)
-                                : skn_spec_print(spec, stdout, error);
+    skn_status_t status;
+    if (strcmp(form, "text") == 0)
+        status = skn_spec_text(spec, stdout, error);
+    else
+        status = strcmp(form, "dot") == 0 ? skn_spec_dot(spec, stdout, error)
+                                          : skn_spec_print(spec, stdout, error);
     skn_spec_destroy(&spec);
     return status != SKN_OK;
 }
@@ -52,8 +56,7 @@ main(int count, char **words)
         if (strcmp(words[2], "model") == 0)
             code = skn_model_write(model, stdout, &error) != SKN_OK;
         else
-            code = print_spec(&plan, strcmp(words[2], "dot") == 0, problems,
-                              &error);
+            code = print_spec(&plan, words[2], problems, &error);
     }
     if (code != 0) { /* a refusal is a text to be compared, too */
         if (problems && skn_problems_count(problems) > 0)

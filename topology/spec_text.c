@@ -21,6 +21,7 @@ typedef struct text_drawing {
     uint32_t *group; /* of each actor: the first one with its stem */
     uint32_t *order; /* groups, by their first actors */
     bool *listed;    /* whether the group is in `order` */
+    uint32_t *all;   /* every actor */
     uint32_t count;
 } drawing_t;
 
@@ -194,13 +195,10 @@ static void
 print_group(const drawing_t *drawing, uint32_t group, FILE *file)
 {
     const skn_wiring_t *wiring = drawing->wiring;
-    uint32_t members[2] = { group, group };
     uint32_t pipes = 0;
     int name_columns = 0;
-    for (uint32_t k = group; k < wiring->actor_count; k++)
-        members[1] = drawing->group[k] == group ? k : members[1];
-    int columns = print_members(drawing, group, members,
-                                members[0] == members[1] ? 1 : 2, file);
+    int columns =
+        print_members(drawing, group, drawing->all, wiring->actor_count, file);
     (void)fprintf(file, "%*s%s, ", columns < 24 ? 24 - columns : 2, "",
                   wiring->actors[group].kind->name);
     print_cores(drawing, group, file);
@@ -228,7 +226,10 @@ skn_spec_text(const skn_spec_t *spec, FILE *file, skn_error_t *error)
     drawing.group = calloc(count + 1, sizeof(*drawing.group));
     drawing.order = calloc(count + 1, sizeof(*drawing.order));
     drawing.listed = calloc(count + 1, sizeof(*drawing.listed));
-    if (!drawing.group || !drawing.order || !drawing.listed) {
+    drawing.all = calloc(count + 1, sizeof(*drawing.all));
+    for (uint32_t k = 0; drawing.all && k < count; k++)
+        drawing.all[k] = k;
+    if (!drawing.group || !drawing.order || !drawing.listed || !drawing.all) {
         status =
             skn_fail(error, SKN_NO_MEMORY, "no room to draw %zu actors", count);
     } else {
@@ -245,5 +246,6 @@ skn_spec_text(const skn_spec_t *spec, FILE *file, skn_error_t *error)
     free(drawing.group);
     free(drawing.order);
     free(drawing.listed);
+    free(drawing.all);
     return status;
 }

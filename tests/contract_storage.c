@@ -642,6 +642,119 @@ Test(contract_storage, interrupted_reads_and_writes_change_nothing)
     try_all(FAULT_SIGNAL, EINTR);
 }
 
+/* --- what is said --------------------------------------------------------- */
+
+#define SAID_MAX 64
+#define SAID_BYTES 1024
+
+static char said[SAID_MAX][SAID_BYTES];
+static size_t said_count;
+
+/* Adds a sentence, with "$" for the folder of the test, once. */
+static void
+note_sentence(const place_t *place, const char *text)
+{
+    char line[SAID_BYTES];
+    size_t length = strlen(place->folder);
+    const char *at = strstr(text, place->folder);
+    if (at)
+        (void)snprintf(line, sizeof(line), "%.*s$%s", (int)(at - text), text,
+                       at + length);
+    else
+        (void)snprintf(line, sizeof(line), "%s", text);
+    for (size_t k = 0; k < said_count; k++)
+        if (strcmp(said[k], line) == 0)
+            return;
+    cr_assert_lt(said_count, SAID_MAX);
+    memcpy(said[said_count++], line, sizeof(line));
+}
+
+static void
+collect_sentences(const subject_t *subject)
+{
+    bool hit = true;
+    said_count = 0;
+    for (uint64_t n = 1; hit && n < 5000; n++) {
+        place_t place;
+        skn_error_t error = { 0 };
+        place_make(&place);
+        if (subject->prepare)
+            subject->prepare(&place);
+        faults_arm(FAULT_SYSTEM, n, EIO, false);
+        skn_status_t status = subject->act(&place, &error);
+        (void)faults_disarm();
+        hit = faults_hit() > 0;
+        if (status != SKN_OK)
+            note_sentence(&place, error.text);
+        temp_folder_remove(place.folder);
+    }
+}
+
+/* Each failing call is named by what was to be done and to which file. */
+static const struct {
+    const char *subject, *sentence;
+} sentences[] = {
+    { "make a run", "$/run: cannot create the folder" },
+    { "make a run", "$/run/lock: cannot open" },
+    { "make a run", "$/run/lock: cannot lock" },
+    { "make a run", "$/run/lock: cannot write" },
+    { "make a run", "$/run: cannot list the folder" },
+    { "make a run", "$/run/.tmp-run.json: cannot create" },
+    { "make a run", "$/run/.tmp-run.json: cannot write" },
+    { "make a run", "$/run/.tmp-run.json: cannot sync" },
+    { "make a run", "$/run/.tmp-run.json: cannot close" },
+    { "make a run", "$/run/run.json: cannot rename" },
+    { "make a run", "$/run: cannot sync the folder" },
+    { "look at a run", "$/run: cannot open the folder" },
+    { "look at a run", "$/run/run.json: cannot look at" },
+    { "look at a run", "$/run/run.json: cannot read" },
+    { "mark and prune", "$/run/best: cannot link" },
+    { "mark and prune", "$/run/best: cannot replace" },
+    { "mark and prune", "$/run/batch-000000000010: cannot rename" },
+    { "write a checkpoint", "$/run/.tmp-000000000030: cannot create the "
+                            "folder" },
+    { "write a checkpoint", "$/run/.tmp-000000000030/hidden.0.safetensors: "
+                            "cannot create" },
+    { "write a checkpoint", "$/run/.tmp-000000000030/hidden.0.safetensors: "
+                            "cannot reserve its length" },
+    { "write a checkpoint", "$/run/.tmp-000000000030/hidden.0.safetensors: "
+                            "cannot write" },
+    { "write a checkpoint", "$/run/.tmp-000000000030/output.1.safetensors: "
+                            "cannot sync" },
+    { "write a checkpoint", "$/run/.tmp-000000000030/output.1.safetensors: "
+                            "cannot close" },
+    { "write a checkpoint", "$/run/.tmp-000000000030/manifest.json: cannot "
+                            "sync" },
+    { "write a checkpoint", "$/run/.tmp-000000000030: cannot rename to "
+                            "batch-000000000030" },
+    { "build a named cache", "$/cache: the cache cannot be created" },
+    { "build a named cache", "$/cache: the cache cannot be written" },
+    { "build a named cache", "$/cache: cannot be mapped" },
+    { "build without a name", "no temporary file can be created" },
+    { "read a text", "$/set: cannot be looked at" },
+};
+
+Test(contract_storage, each_refusal_names_what_was_to_be_done)
+{
+    const char *current = "";
+    for (size_t k = 0; k < sizeof(sentences) / sizeof(sentences[0]); k++) {
+        char want[SAID_BYTES];
+        for (size_t s = 0; strcmp(current, sentences[k].subject) != 0; s++) {
+            cr_assert_lt(s, SUBJECT_COUNT, "%s", sentences[k].subject);
+            if (strcmp(subjects[s].name, sentences[k].subject) == 0) {
+                current = subjects[s].name;
+                collect_sentences(&subjects[s]);
+            }
+        }
+        (void)snprintf(want, sizeof(want), "%s: %s", sentences[k].sentence,
+                       strerror(EIO));
+        bool found = false;
+        for (size_t s = 0; s < said_count; s++)
+            found = found || strcmp(said[s], want) == 0;
+        cr_expect(found, "%s never says: %s", current, want);
+    }
+}
+
 /* Which status a refusal gives is part of what scripts look at. */
 Test(contract_storage, the_status_follows_from_the_error)
 {

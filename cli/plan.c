@@ -20,12 +20,13 @@ plan_run(const cli_call_t *call)
         .override_count = cli_overrides(call, overrides),
         .run_path = run_path,
         .run_id = run_id,
+        .whole_paths = true,
     };
     if (!problems)
         return cli_report(call, &error);
     skn_status_t status = skn_model_run_open(&run, &options, problems, &error);
     if (status == SKN_OK && cli_flag(call, "model")) {
-        status = skn_model_write(run.model, stdout, &error);
+        status = skn_model_write(&run.whole, stdout, &error);
     } else if (status == SKN_OK) {
         (void)printf("# %s on %u units: %.1f million parameters, about "
                      "%" PRIu64 " MiB, %" PRIu64 " batches an epoch\n",

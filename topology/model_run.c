@@ -111,29 +111,39 @@ whole_path(const char *path, skn_error_t *error)
     return whole;
 }
 
-/* The plan with every value, as the run folder keeps it: its paths hold from
- * any folder, since `skein eval` is called from any. */
-static char *
-config_text(const skn_model_t *model, skn_error_t *error)
+/* The model once more, with paths that hold from any folder: `skein eval` is
+ * called from any, and a plan may be kept in any. */
+static skn_status_t
+make_whole(skn_model_run_t *run, const char *run_path, skn_error_t *error)
 {
-    skn_model_t whole = *model;
-    char *train = whole_path(model->data.train, error);
-    char *test = whole_path(model->data.test, error);
-    char *cache = whole_path(model->data.cache, error);
-    char *run = whole_path(model->checkpoint.path, error);
-    char *text = NULL;
-    whole.data.train = train;
-    whole.data.test = test;
-    whole.data.cache = cache;
-    whole.checkpoint.path = run;
-    if (train && test && cache && run)
-        text = model_text(&whole, error);
-    free(train);
-    free(test);
-    free(cache);
-    free(run);
-    return text;
+    const skn_model_t *model = run->model;
+    const char *path[] = { model->data.train, model->data.test,
+                           model->data.cache, model->checkpoint.path,
+                           run_path };
+    for (size_t k = 0; k < sizeof(path) / sizeof(path[0]); k++) {
+        run->whole_path[k] = whole_path(path[k], error);
+        if (!run->whole_path[k])
+            return SKN_NO_MEMORY;
+    }
+    run->whole_plugin =
+        calloc(model->plugin_count + 1, sizeof(*run->whole_plugin));
+    if (!run->whole_plugin)
+        return skn_fail(error, SKN_NO_MEMORY, "no room for %zu plug-ins",
+                        model->plugin_count);
+    for (size_t k = 0; k < model->plugin_count; k++) {
+        run->whole_plugin[k] = whole_path(model->plugins[k], error);
+        if (!run->whole_plugin[k])
+            return SKN_NO_MEMORY;
+    }
+    run->whole = *model;
+    run->whole.plugins = (const char *const *)run->whole_plugin;
+    run->whole.data.train = run->whole_path[0];
+    run->whole.data.test = run->whole_path[1];
+    run->whole.data.cache = run->whole_path[2];
+    run->whole.checkpoint.path = run->whole_path[3];
+    return SKN_OK;
 }
+
 static skn_status_t
 check_memory(const skn_plan_t *plan, skn_error_t *error)
 {
@@ -154,11 +164,16 @@ static skn_status_t
 wire(skn_model_run_t *run, const skn_model_run_options_t *options,
      skn_problems_t *problems, skn_error_t *error)
 {
-    char *text = config_text(run->model, error);
+    skn_status_t status = make_whole(run, options->run_path, error);
+    char *text = status == SKN_OK ? model_text(&run->whole, error) : NULL;
     if (!text)
         return error->status;
+    const char *run_path =
+        options->whole_paths ? run->whole_path[4] : options->run_path;
+    if (options->whole_paths)
+        run->plan.model = &run->whole;
     skn_plan_start_t start = {
-        .run_path = options->unsaved ? NULL : options->run_path,
+        .run_path = options->unsaved ? NULL : run_path,
         .run_id = options->run_id,
         .config_text = text,
         .progress_ms = options->progress_ms,
@@ -203,5 +218,12 @@ skn_model_run_close(skn_model_run_t *run)
 {
     skn_topology_destroy(&run->topology);
     skn_resume_fini(&run->resume);
+    for (size_t k = 0; run->whole_plugin && k < run->model->plugin_count; k++)
+        free(run->whole_plugin[k]);
+    free(run->whole_plugin);
+    run->whole_plugin = NULL;
     skn_model_destroy(&run->model);
+    for (size_t k = 0; k < sizeof(run->whole_path) / sizeof(char *); k++)
+        free(run->whole_path[k]);
+    memset(run->whole_path, 0, sizeof(run->whole_path));
 }

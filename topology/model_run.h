@@ -19,10 +19,13 @@ typedef struct skn_model_run_options {
     char *run_id;   /* [33] "": is drawn and written here */
     bool must_be_new; /* refuse a folder that holds a run before all else */
     bool unsaved;     /* no checkpoints, no run folder: for plans */
+    bool whole_paths; /* the topology's paths hold from any folder */
 } skn_model_run_options_t;
 
 typedef struct skn_model_run {
     skn_model_t *model;
+    skn_model_t whole; /* the same, resolved, with paths from the root on */
+    char *whole_path[5], **whole_plugin;
     skn_plan_t plan;
     skn_resume_t resume;
     skn_topology_t *topology; /* NULL if the run has finished already */

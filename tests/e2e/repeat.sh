@@ -50,6 +50,23 @@ PYTHON
     ) "$1"
 }
 
+# A plan is kept in another folder than its model, and run from a third.
+mkdir -p sub/plans elsewhere
+cp tiny.yaml train.txt test.txt sub
+"$skein" plan sub/tiny.yaml -o checkpoint.path="$work/planned" \
+    >sub/plans/plan.yaml 2>plan.err
+check "a plan runs wherever it lies" bash -c "cd elsewhere &&
+    '$skein' run ../sub/plans/plan.yaml --json >../planned.json"
+train direct
+check_equal "  to the weights of its model" "$(sha_of planned.json)" \
+    "$(sha_of direct.json)"
+(cd sub && "$skein" plan --model tiny.yaml) >sub/plans/model.yaml
+train_other() { (cd elsewhere && "$skein" train ../sub/plans/model.yaml \
+    -o checkpoint.path="$work/other" --json >../other.json); }
+check "a model file that was printed runs wherever it lies" train_other
+check_equal "  to the same weights" "$(sha_of other.json)" \
+    "$(sha_of direct.json)"
+
 for window in 1 4; do
     got=$(ten_times "w$window" -o train.window="$window")
     sha=$(sha_of "w$window.0.json")

@@ -17,7 +17,7 @@ import subprocess
 import sys
 import tempfile
 
-ROWS = "rows: 2048, labels: true"
+ROWS = "rows: 3072, labels: true"
 # Name, sampler, epochs: fewer for what takes minutes an epoch.
 SAMPLERS = (
     ("exact", "{ kind: exact }", 3),
@@ -27,8 +27,8 @@ SAMPLERS = (
     ("cluster", "{ kind: cluster, %s }" % ROWS, 12),
     ("mixture", "{ kind: mixture, %s, of: [{ kind: uniform, share: 0.5 }, "
      "{ kind: cluster, share: 0.5 }] }" % ROWS, 12),
-    ("simhash", "{ kind: simhash, %s }" % ROWS, 6),
-    ("dwta", "{ kind: dwta, %s }" % ROWS, 6),
+    ("simhash", "{ kind: simhash, %s }" % ROWS, 3),
+    ("dwta", "{ kind: dwta, %s }" % ROWS, 3),
 )
 LOOK_BATCHES = 20
 EVALUATE_ROWS = 16384

@@ -282,9 +282,10 @@ Test(model, the_word_nets_are_trained_as_measured)
     skn_model_destroy(&model);
     model = read_file(CONFIGS "wnrel.yaml", NULL, 0);
     cr_expect(model->layers[1].sampler.kind == SKN_SAMPLER_UNIFORM);
-    cr_expect(model->layers[1].sampler.rows == 2048);
+    cr_expect(model->layers[1].sampler.rows == 3072);
     cr_expect(model->layers[1].sampler.labels);
-    cr_expect(model->train.batch_rows == 256 && model->train.epochs == 15);
+    cr_expect(model->train.batch_rows == 256 && model->train.epochs == 14);
+    cr_expect(model->train.schedule.kind == SKN_SCHEDULE_COSINE);
     cr_expect(model->train.optimizer.rate == 3e-3);
     skn_model_destroy(&model);
 }

@@ -235,8 +235,10 @@ skn_spec_text(const skn_spec_t *spec, FILE *file, skn_error_t *error)
     } else {
         find_groups(&drawing);
         find_order(&drawing);
-        (void)fprintf(file, "%s: %u actors, %u pipes\n", spec->wiring.name,
-                      spec->wiring.actor_count, spec->wiring.pipe_count);
+        const skn_wiring_t *wiring = &spec->wiring;
+        (void)fprintf(file, "%s: %u actor%s, %u pipe%s\n", wiring->name,
+                      wiring->actor_count, wiring->actor_count == 1 ? "" : "s",
+                      wiring->pipe_count, wiring->pipe_count == 1 ? "" : "s");
         for (uint32_t k = 0; k < drawing.count; k++)
             print_group(&drawing, drawing.order[k], file);
         if (ferror(file))

@@ -237,6 +237,9 @@ add_draws(const skn_progress_t *progress, skn_json_text_t *text)
     if (progress->loss_batches > 0)
         skn_json_text_add(text, ",\"distinct_rows\":%.1f",
                           (double)progress->distinct / batches);
+    if (progress->capped > 0)
+        skn_json_text_add(text, ",\"capped_fraction\":%.6f",
+                          (double)progress->capped / (double)progress->listed);
     if (progress->measured > 0)
         skn_json_text_add(
             text, ",\"sampler_mass\":%.6f,\"sampler_recall\":%.6f",

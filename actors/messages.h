@@ -120,6 +120,8 @@ typedef enum skn_purpose {
     F(M, u64, active, UINT64_MAX, "(sample, row) pairs computed")              \
     F(M, u64, distinct, UINT64_MAX, "rows touched")                            \
     F(M, u64, owned, UINT64_MAX, "rows of the shard")                          \
+    F(M, u64, listed, UINT64_MAX, "rows in the lists of the groups")           \
+    F(M, u64, capped, UINT64_MAX, "... whose weight the cap has cut")          \
     F(M, f64, mass, 0, "softmax mass covered, or -1 where it is not measured") \
     F(M, f64, recall, 0, "recall of the exact top 10, or -1: not measured")
 

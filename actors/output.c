@@ -38,6 +38,7 @@ typedef struct output {
     skn_turns_t turns;
     skn_index_keeper_t keeper;
     skn_diagnose_t diagnose;
+    double weight_cap; /* of a sampled row; 0: none */
     uint32_t topk;
     uint32_t slices; /* shards of the layer below */
     uint32_t flight_count, arrival_count;
@@ -277,6 +278,11 @@ send_result(skn_actor_t *actor, output_t *output, const skn_flight_t *flight,
         .mass = diagnosis_of(output, flight)->mass,
         .recall = diagnosis_of(output, flight)->recall,
     };
+    if (!selection->everything) {
+        result.listed = selection->unit_count;
+        result.capped =
+            skn_selection_capped(selection, (float)output->weight_cap);
+    }
     for (uint32_t g = 0; g < selection->group_count; g++)
         result.active += (uint64_t)selection->group[g].sample_count *
                          selection->group[g].unit_count;
@@ -495,6 +501,7 @@ open_sampler(skn_actor_t *actor, output_t *output, skn_error_t *error)
                             &head->sampler_kind, &options, error);
     if (status != SKN_OK)
         return status;
+    output->weight_cap = options.weight_cap;
     head->sampler =
         skn_sampler_open(actor, head->sampler_kind, &options, error);
     if (!head->sampler)

@@ -15,7 +15,9 @@
     N(best_epoch)                                                              \
     N(best_batch)                                                              \
     N(stale_epochs)                                                            \
-    N(loss_rows) N(active) N(possible) N(loss_batches) N(distinct) N(measured)
+    N(loss_rows)                                                               \
+    N(active) N(possible) N(loss_batches) N(distinct) N(measured) N(listed)    \
+        N(capped)
 #define REALS(N)                                                               \
     N(seconds)                                                                 \
     N(cpu_seconds) N(loss) N(best_p1) N(loss_sum) N(mass_sum) N(recall_sum)
@@ -41,6 +43,8 @@ skn_progress_add(skn_progress_t *progress, const skn_result_t *result)
     progress->active += result->active;
     progress->possible += result->owned * result->rows;
     progress->distinct += result->distinct;
+    progress->listed += result->listed;
+    progress->capped += result->capped;
     if (result->recall >= 0) {
         progress->measured++;
         progress->mass_sum += result->mass;
@@ -55,6 +59,7 @@ skn_progress_new_epoch(skn_progress_t *progress)
     progress->loss_rows = progress->loss_batches = 0;
     progress->active = progress->possible = 0;
     progress->distinct = progress->measured = 0;
+    progress->listed = progress->capped = 0;
 }
 
 skn_scores_t

@@ -33,7 +33,8 @@ typedef struct skn_progress {
     double loss_sum;
     uint64_t loss_rows, active, possible;
     uint64_t loss_batches, distinct; /* rows touched, summed over batches */
-    uint64_t measured;               /* results that tell mass and recall */
+    uint64_t listed, capped; /* rows of lists; those that the cap has cut */
+    uint64_t measured;       /* results that tell mass and recall */
     double mass_sum, recall_sum;
 } skn_progress_t;
 

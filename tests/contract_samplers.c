@@ -163,6 +163,17 @@ Test(contract_samplers, a_cap_bounds_every_weight)
     world_fini(&world);
 }
 
+Test(contract_samplers, rows_at_the_cap_are_counted)
+{
+    float weight[] = { 1.0f, 4.0f, 3.9f, 4.0f, 0.5f };
+    skn_selection_t selection = { .weight = weight, .unit_count = 5 };
+    cr_expect_eq(skn_selection_capped(&selection, 4.0f), 2);
+    cr_expect_eq(skn_selection_capped(&selection, 5.0f), 0);
+    cr_expect_eq(skn_selection_capped(&selection, 0.0f), 0, "there is no cap");
+    selection.unit_count = 0;
+    cr_expect_eq(skn_selection_capped(&selection, 4.0f), 0);
+}
+
 Test(contract_samplers, rows_of_nan_are_drawn_within_bounds)
 {
     world_t world = { .labels = 60, .hidden = 10, .rows = 4, .block_rows = 8 };

@@ -51,6 +51,8 @@ train(skn_actor_t *actor, const skn_go_t *go, skn_error_t *error)
                                     .active = 30,
                                     .owned = 12,
                                     .distinct = 4 + t % 2,
+                                    .listed = 8,
+                                    .capped = 1,
                                     .mass = t % 5 == 0 ? 0.5 : -1,
                                     .recall = t % 5 == 0 ? 0.25 : -1 };
             status = skn_actor_send(actor, &skn_result_schema, &result, error);
@@ -255,6 +257,7 @@ Test(coordinator, an_epoch_event_keeps_the_contract)
                                         "psp5",
                                         "active_fraction",
                                         "distinct_rows",
+                                        "capped_fraction",
                                         "sampler_mass",
                                         "sampler_recall",
                                         "rss_mb" };
@@ -271,6 +274,7 @@ Test(coordinator, an_epoch_event_keeps_the_contract)
     cr_expect_float_eq(number(epoch, "loss"), 15.5, 1e-6);
     cr_expect_float_eq(number(epoch, "active_fraction"), 0.25, 1e-6);
     cr_expect_float_eq(number(epoch, "distinct_rows"), 9.0, 1e-6);
+    cr_expect_float_eq(number(epoch, "capped_fraction"), 0.125, 1e-6);
     cr_expect_float_eq(number(epoch, "sampler_mass"), 0.5, 1e-6);
     cr_expect_float_eq(number(epoch, "sampler_recall"), 0.25, 1e-6);
     cr_expect_gt(number(epoch, "rss_mb"), 1);

@@ -28,6 +28,8 @@ some_progress(void)
     progress.loss_batches = 17;
     progress.distinct = 4096;
     progress.measured = 3;
+    progress.listed = 900;
+    progress.capped = 11;
     progress.mass_sum = 1.0 / 9;
     progress.recall_sum = 2.0 / 7;
     (void)snprintf(progress.best_sha256, sizeof(progress.best_sha256), "%064x",
@@ -74,6 +76,8 @@ Test(progress, comes_back_bit_for_bit)
     cr_expect_eq(got.loss_batches, want.loss_batches);
     cr_expect_eq(got.distinct, want.distinct);
     cr_expect_eq(got.measured, want.measured);
+    cr_expect_eq(got.listed, want.listed);
+    cr_expect_eq(got.capped, want.capped);
     cr_expect_eq(got.mass_sum, want.mass_sum);
     cr_expect_eq(got.recall_sum, want.recall_sum);
     skn_json_text_fini(&text);
@@ -87,6 +91,8 @@ Test(progress, adds_shards_and_leaves_out_what_was_not_measured)
                             .active = 30,
                             .owned = 12,
                             .distinct = 7,
+                            .listed = 5,
+                            .capped = 2,
                             .mass = 0.5,
                             .recall = 0 };
     skn_progress_init(&progress);
@@ -100,6 +106,8 @@ Test(progress, adds_shards_and_leaves_out_what_was_not_measured)
     cr_expect_eq(progress.active, 60);
     cr_expect_eq(progress.possible, 240);
     cr_expect_eq(progress.distinct, 14);
+    cr_expect_eq(progress.listed, 10);
+    cr_expect_eq(progress.capped, 4);
     cr_expect_eq(progress.measured, 1);
     cr_expect_eq(progress.mass_sum, 0.5);
     cr_expect_eq(progress.recall_sum, 0.0);
@@ -109,6 +117,7 @@ Test(progress, adds_shards_and_leaves_out_what_was_not_measured)
     cr_expect_eq(progress.loss_rows + progress.loss_batches, 0);
     cr_expect_eq(progress.active + progress.possible, 0);
     cr_expect_eq(progress.distinct + progress.measured, 0);
+    cr_expect_eq(progress.listed + progress.capped, 0);
     cr_expect_eq(progress.epoch, 4);
 }
 

@@ -144,7 +144,7 @@ TABLES(output, OUTPUT)
     O(skn_model_sampler_t, weight_cap, "weight_cap", REAL, REAL, "0", 0, 1e12, \
       NULL,                                                                    \
       "greatest weight of a sampled row, which keeps rare draws from "         \
-      "dominating; what it cuts is reported; 0: none")
+      "dominating; epochs tell how many it cut; 0: none")
 TABLES(sampler, SAMPLER)
 
 #define MIXED(O)                                                               \

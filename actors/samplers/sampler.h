@@ -104,6 +104,9 @@ skn_status_t skn_selection_single(skn_selection_t *selection, uint32_t rows,
 void skn_selection_union(skn_selection_t *selection, const uint32_t *positive,
                          uint32_t positive_count, const uint32_t *drawn,
                          const float *weight, uint32_t drawn_count);
+/* How many rows of the lists have the greatest weight that `cap` allows; 0
+ * where there is no cap. */
+uint64_t skn_selection_capped(const skn_selection_t *selection, float cap);
 /* c of a row that is in the list with probability `chance`. */
 float skn_sampler_weight(const skn_sampler_options_t *options, double chance);
 /* The part of `total`, a number over all shards, that this shard has: parts of

@@ -93,6 +93,15 @@ skn_selection_union(skn_selection_t *selection, const uint32_t *positive,
     selection->unit_count = at;
 }
 
+uint64_t
+skn_selection_capped(const skn_selection_t *selection, float cap)
+{
+    uint64_t count = 0;
+    for (uint32_t k = 0; cap > 0.0f && k < selection->unit_count; k++)
+        count += selection->weight[k] >= cap;
+    return count;
+}
+
 float
 skn_sampler_weight(const skn_sampler_options_t *options, double chance)
 {

@@ -9,6 +9,8 @@ skn_copy_open(skn_copy_t *copy, const skn_actor_t *actor, uint32_t row_count,
 {
     bool half = strcmp(skn_actor_option_text(actor, "weights"), "bf16") == 0;
     copy->name = skn_actor_name(actor);
+    copy->row_count = row_count;
+    copy->width = width;
     copy->copies = strcmp(skn_actor_option_text(actor, "updates"), "copy") == 0;
     if (!copy->copies)
         return SKN_OK;
@@ -48,18 +50,35 @@ check(const skn_copy_t *copy, const skn_lease_t *lease, skn_error_t *error)
     return SKN_OK;
 }
 
+/* Rows of this process: an address that came from elsewhere is refused where
+ * the message is decoded. */
+static skn_status_t
+take_loan(const skn_copy_t *copy, const skn_lease_t *lease,
+          const skn_rows_t **rows, skn_error_t *error)
+{
+    const skn_rows_t *lent = lease->rows;
+    if (!lent)
+        return refuse(copy, lease, "no rows for a shard without a copy", error);
+    if (lent->row_count != copy->row_count || lent->width != copy->width)
+        return skn_fail(error, SKN_BAD_MESSAGE,
+                        "%s: lease of batch %llu: %u rows of %u, the shard has "
+                        "%u of %u",
+                        copy->name, (unsigned long long)lease->batch,
+                        lent->row_count, lent->width, copy->row_count,
+                        copy->width);
+    *rows = lent;
+    return SKN_OK;
+}
+
 skn_status_t
 skn_copy_take(skn_copy_t *copy, const skn_lease_t *lease,
               const skn_rows_t **rows, skn_error_t *error)
 {
     size_t width = copy->rows.width;
-    *rows = NULL;
-    if (!copy->copies) {
-        *rows = lease->rows;
-        return *rows ? SKN_OK
-                     : refuse(copy, lease, "no rows for a shard without a copy",
-                              error);
-    }
+    if (*rows)
+        return refuse(copy, lease, "rows that were not lent", error);
+    if (!copy->copies)
+        return take_loan(copy, lease, rows, error);
     skn_status_t status = check(copy, lease, error);
     if (status != SKN_OK)
         return status;

@@ -22,6 +22,7 @@
 typedef struct skn_copy {
     const char *name; /* of the actor, for sentences */
     bool copies;      /* else the rows are lent, and there is no copy */
+    uint32_t row_count, width; /* of the shard's rows */
     skn_rows_t rows;
 } skn_copy_t;
 
@@ -45,10 +46,11 @@ skn_status_t skn_copy_open(skn_copy_t *copy, const skn_actor_t *actor,
                            skn_error_t *error);
 void skn_copy_close(skn_copy_t *copy);
 
-/* A lease has come. *rows is then what may be read until the next gradient is
- * sent, or NULL while more parts of the first copy are to come. SKN_BAD_MESSAGE
- * if the updater does not do what the shard expects: the other way of updates,
- * rows beyond the shard, another width or number format. */
+/* A lease has come. *rows, NULL while the updater has the rows, is then what
+ * may be read until the next gradient is sent, or NULL still while more parts
+ * of the first copy are to come. SKN_BAD_MESSAGE if the updater does not
+ * do what the shard expects: rows that it did not have, the other way of
+ * updates, rows beyond the shard, another width or number format. */
 skn_status_t skn_copy_take(skn_copy_t *copy, const skn_lease_t *lease,
                            const skn_rows_t **rows, skn_error_t *error);
 

@@ -79,19 +79,70 @@ gradient_new(skn_actor_t *actor, skn_layer_t *layer, const skn_pass_t *pass,
     return message;
 }
 
+/* Whether offset[0..item_count] cuts `total` items: 0, ascending, total. */
+static bool
+cuts(const skn_u32s_t *offset, size_t item_count, size_t total)
+{
+    if (offset->count != item_count + 1 || offset->at[0] != 0 ||
+        offset->at[item_count] != total)
+        return false;
+    for (size_t k = 0; k < item_count; k++)
+        if (offset->at[k] > offset->at[k + 1])
+            return false;
+    return true;
+}
+
+static bool
+all_below(const skn_u32s_t *run, uint32_t end)
+{
+    for (size_t k = 0; k < run->count; k++)
+        if (run->at[k] >= end)
+            return false;
+    return true;
+}
+
+/* The features of the samples, and the samples of the features: what the sums
+ * over them read without a look. */
+static skn_status_t
+check_batch(const skn_actor_t *actor, uint32_t feature_count,
+            const skn_batch_t *batch, skn_error_t *error)
+{
+    for (size_t k = 0; k < batch->feature.count; k++)
+        if (batch->feature.at[k] >= feature_count)
+            return skn_fail(error, SKN_BAD_MESSAGE,
+                            "%s: batch %llu has feature %u, the layer has %u",
+                            skn_actor_name(actor),
+                            (unsigned long long)batch->batch,
+                            batch->feature.at[k], feature_count);
+    if (!cuts(&batch->offset, batch->rows, batch->feature.count) ||
+        batch->value.count != batch->feature.count)
+        return skn_fail(error, SKN_BAD_MESSAGE,
+                        "%s: the features of batch %llu do not fit its %u "
+                        "samples",
+                        skn_actor_name(actor), (unsigned long long)batch->batch,
+                        batch->rows);
+    if (!cuts(&batch->distinct_offset, batch->distinct.count,
+              batch->sample.count) ||
+        batch->weight.count != batch->sample.count ||
+        !all_below(&batch->distinct, feature_count) ||
+        !all_below(&batch->sample, batch->rows))
+        return skn_fail(error, SKN_BAD_MESSAGE,
+                        "%s: the distinct features of batch %llu do not fit",
+                        skn_actor_name(actor),
+                        (unsigned long long)batch->batch);
+    return SKN_OK;
+}
+
 static skn_status_t
 on_batch(skn_actor_t *actor, void *state, const void *message,
          skn_error_t *error)
 {
     embedding_t *embedding = state;
     const skn_batch_t *batch = message;
-    for (size_t k = 0; k < batch->feature.count; k++)
-        if (batch->feature.at[k] >= embedding->feature_count)
-            return skn_fail(error, SKN_BAD_MESSAGE,
-                            "%s: batch %llu has feature %u, the layer has %u",
-                            skn_actor_name(actor),
-                            (unsigned long long)batch->batch,
-                            batch->feature.at[k], embedding->feature_count);
+    skn_status_t status =
+        check_batch(actor, embedding->feature_count, batch, error);
+    if (status != SKN_OK)
+        return status;
     skn_pass_t *pass = skn_layer_admit(actor, &embedding->layer, batch->batch,
                                        batch->rows, error);
     if (!pass)

@@ -251,9 +251,11 @@ make_room(skn_flight_t *flight, skn_error_t *error)
     return SKN_OK;
 }
 
-/* Sums y o over the own positives of the group's samples. */
-static void
-sum_positives(const skn_head_t *head, skn_flight_t *flight, uint32_t g)
+/* Sums y o over the own positives of the group's samples. The sampler puts each
+ * of the distinct ones into the set; one that is not there was not told. */
+static skn_status_t
+sum_positives(const skn_head_t *head, skn_flight_t *flight, uint32_t g,
+              skn_error_t *error)
 {
     const skn_selection_t *selection = &flight->selection;
     const skn_group_t *group = &selection->group[g];
@@ -264,12 +266,19 @@ sum_positives(const skn_head_t *head, skn_flight_t *flight, uint32_t g)
         const float *row = flight->logit + flight->group_logit[g] + s * stride;
         float y = target_of(head, flight, i);
         for (uint32_t k = flight->own_offset[i]; k < flight->own_offset[i + 1];
-             k++)
-            flight->positive_sum +=
-                (double)y *
-                (double)
-                    row[lower_bound(units, group->unit_count, flight->own[k])];
+             k++) {
+            uint32_t own = flight->own[k];
+            uint32_t at = lower_bound(units, group->unit_count, own);
+            if (at == group->unit_count || units[at] != own)
+                return skn_fail(error, SKN_BAD_MESSAGE,
+                                "labels of batch %llu: label %u is not among "
+                                "the distinct",
+                                (unsigned long long)flight->labels->batch,
+                                head->row_first + own);
+            flight->positive_sum += (double)y * (double)row[at];
+        }
     }
+    return SKN_OK;
 }
 
 skn_status_t
@@ -300,7 +309,7 @@ skn_head_forward(skn_head_t *head, skn_flight_t *flight, skn_error_t *error)
             logits(head, flight, group, flight->logit + flight->group_logit[g],
                    skn_stride_floats(group->unit_count), error);
         if (status == SKN_OK)
-            sum_positives(head, flight, g);
+            status = sum_positives(head, flight, g, error);
     }
     flight->complete = head->loss == SKN_LOSS_IS_ONE_VS_ALL;
     return status;

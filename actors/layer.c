@@ -156,6 +156,14 @@ skn_layer_take_turns(skn_actor_t *actor, skn_layer_t *layer, skn_error_t *error)
     skn_status_t status = SKN_OK;
     while (status == SKN_OK) {
         skn_pass_t *next = next_waiting(layer);
+        if (next && next->purpose == SKN_PURPOSE_TRAIN &&
+            next->batch < layer->turns.forwards)
+            return skn_fail(error, SKN_BAD_MESSAGE,
+                            "%s: batch %llu was not asked for, batch %llu is "
+                            "the next",
+                            skn_actor_name(actor),
+                            (unsigned long long)next->batch,
+                            (unsigned long long)layer->turns.forwards);
         skn_pass_t *last = pass_of(layer, layer->turns.updates);
         if (may_forward(layer, next))
             status = forward(actor, layer, next, error);

@@ -29,6 +29,7 @@ typedef struct arrival { /* a batch that has not been computed */
     uint64_t batch;
     bool used, has_hidden;
     const skn_labels_t *labels;
+    uint32_t hidden_rows;
     float *hidden; /* [batch_rows][hidden_stride] */
 } arrival_t;
 
@@ -41,6 +42,7 @@ typedef struct output {
     double weight_cap; /* of a sampled row; 0: none */
     uint32_t topk;
     uint32_t slices; /* shards of the layer below */
+    uint32_t label_count;
     uint32_t flight_count, arrival_count;
     skn_flight_t flights[SKN_WINDOW_MAX + 1];
     arrival_t arrivals[SKN_WINDOW_MAX + 1];
@@ -357,17 +359,74 @@ take_turns(skn_actor_t *actor, output_t *output, skn_error_t *error)
 
 /* --- handlers -------------------------------- */
 
+/* What the head reads without a look: offsets that cut the labels, labels of
+ * the layer, distinct ones in their order. */
+static bool
+are_sound(const output_t *output, const skn_labels_t *labels)
+{
+    const skn_u32s_t *offset = &labels->offset;
+    uint32_t rows = labels->rows;
+    if (rows > output->head.batch_rows || offset->count != rows + (size_t)1 ||
+        offset->at[0] != 0 || offset->at[rows] != labels->label.count)
+        return false;
+    for (uint32_t i = 0; i < rows; i++)
+        if (offset->at[i] > offset->at[i + 1])
+            return false;
+    for (size_t k = 0; k < labels->label.count; k++)
+        if (labels->label.at[k] >= output->label_count)
+            return false;
+    for (size_t k = 1; k < labels->distinct.count; k++)
+        if (labels->distinct.at[k - 1] >= labels->distinct.at[k])
+            return false;
+    return true;
+}
+
+/* Labels and hidden vectors of a batch come on two ways. */
+static skn_status_t
+check_arrival(const skn_actor_t *actor, const arrival_t *arrival,
+              skn_error_t *error)
+{
+    if (!arrival->labels || !arrival->has_hidden ||
+        arrival->labels->rows == arrival->hidden_rows)
+        return SKN_OK;
+    return skn_fail(error, SKN_BAD_MESSAGE,
+                    "%s: batch %llu has labels of %u samples, hidden vectors "
+                    "of %u",
+                    skn_actor_name(actor), (unsigned long long)arrival->batch,
+                    arrival->labels->rows, arrival->hidden_rows);
+}
+
+static skn_status_t
+told_twice(const skn_actor_t *actor, const char *what, uint64_t batch,
+           skn_error_t *error)
+{
+    return skn_fail(error, SKN_BAD_MESSAGE, "%s: %s of batch %llu come twice",
+                    skn_actor_name(actor), what, (unsigned long long)batch);
+}
+
 static skn_status_t
 on_labels(skn_actor_t *actor, void *state, const void *message,
           skn_error_t *error)
 {
     output_t *output = state;
     const skn_labels_t *labels = message;
+    if (!are_sound(output, labels))
+        return skn_fail(error, SKN_BAD_MESSAGE,
+                        "%s: the labels of batch %llu do not fit its %u "
+                        "samples, or the layer",
+                        skn_actor_name(actor),
+                        (unsigned long long)labels->batch, labels->rows);
+    if (labels->purpose == SKN_PURPOSE_TRAIN &&
+        labels->batch < output->turns.forwards)
+        return told_twice(actor, "labels", labels->batch, error);
     arrival_t *arrival = arrival_of(actor, output, labels->batch, error);
     if (!arrival)
         return error->status;
+    if (arrival->labels)
+        return told_twice(actor, "labels", labels->batch, error);
     arrival->labels = skn_message_keep(labels);
-    return take_turns(actor, output, error);
+    skn_status_t status = check_arrival(actor, arrival, error);
+    return status == SKN_OK ? take_turns(actor, output, error) : status;
 }
 
 static skn_status_t
@@ -377,9 +436,14 @@ on_activation(skn_actor_t *actor, void *state, const void *message,
     output_t *output = state;
     const skn_parts_t *parts = message;
     const skn_activation_t *first = parts->at[0];
+    if (first->purpose == SKN_PURPOSE_TRAIN &&
+        first->batch < output->turns.forwards)
+        return told_twice(actor, "hidden vectors", first->batch, error);
     arrival_t *arrival = arrival_of(actor, output, first->batch, error);
     if (!arrival)
         return error->status;
+    if (arrival->has_hidden)
+        return told_twice(actor, "hidden vectors", first->batch, error);
     skn_slices_t below = { .name = skn_actor_name(actor),
                            .rows_max = output->head.batch_rows,
                            .columns = output->head.hidden,
@@ -389,7 +453,9 @@ on_activation(skn_actor_t *actor, void *state, const void *message,
     if (status != SKN_OK)
         return status;
     arrival->has_hidden = true;
-    return take_turns(actor, output, error);
+    arrival->hidden_rows = first->rows;
+    status = check_arrival(actor, arrival, error);
+    return status == SKN_OK ? take_turns(actor, output, error) : status;
 }
 
 static skn_status_t
@@ -554,6 +620,7 @@ output_open(skn_actor_t *actor, void *state, skn_error_t *error)
     head->merge.kernels = head->kernels;
     head->merge.leaf_count = option_u32(actor, "leaves");
     output->topk = option_u32(actor, "topk");
+    output->label_count = option_u32(actor, "labels");
     output->slices = option_u32(actor, "slices");
     output->flight_count = window + 1;
     output->arrival_count = window + 1;

@@ -32,6 +32,7 @@ static struct {
     const char *name; /* of the subject; NULL: its kind's */
     const char *option[40][2];
     const char *to[12], *from[12]; /* messages to and from the subject */
+    const char *gathered[4];       /* those of `to` that come in parts */
     uint32_t credit;               /* of every pipe; 0: plenty */
     /* After it: */
     char events[PROBE_EVENTS_BYTES];
@@ -122,6 +123,12 @@ probe_pipe(skn_draft_t *draft, const char *from, const char *to,
                               .message = message,
                               .pattern = "one",
                               .credit = probe.credit ? probe.credit : 64 };
+    bool enters = strcmp(from, "probe") == 0;
+    for (size_t k = 0; enters && k < 4 && probe.gathered[k]; k++)
+        if (strcmp(probe.gathered[k], message) == 0) {
+            pipe.collect = "gather";
+            pipe.by = "batch";
+        }
     skn_draft_pipe(draft, &pipe);
 }
 

@@ -75,7 +75,7 @@ Test(copy, it_is_not_read_before_its_last_part_has_come)
 {
     skn_copy_t copy = copy_of(SKN_ROWS_SGD);
     skn_lease_t lease = lease_of(false);
-    const skn_rows_t *rows = &copy.rows;
+    const skn_rows_t *rows = NULL;
     lease.more = 1;
     cr_expect_eq(skn_copy_take(&copy, &lease, &rows, NULL), SKN_OK);
     cr_expect_null(rows);
@@ -89,7 +89,7 @@ Test(copy, it_is_not_read_before_its_last_part_has_come)
 
 Test(copy, without_one_the_rows_are_lent)
 {
-    skn_copy_t none = { .name = "output.1" };
+    skn_copy_t none = { .name = "output.1", .row_count = 1 };
     skn_rows_t lent = { .row_count = 1 };
     skn_lease_t lease = { .batch = 8, .rows = &lent };
     const skn_rows_t *rows = NULL;
@@ -97,7 +97,11 @@ Test(copy, without_one_the_rows_are_lent)
     cr_expect_eq(skn_copy_take(&none, &lease, &rows, NULL), SKN_OK);
     cr_expect_eq(rows, &lent);
     cr_expect_eq(skn_copy_lent(&none, rows), (void *)&lent);
+    cr_expect_eq(skn_copy_take(&none, &lease, &rows, &error), SKN_BAD_MESSAGE);
+    cr_expect_str_eq(error.text,
+                     "output.1: lease of batch 8: rows that were not lent");
     lease.rows = NULL;
+    rows = NULL;
     cr_expect_eq(skn_copy_take(&none, &lease, &rows, &error), SKN_BAD_MESSAGE);
     cr_expect_null(rows);
     cr_expect_str_eq(error.text, "output.1: lease of batch 8: no rows for a "

@@ -60,6 +60,20 @@ skn_actor_fail(skn_actor_t *actor, const skn_error_t *error)
     skn_actor_report(actor, SKN_PARCEL_FAILED, copy);
 }
 
+/* What a hook or a handler gave back. Where it failed and made no sentence
+ * `error` gets one, since nobody takes what says "ok" for a failure. */
+static skn_status_t
+judge(const skn_actor_t *actor, const char *what, skn_status_t status,
+      skn_error_t *error)
+{
+    if (status == SKN_OK || error->status != SKN_OK)
+        return status;
+    return skn_fail(error, status < SKN_STATUS_COUNT ? status : SKN_INTERNAL,
+                    "%s: '%s' failed and does not say why: %s (status %d)",
+                    actor->wired->name, what, skn_status_text(status),
+                    (int)status);
+}
+
 /* Whether the budget allows one restart more, and takes it. */
 static bool
 may_restart(skn_actor_t *actor)
@@ -87,7 +101,7 @@ restart(skn_actor_t *actor, const skn_error_t *cause, skn_error_t *error)
         status = actor->kind->start(actor, actor->state, error);
     if (status == SKN_OK)
         skn_actor_warn(actor, cause->text, "the actor was started again");
-    return status;
+    return judge(actor, "open", status, error);
 }
 
 skn_status_t
@@ -98,6 +112,7 @@ skn_actor_handle(skn_actor_t *actor, const skn_handler_t *handler,
     uint64_t begin_ns = actor->now_ns;
     actor->resting = false;
     skn_status_t status = handler->handle(actor, actor->state, message, error);
+    status = judge(actor, handler->schema->name, status, error);
     uint64_t end_ns = skn_monotonic_ns();
     actor->now_ns = end_ns; /* the next message is taken now */
     if (latency)
@@ -133,7 +148,7 @@ run_hook(skn_actor_t *actor, hook_t *hook, const char *name)
     uint64_t end_ns = skn_monotonic_ns();
     actor->counters.handling_ns += end_ns - actor->now_ns;
     skn_trace_span(actor->trace, name, actor->now_ns, end_ns, NULL, NULL);
-    if (status != SKN_OK)
+    if (judge(actor, name, status, &error) != SKN_OK)
         skn_actor_fail(actor, &error);
 }
 
@@ -403,9 +418,11 @@ void
 skn_actor_run(skn_actor_t *actor)
 {
     skn_error_t error = { 0 };
+    skn_status_t status = SKN_OK;
     actor->phase = SKN_PHASE_OPENING;
-    if (actor->kind->open &&
-        actor->kind->open(actor, actor->state, &error) != SKN_OK) {
+    if (actor->kind->open)
+        status = actor->kind->open(actor, actor->state, &error);
+    if (judge(actor, "open", status, &error) != SKN_OK) {
         skn_actor_fail(actor, &error);
     } else {
         actor->phase = SKN_PHASE_READY;

@@ -325,6 +325,53 @@ Test(actor, a_failed_handler_ends_the_run_with_its_sentence)
     cr_expect_eq(flow_logs[1].count, 3);
 }
 
+/* Hooks that give a status back and make no sentence. */
+static skn_status_t
+mute_token(skn_actor_t *actor, void *state, const void *message,
+           skn_error_t *wrong)
+{
+    (void)actor, (void)state, (void)message, (void)wrong;
+    return SKN_BAD_DATA;
+}
+static skn_status_t
+mute_hook(skn_actor_t *actor, void *state, skn_error_t *wrong)
+{
+    (void)actor, (void)state, (void)wrong;
+    return (skn_status_t)9999;
+}
+static const skn_handler_t mute_handlers[] = { { &token_schema, mute_token,
+                                                 NULL },
+                                               { 0 } };
+static const skn_kind_t mute = { .name = "mute",
+                                 .options = flow_options,
+                                 .handlers = mute_handlers };
+static const skn_kind_t closed = { .name = "closed",
+                                   .options = flow_options,
+                                   .handlers = mute_handlers,
+                                   .open = mute_hook };
+
+Test(actor, a_handler_that_fails_without_a_sentence_fails_the_run)
+{
+    flow_actors(&flow, &maker, 1, 10, 0);
+    flow_actors(&flow, &mute, 1, 0, 0);
+    flow_pipe(&flow, &token_schema, SKN_PATTERN_ONE, 3, 0, 1, 1, 1);
+    cr_expect_eq(flow_run(&flow, NULL, &error), SKN_BAD_DATA);
+    cr_expect_str_eq(error.text,
+                     "mute.0: 'token' failed and does not say why: a data file "
+                     "or a checkpoint is refused (status 2)");
+}
+
+Test(actor, an_open_that_fails_without_a_sentence_ends_the_run)
+{
+    flow_actors(&flow, &maker, 1, 10, 0);
+    flow_actors(&flow, &closed, 1, 0, 0);
+    flow_pipe(&flow, &token_schema, SKN_PATTERN_ONE, 3, 0, 1, 1, 1);
+    cr_expect_eq(flow_run(&flow, NULL, &error), SKN_INTERNAL);
+    cr_expect_str_eq(error.text,
+                     "closed.0: 'open' failed and does not say why: unknown "
+                     "status (status 9999)");
+}
+
 Test(actor, an_actor_without_state_is_started_again_within_its_budget)
 {
     flow_actors(&flow, &maker, 1, 29, 0);

@@ -387,6 +387,9 @@ Test(spec, refuses_kinds_that_contradict_each_other)
     expect_kinds_refused(pair, "t.yaml: message 'word' (1007) of kind 'liar' "
                                "is not the message 'word' (1000) that other "
                                "kinds know");
+    static const skn_kind_t nameless = { .produce = word_produce };
+    static const skn_kind_t *const one[] = { &nameless, NULL };
+    expect_kinds_refused(one, "t.yaml: a kind of actor has no name");
 }
 
 Test(spec, knows_more_kinds_than_one_piece_of_memory_holds)

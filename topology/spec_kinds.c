@@ -71,6 +71,9 @@ static skn_status_t
 add_kind(skn_spec_t *spec, skn_mark_t mark, const skn_kind_t *kind)
 {
     skn_status_t status = SKN_OK;
+    if (!kind->name || !kind->name[0])
+        return skn_problems_add(spec->problems, mark,
+                                "a kind of actor has no name");
     if (skn_spec_kind(spec, kind->name))
         return skn_problems_add(spec->problems, mark,
                                 "kind '%s' is there already", kind->name);

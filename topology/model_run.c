@@ -210,6 +210,10 @@ skn_model_run_open(skn_model_run_t *run, const skn_model_run_options_t *options,
     status = skn_plan_make(&run->plan, run->model, units, error);
     if (status == SKN_OK)
         status = check_memory(&run->plan, error);
+    if (status == SKN_OK)
+        status = skn_resume_fits(&run->resume, options->run_path, run->model,
+                                 run->plan.data.features, run->plan.data.labels,
+                                 error);
     return status == SKN_OK ? wire(run, options, problems, error) : status;
 }
 

@@ -9,6 +9,7 @@
 
 #include "actors/progress.h"
 #include "formats/checkpoint.h"
+#include "topology/trained.h"
 
 static skn_status_t
 read_checkpoint(skn_run_folder_t *run, skn_checkpoint_t *checkpoint,
@@ -96,6 +97,98 @@ skn_resume_find(const char *path, skn_resume_t *resume, skn_error_t *error)
         return error->status;
     memcpy(resume->run_id, skn_run_folder_id(run), SKN_RUN_ID_BYTES);
     skn_status_t status = find_newest(run, resume, error);
+    skn_run_folder_close(&run);
+    return status;
+}
+
+static skn_status_t
+misfit(const char *path, const char *key, const char *hint, skn_error_t *error)
+{
+    skn_status_t status =
+        skn_fail(error, SKN_BAD_CONFIG,
+                 "%s was begun with another %s, and cannot go on with this one",
+                 path, key);
+    return skn_fail_hint(error, status, "%s",
+                         hint ? hint
+                              : "leave it as it was, or begin a new run in "
+                                "another checkpoint.path");
+}
+
+/* Layer `k` of `model` against its weights: [features][units] for the first
+ * one, [units][units of the layer below] for the others. */
+static skn_status_t
+fit_layer(const skn_checkpoint_t *checkpoint, const char *path,
+          const skn_model_t *model, size_t k, uint32_t features,
+          uint32_t labels, skn_error_t *error)
+{
+    const skn_model_layer_t *layer = &model->layers[k];
+    char name[SKN_TEXT_MAX];
+    char key[SKN_TEXT_MAX + 32];
+    (void)snprintf(name, sizeof(name), "%s.weight", layer->name);
+    const skn_checkpoint_tensor_t *tensor =
+        skn_checkpoint_find(checkpoint, name);
+    if (!tensor)
+        return misfit(path, "list of model.layers", NULL, error);
+    uint64_t units = k == 0 ? tensor->columns : tensor->rows;
+    uint64_t below = k == 0 ? tensor->rows : tensor->columns;
+    if (units != (layer->output ? labels : (uint64_t)layer->units)) {
+        (void)snprintf(key, sizeof(key), "%s of layer '%s'",
+                       layer->output ? "number of labels" : "number of units",
+                       layer->name);
+        return misfit(path, key, NULL, error);
+    }
+    if (below != (k == 0 ? features : (uint64_t)model->layers[k - 1].units))
+        return misfit(path,
+                      k == 0 ? "number of features" : "list of model.layers",
+                      NULL, error);
+    return SKN_OK;
+}
+
+static skn_status_t
+fit_config(const char *path, const skn_model_t *old, const skn_model_t *model,
+           skn_error_t *error)
+{
+    skn_optimizer_kind_t optimizer = model->train.optimizer.kind;
+    if (old->layer_count != model->layer_count)
+        return misfit(path, "list of model.layers", NULL, error);
+    if (old->layers[old->layer_count - 1].loss !=
+        model->layers[model->layer_count - 1].loss)
+        return misfit(path, "loss of the output layer", NULL, error);
+    if (old->data.normalize != model->data.normalize)
+        return misfit(path, "data.normalize", NULL, error);
+    if (old->train.optimizer.kind != optimizer &&
+        optimizer != SKN_OPTIMIZER_SGD)
+        return misfit(
+            path, "train.optimizer.kind",
+            "leave it as it was, take sgd, which keeps no moments, or "
+            "begin a new run in another checkpoint.path",
+            error);
+    return SKN_OK;
+}
+
+skn_status_t
+skn_resume_fits(const skn_resume_t *resume, const char *path,
+                const skn_model_t *model, uint32_t features, uint32_t labels,
+                skn_error_t *error)
+{
+    skn_model_t *old = NULL;
+    skn_checkpoint_t *checkpoint = NULL;
+    skn_run_folder_t *run =
+        resume->has_checkpoint ? skn_run_folder_look(path, error) : NULL;
+    if (!run)
+        return resume->has_checkpoint ? error->status : SKN_OK;
+    skn_status_t status = skn_trained_model(run, &old, error);
+    if (status == SKN_OK)
+        status = fit_config(path, old, model, error);
+    if (status == SKN_OK) {
+        checkpoint =
+            skn_checkpoint_open(resume->checkpoint, SKN_VERIFY_LAZY, error);
+        status = checkpoint ? SKN_OK : error->status;
+    }
+    for (size_t k = 0; status == SKN_OK && k < model->layer_count; k++)
+        status = fit_layer(checkpoint, path, model, k, features, labels, error);
+    skn_checkpoint_close(&checkpoint);
+    skn_model_destroy(&old);
     skn_run_folder_close(&run);
     return status;
 }

@@ -7,6 +7,7 @@
 #include "formats/run_folder.h"
 #include "skein/error.h"
 #include "skein/limits.h"
+#include "topology/model.h"
 
 typedef struct skn_resume {
     bool has_run;        /* the folder holds a run */
@@ -31,6 +32,13 @@ skn_status_t skn_resume_find(const char *path, skn_resume_t *resume,
  * run is alive and does not end within SKN_LOCK_WAIT_MS. Anything else is
  * SKN_OK and left as it is. */
 skn_status_t skn_resume_refuse(const char *path, skn_error_t *error);
+/* Refuses to go on from `resume` with another network than the run in `path`
+ * was begun with: a part of its weights would be taken for the whole, or `eval`
+ * and `predict`, which read the config of the beginning, would ask them another
+ * question. `model` is resolved. SKN_BAD_CONFIG says what differs. */
+skn_status_t skn_resume_fits(const skn_resume_t *resume, const char *path,
+                             const skn_model_t *model, uint32_t features,
+                             uint32_t labels, skn_error_t *error);
 void skn_resume_fini(skn_resume_t *resume);
 
 #endif

@@ -250,6 +250,25 @@ manifest says *" "${resuming[@]}"
 rm -rf hurt && cp -a good hurt && truncate -s -1 hurt/run.json
 refused "a damaged run.json" 65 \
     "hurt/run.json: the text and its seal do not match" "${resuming[@]}"
+# other WHAT OPTION...: a run that is not at its end, and another network. What
+# is smaller than it was fits into the old weights.
+rm -rf hurt && cp -a good hurt && rm -rf "hurt/$newest"
+other() {
+    local what=$1
+    shift
+    refused "a resume with another $what" 78 "hurt was begun with another \
+$what, and cannot go on with this one; *another checkpoint.path" \
+        "${resuming[@]}" "$@"
+}
+sed '1s/ 200 / 201 /' train.txt >features.txt
+sed '1s/ 900$/ 901/' train.txt >labels.txt
+other "number of units of layer 'hidden'" -o model.layers.hidden.units=16
+other "number of features" -o data.train=features.txt
+other "number of labels of layer 'output'" -o data.train=labels.txt
+other "loss of the output layer" -o model.layers.output.loss=one_vs_all
+other "data.normalize" -o data.normalize=none
+other "train.optimizer.kind" -o train.optimizer.kind=adagrad
+check "  and the old config still goes on" "${resuming[@]}" >resumed.log
 
 # --- the machine -------------------------------------------------------------
 refused "more memory than the config allows" 71 "the run needs about * MiB of \

@@ -18,6 +18,7 @@ typedef struct shard {
     char file[SKN_NAME_MAX + 1];
     skn_piece_t piece[SKN_TENSOR_VIEWS_MAX];
     uint32_t piece_count;
+    bool complete;
     skn_checkpoint_shard_t *writer;
 } shard_t;
 
@@ -65,6 +66,11 @@ on_save(skn_actor_t *actor, void *state, const void *message,
         return skn_fail(error, SKN_BAD_MESSAGE,
                         "%s: the metadata of batch %llu do not end",
                         skn_actor_name(actor), (unsigned long long)save->batch);
+    if (checkpointer->save)
+        return skn_fail(error, SKN_BAD_MESSAGE,
+                        "%s: batch %llu is to be saved, batch %llu is not done",
+                        skn_actor_name(actor), (unsigned long long)save->batch,
+                        (unsigned long long)checkpointer->save->batch);
     checkpointer->save = skn_message_keep(message);
     checkpointer->shard_count = checkpointer->complete = 0;
     memset(&checkpointer->failure, 0, sizeof(checkpointer->failure));
@@ -89,7 +95,9 @@ on_tensor(skn_actor_t *actor, void *state, const void *message,
     checkpointer_t *checkpointer = state;
     const skn_tensor_t *tensor = message;
     shard_t *shard = shard_of(checkpointer, tensor->file);
-    if (!shard || shard->piece_count == SKN_TENSOR_VIEWS_MAX ||
+    if (!shard || !checkpointer->save ||
+        tensor->batch != checkpointer->save->batch || shard->writer ||
+        shard->complete || shard->piece_count == SKN_TENSOR_VIEWS_MAX ||
         tensor->dtype >= SKN_DTYPE_COUNT)
         return unexpected(actor, tensor->file, error);
     skn_piece_t *piece = &shard->piece[shard->piece_count++];
@@ -206,11 +214,12 @@ on_chunk(skn_actor_t *actor, void *state, const void *message,
     checkpointer_t *checkpointer = state;
     const skn_chunk_t *chunk = message;
     shard_t *shard = shard_of(checkpointer, chunk->file);
-    if (!shard || !checkpointer->save ||
+    if (!shard || !checkpointer->save || shard->complete ||
         chunk->batch != checkpointer->save->batch)
         return unexpected(actor, chunk->file, error);
     if (checkpointer->failure.status == SKN_OK)
         write_chunk(checkpointer, shard, chunk);
+    shard->complete = chunk->last;
     if (chunk->last && ++checkpointer->complete == checkpointer->owners)
         return finish(actor, checkpointer, error);
     return SKN_OK;

@@ -52,6 +52,7 @@ typedef struct coordinator {
     uint32_t shards;  /* that tell results of each batch */
     uint64_t results; /* of this process, so far */
     bool at_marker;   /* the window is empty, results are still to come */
+    bool training, looking, saving; /* what an answer is awaited of */
     bool halting, saving_best, epoch_done, stopping, stale;
     skn_purpose_t evaluating;
     skn_scores_t validation;
@@ -106,6 +107,7 @@ next_span(skn_actor_t *actor, coordinator_t *coordinator, skn_error_t *error)
     if (end > coordinator->total_batches)
         end = coordinator->total_batches;
     coordinator->span_end = end;
+    coordinator->training = true;
     return send_go(actor, first, end, SKN_PURPOSE_TRAIN, error);
 }
 
@@ -150,6 +152,7 @@ save(skn_actor_t *actor, coordinator_t *coordinator, skn_error_t *error)
     skn_json_text_t text = { 0 };
     skn_progress_t *progress = &coordinator->progress;
     coordinator->told_ns = 0;
+    coordinator->saving = true;
     progress->finished = is_last(coordinator) && !coordinator->stopping;
     skn_json_text_add(&text, "{");
     skn_progress_write(progress, &text);
@@ -192,6 +195,15 @@ close_marker(skn_actor_t *actor, coordinator_t *coordinator, skn_error_t *error)
                 : next_span(actor, coordinator, error);
 }
 
+/* An answer to what was not asked. */
+static skn_status_t
+unasked(const skn_actor_t *actor, const char *what, uint64_t number,
+        skn_error_t *error)
+{
+    return skn_fail(error, SKN_BAD_MESSAGE, "%s: %s %llu was not asked for",
+                    skn_actor_name(actor), what, (unsigned long long)number);
+}
+
 static skn_status_t
 on_saved(skn_actor_t *actor, void *state, const void *message,
          skn_error_t *error)
@@ -199,6 +211,9 @@ on_saved(skn_actor_t *actor, void *state, const void *message,
     coordinator_t *coordinator = state;
     const skn_saved_t *saved = message;
     skn_status_t status = SKN_OK;
+    if (!coordinator->saving || saved->batch != coordinator->progress.batch)
+        return unasked(actor, "a checkpoint of batch", saved->batch, error);
+    coordinator->saving = false;
     if (saved->path[0]) {
         skn_json_text_t text = { 0 };
         skn_json_text_add(&text, "{\"event\":\"checkpoint\",\"path\":");
@@ -322,6 +337,7 @@ evaluate(skn_actor_t *actor, coordinator_t *coordinator, skn_purpose_t purpose,
     coordinator->told_ns = 0;
     coordinator->evaluating = purpose;
     coordinator->pass_halves = 0;
+    coordinator->looking = true;
     return send_go(actor, 0, 0, purpose, error);
 }
 
@@ -405,6 +421,7 @@ pass_half_over(skn_actor_t *actor, coordinator_t *coordinator,
 {
     if (++coordinator->pass_halves < 2)
         return SKN_OK;
+    coordinator->looking = false;
     if (coordinator->evaluating == SKN_PURPOSE_VALIDATE && coordinator->tests)
         return evaluate(actor, coordinator, SKN_PURPOSE_TEST, error);
     return skn_actor_ask_clock(actor, CLOCK_EVALUATED, error);
@@ -429,7 +446,15 @@ on_reached(skn_actor_t *actor, void *state, const void *message,
     coordinator_t *coordinator = state;
     const skn_reached_t *reached = message;
     if (reached->purpose != SKN_PURPOSE_TRAIN)
-        return pass_half_over(actor, coordinator, error);
+        return coordinator->looking &&
+                       reached->purpose == (uint32_t)coordinator->evaluating
+                   ? pass_half_over(actor, coordinator, error)
+                   : unasked(actor, "a pass of purpose", reached->purpose,
+                             error);
+    if (!coordinator->training || reached->batch > coordinator->span_end ||
+        reached->batch < coordinator->progress.batch)
+        return unasked(actor, "a marker at batch", reached->batch, error);
+    coordinator->training = false;
     coordinator->progress.batch = reached->batch;
     if (coordinator->halting || skn_actor_stop_wanted(actor))
         coordinator->stopping = !is_last(coordinator);
@@ -445,6 +470,9 @@ on_metrics(skn_actor_t *actor, void *state, const void *message,
 {
     coordinator_t *coordinator = state;
     const skn_metrics_t *metrics = message;
+    if (!coordinator->looking ||
+        metrics->purpose != (uint32_t)coordinator->evaluating)
+        return unasked(actor, "a pass of purpose", metrics->purpose, error);
     if (metrics->purpose == SKN_PURPOSE_VALIDATE)
         coordinator->validation = skn_scores_of(metrics);
     if (metrics->purpose == SKN_PURPOSE_TEST || !coordinator->tests)

@@ -148,6 +148,20 @@ on_ranking(skn_actor_t *actor, void *state, const void *message,
     return meet(actor, evaluator, meeting, error);
 }
 
+/* Whether the offsets cut the labels into one list a sample. */
+static bool
+are_cut(const skn_labels_t *labels)
+{
+    const skn_u32s_t *offset = &labels->offset;
+    if (offset->count != labels->rows + (size_t)1 || offset->at[0] != 0 ||
+        offset->at[labels->rows] != labels->label.count)
+        return false;
+    for (uint32_t i = 0; i < labels->rows; i++)
+        if (offset->at[i] > offset->at[i + 1])
+            return false;
+    return true;
+}
+
 static skn_status_t
 on_labels(skn_actor_t *actor, void *state, const void *message,
           skn_error_t *error)
@@ -162,6 +176,12 @@ on_labels(skn_actor_t *actor, void *state, const void *message,
             return skn_fail(error, SKN_BAD_MESSAGE,
                             "%s: label %u, there are %u", skn_actor_name(actor),
                             labels->label.at[k], evaluator->label_count);
+    if (!are_cut(labels))
+        return skn_fail(error, SKN_BAD_MESSAGE,
+                        "%s: the labels of batch %llu do not fit its %u "
+                        "samples",
+                        skn_actor_name(actor),
+                        (unsigned long long)labels->batch, labels->rows);
     if (meeting->truth)
         return skn_fail(
             error, SKN_BAD_MESSAGE, "%s: batch %llu is beyond the window",

@@ -16,8 +16,8 @@
     N(best_batch)                                                              \
     N(stale_epochs)                                                            \
     N(loss_rows)                                                               \
-    N(active) N(possible) N(loss_batches) N(distinct) N(measured) N(listed)    \
-        N(capped)
+    N(active)                                                                  \
+    N(possible) N(loss_batches) N(distinct) N(measured) N(listed) N(capped)
 #define REALS(N)                                                               \
     N(seconds)                                                                 \
     N(cpu_seconds) N(loss) N(best_p1) N(loss_sum) N(mass_sum) N(recall_sum)

@@ -252,6 +252,17 @@ source_produce(skn_actor_t *actor, void *state, skn_error_t *error)
     return SKN_OK;
 }
 
+/* Whether there are such batches: a file to look at, an end not before its
+ * first. */
+static bool
+can_go(const source_t *source, const skn_go_t *go)
+{
+    if (go->purpose == SKN_PURPOSE_TRAIN)
+        return go->first <= go->end;
+    return go->purpose == SKN_PURPOSE_VALIDATE ||
+           (go->purpose == SKN_PURPOSE_TEST && source->test);
+}
+
 static skn_status_t
 on_go(skn_actor_t *actor, void *state, const void *message, skn_error_t *error)
 {
@@ -264,6 +275,13 @@ on_go(skn_actor_t *actor, void *state, const void *message, skn_error_t *error)
     if (source->running)
         return skn_fail(error, SKN_INTERNAL,
                         "the source was sent off while it was running");
+    if (!can_go(source, go))
+        return skn_fail(error, SKN_BAD_MESSAGE,
+                        "%s: sent off for purpose %u, batches %llu to %llu, "
+                        "which are not there",
+                        skn_actor_name(actor), go->purpose,
+                        (unsigned long long)go->first,
+                        (unsigned long long)go->end);
     source->running = true;
     source->purpose = (skn_purpose_t)go->purpose;
     source->next = source->low = go->first;
@@ -306,7 +324,11 @@ on_applied(skn_actor_t *actor, void *state, const void *message,
                         "%s: batch %llu was applied and is not in flight",
                         skn_actor_name(actor),
                         (unsigned long long)applied->batch);
-    source->applied[applied->batch % (SKN_WINDOW_MAX + 1)]++;
+    if (source->applied[applied->batch % (SKN_WINDOW_MAX + 1)]++ == owners)
+        return skn_fail(error, SKN_BAD_MESSAGE,
+                        "%s: batch %llu was applied more than %u times",
+                        skn_actor_name(actor),
+                        (unsigned long long)applied->batch, owners);
     while (source->low < source->next &&
            source->applied[source->low % (SKN_WINDOW_MAX + 1)] == owners)
         source->low++;

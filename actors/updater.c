@@ -141,6 +141,12 @@ on_gradient(skn_actor_t *actor, void *state, const void *message,
                         skn_actor_name(actor),
                         (unsigned long long)gradient->batch,
                         gradient->value.count, count, width);
+    if (gradient->rows != (updater->copies ? NULL : &updater->rows))
+        return skn_fail(error, SKN_BAD_MESSAGE,
+                        "%s: gradient of batch %llu: %s", skn_actor_name(actor),
+                        (unsigned long long)gradient->batch,
+                        updater->copies ? "rows that were not lent"
+                                        : "it comes without the rows");
     skn_lease_t *lease =
         lease_new(actor, updater, gradient->batch + 1, count, error);
     if (!lease)

@@ -132,12 +132,12 @@ probe_pipe(skn_draft_t *draft, const char *from, const char *to,
     skn_draft_pipe(draft, &pipe);
 }
 
-static inline skn_topology_t *
-probe_topology(void)
+/* The subject, the probe and the pipes between them; NULL: see `problems`. */
+static inline skn_spec_t *
+probe_spec(skn_problems_t *problems)
 {
     const skn_kind_t *const kinds[] = { probe.kind, &probe_kind, NULL };
     const char *name = probe.name ? probe.name : probe.kind->name;
-    skn_problems_t *problems = skn_problems_new(&probe.error);
     skn_draft_t *draft = skn_draft_new("test.yaml", "test", problems);
     skn_draft_actor(draft, name, probe.kind->name, SKN_CORE_FLOAT, 0);
     for (size_t k = 0; probe.option[k][0]; k++)
@@ -147,7 +147,14 @@ probe_topology(void)
         probe_pipe(draft, "probe", name, probe.to[k]);
     for (size_t k = 0; probe.from[k]; k++)
         probe_pipe(draft, name, "probe", probe.from[k]);
-    skn_spec_t *spec = skn_draft_finish(&draft, kinds, problems);
+    return skn_draft_finish(&draft, kinds, problems);
+}
+
+static inline skn_topology_t *
+probe_topology(void)
+{
+    skn_problems_t *problems = skn_problems_new(&probe.error);
+    skn_spec_t *spec = probe_spec(problems);
     if (!spec)
         skn_problems_print(problems, stderr);
     cr_assert(spec);

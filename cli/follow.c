@@ -24,6 +24,13 @@ on_stop_signal(int number)
         skn_topology_stop(running);
 }
 
+static const char *
+text_at(const json_t *event, const char *key)
+{
+    const char *text = json_string_value(json_object_get(event, key));
+    return text ? text : "";
+}
+
 static double
 number_at(const json_t *event, const char *key)
 {
@@ -65,15 +72,7 @@ print_done(const json_t *event)
     print_scores(event);
     if (json_object_get(event, "best_epoch"))
         (void)printf("  best: epoch %.0f", number_at(event, "best_epoch"));
-    (void)printf("\nweights_sha256 %s\n",
-                 json_string_value(json_object_get(event, "weights_sha256")));
-}
-
-static const char *
-text_at(const json_t *event, const char *key)
-{
-    const char *text = json_string_value(json_object_get(event, key));
-    return text ? text : "";
+    (void)printf("\nweights_sha256 %s\n", text_at(event, "weights_sha256"));
 }
 
 static void

@@ -60,11 +60,6 @@ fill(cli_lines_t *lines, skn_error_t *error)
     lines->at = 0;
     if (lines->end == lines->room_bytes) {
         size_t bytes = lines->room_bytes * 2;
-        if (lines->end > SKN_LINE_BYTES_MAX)
-            return skn_fail(error, SKN_BAD_DATA,
-                            "%s:%llu: a line of more than %u bytes",
-                            lines->name, (unsigned long long)lines->number + 1,
-                            SKN_LINE_BYTES_MAX);
         char *room = realloc(lines->room, bytes);
         if (!room)
             return skn_fail(error, SKN_NO_MEMORY,
@@ -92,6 +87,14 @@ hand_out(cli_lines_t *lines, size_t length, size_t ending, const char **text,
     lines->number++;
 }
 
+static skn_status_t
+too_long(const cli_lines_t *lines, skn_error_t *error)
+{
+    return skn_fail(error, SKN_BAD_DATA,
+                    "%s:%llu: a line of more than %u bytes", lines->name,
+                    (unsigned long long)lines->number + 1, SKN_LINE_BYTES_MAX);
+}
+
 skn_status_t
 cli_lines_next(cli_lines_t *lines, bool wait, const char **text, size_t *bytes,
                bool *more, skn_error_t *error)
@@ -103,6 +106,8 @@ cli_lines_next(cli_lines_t *lines, bool wait, const char **text, size_t *bytes,
         char *start = lines->room + lines->at;
         size_t length = lines->end - lines->at;
         const char *end = memchr(start + looked, '\n', length - looked);
+        if ((end ? (size_t)(end - start) : length) > SKN_LINE_BYTES_MAX)
+            return too_long(lines, error);
         if (end) {
             hand_out(lines, (size_t)(end - start), 1, text, bytes);
             return SKN_OK;

@@ -1,4 +1,4 @@
-/* test_spec_print.c - specs as YAML that gives the same wiring, and drawn.
+/* test_spec_print.c - specs as YAML that gives the same wiring.
  * SPDX-License-Identifier: Apache-2.0 */
 #include "tests/spec_checks.h"
 
@@ -162,61 +162,6 @@ Test(spec_print, says_when_the_disk_is_full)
     (void)setvbuf(full, NULL, _IONBF, 0);
     cr_expect_eq(skn_spec_print(spec, full, &error), SKN_STORAGE);
     cr_expect_str_eq(error.text, "writing a topology: No space left on device");
-    cr_expect_eq(skn_spec_dot(spec, full, &error), SKN_STORAGE);
-    cr_expect_str_eq(error.text, "writing a drawing: No space left on device");
     (void)fclose(full);
-    skn_spec_destroy(&spec);
-}
-
-/* --- graphviz ------------------------------------------------------------ */
-
-Test(spec_print, draws_boxes_by_kind_and_labelled_edges)
-{
-    skn_spec_t *spec = load_good(WORDS);
-    char *text = printed(spec, skn_spec_dot);
-    cr_expect_str_eq(text,
-                     "digraph \"t\" {\n"
-                     "  rankdir=LR;\n"
-                     "  node [shape=box];\n"
-                     "  subgraph cluster_0 {\n"
-                     "    label=\"word_reader\";\n"
-                     "    \"reader\";\n"
-                     "  }\n"
-                     "  subgraph cluster_1 {\n"
-                     "    label=\"word_counter\";\n"
-                     "    \"counter.0\";\n"
-                     "    \"counter.1\";\n"
-                     "  }\n"
-                     "  subgraph cluster_3 {\n"
-                     "    label=\"total_printer\";\n"
-                     "    \"printer\";\n"
-                     "  }\n"
-                     "  \"reader\" -> \"counter.0\" [label=\"word x scatter x "
-                     "3\"];\n"
-                     "  \"reader\" -> \"counter.1\";\n"
-                     "  \"counter.0\" -> \"printer\" [label=\"total x one + "
-                     "gather x 16\"];\n"
-                     "  \"counter.1\" -> \"printer\";\n"
-                     "}\n",
-                     "%s", text);
-    free(text);
-    skn_spec_destroy(&spec);
-}
-
-Test(spec_print, draws_a_wide_pipe_through_a_point)
-{
-    skn_spec_t *spec = load_good(
-        TOPOLOGY("    - { name: a, kind: relay, replicate: 5 }\n"
-                 "    - { name: b, kind: relay, replicate: 5 }\n",
-                 "    - { from: a, to: b, message: word, pattern: any }\n"
-                 "    - { from: a, to: b, message: work }\n"));
-    char *text = printed(spec, skn_spec_dot);
-    cr_expect(strstr(text, "  \"pipe 0\" [shape=point, xlabel=\"word x any x "
-                           "16\"];\n  \"a.0\" -> \"pipe 0\";\n"));
-    cr_expect(strstr(text, "  \"pipe 0\" -> \"b.4\";\n"));
-    cr_expect(strstr(text, "  \"a.0\" -> \"b.0\" [label=\"work x one x "
-                           "16\"];\n  \"a.1\" -> \"b.1\";\n"));
-    cr_expect_null(strstr(text, "\"a.0\" -> \"b.1\""));
-    free(text);
     skn_spec_destroy(&spec);
 }

@@ -1,4 +1,5 @@
-/* spec_text.c - a wiring as a drawing in characters: who sends what to whom.
+/* spec_draw.c - a wiring drawn: who sends what to whom, for terminals and for
+ * graphviz.
  *
  *     source                     core 0
  *       ├─ batch ────▶ embedding.0-1       broadcast
@@ -152,7 +153,7 @@ print_notes(const skn_wired_pipe_t *pipe, FILE *file)
         (void)fprintf(file, ", %s",
                       pipe->collect == SKN_COLLECT_GATHER ? "gather"
                                                           : "reduce");
-    (void)fprintf(file, "%s\n", pipe->peer ? ", answers" : "");
+    (void)fputs(pipe->peer ? ", answers" : "", file);
 }
 
 static void
@@ -169,6 +170,7 @@ print_pipe(const drawing_t *drawing, const skn_wired_pipe_t *pipe, bool last,
     (void)fprintf(file, "%*s",
                   columns < NOTE_COLUMN ? NOTE_COLUMN - columns : 2, "");
     print_notes(pipe, file);
+    (void)fputs("\n", file);
 }
 
 /* "cores 0-1", "core 0", "any core" */
@@ -217,8 +219,106 @@ print_group(const drawing_t *drawing, uint32_t group, FILE *file)
                        file);
 }
 
-skn_status_t
-skn_spec_text(const skn_spec_t *spec, FILE *file, skn_error_t *error)
+/* --- graphviz ------------------------------------------------------------ */
+
+/* Text between quotes. */
+static void
+dot_text(const char *text, FILE *file)
+{
+    (void)fputc('"', file);
+    for (; *text; text++) {
+        if (*text == '"' || *text == '\\')
+            (void)fputc('\\', file);
+        (void)fputc(*text, file);
+    }
+    (void)fputc('"', file);
+}
+
+static void
+dot_group(const drawing_t *drawing, uint32_t group, FILE *file)
+{
+    const skn_wiring_t *wiring = drawing->wiring;
+    (void)fprintf(file, "  g%u [label=\"", group);
+    (void)print_members(drawing, group, drawing->all, wiring->actor_count,
+                        file);
+    (void)fprintf(file, "\\n%s, ", wiring->actors[group].kind->name);
+    print_cores(drawing, group, file);
+    (void)fputs("\"];\n", file);
+}
+
+static bool
+reaches(const drawing_t *drawing, const skn_wired_pipe_t *pipe, uint32_t from,
+        uint32_t to)
+{
+    if (!sends(drawing, pipe, from))
+        return false;
+    for (uint32_t k = 0; k < pipe->to_count; k++)
+        if (drawing->group[pipe->to[k]] == to)
+            return true;
+    return false;
+}
+
+/* One arrow for all pipes between two groups, a line of its label for each.
+ * Arrows against the order, and answers, do not pull their ends along. */
+static void
+dot_arrow(const drawing_t *drawing, uint32_t from, uint32_t to, bool back,
+          FILE *file)
+{
+    const skn_wiring_t *wiring = drawing->wiring;
+    bool begun = false, answers = true;
+    for (uint32_t p = 0; p < wiring->pipe_count; p++) {
+        const skn_wired_pipe_t *pipe = &wiring->pipes[p];
+        if (!reaches(drawing, pipe, from, to))
+            continue;
+        if (!begun)
+            (void)fprintf(file, "  g%u -> g%u [label=\"", from, to);
+        begun = true;
+        answers = answers && pipe->peer;
+        (void)fprintf(file, "%s: ", pipe->schema->name);
+        print_notes(pipe, file);
+        (void)fprintf(file, " x %u\\l", pipe->credit);
+    }
+    if (begun)
+        (void)fprintf(file, "\"%s%s];\n", answers ? ", style=dashed" : "",
+                      answers || back ? ", constraint=false" : "");
+}
+
+static void
+draw_dot(const drawing_t *drawing, FILE *file)
+{
+    (void)fputs("digraph ", file);
+    dot_text(drawing->wiring->name, file);
+    (void)fputs(" {\n  rankdir=LR; ranksep=1.2; nodesep=0.5;\n"
+                "  node [shape=box, style=\"rounded,filled\", "
+                "fillcolor=\"#e8eef7\", fontname=\"sans-serif\"];\n"
+                "  edge [fontname=\"sans-serif\", fontsize=10, "
+                "color=\"#4a5a70\"];\n",
+                file);
+    for (uint32_t k = 0; k < drawing->count; k++)
+        dot_group(drawing, drawing->order[k], file);
+    for (uint32_t j = 0; j < drawing->count; j++)
+        for (uint32_t k = 0; k < drawing->count; k++)
+            dot_arrow(drawing, drawing->order[j], drawing->order[k], k <= j,
+                      file);
+    (void)fputs("}\n", file);
+}
+
+/* --- both ---------------------------------------------------------------- */
+
+static void
+draw_text(const drawing_t *drawing, FILE *file)
+{
+    const skn_wiring_t *wiring = drawing->wiring;
+    (void)fprintf(file, "%s: %u actor%s, %u pipe%s\n", wiring->name,
+                  wiring->actor_count, wiring->actor_count == 1 ? "" : "s",
+                  wiring->pipe_count, wiring->pipe_count == 1 ? "" : "s");
+    for (uint32_t k = 0; k < drawing->count; k++)
+        print_group(drawing, drawing->order[k], file);
+}
+
+static skn_status_t
+draw(const skn_spec_t *spec, void (*print)(const drawing_t *, FILE *),
+     FILE *file, skn_error_t *error)
 {
     drawing_t drawing = { .wiring = &spec->wiring };
     size_t count = spec->wiring.actor_count;
@@ -235,12 +335,7 @@ skn_spec_text(const skn_spec_t *spec, FILE *file, skn_error_t *error)
     } else {
         find_groups(&drawing);
         find_order(&drawing);
-        const skn_wiring_t *wiring = &spec->wiring;
-        (void)fprintf(file, "%s: %u actor%s, %u pipe%s\n", wiring->name,
-                      wiring->actor_count, wiring->actor_count == 1 ? "" : "s",
-                      wiring->pipe_count, wiring->pipe_count == 1 ? "" : "s");
-        for (uint32_t k = 0; k < drawing.count; k++)
-            print_group(&drawing, drawing.order[k], file);
+        print(&drawing, file);
         if (ferror(file))
             status = skn_fail(error, SKN_STORAGE, "writing a drawing: %s",
                               strerror(errno));
@@ -250,4 +345,16 @@ skn_spec_text(const skn_spec_t *spec, FILE *file, skn_error_t *error)
     free(drawing.listed);
     free(drawing.all);
     return status;
+}
+
+skn_status_t
+skn_spec_text(const skn_spec_t *spec, FILE *file, skn_error_t *error)
+{
+    return draw(spec, draw_text, file, error);
+}
+
+skn_status_t
+skn_spec_dot(const skn_spec_t *spec, FILE *file, skn_error_t *error)
+{
+    return draw(spec, draw_dot, file, error);
 }

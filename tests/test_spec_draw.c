@@ -1,25 +1,32 @@
-/* test_spec_text.c - topologies drawn in characters.
+/* test_spec_draw.c - topologies drawn.
  *
- * Plans of models, drawn by topology/spec_text.c too, are in tests/golden/.
+ * Plans of models, drawn by topology/spec_draw.c too, are in tests/golden/.
  * SPDX-License-Identifier: Apache-2.0 */
 #include "tests/spec_checks.h"
 
 static void
-expect_drawing(const char *topology, const char *want)
+expect_drawn(const char *topology, const char *want,
+             skn_status_t (*draw)(const skn_spec_t *, FILE *, skn_error_t *))
 {
     skn_spec_t *spec = load_good(topology);
     char *text = NULL;
     size_t bytes = 0;
     FILE *file = open_memstream(&text, &bytes);
     cr_assert_not_null(file);
-    cr_expect_eq(skn_spec_text(spec, file, NULL), SKN_OK);
+    cr_expect_eq(draw(spec, file, NULL), SKN_OK);
     (void)fclose(file);
     cr_expect_str_eq(text, want, "got:\n%s", text);
     free(text);
     skn_spec_destroy(&spec);
 }
 
-Test(spec_text, draws_shards_as_one_in_the_order_of_the_messages)
+static void
+expect_drawing(const char *topology, const char *want)
+{
+    expect_drawn(topology, want, skn_spec_text);
+}
+
+Test(spec_draw, draws_shards_as_one_in_the_order_of_the_messages)
 {
     expect_drawing(
         TOPOLOGY("    - { name: printer, kind: total_printer }\n"
@@ -41,7 +48,7 @@ Test(spec_text, draws_shards_as_one_in_the_order_of_the_messages)
         "printer                 total_printer, any core\n");
 }
 
-Test(spec_text, names_parts_of_a_row_and_several_receivers)
+Test(spec_draw, names_parts_of_a_row_and_several_receivers)
 {
     expect_drawing(
         TOPOLOGY("    - { name: r, kind: word_reader, options: { path: a } }\n"
@@ -60,7 +67,7 @@ Test(spec_text, names_parts_of_a_row_and_several_receivers)
         "  └─ word ─▶ a.1                                          one\n");
 }
 
-Test(spec_text, draws_a_lonely_actor)
+Test(spec_draw, draws_a_lonely_actor)
 {
     expect_drawing("skein: 1\ntopology:\n  name: t\n"
                    "  actors: [{ name: h, kind: hermit }]\n",
@@ -68,7 +75,7 @@ Test(spec_text, draws_a_lonely_actor)
                    "h                       hermit, any core\n");
 }
 
-Test(spec_text, long_names_push_the_notes_aside)
+Test(spec_draw, long_names_push_the_notes_aside)
 {
     expect_drawing(
         TOPOLOGY("    - { name: a_reader_with_quite_a_long_name, kind: "
@@ -84,7 +91,7 @@ Test(spec_text, long_names_push_the_notes_aside)
         "a_receiver_whose_name_is_longer_than_that  relay, any core\n");
 }
 
-Test(spec_text, says_when_the_disk_is_full)
+Test(spec_draw, says_when_the_disk_is_full)
 {
     skn_spec_t *spec = load_good("skein: 1\ntopology:\n  name: t\n"
                                  "  actors: [{ name: h, kind: hermit }]\n");
@@ -94,6 +101,30 @@ Test(spec_text, says_when_the_disk_is_full)
     (void)setvbuf(full, NULL, _IONBF, 0);
     cr_expect_eq(skn_spec_text(spec, full, &error), SKN_STORAGE);
     cr_expect_str_eq(error.text, "writing a drawing: No space left on device");
+    cr_expect_eq(skn_spec_dot(spec, full, &error), SKN_STORAGE);
+    cr_expect_str_eq(error.text, "writing a drawing: No space left on device");
     (void)fclose(full);
     skn_spec_destroy(&spec);
+}
+
+#define DOT_HEAD                                                               \
+    "  rankdir=LR; ranksep=1.2; nodesep=0.5;\n"                                \
+    "  node [shape=box, style=\"rounded,filled\", fillcolor=\"#e8eef7\", "     \
+    "fontname=\"sans-serif\"];\n"                                              \
+    "  edge [fontname=\"sans-serif\", fontsize=10, color=\"#4a5a70\"];\n"
+
+Test(spec_draw, graphviz_gets_a_box_a_row_and_an_arrow_a_pair)
+{
+    expect_drawn(TOPOLOGY("    - { name: s, kind: source }\n"
+                          "    - { name: shard, kind: shard, replicate: 2 }\n",
+                          "    - { from: s, to: shard, message: work,\n"
+                          "        pattern: broadcast, credit: 5 }\n"
+                          "    - { from: shard, to: s, message: done }\n"),
+                 "digraph \"t\" {\n" DOT_HEAD
+                 "  g0 [label=\"s\\nsource, any core\"];\n"
+                 "  g1 [label=\"shard.0-1\\nshard, any core\"];\n"
+                 "  g0 -> g1 [label=\"work: broadcast x 5\\l\"];\n"
+                 "  g1 -> g0 [label=\"done: one x 16\\l\", constraint=false];\n"
+                 "}\n",
+                 skn_spec_dot);
 }

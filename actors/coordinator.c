@@ -45,6 +45,7 @@ typedef struct coordinator {
     uint64_t wall_before_ns, cpu_before_ns;      /* when an evaluation began */
     double seconds_resumed, cpu_seconds_resumed; /* of earlier processes */
     double seconds_before;                       /* at the last epoch's end */
+    double rows_before; /* of this epoch, trained before a resume */
     uint64_t rss_bytes;
     /* For people who watch: told every progress_ns, 0: never. */
     uint64_t progress_ns, told_ns, told_rows, told_batch, seen_rows;
@@ -278,7 +279,8 @@ tell_epoch(skn_actor_t *actor, coordinator_t *coordinator, bool evaluated,
         (unsigned long long)progress->batch, progress->seconds,
         progress->cpu_seconds,
         progress->seconds > coordinator->seconds_before
-            ? rows / (progress->seconds - coordinator->seconds_before)
+            ? (rows - coordinator->rows_before) /
+                  (progress->seconds - coordinator->seconds_before)
             : 0.0,
         progress->loss);
     if (evaluated) {
@@ -294,6 +296,7 @@ tell_epoch(skn_actor_t *actor, coordinator_t *coordinator, bool evaluated,
         skn_json_text_add(&coordinator->history, "%s%s",
                           coordinator->history.count ? "," : "", text.bytes);
     coordinator->seconds_before = progress->seconds;
+    coordinator->rows_before = 0;
     skn_progress_new_epoch(progress);
     return tell(actor, &text, error);
 }
@@ -604,6 +607,7 @@ coordinator_open(skn_actor_t *actor, void *state, skn_error_t *error)
     coordinator->seconds_resumed = coordinator->progress.seconds;
     coordinator->cpu_seconds_resumed = coordinator->progress.cpu_seconds;
     coordinator->seconds_before = coordinator->progress.seconds;
+    coordinator->rows_before = (double)coordinator->progress.loss_rows;
     coordinator->first_batch = coordinator->progress.batch;
     coordinator->stale =
         coordinator->patience > 0 &&

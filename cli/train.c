@@ -105,6 +105,10 @@ work(const cli_call_t *call, void *shared, int attempt)
         code = cli_report(call, &error);
     } else if (run.resume.finished) {
         announce_resume(call, &run, job);
+        if (options.resume)
+            cli_warn(call, "this run has finished: nothing is trained",
+                     "another model, or more epochs, is a run of its own, "
+                     "with another checkpoint.path");
         cli_follow_show(call, run.resume.done.bytes);
     } else {
         if (options.resume || options.again)

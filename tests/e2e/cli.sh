@@ -273,6 +273,11 @@ check_equal "head ends train quietly, and nothing starts again" \
     "${PIPESTATUS[0]} $(wc -l <out) $(cat err)" "141 2 "
 check "  which can be gone on with" "$skein" train tiny.yaml --resume \
     -o checkpoint.path=unread -o train.max_batches=20
+says "a finished run that is resumed stays as it is" 0 \
+    "skein: warning: this run has finished: nothing is trained; another \
+model, or more epochs, is a run of its own, with another checkpoint.path" \
+    "$skein" train tiny.yaml --resume -o checkpoint.path=unread \
+    -o train.epochs=200000
 full="standard output: not all could be written; is the disk full?"
 says "a run that cannot print its lines says so" 74 "skein: $full" \
     bash -c "exec \"$skein\" train tiny.yaml -o checkpoint.path=mute \

@@ -21,10 +21,10 @@ build: ## build/skein, build/libskein.a, build/libskein.so
 	@cmake -S . -B $(BUILD) -DCMAKE_INSTALL_PREFIX=$(PREFIX) $(CMAKE_ARGS) \
 	    >$(BUILD)/configure.log 2>&1 || \
 	    { cat $(BUILD)/configure.log >&2; exit 1; }
-	@cmake --build $(BUILD) -j $(JOBS)
+	@cmake --build $(BUILD) -j $(JOBS) $(if $(ONLY),--target $(ONLY))
 
 demo: deps ## train on real data that comes with the sources
-	@$(MAKE) --no-print-directory build
+	@$(MAKE) --no-print-directory build ONLY=skein
 	@$(BUILD)/skein graph configs/wnhyp.yaml --text
 	@$(BUILD)/skein train configs/wnhyp.yaml --report
 	@echo

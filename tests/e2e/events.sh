@@ -22,7 +22,7 @@ for line in open(sys.argv[1]):
         missing.add("event " + event["event"])
     missing |= {"%s.%s" % (event.get("event"), key) for key in event
                 if key not in words and not key.startswith("validate_")}
-# named FILE: every member of every object is between backquotes there
+assert not missing, "events.md does not name: " + ", ".join(sorted(missing))
 PYTHON
 }
 quiet() { "$@" 2>/dev/null </dev/null; }

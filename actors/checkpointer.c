@@ -315,6 +315,8 @@ static const skn_schema_t *const sends[] = {
     NULL,
 };
 
+static const skn_schema_t *const gathers[] = { NULL };
+
 const skn_kind_t skn_checkpointer = {
     .name = "checkpointer",
     .help = "writes the state of all updaters into checkpoints",
@@ -322,6 +324,7 @@ const skn_kind_t skn_checkpointer = {
     .options = options,
     .handlers = handlers,
     .sends = sends,
+    .gathers = gathers,
     .open = checkpointer_open,
     .close = checkpointer_close,
 };

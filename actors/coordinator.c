@@ -672,6 +672,8 @@ static const skn_schema_t *const sends[] = {
     NULL,
 };
 
+static const skn_schema_t *const gathers[] = { NULL };
+
 const skn_kind_t skn_coordinator = {
     .name = "coordinator",
     .help = "the course of a run: epochs, evaluations, checkpoints, the end",
@@ -679,6 +681,7 @@ const skn_kind_t skn_coordinator = {
     .options = options,
     .handlers = handlers,
     .sends = sends,
+    .gathers = gathers,
     .open = coordinator_open,
     .start = coordinator_start,
     .close = coordinator_close,

@@ -337,6 +337,13 @@ static const skn_schema_t *const sends[] = {
     NULL,
 };
 
+static const skn_schema_t *const gathers[] = {
+    &skn_activation_schema,
+    &skn_output_gradient_schema,
+    &skn_hidden_gradient_schema,
+    NULL,
+};
+
 const skn_kind_t skn_dense = {
     .name = "dense",
     .help = "hidden units over a hidden layer: a range of the layer's rows",
@@ -344,6 +351,7 @@ const skn_kind_t skn_dense = {
     .options = options,
     .handlers = handlers,
     .sends = sends,
+    .gathers = gathers,
     .open = dense_open,
     .close = dense_close,
     .computes = true,

@@ -210,6 +210,12 @@ static const skn_schema_t *const sends[] = {
     NULL,
 };
 
+static const skn_schema_t *const gathers[] = {
+    &skn_output_gradient_schema,
+    &skn_hidden_gradient_schema,
+    NULL,
+};
+
 const skn_kind_t skn_embedding = {
     .name = "embedding",
     .help = "hidden units over the sparse input: a slice of their columns",
@@ -217,6 +223,7 @@ const skn_kind_t skn_embedding = {
     .options = options,
     .handlers = handlers,
     .sends = sends,
+    .gathers = gathers,
     .open = embedding_open,
     .close = embedding_close,
     .computes = true,

@@ -260,6 +260,11 @@ static const skn_schema_t *const sends[] = {
     NULL,
 };
 
+static const skn_schema_t *const gathers[] = {
+    &skn_ranking_schema,
+    NULL,
+};
+
 const skn_kind_t skn_evaluator = {
     .name = "evaluator",
     .help = "P@k, PSP@k and nDCG@k over all labels",
@@ -267,6 +272,7 @@ const skn_kind_t skn_evaluator = {
     .options = options,
     .handlers = handlers,
     .sends = sends,
+    .gathers = gathers,
     .open = evaluator_open,
     .close = evaluator_close,
 };

@@ -714,6 +714,12 @@ static const skn_schema_t *const sends[] = {
     NULL,
 };
 
+static const skn_schema_t *const gathers[] = {
+    &skn_activation_schema,
+    &skn_partition_schema,
+    NULL,
+};
+
 const skn_kind_t skn_output = {
     .name = "output",
     .help = "rows of the output layer: active sets, logits, loss, gradients",
@@ -721,6 +727,7 @@ const skn_kind_t skn_output = {
     .options = options,
     .handlers = handlers,
     .sends = sends,
+    .gathers = gathers,
     .open = output_open,
     .close = output_close,
     .computes = true,

@@ -448,6 +448,8 @@ static const skn_schema_t *const sends[] = {
     NULL,
 };
 
+static const skn_schema_t *const gathers[] = { NULL };
+
 const skn_kind_t skn_source = {
     .name = "source",
     .help = "reads the data and lets `window` batches into flight",
@@ -455,6 +457,7 @@ const skn_kind_t skn_source = {
     .options = options,
     .handlers = handlers,
     .sends = sends,
+    .gathers = gathers,
     .open = source_open,
     .produce = source_produce,
     .close = source_close,

@@ -330,6 +330,8 @@ static const skn_schema_t *const sends[] = {
     NULL,
 };
 
+static const skn_schema_t *const gathers[] = { NULL };
+
 const skn_kind_t skn_table_builder = {
     .name = "table_builder",
     .help = "builds the index of an output shard out of its rows",
@@ -337,6 +339,7 @@ const skn_kind_t skn_table_builder = {
     .options = options,
     .handlers = handlers,
     .sends = sends,
+    .gathers = gathers,
     .open = table_builder_open,
     .produce = table_builder_produce,
     .close = table_builder_close,

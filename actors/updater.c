@@ -464,6 +464,8 @@ static const skn_schema_t *const sends[] = {
     NULL,
 };
 
+static const skn_schema_t *const gathers[] = { NULL };
+
 const skn_kind_t skn_updater = {
     .name = "updater",
     .help = "the only writer of a shard's weights and optimizer state",
@@ -471,6 +473,7 @@ const skn_kind_t skn_updater = {
     .options = options,
     .handlers = handlers,
     .sends = sends,
+    .gathers = gathers,
     .open = updater_open,
     .start = updater_start,
     .produce = updater_produce,

@@ -213,7 +213,7 @@ Test(words, every_message_is_the_line_that_is_on_file)
     cr_expect_eq(count, sizeof(lines) / sizeof(lines[0]));
 }
 
-/* --- bytes ----------------------------------------------------------------- */
+/* --- bytes --------------------------------------------------------------- */
 
 typedef struct flat {
     size_t bytes;

@@ -148,7 +148,7 @@ Test(lines, names_are_read_in_their_order)
     temp_folder_remove(file.folder);
 }
 
-/* --- limits ---------------------------------------------------------------- */
+/* --- limits -------------------------------------------------------------- */
 
 /* A first line of `bytes` letters, with or without its end, and a second. */
 static skn_status_t
@@ -243,7 +243,7 @@ Test(lines, a_packed_file_is_unpacked)
     temp_folder_remove(file.folder);
 }
 
-/* --- a pipe ---------------------------------------------------------------- */
+/* --- a pipe -------------------------------------------------------------- */
 
 typedef struct talker {
     int descriptor;

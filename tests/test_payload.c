@@ -432,3 +432,141 @@ Test(payload, other_threads_bring_messages_home)
     cr_assert_eq(counts.allocated, 32);
     skn_pool_destroy(&pool);
 }
+
+/* --- holders and pools ---------------------------------------------------- */
+
+static skn_pool_counts_t
+counts_of(skn_pool_t *pool)
+{
+    skn_pool_counts_t counts;
+    skn_pool_collect(pool);
+    skn_pool_count(pool, &counts);
+    return counts;
+}
+
+Test(payload, a_fan_out_goes_home_with_its_last_receiver)
+{
+    skn_pool_t *pool = pool_of(MIB);
+    for (uint32_t more = 0; more <= 5; more++) {
+        activation_t *message = activation_of(pool, 10);
+        skn_payload_keep_many(message, more);
+        for (uint32_t k = 0; k < more; k++) {
+            skn_payload_drop(message);
+            cr_expect_eq(counts_of(pool).out, 1, "%u of %u", k, more);
+        }
+        skn_payload_drop(message);
+        cr_expect_eq(counts_of(pool).out, 0, "%u more", more);
+    }
+    cr_expect_eq(counts_of(pool).allocated, 1);
+    cr_expect_eq(counts_of(pool).reused, 5);
+    skn_pool_destroy(&pool);
+}
+
+/* Every order of four messages of two sizes; each comes back as it was. */
+Test(payload, no_order_of_drops_loses_a_block)
+{
+    static const size_t sizes[] = { 10, 10, 3000, 3000 };
+    skn_pool_t *pool = pool_of(MIB);
+    for (uint32_t order = 0; order < 256; order++) {
+        activation_t *held[4];
+        uint32_t dropped = 0;
+        for (uint32_t k = 0; k < 4; k++) {
+            held[k] = activation_of(pool, sizes[k]);
+            held[k]->batch = k;
+        }
+        for (uint32_t turn = 0; turn < 4; turn++) {
+            uint32_t k = order >> (2 * turn) & 3;
+            if (dropped >> k & 1)
+                continue;
+            cr_expect_eq(held[k]->batch, k);
+            cr_expect_eq(held[k]->value.count, sizes[k]);
+            skn_payload_drop(held[k]);
+            dropped |= 1u << k;
+        }
+        for (uint32_t k = 0; k < 4; k++)
+            if (!(dropped >> k & 1))
+                skn_payload_drop(held[k]);
+    }
+    cr_expect_eq(counts_of(pool).out, 0);
+    cr_expect_eq(counts_of(pool).allocated, 4);
+    cr_expect_eq(counts_of(pool).reused, 4 * 255);
+    cr_expect_eq(counts_of(pool).freed, 0);
+    skn_pool_destroy(&pool);
+}
+
+/* The bytes that are told are those that are held, at every height. */
+Test(payload, a_pool_grows_to_its_highest_water_and_stays_there)
+{
+    activation_t *held[40];
+    skn_pool_t *pool = pool_of(MIB);
+    size_t highest = 0;
+    for (uint32_t height = 1; height <= 40; height++) {
+        for (uint32_t k = 0; k < height; k++)
+            held[k] = activation_of(pool, 100);
+        skn_pool_counts_t full = counts_of(pool);
+        cr_expect_eq(full.out, height);
+        cr_expect_eq(full.idle_bytes, 0);
+        cr_expect_gt(full.total_bytes, highest);
+        highest = full.total_bytes;
+        for (uint32_t k = 0; k < height; k++)
+            skn_payload_drop(held[k]);
+        skn_pool_counts_t empty = counts_of(pool);
+        cr_expect_eq(empty.out, 0);
+        cr_expect_eq(empty.idle_bytes, highest);
+        cr_expect_eq(empty.total_bytes, highest);
+        cr_expect_eq(empty.allocated, height);
+    }
+    skn_pool_destroy(&pool);
+    cr_expect_null(pool);
+}
+
+#define TURNS 20000
+
+static void *
+keep_and_drop(void *message)
+{
+    for (int k = 0; k < TURNS; k++)
+        skn_payload_drop(skn_payload_keep(message));
+    skn_payload_drop(message); /* the holder that was made for this thread */
+    return NULL;
+}
+
+Test(payload, holders_on_many_threads_are_counted_right)
+{
+    pthread_t threads[4];
+    skn_pool_t *pool = pool_of(MIB);
+    activation_t *message = activation_of(pool, 8);
+    message->batch = 77;
+    skn_payload_keep_many(message, 4);
+    for (int k = 0; k < 4; k++)
+        cr_assert_eq(pthread_create(&threads[k], NULL, keep_and_drop, message),
+                     0);
+    for (int k = 0; k < 4; k++)
+        cr_assert_eq(pthread_join(threads[k], NULL), 0);
+    cr_expect_eq(counts_of(pool).out, 1);
+    cr_expect_eq(message->batch, 77);
+    skn_payload_drop(message);
+    cr_expect_eq(counts_of(pool).out, 0);
+    cr_expect_eq(counts_of(pool).allocated, 1);
+    skn_pool_destroy(&pool);
+}
+
+/* The owner ends first: whoever is last frees what is left. */
+Test(payload, a_pool_may_end_while_others_hold_its_messages)
+{
+    for (int round = 0; round < 50; round++) {
+        pthread_t threads[2];
+        activation_t *held[17] = { NULL };
+        skn_pool_t *pool = pool_of(MIB);
+        for (int k = 0; k < 16; k++) {
+            held[k] = activation_of(pool, (size_t)k * 100);
+            skn_payload_keep(held[k]);
+        }
+        for (int k = 0; k < 2; k++)
+            cr_assert_eq(pthread_create(&threads[k], NULL, drop_all, held), 0);
+        skn_pool_destroy(&pool);
+        cr_expect_null(pool);
+        for (int k = 0; k < 2; k++)
+            cr_assert_eq(pthread_join(threads[k], NULL), 0);
+    }
+}

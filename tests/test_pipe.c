@@ -155,3 +155,93 @@ Test(pipe, more_sockets_than_the_library_allows_are_refused)
     cr_expect_str_eq(error.text, "the topology needs 1073741824 sockets, this "
                                  "libzmq allows 65535");
 }
+
+/* --- ends ----------------------------------------------------------------- */
+
+Test(pipe, an_inbox_closes_over_parcels_that_nobody_took, .init = start,
+     .fini = stop)
+{
+    for (uint32_t round = 0; round < 20; round++) {
+        skn_inbox_t *inbox = skn_inbox_open(context, "inproc://full", &error);
+        skn_outlet_t *outlet =
+            skn_outlet_open(context, "inproc://full", &error);
+        cr_assert(inbox && outlet, "%s", error.text);
+        skn_parcel_t parcel = { .type = round };
+        for (uint32_t k = 0; k < 10 * round; k++) {
+            parcel.number = k;
+            cr_assert_eq(skn_outlet_put(outlet, &parcel, &error), SKN_OK);
+        }
+        for (uint32_t k = 0; k < round; k++) { /* a part of them is taken */
+            cr_assert(skn_inbox_take(inbox, &parcel));
+            cr_expect_eq(parcel.number, k);
+            cr_expect_eq(parcel.type, round);
+        }
+        if (round % 2 == 0)
+            skn_outlet_close(&outlet);
+        skn_inbox_close(&inbox);
+        cr_expect_null(inbox);
+        skn_outlet_close(&outlet);
+        cr_expect_null(outlet);
+    }
+}
+
+Test(pipe, closing_twice_is_allowed, .init = start, .fini = stop)
+{
+    skn_inbox_t *inbox = skn_inbox_open(context, "inproc://twice", &error);
+    skn_outlet_t *outlet = skn_outlet_open(context, "inproc://twice", &error);
+    for (int k = 0; k < 2; k++) {
+        skn_inbox_close(&inbox);
+        skn_outlet_close(&outlet);
+        cr_expect_null(inbox);
+        cr_expect_null(outlet);
+    }
+}
+
+/* Each outlet's own order is kept, and none is starved for good. */
+Test(pipe, parcels_of_many_outlets_come_in_the_order_of_each, .init = start,
+     .fini = stop)
+{
+    skn_outlet_t *outlets[16];
+    uint64_t next[16] = { 0 };
+    skn_parcel_t parcel;
+    skn_inbox_t *inbox = skn_inbox_open(context, "inproc://fair", &error);
+    cr_assert(inbox);
+    for (uint32_t k = 0; k < 16; k++) {
+        outlets[k] = skn_outlet_open(context, "inproc://fair", &error);
+        cr_assert(outlets[k]);
+        for (uint64_t number = 0; number < 100 + k; number++) {
+            parcel = (skn_parcel_t){ .slot = k, .number = number };
+            cr_assert_eq(skn_outlet_put(outlets[k], &parcel, &error), SKN_OK);
+        }
+    }
+    while (skn_inbox_take(inbox, &parcel))
+        cr_expect_eq(parcel.number, next[parcel.slot]++);
+    for (uint32_t k = 0; k < 16; k++) {
+        cr_expect_eq(next[k], 100 + k, "outlet %u", k);
+        skn_outlet_close(&outlets[k]);
+    }
+    skn_inbox_close(&inbox);
+}
+
+/* All that a parcel has arrives, whatever it is. */
+Test(pipe, every_value_of_a_parcel_survives, .init = start, .fini = stop)
+{
+    static const uint64_t numbers[] = { 0, 1, UINT32_MAX, UINT64_MAX };
+    int somewhere = 0;
+    skn_inbox_t *inbox = skn_inbox_open(context, "inproc://all", &error);
+    skn_outlet_t *outlet = skn_outlet_open(context, "inproc://all", &error);
+    for (size_t k = 0; k < 4; k++)
+        for (size_t n = 0; n < 4; n++) {
+            skn_parcel_t out = { (uint32_t)numbers[k], (uint32_t)numbers[n],
+                                 numbers[(k + n) % 4],
+                                 n % 2 ? &somewhere : NULL };
+            skn_parcel_t in = { 0 };
+            cr_assert_eq(skn_outlet_put(outlet, &out, &error), SKN_OK);
+            cr_assert(skn_inbox_take(inbox, &in));
+            cr_expect(in.type == out.type && in.slot == out.slot &&
+                      in.number == out.number && in.pointer == out.pointer);
+            cr_expect(!skn_inbox_take(inbox, &in));
+        }
+    skn_outlet_close(&outlet);
+    skn_inbox_close(&inbox);
+}

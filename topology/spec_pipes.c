@@ -194,6 +194,33 @@ refuse_receiver(spec_pipe_t *reading, const skn_wired_actor_t *actor)
                              names[0] ? names : "nothing");
 }
 
+/* A handler takes parts or a message: the other one would be read as it. */
+static skn_status_t
+check_gather(spec_pipe_t *reading, const skn_wired_actor_t *actor)
+{
+    const skn_wired_pipe_t *pipe = reading->pipe;
+    const skn_schema_t *const *gathers = actor->kind->gathers;
+    bool is_gathered = pipe->collect == SKN_COLLECT_GATHER;
+    if (!gathers)
+        return SKN_OK;
+    while (*gathers && *gathers != pipe->schema)
+        gathers++;
+    if (is_gathered == (*gathers != NULL))
+        return SKN_OK;
+    const char *key = is_gathered && !skn_spec_is_set(reading, "collect")
+                          ? "pattern"
+                      : is_gathered ? "collect"
+                                    : "to";
+    (void)skn_problems_add(
+        reading->spec->problems, skn_spec_place(reading, key),
+        "%s (%s) takes '%s' %s", actor->name, actor->kind->name,
+        pipe->schema->name,
+        is_gathered ? "one by one" : "gathered, one part of every sender");
+    return skn_problems_hint(reading->spec->problems, "%s",
+                             is_gathered ? "leave gather out"
+                                         : "add collect: gather, by: batch");
+}
+
 /* One word about each kind is enough; peers are of one kind. */
 static skn_status_t
 check_kinds(spec_pipe_t *reading)
@@ -227,6 +254,8 @@ check_kinds(spec_pipe_t *reading)
                                    actor->name, kind->name, pipe->schema->name);
             status =
                 skn_problems_hint(spec->problems, "gather instead of reduce");
+        } else if (check_gather(reading, actor) != SKN_OK) {
+            status = SKN_BAD_CONFIG;
         }
     }
     return status;

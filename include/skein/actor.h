@@ -85,7 +85,11 @@ typedef struct skn_kind {
     const skn_option_t *options;      /* ends with a NULL name, or NULL */
     const skn_handler_t *handlers;    /* ends with a NULL schema, or NULL */
     const skn_schema_t *const *sends; /* ends with NULL, or NULL */
-    const skn_timer_t *timers;        /* ends with a NULL name, or NULL */
+    /* The messages whose handlers take parts (skn_parts_t): their pipes must
+     * gather, and no other pipe into the kind may. Ends with NULL; NULL: not
+     * said, and what a topology says is believed. */
+    const skn_schema_t *const *gathers;
+    const skn_timer_t *timers; /* ends with a NULL name, or NULL */
     /* Validate options, allocate. Nothing can be sent yet. May be NULL. */
     skn_status_t (*open)(skn_actor_t *, void *state, skn_error_t *);
     /* All actors are ready: send the first messages. May be NULL. */

@@ -162,9 +162,10 @@ Test(pipe, an_inbox_closes_over_parcels_that_nobody_took, .init = start,
      .fini = stop)
 {
     for (uint32_t round = 0; round < 20; round++) {
-        skn_inbox_t *inbox = skn_inbox_open(context, "inproc://full", &error);
-        skn_outlet_t *outlet =
-            skn_outlet_open(context, "inproc://full", &error);
+        char address[SKN_INBOX_ADDRESS_BYTES]; /* a name is free only later */
+        (void)snprintf(address, sizeof(address), "inproc://full%u", round);
+        skn_inbox_t *inbox = skn_inbox_open(context, address, &error);
+        skn_outlet_t *outlet = skn_outlet_open(context, address, &error);
         cr_assert(inbox && outlet, "%s", error.text);
         skn_parcel_t parcel = { .type = round };
         for (uint32_t k = 0; k < 10 * round; k++) {

@@ -317,6 +317,13 @@ static const skn_schema_t *const sends[] = {
 
 static const skn_schema_t *const gathers[] = { NULL };
 
+static const skn_schema_t *const needs[] = {
+    &skn_save_schema,
+    &skn_tensor_schema,
+    &skn_chunk_schema,
+    NULL,
+};
+
 const skn_kind_t skn_checkpointer = {
     .name = "checkpointer",
     .help = "writes the state of all updaters into checkpoints",
@@ -325,6 +332,7 @@ const skn_kind_t skn_checkpointer = {
     .handlers = handlers,
     .sends = sends,
     .gathers = gathers,
+    .needs = needs,
     .open = checkpointer_open,
     .close = checkpointer_close,
 };

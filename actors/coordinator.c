@@ -674,6 +674,11 @@ static const skn_schema_t *const sends[] = {
 
 static const skn_schema_t *const gathers[] = { NULL };
 
+static const skn_schema_t *const needs[] = {
+    &skn_reached_schema,
+    NULL,
+};
+
 const skn_kind_t skn_coordinator = {
     .name = "coordinator",
     .help = "the course of a run: epochs, evaluations, checkpoints, the end",
@@ -682,6 +687,7 @@ const skn_kind_t skn_coordinator = {
     .handlers = handlers,
     .sends = sends,
     .gathers = gathers,
+    .needs = needs,
     .open = coordinator_open,
     .start = coordinator_start,
     .close = coordinator_close,

@@ -344,6 +344,12 @@ static const skn_schema_t *const gathers[] = {
     NULL,
 };
 
+static const skn_schema_t *const needs[] = {
+    &skn_activation_schema,
+    &skn_lease_schema,
+    NULL,
+};
+
 const skn_kind_t skn_dense = {
     .name = "dense",
     .help = "hidden units over a hidden layer: a range of the layer's rows",
@@ -352,6 +358,7 @@ const skn_kind_t skn_dense = {
     .handlers = handlers,
     .sends = sends,
     .gathers = gathers,
+    .needs = needs,
     .open = dense_open,
     .close = dense_close,
     .computes = true,

@@ -216,6 +216,12 @@ static const skn_schema_t *const gathers[] = {
     NULL,
 };
 
+static const skn_schema_t *const needs[] = {
+    &skn_batch_schema,
+    &skn_lease_schema,
+    NULL,
+};
+
 const skn_kind_t skn_embedding = {
     .name = "embedding",
     .help = "hidden units over the sparse input: a slice of their columns",
@@ -224,6 +230,7 @@ const skn_kind_t skn_embedding = {
     .handlers = handlers,
     .sends = sends,
     .gathers = gathers,
+    .needs = needs,
     .open = embedding_open,
     .close = embedding_close,
     .computes = true,

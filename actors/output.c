@@ -720,6 +720,13 @@ static const skn_schema_t *const gathers[] = {
     NULL,
 };
 
+static const skn_schema_t *const needs[] = {
+    &skn_labels_schema,
+    &skn_activation_schema,
+    &skn_lease_schema,
+    NULL,
+};
+
 const skn_kind_t skn_output = {
     .name = "output",
     .help = "rows of the output layer: active sets, logits, loss, gradients",
@@ -728,6 +735,7 @@ const skn_kind_t skn_output = {
     .handlers = handlers,
     .sends = sends,
     .gathers = gathers,
+    .needs = needs,
     .open = output_open,
     .close = output_close,
     .computes = true,

@@ -450,6 +450,12 @@ static const skn_schema_t *const sends[] = {
 
 static const skn_schema_t *const gathers[] = { NULL };
 
+static const skn_schema_t *const needs[] = {
+    &skn_go_schema,
+    &skn_applied_schema,
+    NULL,
+};
+
 const skn_kind_t skn_source = {
     .name = "source",
     .help = "reads the data and lets `window` batches into flight",
@@ -458,6 +464,7 @@ const skn_kind_t skn_source = {
     .handlers = handlers,
     .sends = sends,
     .gathers = gathers,
+    .needs = needs,
     .open = source_open,
     .produce = source_produce,
     .close = source_close,

@@ -332,6 +332,11 @@ static const skn_schema_t *const sends[] = {
 
 static const skn_schema_t *const gathers[] = { NULL };
 
+static const skn_schema_t *const needs[] = {
+    &skn_dirty_schema,
+    NULL,
+};
+
 const skn_kind_t skn_table_builder = {
     .name = "table_builder",
     .help = "builds the index of an output shard out of its rows",
@@ -340,6 +345,7 @@ const skn_kind_t skn_table_builder = {
     .handlers = handlers,
     .sends = sends,
     .gathers = gathers,
+    .needs = needs,
     .open = table_builder_open,
     .produce = table_builder_produce,
     .close = table_builder_close,

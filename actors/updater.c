@@ -466,6 +466,11 @@ static const skn_schema_t *const sends[] = {
 
 static const skn_schema_t *const gathers[] = { NULL };
 
+static const skn_schema_t *const needs[] = {
+    &skn_gradient_schema,
+    NULL,
+};
+
 const skn_kind_t skn_updater = {
     .name = "updater",
     .help = "the only writer of a shard's weights and optimizer state",
@@ -474,6 +479,7 @@ const skn_kind_t skn_updater = {
     .handlers = handlers,
     .sends = sends,
     .gathers = gathers,
+    .needs = needs,
     .open = updater_open,
     .start = updater_start,
     .produce = updater_produce,

@@ -123,13 +123,35 @@ probe_pipe(skn_draft_t *draft, const char *from, const char *to,
                               .message = message,
                               .pattern = "one",
                               .credit = probe.credit ? probe.credit : 64 };
-    bool enters = strcmp(from, "probe") == 0;
+    bool enters = strcmp(from, "probe") == 0, asked = false;
+    for (size_t k = 0; probe.to[k]; k++)
+        asked = asked || strcmp(probe.to[k], message) == 0;
+    const skn_schema_t *const *gathers = probe.kind->gathers;
+    for (size_t k = 0; enters && !asked && gathers && gathers[k]; k++)
+        if (strcmp(gathers[k]->name, message) == 0) {
+            pipe.collect = "gather";
+            pipe.by = "batch";
+        }
     for (size_t k = 0; enters && k < 4 && probe.gathered[k]; k++)
         if (strcmp(probe.gathered[k], message) == 0) {
             pipe.collect = "gather";
             pipe.by = "batch";
         }
     skn_draft_pipe(draft, &pipe);
+}
+
+/* Pipes that the kind needs and the test has no use for. */
+static inline void
+probe_needs(skn_draft_t *draft, const char *name)
+{
+    const skn_schema_t *const *needs = probe.kind->needs;
+    for (size_t n = 0; needs && needs[n]; n++) {
+        size_t k = 0;
+        while (probe.to[k] && strcmp(probe.to[k], needs[n]->name) != 0)
+            k++;
+        if (!probe.to[k])
+            probe_pipe(draft, "probe", name, needs[n]->name);
+    }
 }
 
 /* The subject, the probe and the pipes between them; NULL: see `problems`. */
@@ -145,6 +167,7 @@ probe_spec(skn_problems_t *problems)
     skn_draft_actor(draft, "probe", "probe", SKN_CORE_FLOAT, 0);
     for (size_t k = 0; probe.to[k]; k++)
         probe_pipe(draft, "probe", name, probe.to[k]);
+    probe_needs(draft, name);
     for (size_t k = 0; probe.from[k]; k++)
         probe_pipe(draft, name, "probe", probe.from[k]);
     return skn_draft_finish(&draft, kinds, problems);

@@ -8,6 +8,7 @@
  * Covers the `open` of all kinds of actors/kinds.c.
  * SPDX-License-Identifier: Apache-2.0 */
 #include <sys/resource.h>
+#include <unistd.h>
 
 #include "tests/actor_probe.h"
 #include "tests/sample_messages.h"
@@ -41,6 +42,8 @@ set_up(void)
 {
     struct rlimit room = { ADDRESS_BYTES_MAX, ADDRESS_BYTES_MAX };
     temp_folder_make(folder);
+    /* Paths among the options are names in this folder. */
+    cr_assert_eq(chdir(folder), 0);
     (void)snprintf(points, sizeof(points), "%s/points.txt", folder);
     FILE *file = fopen(points, "w");
     cr_assert(file);

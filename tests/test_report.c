@@ -131,8 +131,8 @@ Test(report, handlers_are_told_with_their_quantiles_in_order)
         if (k == 0)
             continue;
         const json_t *handler = json_array_get(handlers, 0);
-        cr_expect_str_eq(
-            json_string_value(json_object_get(handler, "message")), "token");
+        cr_expect_str_eq(json_string_value(json_object_get(handler, "message")),
+                         "token");
         cr_expect_eq(number(handler, "count"), MESSAGES);
         cr_expect_leq(number(handler, "p50_ns"), number(handler, "p99_ns"));
         cr_expect_leq(number(handler, "max_ns"), number(actor, "busy_ns"));

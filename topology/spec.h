@@ -45,8 +45,8 @@ const skn_wiring_t *skn_spec_wiring(const skn_spec_t *spec);
  * from there. SKN_STORAGE when writing fails. */
 skn_status_t skn_spec_print(const skn_spec_t *spec, FILE *file,
                             skn_error_t *error);
-/* Prints a drawing for graphviz: a box an actor, or row of shards, an arrow from
- * one to another with the message, pattern and credit of each pipe. */
+/* Prints a drawing for graphviz: a box an actor or row of shards, an arrow from
+ * one to another with message, pattern and credit of each pipe. */
 skn_status_t skn_spec_dot(const skn_spec_t *spec, FILE *file,
                           skn_error_t *error);
 /* Prints a drawing in characters (UTF-8): each actor, or row of shards, and

@@ -442,6 +442,48 @@ check_connected(skn_spec_t *spec)
     return SKN_OK;
 }
 
+/* The bit of `schema` in what the kind needs; 0 if it does not. */
+static uint32_t
+need_bit(const skn_kind_t *kind, const skn_schema_t *schema)
+{
+    for (uint32_t k = 0; kind && kind->needs && kind->needs[k]; k++)
+        if (kind->needs[k] == schema)
+            return 1u << k;
+    return 0;
+}
+
+/* Whether everybody gets the messages without which it would wait for ever. */
+static skn_status_t
+check_needs(skn_spec_t *spec)
+{
+    uint32_t *got = calloc(spec->actor_count + 1u, sizeof(*got));
+    if (!got)
+        return SKN_NO_MEMORY;
+    for (uint32_t p = 0; p < spec->pipe_count; p++) {
+        const skn_wired_pipe_t *pipe = &spec->pipes[p];
+        for (uint32_t k = 0; k < pipe->to_count; k++)
+            got[pipe->to[k]] |=
+                need_bit(spec->actors[pipe->to[k]].kind, pipe->schema);
+    }
+    for (uint32_t a = 0; a < spec->actor_count; a++) {
+        const skn_wired_actor_t *actor = &spec->actors[a];
+        for (uint32_t k = 0;
+             actor->kind && actor->kind->needs && actor->kind->needs[k]; k++) {
+            const char *name = actor->kind->needs[k]->name;
+            if (got[a] >> k & 1)
+                continue;
+            (void)skn_problems_add(spec->problems,
+                                   skn_spec_mark(spec->actor_nodes[a], "name"),
+                                   "%s gets no '%s'", actor->name, name);
+            (void)skn_problems_hint(spec->problems,
+                                    "a pipe with `message: %s` must lead to it",
+                                    name);
+        }
+    }
+    free(got);
+    return SKN_OK;
+}
+
 /* A pipe is blamed once, whatever the number of its ends. */
 static skn_status_t
 check_ends(skn_spec_t *spec)
@@ -453,6 +495,8 @@ check_ends(skn_spec_t *spec)
         check_senders(spec, ends, blamed);
         check_receivers(spec, ends, blamed);
         status = check_connected(spec);
+        if (status == SKN_OK)
+            status = check_needs(spec);
     }
     free(ends);
     free(blamed);

@@ -107,6 +107,10 @@ typedef struct skn_kind {
      * (skn_actor_finish). Every cycle of pipes must pass through a gate; its
      * option `window`, if it has one, is the credit that the cycle needs. */
     bool gate;
+    /* Messages without which it would wait for ever (ends with NULL, or NULL;
+     * at most 32, all of them in `handlers`): a topology must have a pipe to
+     * it for each. */
+    const skn_schema_t *const *needs;
     bool computes; /* wants a processing unit of its own */
     bool restarts; /* has no state worth keeping: a failed handler is followed
                      * by close and open, within the restart budget */

@@ -485,11 +485,11 @@ on_metrics(skn_actor_t *actor, void *state, const void *message,
 
 /* Whether the next marker comes soon, as fast as it went so far. */
 static bool
-marker_is_near(const coordinator_t *coordinator, uint64_t batch)
+marker_is_near(const coordinator_t *coordinator, uint64_t batch,
+               uint64_t now_ns)
 {
-    const skn_progress_t *progress = &coordinator->progress;
-    uint64_t done = progress->batch - coordinator->first_batch;
-    double seconds = progress->seconds - coordinator->seconds_resumed;
+    uint64_t done = batch + 1 - coordinator->first_batch;
+    double seconds = (double)(now_ns - coordinator->wall_origin_ns) * 1e-9;
     return done > 0 && (double)(coordinator->span_end - batch) * seconds <=
                            STOP_GRACE_S * (double)done;
 }
@@ -549,7 +549,7 @@ on_result(skn_actor_t *actor, void *state, const void *message,
     if (coordinator->at_marker)
         return close_window(actor, coordinator, error);
     if (!skn_actor_stop_wanted(actor) || coordinator->halting ||
-        marker_is_near(coordinator, result->batch))
+        marker_is_near(coordinator, result->batch, skn_actor_time_ns(actor)))
         return SKN_OK;
     coordinator->halting = true;
     skn_halt_t halt = { .batch = result->batch };

@@ -40,9 +40,10 @@ train(skn_actor_t *actor, const skn_go_t *go, skn_error_t *error)
         seen.stopped_span = *go;
         return skn_actor_ask_clock(actor, 0, error);
     }
+    uint64_t end = go->end < go->first + 20 ? go->end : go->first + 20;
     seen.span[seen.span_count].first = go->first;
-    seen.span[seen.span_count++].end = go->end;
-    for (uint64_t t = go->first; t < go->end && status == SKN_OK; t++)
+    seen.span[seen.span_count++].end = end;
+    for (uint64_t t = go->first; t < end && status == SKN_OK; t++)
         for (uint32_t shard = 0; shard < 2 && status == SKN_OK; shard++) {
             skn_result_t result = { .batch = t,
                                     .shard = shard,
@@ -57,7 +58,7 @@ train(skn_actor_t *actor, const skn_go_t *go, skn_error_t *error)
                                     .recall = t % 5 == 0 ? 0.25 : -1 };
             status = skn_actor_send(actor, &skn_result_schema, &result, error);
         }
-    skn_reached_t reached = { .batch = go->end, .purpose = SKN_PURPOSE_TRAIN };
+    skn_reached_t reached = { .batch = end, .purpose = SKN_PURPOSE_TRAIN };
     return status == SKN_OK
                ? skn_actor_send(actor, &skn_reached_schema, &reached, error)
                : status;
@@ -369,13 +370,23 @@ Test(coordinator, validation_is_told_beside_the_test)
     json_decref(epoch);
 }
 
-Test(coordinator, a_wish_to_stop_in_the_first_span_halts_it)
+Test(coordinator, a_wish_to_stop_far_from_a_marker_halts_the_span)
 {
-    seen.stop_at = 3; /* nobody knows yet how long a span takes */
+    seen.stop_at = 3;
+    probe_option("batches_per_epoch", "1000000000000");
     probe_run_well();
     cr_expect_eq(probe_told("\"event\":\"done\""), 0);
     cr_expect_eq(probe_told("\"event\":\"epoch\""), 0);
-    cr_expect_eq(seen.halted_at, 10);
+    cr_expect_eq(seen.halted_at, 20);
+    cr_assert_eq(seen.save_count, 1);
+    cr_expect_eq(seen.save[0].batch, 20);
+}
+
+Test(coordinator, a_wish_to_stop_in_a_short_first_span_waits_for_its_end)
+{
+    seen.stop_at = 3;
+    probe_run_well();
+    cr_expect_eq(seen.halted_at, 0);
     cr_assert_eq(seen.save_count, 1);
     cr_expect_eq(seen.save[0].batch, 10);
 }

@@ -15,7 +15,11 @@
     "{ batches_per_epoch: 1, epochs: 1 } }\n"                                  \
     "    - { name: s, kind: source, options: { train: t, features: 1, "        \
     "labels: 1, batch_rows: 1, owners: 1 } }\n"                                \
+    "    - { name: e, kind: evaluator, options: { train: t, features: 1, "     \
+    "labels: 1 } }\n"                                                          \
     "  pipes:\n    - { from: c, to: s, message: go }\n"                        \
+    "    - { from: e, to: s, message: applied }\n"                             \
+    "    - { from: s, to: e, message: labels }\n"                              \
     "    - { from: s, to: c, message: reached }\n"
 
 typedef struct answer {

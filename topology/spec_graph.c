@@ -452,7 +452,11 @@ need_bit(const skn_kind_t *kind, const skn_schema_t *schema)
     return 0;
 }
 
-/* Whether everybody gets the messages without which it would wait for ever. */
+/* Marks who is in a pipe at all, beside what he needs. */
+#define IN_A_PIPE (UINT32_C(1) << 31)
+
+/* Whether everybody gets the messages without which it would wait for ever. Who
+ * is in no pipe is blamed for that already. */
 static skn_status_t
 check_needs(skn_spec_t *spec)
 {
@@ -463,10 +467,15 @@ check_needs(skn_spec_t *spec)
         const skn_wired_pipe_t *pipe = &spec->pipes[p];
         for (uint32_t k = 0; k < pipe->to_count; k++)
             got[pipe->to[k]] |=
+                IN_A_PIPE |
                 need_bit(spec->actors[pipe->to[k]].kind, pipe->schema);
+        for (uint32_t k = 0; k < pipe->from_count; k++)
+            got[pipe->from[k]] |= IN_A_PIPE;
     }
     for (uint32_t a = 0; a < spec->actor_count; a++) {
         const skn_wired_actor_t *actor = &spec->actors[a];
+        if (!(got[a] & IN_A_PIPE))
+            continue;
         for (uint32_t k = 0;
              actor->kind && actor->kind->needs && actor->kind->needs[k]; k++) {
             const char *name = actor->kind->needs[k]->name;

@@ -108,7 +108,7 @@ typedef struct skn_kind {
      * option `window`, if it has one, is the credit that the cycle needs. */
     bool gate;
     /* Messages without which it would wait for ever (ends with NULL, or NULL;
-     * at most 32, all of them in `handlers`): a topology must have a pipe to
+     * at most 31, all of them in `handlers`): a topology must have a pipe to
      * it for each. */
     const skn_schema_t *const *needs;
     bool computes; /* wants a processing unit of its own */

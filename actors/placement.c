@@ -87,12 +87,14 @@ skn_placement_os_index(const skn_placement_t *placement, uint32_t unit)
 
 void
 skn_placement_plan(const skn_placement_t *placement, const skn_wiring_t *wiring,
-                   int32_t *units)
+                   uint32_t node, int32_t *units)
 {
     uint32_t next = 0;
     for (uint32_t k = 0; k < wiring->actor_count; k++) {
         const skn_wired_actor_t *actor = &wiring->actors[k];
-        if (actor->core >= 0)
+        if (actor->node != node)
+            units[k] = SKN_UNIT_UNBOUND;
+        else if (actor->core >= 0)
             units[k] = (int32_t)((uint32_t)actor->core % placement->unit_count);
         else if (actor->core == SKN_CORE_AUTO && actor->kind->computes)
             units[k] = (int32_t)(next++ % placement->unit_count);

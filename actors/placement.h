@@ -29,9 +29,12 @@ uint32_t skn_placement_os_index(const skn_placement_t *placement,
 
 /* The unit of each actor of `wiring`, or SKN_CORE_FLOAT: cores that are given
  * are kept (modulo the units there are), SKN_CORE_AUTO is resolved for kinds
- * that compute, the rest floats. `units` has room for actor_count. */
+ * that compute, the rest floats. Only actors of `node`, which is this process,
+ * are placed; the others' is SKN_UNIT_UNBOUND. `units` has room for
+ * actor_count. */
 void skn_placement_plan(const skn_placement_t *placement,
-                        const skn_wiring_t *wiring, int32_t *units);
+                        const skn_wiring_t *wiring, uint32_t node,
+                        int32_t *units);
 
 /* Names the calling thread, adds `nice`, and binds it to `unit`, to all units
  * (SKN_CORE_FLOAT) or not at all (SKN_UNIT_UNBOUND: `placement` may then be

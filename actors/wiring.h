@@ -35,6 +35,16 @@ typedef struct skn_value {
     const char *text; /* as written, also for the other types */
 } skn_value_t;
 
+/* A process on a machine, one of several that make up the run. */
+typedef struct skn_wired_node {
+    const char *name;
+    const char *address; /* "tcp://host:port"; "": one node needs none */
+    const char *key;     /* path of its certificate; "": no keys */
+    const char *ssh;     /* where `skein up` starts it; "": here, or by hand */
+    uint32_t core_count; /* that its actors were dealt; 0: not said */
+    uint64_t memory_bytes; /* that they may take; 0: not said */
+} skn_wired_node_t;
+
 #define SKN_CORE_FLOAT (-1) /* anywhere in the process's own mask */
 #define SKN_CORE_AUTO (-2)  /* placement decides */
 
@@ -43,8 +53,9 @@ typedef struct skn_wired_actor {
     const skn_kind_t *kind;
     uint32_t index, peers;     /* 3, and how many "output.*" there are */
     const skn_value_t *values; /* one for each option of the kind, in order */
-    int core; /* logical number within the process's mask, or SKN_CORE_* */
-    int nice; /* added niceness of the thread, 0..19 */
+    int core;      /* logical number within the process's mask, or SKN_CORE_* */
+    int nice;      /* added niceness of the thread, 0..19 */
+    uint32_t node; /* whose process it is an actor of; 0 without nodes */
 } skn_wired_actor_t;
 
 typedef struct skn_wired_pipe {
@@ -61,6 +72,7 @@ typedef struct skn_wired_pipe {
     const skn_field_t *key; /* scatter: u32, u64, u32s or u64s ascending */
     const uint64_t *bounds; /* scatter: to_count + 1 ascending numbers */
     const skn_field_t *by;  /* collect: u64 field that names the set of parts */
+    uint32_t coding;        /* of numbers between nodes: skn_coding_t, 0: f32 */
 } skn_wired_pipe_t;
 
 typedef struct skn_wiring {
@@ -69,6 +81,8 @@ typedef struct skn_wiring {
     uint32_t actor_count;
     const skn_wired_pipe_t *pipes;
     uint32_t pipe_count;
+    const skn_wired_node_t *nodes;
+    uint32_t node_count; /* 0: one process, no network */
 } skn_wiring_t;
 
 #endif

@@ -22,7 +22,7 @@ static int32_t units[ACTORS];
 static void
 plan(int core)
 {
-    skn_wiring_t wiring = { "drawn", actors, ACTORS, NULL, 0 };
+    skn_wiring_t wiring = { .actors = actors, .actor_count = ACTORS };
     skn_placement_t *placement =
         skn_placement_new("pack:2 core:4 pu:2", &error);
     cr_assert(placement, "%s", error.text);
@@ -31,7 +31,7 @@ plan(int core)
         actors[k] = (skn_wired_actor_t){
             .name = "a", .kind = k % 5 == 4 ? &hermit : &computer, .core = core
         };
-    skn_placement_plan(placement, &wiring, units);
+    skn_placement_plan(placement, &wiring, 0, units);
     skn_placement_destroy(&placement);
     cr_expect_null(placement);
 }
@@ -56,6 +56,28 @@ Test(placement, a_given_core_is_kept_within_what_there_is)
     plan(SKN_CORE_FLOAT);
     for (uint32_t k = 0; k < ACTORS; k++)
         cr_expect_eq(units[k], SKN_CORE_FLOAT);
+}
+
+Test(placement, each_node_places_its_own_actors_only)
+{
+    skn_wiring_t wiring = { .actors = actors, .actor_count = ACTORS };
+    skn_placement_t *placement = skn_placement_new("core:4 pu:1", &error);
+    cr_assert(placement, "%s", error.text);
+    for (uint32_t k = 0; k < ACTORS; k++)
+        actors[k] = (skn_wired_actor_t){ .name = "a",
+                                         .kind = &computer,
+                                         .core = k < 8 ? SKN_CORE_AUTO : 3,
+                                         .node = k % 2 };
+    for (uint32_t node = 0; node < 3; node++) {
+        int32_t next = 0;
+        skn_placement_plan(placement, &wiring, node, units);
+        for (uint32_t k = 0; k < ACTORS; k++)
+            cr_expect_eq(units[k], k % 2 != node ? SKN_UNIT_UNBOUND
+                                   : k < 8       ? next++
+                                                 : 3);
+        cr_expect_eq(next, node < 2 ? 4 : 0);
+    }
+    skn_placement_destroy(&placement);
 }
 
 Test(placement, a_machine_of_one_unit_takes_everybody)

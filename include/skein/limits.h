@@ -28,6 +28,8 @@
 #define SKN_SHARD_MAX 1024u
 #define SKN_ACTORS_MAX 4096u
 #define SKN_PIPES_MAX 16384u
+/* Nodes of a run: a file lists them by hand, and each has a link to each. */
+#define SKN_CLUSTER_NODES_MAX 64u
 /* Batches in flight. Staleness grows with it; 8 is already plenty. */
 #define SKN_WINDOW_MAX 64u
 /* Credit of one pipe, in messages. */

@@ -239,6 +239,9 @@ class Tidy(unittest.TestCase):
                 ("topology/x.c", '"actors/wiring.h"'),
                 ("topology/x.c", "<libfyaml.h>"),
                 ("cli/x.c", '"topology/plan.h"'),
+                ("cli/x.c", '"transport/keys.h"'),
+                ("topology/x.c", '"transport/keys.h"'),
+                ("transport/x.c", "<sodium.h>"),
                 ("cli/doctor.c", '"transport/pipe.h"')):
             self.clean(self.includes(name, line))
 

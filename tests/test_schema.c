@@ -32,7 +32,7 @@ spoilt_new(void)
     spoilt->fields[0] = (skn_field_t){ "batch", SKN_FIELD_u64, 0, 9, "b" };
     spoilt->fields[1] = (skn_field_t){ "unit", SKN_FIELD_u32s, 8, 9, "u" };
     spoilt->schema =
-        (skn_schema_t){ "spoilt", 1001, 24, "help", spoilt->fields, 2 };
+        (skn_schema_t){ "spoilt", 1001, 24, "help", spoilt->fields, 2, NULL };
     return spoilt;
 }
 

@@ -9,11 +9,14 @@
  *     SKN_MESSAGE_STRUCT(word, FIELDS_word)           word_t
  *     SKN_MESSAGE_SCHEMA(word, "word", 1000, FIELDS_word, "a counted word")
  *                                                     word_schema
+ * A schema can also say which runs shrink on their way over a link: see
+ * SKN_MESSAGE_SCHEMA_CODED.
  * Header only: every folder may include it.
  * SPDX-License-Identifier: Apache-2.0 */
 #ifndef SKEIN_MESSAGE_H
 #define SKEIN_MESSAGE_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -81,6 +84,33 @@ typedef struct skn_field {
     const char *help;
 } skn_field_t;
 
+/* What a run holds, for the link that codes it: C(kind, kind of its field,
+ * help). Only `values` lose anything, and only where a coding is asked for. */
+#define SKN_CODED_KINDS(C)                                                     \
+    C(values, f32s, "rows of numbers: a coding may round them")                \
+    C(ascending, u32s, "numbers that mostly ascend: differences, or a bitmap") \
+    C(small, u32s, "numbers that are mostly small: as many bytes as needed")
+
+typedef enum skn_coded_kind {
+#define C(kind, field_kind, help) SKN_CODED_##kind,
+    SKN_CODED_KINDS(C)
+#undef C
+    SKN_CODED_KIND_COUNT
+} skn_coded_kind_t;
+
+/* A run that a link may code. The rest is for `values`, and says where a row
+ * ends: row r has lengths[r % lengths.count] items, or, where `lengths` is
+ * NULL or an empty run, as many as the number `columns` says. Whole rounds
+ * through `lengths` (or whole rows) fill the run; a message where they do not
+ * is refused at both ends of a link. */
+typedef struct skn_coded_field {
+    const char *name; /* of the field */
+    skn_coded_kind_t kind;
+    const char *columns; /* a field of kind u32, or NULL */
+    const char *lengths; /* a field of kind u32s, or NULL */
+    bool sparse;         /* many are zero: a bitmap and the others, if less */
+} skn_coded_field_t;
+
 typedef struct skn_schema {
     const char *name;
     uint32_t id; /* never reused; a user's own from SKN_USER_MESSAGE_ID_MIN */
@@ -88,6 +118,7 @@ typedef struct skn_schema {
     const char *help;
     const skn_field_t *fields;
     size_t field_count;
+    const skn_coded_field_t *coded; /* ends without a name; NULL: none */
 } skn_schema_t;
 
 #define SKN_FIELD_MEMBER(type, kind, name, max, help) skn_field_##kind##_t name;
@@ -102,6 +133,22 @@ typedef struct skn_schema {
 
 /* Defines `type_schema`; configs and traces call the message `text`. */
 #define SKN_MESSAGE_SCHEMA(type, text, number, FIELDS, about)                  \
+    SKN_MESSAGE_SCHEMA_WITH(type, text, number, FIELDS, about, NULL)
+
+/* The same with runs that links code:
+ *     #define CODED_word(C)                                                   \
+ *         C(vector, values, .columns = "columns", .sparse = true)             \
+ *         C(unit, ascending)                                                */
+#define SKN_MESSAGE_SCHEMA_CODED(type, text, number, FIELDS, about, CODED)     \
+    static const skn_coded_field_t type##_coded[] = { CODED(SKN_CODED_ENTRY){  \
+        .name = NULL } };                                                      \
+    SKN_MESSAGE_SCHEMA_WITH(type, text, number, FIELDS, about, type##_coded)
+
+#define SKN_CODED_ENTRY(field, ...) SKN_CODED_ENTRY_OF(#field, __VA_ARGS__, )
+#define SKN_CODED_ENTRY_OF(text, what, ...)                                    \
+    { .name = (text), .kind = SKN_CODED_##what, __VA_ARGS__ },
+
+#define SKN_MESSAGE_SCHEMA_WITH(type, text, number, FIELDS, about, list)       \
     static const skn_field_t type##_fields[] = { FIELDS(SKN_FIELD_ENTRY,       \
                                                         type##_t) };           \
     const skn_schema_t type##_schema = {                                       \
@@ -111,6 +158,7 @@ typedef struct skn_schema {
         .help = (about),                                                       \
         .fields = type##_fields,                                               \
         .field_count = sizeof(type##_fields) / sizeof(type##_fields[0]),       \
+        .coded = (list),                                                       \
     };
 
 #endif

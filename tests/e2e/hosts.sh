@@ -6,7 +6,7 @@
 # Needs root: ask `can_make_networks` (lib.sh) first, and `skip` without it.
 # SPDX-License-Identifier: Apache-2.0
 # shellcheck shell=bash
-hosts_prefix=sk$$
+hosts_prefix=${hosts_prefix:-sk$$}
 
 # hosts_up COUNT: makes the hosts.
 hosts_up() {
@@ -45,16 +45,22 @@ on_host() {
 }
 
 # wire_limit K RATE: both directions of host K's wire, such as 100mbit. RATE
-# `none` lifts the limit. A token bucket: some kernels come without netem.
+# `none` lifts the limit. A token bucket: some kernels come without netem. It
+# lets 2 ms of the rate through at once (and a packet of 16 KiB at least), so
+# that a short message is not free of the limit.
 wire_limit() {
-    local side command
+    local side command burst=16384
+    case $2 in
+    *gbit) burst=$((${2%gbit} * 250000)) ;;
+    *mbit) [ "${2%mbit}" -lt 66 ] || burst=$((${2%mbit} * 250)) ;;
+    esac
     for side in "$hosts_prefix$1 wire" "${hosts_prefix}sw port$1"; do
         command="tc -n ${side% *} qdisc"
         if [ "$2" = none ]; then
             $command del dev "${side#* }" root 2>/dev/null || true
         else
             $command replace dev "${side#* }" root tbf rate "$2" \
-                burst 256kb latency 50ms || return 1
+                burst "$burst" latency 50ms || return 1
         fi
     done
 }

@@ -1,0 +1,303 @@
+#!/usr/bin/env python3
+"""nodes.py - runs a command on each of N hosts with links of a given rate.
+
+Usage: bench/nodes.py [--nodes N] [--rate 100mbit] [--cores 0,1] [--quota 0.45]
+           [--memory 1.5GiB] [--limit-s S] [--on K "COMMAND"]... [--] COMMAND...
+Hosts are network namespaces (tests/e2e/hosts.sh); host k has the address
+10.77.0.(k+1) and one interface, `wire`. In COMMAND these are replaced: {node}
+the host's number, {nodes} how many, {address} its own address, {first} that of
+host 0, {interface}. --on gives host K a command of its own.
+  --rate     of each host's link, both directions, such as 1gbit; or `none`
+  --cores    host k runs on entry k (modulo) of this list; `0+1` is two cores
+  --quota    share of a core a host may use    } by control groups, version 1
+  --memory   bytes a host may use, with KiB... } or 2, whichever is mounted
+  --limit-s  ends everything after so many seconds
+Prints one JSON object: the settings; for each host exit code, CPU seconds, peak
+memory, bytes that its interface sent and received; and `lines`: each JSON line
+that a command printed, with the host, the time, and all interfaces' counters
+when it was read. Other output goes to standard error. Bytes are the kernel's
+count: on a link that is not shaped, or to 300 Mbit/s or more, TCP's headers are
+counted once for up to 64 KiB (about 1% above the payload); below, once a packet
+of 1,500 bytes as on a network card, with as many more acknowledgements (6%).
+Exit code: 0, 1 if a command failed, 77 without the rights to make hosts.
+SPDX-License-Identifier: Apache-2.0
+"""
+import argparse
+import json
+import os
+import selectors
+import shlex
+import signal
+import subprocess
+import sys
+import time
+
+ROOT = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
+HOSTS = os.path.join(ROOT, "tests", "e2e", "hosts.sh")
+UNITS = {"": 1, "KiB": 1 << 10, "MiB": 1 << 20, "GiB": 1 << 30}
+PERIOD_US = 100000      # the kernel's own default for a CPU quota
+
+
+def hosts(prefix, *words):
+    """Calls a function of hosts.sh."""
+    script = 'at_exit() { :; }; hosts_prefix=$1; shift; . "$0"; "$@"'
+    return subprocess.run(["bash", "-c", script, HOSTS, prefix] +
+                          [str(word) for word in words],
+                          stdout=subprocess.PIPE, text=True, check=False)
+
+
+def counters(prefix, count):
+    """[sent, received] of each host, read at the switch in one look."""
+    text = subprocess.run(["ip", "-n", prefix + "sw", "-s", "-j", "link"],
+                          stdout=subprocess.PIPE, check=True).stdout
+    found = {link["ifname"]: link.get("stats64", {})
+             for link in json.loads(text)}
+    ports = [found.get("port%d" % k) for k in range(count)]
+    return [[port["rx"]["bytes"], port["tx"]["bytes"]] for port in ports]
+
+
+def size(text):
+    number = text.rstrip("KMGiB")
+    return int(float(number) * UNITS[text[len(number):]])
+
+
+class Cage:
+    """A control group: CPU quota and memory cap of one host's processes."""
+
+    def __init__(self, name, quota, memory_bytes):
+        self.folders = {}
+        for controller, wanted in (("cpu", quota), ("memory", memory_bytes)):
+            if wanted:
+                self.folders[controller] = self.make(controller, name)
+        if quota:
+            quota_us = int(quota * PERIOD_US)
+            if self.modern("cpu"):
+                self.write("cpu", "cpu.max", "%d %d" % (quota_us, PERIOD_US))
+            else:
+                self.write("cpu", "cpu.cfs_period_us", PERIOD_US)
+                self.write("cpu", "cpu.cfs_quota_us", quota_us)
+        if memory_bytes:
+            self.write("memory", "memory.max" if self.modern("memory") else
+                       "memory.limit_in_bytes", memory_bytes)
+
+    @staticmethod
+    def make(controller, name):
+        """Version 1: below our own group. Version 2: below the topmost one,
+        since only a group without processes may share out a controller."""
+        with open("/proc/self/mounts", encoding="ascii") as file:
+            mounts = [line.split()[1:4] for line in file]
+        with open("/proc/self/cgroup", encoding="ascii") as file:
+            groups = [line.strip().split(":", 2) for line in file]
+        for place, kind, options in mounts:
+            if kind == "cgroup" and controller in options.split(","):
+                own = [path for _, names, path in groups
+                       if controller in names.split(",")]
+                base = place + (own[0] if own else "")
+                folder = os.path.join(base if os.path.isdir(base) else place,
+                                      name)
+                os.makedirs(folder, exist_ok=True)
+                return folder
+        for place, kind, _ in mounts:
+            if kind == "cgroup2" and controller in open(
+                    place + "/cgroup.controllers",
+                    encoding="ascii").read().split():
+                with open(place + "/cgroup.subtree_control", "w",
+                          encoding="ascii") as file:
+                    file.write("+" + controller)
+                os.makedirs(os.path.join(place, name), exist_ok=True)
+                return os.path.join(place, name)
+        raise OSError("no control group for " + controller)
+
+    def modern(self, controller):
+        return os.path.exists(self.folders[controller] +
+                              "/cgroup.subtree_control")
+
+    def write(self, controller, name, value):
+        with open(os.path.join(self.folders[controller], name), "w",
+                  encoding="ascii") as file:
+            file.write(str(value))
+
+    def number(self, controller, name, key=None):
+        """A number of a control file, or of its line `key N`; or None."""
+        folder = self.folders.get(controller)
+        path = os.path.join(folder or "/nowhere", name)
+        if not os.path.exists(path):
+            return None
+        with open(path, encoding="ascii") as file:
+            words = file.read().split()
+        return int(words[words.index(key) + 1 if key else 0])
+
+    def join(self):
+        for folder in set(self.folders.values()):
+            with open(folder + "/cgroup.procs", "w", encoding="ascii") as file:
+                file.write(str(os.getpid()))
+
+    def facts(self):
+        peak = self.number("memory", "memory.max_usage_in_bytes")
+        return {"memory_peak_bytes": peak if peak is not None else
+                self.number("memory", "memory.peak"),
+                "throttled_periods": self.number("cpu", "cpu.stat",
+                                                 "nr_throttled")}
+
+    def remove(self):
+        for folder in set(self.folders.values()):
+            for _ in range(50):     # the last process may still be leaving
+                try:
+                    os.rmdir(folder)
+                    break
+                except OSError:
+                    time.sleep(0.02)
+
+
+class Host:
+    """One host's command while it runs."""
+
+    def __init__(self, number, options, prefix):
+        self.number, self.rest, self.code = number, b"", None
+        words = {"node": str(number), "nodes": str(options.nodes),
+                 "address": "10.77.0.%d" % (number + 1),
+                 "first": "10.77.0.1", "interface": "wire"}
+        command = options.own.get(number, options.command)
+        for name, value in words.items():
+            command = [word.replace("{%s}" % name, value) for word in command]
+        entry = options.cores[number % len(options.cores)]
+        self.cage = Cage("skein-%s%d" % (prefix, number), options.quota,
+                         options.memory)
+
+        def enter():
+            os.sched_setaffinity(0, entry)
+            self.cage.join()
+
+        self.process = subprocess.Popen(
+            ["ip", "netns", "exec", prefix + str(number)] + command,
+            stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
+            start_new_session=True, preexec_fn=enter)
+
+    def lines(self):
+        """Whole lines that can be read now; None at the end."""
+        more = os.read(self.process.stdout.fileno(), 65536)
+        *lines, self.rest = (self.rest + more).split(b"\n")
+        return [line.decode(errors="replace") for line in lines] \
+            if more else None
+
+    def end(self, how):
+        if self.process.returncode is None and self.code is None:
+            try:
+                os.killpg(self.process.pid, how)
+            except ProcessLookupError:
+                pass
+
+    def facts(self):
+        _, status, usage = os.wait4(self.process.pid, 0)
+        self.code = os.waitstatus_to_exitcode(status)
+        self.process.returncode = self.code
+        found = {"node": self.number, "exit_code": self.code,
+                 "cpu_seconds": round(usage.ru_utime + usage.ru_stime, 3),
+                 "rss_max_bytes": usage.ru_maxrss * 1024}
+        found.update((name, value) for name, value in self.cage.facts().items()
+                     if value is not None)
+        return found
+
+
+def follow(running, prefix, began, limit_s):
+    """Collects the JSON lines of all hosts till they close their output."""
+    taken, late = [], False
+    chosen = selectors.DefaultSelector()
+    for host in running:
+        chosen.register(host.process.stdout, selectors.EVENT_READ, host)
+    while chosen.get_map():
+        left_s = began + limit_s - time.monotonic()
+        if left_s <= 0:
+            late = True
+            for host in running:
+                host.end(signal.SIGKILL)
+        for key, _ in chosen.select(max(left_s, 0.1)):
+            lines = key.data.lines()
+            if lines is None:
+                chosen.unregister(key.fileobj)
+            for line in lines or []:
+                try:
+                    line = json.loads(line)
+                except ValueError:
+                    print("node %d: %s" % (key.data.number, line),
+                          file=sys.stderr)
+                    continue
+                taken.append({"node": key.data.number, "at_s": round(
+                    time.monotonic() - began, 3),
+                    "interfaces": counters(prefix, len(running)),
+                    "line": line})
+    return taken, late
+
+
+def run(options, prefix):
+    for k in range(options.nodes):
+        if options.rate != "none" and hosts(
+                prefix, "wire_limit", k, options.rate).returncode != 0:
+            return {"error": "the rate %s was refused" % options.rate}
+    running, facts = [], []
+    before = counters(prefix, options.nodes)
+    began = time.monotonic()
+    try:
+        for k in range(options.nodes):
+            running.append(Host(k, options, prefix))
+        taken, late = follow(running, prefix, began, options.limit_s)
+        facts = [host.facts() for host in running]
+    finally:
+        for host in running:
+            host.end(signal.SIGKILL)
+    seconds = time.monotonic() - began
+    after = counters(prefix, options.nodes)
+    for host, old, new in zip(facts, before, after):
+        host["bytes_sent"], host["bytes_received"] = \
+            new[0] - old[0], new[1] - old[1]
+    for host in running:
+        host.cage.remove()
+    return {"nodes": options.nodes, "rate": options.rate,
+            "cores": [sorted(entry) for entry in options.cores],
+            "quota": options.quota, "memory_bytes": options.memory,
+            "command": options.command, "seconds": round(seconds, 3),
+            "timed_out": late, "hosts": facts, "lines": taken}
+
+
+def arguments():
+    parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
+    parser.add_argument("--nodes", type=int, default=2)
+    parser.add_argument("--rate", default="none")
+    parser.add_argument("--cores", default="")
+    parser.add_argument("--quota", type=float, default=None)
+    parser.add_argument("--memory", type=size, default=None)
+    parser.add_argument("--limit-s", type=float, default=3600.0)
+    parser.add_argument("--on", nargs=2, action="append", default=[],
+                        metavar=("K", "COMMAND"))
+    parser.add_argument("command", nargs=argparse.REMAINDER)
+    options = parser.parse_args()
+    if options.command[:1] == ["--"]:
+        options.command = options.command[1:]
+    options.own = {int(k): shlex.split(text) for k, text in options.on}
+    if not options.command and len(options.own) < options.nodes:
+        parser.error("no command")
+    options.cores = [{int(core) for core in entry.split("+")}
+                     for entry in options.cores.split(",")] \
+        if options.cores else [os.sched_getaffinity(0)]
+    return options
+
+
+def main():
+    options = arguments()
+    prefix = "skn%d" % os.getpid()
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(1))
+    try:
+        if hosts(prefix, "hosts_up", options.nodes).returncode != 0:
+            print("nodes.py: SKIPPED: needs root and the right to make "
+                  "networks", file=sys.stderr)
+            return 77
+        result = run(options, prefix)
+    finally:
+        hosts(prefix, "hosts_down", options.nodes)
+    print(json.dumps(result), flush=True)
+    return 0 if all(host["exit_code"] == 0
+                    for host in result.get("hosts", [{"exit_code": 1}])) else 1
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -197,6 +197,7 @@ static const skn_option_t options[] = {
 
 static const skn_handler_t handlers[] = {
     { &skn_batch_schema, on_batch, NULL },
+    { &skn_partition_schema, skn_layer_on_partition, NULL },
     { &skn_output_gradient_schema, skn_layer_on_output_gradient, NULL },
     { &skn_hidden_gradient_schema, skn_layer_on_hidden_gradient, NULL },
     { &skn_lease_schema, skn_layer_on_lease, NULL },
@@ -211,6 +212,7 @@ static const skn_schema_t *const sends[] = {
 };
 
 static const skn_schema_t *const gathers[] = {
+    &skn_partition_schema,
     &skn_output_gradient_schema,
     &skn_hidden_gradient_schema,
     NULL,

@@ -105,56 +105,89 @@ check_part(const skn_hidden_t *hidden, const skn_output_gradient_t *part,
         return refuse(part, "rows or columns of another slice", error);
     if (nodes == 0 || part->pull.count != cells)
         return refuse(part, "pull has the wrong size", error);
-    size_t samples = softmax ? nodes * rows : 0;
-    if (part->greatest.count != samples || part->sum.count != samples ||
-        part->push.count != (softmax ? cells : 0))
-        return refuse(part, "greatest, sum or push has the wrong size", error);
+    if (part->push.count != (softmax ? cells : 0))
+        return refuse(part, "push has the wrong size", error);
     return SKN_OK;
 }
 
-static skn_status_t
-collect_nodes(skn_hidden_t *hidden, const skn_parts_t *parts, uint32_t rows,
-              size_t *node_count, skn_error_t *error)
+/* (m, z) of the nodes of `part`; NULL if they are not there. Both messages are
+ * gathered in the order of their senders, so that it is mostly part `p`. */
+static const skn_partition_t *
+partition_of(const skn_parts_t *partitions, size_t p,
+             const skn_output_gradient_t *part)
 {
-    size_t cells = (size_t)rows * hidden->columns;
-    const skn_output_gradient_t *first = parts->at[0];
-    bool softmax = first->greatest.count > 0; /* and so must the others be */
-    *node_count = 0;
-    for (size_t p = 0; p < parts->count; p++) {
-        const skn_output_gradient_t *part = parts->at[p];
-        skn_status_t status = check_part(hidden, part, rows, softmax, error);
-        if (status != SKN_OK)
-            return status;
-        for (size_t k = 0; k < part->node.count; k++) {
-            if (*node_count == hidden->merge.leaf_count)
-                return refuse(part, "too many nodes", error);
-            hidden->nodes[(*node_count)++] = (skn_node_t){
-                .place = part->node.at[k],
-                .partial = {
-                    .greatest = softmax ? part->greatest.at + k * rows : NULL,
-                    .sum = softmax ? part->sum.at + k * rows : NULL,
-                    .pull = part->pull.at + k * cells,
-                    .push = softmax ? part->push.at + k * cells : NULL,
-                },
-            };
+    size_t count = partitions->count, nodes = part->node.count, tried = 0;
+    const skn_partition_t *found = NULL;
+    while (tried < count && (!found || found->shard != part->shard))
+        found = partitions->at[(p + tried++) % count];
+    size_t samples = nodes * part->rows;
+    if (!found || found->shard != part->shard || found->rows != part->rows ||
+        found->node.count != nodes || found->greatest.count != samples ||
+        found->sum.count != samples ||
+        memcmp(found->node.at, part->node.at, nodes * sizeof(uint32_t)) != 0)
+        return NULL;
+    return found;
+}
+
+static skn_status_t
+collect_part(skn_hidden_t *hidden, const skn_output_gradient_t *part,
+             const skn_partition_t *partition, size_t *node_count,
+             skn_error_t *error)
+{
+    size_t rows = part->rows, cells = rows * hidden->columns;
+    for (size_t k = 0; k < part->node.count; k++) {
+        skn_node_t node = { .place = part->node.at[k] };
+        if (*node_count == hidden->merge.leaf_count)
+            return refuse(part, "too many nodes", error);
+        node.partial.pull = part->pull.at + k * cells;
+        if (partition) {
+            node.partial.greatest = partition->greatest.at + k * rows;
+            node.partial.sum = partition->sum.at + k * rows;
+            node.partial.push = part->push.at + k * cells;
         }
+        hidden->nodes[(*node_count)++] = node;
     }
     return SKN_OK;
 }
 
+static skn_status_t
+collect_nodes(skn_hidden_t *hidden, const skn_parts_t *parts,
+              const skn_parts_t *partitions, uint32_t rows, size_t *node_count,
+              skn_error_t *error)
+{
+    skn_status_t status = SKN_OK;
+    *node_count = 0;
+    for (size_t p = 0; p < parts->count && status == SKN_OK; p++) {
+        const skn_output_gradient_t *part = parts->at[p];
+        const skn_partition_t *partition = NULL;
+        status = check_part(hidden, part, rows, partitions != NULL, error);
+        if (status != SKN_OK)
+            return status;
+        if (part->normalised != (partitions ? 1 : 0))
+            return refuse(part, "another loss than that of shard 0", error);
+        if (partitions)
+            partition = partition_of(partitions, p, part);
+        if (partitions && !partition)
+            return refuse(part, "its partition is of other nodes", error);
+        status = collect_part(hidden, part, partition, node_count, error);
+    }
+    return status;
+}
+
 skn_status_t
 skn_hidden_merge(skn_hidden_t *hidden, const skn_parts_t *parts,
+                 const skn_parts_t *partitions,
                  const skn_activation_t *activation, float *gradient,
                  skn_error_t *error)
 {
     size_t node_count, rows = activation->rows;
     const skn_output_gradient_t *first = parts->at[0];
-    skn_status_t status =
-        collect_nodes(hidden, parts, activation->rows, &node_count, error);
+    skn_status_t status = collect_nodes(hidden, parts, partitions,
+                                        activation->rows, &node_count, error);
     if (status != SKN_OK)
         return status;
     skn_partial_t root = { .pull = gradient };
-    if (first->greatest.count > 0) {
+    if (partitions) {
         root.greatest = hidden->root;
         root.sum = hidden->root + rows;
         root.push = hidden->root + 2 * rows;

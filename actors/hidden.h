@@ -55,8 +55,10 @@ void skn_hidden_activate(const skn_hidden_t *hidden,
                          skn_activation_t *activation);
 
 /* Merges the output shards' parts into the gradient [rows][columns] of the
- * mean loss, masked where `activation` is 0. */
+ * mean loss, masked where `activation` is 0. `partitions` are those of the same
+ * shards and batch, or NULL if the parts are not normalised. */
 skn_status_t skn_hidden_merge(skn_hidden_t *hidden, const skn_parts_t *parts,
+                              const skn_parts_t *partitions,
                               const skn_activation_t *activation,
                               float *gradient, skn_error_t *error);
 /* The same for parts that only add up, from the shards of a dense layer. */

@@ -22,6 +22,9 @@ skn_layer_open(skn_layer_t *layer, skn_actor_t *actor,
                    (uint64_t)skn_actor_option_int(actor, "first_batch"));
     skn_status_t status = skn_hidden_open(
         &layer->hidden, actor, shape->column_first, shape->columns, error);
+    layer->held_max = layer->hidden.merge.leaf_count < SKN_SHARD_MAX
+                          ? layer->hidden.merge.leaf_count
+                          : SKN_SHARD_MAX;
     if (status == SKN_OK)
         status = skn_copy_open(&layer->copy, actor, shape->rows, shape->width,
                                error);
@@ -30,21 +33,47 @@ skn_layer_open(skn_layer_t *layer, skn_actor_t *actor,
     layer->gradients = skn_floats_new(layer->pass_count * floats, error);
     if (!layer->gradients)
         return SKN_NO_MEMORY;
+    layer->held =
+        calloc(2 * layer->pass_count * layer->held_max, sizeof(*layer->held));
+    if (!layer->held)
+        return skn_fail(error, SKN_NO_MEMORY, "no room for %u batches",
+                        layer->pass_count);
     for (uint32_t k = 0; k < layer->pass_count; k++) {
-        layer->pass[k].slot = k;
-        layer->pass[k].gradient = layer->gradients + k * floats;
+        skn_pass_t *pass = &layer->pass[k];
+        pass->slot = k;
+        pass->gradient = layer->gradients + k * floats;
+        pass->partitions.at = layer->held + 2 * k * layer->held_max;
+        pass->shares.at = pass->partitions.at + layer->held_max;
     }
     return SKN_OK;
+}
+
+static void
+drop_held(skn_held_t *held)
+{
+    while (held->count > 0)
+        skn_message_drop(held->at[--held->count]);
+}
+
+static void
+end_pass(skn_pass_t *pass)
+{
+    skn_message_drop(pass->input);
+    skn_message_drop(pass->activation);
+    drop_held(&pass->partitions);
+    drop_held(&pass->shares);
+    pass->input = NULL;
+    pass->activation = NULL;
+    pass->phase = SKN_PASS_FREE;
 }
 
 void
 skn_layer_close(skn_layer_t *layer)
 {
-    for (uint32_t k = 0; k < layer->pass_count; k++) {
-        skn_message_drop(layer->pass[k].input);
-        skn_message_drop(layer->pass[k].activation);
-    }
+    for (uint32_t k = 0; k < layer->pass_count; k++)
+        end_pass(&layer->pass[k]);
     free(layer->gradients);
+    free(layer->held);
     skn_copy_close(&layer->copy);
     skn_hidden_close(&layer->hidden);
 }
@@ -69,16 +98,6 @@ skn_layer_admit(skn_actor_t *actor, skn_layer_t *layer, uint64_t batch,
              "%s: batch %llu of %u rows was not asked for",
              skn_actor_name(actor), (unsigned long long)batch, rows);
     return NULL;
-}
-
-static void
-end_pass(skn_pass_t *pass)
-{
-    skn_message_drop(pass->input);
-    skn_message_drop(pass->activation);
-    pass->input = NULL;
-    pass->activation = NULL;
-    pass->phase = SKN_PASS_FREE;
 }
 
 static skn_status_t
@@ -186,7 +205,8 @@ flying_pass(skn_actor_t *actor, skn_layer_t *layer, uint64_t batch,
     if (pass->phase == SKN_PASS_FLYING && pass->batch == batch)
         return pass;
     skn_fail(error, SKN_BAD_MESSAGE,
-             "%s: a gradient for batch %llu, which is not in flight",
+             "%s: a gradient or partition of batch %llu, which is not in "
+             "flight",
              skn_actor_name(actor), (unsigned long long)batch);
     return NULL;
 }
@@ -203,19 +223,66 @@ land(skn_actor_t *actor, skn_layer_t *layer, skn_pass_t *pass,
                             : status;
 }
 
+static skn_status_t
+hold(skn_actor_t *actor, const skn_layer_t *layer, skn_held_t *held,
+     const skn_parts_t *parts, uint64_t batch, skn_error_t *error)
+{
+    if (held->count > 0 || parts->count > layer->held_max)
+        return skn_fail(error, SKN_BAD_MESSAGE,
+                        "%s: gradients or partitions of batch %llu come twice",
+                        skn_actor_name(actor), (unsigned long long)batch);
+    for (size_t p = 0; p < parts->count; p++)
+        held->at[p] = skn_message_keep(parts->at[p]);
+    held->count = parts->count;
+    return SKN_OK;
+}
+
+static skn_status_t
+merge(skn_actor_t *actor, skn_layer_t *layer, skn_pass_t *pass,
+      const skn_parts_t *shares, const skn_parts_t *partitions,
+      skn_error_t *error)
+{
+    skn_status_t status =
+        skn_hidden_merge(&layer->hidden, shares, partitions, pass->activation,
+                         pass->gradient, error);
+    drop_held(&pass->partitions);
+    drop_held(&pass->shares);
+    return status == SKN_OK ? land(actor, layer, pass, error) : status;
+}
+
 skn_status_t
 skn_layer_on_output_gradient(skn_actor_t *actor, void *state,
                              const void *message, skn_error_t *error)
 {
     skn_layer_t *layer = state;
-    const skn_parts_t *parts = message;
-    const skn_output_gradient_t *first = parts->at[0];
+    const skn_parts_t *shares = message;
+    const skn_output_gradient_t *first = shares->at[0];
     skn_pass_t *pass = flying_pass(actor, layer, first->batch, error);
     if (!pass)
         return SKN_BAD_MESSAGE;
-    skn_status_t status = skn_hidden_merge(
-        &layer->hidden, parts, pass->activation, pass->gradient, error);
-    return status == SKN_OK ? land(actor, layer, pass, error) : status;
+    if (!first->normalised)
+        return merge(actor, layer, pass, shares, NULL, error);
+    skn_parts_t partitions = { pass->partitions.at, pass->partitions.count };
+    if (partitions.count > 0)
+        return merge(actor, layer, pass, shares, &partitions, error);
+    return hold(actor, layer, &pass->shares, shares, first->batch, error);
+}
+
+skn_status_t
+skn_layer_on_partition(skn_actor_t *actor, void *state, const void *message,
+                       skn_error_t *error)
+{
+    skn_layer_t *layer = state;
+    const skn_parts_t *partitions = message;
+    const skn_partition_t *first = partitions->at[0];
+    skn_pass_t *pass = flying_pass(actor, layer, first->batch, error);
+    if (!pass)
+        return SKN_BAD_MESSAGE;
+    skn_parts_t shares = { pass->shares.at, pass->shares.count };
+    if (shares.count > 0)
+        return merge(actor, layer, pass, &shares, partitions, error);
+    return hold(actor, layer, &pass->partitions, partitions, first->batch,
+                error);
 }
 
 skn_status_t

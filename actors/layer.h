@@ -25,6 +25,11 @@ typedef enum skn_phase_of_pass {
     SKN_PASS_LANDED   /* the gradient has come down */
 } skn_phase_of_pass_t;
 
+typedef struct skn_held { /* parts of a gather that are kept */
+    const void **at;      /* room for one of each shard above */
+    size_t count;
+} skn_held_t;
+
 typedef struct skn_pass { /* one batch in one layer */
     skn_phase_of_pass_t phase;
     uint32_t slot; /* its place among the layer's passes */
@@ -32,6 +37,8 @@ typedef struct skn_pass { /* one batch in one layer */
     uint32_t purpose, rows;
     const void *input; /* message kept by the kind; dropped at the end */
     const skn_activation_t *activation;
+    /* Of a softmax above: whichever has come before the other. */
+    skn_held_t partitions, shares;
     float *gradient; /* [rows][columns], behind dropout and ReLU */
 } skn_pass_t;
 
@@ -56,6 +63,8 @@ struct skn_layer {
     skn_copy_t copy;
     const skn_rows_t *rows; /* lent, or the copy's; NULL while they are away */
     float *gradients;       /* of all passes */
+    const void **held;      /* the same */
+    size_t held_max;        /* parts of a gather from above */
     uint32_t pass_count;
     skn_pass_t pass[SKN_WINDOW_MAX + 1];
 };
@@ -83,10 +92,13 @@ skn_pass_t *skn_layer_admit(skn_actor_t *actor, skn_layer_t *layer,
 skn_status_t skn_layer_take_turns(skn_actor_t *actor, skn_layer_t *layer,
                                   skn_error_t *error);
 
-/* Handlers (skn_handle_t); `state` begins with the layer. */
+/* Handlers (skn_handle_t); `state` begins with the layer. The gradients of a
+ * softmax wait for their partitions. */
 skn_status_t skn_layer_on_output_gradient(skn_actor_t *actor, void *state,
                                           const void *message,
                                           skn_error_t *error);
+skn_status_t skn_layer_on_partition(skn_actor_t *actor, void *state,
+                                    const void *message, skn_error_t *error);
 skn_status_t skn_layer_on_hidden_gradient(skn_actor_t *actor, void *state,
                                           const void *message,
                                           skn_error_t *error);

@@ -66,16 +66,16 @@ typedef enum skn_purpose {
     F(M, f32s, greatest, SKN_RUN_MAX, "[nodes][rows] m, the greatest logit")   \
     F(M, f32s, sum, SKN_RUN_MAX, "[nodes][rows] z, sum of c exp(o - m)")
 
-/* (m, z, u, v), the columns of one receiver. One-vs-all sends u alone. */
+/* (u, v), the columns of one receiver; (m, z) of the same nodes come as a
+ * partition. One-vs-all sends u alone. */
 #define SKN_FIELDS_output_gradient(F, M)                                       \
     F(M, u64, batch, UINT64_MAX, "number")                                     \
     F(M, u32, shard, SKN_SHARD_MAX - 1, "the sender")                          \
     F(M, u32, rows, SKN_BATCH_ROWS_MAX, "samples")                             \
     F(M, u32, column_first, SKN_HIDDEN_MAX, "first hidden unit")               \
     F(M, u32, columns, SKN_HIDDEN_MAX, "hidden units")                         \
+    F(M, u32, normalised, 1, "1: softmax, with a partition; 0: one-vs-all")    \
     F(M, u32s, node, SKN_NODES_MAX, "nodes of the merge tree, by place")       \
-    F(M, f32s, greatest, SKN_RUN_MAX, "[nodes][rows] m; empty: one-vs-all")    \
-    F(M, f32s, sum, SKN_RUN_MAX, "[nodes][rows] z")                            \
     F(M, f32s, pull, SKN_RUN_MAX, "[nodes][rows][columns] u, normalised by z") \
     F(M, f32s, push, SKN_RUN_MAX, "[nodes][rows][columns] v, of positives")
 

@@ -1,7 +1,7 @@
 /* output.c - a set of blocks of the output layer, on one core.
  *
  * Batch t: gather the hidden slices, wait for the turn, draw the active set,
- * send (m, z) to the other output shards and (m, z, u, v) to the layer below;
+ * send (m, z) to the other output shards and, with (u, v), to the layer below;
  * when every shard's (m, z) is here, form the row gradients and send them,
  * with the rows, to the updater. Nobody waits for the normaliser: the hidden
  * gradient is on its way before. DESIGN section 5, steps 3 and 4.
@@ -129,37 +129,61 @@ look(skn_actor_t *actor, output_t *output, arrival_t *arrival,
     return status;
 }
 
-/* (m, z, u, v) of the shard's nodes, in one message for all hidden units. */
-static skn_output_gradient_t *
-share_new(skn_actor_t *actor, output_t *output, skn_flight_t *flight,
-          skn_error_t *error)
+/* What the shard says of its nodes: (u, v), of all hidden units, and (m, z);
+ * NULL with one-vs-all. */
+typedef struct share {
+    skn_output_gradient_t *gradient;
+    skn_partition_t *partition;
+} share_t;
+
+static skn_status_t
+share_new(skn_actor_t *actor, const output_t *output,
+          const skn_flight_t *flight, share_t *share, skn_error_t *error)
+{
+    const skn_head_t *head = &output->head;
+    bool softmax = head->loss == SKN_LOSS_IS_SOFTMAX;
+    size_t nodes = head->node_count, samples = nodes * flight->rows;
+    size_t cells = samples * head->hidden;
+    size_t counts[] = { nodes, cells, softmax ? cells : 0 };
+    size_t pair_counts[] = { nodes, samples, samples };
+    share->gradient =
+        skn_actor_message(actor, &skn_output_gradient_schema, counts, error);
+    if (!share->gradient)
+        return error->status;
+    share->gradient->batch = flight->labels->batch;
+    share->gradient->shard = skn_actor_index(actor);
+    share->gradient->rows = flight->rows;
+    share->gradient->columns = head->hidden;
+    memcpy(share->gradient->node.at, head->node, nodes * sizeof(*head->node));
+    if (!softmax)
+        return SKN_OK;
+    share->gradient->normalised = 1;
+    share->partition =
+        skn_actor_message(actor, &skn_partition_schema, pair_counts, error);
+    if (!share->partition)
+        return error->status;
+    share->partition->batch = flight->labels->batch;
+    share->partition->shard = skn_actor_index(actor);
+    share->partition->rows = flight->rows;
+    memcpy(share->partition->node.at, head->node, nodes * sizeof(*head->node));
+    return SKN_OK;
+}
+
+static void
+fill_share(output_t *output, skn_flight_t *flight, const share_t *share)
 {
     skn_head_t *head = &output->head;
-    size_t nodes = head->node_count, rows = flight->rows;
-    size_t cells = rows * head->hidden;
-    bool softmax = head->loss == SKN_LOSS_IS_SOFTMAX;
-    size_t counts[] = { nodes, softmax ? nodes * rows : 0,
-                        softmax ? nodes * rows : 0, nodes * cells,
-                        softmax ? nodes * cells : 0 };
-    skn_output_gradient_t *share =
-        skn_actor_message(actor, &skn_output_gradient_schema, counts, error);
-    if (!share)
-        return NULL;
-    share->batch = flight->labels->batch;
-    share->shard = skn_actor_index(actor);
-    share->rows = flight->rows;
-    share->columns = head->hidden;
-    for (uint32_t k = 0; k < nodes; k++) {
-        skn_partial_t partial = { .pull = share->pull.at + k * cells };
-        if (softmax) {
-            partial.greatest = share->greatest.at + k * rows;
-            partial.sum = share->sum.at + k * rows;
-            partial.push = share->push.at + k * cells;
+    size_t rows = flight->rows, cells = rows * head->hidden;
+    for (uint32_t k = 0; k < head->node_count; k++) {
+        skn_partial_t partial = { .pull =
+                                      share->gradient->pull.at + k * cells };
+        if (share->partition) {
+            partial.greatest = share->partition->greatest.at + k * rows;
+            partial.sum = share->partition->sum.at + k * rows;
+            partial.push = share->gradient->push.at + k * cells;
         }
-        share->node.at[k] = head->node[k];
         skn_head_node(head, flight, k, &partial);
     }
-    return share;
 }
 
 /* The columns of one receiver out of a share of all columns. */
@@ -169,8 +193,7 @@ send_slice(skn_actor_t *actor, const skn_output_gradient_t *share,
 {
     size_t columns = end - first;
     size_t lines = share->node.count * share->rows;
-    size_t counts[] = { share->node.count, share->greatest.count,
-                        share->sum.count, lines * columns,
+    size_t counts[] = { share->node.count, lines * columns,
                         share->push.count ? lines * columns : 0 };
     skn_output_gradient_t *slice =
         skn_actor_message(actor, &skn_output_gradient_schema, counts, error);
@@ -181,11 +204,9 @@ send_slice(skn_actor_t *actor, const skn_output_gradient_t *share,
     slice->rows = share->rows;
     slice->column_first = first;
     slice->columns = (uint32_t)columns;
+    slice->normalised = share->normalised;
     memcpy(slice->node.at, share->node.at,
            share->node.count * sizeof(*share->node.at));
-    memcpy(slice->greatest.at, share->greatest.at,
-           share->greatest.count * sizeof(float));
-    memcpy(slice->sum.at, share->sum.at, share->sum.count * sizeof(float));
     for (size_t k = 0; k < lines; k++) {
         memcpy(slice->pull.at + k * columns,
                share->pull.at + k * share->columns + first,
@@ -215,19 +236,25 @@ post_share(skn_actor_t *actor, const output_t *output,
     return status;
 }
 
+/* (m, z), then (u, v): to the layer below in this order, which can merge as
+ * soon as the second has come. */
 static skn_status_t
-send_partition(skn_actor_t *actor, const skn_output_gradient_t *share,
-               skn_error_t *error)
+send_share(skn_actor_t *actor, output_t *output, skn_flight_t *flight,
+           skn_error_t *error)
 {
-    skn_partition_t partition = {
-        .batch = share->batch,
-        .shard = share->shard,
-        .rows = share->rows,
-        .node = share->node,
-        .greatest = share->greatest,
-        .sum = share->sum,
-    };
-    return skn_actor_send(actor, &skn_partition_schema, &partition, error);
+    share_t share = { 0 };
+    skn_status_t status = share_new(actor, output, flight, &share, error);
+    if (status != SKN_OK) {
+        skn_message_drop(share.gradient);
+        return status;
+    }
+    fill_share(output, flight, &share);
+    if (share.partition)
+        status = skn_actor_post(actor, share.partition, error);
+    if (status == SKN_OK)
+        return post_share(actor, output, share.gradient, error);
+    skn_message_drop(share.gradient);
+    return status;
 }
 
 static skn_status_t
@@ -251,16 +278,8 @@ forward(skn_actor_t *actor, output_t *output, arrival_t *arrival,
         return status;
     skn_diagnose_flight(&output->diagnose, &output->head, flight,
                         diagnosis_of(output, flight));
-    skn_output_gradient_t *share = share_new(actor, output, flight, error);
-    if (!share)
-        return error->status;
     skn_turns_forward_done(&output->turns);
-    if (output->head.loss == SKN_LOSS_IS_SOFTMAX)
-        status = send_partition(actor, share, error);
-    if (status == SKN_OK)
-        return post_share(actor, output, share, error);
-    skn_message_drop(share);
-    return status;
+    return send_share(actor, output, flight, error);
 }
 
 /* --- update -------------------------------- */

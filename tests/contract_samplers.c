@@ -345,17 +345,6 @@ mean_fini(mean_t *mean)
     free(mean->square);
 }
 
-static void
-share_fini(shard_t *shard)
-{
-    free(shard->share.node.at);
-    free(shard->share.greatest.at);
-    free(shard->share.sum.at);
-    free(shard->share.pull.at);
-    free(shard->share.push.at);
-    memset(&shard->share, 0, sizeof(shard->share));
-}
-
 /* One batch through head.c: its hidden gradient, row gradients, and Z. */
 static void
 run_batch(shard_t *shard, problem_t *problem, uint64_t batch,
@@ -365,8 +354,8 @@ run_batch(shard_t *shard, problem_t *problem, uint64_t batch,
     memset(outcome->row, 0, problem->labels * (problem->hidden + 1) * 4);
     shard_forward(shard, problem, 0, outcome);
     skn_node_t node = { .place = shard->share.node.at[0],
-                        .partial = { .greatest = shard->share.greatest.at,
-                                     .sum = shard->share.sum.at } };
+                        .partial = { .greatest = shard->partition.greatest.at,
+                                     .sum = shard->partition.sum.at } };
     shard_backward(shard, problem, &node, 1, outcome);
     merge_down(shard, 1, problem, outcome);
     for (uint32_t i = 0;

@@ -97,11 +97,28 @@ post_lease(skn_actor_t *actor, uint64_t applied, skn_error_t *error)
 }
 
 static skn_status_t
+post_partition(skn_actor_t *actor, uint64_t batch, skn_error_t *error)
+{
+    static const size_t samples = LEAVES * SAMPLES;
+    static const size_t counts[] = { LEAVES, samples, samples };
+    skn_partition_t *partition =
+        slip_message(actor, &skn_partition_schema, counts, error);
+    if (!partition)
+        return error->status;
+    partition->batch = batch;
+    partition->rows = SAMPLES;
+    for (uint32_t k = 0; k < LEAVES; k++)
+        partition->node.at[k] = k; /* a leaf: level 0 */
+    for (size_t k = 0; k < samples; k++)
+        partition->sum.at[k] = 1.0f;
+    return slip_post(actor, partition, error);
+}
+
+static skn_status_t
 post_output_gradient(skn_actor_t *actor, uint64_t batch, skn_error_t *error)
 {
-    size_t samples = LEAVES * SAMPLES;
-    size_t counts[] = { LEAVES, samples, samples, samples * UNITS,
-                        samples * UNITS };
+    static const size_t samples = LEAVES * SAMPLES;
+    static const size_t counts[] = { LEAVES, samples * UNITS, samples * UNITS };
     skn_output_gradient_t *above =
         slip_message(actor, &skn_output_gradient_schema, counts, error);
     if (!above)
@@ -109,11 +126,24 @@ post_output_gradient(skn_actor_t *actor, uint64_t batch, skn_error_t *error)
     above->batch = batch;
     above->rows = SAMPLES;
     above->columns = UNITS;
+    above->normalised = 1;
     for (uint32_t k = 0; k < LEAVES; k++)
         above->node.at[k] = k; /* a leaf: level 0 */
-    for (size_t k = 0; k < samples; k++)
-        above->sum.at[k] = 1.0f;
     return slip_post(actor, above, error);
+}
+
+/* They come on two ways, so that either may be first. */
+static skn_status_t
+post_softmax(skn_actor_t *actor, uint64_t batch, skn_error_t *error)
+{
+    bool partition_first = batch % 2 == 0;
+    skn_status_t status = partition_first
+                              ? post_partition(actor, batch, error)
+                              : post_output_gradient(actor, batch, error);
+    if (status != SKN_OK)
+        return status;
+    return partition_first ? post_output_gradient(actor, batch, error)
+                           : post_partition(actor, batch, error);
 }
 
 static skn_status_t
@@ -167,7 +197,7 @@ react(skn_actor_t *actor, const skn_schema_t *schema, const void *message,
     cr_expect_eq(activation->value.count, SAMPLES * UNITS);
     layer.activations++;
     return layer.dense ? post_hidden_gradient(actor, activation->batch, error)
-                       : post_output_gradient(actor, activation->batch, error);
+                       : post_softmax(actor, activation->batch, error);
 }
 
 /* --- the shards ----------------------------------------------------------- */
@@ -182,8 +212,8 @@ set_options(const char *const options[][2], size_t count)
 static void
 be_embedding(void)
 {
-    static const char *const to[] = { "batch", "output_gradient", "lease",
-                                      "halt" };
+    static const char *const to[] = { "batch", "partition", "output_gradient",
+                                      "lease", "halt" };
     static const char *const from[] = { "activation", "gradient" };
     static const char *const options[][2] = {
         { "features", "4" }, { "column_count", "8" },   { "batch_rows", "2" },
@@ -195,6 +225,7 @@ be_embedding(void)
     set_options(options, 5);
     probe.kind = &skn_embedding;
     probe.gathered[0] = "output_gradient";
+    probe.gathered[1] = "partition";
     probe.start = start;
     probe.react = react;
     cr_assert_eq(skn_rows_init(&layer.rows, SKN_ROWS_SGD, FEATURES + 1, UNITS,
@@ -291,10 +322,13 @@ Test(slips_embedding, every_wrong_batch_is_refused)
 }
 
 #define FROM "output_gradient of shard 0, batch 0: "
+#define OTHER_NODES "its partition is of other nodes"
+#define NOT_IN_FLIGHT(batch)                                                   \
+    "embedding: a gradient or partition of batch " batch                       \
+    ", which is not in flight"
 
 static const slip_t output_gradients[] = {
     { "output_gradient", 0, "pull[0]=nan", SKN_OK, NULL },
-    { "output_gradient", 0, "sum[0]=0 sum[2]=0", SKN_OK, NULL },
     { "output_gradient", 0, "rows=1", REFUSED,
       FROM "rows or columns of another slice" },
     { "output_gradient", 0, "columns=7", REFUSED,
@@ -307,34 +341,52 @@ static const slip_t output_gradients[] = {
       FROM "pull has the wrong size" },
     { "output_gradient", 0, "node#0", REFUSED, FROM "pull has the wrong size" },
     { "output_gradient", 0, "node#3", REFUSED, FROM "pull has the wrong size" },
-    { "output_gradient", 0, "greatest#3", REFUSED,
-      FROM "greatest, sum or push has the wrong size" },
-    { "output_gradient", 0, "sum#0", REFUSED,
-      FROM "greatest, sum or push has the wrong size" },
-    { "output_gradient", 0, "push#0", REFUSED,
-      FROM "greatest, sum or push has the wrong size" },
-    { "output_gradient", 0, "greatest#0", REFUSED,
-      FROM "greatest, sum or push has the wrong size" },
-    { "output_gradient", 0, "greatest#0 sum#0 push#0", SKN_OK, NULL },
-    { "output_gradient", 0, "node[1]=0", REFUSED,
-      FROM "the shards together do not cover all rows" },
-    { "output_gradient", 0, "node[0]=7", REFUSED,
-      FROM "the shards together do not cover all rows" },
-    { "output_gradient", 0, "node[0]=0xffffffff", REFUSED,
-      FROM "the shards together do not cover all rows" },
-    { "output_gradient", 0, "node#1 greatest#2 sum#2 pull#16 push#16", REFUSED,
-      FROM "the shards together do not cover all rows" },
-    { "output_gradient", 0, "batch=1", REFUSED,
-      "embedding: a gradient for batch 1, which is not in flight" },
-    { "output_gradient", 1, "batch=0", REFUSED,
-      "embedding: a gradient for batch 0, which is not in flight" },
-    { "output_gradient", 0, "twice", REFUSED,
-      "embedding: a gradient for batch 0, which is not in flight" },
+    { "output_gradient", 0, "push#0", REFUSED, FROM "push has the wrong size" },
+    { "output_gradient", 1, "push#33", REFUSED,
+      "output_gradient of shard 0, batch 1: push has the wrong size" },
+    { "output_gradient", 0, "normalised=0", REFUSED,
+      FROM "push has the wrong size" },
+    { "output_gradient", 0, "normalised=0 push#0", SKN_OK, NULL },
+    { "output_gradient", 1, "normalised=0 push#0", REFUSED,
+      NOT_IN_FLIGHT("1") },
+    { "output_gradient", 0, "shard=1", REFUSED,
+      "output_gradient of shard 1, batch 0: its partition is of other nodes" },
+    { "output_gradient", 0, "node[1]=0", REFUSED, FROM OTHER_NODES },
+    { "output_gradient", 0, "node#1 pull#16 push#16", REFUSED,
+      FROM OTHER_NODES },
+    { "output_gradient", 0, "batch=1", REFUSED, NOT_IN_FLIGHT("1") },
+    { "output_gradient", 1, "batch=0", REFUSED, NOT_IN_FLIGHT("0") },
+    { "output_gradient", 0, "twice", REFUSED, NOT_IN_FLIGHT("0") },
+    { "output_gradient", 1, "twice", REFUSED,
+      "embedding: gradients or partitions of batch 1 come twice" },
 };
 
 Test(slips_embedding, every_wrong_gradient_is_refused)
 {
     SLIP_RUN(output_gradients, reset);
+}
+
+static const slip_t partitions[] = {
+    { "partition", 0, "greatest[0]=nan", SKN_OK, NULL },
+    { "partition", 0, "sum[0]=0 sum[2]=0", SKN_OK, NULL },
+    { "partition", 0, "rows=1", REFUSED, FROM OTHER_NODES },
+    { "partition", 0, "shard=7", REFUSED, FROM OTHER_NODES },
+    { "partition", 0, "greatest#3", REFUSED, FROM OTHER_NODES },
+    { "partition", 0, "greatest#5", REFUSED, FROM OTHER_NODES },
+    { "partition", 0, "sum#0", REFUSED, FROM OTHER_NODES },
+    { "partition", 0, "node#3", REFUSED, FROM OTHER_NODES },
+    { "partition", 0, "node#1 greatest#2 sum#2", REFUSED, FROM OTHER_NODES },
+    { "partition", 0, "node[0]=7", REFUSED, FROM OTHER_NODES },
+    { "partition", 0, "batch=1", REFUSED, NOT_IN_FLIGHT("1") },
+    { "partition", 1, "batch=0", REFUSED, NOT_IN_FLIGHT("0") },
+    { "partition", 1, "twice", REFUSED, NOT_IN_FLIGHT("1") },
+    { "partition", 0, "twice", REFUSED,
+      "embedding: gradients or partitions of batch 0 come twice" },
+};
+
+Test(slips_embedding, every_wrong_partition_is_refused)
+{
+    SLIP_RUN(partitions, reset);
 }
 
 static const slip_t loans[] = {
@@ -441,11 +493,11 @@ static const slip_t hidden_gradients[] = {
     { "hidden_gradient", 0, "shard=3 node#1 value#15", REFUSED,
       "hidden_gradient of shard 3, batch 0: 15 values, 16 expected" },
     { "hidden_gradient", 0, "batch=9", REFUSED,
-      "dense: a gradient for batch 9, which is not in flight" },
+      "dense: a gradient or partition of batch 9, which is not in flight" },
     { "hidden_gradient", 2, "batch=0", REFUSED,
-      "dense: a gradient for batch 0, which is not in flight" },
+      "dense: a gradient or partition of batch 0, which is not in flight" },
     { "hidden_gradient", 1, "twice", REFUSED,
-      "dense: a gradient for batch 1, which is not in flight" },
+      "dense: a gradient or partition of batch 1, which is not in flight" },
 };
 
 Test(slips_dense, every_wrong_gradient_is_refused)

@@ -125,10 +125,9 @@ static const struct {
       "sum[2] 0.5 1}" },
     { "output_gradient",
       "output_gradient{batch 0, shard 0, rows 0, column_first 0, columns 0, "
-      "node[0], greatest[0], sum[0], pull[0], push[0]}",
+      "normalised 0, node[0], pull[0], push[0]}",
       "output_gradient{batch 1, shard 2, rows 3, column_first 4, columns 5, "
-      "node[2] 7 8, greatest[2] 0.5 1, sum[2] 0.5 1, pull[2] 0.5 1, push[2] "
-      "0.5 1}" },
+      "normalised 1, node[2] 7 8, pull[2] 0.5 1, push[2] 0.5 1}" },
     { "hidden_gradient",
       "hidden_gradient{batch 0, shard 0, rows 0, column_first 0, columns 0, "
       "node[0], value[0]}",

@@ -126,6 +126,7 @@ typedef struct shard {
     skn_flight_t flight;
     skn_rows_t rows;
     skn_output_gradient_t share;
+    skn_partition_t partition;
 } shard_t;
 
 static inline void
@@ -180,13 +181,21 @@ shard_open(shard_t *shard, const problem_t *problem, bool fixed,
 }
 
 static inline void
-shard_close(shard_t *shard)
+share_fini(shard_t *shard)
 {
     free(shard->share.node.at);
-    free(shard->share.greatest.at);
-    free(shard->share.sum.at);
+    free(shard->partition.greatest.at);
+    free(shard->partition.sum.at);
     free(shard->share.pull.at);
     free(shard->share.push.at);
+    memset(&shard->share, 0, sizeof(shard->share));
+    memset(&shard->partition, 0, sizeof(shard->partition));
+}
+
+static inline void
+shard_close(shard_t *shard)
+{
+    share_fini(shard);
     skn_flight_fini(&shard->flight);
     skn_rows_fini(&shard->rows);
     skn_head_fini(&shard->head);
@@ -237,19 +246,25 @@ shard_forward(shard_t *shard, const problem_t *problem, uint32_t number,
         .shard = number,
         .rows = problem->rows,
         .columns = problem->hidden,
+        .normalised = softmax,
         .node = { malloc((nodes + 1) * 4), nodes },
-        .greatest = { malloc((nodes * rows + 1) * 4),
-                      softmax ? nodes * rows : 0 },
-        .sum = { malloc((nodes * rows + 1) * 4), softmax ? nodes * rows : 0 },
         .pull = { malloc((nodes * cells + 1) * 4), nodes * cells },
         .push = { malloc((nodes * cells + 1) * 4),
                   softmax ? nodes * cells : 0 },
     };
+    shard->partition = (skn_partition_t){
+        .batch = 5,
+        .shard = number,
+        .rows = problem->rows,
+        .node = shard->share.node,
+        .greatest = { malloc((nodes * rows + 1) * 4), nodes * rows },
+        .sum = { malloc((nodes * rows + 1) * 4), nodes * rows },
+    };
     for (uint32_t k = 0; k < nodes; k++) {
         skn_partial_t into = { .pull = shard->share.pull.at + k * cells };
         if (softmax) {
-            into.greatest = shard->share.greatest.at + k * rows;
-            into.sum = shard->share.sum.at + k * rows;
+            into.greatest = shard->partition.greatest.at + k * rows;
+            into.sum = shard->partition.sum.at + k * rows;
             into.push = shard->share.push.at + k * cells;
         }
         shard->share.node.at[k] = head->node[k];
@@ -292,15 +307,17 @@ merge_down(shard_t *shard, uint32_t shards, const problem_t *problem,
 {
     uint32_t leaves = shard[0].head.merge.leaf_count;
     size_t cells = (size_t)problem->rows * problem->hidden;
-    const void *part[HEAD_SHARDS_MAX];
+    const void *part[HEAD_SHARDS_MAX], *partition[HEAD_SHARDS_MAX];
     float *open = malloc(cells * sizeof(float)); /* every ReLU is open */
     skn_activation_t activation = { .rows = problem->rows,
                                     .value = { open, cells } };
     skn_error_t error = { 0 };
     for (size_t k = 0; k < cells; k++)
         open[k] = 1;
-    for (uint32_t k = 0; k < shards; k++)
+    for (uint32_t k = 0; k < shards; k++) {
         part[k] = &shard[k].share;
+        partition[k] = &shard[k].partition;
+    }
     skn_hidden_t hidden = {
         .kernels = skn_kernels_best(),
         .columns = problem->hidden,
@@ -316,10 +333,11 @@ merge_down(shard_t *shard, uint32_t shards, const problem_t *problem,
         .root = malloc((2 * problem->rows + cells) * sizeof(float)),
         .nodes = malloc(leaves * sizeof(skn_node_t)),
     };
-    skn_parts_t parts = { part, shards };
-    cr_assert_eq(
-        skn_hidden_merge(&hidden, &parts, &activation, outcome->down, &error),
-        SKN_OK, "%s", error.text);
+    skn_parts_t parts = { part, shards }, partitions = { partition, shards };
+    bool softmax = problem->loss == SKN_LOSS_IS_SOFTMAX;
+    cr_assert_eq(skn_hidden_merge(&hidden, &parts, softmax ? &partitions : NULL,
+                                  &activation, outcome->down, &error),
+                 SKN_OK, "%s", error.text);
     skn_hidden_close(&hidden);
     free(open);
 }
@@ -338,9 +356,10 @@ head_run(const problem_t *problem, bool fixed, uint32_t shards,
         for (size_t n = 0; n < shard[k].share.node.count; n++)
             node[node_count++] = (skn_node_t){
                 .place = shard[k].share.node.at[n],
-                .partial = { .greatest =
-                                 shard[k].share.greatest.at + n * problem->rows,
-                             .sum = shard[k].share.sum.at + n * problem->rows },
+                .partial = { .greatest = shard[k].partition.greatest.at +
+                                         n * problem->rows,
+                             .sum = shard[k].partition.sum.at +
+                                    n * problem->rows },
             };
     }
     merge_down(shard, shards, problem, outcome);

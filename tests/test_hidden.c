@@ -208,8 +208,9 @@ Test(hidden, shares_without_a_normaliser_add_up)
                                      .pull = { pull + k * CELLS, CELLS } };
     const void *part[] = { &share[0], &share[1] };
     skn_parts_t parts = { part, 2 };
-    cr_assert_eq(skn_hidden_merge(&hidden, &parts, &activation, gradient, NULL),
-                 SKN_OK);
+    cr_assert_eq(
+        skn_hidden_merge(&hidden, &parts, NULL, &activation, gradient, NULL),
+        SKN_OK);
     for (int k = 0; k < CELLS; k++)
         cr_expect(fabs((double)gradient[k] -
                        ((double)pull[k] + (double)pull[CELLS + k]) / ROWS) <=
@@ -220,105 +221,95 @@ Test(hidden, shares_without_a_normaliser_add_up)
 
 /* --- refusals ----------------------------------------------------------- */
 
-/* A softmax share of one leaf that is right; `spoil` makes it wrong. */
+/* A softmax share of one leaf that is right, and its partition; `spoil` makes
+ * one of them wrong. */
+typedef void spoil_t(skn_output_gradient_t *share, skn_partition_t *partition);
+
 static void
-expect_refused(void (*spoil)(skn_output_gradient_t *share), const char *want)
+expect_refused(spoil_t *spoil, const char *want)
 {
     static float room[2 * CELLS], gradient[CELLS];
-    uint32_t place[2] = { 0, 0 };
+    uint32_t place[2] = { 0, 0 }, other[2] = { 0, 0 };
     skn_error_t error = { 0 };
     skn_hidden_t hidden = hidden_below(8, 1);
     skn_activation_t activation =
         activation_of(room, 3, SKN_PURPOSE_TRAIN, COLUMNS);
     skn_output_gradient_t share[2];
+    skn_partition_t partition[2];
     const void *part[] = { &share[0], &share[1] };
+    const void *pair[] = { &partition[1], &partition[0] }; /* any order */
     for (uint32_t k = 0; k < 2; k++) {
-        place[k] = skn_node_place(0, k);
+        place[k] = other[k] = skn_node_place(0, k);
         share[k] = (skn_output_gradient_t){ .batch = 3,
                                             .shard = k,
                                             .rows = ROWS,
                                             .column_first = 8,
                                             .columns = COLUMNS,
+                                            .normalised = 1,
                                             .node = { place + k, 1 },
-                                            .greatest = { room, ROWS },
-                                            .sum = { room, ROWS },
                                             .pull = { room, CELLS },
                                             .push = { room, CELLS } };
+        partition[k] = (skn_partition_t){ .batch = 3,
+                                          .shard = k,
+                                          .rows = ROWS,
+                                          .node = { other + k, 1 },
+                                          .greatest = { room, ROWS },
+                                          .sum = { room, ROWS } };
     }
-    skn_parts_t parts = { part, 2 };
-    cr_assert_eq(
-        skn_hidden_merge(&hidden, &parts, &activation, gradient, &error),
-        SKN_OK, "%s", error.text);
-    spoil(&share[1]);
-    cr_expect_eq(
-        skn_hidden_merge(&hidden, &parts, &activation, gradient, &error),
-        SKN_BAD_MESSAGE);
+    skn_parts_t parts = { part, 2 }, partitions = { pair, 2 };
+    cr_assert_eq(skn_hidden_merge(&hidden, &parts, &partitions, &activation,
+                                  gradient, &error),
+                 SKN_OK, "%s", error.text);
+    spoil(&share[1], &partition[1]);
+    cr_expect_eq(skn_hidden_merge(&hidden, &parts, &partitions, &activation,
+                                  gradient, &error),
+                 SKN_BAD_MESSAGE);
     cr_expect_str_eq(error.text, want);
     skn_hidden_close(&hidden);
 }
 
-static void
-fewer_rows(skn_output_gradient_t *share)
-{
-    share->rows--;
-}
+#define SPOIL(name, change)                                                    \
+    static void name(skn_output_gradient_t *share, skn_partition_t *partition) \
+    {                                                                          \
+        (void)share, (void)partition;                                          \
+        change;                                                                \
+    }
 
-static void
-other_slice(skn_output_gradient_t *share)
-{
-    share->column_first = 0;
-}
-
-static void
-short_pull(skn_output_gradient_t *share)
-{
-    share->pull.count--;
-}
-
-static void
-no_node(skn_output_gradient_t *share)
-{
-    share->node.count = 0;
-    share->pull.count = 0;
-}
-
-static void
-no_normaliser(skn_output_gradient_t *share)
-{
-    share->greatest.count = share->sum.count = share->push.count = 0;
-}
-
-static void
-short_sum(skn_output_gradient_t *share)
-{
-    share->sum.count--;
-}
-
-static void
-the_same_leaf(skn_output_gradient_t *share)
-{
-    share->node.at[0] = skn_node_place(0, 0);
-}
+SPOIL(fewer_rows, share->rows--)
+SPOIL(other_slice, share->column_first = 0)
+SPOIL(short_pull, share->pull.count--)
+SPOIL(no_node, share->node.count = share->pull.count = 0)
+SPOIL(short_push, share->push.count--)
+SPOIL(other_loss, share->normalised = 0)
+SPOIL(the_same_leaf,
+      share->node.at[0] = partition->node.at[0] = skn_node_place(0, 0))
+SPOIL(other_shard, partition->shard = 2)
+SPOIL(other_rows, partition->rows--)
+SPOIL(other_leaf, partition->node.at[0] = skn_node_place(0, 0))
+SPOIL(more_leaves, partition->node.count++)
+SPOIL(short_greatest, partition->greatest.count--)
+SPOIL(short_sum, partition->sum.count--)
 
 Test(hidden, shares_that_do_not_fit_are_refused)
 {
-    static const char *const slice =
-        "output_gradient of shard 1, batch 3: rows or columns of another "
-        "slice";
-    static const char *const pull =
-        "output_gradient of shard 1, batch 3: pull has the wrong size";
-    static const char *const sum =
-        "output_gradient of shard 1, batch 3: greatest, sum or push has the "
-        "wrong size";
-    expect_refused(fewer_rows, slice);
-    expect_refused(other_slice, slice);
-    expect_refused(short_pull, pull);
-    expect_refused(no_node, pull);
-    expect_refused(no_normaliser, sum);
-    expect_refused(short_sum, sum);
+#define OF "output_gradient of shard 1, batch 3: "
+    expect_refused(fewer_rows, OF "rows or columns of another slice");
+    expect_refused(other_slice, OF "rows or columns of another slice");
+    expect_refused(short_pull, OF "pull has the wrong size");
+    expect_refused(no_node, OF "pull has the wrong size");
+    expect_refused(short_push, OF "push has the wrong size");
+    expect_refused(other_loss, OF "another loss than that of shard 0");
     expect_refused(the_same_leaf,
                    "output_gradient of shard 0, batch 3: the shards together "
                    "do not cover all rows");
+}
+
+Test(hidden, partitions_of_other_nodes_are_refused)
+{
+    static spoil_t *const spoils[] = { other_shard, other_rows,     other_leaf,
+                                       more_leaves, short_greatest, short_sum };
+    for (size_t k = 0; k < sizeof(spoils) / sizeof(spoils[0]); k++)
+        expect_refused(spoils[k], OF "its partition is of other nodes");
 }
 
 Test(hidden, sums_that_do_not_fit_are_refused)

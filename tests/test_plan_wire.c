@@ -169,6 +169,47 @@ Test(plan_wire, pipes_of_the_loop_have_credit_for_the_window)
     skn_model_run_close(&run);
 }
 
+/* Actors of `kind` that get `message`. */
+static uint32_t
+receivers_of(const skn_wiring_t *wiring, const char *message, const char *kind)
+{
+    uint32_t count = 0;
+    for (uint32_t k = 0; k < wiring->pipe_count; k++) {
+        const skn_wired_pipe_t *pipe = &wiring->pipes[k];
+        if (strcmp(pipe->schema->name, message) != 0)
+            continue;
+        for (uint32_t e = 0; e < pipe->to_count; e++)
+            count += strcmp(wiring->actors[pipe->to[e]].kind->name, kind) == 0;
+    }
+    return count;
+}
+
+/* (m, z) goes beside and below, once; with one-vs-all there is none. */
+Test(plan_wire, the_normaliser_goes_beside_and_below)
+{
+    static const char *const words[] = {
+        "model.layers.hidden.shards=2", "model.layers.second.shards=4",
+        "model.layers.output.shards=3", "model.layers.output.loss=one_vs_all"
+    };
+    for (int deep = 0; deep < 2; deep++)
+        for (int one_vs_all = 0; one_vs_all < 2; one_vs_all++) {
+            const char *chosen[] = { words[0], words[2],
+                                     words[one_vs_all ? 3 : 0],
+                                     words[deep ? 1 : 0] };
+            skn_model_run_t run =
+                open_run(deep ? "two.yaml" : "one.yaml", chosen, 4, false);
+            const skn_wiring_t *wiring =
+                skn_spec_wiring(skn_topology_spec(run.topology));
+            uint32_t shards = one_vs_all ? 0 : 3;
+            cr_expect_eq(receivers_of(wiring, "partition", "output"), shards);
+            cr_expect_eq(receivers_of(wiring, "partition", "dense"),
+                         deep && !one_vs_all ? 4 : 0);
+            cr_expect_eq(receivers_of(wiring, "partition", "embedding"),
+                         deep || one_vs_all ? 0 : 2);
+            skn_model_run_close(&run);
+        }
+}
+
 Test(plan_wire, a_plan_that_is_not_saved_has_no_checkpointer)
 {
     skn_model_run_t run = open_run("one.yaml", NULL, 0, false);

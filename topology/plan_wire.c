@@ -503,6 +503,20 @@ pipe_down(wire_t *wire, uint32_t upper, const char *message)
     skn_draft_pipe(wire->draft, &pipe);
 }
 
+/* (m, z) of a softmax, to the shards beside and to the layer below. */
+static void
+pipe_partition(wire_t *wire)
+{
+    uint32_t last = wire->layer_count - 1;
+    ends_t from = { 0 }, to = { 0 };
+    if (wire->output->loss != SKN_LOSS_SOFTMAX)
+        return;
+    end_add(&from, wire->stem[last]);
+    end_add(&to, wire->stem[last]);
+    end_add(&to, wire->stem[last - 1]);
+    pipe_add(wire, &from, &to, "partition", "gather", wire->credit, true);
+}
+
 static void
 pipe_layers(wire_t *wire)
 {
@@ -518,8 +532,7 @@ pipe_layers(wire_t *wire)
         pipe_down(wire, k + 1,
                   k + 1 == last ? "output_gradient" : "hidden_gradient");
     }
-    pipe_one(wire, wire->stem[last], wire->stem[last], "partition", "gather",
-             true);
+    pipe_partition(wire);
     if (!skn_plan_has_index(&wire->output->sampler))
         return;
     pipe_one(wire, wire->stem[last], "table_builder", "dirty", "one", false);

@@ -58,6 +58,9 @@ typedef struct skn_wired_actor {
     uint32_t node; /* whose process it is an actor of; 0 without nodes */
 } skn_wired_actor_t;
 
+/* Words of skn_coding_t (transport/coding.h), in its order. */
+#define SKN_CODING_WORDS "f32|bf16|int8|int4"
+
 typedef struct skn_wired_pipe {
     const skn_schema_t *schema;
     skn_pattern_t pattern;

@@ -140,3 +140,48 @@ Test(draft, may_be_empty_or_given_up)
     cr_expect_str_eq(skn_problems_text(problems, 1),
                      "m.yaml: a topology needs at least one actor");
 }
+
+Test(draft, puts_actors_on_nodes_and_pipes_in_a_coding)
+{
+    static const char *const from[] = { "source", NULL };
+    static const char *const to[] = { "shard.0", NULL };
+    skn_draft_t *draft = skn_draft_new("m.yaml", "two", problems);
+    cr_assert_not_null(draft);
+    const skn_wired_node_t a = { .name = "1",
+                                 .address = "tcp://127.0.0.1:7001",
+                                 .key = "k/a.key",
+                                 .ssh = "w",
+                                 .core_count = 2,
+                                 .memory_bytes = 5 };
+    const skn_wired_node_t b = {
+        .name = "b", .address = "tcp://127.0.0.1:7002", .key = "b", .ssh = ""
+    };
+    skn_draft_node(draft, &a);
+    skn_draft_node(draft, &b);
+    skn_draft_actor(draft, "source", "source", SKN_CORE_FLOAT, 0);
+    skn_draft_on(draft, "b");
+    skn_draft_actor(draft, "shard.0", "shard", 0, 0);
+    skn_draft_on(draft, "1");
+    skn_draft_pipe(draft, &(skn_draft_pipe_t){ .from = from,
+                                               .to = to,
+                                               .message = "work",
+                                               .coding = "f32",
+                                               .credit = 8 });
+    skn_draft_pipe(draft, &(skn_draft_pipe_t){
+                              .from = to, .to = from, .message = "done" });
+    skn_spec_t *spec = skn_draft_finish(&draft, word_kinds, problems);
+    cr_assert_not_null(spec, "%s", skn_problems_text(problems, 0));
+    const skn_wiring_t *wiring = skn_spec_wiring(spec);
+    cr_assert_eq(wiring->node_count, 2u);
+    cr_expect_str_eq(wiring->nodes[0].name, "1");
+    cr_expect_str_eq(wiring->nodes[0].address, a.address);
+    cr_expect_str_eq(wiring->nodes[0].key, "k/a.key");
+    cr_expect_str_eq(wiring->nodes[0].ssh, "w");
+    cr_expect_eq(wiring->nodes[0].core_count, 2u);
+    cr_expect_eq(wiring->nodes[0].memory_bytes, 5u);
+    cr_expect_str_eq(wiring->nodes[1].ssh, "");
+    cr_expect_eq(wiring->nodes[1].core_count, 0u);
+    cr_expect_eq(wiring->actors[0].node, 1u);
+    cr_expect_eq(wiring->actors[1].node, 0u);
+    skn_spec_destroy(&spec);
+}

@@ -12,8 +12,8 @@ struct skn_draft {
     skn_document_t *document; /* NULL: memory ran out, which was said */
     skn_problems_t *problems;
     skn_node_t *topology;
-    skn_node_t *plugins, *actors, *pipes; /* made when they are needed */
-    skn_node_t *actor, *options;          /* of the actor added last */
+    skn_node_t *plugins, *nodes, *actors, *pipes; /* made when needed */
+    skn_node_t *actor, *options;                  /* of the actor added last */
 };
 
 /* A new child, or NULL, after which the draft is dead. */
@@ -93,6 +93,34 @@ skn_draft_plugin(skn_draft_t *draft, const char *path)
     append_text(draft, list_of(draft, &draft->plugins, "plugins"), NULL, path);
 }
 
+static void
+append_filled(skn_draft_t *draft, skn_node_t *parent, const char *key,
+              const char *text)
+{
+    append_text(draft, parent, key, text[0] ? text : NULL);
+}
+
+void
+skn_draft_node(skn_draft_t *draft, const skn_wired_node_t *node)
+{
+    skn_node_t *list = list_of(draft, &draft->nodes, "nodes");
+    skn_node_t *item = append(draft, list, SKN_NODE_MAPPING, NULL, NULL);
+    append_text(draft, item, "name", node->name);
+    append_filled(draft, item, "address", node->address);
+    append_filled(draft, item, "key", node->key);
+    append_filled(draft, item, "ssh", node->ssh);
+    if (node->core_count > 0)
+        append_number(draft, item, "cores", node->core_count);
+    if (node->memory_bytes > 0)
+        append_number(draft, item, "memory", node->memory_bytes);
+}
+
+void
+skn_draft_on(skn_draft_t *draft, const char *node)
+{
+    append_text(draft, draft->actor, "node", node);
+}
+
 void
 skn_draft_actor(skn_draft_t *draft, const char *name, const char *kind,
                 int core, int nice)
@@ -153,6 +181,7 @@ skn_draft_pipe(skn_draft_t *draft, const skn_draft_pipe_t *pipe)
         append_number(draft, node, "credit", pipe->credit);
     if (pipe->peer)
         append_text(draft, node, "peer", "true");
+    append_text(draft, node, "coding", pipe->coding);
     if (!pipe->bounds)
         return;
     skn_node_t *bounds = append(draft, node, SKN_NODE_LIST, "bounds", NULL);

@@ -29,6 +29,7 @@ typedef struct skn_draft_pipe {
     const char *by; /* collect */
     uint32_t credit;
     bool peer;
+    const char *coding;
 } skn_draft_pipe_t;
 
 /* `origin` stands in problems as the file's name, `name` is the topology's.
@@ -40,9 +41,13 @@ void skn_draft_destroy(skn_draft_t **draft);
 
 /* Adds a plug-in; a relative path starts at the working directory. */
 void skn_draft_plugin(skn_draft_t *draft, const char *path);
+/* Adds a node; a relative path of its key starts at the working directory. */
+void skn_draft_node(skn_draft_t *draft, const skn_wired_node_t *node);
 /* Adds an actor. `core`: a logical number, or SKN_CORE_*. */
 void skn_draft_actor(skn_draft_t *draft, const char *name, const char *kind,
                      int core, int nice);
+/* Says which node the actor added last is on; NULL: there are no nodes. */
+void skn_draft_on(skn_draft_t *draft, const char *node);
 /* Sets an option of the actor added last, as it would stand in YAML; a
  * relative path starts at the working directory. At most SKN_TEXT_MAX bytes. */
 __attribute__((format(printf, 3, 4))) void skn_draft_option(skn_draft_t *draft,

@@ -1,8 +1,8 @@
 /* spec.c - a topology file, checked and wired: what the runtime starts.
  *
  * This file owns: the order of the checks, and the life of a spec. The nouns
- * are in spec_kinds.c, spec_actors.c, spec_owners.c, spec_pipes.c and
- * spec_graph.c; printing is in spec_print.c.
+ * are in spec_kinds.c, spec_nodes.c, spec_actors.c, spec_owners.c,
+ * spec_pipes.c and spec_graph.c; printing is in spec_print.c.
  * SPDX-License-Identifier: Apache-2.0 */
 #include "topology/spec.h"
 
@@ -22,8 +22,8 @@ static const skn_option_t topology_options[] = {
     { "name", SKN_OPTION_TEXT, NULL, 0, 0, NULL, "what the run is called" },
     { NULL, SKN_OPTION_INT, NULL, 0, 0, NULL, NULL }
 };
-static const char *const topology_others[] = { "plugins", "actors", "pipes",
-                                               NULL };
+static const char *const topology_others[] = { "plugins", "nodes", "actors",
+                                               "pipes", NULL };
 
 void *
 skn_spec_memory(skn_spec_t *spec, size_t count, size_t item_bytes)
@@ -65,6 +65,16 @@ list_of(skn_spec_t *spec, const skn_node_t *mapping, const char *key)
 }
 
 static void
+read_nodes(skn_spec_t *spec, const skn_node_t *topology)
+{
+    const skn_node_t *nodes = list_of(spec, topology, "nodes");
+    if (nodes && skn_spec_read_nodes(spec, nodes) == SKN_OK)
+        return;
+    spec->nodes_refused = skn_node_get(topology, "nodes") != NULL;
+    spec->node_count = 0;
+}
+
+static void
 read_topology(skn_spec_t *spec, const skn_node_t *topology)
 {
     skn_value_t name = { .text = "" };
@@ -80,6 +90,7 @@ read_topology(skn_spec_t *spec, const skn_node_t *topology)
     const skn_node_t *plugins = list_of(spec, topology, "plugins");
     if (plugins)
         (void)skn_spec_read_plugins(spec, plugins);
+    read_nodes(spec, topology);
     const skn_node_t *actors = list_of(spec, topology, "actors");
     if (actors && actors->count > 0) {
         if (skn_spec_read_actors(spec, actors) != SKN_OK)
@@ -131,6 +142,8 @@ skn_spec_load(skn_document_t **document, const skn_kind_t *const *kinds,
     if (skn_problems_count(problems) == count_before)
         (void)skn_spec_check_owners(spec);
     if (skn_problems_count(problems) == count_before)
+        (void)skn_spec_check_nodes(spec);
+    if (skn_problems_count(problems) == count_before)
         (void)skn_spec_check_graph(spec);
     if (skn_problems_count(problems) > count_before)
         skn_spec_destroy(&spec);
@@ -141,6 +154,8 @@ skn_spec_load(skn_document_t **document, const skn_kind_t *const *kinds,
     spec->wiring.actor_count = spec->actor_count;
     spec->wiring.pipes = spec->pipes;
     spec->wiring.pipe_count = spec->pipe_count;
+    spec->wiring.nodes = spec->nodes;
+    spec->wiring.node_count = spec->node_count;
     return spec;
 }
 

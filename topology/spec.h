@@ -13,6 +13,11 @@
  *
  * `replicate: 2` makes counter.0 and counter.1; in `from` and `to`, "counter"
  * stands for both, as it does for actors that are written out by such names.
+ *
+ * `nodes: [{ name: a, address: "tcp://10.0.0.1:7001", key: keys/a.key }, ...]`
+ * makes it a topology of several processes; then every actor has a `node: a`,
+ * all replicas of one entry on the same, and a pipe may say in which `coding`
+ * its numbers travel between nodes.
  * One thread at a time.
  * SPDX-License-Identifier: Apache-2.0 */
 #ifndef TOPOLOGY_SPEC_H

@@ -18,6 +18,7 @@ static const skn_option_t actor_options[] = {
     { "nice", SKN_OPTION_INT, "0", 0, 19, NULL, "added niceness" },
     { "cores", SKN_OPTION_TEXT, "auto", 0, 0, NULL,
       "auto, float, or the number of a core" },
+    { "node", SKN_OPTION_TEXT, "", 0, 0, NULL, "one of 'nodes'" },
     { NULL, SKN_OPTION_INT, NULL, 0, 0, NULL, NULL }
 };
 enum {
@@ -26,6 +27,7 @@ enum {
     REPLICATE,
     NICE,
     CORES,
+    NODE,
     ACTOR_OPTION_COUNT
 };
 static const char *const actor_others[] = { "options", NULL };
@@ -134,6 +136,7 @@ typedef struct entry {
     uint32_t count; /* replicas; 0 if it is not known which actors it makes */
     bool numbered;
     int core;
+    uint32_t host; /* number of the node */
 } entry_t;
 
 /* Logical numbers of processing units that hwloc can have; a typing error is
@@ -207,6 +210,9 @@ static skn_status_t
 read_nature(skn_spec_t *spec, entry_t *entry)
 {
     bool placed = read_cores(spec, entry);
+    if (skn_spec_find_node(spec, entry->node, entry->values[NAME].text,
+                           entry->values[NODE].text, &entry->host) != SKN_OK)
+        placed = false;
     if (entry->values[KIND].text[0] == '\0')
         return SKN_BAD_CONFIG; /* it is missing, and that was said */
     entry->kind = skn_spec_kind(spec, entry->values[KIND].text);
@@ -311,6 +317,7 @@ make_actors(skn_spec_t *spec, const entry_t *entries, uint32_t entry_count)
             made->kind = entry->kind;
             made->values = entry->options;
             made->core = entry->core;
+            made->node = entry->host;
             made->nice = (int)entry->values[NICE].number;
             spec->actor_nodes[actor] = entry->node;
             skn_status_t status = name_actor(spec, entry, replica, actor++);

@@ -5,8 +5,9 @@
  *       ├─ batch ────▶ embedding.0-1       broadcast
  *       └─ labels ───▶ output.0-1          broadcast
  *
- * Shards are drawn as one. The order is that of the messages: first those who
- * start the flow, then those that they reach.
+ * Shards are drawn as one, for graphviz those of a node, which is a cluster.
+ * The order is that of the messages: first those who start the flow, then those
+ * that they reach.
  * SPDX-License-Identifier: Apache-2.0 */
 #include <errno.h>
 #include <stdlib.h>
@@ -22,6 +23,7 @@ typedef struct text_drawing {
     uint32_t *group; /* of each actor: the first one with its stem */
     uint32_t *order; /* groups, by their first actors */
     bool *listed;    /* whether the group is in `order` */
+    bool by_node;    /* a group is on one node */
     uint32_t *all;   /* every actor */
     uint32_t count;
 } drawing_t;
@@ -44,6 +46,7 @@ find_groups(const drawing_t *drawing)
         drawing->group[k] = k;
         for (uint32_t j = 0; j < k; j++)
             if (drawing->group[j] == j && stem_bytes(drawing, j) == bytes &&
+                (!drawing->by_node || actors[j].node == actors[k].node) &&
                 memcmp(actors[j].name, actors[k].name, bytes) == 0) {
                 drawing->group[k] = j;
                 break;
@@ -154,6 +157,8 @@ print_notes(const skn_wired_pipe_t *pipe, FILE *file)
                       pipe->collect == SKN_COLLECT_GATHER ? "gather"
                                                           : "reduce");
     (void)fputs(pipe->peer ? ", answers" : "", file);
+    if (pipe->coding > 0)
+        (void)fprintf(file, ", %s", skn_spec_coding(pipe->coding));
 }
 
 static void
@@ -173,24 +178,43 @@ print_pipe(const drawing_t *drawing, const skn_wired_pipe_t *pipe, bool last,
     (void)fputs("\n", file);
 }
 
-/* "cores 0-1", "core 0", "any core" */
-static void
-print_cores(const drawing_t *drawing, uint32_t group, FILE *file)
+/* "cores 0-1", "core 0", "any core" of the group's members on `node`; returns
+ * whether there are any, and prints `before` if so. */
+static bool
+print_node_cores(const drawing_t *drawing, uint32_t group, uint32_t node,
+                 const char *before, FILE *file)
 {
     const skn_wired_actor_t *actors = drawing->wiring->actors;
-    int least = actors[group].core, most = least;
+    int least = 0, most = 0;
+    bool found = false;
     for (uint32_t k = group; k < drawing->wiring->actor_count; k++) {
-        if (drawing->group[k] != group)
+        if (drawing->group[k] != group || actors[k].node != node)
             continue;
-        least = actors[k].core < least ? actors[k].core : least;
-        most = actors[k].core > most ? actors[k].core : most;
+        least = !found || actors[k].core < least ? actors[k].core : least;
+        most = !found || actors[k].core > most ? actors[k].core : most;
+        found = true;
     }
+    if (!found)
+        return false;
+    (void)fputs(before, file);
     if (least < 0)
         (void)fputs("any core", file);
     else if (least == most)
         (void)fprintf(file, "core %d", least);
     else
         (void)fprintf(file, "cores %d-%d", least, most);
+    if (drawing->wiring->node_count > 0)
+        (void)fprintf(file, " of %s", drawing->wiring->nodes[node].name);
+    return true;
+}
+
+/* "cores 0-1", or "cores 0-1 of a, core 0 of b". */
+static void
+print_cores(const drawing_t *drawing, uint32_t group, FILE *file)
+{
+    bool found = print_node_cores(drawing, group, 0, "", file);
+    for (uint32_t k = 1; k < drawing->wiring->node_count; k++)
+        found |= print_node_cores(drawing, group, k, found ? ", " : "", file);
 }
 
 static void
@@ -283,6 +307,30 @@ dot_arrow(const drawing_t *drawing, uint32_t from, uint32_t to, bool back,
                       answers || back ? ", constraint=false" : "");
 }
 
+/* The boxes of node `node`, or all without nodes. */
+static void
+dot_groups(const drawing_t *drawing, uint32_t node, FILE *file)
+{
+    for (uint32_t k = 0; k < drawing->count; k++)
+        if (drawing->wiring->actors[drawing->order[k]].node == node)
+            dot_group(drawing, drawing->order[k], file);
+}
+
+static void
+dot_nodes(const drawing_t *drawing, FILE *file)
+{
+    const skn_wiring_t *wiring = drawing->wiring;
+    for (uint32_t k = 0; k < wiring->node_count; k++) {
+        (void)fprintf(file, "  subgraph cluster_%u {\n  label=", k);
+        dot_text(wiring->nodes[k].name, file);
+        (void)fputs("; fontname=\"sans-serif\"; color=\"#4a5a70\"; "
+                    "style=rounded;\n",
+                    file);
+        dot_groups(drawing, k, file);
+        (void)fputs("  }\n", file);
+    }
+}
+
 static void
 draw_dot(const drawing_t *drawing, FILE *file)
 {
@@ -294,8 +342,10 @@ draw_dot(const drawing_t *drawing, FILE *file)
                 "  edge [fontname=\"sans-serif\", fontsize=10, "
                 "color=\"#4a5a70\"];\n",
                 file);
-    for (uint32_t k = 0; k < drawing->count; k++)
-        dot_group(drawing, drawing->order[k], file);
+    if (drawing->wiring->node_count > 0)
+        dot_nodes(drawing, file);
+    else
+        dot_groups(drawing, 0, file);
     for (uint32_t j = 0; j < drawing->count; j++)
         for (uint32_t k = 0; k < drawing->count; k++)
             dot_arrow(drawing, drawing->order[j], drawing->order[k], k <= j,
@@ -309,9 +359,13 @@ static void
 draw_text(const drawing_t *drawing, FILE *file)
 {
     const skn_wiring_t *wiring = drawing->wiring;
-    (void)fprintf(file, "%s: %u actor%s, %u pipe%s\n", wiring->name,
+    (void)fprintf(file, "%s: %u actor%s, %u pipe%s", wiring->name,
                   wiring->actor_count, wiring->actor_count == 1 ? "" : "s",
                   wiring->pipe_count, wiring->pipe_count == 1 ? "" : "s");
+    if (wiring->node_count > 0)
+        (void)fprintf(file, ", %u node%s", wiring->node_count,
+                      wiring->node_count == 1 ? "" : "s");
+    (void)fputs("\n", file);
     for (uint32_t k = 0; k < drawing->count; k++)
         print_group(drawing, drawing->order[k], file);
 }
@@ -320,7 +374,8 @@ static skn_status_t
 draw(const skn_spec_t *spec, void (*print)(const drawing_t *, FILE *),
      FILE *file, skn_error_t *error)
 {
-    drawing_t drawing = { .wiring = &spec->wiring };
+    drawing_t drawing = { .wiring = &spec->wiring,
+                          .by_node = print == draw_dot };
     size_t count = spec->wiring.actor_count;
     skn_status_t status = SKN_OK;
     drawing.group = calloc(count + 1, sizeof(*drawing.group));

@@ -29,6 +29,10 @@ struct skn_spec {
     void **plugins; /* of dlopen */
     const char **plugin_paths;
     uint32_t plugin_count;
+    skn_wired_node_t *nodes;
+    const skn_node_t *node_list; /* of the document, one item a node */
+    uint32_t node_count;
+    bool nodes_refused;        /* which nodes there are is not known */
     skn_wired_actor_t *actors; /* kind is NULL for an unknown one, if refused */
     const skn_node_t **actor_nodes;
     spec_name_t *names; /* of all actors, by stem, then by number */
@@ -58,6 +62,16 @@ bool skn_spec_sends(const skn_kind_t *kind, const skn_schema_t *schema);
 const skn_handler_t *skn_spec_handler(const skn_kind_t *kind,
                                       const skn_schema_t *schema);
 
+/* spec_nodes.c */
+skn_status_t skn_spec_read_nodes(skn_spec_t *spec, const skn_node_t *list);
+/* The node called `name` that `actor`, written at `entry`, is on. "" is the
+ * only node, and none, of a topology without nodes. */
+skn_status_t skn_spec_find_node(skn_spec_t *spec, const skn_node_t *entry,
+                                const char *actor, const char *name,
+                                uint32_t *node);
+/* Nodes without actors, and loans that would leave a node. */
+skn_status_t skn_spec_check_nodes(skn_spec_t *spec);
+
 /* spec_actors.c */
 skn_status_t skn_spec_read_actors(skn_spec_t *spec, const skn_node_t *list);
 /* The actors that `text` stands for: names[*first .. *first + count), or 0. */
@@ -71,6 +85,9 @@ bool skn_spec_check_name(skn_spec_t *spec, skn_mark_t mark, const char *what,
 
 /* spec_owners.c: no two peers own one row or column. */
 skn_status_t skn_spec_check_owners(skn_spec_t *spec);
+
+/* spec_print.c: the word of a pipe's coding. */
+const char *skn_spec_coding(uint32_t coding);
 
 /* spec_pipes.c */
 skn_status_t skn_spec_read_pipes(skn_spec_t *spec, const skn_node_t *list);

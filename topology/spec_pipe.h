@@ -17,6 +17,7 @@ enum {
     BY,
     CREDIT,
     PEER,
+    CODING,
     PIPE_OPTION_COUNT
 };
 

@@ -21,6 +21,8 @@ static const skn_option_t pipe_options[] = {
       "messages that may wait at a receiver, for each sender" },
     { "peer", SKN_OPTION_BOOL, "false", 0, 0, NULL,
       "answers: as many as what is answered, and over with it" },
+    { "coding", SKN_OPTION_CHOICE, "f32", 0, 0, SKN_CODING_WORDS,
+      "how numbers travel between nodes" },
     { NULL, SKN_OPTION_INT, NULL, 0, 0, NULL, NULL }
 };
 static const char *const pipe_others[] = { "from", "to", "bounds", NULL };
@@ -314,6 +316,31 @@ check_counts(spec_pipe_t *reading)
 
 /* --- pipes --------------------------------------------------------------- */
 
+/* The place of the word in SKN_CODING_WORDS. A message without numbers has
+ * nothing to round. */
+static skn_status_t
+read_coding(spec_pipe_t *reading)
+{
+    skn_wired_pipe_t *pipe = reading->pipe;
+    const skn_schema_t *schema = pipe->schema;
+    const char *wanted = reading->values[CODING].text;
+    const char *word = SKN_CODING_WORDS;
+    size_t bytes = strlen(wanted);
+    for (pipe->coding = 0; strncmp(word, wanted, bytes) != 0 ||
+                           (word[bytes] && word[bytes] != '|');
+         pipe->coding++)
+        word = strchr(word, '|') + 1;
+    if (pipe->coding == 0)
+        return SKN_OK;
+    for (size_t k = 0; k < schema->field_count; k++)
+        if (schema->fields[k].kind == SKN_FIELD_f32s)
+            return SKN_OK;
+    (void)skn_problems_add(
+        reading->spec->problems, skn_spec_place(reading, "coding"),
+        "message '%s' has no run of f32 to send as %s", schema->name, wanted);
+    return skn_problems_hint(reading->spec->problems, "leave 'coding' out");
+}
+
 /* What is independent is checked in any case; the rest as far as it goes. */
 static skn_status_t
 read_pipe(spec_pipe_t *reading)
@@ -341,10 +368,12 @@ read_pipe(spec_pipe_t *reading)
     skn_status_t kinds = check_kinds(reading);
     skn_status_t scatter = skn_spec_read_scatter(reading);
     skn_status_t collect = skn_spec_read_collect(reading);
+    skn_status_t coding = read_coding(reading);
     return counts != SKN_OK    ? counts
            : kinds != SKN_OK   ? kinds
            : scatter != SKN_OK ? scatter
-                               : collect;
+           : collect != SKN_OK ? collect
+                               : coding;
 }
 
 skn_status_t

@@ -37,7 +37,31 @@ print_options(const skn_wired_actor_t *actor, FILE *file)
 }
 
 static void
-print_actor(const skn_wired_actor_t *actor, FILE *file)
+print_text(const char *key, const char *text, FILE *file)
+{
+    if (!text[0])
+        return;
+    (void)fprintf(file, ", %s: ", key);
+    skn_document_write_text(text, true, file);
+}
+
+static void
+print_node(const skn_wired_node_t *node, FILE *file)
+{
+    (void)fputs("    - { name: ", file);
+    skn_document_write_text(node->name, true, file);
+    print_text("address", node->address, file);
+    print_text("key", node->key, file);
+    print_text("ssh", node->ssh, file);
+    if (node->core_count > 0)
+        (void)fprintf(file, ", cores: %" PRIu32, node->core_count);
+    if (node->memory_bytes > 0)
+        (void)fprintf(file, ", memory: %" PRIu64, node->memory_bytes);
+    (void)fputs(" }\n", file);
+}
+
+static void
+print_actor(const skn_spec_t *spec, const skn_wired_actor_t *actor, FILE *file)
 {
     (void)fputs("    - { name: ", file);
     skn_document_write_text(actor->name, true, file);
@@ -49,7 +73,10 @@ print_actor(const skn_wired_actor_t *actor, FILE *file)
     else
         (void)fprintf(file, ", cores: %s",
                       actor->core == SKN_CORE_AUTO ? "auto" : "float");
-    (void)fprintf(file, ", nice: %d }\n", actor->nice);
+    (void)fprintf(file, ", nice: %d", actor->nice);
+    if (spec->node_count > 0)
+        print_text("node", spec->nodes[actor->node].name, file);
+    (void)fputs(" }\n", file);
 }
 
 /* Whether the ends are all peers of one stem, in their order. */
@@ -114,6 +141,13 @@ collect_text(skn_collect_t collect)
     return texts[collect];
 }
 
+const char *
+skn_spec_coding(uint32_t coding)
+{
+    static const char *const texts[] = { "f32", "bf16", "int8", "int4" };
+    return texts[coding];
+}
+
 static void
 print_pipe(const skn_spec_t *spec, const skn_wired_pipe_t *pipe, FILE *file)
 {
@@ -137,8 +171,11 @@ print_pipe(const skn_spec_t *spec, const skn_wired_pipe_t *pipe, FILE *file)
         (void)fputs(", by: ", file);
         skn_document_write_text(pipe->by->name, true, file);
     }
-    (void)fprintf(file, ", credit: %u%s }\n", pipe->credit,
+    (void)fprintf(file, ", credit: %u%s", pipe->credit,
                   pipe->peer ? ", peer: true" : "");
+    if (pipe->coding > 0)
+        (void)fprintf(file, ", coding: %s", skn_spec_coding(pipe->coding));
+    (void)fputs(" }\n", file);
 }
 
 static skn_status_t
@@ -161,9 +198,12 @@ skn_spec_print(const skn_spec_t *spec, FILE *file, skn_error_t *error)
         skn_document_write_text(spec->plugin_paths[k], true, file);
         (void)fputs("\n", file);
     }
+    (void)fputs(spec->node_count > 0 ? "  nodes:\n" : "", file);
+    for (uint32_t k = 0; k < spec->node_count; k++)
+        print_node(&spec->nodes[k], file);
     (void)fputs("  actors:\n", file);
     for (uint32_t k = 0; k < spec->actor_count; k++)
-        print_actor(&spec->actors[k], file);
+        print_actor(spec, &spec->actors[k], file);
     if (spec->pipe_count > 0)
         (void)fputs("  pipes:\n", file);
     for (uint32_t k = 0; k < spec->pipe_count; k++)

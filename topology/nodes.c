@@ -1,0 +1,195 @@
+/* nodes.c - names, addresses and keys of the nodes of a run.
+ * SPDX-License-Identifier: Apache-2.0 */
+#include "topology/nodes.h"
+
+#include <arpa/inet.h>
+#include <ctype.h>
+#include <stdio.h>
+#include <string.h>
+#include <strings.h>
+
+#include "skein/limits.h"
+#include "topology/values.h"
+
+#define SCHEME "tcp://"
+/* RFC 1035, section 2.3.4: a name has at most 255 octets. */
+#define HOST_BYTES 256
+
+/* --- addresses ----------------------------------------------------------- */
+
+/* Cuts the host out of tcp://host:port, brackets and all. */
+static bool
+split_address(const char *text, char *host)
+{
+    uint64_t port = 0;
+    if (strncmp(text, SCHEME, strlen(SCHEME)) != 0)
+        return false;
+    text += strlen(SCHEME);
+    const char *colon = strrchr(text, ':');
+    if (!colon || colon == text || colon - text >= HOST_BYTES ||
+        !isdigit((unsigned char)colon[1]) ||
+        !skn_value_unsigned(colon + 1, &port) || port < 1 || port > 65535)
+        return false;
+    memcpy(host, text, (size_t)(colon - text));
+    host[colon - text] = '\0';
+    return true;
+}
+
+/* The address in brackets. */
+static bool
+read_ipv6(const char *host, struct in6_addr *address)
+{
+    char inside[HOST_BYTES];
+    size_t bytes = strlen(host);
+    if (bytes < 3 || host[0] != '[' || host[bytes - 1] != ']')
+        return false;
+    memcpy(inside, host + 1, bytes - 2);
+    inside[bytes - 2] = '\0';
+    return inet_pton(AF_INET6, inside, address) == 1;
+}
+
+bool
+skn_address_is_good(const char *text)
+{
+    char host[HOST_BYTES];
+    struct in_addr number;
+    struct in6_addr wide;
+    bool letters = false;
+    if (!split_address(text, host))
+        return false;
+    if (host[0] == '[')
+        return read_ipv6(host, &wide) && !IN6_IS_ADDR_UNSPECIFIED(&wide);
+    if (inet_pton(AF_INET, host, &number) == 1)
+        return number.s_addr != htonl(INADDR_ANY);
+    for (const char *at = host; *at; at++) {
+        if (!isalnum((unsigned char)*at) && *at != '-' && *at != '.' &&
+            *at != '_')
+            return false;
+        letters |= isalpha((unsigned char)*at) != 0;
+    }
+    /* A name of digits and dots is an address with a mistake in it. */
+    return letters && host[0] != '.' && host[0] != '-';
+}
+
+bool
+skn_address_is_loopback(const char *text)
+{
+    char host[HOST_BYTES];
+    struct in_addr number;
+    struct in6_addr wide;
+    if (!split_address(text, host))
+        return false;
+    if (inet_pton(AF_INET, host, &number) == 1)
+        return ntohl(number.s_addr) >> 24 == IN_LOOPBACKNET;
+    if (read_ipv6(host, &wide))
+        return IN6_IS_ADDR_LOOPBACK(&wide);
+    return strcasecmp(host, "localhost") == 0;
+}
+
+/* --- rules --------------------------------------------------------------- */
+
+static skn_mark_t
+mark_of(const skn_node_t *item, const char *key)
+{
+    const skn_node_t *node = skn_node_get(item, key);
+    return node ? node->mark : item->mark;
+}
+
+static void
+check_address(const skn_wired_node_t *node, uint32_t node_count,
+              const skn_node_t *item, skn_problems_t *problems)
+{
+    if (node->address[0] ? skn_address_is_good(node->address) : node_count < 2)
+        return;
+    if (node->address[0])
+        (void)skn_problems_add(problems, mark_of(item, "address"),
+                               "'%.80s' of node '%.64s' is no address",
+                               node->address, node->name);
+    else
+        (void)skn_problems_add(problems, item->mark,
+                               "node '%.64s' has no address", node->name);
+    (void)skn_problems_hint(problems,
+                            "tcp://host:port as the other nodes reach it, for "
+                            "example tcp://10.0.0.1:7001");
+}
+
+/* What node `k` has and an earlier one, too. */
+static void
+check_repeats(const skn_wired_node_t *nodes, uint32_t k, const skn_node_t *item,
+              skn_problems_t *problems)
+{
+    bool name = false, address = false, key = false;
+    const skn_wired_node_t *node = &nodes[k];
+    for (uint32_t j = 0; j < k; j++) {
+        const skn_wired_node_t *other = &nodes[j];
+        if (!name && node->name[0] && strcmp(node->name, other->name) == 0) {
+            (void)skn_problems_add(problems, mark_of(item, "name"),
+                                   "there are two nodes named '%.64s'",
+                                   node->name);
+            name = true;
+        }
+        if (!address && node->address[0] &&
+            strcmp(node->address, other->address) == 0) {
+            (void)skn_problems_add(problems, mark_of(item, "address"),
+                                   "nodes '%.64s' and '%.64s' have the same "
+                                   "address",
+                                   other->name, node->name);
+            address = true;
+        }
+        if (!key && node->key[0] && strcmp(node->key, other->key) == 0) {
+            (void)skn_problems_add(problems, mark_of(item, "key"),
+                                   "nodes '%.64s' and '%.64s' have the same "
+                                   "key, which is who a node is",
+                                   other->name, node->name);
+            key = true;
+        }
+    }
+}
+
+/* Links are encrypted for all nodes or for none; beyond a machine for all. */
+static void
+check_keys(const skn_wired_node_t *nodes, uint32_t node_count,
+           const skn_node_t *list, skn_problems_t *problems)
+{
+    const skn_wired_node_t *beyond = NULL, *keyed = NULL;
+    for (uint32_t k = 0; k < node_count; k++) {
+        bool far = skn_address_is_good(nodes[k].address) &&
+                   !skn_address_is_loopback(nodes[k].address);
+        beyond = !beyond && far ? &nodes[k] : beyond;
+        keyed = !keyed && nodes[k].key[0] ? &nodes[k] : keyed;
+    }
+    if (node_count < 2 || (!beyond && !keyed))
+        return;
+    const skn_node_t *item = list->first;
+    for (uint32_t k = 0; k < node_count; k++, item = item->next) {
+        if (nodes[k].key[0])
+            continue;
+        if (beyond)
+            (void)skn_problems_add(
+                problems, item->mark,
+                "node '%.64s' has no key, and %s is beyond this machine, where "
+                "links need CURVE",
+                nodes[k].name, beyond->address);
+        else
+            (void)skn_problems_add(problems, item->mark,
+                                   "node '%.64s' has no key, and node '%.64s' "
+                                   "has one",
+                                   nodes[k].name, keyed->name);
+        (void)skn_problems_hint(problems,
+                                "`skein keygen` makes one a node: key: "
+                                "keys/%.64s.key",
+                                nodes[k].name);
+    }
+}
+
+void
+skn_nodes_check(const skn_wired_node_t *nodes, uint32_t node_count,
+                const skn_node_t *list, skn_problems_t *problems)
+{
+    const skn_node_t *item = list->first;
+    for (uint32_t k = 0; k < node_count; k++, item = item->next) {
+        check_address(&nodes[k], node_count, item, problems);
+        check_repeats(nodes, k, item, problems);
+    }
+    check_keys(nodes, node_count, list, problems);
+}

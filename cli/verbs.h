@@ -15,6 +15,7 @@ extern const cli_verb_t cli_inspect;
 extern const cli_verb_t cli_predict;
 extern const cli_verb_t cli_actors;
 extern const cli_verb_t cli_doctor;
+extern const cli_verb_t cli_keygen;
 extern const cli_verb_t cli_bench;
 extern const cli_verb_t cli_reference;
 extern const cli_verb_t cli_schema;

@@ -1,0 +1,66 @@
+#!/usr/bin/env bash
+# keygen.sh - skein keygen: two files, their modes, and every refusal.
+#
+# Covers cli/keygen.c.
+# SPDX-License-Identifier: Apache-2.0
+# shellcheck source=tests/e2e/lib.sh
+. "$(dirname "$0")/lib.sh"
+cd "$work" || exit 70
+
+# says SENTENCE CODE TEXT COMMAND...: exit code and all of standard error.
+says() {
+    local sentence=$1 code=$2 text=$3 got
+    shift 3
+    "$@" >out 2>err </dev/null
+    got=$?
+    check_equal "$sentence" "$got: $(cat err)" "$code: $text"
+}
+mkdir keys
+says "a pair is made" 0 "" "$skein" keygen keys/a.key --name a
+check_equal "the public half may be read by all" \
+    "$(stat -c %a keys/a.key)" 644
+check_equal "the secret half by its owner" \
+    "$(stat -c %a keys/a.key_secret)" 600
+key=$(sed -n 's/^public key   //p' out)
+check_match "it says the public key" '^public key   [^ ]{40}$' out
+check_match "which is in the file" 'public-key = "[^"]{40}"$' keys/a.key
+check "  the same" grep -qF "\"$key\"" keys/a.key
+check_match "it says what to do next" \
+    '^next         copy keys/a.key to the other machines, and give the node$' \
+    out
+secret=$(sed -n 's/.*secret-key = "\(.*\)"/\1/p' keys/a.key_secret)
+check_equal "a secret is made" ${#secret} 40
+check "and is not said" bash -c "! grep -qF '$secret' out"
+check "nor in the public half" bash -c "! grep -qF '$secret' keys/a.key"
+
+before=$(cat keys/a.key keys/a.key_secret)
+says "a pair is never overwritten" 73 "skein: keys/a.key_secret is there \
+already, and keys are never overwritten; choose another path, or move both \
+files away" "$skein" keygen keys/a.key
+rm keys/a.key_secret
+says "nor one half" 73 "skein: keys/a.key is there already, and keys are never \
+overwritten; choose another path, or move both files away" \
+    "$skein" keygen keys/a.key
+check "  and no new half stays" test ! -e keys/a.key_secret
+check_equal "  the old one does" "$(cat keys/a.key)" "${before%%$'\n# '*}"
+
+says "a missing folder is told" 73 "skein: cannot create none/a_secret: No \
+such file or directory" "$skein" keygen none/a
+says "a wrong name is told" 64 "skein: a name of a node is 1 to 64 letters, \
+digits, '_', '.' or '-'" "$skein" keygen keys/b --name "a b"
+says "a path is needed" 64 \
+    "skein: skein keygen needs an argument more; see --help" "$skein" keygen
+says "a full output is an error" 74 "skein: standard output: No space left on \
+device" bash -c '"$0" keygen keys/full >/dev/full' "$skein"
+
+says "with --json it is one object" 0 "" "$skein" keygen keys/c --json
+check_equal "  which names files and key" "$(python3 -c '
+import json
+said = json.load(open("out"))
+print(said["event"], said["public"], said["secret"], len(said["key"]))')" \
+    "key keys/c keys/c_secret 40"
+check "two keys differ" bash -c "! cmp -s keys/a.key keys/c"
+(umask 0 && "$skein" keygen keys/open >out)
+check_equal "a umask of 0 opens no secret" \
+    "$(stat -c %a keys/open_secret)" 600
+finish

@@ -1,6 +1,8 @@
 /* test_plan_wire.c - the actors and pipes of a plan: what is printed of them
  * gives the same again, every row has one owner, memory is as estimated.
  * Covers topology/plan_wire.c, topology/model_run.c and topology/machine.c.
+ * Covers topology/plan_course.c, topology/plan_layers.c and
+ * topology/plan_pipes.c too.
  * SPDX-License-Identifier: Apache-2.0 */
 #include "actors/kinds.h"
 #include "tests/pipeline_fixture.h"

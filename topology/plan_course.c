@@ -1,0 +1,93 @@
+/* plan_course.c - the actors of a plan that lead it: source, evaluator,
+ * coordinator, checkpointer.
+ * SPDX-License-Identifier: Apache-2.0 */
+#include "topology/plan_parts.h"
+
+void
+skn_wire_source(wire_t *wire)
+{
+    const skn_model_t *model = wire->model;
+    skn_draft_actor(wire->draft, "source", "source", SKN_CORE_FLOAT, 0);
+    skn_wire_text(wire, "train", model->data.train);
+    skn_wire_text(wire, "test", model->data.test);
+    skn_wire_text(wire, "normalize",
+                  model->data.normalize == SKN_NORMALIZE_NONE ? "none" : "l2");
+    skn_wire_text(wire, "cache", model->data.cache);
+    skn_wire_int(wire, "features", wire->plan->data.features);
+    skn_wire_int(wire, "labels", wire->plan->data.labels);
+    skn_wire_int(wire, "batch_rows", (uint64_t)model->train.batch_rows);
+    skn_wire_int(wire, "window", (uint64_t)model->train.window);
+    skn_wire_int(wire, "owners", wire->owners);
+    skn_wire_int(wire, "seed", (uint64_t)model->train.seed);
+    skn_wire_real(wire, "validate", model->train.validate);
+    skn_wire_int(wire, "test_rows", (uint64_t)model->train.evaluate.rows);
+}
+
+static void
+add_evaluator(wire_t *wire)
+{
+    const skn_model_t *model = wire->model;
+    skn_draft_actor(wire->draft, "evaluator", "evaluator", SKN_CORE_FLOAT, 0);
+    skn_wire_text(wire, "train", model->data.train);
+    skn_wire_text(wire, "normalize",
+                  model->data.normalize == SKN_NORMALIZE_NONE ? "none" : "l2");
+    skn_wire_text(wire, "cache", model->data.cache);
+    skn_wire_int(wire, "features", wire->plan->data.features);
+    skn_wire_int(wire, "labels", wire->plan->data.labels);
+}
+
+static void
+add_coordinator(wire_t *wire)
+{
+    const skn_model_t *model = wire->model;
+    const skn_plan_t *plan = wire->plan;
+    skn_draft_actor(wire->draft, "coordinator", "coordinator", SKN_CORE_FLOAT,
+                    0);
+    skn_wire_int(wire, "batches_per_epoch", plan->batches_per_epoch);
+    skn_wire_int(wire, "epochs", (uint64_t)model->train.epochs);
+    skn_wire_int(wire, "shards", shards_of(wire->output));
+    skn_wire_int(wire, "max_batches", (uint64_t)model->train.max_batches);
+    skn_wire_int(wire, "every_batches",
+                 model->checkpoint.every_batches > 0
+                     ? (uint64_t)model->checkpoint.every_batches
+                     : 0);
+    skn_wire_int(wire, "every_epochs",
+                 (uint64_t)model->checkpoint.every_epochs);
+    skn_wire_int(wire, "evaluate_every",
+                 (uint64_t)model->train.evaluate.every_epochs);
+    skn_wire_text(wire, "validates",
+                  plan->data.validate_points > 0 ? "true" : "false");
+    skn_wire_text(wire, "tests", plan->data.test_points > 0 ? "true" : "false");
+    skn_wire_int(wire, "patience", (uint64_t)model->train.patience);
+    skn_wire_int(wire, "progress_ms", wire->start->progress_ms);
+    if (wire->start->checkpoint)
+        skn_wire_text(wire, "resume", wire->start->checkpoint);
+}
+
+static void
+add_checkpointer(wire_t *wire)
+{
+    const skn_plan_start_t *start = wire->start;
+    if (!start->run_path)
+        return;
+    skn_draft_actor(wire->draft, "checkpointer", "checkpointer", SKN_CORE_FLOAT,
+                    0);
+    skn_wire_text(wire, "path", start->run_path);
+    skn_wire_text(wire, "resume", start->resume ? "true" : "false");
+    skn_wire_int(wire, "newest", start->newest);
+    if (start->run_id)
+        skn_wire_text(wire, "run", start->run_id);
+    if (start->config_text)
+        skn_wire_text(wire, "config", start->config_text);
+    skn_wire_int(wire, "owners",
+                 wire->owners + (skn_wire_saves_index(wire) ? 1 : 0));
+    skn_wire_int(wire, "keep", (uint64_t)wire->model->checkpoint.keep);
+}
+
+void
+skn_wire_course(wire_t *wire)
+{
+    add_evaluator(wire);
+    add_coordinator(wire);
+    add_checkpointer(wire);
+}

@@ -1,0 +1,49 @@
+/* plan_parts.h - a plan while its actors and pipes are written down.
+ *
+ * Private to topology/plan_*.c.
+ * SPDX-License-Identifier: Apache-2.0 */
+#ifndef TOPOLOGY_PLAN_PARTS_H
+#define TOPOLOGY_PLAN_PARTS_H
+
+#include <inttypes.h>
+
+#include "topology/draft.h"
+#include "topology/plan.h"
+
+typedef struct wire {
+    skn_draft_t *draft;
+    const skn_plan_t *plan;
+    const skn_plan_start_t *start;
+    const skn_model_t *model;
+    const skn_model_layer_t *output;
+    uint32_t credit; /* of a pipe in the training loop */
+    uint32_t owners; /* updaters */
+    uint32_t leaves;
+    char stem[64][32];    /* of each layer's shards */
+    char updater[64][32]; /* of each layer's updaters */
+    uint32_t layer_count;
+} wire_t;
+
+static inline uint32_t
+shards_of(const skn_model_layer_t *layer)
+{
+    return (uint32_t)layer->shards;
+}
+
+/* plan_wire.c: options of the actor added last. */
+void skn_wire_int(wire_t *wire, const char *name, uint64_t value);
+void skn_wire_real(wire_t *wire, const char *name, double value);
+void skn_wire_text(wire_t *wire, const char *name, const char *value);
+/* Whether an index depends on more than rows: centroids, which the builders of
+ * all shards have alike. */
+bool skn_wire_saves_index(const wire_t *wire);
+
+/* plan_course.c: source, evaluator, coordinator, checkpointer. */
+void skn_wire_source(wire_t *wire);
+void skn_wire_course(wire_t *wire);
+/* plan_layers.c: shards, updaters, table builders. */
+void skn_wire_layers(wire_t *wire);
+/* plan_pipes.c */
+void skn_wire_pipes(wire_t *wire);
+
+#endif

@@ -4,8 +4,8 @@
  * that some rule refuses. A model that is taken prints as a file that reads as
  * the same model, whether its values came from the file or from overrides, and
  * in whichever order; one that is refused says so with a place. Seeds are
- * printed. Covers topology/model.c, topology/model_rules.c,
- * topology/model_slots.c and topology/model_write.c.
+ * printed. Covers topology/model.c, topology/model_forms.c,
+ * topology/model_rules.c, topology/model_slots.c and topology/model_write.c.
  * SPDX-License-Identifier: Apache-2.0 */
 #include "tests/model_fixture.h"
 #include "tests/oracle.h"
@@ -61,9 +61,18 @@ static const struct {
     { "checkpoint.every_batches", { "auto", "0", "100" } },
     { "checkpoint.every_epochs", { "0", "1" } },
     { "checkpoint.keep", { "1", "3", "100" } },
-    { "resources.cores", { "auto", "1", "[0, 2]" } },
+    { "resources.cores", { "auto", "1", "[0, 2]", "0-3" } },
     { "resources.memory", { "auto", "8GiB" } },
     { "resources.huge_pages", { "true", "false" } },
+    { "nodes",
+      { "[{ name: a }]", "[{ name: a, cores: 3, memory: 1GiB, ssh: h }]",
+        "[{ name: a, address: 'tcp://127.0.0.1:1' }, { name: b, address: "
+        "'tcp://[::1]:2', cores: 1-2 }]",
+        "[{ name: a, address: 'tcp://h:1', key: x }, { name: b, address: "
+        "'tcp://g:1', key: y }]",
+        "[{ name: a }, { name: b }]" } },
+    { "links.coding", { "auto", "f32", "bf16", "int8", "int4" } },
+    { "links.rate", { "1e9", "1e7", "123456.5" } },
 };
 #define CHOICE_COUNT (sizeof(choices) / sizeof(choices[0]))
 
@@ -73,7 +82,7 @@ static const char *const nonsense[] = { "-1",       "[1, [2]]",
                                         "maybe",    "99999999999999999999" };
 
 typedef struct drawn {
-    char word[WORDS_MAX][96];
+    char word[WORDS_MAX][160];
     const char *at[WORDS_MAX];
     size_t count;
 } drawn_t;

@@ -198,6 +198,11 @@ Test(json_schema, what_the_reader_refuses_is_not_valid)
         "resources.cores=[one]",
         "plugins=a.so",
         "nodes=[]",
+        "nodes=[{ address: a }]",
+        "nodes=[{ name: a, core: 1 }]",
+        "nodes=[{ name: a, cores: a-b }]",
+        "links.coding=int7",
+        "links.rate=10",
         "skein=2",
     };
     json_t *schema = load_schema();
@@ -216,6 +221,9 @@ Test(json_schema, what_the_reader_takes_is_valid)
         "data.cache=none",      "resources.memory=8GiB",
         "resources.cores=4",    "resources.cores=[0, 2]",
         "plugins=[a.so, b.so]", "model.layers.output.sampler={kind: exact}",
+        "resources.cores=0-3",  "nodes=[{ name: a }, { name: b, cores: 2 }]",
+        "links.coding=int8",    "nodes=[{ name: a, key: k, memory: 1GiB }]",
+        "links.rate=1e8",
     };
     json_t *schema = load_schema();
     for (size_t k = 0; k < sizeof(assignments) / sizeof(assignments[0]); k++)

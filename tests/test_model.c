@@ -77,8 +77,8 @@ Test(model, the_shortest_file_gets_every_default)
     cr_expect(model->checkpoint.every_batches == SKN_AUTO);
     cr_expect(model->checkpoint.every_epochs == 1);
     cr_expect(model->checkpoint.keep == 3);
-    cr_expect(model->resources.core_limit == SKN_AUTO);
-    cr_expect(model->resources.core_count == 0);
+    cr_expect(model->resources.cores.limit == SKN_AUTO);
+    cr_expect(model->resources.cores.count == 0);
     cr_expect(model->resources.memory_bytes == SKN_AUTO);
     cr_expect(model->resources.huge_pages);
     skn_model_destroy(&model);
@@ -170,8 +170,9 @@ Test(model, what_is_set_is_found)
     cr_expect(train->evaluate.sampler_batches == 9);
     cr_expect_str_eq(model->checkpoint.path, "runs/x");
     cr_expect(model->checkpoint.every_batches == 500);
-    cr_assert(model->resources.core_count == 2);
-    cr_expect(model->resources.cores[0] == 0 && model->resources.cores[1] == 2);
+    cr_assert(model->resources.cores.count == 2);
+    cr_expect(model->resources.cores.list[0] == 0 &&
+              model->resources.cores.list[1] == 2);
     cr_expect(model->resources.memory_bytes == 8ll << 30);
     cr_expect_not(model->resources.huge_pages);
     skn_model_destroy(&model);
@@ -197,13 +198,13 @@ Test(model, a_mixture_holds_its_samplers)
 Test(model, cores_are_a_number_or_a_list)
 {
     skn_model_t *model = fixture_good(FIXTURE "resources: { cores: 4 }\n");
-    cr_expect(model->resources.core_limit == 4);
-    cr_expect(model->resources.core_count == 0);
+    cr_expect(model->resources.cores.limit == 4);
+    cr_expect(model->resources.cores.count == 0);
     skn_model_destroy(&model);
     model = fixture_good(FIXTURE "resources: { cores: [4095] }\n");
-    cr_expect(model->resources.core_limit == SKN_AUTO);
-    cr_assert(model->resources.core_count == 1);
-    cr_expect(model->resources.cores[0] == 4095);
+    cr_expect(model->resources.cores.limit == SKN_AUTO);
+    cr_assert(model->resources.cores.count == 1);
+    cr_expect(model->resources.cores.list[0] == 4095);
     skn_model_destroy(&model);
 }
 
@@ -266,7 +267,9 @@ Test(model, the_sample_has_every_default_that_it_claims)
               shortest->checkpoint.every_epochs);
     cr_expect(hidden->units == SKN_AUTO && hidden->dropout < 0.0);
     cr_expect(hidden->init_std == shortest->layers[0].init_std);
-    cr_expect(sample->resources.core_limit == SKN_AUTO);
+    cr_expect(sample->resources.cores.limit == SKN_AUTO);
+    cr_expect(sample->links.coding == shortest->links.coding);
+    cr_expect(sample->links.rate == shortest->links.rate);
     skn_model_destroy(&sample);
     skn_model_destroy(&shortest);
 }
@@ -304,7 +307,7 @@ Test(model, overrides_reach_values_layers_and_sections)
     cr_expect(model->layers[0].units == 64);
     cr_expect(model->layers[2].sampler.kind == SKN_SAMPLER_UNIFORM);
     cr_expect(model->layers[2].sampler.rows == 10);
-    cr_expect(model->resources.core_count == 2);
+    cr_expect(model->resources.cores.count == 2);
     cr_expect_str_eq(model->data.train, "my/train.txt");
     skn_model_destroy(&model);
 }
@@ -391,17 +394,13 @@ static const golden_t mistakes[] = {
     { "tain: {}\n",
       "m.yaml:7:1: unknown option 'tain' of the model file; did you mean "
       "'train'?\n" },
-    { "nodes: []\n",
-      "m.yaml:7:1: 'nodes' is not served yet: this version trains on one "
-      "machine; leave it out\n" },
     { "idle: {}\n",
-      "m.yaml:7:1: 'idle' is not served yet: this version trains on one "
-      "machine; leave it out\n" },
+      "m.yaml:7:1: 'idle' is not served yet: a run does not give way to "
+      "other work yet; leave it out\n" },
     { "links: 0\nrecovery: rollback\n",
-      "m.yaml:7:1: 'links' is not served yet: this version trains on one "
-      "machine; leave it out\n"
-      "m.yaml:8:1: 'recovery' is not served yet: this version trains on "
-      "one machine; leave it out\n" },
+      "m.yaml:7:8: links must be a mapping, found '0'\n"
+      "m.yaml:8:1: 'recovery' is not served yet: a run ends with a node, and "
+      "--resume goes on; leave it out\n" },
     { "plugins: a.so\n",
       "m.yaml:7:10: 'plugins' must be a list of paths, found 'a.so'\n" },
     { "plugins: [a.so, [b.so], \"\"]\n",
@@ -409,10 +408,11 @@ static const golden_t mistakes[] = {
       "m.yaml:7:25: an item of 'plugins' must be a path, found ''\n" },
     { "resources: { cores: 0 }\n",
       "m.yaml:7:21: 'cores' of resources must be auto, a number in "
-      "1..4096 or a list of numbers, found '0'\n" },
+      "1..4096, a range such as 0-3 or a list of numbers, found '0'\n" },
     { "resources: { cores: [] }\n",
       "m.yaml:7:21: 'cores' of resources must be auto, a number in "
-      "1..4096 or a list of numbers, found an empty list\n" },
+      "1..4096, a range such as 0-3 or a list of numbers, found an empty "
+      "list\n" },
     { "resources: { cores: [0, 1, 0, 4096, x] }\n",
       "m.yaml:7:28: core 0 stands in 'cores' twice\n"
       "m.yaml:7:31: an item of 'cores' must be in 0..4095, found '4096'\n"
@@ -560,8 +560,8 @@ Test(model, all_mistakes_are_told_in_one_pass)
         "the last layer has a row a label\n"
         "m.yaml:4:20: 'patience' needs points that are held back, and "
         "'validate' is 0; set 'validate', for example 0.05\n"
-        "m.yaml:5:1: 'nodes' is not served yet: this version trains on one "
-        "machine; leave it out\n");
+        "m.yaml:5:8: 'nodes' lists no node; leave it out for a run in one "
+        "process\n");
 }
 
 /* --- corrupted files ----------------------------------------------------- */

@@ -40,6 +40,15 @@ expect_same(const skn_section_t *section, const void *one, const void *other)
 }
 
 static void
+expect_same_cores(const skn_model_cores_t *one, const skn_model_cores_t *other)
+{
+    cr_expect(one->limit == other->limit);
+    cr_assert(one->count == other->count);
+    for (size_t k = 0; k < one->count; k++)
+        cr_expect(one->list[k] == other->list[k]);
+}
+
+static void
 expect_same_model(const skn_model_t *one, const skn_model_t *other)
 {
     expect_same(&skn_model_section, one, other);
@@ -56,10 +65,12 @@ expect_same_model(const skn_model_t *one, const skn_model_t *other)
     cr_assert(one->plugin_count == other->plugin_count);
     for (size_t k = 0; k < one->plugin_count; k++)
         cr_expect_str_eq(one->plugins[k], other->plugins[k]);
-    cr_expect(one->resources.core_limit == other->resources.core_limit);
-    cr_assert(one->resources.core_count == other->resources.core_count);
-    for (size_t k = 0; k < one->resources.core_count; k++)
-        cr_expect(one->resources.cores[k] == other->resources.cores[k]);
+    expect_same_cores(&one->resources.cores, &other->resources.cores);
+    cr_assert(one->node_count == other->node_count);
+    for (size_t k = 0; k < one->node_count; k++) {
+        expect_same(&skn_node_section, &one->nodes[k], &other->nodes[k]);
+        expect_same_cores(&one->nodes[k].cores, &other->nodes[k].cores);
+    }
 }
 
 /* Printing and reading gives the same model, and the same text again. */
@@ -147,7 +158,10 @@ static const char in_full[] = "skein: 1\n"
                               "resources:\n"
                               "  memory: auto\n"
                               "  huge_pages: true\n"
-                              "  cores: auto\n";
+                              "  cores: auto\n"
+                              "links:\n"
+                              "  coding: auto\n"
+                              "  rate: 1e9\n";
 
 Test(model_write, the_shortest_file_is_printed_in_full)
 {
@@ -236,6 +250,18 @@ Test(model_write, cores_in_each_form_read_as_the_same)
     expect_round(FIXTURE "resources: { cores: 1 }\n");
     expect_round(FIXTURE "resources: { cores: 4096 }\n");
     expect_round(FIXTURE "resources: { cores: [4095, 0, 7] }\n");
+}
+
+Test(model_write, nodes_and_links_read_as_the_same)
+{
+    expect_round(FIXTURE "nodes: [{ name: a }]\n");
+    expect_round(FIXTURE
+                 "nodes:\n"
+                 "  - { name: a, address: \"tcp://10.0.0.1:7001\", key: a.key, "
+                 "cores: [3, 1], memory: 8GiB }\n"
+                 "  - { name: b, address: \"tcp://[fe80::1]:7001\", key: b, "
+                 "cores: 2-5, ssh: me@b }\n"
+                 "links: { coding: int4, rate: 1.25e7 }\n");
 }
 
 Test(model_write, a_full_disk_is_told)

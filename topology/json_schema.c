@@ -221,6 +221,9 @@ put_cores(json_t *json)
     pair_number(json, "minimum", 1);
     pair_number(json, "maximum", SKN_ACTORS_MAX);
     next_any(json);
+    pair(json, "type", "string");
+    pair(json, "pattern", "^[0-9]+-[0-9]+$");
+    next_any(json);
     pair(json, "type", "array");
     pair_number(json, "minItems", 1);
     put_key(json, "uniqueItems");
@@ -246,8 +249,13 @@ put_part(json_t *json, const skn_part_t *part)
         put_layers(json);
         break;
     case SKN_FORM_MIXTURE:
+    case SKN_FORM_NODES:
         pair(json, "description", part->help);
         pair(json, "type", "array");
+        if (part->form == SKN_FORM_NODES) {
+            pair_number(json, "minItems", 1);
+            pair_number(json, "maxItems", SKN_CLUSTER_NODES_MAX);
+        }
         open_with(json, "items", '{');
         put_section(json, part->section);
         close_with(json, '}');

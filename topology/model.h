@@ -51,6 +51,13 @@
     C(SCHEDULE_CONSTANT, constant)                                             \
     C(SCHEDULE_WARMUP, warmup)                                                 \
     C(SCHEDULE_COSINE, cosine)
+/* After AUTO as in actors/wiring.h. */
+#define SKN_LINK_CODINGS(C)                                                    \
+    C(LINK_CODING_AUTO, auto)                                                  \
+    C(LINK_CODING_F32, f32)                                                    \
+    C(LINK_CODING_BF16, bf16)                                                  \
+    C(LINK_CODING_INT8, int8)                                                  \
+    C(LINK_CODING_INT4, int4)
 #define SKN_LATES(C) C(LATE_WAIT, wait) C(LATE_STALE, stale)
 
 #define SKN_CHOICE_ENUM(NAME, word) SKN_##NAME,
@@ -81,6 +88,9 @@ typedef enum skn_optimizer_kind {
 typedef enum skn_schedule_kind {
     SKN_SCHEDULES(SKN_CHOICE_ENUM)
 } skn_schedule_kind_t;
+typedef enum skn_link_coding {
+    SKN_LINK_CODINGS(SKN_CHOICE_ENUM)
+} skn_link_coding_t;
 typedef enum skn_late {
     SKN_LATES(SKN_CHOICE_ENUM)
 } skn_late_t;
@@ -172,16 +182,35 @@ typedef struct skn_model_checkpoint {
     int64_t keep;
 } skn_model_checkpoint_t;
 
+/* `cores: 4` sets the limit, `cores: [0, 2]` and `cores: 0-3` the list (logical
+ * numbers within the process's mask, without repeats); SKN_AUTO and none: every
+ * unit that the process may use, and one of each of several nodes. */
+typedef struct skn_model_cores {
+    int64_t limit;
+    const uint32_t *list;
+    size_t count;
+} skn_model_cores_t;
+
 typedef struct skn_model_resources {
-    /* `cores: 4` sets core_limit, `cores: [0, 2]` sets cores (logical numbers
-     * within the process's mask, without repeats); SKN_AUTO and none: every
-     * unit that the process may use. */
-    int64_t core_limit;
-    const uint32_t *cores;
-    size_t core_count;
+    skn_model_cores_t cores;
     int64_t memory_bytes; /* SKN_AUTO: auto; refuse plans that need more */
     bool huge_pages;
 } skn_model_resources_t;
+
+/* An item of `nodes:`. */
+typedef struct skn_model_node {
+    const char *name;
+    const char *address; /* tcp://host:port; "": a single node needs none */
+    const char *key;     /* path of its certificate; "": none */
+    const char *ssh;     /* host for `skein up`; "": this machine, or by hand */
+    skn_model_cores_t cores;
+    int64_t memory_bytes; /* SKN_AUTO: auto, not limited */
+} skn_model_node_t;
+
+typedef struct skn_model_links {
+    skn_link_coding_t coding;
+    double rate; /* bits a second, each way: for the plan's forecast only */
+} skn_model_links_t;
 
 typedef struct skn_model {
     const char *name;   /* the file's name without folder and ending */
@@ -194,6 +223,9 @@ typedef struct skn_model {
     skn_model_train_t train;
     skn_model_checkpoint_t checkpoint;
     skn_model_resources_t resources;
+    const skn_model_node_t *nodes; /* none: one process */
+    size_t node_count;
+    skn_model_links_t links;
 } skn_model_t;
 
 struct skn_document;

@@ -225,8 +225,8 @@ check_output(const skn_model_layer_t *layer, const skn_node_t *node,
 }
 
 /* Names stand in overrides (a.b.c), file names and reports. */
-static bool
-name_is_good(const char *name)
+bool
+skn_rules_name_is_good(const char *name)
 {
     size_t count = strlen(name);
     if (count == 0 || count > SKN_NAME_MAX || !isalpha((unsigned char)*name))
@@ -245,7 +245,7 @@ skn_rules_layers(const skn_model_t *model, const skn_node_t *layers,
     for (size_t k = 0; k < model->layer_count; k++, node = node->next) {
         const skn_model_layer_t *layer = &model->layers[k];
         skn_mark_t mark = skn_rules_mark(node, "name");
-        if (!name_is_good(layer->name)) {
+        if (!skn_rules_name_is_good(layer->name)) {
             (void)skn_problems_add(
                 problems, mark, "'%.64s' is no name for a layer", layer->name);
             (void)skn_problems_hint(problems,

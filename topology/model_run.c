@@ -135,7 +135,18 @@ make_whole(skn_model_run_t *run, const char *run_path, skn_error_t *error)
         if (!run->whole_plugin[k])
             return SKN_NO_MEMORY;
     }
+    run->whole_node = calloc(model->node_count + 1, sizeof(*run->whole_node));
+    if (!run->whole_node)
+        return skn_fail(error, SKN_NO_MEMORY, "no room for %zu nodes",
+                        model->node_count);
+    for (size_t k = 0; k < model->node_count; k++) {
+        run->whole_node[k] = model->nodes[k];
+        run->whole_node[k].key = whole_path(model->nodes[k].key, error);
+        if (!run->whole_node[k].key)
+            return SKN_NO_MEMORY;
+    }
     run->whole = *model;
+    run->whole.nodes = run->whole_node;
     run->whole.plugins = (const char *const *)run->whole_plugin;
     run->whole.data.train = run->whole_path[0];
     run->whole.data.test = run->whole_path[1];
@@ -226,6 +237,10 @@ skn_model_run_close(skn_model_run_t *run)
         free(run->whole_plugin[k]);
     free(run->whole_plugin);
     run->whole_plugin = NULL;
+    for (size_t k = 0; run->whole_node && k < run->model->node_count; k++)
+        free((char *)(uintptr_t)run->whole_node[k].key);
+    free(run->whole_node);
+    run->whole_node = NULL;
     skn_model_destroy(&run->model);
     for (size_t k = 0; k < sizeof(run->whole_path) / sizeof(char *); k++)
         free(run->whole_path[k]);

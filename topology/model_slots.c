@@ -45,15 +45,15 @@ print_size(int64_t bytes, char *text, size_t text_bytes)
                    bytes >> size_units[k].shift, size_units[k].name);
 }
 
-/* 1e-08 as people write it: 1e-8. */
+/* 1e-08 and 1e+09 as people write them: 1e-8, 1e9. */
 static void
 shorten_exponent(char *text)
 {
     char *digits = strchr(text, 'e');
     if (!digits)
         return;
-    digits += digits[1] == '-' || digits[1] == '+' ? 2 : 1;
-    size_t zeros = strspn(digits, "0");
+    digits += digits[1] == '-' ? 2 : 1;
+    size_t zeros = strspn(digits, "+0");
     memmove(digits, digits + zeros, strlen(digits + zeros) + 1);
 }
 

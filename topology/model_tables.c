@@ -303,7 +303,7 @@ static const skn_section_t train_section = { "train",
                                              train_options, train_slots,
                                              train_parts };
 
-/* --- checkpoint, resources, the whole file ------------------------------- */
+/* --- checkpoint, resources ----------------------------------------------- */
 
 #define CHECKPOINT(O)                                                          \
     O(skn_model_checkpoint_t, path, "path", PATH, PATH, "", 0, 0, NULL,        \
@@ -335,15 +335,63 @@ static const skn_section_t checkpoint_section = {
 TABLES(resources, RESOURCES)
 
 static const skn_part_t resources_parts[] = {
-    { "cores", SKN_FORM_CORES, 0, NULL,
+    { "cores", SKN_FORM_CORES, offsetof(skn_model_resources_t, cores), NULL,
       "processing units for the compute actors: auto (all that the process "
-      "may use), how many, or a list of their numbers" },
+      "may use), how many, a range (0-3) or a list of their numbers" },
     NO_PART
 };
 static const skn_section_t resources_section = {
     "resources", "What the run may use of this machine.", resources_options,
     resources_slots, resources_parts
 };
+
+/* --- nodes, links -------------------------------------------------------- */
+
+#define NODE(O)                                                                \
+    O(skn_model_node_t, name, "name", TEXT, TEXT, NULL, 0, 0, NULL,            \
+      "name of the node, for overrides, `skein node` and reports")             \
+    O(skn_model_node_t, address, "address", TEXT, TEXT, "", 0, 0, NULL,        \
+      "where it listens, as the other nodes reach it: tcp://host:port; "       \
+      "required where there are several nodes")                                \
+    O(skn_model_node_t, key, "key", PATH, PATH, "", 0, 0, NULL,                \
+      "its certificate (skein keygen); required on every node as soon as an "  \
+      "address is beyond this machine")                                        \
+    O(skn_model_node_t, memory_bytes, "memory", INT, SIZE, "auto", 1, ENDLESS, \
+      "auto",                                                                  \
+      "memory of the node; a plan whose share for it needs more is refused; "  \
+      "auto: not limited")                                                     \
+    O(skn_model_node_t, ssh, "ssh", TEXT, TEXT, "", 0, 0, NULL,                \
+      "host that `skein up` starts the node on, by ssh; empty: this machine")
+TABLES(node, NODE)
+
+static const skn_part_t node_parts[] = {
+    { "cores", SKN_FORM_CORES, offsetof(skn_model_node_t, cores), NULL,
+      "processing units for its compute actors: how many, a range (0-3) or a "
+      "list of their numbers; the layers are dealt by it; auto: one" },
+    NO_PART
+};
+const skn_section_t skn_node_section = {
+    "nodes",
+    "A process of the run, one a machine as a rule; the first one leads. A "
+    "list of 1 to 64 of these.",
+    node_options, node_slots, node_parts
+};
+
+#define LINKS(O)                                                               \
+    O(skn_model_links_t, coding, "coding", CHOICE, CHOICE, "auto", 0, 0,       \
+      WORDS(SKN_LINK_CODINGS),                                                 \
+      "how activations and their gradients travel between nodes; auto: bf16, " \
+      "but f32 with `reduction: fixed`")                                       \
+    O(skn_model_links_t, rate, "rate", REAL, REAL, "1e9", 1e3, 1e12, NULL,     \
+      "bits a second that a link carries each way: for the forecast of "       \
+      "`skein plan` alone")
+TABLES(links, LINKS)
+
+static const skn_section_t links_section = {
+    "links", "What passes between nodes.", links_options, links_slots, no_parts
+};
+
+/* --- the whole file ------------------------------------------------------ */
 
 static const skn_option_t file_options[] = {
     { "skein", SKN_OPTION_INT, NULL, 1, 1, NULL, "format version of the file" },
@@ -361,6 +409,10 @@ static const skn_part_t file_parts[] = {
       &checkpoint_section, "when and where it is saved" },
     { "resources", SKN_FORM_MAPPING, offsetof(skn_model_t, resources),
       &resources_section, "what it may use of this machine" },
+    { "nodes", SKN_FORM_NODES, 0, &skn_node_section,
+      "the processes of a run on several machines" },
+    { "links", SKN_FORM_MAPPING, offsetof(skn_model_t, links), &links_section,
+      "what passes between nodes" },
     NO_PART
 };
 const skn_section_t skn_model_section = {
@@ -368,13 +420,10 @@ const skn_section_t skn_model_section = {
     file_parts
 };
 
-#define ONE_MACHINE "this version trains on one machine"
 #define LEAVE_OUT "leave it out"
 const skn_refused_key_t skn_refused_keys[] = {
-    { "nodes", ONE_MACHINE, LEAVE_OUT },
-    { "links", ONE_MACHINE, LEAVE_OUT },
-    { "idle", ONE_MACHINE, LEAVE_OUT },
-    { "recovery", ONE_MACHINE, LEAVE_OUT },
+    { "idle", "a run does not give way to other work yet", LEAVE_OUT },
+    { "recovery", "a run ends with a node, and --resume goes on", LEAVE_OUT },
     { NULL, NULL, NULL },
 };
 

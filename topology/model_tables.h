@@ -37,7 +37,8 @@ typedef enum skn_form {
     SKN_FORM_LAYERS,  /* list: hidden layers, then the output layer */
     SKN_FORM_MIXTURE, /* list of samplers */
     SKN_FORM_PATHS,   /* list of paths */
-    SKN_FORM_CORES    /* auto, a number, or a list of numbers */
+    SKN_FORM_CORES,   /* auto, a number, a range, or a list of numbers */
+    SKN_FORM_NODES    /* list of nodes */
 } skn_form_t;
 
 struct skn_section;
@@ -66,6 +67,9 @@ extern const skn_section_t skn_output_section;
 /* `sampler`, and an item of `of`; their struct is skn_model_sampler_t. */
 extern const skn_section_t skn_sampler_section;
 extern const skn_section_t skn_mixed_section;
+
+/* An item of `nodes`; its struct is skn_model_node_t. */
+extern const skn_section_t skn_node_section;
 
 /* Whether a file without the part is refused: something in it is required. */
 bool skn_part_is_required(const skn_part_t *part);

@@ -69,20 +69,31 @@ write_plugins(writer_t *writer, skn_node_t *parent, const char *key)
 }
 
 static void
-write_cores(writer_t *writer, skn_node_t *parent, const char *key)
+write_nodes(writer_t *writer, skn_node_t *parent, const char *key)
 {
-    const skn_model_resources_t *resources = &writer->model->resources;
+    if (writer->model->node_count == 0)
+        return;
+    skn_node_t *list = append(writer, parent, SKN_NODE_LIST, key, NULL, false);
+    for (size_t k = 0; k < writer->model->node_count; k++)
+        write_section(writer,
+                      append(writer, list, SKN_NODE_MAPPING, NULL, NULL, false),
+                      &skn_node_section, &writer->model->nodes[k]);
+}
+
+static void
+write_cores(writer_t *writer, skn_node_t *parent, const char *key,
+            const skn_model_cores_t *cores)
+{
     char text[VALUE_TEXT_BYTES] = "auto";
-    if (resources->core_count == 0) {
-        if (resources->core_limit != SKN_AUTO)
-            (void)snprintf(text, sizeof(text), "%" PRId64,
-                           resources->core_limit);
+    if (cores->count == 0) {
+        if (cores->limit != SKN_AUTO)
+            (void)snprintf(text, sizeof(text), "%" PRId64, cores->limit);
         (void)append(writer, parent, SKN_NODE_SCALAR, key, text, false);
         return;
     }
     skn_node_t *list = append(writer, parent, SKN_NODE_LIST, key, NULL, false);
-    for (size_t k = 0; k < resources->core_count; k++) {
-        (void)snprintf(text, sizeof(text), "%" PRIu32, resources->cores[k]);
+    for (size_t k = 0; k < cores->count; k++) {
+        (void)snprintf(text, sizeof(text), "%" PRIu32, cores->list[k]);
         (void)append(writer, list, SKN_NODE_SCALAR, NULL, text, false);
     }
 }
@@ -108,7 +119,12 @@ write_part(writer_t *writer, skn_node_t *parent, const skn_part_t *part,
         write_plugins(writer, parent, part->name);
         break;
     case SKN_FORM_CORES:
-        write_cores(writer, parent, part->name);
+        write_cores(
+            writer, parent, part->name,
+            (const skn_model_cores_t *)((const char *)base + part->offset));
+        break;
+    case SKN_FORM_NODES:
+        write_nodes(writer, parent, part->name);
         break;
     }
 }

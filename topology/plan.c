@@ -279,6 +279,8 @@ check_built(const skn_model_t *model, skn_error_t *error)
     const char *key = NULL;
     if (model->train.late == SKN_LATE_STALE)
         key = "train.late: stale";
+    if (model->node_count > 1)
+        key = "nodes";
     if (!key)
         return SKN_OK;
     skn_status_t status =
@@ -299,11 +301,11 @@ skn_plan_make(skn_plan_t *plan, skn_model_t *model, uint32_t unit_count,
         return status;
     plan->model = model;
     plan->units = unit_count;
-    if (model->resources.core_count > 0)
-        plan->units = (uint32_t)model->resources.core_count;
-    else if (model->resources.core_limit > 0 &&
-             model->resources.core_limit < (int64_t)unit_count)
-        plan->units = (uint32_t)model->resources.core_limit;
+    if (model->resources.cores.count > 0)
+        plan->units = (uint32_t)model->resources.cores.count;
+    else if (model->resources.cores.limit > 0 &&
+             model->resources.cores.limit < (int64_t)unit_count)
+        plan->units = (uint32_t)model->resources.cores.limit;
     resolve_train(&plan->data, &model->train);
     /* The reader made the layers; they are ours to complete. */
     skn_model_layer_t *layers = (skn_model_layer_t *)(uintptr_t)model->layers;

@@ -25,7 +25,8 @@ core_of(const wire_t *wire, uint32_t shard)
 {
     const skn_model_resources_t *resources = &wire->model->resources;
     uint32_t unit = shard % wire->plan->units;
-    return resources->core_count > 0 ? (int)resources->cores[unit] : (int)unit;
+    return resources->cores.count > 0 ? (int)resources->cores.list[unit]
+                                      : (int)unit;
 }
 
 /* Leaves of the tree of the parts that come down to a hidden layer: that of the

@@ -18,7 +18,8 @@ static const char introduction[] =
     "(and, for cores and memory, from the machine); `skein plan FILE` prints\n"
     "what it became. Sizes are numbers of bytes, or have a unit: KiB, MiB,\n"
     "GiB, TiB. `-o train.window=2` on the command line replaces one value;\n"
-    "layers are addressed by name: `-o model.layers.hidden.units=256`.\n";
+    "layers and nodes are addressed by name:\n"
+    "`-o model.layers.hidden.units=256`, `-o nodes.a.cores=2`.\n";
 
 /* "`a`, `b`": the words of "a|b", for a cell of a table. */
 static void
@@ -95,7 +96,8 @@ print_part(const skn_part_t *part, FILE *file)
         [SKN_FORM_LAYERS] = "list of mappings",
         [SKN_FORM_MIXTURE] = "list of mappings",
         [SKN_FORM_PATHS] = "list of paths",
-        [SKN_FORM_CORES] = "number or list",
+        [SKN_FORM_CORES] = "number, range or list",
+        [SKN_FORM_NODES] = "list of mappings",
     };
     (void)fprintf(file, "| `%s` | %s | | %s | %s |\n", part->name,
                   types[part->form],

@@ -1,0 +1,73 @@
+/* model_nodes.c - what must hold of the nodes and links of a model file.
+ * SPDX-License-Identifier: Apache-2.0 */
+#include <string.h>
+
+#include "skein/limits.h"
+#include "topology/model_rules.h"
+#include "topology/nodes.h"
+
+static void
+check_names(const skn_model_t *model, const skn_node_t *list,
+            skn_problems_t *problems)
+{
+    const skn_node_t *item = list->first;
+    for (size_t k = 0; k < model->node_count; k++, item = item->next) {
+        if (skn_rules_name_is_good(model->nodes[k].name))
+            continue;
+        (void)skn_problems_add(problems, skn_rules_mark(item, "name"),
+                               "'%.64s' is no name for a node",
+                               model->nodes[k].name);
+        (void)skn_problems_hint(problems,
+                                "a letter, then letters, digits, '_' and '-', "
+                                "%u at most",
+                                SKN_NAME_MAX);
+    }
+}
+
+/* `key` of resources, which is set. */
+static void
+refuse_resource(const skn_node_t *root, const char *key,
+                skn_problems_t *problems)
+{
+    const skn_node_t *resources = skn_node_get(root, "resources");
+    (void)skn_problems_add(problems, skn_rules_mark(resources, key),
+                           "'%s' of resources means nothing beside 'nodes'",
+                           key);
+    (void)skn_problems_hint(problems, "each node has its own '%s'", key);
+}
+
+void
+skn_rules_nodes(const skn_model_t *model, const skn_node_t *root,
+                skn_problems_t *problems)
+{
+    skn_wired_node_t nodes[SKN_CLUSTER_NODES_MAX] = { { 0 } };
+    const skn_node_t *list = skn_node_get(root, "nodes");
+    const skn_model_resources_t *resources = &model->resources;
+    if (model->node_count == 0)
+        return;
+    for (size_t k = 0; k < model->node_count; k++) {
+        nodes[k].name = model->nodes[k].name;
+        nodes[k].address = model->nodes[k].address;
+        nodes[k].key = model->nodes[k].key;
+    }
+    check_names(model, list, problems);
+    skn_nodes_check(nodes, (uint32_t)model->node_count, list, problems);
+    if (resources->cores.count > 0 || resources->cores.limit != SKN_AUTO)
+        refuse_resource(root, "cores", problems);
+    if (resources->memory_bytes != SKN_AUTO)
+        refuse_resource(root, "memory", problems);
+}
+
+void
+skn_rules_links(const skn_model_t *model, const skn_node_t *root,
+                skn_problems_t *problems)
+{
+    const skn_node_t *links = skn_node_get(root, "links");
+    if (model->train.reduction != SKN_REDUCTION_FIXED ||
+        model->links.coding <= SKN_LINK_CODING_F32)
+        return;
+    (void)skn_problems_add(problems, skn_rules_mark(links, "coding"),
+                           "'reduction: fixed' promises the same bits for any "
+                           "number of nodes, which this coding rounds");
+    (void)skn_problems_hint(problems, "set 'coding: f32', or leave it auto");
+}

@@ -27,7 +27,7 @@ typedef struct dense {
     skn_slices_t below;
     uint32_t slices; /* shards of the layer below */
     float *inputs;   /* [passes][batch_rows][below.stride] */
-    float *weights;  /* [passes][units][below.stride] */
+    float *weights;  /* [flights][units][below.stride] */
     void *gemm;      /* scratch of the greatest product */
     bool fixed;      /* a leaf a block of units, not one a shard */
     skn_merge_t down;
@@ -51,7 +51,7 @@ input_of(const dense_t *dense, const skn_pass_t *pass)
 static float *
 weights_of(const dense_t *dense, const skn_pass_t *pass)
 {
-    return dense->weights + (size_t)pass->slot * dense->layer.hidden.columns *
+    return dense->weights + (size_t)pass->flight * dense->layer.hidden.columns *
                                 dense->below.stride;
 }
 
@@ -281,9 +281,11 @@ dense_open(skn_actor_t *actor, void *state, skn_error_t *error)
         skn_layer_open(&dense->layer, actor, &work, &shape, error);
     if (status != SKN_OK)
         return status;
-    size_t floats = dense->layer.pass_count * dense->below.stride;
-    dense->inputs = skn_floats_new(floats * dense->below.rows_max, error);
-    dense->weights = skn_floats_new(floats * units, error);
+    size_t stride = dense->below.stride;
+    size_t inputs = dense->layer.pass_count * dense->below.rows_max;
+    size_t weights = (size_t)dense->layer.flight_count * units;
+    dense->inputs = skn_floats_new(inputs * stride, error);
+    dense->weights = skn_floats_new(weights * stride, error);
     dense->gemm = skn_floats_new(gemm_floats(dense), error);
     if (!dense->inputs || !dense->weights || !dense->gemm)
         return SKN_NO_MEMORY;

@@ -25,13 +25,13 @@ typedef struct evaluator {
     uint32_t label_count;
     uint64_t batches; /* of the pass, counted */
     skn_ranking_sums_t sums;
-    meeting_t meetings[SKN_WINDOW_MAX + 1];
+    meeting_t meetings[SKN_ISSUED_MAX + 1];
 } evaluator_t;
 
 static meeting_t *
 meeting_of(evaluator_t *evaluator, uint64_t batch)
 {
-    return &evaluator->meetings[batch % (SKN_WINDOW_MAX + 1)];
+    return &evaluator->meetings[batch % (SKN_ISSUED_MAX + 1)];
 }
 
 static void
@@ -227,7 +227,7 @@ evaluator_close(skn_actor_t *actor, void *state)
     evaluator_t *evaluator = state;
     (void)actor;
     free(evaluator->inverse);
-    for (int k = 0; k <= (int)SKN_WINDOW_MAX; k++) {
+    for (int k = 0; k <= (int)SKN_ISSUED_MAX; k++) {
         end_meeting(&evaluator->meetings[k]);
         free(evaluator->meetings[k].part);
     }

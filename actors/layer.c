@@ -16,7 +16,9 @@ skn_layer_open(skn_layer_t *layer, skn_actor_t *actor,
     size_t floats =
         (size_t)skn_actor_option_int(actor, "batch_rows") * shape->columns;
     layer->work = work;
-    layer->pass_count = (uint32_t)window + 1;
+    layer->pass_count = 2 * (uint32_t)window;
+    layer->flight_count = (uint32_t)window;
+    layer->gradient_floats = floats;
     skn_turns_init(&layer->turns, window,
                    strcmp(skn_actor_option_text(actor, "order"), "free") == 0,
                    (uint64_t)skn_actor_option_int(actor, "first_batch"));
@@ -30,7 +32,7 @@ skn_layer_open(skn_layer_t *layer, skn_actor_t *actor,
                                error);
     if (status != SKN_OK)
         return status;
-    layer->gradients = skn_floats_new(layer->pass_count * floats, error);
+    layer->gradients = skn_floats_new(layer->flight_count * floats, error);
     if (!layer->gradients)
         return SKN_NO_MEMORY;
     layer->held =
@@ -41,7 +43,6 @@ skn_layer_open(skn_layer_t *layer, skn_actor_t *actor,
     for (uint32_t k = 0; k < layer->pass_count; k++) {
         skn_pass_t *pass = &layer->pass[k];
         pass->slot = k;
-        pass->gradient = layer->gradients + k * floats;
         pass->partitions.at = layer->held + 2 * k * layer->held_max;
         pass->shares.at = pass->partitions.at + layer->held_max;
     }
@@ -109,6 +110,8 @@ forward(skn_actor_t *actor, skn_layer_t *layer, skn_pass_t *pass,
         skn_actor_message(actor, &skn_activation_schema, &count, error);
     if (!activation)
         return SKN_NO_MEMORY;
+    pass->flight = (uint32_t)(pass->batch % layer->flight_count);
+    pass->gradient = layer->gradients + pass->flight * layer->gradient_floats;
     activation->batch = pass->batch;
     activation->floor = pass->floor;
     activation->horizon = pass->horizon;

@@ -32,7 +32,8 @@ typedef struct skn_held { /* parts of a gather that are kept */
 
 typedef struct skn_pass { /* one batch in one layer */
     skn_phase_of_pass_t phase;
-    uint32_t slot; /* its place among the layer's passes */
+    uint32_t slot;   /* its place among the layer's passes */
+    uint32_t flight; /* the same among those past their forward pass */
     uint64_t batch, floor, horizon;
     uint32_t purpose, rows;
     const void *input; /* message kept by the kind; dropped at the end */
@@ -62,11 +63,14 @@ struct skn_layer {
     skn_turns_t turns;
     skn_copy_t copy;
     const skn_rows_t *rows; /* lent, or the copy's; NULL while they are away */
-    float *gradients;       /* of all passes */
-    const void **held;      /* the same */
-    size_t held_max;        /* parts of a gather from above */
-    uint32_t pass_count;
-    skn_pass_t pass[SKN_WINDOW_MAX + 1];
+    /* Batches are issued before their turn; from its forward pass to its update
+     * a batch is one of the window. */
+    uint32_t pass_count, flight_count;
+    float *gradients; /* [flights][gradient_floats] */
+    size_t gradient_floats;
+    const void **held; /* of all passes */
+    size_t held_max;   /* parts of a gather from above */
+    skn_pass_t pass[SKN_ISSUED_MAX + 1];
 };
 
 /* The columns of the layer that a shard has, and the rows in which its weights

@@ -45,7 +45,7 @@ typedef struct output {
     uint32_t label_count;
     uint32_t flight_count, arrival_count;
     skn_flight_t flights[SKN_WINDOW_MAX + 1];
-    arrival_t arrivals[SKN_WINDOW_MAX + 1];
+    arrival_t arrivals[SKN_ISSUED_MAX + 1];
     skn_node_t *nodes; /* [leaves]: no cover of the tree has more */
     uint64_t marker;   /* the next one: batches applied there */
 } output_t;
@@ -642,7 +642,7 @@ output_open(skn_actor_t *actor, void *state, skn_error_t *error)
     output->label_count = option_u32(actor, "labels");
     output->slices = option_u32(actor, "slices");
     output->flight_count = window + 1;
-    output->arrival_count = window + 1;
+    output->arrival_count = 2 * window;
     if (head->row_first % head->block_rows != 0)
         return skn_fail(error, SKN_BAD_CONFIG,
                         "%s: row_first %u is no multiple of the block of %u "

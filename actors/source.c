@@ -1,10 +1,15 @@
 /* source.c - reads the training file and lets `window` batches into flight.
  *
  * The one gate of the pipeline: batch t leaves when batch t - window has been
- * applied by every owner. The coordinator says how far to run; there, or when
- * told to halt, the window runs empty: a marker. The order of an epoch's points
- * depends on (seed, epoch) alone, so a resume needs only the batch number.
- * DESIGN section 5, step 1.
+ * applied by every owner. It bounds memory alone: how stale the rows are that
+ * somebody computes from is kept by the owners, with a window W of their own
+ * (turns.h). Under `order: fixed` batch t is applied after the forward pass of
+ * t + W - 1, so that a gate of W would let one batch pass in the time of the
+ * longest way to an owner; with 2 W - 1 there are W on the way.
+ *
+ * The coordinator says how far to run; there, or when told to halt, the window
+ * runs empty: a marker. The order of an epoch's points depends on (seed, epoch)
+ * alone, so a resume needs only the batch number. DESIGN section 5, step 1.
  *
  * Points without labels are not trained on (they have no loss); they are
  * evaluated. Points without features are trained: the biases see them.
@@ -31,7 +36,7 @@ typedef struct source {
     bool running;
     skn_purpose_t purpose;
     uint64_t next, end, low, floor, trained;
-    uint32_t applied[SKN_WINDOW_MAX + 1]; /* owners that applied, by batch */
+    uint32_t applied[SKN_ISSUED_MAX + 1]; /* owners that applied, by batch */
     /* Scratch of the batch in the making. */
     skn_dataset_point_t *points;
     uint32_t *place;  /* [features] distinct number + 1, 0: not seen */
@@ -217,7 +222,7 @@ issue(skn_actor_t *actor, source_t *source, skn_error_t *error)
 {
     uint64_t number = source->next++;
     uint32_t rows = find_points(source, number);
-    source->applied[number % (SKN_WINDOW_MAX + 1)] = 0;
+    source->applied[number % (SKN_ISSUED_MAX + 1)] = 0;
     skn_status_t status = send_labels(actor, source, number, rows, error);
     if (status == SKN_OK)
         status = send_batch(actor, source, number, rows, error);
@@ -324,13 +329,13 @@ on_applied(skn_actor_t *actor, void *state, const void *message,
                         "%s: batch %llu was applied and is not in flight",
                         skn_actor_name(actor),
                         (unsigned long long)applied->batch);
-    if (source->applied[applied->batch % (SKN_WINDOW_MAX + 1)]++ == owners)
+    if (source->applied[applied->batch % (SKN_ISSUED_MAX + 1)]++ == owners)
         return skn_fail(error, SKN_BAD_MESSAGE,
                         "%s: batch %llu was applied more than %u times",
                         skn_actor_name(actor),
                         (unsigned long long)applied->batch, owners);
     while (source->low < source->next &&
-           source->applied[source->low % (SKN_WINDOW_MAX + 1)] == owners)
+           source->applied[source->low % (SKN_ISSUED_MAX + 1)] == owners)
         source->low++;
     return SKN_OK;
 }
@@ -420,8 +425,8 @@ static const skn_option_t options[] = {
       "labels of the model" },
     { "batch_rows", SKN_OPTION_INT, NULL, 1, SKN_BATCH_ROWS_MAX, NULL,
       "samples of a batch" },
-    { "window", SKN_OPTION_INT, "1", 1, SKN_WINDOW_MAX, NULL,
-      "batches in flight" },
+    { "window", SKN_OPTION_INT, "1", 1, SKN_ISSUED_MAX, NULL,
+      "batches issued and not applied: 2 windows of the owners, less 1" },
     { "owners", SKN_OPTION_INT, NULL, 1, SKN_ACTORS_MAX, NULL,
       "updaters that must have applied a batch" },
     { "seed", SKN_OPTION_INT, "1", 0, 9007199254740992.0, NULL,

@@ -299,7 +299,7 @@ static const slip_t rankings[] = {
     { "ranking", 0, "score#0", REFUSED, MISFIT },
     { "ranking", 0, "label[0]=9", REFUSED, MISFIT },
     { "ranking", 0, "label[5]=0xfffffffe", REFUSED, MISFIT },
-    { "ranking", 0, "batch=65", REFUSED, MISFIT },
+    { "ranking", 0, "batch=128", REFUSED, MISFIT },
     { "ranking", 1, "rows=3", REFUSED,
       "evaluator: the rankings of batch 1 do not fit its labels" },
     { "ranking", 0, "label[0]=0xffffffff", SKN_OK, NULL },

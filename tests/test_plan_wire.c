@@ -160,6 +160,16 @@ Test(plan_wire, every_weight_has_one_owner)
     }
 }
 
+static const skn_wired_actor_t *
+actor_of(const skn_wiring_t *wiring, const char *name)
+{
+    for (uint32_t k = 0; k < wiring->actor_count; k++)
+        if (strcmp(wiring->actors[k].name, name) == 0)
+            return &wiring->actors[k];
+    cr_assert_fail("no actor %s", name);
+    return NULL;
+}
+
 Test(plan_wire, pipes_of_the_loop_have_credit_for_the_window)
 {
     static const char *const words[] = { "train.window=8" };
@@ -167,7 +177,10 @@ Test(plan_wire, pipes_of_the_loop_have_credit_for_the_window)
     const skn_wiring_t *wiring =
         skn_spec_wiring(skn_topology_spec(run.topology));
     for (uint32_t k = 0; k < wiring->pipe_count; k++)
-        cr_expect_geq(wiring->pipes[k].credit, 8);
+        cr_expect_geq(wiring->pipes[k].credit, 15);
+    cr_expect_eq(number_of(actor_of(wiring, "source"), "window"), 15);
+    cr_expect_eq(number_of(actor_of(wiring, "output.0"), "window"), 8);
+    cr_expect_eq(number_of(actor_of(wiring, "embedding.0"), "window"), 8);
     skn_model_run_close(&run);
 }
 
@@ -224,16 +237,6 @@ Test(plan_wire, a_plan_that_is_not_saved_has_no_checkpointer)
     cr_expect(strstr(text, "checkpointer"));
     free(text);
     skn_model_run_close(&run);
-}
-
-static const skn_wired_actor_t *
-actor_of(const skn_wiring_t *wiring, const char *name)
-{
-    for (uint32_t k = 0; k < wiring->actor_count; k++)
-        if (strcmp(wiring->actors[k].name, name) == 0)
-            return &wiring->actors[k];
-    cr_assert_fail("no actor %s", name);
-    return NULL;
 }
 
 /* Centroids go into checkpoints, from one builder for all; hash tables are made

@@ -262,8 +262,8 @@ static const skn_section_t evaluate_section = {
       COUNT_MAX, NULL, "stop after so many batches; 0: no limit")              \
     O(skn_model_train_t, window, "window", INT, INT, "auto", 1,                \
       SKN_WINDOW_MAX, "auto",                                                  \
-      "batches in flight at once; staleness is never "                         \
-      "more")                                                                  \
+      "batches that a shard computes ahead of its updates, itself "            \
+      "counted: staleness is never more; 2 x window - 1 are issued at most")   \
     O(skn_model_train_t, order, "order", CHOICE, CHOICE, "fixed", 0, 0,        \
       WORDS(SKN_ORDERS),                                                       \
       "fixed: updates are applied in batch order and runs "                    \

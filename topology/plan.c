@@ -243,6 +243,7 @@ estimate(skn_plan_t *plan)
 {
     const skn_model_t *model = plan->model;
     uint64_t flights = (uint64_t)model->train.window + 1;
+    uint64_t issued = 2 * (uint64_t)model->train.window;
     uint64_t batch = (uint64_t)model->train.batch_rows;
     uint64_t below = plan->data.features;
     bool copies = model->train.updates == SKN_UPDATES_COPY;
@@ -267,7 +268,8 @@ estimate(skn_plan_t *plan)
             plan->memory_bytes += flights * batch * active * 4 +
                                   (copies ? 4 : 2) * active * (below + 1) * 4;
         else
-            plan->memory_bytes += 6 * flights * batch * units * 4;
+            plan->memory_bytes +=
+                (4 * flights + 2 * issued) * batch * units * 4;
         below = units;
     }
 }

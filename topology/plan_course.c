@@ -16,7 +16,7 @@ skn_wire_source(wire_t *wire)
     skn_wire_int(wire, "features", wire->plan->data.features);
     skn_wire_int(wire, "labels", wire->plan->data.labels);
     skn_wire_int(wire, "batch_rows", (uint64_t)model->train.batch_rows);
-    skn_wire_int(wire, "window", (uint64_t)model->train.window);
+    skn_wire_int(wire, "window", wire->issued);
     skn_wire_int(wire, "owners", wire->owners);
     skn_wire_int(wire, "seed", (uint64_t)model->train.seed);
     skn_wire_real(wire, "validate", model->train.validate);

@@ -16,6 +16,7 @@ typedef struct wire {
     const skn_plan_start_t *start;
     const skn_model_t *model;
     const skn_model_layer_t *output;
+    uint32_t issued; /* batches that are not applied, at most */
     uint32_t credit; /* of a pipe in the training loop */
     uint32_t owners; /* updaters */
     uint32_t leaves;

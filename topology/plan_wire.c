@@ -69,7 +69,8 @@ skn_plan_wire(const skn_plan_t *plan, const skn_plan_start_t *start,
     wire->model = model;
     wire->layer_count = (uint32_t)model->layer_count;
     wire->output = &model->layers[model->layer_count - 1];
-    wire->credit = (uint32_t)model->train.window + 2;
+    wire->issued = 2 * (uint32_t)model->train.window - 1;
+    wire->credit = wire->issued + 2;
     wire->leaves = model->train.reduction == SKN_REDUCTION_FIXED
                        ? (uint32_t)skn_block_count(plan->data.labels)
                        : shards_of(wire->output);

@@ -30,8 +30,12 @@
 #define SKN_PIPES_MAX 16384u
 /* Nodes of a run: a file lists them by hand, and each has a link to each. */
 #define SKN_CLUSTER_NODES_MAX 64u
-/* Batches in flight. Staleness grows with it; 8 is already plenty. */
+/* Window of a run: staleness grows with it; 8 is already plenty. */
 #define SKN_WINDOW_MAX 64u
+/* Batches that are issued and not applied by all. An owner is at most a window
+ * ahead of its own updates, and those wait for the forwards of a window less
+ * one: with 2 windows less 1 a long way to an owner is hidden (source.c). */
+#define SKN_ISSUED_MAX (2 * SKN_WINDOW_MAX - 1)
 /* Credit of one pipe, in messages. */
 #define SKN_CREDIT_MAX 65536u
 /* Rows of a block, the unit of ownership (DESIGN: at most 4096), and how many

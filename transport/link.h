@@ -40,49 +40,49 @@
 
 typedef struct skn_link skn_link_t;
 
-/* R(NAME, why a fragment was refused or dropped). The link goes on. */
+/* R(NAME, its name in counters, why a fragment was refused or dropped). The
+ * link goes on. */
 #define SKN_LINK_REASONS(R)                                                    \
-    R(HEADER, "its header is no fragment header")                              \
-    R(VERSION, "it speaks another version of the protocol")                    \
-    R(TYPE, "its type is unknown")                                             \
-    R(BODY, "its body has a wrong length for its type")                        \
-    R(RUN, "it belongs to another run")                                        \
-    R(NODE, "it names another node as its sender")                             \
-    R(INCARNATION, "it is from or for another start of a node")                \
-    R(EARLY, "it came before the hello")                                       \
-    R(ACK, "it acknowledges what was never sent")                              \
-    R(CREDIT, "it goes beyond the credit given")                               \
-    R(GAPS, "too many gaps before it are open")                                \
-    R(DEAD, "the link is dead")
+    R(HEADER, "header", "its header is no fragment header")                    \
+    R(VERSION, "version", "it speaks another version of the protocol")         \
+    R(TYPE, "type", "its type is unknown")                                     \
+    R(BODY, "body", "its body has a wrong length for its type")                \
+    R(RUN, "run", "it belongs to another run")                                 \
+    R(NODE, "node", "it names another node as its sender")                     \
+    R(INCARNATION, "incarnation", "it is from or for another start of a node") \
+    R(EARLY, "early", "it came before the hello")                              \
+    R(ACK, "ack", "it acknowledges what was never sent")                       \
+    R(CREDIT, "credit", "it goes beyond the credit given")                     \
+    R(GAPS, "gaps", "too many gaps before it are open")                        \
+    R(DEAD, "dead", "the link is dead")
 
 typedef enum skn_link_reason {
-#define R(name, text) SKN_LINK_REASON_##name,
+#define R(name, word, text) SKN_LINK_REASON_##name,
     SKN_LINK_REASONS(R)
 #undef R
     SKN_LINK_REASON_COUNT
 } skn_link_reason_t;
 
-/* The sentence of `reason`, static: "it belongs to another run"; and its name
- * in small letters, for counters: "run". NULL beyond the table. */
+/* The sentence of `reason`, and its name; static. NULL beyond the table. */
 const char *skn_link_reason_text(skn_link_reason_t reason);
 const char *skn_link_reason_name(skn_link_reason_t reason);
 
-/* S(NAME, what it means) */
+/* S(NAME, its name, what it means) */
 #define SKN_LINK_STATES(S)                                                     \
-    S(NEW, "waiting for the peer's hello")                                     \
-    S(LIVE, "the peer answers")                                                \
-    S(SUSPECT, "the peer has not answered for suspect_ns")                     \
-    S(DONE, "both streams came to their ends and were acked")                  \
-    S(DEAD, "given up; skn_link_failure says why")
+    S(NEW, "new", "waiting for the peer's hello")                              \
+    S(LIVE, "live", "the peer answers")                                        \
+    S(SUSPECT, "suspect", "the peer has not answered for suspect_ns")          \
+    S(DONE, "done", "both streams came to their ends and were acked")          \
+    S(DEAD, "dead", "given up; skn_link_failure says why")
 
 typedef enum skn_link_state {
-#define S(name, text) SKN_LINK_##name,
+#define S(name, word, text) SKN_LINK_##name,
     SKN_LINK_STATES(S)
 #undef S
     SKN_LINK_STATE_COUNT
 } skn_link_state_t;
 
-/* "new", "live", ...; static. */
+/* "new", "live", ...; static. NULL beyond the table. */
 const char *skn_link_state_name(skn_link_state_t state);
 
 /* 0 means the default where one is named. */

@@ -7,8 +7,12 @@
 
 #define DEFINE(message, id, help)                                              \
     SKN_MESSAGE_SCHEMA(skn_##message, #message, id, SKN_FIELDS_##message, help)
-SKN_MESSAGES(DEFINE)
+#define DEFINE_CODED(message, id, help)                                        \
+    SKN_MESSAGE_SCHEMA_CODED(skn_##message, #message, id,                      \
+                             SKN_FIELDS_##message, help, SKN_CODED_##message)
+SKN_MESSAGES_CODED(DEFINE, DEFINE_CODED)
 #undef DEFINE
+#undef DEFINE_CODED
 
 const skn_schema_t *const skn_messages[] = {
 #define ENTRY(message, id, help) &skn_##message##_schema,

@@ -214,18 +214,39 @@ typedef enum skn_purpose {
     F(M, u32s, unit, SKN_RUN_MAX, "rows of the shard")                         \
     F(M, f32s, value, SKN_RUN_MAX, "directions or centroids")
 
-#define SKN_MESSAGES(M)                                                        \
-    M(batch, 2, "features of a batch, from the source to the embedding")       \
-    M(labels, 3, "labels of a batch, to the output shards")                    \
-    M(activation, 4, "hidden values of one shard for one batch")               \
+/* What of them a link codes: see skein/message.h. Partitions are not coded: an
+ * error in m or z would be one in every gradient. */
+#define SKN_CODED_batch(C)                                                     \
+    C(offset, ascending)                                                       \
+    C(feature, ascending)                                                      \
+    C(distinct, small)                                                         \
+    C(distinct_offset, ascending)                                              \
+    C(sample, ascending)
+#define SKN_CODED_labels(C)                                                    \
+    C(offset, ascending)                                                       \
+    C(label, ascending)                                                        \
+    C(distinct, ascending)
+#define SKN_CODED_activation(C)                                                \
+    C(value, values, .columns = "columns", .sparse = true)
+#define SKN_CODED_output_gradient(C)                                           \
+    C(pull, values, .columns = "columns")                                      \
+    C(push, values, .columns = "columns")
+#define SKN_CODED_hidden_gradient(C) C(value, values, .columns = "columns")
+#define SKN_CODED_ranking(C) C(label, small)
+
+/* M(name, id, help); C the same, where a link codes runs. */
+#define SKN_MESSAGES_CODED(M, C)                                               \
+    C(batch, 2, "features of a batch, from the source to the embedding")       \
+    C(labels, 3, "labels of a batch, to the output shards")                    \
+    C(activation, 4, "hidden values of one shard for one batch")               \
     M(partition, 5, "an output shard's share of the softmax normaliser")       \
-    M(output_gradient, 6, "an output shard's share of the hidden gradient")    \
-    M(hidden_gradient, 7, "gradient of a hidden layer's activation")           \
+    C(output_gradient, 6, "an output shard's share of the hidden gradient")    \
+    C(hidden_gradient, 7, "gradient of a hidden layer's activation")           \
     M(gradient, 8, "row gradients, from a shard to its updater")               \
     M(lease, 9, "rows after an update, from the updater to its shard")         \
     M(applied, 10, "a batch has been dealt with")                              \
     M(result, 11, "loss and counts of one shard for one batch")                \
-    M(ranking, 12, "the best labels of one shard for one batch")               \
+    C(ranking, 12, "the best labels of one shard for one batch")               \
     M(metrics, 13, "how good an evaluation pass was")                          \
     M(go, 14, "run these batches, then let the window run empty")              \
     M(halt, 15, "no more batches are issued, or are to be")                    \
@@ -236,6 +257,8 @@ typedef enum skn_purpose {
     M(dirty, 20, "rows that changed, for the index")                           \
     M(index, 21, "an index of a shard's rows")                                 \
     M(tensor, 22, "a tensor of a shard's state, before its chunks")
+
+#define SKN_MESSAGES(M) SKN_MESSAGES_CODED(M, M)
 
 #define SKN_MESSAGE_DECLARE(message, id, help)                                 \
     SKN_MESSAGE_STRUCT(skn_##message, SKN_FIELDS_##message)                    \

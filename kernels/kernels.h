@@ -99,6 +99,22 @@ typedef struct skn_adam {
  *                 stay; a finite value may round to infinity only above the
  *                 greatest bf16.
  * bf16_to_f32     exact.
+ * greatest_abs    greatest |x[i]|, 0 when there is none; infinite or NaN if
+ *                 and only if an element is.
+ * f32_to_i8       to[i] = x[i] / scale, rounded up or down with the probability
+ *                 of the distance (in steps of 2^-16), within -127 and 127.
+ *                 scale is 0, NaN or infinite: all are 0.
+ * i8_to_f32       to[i] = from[i] * scale.
+ * f32_to_i4       the same as f32_to_i8 within -7 and 7; two a byte, n rounded
+ *                 up to even: element 2k plus 8 in the lower half of byte k.
+ *                 The half behind an odd n, and all if scale is not usable, 0.
+ * i4_to_f32       to[i] = (half i of from - 8) * scale.
+ * nonzero_bits    bit i (i % 8 of byte i / 8) = x[i] is not +0.0; n / 8 bytes,
+ *                 rounded up, with zeros at the end. Returns the ones.
+ * pack_nonzero    the x[i] whose bit is set, in order; returns their count. All
+ *                 n items of `to` may be written.
+ * unpack_nonzero  the other way: to[i] = the next of from's `count` items where
+ *                 bit i is set, +0.0 elsewhere. n bits hold `count` ones.
  * finite_all      true when no x[i] is NaN or infinite.
  * sum_squares     sum of x[i]^2 within 64 FLT_EPSILON relative; the sum may be
  *                 infinite only if a square overflows a float.
@@ -140,6 +156,20 @@ typedef struct skn_adam {
     K(void, f32_to_bf16_random, (uint16_t *to, const float *from, size_t n,  \
                                  const skn_noise_t *noise))                  \
     K(void, bf16_to_f32, (float *to, const uint16_t *from, size_t n))        \
+    K(float, greatest_abs, (const float *x, size_t n))                       \
+    K(void, f32_to_i8, (int8_t *to, const float *x, size_t n, float scale,   \
+                        const skn_noise_t *noise))                           \
+    K(void, i8_to_f32, (float *to, const int8_t *from, size_t n,             \
+                        float scale))                                        \
+    K(void, f32_to_i4, (uint8_t *to, const float *x, size_t n, float scale,  \
+                        const skn_noise_t *noise))                           \
+    K(void, i4_to_f32, (float *to, const uint8_t *from, size_t n,            \
+                        float scale))                                        \
+    K(size_t, nonzero_bits, (uint8_t *bits, const float *x, size_t n))       \
+    K(size_t, pack_nonzero, (float *to, const float *x, const uint8_t *bits, \
+                             size_t n))                                      \
+    K(void, unpack_nonzero, (float *to, const float *from, size_t count,     \
+                             const uint8_t *bits, size_t n))                 \
     K(bool, finite_all, (const float *x, size_t n))                          \
     K(double, sum_squares, (const float *x, size_t n))                       \
     K(size_t, above, (const float *x, size_t n, float threshold,             \

@@ -12,7 +12,9 @@
 #include "body/gather_add.h"
 #include "body/gemm.h"
 #include "body/noise.h"
+#include "body/nonzero.h"
 #include "body/optimizer.h"
+#include "body/quantize.h"
 #include "body/vector.h"
 
 #define TABLE SKN_PASTE(skn_kernels_, SKN_ISA)

@@ -3,7 +3,8 @@
  * A body is written once with these words; each vec_<isa>.h gives them a
  * meaning. vf_t holds VF_LANES floats, vi_t as many 32-bit integers, vm_t one
  * truth a lane. Words that end in _n take 1..VF_LANES leading lanes and touch
- * no memory beyond them; lanes they do not read are 0.
+ * no memory beyond them; lanes they do not read are 0. vf_pack writes, and
+ * vf_unpack reads, VF_LANES floats whatever the bits say.
  * SPDX-License-Identifier: Apache-2.0 */
 #ifndef KERNELS_VEC_H
 #define KERNELS_VEC_H

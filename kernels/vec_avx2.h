@@ -54,6 +54,7 @@ VF_WORD vf_t vf_fma(vf_t a, vf_t b, vf_t c) { return _mm256_fmadd_ps(a, b, c); }
 VF_WORD vf_t vf_sqrt(vf_t a) { return _mm256_sqrt_ps(a); }
 /* b when either is NaN. */
 VF_WORD vf_t vf_max(vf_t a, vf_t b) { return _mm256_max_ps(a, b); }
+VF_WORD vf_t vf_min(vf_t a, vf_t b) { return _mm256_min_ps(a, b); }
 
 VF_WORD vf_t
 vf_abs(vf_t a)
@@ -172,6 +173,91 @@ vi_store_u16_n(uint16_t *x, vi_t a, size_t n)
         _mm_storeu_si128((__m128i *)x, low);
     else
         memcpy(x, &low, n * sizeof *x);
+}
+
+/* As signed. */
+VF_WORD vi_t vi_max(vi_t a, vi_t b) { return _mm256_max_epi32(a, b); }
+
+VF_WORD vm_t
+vi_equal(vi_t a, vi_t b)
+{
+    return _mm256_castsi256_ps(_mm256_cmpeq_epi32(a, b));
+}
+
+VF_WORD vi_t vi_of_float(vf_t a) { return _mm256_cvttps_epi32(a); }
+VF_WORD vf_t vf_of_int(vi_t a) { return _mm256_cvtepi32_ps(a); }
+
+VF_WORD vi_t
+vi_load_i8_n(const int8_t *x, size_t n)
+{
+    int64_t part = 0;
+    if (n == 8)
+        memcpy(&part, x, 8);
+    else
+        memcpy(&part, x, n);
+    return _mm256_cvtepi8_epi32(_mm_cvtsi64_si128(part));
+}
+
+VF_WORD void
+vi_store_u8_n(uint8_t *x, vi_t a, size_t n)
+{
+    const __m256i lowest = _mm256_setr_epi8(
+        0, 4, 8, 12, -1, -1, -1, -1, -1, -1, -1, -1, -1, -1, -1, -1,
+        0, 4, 8, 12, -1, -1, -1, -1, -1, -1, -1, -1, -1, -1, -1, -1);
+    __m256i bytes = _mm256_shuffle_epi8(a, lowest);
+    __m128i row = _mm_unpacklo_epi32(_mm256_castsi256_si128(bytes),
+                                     _mm256_extracti128_si256(bytes, 1));
+    int64_t part = _mm_cvtsi128_si64(row);
+    if (n == 8)
+        memcpy(x, &part, 8);
+    else
+        memcpy(x, &part, n);
+}
+
+/* For 4 bits: which lanes are set, and at which place each lane goes. */
+static const uint8_t lanes_set[16][4] = {
+    { 0, 0, 0, 0 }, { 0, 0, 0, 0 }, { 1, 0, 0, 0 }, { 0, 1, 0, 0 },
+    { 2, 0, 0, 0 }, { 0, 2, 0, 0 }, { 1, 2, 0, 0 }, { 0, 1, 2, 0 },
+    { 3, 0, 0, 0 }, { 0, 3, 0, 0 }, { 1, 3, 0, 0 }, { 0, 1, 3, 0 },
+    { 2, 3, 0, 0 }, { 0, 2, 3, 0 }, { 1, 2, 3, 0 }, { 0, 1, 2, 3 },
+};
+static const uint8_t lanes_below[16][4] = {
+    { 0, 0, 0, 0 }, { 0, 1, 1, 1 }, { 0, 0, 1, 1 }, { 0, 1, 2, 2 },
+    { 0, 0, 0, 1 }, { 0, 1, 1, 2 }, { 0, 0, 1, 2 }, { 0, 1, 2, 3 },
+    { 0, 0, 0, 0 }, { 0, 1, 1, 1 }, { 0, 0, 1, 1 }, { 0, 1, 2, 2 },
+    { 0, 0, 0, 1 }, { 0, 1, 1, 2 }, { 0, 0, 1, 2 }, { 0, 1, 2, 3 },
+};
+
+VF_WORD __m128
+quarter_moved(__m128 a, const uint8_t *lanes)
+{
+    int32_t four;
+    memcpy(&four, lanes, sizeof four);
+    return _mm_permutevar_ps(a, _mm_cvtepu8_epi32(_mm_cvtsi32_si128(four)));
+}
+
+VF_WORD void
+vf_pack(float *to, vf_t a, uint32_t bits)
+{
+    uint32_t low = bits & 15, high = bits >> 4;
+    _mm_storeu_ps(to, quarter_moved(_mm256_castps256_ps128(a),
+                                    lanes_set[low]));
+    _mm_storeu_ps(to + __builtin_popcount(low),
+                  quarter_moved(_mm256_extractf128_ps(a, 1),
+                                lanes_set[high]));
+}
+
+VF_WORD vf_t
+vf_unpack(const float *from, uint32_t bits)
+{
+    const __m256i bit = _mm256_setr_epi32(1, 2, 4, 8, 16, 32, 64, 128);
+    uint32_t low = bits & 15, high = bits >> 4;
+    __m128 first = quarter_moved(_mm_loadu_ps(from), lanes_below[low]);
+    __m128 second = quarter_moved(
+        _mm_loadu_ps(from + __builtin_popcount(low)), lanes_below[high]);
+    __m256i set = _mm256_and_si256(_mm256_set1_epi32((int)bits), bit);
+    return _mm256_and_ps(_mm256_castsi256_ps(_mm256_cmpeq_epi32(set, bit)),
+                         _mm256_set_m128(second, first));
 }
 
 /* Turns 8 vectors, the rows of a square, into its columns: pairs, then

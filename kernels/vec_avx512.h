@@ -45,6 +45,7 @@ VF_WORD vf_t vf_fma(vf_t a, vf_t b, vf_t c) { return _mm512_fmadd_ps(a, b, c); }
 VF_WORD vf_t vf_sqrt(vf_t a) { return _mm512_sqrt_ps(a); }
 /* b when either is NaN. */
 VF_WORD vf_t vf_max(vf_t a, vf_t b) { return _mm512_max_ps(a, b); }
+VF_WORD vf_t vf_min(vf_t a, vf_t b) { return _mm512_min_ps(a, b); }
 VF_WORD vf_t vf_abs(vf_t a) { return _mm512_abs_ps(a); }
 VF_WORD float vf_sum(vf_t a) { return _mm512_reduce_add_ps(a); }
 VF_WORD float vf_greatest(vf_t a) { return _mm512_reduce_max_ps(a); }
@@ -133,6 +134,44 @@ VF_WORD void
 vi_store_u16_n(uint16_t *x, vi_t a, size_t n)
 {
     _mm256_mask_storeu_epi16(x, lane_mask(n), _mm512_cvtepi32_epi16(a));
+}
+
+/* As signed. */
+VF_WORD vi_t vi_max(vi_t a, vi_t b) { return _mm512_max_epi32(a, b); }
+
+VF_WORD vm_t
+vi_equal(vi_t a, vi_t b)
+{
+    return _mm512_cmpeq_epi32_mask(a, b);
+}
+
+VF_WORD vi_t vi_of_float(vf_t a) { return _mm512_cvttps_epi32(a); }
+VF_WORD vf_t vf_of_int(vi_t a) { return _mm512_cvtepi32_ps(a); }
+
+VF_WORD vi_t
+vi_load_i8_n(const int8_t *x, size_t n)
+{
+    return _mm512_cvtepi8_epi32(_mm_maskz_loadu_epi8(lane_mask(n), x));
+}
+
+VF_WORD void
+vi_store_u8_n(uint8_t *x, vi_t a, size_t n)
+{
+    _mm_mask_storeu_epi8(x, lane_mask(n), _mm512_cvtepi32_epi8(a));
+}
+
+/* In registers: the forms of these instructions that write to memory are slow
+ * on some processors. */
+VF_WORD void
+vf_pack(float *to, vf_t a, uint32_t bits)
+{
+    _mm512_storeu_ps(to, _mm512_maskz_compress_ps((__mmask16)bits, a));
+}
+
+VF_WORD vf_t
+vf_unpack(const float *from, uint32_t bits)
+{
+    return _mm512_maskz_expand_ps((__mmask16)bits, _mm512_loadu_ps(from));
 }
 
 /* Turns 16 vectors, the rows of a square, into its columns: pairs, then

@@ -66,6 +66,12 @@ vf_max(vf_t a, vf_t b)
     return vbslq_f32(vcgtq_f32(a, b), a, b);
 }
 
+VF_WORD vf_t
+vf_min(vf_t a, vf_t b)
+{
+    return vbslq_f32(vcltq_f32(a, b), a, b);
+}
+
 VF_WORD vi_t vf_bits(vf_t a) { return vreinterpretq_u32_f32(a); }
 VF_WORD vf_t vf_of_bits(vi_t bits) { return vreinterpretq_f32_u32(bits); }
 
@@ -150,6 +156,65 @@ vi_store_u16_n(uint16_t *x, vi_t a, size_t n)
     uint16_t part[4];
     vst1_u16(part, vmovn_u32(a));
     memcpy(x, part, n * sizeof *x);
+}
+
+/* As signed. */
+VF_WORD vi_t
+vi_max(vi_t a, vi_t b)
+{
+    return vreinterpretq_u32_s32(
+        vmaxq_s32(vreinterpretq_s32_u32(a), vreinterpretq_s32_u32(b)));
+}
+
+VF_WORD vm_t vi_equal(vi_t a, vi_t b) { return vceqq_u32(a, b); }
+
+VF_WORD vi_t
+vi_of_float(vf_t a)
+{
+    return vreinterpretq_u32_s32(vcvtq_s32_f32(a));
+}
+
+VF_WORD vf_t
+vf_of_int(vi_t a)
+{
+    return vcvtq_f32_s32(vreinterpretq_s32_u32(a));
+}
+
+VF_WORD vi_t
+vi_load_i8_n(const int8_t *x, size_t n)
+{
+    int8_t part[8] = { 0 };
+    memcpy(part, x, n);
+    int16x4_t half = vget_low_s16(vmovl_s8(vld1_s8(part)));
+    return vreinterpretq_u32_s32(vmovl_s16(half));
+}
+
+VF_WORD void
+vi_store_u8_n(uint8_t *x, vi_t a, size_t n)
+{
+    uint8_t part[8];
+    uint16x4_t half = vmovn_u32(a);
+    vst1_u8(part, vmovn_u16(vcombine_u16(half, half)));
+    memcpy(x, part, n);
+}
+
+VF_WORD void
+vf_pack(float *to, vf_t a, uint32_t bits)
+{
+    float part[4];
+    vst1q_f32(part, a);
+    for (size_t lane = 0; lane < 4; lane++)
+        if (bits >> lane & 1)
+            *to++ = part[lane];
+}
+
+VF_WORD vf_t
+vf_unpack(const float *from, uint32_t bits)
+{
+    float part[4];
+    for (size_t lane = 0; lane < 4; lane++)
+        part[lane] = bits >> lane & 1 ? *from++ : 0.0f;
+    return vld1q_f32(part);
 }
 
 /* Turns 4 vectors, the rows of a square, into its columns. */

@@ -35,6 +35,7 @@ VF_WORD vf_t vf_fma(vf_t a, vf_t b, vf_t c) { return a * b + c; }
 VF_WORD vf_t vf_sqrt(vf_t a) { return __builtin_sqrtf(a); }
 /* b when either is NaN, as the wide instructions have it. */
 VF_WORD vf_t vf_max(vf_t a, vf_t b) { return a > b ? a : b; }
+VF_WORD vf_t vf_min(vf_t a, vf_t b) { return a < b ? a : b; }
 VF_WORD vf_t vf_abs(vf_t a) { return fabsf(a); }
 VF_WORD float vf_sum(vf_t a) { return a; }
 VF_WORD float vf_greatest(vf_t a) { return a; }
@@ -101,6 +102,45 @@ vi_store_u16_n(uint16_t *x, vi_t a, size_t n)
 {
     if (n)
         *x = (uint16_t)a;
+}
+
+/* As signed. */
+VF_WORD vi_t vi_max(vi_t a, vi_t b) { return vi_below(a, b) ? b : a; }
+VF_WORD vm_t vi_equal(vi_t a, vi_t b) { return a == b; }
+/* Towards zero; a is within an int32_t. */
+VF_WORD vi_t vi_of_float(vf_t a) { return (vi_t)(int32_t)a; }
+/* From signed. */
+VF_WORD vf_t vf_of_int(vi_t a) { return (vf_t)(int32_t)a; }
+
+/* With their signs. */
+VF_WORD vi_t
+vi_load_i8_n(const int8_t *x, size_t n)
+{
+    return n ? (vi_t)(int32_t)*x : 0;
+}
+
+/* The lowest 8 bits. */
+VF_WORD void
+vi_store_u8_n(uint8_t *x, vi_t a, size_t n)
+{
+    if (n)
+        *x = (uint8_t)a;
+}
+
+/* The lanes whose bit is set, one behind the other; what follows is undefined.
+ */
+VF_WORD void
+vf_pack(float *to, vf_t a, uint32_t bits)
+{
+    (void)bits;
+    *to = a;
+}
+
+/* The other way: lanes whose bit is not set are 0. */
+VF_WORD vf_t
+vf_unpack(const float *from, uint32_t bits)
+{
+    return bits ? *from : 0.0f;
 }
 
 /* Turns VF_LANES vectors, the rows of a square, into its columns. */

@@ -263,6 +263,102 @@ Test(schema, the_hash_of_a_list_ignores_its_order)
     cr_expect_neq(skn_schemas_hash(less), hash);
 }
 
+/* --- coded runs ---------------------------------------------------------- */
+
+/* A table with runs to code, and a list to spoil. */
+#define FIELDS_rowed(F, M)                                                     \
+    F(M, u32, columns, 9, "c")                                                 \
+    F(M, f32s, value, 9, "v")                                                  \
+    F(M, u32s, length, 9, "l")
+SKN_MESSAGE_STRUCT(rowed, FIELDS_rowed)
+SKN_MESSAGE_SCHEMA(rowed, "rowed", 1012, FIELDS_rowed, "rows")
+
+static skn_coded_field_t coded_list[4];
+
+static skn_schema_t
+with_coded(skn_coded_field_t first, skn_coded_field_t second)
+{
+    skn_schema_t schema = rowed_schema;
+    coded_list[0] = first;
+    coded_list[1] = second;
+    schema.coded = coded_list;
+    return schema;
+}
+
+#define NO_CODED ((skn_coded_field_t){ .name = NULL })
+#define CODED(text, ...) ((skn_coded_field_t){ .name = (text), __VA_ARGS__ })
+
+static void
+expect_coded_refused(skn_coded_field_t first, skn_coded_field_t second,
+                     const char *want)
+{
+    skn_schema_t schema = with_coded(first, second);
+    expect_refused(&schema, want);
+}
+
+Test(schema, coded_runs_are_checked)
+{
+    expect_coded_refused(CODED("unit", .sparse = false), NO_CODED,
+                         "message rowed: unit is coded as values, but is no "
+                         "field of kind f32s");
+    expect_coded_refused(CODED("length", .kind = SKN_CODED_values), NO_CODED,
+                         "message rowed: length is coded as values, but is no "
+                         "field of kind f32s");
+    expect_coded_refused(CODED("value", .kind = SKN_CODED_small), NO_CODED,
+                         "message rowed: value is coded as small, but is no "
+                         "field of kind u32s");
+    expect_coded_refused(CODED("value", .kind = SKN_CODED_KIND_COUNT), NO_CODED,
+                         "message rowed: value is coded in no way that there "
+                         "is");
+    expect_coded_refused(CODED("value", .sparse = false),
+                         CODED("value", .sparse = false),
+                         "message rowed: value is coded twice");
+    expect_coded_refused(
+        CODED("length", .kind = SKN_CODED_small, .sparse = true), NO_CODED,
+        "message rowed: length is coded as small and has no "
+        "rows");
+    expect_coded_refused(CODED("value", .columns = "length"), NO_CODED,
+                         "message rowed: the rows of value are those of "
+                         "length, which is no field of kind u32");
+    expect_coded_refused(CODED("value", .lengths = "columns"), NO_CODED,
+                         "message rowed: the rows of value are those of "
+                         "columns, which is no field of kind u32s");
+    expect_coded_refused(CODED("value", .lengths = "nobody"), NO_CODED,
+                         "message rowed: the rows of value are those of "
+                         "nobody, which is no field of kind u32s");
+    skn_schema_t schema =
+        with_coded(CODED("value", .columns = "columns", .lengths = "length",
+                         .sparse = true),
+                   CODED("length", .kind = SKN_CODED_ascending));
+    cr_expect_eq(skn_schema_check(&schema, NULL), SKN_OK);
+}
+
+Test(schema, the_hash_sees_how_runs_are_coded)
+{
+    uint64_t seen[8];
+    skn_schema_t schema = with_coded(NO_CODED, NO_CODED);
+    cr_expect_eq(skn_schema_hash(&schema), skn_schema_hash(&rowed_schema));
+    schema = with_coded(CODED("length", .kind = SKN_CODED_small), NO_CODED);
+    seen[0] = skn_schema_hash(&schema);
+    coded_list[0].kind = SKN_CODED_ascending;
+    seen[1] = skn_schema_hash(&schema);
+    coded_list[0] = CODED("value", .sparse = false);
+    seen[2] = skn_schema_hash(&schema);
+    coded_list[0].sparse = true;
+    seen[3] = skn_schema_hash(&schema);
+    coded_list[0].columns = "columns";
+    seen[4] = skn_schema_hash(&schema);
+    coded_list[0].columns = NULL;
+    coded_list[0].lengths = "length";
+    seen[5] = skn_schema_hash(&schema);
+    coded_list[1] = CODED("length", .kind = SKN_CODED_small);
+    seen[6] = skn_schema_hash(&schema);
+    seen[7] = skn_schema_hash(&rowed_schema);
+    for (size_t k = 0; k < 8; k++)
+        for (size_t other = 0; other < k; other++)
+            cr_expect_neq(seen[k], seen[other], "%zu, %zu", k, other);
+}
+
 /* --- messages ------------------------------------------------------------ */
 
 static void

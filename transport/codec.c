@@ -10,8 +10,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "transport/codec.h"
 #include "transport/field.h"
-#include "transport/schema.h"
 #include "transport/walk.h"
 
 /* First chunk of the zone that msgpack-c puts values into: an array of all
@@ -156,9 +156,13 @@ skn_decode_id(skn_frame_t header, uint32_t *id, skn_error_t *error)
     return SKN_OK;
 }
 
-/* The header's values, one a field, and what they ask for. */
+/* The header's values, one a field, what they ask for, and who reads the runs
+ * that are not as they are. */
 typedef struct header {
     const msgpack_object *value;
+    const skn_run_reader_t *calls; /* or NULL */
+    void *reader;
+    bool coded[SKN_FIELDS_MAX];    /* by field: left to the reader */
     size_t counts[SKN_FIELDS_MAX]; /* for skn_payload_new */
 } header_t;
 
@@ -199,23 +203,32 @@ read_header(const skn_schema_t *schema, skn_frame_t frame,
 
 static skn_status_t
 measure_run(const skn_schema_t *schema, const skn_field_t *field,
-            const msgpack_object *value, skn_frame_t frame, size_t *count,
-            skn_error_t *error)
+            const msgpack_object *value, skn_frame_t frame, header_t *header,
+            size_t *count, skn_error_t *error)
 {
     size_t item_bytes = skn_field_item_bytes(field->kind);
+    bool *coded = &header->coded[field - schema->fields];
     if (value->type != MSGPACK_OBJECT_ARRAY || value->via.array.size != 1 ||
         value->via.array.ptr->type != MSGPACK_OBJECT_POSITIVE_INTEGER)
         return skn_fail(error, SKN_BAD_MESSAGE,
                         "%s.%s: no count in the "
                         "header",
                         schema->name, field->name);
+    uint64_t announced = value->via.array.ptr->via.u64;
+    *coded = false;
+    if (header->calls) {
+        skn_status_t status = header->calls->measure(
+            header->reader, schema, field, announced, frame, coded, error);
+        *count = (size_t)announced;
+        if (status != SKN_OK || *coded)
+            return status;
+    }
     if (frame.bytes % item_bytes != 0)
         return skn_fail(error, SKN_BAD_MESSAGE,
                         "%s.%s: %zu bytes are no whole number of %zu-byte "
                         "items",
                         schema->name, field->name, frame.bytes, item_bytes);
     *count = frame.bytes / item_bytes;
-    uint64_t announced = value->via.array.ptr->via.u64;
     if (announced != *count)
         return skn_fail(error, SKN_BAD_MESSAGE,
                         "%s.%s: %" PRIu64 " items announced, %zu came",
@@ -252,7 +265,7 @@ measure_fields(const skn_schema_t *schema, const skn_frame_t *frame,
                                   error);
         else if (skn_field_item_bytes(field->kind) > 0)
             status = measure_run(schema, field, value, frame[run_frame++],
-                                 &header->counts[room++], error);
+                                 header, &header->counts[room++], error);
         else if (field->kind == SKN_FIELD_loan && origin != SKN_ORIGIN_PROCESS)
             status = skn_fail(error, SKN_BAD_MESSAGE,
                               "%s.%s: only this process can lend memory",
@@ -309,10 +322,13 @@ fill(const skn_schema_t *schema, const skn_frame_t *frame,
             status = fill_number(schema, field, value, message, error);
         } else {
             skn_frame_t run = frame[run_frame++];
-            if (run.bytes > 0)
+            if (run.bytes > 0 && !header->coded[k])
                 memcpy(skn_field_run(field, message).at, run.at, run.bytes);
         }
     }
+    if (status == SKN_OK && header->calls)
+        status =
+            header->calls->fill(header->reader, schema, frame, message, error);
     return status;
 }
 
@@ -326,13 +342,17 @@ frames_of(const skn_schema_t *schema)
 }
 
 skn_status_t
-skn_decode(const skn_schema_t *schema, const skn_frame_t *frame,
-           size_t frame_count, skn_origin_t origin, skn_scratch_t *scratch,
-           skn_pool_t *pool, void **message_at, skn_error_t *error)
+skn_decode_with(const skn_schema_t *schema, const skn_frame_t *frame,
+                size_t frame_count, skn_origin_t origin,
+                const skn_run_reader_t *calls, void *reader,
+                skn_scratch_t *scratch, skn_pool_t *pool, void **message_at,
+                skn_error_t *error)
 {
     header_t header;
     skn_error_t cause; /* both are large: not cleared for every message */
     header.value = NULL;
+    header.calls = calls;
+    header.reader = reader;
     *message_at = NULL;
     assert(schema->field_count <= SKN_FIELDS_MAX);
     if (frame_count != frames_of(schema))
@@ -342,6 +362,8 @@ skn_decode(const skn_schema_t *schema, const skn_frame_t *frame,
         read_header(schema, frame[0], scratch, &header, error);
     if (status == SKN_OK)
         status = measure_fields(schema, frame, origin, &header, error);
+    if (status == SKN_OK && calls)
+        status = calls->admit(reader, schema, header.counts, error);
     if (status != SKN_OK)
         return status;
     assert(header.value);
@@ -356,6 +378,15 @@ skn_decode(const skn_schema_t *schema, const skn_frame_t *frame,
     else
         skn_payload_drop(message);
     return status;
+}
+
+skn_status_t
+skn_decode(const skn_schema_t *schema, const skn_frame_t *frame,
+           size_t frame_count, skn_origin_t origin, skn_scratch_t *scratch,
+           skn_pool_t *pool, void **message, skn_error_t *error)
+{
+    return skn_decode_with(schema, frame, frame_count, origin, NULL, NULL,
+                           scratch, pool, message, error);
 }
 
 skn_status_t

@@ -1,10 +1,11 @@
 /* coding.h - messages that cross a link: fewer bytes for the same message.
  *
  * The form of schema.h, with one change: the frame of a run that the schema
- * lists as coded (skn_coded_field_t) starts with a byte that says its form,
- * and its items follow in that form. The header still says how many there are.
- * docs/codings.md draws every form. Numbers that are lossless to code (ids,
- * counts, zeros) are coded always; `values` are rounded as the coding says.
+ * lists as coded (skn_coded_field_t) may be shorter than its items. Then its
+ * first byte says in which form they follow. The header still says how many
+ * there are; a run that no form makes smaller is sent as it is. Numbers that
+ * are lossless to code (ids, counts, zeros) are coded always; `values` are
+ * rounded as the coding says. docs/codings.md draws every form.
  *
  * With SKN_CODING_F32 the decoded message equals the encoded one bit for bit:
  * -0.0 and every NaN count as values, not as zeros. With the others:
@@ -80,7 +81,7 @@ skn_status_t skn_coding_encode(const skn_schema_t *schema, const void *message,
  * Memory: the message's struct, runs and strings take at most `bytes_max`
  * bytes, and at most SKN_CODING_EXPANSION_MAX times the frames' bytes (runs
  * start at cache lines: 64 bytes more a run); this is checked before anything
- * is allocated. The coder keeps no more than that either. */
+ * is allocated. The coder itself takes none to decode. */
 skn_status_t skn_coding_decode(const skn_schema_t *schema,
                                const skn_frame_t *frame, size_t frame_count,
                                size_t bytes_max, skn_coder_t *coder,

@@ -112,6 +112,16 @@ skn_field_number(const skn_field_t *field, const void *message)
     return number;
 }
 
+/* The field of that name, or NULL; `name` may be NULL. */
+static inline const skn_field_t *
+skn_field_named(const skn_schema_t *schema, const char *name)
+{
+    for (size_t k = 0; name && k < schema->field_count; k++)
+        if (strcmp(schema->fields[k].name, name) == 0)
+            return &schema->fields[k];
+    return NULL;
+}
+
 /* Overwrites the field's `bytes` bytes in the struct. */
 static inline void
 skn_field_set(const skn_field_t *field, void *message, const void *value,

@@ -104,6 +104,67 @@ check_collisions(const skn_schema_t *schema, const skn_field_t *later,
     return SKN_OK;
 }
 
+/* --- coded runs ---------------------------------------------------------- */
+
+/* Whether `name` (NULL: not wanted) is a field of that kind. */
+static skn_status_t
+check_helper(const skn_schema_t *schema, const skn_coded_field_t *coded,
+             const char *name, skn_field_kind_t kind, const char *kind_name,
+             skn_error_t *error)
+{
+    const skn_field_t *field = skn_field_named(schema, name);
+    if (!name || (field && field->kind == kind))
+        return SKN_OK;
+    return skn_fail(error, SKN_BAD_CONFIG,
+                    "message %s: the rows of %s are those of %s, which is no "
+                    "field of kind %s",
+                    schema->name, coded->name, name, kind_name);
+}
+
+static skn_status_t
+check_coded(const skn_schema_t *schema, const skn_coded_field_t *coded,
+            skn_error_t *error)
+{
+    static const struct {
+        skn_field_kind_t kind;
+        const char *name, *kind_name;
+    } kinds[] = {
+#define C(what, field_kind, help)                                              \
+    { SKN_FIELD_##field_kind, #what, #field_kind },
+        SKN_CODED_KINDS(C)
+#undef C
+    };
+    if (coded->kind >= SKN_CODED_KIND_COUNT)
+        return skn_fail(error, SKN_BAD_CONFIG,
+                        "message %s: %s is coded in no way that there is",
+                        schema->name, coded->name);
+    const skn_field_t *field = skn_field_named(schema, coded->name);
+    if (!field || field->kind != kinds[coded->kind].kind)
+        return skn_fail(error, SKN_BAD_CONFIG,
+                        "message %s: %s is coded as %s, but is no field of "
+                        "kind %s",
+                        schema->name, coded->name, kinds[coded->kind].name,
+                        kinds[coded->kind].kind_name);
+    for (const skn_coded_field_t *other = schema->coded; other < coded; other++)
+        if (strcmp(other->name, coded->name) == 0)
+            return skn_fail(error, SKN_BAD_CONFIG,
+                            "message %s: %s is coded twice", schema->name,
+                            coded->name);
+    if (coded->kind != SKN_CODED_values &&
+        (coded->columns || coded->lengths || coded->sparse))
+        return skn_fail(error, SKN_BAD_CONFIG,
+                        "message %s: %s is coded as %s and has no rows",
+                        schema->name, coded->name, kinds[coded->kind].name);
+    skn_status_t status = check_helper(schema, coded, coded->columns,
+                                       SKN_FIELD_u32, "u32", error);
+    if (status == SKN_OK)
+        status = check_helper(schema, coded, coded->lengths, SKN_FIELD_u32s,
+                              "u32s", error);
+    return status;
+}
+
+/* --- a table ------------------------------------------------------------- */
+
 skn_status_t
 skn_schema_check(const skn_schema_t *schema, skn_error_t *error)
 {
@@ -140,7 +201,11 @@ skn_schema_check(const skn_schema_t *schema, skn_error_t *error)
                         "message %s: its header can reach %zu bytes, at most "
                         "%u allowed",
                         schema->name, header_bytes, SKN_HEADER_BYTES_MAX);
-    return SKN_OK;
+    const skn_coded_field_t *coded = schema->coded;
+    skn_status_t status = SKN_OK;
+    for (; coded && coded->name && status == SKN_OK; coded++)
+        status = check_coded(schema, coded, error);
+    return status;
 }
 
 skn_status_t
@@ -209,6 +274,26 @@ hash_text(uint64_t hash, const char *text)
     return hash;
 }
 
+/* Nothing where nothing is coded. */
+static uint64_t
+hash_coded(uint64_t hash, const skn_schema_t *schema)
+{
+    static const char *const kind_names[] = {
+#define C(what, field_kind, help) #what,
+        SKN_CODED_KINDS(C)
+#undef C
+    };
+    const skn_coded_field_t *coded = schema->coded;
+    for (; coded && coded->name; coded++) {
+        hash = hash_text(hash, coded->name);
+        hash = hash_text(hash, kind_names[coded->kind]);
+        hash = hash_text(hash, coded->columns ? coded->columns : "");
+        hash = hash_text(hash, coded->lengths ? coded->lengths : "");
+        hash = hash_number(hash, coded->sparse);
+    }
+    return hash;
+}
+
 uint64_t
 skn_schema_hash(const skn_schema_t *schema)
 {
@@ -226,7 +311,7 @@ skn_schema_hash(const skn_schema_t *schema)
         hash = hash_text(hash, kind_names[field->kind]);
         hash = hash_number(hash, field->max);
     }
-    return hash;
+    return hash_coded(hash, schema);
 }
 
 uint64_t

@@ -52,15 +52,17 @@ typedef enum skn_origin {
 
 /* Whether the table itself is sane: ids, names (letters, digits, '_', '-',
  * '.'), unique fields inside the struct that do not overlap, maxima within
- * limits.h, the longest header within SKN_HEADER_BYTES_MAX. SKN_BAD_CONFIG. */
+ * limits.h, the longest header within SKN_HEADER_BYTES_MAX, coded runs of
+ * their kinds with rows that are fields. SKN_BAD_CONFIG. */
 skn_status_t skn_schema_check(const skn_schema_t *schema, skn_error_t *error);
 
 /* The same for a list that ends with NULL, and no id or name stands twice. */
 skn_status_t skn_schemas_check(const skn_schema_t *const *schemas,
                                skn_error_t *error);
 
-/* 64 bits over id, name, and each field's name, kind and maximum; equal tables
- * of two builds have equal hashes. No secret: it finds mistakes, not foes. */
+/* 64 bits over id, name, each field's name, kind and maximum, and how runs are
+ * coded; equal tables of two builds have equal hashes. No secret: it finds
+ * mistakes, not foes. */
 uint64_t skn_schema_hash(const skn_schema_t *schema);
 /* The same over a list that ends with NULL; its order does not matter. */
 uint64_t skn_schemas_hash(const skn_schema_t *const *schemas);

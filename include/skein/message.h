@@ -100,8 +100,9 @@ typedef enum skn_coded_kind {
 
 /* A run that a link may code. The rest is for `values`, and says where a row
  * ends: row r has lengths[r % lengths.count] items, or, where `lengths` is
- * NULL or an empty run, as many as the number `columns` says. Whole rounds
- * through `lengths` (or whole rows) fill the run; a message where they do not
+ * NULL or an empty run, as many as the number `columns` says; with neither the
+ * run is one row. Whole rows, or 1 to SKN_CODED_ROUNDS_MAX whole rounds
+ * through `lengths`, fill a run that is not empty; a message where they do not
  * is refused at both ends of a link. */
 typedef struct skn_coded_field {
     const char *name; /* of the field */

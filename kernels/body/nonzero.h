@@ -1,0 +1,84 @@
+/* nonzero.h - rows with many zeros: a bit an element, and the others packed.
+ *
+ * Only +0.0 is left out: -0.0 is a value like any other, so that a row comes
+ * back bit for bit.
+ * SPDX-License-Identifier: Apache-2.0 */
+
+/* Whole bytes of bits, and whole vectors. */
+#define BITS_STEP (VF_LANES < 8 ? 8 : VF_LANES)
+
+/* The bits of the VF_LANES elements from i on; i is a multiple of them. */
+VF_WORD uint32_t
+bits_at(const uint8_t *bits, size_t i)
+{
+    uint32_t bytes = bits[i / 8];
+    if (VF_LANES > 8)
+        return bytes | (uint32_t)bits[i / 8 + 1] << 8;
+    return bytes >> i % 8 & ((1u << VF_LANES) - 1);
+}
+
+/* A bit for each of the `lanes` elements of a vector that is not +0.0. */
+VF_WORD uint32_t
+bits_nonzero(vf_t x)
+{
+    return ~vm_bits(vi_equal(vf_bits(x), vi_set(0))) &
+           (uint32_t)((1u << VF_LANES) - 1);
+}
+
+static size_t
+nonzero_bits(uint8_t *bits, const float *x, size_t n)
+{
+    size_t count = 0;
+    for (size_t i = 0; i < n; i += BITS_STEP) {
+        uint32_t group = 0;
+        for (size_t j = 0; j < BITS_STEP && i + j < n; j += VF_LANES)
+            group |= bits_nonzero(vf_load_n(x + i + j, vf_lanes(n - i - j)))
+                     << j;
+        count += (size_t)__builtin_popcount(group);
+        bits[i / 8] = (uint8_t)group;
+        if (VF_LANES > 8 && i + 8 < n)
+            bits[i / 8 + 1] = (uint8_t)(group >> 8);
+    }
+    return count;
+}
+
+/* A whole vector is written at a time: what lies behind the last of its
+ * elements is written again, or was never the caller's to keep. */
+static size_t
+pack_nonzero(float *to, const float *x, const uint8_t *bits, size_t n)
+{
+    size_t i = 0, count = 0;
+    for (; i + VF_LANES <= n; i += VF_LANES) {
+        uint32_t set = bits_at(bits, i);
+        vf_pack(to + count, vf_load(x + i), set);
+        count += (size_t)__builtin_popcount(set);
+    }
+    for (; i < n; i++)
+        if (bits[i / 8] >> i % 8 & 1)
+            to[count++] = x[i];
+    return count;
+}
+
+/* The last items are read from a copy with room behind it. */
+static void
+unpack_nonzero(float *to, const float *from, size_t count, const uint8_t *bits,
+               size_t n)
+{
+    float last[2 * VF_LANES];
+    size_t i = 0, used = 0;
+    const float *next = from;
+    for (; i + VF_LANES <= n; i += VF_LANES) {
+        uint32_t set = bits_at(bits, i);
+        if (next == from && count - used < VF_LANES) {
+            memset(last, 0, sizeof last);
+            if (count > used)
+                memcpy(last, from + used, (count - used) * sizeof *last);
+            next = last;
+            used = 0;
+        }
+        vf_store(to + i, vf_unpack(next + used, set));
+        used += (size_t)__builtin_popcount(set);
+    }
+    for (; i < n; i++)
+        to[i] = bits[i / 8] >> i % 8 & 1 ? next[used++] : 0.0f;
+}

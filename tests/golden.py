@@ -54,8 +54,23 @@ model:
 train: { batch_rows: 16, epochs: 3 }
 """
 
+def nodes(*cores):
+    """An override that lists a node a number of cores."""
+    return "nodes=[" + ", ".join(
+        f"{{ name: {chr(97 + k)}, address: 'tcp://127.0.0.1:{7001 + k}', "
+        f"cores: {count} }}" for k, count in enumerate(cores)) + "]"
+
+
 # name -> (units, what is printed, model, overrides)
 PLANS = {
+    "plan-nodes-2": (1, "topology", "model.yaml", (nodes(1, 1),)),
+    "plan-nodes-uneven": (8, "topology", "deep.yaml",
+                          (nodes(1, "[2, 5, 6]"), "links.coding=int8")),
+    "plan-nodes-fixed": (3, "topology", "model.yaml",
+                         (nodes(2, 1), "train.reduction=fixed",
+                          "model.layers.output.sampler.kind=simhash")),
+    "graph-nodes": (1, "dot", "model.yaml", (nodes(2, 1),)),
+    "graph-text-nodes": (1, "text", "model.yaml", (nodes(2, 1),)),
     "plan-auto-1": (1, "topology", "model.yaml", ()),
     "plan-auto-2": (2, "topology", "model.yaml", ()),
     "plan-auto-4": (4, "topology", "model.yaml", ()),
@@ -116,6 +131,10 @@ PLANS = {
 # One model on every machine: what `auto` becomes may not see the units.
 SAME_MODEL = [("model-auto", units) for units in (2, 3, 8, 64)] + \
              [("model-deep", units) for units in (2, 7)]
+# One plan on every node: several nodes do not look at the machine at all.
+SAME_PLAN = [(name, units) for units in (1, 2, 64)
+             for name in ("plan-nodes-2", "plan-nodes-uneven",
+                          "plan-nodes-fixed")]
 
 # name -> arguments of skein; {verb} names have one file each
 COMMANDS = {
@@ -301,6 +320,18 @@ def check_models(report, golden):
                      difference(want, got, name))
 
 
+def check_plans(report, golden):
+    for name, units in SAME_PLAN:
+        want = golden.plan(*PLANS[name])
+        got = golden.plan(units, *PLANS[name][1:])
+        report.check(f"{name} is the same plan on {units} units", want == got,
+                     difference(want, got, name))
+    one = golden.plan(2, "topology", "model.yaml",
+                      ("nodes=[{ name: a, cores: auto }]",))
+    report.check("a single node has the plan of a file without nodes",
+                 one == golden.plan(*PLANS["plan-auto-2"]))
+
+
 def check_files(report, names):
     """No file is left over from a text that is not made any more."""
     left = [path.name for path in sorted(GOLDEN.glob("*.txt"))
@@ -329,6 +360,7 @@ def main(words):
             check_files(report, made)
             check_help(report, golden)
             check_models(report, golden)
+            check_plans(report, golden)
     return report.close()
 
 

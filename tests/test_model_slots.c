@@ -77,7 +77,7 @@ Test(model_slots, what_is_filled_in_is_printed_and_compared_with_the_default)
         { REAL, "1e-8", "1e-8", true },
         { REAL, "0.00000001", "1e-8", true },
         { REAL, "auto", "auto", false },
-        { REAL, "1e20", "1e+20", false },
+        { REAL, "1e20", "1e20", false },
         { REAL, "1e-10", "1e-10", false },
         { REAL, "0.1", "0.1", false },
         { REAL, "0.30000000000000004", "0.30000000000000004", false },

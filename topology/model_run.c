@@ -159,7 +159,8 @@ static skn_status_t
 check_memory(const skn_plan_t *plan, skn_error_t *error)
 {
     uint64_t available = skn_memory_available_bytes();
-    if (plan->memory_bytes <= available)
+    /* This process will hold one share of several, or none. */
+    if (plan->node_count > 0 || plan->memory_bytes <= available)
         return SKN_OK;
     skn_status_t status = skn_fail(
         error, SKN_NO_MEMORY,

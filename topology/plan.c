@@ -9,8 +9,8 @@
 
 #include "actors/block.h"
 #include "actors/data.h"
-#include "actors/rows.h"
 #include "actors/split.h"
+#include "topology/plan_parts.h"
 
 /* Up to here exact softmax costs no more than sampling would save. */
 #define EXACT_LABELS_MAX 8192u
@@ -19,8 +19,6 @@
 #define UNIFORM_ROWS 2048
 /* Hidden slices narrower than this cost more in messages than they share. */
 #define SLICE_COLUMNS_MIN 32
-/* Tables and activations of the runtime itself. */
-#define BASE_BYTES ((uint64_t)96 << 20)
 
 static skn_status_t
 read_test(skn_plan_data_t *data, const skn_data_t *how, const char *path,
@@ -181,7 +179,8 @@ resolve_layer(const skn_plan_t *plan, const skn_model_t *model,
             layer->index_lag = 2 * model->train.window;
         uint64_t blocks = skn_block_count(data->labels);
         if (layer->shards == SKN_AUTO)
-            layer->shards = plan->units;
+            layer->shards =
+                plan->units < SKN_SHARD_MAX ? plan->units : SKN_SHARD_MAX;
         if ((uint64_t)layer->shards > blocks)
             layer->shards = (int64_t)blocks;
         return;
@@ -204,76 +203,6 @@ resolve_layer(const skn_plan_t *plan, const skn_model_t *model,
         layer->shards = 1;
 }
 
-static skn_rows_kind_t
-rows_kind(const skn_model_t *model, size_t number)
-{
-    const skn_model_layer_t *layer = &model->layers[number];
-    switch (model->train.optimizer.kind) {
-    case SKN_OPTIMIZER_SGD:
-        /* The masters of a bf16 copy are f32. */
-        return layer->output && layer->weights == SKN_WEIGHTS_BF16 &&
-                       model->train.updates == SKN_UPDATES_LOAN
-                   ? SKN_ROWS_SGD_BF16
-                   : SKN_ROWS_SGD;
-    case SKN_OPTIMIZER_ADAGRAD:
-        return number == 0 ? SKN_ROWS_ADAGRAD_SLICED : SKN_ROWS_ADAGRAD;
-    default:
-        return SKN_ROWS_ADAM;
-    }
-}
-
-/* What the rows of layer `number` take: the updaters' with their moments, and
- * the shards' copies. */
-static uint64_t
-rows_bytes(const skn_model_t *model, size_t number, uint64_t rows,
-           uint32_t width)
-{
-    const skn_model_layer_t *layer = &model->layers[number];
-    bool half = layer->output && layer->weights == SKN_WEIGHTS_BF16;
-    uint64_t bytes = skn_rows_bytes(rows_kind(model, number), rows, width);
-    if (model->train.updates == SKN_UPDATES_COPY)
-        bytes += skn_rows_bytes(half ? SKN_ROWS_SGD_BF16 : SKN_ROWS_SGD, rows,
-                                width);
-    return bytes;
-}
-
-/* Rows, logits of the batches in flight, gradients, activations. */
-static void
-estimate(skn_plan_t *plan)
-{
-    const skn_model_t *model = plan->model;
-    uint64_t flights = (uint64_t)model->train.window + 1;
-    uint64_t issued = 2 * (uint64_t)model->train.window;
-    uint64_t batch = (uint64_t)model->train.batch_rows;
-    uint64_t below = plan->data.features;
-    bool copies = model->train.updates == SKN_UPDATES_COPY;
-    plan->parameters = 0;
-    plan->memory_bytes = BASE_BYTES;
-    for (size_t k = 0; k < model->layer_count; k++) {
-        const skn_model_layer_t *layer = &model->layers[k];
-        uint64_t units =
-            layer->output ? plan->data.labels : (uint64_t)layer->units;
-        uint64_t active = units;
-        plan->parameters += (below + 1) * units;
-        plan->memory_bytes +=
-            k == 0 ? rows_bytes(model, k, below + 1, (uint32_t)units)
-                   : rows_bytes(model, k, units, (uint32_t)below + 1);
-        if (layer->output && layer->sampler.kind != SKN_SAMPLER_EXACT) {
-            active = (uint64_t)layer->sampler.rows +
-                     (uint64_t)((double)batch * plan->data.labels_per_point);
-            if (active > units)
-                active = units;
-        }
-        if (layer->output) /* logits; row gradients and copies on their way */
-            plan->memory_bytes += flights * batch * active * 4 +
-                                  (copies ? 4 : 2) * active * (below + 1) * 4;
-        else
-            plan->memory_bytes +=
-                (4 * flights + 2 * issued) * batch * units * 4;
-        below = units;
-    }
-}
-
 /* Keys that a model file may have and that no actor carries out yet. */
 static skn_status_t
 check_built(const skn_model_t *model, skn_error_t *error)
@@ -281,14 +210,49 @@ check_built(const skn_model_t *model, skn_error_t *error)
     const char *key = NULL;
     if (model->train.late == SKN_LATE_STALE)
         key = "train.late: stale";
-    if (model->node_count > 1)
-        key = "nodes";
     if (!key)
         return SKN_OK;
     skn_status_t status =
         skn_fail(error, SKN_BAD_CONFIG, "%s: '%s' is not built in this version",
                  model->source, key);
     return skn_fail_hint(error, status, "leave it out");
+}
+
+/* What is rounded on its way differs with the number of nodes. */
+static void
+resolve_links(const skn_plan_t *plan, skn_model_t *model)
+{
+    if (plan->node_count == 0 || model->links.coding != SKN_LINK_CODING_AUTO)
+        return;
+    model->links.coding = model->train.reduction == SKN_REDUCTION_FIXED
+                              ? SKN_LINK_CODING_F32
+                              : SKN_LINK_CODING_BF16;
+}
+
+/* Cores count by the file alone where there are several nodes, so that the plan
+ * is the same on each of them. */
+static void
+deal_units(skn_plan_t *plan, uint32_t unit_count)
+{
+    const skn_model_t *model = plan->model;
+    const skn_model_cores_t *cores = skn_plan_cores(model, 0);
+    plan->units = 0;
+    if (model->node_count > 1) {
+        plan->node_count = (uint32_t)model->node_count;
+        for (uint32_t k = 0; k < plan->node_count; k++) {
+            cores = skn_plan_cores(model, k);
+            plan->nodes[k].units = cores->count > 0   ? (uint32_t)cores->count
+                                   : cores->limit > 0 ? (uint32_t)cores->limit
+                                                      : 1;
+            plan->units += plan->nodes[k].units;
+        }
+        return;
+    }
+    plan->units = unit_count;
+    if (cores->count > 0)
+        plan->units = (uint32_t)cores->count;
+    else if (cores->limit > 0 && cores->limit < (int64_t)unit_count)
+        plan->units = (uint32_t)cores->limit;
 }
 
 skn_status_t
@@ -302,13 +266,9 @@ skn_plan_make(skn_plan_t *plan, skn_model_t *model, uint32_t unit_count,
     if (status != SKN_OK)
         return status;
     plan->model = model;
-    plan->units = unit_count;
-    if (model->resources.cores.count > 0)
-        plan->units = (uint32_t)model->resources.cores.count;
-    else if (model->resources.cores.limit > 0 &&
-             model->resources.cores.limit < (int64_t)unit_count)
-        plan->units = (uint32_t)model->resources.cores.limit;
+    deal_units(plan, unit_count);
     resolve_train(&plan->data, &model->train);
+    resolve_links(plan, model);
     /* The reader made the layers; they are ours to complete. */
     skn_model_layer_t *layers = (skn_model_layer_t *)(uintptr_t)model->layers;
     for (size_t k = 0; k < model->layer_count; k++)
@@ -320,17 +280,7 @@ skn_plan_make(skn_plan_t *plan, skn_model_t *model, uint32_t unit_count,
     if (model->train.max_batches > 0 &&
         (uint64_t)model->train.max_batches < plan->total_batches)
         plan->total_batches = (uint64_t)model->train.max_batches;
-    estimate(plan);
-    if (model->resources.memory_bytes > 0 &&
-        plan->memory_bytes > (uint64_t)model->resources.memory_bytes) {
-        status = skn_fail(error, SKN_NO_MEMORY,
-                          "the run needs about %llu MiB of memory, "
-                          "resources.memory allows %lld MiB",
-                          (unsigned long long)(plan->memory_bytes >> 20),
-                          (long long)(model->resources.memory_bytes >> 20));
-        return skn_fail_hint(error, status,
-                             "allow more, or take fewer "
-                             "model.layers.hidden.units");
-    }
-    return SKN_OK;
+    skn_plan_estimate(plan);
+    status = skn_plan_check_nodes(plan, error);
+    return status == SKN_OK ? skn_plan_check_memory(plan, error) : status;
 }

@@ -3,11 +3,14 @@
  * Everything that the model file left to Skein is decided here: what changes
  * the model (widths, sampler, rates, epochs) from statistics of the data alone,
  * so that one file gives one model on any machine; what does not (shards,
- * cores) from the machine.  SPDX-License-Identifier: Apache-2.0 */
+ * cores) from the machine, or from the file alone where there are several
+ * nodes, so that the plan is the same on each.
+ * SPDX-License-Identifier: Apache-2.0 */
 #ifndef TOPOLOGY_PLAN_H
 #define TOPOLOGY_PLAN_H
 
 #include "formats/dataset.h"
+#include "skein/limits.h"
 #include "topology/model.h"
 #include "topology/spec.h"
 
@@ -19,13 +22,21 @@ typedef struct skn_plan_data {
     double labels_per_point, features_per_point;
 } skn_plan_data_t;
 
+/* What several nodes were dealt. */
+typedef struct skn_plan_node {
+    uint32_t units;        /* processing units used, as the file has them */
+    uint64_t memory_bytes; /* what its actors will hold, estimated */
+} skn_plan_node_t;
+
 typedef struct skn_plan {
     const skn_model_t *model; /* every auto resolved */
     skn_plan_data_t data;
-    uint32_t units; /* processing units used */
+    uint32_t units; /* processing units used, of all nodes together */
     uint64_t batches_per_epoch, total_batches;
     uint64_t parameters;
     uint64_t memory_bytes; /* what the actors will hold, estimated */
+    uint32_t node_count;   /* 0: one process, also where one node is listed */
+    skn_plan_node_t nodes[SKN_CLUSTER_NODES_MAX];
 } skn_plan_t;
 
 /* How a run begins. */
@@ -40,7 +51,8 @@ typedef struct skn_plan_start {
     uint64_t newest; /* resume: batch of the newest checkpoint in the folder */
 } skn_plan_start_t;
 
-/* Opens the data (building their binary copies if need be) and resolves every
+/* `unit_count`: what this machine has; several nodes do not look at it.
+ * Opens the data (building their binary copies if need be) and resolves every
  * auto of `model`, in place; it outlives the plan. */
 skn_status_t skn_plan_make(skn_plan_t *plan, skn_model_t *model,
                            uint32_t unit_count, skn_error_t *error);

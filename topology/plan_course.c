@@ -3,11 +3,14 @@
  * SPDX-License-Identifier: Apache-2.0 */
 #include "topology/plan_parts.h"
 
+/* The first node leads. */
+static const skn_plan_seat_t lead = { .node = 0, .core = SKN_CORE_FLOAT };
+
 void
 skn_wire_source(wire_t *wire)
 {
     const skn_model_t *model = wire->model;
-    skn_draft_actor(wire->draft, "source", "source", SKN_CORE_FLOAT, 0);
+    skn_wire_actor(wire, "source", "source", lead, 0);
     skn_wire_text(wire, "train", model->data.train);
     skn_wire_text(wire, "test", model->data.test);
     skn_wire_text(wire, "normalize",
@@ -27,7 +30,7 @@ static void
 add_evaluator(wire_t *wire)
 {
     const skn_model_t *model = wire->model;
-    skn_draft_actor(wire->draft, "evaluator", "evaluator", SKN_CORE_FLOAT, 0);
+    skn_wire_actor(wire, "evaluator", "evaluator", lead, 0);
     skn_wire_text(wire, "train", model->data.train);
     skn_wire_text(wire, "normalize",
                   model->data.normalize == SKN_NORMALIZE_NONE ? "none" : "l2");
@@ -41,8 +44,7 @@ add_coordinator(wire_t *wire)
 {
     const skn_model_t *model = wire->model;
     const skn_plan_t *plan = wire->plan;
-    skn_draft_actor(wire->draft, "coordinator", "coordinator", SKN_CORE_FLOAT,
-                    0);
+    skn_wire_actor(wire, "coordinator", "coordinator", lead, 0);
     skn_wire_int(wire, "batches_per_epoch", plan->batches_per_epoch);
     skn_wire_int(wire, "epochs", (uint64_t)model->train.epochs);
     skn_wire_int(wire, "shards", shards_of(wire->output));
@@ -70,8 +72,7 @@ add_checkpointer(wire_t *wire)
     const skn_plan_start_t *start = wire->start;
     if (!start->run_path)
         return;
-    skn_draft_actor(wire->draft, "checkpointer", "checkpointer", SKN_CORE_FLOAT,
-                    0);
+    skn_wire_actor(wire, "checkpointer", "checkpointer", lead, 0);
     skn_wire_text(wire, "path", start->run_path);
     skn_wire_text(wire, "resume", start->resume ? "true" : "false");
     skn_wire_int(wire, "newest", start->newest);

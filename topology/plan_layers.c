@@ -19,16 +19,6 @@ static const char *const optimizer_words[] = { SKN_OPTIMIZERS(WORD_OF) };
 static const char *const schedule_words[] = { SKN_SCHEDULES(WORD_OF) };
 #undef WORD_OF
 
-/* The unit of shard `shard`: compute actors go round the units. */
-static int
-core_of(const wire_t *wire, uint32_t shard)
-{
-    const skn_model_resources_t *resources = &wire->model->resources;
-    uint32_t unit = shard % wire->plan->units;
-    return resources->cores.count > 0 ? (int)resources->cores.list[unit]
-                                      : (int)unit;
-}
-
 /* Leaves of the tree of the parts that come down to a hidden layer: that of the
  * output shards, or of the dense layer above. The output's own is its tree. */
 static uint32_t
@@ -76,8 +66,8 @@ add_updater(wire_t *wire, const place_t *place)
     char name[NAME_BYTES];
     (void)snprintf(name, sizeof(name), "%s.%u", wire->updater[place->layer],
                    place->shard);
-    skn_draft_actor(wire->draft, name, "updater", core_of(wire, place->shard),
-                    0);
+    skn_wire_actor(wire, name, "updater",
+                   skn_plan_seat(wire->plan, place->layer, place->shard), 0);
     skn_wire_int(wire, "layer", place->layer);
     skn_wire_text(wire, "layer_name", layer->name);
     skn_wire_int(wire, "row_first", place->row_first);
@@ -116,12 +106,13 @@ static void
 add_embedding(wire_t *wire, uint32_t shard)
 {
     const skn_model_layer_t *layer = &wire->model->layers[0];
-    uint32_t units = (uint32_t)layer->units, shards = shards_of(layer);
-    uint32_t first = skn_slice_first(units, shards, shard);
-    uint32_t count = skn_slice_first(units, shards, shard + 1) - first;
+    uint64_t units = (uint64_t)layer->units;
+    uint64_t first = skn_plan_first(wire->plan, 0, shard);
+    uint64_t count = skn_plan_first(wire->plan, 0, shard + 1) - first;
     char name[NAME_BYTES];
     (void)snprintf(name, sizeof(name), "%s.%u", wire->stem[0], shard);
-    skn_draft_actor(wire->draft, name, "embedding", core_of(wire, shard), 0);
+    skn_wire_actor(wire, name, "embedding", skn_plan_seat(wire->plan, 0, shard),
+                   0);
     skn_wire_int(wire, "features", wire->plan->data.features);
     skn_wire_int(wire, "column_first", first);
     skn_wire_int(wire, "column_count", count);
@@ -144,12 +135,13 @@ add_dense(wire_t *wire, uint32_t number, uint32_t shard)
 {
     const skn_model_layer_t *layer = &wire->model->layers[number];
     const skn_model_layer_t *below = &wire->model->layers[number - 1];
-    uint32_t units = (uint32_t)layer->units, shards = shards_of(layer);
-    uint32_t first = skn_slice_first(units, shards, shard);
-    uint32_t count = skn_slice_first(units, shards, shard + 1) - first;
+    uint64_t units = (uint64_t)layer->units;
+    uint64_t first = skn_plan_first(wire->plan, number, shard);
+    uint64_t count = skn_plan_first(wire->plan, number, shard + 1) - first;
     char name[NAME_BYTES];
     (void)snprintf(name, sizeof(name), "%s.%u", wire->stem[number], shard);
-    skn_draft_actor(wire->draft, name, "dense", core_of(wire, shard), 0);
+    skn_wire_actor(wire, name, "dense",
+                   skn_plan_seat(wire->plan, number, shard), 0);
     skn_wire_int(wire, "inputs", (uint64_t)below->units);
     skn_wire_int(wire, "slices", shards_of(below));
     skn_wire_int(wire, "units", units);
@@ -237,8 +229,8 @@ add_builder(wire_t *wire, uint32_t shard, uint64_t first, uint64_t end)
         return;
     (void)snprintf(name, sizeof(name), "table_builder.%u", shard);
     /* It shares the shard's unit and gives way to it. */
-    skn_draft_actor(wire->draft, name, "table_builder", core_of(wire, shard),
-                    10);
+    skn_wire_actor(wire, name, "table_builder",
+                   skn_plan_seat(wire->plan, number, shard), 10);
     skn_wire_int(wire, "labels", wire->plan->data.labels);
     skn_wire_int(wire, "row_first", first);
     skn_wire_int(wire, "row_count", end - first);
@@ -259,14 +251,12 @@ add_output(wire_t *wire, uint32_t shard)
     const skn_model_layer_t *layer = wire->output;
     const skn_model_layer_t *below = &wire->model->layers[number - 1];
     uint64_t labels = wire->plan->data.labels;
-    uint64_t blocks = skn_block_count(labels), shards = shards_of(layer);
-    uint64_t first = blocks * shard / shards * skn_block_rows(labels);
-    uint64_t end = blocks * (shard + 1) / shards * skn_block_rows(labels);
+    uint64_t first = skn_plan_first(wire->plan, number, shard);
+    uint64_t end = skn_plan_first(wire->plan, number, shard + 1);
     char name[NAME_BYTES];
-    if (end > labels)
-        end = labels;
     (void)snprintf(name, sizeof(name), "%s.%u", wire->stem[number], shard);
-    skn_draft_actor(wire->draft, name, "output", core_of(wire, shard), 0);
+    skn_wire_actor(wire, name, "output",
+                   skn_plan_seat(wire->plan, number, shard), 0);
     skn_wire_int(wire, "labels", labels);
     skn_wire_int(wire, "row_first", first);
     skn_wire_int(wire, "row_count", end - first);

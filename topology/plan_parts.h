@@ -31,6 +31,34 @@ shards_of(const skn_model_layer_t *layer)
     return (uint32_t)layer->shards;
 }
 
+/* The cores that the file gives node `node`, or this process without nodes. */
+const skn_model_cores_t *skn_plan_cores(const skn_model_t *model, size_t node);
+/* Width of what goes into a layer, and of what comes out: units or labels. */
+uint64_t skn_plan_inputs(const skn_plan_t *plan, size_t layer);
+uint64_t skn_plan_outputs(const skn_plan_t *plan, size_t layer);
+/* First unit or row of a shard; the end of the last is that of shard S. */
+uint64_t skn_plan_first(const skn_plan_t *plan, size_t layer, uint32_t shard);
+
+/* Where a shard stands, with its updater and table builder. */
+typedef struct skn_plan_seat {
+    uint32_t node;
+    int core; /* logical number on that node, or SKN_CORE_FLOAT */
+} skn_plan_seat_t;
+skn_plan_seat_t skn_plan_seat(const skn_plan_t *plan, size_t layer,
+                              uint32_t shard);
+/* Units or rows of a layer that are on a node. */
+uint64_t skn_plan_share(const skn_plan_t *plan, size_t layer, uint32_t node);
+/* Refuses nodes without a shard. */
+skn_status_t skn_plan_check_nodes(const skn_plan_t *plan, skn_error_t *error);
+
+/* plan_memory.c: fills parameters and memory_bytes, in all and of each node. */
+void skn_plan_estimate(skn_plan_t *plan);
+/* Refuses a plan, or a node's share, that needs more than the file allows. */
+skn_status_t skn_plan_check_memory(const skn_plan_t *plan, skn_error_t *error);
+
+/* plan_wire.c: an actor on its seat. */
+void skn_wire_actor(wire_t *wire, const char *name, const char *kind,
+                    skn_plan_seat_t seat, int nice);
 /* plan_wire.c: options of the actor added last. */
 void skn_wire_int(wire_t *wire, const char *name, uint64_t value);
 void skn_wire_real(wire_t *wire, const char *name, double value);

@@ -49,6 +49,35 @@ pipe_one(wire_t *wire, const char *from, const char *to, const char *message,
     pipe_add(wire, &sender, &receiver, message, pattern, wire->credit, peer);
 }
 
+/* How activations and their gradients travel between nodes. */
+static const char *
+coding_of(const wire_t *wire)
+{
+    static const char *const words[] = {
+#define WORD_OF(NAME, word) #word,
+        SKN_LINK_CODINGS(WORD_OF)
+#undef WORD_OF
+    };
+    return wire->plan->node_count > 0 ? words[wire->model->links.coding] : NULL;
+}
+
+static void
+pipe_up(wire_t *wire, uint32_t lower)
+{
+    ends_t from = { 0 }, to = { 0 };
+    end_add(&from, wire->stem[lower]);
+    end_add(&to, wire->stem[lower + 1]);
+    skn_draft_pipe_t pipe = {
+        .from = from.name,
+        .to = to.name,
+        .message = "activation",
+        .pattern = "gather",
+        .credit = wire->credit,
+        .coding = coding_of(wire),
+    };
+    skn_draft_pipe(wire->draft, &pipe);
+}
+
 /* Gradients go down cut by the columns of the layer below. */
 static void
 pipe_down(wire_t *wire, uint32_t upper, const char *message)
@@ -72,6 +101,7 @@ pipe_down(wire_t *wire, uint32_t upper, const char *message)
         .bound_count = shards + 1,
         .credit = wire->credit,
         .peer = true,
+        .coding = coding_of(wire),
     };
     skn_draft_pipe(wire->draft, &pipe);
 }
@@ -100,8 +130,7 @@ pipe_layers(wire_t *wire)
         pipe_one(wire, wire->updater[k], wire->stem[k], "lease", "one", true);
         if (k == last)
             break;
-        pipe_one(wire, wire->stem[k], wire->stem[k + 1], "activation", "gather",
-                 false);
+        pipe_up(wire, k);
         pipe_down(wire, k + 1,
                   k + 1 == last ? "output_gradient" : "hidden_gradient");
     }

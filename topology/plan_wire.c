@@ -8,6 +8,15 @@
 #include "topology/plan_parts.h"
 
 void
+skn_wire_actor(wire_t *wire, const char *name, const char *kind,
+               skn_plan_seat_t seat, int nice)
+{
+    skn_draft_actor(wire->draft, name, kind, seat.core, nice);
+    if (wire->plan->node_count > 0)
+        skn_draft_on(wire->draft, wire->model->nodes[seat.node].name);
+}
+
+void
 skn_wire_int(wire_t *wire, const char *name, uint64_t value)
 {
     skn_draft_option(wire->draft, name, "%" PRIu64, value);
@@ -54,6 +63,25 @@ name_layers(wire_t *wire)
     }
 }
 
+static void
+add_nodes(wire_t *wire)
+{
+    for (uint32_t k = 0; k < wire->plan->node_count; k++) {
+        const skn_model_node_t *asked = &wire->model->nodes[k];
+        const skn_wired_node_t node = {
+            .name = asked->name,
+            .address = asked->address,
+            .key = asked->key,
+            .ssh = asked->ssh,
+            .core_count = wire->plan->nodes[k].units,
+            .memory_bytes = asked->memory_bytes == SKN_AUTO
+                                ? 0
+                                : (uint64_t)asked->memory_bytes,
+        };
+        skn_draft_node(wire->draft, &node);
+    }
+}
+
 skn_spec_t *
 skn_plan_wire(const skn_plan_t *plan, const skn_plan_start_t *start,
               const skn_kind_t *const *kinds, skn_problems_t *problems)
@@ -80,6 +108,7 @@ skn_plan_wire(const skn_plan_t *plan, const skn_plan_start_t *start,
     if (wire->draft) {
         for (size_t k = 0; k < model->plugin_count; k++)
             skn_draft_plugin(wire->draft, model->plugins[k]);
+        add_nodes(wire);
         skn_wire_source(wire);
         skn_wire_layers(wire);
         skn_wire_course(wire);

@@ -274,10 +274,13 @@ static bool
 reaches(const drawing_t *drawing, const skn_wired_pipe_t *pipe, uint32_t from,
         uint32_t to)
 {
+    bool paired =
+        pipe->pattern == SKN_PATTERN_ONE && pipe->from_count == pipe->to_count;
     if (!sends(drawing, pipe, from))
         return false;
     for (uint32_t k = 0; k < pipe->to_count; k++)
-        if (drawing->group[pipe->to[k]] == to)
+        if (drawing->group[pipe->to[k]] == to &&
+            (!paired || drawing->group[pipe->from[k]] == from))
             return true;
     return false;
 }

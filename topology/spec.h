@@ -45,6 +45,12 @@ void skn_spec_destroy(skn_spec_t **spec);
 /* Belongs to the spec. */
 const skn_wiring_t *skn_spec_wiring(const skn_spec_t *spec);
 
+/* A number that is the same on all nodes of a run: over nodes, actors, their
+ * options and pipes, but not over what may differ from machine to machine:
+ * paths, addresses, keys, cores, the name of the topology, the run's id and its
+ * folder. It finds mistakes, not foes. */
+uint64_t skn_spec_hash(const skn_spec_t *spec);
+
 /* Prints a topology file that gives the same wiring, with every value that was
  * left to a fallback. Paths start at the working directory, so read it back
  * from there. SKN_STORAGE when writing fails. */

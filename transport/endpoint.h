@@ -26,6 +26,7 @@
 #include <stdint.h>
 
 #include "skein/error.h"
+#include "transport/address.h"
 #include "transport/keys.h"
 #include "transport/schema.h"
 
@@ -35,8 +36,6 @@
 #define SKN_FRAGMENT_BODY_BYTES_MAX 65536u
 /* Peers of a node: two connections each way and ten descriptors for each. */
 #define SKN_PEERS_MAX 256u
-/* "tcp://" + a name of DNS (253) + ":65535", with its NUL. */
-#define SKN_ADDRESS_BYTES 272
 /* Who sent a fragment is not known by a key: read its header. */
 #define SKN_PEER_UNKNOWN UINT32_MAX
 
@@ -96,8 +95,8 @@ skn_status_t skn_endpoint_connect(skn_endpoint_t *endpoint, uint32_t peer,
  * `room` are written. They stay the same as long as the endpoint lives. One
  * that is readable means: call skn_endpoint_take. They are as edge triggered
  * as the ZMQ_FD behind them: before each wait, call skn_endpoint_take until it
- * says false, or what is there already will not wake anybody; and after
- * skn_endpoint_send, too (a send may swallow the edge of what came in). */
+ * says false, or what is there already will not wake anybody. (False may also
+ * mean that it is somebody else's turn: then the next wait ends at once.) */
 size_t skn_endpoint_descriptors(const skn_endpoint_t *endpoint,
                                 int *descriptors, size_t room);
 
@@ -131,7 +130,7 @@ typedef enum skn_arrival_kind {
  * without keys). `lane` is of connections, not of fragments: which lane a
  * fragment took is not told. Frames and sentence are valid until the next call
  * of any function of this endpoint. `sentence` is never NULL; the kinds that
- * have one say it at most once in some seconds, with how often it was. */
+ * have one come at most once in some seconds. */
 typedef struct skn_arrival {
     skn_arrival_kind_t kind;
     uint32_t peer;

@@ -96,6 +96,15 @@ skn_keys_new(skn_error_t *error)
     return keys;
 }
 
+skn_keys_t *
+skn_keys_copy(const skn_keys_t *keys, skn_error_t *error)
+{
+    skn_keys_t *copy = keys_alloc(error);
+    if (copy)
+        *copy = *keys;
+    return copy;
+}
+
 void
 skn_keys_destroy(skn_keys_t **keys)
 {

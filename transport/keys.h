@@ -38,6 +38,9 @@ skn_status_t skn_keys_make(const char *path, const char *name,
 /* A pair that is on no disk: for canaries and tests. NULL: SKN_NO_MEMORY. */
 skn_keys_t *skn_keys_new(skn_error_t *error);
 
+/* Another copy of a pair. NULL: SKN_NO_MEMORY. */
+skn_keys_t *skn_keys_copy(const skn_keys_t *keys, skn_error_t *error);
+
 /* Loads the pair whose public half is at `path`, and makes the process one
  * that leaves no core and that cannot be traced by others of the same user.
  * NULL: SKN_NO_INPUT (no such file), SKN_NO_PERMISSION (the secret half is

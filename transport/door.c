@@ -1,0 +1,304 @@
+/* door.c - the thread at a node's door.
+ *
+ * This file owns: the thread, and the sentences until they are taken.
+ * SPDX-License-Identifier: Apache-2.0 */
+#include "transport/door.h"
+
+#include <errno.h>
+#include <pthread.h>
+#include <signal.h>
+#include <stdatomic.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/eventfd.h>
+#include <time.h>
+#include <unistd.h>
+#include <zmq.h>
+
+#include "transport/socket.h"
+
+#define SENTENCE_MS 1000
+
+/* Between the two threads: counters, sentences, flags. The rest is the door
+ * thread's while it runs. */
+struct skn_door {
+    skn_door_parts_t parts;
+    pthread_t thread;
+    int stop_event;   /* written once, by skn_door_close */
+    int notice_event; /* readable while there are sentences */
+    _Atomic bool begun;
+    pthread_mutex_t lock; /* of all below */
+    skn_door_counts_t counts;
+    char text[SKN_DOOR_SENTENCES_MAX][SKN_DOOR_TEXT_BYTES];
+    size_t first, count;
+    /* Tokens: one a second, at most SKN_DOOR_SENTENCES_MAX. */
+    uint64_t token_ms;
+    uint32_t tokens;
+    uint64_t unsaid;
+};
+
+static uint64_t
+now_ms(void)
+{
+    struct timespec now;
+    (void)clock_gettime(CLOCK_MONOTONIC, &now);
+    return (uint64_t)now.tv_sec * 1000 + (uint64_t)now.tv_nsec / 1000000;
+}
+
+int
+skn_door_events(void)
+{
+    return ZMQ_EVENT_ACCEPTED | ZMQ_EVENT_DISCONNECTED |
+           ZMQ_EVENT_HANDSHAKE_FAILED_NO_DETAIL |
+           ZMQ_EVENT_HANDSHAKE_FAILED_PROTOCOL;
+}
+
+/* --- sentences ----------------------------------------------------------- */
+
+/* Under the lock. */
+static bool
+may_say(skn_door_t *door)
+{
+    uint64_t now = now_ms();
+    uint64_t earned = (now - door->token_ms) / SENTENCE_MS;
+    if (earned > 0) {
+        door->token_ms += earned * SENTENCE_MS;
+        door->tokens = earned + door->tokens > SKN_DOOR_SENTENCES_MAX
+                           ? SKN_DOOR_SENTENCES_MAX
+                           : door->tokens + (uint32_t)earned;
+    }
+    if (door->tokens > 0 && door->count < SKN_DOOR_SENTENCES_MAX) {
+        door->tokens--;
+        return true;
+    }
+    door->unsaid++;
+    return false;
+}
+
+/* Under the lock. */
+__attribute__((format(printf, 2, 3))) static void
+say(skn_door_t *door, const char *format, ...)
+{
+    if (!may_say(door))
+        return;
+    char *text =
+        door->text[(door->first + door->count) % SKN_DOOR_SENTENCES_MAX];
+    va_list arguments;
+    va_start(arguments, format);
+    (void)vsnprintf(text, SKN_DOOR_TEXT_BYTES, format, arguments);
+    va_end(arguments);
+    size_t bytes = strlen(text);
+    if (door->unsaid > 0)
+        (void)snprintf(text + bytes, SKN_DOOR_TEXT_BYTES - bytes,
+                       " (and %llu more since the last line)",
+                       (unsigned long long)door->unsaid);
+    door->unsaid = 0;
+    door->count++;
+    (void)eventfd_write(door->notice_event, 1);
+}
+
+bool
+skn_door_take(skn_door_t *door, char text[SKN_DOOR_TEXT_BYTES])
+{
+    bool any;
+    eventfd_t ignored;
+    (void)pthread_mutex_lock(&door->lock);
+    any = door->count > 0;
+    if (any) {
+        (void)memcpy(text, door->text[door->first], SKN_DOOR_TEXT_BYTES);
+        door->first = (door->first + 1) % SKN_DOOR_SENTENCES_MAX;
+        door->count--;
+    }
+    if (door->count == 0)
+        (void)eventfd_read(door->notice_event, &ignored);
+    (void)pthread_mutex_unlock(&door->lock);
+    return any;
+}
+
+int
+skn_door_descriptor(const skn_door_t *door)
+{
+    return door->notice_event;
+}
+
+void
+skn_door_count(skn_door_t *door, skn_door_counts_t *counts)
+{
+    (void)pthread_mutex_lock(&door->lock);
+    *counts = door->counts;
+    (void)pthread_mutex_unlock(&door->lock);
+}
+
+void
+skn_door_begin(skn_door_t *door)
+{
+    atomic_store(&door->begun, true);
+}
+
+/* --- the thread ---------------------------------------------------------- */
+
+static void
+refuse(skn_door_t *door, const skn_refused_t *refused)
+{
+    if (!atomic_load(&door->begun))
+        return;
+    (void)pthread_mutex_lock(&door->lock);
+    door->counts.strangers++;
+    say(door, "refused a stranger with key %s at %s", refused->public_key,
+        refused->address);
+    (void)pthread_mutex_unlock(&door->lock);
+}
+
+static void
+handshake_failed(skn_door_t *door, uint16_t event, uint32_t why)
+{
+    bool keyed = door->parts.authenticator;
+    if (!atomic_load(&door->begun))
+        return;
+    (void)pthread_mutex_lock(&door->lock);
+    door->counts.handshakes_failed++;
+    if (event == ZMQ_EVENT_HANDSHAKE_FAILED_PROTOCOL &&
+        why == ZMQ_PROTOCOL_ERROR_ZMTP_MECHANISM_MISMATCH)
+        say(door, keyed ? "refused a connection that has no key (no CURVE)"
+                        : "refused a connection that asks for our key: this "
+                          "node has none");
+    else if (event == ZMQ_EVENT_HANDSHAKE_FAILED_PROTOCOL &&
+             why == ZMQ_PROTOCOL_ERROR_ZMTP_CRYPTOGRAPHIC)
+        say(door, "refused a connection that takes our key for another one");
+    else
+        say(door, "refused a connection that does not speak as nodes do, or "
+                  "too slowly");
+    (void)pthread_mutex_unlock(&door->lock);
+}
+
+static void
+accept_one(skn_door_t *door, int descriptor)
+{
+    skn_verdict_t verdict =
+        skn_watch_accept(door->parts.watch, descriptor, now_ms());
+    if (!atomic_load(&door->begun))
+        return;
+    (void)pthread_mutex_lock(&door->lock);
+    door->counts.accepted++;
+    if (verdict == SKN_VERDICT_OVER) {
+        door->counts.over++;
+        say(door, "cut a connection: more than may be are open");
+    }
+    (void)pthread_mutex_unlock(&door->lock);
+}
+
+static void
+read_monitor(skn_door_t *door)
+{
+    uint16_t event;
+    uint32_t value;
+    while (skn_monitor_take(door->parts.monitor, &event, &value))
+        switch (event) {
+        case ZMQ_EVENT_ACCEPTED:
+            accept_one(door, (int)value);
+            break;
+        case ZMQ_EVENT_DISCONNECTED:
+            skn_watch_close(door->parts.watch, (int)value);
+            break;
+        default:
+            handshake_failed(door, event, value);
+            break;
+        }
+}
+
+static void
+look(skn_door_t *door)
+{
+    size_t cut_count = skn_watch_look(door->parts.watch, now_ms());
+    if (cut_count == 0)
+        return;
+    (void)pthread_mutex_lock(&door->lock);
+    door->counts.cut += cut_count;
+    say(door, "cut a connection: a message without an end");
+    (void)pthread_mutex_unlock(&door->lock);
+}
+
+static void *
+door_thread(void *argument)
+{
+    skn_door_t *door = argument;
+    skn_authenticator_t *authenticator = door->parts.authenticator;
+    skn_refused_t refused;
+    zmq_pollitem_t items[] = {
+        { NULL, door->stop_event, ZMQ_POLLIN, 0 },
+        { door->parts.monitor, 0, ZMQ_POLLIN, 0 },
+        { authenticator ? skn_authenticator_socket(authenticator) : NULL, 0,
+          ZMQ_POLLIN, 0 },
+    };
+    int item_count = items[2].socket ? 3 : 2;
+    while (!(items[0].revents & ZMQ_POLLIN)) {
+        bool watching = skn_watch_count(door->parts.watch) > 0;
+        (void)zmq_poll(items, item_count, watching ? SKN_WATCH_MS : -1);
+        if (item_count == 3 && (items[2].revents & ZMQ_POLLIN) &&
+            skn_authenticator_answer(authenticator, &refused))
+            refuse(door, &refused);
+        if (items[1].revents & ZMQ_POLLIN)
+            read_monitor(door);
+        look(door);
+    }
+    return NULL;
+}
+
+/* Signals belong to the host's threads. */
+static int
+start_thread(skn_door_t *door)
+{
+    sigset_t all, before;
+    (void)sigfillset(&all);
+    (void)pthread_sigmask(SIG_SETMASK, &all, &before);
+    int code = pthread_create(&door->thread, NULL, door_thread, door);
+    (void)pthread_sigmask(SIG_SETMASK, &before, NULL);
+    return code;
+}
+
+skn_door_t *
+skn_door_open(const skn_door_parts_t *parts, skn_error_t *error)
+{
+    skn_door_t *door = calloc(1, sizeof(*door));
+    if (!door) {
+        (void)skn_fail(error, SKN_NO_MEMORY, "no memory for a door");
+        return NULL;
+    }
+    door->parts = *parts;
+    door->tokens = SKN_DOOR_SENTENCES_MAX;
+    door->token_ms = now_ms();
+    door->stop_event = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+    door->notice_event = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+    (void)pthread_mutex_init(&door->lock, NULL);
+    int code = door->stop_event < 0 || door->notice_event < 0
+                   ? errno
+                   : start_thread(door);
+    if (code == 0)
+        return door;
+    (void)skn_fail(error, SKN_NO_MEMORY, "no thread for the authenticator: %s",
+                   strerror(code));
+    if (door->stop_event >= 0)
+        (void)close(door->stop_event);
+    if (door->notice_event >= 0)
+        (void)close(door->notice_event);
+    (void)pthread_mutex_destroy(&door->lock);
+    free(door);
+    return NULL;
+}
+
+void
+skn_door_close(skn_door_t **door)
+{
+    if (!*door)
+        return;
+    (void)eventfd_write((*door)->stop_event, 1);
+    (void)pthread_join((*door)->thread, NULL);
+    (void)close((*door)->stop_event);
+    (void)close((*door)->notice_event);
+    (void)pthread_mutex_destroy(&(*door)->lock);
+    skn_authenticator_destroy(&(*door)->parts.authenticator);
+    skn_watch_destroy(&(*door)->parts.watch);
+    (void)zmq_close((*door)->parts.monitor);
+    free(*door);
+    *door = NULL;
+}

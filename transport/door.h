@@ -1,0 +1,56 @@
+/* door.h - the thread at a node's door.
+ *
+ * It answers for the authenticator, sees who comes and goes at the socket
+ * that accepts, watches that nobody fills our memory (transport/watch.h), and
+ * keeps what is worth a sentence for the endpoint, at most some a second. It
+ * runs also while the endpoint's own thread is busy or stuck.
+ * SPDX-License-Identifier: Apache-2.0 */
+#ifndef TRANSPORT_DOOR_H
+#define TRANSPORT_DOOR_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "skein/error.h"
+#include "transport/authenticator.h"
+#include "transport/watch.h"
+
+/* Sentences at once, and one a second more: a flood of strangers must not
+ * become a flood of lines. */
+#define SKN_DOOR_SENTENCES_MAX 8u
+#define SKN_DOOR_TEXT_BYTES 256
+
+typedef struct skn_door skn_door_t;
+
+typedef struct skn_door_counts {
+    uint64_t accepted, strangers, handshakes_failed, cut, over;
+} skn_door_counts_t;
+
+/* What it takes over from the endpoint; all of it is freed by
+ * skn_door_close. `authenticator` may be NULL (no keys). */
+typedef struct skn_door_parts {
+    void *context;
+    void *monitor; /* of the socket that accepts */
+    skn_authenticator_t *authenticator;
+    skn_watch_t *watch;
+} skn_door_parts_t;
+
+/* What the monitor of the accepting socket must tell. */
+int skn_door_events(void);
+
+/* Starts the thread. Nothing is counted or said before skn_door_begin, so
+ * that the canary is no stranger. NULL: SKN_NO_MEMORY, and `parts` stay the
+ * caller's. */
+skn_door_t *skn_door_open(const skn_door_parts_t *parts, skn_error_t *error);
+void skn_door_begin(skn_door_t *door);
+/* Stops the thread; the accepting socket must be closed already. */
+void skn_door_close(skn_door_t **door);
+
+/* Readable when there is a sentence (level triggered). */
+int skn_door_descriptor(const skn_door_t *door);
+/* The next sentence; false if there is none. */
+bool skn_door_take(skn_door_t *door, char text[SKN_DOOR_TEXT_BYTES]);
+void skn_door_count(skn_door_t *door, skn_door_counts_t *counts);
+
+#endif

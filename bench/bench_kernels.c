@@ -31,8 +31,9 @@ typedef struct row_case {
     const skn_kernels_t *kernels;
     float *x, *y, *z, *w;
     uint16_t *half;
+    uint8_t *bytes, *bits; /* n of each; bits: about half are set */
     uint32_t *index;
-    size_t n, place;
+    size_t n, place, set;
     double sink;
 } row_case_t;
 
@@ -331,6 +332,89 @@ call_f32_to_bf16(void *subject)
 }
 
 static void
+call_copy(void *subject)
+{
+    row_case_t *row = subject;
+    memcpy(row->w, row->z, row->n * sizeof *row->w);
+    __asm__ volatile("" : : "r"(row->w) : "memory");
+}
+
+static void
+call_f32_to_bf16_random(void *subject)
+{
+    row_case_t *row = subject;
+    skn_noise_t noise = { 1, 2, 3, 0 };
+    row->kernels->f32_to_bf16_random(row->half, row->z, row->n, &noise);
+}
+
+static void
+call_bf16_to_f32(void *subject)
+{
+    row_case_t *row = subject;
+    row->kernels->bf16_to_f32(row->w, row->half, row->n);
+}
+
+static void
+call_greatest_abs(void *subject)
+{
+    row_case_t *row = subject;
+    row->sink += row->kernels->greatest_abs(row->z, row->n);
+}
+
+static void
+call_f32_to_i8(void *subject)
+{
+    row_case_t *row = subject;
+    skn_noise_t noise = { 1, 2, 3, 0 };
+    row->kernels->f32_to_i8((int8_t *)row->bytes, row->z, row->n, 1.0f / 127,
+                            &noise);
+}
+
+static void
+call_i8_to_f32(void *subject)
+{
+    row_case_t *row = subject;
+    row->kernels->i8_to_f32(row->w, (const int8_t *)row->bytes, row->n, 0.1f);
+}
+
+static void
+call_f32_to_i4(void *subject)
+{
+    row_case_t *row = subject;
+    skn_noise_t noise = { 1, 2, 3, 0 };
+    row->kernels->f32_to_i4(row->bytes, row->z, row->n, 1.0f / 7, &noise);
+}
+
+static void
+call_i4_to_f32(void *subject)
+{
+    row_case_t *row = subject;
+    row->kernels->i4_to_f32(row->w, row->bytes, row->n, 0.1f);
+}
+
+static void
+call_nonzero_bits(void *subject)
+{
+    row_case_t *row = subject;
+    row->sink += (double)row->kernels->nonzero_bits(row->bytes, row->z, row->n);
+}
+
+static void
+call_pack_nonzero(void *subject)
+{
+    row_case_t *row = subject;
+    row->sink +=
+        (double)row->kernels->pack_nonzero(row->w, row->z, row->bits, row->n);
+}
+
+static void
+call_unpack_nonzero(void *subject)
+{
+    row_case_t *row = subject;
+    row->kernels->unpack_nonzero(row->w, row->z, row->set, row->bits, row->n);
+}
+
+static void
 call_sum_squares(void *subject)
 {
     row_case_t *row = subject;
@@ -346,24 +430,37 @@ call_above(void *subject)
 }
 
 /* Bytes are those an element reads and writes; all stays in a cache, so only
- * gather_add, which reads memory, has a roof. */
+ * gather_add, which reads memory, has a roof. `copy` is the C library's: what
+ * a coding could reach at best. */
 static const struct {
     const char *name;
     void (*call)(void *subject);
     double bytes;
+    bool coding; /* its roof is the copy */
 } row_kernels[] = {
-    { "dot", call_dot, 8 },
-    { "axpy", call_axpy, 12 },
-    { "row_max", call_row_max, 4 },
-    { "exp_weight_sum", call_exp_weight_sum, 8 },
-    { "sigmoid_weight", call_sigmoid_weight, 8 },
-    { "softplus_sum", call_softplus_sum, 4 },
-    { "dropout", call_dropout, 8 },
-    { "adam_row", call_adam_row, 28 },
-    { "sgd_row_bf16", call_sgd_row_bf16, 8 },
-    { "f32_to_bf16", call_f32_to_bf16, 6 },
-    { "sum_squares", call_sum_squares, 4 },
-    { "above", call_above, 4 },
+    { "copy", call_copy, 8, true }, /* first */
+    { "dot", call_dot, 8, false },
+    { "axpy", call_axpy, 12, false },
+    { "row_max", call_row_max, 4, false },
+    { "exp_weight_sum", call_exp_weight_sum, 8, false },
+    { "sigmoid_weight", call_sigmoid_weight, 8, false },
+    { "softplus_sum", call_softplus_sum, 4, false },
+    { "dropout", call_dropout, 8, false },
+    { "adam_row", call_adam_row, 28, false },
+    { "sgd_row_bf16", call_sgd_row_bf16, 8, false },
+    { "f32_to_bf16", call_f32_to_bf16, 6, true },
+    { "f32_to_bf16_random", call_f32_to_bf16_random, 6, true },
+    { "bf16_to_f32", call_bf16_to_f32, 6, true },
+    { "greatest_abs", call_greatest_abs, 4, true },
+    { "f32_to_i8", call_f32_to_i8, 5, true },
+    { "i8_to_f32", call_i8_to_f32, 5, true },
+    { "f32_to_i4", call_f32_to_i4, 4.5, true },
+    { "i4_to_f32", call_i4_to_f32, 4.5, true },
+    { "nonzero_bits", call_nonzero_bits, 4.125, true },
+    { "pack_nonzero", call_pack_nonzero, 6.125, true },
+    { "unpack_nonzero", call_unpack_nonzero, 6.125, true },
+    { "sum_squares", call_sum_squares, 4, false },
+    { "above", call_above, 4, false },
 };
 
 static void
@@ -371,12 +468,20 @@ run_rows(const skn_kernels_t *kernels, size_t n)
 {
     row_case_t row = { .kernels = kernels, .n = n };
     char name[96];
+    double copy_roof = 0;
     row.x = numbers((size_t)TABLE_ROWS * 128);
     row.y = numbers(n);
     row.z = numbers(n);
     row.w = numbers(n);
     row.half = room(n * sizeof *row.half);
+    row.bytes = room(n);
+    row.bits = room(n / 8 + 1);
     row.index = room(TABLE_ROWS * sizeof *row.index);
+    for (size_t i = 0; i < n; i++)
+        if (row.z[i] > 0) {
+            row.bits[i / 8] = (uint8_t)(row.bits[i / 8] | 1u << i % 8);
+            row.set++;
+        }
     for (size_t i = 0; i < TABLE_ROWS; i++)
         row.index[i] = (uint32_t)(i * 2654435761u % TABLE_ROWS);
     snprintf(name, sizeof name, "gather_add/%s/rows=1024,columns=128",
@@ -389,15 +494,23 @@ run_rows(const skn_kernels_t *kernels, size_t n)
     for (size_t i = 0; i < sizeof row_kernels / sizeof *row_kernels; i++) {
         snprintf(name, sizeof name, "%s/%s/n=%zu", row_kernels[i].name,
                  kernels->isa, n);
+        if (!strstr(name, wanted) && i > 0)
+            continue;
+        bench_time_t time = bench_measure(row_kernels[i].call, &row);
+        double bytes = (double)n * row_kernels[i].bytes;
+        if (i == 0)
+            copy_roof = bytes / time.median_ns;
         if (strstr(name, wanted))
-            bench_line(name, bench_measure(row_kernels[i].call, &row),
-                       (double)n * row_kernels[i].bytes, "GB/s", 0);
+            bench_line(name, time, bytes, "GB/s",
+                       row_kernels[i].coding ? copy_roof : 0);
     }
     free(row.x);
     free(row.y);
     free(row.z);
     free(row.w);
     free(row.half);
+    free(row.bytes);
+    free(row.bits);
     free(row.index);
 }
 

@@ -283,7 +283,9 @@ read_row(const skn_kernels_t *kernels, skn_coding_t coding, rest_t *rest,
     }
     for (size_t i = 0; i < length; i += SKN_PIECE_ITEMS) {
         size_t n = piece_items(length - i);
-        size_t set = bits ? count_bits(bits + i / 8, n) : n;
+        size_t set = !bits         ? n
+                     : n == length ? values
+                                   : count_bits(bits + i / 8, n);
         if (!read_piece(kernels, coding, rest, scale, bits ? packed : x + i,
                         set))
             return false;

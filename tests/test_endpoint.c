@@ -54,7 +54,7 @@ BOTH_WAYS(fragments_pass_both_ways)
 static skn_status_t
 send_numbered(skn_endpoint_t *endpoint, uint32_t number)
 {
-    static unsigned char body[SKN_FRAGMENT_BODY_BYTES_MAX];
+    static unsigned char body[SKN_ENDPOINT_BODY_BYTES_MAX];
     memset(body, (int)(number % 251), sizeof(body));
     return skn_endpoint_send(
         endpoint, 1, SKN_LANE_DATA, (skn_frame_t){ &number, sizeof(number) },
@@ -69,7 +69,7 @@ check_numbered(const skn_arrival_t *arrival, uint32_t want)
     cr_assert_eq(arrival->header.bytes, sizeof(number));
     memcpy(&number, arrival->header.at, sizeof(number));
     cr_assert_eq(number, want);
-    cr_assert_eq(arrival->body.bytes, SKN_FRAGMENT_BODY_BYTES_MAX - want);
+    cr_assert_eq(arrival->body.bytes, SKN_ENDPOINT_BODY_BYTES_MAX - want);
     for (size_t k = 0; k < arrival->body.bytes; k++)
         if (at[k] != want % 251)
             cr_assert_fail("byte %zu of fragment %u", k, want);
@@ -107,7 +107,7 @@ BOTH_WAYS(big_bodies_arrive_whole_and_in_order)
  * again; nothing is lost, and the pulse passes all the same. */
 BOTH_WAYS(a_peer_that_takes_nothing_makes_busy)
 {
-    static const unsigned char body[SKN_FRAGMENT_BODY_BYTES_MAX];
+    static const unsigned char body[SKN_ENDPOINT_BODY_BYTES_MAX];
     pair_t pair = pair_open(keyed);
     uint32_t sent = 0;
     pair_await(&pair);
@@ -247,7 +247,7 @@ Test(endpoint, what_was_sent_before_the_end_still_leaves)
 
 Test(endpoint, a_fragment_over_its_limits_is_our_own_bug)
 {
-    static const unsigned char body[SKN_FRAGMENT_BODY_BYTES_MAX + 1];
+    static const unsigned char body[SKN_ENDPOINT_BODY_BYTES_MAX + 1];
     pair_t pair = pair_open(false);
     skn_frame_t one = { body, 1 };
     const struct {
@@ -256,8 +256,8 @@ Test(endpoint, a_fragment_over_its_limits_is_our_own_bug)
         size_t header_bytes, body_bytes;
     } wrong[] = {
         { 1, SKN_LANE_DATA, 0, 1 },
-        { 1, SKN_LANE_DATA, SKN_FRAGMENT_HEADER_BYTES_MAX + 1, 1 },
-        { 1, SKN_LANE_DATA, 1, SKN_FRAGMENT_BODY_BYTES_MAX + 1 },
+        { 1, SKN_LANE_DATA, SKN_ENDPOINT_HEADER_BYTES_MAX + 1, 1 },
+        { 1, SKN_LANE_DATA, 1, SKN_ENDPOINT_BODY_BYTES_MAX + 1 },
         { 1, SKN_LANE_COUNT, 1, 1 },
         { 0, SKN_LANE_DATA, 1, 1 },
     };
@@ -270,11 +270,11 @@ Test(endpoint, a_fragment_over_its_limits_is_our_own_bug)
                      SKN_INTERNAL, "case %zu", k);
     cr_expect_str_eq(error.text, "a fragment of 1 + 1 bytes to node 0");
     send_now(pair.node[0], 1, SKN_LANE_DATA,
-             (skn_frame_t){ body, SKN_FRAGMENT_HEADER_BYTES_MAX },
-             (skn_frame_t){ body, SKN_FRAGMENT_BODY_BYTES_MAX });
+             (skn_frame_t){ body, SKN_ENDPOINT_HEADER_BYTES_MAX },
+             (skn_frame_t){ body, SKN_ENDPOINT_BODY_BYTES_MAX });
     skn_arrival_t arrival = await(pair.node[1], SKN_ARRIVAL_FRAGMENT);
-    cr_expect_eq(arrival.header.bytes, SKN_FRAGMENT_HEADER_BYTES_MAX);
-    cr_expect_eq(arrival.body.bytes, SKN_FRAGMENT_BODY_BYTES_MAX);
+    cr_expect_eq(arrival.header.bytes, SKN_ENDPOINT_HEADER_BYTES_MAX);
+    cr_expect_eq(arrival.body.bytes, SKN_ENDPOINT_BODY_BYTES_MAX);
     send_now(pair.node[0], 1, SKN_LANE_DATA, one, one);
     cr_expect_eq(await(pair.node[1], SKN_ARRIVAL_FRAGMENT).body.bytes, 1);
     pair_close(&pair);

@@ -188,7 +188,7 @@ reason_to_drop(skn_endpoint_t *endpoint, size_t frame_count, bool known)
         return &endpoint->counts.unknown_key;
     if (frame_count != 2 || header_bytes == 0)
         return &endpoint->counts.malformed;
-    if (header_bytes > SKN_FRAGMENT_HEADER_BYTES_MAX ||
+    if (header_bytes > SKN_ENDPOINT_HEADER_BYTES_MAX ||
         body_bytes > endpoint->body_bytes_max)
         return &endpoint->counts.too_large;
     return NULL;
@@ -331,7 +331,7 @@ skn_endpoint_send(skn_endpoint_t *endpoint, uint32_t number, skn_lane_t lane,
 {
     peer_t *peer = find_peer(endpoint, number);
     if (!peer || lane >= SKN_LANE_COUNT || header.bytes == 0 ||
-        header.bytes > SKN_FRAGMENT_HEADER_BYTES_MAX ||
+        header.bytes > SKN_ENDPOINT_HEADER_BYTES_MAX ||
         body.bytes > endpoint->body_bytes_max)
         return skn_fail(error, SKN_INTERNAL,
                         "a fragment of %zu + %zu bytes to node %u",

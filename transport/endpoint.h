@@ -32,8 +32,8 @@
 
 /* Largest frames of a fragment. A fragment is cut so that it passes a thin
  * link between two heartbeats: DESIGN section 4. */
-#define SKN_FRAGMENT_HEADER_BYTES_MAX 1024u
-#define SKN_FRAGMENT_BODY_BYTES_MAX 65536u
+#define SKN_ENDPOINT_HEADER_BYTES_MAX 1024u
+#define SKN_ENDPOINT_BODY_BYTES_MAX 65536u
 /* Peers of a node: two connections each way and ten descriptors for each. */
 #define SKN_PEERS_MAX 256u
 /* Who sent a fragment is not known by a key: read its header. */
@@ -61,7 +61,7 @@ typedef struct skn_endpoint_options {
     const skn_keys_t *keys; /* NULL: none, on loopback only */
     const skn_endpoint_peer_t *peers;
     size_t peer_count;
-    uint32_t body_bytes_max;  /* SKN_FRAGMENT_BODY_BYTES_MAX, at most that */
+    uint32_t body_bytes_max;  /* SKN_ENDPOINT_BODY_BYTES_MAX, at most that */
     uint32_t fragments_max;   /* queued for one peer and lane, here and there */
     uint32_t connections_max; /* that others may hold to this node */
 } skn_endpoint_options_t;

@@ -215,7 +215,7 @@ endpoint_new(const skn_endpoint_options_t *options, skn_error_t *error)
     (void)zmq_msg_init(&endpoint->body);
     endpoint->body_bytes_max = options->body_bytes_max
                                    ? options->body_bytes_max
-                                   : SKN_FRAGMENT_BODY_BYTES_MAX;
+                                   : SKN_ENDPOINT_BODY_BYTES_MAX;
     endpoint->fragments_max =
         options->fragments_max ? options->fragments_max : FRAGMENTS_MAX;
     endpoint->connections_max =
@@ -291,7 +291,7 @@ open_door(skn_endpoint_t *endpoint, skn_error_t *error)
         .connections_max = endpoint->connections_max,
         .queue_bytes_max =
             (uint64_t)endpoint->fragments_max *
-            (SKN_FRAGMENT_HEADER_BYTES_MAX + endpoint->body_bytes_max + 128),
+            (SKN_ENDPOINT_HEADER_BYTES_MAX + endpoint->body_bytes_max + 128),
     };
     skn_door_parts_t parts = { .context = endpoint->context };
     skn_status_t status = SKN_OK;
@@ -326,9 +326,9 @@ open_router(skn_endpoint_t *endpoint, skn_error_t *error)
     skn_socket_options_t options = {
         .type = ZMQ_ROUTER,
         .ipv6 = endpoint->own.ipv6,
-        .frame_bytes = endpoint->body_bytes_max > SKN_FRAGMENT_HEADER_BYTES_MAX
+        .frame_bytes = endpoint->body_bytes_max > SKN_ENDPOINT_HEADER_BYTES_MAX
                            ? endpoint->body_bytes_max
-                           : SKN_FRAGMENT_HEADER_BYTES_MAX,
+                           : SKN_ENDPOINT_HEADER_BYTES_MAX,
         .fragments_max = endpoint->fragments_max,
         .keys = endpoint->keys,
     };
@@ -407,7 +407,7 @@ skn_endpoint_t *
 skn_endpoint_open(const skn_endpoint_options_t *options, skn_error_t *error)
 {
     if (options->peer_count > SKN_PEERS_MAX ||
-        options->body_bytes_max > SKN_FRAGMENT_BODY_BYTES_MAX) {
+        options->body_bytes_max > SKN_ENDPOINT_BODY_BYTES_MAX) {
         (void)skn_fail(error, SKN_BAD_CONFIG,
                        "%zu peers, at most %u are allowed", options->peer_count,
                        SKN_PEERS_MAX);

@@ -3,6 +3,7 @@
 #include <inttypes.h>
 
 #include "cli/verbs.h"
+#include "topology/cost.h"
 #include "topology/model_run.h"
 
 static int
@@ -33,8 +34,10 @@ plan_run(const cli_call_t *call)
                      run.model->name, run.plan.units,
                      (double)run.plan.parameters * 1e-6,
                      run.plan.memory_bytes >> 20, run.plan.batches_per_epoch);
-        status =
-            skn_spec_print(skn_topology_spec(run.topology), stdout, &error);
+        status = skn_cost_print(&run.plan, stdout, &error);
+        if (status == SKN_OK)
+            status =
+                skn_spec_print(skn_topology_spec(run.topology), stdout, &error);
     }
     if (skn_problems_count(problems) > 0)
         code = cli_report_problems(call, problems);
@@ -62,6 +65,9 @@ const cli_verb_t cli_plan = {
     .description =
         "Decides everything that the model file leaves open and prints every\n"
         "actor and pipe as a topology file, which `skein run` runs as it is:\n"
-        "`skein plan FILE | skein run -` trains what `skein train FILE` does.",
+        "`skein plan FILE | skein run -` trains what `skein train FILE` does.\n"
+        "For several nodes, comments at its head forecast what each holds,\n"
+        "bytes and seconds a batch, and the bottleneck; where one node alone\n"
+        "should be faster, they say `use one node`.",
     .run = plan_run,
 };

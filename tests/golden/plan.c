@@ -10,6 +10,7 @@
 #include <string.h>
 
 #include "actors/kinds.h"
+#include "topology/cost.h"
 #include "topology/plan.h"
 
 static int
@@ -28,6 +29,8 @@ print_spec(const skn_plan_t *plan, const char *form, skn_problems_t *problems,
                  (unsigned long long)plan->batches_per_epoch,
                  (unsigned long long)plan->total_batches,
                  (unsigned long long)plan->memory_bytes);
+    if (skn_cost_print(plan, stdout, error) != SKN_OK)
+        return 1;
     skn_status_t status;
     if (strcmp(form, "text") == 0)
         status = skn_spec_text(spec, stdout, error);

@@ -396,7 +396,8 @@ static void
 call_nonzero_bits(void *subject)
 {
     row_case_t *row = subject;
-    row->sink += (double)row->kernels->nonzero_bits(row->bytes, row->z, row->n);
+    row->sink += (double)row->kernels->nonzero_bits(row->bytes, row->z, row->n,
+                                                    UINT32_MAX);
 }
 
 static void

@@ -109,12 +109,16 @@ typedef struct skn_adam {
  *                 up to even: element 2k plus 8 in the lower half of byte k.
  *                 The half behind an odd n, and all if scale is not usable, 0.
  * i4_to_f32       to[i] = (half i of from - 8) * scale.
- * nonzero_bits    bit i (i % 8 of byte i / 8) = x[i] is not +0.0; n / 8 bytes,
- *                 rounded up, with zeros at the end. Returns the ones.
+ * nonzero_bits    bit i (i % 8 of byte i / 8) = any of the bits `mask` of x[i]
+ *                 is set: all of them find what is not +0.0, 0x7fffffff finds
+ *                 x[i] != 0. n / 8 bytes, rounded up, with zeros at the end.
+ *                 Returns the ones.
  * pack_nonzero    the x[i] whose bit is set, in order; returns their count. All
  *                 n items of `to` may be written.
  * unpack_nonzero  the other way: to[i] = the next of from's `count` items where
  *                 bit i is set, +0.0 elsewhere. n bits hold `count` ones.
+ * raise_zeros     x[i] = FLT_MIN, with the sign of x[i], where |x[i]| is less;
+ *                 NaN stays.
  * finite_all      true when no x[i] is NaN or infinite.
  * sum_squares     sum of x[i]^2 within 64 FLT_EPSILON relative; the sum may be
  *                 infinite only if a square overflows a float.
@@ -165,11 +169,13 @@ typedef struct skn_adam {
                         const skn_noise_t *noise))                           \
     K(void, i4_to_f32, (float *to, const uint8_t *from, size_t n,            \
                         float scale))                                        \
-    K(size_t, nonzero_bits, (uint8_t *bits, const float *x, size_t n))       \
+    K(size_t, nonzero_bits, (uint8_t *bits, const float *x, size_t n,        \
+                             uint32_t mask))                                 \
     K(size_t, pack_nonzero, (float *to, const float *x, const uint8_t *bits, \
                              size_t n))                                      \
     K(void, unpack_nonzero, (float *to, const float *from, size_t count,     \
                              const uint8_t *bits, size_t n))                 \
+    K(void, raise_zeros, (float *x, size_t n))                               \
     K(bool, finite_all, (const float *x, size_t n))                          \
     K(double, sum_squares, (const float *x, size_t n))                       \
     K(size_t, above, (const float *x, size_t n, float threshold,             \

@@ -80,8 +80,8 @@ error_max(skn_coding_t coding, float x, float greatest)
 }
 
 static void
-expect_row_near(skn_coding_t coding, const float *sent, const float *got,
-                size_t length)
+expect_row_near(skn_coding_t coding, bool sparse, const float *sent,
+                const float *got, size_t length)
 {
     float greatest = 0;
     for (size_t k = 0; k < length; k++)
@@ -92,6 +92,7 @@ expect_row_near(skn_coding_t coding, const float *sent, const float *got,
                   "%s: %g became %g, greatest %g", skn_coding_word(coding),
                   (double)sent[k], (double)got[k], (double)greatest);
         cr_assert(sent[k] != 0 || got[k] == 0, "zero stays zero");
+        cr_assert(!sparse || (sent[k] == 0) == (got[k] == 0), "and it alone");
     }
 }
 
@@ -106,20 +107,21 @@ Test(coding, every_value_is_within_the_error_of_its_coding)
         expect_exact_part(sent, got);
         for (size_t r = 0; r < rows; r++) {
             size_t at = r * columns;
-            expect_row_near(coding, sent->wide.at + at, got->wide.at + at,
-                            columns);
-            expect_row_near(coding, sent->open.at + at, got->open.at + at,
+            expect_row_near(coding, false, sent->wide.at + at,
+                            got->wide.at + at, columns);
+            expect_row_near(coding, true, sent->open.at + at, got->open.at + at,
                             columns);
         }
         for (size_t at = 0, r = 0; at < sent->ragged.count; r++) {
             size_t length = sent->late.at[r % rows];
-            expect_row_near(coding, sent->ragged.at + at, got->ragged.at + at,
-                            length);
-            expect_row_near(coding, sent->holes.at + at, got->holes.at + at,
-                            length);
+            expect_row_near(coding, false, sent->ragged.at + at,
+                            got->ragged.at + at, length);
+            expect_row_near(coding, true, sent->holes.at + at,
+                            got->holes.at + at, length);
             at += length;
         }
-        expect_row_near(coding, sent->flat.at, got->flat.at, sent->flat.count);
+        expect_row_near(coding, true, sent->flat.at, got->flat.at,
+                        sent->flat.count);
         skn_payload_drop(sent);
         skn_payload_drop(got);
     }

@@ -32,16 +32,16 @@ write_rows(skn_coding_t coding, bool sparse, const skn_rows_t *rows,
 /* Reads `bytes` from memory of just that size; the caller frees what comes,
  * NULL if they are refused. */
 static float *
-read_rows(const skn_rows_t *rows, const uint8_t *from, size_t bytes,
-          size_t count)
+read_rows(bool sparse, const skn_rows_t *rows, const uint8_t *from,
+          size_t bytes, size_t count)
 {
     uint8_t *copy = malloc(bytes + 1);
     float *x = malloc(count * sizeof(*x) + 1);
     cr_assert(copy && x);
     if (bytes > 0)
         memcpy(copy + 1, from, bytes);
-    bool good =
-        skn_values_read(kernels_of(bytes), rows, copy + 1, bytes, x, count);
+    bool good = skn_values_read(kernels_of(bytes), sparse, rows, copy + 1,
+                                bytes, x, count);
     free(copy);
     if (good)
         return x;
@@ -100,8 +100,12 @@ Test(coding_values, sparse_rows_are_bits_and_the_others)
     cr_expect_arr_eq(to, f32, 15);
     cr_assert_eq(write_rows(SKN_CODING_BF16, true, &rows, few, 6, to), 9);
     cr_expect_arr_eq(to, bf16, 9);
-    cr_assert_eq(write_rows(SKN_CODING_INT4, true, &rows, few, 6, to), 13);
-    cr_expect_eq(to[0], 3, "all of them are fewer bytes here");
+    /* In rounded forms wherever there is a zero, even if it is not smaller. */
+    static const float almost[6] = { 7, 0, 7, 7, 7, 7 };
+    static const uint8_t int4[] = { 0x13, 5, 7, 0,    0,    0x80, 0x3f,
+                                    0xff, 0, 0, 0x80, 0x3f, 0xff, 0x0f };
+    cr_assert_eq(write_rows(SKN_CODING_INT4, true, &rows, almost, 6, to), 14);
+    cr_expect_arr_eq(to, int4, 14);
     float wide[40] = { [7] = 1.0f, [9] = -7.0f };
     rows = (skn_rows_t){ .columns = 20, .row_count = 2 };
     cr_assert_eq(write_rows(SKN_CODING_INT4, true, &rows, wide, 40, to), 12);
@@ -116,7 +120,7 @@ Test(coding_values, rows_of_no_items_take_no_bytes)
     skn_rows_t rows = { .length = lengths, .length_count = 5, .row_count = 5 };
     uint8_t to[64];
     cr_assert_eq(write_rows(SKN_CODING_INT8, false, &rows, few, 6, to), 15);
-    float *x = read_rows(&rows, to, 15, 6);
+    float *x = read_rows(false, &rows, to, 15, 6);
     cr_assert(x);
     cr_expect(x[0] == 1.0f && fabsf(x[2] + 7.0f) < 1e-5f);
     free(x);
@@ -157,7 +161,7 @@ Test(coding_values, long_rows_are_cut_into_pieces)
             if (bytes == 0)
                 continue;
             cr_assert_eq(to[0], c | (sparse ? SKN_FORM_SPARSE : 0));
-            float *back = read_rows(&rows, to, bytes, 2 * length);
+            float *back = read_rows(sparse, &rows, to, bytes, 2 * length);
             cr_assert(back, "%u, %zu", c, length);
             double step = c == SKN_CODING_F32    ? 0
                           : c == SKN_CODING_BF16 ? 3 * 0x1p-8
@@ -190,7 +194,7 @@ Test(coding_values, scales_work_from_the_smallest_to_the_greatest)
             float row[8] = { greatest,      -greatest,      0, greatest / 2,
                              -greatest / 3, greatest / 200, 0, greatest };
             size_t bytes = write_rows(c, false, &rows, row, 8, to);
-            float *back = read_rows(&rows, to, bytes, 8);
+            float *back = read_rows(false, &rows, to, bytes, 8);
             cr_assert(back);
             for (size_t i = 0; i < 8; i++) {
                 cr_assert(isfinite(back[i]), "%a: %a", (double)greatest,
@@ -214,7 +218,7 @@ Test(coding_values, negative_zero_is_a_value)
     uint8_t to[128];
     size_t bytes = write_rows(SKN_CODING_F32, true, &rows, row, 32, to);
     cr_assert_eq(bytes, 1 + 4 + 2 * 4);
-    float *back = read_rows(&rows, to, bytes, 32);
+    float *back = read_rows(true, &rows, to, bytes, 32);
     cr_assert(back);
     cr_expect_arr_eq(back, row, sizeof(row));
     free(back);
@@ -234,7 +238,7 @@ Test(coding_values, forms_that_are_none_are_refused)
             size_t want = form >= 1 && form < 4         ? dense[form]
                           : form >= 0x10 && form < 0x14 ? sparse[form & 3]
                                                         : 0;
-            float *x = read_rows(&rows, to, bytes, 6);
+            float *x = read_rows(true, &rows, to, bytes, 6);
             cr_assert_eq(x != NULL, want > 0 && bytes == want, "%x, %zu bytes",
                          form, bytes);
             free(x);
@@ -249,7 +253,7 @@ Test(coding_values, bits_behind_a_row_are_refused)
     for (unsigned bit = 0; bit < 8; bit++) {
         memcpy(to, good, sizeof(good));
         to[2] = (uint8_t)(1u << bit);
-        float *x = read_rows(&rows, to, sizeof(to), 6);
+        float *x = read_rows(true, &rows, to, sizeof(to), 6);
         cr_expect_eq(x != NULL, bit < 3, "bit %u", bit);
         free(x);
     }
@@ -274,9 +278,54 @@ Test(coding_values, any_bytes_are_read_or_refused)
         for (size_t k = 0; k < byte_count; k++)
             bytes[k] = (uint8_t)(oracle_next(&random) & oracle_next(&random));
         bytes[0] = (uint8_t)(oracle_next(&random) & 0x13);
-        float *x = read_rows(&rows, bytes, byte_count, count);
+        float *x = read_rows(trial % 3, &rows, bytes, byte_count, count);
         good += x != NULL;
         free(x);
     }
     cr_expect(good > 100, "%zu", good);
+}
+
+/* --- zeros and what is rounded to them ------------------------------------ */
+
+/* Receivers pack gradients by the zeros of an activation: its sender and they
+ * must see the same ones. */
+Test(coding_values, zeros_and_the_others_can_be_told_apart)
+{
+    oracle_random_t random = { 31 };
+    uint8_t to[4 * 512 + 1];
+    for (size_t trial = 0; trial < 300; trial++)
+        for (skn_coding_t c = SKN_CODING_F32; c < SKN_CODING_COUNT; c++) {
+            float row[512];
+            size_t length = 1 + trial % 128, count = 4 * length;
+            for (size_t k = 0; k < count; k++) {
+                uint32_t draw = oracle_next(&random);
+                row[k] = draw % 128 < trial % 130 ? (draw >> 31 ? 0.0f : -0.0f)
+                         : draw >> 8 & 1
+                             ? ldexpf(oracle_float(&random) + 1.001f, -160)
+                             : ldexpf(oracle_float(&random) + 1.001f, -10);
+            }
+            skn_rows_t rows = { .columns = length, .row_count = 4 };
+            size_t bytes = write_rows(c, true, &rows, row, count, to);
+            if (bytes == 0)
+                continue;
+            float *back = read_rows(true, &rows, to, bytes, count);
+            cr_assert(back);
+            for (size_t k = 0; k < count; k++) {
+                cr_assert_eq(back[k] == 0, row[k] == 0, "%u: %a became %a", c,
+                             (double)row[k], (double)back[k]);
+                cr_assert(row[k] != 0 || c == SKN_CODING_F32 ||
+                          !signbit(back[k]));
+            }
+            free(back);
+        }
+}
+
+Test(coding_values, runs_of_another_kind_leave_no_zeros_out)
+{
+    skn_rows_t rows = { .columns = 8, .row_count = 1 };
+    static const uint8_t bytes[] = { 0x10, 0 };
+    float *x = read_rows(true, &rows, bytes, 2, 8);
+    cr_expect(x);
+    free(x);
+    cr_expect_null(read_rows(false, &rows, bytes, 2, 8));
 }

@@ -258,7 +258,7 @@ check_nonzero(const skn_kernels_t *kernels, const float *x, size_t n)
     size_t count = 0, bit_bytes = (n + 7) / 8;
     memset(bits, GUARD_BYTE, sizeof bits);
     packed[n + 1] = whole[0] = whole[n + 1] = 77.0f;
-    size_t found = kernels->nonzero_bits(bits + 1, x, n);
+    size_t found = kernels->nonzero_bits(bits + 1, x, n, UINT32_MAX);
     for (size_t i = 0; i < 8 * bit_bytes; i++) {
         bool set = bits[1 + i / 8] >> i % 8 & 1;
         cr_assert_eq(set, i < n && oracle_bits(x[i]) != 0, "%s: bit %zu of %zu",
@@ -309,4 +309,47 @@ Test(kernels_coding, every_pattern_of_zeros_is_kept)
                 x[i] = pattern >> i & 1 ? (float)i + 1 : 0.0f;
             check_nonzero(kernels, x, n);
         }
+}
+
+Test(kernels_coding, a_mask_without_the_sign_takes_both_zeros_for_one)
+{
+    const skn_kernels_t *kernels;
+    float x[LENGTHS];
+    uint8_t bits[LENGTHS / 8 + 1];
+    oracle_random_t random = { 22 };
+    EACH_VARIANT(kernels)
+    for (size_t n = 0; n <= LENGTHS; n++) {
+        size_t count = 0;
+        fill_sparse(x, n, 128, &random);
+        for (size_t i = 0; i < n; i += 3)
+            x[i] = -0.0f;
+        size_t found = kernels->nonzero_bits(bits, x, n, INT32_MAX);
+        for (size_t i = 0; i < n; i++) {
+            bool set = bits[i / 8] >> i % 8 & 1;
+            cr_assert_eq(set, x[i] != 0, "%s: %zu of %zu", kernels->isa, i, n);
+            count += set;
+        }
+        cr_assert_eq(found, count);
+    }
+}
+
+Test(kernels_coding, zeros_are_raised_and_nothing_else)
+{
+    static const float from[] = { 0.0f,  -0.0f, 0x1p-149f, -0x1p-127f, FLT_MIN,
+                                  -1.0f, NAN,   INFINITY,  -FLT_MIN,   3.0f };
+    static const float to[] = { FLT_MIN, -FLT_MIN, FLT_MIN,  -FLT_MIN, FLT_MIN,
+                                -1.0f,   NAN,      INFINITY, -FLT_MIN, 3.0f };
+    const skn_kernels_t *kernels;
+    float x[LENGTHS + 2];
+    EACH_VARIANT(kernels)
+    for (size_t n = 0; n <= LENGTHS; n++) {
+        for (size_t i = 0; i < n; i++)
+            x[1 + i] = from[i % 10];
+        x[0] = x[1 + n] = 0.0f;
+        kernels->raise_zeros(x + 1, n);
+        for (size_t i = 0; i < n; i++)
+            cr_assert_eq(oracle_bits(x[1 + i]), oracle_bits(to[i % 10]),
+                         "%s: %zu of %zu", kernels->isa, i, n);
+        cr_assert(x[0] == 0 && x[1 + n] == 0);
+    }
 }

@@ -296,8 +296,9 @@ fill_kind(const skn_coder_t *coder, const skn_schema_t *schema,
             if (status != SKN_OK)
                 return status;
             if (!as_it_is)
-                good = skn_values_read(coder->kernels, &rows, frame->at,
-                                       frame->bytes, run.at, run.count);
+                good =
+                    skn_values_read(coder->kernels, coded->sparse, &rows,
+                                    frame->at, frame->bytes, run.at, run.count);
         }
         if (!good)
             return skn_fail(error, SKN_BAD_MESSAGE,

@@ -13,6 +13,9 @@
  *     int8   a row's scale is its greatest |x| / 127, rounded at random and
  *            unbiased; |error| <= scale
  *     int4   the same with 7, two values a byte
+ * In a run whose zeros may be left out (`sparse`) an item is 0 after the link
+ * if and only if it was 0 before it: what a coding rounds to 0 arrives as
+ * FLT_MIN, and -0.0 as +0.0 (not in f32, which changes nothing).
  * In int8 and int4 a row that holds a NaN or an infinity arrives as NaN (its
  * zeros may stay zero), so that the receiver sees the divergence; a row whose
  * greatest |x| is below 2^-119 (int8; 2^-123 in int4) arrives as zeros.

@@ -44,15 +44,17 @@ skn_rows_length(const skn_rows_t *rows, size_t place)
     return rows->length ? rows->length[place] : rows->columns;
 }
 
-/* `to` has room for 4 * count + 1 bytes. `rows` end where the run does. The
+/* `sparse`: the field is. Then a coding that rounds keeps x[i] = 0 apart from
+ * the others: zero arrives as +0.0, and what is rounded to zero as FLT_MIN.
+ * `to` has room for 4 * count + 1 bytes. `rows` end where the run does. The
  * random bits of row r are those of (key, stream, r). */
 size_t skn_values_write(const skn_kernels_t *kernels, skn_coding_t coding,
                         bool sparse, const skn_rows_t *rows, const float *x,
                         size_t count, uint64_t key, uint64_t stream,
                         uint8_t *to);
-bool skn_values_read(const skn_kernels_t *kernels, const skn_rows_t *rows,
-                     const uint8_t *from, size_t from_bytes, float *x,
-                     size_t count);
+bool skn_values_read(const skn_kernels_t *kernels, bool sparse,
+                     const skn_rows_t *rows, const uint8_t *from,
+                     size_t from_bytes, float *x, size_t count);
 
 /* `to` has room for 4 * count bytes; kind: ascending or small. */
 size_t skn_numbers_write(skn_coded_kind_t kind, const uint32_t *x, size_t count,

@@ -123,19 +123,21 @@ write_row(const skn_kernels_t *kernels, skn_coding_t coding, const float *x,
     return to;
 }
 
-/* Writes the bits of all rows to `to`. *bytes: what the whole run takes then,
- * bits included. */
-static void
+/* Writes the bits of all rows to `to`; returns how many are set. *bytes: what
+ * the whole run takes then, bits included. A coding that rounds has no use for
+ * the sign of a zero. */
+static size_t
 write_bits(const skn_kernels_t *kernels, skn_coding_t coding,
            const skn_rows_t *rows, const float *x, uint8_t *to, size_t *bytes)
 {
-    size_t sum = 0;
+    uint32_t mask = coding == SKN_CODING_F32 ? UINT32_MAX : INT32_MAX;
+    size_t sum = 0, all = 0;
     EACH_ROW(rows, row, place)
     {
         size_t length = skn_rows_length(rows, place), values = 0;
         for (size_t i = 0; i < length; i += SKN_PIECE_ITEMS) {
             size_t n = piece_items(length - i);
-            size_t set = kernels->nonzero_bits(to + i / 8, x + i, n);
+            size_t set = kernels->nonzero_bits(to + i / 8, x + i, n, mask);
             sum += piece_bytes(coding, set);
             values += set;
         }
@@ -144,8 +146,22 @@ write_bits(const skn_kernels_t *kernels, skn_coding_t coding,
         sum += bits_bytes(length);
         to += bits_bytes(length);
         x += length;
+        all += values;
     }
     *bytes = sum;
+    return all;
+}
+
+/* Bytes of the bits of all rows. */
+static size_t
+all_bits_bytes(const skn_rows_t *rows)
+{
+    size_t sum = 0;
+    EACH_ROW(rows, row, place)
+    {
+        sum += bits_bytes(skn_rows_length(rows, place));
+    }
+    return sum;
 }
 
 /* What the whole run takes if no zeros are left out. */
@@ -174,6 +190,22 @@ any_set(const uint8_t *bits, size_t length)
     return false;
 }
 
+/* Whether the zeros of a run are left out: where that is smaller, or, with
+ * rounding, wherever there are any, so that what is rounded to zero can be told
+ * apart. *bytes is what the run takes. */
+static bool
+leaves_zeros_out(const skn_kernels_t *kernels, skn_coding_t coding,
+                 const skn_rows_t *rows, const float *x, size_t count,
+                 uint8_t *bits, size_t *bytes)
+{
+    size_t without = 0;
+    size_t values = write_bits(kernels, coding, rows, x, bits, &without);
+    if (coding == SKN_CODING_F32 ? without >= *bytes : values == count)
+        return false;
+    *bytes = without;
+    return true;
+}
+
 size_t
 skn_values_write(const skn_kernels_t *kernels, skn_coding_t coding, bool sparse,
                  const skn_rows_t *all_rows, const float *x, size_t count,
@@ -184,18 +216,12 @@ skn_values_write(const skn_kernels_t *kernels, skn_coding_t coding, bool sparse,
     skn_noise_t noise = { .key = key, .stream = stream };
     uint8_t *bits = to + FORM_BYTES, *at = bits;
     size_t bytes = dense_bytes(coding, rows);
-    if (sparse) {
-        size_t sparse_bytes = 0;
-        write_bits(kernels, coding, rows, x, bits, &sparse_bytes);
-        sparse = sparse_bytes < bytes;
-        bytes = sparse ? sparse_bytes : bytes;
-    }
+    sparse = sparse &&
+             leaves_zeros_out(kernels, coding, rows, x, count, bits, &bytes);
     if (bytes + FORM_BYTES >= count * sizeof(*x))
         return 0;
     *to = (uint8_t)(coding | (sparse ? SKN_FORM_SPARSE : 0));
-    if (sparse)
-        EACH_ROW(rows, row, place)
-    at += bits_bytes(skn_rows_length(rows, place));
+    at += sparse ? all_bits_bytes(rows) : 0;
     EACH_ROW(rows, row, place)
     {
         size_t length = skn_rows_length(rows, place);
@@ -212,9 +238,12 @@ skn_values_write(const skn_kernels_t *kernels, skn_coding_t coding, bool sparse,
 
 /* --- read ---------------------------------------------------------------- */
 
-/* What is left of a frame. */
+/* What is left of a frame, and how it is to be read. */
 typedef struct rest {
     const uint8_t *at, *end;
+    const skn_kernels_t *kernels;
+    skn_coding_t coding;
+    bool raise; /* what was rounded to zero was none */
 } rest_t;
 
 /* `bytes` of the rest, which then begins behind them; NULL: not so many. */
@@ -245,37 +274,37 @@ count_bits(const uint8_t *bits, size_t n)
 
 /* `n` values of one row; `x` has room for them. */
 static bool
-read_piece(const skn_kernels_t *kernels, skn_coding_t coding, rest_t *rest,
-           float scale, float *x, size_t n)
+read_piece(rest_t *rest, float scale, float *x, size_t n)
 {
     uint16_t half[SKN_PIECE_ITEMS];
-    size_t bytes = piece_bytes(coding, n);
+    size_t bytes = piece_bytes(rest->coding, n);
     const uint8_t *from = take(rest, bytes);
     if (!from)
         return false;
-    if (coding == SKN_CODING_F32) {
+    if (rest->coding == SKN_CODING_F32) {
         memcpy(x, from, bytes);
-    } else if (coding == SKN_CODING_BF16) {
+    } else if (rest->coding == SKN_CODING_BF16) {
         memcpy(half, from, bytes);
-        kernels->bf16_to_f32(x, half, n);
-    } else if (coding == SKN_CODING_INT8) {
-        kernels->i8_to_f32(x, (const int8_t *)from, n, scale);
+        rest->kernels->bf16_to_f32(x, half, n);
+    } else if (rest->coding == SKN_CODING_INT8) {
+        rest->kernels->i8_to_f32(x, (const int8_t *)from, n, scale);
     } else {
-        kernels->i4_to_f32(x, from, n, scale);
+        rest->kernels->i4_to_f32(x, from, n, scale);
     }
+    if (rest->raise)
+        rest->kernels->raise_zeros(x, n);
     return true;
 }
 
 /* A row; with `bits`, items whose bit is not set are zero. */
 static bool
-read_row(const skn_kernels_t *kernels, skn_coding_t coding, rest_t *rest,
-         const uint8_t *bits, float *x, size_t length)
+read_row(rest_t *rest, const uint8_t *bits, float *x, size_t length)
 {
     float packed[SKN_PIECE_ITEMS], scale = 0.0f;
     size_t values = bits ? count_bits(bits, length) : length;
     if (values > length)
         return false;
-    if (values > 0 && has_scale(coding)) {
+    if (values > 0 && has_scale(rest->coding)) {
         const uint8_t *from = take(rest, SCALE_BYTES);
         if (!from)
             return false;
@@ -286,44 +315,41 @@ read_row(const skn_kernels_t *kernels, skn_coding_t coding, rest_t *rest,
         size_t set = !bits         ? n
                      : n == length ? values
                                    : count_bits(bits + i / 8, n);
-        if (!read_piece(kernels, coding, rest, scale, bits ? packed : x + i,
-                        set))
+        if (!read_piece(rest, scale, bits ? packed : x + i, set))
             return false;
         if (bits)
-            kernels->unpack_nonzero(x + i, packed, set, bits + i / 8, n);
+            rest->kernels->unpack_nonzero(x + i, packed, set, bits + i / 8, n);
     }
     return true;
 }
 
 bool
-skn_values_read(const skn_kernels_t *kernels, const skn_rows_t *all_rows,
-                const uint8_t *from, size_t from_bytes, float *x, size_t count)
+skn_values_read(const skn_kernels_t *kernels, bool sparse,
+                const skn_rows_t *all_rows, const uint8_t *from,
+                size_t from_bytes, float *x, size_t count)
 {
-    rest_t rest = { from + FORM_BYTES, from + from_bytes };
+    rest_t rest = { .kernels = kernels };
     if (from_bytes < FORM_BYTES)
         return false;
     unsigned form = *from & ~SKN_FORM_SPARSE;
-    bool sparse = *from & SKN_FORM_SPARSE;
-    if (form >= SKN_CODING_COUNT || (form == SKN_CODING_F32 && !sparse))
+    bool bitmap = *from & SKN_FORM_SPARSE;
+    if (form >= SKN_CODING_COUNT || (form == SKN_CODING_F32 && !bitmap) ||
+        (bitmap && !sparse))
         return false;
-    skn_rows_t needed =
-        rows_needed((skn_coding_t)form, sparse, all_rows, count);
-    const skn_rows_t *rows = &needed;
-    const uint8_t *bits = NULL, *row_bits = NULL;
-    if (sparse) {
-        size_t bytes = 0;
-        EACH_ROW(rows, row, place)
-        bytes += bits_bytes(skn_rows_length(rows, place));
-        bits = row_bits = take(&rest, bytes);
-        if (!bits)
-            return false;
-    }
-    EACH_ROW(rows, row, place)
+    rest.at = from + FORM_BYTES;
+    rest.end = from + from_bytes;
+    rest.coding = (skn_coding_t)form;
+    rest.raise = sparse && form != SKN_CODING_F32;
+    skn_rows_t rows = rows_needed(rest.coding, bitmap, all_rows, count);
+    const uint8_t *bits = NULL;
+    if (bitmap && !(bits = take(&rest, all_bits_bytes(&rows))))
+        return false;
+    EACH_ROW(&rows, row, place)
     {
-        size_t length = skn_rows_length(rows, place);
-        if (!read_row(kernels, (skn_coding_t)form, &rest, row_bits, x, length))
+        size_t length = skn_rows_length(&rows, place);
+        if (!read_row(&rest, bits, x, length))
             return false;
-        row_bits = sparse ? row_bits + bits_bytes(length) : NULL;
+        bits = bitmap ? bits + bits_bytes(length) : NULL;
         x += length;
     }
     return rest.at == rest.end;

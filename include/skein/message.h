@@ -109,7 +109,7 @@ typedef struct skn_coded_field {
     skn_coded_kind_t kind;
     const char *columns; /* a field of kind u32, or NULL */
     const char *lengths; /* a field of kind u32s, or NULL */
-    bool sparse;         /* many are zero: a bitmap and the others, if less */
+    bool sparse;         /* many are zero: left out. No other value becomes 0 */
 } skn_coded_field_t;
 
 typedef struct skn_schema {

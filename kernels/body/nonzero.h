@@ -1,7 +1,7 @@
 /* nonzero.h - rows with many zeros: a bit an element, and the others packed.
  *
- * Only +0.0 is left out: -0.0 is a value like any other, so that a row comes
- * back bit for bit.
+ * Where a row must come back bit for bit, only +0.0 is left out: -0.0 is then
+ * a value like any other.
  * SPDX-License-Identifier: Apache-2.0 */
 
 /* Whole bytes of bits, and whole vectors. */
@@ -17,23 +17,25 @@ bits_at(const uint8_t *bits, size_t i)
     return bytes >> i % 8 & ((1u << VF_LANES) - 1);
 }
 
-/* A bit for each of the `lanes` elements of a vector that is not +0.0. */
+/* A bit for each lane that has a bit of the mask. */
 VF_WORD uint32_t
-bits_nonzero(vf_t x)
+bits_nonzero(vf_t x, vi_t mask)
 {
-    return ~vm_bits(vi_equal(vf_bits(x), vi_set(0))) &
+    return ~vm_bits(vi_equal(vi_and(vf_bits(x), mask), vi_set(0))) &
            (uint32_t)((1u << VF_LANES) - 1);
 }
 
 static size_t
-nonzero_bits(uint8_t *bits, const float *x, size_t n)
+nonzero_bits(uint8_t *bits, const float *x, size_t n, uint32_t mask)
 {
     size_t count = 0;
+    vi_t masks = vi_set(mask);
     for (size_t i = 0; i < n; i += BITS_STEP) {
         uint32_t group = 0;
         for (size_t j = 0; j < BITS_STEP && i + j < n; j += VF_LANES)
-            group |= bits_nonzero(vf_load_n(x + i + j, vf_lanes(n - i - j)))
-                     << j;
+            group |=
+                bits_nonzero(vf_load_n(x + i + j, vf_lanes(n - i - j)), masks)
+                << j;
         count += (size_t)__builtin_popcount(group);
         bits[i / 8] = (uint8_t)group;
         if (VF_LANES > 8 && i + 8 < n)
@@ -81,4 +83,21 @@ unpack_nonzero(float *to, const float *from, size_t count, const uint8_t *bits,
     }
     for (; i < n; i++)
         to[i] = bits[i / 8] >> i % 8 & 1 ? next[used++] : 0.0f;
+}
+
+/* The smallest number of full precision is as good as zero, but is none. */
+static void
+raise_zeros(float *x, size_t n)
+{
+    vf_t least = vf_set(FLT_MIN);
+    vi_t sign = vi_set(0x80000000u);
+    for (size_t i = 0; i < n; i += VF_LANES) {
+        size_t lanes = vf_lanes(n - i);
+        vf_t old = vf_load_n(x + i, lanes);
+        vi_t raised = vi_or(vi_and(vf_bits(old), sign), vf_bits(least));
+        vf_store_n(
+            x + i,
+            vf_choose(vf_above(least, vf_abs(old)), vf_of_bits(raised), old),
+            lanes);
+    }
 }

@@ -11,7 +11,7 @@ hosts_prefix=${hosts_prefix:-sk$$}
 # hosts_up COUNT: makes the hosts.
 hosts_up() {
     local k switch=${hosts_prefix}sw
-    at_exit "hosts_down $1"
+    at_exit "hosts_prefix=$hosts_prefix hosts_down $1"
     ip netns add "$switch" || return 1
     ip -n "$switch" link add switch type bridge || return 1
     ip -n "$switch" link set switch up || return 1
@@ -73,4 +73,73 @@ wire_join() { ip -n "${hosts_prefix}sw" link set "port$1" up; }
 wire_bytes() {
     on_host "$1" cat /sys/class/net/wire/statistics/rx_bytes \
         /sys/class/net/wire/statistics/tx_bytes | paste -sd ' '
+}
+
+# hosts_relayed COUNT PORT RELAY OPTION...: makes hosts with the same addresses,
+# but each alone on its wire: whoever dials PORT of another host reaches a
+# relay (tests/fault/relay.c, started with the options), and that the host.
+# Both believe to talk to each other. One relay an ordered pair of hosts.
+hosts_relayed() {
+    local count=$1 port=$2 relay=$3 j k beyond
+    shift 3
+    at_exit "hosts_prefix=$hosts_prefix hosts_down $count"
+    at_exit "hosts_prefix=$hosts_prefix relays_down $count"
+    for ((k = 0; k < count; k++)); do
+        beyond=${hosts_prefix}beyond$k
+        ip netns add "$hosts_prefix$k" || return 1
+        ip netns add "$beyond" || return 1
+        ip link add wire netns "$hosts_prefix$k" type veth \
+            peer name others netns "$beyond" || return 1
+        ip -n "$hosts_prefix$k" address add "10.77.0.$((k + 1))/24" \
+            dev wire || return 1
+        ip -n "$hosts_prefix$k" link set wire up || return 1
+        ip -n "$hosts_prefix$k" link set lo up || return 1
+        ip -n "$beyond" link set others up || return 1
+        for ((j = 0; j < count; j++)); do
+            [ "$j" = "$k" ] || ip -n "$beyond" address add \
+                "10.77.0.$((j + 1))/32" dev others || return 1
+        done
+        ip -n "$beyond" route add "10.77.0.$((k + 1))/32" dev others ||
+            return 1
+    done
+    for ((j = 0; j < count; j++)); do
+        for ((k = 0; k < count; k++)); do
+            [ "$j" = "$k" ] || relay_up "$j" "$k" "$port" "$relay" "$@" ||
+                return 1
+        done
+    done
+}
+
+# relay_up J K PORT RELAY OPTION...: from host J to host K.
+relay_up() {
+    local name=$1.$2 to="10.77.0.$(($2 + 1)):$3" relay=$4
+    local from=${hosts_prefix}beyond$1 end=${hosts_prefix}beyond$2
+    shift 4
+    mkfifo "$work/relay.$name" || return 1
+    "$relay" "$to" "$to" --listen-in "$from" --connect-from "$end" "$@" \
+        <>"$work/relay.$name" >"$work/relay.$name.said" &
+    relays="${relays:-} $!"
+    wait_until 100 grep -q listening "$work/relay.$name.said"
+}
+
+# relay_say J K COMMAND: such as `cut`; to the relay from host J to host K.
+relay_say() { echo "$3" >"$work/relay.$1.$2"; }
+# relays_say COUNT COMMAND: to all of them.
+relays_say() {
+    local j k
+    for ((j = 0; j < $1; j++)); do
+        for ((k = 0; k < $1; k++)); do
+            [ "$j" = "$k" ] || relay_say "$j" "$k" "$2"
+        done
+    done
+}
+relays_down() {
+    local k
+    # shellcheck disable=SC2086
+    [ -z "${relays:-}" ] || kill $relays 2>/dev/null
+    # shellcheck disable=SC2086
+    wait ${relays:-} 2>/dev/null
+    for ((k = 0; k < $1; k++)); do
+        ip netns del "${hosts_prefix}beyond$k" 2>/dev/null
+    done
 }

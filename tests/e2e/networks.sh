@@ -33,4 +33,41 @@ check "a wire is limited to a rate" wire_limit 0 100mbit
 check "then the other is still reached" wait_until 100 reaches 0 10.77.0.2
 check "and the limit is lifted" wire_limit 0 none
 check "the machine's own network is out of reach" refuses 0 192.0.2.1
+
+# answers K ADDRESS: port 7001 of ADDRESS says to host K whom it sees there.
+answers() {
+    on_host "$1" python3 -c 'import socket, sys
+peer = socket.create_connection((sys.argv[1], 7001), 2)
+sys.exit(peer.recv(99).decode() != sys.argv[1])' "$2"
+}
+never_heard() { [ "$(stat -c %s "$work/relay.0.1.said")" -gt 0 ] &&
+    ! grep -q '"cuts":1' "$work/relay.0.1.said"; }
+hosts_prefix=sr$$
+check "three hosts come up behind relays" hosts_relayed 3 7001 \
+    "$build/fault/fault_relay" --delay-ms 5 || finish
+for k in 0 1 2; do
+    on_host "$k" python3 -c 'import socket
+server = socket.create_server(("0.0.0.0", 7001))
+while True:
+    peer = server.accept()[0]
+    peer.sendall(peer.getsockname()[0].encode())
+    peer.close()' &
+done
+for j in 0 1 2; do
+    for k in 0 1 2; do
+        [ "$j" = "$k" ] || check "host $j reaches host $k, itself it seems" \
+            wait_until 100 answers "$j" "10.77.0.$((k + 1))"
+    done
+done
+check "no relay was told to cut yet" never_heard
+relays_say 3 cut
+for name in 0.1 0.2 1.0 1.2 2.0 2.1; do
+    check "the relay $name obeys" wait_until 100 grep -q '"cuts":1' \
+        "$work/relay.$name.said"
+done
+check "and serves on" wait_until 100 answers 0 10.77.0.3
+relay_say 1 2 "refuse 60000"
+check "a relay that refuses cuts a host from one other" wait_until 100 \
+    refuses 1 10.77.0.3
+check "and from no third one" answers 1 10.77.0.1
 finish

@@ -379,6 +379,8 @@ sim_step(sim_world_t *world)
         next_ns = sim_least(next_ns, sim_node_due(world, &world->node[k]));
     if (world->packet_count > 0)
         next_ns = sim_least(next_ns, world->heap[0].at_ns);
+    if (world->steps == 0) /* what needs no time comes first */
+        next_ns = world->now_ns;
     bool heals = world->now_ns < world->heal_ns && next_ns >= world->heal_ns;
     bool restarts =
         world->now_ns < world->restart_ns && next_ns >= world->restart_ns;

@@ -10,8 +10,11 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* Times after which something that was sent counts as lost. */
-#define SKN_TIMEOUT_NS_MIN UINT64_C(200000000)
+/* Times after which something that was sent counts as lost. Within a connection
+ * next to nothing is; but acks stand in the queue of the other direction, and
+ * with 200 ms (and 20 ms of round trip, 100 Mbit/s, both ways) a third was sent
+ * twice: tests/test_link_rate.c. */
+#define SKN_TIMEOUT_NS_MIN UINT64_C(500000000)
 #define SKN_TIMEOUT_NS_MAX UINT64_C(5000000000)
 /* Before the first round trip is known (RFC 6298, 2.1). */
 #define SKN_TIMEOUT_NS_FIRST UINT64_C(1000000000)
@@ -20,7 +23,7 @@
 /* Fragments and bytes under way before the rate is known: half a second, and
  * eight, of 256 kbit/s. */
 #define SKN_FRAGMENT_BYTES_FIRST ((size_t)1 << 14)
-#define SKN_FLIGHT_BYTES_MIN ((size_t)1 << 18)
+#define SKN_FLIGHT_BYTES_FIRST ((size_t)1 << 18)
 
 /* { 0 } knows nothing. */
 typedef struct skn_pace {
@@ -45,12 +48,11 @@ void skn_pace_acked(skn_pace_t *pace, uint64_t now_ns, uint64_t acked,
 /* The lane was cut: the stretch says nothing. */
 void skn_pace_cut(skn_pace_t *pace);
 
-/* What takes at most a quarter of libzmq's 3 s between two heartbeats (they
- * only count between whole frames), within `most` and, unless `most` is less,
+/* What takes a tenth of a second, within `most` and, unless `most` is less,
  * SKN_FRAGMENT_BYTES_MIN. */
 size_t skn_pace_fragment_bytes(const skn_pace_t *pace, size_t most);
-/* What may be under way: a second's worth. More would only stand in queues of
- * others, and what is urgent behind it. */
+/* What may be under way: that of two round trips and a little, or four fragments.
+ * More would only stand in queues, and what is urgent, and acks, behind it. */
 uint64_t skn_pace_flight_bytes(const skn_pace_t *pace);
 
 #endif

@@ -80,6 +80,7 @@ go_back(skn_sending_t *sending)
     sending->again_from = sending->again_to = sending->again_done = 0;
     sending->gap_due_ns = 0;
     sending->timeout_due_ns = 0;
+    sending->unsure_until = sending->sent;
     skn_pace_cut(&sending->pace);
 }
 
@@ -156,7 +157,8 @@ skn_sending_next(skn_sending_t *sending, uint64_t now_ns, size_t most,
         bytes = allowed_bytes(sending, most);
         if (bytes == 0)
             return false;
-        if (sending->next == sending->acked)
+        if (sending->next == sending->acked &&
+            sending->acked >= sending->unsure_until)
             skn_pace_busy(&sending->pace, now_ns, sending->acked);
         piece->offset = sending->next;
         uint64_t again = sending->sent - sending->next;
@@ -186,6 +188,8 @@ progress(skn_sending_t *sending, uint64_t now_ns, uint64_t ack)
     skn_chunks_trim(&sending->chunks, ack);
     uint64_t in_flight = skn_sending_in_flight(sending);
     skn_pace_acked(&sending->pace, now_ns, ack, in_flight);
+    if (!sending->pace.busy && in_flight > 0 && ack >= sending->unsure_until)
+        skn_pace_busy(&sending->pace, now_ns, ack);
     sending->timeouts = 0;
     if (sending->flight_max < UINT64_MAX / 2)
         sending->flight_max *= 2;

@@ -37,6 +37,8 @@ typedef struct skn_sending {
     uint64_t timeout_due_ns; /* 0: nothing is under way */
     uint32_t timeouts;       /* in a row */
     uint64_t timeout_count;  /* ever */
+    uint64_t unsure_until;   /* acks below may be of what left before: they say
+                            * nothing about the rate */
     skn_pace_t pace;
     uint8_t *staging; /* SKN_FRAGMENT_BYTES_MAX: pieces of two chunks */
 } skn_sending_t;

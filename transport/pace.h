@@ -51,8 +51,8 @@ void skn_pace_cut(skn_pace_t *pace);
 /* What takes a tenth of a second, within `most` and, unless `most` is less,
  * SKN_FRAGMENT_BYTES_MIN. */
 size_t skn_pace_fragment_bytes(const skn_pace_t *pace, size_t most);
-/* What may be under way: that of two round trips and a little, or four fragments.
- * More would only stand in queues, and what is urgent, and acks, behind it. */
+/* What may be under way: that of two round trips and a little, or four
+ * fragments. More would only stand in queues, and acks behind it. */
 uint64_t skn_pace_flight_bytes(const skn_pace_t *pace);
 
 #endif

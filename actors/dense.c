@@ -32,6 +32,9 @@ typedef struct dense {
     bool fixed;      /* a leaf a block of units, not one a shard */
     skn_merge_t down;
     uint32_t node_count, node[SKN_NODES_MAX]; /* those that are sent down */
+    bool packed;    /* at open positions only: packing.h */
+    uint32_t *open; /* [batch_rows] */
+    float *whole;   /* [batch_rows][columns below] of a node, to be packed */
 } dense_t;
 
 /* What a leaf of the tree is computed from. */
@@ -111,13 +114,20 @@ compute_leaf(void *source, uint32_t leaf, skn_partial_t *into)
     hidden->kernels->gemm(&job, dense->gemm);
 }
 
+/* The units of one receiver: those whose gradient has a use there. */
 static skn_status_t
 send_down(skn_actor_t *actor, dense_t *dense, const skn_pass_t *pass,
           uint32_t first, uint32_t end, skn_error_t *error)
 {
     leaf_source_t source = { dense, pass, first, end - first };
-    size_t cells = (size_t)pass->rows * source.columns;
-    size_t counts[] = { dense->node_count, dense->node_count * cells };
+    skn_packing_t packing = { .mask = input_of(dense, pass) + first,
+                              .stride = dense->below.stride,
+                              .rows = pass->rows,
+                              .columns = source.columns };
+    size_t cells = dense->packed ? skn_packing_count(&packing, dense->open)
+                                 : (size_t)pass->rows * source.columns;
+    size_t counts[] = { dense->packed ? pass->rows : 0, dense->node_count,
+                        dense->node_count * cells };
     skn_hidden_gradient_t *down =
         skn_actor_message(actor, &skn_hidden_gradient_schema, counts, error);
     if (!down)
@@ -127,13 +137,19 @@ send_down(skn_actor_t *actor, dense_t *dense, const skn_pass_t *pass,
     down->rows = pass->rows;
     down->column_first = first;
     down->columns = source.columns;
+    if (dense->packed)
+        memcpy(down->open.at, dense->open, pass->rows * sizeof(uint32_t));
     dense->down.rows = pass->rows;
     dense->down.columns = source.columns;
     for (uint32_t k = 0; k < dense->node_count; k++) {
-        skn_partial_t partial = { .pull = down->value.at + k * cells };
+        float *to = down->value.at + k * cells;
+        skn_partial_t partial = { .pull = dense->packed ? dense->whole : to };
         down->node.at[k] = dense->node[k];
         skn_merge_leaves(&dense->down, dense->node[k], compute_leaf, &source,
                          &partial);
+        if (dense->packed)
+            skn_packing_pack(&packing, dense->open, dense->whole,
+                             source.columns, to);
     }
     return skn_actor_post(actor, down, error);
 }
@@ -260,6 +276,21 @@ open_tree(dense_t *dense, const skn_actor_t *actor, skn_error_t *error)
 }
 
 static skn_status_t
+open_packing(dense_t *dense, const skn_actor_t *actor, skn_error_t *error)
+{
+    size_t rows = dense->below.rows_max;
+    dense->packed = skn_actor_option_bool(actor, "packed");
+    dense->open = malloc(rows * sizeof(*dense->open));
+    if (dense->packed)
+        dense->whole = skn_floats_new(rows * dense->below.columns, error);
+    if (dense->packed && !dense->whole)
+        return SKN_NO_MEMORY;
+    return dense->open ? SKN_OK
+                       : skn_fail(error, SKN_NO_MEMORY,
+                                  "no room for a batch of %zu rows", rows);
+}
+
+static skn_status_t
 dense_open(skn_actor_t *actor, void *state, skn_error_t *error)
 {
     dense_t *dense = state;
@@ -289,7 +320,8 @@ dense_open(skn_actor_t *actor, void *state, skn_error_t *error)
     dense->gemm = skn_floats_new(gemm_floats(dense), error);
     if (!dense->inputs || !dense->weights || !dense->gemm)
         return SKN_NO_MEMORY;
-    return open_tree(dense, actor, error);
+    status = open_packing(dense, actor, error);
+    return status == SKN_OK ? open_tree(dense, actor, error) : status;
 }
 
 static void
@@ -301,6 +333,8 @@ dense_close(skn_actor_t *actor, void *state)
     free(dense->weights);
     free(dense->gemm);
     free(dense->down.scratch);
+    free(dense->open);
+    free(dense->whole);
     skn_layer_close(&dense->layer);
 }
 
@@ -313,6 +347,8 @@ static const skn_option_t options[] = {
       "units of the whole layer" },
     { "reduction", SKN_OPTION_CHOICE, "fast", 0, 0, "fast|fixed",
       "fixed: the same bits for every number of shards" },
+    { "packed", SKN_OPTION_BOOL, "false", 0, 0, NULL,
+      "send gradients of open hidden units only: fewer bytes, more work" },
     { "row_first", SKN_OPTION_INT, "0", 0, SKN_HIDDEN_MAX, NULL,
       "first unit of the shard, a multiple of 8" },
     { "row_count", SKN_OPTION_INT, NULL, 1, SKN_HIDDEN_MAX, NULL,

@@ -38,10 +38,11 @@ skn_head_init(skn_head_t *head, uint32_t shard, skn_error_t *error)
     head->work = skn_floats_new(head->work_floats, error);
     head->slot = malloc(head->row_count * sizeof(*head->slot));
     head->topk = malloc(rows * sizeof(*head->topk));
+    head->open = malloc(2 * rows * sizeof(*head->open));
     if (!head->merge.scratch || !head->scaled || !head->pull_rows ||
         !head->work)
         return SKN_NO_MEMORY;
-    if (!head->slot || !head->topk)
+    if (!head->slot || !head->topk || !head->open)
         return skn_fail(error, SKN_NO_MEMORY,
                         "no room for an output shard of %u rows",
                         head->row_count);
@@ -60,6 +61,7 @@ skn_head_fini(skn_head_t *head)
     free(head->gemm);
     free(head->slot);
     free(head->topk);
+    free(head->open);
     memset(head, 0, sizeof(*head));
 }
 

@@ -65,6 +65,7 @@ typedef struct skn_head {
     void *gemm;
     size_t gemm_bytes;
     int32_t *slot;    /* [row_count], for several groups */
+    uint32_t *open;   /* [2][batch_rows], for who sends packed values */
     skn_topk_t *topk; /* [batch_rows] */
     skn_flight_t *at; /* the flight that leaves are computed for */
 } skn_head_t;

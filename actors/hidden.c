@@ -44,9 +44,11 @@ skn_hidden_open(skn_hidden_t *hidden, skn_actor_t *actor, uint32_t column_first,
     if (!hidden->merge.scratch || !hidden->root)
         return SKN_NO_MEMORY;
     hidden->nodes = malloc(leaves * sizeof(*hidden->nodes));
-    return hidden->nodes ? SKN_OK
-                         : skn_fail(error, SKN_NO_MEMORY,
-                                    "no room for a tree of %u leaves", leaves);
+    hidden->open = malloc(rows * sizeof(*hidden->open));
+    return hidden->nodes && hidden->open
+               ? SKN_OK
+               : skn_fail(error, SKN_NO_MEMORY,
+                          "no room for a tree of %u leaves", leaves);
 }
 
 void
@@ -55,6 +57,7 @@ skn_hidden_close(skn_hidden_t *hidden)
     free(hidden->merge.scratch);
     free(hidden->root);
     free(hidden->nodes);
+    free(hidden->open);
     memset(hidden, 0, sizeof(*hidden));
 }
 
@@ -93,19 +96,75 @@ refuse(const skn_output_gradient_t *part, const char *what, skn_error_t *error)
                     (unsigned long long)part->batch, what);
 }
 
-/* Whether a part's runs have the sizes that its header says. */
+/* --- what is packed ------------------------------------------------------ */
+
+static void
+begin_packing(skn_hidden_t *hidden, const skn_activation_t *activation)
+{
+    hidden->packing = (skn_packing_t){ .mask = activation->value.at,
+                                       .stride = hidden->columns,
+                                       .rows = activation->rows,
+                                       .columns = hidden->columns };
+    hidden->open_sum = SIZE_MAX;
+    hidden->merge.rows = activation->rows;
+    hidden->merge.packing = &hidden->packing;
+}
+
+/* Whether a part was packed by the zeros of our activation. Sets how many
+ * numbers of it a node has; all cells if it is not packed. */
+static bool
+fits_packing(skn_hidden_t *hidden, const skn_u32s_t *open, size_t *cells)
+{
+    size_t rows = hidden->packing.rows;
+    *cells = rows * hidden->columns;
+    if (open->count == 0)
+        return true;
+    if (hidden->open_sum == SIZE_MAX)
+        hidden->open_sum = skn_packing_count(&hidden->packing, hidden->open);
+    *cells = hidden->open_sum;
+    return open->count == rows &&
+           memcmp(open->at, hidden->open, rows * sizeof(*open->at)) == 0;
+}
+
+/* The same of push: there is all of a sample, or none. */
+static bool
+fits_pushed(const skn_hidden_t *hidden, const skn_output_gradient_t *part,
+            size_t *cells)
+{
+    size_t rows = hidden->packing.rows;
+    *cells = part->normalised ? rows * hidden->columns : 0;
+    if (part->open.count == 0 || !part->normalised)
+        return part->pushed.count == 0;
+    if (part->pushed.count != rows)
+        return false;
+    *cells = 0;
+    for (size_t i = 0; i < rows; i++) {
+        uint32_t count = part->pushed.at[i];
+        if (count != 0 && count != hidden->open[i])
+            return false;
+        *cells += count;
+    }
+    return true;
+}
+
+/* --- output_gradient ----------------------------------------------------- */
+
+/* Whether a part's runs have the sizes that its header says: so many numbers
+ * of pull and push a node. */
 static skn_status_t
-check_part(const skn_hidden_t *hidden, const skn_output_gradient_t *part,
-           uint32_t rows, bool softmax, skn_error_t *error)
+check_part(skn_hidden_t *hidden, const skn_output_gradient_t *part,
+           uint32_t rows, size_t *pulls, size_t *pushes, skn_error_t *error)
 {
     size_t nodes = part->node.count;
-    size_t cells = nodes * rows * hidden->columns;
     if (part->rows != rows || part->columns != hidden->columns ||
         part->column_first != hidden->column_first)
         return refuse(part, "rows or columns of another slice", error);
-    if (nodes == 0 || part->pull.count != cells)
+    if (!fits_packing(hidden, &part->open, pulls) ||
+        !fits_pushed(hidden, part, pushes))
+        return refuse(part, "packed by the zeros of another activation", error);
+    if (nodes == 0 || part->pull.count != nodes * *pulls)
         return refuse(part, "pull has the wrong size", error);
-    if (part->push.count != (softmax ? cells : 0))
+    if (part->push.count != nodes * *pushes)
         return refuse(part, "push has the wrong size", error);
     return SKN_OK;
 }
@@ -131,19 +190,33 @@ partition_of(const skn_parts_t *partitions, size_t p,
 
 static skn_status_t
 collect_part(skn_hidden_t *hidden, const skn_output_gradient_t *part,
-             const skn_partition_t *partition, size_t *node_count,
+             const skn_parts_t *partitions, size_t p, size_t *node_count,
              skn_error_t *error)
 {
-    size_t rows = part->rows, cells = rows * hidden->columns;
+    size_t rows = hidden->packing.rows, pulls = 0, pushes = 0;
+    const skn_partition_t *partition = NULL;
+    skn_status_t status =
+        check_part(hidden, part, hidden->packing.rows, &pulls, &pushes, error);
+    if (status != SKN_OK)
+        return status;
+    if (part->normalised != (partitions ? 1 : 0))
+        return refuse(part, "another loss than that of shard 0", error);
+    if (partitions)
+        partition = partition_of(partitions, p, part);
+    if (partitions && !partition)
+        return refuse(part, "its partition is of other nodes", error);
+    bool packed = part->open.count > 0;
     for (size_t k = 0; k < part->node.count; k++) {
         skn_node_t node = { .place = part->node.at[k] };
         if (*node_count == hidden->merge.leaf_count)
             return refuse(part, "too many nodes", error);
-        node.partial.pull = part->pull.at + k * cells;
+        node.partial.pull = part->pull.at + k * pulls;
+        node.open = packed ? part->open.at : NULL;
         if (partition) {
             node.partial.greatest = partition->greatest.at + k * rows;
             node.partial.sum = partition->sum.at + k * rows;
-            node.partial.push = part->push.at + k * cells;
+            node.partial.push = part->push.at + k * pushes;
+            node.pushed = packed ? part->pushed.at : NULL;
         }
         hidden->nodes[(*node_count)++] = node;
     }
@@ -152,25 +225,14 @@ collect_part(skn_hidden_t *hidden, const skn_output_gradient_t *part,
 
 static skn_status_t
 collect_nodes(skn_hidden_t *hidden, const skn_parts_t *parts,
-              const skn_parts_t *partitions, uint32_t rows, size_t *node_count,
+              const skn_parts_t *partitions, size_t *node_count,
               skn_error_t *error)
 {
     skn_status_t status = SKN_OK;
     *node_count = 0;
-    for (size_t p = 0; p < parts->count && status == SKN_OK; p++) {
-        const skn_output_gradient_t *part = parts->at[p];
-        const skn_partition_t *partition = NULL;
-        status = check_part(hidden, part, rows, partitions != NULL, error);
-        if (status != SKN_OK)
-            return status;
-        if (part->normalised != (partitions ? 1 : 0))
-            return refuse(part, "another loss than that of shard 0", error);
-        if (partitions)
-            partition = partition_of(partitions, p, part);
-        if (partitions && !partition)
-            return refuse(part, "its partition is of other nodes", error);
-        status = collect_part(hidden, part, partition, node_count, error);
-    }
+    for (size_t p = 0; p < parts->count && status == SKN_OK; p++)
+        status = collect_part(hidden, parts->at[p], partitions, p, node_count,
+                              error);
     return status;
 }
 
@@ -182,8 +244,9 @@ skn_hidden_merge(skn_hidden_t *hidden, const skn_parts_t *parts,
 {
     size_t node_count, rows = activation->rows;
     const skn_output_gradient_t *first = parts->at[0];
-    skn_status_t status = collect_nodes(hidden, parts, partitions,
-                                        activation->rows, &node_count, error);
+    begin_packing(hidden, activation);
+    skn_status_t status =
+        collect_nodes(hidden, parts, partitions, &node_count, error);
     if (status != SKN_OK)
         return status;
     skn_partial_t root = { .pull = gradient };
@@ -192,7 +255,6 @@ skn_hidden_merge(skn_hidden_t *hidden, const skn_parts_t *parts,
         root.sum = hidden->root + rows;
         root.push = hidden->root + 2 * rows;
     }
-    hidden->merge.rows = rows;
     if (!skn_merge_root(&hidden->merge, hidden->nodes, node_count, &root))
         return refuse(first, "the shards together do not cover all rows",
                       error);
@@ -205,15 +267,29 @@ skn_hidden_merge(skn_hidden_t *hidden, const skn_parts_t *parts,
     return SKN_OK;
 }
 
+/* --- hidden_gradient ----------------------------------------------------- */
+
+static skn_status_t
+refuse_sum(const skn_hidden_gradient_t *part, const char *what,
+           skn_error_t *error)
+{
+    return skn_fail(error, SKN_BAD_MESSAGE,
+                    "hidden_gradient of shard %u, batch %llu: %s", part->shard,
+                    (unsigned long long)part->batch, what);
+}
+
 /* The same for the parts of a dense layer, which only add up. */
 static skn_status_t
-collect_sums(skn_hidden_t *hidden, const skn_parts_t *parts, size_t cells,
-             size_t *node_count, skn_error_t *error)
+collect_sums(skn_hidden_t *hidden, const skn_parts_t *parts, size_t *node_count,
+             skn_error_t *error)
 {
     *node_count = 0;
     for (size_t p = 0; p < parts->count; p++) {
         const skn_hidden_gradient_t *part = parts->at[p];
-        size_t nodes = part->node.count;
+        size_t nodes = part->node.count, cells;
+        if (!fits_packing(hidden, &part->open, &cells))
+            return refuse_sum(part, "packed by the zeros of another activation",
+                              error);
         if (part->value.count != nodes * cells ||
             part->column_first != hidden->column_first)
             return skn_fail(error, SKN_BAD_MESSAGE,
@@ -222,14 +298,12 @@ collect_sums(skn_hidden_t *hidden, const skn_parts_t *parts, size_t cells,
                             part->shard, (unsigned long long)part->batch,
                             part->value.count, nodes * cells);
         if (nodes > hidden->merge.leaf_count - *node_count)
-            return skn_fail(error, SKN_BAD_MESSAGE,
-                            "hidden_gradient of shard %u, batch %llu: too many "
-                            "nodes",
-                            part->shard, (unsigned long long)part->batch);
+            return refuse_sum(part, "too many nodes", error);
         for (size_t k = 0; k < nodes; k++)
             hidden->nodes[(*node_count)++] = (skn_node_t){
                 .place = part->node.at[k],
                 .partial = { .pull = part->value.at + k * cells },
+                .open = part->open.count > 0 ? part->open.at : NULL,
             };
     }
     return SKN_OK;
@@ -241,13 +315,12 @@ skn_hidden_sum(skn_hidden_t *hidden, const skn_parts_t *parts,
                skn_error_t *error)
 {
     const skn_hidden_gradient_t *first = parts->at[0];
-    size_t node_count, cells = (size_t)activation->rows * hidden->columns;
+    size_t node_count;
     skn_partial_t root = { .pull = gradient };
-    skn_status_t status =
-        collect_sums(hidden, parts, cells, &node_count, error);
+    begin_packing(hidden, activation);
+    skn_status_t status = collect_sums(hidden, parts, &node_count, error);
     if (status != SKN_OK)
         return status;
-    hidden->merge.rows = activation->rows;
     if (!skn_merge_root(&hidden->merge, hidden->nodes, node_count, &root))
         return skn_fail(error, SKN_BAD_MESSAGE,
                         "hidden_gradient of batch %llu: the shards together "

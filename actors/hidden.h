@@ -15,8 +15,11 @@ typedef struct skn_hidden {
     uint64_t dropout_key;
     uint32_t batch_rows;
     skn_merge_t merge;
-    float *root;       /* greatest, sum and push of the merged partial */
-    skn_node_t *nodes; /* [leaves]: no cover of the tree has more */
+    float *root;           /* greatest, sum and push of the merged partial */
+    skn_node_t *nodes;     /* [leaves]: no cover of the tree has more */
+    skn_packing_t packing; /* of the activation in work */
+    uint32_t *open;        /* [batch_rows] its open positions, once counted */
+    size_t open_sum;
 } skn_hidden_t;
 
 /* clang-format off */

@@ -156,19 +156,28 @@ skn_merge_leaves(const skn_merge_t *merge, uint32_t place, skn_leaf_t *leaf,
 }
 
 static void
-copy_partial(const skn_merge_t *merge, skn_partial_t *into,
-             const skn_partial_t *from)
+copy_cells(const skn_merge_t *merge, const uint32_t *open, const float *from,
+           float *into)
 {
+    if (open)
+        skn_packing_unpack(merge->packing, open, from, into);
+    else
+        memcpy(into, from, merge->rows * merge->columns * sizeof(float));
+}
+
+static void
+copy_node(const skn_merge_t *merge, skn_partial_t *into, const skn_node_t *node)
+{
+    const skn_partial_t *from = &node->partial;
     size_t row_bytes = merge->rows * sizeof(float);
-    size_t cell_bytes = row_bytes * merge->columns;
     if (into->greatest) {
         memcpy(into->greatest, from->greatest, row_bytes);
         memcpy(into->sum, from->sum, row_bytes);
     }
     if (into->pull)
-        memcpy(into->pull, from->pull, cell_bytes);
+        copy_cells(merge, node->open, from->pull, into->pull);
     if (into->push)
-        memcpy(into->push, from->push, cell_bytes);
+        copy_cells(merge, node->pushed, from->push, into->push);
 }
 
 static bool
@@ -178,7 +187,7 @@ received(const skn_merge_t *merge, uint32_t level, uint32_t index,
     uint32_t place = skn_node_place(level, index);
     for (size_t k = 0; k < node_count; k++) {
         if (nodes[k].place == place) {
-            copy_partial(merge, into, &nodes[k].partial);
+            copy_node(merge, into, &nodes[k]);
             return true;
         }
     }

@@ -21,6 +21,7 @@
 #include <stdint.h>
 
 #include "actors/messages.h"
+#include "actors/packing.h"
 #include "kernels/kernels.h"
 
 /* SKN_UNIT_MAX rows in blocks of SKN_BLOCK_ROWS_MAX, and then some. */
@@ -39,6 +40,8 @@ typedef void skn_leaf_t(void *source, uint32_t leaf, skn_partial_t *into);
 typedef struct skn_node {
     uint32_t place; /* skn_node_place(level, index) */
     skn_partial_t partial;
+    /* Of pull and push, [rows], if they are packed; else NULL. */
+    const uint32_t *open, *pushed;
 } skn_node_t;
 
 typedef struct skn_merge {
@@ -47,6 +50,7 @@ typedef struct skn_merge {
     uint32_t leaf_count;
     /* Room for skn_merge_scratch_floats floats. */
     float *scratch;
+    const skn_packing_t *packing; /* of packed nodes */
 } skn_merge_t;
 
 uint32_t skn_node_place(uint32_t level, uint32_t index);

@@ -46,6 +46,11 @@ typedef enum skn_purpose {
     F(M, u32s, label, SKN_RUN_MAX, "labels of the samples, ascending")         \
     F(M, u32s, distinct, SKN_RUN_MAX, "distinct labels, ascending")
 
+/* A value of 0 is a closed position: ReLU or dropout. Gradients are packed by
+ * the zeros that their sender saw and unpacked by those of the activation as it
+ * was sent (packing.h), so they must be the same: on its way a 0 stays 0, and
+ * no other value becomes 0, however small it is or whatever it is rounded to
+ * (FLT_MIN with its sign is as good as 0). */
 #define SKN_FIELDS_activation(F, M)                                            \
     F(M, u64, batch, UINT64_MAX, "number")                                     \
     F(M, u64, floor, UINT64_MAX, "batches applied at the last marker")         \
@@ -67,7 +72,9 @@ typedef enum skn_purpose {
     F(M, f32s, sum, SKN_RUN_MAX, "[nodes][rows] z, sum of c exp(o - m)")
 
 /* (u, v), the columns of one receiver; (m, z) of the same nodes come as a
- * partition. One-vs-all sends u alone. */
+ * partition. One-vs-all sends u alone. Packed, there are open[i] values in
+ * place of the columns of sample i, and pushed[i] of v: as many, or none where
+ * the shard has no positive of the sample. */
 #define SKN_FIELDS_output_gradient(F, M)                                       \
     F(M, u64, batch, UINT64_MAX, "number")                                     \
     F(M, u32, shard, SKN_SHARD_MAX - 1, "the sender")                          \
@@ -75,16 +82,20 @@ typedef enum skn_purpose {
     F(M, u32, column_first, SKN_HIDDEN_MAX, "first hidden unit")               \
     F(M, u32, columns, SKN_HIDDEN_MAX, "hidden units")                         \
     F(M, u32, normalised, 1, "1: softmax, with a partition; 0: one-vs-all")    \
+    F(M, u32s, open, SKN_BATCH_ROWS_MAX, "[rows] packed; empty: all columns")  \
+    F(M, u32s, pushed, SKN_BATCH_ROWS_MAX, "[rows] packed, of push")           \
     F(M, u32s, node, SKN_NODES_MAX, "nodes of the merge tree, by place")       \
     F(M, f32s, pull, SKN_RUN_MAX, "[nodes][rows][columns] u, normalised by z") \
     F(M, f32s, push, SKN_RUN_MAX, "[nodes][rows][columns] v, of positives")
 
+/* Packed as above. */
 #define SKN_FIELDS_hidden_gradient(F, M)                                       \
     F(M, u64, batch, UINT64_MAX, "number")                                     \
     F(M, u32, shard, SKN_SHARD_MAX - 1, "the sender")                          \
     F(M, u32, rows, SKN_BATCH_ROWS_MAX, "samples")                             \
     F(M, u32, column_first, SKN_HIDDEN_MAX, "first hidden unit")               \
     F(M, u32, columns, SKN_HIDDEN_MAX, "hidden units")                         \
+    F(M, u32s, open, SKN_BATCH_ROWS_MAX, "[rows] packed; empty: all columns")  \
     F(M, u32s, node, SKN_NODES_MAX, "nodes of the layer's tree, by place")     \
     F(M, f32s, value, SKN_RUN_MAX, "[nodes][rows][columns] of d loss / d h")
 

@@ -7,7 +7,8 @@
  * gradient is on its way before. DESIGN section 5, steps 3 and 4.
  *
  * This file owns: the batches in flight of its shard. Not here: arithmetic
- * (head.c), who may go first (turns.c), the update rule (updater.c).
+ * (head.c), what is said to others (share.c), who may go first (turns.c), the
+ * update rule (updater.c).
  * SPDX-License-Identifier: Apache-2.0 */
 #include <math.h>
 #include <stdlib.h>
@@ -21,6 +22,7 @@
 #include "actors/index_keeper.h"
 #include "actors/kinds.h"
 #include "actors/samplers/options.h"
+#include "actors/share.h"
 #include "actors/slices.h"
 #include "actors/turns.h"
 #include "actors/workspace.h"
@@ -41,7 +43,7 @@ typedef struct output {
     skn_diagnose_t diagnose;
     double weight_cap; /* of a sampled row; 0: none */
     uint32_t topk;
-    uint32_t slices; /* shards of the layer below */
+    skn_share_options_t share;
     uint32_t label_count;
     uint32_t flight_count, arrival_count;
     skn_flight_t flights[SKN_WINDOW_MAX + 1];
@@ -129,134 +131,6 @@ look(skn_actor_t *actor, output_t *output, arrival_t *arrival,
     return status;
 }
 
-/* What the shard says of its nodes: (u, v), of all hidden units, and (m, z);
- * NULL with one-vs-all. */
-typedef struct share {
-    skn_output_gradient_t *gradient;
-    skn_partition_t *partition;
-} share_t;
-
-static skn_status_t
-share_new(skn_actor_t *actor, const output_t *output,
-          const skn_flight_t *flight, share_t *share, skn_error_t *error)
-{
-    const skn_head_t *head = &output->head;
-    bool softmax = head->loss == SKN_LOSS_IS_SOFTMAX;
-    size_t nodes = head->node_count, samples = nodes * flight->rows;
-    size_t cells = samples * head->hidden;
-    size_t counts[] = { nodes, cells, softmax ? cells : 0 };
-    size_t pair_counts[] = { nodes, samples, samples };
-    share->gradient =
-        skn_actor_message(actor, &skn_output_gradient_schema, counts, error);
-    if (!share->gradient)
-        return error->status;
-    share->gradient->batch = flight->labels->batch;
-    share->gradient->shard = skn_actor_index(actor);
-    share->gradient->rows = flight->rows;
-    share->gradient->columns = head->hidden;
-    memcpy(share->gradient->node.at, head->node, nodes * sizeof(*head->node));
-    if (!softmax)
-        return SKN_OK;
-    share->gradient->normalised = 1;
-    share->partition =
-        skn_actor_message(actor, &skn_partition_schema, pair_counts, error);
-    if (!share->partition)
-        return error->status;
-    share->partition->batch = flight->labels->batch;
-    share->partition->shard = skn_actor_index(actor);
-    share->partition->rows = flight->rows;
-    memcpy(share->partition->node.at, head->node, nodes * sizeof(*head->node));
-    return SKN_OK;
-}
-
-static void
-fill_share(output_t *output, skn_flight_t *flight, const share_t *share)
-{
-    skn_head_t *head = &output->head;
-    size_t rows = flight->rows, cells = rows * head->hidden;
-    for (uint32_t k = 0; k < head->node_count; k++) {
-        skn_partial_t partial = { .pull =
-                                      share->gradient->pull.at + k * cells };
-        if (share->partition) {
-            partial.greatest = share->partition->greatest.at + k * rows;
-            partial.sum = share->partition->sum.at + k * rows;
-            partial.push = share->gradient->push.at + k * cells;
-        }
-        skn_head_node(head, flight, k, &partial);
-    }
-}
-
-/* The columns of one receiver out of a share of all columns. */
-static skn_status_t
-send_slice(skn_actor_t *actor, const skn_output_gradient_t *share,
-           uint32_t first, uint32_t end, skn_error_t *error)
-{
-    size_t columns = end - first;
-    size_t lines = share->node.count * share->rows;
-    size_t counts[] = { share->node.count, lines * columns,
-                        share->push.count ? lines * columns : 0 };
-    skn_output_gradient_t *slice =
-        skn_actor_message(actor, &skn_output_gradient_schema, counts, error);
-    if (!slice)
-        return error->status;
-    slice->batch = share->batch;
-    slice->shard = share->shard;
-    slice->rows = share->rows;
-    slice->column_first = first;
-    slice->columns = (uint32_t)columns;
-    slice->normalised = share->normalised;
-    memcpy(slice->node.at, share->node.at,
-           share->node.count * sizeof(*share->node.at));
-    for (size_t k = 0; k < lines; k++) {
-        memcpy(slice->pull.at + k * columns,
-               share->pull.at + k * share->columns + first,
-               columns * sizeof(float));
-        if (share->push.count)
-            memcpy(slice->push.at + k * columns,
-                   share->push.at + k * share->columns + first,
-                   columns * sizeof(float));
-    }
-    return skn_actor_post(actor, slice, error);
-}
-
-/* Gives the share away: whole, or column by column. */
-static skn_status_t
-post_share(skn_actor_t *actor, const output_t *output,
-           skn_output_gradient_t *share, skn_error_t *error)
-{
-    skn_status_t status = SKN_OK;
-    uint32_t hidden = output->head.hidden;
-    if (output->slices == 1)
-        return skn_actor_post(actor, share, error);
-    for (uint32_t k = 0; k < output->slices && status == SKN_OK; k++)
-        status =
-            send_slice(actor, share, skn_slice_first(hidden, output->slices, k),
-                       skn_slice_first(hidden, output->slices, k + 1), error);
-    skn_message_drop(share);
-    return status;
-}
-
-/* (m, z), then (u, v): to the layer below in this order, which can merge as
- * soon as the second has come. */
-static skn_status_t
-send_share(skn_actor_t *actor, output_t *output, skn_flight_t *flight,
-           skn_error_t *error)
-{
-    share_t share = { 0 };
-    skn_status_t status = share_new(actor, output, flight, &share, error);
-    if (status != SKN_OK) {
-        skn_message_drop(share.gradient);
-        return status;
-    }
-    fill_share(output, flight, &share);
-    if (share.partition)
-        status = skn_actor_post(actor, share.partition, error);
-    if (status == SKN_OK)
-        return post_share(actor, output, share.gradient, error);
-    skn_message_drop(share.gradient);
-    return status;
-}
-
 static skn_status_t
 forward(skn_actor_t *actor, output_t *output, arrival_t *arrival,
         skn_error_t *error)
@@ -279,7 +153,7 @@ forward(skn_actor_t *actor, output_t *output, arrival_t *arrival,
     skn_diagnose_flight(&output->diagnose, &output->head, flight,
                         diagnosis_of(output, flight));
     skn_turns_forward_done(&output->turns);
-    return send_share(actor, output, flight, error);
+    return skn_share_send(actor, &output->head, flight, &output->share, error);
 }
 
 /* --- update -------------------------------- */
@@ -640,7 +514,10 @@ output_open(skn_actor_t *actor, void *state, skn_error_t *error)
     head->merge.leaf_count = option_u32(actor, "leaves");
     output->topk = option_u32(actor, "topk");
     output->label_count = option_u32(actor, "labels");
-    output->slices = option_u32(actor, "slices");
+    output->share = (skn_share_options_t){
+        .slices = option_u32(actor, "slices"),
+        .packed = skn_actor_option_bool(actor, "packed"),
+    };
     output->flight_count = window + 1;
     output->arrival_count = 2 * window;
     if (head->row_first % head->block_rows != 0)
@@ -697,6 +574,8 @@ static const skn_option_t options[] = {
       "units of the layer below" },
     { "slices", SKN_OPTION_INT, "1", 1, SKN_SHARD_MAX, NULL,
       "shards of the layer below" },
+    { "packed", SKN_OPTION_BOOL, "false", 0, 0, NULL,
+      "send gradients of open hidden units only: fewer bytes, more work" },
     { "loss", SKN_OPTION_CHOICE, "softmax", 0, 0, "softmax|one_vs_all",
       "what is minimised" },
     { "reduction", SKN_OPTION_CHOICE, "fast", 0, 0, "fast|fixed",

@@ -16,7 +16,7 @@
 
 static struct {
     skn_rows_t rows;
-    bool dense, copies;
+    bool dense, copies, packed;
     uint64_t batch;
     uint32_t activations, gradients;
 } layer;
@@ -117,8 +117,10 @@ post_partition(skn_actor_t *actor, uint64_t batch, skn_error_t *error)
 static skn_status_t
 post_output_gradient(skn_actor_t *actor, uint64_t batch, skn_error_t *error)
 {
-    static const size_t samples = LEAVES * SAMPLES;
-    static const size_t counts[] = { LEAVES, samples * UNITS, samples * UNITS };
+    /* Packed, the first sample is open and has the positives. */
+    size_t cells = layer.packed ? UNITS : SAMPLES * UNITS;
+    size_t open = layer.packed ? SAMPLES : 0;
+    size_t counts[] = { open, open, LEAVES, LEAVES * cells, LEAVES * cells };
     skn_output_gradient_t *above =
         slip_message(actor, &skn_output_gradient_schema, counts, error);
     if (!above)
@@ -127,6 +129,8 @@ post_output_gradient(skn_actor_t *actor, uint64_t batch, skn_error_t *error)
     above->rows = SAMPLES;
     above->columns = UNITS;
     above->normalised = 1;
+    if (layer.packed)
+        above->open.at[0] = above->pushed.at[0] = UNITS;
     for (uint32_t k = 0; k < LEAVES; k++)
         above->node.at[k] = k; /* a leaf: level 0 */
     return slip_post(actor, above, error);
@@ -149,7 +153,9 @@ post_softmax(skn_actor_t *actor, uint64_t batch, skn_error_t *error)
 static skn_status_t
 post_hidden_gradient(skn_actor_t *actor, uint64_t batch, skn_error_t *error)
 {
-    static const size_t counts[] = { LEAVES, LEAVES * SAMPLES * UNITS };
+    /* Packed, both samples are open. */
+    size_t open = layer.packed ? SAMPLES : 0;
+    size_t counts[] = { open, LEAVES, LEAVES * SAMPLES * UNITS };
     skn_hidden_gradient_t *above =
         slip_message(actor, &skn_hidden_gradient_schema, counts, error);
     if (!above)
@@ -157,6 +163,8 @@ post_hidden_gradient(skn_actor_t *actor, uint64_t batch, skn_error_t *error)
     above->batch = batch;
     above->rows = SAMPLES;
     above->columns = UNITS;
+    for (uint32_t k = 0; k < open; k++)
+        above->open.at[k] = UNITS;
     for (uint32_t k = 0; k < LEAVES; k++)
         above->node.at[k] = k; /* a leaf: level 0 */
     return slip_post(actor, above, error);
@@ -435,6 +443,51 @@ Test(slips_embedding, every_wrong_copy_is_refused)
     SLIP_RUN(copies, reset);
 }
 
+/* Weights of .125 open the first sample and close the second. */
+static void
+pack(void)
+{
+    float weight[UNITS];
+    layer.packed = true;
+    for (uint32_t k = 0; k < UNITS; k++)
+        weight[k] = 0.125f;
+    for (uint32_t row = 0; row < layer.rows.row_count; row++)
+        skn_rows_set(&layer.rows, skn_kernels_best(), row, weight);
+}
+
+#define OTHER_ZEROS FROM "packed by the zeros of another activation"
+
+static const slip_t packed_gradients[] = {
+    { "output_gradient", 0, "pull[0]=nan", SKN_OK, NULL },
+    { "output_gradient", 0, "open[0]=7", REFUSED, OTHER_ZEROS },
+    { "output_gradient", 0, "open[0]=0xffffffff", REFUSED, OTHER_ZEROS },
+    { "output_gradient", 0, "open[1]=1", REFUSED, OTHER_ZEROS },
+    { "output_gradient", 0, "open#0", REFUSED, OTHER_ZEROS },
+    { "output_gradient", 0, "open#1", REFUSED, OTHER_ZEROS },
+    { "output_gradient", 0, "open#3", REFUSED, OTHER_ZEROS },
+    { "output_gradient", 0, "pushed[0]=7", REFUSED, OTHER_ZEROS },
+    { "output_gradient", 0, "pushed[1]=8", REFUSED, OTHER_ZEROS },
+    { "output_gradient", 0, "pushed#0", REFUSED, OTHER_ZEROS },
+    { "output_gradient", 0, "pushed#3", REFUSED, OTHER_ZEROS },
+    { "output_gradient", 0, "pushed[0]=0", REFUSED,
+      FROM "push has the wrong size" },
+    { "output_gradient", 0, "pushed[0]=0 push#0", SKN_OK, NULL },
+    { "output_gradient", 0, "pull#15", REFUSED,
+      FROM "pull has the wrong size" },
+    { "output_gradient", 0, "push#17", REFUSED,
+      FROM "push has the wrong size" },
+    { "output_gradient", 0, "open#0 pushed#0", REFUSED,
+      FROM "pull has the wrong size" },
+    { "output_gradient", 0, "normalised=0 push#0", REFUSED, OTHER_ZEROS },
+    { "output_gradient", 0, "normalised=0 pushed#0 push#0", SKN_OK, NULL },
+};
+
+Test(slips_embedding, every_wrong_packed_gradient_is_refused)
+{
+    pack();
+    SLIP_RUN(packed_gradients, reset);
+}
+
 /* --- dense ---------------------------------------------------------------- */
 
 #define VALUES "dense: activation of shard 0, batch 0: "
@@ -503,6 +556,23 @@ static const slip_t hidden_gradients[] = {
 Test(slips_dense, every_wrong_gradient_is_refused)
 {
     SLIP_RUN(hidden_gradients, reset);
+}
+
+static const slip_t packed_sums[] = {
+    { "hidden_gradient", 0, "value[0]=nan", SKN_OK, NULL },
+    { "hidden_gradient", 0, "open[0]=7", REFUSED,
+      SUM_OF "packed by the zeros of another activation" },
+    { "hidden_gradient", 0, "open#1", REFUSED,
+      SUM_OF "packed by the zeros of another activation" },
+    { "hidden_gradient", 0, "open#0", SKN_OK, NULL }, /* all are open */
+    { "hidden_gradient", 0, "value#31", REFUSED,
+      SUM_OF "31 values, 32 expected" },
+};
+
+Test(slips_dense, every_wrong_packed_gradient_is_refused)
+{
+    pack();
+    SLIP_RUN(packed_sums, reset);
 }
 
 static const slip_t dense_leases[] = {

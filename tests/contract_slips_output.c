@@ -370,3 +370,69 @@ Test(slips_output, batches_beyond_the_window_are_refused)
     cr_expect_eq(probe.status, REFUSED);
     cr_expect_str_eq(probe.error.text, "output: batch 7 is beyond the window");
 }
+
+/* --- what is packed ------------------------------------------------------- */
+
+/* Gradients that were seen, in the order of their coming. */
+static struct {
+    uint32_t count;
+    size_t open[2 * BATCHES][SAMPLES], pushed[2 * BATCHES][SAMPLES];
+    float pull[2 * BATCHES][SAMPLES * HIDDEN];
+    size_t pulls[2 * BATCHES], pushes[2 * BATCHES];
+} shown;
+
+static skn_status_t
+react_to_gradients(skn_actor_t *actor, const skn_schema_t *schema,
+                   const void *message, skn_error_t *error)
+{
+    const skn_output_gradient_t *gradient = message;
+    if (schema != &skn_output_gradient_schema)
+        return react(actor, schema, message, error);
+    uint32_t at = shown.count++;
+    cr_assert_lt(at, 2 * BATCHES);
+    cr_assert_eq(gradient->node.count, 1);
+    for (size_t i = 0; i < gradient->open.count; i++)
+        shown.open[at][i] = gradient->open.at[i];
+    for (size_t i = 0; i < gradient->pushed.count; i++)
+        shown.pushed[at][i] = gradient->pushed.at[i];
+    shown.pulls[at] = gradient->pull.count;
+    shown.pushes[at] = gradient->push.count;
+    memcpy(shown.pull[at], gradient->pull.at,
+           gradient->pull.count * sizeof(float));
+    return SKN_OK;
+}
+
+/* Hidden values are 0 .5 1 0 of the first sample and .5 1 0 .5 of the second;
+ * this one has no label in the shard. */
+static const slip_t one_positive = { "labels", 0,
+                                     "offset[1]=3 label#3 label[2]=5 "
+                                     "distinct#3 distinct[2]=5",
+                                     SKN_OK, NULL };
+
+Test(slips_output, packed_gradients_are_those_of_open_units)
+{
+    static const size_t open[] = { 1, 2, 4, 5, 7 };
+    probe.from[4] = "output_gradient";
+    probe.react = react_to_gradients;
+    probe_option("packed", "false");
+    slip.row = &one_positive;
+    probe_run_well();
+    cr_assert_eq(shown.count, BATCHES);
+    reset();
+    slip.turn = 0;
+    probe_option("packed", "true");
+    probe_run_well();
+    cr_assert_eq(shown.count, 2 * BATCHES);
+    cr_expect_eq(shown.pulls[0], SAMPLES * HIDDEN);
+    cr_expect_eq(shown.pushes[0], SAMPLES * HIDDEN);
+    cr_expect_eq(shown.open[0][0], 0);
+    cr_expect_eq(shown.pulls[BATCHES], 5);
+    cr_expect_eq(shown.pushes[BATCHES], 2);
+    cr_expect_eq(shown.open[BATCHES][0], 2);
+    cr_expect_eq(shown.open[BATCHES][1], 3);
+    cr_expect_eq(shown.pushed[BATCHES][0], 2);
+    cr_expect_eq(shown.pushed[BATCHES][1], 0);
+    cr_expect_eq(shown.pushes[BATCHES + 1], 5, "both have positives again");
+    for (size_t k = 0; k < 5; k++)
+        cr_expect_eq(shown.pull[BATCHES][k], shown.pull[0][open[k]]);
+}

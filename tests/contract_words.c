@@ -125,14 +125,15 @@ static const struct {
       "sum[2] 0.5 1}" },
     { "output_gradient",
       "output_gradient{batch 0, shard 0, rows 0, column_first 0, columns 0, "
-      "normalised 0, node[0], pull[0], push[0]}",
+      "normalised 0, open[0], pushed[0], node[0], pull[0], push[0]}",
       "output_gradient{batch 1, shard 2, rows 3, column_first 4, columns 5, "
-      "normalised 1, node[2] 7 8, pull[2] 0.5 1, push[2] 0.5 1}" },
+      "normalised 1, open[2] 7 8, pushed[2] 7 8, node[2] 7 8, pull[2] 0.5 1, "
+      "push[2] 0.5 1}" },
     { "hidden_gradient",
       "hidden_gradient{batch 0, shard 0, rows 0, column_first 0, columns 0, "
-      "node[0], value[0]}",
+      "open[0], node[0], value[0]}",
       "hidden_gradient{batch 1, shard 2, rows 3, column_first 4, columns 5, "
-      "node[2] 7 8, value[2] 0.5 1}" },
+      "open[2] 7 8, node[2] 7 8, value[2] 0.5 1}" },
     { "gradient", "gradient{batch 0, unit[0], value[0], rows none}",
       "gradient{batch 1, unit[2] 7 8, value[2] 0.5 1, rows lent}" },
     { "lease", "lease{batch 0, rows none, unit[0], value[0], half[0], more 0}",

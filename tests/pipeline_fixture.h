@@ -40,7 +40,7 @@ typedef struct pipeline {
 typedef struct layout {
     uint32_t hidden, dense, output; /* shards; dense 0: no such layer */
     uint32_t window, batches;
-    bool wire, free_order;
+    bool wire, free_order, packed;
     const char *word[WORDS_MAX]; /* further overrides, up to a NULL */
 } layout_t;
 
@@ -217,6 +217,27 @@ layout_words(const layout_t *layout, char text[][64], const char **words)
     return count;
 }
 
+/* The same topology with every `packed: false` of its actors made true. */
+static inline skn_topology_t *
+pipeline_packed(skn_topology_t **plain)
+{
+    char *text = NULL, *at;
+    size_t bytes = 0, count = 0;
+    skn_error_t error = { 0 };
+    FILE *file = open_memstream(&text, &bytes);
+    cr_assert(file);
+    cr_assert_eq(skn_spec_print(skn_topology_spec(*plain), file, NULL), SKN_OK);
+    cr_assert_eq(fclose(file), 0);
+    for (at = text; (at = strstr(at, "packed: false")); count++)
+        memcpy(at, "packed: true ", 13);
+    cr_assert_gt(count, 0);
+    skn_topology_t *packed = skn_topology_new(text, "packed", NULL, &error);
+    cr_assert(packed, "%s", error.text);
+    free(text);
+    skn_topology_destroy(plain);
+    return packed;
+}
+
 static inline trained_t
 pipeline_train(pipeline_t *pipeline, const layout_t *layout)
 {
@@ -242,6 +263,8 @@ pipeline_train(pipeline_t *pipeline, const layout_t *layout)
     if (skn_problems_count(problems) > 0)
         skn_problems_print(problems, stderr);
     cr_assert_eq(status, SKN_OK, "%s", error.text);
+    if (layout->packed)
+        run.topology = pipeline_packed(&run.topology);
     skn_start_options_t start = { .wire = layout->wire, .no_binding = true };
     cr_assert_eq(skn_topology_start(run.topology, &start, &error), SKN_OK, "%s",
                  error.text);

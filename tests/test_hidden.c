@@ -280,7 +280,7 @@ SPOIL(other_slice, share->column_first = 0)
 SPOIL(short_pull, share->pull.count--)
 SPOIL(no_node, share->node.count = share->pull.count = 0)
 SPOIL(short_push, share->push.count--)
-SPOIL(other_loss, share->normalised = 0)
+SPOIL(other_loss, (share->push.count = 0, share->normalised = 0))
 SPOIL(the_same_leaf,
       share->node.at[0] = partition->node.at[0] = skn_node_place(0, 0))
 SPOIL(other_shard, partition->shard = 2)

@@ -1,7 +1,8 @@
 /* test_pipeline.c - whole runs in one process: every layout against one shard,
  * against itself, and against the same training in double. What is held here
  * is actors/source.c, actors/embedding.c, actors/dense.c, actors/layer.c,
- * actors/output.c, actors/updater.c and actors/evaluator.c, together.
+ * actors/output.c, actors/share.c, actors/updater.c and actors/evaluator.c,
+ * together.
  * SPDX-License-Identifier: Apache-2.0 */
 #include "actors/messages.h"
 #include "actors/rows.h"
@@ -209,6 +210,65 @@ Test(pipeline, sgd_keeps_the_bits_in_every_layout)
 {
     expect_every_layout_alike("train.optimizer.kind=sgd",
                               "train.optimizer.rate=0.5");
+}
+
+/* --- packed gradients ----------------------------------------------------- */
+
+/* Gradients at open positions only give the bits of all gradients. */
+static void
+expect_packed_alike(layout_t layout)
+{
+    pipeline_t pipeline;
+    pipeline_init(&pipeline);
+    for (size_t k = 1; k < LAYOUTS; k += 2) {
+        layout.hidden = layouts[k][0];
+        layout.output = layouts[k][1];
+        layout.packed = false;
+        trained_t whole = pipeline_train(&pipeline, &layout);
+        layout.packed = true;
+        layout.wire = k % 4 == 1;
+        trained_t packed = pipeline_train(&pipeline, &layout);
+        cr_expect_str_eq(packed.sha256, whole.sha256,
+                         "%u, %u, %u shards, %s, %s", layout.hidden,
+                         layout.dense, layout.output, layout.word[0],
+                         layout.word[1]);
+        cr_expect_eq(packed.loss, whole.loss);
+        trained_fini(&whole);
+        trained_fini(&packed);
+    }
+    pipeline_fini(&pipeline);
+}
+
+Test(pipeline, packed_gradients_give_the_same_bits)
+{
+    static const char *const losses[] = { SOFTMAX, ONE_VS_ALL };
+    static const char *const reductions[] = { "train.reduction=fast",
+                                              "train.reduction=fixed" };
+    static const char *const dropouts[] = { "model.layers.hidden.dropout=0",
+                                            "model.layers.hidden.dropout=0.6" };
+    for (uint32_t k = 0; k < 8; k++)
+        expect_packed_alike(
+            (layout_t){ .window = 1 + k % 2,
+                        .batches = 8,
+                        .word = { losses[k % 2], reductions[k / 2 % 2],
+                                  dropouts[k / 4], "train.optimizer.rate=0.1",
+                                  UNIFORM, rows_of(UNIFORM) } });
+}
+
+Test(pipeline, packed_gradients_of_dense_layers_give_the_same_bits)
+{
+    static const char *const reductions[] = { "train.reduction=fast",
+                                              "train.reduction=fixed" };
+    for (uint32_t dense = 1; dense <= 3; dense++)
+        for (size_t k = 0; k < 2; k++)
+            expect_packed_alike((layout_t){
+                .dense = dense,
+                .window = 2,
+                .batches = 8,
+                .word = { reductions[k], "train.optimizer.kind=adam",
+                          "train.optimizer.rate=0.01",
+                          "model.layers.hidden.dropout=0.3",
+                          "model.layers.second.dropout=0.5" } });
 }
 
 /* --- copies ------------------------------------------------------------- */

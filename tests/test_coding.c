@@ -336,3 +336,64 @@ Test(coding, every_message_of_the_pipelines_crosses)
     }
     expect_all_home();
 }
+
+/* A normal number, by Box and Muller 1958. */
+static float
+draw_normal(oracle_random_t *random)
+{
+    double u = (oracle_next(random) + 1.0) * 0x1p-32;
+    double turn = oracle_next(random) * 0x1p-32 * 6.283185307179586;
+    return (float)(sqrt(-2 * log(u)) * cos(turn));
+}
+
+/* |x^ - x| / |x| over rows of normal numbers, 64 and 128 wide: what
+ * docs/codings.md says, and what the formulas say. */
+Test(coding, the_error_of_normal_rows_is_that_of_the_formula)
+{
+    enum {
+        ROWS = 400
+    };
+    static const double documented[2][SKN_CODING_COUNT] = {
+        { 0, 0.0017, 0.0086, 0.156 }, { 0, 0.0017, 0.0093, 0.169 }
+    };
+    for (uint32_t wide = 0; wide < 2; wide++) {
+        uint32_t columns = 64u << wide;
+        size_t counts[] = { (size_t)columns * ROWS, 0, 0, 0, 0, 0, 0, 0, 0, 0 };
+        oracle_random_t random = { 5 };
+        coded_t *sent = skn_payload_new(pool, &coded_schema, counts, NULL);
+        cr_assert(sent);
+        sent->columns = columns;
+        for (size_t k = 0; k < counts[0]; k++)
+            sent->wide.at[k] = draw_normal(&random);
+        EACH_CODING(coding)
+        {
+            coded_t *got = over_and_back(&coded_schema, sent, coding, 3);
+            double errors = 0, squares = 0, formula = 0;
+            for (size_t r = 0; r < ROWS; r++) {
+                double greatest = 0;
+                for (size_t k = r * columns; k < (r + 1) * columns; k++) {
+                    double x = (double)sent->wide.at[k];
+                    errors += pow((double)got->wide.at[k] - x, 2);
+                    squares += x * x;
+                    greatest = fmax(greatest, fabs(x));
+                }
+                /* A step's error is f (1 - f) of its square on average 1/6. */
+                double step = greatest / (coding == SKN_CODING_INT8 ? 127 : 7);
+                formula += columns * step * step / 6;
+            }
+            double error = sqrt(errors / squares);
+            cr_log_info("%s, %u wide: %.5f, formula %.5f",
+                        skn_coding_word(coding), columns, error,
+                        sqrt(formula / squares));
+            cr_expect(fabs(error - documented[wide][coding]) <=
+                          0.05 * documented[wide][coding],
+                      "%s, %u wide: %g", skn_coding_word(coding), columns,
+                      error);
+            if (coding >= SKN_CODING_INT8)
+                cr_expect(fabs(error - sqrt(formula / squares)) <=
+                          0.05 * error);
+            skn_payload_drop(got);
+        }
+        skn_payload_drop(sent);
+    }
+}

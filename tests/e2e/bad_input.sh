@@ -167,6 +167,22 @@ config "another version" 's/^skein: 1/skein: 9/' \
     "1:8: option 'skein' of the model file must be 1, found '9'"
 config "no YAML" 's/epochs: 5/epochs: [5/' \
     "10:12: missing comma in flow sequence"
+two='$a nodes: [{ name: a, address: "tcp://127.0.0.1:7001" }, { name: b, '
+config "an address beyond the machine without keys" \
+    "$two"'address: "tcp://10.0.0.2:7001", key: b.key }]' \
+    "12:9: node 'a' has no key, and tcp://10.0.0.2:7001 is beyond this \
+machine, where links need CURVE; \`skein keygen\` makes one a node: key: \
+keys/a.key"
+config "two nodes of one name" \
+    "${two/name: b/name: a}"'address: "tcp://127.0.0.1:7002" }]' \
+    "12:63: there are two nodes named 'a'"
+config "a node without an address" "$two"'cores: 1 }]' \
+    "12:55: node 'b' has no address; tcp://host:port as the other nodes reach \
+it, for example tcp://10.0.0.1:7001"
+sed "$two"'address: "tcp://127.0.0.1:7002", memory: 1MiB }]' tiny.yaml >bad.yaml
+refused "a share that a node cannot hold" 71 "node 'b' needs about * MiB of \
+memory for its share, nodes.b.memory allows 1 MiB; allow more, *" \
+    "$skein" train bad.yaml
 refused "a missing config" 66 \
     "nowhere.yaml: No such file or directory; check the path" \
     "$skein" train nowhere.yaml
@@ -197,7 +213,7 @@ answer \`peer: true\`"
 topology "too little credit" \
     's/\(from: embedding, to: output, .*\)credit: [0-9]*/\1credit: 1/' \
     "*: the pipe of 'activation' has credit 1 and lies in a cycle with source, \
-whose window is 2; credit: 2 or more"
+whose window is 3; credit: 3 or more"
 topology "an actor in no pipe" \
     's/^  pipes:/    - { name: alone, kind: checkpointer, '\
 'options: { path: x, owners: 1 } }\n&/' \

@@ -250,6 +250,39 @@ Test(plan_nodes, updaters_and_builders_stand_beside_their_shards)
     skn_model_destroy(&model);
 }
 
+static bool
+is_packed(const skn_wiring_t *wiring, const char *stem)
+{
+    const skn_wired_actor_t *actor = actor_of(wiring, stem, 0);
+    for (size_t k = 0; actor->kind->options[k].name; k++)
+        if (strcmp(actor->kind->options[k].name, "packed") == 0)
+            return actor->values[k].truth;
+    cr_assert_fail("%s has no option packed", stem);
+    return false;
+}
+
+/* Gradients are packed where they cross nodes: both hidden layers below have
+ * one shard, so that only the output is on two. */
+Test(plan_nodes, gradients_that_leave_a_node_are_packed)
+{
+    static const uint32_t cores[] = { 1, 1, 0 }, alone[] = { 2, 0 };
+    skn_model_t *model = model_of(
+        cores, ", units: 64, shards: 1 }\n    - { name: second, units: 32", "",
+        "");
+    skn_plan_t plan = plan_of(model, 1);
+    skn_spec_t *spec = wire_of(&plan);
+    cr_expect_not(is_packed(skn_spec_wiring(spec), "dense_1"));
+    cr_expect(is_packed(skn_spec_wiring(spec), "output"));
+    skn_spec_destroy(&spec);
+    skn_model_destroy(&model);
+    model = model_of(alone, "", "", "");
+    plan = plan_of(model, 2);
+    spec = wire_of(&plan);
+    cr_expect_not(is_packed(skn_spec_wiring(spec), "output"));
+    skn_spec_destroy(&spec);
+    skn_model_destroy(&model);
+}
+
 /* The coding of each message, -1 where pipes of one differ. */
 static int
 coding_of(const skn_wiring_t *wiring, const char *message)

@@ -33,8 +33,11 @@ Test(reference, a_line_tells_key_type_range_default_and_meaning)
     char *text = print_reference();
     expect_line(text, "| `seed` | whole number | at least 0 | `1` | "
                       "where all random numbers come from |");
-    expect_line(text, "| `window` | whole number | `auto`, 1 to 64 | `auto` | "
-                      "batches in flight at once; staleness is never more |");
+    expect_line(text,
+                "| `window` | whole number | `auto`, 1 to 64 | `auto` | "
+                "batches that a shard computes ahead of its updates, itself "
+                "counted: staleness is never more; 2 x window - 1 are "
+                "issued at most |");
     expect_line(text, "| `train` | path |  | required | training points: XMC "
                       "text, plain or compressed (.gz, .zst) |");
     expect_line(text, "| `test` | path |  | empty | test points, for "

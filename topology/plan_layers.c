@@ -50,6 +50,14 @@ set_shared(wire_t *wire, uint32_t layer, double dropout)
                   wire->model->resources.huge_pages ? "true" : "false");
 }
 
+/* Gradients that leave a node are sent for open units alone. */
+static void
+set_packed(wire_t *wire, uint32_t layer)
+{
+    if (skn_plan_crosses(wire->plan, layer - 1))
+        skn_wire_text(wire, "packed", "true");
+}
+
 /* Where an updater's rows lie in their layer. */
 typedef struct place {
     uint32_t layer, shard;
@@ -150,6 +158,7 @@ add_dense(wire_t *wire, uint32_t number, uint32_t shard)
     skn_wire_int(wire, "row_first", first);
     skn_wire_int(wire, "row_count", count);
     set_shared(wire, number, layer->dropout);
+    set_packed(wire, number);
     place_t place = {
         .layer = number,
         .shard = shard,
@@ -276,6 +285,7 @@ add_output(wire_t *wire, uint32_t shard)
         set_known(wire, "index_lag", layer->index_lag);
     }
     set_shared(wire, number, 0);
+    set_packed(wire, number);
     place_t place = {
         .layer = number,
         .shard = shard,

@@ -69,6 +69,17 @@ skn_plan_share(const skn_plan_t *plan, size_t layer, uint32_t node)
     return share;
 }
 
+bool
+skn_plan_crosses(const skn_plan_t *plan, size_t lower)
+{
+    uint32_t first = skn_plan_seat(plan, lower, 0).node;
+    for (size_t k = lower; k < lower + 2; k++)
+        for (uint32_t s = 0; s < shards_of(&plan->model->layers[k]); s++)
+            if (skn_plan_seat(plan, k, s).node != first)
+                return true;
+    return false;
+}
+
 skn_status_t
 skn_plan_check_nodes(const skn_plan_t *plan, skn_error_t *error)
 {

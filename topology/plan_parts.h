@@ -48,6 +48,8 @@ skn_plan_seat_t skn_plan_seat(const skn_plan_t *plan, size_t layer,
                               uint32_t shard);
 /* Units or rows of a layer that are on a node. */
 uint64_t skn_plan_share(const skn_plan_t *plan, size_t layer, uint32_t node);
+/* Whether a layer and the one above it are on several nodes together. */
+bool skn_plan_crosses(const skn_plan_t *plan, size_t lower);
 /* Refuses nodes without a shard. */
 skn_status_t skn_plan_check_nodes(const skn_plan_t *plan, skn_error_t *error);
 

@@ -75,6 +75,8 @@ sim_check_memory(sim_world_t *world, const sim_node_t *node)
                      slots;
     if (counts.memory_bytes > bound)
         sim_wrong(world, "memory beyond its bound");
+    if (skn_link_state(node->link) == SKN_LINK_DONE && counts.queue_bytes > 0)
+        sim_wrong(world, "a link is done before all is acked");
     if (counts.arrived_bytes > window)
         sim_wrong(world, "more has arrived than the window allows");
     if (counts.queue_bytes >

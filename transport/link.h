@@ -15,7 +15,7 @@
  * skn_link_tick, then skn_link_next and skn_link_next_pulse as often as they
  * give something and the socket takes it, and skn_link_record until false.
  *
- * Memory, beside this struct (below 8 KiB): what is queued and not yet acked,
+ * Memory, beside the link itself (7 KiB): what is queued and not yet acked,
  * at most queue_bytes_max + one record; of what came, at most window_bytes
  * + one record; both in chunks of 64 KiB, of which the first and the
  * last may be partly filled; one fragment of each lane.

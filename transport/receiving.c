@@ -186,6 +186,8 @@ fill_record(skn_receiving_t *receiving, skn_error_t *error)
     uint64_t here = receiving->arrived - receiving->moved;
     size_t missing = receiving->record_bytes - receiving->filled;
     size_t bytes = here < missing ? (size_t)here : missing;
+    if (bytes == 0)
+        return true;
     if (!grow(receiving, receiving->filled + bytes, error))
         return break_off(receiving, error);
     skn_chunks_read(&receiving->chunks, receiving->moved,

@@ -14,9 +14,10 @@
 #include <limits.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/resource.h>
 #include <time.h>
 #include <unistd.h>
+
+#include "actors/usage.h"
 
 /* Restarts of a stateless actor before its failure counts: 5 in 60 s, as the
  * supervisor of a process has (DESIGN section 3). */
@@ -174,19 +175,6 @@ skn_actor_ask_clock(skn_actor_t *actor, uint64_t tag, skn_error_t *error)
     return SKN_OK;
 }
 
-static uint64_t
-resident_bytes(void)
-{
-    unsigned long pages = 0;
-    FILE *file = fopen("/proc/self/statm", "re");
-    if (!file)
-        return 0;
-    if (fscanf(file, "%*u %lu", &pages) != 1)
-        pages = 0;
-    fclose(file);
-    return (uint64_t)pages * (uint64_t)sysconf(_SC_PAGESIZE);
-}
-
 /* Whether handlers may still set something in motion: answers do, until the
  * actor's late pipes end. */
 static bool
@@ -196,29 +184,66 @@ goes_on(const skn_actor_t *actor)
            actor->phase == SKN_PHASE_ENDING;
 }
 
+static void
+handle_clock(skn_actor_t *actor, const skn_clock_t *clock)
+{
+    skn_error_t error = { 0 };
+    actor->clock_count--;
+    memmove(actor->clock_tags, actor->clock_tags + 1,
+            actor->clock_count * sizeof(actor->clock_tags[0]));
+    if (skn_actor_handle(actor, clock_handler(actor), NULL, clock, &error) !=
+        SKN_OK)
+        skn_actor_fail(actor, &error);
+}
+
+/* Of several nodes: the link driver asks them all. */
+static void
+ask_nodes(skn_actor_t *actor)
+{
+    for (; actor->clock_asked < actor->clock_count && goes_on(actor);
+         actor->clock_asked++) {
+        skn_parcel_t parcel = { .type = SKN_PARCEL_CLOCK,
+                                .slot = actor->number,
+                                .number =
+                                    actor->clock_tags[actor->clock_asked] };
+        skn_error_t error = { 0 };
+        if (skn_outlet_put(actor->links, &parcel, &error) != SKN_OK)
+            skn_actor_fail(actor, &error);
+    }
+    while (actor->clock_here_count > 0 && goes_on(actor) &&
+           actor->unsent == 0) {
+        skn_clock_t *clock = actor->clock_here[0];
+        actor->clock_here_count--;
+        actor->clock_asked--;
+        memmove(actor->clock_here, actor->clock_here + 1,
+                actor->clock_here_count * sizeof(actor->clock_here[0]));
+        actor->now_ns = skn_monotonic_ns();
+        handle_clock(actor, clock);
+        free(clock);
+    }
+}
+
 /* Those that were asked for before: an answer may ask again. */
 static void
 answer_clocks(skn_actor_t *actor)
 {
+    if (actor->links) {
+        ask_nodes(actor);
+        return;
+    }
     for (uint32_t left = actor->clock_count; left > 0; left--) {
-        struct rusage usage;
+        skn_usage_t usage;
         if (!goes_on(actor) || actor->unsent > 0)
             return;
-        skn_error_t error = { 0 };
-        (void)getrusage(RUSAGE_SELF, &usage);
-        uint64_t cpu_us =
-            (uint64_t)(usage.ru_utime.tv_sec + usage.ru_stime.tv_sec) *
-                1000000u +
-            (uint64_t)(usage.ru_utime.tv_usec + usage.ru_stime.tv_usec);
+        skn_usage_now(&usage);
         actor->now_ns = skn_monotonic_ns();
-        skn_clock_t clock = { actor->clock_tags[0], actor->now_ns,
-                              cpu_us * 1000u, resident_bytes() };
-        actor->clock_count--;
-        memmove(actor->clock_tags, actor->clock_tags + 1,
-                actor->clock_count * sizeof(actor->clock_tags[0]));
-        if (skn_actor_handle(actor, clock_handler(actor), NULL, &clock,
-                             &error) != SKN_OK)
-            skn_actor_fail(actor, &error);
+        skn_clock_t clock = { actor->clock_tags[0],
+                              actor->now_ns,
+                              usage.cpu_ns,
+                              usage.rss_bytes,
+                              0,
+                              0 };
+        handle_clock(actor, &clock);
     }
 }
 
@@ -327,6 +352,8 @@ take_control(skn_actor_t *actor)
     while (skn_inbox_take(actor->control, &parcel)) {
         if (parcel.type == SKN_PARCEL_CLOSE)
             actor->closing = true;
+        if (parcel.type == SKN_PARCEL_CLOCK)
+            actor->clock_here[actor->clock_here_count++] = parcel.pointer;
         if (actor->phase == SKN_PHASE_FAILED)
             continue;
         if (parcel.type == SKN_PARCEL_START)
@@ -395,6 +422,15 @@ produce(skn_actor_t *actor)
     while (may_produce(actor) && actor->now_ns < end_ns);
 }
 
+/* Whether a clock can be asked for, or handled, now. */
+static bool
+clocks_to_answer(const skn_actor_t *actor)
+{
+    return actor->links ? actor->clock_asked < actor->clock_count ||
+                              actor->clock_here_count > 0
+                        : actor->clock_count > 0;
+}
+
 /* Whether there may be more to do before the next wait. */
 static bool
 do_something(skn_actor_t *actor)
@@ -411,7 +447,7 @@ do_something(skn_actor_t *actor)
         produce(actor);
         more = may_produce(actor);
     }
-    return more || (actor->clock_count > 0 && goes_on(actor));
+    return more || (clocks_to_answer(actor) && goes_on(actor));
 }
 
 void

@@ -29,7 +29,10 @@ typedef enum skn_parcel_type {
     SKN_PARCEL_READY,
     SKN_PARCEL_ENDED,
     SKN_PARCEL_FAILED, /* pointer: skn_error_t, malloc'ed */
-    SKN_PARCEL_EVENT   /* pointer: text, malloc'ed */
+    SKN_PARCEL_EVENT,  /* pointer: text, malloc'ed */
+    /* To the link driver: a clock of all nodes is asked for; number: the tag.
+     * Control inbox: pointer: skn_clock_t, malloc'ed. */
+    SKN_PARCEL_CLOCK
 } skn_parcel_type_t;
 
 /* Messages without credit wait here, in order; a ring that grows. */
@@ -104,6 +107,7 @@ struct skn_actor {
     const skn_wired_actor_t *wired;
     const skn_kind_t *kind;
     uint32_t number;           /* in the wiring */
+    bool here;                 /* on this node: it has a thread */
     struct skn_system *system; /* for system.c */
     void *state;
     skn_pool_t *pool;
@@ -133,6 +137,9 @@ struct skn_actor {
     uint64_t now_ns;     /* when the message in hand was taken */
     uint64_t clock_tags[SKN_CLOCKS_MAX];
     uint32_t clock_count;
+    skn_outlet_t *links; /* of the link driver; NULL: the only node */
+    uint32_t clock_asked, clock_here_count; /* of clock_count, of all nodes */
+    skn_clock_t *clock_here[SKN_CLOCKS_MAX];
     uint64_t timer_due_ns[SKN_TIMERS_MAX];
     uint64_t restart_ns[5]; /* SKN_RESTARTS_MAX; the oldest is overwritten */
     uint32_t restart_next;

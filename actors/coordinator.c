@@ -20,7 +20,8 @@
 enum {
     CLOCK_START,
     CLOCK_MARKER,
-    CLOCK_EVALUATED
+    CLOCK_EVALUATED,
+    CLOCK_SAVED /* of several nodes: what a checkpoint sends is no training */
 };
 
 /* A run that is told to stop goes on to the next marker if that takes no
@@ -32,6 +33,11 @@ enum {
 /* Epochs whose lines are kept in checkpoints, for `skein inspect`. */
 #define HISTORY_BYTES_MAX 49152
 
+/* What all nodes have sent to each other and received. */
+typedef struct wire_bytes {
+    uint64_t sent, received;
+} wire_bytes_t;
+
 typedef struct coordinator {
     skn_progress_t progress;
     uint64_t batches_per_epoch, total_batches;
@@ -42,7 +48,9 @@ typedef struct coordinator {
     bool saves; /* there is a checkpointer */
     /* Clocks: train time = now - origin - evaluated. */
     uint64_t wall_origin_ns, cpu_origin_ns;
-    uint64_t wall_before_ns, cpu_before_ns;      /* when an evaluation began */
+    uint64_t wall_before_ns, cpu_before_ns; /* when an evaluation began */
+    uint32_t nodes;                         /* of the run */
+    wire_bytes_t wire_origin, wire_before, wire_resumed; /* as the clocks */
     double seconds_resumed, cpu_seconds_resumed; /* of earlier processes */
     double seconds_before;                       /* at the last epoch's end */
     double rows_before; /* of this epoch, trained before a resume */
@@ -233,6 +241,8 @@ on_saved(skn_actor_t *actor, void *state, const void *message,
         return status;
     if (is_last(coordinator) || coordinator->stopping)
         return end_run(actor, coordinator, error);
+    if (coordinator->nodes > 1)
+        return skn_actor_ask_clock(actor, CLOCK_SAVED, error);
     return next_span(actor, coordinator, error);
 }
 
@@ -383,6 +393,28 @@ on_marker(skn_actor_t *actor, coordinator_t *coordinator, skn_error_t *error)
                     error);
 }
 
+/* What was sent since the clock before was no training. */
+static void
+leave_out(coordinator_t *coordinator, const skn_clock_t *clock)
+{
+    coordinator->wire_origin.sent +=
+        clock->wire_sent_bytes - coordinator->wire_before.sent;
+    coordinator->wire_origin.received +=
+        clock->wire_received_bytes - coordinator->wire_before.received;
+}
+
+static void
+count_wire(coordinator_t *coordinator, const skn_clock_t *clock)
+{
+    skn_progress_t *progress = &coordinator->progress;
+    progress->wire_bytes_sent = coordinator->wire_resumed.sent +
+                                clock->wire_sent_bytes -
+                                coordinator->wire_origin.sent;
+    progress->wire_bytes_received = coordinator->wire_resumed.received +
+                                    clock->wire_received_bytes -
+                                    coordinator->wire_origin.received;
+}
+
 static skn_status_t
 on_clock(skn_actor_t *actor, void *state, const void *message,
          skn_error_t *error)
@@ -390,9 +422,16 @@ on_clock(skn_actor_t *actor, void *state, const void *message,
     coordinator_t *coordinator = state;
     const skn_clock_t *clock = message;
     skn_progress_t *progress = &coordinator->progress;
+    wire_bytes_t wire = { clock->wire_sent_bytes, clock->wire_received_bytes };
     coordinator->rss_bytes = clock->rss_bytes;
+    if (clock->tag == CLOCK_EVALUATED || clock->tag == CLOCK_SAVED)
+        leave_out(coordinator, clock);
+    coordinator->wire_before = wire;
+    if (clock->tag == CLOCK_SAVED)
+        return next_span(actor, coordinator, error);
     if (clock->tag == CLOCK_START) {
         coordinator->wall_origin_ns = clock->wall_ns;
+        coordinator->wire_origin = wire;
         /* A resume may find an epoch that was not told, or nothing to do. */
         if (epoch_is_whole(coordinator))
             return skn_actor_ask_clock(actor, CLOCK_MARKER, error);
@@ -414,6 +453,7 @@ on_clock(skn_actor_t *actor, void *state, const void *message,
     progress->cpu_seconds =
         coordinator->cpu_seconds_resumed +
         (double)(clock->cpu_ns - coordinator->cpu_origin_ns) * 1e-9;
+    count_wire(coordinator, clock);
     return on_marker(actor, coordinator, error);
 }
 
@@ -606,6 +646,11 @@ coordinator_open(skn_actor_t *actor, void *state, skn_error_t *error)
     }
     coordinator->seconds_resumed = coordinator->progress.seconds;
     coordinator->cpu_seconds_resumed = coordinator->progress.cpu_seconds;
+    coordinator->nodes = (uint32_t)option_u64(actor, "nodes");
+    coordinator->progress.nodes = coordinator->nodes;
+    coordinator->wire_resumed.sent = coordinator->progress.wire_bytes_sent;
+    coordinator->wire_resumed.received =
+        coordinator->progress.wire_bytes_received;
     coordinator->seconds_before = coordinator->progress.seconds;
     coordinator->rows_before = (double)coordinator->progress.loss_rows;
     coordinator->first_batch = coordinator->progress.batch;
@@ -636,6 +681,8 @@ static const skn_option_t options[] = {
     { "epochs", SKN_OPTION_INT, NULL, 1, 1e9, NULL, "epochs to train" },
     { "shards", SKN_OPTION_INT, "1", 1, SKN_SHARD_MAX, NULL,
       "output shards, each of which tells a result of each batch" },
+    { "nodes", SKN_OPTION_INT, "1", 1, SKN_SHARD_MAX, NULL,
+      "nodes of the run; of several, `done` tells what they have sent" },
     { "max_batches", SKN_OPTION_INT, "0", 0, 1e15, NULL,
       "batches to train at most; 0: no limit" },
     { "every_batches", SKN_OPTION_INT, "0", 0, 1e15, NULL,

@@ -17,7 +17,13 @@
     N(stale_epochs)                                                            \
     N(loss_rows)                                                               \
     N(active)                                                                  \
-    N(possible) N(loss_batches) N(distinct) N(measured) N(listed) N(capped)
+    N(possible)                                                                \
+    N(loss_batches)                                                            \
+    N(distinct)                                                                \
+    N(measured)                                                                \
+    N(listed)                                                                  \
+    N(capped)                                                                  \
+    N(nodes) N(wire_bytes_sent) N(wire_bytes_received)
 #define REALS(N)                                                               \
     N(seconds)                                                                 \
     N(cpu_seconds) N(loss) N(best_p1) N(loss_sum) N(mass_sum) N(recall_sum)
@@ -187,6 +193,12 @@ skn_progress_write_done(const skn_progress_t *progress, const char *sha256,
                       progress->cpu_seconds, progress->loss);
     skn_scores_write(best ? &progress->best_scores : &progress->scores, "",
                      text);
+    if (progress->nodes > 1)
+        skn_json_text_add(text,
+                          ",\"nodes\":%" PRIu64 ",\"wire_bytes_sent\":%" PRIu64
+                          ",\"wire_bytes_received\":%" PRIu64,
+                          progress->nodes, progress->wire_bytes_sent,
+                          progress->wire_bytes_received);
     if (best)
         skn_json_text_add(text,
                           ",\"model\":\"best\",\"best_epoch\":%" PRIu64

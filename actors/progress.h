@@ -20,11 +20,13 @@ typedef struct skn_progress {
     uint64_t batch, epoch; /* applied; completed */
     double seconds;        /* of training, evaluation excluded */
     double cpu_seconds;    /* of all processes, evaluation excluded */
-    double loss;           /* mean of the last complete epoch */
-    skn_scores_t scores;   /* of the last evaluation */
-    uint64_t best_epoch;   /* 0: none */
-    uint64_t best_batch;   /* the checkpoint that holds the best model */
-    double best_p1;        /* on the validation points */
+    uint64_t nodes;        /* that work on it now; 0 and 1: no wire */
+    uint64_t wire_bytes_sent, wire_bytes_received; /* training only */
+    double loss;         /* mean of the last complete epoch */
+    skn_scores_t scores; /* of the last evaluation */
+    uint64_t best_epoch; /* 0: none */
+    uint64_t best_batch; /* the checkpoint that holds the best model */
+    double best_p1;      /* on the validation points */
     skn_scores_t best_scores;
     char best_sha256[65];
     uint64_t stale_epochs; /* since the best */

@@ -12,6 +12,7 @@
 #include <sys/eventfd.h>
 #include <unistd.h>
 
+#include "actors/link_driver.h"
 #include "actors/system_build.h"
 
 /* Stack of an actor: handlers keep their arrays in the state. */
@@ -48,6 +49,57 @@ close_all(skn_system_t *system)
         system->meets = pthread_barrier_init(&system->left, NULL,
                                              system->thread_count) == 0;
     tell_all(system, SKN_PARCEL_CLOSE);
+    if (system->links)
+        skn_links_close(system->links);
+}
+
+/* Lets the actors begin: all of this node are ready, and all other nodes. */
+static void
+begin_all(skn_system_t *system)
+{
+    system->begun = true;
+    tell_all(system, SKN_PARCEL_START);
+    if (system->here_count == 0)
+        close_all(system); /* nobody will tell of an end */
+}
+
+static void
+take_ready(skn_system_t *system, uint32_t who)
+{
+    if (who < system->actor_count &&
+        ++system->ready_count == system->here_count && system->links)
+        skn_links_ready(system->links);
+    if (who == system->actor_count && !system->closing)
+        begin_all(system);
+}
+
+/* The other nodes may still need what we have sent. */
+static void
+take_ended(skn_system_t *system, uint32_t who)
+{
+    if (who == system->actor_count)
+        close_all(system);
+    else if (++system->ended_count == system->here_count && system->links)
+        skn_links_finish(system->links);
+    else if (system->ended_count == system->here_count)
+        close_all(system);
+}
+
+static void
+take_failure(skn_system_t *system, const skn_parcel_t *parcel)
+{
+    const skn_error_t *error = parcel->pointer;
+    if (system->failure.status == SKN_OK) {
+        if (error)
+            system->failure = *error;
+        else
+            skn_fail(&system->failure, SKN_NO_MEMORY,
+                     "an actor failed and memory was too short to say why");
+        if (system->links && parcel->slot < system->actor_count)
+            skn_links_fail(system->links, &system->failure);
+    }
+    free(parcel->pointer);
+    close_all(system);
 }
 
 static void
@@ -68,28 +120,36 @@ take_parcel(skn_system_t *system, const skn_parcel_t *parcel)
 {
     switch (parcel->type) {
     case SKN_PARCEL_READY:
-        system->ready_count++;
+        take_ready(system, parcel->slot);
         break;
     case SKN_PARCEL_ENDED:
-        if (++system->ended_count == system->actor_count)
-            close_all(system);
+        take_ended(system, parcel->slot);
         break;
     case SKN_PARCEL_FAILED:
-        if (system->failure.status == SKN_OK) {
-            if (parcel->pointer)
-                system->failure = *(const skn_error_t *)parcel->pointer;
-            else
-                skn_fail(&system->failure, SKN_NO_MEMORY,
-                         "an actor failed and memory was too short to say why");
-        }
-        free(parcel->pointer);
-        close_all(system);
+        take_failure(system, parcel);
+        break;
+    case SKN_PARCEL_STOP: /* another node was told to */
+        atomic_store(&system->stop_wanted, true);
         break;
     default:
         assert(parcel->type == SKN_PARCEL_EVENT);
         keep_event(system, parcel->pointer);
         break;
     }
+}
+
+/* Asks for a good end; what waits for other nodes has not begun and just ends.
+ */
+static void
+stop_all(skn_system_t *system)
+{
+    system->stop_told = true;
+    tell_all(system, SKN_PARCEL_STOP);
+    if (system->links)
+        skn_links_stop(system->links);
+    if (system->links && !system->begun &&
+        system->ready_count == system->here_count)
+        close_all(system);
 }
 
 /* Takes what has come; waits for more if `timeout_ms` allows. */
@@ -102,12 +162,10 @@ pump(skn_system_t *system, int timeout_ms)
         skn_inbox_wait(&system->inbox, 1, system->wake_descriptor, timeout_ms);
     ssize_t bytes = read(system->wake_descriptor, &count, sizeof(count));
     (void)bytes; /* nothing there: fine, it does not block */
-    if (atomic_load(&system->stop_wanted) && !system->stop_told) {
-        system->stop_told = true;
-        tell_all(system, SKN_PARCEL_STOP);
-    }
     while (skn_inbox_take(system->inbox, &parcel))
         take_parcel(system, &parcel);
+    if (atomic_load(&system->stop_wanted) && !system->stop_told)
+        stop_all(system);
 }
 
 static void *
@@ -139,17 +197,21 @@ start_threads(skn_system_t *system, skn_error_t *error)
     sigfillset(&all);
     (void)pthread_sigmask(SIG_SETMASK, &all, &before);
     for (uint32_t k = 0; k < system->actor_count && refused == 0; k++) {
-        refused = pthread_create(&system->threads[k], &attributes, thread_main,
-                                 &system->actors[k]);
+        if (!system->actors[k].here)
+            continue;
+        refused = pthread_create(&system->threads[system->thread_count],
+                                 &attributes, thread_main, &system->actors[k]);
         if (refused == 0)
             system->thread_count++;
     }
+    if (system->links && refused == 0)
+        refused = skn_links_start(system->links, &attributes);
     (void)pthread_sigmask(SIG_SETMASK, &before, NULL);
     (void)pthread_attr_destroy(&attributes);
     if (refused != 0)
         return skn_fail(
             error, SKN_NO_MEMORY, "no thread for actor %u of %u: %s",
-            system->thread_count + 1, system->actor_count, strerror(refused));
+            system->thread_count + 1, system->here_count, strerror(refused));
     return SKN_OK;
 }
 
@@ -159,12 +221,11 @@ skn_system_start(skn_system_t *system, skn_error_t *error)
     skn_status_t status = start_threads(system, error);
     system->begin_ns = skn_monotonic_ns();
     while (status == SKN_OK && system->failure.status == SKN_OK &&
-           system->ready_count < system->actor_count)
+           system->ready_count < system->here_count)
         pump(system, -1);
     if (status == SKN_OK && system->failure.status == SKN_OK) {
-        tell_all(system, SKN_PARCEL_START);
-        if (system->actor_count == 0)
-            close_all(system); /* nobody will tell of an end */
+        if (!system->links) /* else when the other nodes are ready too */
+            begin_all(system);
         return SKN_OK;
     }
     close_all(system);
@@ -231,8 +292,9 @@ write_trace(skn_system_t *system)
     FILE *file = system->trace_file;
     fputs("{\"displayTimeUnit\":\"ms\",\"traceEvents\":[\n", file);
     for (uint32_t k = 0; k < system->actor_count; k++)
-        skn_trace_write(system->actors[k].trace, file, k + 1,
-                        system->wiring->actors[k].name, system->begin_ns);
+        if (system->actors[k].trace)
+            skn_trace_write(system->actors[k].trace, file, k + 1,
+                            system->wiring->actors[k].name, system->begin_ns);
     fputs("{\"ph\":\"M\",\"name\":\"process_name\",\"pid\":1,\"tid\":0,"
           "\"args\":{\"name\":\"skein\"}}\n]}\n",
           file);
@@ -253,6 +315,8 @@ skn_system_wait(skn_system_t *system, skn_error_t *error)
     if (!system->joined) {
         for (uint32_t k = 0; k < system->thread_count; k++)
             (void)pthread_join(system->threads[k], NULL);
+        if (system->links)
+            skn_links_join(system->links);
         system->joined = true;
         if (system->meets)
             (void)pthread_barrier_destroy(&system->left);

@@ -9,12 +9,20 @@
 
 #include "actors/actor.h"
 #include "actors/placement.h"
+#include "actors/ports.h"
 #include "actors/system.h"
 
 typedef struct skn_event {
     struct skn_event *next;
     char *text;
 } skn_event_t;
+
+typedef enum skn_inbox_name {
+    SKN_INBOX_WORK,
+    SKN_INBOX_ANSWERS,
+    SKN_INBOX_CONTROL,
+    SKN_INBOX_HOST
+} skn_inbox_name_t;
 
 struct skn_system {
     const skn_wiring_t *wiring;
@@ -30,15 +38,18 @@ struct skn_system {
     pthread_barrier_t left; /* all threads, between their loops and closes */
     bool meets;             /* `left` is made */
     uint32_t actor_count, thread_count;
+    uint32_t node_count, here_count; /* actors of this node: with threads */
+    skn_ports_t ports;               /* edges to and from other nodes */
+    struct skn_links *links;         /* NULL: the only node */
     uint32_t ready_count, ended_count;
     int wake_descriptor;
     atomic_bool stop_wanted; /* the one thing that another thread may set */
     bool stop_told, closing, joined;
+    bool begun;          /* the actors were told to start */
     skn_error_t failure; /* the first one */
     skn_event_t *first_event, **last_event;
     FILE *trace_file; /* NULL: not traced */
     uint64_t begin_ns, end_ns;
-    uint64_t edge_count;
 };
 
 /* Makes inboxes, actors, edges and outlets; what was made stays for
@@ -46,5 +57,20 @@ struct skn_system {
 skn_status_t skn_system_build(skn_system_t *system, skn_error_t *error);
 /* The threads must be joined. Drops messages that nobody took. */
 void skn_system_unbuild(skn_system_t *system);
+
+/* Zeroed room for `count` items; NULL and a filled `error` without memory. */
+void *skn_system_array(size_t count, size_t item_bytes, skn_error_t *error);
+/* Of an inbox of actor `number`; the link driver's is that of a number behind
+ * the last actor's. `address` has SKN_INBOX_ADDRESS_BYTES. */
+void skn_system_address(const skn_system_t *system, uint32_t number,
+                        skn_inbox_name_t which, char *address);
+
+/* system_edges.c: room for the edges of all actors, then the edges of a pipe,
+ * pipe by pipe, in the order of the wiring. */
+skn_status_t skn_system_allocate_edges(skn_system_t *system,
+                                       skn_error_t *error);
+skn_status_t skn_system_connect_pipe(skn_system_t *system,
+                                     const skn_wired_pipe_t *pipe,
+                                     skn_error_t *error);
 
 #endif

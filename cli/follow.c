@@ -2,9 +2,12 @@
  * SPDX-License-Identifier: Apache-2.0 */
 #include "cli/follow.h"
 
+#include <errno.h>
+#include <poll.h>
 #include <signal.h>
 #include <string.h>
 #include <time.h>
+#include <unistd.h>
 
 #include "formats/json_text.h"
 
@@ -90,8 +93,30 @@ show_progress(cli_bar_t *bar, const json_t *event)
     cli_bar_show(bar, &facts);
 }
 
+/* Other nodes: who came, and for whom the run waits. */
 static void
-print_event(const cli_call_t *call, const char *line, cli_bar_t *bar)
+print_node(const char *name, const json_t *event)
+{
+    if (strcmp(name, "waiting") == 0)
+        (void)printf("waiting for %s\n", text_at(event, "for"));
+    else
+        (void)printf("joined %s at %s\n", text_at(event, "node"),
+                     text_at(event, "address"));
+}
+
+/* Of a run in another process: `train` says more of its own. */
+static void
+print_start(const json_t *event)
+{
+    (void)printf("model  %.1f million parameters, %.0f actors, about %.0f MiB "
+                 "of memory\nrun    %s\n",
+                 number_at(event, "parameters") * 1e-6,
+                 number_at(event, "actors"), number_at(event, "memory_mb"),
+                 text_at(event, "path"));
+}
+
+void
+cli_follow_print(const cli_call_t *call, const char *line, cli_bar_t *bar)
 {
     json_t *event = json_loads(line, 0, NULL);
     const char *name = text_at(event, "event");
@@ -113,12 +138,19 @@ print_event(const cli_call_t *call, const char *line, cli_bar_t *bar)
         print_epoch(event);
     else if (strcmp(name, "done") == 0)
         print_done(event);
+    else if (strcmp(name, "start") == 0)
+        print_start(event);
+    else if (strcmp(name, "resume") == 0)
+        (void)printf("resume %s at batch %.0f\n", text_at(event, "path"),
+                     number_at(event, "batch"));
     else if (strcmp(name, "checkpoint") == 0)
         (void)printf("saved  %s\n", text_at(event, "path"));
     else if (strcmp(name, "stopped") == 0)
         (void)printf("stopped at batch %.0f; go on with --resume\n",
                      number_at(event, "batch"));
-    else if (strcmp(name, "warning") != 0)
+    else if (strcmp(name, "waiting") == 0 || strcmp(name, "joined") == 0)
+        print_node(name, event);
+    else if (strcmp(name, "warning") != 0 && strcmp(name, "link") != 0)
         (void)puts(line); /* an actor of the user's speaks */
     (void)fflush(stdout);
     json_decref(event);
@@ -128,49 +160,76 @@ void
 cli_follow_show(const cli_call_t *call, const char *line)
 {
     cli_bar_t none = { 0 };
-    print_event(call, line, &none);
+    cli_follow_print(call, line, &none);
 }
 
-static skn_status_t
-run(const cli_call_t *call, skn_topology_t *topology, volatile bool *begun,
-    skn_error_t *error)
+/* Waits for an event, or for the end of standard input: then for a good end.
+ */
+static void
+wait_on_leash(skn_topology_t *topology, bool *leash)
+{
+    struct pollfd polled[2] = { { skn_topology_fd(topology), POLLIN, 0 },
+                                { STDIN_FILENO, POLLIN, 0 } };
+    char nothing[256];
+    if (poll(polled, 2, -1) <= 0 || polled[1].revents == 0)
+        return;
+    ssize_t bytes = read(STDIN_FILENO, nothing, sizeof(nothing));
+    if (bytes > 0 || (bytes < 0 && errno == EINTR))
+        return;
+    *leash = false;
+    skn_topology_stop(topology);
+}
+
+static void
+follow_events(const cli_call_t *call, skn_topology_t *topology, bool leash)
 {
     static char line[LINE_BYTES];
     cli_bar_t bar;
-    skn_start_options_t options = {
-        .trace_path = cli_value(call, "trace"),
-        .wire = cli_flag(call, "wire"),
-        .no_binding = cli_flag(call, "no-binding"),
-    };
-    skn_status_t status = skn_topology_start(topology, &options, error);
-    if (status != SKN_OK)
-        return status;
-    if (begun)
-        *begun = true;
     cli_bar_init(&bar, call);
-    running = topology;
-    if (stop_asked)
-        skn_topology_stop(topology);
     for (;;) {
         skn_error_t nothing = { 0 };
-        status = skn_topology_event(topology, -1, line, sizeof(line), &nothing);
+        skn_status_t status = skn_topology_event(topology, leash ? 0 : -1, line,
+                                                 sizeof(line), &nothing);
         if (status == SKN_UNAVAILABLE)
             break;
         if (status == SKN_OK)
-            print_event(call, line, &bar);
+            cli_follow_print(call, line, &bar);
+        else if (leash)
+            wait_on_leash(topology, &leash);
     }
     cli_bar_hide(&bar);
+}
+
+static skn_status_t
+run(const cli_call_t *call, skn_topology_t *topology,
+    const cli_follow_t *follow, skn_error_t *error)
+{
+    skn_start_options_t options = { 0 };
+    if (follow->options)
+        options = *follow->options;
+    options.trace_path = cli_value(call, "trace");
+    options.wire = cli_flag(call, "wire");
+    options.no_binding = cli_flag(call, "no-binding");
+    skn_status_t status = skn_topology_start(topology, &options, error);
+    if (status != SKN_OK)
+        return status;
+    if (follow->begun)
+        *follow->begun = true;
+    running = topology;
+    if (stop_asked)
+        skn_topology_stop(topology);
+    follow_events(call, topology, follow->leash);
     return skn_topology_wait(topology, error);
 }
 
 int
 cli_follow(const cli_call_t *call, skn_topology_t **topology,
-           volatile bool *begun)
+           const cli_follow_t *follow)
 {
     skn_error_t error = { 0 };
     struct sigaction action = { .sa_handler = on_stop_signal };
     (void)sigaction(SIGUSR1, &action, NULL);
-    skn_status_t status = run(call, *topology, begun, &error);
+    skn_status_t status = run(call, *topology, follow, &error);
     running = NULL;
     if (status == SKN_OK && cli_flag(call, "report"))
         skn_topology_report(*topology, call->json, stdout);

@@ -16,13 +16,20 @@
         "report", 0, NULL, "say at the end where the time went"                \
     }
 
+typedef struct cli_follow {
+    const skn_start_options_t *options; /* NULL: one node; but for what `call`
+                                         * says, which is added */
+    volatile bool *begun; /* becomes true when all actors are ready; or NULL */
+    bool leash;           /* end well when standard input ends */
+} cli_follow_t;
+
 /* Takes *topology. Runs it to its end; returns the exit code. SIGUSR1 asks for
- * a good end, as the parent process does on SIGINT and SIGTERM. *begun (may be
- * NULL) becomes true when all actors are ready. */
+ * a good end, as the parent process does on SIGINT and SIGTERM. */
 int cli_follow(const cli_call_t *call, skn_topology_t **topology,
-               volatile bool *begun);
-/* Prints one event of a run, a line of JSON, in the form that `call` asks for.
- */
+               const cli_follow_t *follow);
+/* Prints one event of a run, a line of JSON, in the form that `call` asks for;
+ * the bar, which may be NULL, gives way to it, or shows it. */
+void cli_follow_print(const cli_call_t *call, const char *line, cli_bar_t *bar);
 void cli_follow_show(const cli_call_t *call, const char *line);
 
 #endif

@@ -1,7 +1,47 @@
 /* run.c - skein run: any topology file.  SPDX-License-Identifier: Apache-2.0 */
+#include <string.h>
+
 #include "cli/follow.h"
 #include "cli/supervise.h"
 #include "cli/verbs.h"
+
+/* Which of the topology's nodes this process is. */
+static skn_status_t
+find_node(const cli_call_t *call, const skn_topology_t *topology,
+          uint32_t *node, skn_error_t *error)
+{
+    const skn_wiring_t *wiring = skn_spec_wiring(skn_topology_spec(topology));
+    const char *name = cli_value(call, "node");
+    skn_status_t status;
+    if (wiring->node_count == 0 && !name)
+        return SKN_OK;
+    for (*node = 0; name && *node < wiring->node_count; ++*node)
+        if (strcmp(wiring->nodes[*node].name, name) == 0)
+            return SKN_OK;
+    if (name)
+        status = skn_fail(error, SKN_USAGE, "%s has no node '%.64s'",
+                          call->operands[0], name);
+    else
+        status = skn_fail(error, SKN_USAGE,
+                          "%s has %u nodes, and this process is one of them",
+                          call->operands[0], wiring->node_count);
+    return skn_fail_hint(error, status, "say which: --node NAME%s%s",
+                         wiring->node_count > 0 ? ", such as " : "",
+                         wiring->node_count > 0 ? wiring->nodes[0].name : "");
+}
+
+static int
+follow(const cli_call_t *call, skn_topology_t *topology)
+{
+    skn_error_t error = { 0 };
+    skn_start_options_t options = { 0 };
+    cli_follow_t how = { .options = &options };
+    if (find_node(call, topology, &options.node, &error) != SKN_OK) {
+        skn_topology_destroy(&topology);
+        return cli_report(call, &error);
+    }
+    return cli_follow(call, &topology, &how);
+}
 
 static int
 work(const cli_call_t *call, void *job, int attempt)
@@ -15,7 +55,7 @@ work(const cli_call_t *call, void *job, int attempt)
     skn_topology_t *topology =
         skn_topology_load(call->operands[0], problems, &error);
     if (topology)
-        code = cli_follow(call, &topology, NULL);
+        code = follow(call, topology);
     else if (skn_problems_count(problems) > 0)
         code = cli_report_problems(call, problems);
     else
@@ -32,6 +72,7 @@ run_run(const cli_call_t *call)
 }
 
 static const cli_option_t options[] = {
+    { "node", 0, "NAME", "which node of the topology this process is" },
     CLI_RUN_OPTIONS,
     CLI_COMMON_OPTIONS,
     { 0 },

@@ -1,136 +1,14 @@
 /* train.c - skein train: from a model file to a trained model.
  * SPDX-License-Identifier: Apache-2.0 */
-#include <inttypes.h>
-#include <stdlib.h>
-#include <string.h>
-#include <time.h>
-
 #include "cli/follow.h"
-#include "cli/supervise.h"
+#include "cli/training.h"
 #include "cli/verbs.h"
-#include "formats/manifest.h"
-#include "topology/model_run.h"
-
-/* How often a person sees the bar move. */
-#define PROGRESS_MS 200
-
-/* What survives a death of the worker: where the run lives. */
-typedef struct job {
-    volatile bool begun; /* something was trained, or may have been */
-    char run_path[SKN_TEXT_MAX];
-    char run_id[SKN_RUN_ID_BYTES];
-} job_t;
-
-static void
-announce(const cli_call_t *call, const skn_model_run_t *run, const job_t *job)
-{
-    const skn_plan_t *plan = &run->plan;
-    if (call->json) {
-        (void)printf("{\"event\":\"start\",\"run\":\"%s\",\"config\":",
-                     job->run_id);
-        cli_json_string(run->model->source, stdout);
-        (void)printf(",\"parameters\":%" PRIu64 ",\"actors\":%u"
-                     ",\"memory_mb\":%" PRIu64 ",\"path\":",
-                     plan->parameters, run->actor_count,
-                     plan->memory_bytes >> 20);
-        cli_json_string(job->run_path, stdout);
-        (void)printf(",\"unlabelled\":%" PRIu64 ",\"featureless\":%" PRIu64
-                     "}\n",
-                     plan->data.unlabelled, plan->data.featureless);
-    } else {
-        (void)printf("data   %" PRIu64 " training points, %u features, %u "
-                     "labels, %.2f a point; %" PRIu64 " test points\n",
-                     plan->data.train_points, plan->data.features,
-                     plan->data.labels, plan->data.labels_per_point,
-                     plan->data.test_points);
-        if (plan->data.unlabelled > 0 || plan->data.featureless > 0)
-            (void)printf("       %" PRIu64 " points without labels are not "
-                         "trained on, %" PRIu64 " without features are\n",
-                         plan->data.unlabelled, plan->data.featureless);
-        (void)printf("model  %.1f million parameters, %u actors on %u units, "
-                     "about %" PRIu64 " MiB of memory\nrun    %s\n",
-                     (double)plan->parameters * 1e-6, run->actor_count,
-                     plan->units, plan->memory_bytes >> 20, job->run_path);
-    }
-    (void)fflush(stdout);
-}
-
-static void
-announce_resume(const cli_call_t *call, const skn_model_run_t *run,
-                const job_t *job)
-{
-    if (run->resume.warning[0])
-        cli_warn(call, run->resume.warning, "an older checkpoint is used");
-    if (!run->resume.has_checkpoint) {
-        cli_warn(call, "there is no complete checkpoint to resume from",
-                 "the run starts at batch 0");
-        return;
-    }
-    if (call->json) {
-        (void)fputs("{\"event\":\"resume\",\"path\":", stdout);
-        cli_json_string(job->run_path, stdout);
-        (void)printf(",\"batch\":%" PRIu64 "}\n", run->resume.batch);
-    } else {
-        (void)printf("resume %s at batch %" PRIu64 "\n", job->run_path,
-                     run->resume.batch);
-    }
-}
-
-static int
-work(const cli_call_t *call, void *shared, int attempt)
-{
-    job_t *job = shared;
-    const char *overrides[CLI_VALUES_MAX];
-    skn_error_t error = { 0 };
-    skn_problems_t *problems = skn_problems_new(&error);
-    skn_model_run_t run = { 0 };
-    int code = 0;
-    skn_model_run_options_t options = {
-        .path = call->operands[0],
-        .overrides = overrides,
-        .override_count = cli_overrides(call, overrides),
-        .progress_ms = cli_bar_possible(call) ? PROGRESS_MS : 0,
-        .resume = cli_flag(call, "resume"),
-        .again = attempt > 0,
-        .must_be_new = true,
-        .run_path = job->run_path,
-        .run_id = job->run_id,
-    };
-    if (!problems)
-        return cli_report(call, &error);
-    skn_status_t status = skn_model_run_open(&run, &options, problems, &error);
-    if (skn_problems_count(problems) > 0) {
-        code = cli_report_problems(call, problems);
-    } else if (status != SKN_OK) {
-        code = cli_report(call, &error);
-    } else if (run.resume.finished) {
-        announce_resume(call, &run, job);
-        if (options.resume)
-            cli_warn(call, "this run has finished: nothing is trained",
-                     "another model, or more epochs, is a run of its own, "
-                     "with another checkpoint.path");
-        cli_follow_show(call, run.resume.done.bytes);
-    } else {
-        if (options.resume || options.again)
-            announce_resume(call, &run, job);
-        announce(call, &run, job);
-        code = cli_follow(call, &run.topology, &job->begun);
-    }
-    skn_model_run_close(&run);
-    skn_problems_destroy(&problems);
-    return code;
-}
 
 static int
 train_run(const cli_call_t *call)
 {
-    job_t *job = cli_shared_new(sizeof(*job));
-    if (!job) {
-        skn_error_t error = { 0 };
-        (void)skn_fail(&error, SKN_NO_MEMORY, "no shared memory");
-        return cli_report(call, &error);
-    }
-    return cli_supervise(call, work, job, &job->begun);
+    const cli_training_t training = { .path = call->operands[0] };
+    return cli_training(call, &training);
 }
 
 static const cli_option_t options[] = {

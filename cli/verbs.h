@@ -7,6 +7,8 @@
 
 extern const cli_verb_t cli_train;
 extern const cli_verb_t cli_run;
+extern const cli_verb_t cli_up;
+extern const cli_verb_t cli_node;
 extern const cli_verb_t cli_check;
 extern const cli_verb_t cli_plan;
 extern const cli_verb_t cli_graph;

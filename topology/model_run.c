@@ -41,6 +41,47 @@ choose_path(const skn_model_t *model, const char *run_id, char *path)
                    run_id);
 }
 
+/* Which node this process is. A run with nodes never trains alone. */
+static skn_status_t
+find_node(skn_model_run_t *run, const skn_model_run_options_t *options,
+          skn_error_t *error)
+{
+    const skn_model_t *model = run->model;
+    skn_status_t status;
+    for (size_t k = 0; options->node && k < model->node_count; k++)
+        if (strcmp(model->nodes[k].name, options->node) == 0) {
+            run->node = (uint32_t)k;
+            return SKN_OK;
+        }
+    if (options->node) {
+        status = skn_fail(error, SKN_USAGE, "%s has no node '%.64s'",
+                          model->source, options->node);
+        return skn_fail_hint(error, status, "its nodes stand under nodes:%s%s",
+                             model->node_count > 0 ? ", such as " : "",
+                             model->node_count > 0 ? model->nodes[0].name : "");
+    }
+    if (!options->must_be_new || model->node_count < 2)
+        return SKN_OK;
+    status = skn_fail(error, SKN_USAGE, "%s has %zu nodes, this is one process",
+                      model->source, model->node_count);
+    return skn_fail_hint(error, status,
+                         "start them all with `skein up`, or each by hand with "
+                         "`skein node NAME FILE`");
+}
+
+/* On a node that is not the first: only where the run stands, to go on from
+ * the checkpoint that the first one goes on from. The folder is its own. */
+static skn_status_t
+find_run_elsewhere(skn_model_run_t *run, const skn_model_run_options_t *options,
+                   skn_error_t *error)
+{
+    if (!options->run_path[0])
+        choose_path(run->model, options->run_id, options->run_path);
+    if (!options->resume)
+        return SKN_OK;
+    return skn_resume_find(options->run_path, &run->resume, error);
+}
+
 static skn_status_t
 find_run(skn_model_run_t *run, const skn_model_run_options_t *options,
          skn_error_t *error)
@@ -200,6 +241,7 @@ wire(skn_model_run_t *run, const skn_model_run_options_t *options,
     if (!spec)
         return skn_problems_error(problems, error);
     run->actor_count = skn_spec_wiring(spec)->actor_count;
+    run->data_hash = run->plan.data.content_hash;
     run->topology = skn_topology_of(&spec, error);
     return run->topology ? SKN_OK : error->status;
 }
@@ -215,8 +257,11 @@ skn_model_run_open(skn_model_run_t *run, const skn_model_run_options_t *options,
     skn_status_t status =
         skn_model_read(options->path, options->overrides,
                        options->override_count, &run->model, problems, error);
+    if (status == SKN_OK)
+        status = find_node(run, options, error);
     if (status == SKN_OK && !options->unsaved)
-        status = find_run(run, options, error);
+        status = run->node > 0 ? find_run_elsewhere(run, options, error)
+                               : find_run(run, options, error);
     if (status != SKN_OK || run->resume.finished)
         return status;
     status = skn_plan_make(&run->plan, run->model, units, error);

@@ -19,6 +19,8 @@ typedef struct skn_model_run_options {
     char *run_id;   /* [33] "": is drawn and written here */
     bool must_be_new; /* refuse a folder that holds a run before all else */
     bool unsaved;     /* no checkpoints, no run folder: for plans */
+    const char *node; /* which of the model's nodes this is; NULL: the model
+                       * has none, or one, or is only planned */
     bool whole_paths; /* the topology's paths hold from any folder */
 } skn_model_run_options_t;
 
@@ -31,6 +33,8 @@ typedef struct skn_model_run {
     skn_resume_t resume;
     skn_topology_t *topology; /* NULL if the run has finished already */
     uint32_t actor_count;
+    uint32_t node; /* its place among the model's nodes */
+    uint64_t data_hash;
 } skn_model_run_t;
 
 /* What is wrong with the file goes to `problems`, all else to `error`; either

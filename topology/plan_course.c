@@ -48,6 +48,8 @@ add_coordinator(wire_t *wire)
     skn_wire_int(wire, "batches_per_epoch", plan->batches_per_epoch);
     skn_wire_int(wire, "epochs", (uint64_t)model->train.epochs);
     skn_wire_int(wire, "shards", shards_of(wire->output));
+    skn_wire_int(wire, "nodes",
+                 model->node_count > 1 ? (uint64_t)model->node_count : 1);
     skn_wire_int(wire, "max_batches", (uint64_t)model->train.max_batches);
     skn_wire_int(wire, "every_batches",
                  model->checkpoint.every_batches > 0

@@ -100,12 +100,20 @@ skn_topology_start(skn_topology_t *topology, const skn_start_options_t *options,
                    skn_error_t *error)
 {
     skn_error_t own = { 0 };
+    skn_start_options_t how = { 0 };
+    const skn_wiring_t *wiring = skn_spec_wiring(topology->spec);
     if (!error)
         error = &own;
     if (topology->system)
         return skn_fail(error, SKN_USAGE, "the topology was started before");
-    topology->system =
-        skn_system_new(skn_spec_wiring(topology->spec), options, error);
+    if (options)
+        how = *options;
+    if (wiring->node_count > 0 && how.node >= wiring->node_count)
+        return skn_fail(error, SKN_USAGE, "node %u of %u", how.node,
+                        wiring->node_count);
+    if (how.config_hash == 0 && wiring->node_count > 1)
+        how.config_hash = skn_spec_hash(topology->spec);
+    topology->system = skn_system_new(wiring, &how, error);
     return topology->system ? skn_system_start(topology->system, error)
                             : error->status;
 }

@@ -172,6 +172,18 @@ skn_inbox_wait(skn_inbox_t *const *inboxes, size_t count, int descriptor,
     (void)poll(items, item_count, timeout_ms);
 }
 
+int
+skn_inbox_descriptor(const skn_inbox_t *inbox)
+{
+    return inbox->descriptor;
+}
+
+bool
+skn_inbox_is_empty(const skn_inbox_t *inbox)
+{
+    return inbox->empty;
+}
+
 skn_outlet_t *
 skn_outlet_open(void *context, const char *address, skn_error_t *error)
 {

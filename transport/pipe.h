@@ -51,6 +51,12 @@ bool skn_inbox_take(skn_inbox_t *inbox, skn_parcel_t *parcel);
 void skn_inbox_wait(skn_inbox_t *const *inboxes, size_t count, int descriptor,
                     int timeout_ms);
 
+/* For a poll() together with other descriptors: readable when a parcel may have
+ * come, provided that skn_inbox_is_empty says true before the wait. */
+int skn_inbox_descriptor(const skn_inbox_t *inbox);
+/* Whether the last skn_inbox_take found nothing. */
+bool skn_inbox_is_empty(const skn_inbox_t *inbox);
+
 /* Connects to `address`, which may be bound later. */
 skn_outlet_t *skn_outlet_open(void *context, const char *address,
                               skn_error_t *error);

@@ -39,10 +39,19 @@ typedef struct skn_start_options {
     const char *trace_path; /* Chrome trace written at the end; NULL: none */
     bool wire;              /* in-process pipes go through encode and decode */
     bool no_binding;        /* leave the threads where the system puts them */
+    /* For a topology with several nodes; each is a process of its own. */
+    uint32_t node;        /* which of its nodes this is, by its place */
+    const char *run_id;   /* 32 hex digits; NULL: drawn by the first node, and
+                           * the others' is that of the first */
+    uint32_t wait_s;      /* for the other nodes before giving up; 0: 120 */
+    uint64_t config_hash; /* must be the same on all nodes; 0: computed from
+                           * the topology */
+    uint64_t data_hash;   /* the same, of what the actors read; 0: none */
 } skn_start_options_t;
 
-/* Starts every actor; returns when all are ready, or with the first failure
- * (then nothing runs any more). `options` may be NULL. */
+/* Starts every actor of this node; returns when all are ready, or with the
+ * first failure (then nothing runs any more). Actors begin when those of the
+ * other nodes are ready, too. `options` may be NULL. */
 SKN_API skn_status_t skn_topology_start(skn_topology_t *topology,
                                         const skn_start_options_t *options,
                                         skn_error_t *error);

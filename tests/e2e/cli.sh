@@ -93,7 +93,7 @@ file or directory; apt-get install graphviz, or leave out --svg" \
 
 # --- what there is ----------------------------------------------------------
 "$skein" actors source >out
-check_match "actors says an option" '^    window +whole number, 1 to 64' out
+check_match "actors says an option" '^    window +whole number, 1 to 127' out
 says "an unknown kind is told" 64 \
     "skein: 'sorce' is no kind of actor; did you mean 'source'?" \
     "$skein" actors sorce

@@ -1,0 +1,111 @@
+/* link_events.c - what the link driver tells the host of a run.
+ * SPDX-License-Identifier: Apache-2.0 */
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "actors/link_inside.h"
+#include "formats/json_text.h"
+
+static void
+tell(skn_links_t *links, skn_json_text_t *text)
+{
+    if (!text->failed)
+        skn_links_report(links, SKN_PARCEL_EVENT, strdup(text->bytes));
+    skn_json_text_fini(text);
+}
+
+void
+skn_links_warn(skn_links_t *links, const char *message)
+{
+    skn_json_text_t text = { 0 };
+    skn_json_text_add(&text, "{\"event\":\"warning\",\"node\":");
+    skn_json_text_add_string(&text,
+                             links->system->wiring->nodes[links->node].name);
+    skn_json_text_add(&text, ",\"message\":");
+    skn_json_text_add_string(&text, message);
+    skn_json_text_add(&text, ",\"hint\":\"\"}");
+    tell(links, &text);
+}
+
+void
+skn_links_tell_joined(skn_links_t *links, skn_link_peer_t *peer)
+{
+    skn_json_text_t text = { 0 };
+    peer->joined = true;
+    skn_json_text_add(&text, "{\"event\":\"joined\",\"node\":");
+    skn_json_text_add_string(&text, peer->node->name);
+    skn_json_text_add(&text, ",\"at\":");
+    skn_json_text_add_string(&text,
+                             links->system->wiring->nodes[links->node].name);
+    skn_json_text_add(&text, ",\"address\":");
+    skn_json_text_add_string(&text, peer->node->address);
+    skn_json_text_add(&text, "}");
+    tell(links, &text);
+}
+
+/* "b (tcp://10.0.0.2:7001), c (...)": who is not ready. */
+void
+skn_links_missing(const skn_links_t *links, char *text, size_t text_bytes)
+{
+    size_t used = 0;
+    text[0] = '\0';
+    for (uint32_t k = 0; k < links->node_count && used < text_bytes; k++)
+        if (k != links->node && !links->peers[k].is_ready)
+            used += (size_t)snprintf(
+                text + used, text_bytes - used, "%s%s (%s)", used ? ", " : "",
+                links->peers[k].node->name, links->peers[k].node->address);
+}
+
+void
+skn_links_tell_waiting(skn_links_t *links)
+{
+    char missing[400];
+    skn_json_text_t text = { 0 };
+    links->told_waiting_ns = links->now_ns;
+    skn_links_missing(links, missing, sizeof(missing));
+    skn_json_text_add(&text, "{\"event\":\"waiting\",\"node\":");
+    skn_json_text_add_string(&text,
+                             links->system->wiring->nodes[links->node].name);
+    skn_json_text_add(&text, ",\"for\":");
+    skn_json_text_add_string(&text, missing);
+    skn_json_text_add(&text, "}");
+    tell(links, &text);
+}
+
+/* How the links did, for whoever looks into a run. */
+void
+skn_links_tell_end(skn_links_t *links)
+{
+    for (uint32_t k = 0; k < links->node_count; k++) {
+        skn_link_counts_t counts;
+        skn_json_text_t text = { 0 };
+        char numbers[640];
+        if (k == links->node)
+            continue;
+        skn_link_count(links->peers[k].link, &counts);
+        (void)snprintf(
+            numbers, sizeof(numbers),
+            ",\"bytes_sent\":%" PRIu64 ",\"bytes_received\":%" PRIu64
+            ",\"records_sent\":%" PRIu64 ",\"records_received\":%" PRIu64
+            ",\"fragments_sent\":%" PRIu64 ",\"fragments_received\":%" PRIu64
+            ",\"resent\":%" PRIu64 ",\"duplicates\":%" PRIu64
+            ",\"out_of_order\":%" PRIu64 ",\"connects\":%" PRIu64
+            ",\"rtt_us\":%" PRIu64 ",\"bytes_per_second\":%" PRIu64 "}",
+            counts.header_bytes_sent + counts.body_bytes_sent,
+            counts.header_bytes_taken + counts.body_bytes_taken,
+            counts.records_sent, counts.records_taken, counts.fragments_sent,
+            counts.fragments_taken, counts.resent_fragments,
+            counts.duplicate_fragments, counts.out_of_order_fragments,
+            counts.connects, counts.rtt_min_ns / 1000u,
+            counts.bytes_per_second);
+        skn_json_text_add(&text, "{\"event\":\"link\",\"node\":");
+        skn_json_text_add_string(
+            &text, links->system->wiring->nodes[links->node].name);
+        skn_json_text_add(&text, ",\"peer\":");
+        skn_json_text_add_string(&text, links->peers[k].node->name);
+        skn_json_text_add(&text, numbers);
+        tell(links, &text);
+    }
+}

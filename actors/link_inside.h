@@ -1,0 +1,119 @@
+/* link_inside.h - the inside of the link driver, for link_*.c only.
+ *
+ * Touched by the driver's thread alone, from its start to its end.
+ * SPDX-License-Identifier: Apache-2.0 */
+#ifndef ACTORS_LINK_INSIDE_H
+#define ACTORS_LINK_INSIDE_H
+
+#include <poll.h>
+
+#include "actors/link_driver.h"
+#include "actors/system_build.h"
+#include "transport/coding.h"
+#include "transport/endpoint.h"
+#include "transport/keys.h"
+#include "transport/link.h"
+#include "transport/record.h"
+
+typedef struct skn_link_peer {
+    uint32_t number; /* of the node */
+    const skn_wired_node_t *node;
+    skn_link_t *link;
+    bool joined;    /* the link was up once */
+    bool is_ready;  /* all its actors are */
+    bool has_ended; /* all its actors have */
+    bool left;      /* the link is done */
+    bool told;      /* that it refused our key */
+    /* A fragment that the socket did not take: header and body. */
+    uint8_t *held;
+    size_t held_header_bytes, held_body_bytes;
+    bool holds;
+} skn_link_peer_t;
+
+/* Clocks that actors of a node may have asked for at once. */
+#define SKN_LINK_QUESTIONS 64u
+
+/* A clock that waits for the answers of the other nodes. */
+typedef struct skn_link_question {
+    bool open;
+    uint64_t number;
+    uint32_t actor, missing;
+    uint64_t answered[SKN_PEERS_MAX / 64]; /* bits of nodes */
+    skn_clock_t clock;
+} skn_link_question_t;
+
+struct skn_links {
+    skn_system_t *system;
+    skn_ports_t *ports;
+    uint32_t node, node_count;
+    skn_inbox_t *inbox;
+    skn_outlet_t *host;   /* what is reported */
+    skn_outlet_t *orders; /* the host's, to `inbox` */
+    pthread_t thread;
+    bool has_thread;
+
+    skn_keys_t *keys;
+    skn_endpoint_t *endpoint;
+    skn_link_peer_t *peers; /* [node_count]; the own one is empty */
+    skn_coder_t *coder;
+    skn_pool_t *pool;
+    uint32_t *owing; /* [import_count] imports with credit to send */
+    uint32_t owing_count;
+    skn_link_question_t questions[SKN_LINK_QUESTIONS];
+    uint64_t question_count;
+    skn_outlet_t **askers; /* [actor_count], NULL until one asks */
+    struct pollfd *polled; /* the endpoint's, and the inbox */
+    nfds_t polled_count;
+    uint64_t wait_ns;           /* for the other nodes, at the start */
+    uint64_t nobodys_fragments; /* from no node of the topology */
+    uint64_t now_ns, begin_ns, told_waiting_ns;
+    uint64_t leave_ns; /* closing after a failure: at the latest then */
+    uint64_t finished_ns;
+    bool ended_here; /* all actors of this node have */
+    bool ready_here, ready_all, finishing, finished, closing, failed,
+        failed_elsewhere;
+};
+
+/* link_ports.c: what actors send to other nodes, and what comes from them. */
+skn_status_t skn_links_take_parcel(skn_links_t *links,
+                                   const skn_parcel_t *parcel,
+                                   skn_error_t *error);
+skn_status_t skn_links_take_record(skn_links_t *links, skn_link_peer_t *peer,
+                                   skn_frame_t bytes, skn_error_t *error);
+/* Sends the credit that receivers have given back. */
+skn_status_t skn_links_give_credit(skn_links_t *links, skn_error_t *error);
+
+/* link_clock.c: an actor's question, another node's, its answer to ours. */
+skn_status_t skn_links_ask_clock(skn_links_t *links, const skn_parcel_t *parcel,
+                                 skn_error_t *error);
+skn_status_t skn_links_tell_usage(skn_links_t *links, skn_link_peer_t *peer,
+                                  uint64_t number, skn_error_t *error);
+skn_status_t skn_links_take_usage(skn_links_t *links,
+                                  const skn_link_peer_t *peer, uint64_t number,
+                                  skn_frame_t frame, skn_error_t *error);
+
+/* link_driver.c */
+/* What all links have sent and received, headers of fragments included. */
+void skn_links_bytes(const skn_links_t *links, uint64_t *sent,
+                     uint64_t *received);
+/* Queues a record for a peer; `wire` may be NULL. */
+skn_status_t skn_links_send(skn_links_t *links, skn_link_peer_t *peer,
+                            const skn_record_t *record, const skn_wire_t *wire,
+                            skn_error_t *error);
+skn_status_t skn_links_send_all(skn_links_t *links, skn_record_kind_t kind,
+                                skn_error_t *error);
+void skn_links_report(skn_links_t *links, skn_parcel_type_t type,
+                      void *pointer);
+
+/* link_events.c */
+void skn_links_warn(skn_links_t *links, const char *message);
+void skn_links_tell_joined(skn_links_t *links, skn_link_peer_t *peer);
+void skn_links_tell_waiting(skn_links_t *links);
+void skn_links_tell_end(skn_links_t *links);
+/* "b (tcp://10.0.0.2:7001), c (...)": who is not ready. */
+void skn_links_missing(const skn_links_t *links, char *text, size_t text_bytes);
+
+/* link_open.c: in the driver's thread, before its first turn. */
+skn_status_t skn_links_open_endpoint(skn_links_t *links, skn_error_t *error);
+
+#endif

@@ -1,0 +1,31 @@
+/* usage.c - CPU time and resident memory, as the system counts them.
+ * SPDX-License-Identifier: Apache-2.0 */
+#include "actors/usage.h"
+
+#include <stdio.h>
+#include <sys/resource.h>
+#include <unistd.h>
+
+static uint64_t
+resident_bytes(void)
+{
+    unsigned long pages = 0;
+    FILE *file = fopen("/proc/self/statm", "re");
+    if (!file)
+        return 0;
+    if (fscanf(file, "%*u %lu", &pages) != 1)
+        pages = 0;
+    fclose(file);
+    return (uint64_t)pages * (uint64_t)sysconf(_SC_PAGESIZE);
+}
+
+void
+skn_usage_now(skn_usage_t *usage)
+{
+    struct rusage used = { 0 };
+    (void)getrusage(RUSAGE_SELF, &used);
+    usage->cpu_ns =
+        (uint64_t)(used.ru_utime.tv_sec + used.ru_stime.tv_sec) * 1000000000u +
+        (uint64_t)(used.ru_utime.tv_usec + used.ru_stime.tv_usec) * 1000u;
+    usage->rss_bytes = resident_bytes();
+}

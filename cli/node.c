@@ -1,0 +1,49 @@
+/* node.c - skein node: one node of a model that is trained on several.
+ * SPDX-License-Identifier: Apache-2.0 */
+#include <stdlib.h>
+
+#include "cli/follow.h"
+#include "cli/training.h"
+#include "cli/verbs.h"
+
+static int
+node_run(const cli_call_t *call)
+{
+    const char *wait = cli_value(call, "wait");
+    const cli_training_t training = {
+        .path = call->operands[1],
+        .node = call->operands[0],
+        .run_id = cli_value(call, "run"),
+        .progress = cli_flag(call, "progress"),
+        .leash = cli_flag(call, "leash"),
+        .wait_s = wait ? (unsigned)strtoul(wait, NULL, 10) : 0,
+    };
+    return cli_training(call, &training);
+}
+
+static const cli_option_t options[] = {
+    CLI_OVERRIDE_OPTION,
+    { "resume", 0, NULL, "go on with the run in checkpoint.path" },
+    { "run", 0, "ID", "32 hex digits that all nodes of the run are given" },
+    { "wait", 0, "SECONDS", "for the other nodes, before giving up (120)" },
+    { "leash", 0, NULL, "come to a good end when standard input ends" },
+    { "progress", 0, NULL, "tell how far the run is, five times a second" },
+    CLI_RUN_OPTIONS,
+    CLI_COMMON_OPTIONS,
+    { 0 },
+};
+
+const cli_verb_t cli_node = {
+    .name = "node",
+    .help = "be one node of a model that is trained on several",
+    .operands = "NAME FILE",
+    .operands_min = 2,
+    .operands_max = 2,
+    .options = options,
+    .description =
+        "Runs the part of node NAME of the model file, which lists it under\n"
+        "`nodes:`. Start each node with the same file, in any order: they\n"
+        "wait for each other. The first node of the list reads the options\n"
+        "of the run, saves, and says how it goes. `skein up` starts them all.",
+    .run = node_run,
+};

@@ -1,0 +1,479 @@
+/* up.c - skein up: all nodes of a model, started and watched from one place.
+ *
+ * The first node's events are those of the run, and are printed as `train`
+ * prints its own; of the others only warnings are. When a node fails, the
+ * others hear of it over their links and fail too, in its words; printed is
+ * what the first one said, and its exit code is ours.
+ * SPDX-License-Identifier: Apache-2.0 */
+#include <errno.h>
+#include <jansson.h>
+#include <poll.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/signalfd.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "cli/follow.h"
+#include "cli/up.h"
+#include "cli/verbs.h"
+#include "topology/model.h"
+
+/* As many as a config may have. */
+#define NODES_MAX 64u
+/* After one node has failed: how long the others may take to say so. */
+#define FAREWELL_MS 15000
+
+typedef struct up {
+    const cli_call_t *call;
+    skn_model_t *model;
+    cli_up_local_t local;
+    cli_up_node_t nodes[NODES_MAX];
+    uint32_t count;
+    cli_bar_t bar;
+    int signals; /* signalfd */
+    int stops;   /* that were asked for */
+    bool failing;
+    bool insisted; /* the user does not want to wait */
+} up_t;
+
+/* --- the command line of a node ------------------------------------------ */
+
+typedef struct arguments {
+    char *at[CLI_UP_ARGUMENTS_MAX];
+    size_t count;
+    char *remote; /* all of them for a shell, over ssh; malloc'ed */
+} arguments_t;
+
+static void
+argument(arguments_t *arguments, const char *text)
+{
+    if (arguments->count + 1 < CLI_UP_ARGUMENTS_MAX)
+        arguments->at[arguments->count++] = (char *)(uintptr_t)text;
+}
+
+static void
+list_arguments(const up_t *up, const cli_up_node_t *node, const char *program,
+               arguments_t *arguments)
+{
+    const cli_call_t *call = up->call;
+    const char *wait = cli_value(call, "wait");
+    argument(arguments, program);
+    argument(arguments, "node");
+    argument(arguments, node->name);
+    argument(arguments, call->operands[0]);
+    argument(arguments, "--json");
+    argument(arguments, "--leash");
+    if (cli_flag(call, "resume"))
+        argument(arguments, "--resume");
+    if (cli_bar_possible(call) && node == up->nodes)
+        argument(arguments, "--progress");
+    if (wait) {
+        argument(arguments, "--wait");
+        argument(arguments, wait);
+    }
+    for (size_t k = 0; cli_value_at(call, "override", k); k++) {
+        argument(arguments, "-o");
+        argument(arguments, cli_value_at(call, "override", k));
+    }
+    for (size_t k = 0; k < up->local.override_count; k++) {
+        argument(arguments, "-o");
+        argument(arguments, up->local.overrides[k]);
+    }
+}
+
+/* One word for a shell: in single quotes, with those inside stepped out of. */
+static void
+quote(FILE *file, const char *word)
+{
+    (void)fputc('\'', file);
+    for (; *word; word++) {
+        if (*word == '\'')
+            (void)fputs("'\\''", file);
+        else
+            (void)fputc(*word, file);
+    }
+    (void)fputc('\'', file);
+}
+
+/* `ssh HOST cd HERE && exec skein node ...`: the same folder there, if there is
+ * one, so that paths mean the same. */
+static skn_status_t
+wrap_in_ssh(const cli_up_node_t *node, arguments_t *arguments,
+            skn_error_t *error)
+{
+    size_t bytes = 0;
+    char *here = getcwd(NULL, 0);
+    FILE *file = open_memstream(&arguments->remote, &bytes);
+    if (!here || !file) {
+        free(here);
+        if (file)
+            (void)fclose(file);
+        return skn_fail(error, SKN_NO_MEMORY, "no room for a command line");
+    }
+    (void)fputs("cd ", file);
+    quote(file, here);
+    (void)fputs(" && exec", file);
+    for (size_t k = 0; k < arguments->count; k++) {
+        (void)fputc(' ', file);
+        quote(file, arguments->at[k]);
+    }
+    free(here);
+    if (fclose(file) != 0)
+        return skn_fail(error, SKN_NO_MEMORY, "no room for a command line");
+    arguments->count = 0;
+    argument(arguments, "ssh");
+    argument(arguments, "-o");
+    argument(arguments, "BatchMode=yes");
+    argument(arguments, node->ssh);
+    argument(arguments, "--");
+    argument(arguments, arguments->remote);
+    return SKN_OK;
+}
+
+static skn_status_t
+start_node(up_t *up, cli_up_node_t *node, skn_error_t *error)
+{
+    arguments_t arguments = { 0 };
+    char self[4096];
+    const char *remote = cli_value(up->call, "remote-program");
+    ssize_t bytes = readlink("/proc/self/exe", self, sizeof(self) - 1);
+    self[bytes > 0 ? bytes : 0] = '\0';
+    list_arguments(up, node, node->ssh[0] ? remote ? remote : "skein" : self,
+                   &arguments);
+    skn_status_t status = SKN_OK;
+    if (node->ssh[0])
+        status = wrap_in_ssh(node, &arguments, error);
+    arguments.at[arguments.count] = NULL;
+    if (status == SKN_OK)
+        status = cli_up_start(node, arguments.at, error);
+    free(arguments.remote);
+    return status;
+}
+
+/* --- what nodes say ------------------------------------------------------ */
+
+static const char *
+text_at(const json_t *event, const char *key)
+{
+    const char *text = json_string_value(json_object_get(event, key));
+    return text ? text : "";
+}
+
+static void
+keep_error(cli_up_node_t *node, const json_t *event)
+{
+    double code = json_number_value(json_object_get(event, "code"));
+    skn_status_t status = SKN_INTERNAL;
+    for (int k = 1; k < SKN_STATUS_COUNT; k++)
+        if (skn_status_exit_code((skn_status_t)k) == (int)code)
+            status = (skn_status_t)k;
+    (void)skn_fail(&node->error, status, "%s", text_at(event, "message"));
+    (void)skn_fail_hint(&node->error, status, "%s", text_at(event, "hint"));
+}
+
+static void
+take_event(void *job, cli_up_node_t *node, char *line)
+{
+    up_t *up = job;
+    json_t *event = json_loads(line, 0, NULL);
+    const char *name = text_at(event, "event");
+    bool of_run = node == up->nodes;
+    if (strcmp(name, "error") == 0)
+        keep_error(node, event);
+    else if (of_run || strcmp(name, "warning") == 0 ||
+             (strcmp(name, "link") == 0 && up->call->json))
+        cli_follow_print(up->call, line, &up->bar);
+    json_decref(event);
+}
+
+/* Errors are events, too; what else comes there nobody expects. */
+static void
+take_complaint(void *job, cli_up_node_t *node, char *line)
+{
+    up_t *up = job;
+    if (strncmp(line, "skein:", 6) == 0 || strncmp(line, "hint:", 5) == 0)
+        return;
+    cli_bar_hide(&up->bar);
+    (void)fprintf(stderr, "[%s] %s\n", node->name, line);
+}
+
+/* --- how nodes end ------------------------------------------------------- */
+
+static void
+fail_of_signal(cli_up_node_t *node)
+{
+    int number = WTERMSIG(node->status);
+    (void)skn_fail(&node->error, SKN_UNAVAILABLE,
+                   "was killed by signal %d (%s)", number, strsignal(number));
+    (void)skn_fail_hint(&node->error, SKN_UNAVAILABLE,
+                        "go on with --resume from the last checkpoint");
+}
+
+static void
+bury(up_t *up, cli_up_node_t *node)
+{
+    node->process = 0;
+    node->failed = !WIFEXITED(node->status) || WEXITSTATUS(node->status) != 0;
+    cli_up_stop(node);
+    if (!node->failed)
+        return;
+    if (WIFSIGNALED(node->status) && node->error.status == SKN_OK)
+        fail_of_signal(node);
+    up->failing = true;
+}
+
+static void
+wait_for_dead(up_t *up)
+{
+    for (uint32_t k = 0; k < up->count; k++) {
+        cli_up_node_t *node = &up->nodes[k];
+        if (node->process > 0 &&
+            waitpid(node->process, &node->status, WNOHANG) == node->process)
+            bury(up, node);
+    }
+}
+
+static void
+take_signals(up_t *up)
+{
+    struct signalfd_siginfo info;
+    while (read(up->signals, &info, sizeof(info)) == (ssize_t)sizeof(info)) {
+        if (info.ssi_signo == SIGCHLD)
+            continue; /* looked at in each turn */
+        if (up->stops++ == 0) {
+            cli_up_stop(&up->nodes[0]); /* it tells the others */
+            continue;
+        }
+        up->insisted = true;
+        for (uint32_t k = 0; k < up->count; k++) {
+            cli_up_stop(&up->nodes[k]);
+            cli_up_kill(&up->nodes[k], SIGTERM);
+            cli_up_kill(&up->nodes[k], SIGTERM);
+        }
+    }
+}
+
+static uint32_t
+alive(const up_t *up)
+{
+    uint32_t count = 0;
+    for (uint32_t k = 0; k < up->count; k++)
+        count += up->nodes[k].process > 0 || up->nodes[k].out.descriptor >= 0 ||
+                 up->nodes[k].err.descriptor >= 0;
+    return count;
+}
+
+static void
+listen_once(up_t *up, int timeout_ms)
+{
+    struct pollfd polled[2 * NODES_MAX + 1];
+    for (uint32_t k = 0; k < up->count; k++) {
+        polled[2 * k] =
+            (struct pollfd){ up->nodes[k].out.descriptor, POLLIN, 0 };
+        polled[2 * k + 1] =
+            (struct pollfd){ up->nodes[k].err.descriptor, POLLIN, 0 };
+    }
+    polled[2 * up->count] = (struct pollfd){ up->signals, POLLIN, 0 };
+    (void)poll(polled, 2 * up->count + 1, timeout_ms);
+    for (uint32_t k = 0; k < up->count; k++) {
+        cli_up_node_t *node = &up->nodes[k];
+        if (node->out.descriptor >= 0 && polled[2 * k].revents)
+            (void)cli_up_read(&node->out, node, take_event, up);
+        if (node->err.descriptor >= 0 && polled[2 * k + 1].revents)
+            (void)cli_up_read(&node->err, node, take_complaint, up);
+    }
+    take_signals(up);
+    wait_for_dead(up);
+}
+
+/* Until all nodes have ended. Those that do not follow one that failed are
+ * told, and then killed. */
+static void
+watch(up_t *up)
+{
+    int waited_ms = 0, step_ms = 200;
+    while (alive(up) > 0) {
+        listen_once(up, step_ms);
+        if (!up->failing)
+            continue;
+        waited_ms += step_ms; /* a lower bound: a turn may be shorter */
+        if (waited_ms < FAREWELL_MS)
+            continue;
+        for (uint32_t k = 0; k < up->count; k++)
+            cli_up_kill(&up->nodes[k], SIGKILL);
+    }
+}
+
+/* --- the result ---------------------------------------------------------- */
+
+/* Whether a node only repeats what another one said. */
+static bool
+is_echo(const cli_up_node_t *node)
+{
+    return strncmp(node->error.text, "node '", 6) == 0;
+}
+
+static int
+report(up_t *up)
+{
+    const cli_up_node_t *blamed = NULL;
+    for (uint32_t k = 0; k < up->count; k++) {
+        const cli_up_node_t *node = &up->nodes[k];
+        if (node->failed && (!blamed || (is_echo(blamed) && !is_echo(node))))
+            blamed = node;
+    }
+    if (!blamed)
+        return 0;
+    skn_error_t error = blamed->error;
+    if (error.status == SKN_OK)
+        (void)skn_fail(&error, SKN_UNAVAILABLE,
+                       "ended with exit code %d and did not say why",
+                       WEXITSTATUS(blamed->status));
+    skn_error_t named = { .status = error.status };
+    (void)snprintf(named.text, sizeof(named.text), "%s%s%s%.400s",
+                   is_echo(blamed) ? "" : "node '",
+                   is_echo(blamed) ? "" : blamed->name,
+                   is_echo(blamed) ? "" : "': ", error.text);
+    memcpy(named.hint, error.hint, sizeof(named.hint));
+    if (up->insisted)
+        return 128 + SIGINT;
+    return cli_report(up->call, &named);
+}
+
+/* --- the verb ------------------------------------------------------------ */
+
+static skn_status_t
+block_signals(up_t *up, skn_error_t *error)
+{
+    sigset_t set;
+    (void)sigemptyset(&set);
+    (void)sigaddset(&set, SIGINT);
+    (void)sigaddset(&set, SIGTERM);
+    (void)sigaddset(&set, SIGHUP);
+    (void)sigaddset(&set, SIGCHLD);
+    (void)sigprocmask(SIG_BLOCK, &set, NULL);
+    up->signals = signalfd(-1, &set, SFD_CLOEXEC | SFD_NONBLOCK);
+    return up->signals >= 0
+               ? SKN_OK
+               : skn_fail(error, SKN_UNAVAILABLE, "no signal descriptor: %s",
+                          strerror(errno));
+}
+
+static skn_status_t
+make_local(up_t *up, skn_error_t *error)
+{
+    const char *text = cli_value(up->call, "local-nodes");
+    char *end = NULL;
+    if (!text)
+        return SKN_OK;
+    unsigned long count = strtoul(text, &end, 10);
+    if (!*text || *end || count < 1 || count > NODES_MAX)
+        return skn_fail(error, SKN_USAGE,
+                        "--local-nodes %.20s: a number from 1 to %u", text,
+                        NODES_MAX);
+    return cli_up_local_open(&up->local, (uint32_t)count, error);
+}
+
+static skn_status_t
+read_model(up_t *up, skn_problems_t *problems, skn_error_t *error)
+{
+    const char *overrides[CLI_VALUES_MAX];
+    size_t count = cli_overrides(up->call, overrides);
+    for (size_t k = 0; k < up->local.override_count && count < CLI_VALUES_MAX;
+         k++)
+        overrides[count++] = up->local.overrides[k];
+    skn_status_t status = skn_model_read(up->call->operands[0], overrides,
+                                         count, &up->model, problems, error);
+    if (status != SKN_OK)
+        return status;
+    if (up->model->node_count == 0)
+        return skn_fail_hint(error,
+                             skn_fail(error, SKN_USAGE, "%s has no nodes",
+                                      up->call->operands[0]),
+                             "list them under nodes:, or give --local-nodes N");
+    for (size_t k = 0; k < up->model->node_count; k++) {
+        cli_up_node_t *node = &up->nodes[up->count++];
+        node->name = up->model->nodes[k].name;
+        node->ssh = up->model->nodes[k].ssh;
+        node->leash = node->out.descriptor = node->err.descriptor = -1;
+    }
+    return SKN_OK;
+}
+
+static int
+work(up_t *up, skn_problems_t *problems)
+{
+    skn_error_t error = { 0 };
+    skn_status_t status = make_local(up, &error);
+    if (status == SKN_OK)
+        status = read_model(up, problems, &error);
+    if (skn_problems_count(problems) > 0)
+        return cli_report_problems(up->call, problems);
+    if (status == SKN_OK)
+        status = block_signals(up, &error);
+    cli_bar_init(&up->bar, up->call);
+    for (uint32_t k = 0; k < up->count && status == SKN_OK; k++)
+        status = start_node(up, &up->nodes[k], &error);
+    if (status != SKN_OK)
+        for (uint32_t k = 0; k < up->count; k++)
+            cli_up_kill(&up->nodes[k], SIGKILL);
+    watch(up);
+    cli_bar_hide(&up->bar);
+    return status == SKN_OK ? report(up) : cli_report(up->call, &error);
+}
+
+static int
+up_run(const cli_call_t *call)
+{
+    skn_error_t error = { 0 };
+    skn_problems_t *problems = skn_problems_new(&error);
+    up_t *up = calloc(1, sizeof(*up));
+    int code;
+    if (!up)
+        (void)skn_fail(&error, SKN_NO_MEMORY, "no room for the nodes");
+    if (!problems || !up) {
+        code = cli_report(call, &error);
+    } else {
+        up->call = call;
+        up->signals = -1;
+        code = work(up, problems);
+        for (uint32_t k = 0; k < up->count; k++)
+            cli_up_fini(&up->nodes[k]);
+        cli_up_local_close(&up->local);
+        skn_model_destroy(&up->model);
+        if (up->signals >= 0)
+            (void)close(up->signals);
+    }
+    free(up);
+    skn_problems_destroy(&problems);
+    return code;
+}
+
+static const cli_option_t options[] = {
+    CLI_OVERRIDE_OPTION,
+    { "local-nodes", 0, "N",
+      "N nodes of this machine, with keys of their own" },
+    { "resume", 0, NULL, "go on with the run in checkpoint.path" },
+    { "wait", 0, "SECONDS", "for all nodes, before giving up (120)" },
+    { "remote-program", 0, "PATH", "skein on the machines of ssh: (skein)" },
+    CLI_COMMON_OPTIONS,
+    { 0 },
+};
+
+const cli_verb_t cli_up = {
+    .name = "up",
+    .help = "train a model on all of its nodes",
+    .operands = "FILE",
+    .operands_min = 1,
+    .operands_max = 1,
+    .options = options,
+    .description =
+        "Starts every node that the model file lists: here, or over ssh where\n"
+        "it has `ssh:` (the same folder must be there). What the run says is\n"
+        "printed as by `train`. With --local-nodes any model file is run on N\n"
+        "nodes of this machine, which share its cores and talk over loopback.\n"
+        "SIGINT and SIGTERM save and end well; a second one ends at once.",
+    .run = up_run,
+};

@@ -1,0 +1,65 @@
+/* up.h - the inside of `skein up`: node processes and their words.
+ *
+ *     up ──┬─ skein node a FILE --json       standard output: events
+ *          ├─ skein node b FILE --json       standard error: kept for the end
+ *          └─ ssh HOST skein node c ...      standard input: the leash
+ * SPDX-License-Identifier: Apache-2.0 */
+#ifndef CLI_UP_H
+#define CLI_UP_H
+
+#include <sys/types.h>
+
+#include "cli/verb.h"
+#include "topology/model.h"
+
+#define CLI_UP_ARGUMENTS_MAX (2 * CLI_VALUES_MAX + 16)
+/* The longest event, and what is kept of a node's standard error. */
+#define CLI_UP_LINE_BYTES 65536
+#define CLI_UP_ERROR_BYTES 4096
+
+/* A stream of lines from a process. */
+typedef struct cli_up_stream {
+    int descriptor; /* -1: it has ended */
+    size_t count;
+    char *text; /* [CLI_UP_LINE_BYTES] */
+} cli_up_stream_t;
+
+typedef struct cli_up_node {
+    const char *name, *ssh;
+    pid_t process; /* 0: it has ended */
+    int status;    /* of waitpid */
+    int leash;     /* our end of its standard input; -1: let go */
+    cli_up_stream_t out, err;
+    skn_error_t error; /* what it said when it failed */
+    bool failed;       /* it ended, and not well */
+} cli_up_node_t;
+
+/* Where the nodes of --local-nodes live: their keys, until the end. */
+typedef struct cli_up_local {
+    char folder[64];
+    char *overrides[2]; /* malloc'ed: nodes=..., links.rate=... */
+    size_t override_count;
+    uint32_t count;
+} cli_up_local_t;
+
+/* up_local.c: makes keys in a folder of its own, finds free ports, and writes
+ * the override that gives the model `count` nodes. */
+skn_status_t cli_up_local_open(cli_up_local_t *local, uint32_t count,
+                               skn_error_t *error);
+void cli_up_local_close(cli_up_local_t *local);
+
+/* up_process.c */
+/* Starts node `node`; `arguments` ends with NULL, its first is the program. */
+skn_status_t cli_up_start(cli_up_node_t *node, char *const *arguments,
+                          skn_error_t *error);
+/* Reads what there is; hands out whole lines without their newlines. False:
+ * the stream has ended. */
+typedef void cli_up_take_t(void *job, cli_up_node_t *node, char *line);
+bool cli_up_read(cli_up_stream_t *stream, cli_up_node_t *node,
+                 cli_up_take_t *take, void *job);
+/* Asks for a good end: the leash is let go, or a signal is sent. */
+void cli_up_stop(cli_up_node_t *node);
+void cli_up_kill(cli_up_node_t *node, int number);
+void cli_up_fini(cli_up_node_t *node);
+
+#endif

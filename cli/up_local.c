@@ -1,0 +1,131 @@
+/* up_local.c - nodes of this machine, with keys of their own, for one run.
+ * SPDX-License-Identifier: Apache-2.0 */
+#include <arpa/inet.h>
+#include <errno.h>
+#include <netinet/in.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include "cli/up.h"
+#include "topology/model_run.h"
+#include "transport/keys.h"
+
+/* A port of loopback that nobody has now. All are found before any is let go,
+ * so that they differ. */
+static int
+hold_port(int *socket_out, skn_error_t *error)
+{
+    struct sockaddr_in address = { .sin_family = AF_INET };
+    socklen_t bytes = sizeof(address);
+    address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+    *socket_out = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+    if (*socket_out < 0 ||
+        bind(*socket_out, (struct sockaddr *)&address, sizeof(address)) != 0 ||
+        getsockname(*socket_out, (struct sockaddr *)&address, &bytes) != 0) {
+        (void)skn_fail(error, SKN_UNAVAILABLE, "no free port on loopback: %s",
+                       strerror(errno));
+        return -1;
+    }
+    return ntohs(address.sin_port);
+}
+
+/* The cores of this process dealt out: node k gets [*first, *first + *count).
+ * With fewer cores than nodes they share. */
+static void
+deal_cores(uint32_t units, uint32_t nodes, uint32_t k, uint32_t *first,
+           uint32_t *count)
+{
+    if (units < nodes) {
+        *first = k % units;
+        *count = 1;
+        return;
+    }
+    *first = units * k / nodes;
+    *count = units * (k + 1) / nodes - *first;
+}
+
+static skn_status_t
+write_node(FILE *file, const cli_up_local_t *local, uint32_t k, int port,
+           uint32_t units, skn_error_t *error)
+{
+    char path[128], public_key[SKN_KEY_TEXT_BYTES];
+    uint32_t first, count;
+    (void)snprintf(path, sizeof(path), "%s/n%u.key", local->folder, k);
+    skn_status_t status = skn_keys_make(path, NULL, public_key, error);
+    deal_cores(units, local->count, k, &first, &count);
+    (void)fprintf(file,
+                  "%s{name: n%u, address: \"tcp://127.0.0.1:%d\", key: \"%s\", "
+                  "cores: [",
+                  k > 0 ? ", " : "", k, port, path);
+    for (uint32_t c = first; c < first + count; c++)
+        (void)fprintf(file, "%s%u", c > first ? ", " : "", c);
+    (void)fputs("]}", file);
+    return status;
+}
+
+static skn_status_t
+write_nodes(cli_up_local_t *local, uint32_t units, skn_error_t *error)
+{
+    size_t bytes = 0;
+    int sockets[64];
+    skn_status_t status = SKN_OK;
+    FILE *file = open_memstream(&local->overrides[0], &bytes);
+    if (!file)
+        return skn_fail(error, SKN_NO_MEMORY, "no room for the nodes");
+    (void)fputs("nodes=[", file);
+    uint32_t held = 0;
+    for (; held < local->count && status == SKN_OK; held++) {
+        int port = hold_port(&sockets[held], error);
+        status = port < 0 ? error->status
+                          : write_node(file, local, held, port, units, error);
+    }
+    for (uint32_t k = 0; k < held; k++)
+        if (sockets[k] >= 0)
+            (void)close(sockets[k]);
+    (void)fputs("]", file);
+    if (fclose(file) != 0 && status == SKN_OK)
+        status = skn_fail(error, SKN_NO_MEMORY, "no room for the nodes");
+    local->override_count = 1;
+    return status;
+}
+
+skn_status_t
+cli_up_local_open(cli_up_local_t *local, uint32_t count, skn_error_t *error)
+{
+    const char *base = getenv("TMPDIR");
+    uint32_t units = skn_unit_count(error);
+    local->count = count;
+    if (units == 0)
+        return error->status;
+    if (!base || strlen(base) > 40)
+        base = "/tmp";
+    (void)snprintf(local->folder, sizeof(local->folder), "%s/skein-up.XXXXXX",
+                   base);
+    if (!mkdtemp(local->folder)) { /* mode 0700 */
+        local->folder[0] = '\0';
+        return skn_fail(error, SKN_CANNOT_CREATE,
+                        "no folder for the keys of the nodes in %s: %s", base,
+                        strerror(errno));
+    }
+    return write_nodes(local, units, error);
+}
+
+void
+cli_up_local_close(cli_up_local_t *local)
+{
+    char path[160];
+    for (uint32_t k = 0; local->folder[0] && k < local->count; k++) {
+        (void)snprintf(path, sizeof(path), "%s/n%u.key", local->folder, k);
+        (void)unlink(path);
+        (void)snprintf(path, sizeof(path), "%s/n%u.key" SKN_KEY_SECRET_SUFFIX,
+                       local->folder, k);
+        (void)unlink(path);
+    }
+    if (local->folder[0])
+        (void)rmdir(local->folder);
+    for (size_t k = 0; k < local->override_count; k++)
+        free(local->overrides[k]);
+}

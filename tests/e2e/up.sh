@@ -1,0 +1,66 @@
+#!/usr/bin/env bash
+# up.sh - one model on several nodes is the model of one.
+#
+# Real processes, real sockets of loopback, keys that `up` makes. Covers
+# the driver of the links, cli/training.c, cli/up.c, cli/up_local.c,
+# cli/up_process.c and cli/node.c.
+# SPDX-License-Identifier: Apache-2.0
+# shellcheck source=tests/e2e/lib.sh
+. "$(dirname "$0")/lib.sh"
+# shellcheck source=tests/e2e/tiny.sh
+. "$(dirname "$0")/tiny.sh"
+tiny_model
+sed -i 's/, shards: 2//' tiny.yaml
+fixed=(-o train.reduction=fixed)
+
+# train NAME OPTION...: on one node.
+train() {
+    local name=$1
+    shift
+    "$skein" train tiny.yaml --json -o checkpoint.path="$name" "$@" \
+        >"$name.json" 2>"$name.err" </dev/null
+}
+# up NAME NODES OPTION...
+up() {
+    local name=$1 nodes=$2
+    shift 2
+    timeout 120 "$skein" up tiny.yaml --local-nodes "$nodes" --json \
+        -o checkpoint.path="$name" "$@" >"$name.json" 2>"$name.err" </dev/null
+}
+
+for sampler in exact uniform; do
+    options=("${fixed[@]}" -o "model.layers.output.sampler.kind=$sampler")
+    [ "$sampler" = exact ] ||
+        options+=(-o model.layers.output.sampler.rows=100)
+    for window in 1 4; do
+        check "$sampler, window $window: one process trains" \
+            train "$sampler.$window" "${options[@]}" -o train.window="$window"
+        for nodes in 1 2 3 4; do
+            check "$sampler, window $window: $nodes nodes train" \
+                up "$sampler.$window.$nodes" "$nodes" "${options[@]}" \
+                -o train.window="$window"
+            check_equal "  to the same weights" \
+                "$(sha_of "$sampler.$window.$nodes.json")" \
+                "$(sha_of "$sampler.$window.json")"
+        done
+    done
+done
+check "every line of up --json is JSON" every_line_is_json exact.4.3.json
+check_equal "done tells the nodes" "$(event "done" nodes exact.4.3.json)" 3
+sent=$(event "done" wire_bytes_sent exact.4.3.json)
+received=$(event "done" wire_bytes_received exact.4.3.json)
+check "what was sent was received, but for what was on its way" \
+    python3 -c "assert abs($sent - $received) < 0.02 * $sent and $sent > 1e5, \
+        ($sent, $received)"
+check "the same layout twice gives the same bits, window 4, bf16" \
+    up twice.1 2 -o train.window=4 -o links.coding=bf16
+check "  again" up twice.2 2 -o train.window=4 -o links.coding=bf16
+check_equal "  the same weights" "$(sha_of twice.2.json)" \
+    "$(sha_of twice.1.json)"
+for coding in int8 int4; do
+    check "$coding: two nodes train" up "$coding" 2 -o links.coding="$coding"
+    check "  about as well" python3 -c "
+assert abs($(event "done" p1 "$coding.json") -
+    $(event "done" p1 twice.1.json)) < 0.15"
+done
+finish

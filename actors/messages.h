@@ -240,9 +240,13 @@ typedef enum skn_purpose {
 #define SKN_CODED_activation(C)                                                \
     C(value, values, .columns = "columns", .sparse = true)
 #define SKN_CODED_output_gradient(C)                                           \
-    C(pull, values, .columns = "columns")                                      \
-    C(push, values, .columns = "columns")
-#define SKN_CODED_hidden_gradient(C) C(value, values, .columns = "columns")
+    C(open, small)                                                             \
+    C(pushed, small)                                                           \
+    C(pull, values, .columns = "columns", .lengths = "open")                   \
+    C(push, values, .columns = "columns", .lengths = "pushed")
+#define SKN_CODED_hidden_gradient(C)                                           \
+    C(open, small)                                                             \
+    C(value, values, .columns = "columns", .lengths = "open")
 #define SKN_CODED_ranking(C) C(label, small)
 
 /* M(name, id, help); C the same, where a link codes runs. */

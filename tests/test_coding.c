@@ -299,6 +299,50 @@ Test(coding, ragged_rows_take_the_bytes_of_the_formula)
     skn_payload_drop(sent);
 }
 
+/* Packed: open[i] values of sample i in each of two nodes, and of v where the
+ * shard has a positive. */
+Test(coding, packed_gradients_cross)
+{
+    enum {
+        B = 50,
+        H = 16
+    };
+    uint32_t open[B], pushed[B];
+    size_t sum = 0, pushed_sum = 0;
+    oracle_random_t random = { 14 };
+    for (size_t i = 0; i < B; i++) {
+        sum += open[i] = oracle_next(&random) % (H + 1);
+        pushed_sum += pushed[i] = i % 3 ? 0 : open[i];
+    }
+    size_t counts[] = { B, B, 2, 2 * sum, 2 * pushed_sum };
+    skn_output_gradient_t *sent =
+        skn_payload_new(pool, &skn_output_gradient_schema, counts, NULL);
+    cr_assert(sent);
+    sent->rows = B;
+    sent->columns = H;
+    memcpy(sent->open.at, open, sizeof(open));
+    memcpy(sent->pushed.at, pushed, sizeof(pushed));
+    sent->node.at[0] = sent->node.at[1] = 1;
+    fill_values(sent->pull, &random, false, false);
+    fill_values(sent->push, &random, false, false);
+    EACH_CODING(coding)
+    {
+        skn_output_gradient_t *got =
+            over_and_back(&skn_output_gradient_schema, sent, coding, 4);
+        cr_assert(same_numbers(sent->open, got->open));
+        cr_assert(same_numbers(sent->pushed, got->pushed));
+        for (size_t r = 0, at = 0; r < 2 * B; at += open[r++ % B])
+            expect_row_near(coding, false, sent->pull.at + at,
+                            got->pull.at + at, open[r % B]);
+        for (size_t r = 0, at = 0; r < 2 * B; at += pushed[r++ % B])
+            expect_row_near(coding, false, sent->push.at + at,
+                            got->push.at + at, pushed[r % B]);
+        skn_payload_drop(got);
+    }
+    skn_payload_drop(sent);
+    expect_all_home();
+}
+
 Test(coding, a_message_without_coded_runs_is_that_of_skn_encode)
 {
     static float values[3] = { 0.5f, -1.0f, 3.25f };

@@ -50,7 +50,7 @@ typedef enum skn_purpose {
  * the zeros that their sender saw and unpacked by those of the activation as it
  * was sent (packing.h), so they must be the same: on its way a 0 stays 0, and
  * no other value becomes 0, however small it is or whatever it is rounded to
- * (FLT_MIN with its sign is as good as 0). */
+ * (transport/coding.h). */
 #define SKN_FIELDS_activation(F, M)                                            \
     F(M, u64, batch, UINT64_MAX, "number")                                     \
     F(M, u64, floor, UINT64_MAX, "batches applied at the last marker")         \

@@ -1,16 +1,15 @@
 /* test_packing.c - open positions: counted, packed, unpacked.
  * SPDX-License-Identifier: Apache-2.0 */
-#include <criterion/criterion.h>
-#include <math.h>
-#include <string.h>
-
+#include "actors/messages.h"
 #include "actors/packing.h"
-#include "tests/oracle.h"
+#include "tests/coding_fixture.h"
 
 #define ROWS 7
 #define COLUMNS_MAX 33
 #define STRIDE 40
 #define CELLS (ROWS * STRIDE)
+
+TestSuite(packing, .init = set_up, .fini = tear_down, .timeout = 60);
 
 static float mask[CELLS], x[CELLS];
 
@@ -132,4 +131,99 @@ Test(packing, a_row_ends_with_its_columns)
     cr_expect_eq(back[0], 1);
     cr_expect_eq(back[1], 0);
     cr_expect_eq(back[2], 3);
+}
+
+/* --- over a link ---------------------------------------------------------- */
+
+enum {
+    SAMPLES = 50,
+    UNITS = 96
+};
+
+/* What ReLU and dropout leave, tiny values among it, and one closed sample. */
+static skn_activation_t *
+activation_new(void)
+{
+    size_t count = (size_t)SAMPLES * UNITS;
+    oracle_random_t random = { 8 };
+    skn_activation_t *sent =
+        skn_payload_new(pool, &skn_activation_schema, &count, NULL);
+    cr_assert(sent);
+    sent->rows = SAMPLES;
+    sent->columns = UNITS;
+    for (size_t k = 0; k < count; k++) {
+        float value =
+            ldexpf(oracle_float(&random), -(int)(oracle_next(&random) % 150));
+        sent->value.at[k] = value > 0 && k / UNITS != 7 ? value : 0.0f;
+    }
+    return sent;
+}
+
+/* A gradient of two nodes, packed by the zeros of what has arrived; every third
+ * sample has no positive here. */
+static skn_output_gradient_t *
+gradient_new(const skn_packing_t *packing)
+{
+    uint32_t open[SAMPLES], pushed[SAMPLES];
+    size_t pulls = skn_packing_count(packing, open), pushes = 0;
+    for (uint32_t i = 0; i < SAMPLES; i++)
+        pushes += pushed[i] = i % 3 ? open[i] : 0;
+    size_t counts[] = { SAMPLES, SAMPLES, 2, 2 * pulls, 2 * pushes };
+    skn_output_gradient_t *sent =
+        skn_payload_new(pool, &skn_output_gradient_schema, counts, NULL);
+    cr_assert(sent);
+    sent->rows = SAMPLES;
+    sent->columns = UNITS;
+    sent->normalised = 1;
+    memcpy(sent->open.at, open, sizeof(open));
+    memcpy(sent->pushed.at, pushed, sizeof(pushed));
+    sent->node.at[0] = 3;
+    sent->node.at[1] = 7;
+    for (size_t k = 0; k < 2 * pulls; k++)
+        sent->pull.at[k] = 1.0f + (float)(k % 50);
+    for (size_t k = 0; k < 2 * pushes; k++)
+        sent->push.at[k] = -1.0f - (float)(k % 50);
+    return sent;
+}
+
+static void
+expect_near(const skn_f32s_t *got, const skn_f32s_t *sent, double error)
+{
+    cr_assert_eq(got->count, sent->count);
+    for (size_t k = 0; k < sent->count; k++)
+        cr_assert(fabs((double)got->at[k] - (double)sent->at[k]) <= error);
+}
+
+/* Both ends see the same zeros, whatever coding is between them; and what was
+ * packed by the one is unpacked by the other. */
+Test(packing, both_ends_of_a_link_see_the_same_zeros)
+{
+    static const double errors[] = { 0, 0.125, 0.41, 7.3 };
+    uint32_t here[SAMPLES], there[SAMPLES];
+    EACH_CODING(coding)
+    {
+        skn_activation_t *up = activation_new();
+        skn_activation_t *arrived =
+            over_and_back(&skn_activation_schema, up, coding, 3);
+        skn_packing_t own = { up->value.at, UNITS, SAMPLES, UNITS };
+        skn_packing_t seen = { arrived->value.at, UNITS, SAMPLES, UNITS };
+        size_t sum = skn_packing_count(&own, here);
+        cr_expect_gt(sum, 0);
+        cr_expect_eq(skn_packing_count(&seen, there), sum);
+        cr_expect_arr_eq(here, there, sizeof(here));
+        for (size_t k = 0; k < up->value.count; k++)
+            cr_assert_eq(up->value.at[k] == 0, arrived->value.at[k] == 0);
+        skn_output_gradient_t *down = gradient_new(&seen);
+        skn_output_gradient_t *back =
+            over_and_back(&skn_output_gradient_schema, down, coding, 4);
+        cr_expect_arr_eq(back->open.at, here, sizeof(here));
+        cr_expect_arr_eq(back->pushed.at, down->pushed.at, sizeof(here));
+        expect_near(&back->pull, &down->pull, errors[coding]);
+        expect_near(&back->push, &down->push, errors[coding]);
+        skn_payload_drop(up);
+        skn_payload_drop(arrived);
+        skn_payload_drop(down);
+        skn_payload_drop(back);
+    }
+    expect_all_home();
 }

@@ -10,8 +10,10 @@ few=(-o train.epochs=1 -o train.max_batches=30 -o train.evaluate.rows=300)
 
 for config in "$root"/configs/*.yaml; do
     name=$(basename "$config" .yaml)
+    verb=train
+    ! grep -q "^nodes:" "$config" || verb=up
     check "configs/$name.yaml is good" "$skein" check "$config"
-    check "configs/$name.yaml trains" "$skein" train "$config" "${few[@]}" \
+    check "configs/$name.yaml trains" "$skein" $verb "$config" "${few[@]}" \
         -o checkpoint.path="$work/$name" -o data.cache="$work/$name"
 done
 

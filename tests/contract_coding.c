@@ -4,6 +4,7 @@
  * One body over every coding. What comes through is a valid message.
  * SPDX-License-Identifier: Apache-2.0 */
 #include "tests/coding_fixture.h"
+#include "tests/faults.h"
 #include "tests/sample_messages.h"
 #include "transport/field.h"
 
@@ -298,5 +299,52 @@ Test(contract_coding, changed_bytes_are_refused_or_give_a_valid_message)
         skn_payload_drop(sent);
     }
     cr_assert(accepted > 100 && refused > 100, "%zu, %zu", accepted, refused);
+    expect_all_home();
+}
+
+/* --- no memory ------------------------------------------------------------ */
+
+/* A new coder's first message there and back; what was made, is ended. */
+static skn_status_t
+cross_once(const coded_t *sent, skn_pool_t *own_pool, skn_error_t *error)
+{
+    skn_wire_t wire;
+    void *got = NULL;
+    skn_coder_t *own = skn_coder_new(skn_kernels_variant(0), error);
+    if (!own)
+        return error->status;
+    skn_status_t status = skn_coding_encode(
+        &coded_schema, sent, SKN_CODING_INT8, 1, own, &wire, error);
+    if (status == SKN_OK)
+        status = skn_coding_decode(&coded_schema, wire.frame, wire.frame_count,
+                                   MIB, own, own_pool, &got, error);
+    cr_expect_eq(got != NULL, status == SKN_OK);
+    skn_payload_drop(got);
+    skn_coder_destroy(&own);
+    return status;
+}
+
+Test(contract_coding, every_allocation_may_fail)
+{
+    coded_t *sent = coded_new(5, 30, 9, false);
+    uint64_t n = 0, failed = 0;
+    bool hit = true;
+    for (n = 1; hit; n++) {
+        skn_error_t error = { SKN_OK, "", "" };
+        /* Nothing idle: the message is taken from the system each time. */
+        skn_pool_t *own_pool = skn_pool_new(0, NULL);
+        cr_assert(own_pool);
+        faults_arm(FAULT_MEMORY, n, 0, false);
+        skn_status_t status = cross_once(sent, own_pool, &error);
+        (void)faults_disarm();
+        hit = faults_hit() > 0;
+        cr_expect_eq(status, hit ? SKN_NO_MEMORY : SKN_OK, "%s: %s",
+                     faults_hit_name(), error.text);
+        cr_expect_eq(error.text[0] != '\0', hit);
+        failed += hit;
+        skn_pool_destroy(&own_pool);
+    }
+    cr_expect_geq(failed, 4u, "%llu", (unsigned long long)failed);
+    skn_payload_drop(sent);
     expect_all_home();
 }

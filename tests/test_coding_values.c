@@ -178,6 +178,19 @@ Test(coding_values, long_rows_are_cut_into_pieces)
     free(to);
 }
 
+Test(coding_values, equal_pieces_are_rounded_apart)
+{
+    static float x[2 * SKN_PIECE_ITEMS];
+    static uint8_t to[sizeof(x)];
+    for (size_t k = 0; k < SKN_PIECE_ITEMS; k++)
+        x[k] = x[k + SKN_PIECE_ITEMS] = k == 0 ? 127.0f : 0.5f;
+    skn_rows_t rows = { .columns = 2 * SKN_PIECE_ITEMS, .row_count = 1 };
+    size_t bytes =
+        write_rows(SKN_CODING_INT8, false, &rows, x, rows.columns, to);
+    cr_assert_eq(bytes, 5 + rows.columns);
+    cr_expect(memcmp(to + 5, to + 5 + SKN_PIECE_ITEMS, SKN_PIECE_ITEMS) != 0);
+}
+
 /* A row whose greatest magnitude is at an end of what floats hold. */
 Test(coding_values, scales_work_from_the_smallest_to_the_greatest)
 {

@@ -27,6 +27,8 @@
 #define QUEUED_BYTES_MAX ((size_t)64 << 20)
 /* How often it is said for whom the run waits. */
 #define WAITING_TOLD_NS UINT64_C(5000000000)
+/* A handshake that fails is worth a word when others have failed so long. */
+#define HANDSHAKES_NS UINT64_C(2000000000)
 /* After a failure: to tell the others why. */
 #define LEAVE_NS UINT64_C(2000000000)
 /* After the end: so that a delayed acknowledgement goes out (5 ms). */
@@ -230,6 +232,12 @@ take_arrival(skn_links_t *links, const skn_arrival_t *arrival)
         break;
     case SKN_ARRIVAL_ROOM:
         break; /* the turn tries again by itself */
+    case SKN_ARRIVAL_HANDSHAKE_FAILED:
+        /* A cut in the middle of one looks like a wrong key. */
+        if (peer && !peer->joined && !links->failed &&
+            links->now_ns - links->begin_ns > HANDSHAKES_NS)
+            skn_links_warn(links, arrival->sentence);
+        break;
     default:
         skn_links_warn(links, arrival->sentence);
         break;

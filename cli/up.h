@@ -37,7 +37,7 @@ typedef struct cli_up_node {
 /* Where the nodes of --local-nodes live: their keys, until the end. */
 typedef struct cli_up_local {
     char folder[64];
-    char *overrides[2]; /* malloc'ed: nodes=..., links.rate=... */
+    char *overrides[3]; /* malloc'ed: nodes=..., resources.cores=auto, ... */
     size_t override_count;
     uint32_t count;
 } cli_up_local_t;

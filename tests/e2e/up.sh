@@ -45,6 +45,8 @@ for sampler in exact uniform; do
         done
     done
 done
+check "a file with resources of its own runs on nodes, too" \
+    up resources 2 -o resources.cores=1 -o train.epochs=1
 check "every line of up --json is JSON" every_line_is_json exact.4.3.json
 check_equal "done tells the nodes" "$(event "done" nodes exact.4.3.json)" 3
 sent=$(event "done" wire_bytes_sent exact.4.3.json)

@@ -12,6 +12,11 @@ typedef struct skn_data {
     uint32_t features, labels; /* sizes of the model; 0: the file's own */
 } skn_data_t;
 
+/* A number for the files of a run, whatever they are packed with: of `dataset`
+ * and, `before` it, of the others; 0: it is the first. Nodes that train
+ * together must have the same. */
+uint64_t skn_data_hash(uint64_t before, const skn_dataset_t *dataset);
+
 /* Opens `path`, which is the run's "train" or "test" file. As
  * skn_dataset_open. */
 skn_status_t skn_data_open(const skn_data_t *data, const char *path,

@@ -6,6 +6,7 @@
 #include "skein/actor.h"
 
 extern const skn_kind_t skn_source;
+extern const skn_kind_t skn_reader;
 extern const skn_kind_t skn_embedding;
 extern const skn_kind_t skn_dense;
 extern const skn_kind_t skn_output;

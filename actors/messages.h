@@ -167,6 +167,14 @@ typedef enum skn_purpose {
 #define SKN_FIELDS_halt(F, M)                                                  \
     F(M, u64, batch, UINT64_MAX, "last batch that was issued")
 
+/* The source lets a batch go: readers make it from their own data. */
+#define SKN_FIELDS_issue(F, M)                                                 \
+    F(M, u64, batch, UINT64_MAX, "number, counted from 0")                     \
+    F(M, u64, floor, UINT64_MAX, "batches applied at the last marker")         \
+    F(M, u64, horizon, UINT64_MAX, "last batch before the next marker")        \
+    F(M, u32, purpose, SKN_PURPOSE_COUNT - 1, "train, validate, test")         \
+    F(M, u64, data, UINT64_MAX, "hash of the source's data")
+
 /* The window has run empty: at a marker, or after a halt. */
 #define SKN_FIELDS_reached(F, M)                                               \
     F(M, u64, batch, UINT64_MAX, "the next batch that was not issued")         \
@@ -271,7 +279,8 @@ typedef enum skn_purpose {
     M(saved, 19, "a checkpoint is complete")                                   \
     M(dirty, 20, "rows that changed, for the index")                           \
     M(index, 21, "an index of a shard's rows")                                 \
-    M(tensor, 22, "a tensor of a shard's state, before its chunks")
+    M(tensor, 22, "a tensor of a shard's state, before its chunks")            \
+    M(issue, 23, "a batch may go: make it")
 
 #define SKN_MESSAGES(M) SKN_MESSAGES_CODED(M, M)
 

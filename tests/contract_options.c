@@ -83,6 +83,13 @@ static const base_t bases[] = {
         { "labels", "6" },
         { "batch_rows", "2" },
         { "owners", "1" } } },
+    { &skn_reader,
+      "issue",
+      { { "train", "DATA" },
+        { "cache", "none" },
+        { "features", "3" },
+        { "labels", "6" },
+        { "batch_rows", "2" } } },
     { &skn_embedding,
       "batch",
       { { "features", "3" },
@@ -366,6 +373,7 @@ Test(contract_options, an_option_that_no_table_has_is_refused)
         try_kind(&skn_##name);                                                 \
     }
 TRY_KIND(source)
+TRY_KIND(reader)
 TRY_KIND(embedding)
 TRY_KIND(dense)
 TRY_KIND(output)

@@ -181,6 +181,8 @@ static const struct {
       "tensor{batch 1, file \"a b\", name \"a b\", dtype 4, dims 2, rows 6, "
       "columns 7, global_rows 8, global_columns 9, row_first 10, "
       "column_first 11}" },
+    { "issue", "issue{batch 0, floor 0, horizon 0, purpose 0, data 0}",
+      "issue{batch 1, floor 2, horizon 3, purpose 2, data 5}" },
     { "clock", "clock{tag 0, wall_ns 0, cpu_ns 0, rss_bytes 0}",
       "clock{tag 1, wall_ns 2, cpu_ns 3, rss_bytes 4}" },
 };

@@ -42,14 +42,15 @@ Test(kinds_reference, kinds_are_found_by_name)
 Test(kinds_reference, a_kind_says_options_and_messages)
 {
     char *text = text_of(kind_named("source"), false);
-    cr_expect(strstr(text, "source - reads the data"), "%s", text);
-    cr_expect(strstr(text, "    window           whole number, 1 to 64; "
+    cr_expect(strstr(text, "source - lets `window` batches into flight"), "%s",
+              text);
+    cr_expect(strstr(text, "    window           whole number, 1 to 127; "
                            "default 1\n"),
               "%s", text);
     cr_expect(strstr(text, "    train            path; required\n"), "%s",
               text);
     cr_expect(strstr(text, "  handles\n    go "), "%s", text);
-    cr_expect(strstr(text, "  sends\n    batch "), "%s", text);
+    cr_expect(strstr(text, "  sends\n    issue "), "%s", text);
     cr_expect_null(strstr(text, "distinct_offset"));
     free(text);
     text = text_of(kind_named("source"), true);

@@ -31,9 +31,7 @@ read_test(skn_plan_data_t *data, const skn_data_t *how, const char *path,
     if (status != SKN_OK)
         return status;
     data->test_points = skn_dataset_info(test)->point_count;
-    /* Not symmetric: the two files are no substitute for each other. */
-    data->content_hash = data->content_hash * UINT64_C(0x9e3779b97f4a7c15) +
-                         skn_dataset_info(test)->content_hash;
+    data->content_hash = skn_data_hash(data->content_hash, test);
     skn_dataset_close(&test);
     return SKN_OK;
 }
@@ -77,7 +75,7 @@ read_data(skn_plan_t *plan, const skn_model_t *model, skn_error_t *error)
         .labels_occurring = info->labels_occurring,
         .labels_per_point = (double)info->label_total / points,
         .features_per_point = (double)info->feature_total / points,
-        .content_hash = info->content_hash,
+        .content_hash = skn_data_hash(0, train),
     };
     skn_split_fini(&split);
     skn_dataset_close(&train);

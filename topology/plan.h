@@ -20,7 +20,7 @@ typedef struct skn_plan_data {
     uint64_t unlabelled, featureless; /* of the training file */
     uint32_t features, labels, labels_occurring;
     double labels_per_point, features_per_point;
-    uint64_t content_hash; /* of both files, whatever they are packed with */
+    uint64_t content_hash; /* skn_data_hash of both files */
 } skn_plan_data_t;
 
 /* What several nodes were dealt. */

@@ -67,6 +67,49 @@ check "a model file that was printed runs wherever it lies" train_other
 check_equal "  to the same weights" "$(sha_of other.json)" \
     "$(sha_of direct.json)"
 
+# Half of the shards get their batches from a reader, as if they were on another
+# node.
+cat >reader.py <<'PYTHON'
+"""reader.py <PLAN: a reader feeds embedding.1 and output.1."""
+import re, sys
+plan = sys.stdin.read()
+source = re.search(r"    - \{ name: source, .*\n", plan).group(0)
+reader = source.replace("source", "reader").replace("kind: source",
+    "kind: reader")
+reader = re.sub(r", (window|owners): \d+", "", reader)
+plan = plan.replace(source, source + reader)
+def pipe(message):
+    return re.search(r"    - \{ from: source, to: (.*), message: %s, .*\n"
+                     % message, plan)
+batch, labels = pipe("batch"), pipe("labels")
+def moved(found, sender, to, message=None):
+    line = found.group(0).replace("from: source", "from: " + sender)
+    line = line.replace("to: " + found.group(1), "to: " + to)
+    return re.sub("message: \\w+", "message: " + message, line) if message \
+        else line
+plan = plan.replace(batch.group(0),
+    moved(batch, "source", "embedding.0") +
+    moved(batch, "reader", "embedding.1") +
+    moved(batch, "source", "reader", "issue"))
+plan = plan.replace(labels.group(0),
+    moved(labels, "source", "[output.0, evaluator]") +
+    moved(labels, "reader", "output.1"))
+print(plan, end="")
+PYTHON
+beside() { "$skein" run beside.yaml --json >beside.json 2>beside.err; }
+for extra in "" -o\ train.validate=0.1; do
+    # shellcheck disable=SC2086
+    "$skein" plan tiny.yaml $extra -o checkpoint.path="$work/alone$extra" \
+        >alone.yaml && python3 reader.py <alone.yaml >beside.yaml &&
+        sed -i 's/alone/beside/' beside.yaml
+    "$skein" run alone.yaml --json >alone.json 2>alone.err
+    check "half of the shards get their batches from a reader $extra" beside
+    check_equal "  no bit is changed by that" "$(sha_of beside.json)" \
+        "$(sha_of alone.json)"
+    check_equal "  and no score" "$(event "done" p1 beside.json)" \
+        "$(event "done" p1 alone.json)"
+done
+
 for window in 1 4; do
     got=$(ten_times "w$window" -o train.window="$window")
     sha=$(sha_of "w$window.0.json")

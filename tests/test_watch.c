@@ -97,6 +97,7 @@ enum {
 };
 
 static skn_watch_t *watch;
+static int receiver[2]; /* stands for the ZMQ_FD of who takes */
 static int listener, client[CONNECTIONS], server[CONNECTIONS];
 
 static void
@@ -119,6 +120,8 @@ start(void)
     struct sockaddr_in at = { .sin_family = AF_INET };
     socklen_t bytes = sizeof(at);
     at.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+    cr_assert_eq(pipe(receiver), 0);
+    options.receiver = receiver[0];
     listener = socket(AF_INET, SOCK_STREAM, 0);
     cr_assert_eq(bind(listener, (struct sockaddr *)&at, bytes), 0);
     cr_assert_eq(listen(listener, CONNECTIONS), 0);
@@ -141,6 +144,8 @@ stop(void)
         (void)close(server[k]);
     }
     (void)close(listener);
+    (void)close(receiver[0]);
+    (void)close(receiver[1]);
 }
 
 static bool
@@ -187,6 +192,38 @@ Test(watch, the_endless_one_is_cut_and_nobody_else, .init = start, .fini = stop)
     cr_expect_eq(skn_watch_look(watch, 200), 0);
 }
 
+Test(watch, a_receiver_that_sleeps_has_nothing_to_take, .init = start,
+     .fini = stop)
+{
+    size_t cut_count = 0;
+    (void)skn_watch_accept(watch, server[0], 0);
+    (void)skn_watch_look(watch, 0);
+    skn_watch_empty(watch);
+    send_bytes(0, 3 * SLACK);
+    for (uint64_t ms = 10; ms < 60; ms += 10)
+        cut_count += skn_watch_look(watch, ms);
+    cr_expect_eq(cut_count, 1);
+    cr_expect(is_shut(0));
+}
+
+Test(watch, a_receiver_that_is_woken_may_be_late, .init = start, .fini = stop)
+{
+    (void)skn_watch_accept(watch, server[0], 0);
+    (void)skn_watch_look(watch, 0);
+    skn_watch_empty(watch);
+    cr_assert_eq(write(receiver[1], "x", 1), 1);
+    send_bytes(0, 3 * SLACK);
+    for (uint64_t ms = 10; ms < 60; ms += 10)
+        cr_expect_eq(skn_watch_look(watch, ms), 0);
+    /* And so may one that has taken something and not looked again. */
+    char byte;
+    cr_assert_eq(read(receiver[0], &byte, 1), 1);
+    skn_watch_delivered(watch, server[1]);
+    for (uint64_t ms = 60; ms < 120; ms += 10)
+        cr_expect_eq(skn_watch_look(watch, ms), 0);
+    cr_expect(!is_shut(0));
+}
+
 Test(watch, what_is_not_read_yet_does_not_count, .init = start, .fini = stop)
 {
     static char block[65536];
@@ -217,8 +254,8 @@ Test(watch, one_too_many_costs_the_oldest_that_delivered_nothing, .init = start,
     cr_expect_eq(skn_watch_accept(watch, server[5], 50), SKN_VERDICT_OVER);
     cr_expect(is_shut(5), "all others are friends");
     cr_expect_eq(skn_watch_count(watch), 4);
-    skn_watch_close(watch, server[2]);
-    skn_watch_close(watch, server[2]);
+    cr_expect(!skn_watch_close(watch, server[2]), "it brought something");
+    cr_expect(!skn_watch_close(watch, server[2]), "it is gone");
     cr_expect_eq(skn_watch_count(watch), 3);
     cr_expect_eq(skn_watch_accept(watch, server[6], 60), SKN_VERDICT_FAIR);
 }
@@ -257,6 +294,8 @@ Test(watch, impossible_descriptors_are_refused, .init = start, .fini = stop)
     cr_expect_eq(skn_watch_accept(watch, 65536, 0), SKN_VERDICT_OVER);
     skn_watch_delivered(watch, -1);
     skn_watch_delivered(watch, 65536);
-    skn_watch_close(watch, 12345);
+    cr_expect(!skn_watch_close(watch, 12345));
+    (void)skn_watch_accept(watch, server[0], 0);
+    cr_expect(skn_watch_close(watch, server[0]), "it brought nothing");
     cr_expect_eq(skn_watch_count(watch), 0);
 }

@@ -39,12 +39,13 @@ typedef struct request {
 
 struct skn_authenticator {
     void *socket;
+    bool keyed;
     size_t count;
     skn_admitted_t admitted[];
 };
 
 skn_authenticator_t *
-skn_authenticator_new(const skn_admitted_t *admitted, size_t count,
+skn_authenticator_new(bool keyed, const skn_admitted_t *admitted, size_t count,
                       skn_error_t *error)
 {
     skn_authenticator_t *authenticator =
@@ -57,6 +58,7 @@ skn_authenticator_new(const skn_admitted_t *admitted, size_t count,
         (void)memcpy(authenticator->admitted, admitted,
                      count * sizeof(*admitted));
     authenticator->count = count;
+    authenticator->keyed = keyed;
     return authenticator;
 }
 
@@ -127,37 +129,57 @@ frame_is(const request_t *request, size_t k, const char *text)
            memcmp(request->frame[k], text, request->bytes[k]) == 0;
 }
 
-/* The number of the peer whose key it is, or NULL. */
 static const skn_admitted_t *
-judge(const skn_authenticator_t *authenticator, const request_t *request,
-      skn_refused_t *refused)
+find_key(const skn_authenticator_t *authenticator, const char *public_key)
 {
-    memset(refused, 0, sizeof(*refused));
-    (void)snprintf(refused->address, sizeof(refused->address), "%.*s",
-                   (int)request->bytes[ADDRESS],
-                   (const char *)request->frame[ADDRESS]);
-    if (request->too_long || request->frame_count != FRAMES ||
-        !frame_is(request, VERSION, ZAP_VERSION) ||
-        !frame_is(request, DOMAIN, SKN_ZAP_DOMAIN) ||
-        !frame_is(request, MECHANISM, "CURVE") ||
-        request->bytes[KEY] != KEY_BYTES ||
-        !zmq_z85_encode(refused->public_key, request->frame[KEY], KEY_BYTES))
-        return NULL;
     for (size_t k = 0; k < authenticator->count; k++)
-        if (strcmp(authenticator->admitted[k].public_key,
-                   refused->public_key) == 0)
+        if (strcmp(authenticator->admitted[k].public_key, public_key) == 0)
             return &authenticator->admitted[k];
     return NULL;
 }
 
+static bool
+on_loopback(const char *address)
+{
+    return strncmp(address, "127.", 4) == 0 || strcmp(address, "::1") == 0 ||
+           strncmp(address, "::ffff:127.", 11) == 0;
+}
+
+/* Whether to let it in, and as whom (NULL: nobody knows). */
+static bool
+judge(const skn_authenticator_t *authenticator, const request_t *request,
+      const skn_admitted_t **admitted, skn_refused_t *refused)
+{
+    *admitted = NULL;
+    memset(refused, 0, sizeof(*refused));
+    (void)snprintf(refused->address, sizeof(refused->address), "%.*s",
+                   (int)request->bytes[ADDRESS],
+                   (const char *)request->frame[ADDRESS]);
+    if (request->too_long || !frame_is(request, VERSION, ZAP_VERSION) ||
+        !frame_is(request, DOMAIN, SKN_ZAP_DOMAIN))
+        return false;
+    if (!authenticator->keyed)
+        return request->frame_count == KEY &&
+               frame_is(request, MECHANISM, "NULL") &&
+               on_loopback(refused->address);
+    if (request->frame_count != FRAMES ||
+        !frame_is(request, MECHANISM, "CURVE") ||
+        request->bytes[KEY] != KEY_BYTES ||
+        !zmq_z85_encode(refused->public_key, request->frame[KEY], KEY_BYTES))
+        return false;
+    *admitted = find_key(authenticator, refused->public_key);
+    return *admitted != NULL;
+}
+
 static void
-reply(void *socket, const request_t *request, const skn_admitted_t *admitted)
+reply(void *socket, const request_t *request, bool good,
+      const skn_admitted_t *admitted)
 {
     char user[16] = "";
     if (admitted)
         (void)snprintf(user, sizeof(user), "%u", admitted->peer);
-    const char *code = admitted ? "200" : "400";
-    const char *text = admitted ? "OK" : "not a peer";
+    const char *code = good ? "200" : "400";
+    const char *text = good ? "OK" : "not a peer";
     (void)zmq_send(socket, ZAP_VERSION, strlen(ZAP_VERSION), ZMQ_SNDMORE);
     (void)zmq_send(socket, request->frame[REQUEST_ID],
                    request->bytes[REQUEST_ID], ZMQ_SNDMORE);
@@ -172,9 +194,10 @@ skn_authenticator_answer(skn_authenticator_t *authenticator,
                          skn_refused_t *refused)
 {
     request_t request;
+    const skn_admitted_t *admitted;
     if (!receive(authenticator->socket, &request))
         return false;
-    const skn_admitted_t *admitted = judge(authenticator, &request, refused);
-    reply(authenticator->socket, &request, admitted);
-    return !admitted;
+    bool good = judge(authenticator, &request, &admitted, refused);
+    reply(authenticator->socket, &request, good, admitted);
+    return !good;
 }

@@ -1,8 +1,11 @@
 /* authenticator.h - who may come in: the keys of our peers, nobody else's.
  *
- * Answers the questions that libzmq asks for every CURVE connection (ZAP,
- * ZeroMQ RFC 27). One that is let in is called by the number of its peer from
- * then on: libzmq hands it up with each frame as User-Id.
+ * Answers the questions that libzmq asks for every connection (ZAP, ZeroMQ
+ * RFC 27). One that is let in is called by the number of its peer from then
+ * on: libzmq hands it up with each frame as User-Id. A node without keys lets
+ * in whoever is on its own machine, and asks all the same: a socket that asks
+ * refuses the protocols before ZMTP 3, in which garbage can make libzmq 4.3.4
+ * abort (zmtp_engine.cpp:446, found by tests/test_strangers.c).
  * SPDX-License-Identifier: Apache-2.0 */
 #ifndef TRANSPORT_AUTHENTICATOR_H
 #define TRANSPORT_AUTHENTICATOR_H
@@ -28,12 +31,13 @@ typedef struct skn_refused {
     char address[64];
 } skn_refused_t;
 
-/* A list of whom to let in; answers nobody yet. The list is copied. NULL:
- * SKN_NO_MEMORY. */
-skn_authenticator_t *skn_authenticator_new(const skn_admitted_t *admitted,
+/* A list of whom to let in (`keyed`), or everybody on loopback; answers nobody
+ * yet. The list is copied. NULL: SKN_NO_MEMORY. */
+skn_authenticator_t *skn_authenticator_new(bool keyed,
+                                           const skn_admitted_t *admitted,
                                            size_t count, skn_error_t *error);
-/* From here on every CURVE connection in `context` asks us; one authenticator
- * a context. Before it, libzmq lets in whoever knows our public key. */
+/* From here on every connection in `context` asks us; one authenticator a
+ * context. Before it, libzmq lets in whoever knows our public key. */
 skn_status_t skn_authenticator_start(skn_authenticator_t *authenticator,
                                      void *context, skn_error_t *error);
 /* Stops asking it. Sets *authenticator to NULL, which it may be already. */

@@ -10,7 +10,7 @@
 
 #include "transport/socket.h"
 
-#define CANARY_MS 5000
+#define CANARY_MS 3000
 
 static skn_status_t
 judge(uint16_t event, uint32_t value, const char *address, skn_error_t *error)
@@ -43,8 +43,7 @@ wait_for_verdict(void *monitor, const char *address, skn_error_t *error)
         if (skn_monitor_take(monitor, &event, &value))
             return judge(event, value, address, error);
     return skn_fail(error, SKN_UNAVAILABLE,
-                    "%s: no answer to a connection of our own in %d seconds",
-                    address, CANARY_MS / 1000);
+                    "%s: the authenticator does not answer", address);
 }
 
 skn_status_t

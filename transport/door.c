@@ -152,18 +152,17 @@ refuse(skn_door_t *door, const skn_refused_t *refused)
 static void
 handshake_failed(skn_door_t *door, uint16_t event, uint32_t why)
 {
-    bool keyed = door->parts.authenticator;
     if (!atomic_load(&door->begun))
         return;
     (void)pthread_mutex_lock(&door->lock);
     door->counts.handshakes_failed++;
-    if (event == ZMQ_EVENT_HANDSHAKE_FAILED_PROTOCOL &&
-        why == ZMQ_PROTOCOL_ERROR_ZMTP_MECHANISM_MISMATCH)
-        say(door, keyed ? "refused a connection that has no key (no CURVE)"
-                        : "refused a connection that asks for our key: this "
-                          "node has none");
-    else if (event == ZMQ_EVENT_HANDSHAKE_FAILED_PROTOCOL &&
-             why == ZMQ_PROTOCOL_ERROR_ZMTP_CRYPTOGRAPHIC)
+    bool protocol = event == ZMQ_EVENT_HANDSHAKE_FAILED_PROTOCOL;
+    if (!door->parts.keyed)
+        say(door, "refused a connection that speaks otherwise, too slowly, or "
+                  "asks for a key, which this node has not");
+    else if (protocol && why == ZMQ_PROTOCOL_ERROR_ZMTP_MECHANISM_MISMATCH)
+        say(door, "refused a connection that has no key (no CURVE)");
+    else if (protocol && why == ZMQ_PROTOCOL_ERROR_ZMTP_CRYPTOGRAPHIC)
         say(door, "refused a connection that takes our key for another one");
     else
         say(door, "refused a connection that does not speak as nodes do, or "
@@ -188,6 +187,17 @@ accept_one(skn_door_t *door, int descriptor)
 }
 
 static void
+end_one(skn_door_t *door, int descriptor)
+{
+    if (!skn_watch_close(door->parts.watch, descriptor) ||
+        !atomic_load(&door->begun))
+        return;
+    (void)pthread_mutex_lock(&door->lock);
+    door->counts.empty++;
+    (void)pthread_mutex_unlock(&door->lock);
+}
+
+static void
 read_monitor(skn_door_t *door)
 {
     uint16_t event;
@@ -198,7 +208,7 @@ read_monitor(skn_door_t *door)
             accept_one(door, (int)value);
             break;
         case ZMQ_EVENT_DISCONNECTED:
-            skn_watch_close(door->parts.watch, (int)value);
+            end_one(door, (int)value);
             break;
         default:
             handshake_failed(door, event, value);
@@ -227,13 +237,13 @@ door_thread(void *argument)
     zmq_pollitem_t items[] = {
         { NULL, door->stop_event, ZMQ_POLLIN, 0 },
         { door->parts.monitor, 0, ZMQ_POLLIN, 0 },
-        { authenticator ? skn_authenticator_socket(authenticator) : NULL, 0,
-          ZMQ_POLLIN, 0 },
+        { skn_authenticator_socket(authenticator), 0, ZMQ_POLLIN, 0 },
     };
-    int item_count = items[2].socket ? 3 : 2;
+    int item_count = items[2].socket ? 3 : 2; /* or the canary will tell */
+    long look_ms = door->parts.keyed ? SKN_WATCH_MS : SKN_WATCH_MS_WITHOUT_KEYS;
     while (!(items[0].revents & ZMQ_POLLIN)) {
         bool watching = skn_watch_count(door->parts.watch) > 0;
-        (void)zmq_poll(items, item_count, watching ? SKN_WATCH_MS : -1);
+        (void)zmq_poll(items, item_count, watching ? look_ms : -1);
         if (item_count == 3 && (items[2].revents & ZMQ_POLLIN) &&
             skn_authenticator_answer(authenticator, &refused))
             refuse(door, &refused);

@@ -24,16 +24,17 @@
 typedef struct skn_door skn_door_t;
 
 typedef struct skn_door_counts {
-    uint64_t accepted, strangers, handshakes_failed, cut, over;
+    uint64_t accepted, strangers, handshakes_failed, empty, cut, over;
 } skn_door_counts_t;
 
 /* What it takes over from the endpoint; all of it is freed by
- * skn_door_close. `authenticator` may be NULL (no keys). */
+ * skn_door_close. */
 typedef struct skn_door_parts {
     void *context;
     void *monitor; /* of the socket that accepts */
     skn_authenticator_t *authenticator;
     skn_watch_t *watch;
+    bool keyed; /* strangers need a key to get to the watch at all */
 } skn_door_parts_t;
 
 /* What the monitor of the accepting socket must tell. */

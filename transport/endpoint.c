@@ -56,6 +56,7 @@ skn_endpoint_count(const skn_endpoint_t *endpoint,
     counts->accepted = door.accepted;
     counts->strangers = door.strangers;
     counts->handshakes_failed_here = door.handshakes_failed;
+    counts->connections_empty = door.empty;
     counts->connections_cut = door.cut;
     counts->connections_over = door.over;
 }

@@ -162,6 +162,7 @@ bool skn_endpoint_take(skn_endpoint_t *endpoint, skn_arrival_t *arrival);
     C(malformed, "dropped: not two frames behind the routing id")              \
     C(too_large, "dropped: a frame over its limit")                            \
     C(unknown_key, "dropped: from a connection without a peer's key")          \
+    C(connections_empty, "made by others, ended, and brought nothing")         \
     C(connections_cut, "cut here: an endless message")                         \
     C(connections_over, "cut here: more connections than allowed")
 

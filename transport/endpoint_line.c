@@ -163,7 +163,7 @@ on_refused(skn_endpoint_t *endpoint, line_t *line, skn_arrival_t *arrival)
 }
 
 static bool
-on_failed(skn_endpoint_t *endpoint, line_t *line, uint16_t event, uint32_t why,
+on_failed(skn_endpoint_t *endpoint, line_t *line, uint16_t event,
           skn_arrival_t *arrival)
 {
     peer_t *peer = line->peer;
@@ -175,28 +175,18 @@ on_failed(skn_endpoint_t *endpoint, line_t *line, uint16_t event, uint32_t why,
     if ((event == ZMQ_EVENT_HANDSHAKE_FAILED_NO_DETAIL && line->failures < 2) ||
         !may_say(peer))
         return false;
-    bool mismatch = event == ZMQ_EVENT_HANDSHAKE_FAILED_PROTOCOL &&
-                    why == ZMQ_PROTOCOL_ERROR_ZMTP_MECHANISM_MISMATCH;
-    if (mismatch && !endpoint->keys)
+    if (!endpoint->keys)
         (void)snprintf(text, SENTENCE_BYTES,
-                       "node %s at %s asks for a key, and this node has none: "
-                       "make one with skein keygen",
+                       "node %s at %s does not speak as nodes without keys do: "
+                       "if it has a key, this node needs one, too (skein "
+                       "keygen)",
                        peer->name, peer->address);
-    else if (mismatch)
-        (void)snprintf(text, SENTENCE_BYTES,
-                       "node %s at %s has no key: it was started without one, "
-                       "or is another program",
-                       peer->name, peer->address);
-    else if (endpoint->keys)
-        (void)snprintf(text, SENTENCE_BYTES,
-                       "node %s at %s does not have the key %s, or is another "
-                       "program: compare its key file with ours",
-                       peer->name, peer->address, peer->public_key);
     else
         (void)snprintf(text, SENTENCE_BYTES,
-                       "node %s at %s does not speak as nodes do: it is "
-                       "another program, or asks for a key",
-                       peer->name, peer->address);
+                       "node %s at %s does not have the key %s: its key file "
+                       "differs from ours, or it runs without, or is another "
+                       "program",
+                       peer->name, peer->address, peer->public_key);
     return arrive(line, SKN_ARRIVAL_HANDSHAKE_FAILED, text, arrival);
 }
 
@@ -257,7 +247,7 @@ skn_line_event(skn_endpoint_t *endpoint, line_t *line, skn_arrival_t *arrival,
     case ZMQ_EVENT_DISCONNECTED:
         return on_disconnected(endpoint, line, arrival);
     default:
-        return on_failed(endpoint, line, event, value, arrival);
+        return on_failed(endpoint, line, event, arrival);
     }
 }
 

@@ -276,7 +276,8 @@ authenticator_of(const skn_endpoint_t *endpoint, skn_error_t *error)
                      SKN_KEY_TEXT_BYTES);
     }
     if (admitted)
-        authenticator = skn_authenticator_new(admitted, count, error);
+        authenticator = skn_authenticator_new(endpoint->keys != NULL, admitted,
+                                              count, error);
     else
         (void)skn_fail(error, SKN_NO_MEMORY, "no memory for %zu keys", count);
     free(admitted);
@@ -288,21 +289,24 @@ static skn_status_t
 open_door(skn_endpoint_t *endpoint, skn_error_t *error)
 {
     skn_watch_options_t watched = {
+        .receiver = endpoint->router_source.descriptor,
         .connections_max = endpoint->connections_max,
         .queue_bytes_max =
             (uint64_t)endpoint->fragments_max *
             (SKN_ENDPOINT_HEADER_BYTES_MAX + endpoint->body_bytes_max + 128),
     };
-    skn_door_parts_t parts = { .context = endpoint->context };
-    skn_status_t status = SKN_OK;
+    skn_door_parts_t parts = { .context = endpoint->context,
+                               .keyed = endpoint->keys != NULL };
+    skn_status_t status = SKN_NO_MEMORY;
     parts.watch = skn_watch_new(&watched, error);
-    if (parts.watch && endpoint->keys)
+    if (parts.watch)
         parts.authenticator = authenticator_of(endpoint, error);
-    if (parts.watch && parts.authenticator)
+    if (parts.authenticator) {
+        status = SKN_OK;
         status =
             skn_authenticator_start(parts.authenticator, parts.context, error);
-    if (status == SKN_OK && parts.watch &&
-        !parts.authenticator == !endpoint->keys)
+    }
+    if (status == SKN_OK)
         parts.monitor = skn_socket_monitor(endpoint->context, endpoint->router,
                                            skn_door_events(), error);
     if (parts.monitor)

@@ -75,6 +75,11 @@ set_options(void *socket, const skn_socket_options_t *options)
     if (zmq_setsockopt(socket, ZMQ_MAXMSGSIZE, &frame_bytes,
                        sizeof(frame_bytes)) != 0)
         return "ZMQ_MAXMSGSIZE";
+    if (!set_text(socket, ZMQ_ZAP_DOMAIN, SKN_ZAP_DOMAIN))
+        return "ZMQ_ZAP_DOMAIN";
+    /* A library that does not know it has the canary to stand for it. */
+    if (!set_number(socket, ZMQ_ZAP_ENFORCE_DOMAIN, 1) && errno != EINVAL)
+        return "ZMQ_ZAP_ENFORCE_DOMAIN";
     return NULL;
 }
 
@@ -82,11 +87,6 @@ static const char *
 set_keys(void *socket, const skn_socket_options_t *options)
 {
     const skn_keys_t *keys = options->keys;
-    if (!set_text(socket, ZMQ_ZAP_DOMAIN, SKN_ZAP_DOMAIN))
-        return "ZMQ_ZAP_DOMAIN";
-    /* A library that does not know it has the canary to stand for it. */
-    if (!set_number(socket, ZMQ_ZAP_ENFORCE_DOMAIN, 1) && errno != EINVAL)
-        return "ZMQ_ZAP_ENFORCE_DOMAIN";
     if (!set_text(socket, ZMQ_CURVE_PUBLICKEY, skn_keys_public(keys)))
         return "ZMQ_CURVE_PUBLICKEY";
     if (!set_text(socket, ZMQ_CURVE_SECRETKEY, skn_keys_secret(keys)))

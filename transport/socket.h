@@ -25,7 +25,7 @@
 /* CURVE puts 33 bytes around a frame (RFC 26: name, flags, nonce, MAC), and
  * its handshake has commands of at most some hundred bytes. */
 #define SKN_FRAME_OVERHEAD_BYTES 512
-/* The ZAP domain of every socket that asks for keys. */
+/* The ZAP domain of every socket: those that have one ask who comes in. */
 #define SKN_ZAP_DOMAIN "skein"
 
 typedef struct skn_socket_options {

@@ -10,6 +10,7 @@
 #include <linux/sockios.h>
 #include <linux/tcp.h> /* netinet/tcp.h is older */
 #include <netinet/in.h>
+#include <poll.h>
 #include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
@@ -19,6 +20,8 @@
 
 /* Descriptors are small numbers; a node with more of them accepts nobody. */
 #define DESCRIPTORS_MAX 65536
+/* Thrown away at a time. */
+#define DISCARDED_BYTES ((size_t)1 << 24)
 
 typedef struct connection {
     int descriptor;
@@ -31,6 +34,7 @@ struct skn_watch {
     connection_t *connection; /* [connections_max], the oldest first */
     size_t count;
     _Atomic uint16_t port;
+    _Atomic bool drained; /* the receiver found nothing the last time */
     _Atomic uint32_t empties;
     _Atomic uint32_t delivered[DESCRIPTORS_MAX]; /* by descriptor */
 };
@@ -79,6 +83,7 @@ skn_watch_count(const skn_watch_t *watch)
 void
 skn_watch_delivered(skn_watch_t *watch, int descriptor)
 {
+    atomic_store_explicit(&watch->drained, false, memory_order_relaxed);
     if (descriptor >= 0 && descriptor < DESCRIPTORS_MAX)
         atomic_fetch_add_explicit(&watch->delivered[descriptor], 1,
                                   memory_order_relaxed);
@@ -87,6 +92,7 @@ skn_watch_delivered(skn_watch_t *watch, int descriptor)
 void
 skn_watch_empty(skn_watch_t *watch)
 {
+    atomic_store_explicit(&watch->drained, true, memory_order_relaxed);
     atomic_fetch_add_explicit(&watch->empties, 1, memory_order_release);
 }
 
@@ -167,8 +173,14 @@ shut_down(const skn_watch_t *watch, int descriptor)
     int pinned = fcntl(descriptor, F_DUPFD_CLOEXEC, 0);
     if (pinned < 0)
         return;
-    if (accepted_at(pinned, atomic_load(&watch->port)))
+    if (accepted_at(pinned, atomic_load(&watch->port))) {
         (void)shutdown(pinned, SHUT_RDWR);
+        /* What the system has received already would still be read: megabytes,
+         * and twenty times as many in libzmq's memory. */
+        while (recv(pinned, NULL, DISCARDED_BYTES, MSG_DONTWAIT | MSG_TRUNC) >
+               0)
+            ;
+    }
     (void)close(pinned);
 }
 
@@ -182,16 +194,6 @@ forget(skn_watch_t *watch, size_t k)
             (watch->count - k) * sizeof(*watch->connection));
 }
 
-void
-skn_watch_close(skn_watch_t *watch, int descriptor)
-{
-    for (size_t k = 0; k < watch->count; k++)
-        if (watch->connection[k].descriptor == descriptor) {
-            forget(watch, k);
-            return;
-        }
-}
-
 static uint32_t
 delivered_by(const skn_watch_t *watch, int descriptor)
 {
@@ -199,11 +201,22 @@ delivered_by(const skn_watch_t *watch, int descriptor)
                                 memory_order_relaxed);
 }
 
+bool
+skn_watch_close(skn_watch_t *watch, int descriptor)
+{
+    for (size_t k = 0; k < watch->count; k++)
+        if (watch->connection[k].descriptor == descriptor) {
+            forget(watch, k);
+            return delivered_by(watch, descriptor) == 0;
+        }
+    return false;
+}
+
 skn_verdict_t
 skn_watch_accept(skn_watch_t *watch, int descriptor, uint64_t now_ms)
 {
     skn_verdict_t verdict = SKN_VERDICT_FAIR;
-    skn_watch_close(watch, descriptor); /* its end may be told later */
+    (void)skn_watch_close(watch, descriptor); /* its end may be told later */
     if (descriptor < 0 || descriptor >= DESCRIPTORS_MAX) {
         shut_down(watch, descriptor);
         return SKN_VERDICT_OVER;
@@ -241,10 +254,23 @@ look_at(const skn_watch_t *watch, const connection_t *connection,
     return facts->received_bytes >= connection->account.mark_bytes;
 }
 
+/* A receiver that sleeps has nothing to take, or it would be woken. Polling
+ * a ZMQ_FD touches nothing of the socket, so that any thread may do it. */
+static void
+look_at_receiver(skn_watch_t *watch)
+{
+    struct pollfd item = { watch->options.receiver, POLLIN, 0 };
+    if (item.fd >= 0 &&
+        atomic_load_explicit(&watch->drained, memory_order_relaxed) &&
+        poll(&item, 1, 0) == 0)
+        atomic_fetch_add_explicit(&watch->empties, 1, memory_order_release);
+}
+
 size_t
 skn_watch_look(skn_watch_t *watch, uint64_t now_ms)
 {
     size_t cut_count = 0;
+    look_at_receiver(watch);
     for (size_t k = 0; k < watch->count;) {
         connection_t *connection = &watch->connection[k];
         skn_watch_facts_t facts;

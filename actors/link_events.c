@@ -74,6 +74,35 @@ skn_links_tell_waiting(skn_links_t *links)
     tell(links, &text);
 }
 
+/* What each kind of message took on the way to a peer. */
+static void
+add_messages(const skn_links_t *links, uint32_t node, skn_json_text_t *text)
+{
+    const skn_ports_t *ports = links->ports;
+    const char *comma = "";
+    skn_json_text_add(text, ",\"messages\":{");
+    for (uint32_t k = 0; k < ports->export_count; k++) {
+        const skn_schema_t *schema = ports->exports[k].pipe->schema;
+        uint64_t count = 0, bytes = 0;
+        bool told = false;
+        for (uint32_t other = 0; other < ports->export_count; other++) {
+            const skn_export_t *gate = &ports->exports[other];
+            if (gate->node != node || gate->pipe->schema != schema)
+                continue;
+            told = told || other < k;
+            count += gate->sent;
+            bytes += gate->bytes;
+        }
+        if (ports->exports[k].node != node || told)
+            continue;
+        skn_json_text_add(
+            text, "%s\"%s\":{\"count\":%" PRIu64 ",\"bytes\":%" PRIu64 "}",
+            comma, schema->name, count, bytes);
+        comma = ",";
+    }
+    skn_json_text_add(text, "}}");
+}
+
 /* How the links did, for whoever looks into a run. */
 void
 skn_links_tell_end(skn_links_t *links)
@@ -92,7 +121,7 @@ skn_links_tell_end(skn_links_t *links)
             ",\"fragments_sent\":%" PRIu64 ",\"fragments_received\":%" PRIu64
             ",\"resent\":%" PRIu64 ",\"duplicates\":%" PRIu64
             ",\"out_of_order\":%" PRIu64 ",\"connects\":%" PRIu64
-            ",\"rtt_us\":%" PRIu64 ",\"bytes_per_second\":%" PRIu64 "}",
+            ",\"rtt_us\":%" PRIu64 ",\"bytes_per_second\":%" PRIu64,
             counts.header_bytes_sent + counts.body_bytes_sent,
             counts.header_bytes_taken + counts.body_bytes_taken,
             counts.records_sent, counts.records_taken, counts.fragments_sent,
@@ -105,7 +134,8 @@ skn_links_tell_end(skn_links_t *links)
             &text, links->system->wiring->nodes[links->node].name);
         skn_json_text_add(&text, ",\"peer\":");
         skn_json_text_add_string(&text, links->peers[k].node->name);
-        skn_json_text_add(&text, numbers);
+        skn_json_text_add(&text, "%s", numbers);
+        add_messages(links, k, &text);
         tell(links, &text);
     }
 }

@@ -44,6 +44,8 @@ send_message(skn_links_t *links, skn_export_t *gate, const void *message,
         coding_key(gate, schema, message), links->coder, &wire, error);
     if (status == SKN_OK)
         status = skn_links_send(links, peer, &record, &wire, error);
+    for (size_t k = 0; k < wire.frame_count && status == SKN_OK; k++)
+        gate->bytes += wire.frame[k].bytes;
     gate->sent++;
     skn_message_drop(message);
     return status;

@@ -1,6 +1,6 @@
 /* test_plan_nodes.c - plans over several nodes: who gets what.
- * Covers topology/plan_nodes.c and topology/plan_memory.c. What is printed of
- * such plans is in tests/golden/.
+ * Covers topology/plan_nodes.c, topology/plan_memory.c and
+ * topology/plan_readers.c. What is printed of such plans is in tests/golden/.
  * SPDX-License-Identifier: Apache-2.0 */
 #include <math.h>
 
@@ -397,4 +397,44 @@ Test(plan_nodes, the_memory_of_a_single_node_is_that_of_the_run)
     cr_expect(strstr(error.text, "nodes.n0.memory allows 1 MiB"), "%s",
               error.text);
     skn_model_destroy(&model);
+}
+
+/* --- reading ------------------------------------------------------------- */
+
+/* Batches and labels never cross a link: who makes them stands beside who gets
+ * them, and every shard has exactly one who makes them. */
+Test(plan_nodes, every_node_reads_for_its_own_shards)
+{
+    for (size_t c = 0; c < CLUSTERS; c++) {
+        skn_model_t *model = model_of(clusters[c], ", units: 256", "", "");
+        skn_plan_t plan = plan_of(model, 2);
+        skn_spec_t *spec = wire_of(&plan);
+        const skn_wiring_t *wiring = skn_spec_wiring(spec);
+        uint32_t fed[256] = { 0 }, readers = 0, issues = 0;
+        cr_assert_leq(wiring->actor_count, 256);
+        for (uint32_t p = 0; p < wiring->pipe_count; p++) {
+            const skn_wired_pipe_t *pipe = &wiring->pipes[p];
+            const char *name = pipe->schema->name;
+            bool data = !strcmp(name, "batch") || !strcmp(name, "labels");
+            issues += !strcmp(name, "issue");
+            for (uint32_t t = 0; data && t < pipe->to_count; t++) {
+                cr_expect_eq(pipe->from_count, 1);
+                cr_expect_eq(wiring->actors[pipe->from[0]].node,
+                             wiring->actors[pipe->to[t]].node, "%s to %s", name,
+                             wiring->actors[pipe->to[t]].name);
+                fed[pipe->to[t]]++;
+            }
+        }
+        for (uint32_t a = 0; a < wiring->actor_count; a++) {
+            const char *kind = wiring->actors[a].kind->name;
+            bool eats = !strcmp(kind, "embedding") || !strcmp(kind, "output") ||
+                        !strcmp(kind, "evaluator");
+            cr_expect_eq(fed[a], eats, "%s", wiring->actors[a].name);
+            readers += !strcmp(kind, "reader");
+        }
+        cr_expect_eq(readers, wiring->node_count - 1);
+        cr_expect_eq(issues, 1);
+        skn_spec_destroy(&spec);
+        skn_model_destroy(&model);
+    }
 }

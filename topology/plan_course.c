@@ -7,10 +7,9 @@
 static const skn_plan_seat_t lead = { .node = 0, .core = SKN_CORE_FLOAT };
 
 void
-skn_wire_source(wire_t *wire)
+skn_wire_data(wire_t *wire)
 {
     const skn_model_t *model = wire->model;
-    skn_wire_actor(wire, "source", "source", lead, 0);
     skn_wire_text(wire, "train", model->data.train);
     skn_wire_text(wire, "test", model->data.test);
     skn_wire_text(wire, "normalize",
@@ -19,11 +18,18 @@ skn_wire_source(wire_t *wire)
     skn_wire_int(wire, "features", wire->plan->data.features);
     skn_wire_int(wire, "labels", wire->plan->data.labels);
     skn_wire_int(wire, "batch_rows", (uint64_t)model->train.batch_rows);
-    skn_wire_int(wire, "window", wire->issued);
-    skn_wire_int(wire, "owners", wire->owners);
     skn_wire_int(wire, "seed", (uint64_t)model->train.seed);
     skn_wire_real(wire, "validate", model->train.validate);
     skn_wire_int(wire, "test_rows", (uint64_t)model->train.evaluate.rows);
+}
+
+void
+skn_wire_source(wire_t *wire)
+{
+    skn_wire_actor(wire, "source", "source", lead, 0);
+    skn_wire_data(wire);
+    skn_wire_int(wire, "window", wire->issued);
+    skn_wire_int(wire, "owners", wire->owners);
 }
 
 static void
@@ -90,6 +96,7 @@ add_checkpointer(wire_t *wire)
 void
 skn_wire_course(wire_t *wire)
 {
+    skn_wire_readers(wire);
     add_evaluator(wire);
     add_coordinator(wire);
     add_checkpointer(wire);

@@ -10,6 +10,12 @@
 #include "topology/draft.h"
 #include "topology/plan.h"
 
+/* An end of a pipe in the making: shards one by one; `at` ends with NULL. */
+typedef struct skn_plan_names {
+    char text[SKN_SHARD_MAX][48];
+    const char *at[SKN_SHARD_MAX + 2];
+} skn_plan_names_t;
+
 typedef struct wire {
     skn_draft_t *draft;
     const skn_plan_t *plan;
@@ -23,6 +29,7 @@ typedef struct wire {
     char stem[64][32];    /* of each layer's shards */
     char updater[64][32]; /* of each layer's updaters */
     uint32_t layer_count;
+    skn_plan_names_t *names;
 } wire_t;
 
 static inline uint32_t
@@ -71,6 +78,11 @@ bool skn_wire_saves_index(const wire_t *wire);
 
 /* plan_course.c: source, evaluator, coordinator, checkpointer. */
 void skn_wire_source(wire_t *wire);
+/* The options of an actor that makes batches. */
+void skn_wire_data(wire_t *wire);
+/* plan_readers.c: those of other nodes, and the pipes of batches. */
+void skn_wire_readers(wire_t *wire);
+void skn_wire_reader_pipes(wire_t *wire);
 void skn_wire_course(wire_t *wire);
 /* plan_layers.c: shards, updaters, table builders. */
 void skn_wire_layers(wire_t *wire);

@@ -159,9 +159,13 @@ pipe_course(wire_t *wire)
         end_add(&appliers, wire->updater[k]);
         end_add(&savers, wire->updater[k]);
     }
-    pipe_one(wire, "source", wire->stem[0], "batch", "broadcast", false);
-    pipe_add(wire, &source, &labels, "labels", "broadcast", wire->credit,
-             false);
+    if (wire->plan->node_count > 1) {
+        skn_wire_reader_pipes(wire);
+    } else {
+        pipe_one(wire, "source", wire->stem[0], "batch", "broadcast", false);
+        pipe_add(wire, &source, &labels, "labels", "broadcast", wire->credit,
+                 false);
+    }
     pipe_add(wire, &source, &layers, "halt", "broadcast", wire->credit, false);
     pipe_add(wire, &appliers, &source, "applied", "one", wire->credit, false);
     pipe_one(wire, wire->stem[last], "coordinator", "result", "one", false);

@@ -88,7 +88,10 @@ skn_plan_wire(const skn_plan_t *plan, const skn_plan_start_t *start,
 {
     const skn_model_t *model = plan->model;
     wire_t *wire = calloc(1, sizeof(*wire));
-    if (!wire) {
+    if (wire)
+        wire->names = calloc(1, sizeof(*wire->names));
+    if (!wire || !wire->names) {
+        free(wire);
         (void)skn_problems_fail(problems, SKN_NO_MEMORY, "no room for a plan");
         return NULL;
     }
@@ -115,6 +118,7 @@ skn_plan_wire(const skn_plan_t *plan, const skn_plan_start_t *start,
         skn_wire_pipes(wire);
         spec = skn_draft_finish(&wire->draft, kinds, problems);
     }
+    free(wire->names);
     free(wire);
     return spec;
 }

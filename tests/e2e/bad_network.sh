@@ -25,7 +25,8 @@ names=(a b c)
 echo "nodes:" >>tiny.yaml
 for k in 0 1 2; do
     "$skein" keygen "${names[k]}.key" >/dev/null || exit 70
-    echo "  - { name: ${names[k]}, address: \"tcp://10.77.0.$((k + 1)):$port\"," \
+    address=tcp://10.77.0.$((k + 1)):$port
+    echo "  - { name: ${names[k]}, address: \"$address\"," \
         "key: ${names[k]}.key }" >>tiny.yaml
 done
 hosts_relayed 3 $port "$build/fault/fault_relay" --for-ms 550000 || exit 70

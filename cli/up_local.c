@@ -13,23 +13,42 @@
 #include "topology/model_run.h"
 #include "transport/keys.h"
 
-/* A port of loopback that nobody has now. All are found before any is let go,
- * so that they differ. */
-static int
-hold_port(int *socket_out, skn_error_t *error)
+/* Below the ports that the system gives to whoever dials (32768 and up), so
+ * that no connection takes one before its node has it; and a stretch of each
+ * process its own, so that two runs that start together do not meet. */
+#define PORT_FIRST 10240u
+#define PORTS_EACH 128u
+#define STRETCHES ((32768u - PORT_FIRST) / PORTS_EACH)
+
+/* Whether nobody has the port of loopback now. */
+static bool
+is_free(uint16_t port)
 {
     struct sockaddr_in address = { .sin_family = AF_INET };
-    socklen_t bytes = sizeof(address);
+    int number = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
     address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
-    *socket_out = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
-    if (*socket_out < 0 ||
-        bind(*socket_out, (struct sockaddr *)&address, sizeof(address)) != 0 ||
-        getsockname(*socket_out, (struct sockaddr *)&address, &bytes) != 0) {
-        (void)skn_fail(error, SKN_UNAVAILABLE, "no free port on loopback: %s",
-                       strerror(errno));
-        return -1;
+    address.sin_port = htons(port);
+    bool bound = number >= 0 && bind(number, (struct sockaddr *)&address,
+                                     sizeof(address)) == 0;
+    if (number >= 0)
+        (void)close(number);
+    return bound;
+}
+
+/* The next free port of this process's stretch from *next on; 0: none. */
+static uint16_t
+find_port(uint32_t *next, skn_error_t *error)
+{
+    uint32_t first = PORT_FIRST + (uint32_t)getpid() % STRETCHES * PORTS_EACH;
+    while (*next < PORTS_EACH) {
+        uint16_t port = (uint16_t)(first + (*next)++);
+        if (is_free(port))
+            return port;
     }
-    return ntohs(address.sin_port);
+    (void)skn_fail(error, SKN_UNAVAILABLE,
+                   "no free port on loopback from %u to %u", first,
+                   first + PORTS_EACH - 1);
+    return 0;
 }
 
 /* The cores of this process dealt out: node k gets [*first, *first + *count).
@@ -48,7 +67,7 @@ deal_cores(uint32_t units, uint32_t nodes, uint32_t k, uint32_t *first,
 }
 
 static skn_status_t
-write_node(FILE *file, const cli_up_local_t *local, uint32_t k, int port,
+write_node(FILE *file, const cli_up_local_t *local, uint32_t k, uint16_t port,
            uint32_t units, skn_error_t *error)
 {
     char path[128], public_key[SKN_KEY_TEXT_BYTES];
@@ -57,7 +76,7 @@ write_node(FILE *file, const cli_up_local_t *local, uint32_t k, int port,
     skn_status_t status = skn_keys_make(path, NULL, public_key, error);
     deal_cores(units, local->count, k, &first, &count);
     (void)fprintf(file,
-                  "%s{name: n%u, address: \"tcp://127.0.0.1:%d\", key: \"%s\", "
+                  "%s{name: n%u, address: \"tcp://127.0.0.1:%u\", key: \"%s\", "
                   "cores: [",
                   k > 0 ? ", " : "", k, port, path);
     for (uint32_t c = first; c < first + count; c++)
@@ -70,21 +89,17 @@ static skn_status_t
 write_nodes(cli_up_local_t *local, uint32_t units, skn_error_t *error)
 {
     size_t bytes = 0;
-    int sockets[64];
+    uint32_t next = 0;
     skn_status_t status = SKN_OK;
     FILE *file = open_memstream(&local->overrides[0], &bytes);
     if (!file)
         return skn_fail(error, SKN_NO_MEMORY, "no room for the nodes");
     (void)fputs("nodes=[", file);
-    uint32_t held = 0;
-    for (; held < local->count && status == SKN_OK; held++) {
-        int port = hold_port(&sockets[held], error);
-        status = port < 0 ? error->status
-                          : write_node(file, local, held, port, units, error);
+    for (uint32_t k = 0; k < local->count && status == SKN_OK; k++) {
+        uint16_t port = find_port(&next, error);
+        status = port == 0 ? error->status
+                           : write_node(file, local, k, port, units, error);
     }
-    for (uint32_t k = 0; k < held; k++)
-        if (sockets[k] >= 0)
-            (void)close(sockets[k]);
     (void)fputs("]", file);
     if (fclose(file) != 0 && status == SKN_OK)
         status = skn_fail(error, SKN_NO_MEMORY, "no room for the nodes");

@@ -4,12 +4,14 @@
  * nothing, as a library that was built wrongly would.
  * SPDX-License-Identifier: Apache-2.0 */
 #include <criterion/criterion.h>
+#include <errno.h>
 #include <signal.h>
 #include <sys/resource.h>
 #include <unistd.h>
 #include <zmq.h>
 
 #include "tests/endpoint_fixture.h"
+#include "tests/faults.h"
 #include "transport/authenticator.h"
 
 TestSuite(endpoint_open, .timeout = 60);
@@ -274,4 +276,42 @@ ENDPOINT_TEST(signals_of_the_host_stay_its_own)
         cr_expect_eq(after.sa_handler, before[k].sa_handler, "%d", signals[k]);
     }
     skn_endpoint_close(&endpoint);
+}
+
+/* Every allocation and system call of ours fails once. What libzmq and
+ * libsodium allocate is theirs. */
+static void
+fail_one_by_one(fault_kind_t kind, int code)
+{
+    skn_endpoint_t *endpoint = skn_endpoint_open(&options, &error);
+    skn_endpoint_close(&endpoint); /* libraries take what they keep */
+    size_t descriptors = faults_descriptors_open();
+    for (uint64_t n = 1;; n++) {
+        error = (skn_error_t){ 0 };
+        faults_arm(kind, n, code, false);
+        endpoint = skn_endpoint_open(&options, &error);
+        faults_pause(true);
+        bool hit = faults_hit() > 0;
+        if (!endpoint)
+            cr_expect(error.status != SKN_OK && error.text[0], "%s, call %lu",
+                      faults_hit_name(), n);
+        else
+            skn_endpoint_close(&endpoint);
+        faults_pause(false);
+        cr_expect_eq(faults_blocks_live(), 0, "call %lu", n);
+        (void)faults_disarm();
+        cr_expect_eq(faults_descriptors_open(), descriptors, "call %lu", n);
+        if (!hit)
+            break;
+    }
+}
+
+ENDPOINT_TEST(no_allocation_can_fail_unnoticed)
+{
+    fail_one_by_one(FAULT_MEMORY, 0);
+}
+
+ENDPOINT_TEST(no_system_call_can_fail_unnoticed)
+{
+    fail_one_by_one(FAULT_SYSTEM, EMFILE);
 }

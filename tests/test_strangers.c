@@ -11,6 +11,7 @@
 #include <sched.h>
 #include <stdlib.h>
 #include <sys/socket.h>
+#include <time.h>
 #include <unistd.h>
 #include <zmq.h>
 
@@ -453,6 +454,34 @@ Test(strangers, garbage_of_many_connections_reaches_nobody_with_keys)
 Test(strangers, garbage_of_many_connections_reaches_nobody_without_keys)
 {
     garbage_from_many(false);
+}
+
+/* A flood of strangers is no flood of lines: eight, and one a second. */
+Test(strangers, a_flood_of_strangers_is_told_in_a_few_lines)
+{
+    enum {
+        CONNECTIONS = 300
+    };
+    skn_endpoint_t *b = node_open(NULL, NULL);
+    struct timespec from, to;
+    skn_arrival_t arrival;
+    long lines = 0;
+    (void)clock_gettime(CLOCK_MONOTONIC, &from);
+    for (int k = 0; k < CONNECTIONS; k++) {
+        int descriptor = raw_connect(skn_endpoint_address(b));
+        (void)send(descriptor, "GET / HTTP/1.0\r\n\r\n", 18, MSG_NOSIGNAL);
+        (void)shutdown(descriptor, SHUT_WR);
+        char bytes[64];
+        while (read(descriptor, bytes, sizeof(bytes)) > 0)
+            ; /* until it is closed there */
+        (void)close(descriptor);
+        while (skn_endpoint_take(b, &arrival))
+            lines += arrival.kind == SKN_ARRIVAL_STRANGER;
+    }
+    (void)clock_gettime(CLOCK_MONOTONIC, &to);
+    cr_expect_leq(lines, 8 + 1 + to.tv_sec - from.tv_sec);
+    cr_expect_geq(counts_of(b).accepted, CONNECTIONS - 1);
+    skn_endpoint_close(&b);
 }
 
 Test(strangers, more_connections_than_allowed_do_not_stay)

@@ -23,10 +23,10 @@
 #include "skein/error.h"
 
 /* How often to look. At 1 GB/s 10 MB pass between two looks. Where anybody may
- * come in, more often: frames of one byte take 64 bytes each in libzmq, and a
- * hundred megabytes were gone in 20 ms (measured). */
+ * come in, more often: a frame of one byte takes 64 bytes in libzmq. Costs 0.4%
+ * and 0.6% of a core (docs/decisions/0008-context-of-links.md). */
 #define SKN_WATCH_MS 10
-#define SKN_WATCH_MS_WITHOUT_KEYS 2
+#define SKN_WATCH_MS_WITHOUT_KEYS 5
 /* One fragment, the buffers of libzmq's thread, and the handshake. */
 #define SKN_WATCH_SLACK_BYTES (256u << 10)
 /* Heartbeats of both sides, encrypted, with a reserve: they deliver nothing

@@ -26,7 +26,7 @@ typedef struct skn_export {
     const skn_wired_pipe_t *pipe;
     skn_outlet_t *control; /* of the sender: where credit goes */
     uint64_t sent, paid;   /* messages, and those that credit came back for */
-    uint64_t bytes; /* of its messages, encoded */
+    uint64_t bytes;        /* of its messages, encoded */
     bool ended;
 } skn_export_t;
 

@@ -183,8 +183,11 @@ static const struct {
       "column_first 11}" },
     { "issue", "issue{batch 0, floor 0, horizon 0, purpose 0, data 0}",
       "issue{batch 1, floor 2, horizon 3, purpose 2, data 5}" },
-    { "clock", "clock{tag 0, wall_ns 0, cpu_ns 0, rss_bytes 0}",
-      "clock{tag 1, wall_ns 2, cpu_ns 3, rss_bytes 4}" },
+    { "clock",
+      "clock{tag 0, wall_ns 0, cpu_ns 0, rss_bytes 0, wire_sent_bytes 0, "
+      "wire_received_bytes 0}",
+      "clock{tag 1, wall_ns 2, cpu_ns 3, rss_bytes 4, wire_sent_bytes 5, "
+      "wire_received_bytes 6}" },
 };
 
 static const char *

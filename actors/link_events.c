@@ -103,39 +103,75 @@ add_messages(const skn_links_t *links, uint32_t node, skn_json_text_t *text)
     skn_json_text_add(text, "}}");
 }
 
+/* Adds `"word":number`; the zeroes of long tables are left out. */
+static void
+add_count(skn_json_text_t *text, const char *word, uint64_t number)
+{
+    bool first = text->bytes && text->bytes[text->count - 1] == '{';
+    if (number > 0)
+        skn_json_text_add(text, "%s\"%s\":%" PRIu64, first ? "" : ",", word,
+                          number);
+}
+
+static void
+tell_link(skn_links_t *links, const skn_link_peer_t *peer)
+{
+    skn_link_counts_t counts;
+    skn_json_text_t text = { 0 };
+    skn_link_count(peer->link, &counts);
+    skn_json_text_add(&text, "{\"event\":\"link\",\"node\":");
+    skn_json_text_add_string(&text,
+                             links->system->wiring->nodes[links->node].name);
+    skn_json_text_add(&text, ",\"peer\":");
+    skn_json_text_add_string(&text, peer->node->name);
+    skn_json_text_add(
+        &text,
+        ",\"bytes_sent\":%" PRIu64 ",\"bytes_received\":%" PRIu64
+        ",\"records_sent\":%" PRIu64 ",\"records_received\":%" PRIu64
+        ",\"fragments_sent\":%" PRIu64 ",\"fragments_received\":%" PRIu64
+        ",\"resent\":%" PRIu64 ",\"duplicates\":%" PRIu64
+        ",\"out_of_order\":%" PRIu64 ",\"connects\":%" PRIu64
+        ",\"rtt_us\":%" PRIu64 ",\"bytes_per_second\":%" PRIu64
+        ",\"refused\":{",
+        counts.header_bytes_sent + counts.body_bytes_sent,
+        counts.header_bytes_taken + counts.body_bytes_taken,
+        counts.records_sent, counts.records_taken, counts.fragments_sent,
+        counts.fragments_taken, counts.resent_fragments,
+        counts.duplicate_fragments, counts.out_of_order_fragments,
+        counts.connects, counts.rtt_min_ns / 1000u, counts.bytes_per_second);
+    for (unsigned k = 0; k < SKN_LINK_REASON_COUNT; k++)
+        add_count(&text, skn_link_reason_name((skn_link_reason_t)k),
+                  counts.refused[k]);
+    skn_json_text_add(&text, "}");
+    add_messages(links, peer->number, &text);
+    tell(links, &text);
+}
+
+/* What came in at the door, and what was sent away there. */
+static void
+tell_door(skn_links_t *links)
+{
+    skn_endpoint_counts_t counts;
+    skn_json_text_t text = { 0 };
+    skn_endpoint_count(links->endpoint, &counts);
+    skn_json_text_add(&text, "{\"event\":\"links\",\"node\":");
+    skn_json_text_add_string(&text,
+                             links->system->wiring->nodes[links->node].name);
+    skn_json_text_add(&text, ",\"counts\":{");
+#define C(word, help) add_count(&text, #word, counts.word);
+    SKN_ENDPOINT_COUNTS(C)
+#undef C
+    add_count(&text, "nobodys", links->nobodys_fragments);
+    skn_json_text_add(&text, "}}");
+    tell(links, &text);
+}
+
 /* How the links did, for whoever looks into a run. */
 void
 skn_links_tell_end(skn_links_t *links)
 {
-    for (uint32_t k = 0; k < links->node_count; k++) {
-        skn_link_counts_t counts;
-        skn_json_text_t text = { 0 };
-        char numbers[640];
-        if (k == links->node)
-            continue;
-        skn_link_count(links->peers[k].link, &counts);
-        (void)snprintf(
-            numbers, sizeof(numbers),
-            ",\"bytes_sent\":%" PRIu64 ",\"bytes_received\":%" PRIu64
-            ",\"records_sent\":%" PRIu64 ",\"records_received\":%" PRIu64
-            ",\"fragments_sent\":%" PRIu64 ",\"fragments_received\":%" PRIu64
-            ",\"resent\":%" PRIu64 ",\"duplicates\":%" PRIu64
-            ",\"out_of_order\":%" PRIu64 ",\"connects\":%" PRIu64
-            ",\"rtt_us\":%" PRIu64 ",\"bytes_per_second\":%" PRIu64,
-            counts.header_bytes_sent + counts.body_bytes_sent,
-            counts.header_bytes_taken + counts.body_bytes_taken,
-            counts.records_sent, counts.records_taken, counts.fragments_sent,
-            counts.fragments_taken, counts.resent_fragments,
-            counts.duplicate_fragments, counts.out_of_order_fragments,
-            counts.connects, counts.rtt_min_ns / 1000u,
-            counts.bytes_per_second);
-        skn_json_text_add(&text, "{\"event\":\"link\",\"node\":");
-        skn_json_text_add_string(
-            &text, links->system->wiring->nodes[links->node].name);
-        skn_json_text_add(&text, ",\"peer\":");
-        skn_json_text_add_string(&text, links->peers[k].node->name);
-        skn_json_text_add(&text, "%s", numbers);
-        add_messages(links, k, &text);
-        tell(links, &text);
-    }
+    for (uint32_t k = 0; k < links->node_count; k++)
+        if (k != links->node)
+            tell_link(links, &links->peers[k]);
+    tell_door(links);
 }

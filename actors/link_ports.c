@@ -265,7 +265,7 @@ skn_links_take_record(skn_links_t *links, skn_link_peer_t *peer,
     skn_wire_t wire;
     skn_error_t cause = { 0 };
     if (skn_record_read(bytes, &record, &wire, &cause) != SKN_OK)
-        return skn_fail(error, cause.status, "node '%s' sends %.400s",
+        return skn_fail(error, cause.status, "node '%s': %.400s",
                         peer->node->name, cause.text);
     switch (record.kind) {
     case SKN_RECORD_MESSAGE:

@@ -183,7 +183,8 @@ take_event(void *job, cli_up_node_t *node, char *line)
     if (strcmp(name, "error") == 0)
         keep_error(node, event);
     else if (of_run || strcmp(name, "warning") == 0 ||
-             (strcmp(name, "link") == 0 && up->call->json))
+             (up->call->json &&
+              (strcmp(name, "link") == 0 || strcmp(name, "links") == 0)))
         cli_follow_print(up->call, line, &up->bar);
     json_decref(event);
 }

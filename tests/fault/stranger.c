@@ -3,9 +3,9 @@
  *
  * Usage: stranger ADDRESS:PORT [options]; without any it prints them all.
  * Attacks run one after the other: those of stranger_raw.h over bare TCP, and
- * `frames`: malformed messages through a real DEALER, without a key, with a
- * throw-away key, or with the key of a peer gone bad. Bounded: connections,
- * bytes a connection, and time. Prints one JSON object.
+ * `frames` and `mild`: malformed messages through a real DEALER, without a
+ * key, with a throw-away key, or with the key of a peer gone bad. Bounded:
+ * connections, bytes a connection, and time. Prints one JSON object.
  * SPDX-License-Identifier: Apache-2.0 */
 #include <arpa/inet.h>
 #include <czmq.h>
@@ -32,6 +32,7 @@ typedef struct options {
     char host[64];
     uint64_t port, count, at_once, sockets, for_ms, drip_ms, a_second, seed;
     const char *what, *server_key, *certificate;
+    bool mild; /* messages that do not end the connection */
 } options_t;
 
 typedef struct tally {
@@ -273,7 +274,7 @@ foreign_header(uint64_t seed, uint64_t number,
 {
     skn_fragment_header_t header = {
         .version = SKN_LINK_VERSION,
-        .type = 1 + (uint32_t)(number % 6),
+        .type = 1 + (uint32_t)(number / FRAME_KINDS % 6),
         .node = (uint32_t)(raw_draw(seed, number) % 4),
         .incarnation = 1 + raw_draw(seed, number + 1) % 1000,
         .offset = raw_draw(seed, number + 2) % 100000,
@@ -291,11 +292,15 @@ malform(const options_t *options, uint64_t number, uint8_t *header,
     static const uint8_t bomb[] = { 0xdd, 0xff, 0xff, 0xff, 0xff, 0xdf,
                                     0xff, 0xff, 0xff, 0xff, 0xc6, 0xff,
                                     0xff, 0xff, 0xff, 0x91, 0x91, 0x91 };
+    static const size_t fitting[] = { 32, 1000, 0, 0, 0, 8 }; /* by type */
     uint64_t own = raw_draw(options->seed, number);
+    uint64_t kind = number % FRAME_KINDS;
     size_t frames = 2, good = foreign_header(options->seed, number, header);
     *header_bytes = good;
     *body_bytes = (size_t)(own % 4096);
-    switch (number % FRAME_KINDS) {
+    if (options->mild && (kind == 8 || kind == 9))
+        kind = FRAME_KINDS - 1;
+    switch (kind) {
     case 0: /* one empty frame */
         *header_bytes = 0;
         return 1;
@@ -329,6 +334,7 @@ malform(const options_t *options, uint64_t number, uint8_t *header,
         memset(header, 0x91, *header_bytes = 1000);
         break;
     default: /* nothing but that it is of another run */
+        *body_bytes = fitting[number / FRAME_KINDS % 6];
         break;
     }
     return frames;
@@ -356,12 +362,15 @@ send_malformed(const options_t *options, zsock_t *dealer, uint64_t number,
 }
 
 static bool
-attack_frames(const options_t *options, tally_t *tally)
+attack_frames(const options_t *given, bool mild, tally_t *tally)
 {
+    options_t own = *given;
+    const options_t *options = &own;
     uint64_t start_ns = clock_ns(), now_ns = start_ns;
     uint8_t *body = malloc(BODY_BYTES_MAX);
     zsock_t *dealer = open_dealer(options);
     bool good = body && dealer;
+    own.mild = mild;
     if (good)
         raw_noise(options->seed, 0, body, BODY_BYTES_MAX);
     while (good && tally->tried < options->count &&
@@ -398,7 +407,8 @@ usage(const char *refused)
         stderr,
         "usage: stranger ADDRESS:PORT [--OPTION VALUE]...\n"
         "  what A,B,..    attacks, in this order; all without it:\n"
-        "                 frames     malformed messages through a DEALER\n");
+        "                 frames     malformed messages through a DEALER\n"
+        "                 mild       without those that end the connection\n");
     for (size_t k = 0; k < RAW_ATTACK_COUNT; k++)
         (void)fprintf(stderr, "                 %-10s %s\n",
                       raw_attacks[k].name, raw_attacks[k].help);
@@ -477,8 +487,8 @@ run(const options_t *options, const char *name, bool first)
     tally_t tally = { 0 };
     bool good = false;
     uint64_t start_ns = clock_ns();
-    if (strcmp(name, "frames") == 0)
-        good = attack_frames(options, &tally);
+    if (strcmp(name, "frames") == 0 || strcmp(name, "mild") == 0)
+        good = attack_frames(options, name[0] == 'm', &tally);
     for (size_t k = 0; k < RAW_ATTACK_COUNT && !good; k++) {
         if (strcmp(name, raw_attacks[k].name) == 0)
             good = attack_raw(options, &raw_attacks[k], &tally);
@@ -508,7 +518,7 @@ main(int argument_count, char **arguments)
                           .for_ms = 10000,
                           .drip_ms = 400,
                           .seed = 1,
-                          .what = "frames,random,greeting,flipped,huge,"
+                          .what = "frames,mild,random,greeting,flipped,huge,"
                                   "endless,drip,silent" };
     bool good = true;
     if (argument_count % 2 || !read_target(arguments[1], &options))

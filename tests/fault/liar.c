@@ -1,0 +1,74 @@
+/* liar.c - a node with a good key that sends what is no good.
+ *
+ * Linked into a `skein` of its own with --wrap=skn_link_send: from record
+ * SKEIN_LIE_AFTER on (0: never) it changes what this node tells the others, in
+ * the way SKEIN_LIE_HOW names: `noise` (bytes at random), `cut` (the first
+ * half), `long` (twice), `edge` (of an edge that is none of its own), `number`
+ * (out of order), `credit` (for what was never sent), `kind` (no such kind).
+ * SPDX-License-Identifier: Apache-2.0 */
+#include <stdlib.h>
+#include <string.h>
+
+#include "transport/link.h"
+
+#define RECORD_BYTES_MAX ((size_t)1 << 22)
+#define HEAD_BYTES 16
+
+skn_status_t __real_skn_link_send(skn_link_t *link, const skn_frame_t *frame,
+                                  size_t frame_count, skn_error_t *error);
+skn_status_t __wrap_skn_link_send(skn_link_t *link, const skn_frame_t *frame,
+                                  size_t frame_count, skn_error_t *error);
+
+/* The link driver's thread alone. */
+static uint8_t record[2 * RECORD_BYTES_MAX];
+static uint64_t sent;
+
+/* Changes the record of `bytes` bytes; gives its new length. */
+static size_t
+lie(const char *how, size_t bytes)
+{
+    if (strcmp(how, "noise") == 0)
+        for (size_t k = 0; k < bytes; k++)
+            record[k] = (uint8_t)(k * 2654435761u >> 13 ^ sent * 40503u >> 7);
+    if (strcmp(how, "cut") == 0)
+        return (bytes + 1) / 2;
+    if (strcmp(how, "long") == 0)
+        memcpy(record + bytes, record, bytes);
+    if (strcmp(how, "kind") == 0)
+        record[0] = 200;
+    if (bytes >= HEAD_BYTES) {
+        if (strcmp(how, "edge") == 0)
+            memset(record + 4, 0xff, 4);
+        if (strcmp(how, "number") == 0)
+            record[8] ^= 0x40;
+    }
+    if (strcmp(how, "credit") == 0) {
+        memset(record, 0, HEAD_BYTES);
+        record[0] = 2;
+        memset(record + 8, 0x7f, 8);
+        return HEAD_BYTES;
+    }
+    return strcmp(how, "long") == 0 ? 2 * bytes : bytes;
+}
+
+skn_status_t
+__wrap_skn_link_send(skn_link_t *link, const skn_frame_t *frame,
+                     size_t frame_count, skn_error_t *error)
+{
+    const char *after = getenv("SKEIN_LIE_AFTER");
+    const char *how = getenv("SKEIN_LIE_HOW");
+    uint64_t first = after ? strtoull(after, NULL, 10) : 0;
+    size_t bytes = 0;
+    sent++;
+    for (size_t k = 0; k < frame_count; k++) {
+        if (frame[k].bytes > RECORD_BYTES_MAX - bytes)
+            return __real_skn_link_send(link, frame, frame_count, error);
+        if (frame[k].bytes > 0)
+            memcpy(record + bytes, frame[k].at, frame[k].bytes);
+        bytes += frame[k].bytes;
+    }
+    if (first == 0 || !how || sent < first)
+        return __real_skn_link_send(link, frame, frame_count, error);
+    skn_frame_t whole = { record, lie(how, bytes) };
+    return __real_skn_link_send(link, &whole, 1, error);
+}

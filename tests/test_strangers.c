@@ -150,7 +150,11 @@ one_sided(bool dialler_keyed, const char *there, const char *here)
     (void)snprintf(text, sizeof(text), there, skn_endpoint_address(b),
                    skn_keys_public(other));
     cr_expect_str_eq(await(a, SKN_ARRIVAL_HANDSHAKE_FAILED).sentence, text);
-    cr_expect_str_eq(await(b, SKN_ARRIVAL_STRANGER).sentence, here);
+    /* Whoever closes first may keep the other from seeing why. */
+    skn_arrival_t arrival = await(b, SKN_ARRIVAL_STRANGER);
+    if (strcmp(arrival.sentence, "refused a connection that does not speak as "
+                                 "nodes do, or too slowly") != 0)
+        cr_expect_str_eq(arrival.sentence, here);
     cr_expect_eq(counts_of(a).connected, 0);
     cr_expect_geq(counts_of(b).handshakes_failed_here, 1);
     skn_endpoint_close(&a);
@@ -492,7 +496,8 @@ Test(strangers, a_flood_of_strangers_is_told_in_a_few_lines)
     }
     (void)clock_gettime(CLOCK_MONOTONIC, &to);
     cr_expect_leq(lines, 8 + 1 + to.tv_sec - from.tv_sec);
-    cr_expect_geq(counts_of(b).accepted, CONNECTIONS - 1);
+    while (counts_of(b).accepted < CONNECTIONS)
+        (void)sched_yield(); /* the door's thread counts when it comes to it */
     skn_endpoint_close(&b);
 }
 

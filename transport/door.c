@@ -27,6 +27,7 @@ struct skn_door {
     int stop_event;   /* written once, by skn_door_close */
     int notice_event; /* readable while there are sentences */
     _Atomic bool begun;
+    uint32_t canaries;    /* came before that; the door thread's */
     pthread_mutex_t lock; /* of all below */
     skn_door_counts_t counts;
     char text[SKN_DOOR_SENTENCES_MAX][SKN_DOOR_TEXT_BYTES];
@@ -175,8 +176,10 @@ accept_one(skn_door_t *door, int descriptor)
 {
     skn_verdict_t verdict =
         skn_watch_accept(door->parts.watch, descriptor, now_ms());
-    if (!atomic_load(&door->begun))
+    if (!atomic_load(&door->begun)) {
+        door->canaries++;
         return;
+    }
     (void)pthread_mutex_lock(&door->lock);
     door->counts.accepted++;
     if (verdict == SKN_VERDICT_OVER) {
@@ -189,9 +192,12 @@ accept_one(skn_door_t *door, int descriptor)
 static void
 end_one(skn_door_t *door, int descriptor)
 {
-    if (!skn_watch_close(door->parts.watch, descriptor) ||
-        !atomic_load(&door->begun))
+    if (!skn_watch_close(door->parts.watch, descriptor))
         return;
+    if (door->canaries > 0) { /* their end may be told after the beginning */
+        door->canaries--;
+        return;
+    }
     (void)pthread_mutex_lock(&door->lock);
     door->counts.empty++;
     (void)pthread_mutex_unlock(&door->lock);

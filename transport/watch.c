@@ -223,7 +223,8 @@ skn_watch_accept(skn_watch_t *watch, int descriptor, uint64_t now_ms)
     }
     if (watch->count == watch->options.connections_max) {
         size_t k = 0;
-        while (k < watch->count && watch->connection[k].account.delivered > 0)
+        while (k < watch->count &&
+               delivered_by(watch, watch->connection[k].descriptor) > 0)
             k++;
         verdict = SKN_VERDICT_OVER;
         shut_down(watch, k < watch->count ? watch->connection[k].descriptor

@@ -186,8 +186,8 @@ memory for its share, nodes.b.memory allows 1 MiB; allow more, *" \
 refused "a model with nodes in one process" 64 "bad.yaml has 2 nodes, this is \
 one process; start them all with \`skein up\`, or each by hand with \`skein \
 node NAME FILE\`" "$skein" train bad.yaml
-refused "a node that the model has not" 64 "bad.yaml has no node 'z'; its nodes \
-stand under nodes:, such as a" "$skein" node z bad.yaml
+refused "a node that the model has not" 64 "bad.yaml has no node 'z'; its \
+nodes stand under nodes:, such as a" "$skein" node z bad.yaml
 refused "nodes that the model has not" 64 "tiny.yaml has no nodes; list them \
 under nodes:, or give --local-nodes N" "$skein" up tiny.yaml
 refused "no number of nodes" 64 "--local-nodes 0: a number from 1 to 64" \

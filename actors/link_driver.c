@@ -451,8 +451,11 @@ static void
 wait(skn_links_t *links)
 {
     int timeout_ms = wait_ms(links);
-    if (timeout_ms > 0 && skn_inbox_is_empty(links->inbox))
-        (void)poll(links->polled, links->polled_count, timeout_ms);
+    bool takes = has_room(links) || links->failed;
+    if (timeout_ms <= 0 || (takes && !skn_inbox_is_empty(links->inbox)))
+        return;
+    /* The inbox is the last; while it is not looked into, it wakes nobody. */
+    (void)poll(links->polled, links->polled_count - !takes, timeout_ms);
 }
 
 static void

@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "actors/actor.h"
+#include "actors/system.h"
 #include "formats/json_text.h"
 
 /* Longest event: what a host is asked to have room for. */
@@ -99,7 +100,9 @@ skn_actor_finish(skn_actor_t *actor)
 bool
 skn_actor_stop_wanted(const skn_actor_t *actor)
 {
-    return actor->stop_wanted;
+    /* At once, not when the parcel of it is taken: nobody acts on an answer of
+     * who has heard of it already without having heard of it. */
+    return actor->stop_wanted || skn_system_stops(actor->system);
 }
 
 skn_status_t

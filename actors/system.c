@@ -286,6 +286,12 @@ skn_system_stop(skn_system_t *system)
     errno = saved;
 }
 
+bool
+skn_system_stops(const skn_system_t *system)
+{
+    return atomic_load(&system->stop_wanted);
+}
+
 static void
 write_trace(skn_system_t *system)
 {

@@ -27,6 +27,8 @@ int skn_system_fd(const skn_system_t *system);
 skn_status_t skn_system_event(skn_system_t *system, int timeout_ms, char *line,
                               size_t line_bytes, skn_error_t *error);
 void skn_system_stop(skn_system_t *system);
+/* Whether it was called. Any thread. */
+bool skn_system_stops(const skn_system_t *system);
 skn_status_t skn_system_wait(skn_system_t *system, skn_error_t *error);
 
 /* Where the time went and what the pipes carried, a line an actor; after

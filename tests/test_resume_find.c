@@ -223,6 +223,32 @@ Test(resume_find, the_folder_is_free_again_after_a_look)
     skn_resume_fini(&resume);
 }
 
+/* As the other nodes of a run do, whose first one holds the lock. */
+Test(resume_find, a_look_needs_no_lock_and_finds_the_same)
+{
+    train();
+    skn_resume_t want = found(), got;
+    skn_run_options_t options = { .resume = true };
+    skn_error_t error = { 0 };
+    skn_run_folder_t *held =
+        skn_run_folder_open(run_path, &options, NULL, &error);
+    cr_assert(held, "%s", error.text);
+    cr_assert_eq(skn_resume_look(run_path, &got, &error), SKN_OK, "%s",
+                 error.text);
+    cr_expect(got.has_run && got.has_checkpoint);
+    cr_expect_eq(got.batch, want.batch);
+    cr_expect_eq(got.newest, want.newest);
+    cr_expect_str_eq(got.run_id, want.run_id);
+    cr_expect_str_eq(got.checkpoint, want.checkpoint);
+    cr_expect_eq(got.finished, want.finished);
+    skn_resume_fini(&want);
+    skn_resume_fini(&got);
+    skn_run_folder_close(&held);
+    cr_expect_eq(skn_resume_look("/nowhere/at/all", &got, &error), SKN_OK);
+    cr_expect_not(got.has_run);
+    skn_resume_fini(&got);
+}
+
 Test(resume_find, a_broken_run_file_is_told)
 {
     char path[sizeof(run_path) + 16];

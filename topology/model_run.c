@@ -79,7 +79,7 @@ find_run_elsewhere(skn_model_run_t *run, const skn_model_run_options_t *options,
         choose_path(run->model, options->run_id, options->run_path);
     if (!options->resume)
         return SKN_OK;
-    return skn_resume_find(options->run_path, &run->resume, error);
+    return skn_resume_look(options->run_path, &run->resume, error);
 }
 
 static skn_status_t

@@ -24,7 +24,7 @@ read_checkpoint(skn_run_folder_t *run, skn_checkpoint_t *checkpoint,
                    skn_checkpoint_path(checkpoint));
     (void)snprintf(resume->warning, sizeof(resume->warning), "%s",
                    skn_checkpoint_warning(checkpoint));
-    if (status == SKN_OK && progress.best_epoch > 0)
+    if (status == SKN_OK && progress.best_epoch > 0 && !resume->only_looks)
         (void)skn_run_folder_mark_best(run, progress.best_batch, NULL);
     if (status != SKN_OK || !progress.finished)
         return status;
@@ -93,6 +93,26 @@ skn_resume_find(const char *path, skn_resume_t *resume, skn_error_t *error)
     if (!resume->has_run)
         return SKN_OK;
     skn_run_folder_t *run = skn_run_folder_open(path, &options, NULL, error);
+    if (!run)
+        return error->status;
+    memcpy(resume->run_id, skn_run_folder_id(run), SKN_RUN_ID_BYTES);
+    skn_status_t status = find_newest(run, resume, error);
+    skn_run_folder_close(&run);
+    return status;
+}
+
+skn_status_t
+skn_resume_look(const char *path, skn_resume_t *resume, skn_error_t *error)
+{
+    skn_error_t own = { 0 };
+    if (!error)
+        error = &own;
+    memset(resume, 0, sizeof(*resume));
+    resume->only_looks = true;
+    resume->has_run = holds_run(path);
+    if (!resume->has_run)
+        return SKN_OK;
+    skn_run_folder_t *run = skn_run_folder_look(path, error);
     if (!run)
         return error->status;
     memcpy(resume->run_id, skn_run_folder_id(run), SKN_RUN_ID_BYTES);

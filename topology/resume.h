@@ -10,6 +10,7 @@
 #include "topology/model.h"
 
 typedef struct skn_resume {
+    bool only_looks;     /* skn_resume_look */
     bool has_run;        /* the folder holds a run */
     bool has_checkpoint; /* ... with at least one complete checkpoint */
     bool finished;       /* ... and the run came to its end */
@@ -27,6 +28,10 @@ typedef struct skn_resume {
  * run that was killed may not have come to it. SKN_BAD_DATA when there are
  * checkpoints and all of them are damaged. */
 skn_status_t skn_resume_find(const char *path, skn_resume_t *resume,
+                             skn_error_t *error);
+/* The same without the lock, which another node of the run may hold, and
+ * without a change to the folder. */
+skn_status_t skn_resume_look(const char *path, skn_resume_t *resume,
                              skn_error_t *error);
 /* Refuses a folder that holds a run: SKN_CANNOT_CREATE, or SKN_BUSY when that
  * run is alive and does not end within SKN_LOCK_WAIT_MS. Anything else is

@@ -17,8 +17,9 @@ if ! can_make_networks; then
     finish
 fi
 tiny_model
-sed -i 's/, shards: 2//; s/^train:/train:\n  reduction: fixed\n  window: 4/' \
-    tiny.yaml
+# Few checkpoints: over half a megabit each of them takes seconds.
+sed -i 's/, shards: 2//; s/^train:/train:\n  reduction: fixed\n  window: 4/
+    s/epochs: 5/epochs: 3/; s/, every_batches: 20//' tiny.yaml
 cp tiny.yaml alone.yaml
 port=7001
 names=(a b c)
@@ -93,7 +94,7 @@ links = [link for link in links if link.get('event') == 'link']
 assert len(links) == 6 and sum(link['connects'] for link in links) > 6, links"
 relays_say 3 "rate 0"
 
-for seed in 1 2 3; do
+for seed in 1 2; do
     export SKEIN_SHUFFLE_SEED=$seed
     program=$build/fault/fault_shuffle \
         check "fragments repeated and reordered, seed $seed" all "mixed$seed"

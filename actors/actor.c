@@ -38,27 +38,40 @@ skn_monotonic_ns(void)
 }
 
 void
+skn_host_report(skn_outlet_t *host, int wake_descriptor,
+                const skn_parcel_t *parcel)
+{
+    uint64_t one = 1;
+    if (skn_outlet_put(host, parcel, NULL) != SKN_OK)
+        free(parcel->pointer); /* no memory for 24 bytes: nobody can be told */
+    /* Wakes a host that waits on the descriptor; a full counter is awake. */
+    ssize_t written = write(wake_descriptor, &one, sizeof(one));
+    (void)written;
+}
+
+skn_error_t *
+skn_error_copy(const skn_error_t *error)
+{
+    skn_error_t *copy = malloc(sizeof(*copy));
+    if (copy)
+        *copy = *error;
+    return copy;
+}
+
+void
 skn_actor_report(skn_actor_t *actor, skn_parcel_type_t type, void *pointer)
 {
     skn_parcel_t parcel = { .type = type,
                             .slot = actor->number,
                             .pointer = pointer };
-    uint64_t one = 1;
-    if (skn_outlet_put(actor->host, &parcel, NULL) != SKN_OK)
-        free(pointer); /* no memory for 24 bytes: nobody can be told */
-    /* Wakes a host that waits on the descriptor; a full counter is awake. */
-    ssize_t written = write(actor->wake_descriptor, &one, sizeof(one));
-    (void)written;
+    skn_host_report(actor->host, actor->wake_descriptor, &parcel);
 }
 
 void
 skn_actor_fail(skn_actor_t *actor, const skn_error_t *error)
 {
-    skn_error_t *copy = malloc(sizeof(*copy));
-    if (copy)
-        *copy = *error;
     actor->phase = SKN_PHASE_FAILED;
-    skn_actor_report(actor, SKN_PARCEL_FAILED, copy);
+    skn_actor_report(actor, SKN_PARCEL_FAILED, skn_error_copy(error));
 }
 
 /* What a hook or a handler gave back. Where it failed and made no sentence
@@ -358,10 +371,8 @@ take_control(skn_actor_t *actor)
             continue;
         if (parcel.type == SKN_PARCEL_START)
             begin(actor);
-        if (parcel.type == SKN_PARCEL_STOP) {
-            actor->stop_wanted = true;
-            actor->resting = false;
-        }
+        if (parcel.type == SKN_PARCEL_STOP)
+            actor->resting = false; /* skn_actor_stop_wanted says yes now */
         if (parcel.type == SKN_PARCEL_CREDIT &&
             skn_outgoing_credit(actor, parcel.slot, (uint32_t)parcel.number,
                                 &error) != SKN_OK)

@@ -130,7 +130,7 @@ struct skn_actor {
     uint32_t outlet_count;
 
     skn_phase_t phase;
-    bool closing, stop_wanted, resting, finished, wire;
+    bool closing, resting, finished, wire;
     uint64_t unsent; /* messages in all outboxes: more than 0 is "blocked" */
     uint32_t open_edges; /* in-edges that have not ended, peers' aside */
     uint32_t open_peers; /* peers' in-edges that have not ended */
@@ -156,6 +156,12 @@ uint64_t skn_monotonic_ns(void);
 void skn_actor_fail(skn_actor_t *actor, const skn_error_t *error);
 void skn_actor_report(skn_actor_t *actor, skn_parcel_type_t type,
                       void *pointer);
+
+/* A parcel for the host, which is woken; its pointer, from malloc, is given
+ * away. And what a parcel FAILED points at; NULL without memory. */
+void skn_host_report(skn_outlet_t *host, int wake_descriptor,
+                     const skn_parcel_t *parcel);
+skn_error_t *skn_error_copy(const skn_error_t *error);
 
 /* self.c: an event of the kind "warning"; any text. Best effort. */
 void skn_actor_warn(skn_actor_t *actor, const char *message, const char *hint);

@@ -83,12 +83,7 @@ skn_links_ask_clock(skn_links_t *links, const skn_parcel_t *parcel,
     add(&question->clock, &used);
     skn_record_t record = { .kind = SKN_RECORD_ASK,
                             .number = question->number };
-    skn_status_t status = SKN_OK;
-    for (uint32_t k = 0; k < links->node_count && status == SKN_OK; k++)
-        if (k != links->node)
-            status =
-                skn_links_send(links, &links->peers[k], &record, NULL, error);
-    return status;
+    return skn_links_send_all(links, &record, NULL, error);
 }
 
 skn_status_t
@@ -99,7 +94,7 @@ skn_links_tell_usage(skn_links_t *links, skn_link_peer_t *peer, uint64_t number,
     skn_record_t record = { .kind = SKN_RECORD_USAGE, .number = number };
     skn_wire_t wire = { .frame_count = 1 };
     wire.frame[0] = (skn_frame_t){ &used, sizeof(used) };
-    return skn_links_send(links, peer, &record, &wire, error);
+    return skn_links_send(peer, &record, &wire, error);
 }
 
 skn_status_t

@@ -49,24 +49,18 @@ skn_links_report(skn_links_t *links, skn_parcel_type_t type, void *pointer)
     skn_parcel_t parcel = { .type = type,
                             .slot = links->system->actor_count,
                             .pointer = pointer };
-    uint64_t one = 1;
-    if (skn_outlet_put(links->host, &parcel, NULL) != SKN_OK)
-        free(pointer); /* no memory for 24 bytes: nobody can be told */
-    ssize_t written = write(links->system->wake_descriptor, &one, sizeof(one));
-    (void)written;
+    skn_host_report(links->host, links->system->wake_descriptor, &parcel);
 }
 
 /* --- records ------------------------------------------------------------- */
 
 skn_status_t
-skn_links_send(skn_links_t *links, skn_link_peer_t *peer,
-               const skn_record_t *record, const skn_wire_t *wire,
-               skn_error_t *error)
+skn_links_send(skn_link_peer_t *peer, const skn_record_t *record,
+               const skn_wire_t *wire, skn_error_t *error)
 {
     uint8_t lead[SKN_RECORD_LEAD_BYTES];
     skn_frame_t frame[SKN_FRAMES_MAX + 1];
     size_t count = skn_record_write(record, wire, lead, frame);
-    (void)links;
     /* What is dead is said once, where its state is looked at. */
     if (skn_link_state(peer->link) == SKN_LINK_DEAD)
         return SKN_OK;
@@ -74,16 +68,27 @@ skn_links_send(skn_links_t *links, skn_link_peer_t *peer,
 }
 
 skn_status_t
-skn_links_send_all(skn_links_t *links, skn_record_kind_t kind,
-                   skn_error_t *error)
+skn_links_send_all(skn_links_t *links, const skn_record_t *record,
+                   const skn_wire_t *wire, skn_error_t *error)
 {
     skn_status_t status = SKN_OK;
-    skn_record_t record = { .kind = kind };
-    for (uint32_t k = 0; k < links->node_count && status == SKN_OK; k++)
-        if (k != links->node)
-            status =
-                skn_links_send(links, &links->peers[k], &record, NULL, error);
+    for (uint32_t k = 0; k < links->node_count; k++) {
+        skn_error_t *first = status == SKN_OK ? error : NULL;
+        if (k == links->node)
+            continue;
+        skn_status_t sent =
+            skn_links_send(&links->peers[k], record, wire, first);
+        status = status == SKN_OK ? sent : status;
+    }
     return status;
+}
+
+/* A record that is its kind. */
+static skn_status_t
+say_to_all(skn_links_t *links, skn_record_kind_t kind, skn_error_t *error)
+{
+    return skn_links_send_all(links, &(skn_record_t){ .kind = kind }, NULL,
+                              error);
 }
 
 /* The end of this node's part, for a reason; the others hear of it, but for
@@ -97,9 +102,8 @@ fail(skn_links_t *links, const skn_error_t *cause)
     skn_record_t record = { SKN_RECORD_FAIL, 0, (uint64_t)cause->status };
     skn_wire_t wire = { .frame_count = 1 };
     wire.frame[0] = (skn_frame_t){ cause->text, strlen(cause->text) };
-    for (uint32_t k = 0; k < links->node_count && !links->failed_elsewhere; k++)
-        if (k != links->node && links->peers[k].link)
-            (void)skn_links_send(links, &links->peers[k], &record, &wire, NULL);
+    if (!links->failed_elsewhere)
+        (void)skn_links_send_all(links, &record, &wire, NULL);
 }
 
 /* A failure of the driver itself, or of another node: the host ends all. */
@@ -109,10 +113,7 @@ fail_and_report(skn_links_t *links, const skn_error_t *cause)
     if (links->failed)
         return;
     fail(links, cause);
-    skn_error_t *copy = malloc(sizeof(*copy));
-    if (copy)
-        *copy = *cause;
-    skn_links_report(links, SKN_PARCEL_FAILED, copy);
+    skn_links_report(links, SKN_PARCEL_FAILED, skn_error_copy(cause));
 }
 
 /* --- what the host and the actors say ------------------------------------ */
@@ -124,17 +125,17 @@ take_order(skn_links_t *links, const skn_parcel_t *parcel, skn_error_t *error)
     switch (parcel->type) {
     case SKN_PARCEL_READY:
         links->ready_here = true;
-        return skn_links_send_all(links, SKN_RECORD_READY, error);
+        return say_to_all(links, SKN_RECORD_READY, error);
     case SKN_PARCEL_ENDED:
         links->ended_here = true;
-        return skn_links_send_all(links, SKN_RECORD_ENDED, error);
+        return say_to_all(links, SKN_RECORD_ENDED, error);
     case SKN_PARCEL_FAILED:
         if (parcel->pointer)
             fail(links, parcel->pointer);
         free(parcel->pointer);
         return SKN_OK;
     case SKN_PARCEL_STOP:
-        return skn_links_send_all(links, SKN_RECORD_STOP, error);
+        return say_to_all(links, SKN_RECORD_STOP, error);
     case SKN_PARCEL_CLOSE:
         links->closing = true;
         links->leave_ns = links->now_ns + LEAVE_NS;
@@ -455,7 +456,7 @@ wait(skn_links_t *links)
     if (timeout_ms <= 0 || (takes && !skn_inbox_is_empty(links->inbox)))
         return;
     /* The inbox is the last; while it is not looked into, it wakes nobody. */
-    (void)poll(links->polled, links->polled_count - !takes, timeout_ms);
+    (void)poll(links->polled, takes ? 2 : 1, timeout_ms);
 }
 
 static void
@@ -485,10 +486,7 @@ wait_for_close(skn_links_t *links)
     while (!links->closing) {
         while (skn_inbox_take(links->inbox, &parcel)) {
             links->closing = links->closing || parcel.type == SKN_PARCEL_CLOSE;
-            if (parcel.type == SKN_PARCEL_MESSAGE)
-                skn_message_drop(parcel.pointer);
-            if (parcel.type == SKN_PARCEL_FAILED)
-                free(parcel.pointer);
+            skn_links_drop(&parcel);
         }
         if (!links->closing)
             skn_inbox_wait(&links->inbox, 1, -1, -1);
@@ -545,10 +543,7 @@ skn_links_finish(skn_links_t *links)
 void
 skn_links_fail(skn_links_t *links, const skn_error_t *cause)
 {
-    skn_error_t *copy = malloc(sizeof(*copy));
-    if (copy)
-        *copy = *cause;
-    order(links, SKN_PARCEL_FAILED, copy);
+    order(links, SKN_PARCEL_FAILED, skn_error_copy(cause));
 }
 
 void

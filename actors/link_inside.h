@@ -23,7 +23,6 @@ typedef struct skn_link_peer {
     bool is_ready;  /* all its actors are */
     bool has_ended; /* all its actors have */
     bool left;      /* the link is done */
-    bool told;      /* that it refused our key */
     /* A fragment that the socket did not take: header and body. */
     uint8_t *held;
     size_t held_header_bytes, held_body_bytes;
@@ -61,9 +60,8 @@ struct skn_links {
     uint32_t owing_count;
     skn_link_question_t questions[SKN_LINK_QUESTIONS];
     uint64_t question_count;
-    skn_outlet_t **askers; /* [actor_count], NULL until one asks */
-    struct pollfd *polled; /* the endpoint's, and the inbox */
-    nfds_t polled_count;
+    skn_outlet_t **askers;      /* [actor_count], NULL until one asks */
+    struct pollfd polled[2];    /* the endpoint, and the inbox */
     uint64_t wait_ns;           /* for the other nodes, at the start */
     uint64_t nobodys_fragments; /* from no node of the topology */
     uint64_t now_ns, begin_ns, told_waiting_ns;
@@ -97,11 +95,11 @@ skn_status_t skn_links_take_usage(skn_links_t *links,
 void skn_links_bytes(const skn_links_t *links, uint64_t *sent,
                      uint64_t *received);
 /* Queues a record for a peer; `wire` may be NULL. */
-skn_status_t skn_links_send(skn_links_t *links, skn_link_peer_t *peer,
-                            const skn_record_t *record, const skn_wire_t *wire,
-                            skn_error_t *error);
-skn_status_t skn_links_send_all(skn_links_t *links, skn_record_kind_t kind,
-                                skn_error_t *error);
+skn_status_t skn_links_send(skn_link_peer_t *peer, const skn_record_t *record,
+                            const skn_wire_t *wire, skn_error_t *error);
+/* The same for every peer, also when one of them refuses: its error. */
+skn_status_t skn_links_send_all(skn_links_t *links, const skn_record_t *record,
+                                const skn_wire_t *wire, skn_error_t *error);
 void skn_links_report(skn_links_t *links, skn_parcel_type_t type,
                       void *pointer);
 
@@ -113,6 +111,8 @@ void skn_links_tell_end(skn_links_t *links);
 /* "b (tcp://10.0.0.2:7001), c (...)": who is not ready. */
 void skn_links_missing(const skn_links_t *links, char *text, size_t text_bytes);
 
+/* link_open.c: frees what a parcel brings that nobody takes any more. */
+void skn_links_drop(const skn_parcel_t *parcel);
 /* link_open.c: in the driver's thread, before its first turn. */
 skn_status_t skn_links_open_endpoint(skn_links_t *links, skn_error_t *error);
 

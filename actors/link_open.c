@@ -21,27 +21,6 @@
 
 /* --- towards the other nodes --------------------------------------------- */
 
-static skn_status_t
-list_descriptors(skn_links_t *links, skn_error_t *error)
-{
-    size_t count = skn_endpoint_descriptors(links->endpoint, NULL, 0);
-    int *descriptors = calloc(count, sizeof(*descriptors));
-    links->polled = calloc(count + 1, sizeof(*links->polled));
-    if (!descriptors || !links->polled) {
-        free(descriptors);
-        return skn_fail(error, SKN_NO_MEMORY, "no room for %zu descriptors",
-                        count);
-    }
-    (void)skn_endpoint_descriptors(links->endpoint, descriptors, count);
-    for (size_t k = 0; k < count; k++)
-        links->polled[k] = (struct pollfd){ descriptors[k], POLLIN, 0 };
-    links->polled[count] =
-        (struct pollfd){ skn_inbox_descriptor(links->inbox), POLLIN, 0 };
-    links->polled_count = (nfds_t)count + 1;
-    free(descriptors);
-    return SKN_OK;
-}
-
 skn_status_t
 skn_links_open_endpoint(skn_links_t *links, skn_error_t *error)
 {
@@ -77,8 +56,13 @@ skn_links_open_endpoint(skn_links_t *links, skn_error_t *error)
     }
     if (status == SKN_OK) {
         links->endpoint = skn_endpoint_open(&options, error);
-        status =
-            links->endpoint ? list_descriptors(links, error) : error->status;
+        status = links->endpoint ? SKN_OK : error->status;
+    }
+    if (status == SKN_OK) {
+        int from_nodes = skn_endpoint_descriptor(links->endpoint);
+        int from_actors = skn_inbox_descriptor(links->inbox);
+        links->polled[0] = (struct pollfd){ from_nodes, POLLIN, 0 };
+        links->polled[1] = (struct pollfd){ from_actors, POLLIN, 0 };
     }
     free(peers);
     free(keys);
@@ -215,17 +199,22 @@ skn_links_new(skn_system_t *system, skn_error_t *error)
 }
 
 void
+skn_links_drop(const skn_parcel_t *parcel)
+{
+    if (parcel->type == SKN_PARCEL_MESSAGE)
+        skn_message_drop(parcel->pointer);
+    if (parcel->type == SKN_PARCEL_FAILED)
+        free(parcel->pointer);
+}
+
+void
 skn_links_destroy(skn_links_t **links)
 {
     skn_parcel_t parcel;
     if (!*links)
         return;
-    while ((*links)->inbox && skn_inbox_take((*links)->inbox, &parcel)) {
-        if (parcel.type == SKN_PARCEL_MESSAGE)
-            skn_message_drop(parcel.pointer);
-        if (parcel.type == SKN_PARCEL_FAILED)
-            free(parcel.pointer);
-    }
+    while ((*links)->inbox && skn_inbox_take((*links)->inbox, &parcel))
+        skn_links_drop(&parcel);
     for (uint32_t k = 0; (*links)->peers && k < (*links)->node_count; k++) {
         skn_link_destroy(&(*links)->peers[k].link);
         free((*links)->peers[k].held);
@@ -241,7 +230,6 @@ skn_links_destroy(skn_links_t **links)
     skn_keys_destroy(&(*links)->keys);
     skn_coder_destroy(&(*links)->coder);
     skn_pool_destroy(&(*links)->pool);
-    free((*links)->polled);
     free((*links)->peers);
     free((*links)->owing);
     free(*links);

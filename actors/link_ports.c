@@ -9,6 +9,7 @@
 #include <string.h>
 
 #include "actors/link_inside.h"
+#include "transport/field.h"
 
 /* The largest message that a peer may make us hold. The biggest of ours is a
  * batch's activations: 2^16 samples of 2^11 units. */
@@ -22,12 +23,9 @@ static uint64_t
 coding_key(const skn_export_t *gate, const skn_schema_t *schema,
            const void *message)
 {
-    uint64_t number = gate->sent;
-    for (size_t k = 0; k < schema->field_count; k++)
-        if (schema->fields[k].kind == SKN_FIELD_u64 &&
-            strcmp(schema->fields[k].name, "batch") == 0)
-            memcpy(&number, (const char *)message + schema->fields[k].offset,
-                   sizeof(number));
+    const skn_field_t *batch = skn_field_named(schema, "batch");
+    bool known = batch && batch->kind == SKN_FIELD_u64;
+    uint64_t number = known ? skn_field_number(batch, message) : gate->sent;
     return ((uint64_t)gate->edge << 40) ^ number;
 }
 
@@ -43,7 +41,7 @@ send_message(skn_links_t *links, skn_export_t *gate, const void *message,
         schema, message, (skn_coding_t)gate->pipe->coding,
         coding_key(gate, schema, message), links->coder, &wire, error);
     if (status == SKN_OK)
-        status = skn_links_send(links, peer, &record, &wire, error);
+        status = skn_links_send(peer, &record, &wire, error);
     for (size_t k = 0; k < wire.frame_count && status == SKN_OK; k++)
         gate->bytes += wire.frame[k].bytes;
     gate->sent++;
@@ -55,9 +53,7 @@ static skn_status_t
 send_end(skn_links_t *links, skn_export_t *gate, skn_error_t *error)
 {
     skn_record_t record = { SKN_RECORD_END, gate->edge, gate->sent };
-    gate->ended = true;
-    return skn_links_send(links, &links->peers[gate->node], &record, NULL,
-                          error);
+    return skn_links_send(&links->peers[gate->node], &record, NULL, error);
 }
 
 /* A receiver is done with messages; the sender learns what the slowest of its
@@ -93,8 +89,8 @@ skn_links_give_credit(skn_links_t *links, skn_error_t *error)
                                 least - import->granted };
         import->granted = least;
         if (status == SKN_OK)
-            status = skn_links_send(links, &links->peers[import->node], &record,
-                                    NULL, error);
+            status = skn_links_send(&links->peers[import->node], &record, NULL,
+                                    error);
     }
     links->owing_count = 0;
     return status;

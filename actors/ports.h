@@ -27,7 +27,6 @@ typedef struct skn_export {
     skn_outlet_t *control; /* of the sender: where credit goes */
     uint64_t sent, paid;   /* messages, and those that credit came back for */
     uint64_t bytes;        /* of its messages, encoded */
-    bool ended;
 } skn_export_t;
 
 typedef struct skn_import {

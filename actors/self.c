@@ -100,9 +100,9 @@ skn_actor_finish(skn_actor_t *actor)
 bool
 skn_actor_stop_wanted(const skn_actor_t *actor)
 {
-    /* At once, not when the parcel of it is taken: nobody acts on an answer of
-     * who has heard of it already without having heard of it. */
-    return actor->stop_wanted || skn_system_stops(actor->system);
+    /* Not when a parcel of it is taken: nobody acts on an answer of who has
+     * heard of it already without having heard of it. */
+    return skn_system_stops(actor->system);
 }
 
 skn_status_t

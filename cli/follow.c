@@ -27,8 +27,8 @@ on_stop_signal(int number)
         skn_topology_stop(running);
 }
 
-static const char *
-text_at(const json_t *event, const char *key)
+const char *
+cli_event_text(const json_t *event, const char *key)
 {
     const char *text = json_string_value(json_object_get(event, key));
     return text ? text : "";
@@ -75,7 +75,8 @@ print_done(const json_t *event)
     print_scores(event);
     if (json_object_get(event, "best_epoch"))
         (void)printf("  best: epoch %.0f", number_at(event, "best_epoch"));
-    (void)printf("\nweights_sha256 %s\n", text_at(event, "weights_sha256"));
+    (void)printf("\nweights_sha256 %s\n",
+                 cli_event_text(event, "weights_sha256"));
 }
 
 static void
@@ -98,10 +99,10 @@ static void
 print_node(const char *name, const json_t *event)
 {
     if (strcmp(name, "waiting") == 0)
-        (void)printf("waiting for %s\n", text_at(event, "for"));
+        (void)printf("waiting for %s\n", cli_event_text(event, "for"));
     else
-        (void)printf("joined %s at %s\n", text_at(event, "node"),
-                     text_at(event, "address"));
+        (void)printf("joined %s at %s\n", cli_event_text(event, "node"),
+                     cli_event_text(event, "address"));
 }
 
 /* Of a run in another process: `train` says more of its own. */
@@ -112,14 +113,14 @@ print_start(const json_t *event)
                  "of memory\nrun    %s\n",
                  number_at(event, "parameters") * 1e-6,
                  number_at(event, "actors"), number_at(event, "memory_mb"),
-                 text_at(event, "path"));
+                 cli_event_text(event, "path"));
 }
 
 void
 cli_follow_print(const cli_call_t *call, const char *line, cli_bar_t *bar)
 {
     json_t *event = json_loads(line, 0, NULL);
-    const char *name = text_at(event, "event");
+    const char *name = cli_event_text(event, "event");
     if (strcmp(name, "progress") == 0 && bar->wanted) {
         show_progress(bar, event);
         json_decref(event);
@@ -129,9 +130,10 @@ cli_follow_print(const cli_call_t *call, const char *line, cli_bar_t *bar)
     if (strcmp(name, "epoch") == 0 && json_object_get(event, "p1"))
         bar->p1 = number_at(event, "p1");
     if (strcmp(name, "warning") == 0)
-        (void)fprintf(
-            stderr, "skein: warning: %s%s%s\n", text_at(event, "message"),
-            text_at(event, "hint")[0] ? "; " : "", text_at(event, "hint"));
+        (void)fprintf(stderr, "skein: warning: %s%s%s\n",
+                      cli_event_text(event, "message"),
+                      cli_event_text(event, "hint")[0] ? "; " : "",
+                      cli_event_text(event, "hint"));
     if (call->json)
         (void)puts(line);
     else if (strcmp(name, "epoch") == 0)
@@ -141,10 +143,10 @@ cli_follow_print(const cli_call_t *call, const char *line, cli_bar_t *bar)
     else if (strcmp(name, "start") == 0)
         print_start(event);
     else if (strcmp(name, "resume") == 0)
-        (void)printf("resume %s at batch %.0f\n", text_at(event, "path"),
+        (void)printf("resume %s at batch %.0f\n", cli_event_text(event, "path"),
                      number_at(event, "batch"));
     else if (strcmp(name, "checkpoint") == 0)
-        (void)printf("saved  %s\n", text_at(event, "path"));
+        (void)printf("saved  %s\n", cli_event_text(event, "path"));
     else if (strcmp(name, "stopped") == 0)
         (void)printf("stopped at batch %.0f; go on with --resume\n",
                      number_at(event, "batch"));

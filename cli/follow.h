@@ -3,6 +3,8 @@
 #ifndef CLI_FOLLOW_H
 #define CLI_FOLLOW_H
 
+#include <jansson.h>
+
 #include "cli/bar.h"
 #include "cli/verb.h"
 #include "topology/host.h"
@@ -27,6 +29,8 @@ typedef struct cli_follow {
  * a good end, as the parent process does on SIGINT and SIGTERM. */
 int cli_follow(const cli_call_t *call, skn_topology_t **topology,
                const cli_follow_t *follow);
+/* A text of an event, which may be NULL; "" where there is none. */
+const char *cli_event_text(const json_t *event, const char *key);
 /* Prints one event of a run, a line of JSON, in the form that `call` asks for;
  * the bar, which may be NULL, gives way to it, or shows it. */
 void cli_follow_print(const cli_call_t *call, const char *line, cli_bar_t *bar);

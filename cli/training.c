@@ -8,6 +8,7 @@
 #include "cli/follow.h"
 #include "cli/supervise.h"
 #include "cli/training.h"
+#include "formats/json_text.h"
 #include "formats/manifest.h"
 #include "topology/model_run.h"
 
@@ -67,14 +68,13 @@ announce_resume(const cli_call_t *call, const skn_model_run_t *run,
                  "the run starts at batch 0");
         return;
     }
-    if (call->json) {
-        (void)fputs("{\"event\":\"resume\",\"path\":", stdout);
-        cli_json_string(job->run_path, stdout);
-        (void)printf(",\"batch\":%" PRIu64 "}\n", run->resume.batch);
-    } else {
-        (void)printf("resume %s at batch %" PRIu64 "\n", job->run_path,
-                     run->resume.batch);
-    }
+    skn_json_text_t event = { 0 };
+    skn_json_text_add(&event, "{\"event\":\"resume\",\"path\":");
+    skn_json_text_add_string(&event, job->run_path);
+    skn_json_text_add(&event, ",\"batch\":%" PRIu64 "}", run->resume.batch);
+    if (!event.failed)
+        cli_follow_show(call, event.bytes);
+    skn_json_text_fini(&event);
 }
 
 /* What the runtime is told about a run with several nodes. */

@@ -20,8 +20,6 @@
 #include "cli/verbs.h"
 #include "topology/model.h"
 
-/* As many as a config may have. */
-#define NODES_MAX 64u
 /* After one node has failed: how long the others may take to say so. */
 #define FAREWELL_MS 15000
 
@@ -29,7 +27,7 @@ typedef struct up {
     const cli_call_t *call;
     skn_model_t *model;
     cli_up_local_t local;
-    cli_up_node_t nodes[NODES_MAX];
+    cli_up_node_t nodes[SKN_CLUSTER_NODES_MAX];
     uint32_t count;
     cli_bar_t bar;
     int signals; /* signalfd */
@@ -154,13 +152,6 @@ start_node(up_t *up, cli_up_node_t *node, skn_error_t *error)
 
 /* --- what nodes say ------------------------------------------------------ */
 
-static const char *
-text_at(const json_t *event, const char *key)
-{
-    const char *text = json_string_value(json_object_get(event, key));
-    return text ? text : "";
-}
-
 static void
 keep_error(cli_up_node_t *node, const json_t *event)
 {
@@ -169,8 +160,10 @@ keep_error(cli_up_node_t *node, const json_t *event)
     for (int k = 1; k < SKN_STATUS_COUNT; k++)
         if (skn_status_exit_code((skn_status_t)k) == (int)code)
             status = (skn_status_t)k;
-    (void)skn_fail(&node->error, status, "%s", text_at(event, "message"));
-    (void)skn_fail_hint(&node->error, status, "%s", text_at(event, "hint"));
+    (void)skn_fail(&node->error, status, "%s",
+                   cli_event_text(event, "message"));
+    (void)skn_fail_hint(&node->error, status, "%s",
+                        cli_event_text(event, "hint"));
 }
 
 static void
@@ -178,7 +171,7 @@ take_event(void *job, cli_up_node_t *node, char *line)
 {
     up_t *up = job;
     json_t *event = json_loads(line, 0, NULL);
-    const char *name = text_at(event, "event");
+    const char *name = cli_event_text(event, "event");
     bool of_run = node == up->nodes;
     if (strcmp(name, "error") == 0)
         keep_error(node, event);
@@ -269,7 +262,7 @@ alive(const up_t *up)
 static void
 listen_once(up_t *up, int timeout_ms)
 {
-    struct pollfd polled[2 * NODES_MAX + 1];
+    struct pollfd polled[2 * SKN_CLUSTER_NODES_MAX + 1];
     for (uint32_t k = 0; k < up->count; k++) {
         polled[2 * k] =
             (struct pollfd){ up->nodes[k].out.descriptor, POLLIN, 0 };
@@ -370,10 +363,10 @@ make_local(up_t *up, skn_error_t *error)
     if (!text)
         return SKN_OK;
     unsigned long count = strtoul(text, &end, 10);
-    if (!*text || *end || count < 1 || count > NODES_MAX)
+    if (!*text || *end || count < 1 || count > SKN_CLUSTER_NODES_MAX)
         return skn_fail(error, SKN_USAGE,
                         "--local-nodes %.20s: a number from 1 to %u", text,
-                        NODES_MAX);
+                        SKN_CLUSTER_NODES_MAX);
     return cli_up_local_open(&up->local, (uint32_t)count, error);
 }
 

@@ -36,17 +36,6 @@ remove_points(void)
     temp_folder_remove(folder);
 }
 
-static void
-take_part(const skn_kind_t *kind, const char *const *to,
-          const char *const *from)
-{
-    probe.kind = kind;
-    for (size_t k = 0; to[k]; k++)
-        probe.to[k] = to[k];
-    for (size_t k = 0; from[k]; k++)
-        probe.from[k] = from[k];
-}
-
 /* --- source --------------------------------------------------------------- */
 
 static struct {

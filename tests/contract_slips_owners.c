@@ -12,17 +12,6 @@
 #define REFUSED SKN_BAD_MESSAGE
 
 static void
-take_part(const skn_kind_t *kind, const char *const *to,
-          const char *const *from)
-{
-    probe.kind = kind;
-    for (size_t k = 0; to[k]; k++)
-        probe.to[k] = to[k];
-    for (size_t k = 0; from[k]; k++)
-        probe.from[k] = from[k];
-}
-
-static void
 set_options(const char *const options[][2])
 {
     for (size_t k = 0; options[k][0]; k++)

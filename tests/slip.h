@@ -34,6 +34,19 @@ static struct {
     uint32_t turn;     /* messages of its name that were posted */
 } slip;
 
+/* The probe stands around an actor of `kind`: messages to it, and from it; both
+ * lists end with NULL. */
+static inline void
+take_part(const skn_kind_t *kind, const char *const *to,
+          const char *const *from)
+{
+    probe.kind = kind;
+    for (size_t k = 0; to[k]; k++)
+        probe.to[k] = to[k];
+    for (size_t k = 0; from[k]; k++)
+        probe.from[k] = from[k];
+}
+
 /* A message with room to spare, whose spare items are 0. */
 static inline void *
 slip_message(skn_actor_t *actor, const skn_schema_t *schema,

@@ -128,7 +128,7 @@ BOTH_WAYS(a_peer_that_takes_nothing_makes_busy)
         busy++;
         cr_expect_str_eq(error.text, "node b takes no more now");
         struct pollfd item = { -1, POLLIN, 0 };
-        (void)skn_endpoint_descriptors(pair.node[0], &item.fd, 1);
+        item.fd = skn_endpoint_descriptor(pair.node[0]);
         skn_arrival_t arrival;
         while (skn_endpoint_take(pair.node[0], &arrival))
             ;

@@ -396,7 +396,7 @@ Test(links, a_stop_on_any_node_reaches_all)
             cr_assert_not(follow(k));
     cr_expect(has_told(0, "joined") && has_told(1, "joined"));
     skn_system_stop(systems[1]);
-    while (!systems[0]->actors[from].stop_wanted)
+    while (!skn_actor_stop_wanted(&systems[0]->actors[from]))
         for (uint32_t k = 0; k < 2; k++)
             cr_assert_not(follow(k));
     skn_system_destroy(&systems[0]); /* the maker knows no stop */

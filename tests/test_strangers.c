@@ -298,7 +298,7 @@ Test(strangers, a_flood_of_nonsense_leaves_time_for_others)
     skn_arrival_t arrival;
     uint32_t turns = 0;
     struct pollfd item = { -1, POLLIN, 0 };
-    (void)skn_endpoint_descriptors(b, &item.fd, 1);
+    item.fd = skn_endpoint_descriptor(b);
     for (int k = 0; k < COUNT; k++)
         send_frames(socket, 1, 1, 0);
     while (counts_of(b).malformed < COUNT) {

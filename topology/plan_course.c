@@ -7,15 +7,22 @@
 static const skn_plan_seat_t lead = { .node = 0, .core = SKN_CORE_FLOAT };
 
 void
+skn_wire_training_file(wire_t *wire)
+{
+    const skn_model_data_t *data = &wire->model->data;
+    skn_wire_text(wire, "train", data->train);
+    skn_wire_text(wire, "normalize",
+                  data->normalize == SKN_NORMALIZE_NONE ? "none" : "l2");
+    skn_wire_text(wire, "cache", data->cache);
+    skn_wire_int(wire, "features", wire->plan->data.features);
+}
+
+void
 skn_wire_data(wire_t *wire)
 {
     const skn_model_t *model = wire->model;
-    skn_wire_text(wire, "train", model->data.train);
+    skn_wire_training_file(wire);
     skn_wire_text(wire, "test", model->data.test);
-    skn_wire_text(wire, "normalize",
-                  model->data.normalize == SKN_NORMALIZE_NONE ? "none" : "l2");
-    skn_wire_text(wire, "cache", model->data.cache);
-    skn_wire_int(wire, "features", wire->plan->data.features);
     skn_wire_int(wire, "labels", wire->plan->data.labels);
     skn_wire_int(wire, "batch_rows", (uint64_t)model->train.batch_rows);
     skn_wire_int(wire, "seed", (uint64_t)model->train.seed);
@@ -35,13 +42,8 @@ skn_wire_source(wire_t *wire)
 static void
 add_evaluator(wire_t *wire)
 {
-    const skn_model_t *model = wire->model;
     skn_wire_actor(wire, "evaluator", "evaluator", lead, 0);
-    skn_wire_text(wire, "train", model->data.train);
-    skn_wire_text(wire, "normalize",
-                  model->data.normalize == SKN_NORMALIZE_NONE ? "none" : "l2");
-    skn_wire_text(wire, "cache", model->data.cache);
-    skn_wire_int(wire, "features", wire->plan->data.features);
+    skn_wire_training_file(wire);
     skn_wire_int(wire, "labels", wire->plan->data.labels);
 }
 

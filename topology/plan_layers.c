@@ -211,7 +211,6 @@ first_known(const skn_model_sampler_t *sampler, size_t offset)
 static void
 set_sampler(wire_t *wire, const skn_model_sampler_t *sampler)
 {
-    const skn_model_data_t *data = &wire->model->data;
     skn_wire_text(wire, "sampler", sampler_words[sampler->kind]);
     SET_KNOWN(rows);
     SET_KNOWN(uniform_rows);
@@ -221,11 +220,7 @@ set_sampler(wire_t *wire, const skn_model_sampler_t *sampler)
     SET_KNOWN(list_rows);
     skn_wire_real(wire, "weight_cap", sampler->weight_cap);
     set_parts(wire, sampler);
-    skn_wire_text(wire, "train", data->train);
-    skn_wire_text(wire, "normalize",
-                  data->normalize == SKN_NORMALIZE_NONE ? "none" : "l2");
-    skn_wire_text(wire, "cache", data->cache);
-    skn_wire_int(wire, "features", wire->plan->data.features);
+    skn_wire_training_file(wire);
 }
 
 static void

@@ -78,7 +78,8 @@ bool skn_wire_saves_index(const wire_t *wire);
 
 /* plan_course.c: source, evaluator, coordinator, checkpointer. */
 void skn_wire_source(wire_t *wire);
-/* The options of an actor that makes batches. */
+/* The options of an actor that opens the training file; that makes batches. */
+void skn_wire_training_file(wire_t *wire);
 void skn_wire_data(wire_t *wire);
 /* plan_readers.c: those of other nodes, and the pipes of batches. */
 void skn_wire_readers(wire_t *wire);

@@ -12,8 +12,9 @@
 #include "topology/trained.h"
 
 static skn_status_t
-read_checkpoint(skn_run_folder_t *run, skn_checkpoint_t *checkpoint,
-                skn_resume_t *resume, skn_error_t *error)
+read_checkpoint(skn_run_folder_t *run, bool locked,
+                skn_checkpoint_t *checkpoint, skn_resume_t *resume,
+                skn_error_t *error)
 {
     skn_progress_t progress;
     char sha256[SKN_SHA256_TEXT_BYTES] = "";
@@ -24,7 +25,7 @@ read_checkpoint(skn_run_folder_t *run, skn_checkpoint_t *checkpoint,
                    skn_checkpoint_path(checkpoint));
     (void)snprintf(resume->warning, sizeof(resume->warning), "%s",
                    skn_checkpoint_warning(checkpoint));
-    if (status == SKN_OK && progress.best_epoch > 0 && !resume->only_looks)
+    if (status == SKN_OK && progress.best_epoch > 0 && locked)
         (void)skn_run_folder_mark_best(run, progress.best_batch, NULL);
     if (status != SKN_OK || !progress.finished)
         return status;
@@ -36,7 +37,8 @@ read_checkpoint(skn_run_folder_t *run, skn_checkpoint_t *checkpoint,
 }
 
 static skn_status_t
-find_newest(skn_run_folder_t *run, skn_resume_t *resume, skn_error_t *error)
+find_newest(skn_run_folder_t *run, bool locked, skn_resume_t *resume,
+            skn_error_t *error)
 {
     uint64_t *batch = NULL;
     size_t count = 0;
@@ -52,7 +54,7 @@ find_newest(skn_run_folder_t *run, skn_resume_t *resume, skn_error_t *error)
         skn_checkpoint_open(skn_run_folder_path(run), SKN_VERIFY_ALL, error);
     if (!checkpoint)
         return error->status;
-    status = read_checkpoint(run, checkpoint, resume, error);
+    status = read_checkpoint(run, locked, checkpoint, resume, error);
     skn_checkpoint_close(&checkpoint);
     return status;
 }
@@ -81,8 +83,9 @@ skn_resume_refuse(const char *path, skn_error_t *error)
     return SKN_OK;
 }
 
-skn_status_t
-skn_resume_find(const char *path, skn_resume_t *resume, skn_error_t *error)
+/* With the lock, or only looking. */
+static skn_status_t
+find(const char *path, bool locks, skn_resume_t *resume, skn_error_t *error)
 {
     skn_error_t own = { 0 };
     skn_run_options_t options = { .resume = true, .wait_ms = SKN_LOCK_WAIT_MS };
@@ -92,33 +95,27 @@ skn_resume_find(const char *path, skn_resume_t *resume, skn_error_t *error)
     resume->has_run = holds_run(path);
     if (!resume->has_run)
         return SKN_OK;
-    skn_run_folder_t *run = skn_run_folder_open(path, &options, NULL, error);
+    skn_run_folder_t *run =
+        locks ? skn_run_folder_open(path, &options, NULL, error)
+              : skn_run_folder_look(path, error);
     if (!run)
         return error->status;
     memcpy(resume->run_id, skn_run_folder_id(run), SKN_RUN_ID_BYTES);
-    skn_status_t status = find_newest(run, resume, error);
+    skn_status_t status = find_newest(run, locks, resume, error);
     skn_run_folder_close(&run);
     return status;
 }
 
 skn_status_t
+skn_resume_find(const char *path, skn_resume_t *resume, skn_error_t *error)
+{
+    return find(path, true, resume, error);
+}
+
+skn_status_t
 skn_resume_look(const char *path, skn_resume_t *resume, skn_error_t *error)
 {
-    skn_error_t own = { 0 };
-    if (!error)
-        error = &own;
-    memset(resume, 0, sizeof(*resume));
-    resume->only_looks = true;
-    resume->has_run = holds_run(path);
-    if (!resume->has_run)
-        return SKN_OK;
-    skn_run_folder_t *run = skn_run_folder_look(path, error);
-    if (!run)
-        return error->status;
-    memcpy(resume->run_id, skn_run_folder_id(run), SKN_RUN_ID_BYTES);
-    skn_status_t status = find_newest(run, resume, error);
-    skn_run_folder_close(&run);
-    return status;
+    return find(path, false, resume, error);
 }
 
 static skn_status_t

@@ -10,7 +10,6 @@
 #include "topology/model.h"
 
 typedef struct skn_resume {
-    bool only_looks;     /* skn_resume_look */
     bool has_run;        /* the folder holds a run */
     bool has_checkpoint; /* ... with at least one complete checkpoint */
     bool finished;       /* ... and the run came to its end */

@@ -37,13 +37,10 @@ skn_endpoint_address(const skn_endpoint_t *endpoint)
     return endpoint->address;
 }
 
-size_t
-skn_endpoint_descriptors(const skn_endpoint_t *endpoint, int *descriptors,
-                         size_t room)
+int
+skn_endpoint_descriptor(const skn_endpoint_t *endpoint)
 {
-    if (room > 0)
-        descriptors[0] = endpoint->epoll; /* which looks at all the others */
-    return 1;
+    return endpoint->epoll; /* which looks at all the others */
 }
 
 void

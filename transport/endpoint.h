@@ -91,14 +91,12 @@ const char *skn_endpoint_address(const skn_endpoint_t *endpoint);
 skn_status_t skn_endpoint_connect(skn_endpoint_t *endpoint, uint32_t peer,
                                   const char *address, skn_error_t *error);
 
-/* Descriptors for poll() with POLLIN; how many there are, of which at most
- * `room` are written. They stay the same as long as the endpoint lives. One
- * that is readable means: call skn_endpoint_take. They are as edge triggered
- * as the ZMQ_FD behind them: before each wait, call skn_endpoint_take until it
- * says false, or what is there already will not wake anybody. (False may also
- * mean that it is somebody else's turn: then the next wait ends at once.) */
-size_t skn_endpoint_descriptors(const skn_endpoint_t *endpoint,
-                                int *descriptors, size_t room);
+/* A descriptor for poll() with POLLIN; the same as long as the endpoint lives.
+ * Readable means: call skn_endpoint_take. It is as edge triggered as the ZMQ_FD
+ * behind it: before each wait, call skn_endpoint_take until it says false, or
+ * what is there already will not wake anybody. (False may also mean that it is
+ * somebody else's turn: then the next wait ends at once.) */
+int skn_endpoint_descriptor(const skn_endpoint_t *endpoint);
 
 /* Sends one fragment; both frames are copied, never waits. `body` may be
  * empty, `header` must not be (SKN_INTERNAL, and for frames over their limit).

@@ -1,6 +1,7 @@
 /* call.c - what verbs ask of their command line, and how they answer.
  * SPDX-License-Identifier: Apache-2.0 */
 #include <errno.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "cli/verb.h"
@@ -42,6 +43,25 @@ cli_overrides(const cli_call_t *call, const char **overrides)
         count++;
     }
     return count;
+}
+
+skn_status_t
+cli_count(const cli_call_t *call, const char *name, uint32_t most,
+          uint32_t *count, skn_error_t *error)
+{
+    const char *text = cli_value(call, name);
+    char *end = NULL;
+    if (!text)
+        return SKN_OK;
+    errno = 0;
+    unsigned long number = strtoul(text, &end, 10);
+    if (*text < '0' || *text > '9' || *end != '\0' || errno != 0 ||
+        number == 0 || number > most)
+        return skn_fail(error, SKN_USAGE,
+                        "--%s must be a whole number in 1..%u, found '%.40s'",
+                        name, most, text);
+    *count = (uint32_t)number;
+    return SKN_OK;
 }
 
 void

@@ -1,7 +1,5 @@
 /* node.c - skein node: one node of a model that is trained on several.
  * SPDX-License-Identifier: Apache-2.0 */
-#include <stdlib.h>
-
 #include "cli/follow.h"
 #include "cli/training.h"
 #include "cli/verbs.h"
@@ -9,15 +7,17 @@
 static int
 node_run(const cli_call_t *call)
 {
-    const char *wait = cli_value(call, "wait");
-    const cli_training_t training = {
+    skn_error_t error = { 0 };
+    cli_training_t training = {
         .path = call->operands[1],
         .node = call->operands[0],
         .run_id = cli_value(call, "run"),
         .progress = cli_flag(call, "progress"),
         .leash = cli_flag(call, "leash"),
-        .wait_s = wait ? (unsigned)strtoul(wait, NULL, 10) : 0,
     };
+    if (cli_count(call, "wait", CLI_WAIT_S_MAX, &training.wait_s, &error) !=
+        SKN_OK)
+        return cli_report(call, &error);
     return cli_training(call, &training);
 }
 

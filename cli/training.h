@@ -11,7 +11,7 @@ typedef struct cli_training {
     const char *run_id; /* 32 hex digits; NULL: is drawn, or the first node's */
     bool progress;      /* tell how far it is, terminal or not */
     bool leash;         /* end well when standard input ends */
-    unsigned wait_s;    /* for the other nodes; 0: the default */
+    uint32_t wait_s;    /* for the other nodes; 0: the default */
 } cli_training_t;
 
 /* Reads the model, finds where its run stands, and runs it to its end under a

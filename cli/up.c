@@ -20,8 +20,10 @@
 #include "cli/verbs.h"
 #include "topology/model.h"
 
-/* After one node has failed: how long the others may take to say so. */
+/* After one node has failed: how long the others may take to say so; those
+ * that it never joined cannot know. */
 #define FAREWELL_MS 15000
+#define STRANGERS_MS 1000
 
 typedef struct up {
     const cli_call_t *call;
@@ -30,123 +32,21 @@ typedef struct up {
     cli_up_node_t nodes[SKN_CLUSTER_NODES_MAX];
     uint32_t count;
     cli_bar_t bar;
-    int signals; /* signalfd */
-    int stops;   /* that were asked for */
-    bool failing;
-    bool insisted; /* the user does not want to wait */
+    int signals;         /* signalfd */
+    int stops;           /* that were asked for */
+    bool failing, alone; /* a node failed; one that had joined no other */
+    bool insisted;       /* the user does not want to wait */
 } up_t;
-
-/* --- the command line of a node ------------------------------------------ */
-
-typedef struct arguments {
-    char *at[CLI_UP_ARGUMENTS_MAX];
-    size_t count;
-    char *remote; /* all of them for a shell, over ssh; malloc'ed */
-} arguments_t;
-
-static void
-argument(arguments_t *arguments, const char *text)
-{
-    if (arguments->count + 1 < CLI_UP_ARGUMENTS_MAX)
-        arguments->at[arguments->count++] = (char *)(uintptr_t)text;
-}
-
-static void
-list_arguments(const up_t *up, const cli_up_node_t *node, const char *program,
-               arguments_t *arguments)
-{
-    const cli_call_t *call = up->call;
-    const char *wait = cli_value(call, "wait");
-    argument(arguments, program);
-    argument(arguments, "node");
-    argument(arguments, node->name);
-    argument(arguments, call->operands[0]);
-    argument(arguments, "--json");
-    argument(arguments, "--leash");
-    if (cli_flag(call, "resume"))
-        argument(arguments, "--resume");
-    if (cli_bar_possible(call) && node == up->nodes)
-        argument(arguments, "--progress");
-    if (wait) {
-        argument(arguments, "--wait");
-        argument(arguments, wait);
-    }
-    for (size_t k = 0; cli_value_at(call, "override", k); k++) {
-        argument(arguments, "-o");
-        argument(arguments, cli_value_at(call, "override", k));
-    }
-    for (size_t k = 0; k < up->local.override_count; k++) {
-        argument(arguments, "-o");
-        argument(arguments, up->local.overrides[k]);
-    }
-}
-
-/* One word for a shell: in single quotes, with those inside stepped out of. */
-static void
-quote(FILE *file, const char *word)
-{
-    (void)fputc('\'', file);
-    for (; *word; word++) {
-        if (*word == '\'')
-            (void)fputs("'\\''", file);
-        else
-            (void)fputc(*word, file);
-    }
-    (void)fputc('\'', file);
-}
-
-/* `ssh HOST cd HERE && exec skein node ...`: the same folder there, if there is
- * one, so that paths mean the same. */
-static skn_status_t
-wrap_in_ssh(const cli_up_node_t *node, arguments_t *arguments,
-            skn_error_t *error)
-{
-    size_t bytes = 0;
-    char *here = getcwd(NULL, 0);
-    FILE *file = open_memstream(&arguments->remote, &bytes);
-    if (!here || !file) {
-        free(here);
-        if (file)
-            (void)fclose(file);
-        return skn_fail(error, SKN_NO_MEMORY, "no room for a command line");
-    }
-    (void)fputs("cd ", file);
-    quote(file, here);
-    (void)fputs(" && exec", file);
-    for (size_t k = 0; k < arguments->count; k++) {
-        (void)fputc(' ', file);
-        quote(file, arguments->at[k]);
-    }
-    free(here);
-    if (fclose(file) != 0)
-        return skn_fail(error, SKN_NO_MEMORY, "no room for a command line");
-    arguments->count = 0;
-    argument(arguments, "ssh");
-    argument(arguments, "-o");
-    argument(arguments, "BatchMode=yes");
-    argument(arguments, node->ssh);
-    argument(arguments, "--");
-    argument(arguments, arguments->remote);
-    return SKN_OK;
-}
 
 static skn_status_t
 start_node(up_t *up, cli_up_node_t *node, skn_error_t *error)
 {
-    arguments_t arguments = { 0 };
-    char self[4096];
-    const char *remote = cli_value(up->call, "remote-program");
-    ssize_t bytes = readlink("/proc/self/exe", self, sizeof(self) - 1);
-    self[bytes > 0 ? bytes : 0] = '\0';
-    list_arguments(up, node, node->ssh[0] ? remote ? remote : "skein" : self,
-                   &arguments);
-    skn_status_t status = SKN_OK;
-    if (node->ssh[0])
-        status = wrap_in_ssh(node, &arguments, error);
-    arguments.at[arguments.count] = NULL;
+    cli_up_command_t command = { 0 };
+    skn_status_t status =
+        cli_up_command(up->call, &up->local, node, &command, error);
     if (status == SKN_OK)
-        status = cli_up_start(node, arguments.at, error);
-    free(arguments.remote);
+        status = cli_up_start(node, command.argument, error);
+    cli_up_command_fini(&command);
     return status;
 }
 
@@ -167,12 +67,23 @@ keep_error(cli_up_node_t *node, const json_t *event)
 }
 
 static void
+print_complaint(up_t *up, const cli_up_node_t *node, const char *line)
+{
+    cli_bar_hide(&up->bar);
+    (void)fprintf(stderr, "[%s] %s\n", node->name, line);
+}
+
+static void
 take_event(void *job, cli_up_node_t *node, char *line)
 {
     up_t *up = job;
     json_t *event = json_loads(line, 0, NULL);
     const char *name = cli_event_text(event, "event");
-    bool of_run = node == up->nodes;
+    bool of_run = node->is_first;
+    if (event && !node->spoke && node->last[0])
+        print_complaint(up, node, node->last);
+    node->spoke = node->spoke || event;
+    node->joined = node->joined || strcmp(name, "joined") == 0;
     if (strcmp(name, "error") == 0)
         keep_error(node, event);
     else if (of_run || strcmp(name, "warning") == 0 ||
@@ -182,15 +93,18 @@ take_event(void *job, cli_up_node_t *node, char *line)
     json_decref(event);
 }
 
-/* Errors are events, too; what else comes there nobody expects. */
+/* Errors are events, too; what else comes there nobody expects. What ssh says
+ * before its node does may be why there will be none. */
 static void
 take_complaint(void *job, cli_up_node_t *node, char *line)
 {
     up_t *up = job;
     if (strncmp(line, "skein:", 6) == 0 || strncmp(line, "hint:", 5) == 0)
         return;
-    cli_bar_hide(&up->bar);
-    (void)fprintf(stderr, "[%s] %s\n", node->name, line);
+    (void)snprintf(node->last, sizeof(node->last), "%.*s",
+                   (int)strcspn(line, "\r"), line);
+    if (!node->ssh[0] || node->spoke)
+        print_complaint(up, node, line);
 }
 
 /* --- how nodes end ------------------------------------------------------- */
@@ -205,17 +119,53 @@ fail_of_signal(cli_up_node_t *node)
                         "go on with --resume from the last checkpoint");
 }
 
+/* ssh gives the exit code of the command, or 255; shells give 126 and 127 for
+ * a program that they cannot start. */
+static void
+fail_of_ssh(cli_up_node_t *node)
+{
+    int code = WEXITSTATUS(node->status);
+    if (node->last[0])
+        (void)skn_fail(&node->error, SKN_UNAVAILABLE, "ssh %.80s: %.300s",
+                       node->ssh, node->last);
+    else
+        (void)skn_fail(&node->error, SKN_UNAVAILABLE,
+                       "ssh %.80s ended with exit code %d without a word",
+                       node->ssh, code);
+    if (code == 126 || code == 127)
+        (void)skn_fail_hint(&node->error, SKN_UNAVAILABLE,
+                            "install skein there, or say where it is: "
+                            "--remote-program PATH");
+    else if (code != 255)
+        (void)skn_fail_hint(&node->error, SKN_UNAVAILABLE,
+                            "the folder that `up` runs in must be there, too");
+    else if (node->spoke)
+        (void)skn_fail_hint(&node->error, SKN_UNAVAILABLE,
+                            "the node was killed there, or the connection is "
+                            "gone; go on with --resume");
+    else
+        (void)skn_fail_hint(&node->error, SKN_UNAVAILABLE,
+                            "`ssh %.80s true` has to work without a question; "
+                            "ports and keys stand in ~/.ssh/config, or give "
+                            "--ssh COMMAND",
+                            node->ssh);
+}
+
 static void
 bury(up_t *up, cli_up_node_t *node)
 {
     node->process = 0;
-    node->failed = !WIFEXITED(node->status) || WEXITSTATUS(node->status) != 0;
+    node->failed = !node->cut &&
+                   (!WIFEXITED(node->status) || WEXITSTATUS(node->status) != 0);
     cli_up_stop(node);
     if (!node->failed)
         return;
     if (WIFSIGNALED(node->status) && node->error.status == SKN_OK)
         fail_of_signal(node);
+    else if (node->ssh[0] && node->error.status == SKN_OK)
+        fail_of_ssh(node);
     up->failing = true;
+    up->alone = up->alone || !node->joined;
 }
 
 static void
@@ -293,10 +243,12 @@ watch(up_t *up)
         if (!up->failing)
             continue;
         waited_ms += step_ms; /* a lower bound: a turn may be shorter */
-        if (waited_ms < FAREWELL_MS)
+        if (waited_ms < (up->alone ? STRANGERS_MS : FAREWELL_MS))
             continue;
-        for (uint32_t k = 0; k < up->count; k++)
+        for (uint32_t k = 0; k < up->count; k++) {
+            up->nodes[k].cut = up->nodes[k].process > 0;
             cli_up_kill(&up->nodes[k], SIGKILL);
+        }
     }
 }
 
@@ -358,16 +310,15 @@ block_signals(up_t *up, skn_error_t *error)
 static skn_status_t
 make_local(up_t *up, skn_error_t *error)
 {
-    const char *text = cli_value(up->call, "local-nodes");
-    char *end = NULL;
-    if (!text)
-        return SKN_OK;
-    unsigned long count = strtoul(text, &end, 10);
-    if (!*text || *end || count < 1 || count > SKN_CLUSTER_NODES_MAX)
-        return skn_fail(error, SKN_USAGE,
-                        "--local-nodes %.20s: a number from 1 to %u", text,
-                        SKN_CLUSTER_NODES_MAX);
-    return cli_up_local_open(&up->local, (uint32_t)count, error);
+    uint32_t count = 0, wait_s = 0; /* looked at here, used by the nodes */
+    skn_status_t status =
+        cli_count(up->call, "wait", CLI_WAIT_S_MAX, &wait_s, error);
+    if (status == SKN_OK)
+        status = cli_count(up->call, "local-nodes", SKN_CLUSTER_NODES_MAX,
+                           &count, error);
+    return status == SKN_OK && count > 0
+               ? cli_up_local_open(&up->local, count, error)
+               : status;
 }
 
 static skn_status_t
@@ -391,6 +342,7 @@ read_model(up_t *up, skn_problems_t *problems, skn_error_t *error)
         cli_up_node_t *node = &up->nodes[up->count++];
         node->name = up->model->nodes[k].name;
         node->ssh = up->model->nodes[k].ssh;
+        node->is_first = k == 0;
         node->leash = node->out.descriptor = node->err.descriptor = -1;
     }
     return SKN_OK;
@@ -451,6 +403,7 @@ static const cli_option_t options[] = {
       "N nodes of this machine, with keys of their own" },
     { "resume", 0, NULL, "go on with the run in checkpoint.path" },
     { "wait", 0, "SECONDS", "for all nodes, before giving up (120)" },
+    { "ssh", 0, "COMMAND", "in place of ssh, such as 'ssh -F file'" },
     { "remote-program", 0, "PATH", "skein on the machines of ssh: (skein)" },
     CLI_COMMON_OPTIONS,
     { 0 },
@@ -465,9 +418,10 @@ const cli_verb_t cli_up = {
     .options = options,
     .description =
         "Starts every node that the model file lists: here, or over ssh where\n"
-        "it has `ssh:` (the same folder must be there). What the run says is\n"
-        "printed as by `train`. With --local-nodes any model file is run on N\n"
-        "nodes of this machine, which share its cores and talk over loopback.\n"
+        "it has `ssh:` (the same folder must be there, and ssh must get in\n"
+        "without a question). What the run says is printed as by `train`.\n"
+        "With --local-nodes any model file is run on N nodes of this machine,\n"
+        "which share its cores and talk over loopback.\n"
         "SIGINT and SIGTERM save and end well; a second one ends at once.",
     .run = up_run,
 };

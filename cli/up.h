@@ -1,7 +1,7 @@
 /* up.h - the inside of `skein up`: node processes and their words.
  *
  *     up ──┬─ skein node a FILE --json       standard output: events
- *          ├─ skein node b FILE --json       standard error: kept for the end
+ *          ├─ skein node b FILE --json       standard error: complaints
  *          └─ ssh HOST skein node c ...      standard input: the leash
  * SPDX-License-Identifier: Apache-2.0 */
 #ifndef CLI_UP_H
@@ -13,9 +13,8 @@
 #include "topology/model.h"
 
 #define CLI_UP_ARGUMENTS_MAX (2 * CLI_VALUES_MAX + 16)
-/* The longest event, and what is kept of a node's standard error. */
+/* The longest event. */
 #define CLI_UP_LINE_BYTES 65536
-#define CLI_UP_ERROR_BYTES 4096
 
 /* A stream of lines from a process. */
 typedef struct cli_up_stream {
@@ -31,7 +30,12 @@ typedef struct cli_up_node {
     int leash;     /* our end of its standard input; -1: let go */
     cli_up_stream_t out, err;
     skn_error_t error; /* what it said when it failed */
-    bool failed;       /* it ended, and not well */
+    char last[512];    /* line of its standard error */
+    bool is_first;     /* of the list: it leads */
+    bool spoke;        /* it is there: an event has come */
+    bool joined;       /* it had a link to another node */
+    bool cut;          /* it did not end by itself after another had */
+    bool failed;       /* it ended by itself, and not well */
 } cli_up_node_t;
 
 /* Where the nodes of --local-nodes live: their keys, until the end. */
@@ -47,6 +51,19 @@ typedef struct cli_up_local {
 skn_status_t cli_up_local_open(cli_up_local_t *local, uint32_t count,
                                skn_error_t *error);
 void cli_up_local_close(cli_up_local_t *local);
+
+/* up_command.c: what a node is started with; ends with NULL, and points into
+ * itself, the call and the node. SKN_USAGE, SKN_NO_MEMORY, SKN_UNAVAILABLE. */
+typedef struct cli_up_command {
+    char *argument[CLI_UP_ARGUMENTS_MAX];
+    size_t count;
+    char *line, *words; /* malloc'ed: for the shell over ssh; of --ssh */
+    char self[4096];
+} cli_up_command_t;
+skn_status_t cli_up_command(const cli_call_t *call, const cli_up_local_t *local,
+                            const cli_up_node_t *node,
+                            cli_up_command_t *command, skn_error_t *error);
+void cli_up_command_fini(cli_up_command_t *command);
 
 /* up_process.c */
 /* Starts node `node`; `arguments` ends with NULL, its first is the program. */

@@ -12,16 +12,23 @@
 
 /* In the child: never returns. */
 static void
-become(char *const *arguments, int input, int output, int error, pid_t parent)
+become(const cli_up_node_t *node, char *const *arguments, const int *streams,
+       pid_t parent)
 {
     sigset_t none;
+    /* Ctrl-C is for us: an ssh that heard it, too, would cut the node off. */
+    if (node->ssh[0])
+        (void)setpgid(0, 0);
     /* Killed with its parent; over ssh the leash does it. */
     (void)prctl(PR_SET_PDEATHSIG, SIGTERM);
     (void)sigemptyset(&none);
     (void)sigprocmask(SIG_SETMASK, &none, NULL);
-    if (getppid() == parent && dup2(input, STDIN_FILENO) >= 0 &&
-        dup2(output, STDOUT_FILENO) >= 0 && dup2(error, STDERR_FILENO) >= 0)
+    if (getppid() == parent && dup2(streams[0], STDIN_FILENO) >= 0 &&
+        dup2(streams[1], STDOUT_FILENO) >= 0 &&
+        dup2(streams[2], STDERR_FILENO) >= 0) {
         (void)execvp(arguments[0], arguments);
+        (void)fprintf(stderr, "%s: %s\n", arguments[0], strerror(errno));
+    }
     _exit(127);
 }
 
@@ -56,7 +63,8 @@ cli_up_start(cli_up_node_t *node, char *const *arguments, skn_error_t *error)
         node->leash = input[1];
         node->process = fork();
         if (node->process == 0)
-            become(arguments, input[0], output, errors, parent);
+            become(node, arguments, (int[]){ input[0], output, errors },
+                   parent);
         if (node->process < 0) {
             node->process = 0;
             status = skn_fail(error, SKN_NO_MEMORY,

@@ -8,6 +8,7 @@
 
 #include <stdbool.h>
 #include <stddef.h>
+#include <stdint.h>
 #include <stdio.h>
 
 #include "skein/error.h"
@@ -56,6 +57,13 @@ const char *cli_value(const cli_call_t *call, const char *name);
 const char *cli_value_at(const cli_call_t *call, const char *name, size_t k);
 /* All values of -o: returns how many, at most CLI_VALUES_MAX. */
 size_t cli_overrides(const cli_call_t *call, const char **overrides);
+
+/* The number that an option was given, if it was: *count stays as it is without
+ * it. SKN_USAGE: it is not 1 to `most`. */
+skn_status_t cli_count(const cli_call_t *call, const char *name, uint32_t most,
+                       uint32_t *count, skn_error_t *error);
+/* A day: whoever waits longer has forgotten about it. */
+#define CLI_WAIT_S_MAX 86400u
 
 /* Says what went wrong: one line on standard error, and with --json an error
  * event on standard output. Returns the exit code. */

@@ -47,6 +47,41 @@ Test(call, values_are_found_in_their_order)
     cr_expect_null(cli_value(&call, "help"));
 }
 
+Test(call, a_count_is_a_whole_number_within_its_limit)
+{
+    static const char *const bad[] = {
+        "",    "0",   "-1",  "+1", " 1",         "1 ",
+        "abc", "1.5", "1e3", "11", "4294967296", "99999999999999999999"
+    };
+    static const struct {
+        const char *text;
+        uint32_t count;
+    } good[] = { { "1", 1 }, { "9", 9 }, { "10", 10 }, { "0010", 10 } };
+    uint32_t count = 7;
+    static cli_call_t none = { .verb = &verb };
+    cr_expect_eq(cli_count(&none, "port", 10, &count, NULL), SKN_OK);
+    cr_expect_eq(count, 7, "as it was");
+    for (size_t k = 0; k < sizeof(bad) / sizeof(bad[0]); k++) {
+        cli_call_t call = { .verb = &verb };
+        skn_error_t error = { 0 };
+        char want[128];
+        give(&call, 2, bad[k]);
+        cr_expect_eq(cli_count(&call, "port", 10, &count, &error), SKN_USAGE,
+                     "'%s'", bad[k]);
+        (void)snprintf(want, sizeof(want),
+                       "--port must be a whole number in 1..10, found '%s'",
+                       bad[k]);
+        cr_expect_str_eq(error.text, want);
+        cr_expect_eq(count, 7, "'%s'", bad[k]);
+    }
+    for (size_t k = 0; k < sizeof(good) / sizeof(good[0]); k++) {
+        cli_call_t call = { .verb = &verb };
+        give(&call, 2, good[k].text);
+        cr_expect_eq(cli_count(&call, "port", 10, &count, NULL), SKN_OK);
+        cr_expect_eq(count, good[k].count, "'%s'", good[k].text);
+    }
+}
+
 Test(call, overrides_come_all_and_no_more_than_fit)
 {
     static cli_call_t call = { .verb = &verb };

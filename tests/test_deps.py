@@ -66,7 +66,8 @@ class Deps(unittest.TestCase):
         self.write("installed", "\n".join(left) + "\n")
 
     def run_deps(self, *arguments, **variables):
-        environment = {"PATH": self.folder, "FOLDER": self.folder}
+        environment = {"PATH": self.folder, "FOLDER": self.folder,
+                       "SKEIN_SYSTEMD": os.path.join(self.folder, "none")}
         environment.update(variables)
         return subprocess.run(["/bin/bash", DEPS, *arguments],
                               env=environment, stdin=subprocess.DEVNULL,
@@ -137,6 +138,15 @@ class Deps(unittest.TestCase):
         self.assertIn("not a Debian system", done.stderr)
         self.assertIn("libczmq-dev", done.stderr)
         self.assertEqual(self.run_deps(SKEIN_DEPS="skip").returncode, 0)
+
+    def test_no_server_is_installed_where_it_would_be_started(self):
+        self.write("lists", "")
+        self.remove("openssh-server")
+        done = self.run_deps(SKEIN_SYSTEMD=self.folder)
+        self.assertEqual((done.returncode, self.calls()), (0, ""))
+        self.assertIn("deps: leaving out openssh-server, ", done.stderr)
+        self.assertEqual(self.run_deps().returncode, 0)
+        self.assertIn("openssh-server", self.calls())
 
     def test_unknown_arguments_are_refused(self):
         self.assertEqual(self.run_deps("--chekc").returncode, 64)

@@ -113,11 +113,13 @@ check(const char *yaml)
         const skn_node_t *name = skn_node_get(item, "name");
         const skn_node_t *address = skn_node_get(item, "address");
         const skn_node_t *key = skn_node_get(item, "key");
+        const skn_node_t *ssh = skn_node_get(item, "ssh");
         cr_assert_lt(count, 8u);
         nodes[count++] =
             (skn_wired_node_t){ .name = name ? name->text : "",
                                 .address = address ? address->text : "",
-                                .key = key ? key->text : "" };
+                                .key = key ? key->text : "",
+                                .ssh = ssh ? ssh->text : "" };
     }
     skn_nodes_check(nodes, count, list, problems);
     for (size_t k = 0; skn_problems_text(problems, k); k++)
@@ -178,6 +180,36 @@ Test(nodes, refuses_missing_and_bad_addresses)
                 "n:2:25: 'a' of node 'b' is no address; " REACH);
     expect_said("nodes:\n  - { name: b, address: 'tcp://*:1' }\n" A,
                 "n:2:25: 'tcp://*:1' of node 'b' is no address; " REACH);
+}
+
+Test(nodes, refuses_what_ssh_would_take_for_an_option)
+{
+    static const char *const good[] = { "b", "me@b.example", "b-1",
+                                        "ssh://me@b:2222", "[::1]" };
+    static const char *const bad[] = { "-oProxyCommand=ls", "-", "b c",
+                                       "b\tc" };
+    char yaml[256], want[256];
+    for (size_t k = 0; k < sizeof(good) / sizeof(good[0]); k++) {
+        (void)snprintf(yaml, sizeof(yaml),
+                       "nodes:\n" A
+                       "  - { name: b, address: 'tcp://127.0.0.1:7002', "
+                       "ssh: \"%s\" }\n",
+                       good[k]);
+        expect_said(yaml, "");
+    }
+    for (size_t k = 0; k < sizeof(bad) / sizeof(bad[0]); k++) {
+        (void)snprintf(yaml, sizeof(yaml),
+                       "nodes:\n" A
+                       "  - { name: b, address: 'tcp://127.0.0.1:7002', "
+                       "ssh: \"%s\" }\n",
+                       bad[k]);
+        (void)snprintf(want, sizeof(want),
+                       "n:3:54: '%s' of node 'b' is no destination of ssh; "
+                       "host, user@host, or a name that the ssh config "
+                       "knows\n",
+                       bad[k]);
+        expect_said(yaml, want);
+    }
 }
 
 Test(nodes, refuses_links_beyond_the_machine_without_keys)

@@ -113,6 +113,23 @@ check_address(const skn_wired_node_t *node, uint32_t node_count,
                             "example tcp://10.0.0.1:7001");
 }
 
+/* ssh would take one that begins with a dash for an option of its own. */
+static void
+check_ssh(const skn_wired_node_t *node, const skn_node_t *item,
+          skn_problems_t *problems)
+{
+    bool good = !node->ssh || node->ssh[0] != '-';
+    for (const char *at = node->ssh; at && *at; at++)
+        good = good && *at > ' ' && *at != 127;
+    if (good)
+        return;
+    (void)skn_problems_add(problems, mark_of(item, "ssh"),
+                           "'%.80s' of node '%.64s' is no destination of ssh",
+                           node->ssh, node->name);
+    (void)skn_problems_hint(problems, "host, user@host, or a name that the "
+                                      "ssh config knows");
+}
+
 /* What node `k` has and an earlier one, too. */
 static void
 check_repeats(const skn_wired_node_t *nodes, uint32_t k, const skn_node_t *item,
@@ -189,6 +206,7 @@ skn_nodes_check(const skn_wired_node_t *nodes, uint32_t node_count,
     const skn_node_t *item = list->first;
     for (uint32_t k = 0; k < node_count; k++, item = item->next) {
         check_address(&nodes[k], node_count, item, problems);
+        check_ssh(&nodes[k], item, problems);
         check_repeats(nodes, k, item, problems);
     }
     check_keys(nodes, node_count, list, problems);

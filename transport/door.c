@@ -141,8 +141,6 @@ skn_door_begin(skn_door_t *door)
 static void
 refuse(skn_door_t *door, const skn_refused_t *refused)
 {
-    if (!atomic_load(&door->begun))
-        return;
     (void)pthread_mutex_lock(&door->lock);
     door->counts.strangers++;
     say(door, "refused a stranger with key %s at %s", refused->public_key,
@@ -250,8 +248,10 @@ door_thread(void *argument)
     while (!(items[0].revents & ZMQ_POLLIN)) {
         bool watching = skn_watch_count(door->parts.watch) > 0;
         (void)zmq_poll(items, item_count, watching ? look_ms : -1);
+        /* Asked before: the answer to the canary is what lets us begin. */
+        bool begun = atomic_load(&door->begun);
         if (item_count == 3 && (items[2].revents & ZMQ_POLLIN) &&
-            skn_authenticator_answer(authenticator, &refused))
+            skn_authenticator_answer(authenticator, &refused) && begun)
             refuse(door, &refused);
         if (items[1].revents & ZMQ_POLLIN)
             read_monitor(door);

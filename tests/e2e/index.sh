@@ -54,7 +54,8 @@ says "and probes" \
     "$skein" eval run --probes 3
 for wrong in 0 -1 x 1.5 99999999999999999999 ''; do
     says "--probes '$wrong' is refused" \
-        "skein: --probes must be a whole number above 0, found '$wrong'" \
+        "skein: --probes must be a whole number in 1..2147483647, found \
+'$wrong'" \
         "$skein" predict run --index --probes "$wrong"
 done
 says "more lists than labels are refused" "skein: 1000 lists for 900 labels" \

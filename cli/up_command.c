@@ -1,0 +1,159 @@
+/* up_command.c - the command line of a node, here or over ssh.
+ *
+ *     skein node b FILE --json --leash ...
+ *     ssh -o BatchMode=yes -o ConnectTimeout=10 HOST -- \
+ *         "cd 'HERE' && exec 'skein' 'node' 'b' ..."
+ *
+ * `ssh` may be any program that takes its options; which port, key and known
+ * hosts it takes is the business of the user's ssh config. Split at spaces, as
+ * $GIT_SSH_COMMAND mostly is used.  SPDX-License-Identifier: Apache-2.0 */
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "cli/bar.h"
+#include "cli/up.h"
+
+/* What --ssh was given counts: ssh takes the first value of an option. */
+#define SSH_DEFAULT "ssh"
+#define SSH_PATIENCE "ConnectTimeout=10"
+
+static void
+add(cli_up_command_t *command, const char *text)
+{
+    if (command->count + 1 < CLI_UP_ARGUMENTS_MAX)
+        command->argument[command->count++] = (char *)(uintptr_t)text;
+    command->argument[command->count] = NULL;
+}
+
+static void
+add_option(cli_up_command_t *command, const char *name, const char *value)
+{
+    if (value) {
+        add(command, name);
+        add(command, value);
+    }
+}
+
+static void
+list_arguments(const cli_call_t *call, const cli_up_local_t *local,
+               const cli_up_node_t *node, cli_up_command_t *command)
+{
+    add(command, "node");
+    add(command, node->name);
+    add(command, call->operands[0]);
+    add(command, "--json");
+    add(command, "--leash");
+    if (cli_flag(call, "resume"))
+        add(command, "--resume");
+    if (node->is_first && cli_bar_possible(call))
+        add(command, "--progress");
+    add_option(command, "--wait", cli_value(call, "wait"));
+    for (size_t k = 0; cli_value_at(call, "override", k); k++)
+        add_option(command, "-o", cli_value_at(call, "override", k));
+    for (size_t k = 0; k < local->override_count; k++)
+        add_option(command, "-o", local->overrides[k]);
+}
+
+/* One word for a shell: in single quotes, with those inside stepped out of. */
+static void
+quote(FILE *file, const char *word)
+{
+    (void)fputc('\'', file);
+    for (; *word; word++) {
+        if (*word == '\'')
+            (void)fputs("'\\''", file);
+        else
+            (void)fputc(*word, file);
+    }
+    (void)fputc('\'', file);
+}
+
+/* The arguments as one line for the shell of another machine: in the same
+ * folder there, so that paths mean the same. */
+static skn_status_t
+write_line(cli_up_command_t *command, skn_error_t *error)
+{
+    size_t bytes = 0;
+    char *here = getcwd(NULL, 0);
+    FILE *file = here ? open_memstream(&command->line, &bytes) : NULL;
+    if (!file) {
+        free(here);
+        return skn_fail(error, SKN_NO_MEMORY, "no command line: %s",
+                        strerror(errno));
+    }
+    (void)fputs("cd ", file);
+    quote(file, here);
+    (void)fputs(" && exec", file);
+    for (size_t k = 0; k < command->count; k++) {
+        (void)fputc(' ', file);
+        quote(file, command->argument[k]);
+    }
+    free(here);
+    return fclose(file) == 0
+               ? SKN_OK
+               : skn_fail(error, SKN_NO_MEMORY, "no room for a command line");
+}
+
+static skn_status_t
+wrap_in_ssh(const cli_call_t *call, const cli_up_node_t *node,
+            cli_up_command_t *command, skn_error_t *error)
+{
+    const char *ssh = cli_value(call, "ssh");
+    char *rest = NULL;
+    skn_status_t status = write_line(command, error);
+    if (status != SKN_OK)
+        return status;
+    command->words = strdup(ssh ? ssh : SSH_DEFAULT);
+    if (!command->words)
+        return skn_fail(error, SKN_NO_MEMORY, "no room for a command line");
+    command->count = 0;
+    for (char *word = strtok_r(command->words, " ", &rest); word;
+         word = strtok_r(NULL, " ", &rest))
+        add(command, word);
+    if (command->count == 0)
+        return skn_fail(error, SKN_USAGE, "--ssh needs a program");
+    add_option(command, "-o", "BatchMode=yes");
+    add_option(command, "-o", SSH_PATIENCE);
+    add(command, node->ssh);
+    add(command, "--");
+    add(command, command->line);
+    return SKN_OK;
+}
+
+static skn_status_t
+find_self(cli_up_command_t *command, skn_error_t *error)
+{
+    ssize_t bytes =
+        readlink("/proc/self/exe", command->self, sizeof(command->self) - 1);
+    if (bytes < 0)
+        return skn_fail(error, SKN_UNAVAILABLE,
+                        "which program this is cannot be read: %s",
+                        strerror(errno));
+    command->self[bytes] = '\0';
+    return SKN_OK;
+}
+
+skn_status_t
+cli_up_command(const cli_call_t *call, const cli_up_local_t *local,
+               const cli_up_node_t *node, cli_up_command_t *command,
+               skn_error_t *error)
+{
+    const char *remote = cli_value(call, "remote-program");
+    *command = (cli_up_command_t){ 0 };
+    skn_status_t status = node->ssh[0] ? SKN_OK : find_self(command, error);
+    if (status != SKN_OK)
+        return status;
+    add(command, !node->ssh[0] ? command->self : remote ? remote : "skein");
+    list_arguments(call, local, node, command);
+    return node->ssh[0] ? wrap_in_ssh(call, node, command, error) : SKN_OK;
+}
+
+void
+cli_up_command_fini(cli_up_command_t *command)
+{
+    free(command->line);
+    free(command->words);
+    command->line = command->words = NULL;
+}

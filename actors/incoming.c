@@ -13,6 +13,9 @@
 /* Parcels taken before the control inbox is looked at again: fairness between
  * work and credits. 64 as measured for one wait and many takes (notes). */
 #define PASS_PARCELS_MAX 64
+/* Pipes of so many credits may lack one of them. `credit` is 2 window + 1 in
+ * planned topologies, of which 2 window - 1 messages are used. */
+#define LOT_CREDIT_MIN 4
 
 static skn_status_t
 give_credit(skn_in_edge_t *edge, skn_error_t *error)
@@ -25,7 +28,7 @@ give_credit(skn_in_edge_t *edge, skn_error_t *error)
 }
 
 /* One message of `edge` has been dealt with. Credit goes back in lots of half
- * a pipe, the rest when the actor runs out of work. */
+ * a pipe; what is left, when the actor runs out of work. */
 static skn_status_t
 owe_credit(skn_in_edge_t *edge, skn_error_t *error)
 {
@@ -34,13 +37,18 @@ owe_credit(skn_in_edge_t *edge, skn_error_t *error)
     return give_credit(edge, error);
 }
 
+/* An actor of a pipeline runs out of work after every batch. The credit of a
+ * single message is kept then where the sender has three others: it would wake
+ * the sender, and on the way there a link, for nothing. */
 skn_status_t
 skn_incoming_return_credit(skn_actor_t *actor, skn_error_t *error)
 {
     skn_status_t status = SKN_OK;
-    for (uint32_t k = 0; k < actor->in_edge_count && status == SKN_OK; k++)
-        if (actor->in_edges[k].owed > 0)
-            status = give_credit(&actor->in_edges[k], error);
+    for (uint32_t k = 0; k < actor->in_edge_count && status == SKN_OK; k++) {
+        skn_in_edge_t *edge = &actor->in_edges[k];
+        if (edge->owed > (edge->credit >= LOT_CREDIT_MIN ? 1 : 0))
+            status = give_credit(edge, error);
+    }
     return status;
 }
 

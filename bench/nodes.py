@@ -2,7 +2,8 @@
 """nodes.py - runs a command on each of N hosts with links of a given rate.
 
 Usage: bench/nodes.py [--nodes N] [--rate 100mbit] [--cores 0,1] [--quota 0.45]
-           [--memory 1.5GiB] [--limit-s S] [--on K "COMMAND"]... [--] COMMAND...
+           [--memory 1.5GiB] [--delay-ms D --port P --relay PROGRAM]
+           [--limit-s S] [--on K "COMMAND"]... [--] COMMAND...
 Hosts are network namespaces (tests/e2e/hosts.sh); host k has the address
 10.77.0.(k+1) and one interface, `wire`. In COMMAND these are replaced: {node}
 the host's number, {nodes} how many, {address} its own address, {first} that of
@@ -11,6 +12,9 @@ host 0, {interface}. --on gives host K a command of its own.
   --cores    host k runs on entry k (modulo) of this list; `0+1` is two cores
   --quota    share of a core a host may use    } by control groups, version 1
   --memory   bytes a host may use, with KiB... } or 2, whichever is mounted
+  --delay-ms hosts reach port P of each other through relays (PROGRAM is built
+             as fault/fault_relay), which delay each direction by D; 0 is the
+             relays alone, to compare with
   --limit-s  ends everything after so many seconds
 Prints one JSON object: the settings; for each host exit code, CPU seconds, peak
 memory, bytes that its interface sent and received; and `lines`: each JSON line
@@ -46,14 +50,62 @@ def hosts(prefix, *words):
                           stdout=subprocess.PIPE, text=True, check=False)
 
 
+RELAYED = """
+work=$(mktemp -d)
+at_exit() { :; }
+wait_until() {
+    local tries=$1
+    shift
+    for (( ; tries > 0; tries--)); do "$@" && return 0; sleep 0.05; done
+    return 1
+}
+hosts_prefix=$1
+. "$0"
+hosts_relayed "$2" "$3" "$4" --for-ms 3600000 --delay-ms "$5" && echo up
+read -r _
+relays_down "$2"
+hosts_down "$2"
+rm -rf "$work"
+"""
+
+
+class Relayed:
+    """Hosts behind relays, as long as this stands."""
+
+    def __init__(self, prefix, options):
+        self.process = subprocess.Popen(
+            ["bash", "-c", RELAYED, HOSTS, prefix, str(options.nodes),
+             str(options.port), options.relay, str(options.delay_ms)],
+            stdin=subprocess.PIPE, stdout=subprocess.PIPE)
+        self.up = self.process.stdout.readline() == b"up\n"
+
+    def down(self):
+        self.process.stdin.close()
+        self.process.wait()
+
+
 def counters(prefix, count):
-    """[sent, received] of each host, read at the switch in one look."""
+    """[sent, received] of each host, read at the switch in one look; behind
+    relays, of each host's interface."""
+    if counters.relayed:
+        return [[int(open_counter(prefix + str(k), name)) for name in
+                 ("tx_bytes", "rx_bytes")] for k in range(count)]
     text = subprocess.run(["ip", "-n", prefix + "sw", "-s", "-j", "link"],
                           stdout=subprocess.PIPE, check=True).stdout
     found = {link["ifname"]: link.get("stats64", {})
              for link in json.loads(text)}
     ports = [found.get("port%d" % k) for k in range(count)]
     return [[port["rx"]["bytes"], port["tx"]["bytes"]] for port in ports]
+
+
+counters.relayed = False
+
+
+def open_counter(host, name):
+    return subprocess.run(
+        ["ip", "netns", "exec", host, "cat",
+         "/sys/class/net/wire/statistics/" + name],
+        stdout=subprocess.PIPE, check=True).stdout
 
 
 def size(text):
@@ -254,23 +306,28 @@ def run(options, prefix):
         host.cage.remove()
     return {"nodes": options.nodes, "rate": options.rate,
             "cores": [sorted(entry) for entry in options.cores],
+            "delay_ms": options.delay_ms,
             "quota": options.quota, "memory_bytes": options.memory,
             "command": options.command, "seconds": round(seconds, 3),
             "timed_out": late, "hosts": facts, "lines": taken}
 
 
-def arguments():
+def arguments(words=None):
     parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
     parser.add_argument("--nodes", type=int, default=2)
     parser.add_argument("--rate", default="none")
     parser.add_argument("--cores", default="")
     parser.add_argument("--quota", type=float, default=None)
     parser.add_argument("--memory", type=size, default=None)
+    parser.add_argument("--delay-ms", type=float, default=None)
+    parser.add_argument("--port", type=int, default=7001)
+    parser.add_argument("--relay", default=os.path.join(
+        ROOT, "build", "fault", "fault_relay"))
     parser.add_argument("--limit-s", type=float, default=3600.0)
     parser.add_argument("--on", nargs=2, action="append", default=[],
                         metavar=("K", "COMMAND"))
     parser.add_argument("command", nargs=argparse.REMAINDER)
-    options = parser.parse_args()
+    options = parser.parse_args(words)
     if options.command[:1] == ["--"]:
         options.command = options.command[1:]
     options.own = {int(k): shlex.split(text) for k, text in options.on}
@@ -282,18 +339,30 @@ def arguments():
     return options
 
 
+def on_hosts(options):
+    """Makes the hosts, and runs what `options` say; None without the rights."""
+    prefix = "skn%d" % os.getpid()
+    counters.relayed = options.delay_ms is not None
+    relayed = Relayed(prefix, options) if counters.relayed else None
+    try:
+        if not (relayed.up if relayed else hosts(
+                prefix, "hosts_up", options.nodes).returncode == 0):
+            return None
+        return run(options, prefix)
+    finally:
+        if relayed:
+            relayed.down()
+        hosts(prefix, "hosts_down", options.nodes)
+
+
 def main():
     options = arguments()
-    prefix = "skn%d" % os.getpid()
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(1))
-    try:
-        if hosts(prefix, "hosts_up", options.nodes).returncode != 0:
-            print("nodes.py: SKIPPED: needs root and the right to make "
-                  "networks", file=sys.stderr)
-            return 77
-        result = run(options, prefix)
-    finally:
-        hosts(prefix, "hosts_down", options.nodes)
+    result = on_hosts(options)
+    if result is None:
+        print("nodes.py: SKIPPED: needs root and the right to make networks",
+              file=sys.stderr)
+        return 77
     print(json.dumps(result), flush=True)
     return 0 if all(host["exit_code"] == 0
                     for host in result.get("hosts", [{"exit_code": 1}])) else 1

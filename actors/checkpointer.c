@@ -3,13 +3,16 @@
  * At a marker every updater streams its tensors here, chunk by chunk; credit
  * keeps a few chunks in memory, never a shard. When the last shard is complete
  * the checkpoint appears under its name, or not at all. A disk that is full is
- * a warning: the older checkpoints stay and training goes on.
+ * a warning: the older checkpoints stay and training goes on. Where owners are
+ * on nodes that have no copy of the run, they get their state back from here
+ * before it goes on (restorer.h).
  * SPDX-License-Identifier: Apache-2.0 */
 #include <stdlib.h>
 #include <string.h>
 
 #include "actors/kinds.h"
 #include "actors/messages.h"
+#include "actors/restorer.h"
 #include "actors/tensors.h"
 #include "formats/checkpoint.h"
 #include "formats/json_text.h"
@@ -28,6 +31,7 @@ typedef struct checkpointer {
     shard_t *shards; /* [owners] */
     uint32_t owners, shard_count, complete;
     uint32_t keep;
+    skn_restorer_t restorer;
     const skn_save_t *save; /* kept, while a checkpoint is written */
     skn_error_t failure;    /* of the checkpoint in work */
 } checkpointer_t;
@@ -225,6 +229,38 @@ on_chunk(skn_actor_t *actor, void *state, const void *message,
     return SKN_OK;
 }
 
+/* --- the way back ------------------------------------------------------------
+ */
+
+static skn_status_t
+on_want(skn_actor_t *actor, void *state, const void *message,
+        skn_error_t *error)
+{
+    checkpointer_t *checkpointer = state;
+    return skn_restorer_take(&checkpointer->restorer, actor, message, error);
+}
+
+static skn_status_t
+checkpointer_produce(skn_actor_t *actor, void *state, skn_error_t *error)
+{
+    skn_restorer_t *restorer = &((checkpointer_t *)state)->restorer;
+    skn_saved_t all = { .batch = restorer->batch,
+                        .path = "",
+                        .weights_sha256 = "" };
+    bool idle, over;
+    skn_status_t status =
+        skn_restorer_send(restorer, actor, &idle, &over, error);
+    if (idle)
+        skn_actor_rest(actor);
+    if (status != SKN_OK || !over)
+        return status;
+    skn_restorer_close(restorer);
+    return skn_actor_send(actor, &skn_saved_schema, &all, error);
+}
+
+/* --- open and close ----------------------------------------------------------
+ */
+
 /* While we planned, another process may have gone on with the run. */
 static skn_status_t
 check_newest(const skn_actor_t *actor, const skn_run_folder_t *run,
@@ -270,8 +306,14 @@ checkpointer_open(skn_actor_t *actor, void *state, skn_error_t *error)
         skn_actor_option_text(actor, "path"), &options, NULL, error);
     if (!checkpointer->run)
         return error->status;
-    return options.resume ? check_newest(actor, checkpointer->run, error)
-                          : SKN_OK;
+    skn_status_t status =
+        options.resume ? check_newest(actor, checkpointer->run, error) : SKN_OK;
+    return status == SKN_OK
+               ? skn_restorer_open(
+                     &checkpointer->restorer,
+                     skn_actor_option_text(actor, "checkpoint"),
+                     skn_actor_receivers(actor, &skn_restored_schema), error)
+               : status;
 }
 
 static void
@@ -282,6 +324,7 @@ checkpointer_close(skn_actor_t *actor, void *state)
     skn_message_drop(checkpointer->save);
     if (checkpointer->writer)
         give_up(checkpointer);
+    skn_restorer_close(&checkpointer->restorer);
     skn_run_folder_close(&checkpointer->run);
     free(checkpointer->shards);
 }
@@ -292,6 +335,8 @@ static const skn_option_t options[] = {
       "the folder holds the run already" },
     { "newest", SKN_OPTION_INT, "0", 0, 9007199254740992.0, NULL,
       "resume: batch of the newest checkpoint in the folder; 0: none" },
+    { "checkpoint", SKN_OPTION_TEXT, "", 0, 0, NULL,
+      "resume: the one that owners who ask get their state of; empty: none" },
     { "run", SKN_OPTION_TEXT, "", 0, 0, NULL,
       "id of a new run, 32 hex digits; empty: drawn" },
     { "config", SKN_OPTION_TEXT, "", 0, 0, NULL,
@@ -306,12 +351,14 @@ static const skn_handler_t handlers[] = {
     { &skn_save_schema, on_save, NULL },
     { &skn_tensor_schema, on_tensor, NULL },
     { &skn_chunk_schema, on_chunk, NULL },
+    { &skn_want_schema, on_want, NULL },
     { 0 },
 };
 
 static const skn_schema_t *const sends[] = {
     &skn_save_schema,
     &skn_saved_schema,
+    &skn_restored_schema,
     NULL,
 };
 
@@ -334,5 +381,6 @@ const skn_kind_t skn_checkpointer = {
     .gathers = gathers,
     .needs = needs,
     .open = checkpointer_open,
+    .produce = checkpointer_produce,
     .close = checkpointer_close,
 };

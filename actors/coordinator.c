@@ -62,6 +62,7 @@ typedef struct coordinator {
     uint64_t results; /* of this process, so far */
     bool at_marker;   /* the window is empty, results are still to come */
     bool training, looking, saving; /* what an answer is awaited of */
+    bool restoring;
     bool halting, saving_best, epoch_done, stopping, stale;
     skn_purpose_t evaluating;
     skn_scores_t validation;
@@ -220,6 +221,10 @@ on_saved(skn_actor_t *actor, void *state, const void *message,
     coordinator_t *coordinator = state;
     const skn_saved_t *saved = message;
     skn_status_t status = SKN_OK;
+    if (coordinator->restoring) { /* all owners have their state */
+        coordinator->restoring = false;
+        return skn_actor_ask_clock(actor, CLOCK_START, error);
+    }
     if (!coordinator->saving || saved->batch != coordinator->progress.batch)
         return unasked(actor, "a checkpoint of batch", saved->batch, error);
     coordinator->saving = false;
@@ -663,8 +668,11 @@ coordinator_open(skn_actor_t *actor, void *state, skn_error_t *error)
 static skn_status_t
 coordinator_start(skn_actor_t *actor, void *state, skn_error_t *error)
 {
-    (void)state;
-    return skn_actor_ask_clock(actor, CLOCK_START, error);
+    coordinator_t *coordinator = state;
+    coordinator->restoring = skn_actor_option_bool(actor, "restores");
+    return coordinator->restoring
+               ? SKN_OK /* what is sent till then is no training */
+               : skn_actor_ask_clock(actor, CLOCK_START, error);
 }
 
 static void
@@ -700,6 +708,8 @@ static const skn_option_t options[] = {
       "time between events that tell how far an epoch is; 0: none" },
     { "resume", SKN_OPTION_TEXT, "", 0, 0, NULL,
       "checkpoint that says how far the run has come" },
+    { "restores", SKN_OPTION_BOOL, "false", 0, 0, NULL,
+      "wait till the checkpointer has given owners their state" },
     { 0 },
 };
 

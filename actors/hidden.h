@@ -41,9 +41,7 @@ typedef struct skn_hidden {
     { "window", SKN_OPTION_INT, "1", 1, SKN_WINDOW_MAX, NULL,                 \
       "batches in flight" },                                                  \
         { "order", SKN_OPTION_CHOICE, "fixed", 0, 0, "fixed|free",            \
-          "fixed: same bits every time; free: as soon as possible" },         \
-        { "first_batch", SKN_OPTION_INT, "0", 0, 9007199254740992.0, NULL,    \
-          "batch to begin with; more than 0 after a resume" }
+          "fixed: same bits every time; free: as soon as possible" }
 /* clang-format on */
 
 /* Reads the options of `actor`, allocates. Freed by skn_hidden_close, also

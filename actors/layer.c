@@ -20,8 +20,7 @@ skn_layer_open(skn_layer_t *layer, skn_actor_t *actor,
     layer->flight_count = (uint32_t)window;
     layer->gradient_floats = floats;
     skn_turns_init(&layer->turns, window,
-                   strcmp(skn_actor_option_text(actor, "order"), "free") == 0,
-                   (uint64_t)skn_actor_option_int(actor, "first_batch"));
+                   strcmp(skn_actor_option_text(actor, "order"), "free") == 0);
     skn_status_t status = skn_hidden_open(
         &layer->hidden, actor, shape->column_first, shape->columns, error);
     layer->held_max = layer->hidden.merge.leaf_count < SKN_SHARD_MAX

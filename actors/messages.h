@@ -210,6 +210,29 @@ typedef enum skn_purpose {
     F(M, u32, last, 1, "1: the shard is complete")                             \
     F(M, bytes, bytes, SKN_CHUNK_BYTES, "its bytes")
 
+/* The other way, before a run goes on: an owner that has no copy of the
+ * checkpoint asks for one rectangle after the other, and at last for the word
+ * to begin, which comes when all owners that ask have theirs. */
+#define SKN_FIELDS_want(F, M)                                                  \
+    F(M, u32, owner, SKN_ACTORS_MAX - 1, "who asks, as the plan counts them")  \
+    F(M, str, name, SKN_NAME_MAX, "of the global tensor; empty: to begin")     \
+    F(M, u64, rows, UINT64_MAX, "of the rectangle; 0: the whole tensor")       \
+    F(M, u64, columns, UINT64_MAX, "of the rectangle")                         \
+    F(M, u64, row_first, UINT64_MAX, "where it lies")                          \
+    F(M, u64, column_first, UINT64_MAX, "where it lies")
+
+#define SKN_FIELDS_restored(F, M)                                              \
+    F(M, u32, owner, SKN_ACTORS_MAX - 1, "who has asked")                      \
+    F(M, u64, batch, UINT64_MAX, "batches applied")                            \
+    F(M, u32, begun, 1, "0: there is no checkpoint, the seed says all")        \
+    F(M, u32, begin, 1, "1: all have theirs; nothing else is in here")         \
+    F(M, u32, dtype, 255, "as formats/safetensors.h numbers them")             \
+    F(M, u64, rows, UINT64_MAX,                                                \
+      "of the rectangle; 0: there is no such tensor")                          \
+    F(M, u64, columns, UINT64_MAX, "of the rectangle")                         \
+    F(M, u64, row, UINT64_MAX, "of the rectangle's, the first that is here")   \
+    F(M, bytes, bytes, SKN_CHUNK_BYTES, "whole rows")
+
 #define SKN_FIELDS_saved(F, M)                                                 \
     F(M, u64, batch, UINT64_MAX, "batches applied")                            \
     F(M, str, path, SKN_TEXT_MAX, "the checkpoint's folder")                   \
@@ -280,7 +303,9 @@ typedef enum skn_purpose {
     M(dirty, 20, "rows that changed, for the index")                           \
     M(index, 21, "an index of a shard's rows")                                 \
     M(tensor, 22, "a tensor of a shard's state, before its chunks")            \
-    M(issue, 23, "a batch may go: make it")
+    M(issue, 23, "a batch may go: make it")                                    \
+    M(want, 24, "an owner asks for its state of a checkpoint")                 \
+    M(restored, 25, "a part of what an owner asked for")
 
 #define SKN_MESSAGES(M) SKN_MESSAGES_CODED(M, M)
 

@@ -414,6 +414,8 @@ on_lease(skn_actor_t *actor, void *state, const void *message,
         skn_copy_take(&output->copy, lease, &output->head.rows, error);
     if (status != SKN_OK || !output->head.rows)
         return status;
+    if (!output->turns.begun)
+        output->marker = lease->batch; /* a run begins at one */
     skn_turns_rows_back(&output->turns, lease->batch);
     status = show_rows(actor, output, error);
     return status == SKN_OK ? take_turns(actor, output, error) : status;
@@ -527,9 +529,7 @@ output_open(skn_actor_t *actor, void *state, skn_error_t *error)
                         skn_actor_name(actor), head->row_first,
                         head->block_rows);
     skn_turns_init(&output->turns, window,
-                   strcmp(skn_actor_option_text(actor, "order"), "free") == 0,
-                   (uint64_t)skn_actor_option_int(actor, "first_batch"));
-    output->marker = output->turns.returned; /* a resume begins at one */
+                   strcmp(skn_actor_option_text(actor, "order"), "free") == 0);
     output->nodes = malloc(head->merge.leaf_count * sizeof(*output->nodes));
     if (!output->nodes)
         return skn_fail(error, SKN_NO_MEMORY, "no room for a tree of %u leaves",

@@ -16,6 +16,7 @@
 
 #include "actors/block.h"
 #include "actors/kinds.h"
+#include "actors/restore.h"
 #include "actors/samplers/options.h"
 #include "actors/workspace.h"
 #include "formats/checkpoint.h"
@@ -32,6 +33,8 @@ typedef struct table_builder {
     uint64_t wanted_batch;
     uint32_t saving_row;
     char file[SKN_NAME_MAX], name[SKN_NAME_MAX];
+    skn_restore_t restore;
+    float *restored; /* [rows][columns] of it, while it comes */
 } table_builder_t;
 
 static skn_status_t
@@ -244,7 +247,73 @@ done:
     return status;
 }
 
+/* The same, from the first node: room for it when its size is known. */
+static skn_status_t
+make_room(table_builder_t *state, const skn_actor_t *actor,
+          const skn_restored_t *part, skn_error_t *error)
+{
+    skn_tensor_view_t *view = &state->restore.views[0];
+    if (part->rows > SKN_UNIT_MAX || part->columns > SKN_HIDDEN_MAX + 1u)
+        return skn_fail(error, SKN_BAD_DATA, "%s: tensor %s is no index",
+                        skn_actor_name(actor), state->name);
+    state->restored = skn_floats_new(part->rows * part->columns, error);
+    if (!state->restored)
+        return SKN_NO_MEMORY;
+    view->piece.rows = part->rows;
+    view->piece.columns = part->columns;
+    view->at = (unsigned char *)state->restored;
+    view->row_bytes = view->stride_bytes = part->columns * sizeof(float);
+    return SKN_OK;
+}
+
+static skn_status_t
+on_restored(skn_actor_t *actor, void *opaque, const void *message,
+            skn_error_t *error)
+{
+    table_builder_t *state = opaque;
+    const skn_restored_t *part = message;
+    const skn_piece_t *piece = &state->restore.views[0].piece;
+    skn_status_t status = SKN_OK;
+    bool begin = false;
+    if (part->rows > 0 && !state->restored && state->restore.wanted)
+        status = make_room(state, actor, part, error);
+    if (status == SKN_OK)
+        status = skn_restore_take(&state->restore, actor, part, &begin, error);
+    if (begin && state->restored && piece->columns > 1)
+        status = state->kind->restore(state->builder, state->restored,
+                                      (uint32_t)piece->rows,
+                                      (uint32_t)piece->columns, error);
+    if (begin) {
+        free(state->restored);
+        state->restored = NULL;
+    }
+    return status;
+}
+
+static skn_status_t
+table_builder_start(skn_actor_t *actor, void *opaque, skn_error_t *error)
+{
+    table_builder_t *state = opaque;
+    return state->restore.wanted
+               ? skn_restore_ask(&state->restore, actor, error)
+               : SKN_OK;
+}
+
 /* --- open and close ------------------------------------------------------- */
+
+/* Asked for where the sampler has a state at all. */
+static void
+open_restore(table_builder_t *state, const skn_actor_t *actor)
+{
+    skn_restore_t *restore = &state->restore;
+    skn_piece_t *piece = &restore->views[0].piece;
+    skn_restore_open(restore, actor);
+    restore->is_option = true;
+    restore->view_count = 1;
+    restore->all = !state->kind->restore;
+    piece->dtype = SKN_DTYPE_F32;
+    (void)snprintf(piece->name, sizeof(piece->name), "%s", state->name);
+}
 
 static skn_status_t
 table_builder_open(skn_actor_t *actor, void *opaque, skn_error_t *error)
@@ -278,6 +347,7 @@ table_builder_open(skn_actor_t *actor, void *opaque, skn_error_t *error)
     (void)snprintf(state->name, sizeof(state->name), "%.48s.index", layer);
     (void)snprintf(state->file, sizeof(state->file), "%.40s.index.safetensors",
                    layer);
+    open_restore(state, actor);
     return resume[0] && state->kind->restore ? read_state(state, resume, error)
                                              : SKN_OK;
 }
@@ -290,6 +360,7 @@ table_builder_close(skn_actor_t *actor, void *opaque)
     if (state->builder)
         state->kind->close(state->builder);
     skn_rows_fini(&state->rows);
+    free(state->restored);
 }
 
 /* clang-format off */
@@ -312,6 +383,7 @@ static const skn_option_t options[] = {
       "its name in the model file and in checkpoints" },
     { "resume", SKN_OPTION_TEXT, "", 0, 0, NULL,
       "checkpoint to read what it saw from" },
+    SKN_RESTORE_OPTIONS,
     SKN_SAMPLER_OPTIONS,
     { 0 },
 };
@@ -320,6 +392,7 @@ static const skn_option_t options[] = {
 static const skn_handler_t handlers[] = {
     { &skn_dirty_schema, on_dirty, NULL },
     { &skn_save_schema, on_save, NULL },
+    { &skn_restored_schema, on_restored, NULL },
     { 0 },
 };
 
@@ -327,6 +400,7 @@ static const skn_schema_t *const sends[] = {
     &skn_index_schema,
     &skn_tensor_schema,
     &skn_chunk_schema,
+    &skn_want_schema,
     NULL,
 };
 
@@ -347,6 +421,7 @@ const skn_kind_t skn_table_builder = {
     .gathers = gathers,
     .needs = needs,
     .open = table_builder_open,
+    .start = table_builder_start,
     .produce = table_builder_produce,
     .close = table_builder_close,
 };

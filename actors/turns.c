@@ -5,14 +5,12 @@
 #include <string.h>
 
 void
-skn_turns_init(skn_turns_t *turns, uint64_t window, bool free_order,
-               uint64_t first_batch)
+skn_turns_init(skn_turns_t *turns, uint64_t window, bool free_order)
 {
     memset(turns, 0, sizeof(*turns));
     turns->window = window;
     turns->free_order = free_order;
     turns->cut = UINT64_MAX;
-    turns->forwards = turns->updates = turns->returned = first_batch;
 }
 
 bool
@@ -61,6 +59,8 @@ skn_turns_update_sent(skn_turns_t *turns)
 void
 skn_turns_rows_back(skn_turns_t *turns, uint64_t applied)
 {
-    turns->rows_here = true;
+    if (!turns->begun)
+        turns->forwards = turns->updates = applied;
+    turns->begun = turns->rows_here = true;
     turns->returned = applied;
 }

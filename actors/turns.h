@@ -20,6 +20,7 @@
 typedef struct skn_turns {
     uint64_t window;
     bool free_order;
+    bool begun;        /* the rows have been here */
     bool rows_here;    /* nobody else writes them now */
     uint64_t forwards; /* next batch to compute */
     uint64_t updates;  /* next batch whose gradient is sent */
@@ -27,8 +28,7 @@ typedef struct skn_turns {
     uint64_t cut;      /* no batch beyond it will come; UINT64_MAX: open */
 } skn_turns_t;
 
-void skn_turns_init(skn_turns_t *turns, uint64_t window, bool free_order,
-                    uint64_t first_batch);
+void skn_turns_init(skn_turns_t *turns, uint64_t window, bool free_order);
 
 /* May batch turns->forwards be computed now, given that it is here and that
  * the last marker before it stood behind `floor` batches? */
@@ -42,7 +42,8 @@ bool skn_turns_update_allowed(const skn_turns_t *turns, uint64_t horizon);
 void skn_turns_forward_done(skn_turns_t *turns);
 /* The gradient has been sent: the rows are away. */
 void skn_turns_update_sent(skn_turns_t *turns);
-/* The rows are back with all batches below `applied`. */
+/* The rows are back with all batches below `applied`; when they come for the
+ * first time, that is where the sequence begins. */
 void skn_turns_rows_back(skn_turns_t *turns, uint64_t applied);
 
 #endif

@@ -3,8 +3,9 @@
  * A gradient message lends it the rows of its shard; it steps the rows that
  * the gradient names, gives the rows back, and tells the source that the batch
  * is applied here. It owns the memory of the rows: it makes them (drawn from
- * the seed, or read from a checkpoint) and writes them into checkpoints, piece
- * by piece, while no batch is in flight. DESIGN section 5, step 5.
+ * the seed, read from a checkpoint, or asked for where that lies on another
+ * node: restore.h) and writes them into checkpoints, piece by piece, while no
+ * batch is in flight. DESIGN section 5, step 5.
  * SPDX-License-Identifier: Apache-2.0 */
 #include <stdlib.h>
 #include <string.h>
@@ -13,6 +14,7 @@
 #include "actors/kinds.h"
 #include "actors/messages.h"
 #include "actors/optimizer.h"
+#include "actors/restore.h"
 #include "actors/tensors.h"
 #include "actors/workspace.h"
 
@@ -29,6 +31,7 @@ typedef struct updater {
     bool priming;        /* the first copy is being sent */
     uint32_t prime_row;  /* its next row */
     uint64_t next_batch; /* that the first copy is for */
+    skn_restore_t restore;
     /* A checkpoint that is being sent: */
     bool saving;
     uint64_t saving_batch, saving_row;
@@ -295,8 +298,13 @@ open_optimizer(const skn_actor_t *actor, updater_t *updater, uint64_t seed,
 
 /* First weights: normal, biases 0; the same for every layout. */
 static skn_status_t
-draw_rows(updater_t *updater, uint64_t key, float deviation, skn_error_t *error)
+draw_rows(const skn_actor_t *actor, const updater_t *updater,
+          skn_error_t *error)
 {
+    uint64_t key = skn_draw_key((uint64_t)skn_actor_option_int(actor, "seed"),
+                                SKN_DRAW_WEIGHTS,
+                                (uint64_t)skn_actor_option_int(actor, "layer"));
+    float deviation = (float)skn_actor_option_real(actor, "init");
     const skn_rows_t *rows = &updater->rows;
     bool bias_row = updater->place.bias_row;
     uint32_t columns = rows->width - (bias_row ? 0 : 1);
@@ -370,24 +378,53 @@ updater_open(skn_actor_t *actor, void *state, skn_error_t *error)
                       skn_actor_option_bool(actor, "huge_pages"), error);
     if (status != SKN_OK)
         return status;
-    return resume[0]
-               ? read_rows(updater, resume, error)
-               : draw_rows(updater,
-                           skn_draw_key(seed, SKN_DRAW_WEIGHTS, tensor),
-                           (float)skn_actor_option_real(actor, "init"), error);
+    updater->next_batch = (uint64_t)skn_actor_option_int(actor, "first_batch");
+    updater->restore.view_count = skn_tensors_of(
+        &updater->rows, &updater->place, true, updater->restore.views);
+    skn_restore_open(&updater->restore, actor);
+    if (updater->restore.wanted)
+        return SKN_OK;
+    return resume[0] ? read_rows(updater, resume, error)
+                     : draw_rows(actor, updater, error);
 }
 
+/* The shard gets its rows, and may begin. */
 static skn_status_t
-updater_start(skn_actor_t *actor, void *state, skn_error_t *error)
+begin(skn_actor_t *actor, updater_t *updater, skn_error_t *error)
 {
-    updater_t *updater = state;
-    updater->next_batch = (uint64_t)skn_actor_option_int(actor, "first_batch");
     updater->priming = updater->copies;
     if (updater->copies)
         return SKN_OK; /* updater_produce sends it */
     skn_lease_t *lease =
         lease_new(actor, updater, updater->next_batch, 0, error);
     return lease ? skn_actor_post(actor, lease, error) : error->status;
+}
+
+static skn_status_t
+on_restored(skn_actor_t *actor, void *state, const void *message,
+            skn_error_t *error)
+{
+    updater_t *updater = state;
+    skn_restore_t *restore = &updater->restore;
+    bool all = false;
+    skn_status_t status =
+        skn_restore_take(restore, actor, message, &all, error);
+    if (status != SKN_OK || !all)
+        return status;
+    if (restore->begun)
+        updater->next_batch = restore->batch;
+    else
+        status = draw_rows(actor, updater, error);
+    return status == SKN_OK ? begin(actor, updater, error) : status;
+}
+
+static skn_status_t
+updater_start(skn_actor_t *actor, void *state, skn_error_t *error)
+{
+    updater_t *updater = state;
+    return updater->restore.wanted
+               ? skn_restore_ask(&updater->restore, actor, error)
+               : begin(actor, updater, error);
 }
 
 static void
@@ -447,21 +484,20 @@ static const skn_option_t options[] = {
       "batch to begin with; more than 0 after a resume" },
     { "resume", SKN_OPTION_TEXT, "", 0, 0, NULL,
       "checkpoint to read the rows from" },
+    SKN_RESTORE_OPTIONS,
     { 0 },
 };
 
 static const skn_handler_t handlers[] = {
     { &skn_gradient_schema, on_gradient, NULL },
     { &skn_save_schema, on_save, NULL },
+    { &skn_restored_schema, on_restored, NULL },
     { 0 },
 };
 
 static const skn_schema_t *const sends[] = {
-    &skn_lease_schema,
-    &skn_applied_schema,
-    &skn_tensor_schema,
-    &skn_chunk_schema,
-    NULL,
+    &skn_want_schema,   &skn_lease_schema, &skn_applied_schema,
+    &skn_tensor_schema, &skn_chunk_schema, NULL,
 };
 
 static const skn_schema_t *const gathers[] = { NULL };

@@ -24,6 +24,9 @@
  * that it never joined cannot know. */
 #define FAREWELL_MS 15000
 #define STRANGERS_MS 1000
+/* After the first one has ended: how long the others may take to do so. Where
+ * it finds that a run was over, they still wait for it to join them. */
+#define FOLLOW_MS 1000
 
 typedef struct up {
     const cli_call_t *call;
@@ -232,17 +235,20 @@ listen_once(up_t *up, int timeout_ms)
     wait_for_dead(up);
 }
 
-/* Until all nodes have ended. Those that do not follow one that failed are
- * told, and then killed. */
+/* Until all nodes have ended. Those that do not follow the first one are told,
+ * and those that do not follow one that failed are killed at last. */
 static void
 watch(up_t *up)
 {
     int waited_ms = 0, step_ms = 200;
     while (alive(up) > 0) {
         listen_once(up, step_ms);
-        if (!up->failing)
+        if (up->nodes[0].process > 0 && !up->failing)
             continue;
         waited_ms += step_ms; /* a lower bound: a turn may be shorter */
+        for (uint32_t k = 0; k < up->count; k++)
+            if (waited_ms >= FOLLOW_MS && !up->failing)
+                cli_up_stop(&up->nodes[k]);
         if (waited_ms < (up->alone ? STRANGERS_MS : FAREWELL_MS))
             continue;
         for (uint32_t k = 0; k < up->count; k++) {

@@ -554,3 +554,22 @@ Test(coordinator, a_resume_without_its_checkpoint_is_refused)
     cr_expect(strstr(probe.error.text, "/nowhere/at/all"), "%s",
               probe.error.text);
 }
+
+static skn_status_t
+give_the_word(skn_actor_t *actor, skn_error_t *error)
+{
+    skn_saved_t saved = { .path = "", .weights_sha256 = "" };
+    cr_expect_eq(seen.span_count, 0);
+    return skn_actor_send(actor, &skn_saved_schema, &saved, error);
+}
+
+/* The word would be refused by a coordinator that did not wait for it. */
+Test(coordinator, it_begins_when_all_owners_have_their_state)
+{
+    static const uint64_t bounds[] = { 0, 10, 20, 30 };
+    probe_option("restores", "true");
+    probe.start = give_the_word;
+    probe_run_well();
+    expect_spans(3, bounds);
+    cr_expect_eq(probe_told("\"event\":\"done\""), 1);
+}

@@ -10,6 +10,8 @@ static const skn_option_t own_options[] = {
     { "word", SKN_OPTION_CHOICE, "one", 0, 0, "one|two", "a choice" },
     { "file", SKN_OPTION_PATH, "f", 0, 0, NULL, "a path" },
     { "cache", SKN_OPTION_TEXT, "auto", 0, 0, NULL, "local" },
+    { "checkpoint", SKN_OPTION_TEXT, "", 0, 0, NULL, "local" },
+    { "first_batch", SKN_OPTION_INT, "0", 0, 9, NULL, "local" },
     { "config", SKN_OPTION_TEXT, "", 0, 0, NULL, "local" },
     { "newest", SKN_OPTION_INT, "0", 0, 9, NULL, "local" },
     { "progress_ms", SKN_OPTION_INT, "0", 0, 9, NULL, "local" },
@@ -54,7 +56,8 @@ static const char base[] =
     "  actors:\n"
     "    - { name: m, kind: maker, node: a, cores: 1, nice: 1,\n"
     "        options: { truth: true, number: 2, real: 0.5, text: y,\n"
-    "          word: two, file: g, cache: none, config: c, newest: 1,\n"
+    "          word: two, file: g, cache: none, checkpoint: p,\n"
+    "          first_batch: 4, config: c, newest: 1,\n"
     "          progress_ms: 2, resume: r, run: n } }\n"
     "    - { name: r.0, kind: relay, node: a }\n"
     "    - { name: r.1, kind: relay, node: b }\n"
@@ -129,6 +132,8 @@ Test(spec_hash, does_not_see_what_is_a_nodes_own)
         { "actors", "cache: none", "cache: /x" },
         { "actors", "config: c", "config: 'd: e'" },
         { "actors", "newest: 1", "newest: 2" },
+        { "actors", "checkpoint: p", "checkpoint: q" },
+        { "actors", "first_batch: 4", "first_batch: 5" },
         { "actors", "progress_ms: 2", "progress_ms: 0" },
         { "actors", "resume: r", "resume: q" },
         { "actors", "run: n", "run: m" },

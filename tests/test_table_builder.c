@@ -194,10 +194,11 @@ alone_react(skn_actor_t *actor, const skn_schema_t *schema, const void *message,
 }
 
 static void
-run_alone(const char *sampler)
+run_with(const char *sampler,
+         skn_status_t (*start)(skn_actor_t *, skn_error_t *),
+         skn_status_t (*react)(skn_actor_t *, const skn_schema_t *,
+                               const void *, skn_error_t *))
 {
-    static const char *const to[] = { "dirty", "save" };
-    static const char *const from[] = { "index", "tensor", "chunk" };
     skn_error_t error = { 0 };
     memset(alone.order, 0, sizeof(alone.order));
     cr_assert_eq(skn_rows_init(&alone.rows, SKN_ROWS_ADAM, ROWS,
@@ -205,10 +206,8 @@ run_alone(const char *sampler)
                                &error),
                  SKN_OK);
     probe.kind = &skn_table_builder;
-    probe.start = alone_start;
-    probe.react = alone_react;
-    memcpy(probe.to, to, sizeof(to));
-    memcpy(probe.from, from, sizeof(from));
+    probe.start = start;
+    probe.react = react;
     probe_option("labels", "40");
     probe_option("row_count", "40");
     probe_option("hidden", "5");
@@ -218,6 +217,16 @@ run_alone(const char *sampler)
     probe_option("uniform_rows", "5");
     probe_run();
     skn_rows_fini(&alone.rows);
+}
+
+static void
+run_alone(const char *sampler)
+{
+    static const char *const to[] = { "dirty", "save" };
+    static const char *const from[] = { "index", "tensor", "chunk" };
+    memcpy(probe.to, to, sizeof(to));
+    memcpy(probe.from, from, sizeof(from));
+    run_with(sampler, alone_start, alone_react);
 }
 
 Test(table_builder, centroids_are_saved)
@@ -270,4 +279,90 @@ Test(table_builder, rows_of_another_shape_are_refused)
     cr_expect_str_eq(probe.error.text,
                      "table_builder: dirty rows of batch 6: 18 values for 3 "
                      "rows of 6, 10 for 2 queries");
+}
+
+/* --- its state from the first node --------------------------------------- */
+
+static struct {
+    uint32_t rows, columns; /* of the answer; 0: there is none */
+    char asked[128];
+} home;
+
+static skn_status_t
+home_react(skn_actor_t *actor, const skn_schema_t *schema, const void *message,
+           skn_error_t *error)
+{
+    const skn_want_t *want = message;
+    if (schema != &skn_want_schema)
+        return alone_react(actor, schema, message, error);
+    size_t used = strlen(home.asked), count = home.rows * home.columns * 4;
+    (void)snprintf(home.asked + used, sizeof(home.asked) - used, "%s ",
+                   want->name);
+    cr_expect_eq(want->rows, 0, "its size is not known");
+    if (!want->name[0])
+        count = 0;
+    skn_restored_t *part =
+        skn_actor_message(actor, &skn_restored_schema, &count, error);
+    part->begun = 1;
+    part->begin = !want->name[0];
+    part->dtype = SKN_DTYPE_F32;
+    if (count > 0) {
+        part->rows = home.rows;
+        part->columns = home.columns;
+        for (size_t k = 0; k < count / 4; k++) {
+            float value = (float)k + 100.0f;
+            memcpy(part->bytes.at + 4 * k, &value, 4);
+        }
+    }
+    skn_status_t status = skn_actor_post(actor, part, error);
+    if (status == SKN_OK && !want->name[0])
+        status = send_marker(actor, error);
+    return status;
+}
+
+static void
+run_home(const char *sampler)
+{
+    static const char *const to[] = { "dirty", "save", "restored" };
+    static const char *const from[] = { "index", "tensor", "chunk", "want" };
+    home.asked[0] = '\0';
+    memcpy(probe.to, to, sizeof(to));
+    memcpy(probe.from, from, sizeof(from));
+    run_with(sampler, NULL, home_react);
+}
+
+/* What it got stands in front of what it saw since. */
+Test(table_builder, centroids_come_from_the_first_node)
+{
+    home.rows = 3;
+    home.columns = HIDDEN + 1;
+    run_home("cluster");
+    cr_assert_eq(probe.status, SKN_OK, "%s", probe.error.text);
+    cr_expect_str_eq(home.asked, "top.index  ");
+    cr_expect_str_eq(alone.order, "itc");
+    cr_assert_geq(alone.rows_told, 3);
+    float sum = 0, fresh = 0;
+    for (uint32_t k = 0; k < alone.rows_told; k++)
+        sum += alone.state[k * (HIDDEN + 1) + HIDDEN];
+    home.rows = 0; /* a checkpoint without an index */
+    run_home("cluster");
+    cr_assert_eq(probe.status, SKN_OK, "%s", probe.error.text);
+    for (uint32_t k = 0; k < alone.rows_told; k++)
+        fresh += alone.state[k * (HIDDEN + 1) + HIDDEN];
+    cr_expect_gt(sum, fresh + 300, "samples that were seen before");
+}
+
+Test(table_builder, a_sampler_without_a_state_asks_for_the_word_alone)
+{
+    run_home("simhash");
+    cr_assert_eq(probe.status, SKN_OK, "%s", probe.error.text);
+    cr_expect_str_eq(home.asked, " ");
+}
+
+Test(table_builder, an_index_of_another_width_is_refused)
+{
+    home.rows = 2;
+    home.columns = HIDDEN + 3;
+    run_home("cluster");
+    cr_expect_eq(probe.status, SKN_BAD_DATA, "%s", probe.error.text);
 }

@@ -52,7 +52,7 @@ play(const plan_t *plan, uint64_t seed, uint64_t *seen)
     skn_turns_t turns;
     uint64_t issued = 0, landed = 0, back = 0, steps = 0;
     bool away = true; /* the first lease has not come */
-    skn_turns_init(&turns, plan->window, plan->free_order, 0);
+    skn_turns_init(&turns, plan->window, plan->free_order);
     while (back < BATCHES) {
         cr_assert(++steps < 100000, "window %lu: a deadlock at batch %lu",
                   (unsigned long)plan->window, (unsigned long)back);
@@ -137,7 +137,7 @@ Test(turns, the_sequence_is_that_of_the_drawing)
     char got[64] = "";
     size_t used = 0;
     skn_turns_t turns;
-    skn_turns_init(&turns, 2, false, 0);
+    skn_turns_init(&turns, 2, false);
     skn_turns_rows_back(&turns, 0);
     while (turns.updates < 5) {
         char *word = got + used;
@@ -165,7 +165,7 @@ Test(turns, the_sequence_is_that_of_the_drawing)
 Test(turns, nothing_runs_while_the_rows_are_away)
 {
     skn_turns_t turns;
-    skn_turns_init(&turns, 4, false, 0);
+    skn_turns_init(&turns, 4, false);
     cr_expect(!skn_turns_forward_allowed(&turns, 0), "before the first lease");
     cr_expect(!skn_turns_look_allowed(&turns, 0));
     skn_turns_rows_back(&turns, 0);
@@ -184,7 +184,7 @@ Test(turns, nothing_runs_while_the_rows_are_away)
 Test(turns, a_cut_lets_the_last_batches_be_updated)
 {
     skn_turns_t turns;
-    skn_turns_init(&turns, 4, false, 10);
+    skn_turns_init(&turns, 4, false);
     skn_turns_rows_back(&turns, 10);
     skn_turns_forward_done(&turns);
     skn_turns_forward_done(&turns);
@@ -201,7 +201,7 @@ Test(turns, a_cut_lets_the_last_batches_be_updated)
 Test(turns, a_resumed_run_starts_at_its_batch)
 {
     skn_turns_t turns;
-    skn_turns_init(&turns, 3, false, 100);
+    skn_turns_init(&turns, 3, false);
     skn_turns_rows_back(&turns, 100);
     for (uint64_t batch = 100; batch < 103; batch++) {
         cr_expect(skn_turns_forward_allowed(&turns, 100));

@@ -69,17 +69,15 @@ find_node(skn_model_run_t *run, const skn_model_run_options_t *options,
                          "`skein node NAME FILE`");
 }
 
-/* On a node that is not the first: only where the run stands, to go on from
- * the checkpoint that the first one goes on from. The folder is its own. */
+/* On a node that is not the first there is no run: how far it has come, and
+ * what this node has of it, comes from the first one. */
 static skn_status_t
-find_run_elsewhere(skn_model_run_t *run, const skn_model_run_options_t *options,
-                   skn_error_t *error)
+find_run_elsewhere(const skn_model_run_t *run,
+                   const skn_model_run_options_t *options)
 {
     if (!options->run_path[0])
         choose_path(run->model, options->run_id, options->run_path);
-    if (!options->resume)
-        return SKN_OK;
-    return skn_resume_look(options->run_path, &run->resume, error);
+    return SKN_OK;
 }
 
 static skn_status_t
@@ -235,6 +233,7 @@ wire(skn_model_run_t *run, const skn_model_run_options_t *options,
             run->resume.has_checkpoint ? run->resume.checkpoint : NULL,
         .first_batch = run->resume.batch,
         .newest = run->resume.newest,
+        .restore = options->resume && run->model->node_count > 1,
     };
     skn_spec_t *spec = skn_plan_wire(&run->plan, &start, skn_kinds, problems);
     free(text);
@@ -260,7 +259,7 @@ skn_model_run_open(skn_model_run_t *run, const skn_model_run_options_t *options,
     if (status == SKN_OK)
         status = find_node(run, options, error);
     if (status == SKN_OK && !options->unsaved)
-        status = run->node > 0 ? find_run_elsewhere(run, options, error)
+        status = run->node > 0 ? find_run_elsewhere(run, options)
                                : find_run(run, options, error);
     if (status != SKN_OK || run->resume.finished)
         return status;

@@ -50,6 +50,8 @@ typedef struct skn_plan_start {
     const char *checkpoint;  /* to begin from, or NULL: from the seed */
     uint64_t first_batch;
     uint64_t newest; /* resume: batch of the newest checkpoint in the folder */
+    bool restore;    /* owners of other nodes than the first get their state of
+                      * the checkpoint from there; the same on all nodes */
 } skn_plan_start_t;
 
 /* `unit_count`: what this machine has; several nodes do not look at it.

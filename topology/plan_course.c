@@ -74,6 +74,8 @@ add_coordinator(wire_t *wire)
     skn_wire_int(wire, "progress_ms", wire->start->progress_ms);
     if (wire->start->checkpoint)
         skn_wire_text(wire, "resume", wire->start->checkpoint);
+    if (wire->restored_count > 0)
+        skn_wire_text(wire, "restores", "true");
 }
 
 static void
@@ -86,6 +88,8 @@ add_checkpointer(wire_t *wire)
     skn_wire_text(wire, "path", start->run_path);
     skn_wire_text(wire, "resume", start->resume ? "true" : "false");
     skn_wire_int(wire, "newest", start->newest);
+    if (wire->restored_count > 0 && start->checkpoint)
+        skn_wire_text(wire, "checkpoint", start->checkpoint);
     if (start->run_id)
         skn_wire_text(wire, "run", start->run_id);
     if (start->config_text)

@@ -44,7 +44,6 @@ set_shared(wire_t *wire, uint32_t layer, double dropout)
     skn_wire_int(wire, "seed", (uint64_t)train->seed);
     skn_wire_int(wire, "window", (uint64_t)train->window);
     skn_wire_text(wire, "order", order_words[train->order]);
-    skn_wire_int(wire, "first_batch", wire->start->first_batch);
     skn_wire_text(wire, "updates", update_words[train->updates]);
     skn_wire_text(wire, "huge_pages",
                   wire->model->resources.huge_pages ? "true" : "false");
@@ -106,8 +105,8 @@ add_updater(wire_t *wire, const place_t *place)
     skn_wire_text(wire, "huge_pages",
                   wire->model->resources.huge_pages ? "true" : "false");
     skn_wire_int(wire, "first_batch", wire->start->first_batch);
-    if (wire->start->checkpoint)
-        skn_wire_text(wire, "resume", wire->start->checkpoint);
+    skn_wire_resume(wire, name,
+                    skn_plan_seat(wire->plan, place->layer, place->shard).node);
 }
 
 static void
@@ -243,8 +242,9 @@ add_builder(wire_t *wire, uint32_t shard, uint64_t first, uint64_t end)
     skn_wire_int(wire, "batch_rows", (uint64_t)wire->model->train.batch_rows);
     skn_wire_int(wire, "seed", (uint64_t)wire->model->train.seed);
     skn_wire_text(wire, "layer_name", wire->output->name);
-    if (wire->start->checkpoint)
-        skn_wire_text(wire, "resume", wire->start->checkpoint);
+    if (skn_wire_saves_index(wire))
+        skn_wire_resume(wire, name,
+                        skn_plan_seat(wire->plan, number, shard).node);
     set_sampler(wire, &wire->output->sampler);
 }
 

@@ -30,6 +30,9 @@ typedef struct wire {
     char updater[64][32]; /* of each layer's updaters */
     uint32_t layer_count;
     skn_plan_names_t *names;
+    char (*restored)[64];     /* owners that ask for their state */
+    const char **restored_at; /* the same, ending with NULL */
+    uint32_t restored_count;
 } wire_t;
 
 static inline uint32_t
@@ -76,6 +79,10 @@ void skn_wire_text(wire_t *wire, const char *name, const char *value);
  * all shards have alike. */
 bool skn_wire_saves_index(const wire_t *wire);
 
+/* plan_restore.c: how the owner added last, `name` on `node`, gets its state of
+ * a checkpoint; the pipes for it. */
+void skn_wire_resume(wire_t *wire, const char *name, uint32_t node);
+void skn_wire_restore_pipes(wire_t *wire);
 /* plan_course.c: source, evaluator, coordinator, checkpointer. */
 void skn_wire_source(wire_t *wire);
 /* The options of an actor that opens the training file; that makes batches. */

@@ -185,6 +185,7 @@ pipe_course(wire_t *wire)
     pipe_add(wire, &updaters, &keeper, "tensor", "one", wire->credit, false);
     pipe_add(wire, &updaters, &keeper, "chunk", "one", wire->credit, false);
     pipe_add(wire, &keeper, &coordinator, "saved", "one", wire->credit, false);
+    skn_wire_restore_pipes(wire);
 }
 
 void

@@ -82,16 +82,31 @@ add_nodes(wire_t *wire)
     }
 }
 
+static void
+wire_free(wire_t *wire)
+{
+    if (wire) {
+        free(wire->names);
+        free(wire->restored);
+        free(wire->restored_at);
+    }
+    free(wire);
+}
+
 skn_spec_t *
 skn_plan_wire(const skn_plan_t *plan, const skn_plan_start_t *start,
               const skn_kind_t *const *kinds, skn_problems_t *problems)
 {
     const skn_model_t *model = plan->model;
     wire_t *wire = calloc(1, sizeof(*wire));
-    if (wire)
+    if (wire) {
         wire->names = calloc(1, sizeof(*wire->names));
-    if (!wire || !wire->names) {
-        free(wire);
+        wire->restored = calloc(SKN_ACTORS_MAX, sizeof(*wire->restored));
+        wire->restored_at =
+            calloc(SKN_ACTORS_MAX + 1, sizeof(*wire->restored_at));
+    }
+    if (!wire || !wire->names || !wire->restored || !wire->restored_at) {
+        wire_free(wire);
         (void)skn_problems_fail(problems, SKN_NO_MEMORY, "no room for a plan");
         return NULL;
     }
@@ -118,7 +133,6 @@ skn_plan_wire(const skn_plan_t *plan, const skn_plan_start_t *start,
         skn_wire_pipes(wire);
         spec = skn_draft_finish(&wire->draft, kinds, problems);
     }
-    free(wire->names);
-    free(wire);
+    wire_free(wire);
     return spec;
 }

@@ -33,8 +33,9 @@ add_text(uint64_t hash, const char *text)
 static bool
 is_local(const skn_option_t *option)
 {
-    static const char *const names[] = { "cache",  "config",      "newest",
-                                         "resume", "progress_ms", "run" };
+    static const char *const names[] = { "cache",      "config",      "newest",
+                                         "resume",     "progress_ms", "run",
+                                         "checkpoint", "first_batch" };
     if (option->type == SKN_OPTION_PATH)
         return true;
     for (size_t k = 0; k < sizeof(names) / sizeof(names[0]); k++)

@@ -47,6 +47,9 @@ for sampler in exact uniform; do
 done
 check "a file with resources of its own runs on nodes, too" \
     up resources 2 -o resources.cores=1 -o train.epochs=1
+check "a run that is over is not trained again" \
+    timeout 20 "$skein" up tiny.yaml --local-nodes 2 --json --resume \
+    -o checkpoint.path=resources -o resources.cores=1 -o train.epochs=1
 check "every line of up --json is JSON" every_line_is_json exact.4.3.json
 check_equal "done tells the nodes" "$(event "done" nodes exact.4.3.json)" 3
 sent=$(event "done" wire_bytes_sent exact.4.3.json)

@@ -1,0 +1,143 @@
+#!/usr/bin/env bash
+# apart.sh - nodes that share no disk go on with a run.
+#
+# Three nodes of loopback, each with a working folder of its own and the run in
+# `run`, so that only the first one has checkpoints. Whatever ends the run, it
+# goes on to the weights of a run that nobody disturbed. Covers
+# actors/restore.c, actors/restorer.c and topology/plan_restore.c.
+# SPDX-License-Identifier: Apache-2.0
+# shellcheck source=tests/e2e/lib.sh
+. "$(dirname "$0")/lib.sh"
+# shellcheck source=tests/e2e/tiny.sh
+. "$(dirname "$0")/tiny.sh"
+tiny_model
+sed -i 's/, shards: 2//; s/^train:/train:\n  reduction: fixed\n  window: 4/
+    s/epochs: 5/epochs: 12/' tiny.yaml
+cp tiny.yaml alone.yaml
+names=(a b c)
+# Free ports below those that the system gives to whoever dials.
+mapfile -t ports < <(python3 -c '
+import os, socket
+first = 10240 + os.getpid() % 140 * 150
+for port in range(first, first + 150):
+    with socket.socket() as probe:
+        try:
+            probe.bind(("127.0.0.1", port))
+        except OSError:
+            continue
+    print(port)')
+echo "nodes:" >>tiny.yaml
+for k in 0 1 2; do
+    "$skein" keygen "${names[k]}.key" >/dev/null || exit 70
+    echo "  - { name: ${names[k]}, address: \"tcp://127.0.0.1:${ports[k]}\"," \
+        "key: ${names[k]}.key }" >>tiny.yaml
+done
+head -n -1 tiny.yaml >two.yaml
+for name in "${names[@]}"; do
+    mkdir "$name" || exit 70
+    cp -p ./*.yaml ./*.txt ./*.key "$name.key_secret" "$name" || exit 70
+done
+
+# node K FILE OPTION...: node K in its folder, behind.
+pids=()
+node() {
+    local k=$1
+    shift
+    (cd "${names[k]}" && exec "$skein" node "$@") \
+        >"$k.json" 2>"$k.err" </dev/null &
+    pids[k]=$!
+}
+# start COUNT FILE OPTION...: the first COUNT nodes of FILE.
+start() {
+    local count=$1 file=$2 k
+    shift 2
+    for ((k = 0; k < count; k++)); do
+        node "$k" "${names[k]}" "$file" --json --wait 60 "$@"
+    done
+}
+# all COUNT FILE OPTION...: the same to the end; 0 if all ended well.
+all() {
+    local k code=0
+    start "$@"
+    for ((k = 0; k < $1; k++)); do wait "${pids[k]}" || code=$?; done
+    [ "$code" = 0 ] || cat ./?.err
+    return "$code"
+}
+# stop: at the marker after the first checkpoint; the run is not over.
+stop() {
+    local k code=0
+    wait_until 300 has_checkpoint
+    kill -TERM "${pids[1]}"
+    for k in "${!pids[@]}"; do wait "${pids[k]}" || code=$?; done
+    [ "$code" = 0 ] && grep -q '"event":"stopped"' 0.json
+}
+has_checkpoint() { ls -d a/run/batch-*; }
+alone() { # OPTION...: the weights of a run of one process
+    "$skein" train alone.yaml --json -o checkpoint.path=alone.run "$@" \
+        >alone.json 2>alone.err </dev/null
+    rm -rf alone.run
+    want=$(sha_of alone.json)
+}
+# goes_on SENTENCE COUNT FILE OPTION...: with the weights $want, and nobody but
+# the first has a run.
+goes_on() {
+    local sentence=$1
+    shift
+    check "$sentence: the run goes on" all "$@" --resume
+    check_equal "  to the weights of an undisturbed run" "$(sha_of 0.json)" \
+        "$want"
+    check "  and only the first node has a folder of it" \
+        test -d a/run -a ! -e b/run -a ! -e c/run
+}
+
+alone
+start 3 tiny.yaml
+wait_until 300 has_checkpoint
+# shellcheck disable=SC2046
+kill -9 $(pgrep -P "${pids[1]}") "${pids[1]}"
+for k in 0 1 2; do wait "${pids[k]}"; done 2>/dev/null
+check_match "a node is killed: the others say so" "node 'b'" 0.err
+goes_on "a node that was killed" 3 tiny.yaml
+check "  from a checkpoint" python3 -c "
+assert $(event resume batch 0.json) > 0"
+rm -rf a/run
+
+start 3 tiny.yaml
+check "a run is stopped" stop
+goes_on "on two nodes in place of three" 2 two.yaml
+rm -rf a/run
+
+start 3 tiny.yaml
+stop
+rm -rf a/run/batch-* a/run/latest
+goes_on "without any checkpoint" 3 tiny.yaml
+check_match "  it says so" "there is no complete checkpoint" 0.err
+rm -rf a/run
+
+options=(-o train.updates=copy -o train.optimizer.kind=adagrad
+    -o model.layers.output.sampler.kind=uniform
+    -o model.layers.output.sampler.rows=100)
+alone "${options[@]}"
+start 3 tiny.yaml "${options[@]}"
+check "a run with copies and sums is stopped" stop
+# What a node has under the name of the run is not looked at.
+mkdir -p b/run/batch-000000000020 && echo '{}' >b/run/run.json
+check "rubbish in the folder of another node: the run goes on" \
+    all 3 tiny.yaml "${options[@]}" --resume
+check_equal "  to the weights of an undisturbed run" "$(sha_of 0.json)" "$want"
+rm -rf a/run b/run
+
+# In f32, so that the builders of all nodes see the same hidden vectors.
+options=(-o train.reduction=fast -o links.coding=f32
+    -o model.layers.output.sampler.kind=cluster
+    -o model.layers.output.sampler.rows=100
+    -o model.layers.output.sampler.lists=8
+    -o model.layers.output.sampler.list_rows=100
+    -o model.layers.output.sampler.refresh_batches=5)
+all 3 tiny.yaml "${options[@]}"
+want=$(sha_of 0.json)
+rm -rf a/run
+start 3 tiny.yaml "${options[@]}"
+check "a run with centroids is stopped" stop
+goes_on "centroids" 3 tiny.yaml "${options[@]}"
+finish

@@ -127,7 +127,7 @@ send_down(skn_actor_t *actor, dense_t *dense, const skn_pass_t *pass,
     size_t cells = dense->packed ? skn_packing_count(&packing, dense->open)
                                  : (size_t)pass->rows * source.columns;
     size_t counts[] = { dense->packed ? pass->rows : 0, dense->node_count,
-                        dense->node_count * cells, 0 };
+                        dense->node_count * cells };
     skn_hidden_gradient_t *down =
         skn_actor_message(actor, &skn_hidden_gradient_schema, counts, error);
     if (!down)
@@ -248,16 +248,19 @@ static skn_status_t
 open_tree(dense_t *dense, const skn_actor_t *actor, skn_error_t *error)
 {
     const skn_hidden_t *hidden = &dense->layer.hidden;
-    uint32_t first = skn_actor_index(actor), leaves = 1;
+    int64_t leaf = skn_actor_option_int(actor, "leaf");
     dense->fixed =
         strcmp(skn_actor_option_text(actor, "reduction"), "fixed") == 0;
     dense->down.kernels = hidden->kernels;
-    dense->down.leaf_count = skn_actor_peers(actor);
+    dense->down.leaf_count = 1; /* of its own */
+    dense->node_count = 1;
+    dense->node[0] =
+        skn_node_place(0, leaf < 0 ? skn_actor_index(actor) : (uint32_t)leaf);
     if (dense->fixed) {
         int64_t units = skn_actor_option_int(actor, "units");
         dense->down.leaf_count = skn_slice_blocks((uint64_t)units);
-        first = hidden->column_first / SKN_SLICE_COLUMNS;
-        leaves = skn_slice_blocks(hidden->columns);
+        uint32_t first = hidden->column_first / SKN_SLICE_COLUMNS;
+        uint32_t leaves = skn_slice_blocks(hidden->columns);
         if (hidden->column_first % SKN_SLICE_COLUMNS != 0 ||
             first + leaves > dense->down.leaf_count)
             return skn_fail(error, SKN_BAD_CONFIG,
@@ -265,9 +268,9 @@ open_tree(dense_t *dense, const skn_actor_t *actor, skn_error_t *error)
                             skn_actor_name(actor), hidden->column_first,
                             hidden->column_first + hidden->columns,
                             (long long)units);
+        dense->node_count = skn_merge_cover(dense->down.leaf_count, first,
+                                            first + leaves, dense->node);
     }
-    dense->node_count = skn_merge_cover(dense->down.leaf_count, first,
-                                        first + leaves, dense->node);
     dense->down.scratch = skn_floats_new(
         skn_merge_scratch_floats(dense->down.leaf_count, dense->below.rows_max,
                                  dense->below.columns),
@@ -347,6 +350,8 @@ static const skn_option_t options[] = {
       "units of the whole layer" },
     { "reduction", SKN_OPTION_CHOICE, "fast", 0, 0, "fast|fixed",
       "fixed: the same bits for every number of shards" },
+    { "leaf", SKN_OPTION_INT, "-1", -1, SKN_SHARD_MAX - 1, NULL,
+      "fast: the leaf of the tree that it is; -1: that of its number" },
     { "packed", SKN_OPTION_BOOL, "false", 0, 0, NULL,
       "send gradients of open hidden units only: fewer bytes, more work" },
     { "row_first", SKN_OPTION_INT, "0", 0, SKN_HIDDEN_MAX, NULL,

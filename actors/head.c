@@ -15,16 +15,18 @@
 #define LOOK_UNITS 1024
 
 skn_status_t
-skn_head_init(skn_head_t *head, uint32_t shard, skn_error_t *error)
+skn_head_init(skn_head_t *head, uint32_t leaf, skn_error_t *error)
 {
     size_t rows = head->batch_rows;
     head->hidden_stride = skn_stride_floats((size_t)head->hidden + 1);
-    uint32_t first = head->fixed ? head->row_first / head->block_rows : shard;
-    uint32_t leaves = head->fixed ? (head->row_count + head->block_rows - 1) /
-                                        head->block_rows
-                                  : 1;
-    head->node_count = skn_merge_cover(head->merge.leaf_count, first,
-                                       first + leaves, head->node);
+    uint32_t first = head->row_first / head->block_rows;
+    uint32_t leaves =
+        (head->row_count + head->block_rows - 1) / head->block_rows;
+    head->node[0] = skn_node_place(0, leaf);
+    head->node_count = head->fixed
+                           ? skn_merge_cover(head->merge.leaf_count, first,
+                                             first + leaves, head->node)
+                           : 1;
     head->merge.columns = head->hidden;
     head->merge.scratch = skn_floats_new(
         skn_merge_scratch_floats(head->merge.leaf_count, rows, head->hidden),
@@ -475,7 +477,7 @@ skn_head_node(skn_head_t *head, skn_flight_t *flight, uint32_t k,
 
 bool
 skn_head_complete(skn_head_t *head, skn_flight_t *flight,
-                  const skn_node_t *nodes, size_t node_count)
+                  const skn_tree_node_t *nodes, size_t node_count)
 {
     skn_partial_t root = { .greatest = flight->root_greatest,
                            .sum = flight->root_sum };

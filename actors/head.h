@@ -71,9 +71,9 @@ typedef struct skn_head {
 } skn_head_t;
 
 /* The plain members up to batch_rows, the merge's leaf_count and kernels are
- * set before. Freed by skn_head_fini, also after a failure. */
-skn_status_t skn_head_init(skn_head_t *head, uint32_t shard,
-                           skn_error_t *error);
+ * set before; `leaf` is the shard's, unless leaves are blocks
+ * (fixed). Freed by skn_head_fini, also after a failure. */
+skn_status_t skn_head_init(skn_head_t *head, uint32_t leaf, skn_error_t *error);
 void skn_head_fini(skn_head_t *head);
 
 skn_status_t skn_flight_init(skn_flight_t *flight, const skn_head_t *head,
@@ -90,7 +90,7 @@ void skn_head_node(skn_head_t *head, skn_flight_t *flight, uint32_t k,
                    skn_partial_t *into);
 /* The nodes (m, z) of all shards: M, Z of the flight. */
 bool skn_head_complete(skn_head_t *head, skn_flight_t *flight,
-                       const skn_node_t *nodes, size_t node_count);
+                       const skn_tree_node_t *nodes, size_t node_count);
 /* Loss of the shard's share, summed over the samples. */
 double skn_head_loss(const skn_head_t *head, const skn_flight_t *flight);
 /* Distinct units whose rows get a gradient, and the gradients of the mean

@@ -6,7 +6,6 @@
 
 #include "actors/merge.h"
 #include "actors/messages.h"
-#include "actors/rounding.h"
 #include "skein/actor.h"
 
 typedef struct skn_hidden {
@@ -16,12 +15,11 @@ typedef struct skn_hidden {
     uint64_t dropout_key;
     uint32_t batch_rows;
     skn_merge_t merge;
-    float *root;           /* greatest, sum and push of the merged partial */
-    skn_node_t *nodes;     /* [leaves]: no cover of the tree has more */
-    skn_packing_t packing; /* of the activation in work */
-    uint32_t *open;        /* [batch_rows] its open positions, once counted */
+    float *root;            /* greatest, sum and push of the merged partial */
+    skn_tree_node_t *nodes; /* [leaves]: no cover of the tree has more */
+    skn_packing_t packing;  /* of the activation in work */
+    uint32_t *open;         /* [batch_rows] its open positions, once counted */
     size_t open_sum;
-    skn_rounding_t rounding; /* of the gradient that was merged last */
 } skn_hidden_t;
 
 /* clang-format off */

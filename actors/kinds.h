@@ -10,6 +10,7 @@ extern const skn_kind_t skn_reader;
 extern const skn_kind_t skn_embedding;
 extern const skn_kind_t skn_dense;
 extern const skn_kind_t skn_output;
+extern const skn_kind_t skn_combiner;
 extern const skn_kind_t skn_updater;
 extern const skn_kind_t skn_table_builder;
 extern const skn_kind_t skn_evaluator;

@@ -94,6 +94,12 @@ scratch_partial(const skn_merge_t *merge, uint32_t level,
     return partial;
 }
 
+static size_t
+row_at(const skn_merge_t *merge, size_t i)
+{
+    return merge->begin ? merge->begin[i] : i * merge->columns;
+}
+
 /* Row i: M = max, z = sum of the rescaled z, u = their weighted mean. A side
  * with z = 0 has no rows at all and changes nothing. */
 static void
@@ -112,17 +118,18 @@ add_row(const skn_merge_t *merge, skn_partial_t *into,
     into->sum[i] = left + right;
     if (!into->pull)
         return;
-    float *pull = into->pull + i * merge->columns;
-    merge->kernels->scale(pull, left / (left + right), merge->columns);
-    merge->kernels->axpy(pull, right / (left + right),
-                         other->pull + i * merge->columns, merge->columns);
+    size_t at = row_at(merge, i), columns = row_at(merge, i + 1) - at;
+    float *pull = into->pull + at;
+    merge->kernels->scale(pull, left / (left + right), columns);
+    merge->kernels->axpy(pull, right / (left + right), other->pull + at,
+                         columns);
 }
 
 void
 skn_partial_add(const skn_merge_t *merge, skn_partial_t *into,
                 const skn_partial_t *other)
 {
-    size_t cells = merge->rows * merge->columns;
+    size_t cells = row_at(merge, merge->rows);
     if (into->greatest)
         for (size_t i = 0; i < merge->rows; i++)
             add_row(merge, into, other, i);
@@ -155,18 +162,36 @@ skn_merge_leaves(const skn_merge_t *merge, uint32_t place, skn_leaf_t *leaf,
     leaves(merge, level_of(place), index_of(place), leaf, source, into);
 }
 
+/* Row i has open[i] numbers, all of them or none. */
+static void
+copy_rows(const skn_merge_t *merge, const uint32_t *open, const float *from,
+          float *into)
+{
+    for (size_t i = 0; i < merge->rows; i++) {
+        size_t at = row_at(merge, i), count = row_at(merge, i + 1) - at;
+        if (open[i] == count && count > 0)
+            memcpy(into + at, from, count * sizeof(float));
+        else
+            memset(into + at, 0, count * sizeof(float));
+        from += open[i];
+    }
+}
+
 static void
 copy_cells(const skn_merge_t *merge, const uint32_t *open, const float *from,
            float *into)
 {
-    if (open)
+    if (open && merge->begin)
+        copy_rows(merge, open, from, into);
+    else if (open)
         skn_packing_unpack(merge->packing, open, from, into);
     else
-        memcpy(into, from, merge->rows * merge->columns * sizeof(float));
+        memcpy(into, from, row_at(merge, merge->rows) * sizeof(float));
 }
 
 static void
-copy_node(const skn_merge_t *merge, skn_partial_t *into, const skn_node_t *node)
+copy_node(const skn_merge_t *merge, skn_partial_t *into,
+          const skn_tree_node_t *node)
 {
     const skn_partial_t *from = &node->partial;
     size_t row_bytes = merge->rows * sizeof(float);
@@ -182,7 +207,7 @@ copy_node(const skn_merge_t *merge, skn_partial_t *into, const skn_node_t *node)
 
 static bool
 received(const skn_merge_t *merge, uint32_t level, uint32_t index,
-         const skn_node_t *nodes, size_t node_count, skn_partial_t *into)
+         const skn_tree_node_t *nodes, size_t node_count, skn_partial_t *into)
 {
     uint32_t place = skn_node_place(level, index);
     for (size_t k = 0; k < node_count; k++) {
@@ -205,7 +230,16 @@ received(const skn_merge_t *merge, uint32_t level, uint32_t index,
 }
 
 bool
-skn_merge_root(const skn_merge_t *merge, const skn_node_t *nodes,
+skn_merge_node(const skn_merge_t *merge, uint32_t place,
+               const skn_tree_node_t *nodes, size_t node_count,
+               skn_partial_t *into)
+{
+    return received(merge, level_of(place), index_of(place), nodes, node_count,
+                    into);
+}
+
+bool
+skn_merge_root(const skn_merge_t *merge, const skn_tree_node_t *nodes,
                size_t node_count, skn_partial_t *into)
 {
     return received(merge, root_level(merge->leaf_count), 0, nodes, node_count,

@@ -20,12 +20,10 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "actors/cover.h"
 #include "actors/messages.h"
 #include "actors/packing.h"
 #include "kernels/kernels.h"
-
-/* SKN_UNIT_MAX rows in blocks of SKN_BLOCK_ROWS_MAX, and then some. */
-#define SKN_LEAVES_MAX (1u << 20)
 
 /* `greatest` and `sum` are [rows] (NULL: one-vs-all, where `pull` only adds
  * up); `pull` and `push` are [rows][columns] (NULL: not wanted). */
@@ -37,12 +35,12 @@ typedef struct skn_partial {
 typedef void skn_leaf_t(void *source, uint32_t leaf, skn_partial_t *into);
 
 /* A node that was received, or is to be sent. */
-typedef struct skn_node {
+typedef struct skn_tree_node {
     uint32_t place; /* skn_node_place(level, index) */
     skn_partial_t partial;
     /* Of pull and push, [rows], if they are packed; else NULL. */
     const uint32_t *open, *pushed;
-} skn_node_t;
+} skn_tree_node_t;
 
 typedef struct skn_merge {
     const skn_kernels_t *kernels;
@@ -51,14 +49,11 @@ typedef struct skn_merge {
     /* Room for skn_merge_scratch_floats floats. */
     float *scratch;
     const skn_packing_t *packing; /* of packed nodes */
+    /* NULL, or packed nodes are merged as they are: row i of `pull` and `push`
+     * is at begin[i], before begin[i + 1], never longer than `columns`. All
+     * have the same open positions; a row that is not pushed is zeros. */
+    const size_t *begin;
 } skn_merge_t;
-
-uint32_t skn_node_place(uint32_t level, uint32_t index);
-
-/* The fewest nodes that cover leaves [first, end) of `leaf_count`; returns how
- * many, at most SKN_NODES_MAX. */
-uint32_t skn_merge_cover(uint32_t leaf_count, uint32_t first, uint32_t end,
-                         uint32_t *places);
 
 /* Scratch for trees of `leaf_count` leaves. */
 size_t skn_merge_scratch_floats(uint32_t leaf_count, size_t rows,
@@ -71,8 +66,14 @@ void skn_merge_leaves(const skn_merge_t *merge, uint32_t place,
 
 /* Merges received nodes, which together cover all leaves, into the root. The
  * nodes' arrays are only read. False if a leaf is covered by no node. */
-bool skn_merge_root(const skn_merge_t *merge, const skn_node_t *nodes,
+bool skn_merge_root(const skn_merge_t *merge, const skn_tree_node_t *nodes,
                     size_t node_count, skn_partial_t *into);
+
+/* The same for node `place` alone, of which the received ones cover all leaves;
+ * a packed node comes out packed, every open row of push with it. */
+bool skn_merge_node(const skn_merge_t *merge, uint32_t place,
+                    const skn_tree_node_t *nodes, size_t node_count,
+                    skn_partial_t *into);
 
 /* into = into + other, in that order. */
 void skn_partial_add(const skn_merge_t *merge, skn_partial_t *into,

@@ -48,8 +48,8 @@ typedef struct output {
     uint32_t flight_count, arrival_count;
     skn_flight_t flights[SKN_WINDOW_MAX + 1];
     arrival_t arrivals[SKN_ISSUED_MAX + 1];
-    skn_node_t *nodes; /* [leaves]: no cover of the tree has more */
-    uint64_t marker;   /* the next one: batches applied there */
+    skn_tree_node_t *nodes; /* [leaves]: no cover of the tree has more */
+    uint64_t marker;        /* the next one: batches applied there */
 } output_t;
 
 static skn_flight_t *
@@ -369,7 +369,7 @@ on_partition(skn_actor_t *actor, void *state, const void *message,
                part->sum.count == part->node.count * rows &&
                node_count + part->node.count <= output->head.merge.leaf_count;
         for (size_t k = 0; k < part->node.count && fits; k++)
-            output->nodes[node_count++] = (skn_node_t){
+            output->nodes[node_count++] = (skn_tree_node_t){
                 .place = part->node.at[k],
                 .partial = { .greatest = part->greatest.at + k * rows,
                              .sum = part->sum.at + k * rows },
@@ -534,7 +534,9 @@ output_open(skn_actor_t *actor, void *state, skn_error_t *error)
     if (!output->nodes)
         return skn_fail(error, SKN_NO_MEMORY, "no room for a tree of %u leaves",
                         head->merge.leaf_count);
-    skn_status_t status = skn_head_init(head, skn_actor_index(actor), error);
+    int64_t leaf = skn_actor_option_int(actor, "leaf");
+    skn_status_t status = skn_head_init(
+        head, leaf < 0 ? skn_actor_index(actor) : (uint32_t)leaf, error);
     if (status == SKN_OK)
         status = skn_copy_open(&output->copy, actor, head->row_count,
                                head->hidden + 1, error);
@@ -580,6 +582,8 @@ static const skn_option_t options[] = {
       "what is minimised" },
     { "reduction", SKN_OPTION_CHOICE, "fast", 0, 0, "fast|fixed",
       "fixed: the same bits for every number of shards" },
+    { "leaf", SKN_OPTION_INT, "-1", -1, SKN_SHARD_MAX - 1, NULL,
+      "fast: the leaf of the tree that it is; -1: that of its number" },
     { "diagnose_batches", SKN_OPTION_INT, "0", 0, 1e15, NULL,
       "measure mass and recall of the active set so often; 0: never" },
     { "topk", SKN_OPTION_INT, "5", 1, SKN_TOPK_MAX, NULL,

@@ -111,6 +111,13 @@ static const base_t bases[] = {
         { "batch_rows", "2" },
         { "cache", "none" },
         { "huge_pages", "false" } } },
+    { &skn_combiner,
+      "partition",
+      { { "shards", "2" },
+        { "leaves", "2" },
+        { "leaf_count", "2" },
+        { "columns", "8" },
+        { "batch_rows", "2" } } },
     { &skn_updater,
       "save",
       { { "layer_name", "top" },
@@ -377,6 +384,7 @@ TRY_KIND(reader)
 TRY_KIND(embedding)
 TRY_KIND(dense)
 TRY_KIND(output)
+TRY_KIND(combiner)
 TRY_KIND(updater)
 TRY_KIND(table_builder)
 TRY_KIND(evaluator)

@@ -353,9 +353,10 @@ run_batch(shard_t *shard, problem_t *problem, uint64_t batch,
     problem->message.batch = batch;
     memset(outcome->row, 0, problem->labels * (problem->hidden + 1) * 4);
     shard_forward(shard, problem, 0, outcome);
-    skn_node_t node = { .place = shard->share.node.at[0],
-                        .partial = { .greatest = shard->partition.greatest.at,
-                                     .sum = shard->partition.sum.at } };
+    skn_tree_node_t node = { .place = shard->share.node.at[0],
+                             .partial = { .greatest =
+                                              shard->partition.greatest.at,
+                                          .sum = shard->partition.sum.at } };
     shard_backward(shard, problem, &node, 1, outcome);
     merge_down(shard, 1, problem, outcome);
     for (uint32_t i = 0;

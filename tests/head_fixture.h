@@ -273,8 +273,9 @@ shard_forward(shard_t *shard, const problem_t *problem, uint32_t number,
 }
 
 static inline void
-shard_backward(shard_t *shard, const problem_t *problem, const skn_node_t *node,
-               size_t node_count, outcome_t *outcome)
+shard_backward(shard_t *shard, const problem_t *problem,
+               const skn_tree_node_t *node, size_t node_count,
+               outcome_t *outcome)
 {
     skn_head_t *head = &shard->head;
     size_t width = (size_t)problem->hidden + 1;
@@ -331,7 +332,7 @@ merge_down(shard_t *shard, uint32_t shards, const problem_t *problem,
                                                        problem->hidden) *
                               sizeof(float)) },
         .root = malloc((2 * problem->rows + cells) * sizeof(float)),
-        .nodes = malloc(leaves * sizeof(skn_node_t)),
+        .nodes = malloc(leaves * sizeof(skn_tree_node_t)),
     };
     skn_parts_t parts = { part, shards }, partitions = { partition, shards };
     bool softmax = problem->loss == SKN_LOSS_IS_SOFTMAX;
@@ -347,14 +348,14 @@ head_run(const problem_t *problem, bool fixed, uint32_t shards,
          outcome_t *outcome)
 {
     shard_t *shard = calloc(HEAD_SHARDS_MAX, sizeof(*shard));
-    skn_node_t *node = calloc(problem->labels + shards, sizeof(*node));
+    skn_tree_node_t *node = calloc(problem->labels + shards, sizeof(*node));
     size_t node_count = 0;
     outcome_init(outcome, problem);
     for (uint32_t k = 0; k < shards; k++) {
         shard_open(&shard[k], problem, fixed, shards, k);
         shard_forward(&shard[k], problem, k, outcome);
         for (size_t n = 0; n < shard[k].share.node.count; n++)
-            node[node_count++] = (skn_node_t){
+            node[node_count++] = (skn_tree_node_t){
                 .place = shard[k].share.node.at[n],
                 .partial = { .greatest = shard[k].partition.greatest.at +
                                          n * problem->rows,

@@ -28,7 +28,8 @@ static skn_cost_place_t
 even_place(uint32_t nodes)
 {
     skn_cost_place_t place = { .share = 1.0 / nodes,
-                               .above = true,
+                               .parts = 1,
+                               .all_parts = nodes,
                                .above_count = nodes,
                                .below_count = nodes,
                                .node_count = nodes };
@@ -105,11 +106,13 @@ Test(cost, what_is_sent_is_received)
         skn_cost_place_t place[8];
         double share[8], sum = 0, sent = 0, received = 0;
         uint32_t count = 2 + oracle_next(&random) % 7, above = 0, below = 0;
+        uint32_t most = seed % 2 ? 1 : 12, parts = 0;
         for (uint32_t n = 0; n < count; n++) {
             bool has_above = oracle_next(&random) % 3 > 0;
             bool has_below = !has_above || oracle_next(&random) % 3 > 0;
             share[n] = has_below ? 1 + oracle_next(&random) % 9 : 0;
-            place[n].above = has_above;
+            place[n].parts = has_above ? 1 + oracle_next(&random) % most : 0;
+            parts += place[n].parts;
             above += has_above;
             below += has_below;
             sum += share[n];
@@ -120,6 +123,7 @@ Test(cost, what_is_sent_is_received)
         for (uint32_t n = 0; n < count; n++) {
             place[n].share = share[n] / sum;
             place[n].above_count = above;
+            place[n].all_parts = parts;
             place[n].below_count = below;
             place[n].node_count = count;
             skn_cost_bytes_t bytes = skn_cost_link(&layer, &place[n]);
@@ -215,6 +219,30 @@ Test(forecast, numbers_of_an_even_plan_are_as_by_hand)
     cr_expect(cost.use_one);
     cr_expect_lt(fabs(cost.batch_seconds - bytes * 8e-6), 1e-9);
     skn_model_destroy(&model);
+}
+
+/* 500 blocks of 2 labels, cut at 250: [0, 250) is 128 + 64 + 32 + 16 + 8 + 2
+ * leaves of the tree, [250, 500) is 2 + 4, and 244 of the 256 behind. */
+Test(forecast, a_fixed_tree_costs_a_part_for_each_of_its_nodes)
+{
+    skn_model_t *model = NULL;
+    skn_cost_t cost;
+    const char *cores[] = { NODES("1", "1"), NODES("2", "2"), NODES("4", "4") };
+    for (int k = 0; k < 3; k++) {
+        char rest[512];
+        (void)snprintf(rest, sizeof(rest),
+                       "train: { batch_rows: 100, reduction: fixed }\n%s",
+                       cores[k]);
+        skn_plan_t plan = plan_of(&model, rest);
+        skn_cost_plan(&plan, &cost);
+        double up = 100 * 64 * 1.125, down = 100 * 64 * 1.5, pair = 800;
+        double a = 6, b = 3;
+        cr_expect_lt(fabs(cost.nodes[0].bytes.sent - up - a * (down + pair)),
+                     1e-6, "%d: %f", k, cost.nodes[0].bytes.sent);
+        cr_expect_lt(fabs(cost.nodes[1].bytes.sent - up - b * (down + pair)),
+                     1e-6, "%d: %f", k, cost.nodes[1].bytes.sent);
+        skn_model_destroy(&model);
+    }
 }
 
 Test(forecast, fast_links_make_two_nodes_better_than_one)

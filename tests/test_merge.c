@@ -109,7 +109,7 @@ static bool
 root_of_shards(const skn_merge_t *merge, forest_t *forest,
                const uint32_t *first, uint32_t shard_count, cells_t *root)
 {
-    skn_node_t nodes[LEAVES_MAX] = { 0 };
+    skn_tree_node_t nodes[LEAVES_MAX] = { 0 };
     cells_t *cells = calloc(LEAVES_MAX, sizeof(*cells));
     size_t node_count = 0;
     for (uint32_t k = 0; k < shard_count; k++) {
@@ -230,7 +230,7 @@ Test(merge, a_missing_leaf_is_noticed)
         grow(forest, &random, leaves, 1);
         for (uint32_t gap = 0; gap < leaves; gap++) {
             /* Two shards: [0, gap) and [gap + 1, leaves). */
-            skn_node_t nodes[2 * SKN_NODES_MAX] = { 0 };
+            skn_tree_node_t nodes[2 * SKN_NODES_MAX] = { 0 };
             uint32_t place[2 * SKN_NODES_MAX];
             cells_t cells[2 * SKN_NODES_MAX], root;
             uint32_t count = skn_merge_cover(leaves, 0, gap, place);
@@ -293,11 +293,11 @@ Test(merge, an_overflowing_loss_is_not_hidden)
         float m[2] = { 1, 1 }, z[2] = { 2, 2 }, root_m, root_z;
         merge.rows = 1;
         z[side] = NAN;
-        skn_node_t nodes[2];
+        skn_tree_node_t nodes[2];
         for (uint32_t k = 0; k < 2; k++)
-            nodes[k] =
-                (skn_node_t){ .place = skn_node_place(0, k),
-                              .partial = { .greatest = &m[k], .sum = &z[k] } };
+            nodes[k] = (skn_tree_node_t){ .place = skn_node_place(0, k),
+                                          .partial = { .greatest = &m[k],
+                                                       .sum = &z[k] } };
         skn_partial_t root = { .greatest = &root_m, .sum = &root_z };
         cr_assert(skn_merge_root(&merge, nodes, 2, &root));
         cr_expect(isnan(root_z));

@@ -26,23 +26,25 @@ skn_cost_link(const skn_cost_layer_t *layer, const skn_cost_place_t *place)
     double up = cells * (0.125 + layer->open * layer->value_bytes);
     double down = cells * layer->open * layer->value_bytes * (1.0 + phi);
     double normaliser = layer->softmax ? 8.0 * layer->rows : 0.0;
-    double others = (double)place->above_count - (place->above ? 1.0 : 0.0);
-    bool below = place->share > 0.0, rest = place->share < 1.0;
+    bool above = place->parts > 0, below = place->share > 0.0;
+    double others = (double)place->above_count - (above ? 1.0 : 0.0);
+    double parts = place->parts, other_parts = place->all_parts - parts;
     skn_cost_bytes_t bytes = { 0.0, 0.0 };
     if (below) {
         bytes.sent += others * (place->share * up + scale);
-        bytes.received += others * (place->share * down + scale * (1.0 + phi));
+        bytes.received +=
+            other_parts * (place->share * down + scale * (1.0 + phi));
     }
-    if (place->above && rest) {
+    if (above && place->share < 1.0) {
         double owners = (double)place->below_count - (below ? 1.0 : 0.0);
-        bytes.sent += (1.0 - place->share) * down;
+        bytes.sent += parts * (1.0 - place->share) * down;
         bytes.received += (1.0 - place->share) * up + owners * scale;
-        bytes.sent += owners * scale * (1.0 + phi);
+        bytes.sent += parts * owners * scale * (1.0 + phi);
     }
-    if (place->above)
-        bytes.sent += ((double)place->node_count - 1.0) * normaliser;
-    if (place->above || below)
-        bytes.received += others * normaliser;
+    if (above)
+        bytes.sent += parts * ((double)place->node_count - 1.0) * normaliser;
+    if (above || below)
+        bytes.received += other_parts * normaliser;
     return bytes;
 }
 
@@ -95,10 +97,11 @@ add_links(const skn_plan_t *plan, size_t lower, skn_cost_t *cost)
         .softmax = above->output && above->loss == SKN_LOSS_SOFTMAX,
         .positives = cost->positives,
     };
-    uint32_t above_count = 0, below_count = 0, node_count = 0;
+    uint32_t above_count = 0, below_count = 0, node_count = 0, all_parts = 0;
     for (uint32_t n = 0; n < plan->node_count; n++) {
         bool has_above = skn_plan_share(plan, lower + 1, n) > 0;
         bool has_below = skn_plan_share(plan, lower, n) > 0;
+        all_parts += skn_plan_parts(plan, lower + 1, n);
         above_count += has_above;
         below_count += has_below;
         node_count += has_above || has_below;
@@ -106,7 +109,8 @@ add_links(const skn_plan_t *plan, size_t lower, skn_cost_t *cost)
     for (uint32_t n = 0; n < plan->node_count; n++) {
         skn_cost_place_t place = {
             .share = share_of(plan, lower, n),
-            .above = skn_plan_share(plan, lower + 1, n) > 0,
+            .parts = skn_plan_parts(plan, lower + 1, n),
+            .all_parts = all_parts,
             .above_count = above_count,
             .below_count = below_count,
             .node_count = node_count,

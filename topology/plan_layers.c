@@ -24,12 +24,8 @@ static const char *const schedule_words[] = { SKN_SCHEDULES(WORD_OF) };
 static uint32_t
 leaves_above(const wire_t *wire, uint32_t layer)
 {
-    const skn_model_layer_t *above = &wire->model->layers[layer + 1];
-    if (layer + 2 >= wire->layer_count)
-        return wire->leaves;
-    return wire->model->train.reduction == SKN_REDUCTION_FIXED
-               ? skn_slice_blocks((uint64_t)above->units)
-               : shards_of(above);
+    return skn_plan_leaves(wire->plan,
+                           layer + 1 < wire->layer_count ? layer + 1 : layer);
 }
 
 /* SKN_HIDDEN_OPTIONS, SKN_TURNS_OPTIONS, SKN_COPY_OPTIONS. */
@@ -55,6 +51,16 @@ set_packed(wire_t *wire, uint32_t layer)
 {
     if (skn_plan_crosses(wire->plan, layer - 1))
         skn_wire_text(wire, "packed", "true");
+}
+
+/* Where some parts are combined, leaves are not numbered as shards are. */
+static void
+set_leaf(wire_t *wire, uint32_t layer, uint32_t shard)
+{
+    if (wire->model->train.reduction != SKN_REDUCTION_FIXED &&
+        skn_plan_senders(wire->plan, layer) <
+            shards_of(&wire->model->layers[layer]))
+        skn_wire_int(wire, "leaf", skn_plan_leaf(wire->plan, layer, shard));
 }
 
 /* Where an updater's rows lie in their layer. */
@@ -158,6 +164,7 @@ add_dense(wire_t *wire, uint32_t number, uint32_t shard)
     skn_wire_int(wire, "row_count", count);
     set_shared(wire, number, layer->dropout);
     set_packed(wire, number);
+    set_leaf(wire, number, shard);
     place_t place = {
         .layer = number,
         .shard = shard,
@@ -281,6 +288,7 @@ add_output(wire_t *wire, uint32_t shard)
     }
     set_shared(wire, number, 0);
     set_packed(wire, number);
+    set_leaf(wire, number, shard);
     place_t place = {
         .layer = number,
         .shard = shard,

@@ -73,10 +73,12 @@ bool
 skn_plan_crosses(const skn_plan_t *plan, size_t lower)
 {
     uint32_t first = skn_plan_seat(plan, lower, 0).node;
-    for (size_t k = lower; k < lower + 2; k++)
-        for (uint32_t s = 0; s < shards_of(&plan->model->layers[k]); s++)
-            if (skn_plan_seat(plan, k, s).node != first)
-                return true;
+    for (size_t k = lower; k < lower + 2; k++) {
+        uint32_t last = shards_of(&plan->model->layers[k]) - 1;
+        if (skn_plan_seat(plan, k, 0).node != first ||
+            skn_plan_seat(plan, k, last).node != first)
+            return true; /* nodes ascend with the shards */
+    }
     return false;
 }
 

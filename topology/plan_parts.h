@@ -22,10 +22,9 @@ typedef struct wire {
     const skn_plan_start_t *start;
     const skn_model_t *model;
     const skn_model_layer_t *output;
-    uint32_t issued; /* batches that are not applied, at most */
-    uint32_t credit; /* of a pipe in the training loop */
-    uint32_t owners; /* updaters */
-    uint32_t leaves;
+    uint32_t issued;      /* batches that are not applied, at most */
+    uint32_t credit;      /* of a pipe in the training loop */
+    uint32_t owners;      /* updaters */
     char stem[64][32];    /* of each layer's shards */
     char updater[64][32]; /* of each layer's updaters */
     uint32_t layer_count;
@@ -63,6 +62,18 @@ bool skn_plan_crosses(const skn_plan_t *plan, size_t lower);
 /* Refuses nodes without a shard. */
 skn_status_t skn_plan_check_nodes(const skn_plan_t *plan, skn_error_t *error);
 
+/* plan_combiners.c: whether a node merges the parts of its shards of a layer
+ * before they leave it; how many such nodes and other shards the layer has. */
+bool skn_plan_combines(const skn_plan_t *plan, size_t layer, uint32_t node);
+uint32_t skn_plan_senders(const skn_plan_t *plan, size_t layer);
+/* Leaves of the tree that the parts of a layer's shards are merged in; with
+ * reduction `fast`, which leaf of the tree that it sends to a shard is. */
+uint32_t skn_plan_leaves(const skn_plan_t *plan, size_t layer);
+uint32_t skn_plan_leaf(const skn_plan_t *plan, size_t layer, uint32_t shard);
+
+/* How many nodes of that tree a node sends for its shards: 1 with `fast`. */
+uint32_t skn_plan_parts(const skn_plan_t *plan, size_t layer, uint32_t node);
+
 /* plan_memory.c: fills parameters and memory_bytes, in all and of each node. */
 void skn_plan_estimate(skn_plan_t *plan);
 /* Refuses a plan, or a node's share, that needs more than the file allows. */
@@ -94,6 +105,13 @@ void skn_wire_reader_pipes(wire_t *wire);
 void skn_wire_course(wire_t *wire);
 /* plan_layers.c: shards, updaters, table builders. */
 void skn_wire_layers(wire_t *wire);
+/* plan_combiners.c */
+void skn_wire_combiners(wire_t *wire);
+/* Who sends the parts of a layer's shards, for a pipe's end: in wire->names. */
+const char *const *skn_wire_senders(wire_t *wire, uint32_t layer);
+/* From shards to the combiners of their nodes: so many messages a batch. */
+void skn_wire_combiner_pipes(wire_t *wire, uint32_t layer, const char *message,
+                             uint32_t messages);
 /* plan_pipes.c */
 void skn_wire_pipes(wire_t *wire);
 

@@ -7,7 +7,8 @@
  *     └─labels─▶ output.*, evaluator         applied: all updaters ─▶ source
  *   coordinator ─go─▶ source ─reached─▶ coordinator ─save─▶ up_*, checkpointer
  *
- * Further hidden layers are dense.* between embedding and output.
+ * Further hidden layers are dense.* between embedding and output. What output
+ * and dense shards of one node send down may go through a combiner.
  * SPDX-License-Identifier: Apache-2.0 */
 #include "actors/block.h"
 #include "topology/plan_parts.h"
@@ -85,13 +86,13 @@ pipe_down(wire_t *wire, uint32_t upper, const char *message)
     const skn_model_layer_t *below = &wire->model->layers[upper - 1];
     uint32_t shards = shards_of(below);
     uint64_t bounds[SKN_SHARD_MAX + 1];
-    ends_t from = { 0 }, to = { 0 };
-    end_add(&from, wire->stem[upper]);
+    ends_t to = { 0 };
+    skn_wire_combiner_pipes(wire, upper, message, shards);
     end_add(&to, wire->stem[upper - 1]);
     for (uint32_t k = 0; k <= shards; k++)
         bounds[k] = skn_slice_first((uint32_t)below->units, shards, k);
     skn_draft_pipe_t pipe = {
-        .from = from.name,
+        .from = skn_wire_senders(wire, upper),
         .to = to.name,
         .message = message,
         .pattern = "scatter",
@@ -111,13 +112,21 @@ static void
 pipe_partition(wire_t *wire)
 {
     uint32_t last = wire->layer_count - 1;
-    ends_t from = { 0 }, to = { 0 };
+    ends_t to = { 0 };
     if (wire->output->loss != SKN_LOSS_SOFTMAX)
         return;
-    end_add(&from, wire->stem[last]);
     end_add(&to, wire->stem[last]);
     end_add(&to, wire->stem[last - 1]);
-    pipe_add(wire, &from, &to, "partition", "gather", wire->credit, true);
+    skn_wire_combiner_pipes(wire, last, "partition", 1);
+    skn_draft_pipe_t pipe = {
+        .from = skn_wire_senders(wire, last),
+        .to = to.name,
+        .message = "partition",
+        .pattern = "gather",
+        .credit = wire->credit,
+        .peer = true,
+    };
+    skn_draft_pipe(wire->draft, &pipe);
 }
 
 static void

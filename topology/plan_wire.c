@@ -117,9 +117,6 @@ skn_plan_wire(const skn_plan_t *plan, const skn_plan_start_t *start,
     wire->output = &model->layers[model->layer_count - 1];
     wire->issued = 2 * (uint32_t)model->train.window - 1;
     wire->credit = wire->issued + 2;
-    wire->leaves = model->train.reduction == SKN_REDUCTION_FIXED
-                       ? (uint32_t)skn_block_count(plan->data.labels)
-                       : shards_of(wire->output);
     name_layers(wire);
     wire->draft = skn_draft_new(model->source, model->name, problems);
     skn_spec_t *spec = NULL;
@@ -129,6 +126,7 @@ skn_plan_wire(const skn_plan_t *plan, const skn_plan_start_t *start,
         add_nodes(wire);
         skn_wire_source(wire);
         skn_wire_layers(wire);
+        skn_wire_combiners(wire);
         skn_wire_course(wire);
         skn_wire_pipes(wire);
         spec = skn_draft_finish(&wire->draft, kinds, problems);

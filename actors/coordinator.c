@@ -64,6 +64,7 @@ typedef struct coordinator {
     bool training, looking, saving; /* what an answer is awaited of */
     bool restoring;
     bool halting, saving_best, epoch_done, stopping, stale;
+    bool warned; /* of the error of codings */
     skn_purpose_t evaluating;
     skn_scores_t validation;
     skn_json_text_t history;
@@ -271,6 +272,9 @@ add_draws(const skn_progress_t *progress, skn_json_text_t *text)
     if (progress->capped > 0)
         skn_json_text_add(text, ",\"capped_fraction\":%.6f",
                           (double)progress->capped / (double)progress->listed);
+    if (progress->rounding.square > 0)
+        skn_json_text_add(text, ",\"gradient_error\":%.4g",
+                          progress->gradient_error);
     if (progress->measured > 0)
         skn_json_text_add(
             text, ",\"sampler_mass\":%.6f,\"sampler_recall\":%.6f",
@@ -487,6 +491,30 @@ close_window(skn_actor_t *actor, coordinator_t *coordinator, skn_error_t *error)
     return skn_actor_ask_clock(actor, CLOCK_MARKER, error);
 }
 
+/* What codings of links did to gradients since the last marker. Told once a
+ * run: whoever reads it changes the file or knows. */
+static skn_status_t
+take_rounding(skn_actor_t *actor, coordinator_t *coordinator,
+              const skn_reached_t *reached, skn_error_t *error)
+{
+    skn_progress_t *progress = &coordinator->progress;
+    skn_rounding_t rounding = { reached->changed, reached->square };
+    skn_progress_add_rounding(progress, &rounding);
+    if (coordinator->warned || progress->rounding.square <= 0 ||
+        progress->gradient_error <= SKN_ROUNDING_ERROR_MAX)
+        return SKN_OK;
+    coordinator->warned = true;
+    return skn_actor_tell(
+        actor, error,
+        "{\"event\":\"warning\",\"message\":\"the coding of links changes "
+        "the gradients of hidden layers by %.1f%% (batch %llu)\","
+        "\"hint\":\"more than %g%% may cost precision: take a finer "
+        "links.coding, or f32; with loss: one_vs_all the error is smaller "
+        "than with softmax\"}",
+        100 * progress->gradient_error, (unsigned long long)reached->batch,
+        100 * SKN_ROUNDING_ERROR_MAX);
+}
+
 static skn_status_t
 on_reached(skn_actor_t *actor, void *state, const void *message,
            skn_error_t *error)
@@ -506,6 +534,9 @@ on_reached(skn_actor_t *actor, void *state, const void *message,
     coordinator->progress.batch = reached->batch;
     if (coordinator->halting || skn_actor_stop_wanted(actor))
         coordinator->stopping = !is_last(coordinator);
+    skn_status_t status = take_rounding(actor, coordinator, reached, error);
+    if (status != SKN_OK)
+        return status;
     /* Results come on a way of their own, and may be later than the word that
      * the window is empty. */
     coordinator->at_marker = true;

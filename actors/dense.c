@@ -127,7 +127,7 @@ send_down(skn_actor_t *actor, dense_t *dense, const skn_pass_t *pass,
     size_t cells = dense->packed ? skn_packing_count(&packing, dense->open)
                                  : (size_t)pass->rows * source.columns;
     size_t counts[] = { dense->packed ? pass->rows : 0, dense->node_count,
-                        dense->node_count * cells };
+                        dense->node_count * cells, 0 };
     skn_hidden_gradient_t *down =
         skn_actor_message(actor, &skn_hidden_gradient_schema, counts, error);
     if (!down)

@@ -106,6 +106,7 @@ begin_packing(skn_hidden_t *hidden, const skn_activation_t *activation)
                                        .rows = activation->rows,
                                        .columns = hidden->columns };
     hidden->open_sum = SIZE_MAX;
+    hidden->rounding = (skn_rounding_t){ 0 };
     hidden->merge.rows = activation->rows;
     hidden->merge.packing = &hidden->packing;
 }
@@ -166,6 +167,9 @@ check_part(skn_hidden_t *hidden, const skn_output_gradient_t *part,
         return refuse(part, "pull has the wrong size", error);
     if (part->push.count != nodes * *pushes)
         return refuse(part, "push has the wrong size", error);
+    if (part->changed.count != 0 &&
+        part->changed.count != (part->normalised ? 3 : 1) * nodes * rows)
+        return refuse(part, "changed has the wrong size", error);
     return SKN_OK;
 }
 
@@ -236,6 +240,33 @@ collect_nodes(skn_hidden_t *hidden, const skn_parts_t *parts,
     return status;
 }
 
+/* Parts that came over links, and were measured there: what the coding has done
+ * to the gradient. hidden->nodes has the nodes of all parts in their order. */
+static void
+take_rounding(skn_hidden_t *hidden, const skn_parts_t *parts,
+              const skn_partial_t *root, float *gradient)
+{
+    size_t rows = hidden->packing.rows, at = 0;
+    bool measured = false;
+    for (size_t p = 0; p < parts->count; p++) {
+        const skn_output_gradient_t *part = parts->at[p];
+        for (size_t k = 0; k < part->node.count; k++, at++) {
+            const skn_partial_t *node = &hidden->nodes[at].partial;
+            skn_rounding_scale_t scale = { node->greatest, node->sum,
+                                           root->greatest, root->sum };
+            if (part->changed.count == 0)
+                continue;
+            measured = true;
+            skn_rounding_add(&hidden->rounding, &scale, part->changed.at, k,
+                             part->node.count, rows);
+        }
+    }
+    if (measured)
+        skn_rounding_close(&hidden->rounding,
+                           1.0 / ((double)rows * (double)hidden->keep),
+                           gradient, rows * hidden->columns);
+}
+
 skn_status_t
 skn_hidden_merge(skn_hidden_t *hidden, const skn_parts_t *parts,
                  const skn_parts_t *partitions,
@@ -264,6 +295,7 @@ skn_hidden_merge(skn_hidden_t *hidden, const skn_parts_t *parts,
     hidden->kernels->scale(gradient, 1.0f / (float)rows,
                            rows * hidden->columns);
     finish(hidden, activation, gradient);
+    take_rounding(hidden, parts, &root, gradient);
     return SKN_OK;
 }
 
@@ -299,6 +331,9 @@ collect_sums(skn_hidden_t *hidden, const skn_parts_t *parts, size_t *node_count,
                             part->value.count, nodes * cells);
         if (nodes > hidden->merge.leaf_count - *node_count)
             return refuse_sum(part, "too many nodes", error);
+        if (part->changed.count != 0 &&
+            part->changed.count != nodes * hidden->packing.rows)
+            return refuse_sum(part, "changed has the wrong size", error);
         for (size_t k = 0; k < nodes; k++)
             hidden->nodes[(*node_count)++] = (skn_tree_node_t){
                 .place = part->node.at[k],
@@ -307,6 +342,27 @@ collect_sums(skn_hidden_t *hidden, const skn_parts_t *parts, size_t *node_count,
             };
     }
     return SKN_OK;
+}
+
+static void
+take_sum_rounding(skn_hidden_t *hidden, const skn_parts_t *parts,
+                  float *gradient)
+{
+    static const skn_rounding_scale_t one;
+    size_t rows = hidden->packing.rows;
+    bool measured = false;
+    for (size_t p = 0; p < parts->count; p++) {
+        const skn_hidden_gradient_t *part = parts->at[p];
+        for (size_t k = 0; k < part->node.count && part->changed.count > 0;
+             k++) {
+            measured = true;
+            skn_rounding_add(&hidden->rounding, &one, part->changed.at, k,
+                             part->node.count, rows);
+        }
+    }
+    if (measured)
+        skn_rounding_close(&hidden->rounding, 1.0 / (double)hidden->keep,
+                           gradient, rows * hidden->columns);
 }
 
 skn_status_t
@@ -327,5 +383,6 @@ skn_hidden_sum(skn_hidden_t *hidden, const skn_parts_t *parts,
                         "do not cover all units",
                         (unsigned long long)first->batch);
     finish(hidden, activation, gradient);
+    take_sum_rounding(hidden, parts, gradient);
     return SKN_OK;
 }

@@ -6,6 +6,7 @@
 
 #include "actors/merge.h"
 #include "actors/messages.h"
+#include "actors/rounding.h"
 #include "skein/actor.h"
 
 typedef struct skn_hidden {
@@ -20,6 +21,7 @@ typedef struct skn_hidden {
     skn_packing_t packing;  /* of the activation in work */
     uint32_t *open;         /* [batch_rows] its open positions, once counted */
     size_t open_sum;
+    skn_rounding_t rounding; /* of the gradient that was merged last */
 } skn_hidden_t;
 
 /* clang-format off */

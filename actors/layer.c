@@ -139,6 +139,8 @@ update(skn_actor_t *actor, skn_layer_t *layer, skn_pass_t *pass,
     if (!gradient)
         return SKN_NO_MEMORY;
     gradient->batch = pass->batch;
+    gradient->changed = pass->rounding.changed;
+    gradient->square = pass->rounding.square;
     gradient->rows = skn_copy_lent(&layer->copy, layer->rows);
     layer->rows = NULL;
     end_pass(pass);
@@ -247,6 +249,7 @@ merge(skn_actor_t *actor, skn_layer_t *layer, skn_pass_t *pass,
     skn_status_t status =
         skn_hidden_merge(&layer->hidden, shares, partitions, pass->activation,
                          pass->gradient, error);
+    pass->rounding = layer->hidden.rounding;
     drop_held(&pass->partitions);
     drop_held(&pass->shares);
     return status == SKN_OK ? land(actor, layer, pass, error) : status;
@@ -299,6 +302,7 @@ skn_layer_on_hidden_gradient(skn_actor_t *actor, void *state,
         return SKN_BAD_MESSAGE;
     skn_status_t status = skn_hidden_sum(
         &layer->hidden, parts, pass->activation, pass->gradient, error);
+    pass->rounding = layer->hidden.rounding;
     return status == SKN_OK ? land(actor, layer, pass, error) : status;
 }
 

@@ -40,7 +40,8 @@ typedef struct skn_pass { /* one batch in one layer */
     const skn_activation_t *activation;
     /* Of a softmax above: whichever has come before the other. */
     skn_held_t partitions, shares;
-    float *gradient; /* [rows][columns], behind dropout and ReLU */
+    float *gradient;         /* [rows][columns], behind dropout and ReLU */
+    skn_rounding_t rounding; /* of it */
 } skn_pass_t;
 
 typedef struct skn_layer skn_layer_t;

@@ -8,6 +8,7 @@
 #include <poll.h>
 
 #include "actors/link_driver.h"
+#include "actors/rounding.h"
 #include "actors/system_build.h"
 #include "transport/coding.h"
 #include "transport/endpoint.h"
@@ -55,6 +56,7 @@ struct skn_links {
     skn_endpoint_t *endpoint;
     skn_link_peer_t *peers; /* [node_count]; the own one is empty */
     skn_coder_t *coder;
+    skn_rounding_probe_t probe;
     skn_pool_t *pool;
     uint32_t *owing; /* [import_count] imports with credit to send */
     uint32_t owing_count;

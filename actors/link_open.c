@@ -229,6 +229,7 @@ skn_links_destroy(skn_links_t **links)
     skn_inbox_close(&(*links)->inbox);
     skn_keys_destroy(&(*links)->keys);
     skn_coder_destroy(&(*links)->coder);
+    skn_rounding_probe_fini(&(*links)->probe);
     skn_pool_destroy(&(*links)->pool);
     free((*links)->peers);
     free((*links)->owing);

@@ -36,10 +36,17 @@ send_message(skn_links_t *links, skn_export_t *gate, const void *message,
     const skn_schema_t *schema = gate->pipe->schema;
     skn_link_peer_t *peer = &links->peers[gate->node];
     skn_record_t record = { SKN_RECORD_MESSAGE, gate->edge, gate->sent };
-    skn_wire_t wire;
-    skn_status_t status = skn_coding_encode(
-        schema, message, (skn_coding_t)gate->pipe->coding,
-        coding_key(gate, schema, message), links->coder, &wire, error);
+    skn_coding_t coding = (skn_coding_t)gate->pipe->coding;
+    uint64_t key = coding_key(gate, schema, message);
+    skn_rounding_copy_t copy;
+    const void *measured = message;
+    skn_wire_t wire = { .frame_count = 0 };
+    skn_status_t status =
+        skn_rounding_measure(&links->probe, schema, message, coding, key,
+                             links->coder, &copy, &measured, error);
+    if (status == SKN_OK)
+        status = skn_coding_encode(schema, measured, coding, key, links->coder,
+                                   &wire, error);
     if (status == SKN_OK)
         status = skn_links_send(peer, &record, &wire, error);
     for (size_t k = 0; k < wire.frame_count && status == SKN_OK; k++)

@@ -72,7 +72,8 @@ typedef enum skn_purpose {
 /* (u, v), the columns of one receiver; (m, z) of the same nodes come as a
  * partition. One-vs-all sends u alone. Packed, there are open[i] values in
  * place of the columns of sample i, and pushed[i] of v: as many, or none where
- * the shard has no positive of the sample. */
+ * the shard has no positive of the sample. `changed` is what the coding of a
+ * link did to u and v: now and then the link fills it in (rounding.h). */
 #define SKN_FIELDS_output_gradient(F, M)                                       \
     F(M, u64, batch, UINT64_MAX, "number")                                     \
     F(M, u32, shard, SKN_SHARD_MAX - 1, "the sender")                          \
@@ -84,9 +85,11 @@ typedef enum skn_purpose {
     F(M, u32s, pushed, SKN_BATCH_ROWS_MAX, "[rows] packed, of push")           \
     F(M, u32s, node, SKN_NODES_MAX, "nodes of the merge tree, by place")       \
     F(M, f32s, pull, SKN_RUN_MAX, "[nodes][rows][columns] u, normalised by z") \
-    F(M, f32s, push, SKN_RUN_MAX, "[nodes][rows][columns] v, of positives")
+    F(M, f32s, push, SKN_RUN_MAX, "[nodes][rows][columns] v, of positives")    \
+    F(M, f32s, changed, SKN_RUN_MAX,                                           \
+      "[3][nodes][rows] by a link: sums of du du, dv dv, du dv; or nothing")
 
-/* Packed as above. */
+/* Packed, and changed, as above. */
 #define SKN_FIELDS_hidden_gradient(F, M)                                       \
     F(M, u64, batch, UINT64_MAX, "number")                                     \
     F(M, u32, shard, SKN_SHARD_MAX - 1, "the sender")                          \
@@ -95,7 +98,15 @@ typedef enum skn_purpose {
     F(M, u32, columns, SKN_HIDDEN_MAX, "hidden units")                         \
     F(M, u32s, open, SKN_BATCH_ROWS_MAX, "[rows] packed; empty: all columns")  \
     F(M, u32s, node, SKN_NODES_MAX, "nodes of the layer's tree, by place")     \
-    F(M, f32s, value, SKN_RUN_MAX, "[nodes][rows][columns] of d loss / d h")
+    F(M, f32s, value, SKN_RUN_MAX, "[nodes][rows][columns] of d loss / d h")   \
+    F(M, f32s, changed, SKN_RUN_MAX,                                           \
+      "[nodes][rows] by a link: sums of squares; or nothing")
+
+/* What codings of links changed in gradients of hidden layers, where that was
+ * measured: |g - g_f32|^2, and |g|^2 (rounding.h). */
+#define SKN_FIELDS_ROUNDING(F, M)                                              \
+    F(M, f64, changed, 0, "by codings, of hidden gradients: sum of squares")   \
+    F(M, f64, square, 0, "of these gradients; 0: not measured")
 
 /* Row gradients of a shard, with the right to write its rows if they are lent
  * (updates: loan). */
@@ -103,7 +114,8 @@ typedef enum skn_purpose {
     F(M, u64, batch, UINT64_MAX, "number")                                     \
     F(M, u32s, unit, SKN_RUN_MAX, "rows of the shard, each once")              \
     F(M, f32s, value, SKN_RUN_MAX, "[units][width]")                           \
-    F(M, loan, rows, 0, "the shard's rows; none: it has a copy")
+    F(M, loan, rows, 0, "the shard's rows; none: it has a copy")               \
+    SKN_FIELDS_ROUNDING(F, M)
 
 /* The rows come back, or new values for the shard's copy (updates: copy): they
  * may be read until the next gradient is sent. */
@@ -119,7 +131,8 @@ typedef enum skn_purpose {
 #define SKN_FIELDS_applied(F, M)                                               \
     F(M, u64, batch, UINT64_MAX, "number")                                     \
     F(M, u32, purpose, SKN_PURPOSE_COUNT - 1, "train, validate, test")         \
-    F(M, u32, shard, SKN_SHARD_MAX - 1, "the sender")
+    F(M, u32, shard, SKN_SHARD_MAX - 1, "the sender")                          \
+    SKN_FIELDS_ROUNDING(F, M)
 
 #define SKN_FIELDS_result(F, M)                                                \
     F(M, u64, batch, UINT64_MAX, "number")                                     \
@@ -176,7 +189,8 @@ typedef enum skn_purpose {
 /* The window has run empty: at a marker, or after a halt. */
 #define SKN_FIELDS_reached(F, M)                                               \
     F(M, u64, batch, UINT64_MAX, "the next batch that was not issued")         \
-    F(M, u32, purpose, SKN_PURPOSE_COUNT - 1, "train, validate, test")
+    F(M, u32, purpose, SKN_PURPOSE_COUNT - 1, "train, validate, test")         \
+    SKN_FIELDS_ROUNDING(F, M)
 
 #define SKN_FIELDS_save(F, M)                                                  \
     F(M, u64, batch, UINT64_MAX, "batches applied")                            \

@@ -26,13 +26,18 @@
     N(nodes) N(wire_bytes_sent) N(wire_bytes_received)
 #define REALS(N)                                                               \
     N(seconds)                                                                 \
-    N(cpu_seconds) N(loss) N(best_p1) N(loss_sum) N(mass_sum) N(recall_sum)
+    N(cpu_seconds)                                                             \
+    N(loss)                                                                    \
+    N(best_p1)                                                                 \
+    N(loss_sum)                                                                \
+    N(mass_sum)                                                                \
+    N(recall_sum) N(gradient_error) N(rounding.changed) N(rounding.square)
 
 void
 skn_progress_init(skn_progress_t *progress)
 {
     memset(progress, 0, sizeof(*progress));
-    progress->best_p1 = -1.0;
+    progress->best_p1 = progress->gradient_error = -1.0;
 #define S(name) progress->scores.name = progress->best_scores.name = -1.0;
     SCORES(S)
 #undef S
@@ -59,8 +64,20 @@ skn_progress_add(skn_progress_t *progress, const skn_result_t *result)
 }
 
 void
+skn_progress_add_rounding(skn_progress_t *progress,
+                          const skn_rounding_t *rounding)
+{
+    if (skn_rounding_error(rounding) < 0)
+        return;
+    progress->rounding.changed += rounding->changed;
+    progress->rounding.square += rounding->square;
+    progress->gradient_error = skn_rounding_error(&progress->rounding);
+}
+
+void
 skn_progress_new_epoch(skn_progress_t *progress)
 {
+    progress->rounding = (skn_rounding_t){ 0 };
     progress->loss_sum = progress->mass_sum = progress->recall_sum = 0;
     progress->loss_rows = progress->loss_batches = 0;
     progress->active = progress->possible = 0;
@@ -199,6 +216,9 @@ skn_progress_write_done(const skn_progress_t *progress, const char *sha256,
                           ",\"wire_bytes_received\":%" PRIu64,
                           progress->nodes, progress->wire_bytes_sent,
                           progress->wire_bytes_received);
+    if (progress->nodes > 1 && progress->gradient_error >= 0)
+        skn_json_text_add(text, ",\"gradient_error\":%.4g",
+                          progress->gradient_error);
     if (best)
         skn_json_text_add(text,
                           ",\"model\":\"best\",\"best_epoch\":%" PRIu64

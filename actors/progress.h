@@ -8,6 +8,7 @@
 #include <stdint.h>
 
 #include "actors/messages.h"
+#include "actors/rounding.h"
 #include "formats/checkpoint.h"
 #include "formats/json_text.h"
 
@@ -22,7 +23,11 @@ typedef struct skn_progress {
     double cpu_seconds;    /* of all processes, evaluation excluded */
     uint64_t nodes;        /* that work on it now; 0 and 1: no wire */
     uint64_t wire_bytes_sent, wire_bytes_received; /* training only */
-    double loss;         /* mean of the last complete epoch */
+    double loss; /* mean of the last complete epoch */
+    /* What codings of links do to gradients (rounding.h): of the last epoch
+     * where it was measured, -1 if it never was; sums of the epoch in work. */
+    double gradient_error;
+    skn_rounding_t rounding;
     skn_scores_t scores; /* of the last evaluation */
     uint64_t best_epoch; /* 0: none */
     uint64_t best_batch; /* the checkpoint that holds the best model */
@@ -44,6 +49,9 @@ typedef struct skn_progress {
 void skn_progress_init(skn_progress_t *progress);
 /* Takes what one shard says of one batch into the epoch in work. */
 void skn_progress_add(skn_progress_t *progress, const skn_result_t *result);
+/* Takes what was measured of a span of batches; what is no number is not. */
+void skn_progress_add_rounding(skn_progress_t *progress,
+                               const skn_rounding_t *rounding);
 /* The sums of the epoch in work start anew. */
 void skn_progress_new_epoch(skn_progress_t *progress);
 /* Appends the members as JSON, without the braces around them. */

@@ -27,7 +27,7 @@ share_new(skn_actor_t *actor, const skn_head_t *head,
     bool softmax = head->loss == SKN_LOSS_IS_SOFTMAX;
     size_t nodes = head->node_count, samples = nodes * flight->rows;
     size_t cells = samples * head->hidden;
-    size_t counts[] = { 0, 0, nodes, cells, softmax ? cells : 0 };
+    size_t counts[] = { 0, 0, nodes, cells, softmax ? cells : 0, 0 };
     size_t pair_counts[] = { nodes, samples, samples };
     skn_output_gradient_t *gradient = share->gradient =
         skn_actor_message(actor, &skn_output_gradient_schema, counts, error);
@@ -105,8 +105,10 @@ send_slice(skn_actor_t *actor, const slice_t *slice, skn_error_t *error)
     size_t columns = slice->columns, stride = whole->columns;
     size_t lines = whole->node.count * whole->rows;
     bool pushes = whole->push.count > 0;
-    size_t counts[] = { 0, 0, whole->node.count, lines * columns,
-                        pushes ? lines * columns : 0 };
+    size_t counts[] = {
+        0, 0, whole->node.count, lines * columns, pushes ? lines * columns : 0,
+        0
+    };
     skn_output_gradient_t *message = slice_new(actor, slice, counts, error);
     if (!message)
         return error->status;
@@ -149,8 +151,12 @@ send_packed(skn_actor_t *actor, const slice_t *slice, skn_error_t *error)
                               .columns = slice->columns };
     size_t pulls = skn_packing_count(&packing, open);
     size_t pushed_sum = count_pushed(slice, open, pushed);
-    size_t counts[] = { rows, pushes ? rows : 0, nodes, nodes * pulls,
-                        pushes ? nodes * pushed_sum : 0 };
+    size_t counts[] = { rows,
+                        pushes ? rows : 0,
+                        nodes,
+                        nodes * pulls,
+                        pushes ? nodes * pushed_sum : 0,
+                        0 };
     skn_output_gradient_t *message = slice_new(actor, slice, counts, error);
     if (!message)
         return error->status;

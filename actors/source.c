@@ -14,6 +14,7 @@
  * step 1.  SPDX-License-Identifier: Apache-2.0 */
 #include "actors/batches.h"
 #include "actors/kinds.h"
+#include "actors/rounding.h"
 
 typedef struct source {
     skn_batches_t batches;
@@ -23,6 +24,7 @@ typedef struct source {
     bool running;
     skn_purpose_t purpose;
     uint64_t next, end, low, floor, trained;
+    skn_rounding_t rounding; /* of gradients of the span, over all owners */
     uint32_t applied[SKN_ISSUED_MAX + 1]; /* owners that applied, by batch */
 } source_t;
 
@@ -49,7 +51,10 @@ static skn_status_t
 reach(skn_actor_t *actor, source_t *source, skn_error_t *error)
 {
     skn_reached_t reached = { .batch = source->next,
-                              .purpose = source->purpose };
+                              .purpose = source->purpose,
+                              .changed = source->rounding.changed,
+                              .square = source->rounding.square };
+    source->rounding = (skn_rounding_t){ 0 };
     source->running = false;
     if (source->purpose == SKN_PURPOSE_TRAIN)
         source->trained = source->next;
@@ -148,6 +153,8 @@ on_applied(skn_actor_t *actor, void *state, const void *message,
                         "%s: batch %llu was applied more than %u times",
                         skn_actor_name(actor),
                         (unsigned long long)applied->batch, owners);
+    source->rounding.changed += applied->changed;
+    source->rounding.square += applied->square;
     while (source->low < source->next &&
            source->applied[source->low % (SKN_ISSUED_MAX + 1)] == owners)
         source->low++;

@@ -147,7 +147,7 @@ activation_new(skn_pool_t *pool)
 static skn_hidden_gradient_t *
 gradient_new(skn_pool_t *pool)
 {
-    size_t counts[] = { 0, 1, SAMPLES * UNITS };
+    size_t counts[] = { 0, 1, SAMPLES * UNITS, 0 };
     skn_hidden_gradient_t *gradient =
         skn_payload_new(pool, &skn_hidden_gradient_schema, counts, NULL);
     if (!gradient)

@@ -221,7 +221,8 @@ class Host:
             self.cage.join()
 
         self.process = subprocess.Popen(
-            ["ip", "netns", "exec", prefix + str(number)] + command,
+            # Not `ip netns exec`, which hides /sys/fs/cgroup from the host.
+            ["nsenter", "--net=/run/netns/%s%d" % (prefix, number)] + command,
             stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
             start_new_session=True, preexec_fn=enter)
 

@@ -120,7 +120,7 @@ post_output_gradient(skn_actor_t *actor, uint64_t batch, skn_error_t *error)
     /* Packed, the first sample is open and has the positives. */
     size_t cells = layer.packed ? UNITS : SAMPLES * UNITS;
     size_t open = layer.packed ? SAMPLES : 0;
-    size_t counts[] = { open, open, LEAVES, LEAVES * cells, LEAVES * cells };
+    size_t counts[] = { open, open, LEAVES, LEAVES * cells, LEAVES * cells, 0 };
     skn_output_gradient_t *above =
         slip_message(actor, &skn_output_gradient_schema, counts, error);
     if (!above)
@@ -155,7 +155,7 @@ post_hidden_gradient(skn_actor_t *actor, uint64_t batch, skn_error_t *error)
 {
     /* Packed, both samples are open. */
     size_t open = layer.packed ? SAMPLES : 0;
-    size_t counts[] = { open, LEAVES, LEAVES * SAMPLES * UNITS };
+    size_t counts[] = { open, LEAVES, LEAVES * SAMPLES * UNITS, 0 };
     skn_hidden_gradient_t *above =
         slip_message(actor, &skn_hidden_gradient_schema, counts, error);
     if (!above)
@@ -352,6 +352,8 @@ static const slip_t output_gradients[] = {
     { "output_gradient", 0, "push#0", REFUSED, FROM "push has the wrong size" },
     { "output_gradient", 1, "push#33", REFUSED,
       "output_gradient of shard 0, batch 1: push has the wrong size" },
+    { "output_gradient", 0, "changed#7", REFUSED,
+      FROM "changed has the wrong size" },
     { "output_gradient", 0, "normalised=0", REFUSED,
       FROM "push has the wrong size" },
     { "output_gradient", 0, "normalised=0 push#0", SKN_OK, NULL },

@@ -125,22 +125,25 @@ static const struct {
       "sum[2] 0.5 1}" },
     { "output_gradient",
       "output_gradient{batch 0, shard 0, rows 0, column_first 0, columns 0, "
-      "normalised 0, open[0], pushed[0], node[0], pull[0], push[0]}",
+      "normalised 0, open[0], pushed[0], node[0], pull[0], push[0], "
+      "changed[0]}",
       "output_gradient{batch 1, shard 2, rows 3, column_first 4, columns 5, "
       "normalised 1, open[2] 7 8, pushed[2] 7 8, node[2] 7 8, pull[2] 0.5 1, "
-      "push[2] 0.5 1}" },
+      "push[2] 0.5 1, changed[2] 0.5 1}" },
     { "hidden_gradient",
       "hidden_gradient{batch 0, shard 0, rows 0, column_first 0, columns 0, "
-      "open[0], node[0], value[0]}",
+      "open[0], node[0], value[0], changed[0]}",
       "hidden_gradient{batch 1, shard 2, rows 3, column_first 4, columns 5, "
-      "open[2] 7 8, node[2] 7 8, value[2] 0.5 1}" },
-    { "gradient", "gradient{batch 0, unit[0], value[0], rows none}",
-      "gradient{batch 1, unit[2] 7 8, value[2] 0.5 1, rows lent}" },
+      "open[2] 7 8, node[2] 7 8, value[2] 0.5 1, changed[2] 0.5 1}" },
+    { "gradient",
+      "gradient{batch 0, unit[0], value[0], rows none, changed 0, square 0}",
+      "gradient{batch 1, unit[2] 7 8, value[2] 0.5 1, rows lent, changed "
+      "1.25, square 1.5}" },
     { "lease", "lease{batch 0, rows none, unit[0], value[0], half[0], more 0}",
       "lease{batch 1, rows lent, unit[2] 7 8, value[2] 0.5 1, half[2] 300 "
       "301, more 1}" },
-    { "applied", "applied{batch 0, purpose 0, shard 0}",
-      "applied{batch 1, purpose 2, shard 3}" },
+    { "applied", "applied{batch 0, purpose 0, shard 0, changed 0, square 0}",
+      "applied{batch 1, purpose 2, shard 3, changed 1, square 1.25}" },
     { "result",
       "result{batch 0, shard 0, rows 0, loss 0, active 0, distinct 0, owned "
       "0, listed 0, capped 0, mass 0, recall 0}",
@@ -157,7 +160,8 @@ static const struct {
       "1.75, psp5 2, ndcg3 2.25, ndcg5 2.5}" },
     { "go", "go{first 0, end 0, purpose 0}", "go{first 1, end 2, purpose 3}" },
     { "halt", "halt{batch 0}", "halt{batch 1}" },
-    { "reached", "reached{batch 0, purpose 0}", "reached{batch 1, purpose 2}" },
+    { "reached", "reached{batch 0, purpose 0, changed 0, square 0}",
+      "reached{batch 1, purpose 2, changed 0.75, square 1}" },
     { "save", "save{batch 0, best 0, hash 0, metadata[0]}",
       "save{batch 1, best 1, hash 1, metadata[2] a5 a5}" },
     { "chunk",

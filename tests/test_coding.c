@@ -314,7 +314,7 @@ Test(coding, packed_gradients_cross)
         sum += open[i] = oracle_next(&random) % (H + 1);
         pushed_sum += pushed[i] = i % 3 ? 0 : open[i];
     }
-    size_t counts[] = { B, B, 2, 2 * sum, 2 * pushed_sum };
+    size_t counts[] = { B, B, 2, 2 * sum, 2 * pushed_sum, 0 };
     skn_output_gradient_t *sent =
         skn_payload_new(pool, &skn_output_gradient_schema, counts, NULL);
     cr_assert(sent);
@@ -340,6 +340,35 @@ Test(coding, packed_gradients_cross)
         skn_payload_drop(got);
     }
     skn_payload_drop(sent);
+    expect_all_home();
+}
+
+/* What a run will be on the other side is known before it is sent, rows of all
+ * kinds and odd values too. */
+Test(coding, what_will_arrive_is_known_before)
+{
+    static const char *const names[] = { "wide", "open", "ragged", "holes",
+                                         "flat" };
+    static float told[8192];
+    for (uint64_t seed = 1; seed <= 20; seed++)
+        EACH_CODING(coding)
+        {
+            coded_t *sent = coded_new(seed, 17, 12, seed % 2);
+            coded_t *got = over_and_back(&coded_schema, sent, coding, seed);
+            const skn_f32s_t runs[] = { got->wide, got->open, got->ragged,
+                                        got->holes, got->flat };
+            for (size_t k = 0; k < 5; k++) {
+                cr_assert_leq(runs[k].count, 8192u);
+                cr_assert_eq(skn_coding_round(&coded_schema, sent, names[k],
+                                              coding, seed, coder, told, NULL),
+                             SKN_OK);
+                cr_assert(same((skn_f32s_t){ told, runs[k].count }, runs[k]),
+                          "%s in %s, seed %d", names[k],
+                          skn_coding_word(coding), (int)seed);
+            }
+            skn_payload_drop(sent);
+            skn_payload_drop(got);
+        }
     expect_all_home();
 }
 

@@ -2,6 +2,7 @@
  * source, output, evaluator and checkpointer at once.
  * SPDX-License-Identifier: Apache-2.0 */
 #include <jansson.h>
+#include <math.h>
 
 #include "formats/checkpoint.h"
 #include "tests/actor_probe.h"
@@ -26,7 +27,8 @@ static struct {
     double validation[SPANS_MAX]; /* P@1 of pass k */
     uint64_t stop_at; /* the host stops the run in the span of this batch */
     skn_go_t stopped_span;
-    uint64_t halted_at; /* batches trained when told to halt */
+    uint64_t halted_at;        /* batches trained when told to halt */
+    double changed[SPANS_MAX]; /* of span k, of a square of 100 */
     bool finished;
 } seen;
 
@@ -58,7 +60,11 @@ train(skn_actor_t *actor, const skn_go_t *go, skn_error_t *error)
                                     .recall = t % 5 == 0 ? 0.25 : -1 };
             status = skn_actor_send(actor, &skn_result_schema, &result, error);
         }
-    skn_reached_t reached = { .batch = end, .purpose = SKN_PURPOSE_TRAIN };
+    double changed = seen.changed[seen.span_count - 1];
+    skn_reached_t reached = { .batch = end,
+                              .purpose = SKN_PURPOSE_TRAIN,
+                              .changed = changed,
+                              .square = changed < 0 ? 0 : 100 };
     return status == SKN_OK
                ? skn_actor_send(actor, &skn_reached_schema, &reached, error)
                : status;
@@ -296,6 +302,35 @@ Test(coordinator, done_keeps_the_contract)
         json_string_value(json_object_get(done, "weights_sha256")),
         "000000000000000000000000000000000000000000000000000000000000001e");
     json_decref(done);
+}
+
+/* Spans of 5 batches, two an epoch: of the first nothing was measured; those
+ * of the second say .02 of 100, then 0; the third says what is no number. */
+Test(coordinator, errors_of_codings_are_told_and_warned_of_once)
+{
+    static const double changed[] = { -1, -1, 0.02, 0, NAN, INFINITY, 4, 9 };
+    memcpy(seen.changed, changed, sizeof(changed));
+    probe_option("every_batches", "5");
+    probe_option("epochs", "4");
+    probe_option("nodes", "2");
+    probe_run_well();
+    json_t *first = event("epoch", 0), *second = event("epoch", 1);
+    json_t *third = event("epoch", 2), *fourth = event("epoch", 3);
+    json_t *done = event("done", 0), *warning = event("warning", 0);
+    cr_expect_null(json_object_get(first, "gradient_error"));
+    cr_expect_float_eq(number(second, "gradient_error"),
+                       sqrt(0.02 / (200 - 0.02)), 1e-5);
+    cr_expect_null(json_object_get(third, "gradient_error"));
+    cr_expect_float_eq(number(fourth, "gradient_error"), sqrt(13.0 / 187),
+                       1e-4);
+    cr_expect_float_eq(number(done, "gradient_error"), sqrt(13.0 / 187), 1e-4);
+    cr_expect_eq(probe_told("\"event\":\"warning\""), 1);
+    cr_expect_str_eq(json_string_value(json_object_get(warning, "message")),
+                     "the coding of links changes the gradients of hidden "
+                     "layers by 20.4% (batch 35)");
+    json_t *all[] = { first, second, third, fourth, done, warning };
+    for (size_t k = 0; k < sizeof(all) / sizeof(all[0]); k++)
+        json_decref(all[k]);
 }
 
 Test(coordinator, a_checkpoint_event_escapes_its_path)

@@ -280,6 +280,7 @@ SPOIL(other_slice, share->column_first = 0)
 SPOIL(short_pull, share->pull.count--)
 SPOIL(no_node, share->node.count = share->pull.count = 0)
 SPOIL(short_push, share->push.count--)
+SPOIL(odd_change, share->changed.count = 3 * ROWS - 1)
 SPOIL(other_loss, (share->push.count = 0, share->normalised = 0))
 SPOIL(the_same_leaf,
       share->node.at[0] = partition->node.at[0] = skn_node_place(0, 0))
@@ -298,6 +299,7 @@ Test(hidden, shares_that_do_not_fit_are_refused)
     expect_refused(short_pull, OF "pull has the wrong size");
     expect_refused(no_node, OF "pull has the wrong size");
     expect_refused(short_push, OF "push has the wrong size");
+    expect_refused(odd_change, OF "changed has the wrong size");
     expect_refused(other_loss, OF "another loss than that of shard 0");
     expect_refused(the_same_leaf,
                    "output_gradient of shard 0, batch 3: the shards together "

@@ -168,7 +168,7 @@ gradient_new(const skn_packing_t *packing)
     size_t pulls = skn_packing_count(packing, open), pushes = 0;
     for (uint32_t i = 0; i < SAMPLES; i++)
         pushes += pushed[i] = i % 3 ? open[i] : 0;
-    size_t counts[] = { SAMPLES, SAMPLES, 2, 2 * pulls, 2 * pushes };
+    size_t counts[] = { SAMPLES, SAMPLES, 2, 2 * pulls, 2 * pushes, 0 };
     skn_output_gradient_t *sent =
         skn_payload_new(pool, &skn_output_gradient_schema, counts, NULL);
     cr_assert(sent);

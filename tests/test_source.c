@@ -21,7 +21,7 @@ static struct {
     uint64_t bound[8][2]; /* of the spans to be run, in order */
     uint32_t purpose[8];
     size_t spans, span;
-    uint32_t issued, applied, in_flight_max, batches;
+    uint32_t issued, applied, applied_before, in_flight_max, batches;
     /* The single label that marks each point: its number in the file. */
     uint32_t point[BATCHES_MAX][BATCH_ROWS], rows[BATCHES_MAX];
     uint64_t floor[BATCHES_MAX], horizon[BATCHES_MAX], number[BATCHES_MAX];
@@ -72,7 +72,9 @@ apply(skn_actor_t *actor, skn_error_t *error)
     for (uint32_t k = 0; k < owners && status == SKN_OK; k++) {
         skn_applied_t applied = { .batch = seen.number[seen.applied],
                                   .purpose = seen.purpose[seen.span],
-                                  .shard = k };
+                                  .shard = k,
+                                  .changed = 1 + k,
+                                  .square = 0.5 };
         status = skn_actor_send(actor, &skn_applied_schema, &applied, error);
     }
     seen.applied++;
@@ -174,6 +176,13 @@ react(skn_actor_t *actor, const skn_schema_t *schema, const void *message,
     const skn_reached_t *reached = message;
     cr_expect_eq(reached->purpose, seen.purpose[seen.span]);
     cr_expect_eq(seen.applied, seen.issued);
+    if (reached->purpose == SKN_PURPOSE_TRAIN) {
+        /* Summed over the owners of each batch, and over batches. */
+        double count = seen.applied - seen.applied_before;
+        cr_expect_eq(reached->changed, count * OWNERS * (OWNERS + 1) / 2);
+        cr_expect_eq(reached->square, count * OWNERS * 0.5);
+    }
+    seen.applied_before = seen.applied;
     seen.reached[seen.span++] = reached->batch;
     return go(actor, error);
 }

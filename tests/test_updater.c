@@ -20,6 +20,7 @@ static struct {
     char file[SKN_NAME_MAX + 1];
     uint64_t tensor_bytes[8], chunk_bytes[8];
     float saved[ROWS * (WIDTH - 1)];
+    double changed, square;
     bool save;
     int copies;     /* 1: f32, 2: bf16 */
     uint32_t spoil; /* 1: too few values, 2: a row beyond the shard */
@@ -43,6 +44,8 @@ send_gradient(skn_actor_t *actor, void *rows, uint64_t batch,
     if (!gradient)
         return error->status;
     gradient->batch = batch;
+    gradient->changed = 0.25;
+    gradient->square = 8;
     gradient->rows = rows;
     for (uint32_t k = 0; k < count; k++) {
         gradient->unit.at[k] = k + (uint32_t)batch;
@@ -148,6 +151,8 @@ react(skn_actor_t *actor, const skn_schema_t *schema, const void *message,
         return SKN_OK;
     }
     const skn_applied_t *applied = message;
+    seen.changed += applied->changed;
+    seen.square += applied->square;
     seen.applied_batch[seen.applied++] = applied->batch;
     return SKN_OK;
 }
@@ -211,6 +216,8 @@ Test(updater, each_batch_is_told_and_the_rows_come_back)
         cr_expect_eq(seen.applied_batch[k], k);
         cr_expect_eq(seen.lease_batch[k], k);
     }
+    cr_expect_eq(seen.changed, 0.25 * BATCHES, "as the gradients say");
+    cr_expect_eq(seen.square, 8.0 * BATCHES);
 }
 
 Test(updater, a_resumed_run_begins_at_its_batch)

@@ -194,21 +194,37 @@ make_whole(skn_model_run_t *run, const char *run_path, skn_error_t *error)
     return SKN_OK;
 }
 
+/* Of several nodes this process will hold the share of one, or none. */
 static skn_status_t
-check_memory(const skn_plan_t *plan, skn_error_t *error)
+check_memory(const skn_model_run_t *run, const skn_model_run_options_t *options,
+             skn_error_t *error)
 {
+    const skn_plan_t *plan = &run->plan;
     uint64_t available = skn_memory_available_bytes();
-    /* This process will hold one share of several, or none. */
-    if (plan->node_count > 0 || plan->memory_bytes <= available)
+    skn_status_t status;
+    if (plan->node_count > 0) {
+        uint64_t share = plan->nodes[run->node].memory_bytes;
+        if (!options->node || share <= available)
+            return SKN_OK;
+        status = skn_fail(error, SKN_NO_MEMORY,
+                          "node '%.64s' needs about %llu MiB of memory for its "
+                          "share, %llu MiB are available",
+                          run->model->nodes[run->node].name,
+                          (unsigned long long)(share >> 20),
+                          (unsigned long long)(available >> 20));
+        return skn_fail_hint(error, status,
+                             "give it fewer of the cores, or add a node");
+    }
+    if (plan->memory_bytes <= available)
         return SKN_OK;
-    skn_status_t status = skn_fail(
+    status = skn_fail(
         error, SKN_NO_MEMORY,
         "the run needs about %llu MiB of memory, %llu MiB are available",
         (unsigned long long)(plan->memory_bytes >> 20),
         (unsigned long long)(available >> 20));
     return skn_fail_hint(error, status,
-                         "fewer model.layers.hidden.units, or optimizer sgd "
-                         "with weights: bf16, need less");
+                         "several nodes, fewer model.layers.hidden.units, or "
+                         "optimizer sgd with weights: bf16, need less");
 }
 
 static skn_status_t
@@ -265,7 +281,7 @@ skn_model_run_open(skn_model_run_t *run, const skn_model_run_options_t *options,
         return status;
     status = skn_plan_make(&run->plan, run->model, units, error);
     if (status == SKN_OK)
-        status = check_memory(&run->plan, error);
+        status = check_memory(run, options, error);
     if (status == SKN_OK)
         status = skn_resume_fits(&run->resume, options->run_path, run->model,
                                  run->plan.data.features, run->plan.data.labels,

@@ -228,6 +228,37 @@ skn_coding_encode(const skn_schema_t *schema, const void *message,
     return status;
 }
 
+skn_status_t
+skn_coding_round(const skn_schema_t *schema, const void *message,
+                 const char *name, skn_coding_t coding, uint64_t key,
+                 skn_coder_t *coder, float *to, skn_error_t *error)
+{
+    const skn_field_t *field = skn_field_named(schema, name);
+    const skn_coded_field_t *coded = coded_of(schema, field);
+    skn_run_t run = skn_field_run(field, message);
+    skn_frame_t frame = { run.at, run.count * ITEM_BYTES };
+    skn_rows_t rows;
+    assert(coded->kind == SKN_CODED_values);
+    skn_status_t status =
+        find_rows(schema, field, coded, message, run.count, &rows, error);
+    if (status == SKN_OK)
+        status = make_room(schema, message, coder, error);
+    if (status == SKN_OK)
+        status = write_run(schema, field, coded, message, coding, key, coder,
+                           coder->room, &frame, error);
+    if (status != SKN_OK)
+        return status;
+    if (frame.at != run.at) {
+        bool good = skn_values_read(coder->kernels, coded->sparse, &rows,
+                                    frame.at, frame.bytes, to, run.count);
+        assert(good);
+        (void)good;
+    } else if (run.count > 0) {
+        memcpy(to, run.at, frame.bytes);
+    }
+    return SKN_OK;
+}
+
 /* --- decode -------------------------------------------------------------- */
 
 /* A frame as long as its items is the items; a coded one is shorter, and its

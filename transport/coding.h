@@ -77,6 +77,15 @@ skn_status_t skn_coding_encode(const skn_schema_t *schema, const void *message,
                                skn_coder_t *coder, skn_wire_t *wire,
                                skn_error_t *error);
 
+/* Writes to `to` what a run of `values` of the message will be for its receiver
+ * if the message is encoded with this coding and key: as many numbers as it
+ * has. Frames of an earlier encode are gone. SKN_BAD_MESSAGE: its rows do not
+ * fit the run. SKN_NO_MEMORY. */
+skn_status_t skn_coding_round(const skn_schema_t *schema, const void *message,
+                              const char *field, skn_coding_t coding,
+                              uint64_t key, skn_coder_t *coder, float *to,
+                              skn_error_t *error);
+
 /* Makes a message of `schema` in `pool` out of frames that may hold anything;
  * which coding was used stands in the frames. Either *message is valid (as
  * skn_decode has it, and its rows fit its runs) and held once, or it is NULL

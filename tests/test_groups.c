@@ -1,0 +1,146 @@
+/* test_groups.c - limits of memory in a false /proc and /sys.
+ * SPDX-License-Identifier: Apache-2.0 */
+#include <criterion/criterion.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+
+#include "tests/temp_folder.h"
+#include "topology/groups.h"
+
+#define MIB (UINT64_C(1) << 20)
+
+static char root[TEMP_FOLDER_BYTES];
+
+/* Writes a file below the root, and the folders that it lies in. */
+__attribute__((format(printf, 2, 3))) static void
+put(const char *name, const char *format, ...)
+{
+    char path[4096];
+    va_list arguments;
+    (void)snprintf(path, sizeof(path), "%s/%s", root, name);
+    for (char *at = path + strlen(root) + 1; (at = strchr(at, '/')); at++) {
+        *at = '\0';
+        (void)mkdir(path, 0777);
+        *at = '/';
+    }
+    FILE *file = fopen(path, "w");
+    cr_assert(file, "%s", path);
+    va_start(arguments, format);
+    (void)vfprintf(file, format, arguments);
+    va_end(arguments);
+    cr_assert_eq(fclose(file), 0);
+}
+
+static void
+set_up(void)
+{
+    temp_folder_make(root);
+}
+
+static void
+tear_down(void)
+{
+    temp_folder_remove(root);
+}
+
+TestSuite(groups, .init = set_up, .fini = tear_down, .timeout = 60);
+
+#define V1 "sys/fs/cgroup/memory"
+#define V2 "sys/fs/cgroup"
+
+static const char hybrid[] = "9:name=systemd:/\n"
+                             "4:memory:/jobs/one\n"
+                             "1:cpu,cpuacct:/jobs\n"
+                             "0::/\n";
+
+Test(groups, without_files_there_is_no_limit)
+{
+    cr_expect_eq(skn_groups_memory_bytes(root), UINT64_MAX);
+    put("proc/self/cgroup", "%s", hybrid);
+    cr_expect_eq(skn_groups_memory_bytes(root), UINT64_MAX);
+}
+
+Test(groups, version_1_is_that_of_the_own_group)
+{
+    put("proc/self/cgroup", "%s", hybrid);
+    put(V1 "/memory.limit_in_bytes", "9223372036854771712\n");
+    put(V1 "/jobs/memory.limit_in_bytes", "9223372036854771712\n");
+    put(V1 "/jobs/one/memory.limit_in_bytes", "%llu\n",
+        (unsigned long long)(1536 * MIB));
+    put(V1 "/jobs/one/memory.usage_in_bytes", "%llu\n",
+        (unsigned long long)(100 * MIB));
+    cr_expect_eq(skn_groups_memory_bytes(root), 1436 * MIB);
+}
+
+Test(groups, pages_of_files_count_as_free)
+{
+    put("proc/self/cgroup", "%s", hybrid);
+    put(V1 "/jobs/one/memory.limit_in_bytes", "%llu\n",
+        (unsigned long long)(1000 * MIB));
+    put(V1 "/jobs/one/memory.usage_in_bytes", "%llu\n",
+        (unsigned long long)(900 * MIB));
+    put(V1 "/jobs/one/memory.stat",
+        "cache 7\ninactive_file 5\ntotal_inactive_file %llu\n"
+        "total_active_file %llu\ntotal_unevictable 9\n",
+        (unsigned long long)(500 * MIB), (unsigned long long)(300 * MIB));
+    cr_expect_eq(skn_groups_memory_bytes(root), 900 * MIB);
+}
+
+Test(groups, the_least_of_those_above_counts)
+{
+    put("proc/self/cgroup", "%s", hybrid);
+    put(V1 "/jobs/one/memory.limit_in_bytes", "%llu\n",
+        (unsigned long long)(800 * MIB));
+    put(V1 "/jobs/memory.limit_in_bytes", "%llu\n",
+        (unsigned long long)(600 * MIB));
+    put(V1 "/jobs/memory.usage_in_bytes", "%llu\n",
+        (unsigned long long)(50 * MIB));
+    put(V1 "/memory.limit_in_bytes", "%llu\n", (unsigned long long)(700 * MIB));
+    cr_expect_eq(skn_groups_memory_bytes(root), 550 * MIB);
+    put(V1 "/memory.limit_in_bytes", "%llu\n", (unsigned long long)(200 * MIB));
+    cr_expect_eq(skn_groups_memory_bytes(root), 200 * MIB);
+}
+
+Test(groups, in_a_container_the_mounted_group_is_the_own_one)
+{
+    put("proc/self/cgroup", "4:memory:/docker/0123\n");
+    put(V1 "/memory.limit_in_bytes", "%llu\n", (unsigned long long)(300 * MIB));
+    cr_expect_eq(skn_groups_memory_bytes(root), 300 * MIB);
+}
+
+Test(groups, version_2_is_read_too)
+{
+    put("proc/self/cgroup", "0::/a/b\n");
+    put(V2 "/a/b/memory.max", "max\n");
+    cr_expect_eq(skn_groups_memory_bytes(root), UINT64_MAX);
+    put(V2 "/a/memory.max", "%llu\n", (unsigned long long)(400 * MIB));
+    put(V2 "/a/memory.current", "%llu\n", (unsigned long long)(300 * MIB));
+    put(V2 "/a/memory.stat", "anon 1\ninactive_file %llu\nactive_file 0\n",
+        (unsigned long long)(200 * MIB));
+    cr_expect_eq(skn_groups_memory_bytes(root), 300 * MIB);
+    /* More in use than is allowed: it was lowered. */
+    put(V2 "/a/memory.current", "%llu\n", (unsigned long long)(900 * MIB));
+    cr_expect_eq(skn_groups_memory_bytes(root), 0);
+}
+
+Test(groups, rubbish_is_no_limit)
+{
+    static const char *const texts[] = {
+        "", "\n", ":", "4:memory\n", "::", "4:memoryless:/x\n"
+    };
+    put(V1 "/memory.limit_in_bytes", "nothing\n");
+    put(V1 "/x/memory.limit_in_bytes", "5\n");
+    for (size_t k = 0; k < sizeof(texts) / sizeof(texts[0]); k++) {
+        put("proc/self/cgroup", "%s", texts[k]);
+        cr_expect_eq(skn_groups_memory_bytes(root), UINT64_MAX, "'%s'",
+                     texts[k]);
+    }
+}
+
+Test(groups, this_machine_has_some_left)
+{
+    cr_expect_gt(skn_groups_memory_bytes(""), 0);
+}

@@ -1,0 +1,14 @@
+/* groups.h - memory that the control groups of this process leave it.
+ * SPDX-License-Identifier: Apache-2.0 */
+#ifndef TOPOLOGY_GROUPS_H
+#define TOPOLOGY_GROUPS_H
+
+#include <stdint.h>
+
+/* The least of what the limits of its group, and of those above it, leave:
+ * pages of files, which the kernel takes back, count as free. UINT64_MAX
+ * without a limit. Version 1 and 2; `root` is "" but in tests, where the files
+ * lie below it. Any thread. */
+uint64_t skn_groups_memory_bytes(const char *root);
+
+#endif

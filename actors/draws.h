@@ -15,7 +15,8 @@ typedef enum skn_draw {
     SKN_DRAW_SHUFFLE,     /* which: epoch; place: point */
     SKN_DRAW_ROUND,       /* which: tensor; place: batch, row, column */
     SKN_DRAW_SPLIT,       /* which points validate */
-    SKN_DRAW_HASH         /* which: layer; directions of an index */
+    SKN_DRAW_HASH,        /* which: layer; directions of an index */
+    SKN_DRAW_CODING       /* which: edge; place: batch, field, row, item */
 } skn_draw_t;
 
 /* The key of all draws of one purpose. Any thread. */

@@ -46,6 +46,7 @@ struct skn_links {
     skn_system_t *system;
     skn_ports_t *ports;
     uint32_t node, node_count;
+    uint64_t seed; /* of the run, for codings that round at random */
     skn_inbox_t *inbox;
     skn_outlet_t *host;   /* what is reported */
     skn_outlet_t *orders; /* the host's, to `inbox` */
@@ -80,6 +81,10 @@ skn_status_t skn_links_take_parcel(skn_links_t *links,
                                    skn_error_t *error);
 skn_status_t skn_links_take_record(skn_links_t *links, skn_link_peer_t *peer,
                                    skn_frame_t bytes, skn_error_t *error);
+/* Random bits of message `number` of an edge, in a coding that needs them. */
+uint64_t skn_links_coding_key(uint64_t seed, uint32_t edge, uint64_t number);
+/* The option `seed` of the first actor that has one: a run has one. 0: none. */
+uint64_t skn_links_seed(const skn_wiring_t *wiring);
 /* Sends the credit that receivers have given back. */
 skn_status_t skn_links_give_credit(skn_links_t *links, skn_error_t *error);
 

@@ -174,6 +174,7 @@ skn_links_new(skn_system_t *system, skn_error_t *error)
     links->ports = &system->ports;
     links->node = system->options.node;
     links->node_count = system->node_count;
+    links->seed = skn_links_seed(system->wiring);
     links->wait_ns = system->options.wait_s * SECOND_NS;
     if (links->wait_ns == 0)
         links->wait_ns = WAIT_S_DEFAULT * SECOND_NS;

@@ -8,6 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "actors/draws.h"
 #include "actors/link_inside.h"
 #include "transport/field.h"
 
@@ -17,16 +18,36 @@
 
 /* --- from here to there -------------------------------------------------- */
 
+uint64_t
+skn_links_seed(const skn_wiring_t *wiring)
+{
+    for (uint32_t a = 0; a < wiring->actor_count; a++) {
+        const skn_option_t *options = wiring->actors[a].kind->options;
+        for (size_t k = 0; options && options[k].name; k++)
+            if (strcmp(options[k].name, "seed") == 0 &&
+                options[k].type == SKN_OPTION_INT)
+                return (uint64_t)wiring->actors[a].values[k].number;
+    }
+    return 0;
+}
+
+uint64_t
+skn_links_coding_key(uint64_t seed, uint32_t edge, uint64_t number)
+{
+    return skn_draw_key(seed, SKN_DRAW_CODING, edge) ^ number;
+}
+
 /* Random bits of a lossy coding: of the batch where a message has one, so that
  * a run that resumes rounds as one that was never stopped. */
 static uint64_t
-coding_key(const skn_export_t *gate, const skn_schema_t *schema,
+coding_key(const skn_links_t *links, const skn_export_t *gate,
            const void *message)
 {
+    const skn_schema_t *schema = gate->pipe->schema;
     const skn_field_t *batch = skn_field_named(schema, "batch");
     bool known = batch && batch->kind == SKN_FIELD_u64;
     uint64_t number = known ? skn_field_number(batch, message) : gate->sent;
-    return ((uint64_t)gate->edge << 40) ^ number;
+    return skn_links_coding_key(links->seed, gate->edge, number);
 }
 
 static skn_status_t
@@ -37,7 +58,7 @@ send_message(skn_links_t *links, skn_export_t *gate, const void *message,
     skn_link_peer_t *peer = &links->peers[gate->node];
     skn_record_t record = { SKN_RECORD_MESSAGE, gate->edge, gate->sent };
     skn_coding_t coding = (skn_coding_t)gate->pipe->coding;
-    uint64_t key = coding_key(gate, schema, message);
+    uint64_t key = coding_key(links, gate, message);
     skn_rounding_copy_t copy;
     const void *measured = message;
     skn_wire_t wire = { .frame_count = 0 };

@@ -67,6 +67,8 @@ check "the same run tells the same" up again 2 \
     -o links.coding=int8 -o model.layers.output.loss=softmax
 check_equal "  error" "$(event "done" gradient_error again.json)" \
     "$(event "done" gradient_error softmax.int8.json)"
+check_equal "  the same weights" "$(sha_of again.json)" \
+    "$(sha_of softmax.int8.json)"
 check "three nodes train a model with a dense layer" up deep 3 \
     -o links.coding=int8 -o 'model.layers=[{ name: hidden, units: 32,
         dropout: 0 }, { name: second, units: 24, dropout: 0 },

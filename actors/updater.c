@@ -298,7 +298,7 @@ open_optimizer(const skn_actor_t *actor, updater_t *updater, uint64_t seed,
     skn_optimizer_init(optimizer);
 }
 
-/* First weights: normal, biases 0; the same for every layout. */
+/* First weights: normal, all biases alike; the same for every layout. */
 static skn_status_t
 draw_rows(const skn_actor_t *actor, const updater_t *updater,
           skn_error_t *error)
@@ -307,6 +307,7 @@ draw_rows(const skn_actor_t *actor, const updater_t *updater,
                                 SKN_DRAW_WEIGHTS,
                                 (uint64_t)skn_actor_option_int(actor, "layer"));
     float deviation = (float)skn_actor_option_real(actor, "init");
+    float bias = (float)skn_actor_option_real(actor, "init_bias");
     const skn_rows_t *rows = &updater->rows;
     bool bias_row = updater->place.bias_row;
     uint32_t columns = rows->width - (bias_row ? 0 : 1);
@@ -314,13 +315,18 @@ draw_rows(const skn_actor_t *actor, const updater_t *updater,
     float *weight = skn_floats_new(rows->width, error);
     if (!weight)
         return SKN_NO_MEMORY;
-    memset(weight, 0, rows->width * sizeof(float));
     for (uint32_t row = 0; row < count; row++) {
         skn_rows_draw_normal(weight, columns, deviation, key,
                              updater->row_first + row,
                              (uint32_t)updater->place.column_first);
+        if (!bias_row)
+            weight[columns] = bias;
         skn_rows_set(rows, updater->optimizer.kernels, row, weight);
     }
+    for (uint32_t k = 0; k < rows->width; k++)
+        weight[k] = bias;
+    if (bias_row)
+        skn_rows_set(rows, updater->optimizer.kernels, count, weight);
     free(weight);
     return SKN_OK;
 }
@@ -480,6 +486,7 @@ static const skn_option_t options[] = {
       "of every random number" },
     { "init", SKN_OPTION_REAL, "0.05", 0, 10, NULL,
       "standard deviation of the first weights" },
+    { "init_bias", SKN_OPTION_REAL, "0", -100, 100, NULL, "all first biases" },
     { "huge_pages", SKN_OPTION_BOOL, "true", 0, 0, NULL,
       "ask for pages of 2 MiB" },
     { "first_batch", SKN_OPTION_INT, "0", 0, 9007199254740992.0, NULL,

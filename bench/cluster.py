@@ -3,15 +3,17 @@
 
 Usage: bench/cluster.py MODEL [--build DIR] [-o KEY=VALUE]...
            [options of bench/nodes.py: --nodes N --rate R --cores L --quota Q
-            --memory M --delay-ms D --limit-s S]
-Hosts, links and caps are those of bench/nodes.py. Host k runs `skein node`, with
-a key made for it; with one host it is `skein train`. Prints one JSON object:
+            --memory M --delay-ms D --limit-s S --enough TEXT]
+Hosts, links and caps are those of bench/nodes.py. Host k runs `skein node`,
+with a key made for it; with one host it is `skein train`. Prints one JSON
+object:
   seconds, cpu_seconds, examples_per_s, p1  as Skein's last event `epoch` says
   epochs          [seconds, p1] of each
   wall_s          from the start of the processes to their end, all included
   cpu_s           CPU seconds of each host's process, all included
   wire_bytes      sent + received of a host, the mean of all: Skein's counters
-                  while training; `_by_message` those of the bodies
+                  while training; `_by_message` those of the bodies, and
+                  `wire_messages` how many, for the whole run
   interface_bytes the same by the kernel's counters, for the whole run; and
                   `own_bytes`, Skein's counters for the whole run
   peak_bytes      of each host (--memory), rss_bytes of each process
@@ -74,15 +76,14 @@ def summary(result, count):
     out["rss_bytes"] = [host["rss_max_bytes"] for host in result["hosts"]]
     peaks = [host.get("memory_peak_bytes") for host in result["hosts"]]
     out["peak_bytes"] = peaks if all(peaks) else None
-    if not done:
-        out["errors"] = [event for event in events
-                         if event.get("event") == "error"]
-        return out
-    last = epochs[-1] if epochs else done[-1]
-    for key in ("seconds", "cpu_seconds", "examples_per_s", "loss", "p1"):
-        out[key] = last.get(key, done[-1].get(key))
-    out["batches"] = done[-1]["batches"]
+    out["errors"] = [event for event in events if event.get("event") == "error"]
+    last = (epochs or done or [{}])[-1]
+    for key in ("batches", "seconds", "cpu_seconds", "examples_per_s", "loss",
+                "p1"):
+        out[key] = last.get(key)
     out["epochs"] = [[event["seconds"], event.get("p1")] for event in epochs]
+    if not done:
+        return out
     out["weights_sha256"] = done[-1]["weights_sha256"]
     out["wire_bytes"] = (done[-1].get("wire_bytes_sent", 0) +
                          done[-1].get("wire_bytes_received", 0)) / count
@@ -90,11 +91,12 @@ def summary(result, count):
                            for link in links) / count
     out["interface_bytes"] = sum(host["bytes_sent"] + host["bytes_received"]
                                  for host in result["hosts"]) / count
-    by = {}
+    by, counts = {}, {}
     for link in links:
         for name, counted in link["messages"].items():
             by[name] = by.get(name, 0) + 2 * counted["bytes"] / count
-    out["wire_bytes_by_message"] = by
+            counts[name] = counts.get(name, 0) + 2 * counted["count"] / count
+    out["wire_bytes_by_message"], out["wire_messages"] = by, counts
     return out
 
 
@@ -125,7 +127,8 @@ def main():
               file=sys.stderr)
         return 77
     print(json.dumps(summary(result, options.nodes)), flush=True)
-    return 0 if all(host["exit_code"] == 0 for host in result["hosts"]) else 1
+    return 0 if result["enough"] or all(
+        host["exit_code"] == 0 for host in result["hosts"]) else 1
 
 
 if __name__ == "__main__":

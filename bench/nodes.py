@@ -3,7 +3,7 @@
 
 Usage: bench/nodes.py [--nodes N] [--rate 100mbit] [--cores 0,1] [--quota 0.45]
            [--memory 1.5GiB] [--delay-ms D --port P --relay PROGRAM]
-           [--limit-s S] [--on K "COMMAND"]... [--] COMMAND...
+           [--limit-s S] [--enough TEXT] [--on K "COMMAND"]... [--] COMMAND...
 Hosts are network namespaces (tests/e2e/hosts.sh); host k has the address
 10.77.0.(k+1) and one interface, `wire`. In COMMAND these are replaced: {node}
 the host's number, {nodes} how many, {address} its own address, {first} that of
@@ -16,6 +16,7 @@ host 0, {interface}. --on gives host K a command of its own.
              as fault/fault_relay), which delay each direction by D; 0 is the
              relays alone, to compare with
   --limit-s  ends everything after so many seconds
+  --enough   ends everything when a JSON line holds TEXT, without quotes of it
 Prints one JSON object: the settings; for each host exit code, CPU seconds, peak
 memory, bytes that its interface sent and received; and `lines`: each JSON line
 that a command printed, with the host, the time, and all interfaces' counters
@@ -252,23 +253,30 @@ class Host:
         return found
 
 
-def follow(running, prefix, began, limit_s):
+def kill_all(running):
+    for host in running:
+        host.end(signal.SIGKILL)
+
+
+def follow(running, prefix, began, options):
     """Collects the JSON lines of all hosts till they close their output."""
-    taken, late = [], False
+    taken, late, enough = [], False, False
     chosen = selectors.DefaultSelector()
     for host in running:
         chosen.register(host.process.stdout, selectors.EVENT_READ, host)
     while chosen.get_map():
-        left_s = began + limit_s - time.monotonic()
+        left_s = began + options.limit_s - time.monotonic()
         if left_s <= 0:
             late = True
-            for host in running:
-                host.end(signal.SIGKILL)
+            kill_all(running)
         for key, _ in chosen.select(max(left_s, 0.1)):
             lines = key.data.lines()
             if lines is None:
                 chosen.unregister(key.fileobj)
             for line in lines or []:
+                enough = enough or bool(
+                    options.enough and
+                    options.enough in line.replace('"', ""))
                 try:
                     line = json.loads(line)
                 except ValueError:
@@ -279,7 +287,9 @@ def follow(running, prefix, began, limit_s):
                     time.monotonic() - began, 3),
                     "interfaces": counters(prefix, len(running)),
                     "line": line})
-    return taken, late
+            if enough:
+                kill_all(running)
+    return taken, late, enough
 
 
 def run(options, prefix):
@@ -293,11 +303,10 @@ def run(options, prefix):
     try:
         for k in range(options.nodes):
             running.append(Host(k, options, prefix))
-        taken, late = follow(running, prefix, began, options.limit_s)
+        taken, late, enough = follow(running, prefix, began, options)
         facts = [host.facts() for host in running]
     finally:
-        for host in running:
-            host.end(signal.SIGKILL)
+        kill_all(running)
     seconds = time.monotonic() - began
     after = counters(prefix, options.nodes)
     for host, old, new in zip(facts, before, after):
@@ -310,7 +319,7 @@ def run(options, prefix):
             "delay_ms": options.delay_ms,
             "quota": options.quota, "memory_bytes": options.memory,
             "command": options.command, "seconds": round(seconds, 3),
-            "timed_out": late, "hosts": facts, "lines": taken}
+            "timed_out": late, "enough": enough, "hosts": facts, "lines": taken}
 
 
 def arguments(words=None):
@@ -325,6 +334,7 @@ def arguments(words=None):
     parser.add_argument("--relay", default=os.path.join(
         ROOT, "build", "fault", "fault_relay"))
     parser.add_argument("--limit-s", type=float, default=3600.0)
+    parser.add_argument("--enough", default="")
     parser.add_argument("--on", nargs=2, action="append", default=[],
                         metavar=("K", "COMMAND"))
     parser.add_argument("command", nargs=argparse.REMAINDER)
@@ -365,8 +375,9 @@ def main():
               file=sys.stderr)
         return 77
     print(json.dumps(result), flush=True)
-    return 0 if all(host["exit_code"] == 0
-                    for host in result.get("hosts", [{"exit_code": 1}])) else 1
+    return 0 if result.get("enough") or all(
+        host["exit_code"] == 0
+        for host in result.get("hosts", [{"exit_code": 1}])) else 1
 
 
 if __name__ == "__main__":

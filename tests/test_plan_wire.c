@@ -4,6 +4,8 @@
  * Covers topology/plan_course.c, topology/plan_layers.c and
  * topology/plan_pipes.c too.
  * SPDX-License-Identifier: Apache-2.0 */
+#include <math.h>
+
 #include "actors/kinds.h"
 #include "tests/pipeline_fixture.h"
 #include "topology/host.h"
@@ -122,6 +124,32 @@ number_of(const skn_wired_actor_t *actor, const char *name)
     const skn_value_t *value = value_of(actor, name);
     cr_assert(value, "%s %s", actor->name, name);
     return (uint64_t)value->number;
+}
+
+/* One-vs-all begins where every label comes as often as labels do. */
+Test(plan_wire, first_biases_are_the_odds_of_a_label)
+{
+    static const char *const losses[] = { "model.layers.output.loss=softmax",
+                                          "model.layers.output.loss="
+                                          "one_vs_all" };
+    for (int one_vs_all = 0; one_vs_all < 2; one_vs_all++) {
+        skn_model_run_t run =
+            open_run("two.yaml", &losses[one_vs_all], 1, false);
+        const skn_wiring_t *wiring =
+            skn_spec_wiring(skn_topology_spec(run.topology));
+        const skn_plan_data_t *facts = &run.plan.data;
+        double share = facts->labels_per_point / facts->labels;
+        for (uint32_t k = 0; k < wiring->actor_count; k++) {
+            const skn_wired_actor_t *actor = &wiring->actors[k];
+            if (actor->kind != &skn_updater)
+                continue;
+            bool top = number_of(actor, "layer") == 2;
+            cr_expect_float_eq(value_of(actor, "init_bias")->real,
+                               top && one_vs_all ? log(share / (1 - share)) : 0,
+                               1e-12);
+        }
+        skn_model_run_close(&run);
+    }
 }
 
 /* Sums the cells that updaters of `layer` own; each of them must lie apart. */

@@ -193,6 +193,28 @@ Test(updater, first_weights_follow_from_seed_and_global_row)
     }
 }
 
+Test(updater, first_biases_are_what_the_plan_says)
+{
+    probe_option("init_bias", "-2.5");
+    probe_run_well();
+    for (uint32_t row = 0; row < ROWS; row++)
+        cr_expect_eq(seen.weight[0][row][WIDTH - 1], -2.5f);
+}
+
+/* An embedding's bias is its last row, of which no weight is drawn. */
+Test(updater, a_row_of_biases_is_all_bias)
+{
+    float want[WIDTH];
+    probe_option("bias", "row");
+    probe_option("init_bias", "1.5");
+    probe_run_well();
+    skn_rows_draw_normal(want, WIDTH, 0.25f,
+                         skn_draw_key(9, SKN_DRAW_WEIGHTS, 1), 10, 0);
+    cr_expect_arr_eq(seen.weight[0][0], want, sizeof(want));
+    for (uint32_t c = 0; c < WIDTH; c++)
+        cr_expect_eq(seen.weight[0][ROWS - 1][c], 1.5f);
+}
+
 Test(updater, sgd_steps_the_rows_that_are_named)
 {
     probe_run_well();

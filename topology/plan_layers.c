@@ -1,6 +1,7 @@
 /* plan_layers.c - the actors of a plan that compute: the shards of each layer,
  * and the updaters and table builders beside them.
  * SPDX-License-Identifier: Apache-2.0 */
+#include <math.h>
 #include <string.h>
 
 #include "actors/block.h"
@@ -71,6 +72,20 @@ typedef struct place {
     bool bias_row;
 } place_t;
 
+/* One-vs-all starts from how often a sample has a label, any of them. Biases of
+ * 0 would say every second time: steps that only teach every row not to fire
+ * spoil the hidden vectors first, and nearly all of their units stay open. */
+static double
+first_bias(const wire_t *wire, const skn_model_layer_t *layer)
+{
+    const skn_plan_data_t *data = &wire->plan->data;
+    double share = data->labels_per_point / data->labels;
+    if (!layer->output || layer->loss != SKN_LOSS_ONE_VS_ALL || share <= 0 ||
+        share >= 0.5)
+        return 0;
+    return log(share / (1 - share));
+}
+
 static void
 add_updater(wire_t *wire, const place_t *place)
 {
@@ -108,6 +123,7 @@ add_updater(wire_t *wire, const place_t *place)
     skn_wire_real(wire, "floor", train->schedule.floor);
     skn_wire_int(wire, "seed", (uint64_t)train->seed);
     skn_wire_real(wire, "init", layer->init_std);
+    skn_wire_real(wire, "init_bias", first_bias(wire, layer));
     skn_wire_text(wire, "huge_pages",
                   wire->model->resources.huge_pages ? "true" : "false");
     skn_wire_int(wire, "first_batch", wire->start->first_batch);

@@ -15,6 +15,7 @@ SPDX-License-Identifier: Apache-2.0
 """
 import math
 import pathlib
+import struct
 import sys
 import tempfile
 
@@ -55,6 +56,11 @@ FORMS = {
     "one_vs_all": ("one_vs_all", ""),
     "deep": ("softmax", "    - { name: second, units: 24, dropout: 0 }\n"),
 }
+
+
+def f32(number):
+    """The nearest number of 32 bits."""
+    return struct.unpack("<f", struct.pack("<f", number))[0]
 
 
 # --- the data ----------------------------------------------------------------
@@ -223,8 +229,10 @@ def place_of(nodes):
 class Form:
     """All runs of one model, and what they have to be."""
 
-    def __init__(self, report, folder, name):
+    def __init__(self, report, folder, name, points):
         loss, middle = FORMS[name]
+        total = sum(len(labels) for labels, _ in points)
+        self.share = total / len(points) / LABELS
         self.report, self.folder, self.name = report, folder, name
         self.layers = ["hidden"] + (["second"] if middle else []) + ["output"]
         self.softmax = loss == "softmax"
@@ -241,12 +249,19 @@ class Form:
                      batches, batch_rows)
 
     def first_weights(self, nodes):
-        """Biases begin at 0, where the least step shows."""
+        """Biases begin all alike: at 0, where the least step shows, but for
+        those of one-vs-all, which say how often a label comes."""
         _, weights = self.run("first", nodes, NO_RATE, 1)
         for name, numbers in weights.items():
             if name.endswith(".bias"):
-                assert max(map(abs, numbers)) <= 2 * NO_RATE
-                weights[name] = [0.0] * len(numbers)
+                bias = 0.0
+                if name == "output.bias" and not self.softmax:
+                    bias = math.log(self.share / (1 - self.share))
+                self.report.check(
+                    f"{self.name}: {name} begins at {bias:.3g}",
+                    all(abs(number - bias) <= max(2 * NO_RATE, 1e-7 *
+                        abs(bias)) for number in numbers))
+                weights[name] = [f32(bias)] * len(numbers)
         return weights
 
     def check_batch(self, first, points):
@@ -305,7 +320,7 @@ def main():
         folder = pathlib.Path(place)
         write_points(folder / "train.txt", points)
         for name in FORMS:
-            form = Form(report, folder, name)
+            form = Form(report, folder, name, points)
             first = form.first_weights(0)
             report.check(f"{name}: nodes begin with the same weights",
                          form.first_weights(3) == first)

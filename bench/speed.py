@@ -1,0 +1,107 @@
+#!/usr/bin/env python3
+"""speed.py - what a model file loses and wins on several hosts.
+
+Usage: bench/speed.py MODEL [--build DIR] [--repeats R] [--cases "A;B;..."]
+           [--rows N] [-o KEY=VALUE]...
+Trains the model file on hosts with links and caps (bench/cluster.py), each case
+R times, all cases in turn, and prints a table: examples a second from the end
+of the first epoch to the end of the last (so train.epochs must be two at
+least), the median of R runs and their range, the ratio to the case that a case
+is compared with, and P@1 at the end. --rows: examples of an epoch.
+Cases: see CASES below; --cases names some of them.
+Needs two cores for itself: beside other work its numbers mean nothing.
+SPDX-License-Identifier: Apache-2.0
+"""
+import argparse
+import json
+import os
+import statistics
+import subprocess
+import sys
+
+HERE = os.path.dirname(os.path.abspath(__file__))
+TWO = "--nodes 2 --cores 0,1"
+# name: (the case it is compared with, options of bench/cluster.py)
+CASES = {
+    "1 host, 2 cores": ("", "--nodes 1 --cores 0+1"),
+    "2 hosts, 1 core": ("1 host, 2 cores", TWO),
+    "1 gbit": ("2 hosts, 1 core", TWO + " --rate 1gbit"),
+    "100 mbit": ("2 hosts, 1 core", TWO + " --rate 100mbit"),
+    "100 mbit, int8": ("2 hosts, 1 core",
+                       TWO + " --rate 100mbit -o links.coding=int8"),
+    "10 mbit, int8": ("2 hosts, 1 core",
+                      TWO + " --rate 10mbit -o links.coding=int8"),
+    "10 mbit, int4": ("2 hosts, 1 core",
+                      TWO + " --rate 10mbit -o links.coding=int4"),
+    "10 mbit, int4, window 4": ("2 hosts, 1 core",
+                                TWO + " --rate 10mbit -o links.coding=int4"
+                                " -o train.window=4"),
+    "relays": ("", TWO + " --delay-ms 0"),
+    "relays, 20 ms": ("relays", TWO + " --delay-ms 10"),
+    "relays, 20 ms, window 4": ("relays", TWO + " --delay-ms 10"
+                                " -o train.window=4"),
+    "relays, 20 ms, window 8": ("relays", TWO + " --delay-ms 10"
+                                " -o train.window=8"),
+    "1 host of 0.45": ("", "--nodes 1 --cores 0 --quota 0.45"),
+    "4 hosts of 0.45": ("1 host of 0.45", "--nodes 4 --cores 0,1 --quota 0.45"
+                        " --rate 100mbit"),
+}
+
+
+def measure(own, name):
+    """Examples a second, and P@1."""
+    words = [sys.executable, os.path.join(HERE, "cluster.py"), own.model,
+             "--build", own.build, "--enough", "epoch:%d," % own.epochs,
+             "-o", "train.epochs=%d" % own.epochs,
+             "-o", "checkpoint.every_epochs=0"]
+    words += [word for item in own.o for word in ("-o", item)]
+    answer = subprocess.run(words + CASES[name][1].split(), check=False,
+                            stdout=subprocess.PIPE)
+    found = json.loads(answer.stdout) if answer.stdout else {}
+    ends = found.get("epochs", [])
+    if answer.returncode or len(ends) < own.epochs:
+        sys.exit("speed.py: %s: exit code %d, %s" %
+                 (name, answer.returncode, found.get("errors")))
+    rows = own.rows * (len(ends) - 1)
+    return rows / (ends[-1][0] - ends[0][0]), ends[-1][1]
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
+    parser.add_argument("model")
+    parser.add_argument("--build", default=os.path.join(HERE, "..", "build"))
+    parser.add_argument("--repeats", type=int, default=3)
+    parser.add_argument("--rows", type=int, required=True)
+    parser.add_argument("--epochs", type=int, default=2)
+    parser.add_argument("--cases", default="")
+    parser.add_argument("-o", action="append", default=[])
+    own = parser.parse_args()
+    wanted = [case.strip() for case in own.cases.split(";")]
+    chosen = [name for name in CASES if not own.cases or name in wanted]
+    rates = {name: [] for name in chosen}
+    scores = {name: [] for name in chosen}
+    for turn in range(own.repeats):
+        for name in chosen:
+            rate, score = measure(own, name)
+            rates[name].append(rate)
+            scores[name].append(score)
+            print("%d %s: %.0f examples a second" % (turn, name, rate),
+                  file=sys.stderr, flush=True)
+    print("load before the end: %.1f" % os.getloadavg()[0], file=sys.stderr)
+    print("| case | examples a second | range | ratio | to | P@1 |")
+    print("|---|---|---|---|---|---|")
+    for name in chosen:
+        base = CASES[name][0]
+        # Run by run: the machine's own speed changes from one to the next.
+        ratio = "%.2f" % statistics.median(
+            a / b for a, b in zip(rates[name], rates[base])) \
+            if base in rates else ""
+        print("| %s | %.0f | %.0f-%.0f | %s | %s | %s |" % (
+            name, statistics.median(rates[name]), min(rates[name]),
+            max(rates[name]), ratio, base if ratio else "",
+            statistics.median(scores[name])))
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

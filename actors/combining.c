@@ -299,12 +299,13 @@ lay_out(skn_combining_t *combining, const skn_share_t *parts)
     return sum;
 }
 
-/* A message like the shares, without their numbers; its runs are in `into`. */
+/* A message like the shares, without their numbers; its runs are in `into`. No
+ * link has changed anything yet. */
 static skn_status_t
-share_new(skn_actor_t *actor, const skn_share_t *like, const size_t counts[5],
+share_new(skn_actor_t *actor, const skn_share_t *like, const size_t counts[6],
           skn_share_t *into, skn_error_t *error)
 {
-    const size_t sum_counts[] = { counts[0], counts[2], counts[3] };
+    const size_t sum_counts[] = { counts[0], counts[2], counts[3], 0 };
     skn_output_gradient_t *output = NULL;
     skn_hidden_gradient_t *hidden = NULL;
     if (like->sums)
@@ -393,7 +394,7 @@ skn_combining_shares(skn_combining_t *combining, skn_actor_t *actor,
         cells = combining->begin[rows];
     }
     size_t counts[] = { packed ? rows : 0, packed && pushes ? rows : 0, nodes,
-                        nodes * cells, pushes ? nodes * pushed : 0 };
+                        nodes * cells,     pushes ? nodes * pushed : 0, 0 };
     like.shard = combining->shard_first;
     status = share_new(actor, &like, counts, &merged, error);
     if (status != SKN_OK)

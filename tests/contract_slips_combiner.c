@@ -52,11 +52,14 @@ post_output(skn_actor_t *actor, uint32_t shard, uint32_t slice,
 {
     uint32_t columns = UNITS / SLICES, open = talk.packed ? SAMPLES : 0;
     size_t cells = SAMPLES * columns;
-    const size_t counts[] = { open, talk.softmax ? open : 0, 1,
+    const size_t counts[] = { open,
+                              talk.softmax ? open : 0,
+                              1,
                               talk.packed ? cells / 2 : cells,
                               !talk.softmax ? 0
                               : talk.packed ? columns / 2
-                                            : cells };
+                                            : cells,
+                              0 };
     skn_output_gradient_t *message =
         slip_message(actor, &skn_output_gradient_schema, counts, error);
     if (!message)
@@ -81,7 +84,7 @@ post_hidden(skn_actor_t *actor, uint32_t shard, uint32_t slice,
 {
     uint32_t columns = UNITS / SLICES, open = talk.packed ? SAMPLES : 0;
     size_t cells = SAMPLES * columns;
-    const size_t counts[] = { open, 1, talk.packed ? cells / 2 : cells };
+    const size_t counts[] = { open, 1, talk.packed ? cells / 2 : cells, 0 };
     skn_hidden_gradient_t *message =
         slip_message(actor, &skn_hidden_gradient_schema, counts, error);
     if (!message)

@@ -229,7 +229,7 @@ post_hidden(skn_actor_t *actor, uint64_t batch, uint32_t shard,
             skn_error_t *error)
 {
     const size_t counts[] = { layout.packed ? layout.rows : 0,
-                              gradient->node_count, gradient->pulls };
+                              gradient->node_count, gradient->pulls, 0 };
     skn_hidden_gradient_t *message =
         skn_actor_message(actor, &skn_hidden_gradient_schema, counts, error);
     cr_assert(message);
@@ -250,9 +250,12 @@ post_output(skn_actor_t *actor, uint64_t batch, uint32_t shard,
             skn_error_t *error)
 {
     size_t open = layout.packed ? layout.rows : 0;
-    const size_t counts[] = { open, normalised() ? open : 0,
-                              gradient->node_count, gradient->pulls,
-                              gradient->pushes };
+    const size_t counts[] = { open,
+                              normalised() ? open : 0,
+                              gradient->node_count,
+                              gradient->pulls,
+                              gradient->pushes,
+                              0 };
     skn_output_gradient_t *message =
         skn_actor_message(actor, &skn_output_gradient_schema, counts, error);
     cr_assert(message);

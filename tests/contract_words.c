@@ -187,6 +187,16 @@ static const struct {
       "column_first 11}" },
     { "issue", "issue{batch 0, floor 0, horizon 0, purpose 0, data 0}",
       "issue{batch 1, floor 2, horizon 3, purpose 2, data 5}" },
+    { "want",
+      "want{owner 0, name \"\", rows 0, columns 0, row_first 0, column_first "
+      "0}",
+      "want{owner 1, name \"a b\", rows 3, columns 4, row_first 5, "
+      "column_first 6}" },
+    { "restored",
+      "restored{owner 0, batch 0, begun 0, begin 0, dtype 0, rows 0, columns "
+      "0, row 0, bytes[0]}",
+      "restored{owner 1, batch 2, begun 1, begin 1, dtype 5, rows 6, columns "
+      "7, row 8, bytes[2] a5 a5}" },
     { "clock",
       "clock{tag 0, wall_ns 0, cpu_ns 0, rss_bytes 0, wire_sent_bytes 0, "
       "wire_received_bytes 0}",

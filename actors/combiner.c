@@ -33,7 +33,7 @@ typedef struct flight {
 
 typedef struct combiner {
     skn_combining_t combining;
-    uint32_t slices;
+    uint32_t units, slices; /* of the layer below */
     uint32_t flight_count;
     flight_t *flights;
     const skn_partition_t **partitions; /* of all flights */
@@ -189,7 +189,7 @@ on_partition(skn_actor_t *actor, void *state, const void *message,
 static uint32_t
 slice_of(const combiner_t *combiner, const skn_share_t *share)
 {
-    uint32_t units = combiner->combining.columns, slices = combiner->slices;
+    uint32_t units = combiner->units, slices = combiner->slices;
     uint32_t slice = 0;
     while (slice < slices &&
            skn_slice_first(units, slices, slice) != share->column_first)
@@ -265,9 +265,11 @@ open_flights(combiner_t *combiner, skn_error_t *error)
     combiner->share_count =
         calloc(flights * slices, sizeof(*combiner->share_count));
     if (!combiner->flights || !combiner->partitions || !combiner->shares ||
-        !combiner->share_count)
+        !combiner->share_count) {
+        combiner->flight_count = 0; /* nothing is in them */
         return skn_fail(error, SKN_NO_MEMORY,
                         "no room for the parts of %zu batches", flights);
+    }
     for (size_t k = 0; k < flights; k++) {
         flight_t *flight = &combiner->flights[k];
         flight->partitions = combiner->partitions + k * shards;
@@ -277,27 +279,44 @@ open_flights(combiner_t *combiner, skn_error_t *error)
     return SKN_OK;
 }
 
+/* What is merged at a time is a slice: the columns of the widest. */
+static uint32_t
+widest_slice(const combiner_t *combiner)
+{
+    uint32_t widest = 0;
+    for (uint32_t k = 0; k < combiner->slices; k++) {
+        uint32_t columns =
+            skn_slice_first(combiner->units, combiner->slices, k + 1) -
+            skn_slice_first(combiner->units, combiner->slices, k);
+        widest = columns > widest ? columns : widest;
+    }
+    return widest;
+}
+
 static skn_status_t
 combiner_open(skn_actor_t *actor, void *state, skn_error_t *error)
 {
     combiner_t *combiner = state;
+    combiner->units = option_u32(actor, "columns");
+    combiner->slices = option_u32(actor, "slices");
     combiner->combining = (skn_combining_t){
         .name = skn_actor_name(actor),
         .shard_first = option_u32(actor, "shard_first"),
         .shards = option_u32(actor, "shards"),
         .batch_rows = option_u32(actor, "batch_rows"),
-        .columns = option_u32(actor, "columns"),
+        .columns = widest_slice(combiner),
         .leaf_first = option_u32(actor, "leaf_first"),
         .leaves = option_u32(actor, "leaf_count"),
         .tree_leaves = option_u32(actor, "leaves"),
         .as_leaf = skn_actor_option_int(actor, "as_leaf"),
     };
-    combiner->slices = option_u32(actor, "slices");
+    skn_status_t status = skn_combining_init(&combiner->combining, error);
+    if (status != SKN_OK)
+        return status;
     /* Batches that are issued and not applied are neighbours, fewer than two
      * windows: each has a place of its own. */
     combiner->flight_count = 2 * option_u32(actor, "window");
-    skn_status_t status = skn_combining_init(&combiner->combining, error);
-    return status == SKN_OK ? open_flights(combiner, error) : status;
+    return open_flights(combiner, error);
 }
 
 /* Whoever sends parts has ended: what is not whole by now never will be. */
@@ -318,8 +337,7 @@ combiner_close(skn_actor_t *actor, void *state)
 {
     combiner_t *combiner = state;
     (void)actor;
-    for (uint32_t k = 0; k < combiner->flight_count && combiner->share_count;
-         k++)
+    for (uint32_t k = 0; k < combiner->flight_count; k++)
         end_flight(combiner, &combiner->flights[k]);
     free(combiner->flights);
     free(combiner->partitions);

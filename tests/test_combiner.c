@@ -6,12 +6,14 @@
  * come in any order, those of several batches mixed. Covers actors/combiner.c
  * and actors/combining.c.  SPDX-License-Identifier: Apache-2.0 */
 #include <math.h>
+#include <sys/resource.h>
 
 #include "actors/block.h"
 #include "actors/merge.h"
 #include "actors/packing.h"
 #include "tests/actor_probe.h"
 #include "tests/oracle.h"
+#include "tests/sample_messages.h"
 
 #define LEAVES_MAX 24
 #define ROWS_MAX 7
@@ -572,3 +574,25 @@ Test(combiner, refuses_to_send_two_nodes_as_one_leaf)
 {
     expect_refused("as_leaf", "0", "combiner: 2 nodes cannot be one leaf");
 }
+
+#ifndef UNDER_ADDRESS_SANITIZER
+/* A thousand shards and slices of 128 batches have 16 GB of places. */
+Test(combiner, too_little_memory_is_told)
+{
+    struct rlimit room = { (rlim_t)1 << 31, (rlim_t)1 << 31 };
+    cr_assert_eq(setrlimit(RLIMIT_AS, &room), 0);
+    probe.kind = &skn_combiner;
+    probe.react = react;
+    probe.to[0] = probe.from[0] = "output_gradient";
+    probe_option("shards", "1024");
+    probe_option("leaves", "1024");
+    probe_option("leaf_count", "1024");
+    probe_option("columns", "8192");
+    probe_option("slices", "1024");
+    probe_option("batch_rows", "2");
+    probe_option("window", "64");
+    probe_run();
+    cr_expect_eq(probe.status, SKN_NO_MEMORY);
+    cr_expect_str_eq(probe.error.text, "no room for the parts of 128 batches");
+}
+#endif

@@ -70,6 +70,10 @@ on_save(skn_actor_t *actor, void *state, const void *message,
         return skn_fail(error, SKN_BAD_MESSAGE,
                         "%s: the metadata of batch %llu do not end",
                         skn_actor_name(actor), (unsigned long long)save->batch);
+    if (!checkpointer->run)
+        return skn_fail(error, SKN_BAD_MESSAGE,
+                        "%s: batch %llu is to be saved, and we only look",
+                        skn_actor_name(actor), (unsigned long long)save->batch);
     if (checkpointer->save)
         return skn_fail(error, SKN_BAD_MESSAGE,
                         "%s: batch %llu is to be saved, batch %llu is not done",
@@ -294,6 +298,7 @@ checkpointer_open(skn_actor_t *actor, void *state, skn_error_t *error)
     if (!checkpointer->shards)
         return skn_fail(error, SKN_NO_MEMORY, "no room for %u shards",
                         checkpointer->owners);
+    bool looks = skn_actor_option_bool(actor, "looks");
     skn_run_options_t options = {
         .resume = skn_actor_option_bool(actor, "resume"),
         .run_id = skn_actor_option_text(actor, "run"),
@@ -302,12 +307,14 @@ checkpointer_open(skn_actor_t *actor, void *state, skn_error_t *error)
     };
     if (!options.run_id[0])
         options.run_id = NULL;
-    checkpointer->run = skn_run_folder_open(
-        skn_actor_option_text(actor, "path"), &options, NULL, error);
-    if (!checkpointer->run)
+    if (!looks)
+        checkpointer->run = skn_run_folder_open(
+            skn_actor_option_text(actor, "path"), &options, NULL, error);
+    if (!looks && !checkpointer->run)
         return error->status;
-    skn_status_t status =
-        options.resume ? check_newest(actor, checkpointer->run, error) : SKN_OK;
+    skn_status_t status = options.resume && !looks
+                              ? check_newest(actor, checkpointer->run, error)
+                              : SKN_OK;
     return status == SKN_OK
                ? skn_restorer_open(
                      &checkpointer->restorer,
@@ -337,6 +344,8 @@ static const skn_option_t options[] = {
       "resume: batch of the newest checkpoint in the folder; 0: none" },
     { "checkpoint", SKN_OPTION_TEXT, "", 0, 0, NULL,
       "resume: the one that owners who ask get their state of; empty: none" },
+    { "looks", SKN_OPTION_BOOL, "false", 0, 0, NULL,
+      "give owners their state, and leave the folder to whoever trains in it" },
     { "run", SKN_OPTION_TEXT, "", 0, 0, NULL,
       "id of a new run, 32 hex digits; empty: drawn" },
     { "config", SKN_OPTION_TEXT, "", 0, 0, NULL,

@@ -62,7 +62,7 @@ typedef struct coordinator {
     uint64_t results; /* of this process, so far */
     bool at_marker;   /* the window is empty, results are still to come */
     bool training, looking, saving; /* what an answer is awaited of */
-    bool restoring;
+    bool restoring, predicts;
     bool halting, saving_best, epoch_done, stopping, stale;
     bool warned; /* of the error of codings */
     skn_purpose_t evaluating;
@@ -441,6 +441,8 @@ on_clock(skn_actor_t *actor, void *state, const void *message,
     if (clock->tag == CLOCK_START) {
         coordinator->wall_origin_ns = clock->wall_ns;
         coordinator->wire_origin = wire;
+        if (coordinator->predicts)
+            return evaluate(actor, coordinator, SKN_PURPOSE_TEST, error);
         /* A resume may find an epoch that was not told, or nothing to do. */
         if (epoch_is_whole(coordinator))
             return skn_actor_ask_clock(actor, CLOCK_MARKER, error);
@@ -474,6 +476,11 @@ pass_half_over(skn_actor_t *actor, coordinator_t *coordinator,
     if (++coordinator->pass_halves < 2)
         return SKN_OK;
     coordinator->looking = false;
+    if (coordinator->predicts) {
+        skn_status_t status = send_go(actor, 0, 0, SKN_GO_FINISH, error);
+        skn_actor_finish(actor);
+        return status;
+    }
     if (coordinator->evaluating == SKN_PURPOSE_VALIDATE && coordinator->tests)
         return evaluate(actor, coordinator, SKN_PURPOSE_TEST, error);
     return skn_actor_ask_clock(actor, CLOCK_EVALUATED, error);
@@ -673,6 +680,7 @@ coordinator_open(skn_actor_t *actor, void *state, skn_error_t *error)
     coordinator->progress_ns = option_u64(actor, "progress_ms") * 1000000u;
     coordinator->validates = skn_actor_option_bool(actor, "validates");
     coordinator->tests = skn_actor_option_bool(actor, "tests");
+    coordinator->predicts = skn_actor_option_bool(actor, "predicts");
     coordinator->saves = skn_actor_receivers(actor, &skn_save_schema) > 0;
     skn_progress_init(&coordinator->progress);
     if (resume[0]) {
@@ -739,6 +747,8 @@ static const skn_option_t options[] = {
       "time between events that tell how far an epoch is; 0: none" },
     { "resume", SKN_OPTION_TEXT, "", 0, 0, NULL,
       "checkpoint that says how far the run has come" },
+    { "predicts", SKN_OPTION_BOOL, "false", 0, 0, NULL,
+      "one pass over the test file, and the end" },
     { "restores", SKN_OPTION_BOOL, "false", 0, 0, NULL,
       "wait till the checkpointer has given owners their state" },
     { 0 },

@@ -2,8 +2,10 @@
  *
  * Merges the best labels of all output shards (ties: the lower label first),
  * holds them against the truth, and reports when the last batch of a pass has
- * been counted. Formulas: ranking_metrics.h.
+ * been counted. Formulas: ranking_metrics.h. Where it predicts, it tells the
+ * labels of each point and their probabilities, in the order of the file.
  * SPDX-License-Identifier: Apache-2.0 */
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -11,6 +13,7 @@
 #include "actors/kinds.h"
 #include "actors/messages.h"
 #include "actors/ranking_metrics.h"
+#include "formats/json_text.h"
 
 /* A batch whose truth or whose ranking is here: they come on two ways, and
  * either may be first. */
@@ -24,6 +27,7 @@ typedef struct evaluator {
     float *inverse; /* [labels] 1 / propensity */
     uint32_t label_count;
     uint64_t batches; /* of the pass, counted */
+    bool predicts, softmax;
     skn_ranking_sums_t sums;
     meeting_t meetings[SKN_ISSUED_MAX + 1];
 } evaluator_t;
@@ -45,9 +49,10 @@ end_meeting(meeting_t *meeting)
 }
 
 static void
-merge_row(const meeting_t *meeting, uint32_t row, skn_topk_t *ranked)
+merge_row(const meeting_t *meeting, uint32_t row, uint32_t k_max,
+          skn_topk_t *ranked)
 {
-    skn_topk_init(ranked, SKN_RANKING_CUT);
+    skn_topk_init(ranked, k_max);
     for (size_t p = 0; p < meeting->part_count; p++) {
         const skn_ranking_t *part = meeting->part[p];
         for (uint32_t k = 0; k < part->k; k++) {
@@ -65,11 +70,65 @@ count_batch(evaluator_t *evaluator, const meeting_t *meeting)
     skn_topk_t ranked;
     for (uint32_t i = 0; i < truth->rows; i++) {
         uint32_t at = truth->offset.at[i];
-        merge_row(meeting, i, &ranked);
+        merge_row(meeting, i, SKN_RANKING_CUT, &ranked);
         skn_ranking_add(&evaluator->sums, evaluator->inverse, &ranked,
                         truth->label.at + at, truth->offset.at[i + 1] - at);
     }
     evaluator->batches++;
+}
+
+/* (m, z) of all shards together: DESIGN section 5, step 3. */
+static void
+merge_sums(const meeting_t *meeting, uint32_t row, double *greatest,
+           double *sum)
+{
+    *greatest = -INFINITY;
+    *sum = 0;
+    for (size_t p = 0; p < meeting->part_count; p++)
+        *greatest = fmax(*greatest, (double)meeting->part[p]->greatest.at[row]);
+    for (size_t p = 0; p < meeting->part_count; p++) {
+        const skn_ranking_t *part = meeting->part[p];
+        *sum += (double)part->sum.at[row] *
+                exp((double)part->greatest.at[row] - *greatest);
+    }
+}
+
+static skn_status_t
+tell_row(skn_actor_t *actor, const evaluator_t *evaluator,
+         const meeting_t *meeting, uint32_t row, skn_error_t *error)
+{
+    skn_topk_t ranked;
+    skn_json_text_t text = { 0 };
+    double greatest = 0, sum = 1;
+    merge_row(meeting, row, meeting->part[0]->k, &ranked);
+    if (evaluator->softmax)
+        merge_sums(meeting, row, &greatest, &sum);
+    skn_json_text_add(&text, "{\"event\":\"prediction\",\"labels\":[");
+    for (uint32_t k = 0; k < ranked.count; k++)
+        skn_json_text_add(&text, "%s%u", k ? "," : "", ranked.id[k]);
+    skn_json_text_add(&text, "],\"scores\":[");
+    for (uint32_t k = 0; k < ranked.count; k++) {
+        double logit = (double)ranked.value[k];
+        skn_json_text_add(&text, "%s%.6g", k ? "," : "",
+                          evaluator->softmax ? exp(logit - greatest) / sum
+                                             : 1.0 / (1.0 + exp(-logit)));
+    }
+    skn_json_text_add(&text, "]}");
+    skn_status_t status =
+        text.failed ? skn_fail(error, SKN_NO_MEMORY, "no room for an event")
+                    : skn_actor_tell(actor, error, "%s", text.bytes);
+    skn_json_text_fini(&text);
+    return status;
+}
+
+static skn_status_t
+tell_batch(skn_actor_t *actor, const evaluator_t *evaluator,
+           const meeting_t *meeting, skn_error_t *error)
+{
+    skn_status_t status = SKN_OK;
+    for (uint32_t i = 0; i < meeting->truth->rows && status == SKN_OK; i++)
+        status = tell_row(actor, evaluator, meeting, i, error);
+    return status;
 }
 
 /* Whether the parts are rankings of the batch that the truth is of. */
@@ -80,6 +139,11 @@ is_fitting(const evaluator_t *evaluator, const meeting_t *meeting)
     for (size_t p = 0; p < meeting->part_count; p++) {
         const skn_ranking_t *part = meeting->part[p];
         size_t count = (size_t)part->rows * part->k;
+        size_t sums =
+            evaluator->predicts && evaluator->softmax ? part->rows : 0;
+        if (part->greatest.count < sums || part->sum.count < sums ||
+            part->k > SKN_TOPK_MAX)
+            return false;
         if (part->batch != truth->batch || part->rows != truth->rows ||
             part->label.count != count || part->score.count != count)
             return false;
@@ -106,10 +170,12 @@ meet(skn_actor_t *actor, evaluator_t *evaluator, meeting_t *meeting,
                         skn_actor_name(actor),
                         (unsigned long long)applied.batch);
     count_batch(evaluator, meeting);
+    skn_status_t status = evaluator->predicts
+                              ? tell_batch(actor, evaluator, meeting, error)
+                              : SKN_OK;
     bool last = evaluator->batches == meeting->truth->horizon + 1;
     end_meeting(meeting);
-    skn_status_t status = SKN_OK;
-    if (last) {
+    if (last && status == SKN_OK) {
         skn_metrics_t metrics =
             skn_ranking_metrics(&evaluator->sums, applied.purpose);
         memset(&evaluator->sums, 0, sizeof(evaluator->sums));
@@ -196,6 +262,9 @@ evaluator_open(skn_actor_t *actor, void *state, skn_error_t *error)
     evaluator_t *evaluator = state;
     skn_dataset_t *train = NULL;
     evaluator->label_count = (uint32_t)skn_actor_option_int(actor, "labels");
+    evaluator->predicts = skn_actor_option_bool(actor, "predicts");
+    evaluator->softmax =
+        strcmp(skn_actor_option_text(actor, "loss"), "softmax") == 0;
     skn_data_t data = {
         .normalize = skn_actor_option_text(actor, "normalize"),
         .cache = skn_actor_option_text(actor, "cache"),
@@ -245,6 +314,10 @@ static const skn_option_t options[] = {
       "labels of the model" },
     { "psp_a", SKN_OPTION_REAL, "0.55", 0, 10, NULL, "propensity constant A" },
     { "psp_b", SKN_OPTION_REAL, "1.5", 0, 100, NULL, "propensity constant B" },
+    { "predicts", SKN_OPTION_BOOL, "false", 0, 0, NULL,
+      "tell the best labels of every point" },
+    { "loss", SKN_OPTION_CHOICE, "softmax", 0, 0, "softmax|one_vs_all",
+      "how a logit becomes a probability" },
     { 0 },
 };
 

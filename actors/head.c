@@ -659,14 +659,53 @@ skn_head_gradient(skn_head_t *head, skn_flight_t *flight, uint32_t *unit,
 
 /* --- looking at all rows -------------------------------- */
 
+/* Adds a strip of logits to (m, z) of sample i. The strip is used up. */
+static void
+add_strip(const skn_head_t *head, const skn_look_t *look, uint32_t i,
+          float *logit, size_t count)
+{
+    float greatest = head->kernels->row_max(logit, count);
+    if (greatest > look->greatest[i]) {
+        look->sum[i] *= expf(look->greatest[i] - greatest);
+        look->greatest[i] = greatest;
+    }
+    if (isfinite(look->greatest[i]))
+        look->sum[i] += head->kernels->exp_weight_sum(logit, logit, NULL, count,
+                                                      look->greatest[i]);
+}
+
+static void
+take_strip(skn_head_t *head, const skn_look_t *look, uint32_t rows,
+           uint32_t first, uint32_t count)
+{
+    for (uint32_t i = 0; i < rows; i++) {
+        float *logit = head->work + (size_t)i * LOOK_UNITS;
+        skn_topk_scan(&head->topk[i], head->kernels, logit, count, NULL,
+                      head->row_first + first);
+        if (look->sum)
+            add_strip(head, look, i, logit, count);
+    }
+}
+
+static void
+begin_look(skn_head_t *head, const skn_look_t *look, uint32_t rows)
+{
+    for (uint32_t i = 0; i < rows; i++) {
+        skn_topk_init(&head->topk[i], look->k);
+        if (look->sum) {
+            look->greatest[i] = -INFINITY;
+            look->sum[i] = 0.0f;
+        }
+    }
+}
+
 skn_status_t
-skn_head_look(skn_head_t *head, const float *hidden, uint32_t rows, uint32_t k,
-              uint32_t *label, float *score, skn_error_t *error)
+skn_head_look(skn_head_t *head, const float *hidden, uint32_t rows,
+              const skn_look_t *look, skn_error_t *error)
 {
     skn_status_t status = SKN_OK;
     skn_matrix_t w = skn_rows_matrix(head->rows, NULL);
-    for (uint32_t i = 0; i < rows; i++)
-        skn_topk_init(&head->topk[i], k);
+    begin_look(head, look, rows);
     for (uint32_t first = 0; first < head->row_count && status == SKN_OK;
          first += LOOK_UNITS) {
         uint32_t count = head->row_count - first;
@@ -687,17 +726,16 @@ skn_head_look(skn_head_t *head, const float *hidden, uint32_t rows, uint32_t k,
             .c_stride = LOOK_UNITS,
         };
         status = multiply(head, &job, error);
-        for (uint32_t i = 0; i < rows && status == SKN_OK; i++)
-            skn_topk_scan(&head->topk[i], head->kernels,
-                          head->work + (size_t)i * LOOK_UNITS, count, NULL,
-                          head->row_first + first);
+        if (status == SKN_OK)
+            take_strip(head, look, rows, first, count);
     }
     for (uint32_t i = 0; i < rows && status == SKN_OK; i++) {
         const skn_topk_t *best = &head->topk[i];
-        for (uint32_t r = 0; r < k; r++) {
+        for (uint32_t r = 0; r < look->k; r++) {
+            size_t at = (size_t)i * look->k + r;
             bool there = r < best->count;
-            label[i * k + r] = there ? best->id[r] : UINT32_MAX;
-            score[i * k + r] = there ? best->value[r] : -INFINITY;
+            look->label[at] = there ? best->id[r] : UINT32_MAX;
+            look->score[at] = there ? best->value[r] : -INFINITY;
         }
     }
     return status;

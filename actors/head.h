@@ -101,9 +101,14 @@ skn_status_t skn_head_gradient(skn_head_t *head, skn_flight_t *flight,
                                uint32_t *unit, float *value,
                                skn_error_t *error);
 
-/* The k best of all rows for each of `rows` samples; labels are global. */
+/* What is found in all rows for each of `rows` samples; labels are global. */
+typedef struct skn_look {
+    uint32_t k;
+    uint32_t *label;       /* [rows][k] best first; UINT32_MAX: none */
+    float *score;          /* [rows][k] logits */
+    float *greatest, *sum; /* [rows] (m, z) of the shard's rows; or NULL */
+} skn_look_t;
 skn_status_t skn_head_look(skn_head_t *head, const float *hidden, uint32_t rows,
-                           uint32_t k, uint32_t *label, float *score,
-                           skn_error_t *error);
+                           const skn_look_t *look, skn_error_t *error);
 
 #endif

@@ -154,7 +154,10 @@ typedef enum skn_purpose {
     F(M, u32, rows, SKN_BATCH_ROWS_MAX, "samples")                             \
     F(M, u32, k, 1024, "labels a sample")                                      \
     F(M, u32s, label, SKN_RUN_MAX, "[rows][k], best first; UINT32_MAX: none")  \
-    F(M, f32s, score, SKN_RUN_MAX, "[rows][k] logits")
+    F(M, f32s, score, SKN_RUN_MAX, "[rows][k] logits")                         \
+    F(M, f32s, greatest, SKN_RUN_MAX,                                          \
+      "[rows] m of the shard, for predictions")                                \
+    F(M, f32s, sum, SKN_RUN_MAX, "[rows] z of the shard; or none")
 
 #define SKN_FIELDS_metrics(F, M)                                               \
     F(M, u32, purpose, SKN_PURPOSE_COUNT - 1, "validate, test")                \

@@ -43,6 +43,7 @@ typedef struct output {
     skn_diagnose_t diagnose;
     double weight_cap; /* of a sampled row; 0: none */
     uint32_t topk;
+    bool normalises; /* an evaluation tells (m, z) */
     skn_share_options_t share;
     uint32_t label_count;
     uint32_t flight_count, arrival_count;
@@ -110,8 +111,10 @@ look(skn_actor_t *actor, output_t *output, arrival_t *arrival,
 {
     const skn_labels_t *labels = arrival->labels;
     size_t count = (size_t)labels->rows * output->topk;
-    skn_ranking_t *ranking = skn_actor_message(
-        actor, &skn_ranking_schema, (const size_t[]){ count, count }, error);
+    size_t sums = output->normalises ? labels->rows : 0;
+    const size_t counts[] = { count, count, sums, sums };
+    skn_ranking_t *ranking =
+        skn_actor_message(actor, &skn_ranking_schema, counts, error);
     if (!ranking)
         return error->status;
     ranking->batch = labels->batch;
@@ -119,9 +122,15 @@ look(skn_actor_t *actor, output_t *output, arrival_t *arrival,
     ranking->shard = skn_actor_index(actor);
     ranking->rows = labels->rows;
     ranking->k = output->topk;
-    skn_status_t status = skn_head_look(
-        &output->head, arrival->hidden, labels->rows, output->topk,
-        ranking->label.at, ranking->score.at, error);
+    skn_look_t look = {
+        .k = output->topk,
+        .label = ranking->label.at,
+        .score = ranking->score.at,
+        .greatest = sums > 0 ? ranking->greatest.at : NULL,
+        .sum = sums > 0 ? ranking->sum.at : NULL,
+    };
+    skn_status_t status = skn_head_look(&output->head, arrival->hidden,
+                                        labels->rows, &look, error);
     skn_message_drop(labels);
     arrival->labels = NULL;
     arrival->used = false;
@@ -515,6 +524,8 @@ output_open(skn_actor_t *actor, void *state, skn_error_t *error)
     head->merge.kernels = head->kernels;
     head->merge.leaf_count = option_u32(actor, "leaves");
     output->topk = option_u32(actor, "topk");
+    output->normalises = skn_actor_option_bool(actor, "normalises") &&
+                         head->loss == SKN_LOSS_IS_SOFTMAX;
     output->label_count = option_u32(actor, "labels");
     output->share = (skn_share_options_t){
         .slices = option_u32(actor, "slices"),
@@ -588,6 +599,8 @@ static const skn_option_t options[] = {
       "measure mass and recall of the active set so often; 0: never" },
     { "topk", SKN_OPTION_INT, "5", 1, SKN_TOPK_MAX, NULL,
       "best labels a point in an evaluation" },
+    { "normalises", SKN_OPTION_BOOL, "false", 0, 0, NULL,
+      "evaluations tell the shard's normaliser, for probabilities" },
     SKN_SAMPLER_OPTIONS,
     SKN_INDEX_KEEPER_OPTIONS,
     SKN_HIDDEN_OPTIONS,

@@ -96,13 +96,26 @@ show_progress(cli_bar_t *bar, const json_t *event)
 
 /* Other nodes: who came, and for whom the run waits. */
 static void
-print_node(const char *name, const json_t *event)
+print_node(const char *name, const json_t *event, FILE *file)
 {
     if (strcmp(name, "waiting") == 0)
-        (void)printf("waiting for %s\n", cli_event_text(event, "for"));
+        (void)fprintf(file, "waiting for %s\n", cli_event_text(event, "for"));
     else
-        (void)printf("joined %s at %s\n", cli_event_text(event, "node"),
-                     cli_event_text(event, "address"));
+        (void)fprintf(file, "joined %s at %s\n", cli_event_text(event, "node"),
+                      cli_event_text(event, "address"));
+}
+
+/* As `skein predict` prints a point. */
+static void
+print_prediction(const json_t *event)
+{
+    const json_t *labels = json_object_get(event, "labels");
+    const json_t *scores = json_object_get(event, "scores");
+    for (size_t k = 0; k < json_array_size(labels); k++)
+        (void)printf("%s%.0f:%.6g", k ? " " : "",
+                     json_number_value(json_array_get(labels, k)),
+                     json_number_value(json_array_get(scores, k)));
+    (void)fputc('\n', stdout);
 }
 
 /* Of a run in another process: `train` says more of its own. */
@@ -138,6 +151,8 @@ cli_follow_print(const cli_call_t *call, const char *line, cli_bar_t *bar)
         (void)puts(line);
     else if (strcmp(name, "epoch") == 0)
         print_epoch(event);
+    else if (strcmp(name, "prediction") == 0)
+        print_prediction(event);
     else if (strcmp(name, "done") == 0)
         print_done(event);
     else if (strcmp(name, "start") == 0)
@@ -151,7 +166,7 @@ cli_follow_print(const cli_call_t *call, const char *line, cli_bar_t *bar)
         (void)printf("stopped at batch %.0f; go on with --resume\n",
                      number_at(event, "batch"));
     else if (strcmp(name, "waiting") == 0 || strcmp(name, "joined") == 0)
-        print_node(name, event);
+        print_node(name, event, cli_value(call, "predict") ? stderr : stdout);
     else if (strcmp(name, "warning") != 0 && strcmp(name, "link") != 0 &&
              strcmp(name, "links") != 0)
         (void)puts(line); /* an actor of the user's speaks */

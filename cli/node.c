@@ -3,6 +3,7 @@
 #include "cli/follow.h"
 #include "cli/training.h"
 #include "cli/verbs.h"
+#include "skein/predictor.h"
 
 static int
 node_run(const cli_call_t *call)
@@ -12,11 +13,15 @@ node_run(const cli_call_t *call)
         .path = call->operands[1],
         .node = call->operands[0],
         .run_id = cli_value(call, "run"),
+        .predict = cli_value(call, "predict"),
+        .labels = CLI_LABELS_DEFAULT,
         .progress = cli_flag(call, "progress"),
         .leash = cli_flag(call, "leash"),
     };
     if (cli_count(call, "wait", CLI_WAIT_S_MAX, &training.wait_s, &error) !=
-        SKN_OK)
+            SKN_OK ||
+        cli_count(call, "top", SKN_PREDICTOR_LABELS_MAX, &training.labels,
+                  &error) != SKN_OK)
         return cli_report(call, &error);
     return cli_training(call, &training);
 }
@@ -24,6 +29,7 @@ node_run(const cli_call_t *call)
 static const cli_option_t options[] = {
     CLI_OVERRIDE_OPTION,
     { "resume", 0, NULL, "go on with the run in checkpoint.path" },
+    CLI_PREDICT_OPTIONS,
     { "run", 0, "ID", "32 hex digits that all nodes of the run are given" },
     { "wait", 0, "SECONDS", "for the other nodes, before giving up (120)" },
     { "leash", 0, NULL, "come to a good end when standard input ends" },

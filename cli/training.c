@@ -103,7 +103,7 @@ go(const cli_call_t *call, skn_model_run_t *run, job_t *job, bool resumes)
         cli_follow_show(call, run->resume.done.bytes);
         return 0;
     }
-    if (run->node == 0) {
+    if (run->node == 0 && !job->training->predict) {
         if (resumes)
             announce_resume(call, run, job);
         announce(call, run, job);
@@ -135,6 +135,8 @@ work(const cli_call_t *call, void *shared, int attempt)
         .again = attempt > 0,
         .must_be_new = true,
         .node = job->training->node,
+        .predict = job->training->predict,
+        .predict_labels = job->training->labels,
         .run_path = job->run_path,
         .run_id = job->run_id,
     };

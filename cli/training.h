@@ -11,8 +11,20 @@ typedef struct cli_training {
     const char *run_id; /* 32 hex digits; NULL: is drawn, or the first node's */
     bool progress;      /* tell how far it is, terminal or not */
     bool leash;         /* end well when standard input ends */
-    uint32_t wait_s;    /* for the other nodes; 0: the default */
+    const char
+        *predict;    /* a data file that the run's model predicts, or NULL */
+    uint32_t labels; /* ... of each point */
+    uint32_t wait_s; /* for the other nodes; 0: the default */
 } cli_training_t;
+
+/* Of the verbs that may predict on several nodes. */
+#define CLI_PREDICT_OPTIONS                                                    \
+    { "predict", 0, "DATA",                                                    \
+      "do not train: print the best labels of each point" },                   \
+    {                                                                          \
+        "top", 'k', "N", "--predict: how many labels a point (default 5)"      \
+    }
+#define CLI_LABELS_DEFAULT 5u
 
 /* Reads the model, finds where its run stands, and runs it to its end under a
  * parent that watches. Returns the exit code. */

@@ -16,6 +16,7 @@
 #include <unistd.h>
 
 #include "cli/follow.h"
+#include "cli/training.h"
 #include "cli/up.h"
 #include "cli/verbs.h"
 #include "topology/model.h"
@@ -408,6 +409,7 @@ static const cli_option_t options[] = {
     { "local-nodes", 0, "N",
       "N nodes of this machine, with keys of their own" },
     { "resume", 0, NULL, "go on with the run in checkpoint.path" },
+    CLI_PREDICT_OPTIONS,
     { "wait", 0, "SECONDS", "for all nodes, before giving up (120)" },
     { "ssh", 0, "COMMAND", "in place of ssh, such as 'ssh -F file'" },
     { "remote-program", 0, "PATH", "skein on the machines of ssh: (skein)" },
@@ -428,6 +430,10 @@ const cli_verb_t cli_up = {
         "without a question). What the run says is printed as by `train`.\n"
         "With --local-nodes any model file is run on N nodes of this machine,\n"
         "which share its cores and talk over loopback.\n"
+        "With --predict DATA nothing is trained: the best model of the run in\n"
+        "checkpoint.path, or its newest, ranks all labels for each point of\n"
+        "DATA, and every node holds its share of it. DATA is a data file, on\n"
+        "all nodes alike, as the model's own are.\n"
         "SIGINT and SIGTERM save and end well; a second one ends at once.",
     .run = up_run,
 };

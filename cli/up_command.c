@@ -50,6 +50,8 @@ list_arguments(const cli_call_t *call, const cli_up_local_t *local,
     if (node->is_first && cli_bar_possible(call))
         add(command, "--progress");
     add_option(command, "--wait", cli_value(call, "wait"));
+    add_option(command, "--predict", cli_value(call, "predict"));
+    add_option(command, "-k", cli_value(call, "top"));
     for (size_t k = 0; cli_value_at(call, "override", k); k++)
         add_option(command, "-o", cli_value_at(call, "override", k));
     for (size_t k = 0; k < local->override_count; k++)

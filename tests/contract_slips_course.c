@@ -187,7 +187,7 @@ post_truth(skn_actor_t *actor, uint64_t batch, skn_error_t *error)
 static skn_status_t
 post_ranking(skn_actor_t *actor, uint64_t batch, skn_error_t *error)
 {
-    static const size_t counts[] = { SAMPLES * K, SAMPLES * K };
+    static const size_t counts[] = { SAMPLES * K, SAMPLES * K, 0, 0 };
     skn_ranking_t *ranking =
         slip_message(actor, &skn_ranking_schema, counts, error);
     if (!ranking)

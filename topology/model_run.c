@@ -10,6 +10,7 @@
 #include <unistd.h>
 
 #include "actors/kinds.h"
+#include "formats/checkpoint.h"
 #include "formats/folder.h"
 
 static skn_status_t
@@ -113,6 +114,72 @@ find_run(skn_model_run_t *run, const skn_model_run_options_t *options,
     }
     memcpy(options->run_id, run->resume.run_id, SKN_RUN_ID_BYTES);
     return SKN_OK;
+}
+
+/* --- prediction ---------------------------------------------------------- */
+
+/* The same network, to be looked at: no moments, no index, and hidden vectors
+ * that are not rounded on their way, as they are few. */
+static void
+only_look(skn_model_t *model, const skn_model_run_options_t *options)
+{
+    skn_model_train_t *train = &model->train;
+    /* The reader made the layers; they are ours to change. */
+    skn_model_layer_t *output =
+        (skn_model_layer_t *)(uintptr_t)&model->layers[model->layer_count - 1];
+    bool half = train->optimizer.kind == SKN_OPTIMIZER_SGD &&
+                train->updates == SKN_UPDATES_LOAN;
+    model->data.test = options->predict;
+    train->optimizer.kind = SKN_OPTIMIZER_SGD;
+    train->updates = SKN_UPDATES_LOAN;
+    train->evaluate.rows = 0;
+    train->evaluate.topk = options->predict_labels;
+    model->links.coding = SKN_LINK_CODING_F32;
+    if (!half) /* the masters of a copy in bf16 are f32 */
+        output->weights = SKN_WEIGHTS_F32;
+    /* Nothing is drawn: a look is at all rows. */
+    output->sampler = (skn_model_sampler_t){ .kind = SKN_SAMPLER_UNIFORM,
+                                             .rows = 1,
+                                             .labels = true,
+                                             .tables = SKN_AUTO,
+                                             .bits = SKN_AUTO,
+                                             .lists = SKN_AUTO,
+                                             .list_rows = SKN_AUTO,
+                                             .refresh_batches = SKN_AUTO,
+                                             .uniform_rows = SKN_AUTO,
+                                             .share = 1 };
+}
+
+/* The best model of the run, or its newest; only on the first node. */
+static skn_status_t
+find_trained(skn_model_run_t *run, const skn_model_run_options_t *options,
+             skn_error_t *error)
+{
+    char best[SKN_TEXT_MAX + 24];
+    skn_resume_t *resume = &run->resume;
+    const char *path = run->model->checkpoint.path;
+    if (!path[0])
+        return skn_fail_hint(
+            error,
+            skn_fail(error, SKN_USAGE,
+                     "a prediction needs to know by which run"),
+            "give -o checkpoint.path=FOLDER");
+    (void)snprintf(options->run_path, SKN_TEXT_MAX, "%s", path);
+    (void)snprintf(best, sizeof(best), "%s/best/manifest.json", path);
+    if (access(best, F_OK) == 0) {
+        *strrchr(best, '/') = '\0';
+        path = best;
+    }
+    skn_checkpoint_t *checkpoint =
+        skn_checkpoint_open(path, SKN_VERIFY_LAZY, error);
+    if (!checkpoint)
+        return error->status;
+    resume->has_run = resume->has_checkpoint = true;
+    resume->batch = skn_checkpoint_batch(checkpoint);
+    (void)snprintf(resume->checkpoint, sizeof(resume->checkpoint), "%s",
+                   skn_checkpoint_path(checkpoint));
+    skn_checkpoint_close(&checkpoint);
+    return options->run_id[0] ? SKN_OK : draw_run_id(options->run_id, error);
 }
 
 static char *
@@ -249,7 +316,9 @@ wire(skn_model_run_t *run, const skn_model_run_options_t *options,
             run->resume.has_checkpoint ? run->resume.checkpoint : NULL,
         .first_batch = run->resume.batch,
         .newest = run->resume.newest,
-        .restore = options->resume && run->model->node_count > 1,
+        .restore =
+            (options->resume || options->predict) && run->model->node_count > 1,
+        .predict = options->predict,
     };
     skn_spec_t *spec = skn_plan_wire(&run->plan, &start, skn_kinds, problems);
     free(text);
@@ -274,9 +343,12 @@ skn_model_run_open(skn_model_run_t *run, const skn_model_run_options_t *options,
                        options->override_count, &run->model, problems, error);
     if (status == SKN_OK)
         status = find_node(run, options, error);
+    if (status == SKN_OK && options->predict)
+        only_look(run->model, options);
     if (status == SKN_OK && !options->unsaved)
-        status = run->node > 0 ? find_run_elsewhere(run, options)
-                               : find_run(run, options, error);
+        status = run->node > 0      ? find_run_elsewhere(run, options)
+                 : options->predict ? find_trained(run, options, error)
+                                    : find_run(run, options, error);
     if (status != SKN_OK || run->resume.finished)
         return status;
     status = skn_plan_make(&run->plan, run->model, units, error);

@@ -17,11 +17,14 @@ typedef struct skn_model_run_options {
     bool again;     /* the worker died: go on with run_path, whatever it has */
     char *run_path; /* [SKN_TEXT_MAX] "": is chosen and written here */
     char *run_id;   /* [33] "": is drawn and written here */
-    bool must_be_new; /* refuse a folder that holds a run before all else */
-    bool unsaved;     /* no checkpoints, no run folder: for plans */
-    const char *node; /* which of the model's nodes this is; NULL: the model
+    bool must_be_new;    /* refuse a folder that holds a run before all else */
+    bool unsaved;        /* no checkpoints, no run folder: for plans */
+    const char *node;    /* which of the model's nodes this is; NULL: the model
                        * has none, or one, or is only planned */
-    bool whole_paths; /* the topology's paths hold from any folder */
+    const char *predict; /* a data file: predict it by the model that the run
+                          * in checkpoint.path has; NULL: train */
+    uint32_t predict_labels; /* for each point of it */
+    bool whole_paths;        /* the topology's paths hold from any folder */
 } skn_model_run_options_t;
 
 typedef struct skn_model_run {

@@ -52,6 +52,7 @@ typedef struct skn_plan_start {
     uint64_t newest; /* resume: batch of the newest checkpoint in the folder */
     bool restore;    /* owners of other nodes than the first get their state of
                       * the checkpoint from there; the same on all nodes */
+    bool predict;    /* one pass over the test file, whose labels are told */
 } skn_plan_start_t;
 
 /* `unit_count`: what this machine has; several nodes do not look at it.

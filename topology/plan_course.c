@@ -45,6 +45,12 @@ add_evaluator(wire_t *wire)
     skn_wire_actor(wire, "evaluator", "evaluator", lead, 0);
     skn_wire_training_file(wire);
     skn_wire_int(wire, "labels", wire->plan->data.labels);
+    if (!wire->start->predict)
+        return;
+    skn_wire_text(wire, "predicts", "true");
+    skn_wire_text(wire, "loss",
+                  wire->output->loss == SKN_LOSS_SOFTMAX ? "softmax"
+                                                         : "one_vs_all");
 }
 
 static void
@@ -76,6 +82,8 @@ add_coordinator(wire_t *wire)
         skn_wire_text(wire, "resume", wire->start->checkpoint);
     if (wire->restored_count > 0)
         skn_wire_text(wire, "restores", "true");
+    if (wire->start->predict)
+        skn_wire_text(wire, "predicts", "true");
 }
 
 static void
@@ -90,6 +98,8 @@ add_checkpointer(wire_t *wire)
     skn_wire_int(wire, "newest", start->newest);
     if (wire->restored_count > 0 && start->checkpoint)
         skn_wire_text(wire, "checkpoint", start->checkpoint);
+    if (start->predict)
+        skn_wire_text(wire, "looks", "true");
     if (start->run_id)
         skn_wire_text(wire, "run", start->run_id);
     if (start->config_text)

@@ -294,6 +294,8 @@ add_output(wire_t *wire, uint32_t shard)
     skn_wire_text(wire, "reduction",
                   reduction_words[wire->model->train.reduction]);
     skn_wire_int(wire, "topk", (uint64_t)wire->model->train.evaluate.topk);
+    if (wire->start->predict)
+        skn_wire_text(wire, "normalises", "true");
     skn_wire_int(wire, "diagnose_batches",
                  (uint64_t)wire->model->train.evaluate.sampler_batches);
     set_sampler(wire, &layer->sampler);

@@ -3,8 +3,9 @@
 #
 # Three nodes of loopback, each with a working folder of its own and the run in
 # `run`, so that only the first one has checkpoints. Whatever ends the run, it
-# goes on to the weights of a run that nobody disturbed. Covers
-# actors/restore.c, actors/restorer.c and topology/plan_restore.c.
+# goes on to the weights of a run that nobody disturbed; and what it has learnt
+# is told by all of them together as by one process. Covers actors/restore.c,
+# actors/restorer.c, topology/plan_restore.c, and --predict of `node` and `up`.
 # SPDX-License-Identifier: Apache-2.0
 # shellcheck source=tests/e2e/lib.sh
 . "$(dirname "$0")/lib.sh"
@@ -104,6 +105,40 @@ rm -rf a/run
 start 3 tiny.yaml
 stop 0 1 2
 goes_on "on two nodes in place of three" 2 two.yaml
+
+# same_answers FILE LABELS: the lines of three nodes are those of one process,
+# but for the last digits of scores, and the order of scores that are alike.
+same_answers() {
+    python3 - "$@" 0.json <<'PYTHON'
+import json, sys
+one = [json.loads(line) for line in open(sys.argv[1])]
+three = [e for e in map(json.loads, open(sys.argv[3]))
+         if e["event"] == "prediction"]
+assert len(one) == len(three) == 200, (len(one), len(three))
+for a, b in zip(one, three):
+    assert len(b["labels"]) == len(b["scores"]) == int(sys.argv[2]), b
+    score = dict(zip(a["labels"], a["scores"]))
+    for k, (x, y) in enumerate(zip(a["scores"], b["scores"])):
+        assert abs(x - y) <= 1e-4 * abs(x), (a, b)
+        assert abs(score.get(b["labels"][k], y) - y) <= 1e-4 * y, (a, b)
+PYTHON
+}
+for loss in softmax one_vs_all; do
+    options=(-o "model.layers.output.loss=$loss" -o train.reduction=fast)
+    rm -rf a/run
+    all 3 tiny.yaml "${options[@]}" -o train.epochs=3
+    "$skein" predict a/run test.txt --json -k 7 >one.json 2>one.err
+    cp a/run/run.json before.json
+    check "$loss: three nodes predict what they have learnt" \
+        all 3 tiny.yaml "${options[@]}" --predict test.txt -k 7
+    check "  as one process does" same_answers one.json 7
+    check "  and leave the run as it was" cmp a/run/run.json before.json
+done
+check_code 66 "without a run there is nothing to predict by" \
+    "$skein" up tiny.yaml --local-nodes 2 --predict test.txt \
+    -o checkpoint.path=nowhere
+check_code 64 "-k 0 is refused" \
+    "$skein" node a tiny.yaml --predict test.txt -k 0
 rm -rf a/run
 
 start 3 tiny.yaml

@@ -279,14 +279,16 @@ on_restored(skn_actor_t *actor, void *opaque, const void *message,
         status = make_room(state, actor, part, error);
     if (status == SKN_OK)
         status = skn_restore_take(&state->restore, actor, part, &begin, error);
-    if (begin && state->restored && piece->columns > 1)
+    if (status != SKN_OK || !state->restored || !state->restore.all)
+        return status;
+    /* Not when the word to begin comes: the shard may have it before, and show
+     * its rows. */
+    if (piece->columns > 1)
         status = state->kind->restore(state->builder, state->restored,
                                       (uint32_t)piece->rows,
                                       (uint32_t)piece->columns, error);
-    if (begin) {
-        free(state->restored);
-        state->restored = NULL;
-    }
+    free(state->restored);
+    state->restored = NULL;
     return status;
 }
 

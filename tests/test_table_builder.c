@@ -314,10 +314,10 @@ home_react(skn_actor_t *actor, const skn_schema_t *schema, const void *message,
             memcpy(part->bytes.at + 4 * k, &value, 4);
         }
     }
-    skn_status_t status = skn_actor_post(actor, part, error);
-    if (status == SKN_OK && !want->name[0])
-        status = send_marker(actor, error);
-    return status;
+    /* The shard's word was faster than the builder's. */
+    if (!want->name[0])
+        cr_assert_eq(send_marker(actor, error), SKN_OK);
+    return skn_actor_post(actor, part, error);
 }
 
 static void

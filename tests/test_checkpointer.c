@@ -241,3 +241,15 @@ Test(checkpointer, a_folder_with_another_run_is_refused)
     cr_expect(strstr(probe.error.text, run), "%s", probe.error.text);
     expect_rows(run, 5);
 }
+
+Test(checkpointer, who_only_looks_saves_nothing)
+{
+    struct stat facts;
+    probe_option("looks", "true");
+    batches(1, 5, 0);
+    probe_run();
+    cr_expect_eq(probe.status, SKN_BAD_MESSAGE);
+    cr_expect_str_eq(probe.error.text, "checkpointer: batch 5 is to be saved, "
+                                       "and we only look");
+    cr_expect_neq(stat(run, &facts), 0, "not even a folder");
+}

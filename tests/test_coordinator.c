@@ -608,3 +608,15 @@ Test(coordinator, it_begins_when_all_owners_have_their_state)
     expect_spans(3, bounds);
     cr_expect_eq(probe_told("\"event\":\"done\""), 1);
 }
+
+Test(coordinator, a_prediction_is_one_pass_and_trains_nothing)
+{
+    probe_option("predicts", "true");
+    probe_run_well();
+    cr_expect_eq(seen.span_count, 0);
+    cr_expect_eq(seen.passes[SKN_PURPOSE_TEST], 1);
+    cr_expect_eq(seen.passes[SKN_PURPOSE_VALIDATE], 0);
+    cr_expect_eq(seen.save_count, 0);
+    cr_expect(seen.finished);
+    cr_expect_eq(probe_told("\"event\":\"done\""), 0);
+}

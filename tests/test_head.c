@@ -352,16 +352,17 @@ Test(head, look_gives_the_best_labels_of_all)
     for (uint32_t k = 1; k <= 7; k += 3) {
         shard_t *shard = calloc(1, sizeof(*shard));
         uint32_t label[5 * 7];
-        float score[5 * 7];
+        float score[5 * 7], greatest[5], sum[5];
         skn_error_t error = { 0 };
         shard_open(shard, &problem, false, 1, 0);
         size_t stride = shard->head.hidden_stride;
         float *h = oracle_floats(&random, 5 * stride, 1);
         for (int i = 0; i < 5; i++)
             h[(size_t)i * stride + 9] = 1;
-        skn_look_t look = { .k = k, .label = label, .score = score };
+        skn_look_t look = { k, label, score, greatest, sum };
         cr_assert_eq(skn_head_look(&shard->head, h, 5, &look, &error), SKN_OK);
         for (uint32_t i = 0; i < 5; i++) {
+            double z = 0;
             /* Each label kept beats all that were not, in double. */
             double last = INFINITY, o;
             uint32_t better = 0;
@@ -380,8 +381,12 @@ Test(head, look_gives_the_best_labels_of_all)
                     o += (double)h[i * stride + c] *
                          (double)problem.w[row * 10 + c];
                 better += o > last + 1e-5;
+                cr_expect(o <= (double)greatest[i] + 1e-5);
+                z += exp(o - (double)greatest[i]);
             }
             cr_expect_lt(better, k);
+            cr_expect(fabs((double)sum[i] - z) <= 1e-5 * z, "%g, not %g",
+                      (double)sum[i], z);
         }
         free(h);
         shard_close(shard);

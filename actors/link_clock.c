@@ -98,8 +98,8 @@ skn_links_tell_usage(skn_links_t *links, skn_link_peer_t *peer, uint64_t number,
 }
 
 skn_status_t
-skn_links_take_usage(skn_links_t *links, const skn_link_peer_t *peer,
-                     uint64_t number, skn_frame_t frame, skn_error_t *error)
+skn_links_take_usage(skn_links_t *links, skn_link_peer_t *peer, uint64_t number,
+                     skn_frame_t frame, skn_error_t *error)
 {
     skn_link_question_t *question =
         &links->questions[number % SKN_LINK_QUESTIONS];
@@ -107,11 +107,13 @@ skn_links_take_usage(skn_links_t *links, const skn_link_peer_t *peer,
     used_t used;
     if (!question->open || question->number != number ||
         frame.bytes != sizeof(used) ||
-        (question->answered[peer->number / 64] & bit))
+        (question->answered[peer->number / 64] & bit)) {
+        peer->records_refused[SKN_RECORD_REASON_QUESTION]++;
         return skn_fail(error, SKN_BAD_MESSAGE,
                         "node '%s' answers the question %" PRIu64
                         ", which was not asked",
                         peer->node->name, number);
+    }
     question->answered[peer->number / 64] |= bit;
     memcpy(&used, frame.at, sizeof(used));
     add(&question->clock, &used);

@@ -142,6 +142,11 @@ tell_link(skn_links_t *links, const skn_link_peer_t *peer)
     for (unsigned k = 0; k < SKN_LINK_REASON_COUNT; k++)
         add_count(&text, skn_link_reason_name((skn_link_reason_t)k),
                   counts.refused[k]);
+    skn_json_text_add(&text, "},\"records_refused\":{");
+#define R(name, word, help)                                                    \
+    add_count(&text, word, peer->records_refused[SKN_RECORD_REASON_##name]);
+    SKN_RECORD_REASONS(R)
+#undef R
     skn_json_text_add(&text, "}");
     add_messages(links, peer->number, &text);
     tell(links, &text);

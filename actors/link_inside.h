@@ -16,6 +16,23 @@
 #include "transport/link.h"
 #include "transport/record.h"
 
+/* R(NAME, its name in counters, what a peer did): the end of the run. */
+#define SKN_RECORD_REASONS(R)                                                  \
+    R(FORM, "form", "it is no record, or no message of its edge")              \
+    R(EDGE, "edge", "it is of an edge that is none of the peer's")             \
+    R(ORDER, "order", "a message without credit or out of order")              \
+    R(CREDIT, "credit", "credit for what was not sent")                        \
+    R(QUESTION, "question", "an answer to what was not asked")                 \
+    R(NOT_FINITE, "not_finite", "values that are not finite")                  \
+    R(EXPLODED, "exploded", "values far beyond all that came before")
+
+typedef enum skn_record_reason {
+#define R(name, word, text) SKN_RECORD_REASON_##name,
+    SKN_RECORD_REASONS(R)
+#undef R
+    SKN_RECORD_REASON_COUNT
+} skn_record_reason_t;
+
 typedef struct skn_link_peer {
     uint32_t number; /* of the node */
     const skn_wired_node_t *node;
@@ -24,6 +41,7 @@ typedef struct skn_link_peer {
     bool is_ready;  /* all its actors are */
     bool has_ended; /* all its actors have */
     bool left;      /* the link is done */
+    uint64_t records_refused[SKN_RECORD_REASON_COUNT];
     /* A fragment that the socket did not take: header and body. */
     uint8_t *held;
     size_t held_header_bytes, held_body_bytes;
@@ -56,6 +74,7 @@ struct skn_links {
     skn_keys_t *keys;
     skn_endpoint_t *endpoint;
     skn_link_peer_t *peers; /* [node_count]; the own one is empty */
+    const skn_kernels_t *kernels;
     skn_coder_t *coder;
     skn_rounding_probe_t probe;
     skn_pool_t *pool;
@@ -93,9 +112,9 @@ skn_status_t skn_links_ask_clock(skn_links_t *links, const skn_parcel_t *parcel,
                                  skn_error_t *error);
 skn_status_t skn_links_tell_usage(skn_links_t *links, skn_link_peer_t *peer,
                                   uint64_t number, skn_error_t *error);
-skn_status_t skn_links_take_usage(skn_links_t *links,
-                                  const skn_link_peer_t *peer, uint64_t number,
-                                  skn_frame_t frame, skn_error_t *error);
+skn_status_t skn_links_take_usage(skn_links_t *links, skn_link_peer_t *peer,
+                                  uint64_t number, skn_frame_t frame,
+                                  skn_error_t *error);
 
 /* link_driver.c */
 /* What all links have sent and received, headers of fragments included. */

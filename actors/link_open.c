@@ -184,6 +184,7 @@ skn_links_new(skn_system_t *system, skn_error_t *error)
     links->askers =
         calloc((size_t)system->actor_count + 1, sizeof(*links->askers));
     links->pool = skn_pool_new(POOL_IDLE_BYTES, error);
+    links->kernels = kernels;
     links->coder = skn_coder_new(kernels, error);
     skn_status_t status =
         links->peers && links->owing && links->askers && links->pool &&

@@ -145,10 +145,19 @@ skn_links_take_parcel(skn_links_t *links, const skn_parcel_t *parcel,
 
 /* --- from there to here -------------------------------------------------- */
 
+/* Counts what ends the run, by its reason; gives `status` back. */
+static skn_status_t
+counted(skn_link_peer_t *peer, skn_record_reason_t reason, skn_status_t status)
+{
+    if (status == SKN_BAD_MESSAGE || status == SKN_DIVERGED)
+        peer->records_refused[reason]++;
+    return status;
+}
+
 /* The edge that a peer names, if it is one between us; `of_import`: one that
  * it sends on. NULL and a filled `error`: it has broken the protocol. */
 static uint32_t
-port_of(const skn_links_t *links, const skn_link_peer_t *peer, uint32_t edge,
+port_of(const skn_links_t *links, skn_link_peer_t *peer, uint32_t edge,
         bool of_import, skn_error_t *error)
 {
     const skn_ports_t *ports = links->ports;
@@ -163,6 +172,7 @@ port_of(const skn_links_t *links, const skn_link_peer_t *peer, uint32_t edge,
                                  ports->exports[port].node == peer->number);
     if (fits)
         return port;
+    peer->records_refused[SKN_RECORD_REASON_EDGE]++;
     skn_fail(error, SKN_BAD_MESSAGE,
              "node '%s' speaks of edge %" PRIu32 ", which is none of its own",
              peer->node->name, edge);
@@ -191,8 +201,31 @@ land(skn_links_t *links, const skn_import_t *import, skn_parcel_type_t type,
     return status;
 }
 
+/* The message is dropped if its numbers are none of training. */
 static skn_status_t
-take_message(skn_links_t *links, const skn_link_peer_t *peer,
+look_at_values(skn_links_t *links, skn_link_peer_t *peer, skn_import_t *import,
+               void *message, skn_error_t *error)
+{
+    skn_error_t cause = { 0 };
+    skn_guard_verdict_t verdict = skn_guard_look(
+        &import->guard, links->kernels, import->pipe->schema, message, &cause);
+    if (verdict == SKN_GUARD_GOOD)
+        return SKN_OK;
+    skn_message_drop(message);
+    (void)counted(peer,
+                  verdict == SKN_GUARD_NOT_FINITE ? SKN_RECORD_REASON_NOT_FINITE
+                                                  : SKN_RECORD_REASON_EXPLODED,
+                  cause.status);
+    (void)skn_fail(error, cause.status, "node '%s' sends %.400s",
+                   peer->node->name, cause.text);
+    return skn_fail_hint(error, cause.status,
+                         "training diverged there (lower "
+                         "train.optimizer.rate), or that node computes "
+                         "wrongly: look at its memory, or leave it out");
+}
+
+static skn_status_t
+take_message(skn_links_t *links, skn_link_peer_t *peer,
              const skn_record_t *record, const skn_wire_t *wire,
              skn_error_t *error)
 {
@@ -204,41 +237,49 @@ take_message(skn_links_t *links, const skn_link_peer_t *peer,
     const skn_schema_t *schema = import->pipe->schema;
     if (import->ended || record->number != import->taken ||
         import->taken - import->granted >= import->pipe->credit)
-        return skn_fail(error, SKN_BAD_MESSAGE,
-                        "node '%s' sends %s number %" PRIu64 " of edge %" PRIu32
-                        " without credit or out of order",
-                        peer->node->name, schema->name, record->number,
-                        record->edge);
+        return counted(peer, SKN_RECORD_REASON_ORDER,
+                       skn_fail(error, SKN_BAD_MESSAGE,
+                                "node '%s' sends %s number %" PRIu64
+                                " of edge %" PRIu32
+                                " without credit or out of order",
+                                peer->node->name, schema->name, record->number,
+                                record->edge));
     skn_error_t cause = { 0 };
     if (skn_coding_decode(schema, wire->frame, wire->frame_count,
                           MESSAGE_BYTES_MAX, links->coder, links->pool,
                           &message, &cause) != SKN_OK)
-        return skn_fail(error, cause.status, "node '%s': %.400s",
-                        peer->node->name, cause.text);
+        return counted(peer, SKN_RECORD_REASON_FORM,
+                       skn_fail(error, cause.status, "node '%s': %.400s",
+                                peer->node->name, cause.text));
+    skn_status_t status = look_at_values(links, peer, import, message, error);
+    if (status != SKN_OK)
+        return status;
     return land(links, import, SKN_PARCEL_MESSAGE, message, import->taken++,
                 error);
 }
 
 static skn_status_t
-take_end(skn_links_t *links, const skn_link_peer_t *peer,
-         const skn_record_t *record, skn_error_t *error)
+take_end(skn_links_t *links, skn_link_peer_t *peer, const skn_record_t *record,
+         skn_error_t *error)
 {
     uint32_t port = port_of(links, peer, record->edge, true, error);
     if (port == SKN_PORT_NONE)
         return SKN_BAD_MESSAGE;
     skn_import_t *import = &links->ports->imports[port];
     if (import->ended || record->number != import->taken)
-        return skn_fail(error, SKN_BAD_MESSAGE,
-                        "node '%s' ends edge %" PRIu32 " behind %" PRIu64
-                        " messages, %" PRIu64 " have come",
-                        peer->node->name, record->edge, record->number,
-                        import->taken);
+        return counted(peer, SKN_RECORD_REASON_ORDER,
+                       skn_fail(error, SKN_BAD_MESSAGE,
+                                "node '%s' ends edge %" PRIu32
+                                " behind %" PRIu64 " messages, %" PRIu64
+                                " have come",
+                                peer->node->name, record->edge, record->number,
+                                import->taken));
     import->ended = true;
     return land(links, import, SKN_PARCEL_END, NULL, 0, error);
 }
 
 static skn_status_t
-take_credit(skn_links_t *links, const skn_link_peer_t *peer,
+take_credit(skn_links_t *links, skn_link_peer_t *peer,
             const skn_record_t *record, skn_error_t *error)
 {
     uint32_t port = port_of(links, peer, record->edge, false, error);
@@ -246,11 +287,13 @@ take_credit(skn_links_t *links, const skn_link_peer_t *peer,
         return SKN_BAD_MESSAGE;
     skn_export_t *gate = &links->ports->exports[port];
     if (record->number == 0 || record->number > gate->sent - gate->paid)
-        return skn_fail(error, SKN_BAD_MESSAGE,
-                        "node '%s' gives credit for %" PRIu64
-                        " messages of edge %" PRIu32 ", %" PRIu64 " are out",
-                        peer->node->name, record->number, record->edge,
-                        gate->sent - gate->paid);
+        return counted(peer, SKN_RECORD_REASON_CREDIT,
+                       skn_fail(error, SKN_BAD_MESSAGE,
+                                "node '%s' gives credit for %" PRIu64
+                                " messages of edge %" PRIu32 ", %" PRIu64
+                                " are out",
+                                peer->node->name, record->number, record->edge,
+                                gate->sent - gate->paid));
     gate->paid += record->number;
     skn_parcel_t parcel = { .type = SKN_PARCEL_CREDIT,
                             .slot = gate->slot,
@@ -289,8 +332,9 @@ skn_links_take_record(skn_links_t *links, skn_link_peer_t *peer,
     skn_wire_t wire;
     skn_error_t cause = { 0 };
     if (skn_record_read(bytes, &record, &wire, &cause) != SKN_OK)
-        return skn_fail(error, cause.status, "node '%s': %.400s",
-                        peer->node->name, cause.text);
+        return counted(peer, SKN_RECORD_REASON_FORM,
+                       skn_fail(error, cause.status, "node '%s': %.400s",
+                                peer->node->name, cause.text));
     switch (record.kind) {
     case SKN_RECORD_MESSAGE:
         return take_message(links, peer, &record, &wire, error);

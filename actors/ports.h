@@ -14,6 +14,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "actors/link_guard.h"
 #include "actors/wiring.h"
 #include "transport/pipe.h"
 
@@ -36,6 +37,7 @@ typedef struct skn_import {
     const skn_wired_pipe_t *pipe;
     uint64_t taken;   /* messages that came */
     uint64_t granted; /* credit that was given back, all in all */
+    skn_guard_t guard;
     bool ended, owes; /* owes: in the driver's list of credits to send */
 } skn_import_t;
 

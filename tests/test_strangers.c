@@ -412,6 +412,39 @@ Test(strangers, who_speaks_an_older_protocol_is_refused)
     skn_endpoint_close(&b);
 }
 
+/* Looks into the sentences of `b` until one of them holds `part`. */
+static void
+await_sentence(skn_endpoint_t *b, const char *part)
+{
+    skn_arrival_t arrival;
+    for (bool found = false; !found;) {
+        while (!found && skn_endpoint_take(b, &arrival))
+            found = arrival.kind == SKN_ARRIVAL_STRANGER &&
+                    strstr(arrival.sentence, part);
+        (void)sched_yield();
+    }
+}
+
+Test(strangers, connections_that_come_and_go_are_told_when_they_are_many)
+{
+    skn_endpoint_t *b = node_open(NULL, NULL);
+    const char *address = skn_endpoint_address(b);
+    skn_arrival_t arrival;
+    for (size_t k = 1; k <= 16; k++) {
+        cr_expect(!skn_endpoint_take(b, &arrival), "%zu: %s", k,
+                  arrival.sentence);
+        int descriptor = raw_connect(address);
+        raw_handshake(descriptor); /* else its end has a reason of its own */
+        raw_await(descriptor);
+        (void)close(descriptor);
+        while (counts_of(b).connections_empty < k)
+            (void)sched_yield();
+    }
+    await_sentence(b, "16 connections came and went without a fragment; does "
+                      "something scan this port?");
+    skn_endpoint_close(&b);
+}
+
 static void
 garbage_from_many(bool keyed)
 {

@@ -18,6 +18,11 @@
 #include "transport/socket.h"
 
 #define SENTENCE_MS 1000
+/* Ends of connections that brought nothing, and for which nothing was said: so
+ * many more than our peers can make are worth a sentence. */
+#define EMPTY_TOLD 16u
+/* Seldom: they must not crowd out sentences that say more. */
+#define EMPTY_TOLD_MS 10000u
 
 /* Between the two threads: counters, sentences, flags. The rest is the door
  * thread's while it runs. */
@@ -27,7 +32,9 @@ struct skn_door {
     int stop_event;   /* written once, by skn_door_close */
     int notice_event; /* readable while there are sentences */
     _Atomic bool begun;
-    uint32_t canaries;    /* came before that; the door thread's */
+    uint32_t canaries;          /* came before that; the door thread's */
+    uint64_t refusals, empties; /* whose end is to come; unsaid; the same */
+    uint64_t empties_told_ms;
     pthread_mutex_t lock; /* of all below */
     skn_door_counts_t counts;
     char text[SKN_DOOR_SENTENCES_MAX][SKN_DOOR_TEXT_BYTES];
@@ -143,6 +150,7 @@ refuse(skn_door_t *door, const skn_refused_t *refused)
 {
     (void)pthread_mutex_lock(&door->lock);
     door->counts.strangers++;
+    door->refusals++;
     say(door, "refused a stranger with key %s at %s", refused->public_key,
         refused->address);
     (void)pthread_mutex_unlock(&door->lock);
@@ -155,6 +163,7 @@ handshake_failed(skn_door_t *door, uint16_t event, uint32_t why)
         return;
     (void)pthread_mutex_lock(&door->lock);
     door->counts.handshakes_failed++;
+    door->refusals++;
     bool protocol = event == ZMQ_EVENT_HANDSHAKE_FAILED_PROTOCOL;
     if (!door->parts.keyed)
         say(door, "refused a connection that speaks otherwise, too slowly, or "
@@ -198,6 +207,17 @@ end_one(skn_door_t *door, int descriptor)
     }
     (void)pthread_mutex_lock(&door->lock);
     door->counts.empty++;
+    if (door->refusals > 0) {
+        door->refusals--;
+    } else if (++door->empties >= EMPTY_TOLD + 4 * door->parts.peer_count &&
+               now_ms() - door->empties_told_ms >= EMPTY_TOLD_MS) {
+        door->empties_told_ms = now_ms();
+        say(door,
+            "%llu connections came and went without a fragment; does something "
+            "scan this port?",
+            (unsigned long long)door->empties);
+        door->empties = 0;
+    }
     (void)pthread_mutex_unlock(&door->lock);
 }
 

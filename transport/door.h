@@ -35,6 +35,7 @@ typedef struct skn_door_parts {
     skn_authenticator_t *authenticator;
     skn_watch_t *watch;
     bool keyed; /* strangers need a key to get to the watch at all */
+    uint32_t peer_count;
 } skn_door_parts_t;
 
 /* What the monitor of the accepting socket must tell. */

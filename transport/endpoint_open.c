@@ -296,7 +296,8 @@ open_door(skn_endpoint_t *endpoint, skn_error_t *error)
             (SKN_ENDPOINT_HEADER_BYTES_MAX + endpoint->body_bytes_max + 128),
     };
     skn_door_parts_t parts = { .context = endpoint->context,
-                               .keyed = endpoint->keys != NULL };
+                               .keyed = endpoint->keys != NULL,
+                               .peer_count = (uint32_t)endpoint->peer_count };
     skn_status_t status = SKN_NO_MEMORY;
     parts.watch = skn_watch_new(&watched, error);
     if (parts.watch)

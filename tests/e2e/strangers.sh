@@ -11,81 +11,16 @@
 . "$(dirname "$0")/lib.sh"
 # shellcheck source=tests/e2e/tiny.sh
 . "$(dirname "$0")/tiny.sh"
+# shellcheck source=tests/e2e/pair.sh
+. "$(dirname "$0")/pair.sh"
 tiny_model
 sed -i 's/, shards: 2//; s/^train:/train:\n  reduction: fixed\n  window: 4/' \
     tiny.yaml
 for name in a b; do "$skein" keygen "$name.key" >/dev/null || exit 70; done
-key_of() { sed -n 's/.*public-key = "\(.*\)"/\1/p' "$1"; }
 stranger=$build/fault/fault_stranger
 long=(-o train.epochs=80)
 short=(-o train.epochs=30)
 
-# Below those that the system gives to whoever dials, in a stretch of their own.
-mapfile -t ports < <(python3 -c '
-import os, socket
-first, found = 10240 + os.getpid() % 150 * 150, []
-for port in range(first, first + 150):
-    try:
-        socket.create_server(("127.0.0.1", port)).close()
-        found.append(port)
-    except OSError:
-        pass
-print(*found, sep="\n")')
-# cluster NAME: writes NAME.yaml, of nodes a and b on ports of their own, and
-# NAME.keyless.yaml; $port_a and $port_b are set.
-cluster() {
-    port_a=${ports[0]} port_b=${ports[1]}
-    ports=("${ports[@]:2}")
-    cp tiny.yaml "$1.yaml"
-    cat >>"$1.yaml" <<YAML
-nodes:
-  - { name: a, address: "tcp://127.0.0.1:$port_a", key: a.key }
-  - { name: b, address: "tcp://127.0.0.1:$port_b", key: b.key }
-YAML
-    sed 's/, key: .*\.key//' "$1.yaml" >"$1.keyless.yaml"
-}
-
-declare -A pid
-# node RUN NAME FILE OPTION...: starts node NAME, behind.
-node() {
-    local run=$1 name=$2 file=$3
-    shift 3
-    timeout -k 5 60 "${program:-$skein}" node "$name" "$file" --json \
-        -o checkpoint.path="$run.run" "$@" >"$run.$name.json" \
-        2>"$run.$name.err" </dev/null &
-    pid[$run.$name]=$!
-}
-both() { # RUN FILE OPTION...
-    local run=$1 file=$2
-    shift 2
-    node "$run" b "$file" "$@"
-    node "$run" a "$file" "$@"
-}
-# codes RUN: how a and b ended; 124 and 137 are hangs.
-codes() {
-    local name code said=()
-    for name in a b; do
-        code=0
-        wait "${pid[$1.$name]}" || code=$?
-        said+=("$code")
-    done
-    echo "${said[*]}" >"$1.codes"
-}
-ended() { # SENTENCE RUN "CODE_A CODE_B"
-    codes "$2"
-    check_equal "$1" "$(cat "$2.codes")" "$3" || cat "$2".?.err
-}
-said() { # RUN NAME REGEX
-    check_match "  $2 says so" "$3" "$1.$2.err"
-}
-joined() { wait_until 150 grep -q '"joined"' "$1.a.json"; }
-trained() { wait_until 150 grep -q '"checkpoint"' "$1.a.json"; }
-# worker_of PID: the last of its line.
-worker_of() {
-    local child
-    child=$(pgrep -P "$1" | head -n 1)
-    if [ -n "$child" ]; then worker_of "$child"; else echo "$1"; fi
-}
 # peak RUN NAME: writes the most KiB of memory that the node ever had.
 peak() {
     local worker kib
@@ -104,22 +39,6 @@ watched() {
     pid[$1.b.peak]=$!
 }
 unwatched() { wait "${pid[$1.a.peak]}" "${pid[$1.b.peak]}"; }
-# counted RUN NAME PYTHON: of what the door counted (`at`), and the links'
-# refusals (`refused`); counters that are 0 are not there.
-counted() {
-    python3 - "$@" <<'PYTHON'
-import collections, json, sys
-run, name, holds = sys.argv[1:]
-at, refused = collections.Counter(), collections.Counter()
-for line in open("%s.%s.json" % (run, name)):
-    event = json.loads(line)
-    if event.get("event") == "links":
-        at.update(event["counts"])
-    if event.get("event") == "link":
-        refused.update(event["refused"])
-assert eval("(" + holds + ")"), (at, refused)
-PYTHON
-}
 tried() { # LEAST FILE...: attacks tried that often
     python3 - "$@" <<'PYTHON'
 import json, sys
@@ -260,6 +179,7 @@ for how in $lies; do
     ended "a node that lies ($how) ends the run" "$how" "76 76"
     said "$how" a "^skein: node 'b'"
     said "$how" b "^skein: node 'a': node 'b'"
+    check "  and it is counted" counted "$how" a "sum(broken.values()) == 1"
 done
 said noise a "node 'b': a record of the unknown kind"
 said edge a "node 'b' speaks of edge 4294967295, which is none of its own"
@@ -307,11 +227,6 @@ holder=$!
 at_exit "kill $holder 2>/dev/null"
 wait_until 100 grep -q listening used.said
 node used a used.yaml
-one() { # SENTENCE RUN CODE
-    local code=0
-    wait "${pid[$2.a]}" || code=$?
-    check_equal "$1" "$code" "$3"
-}
 ended "another config" config "78 78"
 said config a "^skein: node 'b' refused the link: it runs another config; "
 said config b "^skein: node 'a' runs another config; start both with "

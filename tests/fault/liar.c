@@ -5,10 +5,15 @@
  * the way SKEIN_LIE_HOW names: `noise` (bytes at random), `cut` (the first
  * half), `long` (twice), `edge` (of an edge that is none of its own), `number`
  * (out of order), `credit` (for what was never sent), `kind` (no such kind).
+ * From gradient SKEIN_LIE_AFTER on, by --wrap=skn_coding_encode: `nan`,
+ * `infinite`, `huge` (one value of it).
  * SPDX-License-Identifier: Apache-2.0 */
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "actors/messages.h"
+#include "transport/coding.h"
 #include "transport/link.h"
 
 #define RECORD_BYTES_MAX ((size_t)1 << 22)
@@ -19,9 +24,18 @@ skn_status_t __real_skn_link_send(skn_link_t *link, const skn_frame_t *frame,
 skn_status_t __wrap_skn_link_send(skn_link_t *link, const skn_frame_t *frame,
                                   size_t frame_count, skn_error_t *error);
 
+skn_status_t __real_skn_coding_encode(const skn_schema_t *schema,
+                                      const void *message, skn_coding_t coding,
+                                      uint64_t key, skn_coder_t *coder,
+                                      skn_wire_t *wire, skn_error_t *error);
+skn_status_t __wrap_skn_coding_encode(const skn_schema_t *schema,
+                                      const void *message, skn_coding_t coding,
+                                      uint64_t key, skn_coder_t *coder,
+                                      skn_wire_t *wire, skn_error_t *error);
+
 /* The link driver's thread alone. */
 static uint8_t record[2 * RECORD_BYTES_MAX];
-static uint64_t sent;
+static uint64_t sent, gradients;
 
 /* Changes the record of `bytes` bytes; gives its new length. */
 static size_t
@@ -51,6 +65,39 @@ lie(const char *how, size_t bytes)
     return strcmp(how, "long") == 0 ? 2 * bytes : bytes;
 }
 
+static bool
+is_of_values(const char *how)
+{
+    return strcmp(how, "nan") == 0 || strcmp(how, "infinite") == 0 ||
+           strcmp(how, "huge") == 0;
+}
+
+skn_status_t
+__wrap_skn_coding_encode(const skn_schema_t *schema, const void *message,
+                         skn_coding_t coding, uint64_t key, skn_coder_t *coder,
+                         skn_wire_t *wire, skn_error_t *error)
+{
+    const char *after = getenv("SKEIN_LIE_AFTER");
+    const char *how = getenv("SKEIN_LIE_HOW");
+    uint64_t first = after ? strtoull(after, NULL, 10) : 0;
+    /* Nobody else holds what goes to one receiver. */
+    const skn_output_gradient_t *gradient = message;
+    skn_f32s_t pull = { NULL, 0 };
+    if (schema == &skn_output_gradient_schema)
+        pull = gradient->pull;
+    gradients += pull.count > 0;
+    if (pull.count > 0 && first > 0 && how && gradients >= first) {
+        if (strcmp(how, "nan") == 0)
+            pull.at[pull.count / 2] = NAN;
+        if (strcmp(how, "infinite") == 0)
+            pull.at[0] = -INFINITY;
+        if (strcmp(how, "huge") == 0)
+            pull.at[pull.count - 1] = 1e20f;
+    }
+    return __real_skn_coding_encode(schema, message, coding, key, coder, wire,
+                                    error);
+}
+
 skn_status_t
 __wrap_skn_link_send(skn_link_t *link, const skn_frame_t *frame,
                      size_t frame_count, skn_error_t *error)
@@ -68,6 +115,8 @@ __wrap_skn_link_send(skn_link_t *link, const skn_frame_t *frame,
         bytes += frame[k].bytes;
     }
     if (first == 0 || !how || sent < first)
+        return __real_skn_link_send(link, frame, frame_count, error);
+    if (is_of_values(how))
         return __real_skn_link_send(link, frame, frame_count, error);
     skn_frame_t whole = { record, lie(how, bytes) };
     return __real_skn_link_send(link, &whole, 1, error);

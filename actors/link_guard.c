@@ -1,0 +1,103 @@
+/* link_guard.c - numbers from other nodes: are they such as training has?
+ * SPDX-License-Identifier: Apache-2.0 */
+#include "actors/link_guard.h"
+
+#include <float.h>
+#include <inttypes.h>
+#include <math.h>
+
+#include "actors/messages.h"
+#include "transport/field.h"
+
+/* A run that is looked at; `bottomless`: -INFINITY stands for "nothing", as
+ * the greatest of no logits does. */
+typedef struct guarded {
+    const skn_schema_t *schema;
+    const char *field;
+    bool bottomless;
+} guarded_t;
+
+static const guarded_t table[] = {
+    { &skn_activation_schema, "value", false },
+    { &skn_partition_schema, "greatest", true },
+    { &skn_partition_schema, "sum", false },
+    { &skn_output_gradient_schema, "pull", false },
+    { &skn_output_gradient_schema, "push", false },
+    { &skn_hidden_gradient_schema, "value", false },
+};
+
+/* Greatest magnitude; infinite or NaN if one is. */
+static float
+reach_of(const skn_kernels_t *kernels, const guarded_t *guarded, skn_run_t run)
+{
+    const float *x = run.at;
+    float greatest = 0.0f;
+    if (!guarded->bottomless)
+        return kernels->greatest_abs(x, run.count);
+    for (size_t i = 0; i < run.count && !isnan(greatest); i++)
+        if (x[i] != -INFINITY && !(fabsf(x[i]) <= greatest))
+            greatest = fabsf(x[i]);
+    return greatest;
+}
+
+static float
+limit_of(const skn_guard_t *guard, uint32_t at)
+{
+    if (guard->message_count < SKN_GUARD_FIRST)
+        return SKN_GUARD_FIRST_MAX;
+    float usual = guard->greatest[at] > 1.0f ? guard->greatest[at] : 1.0f;
+    return usual * SKN_GUARD_JUMP;
+}
+
+static uint64_t
+batch_of(const skn_schema_t *schema, const void *message)
+{
+    const skn_field_t *batch = skn_field_named(schema, "batch");
+    return batch ? skn_field_number(batch, message) : 0;
+}
+
+static skn_guard_verdict_t
+judge(const skn_guard_t *guard, uint32_t at, float reach,
+      const guarded_t *guarded, const void *message, skn_error_t *error)
+{
+    const char *name = guarded->schema->name;
+    uint64_t batch = batch_of(guarded->schema, message);
+    if (reach <= limit_of(guard, at))
+        return SKN_GUARD_GOOD;
+    if (!(reach <= FLT_MAX)) {
+        (void)skn_fail(error, SKN_DIVERGED,
+                       "%s.%s of batch %" PRIu64 " that is not finite", name,
+                       guarded->field, batch);
+        return SKN_GUARD_NOT_FINITE;
+    }
+    (void)skn_fail(error, SKN_DIVERGED,
+                   "%s.%s of batch %" PRIu64 " that reaches %.3g, and never "
+                   "more than %.3g before",
+                   name, guarded->field, batch, (double)reach,
+                   (double)guard->greatest[at]);
+    return SKN_GUARD_EXPLODED;
+}
+
+skn_guard_verdict_t
+skn_guard_look(skn_guard_t *guard, const skn_kernels_t *kernels,
+               const skn_schema_t *schema, const void *message,
+               skn_error_t *error)
+{
+    uint32_t at = 0;
+    for (size_t k = 0; k < sizeof(table) / sizeof(table[0]); k++) {
+        const guarded_t *guarded = &table[k];
+        if (guarded->schema != schema)
+            continue;
+        const skn_field_t *field = skn_field_named(schema, guarded->field);
+        float reach = reach_of(kernels, guarded, skn_field_run(field, message));
+        skn_guard_verdict_t verdict =
+            judge(guard, at, reach, guarded, message, error);
+        if (verdict != SKN_GUARD_GOOD)
+            return verdict;
+        if (reach > guard->greatest[at])
+            guard->greatest[at] = reach;
+        at++;
+    }
+    guard->message_count += guard->message_count < SKN_GUARD_FIRST;
+    return SKN_GUARD_GOOD;
+}

@@ -9,21 +9,22 @@
 #include "actors/messages.h"
 #include "transport/field.h"
 
-/* A run that is looked at; `bottomless`: -INFINITY stands for "nothing", as
- * the greatest of no logits does. */
+/* A run that is looked at. `bottomless`: -INFINITY stands for "nothing", as
+ * the greatest of no logits does. `jumps`: it may, as a sum over labels does,
+ * which lies anywhere between 1 and their number. */
 typedef struct guarded {
     const skn_schema_t *schema;
     const char *field;
-    bool bottomless;
+    bool bottomless, jumps;
 } guarded_t;
 
 static const guarded_t table[] = {
-    { &skn_activation_schema, "value", false },
-    { &skn_partition_schema, "greatest", true },
-    { &skn_partition_schema, "sum", false },
-    { &skn_output_gradient_schema, "pull", false },
-    { &skn_output_gradient_schema, "push", false },
-    { &skn_hidden_gradient_schema, "value", false },
+    { &skn_activation_schema, "value", false, false },
+    { &skn_partition_schema, "greatest", true, false },
+    { &skn_partition_schema, "sum", false, true },
+    { &skn_output_gradient_schema, "pull", false, false },
+    { &skn_output_gradient_schema, "push", false, false },
+    { &skn_hidden_gradient_schema, "value", false, false },
 };
 
 /* Greatest magnitude; infinite or NaN if one is. */
@@ -41,9 +42,9 @@ reach_of(const skn_kernels_t *kernels, const guarded_t *guarded, skn_run_t run)
 }
 
 static float
-limit_of(const skn_guard_t *guard, uint32_t at)
+limit_of(const skn_guard_t *guard, uint32_t at, const guarded_t *guarded)
 {
-    if (guard->message_count < SKN_GUARD_FIRST)
+    if (guard->message_count < SKN_GUARD_FIRST || guarded->jumps)
         return SKN_GUARD_FIRST_MAX;
     float usual = guard->greatest[at] > 1.0f ? guard->greatest[at] : 1.0f;
     return usual * SKN_GUARD_JUMP;
@@ -62,7 +63,7 @@ judge(const skn_guard_t *guard, uint32_t at, float reach,
 {
     const char *name = guarded->schema->name;
     uint64_t batch = batch_of(guarded->schema, message);
-    if (reach <= limit_of(guard, at))
+    if (reach <= limit_of(guard, at, guarded))
         return SKN_GUARD_GOOD;
     if (!(reach <= FLT_MAX)) {
         (void)skn_fail(error, SKN_DIVERGED,

@@ -4,8 +4,9 @@
  * with bad memory, or one gone bad, would spoil the rows of all others in one
  * batch. Looked at are the runs that pass from layer to layer (the table in
  * link_guard.c), as they arrive: that they are finite, and that none reaches
- * SKN_GUARD_JUMP times what this edge has ever brought. What is wrong by less
- * than that passes: docs/keys.md says so. A look at 1,024 x 128 values takes
+ * SKN_GUARD_JUMP times what this edge has ever brought (but for sums over
+ * labels, which may). What is wrong by less than that passes: docs/keys.md says
+ * so. A look at 1,024 x 128 values takes
  * 12 us (AVX2), a small part of what it takes to decode them.
  * Pure; a guard belongs to one thread.  SPDX-License-Identifier: Apache-2.0 */
 #ifndef ACTORS_LINK_GUARD_H

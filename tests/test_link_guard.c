@@ -161,6 +161,24 @@ Test(link_guard, a_jump_beyond_all_that_came_before_is_refused)
     }
 }
 
+/* All logits alike make a sum of their number; one that stands out, of 1. */
+Test(link_guard, a_sum_over_labels_may_jump)
+{
+    skn_guard_t guard = { 0 };
+    skn_error_t error = { 0 };
+    for (int k = 0; k < 20; k++)
+        cr_assert_eq(look(&guard, &skn_partition_schema, &error),
+                     SKN_GUARD_GOOD);
+    two[COUNT - 1] = 1e7f;
+    cr_expect_eq(look(&guard, &skn_partition_schema, &error), SKN_GUARD_GOOD);
+    two[COUNT - 1] = 1e30f;
+    cr_expect_eq(look(&guard, &skn_partition_schema, &error),
+                 SKN_GUARD_EXPLODED);
+    two[COUNT - 1] = NAN;
+    cr_expect_eq(look(&guard, &skn_partition_schema, &error),
+                 SKN_GUARD_NOT_FINITE);
+}
+
 Test(link_guard, the_sentence_has_both_numbers)
 {
     skn_guard_t guard = { .message_count = SKN_GUARD_FIRST,

@@ -150,9 +150,10 @@ static const struct {
       "result{batch 1, shard 2, rows 3, loss 1, active 5, distinct 6, owned "
       "7, listed 8, capped 9, mass 2.5, recall 2.75}" },
     { "ranking",
-      "ranking{batch 0, shard 0, purpose 0, rows 0, k 0, label[0], score[0]}",
+      "ranking{batch 0, shard 0, purpose 0, rows 0, k 0, label[0], score[0], "
+      "greatest[0], sum[0]}",
       "ranking{batch 1, shard 2, purpose 2, rows 4, k 5, label[2] 7 8, "
-      "score[2] 0.5 1}" },
+      "score[2] 0.5 1, greatest[2] 0.5 1, sum[2] 0.5 1}" },
     { "metrics",
       "metrics{purpose 0, rows 0, p1 0, p3 0, p5 0, psp1 0, psp3 0, psp5 0, "
       "ndcg3 0, ndcg5 0}",

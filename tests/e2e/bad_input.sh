@@ -190,7 +190,8 @@ refused "a node that the model has not" 64 "bad.yaml has no node 'z'; its \
 nodes stand under nodes:, such as a" "$skein" node z bad.yaml
 refused "nodes that the model has not" 64 "tiny.yaml has no nodes; list them \
 under nodes:, or give --local-nodes N" "$skein" up tiny.yaml
-refused "no number of nodes" 64 "--local-nodes 0: a number from 1 to 64" \
+refused "no number of nodes" 64 \
+    "--local-nodes must be a whole number in 1..64, found '0'" \
     "$skein" up tiny.yaml --local-nodes 0
 refused "a missing config" 66 \
     "nowhere.yaml: No such file or directory; check the path" \

@@ -62,8 +62,12 @@ wait_until() {
 }
 hosts_prefix=$1
 . "$0"
-hosts_relayed "$2" "$3" "$4" --for-ms 3600000 --delay-ms "$5" && echo up
-read -r _
+if hosts_relayed "$2" "$3" "$4" --for-ms 3600000 --delay-ms "$5"; then
+    echo up
+    read -r _
+else
+    echo down
+fi
 relays_down "$2"
 hosts_down "$2"
 rm -rf "$work"
@@ -329,7 +333,7 @@ def arguments(words=None):
     parser.add_argument("--cores", default="")
     parser.add_argument("--quota", type=float, default=None)
     parser.add_argument("--memory", type=size, default=None)
-    parser.add_argument("--delay-ms", type=float, default=None)
+    parser.add_argument("--delay-ms", type=int, default=None)
     parser.add_argument("--port", type=int, default=7001)
     parser.add_argument("--relay", default=os.path.join(
         ROOT, "build", "fault", "fault_relay"))

@@ -233,8 +233,7 @@ on_chunk(skn_actor_t *actor, void *state, const void *message,
     return SKN_OK;
 }
 
-/* --- the way back ------------------------------------------------------------
- */
+/* --- the way back --- */
 
 static skn_status_t
 on_want(skn_actor_t *actor, void *state, const void *message,
@@ -262,8 +261,7 @@ checkpointer_produce(skn_actor_t *actor, void *state, skn_error_t *error)
     return skn_actor_send(actor, &skn_saved_schema, &all, error);
 }
 
-/* --- open and close ----------------------------------------------------------
- */
+/* --- open and close --- */
 
 /* While we planned, another process may have gone on with the run. */
 static skn_status_t

@@ -7,30 +7,8 @@
 #include "actors/kinds.h"
 #include "tests/model_fixture.h"
 #include "tests/oracle.h"
-#include "tests/temp_folder.h"
+#include "tests/plan_folder.h"
 #include "topology/plan_parts.h"
-
-static char folder[TEMP_FOLDER_BYTES], file[TEMP_FOLDER_BYTES + 16];
-
-/* 300 points, 64 features, 3000 labels: blocks of 8 rows. */
-static void
-set_up(void)
-{
-    temp_folder_make(folder);
-    (void)snprintf(file, sizeof(file), "%s/t.txt", folder);
-    FILE *out = fopen(file, "w");
-    cr_assert(out);
-    (void)fprintf(out, "300 64 3000\n");
-    for (uint32_t k = 0; k < 300; k++)
-        (void)fprintf(out, "%u %u:1\n", k * 10 % 3000, k % 64);
-    cr_assert_eq(fclose(out), 0);
-}
-
-static void
-tear_down(void)
-{
-    temp_folder_remove(folder);
-}
 
 TestSuite(plan_nodes, .init = set_up, .fini = tear_down, .timeout = 120);
 

@@ -3,29 +3,8 @@
  * SPDX-License-Identifier: Apache-2.0 */
 #include "actors/kinds.h"
 #include "tests/model_fixture.h"
-#include "tests/temp_folder.h"
+#include "tests/plan_folder.h"
 #include "topology/plan.h"
-
-static char folder[TEMP_FOLDER_BYTES], file[TEMP_FOLDER_BYTES + 16];
-
-static void
-set_up(void)
-{
-    temp_folder_make(folder);
-    (void)snprintf(file, sizeof(file), "%s/t.txt", folder);
-    FILE *out = fopen(file, "w");
-    cr_assert(out);
-    (void)fprintf(out, "300 64 3000\n");
-    for (uint32_t k = 0; k < 300; k++)
-        (void)fprintf(out, "%u %u:1\n", k * 10 % 3000, k % 64);
-    cr_assert_eq(fclose(out), 0);
-}
-
-static void
-tear_down(void)
-{
-    temp_folder_remove(folder);
-}
 
 TestSuite(plan_restore, .init = set_up, .fini = tear_down, .timeout = 120);
 

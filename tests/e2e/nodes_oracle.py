@@ -19,7 +19,8 @@ import struct
 import sys
 import tempfile
 
-from second_opinion import Checkpoint, Report, events, skein
+from second_opinion import (Checkpoint, Report, drawer, events, skein,
+                            write_points)
 
 FEATURES, LABELS, UNITS = 50, 80, 32
 POINTS = 48  # that have labels: one more has none, and takes no part
@@ -67,14 +68,7 @@ def f32(number):
 
 def draw_points():
     """Points whose labels follow from their features; two are odd."""
-    state = 11
-
-    def draw(bound):
-        nonlocal state
-        state = (state * 6364136223846793005 + 1442695040888963407) % 2**64
-        return (state >> 33) % bound
-
-    points = []
+    draw, points = drawer(11), []
     for _ in range(POINTS + 1):
         topic = draw(16)
         features = sorted({(topic * 3 + draw(5)) % FEATURES for _ in range(5)})
@@ -83,14 +77,6 @@ def draw_points():
     points[3] = ([], points[3][1])  # without a label
     points[5] = (points[5][0], [])  # without a feature
     return points
-
-
-def write_points(path, points):
-    with open(path, "w", encoding="ascii") as file:
-        file.write(f"{len(points)} {FEATURES} {LABELS}\n")
-        for labels, features in points:
-            file.write(",".join(map(str, labels)) + " "
-                       + " ".join(f"{k}:{x}" for k, x in features) + "\n")
 
 
 # --- the model in double -----------------------------------------------------
@@ -318,7 +304,7 @@ def main():
     points = draw_points()
     with tempfile.TemporaryDirectory(prefix="skein-nodes-") as place:
         folder = pathlib.Path(place)
-        write_points(folder / "train.txt", points)
+        write_points(folder / "train.txt", points, FEATURES, LABELS)
         for name in FORMS:
             form = Form(report, folder, name, points)
             first = form.first_weights(0)

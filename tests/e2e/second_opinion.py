@@ -82,15 +82,18 @@ class Report:
 
 # --- the data ----------------------------------------------------------------
 
-def draw_points(count, seed):
-    """Points whose labels follow from their features; a linear congruence."""
-    state, points = seed, []
-
+def drawer(state):
+    """A function that draws numbers below a bound; a linear congruence."""
     def draw(bound):
         nonlocal state
         state = (state * 6364136223846793005 + 1442695040888963407) % 2**64
         return (state >> 33) % bound
+    return draw
 
+
+def draw_points(count, seed):
+    """Points whose labels follow from their features; two are odd."""
+    draw, points = drawer(seed), []
     for _ in range(count):
         topic = draw(20)
         features = sorted({(topic * 3 + draw(5)) % FEATURES for _ in range(4)}
@@ -102,12 +105,12 @@ def draw_points(count, seed):
     return points
 
 
-def write_points(path, points):
+def write_points(path, points, features=FEATURES, labels=LABELS):
     with open(path, "w", encoding="ascii") as file:
-        file.write(f"{len(points)} {FEATURES} {LABELS}\n")
-        for labels, features in points:
-            file.write(",".join(map(str, labels)) + " "
-                       + " ".join(f"{k}:{x}" for k, x in features) + "\n")
+        file.write(f"{len(points)} {features} {labels}\n")
+        for own, values in points:
+            file.write(",".join(map(str, own)) + " "
+                       + " ".join(f"{k}:{x}" for k, x in values) + "\n")
 
 
 # --- the checkpoint ----------------------------------------------------------

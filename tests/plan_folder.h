@@ -3,6 +3,9 @@
 #ifndef TESTS_PLAN_FOLDER_H
 #define TESTS_PLAN_FOLDER_H
 
+#include <stdint.h>
+#include <stdio.h>
+
 #include "tests/temp_folder.h"
 
 static char folder[TEMP_FOLDER_BYTES], file[TEMP_FOLDER_BYTES + 16];

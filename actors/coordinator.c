@@ -516,8 +516,8 @@ take_rounding(skn_actor_t *actor, coordinator_t *coordinator,
         "{\"event\":\"warning\",\"message\":\"the coding of links changes "
         "the gradients of hidden layers by %.1f%% (batch %llu)\","
         "\"hint\":\"more than %g%% may cost precision: take a finer "
-        "links.coding, or f32; with loss: one_vs_all the error is smaller "
-        "than with softmax\"}",
+        "links.coding, or f32; the error is smaller with train.merge: late, "
+        "and with loss: one_vs_all\"}",
         100 * progress->gradient_error, (unsigned long long)reached->batch,
         100 * SKN_ROUNDING_ERROR_MAX);
 }

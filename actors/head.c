@@ -75,7 +75,10 @@ skn_flight_init(skn_flight_t *flight, const skn_head_t *head,
     flight->hidden = skn_floats_new(rows * head->hidden_stride, error);
     flight->greatest = skn_floats_new(4 * rows, error);
     flight->own_offset = calloc(rows + 1, sizeof(uint32_t));
-    if (!flight->hidden || !flight->greatest || !flight->own_offset)
+    if (head->late)
+        flight->push = skn_floats_new(rows * head->hidden, error);
+    if (!flight->hidden || !flight->greatest || !flight->own_offset ||
+        (head->late && !flight->push))
         return skn_fail(error, SKN_NO_MEMORY, "no room for a batch of %zu rows",
                         rows);
     flight->sum = flight->greatest + rows;
@@ -90,6 +93,7 @@ skn_flight_fini(skn_flight_t *flight)
     skn_selection_fini(&flight->selection);
     free(flight->hidden);
     free(flight->greatest);
+    free(flight->push);
     free(flight->own_offset);
     free(flight->own);
     free(flight->own_distinct);
@@ -475,6 +479,14 @@ skn_head_node(skn_head_t *head, skn_flight_t *flight, uint32_t k,
     }
 }
 
+/* What e^(o - m) of this shard is to be multiplied by to be p. */
+static float
+share_of(const skn_flight_t *flight, uint32_t i)
+{
+    return expf(flight->greatest[i] - flight->root_greatest[i]) /
+           flight->root_sum[i];
+}
+
 bool
 skn_head_complete(skn_head_t *head, skn_flight_t *flight,
                   const skn_tree_node_t *nodes, size_t node_count)
@@ -484,6 +496,20 @@ skn_head_complete(skn_head_t *head, skn_flight_t *flight,
     head->merge.rows = flight->rows;
     flight->complete = skn_merge_root(&head->merge, nodes, node_count, &root);
     return flight->complete;
+}
+
+void
+skn_head_normalise(const skn_head_t *head, const skn_flight_t *flight,
+                   float *pull, const float *push)
+{
+    size_t columns = head->hidden;
+    for (uint32_t i = 0; i < flight->rows; i++) {
+        float *u = pull + i * columns;
+        float share = share_of(flight, i) * flight->sum[i];
+        head->kernels->scale(u, share, columns);
+        if (flight->own_offset[i] < flight->own_offset[i + 1])
+            head->kernels->axpy(u, -1.0f, push + i * columns, columns);
+    }
 }
 
 /* --- loss and gradient -------------------------------- */
@@ -515,8 +541,7 @@ scale_samples(skn_head_t *head, skn_flight_t *flight)
         float factor =
             has_loss(head, flight, i) ? 1.0f / (float)flight->rows : 0.0f;
         if (!head->fixed && head->loss == SKN_LOSS_IS_SOFTMAX)
-            factor *= expf(flight->greatest[i] - flight->root_greatest[i]) /
-                      flight->root_sum[i];
+            factor *= share_of(flight, i);
         head->kernels->scale(head->scaled + i * stride, factor, stride);
     }
 }

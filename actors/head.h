@@ -44,6 +44,9 @@ typedef struct skn_flight {
     double positive_sum;             /* sum of y o over own positives */
     double negative_sum;             /* one-vs-all: sum of c softplus(o) */
     bool complete; /* M and Z are known (one-vs-all: at once) */
+    /* Merge late: (u, v) until M and Z are known; NULL otherwise. */
+    skn_output_gradient_t *part; /* u, in pull */
+    float *push;                 /* v, [rows][H] */
 } skn_flight_t;
 
 typedef struct skn_head {
@@ -52,6 +55,7 @@ typedef struct skn_head {
     skn_sampler_t *sampler;
     skn_loss_t loss;
     bool fixed;      /* one leaf a block, not one a shard */
+    bool late;       /* the shard normalises what it tells the layer below */
     uint32_t hidden; /* H */
     size_t hidden_stride;
     uint32_t row_first, row_count, block_rows, batch_rows;
@@ -91,6 +95,11 @@ void skn_head_node(skn_head_t *head, skn_flight_t *flight, uint32_t k,
 /* The nodes (m, z) of all shards: M, Z of the flight. */
 bool skn_head_complete(skn_head_t *head, skn_flight_t *flight,
                        const skn_tree_node_t *nodes, size_t node_count);
+/* Merge late, when all (m, z) have come: the shard's part of the hidden
+ * gradient, a u - v, in place of u; a is the shard's share of Z. Both
+ * [rows][H]. */
+void skn_head_normalise(const skn_head_t *head, const skn_flight_t *flight,
+                        float *pull, const float *push);
 /* Loss of the shard's share, summed over the samples. */
 double skn_head_loss(const skn_head_t *head, const skn_flight_t *flight);
 /* Distinct units whose rows get a gradient, and the gradients of the mean

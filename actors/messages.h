@@ -80,11 +80,11 @@ typedef enum skn_purpose {
     F(M, u32, rows, SKN_BATCH_ROWS_MAX, "samples")                             \
     F(M, u32, column_first, SKN_HIDDEN_MAX, "first hidden unit")               \
     F(M, u32, columns, SKN_HIDDEN_MAX, "hidden units")                         \
-    F(M, u32, normalised, 1, "1: softmax, with a partition; 0: one-vs-all")    \
+    F(M, u32, normalised, 1, "1: u and v, for a partition; 0: a part to add")  \
     F(M, u32s, open, SKN_BATCH_ROWS_MAX, "[rows] packed; empty: all columns")  \
     F(M, u32s, pushed, SKN_BATCH_ROWS_MAX, "[rows] packed, of push")           \
     F(M, u32s, node, SKN_NODES_MAX, "nodes of the merge tree, by place")       \
-    F(M, f32s, pull, SKN_RUN_MAX, "[nodes][rows][columns] u, normalised by z") \
+    F(M, f32s, pull, SKN_RUN_MAX, "[nodes][rows][columns] u, or the part")     \
     F(M, f32s, push, SKN_RUN_MAX, "[nodes][rows][columns] v, of positives")    \
     F(M, f32s, changed, SKN_RUN_MAX,                                           \
       "[3][nodes][rows] by a link: sums of du du, dv dv, du dv; or nothing")

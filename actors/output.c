@@ -3,8 +3,9 @@
  * Batch t: gather the hidden slices, wait for the turn, draw the active set,
  * send (m, z) to the other output shards and, with (u, v), to the layer below;
  * when every shard's (m, z) is here, form the row gradients and send them,
- * with the rows, to the updater. Nobody waits for the normaliser: the hidden
- * gradient is on its way before. DESIGN section 5, steps 3 and 4.
+ * with the rows, to the updater. Merged early, nobody waits for the normaliser:
+ * the hidden gradient is on its way before. Merged late, it leaves then, as one
+ * array in place of two. DESIGN section 5, steps 3 and 4.
  *
  * This file owns: the batches in flight of its shard. Not here: arithmetic
  * (head.c), what is said to others (share.c), who may go first (turns.c), the
@@ -389,7 +390,9 @@ on_partition(skn_actor_t *actor, void *state, const void *message,
         return skn_fail(error, SKN_BAD_MESSAGE,
                         "%s: the partitions of batch %llu do not fit",
                         skn_actor_name(actor), (unsigned long long)batch);
-    return take_turns(actor, output, error);
+    skn_status_t status =
+        skn_share_finish(actor, &output->head, flight, &output->share, error);
+    return status == SKN_OK ? take_turns(actor, output, error) : status;
 }
 
 /* Shows the builder what changed. A halt may be told after its last batch has
@@ -515,6 +518,8 @@ output_open(skn_actor_t *actor, void *state, skn_error_t *error)
                      : SKN_LOSS_IS_ONE_VS_ALL;
     head->fixed =
         strcmp(skn_actor_option_text(actor, "reduction"), "fixed") == 0;
+    head->late = head->loss == SKN_LOSS_IS_SOFTMAX &&
+                 strcmp(skn_actor_option_text(actor, "merge"), "late") == 0;
     head->hidden = option_u32(actor, "hidden");
     head->row_first = option_u32(actor, "row_first");
     head->row_count = option_u32(actor, "row_count");
@@ -533,6 +538,10 @@ output_open(skn_actor_t *actor, void *state, skn_error_t *error)
     };
     output->flight_count = window + 1;
     output->arrival_count = 2 * window;
+    if (head->late && head->fixed)
+        return skn_fail(error, SKN_BAD_CONFIG,
+                        "%s: merge late goes with reduction fast alone",
+                        skn_actor_name(actor));
     if (head->row_first % head->block_rows != 0)
         return skn_fail(error, SKN_BAD_CONFIG,
                         "%s: row_first %u is no multiple of the block of %u "
@@ -563,6 +572,7 @@ output_close(skn_actor_t *actor, void *state)
     (void)actor;
     for (uint32_t k = 0; k < output->flight_count; k++) {
         skn_message_drop(output->flights[k].labels);
+        skn_message_drop(output->flights[k].part);
         skn_flight_fini(&output->flights[k]);
     }
     for (uint32_t k = 0; k < output->arrival_count; k++) {
@@ -593,6 +603,9 @@ static const skn_option_t options[] = {
       "what is minimised" },
     { "reduction", SKN_OPTION_CHOICE, "fast", 0, 0, "fast|fixed",
       "fixed: the same bits for every number of shards" },
+    { "merge", SKN_OPTION_CHOICE, "early", 0, 0, "early|late",
+      "softmax, late: hidden gradients leave normalised, for a layer below "
+      "that gets no partition; only with reduction fast" },
     { "leaf", SKN_OPTION_INT, "-1", -1, SKN_SHARD_MAX - 1, NULL,
       "fast: the leaf of the tree that it is; -1: that of its number" },
     { "diagnose_batches", SKN_OPTION_INT, "0", 0, 1e15, NULL,

@@ -27,7 +27,8 @@ share_new(skn_actor_t *actor, const skn_head_t *head,
     bool softmax = head->loss == SKN_LOSS_IS_SOFTMAX;
     size_t nodes = head->node_count, samples = nodes * flight->rows;
     size_t cells = samples * head->hidden;
-    size_t counts[] = { 0, 0, nodes, cells, softmax ? cells : 0, 0 };
+    bool normalised = softmax && !head->late;
+    size_t counts[] = { 0, 0, nodes, cells, normalised ? cells : 0, 0 };
     size_t pair_counts[] = { nodes, samples, samples };
     skn_output_gradient_t *gradient = share->gradient =
         skn_actor_message(actor, &skn_output_gradient_schema, counts, error);
@@ -37,7 +38,7 @@ share_new(skn_actor_t *actor, const skn_head_t *head,
     gradient->shard = skn_actor_index(actor);
     gradient->rows = flight->rows;
     gradient->columns = head->hidden;
-    gradient->normalised = softmax;
+    gradient->normalised = normalised;
     memcpy(gradient->node.at, head->node, nodes * sizeof(*head->node));
     if (!softmax)
         return SKN_OK;
@@ -62,7 +63,8 @@ compute(skn_head_t *head, skn_flight_t *flight, const share_t *share)
         if (share->partition) {
             partial.greatest = share->partition->greatest.at + k * rows;
             partial.sum = share->partition->sum.at + k * rows;
-            partial.push = share->gradient->push.at + k * cells;
+            partial.push = head->late ? flight->push
+                                      : share->gradient->push.at + k * cells;
         }
         skn_head_node(head, flight, k, &partial);
     }
@@ -194,6 +196,15 @@ post_gradient(skn_actor_t *actor, slice_t *slice,
     return status;
 }
 
+static skn_status_t
+give_away(skn_actor_t *actor, const skn_head_t *head, skn_flight_t *flight,
+          const skn_share_options_t *options, skn_error_t *error)
+{
+    slice_t slice = { .head = head, .flight = flight, .whole = flight->part };
+    flight->part = NULL;
+    return post_gradient(actor, &slice, options, error);
+}
+
 skn_status_t
 skn_share_send(skn_actor_t *actor, skn_head_t *head, skn_flight_t *flight,
                const skn_share_options_t *options, skn_error_t *error)
@@ -213,6 +224,18 @@ skn_share_send(skn_actor_t *actor, skn_head_t *head, skn_flight_t *flight,
         drop(&share);
         return status;
     }
-    slice_t slice = { .head = head, .flight = flight, .whole = share.gradient };
-    return post_gradient(actor, &slice, options, error);
+    flight->part = share.gradient;
+    if (head->late)
+        return SKN_OK;
+    return give_away(actor, head, flight, options, error);
+}
+
+skn_status_t
+skn_share_finish(skn_actor_t *actor, skn_head_t *head, skn_flight_t *flight,
+                 const skn_share_options_t *options, skn_error_t *error)
+{
+    if (!flight->part)
+        return SKN_OK;
+    skn_head_normalise(head, flight, flight->part->pull.at, flight->push);
+    return give_away(actor, head, flight, options, error);
 }

@@ -3,7 +3,9 @@
  * (m, z) of its nodes goes to the shards beside and to the layer below, one
  * message; (u, v) to the layer below, cut by that layer's slices. Packed, only
  * what the layer below can use is sent: u where the hidden value is not 0, and
- * v only of samples with a positive in the shard (packing.h).
+ * v only of samples with a positive in the shard (packing.h). Merged late, the
+ * layer below gets no (m, z), and a u - v in place of both, when all (m, z) are
+ * here: fewer bytes, and rounding meets the difference, not two large numbers.
  * SPDX-License-Identifier: Apache-2.0 */
 #ifndef ACTORS_SHARE_H
 #define ACTORS_SHARE_H
@@ -16,10 +18,16 @@ typedef struct skn_share_options {
     bool packed;
 } skn_share_options_t;
 
-/* Computes and sends both, after skn_head_forward. SKN_NO_MEMORY. */
+/* Computes and sends both, after skn_head_forward; merged late, it keeps (u, v)
+ * in the flight. SKN_NO_MEMORY. */
 skn_status_t skn_share_send(skn_actor_t *actor, skn_head_t *head,
                             skn_flight_t *flight,
                             const skn_share_options_t *options,
                             skn_error_t *error);
+/* Sends what was kept, after skn_head_complete; nothing if nothing was. */
+skn_status_t skn_share_finish(skn_actor_t *actor, skn_head_t *head,
+                              skn_flight_t *flight,
+                              const skn_share_options_t *options,
+                              skn_error_t *error);
 
 #endif

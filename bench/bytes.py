@@ -8,8 +8,9 @@ Trains the model file once for each loss and coding below on two hosts
 training, an example; the formula of the DESIGN for it, and the ratio; Skein's
 counters for the whole run, checkpoint included, beside the interface's.
   formula   2(N-1)/N H (1/8 + d b) + 2(N-1)/N H d b (1 + phi) + 16 (N-1)
-            + 8 (N-1) (2 + phi) for int8 and 4 bit; phi = 0 and no 16 (N-1)
-            for one-vs-all
+            + 8 (N-1) (2 + phi) for int8 and 4 bit; phi = 0 with
+            `train.merge: late` (which is what auto is here) and for one-vs-all,
+            which has no 16 (N-1) either
   d         share of open ReLUs, from the bytes of the activations of this run
   phi       share of examples with a label on a node, from FILE: rows of labels
             are dealt out in halves
@@ -55,7 +56,7 @@ def report(own, phi, loss, coding, found):
     softmax = loss == "softmax"
     width = VALUE_BYTES[coding]
     scaled = coding.startswith("int")
-    phi = phi if softmax else 0
+    phi = phi if softmax and "train.merge=early" in own.o else 0
     rows = found["batches"] * own.batch_rows
     # A host sends one a batch and gets one. Those of the test's batches are in
     # this count, and taken for as large as the others.

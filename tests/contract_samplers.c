@@ -357,7 +357,8 @@ run_batch(shard_t *shard, problem_t *problem, uint64_t batch,
                              .partial = { .greatest =
                                               shard->partition.greatest.at,
                                           .sum = shard->partition.sum.at } };
-    shard_backward(shard, problem, &node, 1, outcome);
+    shard_complete(shard, &node, 1);
+    shard_backward(shard, problem, outcome);
     merge_down(shard, 1, problem, outcome);
     for (uint32_t i = 0;
          problem->loss == SKN_LOSS_IS_SOFTMAX && i < problem->rows; i++)

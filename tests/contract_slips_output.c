@@ -5,6 +5,8 @@
  * that is looked at; what the shard sends to its peers comes back to it. Covers
  * actors/output.c and what actors/head.c reads without a look.
  * SPDX-License-Identifier: Apache-2.0 */
+#include <math.h>
+
 #include "actors/rows.h"
 #include "tests/slip.h"
 
@@ -371,6 +373,23 @@ Test(slips_output, batches_beyond_the_window_are_refused)
     cr_expect_str_eq(probe.error.text, "output: batch 7 is beyond the window");
 }
 
+Test(slips_output, shards_that_normalise_refuse_the_fixed_tree)
+{
+    probe_option("merge", "late");
+    probe_option("reduction", "fixed");
+    probe_run();
+    cr_expect_eq(probe.status, SKN_BAD_CONFIG);
+    cr_expect_str_eq(probe.error.text,
+                     "output: merge late goes with reduction fast alone");
+}
+
+Test(slips_output, a_wrong_partition_is_refused_by_shards_that_normalise)
+{
+    probe_option("merge", "late");
+    SLIP_RUN(partitions, reset);
+    SLIP_RUN(not_finite, reset);
+}
+
 /* --- what is packed ------------------------------------------------------- */
 
 /* Gradients that were seen, in the order of their coming. */
@@ -378,6 +397,8 @@ static struct {
     uint32_t count;
     size_t open[2 * BATCHES][SAMPLES], pushed[2 * BATCHES][SAMPLES];
     float pull[2 * BATCHES][SAMPLES * HIDDEN];
+    float push[2 * BATCHES][SAMPLES * HIDDEN];
+    uint32_t normalised[2 * BATCHES];
     size_t pulls[2 * BATCHES], pushes[2 * BATCHES];
 } shown;
 
@@ -397,9 +418,23 @@ react_to_gradients(skn_actor_t *actor, const skn_schema_t *schema,
         shown.pushed[at][i] = gradient->pushed.at[i];
     shown.pulls[at] = gradient->pull.count;
     shown.pushes[at] = gradient->push.count;
+    shown.normalised[at] = gradient->normalised;
     memcpy(shown.pull[at], gradient->pull.at,
            gradient->pull.count * sizeof(float));
+    if (gradient->push.count > 0)
+        memcpy(shown.push[at], gradient->push.at,
+               gradient->push.count * sizeof(float));
     return SKN_OK;
+}
+
+/* Weights of which no two are alike. */
+static void
+fill_rows(void)
+{
+    for (uint32_t k = 0; k < LABELS; k++)
+        for (uint32_t c = 0; c <= HIDDEN; c++)
+            skn_rows_weight(&rows, k)[c] =
+                0.01f * (float)((k * 7 + c * 11) % 31) - 0.15f;
 }
 
 /* Hidden values are 0 .5 1 0 of the first sample and .5 1 0 .5 of the second;
@@ -412,6 +447,7 @@ static const slip_t one_positive = { "labels", 0,
 Test(slips_output, packed_gradients_are_those_of_open_units)
 {
     static const size_t open[] = { 1, 2, 4, 5, 7 };
+    fill_rows();
     probe.from[4] = "output_gradient";
     probe.react = react_to_gradients;
     probe_option("packed", "false");
@@ -435,4 +471,31 @@ Test(slips_output, packed_gradients_are_those_of_open_units)
     cr_expect_eq(shown.pushes[BATCHES + 1], 5, "both have positives again");
     for (size_t k = 0; k < 5; k++)
         cr_expect_eq(shown.pull[BATCHES][k], shown.pull[0][open[k]]);
+}
+
+/* Merged early: u and v of each open unit. Late: the only shard has all of Z,
+ * so that it sends u - v, once its (m, z) has come back. */
+Test(slips_output, shards_that_normalise_send_one_array)
+{
+    float u[SAMPLES * HIDDEN], v[SAMPLES * HIDDEN];
+    fill_rows();
+    probe.from[4] = "output_gradient";
+    probe.react = react_to_gradients;
+    slip.row = &one_positive;
+    probe_run_well();
+    cr_assert_eq(shown.pulls[0], SAMPLES * HIDDEN);
+    memcpy(u, shown.pull[0], sizeof(u));
+    memcpy(v, shown.push[0], sizeof(v));
+    cr_expect(u[1] != 0 && v[1] != 0);
+    reset();
+    slip.turn = 0;
+    shown.count = 0;
+    probe_option("merge", "late");
+    probe_run_well();
+    cr_assert_eq(shown.count, BATCHES);
+    cr_expect_eq(shown.normalised[0], 0u);
+    cr_expect_eq(shown.pushes[0], 0);
+    cr_assert_eq(shown.pulls[0], SAMPLES * HIDDEN);
+    for (size_t k = 0; k < SAMPLES * HIDDEN; k++)
+        cr_expect_lt(fabsf(shown.pull[0][k] - (u[k] - v[k])), 1e-6f);
 }

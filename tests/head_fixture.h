@@ -25,8 +25,9 @@ typedef struct problem {
     const skn_sampler_kind_t *sampler;
     uint64_t draws;
     double cap;
-    float *h; /* [rows][hidden] */
-    float *w; /* [labels][hidden + 1] */
+    bool late; /* shards normalise their parts */
+    float *h;  /* [rows][hidden] */
+    float *w;  /* [labels][hidden + 1] */
     uint32_t *offset, *label, *distinct;
     skn_labels_t message;
 } problem_t;
@@ -146,6 +147,7 @@ shard_open(shard_t *shard, const problem_t *problem, bool fixed,
         .sampler_kind = problem->sampler,
         .loss = problem->loss,
         .fixed = fixed,
+        .late = problem->late,
         .hidden = problem->hidden,
         .row_first = first,
         .row_count = end - first,
@@ -272,16 +274,28 @@ shard_forward(shard_t *shard, const problem_t *problem, uint32_t number,
     }
 }
 
+/* All (m, z) are here. Merged late, nothing but pull goes on. */
 static inline void
-shard_backward(shard_t *shard, const problem_t *problem,
-               const skn_tree_node_t *node, size_t node_count,
-               outcome_t *outcome)
+shard_complete(shard_t *shard, const skn_tree_node_t *node, size_t node_count)
+{
+    skn_head_t *head = &shard->head;
+    skn_output_gradient_t *share = &shard->share;
+    if (head->loss != SKN_LOSS_IS_SOFTMAX)
+        return;
+    cr_assert(skn_head_complete(head, &shard->flight, node, node_count));
+    if (!head->late)
+        return;
+    skn_head_normalise(head, &shard->flight, share->pull.at, share->push.at);
+    share->push.count = 0;
+    share->normalised = false;
+}
+
+static inline void
+shard_backward(shard_t *shard, const problem_t *problem, outcome_t *outcome)
 {
     skn_head_t *head = &shard->head;
     size_t width = (size_t)problem->hidden + 1;
     skn_error_t error = { 0 };
-    if (problem->loss == SKN_LOSS_IS_SOFTMAX)
-        cr_assert(skn_head_complete(head, &shard->flight, node, node_count));
     cr_assert(shard->flight.complete);
     outcome->loss += skn_head_loss(head, &shard->flight);
     uint32_t count = skn_head_gradient_units(head, &shard->flight);
@@ -335,8 +349,8 @@ merge_down(shard_t *shard, uint32_t shards, const problem_t *problem,
         .nodes = malloc(leaves * sizeof(skn_tree_node_t)),
     };
     skn_parts_t parts = { part, shards }, partitions = { partition, shards };
-    bool softmax = problem->loss == SKN_LOSS_IS_SOFTMAX;
-    cr_assert_eq(skn_hidden_merge(&hidden, &parts, softmax ? &partitions : NULL,
+    bool early = problem->loss == SKN_LOSS_IS_SOFTMAX && !problem->late;
+    cr_assert_eq(skn_hidden_merge(&hidden, &parts, early ? &partitions : NULL,
                                   &activation, outcome->down, &error),
                  SKN_OK, "%s", error.text);
     skn_hidden_close(&hidden);
@@ -363,9 +377,11 @@ head_run(const problem_t *problem, bool fixed, uint32_t shards,
                                     n * problem->rows },
             };
     }
+    for (uint32_t k = 0; k < shards; k++)
+        shard_complete(&shard[k], node, node_count);
     merge_down(shard, shards, problem, outcome);
     for (uint32_t k = 0; k < shards; k++)
-        shard_backward(&shard[k], problem, node, node_count, outcome);
+        shard_backward(&shard[k], problem, outcome);
     for (uint32_t k = 0; k < shards; k++)
         shard_close(&shard[k]);
     free(shard);

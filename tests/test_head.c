@@ -160,6 +160,8 @@ expect_gradients(const problem_t *problem, const outcome_t *outcome,
     free(slope);
 }
 
+static bool late; /* what problems are merged like */
+
 static void
 expect_all_samplings(skn_loss_t loss, skn_rows_kind_t kind, bool fixed,
                      bool some_without)
@@ -168,6 +170,7 @@ expect_all_samplings(skn_loss_t loss, skn_rows_kind_t kind, bool fixed,
         for (uint32_t shards = 1; shards <= 8; shards++) {
             problem_t problem = problem_of(&samplings[k], loss, kind);
             outcome_t outcome;
+            problem.late = late;
             problem_init(&problem, 17 + k, some_without);
             head_run(&problem, fixed, shards, &outcome);
             expect_gradients(&problem, &outcome, samplings[k].name);
@@ -191,6 +194,14 @@ Test(head, one_vs_all_is_what_differences_say)
 {
     expect_all_samplings(SKN_LOSS_IS_ONE_VS_ALL, SKN_ROWS_SGD, false, false);
     expect_all_samplings(SKN_LOSS_IS_ONE_VS_ALL, SKN_ROWS_SGD, true, false);
+}
+
+Test(head, a_softmax_that_shards_normalise_is_what_differences_say)
+{
+    late = true;
+    expect_all_samplings(SKN_LOSS_IS_SOFTMAX, SKN_ROWS_SGD, false, false);
+    expect_all_samplings(SKN_LOSS_IS_SOFTMAX, SKN_ROWS_SGD, false, true);
+    expect_all_samplings(SKN_LOSS_IS_SOFTMAX, SKN_ROWS_SGD_BF16, false, false);
 }
 
 Test(head, samples_without_labels_have_no_softmax_gradient)
@@ -256,6 +267,7 @@ expect_shards_agree(skn_loss_t loss, bool fixed)
         problem.hidden = 40;
         problem.labels = 700;
         problem.block_rows = 2;
+        problem.late = late;
         if (problem.sampler == &skn_sampler_uniform)
             problem.draws *= 20;
         problem_init(&problem, 23, false);
@@ -277,6 +289,12 @@ Test(head, any_number_of_shards_agrees_with_one)
 {
     expect_shards_agree(SKN_LOSS_IS_SOFTMAX, false);
     expect_shards_agree(SKN_LOSS_IS_ONE_VS_ALL, false);
+}
+
+Test(head, any_number_of_shards_that_normalise_agrees_with_one)
+{
+    late = true;
+    expect_shards_agree(SKN_LOSS_IS_SOFTMAX, false);
 }
 
 Test(head, the_fixed_tree_gives_the_same_bits_on_any_shards)

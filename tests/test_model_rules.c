@@ -281,6 +281,12 @@ Test(model_rules, what_depends_on_time_excludes_fixed_order)
           "m.yaml:7:21: 'reduction: fixed' promises the same bits, which "
           "'order: free' excludes; set 'order: fixed', or 'reduction: "
           "fast'\n" },
+        { "merge: late", "" },
+        { "merge: early, reduction: fixed", "" },
+        { "merge: late, reduction: fixed",
+          "m.yaml:7:17: 'merge: late' rounds each shard's part by itself, so "
+          "that bits depend on the shards, which 'reduction: fixed' excludes; "
+          "set 'merge: early', or 'reduction: fast'\n" },
     };
     EXPECT(TRAIN, rules);
 }

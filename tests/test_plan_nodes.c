@@ -304,6 +304,48 @@ Test(plan_nodes, activations_and_their_gradients_are_coded)
     }
 }
 
+/* Whether (m, z) goes to an actor. */
+static bool
+hears_normalisers(const skn_wiring_t *wiring, const char *stem)
+{
+    for (uint32_t k = 0; k < wiring->pipe_count; k++) {
+        const skn_wired_pipe_t *pipe = &wiring->pipes[k];
+        for (uint32_t a = 0; a < pipe->to_count; a++)
+            if (strcmp(pipe->schema->name, "partition") == 0 &&
+                strncmp(wiring->actors[pipe->to[a]].name, stem, strlen(stem)) ==
+                    0)
+                return true;
+    }
+    return false;
+}
+
+Test(plan_nodes, shards_on_several_nodes_normalise_what_they_send)
+{
+    static const uint32_t cores[] = { 1, 1, 0 }, alone[] = { 2, 0 };
+    static const struct {
+        const char *rest;
+        const uint32_t *cores;
+        bool late;
+    } cases[] = { { "", cores, true },
+                  { "", alone, false },
+                  { "train: { merge: late }\n", alone, true },
+                  { "train: { merge: early }\n", cores, false },
+                  { "train: { reduction: fixed }\n", cores, false } };
+    for (size_t k = 0; k < sizeof(cases) / sizeof(cases[0]); k++) {
+        skn_model_t *model = model_of(cases[k].cores, "", "", cases[k].rest);
+        skn_plan_t plan = plan_of(model, 2);
+        skn_spec_t *spec = wire_of(&plan);
+        const skn_wiring_t *wiring = skn_spec_wiring(spec);
+        cr_expect_eq(model->train.merge,
+                     cases[k].late ? SKN_MERGING_LATE : SKN_MERGING_EARLY);
+        cr_expect(hears_normalisers(wiring, "output"));
+        cr_expect_eq(hears_normalisers(wiring, "embedding"), !cases[k].late,
+                     "case %zu", k);
+        skn_spec_destroy(&spec);
+        skn_model_destroy(&model);
+    }
+}
+
 /* --- memory -------------------------------------------------------------- */
 
 /* What is split adds up to what one process needs; activations of the hidden

@@ -21,7 +21,7 @@ skn_cost_bytes_t
 skn_cost_link(const skn_cost_layer_t *layer, const skn_cost_place_t *place)
 {
     double cells = layer->rows * layer->columns;
-    double phi = layer->softmax ? layer->positives : 0.0;
+    double phi = layer->softmax && !layer->late ? layer->positives : 0.0;
     double scale = layer->scaled ? 4.0 * layer->rows : 0.0;
     double up = cells * (0.125 + layer->open * layer->value_bytes);
     double down = cells * layer->open * layer->value_bytes * (1.0 + phi);
@@ -41,9 +41,10 @@ skn_cost_link(const skn_cost_layer_t *layer, const skn_cost_place_t *place)
         bytes.received += (1.0 - place->share) * up + owners * scale;
         bytes.sent += parts * owners * scale * (1.0 + phi);
     }
+    double hearers = layer->late ? place->above_count : place->node_count;
     if (above)
-        bytes.sent += parts * ((double)place->node_count - 1.0) * normaliser;
-    if (above || below)
+        bytes.sent += parts * (hearers - 1.0) * normaliser;
+    if (above || (below && !layer->late))
         bytes.received += other_parts * normaliser;
     return bytes;
 }
@@ -95,6 +96,7 @@ add_links(const skn_plan_t *plan, size_t lower, skn_cost_t *cost)
         .scaled = coding >= SKN_LINK_CODING_INT8,
         .open = SKN_COST_OPEN * (1.0 - below->dropout),
         .softmax = above->output && above->loss == SKN_LOSS_SOFTMAX,
+        .late = model->train.merge == SKN_MERGING_LATE,
         .positives = cost->positives,
     };
     uint32_t above_count = 0, below_count = 0, node_count = 0, all_parts = 0;

@@ -24,7 +24,8 @@ typedef struct skn_cost_layer {
     bool scaled;          /* a scale a row goes with the values: int8, int4 */
     double open;          /* d: share of the values that are not zero */
     bool softmax;         /* the layer above is the output, with softmax */
-    double positives;     /* phi: share of samples with a label at a node */
+    bool late;        /* its shards normalise: one array, nobody below waits */
+    double positives; /* phi: share of samples with a label at a node */
 } skn_cost_layer_t;
 
 /* Where a node stands in it. */
@@ -44,7 +45,7 @@ typedef struct skn_cost_bytes {
 /* Bytes of one node and batch. With everything dealt evenly over N nodes, the
  * sum of both is 2 (N - 1) / N B H (1/8 + d b) for activations, 2 (N - 1) / N B
  * H d b (1 + phi) for gradients, 16 B (N - 1) for a softmax, 8 B (N - 1) (2 +
- * phi) for scales; phi is 0 without softmax. That is where the shards of a node
+ * phi) for scales; phi is 0 without softmax, and where it is merged late. That is where the shards of a node
  * send one part together; with reduction `fixed` they send one for each node of
  * the merge tree that covers them, and gradients, their scales and (m, z) are
  * as many times as much. */

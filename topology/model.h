@@ -40,6 +40,8 @@
     C(SAMPLER_MIXTURE, mixture)
 #define SKN_ORDERS(C) C(ORDER_FIXED, fixed) C(ORDER_FREE, free)
 #define SKN_REDUCTIONS(C) C(REDUCTION_FAST, fast) C(REDUCTION_FIXED, fixed)
+#define SKN_MERGINGS(C)                                                        \
+    C(MERGING_AUTO, auto) C(MERGING_EARLY, early) C(MERGING_LATE, late)
 #define SKN_UPDATES(C) C(UPDATES_LOAN, loan) C(UPDATES_COPY, copy)
 #define SKN_OPTIMIZERS(C)                                                      \
     C(OPTIMIZER_AUTO, auto)                                                    \
@@ -79,6 +81,9 @@ typedef enum skn_order {
 typedef enum skn_reduction {
     SKN_REDUCTIONS(SKN_CHOICE_ENUM)
 } skn_reduction_t;
+typedef enum skn_merging {
+    SKN_MERGINGS(SKN_CHOICE_ENUM)
+} skn_merging_t;
 typedef enum skn_updates {
     SKN_UPDATES(SKN_CHOICE_ENUM)
 } skn_updates_t;
@@ -166,6 +171,7 @@ typedef struct skn_model_train {
     int64_t window;      /* SKN_AUTO: auto */
     skn_order_t order;
     skn_reduction_t reduction;
+    skn_merging_t merge; /* `auto` is resolved by the plan */
     skn_updates_t updates;
     skn_late_t late;
     double validate;  /* share of the training points held back */

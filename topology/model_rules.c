@@ -316,6 +316,21 @@ check_order(const skn_model_train_t *train, const skn_node_t *node,
 }
 
 static void
+check_merge(const skn_model_train_t *train, const skn_node_t *node,
+            skn_problems_t *problems)
+{
+    if (train->merge != SKN_MERGING_LATE ||
+        train->reduction != SKN_REDUCTION_FIXED)
+        return;
+    (void)skn_problems_add(problems, skn_rules_mark(node, "merge"),
+                           "'merge: late' rounds each shard's part by itself, "
+                           "so that bits depend on the shards, which "
+                           "'reduction: fixed' excludes");
+    (void)skn_problems_hint(problems, "set 'merge: early', or 'reduction: "
+                                      "fast'");
+}
+
+static void
 check_part(const char *key, const meaning_t *meanings, const void *base,
            unsigned kind, const skn_node_t *node, skn_problems_t *problems)
 {
@@ -339,6 +354,7 @@ skn_rules_train(const skn_model_t *model, const skn_node_t *root,
     if (!node)
         node = root;
     check_order(train, node, problems);
+    check_merge(train, node, problems);
     check_part("optimizer", optimizer_meanings, &train->optimizer,
                train->optimizer.kind, node, problems);
     check_part("schedule", schedule_meanings, &train->schedule,

@@ -272,6 +272,12 @@ static const skn_section_t evaluate_section = {
       WORDS(SKN_REDUCTIONS),                                                   \
       "fixed: sums have the same bits for every number "                       \
       "of shards; fast: only for the same number")                             \
+    O(skn_model_train_t, merge, "merge", CHOICE, CHOICE, "auto", 0, 0,         \
+      WORDS(SKN_MERGINGS),                                                     \
+      "where the parts of a softmax's hidden gradient are normalised; "        \
+      "early: below, which need not wait for normalisers; late: by each "      \
+      "shard, once it has them all, so that fewer bytes travel; auto: late "   \
+      "over several nodes with reduction fast, otherwise early")               \
     O(skn_model_train_t, updates, "updates", CHOICE, CHOICE, "loan", 0, 0,     \
       WORDS(SKN_UPDATES),                                                      \
       "loan: the updater writes the shard's rows in "                          \

@@ -220,6 +220,18 @@ check_built(const skn_model_t *model, skn_error_t *error)
     return skn_fail_hint(error, status, "leave it out");
 }
 
+/* Between nodes it is bytes that cost (decision 0011); within a process it is
+ * the wait. */
+static void
+resolve_merge(const skn_plan_t *plan, skn_model_train_t *train)
+{
+    if (train->merge == SKN_MERGING_AUTO)
+        train->merge =
+            plan->node_count > 0 && train->reduction == SKN_REDUCTION_FAST
+                ? SKN_MERGING_LATE
+                : SKN_MERGING_EARLY;
+}
+
 /* What is rounded on its way differs with the number of nodes. */
 static void
 resolve_links(const skn_plan_t *plan, skn_model_t *model)
@@ -270,6 +282,7 @@ skn_plan_make(skn_plan_t *plan, skn_model_t *model, uint32_t unit_count,
     plan->model = model;
     deal_units(plan, unit_count);
     resolve_train(&plan->data, &model->train);
+    resolve_merge(plan, &model->train);
     resolve_links(plan, model);
     /* The reader made the layers; they are ours to complete. */
     skn_model_layer_t *layers = (skn_model_layer_t *)(uintptr_t)model->layers;

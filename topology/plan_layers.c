@@ -293,6 +293,8 @@ add_output(wire_t *wire, uint32_t shard)
     skn_wire_text(wire, "weights", weight_words[layer->weights]);
     skn_wire_text(wire, "reduction",
                   reduction_words[wire->model->train.reduction]);
+    if (wire->model->train.merge == SKN_MERGING_LATE)
+        skn_wire_text(wire, "merge", "late");
     skn_wire_int(wire, "topk", (uint64_t)wire->model->train.evaluate.topk);
     if (wire->start->predict)
         skn_wire_text(wire, "normalises", "true");

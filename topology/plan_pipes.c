@@ -107,7 +107,8 @@ pipe_down(wire_t *wire, uint32_t upper, const char *message)
     skn_draft_pipe(wire->draft, &pipe);
 }
 
-/* (m, z) of a softmax, to the shards beside and to the layer below. */
+/* (m, z) of a softmax, to the shards beside and, unless these normalise their
+ * gradients, to the layer below. */
 static void
 pipe_partition(wire_t *wire)
 {
@@ -116,7 +117,8 @@ pipe_partition(wire_t *wire)
     if (wire->output->loss != SKN_LOSS_SOFTMAX)
         return;
     end_add(&to, wire->stem[last]);
-    end_add(&to, wire->stem[last - 1]);
+    if (wire->model->train.merge != SKN_MERGING_LATE)
+        end_add(&to, wire->stem[last - 1]);
     skn_wire_combiner_pipes(wire, last, "partition", 1);
     skn_draft_pipe_t pipe = {
         .from = skn_wire_senders(wire, last),

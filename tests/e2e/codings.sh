@@ -2,8 +2,8 @@
 # codings.sh - what a coding does to gradients is told, and warned of.
 #
 # `gradient_error` of epochs on two and three nodes, in every coding, with a
-# softmax (whose u and v cancel more and more as it learns) and one-vs-all
-# (where nothing cancels). Covers actors/rounding.c from link to event.
+# softmax that is merged early (whose u and v cancel more and more as it learns)
+# or late, and one-vs-all (where nothing cancels). Covers actors/rounding.c from link to event.
 # SPDX-License-Identifier: Apache-2.0
 # shellcheck source=tests/e2e/lib.sh
 . "$(dirname "$0")/lib.sh"
@@ -40,10 +40,12 @@ assert eval(sys.argv[2]), (e, bad, done)
 PYTHON
 }
 
-for loss in softmax one_vs_all; do
+for loss in softmax late one_vs_all; do
+    way=(-o model.layers.output.loss="${loss/late/softmax}")
+    [ "$loss" != softmax ] || way+=(-o train.merge=early)
     for coding in f32 bf16 int8 int4; do
         check "$loss, $coding: two nodes train" up "$loss.$coding" 2 \
-            -o links.coding="$coding" -o model.layers.output.loss="$loss"
+            -o links.coding="$coding" "${way[@]}"
         check "  and measure often enough" errors "$loss.$coding" \
             "len(e) >= 6 and done['gradient_error'] == e[-1]"
     done
@@ -57,14 +59,17 @@ check "bf16 changes about 2^-9 of a gradient" \
     errors one_vs_all.bf16 "all(2**-12 < x < 2**-8 for x in e) and not bad"
 check "and is not warned of with a softmax" \
     errors softmax.bf16 "2**-11 < e[0] < 2**-8 and not bad"
-check "int8 is fine with one-vs-all to the end" \
-    errors one_vs_all.int8 "max(e) < 0.01 and not bad"
-check "int8 is fine with a softmax, till it has learnt" errors softmax.int8 \
+for loss in late one_vs_all; do
+    check "int8 is fine with $loss to the end" \
+        errors "$loss.int8" "max(e) < 0.01 and not bad"
+done
+check "int8 is fine with an early softmax, till it has learnt" \
+    errors softmax.int8 \
     "e[0] < 0.01 and max(e) > 0.02 and len(bad) == 1 and bad[0] > 38"
 check_match "  which a hint is told with" \
-    '"hint":"[^"]*links.coding[^"]*one_vs_all' softmax.int8.json
+    '"hint":"[^"]*links.coding[^"]*merge: late[^"]*one_vs_all' softmax.int8.json
 check "the same run tells the same" up again 2 \
-    -o links.coding=int8 -o model.layers.output.loss=softmax
+    -o links.coding=int8 -o train.merge=early
 check_equal "  error" "$(event "done" gradient_error again.json)" \
     "$(event "done" gradient_error softmax.int8.json)"
 check_equal "  the same weights" "$(sha_of again.json)" \

@@ -45,17 +45,20 @@ model:
 train:
   window: 1
   reduction: fast
+  merge: {merge}
   patience: 0
   optimizer: {{ kind: sgd }}
   schedule: {{ kind: constant }}
 links: {{ coding: f32 }}
 """
 
-# name -> loss, layers between the first and the last
+# name -> loss, layers between the first and the last, who normalises
 FORMS = {
-    "softmax": ("softmax", ""),
-    "one_vs_all": ("one_vs_all", ""),
-    "deep": ("softmax", "    - { name: second, units: 24, dropout: 0 }\n"),
+    "softmax": ("softmax", "", "late"),
+    "early": ("softmax", "", "early"),
+    "one_vs_all": ("one_vs_all", "", "auto"),
+    "deep": ("softmax", "    - { name: second, units: 24, dropout: 0 }\n",
+             "auto"),
 }
 
 
@@ -216,14 +219,15 @@ class Form:
     """All runs of one model, and what they have to be."""
 
     def __init__(self, report, folder, name, points):
-        loss, middle = FORMS[name]
+        loss, middle, merge = FORMS[name]
         total = sum(len(labels) for labels, _ in points)
         self.share = total / len(points) / LABELS
         self.report, self.folder, self.name = report, folder, name
         self.layers = ["hidden"] + (["second"] if middle else []) + ["output"]
         self.softmax = loss == "softmax"
         (folder / "model.yaml").write_text(
-            MODEL.format(units=UNITS, loss=loss, middle=middle),
+            MODEL.format(units=UNITS, loss=loss, middle=middle,
+                         merge=merge),
             encoding="ascii")
 
     def check(self, sentence, off):

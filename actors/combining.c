@@ -3,6 +3,7 @@
 #include "actors/combining.h"
 
 #include <inttypes.h>
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -130,7 +131,7 @@ skn_combining_check_partition(const skn_combining_t *combining,
     size_t nodes = part->node.count;
     if (nodes == 0 || nodes > SKN_NODES_MAX ||
         part->greatest.count != nodes * part->rows ||
-        part->sum.count != nodes * part->rows)
+        (part->sum.count != nodes * part->rows && part->sum.count != 0))
         return refuse_partition(combining, part, "it has the wrong size",
                                 error);
     return SKN_OK;
@@ -192,6 +193,7 @@ check_together(const skn_combining_t *combining, const skn_share_t *first,
                             "packed by the zeros of another activation", error);
     if (share->normalised &&
         (partition->node.count != share->node.count ||
+         partition->sum.count != partition->greatest.count ||
          memcmp(partition->node.at, share->node.at, node_bytes) != 0))
         return refuse_share(combining, share, "its partition is of other nodes",
                             error);
@@ -226,15 +228,17 @@ skn_combining_partitions(skn_combining_t *combining, skn_actor_t *actor,
 {
     size_t rows = parts[0]->rows, count = 0;
     size_t samples = combining->node_count * rows;
-    size_t counts[] = { combining->node_count, samples, samples };
+    bool logs = parts[0]->sum.count == 0, whole = true;
+    size_t counts[] = { combining->node_count, samples, logs ? 0 : samples };
     uint64_t batch = parts[0]->batch;
-    bool whole = true;
     for (uint32_t s = 0; s < combining->shards; s++)
         for (size_t n = 0; n < parts[s]->node.count; n++)
             combining->nodes[count++] = (skn_tree_node_t){
                 .place = parts[s]->node.at[n],
                 .partial = { .greatest = parts[s]->greatest.at + n * rows,
-                             .sum = parts[s]->sum.at + n * rows },
+                             .sum = parts[s]->sum.count
+                                        ? parts[s]->sum.at + n * rows
+                                        : NULL },
             };
     skn_partition_t *merged =
         skn_actor_message(actor, &skn_partition_schema, counts, error);
@@ -246,10 +250,13 @@ skn_combining_partitions(skn_combining_t *combining, skn_actor_t *actor,
     combining->merge.rows = rows;
     for (uint32_t k = 0; k < combining->node_count && whole; k++) {
         skn_partial_t into = { .greatest = merged->greatest.at + k * rows,
-                               .sum = merged->sum.at + k * rows };
+                               .sum = logs ? combining->greatest
+                                           : merged->sum.at + k * rows };
         merged->node.at[k] = place_of(combining, k);
         whole = skn_merge_node(&combining->merge, combining->node[k],
                                combining->nodes, count, &into);
+        for (size_t i = 0; logs && i < rows; i++)
+            into.greatest[i] += logf(into.sum[i]);
     }
     if (whole)
         return skn_actor_post(actor, merged, error);

@@ -473,7 +473,8 @@ skn_head_node(skn_head_t *head, skn_flight_t *flight, uint32_t k,
     head->at = flight;
     head->merge.rows = flight->rows;
     skn_merge_leaves(&head->merge, head->node[k], compute_leaf, head, into);
-    if (!head->fixed && head->loss == SKN_LOSS_IS_SOFTMAX) {
+    if (!head->fixed && head->loss == SKN_LOSS_IS_SOFTMAX &&
+        into->greatest != flight->greatest) {
         memcpy(flight->greatest, into->greatest, flight->rows * sizeof(float));
         memcpy(flight->sum, into->sum, flight->rows * sizeof(float));
     }

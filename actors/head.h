@@ -88,8 +88,8 @@ void skn_flight_fini(skn_flight_t *flight);
 skn_status_t skn_head_forward(skn_head_t *head, skn_flight_t *flight,
                               skn_error_t *error);
 /* Node k of head->node into `into`, whose arrays the caller has made:
- * greatest and sum [rows], pull and push [rows][H]. Once for each node, in
- * order. */
+ * greatest and sum [rows] (the flight's own, too), pull and push [rows][H].
+ * Once for each node, in order. */
 void skn_head_node(skn_head_t *head, skn_flight_t *flight, uint32_t k,
                    skn_partial_t *into);
 /* The nodes (m, z) of all shards: M, Z of the flight. */

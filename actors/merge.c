@@ -195,10 +195,12 @@ copy_node(const skn_merge_t *merge, skn_partial_t *into,
 {
     const skn_partial_t *from = &node->partial;
     size_t row_bytes = merge->rows * sizeof(float);
-    if (into->greatest) {
+    if (into->greatest)
         memcpy(into->greatest, from->greatest, row_bytes);
+    if (into->greatest && from->sum)
         memcpy(into->sum, from->sum, row_bytes);
-    }
+    for (size_t i = 0; into->greatest && !from->sum && i < merge->rows; i++)
+        into->sum[i] = from->greatest[i] == -INFINITY ? 0.0f : 1.0f;
     if (into->pull)
         copy_cells(merge, node->open, from->pull, into->pull);
     if (into->push)

@@ -26,7 +26,8 @@
 #include "kernels/kernels.h"
 
 /* `greatest` and `sum` are [rows] (NULL: one-vs-all, where `pull` only adds
- * up); `pull` and `push` are [rows][columns] (NULL: not wanted). */
+ * up; no `sum` of a node that was received: `greatest` is m + log z); `pull`
+ * and `push` are [rows][columns] (NULL: not wanted). */
 typedef struct skn_partial {
     float *greatest, *sum, *pull, *push;
 } skn_partial_t;

@@ -60,14 +60,16 @@ typedef enum skn_purpose {
     F(M, u32, columns, SKN_HIDDEN_MAX, "hidden units of the slice")            \
     F(M, f32s, value, SKN_RUN_MAX, "[rows][columns] after ReLU and dropout")
 
-/* (m, z) of DESIGN section 5 step 3, for each node of the merge tree. */
+/* (m, z) of DESIGN section 5 step 3, for each node of the merge tree; or, where
+ * nobody needs both, m + log z. */
 #define SKN_FIELDS_partition(F, M)                                             \
     F(M, u64, batch, UINT64_MAX, "number")                                     \
     F(M, u32, shard, SKN_SHARD_MAX - 1, "the sender")                          \
     F(M, u32, rows, SKN_BATCH_ROWS_MAX, "samples")                             \
     F(M, u32s, node, SKN_NODES_MAX, "nodes of the merge tree, by place")       \
     F(M, f32s, greatest, SKN_RUN_MAX, "[nodes][rows] m, the greatest logit")   \
-    F(M, f32s, sum, SKN_RUN_MAX, "[nodes][rows] z, sum of c exp(o - m)")
+    F(M, f32s, sum, SKN_RUN_MAX,                                               \
+      "[nodes][rows] z, sum of c exp(o - m); none: m is m + log z")
 
 /* (u, v), the columns of one receiver; (m, z) of the same nodes come as a
  * partition. One-vs-all sends u alone. Packed, there are open[i] values in

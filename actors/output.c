@@ -373,16 +373,16 @@ on_partition(skn_actor_t *actor, void *state, const void *message,
     bool fits = flight->labels && flight->labels->batch == batch;
     for (size_t p = 0; p < parts->count && fits; p++) {
         const skn_partition_t *part = parts->at[p];
-        size_t rows = part->rows;
-        fits = rows == flight->rows &&
-               part->greatest.count == part->node.count * rows &&
-               part->sum.count == part->node.count * rows &&
+        size_t rows = part->rows, samples = part->node.count * rows;
+        bool logs = output->head.late && part->sum.count == 0;
+        fits = rows == flight->rows && part->greatest.count == samples &&
+               (logs || part->sum.count == samples) &&
                node_count + part->node.count <= output->head.merge.leaf_count;
         for (size_t k = 0; k < part->node.count && fits; k++)
             output->nodes[node_count++] = (skn_tree_node_t){
                 .place = part->node.at[k],
                 .partial = { .greatest = part->greatest.at + k * rows,
-                             .sum = part->sum.at + k * rows },
+                             .sum = logs ? NULL : part->sum.at + k * rows },
             };
     }
     if (!fits ||

@@ -2,6 +2,7 @@
  * SPDX-License-Identifier: Apache-2.0 */
 #include "actors/share.h"
 
+#include <math.h>
 #include <string.h>
 
 #include "actors/block.h"
@@ -29,7 +30,7 @@ share_new(skn_actor_t *actor, const skn_head_t *head,
     size_t cells = samples * head->hidden;
     bool normalised = softmax && !head->late;
     size_t counts[] = { 0, 0, nodes, cells, normalised ? cells : 0, 0 };
-    size_t pair_counts[] = { nodes, samples, samples };
+    size_t pair_counts[] = { nodes, samples, head->late ? 0 : samples };
     skn_output_gradient_t *gradient = share->gradient =
         skn_actor_message(actor, &skn_output_gradient_schema, counts, error);
     if (!gradient)
@@ -60,14 +61,20 @@ compute(skn_head_t *head, skn_flight_t *flight, const share_t *share)
     for (uint32_t k = 0; k < head->node_count; k++) {
         skn_partial_t partial = { .pull =
                                       share->gradient->pull.at + k * cells };
-        if (share->partition) {
+        if (head->late) { /* there is only one */
+            partial.greatest = flight->greatest;
+            partial.sum = flight->sum;
+            partial.push = flight->push;
+        } else if (share->partition) {
             partial.greatest = share->partition->greatest.at + k * rows;
             partial.sum = share->partition->sum.at + k * rows;
-            partial.push = head->late ? flight->push
-                                      : share->gradient->push.at + k * cells;
+            partial.push = share->gradient->push.at + k * cells;
         }
         skn_head_node(head, flight, k, &partial);
     }
+    for (uint32_t i = 0; head->late && i < flight->rows; i++)
+        share->partition->greatest.at[i] =
+            flight->greatest[i] + logf(flight->sum[i]);
 }
 
 /* --- columns of one receiver --------------------------------------------- */

@@ -4,8 +4,9 @@
  * message; (u, v) to the layer below, cut by that layer's slices. Packed, only
  * what the layer below can use is sent: u where the hidden value is not 0, and
  * v only of samples with a positive in the shard (packing.h). Merged late, the
- * layer below gets no (m, z), and a u - v in place of both, when all (m, z) are
- * here: fewer bytes, and rounding meets the difference, not two large numbers.
+ * shards beside get m + log z, the layer below nothing but a u - v in place of
+ * both, when all of these are here: fewer bytes, and rounding meets the
+ * difference, not two large numbers.
  * SPDX-License-Identifier: Apache-2.0 */
 #ifndef ACTORS_SHARE_H
 #define ACTORS_SHARE_H

@@ -9,8 +9,8 @@ training, an example; the formula of the DESIGN for it, and the ratio; Skein's
 counters for the whole run, checkpoint included, beside the interface's.
   formula   2(N-1)/N H (1/8 + d b) + 2(N-1)/N H d b (1 + phi) + 16 (N-1)
             + 8 (N-1) (2 + phi) for int8 and 4 bit; phi = 0 with
-            `train.merge: late` (which is what auto is here) and for one-vs-all,
-            which has no 16 (N-1) either
+            `train.merge: late` (which is what auto is here; it has 8 (N-1) in
+            place of 16) and for one-vs-all, which has no 16 (N-1) either
   d         share of open ReLUs, from the bytes of the activations of this run
   phi       share of examples with a label on a node, from FILE: rows of labels
             are dealt out in halves
@@ -56,7 +56,8 @@ def report(own, phi, loss, coding, found):
     softmax = loss == "softmax"
     width = VALUE_BYTES[coding]
     scaled = coding.startswith("int")
-    phi = phi if softmax and "train.merge=early" in own.o else 0
+    early = "train.merge=early" in own.o
+    phi = phi if softmax and early else 0
     rows = found["batches"] * own.batch_rows
     # A host sends one a batch and gets one. Those of the test's batches are in
     # this count, and taken for as large as the others.
@@ -64,7 +65,8 @@ def report(own, phi, loss, coding, found):
     sent = found["wire_bytes_by_message"]["activation"] / count / own.batch_rows
     d = ((sent - (8 if scaled else 0)) / own.hidden - 1 / 8) / width
     formula = own.hidden * (1 / 8 + d * width) + \
-        own.hidden * d * width * (1 + phi) + (16 if softmax else 0) + \
+        own.hidden * d * width * (1 + phi) + \
+        ((16 if early else 8) if softmax else 0) + \
         (8 * (2 + phi) if scaled else 0)
     measured = found["wire_bytes"] / rows
     gap = found["own_bytes"] / found["interface_bytes"] - 1

@@ -272,6 +272,8 @@ shard_forward(shard_t *shard, const problem_t *problem, uint32_t number,
         shard->share.node.at[k] = head->node[k];
         skn_head_node(head, flight, k, &into);
     }
+    for (size_t i = 0; problem->late && i < nodes * rows; i++)
+        shard->partition.greatest.at[i] += logf(shard->partition.sum.at[i]);
 }
 
 /* All (m, z) are here. Merged late, nothing but pull goes on. */
@@ -373,8 +375,9 @@ head_run(const problem_t *problem, bool fixed, uint32_t shards,
                 .place = shard[k].share.node.at[n],
                 .partial = { .greatest = shard[k].partition.greatest.at +
                                          n * problem->rows,
-                             .sum = shard[k].partition.sum.at +
-                                    n * problem->rows },
+                             .sum = problem->late ? NULL
+                                                  : shard[k].partition.sum.at +
+                                                        n * problem->rows },
             };
     }
     for (uint32_t k = 0; k < shards; k++)

@@ -72,10 +72,10 @@ Test(cost, of_a_softmax_that_shards_normalise_has_no_second_array)
 {
     skn_cost_layer_t late = layer_of(2, true, 0.7);
     late.late = true;
-    cr_expect_eq(total_of(late, 2), 147456 + 131072 + 16384);
+    cr_expect_eq(total_of(late, 2), 147456 + 131072 + 8192);
     late = layer_of(1, true, 0.7);
     late.late = true;
-    cr_expect_eq(total_of(late, 2), 81920 + 65536 + 16384 + 16384);
+    cr_expect_eq(total_of(late, 2), 81920 + 65536 + 8192 + 16384);
 }
 
 /* The formula as DESIGN writes it. */
@@ -88,7 +88,7 @@ formula(const skn_cost_layer_t *l, double n)
     bytes += 2 * (n - 1) / n * l->rows * l->columns * l->open * l->value_bytes *
              (1 + phi);
     if (l->softmax)
-        bytes += 16 * l->rows * (n - 1);
+        bytes += (l->late ? 8 : 16) * l->rows * (n - 1);
     if (l->scaled)
         bytes += 8 * l->rows * (n - 1) * (2 + phi);
     return bytes;
@@ -210,8 +210,8 @@ Test(forecast, numbers_of_an_even_plan_are_as_by_hand)
     /* Blocks of 2 rows: 500 labels each; one label a point. */
     cr_expect_eq(cost.open, 0.25);
     cr_expect_lt(fabs(cost.positives - 0.5), 1e-12);
-    /* 100 x 128: x (1/8 + 1) + x 1, and 16 x 100; half each way */
-    double bytes = (12800 * 1.125 + 12800 + 1600) / 2;
+    /* 100 x 128: x (1/8 + 1) + x 1, and 8 x 100; half each way */
+    double bytes = (12800 * 1.125 + 12800 + 800) / 2;
     /* 100 x 2 active and 64 distinct features; 100 x 1000 logits */
     double work = (4.0 * 200 * 128 + 10.0 * 64 * 128 + 6.0 * 100 * 1000 * 128 +
                    10.0 * 1000 * 128) /
@@ -317,8 +317,8 @@ Test(forecast, is_printed_as_comments)
     cr_expect(strstr(text, "# 2 nodes, f32 on the links, which carry 1 Mbit/s "
                            "each way:\n"),
               "%s", text);
-    cr_expect(strstr(text, "#     a batch: 14.4 kB sent, 14.4 kB received, "
-                           "115.20 ms on the link, 0.78 ms of work\n"),
+    cr_expect(strstr(text, "#     a batch: 14.0 kB sent, 14.0 kB received, "
+                           "112.00 ms on the link, 0.78 ms of work\n"),
               "%s", text);
     cr_expect(strstr(text, "# use one node: a alone is expected to be faster "
                            "than all 2 together\n"),

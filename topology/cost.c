@@ -25,7 +25,8 @@ skn_cost_link(const skn_cost_layer_t *layer, const skn_cost_place_t *place)
     double scale = layer->scaled ? 4.0 * layer->rows : 0.0;
     double up = cells * (0.125 + layer->open * layer->value_bytes);
     double down = cells * layer->open * layer->value_bytes * (1.0 + phi);
-    double normaliser = layer->softmax ? 8.0 * layer->rows : 0.0;
+    double normaliser =
+        layer->softmax ? (layer->late ? 4.0 : 8.0) * layer->rows : 0.0;
     bool above = place->parts > 0, below = place->share > 0.0;
     double others = (double)place->above_count - (above ? 1.0 : 0.0);
     double parts = place->parts, other_parts = place->all_parts - parts;

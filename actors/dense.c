@@ -123,7 +123,8 @@ send_down(skn_actor_t *actor, dense_t *dense, const skn_pass_t *pass,
     skn_packing_t packing = { .mask = input_of(dense, pass) + first,
                               .stride = dense->below.stride,
                               .rows = pass->rows,
-                              .columns = source.columns };
+                              .columns = source.columns,
+                              .kernels = dense->layer.hidden.kernels };
     size_t cells = dense->packed ? skn_packing_count(&packing, dense->open)
                                  : (size_t)pass->rows * source.columns;
     size_t counts[] = { dense->packed ? pass->rows : 0, dense->node_count,

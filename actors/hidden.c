@@ -104,7 +104,8 @@ begin_packing(skn_hidden_t *hidden, const skn_activation_t *activation)
     hidden->packing = (skn_packing_t){ .mask = activation->value.at,
                                        .stride = hidden->columns,
                                        .rows = activation->rows,
-                                       .columns = hidden->columns };
+                                       .columns = hidden->columns,
+                                       .kernels = hidden->kernels };
     hidden->open_sum = SIZE_MAX;
     hidden->rounding = (skn_rounding_t){ 0 };
     hidden->merge.rows = activation->rows;

@@ -17,10 +17,13 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "kernels/kernels.h"
+
 typedef struct skn_packing {
     const float *mask; /* [rows][stride] */
     size_t stride;
     uint32_t rows, columns;
+    const skn_kernels_t *kernels; /* NULL: number by number, ten times slower */
 } skn_packing_t;
 
 /* Counts the open positions of each row; returns their sum. */

@@ -157,7 +157,8 @@ send_packed(skn_actor_t *actor, const slice_t *slice, skn_error_t *error)
     skn_packing_t packing = { .mask = slice->flight->hidden + slice->first,
                               .stride = head->hidden_stride,
                               .rows = whole->rows,
-                              .columns = slice->columns };
+                              .columns = slice->columns,
+                              .kernels = head->kernels };
     size_t pulls = skn_packing_count(&packing, open);
     size_t pushed_sum = count_pushed(slice, open, pushed);
     size_t counts[] = { rows,

@@ -12,6 +12,14 @@
 TestSuite(packing, .init = set_up, .fini = tear_down, .timeout = 60);
 
 static float mask[CELLS], x[CELLS];
+static const skn_kernels_t *kernels; /* NULL: plain C */
+
+/* Plain C, and each variant that this processor can run. */
+#define EACH_WAY(rank)                                                         \
+    for (unsigned rank = 0;                                                    \
+         (kernels = rank > 0 ? skn_kernels_variant(rank - 1) : NULL) ||        \
+         rank == 0;                                                            \
+         rank++)
 
 /* Row i is open with a chance of i / (ROWS - 1): none, some, all. */
 static void
@@ -37,7 +45,7 @@ open_of(uint32_t row, uint32_t columns)
 static void
 expect_round_trip(uint32_t columns, uint32_t left_out)
 {
-    skn_packing_t packing = { mask, STRIDE, ROWS, columns };
+    skn_packing_t packing = { mask, STRIDE, ROWS, columns, kernels };
     uint32_t open[ROWS];
     float packed[CELLS], back[CELLS];
     size_t sum = 0, at = 0;
@@ -69,6 +77,7 @@ expect_round_trip(uint32_t columns, uint32_t left_out)
 Test(packing, what_is_open_comes_back_and_the_rest_is_zero)
 {
     oracle_random_t random = { 3 };
+    EACH_WAY(rank)
     for (uint32_t columns = 0; columns <= COLUMNS_MAX; columns++)
         for (uint32_t left_out = 0; left_out < 1u << ROWS; left_out += 21) {
             draw(&random);
@@ -78,6 +87,7 @@ Test(packing, what_is_open_comes_back_and_the_rest_is_zero)
 
 Test(packing, all_or_nothing_may_be_open)
 {
+    EACH_WAY(rank)
     for (int open = 0; open < 2; open++) {
         for (uint32_t k = 0; k < CELLS; k++) {
             mask[k] = (float)open;
@@ -92,15 +102,18 @@ Test(packing, only_zeros_are_closed)
 {
     static const float values[] = { 0.0f,     -0.0f,     0x1p-149f, -0x1p-149f,
                                     INFINITY, -INFINITY, NAN,       1e-30f };
-    skn_packing_t packing = { values, 8, 1, 8 };
     float numbers[] = { 1, 2, 3, 4, 5, 6, 7, 8 }, packed[8], back[8];
     static const float want[] = { 0, 0, 3, 4, 5, 6, 7, 8 };
     uint32_t open;
-    cr_expect_eq(skn_packing_count(&packing, &open), 6);
-    skn_packing_pack(&packing, &open, numbers, 8, packed);
-    cr_expect_arr_eq(packed, want + 2, 6 * sizeof(float));
-    skn_packing_unpack(&packing, &open, packed, back);
-    cr_expect_arr_eq(back, want, sizeof(back));
+    EACH_WAY(rank)
+    {
+        skn_packing_t packing = { values, 8, 1, 8, kernels };
+        cr_expect_eq(skn_packing_count(&packing, &open), 6);
+        skn_packing_pack(&packing, &open, numbers, 8, packed);
+        cr_expect_arr_eq(packed, want + 2, 6 * sizeof(float));
+        skn_packing_unpack(&packing, &open, packed, back);
+        cr_expect_arr_eq(back, want, sizeof(back));
+    }
 }
 
 /* Values go through as they are, NaN and -0 among them. */
@@ -108,13 +121,17 @@ Test(packing, values_keep_their_bits)
 {
     static const float open_mask[] = { 1, 1, 0, 1 };
     float values[] = { NAN, -0.0f, 5, -INFINITY }, packed[4], back[4];
-    skn_packing_t packing = { open_mask, 4, 1, 4 };
     uint32_t open;
-    cr_expect_eq(skn_packing_count(&packing, &open), 3);
-    skn_packing_pack(&packing, &open, values, 4, packed);
-    skn_packing_unpack(&packing, &open, packed, back);
-    values[2] = 0;
-    cr_expect_arr_eq(back, values, sizeof(back));
+    EACH_WAY(rank)
+    {
+        skn_packing_t packing = { open_mask, 4, 1, 4, kernels };
+        values[2] = 5;
+        cr_expect_eq(skn_packing_count(&packing, &open), 3);
+        skn_packing_pack(&packing, &open, values, 4, packed);
+        skn_packing_unpack(&packing, &open, packed, back);
+        values[2] = 0;
+        cr_expect_arr_eq(back, values, sizeof(back));
+    }
 }
 
 /* A sender that counts wrong does no harm here: who receives has checked. */
@@ -122,15 +139,66 @@ Test(packing, a_row_ends_with_its_columns)
 {
     static const float open_mask[] = { 1, 0, 1 };
     float values[] = { 1, 2, 3 }, packed[4] = { 0 }, back[3] = { 0 };
-    skn_packing_t packing = { open_mask, 3, 1, 3 };
     uint32_t open = 4;
-    skn_packing_pack(&packing, &open, values, 3, packed);
-    cr_expect_eq(packed[0], 1);
-    cr_expect_eq(packed[1], 3);
-    skn_packing_unpack(&packing, &open, packed, back);
-    cr_expect_eq(back[0], 1);
-    cr_expect_eq(back[1], 0);
-    cr_expect_eq(back[2], 3);
+    EACH_WAY(rank)
+    {
+        skn_packing_t packing = { open_mask, 3, 1, 3, kernels };
+        skn_packing_pack(&packing, &open, values, 3, packed);
+        cr_expect_eq(packed[0], 1);
+        cr_expect_eq(packed[1], 3);
+        skn_packing_unpack(&packing, &open, packed, back);
+        cr_expect_eq(back[0], 1);
+        cr_expect_eq(back[1], 0);
+        cr_expect_eq(back[2], 3);
+    }
+}
+
+/* One that counts too few writes no more than that. */
+Test(packing, a_row_ends_with_what_was_counted)
+{
+    static const float open_mask[] = { 1, 0, 1, 1 };
+    static const float values[] = { 1, 2, 3, 4 };
+    EACH_WAY(rank)
+    {
+        float packed[3] = { 0 }, back[5] = { 0, 0, 0, 0, 7 };
+        uint32_t open = 2;
+        skn_packing_t packing = { open_mask, 4, 1, 4, kernels };
+        skn_packing_pack(&packing, &open, values, 4, packed);
+        cr_expect(packed[0] == 1 && packed[1] == 3 && packed[2] == 0);
+        skn_packing_unpack(&packing, &open, packed, back);
+        cr_expect(back[0] == 1 && back[1] == 0 && back[2] == 3);
+        cr_expect(back[3] == 0 && back[4] == 7);
+    }
+}
+
+/* Wider than what is looked at in one go, at each width around its end. */
+Test(packing, wide_rows_come_back)
+{
+    enum {
+        WIDE = 1100
+    };
+    static float wide_mask[2 * WIDE], wide[2 * WIDE], want[2 * WIDE];
+    static float packed[2 * WIDE + 1], back[2 * WIDE];
+    oracle_random_t random = { 5 };
+    for (uint32_t k = 0; k < 2 * WIDE; k++) {
+        wide_mask[k] = oracle_next(&random) % 3 == 0 ? 1.0f : 0.0f;
+        wide[k] = (float)(k + 1);
+    }
+    EACH_WAY(rank)
+    for (uint32_t columns = 500; columns <= WIDE; columns += 12) {
+        skn_packing_t packing = { wide_mask, WIDE, 2, columns, kernels };
+        uint32_t open[2];
+        size_t sum = skn_packing_count(&packing, open);
+        for (uint32_t k = 0; k < 2 * columns; k++) {
+            uint32_t at = k / columns * WIDE + k % columns;
+            want[k] = wide_mask[at] != 0.0f ? wide[at] : 0.0f;
+        }
+        packed[sum] = -1;
+        skn_packing_pack(&packing, open, wide, WIDE, packed);
+        cr_expect_eq(packed[sum], -1.0f);
+        skn_packing_unpack(&packing, open, packed, back);
+        cr_assert_arr_eq(back, want, 2 * columns * sizeof(float));
+    }
 }
 
 /* --- over a link ---------------------------------------------------------- */
@@ -205,8 +273,9 @@ Test(packing, both_ends_of_a_link_see_the_same_zeros)
         skn_activation_t *up = activation_new();
         skn_activation_t *arrived =
             over_and_back(&skn_activation_schema, up, coding, 3);
-        skn_packing_t own = { up->value.at, UNITS, SAMPLES, UNITS };
-        skn_packing_t seen = { arrived->value.at, UNITS, SAMPLES, UNITS };
+        skn_packing_t own = { up->value.at, UNITS, SAMPLES, UNITS, kernels };
+        skn_packing_t seen = { arrived->value.at, UNITS, SAMPLES, UNITS,
+                               kernels };
         size_t sum = skn_packing_count(&own, here);
         cr_expect_gt(sum, 0);
         cr_expect_eq(skn_packing_count(&seen, there), sum);

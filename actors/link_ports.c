@@ -303,8 +303,9 @@ take_credit(skn_links_t *links, skn_link_peer_t *peer,
 
 /* Another node's failure becomes ours, in its words. */
 static skn_status_t
-take_fail(const skn_link_peer_t *peer, const skn_record_t *record,
-          const skn_wire_t *wire, skn_error_t *error)
+take_fail(const skn_links_t *links, const skn_link_peer_t *peer,
+          const skn_record_t *record, const skn_wire_t *wire,
+          skn_error_t *error)
 {
     skn_status_t status =
         record->number > SKN_OK && record->number < SKN_STATUS_COUNT
@@ -321,7 +322,9 @@ take_fail(const skn_link_peer_t *peer, const skn_record_t *record,
             text[k] = '?';
     status = skn_fail(error, status, "node '%s': %s", peer->node->name, text);
     return skn_fail_hint(error, status,
-                         "go on with --resume when its cause is gone");
+                         links->ready_all
+                             ? "go on with --resume when its cause is gone"
+                             : "start all nodes again when its cause is gone");
 }
 
 skn_status_t
@@ -359,6 +362,6 @@ skn_links_take_record(skn_links_t *links, skn_link_peer_t *peer,
     default:
         assert(record.kind == SKN_RECORD_FAIL);
         links->failed_elsewhere = true;
-        return take_fail(peer, &record, &wire, error);
+        return take_fail(links, peer, &record, &wire, error);
     }
 }

@@ -22,6 +22,7 @@
 #define FORMAT_NAME "skein-run"
 #define FORMAT_VERSION 1u
 #define RUN_FILE "run.json"
+#define LOCK_FILE "lock" /* folder_lock.c's */
 #define TEMP_PREFIX ".tmp-"
 /* A config of 4 MiB, every byte escaped, and a few numbers. */
 #define RUN_FILE_BYTES_MAX (7u * SKN_CONFIG_BYTES_MAX)
@@ -192,19 +193,46 @@ is_utf8(const char *text)
     return string != NULL;
 }
 
+static skn_status_t
+look_for_worth(void *visitor, const char *name, skn_error_t *error)
+{
+    bool *found = visitor;
+    (void)error;
+    *found = *found ||
+             (strcmp(name, RUN_FILE) != 0 && strcmp(name, LOCK_FILE) != 0 &&
+              strncmp(name, TEMP_PREFIX, strlen(TEMP_PREFIX)) != 0);
+    return SKN_OK;
+}
+
+/* A run that never saved, as one that waited in vain for its nodes, gives way;
+ * one that has a checkpoint, or anything that we cannot name, never does. */
+static skn_status_t
+refuse_old(const skn_run_folder_t *run, size_t checkpoint_count,
+           skn_error_t *error)
+{
+    struct stat facts;
+    bool found = checkpoint_count > 0;
+    skn_status_t status = SKN_OK;
+    if (!found &&
+        fstatat(run->folder, RUN_FILE, &facts, AT_SYMLINK_NOFOLLOW) == 0)
+        status = skn_folder_list(run->folder, run->path, look_for_worth, &found,
+                                 error);
+    if (!found)
+        return status;
+    skn_fail(error, SKN_CANNOT_CREATE, "%s holds a run already", run->path);
+    return skn_fail_hint(error, SKN_CANNOT_CREATE,
+                         "resume it, or choose another folder");
+}
+
 /* A new run in a folder that must hold none. */
 static skn_status_t
 make_run(skn_run_folder_t *run, const skn_run_options_t *options,
          size_t checkpoint_count, skn_error_t *error)
 {
-    struct stat facts;
     const char *config = options->config_text ? options->config_text : "";
-    if (fstatat(run->folder, RUN_FILE, &facts, AT_SYMLINK_NOFOLLOW) == 0 ||
-        checkpoint_count > 0) {
-        skn_fail(error, SKN_CANNOT_CREATE, "%s holds a run already", run->path);
-        return skn_fail_hint(error, SKN_CANNOT_CREATE,
-                             "resume it, or choose another folder");
-    }
+    skn_status_t status = refuse_old(run, checkpoint_count, error);
+    if (status != SKN_OK || options->only_ask)
+        return status;
     if (strlen(config) > SKN_CONFIG_BYTES_MAX || !is_utf8(config))
         return skn_fail(error, SKN_BAD_CONFIG,
                         "the config of %s is not UTF-8, or longer than %u "
@@ -302,7 +330,7 @@ enter(skn_run_folder_t *run, const skn_run_options_t *options,
                      ? read_run(run, error)
                      : make_run(run, options, *checkpoint_count, error);
     /* Last: a folder that is refused keeps everything that it holds. */
-    if (status == SKN_OK)
+    if (status == SKN_OK && !options->only_ask)
         status =
             skn_folder_list(run->folder, run->path, sweep_name, run, error);
     return status;

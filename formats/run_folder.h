@@ -25,6 +25,7 @@ typedef struct skn_run_folder skn_run_folder_t;
 
 typedef struct skn_run_options {
     bool resume;             /* false: the folder must hold no run yet */
+    bool only_ask;           /* whether it would be refused; all stays */
     const char *run_id;      /* of a new run; NULL: drawn at random */
     const char *config_text; /* of a new run; UTF-8 */
     uint32_t wait_ms;        /* for the lock: SKN_LOCK_WAIT_MS */
@@ -32,10 +33,12 @@ typedef struct skn_run_options {
 
 /* Locks the folder (SKN_BUSY: "PATH is held by process PID"), removes what dead
  * processes left unfinished, and makes or reads run.json. A new run creates the
- * folder and its parents; SKN_CANNOT_CREATE when a run or a checkpoint is there
- * already. A resume gives SKN_NO_INPUT when there is no run. *checkpoint_count
- * (may be NULL) is how many checkpoints the folder holds; 0 after a resume: the
- * run starts at batch 0. NULL on failure. */
+ * folder and its parents, and takes the place of a run that has saved nothing;
+ * SKN_CANNOT_CREATE when a checkpoint is there, or a run and anything beside
+ * it: a file of somebody's, a link to a checkpoint that is gone. A resume gives
+ * SKN_NO_INPUT when there is no run. *checkpoint_count (may be NULL) is how
+ * many checkpoints the folder holds; 0 after a resume: the run starts at batch
+ * 0. NULL on failure. */
 skn_run_folder_t *skn_run_folder_open(const char *path,
                                       const skn_run_options_t *options,
                                       size_t *checkpoint_count,

@@ -112,6 +112,10 @@ Test(resume_find, a_run_without_a_checkpoint_starts_again)
     cr_expect_eq(resume.newest, 0u);
     cr_expect_str_eq(resume.run_id, options.run_id);
     skn_resume_fini(&resume);
+    cr_expect_eq(skn_resume_refuse(run_path, &error), SKN_OK, "%s", error.text);
+    resume = found(); /* and it is as it was */
+    cr_expect_str_eq(resume.run_id, options.run_id);
+    skn_resume_fini(&resume);
 }
 
 Test(resume_find, a_finished_run_tells_its_end_again)

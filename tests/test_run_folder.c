@@ -83,6 +83,7 @@ Test(run_folder, is_made_once_and_resumed_with_the_same_facts)
     cr_expect_str_eq(skn_run_folder_path(run), path);
     memcpy(id, skn_run_folder_id(run), sizeof(id));
     cr_expect(skn_hash_text_good(id));
+    plant(run, "batch-000000000001");
     skn_run_folder_close(&run);
     cr_expect_null(enter(false, &count, &error));
     cr_expect_eq(error.status, SKN_CANNOT_CREATE);
@@ -92,11 +93,56 @@ Test(run_folder, is_made_once_and_resumed_with_the_same_facts)
     count = 9;
     run = enter(true, &count, &error);
     cr_assert(run, "%s", error.text);
-    cr_expect_eq(count, 0);
+    cr_expect_eq(count, 1);
     cr_expect_str_eq(skn_run_folder_id(run), id);
     cr_expect_str_eq(skn_run_folder_config(run), CONFIG);
     skn_run_folder_close(&run);
     skn_run_folder_close(&run);
+}
+
+Test(run_folder, a_run_that_saved_nothing_gives_way_to_a_new_one)
+{
+    char id[SKN_RUN_ID_BYTES];
+    skn_error_t error = { 0 };
+    skn_run_folder_t *run = enter(false, NULL, NULL);
+    memcpy(id, skn_run_folder_id(run), sizeof(id));
+    plant(run, ".tmp-000000000001");
+    skn_run_folder_close(&run);
+    skn_run_options_t ask = { .only_ask = true };
+    run = skn_run_folder_open(path, &ask, NULL, &error);
+    cr_assert(run, "%s", error.text);
+    cr_expect(has(run, ".tmp-000000000001"));
+    skn_run_folder_close(&run);
+    run = enter(true, NULL, &error); /* a question changes nothing */
+    cr_assert(run, "%s", error.text);
+    cr_expect_str_eq(skn_run_folder_id(run), id);
+    cr_expect_str_eq(skn_run_folder_config(run), CONFIG);
+    skn_run_folder_close(&run);
+    run = enter(false, NULL, &error);
+    cr_assert(run, "%s", error.text);
+    cr_expect_str_neq(skn_run_folder_id(run), id);
+    cr_expect_not(has(run, ".tmp-000000000001"));
+    skn_run_folder_close(&run);
+}
+
+Test(run_folder, a_run_gives_way_only_where_nothing_else_is)
+{
+    static const char *const kept[] = { "batch-000000000000", "latest", "best",
+                                        "notes", "trace.json" };
+    for (size_t k = 0; k < sizeof(kept) / sizeof(kept[0]); k++) {
+        skn_error_t error = { 0 };
+        skn_run_options_t ask = { .only_ask = true };
+        skn_run_folder_t *run = enter(false, NULL, &error);
+        cr_assert(run, "%s", error.text);
+        int folder = dup(skn_run_folder_descriptor(run));
+        cr_expect_eq(symlinkat("gone", folder, kept[k]), 0);
+        skn_run_folder_close(&run);
+        cr_expect_null(enter(false, NULL, &error), "%s", kept[k]);
+        cr_expect_eq(error.status, SKN_CANNOT_CREATE);
+        cr_expect_null(skn_run_folder_open(path, &ask, NULL, NULL));
+        cr_expect_eq(unlinkat(folder, kept[k], 0), 0);
+        (void)close(folder);
+    }
 }
 
 Test(run_folder, resumes_nothing_where_there_is_nothing)

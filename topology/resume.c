@@ -71,7 +71,8 @@ skn_status_t
 skn_resume_refuse(const char *path, skn_error_t *error)
 {
     skn_error_t own = { 0 };
-    skn_run_options_t options = { .wait_ms = SKN_LOCK_WAIT_MS };
+    skn_run_options_t options = { .only_ask = true,
+                                  .wait_ms = SKN_LOCK_WAIT_MS };
     if (!error)
         error = &own;
     if (!holds_run(path))
@@ -79,7 +80,7 @@ skn_resume_refuse(const char *path, skn_error_t *error)
     skn_run_folder_t *run = skn_run_folder_open(path, &options, NULL, error);
     if (!run)
         return error->status;
-    skn_run_folder_close(&run); /* it has gone in between */
+    skn_run_folder_close(&run); /* it has saved nothing */
     return SKN_OK;
 }
 

@@ -33,8 +33,8 @@ skn_status_t skn_resume_find(const char *path, skn_resume_t *resume,
 skn_status_t skn_resume_look(const char *path, skn_resume_t *resume,
                              skn_error_t *error);
 /* Refuses a folder that holds a run: SKN_CANNOT_CREATE, or SKN_BUSY when that
- * run is alive and does not end within SKN_LOCK_WAIT_MS. Anything else is
- * SKN_OK and left as it is. */
+ * run is alive and does not end within SKN_LOCK_WAIT_MS. Anything else, as a
+ * run that has saved nothing, is SKN_OK and left as it is. */
 skn_status_t skn_resume_refuse(const char *path, skn_error_t *error);
 /* Refuses to go on from `resume` with another network than the run in `path`
  * was begun with: a part of its weights would be taken for the whole, or `eval`

@@ -1,0 +1,37 @@
+#!/usr/bin/env bash
+# first_day.sh - two nodes, and what somebody does wrong on the first day.
+#
+# A node that waited in vain, the same command again; --resume or --predict on
+# one node alone. Beside faults.sh, where it is the machines that fail. Covers
+# formats/run_folder.c, cli/up.c, cli/node.c and the sentences of the links.
+# SPDX-License-Identifier: Apache-2.0
+# shellcheck source=tests/e2e/lib.sh
+. "$(dirname "$0")/lib.sh"
+# shellcheck source=tests/e2e/tiny.sh
+. "$(dirname "$0")/tiny.sh"
+# shellcheck source=tests/e2e/pair.sh
+. "$(dirname "$0")/pair.sh"
+tiny_model
+sed -i 's/, shards: 2//; s/^train:/train:\n  window: 4/' tiny.yaml
+for name in a b; do "$skein" keygen "$name.key" >/dev/null || exit 70; done
+
+# --- a start that failed ------------------------------------------------------
+cluster again
+node again a again.yaml --wait 1
+one "a node that waited in vain" again 69
+check_equal "  has a folder with no checkpoint in it" \
+    "$(cd again.run && echo *)" "lock run.json"
+both again again.yaml
+ended "the same command once more, with the other node, trains" again "0 0"
+check_code 73 "  and now the folder is refused" "$skein" node a again.yaml \
+    -o checkpoint.path=again.run
+cluster three
+"$skein" keygen c.key >/dev/null
+echo "  - { name: c, address: \"tcp://127.0.0.1:${ports[0]}\", key: c.key }" \
+    >>three.yaml
+node three a three.yaml --wait 1
+node three b three.yaml --wait 9
+ended "two nodes without a third" three "69 69"
+said three b "^skein: node 'a': waited 1 s for c .*; start all nodes again \
+when its cause is gone$"
+finish

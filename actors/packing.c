@@ -1,8 +1,8 @@
 /* packing.c - open positions, row by row.
  *
  * Whether a position is open is as good as random, so that no branch may depend
- * on it: each position is written, and counted or not; with kernels, a vector of
- * them at a time, through a bit for each.
+ * on it: each position is written, and counted or not; with kernels, a vector
+ * of them at a time, through a bit for each.
  * SPDX-License-Identifier: Apache-2.0 */
 #include "actors/packing.h"
 

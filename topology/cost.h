@@ -47,9 +47,9 @@ typedef struct skn_cost_bytes {
  * H d b (1 + phi) for gradients, 16 B (N - 1) for a softmax, 8 B (N - 1) (2 +
  * phi) for scales; phi is 0 without softmax, and where it is merged late, which
  * has 8 B (N - 1) for normalisers. That is where the shards of a node send one
- * part together; with reduction `fixed`
- * they send one for each node of the merge tree that covers them, and
- * gradients, their scales and (m, z) are as many times as much. */
+ * part together; with reduction `fixed` they send one for each node of the
+ * merge tree that covers them, and gradients, their scales and (m, z) are as
+ * many times as much. */
 skn_cost_bytes_t skn_cost_link(const skn_cost_layer_t *layer,
                                const skn_cost_place_t *place);
 

@@ -115,6 +115,9 @@ make_links(skn_links_t *links, skn_error_t *error)
         .node_name = nodes[links->node].name,
         .config_hash = options->config_hash,
         .data_hash = options->data_hash,
+        .purpose = options->predict  ? SKN_LINK_PREDICT
+                   : options->resume ? SKN_LINK_RESUME
+                                     : SKN_LINK_BEGIN,
         .schemas_hash = hash_schemas(links->system->wiring),
         .queue_bytes_max = LINK_QUEUE_BYTES_MAX,
     };

@@ -79,7 +79,7 @@ announce_resume(const cli_call_t *call, const skn_model_run_t *run,
 
 /* What the runtime is told about a run with several nodes. */
 static skn_start_options_t
-start_options(const skn_model_run_t *run, const job_t *job)
+start_options(const skn_model_run_t *run, const job_t *job, bool resumes)
 {
     return (skn_start_options_t){
         .node = run->node,
@@ -87,13 +87,15 @@ start_options(const skn_model_run_t *run, const job_t *job)
             run->model->node_count > 0 && job->run_id[0] ? job->run_id : NULL,
         .wait_s = job->training->wait_s,
         .data_hash = run->data_hash,
+        .resume = resumes,
+        .predict = job->training->predict != NULL,
     };
 }
 
 static int
 go(const cli_call_t *call, skn_model_run_t *run, job_t *job, bool resumes)
 {
-    skn_start_options_t options = start_options(run, job);
+    skn_start_options_t options = start_options(run, job, resumes);
     if (run->resume.finished) {
         announce_resume(call, run, job);
         if (resumes)

@@ -282,7 +282,7 @@ Test(fragment, a_header_of_129_bytes_is_not_even_walked)
 
 Test(fragment, bodies_are_little_endian)
 {
-    skn_hello_t hello = { 0x0102030405060708, 2, UINT64_MAX, 1 }, got;
+    skn_hello_t hello = { 0x0102030405060708, 2, UINT64_MAX, 1, 0xfe }, got;
     uint8_t body[SKN_HELLO_BYTES + 1], refusal[SKN_REFUSAL_BYTES];
     skn_hello_write(&hello, body);
     cr_expect_eq(body[0], 8);

@@ -53,6 +53,45 @@ Test(link_hello, other_messages_are_told_at_both_ends)
                   "both");
 }
 
+Test(link_hello, another_purpose_is_told_at_both_ends)
+{
+    static const struct {
+        uint8_t a, b;
+        const char *text, *hint;
+    } rows[] = {
+        { 0, 1, "node 'b' goes on with a run, this one begins anew",
+          "--resume" },
+        { 1, 0, "node 'b' begins anew, this one goes on with a run",
+          "--resume" },
+        { 0, 2, "node 'b' predicts, this one begins anew", "--predict" },
+        { 2, 1, "node 'b' goes on with a run, this one predicts", "--predict" },
+        { 1, 3,
+          "node 'b' does what this version cannot, this one goes on with a "
+          "run",
+          "--resume" },
+    };
+    for (size_t k = 0; k < sizeof(rows) / sizeof(rows[0]); k++) {
+        link_pair_t pair;
+        char hint[128];
+        pair_init(&pair);
+        pair.options[0].purpose = rows[k].a;
+        pair.options[1].purpose = rows[k].b;
+        pair.options[1].schemas_hash++; /* the plan is another one, too */
+        pair_open(&pair);
+        pair_pass(&pair, 3 * PAIR_S);
+        (void)snprintf(hint, sizeof(hint),
+                       "stop all nodes, and start all with %s, or all without",
+                       rows[k].hint);
+        pair_expect_dead(&pair, 0, rows[k].text, hint);
+        pair_expect_dead(&pair, 1,
+                         "node 'a' refused the link: it was started with "
+                         "another of --resume and --predict",
+                         "stop all nodes, and start all with --resume, or all "
+                         "without");
+        pair_close(&pair);
+    }
+}
+
 Test(link_hello, other_data_are_told_at_both_ends)
 {
     link_pair_t pair;
@@ -172,7 +211,7 @@ take_forged(link_pair_t *pair, skn_fragment_header_t header, uint64_t code,
             skn_error_t *error)
 {
     uint8_t bytes[SKN_FRAGMENT_HEADER_BYTES_MAX], body[SKN_HELLO_BYTES];
-    skn_hello_t hello = { 5, 5, 5, 1 };
+    skn_hello_t hello = { 5, 5, 5, 1, 0 };
     size_t body_bytes = 0;
     if (header.type == SKN_FRAGMENT_HELLO) {
         skn_hello_write(&hello, body);

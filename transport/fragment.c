@@ -247,7 +247,7 @@ skn_hello_write(const skn_hello_t *hello, uint8_t body[SKN_HELLO_BYTES])
     put_u64(body, hello->config_hash);
     put_u64(body + 8, hello->schemas_hash);
     put_u64(body + 16, hello->data_hash);
-    put_u64(body + 24, hello->wants_answer);
+    put_u64(body + 24, hello->wants_answer | hello->purpose << 8);
 }
 
 void
@@ -256,7 +256,9 @@ skn_hello_read(const uint8_t *body, skn_hello_t *hello)
     hello->config_hash = get_u64(body);
     hello->schemas_hash = get_u64(body + 8);
     hello->data_hash = get_u64(body + 16);
-    hello->wants_answer = get_u64(body + 24) & 1;
+    uint64_t flags = get_u64(body + 24);
+    hello->wants_answer = flags & 1;
+    hello->purpose = flags >> 8 & 0xff;
 }
 
 void

@@ -72,7 +72,8 @@ skn_status_t skn_fragment_read(skn_frame_t frame, size_t body_bytes,
 /* The bodies of hello and refuse: u64s, little-endian. */
 typedef struct skn_hello {
     uint64_t config_hash, schemas_hash, data_hash;
-    uint64_t wants_answer; /* bit 0; the others are 0 in version 1 */
+    uint64_t wants_answer; /* bit 0 of the flags */
+    uint64_t purpose;      /* bits 8 to 15; the others are 0 in version 1 */
 } skn_hello_t;
 void skn_hello_write(const skn_hello_t *hello, uint8_t body[SKN_HELLO_BYTES]);
 /* `body` has SKN_HELLO_BYTES at any address. */

@@ -38,6 +38,18 @@
 #define SKN_FRAGMENT_BYTES_MIN ((size_t)1 << 12)
 #define SKN_RUN_ID_BYTES 16u
 
+/* What a run is for. P(NAME, number on the wire, what a node does) */
+#define SKN_LINK_PURPOSES(P)                                                   \
+    P(BEGIN, 0, "begins anew")                                                 \
+    P(RESUME, 1, "goes on with a run")                                         \
+    P(PREDICT, 2, "predicts")
+
+typedef enum skn_link_purpose {
+#define P(name, number, text) SKN_LINK_##name = (number),
+    SKN_LINK_PURPOSES(P)
+#undef P
+} skn_link_purpose_t;
+
 typedef struct skn_link skn_link_t;
 
 /* R(NAME, its name in counters, why a fragment was refused or dropped). The
@@ -93,6 +105,7 @@ typedef struct skn_link_options {
     uint64_t incarnation; /* not 0; random for each start of the process */
     /* Both ends must have the same, or the link dies with a sentence. */
     uint64_t config_hash, schemas_hash, data_hash;
+    uint8_t purpose; /* skn_link_purpose_t; the same, and looked at first */
     size_t fragment_bytes;   /* 64 KiB; within 1 and SKN_FRAGMENT_BYTES_MAX */
     size_t window_bytes;     /* 8 MiB; what the peer may have sent beyond what
                               * skn_link_record has taken; at most 1 GiB */

@@ -124,6 +124,7 @@ skn_link_say_hello(skn_link_t *link, skn_fragment_t *fragment)
         .config_hash = link->options.config_hash,
         .schemas_hash = link->options.schemas_hash,
         .data_hash = link->options.data_hash,
+        .purpose = link->options.purpose,
         .wants_answer = link->hello_wants || !link->established || other,
     };
     skn_hello_write(&hello, link->body);
@@ -153,6 +154,36 @@ has_run(const skn_fragment_header_t *header)
     return memcmp(header->run, none, sizeof(none)) != 0;
 }
 
+static const char *
+purpose_text(uint64_t purpose)
+{
+    switch (purpose) {
+#define P(name, number, text)                                                  \
+    case number:                                                               \
+        return text;
+        SKN_LINK_PURPOSES(P)
+#undef P
+    default:
+        return "does what this version cannot";
+    }
+}
+
+/* One node goes on with a run, the other one begins it, or predicts: then
+ * their plans differ, and with them all that is compared next. */
+static void
+die_of_purpose(skn_link_t *link, uint64_t other)
+{
+    uint64_t own = link->options.purpose;
+    bool predicts = other == SKN_LINK_PREDICT || own == SKN_LINK_PREDICT;
+    skn_error_t error = { 0 };
+    (void)skn_fail(&error, SKN_BAD_CONFIG, "node '%s' %s, this one %s",
+                   link->peer_name, purpose_text(other), purpose_text(own));
+    (void)skn_fail_hint(&error, SKN_BAD_CONFIG,
+                        "stop all nodes, and start all with %s, or all without",
+                        predicts ? "--predict" : "--resume");
+    skn_link_die_of(link, SKN_REFUSAL_PURPOSE, &error);
+}
+
 /* A hello of a start that hears us: are we of one mind? */
 static void
 establish(skn_link_t *link, const skn_fragment_header_t *header,
@@ -160,7 +191,9 @@ establish(skn_link_t *link, const skn_fragment_header_t *header,
 {
     const skn_link_options_t *own = &link->options;
     link->refusal_to = header->incarnation;
-    if (hello->schemas_hash != own->schemas_hash) {
+    if (hello->purpose != own->purpose) {
+        die_of_purpose(link, hello->purpose);
+    } else if (hello->schemas_hash != own->schemas_hash) {
         skn_link_die(link, SKN_REFUSAL_SCHEMAS);
     } else if (hello->config_hash != own->config_hash) {
         skn_link_die(link, SKN_REFUSAL_CONFIG);

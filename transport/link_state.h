@@ -48,7 +48,11 @@
       "it had no answer from us for too long",                                 \
       "look at its log and at the network; go on with --resume")               \
     R(GAVE_UP, 9, SKN_UNAVAILABLE, "gave up", "it gave up",                    \
-      "its own log says why")
+      "its own log says why")                                                  \
+    R(PURPOSE, 10, SKN_BAD_CONFIG,                                             \
+      "was started with another of --resume and --predict",                    \
+      "it was started with another of --resume and --predict",                 \
+      "stop all nodes, and start all with --resume, or all without")
 
 typedef enum skn_refusal {
 #define R(name, code, status, text, remote, hint) SKN_REFUSAL_##name = (code),

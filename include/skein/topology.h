@@ -47,6 +47,8 @@ typedef struct skn_start_options {
     uint64_t config_hash; /* must be the same on all nodes; 0: computed from
                            * the topology */
     uint64_t data_hash;   /* the same, of what the actors read; 0: none */
+    bool resume, predict; /* what the run is for, the same on all nodes: they
+                           * say so where they differ */
 } skn_start_options_t;
 
 /* Starts every actor of this node; returns when all are ready, or with the

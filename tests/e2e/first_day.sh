@@ -34,4 +34,27 @@ node three b three.yaml --wait 9
 ended "two nodes without a third" three "69 69"
 said three b "^skein: node 'a': waited 1 s for c .*; start all nodes again \
 when its cause is gone$"
+
+# --- of two nodes one goes on ------------------------------------------------
+# half RUN A B: node a with the options A, node b with those of B.
+half() {
+    local run=$1 a=$2 b=$3
+    cp again.yaml "$run.yaml"
+    # shellcheck disable=SC2086
+    node "$run" a "$run.yaml" --wait 9 -o checkpoint.path=again.run \
+        -o train.epochs=9 $a
+    # shellcheck disable=SC2086
+    node "$run" b "$run.yaml" --wait 9 -o train.epochs=9 $b
+    ended "a with '$a', b with '$b'" "$run" "78 78"
+    check_match "  both know why" "^skein: node '[ab]' (refused the link: it \
+was started with another of --resume and --predict|goes on with a run, \
+this one (begins anew|predicts)|begins anew, this one goes on with a \
+run|predicts, this one goes on with a run); stop all nodes, and \
+start all with --(resume|predict), or all without$" "$run.a.err"
+    said "$run" b "^skein: node 'a' (refused the link: it was started with|\
+[^,]*, this one (begins anew|predicts|goes on))"
+}
+rm -rf again.run/batch-* again.run/latest again.run/best
+half resume_a --resume ""
+half predict_b --resume "--predict test.txt"
 finish

@@ -33,7 +33,7 @@ typedef struct row_case {
     uint16_t *half;
     uint8_t *bytes, *bits; /* n of each; bits: about half are set */
     uint32_t *index;
-    size_t n, place, set;
+    size_t n, place, set, columns;
     double sink;
 } row_case_t;
 
@@ -254,7 +254,7 @@ call_gather_add(void *subject)
     row_case_t *row = subject;
     row->place = row->place + 1024 < row->n ? row->place + 1024 : 0;
     row->kernels->gather_add(row->y, row->x, 128, row->index + row->place,
-                             row->w, 1024, 128);
+                             row->w, 1024, row->columns);
 }
 
 static void
@@ -485,12 +485,14 @@ run_rows(const skn_kernels_t *kernels, size_t n)
         }
     for (size_t i = 0; i < TABLE_ROWS; i++)
         row.index[i] = (uint32_t)(i * 2654435761u % TABLE_ROWS);
-    snprintf(name, sizeof name, "gather_add/%s/rows=1024,columns=128",
-             kernels->isa);
     row.n = TABLE_ROWS;
-    if (strstr(name, wanted))
-        bench_line(name, bench_measure(call_gather_add, &row), 1024.0 * 128 * 4,
-                   "GB/s", read_roof);
+    for (row.columns = 16; row.columns <= 128; row.columns *= 2) {
+        snprintf(name, sizeof name, "gather_add/%s/rows=1024,columns=%zu",
+                 kernels->isa, row.columns);
+        if (strstr(name, wanted))
+            bench_line(name, bench_measure(call_gather_add, &row),
+                       1024.0 * (double)row.columns * 4, "GB/s", read_roof);
+    }
     row.n = n;
     for (size_t i = 0; i < sizeof row_kernels / sizeof *row_kernels; i++) {
         snprintf(name, sizeof name, "%s/%s/n=%zu", row_kernels[i].name,

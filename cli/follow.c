@@ -198,9 +198,28 @@ wait_on_leash(skn_topology_t *topology, bool *leash)
     skn_topology_stop(topology);
 }
 
-static void
-follow_events(const cli_call_t *call, skn_topology_t *topology, bool leash)
+bool
+cli_follow_unread(void)
 {
+    struct pollfd polled = { STDOUT_FILENO, 0, 0 };
+    return poll(&polled, 1, 0) == 1 && (polled.revents & POLLERR) != 0;
+}
+
+/* Where the other nodes are to be told: a good end instead of SIGPIPE. */
+static void
+stop_unread(skn_topology_t *topology, bool *unread)
+{
+    if (*unread || !cli_follow_unread())
+        return;
+    *unread = true;
+    skn_topology_stop(topology);
+}
+
+static void
+follow_events(const cli_call_t *call, skn_topology_t *topology,
+              const cli_follow_t *follow, bool *unread)
+{
+    bool leash = follow->leash;
     static char line[LINE_BYTES];
     cli_bar_t bar;
     cli_bar_init(&bar, call);
@@ -214,13 +233,15 @@ follow_events(const cli_call_t *call, skn_topology_t *topology, bool leash)
             cli_follow_print(call, line, &bar);
         else if (leash)
             wait_on_leash(topology, &leash);
+        if (follow->stops_unread)
+            stop_unread(topology, unread);
     }
     cli_bar_hide(&bar);
 }
 
 static skn_status_t
 run(const cli_call_t *call, skn_topology_t *topology,
-    const cli_follow_t *follow, skn_error_t *error)
+    const cli_follow_t *follow, bool *unread, skn_error_t *error)
 {
     skn_start_options_t options = { 0 };
     if (follow->options)
@@ -236,8 +257,17 @@ run(const cli_call_t *call, skn_topology_t *topology,
     running = topology;
     if (stop_asked)
         skn_topology_stop(topology);
-    follow_events(call, topology, follow->leash);
+    follow_events(call, topology, follow, unread);
     return skn_topology_wait(topology, error);
+}
+
+int
+cli_follow_end_unread(void)
+{
+    const struct sigaction end = { .sa_handler = SIG_DFL };
+    (void)sigaction(SIGPIPE, &end, NULL);
+    (void)raise(SIGPIPE);
+    return 128 + SIGPIPE;
 }
 
 int
@@ -247,10 +277,13 @@ cli_follow(const cli_call_t *call, skn_topology_t **topology,
     skn_error_t error = { 0 };
     struct sigaction action = { .sa_handler = on_stop_signal };
     (void)sigaction(SIGUSR1, &action, NULL);
-    skn_status_t status = run(call, *topology, follow, &error);
+    bool unread = false;
+    skn_status_t status = run(call, *topology, follow, &unread, &error);
     running = NULL;
     if (status == SKN_OK && cli_flag(call, "report"))
         skn_topology_report(*topology, call->json, stdout);
     skn_topology_destroy(topology);
+    if (unread && status == SKN_OK)
+        return cli_follow_end_unread();
     return status == SKN_OK ? 0 : cli_report(call, &error);
 }

@@ -23,12 +23,19 @@ typedef struct cli_follow {
                                          * says, which is added */
     volatile bool *begun; /* becomes true when all actors are ready; or NULL */
     bool leash;           /* end well when standard input ends */
+    bool stops_unread;    /* and when nobody reads standard output any more;
+                           * SIGPIPE is then ignored */
 } cli_follow_t;
 
 /* Takes *topology. Runs it to its end; returns the exit code. SIGUSR1 asks for
  * a good end, as the parent process does on SIGINT and SIGTERM. */
 int cli_follow(const cli_call_t *call, skn_topology_t **topology,
                const cli_follow_t *follow);
+/* Whether standard output is a pipe that nobody reads. */
+bool cli_follow_unread(void);
+/* Ends the process as SIGPIPE does others, when all else is done; where that
+ * cannot be, returns the exit code. */
+int cli_follow_end_unread(void);
 /* A text of an event, which may be NULL; "" where there is none. */
 const char *cli_event_text(const json_t *event, const char *key);
 /* Prints one event of a run, a line of JSON, in the form that `call` asks for;

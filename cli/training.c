@@ -2,6 +2,7 @@
  * SPDX-License-Identifier: Apache-2.0 */
 #include <inttypes.h>
 #include <stdlib.h>
+#include <signal.h>
 #include <string.h>
 #include <time.h>
 
@@ -114,6 +115,7 @@ go(const cli_call_t *call, skn_model_run_t *run, job_t *job, bool resumes)
         .options = &options,
         .begun = run->model->node_count > 0 ? NULL : &job->begun,
         .leash = job->training->leash,
+        .stops_unread = job->training->node != NULL,
     };
     return cli_follow(call, &run->topology, &follow);
 }
@@ -174,6 +176,10 @@ cli_training(const cli_call_t *call, const cli_training_t *training)
             return cli_report(call, &error);
         }
         memcpy(job->run_id, training->run_id, sizeof(job->run_id));
+    }
+    if (training->node) { /* the other nodes would wait in vain for a word */
+        const struct sigaction ignore = { .sa_handler = SIG_IGN };
+        (void)sigaction(SIGPIPE, &ignore, NULL);
     }
     /* The death of a node is that of the run: its others hold what it had. */
     return cli_supervise(call, work, job, training->node ? NULL : &job->begun);

@@ -40,6 +40,7 @@ typedef struct up {
     int stops;           /* that were asked for */
     bool failing, alone; /* a node failed; one that had joined no other */
     bool insisted;       /* the user does not want to wait */
+    bool unread;         /* nobody reads what we print */
 } up_t;
 
 static skn_status_t
@@ -77,6 +78,17 @@ print_complaint(up_t *up, const cli_up_node_t *node, const char *line)
     (void)fprintf(stderr, "[%s] %s\n", node->name, line);
 }
 
+/* Every node that has met another one has read its keys: they are gone before
+ * anything can kill us, and leave secrets behind. */
+static void
+forget_keys(up_t *up)
+{
+    for (uint32_t k = 0; k < up->count; k++)
+        if (!up->nodes[k].joined)
+            return;
+    cli_up_local_forget(&up->local);
+}
+
 static void
 take_event(void *job, cli_up_node_t *node, char *line)
 {
@@ -87,7 +99,10 @@ take_event(void *job, cli_up_node_t *node, char *line)
     if (event && !node->spoke && node->last[0])
         print_complaint(up, node, node->last);
     node->spoke = node->spoke || event;
-    node->joined = node->joined || strcmp(name, "joined") == 0;
+    if (!node->joined && strcmp(name, "joined") == 0) {
+        node->joined = true;
+        forget_keys(up);
+    }
     if (strcmp(name, "error") == 0)
         keep_error(node, event);
     else if (of_run || strcmp(name, "warning") == 0 ||
@@ -203,6 +218,17 @@ take_signals(up_t *up)
     }
 }
 
+/* `skein up ... | head`: as if we were asked to stop. */
+static void
+stop_unread(up_t *up)
+{
+    if (up->unread || !cli_follow_unread())
+        return;
+    up->unread = true;
+    up->stops++;
+    cli_up_stop(&up->nodes[0]);
+}
+
 static uint32_t
 alive(const up_t *up)
 {
@@ -233,6 +259,7 @@ listen_once(up_t *up, int timeout_ms)
             (void)cli_up_read(&node->err, node, take_complaint, up);
     }
     take_signals(up);
+    stop_unread(up);
     wait_for_dead(up);
 }
 
@@ -300,6 +327,7 @@ report(up_t *up)
 static skn_status_t
 block_signals(up_t *up, skn_error_t *error)
 {
+    const struct sigaction ignore = { .sa_handler = SIG_IGN };
     sigset_t set;
     (void)sigemptyset(&set);
     (void)sigaddset(&set, SIGINT);
@@ -307,6 +335,7 @@ block_signals(up_t *up, skn_error_t *error)
     (void)sigaddset(&set, SIGHUP);
     (void)sigaddset(&set, SIGCHLD);
     (void)sigprocmask(SIG_BLOCK, &set, NULL);
+    (void)sigaction(SIGPIPE, &ignore, NULL);
     up->signals = signalfd(-1, &set, SFD_CLOEXEC | SFD_NONBLOCK);
     return up->signals >= 0
                ? SKN_OK
@@ -383,6 +412,7 @@ up_run(const cli_call_t *call)
     skn_error_t error = { 0 };
     skn_problems_t *problems = skn_problems_new(&error);
     up_t *up = calloc(1, sizeof(*up));
+    bool unread = false;
     int code;
     if (!up)
         (void)skn_fail(&error, SKN_NO_MEMORY, "no room for the nodes");
@@ -392,6 +422,7 @@ up_run(const cli_call_t *call)
         up->call = call;
         up->signals = -1;
         code = work(up, problems);
+        unread = up->unread && code == 0;
         for (uint32_t k = 0; k < up->count; k++)
             cli_up_fini(&up->nodes[k]);
         cli_up_local_close(&up->local);
@@ -401,7 +432,7 @@ up_run(const cli_call_t *call)
     }
     free(up);
     skn_problems_destroy(&problems);
-    return code;
+    return unread ? cli_follow_end_unread() : code;
 }
 
 static const cli_option_t options[] = {

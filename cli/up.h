@@ -50,6 +50,8 @@ typedef struct cli_up_local {
  * the override that gives the model `count` nodes. */
 skn_status_t cli_up_local_open(cli_up_local_t *local, uint32_t count,
                                skn_error_t *error);
+/* Removes the keys and their folder, now that nobody needs them. */
+void cli_up_local_forget(cli_up_local_t *local);
 void cli_up_local_close(cli_up_local_t *local);
 
 /* up_command.c: what a node is started with; ends with NULL, and points into

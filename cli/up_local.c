@@ -137,7 +137,7 @@ cli_up_local_open(cli_up_local_t *local, uint32_t count, skn_error_t *error)
 }
 
 void
-cli_up_local_close(cli_up_local_t *local)
+cli_up_local_forget(cli_up_local_t *local)
 {
     char path[160];
     for (uint32_t k = 0; local->folder[0] && k < local->count; k++) {
@@ -149,6 +149,13 @@ cli_up_local_close(cli_up_local_t *local)
     }
     if (local->folder[0])
         (void)rmdir(local->folder);
+    local->folder[0] = '\0';
+}
+
+void
+cli_up_local_close(cli_up_local_t *local)
+{
+    cli_up_local_forget(local);
     for (size_t k = 0; k < local->override_count; k++)
         free(local->overrides[k]);
 }

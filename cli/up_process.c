@@ -15,7 +15,9 @@ static void
 become(const cli_up_node_t *node, char *const *arguments, const int *streams,
        pid_t parent)
 {
+    const struct sigaction usual = { .sa_handler = SIG_DFL };
     sigset_t none;
+    (void)sigaction(SIGPIPE, &usual, NULL); /* which we ignore */
     /* Ctrl-C is for us: an ssh that heard it, too, would cut the node off. */
     if (node->ssh[0])
         (void)setpgid(0, 0);

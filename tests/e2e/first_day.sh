@@ -57,4 +57,38 @@ start all with --(resume|predict), or all without$" "$run.a.err"
 rm -rf again.run/batch-* again.run/latest again.run/best
 half resume_a --resume ""
 half predict_b --resume "--predict test.txt"
+
+# --- nobody reads -------------------------------------------------------------
+mkdir tmp
+up() { # RUN OPTION...
+    local run=$1
+    shift
+    TMPDIR=$work/tmp timeout -k 5 60 "$skein" up tiny.yaml --local-nodes 2 \
+        --json -o checkpoint.path="$run.run" -o train.epochs=100000 "$@"
+}
+up headless 2>err | head -n 3 >out
+check_equal "head ends up quietly" "${PIPESTATUS[0]} $(cat err)" "141 "
+check "  in order: it has saved" test -f headless.run/latest/manifest.json
+check_equal "  and left no keys behind" "$(ls tmp)" ""
+cluster cut
+timeout -k 5 60 "$skein" node b cut.yaml --json -o train.epochs=100000 \
+    >cut.b.json 2>cut.b.err </dev/null &
+pid[cut.b]=$!
+"$skein" node a cut.yaml --json -o checkpoint.path=cut.run \
+    -o train.epochs=100000 2>cut.a.err | head -n 4 >cut.a.json
+check_equal "head ends a node quietly" "${PIPESTATUS[0]} $(cat cut.a.err)" \
+    "141 "
+wait "${pid[cut.b]}"
+check_equal "  the other one is told, and ends well" "$? $(cat cut.b.err)" "0 "
+TMPDIR=$work/tmp "$skein" up tiny.yaml --local-nodes 2 --json \
+    -o checkpoint.path=killed.run -o train.epochs=100000 >killed.json \
+    2>killed.err </dev/null &
+pid[up]=$!
+check "up trains" wait_until 150 grep -q '"checkpoint"' killed.json
+check_equal "  and has no keys in a file any more" "$(ls tmp)" ""
+mapfile -t nodes < <(pgrep -P "${pid[up]}")
+kill -9 "${pid[up]}"
+wait "${pid[up]}" 2>/dev/null
+gone() { ! kill -0 "${nodes[@]}" 2>/dev/null; }
+check "  killed: its ${#nodes[@]} nodes end, too" wait_until 80 gone
 finish

@@ -63,7 +63,8 @@ const cli_verb_t cli_keygen = {
         "Writes two files, and never over one that is there. PATH holds the\n"
         "public half: copy it to the other machines of the cluster.\n"
         "PATH_secret holds the secret half, for its owner's eyes only (mode\n"
-        "0600): it stays on the node. Nodes know each other by their keys;\n"
-        "without keys they talk on loopback only. See docs/keys.md.",
+        "0600): it stays on the node. Their folder is made if it is missing.\n"
+        "Nodes know each other by their keys; without keys they talk on\n"
+        "loopback only. See docs/keys.md.",
     .run = keygen_run,
 };

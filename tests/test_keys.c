@@ -183,10 +183,21 @@ Test(keys, a_link_in_the_way_is_not_followed, .init = start, .fini = stop)
     cr_expect_neq(access(elsewhere, F_OK), 0);
 }
 
+Test(keys, the_folder_of_the_keys_is_made, .init = start, .fini = stop)
+{
+    char keys[TEMP_FOLDER_BYTES + 16];
+    (void)snprintf(keys, sizeof(keys), "%s/keys", folder);
+    (void)snprintf(path, sizeof(path), "%s/keys/a", folder);
+    cr_assert_eq(skn_keys_make(path, NULL, public_key, &error), SKN_OK, "%s",
+                 error.text);
+    cr_expect_eq(mode_of(keys), 0700);
+    cr_expect_eq(mode_of(path), 0644);
+}
+
 Test(keys, a_missing_folder_is_told, .init = start, .fini = stop)
 {
     char text[1400];
-    (void)snprintf(path, sizeof(path), "%s/no/a", folder);
+    (void)snprintf(path, sizeof(path), "%s/no/no/a", folder);
     cr_expect_eq(skn_keys_make(path, NULL, public_key, &error),
                  SKN_CANNOT_CREATE);
     (void)snprintf(text, sizeof(text),
@@ -203,15 +214,16 @@ Test(keys, a_missing_folder_is_told, .init = start, .fini = stop)
 
 Test(keys, names_are_checked, .init = start, .fini = stop)
 {
-    const char *bad[] = { "", "a b", "a\"", "a\n", "\xc3\xa4", "a/b" };
+    const char *bad[] = { "",         "a b", "a\"", "a\n",
+                          "\xc3\xa4", "a/b", "a.b", "1a" };
     char text[80];
     for (size_t k = 0; k < sizeof(bad) / sizeof(bad[0]); k++) {
         cr_expect_eq(skn_keys_make(path, bad[k], public_key, &error),
                      SKN_USAGE);
         cr_expect_neq(access(secret, F_OK), 0);
     }
-    cr_expect_str_eq(error.text, "a name of a node is 1 to 64 letters, digits, "
-                                 "'_', '.' or '-'");
+    cr_expect_str_eq(error.text, "a name of a node is a letter, then letters, "
+                                 "digits, '_' and '-', 64 at most");
     memset(text, 'n', sizeof(text));
     text[65] = '\0';
     cr_expect_eq(skn_keys_make(path, text, public_key, &error), SKN_USAGE);

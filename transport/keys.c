@@ -188,17 +188,24 @@ write_file(const char *path, mode_t mode, const char *text, skn_error_t *error)
                     strerror(code));
 }
 
+/* The folder that a path stands in; "." where it names none. */
+static void
+folder_of(const char *path, char folder[PATH_MAX])
+{
+    (void)snprintf(folder, PATH_MAX, "%s", path);
+    char *slash = strrchr(folder, '/');
+    if (slash)
+        slash[slash == folder] = '\0';
+    else
+        (void)snprintf(folder, PATH_MAX, ".");
+}
+
 /* The names of the two files must outlive a power cut, too. */
 static skn_status_t
 sync_folder_of(const char *path, skn_error_t *error)
 {
     char folder[PATH_MAX];
-    (void)snprintf(folder, sizeof(folder), "%s", path);
-    char *slash = strrchr(folder, '/');
-    if (slash)
-        slash[slash == folder] = '\0';
-    else
-        (void)snprintf(folder, sizeof(folder), ".");
+    folder_of(path, folder);
     int file = open(folder, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
     bool good = file >= 0 && fsync(file) == 0;
     int code = errno;
@@ -207,6 +214,16 @@ sync_folder_of(const char *path, skn_error_t *error)
     return good ? SKN_OK
                 : skn_fail(error, SKN_STORAGE, "cannot sync %s: %s", folder,
                            strerror(code));
+}
+
+/* The folder of the keys, if it alone is missing; nobody else looks into it.
+ * Why it cannot be made is seen when the first file is. */
+static skn_status_t
+make_folder_of(const char *path, skn_error_t *error)
+{
+    char folder[PATH_MAX];
+    folder_of(path, folder);
+    return mkdir(folder, 0700) == 0 ? sync_folder_of(folder, error) : SKN_OK;
 }
 
 /* Text of both halves, or of the public one (`keys` without a secret). */
@@ -229,8 +246,9 @@ static bool
 name_good(const char *name)
 {
     size_t letters = strspn(name, "ABCDEFGHIJKLMNOPQRSTUVWXYZ"
-                                  "abcdefghijklmnopqrstuvwxyz0123456789_.-");
-    return letters > 0 && letters <= SKN_NAME_MAX && !name[letters];
+                                  "abcdefghijklmnopqrstuvwxyz0123456789_-");
+    return strspn(name, "0123456789_-") == 0 && letters > 0 &&
+           letters <= SKN_NAME_MAX && !name[letters];
 }
 
 skn_status_t
@@ -241,8 +259,8 @@ skn_keys_make(const char *path, const char *name,
     skn_status_t status = path_of_secret(path, secret, error);
     if (status == SKN_OK && name && !name_good(name))
         status = skn_fail(error, SKN_USAGE,
-                          "a name of a node is 1 to %u letters, digits, '_', "
-                          "'.' or '-'",
+                          "a name of a node is a letter, then letters, "
+                          "digits, '_' and '-', %u at most",
                           SKN_NAME_MAX);
     if (status != SKN_OK)
         return status;
@@ -251,7 +269,9 @@ skn_keys_make(const char *path, const char *name,
         return error ? error->status : SKN_NO_MEMORY;
     (void)memcpy(public_key, keys->public_key, SKN_KEY_TEXT_BYTES);
     print_file(text, keys, name, true);
-    status = write_file(secret, SECRET_MODE, text, error);
+    status = make_folder_of(path, error);
+    if (status == SKN_OK)
+        status = write_file(secret, SECRET_MODE, text, error);
     sodium_memzero(text, sizeof(text));
     if (status == SKN_OK) {
         print_file(text, keys, name, false);

@@ -15,8 +15,8 @@ says() {
     got=$?
     check_equal "$sentence" "$got: $(cat err)" "$code: $text"
 }
-mkdir keys
 says "a pair is made" 0 "" "$skein" keygen keys/a.key --name a
+check_equal "  in a folder that it makes" "$(stat -c %a keys)" 700
 check_equal "the public half may be read by all" \
     "$(stat -c %a keys/a.key)" 644
 check_equal "the secret half by its owner" \
@@ -44,10 +44,13 @@ overwritten; choose another path, or move both files away" \
 check "  and no new half stays" test ! -e keys/a.key_secret
 check_equal "  the old one does" "$(cat keys/a.key)" "${before%%$'\n# '*}"
 
-says "a missing folder is told" 73 "skein: cannot create none/a_secret: No \
-such file or directory" "$skein" keygen none/a
-says "a wrong name is told" 64 "skein: a name of a node is 1 to 64 letters, \
-digits, '_', '.' or '-'" "$skein" keygen keys/b --name "a b"
+says "a missing folder of a folder is told" 73 "skein: cannot create \
+none/at/all_secret: No such file or directory" "$skein" keygen none/at/all
+for name in "a b" a.b; do
+    says "a wrong name is told: $name" 64 "skein: a name of a node is a \
+letter, then letters, digits, '_' and '-', 64 at most" \
+        "$skein" keygen keys/b --name "$name"
+done
 says "a path is needed" 64 \
     "skein: skein keygen needs an argument more; see --help" "$skein" keygen
 says "a full output is an error" 74 "skein: standard output: No space left on \

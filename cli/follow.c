@@ -79,10 +79,10 @@ print_done(const json_t *event)
                  cli_event_text(event, "weights_sha256"));
 }
 
-static void
-show_progress(cli_bar_t *bar, const json_t *event)
+static cli_bar_facts_t
+facts_of(const json_t *event)
 {
-    cli_bar_facts_t facts = {
+    return (cli_bar_facts_t){
         .batch = number_at(event, "batch"),
         .batches = number_at(event, "batches"),
         .epoch = number_at(event, "epoch"),
@@ -91,7 +91,27 @@ show_progress(cli_bar_t *bar, const json_t *event)
         .examples_per_s = number_at(event, "examples_per_s"),
         .batches_per_s = number_at(event, "batches_per_s"),
     };
+}
+
+static void
+show_progress(cli_bar_t *bar, const json_t *event)
+{
+    cli_bar_facts_t facts = facts_of(event);
     cli_bar_show(bar, &facts);
+}
+
+/* Where it was asked for and is no terminal: the bar's words, a line each. */
+static void
+print_progress(const cli_bar_t *bar, const json_t *event)
+{
+    char text[256];
+    cli_bar_t plain = *bar;
+    cli_bar_facts_t facts = facts_of(event);
+    plain.p1 = plain.p1 > 0 ? plain.p1 : -1; /* none yet */
+    plain.batches_per_s = facts.batches_per_s;
+    cli_bar_format(&plain, &facts, 80, text, sizeof(text));
+    (void)puts(text);
+    (void)fflush(stdout);
 }
 
 /* Other nodes: who came, and for whom the run waits. */
@@ -136,6 +156,11 @@ cli_follow_print(const cli_call_t *call, const char *line, cli_bar_t *bar)
     const char *name = cli_event_text(event, "event");
     if (strcmp(name, "progress") == 0 && bar->wanted) {
         show_progress(bar, event);
+        json_decref(event);
+        return;
+    }
+    if (strcmp(name, "progress") == 0 && !call->json) {
+        print_progress(bar, event);
         json_decref(event);
         return;
     }

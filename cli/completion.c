@@ -138,7 +138,7 @@ completion_run(const cli_call_t *call)
 }
 
 static const cli_option_t options[] = {
-    CLI_COMMON_OPTIONS,
+    CLI_DOCUMENT_OPTIONS,
     { 0 },
 };
 

@@ -129,7 +129,7 @@ static const cli_option_t options[] = {
     CLI_OVERRIDE_OPTION,
     { "svg", 0, NULL, "draw it with graphviz" },
     { "text", 0, NULL, "draw it in characters" },
-    CLI_COMMON_OPTIONS,
+    CLI_DOCUMENT_OPTIONS,
     { 0 },
 };
 

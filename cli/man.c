@@ -177,7 +177,7 @@ man_run(const cli_call_t *call)
 
 static const cli_option_t options[] = {
     { "write", 0, "FOLDER", "write the pages of all verbs into a folder" },
-    CLI_COMMON_OPTIONS,
+    CLI_DOCUMENT_OPTIONS,
     { 0 },
 };
 

@@ -51,7 +51,7 @@ plan_run(const cli_call_t *call)
 static const cli_option_t options[] = {
     CLI_OVERRIDE_OPTION,
     { "model", 0, NULL, "print the model file with every value instead" },
-    CLI_COMMON_OPTIONS,
+    CLI_DOCUMENT_OPTIONS,
     { 0 },
 };
 

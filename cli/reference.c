@@ -35,7 +35,7 @@ schema_run(const cli_call_t *call)
 }
 
 static const cli_option_t options[] = {
-    CLI_COMMON_OPTIONS,
+    CLI_DOCUMENT_OPTIONS,
     { 0 },
 };
 

@@ -85,6 +85,12 @@ void cli_json_string(const char *text, FILE *file);
     {                                                                          \
         "help", 'h', NULL, "say what this verb does"                           \
     }
+/* Of verbs that print a document, which has one form. */
+#define CLI_DOCUMENT_OPTIONS                                                   \
+    { "json", 0, NULL, "say what is wrong as JSON; the rest stays as it is" }, \
+    {                                                                          \
+        "help", 'h', NULL, "say what this verb does"                           \
+    }
 #define CLI_OVERRIDE_OPTION                                                    \
     {                                                                          \
         "override", 'o', "KEY=VALUE",                                          \

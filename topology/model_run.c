@@ -54,12 +54,20 @@ find_node(skn_model_run_t *run, const skn_model_run_options_t *options,
             run->node = (uint32_t)k;
             return SKN_OK;
         }
+    if (options->node && model->node_count == 0) {
+        status =
+            skn_fail(error, SKN_USAGE, "%s has no `nodes:`", model->source);
+        return skn_fail_hint(error, status,
+                             "list them there, train it in one process with "
+                             "`skein train`, or on nodes of this machine with "
+                             "`skein up FILE --local-nodes N`");
+    }
     if (options->node) {
         status = skn_fail(error, SKN_USAGE, "%s has no node '%.64s'",
                           model->source, options->node);
-        return skn_fail_hint(error, status, "its nodes stand under nodes:%s%s",
-                             model->node_count > 0 ? ", such as " : "",
-                             model->node_count > 0 ? model->nodes[0].name : "");
+        return skn_fail_hint(error, status,
+                             "its nodes stand under nodes:, such as %s",
+                             model->nodes[0].name);
     }
     if (!options->must_be_new || model->node_count < 2)
         return SKN_OK;

@@ -58,6 +58,12 @@ rm -rf again.run/batch-* again.run/latest again.run/best
 half resume_a --resume ""
 half predict_b --resume "--predict test.txt"
 
+# --- the wrong file -----------------------------------------------------------
+check_code 64 "a file without nodes" "$skein" node a tiny.yaml
+check_match "  is called that" "^skein: tiny.yaml has no \`nodes:\`; list them \
+there, train it in one process with \`skein train\`, or on nodes of this \
+machine with \`skein up FILE --local-nodes N\`$" .check
+
 # --- nobody reads -------------------------------------------------------------
 mkdir tmp
 up() { # RUN OPTION...

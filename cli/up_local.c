@@ -104,14 +104,11 @@ write_nodes(cli_up_local_t *local, uint32_t units, skn_error_t *error)
     if (fclose(file) != 0 && status == SKN_OK)
         status = skn_fail(error, SKN_NO_MEMORY, "no room for the nodes");
     local->override_count = 1;
-    /* What a file says of one process means nothing beside nodes. */
-    static const char *const instead[] = { "resources.cores=auto",
-                                           "resources.memory=auto" };
-    for (size_t k = 0; k < 2 && status == SKN_OK; k++) {
-        local->overrides[local->override_count] = strdup(instead[k]);
-        if (!local->overrides[local->override_count++])
-            status = skn_fail(error, SKN_NO_MEMORY, "no room for the nodes");
-    }
+    /* What a file says of one process means nothing beside nodes; the memory
+     * that it allows holds for all of them together. */
+    local->overrides[1] = strdup("resources.cores=auto");
+    if (!local->overrides[local->override_count++] && status == SKN_OK)
+        status = skn_fail(error, SKN_NO_MEMORY, "no room for the nodes");
     return status;
 }
 

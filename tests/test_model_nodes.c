@@ -170,8 +170,11 @@ static const refusal_t refusals[] = {
       "'0'\n" },
     { TWO "resources: { cores: 2, memory: 1GiB }\n",
       "m.yaml:10:21: 'cores' of resources means nothing beside 'nodes'; each "
-      "node has its own 'cores'\n"
-      "m.yaml:10:32: 'memory' of resources means nothing beside 'nodes'; each "
+      "node has its own 'cores'\n" },
+    { "nodes: [{ name: a, address: 'tcp://127.0.0.1:7001', key: a },\n"
+      "        { name: b, address: 'tcp://10.0.0.2:7002', key: b }]\n"
+      "resources: { memory: 1GiB }\n",
+      "m.yaml:9:22: 'memory' of resources means nothing beside 'nodes'; each "
       "node has its own 'memory'\n" },
     { "links: { coding: bf16 }\ntrain: { reduction: fixed }\n",
       "m.yaml:7:18: 'reduction: fixed' promises the same bits for any number "

@@ -43,9 +43,12 @@ skn_rules_nodes(const skn_model_t *model, const skn_node_t *root,
     skn_wired_node_t nodes[SKN_CLUSTER_NODES_MAX] = { { 0 } };
     const skn_node_t *list = skn_node_get(root, "nodes");
     const skn_model_resources_t *resources = &model->resources;
+    bool one_machine = true; /* whose memory all nodes share */
     if (model->node_count == 0)
         return;
     for (size_t k = 0; k < model->node_count; k++) {
+        one_machine = one_machine && model->nodes[k].address[0] &&
+                      skn_address_is_loopback(model->nodes[k].address);
         nodes[k].name = model->nodes[k].name;
         nodes[k].address = model->nodes[k].address;
         nodes[k].key = model->nodes[k].key;
@@ -54,7 +57,7 @@ skn_rules_nodes(const skn_model_t *model, const skn_node_t *root,
     skn_nodes_check(nodes, (uint32_t)model->node_count, list, problems);
     if (resources->cores.count > 0 || resources->cores.limit != SKN_AUTO)
         refuse_resource(root, "cores", problems);
-    if (resources->memory_bytes != SKN_AUTO)
+    if (resources->memory_bytes != SKN_AUTO && !one_machine)
         refuse_resource(root, "memory", problems);
 }
 

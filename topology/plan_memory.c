@@ -114,6 +114,24 @@ check_node(const skn_plan_t *plan, uint32_t node, skn_error_t *error)
                          "or take fewer model.layers.hidden.units");
 }
 
+/* Nodes that share one machine. */
+static skn_status_t
+check_sum(const skn_plan_t *plan, skn_error_t *error)
+{
+    int64_t allowed = plan->model->resources.memory_bytes;
+    if (allowed == SKN_AUTO || plan->memory_bytes <= (uint64_t)allowed)
+        return SKN_OK;
+    skn_status_t status = skn_fail(
+        error, SKN_NO_MEMORY,
+        "the %u nodes of this machine need about %llu MiB of memory, "
+        "resources.memory allows %lld MiB",
+        plan->node_count, (unsigned long long)(plan->memory_bytes >> 20),
+        (long long)(allowed >> 20));
+    return skn_fail_hint(error, status,
+                         "allow more, take fewer nodes, or fewer "
+                         "model.layers.hidden.units");
+}
+
 skn_status_t
 skn_plan_check_memory(const skn_plan_t *plan, skn_error_t *error)
 {
@@ -123,7 +141,7 @@ skn_plan_check_memory(const skn_plan_t *plan, skn_error_t *error)
     for (uint32_t n = 0; n < plan->node_count && status == SKN_OK; n++)
         status = check_node(plan, n, error);
     if (plan->node_count > 0)
-        return status;
+        return status == SKN_OK ? check_sum(plan, error) : status;
     const char *key = "resources";
     if (model->node_count > 0) {
         allowed = model->nodes[0].memory_bytes;

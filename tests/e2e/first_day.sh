@@ -64,6 +64,13 @@ check_match "  is called that" "^skein: tiny.yaml has no \`nodes:\`; list them \
 there, train it in one process with \`skein train\`, or on nodes of this \
 machine with \`skein up FILE --local-nodes N\`$" .check
 
+check_code 71 "too little memory for all nodes of a machine" \
+    "$skein" up tiny.yaml --local-nodes 2 -o resources.memory=9MiB \
+    -o checkpoint.path=memory.run
+check_match "  is called that" "the 2 nodes of this machine need about [0-9]+ \
+MiB of memory, resources.memory allows 9 MiB; allow more, take fewer nodes, or \
+fewer model.layers.hidden.units$" .check
+
 # --- nobody reads -------------------------------------------------------------
 mkdir tmp
 up() { # RUN OPTION...

@@ -79,7 +79,8 @@ find_points(skn_batches_t *batches, uint32_t purpose, uint64_t batch)
 }
 
 /* The distinct features of the batch, in the order they are met, with the
- * samples and values of each: the transposed matrix. */
+ * samples and values of each: the transposed matrix. Where each feature went is
+ * kept in a row, so that the large table is walked through at random once. */
 static void
 transpose(skn_batches_t *batches, skn_batch_t *batch)
 {
@@ -93,6 +94,7 @@ transpose(skn_batches_t *batches, skn_batch_t *batch)
             offset[distinct] = 0;
         }
         offset[*place]++;
+        batches->met[k] = *place - 1;
     }
     offset[0] = 0;
     for (size_t k = 1; k <= distinct; k++)
@@ -100,7 +102,7 @@ transpose(skn_batches_t *batches, skn_batch_t *batch)
     for (uint32_t i = 0; i < batch->rows; i++) {
         for (uint32_t k = batch->offset.at[i]; k < batch->offset.at[i + 1];
              k++) {
-            uint32_t *next = &offset[batches->place[batch->feature.at[k]] - 1];
+            uint32_t *next = &offset[batches->met[k]];
             batch->sample.at[*next] = i;
             batch->weight.at[(*next)++] = batch->value.at[k];
         }
@@ -123,6 +125,16 @@ post_batch(skn_batches_t *batches, skn_actor_t *actor, const skn_issue_t *issue,
     for (uint32_t i = 0; i < rows; i++)
         total += batches->points[i].feature_count;
     size_t turned = trains ? total : 0;
+    if (turned > batches->met_room) {
+        free(batches->met);
+        batches->met_room = turned + turned / 4;
+        batches->met = malloc(batches->met_room * sizeof(*batches->met));
+        if (!batches->met) {
+            batches->met_room = 0;
+            return skn_fail(error, SKN_NO_MEMORY,
+                            "no room for the %zu features of a batch", turned);
+        }
+    }
     size_t counts[] = { rows + 1,   total,  total, turned,
                         turned + 1, turned, turned };
     skn_batch_t *batch =
@@ -285,6 +297,7 @@ skn_batches_close(skn_batches_t *batches)
     free(batches->order);
     free(batches->points);
     free(batches->place);
+    free(batches->met);
     free(batches->marked);
     skn_split_fini(&batches->split);
     skn_dataset_close(&batches->train);

@@ -22,7 +22,9 @@ typedef struct skn_batches {
     uint64_t order_epoch;
     /* Scratch of the batch in the making. */
     skn_dataset_point_t *points;
-    uint32_t *place;  /* [features] distinct number + 1, 0: not seen */
+    uint32_t *place; /* [features] distinct number + 1, 0: not seen */
+    uint32_t *met;   /* [met_room] of the batch in work: distinct numbers */
+    size_t met_room;
     uint64_t *marked; /* [labels] bits */
 } skn_batches_t;
 

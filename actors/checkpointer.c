@@ -146,14 +146,34 @@ write_chunk(checkpointer_t *checkpointer, shard_t *shard,
         give_up(checkpointer);
 }
 
+/* Whether the run has a checkpoint that can be gone on with. */
+static bool
+has_older(const checkpointer_t *checkpointer)
+{
+    const skn_run_folder_t *run = checkpointer->run;
+    uint64_t *batch = NULL;
+    size_t count = 0;
+    skn_status_t status =
+        skn_run_folder_batches(skn_run_folder_descriptor(run),
+                               skn_run_folder_path(run), &batch, &count, NULL);
+    free(batch);
+    return status == SKN_OK && count > 0;
+}
+
 static skn_status_t
 tell_failure(skn_actor_t *actor, const checkpointer_t *checkpointer,
              skn_error_t *error)
 {
     skn_json_text_t text = { 0 };
+    const char *hint = has_older(checkpointer)
+                           ? "the older checkpoints are intact"
+                           : "this run has no checkpoint yet: make room, or "
+                             "all of it may be lost";
     skn_json_text_add(&text, "{\"event\":\"warning\",\"message\":");
     skn_json_text_add_string(&text, checkpointer->failure.text);
-    skn_json_text_add(&text, ",\"hint\":\"the older checkpoints are intact\"}");
+    skn_json_text_add(&text, ",\"hint\":");
+    skn_json_text_add_string(&text, hint);
+    skn_json_text_add(&text, "}");
     skn_status_t status =
         text.failed ? SKN_OK : skn_actor_tell(actor, error, "%s", text.bytes);
     skn_json_text_fini(&text);

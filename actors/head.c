@@ -499,6 +499,16 @@ skn_head_complete(skn_head_t *head, skn_flight_t *flight,
     return flight->complete;
 }
 
+bool
+skn_head_has_rows(const skn_head_t *head, const skn_flight_t *flight)
+{
+    bool all = true;
+    for (uint32_t i = 0; i < flight->rows; i++)
+        all =
+            all && (flight->root_sum[i] != 0.0f || !has_loss(head, flight, i));
+    return all;
+}
+
 void
 skn_head_normalise(const skn_head_t *head, const skn_flight_t *flight,
                    float *pull, const float *push)
@@ -506,7 +516,10 @@ skn_head_normalise(const skn_head_t *head, const skn_flight_t *flight,
     size_t columns = head->hidden;
     for (uint32_t i = 0; i < flight->rows; i++) {
         float *u = pull + i * columns;
-        float share = share_of(flight, i) * flight->sum[i];
+        /* A sample without labels has u = 0, and perhaps no row at all. */
+        float share = has_loss(head, flight, i)
+                          ? share_of(flight, i) * flight->sum[i]
+                          : 0.0f;
         head->kernels->scale(u, share, columns);
         if (flight->own_offset[i] < flight->own_offset[i + 1])
             head->kernels->axpy(u, -1.0f, push + i * columns, columns);

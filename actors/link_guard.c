@@ -9,31 +9,49 @@
 #include "actors/messages.h"
 #include "transport/field.h"
 
-/* A run that is looked at. `bottomless`: -INFINITY stands for "nothing", as
- * the greatest of no logits does. `jumps`: it may, as a sum over labels does,
- * which lies anywhere between 1 and their number. */
+/* What is looked at. BOTTOMLESS: -INFINITY stands for "nothing", as the greatest
+ * of no logits does. JUMPS: it may, as a sum over labels does, which lies
+ * anywhere between 1 and their number. NOT_BELOW_0: as a sum of exp. */
+enum {
+    BOTTOMLESS = 1,
+    JUMPS = 2,
+    NOT_BELOW_0 = 4
+};
 typedef struct guarded {
     const skn_schema_t *schema;
-    const char *field;
-    bool bottomless, jumps;
+    const char *field; /* a run of floats, or an f64 */
+    unsigned is;
 } guarded_t;
 
 static const guarded_t table[] = {
-    { &skn_activation_schema, "value", false, false },
-    { &skn_partition_schema, "greatest", true, false },
-    { &skn_partition_schema, "sum", false, true },
-    { &skn_output_gradient_schema, "pull", false, false },
-    { &skn_output_gradient_schema, "push", false, false },
-    { &skn_hidden_gradient_schema, "value", false, false },
+    { &skn_activation_schema, "value", 0 },
+    { &skn_partition_schema, "greatest", BOTTOMLESS },
+    { &skn_partition_schema, "sum", JUMPS | NOT_BELOW_0 },
+    { &skn_output_gradient_schema, "pull", 0 },
+    { &skn_output_gradient_schema, "push", 0 },
+    { &skn_output_gradient_schema, "changed", JUMPS },
+    { &skn_hidden_gradient_schema, "value", 0 },
+    { &skn_hidden_gradient_schema, "changed", JUMPS },
+    { &skn_result_schema, "loss", JUMPS },
+    { &skn_result_schema, "mass", JUMPS },
+    { &skn_result_schema, "recall", JUMPS },
+    { &skn_ranking_schema, "score", BOTTOMLESS | JUMPS },
+    { &skn_ranking_schema, "greatest", BOTTOMLESS | JUMPS },
+    { &skn_ranking_schema, "sum", JUMPS | NOT_BELOW_0 },
 };
 
 /* Greatest magnitude; infinite or NaN if one is. */
 static float
-reach_of(const skn_kernels_t *kernels, const guarded_t *guarded, skn_run_t run)
+reach_of(const skn_kernels_t *kernels, const guarded_t *guarded,
+         const void *message)
 {
+    const skn_field_t *field = skn_field_named(guarded->schema, guarded->field);
+    if (field->kind == SKN_FIELD_f64)
+        return fabsf((float)skn_field_real(field, message));
+    skn_run_t run = skn_field_run(field, message);
     const float *x = run.at;
     float greatest = 0.0f;
-    if (!guarded->bottomless)
+    if (!(guarded->is & BOTTOMLESS))
         return kernels->greatest_abs(x, run.count);
     for (size_t i = 0; i < run.count && !isnan(greatest); i++)
         if (x[i] != -INFINITY && !(fabsf(x[i]) <= greatest))
@@ -44,7 +62,7 @@ reach_of(const skn_kernels_t *kernels, const guarded_t *guarded, skn_run_t run)
 static float
 limit_of(const skn_guard_t *guard, uint32_t at, const guarded_t *guarded)
 {
-    if (guard->message_count < SKN_GUARD_FIRST || guarded->jumps)
+    if (guard->message_count < SKN_GUARD_FIRST || (guarded->is & JUMPS))
         return SKN_GUARD_FIRST_MAX;
     float usual = guard->greatest[at] > 1.0f ? guard->greatest[at] : 1.0f;
     return usual * SKN_GUARD_JUMP;
@@ -57,20 +75,40 @@ batch_of(const skn_schema_t *schema, const void *message)
     return batch ? skn_field_number(batch, message) : 0;
 }
 
+static bool
+falls_below_0(const guarded_t *guarded, const void *message)
+{
+    if (!(guarded->is & NOT_BELOW_0))
+        return false;
+    skn_run_t run = skn_field_run(
+        skn_field_named(guarded->schema, guarded->field), message);
+    const float *x = run.at;
+    bool below = false;
+    for (size_t i = 0; i < run.count; i++)
+        below |= x[i] < 0.0f;
+    return below;
+}
+
 static skn_guard_verdict_t
 judge(const skn_guard_t *guard, uint32_t at, float reach,
       const guarded_t *guarded, const void *message, skn_error_t *error)
 {
     const char *name = guarded->schema->name;
     uint64_t batch = batch_of(guarded->schema, message);
-    if (reach <= limit_of(guard, at, guarded))
-        return SKN_GUARD_GOOD;
     if (!(reach <= FLT_MAX)) {
         (void)skn_fail(error, SKN_DIVERGED,
                        "%s.%s of batch %" PRIu64 " that is not finite", name,
                        guarded->field, batch);
         return SKN_GUARD_NOT_FINITE;
     }
+    if (falls_below_0(guarded, message)) {
+        (void)skn_fail(error, SKN_DIVERGED,
+                       "%s.%s of batch %" PRIu64 " that is below 0", name,
+                       guarded->field, batch);
+        return SKN_GUARD_NOT_FINITE;
+    }
+    if (reach <= limit_of(guard, at, guarded))
+        return SKN_GUARD_GOOD;
     (void)skn_fail(error, SKN_DIVERGED,
                    "%s.%s of batch %" PRIu64 " that reaches %.3g, and never "
                    "more than %.3g before",
@@ -89,8 +127,7 @@ skn_guard_look(skn_guard_t *guard, const skn_kernels_t *kernels,
         const guarded_t *guarded = &table[k];
         if (guarded->schema != schema)
             continue;
-        const skn_field_t *field = skn_field_named(schema, guarded->field);
-        float reach = reach_of(kernels, guarded, skn_field_run(field, message));
+        float reach = reach_of(kernels, guarded, message);
         skn_guard_verdict_t verdict =
             judge(guard, at, reach, guarded, message, error);
         if (verdict != SKN_GUARD_GOOD)

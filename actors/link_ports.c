@@ -317,8 +317,8 @@ take_fail(const skn_links_t *links, const skn_link_peer_t *peer,
         bytes = sizeof(text) - 1;
     memcpy(text, wire->frame[0].at, bytes);
     text[bytes] = '\0';
-    for (size_t k = 0; k < bytes; k++) /* it goes to a terminal */
-        if ((unsigned char)text[k] < ' ' || text[k] == 127)
+    for (size_t k = 0; k < bytes; k++) /* it goes to terminals, and to JSON */
+        if (text[k] < ' ' || text[k] > '~')
             text[k] = '?';
     status = skn_fail(error, status, "node '%s': %s", peer->node->name, text);
     return skn_fail_hint(error, status,

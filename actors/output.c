@@ -374,9 +374,9 @@ on_partition(skn_actor_t *actor, void *state, const void *message,
     for (size_t p = 0; p < parts->count && fits; p++) {
         const skn_partition_t *part = parts->at[p];
         size_t rows = part->rows, samples = part->node.count * rows;
-        bool logs = output->head.late && part->sum.count == 0;
+        bool logs = output->head.late;
         fits = rows == flight->rows && part->greatest.count == samples &&
-               (logs || part->sum.count == samples) &&
+               part->sum.count == (logs ? 0 : samples) &&
                node_count + part->node.count <= output->head.merge.leaf_count;
         for (size_t k = 0; k < part->node.count && fits; k++)
             output->nodes[node_count++] = (skn_tree_node_t){
@@ -389,6 +389,13 @@ on_partition(skn_actor_t *actor, void *state, const void *message,
         !skn_head_complete(&output->head, flight, output->nodes, node_count))
         return skn_fail(error, SKN_BAD_MESSAGE,
                         "%s: the partitions of batch %llu do not fit",
+                        skn_actor_name(actor), (unsigned long long)batch);
+    /* The shard that has its label says a row of each sample: somebody lies, or
+     * reckons wrongly, and what we would send were no numbers. */
+    if (!skn_head_has_rows(&output->head, flight))
+        return skn_fail(error, SKN_BAD_MESSAGE,
+                        "%s: by the partitions of batch %llu a sample with "
+                        "labels has no rows",
                         skn_actor_name(actor), (unsigned long long)batch);
     skn_status_t status =
         skn_share_finish(actor, &output->head, flight, &output->share, error);

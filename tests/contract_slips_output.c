@@ -383,14 +383,24 @@ Test(slips_output, shards_that_normalise_refuse_the_fixed_tree)
                      "output: merge late goes with reduction fast alone");
 }
 
-/* These tell m + log z in one run. Both are good, too. */
+/* These tell m + log z, in one run. */
 static const slip_t logs[] = {
     { "partition", 1, "greatest[0]=nan", SKN_DIVERGED, DIVERGED("1") },
     { "partition", 0, "greatest[1]=inf", SKN_DIVERGED, DIVERGED("0") },
-    { "partition", 0, "sum#2 sum[0]=1 sum[1]=1", SKN_OK, NULL },
-    { "partition", 0, "sum#2 sum[0]=1 sum[1]=nan", SKN_DIVERGED,
-      DIVERGED("0") },
+    { "partition", 0, "sum#2 sum[0]=1 sum[1]=1", REFUSED, NO_FIT },
+    { "partition", 1, "greatest[0]=-inf", REFUSED,
+      "output: by the partitions of batch 1 a sample with labels has no rows" },
 };
+
+static const slip_t no_rows[] = {
+    { "partition", 2, "greatest[0]=-inf sum[0]=0", REFUSED,
+      "output: by the partitions of batch 2 a sample with labels has no rows" },
+};
+
+Test(slips_output, a_sample_with_labels_and_without_rows_is_refused)
+{
+    SLIP_RUN(no_rows, reset);
+}
 
 Test(slips_output, a_wrong_partition_is_refused_by_shards_that_normalise)
 {

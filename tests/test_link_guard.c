@@ -16,8 +16,10 @@ static float one[COUNT], two[COUNT];
 static void
 begin(void)
 {
-    for (size_t k = 0; k < COUNT; k++)
-        one[k] = two[k] = 0.01f * (float)k - 0.1f;
+    for (size_t k = 0; k < COUNT; k++) {
+        one[k] = 0.01f * (float)k - 0.1f;
+        two[k] = 0.01f * (float)k;
+    }
 }
 TestSuite(link_guard, .init = begin);
 
@@ -205,14 +207,68 @@ Test(link_guard, a_run_that_grows_as_training_does_passes)
 Test(link_guard, other_messages_and_empty_runs_are_none_of_its_business)
 {
     skn_guard_t guard = { .message_count = SKN_GUARD_FIRST };
-    skn_ranking_t ranking = { .score = { one, COUNT } };
+    skn_dirty_t dirty = { .value = { one, COUNT } };
     skn_batch_t batch = { .value = { one, COUNT } };
     skn_activation_t empty = { .batch = 1 };
     one[0] = NAN;
-    cr_expect_eq(look_all(&guard, &skn_ranking_schema, &ranking, NULL),
+    cr_expect_eq(look_all(&guard, &skn_dirty_schema, &dirty, NULL),
                  SKN_GUARD_GOOD);
     cr_expect_eq(look_all(&guard, &skn_batch_schema, &batch, NULL),
                  SKN_GUARD_GOOD);
     cr_expect_eq(look_all(&guard, &skn_activation_schema, &empty, NULL),
                  SKN_GUARD_GOOD);
+}
+
+Test(link_guard, a_sum_of_powers_is_not_below_0)
+{
+    skn_guard_t guard = { 0 };
+    skn_error_t error = { 0 };
+    two[4] = -0.0f;
+    cr_expect_eq(look(&guard, &skn_partition_schema, &error), SKN_GUARD_GOOD);
+    two[4] = -1e-30f;
+    cr_expect_eq(look(&guard, &skn_partition_schema, &error),
+                 SKN_GUARD_NOT_FINITE);
+    cr_expect_str_eq(error.text, "partition.sum of batch 7 that is below 0");
+    cr_expect_eq(look(&guard, &skn_output_gradient_schema, &error),
+                 SKN_GUARD_GOOD, "push may be");
+}
+
+/* What is only counted and told: it would stand in events and checkpoints. */
+Test(link_guard, losses_and_scores_are_finite)
+{
+    skn_guard_t guard = { 0 };
+    skn_error_t error = { 0 };
+    skn_result_t result = { .batch = 9, .loss = -5e9, .mass = -1 };
+    skn_ranking_t ranking = { .batch = 9, .score = { one, COUNT } };
+    cr_expect_eq(look_all(&guard, &skn_result_schema, &result, &error),
+                 SKN_GUARD_GOOD);
+    result.recall = (double)NAN;
+    cr_expect_eq(look_all(&guard, &skn_result_schema, &result, &error),
+                 SKN_GUARD_NOT_FINITE);
+    cr_expect_str_eq(error.text, "result.recall of batch 9 that is not finite");
+    result = (skn_result_t){ .batch = 9, .loss = (double)-INFINITY };
+    cr_expect_eq(look_all(&guard, &skn_result_schema, &result, &error),
+                 SKN_GUARD_NOT_FINITE);
+    guard = (skn_guard_t){ 0 };
+    one[0] = -INFINITY; /* of a label that is none */
+    cr_expect_eq(look_all(&guard, &skn_ranking_schema, &ranking, &error),
+                 SKN_GUARD_GOOD);
+    one[1] = INFINITY;
+    cr_expect_eq(look_all(&guard, &skn_ranking_schema, &ranking, &error),
+                 SKN_GUARD_NOT_FINITE);
+    cr_expect_str_eq(error.text, "ranking.score of batch 9 that is not finite");
+}
+
+/* Told of codings: a percentage in a warning. */
+Test(link_guard, changes_by_codings_are_finite)
+{
+    skn_guard_t guard = { 0 };
+    skn_error_t error = { 0 };
+    skn_hidden_gradient_t hidden = { .batch = 9, .changed = { two, COUNT } };
+    two[COUNT - 1] = 1e17f;
+    cr_expect_eq(look_all(&guard, &skn_hidden_gradient_schema, &hidden, &error),
+                 SKN_GUARD_GOOD, "a square may be large");
+    two[COUNT - 1] = 1e24f;
+    cr_expect_eq(look_all(&guard, &skn_hidden_gradient_schema, &hidden, &error),
+                 SKN_GUARD_EXPLODED);
 }

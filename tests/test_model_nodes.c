@@ -114,8 +114,8 @@ Test(model_nodes, overrides_reach_nodes_by_name_and_links)
                            "'int3'");
     cr_expect_null(read_with("nodes.b.address=tcp://10.0.0.9:1", said));
     cr_expect_str_eq(said, "m.yaml:8:5: node 'a' has no key, and "
-                           "tcp://10.0.0.9:1 is beyond this machine, where "
-                           "links need CURVE");
+                           "node 'b' is at tcp://10.0.0.9:1, beyond this "
+                           "machine, where links need CURVE");
 }
 
 /* --- what is refused ----------------------------------------------------- */

@@ -184,9 +184,9 @@ check_keys(const skn_wired_node_t *nodes, uint32_t node_count,
         if (beyond)
             (void)skn_problems_add(
                 problems, item->mark,
-                "node '%.64s' has no key, and %s is beyond this machine, where "
-                "links need CURVE",
-                nodes[k].name, beyond->address);
+                "node '%.64s' has no key, and node '%.64s' is at %s, beyond "
+                "this machine, where links need CURVE",
+                nodes[k].name, beyond->name, beyond->address);
         else
             (void)skn_problems_add(problems, item->mark,
                                    "node '%.64s' has no key, and node '%.64s' "

@@ -170,7 +170,7 @@ config "no YAML" 's/epochs: 5/epochs: [5/' \
 two='$a nodes: [{ name: a, address: "tcp://127.0.0.1:7001" }, { name: b, '
 config "an address beyond the machine without keys" \
     "$two"'address: "tcp://10.0.0.2:7001", key: b.key }]' \
-    "12:9: node 'a' has no key, and tcp://10.0.0.2:7001 is beyond this \
+    "12:9: node 'a' has no key, and node 'b' is at tcp://10.0.0.2:7001, beyond this \
 machine, where links need CURVE; \`skein keygen\` makes one a node: key: \
 keys/a.key"
 config "two nodes of one name" \
@@ -349,6 +349,10 @@ then
         "full/run/.tmp-*safetensors: cannot reserve its length: No space left \
 on device" "$skein" train tiny.yaml -o checkpoint.path=full/run \
         -o train.epochs=1
+    "$skein" train tiny.yaml -o checkpoint.path=full/two -o train.epochs=2 \
+        >two.out 2>two.err </dev/null
+    check_match "  and before the end it says that nothing is kept yet" \
+        "No space left on device; this run has no checkpoint yet" two.err
     umount full && mount -t tmpfs -o size=2m tmpfs full
     # The first checkpoint fits, then somebody fills the disk.
     "$skein" train tiny.yaml --json -o checkpoint.path=full/run \

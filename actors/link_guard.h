@@ -2,12 +2,12 @@
  *
  * Encryption says who sent a message, not that its numbers are good: a node
  * with bad memory, or one gone bad, would spoil the rows of all others in one
- * batch. Looked at are the runs that pass from layer to layer, losses and scores
- * (the table in link_guard.c), as they arrive: that they are finite, and that
- * none reaches SKN_GUARD_JUMP times what this edge has ever brought (but for
- * sums over labels and the like, which may). What is wrong by less than that passes: docs/keys.md says
- * so. A look at 1,024 x 128 values takes
- * 12 us (AVX2), a small part of what it takes to decode them.
+ * batch. Looked at are the runs that pass from layer to layer, losses and
+ * scores (the table in link_guard.c), as they arrive: that they are finite, and
+ * that none reaches SKN_GUARD_JUMP times what this edge has ever brought (but
+ * for sums over labels and the like, which may). What is wrong by less than
+ * that passes: docs/keys.md says so. A look at 1,024 x 128 values takes 12 us
+ * (AVX2), a small part of what it takes to decode them.
  * Pure; a guard belongs to one thread.  SPDX-License-Identifier: Apache-2.0 */
 #ifndef ACTORS_LINK_GUARD_H
 #define ACTORS_LINK_GUARD_H

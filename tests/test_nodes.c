@@ -219,12 +219,10 @@ Test(nodes, refuses_links_beyond_the_machine_without_keys)
         "  - { name: c, address: 'tcp://10.0.0.2:7002', key: c.key }\n",
         "n:2:5: node 'a' has no key, and node 'b' is at tcp://10.0.0.1:7002, "
         "beyond this machine, where links need CURVE; `skein keygen` makes "
-        "one a node: "
-        "key: keys/a.key\n"
+        "one a node: key: keys/a.key\n"
         "n:3:5: node 'b' has no key, and node 'b' is at tcp://10.0.0.1:7002, "
         "beyond this machine, where links need CURVE; `skein keygen` makes "
-        "one a node: "
-        "key: keys/b.key\n");
+        "one a node: key: keys/b.key\n");
 }
 
 Test(nodes, refuses_keys_for_some_nodes_only)

@@ -171,8 +171,8 @@ two='$a nodes: [{ name: a, address: "tcp://127.0.0.1:7001" }, { name: b, '
 config "an address beyond the machine without keys" \
     "$two"'address: "tcp://10.0.0.2:7001", key: b.key }]' \
     "12:9: node 'a' has no key, and node 'b' is at tcp://10.0.0.2:7001, \
-beyond this machine, where links need CURVE; \`skein keygen\` makes one a node: key: \
-keys/a.key"
+beyond this machine, where links need CURVE; \`skein keygen\` makes one a \
+node: key: keys/a.key"
 config "two nodes of one name" \
     "${two/name: b/name: a}"'address: "tcp://127.0.0.1:7002" }]' \
     "12:63: there are two nodes named 'a'"

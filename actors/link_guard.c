@@ -9,9 +9,9 @@
 #include "actors/messages.h"
 #include "transport/field.h"
 
-/* What is looked at. BOTTOMLESS: -INFINITY stands for "nothing", as the greatest
- * of no logits does. JUMPS: it may, as a sum over labels does, which lies
- * anywhere between 1 and their number. NOT_BELOW_0: as a sum of exp. */
+/* What is looked at. BOTTOMLESS: -INFINITY stands for "nothing", as the
+ * greatest of no logits does. JUMPS: it may, as a sum over labels does, which
+ * lies anywhere between 1 and their number. NOT_BELOW_0: as a sum of exp. */
 enum {
     BOTTOMLESS = 1,
     JUMPS = 2,

@@ -5,6 +5,7 @@
 #include "skein/limits.h"
 #include "topology/model_rules.h"
 #include "topology/nodes.h"
+#include "transport/keys.h"
 
 static void
 check_names(const skn_model_t *model, const skn_node_t *list,
@@ -12,7 +13,7 @@ check_names(const skn_model_t *model, const skn_node_t *list,
 {
     const skn_node_t *item = list->first;
     for (size_t k = 0; k < model->node_count; k++, item = item->next) {
-        if (skn_rules_name_is_good(model->nodes[k].name))
+        if (skn_name_good(model->nodes[k].name))
             continue;
         (void)skn_problems_add(problems, skn_rules_mark(item, "name"),
                                "'%.64s' is no name for a node",

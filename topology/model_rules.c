@@ -5,12 +5,12 @@
  * SPDX-License-Identifier: Apache-2.0 */
 #include "topology/model_rules.h"
 
-#include <ctype.h>
 #include <math.h>
 #include <string.h>
 
 #include "skein/limits.h"
 #include "topology/model_tables.h"
+#include "transport/keys.h"
 
 #define BIT(kind) (1u << (kind))
 #define RANDOM (BIT(SKN_SAMPLER_UNIFORM) | BIT(SKN_SAMPLER_LOG_UNIFORM))
@@ -224,19 +224,6 @@ check_output(const skn_model_layer_t *layer, const skn_node_t *node,
     }
 }
 
-/* Names stand in overrides (a.b.c), file names and reports. */
-bool
-skn_rules_name_is_good(const char *name)
-{
-    size_t count = strlen(name);
-    if (count == 0 || count > SKN_NAME_MAX || !isalpha((unsigned char)*name))
-        return false;
-    for (; *name; name++)
-        if (!isalnum((unsigned char)*name) && *name != '_' && *name != '-')
-            return false;
-    return true;
-}
-
 void
 skn_rules_layers(const skn_model_t *model, const skn_node_t *layers,
                  skn_problems_t *problems)
@@ -245,7 +232,7 @@ skn_rules_layers(const skn_model_t *model, const skn_node_t *layers,
     for (size_t k = 0; k < model->layer_count; k++, node = node->next) {
         const skn_model_layer_t *layer = &model->layers[k];
         skn_mark_t mark = skn_rules_mark(node, "name");
-        if (!skn_rules_name_is_good(layer->name)) {
+        if (!skn_name_good(layer->name)) {
             (void)skn_problems_add(
                 problems, mark, "'%.64s' is no name for a layer", layer->name);
             (void)skn_problems_hint(problems,

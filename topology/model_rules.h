@@ -26,9 +26,6 @@ void skn_rules_nodes(const skn_model_t *model, const skn_node_t *root,
 /* Rules between links and train. */
 void skn_rules_links(const skn_model_t *model, const skn_node_t *root,
                      skn_problems_t *problems);
-/* Whether `name` may name a layer or a node: a letter, then letters, digits,
- * '_' and '-', SKN_NAME_MAX at most. */
-bool skn_rules_name_is_good(const char *name);
 
 struct skn_section;
 /* Whether `key` of the section means something beside the other values of the

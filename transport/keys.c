@@ -242,8 +242,8 @@ print_file(char text[SKN_KEY_FILE_BYTES_MAX], const skn_keys_t *keys,
         secret ? keys->secret_key : "", secret ? "\"\n" : "");
 }
 
-static bool
-name_good(const char *name)
+bool
+skn_name_good(const char *name)
 {
     size_t letters = strspn(name, "ABCDEFGHIJKLMNOPQRSTUVWXYZ"
                                   "abcdefghijklmnopqrstuvwxyz0123456789_-");
@@ -257,7 +257,7 @@ skn_keys_make(const char *path, const char *name,
 {
     char secret[PATH_MAX], text[SKN_KEY_FILE_BYTES_MAX];
     skn_status_t status = path_of_secret(path, secret, error);
-    if (status == SKN_OK && name && !name_good(name))
+    if (status == SKN_OK && name && !skn_name_good(name))
         status = skn_fail(error, SKN_USAGE,
                           "a name of a node is a letter, then letters, "
                           "digits, '_' and '-', %u at most",

@@ -26,11 +26,16 @@ typedef struct skn_keys skn_keys_t; /* both halves, in locked memory */
  * abort, so that nothing else goes into a socket option. */
 bool skn_key_good(const char *text);
 
+/* Whether `name` may name a node, or a layer: a letter, then letters, digits,
+ * '_' and '-', SKN_NAME_MAX at most. Names stand in overrides (a.b.c), file
+ * names and reports. */
+bool skn_name_good(const char *name);
+
 /* Makes a pair and writes `path` (0644) and `path`_secret (0600 from the
  * start), both on disk when it returns. `name` (may be NULL) is kept in them
  * as metadata. Nothing is ever overwritten: a file that is there already is
- * SKN_CANNOT_CREATE, and then neither is left behind. SKN_USAGE: `name` has
- * letters that do not fit (A-Z a-z 0-9 _ . -). `public_key` is filled. */
+ * SKN_CANNOT_CREATE, and then neither is left behind. SKN_USAGE: `name` is no
+ * name (skn_name_good). `public_key` is filled. */
 skn_status_t skn_keys_make(const char *path, const char *name,
                            char public_key[SKN_KEY_TEXT_BYTES],
                            skn_error_t *error);

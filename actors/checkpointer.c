@@ -146,18 +146,19 @@ write_chunk(checkpointer_t *checkpointer, shard_t *shard,
         give_up(checkpointer);
 }
 
-/* Whether the run has a checkpoint that can be gone on with. */
-static bool
-has_older(const checkpointer_t *checkpointer)
+/* How many checkpoints the run has, and the batch of the newest one (or 0). */
+static skn_status_t
+find_newest(const skn_run_folder_t *run, size_t *count, uint64_t *newest,
+            skn_error_t *error)
 {
-    const skn_run_folder_t *run = checkpointer->run;
     uint64_t *batch = NULL;
-    size_t count = 0;
+    *count = 0;
     skn_status_t status =
         skn_run_folder_batches(skn_run_folder_descriptor(run),
-                               skn_run_folder_path(run), &batch, &count, NULL);
+                               skn_run_folder_path(run), &batch, count, error);
+    *newest = status == SKN_OK && *count > 0 ? batch[0] : 0;
     free(batch);
-    return status == SKN_OK && count > 0;
+    return status;
 }
 
 static skn_status_t
@@ -165,7 +166,10 @@ tell_failure(skn_actor_t *actor, const checkpointer_t *checkpointer,
              skn_error_t *error)
 {
     skn_json_text_t text = { 0 };
-    const char *hint = has_older(checkpointer)
+    size_t count;
+    uint64_t newest;
+    skn_status_t found = find_newest(checkpointer->run, &count, &newest, NULL);
+    const char *hint = found == SKN_OK && count > 0
                            ? "the older checkpoints are intact"
                            : "this run has no checkpoint yet: make room, or "
                              "all of it may be lost";
@@ -288,15 +292,12 @@ static skn_status_t
 check_newest(const skn_actor_t *actor, const skn_run_folder_t *run,
              skn_error_t *error)
 {
-    uint64_t *batch = NULL;
-    size_t count = 0;
     const char *path = skn_run_folder_path(run);
-    skn_status_t status = skn_run_folder_batches(skn_run_folder_descriptor(run),
-                                                 path, &batch, &count, error);
+    size_t count;
+    uint64_t newest;
+    skn_status_t status = find_newest(run, &count, &newest, error);
     if (status != SKN_OK)
         return status;
-    uint64_t newest = count > 0 ? batch[0] : 0;
-    free(batch);
     if (newest == (uint64_t)skn_actor_option_int(actor, "newest"))
         return SKN_OK;
     status =

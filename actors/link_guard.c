@@ -43,9 +43,8 @@ static const guarded_t table[] = {
 /* Greatest magnitude; infinite or NaN if one is. */
 static float
 reach_of(const skn_kernels_t *kernels, const guarded_t *guarded,
-         const void *message)
+         const skn_field_t *field, const void *message)
 {
-    const skn_field_t *field = skn_field_named(guarded->schema, guarded->field);
     if (field->kind == SKN_FIELD_f64)
         return fabsf((float)skn_field_real(field, message));
     skn_run_t run = skn_field_run(field, message);
@@ -76,12 +75,12 @@ batch_of(const skn_schema_t *schema, const void *message)
 }
 
 static bool
-falls_below_0(const guarded_t *guarded, const void *message)
+falls_below_0(const guarded_t *guarded, const skn_field_t *field,
+              const void *message)
 {
     if (!(guarded->is & NOT_BELOW_0))
         return false;
-    skn_run_t run = skn_field_run(
-        skn_field_named(guarded->schema, guarded->field), message);
+    skn_run_t run = skn_field_run(field, message);
     const float *x = run.at;
     bool below = false;
     for (size_t i = 0; i < run.count; i++)
@@ -91,7 +90,8 @@ falls_below_0(const guarded_t *guarded, const void *message)
 
 static skn_guard_verdict_t
 judge(const skn_guard_t *guard, uint32_t at, float reach,
-      const guarded_t *guarded, const void *message, skn_error_t *error)
+      const guarded_t *guarded, const skn_field_t *field, const void *message,
+      skn_error_t *error)
 {
     const char *name = guarded->schema->name;
     uint64_t batch = batch_of(guarded->schema, message);
@@ -101,7 +101,7 @@ judge(const skn_guard_t *guard, uint32_t at, float reach,
                        guarded->field, batch);
         return SKN_GUARD_NOT_FINITE;
     }
-    if (falls_below_0(guarded, message)) {
+    if (falls_below_0(guarded, field, message)) {
         (void)skn_fail(error, SKN_DIVERGED,
                        "%s.%s of batch %" PRIu64 " that is below 0", name,
                        guarded->field, batch);
@@ -127,9 +127,10 @@ skn_guard_look(skn_guard_t *guard, const skn_kernels_t *kernels,
         const guarded_t *guarded = &table[k];
         if (guarded->schema != schema)
             continue;
-        float reach = reach_of(kernels, guarded, message);
+        const skn_field_t *field = skn_field_named(schema, guarded->field);
+        float reach = reach_of(kernels, guarded, field, message);
         skn_guard_verdict_t verdict =
-            judge(guard, at, reach, guarded, message, error);
+            judge(guard, at, reach, guarded, field, message, error);
         if (verdict != SKN_GUARD_GOOD)
             return verdict;
         if (reach > guard->greatest[at])

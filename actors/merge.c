@@ -189,18 +189,26 @@ copy_cells(const skn_merge_t *merge, const uint32_t *open, const float *from,
         memcpy(into, from, row_at(merge, merge->rows) * sizeof(float));
 }
 
+/* Where m + log z came, z is 1, or 0 of no rows at all. */
+static void
+copy_sums(const skn_merge_t *merge, const skn_partial_t *from, float *sum)
+{
+    if (from->sum)
+        memcpy(sum, from->sum, merge->rows * sizeof(float));
+    for (size_t i = 0; !from->sum && i < merge->rows; i++)
+        sum[i] = from->greatest[i] == -INFINITY ? 0.0f : 1.0f;
+}
+
 static void
 copy_node(const skn_merge_t *merge, skn_partial_t *into,
           const skn_tree_node_t *node)
 {
     const skn_partial_t *from = &node->partial;
     size_t row_bytes = merge->rows * sizeof(float);
-    if (into->greatest)
+    if (into->greatest) {
         memcpy(into->greatest, from->greatest, row_bytes);
-    if (into->greatest && from->sum)
-        memcpy(into->sum, from->sum, row_bytes);
-    for (size_t i = 0; into->greatest && !from->sum && i < merge->rows; i++)
-        into->sum[i] = from->greatest[i] == -INFINITY ? 0.0f : 1.0f;
+        copy_sums(merge, from, into->sum);
+    }
     if (into->pull)
         copy_cells(merge, node->open, from->pull, into->pull);
     if (into->push)

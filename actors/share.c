@@ -205,11 +205,11 @@ post_gradient(skn_actor_t *actor, slice_t *slice,
 }
 
 static skn_status_t
-give_away(skn_actor_t *actor, const skn_head_t *head, skn_flight_t *flight,
+give_away(skn_actor_t *actor, const skn_head_t *head,
+          const skn_flight_t *flight, skn_output_gradient_t *whole,
           const skn_share_options_t *options, skn_error_t *error)
 {
-    slice_t slice = { .head = head, .flight = flight, .whole = flight->part };
-    flight->part = NULL;
+    slice_t slice = { .head = head, .flight = flight, .whole = whole };
     return post_gradient(actor, &slice, options, error);
 }
 
@@ -232,18 +232,20 @@ skn_share_send(skn_actor_t *actor, skn_head_t *head, skn_flight_t *flight,
         drop(&share);
         return status;
     }
+    if (!head->late)
+        return give_away(actor, head, flight, share.gradient, options, error);
     flight->part = share.gradient;
-    if (head->late)
-        return SKN_OK;
-    return give_away(actor, head, flight, options, error);
+    return SKN_OK;
 }
 
 skn_status_t
 skn_share_finish(skn_actor_t *actor, skn_head_t *head, skn_flight_t *flight,
                  const skn_share_options_t *options, skn_error_t *error)
 {
-    if (!flight->part)
+    skn_output_gradient_t *part = flight->part;
+    if (!part)
         return SKN_OK;
-    skn_head_normalise(head, flight, flight->part->pull.at, flight->push);
-    return give_away(actor, head, flight, options, error);
+    flight->part = NULL;
+    skn_head_normalise(head, flight, part->pull.at, flight->push);
+    return give_away(actor, head, flight, part, options, error);
 }

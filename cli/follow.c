@@ -286,11 +286,23 @@ run(const cli_call_t *call, skn_topology_t *topology,
     return skn_topology_wait(topology, error);
 }
 
+static void
+handle_unread(void (*handler)(int))
+{
+    const struct sigaction action = { .sa_handler = handler };
+    (void)sigaction(SIGPIPE, &action, NULL);
+}
+
+void
+cli_follow_outlive(void)
+{
+    handle_unread(SIG_IGN);
+}
+
 int
 cli_follow_end_unread(void)
 {
-    const struct sigaction end = { .sa_handler = SIG_DFL };
-    (void)sigaction(SIGPIPE, &end, NULL);
+    handle_unread(SIG_DFL);
     (void)raise(SIGPIPE);
     return 128 + SIGPIPE;
 }

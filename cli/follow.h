@@ -31,6 +31,8 @@ typedef struct cli_follow {
  * a good end, as the parent process does on SIGINT and SIGTERM. */
 int cli_follow(const cli_call_t *call, skn_topology_t **topology,
                const cli_follow_t *follow);
+/* Makes the process outlive whoever reads its standard output. */
+void cli_follow_outlive(void);
 /* Whether standard output is a pipe that nobody reads. */
 bool cli_follow_unread(void);
 /* Ends the process as SIGPIPE does others, when all else is done; where that

@@ -2,7 +2,6 @@
  * SPDX-License-Identifier: Apache-2.0 */
 #include <inttypes.h>
 #include <stdlib.h>
-#include <signal.h>
 #include <string.h>
 #include <time.h>
 
@@ -177,10 +176,8 @@ cli_training(const cli_call_t *call, const cli_training_t *training)
         }
         memcpy(job->run_id, training->run_id, sizeof(job->run_id));
     }
-    if (training->node) { /* the other nodes would wait in vain for a word */
-        const struct sigaction ignore = { .sa_handler = SIG_IGN };
-        (void)sigaction(SIGPIPE, &ignore, NULL);
-    }
+    if (training->node) /* the other nodes would wait in vain for a word */
+        cli_follow_outlive();
     /* The death of a node is that of the run: its others hold what it had. */
     return cli_supervise(call, work, job, training->node ? NULL : &job->begun);
 }

@@ -327,7 +327,6 @@ report(up_t *up)
 static skn_status_t
 block_signals(up_t *up, skn_error_t *error)
 {
-    const struct sigaction ignore = { .sa_handler = SIG_IGN };
     sigset_t set;
     (void)sigemptyset(&set);
     (void)sigaddset(&set, SIGINT);
@@ -335,7 +334,7 @@ block_signals(up_t *up, skn_error_t *error)
     (void)sigaddset(&set, SIGHUP);
     (void)sigaddset(&set, SIGCHLD);
     (void)sigprocmask(SIG_BLOCK, &set, NULL);
-    (void)sigaction(SIGPIPE, &ignore, NULL);
+    cli_follow_outlive();
     up->signals = signalfd(-1, &set, SFD_CLOEXEC | SFD_NONBLOCK);
     return up->signals >= 0
                ? SKN_OK

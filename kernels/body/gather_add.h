@@ -8,7 +8,7 @@
 
 /* Vectors of a group: 8 sums hide the latency of the multiply-adds. */
 #define GATHER_VECTORS 8
-/* Bytes fetched ahead, and rows at least: a row of 512 bytes is summed in about
+/* Floats fetched ahead, and rows at most: a row of 512 bytes is summed in about
  * 20 ns, memory answers in about 100. */
 #define GATHER_AHEAD_FLOATS 768
 #define GATHER_AHEAD_MAX 24

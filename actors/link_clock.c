@@ -86,15 +86,27 @@ skn_links_ask_clock(skn_links_t *links, const skn_parcel_t *parcel,
     return skn_links_send_all(links, &record, NULL, error);
 }
 
+/* Who asks and takes no answers would have us queue them without end. A peer
+ * of ours asks no further before the first of so many answers has come. */
 skn_status_t
 skn_links_tell_usage(skn_links_t *links, skn_link_peer_t *peer, uint64_t number,
                      skn_error_t *error)
 {
+    uint64_t *end = &peer->answer_end[peer->answer_count % SKN_LINK_QUESTIONS];
+    if (*end > skn_link_acked_end(peer->link)) {
+        peer->records_refused[SKN_RECORD_REASON_QUESTION]++;
+        return skn_fail(error, SKN_BAD_MESSAGE,
+                        "node '%s' asks for more than %u clocks at once",
+                        peer->node->name, SKN_LINK_QUESTIONS);
+    }
     used_t used = used_here(links);
     skn_record_t record = { .kind = SKN_RECORD_USAGE, .number = number };
     skn_wire_t wire = { .frame_count = 1 };
     wire.frame[0] = (skn_frame_t){ &used, sizeof(used) };
-    return skn_links_send(peer, &record, &wire, error);
+    skn_status_t status = skn_links_send(peer, &record, &wire, error);
+    *end = skn_link_queued_end(peer->link);
+    peer->answer_count++;
+    return status;
 }
 
 skn_status_t

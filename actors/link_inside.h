@@ -22,7 +22,7 @@
     R(EDGE, "edge", "it is of an edge that is none of the peer's")             \
     R(ORDER, "order", "a message without credit or out of order")              \
     R(CREDIT, "credit", "credit for what was not sent")                        \
-    R(QUESTION, "question", "an answer to what was not asked")                 \
+    R(QUESTION, "question", "an answer to no question, or too many questions") \
     R(NOT_FINITE, "not_finite", "values that are not finite")                  \
     R(EXPLODED, "exploded", "values far beyond all that came before")
 
@@ -33,6 +33,9 @@ typedef enum skn_record_reason {
     SKN_RECORD_REASON_COUNT
 } skn_record_reason_t;
 
+/* Clocks that actors of a node may have asked for at once. */
+#define SKN_LINK_QUESTIONS 64u
+
 typedef struct skn_link_peer {
     uint32_t number; /* of the node */
     const skn_wired_node_t *node;
@@ -42,14 +45,14 @@ typedef struct skn_link_peer {
     bool has_ended; /* all its actors have */
     bool left;      /* the link is done */
     uint64_t records_refused[SKN_RECORD_REASON_COUNT];
+    /* Where our last answers to its questions end in our stream: a ring. */
+    uint64_t answer_end[SKN_LINK_QUESTIONS];
+    uint64_t answer_count;
     /* A fragment that the socket did not take: header and body. */
     uint8_t *held;
     size_t held_header_bytes, held_body_bytes;
     bool holds;
 } skn_link_peer_t;
-
-/* Clocks that actors of a node may have asked for at once. */
-#define SKN_LINK_QUESTIONS 64u
 
 /* A clock that waits for the answers of the other nodes. */
 typedef struct skn_link_question {

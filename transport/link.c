@@ -275,6 +275,18 @@ skn_link_queued_bytes(const skn_link_t *link)
     return (size_t)(link->sending.end - link->sending.acked);
 }
 
+uint64_t
+skn_link_queued_end(const skn_link_t *link)
+{
+    return link->sending.end;
+}
+
+uint64_t
+skn_link_acked_end(const skn_link_t *link)
+{
+    return link->sending.acked;
+}
+
 void
 skn_link_moved(skn_link_t *link, bool sound, const skn_error_t *error)
 {

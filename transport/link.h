@@ -182,6 +182,10 @@ skn_status_t skn_link_send(skn_link_t *link, const skn_frame_t *frame,
                            size_t frame_count, skn_error_t *error);
 /* What was queued and is not acked yet: so that the driver can throttle. */
 size_t skn_link_queued_bytes(const skn_link_t *link);
+/* The same as places in the stream: where what was queued last ends, and what
+ * lies below what is acked. Neither goes back. */
+uint64_t skn_link_queued_end(const skn_link_t *link);
+uint64_t skn_link_acked_end(const skn_link_t *link);
 
 /* The next complete record of the peer, once and in order; false: none. Valid
  * until the next call of this function or of skn_link_destroy; at any address.

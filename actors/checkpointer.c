@@ -10,10 +10,12 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "actors/finite.h"
 #include "actors/kinds.h"
 #include "actors/messages.h"
 #include "actors/restorer.h"
 #include "actors/tensors.h"
+#include "actors/workspace.h"
 #include "formats/checkpoint.h"
 #include "formats/json_text.h"
 
@@ -31,6 +33,7 @@ typedef struct checkpointer {
     shard_t *shards; /* [owners] */
     uint32_t owners, shard_count, complete;
     uint32_t keep;
+    const skn_kernels_t *kernels;
     skn_restorer_t restorer;
     const skn_save_t *save; /* kept, while a checkpoint is written */
     skn_error_t failure;    /* of the checkpoint in work */
@@ -121,6 +124,30 @@ on_tensor(skn_actor_t *actor, void *state, const void *message,
     };
     (void)snprintf(piece->name, sizeof(piece->name), "%s", tensor->name);
     return SKN_OK;
+}
+
+/* What is not finite is nothing to go on with: neither a checkpoint, nor
+ * older ones that make room for it. What a chunk of no tensor, or of half an
+ * element, is, the file says. */
+static skn_status_t
+look_at_values(const skn_actor_t *actor, const checkpointer_t *checkpointer,
+               const shard_t *shard, const skn_chunk_t *chunk,
+               skn_error_t *error)
+{
+    if (chunk->tensor >= shard->piece_count ||
+        skn_are_finite(checkpointer->kernels, shard->piece[chunk->tensor].dtype,
+                       chunk->bytes.at, chunk->bytes.count))
+        return SKN_OK;
+    (void)skn_fail(error, SKN_DIVERGED,
+                   "%s: %s of batch %llu has values that are not finite, in "
+                   "the part of %s",
+                   skn_actor_name(actor), shard->piece[chunk->tensor].name,
+                   (unsigned long long)chunk->batch, chunk->file);
+    return skn_fail_hint(error, SKN_DIVERGED,
+                         "training diverged (lower train.optimizer.rate), or "
+                         "the node that sends it computes wrongly: look at its "
+                         "memory, or leave it out; the older checkpoints are "
+                         "intact: go on with --resume");
 }
 
 static void
@@ -249,6 +276,10 @@ on_chunk(skn_actor_t *actor, void *state, const void *message,
     if (!shard || !checkpointer->save || shard->complete ||
         chunk->batch != checkpointer->save->batch)
         return unexpected(actor, chunk->file, error);
+    skn_status_t status =
+        look_at_values(actor, checkpointer, shard, chunk, error);
+    if (status != SKN_OK)
+        return status;
     if (checkpointer->failure.status == SKN_OK)
         write_chunk(checkpointer, shard, chunk);
     shard->complete = chunk->last;
@@ -317,6 +348,9 @@ checkpointer_open(skn_actor_t *actor, void *state, skn_error_t *error)
     if (!checkpointer->shards)
         return skn_fail(error, SKN_NO_MEMORY, "no room for %u shards",
                         checkpointer->owners);
+    checkpointer->kernels = skn_kernels_pick(error);
+    if (!checkpointer->kernels)
+        return error->status;
     bool looks = skn_actor_option_bool(actor, "looks");
     skn_run_options_t options = {
         .resume = skn_actor_option_bool(actor, "resume"),

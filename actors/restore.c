@@ -4,11 +4,16 @@
 
 #include <string.h>
 
+#include "actors/finite.h"
+#include "actors/workspace.h"
+
 void
 skn_restore_open(skn_restore_t *restore, const skn_actor_t *actor)
 {
     restore->wanted = skn_actor_receivers(actor, &skn_want_schema) > 0;
     restore->owner = (uint32_t)skn_actor_option_int(actor, "owner");
+    /* An owner without kernels does not open. */
+    restore->kernels = skn_kernels_pick(NULL);
 }
 
 skn_status_t
@@ -55,6 +60,22 @@ take_nothing(skn_restore_t *restore, skn_actor_t *actor, skn_error_t *error)
 }
 
 static skn_status_t
+refuse_values(const skn_actor_t *actor, const skn_restore_t *restore,
+              skn_error_t *error)
+{
+    (void)skn_fail(error, SKN_BAD_DATA,
+                   "%s: %s of the checkpoint of batch %llu has values that are "
+                   "not finite",
+                   skn_actor_name(actor),
+                   restore->views[restore->view].piece.name,
+                   (unsigned long long)restore->batch);
+    return skn_fail_hint(error, SKN_BAD_DATA,
+                         "look at the memory of the node that holds the "
+                         "checkpoint; if they stand in its files, remove that "
+                         "checkpoint and resume an older one");
+}
+
+static skn_status_t
 take_rows(skn_restore_t *restore, skn_actor_t *actor,
           const skn_restored_t *part, skn_error_t *error)
 {
@@ -74,6 +95,9 @@ take_rows(skn_restore_t *restore, skn_actor_t *actor,
             (unsigned long long)part->columns, (unsigned long long)piece->rows,
             (unsigned long long)piece->columns, skn_dtype_name(piece->dtype),
             (unsigned long long)restore->row);
+    if (!skn_are_finite(restore->kernels, piece->dtype, part->bytes.at,
+                        part->bytes.count))
+        return refuse_values(actor, restore, error);
     for (size_t k = 0; k < rows; k++)
         memcpy(view->at + (restore->row + k) * view->stride_bytes,
                part->bytes.at + k * view->row_bytes, view->row_bytes);

@@ -14,6 +14,7 @@
 
 #include "actors/messages.h"
 #include "actors/tensors.h"
+#include "kernels/kernels.h"
 #include "skein/actor.h"
 
 typedef struct skn_restore {
@@ -25,6 +26,7 @@ typedef struct skn_restore {
     uint32_t view_count, view; /* rectangles; the one that is coming */
     uint64_t row;              /* of it, the next */
     uint64_t batch;            /* of the checkpoint */
+    const skn_kernels_t *kernels;
     skn_tensor_view_t views[SKN_TENSOR_VIEWS_MAX];
 } skn_restore_t;
 
@@ -43,7 +45,8 @@ skn_status_t skn_restore_ask(const skn_restore_t *restore, skn_actor_t *actor,
                              skn_error_t *error);
 /* Takes a part and asks on. *begin: everything is here, and the run may go on
  * behind `restore->batch`, or from the seed. SKN_BAD_MESSAGE for what was not
- * asked for; SKN_BAD_DATA for a checkpoint of another model. */
+ * asked for; SKN_BAD_DATA for a checkpoint of another model, and for values
+ * that are not finite. */
 skn_status_t skn_restore_take(skn_restore_t *restore, skn_actor_t *actor,
                               const skn_restored_t *part, bool *begin,
                               skn_error_t *error);

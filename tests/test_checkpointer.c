@@ -1,6 +1,8 @@
 /* test_checkpointer.c - the state of two owners becomes one checkpoint, or
  * none. The probe plays coordinator and both updaters.
  * SPDX-License-Identifier: Apache-2.0 */
+#include <dirent.h>
+#include <math.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -18,7 +20,8 @@ static struct {
     bool best, hash;
     char path[8][SKN_TEXT_MAX], sha256[8][65];
     bool unfinished; /* the metadata lack their NUL */
-    uint32_t spoil;  /* 1: chunk of an unknown file, 2: too long */
+    uint32_t spoil;  /* 1: chunk of an unknown file, 2: too long, 3: a NaN at
+                      * the end of batch 10 */
 } seen;
 
 static skn_status_t
@@ -65,6 +68,8 @@ send_state(skn_actor_t *actor, uint64_t batch, uint32_t owner,
                             .row_first = owner * ROWS / 2 };
     for (uint32_t k = 0; k < ROWS / 2; k++)
         rows[k] = value_of(batch, owner * ROWS / 2 + k);
+    if (seen.spoil == 3 && batch == 10 && owner == 1)
+        rows[ROWS / 2 - 1] = NAN;
     status = skn_actor_send(actor, &skn_tensor_schema, &tensor, error);
     for (uint32_t part = 0; part <= owner && status == SKN_OK; part++) {
         uint32_t first = part, count = owner == 0 ? 3 : part == 0 ? 1 : 2;
@@ -207,6 +212,30 @@ Test(checkpointer, without_the_final_model_the_run_fails)
     probe_run();
     cr_expect_neq(probe.status, SKN_OK);
     cr_expect_neq(probe.error.text[0], '\0');
+}
+
+/* The second owner of two sends it: the first one's part is written by then.
+ */
+Test(checkpointer, values_that_are_not_finite_get_into_no_checkpoint)
+{
+    size_t count = 0;
+    seen.spoil = 3;
+    probe_option("keep", "1"); /* the older one would go */
+    batches(2, 5, 5);
+    probe_run();
+    cr_expect_eq(probe.status, SKN_DIVERGED);
+    cr_expect_str_eq(probe.error.text,
+                     "checkpointer: a.weight of batch 10 has values that are "
+                     "not finite, in the part of a.1.safetensors");
+    cr_expect(strstr(probe.error.hint, "older checkpoints are intact"), "%s",
+              probe.error.hint);
+    expect_rows(run, 5);
+    DIR *directory = opendir(run);
+    for (struct dirent *entry; directory && (entry = readdir(directory));)
+        count += strstr(entry->d_name, "batch-") ||
+                 strncmp(entry->d_name, ".tmp", 4) == 0;
+    cr_expect_eq(count, 1, "nothing unfinished stays");
+    (void)closedir(directory);
 }
 
 Test(checkpointer, state_that_nobody_asked_for_is_refused)

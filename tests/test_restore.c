@@ -21,6 +21,7 @@ enum {
     HALF_A_ROW,
     NO_BYTES,
     BEYOND_THE_END,
+    NOT_FINITE, /* the last value of the second part of the moments */
     EARLY_BEGIN,
     ROWS_FOR_BEGIN,
     ENDS_EARLY
@@ -75,6 +76,8 @@ send_part(skn_actor_t *actor, uint64_t first, uint64_t rows, skn_error_t *error)
         memcpy(part->bytes.at + 4 * k, letter == 's' ? &whole : (void *)&value,
                4);
     }
+    if (seen.spoil == NOT_FINITE && letter == 'm' && first > 0)
+        memset(part->bytes.at + count - 4, 0xff, 4);
     return skn_actor_post(actor, part, error);
 }
 
@@ -216,6 +219,19 @@ Test(restore, rows_of_another_shape_or_out_of_turn_are_refused)
         cr_expect(strstr(probe.error.text, "none of its 5 x 3 F32 from row 0"),
                   "%s", probe.error.text);
     }
+    cr_expect_eq(seen.leases, 0);
+}
+
+Test(restore, values_that_are_not_finite_get_into_no_row)
+{
+    seen.spoil = NOT_FINITE;
+    probe_run();
+    cr_expect_eq(probe.status, SKN_BAD_DATA);
+    cr_expect_str_eq(probe.error.text,
+                     "up_output.0: output.m of the checkpoint of batch 41 has "
+                     "values that are not finite");
+    cr_expect(strstr(probe.error.hint, "the memory of the node"), "%s",
+              probe.error.hint);
     cr_expect_eq(seen.leases, 0);
 }
 

@@ -74,6 +74,8 @@ typedef struct skn_in_pipe {
     uint32_t first_slot;   /* they are numbered from here on */
     uint32_t ended_count;  /* of them */
     skn_part_set_t *sets;  /* that of key k is at k % set_count, if it can */
+    uint64_t *done;        /* [set_count] keys of the last sets, a ring */
+    uint64_t done_count;   /* all in all */
     const void **parts;    /* behind the sets */
     uint32_t set_count, displaced_count;
     skn_histogram_t latency; /* of the handler */
@@ -82,6 +84,7 @@ typedef struct skn_in_pipe {
 typedef struct skn_in_edge {
     skn_in_pipe_t *pipe;
     uint32_t part;     /* which sender of the pipe */
+    uint32_t sender;   /* actor */
     uint32_t owed;     /* credit to give back */
     uint32_t credit;   /* what the sender started with */
     uint32_t out_slot; /* the edge's number at the sender */
@@ -131,6 +134,7 @@ struct skn_actor {
 
     skn_phase_t phase;
     bool closing, resting, finished, wire;
+    bool blames;     /* sender.h: a failure is about the message in hand */
     uint64_t unsent; /* messages in all outboxes: more than 0 is "blocked" */
     uint32_t open_edges; /* in-edges that have not ended, peers' aside */
     uint32_t open_peers; /* peers' in-edges that have not ended */

@@ -14,6 +14,7 @@
 #include "actors/kinds.h"
 #include "actors/messages.h"
 #include "actors/restorer.h"
+#include "actors/sender.h"
 #include "actors/tensors.h"
 #include "actors/workspace.h"
 #include "formats/checkpoint.h"
@@ -130,7 +131,7 @@ on_tensor(skn_actor_t *actor, void *state, const void *message,
  * older ones that make room for it. What a chunk of no tensor, or of half an
  * element, is, the file says. */
 static skn_status_t
-look_at_values(const skn_actor_t *actor, const checkpointer_t *checkpointer,
+look_at_values(skn_actor_t *actor, const checkpointer_t *checkpointer,
                const shard_t *shard, const skn_chunk_t *chunk,
                skn_error_t *error)
 {
@@ -138,6 +139,7 @@ look_at_values(const skn_actor_t *actor, const checkpointer_t *checkpointer,
         skn_are_finite(checkpointer->kernels, shard->piece[chunk->tensor].dtype,
                        chunk->bytes.at, chunk->bytes.count))
         return SKN_OK;
+    skn_sender_blame(actor);
     (void)skn_fail(error, SKN_DIVERGED,
                    "%s: %s of batch %llu has values that are not finite, in "
                    "the part of %s",

@@ -235,9 +235,12 @@ collect_nodes(skn_hidden_t *hidden, const skn_parts_t *parts,
 {
     skn_status_t status = SKN_OK;
     *node_count = 0;
-    for (size_t p = 0; p < parts->count && status == SKN_OK; p++)
+    for (size_t p = 0; p < parts->count && status == SKN_OK; p++) {
         status = collect_part(hidden, parts->at[p], partitions, p, node_count,
                               error);
+        if (status != SKN_OK)
+            skn_parts_refuse(parts, p);
+    }
     return status;
 }
 
@@ -313,36 +316,46 @@ refuse_sum(const skn_hidden_gradient_t *part, const char *what,
 
 /* The same for the parts of a dense layer, which only add up. */
 static skn_status_t
+collect_sum(skn_hidden_t *hidden, const skn_hidden_gradient_t *part,
+            size_t *node_count, skn_error_t *error)
+{
+    size_t nodes = part->node.count, cells;
+    if (!fits_packing(hidden, &part->open, &cells))
+        return refuse_sum(part, "packed by the zeros of another activation",
+                          error);
+    if (part->value.count != nodes * cells ||
+        part->column_first != hidden->column_first)
+        return skn_fail(error, SKN_BAD_MESSAGE,
+                        "hidden_gradient of shard %u, batch %llu: %zu values, "
+                        "%zu expected",
+                        part->shard, (unsigned long long)part->batch,
+                        part->value.count, nodes * cells);
+    if (nodes > hidden->merge.leaf_count - *node_count)
+        return refuse_sum(part, "too many nodes", error);
+    if (part->changed.count != 0 &&
+        part->changed.count != nodes * hidden->packing.rows)
+        return refuse_sum(part, "changed has the wrong size", error);
+    for (size_t k = 0; k < nodes; k++)
+        hidden->nodes[(*node_count)++] = (skn_tree_node_t){
+            .place = part->node.at[k],
+            .partial = { .pull = part->value.at + k * cells },
+            .open = part->open.count > 0 ? part->open.at : NULL,
+        };
+    return SKN_OK;
+}
+
+static skn_status_t
 collect_sums(skn_hidden_t *hidden, const skn_parts_t *parts, size_t *node_count,
              skn_error_t *error)
 {
+    skn_status_t status = SKN_OK;
     *node_count = 0;
-    for (size_t p = 0; p < parts->count; p++) {
-        const skn_hidden_gradient_t *part = parts->at[p];
-        size_t nodes = part->node.count, cells;
-        if (!fits_packing(hidden, &part->open, &cells))
-            return refuse_sum(part, "packed by the zeros of another activation",
-                              error);
-        if (part->value.count != nodes * cells ||
-            part->column_first != hidden->column_first)
-            return skn_fail(error, SKN_BAD_MESSAGE,
-                            "hidden_gradient of shard %u, batch %llu: %zu "
-                            "values, %zu expected",
-                            part->shard, (unsigned long long)part->batch,
-                            part->value.count, nodes * cells);
-        if (nodes > hidden->merge.leaf_count - *node_count)
-            return refuse_sum(part, "too many nodes", error);
-        if (part->changed.count != 0 &&
-            part->changed.count != nodes * hidden->packing.rows)
-            return refuse_sum(part, "changed has the wrong size", error);
-        for (size_t k = 0; k < nodes; k++)
-            hidden->nodes[(*node_count)++] = (skn_tree_node_t){
-                .place = part->node.at[k],
-                .partial = { .pull = part->value.at + k * cells },
-                .open = part->open.count > 0 ? part->open.at : NULL,
-            };
+    for (size_t p = 0; p < parts->count && status == SKN_OK; p++) {
+        status = collect_sum(hidden, parts->at[p], node_count, error);
+        if (status != SKN_OK)
+            skn_parts_refuse(parts, p);
     }
-    return SKN_OK;
+    return status;
 }
 
 static void

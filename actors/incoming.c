@@ -7,7 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "actors/actor.h"
+#include "actors/sender.h"
 #include "transport/schema.h"
 
 /* Parcels taken before the control inbox is looked at again: fairness between
@@ -93,18 +93,22 @@ by_value(const skn_wired_pipe_t *wired, const void *message)
 
 static skn_status_t
 handle_reduced(skn_actor_t *actor, skn_in_pipe_t *pipe, skn_part_set_t *set,
-               skn_error_t *error)
+               size_t *refused, skn_error_t *error)
 {
     const skn_schema_t *schema = pipe->wired->schema;
     skn_status_t status = SKN_OK;
     void *sum = skn_payload_copy(actor->pool, schema, set->part[0], error);
     if (!sum)
         return error ? error->status : SKN_NO_MEMORY;
-    for (uint32_t k = 1; k < pipe->sender_count && status == SKN_OK; k++)
+    for (uint32_t k = 1; k < pipe->sender_count && status == SKN_OK; k++) {
+        *refused = k;
         status = pipe->handler->combine(sum, set->part[k], error);
-    if (status == SKN_OK)
+    }
+    if (status == SKN_OK) {
+        *refused = SIZE_MAX; /* it is of all of them */
         status =
             skn_actor_handle(actor, pipe->handler, &pipe->latency, sum, error);
+    }
     skn_payload_drop(sum);
     return status;
 }
@@ -115,13 +119,20 @@ handle_set(skn_actor_t *actor, skn_in_pipe_t *pipe, skn_part_set_t *set,
            skn_error_t *error)
 {
     skn_status_t status;
+    size_t refused = SIZE_MAX;
     if (pipe->wired->collect == SKN_COLLECT_REDUCE) {
-        status = handle_reduced(actor, pipe, set, error);
+        status = handle_reduced(actor, pipe, set, &refused, error);
     } else {
-        skn_parts_t parts = { set->part, pipe->sender_count };
+        skn_parts_t parts = { set->part, pipe->sender_count, &refused };
         status = skn_actor_handle(actor, pipe->handler, &pipe->latency, &parts,
                                   error);
     }
+    if (pipe->sender_count == 1)
+        refused = 0;
+    if (status != SKN_OK && refused < pipe->sender_count)
+        skn_sender_add(actor, &actor->in_edges[pipe->first_slot + refused],
+                       error);
+    pipe->done[pipe->done_count++ % pipe->set_count] = set->key;
     for (uint32_t k = 0; k < pipe->sender_count; k++) {
         skn_payload_drop(set->part[k]);
         set->part[k] = NULL;
@@ -132,16 +143,74 @@ handle_set(skn_actor_t *actor, skn_in_pipe_t *pipe, skn_part_set_t *set,
     return status;
 }
 
-/* A sender has ended and owes its part of a set, which would wait for ever. */
+/* Whether a set for `key` was complete not long ago. */
+static bool
+was_done(const skn_in_pipe_t *pipe, uint64_t key)
+{
+    for (uint32_t k = 0; k < pipe->set_count && k < pipe->done_count; k++)
+        if (pipe->done[k] == key)
+            return true;
+    return false;
+}
+
+/* Who has sent the first part that is there. */
+static const skn_in_edge_t *
+first_here(const skn_actor_t *actor, const skn_in_pipe_t *pipe,
+           const skn_part_set_t *set)
+{
+    uint32_t k = 0;
+    while (!set->part[k])
+        k++;
+    return &actor->in_edges[pipe->first_slot + k];
+}
+
+/* A sender has ended and owes its part of a set, which would wait for ever.
+ * Where all had sent theirs once, the others are to be named, too. */
 static skn_status_t
 part_missing(const skn_actor_t *actor, const skn_in_pipe_t *pipe,
              const skn_part_set_t *set, uint32_t sender, skn_error_t *error)
 {
+    char missing[SKN_SENDER_TEXT_BYTES], there[SKN_SENDER_TEXT_BYTES];
+    const char *name = pipe->wired->schema->name, *by = pipe->wired->by->name;
+    unsigned long long key = set->key;
+    const skn_in_edge_t *edge = &actor->in_edges[pipe->first_slot + sender];
+    (void)skn_actor_text(actor, edge->sender, missing);
+    if (!was_done(pipe, set->key))
+        return skn_fail(error, SKN_BAD_MESSAGE,
+                        "%s: the %s of %s ended before its part for %s %llu",
+                        actor->wired->name, name, missing, by, key);
+    edge = first_here(actor, pipe, set);
     return skn_fail(error, SKN_BAD_MESSAGE,
-                    "%s: the %s of sender %u ended before its part for %s "
-                    "%llu",
-                    actor->wired->name, pipe->wired->schema->name, sender,
-                    pipe->wired->by->name, (unsigned long long)set->key);
+                    "%s got %s for %s %llu once more from %s, though that was "
+                    "complete, and not from %s, which has ended",
+                    actor->wired->name, name, by, key,
+                    skn_actor_text(actor, edge->sender, there), missing);
+}
+
+/* More sets are open than senders may be apart; one of them may stand there
+ * because a sender repeats itself. */
+static skn_status_t
+too_many_sets(const skn_actor_t *actor, const skn_in_pipe_t *pipe,
+              skn_error_t *error)
+{
+    const char *name = pipe->wired->schema->name;
+    char sender[SKN_SENDER_TEXT_BYTES];
+    for (uint32_t k = 0; k < pipe->set_count; k++) {
+        const skn_part_set_t *set = &pipe->sets[k];
+        if (!was_done(pipe, set->key))
+            continue;
+        (void)skn_actor_text(actor, first_here(actor, pipe, set)->sender,
+                             sender);
+        return skn_fail(error, SKN_BAD_MESSAGE,
+                        "%s got %s for %s %llu once more from %s, though that "
+                        "was complete",
+                        actor->wired->name, name, pipe->wired->by->name,
+                        (unsigned long long)set->key, sender);
+    }
+    return skn_fail(error, SKN_BAD_MESSAGE,
+                    "%s waits for parts of %u sets of %s: its senders send in "
+                    "orders that lie too far apart",
+                    actor->wired->name, pipe->set_count, name);
 }
 
 static skn_status_t
@@ -152,17 +221,15 @@ collect(skn_actor_t *actor, skn_in_edge_t *edge, const void *message,
     uint64_t key = by_value(pipe->wired, message);
     skn_part_set_t *set = set_for(pipe, key);
     if (!set || set->part[edge->part]) {
-        const char *name = pipe->wired->schema->name;
+        char sender[SKN_SENDER_TEXT_BYTES];
         skn_payload_drop(message);
         if (!set)
-            return skn_fail(error, SKN_BAD_MESSAGE,
-                            "%s waits for parts of %u sets of %s: its senders "
-                            "send in orders that lie too far apart",
-                            actor->wired->name, pipe->set_count, name);
+            return too_many_sets(actor, pipe, error);
         return skn_fail(error, SKN_BAD_MESSAGE,
-                        "%s got %s for %s %llu twice from sender %u",
-                        actor->wired->name, name, pipe->wired->by->name,
-                        (unsigned long long)key, edge->part);
+                        "%s got %s for %s %llu twice from %s",
+                        actor->wired->name, pipe->wired->schema->name,
+                        pipe->wired->by->name, (unsigned long long)key,
+                        skn_actor_text(actor, edge->sender, sender));
     }
     set->part[edge->part] = message;
     if (++set->arrived > edge->counters.queue_max)
@@ -212,6 +279,8 @@ take_message(skn_actor_t *actor, const skn_parcel_t *parcel, skn_error_t *error)
     status =
         skn_actor_handle(actor, pipe->handler, &pipe->latency, message, error);
     skn_payload_drop(message);
+    if (status != SKN_OK)
+        skn_sender_add(actor, edge, error);
     return status == SKN_OK ? owe_credit(edge, error) : status;
 }
 

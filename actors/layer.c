@@ -267,7 +267,8 @@ skn_layer_on_output_gradient(skn_actor_t *actor, void *state,
         return SKN_BAD_MESSAGE;
     if (!first->normalised)
         return merge(actor, layer, pass, shares, NULL, error);
-    skn_parts_t partitions = { pass->partitions.at, pass->partitions.count };
+    skn_parts_t partitions = { pass->partitions.at, pass->partitions.count,
+                               NULL };
     if (partitions.count > 0)
         return merge(actor, layer, pass, shares, &partitions, error);
     return hold(actor, layer, &pass->shares, shares, first->batch, error);
@@ -283,7 +284,7 @@ skn_layer_on_partition(skn_actor_t *actor, void *state, const void *message,
     skn_pass_t *pass = flying_pass(actor, layer, first->batch, error);
     if (!pass)
         return SKN_BAD_MESSAGE;
-    skn_parts_t shares = { pass->shares.at, pass->shares.count };
+    skn_parts_t shares = { pass->shares.at, pass->shares.count, NULL };
     if (shares.count > 0)
         return merge(actor, layer, pass, &shares, partitions, error);
     return hold(actor, layer, &pass->partitions, partitions, first->batch,

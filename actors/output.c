@@ -378,6 +378,8 @@ on_partition(skn_actor_t *actor, void *state, const void *message,
         fits = rows == flight->rows && part->greatest.count == samples &&
                part->sum.count == (logs ? 0 : samples) &&
                node_count + part->node.count <= output->head.merge.leaf_count;
+        if (!fits)
+            skn_parts_refuse(parts, p);
         for (size_t k = 0; k < part->node.count && fits; k++)
             output->nodes[node_count++] = (skn_tree_node_t){
                 .place = part->node.at[k],

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "actors/finite.h"
+#include "actors/sender.h"
 #include "actors/workspace.h"
 
 void
@@ -60,9 +61,10 @@ take_nothing(skn_restore_t *restore, skn_actor_t *actor, skn_error_t *error)
 }
 
 static skn_status_t
-refuse_values(const skn_actor_t *actor, const skn_restore_t *restore,
+refuse_values(skn_actor_t *actor, const skn_restore_t *restore,
               skn_error_t *error)
 {
+    skn_sender_blame(actor);
     (void)skn_fail(error, SKN_BAD_DATA,
                    "%s: %s of the checkpoint of batch %llu has values that are "
                    "not finite",

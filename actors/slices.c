@@ -34,8 +34,10 @@ skn_slices_join(const skn_slices_t *slices, const skn_parts_t *parts,
         const skn_activation_t *part = parts->at[p];
         skn_status_t status =
             copy_slice(slices, part, first->rows, hidden, error);
-        if (status != SKN_OK)
+        if (status != SKN_OK) {
+            skn_parts_refuse(parts, p);
             return status;
+        }
         columns += part->columns;
     }
     if (columns != slices->columns)

@@ -131,6 +131,7 @@ unbuild_actor(skn_actor_t *actor)
     skn_inbox_close(&actor->control);
     for (uint32_t k = 0; k < actor->in_pipe_count; k++) {
         free(actor->in_pipes[k].sets);
+        free(actor->in_pipes[k].done);
         free(actor->in_pipes[k].parts);
     }
     free(actor->out_pipes);

@@ -285,6 +285,7 @@ make_in_edge(skn_system_t *system, const joint_t *joint, uint32_t out_slot,
     *edge = (skn_in_edge_t){
         .pipe = joint->in,
         .part = joint->in->sender_count,
+        .sender = joint->sender,
         .credit = joint->pipe->credit,
         .out_slot = out_slot,
         .id = joint->edge,
@@ -343,7 +344,8 @@ allocate_sets(skn_in_pipe_t *in, skn_error_t *error)
     in->sets = skn_system_array(set_count, sizeof(skn_part_set_t), error);
     in->parts = skn_system_array((size_t)set_count * in->sender_count,
                                  sizeof(void *), error);
-    if (!in->sets || !in->parts)
+    in->done = skn_system_array(set_count, sizeof(uint64_t), error);
+    if (!in->sets || !in->parts || !in->done)
         return SKN_NO_MEMORY;
     in->set_count = set_count;
     for (uint32_t s = 0; s < set_count; s++)

@@ -130,10 +130,26 @@ Test(incoming, a_part_that_comes_twice_is_refused)
     /* Either is seen first: that it repeats, or that the other has ended. */
     cr_expect(
         strcmp(error.text,
-               "gatherer.0 got token for batch 7 twice from sender 0") == 0 ||
-            strcmp(error.text, "gatherer.0: the token of sender 1 ended before "
+               "gatherer.0 got token for batch 7 twice from repeat.0") == 0 ||
+            strcmp(error.text, "gatherer.0: the token of maker.0 ended before "
                                "its part for batch 7") == 0,
         "%s", error.text);
+}
+
+/* Behind a set that was complete: nobody else is to blame. */
+Test(incoming, a_part_of_a_set_that_was_complete_is_told_as_one)
+{
+    flow_actors(&flow, &repeat, 2, 2, 0);
+    flow.values[1][0].number = 1;
+    flow_actors(&flow, &gatherer, 1, 0, 0);
+    flow_pipe(&flow, &token_schema, SKN_PATTERN_ONE, 1, 0, 2, 2, 1)->collect =
+        SKN_COLLECT_GATHER;
+    cr_expect_eq(flow_run(&flow, NULL, &error), SKN_BAD_MESSAGE);
+    cr_expect_str_eq(error.text,
+                     "gatherer.0 got token for batch 7 once more from "
+                     "repeat.0, though that was complete, and not from "
+                     "repeat.1, which has ended");
+    cr_expect_eq(flow_logs[2].count, 2);
 }
 
 Test(incoming, a_sender_that_ends_without_its_part_is_named)
@@ -144,7 +160,7 @@ Test(incoming, a_sender_that_ends_without_its_part_is_named)
     flow_pipe(&flow, &token_schema, SKN_PATTERN_ONE, 2, 0, 2, 2, 1)->collect =
         SKN_COLLECT_GATHER;
     cr_expect_eq(flow_run(&flow, NULL, &error), SKN_BAD_MESSAGE);
-    cr_expect_str_eq(error.text, "gatherer.0: the token of sender 1 ended "
+    cr_expect_str_eq(error.text, "gatherer.0: the token of maker.0 ended "
                                  "before its part for batch 7");
 }
 

@@ -364,6 +364,68 @@ Test(links, a_failure_on_one_node_is_told_on_all)
     cr_expect_str_eq(errors[2].text, "node 'b': the disk of b is full");
 }
 
+/* --- who sent what is refused -------------------------------------------- */
+
+static skn_status_t
+refuse_one(skn_actor_t *actor, void *state, const void *message,
+           skn_error_t *error)
+{
+    (void)actor, (void)state, (void)message;
+    return skn_fail(error, SKN_BAD_MESSAGE, "no token");
+}
+
+static skn_status_t
+refuse_last(skn_actor_t *actor, void *state, const void *message,
+            skn_error_t *error)
+{
+    const skn_parts_t *parts = message;
+    (void)actor, (void)state;
+    skn_parts_refuse(parts, parts->count - 1);
+    return skn_fail(error, SKN_BAD_MESSAGE, "no tokens");
+}
+
+static const skn_handler_t of_one[] = { { &token_schema, refuse_one, NULL },
+                                        { NULL, NULL, NULL } };
+static const skn_handler_t of_parts[] = { { &token_schema, refuse_last, NULL },
+                                          { NULL, NULL, NULL } };
+static const skn_kind_t picky = { .name = "picky",
+                                  .options = flow_options,
+                                  .handlers = of_one };
+static const skn_kind_t choosy = { .name = "choosy",
+                                   .options = flow_options,
+                                   .handlers = of_parts };
+
+/* A maker on each of two nodes, and one on b that refuses what they send. */
+static void
+expect_refusal(const skn_kind_t *kind, uint32_t senders, const char *text)
+{
+    uint32_t from = flow_actors(&flow, &maker, 2, 1, 0);
+    uint32_t to = flow_actors(&flow, kind, 1, 0, 0);
+    flow_pipe(&flow, &token_schema, SKN_PATTERN_ONE, 2, from + 2 - senders,
+              senders, to, 1)
+        ->collect = senders == 1 ? SKN_COLLECT_NONE : SKN_COLLECT_GATHER;
+    on_node(from, 1, 1);
+    on_node(to, 1, 1);
+    have_nodes(2);
+    start(0, NULL);
+    start(1, NULL);
+    follow_all(2);
+    cr_expect_eq(end(1), SKN_BAD_MESSAGE);
+    cr_expect_str_eq(errors[1].text, text);
+    cr_expect_eq(end(0), SKN_BAD_MESSAGE);
+    cr_expect(strstr(errors[0].text, text), "%s", errors[0].text);
+}
+
+Test(links, who_refuses_a_message_names_its_sender_and_the_node)
+{
+    expect_refusal(&picky, 1, "no token (token from maker.1 of node 'a')");
+}
+
+Test(links, who_refuses_a_part_names_its_sender_and_the_node)
+{
+    expect_refusal(&choosy, 2, "no tokens (token from maker.1 of node 'a')");
+}
+
 Test(links, another_config_is_refused_at_both_ends)
 {
     uint32_t from = flow_actors(&flow, &maker, 1, 10, 0);

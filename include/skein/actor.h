@@ -76,7 +76,18 @@ typedef struct skn_timer {
 typedef struct skn_parts {
     const void *const *at;
     size_t count;
+    /* Where skn_parts_refuse notes a place; NULL: nobody wants to know. */
+    size_t *refused;
 } skn_parts_t;
+
+/* The handler is about to fail because of the part at `place`: the runtime
+ * adds the name of its sender to the sentence. */
+static inline void
+skn_parts_refuse(const skn_parts_t *parts, size_t place)
+{
+    if (parts->refused)
+        *parts->refused = place;
+}
 
 typedef struct skn_kind {
     const char *name; /* NULL ends a list of kinds */

@@ -18,6 +18,7 @@
 #include <unistd.h>
 
 #include "actors/usage.h"
+#include "actors/waiting.h"
 
 /* Restarts of a stateless actor before its failure counts: 5 in 60 s, as the
  * supervisor of a process has (DESIGN section 3). */
@@ -371,6 +372,8 @@ take_control(skn_actor_t *actor)
             continue;
         if (parcel.type == SKN_PARCEL_START)
             begin(actor);
+        actor->moved = actor->moved || parcel.type == SKN_PARCEL_START ||
+                       parcel.type == SKN_PARCEL_CREDIT;
         if (parcel.type == SKN_PARCEL_STOP)
             actor->resting = false; /* skn_actor_stop_wanted says yes now */
         if (parcel.type == SKN_PARCEL_CREDIT &&
@@ -396,6 +399,14 @@ can_work(const skn_actor_t *actor)
     return actor->unsent == 0 && is_alive(actor);
 }
 
+/* Of two times to wait; -1 is for ever. */
+static int
+sooner(int one_ms, int other_ms)
+{
+    return one_ms < 0 || (other_ms >= 0 && other_ms < one_ms) ? other_ms
+                                                              : one_ms;
+}
+
 static void
 wait_for_parcels(skn_actor_t *actor)
 {
@@ -408,7 +419,10 @@ wait_for_parcels(skn_actor_t *actor)
         skn_actor_fail(actor, &error);
     uint64_t begin_ns = skn_monotonic_ns();
     bool blocked = actor->unsent > 0;
-    skn_inbox_wait(inboxes, 3, -1, timeout_ms(actor));
+    skn_waiting_look(actor, begin_ns);
+    skn_inbox_wait(
+        inboxes, 3, -1,
+        sooner(timeout_ms(actor), skn_waiting_timeout_ms(actor, begin_ns)));
     uint64_t waited_ns = skn_monotonic_ns() - begin_ns;
     actor->counters.wakeups++;
     *(blocked ? &actor->counters.blocked_ns : &actor->counters.waiting_ns) +=

@@ -134,10 +134,13 @@ struct skn_actor {
 
     skn_phase_t phase;
     bool closing, resting, finished, wire;
+    bool moved;      /* work or credit has come since the last wait began */
     bool blames;     /* sender.h: a failure is about the message in hand */
     uint64_t unsent; /* messages in all outboxes: more than 0 is "blocked" */
     uint32_t open_edges; /* in-edges that have not ended, peers' aside */
     uint32_t open_peers; /* peers' in-edges that have not ended */
+    uint64_t quiet_ns;   /* waiting.h: when the last of it had; 0: unknown */
+    uint32_t told_count; /* and how often it was told for whom it waits */
     uint64_t now_ns;     /* when the message in hand was taken */
     uint64_t clock_tags[SKN_CLOCKS_MAX];
     uint32_t clock_count;

@@ -318,6 +318,7 @@ take_pass(skn_actor_t *actor, skn_inbox_t *inbox)
         skn_status_t status;
         if (taken++ == 0)
             actor->now_ns = skn_monotonic_ns();
+        actor->moved = true;
         if (parcel.type == SKN_PARCEL_END)
             status = take_end(actor, parcel.slot, &error);
         else

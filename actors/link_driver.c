@@ -34,6 +34,8 @@
 /* After the end: so that a delayed acknowledgement goes out (5 ms). */
 #define LAST_ACK_NS UINT64_C(20000000)
 #define SECOND_NS UINT64_C(1000000000)
+/* Carried within a second, both ways: more than clocks and credit. */
+#define BUSY_BYTES 4096u
 
 static skn_link_peer_t *
 peer_of(skn_links_t *links, uint32_t number)
@@ -200,6 +202,7 @@ take_fragment(skn_links_t *links, const skn_arrival_t *arrival)
         return;
     }
     skn_frame_t record;
+    links->body_bytes += arrival->body.bytes;
     (void)skn_link_take(peer->link, links->now_ns, arrival->header,
                         arrival->body, NULL); /* counted, or seen as DEAD */
     while (!links->failed && skn_link_record(peer->link, &record)) {
@@ -407,6 +410,22 @@ advance(skn_links_t *links)
     }
 }
 
+/* For actors that wait while a link still carries what they wait for. */
+static void
+note_busy(skn_links_t *links)
+{
+    uint64_t bytes = links->body_bytes;
+    if (links->now_ns - links->busy_ns < SECOND_NS)
+        return;
+    for (uint32_t k = 0; k < links->node_count; k++)
+        if (k != links->node)
+            bytes += skn_link_acked_end(links->peers[k].link);
+    if (bytes - links->busy_bytes >= BUSY_BYTES)
+        atomic_store(&links->system->carried_ns, links->now_ns);
+    links->busy_bytes = bytes;
+    links->busy_ns = links->now_ns;
+}
+
 /* Whether those who can still be told have been. */
 static bool
 may_leave(const skn_links_t *links)
@@ -472,6 +491,7 @@ turn(skn_links_t *links)
         if (k != links->node)
             send_fragments(links, &links->peers[k]);
     advance(links);
+    note_busy(links);
     /* A send may have swallowed the edge of what came in. */
     more = take_arrivals(links) || more;
     if (!more && !may_leave(links))

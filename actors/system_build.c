@@ -5,6 +5,7 @@
  * keep their places in the arrays, empty. The edges: system_edges.c.
  * SPDX-License-Identifier: Apache-2.0 */
 #include "actors/system_build.h"
+#include "actors/waiting.h"
 
 #include <assert.h>
 #include <errno.h>
@@ -263,6 +264,7 @@ skn_system_new(const skn_wiring_t *wiring, const skn_start_options_t *options,
         return NULL;
     }
     system->wiring = wiring;
+    system->patience_ns = SKN_WAITING_PATIENCE_NS;
     system->last_event = &system->first_event;
     system->wake_descriptor = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
     if (options)

@@ -43,7 +43,10 @@ struct skn_system {
     struct skn_links *links;         /* NULL: the only node */
     uint32_t ready_count, ended_count;
     int wake_descriptor;
-    atomic_bool stop_wanted; /* the one thing that another thread may set */
+    atomic_bool stop_wanted; /* another thread may set it */
+    _Atomic uint64_t
+        carried_ns;       /* the link driver: when links were busy last */
+    uint64_t patience_ns; /* waiting.h */
     bool stop_told, closing, joined;
     bool begun;          /* the actors were told to start */
     skn_error_t failure; /* the first one */

@@ -125,6 +125,15 @@ print_node(const char *name, const json_t *event, FILE *file)
                       cli_event_text(event, "address"));
 }
 
+/* An actor waits, and nothing comes. */
+static void
+print_actor_waiting(const json_t *event)
+{
+    (void)fprintf(stderr, "skein: warning: %s has waited %.0f s for %s\n",
+                  cli_event_text(event, "actor"), number_at(event, "seconds"),
+                  cli_event_text(event, "for"));
+}
+
 /* As `skein predict` prints a point. */
 static void
 print_prediction(const json_t *event)
@@ -172,6 +181,10 @@ cli_follow_print(const cli_call_t *call, const char *line, cli_bar_t *bar)
                       cli_event_text(event, "message"),
                       cli_event_text(event, "hint")[0] ? "; " : "",
                       cli_event_text(event, "hint"));
+    bool stands =
+        strcmp(name, "waiting") == 0 && json_object_get(event, "actor");
+    if (stands)
+        print_actor_waiting(event);
     if (call->json)
         (void)puts(line);
     else if (strcmp(name, "epoch") == 0)
@@ -190,10 +203,11 @@ cli_follow_print(const cli_call_t *call, const char *line, cli_bar_t *bar)
     else if (strcmp(name, "stopped") == 0)
         (void)printf("stopped at batch %.0f; go on with --resume\n",
                      number_at(event, "batch"));
-    else if (strcmp(name, "waiting") == 0 || strcmp(name, "joined") == 0)
+    else if (!stands &&
+             (strcmp(name, "waiting") == 0 || strcmp(name, "joined") == 0))
         print_node(name, event, cli_value(call, "predict") ? stderr : stdout);
-    else if (strcmp(name, "warning") != 0 && strcmp(name, "link") != 0 &&
-             strcmp(name, "links") != 0)
+    else if (!stands && strcmp(name, "warning") != 0 &&
+             strcmp(name, "link") != 0 && strcmp(name, "links") != 0)
         (void)puts(line); /* an actor of the user's speaks */
     (void)fflush(stdout);
     json_decref(event);

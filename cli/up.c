@@ -95,7 +95,9 @@ take_event(void *job, cli_up_node_t *node, char *line)
     up_t *up = job;
     json_t *event = json_loads(line, 0, NULL);
     const char *name = cli_event_text(event, "event");
-    bool of_run = node->is_first;
+    bool stands = strcmp(name, "waiting") == 0 && /* not for other nodes */
+                  json_object_get(event, "actor");
+    bool of_run = node->is_first || stands;
     if (event && !node->spoke && node->last[0])
         print_complaint(up, node, node->last);
     node->spoke = node->spoke || event;

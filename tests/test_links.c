@@ -24,6 +24,7 @@ static skn_system_t *systems[NODES_MAX];
 static skn_error_t errors[NODES_MAX];
 static char events[NODES_MAX][32][2048];
 static uint32_t event_counts[NODES_MAX];
+static uint64_t patience_ns; /* 0: as it is */
 
 /* Ports that no other test of ours takes: a stretch of each process its own,
  * below those that the system gives to whoever dials. */
@@ -78,6 +79,8 @@ start(uint32_t node, const skn_start_options_t *more)
     options.node = node;
     systems[node] = skn_system_new(&flow.wiring, &options, &errors[node]);
     cr_assert(systems[node], "%s", errors[node].text);
+    if (patience_ns > 0)
+        systems[node]->patience_ns = patience_ns;
     cr_assert_eq(skn_system_start(systems[node], &errors[node]), SKN_OK, "%s",
                  errors[node].text);
 }
@@ -493,6 +496,50 @@ static const skn_kind_t asker = { .name = "asker",
                                   .handlers = asker_handlers,
                                   .sends = token_sends,
                                   .start = ask };
+
+/* Keeps back what is due, also when it is asked to stop. */
+static skn_status_t
+stubborn_produce(skn_actor_t *actor, void *state, skn_error_t *error)
+{
+    (void)state, (void)error;
+    skn_actor_rest(actor);
+    return SKN_OK;
+}
+static const skn_kind_t stubborn = { .name = "stubborn",
+                                     .options = flow_options,
+                                     .sends = token_sends,
+                                     .gate = true,
+                                     .produce = stubborn_produce };
+
+Test(links, a_stop_ends_a_run_that_a_node_keeps_waiting)
+{
+    static const char sentence[] =
+        "gatherer.0 has waited 0 s for token of batch 0 from stubborn.0 of "
+        "node 'b', and the run was asked to stop";
+    uint32_t from = flow_actors(&flow, &maker, 1, 1, 0);
+    uint32_t other = flow_actors(&flow, &stubborn, 1, 0, 0);
+    uint32_t to = flow_actors(&flow, &gatherer, 1, 0, 0);
+    flow_pipe(&flow, &token_schema, SKN_PATTERN_ONE, 2, from, 2, to, 1)
+        ->collect = SKN_COLLECT_GATHER;
+    on_node(other, 1, 1);
+    have_nodes(2);
+    patience_ns = 30000000;
+    start(0, NULL);
+    start(1, NULL);
+    while (!has_told(0, "waiting")) {
+        struct pollfd polled = { skn_system_fd(systems[0]), POLLIN, 0 };
+        (void)poll(&polled, 1, 100);
+        cr_assert_not(follow(0));
+        cr_assert_not(follow(1));
+    }
+    skn_system_stop(systems[1]);
+    follow_all(2);
+    cr_expect_eq(end(0), SKN_UNAVAILABLE);
+    cr_expect_str_eq(errors[0].text, sentence);
+    cr_expect(strstr(errors[0].hint, "--resume"), "%s", errors[0].hint);
+    cr_expect_eq(end(1), SKN_UNAVAILABLE);
+    cr_expect(strstr(errors[1].text, sentence), "%s", errors[1].text);
+}
 
 Test(links, a_clock_is_that_of_all_nodes)
 {

@@ -5,8 +5,10 @@
  * the way SKEIN_LIE_HOW names: `noise` (bytes at random), `cut` (the first
  * half), `long` (twice), `edge` (of an edge that is none of its own), `number`
  * (out of order), `credit` (for what was never sent), `kind` (no such kind).
+ * `hold` sends no messages any more, while the link goes on.
  * From gradient SKEIN_LIE_AFTER on, by --wrap=skn_coding_encode: `nan`,
- * `infinite`, `huge` (one value of it).
+ * `infinite`, `huge` (one value of it). `state`: a NaN in what goes into a
+ * checkpoint, or out of one.
  * SPDX-License-Identifier: Apache-2.0 */
 #include <math.h>
 #include <stdlib.h>
@@ -68,8 +70,20 @@ lie(const char *how, size_t bytes)
 static bool
 is_of_values(const char *how)
 {
-    return strcmp(how, "nan") == 0 || strcmp(how, "infinite") == 0 ||
-           strcmp(how, "huge") == 0;
+    return strcmp(how, "state") == 0 || strcmp(how, "nan") == 0 ||
+           strcmp(how, "infinite") == 0 || strcmp(how, "huge") == 0;
+}
+
+/* All ones: a NaN, where it is a float. */
+static void
+spoil_state(const skn_schema_t *schema, const void *message)
+{
+    const skn_chunk_t *chunk = message;
+    const skn_restored_t *restored = message;
+    if (schema == &skn_chunk_schema && chunk->tensor == 0)
+        memset(chunk->bytes.at, 0xff, 4);
+    if (schema == &skn_restored_schema && restored->rows > 0)
+        memset(restored->bytes.at, 0xff, 4);
 }
 
 skn_status_t
@@ -85,6 +99,8 @@ __wrap_skn_coding_encode(const skn_schema_t *schema, const void *message,
     skn_f32s_t pull = { NULL, 0 };
     if (schema == &skn_output_gradient_schema)
         pull = gradient->pull;
+    if (first > 0 && how && strcmp(how, "state") == 0)
+        spoil_state(schema, message);
     gradients += pull.count > 0;
     if (pull.count > 0 && first > 0 && how && gradients >= first) {
         if (strcmp(how, "nan") == 0)
@@ -116,7 +132,9 @@ __wrap_skn_link_send(skn_link_t *link, const skn_frame_t *frame,
     }
     if (first == 0 || !how || sent < first)
         return __real_skn_link_send(link, frame, frame_count, error);
-    if (is_of_values(how))
+    if (strcmp(how, "hold") == 0 && record[0] == 1)
+        return SKN_OK;
+    if (is_of_values(how) || strcmp(how, "hold") == 0)
         return __real_skn_link_send(link, frame, frame_count, error);
     skn_frame_t whole = { record, lie(how, bytes) };
     return __real_skn_link_send(link, &whole, 1, error);

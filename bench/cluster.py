@@ -63,6 +63,17 @@ def write_model(program, model, folder, options):
     return path
 
 
+def seconds_to(target, epochs):
+    """When P@1 passed the target; epochs are [seconds, P@1]."""
+    before = (0.0, 0.0)
+    for seconds, score in epochs:
+        if score >= target:
+            part = (target - before[1]) / (score - before[1])
+            return before[0] + part * (seconds - before[0])
+        before = (seconds, score)
+    return None
+
+
 def summary(result, count):
     events = [line["line"] for line in result["lines"]]
     epochs = [event for event in events if event.get("event") == "epoch"]

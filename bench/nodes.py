@@ -2,8 +2,9 @@
 """nodes.py - runs a command on each of N hosts with links of a given rate.
 
 Usage: bench/nodes.py [--nodes N] [--rate 100mbit] [--cores 0,1] [--quota 0.45]
-           [--memory 1.5GiB] [--delay-ms D --port P --relay PROGRAM]
-           [--limit-s S] [--enough TEXT] [--on K "COMMAND"]... [--] COMMAND...
+           [--period-us P] [--memory 1.5GiB]
+           [--delay-ms D --port P --relay PROGRAM] [--limit-s S] [--enough TEXT]
+           [--on K "COMMAND"]... [--] COMMAND...
 Hosts are network namespaces (tests/e2e/hosts.sh); host k has the address
 10.77.0.(k+1) and one interface, `wire`. In COMMAND these are replaced: {node}
 the host's number, {nodes} how many, {address} its own address, {first} that of
@@ -11,6 +12,8 @@ host 0, {interface}. --on gives host K a command of its own.
   --rate     of each host's link, both directions, such as 1gbit; or `none`
   --cores    host k runs on entry k (modulo) of this list; `0+1` is two cores
   --quota    share of a core a host may use    } by control groups, version 1
+  --period-us  how often the quota is given (100000, as the kernel's own: .45
+             of it is 45 ms on and 55 off; 10000 is nearer to a slow core)
   --memory   bytes a host may use, with KiB... } or 2, whichever is mounted
   --delay-ms hosts reach port P of each other through relays (PROGRAM is built
              as fault/fault_relay), which delay each direction by D; 0 is the
@@ -40,7 +43,6 @@ import time
 ROOT = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
 HOSTS = os.path.join(ROOT, "tests", "e2e", "hosts.sh")
 UNITS = {"": 1, "KiB": 1 << 10, "MiB": 1 << 20, "GiB": 1 << 30}
-PERIOD_US = 100000      # the kernel's own default for a CPU quota
 
 
 def hosts(prefix, *words):
@@ -121,17 +123,17 @@ def size(text):
 class Cage:
     """A control group: CPU quota and memory cap of one host's processes."""
 
-    def __init__(self, name, quota, memory_bytes):
+    def __init__(self, name, quota, period_us, memory_bytes):
         self.folders = {}
         for controller, wanted in (("cpu", quota), ("memory", memory_bytes)):
             if wanted:
                 self.folders[controller] = self.make(controller, name)
         if quota:
-            quota_us = int(quota * PERIOD_US)
+            quota_us = int(quota * period_us)
             if self.modern("cpu"):
-                self.write("cpu", "cpu.max", "%d %d" % (quota_us, PERIOD_US))
+                self.write("cpu", "cpu.max", "%d %d" % (quota_us, period_us))
             else:
-                self.write("cpu", "cpu.cfs_period_us", PERIOD_US)
+                self.write("cpu", "cpu.cfs_period_us", period_us)
                 self.write("cpu", "cpu.cfs_quota_us", quota_us)
         if memory_bytes:
             self.write("memory", "memory.max" if self.modern("memory") else
@@ -219,7 +221,7 @@ class Host:
             command = [word.replace("{%s}" % name, value) for word in command]
         entry = options.cores[number % len(options.cores)]
         self.cage = Cage("skein-%s%d" % (prefix, number), options.quota,
-                         options.memory)
+                         options.period_us, options.memory)
 
         def enter():
             os.sched_setaffinity(0, entry)
@@ -321,7 +323,8 @@ def run(options, prefix):
     return {"nodes": options.nodes, "rate": options.rate,
             "cores": [sorted(entry) for entry in options.cores],
             "delay_ms": options.delay_ms,
-            "quota": options.quota, "memory_bytes": options.memory,
+            "quota": options.quota, "period_us": options.period_us,
+            "memory_bytes": options.memory,
             "command": options.command, "seconds": round(seconds, 3),
             "timed_out": late, "enough": enough, "hosts": facts, "lines": taken}
 
@@ -332,6 +335,7 @@ def arguments(words=None):
     parser.add_argument("--rate", default="none")
     parser.add_argument("--cores", default="")
     parser.add_argument("--quota", type=float, default=None)
+    parser.add_argument("--period-us", type=int, default=100000)
     parser.add_argument("--memory", type=size, default=None)
     parser.add_argument("--delay-ms", type=int, default=None)
     parser.add_argument("--port", type=int, default=7001)

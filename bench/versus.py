@@ -22,18 +22,9 @@ import statistics
 import subprocess
 import sys
 
+import cluster
+
 HERE = os.path.dirname(os.path.abspath(__file__))
-
-
-def seconds_to(target, epochs):
-    """When P@1 passed the target; epochs are [seconds, P@1]."""
-    before = (0.0, 0.0)
-    for seconds, score in epochs:
-        if score >= target:
-            part = (target - before[1]) / (score - before[1])
-            return before[0] + part * (seconds - before[0])
-        before = (seconds, score)
-    return None
 
 
 def skein(own, nodes, rate, coding):
@@ -112,7 +103,7 @@ def main():
     for turn in range(own.repeats):
         for name in names:
             epochs = measure(own, name)
-            took = seconds_to(own.target, epochs)
+            took = cluster.seconds_to(own.target, epochs)
             if took is None:
                 sys.exit("versus.py: %s: P@1 is %s after %d epochs" %
                          (" ".join(name), epochs[-1:], own.epochs))

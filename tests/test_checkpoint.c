@@ -293,6 +293,17 @@ Test(checkpoint, stays_readable_while_it_is_pruned)
     skn_checkpoint_close(&checkpoint);
 }
 
+/* Debian's own has numpy where another one comes first in PATH. */
+static const char *
+python_with_numpy(void)
+{
+    if (system("python3 -c 'import numpy' 2>/dev/null") == 0)
+        return "python3";
+    if (system("/usr/bin/python3 -c 'import numpy' 2>/dev/null") == 0)
+        return "/usr/bin/python3";
+    return NULL;
+}
+
 /* The six lines that the format promises; needs python3 with numpy. */
 static const char reader[] =
     "import json, struct, sys\n"
@@ -308,13 +319,14 @@ static const char reader[] =
 Test(checkpoint, file_is_read_by_numpy_alone)
 {
     char command[4 * TEMP_FOLDER_BYTES], got[256] = "", want[256];
-    if (system("python3 -c 'import numpy' 2>/dev/null") != 0)
+    const char *python = python_with_numpy();
+    if (!python)
         cr_skip_test("python3 has no numpy");
     write_batch(1);
     (void)snprintf(command, sizeof(command),
-                   "python3 -c \"%s\" %s/batch-000000000001/"
+                   "%s -c \"%s\" %s/batch-000000000001/"
                    "hidden.0.safetensors",
-                   reader, folder);
+                   python, reader, folder);
     FILE *pipe = popen(command, "r");
     cr_assert(pipe);
     cr_assert(fgets(got, sizeof(got), pipe));

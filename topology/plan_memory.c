@@ -65,6 +65,9 @@ layer_bytes(const skn_plan_t *plan, size_t number, uint64_t count)
             active = units;
     }
     active = active * count / units;
+    /* each shard's v of the whole layer below, whatever its own rows */
+    if (model->train.merge == SKN_MERGING_LATE && count > 0)
+        bytes += flights * batch * below * 4;
     /* logits; row gradients and copies on their way */
     return bytes + flights * batch * active * 4 +
            (model->train.updates == SKN_UPDATES_COPY ? 4 : 2) * active *

@@ -11,6 +11,11 @@
 
 #include "actors/draws.h"
 
+/* Features, and points, that are fetched before their turn: both lie at random
+ * in tables that no cache holds. */
+#define AHEAD 16
+#define POINTS_AHEAD 4
+
 /* The points of a pass, as they stand in the list, or in the file (NULL). */
 static const uint32_t *
 points_of(const skn_batches_t *batches, uint32_t purpose, uint64_t *count)
@@ -87,6 +92,8 @@ transpose(skn_batches_t *batches, skn_batch_t *batch)
     size_t distinct = 0, total = batch->feature.count;
     uint32_t *offset = batch->distinct_offset.at;
     for (size_t k = 0; k < total; k++) {
+        if (k + AHEAD < total)
+            __builtin_prefetch(&batches->place[batch->feature.at[k + AHEAD]]);
         uint32_t *place = &batches->place[batch->feature.at[k]];
         if (*place == 0) {
             batch->distinct.at[distinct++] = batch->feature.at[k];
@@ -150,6 +157,10 @@ post_batch(skn_batches_t *batches, skn_actor_t *actor, const skn_issue_t *issue,
     for (uint32_t i = 0; i < rows; i++) {
         const skn_dataset_point_t *point = &batches->points[i];
         uint32_t at = batch->offset.at[i];
+        if (i + POINTS_AHEAD < rows) {
+            __builtin_prefetch(point[POINTS_AHEAD].feature);
+            __builtin_prefetch(point[POINTS_AHEAD].value);
+        }
         memcpy(batch->feature.at + at, point->feature,
                point->feature_count * sizeof(uint32_t));
         memcpy(batch->value.at + at, point->value,

@@ -8,7 +8,7 @@ Hosts, links and caps are those of bench/nodes.py. Host k runs `skein node`,
 with a key made for it; with one host it is `skein train`. Prints one JSON
 object:
   seconds, cpu_seconds, examples_per_s, p1  as Skein's last event `epoch` says
-  epochs          [seconds, p1] of each
+  epochs          [seconds, p1, CPU seconds] of each, since the start
   wall_s          from the start of the processes to their end, all included
   cpu_s           CPU seconds of each host's process, all included
   wire_bytes      sent + received of a host, the mean of all: Skein's counters
@@ -64,9 +64,9 @@ def write_model(program, model, folder, options):
 
 
 def seconds_to(target, epochs):
-    """When P@1 passed the target; epochs are [seconds, P@1]."""
+    """When P@1 passed the target; epochs are [seconds, P@1...]."""
     before = (0.0, 0.0)
-    for seconds, score in epochs:
+    for seconds, score, *_ in epochs:
         if score >= target:
             part = (target - before[1]) / (score - before[1])
             return before[0] + part * (seconds - before[0])
@@ -92,7 +92,8 @@ def summary(result, count):
     for key in ("batches", "seconds", "cpu_seconds", "examples_per_s", "loss",
                 "p1"):
         out[key] = last.get(key)
-    out["epochs"] = [[event["seconds"], event.get("p1")] for event in epochs]
+    out["epochs"] = [[event["seconds"], event.get("p1"), event["cpu_seconds"]]
+                     for event in epochs]
     if not done:
         return out
     out["weights_sha256"] = done[-1]["weights_sha256"]

@@ -116,7 +116,7 @@ due_ns(const skn_actor_t *actor)
     /* What is large comes slowly over a thin link. */
     uint64_t carried_ns = skn_system_carried_ns(actor->system);
     return (carried_ns > actor->quiet_ns ? carried_ns : actor->quiet_ns) +
-           patience_ns / 3 * 2;
+           2 * patience_ns;
 }
 
 int

@@ -1,12 +1,13 @@
 #!/usr/bin/env python3
 """cluster.py - trains a model file on N hosts and says what it took.
 
-Usage: bench/cluster.py MODEL [--build DIR] [-o KEY=VALUE]...
+Usage: bench/cluster.py MODEL [--build DIR] [--by PROGRAM] [-o KEY=VALUE]...
            [options of bench/nodes.py: --nodes N --rate R --cores L --quota Q
             --memory M --delay-ms D --limit-s S --enough TEXT]
 Hosts, links and caps are those of bench/nodes.py. Host k runs `skein node`,
-with a key made for it; with one host it is `skein train`. Prints one JSON
-object:
+with a key made for it; with one host it is `skein train`. --by: a program that
+starts skein, such as "chrt -b 0", so that hosts which share a core do not
+interrupt each other. Prints one JSON object:
   seconds, cpu_seconds, examples_per_s, p1  as Skein's last event `epoch` says
   epochs          [seconds, p1, CPU seconds] of each, since the start
   wall_s          from the start of the processes to their end, all included
@@ -116,6 +117,7 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
     parser.add_argument("model")
     parser.add_argument("--build", default=os.path.join(nodes.ROOT, "build"))
+    parser.add_argument("--by", default="")
     parser.add_argument("-o", action="append", default=[], metavar="KEY=VALUE")
     own, rest = parser.parse_known_args()
     program = os.path.join(own.build, "skein")
@@ -129,7 +131,8 @@ def main():
         path = write_model(program, own.model, folder, options)
         verb = ["train", path] if options.nodes == 1 else \
             ["node", "n{node}", path, "--wait", "30"]
-        options.command = [program] + verb + paths + overrides + [
+        options.command = own.by.split() + [program] + verb + paths
+        options.command += overrides + [
             "-o", "checkpoint.path=" + folder + "/run", "--json"]
         result = nodes.on_hosts(options)
     finally:

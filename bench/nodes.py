@@ -24,9 +24,10 @@ Prints one JSON object: the settings; for each host exit code, CPU seconds, peak
 memory, bytes that its interface sent and received; and `lines`: each JSON line
 that a command printed, with the host, the time, and all interfaces' counters
 when it was read. Other output goes to standard error. Bytes are the kernel's
-count: on a link that is not shaped, or to 300 Mbit/s or more, TCP's headers are
-counted once for up to 64 KiB (about 1% above the payload); below, once a packet
-of 1,500 bytes as on a network card, with as many more acknowledgements (6%).
+count: TCP's headers are counted once for what TCP hands to the wire at a time,
+up to 64 KiB where the link is not shaped, else up to 2 ms of the rate (15 KiB
+at least), as with a card that cuts packets itself; on the cable they are about
+4% for packets of 1,500 bytes.
 Exit code: 0, 1 if a command failed, 77 without the rights to make hosts.
 SPDX-License-Identifier: Apache-2.0
 """

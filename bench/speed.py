@@ -17,6 +17,7 @@ SPDX-License-Identifier: Apache-2.0
 import argparse
 import json
 import os
+import shlex
 import statistics
 import subprocess
 import sys
@@ -27,12 +28,15 @@ HERE = os.path.dirname(os.path.abspath(__file__))
 # A window of 4 hides 100 Mbit/s, 8 hides 20 ms (bench/results/speed.md).
 TWO = "--nodes 2 --cores 0,1 -o train.window=4"
 DELAYED = "--nodes 2 --cores 0,1 --delay-ms 10 -o train.window="
-SLOW = "--quota 0.45 --period-us 10000 "
+SLOW = "--by 'chrt -b 0' --quota 0.45 "
+SHORT = "--period-us 10000 "
 FOUR = "--nodes 4 --cores 0,1 --rate 100mbit -o train.window="
 # name: (the case it is compared with, options of bench/cluster.py)
 CASES = {
     "1 host, 2 cores": ("", "--nodes 1 --cores 0+1"),
     "2 hosts, 1 core": ("1 host, 2 cores", TWO),
+    "2 hosts, window 2": ("1 host, 2 cores",
+                          "--nodes 2 --cores 0,1 -o train.window=2"),
     "1 gbit": ("2 hosts, 1 core", TWO + " --rate 1gbit"),
     "100 mbit": ("2 hosts, 1 core", TWO + " --rate 100mbit"),
     "100 mbit, int8": ("2 hosts, 1 core",
@@ -52,9 +56,10 @@ CASES = {
     "4 hosts of 0.45": ("1 host of 0.45", SLOW + FOUR + "4"),
     "4 hosts of 0.45, int8": ("1 host of 0.45", SLOW + FOUR +
                               "4 -o links.coding=int8"),
-    "1 host, 45 of 100 ms": ("", "--quota 0.45 --nodes 1 --cores 0"),
-    "4 hosts, 45 of 100 ms": ("1 host, 45 of 100 ms", "--quota 0.45 " + FOUR +
-                              "8"),
+    "4 hosts, as they are": ("1 host of 0.45", "--quota 0.45 " + FOUR + "4"),
+    "1 host, 4.5 of 10 ms": ("", SLOW + SHORT + "--nodes 1 --cores 0"),
+    "4 hosts, 4.5 of 10 ms": ("1 host, 4.5 of 10 ms",
+                              SLOW + SHORT + FOUR + "4"),
 }
 
 
@@ -65,7 +70,7 @@ def measure(own, name):
              "-o", "train.epochs=%d" % own.epochs,
              "-o", "checkpoint.every_epochs=0"]
     words += [word for item in own.o for word in ("-o", item)]
-    answer = subprocess.run(words + CASES[name][1].split(), check=False,
+    answer = subprocess.run(words + shlex.split(CASES[name][1]), check=False,
                             stdout=subprocess.PIPE)
     found = json.loads(answer.stdout) if answer.stdout else {}
     ends = found.get("epochs", [])

@@ -9,8 +9,7 @@ turn, R times. MODEL is trained by Skein, FOLDER/train.txt and test.txt are the
 same data for bench/peers/vocab_parallel.py, with the same batch, optimizer,
 rate and number of drawn rows. Prints a table: seconds until P@1 of the target,
 on the line between the epochs before and behind it; median and range, and the
-ratio of the peer's to Skein's, run by run. Skein's seconds have its evaluations
-in them, the peer's have not.
+ratio of the peer's to Skein's, run by run. Evaluations are in nobody's seconds.
   --single  Skein on one host of one core, too, for the rate at which a second
             host begins to pay
 SPDX-License-Identifier: Apache-2.0

@@ -36,7 +36,7 @@ declare -A pid
 node() {
     local run=$1 name=$2 file=$3
     shift 3
-    timeout -k 5 60 "${program:-$skein}" node "$name" "$file" --json \
+    timeout -k 5 120 "${program:-$skein}" node "$name" "$file" --json \
         -o checkpoint.path="$run.run" "$@" >"$run.$name.json" \
         2>"$run.$name.err" </dev/null &
     pid[$run.$name]=$!

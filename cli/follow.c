@@ -289,8 +289,10 @@ run(const cli_call_t *call, skn_topology_t *topology,
     options.wire = cli_flag(call, "wire");
     options.no_binding = cli_flag(call, "no-binding");
     skn_status_t status = skn_topology_start(topology, &options, error);
-    if (status != SKN_OK)
+    if (status != SKN_OK) { /* what was said till then is worth reading */
+        follow_events(call, topology, follow, unread);
         return status;
+    }
     if (follow->begun)
         *follow->begun = true;
     running = topology;

@@ -65,6 +65,31 @@ Test(system, a_failure_in_open_is_told_and_everybody_is_closed)
 }
 
 static skn_status_t
+tell_open(skn_actor_t *actor, void *state, skn_error_t *wrong)
+{
+    (void)state;
+    return skn_actor_tell(actor, wrong, "{\"event\":\"opening\"}");
+}
+static const skn_kind_t greeter = { .name = "greeter",
+                                    .options = flow_options,
+                                    .open = tell_open };
+
+Test(system, what_was_told_before_a_start_failed_can_be_read)
+{
+    flow_actors(&flow, &opener, 1, 0, 0);
+    flow_actors(&flow, &greeter, 1, 0, 0);
+    skn_system_t *system = skn_system_new(&flow.wiring, NULL, &error);
+    cr_assert(system, "%s", error.text);
+    cr_expect_eq(skn_system_start(system, &error), SKN_NO_INPUT);
+    cr_expect_eq(skn_system_event(system, -1, line, sizeof(line), NULL),
+                 SKN_OK);
+    cr_expect_str_eq(line, "{\"event\":\"opening\"}");
+    cr_expect_eq(skn_system_event(system, -1, line, sizeof(line), NULL),
+                 SKN_UNAVAILABLE);
+    skn_system_destroy(&system);
+}
+
+static skn_status_t
 fail_start(skn_actor_t *actor, void *state, skn_error_t *wrong)
 {
     (void)actor, (void)state;

@@ -52,8 +52,9 @@ typedef struct skn_start_options {
 } skn_start_options_t;
 
 /* Starts every actor of this node; returns when all are ready, or with the
- * first failure (then nothing runs any more). Actors begin when those of the
- * other nodes are ready, too. `options` may be NULL. */
+ * first failure (then nothing runs any more; what was told can still be read by
+ * skn_topology_event). Actors begin when those of the other nodes are ready,
+ * too. `options` may be NULL. */
 SKN_API skn_status_t skn_topology_start(skn_topology_t *topology,
                                         const skn_start_options_t *options,
                                         skn_error_t *error);

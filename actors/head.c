@@ -405,8 +405,10 @@ pull(skn_head_t *head, const skn_flight_t *flight, const slice_t *slice,
         .c = c,
         .c_stride = head->hidden,
     };
-    if (multiply(head, &job, NULL) != SKN_OK)
-        memset(c, 0xff, job.m * job.n * sizeof(float)); /* NaN: found later */
+    if (multiply(head, &job, NULL) != SKN_OK) {
+        memset(c, 0xff, job.m * job.n * sizeof(float)); /* NaN */
+        head->starved = true;
+    }
     for (uint32_t s = 0; !everybody && s < group->sample_count; s++)
         memcpy(into + (size_t)selection->sample[group->sample_first + s] *
                           head->hidden,

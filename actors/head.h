@@ -68,6 +68,7 @@ typedef struct skn_head {
     float *pull_rows; /* [batch_rows][H] of a group that is not everybody */
     void *gemm;
     size_t gemm_bytes;
+    bool starved; /* no room for a product of skn_head_node: its sums are NaN */
     int32_t *slot;    /* [row_count], for several groups */
     uint32_t *open;   /* [2][batch_rows], for who sends packed values */
     skn_topk_t *topk; /* [batch_rows] */

@@ -54,8 +54,9 @@ share_new(skn_actor_t *actor, const skn_head_t *head,
     return SKN_OK;
 }
 
-static void
-compute(skn_head_t *head, skn_flight_t *flight, const share_t *share)
+static skn_status_t
+compute(skn_head_t *head, skn_flight_t *flight, const share_t *share,
+        skn_error_t *error)
 {
     size_t rows = flight->rows, cells = rows * head->hidden;
     for (uint32_t k = 0; k < head->node_count; k++) {
@@ -75,6 +76,10 @@ compute(skn_head_t *head, skn_flight_t *flight, const share_t *share)
     for (uint32_t i = 0; head->late && i < flight->rows; i++)
         share->partition->greatest.at[i] =
             flight->greatest[i] + logf(flight->sum[i]);
+    return head->starved ? skn_fail(error, SKN_NO_MEMORY,
+                                    "no room for the products of batch %llu",
+                                    (unsigned long long)flight->labels->batch)
+                         : SKN_OK;
 }
 
 /* --- columns of one receiver --------------------------------------------- */
@@ -219,11 +224,12 @@ skn_share_send(skn_actor_t *actor, skn_head_t *head, skn_flight_t *flight,
 {
     share_t share = { 0 };
     skn_status_t status = share_new(actor, head, flight, &share, error);
+    if (status == SKN_OK)
+        status = compute(head, flight, &share, error);
     if (status != SKN_OK) {
         drop(&share);
         return status;
     }
-    compute(head, flight, &share);
     /* The layer below can merge as soon as the second of them has come. */
     if (share.partition)
         status = skn_actor_post(actor, share.partition, error);

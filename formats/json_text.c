@@ -6,6 +6,7 @@
  * SPDX-License-Identifier: Apache-2.0 */
 #include "formats/json_text.h"
 
+#include <errno.h>
 #include <stdarg.h>
 #include <stdlib.h>
 #include <string.h>
@@ -152,11 +153,13 @@ skn_json_object_parse(const char *path, const char *bytes, size_t byte_count,
                       skn_error_t *error)
 {
     json_error_t fault;
+    errno = 0;
     json_t *root =
         json_loadb(bytes, byte_count, JSON_REJECT_DUPLICATES, &fault);
-    /* Without memory to begin with, the parser says nothing at all. */
+    /* Without memory to begin with, the parser says nothing at all; where it
+     * ends later, it speaks of an invalid token. */
     bool short_of_memory =
-        !root && (fault.text[0] == '\0' ||
+        !root && (fault.text[0] == '\0' || errno == ENOMEM ||
                   json_error_code(&fault) == json_error_out_of_memory);
     if (short_of_memory) {
         skn_fail(error, SKN_NO_MEMORY, "%s: no room to read it", path);

@@ -4,6 +4,7 @@
 #include "formats/json_text.h"
 
 #include <criterion/criterion.h>
+#include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -110,4 +111,38 @@ Test(json_text, prints_hashes_in_canonical_order)
     cr_expect_not(skn_hash_text_good(text + 1));
     text[0] = 'A';
     cr_expect_not(skn_hash_text_good(text));
+}
+
+/* Fails from its nth call on. */
+static size_t allocations_left;
+
+static void *
+allocate_some(size_t bytes)
+{
+    if (allocations_left > 0) {
+        allocations_left--;
+        return malloc(bytes);
+    }
+    errno = ENOMEM;
+    return NULL;
+}
+
+Test(json_text, memory_that_ends_anywhere_is_no_fault_of_the_text)
+{
+    static const char text[] = "{\"a\":[1,-2.5,\"a string\"],\"b\":"
+                               "{\"c\":true,\"long name\":\"\\u00e4\"}}";
+    skn_error_t error = { 0 };
+    json_t *root = NULL;
+    size_t count = 0;
+    json_set_alloc_funcs(allocate_some, free);
+    for (; !root && count < 1000; count++) {
+        allocations_left = count;
+        root = skn_json_object_parse("x", text, sizeof(text) - 1, &error);
+        cr_expect(root || error.status == SKN_NO_MEMORY, "after %zu: %s", count,
+                  error.text);
+    }
+    cr_assert(root);
+    cr_expect_gt(count, 10u);
+    json_decref(root);
+    json_set_alloc_funcs(malloc, free);
 }

@@ -5,7 +5,6 @@
  * keep their places in the arrays, empty. The edges: system_edges.c.
  * SPDX-License-Identifier: Apache-2.0 */
 #include "actors/system_build.h"
-#include "actors/waiting.h"
 
 #include <assert.h>
 #include <errno.h>
@@ -18,6 +17,7 @@
 #include "actors/endings.h"
 #include "actors/link_driver.h"
 #include "actors/system.h"
+#include "actors/waiting.h"
 
 /* Payloads that an actor keeps for reuse: a few batches of activations. */
 #define POOL_IDLE_BYTES_MAX ((size_t)256 << 20)

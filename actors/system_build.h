@@ -44,8 +44,9 @@ struct skn_system {
     uint32_t ready_count, ended_count;
     int wake_descriptor;
     atomic_bool stop_wanted; /* another thread may set it */
-    _Atomic uint64_t
-        carried_ns;       /* the link driver: when links were busy last */
+    /* When links to other nodes last carried more than clocks and credit, by
+     * the monotonic clock; 0: never. Their driver sets it. */
+    _Atomic uint64_t carried_ns;
     uint64_t patience_ns; /* waiting.h */
     bool stop_told, closing, joined;
     bool begun;          /* the actors were told to start */

@@ -56,7 +56,8 @@ CASES = {
     "4 hosts of 0.45": ("1 host of 0.45", SLOW + FOUR + "4"),
     "4 hosts of 0.45, int8": ("1 host of 0.45", SLOW + FOUR +
                               "4 -o links.coding=int8"),
-    "4 hosts, as they are": ("1 host of 0.45", "--quota 0.45 " + FOUR + "4"),
+    "1 host, as it is": ("", "--quota 0.45 --nodes 1 --cores 0"),
+    "4 hosts, as they are": ("1 host, as it is", "--quota 0.45 " + FOUR + "4"),
     "1 host, 4.5 of 10 ms": ("", SLOW + SHORT + "--nodes 1 --cores 0"),
     "4 hosts, 4.5 of 10 ms": ("1 host, 4.5 of 10 ms",
                               SLOW + SHORT + FOUR + "4"),

@@ -125,7 +125,13 @@ print_node(const char *name, const json_t *event, FILE *file)
                       cli_event_text(event, "address"));
 }
 
-/* An actor waits, and nothing comes. */
+bool
+cli_event_actor_waits(const json_t *event)
+{
+    return strcmp(cli_event_text(event, "event"), "waiting") == 0 &&
+           json_object_get(event, "actor");
+}
+
 static void
 print_actor_waiting(const json_t *event)
 {
@@ -181,10 +187,10 @@ cli_follow_print(const cli_call_t *call, const char *line, cli_bar_t *bar)
                       cli_event_text(event, "message"),
                       cli_event_text(event, "hint")[0] ? "; " : "",
                       cli_event_text(event, "hint"));
-    bool stands =
-        strcmp(name, "waiting") == 0 && json_object_get(event, "actor");
-    if (stands)
+    if (cli_event_actor_waits(event)) {
         print_actor_waiting(event);
+        name = "warning"; /* it was shown as one */
+    }
     if (call->json)
         (void)puts(line);
     else if (strcmp(name, "epoch") == 0)
@@ -203,11 +209,10 @@ cli_follow_print(const cli_call_t *call, const char *line, cli_bar_t *bar)
     else if (strcmp(name, "stopped") == 0)
         (void)printf("stopped at batch %.0f; go on with --resume\n",
                      number_at(event, "batch"));
-    else if (!stands &&
-             (strcmp(name, "waiting") == 0 || strcmp(name, "joined") == 0))
+    else if (strcmp(name, "waiting") == 0 || strcmp(name, "joined") == 0)
         print_node(name, event, cli_value(call, "predict") ? stderr : stdout);
-    else if (!stands && strcmp(name, "warning") != 0 &&
-             strcmp(name, "link") != 0 && strcmp(name, "links") != 0)
+    else if (strcmp(name, "warning") != 0 && strcmp(name, "link") != 0 &&
+             strcmp(name, "links") != 0)
         (void)puts(line); /* an actor of the user's speaks */
     (void)fflush(stdout);
     json_decref(event);

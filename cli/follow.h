@@ -40,6 +40,8 @@ bool cli_follow_unread(void);
 int cli_follow_end_unread(void);
 /* A text of an event, which may be NULL; "" where there is none. */
 const char *cli_event_text(const json_t *event, const char *key);
+/* Whether it is an actor that waits, and not a node for others at the start. */
+bool cli_event_actor_waits(const json_t *event);
 /* Prints one event of a run, a line of JSON, in the form that `call` asks for;
  * the bar, which may be NULL, gives way to it, or shows it. */
 void cli_follow_print(const cli_call_t *call, const char *line, cli_bar_t *bar);

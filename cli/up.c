@@ -95,9 +95,6 @@ take_event(void *job, cli_up_node_t *node, char *line)
     up_t *up = job;
     json_t *event = json_loads(line, 0, NULL);
     const char *name = cli_event_text(event, "event");
-    bool stands = strcmp(name, "waiting") == 0 && /* not for other nodes */
-                  json_object_get(event, "actor");
-    bool of_run = node->is_first || stands;
     if (event && !node->spoke && node->last[0])
         print_complaint(up, node, node->last);
     node->spoke = node->spoke || event;
@@ -107,7 +104,8 @@ take_event(void *job, cli_up_node_t *node, char *line)
     }
     if (strcmp(name, "error") == 0)
         keep_error(node, event);
-    else if (of_run || strcmp(name, "warning") == 0 ||
+    else if (node->is_first || strcmp(name, "warning") == 0 ||
+             cli_event_actor_waits(event) ||
              (up->call->json &&
               (strcmp(name, "link") == 0 || strcmp(name, "links") == 0)))
         cli_follow_print(up->call, line, &up->bar);

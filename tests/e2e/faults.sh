@@ -15,10 +15,7 @@
 . "$(dirname "$0")/hosts.sh"
 # shellcheck source=tests/e2e/pair.sh
 . "$(dirname "$0")/pair.sh"
-tiny_model
-sed -i 's/, shards: 2//; s/^train:/train:\n  reduction: fixed\n  window: 4/' \
-    tiny.yaml
-for name in a b; do "$skein" keygen "$name.key" >/dev/null || exit 70; done
+pair_model
 stranger=$build/fault/fault_stranger
 for k in 0 1; do # as programs, for \`node\`
     printf '#!/bin/sh\nexec ip netns exec %s %s "$@"\n' "$hosts_prefix$k" \

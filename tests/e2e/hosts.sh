@@ -51,13 +51,14 @@ on_host() {
 # so much to the wire, as it does to a card that cuts them itself: cutting them
 # in the bucket would cost hosts the CPU time of 1,500 bytes at a time.
 wire_limit() {
-    local side command burst=16384
+    local side command burst=16384 packet
     case $2 in
     *gbit) burst=$((${2%gbit} * 250000)) ;;
     *mbit) [ "${2%mbit}" -lt 66 ] || burst=$((${2%mbit} * 250)) ;;
     esac
-    ip -n "$hosts_prefix$1" link set wire gso_max_size $((burst < 65536 ?
-        burst - 1024 : 65536)) || return 1
+    packet=$((burst < 65536 ? burst - 1024 : 65536))
+    [ "$2" != none ] || packet=65536
+    ip -n "$hosts_prefix$1" link set wire gso_max_size "$packet" || return 1
     for side in "$hosts_prefix$1 wire" "${hosts_prefix}sw port$1"; do
         command="tc -n ${side% *} qdisc"
         if [ "$2" = none ]; then

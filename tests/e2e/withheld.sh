@@ -12,10 +12,7 @@
 . "$(dirname "$0")/tiny.sh"
 # shellcheck source=tests/e2e/pair.sh
 . "$(dirname "$0")/pair.sh"
-tiny_model
-sed -i 's/, shards: 2//; s/^train:/train:\n  reduction: fixed\n  window: 4/' \
-    tiny.yaml
-for name in a b; do "$skein" keygen "$name.key" >/dev/null || exit 70; done
+pair_model
 liar=$build/fault/fault_liar
 
 # It takes 30 s until somebody speaks up: meanwhile the others.

@@ -292,6 +292,12 @@ skn_system_stops(const skn_system_t *system)
     return atomic_load(&system->stop_wanted);
 }
 
+uint64_t
+skn_system_carried_ns(const skn_system_t *system)
+{
+    return atomic_load(&system->carried_ns);
+}
+
 static void
 write_trace(skn_system_t *system)
 {

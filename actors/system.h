@@ -29,6 +29,9 @@ skn_status_t skn_system_event(skn_system_t *system, int timeout_ms, char *line,
 void skn_system_stop(skn_system_t *system);
 /* Whether it was called. Any thread. */
 bool skn_system_stops(const skn_system_t *system);
+/* When links to other nodes last carried more than clocks and credit, by the
+ * monotonic clock; 0: never. Any thread. */
+uint64_t skn_system_carried_ns(const skn_system_t *system);
 skn_status_t skn_system_wait(skn_system_t *system, skn_error_t *error);
 
 /* Where the time went and what the pipes carried, a line an actor; after

@@ -114,7 +114,7 @@ due_ns(const skn_actor_t *actor)
     if (!has_to_stop(actor))
         return actor->quiet_ns + (patience_ns << actor->told_count);
     /* What is large comes slowly over a thin link. */
-    uint64_t carried_ns = atomic_load(&actor->system->carried_ns);
+    uint64_t carried_ns = skn_system_carried_ns(actor->system);
     return (carried_ns > actor->quiet_ns ? carried_ns : actor->quiet_ns) +
            2 * patience_ns;
 }

@@ -1,8 +1,8 @@
 # pair.sh - two nodes on loopback, a and b, that a script starts by hand.
 #
 # Sourced after lib.sh and tiny.sh; works in the folder of `tiny_model`, where
-# a.key and b.key lie. Run NAME writes NAME.a.json, NAME.a.err, and the same for b;
-# its files are those of `cluster NAME`.
+# a.key and b.key lie. Run NAME writes NAME.a.json, NAME.a.err, and the same for
+# b; its files are those of `cluster NAME`.
 # SPDX-License-Identifier: Apache-2.0
 # shellcheck shell=bash
 
@@ -10,8 +10,8 @@
 # it is dealt, and the keys of a and b.
 pair_model() {
     tiny_model
-    sed -i 's/, shards: 2//; s/^train:/train:\n  reduction: fixed\n  window: 4/' \
-        tiny.yaml
+    sed -i -e 's/, shards: 2//' \
+        -e 's/^train:/train:\n  reduction: fixed\n  window: 4/' tiny.yaml
     for name in a b; do "$skein" keygen "$name.key" >/dev/null || exit 70; done
 }
 key_of() { sed -n 's/.*public-key = "\(.*\)"/\1/p' "$1"; }

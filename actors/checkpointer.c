@@ -86,8 +86,9 @@ on_save(skn_actor_t *actor, void *state, const void *message,
     checkpointer->save = skn_message_keep(message);
     checkpointer->shard_count = checkpointer->complete = 0;
     memset(&checkpointer->failure, 0, sizeof(checkpointer->failure));
-    checkpointer->writer = skn_checkpoint_begin(
-        checkpointer->run, checkpointer->save->batch, &checkpointer->failure);
+    checkpointer->writer =
+        skn_checkpoint_begin(checkpointer->run, checkpointer->save->batch, 0,
+                             &checkpointer->failure);
     /* On to the updaters: their state must not be here before we are ready. */
     return skn_actor_send(actor, &skn_save_schema, message, error);
 }
@@ -180,13 +181,13 @@ static skn_status_t
 find_newest(const skn_run_folder_t *run, size_t *count, uint64_t *newest,
             skn_error_t *error)
 {
-    uint64_t *batch = NULL;
+    skn_batch_id_t *list = NULL;
     *count = 0;
     skn_status_t status =
         skn_run_folder_batches(skn_run_folder_descriptor(run),
-                               skn_run_folder_path(run), &batch, count, error);
-    *newest = status == SKN_OK && *count > 0 ? batch[0] : 0;
-    free(batch);
+                               skn_run_folder_path(run), &list, count, error);
+    *newest = status == SKN_OK && *count > 0 ? list[0].batch : 0;
+    free(list);
     return status;
 }
 
@@ -238,7 +239,7 @@ finish(skn_actor_t *actor, checkpointer_t *checkpointer, skn_error_t *error)
     const skn_save_t *save = checkpointer->save;
     skn_error_t *failure = &checkpointer->failure, warning = { 0 };
     skn_status_t status = failure->status;
-    skn_batch_name(save->batch, name);
+    skn_batch_name(save->batch, 0, name);
     (void)snprintf(path, sizeof(path), "%s/%s",
                    skn_run_folder_path(checkpointer->run), name);
     if (status == SKN_OK)
@@ -246,8 +247,8 @@ finish(skn_actor_t *actor, checkpointer_t *checkpointer, skn_error_t *error)
                                        (const char *)save->metadata.at,
                                        checkpointer->keep, &warning, failure);
     if (status == SKN_OK && save->best)
-        status =
-            skn_run_folder_mark_best(checkpointer->run, save->batch, failure);
+        status = skn_run_folder_mark_best(checkpointer->run, save->batch, 0,
+                                          failure);
     if (status == SKN_OK)
         status = hash_weights(checkpointer, path, hex, failure);
     if (status != SKN_OK && save->hash) {

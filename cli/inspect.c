@@ -19,20 +19,21 @@ typedef struct look {
     skn_checkpoint_t *checkpoint; /* the one that is shown; may be NULL */
     json_t *metadata;
     char sha256[SKN_SHA256_TEXT_BYTES];
-    uint64_t *batch; /* of the run's checkpoints, newest first */
-    size_t batch_count;
+    skn_batch_id_t *held; /* the run's checkpoints, newest first */
+    size_t held_count;
     bool damaged;
 } look_t;
 
 static bool
-names_batch(const look_t *look, const char *link, uint64_t batch)
+names_batch(const look_t *look, const char *link, const skn_batch_id_t *id)
 {
     char target[SKN_NAME_MAX + 1];
-    uint64_t named = 0;
+    skn_batch_id_t named = { 0 };
     ssize_t bytes = readlinkat(skn_run_folder_descriptor(look->run), link,
                                target, sizeof(target) - 1);
     target[bytes < 0 ? 0 : bytes] = '\0';
-    return skn_batch_name_parse(target, &named) && named == batch;
+    return skn_batch_name_parse(target, &named.batch, &named.generation) &&
+           named.batch == id->batch && named.generation == id->generation;
 }
 
 /* --- for people ---------------------------------------------------------- */
@@ -92,12 +93,12 @@ print_text(const look_t *look)
 {
     (void)printf("run      %s\ncreated  %s\n", skn_run_folder_id(look->run),
                  skn_run_folder_created(look->run));
-    for (size_t k = 0; k < look->batch_count; k++) {
+    for (size_t k = 0; k < look->held_count; k++) {
         char name[SKN_BATCH_NAME_BYTES];
-        skn_batch_name(look->batch[k], name);
+        skn_batch_name(look->held[k].batch, look->held[k].generation, name);
         (void)printf("%-8s %s%s%s\n", k == 0 ? "holds" : "", name,
-                     names_batch(look, "best", look->batch[k]) ? "  best" : "",
-                     names_batch(look, "latest", look->batch[k]) ? "  latest"
+                     names_batch(look, "best", &look->held[k]) ? "  best" : "",
+                     names_batch(look, "latest", &look->held[k]) ? "  latest"
                                                                  : "");
     }
     if (!look->checkpoint) {
@@ -191,12 +192,14 @@ print_json(look_t *look)
                       skn_run_folder_id(look->run),
                       skn_run_folder_created(look->run));
     skn_json_text_add(&text, ",\"checkpoints\":[");
-    for (size_t k = 0; k < look->batch_count; k++)
+    for (size_t k = 0; k < look->held_count; k++)
         skn_json_text_add(
-            &text, "%s{\"batch\":%" PRIu64 ",\"best\":%s,\"latest\":%s}",
-            k ? "," : "", look->batch[k],
-            names_batch(look, "best", look->batch[k]) ? "true" : "false",
-            names_batch(look, "latest", look->batch[k]) ? "true" : "false");
+            &text,
+            "%s{\"batch\":%" PRIu64 ",\"generation\":%" PRIu64
+            ",\"best\":%s,\"latest\":%s}",
+            k ? "," : "", look->held[k].batch, look->held[k].generation,
+            names_batch(look, "best", &look->held[k]) ? "true" : "false",
+            names_batch(look, "latest", &look->held[k]) ? "true" : "false");
     skn_json_text_add(&text, "]");
     if (look->checkpoint)
         add_checkpoint(&text, look);
@@ -215,11 +218,11 @@ static void
 prove_all(look_t *look)
 {
     const char *run = skn_run_folder_path(look->run);
-    for (size_t k = 0; !look->one && k < look->batch_count; k++) {
+    for (size_t k = 0; !look->one && k < look->held_count; k++) {
         char name[SKN_BATCH_NAME_BYTES], path[SKN_TEXT_MAX + 32];
         char text[SKN_ERROR_TEXT_BYTES + 64];
         skn_error_t error = { 0 };
-        skn_batch_name(look->batch[k], name);
+        skn_batch_name(look->held[k].batch, look->held[k].generation, name);
         (void)snprintf(path, sizeof(path), "%s/%s", run, name);
         skn_checkpoint_t *checkpoint =
             skn_checkpoint_open(path, SKN_VERIFY_ALL, &error);
@@ -255,12 +258,12 @@ look_at(look_t *look, skn_error_t *error)
         return error->status;
     skn_status_t status = skn_run_folder_batches(
         skn_run_folder_descriptor(look->run), skn_run_folder_path(look->run),
-        &look->batch, &look->batch_count, error);
+        &look->held, &look->held_count, error);
     if (status != SKN_OK)
         return status;
     prove_all(look);
-    return look->one || look->batch_count > 0 ? read_checkpoint(look, error)
-                                              : SKN_OK;
+    return look->one || look->held_count > 0 ? read_checkpoint(look, error)
+                                             : SKN_OK;
 }
 
 static int
@@ -278,7 +281,7 @@ inspect_run(const cli_call_t *call)
     if (code == 0 && look.damaged)
         code = skn_status_exit_code(SKN_BAD_DATA);
     json_decref(look.metadata);
-    free(look.batch);
+    free(look.held);
     skn_checkpoint_close(&look.checkpoint);
     skn_run_folder_close(&look.run);
     return code;

@@ -377,14 +377,14 @@ load_folder(const char *path, int folder, skn_verify_t verify,
     return status;
 }
 
-/* The checkpoint of `batch` in the open run folder. */
+/* The checkpoint `id` in the open run folder. */
 static skn_status_t
-load_batch(const char *run_path, int run_folder, uint64_t batch,
+load_batch(const char *run_path, int run_folder, const skn_batch_id_t *id,
            skn_verify_t verify, skn_checkpoint_t **checkpoint,
            skn_error_t *error)
 {
     char name[SKN_BATCH_NAME_BYTES], *path = NULL;
-    skn_batch_name(batch, name);
+    skn_batch_name(id->batch, id->generation, name);
     if (asprintf(&path, "%s/%s", run_path, name) < 0)
         return skn_fail(error, SKN_NO_MEMORY, "%s: no room for its path", name);
     int folder = openat(run_folder, name,
@@ -398,7 +398,7 @@ load_batch(const char *run_path, int run_folder, uint64_t batch,
     } else {
         status = load_folder(path, folder, verify, checkpoint, error);
     }
-    if (status == SKN_OK && (*checkpoint)->manifest.batch != batch) {
+    if (status == SKN_OK && (*checkpoint)->manifest.batch != id->batch) {
         status = skn_fail(error, SKN_BAD_DATA,
                           "%s: the manifest is that of batch %" PRIu64, path,
                           (*checkpoint)->manifest.batch);
@@ -421,17 +421,17 @@ static skn_status_t
 load_newest(const char *path, int folder, skn_verify_t verify,
             skn_checkpoint_t **checkpoint, skn_error_t *error)
 {
-    uint64_t *batch = NULL;
+    skn_batch_id_t *list = NULL;
     size_t count = 0, refused = 0;
     skn_error_t fault, newest;
     skn_status_t status =
-        skn_run_folder_batches(folder, path, &batch, &count, error);
+        skn_run_folder_batches(folder, path, &list, &count, error);
     if (status != SKN_OK)
         return status;
     if (count == 0)
         return skn_fail(error, SKN_NO_INPUT, "%s holds no checkpoint", path);
     for (size_t i = 0; i < count; i++) {
-        status = load_batch(path, folder, batch[i], verify, checkpoint, &fault);
+        status = load_batch(path, folder, &list[i], verify, checkpoint, &fault);
         if (!is_damage(status))
             break;
         if (refused++ == 0)
@@ -450,7 +450,7 @@ load_newest(const char *path, int folder, skn_verify_t verify,
     } else if (status != SKN_OK) {
         status = skn_fail(error, status, "%s", fault.text);
     }
-    free(batch);
+    free(list);
     return status;
 }
 

@@ -17,9 +17,11 @@
 typedef struct skn_checkpoint_writer skn_checkpoint_writer_t;
 typedef struct skn_checkpoint_shard skn_checkpoint_shard_t;
 
-/* Starts the checkpoint of `batch`. `run` outlives the writer. NULL: failed. */
+/* Starts the checkpoint of `batch`, in the layout of `generation`. `run`
+ * outlives the writer. NULL: failed. */
 skn_checkpoint_writer_t *skn_checkpoint_begin(skn_run_folder_t *run,
                                               uint64_t batch,
+                                              uint64_t generation,
                                               skn_error_t *error);
 /* Creates the file of a shard, reserves its length (so a full disk shows here)
  * and writes its header. Several shards may be open at once. The shard belongs

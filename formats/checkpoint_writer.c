@@ -57,7 +57,8 @@ make_folder(skn_checkpoint_writer_t *writer, skn_error_t *error)
 }
 
 skn_checkpoint_writer_t *
-skn_checkpoint_begin(skn_run_folder_t *run, uint64_t batch, skn_error_t *error)
+skn_checkpoint_begin(skn_run_folder_t *run, uint64_t batch, uint64_t generation,
+                     skn_error_t *error)
 {
     if (batch > SKN_CHECKPOINT_BATCH_MAX) {
         skn_fail(error, SKN_BAD_DATA,
@@ -72,6 +73,7 @@ skn_checkpoint_begin(skn_run_folder_t *run, uint64_t batch, skn_error_t *error)
     }
     writer->run = run;
     writer->batch = batch;
+    writer->generation = generation;
     writer->folder = -1;
     (void)snprintf(writer->name, sizeof(writer->name), ".tmp-%012" PRIu64,
                    batch);
@@ -158,7 +160,7 @@ rename_folder(const skn_checkpoint_writer_t *writer, skn_error_t *error)
 {
     char name[SKN_BATCH_NAME_BYTES];
     int folder = skn_run_folder_descriptor(writer->run);
-    skn_batch_name(writer->batch, name);
+    skn_batch_name(writer->batch, writer->generation, name);
     int result = renameat(folder, writer->name, folder, name);
     if (result != 0 && (errno == ENOTEMPTY || errno == EEXIST)) {
         result = renameat2(folder, writer->name, folder, name, RENAME_EXCHANGE);
@@ -198,7 +200,7 @@ skn_checkpoint_finish(skn_checkpoint_writer_t **writer, const char *metadata,
                       uint32_t keep, skn_error_t *warning, skn_error_t *error)
 {
     skn_run_folder_t *run = (*writer)->run;
-    uint64_t batch = (*writer)->batch;
+    uint64_t batch = (*writer)->batch, generation = (*writer)->generation;
     int folder = skn_run_folder_descriptor(run);
     const char *path = skn_run_folder_path(run);
     if (warning)
@@ -220,9 +222,9 @@ skn_checkpoint_finish(skn_checkpoint_writer_t **writer, const char *metadata,
         skn_status_t tidy =
             skn_folder_remove(folder, path, (*writer)->name, warning);
         if (tidy == SKN_OK)
-            tidy = skn_run_folder_mark_latest(run, batch, warning);
+            tidy = skn_run_folder_mark_latest(run, batch, generation, warning);
         if (tidy == SKN_OK)
-            (void)skn_run_folder_prune(run, batch, keep, warning);
+            (void)skn_run_folder_prune(run, batch, generation, keep, warning);
     }
     writer_destroy(writer);
     return status;

@@ -148,6 +148,15 @@ skn_json_check_seal(const char *path, const char *bytes, size_t byte_count,
     return SKN_OK;
 }
 
+void
+skn_json_seal_text(const char *bytes, size_t byte_count,
+                   char text[SKN_HASH_TEXT_BYTES])
+{
+    size_t first = byte_count - SEAL_BYTES + strlen(SEAL_OPEN);
+    memcpy(text, bytes + first, HASH_DIGITS);
+    text[HASH_DIGITS] = '\0';
+}
+
 json_t *
 skn_json_object_parse(const char *path, const char *bytes, size_t byte_count,
                       skn_error_t *error)

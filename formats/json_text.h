@@ -41,6 +41,9 @@ skn_status_t skn_json_text_seal(skn_json_text_t *text, skn_error_t *error);
 /* SKN_BAD_DATA unless `bytes` end with the seal that belongs to them. */
 skn_status_t skn_json_check_seal(const char *path, const char *bytes,
                                  size_t byte_count, skn_error_t *error);
+/* The digits of the seal that sealed `bytes` end with. */
+void skn_json_seal_text(const char *bytes, size_t byte_count,
+                        char text[SKN_HASH_TEXT_BYTES]);
 /* A strict parse (no duplicate keys, nothing behind) of one object; release it
  * with json_decref. NULL and SKN_BAD_DATA with line and column otherwise. */
 json_t *skn_json_object_parse(const char *path, const char *bytes,

@@ -65,24 +65,35 @@ skn_run_folder_descriptor(const skn_run_folder_t *run)
 }
 
 void
-skn_batch_name(uint64_t batch, char name[SKN_BATCH_NAME_BYTES])
+skn_batch_name(uint64_t batch, uint64_t generation,
+               char name[SKN_BATCH_NAME_BYTES])
 {
-    (void)snprintf(name, SKN_BATCH_NAME_BYTES, "batch-%012" PRIu64,
-                   batch % (SKN_CHECKPOINT_BATCH_MAX + 1));
+    int used = snprintf(name, SKN_BATCH_NAME_BYTES, "batch-%012" PRIu64,
+                        batch % (SKN_CHECKPOINT_BATCH_MAX + 1));
+    if (generation > 0)
+        (void)snprintf(name + used, SKN_BATCH_NAME_BYTES - (size_t)used,
+                       "-g%06" PRIu64, generation % (SKN_GENERATION_MAX + 1));
 }
 
 bool
-skn_batch_name_parse(const char *name, uint64_t *batch)
+skn_batch_name_parse(const char *name, uint64_t *batch, uint64_t *generation)
 {
-    if (strlen(name) != SKN_BATCH_NAME_BYTES - 1 ||
-        strncmp(name, "batch-", 6) != 0 || strspn(name + 6, "0123456789") != 12)
+    static const char digits[] = "0123456789";
+    if (strncmp(name, "batch-", 6) != 0 || strspn(name + 6, digits) != 12)
         return false;
+    const char *end = name + 18;
     *batch = strtoull(name + 6, NULL, 10);
-    return true;
+    *generation = 0;
+    if (!*end)
+        return true;
+    if (strncmp(end, "-g", 2) != 0 || strspn(end + 2, digits) != 6 || end[8])
+        return false;
+    *generation = strtoull(end + 2, NULL, 10);
+    return *generation > 0; /* a checkpoint has one name */
 }
 
 typedef struct batch_list {
-    uint64_t *batch;
+    skn_batch_id_t *at;
     size_t count, room;
 } batch_list_t;
 
@@ -90,43 +101,51 @@ static skn_status_t
 collect_batch(void *visitor, const char *name, skn_error_t *error)
 {
     batch_list_t *list = visitor;
-    uint64_t batch;
-    if (!skn_batch_name_parse(name, &batch))
+    skn_batch_id_t id;
+    if (!skn_batch_name_parse(name, &id.batch, &id.generation))
         return SKN_OK;
     if (list->count == list->room) {
         size_t room = list->room ? 2 * list->room : 16;
-        uint64_t *more = realloc(list->batch, room * sizeof(*more));
+        skn_batch_id_t *more = realloc(list->at, room * sizeof(*more));
         if (!more)
             return skn_fail(error, SKN_NO_MEMORY,
                             "no room for a list of %zu checkpoints", room);
-        list->batch = more;
+        list->at = more;
         list->room = room;
     }
-    list->batch[list->count++] = batch;
+    list->at[list->count++] = id;
     return SKN_OK;
 }
 
+/* -1, 0, 1: `a` is older, the same, newer. */
 static int
-greatest_first(const void *left, const void *right)
+compare_age(const skn_batch_id_t *a, const skn_batch_id_t *b)
 {
-    uint64_t a = *(const uint64_t *)left, b = *(const uint64_t *)right;
-    return (a < b) - (a > b);
+    if (a->batch != b->batch)
+        return a->batch < b->batch ? -1 : 1;
+    return (a->generation > b->generation) - (a->generation < b->generation);
+}
+
+static int
+newest_first(const void *left, const void *right)
+{
+    return compare_age(right, left);
 }
 
 skn_status_t
-skn_run_folder_batches(int folder, const char *path, uint64_t **batch,
+skn_run_folder_batches(int folder, const char *path, skn_batch_id_t **ids,
                        size_t *count, skn_error_t *error)
 {
     batch_list_t list = { 0 };
     skn_status_t status =
         skn_folder_list(folder, path, collect_batch, &list, error);
     if (status != SKN_OK) {
-        free(list.batch);
+        free(list.at);
         return status;
     }
     if (list.count > 0)
-        qsort(list.batch, list.count, sizeof(*list.batch), greatest_first);
-    *batch = list.batch;
+        qsort(list.at, list.count, sizeof(*list.at), newest_first);
+    *ids = list.at;
     *count = list.count;
     return SKN_OK;
 }
@@ -309,12 +328,30 @@ read_run(skn_run_folder_t *run, skn_error_t *error)
     return status;
 }
 
+/* A manifest was put here before the run began here (held.h). */
+static skn_status_t
+complete_run(skn_run_folder_t *run, const skn_run_options_t *options,
+             skn_error_t *error)
+{
+    const char *config = options->config_text;
+    if (!config || !config[0] || strlen(config) > SKN_CONFIG_BYTES_MAX ||
+        !is_utf8(config))
+        return SKN_OK;
+    char *copy = strdup(config);
+    if (!copy)
+        return skn_fail(error, SKN_NO_MEMORY, "%s: no room for the config",
+                        run->path);
+    free(run->config);
+    run->config = copy;
+    return write_run_file(run, error);
+}
+
 /* Everything of open that comes after the allocation. */
 static skn_status_t
 enter(skn_run_folder_t *run, const skn_run_options_t *options,
       size_t *checkpoint_count, skn_error_t *error)
 {
-    uint64_t *batch = NULL;
+    skn_batch_id_t *list = NULL;
     skn_status_t status =
         options->resume ? skn_folder_open(run->path, &run->folder, error)
                         : skn_folder_create(run->path, &run->folder, error);
@@ -322,13 +359,15 @@ enter(skn_run_folder_t *run, const skn_run_options_t *options,
         status = skn_folder_lock_open(run->folder, run->path, options->wait_ms,
                                       &run->lock, error);
     if (status == SKN_OK)
-        status = skn_run_folder_batches(run->folder, run->path, &batch,
+        status = skn_run_folder_batches(run->folder, run->path, &list,
                                         checkpoint_count, error);
-    free(batch);
+    free(list);
     if (status == SKN_OK)
         status = options->resume
                      ? read_run(run, error)
                      : make_run(run, options, *checkpoint_count, error);
+    if (status == SKN_OK && options->resume && !run->config[0])
+        status = complete_run(run, options, error);
     /* Last: a folder that is refused keeps everything that it holds. */
     if (status == SKN_OK && !options->only_ask)
         status =
@@ -404,11 +443,11 @@ skn_run_folder_close(skn_run_folder_t **run)
 
 static skn_status_t
 mark(skn_run_folder_t *run, const char *link, uint64_t batch,
-     skn_error_t *error)
+     uint64_t generation, skn_error_t *error)
 {
     char name[SKN_BATCH_NAME_BYTES];
     struct stat facts;
-    skn_batch_name(batch, name);
+    skn_batch_name(batch, generation, name);
     if (fstatat(run->folder, name, &facts, AT_SYMLINK_NOFOLLOW) != 0 ||
         !S_ISDIR(facts.st_mode))
         return skn_fail(error, SKN_NO_INPUT, "%s/%s: no such checkpoint",
@@ -418,23 +457,24 @@ mark(skn_run_folder_t *run, const char *link, uint64_t batch,
 
 skn_status_t
 skn_run_folder_mark_best(skn_run_folder_t *run, uint64_t batch,
-                         skn_error_t *error)
+                         uint64_t generation, skn_error_t *error)
 {
-    return mark(run, "best", batch, error);
+    return mark(run, "best", batch, generation, error);
 }
 
 skn_status_t
 skn_run_folder_mark_latest(skn_run_folder_t *run, uint64_t batch,
-                           skn_error_t *error)
+                           uint64_t generation, skn_error_t *error)
 {
-    return mark(run, "latest", batch, error);
+    return mark(run, "latest", batch, generation, error);
 }
 
 static skn_status_t
-remove_checkpoint(skn_run_folder_t *run, uint64_t batch, skn_error_t *error)
+remove_checkpoint(skn_run_folder_t *run, const skn_batch_id_t *id,
+                  skn_error_t *error)
 {
     char name[SKN_BATCH_NAME_BYTES], away[SKN_BATCH_NAME_BYTES + 16];
-    skn_batch_name(batch, name);
+    skn_batch_name(id->batch, id->generation, name);
     (void)snprintf(away, sizeof(away), TEMP_PREFIX "old-%s", name);
     skn_status_t status =
         skn_folder_remove(run->folder, run->path, away, error);
@@ -449,9 +489,9 @@ remove_checkpoint(skn_run_folder_t *run, uint64_t batch, skn_error_t *error)
     return skn_folder_remove(run->folder, run->path, away, error);
 }
 
-/* *batch is what `best` names; false when there is no such link. */
+/* *best is what `best` names; false when there is no such link. */
 static skn_status_t
-read_best(const skn_run_folder_t *run, bool *found, uint64_t *batch,
+read_best(const skn_run_folder_t *run, bool *found, skn_batch_id_t *best,
           skn_error_t *error)
 {
     char target[SKN_NAME_MAX + 1];
@@ -461,7 +501,7 @@ read_best(const skn_run_folder_t *run, bool *found, uint64_t *batch,
     if (length < 0 && errno == ENOENT)
         return SKN_OK;
     target[length < 0 ? 0 : length] = '\0';
-    if (!skn_batch_name_parse(target, batch))
+    if (!skn_batch_name_parse(target, &best->batch, &best->generation))
         return skn_fail(error, SKN_BAD_DATA,
                         "%s/best does not name a checkpoint: none is removed",
                         run->path);
@@ -470,24 +510,29 @@ read_best(const skn_run_folder_t *run, bool *found, uint64_t *batch,
 }
 
 skn_status_t
-skn_run_folder_prune(skn_run_folder_t *run, uint64_t batch, uint32_t keep,
-                     skn_error_t *error)
+skn_run_folder_prune(skn_run_folder_t *run, uint64_t batch, uint64_t generation,
+                     uint32_t keep, skn_error_t *error)
 {
-    uint64_t *list = NULL, best = 0;
+    const skn_batch_id_t newest = { batch, generation };
+    skn_batch_id_t *list = NULL, best = { 0 };
     size_t count = 0;
     bool best_found;
     skn_status_t status = read_best(run, &best_found, &best, error);
     if (status == SKN_OK)
         status = skn_run_folder_batches(run->folder, run->path, &list, &count,
                                         error);
+    const skn_batch_id_t *last = NULL; /* that was kept */
     uint32_t kept = 0;
     for (size_t i = 0; i < count && status == SKN_OK; i++) {
-        if (list[i] > batch)
+        if (compare_age(&list[i], &newest) > 0)
             continue;
-        if (kept < keep || kept == 0)
+        bool again = last && last->batch == list[i].batch;
+        if (!again && (kept < keep || kept == 0)) {
             kept++;
-        else if (!best_found || list[i] != best)
-            status = remove_checkpoint(run, list[i], error);
+            last = &list[i];
+        } else if (!best_found || compare_age(&list[i], &best) != 0) {
+            status = remove_checkpoint(run, &list[i], error);
+        }
     }
     free(list);
     return status;
@@ -495,15 +540,16 @@ skn_run_folder_prune(skn_run_folder_t *run, uint64_t batch, uint32_t keep,
 
 skn_status_t
 skn_run_folder_forget_after(skn_run_folder_t *run, uint64_t batch,
-                            skn_error_t *error)
+                            uint64_t generation, skn_error_t *error)
 {
-    uint64_t *list = NULL;
+    const skn_batch_id_t newest = { batch, generation };
+    skn_batch_id_t *list = NULL;
     size_t count = 0;
     skn_status_t status =
         skn_run_folder_batches(run->folder, run->path, &list, &count, error);
     for (size_t i = 0; i < count && status == SKN_OK; i++)
-        if (list[i] > batch)
-            status = remove_checkpoint(run, list[i], error);
+        if (compare_age(&list[i], &newest) > 0)
+            status = remove_checkpoint(run, &list[i], error);
     free(list);
     return status;
 }

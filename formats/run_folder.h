@@ -3,12 +3,14 @@
  *     RUN/lock                  held by the process that trains
  *     RUN/run.json              which run this is, and its config (sealed)
  *     RUN/batch-000000001234/   a complete checkpoint (checkpoint.h)
+ *     RUN/batch-000000001234-g000007/   the same, written by generation 7
  *     RUN/latest, RUN/best      symbolic links to two of them
  *     RUN/.tmp-...              unfinished or half removed; swept at open
  *
  * Links and not text files: `RUN/best` is then itself a path that every command
  * and every other tool takes. A file system without links still works: readers
- * look for the greatest batch, never for `latest`.
+ * look for the greatest batch, never for `latest`; of two of the same batch,
+ * the one of the later generation is the newer.
  *
  * A folder is used by one thread at a time.
  * SPDX-License-Identifier: Apache-2.0 */
@@ -17,11 +19,18 @@
 
 #include "formats/manifest.h"
 
-/* "batch-" and 12 digits, and the NUL. */
-#define SKN_BATCH_NAME_BYTES 19
+/* "batch-", 12 digits, "-g", 6 digits, and the NUL. */
+#define SKN_BATCH_NAME_BYTES 27
+#define SKN_GENERATION_MAX 999999u
 #define SKN_LOCK_WAIT_MS 5000u /* a predecessor that is being stopped */
 
 typedef struct skn_run_folder skn_run_folder_t;
+
+/* Which checkpoint of a run: a later generation may write a batch again, in
+ * another layout (several nodes). */
+typedef struct skn_batch_id {
+    uint64_t batch, generation;
+} skn_batch_id_t;
 
 typedef struct skn_run_options {
     bool resume;             /* false: the folder must hold no run yet */
@@ -36,7 +45,9 @@ typedef struct skn_run_options {
  * folder and its parents, and takes the place of a run that has saved nothing;
  * SKN_CANNOT_CREATE when a checkpoint is there, or a run and anything beside
  * it: a file of somebody's, a link to a checkpoint that is gone. A resume gives
- * SKN_NO_INPUT when there is no run. *checkpoint_count (may be NULL) is how
+ * SKN_NO_INPUT when there is no run; where a manifest was put into a folder
+ * before its run began there (held.h), `config_text` becomes the run's.
+ * *checkpoint_count (may be NULL) is how
  * many checkpoints the folder holds; 0 after a resume: the run starts at batch
  * 0. NULL on failure. */
 skn_run_folder_t *skn_run_folder_open(const char *path,
@@ -58,30 +69,36 @@ const char *skn_run_folder_created(const skn_run_folder_t *run);
 /* For openat; the folder's own. */
 int skn_run_folder_descriptor(const skn_run_folder_t *run);
 
-/* "batch-000000001234". */
-void skn_batch_name(uint64_t batch, char name[SKN_BATCH_NAME_BYTES]);
+/* "batch-000000001234" in generation 0, "batch-000000001234-g000007" in 7. */
+void skn_batch_name(uint64_t batch, uint64_t generation,
+                    char name[SKN_BATCH_NAME_BYTES]);
 /* False for every other name. */
-bool skn_batch_name_parse(const char *name, uint64_t *batch);
-/* The batches of the checkpoints in the open folder `folder`, greatest first;
- * *batch is the caller's to free. Complete, but not verified. */
+bool skn_batch_name_parse(const char *name, uint64_t *batch,
+                          uint64_t *generation);
+/* The checkpoints in the open folder `folder`, newest first; *list is the
+ * caller's to free. They have their names, and are not verified. */
 skn_status_t skn_run_folder_batches(int folder, const char *path,
-                                    uint64_t **batch, size_t *count,
+                                    skn_batch_id_t **list, size_t *count,
                                     skn_error_t *error);
 
-/* Points `best` at the checkpoint of `batch`: prune leaves it alone. */
+/* Points `best` at a checkpoint: prune leaves it alone. */
 skn_status_t skn_run_folder_mark_best(skn_run_folder_t *run, uint64_t batch,
-                                      skn_error_t *error);
-/* Points `latest` at the checkpoint of `batch`. */
+                                      uint64_t generation, skn_error_t *error);
+/* Points `latest` at a checkpoint. */
 skn_status_t skn_run_folder_mark_latest(skn_run_folder_t *run, uint64_t batch,
+                                        uint64_t generation,
                                         skn_error_t *error);
-/* Removes the checkpoints up to `batch`, but for the newest `keep` of them (at
- * least one) and the one that `best` names. Later ones are left alone: they are
- * damaged, or belong to a future that forget_after did not take back. */
+/* Removes the checkpoints up to this one, but for the newest `keep` batches of
+ * them (at least one) and the one that `best` names; of a batch that stays,
+ * only the latest generation does. Later ones are left alone: they are damaged,
+ * or belong to a future that forget_after did not take back. */
 skn_status_t skn_run_folder_prune(skn_run_folder_t *run, uint64_t batch,
-                                  uint32_t keep, skn_error_t *error);
-/* Removes every checkpoint after `batch`: a run that goes back on purpose must
+                                  uint64_t generation, uint32_t keep,
+                                  skn_error_t *error);
+/* Removes every checkpoint after this one: a run that goes back on purpose must
  * not find its abandoned future at the next resume. */
 skn_status_t skn_run_folder_forget_after(skn_run_folder_t *run, uint64_t batch,
+                                         uint64_t generation,
                                          skn_error_t *error);
 
 #endif

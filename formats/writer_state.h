@@ -26,7 +26,7 @@ struct skn_checkpoint_shard {
 
 struct skn_checkpoint_writer {
     skn_run_folder_t *run;
-    uint64_t batch;
+    uint64_t batch, generation;
     char name[SKN_NAME_MAX + 1], *path; /* of the unfinished folder */
     int folder;
     bool failed;

@@ -160,7 +160,8 @@ fixture_write(skn_run_folder_t *run, uint64_t batch, unsigned hidden_shards,
     skn_error_t spare = { 0 };
     if (!error)
         error = &spare;
-    skn_checkpoint_writer_t *writer = skn_checkpoint_begin(run, batch, error);
+    skn_checkpoint_writer_t *writer =
+        skn_checkpoint_begin(run, batch, 0, error);
     if (!writer)
         return error->status;
     skn_status_t status =

@@ -458,16 +458,16 @@ Test(contract_forged, marks_and_prunes_that_cannot_be_are_told)
     skn_run_folder_t *run =
         skn_run_folder_open(run_path, &options, NULL, &error);
     cr_assert(run, "%s", error.text);
-    cr_expect_eq(skn_run_folder_mark_best(run, 11, &error), SKN_NO_INPUT);
+    cr_expect_eq(skn_run_folder_mark_best(run, 11, 0, &error), SKN_NO_INPUT);
     (void)snprintf(want, sizeof(want),
                    "%s/batch-000000000011: no such "
                    "checkpoint",
                    run_path);
     cr_expect_str_eq(error.text, want);
-    cr_expect_eq(skn_run_folder_mark_latest(run, 11, &error), SKN_NO_INPUT);
+    cr_expect_eq(skn_run_folder_mark_latest(run, 11, 0, &error), SKN_NO_INPUT);
     (void)snprintf(link, sizeof(link), "%s/best", run_path);
     cr_assert_eq(symlink("elsewhere", link), 0);
-    cr_expect_eq(skn_run_folder_prune(run, 10, 1, &error), SKN_BAD_DATA);
+    cr_expect_eq(skn_run_folder_prune(run, 10, 0, 1, &error), SKN_BAD_DATA);
     (void)snprintf(want, sizeof(want),
                    "%s/best does not name a checkpoint: none is removed",
                    run_path);

@@ -161,11 +161,11 @@ mark_and_prune(place_t *place, skn_error_t *error)
         skn_run_folder_open(place->run, &old_run, NULL, error);
     if (!run)
         return error->status;
-    skn_status_t status = skn_run_folder_mark_best(run, 20, error);
+    skn_status_t status = skn_run_folder_mark_best(run, 20, 0, error);
     if (status == SKN_OK)
-        status = skn_run_folder_mark_latest(run, 20, error);
+        status = skn_run_folder_mark_latest(run, 20, 0, error);
     if (status == SKN_OK)
-        status = skn_run_folder_prune(run, 20, 1, error);
+        status = skn_run_folder_prune(run, 20, 0, 1, error);
     skn_run_folder_close(&run);
     return status;
 }
@@ -177,7 +177,7 @@ forget_the_newer(place_t *place, skn_error_t *error)
         skn_run_folder_open(place->run, &old_run, NULL, error);
     if (!run)
         return error->status;
-    skn_status_t status = skn_run_folder_forget_after(run, 10, error);
+    skn_status_t status = skn_run_folder_forget_after(run, 10, 0, error);
     skn_run_folder_close(&run);
     return status;
 }

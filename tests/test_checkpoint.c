@@ -219,7 +219,7 @@ Test(checkpoint, opens_through_links_and_by_its_own_path)
     static const uint64_t want[] = { 2, 1, 1 };
     write_batch(1);
     write_batch(2);
-    cr_assert_eq(skn_run_folder_mark_best(run, 1, NULL), SKN_OK);
+    cr_assert_eq(skn_run_folder_mark_best(run, 1, 0, NULL), SKN_OK);
     for (size_t i = 0; i < 3; i++) {
         char path[2 * TEMP_FOLDER_BYTES];
         skn_error_t error = { 0 };

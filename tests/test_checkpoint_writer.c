@@ -63,7 +63,7 @@ Test(checkpoint_writer, refuses_bytes_out_of_turn_and_too_many)
 {
     char bytes[17] = "", want[2 * TEMP_FOLDER_BYTES];
     skn_error_t error = { 0 };
-    skn_checkpoint_writer_t *writer = skn_checkpoint_begin(run, 1, &error);
+    skn_checkpoint_writer_t *writer = skn_checkpoint_begin(run, 1, 0, &error);
     cr_assert(writer, "%s", error.text);
     skn_checkpoint_shard_t *shard =
         skn_checkpoint_shard_open(writer, "s", &four, 1, &error);
@@ -103,7 +103,7 @@ Test(checkpoint_writer, refuses_bad_names_and_pieces)
 {
     static const char *const bad[] = { "", ".hidden", "../x", "a/b" };
     skn_error_t error = { 0 };
-    skn_checkpoint_writer_t *writer = skn_checkpoint_begin(run, 1, &error);
+    skn_checkpoint_writer_t *writer = skn_checkpoint_begin(run, 1, 0, &error);
     for (size_t i = 0; i < 4; i++)
         cr_expect_null(
             skn_checkpoint_shard_open(writer, bad[i], &four, 1, &error));
@@ -125,7 +125,7 @@ Test(checkpoint_writer, refuses_bad_names_and_pieces)
     cr_expect_eq(skn_checkpoint_finish(&writer, "{}", 1, NULL, &error), SKN_OK,
                  "%s", error.text);
     cr_expect_null(
-        skn_checkpoint_begin(run, SKN_CHECKPOINT_BATCH_MAX + 1, &error));
+        skn_checkpoint_begin(run, SKN_CHECKPOINT_BATCH_MAX + 1, 0, &error));
 }
 
 Test(checkpoint_writer, refuses_holes_open_shards_and_bad_metadata)
@@ -137,7 +137,8 @@ Test(checkpoint_writer, refuses_holes_open_shards_and_bad_metadata)
     skn_piece_t half = four;
     half.rows = 2;
     for (size_t i = 0; i < 7; i++) {
-        skn_checkpoint_writer_t *writer = skn_checkpoint_begin(run, 1, &error);
+        skn_checkpoint_writer_t *writer =
+            skn_checkpoint_begin(run, 1, 0, &error);
         const skn_piece_t *piece = i == 5 ? &half : &four;
         skn_checkpoint_shard_t *shard =
             skn_checkpoint_shard_open(writer, "s", piece, 1, &error);
@@ -164,12 +165,12 @@ Test(checkpoint_writer, keeps_the_newest_and_the_best)
     for (uint64_t batch = 1; batch <= 6; batch++) {
         cr_assert_eq(fixture_write(run, batch, 1, 1, 2, NULL), SKN_OK);
         if (batch == 2)
-            cr_assert_eq(skn_run_folder_mark_best(run, 2, NULL), SKN_OK);
+            cr_assert_eq(skn_run_folder_mark_best(run, 2, 0, NULL), SKN_OK);
     }
     static const bool want[] = { false, false, true, false, false, true, true };
     for (uint64_t batch = 1; batch <= 6; batch++) {
         char name[SKN_BATCH_NAME_BYTES];
-        skn_batch_name(batch, name);
+        skn_batch_name(batch, 0, name);
         cr_expect_eq(has(name), want[batch], "%s", name);
     }
     char target[32] = "";
@@ -221,7 +222,7 @@ Test(checkpoint_writer, warns_when_pruning_fails_but_keeps_the_new_one)
     cr_assert_eq(fixture_write(run, 1, 1, 1, 1, NULL), SKN_OK);
     cr_assert_eq(symlinkat("strange", skn_run_folder_descriptor(run), "best"),
                  0);
-    skn_checkpoint_writer_t *writer = skn_checkpoint_begin(run, 2, &error);
+    skn_checkpoint_writer_t *writer = skn_checkpoint_begin(run, 2, 0, &error);
     cr_assert_eq(fixture_write_hidden(writer, 1, 2, &error), SKN_OK);
     cr_assert_eq(fixture_write_output(writer, 1, 2, &error), SKN_OK);
     cr_expect_eq(
@@ -241,7 +242,7 @@ Test(checkpoint_writer, lets_pieces_and_shards_take_turns)
     unsigned char element[4];
     skn_checkpoint_shard_t *shard[2];
     (void)snprintf(piece[1].name, sizeof(piece[1].name), "v");
-    skn_checkpoint_writer_t *writer = skn_checkpoint_begin(run, 1, &error);
+    skn_checkpoint_writer_t *writer = skn_checkpoint_begin(run, 1, 0, &error);
     for (unsigned s = 0; s < 2; s++) {
         piece[0].rows = piece[1].rows = 2;
         piece[0].row_first = piece[1].row_first = 2 * s;

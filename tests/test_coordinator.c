@@ -488,7 +488,7 @@ write_checkpoint(const char *folder, const char *metadata, char *path)
                           .name = "a.weight" };
     skn_run_folder_t *run = skn_run_folder_open(folder, &options, NULL, &error);
     cr_assert(run, "%s", error.text);
-    skn_checkpoint_writer_t *writer = skn_checkpoint_begin(run, 15, &error);
+    skn_checkpoint_writer_t *writer = skn_checkpoint_begin(run, 15, 0, &error);
     cr_assert(writer, "%s", error.text);
     skn_checkpoint_shard_t *shard =
         skn_checkpoint_shard_open(writer, "a.safetensors", &piece, 1, &error);

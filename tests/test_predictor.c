@@ -247,7 +247,7 @@ Test(predictor, a_run_gives_its_best_and_a_checkpoint_itself)
     skn_predictor_t *predictor = skn_predictor_open(fixture.path, &error);
     cr_expect_eq(skn_predictor_info(predictor)->batch, 2);
     skn_predictor_close(&predictor);
-    cr_assert_eq(skn_run_folder_mark_best(run, 1, &error), SKN_OK);
+    cr_assert_eq(skn_run_folder_mark_best(run, 1, 0, &error), SKN_OK);
     skn_run_folder_close(&run);
     predictor = skn_predictor_open(fixture.path, &error);
     cr_expect_eq(skn_predictor_info(predictor)->batch, 1);

@@ -44,7 +44,7 @@ write_checkpoint(void)
     skn_run_folder_t *opened = skn_run_folder_open(run, &options, NULL, &error);
     cr_assert(opened && row, "%s", error.text);
     skn_checkpoint_writer_t *writer =
-        skn_checkpoint_begin(opened, BATCH, &error);
+        skn_checkpoint_begin(opened, BATCH, 0, &error);
     skn_checkpoint_shard_t *shard =
         skn_checkpoint_shard_open(writer, "a.0.safetensors", &piece, 1, &error);
     cr_assert(shard, "%s", error.text);

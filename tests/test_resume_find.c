@@ -56,7 +56,7 @@ damage(uint64_t batch)
 {
     char name[SKN_BATCH_NAME_BYTES], path[sizeof(run_path) + 64];
     struct stat facts;
-    skn_batch_name(batch, name);
+    skn_batch_name(batch, 0, name);
     (void)snprintf(path, sizeof(path), "%s/%s/output.0.safetensors", run_path,
                    name);
     cr_assert_eq(stat(path, &facts), 0, "%s", path);
@@ -67,7 +67,7 @@ static void
 forget(uint64_t batch)
 {
     char name[SKN_BATCH_NAME_BYTES], path[sizeof(run_path) + 64];
-    skn_batch_name(batch, name);
+    skn_batch_name(batch, 0, name);
     (void)snprintf(path, sizeof(path), "%s/%s", run_path, name);
     temp_folder_remove(path);
 }

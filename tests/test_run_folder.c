@@ -58,16 +58,18 @@ static const char *
 batches(skn_run_folder_t *run)
 {
     static char text[256];
-    uint64_t *batch = NULL;
+    skn_batch_id_t *list = NULL;
     size_t count, at = 0;
     text[0] = '\0';
     cr_assert_eq(skn_run_folder_batches(skn_run_folder_descriptor(run), path,
-                                        &batch, &count, NULL),
+                                        &list, &count, NULL),
                  SKN_OK);
     for (size_t i = 0; i < count; i++)
-        at += (size_t)snprintf(text + at, sizeof(text) - at, "%s%d",
-                               i ? " " : "", (int)batch[i]);
-    free(batch);
+        at += (size_t)snprintf(text + at, sizeof(text) - at,
+                               list[i].generation ? "%s%d-%d" : "%s%d",
+                               i ? " " : "", (int)list[i].batch,
+                               (int)list[i].generation);
+    free(list);
     return text;
 }
 
@@ -243,19 +245,38 @@ Test(run_folder, prunes_all_but_the_newest_and_the_best)
     skn_run_folder_t *run = enter(false, NULL, NULL);
     for (int i = 1; i <= 6; i++) {
         char name[SKN_BATCH_NAME_BYTES];
-        skn_batch_name((uint64_t)i, name);
+        skn_batch_name((uint64_t)i, 0, name);
         plant(run, name);
     }
-    cr_assert_eq(skn_run_folder_mark_best(run, 2, NULL), SKN_OK);
-    cr_assert_eq(skn_run_folder_prune(run, 6, 3, NULL), SKN_OK);
+    cr_assert_eq(skn_run_folder_mark_best(run, 2, 0, NULL), SKN_OK);
+    cr_assert_eq(skn_run_folder_prune(run, 6, 0, 3, NULL), SKN_OK);
     cr_expect_str_eq(batches(run), "6 5 4 2");
     /* What lies after the batch is not counted, and left alone. */
-    cr_assert_eq(skn_run_folder_prune(run, 5, 1, NULL), SKN_OK);
+    cr_assert_eq(skn_run_folder_prune(run, 5, 0, 1, NULL), SKN_OK);
     cr_expect_str_eq(batches(run), "6 5 2");
-    cr_assert_eq(skn_run_folder_prune(run, 6, 0, NULL), SKN_OK);
+    cr_assert_eq(skn_run_folder_prune(run, 6, 0, 0, NULL), SKN_OK);
     cr_expect_str_eq(batches(run), "6 2");
-    cr_assert_eq(skn_run_folder_forget_after(run, 2, NULL), SKN_OK);
+    cr_assert_eq(skn_run_folder_forget_after(run, 2, 0, NULL), SKN_OK);
     cr_expect_str_eq(batches(run), "2");
+    skn_run_folder_close(&run);
+}
+
+Test(run_folder, of_two_generations_of_a_batch_the_later_is_newer)
+{
+    skn_run_folder_t *run = enter(false, NULL, NULL);
+    plant(run, "batch-000000000001");
+    plant(run, "batch-000000000002");
+    plant(run, "batch-000000000002-g000003");
+    plant(run, "batch-000000000002-g000001");
+    plant(run, "batch-000000000003");
+    cr_expect_str_eq(batches(run), "3 2-3 2-1 2 1");
+    cr_assert_eq(skn_run_folder_mark_best(run, 2, 1, NULL), SKN_OK);
+    cr_assert_eq(skn_run_folder_mark_latest(run, 2, 3, NULL), SKN_OK);
+    /* Batches are counted, and of a batch the latest generation stays. */
+    cr_assert_eq(skn_run_folder_prune(run, 2, 3, 2, NULL), SKN_OK);
+    cr_expect_str_eq(batches(run), "3 2-3 2-1 1");
+    cr_assert_eq(skn_run_folder_forget_after(run, 2, 1, NULL), SKN_OK);
+    cr_expect_str_eq(batches(run), "2-1 1");
     skn_run_folder_close(&run);
 }
 
@@ -267,28 +288,46 @@ Test(run_folder, removes_nothing_when_best_is_unclear)
     plant(run, "batch-000000000002");
     cr_assert_eq(symlinkat("elsewhere", skn_run_folder_descriptor(run), "best"),
                  0);
-    cr_expect_eq(skn_run_folder_prune(run, 2, 1, &error), SKN_BAD_DATA);
+    cr_expect_eq(skn_run_folder_prune(run, 2, 0, 1, &error), SKN_BAD_DATA);
     cr_expect_str_eq(batches(run), "2 1");
-    cr_expect_eq(skn_run_folder_mark_best(run, 7, &error), SKN_NO_INPUT);
-    cr_expect_eq(skn_run_folder_mark_latest(run, 7, &error), SKN_NO_INPUT);
+    cr_expect_eq(skn_run_folder_mark_best(run, 7, 0, &error), SKN_NO_INPUT);
+    cr_expect_eq(skn_run_folder_mark_latest(run, 7, 0, &error), SKN_NO_INPUT);
     skn_run_folder_close(&run);
 }
 
 Test(run_folder, names_batches_with_twelve_digits)
 {
     char name[SKN_BATCH_NAME_BYTES];
-    uint64_t batch = 0;
-    skn_batch_name(SKN_CHECKPOINT_BATCH_MAX, name);
+    uint64_t batch = 0, generation = 9;
+    skn_batch_name(SKN_CHECKPOINT_BATCH_MAX, 0, name);
     cr_expect_str_eq(name, "batch-999999999999");
-    cr_expect(skn_batch_name_parse(name, &batch));
+    cr_expect(skn_batch_name_parse(name, &batch, &generation));
     cr_expect_eq(batch, SKN_CHECKPOINT_BATCH_MAX);
+    cr_expect_eq(generation, 0);
+    skn_batch_name(1234, 7, name);
+    cr_expect_str_eq(name, "batch-000000001234-g000007");
+    cr_expect(skn_batch_name_parse(name, &batch, &generation));
+    cr_expect_eq(batch, 1234);
+    cr_expect_eq(generation, 7);
+    skn_batch_name(SKN_CHECKPOINT_BATCH_MAX, SKN_GENERATION_MAX, name);
+    cr_expect_str_eq(name, "batch-999999999999-g999999");
+    cr_expect(skn_batch_name_parse(name, &batch, &generation));
+    cr_expect_eq(generation, SKN_GENERATION_MAX);
     static const char *const bad[] = { "",
                                        "batch-",
                                        "batch-00000000000",
                                        "batch-0000000000000",
                                        "batch-00000000000x",
                                        "Batch-000000000000",
-                                       "batch--00000000001" };
+                                       "batch--00000000001",
+                                       "batch-000000000001-",
+                                       "batch-000000000001-g",
+                                       "batch-000000000001-g00001",
+                                       "batch-000000000001-g0000001",
+                                       "batch-000000000001-g000000",
+                                       "batch-000000000001-h000001",
+                                       "batch-000000000001g0000001" };
     for (size_t i = 0; i < sizeof(bad) / sizeof(bad[0]); i++)
-        cr_expect_not(skn_batch_name_parse(bad[i], &batch), "%s", bad[i]);
+        cr_expect_not(skn_batch_name_parse(bad[i], &batch, &generation), "%s",
+                      bad[i]);
 }

@@ -68,7 +68,8 @@ static inline void
 trained_save(trained_fixture_t *fixture, skn_run_folder_t *run, uint64_t batch)
 {
     skn_error_t error = { 0 };
-    skn_checkpoint_writer_t *writer = skn_checkpoint_begin(run, batch, &error);
+    skn_checkpoint_writer_t *writer =
+        skn_checkpoint_begin(run, batch, 0, &error);
     cr_assert(writer, "%s", error.text);
     for (uint32_t k = 0; k < fixture->layers; k++) {
         bool half = fixture->half && k + 1 == fixture->layers;

@@ -26,7 +26,7 @@ read_checkpoint(skn_run_folder_t *run, bool locked,
     (void)snprintf(resume->warning, sizeof(resume->warning), "%s",
                    skn_checkpoint_warning(checkpoint));
     if (status == SKN_OK && progress.best_epoch > 0 && locked)
-        (void)skn_run_folder_mark_best(run, progress.best_batch, NULL);
+        (void)skn_run_folder_mark_best(run, progress.best_batch, 0, NULL);
     if (status != SKN_OK || !progress.finished)
         return status;
     resume->finished = true;
@@ -40,14 +40,14 @@ static skn_status_t
 find_newest(skn_run_folder_t *run, bool locked, skn_resume_t *resume,
             skn_error_t *error)
 {
-    uint64_t *batch = NULL;
+    skn_batch_id_t *list = NULL;
     size_t count = 0;
     skn_status_t status =
         skn_run_folder_batches(skn_run_folder_descriptor(run),
-                               skn_run_folder_path(run), &batch, &count, error);
+                               skn_run_folder_path(run), &list, &count, error);
     if (status == SKN_OK && count > 0)
-        resume->newest = batch[0];
-    free(batch);
+        resume->newest = list[0].batch;
+    free(list);
     if (status != SKN_OK || count == 0)
         return status;
     skn_checkpoint_t *checkpoint =

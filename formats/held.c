@@ -1,0 +1,396 @@
+/* held.c - lists, gives and takes manifests of checkpoints on several nodes.
+ *
+ * This file owns: what counts as held, and how a manifest gets into a folder.
+ * SPDX-License-Identifier: Apache-2.0 */
+#include "formats/held.h"
+
+#include "formats/folder.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#define MANIFEST "manifest.json"
+#define FRESH ".tmp-" MANIFEST
+/* Swept at the next open of the run folder, like every .tmp-... */
+#define FRESH_FOLDER ".tmp-adopted"
+
+/* The open folder `name` of a run, and its path for sentences; both the
+ * caller's. SKN_NO_INPUT when it is not there. */
+static skn_status_t
+open_checkpoint(int run_folder, const char *run_path, const skn_batch_id_t *id,
+                char **path, int *folder, skn_error_t *error)
+{
+    char name[SKN_BATCH_NAME_BYTES];
+    skn_batch_name(id->batch, id->generation, name);
+    *folder = -1;
+    if (asprintf(path, "%s/%s", run_path, name) < 0) {
+        *path = NULL;
+        return skn_fail(error, SKN_NO_MEMORY, "%s: no room for its path", name);
+    }
+    *folder = openat(run_folder, name,
+                     O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+    if (*folder >= 0)
+        return SKN_OK;
+    int code = errno;
+    return skn_fail(
+        error,
+        skn_errno_status(code, code == ENOENT ? SKN_NO_INPUT : SKN_BAD_DATA),
+        "%s: cannot open the folder: %s", *path, strerror(code));
+}
+
+/* The manifest in an open folder, with a seal that fits. */
+static skn_status_t
+read_sealed(int folder, const char *path, char **bytes, size_t *byte_count,
+            skn_error_t *error)
+{
+    char file[SKN_TEXT_MAX + 64];
+    skn_status_t status =
+        skn_folder_read_file(folder, path, MANIFEST, SKN_MANIFEST_BYTES_MAX,
+                             bytes, byte_count, error);
+    if (status != SKN_OK)
+        return status;
+    (void)snprintf(file, sizeof(file), "%s/" MANIFEST, path);
+    status = skn_json_check_seal(file, *bytes, *byte_count, error);
+    if (status == SKN_OK)
+        return SKN_OK;
+    free(*bytes);
+    *bytes = NULL;
+    return status;
+}
+
+/* A manifest that is sealed, sound, and that of `batch`. */
+static skn_status_t
+parse(const char *path, const char *bytes, size_t byte_count, uint64_t batch,
+      skn_manifest_t *manifest, skn_error_t *error)
+{
+    skn_status_t status =
+        skn_manifest_parse(path, bytes, byte_count, manifest, error);
+    if (status != SKN_OK || manifest->batch == batch)
+        return status;
+    status = skn_fail(error, SKN_BAD_DATA,
+                      "%s: the manifest is that of batch %" PRIu64, path,
+                      manifest->batch);
+    skn_manifest_fini(manifest);
+    return status;
+}
+
+/* --- lists --------------------------------------------------------------- */
+
+/* Whether the run has come to its end, as its metadata say. */
+static bool
+is_finished(const skn_manifest_t *manifest)
+{
+    json_t *metadata = skn_json_object_parse("metadata", manifest->metadata,
+                                             strlen(manifest->metadata), NULL);
+    bool finished = json_is_true(json_object_get(metadata, "finished"));
+    json_decref(metadata);
+    return finished;
+}
+
+static skn_status_t
+list_files(int folder, const skn_manifest_t *manifest, skn_held_t *held,
+           skn_error_t *error)
+{
+    held->file = calloc(manifest->file_count + 1, sizeof(*held->file));
+    if (!held->file)
+        return skn_fail(error, SKN_NO_MEMORY, "no room for a list of %zu files",
+                        manifest->file_count);
+    held->file_count = manifest->file_count;
+    for (size_t k = 0; k < manifest->file_count; k++) {
+        const skn_manifest_file_t *file = &manifest->file[k];
+        struct stat facts;
+        memcpy(held->file[k].name, file->name, sizeof(file->name));
+        held->file[k].here =
+            fstatat(folder, file->name, &facts, AT_SYMLINK_NOFOLLOW) == 0 &&
+            S_ISREG(facts.st_mode) && (uint64_t)facts.st_size == file->bytes;
+    }
+    return SKN_OK;
+}
+
+/* Fills *held; other than memory, what fails means that it is not held. */
+static skn_status_t
+look_at(int run_folder, const char *run_path, const skn_batch_id_t *id,
+        skn_held_t *held, skn_error_t *error)
+{
+    skn_manifest_t manifest = { 0 };
+    char *path = NULL, *bytes = NULL;
+    size_t byte_count = 0;
+    int folder = -1;
+    skn_status_t status =
+        open_checkpoint(run_folder, run_path, id, &path, &folder, error);
+    if (status == SKN_OK)
+        status = read_sealed(folder, path, &bytes, &byte_count, error);
+    if (status == SKN_OK)
+        status = parse(path, bytes, byte_count, id->batch, &manifest, error);
+    if (status == SKN_OK) {
+        held->batch = id->batch;
+        held->generation = id->generation;
+        skn_json_seal_text(bytes, byte_count, held->seal);
+        memcpy(held->run_id, manifest.run_id, sizeof(held->run_id));
+        held->finished = is_finished(&manifest);
+        status = list_files(folder, &manifest, held, error);
+    }
+    skn_manifest_fini(&manifest);
+    free(bytes);
+    free(path);
+    if (folder >= 0)
+        (void)close(folder);
+    return status;
+}
+
+skn_status_t
+skn_held_list(const char *run_path, skn_held_t **list, size_t *count,
+              skn_error_t *error)
+{
+    skn_batch_id_t *ids = NULL;
+    size_t id_count = 0;
+    int folder = -1;
+    skn_error_t fault = { 0 };
+    *list = NULL;
+    *count = 0;
+    skn_status_t status = skn_folder_open(run_path, &folder, &fault);
+    if (status == SKN_NO_INPUT)
+        return SKN_OK;
+    if (status != SKN_OK)
+        return skn_fail(error, status, "%s", fault.text);
+    status = skn_run_folder_batches(folder, run_path, &ids, &id_count, error);
+    if (status == SKN_OK && !(*list = calloc(id_count + 1, sizeof(**list))))
+        status = skn_fail(error, SKN_NO_MEMORY,
+                          "no room for a list of %zu checkpoints", id_count);
+    for (size_t k = 0; status == SKN_OK && k < id_count; k++) {
+        status = look_at(folder, run_path, &ids[k], &(*list)[*count], &fault);
+        if (status == SKN_NO_MEMORY)
+            (void)skn_fail(error, status, "%s", fault.text);
+        else if (status == SKN_OK)
+            ++*count;
+        else
+            status = SKN_OK;
+    }
+    free(ids);
+    (void)close(folder);
+    if (status != SKN_OK)
+        skn_held_free(list, *count);
+    return status;
+}
+
+void
+skn_held_free(skn_held_t **list, size_t count)
+{
+    for (size_t k = 0; *list && k < count; k++)
+        free((*list)[k].file);
+    free(*list);
+    *list = NULL;
+}
+
+/* --- manifests ----------------------------------------------------------- */
+
+skn_status_t
+skn_held_manifest(const char *run_path, uint64_t batch, uint64_t generation,
+                  char **bytes, size_t *byte_count, skn_error_t *error)
+{
+    const skn_batch_id_t id = { batch, generation };
+    char *path = NULL;
+    int run_folder = -1, folder = -1;
+    *bytes = NULL;
+    skn_status_t status = skn_folder_open(run_path, &run_folder, error);
+    if (status == SKN_OK)
+        status =
+            open_checkpoint(run_folder, run_path, &id, &path, &folder, error);
+    if (status == SKN_OK)
+        status = read_sealed(folder, path, bytes, byte_count, error);
+    free(path);
+    if (folder >= 0)
+        (void)close(folder);
+    if (run_folder >= 0)
+        (void)close(run_folder);
+    return status;
+}
+
+/* The run folder, locked: one of `run_id`, made if it is not there. */
+static skn_run_folder_t *
+open_run(const char *run_path, const char *run_id, skn_error_t *error)
+{
+    char file[SKN_TEXT_MAX + 16];
+    (void)snprintf(file, sizeof(file), "%s/run.json", run_path);
+    skn_run_options_t options = { .resume = access(file, F_OK) == 0,
+                                  .run_id = run_id,
+                                  .config_text = "",
+                                  .wait_ms = SKN_LOCK_WAIT_MS };
+    skn_run_folder_t *run =
+        skn_run_folder_open(run_path, &options, NULL, error);
+    if (run && strcmp(skn_run_folder_id(run), run_id) != 0) {
+        skn_fail(error, SKN_CANNOT_CREATE,
+                 "%s holds run %.6s, and was to take a part of run %.6s",
+                 run_path, skn_run_folder_id(run), run_id);
+        (void)skn_fail_hint(error, SKN_CANNOT_CREATE,
+                            "choose another folder for this node");
+        skn_run_folder_close(&run);
+    }
+    return run;
+}
+
+/* Writes the manifest beside what lies in the open folder, or over one that is
+ * damaged or another. */
+static skn_status_t
+put_manifest(int folder, const char *path, const char *bytes, size_t byte_count,
+             skn_error_t *error)
+{
+    skn_status_t status = skn_folder_remove(folder, path, FRESH, error);
+    if (status == SKN_OK)
+        status = skn_folder_write_file(folder, path, FRESH, bytes, byte_count,
+                                       error);
+    if (status == SKN_OK && renameat(folder, FRESH, folder, MANIFEST) != 0) {
+        int code = errno;
+        status = skn_fail(error, skn_errno_status(code, SKN_STORAGE),
+                          "%s/" MANIFEST ": cannot rename: %s", path,
+                          strerror(code));
+    }
+    return status == SKN_OK ? skn_folder_sync(folder, path, error) : status;
+}
+
+/* A new folder that holds only the manifest; it appears with it. */
+static skn_status_t
+make_checkpoint(const skn_run_folder_t *run, const char *name,
+                const char *bytes, size_t byte_count, skn_error_t *error)
+{
+    int run_folder = skn_run_folder_descriptor(run), folder = -1;
+    const char *run_path = skn_run_folder_path(run);
+    skn_status_t status =
+        skn_folder_remove(run_folder, run_path, FRESH_FOLDER, error);
+    if (status == SKN_OK && mkdirat(run_folder, FRESH_FOLDER, 0777) == 0)
+        folder = openat(run_folder, FRESH_FOLDER,
+                        O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+    if (status == SKN_OK && folder >= 0)
+        status = put_manifest(folder, run_path, bytes, byte_count, error);
+    if (status == SKN_OK && (folder < 0 || renameat(run_folder, FRESH_FOLDER,
+                                                    run_folder, name) != 0)) {
+        int code = errno;
+        status = skn_fail(error, skn_errno_status(code, SKN_CANNOT_CREATE),
+                          "%s/%s: cannot create the folder: %s", run_path, name,
+                          strerror(code));
+    }
+    if (folder >= 0)
+        (void)close(folder);
+    return status == SKN_OK ? skn_folder_sync(run_folder, run_path, error)
+                            : status;
+}
+
+static skn_status_t
+adopt(const skn_run_folder_t *run, const skn_batch_id_t *id, const char *bytes,
+      size_t byte_count, skn_error_t *error)
+{
+    char name[SKN_BATCH_NAME_BYTES];
+    char *path = NULL, *old = NULL;
+    size_t old_count = 0;
+    int folder = -1;
+    skn_error_t fault = { 0 };
+    skn_batch_name(id->batch, id->generation, name);
+    skn_status_t status =
+        open_checkpoint(skn_run_folder_descriptor(run),
+                        skn_run_folder_path(run), id, &path, &folder, &fault);
+    if (status == SKN_NO_INPUT) {
+        status = make_checkpoint(run, name, bytes, byte_count, error);
+    } else if (status != SKN_OK) {
+        (void)skn_fail(error, status, "%s", fault.text);
+    } else if (read_sealed(folder, path, &old, &old_count, &fault) != SKN_OK ||
+               old_count != byte_count || memcmp(old, bytes, byte_count) != 0) {
+        status = put_manifest(folder, path, bytes, byte_count, error);
+    }
+    free(old);
+    free(path);
+    if (folder >= 0)
+        (void)close(folder);
+    return status;
+}
+
+skn_status_t
+skn_held_adopt(const char *run_path, const char *run_id, uint64_t batch,
+               uint64_t generation, const char *bytes, size_t byte_count,
+               skn_error_t *error)
+{
+    const skn_batch_id_t id = { batch, generation };
+    skn_manifest_t manifest = { 0 };
+    char what[64];
+    (void)snprintf(what, sizeof(what), "the manifest of batch %" PRIu64, batch);
+    if (generation > SKN_GENERATION_MAX)
+        return skn_fail(error, SKN_BAD_DATA,
+                        "%s: generation %" PRIu64 ", at most %u allowed", what,
+                        generation, SKN_GENERATION_MAX);
+    skn_status_t status = skn_json_check_seal(what, bytes, byte_count, error);
+    if (status == SKN_OK)
+        status = parse(what, bytes, byte_count, batch, &manifest, error);
+    if (status != SKN_OK)
+        return status;
+    if (strcmp(manifest.run_id, run_id) != 0)
+        status = skn_fail(error, SKN_BAD_DATA, "%s is of run %.6s, not of %.6s",
+                          what, manifest.run_id, run_id);
+    skn_manifest_fini(&manifest);
+    skn_run_folder_t *run =
+        status == SKN_OK ? open_run(run_path, run_id, error) : NULL;
+    if (!run)
+        return status == SKN_OK ? error->status : status;
+    status = adopt(run, &id, bytes, byte_count, error);
+    skn_run_folder_close(&run);
+    return status;
+}
+
+/* --- the choice ---------------------------------------------------------- */
+
+/* The entry of that checkpoint in a node's list, or NULL. */
+static const skn_held_t *
+find_same(const skn_holder_t *holder, const skn_held_t *held)
+{
+    for (size_t k = 0; k < holder->count; k++) {
+        const skn_held_t *other = &holder->held[k];
+        if (other->batch == held->batch &&
+            other->generation == held->generation &&
+            other->file_count == held->file_count &&
+            strcmp(other->seal, held->seal) == 0)
+            return other;
+    }
+    return NULL;
+}
+
+static bool
+is_covered(const skn_holder_t *holders, size_t holder_count,
+           const skn_held_t *held)
+{
+    for (size_t f = 0; f < held->file_count; f++) {
+        bool here = false;
+        for (size_t h = 0; h < holder_count && !here; h++) {
+            const skn_held_t *other = find_same(&holders[h], held);
+            here = other && other->file[f].here;
+        }
+        if (!here)
+            return false;
+    }
+    return true;
+}
+
+static bool
+is_newer(const skn_held_t *held, const skn_held_t *than)
+{
+    if (!than || held->batch != than->batch)
+        return !than || held->batch > than->batch;
+    return held->generation > than->generation;
+}
+
+const skn_held_t *
+skn_held_choose(const skn_holder_t *holders, size_t holder_count,
+                const char *run_id)
+{
+    const skn_held_t *best = NULL;
+    for (size_t h = 0; h < holder_count; h++)
+        for (size_t k = 0; k < holders[h].count; k++) {
+            const skn_held_t *held = &holders[h].held[k];
+            if ((!run_id || strcmp(held->run_id, run_id) == 0) &&
+                is_newer(held, best) && is_covered(holders, holder_count, held))
+                best = held;
+        }
+    return best;
+}

@@ -73,6 +73,15 @@ static const struct {
         "[{ name: a }, { name: b }]" } },
     { "links.coding", { "auto", "f32", "bf16", "int8", "int4" } },
     { "links.rate", { "1e9", "1e7", "123456.5" } },
+    { "idle.enabled", { "true", "false" } },
+    { "idle.reserve_cores", { "auto", "0", "3" } },
+    { "idle.share", { "1", "0.25" } },
+    { "idle.memory", { "0.5", "1" } },
+    { "idle.bandwidth", { "0", "12.5" } },
+    { "idle.grace_s", { "0", "3" } },
+    { "idle.notice.file", { "\"\"", "leave", "'a file'" } },
+    { "idle.notice.command", { "\"\"", "\"test -e x: y\"" } },
+    { "idle.notice.every_s", { "5", "0.1" } },
 };
 #define CHOICE_COUNT (sizeof(choices) / sizeof(choices[0]))
 

@@ -203,6 +203,8 @@ Test(json_schema, what_the_reader_refuses_is_not_valid)
         "nodes=[{ name: a, cores: a-b }]",
         "links.coding=int7",
         "links.rate=10",
+        "idle.share=2",
+        "idle.notice={ files: x }",
         "skein=2",
     };
     json_t *schema = load_schema();
@@ -223,7 +225,7 @@ Test(json_schema, what_the_reader_takes_is_valid)
         "plugins=[a.so, b.so]", "model.layers.output.sampler={kind: exact}",
         "resources.cores=0-3",  "nodes=[{ name: a }, { name: b, cores: 2 }]",
         "links.coding=int8",    "nodes=[{ name: a, key: k, memory: 1GiB }]",
-        "links.rate=1e8",
+        "links.rate=1e8",       "idle={ enabled: true, notice: { file: x } }",
     };
     json_t *schema = load_schema();
     for (size_t k = 0; k < sizeof(assignments) / sizeof(assignments[0]); k++)

@@ -270,8 +270,44 @@ Test(model, the_sample_has_every_default_that_it_claims)
     cr_expect(sample->resources.cores.limit == SKN_AUTO);
     cr_expect(sample->links.coding == shortest->links.coding);
     cr_expect(sample->links.rate == shortest->links.rate);
+    cr_expect(!sample->idle.enabled && !shortest->idle.enabled);
+    cr_expect(sample->idle.reserve_cores == shortest->idle.reserve_cores);
+    cr_expect(sample->idle.share == shortest->idle.share);
+    cr_expect(sample->idle.memory == shortest->idle.memory);
+    cr_expect(sample->idle.bandwidth == shortest->idle.bandwidth);
+    cr_expect(sample->idle.grace_s == shortest->idle.grace_s);
+    cr_expect(sample->idle.notice.every_s == shortest->idle.notice.every_s);
     skn_model_destroy(&sample);
     skn_model_destroy(&shortest);
+}
+
+Test(model, every_key_of_idle_is_read_and_its_file_starts_at_the_folder)
+{
+    static const char *const overrides[] = {
+        "idle.enabled=true",
+        "idle.reserve_cores=2",
+        "idle.share=0.75",
+        "idle.memory=0.25",
+        "idle.bandwidth=12.5",
+        "idle.grace_s=0",
+        "idle.notice.command=test -e x",
+        "idle.notice.every_s=0.5",
+    };
+    skn_model_t *model = read_file(CONFIGS "sample.yaml", overrides,
+                                   sizeof(overrides) / sizeof(overrides[0]));
+    cr_expect(model->idle.enabled);
+    cr_expect_eq(model->idle.reserve_cores, 2);
+    cr_expect_eq(model->idle.share, 0.75);
+    cr_expect_eq(model->idle.memory, 0.25);
+    cr_expect_eq(model->idle.bandwidth, 12.5);
+    cr_expect_eq(model->idle.grace_s, 0);
+    cr_expect_str_eq(model->idle.notice.file, "");
+    cr_expect_str_eq(model->idle.notice.command, "test -e x");
+    cr_expect_eq(model->idle.notice.every_s, 0.5);
+    skn_model_destroy(&model);
+    model = fixture_good(FIXTURE "idle: { notice: { file: leave } }\n");
+    cr_expect_str_eq(model->idle.notice.file, "leave");
+    skn_model_destroy(&model);
 }
 
 Test(model, the_word_nets_are_trained_as_measured)
@@ -394,9 +430,16 @@ static const golden_t mistakes[] = {
     { "tain: {}\n",
       "m.yaml:7:1: unknown option 'tain' of the model file; did you mean "
       "'train'?\n" },
-    { "idle: {}\n",
-      "m.yaml:7:1: 'idle' is not served yet: a run does not give way to "
-      "other work yet; leave it out\n" },
+    { "idle: { enabled: maybe, grace_s: -1 }\n",
+      "m.yaml:7:18: option 'enabled' of idle must be true or false, found "
+      "'maybe'\n"
+      "m.yaml:7:34: option 'grace_s' of idle must be in 0..3600, found "
+      "'-1'\n" },
+    { "idle: { notice: { comand: x, every_s: 0 } }\n",
+      "m.yaml:7:19: unknown option 'comand' of idle.notice; did you mean "
+      "'command'?\n"
+      "m.yaml:7:39: option 'every_s' of idle.notice must be in 0.1..3600, "
+      "found '0'\n" },
     { "links: 0\nrecovery: rollback\n",
       "m.yaml:7:8: links must be a mapping, found '0'\n"
       "m.yaml:8:1: 'recovery' is not served yet: a run ends with a node, and "

@@ -162,7 +162,18 @@ static const char in_full[] = "skein: 1\n"
                               "  cores: auto\n"
                               "links:\n"
                               "  coding: auto\n"
-                              "  rate: 1e9\n";
+                              "  rate: 1e9\n"
+                              "idle:\n"
+                              "  enabled: false\n"
+                              "  reserve_cores: auto\n"
+                              "  share: 1\n"
+                              "  memory: 0.5\n"
+                              "  bandwidth: 0\n"
+                              "  grace_s: 3\n"
+                              "  notice:\n"
+                              "    file: \"\"\n"
+                              "    command: \"\"\n"
+                              "    every_s: 5\n";
 
 Test(model_write, the_shortest_file_is_printed_in_full)
 {

@@ -218,6 +218,24 @@ typedef struct skn_model_links {
     double rate; /* bits a second, each way: for the plan's forecast only */
 } skn_model_links_t;
 
+/* `idle:`. How a process gives way to other work on its machine; each machine
+ * has its own, and none of it changes what is trained. */
+typedef struct skn_model_notice {
+    const char *file;    /* path; "": none */
+    const char *command; /* for /bin/sh -c; "": none */
+    double every_s;
+} skn_model_notice_t;
+
+typedef struct skn_model_idle {
+    bool enabled;
+    int64_t reserve_cores; /* SKN_AUTO: 1 while somebody is at the machine */
+    double share;          /* of the cores that the process may use */
+    double memory;         /* share of what is available at the start */
+    double bandwidth;      /* Mbit/s that are sent at most; 0: any */
+    double grace_s;        /* before a pause */
+    skn_model_notice_t notice;
+} skn_model_idle_t;
+
 typedef struct skn_model {
     const char *name;   /* the file's name without folder and ending */
     const char *source; /* the file, as it was given */
@@ -232,6 +250,7 @@ typedef struct skn_model {
     const skn_model_node_t *nodes; /* none: one process */
     size_t node_count;
     skn_model_links_t links;
+    skn_model_idle_t idle;
 } skn_model_t;
 
 struct skn_document;

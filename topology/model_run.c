@@ -233,7 +233,7 @@ make_whole(skn_model_run_t *run, const char *run_path, skn_error_t *error)
     const skn_model_t *model = run->model;
     const char *path[] = { model->data.train, model->data.test,
                            model->data.cache, model->checkpoint.path,
-                           run_path };
+                           run_path,          model->idle.notice.file };
     for (size_t k = 0; k < sizeof(path) / sizeof(path[0]); k++) {
         run->whole_path[k] = whole_path(path[k], error);
         if (!run->whole_path[k])
@@ -266,7 +266,17 @@ make_whole(skn_model_run_t *run, const char *run_path, skn_error_t *error)
     run->whole.data.test = run->whole_path[1];
     run->whole.data.cache = run->whole_path[2];
     run->whole.checkpoint.path = run->whole_path[3];
+    run->whole.idle.notice.file = run->whole_path[5];
     return SKN_OK;
+}
+
+/* What the run may need: less where it gives way to others. */
+static uint64_t
+memory_allowed(const skn_model_t *model)
+{
+    uint64_t bytes = skn_memory_available_bytes();
+    return model->idle.enabled ? (uint64_t)((double)bytes * model->idle.memory)
+                               : bytes;
 }
 
 /* Of several nodes this process will hold the share of one, or none. */
@@ -275,7 +285,7 @@ check_memory(const skn_model_run_t *run, const skn_model_run_options_t *options,
              skn_error_t *error)
 {
     const skn_plan_t *plan = &run->plan;
-    uint64_t available = skn_memory_available_bytes();
+    uint64_t available = memory_allowed(run->model);
     skn_status_t status;
     if (plan->node_count > 0) {
         uint64_t share = plan->nodes[run->node].memory_bytes;
@@ -297,6 +307,10 @@ check_memory(const skn_model_run_t *run, const skn_model_run_options_t *options,
         "the run needs about %llu MiB of memory, %llu MiB are available",
         (unsigned long long)(plan->memory_bytes >> 20),
         (unsigned long long)(available >> 20));
+    if (run->model->idle.enabled)
+        return skn_fail_hint(error, status,
+                             "idle.memory lets it have %g of what there is",
+                             run->model->idle.memory);
     return skn_fail_hint(error, status,
                          "several nodes, fewer model.layers.hidden.units, or "
                          "optimizer sgd with weights: bf16, need less");

@@ -397,6 +397,53 @@ static const skn_section_t links_section = {
     "links", "What passes between nodes.", links_options, links_slots, no_parts
 };
 
+/* --- idle ---------------------------------------------------------------- */
+
+#define NOTICE(O)                                                              \
+    O(skn_model_notice_t, file, "file", PATH, PATH, "", 0, 0, NULL,            \
+      "the run comes to a good end when this file appears; empty: none")       \
+    O(skn_model_notice_t, command, "command", TEXT, TEXT, "", 0, 0, NULL,      \
+      "the run comes to a good end when this shell command exits 0; empty: "   \
+      "none; docs/idle.md has those of the large clouds")                      \
+    O(skn_model_notice_t, every_s, "every_s", REAL, REAL, "5", 0.1, 3600,      \
+      NULL, "seconds between two looks")
+TABLES(notice, NOTICE)
+
+static const skn_section_t notice_section = {
+    "idle.notice", "Who says that this machine will soon be taken away.",
+    notice_options, notice_slots, no_parts
+};
+
+/* Memory: half of what is there; grace: shared/notes, "Load back-off". */
+#define IDLE(O)                                                                \
+    O(skn_model_idle_t, enabled, "enabled", BOOL, BOOL, "false", 0, 0, NULL,   \
+      "give way to all other work on this machine; each machine has its own "  \
+      "`idle:`, and none of it changes what is trained")                       \
+    O(skn_model_idle_t, reserve_cores, "reserve_cores", INT, INT, "auto", 0,   \
+      SKN_ACTORS_MAX, "auto",                                                  \
+      "cores that are left free in any case; auto: 1 while somebody has used " \
+      "a terminal within 5 minutes, otherwise 0")                              \
+    O(skn_model_idle_t, share, "share", REAL, REAL, "1", 0.01, 1, NULL,        \
+      "greatest share of the cores that is used; one core always is")          \
+    O(skn_model_idle_t, memory, "memory", REAL, REAL, "0.5", 0.01, 1, NULL,    \
+      "share of the memory available at the start that the run may need; a "   \
+      "plan that needs more is refused")                                       \
+    O(skn_model_idle_t, bandwidth, "bandwidth", REAL, REAL, "0", 0, 1e6, NULL, \
+      "Mbit/s that this node sends to others at most; 0: not limited")         \
+    O(skn_model_idle_t, grace_s, "grace_s", REAL, REAL, "3", 0, 3600, NULL,    \
+      "seconds that a reason for a pause must last before there is one")
+TABLES(idle, IDLE)
+
+static const skn_part_t idle_parts[] = {
+    { "notice", SKN_FORM_MAPPING, offsetof(skn_model_idle_t, notice),
+      &notice_section, "how it is told that the machine will be taken away" },
+    NO_PART
+};
+static const skn_section_t idle_section = {
+    "idle", "How this process gives way to other work on its machine.",
+    idle_options, idle_slots, idle_parts
+};
+
 /* --- the whole file ------------------------------------------------------ */
 
 static const skn_option_t file_options[] = {
@@ -419,6 +466,8 @@ static const skn_part_t file_parts[] = {
       "the processes of a run on several machines" },
     { "links", SKN_FORM_MAPPING, offsetof(skn_model_t, links), &links_section,
       "what passes between nodes" },
+    { "idle", SKN_FORM_MAPPING, offsetof(skn_model_t, idle), &idle_section,
+      "how it gives way to other work on its machine" },
     NO_PART
 };
 const skn_section_t skn_model_section = {
@@ -428,7 +477,6 @@ const skn_section_t skn_model_section = {
 
 #define LEAVE_OUT "leave it out"
 const skn_refused_key_t skn_refused_keys[] = {
-    { "idle", "a run does not give way to other work yet", LEAVE_OUT },
     { "recovery", "a run ends with a node, and --resume goes on", LEAVE_OUT },
     { NULL, NULL, NULL },
 };

@@ -62,7 +62,8 @@ const cli_verb_t cli_doctor = {
     .options = options,
     .description =
         "Looks at processing units, memory nodes, kernels, huge pages, limits\n"
-        "and libraries, and says how to repair what is not fine. The exit\n"
-        "code is 69 if a run would fail, else 0.",
+        "and libraries, measures what a run that gives way takes from a busy\n"
+        "owner, and says how to repair what is not fine. The exit code is 69\n"
+        "if a run would fail, else 0.",
     .run = doctor_run,
 };

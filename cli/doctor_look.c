@@ -16,6 +16,7 @@
 #include <sys/statvfs.h>
 
 #include "cli/doctor_libraries.h"
+#include "topology/idle_trial.h"
 #include "topology/model_run.h"
 
 /* An actor has an inbox, a control socket and their signalers: about 8
@@ -273,6 +274,31 @@ look_at_disk(look_t *look)
                         "with more room");
 }
 
+/* --- other work ---------------------------------------------------------- */
+
+/* Two processes spin on one core for 0.2 s, for each way that is tried. */
+static void
+look_at_politeness(look_t *look)
+{
+    skn_idle_place_t place;
+    double share;
+    skn_idle_choose(&place, &share);
+    const char *name = skn_idle_way_name(place.way);
+    skn_idle_place_close(&place);
+    if (share >= 0.0 && share <= SKN_IDLE_TRIAL_SHARE_MAX)
+        (void)add(look, "giving way", CLI_FINE,
+                  "by %s: takes %.1f%% of a busy core", name, 100.0 * share);
+    else if (share >= 0.0)
+        advise(add(look, "giving way", CLI_SLOW,
+                   "not even by %s: takes %.0f%% of a busy core", name,
+                   100.0 * share),
+               "idle.enabled would cost this machine's owner as much; "
+               "docs/idle.md says what it needs");
+    else
+        advise(add(look, "giving way", CLI_SLOW, "by %s, not measured", name),
+               "docs/idle.md says what idle.enabled needs");
+}
+
 /* --- libraries ----------------------------------------------------------- */
 
 static void
@@ -316,6 +342,7 @@ cli_look(cli_finding_t *findings)
     look_at_locked(&look);
     look_at_threads(&look);
     look_at_disk(&look);
+    look_at_politeness(&look);
     look_at_libraries(&look);
     return look.count;
 }

@@ -140,6 +140,42 @@ print_actor_waiting(const json_t *event)
                   cli_event_text(event, "for"));
 }
 
+/* How the run gives way to others on its machine. */
+static void
+print_idle(const json_t *event)
+{
+    const char *action = cli_event_text(event, "action");
+    const char *reason = cli_event_text(event, "reason");
+    (void)fputs("idle   ", stdout);
+    if (strcmp(action, "begin") == 0 && json_object_get(event, "share"))
+        (void)printf("gives way by %s: takes %.1f%% of a busy core\n",
+                     cli_event_text(event, "way"),
+                     100 * number_at(event, "share"));
+    else if (strcmp(action, "begin") == 0)
+        (void)printf("gives way by %s\n", cli_event_text(event, "way"));
+    else if (strcmp(action, "threads") == 0)
+        (void)printf("%.0f of %.0f cores: %s\n", number_at(event, "threads"),
+                     number_at(event, "cores"), reason);
+    else if (strcmp(action, "pause") == 0)
+        (void)printf("%s: %s\n",
+                     json_is_true(json_object_get(event, "paused")) ? "pauses"
+                                                                    : "goes on",
+                     reason);
+    else if (strcmp(action, "memory") == 0)
+        (void)printf("%s\n", reason);
+    else if (strcmp(action, "leave") == 0)
+        (void)printf("the machine will be taken away, says the %s %s\n",
+                     cli_event_text(event, "source"),
+                     cli_event_text(event, "what"));
+    else
+        (void)printf("%.1f core seconds in %.1f s, others %.1f, of %.0f "
+                     "cores\n",
+                     number_at(event, "core_seconds"),
+                     number_at(event, "seconds"),
+                     number_at(event, "outside_core_seconds"),
+                     number_at(event, "cores"));
+}
+
 /* As `skein predict` prints a point. */
 static void
 print_prediction(const json_t *event)
@@ -209,6 +245,8 @@ cli_follow_print(const cli_call_t *call, const char *line, cli_bar_t *bar)
     else if (strcmp(name, "stopped") == 0)
         (void)printf("stopped at batch %.0f; go on with --resume\n",
                      number_at(event, "batch"));
+    else if (strcmp(name, "idle") == 0)
+        print_idle(event);
     else if (strcmp(name, "waiting") == 0 || strcmp(name, "joined") == 0)
         print_node(name, event, cli_value(call, "predict") ? stderr : stdout);
     else if (strcmp(name, "warning") != 0 && strcmp(name, "link") != 0 &&
@@ -263,8 +301,9 @@ static void
 follow_events(const cli_call_t *call, skn_topology_t *topology,
               const cli_follow_t *follow, bool *unread)
 {
-    bool leash = follow->leash;
+    static const char stopped[] = "{\"event\":\"stopped\"";
     static char line[LINE_BYTES];
+    bool leash = follow->leash;
     cli_bar_t bar;
     cli_bar_init(&bar, call);
     for (;;) {
@@ -273,6 +312,9 @@ follow_events(const cli_call_t *call, skn_topology_t *topology,
                                                  sizeof(line), &nothing);
         if (status == SKN_UNAVAILABLE)
             break;
+        if (status == SKN_OK && follow->stopped)
+            *follow->stopped = *follow->stopped ||
+                               strncmp(line, stopped, strlen(stopped)) == 0;
         if (status == SKN_OK)
             cli_follow_print(call, line, &bar);
         else if (leash)

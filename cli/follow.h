@@ -22,8 +22,10 @@ typedef struct cli_follow {
     const skn_start_options_t *options; /* NULL: one node; but for what `call`
                                          * says, which is added */
     volatile bool *begun; /* becomes true when all actors are ready; or NULL */
-    bool leash;           /* end well when standard input ends */
-    bool stops_unread;    /* and when nobody reads standard output any more;
+    volatile bool *stopped; /* becomes true when the run has come to a good
+                             * end before it was done; or NULL */
+    bool leash;             /* end well when standard input ends */
+    bool stops_unread;      /* and when nobody reads standard output any more;
                            * SIGPIPE is then ignored */
 } cli_follow_t;
 

@@ -68,7 +68,7 @@ static int
 run_run(const cli_call_t *call)
 {
     /* Standard input cannot be read a second time: no restarts. */
-    return cli_supervise(call, work, NULL, NULL);
+    return cli_supervise(call, work, NULL, NULL, NULL);
 }
 
 static const cli_option_t options[] = {

@@ -13,6 +13,7 @@
 
 #define RESTARTS_MAX 5
 #define RESTART_SPAN_S 60
+#define KEEPER_TICK_NS 200000000
 
 void *
 cli_shared_new(size_t bytes)
@@ -50,20 +51,86 @@ become_worker(pid_t parent)
     (void)sigprocmask(SIG_SETMASK, &none, NULL);
 }
 
-/* Waits for the worker, passing signals on. Returns its wait status. */
+/* The next signal; 0: it is time for the keeper. */
 static int
-watch(pid_t worker)
+next_signal(const cli_keeper_t *keeper)
 {
+    const struct timespec tick = { 0, KEEPER_TICK_NS };
     sigset_t set;
-    int status = 0, asked = 0;
     watched_signals(&set);
+    int number =
+        keeper ? sigtimedwait(&set, NULL, &tick) : sigwaitinfo(&set, NULL);
+    return number > 0 ? number : 0;
+}
+
+/* A worker that was halted hears nothing before it goes on. */
+static void
+say(pid_t worker, int number)
+{
+    (void)kill(worker, number);
+    (void)kill(worker, SIGCONT);
+}
+
+/* Waits for the worker, passing signals on, and wishes of the keeper: the last
+ * one is left in *wish. Those do not count as asking a first time: SIGTERM may
+ * well follow a notice. Returns its wait status. */
+static int
+watch(pid_t worker, const cli_keeper_t *keeper, cli_polite_wish_t *wish)
+{
+    int status = 0, asked = 0;
+    *wish = CLI_POLITE_STAY;
     for (;;) {
-        int number = sigwaitinfo(&set, NULL);
-        if (number == SIGINT || number == SIGTERM)
-            (void)kill(worker, asked++ == 0 ? SIGUSR1 : SIGUSR2);
-        if (number == SIGCHLD && waitpid(worker, &status, WNOHANG) == worker)
+        int number = next_signal(keeper);
+        if (number == SIGINT || number == SIGTERM) {
+            say(worker, asked++ == 0 ? SIGUSR1 : SIGUSR2);
+            *wish = CLI_POLITE_STAY; /* it is over */
+        }
+        if (waitpid(worker, &status, WNOHANG) == worker)
             return status;
+        if (!keeper || asked > 0)
+            continue;
+        cli_polite_wish_t now = keeper->look(keeper->state, worker);
+        if (now == CLI_POLITE_STAY || *wish == CLI_POLITE_LEAVE ||
+            now == *wish ||
+            (now == CLI_POLITE_GIVE_MEMORY && !keeper->gives_memory))
+            continue;
+        if (*wish == CLI_POLITE_STAY)
+            say(worker, SIGUSR1);
+        *wish = now;
     }
+}
+
+/* Whether the run may go on: its memory is not needed any more, and nobody has
+ * asked for an end meanwhile. */
+static bool
+wait_for_memory(const cli_keeper_t *keeper)
+{
+    for (;;) {
+        int number = next_signal(keeper);
+        if (number == SIGINT || number == SIGTERM)
+            return false;
+        switch (keeper->look(keeper->state, 0)) {
+        case CLI_POLITE_STAY:
+            return true;
+        case CLI_POLITE_LEAVE:
+            return false;
+        case CLI_POLITE_GIVE_MEMORY:
+            break;
+        }
+    }
+}
+
+/* Whether a worker that has ended is to be started again: it was ended for its
+ * memory, before its run was done. */
+static bool
+goes_on(const cli_keeper_t *keeper, cli_polite_wish_t wish, int status)
+{
+    bool early = WIFSIGNALED(status)
+                     ? WTERMSIG(status) == SIGUSR1
+                     : WEXITSTATUS(status) == 0 && keeper && *keeper->stopped;
+    if (keeper)
+        (void)keeper->look(keeper->state, 0);
+    return wish == CLI_POLITE_GIVE_MEMORY && early && wait_for_memory(keeper);
 }
 
 static bool
@@ -118,8 +185,9 @@ end_like_it(int number)
 
 int
 cli_supervise(const cli_call_t *call, cli_work_t *work, void *job,
-              const volatile bool *begun)
+              const volatile bool *begun, const cli_keeper_t *keeper)
 {
+    cli_polite_wish_t wish;
     time_t when[RESTARTS_MAX] = { 0 };
     int restart_count = 0;
     sigset_t set;
@@ -140,7 +208,9 @@ cli_supervise(const cli_call_t *call, cli_work_t *work, void *job,
             int code = cli_finish(call, work(call, job, attempt));
             _exit(code);
         }
-        int status = watch(worker);
+        int status = watch(worker, keeper, &wish);
+        if (goes_on(keeper, wish, status))
+            continue;
         if (WIFEXITED(status))
             return WEXITSTATUS(status);
         int number = WTERMSIG(status);

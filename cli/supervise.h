@@ -8,18 +8,33 @@
 #ifndef CLI_SUPERVISE_H
 #define CLI_SUPERVISE_H
 
+#include <sys/types.h>
+
+#include "cli/polite.h"
 #include "cli/verb.h"
 
 /* What a worker does; `attempt` is 0 the first time. Returns an exit code. */
 typedef int cli_work_t(const cli_call_t *call, void *job, int attempt);
 
+/* What the parent does beside, several times a second, in its own thread. */
+typedef struct cli_keeper {
+    /* `worker` is 0 while there is none. A wish for a good end is passed on
+     * once; a worker that was ended for its memory is started again when there
+     * is no such wish any more. */
+    cli_polite_wish_t (*look)(void *state, pid_t worker);
+    void *state;
+    bool gives_memory;      /* such an end may be followed by another start */
+    volatile bool *stopped; /* shared: the worker came to an end too early */
+} cli_keeper_t;
+
 /* Forks, before any other thread exists, and runs `work` in the child until it
  * exits by itself. `job` is memory that parent and child share if it comes from
  * cli_shared_new. A crash is repaired by another attempt only if *begun, which
  * lies in such memory, is true by then: what dies before anything was trained
- * would die again. NULL: a crash is reported, never repaired. */
+ * would die again. NULL: a crash is reported, never repaired. `keeper` may be
+ * NULL. */
 int cli_supervise(const cli_call_t *call, cli_work_t *work, void *job,
-                  const volatile bool *begun);
+                  const volatile bool *begun, const cli_keeper_t *keeper);
 
 /* Zeroed memory that survives a worker's death. NULL: none. */
 void *cli_shared_new(size_t bytes);

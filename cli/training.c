@@ -21,7 +21,18 @@ typedef struct job {
     char run_path[SKN_TEXT_MAX];
     char run_id[SKN_RUN_ID_BYTES];
     const cli_training_t *training;
+    cli_polite_options_t polite; /* ... when `polite_known` */
+    volatile bool polite_known;
+    volatile bool stopped; /* it was asked to, and is not done */
 } job_t;
+
+/* Of the parent. */
+typedef struct keeper {
+    const cli_call_t *call;
+    const job_t *job;
+    cli_polite_t *polite;
+    bool tried;
+} keeper_t;
 
 static void
 announce(const cli_call_t *call, const skn_model_run_t *run, const job_t *job)
@@ -113,10 +124,46 @@ go(const cli_call_t *call, skn_model_run_t *run, job_t *job, bool resumes)
     cli_follow_t follow = {
         .options = &options,
         .begun = run->model->node_count > 0 ? NULL : &job->begun,
+        .stopped = &job->stopped,
         .leash = job->training->leash,
         .stops_unread = job->training->node != NULL,
     };
     return cli_follow(call, &run->topology, &follow);
+}
+
+/* The parent keeps out of the way of others by what the model file says. */
+static void
+leave_to_parent(void *shared, const skn_model_t *model)
+{
+    job_t *job = shared;
+    if (!model->idle.enabled)
+        return;
+    cli_polite_worker();
+    if (job->polite_known)
+        return;
+    cli_polite_options_of(&model->idle, job->training->node == NULL,
+                          &job->polite);
+    __atomic_thread_fence(__ATOMIC_RELEASE);
+    job->polite_known = true;
+}
+
+static cli_polite_wish_t
+look(void *state, pid_t worker)
+{
+    keeper_t *keeper = state;
+    skn_error_t error = { 0 };
+    if (!keeper->job->polite_known)
+        return CLI_POLITE_STAY;
+    __atomic_thread_fence(__ATOMIC_ACQUIRE);
+    if (!keeper->polite && !keeper->tried) {
+        keeper->tried = true;
+        keeper->polite =
+            cli_polite_open(keeper->call, &keeper->job->polite, &error);
+        if (!keeper->polite)
+            cli_warn(keeper->call, error.text, "the run does not give way");
+    }
+    return keeper->polite ? cli_polite_step(keeper->polite, worker)
+                          : CLI_POLITE_STAY;
 }
 
 static int
@@ -142,7 +189,10 @@ work(const cli_call_t *call, void *shared, int attempt)
         .predict_labels = job->training->labels,
         .run_path = job->run_path,
         .run_id = job->run_id,
+        .on_model = leave_to_parent,
+        .on_model_state = job,
     };
+    job->stopped = false;
     if (!problems)
         return cli_report(call, &error);
     skn_status_t status = skn_model_run_open(&run, &options, problems, &error);
@@ -178,6 +228,14 @@ cli_training(const cli_call_t *call, const cli_training_t *training)
     }
     if (training->node) /* the other nodes would wait in vain for a word */
         cli_follow_outlive();
+    keeper_t keeper = { .call = call, .job = job };
+    const cli_keeper_t keeps = { .look = look,
+                                 .state = &keeper,
+                                 .gives_memory = training->node == NULL,
+                                 .stopped = &job->stopped };
     /* The death of a node is that of the run: its others hold what it had. */
-    return cli_supervise(call, work, job, training->node ? NULL : &job->begun);
+    int code = cli_supervise(call, work, job,
+                             training->node ? NULL : &job->begun, &keeps);
+    cli_polite_close(&keeper.polite);
+    return code;
 }

@@ -58,6 +58,39 @@ expect_shown(const char *line, const char *want_out, const char *want_err)
 
 TestSuite(follow, .timeout = 60);
 
+Test(follow, what_gives_way_is_told_in_words)
+{
+    static const char *const cases[][2] = {
+        { "{\"event\":\"idle\",\"action\":\"begin\",\"way\":\"x y\","
+          "\"share\":0.0042,\"cores\":2}",
+          "idle   gives way by x y: takes 0.4% of a busy core\n" },
+        { "{\"event\":\"idle\",\"action\":\"begin\",\"way\":\"x y\","
+          "\"cores\":2}",
+          "idle   gives way by x y\n" },
+        { "{\"event\":\"idle\",\"action\":\"threads\",\"threads\":1,"
+          "\"cores\":2,\"reason\":\"other work uses 0.9 of 2 cores\"}",
+          "idle   1 of 2 cores: other work uses 0.9 of 2 cores\n" },
+        { "{\"event\":\"idle\",\"action\":\"pause\",\"paused\":true,"
+          "\"reason\":\"the machine runs on its battery\"}",
+          "idle   pauses: the machine runs on its battery\n" },
+        { "{\"event\":\"idle\",\"action\":\"pause\",\"paused\":false,"
+          "\"reason\":\"the machine has power again\"}",
+          "idle   goes on: the machine has power again\n" },
+        { "{\"event\":\"idle\",\"action\":\"memory\",\"needed\":true,"
+          "\"reason\":\"5% of the memory is available\"}",
+          "idle   5% of the memory is available\n" },
+        { "{\"event\":\"idle\",\"action\":\"leave\",\"source\":\"file\","
+          "\"what\":\"/x/leave\"}",
+          "idle   the machine will be taken away, says the file /x/leave\n" },
+        { "{\"event\":\"idle\",\"action\":\"end\",\"seconds\":23.1,"
+          "\"cores\":2,\"core_seconds\":18.2,"
+          "\"outside_core_seconds\":16.3}",
+          "idle   18.2 core seconds in 23.1 s, others 16.3, of 2 cores\n" },
+    };
+    for (size_t k = 0; k < sizeof(cases) / sizeof(cases[0]); k++)
+        expect_shown(cases[k][0], cases[k][1], "");
+}
+
 Test(follow, an_epoch_is_a_line)
 {
     expect_shown("{\"event\":\"epoch\",\"epoch\":3,\"batches\":30,"

@@ -365,6 +365,8 @@ skn_model_run_open(skn_model_run_t *run, const skn_model_run_options_t *options,
                        options->override_count, &run->model, problems, error);
     if (status == SKN_OK)
         status = find_node(run, options, error);
+    if (status == SKN_OK && options->on_model)
+        options->on_model(options->on_model_state, run->model);
     if (status == SKN_OK && options->predict)
         only_look(run->model, options);
     if (status == SKN_OK && !options->unsaved)

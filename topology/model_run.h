@@ -25,6 +25,9 @@ typedef struct skn_model_run_options {
                           * in checkpoint.path has; NULL: train */
     uint32_t predict_labels; /* for each point of it */
     bool whole_paths;        /* the topology's paths hold from any folder */
+    /* Called as soon as the model file is read, before its data is; or NULL. */
+    void (*on_model)(void *state, const skn_model_t *model);
+    void *on_model_state;
 } skn_model_run_options_t;
 
 typedef struct skn_model_run {

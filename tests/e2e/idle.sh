@@ -113,7 +113,7 @@ check_match "which is told, too" '"action":"leave","source":"command"' \
 
 # --- a death --------------------------------------------------------------
 start dead "${idle[@]}" -o train.epochs=1000000
-if wait_until 300 says '"event":"start"' dead && [ -n "$(groups)" ]; then
+if wait_until 300 says '"action":"begin"' dead && [ -n "$(groups)" ]; then
     kill -9 "$pid"
     wait "$pid" 2>/dev/null
     start after "${idle[@]}" -o train.epochs=1

@@ -34,6 +34,8 @@
 /* After the end: so that a delayed acknowledgement goes out (5 ms). */
 #define LAST_ACK_NS UINT64_C(20000000)
 #define SECOND_NS UINT64_C(1000000000)
+/* A closed bucket is looked at so often at least. */
+#define BUCKET_WAIT_NS UINT64_C(100000000)
 /* Carried within a second, both ways: more than clocks and credit. */
 #define BUSY_BYTES 4096u
 
@@ -295,9 +297,13 @@ send_fragments(skn_links_t *links, skn_link_peer_t *peer)
                            peer->held_body_bytes };
         peer->holds = !put_data(links, peer, &fragment);
     }
-    while (!peer->holds && skn_link_next(peer->link, links->now_ns, &fragment))
+    while (!peer->holds && skn_bucket_is_open(&links->bucket, links->now_ns) &&
+           skn_link_next(peer->link, links->now_ns, &fragment)) {
+        skn_bucket_take(&links->bucket,
+                        fragment.header.bytes + fragment.body.bytes);
         if (!put_data(links, peer, &fragment))
             hold(peer, &fragment);
+    }
     while (skn_link_next_pulse(peer->link, links->now_ns, &fragment))
         (void)skn_endpoint_send(links->endpoint, peer->number, SKN_LANE_PULSE,
                                 fragment.header, fragment.body, NULL);
@@ -448,7 +454,7 @@ may_leave(const skn_links_t *links)
 /* --- the thread ---------------------------------------------------------- */
 
 static int
-wait_ms(const skn_links_t *links)
+wait_ms(skn_links_t *links)
 {
     uint64_t soonest_ns = links->now_ns + SECOND_NS;
     for (uint32_t k = 0; k < links->node_count; k++) {
@@ -458,6 +464,12 @@ wait_ms(const skn_links_t *links)
         if (due_ns < soonest_ns)
             soonest_ns = due_ns;
     }
+    /* What is due waits for the bucket; pulses not for long. */
+    uint64_t open_ns = skn_bucket_due_ns(&links->bucket, links->now_ns);
+    if (open_ns > links->now_ns + BUCKET_WAIT_NS)
+        open_ns = links->now_ns + BUCKET_WAIT_NS;
+    if (soonest_ns < open_ns)
+        soonest_ns = open_ns;
     if (links->closing && links->leave_ns < soonest_ns)
         soonest_ns = links->leave_ns;
     if (links->finished && links->finished_ns + LAST_ACK_NS < soonest_ns)
@@ -478,6 +490,19 @@ wait(skn_links_t *links)
     (void)poll(links->polled, takes ? 2 : 1, timeout_ms);
 }
 
+/* Each peer comes first in its turn: what one leaves of the bucket is all that
+ * the next one has. */
+static void
+send_to_all(skn_links_t *links)
+{
+    for (uint32_t k = 0; k < links->node_count; k++) {
+        uint32_t peer = (links->first_peer + k) % links->node_count;
+        if (peer != links->node)
+            send_fragments(links, &links->peers[peer]);
+    }
+    links->first_peer = (links->first_peer + 1) % links->node_count;
+}
+
 static void
 turn(skn_links_t *links)
 {
@@ -487,9 +512,7 @@ turn(skn_links_t *links)
     more = take_arrivals(links) || more;
     if (skn_links_give_credit(links, &error) != SKN_OK)
         fail_and_report(links, &error);
-    for (uint32_t k = 0; k < links->node_count; k++)
-        if (k != links->node)
-            send_fragments(links, &links->peers[k]);
+    send_to_all(links);
     advance(links);
     note_busy(links);
     /* A send may have swallowed the edge of what came in. */
@@ -524,6 +547,8 @@ thread_main(void *argument)
                              "link", 0, &error);
     error = (skn_error_t){ 0 };
     links->begin_ns = links->now_ns = skn_monotonic_ns();
+    skn_bucket_init(&links->bucket, links->system->options.send_bytes_per_s,
+                    links->now_ns);
     links->told_waiting_ns = links->begin_ns;
     skn_status_t status = skn_links_open_endpoint(links, &error);
     if (status != SKN_OK) {

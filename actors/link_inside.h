@@ -10,6 +10,7 @@
 #include "actors/link_driver.h"
 #include "actors/rounding.h"
 #include "actors/system_build.h"
+#include "transport/bucket.h"
 #include "transport/coding.h"
 #include "transport/endpoint.h"
 #include "transport/keys.h"
@@ -87,6 +88,8 @@ struct skn_links {
     uint64_t question_count;
     skn_outlet_t **askers;      /* [actor_count], NULL until one asks */
     struct pollfd polled[2];    /* the endpoint, and the inbox */
+    skn_bucket_t bucket;        /* what may leave, pulses aside */
+    uint32_t first_peer;        /* who sends first in this turn */
     uint64_t wait_ns;           /* for the other nodes, at the start */
     uint64_t nobodys_fragments; /* from no node of the topology */
     uint64_t now_ns, begin_ns, told_waiting_ns;

@@ -35,6 +35,7 @@ skn_links_open_endpoint(skn_links_t *links, skn_error_t *error)
         .name = nodes[links->node].name,
         .address = nodes[links->node].address,
         .peers = peers,
+        .background = links->system->options.background,
     };
     if (status == SKN_OK && nodes[links->node].key[0]) {
         links->keys = skn_keys_load(nodes[links->node].key, error);
@@ -105,6 +106,17 @@ hash_schemas(const skn_wiring_t *wiring)
     return hash;
 }
 
+/* Of the bandwidth that is allowed, 0.1 s at most, as pace.c cuts them by the
+ * rate that is measured: less stands in each other's way. 0: as usual. */
+static size_t
+fragment_bytes(uint64_t bytes_per_s)
+{
+    uint64_t bytes = bytes_per_s / 10;
+    if (bytes_per_s == 0 || bytes > SKN_FRAGMENT_BYTES_MAX)
+        return 0;
+    return bytes > SKN_FRAGMENT_BYTES_MIN ? bytes : SKN_FRAGMENT_BYTES_MIN;
+}
+
 static skn_status_t
 make_links(skn_links_t *links, skn_error_t *error)
 {
@@ -119,6 +131,7 @@ make_links(skn_links_t *links, skn_error_t *error)
                    : options->resume ? SKN_LINK_RESUME
                                      : SKN_LINK_BEGIN,
         .schemas_hash = hash_schemas(links->system->wiring),
+        .fragment_bytes = fragment_bytes(options->send_bytes_per_s),
         .queue_bytes_max = LINK_QUEUE_BYTES_MAX,
     };
     skn_status_t status = read_run(options->run_id, link.run, error);

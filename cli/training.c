@@ -92,6 +92,7 @@ announce_resume(const cli_call_t *call, const skn_model_run_t *run,
 static skn_start_options_t
 start_options(const skn_model_run_t *run, const job_t *job, bool resumes)
 {
+    const skn_model_idle_t *idle = &run->model->idle;
     return (skn_start_options_t){
         .node = run->node,
         .run_id =
@@ -100,6 +101,9 @@ start_options(const skn_model_run_t *run, const job_t *job, bool resumes)
         .data_hash = run->data_hash,
         .resume = resumes,
         .predict = job->training->predict != NULL,
+        .send_bytes_per_s =
+            idle->enabled ? (uint64_t)(idle->bandwidth * 1e6 / 8.0) : 0,
+        .background = idle->enabled,
     };
 }
 

@@ -5,6 +5,7 @@
  * SPDX-License-Identifier: Apache-2.0 */
 #include <criterion/criterion.h>
 #include <errno.h>
+#include <netinet/in.h>
 #include <signal.h>
 #include <sys/resource.h>
 #include <unistd.h>
@@ -314,4 +315,31 @@ ENDPOINT_TEST(no_allocation_can_fail_unnoticed)
 ENDPOINT_TEST(no_system_call_can_fail_unnoticed)
 {
     fail_one_by_one(FAULT_SYSTEM, EMFILE);
+}
+
+/* Sockets of this process whose packets are of that class. */
+static int
+sockets_of_service(int service)
+{
+    int count = 0;
+    for (int descriptor = 3; descriptor < 256; descriptor++) {
+        int found = -1;
+        socklen_t bytes = sizeof(found);
+        count +=
+            getsockopt(descriptor, IPPROTO_IP, IP_TOS, &found, &bytes) == 0 &&
+            found == service;
+    }
+    return count;
+}
+
+Test(endpoint_open, packets_in_the_background_are_of_the_lower_class,
+     .init = start, .fini = stop)
+{
+    for (int background = 0; background <= 1; background++) {
+        options.background = background;
+        skn_endpoint_t *endpoint = skn_endpoint_open(&options, &error);
+        cr_assert(endpoint, "%s", error.text);
+        cr_expect_eq(sockets_of_service(0x20) > 0, background);
+        skn_endpoint_close(&endpoint);
+    }
 }

@@ -64,6 +64,8 @@ typedef struct skn_endpoint_options {
     uint32_t body_bytes_max;  /* SKN_ENDPOINT_BODY_BYTES_MAX, at most that */
     uint32_t fragments_max;   /* queued for one peer and lane, here and there */
     uint32_t connections_max; /* that others may hold to this node */
+    bool background;          /* packets of class CS1, which give way (RFC
+                               * 8622 and before it RFC 3662) */
 } skn_endpoint_options_t;
 
 /* Opens all sockets and dials every peer that has an address. With keys the

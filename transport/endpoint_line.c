@@ -50,6 +50,7 @@ skn_line_dial(skn_endpoint_t *endpoint, line_t *line, skn_error_t *error)
         .fragments_max = endpoint->fragments_max,
         .keys = endpoint->keys,
         .server_key = endpoint->keys ? peer->public_key : NULL,
+        .service = endpoint->service,
     };
     skn_line_close(endpoint, line, 0);
     line->redial_ms = 0;

@@ -18,6 +18,8 @@
 #include "transport/endpoint_state.h"
 #include "transport/socket.h"
 
+/* Lower effort, in the upper six bits of the type of service. */
+#define SERVICE_CS1 0x20
 /* Fragments that may wait for one peer and lane, here and there. At 64 KiB
  * this is 4 MiB: more than a link of 1 Gbit/s and 20 ms round trip holds. A
  * backstop: the link layer grants less. */
@@ -216,6 +218,7 @@ endpoint_new(const skn_endpoint_options_t *options, skn_error_t *error)
     endpoint->body_bytes_max = options->body_bytes_max
                                    ? options->body_bytes_max
                                    : SKN_ENDPOINT_BODY_BYTES_MAX;
+    endpoint->service = options->background ? SERVICE_CS1 : 0;
     endpoint->fragments_max =
         options->fragments_max ? options->fragments_max : FRAGMENTS_MAX;
     endpoint->connections_max =
@@ -336,6 +339,7 @@ open_router(skn_endpoint_t *endpoint, skn_error_t *error)
                            : SKN_ENDPOINT_HEADER_BYTES_MAX,
         .fragments_max = endpoint->fragments_max,
         .keys = endpoint->keys,
+        .service = endpoint->service,
     };
     endpoint->router = skn_socket_open(endpoint->context, &options, error);
     if (!endpoint->router)

@@ -68,6 +68,7 @@ struct skn_endpoint {
     skn_address_t own;
     char address[SKN_ADDRESS_BYTES];
     uint32_t body_bytes_max, fragments_max, connections_max;
+    int service; /* ZMQ_TOS */
     peer_t *peer;
     size_t peer_count;
     int epoll, timer, kick;

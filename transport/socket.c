@@ -56,6 +56,7 @@ set_text(void *socket, int option, const char *text)
     O(ZMQ_RECONNECT_IVL_MAX, SKN_REDIAL_MS_MAX)                                \
     O(ZMQ_HANDSHAKE_IVL, SKN_HANDSHAKE_MS)                                     \
     O(ZMQ_IPV6, options->ipv6)                                                 \
+    O(ZMQ_TOS, options->service)                                               \
     /* A send to nobody waits with the caller, not in a queue. */              \
     O(ZMQ_IMMEDIATE, 1)                                                        \
     O(ZMQ_SNDHWM, (int)options->fragments_max)                                 \

@@ -49,6 +49,8 @@ typedef struct skn_start_options {
     uint64_t data_hash;   /* the same, of what the actors read; 0: none */
     bool resume, predict; /* what the run is for, the same on all nodes: they
                            * say so where they differ */
+    uint64_t send_bytes_per_s; /* to all other nodes together; 0: any */
+    bool background;           /* packets give way to others' (DSCP CS1) */
 } skn_start_options_t;
 
 /* Starts every actor of this node; returns when all are ready, or with the

@@ -173,6 +173,24 @@ wait "$paused"
 check_equal "a run that was on a battery comes to its end, too" "$?" 0
 check "every line of these is JSON" every_line_is_json lent.json
 
+# --- what leaves for other nodes -------------------------------------------
+up() { # NAME OPTION...
+    local name=$1
+    shift
+    timeout 300 "$skein" up tiny.yaml --local-nodes 2 --json \
+        -o checkpoint.path="$name" -o train.epochs=3 -o train.reduction=fixed \
+        "$@" >"$name.json" 2>"$name.err" </dev/null
+}
+check "two nodes train" up pair
+check "and with a bandwidth of 1 Mbit/s each" \
+    up slow "${idle[@]}" -o idle.bandwidth=1
+check_equal "to the same weights" "$(sha_of slow.json)" "$(sha_of pair.json)"
+sent=$(event "done" wire_bytes_sent slow.json)
+seconds=$(event "done" seconds slow.json)
+check "no more leaves than that, but for a burst each" \
+    python3 -c "assert 1e5 < $sent < 250e3 * $seconds + 2 * 100e3, \
+        ($sent, $seconds)"
+
 # --- the plan ---------------------------------------------------------------
 check_code 71 "a plan that needs more than its share is refused" \
     "$skein" train tiny.yaml "${idle[@]}" -o idle.memory=0.01 \

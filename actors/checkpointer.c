@@ -10,58 +10,21 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "actors/finite.h"
+#include "actors/intake.h"
 #include "actors/kinds.h"
 #include "actors/messages.h"
 #include "actors/restorer.h"
-#include "actors/sender.h"
-#include "actors/tensors.h"
-#include "actors/workspace.h"
 #include "formats/checkpoint.h"
 #include "formats/json_text.h"
 
-typedef struct shard {
-    char file[SKN_NAME_MAX + 1];
-    skn_piece_t piece[SKN_TENSOR_VIEWS_MAX];
-    uint32_t piece_count;
-    bool complete;
-    skn_checkpoint_shard_t *writer;
-} shard_t;
-
 typedef struct checkpointer {
     skn_run_folder_t *run;
-    skn_checkpoint_writer_t *writer;
-    shard_t *shards; /* [owners] */
-    uint32_t owners, shard_count, complete;
+    skn_intake_t intake;
     uint32_t keep;
-    const skn_kernels_t *kernels;
+    uint64_t generation;
     skn_restorer_t restorer;
     const skn_save_t *save; /* kept, while a checkpoint is written */
-    skn_error_t failure;    /* of the checkpoint in work */
 } checkpointer_t;
-
-static shard_t *
-shard_of(checkpointer_t *checkpointer, const char *file)
-{
-    for (uint32_t k = 0; k < checkpointer->shard_count; k++)
-        if (strcmp(checkpointer->shards[k].file, file) == 0)
-            return &checkpointer->shards[k];
-    if (checkpointer->shard_count == checkpointer->owners)
-        return NULL;
-    shard_t *shard = &checkpointer->shards[checkpointer->shard_count++];
-    memset(shard, 0, sizeof(*shard));
-    (void)snprintf(shard->file, sizeof(shard->file), "%s", file);
-    return shard;
-}
-
-/* A failed write leaves the rest of the stream to be thrown away. */
-static void
-give_up(checkpointer_t *checkpointer)
-{
-    skn_checkpoint_abandon(&checkpointer->writer);
-    for (uint32_t k = 0; k < checkpointer->shard_count; k++)
-        checkpointer->shards[k].writer = NULL;
-}
 
 static skn_status_t
 on_save(skn_actor_t *actor, void *state, const void *message,
@@ -84,21 +47,10 @@ on_save(skn_actor_t *actor, void *state, const void *message,
                         skn_actor_name(actor), (unsigned long long)save->batch,
                         (unsigned long long)checkpointer->save->batch);
     checkpointer->save = skn_message_keep(message);
-    checkpointer->shard_count = checkpointer->complete = 0;
-    memset(&checkpointer->failure, 0, sizeof(checkpointer->failure));
-    checkpointer->writer =
-        skn_checkpoint_begin(checkpointer->run, checkpointer->save->batch, 0,
-                             &checkpointer->failure);
+    skn_intake_begin(&checkpointer->intake, checkpointer->run, save->batch,
+                     checkpointer->generation);
     /* On to the updaters: their state must not be here before we are ready. */
     return skn_actor_send(actor, &skn_save_schema, message, error);
-}
-
-static skn_status_t
-unexpected(const skn_actor_t *actor, const char *file, skn_error_t *error)
-{
-    return skn_fail(error, SKN_BAD_MESSAGE,
-                    "%s: state for %s, which was not asked for",
-                    skn_actor_name(actor), file);
 }
 
 static skn_status_t
@@ -106,74 +58,7 @@ on_tensor(skn_actor_t *actor, void *state, const void *message,
           skn_error_t *error)
 {
     checkpointer_t *checkpointer = state;
-    const skn_tensor_t *tensor = message;
-    shard_t *shard = shard_of(checkpointer, tensor->file);
-    if (!shard || !checkpointer->save ||
-        tensor->batch != checkpointer->save->batch || shard->writer ||
-        shard->complete || shard->piece_count == SKN_TENSOR_VIEWS_MAX ||
-        tensor->dtype >= SKN_DTYPE_COUNT)
-        return unexpected(actor, tensor->file, error);
-    skn_piece_t *piece = &shard->piece[shard->piece_count++];
-    *piece = (skn_piece_t){
-        .dtype = (skn_dtype_t)tensor->dtype,
-        .dims = tensor->dims,
-        .rows = tensor->rows,
-        .columns = tensor->columns,
-        .global_rows = tensor->global_rows,
-        .global_columns = tensor->global_columns,
-        .row_first = tensor->row_first,
-        .column_first = tensor->column_first,
-    };
-    (void)snprintf(piece->name, sizeof(piece->name), "%s", tensor->name);
-    return SKN_OK;
-}
-
-/* What is not finite is nothing to go on with: neither a checkpoint, nor
- * older ones that make room for it. What a chunk of no tensor, or of half an
- * element, is, the file says. */
-static skn_status_t
-look_at_values(skn_actor_t *actor, const checkpointer_t *checkpointer,
-               const shard_t *shard, const skn_chunk_t *chunk,
-               skn_error_t *error)
-{
-    if (chunk->tensor >= shard->piece_count ||
-        skn_are_finite(checkpointer->kernels, shard->piece[chunk->tensor].dtype,
-                       chunk->bytes.at, chunk->bytes.count))
-        return SKN_OK;
-    skn_sender_blame(actor);
-    (void)skn_fail(error, SKN_DIVERGED,
-                   "%s: %s of batch %llu has values that are not finite, in "
-                   "the part of %s",
-                   skn_actor_name(actor), shard->piece[chunk->tensor].name,
-                   (unsigned long long)chunk->batch, chunk->file);
-    return skn_fail_hint(error, SKN_DIVERGED,
-                         "training diverged (lower train.optimizer.rate), or "
-                         "the node that sends it computes wrongly: look at its "
-                         "memory, or leave it out; the older checkpoints are "
-                         "intact: go on with --resume");
-}
-
-static void
-write_chunk(checkpointer_t *checkpointer, shard_t *shard,
-            const skn_chunk_t *chunk)
-{
-    skn_error_t *failure = &checkpointer->failure;
-    skn_status_t status = SKN_OK;
-    if (!shard->writer) {
-        shard->writer = skn_checkpoint_shard_open(checkpointer->writer,
-                                                  shard->file, shard->piece,
-                                                  shard->piece_count, failure);
-        if (!shard->writer)
-            status = failure->status;
-    }
-    if (status == SKN_OK)
-        status = skn_checkpoint_shard_write(
-            shard->writer, chunk->tensor, chunk->offset_bytes, chunk->bytes.at,
-            chunk->bytes.count, failure);
-    if (status == SKN_OK && chunk->last)
-        status = skn_checkpoint_shard_close(&shard->writer, failure);
-    if (status != SKN_OK)
-        give_up(checkpointer);
+    return skn_intake_tensor(&checkpointer->intake, actor, message, error);
 }
 
 /* How many checkpoints the run has, and the batch of the newest one (or 0). */
@@ -204,7 +89,7 @@ tell_failure(skn_actor_t *actor, const checkpointer_t *checkpointer,
                            : "this run has no checkpoint yet: make room, or "
                              "all of it may be lost";
     skn_json_text_add(&text, "{\"event\":\"warning\",\"message\":");
-    skn_json_text_add_string(&text, checkpointer->failure.text);
+    skn_json_text_add_string(&text, checkpointer->intake.failure.text);
     skn_json_text_add(&text, ",\"hint\":");
     skn_json_text_add_string(&text, hint);
     skn_json_text_add(&text, "}");
@@ -237,18 +122,21 @@ finish(skn_actor_t *actor, checkpointer_t *checkpointer, skn_error_t *error)
     char path[SKN_TEXT_MAX], name[SKN_BATCH_NAME_BYTES];
     char hex[SKN_SHA256_TEXT_BYTES] = "";
     const skn_save_t *save = checkpointer->save;
-    skn_error_t *failure = &checkpointer->failure, warning = { 0 };
+    skn_error_t *failure = &checkpointer->intake.failure, warning = { 0 };
     skn_status_t status = failure->status;
-    skn_batch_name(save->batch, 0, name);
+    skn_batch_name(save->batch, checkpointer->generation, name);
     (void)snprintf(path, sizeof(path), "%s/%s",
                    skn_run_folder_path(checkpointer->run), name);
     if (status == SKN_OK)
-        status = skn_checkpoint_finish(&checkpointer->writer,
+        status = skn_checkpoint_finish(&checkpointer->intake.writer,
                                        (const char *)save->metadata.at,
                                        checkpointer->keep, &warning, failure);
+    if (status == SKN_OK && checkpointer->generation > 0)
+        (void)skn_run_folder_forget_after(checkpointer->run, save->batch,
+                                          checkpointer->generation, &warning);
     if (status == SKN_OK && save->best)
-        status = skn_run_folder_mark_best(checkpointer->run, save->batch, 0,
-                                          failure);
+        status = skn_run_folder_mark_best(checkpointer->run, save->batch,
+                                          checkpointer->generation, failure);
     if (status == SKN_OK)
         status = hash_weights(checkpointer, path, hex, failure);
     if (status != SKN_OK && save->hash) {
@@ -274,21 +162,11 @@ on_chunk(skn_actor_t *actor, void *state, const void *message,
          skn_error_t *error)
 {
     checkpointer_t *checkpointer = state;
-    const skn_chunk_t *chunk = message;
-    shard_t *shard = shard_of(checkpointer, chunk->file);
-    if (!shard || !checkpointer->save || shard->complete ||
-        chunk->batch != checkpointer->save->batch)
-        return unexpected(actor, chunk->file, error);
+    bool all;
     skn_status_t status =
-        look_at_values(actor, checkpointer, shard, chunk, error);
-    if (status != SKN_OK)
-        return status;
-    if (checkpointer->failure.status == SKN_OK)
-        write_chunk(checkpointer, shard, chunk);
-    shard->complete = chunk->last;
-    if (chunk->last && ++checkpointer->complete == checkpointer->owners)
-        return finish(actor, checkpointer, error);
-    return SKN_OK;
+        skn_intake_chunk(&checkpointer->intake, actor, message, &all, error);
+    return status == SKN_OK && all ? finish(actor, checkpointer, error)
+                                   : status;
 }
 
 /* --- the way back --- */
@@ -305,7 +183,7 @@ static skn_status_t
 checkpointer_produce(skn_actor_t *actor, void *state, skn_error_t *error)
 {
     skn_restorer_t *restorer = &((checkpointer_t *)state)->restorer;
-    skn_saved_t all = { .batch = restorer->batch,
+    skn_saved_t all = { .batch = restorer->fetcher.batch,
                         .path = "",
                         .weights_sha256 = "" };
     bool idle, over;
@@ -341,19 +219,36 @@ check_newest(const skn_actor_t *actor, const skn_run_folder_t *run,
 }
 
 static skn_status_t
+open_restorer(const skn_actor_t *actor, checkpointer_t *checkpointer,
+              skn_error_t *error)
+{
+    skn_restorer_t *restorer = &checkpointer->restorer;
+    const char *path = skn_actor_option_text(actor, "checkpoint");
+    uint32_t owners = skn_actor_receivers(actor, &skn_restored_schema);
+    skn_checkpoint_t *checkpoint = NULL;
+    skn_status_t status = skn_restorer_open(restorer, owners, error);
+    if (status != SKN_OK || owners == 0)
+        return status;
+    if (path[0]) {
+        checkpoint = skn_checkpoint_open(path, SKN_VERIFY_LAZY, error);
+        if (!checkpoint)
+            return error->status;
+    }
+    return skn_restorer_begin(restorer, checkpoint, 0, 1, error);
+}
+
+static skn_status_t
 checkpointer_open(skn_actor_t *actor, void *state, skn_error_t *error)
 {
     checkpointer_t *checkpointer = state;
-    checkpointer->owners = (uint32_t)skn_actor_option_int(actor, "owners");
     checkpointer->keep = (uint32_t)skn_actor_option_int(actor, "keep");
-    checkpointer->shards =
-        calloc(checkpointer->owners, sizeof(*checkpointer->shards));
-    if (!checkpointer->shards)
-        return skn_fail(error, SKN_NO_MEMORY, "no room for %u shards",
-                        checkpointer->owners);
-    checkpointer->kernels = skn_kernels_pick(error);
-    if (!checkpointer->kernels)
-        return error->status;
+    checkpointer->generation =
+        (uint64_t)skn_actor_option_int(actor, "generation");
+    skn_status_t status =
+        skn_intake_open(&checkpointer->intake,
+                        (uint32_t)skn_actor_option_int(actor, "owners"), error);
+    if (status != SKN_OK)
+        return status;
     bool looks = skn_actor_option_bool(actor, "looks");
     skn_run_options_t options = {
         .resume = skn_actor_option_bool(actor, "resume"),
@@ -368,15 +263,10 @@ checkpointer_open(skn_actor_t *actor, void *state, skn_error_t *error)
             skn_actor_option_text(actor, "path"), &options, NULL, error);
     if (!looks && !checkpointer->run)
         return error->status;
-    skn_status_t status = options.resume && !looks
-                              ? check_newest(actor, checkpointer->run, error)
-                              : SKN_OK;
-    return status == SKN_OK
-               ? skn_restorer_open(
-                     &checkpointer->restorer,
-                     skn_actor_option_text(actor, "checkpoint"),
-                     skn_actor_receivers(actor, &skn_restored_schema), error)
-               : status;
+    if (options.resume && !looks)
+        status = check_newest(actor, checkpointer->run, error);
+    return status == SKN_OK ? open_restorer(actor, checkpointer, error)
+                            : status;
 }
 
 static void
@@ -385,11 +275,9 @@ checkpointer_close(skn_actor_t *actor, void *state)
     checkpointer_t *checkpointer = state;
     (void)actor;
     skn_message_drop(checkpointer->save);
-    if (checkpointer->writer)
-        give_up(checkpointer);
+    skn_intake_close(&checkpointer->intake);
     skn_restorer_close(&checkpointer->restorer);
     skn_run_folder_close(&checkpointer->run);
-    free(checkpointer->shards);
 }
 
 static const skn_option_t options[] = {
@@ -409,6 +297,8 @@ static const skn_option_t options[] = {
     { "owners", SKN_OPTION_INT, NULL, 1, SKN_ACTORS_MAX, NULL,
       "updaters whose state makes a checkpoint" },
     { "keep", SKN_OPTION_INT, "3", 1, 1000000, NULL, "checkpoints that stay" },
+    { "generation", SKN_OPTION_INT, "0", 0, SKN_GENERATION_MAX, NULL,
+      "of the nodes, in the names of checkpoints" },
     { 0 },
 };
 

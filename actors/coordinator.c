@@ -63,6 +63,7 @@ typedef struct coordinator {
     bool at_marker;   /* the window is empty, results are still to come */
     bool training, looking, saving; /* what an answer is awaited of */
     bool restoring, predicts;
+    bool resaves; /* what we begin from is still to be written again */
     bool halting, saving_best, epoch_done, stopping, stale;
     bool warned; /* of the error of codings */
     skn_purpose_t evaluating;
@@ -164,7 +165,8 @@ save(skn_actor_t *actor, coordinator_t *coordinator, skn_error_t *error)
     skn_progress_t *progress = &coordinator->progress;
     coordinator->told_ns = 0;
     coordinator->saving = true;
-    progress->finished = is_last(coordinator) && !coordinator->stopping;
+    progress->finished =
+        is_last(coordinator) && !coordinator->stopping && !coordinator->resaves;
     skn_json_text_add(&text, "{");
     skn_progress_write(progress, &text);
     skn_json_text_add(&text, ",\"history\":[%s]}",
@@ -215,6 +217,24 @@ unasked(const skn_actor_t *actor, const char *what, uint64_t number,
                     skn_actor_name(actor), what, (unsigned long long)number);
 }
 
+static bool epoch_is_whole(const coordinator_t *coordinator);
+
+/* All owners have their state. Where other nodes have it now than before, each
+ * part of it gets its copies again before anything is trained; at the end of a
+ * run the save that is due does it. */
+static skn_status_t
+on_restored(skn_actor_t *actor, coordinator_t *coordinator, skn_error_t *error)
+{
+    const skn_progress_t *progress = &coordinator->progress;
+    coordinator->restoring = false;
+    if (is_last(coordinator) && !epoch_is_whole(coordinator))
+        coordinator->resaves = false;
+    if (!coordinator->resaves)
+        return skn_actor_ask_clock(actor, CLOCK_START, error);
+    coordinator->saving_best = skn_progress_is_best(progress);
+    return save(actor, coordinator, error);
+}
+
 static skn_status_t
 on_saved(skn_actor_t *actor, void *state, const void *message,
          skn_error_t *error)
@@ -222,10 +242,8 @@ on_saved(skn_actor_t *actor, void *state, const void *message,
     coordinator_t *coordinator = state;
     const skn_saved_t *saved = message;
     skn_status_t status = SKN_OK;
-    if (coordinator->restoring) { /* all owners have their state */
-        coordinator->restoring = false;
-        return skn_actor_ask_clock(actor, CLOCK_START, error);
-    }
+    if (coordinator->restoring)
+        return on_restored(actor, coordinator, error);
     if (!coordinator->saving || saved->batch != coordinator->progress.batch)
         return unasked(actor, "a checkpoint of batch", saved->batch, error);
     coordinator->saving = false;
@@ -245,6 +263,10 @@ on_saved(skn_actor_t *actor, void *state, const void *message,
     coordinator->saving_best = false;
     if (status != SKN_OK)
         return status;
+    if (coordinator->resaves) {
+        coordinator->resaves = false;
+        return skn_actor_ask_clock(actor, CLOCK_START, error);
+    }
     if (is_last(coordinator) || coordinator->stopping)
         return end_run(actor, coordinator, error);
     if (coordinator->nodes > 1)
@@ -254,32 +276,6 @@ on_saved(skn_actor_t *actor, void *state, const void *message,
 
 /* --- epochs ------------------------------------------------------------------
  */
-
-/* What the sampler did: the rows that it had computed, and, where it was looked
- * at, how good they were. */
-static void
-add_draws(const skn_progress_t *progress, skn_json_text_t *text)
-{
-    double active = (double)progress->active;
-    double batches = (double)progress->loss_batches;
-    double measured = (double)progress->measured;
-    skn_json_text_add(text, ",\"active_fraction\":%.6f",
-                      progress->possible ? active / (double)progress->possible
-                                         : 0.0);
-    if (progress->loss_batches > 0)
-        skn_json_text_add(text, ",\"distinct_rows\":%.1f",
-                          (double)progress->distinct / batches);
-    if (progress->capped > 0)
-        skn_json_text_add(text, ",\"capped_fraction\":%.6f",
-                          (double)progress->capped / (double)progress->listed);
-    if (progress->rounding.square > 0)
-        skn_json_text_add(text, ",\"gradient_error\":%.4g",
-                          progress->gradient_error);
-    if (progress->measured > 0)
-        skn_json_text_add(
-            text, ",\"sampler_mass\":%.6f,\"sampler_recall\":%.6f",
-            progress->mass_sum / measured, progress->recall_sum / measured);
-}
 
 static skn_status_t
 tell_epoch(skn_actor_t *actor, coordinator_t *coordinator, bool evaluated,
@@ -307,7 +303,7 @@ tell_epoch(skn_actor_t *actor, coordinator_t *coordinator, bool evaluated,
         if (coordinator->validates)
             skn_scores_write(&coordinator->validation, "validate_", &text);
     }
-    add_draws(progress, &text);
+    skn_progress_write_draws(progress, &text);
     skn_json_text_add(&text, ",\"rss_mb\":%.1f}",
                       (double)coordinator->rss_bytes / 1048576.0);
     if (!text.failed &&
@@ -652,7 +648,7 @@ static skn_status_t
 read_progress(coordinator_t *coordinator, const char *path, skn_error_t *error)
 {
     skn_checkpoint_t *checkpoint =
-        skn_checkpoint_open(path, SKN_VERIFY_LAZY, error);
+        skn_checkpoint_open(path, SKN_VERIFY_HERE, error);
     if (!checkpoint)
         return error->status;
     skn_status_t status = skn_progress_load(checkpoint, &coordinator->progress,
@@ -709,6 +705,9 @@ coordinator_start(skn_actor_t *actor, void *state, skn_error_t *error)
 {
     coordinator_t *coordinator = state;
     coordinator->restoring = skn_actor_option_bool(actor, "restores");
+    coordinator->resaves = coordinator->restoring &&
+                           (skn_actor_option_bool(actor, "resaves") ||
+                            skn_progress_lacks_hash(&coordinator->progress));
     return coordinator->restoring
                ? SKN_OK /* what is sent till then is no training */
                : skn_actor_ask_clock(actor, CLOCK_START, error);
@@ -751,6 +750,8 @@ static const skn_option_t options[] = {
       "one pass over the test file, and the end" },
     { "restores", SKN_OPTION_BOOL, "false", 0, 0, NULL,
       "wait till the checkpointer has given owners their state" },
+    { "resaves", SKN_OPTION_BOOL, "false", 0, 0, NULL,
+      "then save it again, before anything is trained" },
     { 0 },
 };
 

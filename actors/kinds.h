@@ -15,6 +15,7 @@ extern const skn_kind_t skn_updater;
 extern const skn_kind_t skn_table_builder;
 extern const skn_kind_t skn_evaluator;
 extern const skn_kind_t skn_checkpointer;
+extern const skn_kind_t skn_keeper;
 extern const skn_kind_t skn_coordinator;
 
 /* All of them; ends with NULL. */

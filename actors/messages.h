@@ -255,6 +255,65 @@ typedef enum skn_purpose {
     F(M, str, path, SKN_TEXT_MAX, "the checkpoint's folder")                   \
     F(M, str, weights_sha256, 64, "hash of the master weights")
 
+/* A checkpoint that several nodes keep is made in steps: the keeper of the
+ * first node tells all of them the next one (keep), and when all have taken it
+ * (kept) the one after. What may fail fails before `commit`. */
+typedef enum skn_keeping {
+    SKN_KEEP_START,  /* which run this is, and the checkpoint it goes on from */
+    SKN_KEEP_GO,     /* all owners have their state: let them begin */
+    SKN_KEEP_OPEN,   /* state is about to come */
+    SKN_KEEP_WRITE,  /* (is not told: the state says it) all files are synced */
+    SKN_KEEP_SEAL,   /* put the manifest of the whole beside them */
+    SKN_KEEP_COMMIT, /* give the folder its name */
+    SKN_KEEP_SETTLE, /* all have it: what it replaces may go */
+    SKN_KEEP_DROP,   /* somebody could not: it is given up */
+    SKN_KEEP_COUNT
+} skn_keeping_t;
+#define SKN_KEEP_BYTES_MAX (64u << 20) /* SKN_MANIFEST_BYTES_MAX */
+
+#define SKN_FIELDS_keep(F, M)                                                  \
+    F(M, u32, step, SKN_KEEP_COUNT - 1, "what to do next")                     \
+    F(M, u64, batch, UINT64_MAX, "of the checkpoint")                          \
+    F(M, u64, generation, UINT64_MAX, "of the checkpoint")                     \
+    F(M, u32, best, 1, "settle: 1: it has the best model so far")              \
+    F(M, u32, restores, 1, "start: 1: owners ask for their state")             \
+    F(M, str, run, 32, "start: id of the run, 32 hex digits")                  \
+    F(M, bytes, manifest, SKN_KEEP_BYTES_MAX,                                  \
+      "start: of what is gone on from, or nothing; seal: of the whole")
+
+#define SKN_FIELDS_kept(F, M)                                                  \
+    F(M, u32, node, SKN_CLUSTER_NODES_MAX - 1, "whose keeper")                 \
+    F(M, u32, step, SKN_KEEP_COUNT - 1, "what was done")                       \
+    F(M, u64, batch, UINT64_MAX, "of the checkpoint")                          \
+    F(M, str, failure, SKN_TEXT_MAX, "why not; empty: it was")                 \
+    F(M, bytes, list, SKN_KEEP_BYTES_MAX, "write: a manifest of its files")
+
+/* Which files of the checkpoint that a run goes on from lie with a keeper. */
+#define SKN_FIELDS_holding(F, M)                                               \
+    F(M, u32, node, SKN_CLUSTER_NODES_MAX - 1, "whose keeper")                 \
+    F(M, u32s, file, 4 * SKN_SHARD_MAX, "by their places in the manifest")
+
+/* A rectangle of a piece, from a keeper that has it to one that has not. */
+#define SKN_PART_BYTES (256u << 10)
+#define SKN_FIELDS_fetch(F, M)                                                 \
+    F(M, u32, to, SKN_CLUSTER_NODES_MAX - 1, "who has it")                     \
+    F(M, u32, from, SKN_CLUSTER_NODES_MAX - 1, "who asks")                     \
+    F(M, u64, ticket, UINT64_MAX, "of this question")                          \
+    F(M, u32, sealed, 1, "1: of the one in work; 0: that is gone on from")     \
+    F(M, u32, piece, UINT32_MAX, "in the order of tensors, rows, columns")     \
+    F(M, u64, row, UINT64_MAX, "of the piece, the first")                      \
+    F(M, u64, rows, UINT64_MAX, "so many")                                     \
+    F(M, u64, column, UINT64_MAX, "of the piece, the first")                   \
+    F(M, u64, columns, UINT64_MAX, "so many")
+
+#define SKN_FIELDS_fetched(F, M)                                               \
+    F(M, u32, to, SKN_CLUSTER_NODES_MAX - 1, "who has asked")                  \
+    F(M, u64, ticket, UINT64_MAX, "of the question")                           \
+    F(M, u64, hash, UINT64_MAX, "XXH3-64 of the bytes")                        \
+    F(M, str, failure, SKN_TEXT_MAX,                                           \
+      "why there are none; empty: here they are")                              \
+    F(M, bytes, bytes, SKN_PART_BYTES, "row after row")
+
 /* Rows that changed, for the index; the index, for the shard. */
 #define SKN_FIELDS_dirty(F, M)                                                 \
     F(M, u64, batch, UINT64_MAX, "the rows are those after this batch")        \
@@ -322,7 +381,12 @@ typedef enum skn_purpose {
     M(tensor, 22, "a tensor of a shard's state, before its chunks")            \
     M(issue, 23, "a batch may go: make it")                                    \
     M(want, 24, "an owner asks for its state of a checkpoint")                 \
-    M(restored, 25, "a part of what an owner asked for")
+    M(restored, 25, "a part of what an owner asked for")                       \
+    M(keep, 26, "the next step of a checkpoint on several nodes")              \
+    M(kept, 27, "a keeper has taken that step, or could not")                  \
+    M(holding, 28, "files of a checkpoint that a keeper has")                  \
+    M(fetch, 29, "a keeper asks for a part of a file")                         \
+    M(fetched, 30, "a part of a file, or why not")
 
 #define SKN_MESSAGES(M) SKN_MESSAGES_CODED(M, M)
 

@@ -183,17 +183,53 @@ skn_progress_read(const char *json, skn_progress_t *progress,
     return status;
 }
 
+bool
+skn_progress_is_best(const skn_progress_t *progress)
+{
+    return progress->best_epoch > 0 && progress->best_batch == progress->batch;
+}
+
+bool
+skn_progress_lacks_hash(const skn_progress_t *progress)
+{
+    return skn_progress_is_best(progress) && !progress->best_sha256[0];
+}
+
 skn_status_t
 skn_progress_load(skn_checkpoint_t *checkpoint, skn_progress_t *progress,
                   skn_json_text_t *history, skn_error_t *error)
 {
     skn_status_t status = skn_progress_read(skn_checkpoint_metadata(checkpoint),
                                             progress, history, error);
-    if (status == SKN_OK && progress->best_epoch > 0 &&
-        progress->best_batch == progress->batch)
+    if (status == SKN_OK && skn_progress_is_best(progress) &&
+        skn_checkpoint_is_whole(checkpoint))
         status = skn_checkpoint_weights_sha256(checkpoint,
                                                progress->best_sha256, error);
     return status;
+}
+
+void
+skn_progress_write_draws(const skn_progress_t *progress, skn_json_text_t *text)
+{
+    double active = (double)progress->active;
+    double batches = (double)progress->loss_batches;
+    double measured = (double)progress->measured;
+    skn_json_text_add(text, ",\"active_fraction\":%.6f",
+                      progress->possible ? active / (double)progress->possible
+                                         : 0.0);
+    if (progress->loss_batches > 0)
+        skn_json_text_add(text, ",\"distinct_rows\":%.1f",
+                          (double)progress->distinct / batches);
+    if (progress->capped > 0)
+        skn_json_text_add(text, ",\"capped_fraction\":%.6f",
+                          (double)progress->capped / (double)progress->listed);
+    if (progress->rounding.square > 0)
+        skn_json_text_add(text, ",\"gradient_error\":%.4g",
+                          progress->gradient_error);
+    if (progress->measured > 0)
+        skn_json_text_add(
+            text, ",\"sampler_mass\":%.6f,\"sampler_recall\":%.6f",
+            progress->mass_sum / measured, progress->recall_sum / measured);
 }
 
 void

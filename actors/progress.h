@@ -62,10 +62,19 @@ void skn_progress_write(const skn_progress_t *progress, skn_json_text_t *text);
 skn_status_t skn_progress_read(const char *json, skn_progress_t *progress,
                                skn_json_text_t *history, skn_error_t *error);
 /* Reads the metadata of `checkpoint`. A checkpoint cannot name its own hash:
- * where it holds the best model itself, best_sha256 is computed. */
+ * where it holds the best model itself, best_sha256 is computed, unless some of
+ * its files are on other nodes: it is empty then. */
 skn_status_t skn_progress_load(skn_checkpoint_t *checkpoint,
                                skn_progress_t *progress,
                                skn_json_text_t *history, skn_error_t *error);
+/* Whether the best model is that of the batch in hand; and its hash is not
+ * known yet. */
+bool skn_progress_is_best(const skn_progress_t *progress);
+bool skn_progress_lacks_hash(const skn_progress_t *progress);
+/* Appends what the sampler did: the rows that it had computed, and, where it
+ * was looked at, how good they were. */
+void skn_progress_write_draws(const skn_progress_t *progress,
+                              skn_json_text_t *text);
 /* Appends the whole `done` event: of the best model if there was validation,
  * else of the last one, whose hash is `sha256`. */
 void skn_progress_write_done(const skn_progress_t *progress, const char *sha256,

@@ -1,9 +1,12 @@
 /* node.c - skein node: one node of a model that is trained on several.
  * SPDX-License-Identifier: Apache-2.0 */
+#include <string.h>
+
 #include "cli/follow.h"
 #include "cli/training.h"
 #include "cli/verbs.h"
 #include "skein/predictor.h"
+#include "topology/resume.h"
 
 static int
 node_run(const cli_call_t *call)
@@ -18,17 +21,29 @@ node_run(const cli_call_t *call)
         .progress = cli_flag(call, "progress"),
         .leash = cli_flag(call, "leash"),
     };
-    if (cli_count(call, "wait", CLI_WAIT_S_MAX, &training.wait_s, &error) !=
+    uint32_t generation = 0;
+    skn_from_t from;
+    const char *number = cli_value(call, "generation");
+    bool has_generation = number && strcmp(number, "0") != 0;
+    training.from = cli_value(call, "from");
+    if ((training.from &&
+         skn_from_parse(training.from, &from, &error) != SKN_OK) ||
+        (has_generation && cli_count(call, "generation", SKN_GENERATION_MAX,
+                                     &generation, &error) != SKN_OK) ||
+        cli_count(call, "wait", CLI_WAIT_S_MAX, &training.wait_s, &error) !=
             SKN_OK ||
         cli_count(call, "top", SKN_PREDICTOR_LABELS_MAX, &training.labels,
                   &error) != SKN_OK)
         return cli_report(call, &error);
+    training.generation = generation;
     return cli_training(call, &training);
 }
 
 static const cli_option_t options[] = {
     CLI_OVERRIDE_OPTION,
     { "resume", 0, NULL, "go on with the run in checkpoint.path" },
+    { "from", 0, "BATCH", "... from that checkpoint, BATCH-gNNNNNN, or none" },
+    { "generation", 0, "N", "of the nodes: names the checkpoints (0)" },
     CLI_PREDICT_OPTIONS,
     { "run", 0, "ID", "32 hex digits that all nodes of the run are given" },
     { "wait", 0, "SECONDS", "for the other nodes, before giving up (120)" },

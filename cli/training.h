@@ -9,8 +9,10 @@ typedef struct cli_training {
     const char *path;   /* of the model file */
     const char *node;   /* which of the model's nodes; NULL: it has none */
     const char *run_id; /* 32 hex digits; NULL: is drawn, or the first node's */
-    bool progress;      /* tell how far it is, terminal or not */
-    bool leash;         /* end well when standard input ends */
+    const char *from;   /* from exactly this checkpoint; NULL: the newest */
+    uint64_t generation; /* of the nodes */
+    bool progress;       /* tell how far it is, terminal or not */
+    bool leash;          /* end well when standard input ends */
     const char
         *predict;    /* a data file that the run's model predicts, or NULL */
     uint32_t labels; /* ... of each point */

@@ -51,6 +51,27 @@ skn_checkpoint_warning(const skn_checkpoint_t *checkpoint)
     return checkpoint->warning;
 }
 
+const skn_manifest_t *
+skn_checkpoint_manifest(const skn_checkpoint_t *checkpoint)
+{
+    return &checkpoint->manifest;
+}
+
+bool
+skn_checkpoint_has_file(const skn_checkpoint_t *checkpoint, size_t file)
+{
+    return file < checkpoint->manifest.file_count && checkpoint->file[file].map;
+}
+
+bool
+skn_checkpoint_is_whole(const skn_checkpoint_t *checkpoint)
+{
+    for (size_t k = 0; k < checkpoint->manifest.file_count; k++)
+        if (!checkpoint->file[k].map)
+            return false;
+    return true;
+}
+
 size_t
 skn_checkpoint_tensor_count(const skn_checkpoint_t *checkpoint)
 {
@@ -85,6 +106,12 @@ skn_checkpoint_piece(const skn_checkpoint_t *checkpoint, size_t index)
     return index < manifest->piece_count
                ? &manifest->piece[checkpoint->order[index]].piece
                : NULL;
+}
+
+size_t
+skn_checkpoint_piece_file(const skn_checkpoint_t *checkpoint, size_t index)
+{
+    return checkpoint->manifest.piece[checkpoint->order[index]].file;
 }
 
 /* Do `byte_count` bytes at `offset_bytes` have this hash? */
@@ -145,10 +172,14 @@ skn_checkpoint_piece_at(skn_checkpoint_t *checkpoint, size_t index,
                         const unsigned char **bytes, skn_error_t *error)
 {
     size_t entry = checkpoint->order[index];
+    const skn_manifest_piece_t *piece = &checkpoint->manifest.piece[entry];
+    if (!checkpoint->file[piece->file].map)
+        return skn_fail(error, SKN_NO_INPUT, "%s: %s is not here",
+                        checkpoint->path,
+                        checkpoint->manifest.file[piece->file].name);
     skn_status_t status = verify_piece(checkpoint, entry, error);
     if (status != SKN_OK)
         return status;
-    const skn_manifest_piece_t *piece = &checkpoint->manifest.piece[entry];
     *bytes = (const unsigned char *)checkpoint->file[piece->file].map +
              piece->offset_bytes;
     return SKN_OK;
@@ -327,13 +358,55 @@ read_manifest(skn_checkpoint_t *checkpoint, skn_error_t *error)
     return status;
 }
 
+static void
+close_file(checkpoint_file_t *file)
+{
+    if (file->map)
+        (void)munmap(file->map, file->bytes);
+    if (file->file >= 0)
+        (void)close(file->file);
+    free(file->path);
+    *file = (checkpoint_file_t){ .file = -1 };
+}
+
+/* May an older checkpoint, or another holder, take the place of what failed so?
+ */
+static bool
+is_damage(skn_status_t status)
+{
+    return status == SKN_BAD_DATA || status == SKN_NO_INPUT ||
+           status == SKN_STORAGE;
+}
+
+/* Opens file `index`, or leaves it out where that is allowed. */
 static skn_status_t
-load(skn_checkpoint_t *checkpoint, skn_verify_t verify, skn_error_t *error)
+load_file(skn_checkpoint_t *checkpoint, uint32_t index, skn_verify_t verify,
+          skn_error_t *error)
+{
+    skn_error_t fault = { 0 };
+    if (verify != SKN_VERIFY_HERE)
+        return open_file(checkpoint, index, error);
+    skn_status_t status = checkpoint->folder < 0
+                              ? SKN_NO_INPUT
+                              : open_file(checkpoint, index, &fault);
+    if (status == SKN_OK)
+        return status;
+    close_file(&checkpoint->file[index]);
+    if (!is_damage(status))
+        return skn_fail(error, status, "%s", fault.text);
+    if (status != SKN_NO_INPUT)
+        (void)snprintf(checkpoint->warning, sizeof(checkpoint->warning), "%s",
+                       fault.text);
+    return SKN_OK;
+}
+
+/* Everything but the manifest, which is there. */
+static skn_status_t
+load_files(skn_checkpoint_t *checkpoint, skn_verify_t verify,
+           skn_error_t *error)
 {
     skn_manifest_t *manifest = &checkpoint->manifest;
-    skn_status_t status = read_manifest(checkpoint, error);
-    if (status != SKN_OK)
-        return status;
+    skn_status_t status = SKN_OK;
     size_t pieces = manifest->piece_count;
     checkpoint->file =
         calloc(manifest->file_count + 1, sizeof(*checkpoint->file));
@@ -347,12 +420,19 @@ load(skn_checkpoint_t *checkpoint, skn_verify_t verify, skn_error_t *error)
         return skn_fail(error, SKN_NO_MEMORY, "%s: no room for %zu tensors",
                         checkpoint->path, pieces);
     for (size_t i = 0; i < manifest->file_count && status == SKN_OK; i++)
-        status = open_file(checkpoint, (uint32_t)i, error);
+        status = load_file(checkpoint, (uint32_t)i, verify, error);
     for (size_t i = 0; verify == SKN_VERIFY_ALL && i < pieces; i++)
         if (status == SKN_OK)
             status = verify_piece(checkpoint, i, error);
     list_tensors(checkpoint);
     return status;
+}
+
+static skn_status_t
+load(skn_checkpoint_t *checkpoint, skn_verify_t verify, skn_error_t *error)
+{
+    skn_status_t status = read_manifest(checkpoint, error);
+    return status == SKN_OK ? load_files(checkpoint, verify, error) : status;
 }
 
 /* The checkpoint in the folder `path`, which the open descriptor `folder`
@@ -406,14 +486,6 @@ load_batch(const char *run_path, int run_folder, const skn_batch_id_t *id,
     }
     free(path);
     return status;
-}
-
-/* May an older checkpoint take the place of one that failed so? */
-static bool
-is_damage(skn_status_t status)
-{
-    return status == SKN_BAD_DATA || status == SKN_NO_INPUT ||
-           status == SKN_STORAGE;
 }
 
 /* The newest of the run folder that is whole. */
@@ -470,6 +542,32 @@ skn_checkpoint_open(const char *path, skn_verify_t verify, skn_error_t *error)
     return checkpoint;
 }
 
+skn_checkpoint_t *
+skn_checkpoint_open_here(const char *path, const char *bytes, size_t byte_count,
+                         skn_error_t *error)
+{
+    skn_error_t fault = { 0 };
+    skn_checkpoint_t *checkpoint = calloc(1, sizeof(*checkpoint));
+    if (!checkpoint || !(checkpoint->path = strdup(path))) {
+        free(checkpoint);
+        skn_fail(error, SKN_NO_MEMORY, "%s: no room for it", path);
+        return NULL;
+    }
+    checkpoint->folder = -1;
+    skn_status_t status = skn_json_check_seal(path, bytes, byte_count, error);
+    if (status == SKN_OK)
+        status = skn_manifest_parse(path, bytes, byte_count,
+                                    &checkpoint->manifest, error);
+    if (status == SKN_OK &&
+        skn_folder_open(path, &checkpoint->folder, &fault) != SKN_OK)
+        checkpoint->folder = -1; /* nothing of it is here */
+    if (status == SKN_OK)
+        status = load_files(checkpoint, SKN_VERIFY_HERE, error);
+    if (status != SKN_OK)
+        skn_checkpoint_close(&checkpoint);
+    return checkpoint;
+}
+
 void
 skn_checkpoint_close(skn_checkpoint_t **checkpoint)
 {
@@ -477,14 +575,10 @@ skn_checkpoint_close(skn_checkpoint_t **checkpoint)
     if (!old)
         return;
     int code = errno;
-    for (size_t i = 0; old->file && i < old->manifest.file_count; i++) {
-        if (old->file[i].map)
-            (void)munmap(old->file[i].map, old->file[i].bytes);
-        if (old->file[i].file >= 0)
-            (void)close(old->file[i].file);
-        free(old->file[i].path);
-    }
-    (void)close(old->folder);
+    for (size_t i = 0; old->file && i < old->manifest.file_count; i++)
+        close_file(&old->file[i]);
+    if (old->folder >= 0)
+        (void)close(old->folder);
     skn_manifest_fini(&old->manifest);
     free(old->file);
     free(old->tensor);

@@ -51,6 +51,32 @@ skn_status_t skn_checkpoint_shard_close(skn_checkpoint_shard_t **shard,
 skn_status_t skn_checkpoint_finish(skn_checkpoint_writer_t **writer,
                                    const char *metadata, uint32_t keep,
                                    skn_error_t *warning, skn_error_t *error);
+
+/* The steps of finish, for a checkpoint whose files are on several nodes. All
+ * shards are closed. Lists what was written here: *manifest, which is the
+ * caller's to fini, need not cover a tensor. */
+skn_status_t skn_checkpoint_list(const skn_checkpoint_writer_t *writer,
+                                 const char *metadata, skn_manifest_t *manifest,
+                                 skn_error_t *error);
+/* Puts the sealed manifest of the whole checkpoint into the unfinished folder
+ * (path: skn_checkpoint_writer_path, which can be opened then), and syncs. */
+skn_status_t skn_checkpoint_seal(skn_checkpoint_writer_t *writer,
+                                 const char *bytes, size_t byte_count,
+                                 skn_error_t *error);
+/* Makes files that were added behind the manifest durable. */
+skn_status_t skn_checkpoint_sync(const skn_checkpoint_writer_t *writer,
+                                 skn_error_t *error);
+const char *skn_checkpoint_writer_path(const skn_checkpoint_writer_t *writer);
+/* The folder gets its name. Nothing is marked and nothing older is removed.
+ * Sets *writer to NULL whatever happens. */
+skn_status_t skn_checkpoint_commit(skn_checkpoint_writer_t **writer,
+                                   skn_error_t *warning, skn_error_t *error);
+/* SKN_BAD_DATA unless a closed shard is, byte for byte, the file of that name
+ * which the manifest lists. */
+skn_status_t skn_checkpoint_match(const skn_checkpoint_writer_t *writer,
+                                  const char *name,
+                                  const skn_manifest_t *manifest,
+                                  skn_error_t *error);
 /* Removes the unfinished folder, frees, sets *writer to NULL; it may be. */
 void skn_checkpoint_abandon(skn_checkpoint_writer_t **writer);
 
@@ -59,8 +85,10 @@ void skn_checkpoint_abandon(skn_checkpoint_writer_t **writer);
 typedef struct skn_checkpoint skn_checkpoint_t;
 
 typedef enum skn_verify {
-    SKN_VERIFY_ALL, /* every byte at open: damage falls back to an older one */
-    SKN_VERIFY_LAZY /* tensors at their first use: damage is SKN_BAD_DATA */
+    SKN_VERIFY_ALL,  /* every byte at open: damage falls back to an older one */
+    SKN_VERIFY_LAZY, /* tensors at their first use: damage is SKN_BAD_DATA */
+    SKN_VERIFY_HERE  /* the same; files that are missing, or damaged in front,
+                      * are left out: their tensors are SKN_NO_INPUT */
 } skn_verify_t;
 
 /* A global tensor; columns is 1 where dims is 1. */
@@ -79,6 +107,11 @@ typedef struct skn_checkpoint_tensor {
  * open stays readable. */
 skn_checkpoint_t *skn_checkpoint_open(const char *path, skn_verify_t verify,
                                       skn_error_t *error);
+/* The checkpoint with the sealed manifest `bytes`, and those of its files that
+ * lie in the folder `path`, which need not be there: as SKN_VERIFY_HERE. */
+skn_checkpoint_t *skn_checkpoint_open_here(const char *path, const char *bytes,
+                                           size_t byte_count,
+                                           skn_error_t *error);
 /* Unmaps, frees, sets *checkpoint to NULL; it may be. */
 void skn_checkpoint_close(skn_checkpoint_t **checkpoint);
 
@@ -89,6 +122,12 @@ uint64_t skn_checkpoint_batch(const skn_checkpoint_t *checkpoint);
 const char *skn_checkpoint_run_id(const skn_checkpoint_t *checkpoint);
 const char *skn_checkpoint_metadata(const skn_checkpoint_t *checkpoint);
 const char *skn_checkpoint_warning(const skn_checkpoint_t *checkpoint);
+/* Its list of everything. Whether file `file` of that lies here; whether all
+ * do. */
+const skn_manifest_t *skn_checkpoint_manifest(
+    const skn_checkpoint_t *checkpoint);
+bool skn_checkpoint_has_file(const skn_checkpoint_t *checkpoint, size_t file);
+bool skn_checkpoint_is_whole(const skn_checkpoint_t *checkpoint);
 /* The global tensors, by name in byte order. NULL past the last. */
 size_t skn_checkpoint_tensor_count(const skn_checkpoint_t *checkpoint);
 const skn_checkpoint_tensor_t *skn_checkpoint_tensor(
@@ -99,6 +138,9 @@ const skn_checkpoint_tensor_t *skn_checkpoint_find(
 /* The pieces, by tensor, row, column. NULL past the last. */
 const skn_piece_t *skn_checkpoint_piece(const skn_checkpoint_t *checkpoint,
                                         size_t index);
+/* Which file of the manifest a piece is in. */
+size_t skn_checkpoint_piece_file(const skn_checkpoint_t *checkpoint,
+                                 size_t index);
 /* The bytes of a piece, row after row, aligned to its element, read-only. NULL
  * when they are damaged, or `index` is past the last. */
 const void *skn_checkpoint_piece_bytes(skn_checkpoint_t *checkpoint,

@@ -218,6 +218,26 @@ skn_checkpoint_shard_close(skn_checkpoint_shard_t **handle, skn_error_t *error)
     return status;
 }
 
+skn_status_t
+skn_checkpoint_match(const skn_checkpoint_writer_t *writer, const char *name,
+                     const skn_manifest_t *manifest, skn_error_t *error)
+{
+    skn_manifest_t mine = { 0 };
+    skn_status_t status =
+        skn_checkpoint_list(writer, manifest->metadata, &mine, error);
+    if (status != SKN_OK)
+        return status;
+    size_t at = skn_manifest_find(&mine, name);
+    size_t want = skn_manifest_find(manifest, name);
+    if (at == SIZE_MAX || want == SIZE_MAX ||
+        !skn_manifest_same_file(&mine, at, manifest, want))
+        status = skn_fail(error, SKN_BAD_DATA,
+                          "%s/%s is not the file that the manifest lists",
+                          writer->path, name);
+    skn_manifest_fini(&mine);
+    return status;
+}
+
 void
 skn_checkpoint_shard_list(const skn_checkpoint_shard_t *shard, uint32_t index,
                           skn_manifest_t *manifest)

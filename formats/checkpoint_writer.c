@@ -89,12 +89,12 @@ skn_checkpoint_begin(skn_run_folder_t *run, uint64_t batch, uint64_t generation,
     return writer;
 }
 
-/* The manifest of all shards; the caller calls fini. */
-static skn_status_t
-list_all(const skn_checkpoint_writer_t *writer, const char *metadata,
-         skn_manifest_t *manifest, skn_error_t *error)
+skn_status_t
+skn_checkpoint_list(const skn_checkpoint_writer_t *writer, const char *metadata,
+                    skn_manifest_t *manifest, skn_error_t *error)
 {
     size_t pieces = 0;
+    *manifest = (skn_manifest_t){ 0 };
     for (size_t i = 0; i < writer->count; i++)
         pieces += writer->shard[i]->count;
     if (pieces > SKN_SAFETENSORS_COUNT_MAX)
@@ -107,46 +107,85 @@ list_all(const skn_checkpoint_writer_t *writer, const char *metadata,
     manifest->metadata = strdup(metadata);
     manifest->file = calloc(writer->count + 1, sizeof(*manifest->file));
     manifest->piece = calloc(pieces + 1, sizeof(*manifest->piece));
-    if (!manifest->metadata || !manifest->file || !manifest->piece)
+    if (!manifest->metadata || !manifest->file || !manifest->piece) {
+        skn_manifest_fini(manifest);
         return skn_fail(error, SKN_NO_MEMORY, "%s: no room for the manifest",
                         writer->path);
+    }
     for (size_t i = 0; i < writer->count; i++)
         skn_checkpoint_shard_list(writer->shard[i], (uint32_t)i, manifest);
     manifest->file_count = writer->count;
+    return SKN_OK;
+}
+
+skn_status_t
+skn_manifest_text(const char *path, const skn_manifest_t *manifest,
+                  skn_json_text_t *text, skn_error_t *error)
+{
+    const char *metadata = manifest->metadata;
+    json_t *parsed =
+        skn_json_object_parse("metadata", metadata, strlen(metadata), error);
+    json_decref(parsed);
+    if (!parsed)
+        return SKN_BAD_DATA;
     size_t *order = skn_manifest_order(manifest, error);
     if (!order)
         return SKN_NO_MEMORY;
     skn_status_t status =
-        skn_manifest_check_cover(writer->path, manifest, order, error);
+        skn_manifest_check_cover(path, manifest, order, error);
     free(order);
+    if (status != SKN_OK)
+        return status;
+    skn_manifest_print(manifest, text);
+    status = skn_json_text_seal(text, error);
+    if (status == SKN_OK && text->count > SKN_MANIFEST_BYTES_MAX)
+        status = skn_fail(error, SKN_BAD_DATA,
+                          "%s: the manifest has %zu bytes, at most %u allowed",
+                          path, text->count, SKN_MANIFEST_BYTES_MAX);
     return status;
 }
 
 static skn_status_t
-write_manifest(const skn_checkpoint_writer_t *writer, const char *metadata,
+check_complete(const skn_checkpoint_writer_t *writer, skn_error_t *error)
+{
+    if (writer->failed)
+        return skn_fail(error, SKN_STORAGE,
+                        "%s: a shard failed, so the checkpoint is given up",
+                        writer->path);
+    for (size_t i = 0; i < writer->count; i++)
+        if (writer->shard[i]->file >= 0)
+            return skn_fail(error, SKN_BAD_MESSAGE, "%s: not closed yet",
+                            writer->shard[i]->path);
+    return SKN_OK;
+}
+
+skn_status_t
+skn_checkpoint_seal(skn_checkpoint_writer_t *writer, const char *bytes,
+                    size_t byte_count, skn_error_t *error)
+{
+    skn_status_t status = check_complete(writer, error);
+    if (status == SKN_OK)
+        status =
+            skn_folder_write_file(writer->folder, writer->path, "manifest.json",
+                                  bytes, byte_count, error);
+    return status == SKN_OK
+               ? skn_folder_sync(writer->folder, writer->path, error)
+               : status;
+}
+
+static skn_status_t
+write_manifest(skn_checkpoint_writer_t *writer, const char *metadata,
                skn_error_t *error)
 {
     skn_manifest_t manifest = { 0 };
     skn_json_text_t text = { 0 };
-    json_t *parsed =
-        skn_json_object_parse("metadata", metadata, strlen(metadata), error);
-    json_decref(parsed);
-    skn_status_t status =
-        parsed ? list_all(writer, metadata, &manifest, error) : SKN_BAD_DATA;
-    if (status == SKN_OK) {
-        skn_manifest_print(&manifest, &text);
-        status = skn_json_text_seal(&text, error);
-    }
-    if (status == SKN_OK && text.count > SKN_MANIFEST_BYTES_MAX)
-        status = skn_fail(error, SKN_BAD_DATA,
-                          "%s: the manifest has %zu bytes, at most %u allowed",
-                          writer->path, text.count, SKN_MANIFEST_BYTES_MAX);
+    skn_status_t status = check_complete(writer, error);
     if (status == SKN_OK)
-        status =
-            skn_folder_write_file(writer->folder, writer->path, "manifest.json",
-                                  text.bytes, text.count, error);
+        status = skn_checkpoint_list(writer, metadata, &manifest, error);
     if (status == SKN_OK)
-        status = skn_folder_sync(writer->folder, writer->path, error);
+        status = skn_manifest_text(writer->path, &manifest, &text, error);
+    if (status == SKN_OK)
+        status = skn_checkpoint_seal(writer, text.bytes, text.count, error);
     skn_json_text_fini(&text);
     skn_manifest_fini(&manifest);
     return status;
@@ -181,18 +220,40 @@ rename_folder(const skn_checkpoint_writer_t *writer, skn_error_t *error)
     return SKN_OK;
 }
 
-static skn_status_t
-check_complete(const skn_checkpoint_writer_t *writer, skn_error_t *error)
+skn_status_t
+skn_checkpoint_sync(const skn_checkpoint_writer_t *writer, skn_error_t *error)
 {
-    if (writer->failed)
-        return skn_fail(error, SKN_STORAGE,
-                        "%s: a shard failed, so the checkpoint is given up",
-                        writer->path);
-    for (size_t i = 0; i < writer->count; i++)
-        if (writer->shard[i]->file >= 0)
-            return skn_fail(error, SKN_BAD_MESSAGE, "%s: not closed yet",
-                            writer->shard[i]->path);
-    return SKN_OK;
+    return skn_folder_sync(writer->folder, writer->path, error);
+}
+
+const char *
+skn_checkpoint_writer_path(const skn_checkpoint_writer_t *writer)
+{
+    return writer->path;
+}
+
+skn_status_t
+skn_checkpoint_commit(skn_checkpoint_writer_t **writer, skn_error_t *warning,
+                      skn_error_t *error)
+{
+    skn_run_folder_t *run = (*writer)->run;
+    int folder = skn_run_folder_descriptor(run);
+    const char *path = skn_run_folder_path(run);
+    if (warning)
+        *warning = (skn_error_t){ 0 };
+    skn_status_t status = rename_folder(*writer, error);
+    if (status != SKN_OK) {
+        skn_checkpoint_abandon(writer);
+        return status;
+    }
+    /* If this fails the checkpoint is there but may not survive a power cut:
+     * nothing older is removed. */
+    status = skn_folder_sync(folder, path, error);
+    if (status == SKN_OK)
+        /* After an exchange the old one lies under the unfinished name. */
+        (void)skn_folder_remove(folder, path, (*writer)->name, warning);
+    writer_destroy(writer);
+    return status;
 }
 
 skn_status_t
@@ -201,32 +262,19 @@ skn_checkpoint_finish(skn_checkpoint_writer_t **writer, const char *metadata,
 {
     skn_run_folder_t *run = (*writer)->run;
     uint64_t batch = (*writer)->batch, generation = (*writer)->generation;
-    int folder = skn_run_folder_descriptor(run);
-    const char *path = skn_run_folder_path(run);
-    if (warning)
-        *warning = (skn_error_t){ 0 };
-    skn_status_t status = check_complete(*writer, error);
-    if (status == SKN_OK)
-        status = write_manifest(*writer, metadata, error);
-    if (status == SKN_OK)
-        status = rename_folder(*writer, error);
+    skn_error_t own = { 0 };
+    if (!warning)
+        warning = &own;
+    *warning = (skn_error_t){ 0 };
+    skn_status_t status = write_manifest(*writer, metadata, error);
     if (status != SKN_OK) {
         skn_checkpoint_abandon(writer);
         return status;
     }
-    /* If this fails the checkpoint is there but may not survive a power cut:
-     * nothing older is removed. */
-    status = skn_folder_sync(folder, path, error);
-    if (status == SKN_OK) {
-        /* After an exchange the old one lies under the unfinished name. */
-        skn_status_t tidy =
-            skn_folder_remove(folder, path, (*writer)->name, warning);
-        if (tidy == SKN_OK)
-            tidy = skn_run_folder_mark_latest(run, batch, generation, warning);
-        if (tidy == SKN_OK)
-            (void)skn_run_folder_prune(run, batch, generation, keep, warning);
-    }
-    writer_destroy(writer);
+    status = skn_checkpoint_commit(writer, warning, error);
+    if (status == SKN_OK && warning->status == SKN_OK &&
+        skn_run_folder_mark_latest(run, batch, generation, warning) == SKN_OK)
+        (void)skn_run_folder_prune(run, batch, generation, keep, warning);
     return status;
 }
 

@@ -109,6 +109,12 @@ skn_hash_text(const void *bytes, size_t byte_count,
                    (unsigned long long)hash.low64);
 }
 
+uint64_t
+skn_hash_u64(const void *bytes, size_t byte_count)
+{
+    return XXH3_64bits(bytes, byte_count);
+}
+
 bool
 skn_hash_text_good(const char *text)
 {

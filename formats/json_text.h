@@ -56,6 +56,8 @@ const char *skn_json_string(const json_t *object, const char *key);
 /* XXH3-128 of `bytes`, in text. */
 void skn_hash_text(const void *bytes, size_t byte_count,
                    char text[SKN_HASH_TEXT_BYTES]);
+/* XXH3-64 of `bytes`. */
+uint64_t skn_hash_u64(const void *bytes, size_t byte_count);
 /* 32 lower case hex digits and no more? */
 bool skn_hash_text_good(const char *text);
 

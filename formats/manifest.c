@@ -239,10 +239,9 @@ read_files(const char *path, const json_t *files, skn_manifest_t *manifest,
 }
 
 skn_status_t
-skn_manifest_parse(const char *path, const char *bytes, size_t byte_count,
-                   skn_manifest_t *manifest, skn_error_t *error)
+skn_manifest_parse_part(const char *path, const char *bytes, size_t byte_count,
+                        skn_manifest_t *manifest, skn_error_t *error)
 {
-    size_t *order = NULL;
     *manifest = (skn_manifest_t){ 0 };
     json_t *root = skn_json_object_parse(path, bytes, byte_count, error);
     if (!root)
@@ -251,12 +250,26 @@ skn_manifest_parse(const char *path, const char *bytes, size_t byte_count,
     if (status == SKN_OK)
         status =
             read_files(path, json_object_get(root, "files"), manifest, error);
-    if (status == SKN_OK && !(order = skn_manifest_order(manifest, error)))
+    json_decref(root);
+    if (status != SKN_OK)
+        skn_manifest_fini(manifest);
+    return status;
+}
+
+skn_status_t
+skn_manifest_parse(const char *path, const char *bytes, size_t byte_count,
+                   skn_manifest_t *manifest, skn_error_t *error)
+{
+    size_t *order = NULL;
+    skn_status_t status =
+        skn_manifest_parse_part(path, bytes, byte_count, manifest, error);
+    if (status != SKN_OK)
+        return status;
+    if (!(order = skn_manifest_order(manifest, error)))
         status = SKN_NO_MEMORY;
     if (status == SKN_OK)
         status = skn_manifest_check_cover(path, manifest, order, error);
     free(order);
-    json_decref(root);
     if (status != SKN_OK)
         skn_manifest_fini(manifest);
     return status;

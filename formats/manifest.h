@@ -80,12 +80,33 @@ skn_status_t skn_manifest_check_cover(const char *path,
 
 /* Adds the manifest, not sealed yet, to an empty text. */
 void skn_manifest_print(const skn_manifest_t *manifest, skn_json_text_t *text);
+/* Checks that the metadata are a JSON object and the pieces cover every tensor
+ * once, and makes the sealed text of it. `path` opens the sentences. */
+skn_status_t skn_manifest_text(const char *path, const skn_manifest_t *manifest,
+                               skn_json_text_t *text, skn_error_t *error);
 /* Reads what skn_manifest_print wrote (with or without its seal, which the
  * caller checks first). SKN_BAD_DATA with the entry at fault; *manifest is
  * empty then. */
 skn_status_t skn_manifest_parse(const char *path, const char *bytes,
                                 size_t byte_count, skn_manifest_t *manifest,
                                 skn_error_t *error);
+/* The same for one that lists a part of a checkpoint: its pieces need not cover
+ * a tensor. */
+skn_status_t skn_manifest_parse_part(const char *path, const char *bytes,
+                                     size_t byte_count,
+                                     skn_manifest_t *manifest,
+                                     skn_error_t *error);
+/* Adds the files of `part` that `whole` lacks; *whole keeps its own run, batch
+ * and metadata. SKN_BAD_DATA when both list a file and differ in it. */
+skn_status_t skn_manifest_merge(skn_manifest_t *whole,
+                                const skn_manifest_t *part, skn_error_t *error);
+/* Whether file `at` of one and file `index` of another are the same bytes. */
+bool skn_manifest_same_file(const skn_manifest_t *whole, size_t at,
+                            const skn_manifest_t *part, size_t index);
+/* Puts the files into the order of their names. SKN_NO_MEMORY. */
+skn_status_t skn_manifest_sort(skn_manifest_t *manifest, skn_error_t *error);
+/* The index of the file `name`; SIZE_MAX: there is none. */
+size_t skn_manifest_find(const skn_manifest_t *manifest, const char *name);
 /* Frees; `manifest` is empty afterwards. */
 void skn_manifest_fini(skn_manifest_t *manifest);
 

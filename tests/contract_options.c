@@ -143,6 +143,9 @@ static const base_t bases[] = {
         { "features", "3" },
         { "labels", "6" } } },
     { &skn_checkpointer, "save", { { "path", "RUN" }, { "owners", "1" } } },
+    { &skn_keeper,
+      "save",
+      { { "path", "RUN" }, { "owners", "1" }, { "node", "a" } } },
     { &skn_coordinator,
       "saved",
       { { "batches_per_epoch", "2" }, { "epochs", "1" } } },
@@ -389,4 +392,5 @@ TRY_KIND(updater)
 TRY_KIND(table_builder)
 TRY_KIND(evaluator)
 TRY_KIND(checkpointer)
+TRY_KIND(keeper)
 TRY_KIND(coordinator)

@@ -198,6 +198,21 @@ static const struct {
       "0, row 0, bytes[0]}",
       "restored{owner 1, batch 2, begun 1, begin 1, dtype 5, rows 6, columns "
       "7, row 8, bytes[2] a5 a5}" },
+    { "keep",
+      "keep{step 0, batch 0, generation 0, best 0, restores 0, run \"\", "
+      "manifest[0]}",
+      "keep{step 1, batch 2, generation 3, best 1, restores 1, run \"a b\", "
+      "manifest[2] a5 a5}" },
+    { "kept", "kept{node 0, step 0, batch 0, failure \"\", list[0]}",
+      "kept{node 1, step 2, batch 3, failure \"a b\", list[2] a5 a5}" },
+    { "holding", "holding{node 0, file[0]}", "holding{node 1, file[2] 7 8}" },
+    { "fetch",
+      "fetch{to 0, from 0, ticket 0, sealed 0, piece 0, row 0, rows 0, column "
+      "0, columns 0}",
+      "fetch{to 1, from 2, ticket 3, sealed 1, piece 5, row 6, rows 7, column "
+      "8, columns 9}" },
+    { "fetched", "fetched{to 0, ticket 0, hash 0, failure \"\", bytes[0]}",
+      "fetched{to 1, ticket 2, hash 3, failure \"a b\", bytes[2] a5 a5}" },
     { "clock",
       "clock{tag 0, wall_ns 0, cpu_ns 0, rss_bytes 0, wire_sent_bytes 0, "
       "wire_received_bytes 0}",

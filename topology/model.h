@@ -186,6 +186,7 @@ typedef struct skn_model_checkpoint {
     int64_t every_batches; /* SKN_AUTO: auto; 0: not by batches */
     int64_t every_epochs;  /* 0: not by epochs; the end is always kept */
     int64_t keep;
+    int64_t copies; /* 1: whole on the first node; more: kept by the nodes */
 } skn_model_checkpoint_t;
 
 /* `cores: 4` sets the limit, `cores: [0, 2]` and `cores: 0-3` the list (logical

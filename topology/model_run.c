@@ -82,11 +82,29 @@ find_node(skn_model_run_t *run, const skn_model_run_options_t *options,
  * what this node has of it, comes from the first one. */
 static skn_status_t
 find_run_elsewhere(const skn_model_run_t *run,
-                   const skn_model_run_options_t *options)
+                   const skn_model_run_options_t *options, skn_error_t *error)
 {
     if (!options->run_path[0])
         choose_path(run->model, options->run_id, options->run_path);
-    return SKN_OK;
+    if (!skn_model_is_kept(run->model) || options->predict)
+        return SKN_OK;
+    skn_status_t status = skn_folder_check(options->run_path, error);
+    if (status == SKN_OK && options->must_be_new && !options->resume &&
+        !options->from)
+        status = skn_resume_refuse(options->run_path, error);
+    return status;
+}
+
+static skn_status_t
+find_old_run(skn_model_run_t *run, const skn_model_run_options_t *options,
+             skn_error_t *error)
+{
+    skn_from_t from = { .parts = skn_model_is_kept(run->model) };
+    skn_status_t status =
+        options->from ? skn_from_parse(options->from, &from, error) : SKN_OK;
+    return status == SKN_OK
+               ? skn_resume_from(options->run_path, &from, &run->resume, error)
+               : status;
 }
 
 static skn_status_t
@@ -94,8 +112,9 @@ find_run(skn_model_run_t *run, const skn_model_run_options_t *options,
          skn_error_t *error)
 {
     skn_status_t status = SKN_OK;
+    bool resumes = options->resume || options->from;
     bool again = options->again && options->run_path[0];
-    if (options->resume && !run->model->checkpoint.path[0] && !again) {
+    if (resumes && !run->model->checkpoint.path[0] && !again) {
         status = skn_fail(error, SKN_USAGE,
                           "--resume needs to know which run to go on with");
         return skn_fail_hint(error, status, "give -o checkpoint.path=FOLDER");
@@ -107,15 +126,15 @@ find_run(skn_model_run_t *run, const skn_model_run_options_t *options,
     /* Before the data is read, which takes long. */
     if (status == SKN_OK)
         status = skn_folder_check(options->run_path, error);
-    if (status == SKN_OK && options->must_be_new && !options->resume && !again)
+    if (status == SKN_OK && options->must_be_new && !resumes && !again)
         return skn_resume_refuse(options->run_path, error);
-    if (status != SKN_OK || (!options->resume && !again))
+    if (status != SKN_OK || (!resumes && !again))
         return status;
-    status = skn_resume_find(options->run_path, &run->resume, error);
+    status = find_old_run(run, options, error);
     if (status != SKN_OK || !run->resume.has_run)
         return status;
     /* The folder of somebody else, that we died over: it is refused again. */
-    if (!options->resume && strcmp(run->resume.run_id, options->run_id) != 0) {
+    if (!resumes && strcmp(run->resume.run_id, options->run_id) != 0) {
         skn_resume_fini(&run->resume);
         memset(&run->resume, 0, sizeof(run->resume));
         return SKN_OK;
@@ -338,8 +357,10 @@ wire(skn_model_run_t *run, const skn_model_run_options_t *options,
             run->resume.has_checkpoint ? run->resume.checkpoint : NULL,
         .first_batch = run->resume.batch,
         .newest = run->resume.newest,
-        .restore =
-            (options->resume || options->predict) && run->model->node_count > 1,
+        .restore = (options->resume || options->from || options->predict) &&
+                   run->model->node_count > 1,
+        .generation = options->generation,
+        .resave = options->generation > 0 && run->resume.has_checkpoint,
         .predict = options->predict,
     };
     skn_spec_t *spec = skn_plan_wire(&run->plan, &start, skn_kinds, problems);
@@ -370,7 +391,7 @@ skn_model_run_open(skn_model_run_t *run, const skn_model_run_options_t *options,
     if (status == SKN_OK && options->predict)
         only_look(run->model, options);
     if (status == SKN_OK && !options->unsaved)
-        status = run->node > 0      ? find_run_elsewhere(run, options)
+        status = run->node > 0      ? find_run_elsewhere(run, options, error)
                  : options->predict ? find_trained(run, options, error)
                                     : find_run(run, options, error);
     if (status != SKN_OK || run->resume.finished)

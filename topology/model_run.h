@@ -13,7 +13,9 @@ typedef struct skn_model_run_options {
     const char *const *overrides;
     size_t override_count;
     uint32_t progress_ms; /* between progress events; 0: none */
-    bool resume;    /* the user asks to go on with the run of the folder */
+    bool resume;         /* the user asks to go on with the run of the folder */
+    const char *from;    /* from exactly this checkpoint; NULL: the newest */
+    uint64_t generation; /* of the nodes */
     bool again;     /* the worker died: go on with run_path, whatever it has */
     char *run_path; /* [SKN_TEXT_MAX] "": is chosen and written here */
     char *run_id;   /* [33] "": is drawn and written here */

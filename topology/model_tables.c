@@ -323,7 +323,12 @@ static const skn_section_t train_section = { "train",
       "epochs between checkpoints; 0: not by epochs. The "                     \
       "end of a run is always kept")                                           \
     O(skn_model_checkpoint_t, keep, "keep", INT, INT, "3", 1, 1000, NULL,      \
-      "newest checkpoints that stay on disk, beside the best one")
+      "newest checkpoints that stay on disk, beside the best one")             \
+    O(skn_model_checkpoint_t, copies, "copies", INT, INT, "1", 1,              \
+      SKN_CLUSTER_NODES_MAX, NULL,                                             \
+      "nodes: 1: the first one keeps checkpoints whole. 2 and more: each "     \
+      "node keeps its share in its own folder, and so many have each part; "   \
+      "one folder less may vanish")
 TABLES(checkpoint, CHECKPOINT)
 
 static const skn_section_t checkpoint_section = {

@@ -49,6 +49,8 @@ typedef struct skn_plan_start {
     bool resume;             /* the folder holds the run already */
     const char *checkpoint;  /* to begin from, or NULL: from the seed */
     uint64_t first_batch;
+    uint64_t generation; /* of the nodes, in the names of checkpoints */
+    bool resave; /* the checkpoint it begins from is written again at once */
     uint64_t newest; /* resume: batch of the newest checkpoint in the folder */
     bool restore;    /* owners of other nodes than the first get their state of
                       * the checkpoint from there; the same on all nodes */
@@ -60,6 +62,9 @@ typedef struct skn_plan_start {
  * auto of `model`, in place; it outlives the plan. */
 skn_status_t skn_plan_make(skn_plan_t *plan, skn_model_t *model,
                            uint32_t unit_count, skn_error_t *error);
+
+/* Whether each node keeps its share of the checkpoints: `checkpoint.copies`. */
+bool skn_model_is_kept(const skn_model_t *model);
 
 /* Whether the sampler has an index, which a table_builder keeps. */
 bool skn_plan_has_index(const skn_model_sampler_t *sampler);

@@ -82,6 +82,8 @@ add_coordinator(wire_t *wire)
         skn_wire_text(wire, "resume", wire->start->checkpoint);
     if (wire->restored_count > 0)
         skn_wire_text(wire, "restores", "true");
+    if (wire->start->resave)
+        skn_wire_text(wire, "resaves", "true");
     if (wire->start->predict)
         skn_wire_text(wire, "predicts", "true");
 }
@@ -90,7 +92,7 @@ static void
 add_checkpointer(wire_t *wire)
 {
     const skn_plan_start_t *start = wire->start;
-    if (!start->run_path)
+    if (!start->run_path || wire->kept)
         return;
     skn_wire_actor(wire, "checkpointer", "checkpointer", lead, 0);
     skn_wire_text(wire, "path", start->run_path);
@@ -107,6 +109,7 @@ add_checkpointer(wire_t *wire)
     skn_wire_int(wire, "owners",
                  wire->owners + (skn_wire_saves_index(wire) ? 1 : 0));
     skn_wire_int(wire, "keep", (uint64_t)wire->model->checkpoint.keep);
+    skn_wire_int(wire, "generation", start->generation);
 }
 
 void
@@ -116,4 +119,5 @@ skn_wire_course(wire_t *wire)
     add_evaluator(wire);
     add_coordinator(wire);
     add_checkpointer(wire);
+    skn_wire_keepers(wire);
 }

@@ -31,7 +31,9 @@ typedef struct wire {
     skn_plan_names_t *names;
     char (*restored)[64];     /* owners that ask for their state */
     const char **restored_at; /* the same, ending with NULL */
+    uint32_t *restored_on;    /* their nodes */
     uint32_t restored_count;
+    bool kept; /* checkpoints are with the nodes */
 } wire_t;
 
 static inline uint32_t
@@ -94,6 +96,9 @@ bool skn_wire_saves_index(const wire_t *wire);
  * a checkpoint; the pipes for it. */
 void skn_wire_resume(wire_t *wire, const char *name, uint32_t node);
 void skn_wire_restore_pipes(wire_t *wire);
+/* plan_keepers.c: those who keep checkpoints on the nodes; their pipes. */
+void skn_wire_keepers(wire_t *wire);
+void skn_wire_keeper_pipes(wire_t *wire);
 /* plan_course.c: source, evaluator, coordinator, checkpointer. */
 void skn_wire_source(wire_t *wire);
 /* The options of an actor that opens the training file; that makes batches. */

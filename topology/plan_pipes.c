@@ -160,7 +160,7 @@ pipe_course(wire_t *wire)
     ends_t updaters = { 0 }, appliers = { 0 }, savers = { 0 }, keeper = { 0 };
     end_add(&source, "source");
     end_add(&coordinator, "coordinator");
-    end_add(&keeper, "checkpointer");
+    end_add(&keeper, wire->kept ? "keeper.0" : "checkpointer");
     end_add(&labels, wire->stem[last]);
     end_add(&labels, "evaluator");
     end_add(&appliers, "evaluator");
@@ -193,8 +193,13 @@ pipe_course(wire_t *wire)
     }
     pipe_add(wire, &coordinator, &keeper, "save", "one", wire->credit, false);
     pipe_add(wire, &keeper, &savers, "save", "broadcast", wire->credit, true);
-    pipe_add(wire, &updaters, &keeper, "tensor", "one", wire->credit, false);
-    pipe_add(wire, &updaters, &keeper, "chunk", "one", wire->credit, false);
+    if (wire->kept) {
+        skn_wire_keeper_pipes(wire);
+    } else {
+        pipe_add(wire, &updaters, &keeper, "tensor", "one", wire->credit,
+                 false);
+        pipe_add(wire, &updaters, &keeper, "chunk", "one", wire->credit, false);
+    }
     pipe_add(wire, &keeper, &coordinator, "saved", "one", wire->credit, false);
     skn_wire_restore_pipes(wire);
 }

@@ -45,6 +45,12 @@ skn_wire_saves_index(const wire_t *wire)
     return cluster;
 }
 
+bool
+skn_model_is_kept(const skn_model_t *model)
+{
+    return model->node_count > 1 && model->checkpoint.copies > 1;
+}
+
 static void
 name_layers(wire_t *wire)
 {
@@ -89,6 +95,7 @@ wire_free(wire_t *wire)
         free(wire->names);
         free(wire->restored);
         free(wire->restored_at);
+        free(wire->restored_on);
     }
     free(wire);
 }
@@ -105,7 +112,10 @@ skn_plan_wire(const skn_plan_t *plan, const skn_plan_start_t *start,
         wire->restored_at =
             calloc(SKN_ACTORS_MAX + 1, sizeof(*wire->restored_at));
     }
-    if (!wire || !wire->names || !wire->restored || !wire->restored_at) {
+    if (wire)
+        wire->restored_on = calloc(SKN_ACTORS_MAX, sizeof(uint32_t));
+    if (!wire || !wire->names || !wire->restored || !wire->restored_at ||
+        !wire->restored_on) {
         wire_free(wire);
         (void)skn_problems_fail(problems, SKN_NO_MEMORY, "no room for a plan");
         return NULL;
@@ -115,6 +125,7 @@ skn_plan_wire(const skn_plan_t *plan, const skn_plan_start_t *start,
     wire->model = model;
     wire->layer_count = (uint32_t)model->layer_count;
     wire->output = &model->layers[model->layer_count - 1];
+    wire->kept = start->run_path && !start->predict && skn_model_is_kept(model);
     wire->issued = 2 * (uint32_t)model->train.window - 1;
     wire->credit = wire->issued + 2;
     name_layers(wire);

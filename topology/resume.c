@@ -1,4 +1,4 @@
-/* resume.c - the newest checkpoint of a run.
+/* resume.c - the checkpoint that a run goes on from.
  * SPDX-License-Identifier: Apache-2.0 */
 #include "topology/resume.h"
 
@@ -11,6 +11,52 @@
 #include "formats/checkpoint.h"
 #include "topology/trained.h"
 
+skn_status_t
+skn_from_parse(const char *text, skn_from_t *from, skn_error_t *error)
+{
+    static const char digits[] = "0123456789";
+    size_t first = strspn(text, digits);
+    const char *end = text + first;
+    from->given = from->none = false;
+    if (strcmp(text, "none") == 0) {
+        from->none = true;
+        return SKN_OK;
+    }
+    bool good = first > 0 && first <= 12;
+    size_t second = 0;
+    if (good && *end) {
+        second = strncmp(end, "-g", 2) == 0 ? strspn(end + 2, digits) : 0;
+        good = second > 0 && second <= 6 && end[2 + second] == '\0';
+    }
+    if (!good) {
+        (void)skn_fail(error, SKN_USAGE, "'%.40s' names no checkpoint", text);
+        return skn_fail_hint(error, SKN_USAGE,
+                             "BATCH, BATCH-gGENERATION, or none; such as "
+                             "1234-g7");
+    }
+    from->given = true;
+    from->batch = strtoull(text, NULL, 10);
+    from->generation = second > 0 ? strtoull(end + 2, NULL, 10) : 0;
+    return SKN_OK;
+}
+
+/* Points `best` at the newest that the folder has of that batch. */
+static void
+mark_best(skn_run_folder_t *run, uint64_t batch)
+{
+    skn_batch_id_t *list = NULL;
+    size_t count = 0, k = 0;
+    if (skn_run_folder_batches(skn_run_folder_descriptor(run),
+                               skn_run_folder_path(run), &list, &count,
+                               NULL) != SKN_OK)
+        return;
+    while (k < count && list[k].batch != batch)
+        k++;
+    if (k < count)
+        (void)skn_run_folder_mark_best(run, batch, list[k].generation, NULL);
+    free(list);
+}
+
 static skn_status_t
 read_checkpoint(skn_run_folder_t *run, bool locked,
                 skn_checkpoint_t *checkpoint, skn_resume_t *resume,
@@ -19,15 +65,20 @@ read_checkpoint(skn_run_folder_t *run, bool locked,
     skn_progress_t progress;
     char sha256[SKN_SHA256_TEXT_BYTES] = "";
     skn_status_t status = skn_progress_load(checkpoint, &progress, NULL, error);
+    const char *path = skn_checkpoint_path(checkpoint);
+    const char *name = strrchr(path, '/');
+    uint64_t batch;
     resume->has_checkpoint = true;
     resume->batch = skn_checkpoint_batch(checkpoint);
-    (void)snprintf(resume->checkpoint, sizeof(resume->checkpoint), "%s",
-                   skn_checkpoint_path(checkpoint));
+    (void)skn_batch_name_parse(name ? name + 1 : path, &batch,
+                               &resume->generation);
+    (void)snprintf(resume->checkpoint, sizeof(resume->checkpoint), "%s", path);
     (void)snprintf(resume->warning, sizeof(resume->warning), "%s",
                    skn_checkpoint_warning(checkpoint));
     if (status == SKN_OK && progress.best_epoch > 0 && locked)
-        (void)skn_run_folder_mark_best(run, progress.best_batch, 0, NULL);
-    if (status != SKN_OK || !progress.finished)
+        mark_best(run, progress.best_batch);
+    if (status != SKN_OK || !progress.finished ||
+        !skn_checkpoint_is_whole(checkpoint))
         return status;
     resume->finished = true;
     status = skn_checkpoint_weights_sha256(checkpoint, sha256, error);
@@ -36,25 +87,54 @@ read_checkpoint(skn_run_folder_t *run, bool locked,
     return status;
 }
 
+static skn_checkpoint_t *
+open_one(const skn_run_folder_t *run, uint64_t batch, uint64_t generation,
+         bool parts, skn_error_t *error)
+{
+    char name[SKN_BATCH_NAME_BYTES], path[SKN_TEXT_MAX + 32];
+    skn_batch_name(batch, generation, name);
+    (void)snprintf(path, sizeof(path), "%s/%s", skn_run_folder_path(run), name);
+    return skn_checkpoint_open(path, parts ? SKN_VERIFY_HERE : SKN_VERIFY_ALL,
+                               error);
+}
+
+/* Where files may be elsewhere, it is the manifest that has to be sound. */
+static skn_checkpoint_t *
+open_chosen(const skn_run_folder_t *run, const skn_from_t *from,
+            const skn_batch_id_t *list, size_t count, skn_error_t *error)
+{
+    skn_checkpoint_t *checkpoint = NULL;
+    if (from->given)
+        return open_one(run, from->batch, from->generation, from->parts, error);
+    if (!from->parts)
+        return skn_checkpoint_open(skn_run_folder_path(run), SKN_VERIFY_ALL,
+                                   error);
+    for (size_t k = 0; k < count && !checkpoint; k++)
+        checkpoint =
+            open_one(run, list[k].batch, list[k].generation, true, error);
+    return checkpoint;
+}
+
 static skn_status_t
-find_newest(skn_run_folder_t *run, bool locked, skn_resume_t *resume,
-            skn_error_t *error)
+find_checkpoint(skn_run_folder_t *run, bool locked, const skn_from_t *from,
+                skn_resume_t *resume, skn_error_t *error)
 {
     skn_batch_id_t *list = NULL;
     size_t count = 0;
+    skn_checkpoint_t *checkpoint = NULL;
     skn_status_t status =
         skn_run_folder_batches(skn_run_folder_descriptor(run),
                                skn_run_folder_path(run), &list, &count, error);
     if (status == SKN_OK && count > 0)
         resume->newest = list[0].batch;
+    bool wanted = from->given || (count > 0 && !from->none);
+    if (status == SKN_OK && wanted) {
+        checkpoint = open_chosen(run, from, list, count, error);
+        status = checkpoint ? SKN_OK : error->status;
+    }
     free(list);
-    if (status != SKN_OK || count == 0)
-        return status;
-    skn_checkpoint_t *checkpoint =
-        skn_checkpoint_open(skn_run_folder_path(run), SKN_VERIFY_ALL, error);
-    if (!checkpoint)
-        return error->status;
-    status = read_checkpoint(run, locked, checkpoint, resume, error);
+    if (checkpoint)
+        status = read_checkpoint(run, locked, checkpoint, resume, error);
     skn_checkpoint_close(&checkpoint);
     return status;
 }
@@ -86,7 +166,8 @@ skn_resume_refuse(const char *path, skn_error_t *error)
 
 /* With the lock, or only looking. */
 static skn_status_t
-find(const char *path, bool locks, skn_resume_t *resume, skn_error_t *error)
+find(const char *path, bool locks, const skn_from_t *from, skn_resume_t *resume,
+     skn_error_t *error)
 {
     skn_error_t own = { 0 };
     skn_run_options_t options = { .resume = true, .wait_ms = SKN_LOCK_WAIT_MS };
@@ -94,7 +175,7 @@ find(const char *path, bool locks, skn_resume_t *resume, skn_error_t *error)
         error = &own;
     memset(resume, 0, sizeof(*resume));
     resume->has_run = holds_run(path);
-    if (!resume->has_run)
+    if (!resume->has_run && !from->given)
         return SKN_OK;
     skn_run_folder_t *run =
         locks ? skn_run_folder_open(path, &options, NULL, error)
@@ -102,7 +183,7 @@ find(const char *path, bool locks, skn_resume_t *resume, skn_error_t *error)
     if (!run)
         return error->status;
     memcpy(resume->run_id, skn_run_folder_id(run), SKN_RUN_ID_BYTES);
-    skn_status_t status = find_newest(run, locks, resume, error);
+    skn_status_t status = find_checkpoint(run, locks, from, resume, error);
     skn_run_folder_close(&run);
     return status;
 }
@@ -110,13 +191,20 @@ find(const char *path, bool locks, skn_resume_t *resume, skn_error_t *error)
 skn_status_t
 skn_resume_find(const char *path, skn_resume_t *resume, skn_error_t *error)
 {
-    return find(path, true, resume, error);
+    return find(path, true, &(skn_from_t){ 0 }, resume, error);
+}
+
+skn_status_t
+skn_resume_from(const char *path, const skn_from_t *from, skn_resume_t *resume,
+                skn_error_t *error)
+{
+    return find(path, true, from, resume, error);
 }
 
 skn_status_t
 skn_resume_look(const char *path, skn_resume_t *resume, skn_error_t *error)
 {
-    return find(path, false, resume, error);
+    return find(path, false, &(skn_from_t){ 0 }, resume, error);
 }
 
 static skn_status_t
@@ -200,7 +288,7 @@ skn_resume_fits(const skn_resume_t *resume, const char *path,
         status = fit_config(path, old, model, error);
     if (status == SKN_OK) {
         checkpoint =
-            skn_checkpoint_open(resume->checkpoint, SKN_VERIFY_LAZY, error);
+            skn_checkpoint_open(resume->checkpoint, SKN_VERIFY_HERE, error);
         status = checkpoint ? SKN_OK : error->status;
     }
     for (size_t k = 0; status == SKN_OK && k < model->layer_count; k++)

@@ -9,11 +9,25 @@
 #include "skein/limits.h"
 #include "topology/model.h"
 
+/* Which checkpoint a run goes on from. { 0 } is the newest one that is whole in
+ * the folder. */
+typedef struct skn_from {
+    bool given; /* exactly this one */
+    bool none;  /* none: from batch 0, whatever the folder holds */
+    bool parts; /* some of its files may be on other nodes (copies) */
+    uint64_t batch, generation;
+} skn_from_t;
+
+/* Reads "BATCH", "BATCH-gGENERATION" or "none" into the first and the last two
+ * fields. SKN_USAGE. */
+skn_status_t skn_from_parse(const char *text, skn_from_t *from,
+                            skn_error_t *error);
+
 typedef struct skn_resume {
     bool has_run;        /* the folder holds a run */
     bool has_checkpoint; /* ... with at least one complete checkpoint */
     bool finished;       /* ... and the run came to its end */
-    uint64_t batch;
+    uint64_t batch, generation;
     uint64_t newest; /* batch of the newest checkpoint, damaged or not */
     char run_id[SKN_RUN_ID_BYTES];
     char checkpoint[SKN_TEXT_MAX];      /* folder of the newest one */
@@ -28,6 +42,10 @@ typedef struct skn_resume {
  * checkpoints and all of them are damaged. */
 skn_status_t skn_resume_find(const char *path, skn_resume_t *resume,
                              skn_error_t *error);
+/* The same from where `from` says. With `parts` a run has finished here only if
+ * its last checkpoint is whole here: else it is made so by going on. */
+skn_status_t skn_resume_from(const char *path, const skn_from_t *from,
+                             skn_resume_t *resume, skn_error_t *error);
 /* The same without the lock, which another node of the run may hold, and
  * without a change to the folder. */
 skn_status_t skn_resume_look(const char *path, skn_resume_t *resume,

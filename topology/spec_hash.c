@@ -33,9 +33,10 @@ add_text(uint64_t hash, const char *text)
 static bool
 is_local(const skn_option_t *option)
 {
-    static const char *const names[] = { "cache",      "config",      "newest",
-                                         "resume",     "progress_ms", "run",
-                                         "checkpoint", "first_batch" };
+    static const char *const names[] = {
+        "cache", "config",     "newest",      "resume", "progress_ms",
+        "run",   "checkpoint", "first_batch", "resaves"
+    };
     if (option->type == SKN_OPTION_PATH)
         return true;
     for (size_t k = 0; k < sizeof(names) / sizeof(names[0]); k++)

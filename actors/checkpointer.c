@@ -16,6 +16,7 @@
 #include "actors/restorer.h"
 #include "formats/checkpoint.h"
 #include "formats/json_text.h"
+#include "formats/ledger.h"
 
 typedef struct checkpointer {
     skn_run_folder_t *run;
@@ -99,10 +100,12 @@ tell_failure(skn_actor_t *actor, const checkpointer_t *checkpointer,
     return status;
 }
 
-/* weights_sha256 of the checkpoint that has just been written: read back. */
+/* weights_sha256 of the checkpoint that has just been written, and what its
+ * ledger says: read back. */
 static skn_status_t
 hash_weights(const checkpointer_t *checkpointer, const char *path,
-             char hex[SKN_SHA256_TEXT_BYTES], skn_error_t *error)
+             char hex[SKN_SHA256_TEXT_BYTES], skn_ledger_verdict_t *verdict,
+             skn_error_t *error)
 {
     hex[0] = '\0';
     if (!checkpointer->save->hash)
@@ -112,6 +115,8 @@ hash_weights(const checkpointer_t *checkpointer, const char *path,
     if (!checkpoint)
         return error->status;
     skn_status_t status = skn_checkpoint_weights_sha256(checkpoint, hex, error);
+    if (status == SKN_OK)
+        status = skn_ledger_read(checkpoint, verdict, error);
     skn_checkpoint_close(&checkpoint);
     return status;
 }
@@ -121,6 +126,7 @@ finish(skn_actor_t *actor, checkpointer_t *checkpointer, skn_error_t *error)
 {
     char path[SKN_TEXT_MAX], name[SKN_BATCH_NAME_BYTES];
     char hex[SKN_SHA256_TEXT_BYTES] = "";
+    skn_ledger_verdict_t verdict = { 0 };
     const skn_save_t *save = checkpointer->save;
     skn_error_t *failure = &checkpointer->intake.failure, warning = { 0 };
     skn_status_t status = failure->status;
@@ -138,7 +144,7 @@ finish(skn_actor_t *actor, checkpointer_t *checkpointer, skn_error_t *error)
         status = skn_run_folder_mark_best(checkpointer->run, save->batch,
                                           checkpointer->generation, failure);
     if (status == SKN_OK)
-        status = hash_weights(checkpointer, path, hex, failure);
+        status = hash_weights(checkpointer, path, hex, &verdict, failure);
     if (status != SKN_OK && save->hash) {
         *error = *failure; /* the model itself cannot be kept: no warning */
         return status;
@@ -149,7 +155,10 @@ finish(skn_actor_t *actor, checkpointer_t *checkpointer, skn_error_t *error)
     }
     skn_saved_t saved = { .batch = save->batch,
                           .path = path,
-                          .weights_sha256 = hex };
+                          .weights_sha256 = hex,
+                          .ledger = verdict.known,
+                          .lost = verdict.lost,
+                          .applied_twice = verdict.applied_twice };
     if (status == SKN_OK)
         status = skn_actor_send(actor, &skn_saved_schema, &saved, error);
     skn_message_drop(save);

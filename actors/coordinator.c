@@ -255,6 +255,9 @@ on_saved(skn_actor_t *actor, void *state, const void *message,
                           (unsigned long long)saved->batch);
         status = tell(actor, &text, error);
     }
+    coordinator->progress.ledger =
+        (skn_ledger_verdict_t){ saved->ledger, saved->lost,
+                                saved->applied_twice };
     (void)snprintf(coordinator->sha256, sizeof(coordinator->sha256), "%s",
                    saved->weights_sha256);
     if (coordinator->saving_best)

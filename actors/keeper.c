@@ -21,6 +21,7 @@
 #include "actors/restorer.h"
 #include "formats/held.h"
 #include "formats/json_text.h"
+#include "formats/ledger.h"
 
 #define PATH_BYTES (SKN_TEXT_MAX + SKN_BATCH_NAME_BYTES + 8)
 
@@ -354,15 +355,12 @@ tell_failure(skn_actor_t *actor, const keeper_t *keeper, const char *what,
 }
 
 static skn_status_t
-end_save(skn_actor_t *actor, keeper_t *keeper, const char *path,
-         const char *sha256, skn_error_t *error)
+end_save(skn_actor_t *actor, keeper_t *keeper, const skn_saved_t *saved,
+         skn_error_t *error)
 {
-    skn_saved_t saved = { .batch = keeper->save->batch,
-                          .path = path,
-                          .weights_sha256 = sha256 };
     skn_message_drop(keeper->save);
     keeper->save = NULL;
-    return skn_actor_send(actor, &skn_saved_schema, &saved, error);
+    return skn_actor_send(actor, &skn_saved_schema, saved, error);
 }
 
 /* The model itself must not be lost; what is between is only told. */
@@ -370,6 +368,9 @@ static skn_status_t
 give_up(skn_actor_t *actor, keeper_t *keeper, skn_error_t *error)
 {
     skn_error_t failure = keeper->book.failure;
+    skn_saved_t none = { .batch = keeper->save->batch,
+                         .path = "",
+                         .weights_sha256 = "" };
     bool renamed = keeper->book.step == SKN_KEEP_COMMIT;
     skn_gatherer_close(&keeper->gatherer);
     if (keeper->save->hash) {
@@ -381,7 +382,7 @@ give_up(skn_actor_t *actor, keeper_t *keeper, skn_error_t *error)
                                               (skn_bytes_t){ 0 }, error);
     if (status == SKN_OK)
         status = tell_failure(actor, keeper, failure.text, false, error);
-    return status == SKN_OK ? end_save(actor, keeper, "", "", error) : status;
+    return status == SKN_OK ? end_save(actor, keeper, &none, error) : status;
 }
 
 static skn_status_t
@@ -465,12 +466,29 @@ step_gathering(skn_actor_t *actor, keeper_t *keeper, bool *idle,
     return tell_step(actor, keeper, SKN_KEEP_COMMIT, (skn_bytes_t){ 0 }, error);
 }
 
-/* All have settled: weights_sha256 of the checkpoint, read back. */
+/* weights_sha256 of the checkpoint and what its ledger says: read back. */
+static skn_status_t
+hash_weights(const char *path, char hex[SKN_SHA256_TEXT_BYTES],
+             skn_ledger_verdict_t *verdict, skn_error_t *error)
+{
+    skn_checkpoint_t *checkpoint =
+        skn_checkpoint_open(path, SKN_VERIFY_LAZY, error);
+    if (!checkpoint)
+        return error->status;
+    skn_status_t status = skn_checkpoint_weights_sha256(checkpoint, hex, error);
+    if (status == SKN_OK)
+        status = skn_ledger_read(checkpoint, verdict, error);
+    skn_checkpoint_close(&checkpoint);
+    return status;
+}
+
+/* All have settled. */
 static skn_status_t
 finish(skn_actor_t *actor, keeper_t *keeper, skn_error_t *error)
 {
     char name[SKN_BATCH_NAME_BYTES], path[PATH_BYTES];
     char hex[SKN_SHA256_TEXT_BYTES] = "";
+    skn_ledger_verdict_t verdict = { 0 };
     const skn_error_t *failure = &keeper->book.failure;
     skn_status_t status = SKN_OK;
     skn_batch_name(keeper->save->batch, keeper->generation, name);
@@ -478,16 +496,15 @@ finish(skn_actor_t *actor, keeper_t *keeper, skn_error_t *error)
                    skn_run_folder_path(keeper->run), name);
     if (failure->status != SKN_OK)
         status = tell_failure(actor, keeper, failure->text, true, error);
-    if (status == SKN_OK && keeper->save->hash) {
-        skn_checkpoint_t *checkpoint =
-            skn_checkpoint_open(path, SKN_VERIFY_LAZY, error);
-        status = checkpoint
-                     ? skn_checkpoint_weights_sha256(checkpoint, hex, error)
-                     : error->status;
-        skn_checkpoint_close(&checkpoint);
-    }
-    return status == SKN_OK ? end_save(actor, keeper, path, hex, error)
-                            : status;
+    if (status == SKN_OK && keeper->save->hash)
+        status = hash_weights(path, hex, &verdict, error);
+    skn_saved_t saved = { .batch = keeper->save->batch,
+                          .path = path,
+                          .weights_sha256 = hex,
+                          .ledger = verdict.known,
+                          .lost = verdict.lost,
+                          .applied_twice = verdict.applied_twice };
+    return status == SKN_OK ? end_save(actor, keeper, &saved, error) : status;
 }
 
 /* All keepers have given their owners what they had: let them begin. */

@@ -253,7 +253,10 @@ typedef enum skn_purpose {
 #define SKN_FIELDS_saved(F, M)                                                 \
     F(M, u64, batch, UINT64_MAX, "batches applied")                            \
     F(M, str, path, SKN_TEXT_MAX, "the checkpoint's folder")                   \
-    F(M, str, weights_sha256, 64, "hash of the master weights")
+    F(M, str, weights_sha256, 64, "hash of the master weights")                \
+    F(M, u32, ledger, 1, "1: with the hash, what the ledger says:")            \
+    F(M, u64, lost, UINT64_MAX, "(batch, block) pairs that were not applied")  \
+    F(M, u64, applied_twice, UINT64_MAX, "... and that were more than once")
 
 /* A checkpoint that several nodes keep is made in steps: the keeper of the
  * first node tells all of them the next one (keep), and when all have taken it

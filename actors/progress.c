@@ -260,6 +260,7 @@ skn_progress_write_done(const skn_progress_t *progress, const char *sha256,
                           ",\"model\":\"best\",\"best_epoch\":%" PRIu64
                           ",\"validate_p1\":%.5f",
                           progress->best_epoch, progress->best_p1);
+    skn_ledger_write(&progress->ledger, text);
     skn_json_text_add(text, ",\"weights_sha256\":\"%s\"}",
                       best ? progress->best_sha256 : sha256);
 }

@@ -9,7 +9,7 @@
 
 #include "actors/messages.h"
 #include "actors/rounding.h"
-#include "formats/checkpoint.h"
+#include "formats/ledger.h"
 #include "formats/json_text.h"
 
 /* A set of scores, -1 where there is no test (or validation) data. */
@@ -34,7 +34,8 @@ typedef struct skn_progress {
     double best_p1;      /* on the validation points */
     skn_scores_t best_scores;
     char best_sha256[65];
-    uint64_t stale_epochs; /* since the best */
+    skn_ledger_verdict_t ledger; /* of the last save; not kept */
+    uint64_t stale_epochs;       /* since the best */
     bool finished;
     /* The epoch in work, so that a resume inside it loses no loss. */
     double loss_sum;

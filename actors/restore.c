@@ -52,7 +52,7 @@ take_nothing(skn_restore_t *restore, skn_actor_t *actor, skn_error_t *error)
         return skn_fail(error, SKN_BAD_MESSAGE, "%s: %s ends at row %llu",
                         skn_actor_name(actor), name,
                         (unsigned long long)restore->row);
-    if (restore->begun && !restore->is_option)
+    if (restore->begun && restore->view < restore->required)
         return skn_fail(error, SKN_BAD_DATA,
                         "%s: the checkpoint of batch %llu has no tensor %s",
                         skn_actor_name(actor),

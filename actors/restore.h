@@ -18,10 +18,11 @@
 #include "skein/actor.h"
 
 typedef struct skn_restore {
-    bool wanted;    /* state comes this way */
-    bool is_option; /* a tensor that is not there is none that is missed */
-    bool begun;     /* there is a checkpoint; else the seed says all */
-    bool all;       /* the word to begin is awaited, or came */
+    bool wanted; /* state comes this way */
+    /* Rectangles from here on are no loss where their tensor is not there. */
+    uint32_t required;
+    bool begun; /* there is a checkpoint; else the seed says all */
+    bool all;   /* the word to begin is awaited, or came */
     uint32_t owner;
     uint32_t view_count, view; /* rectangles; the one that is coming */
     uint64_t row;              /* of it, the next */

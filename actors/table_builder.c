@@ -310,7 +310,7 @@ open_restore(table_builder_t *state, const skn_actor_t *actor)
     skn_restore_t *restore = &state->restore;
     skn_piece_t *piece = &restore->views[0].piece;
     skn_restore_open(restore, actor);
-    restore->is_option = true;
+    restore->required = 0;
     restore->view_count = 1;
     restore->all = !state->kind->restore;
     piece->dtype = SKN_DTYPE_F32;

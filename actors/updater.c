@@ -17,6 +17,7 @@
 #include "actors/restore.h"
 #include "actors/tensors.h"
 #include "actors/workspace.h"
+#include "formats/ledger.h"
 
 /* How many rows ahead of the one in work are fetched. */
 #define PREFETCH_ROWS 4
@@ -32,6 +33,9 @@ typedef struct updater {
     uint32_t prime_row;  /* its next row */
     uint64_t next_batch; /* that the first copy is for */
     skn_restore_t restore;
+    /* Of each block (formats/ledger.h); NULL: none is kept. */
+    skn_ledger_entry_t *ledger;
+    skn_piece_t ledger_piece;
     /* A checkpoint that is being sent: */
     bool saving;
     uint64_t saving_batch, saving_row;
@@ -159,6 +163,8 @@ on_gradient(skn_actor_t *actor, void *state, const void *message,
         skn_message_drop(lease);
         return status;
     }
+    skn_ledger_add(updater->ledger, updater->ledger_piece.rows,
+                   gradient->batch);
     skn_applied_t applied = { .batch = gradient->batch,
                               .shard = skn_actor_index(actor),
                               .changed = gradient->changed,
@@ -171,6 +177,21 @@ on_gradient(skn_actor_t *actor, void *state, const void *message,
 
 /* --- checkpoints -------------------------------------------------------------
  */
+
+/* All rectangles of the shard's state: those of its rows, and the ledger. */
+static uint32_t
+list_views(updater_t *updater, bool reading, skn_tensor_view_t *view)
+{
+    uint32_t count =
+        skn_tensors_of(&updater->rows, &updater->place, reading, view);
+    if (updater->ledger)
+        view[count++] =
+            (skn_tensor_view_t){ .piece = updater->ledger_piece,
+                                 .at = (unsigned char *)updater->ledger,
+                                 .stride_bytes = sizeof(*updater->ledger),
+                                 .row_bytes = sizeof(*updater->ledger) };
+    return count;
+}
 
 static skn_status_t
 send_tensors(skn_actor_t *actor, updater_t *updater, skn_error_t *error)
@@ -206,8 +227,7 @@ on_save(skn_actor_t *actor, void *state, const void *message,
     updater->saving_batch = save->batch;
     updater->saving_view = 0;
     updater->saving_row = 0;
-    updater->view_count =
-        skn_tensors_of(&updater->rows, &updater->place, false, updater->views);
+    updater->view_count = list_views(updater, false, updater->views);
     return send_tensors(actor, updater, error);
 }
 
@@ -298,6 +318,56 @@ open_optimizer(const skn_actor_t *actor, updater_t *updater, uint64_t seed,
     skn_optimizer_init(optimizer);
 }
 
+/* Where the shard's blocks lie among those of the layer; they are of so many
+ * rows, or columns where the bias is a row, whatever the layout. */
+static skn_status_t
+open_ledger(const skn_actor_t *actor, updater_t *updater, skn_error_t *error)
+{
+    const skn_tensor_place_t *place = &updater->place;
+    uint64_t block = (uint64_t)skn_actor_option_int(actor, "ledger");
+    bool slice = place->bias_row;
+    uint64_t first = slice ? place->column_first : place->row_first;
+    uint64_t count = slice ? updater->rows.width : updater->rows.row_count;
+    uint64_t all = slice ? place->global_columns : place->global_rows;
+    if (block == 0)
+        return SKN_OK;
+    if (first % block != 0 || (count % block != 0 && first + count != all))
+        return skn_fail(error, SKN_BAD_CONFIG,
+                        "%s: %llu from %llu on are no whole blocks of %llu",
+                        skn_actor_name(actor), (unsigned long long)count,
+                        (unsigned long long)first, (unsigned long long)block);
+    updater->ledger_piece = (skn_piece_t){
+        .dtype = SKN_DTYPE_U64,
+        .dims = 2,
+        .rows = (count + block - 1) / block,
+        .columns = 2,
+        .global_rows = (all + block - 1) / block,
+        .global_columns = 2,
+        .row_first = first / block,
+    };
+    (void)snprintf(updater->ledger_piece.name,
+                   sizeof(updater->ledger_piece.name), "%.48s." SKN_LEDGER_NAME,
+                   place->layer);
+    updater->ledger =
+        calloc(updater->ledger_piece.rows, sizeof(*updater->ledger));
+    return updater->ledger
+               ? SKN_OK
+               : skn_fail(error, SKN_NO_MEMORY, "%s: no room for its ledger",
+                          skn_actor_name(actor));
+}
+
+/* A run that was begun without a ledger: what it did is believed. */
+static void
+complete_ledger(updater_t *updater)
+{
+    skn_ledger_entry_t entry = skn_ledger_of(updater->next_batch);
+    uint64_t count = updater->ledger_piece.rows, empty = 0;
+    for (uint64_t k = 0; k < count; k++)
+        empty += updater->ledger[k].batches == 0;
+    for (uint64_t k = 0; empty == count && k < count; k++)
+        updater->ledger[k] = entry;
+}
+
 /* First weights: normal, all biases alike; the same for every layout. */
 static skn_status_t
 draw_rows(const skn_actor_t *actor, const updater_t *updater,
@@ -335,14 +405,17 @@ static skn_status_t
 read_rows(updater_t *updater, const char *path, skn_error_t *error)
 {
     skn_tensor_view_t view[SKN_TENSOR_VIEWS_MAX];
-    uint32_t count =
-        skn_tensors_of(&updater->rows, &updater->place, true, view);
+    uint32_t count = list_views(updater, true, view);
     skn_checkpoint_t *checkpoint =
         skn_checkpoint_open(path, SKN_VERIFY_LAZY, error);
     if (!checkpoint)
         return error->status;
+    if (updater->ledger &&
+        !skn_checkpoint_find(checkpoint, updater->ledger_piece.name))
+        count--;
     skn_status_t status = skn_tensors_load(checkpoint, view, count, error);
     skn_checkpoint_close(&checkpoint);
+    complete_ledger(updater);
     return status;
 }
 
@@ -387,8 +460,13 @@ updater_open(skn_actor_t *actor, void *state, skn_error_t *error)
     if (status != SKN_OK)
         return status;
     updater->next_batch = (uint64_t)skn_actor_option_int(actor, "first_batch");
-    updater->restore.view_count = skn_tensors_of(
-        &updater->rows, &updater->place, true, updater->restore.views);
+    status = open_ledger(actor, updater, error);
+    if (status != SKN_OK)
+        return status;
+    updater->restore.view_count =
+        list_views(updater, true, updater->restore.views);
+    updater->restore.required =
+        updater->restore.view_count - (updater->ledger ? 1 : 0);
     skn_restore_open(&updater->restore, actor);
     if (updater->restore.wanted)
         return SKN_OK;
@@ -419,9 +497,10 @@ on_restored(skn_actor_t *actor, void *state, const void *message,
         skn_restore_take(restore, actor, message, &all, error);
     if (status != SKN_OK || !all)
         return status;
-    if (restore->begun)
+    if (restore->begun) {
         updater->next_batch = restore->batch;
-    else
+        complete_ledger(updater);
+    } else
         status = draw_rows(actor, updater, error);
     return status == SKN_OK ? begin(actor, updater, error) : status;
 }
@@ -441,6 +520,7 @@ updater_close(skn_actor_t *actor, void *state)
     updater_t *updater = state;
     (void)actor;
     skn_rows_fini(&updater->rows);
+    free(updater->ledger);
 }
 
 static const skn_option_t options[] = {
@@ -489,6 +569,9 @@ static const skn_option_t options[] = {
     { "init_bias", SKN_OPTION_REAL, "0", -100, 100, NULL, "all first biases" },
     { "huge_pages", SKN_OPTION_BOOL, "true", 0, 0, NULL,
       "ask for pages of 2 MiB" },
+    { "ledger", SKN_OPTION_INT, "0", 0, SKN_UNIT_MAX, NULL,
+      "rows of a block whose batches are counted, or columns where the bias "
+      "is a row; 0: none are" },
     { "first_batch", SKN_OPTION_INT, "0", 0, 9007199254740992.0, NULL,
       "batch to begin with; more than 0 after a resume" },
     { "resume", SKN_OPTION_TEXT, "", 0, 0, NULL,

@@ -8,6 +8,7 @@
 #include "cli/verbs.h"
 #include "formats/checkpoint.h"
 #include "formats/json_text.h"
+#include "formats/ledger.h"
 #include "topology/trained.h"
 
 /* What is looked at. */
@@ -19,6 +20,7 @@ typedef struct look {
     skn_checkpoint_t *checkpoint; /* the one that is shown; may be NULL */
     json_t *metadata;
     char sha256[SKN_SHA256_TEXT_BYTES];
+    skn_ledger_verdict_t ledger;
     skn_batch_id_t *held; /* the run's checkpoints, newest first */
     size_t held_count;
     bool damaged;
@@ -106,7 +108,7 @@ print_text(const look_t *look)
         return;
     }
     (void)printf("shown    %s\nbatch    %" PRIu64 ", epoch %.0f%s\n"
-                 "weights_sha256 %s\ntensors\n",
+                 "weights_sha256 %s\n",
                  skn_checkpoint_path(look->checkpoint),
                  skn_checkpoint_batch(look->checkpoint),
                  number_at(look->metadata, "epoch"),
@@ -114,6 +116,10 @@ print_text(const look_t *look)
                      ? ", the run has finished"
                      : "",
                  look->sha256);
+    if (look->ledger.known)
+        (void)printf("ledger   %" PRIu64 " lost, %" PRIu64 " applied twice\n",
+                     look->ledger.lost, look->ledger.applied_twice);
+    (void)puts("tensors");
     size_t count = skn_checkpoint_tensor_count(look->checkpoint);
     for (size_t k = 0; k < count; k++)
         print_tensor(look, skn_checkpoint_tensor(look->checkpoint, k));
@@ -177,6 +183,7 @@ add_checkpoint(skn_json_text_t *text, look_t *look)
     skn_json_text_add_string(text, skn_checkpoint_path(look->checkpoint));
     skn_json_text_add(text, ",\"batch\":%" PRIu64 ",\"weights_sha256\":\"%s\"",
                       skn_checkpoint_batch(look->checkpoint), look->sha256);
+    skn_ledger_write(&look->ledger, text);
     add_tensors(text, look);
     skn_json_text_add(text, ",\"metadata\":%s", metadata ? metadata : "null");
     free(metadata);
@@ -247,7 +254,11 @@ read_checkpoint(look_t *look, skn_error_t *error)
         skn_json_object_parse("metadata", metadata, strlen(metadata), error);
     if (!look->metadata)
         return SKN_BAD_DATA;
-    return skn_checkpoint_weights_sha256(look->checkpoint, look->sha256, error);
+    skn_status_t status =
+        skn_checkpoint_weights_sha256(look->checkpoint, look->sha256, error);
+    return status == SKN_OK
+               ? skn_ledger_read(look->checkpoint, &look->ledger, error)
+               : status;
 }
 
 static skn_status_t

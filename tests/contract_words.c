@@ -169,8 +169,11 @@ static const struct {
       "chunk{batch 0, file \"\", tensor 0, offset_bytes 0, last 0, bytes[0]}",
       "chunk{batch 1, file \"a b\", tensor 3, offset_bytes 4, last 1, "
       "bytes[2] a5 a5}" },
-    { "saved", "saved{batch 0, path \"\", weights_sha256 \"\"}",
-      "saved{batch 1, path \"a b\", weights_sha256 \"a b\"}" },
+    { "saved",
+      "saved{batch 0, path \"\", weights_sha256 \"\", ledger 0, lost 0, "
+      "applied_twice 0}",
+      "saved{batch 1, path \"a b\", weights_sha256 \"a b\", ledger 1, lost 5, "
+      "applied_twice 6}" },
     { "dirty",
       "dirty{batch 0, unit[0], value[0], rows none, last 0, hidden_rows 0, "
       "hidden[0]}",

@@ -126,6 +126,10 @@ add_updater(wire_t *wire, const place_t *place)
     skn_wire_real(wire, "init_bias", first_bias(wire, layer));
     skn_wire_text(wire, "huge_pages",
                   wire->model->resources.huge_pages ? "true" : "false");
+    /* What shards are cut at, from the layer's size alone. */
+    skn_wire_int(wire, "ledger",
+                 layer->output ? skn_block_rows(place->global_rows)
+                               : SKN_SLICE_COLUMNS);
     skn_wire_int(wire, "first_batch", wire->start->first_batch);
     skn_wire_resume(wire, name,
                     skn_plan_seat(wire->plan, place->layer, place->shard).node);

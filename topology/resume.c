@@ -83,6 +83,8 @@ read_checkpoint(skn_run_folder_t *run, bool locked,
     resume->finished = true;
     status = skn_checkpoint_weights_sha256(checkpoint, sha256, error);
     if (status == SKN_OK)
+        status = skn_ledger_read(checkpoint, &progress.ledger, error);
+    if (status == SKN_OK)
         skn_progress_write_done(&progress, sha256, &resume->done);
     return status;
 }

@@ -112,6 +112,11 @@ ended "three go on, and another one leads, with an empty folder" three \
     "c b a" "0 0 0"
 check_equal "the weights are those of a run that nobody disturbed" \
     "$(sha_of three.c.json)" "$sha"
+check_equal "  of which each block has taken each batch once" \
+    "$(event "done" lost three.c.json) $(event "done" applied_twice \
+        three.c.json)" "0 0"
+check_match "  inspect says so, too" "^ledger +0 lost, 0 applied twice$" \
+    <("$skein" inspect run.c/latest)
 check "  and lie whole with the one that leads" "$skein" inspect run.c/latest
 check_equal "  what was replaced has gone" \
     "$(find run.? -name 'batch-*' -not -name '*g000002' | wc -l)" 0

@@ -23,6 +23,7 @@ typedef struct look {
     skn_ledger_verdict_t ledger;
     skn_batch_id_t *held; /* the run's checkpoints, newest first */
     size_t held_count;
+    bool *part; /* [held_count] its other files are on other nodes */
     bool damaged;
 } look_t;
 
@@ -98,13 +99,17 @@ print_text(const look_t *look)
     for (size_t k = 0; k < look->held_count; k++) {
         char name[SKN_BATCH_NAME_BYTES];
         skn_batch_name(look->held[k].batch, look->held[k].generation, name);
-        (void)printf("%-8s %s%s%s\n", k == 0 ? "holds" : "", name,
+        (void)printf("%-8s %s%s%s%s\n", k == 0 ? "holds" : "", name,
                      names_batch(look, "best", &look->held[k]) ? "  best" : "",
                      names_batch(look, "latest", &look->held[k]) ? "  latest"
-                                                                 : "");
+                                                                 : "",
+                     look->part[k] ? "  in part" : "");
     }
     if (!look->checkpoint) {
-        (void)puts("         no checkpoint yet");
+        (void)puts(
+            look->held_count > 0
+                ? "         none is whole here: other nodes have the rest"
+                : "         no checkpoint yet");
         return;
     }
     (void)printf("shown    %s\nbatch    %" PRIu64 ", epoch %.0f%s\n"
@@ -203,10 +208,11 @@ print_json(look_t *look)
         skn_json_text_add(
             &text,
             "%s{\"batch\":%" PRIu64 ",\"generation\":%" PRIu64
-            ",\"best\":%s,\"latest\":%s}",
+            ",\"best\":%s,\"latest\":%s,\"part\":%s}",
             k ? "," : "", look->held[k].batch, look->held[k].generation,
             names_batch(look, "best", &look->held[k]) ? "true" : "false",
-            names_batch(look, "latest", &look->held[k]) ? "true" : "false");
+            names_batch(look, "latest", &look->held[k]) ? "true" : "false",
+            look->part[k] ? "true" : "false");
     skn_json_text_add(&text, "]");
     if (look->checkpoint)
         add_checkpoint(&text, look);
@@ -219,6 +225,22 @@ print_json(look_t *look)
 }
 
 /* --- looking ------------------------------------------------------------- */
+
+/* Whether some files are missing, and those that are here are sound. */
+static bool
+is_part(const char *path)
+{
+    skn_checkpoint_t *checkpoint =
+        skn_checkpoint_open(path, SKN_VERIFY_HERE, NULL);
+    bool part = checkpoint && !skn_checkpoint_is_whole(checkpoint) &&
+                !skn_checkpoint_warning(checkpoint)[0];
+    for (size_t k = 0; part && skn_checkpoint_piece(checkpoint, k); k++)
+        part = !skn_checkpoint_has_file(
+                   checkpoint, skn_checkpoint_piece_file(checkpoint, k)) ||
+               skn_checkpoint_piece_bytes(checkpoint, k, NULL);
+    skn_checkpoint_close(&checkpoint);
+    return part;
+}
 
 /* Every byte of every checkpoint of the run; damage is a warning each. */
 static void
@@ -235,6 +257,9 @@ prove_all(look_t *look)
             skn_checkpoint_open(path, SKN_VERIFY_ALL, &error);
         skn_checkpoint_close(&checkpoint);
         if (error.status == SKN_OK)
+            continue;
+        look->part[k] = is_part(path);
+        if (look->part[k])
             continue;
         look->damaged = true;
         (void)snprintf(text, sizeof(text), "%s cannot be used: %s", name,
@@ -272,9 +297,15 @@ look_at(look_t *look, skn_error_t *error)
         &look->held, &look->held_count, error);
     if (status != SKN_OK)
         return status;
+    look->part = calloc(look->held_count + 1, sizeof(*look->part));
+    if (!look->part)
+        return skn_fail(error, SKN_NO_MEMORY, "no room for %zu checkpoints",
+                        look->held_count);
     prove_all(look);
-    return look->one || look->held_count > 0 ? read_checkpoint(look, error)
-                                             : SKN_OK;
+    bool any = look->one;
+    for (size_t k = 0; k < look->held_count; k++)
+        any = any || !look->part[k];
+    return any ? read_checkpoint(look, error) : SKN_OK;
 }
 
 static int
@@ -293,6 +324,7 @@ inspect_run(const cli_call_t *call)
         code = skn_status_exit_code(SKN_BAD_DATA);
     json_decref(look.metadata);
     free(look.held);
+    free(look.part);
     skn_checkpoint_close(&look.checkpoint);
     skn_run_folder_close(&look.run);
     return code;
@@ -315,6 +347,7 @@ const cli_verb_t cli_inspect = {
         "Reads every byte and compares all hashes: what is damaged is told,\n"
         "and then the exit code is 65. Prints the run, its checkpoints, and\n"
         "of the newest whole one (or the one that PATH is) the tensors with\n"
-        "their hashes, weights_sha256, and the history of epochs.",
+        "their hashes, weights_sha256, and the history of epochs. Of what several\n"
+        "nodes keep (checkpoint.copies) a folder has only a part.",
     .run = inspect_run,
 };

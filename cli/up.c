@@ -20,6 +20,7 @@
 #include "cli/up.h"
 #include "cli/verbs.h"
 #include "topology/model.h"
+#include "topology/plan.h"
 
 /* After one node has failed: how long the others may take to say so; those
  * that it never joined cannot know. */
@@ -378,6 +379,10 @@ read_model(up_t *up, skn_problems_t *problems, skn_error_t *error)
         node->name = up->model->nodes[k].name;
         node->ssh = up->model->nodes[k].ssh;
         node->is_first = k == 0;
+        /* On this machine each has a folder of its own; elsewhere, too. */
+        if (skn_model_is_kept(up->model) && !node->ssh[0] && k > 0 &&
+            up->model->checkpoint.path[0] && !cli_value(up->call, "predict"))
+            node->path = up->model->checkpoint.path;
         node->leash = node->out.descriptor = node->err.descriptor = -1;
     }
     return SKN_OK;

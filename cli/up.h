@@ -25,9 +25,10 @@ typedef struct cli_up_stream {
 
 typedef struct cli_up_node {
     const char *name, *ssh;
-    pid_t process; /* 0: it has ended */
-    int status;    /* of waitpid */
-    int leash;     /* our end of its standard input; -1: let go */
+    const char *path; /* of the run; its own one has its name behind it */
+    pid_t process;    /* 0: it has ended */
+    int status;       /* of waitpid */
+    int leash;        /* our end of its standard input; -1: let go */
     cli_up_stream_t out, err;
     skn_error_t error; /* what it said when it failed */
     char last[512];    /* line of its standard error */
@@ -61,6 +62,7 @@ typedef struct cli_up_command {
     size_t count;
     char *line, *words; /* malloc'ed: for the shell over ssh; of --ssh */
     char self[4096];
+    char path[SKN_TEXT_MAX + SKN_NAME_MAX + 32];
 } cli_up_command_t;
 skn_status_t cli_up_command(const cli_call_t *call, const cli_up_local_t *local,
                             const cli_up_node_t *node,

@@ -56,6 +56,11 @@ list_arguments(const cli_call_t *call, const cli_up_local_t *local,
         add_option(command, "-o", cli_value_at(call, "override", k));
     for (size_t k = 0; k < local->override_count; k++)
         add_option(command, "-o", local->overrides[k]);
+    if (!node->path)
+        return;
+    (void)snprintf(command->path, sizeof(command->path),
+                   "checkpoint.path=%s-%s", node->path, node->name);
+    add_option(command, "-o", command->path);
 }
 
 /* One word for a shell: in single quotes, with those inside stepped out of. */

@@ -84,8 +84,11 @@ static skn_status_t
 find_run_elsewhere(const skn_model_run_t *run,
                    const skn_model_run_options_t *options, skn_error_t *error)
 {
+    /* Nodes of one machine have folders of their own. */
+    const char *name = run->model->nodes[run->node].name;
     if (!options->run_path[0])
-        choose_path(run->model, options->run_id, options->run_path);
+        choose_path(run->model, options->run_id[0] ? options->run_id : name,
+                    options->run_path);
     if (!skn_model_is_kept(run->model) || options->predict)
         return SKN_OK;
     skn_status_t status = skn_folder_check(options->run_path, error);

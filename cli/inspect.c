@@ -347,7 +347,7 @@ const cli_verb_t cli_inspect = {
         "Reads every byte and compares all hashes: what is damaged is told,\n"
         "and then the exit code is 65. Prints the run, its checkpoints, and\n"
         "of the newest whole one (or the one that PATH is) the tensors with\n"
-        "their hashes, weights_sha256, and the history of epochs. Of what several\n"
-        "nodes keep (checkpoint.copies) a folder has only a part.",
+        "their hashes, weights_sha256, and the history of epochs. Of what\n"
+        "several nodes keep (checkpoint.copies) a folder has only a part.",
     .run = inspect_run,
 };

@@ -609,6 +609,47 @@ Test(coordinator, it_begins_when_all_owners_have_their_state)
     cr_expect_eq(probe_told("\"event\":\"done\""), 1);
 }
 
+/* What it goes on from is saved again, and only then the next span begins: with
+ * the same course as if it had not been. */
+Test(coordinator, what_a_new_generation_goes_on_from_is_saved_at_once)
+{
+    static const uint64_t bounds[] = { 15, 20, 30 };
+    char folder[TEMP_FOLDER_BYTES];
+    temp_folder_make(folder);
+    probe_option("every_batches", "15");
+    resume_from(0, folder);
+    probe_option("every_batches", "0");
+    probe_option("restores", "true");
+    probe_option("resaves", "true");
+    probe.start = give_the_word;
+    probe_run_well();
+    expect_spans(2, bounds);
+    cr_assert_eq(seen.save_count, 2, "at 15, and at the end");
+    cr_expect_eq(seen.save[0].batch, 15);
+    cr_expect_eq(seen.save[0].hash, 0);
+    cr_expect(strstr(seen.save[0].metadata, "\"finished\":false"), "%s",
+              seen.save[0].metadata);
+    cr_expect_eq(probe_told("\"event\":\"done\""), 1);
+    temp_folder_remove(folder);
+}
+
+Test(coordinator, at_the_end_of_a_run_it_is_saved_once)
+{
+    char folder[TEMP_FOLDER_BYTES];
+    temp_folder_make(folder);
+    probe_option("every_batches", "15");
+    resume_from(1, folder);
+    probe_option("restores", "true");
+    probe_option("resaves", "true");
+    probe.start = give_the_word;
+    probe_run_well();
+    cr_expect_eq(seen.span_count, 0);
+    cr_assert_eq(seen.save_count, 1);
+    cr_expect_eq(seen.save[0].hash, 1);
+    cr_expect_eq(probe_told("\"event\":\"done\""), 1);
+    temp_folder_remove(folder);
+}
+
 Test(coordinator, a_prediction_is_one_pass_and_trains_nothing)
 {
     probe_option("predicts", "true");

@@ -169,3 +169,141 @@ Test(plan_restore, without_nodes_everybody_reads)
     skn_spec_destroy(&spec);
     skn_model_destroy(&model);
 }
+
+/* --- where nodes keep checkpoints (topology/plan_keepers.c) -------------- */
+
+static skn_model_t *
+kept_model(uint32_t nodes, uint32_t copies)
+{
+    char text[4096];
+    size_t used = (size_t)snprintf(
+        text, sizeof(text),
+        "skein: 1\ndata: { train: %s, cache: none }\nmodel:\n  layers:\n"
+        "    - { name: hidden, units: 256 }\n"
+        "    - { name: output, sampler: { kind: cluster } }\n"
+        "checkpoint: { copies: %u }\n",
+        file, copies);
+    for (uint32_t k = 0; k < nodes; k++)
+        used += (size_t)snprintf(text + used, sizeof(text) - used,
+                                 "%s  - { name: n%u, address: "
+                                 "'tcp://127.0.0.1:%u', cores: 2 }\n",
+                                 k ? "" : "nodes:\n", k, 7001 + k);
+    return fixture_good(text);
+}
+
+/* How many pipes of `message` lead from node `from` to the keeper of `to`. */
+static uint32_t
+count_ways(const skn_spec_t *spec, const char *message, uint32_t from,
+           uint32_t to)
+{
+    const skn_wiring_t *wiring = skn_spec_wiring(spec);
+    uint32_t count = 0;
+    for (uint32_t p = 0; p < wiring->pipe_count; p++) {
+        const skn_wired_pipe_t *pipe = &wiring->pipes[p];
+        if (strcmp(pipe->schema->name, message) != 0 ||
+            wiring->actors[pipe->from[0]].node != from)
+            continue;
+        for (uint32_t k = 0; k < pipe->to_count; k++)
+            count += wiring->actors[pipe->to[k]].node == to;
+    }
+    return count;
+}
+
+Test(plan_restore, each_node_s_state_goes_to_so_many_keepers_in_a_ring)
+{
+    for (uint32_t nodes = 2; nodes <= 4; nodes++)
+        for (uint32_t copies = 2; copies <= 5; copies++) {
+            skn_model_t *model = kept_model(nodes, copies);
+            skn_spec_t *spec = wire_of(model, &going_on);
+            uint32_t most = copies < nodes ? copies : nodes;
+            for (uint32_t from = 0; from < nodes; from++)
+                for (uint32_t to = 0; to < nodes; to++) {
+                    uint32_t want = (to + nodes - from) % nodes < most;
+                    cr_expect_eq(count_ways(spec, "tensor", from, to), want);
+                    cr_expect_eq(count_ways(spec, "chunk", from, to), want);
+                }
+            skn_spec_destroy(&spec);
+            skn_model_destroy(&model);
+        }
+}
+
+Test(plan_restore, each_keeper_knows_how_many_send_to_it)
+{
+    skn_model_t *model = kept_model(3, 2);
+    skn_spec_t *spec = wire_of(model, &going_on);
+    const skn_wiring_t *wiring = skn_spec_wiring(spec);
+    uint32_t keepers = 0, senders[3] = { 0 };
+    for (uint32_t p = 0; p < wiring->pipe_count; p++)
+        if (strcmp(wiring->pipes[p].schema->name, "chunk") == 0)
+            for (uint32_t k = 0; k < wiring->pipes[p].to_count; k++)
+                senders[wiring->actors[wiring->pipes[p].to[k]].node] +=
+                    wiring->pipes[p].from_count;
+    for (uint32_t a = 0; a < wiring->actor_count; a++) {
+        const skn_wired_actor_t *actor = &wiring->actors[a];
+        cr_expect_str_neq(actor->kind->name, "checkpointer");
+        if (strcmp(actor->kind->name, "keeper") != 0)
+            continue;
+        cr_expect_eq(value_of(actor, "owners")->number, senders[actor->node]);
+        cr_expect_eq(actor->node, keepers++);
+    }
+    cr_expect_eq(keepers, 3);
+    skn_spec_destroy(&spec);
+    skn_model_destroy(&model);
+}
+
+/* Nobody reads for himself, and each is counted at its own keeper. */
+Test(plan_restore, owners_ask_the_keeper_of_their_node)
+{
+    skn_model_t *model = kept_model(3, 2);
+    skn_spec_t *spec = wire_of(model, &going_on);
+    const skn_wiring_t *wiring = skn_spec_wiring(spec);
+    uint32_t asking = 0;
+    for (uint32_t p = 0; p < wiring->pipe_count; p++) {
+        const skn_wired_pipe_t *pipe = &wiring->pipes[p];
+        if (strcmp(pipe->schema->name, "want") != 0)
+            continue;
+        for (uint32_t k = 0; k < pipe->from_count; k++) {
+            const skn_wired_actor_t *actor = &wiring->actors[pipe->from[k]];
+            cr_expect_eq(actor->node, wiring->actors[pipe->to[0]].node);
+            cr_expect_eq(value_of(actor, "owner")->number, k);
+            cr_expect_str_eq(value_of(actor, "resume")->text, "");
+            asking++;
+        }
+    }
+    cr_expect_eq(asking, 18, "two cores: two of hidden, output and index each");
+    skn_spec_destroy(&spec);
+    skn_model_destroy(&model);
+}
+
+Test(plan_restore, the_path_and_the_checkpoint_are_a_node_s_own)
+{
+    const skn_plan_start_t starts[] = {
+        going_on,
+        { .run_path = "elsewhere", .config_text = "a", .restore = true },
+        { .run_path = "run", .restore = true, .generation = 2 },
+    };
+    uint64_t hash[3];
+    skn_model_t *model = kept_model(3, 2);
+    for (size_t k = 0; k < 3; k++) {
+        skn_spec_t *spec = wire_of(model, &starts[k]);
+        hash[k] = skn_spec_hash(spec);
+        skn_spec_destroy(&spec);
+    }
+    cr_expect_eq(hash[0], hash[1]);
+    cr_expect_neq(hash[0], hash[2], "nodes of two generations do not meet");
+    skn_model_destroy(&model);
+}
+
+Test(plan_restore, one_copy_or_one_process_needs_no_keeper)
+{
+    static const uint32_t cases[][2] = { { 3, 1 }, { 0, 2 }, { 1, 2 } };
+    for (size_t k = 0; k < 3; k++) {
+        skn_model_t *model = kept_model(cases[k][0], cases[k][1]);
+        skn_spec_t *spec = wire_of(model, &going_on);
+        const skn_wiring_t *wiring = skn_spec_wiring(spec);
+        for (uint32_t a = 0; a < wiring->actor_count; a++)
+            cr_expect_str_neq(wiring->actors[a].kind->name, "keeper");
+        skn_spec_destroy(&spec);
+        skn_model_destroy(&model);
+    }
+}

@@ -328,3 +328,100 @@ Test(resume_find, going_on_from_any_checkpoint_gives_the_same_weights)
     go_on(sha256);
     cr_expect_str_eq(sha256, trained.sha256);
 }
+
+/* --- from a checkpoint that was named ------------------------------------- */
+
+Test(resume_find, a_name_is_a_batch_a_generation_or_none)
+{
+    static const struct {
+        const char *text;
+        skn_from_t want;
+    } good[] = {
+        { "none", { .none = true } },
+        { "0", { .given = true } },
+        { "1234", { .given = true, .batch = 1234 } },
+        { "000000001234-g000007",
+          { .given = true, .batch = 1234, .generation = 7 } },
+        { "999999999999-g999999",
+          { .given = true,
+            .batch = SKN_CHECKPOINT_BATCH_MAX,
+            .generation = SKN_GENERATION_MAX } },
+    };
+    static const char *const bad[] = { "",
+                                       "-1",
+                                       "x",
+                                       "12 ",
+                                       "None",
+                                       "12-",
+                                       "12-g",
+                                       "12-h3",
+                                       "12-g1234567",
+                                       "12-g3x",
+                                       "-g3",
+                                       "batch-12",
+                                       "1234567890123" };
+    for (size_t k = 0; k < sizeof(good) / sizeof(good[0]); k++) {
+        skn_from_t from = { 0 };
+        cr_assert_eq(skn_from_parse(good[k].text, &from, NULL), SKN_OK, "%s",
+                     good[k].text);
+        cr_expect_eq(from.given, good[k].want.given);
+        cr_expect_eq(from.none, good[k].want.none);
+        cr_expect_eq(from.batch, good[k].want.batch, "%s", good[k].text);
+        cr_expect_eq(from.generation, good[k].want.generation);
+    }
+    for (size_t k = 0; k < sizeof(bad) / sizeof(bad[0]); k++) {
+        skn_from_t from = { 0 };
+        cr_expect_eq(skn_from_parse(bad[k], &from, NULL), SKN_USAGE, "'%s'",
+                     bad[k]);
+    }
+}
+
+static skn_status_t
+found_from(const skn_from_t *from, skn_resume_t *resume, skn_error_t *error)
+{
+    skn_status_t status = skn_resume_from(run_path, from, resume, error);
+    skn_resume_fini(resume);
+    return status;
+}
+
+Test(resume_find, exactly_the_one_that_was_named)
+{
+    skn_resume_t resume;
+    skn_error_t error = { 0 };
+    skn_from_t from = { .given = true, .batch = 4 };
+    train();
+    cr_assert_eq(found_from(&from, &resume, &error), SKN_OK, "%s", error.text);
+    cr_expect_eq(resume.batch, 4);
+    cr_expect_eq(resume.newest, 12);
+    cr_expect_not(resume.finished);
+    cr_expect(strstr(resume.checkpoint, "batch-000000000004"));
+    from.batch = 5;
+    cr_expect_eq(found_from(&from, &resume, &error), SKN_NO_INPUT);
+    cr_expect(strstr(error.text, "batch-000000000005"), "%s", error.text);
+    from = (skn_from_t){ .none = true };
+    cr_assert_eq(found_from(&from, &resume, &error), SKN_OK);
+    cr_expect(resume.has_run);
+    cr_expect_not(resume.has_checkpoint);
+}
+
+/* Of what nodes keep, the manifest is enough; the end is one only where the
+ * last model is whole. */
+Test(resume_find, parts_are_enough_where_other_nodes_have_the_rest)
+{
+    char path[sizeof(run_path) + 64];
+    skn_resume_t resume;
+    skn_error_t error = { 0 };
+    skn_from_t from = { .parts = true };
+    train();
+    cr_assert_eq(found_from(&from, &resume, &error), SKN_OK, "%s", error.text);
+    cr_expect(resume.finished);
+    (void)snprintf(path, sizeof(path),
+                   "%s/batch-000000000012/output.0.safetensors", run_path);
+    cr_assert_eq(unlink(path), 0);
+    cr_assert_eq(found_from(&from, &resume, &error), SKN_OK, "%s", error.text);
+    cr_expect_eq(resume.batch, 12);
+    cr_expect_not(resume.finished);
+    from.parts = false;
+    cr_assert_eq(found_from(&from, &resume, &error), SKN_OK, "%s", error.text);
+    cr_expect_eq(resume.batch, 8, "else an older one that is whole");
+}

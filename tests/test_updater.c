@@ -6,6 +6,7 @@
 
 #include "actors/draws.h"
 #include "actors/rows.h"
+#include "formats/ledger.h"
 #include "tests/actor_probe.h"
 
 #define ROWS 5
@@ -20,6 +21,7 @@ static struct {
     char file[SKN_NAME_MAX + 1];
     uint64_t tensor_bytes[8], chunk_bytes[8];
     float saved[ROWS * (WIDTH - 1)];
+    skn_ledger_entry_t ledger[ROWS];
     double changed, square;
     bool save;
     int copies;     /* 1: f32, 2: bf16 */
@@ -126,6 +128,8 @@ on_chunk(skn_actor_t *actor, const skn_chunk_t *chunk)
     if (chunk->tensor == 0)
         memcpy((char *)seen.saved + chunk->offset_bytes, chunk->bytes.at,
                chunk->bytes.count);
+    if (strstr(seen.name[chunk->tensor], ".ledger"))
+        memcpy(seen.ledger, chunk->bytes.at, chunk->bytes.count);
     seen.chunk_bytes[chunk->tensor] += chunk->bytes.count;
     seen.chunks++;
     seen.lasts += chunk->last;
@@ -147,7 +151,9 @@ react(skn_actor_t *actor, const skn_schema_t *schema, const void *message,
         (void)snprintf(seen.name[seen.tensors], sizeof(seen.name[0]), "%s",
                        tensor->name);
         (void)snprintf(seen.file, sizeof(seen.file), "%s", tensor->file);
-        seen.tensor_bytes[seen.tensors++] = tensor->rows * tensor->columns * 4;
+        seen.tensor_bytes[seen.tensors++] =
+            tensor->rows * tensor->columns *
+            skn_dtype_bytes((skn_dtype_t)tensor->dtype);
         return SKN_OK;
     }
     const skn_applied_t *applied = message;
@@ -247,6 +253,36 @@ Test(updater, a_resumed_run_begins_at_its_batch)
     probe_option("first_batch", "41");
     probe_run_well();
     cr_expect_eq(seen.lease_batch[0], 41);
+}
+
+/* Rows 10 to 14 of 40, in blocks of one, and of five. */
+Test(updater, each_block_counts_the_batches_that_it_has_applied)
+{
+    static const char *const blocks[] = { "1", "5" };
+    const skn_ledger_entry_t want = skn_ledger_of(BATCHES);
+    for (size_t k = 0; k < 2; k++) {
+        memset(&seen, 0, sizeof(seen));
+        seen.save = true;
+        probe_option("ledger", blocks[k]);
+        probe_run_well();
+        cr_assert_eq(seen.tensors, 3);
+        cr_expect_str_eq(seen.name[2], "output.ledger");
+        size_t count = k == 0 ? ROWS : 1;
+        cr_assert_eq(seen.chunk_bytes[2], count * sizeof(want));
+        for (size_t b = 0; b < count; b++) {
+            cr_expect_eq(seen.ledger[b].batches, want.batches);
+            cr_expect_eq(seen.ledger[b].sum, want.sum);
+        }
+    }
+}
+
+Test(updater, a_shard_of_no_whole_blocks_is_refused)
+{
+    probe_option("ledger", "4");
+    probe_run();
+    cr_expect_eq(probe.status, SKN_BAD_CONFIG);
+    cr_expect_str_eq(probe.error.text,
+                     "up_output.0: 5 from 10 on are no whole blocks of 4");
 }
 
 Test(updater, a_save_streams_every_tensor_to_its_end)

@@ -12,6 +12,7 @@
 #include "actors/kinds.h"
 #include "formats/checkpoint.h"
 #include "formats/folder.h"
+#include "topology/trained.h"
 
 static skn_status_t
 draw_run_id(char *run_id, skn_error_t *error)
@@ -201,7 +202,7 @@ find_trained(skn_model_run_t *run, const skn_model_run_options_t *options,
         path = best;
     }
     skn_checkpoint_t *checkpoint =
-        skn_checkpoint_open(path, SKN_VERIFY_LAZY, error);
+        skn_trained_checkpoint(path, SKN_VERIFY_LAZY, error);
     if (!checkpoint)
         return error->status;
     resume->has_run = resume->has_checkpoint = true;

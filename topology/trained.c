@@ -90,6 +90,33 @@ skn_trained_model(const skn_run_folder_t *run, skn_model_t **model,
     return status;
 }
 
+skn_checkpoint_t *
+skn_trained_checkpoint(const char *path, skn_verify_t verify,
+                       skn_error_t *error)
+{
+    skn_checkpoint_t *checkpoint = skn_checkpoint_open(path, verify, error);
+    if (checkpoint || !holds(path, "manifest.json"))
+        return checkpoint;
+    checkpoint = skn_checkpoint_open(path, SKN_VERIFY_HERE, NULL);
+    size_t missing = 0, count = 0;
+    if (checkpoint)
+        count = skn_checkpoint_manifest(checkpoint)->file_count;
+    for (size_t k = 0; k < count; k++)
+        missing += !skn_checkpoint_has_file(checkpoint, k);
+    if (missing > 0 && !skn_checkpoint_warning(checkpoint)[0]) {
+        (void)skn_fail(error, SKN_NO_INPUT,
+                       "%s: %zu of %zu files are not here, as other nodes "
+                       "keep them",
+                       path, missing, count);
+        (void)skn_fail_hint(error, SKN_NO_INPUT,
+                            "copy them from the folders of those nodes, or "
+                            "name a checkpoint that is whole here; `skein "
+                            "inspect` lists them");
+    }
+    skn_checkpoint_close(&checkpoint);
+    return NULL;
+}
+
 skn_status_t
 skn_trained_open(skn_trained_t *trained, const char *path, skn_verify_t verify,
                  skn_error_t *error)
@@ -106,7 +133,7 @@ skn_trained_open(skn_trained_t *trained, const char *path, skn_verify_t verify,
     (void)snprintf(best, sizeof(best), "%s/best", path);
     if (!trained->one && holds(best, "manifest.json"))
         path = best;
-    trained->checkpoint = skn_checkpoint_open(path, verify, error);
+    trained->checkpoint = skn_trained_checkpoint(path, verify, error);
     return trained->checkpoint ? SKN_OK : error->status;
 }
 

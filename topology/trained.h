@@ -23,6 +23,11 @@ skn_run_folder_t *skn_trained_run(const char *path, bool *one,
 skn_status_t skn_trained_model(const skn_run_folder_t *run, skn_model_t **model,
                                skn_error_t *error);
 
+/* skn_checkpoint_open; where other nodes have the files that are missing
+ * (`checkpoint.copies`), that is what the sentence says. */
+skn_checkpoint_t *skn_trained_checkpoint(const char *path, skn_verify_t verify,
+                                         skn_error_t *error);
+
 /* Opens a run folder (its `best` if there is one, else the newest that is
  * whole) or a checkpoint in one. Closed by skn_trained_close, also after a
  * failure. */

@@ -46,6 +46,49 @@ count_of(const idle_child_t *child, unsigned long mask)
     return found;
 }
 
+/* --- which cores --------------------------------------------------------- */
+
+static unsigned long
+last_of(unsigned long bits, const uint16_t *core, uint32_t count)
+{
+    cpu_set_t cpus, last;
+    unsigned long got = 0;
+    CPU_ZERO(&cpus);
+    for (size_t cpu = 0; cpu < 64; cpu++)
+        if (bits >> cpu & 1)
+            CPU_SET(cpu, &cpus);
+    skn_idle_last_cpus(&cpus, core, count, &last);
+    for (size_t cpu = 0; cpu < CPU_SETSIZE; cpu++)
+        if (CPU_ISSET(cpu, &last)) {
+            cr_assert_lt(cpu, 64u);
+            got |= 1ul << cpu;
+        }
+    return got;
+}
+
+Test(idle_apply, the_last_cores_are_taken_both_threads_of_one_together)
+{
+    static uint16_t alone[CPU_SETSIZE], halves[CPU_SETSIZE];
+    static uint16_t pairs[CPU_SETSIZE];
+    for (uint16_t cpu = 0; cpu < CPU_SETSIZE; cpu++) {
+        alone[cpu] = cpu;
+        halves[cpu] = cpu < 8 ? cpu % 4 : cpu; /* 0 and 4 are one core */
+        pairs[cpu] = (uint16_t)(cpu / 2 * 2); /* 0 and 1 are */
+    }
+    cr_expect_eq(last_of(0xff, alone, 3), 0xe0u);
+    cr_expect_eq(last_of(0xff, alone, 0), 0u);
+    cr_expect_eq(last_of(0xff, alone, 100), 0xffu);
+    cr_expect_eq(last_of(0x15, alone, 2), 0x14u);
+    cr_expect_eq(last_of(0xff, halves, 1), 0x80u);
+    cr_expect_eq(last_of(0xff, halves, 2), 0x88u);
+    cr_expect_eq(last_of(0xff, halves, 4), 0xccu);
+    cr_expect_eq(last_of(0x7f, halves, 2), 0x48u); /* 7 is not ours */
+    cr_expect_eq(last_of(0xff, pairs, 2), 0xc0u);
+    cr_expect_eq(last_of(0xff, pairs, 3), 0xe0u);
+}
+
+/* --- threads ------------------------------------------------------------- */
+
 typedef struct world {
     idle_child_t child;
     skn_idle_apply_t *apply;

@@ -29,10 +29,33 @@ typedef struct moved {
 struct skn_idle_apply {
     cpu_set_t cpus;
     uint32_t cpu_count;
+    uint16_t core[CPU_SETSIZE];
     cpu_set_t left; /* what threads are held to, while some are */
     moved_t *moved; /* SKN_IDLE_THREADS_MAX of them; pages come when used */
     size_t moved_count;
 };
+
+/* The first thread of the core of each processor; itself, where the system
+ * does not say. */
+static void
+read_cores(uint16_t *core)
+{
+    for (size_t cpu = 0; cpu < CPU_SETSIZE; cpu++) {
+        char path[96];
+        unsigned first = 0;
+        core[cpu] = (uint16_t)cpu;
+        (void)snprintf(path, sizeof(path),
+                       "/sys/devices/system/cpu/cpu%zu/topology/"
+                       "thread_siblings_list",
+                       cpu);
+        FILE *file = fopen(path, "re");
+        if (!file)
+            continue;
+        if (fscanf(file, "%u", &first) == 1 && first < cpu)
+            core[cpu] = (uint16_t)first;
+        (void)fclose(file);
+    }
+}
 
 skn_idle_apply_t *
 skn_idle_apply_new(const cpu_set_t *cpus, skn_error_t *error)
@@ -48,6 +71,7 @@ skn_idle_apply_new(const cpu_set_t *cpus, skn_error_t *error)
     apply->cpus = *cpus;
     apply->cpu_count = (uint32_t)CPU_COUNT(cpus);
     apply->moved = moved;
+    read_cores(apply->core);
     return apply;
 }
 
@@ -127,18 +151,18 @@ skn_idle_apply_begin(skn_idle_apply_t *apply, const skn_idle_place_t *place,
 
 /* --- cores --------------------------------------------------------------- */
 
-/* The last ones: the first is where interrupts come as a rule. */
-static cpu_set_t
-last_cpus(const cpu_set_t *cpus, uint32_t count)
+/* The last cores: the first is where interrupts come as a rule. */
+void
+skn_idle_last_cpus(const cpu_set_t *cpus, const uint16_t *core, uint32_t count,
+                   cpu_set_t *last)
 {
-    cpu_set_t last;
-    CPU_ZERO(&last);
-    for (size_t cpu = CPU_SETSIZE; cpu-- > 0 && count > 0;)
-        if (CPU_ISSET(cpu, cpus)) {
-            CPU_SET(cpu, &last);
-            count--;
-        }
-    return last;
+    CPU_ZERO(last);
+    for (size_t first = CPU_SETSIZE; first-- > 0;)
+        for (size_t cpu = CPU_SETSIZE; cpu-- > first && count > 0;)
+            if (core[cpu] == first && CPU_ISSET(cpu, cpus)) {
+                CPU_SET(cpu, last);
+                count--;
+            }
 }
 
 static moved_t *
@@ -214,7 +238,8 @@ skn_idle_apply_cores(skn_idle_apply_t *apply, pid_t pid, uint32_t core_count)
     bool was_held = apply->moved_count > 0;
     if (core_count == 0 || core_count >= apply->cpu_count)
         return give_back(apply, pid);
-    cpu_set_t held = last_cpus(&apply->cpus, core_count);
+    cpu_set_t held;
+    skn_idle_last_cpus(&apply->cpus, apply->core, core_count, &held);
     DIR *folder = tasks_of(pid);
     for (size_t k = 0; k < apply->moved_count; k++)
         apply->moved[k].seen = false;

@@ -9,6 +9,7 @@
 
 #include <sched.h>
 #include <stddef.h>
+#include <stdint.h>
 
 #include "topology/idle_way.h"
 
@@ -28,6 +29,12 @@ void skn_idle_apply_destroy(skn_idle_apply_t **apply);
 skn_status_t skn_idle_apply_begin(skn_idle_apply_t *apply,
                                   const skn_idle_place_t *place, pid_t pid,
                                   uint64_t memory_bytes, skn_error_t *error);
+
+/* The last `count` processors of `cpus`, cores kept together: core[k] is the
+ * same for processors k that are threads of one core, and has CPU_SETSIZE
+ * items. What is left over are whole cores, as far as that can be. */
+void skn_idle_last_cpus(const cpu_set_t *cpus, const uint16_t *core,
+                        uint32_t count, cpu_set_t *last);
 
 /* All threads of the process on the last `core_count` of the processors; all
  * of them, or 0: each where it was. To be called again for threads that have

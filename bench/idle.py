@@ -5,14 +5,16 @@ Usage: bench/idle.py [MODEL] [--build DIR] [--repeats R] [--seconds S]
            [--others CORES] [--write FILE] [-o KEY=VALUE]...
 An owner's program (bench/bench_owner.c), one that never waits and one with
 1,000 short requests a second, alone, beside a polite `skein train` and beside
-an impolite one, in turn, R times, in an order that is drawn anew each time.
+an impolite one, in turn, R times, in an order that is drawn anew each time,
+each time with a run of its own.
 What the owner loses is the ratio to the run alone of the same turn; its mean
 stands with the 95% interval of Student's t. Then: how soon a run on all cores
 is gone from them when the owner takes them all, and how soon its memory is
 free when others need it (by a false /proc/meminfo: nobody's memory is taken).
 Without MODEL one is drawn: 20,000 points, 20,000 labels, 128 units.
 Needs the machine for itself. What still others use, in cores, is measured, and
-turns in which it is more than --others are left out, if three are left.
+turns in which it is more than --others are left out, if three are left; a run
+waits for such a moment for 20 s.
 SPDX-License-Identifier: Apache-2.0
 """
 import argparse
@@ -171,25 +173,33 @@ def owner(own, kind, seconds):
     return json.loads(answer.stdout)
 
 
-def measure(own, folder, case):
-    """What the owner's programs reach, and what of the idle time was used."""
+def wait_for_quiet(own):
+    """Until others use next to nothing for a second, for 20 s at most."""
+    for _ in range(20):
+        before = machine_s()[1]
+        time.sleep(1)
+        if machine_s()[1] - before <= own.others:
+            return
+
+
+def measure(own, folder, case, kind, member):
+    """What an owner's program reaches, and what of the idle time was used."""
+    wait_for_quiet(own)
     run = Run(own, folder, case == "polite") if case != "alone" else None
-    found = {}
-    for kind, member in OWNERS:
-        before = look(run)
-        answer = owner(own, kind, own.seconds)
-        used, owners, wall, idle, busy = (
-            b - a for a, b in zip(before, look(run)))
-        found[kind] = answer[member]
-        for extra in ("cpu_share", "rounds_per_cpu_s", "p50"):
-            if extra in answer:
-                found[extra] = answer[extra]
-        found[kind + " harvest"] = used / (used + idle) if run else 0.0
-        found[kind + " run"] = used / wall
-        found[kind + " others"] = max(0.0, (busy - used - owners) / wall)
+    before = look(run)
+    found = owner(own, kind, own.seconds)
+    used, owners, wall, idle, busy = (
+        b - a for a, b in zip(before, look(run)))
     if run:
         run.end()
-    return found
+    return {
+        kind: found[member],
+        kind + " harvest": used / (used + idle) if run else 0.0,
+        kind + " run": used / wall,
+        kind + " others": max(0.0, (busy - used - owners) / wall),
+        **{extra: found[extra]
+           for extra in ("cpu_share", "rounds_per_cpu_s", "p50")
+           if extra in found}}
 
 
 def interval(values):
@@ -369,10 +379,14 @@ def main():
         run.end()
         for turn in range(own.repeats):
             loads.append(os.getloadavg()[0])
-            for case in draw.sample(CASES, len(CASES)):
-                found[case].append(measure(own, folder, case))
-                print("%d %s: %s" % (turn, case, found[case][-1]),
-                      file=sys.stderr, flush=True)
+            for case in CASES:
+                found[case].append({})
+            for kind, member in OWNERS:
+                for case in draw.sample(CASES, len(CASES)):
+                    one = measure(own, folder, case, kind, member)
+                    found[case][-1].update(one)
+                    print("%d %s: %s" % (turn, case, one), file=sys.stderr,
+                          flush=True)
         times = max(1, min(own.repeats, 5))
         quiet = [yield_cpu(own, folder) for _ in range(times)]
         memory = [give_memory(own, folder) for _ in range(times)]

@@ -35,6 +35,7 @@ struct cli_polite {
     pid_t worker;
     uint32_t threads;
     bool stopped, give_memory, leave;
+    bool hurries; /* the worker is to end */
     uint64_t next_ns;
     /* Core seconds, and of how many seconds. */
     double inside_s, outside_s, seconds;
@@ -239,7 +240,7 @@ take_in(cli_polite_t *polite, pid_t worker)
     uint64_t bytes = (uint64_t)((double)skn_memory_available_bytes() *
                                 polite->options.memory);
     polite->worker = worker;
-    polite->stopped = false;
+    polite->stopped = polite->hurries = false;
     skn_idle_sampler_look(polite->sampler);
     if (worker > 0 && skn_idle_apply_begin(polite->apply, &polite->place,
                                            worker, bytes, &error) != SKN_OK)
@@ -255,12 +256,23 @@ follow(cli_polite_t *polite, const skn_idle_decision_t *decision)
     bool stop =
         decision->pause && polite->options.may_stop && !decision->give_memory;
     uint32_t threads = decision->pause ? 1 : decision->threads;
-    if (polite->worker <= 0)
+    if (polite->worker <= 0 || polite->hurries)
         return;
     if (stop != polite->stopped)
         (void)kill(polite->worker, stop ? SIGSTOP : SIGCONT);
     polite->stopped = stop;
     (void)skn_idle_apply_cores(polite->apply, polite->worker, threads);
+}
+
+void
+cli_polite_hurry(cli_polite_t *polite)
+{
+    wake(polite);
+    polite->hurries = true;
+    if (polite->worker <= 0)
+        return;
+    (void)skn_idle_apply_cores(polite->apply, polite->worker, 0);
+    skn_idle_place_hurry(&polite->place, polite->worker);
 }
 
 static void
@@ -292,7 +304,6 @@ cli_polite_step(cli_polite_t *polite, pid_t worker)
         take_in(polite, worker);
     if (!polite->leave && cli_notice_look(&polite->notice, now_ns, &source)) {
         polite->leave = true;
-        wake(polite);
         tell_leave(polite, source);
     }
     if (now_ns >= polite->next_ns && !polite->leave) {

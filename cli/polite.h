@@ -48,6 +48,9 @@ cli_polite_t *cli_polite_open(const cli_call_t *call,
 /* To be called several times a second; a sample is taken once a second. A
  * `worker` that is another than before is taken in; 0: there is none now. */
 cli_polite_wish_t cli_polite_step(cli_polite_t *polite, pid_t worker);
+/* The worker is to come to an end: it gets its cores and its weight back, so
+ * that it does not take longer than the notice. */
+void cli_polite_hurry(cli_polite_t *polite);
 /* Tells what was harvested, removes control groups. The worker has ended, or
  * is given its cores back. Sets *polite to NULL, which it may be. */
 void cli_polite_close(cli_polite_t **polite);

@@ -63,14 +63,6 @@ next_signal(const cli_keeper_t *keeper)
     return number > 0 ? number : 0;
 }
 
-/* A worker that was halted hears nothing before it goes on. */
-static void
-say(pid_t worker, int number)
-{
-    (void)kill(worker, number);
-    (void)kill(worker, SIGCONT);
-}
-
 /* Waits for the worker, passing signals on, and wishes of the keeper: the last
  * one is left in *wish. Those do not count as asking a first time: SIGTERM may
  * well follow a notice. Returns its wait status. */
@@ -82,7 +74,9 @@ watch(pid_t worker, const cli_keeper_t *keeper, cli_polite_wish_t *wish)
     for (;;) {
         int number = next_signal(keeper);
         if (number == SIGINT || number == SIGTERM) {
-            say(worker, asked++ == 0 ? SIGUSR1 : SIGUSR2);
+            (void)kill(worker, asked++ == 0 ? SIGUSR1 : SIGUSR2);
+            if (keeper)
+                keeper->hurry(keeper->state);
             *wish = CLI_POLITE_STAY; /* it is over */
         }
         if (waitpid(worker, &status, WNOHANG) == worker)
@@ -94,8 +88,10 @@ watch(pid_t worker, const cli_keeper_t *keeper, cli_polite_wish_t *wish)
             now == *wish ||
             (now == CLI_POLITE_GIVE_MEMORY && !keeper->gives_memory))
             continue;
-        if (*wish == CLI_POLITE_STAY)
-            say(worker, SIGUSR1);
+        if (*wish == CLI_POLITE_STAY) {
+            (void)kill(worker, SIGUSR1);
+            keeper->hurry(keeper->state);
+        }
         *wish = now;
     }
 }

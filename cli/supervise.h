@@ -22,6 +22,8 @@ typedef struct cli_keeper {
      * once; a worker that was ended for its memory is started again when there
      * is no such wish any more. */
     cli_polite_wish_t (*look)(void *state, pid_t worker);
+    /* The worker was asked to come to an end; it may be halted. */
+    void (*hurry)(void *state);
     void *state;
     bool gives_memory;      /* such an end may be followed by another start */
     volatile bool *stopped; /* shared: the worker came to an end too early */

@@ -170,6 +170,14 @@ look(void *state, pid_t worker)
                           : CLI_POLITE_STAY;
 }
 
+static void
+hurry(void *state)
+{
+    keeper_t *keeper = state;
+    if (keeper->polite)
+        cli_polite_hurry(keeper->polite);
+}
+
 static int
 work(const cli_call_t *call, void *shared, int attempt)
 {
@@ -236,6 +244,7 @@ cli_training(const cli_call_t *call, const cli_training_t *training)
         cli_follow_outlive();
     keeper_t keeper = { .call = call, .job = job };
     const cli_keeper_t keeps = { .look = look,
+                                 .hurry = hurry,
                                  .state = &keeper,
                                  .gives_memory = training->node == NULL,
                                  .stopped = &job->stopped };

@@ -73,7 +73,7 @@ Test(idle_apply, the_last_cores_are_taken_both_threads_of_one_together)
     for (uint16_t cpu = 0; cpu < CPU_SETSIZE; cpu++) {
         alone[cpu] = cpu;
         halves[cpu] = cpu < 8 ? cpu % 4 : cpu; /* 0 and 4 are one core */
-        pairs[cpu] = (uint16_t)(cpu / 2 * 2); /* 0 and 1 are */
+        pairs[cpu] = (uint16_t)(cpu / 2 * 2);  /* 0 and 1 are */
     }
     cr_expect_eq(last_of(0xff, alone, 3), 0xe0u);
     cr_expect_eq(last_of(0xff, alone, 0), 0u);

@@ -200,6 +200,43 @@ Test(idle_way, a_session_of_its_own_is_nice_and_all_threads_are_idle)
     skn_idle_place_close(&place);
 }
 
+/* What a group says of itself; "" for a way without one. */
+static void
+expect_group(const skn_idle_place_t *place, const char *idle,
+             const char *shares)
+{
+    bool weighs = place->way == SKN_IDLE_WAY_SHARES;
+    char path[SKN_IDLE_PATH_BYTES + 32];
+    if (place->way == SKN_IDLE_WAY_SESSION)
+        return;
+    (void)snprintf(path, sizeof(path), "%s/%s", place->path,
+                   weighs ? "cpu.shares" : "cpu.idle");
+    cr_expect(is_in_text(path, weighs ? shares : idle), "%s", path);
+}
+
+Test(idle_way, who_hurries_is_like_any_other_until_it_joins_again)
+{
+    for (skn_idle_way_t way = 0; way < SKN_IDLE_WAY_COUNT; way++) {
+        skn_idle_place_t place;
+        skn_error_t error = { 0 };
+        if (skn_idle_place_open(&place, way, &error) != SKN_OK)
+            continue;
+        idle_child_t child = idle_child_start(true);
+        idle_child_order(&child, 't');
+        for (int round = 0; round < 2; round++) {
+            cr_expect_eq(skn_idle_place_join(&place, child.pid, &error), SKN_OK,
+                         "%s", error.text);
+            expect_group(&place, "1", "2\n");
+            skn_idle_place_hurry(&place, child.pid);
+            expect_group(&place, "0", "1024");
+            if (geteuid() == 0) /* others may need leave to go back */
+                cr_expect_eq(sched_getscheduler(child.pid), SCHED_OTHER);
+        }
+        idle_child_end(&child);
+        skn_idle_place_close(&place);
+    }
+}
+
 Test(idle_way, the_session_of_the_caller_is_left_as_it_is)
 {
     skn_idle_place_t place;

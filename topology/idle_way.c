@@ -227,12 +227,19 @@ controller_of(skn_idle_way_t way)
 
 /* --- open, join, close --------------------------------------------------- */
 
+static bool
+make_idle(const skn_idle_place_t *place, bool idle)
+{
+    if (place->way == SKN_IDLE_WAY_SHARES)
+        return write_in(place->path, "cpu.shares", idle ? "2" : "1024");
+    return write_in(place->path, "cpu.idle", idle ? "1" : "0");
+}
+
 static skn_status_t
 open_group(skn_idle_place_t *place, skn_error_t *error)
 {
     char top[SKN_IDLE_PATH_BYTES];
     const char *name = skn_idle_way_name(place->way);
-    bool shares = place->way == SKN_IDLE_WAY_SHARES;
     if (!find_top(controller_of(place->way), top))
         return skn_fail(error, SKN_UNAVAILABLE,
                         "%s: no such hierarchy, or a limit that would be "
@@ -247,8 +254,7 @@ open_group(skn_idle_place_t *place, skn_error_t *error)
         return skn_fail(error, SKN_UNAVAILABLE, "%s: %s: %s", name, top,
                         strerror(errno));
     }
-    if (write_in(place->path, shares ? "cpu.shares" : "cpu.idle",
-                 shares ? "2" : "1"))
+    if (make_idle(place, true))
         return SKN_OK;
     skn_status_t status = skn_fail(error, SKN_UNAVAILABLE, "%s: %.160s: %s",
                                    name, place->path, strerror(errno));
@@ -265,10 +271,10 @@ skn_idle_place_open(skn_idle_place_t *place, skn_idle_way_t way,
     return way == SKN_IDLE_WAY_SESSION ? SKN_OK : open_group(place, error);
 }
 
-/* All threads of the process; new ones are like who makes them. Again until
- * none was found that was not idle yet. */
+/* Gives all threads of the process a policy; new ones are like who makes them.
+ * Again until none was found that has another. */
 static skn_status_t
-make_threads_idle(pid_t pid, skn_error_t *error)
+set_policy(pid_t pid, int policy, skn_error_t *error)
 {
     const struct sched_param none = { 0 };
     char path[64];
@@ -282,15 +288,15 @@ make_threads_idle(pid_t pid, skn_error_t *error)
         found = false;
         for (struct dirent *entry; (entry = readdir(folder));) {
             pid_t task = (pid_t)strtol(entry->d_name, NULL, 10);
-            if (task <= 0 || sched_getscheduler(task) == SCHED_IDLE)
+            if (task <= 0 || sched_getscheduler(task) == policy)
                 continue;
             found = true;
-            if (sched_setscheduler(task, SCHED_IDLE, &none) != 0 &&
+            if (sched_setscheduler(task, policy, &none) != 0 &&
                 errno != ESRCH) {
                 (void)closedir(folder);
                 return skn_fail(error, SKN_UNAVAILABLE,
-                                "SCHED_IDLE for thread %ld: %s", (long)task,
-                                strerror(errno));
+                                "class %d for thread %ld: %s", policy,
+                                (long)task, strerror(errno));
             }
         }
         (void)closedir(folder);
@@ -305,7 +311,8 @@ skn_idle_place_join(const skn_idle_place_t *place, pid_t pid,
     char text[64];
     if (place->way != SKN_IDLE_WAY_SESSION) {
         (void)snprintf(text, sizeof(text), "%ld", (long)pid);
-        if (write_in(place->path, "cgroup.procs", text))
+        if (make_idle(place, true) &&
+            write_in(place->path, "cgroup.procs", text))
             return SKN_OK;
         return skn_fail(error, SKN_UNAVAILABLE, "%.160s/cgroup.procs: %s",
                         place->path, strerror(errno));
@@ -315,7 +322,21 @@ skn_idle_place_join(const skn_idle_place_t *place, pid_t pid,
     if (getsid(pid) != getsid(0) && !write_text(text, "19") && errno != ENOENT)
         return skn_fail(error, SKN_UNAVAILABLE, "%s: %s", text,
                         strerror(errno));
-    return make_threads_idle(pid, error);
+    return set_policy(pid, SCHED_IDLE, error);
+}
+
+void
+skn_idle_place_hurry(const skn_idle_place_t *place, pid_t pid)
+{
+    char path[64];
+    if (place->way != SKN_IDLE_WAY_SESSION) {
+        (void)make_idle(place, false);
+        return;
+    }
+    (void)snprintf(path, sizeof(path), "/proc/%ld/autogroup", (long)pid);
+    if (getsid(pid) != getsid(0))
+        (void)write_text(path, "0");
+    (void)set_policy(pid, SCHED_OTHER, NULL);
 }
 
 void

@@ -45,6 +45,9 @@ skn_status_t skn_idle_place_open(skn_idle_place_t *place, skn_idle_way_t way,
  * not that of the caller. */
 skn_status_t skn_idle_place_join(const skn_idle_place_t *place, pid_t pid,
                                  skn_error_t *error);
+/* It is to come to an end soon, which takes CPU time: it counts as any other
+ * process again, as far as this user may do that, until it joins once more. */
+void skn_idle_place_hurry(const skn_idle_place_t *place, pid_t pid);
 /* Nobody is there any more: removes the group. */
 void skn_idle_place_close(skn_idle_place_t *place);
 /* Removes groups of processes that have died. */

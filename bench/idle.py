@@ -211,12 +211,15 @@ def interval(values):
     return mean, t * statistics.stdev(values) / math.sqrt(len(values))
 
 
+def is_quiet(own, found, kind, turn):
+    return all(found[case][turn][kind + " others"] <= own.others
+               for case in CASES)
+
+
 def quiet_turns(own, found, kind):
     """Those in which others left the machine alone; all, if they are few."""
     turns = range(len(found["alone"]))
-    quiet = [turn for turn in turns
-             if all(found[case][turn][kind + " others"] <= own.others
-                    for case in CASES)]
+    quiet = [turn for turn in turns if is_quiet(own, found, kind, turn)]
     return quiet if len(quiet) >= 3 else list(turns)
 
 
@@ -309,7 +312,14 @@ def report(own, found, quiet, memory, loads):
                  os.uname().release),
              "- load (1 minute) before each turn, which this bench shares in: "
              + ", ".join("%.1f" % load for load in loads),
-             "- way: " + own.way, "",
+             "- way: " + own.way,
+             "- others: " + ("left the machine alone in the turns that count"
+                             if all(is_quiet(own, found, kind, turn)
+                                    for kind, _ in OWNERS
+                                    for turn in quiet_turns(own, found, kind))
+                             else "used the machine meanwhile: the intervals "
+                             "are theirs, and no bound is shown or refuted"),
+             "",
              "| owner | beside | loss (throughput, or rise of p99) | bound | "
              "idle cycles harvested | bound | turns | cores of the run | cores "
              "of others |", "|---|---|---|---|---|---|---|---|---|"]

@@ -74,6 +74,8 @@ announce_resume(const cli_call_t *call, const skn_model_run_t *run,
 {
     if (run->resume.warning[0])
         cli_warn(call, run->resume.warning, "an older checkpoint is used");
+    if (!run->resume.has_checkpoint && job->training->from)
+        return; /* it was to start at batch 0 */
     if (!run->resume.has_checkpoint) {
         cli_warn(call, "there is no complete checkpoint to resume from",
                  "the run starts at batch 0");

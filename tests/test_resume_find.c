@@ -8,7 +8,9 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "formats/held.h"
 #include "tests/pipeline_fixture.h"
+#include "topology/trained.h"
 
 static pipeline_t data;
 static char run_path[TEMP_FOLDER_BYTES + 16];
@@ -424,4 +426,40 @@ Test(resume_find, parts_are_enough_where_other_nodes_have_the_rest)
     from.parts = false;
     cr_assert_eq(found_from(&from, &resume, &error), SKN_OK, "%s", error.text);
     cr_expect_eq(resume.batch, 8, "else an older one that is whole");
+}
+
+/* A node that has nothing but the manifest: no config either, until the run
+ * begins there. */
+Test(resume_find, a_folder_with_a_manifest_alone_is_gone_on_from)
+{
+    char other[sizeof(run_path) + 16], *bytes = NULL;
+    size_t count = 0;
+    skn_resume_t resume;
+    skn_error_t error = { 0 };
+    skn_from_t from = { .given = true, .parts = true, .batch = 8 };
+    skn_model_t *model = NULL;
+    train();
+    skn_run_folder_t *run = skn_run_folder_look(run_path, &error);
+    cr_assert(run, "%s", error.text);
+    cr_assert_eq(skn_trained_model(run, &model, &error), SKN_OK);
+    (void)snprintf(other, sizeof(other), "%s/other", data.folder);
+    cr_assert_eq(skn_held_manifest(run_path, 8, 0, &bytes, &count, &error),
+                 SKN_OK);
+    cr_assert_eq(skn_held_adopt(other, skn_run_folder_id(run), 8, 0, bytes,
+                                count, &error),
+                 SKN_OK, "%s", error.text);
+    cr_assert_eq(skn_resume_from(other, &from, &resume, &error), SKN_OK, "%s",
+                 error.text);
+    cr_expect_eq(resume.batch, 8);
+    cr_expect_str_eq(resume.run_id, skn_run_folder_id(run));
+    cr_expect_eq(
+        skn_resume_fits(&resume, other, model, FEATURES, LABELS, &error),
+        SKN_OK, "%s", error.text);
+    cr_expect_eq(
+        skn_resume_fits(&resume, other, model, FEATURES + 1, LABELS, &error),
+        SKN_BAD_CONFIG);
+    skn_resume_fini(&resume);
+    skn_model_destroy(&model);
+    skn_run_folder_close(&run);
+    free(bytes);
 }

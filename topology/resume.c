@@ -285,8 +285,12 @@ skn_resume_fits(const skn_resume_t *resume, const char *path,
         resume->has_checkpoint ? skn_run_folder_look(path, error) : NULL;
     if (!run)
         return resume->has_checkpoint ? error->status : SKN_OK;
-    skn_status_t status = skn_trained_model(run, &old, error);
-    if (status == SKN_OK)
+    /* A folder that was given a manifest before the run began there has no
+     * config yet (formats/held.h). */
+    bool has_config = skn_run_folder_config(run)[0];
+    skn_status_t status =
+        has_config ? skn_trained_model(run, &old, error) : SKN_OK;
+    if (status == SKN_OK && has_config)
         status = fit_config(path, old, model, error);
     if (status == SKN_OK) {
         checkpoint =

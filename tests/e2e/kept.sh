@@ -93,7 +93,9 @@ kill_node one c
 ended "a node is killed: the others end" one "a b c" "69 69 70"
 rm -rf run.c
 # One may have renamed a newer one, and the other not: then it is not settled.
-common() { printf '%s\n' "$(newest run.a)" "$(newest run.b)" | sort | head -n 1; }
+common() {
+    printf '%s\n' "$(newest run.a)" "$(newest run.b)" | sort | head -n 1
+}
 from=$(common)
 check "  both have what all had settled" test -d "run.a/$from" -a \
     -d "run.b/$from"

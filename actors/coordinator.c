@@ -24,12 +24,6 @@ enum {
     CLOCK_SAVED /* of several nodes: what a checkpoint sends is no training */
 };
 
-/* A run that is told to stop goes on to the next marker if that takes no
- * longer. Stopped there, it resumes to the same bits as if it had not been; in
- * between, a window of batches would have seen older weights. More than this is
- * not what somebody expects who presses Ctrl-C. */
-#define STOP_GRACE_S 2.0
-
 /* Epochs whose lines are kept in checkpoints, for `skein inspect`. */
 #define HISTORY_BYTES_MAX 49152
 
@@ -44,6 +38,7 @@ typedef struct coordinator {
     uint64_t span_end, first_batch; /* of the span in work; of this process */
     uint64_t every_batches, every_epochs; /* checkpoints; 0: not */
     uint64_t evaluate_every, patience;
+    double patience_s; /* to the next marker, when stopped */
     bool validates, tests;
     bool saves; /* there is a checkpointer */
     /* Clocks: train time = now - origin - evaluated. */
@@ -565,7 +560,11 @@ on_metrics(skn_actor_t *actor, void *state, const void *message,
     return pass_half_over(actor, coordinator, error);
 }
 
-/* Whether the next marker comes soon, as fast as it went so far. */
+/* Whether the next marker comes soon, as fast as it went so far. A run that is
+ * told to stop goes on to it then: stopped there, it resumes to the same bits
+ * as if it had not been; in between, a window of batches would have seen older
+ * weights. More than two seconds is not what somebody expects who presses
+ * Ctrl-C. */
 static bool
 marker_is_near(const coordinator_t *coordinator, uint64_t batch,
                uint64_t now_ns)
@@ -573,7 +572,7 @@ marker_is_near(const coordinator_t *coordinator, uint64_t batch,
     uint64_t done = batch + 1 - coordinator->first_batch;
     double seconds = (double)(now_ns - coordinator->wall_origin_ns) * 1e-9;
     return done > 0 && (double)(coordinator->span_end - batch) * seconds <=
-                           STOP_GRACE_S * (double)done;
+                           coordinator->patience_s * (double)done;
 }
 
 /* Between the ends of epochs, at most every progress_ns. The first result
@@ -676,6 +675,7 @@ coordinator_open(skn_actor_t *actor, void *state, skn_error_t *error)
     coordinator->evaluate_every = option_u64(actor, "evaluate_every");
     coordinator->patience = option_u64(actor, "patience");
     coordinator->shards = (uint32_t)option_u64(actor, "shards");
+    coordinator->patience_s = (double)option_u64(actor, "patience_s");
     coordinator->progress_ns = option_u64(actor, "progress_ms") * 1000000u;
     coordinator->validates = skn_actor_option_bool(actor, "validates");
     coordinator->tests = skn_actor_option_bool(actor, "tests");
@@ -747,6 +747,8 @@ static const skn_option_t options[] = {
       "epochs without a better validation P@1 before the end; 0: never" },
     { "progress_ms", SKN_OPTION_INT, "0", 0, 86400000, NULL,
       "time between events that tell how far an epoch is; 0: none" },
+    { "patience_s", SKN_OPTION_INT, "2", 0, 86400, NULL,
+      "told to stop, go on to the next marker if that takes no longer" },
     { "resume", SKN_OPTION_TEXT, "", 0, 0, NULL,
       "checkpoint that says how far the run has come" },
     { "predicts", SKN_OPTION_BOOL, "false", 0, 0, NULL,

@@ -12,6 +12,14 @@
 #include "formats/json_text.h"
 
 #define LINE_BYTES 65536
+/* How often a lease is looked at. */
+#define LEASE_LOOK_MS 100
+
+/* Standard input, where somebody holds us by it. */
+typedef struct leash {
+    bool holds, lease;
+    uint64_t until_ns; /* the lease; 0: none has come yet */
+} leash_t;
 
 /* The run that SIGUSR1 stops, once it runs: signal handlers have no argument.
  */
@@ -263,20 +271,47 @@ cli_follow_show(const cli_call_t *call, const char *line)
     cli_follow_print(call, line, &none);
 }
 
-/* Waits for an event, or for the end of standard input: then for a good end.
- */
+static uint64_t
+now_ns(void)
+{
+    struct timespec now;
+    (void)clock_gettime(CLOCK_MONOTONIC, &now);
+    return (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec;
+}
+
+/* Whoever holds us may be taken for dead by now, and others train in our place:
+ * nothing that we do counts any more. */
 static void
-wait_on_leash(skn_topology_t *topology, bool *leash)
+end_of_lease(const cli_call_t *call)
+{
+    skn_error_t error = { 0 };
+    (void)skn_fail(&error, SKN_UNAVAILABLE,
+                   "the coordinator was not heard for too long");
+    _exit(cli_finish(call, cli_report(call, &error)));
+}
+
+/* Waits for an event, or for the end of standard input: then for a good end. A
+ * lease that is over is over, whatever is to be read there. */
+static void
+wait_on_leash(const cli_call_t *call, skn_topology_t *topology, leash_t *leash)
 {
     struct pollfd polled[2] = { { skn_topology_fd(topology), POLLIN, 0 },
                                 { STDIN_FILENO, POLLIN, 0 } };
-    char nothing[256];
-    if (poll(polled, 2, -1) <= 0 || polled[1].revents == 0)
+    uint64_t until_ns[32];
+    int ready = poll(polled, 2, leash->until_ns > 0 ? LEASE_LOOK_MS : -1);
+    if (leash->until_ns > 0 && now_ns() >= leash->until_ns)
+        end_of_lease(call);
+    if (ready <= 0 || polled[1].revents == 0)
         return;
-    ssize_t bytes = read(STDIN_FILENO, nothing, sizeof(nothing));
+    ssize_t bytes = read(STDIN_FILENO, until_ns, sizeof(until_ns));
+    for (size_t k = 0;
+         leash->lease && bytes > 0 && k < (size_t)bytes / sizeof(until_ns[0]);
+         k++)
+        if (until_ns[k] > leash->until_ns)
+            leash->until_ns = until_ns[k];
     if (bytes > 0 || (bytes < 0 && errno == EINTR))
         return;
-    *leash = false;
+    leash->holds = false;
     skn_topology_stop(topology);
 }
 
@@ -302,14 +337,14 @@ follow_events(const cli_call_t *call, skn_topology_t *topology,
               const cli_follow_t *follow, bool *unread)
 {
     static const char stopped[] = "{\"event\":\"stopped\"";
+    leash_t leash = { .holds = follow->leash, .lease = follow->lease };
     static char line[LINE_BYTES];
-    bool leash = follow->leash;
     cli_bar_t bar;
     cli_bar_init(&bar, call);
     for (;;) {
         skn_error_t nothing = { 0 };
-        skn_status_t status = skn_topology_event(topology, leash ? 0 : -1, line,
-                                                 sizeof(line), &nothing);
+        skn_status_t status = skn_topology_event(topology, leash.holds ? 0 : -1,
+                                                 line, sizeof(line), &nothing);
         if (status == SKN_UNAVAILABLE)
             break;
         if (status == SKN_OK && follow->stopped)
@@ -317,8 +352,8 @@ follow_events(const cli_call_t *call, skn_topology_t *topology,
                                strncmp(line, stopped, strlen(stopped)) == 0;
         if (status == SKN_OK)
             cli_follow_print(call, line, &bar);
-        else if (leash)
-            wait_on_leash(topology, &leash);
+        else if (leash.holds)
+            wait_on_leash(call, topology, &leash);
         if (follow->stops_unread)
             stop_unread(topology, unread);
     }

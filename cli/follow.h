@@ -25,6 +25,8 @@ typedef struct cli_follow {
     volatile bool *stopped; /* becomes true when the run has come to a good
                              * end before it was done; or NULL */
     bool leash;             /* end well when standard input ends */
+    bool lease;             /* ... and at once when a time is over that comes
+                             * there: u64 of the monotonic clock, ns */
     bool stops_unread;      /* and when nobody reads standard output any more;
                            * SIGPIPE is then ignored */
 } cli_follow_t;

@@ -20,6 +20,7 @@ node_run(const cli_call_t *call)
         .labels = CLI_LABELS_DEFAULT,
         .progress = cli_flag(call, "progress"),
         .leash = cli_flag(call, "leash"),
+        .lease = cli_flag(call, "lease"),
     };
     uint32_t generation = 0;
     skn_from_t from;
@@ -32,6 +33,8 @@ node_run(const cli_call_t *call)
                                      &generation, &error) != SKN_OK) ||
         cli_count(call, "wait", CLI_WAIT_S_MAX, &training.wait_s, &error) !=
             SKN_OK ||
+        cli_count(call, "patience", CLI_WAIT_S_MAX, &training.patience_s,
+                  &error) != SKN_OK ||
         cli_count(call, "top", SKN_PREDICTOR_LABELS_MAX, &training.labels,
                   &error) != SKN_OK)
         return cli_report(call, &error);
@@ -48,6 +51,10 @@ static const cli_option_t options[] = {
     { "run", 0, "ID", "32 hex digits that all nodes of the run are given" },
     { "wait", 0, "SECONDS", "for the other nodes, before giving up (120)" },
     { "leash", 0, NULL, "come to a good end when standard input ends" },
+    { "lease", 0, NULL,
+      "end at once when a time is over that comes on standard input" },
+    { "patience", 0, "SECONDS",
+      "told to stop, go on to the next marker if that takes no longer (2)" },
     { "progress", 0, NULL, "tell how far the run is, five times a second" },
     CLI_RUN_OPTIONS,
     CLI_COMMON_OPTIONS,

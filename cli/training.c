@@ -12,6 +12,9 @@
 #include "formats/manifest.h"
 #include "topology/model_run.h"
 
+/* Of a run's id, before the 8 of its generation. */
+#define LINK_RUN_DIGITS (SKN_RUN_ID_BYTES - 9)
+
 /* How often a person sees the bar move. */
 #define PROGRESS_MS 200
 
@@ -20,6 +23,7 @@ typedef struct job {
     volatile bool begun; /* something was trained, or may have been */
     char run_path[SKN_TEXT_MAX];
     char run_id[SKN_RUN_ID_BYTES];
+    char link_id[SKN_RUN_ID_BYTES];
     const cli_training_t *training;
     cli_polite_options_t polite; /* ... when `polite_known` */
     volatile bool polite_known;
@@ -90,15 +94,28 @@ announce_resume(const cli_call_t *call, const skn_model_run_t *run,
     skn_json_text_fini(&event);
 }
 
+/* The id that links compare: of the run, and of its generation, so that nodes
+ * of an older one have nothing to say to those of a newer. */
+static void
+name_links(job_t *job)
+{
+    memcpy(job->link_id, job->run_id, sizeof(job->link_id));
+    if (job->run_id[0] && job->training->generation > 0)
+        (void)snprintf(job->link_id + LINK_RUN_DIGITS,
+                       sizeof(job->link_id) - LINK_RUN_DIGITS, "%08" PRIx32,
+                       (uint32_t)job->training->generation);
+}
+
 /* What the runtime is told about a run with several nodes. */
 static skn_start_options_t
-start_options(const skn_model_run_t *run, const job_t *job, bool resumes)
+start_options(const skn_model_run_t *run, job_t *job, bool resumes)
 {
     const skn_model_idle_t *idle = &run->model->idle;
+    name_links(job);
     return (skn_start_options_t){
         .node = run->node,
         .run_id =
-            run->model->node_count > 0 && job->run_id[0] ? job->run_id : NULL,
+            run->model->node_count > 0 && job->run_id[0] ? job->link_id : NULL,
         .wait_s = job->training->wait_s,
         .data_hash = run->data_hash,
         .resume = resumes,
@@ -132,6 +149,7 @@ go(const cli_call_t *call, skn_model_run_t *run, job_t *job, bool resumes)
         .begun = run->model->node_count > 0 ? NULL : &job->begun,
         .stopped = &job->stopped,
         .leash = job->training->leash,
+        .lease = job->training->lease,
         .stops_unread = job->training->node != NULL,
     };
     return cli_follow(call, &run->topology, &follow);
@@ -198,6 +216,7 @@ work(const cli_call_t *call, void *shared, int attempt)
         .resume = cli_flag(call, "resume") || job->training->from,
         .from = job->training->from,
         .generation = job->training->generation,
+        .patience_s = job->training->patience_s,
         .again = attempt > 0,
         .must_be_new = true,
         .node = job->training->node,

@@ -17,6 +17,8 @@ typedef struct cli_training {
         *predict;    /* a data file that the run's model predicts, or NULL */
     uint32_t labels; /* ... of each point */
     uint32_t wait_s; /* for the other nodes; 0: the default */
+    bool lease;      /* a time comes there, and renewed: end before it */
+    uint32_t patience_s; /* to the next marker, when stopped; 0: the default */
 } cli_training_t;
 
 /* Of the verbs that may predict on several nodes. */

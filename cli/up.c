@@ -18,6 +18,7 @@
 #include "cli/follow.h"
 #include "cli/training.h"
 #include "cli/up.h"
+#include "cli/up_elastic.h"
 #include "cli/verbs.h"
 #include "topology/model.h"
 #include "topology/plan.h"
@@ -352,6 +353,13 @@ make_local(up_t *up, skn_error_t *error)
     if (status == SKN_OK)
         status = cli_count(up->call, "local-nodes", SKN_CLUSTER_NODES_MAX,
                            &count, error);
+    up->local.elastic = cli_flag(up->call, "elastic");
+    if (status == SKN_OK && up->local.elastic && count == 0)
+        return skn_fail_hint(
+            error,
+            skn_fail(error, SKN_USAGE, "--elastic goes with --local-nodes N"),
+            "a run on several machines is elastic where the "
+            "file has `coordinator:`");
     return status == SKN_OK && count > 0
                ? cli_up_local_open(&up->local, count, error)
                : status;
@@ -397,6 +405,8 @@ work(up_t *up, skn_problems_t *problems)
         status = read_model(up, problems, &error);
     if (skn_problems_count(problems) > 0)
         return cli_report_problems(up->call, problems);
+    if (status == SKN_OK && up->model->coordinator.address[0])
+        return cli_up_elastic(up->call, up->model, &up->local);
     if (status == SKN_OK)
         status = block_signals(up, &error);
     cli_bar_init(&up->bar, up->call);
@@ -443,6 +453,8 @@ static const cli_option_t options[] = {
     CLI_OVERRIDE_OPTION,
     { "local-nodes", 0, "N",
       "N nodes of this machine, with keys of their own" },
+    { "elastic", 0, NULL,
+      "--local-nodes: with a coordinator, so that the run outlives its nodes" },
     { "resume", 0, NULL, "go on with the run in checkpoint.path" },
     CLI_PREDICT_OPTIONS,
     { "wait", 0, "SECONDS", "for all nodes, before giving up (120)" },
@@ -469,6 +481,8 @@ const cli_verb_t cli_up = {
         "checkpoint.path, or its newest, ranks all labels for each point of\n"
         "DATA, and every node holds its share of it. DATA is a data file, on\n"
         "all nodes alike, as the model's own are.\n"
+        "Where the file has `coordinator:`, or with --elastic, nodes may die,\n"
+        "leave and come back while the run goes on: see docs/elastic.md.\n"
         "SIGINT and SIGTERM save and end well; a second one ends at once.",
     .run = up_run,
 };

@@ -37,12 +37,15 @@ typedef struct cli_up_node {
     bool joined;       /* it had a link to another node */
     bool cut;          /* it did not end by itself after another had */
     bool failed;       /* it ended by itself, and not well */
+    bool dies_with_us; /* at once, and not in its own time */
+    bool own_group;    /* of processes, with all that it starts */
 } cli_up_node_t;
 
 /* Where the nodes of --local-nodes live: their keys, until the end. */
 typedef struct cli_up_local {
     char folder[64];
-    char *overrides[3]; /* malloc'ed: nodes=..., resources.cores=auto, ... */
+    bool elastic;       /* with a coordinator */
+    char *overrides[8]; /* malloc'ed: nodes=..., resources.cores=auto, ... */
     size_t override_count;
     uint32_t count;
 } cli_up_local_t;
@@ -61,6 +64,7 @@ typedef struct cli_up_command {
     char *argument[CLI_UP_ARGUMENTS_MAX];
     size_t count;
     char *line, *words; /* malloc'ed: for the shell over ssh; of --ssh */
+    char *folder;       /* malloc'ed: an override, of a role */
     char self[4096];
     char path[SKN_TEXT_MAX + SKN_NAME_MAX + 32];
 } cli_up_command_t;
@@ -68,6 +72,18 @@ skn_status_t cli_up_command(const cli_call_t *call, const cli_up_local_t *local,
                             const cli_up_node_t *node,
                             cli_up_command_t *command, skn_error_t *error);
 void cli_up_command_fini(cli_up_command_t *command);
+/* The same for a process of a run with a coordinator. */
+typedef struct cli_up_role {
+    const char *verb; /* "coordinator", "member", "train" */
+    const char *file; /* the model file */
+    const char *path; /* the run's folder, beside the overrides; or NULL */
+    const char *patience_s; /* of a member's workers; NULL: the default */
+} cli_up_role_t;
+skn_status_t cli_up_role_command(const cli_call_t *call,
+                                 const cli_up_local_t *local,
+                                 const cli_up_node_t *node,
+                                 const cli_up_role_t *role,
+                                 cli_up_command_t *command, skn_error_t *error);
 
 /* up_process.c */
 /* Starts node `node`; `arguments` ends with NULL, its first is the program. */

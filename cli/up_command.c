@@ -157,10 +157,50 @@ cli_up_command(const cli_call_t *call, const cli_up_local_t *local,
     return node->ssh[0] ? wrap_in_ssh(call, node, command, error) : SKN_OK;
 }
 
+skn_status_t
+cli_up_role_command(const cli_call_t *call, const cli_up_local_t *local,
+                    const cli_up_node_t *node, const cli_up_role_t *role,
+                    cli_up_command_t *command, skn_error_t *error)
+{
+    const char *remote = cli_value(call, "remote-program");
+    bool is_member = strcmp(role->verb, "member") == 0;
+    bool leads = strcmp(role->verb, "coordinator") == 0;
+    *command = (cli_up_command_t){ 0 };
+    skn_status_t status = node->ssh[0] ? SKN_OK : find_self(command, error);
+    if (status == SKN_OK && role->path &&
+        asprintf(&command->folder, "checkpoint.path=%s", role->path) < 0) {
+        command->folder = NULL;
+        status = skn_fail(error, SKN_NO_MEMORY, "no room for a command line");
+    }
+    if (status != SKN_OK)
+        return status;
+    add(command, !node->ssh[0] ? command->self : remote ? remote : "skein");
+    add(command, role->verb);
+    if (is_member)
+        add(command, node->name);
+    add(command, role->file);
+    add(command, "--json");
+    if (is_member || leads)
+        add(command, "--leash");
+    if (is_member)
+        add(command, "--progress");
+    if (is_member)
+        add_option(command, "--patience", role->patience_s);
+    if (leads && cli_value(call, "wait"))
+        add_option(command, "--wait", cli_value(call, "wait"));
+    for (size_t k = 0; cli_value_at(call, "override", k); k++)
+        add_option(command, "-o", cli_value_at(call, "override", k));
+    for (size_t k = 0; k < local->override_count; k++)
+        add_option(command, "-o", local->overrides[k]);
+    add_option(command, "-o", command->folder);
+    return node->ssh[0] ? wrap_in_ssh(call, node, command, error) : SKN_OK;
+}
+
 void
 cli_up_command_fini(cli_up_command_t *command)
 {
     free(command->line);
     free(command->words);
-    command->line = command->words = NULL;
+    free(command->folder);
+    command->line = command->words = command->folder = NULL;
 }

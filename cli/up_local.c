@@ -85,6 +85,32 @@ write_node(FILE *file, const cli_up_local_t *local, uint32_t k, uint16_t port,
     return status;
 }
 
+/* The coordinator of local nodes: a key and a port like theirs. */
+static skn_status_t
+write_coordinator(cli_up_local_t *local, uint32_t *next, skn_error_t *error)
+{
+    char path[128], public_key[SKN_KEY_TEXT_BYTES];
+    (void)snprintf(path, sizeof(path), "%s/coordinator.key", local->folder);
+    skn_status_t status = skn_keys_make(path, NULL, public_key, error);
+    uint16_t port = status == SKN_OK ? find_port(next, error) : 0;
+    if (port == 0)
+        return error->status;
+    for (int k = 0; k < 2; k++) {
+        char **at = &local->overrides[local->override_count];
+        int bytes = k == 0 ? asprintf(at, "coordinator.key=%s", path)
+                           : asprintf(at,
+                                      "coordinator.address="
+                                      "tcp://127.0.0.1:%u",
+                                      port);
+        if (bytes < 0) {
+            *at = NULL;
+            return skn_fail(error, SKN_NO_MEMORY, "no room for the nodes");
+        }
+        local->override_count++;
+    }
+    return SKN_OK;
+}
+
 static skn_status_t
 write_nodes(cli_up_local_t *local, uint32_t units, skn_error_t *error)
 {
@@ -109,6 +135,8 @@ write_nodes(cli_up_local_t *local, uint32_t units, skn_error_t *error)
     local->overrides[1] = strdup("resources.cores=auto");
     if (!local->overrides[local->override_count++] && status == SKN_OK)
         status = skn_fail(error, SKN_NO_MEMORY, "no room for the nodes");
+    if (status == SKN_OK && local->elastic)
+        status = write_coordinator(local, &next, error);
     return status;
 }
 
@@ -142,6 +170,14 @@ cli_up_local_forget(cli_up_local_t *local)
         (void)unlink(path);
         (void)snprintf(path, sizeof(path), "%s/n%u.key" SKN_KEY_SECRET_SUFFIX,
                        local->folder, k);
+        (void)unlink(path);
+    }
+    if (local->folder[0] && local->elastic) {
+        (void)snprintf(path, sizeof(path), "%s/coordinator.key", local->folder);
+        (void)unlink(path);
+        (void)snprintf(path, sizeof(path),
+                       "%s/coordinator.key" SKN_KEY_SECRET_SUFFIX,
+                       local->folder);
         (void)unlink(path);
     }
     if (local->folder[0])

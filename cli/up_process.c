@@ -19,10 +19,10 @@ become(const cli_up_node_t *node, char *const *arguments, const int *streams,
     sigset_t none;
     (void)sigaction(SIGPIPE, &usual, NULL); /* which we ignore */
     /* Ctrl-C is for us: an ssh that heard it, too, would cut the node off. */
-    if (node->ssh[0])
+    if (node->ssh[0] || node->own_group)
         (void)setpgid(0, 0);
     /* Killed with its parent; over ssh the leash does it. */
-    (void)prctl(PR_SET_PDEATHSIG, SIGTERM);
+    (void)prctl(PR_SET_PDEATHSIG, node->dies_with_us ? SIGKILL : SIGTERM);
     (void)sigemptyset(&none);
     (void)sigprocmask(SIG_SETMASK, &none, NULL);
     if (getppid() == parent && dup2(streams[0], STDIN_FILENO) >= 0 &&

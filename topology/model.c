@@ -157,6 +157,7 @@ read_part(reader_t *reader, const skn_node_t *mapping, const skn_part_t *part,
     reader->train_refused |= strcmp(part->name, "train") == 0;
     reader->nodes_refused |= strcmp(part->name, "nodes") == 0 ||
                              strcmp(part->name, "links") == 0 ||
+                             strcmp(part->name, "coordinator") == 0 ||
                              strcmp(part->name, "resources") == 0;
 }
 
@@ -202,6 +203,8 @@ read_file(reader_t *reader)
         skn_rules_both(model, root, reader->problems);
     if (!reader->nodes_refused)
         skn_rules_nodes(model, root, reader->problems);
+    if (!reader->nodes_refused)
+        skn_rules_coordinator(model, root, reader->problems);
     if (!reader->nodes_refused && !reader->train_refused)
         skn_rules_links(model, root, reader->problems);
     /* Without points held back there is nothing to be patient about. Three

@@ -236,6 +236,11 @@ typedef struct skn_model_idle {
     double grace_s;        /* before a pause */
     skn_model_notice_t notice;
 } skn_model_idle_t;
+typedef struct skn_model_coordinator {
+    const char *address; /* tcp://host:port; "": the nodes never change */
+    const char *key;     /* path of its certificate; "": none */
+    int64_t least;       /* nodes that the run needs to go on */
+} skn_model_coordinator_t;
 
 typedef struct skn_model {
     const char *name;   /* the file's name without folder and ending */
@@ -252,6 +257,7 @@ typedef struct skn_model {
     size_t node_count;
     skn_model_links_t links;
     skn_model_idle_t idle;
+    skn_model_coordinator_t coordinator;
 } skn_model_t;
 
 struct skn_document;

@@ -63,6 +63,48 @@ skn_rules_nodes(const skn_model_t *model, const skn_node_t *root,
 }
 
 void
+skn_rules_coordinator(const skn_model_t *model, const skn_node_t *root,
+                      skn_problems_t *problems)
+{
+    const skn_node_t *mapping = skn_node_get(root, "coordinator");
+    const skn_model_coordinator_t *coordinator = &model->coordinator;
+    if (!coordinator->address[0])
+        return;
+    skn_mark_t mark = skn_rules_mark(mapping, "address");
+    if (!skn_address_is_good(coordinator->address)) {
+        (void)skn_problems_add(problems, mark, "'%.80s' is no address",
+                               coordinator->address);
+        (void)skn_problems_hint(problems,
+                                "tcp://host:port as the nodes reach it, for "
+                                "example tcp://10.0.0.1:7000");
+        return;
+    }
+    if (model->node_count == 0) {
+        (void)skn_problems_add(problems, mark,
+                               "a coordinator, and no 'nodes' to coordinate");
+        (void)skn_problems_hint(problems,
+                                "list all that may take part under nodes:");
+        return;
+    }
+    for (size_t k = 0; k < model->node_count; k++)
+        if (strcmp(model->nodes[k].address, coordinator->address) == 0)
+            (void)skn_problems_add(problems, mark,
+                                   "node '%.64s' has the same address",
+                                   model->nodes[k].name);
+    bool keyed = model->nodes[0].key[0] != '\0';
+    if (keyed == (coordinator->key[0] != '\0') &&
+        (keyed || skn_address_is_loopback(coordinator->address)))
+        return;
+    (void)skn_problems_add(problems, skn_rules_mark(mapping, "key"),
+                           keyed || !coordinator->key[0]
+                               ? "the coordinator has no key"
+                               : "the coordinator has a key, the nodes have "
+                                 "none");
+    (void)skn_problems_hint(problems,
+                            "give one to each: skein keygen NAME.key");
+}
+
+void
 skn_rules_links(const skn_model_t *model, const skn_node_t *root,
                 skn_problems_t *problems)
 {

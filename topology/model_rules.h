@@ -23,6 +23,9 @@ void skn_rules_both(const skn_model_t *model, const skn_node_t *root,
 /* Rules of the nodes, and between them and resources. */
 void skn_rules_nodes(const skn_model_t *model, const skn_node_t *root,
                      skn_problems_t *problems);
+/* Rules between the coordinator and the nodes. */
+void skn_rules_coordinator(const skn_model_t *model, const skn_node_t *root,
+                           skn_problems_t *problems);
 /* Rules between links and train. */
 void skn_rules_links(const skn_model_t *model, const skn_node_t *root,
                      skn_problems_t *problems);

@@ -356,6 +356,7 @@ wire(skn_model_run_t *run, const skn_model_run_options_t *options,
         .run_id = options->run_id,
         .config_text = text,
         .progress_ms = options->progress_ms,
+        .patience_s = options->patience_s,
         .resume = run->resume.has_run,
         .checkpoint =
             run->resume.has_checkpoint ? run->resume.checkpoint : NULL,

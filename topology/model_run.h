@@ -13,6 +13,7 @@ typedef struct skn_model_run_options {
     const char *const *overrides;
     size_t override_count;
     uint32_t progress_ms; /* between progress events; 0: none */
+    uint32_t patience_s;  /* to the next marker, when stopped; 0: the default */
     bool resume;         /* the user asks to go on with the run of the folder */
     const char *from;    /* from exactly this checkpoint; NULL: the newest */
     uint64_t generation; /* of the nodes */

@@ -449,6 +449,22 @@ static const skn_section_t idle_section = {
     idle_options, idle_slots, idle_parts
 };
 
+#define COORDINATOR(O)                                                         \
+    O(skn_model_coordinator_t, address, "address", TEXT, TEXT, "", 0, 0, NULL, \
+      "where `skein coordinator` listens, as the nodes reach it: "             \
+      "tcp://host:port; empty: a run whose nodes never change")                \
+    O(skn_model_coordinator_t, key, "key", PATH, PATH, "", 0, 0, NULL,         \
+      "its certificate (skein keygen); required as soon as its address is "    \
+      "beyond this machine")                                                   \
+    O(skn_model_coordinator_t, least, "least", INT, INT, "1", 1, 64, NULL,     \
+      "nodes that must be there for the run to go on")
+TABLES(coordinator, COORDINATOR)
+
+static const skn_section_t coordinator_section = {
+    "coordinator", "Who decides which nodes take part in a run, and from when.",
+    coordinator_options, coordinator_slots, no_parts
+};
+
 /* --- the whole file ------------------------------------------------------ */
 
 static const skn_option_t file_options[] = {
@@ -471,6 +487,8 @@ static const skn_part_t file_parts[] = {
       "the processes of a run on several machines" },
     { "links", SKN_FORM_MAPPING, offsetof(skn_model_t, links), &links_section,
       "what passes between nodes" },
+    { "coordinator", SKN_FORM_MAPPING, offsetof(skn_model_t, coordinator),
+      &coordinator_section, "a run whose nodes come, leave and die" },
     { "idle", SKN_FORM_MAPPING, offsetof(skn_model_t, idle), &idle_section,
       "how it gives way to other work on its machine" },
     NO_PART
@@ -482,7 +500,8 @@ const skn_section_t skn_model_section = {
 
 #define LEAVE_OUT "leave it out"
 const skn_refused_key_t skn_refused_keys[] = {
-    { "recovery", "a run ends with a node, and --resume goes on", LEAVE_OUT },
+    { "recovery", "a run with a coordinator rolls back to its last checkpoint",
+      LEAVE_OUT },
     { NULL, NULL, NULL },
 };
 

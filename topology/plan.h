@@ -46,6 +46,7 @@ typedef struct skn_plan_start {
     const char *run_id;      /* 32 hex digits, or NULL */
     const char *config_text; /* the model as YAML, kept in the folder */
     uint32_t progress_ms;    /* between progress events; 0: none */
+    uint32_t patience_s;     /* to the next marker, when stopped; 0: 2 */
     bool resume;             /* the folder holds the run already */
     const char *checkpoint;  /* to begin from, or NULL: from the seed */
     uint64_t first_batch;

@@ -78,6 +78,8 @@ add_coordinator(wire_t *wire)
     skn_wire_text(wire, "tests", plan->data.test_points > 0 ? "true" : "false");
     skn_wire_int(wire, "patience", (uint64_t)model->train.patience);
     skn_wire_int(wire, "progress_ms", wire->start->progress_ms);
+    if (wire->start->patience_s > 0)
+        skn_wire_int(wire, "patience_s", wire->start->patience_s);
     if (wire->start->checkpoint)
         skn_wire_text(wire, "resume", wire->start->checkpoint);
     if (wire->restored_count > 0)

@@ -23,6 +23,8 @@
 #define EMPTY_TOLD 16u
 /* Seldom: they must not crowd out sentences that say more. */
 #define EMPTY_TOLD_MS 10000u
+/* Ends of connections that nobody asked about yet. */
+#define ENDED_MAX 256u
 
 /* Between the two threads: counters, sentences, flags. The rest is the door
  * thread's while it runs. */
@@ -43,6 +45,8 @@ struct skn_door {
     uint64_t token_ms;
     uint32_t tokens;
     uint64_t unsaid;
+    int ended[ENDED_MAX];
+    size_t ended_first, ended_count;
 };
 
 static uint64_t
@@ -197,8 +201,36 @@ accept_one(skn_door_t *door, int descriptor)
 }
 
 static void
+keep_end(skn_door_t *door, int descriptor)
+{
+    (void)pthread_mutex_lock(&door->lock);
+    if (door->ended_count == ENDED_MAX) {
+        door->ended_first = (door->ended_first + 1) % ENDED_MAX;
+        door->ended_count--;
+    }
+    door->ended[(door->ended_first + door->ended_count++) % ENDED_MAX] =
+        descriptor;
+    (void)pthread_mutex_unlock(&door->lock);
+}
+
+bool
+skn_door_ended(skn_door_t *door, int *descriptor)
+{
+    (void)pthread_mutex_lock(&door->lock);
+    bool any = door->ended_count > 0;
+    if (any) {
+        *descriptor = door->ended[door->ended_first];
+        door->ended_first = (door->ended_first + 1) % ENDED_MAX;
+        door->ended_count--;
+    }
+    (void)pthread_mutex_unlock(&door->lock);
+    return any;
+}
+
+static void
 end_one(skn_door_t *door, int descriptor)
 {
+    keep_end(door, descriptor);
     if (!skn_watch_close(door->parts.watch, descriptor))
         return;
     if (door->canaries > 0) { /* their end may be told after the beginning */

@@ -288,6 +288,22 @@ skn_keys_make(const char *path, const char *name,
     return status;
 }
 
+skn_status_t
+skn_key_save_public(const char *path, const char *name, const char *public_key,
+                    skn_error_t *error)
+{
+    char text[SKN_KEY_FILE_BYTES_MAX];
+    skn_keys_t half = { 0 };
+    if (!skn_key_good(public_key))
+        return skn_fail(error, SKN_BAD_CONFIG, "the key of %.64s is none",
+                        name);
+    (void)memcpy(half.public_key, public_key, SKN_KEY_TEXT_BYTES);
+    print_file(text, &half, name, false);
+    if (unlink(path) != 0 && errno != ENOENT)
+        return cannot_create(path, errno, error);
+    return write_file(path, PUBLIC_MODE, text, error);
+}
+
 /* --- reading ------------------------------------------------------------- */
 
 static skn_status_t

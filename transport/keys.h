@@ -67,4 +67,9 @@ skn_status_t skn_key_load_public(const char *path,
                                  char public_key[SKN_KEY_TEXT_BYTES],
                                  skn_error_t *error);
 
+/* Writes the public half of a peer's, which came over a line, to `path`; what
+ * was there is replaced. SKN_BAD_CONFIG: `public_key` is none. */
+skn_status_t skn_key_save_public(const char *path, const char *name,
+                                 const char *public_key, skn_error_t *error);
+
 #endif

@@ -61,7 +61,9 @@ set_text(void *socket, int option, const char *text)
     O(ZMQ_IMMEDIATE, 1)                                                        \
     O(ZMQ_SNDHWM, (int)options->fragments_max)                                 \
     /* A DEALER is told nothing; what comes anyway stays few. */               \
-    O(ZMQ_RCVHWM, options->type == ZMQ_ROUTER ? (int)options->fragments_max : 1)
+    O(ZMQ_RCVHWM, options->type == ZMQ_ROUTER || options->hears                \
+                      ? (int)options->fragments_max                            \
+                      : 1)
 
 static const char *
 set_options(void *socket, const skn_socket_options_t *options)

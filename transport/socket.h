@@ -36,6 +36,7 @@ typedef struct skn_socket_options {
     const skn_keys_t *keys; /* NULL: none */
     const char *server_key; /* of who is dialled; NULL: we are the server */
     int service;            /* type of service of its packets; 0: usual */
+    bool hears;             /* a DEALER that is answered */
 } skn_socket_options_t;
 
 /* A socket with every option set and looked at; not bound, not connected.

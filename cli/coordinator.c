@@ -1,0 +1,760 @@
+/* coordinator.c - skein coordinator: who takes part in a run, and since when.
+ *
+ * The socket, the clock and the journal around topology/membership.h. It holds
+ * no state of the model: what it needs to know again after its death is in its
+ * journal, and what members hold they say when they are asked.
+ * SPDX-License-Identifier: Apache-2.0 */
+#include <errno.h>
+#include <inttypes.h>
+#include <poll.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/random.h>
+#include <sys/signalfd.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "cli/follow.h"
+#include "cli/talk.h"
+#include "cli/verbs.h"
+#include "formats/folder.h"
+#include "formats/journal.h"
+#include "topology/membership.h"
+#include "topology/model.h"
+#include "topology/problems.h"
+
+#define JOURNAL_NAME "coordinator.journal"
+#define TICK_MS 100
+/* For all nodes of the list to show up at the start of a run. */
+#define FIRST_WAIT_S 15u
+/* For members to hear that the run is over. */
+#define FAREWELL_MS 1500u
+
+/* What one member said that it holds. */
+typedef struct holding {
+    skn_held_t *list;
+    size_t count;
+} holding_t;
+
+/* A manifest that some member has, by its seal. */
+typedef struct manifest {
+    char seal[SKN_HASH_TEXT_BYTES];
+    uint64_t batch, layout;
+    json_t *text;
+    struct manifest *next;
+} manifest_t;
+
+typedef struct coordinator {
+    const cli_call_t *call;
+    skn_model_t *model;
+    const char *names[SKN_MEMBERS_MAX];
+    const char *keys[SKN_MEMBERS_MAX];
+    char key_text[SKN_MEMBERS_MAX][SKN_KEY_TEXT_BYTES];
+    uint32_t count;
+    skn_keys_t *own;
+    skn_control_t *control;
+    skn_journal_t *journal;
+    skn_membership_t *membership;
+    char run_id[SKN_RUN_ID_BYTES];
+    uint64_t generation, members, saved_batch; /* of the journal */
+    bool over;                                 /* the journal says */
+    holding_t holding[SKN_MEMBERS_MAX];
+    manifest_t *manifests;
+    int signals;
+    bool leash;
+    uint64_t over_ns;   /* since when nothing is left to do; 0: not yet */
+    skn_error_t broken; /* the journal cannot be written */
+} coordinator_t;
+
+static uint64_t
+now_ns(void)
+{
+    struct timespec now;
+    (void)clock_gettime(CLOCK_MONOTONIC, &now);
+    return (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec;
+}
+
+/* --- words for people ---------------------------------------------------- */
+
+static json_t *
+names_of(const coordinator_t *coordinator, uint64_t set)
+{
+    json_t *names = json_array();
+    for (uint32_t k = 0; names && k < coordinator->count; k++)
+        if (set & ((uint64_t)1 << k))
+            (void)json_array_append_new(names,
+                                        json_string(coordinator->names[k]));
+    return names;
+}
+
+static void
+say(coordinator_t *coordinator, const char *text)
+{
+    if (!coordinator->call->json) {
+        (void)printf("%s\n", text);
+        (void)fflush(stdout);
+        return;
+    }
+    uint64_t set = skn_membership_members(coordinator->membership);
+    json_t *event = json_pack(
+        "{ss sI so ss}", "event", "membership", "generation",
+        (json_int_t)skn_membership_generation(coordinator->membership),
+        "members", names_of(coordinator, set), "text", text);
+    char *line = event ? json_dumps(event, JSON_COMPACT) : NULL;
+    if (line)
+        (void)puts(line);
+    (void)fflush(stdout);
+    free(line);
+    json_decref(event);
+}
+
+/* --- the journal --------------------------------------------------------- */
+
+static skn_status_t
+take_line(void *job, const json_t *line, skn_error_t *error)
+{
+    coordinator_t *coordinator = job;
+    const json_t *members = json_object_get(line, "members");
+    const char *run = cli_talk_text(line, "run");
+    (void)error;
+    if (run[0])
+        (void)snprintf(coordinator->run_id, sizeof(coordinator->run_id), "%s",
+                       run);
+    if (members) {
+        size_t k;
+        const json_t *name;
+        coordinator->generation = cli_talk_number(line, "generation");
+        coordinator->members = 0;
+        json_array_foreach(members, k, name) for (uint32_t n = 0;
+                                                  n < coordinator->count; n++)
+        {
+            const char *text = json_string_value(name);
+            if (text && strcmp(text, coordinator->names[n]) == 0)
+                coordinator->members |= (uint64_t)1 << n;
+        }
+    }
+    if (json_object_get(line, "saved"))
+        coordinator->saved_batch = cli_talk_number(line, "saved");
+    coordinator->over = strcmp(cli_talk_text(line, "over"), "done") == 0;
+    return SKN_OK;
+}
+
+/* Takes `line`. */
+static void
+record(coordinator_t *coordinator, json_t *line)
+{
+    char *text = line ? json_dumps(line, JSON_COMPACT) : NULL;
+    json_decref(line);
+    if (coordinator->broken.status != SKN_OK) {
+        free(text);
+        return;
+    }
+    if (!text)
+        (void)skn_fail(&coordinator->broken, SKN_NO_MEMORY,
+                       "no room for a line of the journal");
+    else if (skn_journal_add(coordinator->journal, text,
+                             &coordinator->broken) != SKN_OK)
+        (void)skn_fail_hint(&coordinator->broken, coordinator->broken.status,
+                            "nothing is lost: make room and start the "
+                            "coordinator again");
+    free(text);
+}
+
+static skn_status_t
+open_journal(coordinator_t *coordinator, skn_error_t *error)
+{
+    char path[SKN_TEXT_MAX + 32];
+    const char *folder = coordinator->model->checkpoint.path;
+    int descriptor = -1;
+    if (!folder[0])
+        return skn_fail_hint(
+            error,
+            skn_fail(error, SKN_USAGE,
+                     "a run with a coordinator needs a folder that it finds "
+                     "again"),
+            "give -o checkpoint.path=FOLDER, the same on all machines");
+    skn_status_t status = skn_folder_create(folder, &descriptor, error);
+    if (status != SKN_OK)
+        return status;
+    (void)close(descriptor);
+    (void)snprintf(path, sizeof(path), "%s/" JOURNAL_NAME, folder);
+    coordinator->journal =
+        skn_journal_open(path, take_line, coordinator, error);
+    if (!coordinator->journal)
+        return error->status;
+    if (coordinator->run_id[0])
+        return SKN_OK;
+    unsigned char random[16];
+    if (getrandom(random, sizeof(random), 0) != (ssize_t)sizeof(random))
+        return skn_fail(error, SKN_UNAVAILABLE, "no random bytes: %s",
+                        strerror(errno));
+    for (size_t k = 0; k < sizeof(random); k++)
+        (void)snprintf(coordinator->run_id + 2 * k, 3, "%02x", random[k]);
+    record(coordinator, json_pack("{ss ss}", "run", coordinator->run_id,
+                                  "config", coordinator->model->name));
+    if (coordinator->broken.status != SKN_OK)
+        *error = coordinator->broken;
+    return coordinator->broken.status;
+}
+
+/* --- checkpoints that members hold --------------------------------------- */
+
+static manifest_t *
+find_manifest(const coordinator_t *coordinator, const char *seal)
+{
+    for (manifest_t *at = coordinator->manifests; at; at = at->next)
+        if (strcmp(at->seal, seal) == 0)
+            return at;
+    return NULL;
+}
+
+/* Keeps those that are new, and lets go those that nobody speaks of. */
+static void
+keep_manifests(coordinator_t *coordinator, const json_t *message)
+{
+    size_t k;
+    const json_t *item;
+    json_array_foreach(json_object_get(message, "checkpoints"), k, item)
+    {
+        json_t *text = json_object_get(item, "manifest");
+        const char *seal = cli_talk_text(item, "seal");
+        if (!json_is_string(text) || find_manifest(coordinator, seal))
+            continue;
+        manifest_t *manifest = calloc(1, sizeof(*manifest));
+        if (!manifest)
+            return;
+        (void)snprintf(manifest->seal, sizeof(manifest->seal), "%s", seal);
+        manifest->batch = cli_talk_number(item, "batch");
+        manifest->layout = cli_talk_number(item, "layout");
+        manifest->text = json_incref(text);
+        manifest->next = coordinator->manifests;
+        coordinator->manifests = manifest;
+    }
+}
+
+static bool
+is_held(const coordinator_t *coordinator, const char *seal)
+{
+    for (uint32_t k = 0; k < coordinator->count; k++)
+        for (size_t n = 0; n < coordinator->holding[k].count; n++)
+            if (strcmp(coordinator->holding[k].list[n].seal, seal) == 0)
+                return true;
+    return false;
+}
+
+static void
+drop_manifests(coordinator_t *coordinator, bool all)
+{
+    manifest_t **at = &coordinator->manifests;
+    while (*at) {
+        manifest_t *manifest = *at;
+        if (!all && is_held(coordinator, manifest->seal)) {
+            at = &manifest->next;
+            continue;
+        }
+        *at = manifest->next;
+        json_decref(manifest->text);
+        free(manifest);
+    }
+}
+
+static json_t *
+known_seals(const coordinator_t *coordinator)
+{
+    json_t *seals = json_array();
+    for (manifest_t *at = coordinator->manifests; at; at = at->next)
+        (void)json_array_append_new(seals, json_string(at->seal));
+    return seals;
+}
+
+static void
+take_holds(coordinator_t *coordinator, uint32_t member, const json_t *message)
+{
+    holding_t *holding = &coordinator->holding[member];
+    skn_error_t error = { 0 };
+    skn_held_free(&holding->list, holding->count);
+    holding->count = 0;
+    if (cli_talk_take_holds(message, &holding->list, &holding->count, &error) !=
+        SKN_OK) {
+        cli_warn(coordinator->call, error.text, coordinator->names[member]);
+        return;
+    }
+    keep_manifests(coordinator, message);
+    drop_manifests(coordinator, false);
+    skn_membership_holds(coordinator->membership, member, now_ns());
+}
+
+/* Whose part of the newest checkpoint nobody holds. */
+static void
+explain(const skn_holder_t *holders, size_t count, skn_error_t *error)
+{
+    const skn_held_t *newest = NULL;
+    for (size_t k = 0; k < count; k++)
+        for (size_t n = 0; n < holders[k].count; n++)
+            if (!newest || holders[k].held[n].batch > newest->batch)
+                newest = &holders[k].held[n];
+    (void)skn_fail(error, SKN_UNAVAILABLE,
+                   "parts of the checkpoint of batch %" PRIu64
+                   " are held by none of those that are here",
+                   newest ? newest->batch : 0);
+}
+
+static skn_status_t
+choose(void *job, uint64_t set, skn_point_t *point, skn_error_t *error)
+{
+    coordinator_t *coordinator = job;
+    skn_holder_t holders[SKN_MEMBERS_MAX];
+    size_t count = 0, lists = 0;
+    for (uint32_t k = 0; k < coordinator->count; k++) {
+        const holding_t *holding = &coordinator->holding[k];
+        if (!(set & ((uint64_t)1 << k)))
+            continue;
+        holders[count++] =
+            (skn_holder_t){ .held = holding->list, .count = holding->count };
+        lists += holding->count;
+    }
+    if (lists == 0)
+        return SKN_NO_INPUT;
+    const skn_held_t *held =
+        skn_held_choose(holders, count, coordinator->run_id);
+    if (!held) {
+        explain(holders, count, error);
+        return SKN_UNAVAILABLE;
+    }
+    point->batch = held->batch;
+    point->layout = held->generation;
+    return SKN_OK;
+}
+
+/* --- orders -------------------------------------------------------------- */
+
+static json_t *
+cores_of(const skn_model_cores_t *cores)
+{
+    if (cores->count == 0)
+        return cores->limit == SKN_AUTO ? json_string("auto")
+                                        : json_integer(cores->limit);
+    json_t *list = json_array();
+    for (size_t k = 0; k < cores->count; k++)
+        (void)json_array_append_new(list, json_integer(cores->list[k]));
+    return list;
+}
+
+static json_t *
+nodes_of(const coordinator_t *coordinator, uint64_t set)
+{
+    json_t *nodes = json_array();
+    for (uint32_t k = 0; nodes && k < coordinator->count; k++) {
+        const skn_model_node_t *node = &coordinator->model->nodes[k];
+        if (!(set & ((uint64_t)1 << k)))
+            continue;
+        (void)json_array_append_new(
+            nodes, json_pack("{ss ss ss so sI}", "name", node->name, "address",
+                             node->address, "key", coordinator->keys[k],
+                             "cores", cores_of(&node->cores), "memory",
+                             (json_int_t)(node->memory_bytes == SKN_AUTO
+                                              ? 0
+                                              : node->memory_bytes)));
+    }
+    return nodes;
+}
+
+static json_t *
+start_of(const coordinator_t *coordinator, const skn_duty_t *order)
+{
+    const manifest_t *manifest = NULL;
+    json_t *message =
+        json_pack("{ss sI ss sI sI sb so}", "order", "start", "generation",
+                  (json_int_t)order->generation, "run", coordinator->run_id,
+                  "batch", (json_int_t)order->point.batch, "layout",
+                  (json_int_t)order->point.layout, "saved", order->point.saved,
+                  "nodes", nodes_of(coordinator, order->set));
+    for (manifest_t *at = coordinator->manifests; at; at = at->next)
+        if (order->point.saved && at->batch == order->point.batch &&
+            at->layout == order->point.layout)
+            manifest = at;
+    if (message && manifest)
+        (void)json_object_set(message, "manifest", manifest->text);
+    return message;
+}
+
+static json_t *
+message_of(const coordinator_t *coordinator, const skn_duty_t *order)
+{
+    switch (order->kind) {
+    case SKN_DUTY_WHO:
+        return json_pack("{ss}", "order", "who");
+    case SKN_DUTY_ASK:
+        return json_pack("{ss so}", "order", "ask", "known",
+                         known_seals(coordinator));
+    case SKN_DUTY_START:
+        return start_of(coordinator, order);
+    case SKN_DUTY_PAUSE:
+        return json_pack("{ss sI}", "order", "pause", "generation",
+                         (json_int_t)order->generation);
+    case SKN_DUTY_ABORT:
+        return json_pack("{ss}", "order", "abort");
+    case SKN_DUTY_BYE:
+        return json_pack("{ss}", "order", "bye");
+    default:
+        return NULL;
+    }
+}
+
+static void
+carry_out(coordinator_t *coordinator)
+{
+    skn_duty_t order;
+    skn_error_t nothing = { 0 };
+    while (skn_membership_next(coordinator->membership, &order)) {
+        if (order.kind == SKN_DUTY_TELL)
+            say(coordinator, order.text);
+        else if (order.kind == SKN_DUTY_RECORD)
+            record(coordinator,
+                   json_pack("{sI so sI sI sb}", "generation",
+                             (json_int_t)order.generation, "members",
+                             names_of(coordinator, order.set), "batch",
+                             (json_int_t)order.point.batch, "layout",
+                             (json_int_t)order.point.layout, "from_saved",
+                             order.point.saved));
+        else if (coordinator->broken.status == SKN_OK)
+            /* Who does not hear it is silent, and is found dead. */
+            (void)cli_talk_send(coordinator->control, order.member,
+                                message_of(coordinator, &order), &nothing);
+    }
+}
+
+/* --- what comes ---------------------------------------------------------- */
+
+static void
+take_ended(coordinator_t *coordinator, uint32_t member, const json_t *message)
+{
+    static const struct {
+        const char *word;
+        skn_ending_t ending;
+    } words[] = { { "well", SKN_ENDING_WELL },
+                  { "done", SKN_ENDING_DONE },
+                  { "stopped", SKN_ENDING_STOPPED } };
+    skn_ending_t ending = SKN_ENDING_FAILED;
+    skn_error_t error = { 0 };
+    for (size_t k = 0; k < sizeof(words) / sizeof(words[0]); k++)
+        if (strcmp(cli_talk_text(message, "how"), words[k].word) == 0)
+            ending = words[k].ending;
+    if (ending == SKN_ENDING_FAILED) {
+        skn_status_t status = SKN_INTERNAL;
+        for (int k = 1; k < SKN_STATUS_COUNT; k++)
+            if (skn_status_exit_code((skn_status_t)k) ==
+                (int)cli_talk_number(message, "code"))
+                status = (skn_status_t)k;
+        (void)skn_fail(&error, status, "%s", cli_talk_text(message, "text"));
+        (void)skn_fail_hint(&error, status, "%s",
+                            cli_talk_text(message, "hint"));
+    }
+    skn_membership_ended(coordinator->membership, member,
+                         cli_talk_number(message, "generation"), ending, &error,
+                         now_ns());
+}
+
+static void
+take_hello(coordinator_t *coordinator, uint32_t member, const json_t *message)
+{
+    uint64_t version = cli_talk_number(message, "version");
+    char text[160];
+    if (version >= CLI_TALK_VERSION_MIN && version <= CLI_TALK_VERSION + 1) {
+        skn_membership_hello(coordinator->membership, member,
+                             cli_talk_number(message, "incarnation"),
+                             cli_talk_number(message, "generation"), now_ns());
+        return;
+    }
+    (void)snprintf(text, sizeof(text),
+                   "%.64s speaks version %" PRIu64
+                   " of what members say, this is version %d: it stays out",
+                   coordinator->names[member], version, CLI_TALK_VERSION);
+    cli_warn(coordinator->call, text, "install the same skein on both");
+}
+
+static void
+take_message(coordinator_t *coordinator, uint32_t member, const json_t *message)
+{
+    skn_membership_t *membership = coordinator->membership;
+    const char *what = cli_talk_text(message, "say");
+    uint64_t batch = cli_talk_number(message, "batch");
+    skn_error_t nothing = { 0 };
+    if (strcmp(what, "hello") == 0) {
+        take_hello(coordinator, member, message);
+    } else if (strcmp(what, "pulse") == 0) {
+        skn_membership_pulse(membership, member,
+                             cli_talk_number(message, "generation"), batch,
+                             now_ns());
+        if (skn_membership_hears(membership, member))
+            (void)cli_talk_send(
+                coordinator->control, member,
+                json_pack("{ss sI}", "order", "heard", "pulse",
+                          (json_int_t)cli_talk_number(message, "pulse")),
+                &nothing);
+    } else if (strcmp(what, "holds") == 0) {
+        take_holds(coordinator, member, message);
+    } else if (strcmp(what, "saved") == 0) {
+        skn_membership_saved(membership, batch);
+        record(coordinator, json_pack("{sI}", "saved", (json_int_t)batch));
+    } else if (strcmp(what, "ended") == 0) {
+        take_ended(coordinator, member, message);
+    } else if (strcmp(what, "leaving") == 0) {
+        skn_membership_leaving(membership, member, now_ns());
+    }
+}
+
+static void
+take_arrivals(coordinator_t *coordinator)
+{
+    skn_control_arrival_t arrival;
+    while (skn_control_take(coordinator->control, &arrival)) {
+        skn_error_t error = { 0 };
+        json_t *message = NULL;
+        if (arrival.kind == SKN_CONTROL_LOST)
+            skn_membership_lost(coordinator->membership, arrival.member,
+                                now_ns());
+        else if (arrival.kind == SKN_CONTROL_STRANGER)
+            cli_warn(coordinator->call, arrival.frame.at,
+                     "the coordinator's door");
+        else if ((message = cli_talk_read(arrival.frame, &error)))
+            take_message(coordinator, arrival.member, message);
+        else
+            cli_warn(coordinator->call, error.text,
+                     coordinator->names[arrival.member]);
+        json_decref(message);
+        carry_out(coordinator);
+    }
+}
+
+static void
+take_signals(coordinator_t *coordinator, int *stops)
+{
+    struct signalfd_siginfo info;
+    while (read(coordinator->signals, &info, sizeof(info)) ==
+           (ssize_t)sizeof(info)) {
+        skn_membership_stop(coordinator->membership, now_ns());
+        ++*stops;
+    }
+}
+
+/* Let go by whoever started us: as if we were asked to stop. */
+static void
+take_leash(coordinator_t *coordinator)
+{
+    char nothing[256];
+    ssize_t bytes = read(STDIN_FILENO, nothing, sizeof(nothing));
+    if (bytes > 0 || (bytes < 0 && errno == EINTR))
+        return;
+    coordinator->leash = false;
+    skn_membership_stop(coordinator->membership, now_ns());
+}
+
+static void
+lead(coordinator_t *coordinator)
+{
+    int stops = 0;
+    while (stops < 2 && coordinator->broken.status == SKN_OK) {
+        struct pollfd polled[2] = {
+            { coordinator->signals, POLLIN, 0 },
+            { coordinator->leash ? STDIN_FILENO : -1, POLLIN, 0 },
+        };
+        skn_control_wait(coordinator->control, polled, 2, TICK_MS);
+        take_arrivals(coordinator);
+        if (polled[0].revents)
+            take_signals(coordinator, &stops);
+        if (polled[1].revents)
+            take_leash(coordinator);
+        skn_membership_tick(coordinator->membership, now_ns());
+        carry_out(coordinator);
+        if (skn_membership_phase(coordinator->membership) != SKN_PHASE_OVER)
+            continue;
+        if (coordinator->over_ns == 0)
+            coordinator->over_ns = now_ns();
+        if (now_ns() - coordinator->over_ns >= FAREWELL_MS * 1000000ull)
+            break;
+    }
+}
+
+/* --- opening ------------------------------------------------------------- */
+
+static skn_status_t
+read_keys(coordinator_t *coordinator, skn_error_t *error)
+{
+    const skn_model_t *model = coordinator->model;
+    skn_status_t status = SKN_OK;
+    coordinator->count = (uint32_t)model->node_count;
+    for (uint32_t k = 0; k < coordinator->count && status == SKN_OK; k++) {
+        coordinator->names[k] = model->nodes[k].name;
+        coordinator->keys[k] = coordinator->key_text[k];
+        if (model->nodes[k].key[0])
+            status = skn_key_load_public(model->nodes[k].key,
+                                         coordinator->key_text[k], error);
+    }
+    if (status != SKN_OK || !model->coordinator.key[0])
+        return status;
+    coordinator->own = skn_keys_load(model->coordinator.key, error);
+    return coordinator->own ? SKN_OK : error->status;
+}
+
+static skn_status_t
+open_all(coordinator_t *coordinator, skn_error_t *error)
+{
+    const skn_model_t *model = coordinator->model;
+    uint32_t wait_s = FIRST_WAIT_S;
+    if (!model->coordinator.address[0])
+        return skn_fail_hint(error,
+                             skn_fail(error, SKN_USAGE,
+                                      "%s names no coordinator",
+                                      coordinator->call->operands[0]),
+                             "give its address under coordinator:");
+    skn_status_t status =
+        cli_count(coordinator->call, "wait", CLI_WAIT_S_MAX, &wait_s, error);
+    if (status == SKN_OK)
+        status = read_keys(coordinator, error);
+    if (status == SKN_OK)
+        status = open_journal(coordinator, error);
+    if (status != SKN_OK || coordinator->over)
+        return status;
+    skn_membership_options_t options = {
+        .count = coordinator->count,
+        .least = (uint32_t)model->coordinator.least,
+        .first_wait_ns = wait_s * 1000000000ull,
+        .choose = choose,
+        .job = coordinator,
+        .generation = coordinator->generation,
+        .members = coordinator->members,
+        .saved_batch = coordinator->saved_batch,
+    };
+    coordinator->membership =
+        skn_membership_new(&options, coordinator->names, error);
+    if (!coordinator->membership)
+        return error->status;
+    skn_control_options_t line = {
+        .address = model->coordinator.address,
+        .keys = coordinator->own,
+        .member_keys = coordinator->keys,
+        .member_count = coordinator->count,
+    };
+    coordinator->control = skn_control_listen(&line, error);
+    return coordinator->control ? SKN_OK : error->status;
+}
+
+static void
+close_all(coordinator_t *coordinator)
+{
+    skn_control_close(&coordinator->control);
+    skn_membership_destroy(&coordinator->membership);
+    skn_journal_close(&coordinator->journal);
+    skn_keys_destroy(&coordinator->own);
+    for (uint32_t k = 0; k < coordinator->count; k++)
+        skn_held_free(&coordinator->holding[k].list,
+                      coordinator->holding[k].count);
+    drop_manifests(coordinator, true);
+    skn_model_destroy(&coordinator->model);
+    if (coordinator->signals >= 0)
+        (void)close(coordinator->signals);
+}
+
+static void
+take_over_signals(coordinator_t *coordinator)
+{
+    sigset_t set;
+    (void)sigemptyset(&set);
+    (void)sigaddset(&set, SIGINT);
+    (void)sigaddset(&set, SIGTERM);
+    (void)sigprocmask(SIG_BLOCK, &set, NULL);
+    coordinator->signals = signalfd(-1, &set, SFD_CLOEXEC | SFD_NONBLOCK);
+}
+
+static int
+finish(coordinator_t *coordinator)
+{
+    bool stopped = false;
+    skn_error_t error = { 0 };
+    skn_status_t status =
+        coordinator->broken.status != SKN_OK
+            ? coordinator->broken.status
+            : skn_membership_result(coordinator->membership, &stopped, &error);
+    if (coordinator->broken.status != SKN_OK)
+        error = coordinator->broken;
+    bool over = skn_membership_phase(coordinator->membership) == SKN_PHASE_OVER;
+    if (status == SKN_OK && over) {
+        record(coordinator,
+               json_pack("{ss}", "over", stopped ? "stopped" : "done"));
+        say(coordinator, stopped ? "the run is stopped; it goes on when the "
+                                   "coordinator is started again"
+                                 : "the run is done");
+    }
+    return status == SKN_OK ? 0 : cli_report(coordinator->call, &error);
+}
+
+static int
+coordinator_run(const cli_call_t *call)
+{
+    skn_error_t error = { 0 };
+    const char *overrides[CLI_VALUES_MAX];
+    skn_problems_t *problems = skn_problems_new(&error);
+    coordinator_t *coordinator = calloc(1, sizeof(*coordinator));
+    int code;
+    if (!coordinator || !problems) {
+        (void)skn_fail(&error, SKN_NO_MEMORY, "no room for a coordinator");
+        free(coordinator);
+        skn_problems_destroy(&problems);
+        return cli_report(call, &error);
+    }
+    coordinator->call = call;
+    coordinator->leash = cli_flag(call, "leash");
+    coordinator->signals = -1;
+    take_over_signals(coordinator);
+    cli_follow_outlive();
+    skn_status_t status = skn_model_read(call->operands[0], overrides,
+                                         cli_overrides(call, overrides),
+                                         &coordinator->model, problems, &error);
+    if (status == SKN_OK)
+        status = open_all(coordinator, &error);
+    if (skn_problems_count(problems) > 0) {
+        code = cli_report_problems(call, problems);
+    } else if (status != SKN_OK) {
+        code = cli_report(call, &error);
+    } else if (coordinator->over) {
+        cli_warn(call, "this run is done: there is nothing to coordinate",
+                 "another run needs another checkpoint.path");
+        code = 0;
+    } else {
+        lead(coordinator);
+        code = finish(coordinator);
+    }
+    close_all(coordinator);
+    free(coordinator);
+    skn_problems_destroy(&problems);
+    return code;
+}
+
+static const cli_option_t options[] = {
+    CLI_OVERRIDE_OPTION,
+    { "wait", 0, "SECONDS",
+      "at the start, for all nodes of the list; then it begins with those that "
+      "are there (15)" },
+    { "leash", 0, NULL, "bring the run to a stop when standard input ends" },
+    CLI_COMMON_OPTIONS,
+    { 0 },
+};
+
+const cli_verb_t cli_coordinator = {
+    .name = "coordinator",
+    .help = "decide which nodes take part in a run, while it runs",
+    .operands = "FILE",
+    .operands_min = 1,
+    .operands_max = 1,
+    .options = options,
+    .description =
+        "Listens at the address under `coordinator:` of the model file, for\n"
+        "the nodes that it lists: `skein member` on each machine. Those that\n"
+        "are there train together; when one joins, leaves or dies, the others\n"
+        "go on from the last checkpoint that they hold together. It writes a\n"
+        "journal into checkpoint.path: killed and started again, it finds the\n"
+        "run as it is. See docs/elastic.md.",
+    .run = coordinator_run,
+};

@@ -1,0 +1,560 @@
+/* member.c - skein member: one machine of a run whose nodes come and go.
+ *
+ *     coordinator ──orders──▶ member ──fork, exec──▶ skein node NAME FILE ...
+ *                 ◀───says───        ◀───events────   (one a generation)
+ *
+ * A member holds the machine's own run folder, and for each generation that it
+ * is given a part in starts a worker, which does all the work. The worker lives
+ * no longer than the member. While the coordinator is away the worker goes on.
+ * SPDX-License-Identifier: Apache-2.0 */
+#include <errno.h>
+#include <inttypes.h>
+#include <poll.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/random.h>
+#include <sys/signalfd.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "cli/follow.h"
+#include "cli/member_worker.h"
+#include "cli/talk.h"
+#include "cli/verbs.h"
+#include "topology/membership.h"
+#include "topology/problems.h"
+
+#define TICK_MS 100
+/* For the coordinator, at the start. */
+#define WAIT_S_DEFAULT 120u
+/* Of notice, where nobody said how much. */
+#define GRACE_S_DEFAULT 25u
+/* For a worker that was told to end with the others, after the end. */
+#define FAREWELL_MS 15000u
+
+/* Pulses that may be on their way; an answer to an older one is no lease. */
+#define PULSES 32u
+
+/* After so many the last end is said again. */
+#define ENDED_PULSES 4u
+
+typedef struct member {
+    const cli_call_t *call;
+    skn_model_t *model;
+    const skn_model_node_t *node;
+    skn_keys_t *own;
+    skn_control_t *control;
+    cli_worker_t worker;
+    char folder[SKN_TEXT_MAX + SKN_NAME_MAX + 2]; /* of this node */
+    uint64_t incarnation;
+    bool connected, ever_connected, leash;
+    bool greeted;       /* the coordinator was told who we are */
+    bool leaving, over; /* asked to go; the coordinator let us */
+    int signals, stops;
+    uint64_t opened_ns, pulse_ns, leave_ns, over_ns;
+    /* When pulse k was sent, at k % PULSES; and till when we may work. */
+    uint64_t pulse_count, sent_ns[PULSES], lease_ns;
+    uint32_t wait_s, grace_s;
+    json_t *ended; /* what was said last of an end, until a new beginning */
+    uint64_t saved_batch, saved_told;
+    cli_bar_t bar;
+    skn_error_t error;
+} member_t;
+
+static uint64_t
+now_ns(void)
+{
+    struct timespec now;
+    (void)clock_gettime(CLOCK_MONOTONIC, &now);
+    return (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec;
+}
+
+static bool
+say(member_t *member, json_t *message)
+{
+    skn_error_t nothing = { 0 };
+    return cli_talk_send(member->control, 0, message, &nothing) == SKN_OK;
+}
+
+/* --- what we say --------------------------------------------------------- */
+
+static uint64_t
+runs(const member_t *member)
+{
+    return member->worker.node.process > 0 ? member->worker.generation : 0;
+}
+
+/* What was said to a coordinator that went away is said again. A line that
+ * stands may take nothing for a moment. */
+static void
+say_hello(member_t *member)
+{
+    member->greeted =
+        say(member, json_pack("{ss si sI sI}", "say", "hello", "version",
+                              CLI_TALK_VERSION, "incarnation",
+                              (json_int_t)member->incarnation, "generation",
+                              (json_int_t)runs(member)));
+    if (member->greeted && member->ended)
+        (void)say(member, json_incref(member->ended));
+    if (member->greeted && member->leaving)
+        (void)say(member, json_pack("{ss}", "say", "leaving"));
+}
+
+static void
+say_pulse(member_t *member, bool now)
+{
+    uint64_t time_ns = now_ns();
+    if (!now && time_ns - member->pulse_ns < SKN_MEMBER_PULSE_MS * 1000000ull)
+        return;
+    member->pulse_ns = time_ns;
+    if (!member->greeted)
+        say_hello(member);
+    member->sent_ns[++member->pulse_count % PULSES] = time_ns;
+    (void)say(member, json_pack("{ss sI sI sI}", "say", "pulse", "pulse",
+                                (json_int_t)member->pulse_count, "generation",
+                                (json_int_t)runs(member), "batch",
+                                (json_int_t)member->worker.batch));
+    /* Nothing is said once: a line that ends takes with it what is on it. */
+    if (member->ended && member->pulse_count % ENDED_PULSES == 0)
+        (void)say(member, json_incref(member->ended));
+    if (member->worker.saved_batch > member->saved_told) {
+        member->saved_told = member->worker.saved_batch;
+        (void)say(member, json_pack("{ss sI}", "say", "saved", "batch",
+                                    (json_int_t)member->saved_told));
+    }
+}
+
+static void
+say_ended(member_t *member)
+{
+    const cli_worker_t *worker = &member->worker;
+    json_t *message = json_pack(
+        "{ss sI ss si ss ss}", "say", "ended", "generation",
+        (json_int_t)worker->generation, "how", cli_worker_ending(worker),
+        "code", skn_status_exit_code(worker->node.error.status), "text",
+        worker->node.error.text, "hint", worker->node.error.hint);
+    say_pulse(member, true); /* what it saved comes first */
+    json_decref(member->ended);
+    member->ended = message;
+    (void)say(member, json_incref(message));
+}
+
+/* --- orders -------------------------------------------------------------- */
+
+/* What a pulse bought: the right to work for some time from its sending on. */
+static void
+take_heard(member_t *member, uint64_t pulse)
+{
+    if (pulse == 0 || pulse > member->pulse_count ||
+        member->pulse_count - pulse >= PULSES)
+        return;
+    uint64_t lease_ns =
+        member->sent_ns[pulse % PULSES] + SKN_MEMBER_LEASE_MS * 1000000ull;
+    if (lease_ns > member->lease_ns)
+        member->lease_ns = lease_ns;
+    cli_worker_feed(&member->worker, member->lease_ns);
+}
+
+static void
+refuse_part(member_t *member, uint64_t generation, const skn_error_t *error)
+{
+    member->worker.generation = generation;
+    member->worker.node.error = *error;
+    member->worker.node.failed = true;
+    say_ended(member);
+}
+
+static void
+begin(member_t *member, const json_t *order)
+{
+    skn_error_t error = { 0 };
+    uint64_t generation = cli_talk_number(order, "generation");
+    if (generation <= member->worker.generation)
+        return; /* somebody who led before speaks */
+    if (now_ns() >= member->lease_ns)
+        return;            /* it may be old: it is said again, if it is not */
+    if (member->leaving) { /* our word and this order have crossed */
+        (void)skn_fail(&error, SKN_UNAVAILABLE, "it is leaving");
+        refuse_part(member, generation, &error);
+        return;
+    }
+    cli_worker_kill(&member->worker);
+    json_decref(member->ended);
+    member->ended = NULL;
+    member->saved_told = 0;
+    const cli_worker_start_t start = {
+        .call = member->call,
+        .model = member->model,
+        .node = member->node,
+        .folder = member->folder,
+        .bar = &member->bar,
+    };
+    if (cli_worker_begin(&member->worker, &start, order, &error) == SKN_OK) {
+        cli_worker_feed(&member->worker, member->lease_ns);
+        return;
+    }
+    refuse_part(member, generation, &error);
+}
+
+static void
+take_order(member_t *member, const json_t *order)
+{
+    const char *what = cli_talk_text(order, "order");
+    skn_error_t error = { 0 };
+    if (strcmp(what, "heard") == 0) {
+        take_heard(member, cli_talk_number(order, "pulse"));
+    } else if (strcmp(what, "who") == 0) {
+        member->greeted = false;
+    } else if (strcmp(what, "ask") == 0) {
+        json_t *holds = cli_talk_holds(member->folder,
+                                       json_object_get(order, "known"), &error);
+        if (!holds) {
+            cli_warn(member->call, error.text, error.hint);
+            holds = json_pack("{ss s[]}", "say", "holds", "checkpoints");
+        }
+        (void)say(member, holds);
+    } else if (strcmp(what, "start") == 0) {
+        begin(member, order);
+    } else if (strcmp(what, "pause") == 0) {
+        if (cli_talk_number(order, "generation") == runs(member))
+            cli_up_stop(&member->worker.node);
+    } else if (strcmp(what, "abort") == 0) {
+        cli_worker_kill(&member->worker);
+    } else if (strcmp(what, "bye") == 0) {
+        member->over = true;
+        member->over_ns = now_ns();
+        cli_up_stop(&member->worker.node);
+    }
+}
+
+static void
+refuse(member_t *member)
+{
+    if (member->ever_connected)
+        return; /* it may come back as it was */
+    (void)skn_fail(&member->error, SKN_NO_PERMISSION,
+                   "the coordinator at %s does not let this node in",
+                   member->model->coordinator.address);
+    (void)skn_fail_hint(&member->error, SKN_NO_PERMISSION,
+                        "its file must list node '%.64s' with the key %.200s; "
+                        "and is %.200s the coordinator's?",
+                        member->node->name, member->node->key,
+                        member->model->coordinator.key);
+}
+
+static void
+take_arrivals(member_t *member)
+{
+    skn_control_arrival_t arrival;
+    while (skn_control_take(member->control, &arrival)) {
+        skn_error_t error = { 0 };
+        json_t *order = NULL;
+        switch (arrival.kind) {
+        case SKN_CONTROL_CONNECTED:
+            member->connected = member->ever_connected = true;
+            member->greeted = false;
+            say_pulse(member, true);
+            break;
+        case SKN_CONTROL_LOST:
+            member->connected = false;
+            break;
+        case SKN_CONTROL_REFUSED:
+            refuse(member);
+            break;
+        default:
+            order = cli_talk_read(arrival.frame, &error);
+            if (order)
+                take_order(member, order);
+            json_decref(order);
+        }
+    }
+}
+
+/* --- leaving ------------------------------------------------------------- */
+
+static void
+leave(member_t *member)
+{
+    if (member->leaving)
+        return;
+    member->leaving = true;
+    member->leave_ns = now_ns();
+    if (member->connected)
+        (void)say(member, json_pack("{ss}", "say", "leaving"));
+    else
+        member->over = true; /* nobody to hand over to */
+}
+
+static void
+take_signals(member_t *member)
+{
+    struct signalfd_siginfo info;
+    while (read(member->signals, &info, sizeof(info)) ==
+           (ssize_t)sizeof(info)) {
+        if (info.ssi_signo == SIGCHLD)
+            continue; /* looked at in each turn */
+        if (info.ssi_signo == SIGINT && cli_flag(member->call, "leash"))
+            continue; /* Ctrl-C is for who started us */
+        member->stops++;
+        leave(member);
+    }
+}
+
+static void
+take_leash(member_t *member)
+{
+    char nothing[256];
+    ssize_t bytes = read(STDIN_FILENO, nothing, sizeof(nothing));
+    if (bytes > 0 || (bytes < 0 && errno == EINTR))
+        return;
+    member->leash = false;
+    leave(member);
+}
+
+/* Whether all is said and done. */
+static bool
+is_over(member_t *member)
+{
+    uint64_t time_ns = now_ns();
+    bool idle = !cli_worker_lives(&member->worker);
+    if (member->error.status != SKN_OK || member->stops > 1)
+        return true;
+    if (member->over)
+        return idle || time_ns - member->over_ns >= FAREWELL_MS * 1000000ull;
+    if (member->leaving &&
+        time_ns - member->leave_ns >= member->grace_s * 1000000000ull)
+        return true;
+    if (member->ever_connected ||
+        time_ns - member->opened_ns < member->wait_s * 1000000000ull)
+        return false;
+    (void)skn_fail(&member->error, SKN_UNAVAILABLE,
+                   "no coordinator answers at %s",
+                   member->model->coordinator.address);
+    (void)skn_fail_hint(&member->error, SKN_UNAVAILABLE,
+                        "start `skein coordinator %.200s` there",
+                        member->call->operands[1]);
+    return true;
+}
+
+/* The worker sees to it by itself, but for one that is on its way to a marker.
+ */
+static void
+see_to_lease(member_t *member)
+{
+    if (!cli_worker_lives(&member->worker) || member->over ||
+        now_ns() < member->lease_ns)
+        return;
+    cli_worker_kill(&member->worker);
+    cli_warn(member->call, "nothing is heard of the coordinator: we pause",
+             "the run goes on when it is back");
+}
+
+static void
+serve(member_t *member)
+{
+    while (!is_over(member)) {
+        cli_up_node_t *node = &member->worker.node;
+        struct pollfd polled[] = {
+            { member->signals, POLLIN, 0 },
+            { member->leash ? STDIN_FILENO : -1, POLLIN, 0 },
+            { node->out.descriptor, POLLIN, 0 },
+            { node->err.descriptor, POLLIN, 0 },
+        };
+        skn_control_wait(member->control, polled, 4, TICK_MS);
+        if (polled[0].revents)
+            take_signals(member);
+        if (polled[1].revents)
+            take_leash(member);
+        take_arrivals(member);
+        see_to_lease(member);
+        if (cli_worker_turn(&member->worker))
+            say_ended(member);
+        if (member->connected)
+            say_pulse(member, false);
+    }
+    cli_worker_kill(&member->worker);
+}
+
+/* --- opening ------------------------------------------------------------- */
+
+static skn_status_t
+find_node(member_t *member, skn_error_t *error)
+{
+    const skn_model_t *model = member->model;
+    const char *name = member->call->operands[0];
+    if (!model->coordinator.address[0])
+        return skn_fail_hint(error,
+                             skn_fail(error, SKN_USAGE,
+                                      "%s names no coordinator",
+                                      member->call->operands[1]),
+                             "give its address under coordinator:; without "
+                             "one, a node is started by `skein node`");
+    if (!model->checkpoint.path[0])
+        return skn_fail_hint(error,
+                             skn_fail(error, SKN_USAGE,
+                                      "a member needs a folder for its part of "
+                                      "the run"),
+                             "give -o checkpoint.path=FOLDER");
+    for (size_t k = 0; k < model->node_count; k++)
+        if (strcmp(model->nodes[k].name, name) == 0)
+            member->node = &model->nodes[k];
+    if (member->node)
+        return SKN_OK;
+    return skn_fail_hint(error,
+                         skn_fail(error, SKN_USAGE, "%s has no node '%.64s'",
+                                  model->source, name),
+                         "its nodes stand under nodes:, such as %s",
+                         model->nodes[0].name);
+}
+
+static skn_status_t
+open_line(member_t *member, skn_error_t *error)
+{
+    char server_key[SKN_KEY_TEXT_BYTES] = "";
+    const skn_model_coordinator_t *coordinator = &member->model->coordinator;
+    skn_status_t status = SKN_OK;
+    if (coordinator->key[0])
+        status = skn_key_load_public(coordinator->key, server_key, error);
+    if (status == SKN_OK && member->node->key[0]) {
+        member->own = skn_keys_load(member->node->key, error);
+        status = member->own ? SKN_OK : error->status;
+    }
+    if (status != SKN_OK)
+        return status;
+    skn_control_options_t line = {
+        .address = coordinator->address,
+        .keys = member->own,
+        .server_key = server_key,
+    };
+    member->control = skn_control_dial(&line, error);
+    return member->control ? SKN_OK : error->status;
+}
+
+static skn_status_t
+open_all(member_t *member, skn_error_t *error)
+{
+    member->wait_s = WAIT_S_DEFAULT;
+    member->grace_s = GRACE_S_DEFAULT;
+    skn_status_t status =
+        cli_count(member->call, "wait", CLI_WAIT_S_MAX, &member->wait_s, error);
+    if (status == SKN_OK)
+        status = cli_count(member->call, "grace", CLI_WAIT_S_MAX,
+                           &member->grace_s, error);
+    if (status == SKN_OK)
+        status = cli_count(member->call, "patience", CLI_WAIT_S_MAX,
+                           &(uint32_t){ 0 }, error);
+    if (status == SKN_OK)
+        status = find_node(member, error);
+    if (status != SKN_OK)
+        return status;
+    (void)snprintf(member->folder, sizeof(member->folder), "%s/%s",
+                   member->model->checkpoint.path, member->node->name);
+    if (getrandom(&member->incarnation, sizeof(member->incarnation), 0) < 0)
+        return skn_fail(error, SKN_UNAVAILABLE, "no random bytes: %s",
+                        strerror(errno));
+    member->incarnation >>= 12; /* as a number in JSON */
+    return open_line(member, error);
+}
+
+static skn_status_t
+block_signals(member_t *member, skn_error_t *error)
+{
+    sigset_t set;
+    (void)sigemptyset(&set);
+    (void)sigaddset(&set, SIGINT);
+    (void)sigaddset(&set, SIGTERM);
+    (void)sigaddset(&set, SIGCHLD);
+    (void)sigprocmask(SIG_BLOCK, &set, NULL);
+    cli_follow_outlive();
+    member->signals = signalfd(-1, &set, SFD_CLOEXEC | SFD_NONBLOCK);
+    return member->signals >= 0
+               ? SKN_OK
+               : skn_fail(error, SKN_UNAVAILABLE, "no signal descriptor: %s",
+                          strerror(errno));
+}
+
+static void
+close_all(member_t *member)
+{
+    skn_control_close(&member->control);
+    cli_worker_fini(&member->worker);
+    skn_keys_destroy(&member->own);
+    skn_model_destroy(&member->model);
+    json_decref(member->ended);
+    if (member->signals >= 0)
+        (void)close(member->signals);
+}
+
+static int
+member_run(const cli_call_t *call)
+{
+    skn_error_t error = { 0 };
+    const char *overrides[CLI_VALUES_MAX];
+    skn_problems_t *problems = skn_problems_new(&error);
+    member_t *member = calloc(1, sizeof(*member));
+    int code;
+    if (!member || !problems) {
+        (void)skn_fail(&error, SKN_NO_MEMORY, "no room for a member");
+        free(member);
+        skn_problems_destroy(&problems);
+        return cli_report(call, &error);
+    }
+    member->call = call;
+    member->leash = cli_flag(call, "leash");
+    member->opened_ns = now_ns();
+    cli_worker_init(&member->worker);
+    cli_bar_init(&member->bar, call);
+    skn_status_t status = block_signals(member, &error);
+    if (status == SKN_OK)
+        status = skn_model_read(call->operands[1], overrides,
+                                cli_overrides(call, overrides), &member->model,
+                                problems, &error);
+    if (status == SKN_OK)
+        status = open_all(member, &error);
+    if (skn_problems_count(problems) > 0) {
+        code = cli_report_problems(call, problems);
+    } else if (status != SKN_OK) {
+        code = cli_report(call, &error);
+    } else {
+        serve(member);
+        cli_bar_hide(&member->bar);
+        code = member->error.status == SKN_OK
+                   ? 0
+                   : cli_report(call, &member->error);
+    }
+    close_all(member);
+    free(member);
+    skn_problems_destroy(&problems);
+    return code;
+}
+
+static const cli_option_t options[] = {
+    CLI_OVERRIDE_OPTION,
+    { "wait", 0, "SECONDS", "for the coordinator, before giving up (120)" },
+    { "grace", 0, "SECONDS",
+      "at most, from SIGTERM to the end, to hand over what is here (25)" },
+    { "patience", 0, "SECONDS",
+      "of a worker that is told to pause, to the next marker (20)" },
+    { "leash", 0, NULL, "leave when standard input ends" },
+    { "progress", 0, NULL, "tell how far the run is, five times a second" },
+    CLI_COMMON_OPTIONS,
+    { 0 },
+};
+
+const cli_verb_t cli_member = {
+    .name = "member",
+    .help = "take part in a run whose nodes come and go",
+    .operands = "NAME FILE",
+    .operands_min = 2,
+    .operands_max = 2,
+    .options = options,
+    .description =
+        "Dials the coordinator of the model file and takes part as node NAME,\n"
+        "whenever the coordinator wants it to. Its part of the run is kept in\n"
+        "checkpoint.path/NAME. On SIGTERM it hands over what it has and ends;\n"
+        "killed, it may be started again at any time, with its folder or\n"
+        "without. See docs/elastic.md.",
+    .run = member_run,
+};

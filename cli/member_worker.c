@@ -1,0 +1,403 @@
+/* member_worker.c - `skein node` for one generation: its command line, its
+ * words, its end.  SPDX-License-Identifier: Apache-2.0 */
+#include "cli/member_worker.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <inttypes.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "cli/follow.h"
+#include "cli/talk.h"
+#include "formats/folder.h"
+#include "formats/held.h"
+#include "transport/keys.h"
+
+/* For the other nodes of a generation: who is not there is dead by then. */
+#define NODE_WAIT_S "30"
+/* A worker that is told to pause goes on to the next marker if that takes no
+ * longer; see actors/coordinator.c. */
+#define PATIENCE_S "20"
+#define COPIES 2
+#define FOLDER_BYTES (SKN_TEXT_MAX + 2 * SKN_NAME_MAX)
+#define PATH_BYTES (FOLDER_BYTES + SKN_NAME_MAX + 8)
+
+void
+cli_worker_init(cli_worker_t *worker)
+{
+    *worker = (cli_worker_t){ .ended = true };
+    worker->node.leash = -1;
+    worker->node.out.descriptor = worker->node.err.descriptor = -1;
+}
+
+void
+cli_worker_fini(cli_worker_t *worker)
+{
+    cli_up_fini(&worker->node);
+}
+
+/* --- the nodes of a generation -------------------------------------------- */
+
+/* The key files of all nodes, in a folder of this one; ours stays where its
+ * secret half is. */
+static skn_status_t
+save_key(const cli_worker_start_t *start, const json_t *node, char *path,
+         size_t path_bytes, skn_error_t *error)
+{
+    const char *name = cli_talk_text(node, "name");
+    const char *key = cli_talk_text(node, "key");
+    char folder[FOLDER_BYTES];
+    int descriptor = -1;
+    path[0] = '\0';
+    if (!skn_name_good(name))
+        return skn_fail(error, SKN_BAD_MESSAGE, "a node without a name");
+    if (!key[0])
+        return SKN_OK;
+    if (strcmp(name, start->node->name) == 0) {
+        (void)snprintf(path, path_bytes, "%s", start->node->key);
+        return SKN_OK;
+    }
+    (void)snprintf(folder, sizeof(folder), "%s.keys", start->folder);
+    (void)snprintf(path, path_bytes, "%s/%s.key", folder, name);
+    skn_status_t status = skn_folder_create(folder, &descriptor, error);
+    if (descriptor >= 0)
+        (void)close(descriptor);
+    return status == SKN_OK ? skn_key_save_public(path, name, key, error)
+                            : status;
+}
+
+static bool
+is_plain(const char *text)
+{
+    return text[strspn(text, "abcdefghijklmnopqrstuvwxyz"
+                             "ABCDEFGHIJKLMNOPQRSTUVWXYZ"
+                             "0123456789_-.:/[]")] == '\0';
+}
+
+static skn_status_t
+write_node(FILE *file, const cli_worker_start_t *start, const json_t *node,
+           bool first, skn_error_t *error)
+{
+    char path[PATH_BYTES];
+    const char *address = cli_talk_text(node, "address");
+    json_t *cores = json_object_get(node, "cores");
+    uint64_t memory = cli_talk_number(node, "memory");
+    skn_status_t status =
+        is_plain(address)
+            ? save_key(start, node, path, sizeof(path), error)
+            : skn_fail(error, SKN_BAD_MESSAGE, "an address that is none");
+    if (status != SKN_OK)
+        return status;
+    (void)fprintf(file,
+                  "%s{name: %s, address: \"%s\", key: ", first ? "" : ", ",
+                  cli_talk_text(node, "name"), address);
+    cli_json_string(path, file);
+    char *text = json_dumps(cores, JSON_ENCODE_ANY | JSON_COMPACT);
+    (void)fprintf(file, ", cores: %s", text ? text : "auto");
+    free(text);
+    if (memory > 0)
+        (void)fprintf(file, ", memory: %" PRIu64, memory);
+    (void)fputs("}", file);
+    return SKN_OK;
+}
+
+/* nodes=[...]; the caller's to free. Who is first leads. */
+static char *
+nodes_override(const cli_worker_start_t *start, const json_t *nodes,
+               bool *leads, skn_error_t *error)
+{
+    char *text = NULL;
+    size_t bytes = 0, k;
+    const json_t *node;
+    skn_status_t status = SKN_OK;
+    FILE *file = open_memstream(&text, &bytes);
+    if (!file) {
+        (void)skn_fail(error, SKN_NO_MEMORY, "no room for the nodes");
+        return NULL;
+    }
+    *leads = strcmp(cli_talk_text(json_array_get(nodes, 0), "name"),
+                    start->node->name) == 0;
+    (void)fputs("nodes=[", file);
+    json_array_foreach(nodes, k, node)
+    {
+        if (status == SKN_OK)
+            status = write_node(file, start, node, k == 0, error);
+    }
+    (void)fputs("]", file);
+    if (fclose(file) != 0 && status == SKN_OK)
+        status = skn_fail(error, SKN_NO_MEMORY, "no room for the nodes");
+    if (status == SKN_OK)
+        return text;
+    free(text);
+    return NULL;
+}
+
+/* --- its command line ----------------------------------------------------- */
+
+typedef struct line {
+    char *argument[CLI_UP_ARGUMENTS_MAX + 24];
+    size_t count;
+} line_t;
+
+static void
+add(line_t *line, const char *text)
+{
+    if (line->count + 1 < sizeof(line->argument) / sizeof(line->argument[0]))
+        line->argument[line->count++] = (char *)(uintptr_t)text;
+    line->argument[line->count] = NULL;
+}
+
+static void
+add_two(line_t *line, const char *option, const char *value)
+{
+    add(line, option);
+    add(line, value);
+}
+
+static skn_status_t
+exec_worker(cli_worker_t *worker, const cli_worker_start_t *start,
+            const json_t *order, const char *nodes, skn_error_t *error)
+{
+    char self[4096], path[PATH_BYTES], number[32], copies[64];
+    char from[64] = "none";
+    line_t line = { .count = 0 };
+    ssize_t bytes = readlink("/proc/self/exe", self, sizeof(self) - 1);
+    if (bytes < 0)
+        return skn_fail(error, SKN_UNAVAILABLE,
+                        "which program this is cannot be read: %s",
+                        strerror(errno));
+    self[bytes] = '\0';
+    if (json_is_true(json_object_get(order, "saved")))
+        (void)snprintf(from, sizeof(from), "%" PRIu64 "-g%" PRIu64,
+                       cli_talk_number(order, "batch"),
+                       cli_talk_number(order, "layout"));
+    (void)snprintf(path, sizeof(path), "checkpoint.path=%s", start->folder);
+    (void)snprintf(copies, sizeof(copies), "checkpoint.copies=%d", COPIES);
+    (void)snprintf(number, sizeof(number), "%" PRIu64, worker->generation);
+    add(&line, self);
+    add_two(&line, "node", start->node->name);
+    add(&line, start->call->operands[1]);
+    add(&line, "--json");
+    add(&line, "--leash");
+    add(&line, "--lease");
+    add(&line, "--progress");
+    add(&line, "--resume");
+    add_two(&line, "--wait", NODE_WAIT_S);
+    add_two(&line, "--patience",
+            cli_value(start->call, "patience")
+                ? cli_value(start->call, "patience")
+                : PATIENCE_S);
+    add_two(&line, "--run", cli_talk_text(order, "run"));
+    add_two(&line, "--generation", number);
+    add_two(&line, "--from", from);
+    for (size_t k = 0; cli_value_at(start->call, "override", k); k++)
+        add_two(&line, "-o", cli_value_at(start->call, "override", k));
+    add_two(&line, "-o", nodes);
+    add_two(&line, "-o", path);
+    if (start->model->checkpoint.copies < COPIES)
+        add_two(&line, "-o", copies);
+    return cli_up_start(&worker->node, line.argument, error);
+}
+
+skn_status_t
+cli_worker_begin(cli_worker_t *worker, const cli_worker_start_t *start,
+                 const json_t *order, skn_error_t *error)
+{
+    const char *manifest = cli_talk_text(order, "manifest");
+    const char *run = cli_talk_text(order, "run");
+    skn_status_t status = SKN_OK;
+    cli_up_fini(&worker->node);
+    cli_worker_init(worker);
+    worker->call = start->call;
+    worker->bar = start->bar;
+    worker->generation = cli_talk_number(order, "generation");
+    worker->batch = cli_talk_number(order, "batch");
+    (void)snprintf(worker->name, sizeof(worker->name), "%s", start->node->name);
+    worker->node.name = worker->name;
+    worker->node.ssh = "";
+    worker->node.dies_with_us = true;
+    if (!skn_hash_text_good(run)) /* 32 hex digits, too */
+        status = skn_fail(error, SKN_BAD_MESSAGE, "a run without an id");
+    if (status == SKN_OK && manifest[0])
+        status =
+            skn_held_adopt(start->folder, run, cli_talk_number(order, "batch"),
+                           cli_talk_number(order, "layout"), manifest,
+                           strlen(manifest), error);
+    if (status != SKN_OK)
+        return status;
+    char *nodes = nodes_override(start, json_object_get(order, "nodes"),
+                                 &worker->leads, error);
+    if (!nodes)
+        return error->status;
+    status = exec_worker(worker, start, order, nodes, error);
+    free(nodes);
+    worker->ended = status != SKN_OK;
+    if (worker->node.leash >= 0)
+        (void)fcntl(worker->node.leash, F_SETFL, O_NONBLOCK);
+    return status;
+}
+
+/* --- its words ------------------------------------------------------------ */
+
+static void
+keep_error(cli_up_node_t *node, const json_t *event)
+{
+    double code = json_number_value(json_object_get(event, "code"));
+    skn_status_t status = SKN_INTERNAL;
+    for (int k = 1; k < SKN_STATUS_COUNT; k++)
+        if (skn_status_exit_code((skn_status_t)k) == (int)code)
+            status = (skn_status_t)k;
+    (void)skn_fail(&node->error, status, "%s",
+                   cli_event_text(event, "message"));
+    (void)skn_fail_hint(&node->error, status, "%s",
+                        cli_event_text(event, "hint"));
+}
+
+bool
+cli_worker_repeats(const char *name)
+{
+    static const char *const names[] = { "start", "resume", "joined", "waiting",
+                                         "link",  "links",  "stopped" };
+    for (size_t k = 0; k < sizeof(names) / sizeof(names[0]); k++)
+        if (strcmp(name, names[k]) == 0)
+            return true;
+    return false;
+}
+
+static bool
+is_for_people(const cli_worker_t *worker, const char *name)
+{
+    if (strcmp(name, "warning") == 0)
+        return true;
+    if (!worker->leads)
+        return false;
+    if (strcmp(name, "progress") == 0 && worker->call->json)
+        return cli_flag(worker->call, "progress");
+    return worker->generation <= 1 || worker->call->json ||
+           !cli_worker_repeats(name);
+}
+
+static void
+take_event(void *job, cli_up_node_t *node, char *line)
+{
+    cli_worker_t *worker = job;
+    json_t *event = json_loads(line, 0, NULL);
+    const char *name = cli_event_text(event, "event");
+    double batch = json_number_value(json_object_get(event, "batch"));
+    node->spoke = node->spoke || event;
+    if (strcmp(name, "error") == 0) {
+        keep_error(node, event);
+    } else if (event) {
+        worker->done = worker->done || strcmp(name, "done") == 0;
+        worker->stopped = worker->stopped || strcmp(name, "stopped") == 0;
+        if (strcmp(name, "progress") == 0 && batch > 0)
+            worker->batch = (uint64_t)batch;
+        if (strcmp(name, "checkpoint") == 0 && batch > 0)
+            worker->saved_batch = worker->batch = (uint64_t)batch;
+        if (is_for_people(worker, name))
+            cli_follow_print(worker->call, line, worker->bar);
+    }
+    json_decref(event);
+}
+
+static void
+take_complaint(void *job, cli_up_node_t *node, char *line)
+{
+    cli_worker_t *worker = job;
+    if (strncmp(line, "skein:", 6) == 0 || strncmp(line, "hint:", 5) == 0)
+        return; /* an event says it, too */
+    (void)snprintf(node->last, sizeof(node->last), "%s", line);
+    cli_bar_hide(worker->bar);
+    (void)fprintf(stderr, "[%s] %s\n", node->name, line);
+}
+
+/* --- its end -------------------------------------------------------------- */
+
+bool
+cli_worker_lives(const cli_worker_t *worker)
+{
+    return worker->node.process > 0;
+}
+
+void
+cli_worker_feed(const cli_worker_t *worker, uint64_t until_ns)
+{
+    /* A worker that does not read has other troubles. */
+    if (worker->node.leash >= 0)
+        (void)!write(worker->node.leash, &until_ns, sizeof(until_ns));
+}
+
+static void
+read_all(cli_worker_t *worker)
+{
+    if (worker->node.out.descriptor >= 0)
+        (void)cli_up_read(&worker->node.out, &worker->node, take_event, worker);
+    if (worker->node.err.descriptor >= 0)
+        (void)cli_up_read(&worker->node.err, &worker->node, take_complaint,
+                          worker);
+}
+
+static void
+bury(cli_worker_t *worker)
+{
+    cli_up_node_t *node = &worker->node;
+    node->process = 0;
+    node->failed = !WIFEXITED(node->status) || WEXITSTATUS(node->status) != 0;
+    cli_up_stop(node);
+    if (!node->failed || node->error.status != SKN_OK)
+        return;
+    if (WIFSIGNALED(node->status))
+        (void)skn_fail(&node->error, SKN_INTERNAL,
+                       "the worker was killed by signal %d (%s)",
+                       WTERMSIG(node->status),
+                       strsignal(WTERMSIG(node->status)));
+    else
+        (void)skn_fail(&node->error, SKN_INTERNAL,
+                       "the worker ended with exit code %d and did not say why",
+                       WEXITSTATUS(node->status));
+}
+
+bool
+cli_worker_turn(cli_worker_t *worker)
+{
+    cli_up_node_t *node = &worker->node;
+    read_all(worker);
+    if (node->process > 0 &&
+        waitpid(node->process, &node->status, WNOHANG) == node->process) {
+        bury(worker);
+        read_all(worker); /* its last words */
+    }
+    if (worker->ended || node->process > 0)
+        return false;
+    worker->ended = true;
+    return true;
+}
+
+const char *
+cli_worker_ending(const cli_worker_t *worker)
+{
+    return worker->node.failed ? "failed"
+           : worker->done      ? "done"
+           : worker->stopped   ? "stopped"
+                               : "well";
+}
+
+void
+cli_worker_kill(cli_worker_t *worker)
+{
+    cli_up_node_t *node = &worker->node;
+    if (node->process <= 0)
+        return;
+    if (node->error.status == SKN_OK) /* nobody is to blame */
+        (void)skn_fail(&node->error, SKN_UNAVAILABLE,
+                       "was ended with its generation");
+    cli_up_kill(node, SIGKILL);
+    while (waitpid(node->process, &node->status, 0) < 0 && errno == EINTR)
+        ;
+    bury(worker);
+    read_all(worker);
+}

@@ -1,0 +1,176 @@
+/* talk.c - JSON messages between a coordinator and its members.
+ * SPDX-License-Identifier: Apache-2.0 */
+#include "cli/talk.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+/* A manifest goes along if it is no longer; who has it nowhere else is told by
+ * the file that is missing. */
+#define MANIFEST_BYTES_MAX (SKN_CONTROL_BYTES_MAX / 4)
+
+json_t *
+cli_talk_read(skn_frame_t frame, skn_error_t *error)
+{
+    json_error_t why;
+    json_t *message =
+        json_loadb(frame.at, frame.bytes, JSON_REJECT_DUPLICATES, &why);
+    if (json_is_object(message))
+        return message;
+    json_decref(message);
+    (void)skn_fail(error, SKN_BAD_MESSAGE, "a message that is no object");
+    return NULL;
+}
+
+const char *
+cli_talk_text(const json_t *message, const char *key)
+{
+    const char *text = json_string_value(json_object_get(message, key));
+    return text ? text : "";
+}
+
+uint64_t
+cli_talk_number(const json_t *message, const char *key)
+{
+    json_int_t number = json_integer_value(json_object_get(message, key));
+    return number > 0 ? (uint64_t)number : 0;
+}
+
+skn_status_t
+cli_talk_send(skn_control_t *control, uint32_t member, json_t *message,
+              skn_error_t *error)
+{
+    char *text = message ? json_dumps(message, JSON_COMPACT) : NULL;
+    json_decref(message);
+    if (!text)
+        return skn_fail(error, SKN_NO_MEMORY, "no room for a message");
+    skn_frame_t frame = { text, strlen(text) };
+    skn_status_t status = skn_control_send(control, member, frame, error);
+    free(text);
+    return status;
+}
+
+/* --- what a folder holds -------------------------------------------------- */
+
+static bool
+is_known(const json_t *known, const char *seal)
+{
+    size_t k;
+    const json_t *item;
+    json_array_foreach(known, k, item)
+    {
+        const char *text = json_string_value(item);
+        if (text && strcmp(text, seal) == 0)
+            return true;
+    }
+    return false;
+}
+
+/* [["output.0.safetensors", true], ...] */
+static json_t *
+files_of(const skn_held_t *held)
+{
+    json_t *files = json_array();
+    for (size_t k = 0; files && k < held->file_count; k++)
+        (void)json_array_append_new(
+            files, json_pack("[sb]", held->file[k].name, held->file[k].here));
+    return files;
+}
+
+static json_t *
+describe(const char *path, const skn_held_t *held, const json_t *known)
+{
+    json_t *item = json_pack(
+        "{sI sI ss ss sb so}", "batch", (json_int_t)held->batch, "layout",
+        (json_int_t)held->generation, "seal", held->seal, "run", held->run_id,
+        "finished", held->finished, "files", files_of(held));
+    char *manifest = NULL;
+    size_t bytes = 0;
+    if (!item || is_known(known, held->seal))
+        return item;
+    skn_error_t nothing = { 0 };
+    if (skn_held_manifest(path, held->batch, held->generation, &manifest,
+                          &bytes, &nothing) == SKN_OK &&
+        bytes <= MANIFEST_BYTES_MAX)
+        (void)json_object_set_new(item, "manifest",
+                                  json_stringn(manifest, bytes));
+    free(manifest);
+    return item;
+}
+
+json_t *
+cli_talk_holds(const char *path, const json_t *known, skn_error_t *error)
+{
+    skn_held_t *list = NULL;
+    size_t count = 0;
+    if (skn_held_list(path, &list, &count, error) != SKN_OK)
+        return NULL;
+    json_t *items = json_array();
+    for (size_t k = 0; k < count && k < CLI_TALK_HELD_MAX; k++)
+        (void)json_array_append_new(items, describe(path, &list[k], known));
+    skn_held_free(&list, count);
+    json_t *message =
+        json_pack("{ss so}", "say", "holds", "checkpoints", items);
+    if (!message)
+        (void)skn_fail(error, SKN_NO_MEMORY, "no room for a message");
+    return message;
+}
+
+static bool
+copy_text(char *to, size_t bytes, const char *from)
+{
+    return (size_t)snprintf(to, bytes, "%s", from) < bytes;
+}
+
+static bool
+read_file(const json_t *item, skn_held_file_t *file)
+{
+    const char *name = json_string_value(json_array_get(item, 0));
+    file->here = json_is_true(json_array_get(item, 1));
+    return name && copy_text(file->name, sizeof(file->name), name);
+}
+
+static bool
+read_held(const json_t *item, skn_held_t *held)
+{
+    const json_t *files = json_object_get(item, "files");
+    size_t count = json_array_size(files);
+    held->batch = cli_talk_number(item, "batch");
+    held->generation = cli_talk_number(item, "layout");
+    held->finished = json_is_true(json_object_get(item, "finished"));
+    held->file = calloc(count + 1, sizeof(*held->file));
+    if (!held->file || count > SKN_CHECKPOINT_FILES_MAX ||
+        !skn_hash_text_good(cli_talk_text(item, "seal")) ||
+        !copy_text(held->seal, sizeof(held->seal),
+                   cli_talk_text(item, "seal")) ||
+        !copy_text(held->run_id, sizeof(held->run_id),
+                   cli_talk_text(item, "run")))
+        return false;
+    held->file_count = count;
+    for (size_t k = 0; k < count; k++)
+        if (!read_file(json_array_get(files, k), &held->file[k]))
+            return false;
+    return true;
+}
+
+skn_status_t
+cli_talk_take_holds(const json_t *message, skn_held_t **list, size_t *count,
+                    skn_error_t *error)
+{
+    const json_t *items = json_object_get(message, "checkpoints");
+    size_t room = json_array_size(items);
+    *count = 0;
+    *list = room > CLI_TALK_HELD_MAX ? NULL : calloc(room + 1, sizeof(**list));
+    if (!*list)
+        return skn_fail(error, SKN_BAD_MESSAGE, "%zu checkpoints", room);
+    for (size_t k = 0; k < room; k++) {
+        *count = k + 1; /* to be freed, whatever is in it */
+        if (!read_held(json_array_get(items, k), &(*list)[k])) {
+            skn_held_free(list, *count);
+            *count = 0;
+            return skn_fail(error, SKN_BAD_MESSAGE,
+                            "a checkpoint that cannot be read");
+        }
+    }
+    return SKN_OK;
+}

@@ -1,0 +1,47 @@
+/* talk.h - what a coordinator and its members say to each other.
+ *
+ * One JSON object a message, at most SKN_CONTROL_BYTES_MAX, over the lines of
+ * transport/control.h. Members say, the coordinator orders:
+ *
+ *     member: hello, pulse, holds, saved, ended, leaving
+ *     coordinator: heard, who, ask, start, pause, abort, bye
+ *
+ * Both name the version of this talk that they speak; a member whose version
+ * is unknown is told so and stays out. docs/elastic.md lists the members of
+ * each object. Who said it is known by the key, never by what it says.
+ * SPDX-License-Identifier: Apache-2.0 */
+#ifndef CLI_TALK_H
+#define CLI_TALK_H
+
+#include <jansson.h>
+
+#include "formats/held.h"
+#include "transport/control.h"
+
+/* Raised when what is said changes its meaning; one below is understood. */
+#define CLI_TALK_VERSION 1
+#define CLI_TALK_VERSION_MIN 1
+
+/* Checkpoints that a member tells of, the newest; and files of each. */
+#define CLI_TALK_HELD_MAX 16u
+
+/* Reads a message, which may be anything: an object, or NULL and
+ * SKN_BAD_MESSAGE. Release it with json_decref. */
+json_t *cli_talk_read(skn_frame_t frame, skn_error_t *error);
+/* Its string at `key`, or "". */
+const char *cli_talk_text(const json_t *message, const char *key);
+/* Its number at `key`, or 0: of what no number is, too. */
+uint64_t cli_talk_number(const json_t *message, const char *key);
+/* Sends `message`, and releases it; it may be NULL: SKN_NO_MEMORY. */
+skn_status_t cli_talk_send(skn_control_t *control, uint32_t member,
+                           json_t *message, skn_error_t *error);
+
+/* "holds": what is in the run folder at `path`, with the manifests of those
+ * whose seal is not in the array `known`. NULL and `error`. */
+json_t *cli_talk_holds(const char *path, const json_t *known,
+                       skn_error_t *error);
+/* The list in it; freed by skn_held_free. SKN_BAD_MESSAGE. */
+skn_status_t cli_talk_take_holds(const json_t *message, skn_held_t **list,
+                                 size_t *count, skn_error_t *error);
+
+#endif

@@ -1,0 +1,544 @@
+/* torture.c - skein torture: a run whose nodes are killed, and must not care.
+ *
+ * Trains the model undisturbed in one process; then on nodes of this machine,
+ * each with a folder of its own, while nodes are killed with SIGKILL at random
+ * moments and their folders are removed. The weights must be the same to the
+ * bit, and every batch must have been applied once.
+ * SPDX-License-Identifier: Apache-2.0 */
+#include <errno.h>
+#include <ftw.h>
+#include <inttypes.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "cli/crew.h"
+#include "cli/follow.h"
+#include "cli/up_elastic.h"
+#include "cli/verbs.h"
+#include "topology/problems.h"
+
+#define NODES_DEFAULT 3u
+#define KILLS_DEFAULT 10u
+#define KILLS_MAX 10000u
+/* One of so many kills is the coordinator's, whose journal stays. */
+#define COORDINATOR_SHARE 6u
+/* A kill comes up to so long after the batch that it waits for. */
+#define DELAY_MS_MAX 400u
+/* Between markers, where the file does not say: a kill undoes so many. */
+#define EVERY_BATCHES "20"
+/* Nothing was heard for so long: it hangs, and that is what is told. */
+#define SILENCE_S 120u
+
+typedef enum step {
+    STEP_WAIT, /* for the generation to be whole, and the next kill's batch */
+    STEP_AIM   /* the kill's moment is chosen */
+} step_t;
+
+typedef struct torture {
+    const cli_call_t *call;
+    cli_bar_t bar;
+    uint32_t kills, killed, killed_coordinator, node_count;
+    uint64_t random;
+    /* The undisturbed run. */
+    char want_sha256[65];
+    uint64_t batches;
+    /* The disturbed one. */
+    char sha256[65];
+    step_t step;
+    uint64_t due_ns, heard_ns;
+    uint64_t batch;      /* as far as it has come */
+    uint64_t generation; /* that runs */
+    bool whole;          /* it has saved: every part is held twice again */
+    size_t members;      /* of it */
+    bool done;
+    double lost, applied_twice; /* -1: was not told */
+    uint64_t killed_ns;
+    uint64_t killed_generation; /* that was killed in */
+    uint64_t saved_generation;  /* that has saved last */
+    bool awaited; /* a kill that no newer one has trained after yet */
+    double back_s_sum, back_s_max;
+    skn_error_t error;
+} torture_t;
+
+static uint64_t
+now_ns(void)
+{
+    struct timespec now;
+    (void)clock_gettime(CLOCK_MONOTONIC, &now);
+    return (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec;
+}
+
+/* SplitMix64 (Steele, Lea, Flood 2014): the same kills for the same seed. */
+static uint64_t
+draw(torture_t *torture, uint64_t below)
+{
+    uint64_t value = torture->random += 0x9E3779B97F4A7C15u;
+    value = (value ^ (value >> 30)) * 0xBF58476D1CE4E5B9u;
+    value = (value ^ (value >> 27)) * 0x94D049BB133111EBu;
+    value ^= value >> 31;
+    return below ? value % below : 0;
+}
+
+static void say(torture_t *torture, const char *format, ...)
+    __attribute__((format(printf, 2, 3)));
+
+static void
+say(torture_t *torture, const char *format, ...)
+{
+    va_list arguments;
+    if (torture->call->json)
+        return;
+    cli_bar_hide(&torture->bar);
+    va_start(arguments, format);
+    (void)vprintf(format, arguments);
+    va_end(arguments);
+    (void)fflush(stdout);
+}
+
+/* --- the undisturbed run -------------------------------------------------- */
+
+static void
+take_reference(void *job, cli_up_node_t *node, char *line)
+{
+    torture_t *torture = job;
+    json_t *event = json_loads(line, 0, NULL);
+    const char *name = cli_event_text(event, "event");
+    (void)node;
+    if (strcmp(name, "done") == 0) {
+        (void)snprintf(torture->want_sha256, sizeof(torture->want_sha256), "%s",
+                       cli_event_text(event, "weights_sha256"));
+        torture->batches =
+            (uint64_t)json_integer_value(json_object_get(event, "batches"));
+    } else if (strcmp(name, "error") == 0) {
+        (void)skn_fail(&torture->error, SKN_UNAVAILABLE, "undisturbed: %s",
+                       cli_event_text(event, "message"));
+    } else if (cli_bar_possible(torture->call) &&
+               strcmp(name, "progress") == 0) {
+        cli_follow_print(torture->call, line, &torture->bar);
+    }
+    json_decref(event);
+}
+
+static void
+take_nothing(void *job, cli_up_node_t *node, char *line)
+{
+    (void)job;
+    (void)node;
+    (void)line;
+}
+
+static skn_status_t
+run_reference(torture_t *torture, const cli_up_local_t *local, const char *path,
+              skn_error_t *error)
+{
+    cli_up_node_t process = {
+        .name = "undisturbed", .ssh = "", .leash = -1, .dies_with_us = true
+    };
+    cli_up_command_t command = { 0 };
+    const cli_up_role_t role = { .verb = "train",
+                                 .file = torture->call->operands[0],
+                                 .path = path };
+    process.out.descriptor = process.err.descriptor = -1;
+    skn_status_t status = cli_up_role_command(torture->call, local, &process,
+                                              &role, &command, error);
+    if (status == SKN_OK)
+        status = cli_up_start(&process, command.argument, error);
+    while (status == SKN_OK && process.out.descriptor >= 0) {
+        struct timespec nap = { 0, 20000000 };
+        (void)cli_up_read(&process.out, &process, take_reference, torture);
+        if (process.err.descriptor >= 0)
+            (void)cli_up_read(&process.err, &process, take_nothing, torture);
+        (void)nanosleep(&nap, NULL);
+    }
+    while (process.process > 0 &&
+           waitpid(process.process, &process.status, 0) < 0 && errno == EINTR)
+        ;
+    cli_bar_hide(&torture->bar);
+    cli_up_fini(&process);
+    cli_up_command_fini(&command);
+    if (status != SKN_OK)
+        return status;
+    if (torture->error.status != SKN_OK)
+        *error = torture->error;
+    else if (!torture->want_sha256[0])
+        (void)skn_fail(error, SKN_UNAVAILABLE,
+                       "the undisturbed run did not come to its end");
+    return error->status;
+}
+
+/* --- kills ---------------------------------------------------------------- */
+
+static void
+choose_moment(torture_t *torture)
+{
+    /* Spread over what is left of the run: the kills that are left, too. */
+    uint64_t left = torture->batches > torture->batch
+                        ? torture->batches - torture->batch
+                        : 1;
+    uint64_t after =
+        draw(torture, left / (torture->kills - torture->killed + 1) + 1);
+    torture->step = STEP_AIM;
+    torture->batch += after; /* the batch to wait for */
+    torture->due_ns = 0;
+}
+
+static int
+remove_one(const char *path, const struct stat *facts, int kind,
+           struct FTW *place)
+{
+    (void)facts;
+    (void)kind;
+    (void)place;
+    return remove(path);
+}
+
+/* As if the machine had never been there. */
+static skn_status_t
+remove_folder(const cli_crew_t *crew, uint32_t place, skn_error_t *error)
+{
+    char path[SKN_TEXT_MAX + SKN_NAME_MAX + 2];
+    (void)snprintf(path, sizeof(path), "%s/%s", crew->path,
+                   crew->model->nodes[place - 1].name);
+    if (nftw(path, remove_one, 16, FTW_DEPTH | FTW_PHYS) == 0 ||
+        errno == ENOENT)
+        return SKN_OK;
+    return skn_fail(error, SKN_STORAGE, "%s cannot be removed: %s", path,
+                    strerror(errno));
+}
+
+static void
+strike(torture_t *torture, cli_crew_t *crew)
+{
+    bool coordinator = draw(torture, COORDINATOR_SHARE) == 0;
+    uint32_t place =
+        coordinator ? 0 : 1 + (uint32_t)draw(torture, torture->node_count);
+    uint32_t after_ms = (uint32_t)draw(torture, 2 * DELAY_MS_MAX);
+    cli_crew_kill(crew, place, after_ms);
+    if (place > 0)
+        (void)remove_folder(crew, place, &torture->error);
+    torture->killed++;
+    torture->killed_coordinator += coordinator;
+    torture->killed_ns = now_ns();
+    torture->killed_generation = torture->generation;
+    torture->awaited = !coordinator;
+    torture->whole = coordinator && torture->whole;
+    torture->step = STEP_WAIT;
+    say(torture, "kill %u of %u: %s%s\n", torture->killed, torture->kills,
+        crew->process[place].name, place > 0 ? ", and its folder is gone" : "");
+    if (torture->call->json) {
+        (void)printf("{\"event\":\"kill\",\"kill\":%u,\"node\":\"%s\"}\n",
+                     torture->killed, crew->process[place].name);
+        (void)fflush(stdout);
+    }
+}
+
+static void
+turn(torture_t *torture, cli_crew_t *crew, uint64_t reached)
+{
+    if (torture->killed == torture->kills || torture->done)
+        return;
+    if (torture->step == STEP_WAIT && torture->whole) {
+        torture->batch = reached;
+        choose_moment(torture);
+    }
+    if (torture->step != STEP_AIM || reached < torture->batch)
+        return;
+    if (torture->due_ns == 0)
+        torture->due_ns =
+            now_ns() + draw(torture, DELAY_MS_MAX) * 1000000ull + 1;
+    if (now_ns() >= torture->due_ns)
+        strike(torture, crew);
+}
+
+/* --- what is heard -------------------------------------------------------- */
+
+typedef struct heard {
+    torture_t *torture;
+    uint64_t reached;
+} heard_t;
+
+/* Where checkpoints come faster than words about progress, they tell. The first
+ * of a generation is what it began with. */
+static void
+take_training(heard_t *heard, const char *name, const json_t *event)
+{
+    torture_t *torture = heard->torture;
+    uint64_t batch =
+        (uint64_t)json_number_value(json_object_get(event, "batch"));
+    bool saved = strcmp(name, "checkpoint") == 0;
+    bool first = saved && torture->saved_generation != torture->generation;
+    if (saved) {
+        torture->saved_generation = torture->generation;
+        torture->whole = torture->members > 1 || torture->node_count == 1;
+    }
+    if (!saved && strcmp(name, "progress") != 0)
+        return;
+    heard->reached = batch;
+    if (first || !torture->awaited ||
+        torture->generation == torture->killed_generation)
+        return;
+    double seconds = (double)(now_ns() - torture->killed_ns) * 1e-9;
+    torture->awaited = false;
+    torture->back_s_sum += seconds;
+    if (seconds > torture->back_s_max)
+        torture->back_s_max = seconds;
+}
+
+static void
+take_done(torture_t *torture, const json_t *event)
+{
+    const json_t *lost = json_object_get(event, "lost");
+    const json_t *twice = json_object_get(event, "applied_twice");
+    torture->done = true;
+    (void)snprintf(torture->sha256, sizeof(torture->sha256), "%s",
+                   cli_event_text(event, "weights_sha256"));
+    torture->lost = lost ? json_number_value(lost) : -1;
+    torture->applied_twice = twice ? json_number_value(twice) : -1;
+}
+
+static void
+take(void *job, cli_crew_t *crew, uint32_t place, const json_t *event,
+     const char *line)
+{
+    heard_t *heard = job;
+    torture_t *torture = heard->torture;
+    const char *name = cli_event_text(event, "event");
+    (void)place;
+    torture->heard_ns = now_ns();
+    if (strcmp(name, "membership") == 0) {
+        uint64_t generation =
+            (uint64_t)json_integer_value(json_object_get(event, "generation"));
+        torture->whole = torture->whole && generation == torture->generation;
+        torture->generation = generation;
+        torture->members = json_array_size(json_object_get(event, "members"));
+        say(torture, "  %s\n", cli_event_text(event, "text"));
+    }
+    if (strcmp(name, "done") == 0)
+        take_done(torture, event);
+    take_training(heard, name, event);
+    if (torture->call->json && strcmp(name, "progress") != 0)
+        (void)puts(line);
+    else if (!torture->call->json && strcmp(name, "warning") == 0)
+        say(torture, "  %s\n", cli_event_text(event, "message"));
+    (void)crew;
+}
+
+static skn_status_t
+run_disturbed(torture_t *torture, const skn_model_t *model,
+              const cli_up_local_t *local, const char *path, skn_error_t *error)
+{
+    heard_t heard = { .torture = torture };
+    cli_crew_t crew = {
+        .call = torture->call,
+        .file = torture->call->operands[0],
+        .model = model,
+        .local = local,
+        .path = path,
+        .patience_s = "600",
+        .take = take,
+        .job = &heard,
+        .signals = -1,
+    };
+    torture->node_count = (uint32_t)model->node_count;
+    torture->heard_ns = now_ns();
+    skn_status_t status = cli_crew_open(&crew, error);
+    if (status == SKN_OK)
+        status = cli_crew_start(&crew, error);
+    while (status == SKN_OK && cli_crew_turn(&crew, 20)) {
+        turn(torture, &crew, heard.reached);
+        if (torture->error.status != SKN_OK)
+            *error = torture->error;
+        status = error->status;
+        if (now_ns() - torture->heard_ns > SILENCE_S * 1000000000ull)
+            status = skn_fail(error, SKN_UNAVAILABLE,
+                              "nothing was heard for %u s after kill %u",
+                              SILENCE_S, torture->killed);
+    }
+    cli_crew_close(&crew);
+    if (status != SKN_OK)
+        return status;
+    if (crew.error.status != SKN_OK)
+        *error = crew.error;
+    else if (crew.stops > 0)
+        (void)skn_fail(error, SKN_UNAVAILABLE, "stopped after %u kills",
+                       torture->killed);
+    else if (!torture->done)
+        (void)skn_fail(error, SKN_UNAVAILABLE,
+                       "the run ended and did not say that it was done");
+    return error->status;
+}
+
+/* --- the verdict ---------------------------------------------------------- */
+
+static int
+judge(torture_t *torture)
+{
+    skn_error_t error = { 0 };
+    uint32_t nodes = torture->killed - torture->killed_coordinator;
+    bool same = strcmp(torture->sha256, torture->want_sha256) == 0;
+    double mean_s = nodes ? torture->back_s_sum / nodes : 0;
+    if (torture->call->json)
+        (void)printf("{\"event\":\"torture\",\"kills\":%u,"
+                     "\"kills_coordinator\":%u,\"lost\":%.0f,"
+                     "\"applied_twice\":%.0f,\"same_weights\":%s,"
+                     "\"generations\":%" PRIu64
+                     ",\"back_s_mean\":%.2f,\"back_s_max\":%.2f}\n",
+                     torture->killed, torture->killed_coordinator,
+                     torture->lost, torture->applied_twice,
+                     same ? "true" : "false", torture->generation, mean_s,
+                     torture->back_s_max);
+    else
+        say(torture,
+            "%u kills (%u of the coordinator) in %" PRIu64
+            " generations: %.0f batches lost, %.0f applied twice\n"
+            "training again after %.1f s, at most %.1f s\n"
+            "%s as an undisturbed run: %s\n",
+            torture->killed, torture->killed_coordinator, torture->generation,
+            torture->lost, torture->applied_twice, mean_s, torture->back_s_max,
+            same ? "same weights" : "NOT the same weights", torture->sha256);
+    (void)fflush(stdout);
+    if (!same)
+        (void)skn_fail(&error, SKN_INTERNAL,
+                       "the weights are not those of the undisturbed run, %s",
+                       torture->want_sha256);
+    else if (torture->lost != 0 || torture->applied_twice != 0)
+        (void)skn_fail(&error, SKN_INTERNAL, "the ledger does not close");
+    else if (torture->killed < torture->kills)
+        (void)skn_fail_hint(&error,
+                            skn_fail(&error, SKN_USAGE,
+                                     "the run was over after %u of %u kills",
+                                     torture->killed, torture->kills),
+                            "give it more epochs");
+    return error.status == SKN_OK ? 0 : cli_report(torture->call, &error);
+}
+
+/* --- the verb ------------------------------------------------------------- */
+
+static skn_status_t
+force(cli_up_local_t *local, const char *override, skn_error_t *error)
+{
+    char **at = &local->overrides[local->override_count];
+    *at = strdup(override);
+    if (!*at)
+        return skn_fail(error, SKN_NO_MEMORY, "no room for an override");
+    local->override_count++;
+    return SKN_OK;
+}
+
+/* Overrides that make a run one that can be compared, for both; `model` is
+ * that of the nodes then. */
+static skn_status_t
+force_both(torture_t *torture, cli_up_local_t *local, cli_up_local_t *alone,
+           skn_model_t **model, skn_problems_t *problems, skn_error_t *error)
+{
+    const char *overrides[CLI_VALUES_MAX];
+    size_t count = cli_overrides(torture->call, overrides);
+    skn_status_t status = force(alone, "train.reduction=fixed", error);
+    if (status == SKN_OK)
+        status = force(local, "train.reduction=fixed", error);
+    for (size_t k = 0; k < local->override_count && count < CLI_VALUES_MAX; k++)
+        overrides[count++] = local->overrides[k];
+    if (status == SKN_OK)
+        status = skn_model_read(torture->call->operands[0], overrides, count,
+                                model, problems, error);
+    if (status != SKN_OK || (*model)->checkpoint.every_batches != SKN_AUTO)
+        return status;
+    status = force(alone, "checkpoint.every_batches=" EVERY_BATCHES, error);
+    return status == SKN_OK
+               ? force(local, "checkpoint.every_batches=" EVERY_BATCHES, error)
+               : status;
+}
+
+static skn_status_t
+work(torture_t *torture, cli_up_local_t *local, skn_model_t **model,
+     skn_problems_t *problems, skn_error_t *error)
+{
+    char path[SKN_TEXT_MAX], part[SKN_TEXT_MAX + 16];
+    cli_up_local_t alone = { 0 };
+    skn_status_t status =
+        force_both(torture, local, &alone, model, problems, error);
+    if (status == SKN_OK) {
+        cli_up_elastic_path(*model, path);
+        (void)snprintf(part, sizeof(part), "%s/undisturbed", path);
+        say(torture, "an undisturbed run, in one process\n");
+        status = run_reference(torture, &alone, part, error);
+    }
+    if (status == SKN_OK) {
+        say(torture,
+            "%" PRIu64 " batches, weights %s\n"
+            "the same on %zu nodes, with %u kills\n",
+            torture->batches, torture->want_sha256, (*model)->node_count,
+            torture->kills);
+        (void)snprintf(part, sizeof(part), "%s/disturbed", path);
+        status = run_disturbed(torture, *model, local, part, error);
+    }
+    for (size_t k = 0; k < alone.override_count; k++)
+        free(alone.overrides[k]);
+    return status;
+}
+
+static int
+torture_run(const cli_call_t *call)
+{
+    skn_error_t error = { 0 };
+    torture_t torture = {
+        .call = call, .kills = KILLS_DEFAULT, .lost = -1, .applied_twice = -1
+    };
+    cli_up_local_t local = { .elastic = true };
+    skn_model_t *model = NULL;
+    skn_problems_t *problems = skn_problems_new(&error);
+    uint32_t nodes = NODES_DEFAULT, seed = 1;
+    int code;
+    skn_status_t status = problems
+                              ? cli_count(call, "local-nodes",
+                                          SKN_CLUSTER_NODES_MAX, &nodes, &error)
+                              : SKN_NO_MEMORY;
+    if (status == SKN_OK)
+        status = cli_count(call, "kills", KILLS_MAX, &torture.kills, &error);
+    if (status == SKN_OK)
+        status = cli_count(call, "seed", 1000000000, &seed, &error);
+    torture.random = seed;
+    cli_bar_init(&torture.bar, call);
+    if (status == SKN_OK)
+        status = cli_up_local_open(&local, nodes, &error);
+    if (status == SKN_OK)
+        status = work(&torture, &local, &model, problems, &error);
+    if (problems && skn_problems_count(problems) > 0)
+        code = cli_report_problems(call, problems);
+    else
+        code = status == SKN_OK ? judge(&torture) : cli_report(call, &error);
+    cli_up_local_close(&local);
+    skn_model_destroy(&model);
+    skn_problems_destroy(&problems);
+    return code;
+}
+
+static const cli_option_t options[] = {
+    CLI_OVERRIDE_OPTION,
+    { "local-nodes", 0, "N", "nodes of this machine to train on (3)" },
+    { "kills", 0, "K", "processes that are killed on the way (10)" },
+    { "seed", 0, "S", "of what is killed when (1)" },
+    CLI_COMMON_OPTIONS,
+    { 0 },
+};
+
+const cli_verb_t cli_torture = {
+    .name = "torture",
+    .help = "kill the nodes of a run, and see whether it ends the same",
+    .operands = "FILE",
+    .operands_min = 1,
+    .operands_max = 1,
+    .options = options,
+    .description =
+        "Trains the model twice, with `train.reduction: fixed`: undisturbed\n"
+        "in one process, and on nodes of this machine of which one after the\n"
+        "other is killed with SIGKILL at a random moment, together with its\n"
+        "folder; one of six kills is the coordinator's. Good (exit code 0) is\n"
+        "a run that ends with the same weights, bit by bit, in which each\n"
+        "batch was applied once. Both runs are kept in checkpoint.path.",
+    .run = torture_run,
+};

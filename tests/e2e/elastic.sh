@@ -1,0 +1,156 @@
+#!/usr/bin/env bash
+# elastic.sh - nodes come, leave and die, and the weights are the same.
+#
+# Covers cli/coordinator.c, cli/member.c, cli/member_worker.c, cli/crew.c,
+# cli/up_elastic.c, cli/torture.c, cli/talk.c, topology/membership.c and
+# actors/coordinator.c (patience).
+# SKEIN_SEED=N repeats the kills of an earlier failure.
+# SPDX-License-Identifier: Apache-2.0
+# shellcheck source=tests/e2e/lib.sh
+. "$(dirname "$0")/lib.sh"
+# shellcheck source=tests/e2e/tiny.sh
+. "$(dirname "$0")/tiny.sh"
+# shellcheck source=tests/e2e/pair.sh
+. "$(dirname "$0")/pair.sh"
+pair_model
+for name in c d lead; do "$skein" keygen "$name.key" >/dev/null || exit 70; done
+seed=${SKEIN_SEED:-$(($$ % 30000 + 1))}
+echo "seed $seed of the kills: SKEIN_SEED repeats them"
+epochs=12
+
+# A model file of nodes a, b and c, whose ports nobody else has.
+cat tiny.yaml >three.yaml
+cat >>three.yaml <<YAML
+coordinator: { address: "tcp://127.0.0.1:${ports[3]}", key: lead.key }
+nodes:
+  - { name: a, address: "tcp://127.0.0.1:${ports[0]}", key: a.key }
+  - { name: b, address: "tcp://127.0.0.1:${ports[1]}", key: b.key }
+  - { name: c, address: "tcp://127.0.0.1:${ports[2]}", key: c.key }
+YAML
+
+"$skein" train tiny.yaml --json -o checkpoint.path=alone \
+    -o train.epochs=$epochs >alone.json 2>alone.err </dev/null
+want=$(sha_of alone.json)
+# A run that lasts while its nodes come and go.
+long=(-o train.epochs=400 -o train.evaluate.every_epochs=0)
+"$skein" train tiny.yaml --json -o checkpoint.path=alone_long "${long[@]}" \
+    >alone_long.json 2>alone_long.err </dev/null
+want_long=$(sha_of alone_long.json)
+
+# lead RUN OPTION... and member RUN NAME OPTION...: in the background; $started.
+lead() {
+    local run=$1
+    shift
+    "$skein" coordinator three.yaml --json -o checkpoint.path="$run" \
+        -o train.epochs=$epochs "$@" >>"$run.lead.json" 2>>"$run.lead.err" \
+        </dev/null &
+    started=$!
+    at_exit "kill -9 $started 2>/dev/null"
+}
+member() {
+    local run=$1 name=$2
+    shift 2
+    "$skein" member "$name" three.yaml --json -o checkpoint.path="$run" \
+        -o train.epochs=$epochs "$@" >>"$run.$name.json" \
+        2>>"$run.$name.err" </dev/null &
+    started=$!
+    at_exit "kill -9 $started 2>/dev/null"
+}
+# await SENTENCE PATTERN FILE: until a line of FILE matches, or a minute.
+await() {
+    local tries=0
+    until grep -Eq -- "$2" "$3" 2>/dev/null; do
+        tries=$((tries + 1))
+        kill -0 "$lead_pid" 2>/dev/null || tries=1200
+        [ $tries -lt 1200 ] || { fail "$1" "$3"; return 1; }
+        sleep 0.05
+    done
+    pass "$1"
+}
+# done_of RUN: the weights, by whichever node led at the end.
+done_of() { sha_of <(cat "$1".[abc].json); }
+
+# --- all are there ---------------------------------------------------------
+lead all
+lead_pid=$started
+for name in a b c; do
+    member all $name
+    eval "pid_$name=$started"
+done
+check "the coordinator ends well with the run" wait "$lead_pid"
+# shellcheck disable=SC2154
+check "and so do its members" wait "$pid_a" "$pid_b" "$pid_c"
+check_equal "three members give the weights of one process" "$(done_of all)" \
+    "$want"
+check_equal "in one generation" \
+    "$(grep -c '"generation"' all/coordinator.journal)" 1
+check_match "a second start says that the run is done" 'this run is done' <(
+    "$skein" coordinator three.yaml -o checkpoint.path=all 2>&1)
+
+# --- they come, leave and die ----------------------------------------------
+lead moving --wait 1 "${long[@]}"
+lead_pid=$started
+member moving a "${long[@]}"
+pid_a=$started
+member moving b "${long[@]}"
+pid_b=$started
+await "two of three begin" 'generation 1 from batch 0: a and b' \
+    moving.lead.json
+await "and train" '"checkpoint"' moving.a.json
+member moving c "${long[@]}"
+pid_c=$started
+await "a third one joins" 'a, b and c; c joins' moving.lead.json
+kill -TERM "$pid_b"
+check "one that is told to leaves with exit code 0" wait "$pid_b"
+await "the others go on" 'a and c; b leaves' moving.lead.json
+kill -9 "$pid_c"
+rm -rf moving/c
+await "a dead one is noticed" 'c is (gone|silent)' moving.lead.json
+await "the one that is left goes on" ': a; c is' moving.lead.json
+kill -9 "$lead_pid"
+lead moving --wait 1 "${long[@]}"
+lead_pid=$started
+await "a coordinator that was killed finds its run" \
+    'generation [0-9]+ goes on' moving.lead.json
+member moving c "${long[@]}"
+pid_c=$started
+check "the coordinator ends well" wait "$lead_pid"
+check "so does who was there from the beginning" wait "$pid_a"
+wait "$pid_c"
+check_equal "and the weights are those of an undisturbed run" \
+    "$(done_of moving)" "$want_long"
+
+# --- who may not -----------------------------------------------------------
+check_code 64 "a file without a coordinator is refused" \
+    "$skein" member a tiny.yaml -o checkpoint.path=x
+lead shut --wait 600
+lead_pid=$started
+await "the coordinator listens" '"run"' shut/coordinator.journal
+check_code 75 "a second coordinator of a run is refused" \
+    "$skein" coordinator three.yaml -o checkpoint.path=shut
+mv a.key a.key.kept && mv a.key_secret a.key_secret.kept
+"$skein" keygen a.key >/dev/null
+check_code 77 "a member with a key of its own making is refused" \
+    "$skein" member a three.yaml -o checkpoint.path=shut
+mv a.key.kept a.key && mv a.key_secret.kept a.key_secret
+kill -TERM "$lead_pid"
+check "a coordinator without members ends when it is told to" wait "$lead_pid"
+check_code 69 "a member that finds no coordinator gives up" \
+    "$skein" member a three.yaml -o checkpoint.path=shut --wait 1
+
+# --- from one place --------------------------------------------------------
+"$skein" up tiny.yaml --local-nodes 2 --elastic --json \
+    -o checkpoint.path=up -o train.epochs=$epochs >up.json 2>up.err </dev/null
+check_equal "skein up --elastic gives the same weights" "$(sha_of up.json)" \
+    "$want"
+check "each line that it prints is JSON" every_line_is_json up.json
+"$skein" torture tiny.yaml --local-nodes 3 --kills 6 --seed "$seed" --json \
+    -o checkpoint.path=torture -o train.epochs=100 \
+    -o train.evaluate.every_epochs=0 >torture.json \
+    2>torture.err </dev/null
+check_equal "skein torture: exit code" $? 0 || tail -n 40 torture.json \
+    torture.err
+check_equal "all kills were made" "$(event torture kills torture.json)" 6
+check_equal "and nothing came of them" \
+    "$(event torture same_weights torture.json)" True
+finish

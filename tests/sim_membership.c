@@ -1,0 +1,631 @@
+/* sim_membership.c - a coordinator, members, disks and lines, all from a seed.
+ *
+ * Usage: sim_membership [--seeds FIRST..LAST]    (1..2000)
+ *        sim_membership --trace SEED
+ *
+ * Drives topology/membership.c and formats/held.c as cli/coordinator.c and
+ * cli/member.c do, in a false world: members die (some with their disks), come
+ * back, stop and go on, leave, lose their line to the coordinator one way or
+ * both; the coordinator dies between any two of its orders and comes back with
+ * its journal. After `heal_ns` nothing bad happens any more. Looked at in every
+ * step: only one generation trains, and none after a newer one has; a member
+ * hears of a generation only when it is in the journal; a checkpoint that is
+ * gone on from holds each batch once; the run comes to its end, with each batch
+ * applied once.  SPDX-License-Identifier: Apache-2.0 */
+#include "tests/sim_members.h"
+
+/* --- lines --------------------------------------------------------------- */
+
+static message_t *
+send(world_t *world, bool to_member, uint32_t number)
+{
+    static message_t nowhere;
+    member_t *member = &world->member[number];
+    bool cut = world->now_ns < member->cut_ns &&
+               (to_member ? member->cut_down : member->cut_up);
+    if (!member->connected || world->coordinator_ns || cut ||
+        world->message_count == MESSAGES_MAX)
+        return &nowhere;
+    message_t *message = &world->message[world->message_count++];
+    *message = (message_t){ .due_ns = world->now_ns + STEP_NS,
+                            .to_member = to_member,
+                            .member = number,
+                            .incarnation = member->incarnation };
+    return message;
+}
+
+static void
+break_line(world_t *world, uint32_t number)
+{
+    member_t *member = &world->member[number];
+    size_t kept = 0;
+    if (!member->connected)
+        return;
+    for (size_t k = 0; k < world->message_count; k++)
+        if (world->message[k].member != number)
+            world->message[kept++] = world->message[k];
+    world->message_count = kept;
+    member->connected = member->greeted = false;
+    member->dial_ns = world->now_ns + 100 * MS + draw(world, 900) * MS;
+    if (!world->coordinator_ns)
+        skn_membership_lost(world->membership, number, world->now_ns);
+}
+
+/* --- members ------------------------------------------------------------- */
+
+static void
+say(world_t *world, uint32_t number, say_t what)
+{
+    member_t *member = &world->member[number];
+    message_t *message = send(world, false, number);
+    message->say = what;
+    message->generation = member->runs;
+    message->batch = member->runs ? world->generation[member->runs].batch : 0;
+    message->sent_ns = world->now_ns;
+}
+
+static void
+say_ended(world_t *world, uint32_t number)
+{
+    message_t *message = send(world, false, number);
+    message->say = SAY_ENDED;
+    message->generation = world->member[number].ended;
+    message->ending = world->member[number].ending;
+    message->status = SKN_UNAVAILABLE;
+}
+
+static void
+end_worker(world_t *world, uint32_t number, skn_ending_t ending)
+{
+    member_t *member = &world->member[number];
+    uint64_t generation = member->runs;
+    if (!generation)
+        return;
+    trace(world, "%s ends generation %llu (%d)", names[number],
+          (unsigned long long)generation, (int)ending);
+    if (member->saved > member->saved_told) {
+        member->saved_told = member->saved;
+        message_t *message = send(world, false, number);
+        message->say = SAY_SAVED;
+        message->batch = member->saved;
+    }
+    member->runs = 0;
+    member->paused = false;
+    member->ended = generation;
+    member->ending = ending;
+    say_ended(world, number);
+}
+
+static void
+obey(world_t *world, uint32_t number, const message_t *order)
+{
+    member_t *member = &world->member[number];
+    const skn_duty_t *duty = &order->duty;
+    message_t *message;
+    if (order->heard) {
+        uint64_t lease_ns = order->sent_ns + SKN_MEMBER_LEASE_MS * MS;
+        if (lease_ns > member->lease_ns)
+            member->lease_ns = lease_ns;
+        return;
+    }
+    switch (duty->kind) {
+    case SKN_DUTY_WHO:
+        member->greeted = false;
+        break;
+    case SKN_DUTY_ASK:
+        message = send(world, false, number);
+        message->say = SAY_HOLDS;
+        message->held_count = member->disk_count;
+        memcpy(message->held, member->disk, sizeof(member->disk));
+        break;
+    case SKN_DUTY_START:
+        if (duty->generation <= member->seen || member->leaving ||
+            world->now_ns >= member->lease_ns)
+            break;
+        if (duty->generation > world->journal_generation)
+            wrong(world, "a generation that is not in the journal");
+        member->seen = member->runs = duty->generation;
+        trace(world, "%s begins generation %llu", names[number],
+              (unsigned long long)duty->generation);
+        member->ready_ns = world->now_ns + (300 + draw(world, 700)) * MS;
+        member->lonely_ns = world->now_ns;
+        member->paused = false;
+        break;
+    case SKN_DUTY_PAUSE:
+        member->paused = duty->generation == member->runs;
+        break;
+    case SKN_DUTY_ABORT:
+        end_worker(world, number, SKN_ENDING_FAILED);
+        break;
+    case SKN_DUTY_BYE:
+        if (member->leaving) {
+            member->gone = true;
+            member->alive = false;
+            break_line(world, number);
+        }
+        break;
+    default:
+        break;
+    }
+}
+
+static void
+kill_member(world_t *world, uint32_t number, bool wipe)
+{
+    member_t *member = &world->member[number];
+    trace(world, "%s is killed%s", names[number], wipe ? ", disk too" : "");
+    if (wipe)
+        member->disk_count = 0;
+    member->alive = false;
+    member->runs = 0;
+    member->seen = member->lease_ns = member->ended = 0;
+    member->leaving = member->paused = false;
+    member->back_ns = world->now_ns + draw(world, 8000) * MS;
+    break_line(world, number);
+}
+
+static void
+live(world_t *world, uint32_t number)
+{
+    member_t *member = &world->member[number];
+    if (!member->alive && world->now_ns >= member->back_ns) {
+        member->alive = true;
+        member->gone = false;
+        member->incarnation = draw(world, UINT64_MAX) | 1;
+        member->connected = member->greeted = false;
+        member->dial_ns = world->now_ns + 100 * MS;
+        member->stopped_ns = 0;
+        member->saved = member->saved_told = 0;
+    }
+    if (!member->alive || world->now_ns < member->stopped_ns)
+        return;
+    if (member->runs && world->now_ns >= member->lease_ns)
+        end_worker(world, number, SKN_ENDING_FAILED);
+    bool cut = world->now_ns < member->cut_ns;
+    if (!member->connected && !world->coordinator_ns && !cut &&
+        world->now_ns >= member->dial_ns) {
+        member->connected = true;
+        member->greeted = false;
+    }
+    if (member->connected && !member->greeted) {
+        member->greeted = true;
+        say(world, number, SAY_HELLO);
+        if (member->leaving)
+            say(world, number, SAY_LEAVING);
+    }
+    if (member->connected &&
+        world->now_ns - member->pulse_ns >= SKN_MEMBER_PULSE_MS * MS) {
+        member->pulse_ns = world->now_ns;
+        say(world, number, SAY_PULSE);
+        if (member->ended && !member->runs && ++member->pulses % 4 == 0)
+            say_ended(world, number);
+        if (member->saved > member->saved_told) {
+            member->saved_told = member->saved;
+            message_t *message = send(world, false, number);
+            message->say = SAY_SAVED;
+            message->batch = member->saved;
+        }
+    }
+    /* A line that is silent for long is given up by both of its ends. */
+    if (!cut)
+        member->lost_ns = world->now_ns;
+    else if (member->connected && world->now_ns - member->lost_ns > 3300 * MS)
+        break_line(world, number);
+}
+
+/* --- generations --------------------------------------------------------- */
+
+/* Whether all members of the generation work in it now. */
+static bool
+all_work(const world_t *world, uint64_t number, uint64_t set)
+{
+    for (uint32_t k = 0; k < world->count; k++) {
+        const member_t *member = &world->member[k];
+        if ((set & bit(k)) && (!member->alive || member->runs != number ||
+                               world->now_ns < member->stopped_ns ||
+                               world->now_ns < member->ready_ns))
+            return false;
+    }
+    return true;
+}
+
+static uint32_t
+next_of(uint64_t set, uint32_t number)
+{
+    do
+        number = (number + 1) % MEMBERS_MAX;
+    while (!(set & bit(number)));
+    return number;
+}
+
+static uint32_t
+nth_of(uint64_t set, uint32_t nth)
+{
+    uint32_t k = 0;
+    for (; k < MEMBERS_MAX; k++)
+        if ((set & bit(k)) && nth-- == 0)
+            break;
+    return k;
+}
+
+/* One step of a save: first each member writes what it keeps, then each puts
+ * the manifest in its place; then it is told. */
+static void
+save_on(world_t *world, uint64_t number)
+{
+    generation_t *generation = &world->generation[number];
+    uint32_t size = (uint32_t)__builtin_popcountll(generation->set);
+    uint32_t at = generation->stage++;
+    if (at < 2 * size) {
+        uint32_t k = nth_of(generation->set, at % size);
+        copy_t *copy = make_copy(&world->member[k], generation->batch, number);
+        if (at < size) {
+            *copy = (copy_t){ .batch = generation->batch,
+                              .layout = number,
+                              .set = generation->set,
+                              .hash = generation->hash,
+                              .parts = bit(k) };
+            for (uint32_t p = 0; p < world->count; p++)
+                if ((generation->set & bit(p)) &&
+                    next_of(generation->set, p) == k)
+                    copy->parts |= bit(p);
+        } else {
+            copy->manifest = true;
+        }
+        return;
+    }
+    generation->stage = 0;
+    generation->saved = true;
+    world->member[skn_membership_lead(generation->set)].saved =
+        generation->batch;
+}
+
+static void
+end_all(world_t *world, uint64_t number, skn_ending_t lead)
+{
+    generation_t *generation = &world->generation[number];
+    uint32_t first = skn_membership_lead(generation->set);
+    for (uint32_t k = 0; k < world->count; k++)
+        if (generation->set & bit(k))
+            end_worker(world, k, k == first ? lead : SKN_ENDING_WELL);
+}
+
+static void
+train(world_t *world, uint64_t number)
+{
+    generation_t *generation = &world->generation[number];
+    member_t *lead = &world->member[skn_membership_lead(generation->set)];
+    bool at_marker = generation->batch % MARK == 0;
+    if (number < world->trained)
+        wrong(world, "an older generation trains after a newer one");
+    world->trained = number;
+    if (at_marker && !generation->saved && generation->batch > 0) {
+        save_on(world, number);
+        return;
+    }
+    if (generation->batch == TOTAL) {
+        if (generation->hash != hash_of(TOTAL))
+            wrong(world, "a batch was not applied once");
+        world->done = true;
+        end_all(world, number, SKN_ENDING_DONE);
+        return;
+    }
+    if (at_marker && lead->paused) {
+        end_all(world, number, SKN_ENDING_STOPPED);
+        return;
+    }
+    generation->hash += add_of(generation->batch++);
+    generation->saved = false;
+}
+
+static void
+work(world_t *world)
+{
+    uint32_t working = 0;
+    for (uint64_t g = 1; g < GENERATIONS_MAX; g++) {
+        generation_t *generation = &world->generation[g];
+        if (!generation->set)
+            continue;
+        if (all_work(world, g, generation->set)) {
+            working++;
+            train(world, g);
+            for (uint32_t k = 0; k < world->count; k++)
+                if (generation->set & bit(k))
+                    world->member[k].lonely_ns = world->now_ns;
+        }
+        for (uint32_t k = 0; k < world->count; k++)
+            if (world->member[k].runs == g && world->member[k].alive &&
+                world->now_ns >= world->member[k].stopped_ns &&
+                world->now_ns - world->member[k].lonely_ns > 4000 * MS)
+                end_worker(world, k, SKN_ENDING_FAILED);
+    }
+    if (working > 1)
+        wrong(world, "two generations train at a time");
+}
+
+/* --- the coordinator ----------------------------------------------------- */
+
+static void
+open_coordinator(world_t *world)
+{
+    skn_error_t error = { 0 };
+    const skn_membership_options_t options = {
+        .count = world->count,
+        .least = 1,
+        .first_wait_ns = 3000 * MS,
+        .choose = choose,
+        .job = world,
+        .generation = world->journal_generation,
+        .members = world->journal_members,
+        .saved_batch = world->journal_saved,
+    };
+    world->membership = skn_membership_new(&options, names, &error);
+    if (!world->membership)
+        exit(70);
+    world->coordinator_ns = 0;
+    memset(world->list_count, 0, sizeof(world->list_count));
+}
+
+static void
+kill_coordinator(world_t *world)
+{
+    world->coordinator_ns = world->now_ns + 100 * MS + draw(world, 6000) * MS;
+    trace(world, "the coordinator is killed");
+    skn_membership_destroy(&world->membership);
+    for (uint32_t k = 0; k < world->count; k++)
+        break_line(world, k);
+}
+
+/* The state that a generation begins with: that of its checkpoint. */
+static void
+begin_generation(world_t *world, const skn_duty_t *duty)
+{
+    generation_t *generation = &world->generation[duty->generation];
+    bool found = false;
+    *generation = (generation_t){ .set = duty->set };
+    if (!duty->point.saved)
+        return;
+    generation->batch = duty->point.batch;
+    for (uint32_t k = 0; k < world->count; k++) {
+        const copy_t *copy =
+            find_copy(&world->member[k], duty->point.batch, duty->point.layout);
+        found = found || copy;
+        if (copy)
+            generation->hash = copy->hash;
+    }
+    if (!found) /* a disk went since it was told of: it cannot begin */
+        generation->set = 0;
+    else if (generation->hash != hash_of(generation->batch))
+        wrong(world, "a checkpoint in which a batch is not applied once");
+}
+
+static void
+carry_out(world_t *world)
+{
+    skn_duty_t duty;
+    bool faults = world->now_ns < HEAL_NS;
+    while (world->membership && skn_membership_next(world->membership, &duty)) {
+        if (duty.kind == SKN_DUTY_RECORD) {
+            if (duty.generation >= GENERATIONS_MAX) {
+                wrong(world, "generations without an end");
+                return;
+            }
+            world->journal_generation = duty.generation;
+            world->journal_members = duty.set;
+            begin_generation(world, &duty);
+        } else if (duty.kind == SKN_DUTY_TELL) {
+            trace(world, "told: %s", duty.text);
+        } else {
+            trace(world, "duty %d of %s", (int)duty.kind, names[duty.member]);
+            send(world, true, duty.member)->duty = duty;
+        }
+        if (faults && draw(world, 400) == 0) {
+            world->faults++;
+            kill_coordinator(world);
+        }
+    }
+}
+
+static void
+hear(world_t *world, const message_t *message)
+{
+    skn_membership_t *membership = world->membership;
+    skn_error_t error = { .status = message->status };
+    uint32_t number = message->member;
+    switch (message->say) {
+    case SAY_HELLO:
+        skn_membership_hello(membership, number, message->incarnation,
+                             message->generation, world->now_ns);
+        break;
+    case SAY_PULSE:
+        skn_membership_pulse(membership, number, message->generation,
+                             message->batch, world->now_ns);
+        if (skn_membership_hears(membership, number)) {
+            message_t *answer = send(world, true, number);
+            answer->heard = true;
+            answer->sent_ns = message->sent_ns;
+        }
+        break;
+    case SAY_HOLDS:
+        list_copies(world, number, message->held, message->held_count);
+        skn_membership_holds(membership, number, world->now_ns);
+        break;
+    case SAY_ENDED:
+        skn_membership_ended(membership, number, message->generation,
+                             message->ending, &error, world->now_ns);
+        break;
+    case SAY_LEAVING:
+        skn_membership_leaving(membership, number, world->now_ns);
+        break;
+    case SAY_SAVED:
+        skn_membership_saved(membership, message->batch);
+        if (message->batch > world->journal_saved)
+            world->journal_saved = message->batch;
+        break;
+    case SAY_LOST:
+        break;
+    }
+    carry_out(world);
+}
+
+static void
+deliver(world_t *world)
+{
+    for (size_t k = 0; k < world->message_count;) {
+        message_t message = world->message[k];
+        member_t *member = &world->member[message.member];
+        bool later = message.due_ns > world->now_ns ||
+                     (message.to_member && world->now_ns < member->stopped_ns);
+        if (later) {
+            k++;
+            continue;
+        }
+        world->message_count--;
+        memmove(&world->message[k], &world->message[k + 1],
+                (world->message_count - k) * sizeof(message));
+        if (message.incarnation != member->incarnation)
+            continue;
+        if (message.to_member && member->alive)
+            obey(world, message.member, &message);
+        else if (!message.to_member && !world->coordinator_ns)
+            hear(world, &message);
+        k = 0; /* what was sent or broken meanwhile */
+    }
+}
+
+/* --- what goes wrong ----------------------------------------------------- */
+
+static void
+spoil(world_t *world)
+{
+    uint32_t number = (uint32_t)draw(world, world->count);
+    member_t *member = &world->member[number];
+    if (world->now_ns >= HEAL_NS || draw(world, 60) != 0)
+        return;
+    world->faults++;
+    switch (draw(world, 6)) {
+    case 0:
+        if (member->alive)
+            kill_member(world, number, may_wipe(world, number));
+        break;
+    case 1:
+        if (member->alive)
+            kill_member(world, number, false);
+        break;
+    case 2:
+        if (!world->coordinator_ns)
+            kill_coordinator(world);
+        break;
+    case 3:
+        member->stopped_ns =
+            world->now_ns + (draw(world, 2) ? 2000 : 20000) * MS;
+        trace(world, "%s is stopped till %.2f", names[number],
+              (double)member->stopped_ns * 1e-9);
+        break;
+    case 4:
+        member->cut_ns = world->now_ns + draw(world, 15000) * MS;
+        member->cut_up = draw(world, 3) != 0;
+        member->cut_down = !member->cut_up || draw(world, 2);
+        trace(world, "%s is cut off till %.2f, up %d, down %d", names[number],
+              (double)member->cut_ns * 1e-9, member->cut_up, member->cut_down);
+        break;
+    default:
+        if (!member->alive || member->leaving)
+            break;
+        member->leaving = true;
+        trace(world, "%s leaves", names[number]);
+        say(world, number, SAY_LEAVING);
+        member->back_ns = world->now_ns + 20000 * MS;
+        break;
+    }
+}
+
+/* Who wanted to leave does not wait for ever. */
+static void
+lose_patience(world_t *world)
+{
+    for (uint32_t k = 0; k < world->count; k++)
+        if (world->member[k].alive && world->member[k].leaving &&
+            world->now_ns >= world->member[k].back_ns)
+            kill_member(world, k, false);
+}
+
+static bool
+run(world_t *world)
+{
+    open_coordinator(world);
+    while (!world->done && !world->wrong && world->now_ns < END_NS) {
+        world->now_ns += STEP_NS;
+        spoil(world);
+        lose_patience(world);
+        for (uint32_t k = 0; k < world->count; k++)
+            live(world, k);
+        work(world);
+        deliver(world);
+        if (world->coordinator_ns && world->now_ns >= world->coordinator_ns)
+            open_coordinator(world);
+        if (!world->coordinator_ns) {
+            skn_membership_tick(world->membership, world->now_ns);
+            carry_out(world);
+        }
+    }
+    if (!world->done)
+        wrong(world, "the run does not come to its end");
+    skn_membership_destroy(&world->membership);
+    return !world->wrong;
+}
+
+static bool
+play(uint64_t seed, uint64_t *generations, uint64_t *faults)
+{
+    world_t *world = calloc(1, sizeof(*world));
+    if (!world)
+        exit(70);
+    world->seed = seed;
+    world->random = seed * 0xD1342543DE82EF95u;
+    world->generation = calloc(GENERATIONS_MAX, sizeof(generation_t));
+    world->message = calloc(MESSAGES_MAX, sizeof(message_t));
+    if (!world->generation || !world->message)
+        exit(70);
+    world->count = 2 + (uint32_t)draw(world, MEMBERS_MAX - 1);
+    for (uint32_t k = 0; k < world->count; k++)
+        world->member[k].back_ns = draw(world, 4000) * MS;
+    bool good = run(world);
+    if (!good)
+        (void)printf("seed %llu, %.2f s, generation %llu: %s\n",
+                     (unsigned long long)seed, (double)world->now_ns * 1e-9,
+                     (unsigned long long)world->journal_generation,
+                     world->wrong);
+    *generations += world->journal_generation;
+    *faults += world->faults;
+    free(world->generation);
+    free(world->message);
+    free(world);
+    return good;
+}
+
+int
+main(int argc, char **argv)
+{
+    unsigned long long first = 1, last = 2000;
+    uint64_t generations = 0, faults = 0, failed = 0;
+    if (argc == 3 && strcmp(argv[1], "--seeds") == 0) {
+        char *end = NULL;
+        first = last = strtoull(argv[2], &end, 10);
+        if (strncmp(end, "..", 2) == 0)
+            last = strtoull(end + 2, NULL, 10);
+    } else if (argc == 3 && strcmp(argv[1], "--trace") == 0) {
+        first = last = strtoull(argv[2], NULL, 10);
+        tracing = true;
+    } else if (argc != 1) {
+        (void)fputs("usage: sim_membership [--seeds FIRST..LAST]\n", stderr);
+        return 64;
+    }
+    for (unsigned long long seed = first; seed <= last && failed < 10; seed++)
+        failed += !play(seed, &generations, &faults);
+    (void)printf("%llu worlds, %llu generations, %llu faults: %llu went "
+                 "wrong\n",
+                 last - first + 1, (unsigned long long)generations,
+                 (unsigned long long)faults, (unsigned long long)failed);
+    return failed > 0;
+}

@@ -1,0 +1,252 @@
+/* test_control.c - the line between a coordinator and members, on loopback.
+ * SPDX-License-Identifier: Apache-2.0 */
+#include <criterion/criterion.h>
+#include <poll.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "transport/control.h"
+
+/* What no test waits for longer; a bound, not a measure. */
+#define PATIENCE_MS 20000
+
+typedef struct pair {
+    skn_keys_t *server_keys, *keys[2], *stranger;
+    skn_control_t *server, *member[2];
+    char address[64];
+} pair_t;
+
+static uint64_t
+now_ms(void)
+{
+    struct timespec now;
+    (void)clock_gettime(CLOCK_MONOTONIC, &now);
+    return (uint64_t)now.tv_sec * 1000 + (uint64_t)now.tv_nsec / 1000000;
+}
+
+static void
+open_server(pair_t *pair)
+{
+    skn_error_t error = { 0 };
+    const char *keys[2] = { skn_keys_public(pair->keys[0]),
+                            skn_keys_public(pair->keys[1]) };
+    for (uint32_t port = 9100 + (uint32_t)getpid() % 800; !pair->server;
+         port++) {
+        (void)snprintf(pair->address, sizeof(pair->address),
+                       "tcp://127.0.0.1:%u", port);
+        const skn_control_options_t options = {
+            .address = pair->address,
+            .keys = pair->server_keys,
+            .member_keys = keys,
+            .member_count = 2,
+        };
+        pair->server = skn_control_listen(&options, &error);
+        cr_assert_lt(port, 10200, "%s", error.text);
+    }
+}
+
+static skn_control_t *
+dial(const pair_t *pair, const skn_keys_t *keys)
+{
+    skn_error_t error = { 0 };
+    const skn_control_options_t options = {
+        .address = pair->address,
+        .keys = keys,
+        .server_key = skn_keys_public(pair->server_keys),
+    };
+    skn_control_t *control = skn_control_dial(&options, &error);
+    cr_assert_not_null(control, "%s", error.text);
+    return control;
+}
+
+static void
+open_pair(pair_t *pair)
+{
+    *pair = (pair_t){ .server = NULL };
+    pair->server_keys = skn_keys_new(NULL);
+    pair->stranger = skn_keys_new(NULL);
+    for (size_t k = 0; k < 2; k++)
+        pair->keys[k] = skn_keys_new(NULL);
+    open_server(pair);
+    for (size_t k = 0; k < 2; k++)
+        pair->member[k] = dial(pair, pair->keys[k]);
+}
+
+static void
+close_pair(pair_t *pair)
+{
+    for (size_t k = 0; k < 2; k++) {
+        skn_control_close(&pair->member[k]);
+        skn_keys_destroy(&pair->keys[k]);
+    }
+    skn_control_close(&pair->server);
+    skn_keys_destroy(&pair->server_keys);
+    skn_keys_destroy(&pair->stranger);
+}
+
+/* The next arrival of `kind`. */
+static skn_control_arrival_t
+await(skn_control_t *control, skn_control_kind_t kind)
+{
+    uint64_t until = now_ms() + PATIENCE_MS;
+    skn_control_arrival_t arrival;
+    while (now_ms() < until) {
+        while (skn_control_take(control, &arrival))
+            if (arrival.kind == kind)
+                return arrival;
+        skn_control_wait(control, NULL, 0, 50);
+    }
+    cr_assert_fail("no arrival of kind %d", kind);
+    return arrival;
+}
+
+static void
+send_text(skn_control_t *control, uint32_t member, const char *text)
+{
+    uint64_t until = now_ms() + PATIENCE_MS;
+    const skn_frame_t frame = { text, strlen(text) };
+    skn_status_t status = SKN_BUSY;
+    while (status == SKN_BUSY && now_ms() < until) {
+        status = skn_control_send(control, member, frame, NULL);
+        if (status == SKN_BUSY)
+            skn_control_wait(control, NULL, 0, 20);
+    }
+    cr_assert_eq(status, SKN_OK);
+}
+
+static void
+expect_text(const skn_control_arrival_t *arrival, const char *text)
+{
+    cr_assert_eq(arrival->frame.bytes, strlen(text));
+    cr_assert_arr_eq(arrival->frame.at, text, strlen(text));
+}
+
+Test(control, members_speak_and_are_answered)
+{
+    pair_t pair;
+    open_pair(&pair);
+    for (uint32_t k = 0; k < 2; k++) {
+        send_text(pair.member[k], 0, k == 0 ? "from a" : "from b");
+        skn_control_arrival_t heard = await(pair.server, SKN_CONTROL_MESSAGE);
+        cr_assert_eq(heard.member, k, "known by its key");
+        expect_text(&heard, k == 0 ? "from a" : "from b");
+        send_text(pair.server, k, "answer");
+        heard = await(pair.member[k], SKN_CONTROL_MESSAGE);
+        expect_text(&heard, "answer");
+    }
+    close_pair(&pair);
+}
+
+Test(control, many_messages_come_in_their_order)
+{
+    pair_t pair;
+    char text[32];
+    open_pair(&pair);
+    for (int k = 0; k < 40; k++) { /* fewer than may wait */
+        (void)snprintf(text, sizeof(text), "message %d", k);
+        send_text(pair.member[0], 0, text);
+    }
+    for (int k = 0; k < 40; k++) {
+        skn_control_arrival_t heard = await(pair.server, SKN_CONTROL_MESSAGE);
+        (void)snprintf(text, sizeof(text), "message %d", k);
+        expect_text(&heard, text);
+        cr_assert_eq(heard.member, 0);
+    }
+    close_pair(&pair);
+}
+
+Test(control, a_long_message_passes)
+{
+    pair_t pair;
+    size_t bytes = SKN_CONTROL_BYTES_MAX;
+    char *text = malloc(bytes + 1);
+    open_pair(&pair);
+    memset(text, 'x', bytes + 1);
+    const skn_frame_t over = { text, bytes + 1 }, none = { text, 0 };
+    cr_assert_eq(skn_control_send(pair.member[0], 0, over, NULL), SKN_INTERNAL);
+    cr_assert_eq(skn_control_send(pair.member[0], 0, none, NULL), SKN_INTERNAL);
+    text[bytes] = '\0';
+    send_text(pair.member[0], 0, text);
+    skn_control_arrival_t heard = await(pair.server, SKN_CONTROL_MESSAGE);
+    cr_assert_eq(heard.frame.bytes, bytes);
+    free(text);
+    close_pair(&pair);
+}
+
+Test(control, the_end_of_a_member_is_seen)
+{
+    pair_t pair;
+    open_pair(&pair);
+    send_text(pair.member[1], 0, "hello");
+    (void)await(pair.server, SKN_CONTROL_MESSAGE);
+    skn_control_close(&pair.member[1]);
+    skn_control_arrival_t heard = await(pair.server, SKN_CONTROL_LOST);
+    cr_assert_eq(heard.member, 1);
+    const skn_frame_t frame = { "x", 1 };
+    cr_assert_eq(skn_control_send(pair.server, 1, frame, NULL), SKN_BUSY);
+    close_pair(&pair);
+}
+
+Test(control, a_member_finds_a_coordinator_that_comes_back)
+{
+    pair_t pair;
+    open_pair(&pair);
+    send_text(pair.member[0], 0, "one");
+    (void)await(pair.server, SKN_CONTROL_MESSAGE);
+    (void)await(pair.member[0], SKN_CONTROL_CONNECTED);
+    skn_control_close(&pair.server);
+    (void)await(pair.member[0], SKN_CONTROL_LOST);
+    char before[64];
+    memcpy(before, pair.address, sizeof(before));
+    skn_error_t error = { 0 };
+    const char *keys[2] = { skn_keys_public(pair.keys[0]),
+                            skn_keys_public(pair.keys[1]) };
+    const skn_control_options_t options = { .address = before,
+                                            .keys = pair.server_keys,
+                                            .member_keys = keys,
+                                            .member_count = 2 };
+    pair.server = skn_control_listen(&options, &error);
+    cr_assert_not_null(pair.server, "%s", error.text);
+    (void)await(pair.member[0], SKN_CONTROL_CONNECTED);
+    send_text(pair.member[0], 0, "two");
+    skn_control_arrival_t heard = await(pair.server, SKN_CONTROL_MESSAGE);
+    expect_text(&heard, "two");
+    close_pair(&pair);
+}
+
+Test(control, a_stranger_is_refused_and_told_of)
+{
+    pair_t pair;
+    open_pair(&pair);
+    skn_control_t *stranger = dial(&pair, pair.stranger);
+    (void)await(stranger, SKN_CONTROL_REFUSED);
+    skn_control_arrival_t heard = await(pair.server, SKN_CONTROL_STRANGER);
+    cr_assert_not_null(
+        memmem(heard.frame.at, heard.frame.bytes, "refused a stranger", 18));
+    skn_control_close(&stranger);
+    close_pair(&pair);
+}
+
+Test(control, beyond_loopback_there_is_no_line_without_a_key)
+{
+    skn_error_t error = { 0 };
+    const skn_control_options_t options = { .address = "tcp://10.1.2.3:7000" };
+    cr_assert_null(skn_control_dial(&options, &error));
+    cr_assert_eq(error.status, SKN_BAD_CONFIG);
+    cr_assert_not_null(strstr(error.text, "has no key"), "%s", error.text);
+}
+
+Test(control, a_port_in_use_is_named)
+{
+    pair_t pair;
+    skn_error_t error = { 0 };
+    open_pair(&pair);
+    const skn_control_options_t options = { .address = pair.address,
+                                            .keys = pair.server_keys };
+    cr_assert_null(skn_control_listen(&options, &error));
+    cr_assert_eq(error.status, SKN_UNAVAILABLE);
+    cr_assert_not_null(strstr(error.text, pair.address), "%s", error.text);
+    close_pair(&pair);
+}

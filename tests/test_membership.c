@@ -1,0 +1,528 @@
+/* test_membership.c - generations by hand: what comes, and what is ordered.
+ *
+ * Covers topology/membership.c and topology/membership_gather.c.
+ * SPDX-License-Identifier: Apache-2.0 */
+#include <criterion/criterion.h>
+#include <string.h>
+
+#include "topology/membership.h"
+
+#define MS 1000000ull
+
+static const char *const names[] = { "a", "b", "c", "d" };
+
+/* What the members hold, for the choice of a point. */
+typedef struct held {
+    skn_status_t status;
+    skn_point_t point;
+    uint64_t asked; /* the set that was asked about */
+} held_t;
+
+static skn_status_t
+choose(void *job, uint64_t set, skn_point_t *point, skn_error_t *error)
+{
+    held_t *held = job;
+    held->asked = set;
+    *point = held->point;
+    return held->status == SKN_OK
+               ? SKN_OK
+               : skn_fail(error, held->status, "parts are missing");
+}
+
+/* A run of `count` members, its clock, and the orders of the last step. */
+typedef struct play {
+    skn_membership_t *membership;
+    held_t held;
+    uint64_t now_ns;
+    skn_duty_t duty[64];
+    size_t duty_count;
+    uint64_t runs[4]; /* what each member runs */
+    bool here[4];
+} play_t;
+
+static void
+open_play(play_t *play, uint32_t count, uint32_t least, uint64_t generation,
+          uint64_t members)
+{
+    skn_error_t error = { 0 };
+    const skn_membership_options_t options = {
+        .count = count,
+        .least = least,
+        .first_wait_ns = 5000 * MS,
+        .choose = choose,
+        .job = &play->held,
+        .generation = generation,
+        .members = members,
+    };
+    *play = (play_t){ .now_ns = 1000 * MS };
+    play->held.status = SKN_NO_INPUT;
+    play->membership = skn_membership_new(&options, names, &error);
+    cr_assert_not_null(play->membership, "%s", error.text);
+}
+
+/* Takes the orders; members that are here carry them out at once. */
+static void
+obey(play_t *play)
+{
+    skn_duty_t duty;
+    play->duty_count = 0;
+    while (skn_membership_next(play->membership, &duty)) {
+        cr_assert_lt(play->duty_count, 64);
+        play->duty[play->duty_count++] = duty;
+        if (!play->here[duty.member])
+            continue;
+        if (duty.kind == SKN_DUTY_ASK)
+            skn_membership_holds(play->membership, duty.member, play->now_ns);
+        if (duty.kind == SKN_DUTY_START)
+            play->runs[duty.member] = duty.generation;
+        if (duty.kind == SKN_DUTY_ABORT)
+            play->runs[duty.member] = 0;
+    }
+}
+
+static size_t
+count_of(const play_t *play, skn_duty_kind_t kind)
+{
+    size_t count = 0;
+    for (size_t k = 0; k < play->duty_count; k++)
+        count += play->duty[k].kind == kind;
+    return count;
+}
+
+static bool
+was_told(const play_t *play, const char *text)
+{
+    for (size_t k = 0; k < play->duty_count; k++)
+        if (play->duty[k].kind == SKN_DUTY_TELL &&
+            strstr(play->duty[k].text, text))
+            return true;
+    return false;
+}
+
+/* `ms` pass, in steps; members that are here send pulses. The orders of all
+ * steps are kept. */
+static void
+pass(play_t *play, uint64_t ms, uint64_t batch)
+{
+    skn_duty_t all[64];
+    size_t count = 0;
+    for (uint64_t done = 0; done < ms; done += 100) {
+        play->now_ns += 100 * MS;
+        for (uint32_t k = 0; k < 4; k++)
+            if (play->here[k])
+                skn_membership_pulse(play->membership, k, play->runs[k], batch,
+                                     play->now_ns);
+        skn_membership_tick(play->membership, play->now_ns);
+        obey(play);
+        for (size_t k = 0; k < play->duty_count && count < 64; k++)
+            all[count++] = play->duty[k];
+    }
+    memcpy(play->duty, all, count * sizeof(all[0]));
+    play->duty_count = count;
+}
+
+static void
+arrive(play_t *play, uint32_t member, uint64_t incarnation)
+{
+    play->here[member] = true;
+    play->runs[member] = 0;
+    skn_membership_hello(play->membership, member, incarnation, 0,
+                         play->now_ns);
+    obey(play);
+}
+
+static void
+die(play_t *play, uint32_t member)
+{
+    play->here[member] = false;
+    play->runs[member] = 0;
+    skn_membership_lost(play->membership, member, play->now_ns);
+}
+
+static void
+end(play_t *play, uint32_t member, skn_ending_t ending)
+{
+    skn_error_t error = { 0 };
+    uint64_t generation = play->runs[member];
+    play->runs[member] = 0;
+    skn_membership_ended(play->membership, member, generation, ending, &error,
+                         play->now_ns);
+}
+
+/* Two members that train in generation 1. */
+static void
+begin_two(play_t *play)
+{
+    open_play(play, 2, 1, 0, 0);
+    arrive(play, 0, 11);
+    arrive(play, 1, 22);
+    pass(play, 300, 0);
+    cr_assert_eq(skn_membership_phase(play->membership), SKN_PHASE_RUNNING);
+    cr_assert_eq(skn_membership_members(play->membership), 3);
+}
+
+Test(membership, all_that_are_listed_begin_together)
+{
+    play_t play;
+    begin_two(&play);
+    cr_assert_eq(count_of(&play, SKN_DUTY_START), 2);
+    cr_assert_eq(count_of(&play, SKN_DUTY_RECORD), 1);
+    cr_assert(was_told(&play, "generation 1 from batch 0: a and b"));
+    skn_membership_destroy(&play.membership);
+}
+
+Test(membership, a_generation_is_recorded_before_anybody_hears_of_it)
+{
+    play_t play;
+    bool recorded = false;
+    begin_two(&play);
+    for (size_t k = 0; k < play.duty_count; k++) {
+        recorded = recorded || play.duty[k].kind == SKN_DUTY_RECORD;
+        if (play.duty[k].kind == SKN_DUTY_START)
+            cr_assert(recorded);
+    }
+    skn_membership_destroy(&play.membership);
+}
+
+Test(membership, those_that_do_not_come_are_waited_for_and_then_not)
+{
+    play_t play;
+    open_play(&play, 3, 1, 0, 0);
+    arrive(&play, 0, 11);
+    pass(&play, 4000, 0);
+    cr_assert_eq(skn_membership_phase(play.membership), SKN_PHASE_GATHERING);
+    pass(&play, 1500, 0);
+    cr_assert_eq(skn_membership_members(play.membership), 1);
+    skn_membership_destroy(&play.membership);
+}
+
+Test(membership, fewer_than_the_least_never_begin)
+{
+    play_t play;
+    open_play(&play, 3, 2, 0, 0);
+    arrive(&play, 0, 11);
+    pass(&play, 60000, 0);
+    cr_assert_eq(skn_membership_phase(play.membership), SKN_PHASE_GATHERING);
+    cr_assert(was_told(&play, "waiting for b and c: they are not here"));
+    skn_membership_destroy(&play.membership);
+}
+
+Test(membership, a_dead_member_ends_the_generation_within_4_s)
+{
+    play_t play;
+    begin_two(&play);
+    pass(&play, 3000, 40);
+    play.here[1] = false; /* without a word, and its line stands */
+    uint64_t died_ns = play.now_ns;
+    while (skn_membership_phase(play.membership) == SKN_PHASE_RUNNING)
+        pass(&play, 100, 40);
+    cr_assert_leq(play.now_ns - died_ns, 4000 * MS);
+    play.held = (held_t){ .status = SKN_OK, .point = { .batch = 20 } };
+    pass(&play, 1000, 40);
+    cr_assert_eq(skn_membership_generation(play.membership), 2);
+    cr_assert_eq(skn_membership_members(play.membership), 1);
+    cr_assert_eq(play.held.asked, 1, "only who is here can hold anything");
+    skn_membership_destroy(&play.membership);
+}
+
+Test(membership, the_end_of_a_line_is_a_death_after_one_second)
+{
+    play_t play;
+    begin_two(&play);
+    die(&play, 1);
+    pass(&play, 800, 5);
+    cr_assert_eq(skn_membership_phase(play.membership), SKN_PHASE_RUNNING);
+    pass(&play, 400, 5);
+    cr_assert_neq(skn_membership_phase(play.membership), SKN_PHASE_RUNNING);
+    skn_membership_destroy(&play.membership);
+}
+
+Test(membership, a_line_that_is_dialled_again_is_no_death)
+{
+    play_t play;
+    begin_two(&play);
+    skn_membership_lost(play.membership, 1, play.now_ns);
+    skn_membership_hello(play.membership, 1, 22, 1, play.now_ns + 500 * MS);
+    pass(&play, 3000, 5);
+    cr_assert_eq(skn_membership_phase(play.membership), SKN_PHASE_RUNNING);
+    cr_assert_eq(skn_membership_generation(play.membership), 1);
+    skn_membership_destroy(&play.membership);
+}
+
+Test(membership, another_incarnation_means_that_the_first_has_died)
+{
+    play_t play;
+    begin_two(&play);
+    arrive(&play, 1, 33);
+    cr_assert(was_told(&play, "b died and is back"));
+    cr_assert_eq(count_of(&play, SKN_DUTY_ABORT), 1);
+    cr_assert_eq(play.duty[0].kind == SKN_DUTY_ABORT ||
+                     play.duty[1].kind == SKN_DUTY_ABORT,
+                 true);
+    pass(&play, 600, 0);
+    cr_assert_eq(skn_membership_generation(play.membership), 2);
+    cr_assert_eq(skn_membership_members(play.membership), 3);
+    skn_membership_destroy(&play.membership);
+}
+
+Test(membership, one_who_joins_is_taken_in_at_a_marker)
+{
+    play_t play;
+    open_play(&play, 3, 1, 0, 0);
+    arrive(&play, 0, 11);
+    arrive(&play, 1, 22);
+    pass(&play, 6000, 0);
+    cr_assert_eq(skn_membership_members(play.membership), 3);
+    arrive(&play, 2, 44);
+    pass(&play, 3000, 30);
+    cr_assert_eq(count_of(&play, SKN_DUTY_PAUSE), 1);
+    cr_assert_eq(skn_membership_phase(play.membership), SKN_PHASE_PAUSING);
+    end(&play, 1, SKN_ENDING_WELL);
+    end(&play, 0, SKN_ENDING_STOPPED);
+    play.held = (held_t){ .status = SKN_OK, .point = { .batch = 40 } };
+    pass(&play, 600, 0);
+    cr_assert_eq(skn_membership_members(play.membership), 7);
+    cr_assert(was_told(&play, "generation 2 from batch 40: a, b and c; c "
+                              "joins"));
+    skn_membership_destroy(&play.membership);
+}
+
+Test(membership, nobody_joins_a_generation_that_has_trained_nothing)
+{
+    play_t play;
+    open_play(&play, 3, 1, 0, 0);
+    arrive(&play, 0, 11);
+    pass(&play, 6000, 0);
+    arrive(&play, 1, 22);
+    pass(&play, 60000, 0);
+    cr_assert_eq(skn_membership_phase(play.membership), SKN_PHASE_RUNNING);
+    cr_assert_eq(count_of(&play, SKN_DUTY_PAUSE), 0);
+    skn_membership_destroy(&play.membership);
+}
+
+Test(membership, one_who_leaves_is_let_go_after_the_marker)
+{
+    play_t play;
+    begin_two(&play);
+    pass(&play, 1000, 7);
+    skn_membership_leaving(play.membership, 1, play.now_ns);
+    pass(&play, 200, 7);
+    cr_assert_eq(count_of(&play, SKN_DUTY_PAUSE), 1);
+    cr_assert_eq(count_of(&play, SKN_DUTY_BYE), 0, "its state is on its way");
+    end(&play, 0, SKN_ENDING_STOPPED);
+    end(&play, 1, SKN_ENDING_WELL);
+    play.held = (held_t){ .status = SKN_OK, .point = { .batch = 9 } };
+    pass(&play, 600, 0);
+    cr_assert_geq(count_of(&play, SKN_DUTY_BYE), 1);
+    cr_assert_eq(skn_membership_members(play.membership), 1);
+    cr_assert_eq(play.held.asked, 1, "who leaves holds nothing any more");
+    skn_membership_destroy(&play.membership);
+}
+
+Test(membership, those_that_do_not_follow_the_lead_are_ended)
+{
+    play_t play;
+    begin_two(&play);
+    skn_membership_leaving(play.membership, 1, play.now_ns);
+    pass(&play, 200, 0);
+    end(&play, 0, SKN_ENDING_STOPPED); /* b still waits for it */
+    play.held = (held_t){ .status = SKN_OK };
+    pass(&play, 5000, 0);
+    cr_assert_eq(skn_membership_generation(play.membership), 2);
+    cr_assert_eq(skn_membership_members(play.membership), 1);
+    skn_membership_destroy(&play.membership);
+}
+
+Test(membership, the_end_of_the_run_is_told_to_all)
+{
+    play_t play;
+    bool stopped = true;
+    skn_error_t error = { 0 };
+    begin_two(&play);
+    end(&play, 0, SKN_ENDING_DONE);
+    obey(&play);
+    cr_assert_eq(count_of(&play, SKN_DUTY_BYE), 2);
+    cr_assert_eq(skn_membership_result(play.membership, &stopped, &error),
+                 SKN_OK);
+    cr_assert_not(stopped);
+    skn_membership_destroy(&play.membership);
+}
+
+Test(membership, a_stop_is_a_pause_without_another_generation)
+{
+    play_t play;
+    bool stopped = false;
+    skn_error_t error = { 0 };
+    begin_two(&play);
+    skn_membership_stop(play.membership, play.now_ns);
+    pass(&play, 100, 3);
+    cr_assert_eq(count_of(&play, SKN_DUTY_PAUSE), 1);
+    end(&play, 0, SKN_ENDING_STOPPED);
+    end(&play, 1, SKN_ENDING_WELL);
+    pass(&play, 100, 3);
+    cr_assert_eq(skn_membership_phase(play.membership), SKN_PHASE_OVER);
+    cr_assert_eq(skn_membership_result(play.membership, &stopped, &error),
+                 SKN_OK);
+    cr_assert(stopped);
+    skn_membership_destroy(&play.membership);
+}
+
+/* Three members, of which c dies after a checkpoint; what is left is not all. */
+static void
+lose_c(play_t *play)
+{
+    open_play(play, 3, 1, 0, 0);
+    for (uint32_t k = 0; k < 3; k++)
+        arrive(play, k, 11 + k);
+    pass(play, 300, 0);
+    cr_assert_eq(skn_membership_members(play->membership), 7);
+    skn_membership_saved(play->membership, 20);
+    die(play, 2);
+    play->held.status = SKN_UNAVAILABLE;
+    pass(play, 12000, 0);
+}
+
+Test(membership, parts_that_nobody_holds_are_waited_for)
+{
+    play_t play;
+    lose_c(&play);
+    cr_assert_eq(skn_membership_phase(play.membership), SKN_PHASE_GATHERING);
+    cr_assert(was_told(&play, "waiting for c: parts are missing"));
+    play.held.status = SKN_NO_INPUT; /* not from the seed: it was saved */
+    pass(&play, 1000, 0);
+    cr_assert_eq(skn_membership_phase(play.membership), SKN_PHASE_GATHERING);
+    play.held.status = SKN_OK;
+    pass(&play, 1000, 0);
+    cr_assert_eq(skn_membership_generation(play.membership), 2);
+    skn_membership_destroy(&play.membership);
+}
+
+Test(membership, parts_that_nobody_at_all_holds_end_the_run)
+{
+    play_t play;
+    bool stopped;
+    skn_error_t error = { 0 };
+    lose_c(&play);
+    arrive(&play, 2, 99);
+    pass(&play, 1000, 0);
+    cr_assert_eq(skn_membership_phase(play.membership), SKN_PHASE_OVER);
+    cr_assert_eq(skn_membership_result(play.membership, &stopped, &error),
+                 SKN_NO_INPUT);
+    cr_assert_not_null(strstr(error.text, "batch 20 was the newest"), "%s",
+                       error.text);
+    skn_membership_destroy(&play.membership);
+}
+
+Test(membership, what_was_never_whole_is_not_missed)
+{
+    play_t play;
+    begin_two(&play);
+    play.held.status = SKN_UNAVAILABLE;
+    arrive(&play, 1, 33);
+    pass(&play, 1000, 0);
+    cr_assert_eq(skn_membership_generation(play.membership), 2);
+    skn_membership_destroy(&play.membership);
+}
+
+Test(membership, an_end_that_nobody_saw_is_waited_for_till_no_lease_is_left)
+{
+    play_t play;
+    open_play(&play, 2, 1, 0, 0);
+    arrive(&play, 0, 11);
+    pass(&play, 6000, 0); /* a alone */
+    arrive(&play, 1, 22);
+    die(&play, 0);
+    uint64_t died_ns = play.now_ns;
+    pass(&play, 3200, 0);
+    cr_assert_eq(skn_membership_generation(play.membership), 1,
+                 "a may still train");
+    pass(&play, 800, 0);
+    cr_assert_eq(skn_membership_generation(play.membership), 2);
+    cr_assert_geq(play.now_ns - died_ns, SKN_MEMBER_LEASE_MS * MS);
+    skn_membership_destroy(&play.membership);
+}
+
+Test(membership, a_mistake_in_the_config_ends_the_run)
+{
+    play_t play;
+    bool stopped;
+    skn_error_t error = { 0 }, why = { 0 };
+    begin_two(&play);
+    (void)skn_fail(&why, SKN_BAD_CONFIG, "no such file");
+    skn_membership_ended(play.membership, 0, 1, SKN_ENDING_FAILED, &why,
+                         play.now_ns);
+    cr_assert_eq(skn_membership_phase(play.membership), SKN_PHASE_OVER);
+    cr_assert_eq(skn_membership_result(play.membership, &stopped, &error),
+                 SKN_BAD_CONFIG);
+    cr_assert_str_eq(error.text, "no such file");
+    skn_membership_destroy(&play.membership);
+}
+
+Test(membership, one_who_fails_again_and_again_stays_out_for_a_while)
+{
+    play_t play;
+    skn_error_t why = { 0 };
+    begin_two(&play);
+    (void)skn_fail(&why, SKN_NO_MEMORY, "no room");
+    for (uint64_t generation = 1; generation < 4; generation++) {
+        if (generation == 3) /* barred: the others went on without it */
+            break;
+        skn_membership_ended(play.membership, 1, generation, SKN_ENDING_FAILED,
+                             &why, play.now_ns);
+        play.runs[1] = 0;
+        pass(&play, 1200, 0);
+    }
+    cr_assert_eq(skn_membership_members(play.membership), 1);
+    pass(&play, 20000, 10); /* ... and takes it in again later */
+    cr_assert_eq(skn_membership_phase(play.membership), SKN_PHASE_PAUSING);
+    skn_membership_destroy(&play.membership);
+}
+
+Test(membership, a_generation_that_runs_outlives_its_coordinator)
+{
+    play_t play;
+    open_play(&play, 2, 1, 7, 3);
+    play.here[0] = play.here[1] = true;
+    play.runs[0] = play.runs[1] = 7;
+    skn_membership_hello(play.membership, 0, 11, 7, play.now_ns);
+    pass(&play, 500, 90);
+    cr_assert_eq(skn_membership_phase(play.membership), SKN_PHASE_GATHERING);
+    cr_assert_eq(count_of(&play, SKN_DUTY_ABORT), 0);
+    skn_membership_hello(play.membership, 1, 22, 7, play.now_ns);
+    pass(&play, 500, 90);
+    cr_assert_eq(skn_membership_phase(play.membership), SKN_PHASE_RUNNING);
+    cr_assert_eq(skn_membership_generation(play.membership), 7);
+    cr_assert_eq(count_of(&play, SKN_DUTY_START), 0);
+    skn_membership_destroy(&play.membership);
+}
+
+Test(membership, a_coordinator_that_returns_to_less_begins_a_new_generation)
+{
+    play_t play;
+    open_play(&play, 2, 1, 7, 3);
+    play.here[0] = true;
+    play.runs[0] = 7;
+    skn_membership_hello(play.membership, 0, 11, 7, play.now_ns);
+    play.held = (held_t){ .status = SKN_OK, .point = { .batch = 60 } };
+    pass(&play, 6000, 90);
+    cr_assert_eq(skn_membership_generation(play.membership), 8);
+    cr_assert_eq(skn_membership_members(play.membership), 1);
+    skn_membership_destroy(&play.membership);
+}
+
+Test(membership, what_runs_an_older_generation_is_ended)
+{
+    play_t play;
+    begin_two(&play);
+    pass(&play, 2000, 3);
+    play.here[1] = false;
+    pass(&play, 5000, 3);
+    cr_assert_eq(skn_membership_members(play.membership), 1);
+    play.here[1] = true; /* it was only cut off, and still trains */
+    play.runs[1] = 1;
+    skn_membership_hello(play.membership, 1, 22, 1, play.now_ns);
+    pass(&play, 200, 3);
+    cr_assert_eq(count_of(&play, SKN_DUTY_ABORT), 1);
+    cr_assert_eq(play.runs[1], 0);
+    skn_membership_destroy(&play.membership);
+}

@@ -1,0 +1,565 @@
+/* membership.c - gathering, running, pausing, aborting, over.
+ *
+ * This file owns: the phases and what makes them change. Times are compared
+ * with those that the caller gave, never with a clock.
+ * SPDX-License-Identifier: Apache-2.0 */
+#include "topology/membership_state.h"
+
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* After so many of one member that training diverges, it does. */
+#define HOPELESS_FAILURES 3u
+
+/* --- orders -------------------------------------------------------------- */
+
+skn_duty_t *
+skn_membership_give(skn_membership_t *membership, skn_duty_kind_t kind,
+                    uint32_t member)
+{
+    static skn_duty_t nowhere; /* cannot be: see ORDERS_MAX */
+    if (membership->order_count == ORDERS_MAX)
+        return &nowhere;
+    size_t at =
+        (membership->order_first + membership->order_count++) % ORDERS_MAX;
+    skn_duty_t *order = &membership->order[at];
+    *order = (skn_duty_t){
+        .kind = kind,
+        .member = member,
+        .generation = membership->generation,
+        .set = membership->members,
+        .point = membership->point,
+    };
+    return order;
+}
+
+void
+skn_membership_tell(skn_membership_t *membership, const char *format, ...)
+{
+    skn_duty_t *order = skn_membership_give(membership, SKN_DUTY_TELL, 0);
+    va_list arguments;
+    va_start(arguments, format);
+    (void)vsnprintf(order->text, sizeof(order->text), format, arguments);
+    va_end(arguments);
+}
+
+bool
+skn_membership_next(skn_membership_t *membership, skn_duty_t *order)
+{
+    if (membership->order_count == 0)
+        return false;
+    *order = membership->order[membership->order_first];
+    membership->order_first = (membership->order_first + 1) % ORDERS_MAX;
+    membership->order_count--;
+    return true;
+}
+
+/* --- sets ---------------------------------------------------------------- */
+
+uint32_t
+skn_membership_lead(uint64_t set)
+{
+    return set ? (uint32_t)__builtin_ctzll(set) : 0;
+}
+
+/* --- phases -------------------------------------------------------------- */
+
+void
+skn_membership_enter(skn_membership_t *membership, skn_membership_phase_t phase,
+                     uint64_t now_ns)
+{
+    membership->phase = phase;
+    membership->phase_ns = now_ns;
+    membership->told_ns = now_ns;
+}
+
+static void
+because(skn_membership_t *membership, const char *name, const char *what)
+{
+    (void)snprintf(membership->reason, sizeof(membership->reason), "%.64s %s",
+                   name, what);
+}
+
+void
+skn_membership_abort(skn_membership_t *membership, uint32_t number,
+                     uint64_t now_ns)
+{
+    member_t *member = &membership->member[number];
+    (void)skn_membership_give(membership, SKN_DUTY_ABORT, number);
+    member->abort_ns = now_ns;
+}
+
+/* The generation cannot go on: all who are still there drop what they do. */
+static void
+end_generation(skn_membership_t *membership, uint64_t now_ns)
+{
+    if (membership->phase == SKN_PHASE_ABORTING ||
+        membership->phase == SKN_PHASE_OVER)
+        return;
+    for (uint32_t k = 0; k < membership->options.count; k++)
+        if (takes_part(membership, k) && membership->member[k].here &&
+            !membership->member[k].ended)
+            skn_membership_abort(membership, k, now_ns);
+    skn_membership_enter(membership, SKN_PHASE_ABORTING, now_ns);
+}
+
+static void
+begin_gathering(skn_membership_t *membership, uint64_t now_ns)
+{
+    bool trained = membership->batch > membership->point.batch ||
+                   membership->phase == SKN_PHASE_PAUSING;
+    membership->futile = trained ? 0 : membership->futile + 1;
+    uint32_t doublings = membership->futile > SKN_MEMBER_RETRY_DOUBLINGS
+                             ? SKN_MEMBER_RETRY_DOUBLINGS
+                             : membership->futile;
+    membership->retry_ns =
+        membership->futile < 2
+            ? now_ns
+            : now_ns + ((uint64_t)SKN_MEMBER_RETRY_MS << doublings) * NS_PER_MS;
+    for (uint32_t k = 0; k < membership->options.count; k++)
+        membership->member[k].held = membership->member[k].asked = false;
+    membership->former = membership->members;
+    membership->members = 0;
+    skn_membership_enter(membership, SKN_PHASE_GATHERING, now_ns);
+}
+
+static void
+finish(skn_membership_t *membership, bool stopped, uint64_t now_ns)
+{
+    membership->stopped = stopped;
+    for (uint32_t k = 0; k < membership->options.count; k++)
+        if (membership->member[k].here)
+            (void)skn_membership_give(membership, SKN_DUTY_BYE, k);
+    skn_membership_enter(membership, SKN_PHASE_OVER, now_ns);
+}
+
+void
+skn_membership_fail(skn_membership_t *membership, const skn_error_t *error,
+                    uint64_t now_ns)
+{
+    if (membership->error.status == SKN_OK)
+        membership->error = *error;
+    finish(membership, false, now_ns);
+}
+
+/* --- members ------------------------------------------------------------- */
+
+/* It is gone, without a word or after one. */
+static void
+bury(skn_membership_t *membership, uint32_t number, const char *how,
+     uint64_t now_ns)
+{
+    member_t *member = &membership->member[number];
+    bool was_leaving = member->leaving;
+    if (!member->here)
+        return;
+    member->here = member->held = member->asked = member->leaving = false;
+    member->runs = 0;
+    member->suspect_ns = 0;
+    if (membership->phase == SKN_PHASE_OVER)
+        return;
+    skn_membership_tell(membership, "%s %s", membership->names[number],
+                        was_leaving ? "has left" : how);
+    if (takes_part(membership, number) && !member->ended &&
+        membership->phase != SKN_PHASE_GATHERING) {
+        because(membership, membership->names[number], how);
+        end_generation(membership, now_ns);
+    }
+}
+
+void
+skn_membership_hello(skn_membership_t *membership, uint32_t number,
+                     uint64_t incarnation, uint64_t generation, uint64_t now_ns)
+{
+    member_t *member = &membership->member[number];
+    if (member->here && member->incarnation != incarnation)
+        bury(membership, number, "died and is back", now_ns);
+    bool is_new = !member->here;
+    member->incarnation = incarnation;
+    member->here = true;
+    member->heard_ns = now_ns;
+    member->suspect_ns = 0;
+    member->runs = generation;
+    if (!is_new) { /* what was on its line to it may be lost */
+        member->held = member->asked = false;
+        if (membership->phase == SKN_PHASE_PAUSING &&
+            number == skn_membership_lead(membership->members))
+            (void)skn_membership_give(membership, SKN_DUTY_PAUSE, number);
+        if (membership->phase == SKN_PHASE_OVER)
+            (void)skn_membership_give(membership, SKN_DUTY_BYE, number);
+        return;
+    }
+    member->held = member->asked = member->leaving = false;
+    if (membership->phase == SKN_PHASE_OVER)
+        (void)skn_membership_give(membership, SKN_DUTY_BYE, number);
+    else if (membership->phase == SKN_PHASE_GATHERING ||
+             !takes_part(membership, number))
+        skn_membership_tell(membership, "%s is here",
+                            membership->names[number]);
+}
+
+void
+skn_membership_pulse(skn_membership_t *membership, uint32_t number,
+                     uint64_t generation, uint64_t batch, uint64_t now_ns)
+{
+    member_t *member = &membership->member[number];
+    if (!member->here) { /* it was taken for dead, and its line stands */
+        (void)skn_membership_give(membership, SKN_DUTY_WHO, number);
+        return;
+    }
+    member->heard_ns = now_ns;
+    member->suspect_ns = 0;
+    member->runs = generation;
+    if (generation == membership->generation &&
+        takes_part(membership, number) && batch > membership->batch)
+        membership->batch = batch;
+    bool stray = generation != 0 && (generation != membership->generation ||
+                                     !takes_part(membership, number) ||
+                                     membership->phase == SKN_PHASE_ABORTING);
+    if (stray && now_ns - member->abort_ns >= 1000 * (uint64_t)NS_PER_MS &&
+        membership->phase != SKN_PHASE_GATHERING)
+        skn_membership_abort(membership, number, now_ns);
+    /* A beginning that it did not hear of, or had no lease for. */
+    if (generation == 0 && takes_part(membership, number) && !member->ended &&
+        membership->phase == SKN_PHASE_RUNNING &&
+        now_ns - member->start_ns >= 1000 * (uint64_t)NS_PER_MS) {
+        (void)skn_membership_give(membership, SKN_DUTY_START, number);
+        member->start_ns = now_ns;
+    }
+}
+
+void
+skn_membership_holds(skn_membership_t *membership, uint32_t number,
+                     uint64_t now_ns)
+{
+    member_t *member = &membership->member[number];
+    member->heard_ns = now_ns;
+    member->held = member->asked && member->here;
+}
+
+void
+skn_membership_leaving(skn_membership_t *membership, uint32_t number,
+                       uint64_t now_ns)
+{
+    member_t *member = &membership->member[number];
+    member->heard_ns = now_ns;
+    if (!member->here || member->leaving)
+        return;
+    member->leaving = true;
+    if (membership->phase == SKN_PHASE_OVER)
+        return;
+    skn_membership_tell(membership, "%s wants to leave",
+                        membership->names[number]);
+    if (member->runs == 0 && !takes_part(membership, number))
+        (void)skn_membership_give(membership, SKN_DUTY_BYE, number);
+}
+
+void
+skn_membership_lost(skn_membership_t *membership, uint32_t number,
+                    uint64_t now_ns)
+{
+    member_t *member = &membership->member[number];
+    if (member->here && member->suspect_ns == 0)
+        member->suspect_ns = now_ns;
+}
+
+void
+skn_membership_saved(skn_membership_t *membership, uint64_t batch)
+{
+    if (batch > membership->saved_batch)
+        membership->saved_batch = batch;
+    for (uint32_t k = 0; k < membership->options.count; k++)
+        if (takes_part(membership, k))
+            membership->member[k].strikes = 0;
+}
+
+void
+skn_membership_stop(skn_membership_t *membership, uint64_t now_ns)
+{
+    if (membership->stop || membership->phase == SKN_PHASE_OVER)
+        return;
+    membership->stop = true;
+    if (membership->phase == SKN_PHASE_GATHERING)
+        finish(membership, true, now_ns);
+}
+
+/* --- the end of a member's part ------------------------------------------ */
+
+/* What another try would only repeat. */
+static bool
+is_mistake(skn_status_t status)
+{
+    return status == SKN_USAGE || status == SKN_BAD_CONFIG ||
+           status == SKN_BAD_DATA || status == SKN_NO_INPUT ||
+           status == SKN_DIVERGED;
+}
+
+/* Whether nobody is to blame for it but the loss of another one, which is
+ * counted there. */
+static bool
+is_echo(const skn_error_t *error)
+{
+    return error->status == SKN_UNAVAILABLE || error->status == SKN_BUSY;
+}
+
+static void
+blame(skn_membership_t *membership, uint32_t number, const skn_error_t *error,
+      uint64_t now_ns)
+{
+    member_t *member = &membership->member[number];
+    if (is_echo(error))
+        return;
+    member->strikes++;
+    bool untrained = !membership->point.saved && membership->batch == 0;
+    if ((is_mistake(error->status) && untrained) ||
+        (error->status == SKN_DIVERGED &&
+         member->strikes >= HOPELESS_FAILURES)) {
+        skn_membership_fail(membership, error, now_ns);
+        return;
+    }
+    if (member->strikes < 2)
+        return; /* once is chance */
+    uint64_t bar_ms = (uint64_t)SKN_MEMBER_BAR_MS << (member->strikes - 2);
+    if (member->strikes > 8 || bar_ms > SKN_MEMBER_BAR_MS_MAX)
+        bar_ms = SKN_MEMBER_BAR_MS_MAX;
+    member->barred_ns = now_ns + bar_ms * NS_PER_MS;
+    skn_membership_tell(membership,
+                        "%s failed %u times in a row and stays out for %llu s",
+                        membership->names[number], member->strikes,
+                        (unsigned long long)(bar_ms / 1000));
+}
+
+static bool
+all_ended(const skn_membership_t *membership)
+{
+    for (uint32_t k = 0; k < membership->options.count; k++)
+        if (takes_part(membership, k) && !membership->member[k].ended)
+            return false;
+    return true;
+}
+
+void
+skn_membership_ended(skn_membership_t *membership, uint32_t number,
+                     uint64_t generation, skn_ending_t ending,
+                     const skn_error_t *error, uint64_t now_ns)
+{
+    member_t *member = &membership->member[number];
+    member->heard_ns = now_ns;
+    if (member->runs == generation)
+        member->runs = 0;
+    if (generation != membership->generation ||
+        !takes_part(membership, number) || member->ended)
+        return; /* of an older one */
+    member->ended = true;
+    member->ended_ns = now_ns;
+    if (membership->phase != SKN_PHASE_RUNNING &&
+        membership->phase != SKN_PHASE_PAUSING)
+        return;
+    if (ending == SKN_ENDING_DONE) {
+        membership->stop = true; /* the others follow; then it is over */
+        membership->stopped = false;
+        finish(membership, false, now_ns);
+        return;
+    }
+    if (ending != SKN_ENDING_FAILED)
+        return;
+    skn_membership_tell(membership, "%s failed: %.200s",
+                        membership->names[number], error->text);
+    because(membership, membership->names[number], "failed");
+    blame(membership, number, error, now_ns);
+    end_generation(membership, now_ns);
+}
+
+/* --- time ---------------------------------------------------------------- */
+
+static void
+find_dead(skn_membership_t *membership, uint64_t now_ns)
+{
+    for (uint32_t k = 0; k < membership->options.count; k++) {
+        member_t *member = &membership->member[k];
+        if (!member->here)
+            continue;
+        if (member->suspect_ns > 0 &&
+            ms_since(member->suspect_ns, now_ns) >= SKN_MEMBER_SUSPECT_MS)
+            bury(membership, k, "is gone", now_ns);
+        else if (ms_since(member->heard_ns, now_ns) >= SKN_MEMBER_SILENCE_MS)
+            bury(membership, k, "is silent", now_ns);
+    }
+}
+
+/* A reason to end a generation that is well: "" for none. */
+static bool
+wants_change(skn_membership_t *membership, uint64_t now_ns)
+{
+    bool settled =
+        ms_since(membership->started_ns, now_ns) >= SKN_MEMBER_SETTLE_MS &&
+        membership->batch > membership->point.batch;
+    for (uint32_t k = 0; k < membership->options.count; k++) {
+        const member_t *member = &membership->member[k];
+        bool in = takes_part(membership, k);
+        if (!member->here || (in && !member->leaving))
+            continue;
+        if (in) {
+            because(membership, membership->names[k], "leaves");
+            return true;
+        }
+        if (!settled || member->leaving || member->barred_ns > now_ns ||
+            member->runs != 0)
+            continue;
+        because(membership, membership->names[k], "joins");
+        return true;
+    }
+    return false;
+}
+
+static void
+run(skn_membership_t *membership, uint64_t now_ns)
+{
+    if (all_ended(membership)) { /* paused by the members' own hosts */
+        if (membership->stop)
+            finish(membership, true, now_ns);
+        else
+            begin_gathering(membership, now_ns);
+        return;
+    }
+    /* Paused before it had met the others, who would wait for it. */
+    const member_t *lead =
+        &membership->member[skn_membership_lead(membership->members)];
+    if (lead->ended &&
+        ms_since(lead->ended_ns, now_ns) >= SKN_MEMBER_FOLLOW_MS) {
+        end_generation(membership, now_ns);
+        return;
+    }
+    if (membership->phase != SKN_PHASE_RUNNING)
+        return;
+    if (!membership->stop && !wants_change(membership, now_ns))
+        return;
+    (void)skn_membership_give(membership, SKN_DUTY_PAUSE,
+                              skn_membership_lead(membership->members));
+    skn_membership_enter(membership, SKN_PHASE_PAUSING, now_ns);
+}
+
+static void
+wait_for_idle(skn_membership_t *membership, uint64_t now_ns)
+{
+    bool busy = false;
+    for (uint32_t k = 0; k < membership->options.count; k++)
+        busy =
+            busy || (takes_part(membership, k) && membership->member[k].here &&
+                     membership->member[k].runs != 0);
+    if (busy && ms_since(membership->phase_ns, now_ns) < SKN_MEMBER_GATHER_MS)
+        return;
+    if (membership->stop)
+        finish(membership, true, now_ns);
+    else
+        begin_gathering(membership, now_ns);
+}
+
+/* Who leaves and has nothing to do here any more. */
+static void
+let_go(skn_membership_t *membership)
+{
+    for (uint32_t k = 0; k < membership->options.count; k++) {
+        const member_t *member = &membership->member[k];
+        if (member->here && member->leaving && member->runs == 0 &&
+            !takes_part(membership, k))
+            (void)skn_membership_give(membership, SKN_DUTY_BYE, k);
+    }
+}
+
+void
+skn_membership_tick(skn_membership_t *membership, uint64_t now_ns)
+{
+    if (membership->begun_ns == 0) {
+        membership->begun_ns = now_ns;
+        skn_membership_enter(membership, membership->phase, now_ns);
+    }
+    find_dead(membership, now_ns);
+    switch (membership->phase) {
+    case SKN_PHASE_GATHERING:
+        let_go(membership);
+        skn_membership_gather(membership, now_ns);
+        break;
+    case SKN_PHASE_RUNNING:
+    case SKN_PHASE_PAUSING:
+        run(membership, now_ns);
+        break;
+    case SKN_PHASE_ABORTING:
+        wait_for_idle(membership, now_ns);
+        break;
+    case SKN_PHASE_OVER:
+        break;
+    }
+}
+
+/* --- the rest ------------------------------------------------------------ */
+
+skn_membership_t *
+skn_membership_new(const skn_membership_options_t *options,
+                   const char *const *names, skn_error_t *error)
+{
+    if (options->count == 0 || options->count > SKN_MEMBERS_MAX ||
+        options->least > options->count) {
+        (void)skn_fail(error, SKN_USAGE, "%u members, at least %u of them",
+                       options->count, options->least);
+        return NULL;
+    }
+    skn_membership_t *membership = calloc(1, sizeof(*membership));
+    if (!membership) {
+        (void)skn_fail(error, SKN_NO_MEMORY, "no room for %u members",
+                       options->count);
+        return NULL;
+    }
+    membership->options = *options;
+    if (membership->options.least == 0)
+        membership->options.least = 1;
+    membership->names = names;
+    membership->generation = options->generation;
+    membership->saved_batch = options->saved_batch;
+    membership->former = options->members;
+    membership->ever = options->generation > 0;
+    return membership;
+}
+
+void
+skn_membership_destroy(skn_membership_t **membership)
+{
+    free(*membership);
+    *membership = NULL;
+}
+
+bool
+skn_membership_hears(const skn_membership_t *membership, uint32_t member)
+{
+    return membership->member[member].here;
+}
+
+skn_membership_phase_t
+skn_membership_phase(const skn_membership_t *membership)
+{
+    return membership->phase;
+}
+
+uint64_t
+skn_membership_generation(const skn_membership_t *membership)
+{
+    return membership->generation;
+}
+
+uint64_t
+skn_membership_members(const skn_membership_t *membership)
+{
+    return membership->members;
+}
+
+skn_status_t
+skn_membership_result(const skn_membership_t *membership, bool *stopped,
+                      skn_error_t *error)
+{
+    *stopped = membership->stopped;
+    if (membership->error.status != SKN_OK)
+        *error = membership->error;
+    return membership->error.status;
+}

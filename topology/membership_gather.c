@@ -1,0 +1,215 @@
+/* membership_gather.c - between two generations: who could begin, from where.
+ * SPDX-License-Identifier: Apache-2.0 */
+#include <stdio.h>
+
+#include "topology/membership_state.h"
+
+/* Who is waited for is told that often. */
+#define TELL_MS 10000u
+
+/* "a, b and c". */
+static const char *
+list(const skn_membership_t *membership, uint64_t set, char text[200])
+{
+    size_t used = 0;
+    text[0] = '\0';
+    for (uint32_t k = 0; set && k < membership->options.count; k++) {
+        if (!(set & bit(k)))
+            continue;
+        set &= ~bit(k);
+        int more = snprintf(text + used, 200 - used, "%s%s",
+                            used == 0 ? ""
+                            : set     ? ", "
+                                      : " and ",
+                            membership->names[k]);
+        used += more > 0 ? (size_t)more : 0;
+        if (used >= 199)
+            break;
+    }
+    return text;
+}
+
+/* Members that could begin, and whether one that is here is not ready yet. */
+static uint64_t
+candidates(skn_membership_t *membership, uint64_t now_ns, bool *unready)
+{
+    uint64_t set = 0;
+    *unready = false;
+    for (uint32_t k = 0; k < membership->options.count; k++) {
+        member_t *member = &membership->member[k];
+        if (!member->here || member->leaving || member->barred_ns > now_ns)
+            continue;
+        if (member->runs != 0) {
+            if (ms_since(member->abort_ns, now_ns) >= 1000)
+                skn_membership_abort(membership, k, now_ns);
+            *unready = true;
+        } else if (!member->held) {
+            if (!member->asked || ms_since(member->ask_ns, now_ns) >= 1000) {
+                (void)skn_membership_give(membership, SKN_DUTY_ASK, k);
+                member->ask_ns = now_ns;
+            }
+            member->asked = *unready = true;
+        } else {
+            set |= bit(k);
+        }
+    }
+    return set;
+}
+
+static void
+wait_for_members(skn_membership_t *membership, uint64_t set, const char *why,
+                 uint64_t now_ns)
+{
+    char text[200];
+    if (ms_since(membership->told_ns, now_ns) < TELL_MS)
+        return;
+    membership->told_ns = now_ns;
+    skn_membership_tell(
+        membership, "waiting for %s: %s",
+        list(membership,
+             ~set & (membership->options.count == SKN_MEMBERS_MAX
+                         ? UINT64_MAX
+                         : bit(membership->options.count) - 1),
+             text),
+        why);
+}
+
+static void
+start(skn_membership_t *membership, uint64_t set, const skn_point_t *point,
+      uint64_t now_ns)
+{
+    char text[200];
+    membership->generation++;
+    membership->members = set;
+    membership->point = *point;
+    membership->batch = point->batch;
+    membership->ever = true;
+    membership->started_ns = now_ns;
+    (void)skn_membership_give(membership, SKN_DUTY_RECORD, 0);
+    skn_membership_tell(membership, "generation %llu from batch %llu: %s%s%s",
+                        (unsigned long long)membership->generation,
+                        (unsigned long long)point->batch,
+                        list(membership, set, text),
+                        membership->reason[0] ? "; " : "", membership->reason);
+    membership->reason[0] = '\0';
+    for (uint32_t k = 0; k < membership->options.count; k++) {
+        if (!takes_part(membership, k))
+            continue;
+        membership->member[k].ended = false;
+        membership->member[k].start_ns = now_ns;
+        (void)skn_membership_give(membership, SKN_DUTY_START, k);
+    }
+    skn_membership_enter(membership, SKN_PHASE_RUNNING, now_ns);
+}
+
+/* The point to begin at; false: not with these. */
+static bool
+choose(skn_membership_t *membership, uint64_t set, skn_point_t *point,
+       uint64_t now_ns)
+{
+    skn_error_t why = { 0 };
+    *point = (skn_point_t){ 0 };
+    skn_status_t status =
+        membership->options.choose(membership->options.job, set, point, &why);
+    if (status == SKN_OK) {
+        point->saved = true;
+        return true;
+    }
+    if (membership->saved_batch == 0)
+        return true; /* nothing was ever whole: from the seed */
+    if ((uint32_t)__builtin_popcountll(set) == membership->options.count) {
+        (void)skn_fail(&why, SKN_NO_INPUT,
+                       "all nodes are here, and none of the checkpoints of "
+                       "the run, of which batch %llu was the newest, is whole",
+                       (unsigned long long)membership->saved_batch);
+        (void)skn_fail_hint(&why, SKN_NO_INPUT,
+                            "more nodes were lost at once than "
+                            "checkpoint.copies allows: begin anew in another "
+                            "folder");
+        skn_membership_fail(membership, &why, now_ns);
+        return false;
+    }
+    wait_for_members(membership, set,
+                     status == SKN_NO_INPUT
+                         ? "the run was saved, and none of those that are "
+                           "here holds any of it"
+                         : why.text,
+                     now_ns);
+    return false;
+}
+
+/* Whether the generation of an earlier coordinator still runs: then it goes on
+ * as it is. *wait: that is not known yet. */
+static bool
+find_running(skn_membership_t *membership, bool *wait, uint64_t now_ns)
+{
+    uint64_t running = 0;
+    bool ended = false;
+    for (uint32_t k = 0; k < membership->options.count; k++) {
+        const member_t *member = &membership->member[k];
+        if (!(membership->options.members & bit(k)) || !member->here)
+            continue;
+        if (member->runs == membership->generation)
+            running |= bit(k);
+        else
+            ended = true;
+    }
+    *wait = !ended && now_ns - membership->begun_ns <
+                          SKN_MEMBER_SILENCE_MS * (uint64_t)NS_PER_MS;
+    if (ended || running != membership->options.members)
+        return false;
+    membership->members = membership->options.members;
+    membership->point = (skn_point_t){ .saved = membership->saved_batch > 0,
+                                       .batch = membership->saved_batch };
+    membership->batch = membership->saved_batch;
+    membership->started_ns = now_ns;
+    membership->looked = true;
+    skn_membership_tell(membership, "generation %llu goes on",
+                        (unsigned long long)membership->generation);
+    skn_membership_enter(membership, SKN_PHASE_RUNNING, now_ns);
+    return true;
+}
+
+/* Whether nobody trains any more: see SKN_MEMBER_LEASE_MS. */
+static bool
+all_is_still(const skn_membership_t *membership, uint64_t now_ns)
+{
+    uint64_t heard_ns = membership->begun_ns;
+    for (uint32_t k = 0; k < membership->options.count; k++) {
+        const member_t *member = &membership->member[k];
+        if (!(membership->former & bit(k)))
+            continue;
+        if (member->here && member->held)
+            return true;
+        if (member->heard_ns > heard_ns)
+            heard_ns = member->heard_ns;
+    }
+    return membership->former == 0 ||
+           ms_since(heard_ns, now_ns) >= SKN_MEMBER_SILENCE_MS;
+}
+
+void
+skn_membership_gather(skn_membership_t *membership, uint64_t now_ns)
+{
+    bool unready, wait = false;
+    if (!membership->looked && membership->options.members != 0) {
+        if (find_running(membership, &wait, now_ns) || wait)
+            return;
+        membership->looked = true;
+    }
+    skn_point_t point;
+    uint64_t set = candidates(membership, now_ns, &unready);
+    uint64_t waited_ms = ms_since(membership->phase_ns, now_ns);
+    uint32_t count = (uint32_t)__builtin_popcountll(set);
+    if (unready && waited_ms < SKN_MEMBER_GATHER_MS)
+        return;
+    if (count < membership->options.least ||
+        (!membership->ever && count < membership->options.count &&
+         now_ns - membership->begun_ns < membership->options.first_wait_ns)) {
+        wait_for_members(membership, set, "they are not here", now_ns);
+        return;
+    }
+    if (now_ns >= membership->retry_ns && all_is_still(membership, now_ns) &&
+        choose(membership, set, &point, now_ns))
+        start(membership, set, &point, now_ns);
+}

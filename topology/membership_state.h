@@ -1,0 +1,83 @@
+/* membership_state.h - what the two sources of membership share.
+ *
+ * membership.c: what comes, phases, the end. membership_gather.c: between two
+ * generations.  SPDX-License-Identifier: Apache-2.0 */
+#ifndef TOPOLOGY_MEMBERSHIP_STATE_H
+#define TOPOLOGY_MEMBERSHIP_STATE_H
+
+#include "topology/membership.h"
+
+#define NS_PER_MS 1000000u
+/* No input makes more: a START, an ABORT and a word for each member. */
+#define ORDERS_MAX (4u * SKN_MEMBERS_MAX + 16u)
+
+typedef struct member {
+    bool here;  /* heard of lately, and not dead */
+    bool held;  /* it has said what it holds, since it was idle */
+    bool asked; /* ... and was asked to */
+    bool leaving, ended;
+    uint64_t incarnation;
+    uint64_t runs; /* the generation that it says it runs; 0: none */
+    uint64_t heard_ns, suspect_ns; /* its connection ended then; 0: it stands */
+    uint64_t barred_ns;            /* until then */
+    uint64_t abort_ns; /* when it was told last to end what it runs */
+    uint64_t start_ns; /* when it was told last to begin */
+    uint64_t ask_ns;   /* when it was asked last what it holds */
+    uint64_t ended_ns; /* when its part of the generation ended */
+    uint32_t strikes;
+} member_t;
+
+struct skn_membership {
+    skn_membership_options_t options;
+    const char *const *names;
+    skn_membership_phase_t phase;
+    uint64_t generation, members; /* the newest one, and its set */
+    uint64_t former;   /* the set of the last one that ended, while we gather */
+    skn_point_t point; /* where it began */
+    uint64_t batch;    /* as far as it has come */
+    uint64_t saved_batch;
+    uint64_t begun_ns, started_ns, phase_ns, told_ns, retry_ns;
+    uint32_t futile; /* generations in a row that trained nothing */
+    bool ever;       /* this coordinator has begun or found one */
+    bool looked;     /* ... for the generation of the journal */
+    bool stop, stopped, paused_for_leave;
+    char reason[128]; /* why the next generation is another one */
+    skn_error_t error;
+    member_t member[SKN_MEMBERS_MAX];
+    skn_duty_t order[ORDERS_MAX];
+    size_t order_first, order_count;
+};
+
+static inline uint64_t
+bit(uint32_t member)
+{
+    return (uint64_t)1 << member;
+}
+
+static inline bool
+takes_part(const skn_membership_t *membership, uint32_t member)
+{
+    return (membership->members & bit(member)) != 0;
+}
+
+static inline uint64_t
+ms_since(uint64_t then_ns, uint64_t now_ns)
+{
+    return now_ns > then_ns ? (now_ns - then_ns) / NS_PER_MS : 0;
+}
+
+/* An order, at the end of those that wait. */
+skn_duty_t *skn_membership_give(skn_membership_t *membership,
+                                skn_duty_kind_t kind, uint32_t member);
+__attribute__((format(printf, 2, 3))) void skn_membership_tell(
+    skn_membership_t *membership, const char *format, ...);
+void skn_membership_enter(skn_membership_t *membership,
+                          skn_membership_phase_t phase, uint64_t now_ns);
+void skn_membership_abort(skn_membership_t *membership, uint32_t number,
+                          uint64_t now_ns);
+void skn_membership_fail(skn_membership_t *membership, const skn_error_t *error,
+                         uint64_t now_ns);
+/* Begins the next generation if it can begin now. */
+void skn_membership_gather(skn_membership_t *membership, uint64_t now_ns);
+
+#endif

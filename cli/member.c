@@ -369,7 +369,10 @@ serve(member_t *member)
             take_leash(member);
         take_arrivals(member);
         see_to_lease(member);
-        if (cli_worker_turn(&member->worker))
+        bool ended = cli_worker_turn(&member->worker);
+        if (member->worker.noticed)
+            leave(member);
+        if (ended)
             say_ended(member);
         if (member->connected)
             say_pulse(member, false);

@@ -271,7 +271,7 @@ cli_worker_repeats(const char *name)
 static bool
 is_for_people(const cli_worker_t *worker, const char *name)
 {
-    if (strcmp(name, "warning") == 0)
+    if (strcmp(name, "warning") == 0 || strcmp(name, "idle") == 0)
         return true;
     if (!worker->leads)
         return false;
@@ -294,6 +294,10 @@ take_event(void *job, cli_up_node_t *node, char *line)
     } else if (event) {
         worker->done = worker->done || strcmp(name, "done") == 0;
         worker->stopped = worker->stopped || strcmp(name, "stopped") == 0;
+        worker->noticed =
+            worker->noticed ||
+            (strcmp(name, "idle") == 0 &&
+             strcmp(cli_event_text(event, "action"), "leave") == 0);
         if (strcmp(name, "progress") == 0 && batch > 0)
             worker->batch = (uint64_t)batch;
         if (strcmp(name, "checkpoint") == 0 && batch > 0)

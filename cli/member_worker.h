@@ -13,7 +13,8 @@ typedef struct cli_worker {
     uint64_t generation;         /* of the newest one */
     uint64_t batch, saved_batch; /* as far as it said; it leads then */
     bool leads, done, stopped;
-    bool ended; /* was told by cli_worker_turn */
+    bool noticed; /* the machine will be taken away: idle.notice */
+    bool ended;   /* was told by cli_worker_turn */
     const cli_call_t *call;
     cli_bar_t *bar;
     char name[SKN_NAME_MAX + 1];

@@ -1,6 +1,6 @@
 /* sim_membership.c - a coordinator, members, disks and lines, all from a seed.
  *
- * Usage: sim_membership [--seeds FIRST..LAST]    (1..2000)
+ * Usage: sim_membership [--seeds FIRST..LAST]    (1..1000)
  *        sim_membership --trace SEED
  *
  * Drives topology/membership.c and formats/held.c as cli/coordinator.c and
@@ -607,7 +607,7 @@ play(uint64_t seed, uint64_t *generations, uint64_t *faults)
 int
 main(int argc, char **argv)
 {
-    unsigned long long first = 1, last = 2000;
+    unsigned long long first = 1, last = 1000;
     uint64_t generations = 0, faults = 0, failed = 0;
     if (argc == 3 && strcmp(argv[1], "--seeds") == 0) {
         char *end = NULL;

@@ -367,7 +367,7 @@ Test(membership, a_stop_is_a_pause_without_another_generation)
     skn_membership_destroy(&play.membership);
 }
 
-/* Three members, of which c dies after a checkpoint; what is left is not all. */
+/* Three members, of which c dies after a checkpoint, with a part of it. */
 static void
 lose_c(play_t *play)
 {

@@ -734,9 +734,7 @@ coordinator_run(const cli_call_t *call)
 
 static const cli_option_t options[] = {
     CLI_OVERRIDE_OPTION,
-    { "wait", 0, "SECONDS",
-      "at the start, for all nodes of the list; then it begins with those that "
-      "are there (15)" },
+    { "wait", 0, "SECONDS", "for all nodes of the list, at the start (15)" },
     { "leash", 0, NULL, "bring the run to a stop when standard input ends" },
     CLI_COMMON_OPTIONS,
     { 0 },

@@ -536,10 +536,8 @@ member_run(const cli_call_t *call)
 static const cli_option_t options[] = {
     CLI_OVERRIDE_OPTION,
     { "wait", 0, "SECONDS", "for the coordinator, before giving up (120)" },
-    { "grace", 0, "SECONDS",
-      "at most, from SIGTERM to the end, to hand over what is here (25)" },
-    { "patience", 0, "SECONDS",
-      "of a worker that is told to pause, to the next marker (20)" },
+    { "grace", 0, "SECONDS", "from SIGTERM to the end, at most (25)" },
+    { "patience", 0, "SECONDS", "to the next marker, when told to pause (20)" },
     { "leash", 0, NULL, "leave when standard input ends" },
     { "progress", 0, NULL, "tell how far the run is, five times a second" },
     CLI_COMMON_OPTIONS,

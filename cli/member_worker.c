@@ -275,8 +275,9 @@ is_for_people(const cli_worker_t *worker, const char *name)
         return true;
     if (!worker->leads)
         return false;
-    if (strcmp(name, "progress") == 0 && worker->call->json)
-        return cli_flag(worker->call, "progress");
+    if (strcmp(name, "progress") == 0)
+        return worker->call->json ? cli_flag(worker->call, "progress")
+                                  : cli_bar_possible(worker->call);
     return worker->generation <= 1 || worker->call->json ||
            !cli_worker_repeats(name);
 }

@@ -262,6 +262,7 @@ Test(held, what_must_not_be_adopted_is_refused)
                    "%s holds run f12345, and was to take a part of run 012345",
                    away);
     cr_expect_str_eq(error.text, want);
+    free(bytes);
     cr_expect_eq(skn_held_manifest(path, 6, 0, &bytes, &byte_count, &error),
                  SKN_NO_INPUT);
     cr_expect_null(bytes);

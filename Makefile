@@ -31,6 +31,10 @@ demo: deps ## train on real data that comes with the sources
 	@echo "That was a layer of 3,213 outputs, trained by actors on this" \
 	    "machine. Next: $(BUILD)/skein --help, or README.md."
 
+wow: deps ## two minutes of a run whose nodes die, come, and give way
+	@$(MAKE) --no-print-directory build ONLY=skein
+	@bench/wow.sh
+
 test: deps ## every test; ends with one line: N passed, N failed
 	@$(MAKE) --no-print-directory build
 	@tests/run.sh $(BUILD)
@@ -69,5 +73,5 @@ install: build ## install below PREFIX (default /usr/local; DESTDIR too)
 clean: ## remove what was built
 	@rm -rf $(BUILD) $(BUILD)-*
 
-.PHONY: all help deps build demo test bench fuzz sanitize coverage format \
+.PHONY: all help deps build demo wow test bench fuzz sanitize coverage format \
     tidy analyze nightly install clean

@@ -74,11 +74,11 @@ await() { # PATTERN FILE
 
 start 0 lead coordinator "$file" "${run[@]}" --wait 3
 touch "$work"/{a,b,c,d}.log
-tail -qn +1 -F "$work/lead.log" 2>/dev/null |
+tail --pid=$$ -qn +1 -F "$work/lead.log" 2>/dev/null |
     sed -u 's/^/        [coordinator] /' &
 at_exit "kill $! 2>/dev/null"
 for k in 1 2 3; do member $k; done
-tail -qn +1 -F "$work"/{a,b,c,d}.log 2>/dev/null |
+tail --pid=$$ -qn +1 -F "$work"/{a,b,c,d}.log 2>/dev/null |
     grep --line-buffered -E '^(epoch|done|idle|gives|computes)' |
     sed -u 's/  P@3.*//' | sed -u 's/^/        /' &
 at_exit "kill $! 2>/dev/null"

@@ -281,7 +281,6 @@ take_holds(coordinator_t *coordinator, uint32_t member, const json_t *message)
         return;
     }
     keep_manifests(coordinator, message);
-    drop_manifests(coordinator, false);
     skn_membership_holds(coordinator->membership, member, now_ns());
 }
 
@@ -410,7 +409,9 @@ carry_out(coordinator_t *coordinator)
     while (skn_membership_next(coordinator->membership, &order)) {
         if (order.kind == SKN_DUTY_TELL)
             say(coordinator, order.text);
-        else if (order.kind == SKN_DUTY_RECORD)
+        else if (order.kind == SKN_DUTY_RECORD) {
+            /* Not sooner: who was told that we know one leaves it out. */
+            drop_manifests(coordinator, false);
             record(coordinator,
                    json_pack("{sI so sI sI sb}", "generation",
                              (json_int_t)order.generation, "members",
@@ -418,7 +419,7 @@ carry_out(coordinator_t *coordinator)
                              (json_int_t)order.point.batch, "layout",
                              (json_int_t)order.point.layout, "from_saved",
                              order.point.saved));
-        else if (coordinator->broken.status == SKN_OK)
+        } else if (coordinator->broken.status == SKN_OK)
             /* Who does not hear it is silent, and is found dead. */
             (void)cli_talk_send(coordinator->control, order.member,
                                 message_of(coordinator, &order), &nothing);

@@ -100,27 +100,6 @@ tell_failure(skn_actor_t *actor, const checkpointer_t *checkpointer,
     return status;
 }
 
-/* weights_sha256 of the checkpoint that has just been written, and what its
- * ledger says: read back. */
-static skn_status_t
-hash_weights(const checkpointer_t *checkpointer, const char *path,
-             char hex[SKN_SHA256_TEXT_BYTES], skn_ledger_verdict_t *verdict,
-             skn_error_t *error)
-{
-    hex[0] = '\0';
-    if (!checkpointer->save->hash)
-        return SKN_OK;
-    skn_checkpoint_t *checkpoint =
-        skn_checkpoint_open(path, SKN_VERIFY_LAZY, error);
-    if (!checkpoint)
-        return error->status;
-    skn_status_t status = skn_checkpoint_weights_sha256(checkpoint, hex, error);
-    if (status == SKN_OK)
-        status = skn_ledger_read(checkpoint, verdict, error);
-    skn_checkpoint_close(&checkpoint);
-    return status;
-}
-
 static skn_status_t
 finish(skn_actor_t *actor, checkpointer_t *checkpointer, skn_error_t *error)
 {
@@ -143,8 +122,8 @@ finish(skn_actor_t *actor, checkpointer_t *checkpointer, skn_error_t *error)
     if (status == SKN_OK && save->best)
         status = skn_run_folder_mark_best(checkpointer->run, save->batch,
                                           checkpointer->generation, failure);
-    if (status == SKN_OK)
-        status = hash_weights(checkpointer, path, hex, &verdict, failure);
+    if (status == SKN_OK && save->hash)
+        status = skn_ledger_read_back(path, hex, &verdict, failure);
     if (status != SKN_OK && save->hash) {
         *error = *failure; /* the model itself cannot be kept: no warning */
         return status;

@@ -466,22 +466,6 @@ step_gathering(skn_actor_t *actor, keeper_t *keeper, bool *idle,
     return tell_step(actor, keeper, SKN_KEEP_COMMIT, (skn_bytes_t){ 0 }, error);
 }
 
-/* weights_sha256 of the checkpoint and what its ledger says: read back. */
-static skn_status_t
-hash_weights(const char *path, char hex[SKN_SHA256_TEXT_BYTES],
-             skn_ledger_verdict_t *verdict, skn_error_t *error)
-{
-    skn_checkpoint_t *checkpoint =
-        skn_checkpoint_open(path, SKN_VERIFY_LAZY, error);
-    if (!checkpoint)
-        return error->status;
-    skn_status_t status = skn_checkpoint_weights_sha256(checkpoint, hex, error);
-    if (status == SKN_OK)
-        status = skn_ledger_read(checkpoint, verdict, error);
-    skn_checkpoint_close(&checkpoint);
-    return status;
-}
-
 /* All have settled. */
 static skn_status_t
 finish(skn_actor_t *actor, keeper_t *keeper, skn_error_t *error)
@@ -497,7 +481,7 @@ finish(skn_actor_t *actor, keeper_t *keeper, skn_error_t *error)
     if (failure->status != SKN_OK)
         status = tell_failure(actor, keeper, failure->text, true, error);
     if (status == SKN_OK && keeper->save->hash)
-        status = hash_weights(path, hex, &verdict, error);
+        status = skn_ledger_read_back(path, hex, &verdict, error);
     skn_saved_t saved = { .batch = keeper->save->batch,
                           .path = path,
                           .weights_sha256 = hex,

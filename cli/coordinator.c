@@ -16,6 +16,7 @@
 #include <unistd.h>
 
 #include "cli/follow.h"
+#include "cli/process.h"
 #include "cli/talk.h"
 #include "cli/verbs.h"
 #include "formats/folder.h"
@@ -66,14 +67,6 @@ typedef struct coordinator {
     uint64_t over_ns;   /* since when nothing is left to do; 0: not yet */
     skn_error_t broken; /* the journal cannot be written */
 } coordinator_t;
-
-static uint64_t
-now_ns(void)
-{
-    struct timespec now;
-    (void)clock_gettime(CLOCK_MONOTONIC, &now);
-    return (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec;
-}
 
 /* --- words for people ---------------------------------------------------- */
 
@@ -185,12 +178,9 @@ open_journal(coordinator_t *coordinator, skn_error_t *error)
         return error->status;
     if (coordinator->run_id[0])
         return SKN_OK;
-    unsigned char random[16];
-    if (getrandom(random, sizeof(random), 0) != (ssize_t)sizeof(random))
-        return skn_fail(error, SKN_UNAVAILABLE, "no random bytes: %s",
-                        strerror(errno));
-    for (size_t k = 0; k < sizeof(random); k++)
-        (void)snprintf(coordinator->run_id + 2 * k, 3, "%02x", random[k]);
+    skn_status_t drawn = skn_run_id_draw(coordinator->run_id, error);
+    if (drawn != SKN_OK)
+        return drawn;
     record(coordinator, json_pack("{ss ss}", "run", coordinator->run_id,
                                   "config", coordinator->model->name));
     if (coordinator->broken.status != SKN_OK)
@@ -281,7 +271,7 @@ take_holds(coordinator_t *coordinator, uint32_t member, const json_t *message)
         return;
     }
     keep_manifests(coordinator, message);
-    skn_membership_holds(coordinator->membership, member, now_ns());
+    skn_membership_holds(coordinator->membership, member, cli_now_ns());
 }
 
 /* Whose part of the newest checkpoint nobody holds. */
@@ -443,18 +433,15 @@ take_ended(coordinator_t *coordinator, uint32_t member, const json_t *message)
         if (strcmp(cli_talk_text(message, "how"), words[k].word) == 0)
             ending = words[k].ending;
     if (ending == SKN_ENDING_FAILED) {
-        skn_status_t status = SKN_INTERNAL;
-        for (int k = 1; k < SKN_STATUS_COUNT; k++)
-            if (skn_status_exit_code((skn_status_t)k) ==
-                (int)cli_talk_number(message, "code"))
-                status = (skn_status_t)k;
+        skn_status_t status =
+            cli_status_of_code((int)cli_talk_number(message, "code"));
         (void)skn_fail(&error, status, "%s", cli_talk_text(message, "text"));
         (void)skn_fail_hint(&error, status, "%s",
                             cli_talk_text(message, "hint"));
     }
     skn_membership_ended(coordinator->membership, member,
                          cli_talk_number(message, "generation"), ending, &error,
-                         now_ns());
+                         cli_now_ns());
 }
 
 static void
@@ -465,7 +452,8 @@ take_hello(coordinator_t *coordinator, uint32_t member, const json_t *message)
     if (version >= CLI_TALK_VERSION_MIN && version <= CLI_TALK_VERSION + 1) {
         skn_membership_hello(coordinator->membership, member,
                              cli_talk_number(message, "incarnation"),
-                             cli_talk_number(message, "generation"), now_ns());
+                             cli_talk_number(message, "generation"),
+                             cli_now_ns());
         return;
     }
     (void)snprintf(text, sizeof(text),
@@ -487,7 +475,7 @@ take_message(coordinator_t *coordinator, uint32_t member, const json_t *message)
     } else if (strcmp(what, "pulse") == 0) {
         skn_membership_pulse(membership, member,
                              cli_talk_number(message, "generation"), batch,
-                             now_ns());
+                             cli_now_ns());
         if (skn_membership_hears(membership, member))
             (void)cli_talk_send(
                 coordinator->control, member,
@@ -502,7 +490,7 @@ take_message(coordinator_t *coordinator, uint32_t member, const json_t *message)
     } else if (strcmp(what, "ended") == 0) {
         take_ended(coordinator, member, message);
     } else if (strcmp(what, "leaving") == 0) {
-        skn_membership_leaving(membership, member, now_ns());
+        skn_membership_leaving(membership, member, cli_now_ns());
     }
 }
 
@@ -515,7 +503,7 @@ take_arrivals(coordinator_t *coordinator)
         json_t *message = NULL;
         if (arrival.kind == SKN_CONTROL_LOST)
             skn_membership_lost(coordinator->membership, arrival.member,
-                                now_ns());
+                                cli_now_ns());
         else if (arrival.kind == SKN_CONTROL_STRANGER)
             cli_warn(coordinator->call, arrival.frame.at,
                      "the coordinator's door");
@@ -535,7 +523,7 @@ take_signals(coordinator_t *coordinator, int *stops)
     struct signalfd_siginfo info;
     while (read(coordinator->signals, &info, sizeof(info)) ==
            (ssize_t)sizeof(info)) {
-        skn_membership_stop(coordinator->membership, now_ns());
+        skn_membership_stop(coordinator->membership, cli_now_ns());
         ++*stops;
     }
 }
@@ -549,7 +537,7 @@ take_leash(coordinator_t *coordinator)
     if (bytes > 0 || (bytes < 0 && errno == EINTR))
         return;
     coordinator->leash = false;
-    skn_membership_stop(coordinator->membership, now_ns());
+    skn_membership_stop(coordinator->membership, cli_now_ns());
 }
 
 static void
@@ -567,13 +555,13 @@ lead(coordinator_t *coordinator)
             take_signals(coordinator, &stops);
         if (polled[1].revents)
             take_leash(coordinator);
-        skn_membership_tick(coordinator->membership, now_ns());
+        skn_membership_tick(coordinator->membership, cli_now_ns());
         carry_out(coordinator);
         if (skn_membership_phase(coordinator->membership) != SKN_PHASE_OVER)
             continue;
         if (coordinator->over_ns == 0)
-            coordinator->over_ns = now_ns();
-        if (now_ns() - coordinator->over_ns >= FAREWELL_MS * 1000000ull)
+            coordinator->over_ns = cli_now_ns();
+        if (cli_now_ns() - coordinator->over_ns >= FAREWELL_MS * 1000000ull)
             break;
     }
 }
@@ -658,17 +646,6 @@ close_all(coordinator_t *coordinator)
         (void)close(coordinator->signals);
 }
 
-static void
-take_over_signals(coordinator_t *coordinator)
-{
-    sigset_t set;
-    (void)sigemptyset(&set);
-    (void)sigaddset(&set, SIGINT);
-    (void)sigaddset(&set, SIGTERM);
-    (void)sigprocmask(SIG_BLOCK, &set, NULL);
-    coordinator->signals = signalfd(-1, &set, SFD_CLOEXEC | SFD_NONBLOCK);
-}
-
 static int
 finish(coordinator_t *coordinator)
 {
@@ -708,11 +685,14 @@ coordinator_run(const cli_call_t *call)
     coordinator->call = call;
     coordinator->leash = cli_flag(call, "leash");
     coordinator->signals = -1;
-    take_over_signals(coordinator);
+    static const int numbers[] = { SIGINT, SIGTERM, 0 };
     cli_follow_outlive();
-    skn_status_t status = skn_model_read(call->operands[0], overrides,
-                                         cli_overrides(call, overrides),
-                                         &coordinator->model, problems, &error);
+    skn_status_t status =
+        cli_signals_take(numbers, &coordinator->signals, &error);
+    if (status == SKN_OK)
+        status = skn_model_read(call->operands[0], overrides,
+                                cli_overrides(call, overrides),
+                                &coordinator->model, problems, &error);
     if (status == SKN_OK)
         status = open_all(coordinator, &error);
     if (skn_problems_count(problems) > 0) {

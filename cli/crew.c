@@ -13,6 +13,7 @@
 #include <unistd.h>
 
 #include "cli/follow.h"
+#include "cli/process.h"
 
 /* One that ends by itself is started again after 1 s, 2 s, ... 64 s; after so
  * many ends in a row that brought nothing it is the coordinator's end. */
@@ -23,14 +24,6 @@
 #define GONE_TRIES 200
 /* For members to follow the coordinator's end. */
 #define FAREWELL_MS 20000u
-
-static uint64_t
-now_ns(void)
-{
-    struct timespec now;
-    (void)clock_gettime(CLOCK_MONOTONIC, &now);
-    return (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec;
-}
 
 static skn_status_t
 start_one(cli_crew_t *crew, uint32_t place, skn_error_t *error)
@@ -68,20 +61,6 @@ place_of(const cli_crew_t *crew, const cli_up_node_t *process)
 }
 
 static void
-keep_error(cli_up_node_t *process, const json_t *event)
-{
-    double code = json_number_value(json_object_get(event, "code"));
-    skn_status_t status = SKN_INTERNAL;
-    for (int k = 1; k < SKN_STATUS_COUNT; k++)
-        if (skn_status_exit_code((skn_status_t)k) == (int)code)
-            status = (skn_status_t)k;
-    (void)skn_fail(&process->error, status, "%s",
-                   cli_event_text(event, "message"));
-    (void)skn_fail_hint(&process->error, status, "%s",
-                        cli_event_text(event, "hint"));
-}
-
-static void
 take_event(void *job, cli_up_node_t *process, char *line)
 {
     cli_crew_t *crew = job;
@@ -90,7 +69,7 @@ take_event(void *job, cli_up_node_t *process, char *line)
         return;
     process->spoke = true;
     if (strcmp(cli_event_text(event, "event"), "error") == 0)
-        keep_error(process, event);
+        cli_up_keep_error(process, event);
     else
         crew->take(crew->job, crew, place_of(crew, process), event, line);
     json_decref(event);
@@ -116,7 +95,7 @@ start_again(cli_crew_t *crew, uint32_t place)
                                                              : AGAIN_DOUBLINGS;
     crew->ends[place]++;
     crew->due_ns[place] =
-        now_ns() + ((uint64_t)AGAIN_MS << doublings) * 1000000u;
+        cli_now_ns() + ((uint64_t)AGAIN_MS << doublings) * 1000000u;
 }
 
 /* What another try would repeat: the file, the keys, the address. */
@@ -137,7 +116,7 @@ end_crew(cli_crew_t *crew, const skn_error_t *error)
     if (error && error->status != SKN_OK && crew->error.status == SKN_OK)
         crew->error = *error;
     if (!crew->over)
-        crew->over_ns = now_ns();
+        crew->over_ns = cli_now_ns();
     crew->over = true;
     for (uint32_t k = 0; k < crew->count; k++) {
         crew->due_ns[k] = 0;
@@ -171,7 +150,7 @@ bury(cli_crew_t *crew, uint32_t place)
 static void
 see_to_ends(cli_crew_t *crew)
 {
-    uint64_t time_ns = now_ns();
+    uint64_t time_ns = cli_now_ns();
     for (uint32_t k = 0; k < crew->count; k++) {
         cli_up_node_t *process = &crew->process[k];
         skn_error_t error = { 0 };
@@ -229,7 +208,7 @@ cli_crew_kill(cli_crew_t *crew, uint32_t place, uint32_t after_ms)
     kill_group(process);
     cli_up_stop(process);
     crew->ends[place] = 0;
-    crew->due_ns[place] = now_ns() + after_ms * 1000000ull;
+    crew->due_ns[place] = cli_now_ns() + after_ms * 1000000ull;
 }
 
 static bool
@@ -265,7 +244,7 @@ cli_crew_turn(cli_crew_t *crew, int timeout_ms)
     if (!crew->over && crew->stops == 0 && cli_follow_unread())
         cli_crew_stop(crew); /* `skein up ... | head` */
     see_to_ends(crew);
-    if (crew->over && now_ns() - crew->over_ns >= FAREWELL_MS * 1000000ull)
+    if (crew->over && cli_now_ns() - crew->over_ns >= FAREWELL_MS * 1000000ull)
         for (uint32_t k = 0; k < crew->count; k++)
             cli_up_kill(&crew->process[k], SIGKILL);
     return lives(crew);
@@ -276,7 +255,6 @@ cli_crew_turn(cli_crew_t *crew, int timeout_ms)
 skn_status_t
 cli_crew_open(cli_crew_t *crew, skn_error_t *error)
 {
-    sigset_t set;
     crew->count = (uint32_t)crew->model->node_count + 1;
     for (uint32_t k = 0; k < crew->count; k++) {
         cli_up_node_t *process = &crew->process[k];
@@ -285,17 +263,9 @@ cli_crew_open(cli_crew_t *crew, skn_error_t *error)
         process->name = k == 0 ? "coordinator" : crew->model->nodes[k - 1].name;
         process->ssh = k == 0 ? "" : crew->model->nodes[k - 1].ssh;
     }
-    (void)sigemptyset(&set);
-    (void)sigaddset(&set, SIGINT);
-    (void)sigaddset(&set, SIGTERM);
-    (void)sigaddset(&set, SIGCHLD);
-    (void)sigprocmask(SIG_BLOCK, &set, NULL);
+    static const int numbers[] = { SIGINT, SIGTERM, SIGCHLD, 0 };
     cli_follow_outlive();
-    crew->signals = signalfd(-1, &set, SFD_CLOEXEC | SFD_NONBLOCK);
-    return crew->signals >= 0
-               ? SKN_OK
-               : skn_fail(error, SKN_UNAVAILABLE, "no signal descriptor: %s",
-                          strerror(errno));
+    return cli_signals_take(numbers, &crew->signals, error);
 }
 
 skn_status_t

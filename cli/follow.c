@@ -9,6 +9,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "cli/process.h"
 #include "formats/json_text.h"
 
 #define LINE_BYTES 65536
@@ -271,14 +272,6 @@ cli_follow_show(const cli_call_t *call, const char *line)
     cli_follow_print(call, line, &none);
 }
 
-static uint64_t
-now_ns(void)
-{
-    struct timespec now;
-    (void)clock_gettime(CLOCK_MONOTONIC, &now);
-    return (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec;
-}
-
 /* Whoever holds us may be taken for dead by now, and others train in our place:
  * nothing that we do counts any more. */
 static void
@@ -299,7 +292,7 @@ wait_on_leash(const cli_call_t *call, skn_topology_t *topology, leash_t *leash)
                                 { STDIN_FILENO, POLLIN, 0 } };
     uint64_t until_ns[32];
     int ready = poll(polled, 2, leash->until_ns > 0 ? LEASE_LOOK_MS : -1);
-    if (leash->until_ns > 0 && now_ns() >= leash->until_ns)
+    if (leash->until_ns > 0 && cli_now_ns() >= leash->until_ns)
         end_of_lease(call);
     if (ready <= 0 || polled[1].revents == 0)
         return;

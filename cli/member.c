@@ -21,6 +21,7 @@
 
 #include "cli/follow.h"
 #include "cli/member_worker.h"
+#include "cli/process.h"
 #include "cli/talk.h"
 #include "cli/verbs.h"
 #include "topology/membership.h"
@@ -63,14 +64,6 @@ typedef struct member {
     skn_error_t error;
 } member_t;
 
-static uint64_t
-now_ns(void)
-{
-    struct timespec now;
-    (void)clock_gettime(CLOCK_MONOTONIC, &now);
-    return (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec;
-}
-
 static bool
 say(member_t *member, json_t *message)
 {
@@ -105,7 +98,7 @@ say_hello(member_t *member)
 static void
 say_pulse(member_t *member, bool now)
 {
-    uint64_t time_ns = now_ns();
+    uint64_t time_ns = cli_now_ns();
     if (!now && time_ns - member->pulse_ns < SKN_MEMBER_PULSE_MS * 1000000ull)
         return;
     member->pulse_ns = time_ns;
@@ -173,7 +166,7 @@ begin(member_t *member, const json_t *order)
     uint64_t generation = cli_talk_number(order, "generation");
     if (generation <= member->worker.generation)
         return; /* somebody who led before speaks */
-    if (now_ns() >= member->lease_ns)
+    if (cli_now_ns() >= member->lease_ns)
         return;            /* it may be old: it is said again, if it is not */
     if (member->leaving) { /* our word and this order have crossed */
         (void)skn_fail(&error, SKN_UNAVAILABLE, "it is leaving");
@@ -224,7 +217,7 @@ take_order(member_t *member, const json_t *order)
         cli_worker_kill(&member->worker);
     } else if (strcmp(what, "bye") == 0) {
         member->over = true;
-        member->over_ns = now_ns();
+        member->over_ns = cli_now_ns();
         cli_up_stop(&member->worker.node);
     }
 }
@@ -280,7 +273,7 @@ leave(member_t *member)
     if (member->leaving)
         return;
     member->leaving = true;
-    member->leave_ns = now_ns();
+    member->leave_ns = cli_now_ns();
     if (member->connected)
         (void)say(member, json_pack("{ss}", "say", "leaving"));
     else
@@ -317,7 +310,7 @@ take_leash(member_t *member)
 static bool
 is_over(member_t *member)
 {
-    uint64_t time_ns = now_ns();
+    uint64_t time_ns = cli_now_ns();
     bool idle = !cli_worker_lives(&member->worker);
     if (member->error.status != SKN_OK || member->stops > 1)
         return true;
@@ -344,7 +337,7 @@ static void
 see_to_lease(member_t *member)
 {
     if (!cli_worker_lives(&member->worker) || member->over ||
-        now_ns() < member->lease_ns)
+        cli_now_ns() < member->lease_ns)
         return;
     cli_worker_kill(&member->worker);
     cli_warn(member->call, "nothing is heard of the coordinator: we pause",
@@ -464,18 +457,9 @@ open_all(member_t *member, skn_error_t *error)
 static skn_status_t
 block_signals(member_t *member, skn_error_t *error)
 {
-    sigset_t set;
-    (void)sigemptyset(&set);
-    (void)sigaddset(&set, SIGINT);
-    (void)sigaddset(&set, SIGTERM);
-    (void)sigaddset(&set, SIGCHLD);
-    (void)sigprocmask(SIG_BLOCK, &set, NULL);
+    static const int numbers[] = { SIGINT, SIGTERM, SIGCHLD, 0 };
     cli_follow_outlive();
-    member->signals = signalfd(-1, &set, SFD_CLOEXEC | SFD_NONBLOCK);
-    return member->signals >= 0
-               ? SKN_OK
-               : skn_fail(error, SKN_UNAVAILABLE, "no signal descriptor: %s",
-                          strerror(errno));
+    return cli_signals_take(numbers, &member->signals, error);
 }
 
 static void
@@ -506,7 +490,7 @@ member_run(const cli_call_t *call)
     }
     member->call = call;
     member->leash = cli_flag(call, "leash");
-    member->opened_ns = now_ns();
+    member->opened_ns = cli_now_ns();
     cli_worker_init(&member->worker);
     cli_bar_init(&member->bar, call);
     skn_status_t status = block_signals(member, &error);

@@ -243,20 +243,6 @@ cli_worker_begin(cli_worker_t *worker, const cli_worker_start_t *start,
 
 /* --- its words ------------------------------------------------------------ */
 
-static void
-keep_error(cli_up_node_t *node, const json_t *event)
-{
-    double code = json_number_value(json_object_get(event, "code"));
-    skn_status_t status = SKN_INTERNAL;
-    for (int k = 1; k < SKN_STATUS_COUNT; k++)
-        if (skn_status_exit_code((skn_status_t)k) == (int)code)
-            status = (skn_status_t)k;
-    (void)skn_fail(&node->error, status, "%s",
-                   cli_event_text(event, "message"));
-    (void)skn_fail_hint(&node->error, status, "%s",
-                        cli_event_text(event, "hint"));
-}
-
 bool
 cli_worker_repeats(const char *name)
 {
@@ -291,7 +277,7 @@ take_event(void *job, cli_up_node_t *node, char *line)
     double batch = json_number_value(json_object_get(event, "batch"));
     node->spoke = node->spoke || event;
     if (strcmp(name, "error") == 0) {
-        keep_error(node, event);
+        cli_up_keep_error(node, event);
     } else if (event) {
         worker->done = worker->done || strcmp(name, "done") == 0;
         worker->stopped = worker->stopped || strcmp(name, "stopped") == 0;

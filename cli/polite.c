@@ -13,6 +13,7 @@
 
 #include "cli/follow.h"
 #include "cli/notice.h"
+#include "cli/process.h"
 #include "formats/json_text.h"
 #include "topology/idle_apply.h"
 #include "topology/idle_policy.h"
@@ -287,18 +288,10 @@ add_up(cli_polite_t *polite, const skn_idle_sample_t *sample)
     polite->last_ns = sample->now_ns;
 }
 
-static uint64_t
-clock_ns(void)
-{
-    struct timespec now;
-    (void)clock_gettime(CLOCK_MONOTONIC, &now);
-    return (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec;
-}
-
 cli_polite_wish_t
 cli_polite_step(cli_polite_t *polite, pid_t worker)
 {
-    uint64_t now_ns = clock_ns();
+    uint64_t now_ns = cli_now_ns();
     const char *source = NULL;
     if (worker != polite->worker)
         take_in(polite, worker);

@@ -17,6 +17,7 @@
 
 #include "cli/crew.h"
 #include "cli/follow.h"
+#include "cli/process.h"
 #include "cli/up_elastic.h"
 #include "cli/verbs.h"
 #include "topology/problems.h"
@@ -63,14 +64,6 @@ typedef struct torture {
     double back_s_sum, back_s_max;
     skn_error_t error;
 } torture_t;
-
-static uint64_t
-now_ns(void)
-{
-    struct timespec now;
-    (void)clock_gettime(CLOCK_MONOTONIC, &now);
-    return (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec;
-}
 
 /* SplitMix64 (Steele, Lea, Flood 2014): the same kills for the same seed. */
 static uint64_t
@@ -222,7 +215,7 @@ strike(torture_t *torture, cli_crew_t *crew)
         (void)remove_folder(crew, place, &torture->error);
     torture->killed++;
     torture->killed_coordinator += coordinator;
-    torture->killed_ns = now_ns();
+    torture->killed_ns = cli_now_ns();
     torture->killed_generation = torture->generation;
     torture->awaited = !coordinator;
     torture->whole = coordinator && torture->whole;
@@ -249,8 +242,8 @@ turn(torture_t *torture, cli_crew_t *crew, uint64_t reached)
         return;
     if (torture->due_ns == 0)
         torture->due_ns =
-            now_ns() + draw(torture, DELAY_MS_MAX) * 1000000ull + 1;
-    if (now_ns() >= torture->due_ns)
+            cli_now_ns() + draw(torture, DELAY_MS_MAX) * 1000000ull + 1;
+    if (cli_now_ns() >= torture->due_ns)
         strike(torture, crew);
 }
 
@@ -281,7 +274,7 @@ take_training(heard_t *heard, const char *name, const json_t *event)
     if (first || !torture->awaited ||
         torture->generation == torture->killed_generation)
         return;
-    double seconds = (double)(now_ns() - torture->killed_ns) * 1e-9;
+    double seconds = (double)(cli_now_ns() - torture->killed_ns) * 1e-9;
     torture->awaited = false;
     torture->back_s_sum += seconds;
     if (seconds > torture->back_s_max)
@@ -308,7 +301,7 @@ take(void *job, cli_crew_t *crew, uint32_t place, const json_t *event,
     torture_t *torture = heard->torture;
     const char *name = cli_event_text(event, "event");
     (void)place;
-    torture->heard_ns = now_ns();
+    torture->heard_ns = cli_now_ns();
     if (strcmp(name, "membership") == 0) {
         uint64_t generation =
             (uint64_t)json_integer_value(json_object_get(event, "generation"));
@@ -344,7 +337,7 @@ run_disturbed(torture_t *torture, const skn_model_t *model,
         .signals = -1,
     };
     torture->node_count = (uint32_t)model->node_count;
-    torture->heard_ns = now_ns();
+    torture->heard_ns = cli_now_ns();
     skn_status_t status = cli_crew_open(&crew, error);
     if (status == SKN_OK)
         status = cli_crew_start(&crew, error);
@@ -353,7 +346,7 @@ run_disturbed(torture_t *torture, const skn_model_t *model,
         if (torture->error.status != SKN_OK)
             *error = torture->error;
         status = error->status;
-        if (now_ns() - torture->heard_ns > SILENCE_S * 1000000000ull)
+        if (cli_now_ns() - torture->heard_ns > SILENCE_S * 1000000000ull)
             status = skn_fail(error, SKN_UNAVAILABLE,
                               "nothing was heard for %u s after kill %u",
                               SILENCE_S, torture->killed);

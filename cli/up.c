@@ -16,6 +16,7 @@
 #include <unistd.h>
 
 #include "cli/follow.h"
+#include "cli/process.h"
 #include "cli/training.h"
 #include "cli/up.h"
 #include "cli/up_elastic.h"
@@ -60,20 +61,6 @@ start_node(up_t *up, cli_up_node_t *node, skn_error_t *error)
 /* --- what nodes say ------------------------------------------------------ */
 
 static void
-keep_error(cli_up_node_t *node, const json_t *event)
-{
-    double code = json_number_value(json_object_get(event, "code"));
-    skn_status_t status = SKN_INTERNAL;
-    for (int k = 1; k < SKN_STATUS_COUNT; k++)
-        if (skn_status_exit_code((skn_status_t)k) == (int)code)
-            status = (skn_status_t)k;
-    (void)skn_fail(&node->error, status, "%s",
-                   cli_event_text(event, "message"));
-    (void)skn_fail_hint(&node->error, status, "%s",
-                        cli_event_text(event, "hint"));
-}
-
-static void
 print_complaint(up_t *up, const cli_up_node_t *node, const char *line)
 {
     cli_bar_hide(&up->bar);
@@ -105,7 +92,7 @@ take_event(void *job, cli_up_node_t *node, char *line)
         forget_keys(up);
     }
     if (strcmp(name, "error") == 0)
-        keep_error(node, event);
+        cli_up_keep_error(node, event);
     else if (node->is_first || strcmp(name, "warning") == 0 ||
              cli_event_actor_waits(event) ||
              (up->call->json &&
@@ -329,19 +316,9 @@ report(up_t *up)
 static skn_status_t
 block_signals(up_t *up, skn_error_t *error)
 {
-    sigset_t set;
-    (void)sigemptyset(&set);
-    (void)sigaddset(&set, SIGINT);
-    (void)sigaddset(&set, SIGTERM);
-    (void)sigaddset(&set, SIGHUP);
-    (void)sigaddset(&set, SIGCHLD);
-    (void)sigprocmask(SIG_BLOCK, &set, NULL);
+    static const int numbers[] = { SIGINT, SIGTERM, SIGHUP, SIGCHLD, 0 };
     cli_follow_outlive();
-    up->signals = signalfd(-1, &set, SFD_CLOEXEC | SFD_NONBLOCK);
-    return up->signals >= 0
-               ? SKN_OK
-               : skn_fail(error, SKN_UNAVAILABLE, "no signal descriptor: %s",
-                          strerror(errno));
+    return cli_signals_take(numbers, &up->signals, error);
 }
 
 static skn_status_t

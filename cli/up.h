@@ -7,6 +7,7 @@
 #ifndef CLI_UP_H
 #define CLI_UP_H
 
+#include <jansson.h>
 #include <sys/types.h>
 
 #include "cli/verb.h"
@@ -98,5 +99,7 @@ bool cli_up_read(cli_up_stream_t *stream, cli_up_node_t *node,
 void cli_up_stop(cli_up_node_t *node);
 void cli_up_kill(cli_up_node_t *node, int number);
 void cli_up_fini(cli_up_node_t *node);
+/* Keeps what an event "error" of the node says. */
+void cli_up_keep_error(cli_up_node_t *node, const json_t *event);
 
 #endif

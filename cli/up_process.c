@@ -8,6 +8,8 @@
 #include <sys/prctl.h>
 #include <unistd.h>
 
+#include "cli/follow.h"
+#include "cli/process.h"
 #include "cli/up.h"
 
 /* In the child: never returns. */
@@ -155,4 +157,15 @@ cli_up_fini(cli_up_node_t *node)
         (void)close(node->err.descriptor);
     free(node->out.text);
     free(node->err.text);
+}
+
+void
+cli_up_keep_error(cli_up_node_t *node, const json_t *event)
+{
+    double code = json_number_value(json_object_get(event, "code"));
+    skn_status_t status = cli_status_of_code((int)code);
+    (void)skn_fail(&node->error, status, "%s",
+                   cli_event_text(event, "message"));
+    (void)skn_fail_hint(&node->error, status, "%s",
+                        cli_event_text(event, "hint"));
 }

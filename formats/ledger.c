@@ -109,3 +109,18 @@ skn_ledger_write(const skn_ledger_verdict_t *verdict, skn_json_text_t *text)
                           ",\"lost\":%" PRIu64 ",\"applied_twice\":%" PRIu64,
                           verdict->lost, verdict->applied_twice);
 }
+
+skn_status_t
+skn_ledger_read_back(const char *path, char hex[SKN_SHA256_TEXT_BYTES],
+                     skn_ledger_verdict_t *verdict, skn_error_t *error)
+{
+    skn_checkpoint_t *checkpoint =
+        skn_checkpoint_open(path, SKN_VERIFY_LAZY, error);
+    if (!checkpoint)
+        return error->status;
+    skn_status_t status = skn_checkpoint_weights_sha256(checkpoint, hex, error);
+    if (status == SKN_OK)
+        status = skn_ledger_read(checkpoint, verdict, error);
+    skn_checkpoint_close(&checkpoint);
+    return status;
+}

@@ -41,6 +41,11 @@ void skn_ledger_check(const skn_ledger_entry_t *entry, size_t count,
  * or damaged. A checkpoint without one is not known. */
 skn_status_t skn_ledger_read(skn_checkpoint_t *checkpoint,
                              skn_ledger_verdict_t *verdict, skn_error_t *error);
+/* weights_sha256 of the checkpoint at `path`, and what its ledgers say. */
+skn_status_t skn_ledger_read_back(const char *path,
+                                  char hex[SKN_SHA256_TEXT_BYTES],
+                                  skn_ledger_verdict_t *verdict,
+                                  skn_error_t *error);
 /* Appends ,"lost":N,"applied_twice":N; nothing where it is not known. */
 void skn_ledger_write(const skn_ledger_verdict_t *verdict,
                       skn_json_text_t *text);

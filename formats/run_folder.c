@@ -159,8 +159,8 @@ sweep_name(void *visitor, const char *name, skn_error_t *error)
     return skn_folder_remove(run->folder, run->path, name, error);
 }
 
-static skn_status_t
-draw_id(char id[SKN_RUN_ID_BYTES], skn_error_t *error)
+skn_status_t
+skn_run_id_draw(char id[SKN_RUN_ID_BYTES], skn_error_t *error)
 {
     unsigned char random[16];
     if (getrandom(random, sizeof(random), 0) != (ssize_t)sizeof(random))
@@ -266,7 +266,7 @@ make_run(skn_run_folder_t *run, const skn_run_options_t *options,
                         run->path);
     if (options->run_id)
         memcpy(run->id, options->run_id, SKN_RUN_ID_BYTES);
-    else if (draw_id(run->id, error) != SKN_OK)
+    else if (skn_run_id_draw(run->id, error) != SKN_OK)
         return SKN_UNAVAILABLE;
     time_t now = time(NULL);
     struct tm utc;

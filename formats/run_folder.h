@@ -101,4 +101,7 @@ skn_status_t skn_run_folder_forget_after(skn_run_folder_t *run, uint64_t batch,
                                          uint64_t generation,
                                          skn_error_t *error);
 
+/* Draws the id of a new run. SKN_UNAVAILABLE. */
+skn_status_t skn_run_id_draw(char id[SKN_RUN_ID_BYTES], skn_error_t *error);
+
 #endif

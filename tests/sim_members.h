@@ -37,8 +37,7 @@ typedef enum say {
     SAY_HOLDS,
     SAY_ENDED,
     SAY_LEAVING,
-    SAY_SAVED,
-    SAY_LOST
+    SAY_SAVED
 } say_t;
 
 typedef struct message {

@@ -462,8 +462,6 @@ hear(world_t *world, const message_t *message)
         if (message->batch > world->journal_saved)
             world->journal_saved = message->batch;
         break;
-    case SAY_LOST:
-        break;
     }
     carry_out(world);
 }

@@ -40,7 +40,7 @@ struct skn_membership {
     uint32_t futile; /* generations in a row that trained nothing */
     bool ever;       /* this coordinator has begun or found one */
     bool looked;     /* ... for the generation of the journal */
-    bool stop, stopped, paused_for_leave;
+    bool stop, stopped;
     char reason[128]; /* why the next generation is another one */
     skn_error_t error;
     member_t member[SKN_MEMBERS_MAX];

@@ -14,18 +14,6 @@
 #include "formats/folder.h"
 #include "topology/trained.h"
 
-static skn_status_t
-draw_run_id(char *run_id, skn_error_t *error)
-{
-    unsigned char random[16];
-    if (getrandom(random, sizeof(random), 0) != (ssize_t)sizeof(random))
-        return skn_fail(error, SKN_UNAVAILABLE, "no random bytes: %s",
-                        strerror(errno));
-    for (size_t k = 0; k < sizeof(random); k++)
-        (void)snprintf(run_id + 2 * k, 3, "%02x", random[k]);
-    return SKN_OK;
-}
-
 /* runs/<config>-<UTC>-<id>, unless the file says where. */
 static void
 choose_path(const skn_model_t *model, const char *run_id, char *path)
@@ -124,7 +112,7 @@ find_run(skn_model_run_t *run, const skn_model_run_options_t *options,
         return skn_fail_hint(error, status, "give -o checkpoint.path=FOLDER");
     }
     if (!options->run_id[0])
-        status = draw_run_id(options->run_id, error);
+        status = skn_run_id_draw(options->run_id, error);
     if (status == SKN_OK && !options->run_path[0])
         choose_path(run->model, options->run_id, options->run_path);
     /* Before the data is read, which takes long. */
@@ -210,7 +198,8 @@ find_trained(skn_model_run_t *run, const skn_model_run_options_t *options,
     (void)snprintf(resume->checkpoint, sizeof(resume->checkpoint), "%s",
                    skn_checkpoint_path(checkpoint));
     skn_checkpoint_close(&checkpoint);
-    return options->run_id[0] ? SKN_OK : draw_run_id(options->run_id, error);
+    return options->run_id[0] ? SKN_OK
+                              : skn_run_id_draw(options->run_id, error);
 }
 
 static char *

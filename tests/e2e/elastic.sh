@@ -3,7 +3,7 @@
 #
 # Covers cli/coordinator.c, cli/member.c, cli/member_worker.c, cli/crew.c,
 # cli/up_elastic.c, cli/torture.c, cli/talk.c, topology/membership.c and
-# actors/coordinator.c (patience).
+# actors/coordinator.c (patience); and cli/process.c.
 # SKEIN_SEED=N repeats the kills of an earlier failure.
 # SPDX-License-Identifier: Apache-2.0
 # shellcheck source=tests/e2e/lib.sh

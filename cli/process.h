@@ -1,0 +1,24 @@
+/* process.h - what the long-lived processes of the command share: the clock,
+ * signals as a descriptor, exit codes of others.
+ * SPDX-License-Identifier: Apache-2.0 */
+#ifndef CLI_PROCESS_H
+#define CLI_PROCESS_H
+
+#include <stdint.h>
+
+#include "skein/error.h"
+
+/* CLOCK_MONOTONIC: the same for all processes of a machine. */
+uint64_t cli_now_ns(void);
+
+/* Blocks the signals of the list, which ends with 0, for this process, and
+ * makes *descriptor readable when one has come; not inherited, never waits.
+ * SKN_UNAVAILABLE. */
+skn_status_t cli_signals_take(const int *numbers, int *descriptor,
+                              skn_error_t *error);
+
+/* The status whose exit code another process of ours ended with, or said;
+ * SKN_INTERNAL for one that is none. */
+skn_status_t cli_status_of_code(int code);
+
+#endif

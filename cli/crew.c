@@ -142,9 +142,13 @@ bury(cli_crew_t *crew, uint32_t place)
         end_crew(crew, &process->error);
         return;
     }
-    if (place > 0 && well)
-        return; /* it has left */
-    start_again(crew, place);
+    if (place == 0 || !well) {
+        start_again(crew, place);
+    } else if (crew->absence_ms[place] > 0) { /* it has left */
+        crew->due_ns[place] =
+            cli_now_ns() + crew->absence_ms[place] * 1000000ull;
+        crew->absence_ms[place] = 0;
+    }
 }
 
 static void
@@ -209,6 +213,13 @@ cli_crew_kill(cli_crew_t *crew, uint32_t place, uint32_t after_ms)
     cli_up_stop(process);
     crew->ends[place] = 0;
     crew->due_ns[place] = cli_now_ns() + after_ms * 1000000ull;
+}
+
+void
+cli_crew_dismiss(cli_crew_t *crew, uint32_t place, uint32_t after_ms)
+{
+    crew->absence_ms[place] = after_ms;
+    cli_up_kill(&crew->process[place], SIGTERM);
 }
 
 static bool

@@ -33,9 +33,10 @@ struct cli_crew {
     void *job;
     /* --- inside --- */
     cli_up_node_t process[CLI_CREW_MAX];
-    uint64_t due_ns[CLI_CREW_MAX]; /* when it is started again; 0: not */
-    uint32_t ends[CLI_CREW_MAX];   /* in a row, before it was of use */
-    uint32_t count;                /* of places */
+    uint64_t due_ns[CLI_CREW_MAX];     /* when it is started again; 0: not */
+    uint32_t absence_ms[CLI_CREW_MAX]; /* after a leave; 0: it stays away */
+    uint32_t ends[CLI_CREW_MAX];       /* in a row, before it was of use */
+    uint32_t count;                    /* of places */
     int signals;
     uint32_t stops;
     bool over; /* the coordinator has ended, and as it should */
@@ -52,6 +53,9 @@ skn_status_t cli_crew_start(cli_crew_t *crew, skn_error_t *error);
 bool cli_crew_turn(cli_crew_t *crew, int timeout_ms);
 /* Ends process `place` with SIGKILL, and starts it again `after_ms` later. */
 void cli_crew_kill(cli_crew_t *crew, uint32_t place, uint32_t after_ms);
+/* Gives the member at `place` notice; it is started again `after_ms` (not 0)
+ * after it has left. */
+void cli_crew_dismiss(cli_crew_t *crew, uint32_t place, uint32_t after_ms);
 /* Asks for a good end of the run, as SIGTERM does. */
 void cli_crew_stop(cli_crew_t *crew);
 /* What is still there is killed. */

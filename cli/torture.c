@@ -1,9 +1,10 @@
 /* torture.c - skein torture: a run whose nodes are killed, and must not care.
  *
  * Trains the model undisturbed in one process; then on nodes of this machine,
- * each with a folder of its own, while nodes are killed with SIGKILL at random
- * moments and their folders are removed. The weights must be the same to the
- * bit, and every batch must have been applied once.
+ * each with a folder of its own, while nodes are killed with SIGKILL, or told
+ * to leave, at random moments, come back, and find their folders removed. The
+ * weights must be the same to the bit, and every batch must have been applied
+ * once.
  * SPDX-License-Identifier: Apache-2.0 */
 #include <errno.h>
 #include <ftw.h>
@@ -43,6 +44,8 @@ typedef struct torture {
     const cli_call_t *call;
     cli_bar_t bar;
     uint32_t kills, killed, killed_coordinator, node_count;
+    uint32_t leaves, left; /* by notice */
+    uint32_t leaving;      /* the place of who leaves now; 0: nobody does */
     uint64_t random;
     /* The undisturbed run. */
     char want_sha256[65];
@@ -165,15 +168,21 @@ run_reference(torture_t *torture, const cli_up_local_t *local, const char *path,
 
 /* --- kills ---------------------------------------------------------------- */
 
+/* Of kills and leaves. */
+static uint32_t
+to_come(const torture_t *torture)
+{
+    return torture->kills - torture->killed + torture->leaves - torture->left;
+}
+
 static void
 choose_moment(torture_t *torture)
 {
-    /* Spread over what is left of the run: the kills that are left, too. */
+    /* Spread over what is left of the run: what is left to come, too. */
     uint64_t left = torture->batches > torture->batch
                         ? torture->batches - torture->batch
                         : 1;
-    uint64_t after =
-        draw(torture, left / (torture->kills - torture->killed + 1) + 1);
+    uint64_t after = draw(torture, left / (to_come(torture) + 1) + 1);
     torture->step = STEP_AIM;
     torture->batch += after; /* the batch to wait for */
     torture->due_ns = 0;
@@ -203,10 +212,51 @@ remove_folder(const cli_crew_t *crew, uint32_t place, skn_error_t *error)
                     strerror(errno));
 }
 
+/* Tells people, and what reads JSON, of number `number` of what happens. */
+static void
+announce(torture_t *torture, const char *what, uint32_t number, uint32_t all,
+         const char *node, const char *more)
+{
+    say(torture, "%s %u of %u: %s%s\n", what, number, all, node, more);
+    if (!torture->call->json)
+        return;
+    (void)printf("{\"event\":\"%s\",\"%s\":%u,\"node\":\"%s\"}\n", what, what,
+                 number, node);
+    (void)fflush(stdout);
+}
+
+static void
+dismiss(torture_t *torture, cli_crew_t *crew)
+{
+    uint32_t place = 1 + (uint32_t)draw(torture, torture->node_count);
+    if (crew->process[place].process <= 0)
+        return; /* it is on its way: another one, then */
+    cli_crew_dismiss(crew, place,
+                     1 + (uint32_t)draw(torture, 2 * DELAY_MS_MAX));
+    torture->leaving = place;
+    torture->left++;
+    torture->whole = false;
+    torture->step = STEP_WAIT;
+    announce(torture, "leave", torture->left, torture->leaves,
+             crew->process[place].name, "");
+}
+
+/* Whoever was told to leave has done so: its machine is somebody else's. */
+static void
+see_to_leaver(torture_t *torture, cli_crew_t *crew)
+{
+    if (torture->leaving == 0 || crew->process[torture->leaving].process > 0)
+        return;
+    (void)remove_folder(crew, torture->leaving, &torture->error);
+    torture->leaving = 0;
+}
+
 static void
 strike(torture_t *torture, cli_crew_t *crew)
 {
-    bool coordinator = draw(torture, COORDINATOR_SHARE) == 0;
+    bool coordinator =
+        draw(torture, torture->kills - torture->killed) <
+        torture->kills / COORDINATOR_SHARE - torture->killed_coordinator;
     uint32_t place =
         coordinator ? 0 : 1 + (uint32_t)draw(torture, torture->node_count);
     uint32_t after_ms = (uint32_t)draw(torture, 2 * DELAY_MS_MAX);
@@ -220,19 +270,16 @@ strike(torture_t *torture, cli_crew_t *crew)
     torture->awaited = !coordinator;
     torture->whole = coordinator && torture->whole;
     torture->step = STEP_WAIT;
-    say(torture, "kill %u of %u: %s%s\n", torture->killed, torture->kills,
-        crew->process[place].name, place > 0 ? ", and its folder is gone" : "");
-    if (torture->call->json) {
-        (void)printf("{\"event\":\"kill\",\"kill\":%u,\"node\":\"%s\"}\n",
-                     torture->killed, crew->process[place].name);
-        (void)fflush(stdout);
-    }
+    announce(torture, "kill", torture->killed, torture->kills,
+             crew->process[place].name,
+             place > 0 ? ", and its folder is gone" : "");
 }
 
 static void
 turn(torture_t *torture, cli_crew_t *crew, uint64_t reached)
 {
-    if (torture->killed == torture->kills || torture->done)
+    see_to_leaver(torture, crew);
+    if (to_come(torture) == 0 || torture->done)
         return;
     if (torture->step == STEP_WAIT && torture->whole) {
         torture->batch = reached;
@@ -243,8 +290,12 @@ turn(torture_t *torture, cli_crew_t *crew, uint64_t reached)
     if (torture->due_ns == 0)
         torture->due_ns =
             cli_now_ns() + draw(torture, DELAY_MS_MAX) * 1000000ull + 1;
-    if (cli_now_ns() >= torture->due_ns)
+    if (cli_now_ns() < torture->due_ns)
+        return;
+    if (draw(torture, to_come(torture)) < torture->kills - torture->killed)
         strike(torture, crew);
+    else
+        dismiss(torture, crew);
 }
 
 /* --- what is heard -------------------------------------------------------- */
@@ -357,8 +408,9 @@ run_disturbed(torture_t *torture, const skn_model_t *model,
     if (crew.error.status != SKN_OK)
         *error = crew.error;
     else if (crew.stops > 0)
-        (void)skn_fail(error, SKN_UNAVAILABLE, "stopped after %u kills",
-                       torture->killed);
+        (void)skn_fail(error, SKN_UNAVAILABLE,
+                       "stopped after %u kills and %u leaves", torture->killed,
+                       torture->left);
     else if (!torture->done)
         (void)skn_fail(error, SKN_UNAVAILABLE,
                        "the run ended and did not say that it was done");
@@ -376,23 +428,24 @@ judge(torture_t *torture)
     double mean_s = nodes ? torture->back_s_sum / nodes : 0;
     if (torture->call->json)
         (void)printf("{\"event\":\"torture\",\"kills\":%u,"
-                     "\"kills_coordinator\":%u,\"lost\":%.0f,"
+                     "\"kills_coordinator\":%u,\"leaves\":%u,\"lost\":%.0f,"
                      "\"applied_twice\":%.0f,\"same_weights\":%s,"
                      "\"generations\":%" PRIu64
                      ",\"back_s_mean\":%.2f,\"back_s_max\":%.2f}\n",
                      torture->killed, torture->killed_coordinator,
-                     torture->lost, torture->applied_twice,
+                     torture->left, torture->lost, torture->applied_twice,
                      same ? "true" : "false", torture->generation, mean_s,
                      torture->back_s_max);
     else
         say(torture,
-            "%u kills (%u of the coordinator) in %" PRIu64
+            "%u kills (%u of the coordinator) and %u leaves in %" PRIu64
             " generations: %.0f batches lost, %.0f applied twice\n"
             "training again after %.1f s, at most %.1f s\n"
             "%s as an undisturbed run: %s\n",
-            torture->killed, torture->killed_coordinator, torture->generation,
-            torture->lost, torture->applied_twice, mean_s, torture->back_s_max,
-            same ? "same weights" : "NOT the same weights", torture->sha256);
+            torture->killed, torture->killed_coordinator, torture->left,
+            torture->generation, torture->lost, torture->applied_twice, mean_s,
+            torture->back_s_max, same ? "same weights" : "NOT the same weights",
+            torture->sha256);
     (void)fflush(stdout);
     if (!same)
         (void)skn_fail(&error, SKN_INTERNAL,
@@ -400,12 +453,14 @@ judge(torture_t *torture)
                        torture->want_sha256);
     else if (torture->lost != 0 || torture->applied_twice != 0)
         (void)skn_fail(&error, SKN_INTERNAL, "the ledger does not close");
-    else if (torture->killed < torture->kills)
-        (void)skn_fail_hint(&error,
-                            skn_fail(&error, SKN_USAGE,
-                                     "the run was over after %u of %u kills",
-                                     torture->killed, torture->kills),
-                            "give it more epochs");
+    else if (to_come(torture) > 0)
+        (void)skn_fail_hint(
+            &error,
+            skn_fail(&error, SKN_USAGE,
+                     "the run was over after %u of %u kills and leaves",
+                     torture->killed + torture->left,
+                     torture->kills + torture->leaves),
+            "give it more epochs");
     return error.status == SKN_OK ? 0 : cli_report(torture->call, &error);
 }
 
@@ -463,9 +518,9 @@ work(torture_t *torture, cli_up_local_t *local, skn_model_t **model,
     if (status == SKN_OK) {
         say(torture,
             "%" PRIu64 " batches, weights %s\n"
-            "the same on %zu nodes, with %u kills\n",
+            "the same on %zu nodes, with %u kills and %u leaves\n",
             torture->batches, torture->want_sha256, (*model)->node_count,
-            torture->kills);
+            torture->kills, torture->leaves);
         (void)snprintf(part, sizeof(part), "%s/disturbed", path);
         status = run_disturbed(torture, *model, local, part, error);
     }
@@ -490,8 +545,12 @@ torture_run(const cli_call_t *call)
                               ? cli_count(call, "local-nodes",
                                           SKN_CLUSTER_NODES_MAX, &nodes, &error)
                               : SKN_NO_MEMORY;
+    if (cli_value(call, "leaves")) /* and no kills, unless they are given */
+        torture.kills = 0;
     if (status == SKN_OK)
         status = cli_count(call, "kills", KILLS_MAX, &torture.kills, &error);
+    if (status == SKN_OK)
+        status = cli_count(call, "leaves", KILLS_MAX, &torture.leaves, &error);
     if (status == SKN_OK)
         status = cli_count(call, "seed", 1000000000, &seed, &error);
     torture.random = seed;
@@ -513,8 +572,9 @@ torture_run(const cli_call_t *call)
 static const cli_option_t options[] = {
     CLI_OVERRIDE_OPTION,
     { "local-nodes", 0, "N", "nodes of this machine to train on (3)" },
-    { "kills", 0, "K", "processes that are killed on the way (10)" },
-    { "seed", 0, "S", "of what is killed when (1)" },
+    { "kills", 0, "K", "processes to kill on the way (10; 0 with --leaves)" },
+    { "leaves", 0, "L", "nodes that are told to leave, and come back (0)" },
+    { "seed", 0, "S", "of what happens when (1)" },
     CLI_COMMON_OPTIONS,
     { 0 },
 };
@@ -530,8 +590,9 @@ const cli_verb_t cli_torture = {
         "Trains the model twice, with `train.reduction: fixed`: undisturbed\n"
         "in one process, and on nodes of this machine of which one after the\n"
         "other is killed with SIGKILL at a random moment, together with its\n"
-        "folder; one of six kills is the coordinator's. Good (exit code 0) is\n"
-        "a run that ends with the same weights, bit by bit, in which each\n"
-        "batch was applied once. Both runs are kept in checkpoint.path.",
+        "folder, or told to leave by SIGTERM; one of six kills is the\n"
+        "coordinator's. Good (exit code 0) is a run that ends with the same\n"
+        "weights, bit by bit, in which each batch was applied once. Both runs\n"
+        "are kept in checkpoint.path.",
     .run = torture_run,
 };

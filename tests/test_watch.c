@@ -19,6 +19,7 @@ static skn_error_t error;
 /* One look after another at one connection. */
 static skn_watch_account_t account;
 static skn_watch_facts_t facts;
+static skn_watch_options_t limits = { .queue_bytes_max = QUEUE };
 
 static skn_verdict_t
 look(uint64_t ms, uint64_t bytes, uint32_t delivered, uint32_t empties)
@@ -27,7 +28,7 @@ look(uint64_t ms, uint64_t bytes, uint32_t delivered, uint32_t empties)
     facts.received_bytes += bytes;
     facts.delivered += delivered;
     facts.empties += empties;
-    return skn_watch_judge(&account, &facts, QUEUE);
+    return skn_watch_judge(&account, &facts, &limits);
 }
 
 #define FAIR(...) cr_expect_eq(look(__VA_ARGS__), SKN_VERDICT_FAIR)
@@ -71,6 +72,18 @@ Test(watch, one_message_under_way_is_no_crime)
     FAIR(0, 0, 0, 0);
     for (int k = 0; k < 100; k++)
         FAIR(0, k < 4 ? SLACK / 4 : 0, 0, 3);
+}
+
+/* Where messages are longer than the slack, as the coordinator's. */
+Test(watch, a_long_message_under_way_is_none_either)
+{
+    limits.message_bytes_max = 4 * SLACK;
+    FAIR(0, 0, 0, 0);
+    FAIR(0, 0, 0, 3);
+    for (int k = 0; k < 5; k++)
+        FAIR(0, SLACK, 0, 3);
+    FAIR(0, 1, 0, 3);
+    ENDLESS(0, 0, 0, 3);
 }
 
 Test(watch, heartbeats_add_up_to_nothing)

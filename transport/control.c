@@ -142,6 +142,7 @@ open_door(skn_control_t *control, const skn_control_options_t *options,
         .connections_max =
             CONNECTIONS_SPARE + 4 * (uint32_t)options->member_count,
         .queue_bytes_max = 2ull * SKN_CONTROL_BYTES_MAX,
+        .message_bytes_max = SKN_CONTROL_BYTES_MAX,
     };
     skn_door_parts_t parts = { .context = control->context,
                                .keyed = control->keyed,

@@ -100,7 +100,7 @@ skn_watch_empty(skn_watch_t *watch)
 
 skn_verdict_t
 skn_watch_judge(skn_watch_account_t *account, const skn_watch_facts_t *facts,
-                uint64_t queue_bytes_max)
+                const skn_watch_options_t *options)
 {
     if (!account->begun || facts->delivered != account->delivered) {
         /* Something ended, so what was open before has ended, too. */
@@ -122,14 +122,15 @@ skn_watch_judge(skn_watch_account_t *account, const skn_watch_facts_t *facts,
     /* Two: the first may have been under way when the sample was taken. What
      * was sampled and has not come out by then is one message's beginning. */
     if (facts->empties - account->sample_empties >= 2) {
-        if (account->sample_bytes - account->mark_bytes > SKN_WATCH_SLACK_BYTES)
+        if (account->sample_bytes - account->mark_bytes >
+            options->message_bytes_max + SKN_WATCH_SLACK_BYTES)
             return SKN_VERDICT_ENDLESS;
         account->sample_bytes = facts->received_bytes;
         account->sample_empties = facts->empties;
     }
     /* Nobody may be taking at all; then the queue is full at some time. */
     if (facts->received_bytes - account->mark_bytes >
-        queue_bytes_max + SKN_WATCH_SLACK_BYTES)
+        options->queue_bytes_max + SKN_WATCH_SLACK_BYTES)
         return SKN_VERDICT_ENDLESS;
     return SKN_VERDICT_FAIR;
 }
@@ -276,8 +277,7 @@ skn_watch_look(skn_watch_t *watch, uint64_t now_ms)
         connection_t *connection = &watch->connection[k];
         skn_watch_facts_t facts;
         if (!look_at(watch, connection, now_ms, &facts) ||
-            skn_watch_judge(&connection->account, &facts,
-                            watch->options.queue_bytes_max) ==
+            skn_watch_judge(&connection->account, &facts, &watch->options) ==
                 SKN_VERDICT_FAIR) {
             k++;
             continue;

@@ -39,6 +39,9 @@ typedef struct skn_watch_options {
     int receiver; /* ZMQ_FD of who takes; -1: only skn_watch_empty says it */
     uint32_t connections_max; /* accepted ones, at a time */
     uint64_t queue_bytes_max; /* of whole messages, for one connection */
+    /* Of one message, beyond what the slack covers: so much of one that has not
+     * ended yet is fair. */
+    uint64_t message_bytes_max;
 } skn_watch_options_t;
 
 typedef enum skn_verdict {
@@ -65,10 +68,10 @@ typedef struct skn_watch_account {
     bool begun;
 } skn_watch_account_t;
 
-/* Whether a connection plays fair: pure. */
+/* Whether a connection plays fair, by the limits of `options`: pure. */
 skn_verdict_t skn_watch_judge(skn_watch_account_t *account,
                               const skn_watch_facts_t *facts,
-                              uint64_t queue_bytes_max);
+                              const skn_watch_options_t *options);
 
 /* NULL: SKN_NO_MEMORY. */
 skn_watch_t *skn_watch_new(const skn_watch_options_t *options,

@@ -144,13 +144,18 @@ check_code 69 "a member that finds no coordinator gives up" \
 check_equal "skein up --elastic gives the same weights" "$(sha_of up.json)" \
     "$want"
 check "each line that it prints is JSON" every_line_is_json up.json
-"$skein" torture tiny.yaml --local-nodes 3 --kills 6 --seed "$seed" --json \
+"$skein" torture tiny.yaml --local-nodes 3 --kills 6 --leaves 3 \
+    --seed "$seed" --json \
     -o checkpoint.path=torture -o train.epochs=100 \
     -o train.evaluate.every_epochs=0 >torture.json \
     2>torture.err </dev/null
 check_equal "skein torture: exit code" $? 0 || tail -n 40 torture.json \
     torture.err
 check_equal "all kills were made" "$(event torture kills torture.json)" 6
+check_equal "one of them the coordinator's" \
+    "$(event torture kills_coordinator torture.json)" 1
+check_equal "and three left and came back" \
+    "$(event torture leaves torture.json)" 3
 check_equal "and nothing came of them" \
     "$(event torture same_weights torture.json)" True
 finish

@@ -78,6 +78,13 @@ is_plain(const char *text)
                              "0123456789_-.:/[]")] == '\0';
 }
 
+static void
+write_real(FILE *file, const char *name, const json_t *value)
+{
+    if (json_number_value(value) > 0) /* else the default */
+        (void)fprintf(file, ", %s: %.9g", name, json_number_value(value));
+}
+
 static skn_status_t
 write_node(FILE *file, const cli_worker_start_t *start, const json_t *node,
            bool first, skn_error_t *error)
@@ -101,6 +108,8 @@ write_node(FILE *file, const cli_worker_start_t *start, const json_t *node,
     free(text);
     if (memory > 0)
         (void)fprintf(file, ", memory: %" PRIu64, memory);
+    write_real(file, "speed", json_object_get(node, "speed"));
+    write_real(file, "notice", json_object_get(node, "notice"));
     (void)fputs("}", file);
     return SKN_OK;
 }

@@ -155,7 +155,8 @@ add_work(const skn_plan_t *plan, size_t layer, skn_cost_t *cost)
     for (uint32_t n = 0; n < plan->node_count; n++) {
         uint64_t share = skn_plan_share(plan, layer, n);
         cost->nodes[n].work_seconds +=
-            seconds * share_of(plan, layer, n) / plan->nodes[n].units;
+            seconds * share_of(plan, layer, n) /
+            (plan->nodes[n].units * plan->model->nodes[n].speed);
         cost->nodes[n].parameters += (skn_plan_inputs(plan, layer) + 1) * share;
     }
     for (uint32_t s = 0; s < shards_of(&plan->model->layers[layer]); s++)
@@ -250,6 +251,15 @@ print_node(const skn_plan_t *plan, const skn_cost_t *cost, uint32_t n,
                   size_text(node->bytes.sent, sent),
                   size_text(node->bytes.received, received),
                   node->link_seconds * 1e3, node->work_seconds * 1e3);
+    if (plan->model->nodes[n].notice_s <= 0)
+        return;
+    double bytes = (double)skn_plan_hand_over_bytes(plan, n);
+    (void)fprintf(file, "#     to hand over: %s, %.1f s of %g s of notice%s\n",
+                  size_text(bytes, sent), bytes * 8 / plan->model->links.rate,
+                  plan->model->nodes[n].notice_s,
+                  skn_plan_hands_over(plan, n)
+                      ? ""
+                      : ": more than its half, and no node has room for it");
 }
 
 static void

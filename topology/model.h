@@ -212,11 +212,15 @@ typedef struct skn_model_node {
     const char *ssh;     /* host for `skein up`; "": this machine, or by hand */
     skn_model_cores_t cores;
     int64_t memory_bytes; /* SKN_AUTO: auto, not limited */
+    double speed;         /* of one of its cores, against other nodes' */
+    double notice_s;      /* before it is taken away; 0: its rows need not pass
+                           * its link by then */
 } skn_model_node_t;
 
 typedef struct skn_model_links {
     skn_link_coding_t coding;
-    double rate; /* bits a second, each way: for the plan's forecast only */
+    double rate; /* bits a second, each way: for the plan's forecast, and for
+                  * what a node could hand over */
 } skn_model_links_t;
 
 /* `idle:`. How a process gives way to other work on its machine; each machine

@@ -371,6 +371,12 @@ static const skn_section_t resources_section = {
       "auto",                                                                  \
       "memory of the node; a plan whose share for it needs more is refused; "  \
       "auto: not limited")                                                     \
+    O(skn_model_node_t, speed, "speed", REAL, REAL, "1", 0.001, 1000, NULL,    \
+      "of one of its cores, against those of the other nodes: it gets rows "   \
+      "of the output layer by it; measured and set by `skein coordinator`")    \
+    O(skn_model_node_t, notice_s, "notice", REAL, REAL, "0", 0, 86400, NULL,   \
+      "seconds from the word that its machine is taken away; it gets no more " \
+      "rows than pass its link (links.rate) in half of them; 0: not limited")  \
     O(skn_model_node_t, ssh, "ssh", TEXT, TEXT, "", 0, 0, NULL,                \
       "host that `skein up` starts the node on, by ssh; empty: this machine")
 TABLES(node, NODE)
@@ -395,7 +401,7 @@ const skn_section_t skn_node_section = {
       "but f32 with `reduction: fixed`")                                       \
     O(skn_model_links_t, rate, "rate", REAL, REAL, "1e9", 1e3, 1e12, NULL,     \
       "bits a second that a link carries each way: for the forecast of "       \
-      "`skein plan` alone")
+      "`skein plan`, and nodes.notice")
 TABLES(links, LINKS)
 
 static const skn_section_t links_section = {

@@ -295,6 +295,8 @@ skn_plan_make(skn_plan_t *plan, skn_model_t *model, uint32_t unit_count,
     if (model->train.max_batches > 0 &&
         (uint64_t)model->train.max_batches < plan->total_batches)
         plan->total_batches = (uint64_t)model->train.max_batches;
+    if (plan->node_count > 0)
+        skn_plan_deal_weights(plan);
     skn_plan_estimate(plan);
     status = skn_plan_check_nodes(plan, error);
     return status == SKN_OK ? skn_plan_check_memory(plan, error) : status;

@@ -26,6 +26,7 @@ typedef struct skn_plan_data {
 /* What several nodes were dealt. */
 typedef struct skn_plan_node {
     uint32_t units;        /* processing units used, as the file has them */
+    uint64_t weight;       /* of one of them, against those of other nodes */
     uint64_t memory_bytes; /* what its actors will hold, estimated */
 } skn_plan_node_t;
 

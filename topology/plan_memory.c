@@ -39,6 +39,16 @@ rows_bytes(const skn_model_t *model, size_t number, uint64_t rows,
     return bytes;
 }
 
+uint64_t
+skn_plan_state_bytes(const skn_plan_t *plan, size_t layer, uint64_t count)
+{
+    static const uint64_t numbers[] = { [SKN_OPTIMIZER_SGD] = 1,
+                                        [SKN_OPTIMIZER_ADAGRAD] = 2,
+                                        [SKN_OPTIMIZER_ADAM] = 3 };
+    return (skn_plan_inputs(plan, layer) + 1) * count *
+           numbers[plan->model->train.optimizer.kind] * sizeof(float);
+}
+
 /* What layer `number` takes where `count` of its units are: rows, logits of the
  * batches in flight, gradients, activations, which all nodes have. */
 static uint64_t

@@ -3,7 +3,9 @@
  *
  * Cores are counted through all nodes, node by node; shard s of S stands on
  * core s C / S of C. So there is a shard a core as a rule, a node gets by its
- * cores, and the shards of a node are neighbours: one stretch of rows.
+ * cores, and the shards of a node are neighbours: one stretch of rows. Rows of
+ * the output layer are dealt by the nodes' weights (plan_weights.c), hidden
+ * units evenly.
  * SPDX-License-Identifier: Apache-2.0 */
 #include "actors/block.h"
 #include "topology/plan_parts.h"
@@ -29,6 +31,19 @@ skn_plan_outputs(const skn_plan_t *plan, size_t layer)
     return wanted->output ? plan->data.labels : (uint64_t)wanted->units;
 }
 
+/* One for each, if there are enough, and the others by the nodes' weights. */
+static uint64_t
+first_block(const skn_plan_t *plan, uint64_t units, uint32_t shards,
+            uint32_t shard)
+{
+    uint64_t blocks = skn_block_count(units);
+    if (plan->node_count == 0 || blocks < shards)
+        return blocks * shard / shards;
+    return shard + (blocks - shards) *
+                       skn_plan_weight_before(plan, shards, shard) /
+                       skn_plan_weight_before(plan, shards, shards);
+}
+
 uint64_t
 skn_plan_first(const skn_plan_t *plan, size_t layer, uint32_t shard)
 {
@@ -38,7 +53,7 @@ skn_plan_first(const skn_plan_t *plan, size_t layer, uint32_t shard)
     if (!wanted->output)
         return skn_slice_first((uint32_t)units, shards, shard);
     uint64_t first =
-        skn_block_count(units) * shard / shards * skn_block_rows(units);
+        first_block(plan, units, shards, shard) * skn_block_rows(units);
     return first < units ? first : units;
 }
 

@@ -76,6 +76,20 @@ uint32_t skn_plan_leaf(const skn_plan_t *plan, size_t layer, uint32_t shard);
 /* How many nodes of that tree a node sends for its shards: 1 with `fast`. */
 uint32_t skn_plan_parts(const skn_plan_t *plan, size_t layer, uint32_t node);
 
+/* plan_weights.c: what the nodes' cores count in the output layer; the sum for
+ * the shards below `shard` of `shards`. */
+void skn_plan_deal_weights(skn_plan_t *plan);
+uint64_t skn_plan_weight_before(const skn_plan_t *plan, uint32_t shards,
+                                uint32_t shard);
+/* The state that a node owns, which goes to others when it leaves; and whether
+ * that can be done in half of its notice. */
+uint64_t skn_plan_hand_over_bytes(const skn_plan_t *plan, uint32_t node);
+bool skn_plan_hands_over(const skn_plan_t *plan, uint32_t node);
+/* plan_memory.c: of `count` units of a layer, as a checkpoint has them: weights
+ * and their moments. */
+uint64_t skn_plan_state_bytes(const skn_plan_t *plan, size_t layer,
+                              uint64_t count);
+
 /* plan_memory.c: fills parameters and memory_bytes, in all and of each node. */
 void skn_plan_estimate(skn_plan_t *plan);
 /* Refuses a plan, or a node's share, that needs more than the file allows. */

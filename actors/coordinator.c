@@ -14,6 +14,7 @@
 #include "actors/kinds.h"
 #include "actors/messages.h"
 #include "actors/progress.h"
+#include "actors/watched.h"
 #include "formats/checkpoint.h"
 
 /* What a clock message was asked for. */
@@ -50,8 +51,7 @@ typedef struct coordinator {
     double seconds_before;                       /* at the last epoch's end */
     double rows_before; /* of this epoch, trained before a resume */
     uint64_t rss_bytes;
-    /* For people who watch: told every progress_ns, 0: never. */
-    uint64_t progress_ns, told_ns, told_rows, told_batch, seen_rows;
+    skn_watched_t watched;
     int pass_halves;  /* of an evaluation: metrics, empty window */
     uint32_t shards;  /* that tell results of each batch */
     uint64_t results; /* of this process, so far */
@@ -115,6 +115,7 @@ next_span(skn_actor_t *actor, coordinator_t *coordinator, skn_error_t *error)
         end = coordinator->total_batches;
     coordinator->span_end = end;
     coordinator->training = true;
+    skn_watched_work(&coordinator->watched, skn_actor_time_ns(actor));
     return send_go(actor, first, end, SKN_PURPOSE_TRAIN, error);
 }
 
@@ -158,8 +159,9 @@ save(skn_actor_t *actor, coordinator_t *coordinator, skn_error_t *error)
 {
     skn_json_text_t text = { 0 };
     skn_progress_t *progress = &coordinator->progress;
-    coordinator->told_ns = 0;
+    coordinator->watched.told_ns = 0;
     coordinator->saving = true;
+    skn_watched_rest(&coordinator->watched, skn_actor_time_ns(actor));
     progress->finished =
         is_last(coordinator) && !coordinator->stopping && !coordinator->resaves;
     skn_json_text_add(&text, "{");
@@ -246,8 +248,10 @@ on_saved(skn_actor_t *actor, void *state, const void *message,
         skn_json_text_t text = { 0 };
         skn_json_text_add(&text, "{\"event\":\"checkpoint\",\"path\":");
         skn_json_text_add_string(&text, saved->path);
-        skn_json_text_add(&text, ",\"batch\":%llu}",
-                          (unsigned long long)saved->batch);
+        skn_json_text_add(&text, ",\"batch\":%llu,\"busy_s\":%.3f}",
+                          (unsigned long long)saved->batch,
+                          skn_watched_busy_s(&coordinator->watched,
+                                             skn_actor_time_ns(actor)));
         status = tell(actor, &text, error);
     }
     coordinator->progress.ledger =
@@ -350,10 +354,11 @@ static skn_status_t
 evaluate(skn_actor_t *actor, coordinator_t *coordinator, skn_purpose_t purpose,
          skn_error_t *error)
 {
-    coordinator->told_ns = 0;
+    coordinator->watched.told_ns = 0;
     coordinator->evaluating = purpose;
     coordinator->pass_halves = 0;
     coordinator->looking = true;
+    skn_watched_work(&coordinator->watched, skn_actor_time_ns(actor));
     return send_go(actor, 0, 0, purpose, error);
 }
 
@@ -575,40 +580,29 @@ marker_is_near(const coordinator_t *coordinator, uint64_t batch,
                            coordinator->patience_s * (double)done;
 }
 
-/* Between the ends of epochs, at most every progress_ns. The first result
- * after a pause (an evaluation, a checkpoint) only starts the clock. */
+/* Between the ends of epochs. */
 static skn_status_t
 tell_progress(skn_actor_t *actor, coordinator_t *coordinator, uint64_t batch,
               skn_error_t *error)
 {
     const skn_progress_t *progress = &coordinator->progress;
     uint64_t now_ns = skn_actor_time_ns(actor);
-    uint64_t span_ns = now_ns - coordinator->told_ns;
-    bool starts = coordinator->told_ns == 0;
-    if (!starts && span_ns < coordinator->progress_ns)
+    skn_watched_rate_t rate;
+    if (!skn_watched_due(&coordinator->watched, batch, now_ns, &rate))
         return SKN_OK;
-    uint64_t rows = coordinator->seen_rows - coordinator->told_rows;
-    uint64_t batches = /* results of two batches may change places */
-        batch > coordinator->told_batch ? batch - coordinator->told_batch : 0;
-    coordinator->told_ns = now_ns;
-    coordinator->told_rows = coordinator->seen_rows;
-    coordinator->told_batch = batch;
-    if (starts)
-        return SKN_OK;
-    double seconds = (double)span_ns * 1e-9;
     return skn_actor_tell(
         actor, error,
         "{\"event\":\"progress\",\"batch\":%llu,\"batches\":%llu,"
         "\"epoch\":%llu,\"epochs\":%llu,\"loss\":%.6f,"
-        "\"examples_per_s\":%.1f,\"batches_per_s\":%.3f}",
+        "\"examples_per_s\":%.1f,\"batches_per_s\":%.3f,\"busy_s\":%.3f}",
         (unsigned long long)batch + 1,
         (unsigned long long)coordinator->total_batches,
         (unsigned long long)(batch / coordinator->batches_per_epoch + 1),
         (unsigned long long)((coordinator->total_batches +
                               coordinator->batches_per_epoch - 1) /
                              coordinator->batches_per_epoch),
-        progress->loss_sum / (double)progress->loss_rows,
-        (double)rows / seconds, (double)batches / seconds);
+        progress->loss_sum / (double)progress->loss_rows, rate.rows_per_s,
+        rate.batches_per_s, skn_watched_busy_s(&coordinator->watched, now_ns));
 }
 
 static skn_status_t
@@ -620,8 +614,8 @@ on_result(skn_actor_t *actor, void *state, const void *message,
     skn_progress_t *progress = &coordinator->progress;
     skn_progress_add(progress, result);
     coordinator->results++;
-    if (coordinator->progress_ns > 0 && result->shard == 0) {
-        coordinator->seen_rows += result->rows;
+    if (result->shard == 0) {
+        coordinator->watched.rows += result->rows;
         skn_status_t status =
             tell_progress(actor, coordinator, result->batch, error);
         if (status != SKN_OK)
@@ -676,7 +670,7 @@ coordinator_open(skn_actor_t *actor, void *state, skn_error_t *error)
     coordinator->patience = option_u64(actor, "patience");
     coordinator->shards = (uint32_t)option_u64(actor, "shards");
     coordinator->patience_s = (double)option_u64(actor, "patience_s");
-    coordinator->progress_ns = option_u64(actor, "progress_ms") * 1000000u;
+    coordinator->watched.every_ns = option_u64(actor, "progress_ms") * 1000000u;
     coordinator->validates = skn_actor_option_bool(actor, "validates");
     coordinator->tests = skn_actor_option_bool(actor, "tests");
     coordinator->predicts = skn_actor_option_bool(actor, "predicts");

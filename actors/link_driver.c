@@ -430,6 +430,7 @@ note_busy(skn_links_t *links)
         atomic_store(&links->system->carried_ns, links->now_ns);
     links->busy_bytes = bytes;
     links->busy_ns = links->now_ns;
+    skn_links_tell_traffic(links);
 }
 
 /* Whether those who can still be told have been. */
@@ -557,6 +558,7 @@ thread_main(void *argument)
     } else {
         while (!may_leave(links))
             turn(links);
+        skn_links_tell_traffic(links);
         skn_links_tell_end(links);
     }
     skn_endpoint_close(&links->endpoint);

@@ -113,6 +113,22 @@ add_count(skn_json_text_t *text, const char *word, uint64_t number)
                           number);
 }
 
+/* What this node has sent to all others so far. */
+void
+skn_links_tell_traffic(skn_links_t *links)
+{
+    uint64_t sent, received;
+    skn_json_text_t text = { 0 };
+    if (!links->system->options.tells_traffic)
+        return;
+    skn_links_bytes(links, &sent, &received);
+    skn_json_text_add(&text,
+                      "{\"event\":\"traffic\",\"bytes_sent\":%" PRIu64
+                      ",\"bytes_received\":%" PRIu64 "}",
+                      sent, received);
+    tell(links, &text);
+}
+
 static void
 tell_link(skn_links_t *links, const skn_link_peer_t *peer)
 {

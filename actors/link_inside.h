@@ -141,6 +141,7 @@ void skn_links_report(skn_links_t *links, skn_parcel_type_t type,
 void skn_links_warn(skn_links_t *links, const char *message);
 void skn_links_tell_joined(skn_links_t *links, skn_link_peer_t *peer);
 void skn_links_tell_waiting(skn_links_t *links);
+void skn_links_tell_traffic(skn_links_t *links);
 void skn_links_tell_end(skn_links_t *links);
 /* "b (tcp://10.0.0.2:7001), c (...)": who is not ready. */
 void skn_links_missing(const skn_links_t *links, char *text, size_t text_bytes);

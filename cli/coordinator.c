@@ -16,6 +16,8 @@
 #include <unistd.h>
 
 #include "cli/follow.h"
+#include "cli/harvested.h"
+#include "cli/manifests.h"
 #include "cli/process.h"
 #include "cli/talk.h"
 #include "cli/verbs.h"
@@ -38,14 +40,6 @@ typedef struct holding {
     size_t count;
 } holding_t;
 
-/* A manifest that some member has, by its seal. */
-typedef struct manifest {
-    char seal[SKN_HASH_TEXT_BYTES];
-    uint64_t batch, layout;
-    json_t *text;
-    struct manifest *next;
-} manifest_t;
-
 typedef struct coordinator {
     const cli_call_t *call;
     skn_model_t *model;
@@ -57,11 +51,13 @@ typedef struct coordinator {
     skn_control_t *control;
     skn_journal_t *journal;
     skn_membership_t *membership;
+    skn_harvest_t *harvest;
+    skn_harvest_sum_t harvested; /* of the journal */
     char run_id[SKN_RUN_ID_BYTES];
     uint64_t generation, members, saved_batch; /* of the journal */
     bool over;                                 /* the journal says */
     holding_t holding[SKN_MEMBERS_MAX];
-    manifest_t *manifests;
+    cli_manifests_t manifests;
     int signals;
     bool leash;
     uint64_t over_ns;   /* since when nothing is left to do; 0: not yet */
@@ -129,8 +125,18 @@ take_line(void *job, const json_t *line, skn_error_t *error)
     }
     if (json_object_get(line, "saved"))
         coordinator->saved_batch = cli_talk_number(line, "saved");
+    cli_harvested_read(json_object_get(line, "harvest"),
+                       &coordinator->harvested);
     coordinator->over = strcmp(cli_talk_text(line, "over"), "done") == 0;
     return SKN_OK;
+}
+
+static json_t *
+harvested(const coordinator_t *coordinator)
+{
+    skn_harvest_sum_t sum;
+    skn_harvest_sum(coordinator->harvest, &sum);
+    return cli_harvested_json(&sum);
 }
 
 /* Takes `line`. */
@@ -190,72 +196,15 @@ open_journal(coordinator_t *coordinator, skn_error_t *error)
 
 /* --- checkpoints that members hold --------------------------------------- */
 
-static manifest_t *
-find_manifest(const coordinator_t *coordinator, const char *seal)
-{
-    for (manifest_t *at = coordinator->manifests; at; at = at->next)
-        if (strcmp(at->seal, seal) == 0)
-            return at;
-    return NULL;
-}
-
-/* Keeps those that are new, and lets go those that nobody speaks of. */
-static void
-keep_manifests(coordinator_t *coordinator, const json_t *message)
-{
-    size_t k;
-    const json_t *item;
-    json_array_foreach(json_object_get(message, "checkpoints"), k, item)
-    {
-        json_t *text = json_object_get(item, "manifest");
-        const char *seal = cli_talk_text(item, "seal");
-        if (!json_is_string(text) || find_manifest(coordinator, seal))
-            continue;
-        manifest_t *manifest = calloc(1, sizeof(*manifest));
-        if (!manifest)
-            return;
-        (void)snprintf(manifest->seal, sizeof(manifest->seal), "%s", seal);
-        manifest->batch = cli_talk_number(item, "batch");
-        manifest->layout = cli_talk_number(item, "layout");
-        manifest->text = json_incref(text);
-        manifest->next = coordinator->manifests;
-        coordinator->manifests = manifest;
-    }
-}
-
 static bool
-is_held(const coordinator_t *coordinator, const char *seal)
+is_held(const void *job, const char *seal)
 {
+    const coordinator_t *coordinator = job;
     for (uint32_t k = 0; k < coordinator->count; k++)
         for (size_t n = 0; n < coordinator->holding[k].count; n++)
             if (strcmp(coordinator->holding[k].list[n].seal, seal) == 0)
                 return true;
     return false;
-}
-
-static void
-drop_manifests(coordinator_t *coordinator, bool all)
-{
-    manifest_t **at = &coordinator->manifests;
-    while (*at) {
-        manifest_t *manifest = *at;
-        if (!all && is_held(coordinator, manifest->seal)) {
-            at = &manifest->next;
-            continue;
-        }
-        *at = manifest->next;
-        json_decref(manifest->text);
-        free(manifest);
-    }
-}
-
-static json_t *
-known_seals(const coordinator_t *coordinator)
-{
-    json_t *seals = json_array();
-    for (manifest_t *at = coordinator->manifests; at; at = at->next)
-        (void)json_array_append_new(seals, json_string(at->seal));
-    return seals;
 }
 
 static void
@@ -270,7 +219,7 @@ take_holds(coordinator_t *coordinator, uint32_t member, const json_t *message)
         cli_warn(coordinator->call, error.text, coordinator->names[member]);
         return;
     }
-    keep_manifests(coordinator, message);
+    cli_manifests_keep(&coordinator->manifests, message);
     skn_membership_holds(coordinator->membership, member, cli_now_ns());
 }
 
@@ -352,19 +301,19 @@ nodes_of(const coordinator_t *coordinator, uint64_t set)
 static json_t *
 start_of(const coordinator_t *coordinator, const skn_duty_t *order)
 {
-    const manifest_t *manifest = NULL;
     json_t *message =
         json_pack("{ss sI ss sI sI sb so}", "order", "start", "generation",
                   (json_int_t)order->generation, "run", coordinator->run_id,
                   "batch", (json_int_t)order->point.batch, "layout",
                   (json_int_t)order->point.layout, "saved", order->point.saved,
                   "nodes", nodes_of(coordinator, order->set));
-    for (manifest_t *at = coordinator->manifests; at; at = at->next)
-        if (order->point.saved && at->batch == order->point.batch &&
-            at->layout == order->point.layout)
-            manifest = at;
+    json_t *manifest =
+        order->point.saved
+            ? cli_manifests_text(&coordinator->manifests, order->point.batch,
+                                 order->point.layout)
+            : NULL;
     if (message && manifest)
-        (void)json_object_set(message, "manifest", manifest->text);
+        (void)json_object_set(message, "manifest", manifest);
     return message;
 }
 
@@ -376,7 +325,7 @@ message_of(const coordinator_t *coordinator, const skn_duty_t *order)
         return json_pack("{ss}", "order", "who");
     case SKN_DUTY_ASK:
         return json_pack("{ss so}", "order", "ask", "known",
-                         known_seals(coordinator));
+                         cli_manifests_seals(&coordinator->manifests));
     case SKN_DUTY_START:
         return start_of(coordinator, order);
     case SKN_DUTY_PAUSE:
@@ -401,14 +350,17 @@ carry_out(coordinator_t *coordinator)
             say(coordinator, order.text);
         else if (order.kind == SKN_DUTY_RECORD) {
             /* Not sooner: who was told that we know one leaves it out. */
-            drop_manifests(coordinator, false);
+            cli_manifests_drop(&coordinator->manifests, is_held, coordinator);
+            skn_harvest_begin(coordinator->harvest, order.generation, order.set,
+                              order.point.batch, cli_now_ns());
             record(coordinator,
-                   json_pack("{sI so sI sI sb}", "generation",
+                   json_pack("{sI so sI sI sb so}", "generation",
                              (json_int_t)order.generation, "members",
                              names_of(coordinator, order.set), "batch",
                              (json_int_t)order.point.batch, "layout",
                              (json_int_t)order.point.layout, "from_saved",
-                             order.point.saved));
+                             order.point.saved, "harvest",
+                             harvested(coordinator)));
         } else if (coordinator->broken.status == SKN_OK)
             /* Who does not hear it is silent, and is found dead. */
             (void)cli_talk_send(coordinator->control, order.member,
@@ -439,9 +391,16 @@ take_ended(coordinator_t *coordinator, uint32_t member, const json_t *message)
         (void)skn_fail_hint(&error, status, "%s",
                             cli_talk_text(message, "hint"));
     }
-    skn_membership_ended(coordinator->membership, member,
-                         cli_talk_number(message, "generation"), ending, &error,
-                         cli_now_ns());
+    uint64_t generation = cli_talk_number(message, "generation");
+    skn_membership_phase_t phase =
+        skn_membership_phase(coordinator->membership);
+    /* Others' ends are the echo of a first one, which is counted. */
+    if (ending == SKN_ENDING_FAILED && error.status != SKN_UNAVAILABLE &&
+        error.status != SKN_BUSY &&
+        (phase == SKN_PHASE_RUNNING || phase == SKN_PHASE_PAUSING))
+        skn_harvest_failure(coordinator->harvest, member, generation);
+    skn_membership_ended(coordinator->membership, member, generation, ending,
+                         &error, cli_now_ns());
 }
 
 static void
@@ -454,6 +413,10 @@ take_hello(coordinator_t *coordinator, uint32_t member, const json_t *message)
                              cli_talk_number(message, "incarnation"),
                              cli_talk_number(message, "generation"),
                              cli_now_ns());
+        skn_harvest_hello(coordinator->harvest, member,
+                          cli_talk_number(message, "incarnation"),
+                          (uint32_t)cli_talk_number(message, "cores"),
+                          cli_now_ns());
         return;
     }
     (void)snprintf(text, sizeof(text),
@@ -464,33 +427,49 @@ take_hello(coordinator_t *coordinator, uint32_t member, const json_t *message)
 }
 
 static void
+take_pulse(coordinator_t *coordinator, uint32_t member, const json_t *message)
+{
+    skn_error_t nothing = { 0 };
+    const skn_harvest_pulse_t pulse = {
+        .generation = cli_talk_number(message, "worked"),
+        .batch = cli_talk_number(message, "batch"),
+        .busy_ns = cli_talk_number(message, "busy_ns"),
+        .cpu_ns = cli_talk_number(message, "cpu_ns"),
+        .sent_bytes = cli_talk_number(message, "sent_bytes"),
+    };
+    skn_membership_pulse(coordinator->membership, member,
+                         cli_talk_number(message, "generation"), pulse.batch,
+                         cli_now_ns());
+    skn_harvest_pulse(coordinator->harvest, member, &pulse, cli_now_ns());
+    if (skn_membership_hears(coordinator->membership, member))
+        (void)cli_talk_send(
+            coordinator->control, member,
+            json_pack("{ss sI}", "order", "heard", "pulse",
+                      (json_int_t)cli_talk_number(message, "pulse")),
+            &nothing);
+}
+
+static void
 take_message(coordinator_t *coordinator, uint32_t member, const json_t *message)
 {
     skn_membership_t *membership = coordinator->membership;
     const char *what = cli_talk_text(message, "say");
     uint64_t batch = cli_talk_number(message, "batch");
-    skn_error_t nothing = { 0 };
     if (strcmp(what, "hello") == 0) {
         take_hello(coordinator, member, message);
     } else if (strcmp(what, "pulse") == 0) {
-        skn_membership_pulse(membership, member,
-                             cli_talk_number(message, "generation"), batch,
-                             cli_now_ns());
-        if (skn_membership_hears(membership, member))
-            (void)cli_talk_send(
-                coordinator->control, member,
-                json_pack("{ss sI}", "order", "heard", "pulse",
-                          (json_int_t)cli_talk_number(message, "pulse")),
-                &nothing);
+        take_pulse(coordinator, member, message);
     } else if (strcmp(what, "holds") == 0) {
         take_holds(coordinator, member, message);
     } else if (strcmp(what, "saved") == 0) {
         skn_membership_saved(membership, batch);
-        record(coordinator, json_pack("{sI}", "saved", (json_int_t)batch));
+        record(coordinator, json_pack("{sI so}", "saved", (json_int_t)batch,
+                                      "harvest", harvested(coordinator)));
     } else if (strcmp(what, "ended") == 0) {
         take_ended(coordinator, member, message);
     } else if (strcmp(what, "leaving") == 0) {
         skn_membership_leaving(membership, member, cli_now_ns());
+        skn_harvest_notice(coordinator->harvest, member);
     }
 }
 
@@ -541,6 +520,18 @@ take_leash(coordinator_t *coordinator)
 }
 
 static void
+count(coordinator_t *coordinator)
+{
+    uint64_t here = 0;
+    for (uint32_t k = 0; k < coordinator->count; k++)
+        if (skn_membership_hears(coordinator->membership, k))
+            here |= (uint64_t)1 << k;
+    skn_harvest_tick(coordinator->harvest, here, cli_now_ns());
+    if (skn_membership_phase(coordinator->membership) == SKN_PHASE_OVER)
+        skn_harvest_end(coordinator->harvest, cli_now_ns());
+}
+
+static void
 lead(coordinator_t *coordinator)
 {
     int stops = 0;
@@ -556,6 +547,7 @@ lead(coordinator_t *coordinator)
         if (polled[1].revents)
             take_leash(coordinator);
         skn_membership_tick(coordinator->membership, cli_now_ns());
+        count(coordinator);
         carry_out(coordinator);
         if (skn_membership_phase(coordinator->membership) != SKN_PHASE_OVER)
             continue;
@@ -618,8 +610,12 @@ open_all(coordinator_t *coordinator, skn_error_t *error)
     };
     coordinator->membership =
         skn_membership_new(&options, coordinator->names, error);
-    if (!coordinator->membership)
+    coordinator->harvest =
+        skn_harvest_new(coordinator->count, &coordinator->harvested, error);
+    if (!coordinator->membership || !coordinator->harvest)
         return error->status;
+    skn_harvest_goes_on(coordinator->harvest, coordinator->generation,
+                        coordinator->members);
     skn_control_options_t line = {
         .address = model->coordinator.address,
         .keys = coordinator->own,
@@ -635,15 +631,32 @@ close_all(coordinator_t *coordinator)
 {
     skn_control_close(&coordinator->control);
     skn_membership_destroy(&coordinator->membership);
+    skn_harvest_destroy(&coordinator->harvest);
     skn_journal_close(&coordinator->journal);
     skn_keys_destroy(&coordinator->own);
     for (uint32_t k = 0; k < coordinator->count; k++)
         skn_held_free(&coordinator->holding[k].list,
                       coordinator->holding[k].count);
-    drop_manifests(coordinator, true);
+    cli_manifests_drop(&coordinator->manifests, NULL, NULL);
     skn_model_destroy(&coordinator->model);
     if (coordinator->signals >= 0)
         (void)close(coordinator->signals);
+}
+
+static void
+tell_harvest(const coordinator_t *coordinator)
+{
+    skn_harvest_sum_t sum;
+    skn_harvest_sum(coordinator->harvest, &sum);
+    json_t *event = cli_harvested_event(&sum);
+    char *line = event ? json_dumps(event, JSON_COMPACT) : NULL;
+    if (line && coordinator->call->json)
+        (void)puts(line);
+    else if (line)
+        cli_harvested_print(event, stdout);
+    (void)fflush(stdout);
+    free(line);
+    json_decref(event);
 }
 
 static int
@@ -660,11 +673,14 @@ finish(coordinator_t *coordinator)
     bool over = skn_membership_phase(coordinator->membership) == SKN_PHASE_OVER;
     if (status == SKN_OK && over) {
         record(coordinator,
-               json_pack("{ss}", "over", stopped ? "stopped" : "done"));
+               json_pack("{ss so}", "over", stopped ? "stopped" : "done",
+                         "harvest", harvested(coordinator)));
         say(coordinator, stopped ? "the run is stopped; it goes on when the "
                                    "coordinator is started again"
                                  : "the run is done");
     }
+    if (over)
+        tell_harvest(coordinator);
     return status == SKN_OK ? 0 : cli_report(coordinator->call, &error);
 }
 

@@ -25,6 +25,7 @@
 #include "cli/talk.h"
 #include "cli/verbs.h"
 #include "topology/membership.h"
+#include "topology/model_run.h"
 #include "topology/problems.h"
 
 #define TICK_MS 100
@@ -79,16 +80,31 @@ runs(const member_t *member)
     return member->worker.node.process > 0 ? member->worker.generation : 0;
 }
 
+/* That its workers may use. */
+static uint32_t
+cores_of(const member_t *member)
+{
+    skn_error_t nothing = { 0 };
+    const skn_model_cores_t *cores = &member->node->cores;
+    uint32_t units = skn_unit_count(&nothing);
+    if (cores->count > 0)
+        return (uint32_t)cores->count;
+    return cores->limit != SKN_AUTO && cores->limit < units
+               ? (uint32_t)cores->limit
+               : units;
+}
+
 /* What was said to a coordinator that went away is said again. A line that
  * stands may take nothing for a moment. */
 static void
 say_hello(member_t *member)
 {
     member->greeted =
-        say(member, json_pack("{ss si sI sI}", "say", "hello", "version",
+        say(member, json_pack("{ss si sI sI si}", "say", "hello", "version",
                               CLI_TALK_VERSION, "incarnation",
                               (json_int_t)member->incarnation, "generation",
-                              (json_int_t)runs(member)));
+                              (json_int_t)runs(member), "cores",
+                              (int)cores_of(member)));
     if (member->greeted && member->ended)
         (void)say(member, json_incref(member->ended));
     if (member->greeted && member->leaving)
@@ -99,16 +115,24 @@ static void
 say_pulse(member_t *member, bool now)
 {
     uint64_t time_ns = cli_now_ns();
+    cli_worker_t *worker = &member->worker;
     if (!now && time_ns - member->pulse_ns < SKN_MEMBER_PULSE_MS * 1000000ull)
         return;
     member->pulse_ns = time_ns;
     if (!member->greeted)
         say_hello(member);
     member->sent_ns[++member->pulse_count % PULSES] = time_ns;
-    (void)say(member, json_pack("{ss sI sI sI}", "say", "pulse", "pulse",
-                                (json_int_t)member->pulse_count, "generation",
-                                (json_int_t)runs(member), "batch",
-                                (json_int_t)member->worker.batch));
+    cli_worker_look(worker);
+    (void)say(
+        member,
+        json_pack(
+            "{ss sI sI sI sI sI sI sI}", "say", "pulse", "pulse",
+            (json_int_t)member->pulse_count, "generation",
+            (json_int_t)runs(member), "batch", (json_int_t)worker->batch,
+            "worked", (json_int_t)worker->generation, "busy_ns",
+            (json_int_t)worker->busy_ns, "cpu_ns",
+            (json_int_t)(worker->cpu_before_ns + worker->cpu_ns), "sent_bytes",
+            (json_int_t)(worker->sent_before_bytes + worker->sent_bytes)));
     /* Nothing is said once: a line that ends takes with it what is on it. */
     if (member->ended && member->pulse_count % ENDED_PULSES == 0)
         (void)say(member, json_incref(member->ended));

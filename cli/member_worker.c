@@ -15,6 +15,7 @@
 #include "cli/talk.h"
 #include "formats/folder.h"
 #include "formats/held.h"
+#include "topology/idle_sample.h"
 #include "transport/keys.h"
 
 /* For the other nodes of a generation: who is not there is dead by then. */
@@ -23,6 +24,8 @@
  * longer; see actors/coordinator.c. */
 #define PATIENCE_S "20"
 #define COPIES 2
+/* `skein node` has a worker, which may have children of its own. */
+#define TREE_DEPTH 4
 #define FOLDER_BYTES (SKN_TEXT_MAX + 2 * SKN_NAME_MAX)
 #define PATH_BYTES (FOLDER_BYTES + SKN_NAME_MAX + 8)
 
@@ -219,8 +222,12 @@ cli_worker_begin(cli_worker_t *worker, const cli_worker_start_t *start,
     const char *manifest = cli_talk_text(order, "manifest");
     const char *run = cli_talk_text(order, "run");
     skn_status_t status = SKN_OK;
+    const uint64_t cpu_ns = worker->cpu_before_ns + worker->cpu_ns;
+    const uint64_t sent_bytes = worker->sent_before_bytes + worker->sent_bytes;
     cli_up_fini(&worker->node);
     cli_worker_init(worker);
+    worker->cpu_before_ns = cpu_ns;
+    worker->sent_before_bytes = sent_bytes;
     worker->call = start->call;
     worker->bar = start->bar;
     worker->generation = cli_talk_number(order, "generation");
@@ -268,7 +275,7 @@ is_for_people(const cli_worker_t *worker, const char *name)
 {
     if (strcmp(name, "warning") == 0 || strcmp(name, "idle") == 0)
         return true;
-    if (!worker->leads)
+    if (!worker->leads || strcmp(name, "traffic") == 0)
         return false;
     if (strcmp(name, "progress") == 0)
         return worker->call->json ? cli_flag(worker->call, "progress")
@@ -284,7 +291,13 @@ take_event(void *job, cli_up_node_t *node, char *line)
     json_t *event = json_loads(line, 0, NULL);
     const char *name = cli_event_text(event, "event");
     double batch = json_number_value(json_object_get(event, "batch"));
+    double busy_s = json_number_value(json_object_get(event, "busy_s"));
     node->spoke = node->spoke || event;
+    if (strcmp(name, "traffic") == 0)
+        worker->sent_bytes =
+            (uint64_t)json_number_value(json_object_get(event, "bytes_sent"));
+    if (busy_s > 0)
+        worker->busy_ns = (uint64_t)(busy_s * 1e9);
     if (strcmp(name, "error") == 0) {
         cli_up_keep_error(node, event);
     } else if (event) {
@@ -313,6 +326,54 @@ take_complaint(void *job, cli_up_node_t *node, char *line)
     (void)snprintf(node->last, sizeof(node->last), "%s", line);
     cli_bar_hide(worker->bar);
     (void)fprintf(stderr, "[%s] %s\n", node->name, line);
+}
+
+/* --- what it uses --------------------------------------------------------- */
+
+static size_t
+read_file(const char *path, char *text, size_t text_bytes)
+{
+    FILE *file = fopen(path, "re");
+    size_t count = file ? fread(text, 1, text_bytes - 1, file) : 0;
+    if (file)
+        (void)fclose(file);
+    text[count] = '\0';
+    return count;
+}
+
+/* Of a process and all that it has started. */
+static uint64_t
+cpu_ticks(long process, int depth)
+{
+    char path[64], text[1024], *at, *end;
+    skn_idle_task_t task;
+    uint64_t ticks = 0;
+    (void)snprintf(path, sizeof(path), "/proc/%ld/stat", process);
+    if (read_file(path, text, sizeof(text)) > 0 &&
+        skn_idle_task_read(text, &task))
+        ticks = task.ticks;
+    (void)snprintf(path, sizeof(path), "/proc/%ld/task/%ld/children", process,
+                   process);
+    if (depth == 0 || read_file(path, text, sizeof(text)) == 0)
+        return ticks;
+    for (at = text;; at = end) {
+        long child = strtol(at, &end, 10);
+        if (end == at)
+            return ticks;
+        ticks += cpu_ticks(child, depth - 1);
+    }
+}
+
+void
+cli_worker_look(cli_worker_t *worker)
+{
+    long per_s = sysconf(_SC_CLK_TCK);
+    if (worker->node.process <= 0 || per_s <= 0)
+        return;
+    uint64_t cpu_ns = cpu_ticks(worker->node.process, TREE_DEPTH) *
+                      (1000000000u / (uint64_t)per_s);
+    if (cpu_ns > worker->cpu_ns) /* what was killed in it is not counted */
+        worker->cpu_ns = cpu_ns;
 }
 
 /* --- its end -------------------------------------------------------------- */
@@ -366,6 +427,8 @@ cli_worker_turn(cli_worker_t *worker)
 {
     cli_up_node_t *node = &worker->node;
     read_all(worker);
+    if (node->process > 0 && worker->done)
+        cli_worker_look(worker); /* it will end soon */
     if (node->process > 0 &&
         waitpid(node->process, &node->status, WNOHANG) == node->process) {
         bury(worker);
@@ -392,6 +455,7 @@ cli_worker_kill(cli_worker_t *worker)
     cli_up_node_t *node = &worker->node;
     if (node->process <= 0)
         return;
+    cli_worker_look(worker);
     if (node->error.status == SKN_OK) /* nobody is to blame */
         (void)skn_fail(&node->error, SKN_UNAVAILABLE,
                        "was ended with its generation");

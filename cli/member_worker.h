@@ -15,6 +15,9 @@ typedef struct cli_worker {
     bool leads, done, stopped;
     bool noticed; /* the machine will be taken away: idle.notice */
     bool ended;   /* was told by cli_worker_turn */
+    /* Of those before it, and of it: CPU time and bytes to other nodes. And how
+     * long it has trained, as the one who leads says. */
+    uint64_t cpu_before_ns, cpu_ns, sent_before_bytes, sent_bytes, busy_ns;
     const cli_call_t *call;
     cli_bar_t *bar;
     char name[SKN_NAME_MAX + 1];
@@ -45,6 +48,8 @@ bool cli_worker_turn(cli_worker_t *worker);
 /* "done", "stopped", "well" or "failed" (then its error is set). */
 const char *cli_worker_ending(const cli_worker_t *worker);
 bool cli_worker_lives(const cli_worker_t *worker);
+/* Looks at what it has used; to be called now and then, and before its end. */
+void cli_worker_look(cli_worker_t *worker);
 /* Renews its lease, to `until_ns` of the monotonic clock. */
 void cli_worker_feed(const cli_worker_t *worker, uint64_t until_ns);
 /* Ends it at once and waits for its end; nothing happens if there is none. */

@@ -120,6 +120,7 @@ start_options(const skn_model_run_t *run, job_t *job, bool resumes)
         .data_hash = run->data_hash,
         .resume = resumes,
         .predict = job->training->predict != NULL,
+        .tells_traffic = job->training->lease,
         .send_bytes_per_s =
             idle->enabled ? (uint64_t)(idle->bandwidth * 1e6 / 8.0) : 0,
         .background = idle->enabled,

@@ -8,6 +8,7 @@
 
 #include "cli/crew.h"
 #include "cli/follow.h"
+#include "cli/harvested.h"
 #include "cli/member_worker.h"
 
 typedef struct elastic {
@@ -27,6 +28,12 @@ take(void *job, cli_crew_t *crew, uint32_t place, const json_t *event,
     if (strcmp(name, "membership") == 0 && !elastic->call->json) {
         cli_bar_hide(&elastic->bar);
         (void)printf("%s\n", cli_event_text(event, "text"));
+        (void)fflush(stdout);
+        return;
+    }
+    if (strcmp(name, "harvest") == 0 && !elastic->call->json) {
+        cli_bar_hide(&elastic->bar);
+        cli_harvested_print(event, stdout);
         (void)fflush(stdout);
         return;
     }

@@ -1,0 +1,129 @@
+/* harvested.c - the report after a run whose nodes came and went.
+ * SPDX-License-Identifier: Apache-2.0 */
+#include "cli/harvested.h"
+
+json_t *
+cli_harvested_json(const skn_harvest_sum_t *sum)
+{
+    json_t *counts = json_object();
+#define C(name, help)                                                          \
+    if (counts && sum->name > 0)                                               \
+        (void)json_object_set_new(counts, #name,                               \
+                                  json_integer((json_int_t)sum->name));
+    SKN_HARVEST_COUNTS(C)
+#undef C
+    return counts;
+}
+
+static uint64_t
+count_at(const json_t *counts, const char *name)
+{
+    json_int_t count = json_integer_value(json_object_get(counts, name));
+    return count > 0 ? (uint64_t)count : 0;
+}
+
+void
+cli_harvested_read(const json_t *counts, skn_harvest_sum_t *sum)
+{
+    if (!json_is_object(counts))
+        return;
+#define C(name, help) sum->name = count_at(counts, #name);
+    SKN_HARVEST_COUNTS(C)
+#undef C
+}
+
+/* --- the event ------------------------------------------------------------ */
+
+static void
+set_real(json_t *event, const char *key, double value)
+{
+    (void)json_object_set_new(event, key, json_real(value));
+}
+
+static void
+set_count(json_t *event, const char *key, uint64_t value)
+{
+    (void)json_object_set_new(event, key, json_integer((json_int_t)value));
+}
+
+json_t *
+cli_harvested_event(const skn_harvest_sum_t *sum)
+{
+    skn_harvest_shares_t shares = skn_harvest_shares(sum);
+    json_t *event = json_pack("{ss}", "event", "harvest");
+    if (!event)
+        return NULL;
+    set_real(event, "core_hours", shares.core_hours);
+    set_real(event, "cpu_hours", shares.cpu_hours);
+    set_real(event, "useful", shares.useful);
+    set_real(event, "redone", shares.redone);
+    set_real(event, "waiting", shares.waiting);
+    set_count(event, "batches", sum->batches);
+    set_count(event, "redone_batches", sum->redone_batches);
+    set_count(event, "bytes_sent", sum->sent_bytes);
+    set_count(event, "generations", sum->generations);
+    set_count(event, "died", sum->died);
+    set_count(event, "died_batches", sum->died_batches);
+    set_real(event, "died_core_hours", (double)sum->died_ns / 3.6e12);
+    set_count(event, "left", sum->left);
+    set_count(event, "left_batches", sum->left_batches);
+    set_real(event, "left_core_hours", (double)sum->left_ns / 3.6e12);
+    set_count(event, "failed", sum->failed);
+    set_count(event, "failed_batches", sum->failed_batches);
+    return event;
+}
+
+/* --- in words ------------------------------------------------------------- */
+
+static double
+number_at(const json_t *event, const char *key)
+{
+    return json_number_value(json_object_get(event, key));
+}
+
+/* "12.3 core hours", "41 core seconds". */
+static void
+print_time(double hours, const char *what, FILE *file)
+{
+    if (hours >= 1)
+        (void)fprintf(file, "%.1f %s hours", hours, what);
+    else
+        (void)fprintf(file, "%.0f %s seconds", hours * 3600, what);
+}
+
+static void
+print_lost(const json_t *event, const char *who, const char *batches,
+           const char *hours, const char *how, FILE *file)
+{
+    (void)fprintf(file, "%.0f %s, %.0f batches (", number_at(event, who), how,
+                  number_at(event, batches));
+    print_time(number_at(event, hours), "core", file);
+    (void)fputs(")", file);
+}
+
+void
+cli_harvested_print(const json_t *event, FILE *file)
+{
+    (void)fputs("time   ", file);
+    print_time(number_at(event, "core_hours"), "core", file);
+    (void)fputs(" of members (", file);
+    print_time(number_at(event, "cpu_hours"), "CPU", file);
+    (void)fprintf(file,
+                  "): %.1f%% useful, %.1f%% redone, "
+                  "%.1f%% waiting\n",
+                  100 * number_at(event, "useful"),
+                  100 * number_at(event, "redone"),
+                  100 * number_at(event, "waiting"));
+    (void)fputs("lost   to ", file);
+    print_lost(event, "died", "died_batches", "died_core_hours",
+               "deaths without notice", file);
+    (void)fputs("; to ", file);
+    print_lost(event, "left", "left_batches", "left_core_hours",
+               "departures with notice", file);
+    (void)fprintf(
+        file,
+        "\nwork   %.0f batches, %.0f more redone, in %.0f "
+        "generations; %.1f MB between nodes\n",
+        number_at(event, "batches"), number_at(event, "redone_batches"),
+        number_at(event, "generations"), number_at(event, "bytes_sent") * 1e-6);
+}

@@ -27,6 +27,9 @@
 #define QUEUED_BYTES_MAX ((size_t)64 << 20)
 /* How often it is said for whom the run waits. */
 #define WAITING_TOLD_NS UINT64_C(5000000000)
+/* After so long one that never came is silent, as one that came and is SUSPECT:
+ * its link says so. */
+#define NEVER_CAME_NS UINT64_C(4000000000)
 /* A handshake that fails is worth a word when others have failed so long. */
 #define HANDSHAKES_NS UINT64_C(2000000000)
 /* After a failure: to tell the others why. */
@@ -129,6 +132,7 @@ take_order(skn_links_t *links, const skn_parcel_t *parcel, skn_error_t *error)
     switch (parcel->type) {
     case SKN_PARCEL_READY:
         links->ready_here = true;
+        links->ready_ns = links->now_ns;
         return say_to_all(links, SKN_RECORD_READY, error);
     case SKN_PARCEL_ENDED:
         links->ended_here = true;
@@ -395,10 +399,39 @@ wait_for_nodes(skn_links_t *links)
     }
 }
 
+static bool
+is_silent(const skn_links_t *links, const skn_link_peer_t *peer)
+{
+    skn_link_state_t state = skn_link_state(peer->link);
+    if (state == SKN_LINK_NEW)
+        return links->ready_here && !peer->joined &&
+               links->now_ns - links->ready_ns > NEVER_CAME_NS;
+    return state == SKN_LINK_SUSPECT ||
+           (state == SKN_LINK_DEAD && peer->is_silent);
+}
+
+/* Not after a failure: those who are silent then may only have ended. */
+static void
+look_for_silent(skn_links_t *links)
+{
+    bool news = false;
+    for (uint32_t k = 0; k < links->node_count && !links->failed; k++) {
+        skn_link_peer_t *peer = &links->peers[k];
+        if (k == links->node || peer->left ||
+            peer->is_silent == is_silent(links, peer))
+            continue;
+        peer->is_silent = !peer->is_silent;
+        news = true;
+    }
+    if (news)
+        skn_links_tell_silent(links);
+}
+
 static void
 advance(skn_links_t *links)
 {
     bool all_left = true;
+    look_for_silent(links);
     for (uint32_t k = 0; k < links->node_count; k++) {
         if (k == links->node)
             continue;

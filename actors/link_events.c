@@ -74,6 +74,26 @@ skn_links_tell_waiting(skn_links_t *links)
     tell(links, &text);
 }
 
+void
+skn_links_tell_silent(skn_links_t *links)
+{
+    skn_json_text_t text = { 0 };
+    const char *comma = "";
+    skn_json_text_add(&text, "{\"event\":\"silent\",\"node\":");
+    skn_json_text_add_string(&text,
+                             links->system->wiring->nodes[links->node].name);
+    skn_json_text_add(&text, ",\"peers\":[");
+    for (uint32_t k = 0; k < links->node_count; k++) {
+        if (!links->peers[k].is_silent)
+            continue;
+        skn_json_text_add(&text, "%s", comma);
+        skn_json_text_add_string(&text, links->peers[k].node->name);
+        comma = ",";
+    }
+    skn_json_text_add(&text, "]}");
+    tell(links, &text);
+}
+
 /* What each kind of message took on the way to a peer. */
 static void
 add_messages(const skn_links_t *links, uint32_t node, skn_json_text_t *text)

@@ -45,6 +45,7 @@ typedef struct skn_link_peer {
     bool is_ready;  /* all its actors are */
     bool has_ended; /* all its actors have */
     bool left;      /* the link is done */
+    bool is_silent; /* so it was told: see skn_links_tell_silent */
     uint64_t records_refused[SKN_RECORD_REASON_COUNT];
     /* Where our last answers to its questions end in our stream: a ring. */
     uint64_t answer_end[SKN_LINK_QUESTIONS];
@@ -92,7 +93,7 @@ struct skn_links {
     uint32_t first_peer;        /* who sends first in this turn */
     uint64_t wait_ns;           /* for the other nodes, at the start */
     uint64_t nobodys_fragments; /* from no node of the topology */
-    uint64_t now_ns, begin_ns, told_waiting_ns;
+    uint64_t now_ns, begin_ns, told_waiting_ns, ready_ns;
     uint64_t body_bytes;          /* of fragments that came */
     uint64_t busy_bytes, busy_ns; /* at the last look at what was carried */
     uint64_t leave_ns; /* closing after a failure: at the latest then */
@@ -140,6 +141,8 @@ void skn_links_report(skn_links_t *links, skn_parcel_type_t type,
 /* link_events.c */
 void skn_links_warn(skn_links_t *links, const char *message);
 void skn_links_tell_joined(skn_links_t *links, skn_link_peer_t *peer);
+/* Who is not heard, though it may be well. */
+void skn_links_tell_silent(skn_links_t *links);
 void skn_links_tell_waiting(skn_links_t *links);
 void skn_links_tell_traffic(skn_links_t *links);
 void skn_links_tell_end(skn_links_t *links);

@@ -450,6 +450,20 @@ take_pulse(coordinator_t *coordinator, uint32_t member, const json_t *message)
 }
 
 static void
+take_misses(coordinator_t *coordinator, uint32_t member, const json_t *message)
+{
+    const json_t *names = json_object_get(message, "nodes");
+    uint64_t set = 0;
+    for (uint32_t k = 0; k < coordinator->count; k++)
+        for (size_t n = 0; n < json_array_size(names); n++) {
+            const char *name = json_string_value(json_array_get(names, n));
+            if (name && strcmp(name, coordinator->names[k]) == 0)
+                set |= (uint64_t)1 << k;
+        }
+    skn_membership_misses(coordinator->membership, member, set, cli_now_ns());
+}
+
+static void
 take_message(coordinator_t *coordinator, uint32_t member, const json_t *message)
 {
     skn_membership_t *membership = coordinator->membership;
@@ -467,6 +481,8 @@ take_message(coordinator_t *coordinator, uint32_t member, const json_t *message)
                                       "harvest", harvested(coordinator)));
     } else if (strcmp(what, "ended") == 0) {
         take_ended(coordinator, member, message);
+    } else if (strcmp(what, "misses") == 0) {
+        take_misses(coordinator, member, message);
     } else if (strcmp(what, "leaving") == 0) {
         skn_membership_leaving(membership, member, cli_now_ns());
         skn_harvest_notice(coordinator->harvest, member);
@@ -579,11 +595,20 @@ read_keys(coordinator_t *coordinator, skn_error_t *error)
     return coordinator->own ? SKN_OK : error->status;
 }
 
+/* How many of them are used; of all of its machine we only know that. */
+static uint32_t
+cores_count(const skn_model_cores_t *cores)
+{
+    if (cores->count > 0)
+        return (uint32_t)cores->count;
+    return cores->limit == SKN_AUTO ? UINT32_MAX : (uint32_t)cores->limit;
+}
+
 static skn_status_t
 open_all(coordinator_t *coordinator, skn_error_t *error)
 {
     const skn_model_t *model = coordinator->model;
-    uint32_t wait_s = FIRST_WAIT_S;
+    uint32_t wait_s = FIRST_WAIT_S, cores[SKN_MEMBERS_MAX] = { 0 };
     if (!model->coordinator.address[0])
         return skn_fail_hint(error,
                              skn_fail(error, SKN_USAGE,
@@ -598,8 +623,11 @@ open_all(coordinator_t *coordinator, skn_error_t *error)
         status = open_journal(coordinator, error);
     if (status != SKN_OK || coordinator->over)
         return status;
+    for (uint32_t k = 0; k < coordinator->count; k++)
+        cores[k] = cores_count(&model->nodes[k].cores);
     skn_membership_options_t options = {
         .count = coordinator->count,
+        .cores = cores,
         .least = (uint32_t)model->coordinator.least,
         .first_wait_ns = wait_s * 1000000000ull,
         .choose = choose,

@@ -259,7 +259,7 @@ cli_follow_print(const cli_call_t *call, const char *line, cli_bar_t *bar)
     else if (strcmp(name, "waiting") == 0 || strcmp(name, "joined") == 0)
         print_node(name, event, cli_value(call, "predict") ? stderr : stdout);
     else if (strcmp(name, "warning") != 0 && strcmp(name, "link") != 0 &&
-             strcmp(name, "links") != 0)
+             strcmp(name, "links") != 0 && strcmp(name, "silent") != 0)
         (void)puts(line); /* an actor of the user's speaks */
     (void)fflush(stdout);
     json_decref(event);

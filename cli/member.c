@@ -27,6 +27,7 @@
 #include "topology/membership.h"
 #include "topology/model_run.h"
 #include "topology/problems.h"
+#include "transport/reach.h"
 
 #define TICK_MS 100
 /* For the coordinator, at the start. */
@@ -61,6 +62,8 @@ typedef struct member {
     uint32_t wait_s, grace_s;
     json_t *ended; /* what was said last of an end, until a new beginning */
     uint64_t saved_batch, saved_told;
+    skn_reach_t *reach;
+    uint64_t misses; /* nodes of the model that our worker did not hear */
     cli_bar_t bar;
     skn_error_t error;
 } member_t;
@@ -94,6 +97,49 @@ cores_of(const member_t *member)
                : units;
 }
 
+static void
+say_misses(member_t *member)
+{
+    json_t *names = json_array();
+    for (size_t k = 0; k < member->model->node_count; k++)
+        if (member->misses & ((uint64_t)1 << k))
+            (void)json_array_append_new(
+                names, json_string(member->model->nodes[k].name));
+    (void)say(member, json_pack("{ss so}", "say", "misses", "nodes", names));
+}
+
+/* While a worker runs it knows whom it hears; later, we try to reach those. */
+static void
+look_for_others(member_t *member)
+{
+    const cli_worker_t *worker = &member->worker;
+    uint64_t misses = member->misses;
+    if (cli_worker_lives(worker)) {
+        misses = worker->misses;
+    } else if (misses && member->reach) {
+        skn_reach_seek(member->reach, misses);
+        misses &= ~skn_reach_found(member->reach);
+    }
+    if (misses == member->misses)
+        return;
+    if (cli_worker_lives(worker) && member->reach)
+        skn_reach_seek(member->reach, 0);
+    member->misses = misses;
+    say_misses(member);
+}
+
+/* Who was missed at the end is said before the end. */
+static void
+keep_misses(member_t *member)
+{
+    const cli_worker_t *worker = &member->worker;
+    uint64_t misses = worker->node.failed ? worker->misses : 0;
+    if (misses == member->misses)
+        return;
+    member->misses = misses;
+    say_misses(member);
+}
+
 /* What was said to a coordinator that went away is said again. A line that
  * stands may take nothing for a moment. */
 static void
@@ -105,6 +151,8 @@ say_hello(member_t *member)
                               (json_int_t)member->incarnation, "generation",
                               (json_int_t)runs(member), "cores",
                               (int)cores_of(member)));
+    if (member->greeted && member->misses)
+        say_misses(member);
     if (member->greeted && member->ended)
         (void)say(member, json_incref(member->ended));
     if (member->greeted && member->leaving)
@@ -134,6 +182,8 @@ say_pulse(member_t *member, bool now)
             (json_int_t)(worker->cpu_before_ns + worker->cpu_ns), "sent_bytes",
             (json_int_t)(worker->sent_before_bytes + worker->sent_bytes)));
     /* Nothing is said once: a line that ends takes with it what is on it. */
+    if (member->misses && member->pulse_count % ENDED_PULSES == 0)
+        say_misses(member);
     if (member->ended && member->pulse_count % ENDED_PULSES == 0)
         (void)say(member, json_incref(member->ended));
     if (member->worker.saved_batch > member->saved_told) {
@@ -141,6 +191,18 @@ say_pulse(member_t *member, bool now)
         (void)say(member, json_pack("{ss sI}", "say", "saved", "batch",
                                     (json_int_t)member->saved_told));
     }
+}
+
+/* For who reads of several members what they did when. */
+static void
+tell_part(const member_t *member, const char *how)
+{
+    if (!member->call->json)
+        return;
+    (void)printf("{\"event\":\"part\",\"node\":\"%s\",\"generation\":%" PRIu64
+                 ",\"how\":\"%s\"}\n",
+                 member->node->name, member->worker.generation, how);
+    (void)fflush(stdout);
 }
 
 static void
@@ -153,6 +215,8 @@ say_ended(member_t *member)
         "code", skn_status_exit_code(worker->node.error.status), "text",
         worker->node.error.text, "hint", worker->node.error.hint);
     say_pulse(member, true); /* what it saved comes first */
+    keep_misses(member);
+    tell_part(member, cli_worker_ending(worker));
     json_decref(member->ended);
     member->ended = message;
     (void)say(member, json_incref(message));
@@ -210,6 +274,7 @@ begin(member_t *member, const json_t *order)
     };
     if (cli_worker_begin(&member->worker, &start, order, &error) == SKN_OK) {
         cli_worker_feed(&member->worker, member->lease_ns);
+        tell_part(member, "begins");
         return;
     }
     refuse_part(member, generation, &error);
@@ -391,6 +456,7 @@ serve(member_t *member)
             leave(member);
         if (ended)
             say_ended(member);
+        look_for_others(member);
         if (member->connected)
             say_pulse(member, false);
     }
@@ -453,6 +519,19 @@ open_line(member_t *member, skn_error_t *error)
 }
 
 static skn_status_t
+open_reach(member_t *member, skn_error_t *error)
+{
+    const skn_model_t *model = member->model;
+    const char *address[SKN_REACH_MAX];
+    size_t count =
+        model->node_count < SKN_REACH_MAX ? model->node_count : SKN_REACH_MAX;
+    for (size_t k = 0; k < count; k++)
+        address[k] = model->nodes[k].address;
+    member->reach = skn_reach_new(address, (uint32_t)count, error);
+    return member->reach ? SKN_OK : error->status;
+}
+
+static skn_status_t
 open_all(member_t *member, skn_error_t *error)
 {
     member->wait_s = WAIT_S_DEFAULT;
@@ -475,7 +554,8 @@ open_all(member_t *member, skn_error_t *error)
         return skn_fail(error, SKN_UNAVAILABLE, "no random bytes: %s",
                         strerror(errno));
     member->incarnation >>= 12; /* as a number in JSON */
-    return open_line(member, error);
+    status = open_reach(member, error);
+    return status == SKN_OK ? open_line(member, error) : status;
 }
 
 static skn_status_t
@@ -490,6 +570,7 @@ static void
 close_all(member_t *member)
 {
     skn_control_close(&member->control);
+    skn_reach_destroy(&member->reach);
     cli_worker_fini(&member->worker);
     skn_keys_destroy(&member->own);
     skn_model_destroy(&member->model);

@@ -230,6 +230,7 @@ cli_worker_begin(cli_worker_t *worker, const cli_worker_start_t *start,
     worker->sent_before_bytes = sent_bytes;
     worker->call = start->call;
     worker->bar = start->bar;
+    worker->model = start->model;
     worker->generation = cli_talk_number(order, "generation");
     worker->batch = cli_talk_number(order, "batch");
     (void)snprintf(worker->name, sizeof(worker->name), "%s", start->node->name);
@@ -284,6 +285,20 @@ is_for_people(const cli_worker_t *worker, const char *name)
            !cli_worker_repeats(name);
 }
 
+/* Nodes of the model, by their names. */
+static uint64_t
+set_of(const skn_model_t *model, const json_t *names)
+{
+    uint64_t set = 0;
+    for (size_t k = 0; k < model->node_count; k++)
+        for (size_t n = 0; n < json_array_size(names); n++) {
+            const char *name = json_string_value(json_array_get(names, n));
+            if (name && strcmp(name, model->nodes[k].name) == 0)
+                set |= (uint64_t)1 << k;
+        }
+    return set;
+}
+
 static void
 take_event(void *job, cli_up_node_t *node, char *line)
 {
@@ -307,6 +322,9 @@ take_event(void *job, cli_up_node_t *node, char *line)
             worker->noticed ||
             (strcmp(name, "idle") == 0 &&
              strcmp(cli_event_text(event, "action"), "leave") == 0);
+        if (strcmp(name, "silent") == 0)
+            worker->misses =
+                set_of(worker->model, json_object_get(event, "peers"));
         if (strcmp(name, "progress") == 0 && batch > 0)
             worker->batch = (uint64_t)batch;
         if (strcmp(name, "checkpoint") == 0 && batch > 0)

@@ -18,6 +18,8 @@ typedef struct cli_worker {
     /* Of those before it, and of it: CPU time and bytes to other nodes. And how
      * long it has trained, as the one who leads says. */
     uint64_t cpu_before_ns, cpu_ns, sent_before_bytes, sent_bytes, busy_ns;
+    uint64_t misses; /* nodes of the model that it does not hear */
+    const skn_model_t *model;
     const cli_call_t *call;
     cli_bar_t *bar;
     char name[SKN_NAME_MAX + 1];

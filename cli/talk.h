@@ -3,7 +3,7 @@
  * One JSON object a message, at most SKN_CONTROL_BYTES_MAX, over the lines of
  * transport/control.h. Members say, the coordinator orders:
  *
- *     member: hello, pulse, holds, saved, ended, leaving
+ *     member: hello, pulse, holds, saved, misses, ended, leaving
  *     coordinator: heard, who, ask, start, pause, abort, bye
  *
  * Both name the version of this talk that they speak; a member whose version

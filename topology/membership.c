@@ -75,8 +75,9 @@ skn_membership_enter(skn_membership_t *membership, skn_membership_phase_t phase,
     membership->told_ns = now_ns;
 }
 
-static void
-because(skn_membership_t *membership, const char *name, const char *what)
+void
+skn_membership_because(skn_membership_t *membership, const char *name,
+                       const char *what)
 {
     (void)snprintf(membership->reason, sizeof(membership->reason), "%.64s %s",
                    name, what);
@@ -91,9 +92,8 @@ skn_membership_abort(skn_membership_t *membership, uint32_t number,
     member->abort_ns = now_ns;
 }
 
-/* The generation cannot go on: all who are still there drop what they do. */
-static void
-end_generation(skn_membership_t *membership, uint64_t now_ns)
+void
+skn_membership_end_generation(skn_membership_t *membership, uint64_t now_ns)
 {
     if (membership->phase == SKN_PHASE_ABORTING ||
         membership->phase == SKN_PHASE_OVER)
@@ -157,15 +157,15 @@ bury(skn_membership_t *membership, uint32_t number, const char *how,
         return;
     member->here = member->held = member->asked = member->leaving = false;
     member->runs = 0;
-    member->suspect_ns = 0;
+    member->misses = member->suspect_ns = 0;
     if (membership->phase == SKN_PHASE_OVER)
         return;
     skn_membership_tell(membership, "%s %s", membership->names[number],
                         was_leaving ? "has left" : how);
     if (takes_part(membership, number) && !member->ended &&
         membership->phase != SKN_PHASE_GATHERING) {
-        because(membership, membership->names[number], how);
-        end_generation(membership, now_ns);
+        skn_membership_because(membership, membership->names[number], how);
+        skn_membership_end_generation(membership, now_ns);
     }
 }
 
@@ -192,6 +192,7 @@ skn_membership_hello(skn_membership_t *membership, uint32_t number,
         return;
     }
     member->held = member->asked = member->leaving = false;
+    member->here_ns = now_ns;
     if (membership->phase == SKN_PHASE_OVER)
         (void)skn_membership_give(membership, SKN_DUTY_BYE, number);
     else if (membership->phase == SKN_PHASE_GATHERING ||
@@ -367,9 +368,9 @@ skn_membership_ended(skn_membership_t *membership, uint32_t number,
         return;
     skn_membership_tell(membership, "%s failed: %.200s",
                         membership->names[number], error->text);
-    because(membership, membership->names[number], "failed");
+    skn_membership_because(membership, membership->names[number], "failed");
     blame(membership, number, error, now_ns);
-    end_generation(membership, now_ns);
+    skn_membership_end_generation(membership, now_ns);
 }
 
 /* --- time ---------------------------------------------------------------- */
@@ -402,13 +403,14 @@ wants_change(skn_membership_t *membership, uint64_t now_ns)
         if (!member->here || (in && !member->leaving))
             continue;
         if (in) {
-            because(membership, membership->names[k], "leaves");
+            skn_membership_because(membership, membership->names[k], "leaves");
             return true;
         }
         if (!settled || member->leaving || member->barred_ns > now_ns ||
-            member->runs != 0)
+            member->runs != 0 ||
+            skn_membership_is_apart(membership, k, membership->members))
             continue;
-        because(membership, membership->names[k], "joins");
+        skn_membership_because(membership, membership->names[k], "joins");
         return true;
     }
     return false;
@@ -429,10 +431,11 @@ run(skn_membership_t *membership, uint64_t now_ns)
         &membership->member[skn_membership_lead(membership->members)];
     if (lead->ended &&
         ms_since(lead->ended_ns, now_ns) >= SKN_MEMBER_FOLLOW_MS) {
-        end_generation(membership, now_ns);
+        skn_membership_end_generation(membership, now_ns);
         return;
     }
-    if (membership->phase != SKN_PHASE_RUNNING)
+    if (skn_membership_fall_apart(membership, now_ns) ||
+        membership->phase != SKN_PHASE_RUNNING)
         return;
     if (!membership->stop && !wants_change(membership, now_ns))
         return;
@@ -515,6 +518,8 @@ skn_membership_new(const skn_membership_options_t *options,
     membership->options = *options;
     if (membership->options.least == 0)
         membership->options.least = 1;
+    for (uint32_t k = 0; options->cores && k < options->count; k++)
+        membership->cores[k] = options->cores[k];
     membership->names = names;
     membership->generation = options->generation;
     membership->saved_batch = options->saved_batch;

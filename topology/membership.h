@@ -44,6 +44,11 @@
 #define SKN_MEMBER_GATHER_MS 8000u
 /* For the others to end when the one that leads has ended well. */
 #define SKN_MEMBER_FOLLOW_MS 3000u
+/* Two that say of each other that they do not reach each other, for so long,
+ * end a generation: it cannot go on, and would fail. */
+#define SKN_MEMBER_APART_MS 3000u
+/* Left out for that again within so long: once more in a row. */
+#define SKN_MEMBER_FORGET_MS 120000u
 /* A generation lasts at least so long before somebody who joins ends it, so
  * that a flapping machine does not stop the others. */
 #define SKN_MEMBER_SETTLE_MS 2000u
@@ -84,7 +89,8 @@ typedef struct skn_membership_options {
     void *job;
     /* Of an earlier coordinator's log; zeroes for a new run. */
     uint64_t generation, members;
-    uint64_t saved_batch; /* of the newest checkpoint that was ever complete */
+    uint64_t saved_batch;  /* of the newest checkpoint that was ever complete */
+    const uint32_t *cores; /* of each, copied; NULL: all have as many */
 } skn_membership_options_t;
 
 /* O(NAME, meaning). */
@@ -147,6 +153,11 @@ void skn_membership_holds(skn_membership_t *membership, uint32_t member,
 void skn_membership_ended(skn_membership_t *membership, uint32_t member,
                           uint64_t generation, skn_ending_t ending,
                           const skn_error_t *error, uint64_t now_ns);
+/* It hears nothing of those of `set`, nor reaches them since, though they may
+ * be well: a line between the two is cut. 0: of nobody. Of two of whom one says
+ * so one stays out of the next generations, until nobody does. */
+void skn_membership_misses(skn_membership_t *membership, uint32_t member,
+                           uint64_t set, uint64_t now_ns);
 /* It will leave and wants to hand over. No failure. */
 void skn_membership_leaving(skn_membership_t *membership, uint32_t member,
                             uint64_t now_ns);

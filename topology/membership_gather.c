@@ -7,9 +7,9 @@
 /* Who is waited for is told that often. */
 #define TELL_MS 10000u
 
-/* "a, b and c". */
-static const char *
-list(const skn_membership_t *membership, uint64_t set, char text[200])
+const char *
+skn_membership_list(const skn_membership_t *membership, uint64_t set,
+                    char text[200])
 {
     size_t used = 0;
     text[0] = '\0';
@@ -66,19 +66,20 @@ wait_for_members(skn_membership_t *membership, uint64_t set, const char *why,
     membership->told_ns = now_ns;
     skn_membership_tell(
         membership, "waiting for %s: %s",
-        list(membership,
-             ~set & (membership->options.count == SKN_MEMBERS_MAX
-                         ? UINT64_MAX
-                         : bit(membership->options.count) - 1),
-             text),
+        skn_membership_list(membership,
+                            ~set & (membership->options.count == SKN_MEMBERS_MAX
+                                        ? UINT64_MAX
+                                        : bit(membership->options.count) - 1),
+                            text),
         why);
 }
 
 static void
-start(skn_membership_t *membership, uint64_t set, const skn_point_t *point,
-      uint64_t now_ns)
+start(skn_membership_t *membership, uint64_t set, uint64_t ready,
+      const skn_point_t *point, uint64_t now_ns)
 {
     char text[200];
+    skn_membership_leave_out(membership, set, ready, now_ns);
     membership->generation++;
     membership->members = set;
     membership->point = *point;
@@ -89,7 +90,7 @@ start(skn_membership_t *membership, uint64_t set, const skn_point_t *point,
     skn_membership_tell(membership, "generation %llu from batch %llu: %s%s%s",
                         (unsigned long long)membership->generation,
                         (unsigned long long)point->batch,
-                        list(membership, set, text),
+                        skn_membership_list(membership, set, text),
                         membership->reason[0] ? "; " : "", membership->reason);
     membership->reason[0] = '\0';
     for (uint32_t k = 0; k < membership->options.count; k++) {
@@ -198,18 +199,24 @@ skn_membership_gather(skn_membership_t *membership, uint64_t now_ns)
         membership->looked = true;
     }
     skn_point_t point;
-    uint64_t set = candidates(membership, now_ns, &unready);
+    uint64_t ready = candidates(membership, now_ns, &unready);
+    uint64_t set = skn_membership_together(membership, ready);
     uint64_t waited_ms = ms_since(membership->phase_ns, now_ns);
-    uint32_t count = (uint32_t)__builtin_popcountll(set);
+    uint32_t count = (uint32_t)__builtin_popcountll(ready);
     if (unready && waited_ms < SKN_MEMBER_GATHER_MS)
         return;
     if (count < membership->options.least ||
         (!membership->ever && count < membership->options.count &&
          now_ns - membership->begun_ns < membership->options.first_wait_ns)) {
-        wait_for_members(membership, set, "they are not here", now_ns);
+        wait_for_members(membership, ready, "they are not here", now_ns);
+        return;
+    }
+    if ((uint32_t)__builtin_popcountll(set) < membership->options.least) {
+        wait_for_members(membership, set,
+                         "it is here, and does not reach all others", now_ns);
         return;
     }
     if (now_ns >= membership->retry_ns && all_is_still(membership, now_ns) &&
         choose(membership, set, &point, now_ns))
-        start(membership, set, &point, now_ns);
+        start(membership, set, ready, &point, now_ns);
 }

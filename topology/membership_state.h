@@ -1,7 +1,8 @@
-/* membership_state.h - what the two sources of membership share.
+/* membership_state.h - what the sources of membership share.
  *
  * membership.c: what comes, phases, the end. membership_gather.c: between two
- * generations.  SPDX-License-Identifier: Apache-2.0 */
+ * generations. membership_apart.c: who does not reach whom.
+ * SPDX-License-Identifier: Apache-2.0 */
 #ifndef TOPOLOGY_MEMBERSHIP_STATE_H
 #define TOPOLOGY_MEMBERSHIP_STATE_H
 
@@ -25,6 +26,11 @@ typedef struct member {
     uint64_t ask_ns;   /* when it was asked last what it holds */
     uint64_t ended_ns; /* when its part of the generation ended */
     uint32_t strikes;
+    uint64_t here_ns;  /* since when it is here */
+    uint64_t misses;   /* whom it does not reach, as it says */
+    uint64_t apart_ns; /* when it was left out for that last */
+    uint32_t apart;    /* times in a row */
+    bool out;          /* it is now */
 } member_t;
 
 struct skn_membership {
@@ -37,13 +43,15 @@ struct skn_membership {
     uint64_t batch;    /* as far as it has come */
     uint64_t saved_batch;
     uint64_t begun_ns, started_ns, phase_ns, told_ns, retry_ns;
-    uint32_t futile; /* generations in a row that trained nothing */
-    bool ever;       /* this coordinator has begun or found one */
-    bool looked;     /* ... for the generation of the journal */
+    uint64_t apart_ns; /* since when two of the members miss each other */
+    uint32_t futile;   /* generations in a row that trained nothing */
+    bool ever;         /* this coordinator has begun or found one */
+    bool looked;       /* ... for the generation of the journal */
     bool stop, stopped;
     char reason[128]; /* why the next generation is another one */
     skn_error_t error;
     member_t member[SKN_MEMBERS_MAX];
+    uint32_t cores[SKN_MEMBERS_MAX];
     skn_duty_t order[ORDERS_MAX];
     size_t order_first, order_count;
 };
@@ -75,6 +83,25 @@ void skn_membership_enter(skn_membership_t *membership,
                           skn_membership_phase_t phase, uint64_t now_ns);
 void skn_membership_abort(skn_membership_t *membership, uint32_t number,
                           uint64_t now_ns);
+void skn_membership_because(skn_membership_t *membership, const char *name,
+                            const char *what);
+/* All who take part and are there drop what they do. */
+void skn_membership_end_generation(skn_membership_t *membership,
+                                   uint64_t now_ns);
+/* "a, b and c". */
+const char *skn_membership_list(const skn_membership_t *membership,
+                                uint64_t set, char text[200]);
+/* Those of `set` that reach each other: the others are left out. */
+uint64_t skn_membership_together(const skn_membership_t *membership,
+                                 uint64_t set);
+/* Whether `number` and one of `set` do not reach each other. */
+bool skn_membership_is_apart(const skn_membership_t *membership,
+                             uint32_t number, uint64_t set);
+/* A generation of `set` begins, and of `ready` those others do not. */
+void skn_membership_leave_out(skn_membership_t *membership, uint64_t set,
+                              uint64_t ready, uint64_t now_ns);
+/* Ends a generation of which two do not reach each other. */
+bool skn_membership_fall_apart(skn_membership_t *membership, uint64_t now_ns);
 void skn_membership_fail(skn_membership_t *membership, const skn_error_t *error,
                          uint64_t now_ns);
 /* Begins the next generation if it can begin now. */

@@ -1,0 +1,250 @@
+/* reach.c - one thread that dials those that were lost.
+ *
+ * This file owns: the thread, and what it and its owner share, which the last
+ * of the two frees.  SPDX-License-Identifier: Apache-2.0 */
+#include "transport/reach.h"
+
+#include <errno.h>
+#include <netdb.h>
+#include <poll.h>
+#include <pthread.h>
+#include <signal.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "transport/address.h"
+
+/* For an answer; and from one attempt to the next. */
+#define ANSWER_MS 900u
+#define ROUND_MS 1000u
+
+struct skn_reach {
+    pthread_mutex_t lock; /* of all below */
+    pthread_cond_t news;
+    uint32_t users; /* the owner, the thread */
+    bool closing;
+    uint64_t wanted, found;
+    uint32_t count;
+    char address[SKN_REACH_MAX][SKN_ADDRESS_BYTES]; /* never changed */
+};
+
+static void
+leave(skn_reach_t *reach)
+{
+    (void)pthread_mutex_lock(&reach->lock);
+    bool last = --reach->users == 0;
+    (void)pthread_mutex_unlock(&reach->lock);
+    if (!last)
+        return;
+    (void)pthread_cond_destroy(&reach->news);
+    (void)pthread_mutex_destroy(&reach->lock);
+    free(reach);
+}
+
+static uint64_t
+now_ns(void)
+{
+    struct timespec now;
+    (void)clock_gettime(CLOCK_MONOTONIC, &now);
+    return (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec;
+}
+
+/* --- the thread ----------------------------------------------------------- */
+
+/* A socket that dials, or -1. *answered: it needs no waiting. */
+static int
+dial(const char *text, bool *answered)
+{
+    skn_address_t address;
+    char port[8];
+    struct addrinfo *list = NULL;
+    const struct addrinfo how = { .ai_socktype = SOCK_STREAM };
+    int descriptor = -1;
+    *answered = false;
+    if (skn_address_read(text, false, &address, NULL) != SKN_OK)
+        return -1;
+    (void)snprintf(port, sizeof(port), "%u", (unsigned)address.port);
+    if (getaddrinfo(address.host, port, &how, &list) != 0)
+        return -1;
+    descriptor =
+        socket(list->ai_family, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+    if (descriptor >= 0 &&
+        connect(descriptor, list->ai_addr, list->ai_addrlen) != 0 &&
+        errno != EINPROGRESS) {
+        *answered = errno == ECONNREFUSED;
+        (void)close(descriptor);
+        descriptor = -1;
+    }
+    freeaddrinfo(list);
+    return descriptor;
+}
+
+static bool
+has_answered(int descriptor)
+{
+    int code = 0;
+    socklen_t bytes = sizeof(code);
+    return getsockopt(descriptor, SOL_SOCKET, SO_ERROR, &code, &bytes) == 0 &&
+           (code == 0 || code == ECONNREFUSED);
+}
+
+/* Dials all of `wanted` at once; who has answered in time. */
+static uint64_t
+dial_all(const skn_reach_t *reach, uint64_t wanted)
+{
+    struct pollfd polled[SKN_REACH_MAX];
+    uint32_t number[SKN_REACH_MAX], count = 0;
+    uint64_t found = 0;
+    for (uint32_t k = 0; k < reach->count; k++) {
+        bool answered = false;
+        if (!(wanted & ((uint64_t)1 << k)))
+            continue;
+        int descriptor = dial(reach->address[k], &answered);
+        found |= (uint64_t)answered << k;
+        if (descriptor < 0)
+            continue;
+        polled[count] = (struct pollfd){ descriptor, POLLOUT, 0 };
+        number[count++] = k;
+    }
+    uint64_t until_ns = now_ns() + ANSWER_MS * 1000000ull;
+    uint32_t open = count;
+    while (open > 0 && now_ns() < until_ns) {
+        uint64_t left_ms = (until_ns - now_ns()) / 1000000u + 1;
+        (void)poll(polled, count, (int)left_ms);
+        for (uint32_t k = 0; k < count; k++) {
+            if (polled[k].fd < 0 || polled[k].revents == 0)
+                continue;
+            found |= (uint64_t)has_answered(polled[k].fd) << number[k];
+            (void)close(polled[k].fd);
+            polled[k].fd = -1;
+            open--;
+        }
+    }
+    for (uint32_t k = 0; k < count; k++)
+        if (polled[k].fd >= 0)
+            (void)close(polled[k].fd);
+    return found;
+}
+
+/* Until there is somebody to dial, and not sooner than `next_ns`; false: the
+ * owner is gone. */
+static bool
+await_work(skn_reach_t *reach, uint64_t next_ns, uint64_t *wanted)
+{
+    const struct timespec next = { (time_t)(next_ns / 1000000000u),
+                                   (long)(next_ns % 1000000000u) };
+    (void)pthread_mutex_lock(&reach->lock);
+    while (!reach->closing) {
+        *wanted = reach->wanted & ~reach->found;
+        if (*wanted && now_ns() >= next_ns)
+            break;
+        if (*wanted)
+            (void)pthread_cond_timedwait(&reach->news, &reach->lock, &next);
+        else
+            (void)pthread_cond_wait(&reach->news, &reach->lock);
+    }
+    bool goes_on = !reach->closing;
+    (void)pthread_mutex_unlock(&reach->lock);
+    return goes_on;
+}
+
+static void *
+thread_main(void *argument)
+{
+    skn_reach_t *reach = argument;
+    uint64_t next_ns = 0, wanted = 0;
+    while (await_work(reach, next_ns, &wanted)) {
+        next_ns = now_ns() + ROUND_MS * 1000000ull;
+        uint64_t found = dial_all(reach, wanted);
+        (void)pthread_mutex_lock(&reach->lock);
+        reach->found |= found & reach->wanted;
+        (void)pthread_mutex_unlock(&reach->lock);
+    }
+    leave(reach);
+    return NULL;
+}
+
+/* --- its owner ------------------------------------------------------------ */
+
+/* Signals are for the owner's threads. */
+static int
+start_thread(skn_reach_t *reach)
+{
+    pthread_t thread;
+    sigset_t all, before;
+    (void)sigfillset(&all);
+    (void)pthread_sigmask(SIG_SETMASK, &all, &before);
+    int code = pthread_create(&thread, NULL, thread_main, reach);
+    (void)pthread_sigmask(SIG_SETMASK, &before, NULL);
+    if (code == 0)
+        (void)pthread_detach(thread);
+    return code;
+}
+
+skn_reach_t *
+skn_reach_new(const char *const *address, uint32_t count, skn_error_t *error)
+{
+    pthread_condattr_t attributes;
+    skn_reach_t *reach = calloc(1, sizeof(*reach));
+    if (!reach) {
+        (void)skn_fail(error, SKN_NO_MEMORY, "no room for addresses");
+        return NULL;
+    }
+    reach->count = count < SKN_REACH_MAX ? count : SKN_REACH_MAX;
+    for (uint32_t k = 0; k < reach->count; k++)
+        (void)snprintf(reach->address[k], sizeof(reach->address[k]), "%s",
+                       address[k]);
+    (void)pthread_mutex_init(&reach->lock, NULL);
+    (void)pthread_condattr_init(&attributes);
+    (void)pthread_condattr_setclock(&attributes, CLOCK_MONOTONIC);
+    (void)pthread_cond_init(&reach->news, &attributes);
+    (void)pthread_condattr_destroy(&attributes);
+    reach->users = 2;
+    int code = start_thread(reach);
+    if (code == 0)
+        return reach;
+    (void)skn_fail(error, SKN_NO_MEMORY, "no thread to dial others: %s",
+                   strerror(code));
+    reach->users = 1;
+    leave(reach);
+    return NULL;
+}
+
+void
+skn_reach_destroy(skn_reach_t **reach)
+{
+    if (!*reach)
+        return;
+    (void)pthread_mutex_lock(&(*reach)->lock);
+    (*reach)->closing = true;
+    (void)pthread_cond_signal(&(*reach)->news);
+    (void)pthread_mutex_unlock(&(*reach)->lock);
+    leave(*reach);
+    *reach = NULL;
+}
+
+void
+skn_reach_seek(skn_reach_t *reach, uint64_t wanted)
+{
+    (void)pthread_mutex_lock(&reach->lock);
+    if (wanted != reach->wanted) {
+        reach->wanted = wanted;
+        reach->found = 0;
+        (void)pthread_cond_signal(&reach->news);
+    }
+    (void)pthread_mutex_unlock(&reach->lock);
+}
+
+uint64_t
+skn_reach_found(skn_reach_t *reach)
+{
+    (void)pthread_mutex_lock(&reach->lock);
+    uint64_t found = reach->found;
+    (void)pthread_mutex_unlock(&reach->lock);
+    return found;
+}

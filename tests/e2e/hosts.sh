@@ -74,6 +74,17 @@ wire_limit() {
 wire_cut() { ip -n "${hosts_prefix}sw" link set "port$1" down; }
 wire_join() { ip -n "${hosts_prefix}sw" link set "port$1" up; }
 
+# way_cut J K / way_join J K: nothing that host J sends reaches host K any more,
+# silently; and it does again. What K sends reaches J all the time, so that both
+# ways are cut by two of them. The switch knows no host of that address.
+way_cut() {
+    ip -n "$hosts_prefix$1" neigh replace "10.77.0.$(($2 + 1))" \
+        lladdr 02:00:00:00:00:01 dev wire nud permanent
+}
+way_join() {
+    ip -n "$hosts_prefix$1" neigh del "10.77.0.$(($2 + 1))" dev wire
+}
+
 # wire_bytes K: what host K has received and sent, in bytes.
 wire_bytes() {
     on_host "$1" cat /sys/class/net/wire/statistics/rx_bytes \

@@ -29,6 +29,14 @@ check "a wire is cut" wire_cut 1
 check "then nobody is reached" refuses 0 10.77.0.2
 check "and joined again" wire_join 1
 check "then the other is reached again" wait_until 100 reaches 0 10.77.0.2
+check "one way of a line is cut" way_cut 0 1
+check "then no connection is made, since both are needed" refuses 0 10.77.0.2
+check "and joined again" way_join 0 1
+check "then the other is reached again" wait_until 100 reaches 0 10.77.0.2
+check "the other way is cut" way_cut 1 0
+check "then no connection is made either" refuses 0 10.77.0.2
+check "until it is joined again" way_join 1 0
+check "and the other is reached" wait_until 100 reaches 0 10.77.0.2
 check "a wire is limited to a rate" wire_limit 0 100mbit
 check "then the other is still reached" wait_until 100 reaches 0 10.77.0.2
 check "and the limit is lifted" wire_limit 0 none

@@ -420,13 +420,17 @@ wait_for_parcels(skn_actor_t *actor)
     uint64_t begin_ns = skn_monotonic_ns();
     bool blocked = actor->unsent > 0;
     skn_waiting_look(actor, begin_ns);
+    if (actor->load)
+        skn_load_leave(actor->load, begin_ns);
     skn_inbox_wait(
         inboxes, 3, -1,
         sooner(timeout_ms(actor), skn_waiting_timeout_ms(actor, begin_ns)));
-    uint64_t waited_ns = skn_monotonic_ns() - begin_ns;
+    uint64_t end_ns = skn_monotonic_ns();
+    if (actor->load)
+        skn_load_enter(actor->load, end_ns);
     actor->counters.wakeups++;
     *(blocked ? &actor->counters.blocked_ns : &actor->counters.waiting_ns) +=
-        waited_ns;
+        end_ns - begin_ns;
 }
 
 static bool
@@ -481,6 +485,8 @@ skn_actor_run(skn_actor_t *actor)
     skn_error_t error = { 0 };
     skn_status_t status = SKN_OK;
     actor->phase = SKN_PHASE_OPENING;
+    if (actor->load)
+        skn_load_enter(actor->load, skn_monotonic_ns());
     if (actor->kind->open)
         status = actor->kind->open(actor, actor->state, &error);
     if (judge(actor, "open", status, &error) != SKN_OK) {
@@ -498,6 +504,8 @@ skn_actor_run(skn_actor_t *actor)
         if (!more)
             wait_for_parcels(actor);
     }
+    if (actor->load)
+        skn_load_leave(actor->load, skn_monotonic_ns());
 }
 
 void

@@ -11,6 +11,7 @@
 #define ACTORS_ACTOR_H
 
 #include "actors/counters.h"
+#include "actors/system_load.h"
 #include "actors/trace.h"
 #include "actors/wiring.h"
 #include "transport/payload.h"
@@ -152,6 +153,7 @@ struct skn_actor {
     uint32_t restart_next;
     skn_actor_counters_t counters;
     skn_trace_t *trace; /* NULL: not traced */
+    skn_load_t *load;   /* of its core; NULL: it has none, or is background */
 };
 
 /* actor.c: the thread of an actor, until it is told to close; then its end. In

@@ -298,6 +298,18 @@ skn_system_carried_ns(const skn_system_t *system)
     return atomic_load(&system->carried_ns);
 }
 
+uint64_t
+skn_system_busy_ns(const skn_system_t *system)
+{
+    uint64_t now_ns = skn_monotonic_ns(), most_ns = 0;
+    for (uint32_t k = 0; k < system->load_count; k++) {
+        uint64_t busy_ns = skn_load_busy_ns(&system->loads[k], now_ns);
+        if (busy_ns > most_ns)
+            most_ns = busy_ns;
+    }
+    return most_ns;
+}
+
 static void
 write_trace(skn_system_t *system)
 {

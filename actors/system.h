@@ -32,6 +32,8 @@ bool skn_system_stops(const skn_system_t *system);
 /* When links to other nodes last carried more than clocks and credit, by the
  * monotonic clock; 0: never. Any thread. */
 uint64_t skn_system_carried_ns(const skn_system_t *system);
+/* As skn_topology_busy_ns. Any thread. */
+uint64_t skn_system_busy_ns(const skn_system_t *system);
 skn_status_t skn_system_wait(skn_system_t *system, skn_error_t *error);
 
 /* Where the time went and what the pipes carried, a line an actor; after

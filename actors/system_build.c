@@ -175,6 +175,7 @@ skn_system_unbuild(skn_system_t *system)
     free(system->ports.outlets);
     free(system->ports.outlet_names);
     free(system->ports.port_of_edge);
+    free(system->loads);
     free(system->units);
     free(system->controls);
     free(system->actors);
@@ -196,6 +197,20 @@ socket_bound(const skn_wiring_t *wiring)
     return sockets < UINT32_MAX ? (uint32_t)sockets : UINT32_MAX;
 }
 
+/* Of the actor's core; what is niced, or floats, does not count. */
+static skn_load_t *
+load_of(skn_system_t *system, const skn_actor_t *actor)
+{
+    int core = actor->wired->core;
+    if (!actor->here || core < 0 || actor->wired->nice > 0)
+        return NULL;
+    for (uint32_t k = 0; k < system->load_count; k++)
+        if (system->loads[k].core == core)
+            return &system->loads[k];
+    skn_load_init(&system->loads[system->load_count], core);
+    return &system->loads[system->load_count++];
+}
+
 static skn_status_t
 allocate(skn_system_t *system, skn_error_t *error)
 {
@@ -205,8 +220,9 @@ allocate(skn_system_t *system, skn_error_t *error)
     system->threads = skn_system_array(count, sizeof(pthread_t), error);
     system->units = skn_system_array(count, sizeof(int32_t), error);
     system->controls = skn_system_array(count, sizeof(skn_outlet_t *), error);
+    system->loads = skn_system_array(count, sizeof(skn_load_t), error);
     if (!system->actors || !system->threads || !system->units ||
-        !system->controls)
+        !system->controls || !system->loads)
         return SKN_NO_MEMORY;
     for (uint32_t k = 0; k < count; k++) {
         skn_actor_t *actor = &system->actors[k];
@@ -218,6 +234,7 @@ allocate(skn_system_t *system, skn_error_t *error)
         actor->system = system;
         actor->wire = system->options.wire;
         actor->wake_descriptor = system->wake_descriptor;
+        actor->load = load_of(system, actor);
     }
     system->actor_count = count;
     system->node_count = wiring->node_count > 0 ? wiring->node_count : 1;

@@ -35,6 +35,8 @@ struct skn_system {
     skn_outlet_t **controls; /* [actor_count] */
     skn_actor_t *actors;
     pthread_t *threads;
+    skn_load_t *loads; /* [load_count] of the cores of this node */
+    uint32_t load_count;
     pthread_barrier_t left; /* all threads, between their loops and closes */
     bool meets;             /* `left` is made */
     uint32_t actor_count, thread_count;

@@ -3,6 +3,7 @@
 #include "cli/follow.h"
 
 #include <errno.h>
+#include <inttypes.h>
 #include <poll.h>
 #include <signal.h>
 #include <string.h>
@@ -15,11 +16,14 @@
 #define LINE_BYTES 65536
 /* How often a lease is looked at. */
 #define LEASE_LOOK_MS 100
+/* How often who holds us is told how busy we were. */
+#define LOAD_NS 1000000000u
 
 /* Standard input, where somebody holds us by it. */
 typedef struct leash {
     bool holds, lease;
     uint64_t until_ns; /* the lease; 0: none has come yet */
+    uint64_t told_ns;  /* when the load was told last */
 } leash_t;
 
 /* The run that SIGUSR1 stops, once it runs: signal handlers have no argument.
@@ -283,6 +287,20 @@ end_of_lease(const cli_call_t *call)
     _exit(cli_finish(call, cli_report(call, &error)));
 }
 
+/* For who holds us, a line a second: how busy this node's cores were. */
+static void
+tell_load(const skn_topology_t *topology, leash_t *leash)
+{
+    uint64_t now_ns = cli_now_ns();
+    if (!leash->lease || now_ns - leash->told_ns < LOAD_NS)
+        return;
+    leash->told_ns = now_ns;
+    (void)printf("{\"event\":\"load\",\"busy_us\":%" PRIu64
+                 ",\"at_us\":%" PRIu64 "}\n",
+                 skn_topology_busy_ns(topology) / 1000, now_ns / 1000);
+    (void)fflush(stdout);
+}
+
 /* Waits for an event, or for the end of standard input: then for a good end. A
  * lease that is over is over, whatever is to be read there. */
 static void
@@ -291,6 +309,7 @@ wait_on_leash(const cli_call_t *call, skn_topology_t *topology, leash_t *leash)
     struct pollfd polled[2] = { { skn_topology_fd(topology), POLLIN, 0 },
                                 { STDIN_FILENO, POLLIN, 0 } };
     uint64_t until_ns[32];
+    tell_load(topology, leash);
     int ready = poll(polled, 2, leash->until_ns > 0 ? LEASE_LOOK_MS : -1);
     if (leash->until_ns > 0 && cli_now_ns() >= leash->until_ns)
         end_of_lease(call);

@@ -147,6 +147,12 @@ skn_topology_wait(skn_topology_t *topology, skn_error_t *error)
     return topology->system ? skn_system_wait(topology->system, error) : SKN_OK;
 }
 
+uint64_t
+skn_topology_busy_ns(const skn_topology_t *topology)
+{
+    return topology->system ? skn_system_busy_ns(topology->system) : 0;
+}
+
 void
 skn_topology_report(const skn_topology_t *topology, bool json, FILE *file)
 {

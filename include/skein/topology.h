@@ -82,6 +82,12 @@ SKN_API void skn_topology_stop(skn_topology_t *topology);
 SKN_API skn_status_t skn_topology_wait(skn_topology_t *topology,
                                        skn_error_t *error);
 
+/* Since the start: wall-clock time in which the busiest of this node's cores
+ * had an actor at work, of those that are given cores and are not niced. A core
+ * that is shared or rationed is at work for longer a batch, so that nodes of
+ * one run can be compared by it. 0 before the start. */
+SKN_API uint64_t skn_topology_busy_ns(const skn_topology_t *topology);
+
 /* After skn_topology_wait: where the time of each actor went, what its pipes
  * carried, how long its handlers took; a table, or one line of JSON. Prints
  * nothing when the topology was not started. */

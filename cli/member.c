@@ -255,12 +255,7 @@ begin(member_t *member, const json_t *order)
     if (generation <= member->worker.generation)
         return; /* somebody who led before speaks */
     if (cli_now_ns() >= member->lease_ns)
-        return;            /* it may be old: it is said again, if it is not */
-    if (member->leaving) { /* our word and this order have crossed */
-        (void)skn_fail(&error, SKN_UNAVAILABLE, "it is leaving");
-        refuse_part(member, generation, &error);
-        return;
-    }
+        return; /* it may be old: it is said again, if it is not */
     cli_worker_kill(&member->worker);
     json_decref(member->ended);
     member->ended = NULL;

@@ -119,7 +119,7 @@ obey(world_t *world, uint32_t number, const message_t *order)
         memcpy(message->held, member->disk, sizeof(member->disk));
         break;
     case SKN_DUTY_START:
-        if (duty->generation <= member->seen || member->leaving ||
+        if (duty->generation <= member->seen ||
             world->now_ns >= member->lease_ns)
             break;
         if (duty->generation > world->journal_generation)

@@ -15,7 +15,8 @@ static const char *const names[] = { "a", "b", "c", "d" };
 typedef struct held {
     skn_status_t status;
     skn_point_t point;
-    uint64_t asked; /* the set that was asked about */
+    uint64_t asked;  /* the set that was asked about */
+    uint64_t needed; /* of any that is enough */
 } held_t;
 
 static skn_status_t
@@ -24,9 +25,10 @@ choose(void *job, uint64_t set, skn_point_t *point, skn_error_t *error)
     held_t *held = job;
     held->asked = set;
     *point = held->point;
-    return held->status == SKN_OK
+    return held->status == SKN_OK && (set & held->needed) == held->needed
                ? SKN_OK
-               : skn_fail(error, held->status, "parts are missing");
+               : skn_fail(error, held->status ? held->status : SKN_UNAVAILABLE,
+                          "parts are missing");
 }
 
 /* A run of `count` members, its clock, and the orders of the last step. */
@@ -316,6 +318,41 @@ Test(membership, one_who_leaves_is_let_go_after_the_marker)
     cr_assert_geq(count_of(&play, SKN_DUTY_BYE), 1);
     cr_assert_eq(skn_membership_members(play.membership), 1);
     cr_assert_eq(play.held.asked, 1, "who leaves holds nothing any more");
+    skn_membership_destroy(&play.membership);
+}
+
+/* Its neighbour dies before the marker: it has the only copy of its part. */
+Test(membership, one_who_leaves_stays_while_it_holds_what_others_lack)
+{
+    play_t play;
+    open_play(&play, 3, 1, 0, 0);
+    for (uint32_t k = 0; k < 3; k++)
+        arrive(&play, k, 11 + k);
+    pass(&play, 1000, 7);
+    skn_membership_saved(play.membership, 7);
+    skn_membership_leaving(play.membership, 1, play.now_ns);
+    pass(&play, 200, 8);
+    die(&play, 2);
+    play.held = (held_t){ .status = SKN_OK, .needed = 2 };
+    pass(&play, 2000, 8);
+    cr_assert_eq(count_of(&play, SKN_DUTY_BYE), 0);
+    cr_assert_eq(skn_membership_generation(play.membership), 2);
+    cr_assert_eq(skn_membership_members(play.membership), 3);
+    cr_assert_eq(count_of(&play, SKN_DUTY_PAUSE), 1, "it still leaves");
+    skn_membership_destroy(&play.membership);
+}
+
+Test(membership, those_who_all_leave_are_let_go)
+{
+    play_t play;
+    begin_two(&play);
+    for (uint32_t k = 0; k < 2; k++)
+        skn_membership_leaving(play.membership, k, play.now_ns);
+    pass(&play, 200, 7);
+    end(&play, 0, SKN_ENDING_STOPPED);
+    end(&play, 1, SKN_ENDING_WELL);
+    pass(&play, 300, 0);
+    cr_assert_geq(count_of(&play, SKN_DUTY_BYE), 2);
     skn_membership_destroy(&play.membership);
 }
 

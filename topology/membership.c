@@ -460,9 +460,8 @@ wait_for_idle(skn_membership_t *membership, uint64_t now_ns)
         begin_gathering(membership, now_ns);
 }
 
-/* Who leaves and has nothing to do here any more. */
-static void
-let_go(skn_membership_t *membership)
+void
+skn_membership_let_go(skn_membership_t *membership)
 {
     for (uint32_t k = 0; k < membership->options.count; k++) {
         const member_t *member = &membership->member[k];
@@ -482,11 +481,11 @@ skn_membership_tick(skn_membership_t *membership, uint64_t now_ns)
     find_dead(membership, now_ns);
     switch (membership->phase) {
     case SKN_PHASE_GATHERING:
-        let_go(membership);
         skn_membership_gather(membership, now_ns);
         break;
     case SKN_PHASE_RUNNING:
     case SKN_PHASE_PAUSING:
+        skn_membership_let_go(membership);
         run(membership, now_ns);
         break;
     case SKN_PHASE_ABORTING:

@@ -29,26 +29,44 @@ skn_membership_list(const skn_membership_t *membership, uint64_t set,
     return text;
 }
 
-/* Members that could begin, and whether one that is here is not ready yet. */
+static void
+ask(skn_membership_t *membership, uint32_t number, uint64_t now_ns)
+{
+    member_t *member = &membership->member[number];
+    if (!member->asked || ms_since(member->ask_ns, now_ns) >= 1000) {
+        (void)skn_membership_give(membership, SKN_DUTY_ASK, number);
+        member->ask_ns = now_ns;
+    }
+    member->asked = true;
+}
+
+/* Members that could begin, and whether one that is here is not ready yet; who
+ * leaves is in *leavers. */
 static uint64_t
-candidates(skn_membership_t *membership, uint64_t now_ns, bool *unready)
+candidates(skn_membership_t *membership, uint64_t now_ns, uint64_t *leavers,
+           bool *unready)
 {
     uint64_t set = 0;
+    *leavers = 0;
     *unready = false;
     for (uint32_t k = 0; k < membership->options.count; k++) {
         member_t *member = &membership->member[k];
-        if (!member->here || member->leaving || member->barred_ns > now_ns)
+        if (!member->here || member->barred_ns > now_ns)
             continue;
+        if (member->leaving) {
+            if (member->runs == 0 && member->held)
+                *leavers |= bit(k);
+            else if (member->runs == 0)
+                ask(membership, k, now_ns);
+            continue;
+        }
         if (member->runs != 0) {
             if (ms_since(member->abort_ns, now_ns) >= 1000)
                 skn_membership_abort(membership, k, now_ns);
             *unready = true;
         } else if (!member->held) {
-            if (!member->asked || ms_since(member->ask_ns, now_ns) >= 1000) {
-                (void)skn_membership_give(membership, SKN_DUTY_ASK, k);
-                member->ask_ns = now_ns;
-            }
-            member->asked = *unready = true;
+            ask(membership, k, now_ns);
+            *unready = true;
         } else {
             set |= bit(k);
         }
@@ -101,6 +119,18 @@ start(skn_membership_t *membership, uint64_t set, uint64_t ready,
         (void)skn_membership_give(membership, SKN_DUTY_START, k);
     }
     skn_membership_enter(membership, SKN_PHASE_RUNNING, now_ns);
+}
+
+/* Who wants to leave and holds what the others lack stays for one generation
+ * more: that begins with writing all of it again, on nodes that stay. */
+static bool
+is_kept_by(const skn_membership_t *membership, uint64_t set)
+{
+    skn_error_t nothing = { 0 };
+    skn_point_t point = { 0 };
+    return membership->saved_batch == 0 ||
+           membership->options.choose(membership->options.job, set, &point,
+                                      &nothing) == SKN_OK;
 }
 
 /* The point to begin at; false: not with these. */
@@ -199,8 +229,12 @@ skn_membership_gather(skn_membership_t *membership, uint64_t now_ns)
         membership->looked = true;
     }
     skn_point_t point;
-    uint64_t ready = candidates(membership, now_ns, &unready);
+    uint64_t leavers;
+    uint64_t ready = candidates(membership, now_ns, &leavers, &unready);
     uint64_t set = skn_membership_together(membership, ready);
+    if ((ready == 0 && !unready) ||
+        ms_since(membership->phase_ns, now_ns) >= SKN_MEMBER_GATHER_MS)
+        skn_membership_let_go(membership);
     uint64_t waited_ms = ms_since(membership->phase_ns, now_ns);
     uint32_t count = (uint32_t)__builtin_popcountll(ready);
     if (unready && waited_ms < SKN_MEMBER_GATHER_MS)
@@ -216,7 +250,14 @@ skn_membership_gather(skn_membership_t *membership, uint64_t now_ns)
                          "it is here, and does not reach all others", now_ns);
         return;
     }
-    if (now_ns >= membership->retry_ns && all_is_still(membership, now_ns) &&
-        choose(membership, set, &point, now_ns))
+    if (now_ns < membership->retry_ns || !all_is_still(membership, now_ns))
+        return;
+    uint64_t with = skn_membership_together(membership, ready | leavers);
+    if (leavers && is_kept_by(membership, with) &&
+        !is_kept_by(membership, set)) {
+        ready |= leavers;
+        set = with;
+    }
+    if (choose(membership, set, &point, now_ns))
         start(membership, set, ready, &point, now_ns);
 }

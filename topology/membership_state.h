@@ -104,6 +104,8 @@ void skn_membership_leave_out(skn_membership_t *membership, uint64_t set,
 bool skn_membership_fall_apart(skn_membership_t *membership, uint64_t now_ns);
 void skn_membership_fail(skn_membership_t *membership, const skn_error_t *error,
                          uint64_t now_ns);
+/* Tells those who leave, and have no part, that they may. */
+void skn_membership_let_go(skn_membership_t *membership);
 /* Begins the next generation if it can begin now. */
 void skn_membership_gather(skn_membership_t *membership, uint64_t now_ns);
 

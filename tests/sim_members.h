@@ -16,7 +16,7 @@
 #define MEMBERS_MAX 5u
 #define TOTAL 600u /* batches of the run */
 #define MARK 25u   /* between markers */
-#define KEPT 8u    /* checkpoints on a disk */
+#define KEPT 16u   /* checkpoints on a disk */
 #define MESSAGES_MAX 512u
 #define GENERATIONS_MAX 4096u
 /* After the healing: more than every wait that there is. */
@@ -37,7 +37,8 @@ typedef enum say {
     SAY_HOLDS,
     SAY_ENDED,
     SAY_LEAVING,
-    SAY_SAVED
+    SAY_SAVED,
+    SAY_MISSES
 } say_t;
 
 typedef struct message {
@@ -48,7 +49,7 @@ typedef struct message {
     skn_duty_t duty;
     bool heard; /* in place of a duty: the pulse that was sent then */
     uint64_t sent_ns;
-    uint64_t incarnation, generation, batch;
+    uint64_t incarnation, generation, batch, misses;
     skn_ending_t ending;
     skn_status_t status;
     copy_t held[KEPT];
@@ -66,10 +67,15 @@ typedef struct member {
     uint64_t lease_ns;       /* till then it may work */
     uint64_t seen;           /* the newest generation that it was given */
     uint64_t runs, ready_ns; /* its worker; 0: none */
-    uint64_t lonely_ns;      /* since when others are missed */
+    /* Packets to each other member are lost until then; from when its worker
+     * heard each last, and whether it ever did. */
+    uint64_t apart_ns[MEMBERS_MAX], heard_ns[MEMBERS_MAX], met;
+    uint64_t misses, probe_ns;
+    uint64_t disk_ns; /* till then nothing can be written to its disk */
     bool paused;
     uint64_t ended; /* the generation whose end was its last */
     skn_ending_t ending;
+    skn_status_t status; /* of that end */
     uint32_t pulses;
     uint64_t saved, saved_told;
     copy_t disk[KEPT];
@@ -100,6 +106,7 @@ typedef struct world {
     skn_held_file_t file[MEMBERS_MAX][KEPT][MEMBERS_MAX];
     size_t list_count[MEMBERS_MAX];
     uint32_t faults;
+    uint64_t forever; /* two that are cut off from each other till the end */
     const char *wrong;
 } world_t;
 
@@ -143,6 +150,20 @@ bit(uint32_t k)
     return (uint64_t)1 << k;
 }
 
+/* Connections need packets both ways. */
+static inline bool
+is_cut(const world_t *world, uint32_t a, uint32_t b)
+{
+    return world->now_ns < world->member[a].apart_ns[b] ||
+           world->now_ns < world->member[b].apart_ns[a];
+}
+
+static inline bool
+is_mended(const world_t *world, uint32_t number)
+{
+    return world->now_ns >= world->member[number].disk_ns;
+}
+
 /* The sum over batches below `batch` of what each adds when it is applied. */
 static inline uint64_t
 add_of(uint64_t batch)
@@ -182,6 +203,17 @@ make_copy(member_t *member, uint64_t batch, uint64_t layout)
             (member->disk_count - 1) * sizeof(copy_t));
     member->disk[0] = (copy_t){ .batch = batch, .layout = layout };
     return &member->disk[0];
+}
+
+/* What a save that failed leaves behind is removed. */
+static inline void
+drop_half(member_t *member, uint64_t batch, uint64_t layout)
+{
+    copy_t *copy = find_copy(member, batch, layout);
+    if (!copy || copy->manifest)
+        return;
+    size_t at = (size_t)(copy - member->disk);
+    memmove(copy, copy + 1, (--member->disk_count - at) * sizeof(*copy));
 }
 
 /* As held.c would list it: with a seal that two copies of one share. */
@@ -243,15 +275,16 @@ choose(void *job, uint64_t set, skn_point_t *point, skn_error_t *error)
     return SKN_OK;
 }
 
-/* Whether the newest whole checkpoint outlives the disk of `number`. What lies
- * on the disks is looked at, whatever was said of it. */
+/* Whether the newest whole checkpoint outlives the disks of `lost`, where those
+ * of `apart` cannot be together. What lies on the disks is looked at, whatever
+ * was said of it. */
 static inline bool
-may_wipe(world_t *world, uint32_t number)
+outlives(world_t *world, uint64_t lost, uint64_t apart)
 {
     world_t *other = calloc(1, sizeof(*other));
     size_t lists;
     uint64_t all = bit(world->count) - 1;
-    bool may = false;
+    bool good = false;
     if (!other)
         exit(70);
     other->count = world->count;
@@ -260,11 +293,16 @@ may_wipe(world_t *world, uint32_t number)
                     world->member[k].disk_count);
     const skn_held_t *with = choose_of(other, all, &lists);
     uint64_t batch = with ? with->batch : 0;
-    const skn_held_t *without = choose_of(other, all & ~bit(number), &lists);
-    /* Before the first one is whole, nothing that counts is lost. */
-    may = !with || (without && without->batch == batch);
+    for (uint32_t k = 0; k < world->count; k++) {
+        if (apart && !(apart & bit(k)))
+            continue;
+        uint64_t set = all & ~lost & ~(apart & bit(k));
+        const skn_held_t *without = choose_of(other, set, &lists);
+        good = good || (without && without->batch == batch);
+    }
     free(other);
-    return may;
+    /* Before the first one is whole, nothing that counts is lost. */
+    return !with || good;
 }
 
 #endif

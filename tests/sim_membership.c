@@ -5,9 +5,11 @@
  *
  * Drives topology/membership.c and formats/held.c as cli/coordinator.c and
  * cli/member.c do, in a false world: members die (some with their disks), come
- * back, stop and go on, leave, lose their line to the coordinator one way or
- * both; the coordinator dies between any two of its orders and comes back with
- * its journal. After `heal_ns` nothing bad happens any more. Looked at in every
+ * back, stop and go on, leave, lose their line to the coordinator or to each
+ * other one way or both, cannot write to their disks; the coordinator dies
+ * between any two of its orders, or of a journal that cannot be written, and
+ * comes back with it. After `heal_ns` nothing bad happens any more, but that in
+ * some worlds two members never reach each other again. Looked at in every
  * step: only one generation trains, and none after a newer one has; a member
  * hears of a generation only when it is in the journal; a checkpoint that is
  * gone on from holds each batch once; the run comes to its end, with each batch
@@ -71,7 +73,25 @@ say_ended(world_t *world, uint32_t number)
     message->say = SAY_ENDED;
     message->generation = world->member[number].ended;
     message->ending = world->member[number].ending;
-    message->status = SKN_UNAVAILABLE;
+    message->status = world->member[number].status;
+}
+
+static void
+say_misses(world_t *world, uint32_t number)
+{
+    message_t *message = send(world, false, number);
+    message->say = SAY_MISSES;
+    message->misses = world->member[number].misses;
+}
+
+static void
+miss(world_t *world, uint32_t number, uint64_t misses)
+{
+    member_t *member = &world->member[number];
+    if (misses == member->misses)
+        return;
+    member->misses = misses;
+    say_misses(world, number);
 }
 
 static void
@@ -89,11 +109,43 @@ end_worker(world_t *world, uint32_t number, skn_ending_t ending)
         message->say = SAY_SAVED;
         message->batch = member->saved;
     }
+    if (ending != SKN_ENDING_FAILED)
+        miss(world, number, 0);
     member->runs = 0;
     member->paused = false;
     member->ended = generation;
     member->ending = ending;
+    member->status = SKN_UNAVAILABLE;
     say_ended(world, number);
+}
+
+/* ... because of its own disk, which is its own fault. */
+static void
+end_of_disk(world_t *world, uint32_t number)
+{
+    member_t *member = &world->member[number];
+    end_worker(world, number, SKN_ENDING_FAILED);
+    member->status = SKN_STORAGE;
+    say_ended(world, number);
+}
+
+static void
+begin_worker(world_t *world, uint32_t number, uint64_t generation)
+{
+    member_t *member = &world->member[number];
+    if (generation > world->journal_generation)
+        wrong(world, "a generation that is not in the journal");
+    member->seen = member->runs = generation;
+    trace(world, "%s begins generation %llu", names[number],
+          (unsigned long long)generation);
+    member->ready_ns = world->now_ns + (300 + draw(world, 700)) * MS;
+    member->paused = false;
+    member->met = 0;
+    for (uint32_t k = 0; k < MEMBERS_MAX; k++)
+        member->heard_ns[k] = member->ready_ns;
+    miss(world, number, 0);
+    if (!is_mended(world, number) && draw(world, 2))
+        end_of_disk(world, number);
 }
 
 static void
@@ -122,14 +174,7 @@ obey(world_t *world, uint32_t number, const message_t *order)
         if (duty->generation <= member->seen ||
             world->now_ns >= member->lease_ns)
             break;
-        if (duty->generation > world->journal_generation)
-            wrong(world, "a generation that is not in the journal");
-        member->seen = member->runs = duty->generation;
-        trace(world, "%s begins generation %llu", names[number],
-              (unsigned long long)duty->generation);
-        member->ready_ns = world->now_ns + (300 + draw(world, 700)) * MS;
-        member->lonely_ns = world->now_ns;
-        member->paused = false;
+        begin_worker(world, number, duty->generation);
         break;
     case SKN_DUTY_PAUSE:
         member->paused = duty->generation == member->runs;
@@ -160,8 +205,64 @@ kill_member(world_t *world, uint32_t number, bool wipe)
     member->runs = 0;
     member->seen = member->lease_ns = member->ended = 0;
     member->leaving = member->paused = false;
+    member->misses = 0;
     member->back_ns = world->now_ns + draw(world, 8000) * MS;
     break_line(world, number);
+}
+
+/* What the worker of a member hears of another one. */
+static bool
+hears(const world_t *world, uint32_t number, uint32_t peer)
+{
+    const member_t *other = &world->member[peer];
+    return other->alive && other->runs == world->member[number].runs &&
+           world->now_ns >= other->stopped_ns &&
+           world->now_ns >= other->ready_ns && !is_cut(world, number, peer);
+}
+
+/* Who is missed is told sooner by whom nothing reaches any more than by whom
+ * packets still do. After 10 s a worker gives up a peer, or 30 if it never
+ * came. */
+static void
+listen_to_peers(world_t *world, uint32_t number, uint64_t set)
+{
+    member_t *member = &world->member[number];
+    uint64_t misses = 0;
+    bool gives_up = false;
+    for (uint32_t k = 0; k < world->count; k++) {
+        if (k == number || !(set & bit(k)))
+            continue;
+        if (hears(world, number, k)) {
+            member->heard_ns[k] = world->now_ns;
+            member->met |= bit(k);
+        }
+        if (world->now_ns < member->heard_ns[k])
+            continue; /* it is not ready itself */
+        uint64_t silent_ns = world->now_ns - member->heard_ns[k];
+        bool deaf = world->now_ns < world->member[k].apart_ns[number];
+        if (silent_ns > (deaf ? 4000 : 6500) * MS)
+            misses |= bit(k);
+        if (silent_ns > (member->met & bit(k) ? 10000 : 30000) * MS)
+            gives_up = true;
+    }
+    miss(world, number, misses);
+    if (gives_up)
+        end_worker(world, number, SKN_ENDING_FAILED);
+}
+
+/* Idle, it dials those that it missed. */
+static void
+probe(world_t *world, uint32_t number)
+{
+    member_t *member = &world->member[number];
+    uint64_t misses = member->misses;
+    if (member->runs || world->now_ns - member->probe_ns < 1000 * MS)
+        return;
+    member->probe_ns = world->now_ns;
+    for (uint32_t k = 0; k < world->count; k++)
+        if (!is_cut(world, number, k))
+            misses &= ~bit(k);
+    miss(world, number, misses);
 }
 
 static void
@@ -181,6 +282,7 @@ live(world_t *world, uint32_t number)
         return;
     if (member->runs && world->now_ns >= member->lease_ns)
         end_worker(world, number, SKN_ENDING_FAILED);
+    probe(world, number);
     bool cut = world->now_ns < member->cut_ns;
     if (!member->connected && !world->coordinator_ns && !cut &&
         world->now_ns >= member->dial_ns) {
@@ -190,6 +292,8 @@ live(world_t *world, uint32_t number)
     if (member->connected && !member->greeted) {
         member->greeted = true;
         say(world, number, SAY_HELLO);
+        if (member->misses)
+            say_misses(world, number);
         if (member->leaving)
             say(world, number, SAY_LEAVING);
     }
@@ -197,7 +301,10 @@ live(world_t *world, uint32_t number)
         world->now_ns - member->pulse_ns >= SKN_MEMBER_PULSE_MS * MS) {
         member->pulse_ns = world->now_ns;
         say(world, number, SAY_PULSE);
-        if (member->ended && !member->runs && ++member->pulses % 4 == 0)
+        bool fourth = ++member->pulses % 4 == 0;
+        if (member->misses && fourth)
+            say_misses(world, number);
+        if (member->ended && !member->runs && fourth)
             say_ended(world, number);
         if (member->saved > member->saved_told) {
             member->saved_told = member->saved;
@@ -225,6 +332,9 @@ all_work(const world_t *world, uint64_t number, uint64_t set)
                                world->now_ns < member->stopped_ns ||
                                world->now_ns < member->ready_ns))
             return false;
+        for (uint32_t p = 0; (set & bit(k)) && p < k; p++)
+            if ((set & bit(p)) && is_cut(world, k, p))
+                return false;
     }
     return true;
 }
@@ -248,6 +358,21 @@ nth_of(uint64_t set, uint32_t nth)
     return k;
 }
 
+/* A checkpoint that one cannot write is none, and the run goes on; but at its
+ * end. */
+static void
+fail_to_save(world_t *world, uint64_t number, uint32_t member)
+{
+    generation_t *generation = &world->generation[number];
+    for (uint32_t k = 0; k < world->count; k++)
+        if (generation->set & bit(k))
+            drop_half(&world->member[k], generation->batch, number);
+    generation->stage = 0;
+    generation->saved = true;
+    if (generation->batch == TOTAL)
+        end_of_disk(world, member);
+}
+
 /* One step of a save: first each member writes what it keeps, then each puts
  * the manifest in its place; then it is told. */
 static void
@@ -258,6 +383,10 @@ save_on(world_t *world, uint64_t number)
     uint32_t at = generation->stage++;
     if (at < 2 * size) {
         uint32_t k = nth_of(generation->set, at % size);
+        if (!is_mended(world, k)) {
+            fail_to_save(world, number, k);
+            return;
+        }
         copy_t *copy = make_copy(&world->member[k], generation->batch, number);
         if (at < size) {
             *copy = (copy_t){ .batch = generation->batch,
@@ -329,15 +458,11 @@ work(world_t *world)
         if (all_work(world, g, generation->set)) {
             working++;
             train(world, g);
-            for (uint32_t k = 0; k < world->count; k++)
-                if (generation->set & bit(k))
-                    world->member[k].lonely_ns = world->now_ns;
         }
         for (uint32_t k = 0; k < world->count; k++)
             if (world->member[k].runs == g && world->member[k].alive &&
-                world->now_ns >= world->member[k].stopped_ns &&
-                world->now_ns - world->member[k].lonely_ns > 4000 * MS)
-                end_worker(world, k, SKN_ENDING_FAILED);
+                world->now_ns >= world->member[k].stopped_ns)
+                listen_to_peers(world, k, generation->set);
     }
     if (working > 1)
         wrong(world, "two generations train at a time");
@@ -410,6 +535,11 @@ carry_out(world_t *world)
                 wrong(world, "generations without an end");
                 return;
             }
+            if (faults && draw(world, 60) == 0) { /* its disk is full */
+                world->faults++;
+                kill_coordinator(world);
+                continue;
+            }
             world->journal_generation = duty.generation;
             world->journal_members = duty.set;
             begin_generation(world, &duty);
@@ -459,8 +589,17 @@ hear(world_t *world, const message_t *message)
         break;
     case SAY_SAVED:
         skn_membership_saved(membership, message->batch);
+        if (world->now_ns < HEAL_NS && draw(world, 60) == 0) {
+            world->faults++;
+            kill_coordinator(world);
+            return;
+        }
         if (message->batch > world->journal_saved)
             world->journal_saved = message->batch;
+        break;
+    case SAY_MISSES:
+        skn_membership_misses(membership, number, message->misses,
+                              world->now_ns);
         break;
     }
     carry_out(world);
@@ -494,6 +633,29 @@ deliver(world_t *world)
 /* --- what goes wrong ----------------------------------------------------- */
 
 static void
+cut_off(world_t *world, uint32_t number)
+{
+    uint32_t other = (uint32_t)draw(world, world->count);
+    uint64_t until_ns = world->now_ns + draw(world, 70000) * MS;
+    bool out = draw(world, 3) != 0, in = !out || draw(world, 2);
+    if (other == number)
+        return;
+    uint64_t pair = bit(number) | bit(other);
+    if (!world->forever && draw(world, 8) == 0 && outlives(world, 0, pair)) {
+        world->forever = pair;
+        until_ns = END_NS;
+    }
+    trace(world, "%s and %s are cut off till %.2f, out %d, in %d",
+          names[number], names[other], (double)until_ns * 1e-9, out, in);
+    uint64_t *there = &world->member[number].apart_ns[other];
+    uint64_t *back = &world->member[other].apart_ns[number];
+    if (out && until_ns > *there)
+        *there = until_ns;
+    if (in && until_ns > *back)
+        *back = until_ns;
+}
+
+static void
 spoil(world_t *world)
 {
     uint32_t number = (uint32_t)draw(world, world->count);
@@ -501,10 +663,11 @@ spoil(world_t *world)
     if (world->now_ns >= HEAL_NS || draw(world, 60) != 0)
         return;
     world->faults++;
-    switch (draw(world, 6)) {
+    switch (draw(world, 8)) {
     case 0:
         if (member->alive)
-            kill_member(world, number, may_wipe(world, number));
+            kill_member(world, number,
+                        outlives(world, bit(number), world->forever));
         break;
     case 1:
         if (member->alive)
@@ -526,6 +689,14 @@ spoil(world_t *world)
         member->cut_down = !member->cut_up || draw(world, 2);
         trace(world, "%s is cut off till %.2f, up %d, down %d", names[number],
               (double)member->cut_ns * 1e-9, member->cut_up, member->cut_down);
+        break;
+    case 5:
+        cut_off(world, number);
+        break;
+    case 6:
+        member->disk_ns = world->now_ns + draw(world, 15000) * MS;
+        trace(world, "nothing can be written to the disk of %s till %.2f",
+              names[number], (double)member->disk_ns * 1e-9);
         break;
     default:
         if (!member->alive || member->leaving)

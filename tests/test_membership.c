@@ -227,6 +227,19 @@ Test(membership, a_dead_member_ends_the_generation_within_4_s)
     skn_membership_destroy(&play.membership);
 }
 
+Test(membership, a_coordinator_that_stood_still_says_so)
+{
+    play_t play;
+    begin_two(&play);
+    play.now_ns += 1800 * MS;
+    pass(&play, 100, 0);
+    cr_assert_not(was_told(&play, "stood still"));
+    play.now_ns += 20000 * MS;
+    pass(&play, 100, 0);
+    cr_assert(was_told(&play, "the coordinator itself stood still for 20 s"));
+    skn_membership_destroy(&play.membership);
+}
+
 Test(membership, the_end_of_a_line_is_a_death_after_one_second)
 {
     play_t play;

@@ -28,13 +28,19 @@ typedef struct play {
     char told[TOLD_BYTES];
 } play_t;
 
+/* Without which of them a part of the checkpoint is missing. */
+static uint64_t needed;
+
 static skn_status_t
 choose(void *job, uint64_t set, skn_point_t *point, skn_error_t *error)
 {
     (void)job;
-    (void)set;
-    (void)point;
-    return skn_fail(error, SKN_NO_INPUT, "nobody holds anything");
+    if (needed == 0)
+        return skn_fail(error, SKN_NO_INPUT, "nobody holds anything");
+    point->batch = 50;
+    return (set & needed) == needed
+               ? SKN_OK
+               : skn_fail(error, SKN_UNAVAILABLE, "parts are missing");
 }
 
 static void
@@ -351,6 +357,50 @@ Test(membership_apart, two_minutes_later_that_is_forgotten)
     flutter(&play);
     play.batch += 100;
     pass(&play, 2500);
+    MEMBERS(A | B | C | D);
+    finish(&play);
+}
+
+Test(membership_apart, who_alone_has_a_part_is_in_and_the_others_go)
+{
+    play_t play = begin(1, NULL);
+    skn_membership_saved(play.membership, 50);
+    needed = C;
+    misses(&play, 1, C);
+    misses(&play, 2, B);
+    pass(&play, 3700);
+    TOLD("b stays out until it and c reach each other");
+    MEMBERS(A | C | D);
+    finish(&play);
+}
+
+Test(membership_apart, two_that_are_left_out_may_both_be_needed)
+{
+    play_t play = begin(1, NULL);
+    skn_membership_saved(play.membership, 50);
+    needed = B | C;
+    misses(&play, 0, B);
+    misses(&play, 3, C);
+    misses(&play, 1, A);
+    misses(&play, 2, D);
+    pass(&play, 3700);
+    MEMBERS(B | C);
+    finish(&play);
+}
+
+Test(membership_apart, parts_of_two_that_do_not_reach_each_other_are_waited_for)
+{
+    play_t play = begin(1, NULL);
+    skn_membership_saved(play.membership, 50);
+    needed = B | C;
+    misses(&play, 1, C);
+    misses(&play, 2, B);
+    pass(&play, 15000);
+    TOLD("waiting for c: parts are missing\n");
+    MEMBERS(0);
+    misses(&play, 2, 0);
+    misses(&play, 1, 0);
+    pass(&play, 500);
     MEMBERS(A | B | C | D);
     finish(&play);
 }

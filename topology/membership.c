@@ -12,6 +12,8 @@
 
 /* After so many of one member that training diverges, it does. */
 #define HOPELESS_FAILURES 3u
+/* So long without a tick: others seem silent then, and are not to blame. */
+#define STILL_TOLD_MS 2000u
 
 /* --- orders -------------------------------------------------------------- */
 
@@ -478,6 +480,13 @@ skn_membership_tick(skn_membership_t *membership, uint64_t now_ns)
         membership->begun_ns = now_ns;
         skn_membership_enter(membership, membership->phase, now_ns);
     }
+    uint64_t still_ms =
+        membership->tick_ns > 0 ? ms_since(membership->tick_ns, now_ns) : 0;
+    membership->tick_ns = now_ns;
+    if (still_ms >= STILL_TOLD_MS)
+        skn_membership_tell(membership,
+                            "the coordinator itself stood still for %llu s",
+                            (unsigned long long)still_ms / 1000);
     find_dead(membership, now_ns);
     switch (membership->phase) {
     case SKN_PHASE_GATHERING:

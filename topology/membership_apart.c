@@ -96,6 +96,21 @@ pairs_of(const skn_membership_t *membership, uint32_t number, uint64_t set)
     return pairs;
 }
 
+uint64_t
+skn_membership_with(const skn_membership_t *membership, uint64_t some,
+                    uint64_t ready)
+{
+    uint64_t others = ready & ~some;
+    for (uint32_t k = 0; k < membership->options.count; k++) {
+        if (!(some & bit(k)))
+            continue;
+        if (pairs_of(membership, k, some))
+            return 0;
+        others &= ~pairs_of(membership, k, others);
+    }
+    return some | skn_membership_together(membership, others);
+}
+
 /* Who is left out for it again and again stays out for a while, too: what the
  * probe of an idle member does not see is tried ever more seldom. */
 static void

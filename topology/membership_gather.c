@@ -6,6 +6,8 @@
 
 /* Who is waited for is told that often. */
 #define TELL_MS 10000u
+/* Of those that are left out, whose parts are tried in place of others'. */
+#define INSTEAD_MAX 8
 
 const char *
 skn_membership_list(const skn_membership_t *membership, uint64_t set,
@@ -133,11 +135,35 @@ is_kept_by(const skn_membership_t *membership, uint64_t set)
                                       &nothing) == SKN_OK;
 }
 
+/* With others of those that are ready: a part may lie only where somebody does
+ * not reach all. */
+static bool
+choose_instead(skn_membership_t *membership, uint64_t *set, uint64_t ready,
+               skn_point_t *point)
+{
+    uint64_t out = ready & ~*set;
+    while (__builtin_popcountll(out) > INSTEAD_MAX)
+        out &= out - 1;
+    for (uint64_t some = out; some; some = (some - 1) & out) {
+        skn_error_t nothing = { 0 };
+        uint64_t other = skn_membership_with(membership, some, ready);
+        if ((uint32_t)__builtin_popcountll(other) < membership->options.least ||
+            other == 0 ||
+            membership->options.choose(membership->options.job, other, point,
+                                       &nothing) != SKN_OK)
+            continue;
+        *set = other;
+        return true;
+    }
+    return false;
+}
+
 /* The point to begin at; false: not with these. */
 static bool
-choose(skn_membership_t *membership, uint64_t set, skn_point_t *point,
-       uint64_t now_ns)
+choose(skn_membership_t *membership, uint64_t *together, uint64_t ready,
+       skn_point_t *point, uint64_t now_ns)
 {
+    uint64_t set = *together;
     skn_error_t why = { 0 };
     *point = (skn_point_t){ 0 };
     skn_status_t status =
@@ -148,6 +174,10 @@ choose(skn_membership_t *membership, uint64_t set, skn_point_t *point,
     }
     if (membership->saved_batch == 0)
         return true; /* nothing was ever whole: from the seed */
+    if (choose_instead(membership, together, ready, point)) {
+        point->saved = true;
+        return true;
+    }
     if ((uint32_t)__builtin_popcountll(set) == membership->options.count) {
         (void)skn_fail(&why, SKN_NO_INPUT,
                        "all nodes are here, and none of the checkpoints of "
@@ -258,6 +288,6 @@ skn_membership_gather(skn_membership_t *membership, uint64_t now_ns)
         ready |= leavers;
         set = with;
     }
-    if (choose(membership, set, &point, now_ns))
+    if (choose(membership, &set, ready, &point, now_ns))
         start(membership, set, ready, &point, now_ns);
 }

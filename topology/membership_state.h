@@ -43,6 +43,7 @@ struct skn_membership {
     uint64_t batch;    /* as far as it has come */
     uint64_t saved_batch;
     uint64_t begun_ns, started_ns, phase_ns, told_ns, retry_ns;
+    uint64_t tick_ns;  /* the last one */
     uint64_t apart_ns; /* since when two of the members miss each other */
     uint32_t futile;   /* generations in a row that trained nothing */
     bool ever;         /* this coordinator has begun or found one */
@@ -94,6 +95,10 @@ const char *skn_membership_list(const skn_membership_t *membership,
 /* Those of `set` that reach each other: the others are left out. */
 uint64_t skn_membership_together(const skn_membership_t *membership,
                                  uint64_t set);
+/* Another choice: those of `some`, and of `ready` who reaches them and each
+ * other. 0: those of `some` do not reach each other. */
+uint64_t skn_membership_with(const skn_membership_t *membership, uint64_t some,
+                             uint64_t ready);
 /* Whether `number` and one of `set` do not reach each other. */
 bool skn_membership_is_apart(const skn_membership_t *membership,
                              uint32_t number, uint64_t set);

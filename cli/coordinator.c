@@ -17,6 +17,7 @@
 
 #include "cli/follow.h"
 #include "cli/harvested.h"
+#include "cli/lookout.h"
 #include "cli/manifests.h"
 #include "cli/process.h"
 #include "cli/talk.h"
@@ -52,6 +53,7 @@ typedef struct coordinator {
     skn_journal_t *journal;
     skn_membership_t *membership;
     skn_harvest_t *harvest;
+    cli_lookout_t lookout;
     skn_harvest_sum_t harvested; /* of the journal */
     char run_id[SKN_RUN_ID_BYTES];
     uint64_t generation, members, saved_batch; /* of the journal */
@@ -77,6 +79,18 @@ names_of(const coordinator_t *coordinator, uint64_t set)
     return names;
 }
 
+/* Takes it. */
+static void
+put_event(json_t *event)
+{
+    char *line = event ? json_dumps(event, JSON_COMPACT) : NULL;
+    if (line)
+        (void)puts(line);
+    (void)fflush(stdout);
+    free(line);
+    json_decref(event);
+}
+
 static void
 say(coordinator_t *coordinator, const char *text)
 {
@@ -90,12 +104,7 @@ say(coordinator_t *coordinator, const char *text)
         "{ss sI so ss}", "event", "membership", "generation",
         (json_int_t)skn_membership_generation(coordinator->membership),
         "members", names_of(coordinator, set), "text", text);
-    char *line = event ? json_dumps(event, JSON_COMPACT) : NULL;
-    if (line)
-        (void)puts(line);
-    (void)fflush(stdout);
-    free(line);
-    json_decref(event);
+    put_event(event);
 }
 
 /* --- the journal --------------------------------------------------------- */
@@ -417,6 +426,8 @@ take_hello(coordinator_t *coordinator, uint32_t member, const json_t *message)
                           cli_talk_number(message, "incarnation"),
                           (uint32_t)cli_talk_number(message, "cores"),
                           cli_now_ns());
+        cli_lookout_hello(&coordinator->lookout, member,
+                          (uint32_t)cli_talk_number(message, "cores"));
         return;
     }
     (void)snprintf(text, sizeof(text),
@@ -441,6 +452,7 @@ take_pulse(coordinator_t *coordinator, uint32_t member, const json_t *message)
                          cli_talk_number(message, "generation"), pulse.batch,
                          cli_now_ns());
     skn_harvest_pulse(coordinator->harvest, member, &pulse, cli_now_ns());
+    cli_lookout_pulse(&coordinator->lookout, member, &pulse, cli_now_ns());
     if (skn_membership_hears(coordinator->membership, member))
         (void)cli_talk_send(
             coordinator->control, member,
@@ -547,6 +559,18 @@ count(coordinator_t *coordinator)
         skn_harvest_end(coordinator->harvest, cli_now_ns());
 }
 
+/* For people who watch. */
+static void
+tell_nodes(coordinator_t *coordinator)
+{
+    if (!coordinator->call->json || !cli_flag(coordinator->call, "progress"))
+        return;
+    json_t *event =
+        cli_lookout_event(&coordinator->lookout, coordinator->membership,
+                          coordinator->names, coordinator->count, cli_now_ns());
+    put_event(event);
+}
+
 static void
 lead(coordinator_t *coordinator)
 {
@@ -565,6 +589,7 @@ lead(coordinator_t *coordinator)
         skn_membership_tick(coordinator->membership, cli_now_ns());
         count(coordinator);
         carry_out(coordinator);
+        tell_nodes(coordinator);
         if (skn_membership_phase(coordinator->membership) != SKN_PHASE_OVER)
             continue;
         if (coordinator->over_ns == 0)
@@ -671,22 +696,6 @@ close_all(coordinator_t *coordinator)
         (void)close(coordinator->signals);
 }
 
-static void
-tell_harvest(const coordinator_t *coordinator)
-{
-    skn_harvest_sum_t sum;
-    skn_harvest_sum(coordinator->harvest, &sum);
-    json_t *event = cli_harvested_event(&sum);
-    char *line = event ? json_dumps(event, JSON_COMPACT) : NULL;
-    if (line && coordinator->call->json)
-        (void)puts(line);
-    else if (line)
-        cli_harvested_print(event, stdout);
-    (void)fflush(stdout);
-    free(line);
-    json_decref(event);
-}
-
 static int
 finish(coordinator_t *coordinator)
 {
@@ -707,8 +716,10 @@ finish(coordinator_t *coordinator)
                                    "coordinator is started again"
                                  : "the run is done");
     }
+    skn_harvest_sum_t sum;
+    skn_harvest_sum(coordinator->harvest, &sum);
     if (over)
-        tell_harvest(coordinator);
+        cli_harvested_tell(&sum, coordinator->call->json);
     return status == SKN_OK ? 0 : cli_report(coordinator->call, &error);
 }
 
@@ -761,6 +772,7 @@ static const cli_option_t options[] = {
     CLI_OVERRIDE_OPTION,
     { "wait", 0, "SECONDS", "for all nodes of the list, at the start (15)" },
     { "leash", 0, NULL, "bring the run to a stop when standard input ends" },
+    { "progress", 0, NULL, "with --json: how all nodes do, twice a second" },
     CLI_COMMON_OPTIONS,
     { 0 },
 };

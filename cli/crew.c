@@ -78,12 +78,15 @@ take_event(void *job, cli_up_node_t *process, char *line)
 static void
 take_complaint(void *job, cli_up_node_t *process, char *line)
 {
-    (void)job;
+    const cli_crew_t *crew = job;
     if (strncmp(line, "skein:", 6) == 0 || strncmp(line, "hint:", 5) == 0)
         return; /* an event says it, too */
     (void)snprintf(process->last, sizeof(process->last), "%.*s",
                    (int)strcspn(line, "\r"), line);
-    (void)fprintf(stderr, "[%s] %s\n", process->name, line);
+    if (crew->complain)
+        crew->complain(crew->complain_job, process->name, line);
+    else
+        (void)fprintf(stderr, "[%s] %s\n", process->name, line);
 }
 
 /* --- how they end --------------------------------------------------------- */

@@ -31,6 +31,9 @@ struct cli_crew {
     const char *patience_s;      /* of workers; NULL: the default */
     cli_crew_event_t *take;
     void *job;
+    /* Lines of standard error, in place of ours; NULL: there they go. */
+    void (*complain)(void *job, const char *name, const char *line);
+    void *complain_job;
     /* --- inside --- */
     cli_up_node_t process[CLI_CREW_MAX];
     uint64_t due_ns[CLI_CREW_MAX];     /* when it is started again; 0: not */

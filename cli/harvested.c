@@ -2,6 +2,8 @@
  * SPDX-License-Identifier: Apache-2.0 */
 #include "cli/harvested.h"
 
+#include <stdlib.h>
+
 json_t *
 cli_harvested_json(const skn_harvest_sum_t *sum)
 {
@@ -126,4 +128,18 @@ cli_harvested_print(const json_t *event, FILE *file)
         "generations; %.1f MB between nodes\n",
         number_at(event, "batches"), number_at(event, "redone_batches"),
         number_at(event, "generations"), number_at(event, "bytes_sent") * 1e-6);
+}
+
+void
+cli_harvested_tell(const skn_harvest_sum_t *sum, bool json)
+{
+    json_t *event = cli_harvested_event(sum);
+    char *line = event && json ? json_dumps(event, JSON_COMPACT) : NULL;
+    if (line)
+        (void)puts(line);
+    else if (event)
+        cli_harvested_print(event, stdout);
+    (void)fflush(stdout);
+    free(line);
+    json_decref(event);
 }

@@ -17,5 +17,7 @@ void cli_harvested_read(const json_t *counts, skn_harvest_sum_t *sum);
 json_t *cli_harvested_event(const skn_harvest_sum_t *sum);
 /* The event in three lines. */
 void cli_harvested_print(const json_t *event, FILE *file);
+/* Either of them, on standard output. */
+void cli_harvested_tell(const skn_harvest_sum_t *sum, bool json);
 
 #endif

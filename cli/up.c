@@ -431,6 +431,8 @@ static const cli_option_t options[] = {
     { "local-nodes", 0, "N",
       "N nodes of this machine, with keys of their own" },
     { "elastic", 0, NULL, "--local-nodes that may die, leave and come back" },
+    { "plain", 0, NULL, "with --elastic: lines, on a terminal too" },
+    { "notes", 0, "FILE", "... on a terminal: shows lines as they come there" },
     { "resume", 0, NULL, "go on with the run in checkpoint.path" },
     CLI_PREDICT_OPTIONS,
     { "wait", 0, "SECONDS", "for all nodes, before giving up (120)" },

@@ -182,7 +182,7 @@ cli_up_role_command(const cli_call_t *call, const cli_up_local_t *local,
     add(command, "--json");
     if (is_member || leads)
         add(command, "--leash");
-    if (is_member)
+    if (is_member || leads)
         add(command, "--progress");
     if (is_member)
         add_option(command, "--patience", role->patience_s);

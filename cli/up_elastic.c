@@ -128,7 +128,8 @@ take(void *job, cli_crew_t *crew, uint32_t place, const json_t *event,
         view_event(elastic, place > 0 ? crew->process[place].name : "", event);
         return;
     }
-    if (strcmp(name, "nodes") == 0)
+    if (strcmp(name, "nodes") == 0 ||
+        (strcmp(name, "part") == 0 && !elastic->call->json))
         return;
     if (strcmp(name, "membership") == 0 && !elastic->call->json) {
         cli_bar_hide(&elastic->bar);

@@ -528,6 +528,37 @@ Test(membership, one_who_fails_again_and_again_stays_out_for_a_while)
     skn_membership_destroy(&play.membership);
 }
 
+/* What `who` says twice in a row of a failure; who takes part then. */
+static uint64_t
+left_after(uint32_t who, const char *text)
+{
+    play_t play;
+    skn_error_t why = { .status = SKN_STORAGE };
+    (void)snprintf(why.text, sizeof(why.text), "%s", text);
+    begin_two(&play);
+    for (uint64_t generation = 1; generation < 3; generation++) {
+        skn_membership_ended(play.membership, who, generation,
+                             SKN_ENDING_FAILED, &why, play.now_ns);
+        play.runs[who] = 0;
+        pass(&play, 1200, 0);
+    }
+    uint64_t members = skn_membership_members(play.membership);
+    skn_membership_destroy(&play.membership);
+    return members;
+}
+
+Test(membership, who_is_named_by_others_is_the_one_that_failed)
+{
+    cr_expect_eq(left_after(0, "run/a: no room"), 2);
+    cr_expect_eq(left_after(0, "node 'b': run/b: no room"), 1);
+    cr_expect_eq(left_after(1, "node 'a': node 'b': run/b: no room"), 1);
+    cr_expect_eq(left_after(1, "node 'a': run/a: no room"), 2);
+    cr_expect_eq(left_after(0, "node 'b' is said to have failed"), 2);
+    cr_expect_eq(left_after(0, "node 'x': run/x: no room"), 2);
+    cr_expect_eq(left_after(0, "node 'b"), 2);
+    cr_expect_eq(left_after(0, "node 'bb': node ''"), 2);
+}
+
 Test(membership, a_generation_that_runs_outlives_its_coordinator)
 {
     play_t play;

@@ -307,10 +307,31 @@ is_echo(const skn_error_t *error)
     return error->status == SKN_UNAVAILABLE || error->status == SKN_BUSY;
 }
 
+/* Who it was, by the words of who told it first: "node 'a': node 'b': no room"
+ * came from b, by way of a. */
+static uint32_t
+culprit(const skn_membership_t *membership, uint32_t number, const char *text)
+{
+    static const char node[] = "node '";
+    while (strncmp(text, node, strlen(node)) == 0) {
+        const char *name = text + strlen(node);
+        const char *end = strstr(name, "': ");
+        if (!end)
+            break;
+        for (uint32_t k = 0; k < membership->options.count; k++)
+            if (strlen(membership->names[k]) == (size_t)(end - name) &&
+                memcmp(membership->names[k], name, (size_t)(end - name)) == 0)
+                number = k;
+        text = end + 3;
+    }
+    return number;
+}
+
 static void
 blame(skn_membership_t *membership, uint32_t number, const skn_error_t *error,
       uint64_t now_ns)
 {
+    number = culprit(membership, number, error->text);
     member_t *member = &membership->member[number];
     if (is_echo(error))
         return;

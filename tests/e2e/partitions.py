@@ -27,6 +27,7 @@ import threading
 import time
 
 SKEIN, PREFIX, CASES = sys.argv[1], sys.argv[2], sys.argv[3:]
+LAST = CASES.pop() if CASES[-1] == "full-b-end" else ""
 NAMES = ["lead", "a", "b", "c", "d"]
 HEAL_S = 30  # the bound of the test; what is aimed at is 3 s
 EPOCHS_MAX = 1000000
@@ -266,6 +267,9 @@ def play(run, case):
     began, before = time.monotonic(), run.generation
     fault.begin(run)
     time.sleep(max(0, began + seconds - time.monotonic()))
+    if seconds >= 10 and case != "stop-lead-%g" % seconds:
+        said(run.trains_since(began + seconds - 1.5),
+             "  the others go on meanwhile", "; ".join(run.told_since(began)))
     fault.end(run)
     ended = time.monotonic()
     row = {"case": case, "generations": 0}
@@ -304,10 +308,20 @@ def finish(run):
     codes = [run.process[name].process.wait(60) for name in NAMES]
     said(codes == [0] * 5, "the run is stopped, and all end well", str(codes))
     epochs = int(run.batch) // BATCHES_AN_EPOCH + 2
+    fault = Full(LAST.split("-")[1]) if LAST else None
+    if fault:
+        fault.begin(run)
+    then = time.monotonic()
     for name in NAMES:
         run.start(name, epochs)
     codes = [run.process[name].process.wait(120) for name in NAMES]
     said(codes == [0] * 5, "it goes on to its end", str(codes))
+    if fault:
+        fault.over.set()
+        said(any(re.match(r"b failed.* and stays out", text)
+                 for text in run.told_since(then)),
+             "  without b, whose disk is full all the time",
+             "; ".join(run.told_since(then)))
     time.sleep(.2)  # the last lines are read by a thread
     return epochs
 

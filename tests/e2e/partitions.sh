@@ -7,7 +7,8 @@
 # A case is WHAT-WAYS-SECONDS. WHAT: coordinator (a member and the coordinator),
 # worker (two members, both heard by the coordinator), everybody (a member from
 # all). WAYS: both, out, in. Or stop-NAME-SECONDS (SIGSTOP of a, b, c, d with
-# its worker, or of lead), full-NAME-SECONDS (a disk, of b or lead).
+# its worker, or of lead), full-NAME-SECONDS (a disk, of b or lead); and
+# as the last one full-b-end, till the end of the run.
 # Hosts are network namespaces; partitions.py drives, and says what healed
 # means.
 # All the time the wall clock of all processes jumps by an hour and more, twenty
@@ -30,7 +31,7 @@ if ! can_make_networks; then
     finish
 fi
 cases=("$@")
-[ $# -gt 0 ] || cases=(worker-out-10 coordinator-both-5 stop-lead-2 full-b-2)
+[ $# -gt 0 ] || cases=(worker-out-10 coordinator-both-5 stop-lead-2 full-b-end)
 if [ "${1:-}" = all ]; then
     cases=()
     for seconds in 5 60; do
@@ -43,7 +44,7 @@ if [ "${1:-}" = all ]; then
     for seconds in 2 20; do
         cases+=("stop-a-$seconds" "stop-c-$seconds" "stop-lead-$seconds")
     done
-    cases+=(full-b-5 full-lead-5)
+    cases+=(full-b-5 full-lead-5 full-b-end)
 fi
 
 pair_model

@@ -541,6 +541,41 @@ Test(links, a_stop_ends_a_run_that_a_node_keeps_waiting)
     cr_expect(strstr(errors[1].text, sentence), "%s", errors[1].text);
 }
 
+/* Polls both until node 0 has told `line` as often as `count`. */
+static void
+await_line(const char *line, uint32_t count, uint32_t running)
+{
+    uint32_t told = 0;
+    while (told < count) {
+        struct pollfd polled = { skn_system_fd(systems[0]), POLLIN, 0 };
+        (void)poll(&polled, 1, 100);
+        for (uint32_t k = 0; k < running; k++)
+            cr_assert_not(follow(k));
+        told = 0;
+        for (uint32_t k = 0; k < event_counts[0]; k++)
+            told += strcmp(events[0][k], line) == 0;
+    }
+}
+
+/* Nothing is said of one that is slow for less than 4 s: see the other tests,
+ * which run in less. */
+Test(links, one_that_does_not_come_is_silent_until_it_does)
+{
+    uint32_t from = flow_actors(&flow, &stubborn, 1, 0, 0);
+    uint32_t to = flow_actors(&flow, &sink, 1, 0, 0);
+    flow_pipe(&flow, &token_schema, SKN_PATTERN_ONE, 4, from, 1, to, 1);
+    on_node(to, 1, 1);
+    have_nodes(2);
+    start(0, NULL);
+    await_line("{\"event\":\"silent\",\"node\":\"a\",\"peers\":[\"b\"]}", 1, 1);
+    start(1, NULL);
+    await_line("{\"event\":\"silent\",\"node\":\"a\",\"peers\":[]}", 1, 2);
+    while (!has_told(0, "joined"))
+        cr_assert_not(follow(0));
+    skn_system_destroy(&systems[0]);
+    skn_system_destroy(&systems[1]);
+}
+
 Test(links, a_clock_is_that_of_all_nodes)
 {
     uint32_t from = flow_actors(&flow, &asker, 1, 0, 0);

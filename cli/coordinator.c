@@ -15,10 +15,11 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "cli/balancing.h"
 #include "cli/follow.h"
 #include "cli/harvested.h"
 #include "cli/lookout.h"
-#include "cli/manifests.h"
+#include "cli/orders.h"
 #include "cli/process.h"
 #include "cli/talk.h"
 #include "cli/verbs.h"
@@ -55,6 +56,9 @@ typedef struct coordinator {
     skn_harvest_t *harvest;
     cli_lookout_t lookout;
     skn_harvest_sum_t harvested; /* of the journal */
+    skn_balance_t *balance;
+    uint64_t balanced;              /* the generation that it looks at */
+    double speeds[SKN_MEMBERS_MAX]; /* of the journal; 0: not there */
     char run_id[SKN_RUN_ID_BYTES];
     uint64_t generation, members, saved_batch; /* of the journal */
     bool over;                                 /* the journal says */
@@ -136,6 +140,8 @@ take_line(void *job, const json_t *line, skn_error_t *error)
         coordinator->saved_batch = cli_talk_number(line, "saved");
     cli_harvested_read(json_object_get(line, "harvest"),
                        &coordinator->harvested);
+    cli_balancing_read(json_object_get(line, "speeds"), coordinator->model,
+                       coordinator->speeds);
     coordinator->over = strcmp(cli_talk_text(line, "over"), "done") == 0;
     return SKN_OK;
 }
@@ -277,76 +283,16 @@ choose(void *job, uint64_t set, skn_point_t *point, skn_error_t *error)
 /* --- orders -------------------------------------------------------------- */
 
 static json_t *
-cores_of(const skn_model_cores_t *cores)
+message_of(const coordinator_t *coordinator, const skn_duty_t *duty)
 {
-    if (cores->count == 0)
-        return cores->limit == SKN_AUTO ? json_string("auto")
-                                        : json_integer(cores->limit);
-    json_t *list = json_array();
-    for (size_t k = 0; k < cores->count; k++)
-        (void)json_array_append_new(list, json_integer(cores->list[k]));
-    return list;
-}
-
-static json_t *
-nodes_of(const coordinator_t *coordinator, uint64_t set)
-{
-    json_t *nodes = json_array();
-    for (uint32_t k = 0; nodes && k < coordinator->count; k++) {
-        const skn_model_node_t *node = &coordinator->model->nodes[k];
-        if (!(set & ((uint64_t)1 << k)))
-            continue;
-        (void)json_array_append_new(
-            nodes, json_pack("{ss ss ss so sI}", "name", node->name, "address",
-                             node->address, "key", coordinator->keys[k],
-                             "cores", cores_of(&node->cores), "memory",
-                             (json_int_t)(node->memory_bytes == SKN_AUTO
-                                              ? 0
-                                              : node->memory_bytes)));
-    }
-    return nodes;
-}
-
-static json_t *
-start_of(const coordinator_t *coordinator, const skn_duty_t *order)
-{
-    json_t *message =
-        json_pack("{ss sI ss sI sI sb so}", "order", "start", "generation",
-                  (json_int_t)order->generation, "run", coordinator->run_id,
-                  "batch", (json_int_t)order->point.batch, "layout",
-                  (json_int_t)order->point.layout, "saved", order->point.saved,
-                  "nodes", nodes_of(coordinator, order->set));
-    json_t *manifest =
-        order->point.saved
-            ? cli_manifests_text(&coordinator->manifests, order->point.batch,
-                                 order->point.layout)
-            : NULL;
-    if (message && manifest)
-        (void)json_object_set(message, "manifest", manifest);
-    return message;
-}
-
-static json_t *
-message_of(const coordinator_t *coordinator, const skn_duty_t *order)
-{
-    switch (order->kind) {
-    case SKN_DUTY_WHO:
-        return json_pack("{ss}", "order", "who");
-    case SKN_DUTY_ASK:
-        return json_pack("{ss so}", "order", "ask", "known",
-                         cli_manifests_seals(&coordinator->manifests));
-    case SKN_DUTY_START:
-        return start_of(coordinator, order);
-    case SKN_DUTY_PAUSE:
-        return json_pack("{ss sI}", "order", "pause", "generation",
-                         (json_int_t)order->generation);
-    case SKN_DUTY_ABORT:
-        return json_pack("{ss}", "order", "abort");
-    case SKN_DUTY_BYE:
-        return json_pack("{ss}", "order", "bye");
-    default:
-        return NULL;
-    }
+    const cli_orders_t orders = {
+        .model = coordinator->model,
+        .keys = coordinator->keys,
+        .run_id = coordinator->run_id,
+        .manifests = &coordinator->manifests,
+        .balance = coordinator->balance,
+    };
+    return cli_orders_message(&orders, duty);
 }
 
 static void
@@ -363,13 +309,15 @@ carry_out(coordinator_t *coordinator)
             skn_harvest_begin(coordinator->harvest, order.generation, order.set,
                               order.point.batch, cli_now_ns());
             record(coordinator,
-                   json_pack("{sI so sI sI sb so}", "generation",
+                   json_pack("{sI so sI sI sb so so}", "generation",
                              (json_int_t)order.generation, "members",
                              names_of(coordinator, order.set), "batch",
                              (json_int_t)order.point.batch, "layout",
                              (json_int_t)order.point.layout, "from_saved",
                              order.point.saved, "harvest",
-                             harvested(coordinator)));
+                             harvested(coordinator), "speeds",
+                             cli_balancing_json(coordinator->balance,
+                                                coordinator->model)));
         } else if (coordinator->broken.status == SKN_OK)
             /* Who does not hear it is silent, and is found dead. */
             (void)cli_talk_send(coordinator->control, order.member,
@@ -453,6 +401,10 @@ take_pulse(coordinator_t *coordinator, uint32_t member, const json_t *message)
                          cli_now_ns());
     skn_harvest_pulse(coordinator->harvest, member, &pulse, cli_now_ns());
     cli_lookout_pulse(&coordinator->lookout, member, &pulse, cli_now_ns());
+    if (cli_talk_number(message, "generation") == coordinator->balanced)
+        skn_balance_load(coordinator->balance, member,
+                         cli_talk_number(message, "load_us"),
+                         cli_talk_number(message, "load_at_us"));
     if (skn_membership_hears(coordinator->membership, member))
         (void)cli_talk_send(
             coordinator->control, member,
@@ -559,6 +511,20 @@ count(coordinator_t *coordinator)
         skn_harvest_end(coordinator->harvest, cli_now_ns());
 }
 
+/* Whether the rows of the generation that runs should be dealt anew. */
+static void
+balance(coordinator_t *coordinator)
+{
+    char text[SKN_DUTY_TEXT_BYTES];
+    if (!coordinator->model->coordinator.balance ||
+        !cli_balancing_turn(coordinator->balance, &coordinator->balanced,
+                            coordinator->model, coordinator->membership, text,
+                            sizeof(text)))
+        return;
+    say(coordinator, text);
+    skn_membership_renew(coordinator->membership, "rows", "are dealt by speed");
+}
+
 /* For people who watch. */
 static void
 tell_nodes(coordinator_t *coordinator)
@@ -588,6 +554,7 @@ lead(coordinator_t *coordinator)
             take_leash(coordinator);
         skn_membership_tick(coordinator->membership, cli_now_ns());
         count(coordinator);
+        balance(coordinator);
         carry_out(coordinator);
         tell_nodes(coordinator);
         if (skn_membership_phase(coordinator->membership) != SKN_PHASE_OVER)
@@ -661,11 +628,13 @@ open_all(coordinator_t *coordinator, skn_error_t *error)
         .members = coordinator->members,
         .saved_batch = coordinator->saved_batch,
     };
+    coordinator->balance = cli_balancing_new(model, coordinator->speeds, error);
     coordinator->membership =
         skn_membership_new(&options, coordinator->names, error);
     coordinator->harvest =
         skn_harvest_new(coordinator->count, &coordinator->harvested, error);
-    if (!coordinator->membership || !coordinator->harvest)
+    if (!coordinator->membership || !coordinator->harvest ||
+        !coordinator->balance)
         return error->status;
     skn_harvest_goes_on(coordinator->harvest, coordinator->generation,
                         coordinator->members);
@@ -685,6 +654,7 @@ close_all(coordinator_t *coordinator)
     skn_control_close(&coordinator->control);
     skn_membership_destroy(&coordinator->membership);
     skn_harvest_destroy(&coordinator->harvest);
+    skn_balance_destroy(&coordinator->balance);
     skn_journal_close(&coordinator->journal);
     skn_keys_destroy(&coordinator->own);
     for (uint32_t k = 0; k < coordinator->count; k++)

@@ -173,14 +173,16 @@ say_pulse(member_t *member, bool now)
     cli_worker_look(worker);
     (void)say(
         member,
-        json_pack(
-            "{ss sI sI sI sI sI sI sI}", "say", "pulse", "pulse",
-            (json_int_t)member->pulse_count, "generation",
-            (json_int_t)runs(member), "batch", (json_int_t)worker->batch,
-            "worked", (json_int_t)worker->generation, "busy_ns",
-            (json_int_t)worker->busy_ns, "cpu_ns",
-            (json_int_t)(worker->cpu_before_ns + worker->cpu_ns), "sent_bytes",
-            (json_int_t)(worker->sent_before_bytes + worker->sent_bytes)));
+        json_pack("{ss sI sI sI sI sI sI sI sI sI}", "say", "pulse", "pulse",
+                  (json_int_t)member->pulse_count, "generation",
+                  (json_int_t)runs(member), "batch", (json_int_t)worker->batch,
+                  "worked", (json_int_t)worker->generation, "busy_ns",
+                  (json_int_t)worker->busy_ns, "cpu_ns",
+                  (json_int_t)(worker->cpu_before_ns + worker->cpu_ns),
+                  "sent_bytes",
+                  (json_int_t)(worker->sent_before_bytes + worker->sent_bytes),
+                  "load_us", (json_int_t)worker->load_us, "load_at_us",
+                  (json_int_t)worker->load_at_us));
     /* Nothing is said once: a line that ends takes with it what is on it. */
     if (member->misses && member->pulse_count % ENDED_PULSES == 0)
         say_misses(member);

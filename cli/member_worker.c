@@ -21,8 +21,10 @@
 /* For the other nodes of a generation: who is not there is dead by then. */
 #define NODE_WAIT_S "30"
 /* A worker that is told to pause goes on to the next marker if that takes no
- * longer; see actors/coordinator.c. */
+ * longer (actors/coordinator.c): a marker of its own would change what is
+ * trained, so that with reduction `fixed` it goes on as long as that takes. */
 #define PATIENCE_S "20"
+#define PATIENCE_FIXED_S "86400"
 #define COPIES 2
 /* `skein node` has a worker, which may have children of its own. */
 #define TREE_DEPTH 4
@@ -202,6 +204,8 @@ exec_worker(cli_worker_t *worker, const cli_worker_start_t *start,
     add_two(&line, "--patience",
             cli_value(start->call, "patience")
                 ? cli_value(start->call, "patience")
+            : start->model->train.reduction == SKN_REDUCTION_FIXED
+                ? PATIENCE_FIXED_S
                 : PATIENCE_S);
     add_two(&line, "--run", cli_talk_text(order, "run"));
     add_two(&line, "--generation", number);
@@ -313,6 +317,10 @@ take_event(void *job, cli_up_node_t *node, char *line)
             (uint64_t)json_number_value(json_object_get(event, "bytes_sent"));
     if (busy_s > 0)
         worker->busy_ns = (uint64_t)(busy_s * 1e9);
+    if (strcmp(name, "load") == 0) {
+        worker->load_us = cli_talk_number(event, "busy_us");
+        worker->load_at_us = cli_talk_number(event, "at_us");
+    }
     if (strcmp(name, "error") == 0) {
         cli_up_keep_error(node, event);
     } else if (event) {

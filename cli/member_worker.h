@@ -18,6 +18,8 @@ typedef struct cli_worker {
     /* Of those before it, and of it: CPU time and bytes to other nodes. And how
      * long it has trained, as the one who leads says. */
     uint64_t cpu_before_ns, cpu_ns, sent_before_bytes, sent_bytes, busy_ns;
+    /* How long its busiest core had work in hand, and when it said so. */
+    uint64_t load_us, load_at_us;
     uint64_t misses; /* nodes of the model that it does not hear */
     const skn_model_t *model;
     const cli_call_t *call;

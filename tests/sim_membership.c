@@ -662,6 +662,8 @@ spoil(world_t *world)
     member_t *member = &world->member[number];
     if (world->now_ns >= HEAL_NS || draw(world, 60) != 0)
         return;
+    if (world->membership && draw(world, 8) == 0) /* rows, dealt anew */
+        skn_membership_renew(world->membership, "rows", "are dealt anew");
     world->faults++;
     switch (draw(world, 8)) {
     case 0:

@@ -302,6 +302,29 @@ Test(membership, one_who_joins_is_taken_in_at_a_marker)
     skn_membership_destroy(&play.membership);
 }
 
+Test(membership, the_same_members_may_begin_anew)
+{
+    play_t play;
+    open_play(&play, 2, 1, 0, 0);
+    skn_membership_renew(play.membership, "rows", "are dealt by speed");
+    arrive(&play, 0, 11);
+    arrive(&play, 1, 22);
+    pass(&play, 3000, 30);
+    cr_assert_eq(count_of(&play, SKN_DUTY_PAUSE), 0, "nothing ran then");
+    skn_membership_renew(play.membership, "rows", "are dealt by speed");
+    pass(&play, 200, 30);
+    cr_assert_eq(count_of(&play, SKN_DUTY_PAUSE), 1);
+    end(&play, 1, SKN_ENDING_WELL);
+    end(&play, 0, SKN_ENDING_STOPPED);
+    play.held = (held_t){ .status = SKN_OK, .point = { .batch = 40 } };
+    pass(&play, 600, 0);
+    cr_assert(was_told(&play, "generation 2 from batch 40: a and b; rows are "
+                              "dealt by speed"));
+    pass(&play, 5000, 50);
+    cr_assert_eq(count_of(&play, SKN_DUTY_PAUSE), 0, "and once only");
+    skn_membership_destroy(&play.membership);
+}
+
 Test(membership, nobody_joins_a_generation_that_has_trained_nothing)
 {
     play_t play;

@@ -27,7 +27,7 @@ Test(model_nodes, every_field_of_a_node_is_read)
                 "  - { name: a, address: 'tcp://10.77.0.1:7001', key: a.key,\n"
                 "      cores: 2, memory: 8GiB }\n"
                 "  - { name: b, address: 'tcp://10.77.0.2:7001', key: b.key,\n"
-                "      cores: [4, 1], ssh: worker2 }\n"
+                "      cores: [4, 1], ssh: worker2, speed: .5, notice: 30 }\n"
                 "  - { name: c-3, address: 'tcp://c:7001', key: /k/c.key,\n"
                 "      cores: 2-4 }\n"
                 "links: { coding: int8, rate: 1.0e8 }\n");
@@ -43,6 +43,10 @@ Test(model_nodes, every_field_of_a_node_is_read)
     cr_expect_eq(a->memory_bytes, INT64_C(8) << 30);
     cr_expect_str_eq(b->ssh, "worker2");
     cr_expect_eq(b->memory_bytes, SKN_AUTO);
+    cr_expect_eq(b->speed, 0.5);
+    cr_expect_eq(b->notice_s, 30);
+    cr_expect_eq(a->speed, 1);
+    cr_expect_eq(a->notice_s, 0);
     cr_expect_eq(b->cores.limit, SKN_AUTO);
     cr_assert_eq(b->cores.count, 2u);
     cr_expect(b->cores.list[0] == 4 && b->cores.list[1] == 1);
@@ -176,6 +180,14 @@ static const refusal_t refusals[] = {
       "resources: { memory: 1GiB }\n",
       "m.yaml:9:22: 'memory' of resources means nothing beside 'nodes'; each "
       "node has its own 'memory'\n" },
+    { "nodes: [{ name: a, speed: 0, notice: -1 }]\n",
+      "m.yaml:7:27: option 'speed' of node 'a' must be in 0.001..1000, found "
+      "'0'\n"
+      "m.yaml:7:38: option 'notice' of node 'a' must be in 0..86400, found "
+      "'-1'\n" },
+    { TWO "coordinator: { address: 'tcp://127.0.0.1:7000' }\n",
+      "m.yaml:10:14: the coordinator has no key; give one to each: skein "
+      "keygen NAME.key\n" },
     { "links: { coding: bf16 }\ntrain: { reduction: fixed }\n",
       "m.yaml:7:18: 'reduction: fixed' promises the same bits for any number "
       "of nodes, which this coding rounds; set 'coding: f32', or leave it "

@@ -1,8 +1,11 @@
 /* test_talk.c - what coordinator and members say, and what they believe.
+ * Covers cli/talk.c, cli/orders.c and cli/balancing.c.
  * SPDX-License-Identifier: Apache-2.0 */
 #include <criterion/criterion.h>
 #include <string.h>
 
+#include "cli/balancing.h"
+#include "cli/orders.h"
 #include "cli/talk.h"
 
 static json_t *
@@ -103,4 +106,89 @@ Test(talk, what_no_member_says_is_refused)
         cr_assert_eq(count, 0);
         skn_held_free(&list, count);
     }
+}
+
+/* --- orders --------------------------------------------------------------- */
+
+static const skn_model_node_t nodes[] = {
+    { .name = "a",
+      .address = "tcp://a:1",
+      .cores = { .limit = 4 },
+      .memory_bytes = SKN_AUTO,
+      .speed = 1 },
+    { .name = "b",
+      .address = "tcp://b:1",
+      .cores = { .limit = SKN_AUTO },
+      .memory_bytes = 1 << 20,
+      .speed = 0.5,
+      .notice_s = 30 },
+};
+static const skn_model_t model = { .nodes = nodes, .node_count = 2 };
+
+static void
+expect_json(json_t *message, const char *want)
+{
+    char *text = json_dumps(message, JSON_COMPACT | JSON_REAL_PRECISION(6));
+    cr_assert_not_null(text);
+    cr_expect_str_eq(text, want);
+    free(text);
+    json_decref(message);
+}
+
+Test(talk, an_order_to_begin_says_all_of_the_plan)
+{
+    const double none[2] = { 0 };
+    const char *const keys[] = { "KA", "KB" };
+    const cli_manifests_t manifests = { NULL };
+    const cli_orders_t orders = {
+        .model = &model,
+        .keys = keys,
+        .run_id = "0123",
+        .manifests = &manifests,
+        .balance = cli_balancing_new(&model, none, NULL),
+    };
+    skn_duty_t duty = { .kind = SKN_DUTY_START,
+                        .generation = 3,
+                        .set = 3,
+                        .point = { .saved = true, .batch = 40, .layout = 2 } };
+    expect_json(cli_orders_message(&orders, &duty),
+                "{\"order\":\"start\",\"generation\":3,\"run\":\"0123\","
+                "\"batch\":40,\"layout\":2,\"saved\":true,\"nodes\":["
+                "{\"name\":\"a\",\"address\":\"tcp://a:1\",\"key\":\"KA\","
+                "\"cores\":4,\"memory\":0,\"speed\":1.0,\"notice\":0.0},"
+                "{\"name\":\"b\",\"address\":\"tcp://b:1\",\"key\":\"KB\","
+                "\"cores\":\"auto\",\"memory\":1048576,\"speed\":0.5,"
+                "\"notice\":30.0}]}");
+    duty.kind = SKN_DUTY_PAUSE;
+    expect_json(cli_orders_message(&orders, &duty),
+                "{\"order\":\"pause\",\"generation\":3}");
+    duty.kind = SKN_DUTY_TELL;
+    cr_expect_null(cli_orders_message(&orders, &duty));
+    skn_balance_t *balance = (skn_balance_t *)(uintptr_t)orders.balance;
+    skn_balance_destroy(&balance);
+}
+
+/* --- speeds --------------------------------------------------------------- */
+
+Test(talk, speeds_outlive_a_coordinator)
+{
+    double speeds[2] = { 0 };
+    skn_balance_t *balance = cli_balancing_new(&model, speeds, NULL);
+    cr_expect_eq(skn_balance_speed(balance, 1), 0.5, "as the file says");
+    skn_balance_set_speed(balance, 0, 0.25);
+    json_t *object = cli_balancing_json(balance, &model);
+    cli_balancing_read(object, &model, speeds);
+    cr_expect_eq(speeds[0], 0.25);
+    cr_expect_eq(speeds[1], 0.5);
+    json_decref(object);
+    skn_balance_destroy(&balance);
+    balance = cli_balancing_new(&model, speeds, NULL);
+    cr_expect_eq(skn_balance_speed(balance, 0), 0.25);
+    skn_balance_destroy(&balance);
+    object = json_pack("{sf sf ss}", "z", 1.0, "a", -1.0, "b", "fast");
+    cli_balancing_read(object, &model, speeds);
+    cr_expect_eq(speeds[0], 0.25, "what is none is none");
+    cr_expect_eq(speeds[1], 0.5);
+    json_decref(object);
+    cli_balancing_read(NULL, &model, speeds);
 }

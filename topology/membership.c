@@ -288,6 +288,16 @@ skn_membership_stop(skn_membership_t *membership, uint64_t now_ns)
         finish(membership, true, now_ns);
 }
 
+void
+skn_membership_renew(skn_membership_t *membership, const char *who,
+                     const char *what)
+{
+    if (membership->phase != SKN_PHASE_RUNNING)
+        return;
+    membership->renew = true;
+    skn_membership_because(membership, who, what);
+}
+
 /* --- the end of a member's part ------------------------------------------ */
 
 /* What another try would only repeat. */
@@ -420,6 +430,8 @@ wants_change(skn_membership_t *membership, uint64_t now_ns)
     bool settled =
         ms_since(membership->started_ns, now_ns) >= SKN_MEMBER_SETTLE_MS &&
         membership->batch > membership->point.batch;
+    if (membership->renew)
+        return true;
     for (uint32_t k = 0; k < membership->options.count; k++) {
         const member_t *member = &membership->member[k];
         bool in = takes_part(membership, k);

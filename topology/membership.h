@@ -166,6 +166,10 @@ void skn_membership_lost(skn_membership_t *membership, uint32_t member,
                          uint64_t now_ns);
 /* A checkpoint of `batch` is complete. */
 void skn_membership_saved(skn_membership_t *membership, uint64_t batch);
+/* The members should begin anew, though they are the same: `who` `what`s, as
+ * people are told. The generation ends at its next marker. */
+void skn_membership_renew(skn_membership_t *membership, const char *who,
+                          const char *what);
 /* The user wants the run to come to a good end. */
 void skn_membership_stop(skn_membership_t *membership, uint64_t now_ns);
 /* Time passes: at least every SKN_MEMBER_PULSE_MS. */

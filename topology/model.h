@@ -244,6 +244,7 @@ typedef struct skn_model_coordinator {
     const char *address; /* tcp://host:port; "": the nodes never change */
     const char *key;     /* path of its certificate; "": none */
     int64_t least;       /* nodes that the run needs to go on */
+    bool balance;        /* rows by measured speed */
 } skn_model_coordinator_t;
 
 typedef struct skn_model {

@@ -91,9 +91,11 @@ skn_rules_coordinator(const skn_model_t *model, const skn_node_t *root,
             (void)skn_problems_add(problems, mark,
                                    "node '%.64s' has the same address",
                                    model->nodes[k].name);
+    /* Of several, each is known by its key. */
     bool keyed = model->nodes[0].key[0] != '\0';
     if (keyed == (coordinator->key[0] != '\0') &&
-        (keyed || skn_address_is_loopback(coordinator->address)))
+        (keyed || (model->node_count == 1 &&
+                   skn_address_is_loopback(coordinator->address))))
         return;
     (void)skn_problems_add(problems, skn_rules_mark(mapping, "key"),
                            keyed || !coordinator->key[0]

@@ -463,7 +463,11 @@ static const skn_section_t idle_section = {
       "its certificate (skein keygen); required as soon as its address is "    \
       "beyond this machine")                                                   \
     O(skn_model_coordinator_t, least, "least", INT, INT, "1", 1, 64, NULL,     \
-      "nodes that must be there for the run to go on")
+      "nodes that must be there for the run to go on")                         \
+    O(skn_model_coordinator_t, balance, "balance", BOOL, BOOL, "true", 0, 0,   \
+      NULL,                                                                    \
+      "measure how fast the nodes are, and deal the output layer anew, at a "  \
+      "marker, where that pays")
 TABLES(coordinator, COORDINATOR)
 
 static const skn_section_t coordinator_section = {

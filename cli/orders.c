@@ -1,0 +1,77 @@
+/* orders.c - what a coordinator has its members do, as JSON.
+ * SPDX-License-Identifier: Apache-2.0 */
+#include "cli/orders.h"
+
+static json_t *
+cores_of(const skn_model_cores_t *cores)
+{
+    if (cores->count == 0)
+        return cores->limit == SKN_AUTO ? json_string("auto")
+                                        : json_integer(cores->limit);
+    json_t *list = json_array();
+    for (size_t k = 0; k < cores->count; k++)
+        (void)json_array_append_new(list, json_integer(cores->list[k]));
+    return list;
+}
+
+static json_t *
+nodes_of(const cli_orders_t *orders, uint64_t set)
+{
+    json_t *nodes = json_array();
+    for (uint32_t k = 0; nodes && k < orders->model->node_count; k++) {
+        const skn_model_node_t *node = &orders->model->nodes[k];
+        if (!(set & ((uint64_t)1 << k)))
+            continue;
+        (void)json_array_append_new(
+            nodes, json_pack("{ss ss ss so sI sf sf}", "name", node->name,
+                             "address", node->address, "key", orders->keys[k],
+                             "cores", cores_of(&node->cores), "memory",
+                             (json_int_t)(node->memory_bytes == SKN_AUTO
+                                              ? 0
+                                              : node->memory_bytes),
+                             "speed", skn_balance_speed(orders->balance, k),
+                             "notice", node->notice_s));
+    }
+    return nodes;
+}
+
+static json_t *
+start_of(const cli_orders_t *orders, const skn_duty_t *duty)
+{
+    json_t *message = json_pack(
+        "{ss sI ss sI sI sb so}", "order", "start", "generation",
+        (json_int_t)duty->generation, "run", orders->run_id, "batch",
+        (json_int_t)duty->point.batch, "layout", (json_int_t)duty->point.layout,
+        "saved", duty->point.saved, "nodes", nodes_of(orders, duty->set));
+    json_t *manifest =
+        duty->point.saved
+            ? cli_manifests_text(orders->manifests, duty->point.batch,
+                                 duty->point.layout)
+            : NULL;
+    if (message && manifest)
+        (void)json_object_set(message, "manifest", manifest);
+    return message;
+}
+
+json_t *
+cli_orders_message(const cli_orders_t *orders, const skn_duty_t *duty)
+{
+    switch (duty->kind) {
+    case SKN_DUTY_WHO:
+        return json_pack("{ss}", "order", "who");
+    case SKN_DUTY_ASK:
+        return json_pack("{ss so}", "order", "ask", "known",
+                         cli_manifests_seals(orders->manifests));
+    case SKN_DUTY_START:
+        return start_of(orders, duty);
+    case SKN_DUTY_PAUSE:
+        return json_pack("{ss sI}", "order", "pause", "generation",
+                         (json_int_t)duty->generation);
+    case SKN_DUTY_ABORT:
+        return json_pack("{ss}", "order", "abort");
+    case SKN_DUTY_BYE:
+        return json_pack("{ss}", "order", "bye");
+    default:
+        return NULL;
+    }
+}

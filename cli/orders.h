@@ -1,0 +1,25 @@
+/* orders.h - the coordinator's side of talk.h: a duty of the membership as the
+ * message that its member is sent.  SPDX-License-Identifier: Apache-2.0 */
+#ifndef CLI_ORDERS_H
+#define CLI_ORDERS_H
+
+#include <jansson.h>
+
+#include "cli/manifests.h"
+#include "topology/balance.h"
+#include "topology/membership.h"
+#include "topology/model.h"
+
+/* What orders are made of; all of it is the coordinator's. */
+typedef struct cli_orders {
+    const skn_model_t *model;
+    const char *const *keys; /* public ones, of the nodes */
+    const char *run_id;
+    const cli_manifests_t *manifests;
+    const skn_balance_t *balance;
+} cli_orders_t;
+
+/* The caller's to release. NULL: no memory, or a duty that no member has. */
+json_t *cli_orders_message(const cli_orders_t *orders, const skn_duty_t *duty);
+
+#endif

@@ -1,0 +1,59 @@
+/* balance.h - how fast the nodes of a generation are, and whether it would pay
+ * to deal their rows anew.
+ *
+ * Each node tells how long its busiest core had work in hand. All of them train
+ * the same batches, so a core that is busy for f of the time does its share of
+ * rows in f of a batch's time, and at f = 1 the others wait for it. With shares
+ * that make all f equal a batch takes 1 - f_max + f of what it took.
+ *
+ * Rules against fluttering: it pays by 10% for two minutes on end, or by half
+ * for ten seconds; moves are at least 30 s apart, then twice as long each
+ * time, up to 10 minutes; nobody's speed changes by more than eight times in a
+ * move. Pure: whoever drives it says what time it is.
+ * SPDX-License-Identifier: Apache-2.0 */
+#ifndef TOPOLOGY_BALANCE_H
+#define TOPOLOGY_BALANCE_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "skein/error.h"
+
+/* What two looks at a load are apart, at least. */
+#define SKN_BALANCE_WINDOW_MS 5000u
+#define SKN_BALANCE_SMALL_GAIN 0.10
+#define SKN_BALANCE_SMALL_MS 120000u
+#define SKN_BALANCE_LARGE_GAIN 0.50
+#define SKN_BALANCE_LARGE_MS 10000u
+#define SKN_BALANCE_APART_MS 30000u
+#define SKN_BALANCE_APART_MS_MAX 600000u
+
+typedef struct skn_balance skn_balance_t;
+
+/* `count` nodes, at most 64, with so many cores each, and the speeds of a core
+ * that the plan counts with. NULL: SKN_NO_MEMORY, SKN_USAGE. */
+skn_balance_t *skn_balance_new(uint32_t count, const uint32_t *cores,
+                               const double *speeds, skn_error_t *error);
+void skn_balance_destroy(skn_balance_t **balance);
+
+/* A generation of the nodes of `set` begins to train. */
+void skn_balance_begin(skn_balance_t *balance, uint64_t set, uint64_t now_ns);
+/* Node `node` was busy for `busy_us` since its start, at `at_us` by its own
+ * monotonic clock. */
+void skn_balance_load(skn_balance_t *balance, uint32_t node, uint64_t busy_us,
+                      uint64_t at_us);
+/* Whether the generation should be ended to deal anew; if so, speeds are those
+ * that were measured, and it says no until it is begun again. */
+bool skn_balance_due(skn_balance_t *balance, uint64_t now_ns);
+
+/* Of a core of `node`. One that was never measured is as fast as the mean of
+ * those that were. */
+double skn_balance_speed(const skn_balance_t *balance, uint32_t node);
+/* As a coordinator before this one had it. */
+void skn_balance_set_speed(skn_balance_t *balance, uint32_t node, double speed);
+/* The share of the time that the busiest core of `node` had work in the last
+ * window; -1: not known. And what dealing anew would gain; 0: nothing. */
+double skn_balance_busy(const skn_balance_t *balance, uint32_t node);
+double skn_balance_gain(const skn_balance_t *balance);
+
+#endif

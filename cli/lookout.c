@@ -90,7 +90,7 @@ cli_lookout_event(cli_lookout_t *lookout, const skn_membership_t *membership,
                 state_of(seat, membership, k), "generation",
                 (json_int_t)(in ? skn_membership_generation(membership) : 0),
                 "batch", (json_int_t)seat->batch, "batches_per_s",
-                in ? seat->batches_per_s : 0.0, "bytes_per_s",
+                in ? batches_per_s : 0.0, "bytes_per_s",
                 in ? seat->bytes_per_s : 0.0, "cores", in ? seat->cores : 0.0,
                 "share", in && units > 0 ? seat->units / units : 0.0));
     }

@@ -24,7 +24,7 @@ bool
 cli_view_possible(void)
 {
     const char *terminal = getenv("TERM");
-    return isatty(STDIN_FILENO) && isatty(STDOUT_FILENO) && terminal &&
+    return isatty(STDIN_FILENO) && isatty(STDERR_FILENO) && terminal &&
            *terminal && strcmp(terminal, "dumb") != 0;
 }
 
@@ -258,7 +258,7 @@ static void
 write_all(const char *text, size_t bytes)
 {
     while (bytes > 0) {
-        ssize_t count = write(STDOUT_FILENO, text, bytes);
+        ssize_t count = write(STDERR_FILENO, text, bytes);
         if (count <= 0)
             return;
         text += count;
@@ -296,7 +296,7 @@ cli_view_turn(cli_view_t *view)
             break;
         cli_view_key(view, keys[k]);
     }
-    if (ioctl(STDOUT_FILENO, TIOCGWINSZ, &size) != 0 || size.ws_col == 0)
+    if (ioctl(STDERR_FILENO, TIOCGWINSZ, &size) != 0 || size.ws_col == 0)
         size = (struct winsize){ .ws_row = 24, .ws_col = 80 };
     size_t rows =
         size.ws_row < CLI_VIEW_LINES_MAX ? size.ws_row : CLI_VIEW_LINES_MAX;

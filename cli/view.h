@@ -47,7 +47,8 @@ typedef struct cli_view {
     bool asked;               /* it is complete: cli_view_take_question */
 } cli_view_t;
 
-/* Whether somebody looks and types: both ends a terminal that is not dumb. */
+/* Whether somebody looks and types: standard input and error are a terminal
+ * that is not dumb. Standard output is left to what is said at the end. */
 bool cli_view_possible(void);
 
 /* --- pure ----------------------------------------------------------------- */

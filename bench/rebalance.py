@@ -83,6 +83,15 @@ class Process:
         self.process.wait()
 
 
+def parsed(lines):
+    """The events among them."""
+    for line in lines:
+        try:
+            yield json.loads(line)
+        except ValueError:
+            continue
+
+
 def events_of(processes, seconds):
     """(time, event) of all processes, until so long after the first batch."""
     chosen, began = selectors.DefaultSelector(), None
@@ -94,11 +103,7 @@ def events_of(processes, seconds):
             lines = key.data.lines()
             if lines is None:
                 chosen.unregister(key.fileobj)
-            for line in lines or []:
-                try:
-                    event = json.loads(line)
-                except ValueError:
-                    continue
+            for event in parsed(lines or []):
                 now = time.monotonic()
                 if event.get("event") == "progress" and began is None:
                     began = now

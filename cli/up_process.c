@@ -12,6 +12,17 @@
 #include "cli/process.h"
 #include "cli/up.h"
 
+/* Our own program's file, while we run, by another one: an upgrade. What runs
+ * goes on as it is, and so do those that it starts. */
+static bool
+is_replaced(const char *path)
+{
+    static const char gone[] = " (deleted)";
+    size_t bytes = strlen(path), tail = sizeof(gone) - 1;
+    return errno == ENOENT && bytes > tail &&
+           strcmp(path + bytes - tail, gone) == 0;
+}
+
 /* In the child: never returns. */
 static void
 become(const cli_up_node_t *node, char *const *arguments, const int *streams,
@@ -31,6 +42,8 @@ become(const cli_up_node_t *node, char *const *arguments, const int *streams,
         dup2(streams[1], STDOUT_FILENO) >= 0 &&
         dup2(streams[2], STDERR_FILENO) >= 0) {
         (void)execvp(arguments[0], arguments);
+        if (is_replaced(arguments[0]))
+            (void)execv("/proc/self/exe", arguments);
         (void)fprintf(stderr, "%s: %s\n", arguments[0], strerror(errno));
     }
     _exit(127);

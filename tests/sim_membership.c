@@ -5,15 +5,16 @@
  *
  * Drives topology/membership.c and formats/held.c as cli/coordinator.c and
  * cli/member.c do, in a false world: members die (some with their disks), come
- * back, stop and go on, leave, lose their line to the coordinator or to each
- * other one way or both, cannot write to their disks; the coordinator dies
- * between any two of its orders, or of a journal that cannot be written, and
- * comes back with it. After `heal_ns` nothing bad happens any more, but that in
- * some worlds two members never reach each other again. Looked at in every
- * step: only one generation trains, and none after a newer one has; a member
- * hears of a generation only when it is in the journal; a checkpoint that is
- * gone on from holds each batch once; the run comes to its end, with each batch
- * applied once.  SPDX-License-Identifier: Apache-2.0 */
+ * back, stop and go on, leave, lose lines one way or both, find disks full;
+ * the coordinator dies between any two of its orders, or of a journal
+ * that cannot be written, and comes back with it. After `heal_ns` nothing bad
+ * happens any more, but that in some worlds two members never reach each other
+ * again. Looked at in every step: only one generation trains, and none after a
+ * newer one has; a member hears of a generation only when it is in the journal;
+ * a checkpoint that is gone on from holds each batch once; the run comes to its
+ * end, with each batch applied once.  SPDX-License-Identifier: Apache-2.0 */
+#include <inttypes.h>
+
 #include "tests/sim_members.h"
 
 /* --- lines --------------------------------------------------------------- */
@@ -662,7 +663,7 @@ spoil(world_t *world)
     member_t *member = &world->member[number];
     if (world->now_ns >= HEAL_NS || draw(world, 60) != 0)
         return;
-    if (world->membership && draw(world, 8) == 0) /* rows, dealt anew */
+    if (world->membership && draw(world, 8) == 0)
         skn_membership_renew(world->membership, "rows", "are dealt anew");
     world->faults++;
     switch (draw(world, 8)) {
@@ -778,8 +779,7 @@ play(uint64_t seed, uint64_t *generations, uint64_t *faults)
 int
 main(int argc, char **argv)
 {
-    unsigned long long first = 1, last = 1000;
-    uint64_t generations = 0, faults = 0, failed = 0;
+    uint64_t generations = 0, faults = 0, failed = 0, first = 1, last = 1000;
     if (argc == 3 && strcmp(argv[1], "--seeds") == 0) {
         char *end = NULL;
         first = last = strtoull(argv[2], &end, 10);
@@ -789,14 +789,12 @@ main(int argc, char **argv)
         first = last = strtoull(argv[2], NULL, 10);
         tracing = true;
     } else if (argc != 1) {
-        (void)fputs("usage: sim_membership [--seeds FIRST..LAST]\n", stderr);
-        return 64;
+        return fputs("usage: sim_membership [--seeds FIRST..LAST]\n", stderr);
     }
-    for (unsigned long long seed = first; seed <= last && failed < 10; seed++)
+    for (uint64_t seed = first; seed <= last && failed < 10; seed++)
         failed += !play(seed, &generations, &faults);
-    (void)printf("%llu worlds, %llu generations, %llu faults: %llu went "
-                 "wrong\n",
-                 last - first + 1, (unsigned long long)generations,
-                 (unsigned long long)faults, (unsigned long long)failed);
+    (void)printf("%" PRIu64 " worlds, %" PRIu64 " generations, %" PRIu64
+                 " faults: %" PRIu64 " went wrong\n",
+                 last - first + 1, generations, faults, failed);
     return failed > 0;
 }

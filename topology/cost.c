@@ -254,12 +254,11 @@ print_node(const skn_plan_t *plan, const skn_cost_t *cost, uint32_t n,
     if (plan->model->nodes[n].notice_s <= 0)
         return;
     double bytes = (double)skn_plan_hand_over_bytes(plan, n);
-    (void)fprintf(file, "#     to hand over: %s, %.1f s of %g s of notice%s\n",
-                  size_text(bytes, sent), bytes * 8 / plan->model->links.rate,
-                  plan->model->nodes[n].notice_s,
-                  skn_plan_hands_over(plan, n)
-                      ? ""
-                      : ": more than its half, and no node has room for it");
+    (void)fprintf(
+        file, "#     to hand over: %s, %.1f s of %g s of notice%s\n",
+        size_text(bytes, sent), bytes * 8 / plan->model->links.rate,
+        plan->model->nodes[n].notice_s,
+        skn_plan_hands_over(plan, n) ? "" : ": more than its half can carry");
 }
 
 static void

@@ -23,6 +23,11 @@
 #include "formats/json_text.h"
 #include "formats/ledger.h"
 
+/* After so many in a row that could not be kept, who could not is left out by
+ * those who decide that (nodes that come and go): else ever more of what is
+ * trained would lie nowhere. */
+#define FAILURES_MAX 5u
+
 #define PATH_BYTES (SKN_TEXT_MAX + SKN_BATCH_NAME_BYTES + 8)
 
 typedef struct keeper {
@@ -42,6 +47,7 @@ typedef struct keeper {
     skn_book_t book;
     const skn_save_t *save; /* kept, while a checkpoint is made */
     skn_gatherer_t gatherer;
+    uint32_t failures; /* checkpoints in a row */
 } keeper_t;
 
 static bool
@@ -363,7 +369,8 @@ end_save(skn_actor_t *actor, keeper_t *keeper, const skn_saved_t *saved,
     return skn_actor_send(actor, &skn_saved_schema, saved, error);
 }
 
-/* The model itself must not be lost; what is between is only told. */
+/* The model itself must not be lost; what is between is only told, for a while.
+ */
 static skn_status_t
 give_up(skn_actor_t *actor, keeper_t *keeper, skn_error_t *error)
 {
@@ -373,7 +380,9 @@ give_up(skn_actor_t *actor, keeper_t *keeper, skn_error_t *error)
                          .weights_sha256 = "" };
     bool renamed = keeper->book.step == SKN_KEEP_COMMIT;
     skn_gatherer_close(&keeper->gatherer);
-    if (keeper->save->hash) {
+    keeper->failures++;
+    if (keeper->save->hash ||
+        (keeper->generation > 0 && keeper->failures >= FAILURES_MAX)) {
         *error = failure;
         return failure.status;
     }
@@ -475,6 +484,7 @@ finish(skn_actor_t *actor, keeper_t *keeper, skn_error_t *error)
     skn_ledger_verdict_t verdict = { 0 };
     const skn_error_t *failure = &keeper->book.failure;
     skn_status_t status = SKN_OK;
+    keeper->failures = 0;
     skn_batch_name(keeper->save->batch, keeper->generation, name);
     (void)snprintf(path, sizeof(path), "%s/%s",
                    skn_run_folder_path(keeper->run), name);

@@ -23,7 +23,7 @@
 /* A worker that is told to pause goes on to the next marker if that takes no
  * longer (actors/coordinator.c): a marker of its own would change what is
  * trained, so that with reduction `fixed` it goes on as long as that takes. */
-#define PATIENCE_S "20"
+#define PATIENCE_S "2"
 #define PATIENCE_FIXED_S "86400"
 #define COPIES 2
 /* `skein node` has a worker, which may have children of its own. */

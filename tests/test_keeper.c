@@ -24,13 +24,13 @@ static char folder[TEMP_FOLDER_BYTES];
 static char path[NODES][TEMP_FOLDER_BYTES + 8];
 
 static struct {
-    uint64_t batch[4]; /* to be saved, in order */
+    uint64_t batch[8]; /* to be saved, in order */
     size_t batches, saved;
     bool best, hash;
     uint64_t generation;
     const char *checkpoint; /* a name: go on from it */
     bool unheard;           /* the others are told of none */
-    char told[4][SKN_TEXT_MAX], sha256[4][65];
+    char told[8][SKN_TEXT_MAX], sha256[8][65];
     uint32_t parts;
     bool restored;
     float got[ROWS][COLUMNS];
@@ -357,17 +357,22 @@ Test(keeper, the_best_is_marked_on_all_and_its_hash_told)
 
 /* A folder that stands where the one in work must go: nobody keeps anything. */
 static void
-spoil(void)
+spoil(uint64_t batch)
 {
-    cr_assert_eq(mkdir(at(2, ".tmp-000000000010"), 0700), 0);
-    cr_assert_eq(mkdir(at(2, ".tmp-000000000010/in"), 0700), 0);
+    char name[64];
+    (void)snprintf(name, sizeof(name), ".tmp-%012u", (unsigned)batch);
+    cr_assert_eq(mkdir(at(2, name), 0700), 0);
+    (void)snprintf(name, sizeof(name), ".tmp-%012u/in", (unsigned)batch);
+    cr_assert_eq(mkdir(at(2, name), 0700), 0);
 }
+
+static size_t spoilt = 1; /* how many, from the second on */
 
 static skn_status_t
 spoil_and_save(skn_actor_t *actor, skn_error_t *error)
 {
-    if (seen.saved == 1 && !is_there(2, ".tmp-000000000010"))
-        spoil();
+    if (seen.saved >= 1 && seen.saved <= spoilt && seen.saved < seen.batches)
+        spoil(seen.batch[seen.saved]);
     return save(actor, error);
 }
 
@@ -415,6 +420,30 @@ Test(keeper, where_one_cannot_nobody_does_and_the_run_goes_on)
         cr_expect_not(is_there(k, "batch-000000000010"));
         cr_expect(is_there(k, "batch-000000000015"), "the next one is kept");
     }
+}
+
+/* Of nodes that come and go, one that keeps nothing any more is better left
+ * out: the run fails, and says who it was. */
+Test(keeper, where_one_never_can_those_that_come_and_go_fail)
+{
+    seen.generation = 7;
+    spoilt = 5;
+    save_batches(8, 5, 5);
+    run_spoilt();
+    cr_expect_neq(probe.status, SKN_OK);
+    cr_expect(strstr(probe.error.text, "node 'n2': "), "%s", probe.error.text);
+    cr_expect_eq(seen.saved, 5, "the first, and four that were not kept");
+    cr_expect(is_there(0, "batch-000000000005-g000007"));
+}
+
+Test(keeper, where_one_cannot_for_a_while_they_go_on)
+{
+    seen.generation = 7;
+    spoilt = 4;
+    save_batches(8, 5, 5);
+    run_spoilt();
+    cr_assert_eq(probe.status, SKN_OK, "%s", probe.error.text);
+    cr_expect(is_there(0, "batch-000000000040-g000007"));
 }
 
 Test(keeper, without_the_final_model_the_run_fails)

@@ -551,6 +551,23 @@ Test(membership, one_who_fails_again_and_again_stays_out_for_a_while)
     skn_membership_destroy(&play.membership);
 }
 
+/* Its worker has tried again and again already. */
+Test(membership, one_whose_disk_fails_stays_out_at_once)
+{
+    play_t play;
+    skn_error_t why = { 0 };
+    begin_two(&play);
+    (void)skn_fail(&why, SKN_STORAGE, "node 'b': cannot write: no space");
+    skn_membership_ended(play.membership, 0, 1, SKN_ENDING_FAILED, &why,
+                         play.now_ns);
+    play.runs[0] = 0;
+    pass(&play, 1200, 0);
+    cr_assert_eq(skn_membership_members(play.membership), 1);
+    pass(&play, 20000, 10);
+    cr_assert_eq(skn_membership_phase(play.membership), SKN_PHASE_PAUSING);
+    skn_membership_destroy(&play.membership);
+}
+
 /* What `who` says twice in a row of a failure; who takes part then. */
 static uint64_t
 left_after(uint32_t who, const char *text)

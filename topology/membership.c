@@ -353,8 +353,12 @@ blame(skn_membership_t *membership, uint32_t number, const skn_error_t *error,
         skn_membership_fail(membership, error, now_ns);
         return;
     }
+    bool disk =
+        error->status == SKN_STORAGE || error->status == SKN_CANNOT_CREATE;
+    if (member->strikes < 2 && !disk)
+        return; /* once is chance; but disks were tried again and again */
     if (member->strikes < 2)
-        return; /* once is chance */
+        member->strikes = 2;
     uint64_t bar_ms = (uint64_t)SKN_MEMBER_BAR_MS << (member->strikes - 2);
     if (member->strikes > 8 || bar_ms > SKN_MEMBER_BAR_MS_MAX)
         bar_ms = SKN_MEMBER_BAR_MS_MAX;

@@ -7,8 +7,8 @@
  *     coordinator: heard, who, ask, start, pause, abort, bye
  *
  * Both name the version of this talk that they speak; a member whose version
- * is unknown is told so and stays out. docs/elastic.md lists the members of
- * each object. Who said it is known by the key, never by what it says.
+ * is unknown is told so and stays out. docs/elastic-protocol.md lists what is
+ * in each object. Who said it is known by the key, never by what it says.
  * SPDX-License-Identifier: Apache-2.0 */
 #ifndef CLI_TALK_H
 #define CLI_TALK_H

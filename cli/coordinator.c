@@ -374,8 +374,7 @@ take_hello(coordinator_t *coordinator, uint32_t member, const json_t *message)
                           cli_talk_number(message, "incarnation"),
                           (uint32_t)cli_talk_number(message, "cores"),
                           cli_now_ns());
-        cli_lookout_hello(&coordinator->lookout, member,
-                          (uint32_t)cli_talk_number(message, "cores"));
+        cli_lookout_hello(&coordinator->lookout, member);
         return;
     }
     (void)snprintf(text, sizeof(text),
@@ -531,9 +530,9 @@ tell_nodes(coordinator_t *coordinator)
 {
     if (!coordinator->call->json || !cli_flag(coordinator->call, "progress"))
         return;
-    json_t *event =
-        cli_lookout_event(&coordinator->lookout, coordinator->membership,
-                          coordinator->names, coordinator->count, cli_now_ns());
+    json_t *event = cli_lookout_event(
+        &coordinator->lookout, coordinator->membership, coordinator->balance,
+        coordinator->names, coordinator->count, cli_now_ns());
     put_event(event);
 }
 

@@ -7,9 +7,9 @@
 #define NEWEST 0.4
 
 void
-cli_lookout_hello(cli_lookout_t *lookout, uint32_t member, uint32_t units)
+cli_lookout_hello(cli_lookout_t *lookout, uint32_t member)
 {
-    lookout->seat[member] = (cli_lookout_seat_t){ .units = units };
+    lookout->seat[member] = (cli_lookout_seat_t){ .cores = 0 };
 }
 
 static double
@@ -65,20 +65,18 @@ state_of(const cli_lookout_seat_t *seat, const skn_membership_t *membership,
 
 json_t *
 cli_lookout_event(cli_lookout_t *lookout, const skn_membership_t *membership,
-                  const char *const *names, uint32_t count, uint64_t now_ns)
+                  const skn_balance_t *balance, const char *const *names,
+                  uint32_t count, uint64_t now_ns)
 {
     uint64_t members = skn_membership_members(membership);
-    double units = 0, batches_per_s = 0; /* who leads tells of batches */
+    double batches_per_s = 0; /* who leads tells of batches */
     if (now_ns - lookout->told_ns < EVERY_NS)
         return NULL;
     lookout->told_ns = now_ns;
     for (uint32_t k = 0; k < count; k++)
-        if (members & ((uint64_t)1 << k)) {
-            const cli_lookout_seat_t *seat = &lookout->seat[k];
-            units += seat->units;
-            if (seat->batches_per_s > batches_per_s)
-                batches_per_s = seat->batches_per_s;
-        }
+        if ((members & ((uint64_t)1 << k)) &&
+            lookout->seat[k].batches_per_s > batches_per_s)
+            batches_per_s = lookout->seat[k].batches_per_s;
     json_t *list = json_array();
     for (uint32_t k = 0; list && k < count; k++) {
         const cli_lookout_seat_t *seat = &lookout->seat[k];
@@ -92,7 +90,7 @@ cli_lookout_event(cli_lookout_t *lookout, const skn_membership_t *membership,
                 "batch", (json_int_t)seat->batch, "batches_per_s",
                 in ? batches_per_s : 0.0, "bytes_per_s",
                 in ? seat->bytes_per_s : 0.0, "cores", in ? seat->cores : 0.0,
-                "share", in && units > 0 ? seat->units / units : 0.0));
+                "share", in ? skn_balance_share(balance, members, k) : 0.0));
     }
     return json_pack("{ss so}", "event", "nodes", "nodes", list);
 }

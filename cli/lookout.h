@@ -5,6 +5,7 @@
 
 #include <jansson.h>
 
+#include "topology/balance.h"
 #include "topology/harvest.h"
 #include "topology/membership.h"
 
@@ -12,7 +13,6 @@
 typedef struct cli_lookout_seat {
     uint64_t ns, batch, cpu_ns, sent_bytes, generation;
     double batches_per_s, cores, bytes_per_s;
-    uint32_t units; /* that it may use */
 } cli_lookout_seat_t;
 
 typedef struct cli_lookout {
@@ -20,13 +20,14 @@ typedef struct cli_lookout {
     uint64_t told_ns;
 } cli_lookout_t;
 
-void cli_lookout_hello(cli_lookout_t *lookout, uint32_t member, uint32_t units);
+void cli_lookout_hello(cli_lookout_t *lookout, uint32_t member);
 void cli_lookout_pulse(cli_lookout_t *lookout, uint32_t member,
                        const skn_harvest_pulse_t *pulse, uint64_t now_ns);
 /* The event `nodes`, if the last one was so long ago that it is time for one;
  * else NULL. */
 json_t *cli_lookout_event(cli_lookout_t *lookout,
                           const skn_membership_t *membership,
+                          const skn_balance_t *balance,
                           const char *const *names, uint32_t count,
                           uint64_t now_ns);
 

@@ -275,6 +275,15 @@ Test(balance, nonsense_is_taken_without_harm)
     cr_expect_eq(skn_balance_speed(world.balance, 0), 0.25);
 }
 
+Test(balance, shares_go_by_cores_and_speed)
+{
+    cr_expect_float_eq(skn_balance_share(world.balance, ALL, 0), 0.25, 1e-12);
+    skn_balance_set_speed(world.balance, 2, 2);
+    cr_expect_float_eq(skn_balance_share(world.balance, ALL, 2), 0.4, 1e-12);
+    cr_expect_float_eq(skn_balance_share(world.balance, 6, 2), 2.0 / 3, 1e-12);
+    cr_expect_eq(skn_balance_share(world.balance, 0, 2), 0);
+}
+
 Test(balance, one_node_has_nobody_to_give_to)
 {
     world.set = 2;

@@ -8,6 +8,23 @@
 #define S 1000000000ull
 
 static const char *const names[] = { "a", "b" };
+static skn_balance_t *balance; /* b is three times as fast as a */
+
+static void
+set_up(void)
+{
+    const uint32_t cores[] = { 1, 1 };
+    balance = skn_balance_new(2, cores, (const double[]){ 1, 3 }, NULL);
+    cr_assert_not_null(balance);
+}
+
+static void
+tear_down(void)
+{
+    skn_balance_destroy(&balance);
+}
+
+TestSuite(lookout, .init = set_up, .fini = tear_down);
 
 static skn_status_t
 choose(void *job, uint64_t set, skn_point_t *point, skn_error_t *error)
@@ -24,7 +41,8 @@ state_of(cli_lookout_t *lookout, const skn_membership_t *membership, size_t k,
          uint64_t now_ns, double *share, double *rate)
 {
     static char state[16];
-    json_t *event = cli_lookout_event(lookout, membership, names, 2, now_ns);
+    json_t *event =
+        cli_lookout_event(lookout, membership, balance, names, 2, now_ns);
     cr_assert_not_null(event);
     const json_t *node = json_array_get(json_object_get(event, "nodes"), k);
     (void)snprintf(state, sizeof(state), "%s",
@@ -50,7 +68,7 @@ Test(lookout, a_member_waits_starts_trains_and_is_away)
     cr_expect_str_eq(state_of(&lookout, membership, 0, 1 * S, &share, &rate),
                      "away");
     skn_membership_hello(membership, 0, 7, 0, 1 * S);
-    cli_lookout_hello(&lookout, 0, 3);
+    cli_lookout_hello(&lookout, 0);
     cr_expect_str_eq(state_of(&lookout, membership, 0, 2 * S, &share, &rate),
                      "waits");
     skn_membership_tick(membership, 2 * S);
@@ -69,8 +87,8 @@ Test(lookout, a_member_waits_starts_trains_and_is_away)
     cr_expect_str_eq(state_of(&lookout, membership, 0, 6 * S, &share, &rate),
                      "trains");
     cr_expect_float_eq(rate, 10, 1e-9);
-    cr_expect_null(
-        cli_lookout_event(&lookout, membership, names, 2, 6 * S + S / 4));
+    cr_expect_null(cli_lookout_event(&lookout, membership, balance, names, 2,
+                                     6 * S + S / 4));
     cr_expect_str_eq(state_of(&lookout, membership, 1, 7 * S, &share, &rate),
                      "away");
     skn_membership_destroy(&membership);

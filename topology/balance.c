@@ -227,6 +227,17 @@ skn_balance_speed(const skn_balance_t *balance, uint32_t number)
     return balance->node[number].speed;
 }
 
+double
+skn_balance_share(const skn_balance_t *balance, uint64_t set, uint32_t number)
+{
+    const node_t *own = &balance->node[number];
+    double all = 0;
+    for (uint32_t n = 0; n < balance->count; n++)
+        if (set >> n & 1u)
+            all += balance->node[n].speed * balance->node[n].cores;
+    return all > 0 ? own->speed * own->cores / all : 0;
+}
+
 void
 skn_balance_set_speed(skn_balance_t *balance, uint32_t number, double speed)
 {

@@ -49,6 +49,10 @@ bool skn_balance_due(skn_balance_t *balance, uint64_t now_ns);
 /* Of a core of `node`. One that was never measured is as fast as the mean of
  * those that were. */
 double skn_balance_speed(const skn_balance_t *balance, uint32_t node);
+/* The share of the output layer's rows that `node` is dealt among the nodes of
+ * `set`, which it is one of; as far as the plan follows the speeds. */
+double skn_balance_share(const skn_balance_t *balance, uint64_t set,
+                         uint32_t node);
 /* As a coordinator before this one had it. */
 void skn_balance_set_speed(skn_balance_t *balance, uint32_t node, double speed);
 /* The share of the time that the busiest core of `node` had work in the last

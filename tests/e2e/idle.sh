@@ -57,11 +57,11 @@ is_stopped() { grep -q '^State:.T' "/proc/$1/status"; }
 groups() { find /sys/fs/cgroup -maxdepth 2 -name 'skein-idle-*' 2>/dev/null; }
 
 # --- what it learns -------------------------------------------------------
-start whole -o train.epochs=600
+start whole -o train.epochs=150
 wait "$pid"
 if [ "$units" -gt 1 ]; then
     start_spinners
-    start yielding "${idle[@]}" -o train.epochs=600
+    start yielding "${idle[@]}" -o train.epochs=150
     wait "$pid"
     end_spinners
     check_match "a run that has others beside it goes down to one core" \

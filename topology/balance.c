@@ -94,12 +94,11 @@ void
 skn_balance_load(skn_balance_t *balance, uint32_t number, uint64_t busy_us,
                  uint64_t at_us)
 {
-    node_t *node = &balance->node[number];
-    if (number >= balance->count || !takes_part(balance, number) ||
-        at_us == 0 || at_us <= node->last.at_us)
-        return; /* the same again, or a worker that is no more */
-    if (busy_us < node->last.busy_us)
+    if (number >= balance->count || !takes_part(balance, number))
         return;
+    node_t *node = &balance->node[number];
+    if (at_us <= node->last.at_us || busy_us < node->last.busy_us)
+        return; /* the same again, or a worker that is no more */
     node->last = (sample_t){ busy_us, at_us };
     if (node->window.at_us == 0)
         node->first = node->window = node->last;

@@ -5,7 +5,6 @@
 #include <ctype.h>
 #include <dirent.h>
 #include <errno.h>
-#include <ftw.h>
 #include <math.h>
 #include <signal.h>
 #include <stdlib.h>
@@ -15,6 +14,7 @@
 #include <unistd.h>
 
 #include "cli/follow.h"
+#include "cli/process.h"
 
 #define FOLDER "asked" /* below the run's */
 #define PATH_BYTES (SKN_TEXT_MAX + 2 * SKN_NAME_MAX + 160)
@@ -101,16 +101,6 @@ find_newest(const cli_ask_t *ask, char newest[64])
     }
 }
 
-static int
-remove_one(const char *path, const struct stat *facts, int kind,
-           struct FTW *place)
-{
-    (void)facts;
-    (void)kind;
-    (void)place;
-    return remove(path);
-}
-
 static void
 link_all(const char *from, const char *to)
 {
@@ -132,8 +122,9 @@ static void
 gather(const cli_ask_t *ask, const char *checkpoint)
 {
     char from[PATH_BYTES], to[PATH_BYTES];
+    skn_error_t nothing = { 0 };
     (void)snprintf(to, sizeof(to), "%s/" FOLDER, ask->path);
-    (void)nftw(to, remove_one, 16, FTW_DEPTH | FTW_PHYS);
+    (void)cli_folder_remove(to, &nothing);
     (void)mkdir(to, 0700);
     (void)snprintf(to, sizeof(to), "%s/" FOLDER "/%s", ask->path, checkpoint);
     (void)mkdir(to, 0700);
@@ -169,10 +160,8 @@ static skn_status_t
 start_predictor(cli_ask_t *ask, skn_error_t *error)
 {
     char self[4096], path[PATH_BYTES];
-    ssize_t bytes = readlink("/proc/self/exe", self, sizeof(self) - 1);
-    if (bytes < 0)
-        return skn_fail(error, SKN_UNAVAILABLE, "%s", strerror(errno));
-    self[bytes] = '\0';
+    if (cli_self_path(self, sizeof(self), error) != SKN_OK)
+        return error->status;
     (void)snprintf(path, sizeof(path), "%s/" FOLDER "/%s", ask->path,
                    ask->checkpoint);
     char *arguments[] = { self,
@@ -295,11 +284,12 @@ void
 cli_ask_close(cli_ask_t *ask)
 {
     char path[PATH_BYTES];
+    skn_error_t nothing = { 0 };
     if (!ask->ready)
         return;
     end_predictor(ask);
     cli_names_fini(&ask->features);
     (void)snprintf(path, sizeof(path), "%s/" FOLDER, ask->path);
-    (void)nftw(path, remove_one, 16, FTW_DEPTH | FTW_PHYS);
+    (void)cli_folder_remove(path, &nothing);
     ask->ready = false;
 }

@@ -7,15 +7,6 @@
 #include "cli/process.h"
 #include "skein/limits.h"
 
-/* As a plan counts them where there are several nodes. */
-static uint32_t
-cores_of(const skn_model_cores_t *cores)
-{
-    return cores->count > 0   ? (uint32_t)cores->count
-           : cores->limit > 0 ? (uint32_t)cores->limit
-                              : 1;
-}
-
 skn_balance_t *
 cli_balancing_new(const skn_model_t *model, const double *speeds,
                   skn_error_t *error)
@@ -23,7 +14,7 @@ cli_balancing_new(const skn_model_t *model, const double *speeds,
     uint32_t cores[SKN_CLUSTER_NODES_MAX];
     double own[SKN_CLUSTER_NODES_MAX];
     for (size_t k = 0; k < model->node_count; k++) {
-        cores[k] = cores_of(&model->nodes[k].cores);
+        cores[k] = skn_model_cores_count(&model->nodes[k].cores);
         own[k] = speeds[k] > 0 ? speeds[k] : model->nodes[k].speed;
     }
     return skn_balance_new((uint32_t)model->node_count, cores, own, error);

@@ -72,29 +72,6 @@ typedef struct coordinator {
 
 /* --- words for people ---------------------------------------------------- */
 
-static json_t *
-names_of(const coordinator_t *coordinator, uint64_t set)
-{
-    json_t *names = json_array();
-    for (uint32_t k = 0; names && k < coordinator->count; k++)
-        if (set & ((uint64_t)1 << k))
-            (void)json_array_append_new(names,
-                                        json_string(coordinator->names[k]));
-    return names;
-}
-
-/* Takes it. */
-static void
-put_event(json_t *event)
-{
-    char *line = event ? json_dumps(event, JSON_COMPACT) : NULL;
-    if (line)
-        (void)puts(line);
-    (void)fflush(stdout);
-    free(line);
-    json_decref(event);
-}
-
 static void
 say(coordinator_t *coordinator, const char *text)
 {
@@ -107,8 +84,8 @@ say(coordinator_t *coordinator, const char *text)
     json_t *event = json_pack(
         "{ss sI so ss}", "event", "membership", "generation",
         (json_int_t)skn_membership_generation(coordinator->membership),
-        "members", names_of(coordinator, set), "text", text);
-    put_event(event);
+        "members", cli_talk_names(coordinator->model, set), "text", text);
+    cli_event_put(event);
 }
 
 /* --- the journal --------------------------------------------------------- */
@@ -124,17 +101,8 @@ take_line(void *job, const json_t *line, skn_error_t *error)
         (void)snprintf(coordinator->run_id, sizeof(coordinator->run_id), "%s",
                        run);
     if (members) {
-        size_t k;
-        const json_t *name;
         coordinator->generation = cli_talk_number(line, "generation");
-        coordinator->members = 0;
-        json_array_foreach(members, k, name) for (uint32_t n = 0;
-                                                  n < coordinator->count; n++)
-        {
-            const char *text = json_string_value(name);
-            if (text && strcmp(text, coordinator->names[n]) == 0)
-                coordinator->members |= (uint64_t)1 << n;
-        }
+        coordinator->members = cli_talk_set(coordinator->model, members);
     }
     if (json_object_get(line, "saved"))
         coordinator->saved_batch = cli_talk_number(line, "saved");
@@ -311,8 +279,8 @@ carry_out(coordinator_t *coordinator)
             record(coordinator,
                    json_pack("{sI so sI sI sb so so}", "generation",
                              (json_int_t)order.generation, "members",
-                             names_of(coordinator, order.set), "batch",
-                             (json_int_t)order.point.batch, "layout",
+                             cli_talk_names(coordinator->model, order.set),
+                             "batch", (json_int_t)order.point.batch, "layout",
                              (json_int_t)order.point.layout, "from_saved",
                              order.point.saved, "harvest",
                              harvested(coordinator), "speeds",
@@ -415,14 +383,8 @@ take_pulse(coordinator_t *coordinator, uint32_t member, const json_t *message)
 static void
 take_misses(coordinator_t *coordinator, uint32_t member, const json_t *message)
 {
-    const json_t *names = json_object_get(message, "nodes");
-    uint64_t set = 0;
-    for (uint32_t k = 0; k < coordinator->count; k++)
-        for (size_t n = 0; n < json_array_size(names); n++) {
-            const char *name = json_string_value(json_array_get(names, n));
-            if (name && strcmp(name, coordinator->names[k]) == 0)
-                set |= (uint64_t)1 << k;
-        }
+    uint64_t set =
+        cli_talk_set(coordinator->model, json_object_get(message, "nodes"));
     skn_membership_misses(coordinator->membership, member, set, cli_now_ns());
 }
 
@@ -533,7 +495,7 @@ tell_nodes(coordinator_t *coordinator)
     json_t *event = cli_lookout_event(
         &coordinator->lookout, coordinator->membership, coordinator->balance,
         coordinator->names, coordinator->count, cli_now_ns());
-    put_event(event);
+    cli_event_put(event);
 }
 
 static void
@@ -586,15 +548,6 @@ read_keys(coordinator_t *coordinator, skn_error_t *error)
     return coordinator->own ? SKN_OK : error->status;
 }
 
-/* How many of them are used; of all of its machine we only know that. */
-static uint32_t
-cores_count(const skn_model_cores_t *cores)
-{
-    if (cores->count > 0)
-        return (uint32_t)cores->count;
-    return cores->limit == SKN_AUTO ? UINT32_MAX : (uint32_t)cores->limit;
-}
-
 static skn_status_t
 open_all(coordinator_t *coordinator, skn_error_t *error)
 {
@@ -615,7 +568,7 @@ open_all(coordinator_t *coordinator, skn_error_t *error)
     if (status != SKN_OK || coordinator->over)
         return status;
     for (uint32_t k = 0; k < coordinator->count; k++)
-        cores[k] = cores_count(&model->nodes[k].cores);
+        cores[k] = skn_model_cores_count(&model->nodes[k].cores);
     skn_membership_options_t options = {
         .count = coordinator->count,
         .cores = cores,

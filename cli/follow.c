@@ -47,6 +47,17 @@ cli_event_text(const json_t *event, const char *key)
     return text ? text : "";
 }
 
+void
+cli_event_put(json_t *event)
+{
+    char *line = event ? json_dumps(event, JSON_COMPACT) : NULL;
+    if (line)
+        (void)puts(line);
+    (void)fflush(stdout);
+    free(line);
+    json_decref(event);
+}
+
 static double
 number_at(const json_t *event, const char *key)
 {

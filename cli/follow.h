@@ -44,6 +44,9 @@ bool cli_follow_unread(void);
 int cli_follow_end_unread(void);
 /* A text of an event, which may be NULL; "" where there is none. */
 const char *cli_event_text(const json_t *event, const char *key);
+/* Prints it, a line of JSON on standard output, and releases it; it may be
+ * NULL. */
+void cli_event_put(json_t *event);
 /* Whether it is an actor that waits, and not a node for others at the start. */
 bool cli_event_actor_waits(const json_t *event);
 /* Prints one event of a run, a line of JSON, in the form that `call` asks for;

@@ -4,6 +4,8 @@
 
 #include <stdlib.h>
 
+#include "cli/follow.h"
+
 json_t *
 cli_harvested_json(const skn_harvest_sum_t *sum)
 {
@@ -134,12 +136,12 @@ void
 cli_harvested_tell(const skn_harvest_sum_t *sum, bool json)
 {
     json_t *event = cli_harvested_event(sum);
-    char *line = event && json ? json_dumps(event, JSON_COMPACT) : NULL;
-    if (line)
-        (void)puts(line);
-    else if (event)
+    if (json) {
+        cli_event_put(event);
+        return;
+    }
+    if (event)
         cli_harvested_print(event, stdout);
     (void)fflush(stdout);
-    free(line);
     json_decref(event);
 }

@@ -83,29 +83,11 @@ runs(const member_t *member)
     return member->worker.node.process > 0 ? member->worker.generation : 0;
 }
 
-/* That its workers may use. */
-static uint32_t
-cores_of(const member_t *member)
-{
-    skn_error_t nothing = { 0 };
-    const skn_model_cores_t *cores = &member->node->cores;
-    uint32_t units = skn_unit_count(&nothing);
-    if (cores->count > 0)
-        return (uint32_t)cores->count;
-    return cores->limit != SKN_AUTO && cores->limit < units
-               ? (uint32_t)cores->limit
-               : units;
-}
-
 static void
 say_misses(member_t *member)
 {
-    json_t *names = json_array();
-    for (size_t k = 0; k < member->model->node_count; k++)
-        if (member->misses & ((uint64_t)1 << k))
-            (void)json_array_append_new(
-                names, json_string(member->model->nodes[k].name));
-    (void)say(member, json_pack("{ss so}", "say", "misses", "nodes", names));
+    (void)say(member, json_pack("{ss so}", "say", "misses", "nodes",
+                                cli_talk_names(member->model, member->misses)));
 }
 
 /* While a worker runs it knows whom it hears; later, we try to reach those. */
@@ -145,12 +127,12 @@ keep_misses(member_t *member)
 static void
 say_hello(member_t *member)
 {
-    member->greeted =
-        say(member, json_pack("{ss si sI sI si}", "say", "hello", "version",
-                              CLI_TALK_VERSION, "incarnation",
-                              (json_int_t)member->incarnation, "generation",
-                              (json_int_t)runs(member), "cores",
-                              (int)cores_of(member)));
+    member->greeted = say(
+        member, json_pack("{ss si sI sI si}", "say", "hello", "version",
+                          CLI_TALK_VERSION, "incarnation",
+                          (json_int_t)member->incarnation, "generation",
+                          (json_int_t)runs(member), "cores",
+                          (int)skn_model_cores_count(&member->node->cores)));
     if (member->greeted && member->misses)
         say_misses(member);
     if (member->greeted && member->ended)

@@ -12,6 +12,7 @@
 #include <unistd.h>
 
 #include "cli/follow.h"
+#include "cli/process.h"
 #include "cli/talk.h"
 #include "formats/folder.h"
 #include "formats/held.h"
@@ -179,12 +180,8 @@ exec_worker(cli_worker_t *worker, const cli_worker_start_t *start,
     char self[4096], path[PATH_BYTES], number[32], copies[64];
     char from[64] = "none";
     line_t line = { .count = 0 };
-    ssize_t bytes = readlink("/proc/self/exe", self, sizeof(self) - 1);
-    if (bytes < 0)
-        return skn_fail(error, SKN_UNAVAILABLE,
-                        "which program this is cannot be read: %s",
-                        strerror(errno));
-    self[bytes] = '\0';
+    if (cli_self_path(self, sizeof(self), error) != SKN_OK)
+        return error->status;
     if (json_is_true(json_object_get(order, "saved")))
         (void)snprintf(from, sizeof(from), "%" PRIu64 "-g%" PRIu64,
                        cli_talk_number(order, "batch"),
@@ -280,27 +277,14 @@ is_for_people(const cli_worker_t *worker, const char *name)
 {
     if (strcmp(name, "warning") == 0 || strcmp(name, "idle") == 0)
         return true;
-    if (!worker->leads || strcmp(name, "traffic") == 0)
+    if (!worker->leads || strcmp(name, "traffic") == 0 ||
+        strcmp(name, "load") == 0)
         return false;
     if (strcmp(name, "progress") == 0)
         return worker->call->json ? cli_flag(worker->call, "progress")
                                   : cli_bar_possible(worker->call);
     return worker->generation <= 1 || worker->call->json ||
            !cli_worker_repeats(name);
-}
-
-/* Nodes of the model, by their names. */
-static uint64_t
-set_of(const skn_model_t *model, const json_t *names)
-{
-    uint64_t set = 0;
-    for (size_t k = 0; k < model->node_count; k++)
-        for (size_t n = 0; n < json_array_size(names); n++) {
-            const char *name = json_string_value(json_array_get(names, n));
-            if (name && strcmp(name, model->nodes[k].name) == 0)
-                set |= (uint64_t)1 << k;
-        }
-    return set;
 }
 
 static void
@@ -332,7 +316,7 @@ take_event(void *job, cli_up_node_t *node, char *line)
              strcmp(cli_event_text(event, "action"), "leave") == 0);
         if (strcmp(name, "silent") == 0)
             worker->misses =
-                set_of(worker->model, json_object_get(event, "peers"));
+                cli_talk_set(worker->model, json_object_get(event, "peers"));
         if (strcmp(name, "progress") == 0 && batch > 0)
             worker->batch = (uint64_t)batch;
         if (strcmp(name, "checkpoint") == 0 && batch > 0)

@@ -3,10 +3,13 @@
 #include "cli/process.h"
 
 #include <errno.h>
+#include <ftw.h>
 #include <signal.h>
+#include <stdio.h>
 #include <string.h>
 #include <sys/signalfd.h>
 #include <time.h>
+#include <unistd.h>
 
 uint64_t
 cli_now_ns(void)
@@ -29,6 +32,37 @@ cli_signals_take(const int *numbers, int *descriptor, skn_error_t *error)
                ? SKN_OK
                : skn_fail(error, SKN_UNAVAILABLE, "no signal descriptor: %s",
                           strerror(errno));
+}
+
+skn_status_t
+cli_self_path(char *text, size_t bytes, skn_error_t *error)
+{
+    ssize_t length = readlink("/proc/self/exe", text, bytes - 1);
+    text[length < 0 ? 0 : length] = '\0';
+    return length >= 0 ? SKN_OK
+                       : skn_fail(error, SKN_UNAVAILABLE,
+                                  "which program this is cannot be read: %s",
+                                  strerror(errno));
+}
+
+static int
+remove_one(const char *path, const struct stat *facts, int kind,
+           struct FTW *place)
+{
+    (void)facts;
+    (void)kind;
+    (void)place;
+    return remove(path);
+}
+
+skn_status_t
+cli_folder_remove(const char *path, skn_error_t *error)
+{
+    if (nftw(path, remove_one, 16, FTW_DEPTH | FTW_PHYS) == 0 ||
+        errno == ENOENT)
+        return SKN_OK;
+    return skn_fail(error, SKN_STORAGE, "%s cannot be removed: %s", path,
+                    strerror(errno));
 }
 
 skn_status_t

@@ -21,4 +21,11 @@ skn_status_t cli_signals_take(const int *numbers, int *descriptor,
  * SKN_INTERNAL for one that is none. */
 skn_status_t cli_status_of_code(int code);
 
+/* The path of this program, in text[bytes]. SKN_UNAVAILABLE. */
+skn_status_t cli_self_path(char *text, size_t bytes, skn_error_t *error);
+
+/* Removes a folder with all that is in it; one that is not there is removed.
+ * It follows no links. SKN_STORAGE. */
+skn_status_t cli_folder_remove(const char *path, skn_error_t *error);
+
 #endif

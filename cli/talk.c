@@ -36,6 +36,33 @@ cli_talk_number(const json_t *message, const char *key)
     return number > 0 ? (uint64_t)number : 0;
 }
 
+json_t *
+cli_talk_names(const skn_model_t *model, uint64_t set)
+{
+    json_t *names = json_array();
+    for (size_t k = 0; names && k < model->node_count; k++)
+        if (set & ((uint64_t)1 << k))
+            (void)json_array_append_new(names,
+                                        json_string(model->nodes[k].name));
+    return names;
+}
+
+uint64_t
+cli_talk_set(const skn_model_t *model, const json_t *names)
+{
+    uint64_t set = 0;
+    size_t n;
+    const json_t *item;
+    json_array_foreach(names, n, item)
+    {
+        const char *name = json_string_value(item);
+        for (size_t k = 0; name && k < model->node_count; k++)
+            if (strcmp(name, model->nodes[k].name) == 0)
+                set |= (uint64_t)1 << k;
+    }
+    return set;
+}
+
 skn_status_t
 cli_talk_send(skn_control_t *control, uint32_t member, json_t *message,
               skn_error_t *error)

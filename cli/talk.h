@@ -16,6 +16,7 @@
 #include <jansson.h>
 
 #include "formats/held.h"
+#include "topology/model.h"
 #include "transport/control.h"
 
 /* Raised when what is said changes its meaning; one below is understood. */
@@ -32,6 +33,10 @@ json_t *cli_talk_read(skn_frame_t frame, skn_error_t *error);
 const char *cli_talk_text(const json_t *message, const char *key);
 /* Its number at `key`, or 0: of what no number is, too. */
 uint64_t cli_talk_number(const json_t *message, const char *key);
+/* Nodes of the model as an array of their names, and back: bit k is node k.
+ * Names of no node are passed over. NULL: no memory. */
+json_t *cli_talk_names(const skn_model_t *model, uint64_t set);
+uint64_t cli_talk_set(const skn_model_t *model, const json_t *names);
 /* Sends `message`, and releases it; it may be NULL: SKN_NO_MEMORY. */
 skn_status_t cli_talk_send(skn_control_t *control, uint32_t member,
                            json_t *message, skn_error_t *error);

@@ -7,7 +7,6 @@
  * once.
  * SPDX-License-Identifier: Apache-2.0 */
 #include <errno.h>
-#include <ftw.h>
 #include <inttypes.h>
 #include <signal.h>
 #include <stdlib.h>
@@ -188,16 +187,6 @@ choose_moment(torture_t *torture)
     torture->due_ns = 0;
 }
 
-static int
-remove_one(const char *path, const struct stat *facts, int kind,
-           struct FTW *place)
-{
-    (void)facts;
-    (void)kind;
-    (void)place;
-    return remove(path);
-}
-
 /* As if the machine had never been there. */
 static skn_status_t
 remove_folder(const cli_crew_t *crew, uint32_t place, skn_error_t *error)
@@ -205,11 +194,7 @@ remove_folder(const cli_crew_t *crew, uint32_t place, skn_error_t *error)
     char path[SKN_TEXT_MAX + SKN_NAME_MAX + 2];
     (void)snprintf(path, sizeof(path), "%s/%s", crew->path,
                    crew->model->nodes[place - 1].name);
-    if (nftw(path, remove_one, 16, FTW_DEPTH | FTW_PHYS) == 0 ||
-        errno == ENOENT)
-        return SKN_OK;
-    return skn_fail(error, SKN_STORAGE, "%s cannot be removed: %s", path,
-                    strerror(errno));
+    return cli_folder_remove(path, error);
 }
 
 /* Tells people, and what reads JSON, of number `number` of what happens. */

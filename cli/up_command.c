@@ -13,6 +13,7 @@
 #include <unistd.h>
 
 #include "cli/bar.h"
+#include "cli/process.h"
 #include "cli/up.h"
 
 /* What --ssh was given counts: ssh takes the first value of an option. */
@@ -129,19 +130,6 @@ wrap_in_ssh(const cli_call_t *call, const cli_up_node_t *node,
     return SKN_OK;
 }
 
-static skn_status_t
-find_self(cli_up_command_t *command, skn_error_t *error)
-{
-    ssize_t bytes =
-        readlink("/proc/self/exe", command->self, sizeof(command->self) - 1);
-    if (bytes < 0)
-        return skn_fail(error, SKN_UNAVAILABLE,
-                        "which program this is cannot be read: %s",
-                        strerror(errno));
-    command->self[bytes] = '\0';
-    return SKN_OK;
-}
-
 skn_status_t
 cli_up_command(const cli_call_t *call, const cli_up_local_t *local,
                const cli_up_node_t *node, cli_up_command_t *command,
@@ -149,7 +137,10 @@ cli_up_command(const cli_call_t *call, const cli_up_local_t *local,
 {
     const char *remote = cli_value(call, "remote-program");
     *command = (cli_up_command_t){ 0 };
-    skn_status_t status = node->ssh[0] ? SKN_OK : find_self(command, error);
+    skn_status_t status =
+        node->ssh[0]
+            ? SKN_OK
+            : cli_self_path(command->self, sizeof(command->self), error);
     if (status != SKN_OK)
         return status;
     add(command, !node->ssh[0] ? command->self : remote ? remote : "skein");
@@ -166,7 +157,10 @@ cli_up_role_command(const cli_call_t *call, const cli_up_local_t *local,
     bool is_member = strcmp(role->verb, "member") == 0;
     bool leads = strcmp(role->verb, "coordinator") == 0;
     *command = (cli_up_command_t){ 0 };
-    skn_status_t status = node->ssh[0] ? SKN_OK : find_self(command, error);
+    skn_status_t status =
+        node->ssh[0]
+            ? SKN_OK
+            : cli_self_path(command->self, sizeof(command->self), error);
     if (status == SKN_OK && role->path &&
         asprintf(&command->folder, "checkpoint.path=%s", role->path) < 0) {
         command->folder = NULL;

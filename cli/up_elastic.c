@@ -118,16 +118,6 @@ run_in_view(elastic_t *elastic, cli_crew_t *crew, skn_error_t *error)
 
 /* --- in lines ------------------------------------------------------------- */
 
-static bool
-is_for_programs(const char *name)
-{
-    static const char *const names[] = { "part", "load", "traffic" };
-    for (size_t k = 0; k < sizeof(names) / sizeof(names[0]); k++)
-        if (strcmp(name, names[k]) == 0)
-            return true;
-    return false;
-}
-
 static void
 take(void *job, cli_crew_t *crew, uint32_t place, const json_t *event,
      const char *line)
@@ -139,7 +129,7 @@ take(void *job, cli_crew_t *crew, uint32_t place, const json_t *event,
         return;
     }
     if (strcmp(name, "nodes") == 0 ||
-        (!elastic->call->json && is_for_programs(name)))
+        (!elastic->call->json && strcmp(name, "part") == 0))
         return;
     if (strcmp(name, "membership") == 0 && !elastic->call->json) {
         cli_bar_hide(&elastic->bar);

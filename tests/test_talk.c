@@ -41,6 +41,26 @@ Test(talk, what_is_no_object_is_refused)
     }
 }
 
+Test(talk, sets_of_nodes_are_names)
+{
+    static const skn_model_node_t nodes[] = { { .name = "a" },
+                                              { .name = "b" },
+                                              { .name = "c" } };
+    const skn_model_t model = { .nodes = nodes, .node_count = 3 };
+    for (uint64_t set = 0; set < 8; set++) {
+        json_t *names = cli_talk_names(&model, set);
+        cr_assert_eq(json_array_size(names), __builtin_popcountll(set));
+        cr_assert_eq(cli_talk_set(&model, names), set);
+        json_decref(names);
+    }
+    skn_error_t error = { 0 };
+    json_t *odd = read_text("{\"nodes\":[\"c\",7,null,\"d\",\"c\"]}", &error);
+    cr_assert_eq(cli_talk_set(&model, json_object_get(odd, "nodes")), 4);
+    cr_assert_eq(cli_talk_set(&model, odd), 0, "no array");
+    cr_assert_eq(cli_talk_set(&model, NULL), 0);
+    json_decref(odd);
+}
+
 #define SEAL "0123456789abcdef0123456789abcdef"
 
 static skn_status_t

@@ -359,14 +359,12 @@ blame(skn_membership_t *membership, uint32_t number, const skn_error_t *error,
         return; /* once is chance; but disks were tried again and again */
     if (member->strikes < 2)
         member->strikes = 2;
-    uint64_t bar_ms = (uint64_t)SKN_MEMBER_BAR_MS << (member->strikes - 2);
-    if (member->strikes > 8 || bar_ms > SKN_MEMBER_BAR_MS_MAX)
-        bar_ms = SKN_MEMBER_BAR_MS_MAX;
-    member->barred_ns = now_ns + bar_ms * NS_PER_MS;
+    uint64_t bar = bar_ms(member->strikes);
+    member->barred_ns = now_ns + bar * NS_PER_MS;
     skn_membership_tell(membership,
                         "%s failed %u times in a row and stays out for %llu s",
                         membership->names[number], member->strikes,
-                        (unsigned long long)(bar_ms / 1000));
+                        (unsigned long long)(bar / 1000));
 }
 
 static bool

@@ -24,14 +24,22 @@ is_pair(const skn_membership_t *membership, uint32_t a, uint32_t b)
             (membership->member[b].misses & bit(a))) != 0;
 }
 
+/* Those of `set` that `number` does not reach. */
+static uint64_t
+pairs_of(const skn_membership_t *membership, uint32_t number, uint64_t set)
+{
+    uint64_t pairs = 0;
+    for (uint32_t k = 0; k < membership->options.count; k++)
+        if (k != number && (set & bit(k)) && is_pair(membership, number, k))
+            pairs |= bit(k);
+    return pairs;
+}
+
 bool
 skn_membership_is_apart(const skn_membership_t *membership, uint32_t number,
                         uint64_t set)
 {
-    for (uint32_t k = 0; k < membership->options.count; k++)
-        if (k != number && (set & bit(k)) && is_pair(membership, number, k))
-            return true;
-    return false;
+    return pairs_of(membership, number, set) != 0;
 }
 
 static reason_t
@@ -40,12 +48,12 @@ reason_for(const skn_membership_t *membership, uint32_t number, uint64_t set)
     reason_t reason = { .out = membership->member[number].out,
                         .few_cores = UINT32_MAX - membership->cores[number],
                         .here_ns = membership->member[number].here_ns };
-    for (uint32_t k = 0; k < membership->options.count; k++) {
-        if (k == number || !(set & bit(k)))
-            continue;
-        reason.pairs += is_pair(membership, number, k);
-        reason.complaints += (membership->member[k].misses & bit(number)) != 0;
-    }
+    uint64_t pairs = pairs_of(membership, number, set);
+    reason.pairs = (uint32_t)__builtin_popcountll(pairs);
+    for (uint32_t k = 0; k < membership->options.count; k++)
+        if (pairs & bit(k))
+            reason.complaints +=
+                (membership->member[k].misses & bit(number)) != 0;
     return reason;
 }
 
@@ -85,17 +93,6 @@ skn_membership_together(const skn_membership_t *membership, uint64_t set)
     }
 }
 
-/* Those of `set` that `number` does not reach. */
-static uint64_t
-pairs_of(const skn_membership_t *membership, uint32_t number, uint64_t set)
-{
-    uint64_t pairs = 0;
-    for (uint32_t k = 0; k < membership->options.count; k++)
-        if (k != number && (set & bit(k)) && is_pair(membership, number, k))
-            pairs |= bit(k);
-    return pairs;
-}
-
 uint64_t
 skn_membership_with(const skn_membership_t *membership, uint64_t some,
                     uint64_t ready)
@@ -127,11 +124,7 @@ leave_one_out(skn_membership_t *membership, uint32_t number, uint64_t set,
     member->apart = again ? member->apart + 1 : 1;
     member->apart_ns = now_ns;
     if (member->apart >= 2) {
-        uint32_t doublings = member->apart > 8 ? 6 : member->apart - 2;
-        uint64_t bar_ms = (uint64_t)SKN_MEMBER_BAR_MS << doublings;
-        if (bar_ms > SKN_MEMBER_BAR_MS_MAX)
-            bar_ms = SKN_MEMBER_BAR_MS_MAX;
-        member->barred_ns = now_ns + bar_ms * NS_PER_MS;
+        member->barred_ns = now_ns + bar_ms(member->apart) * NS_PER_MS;
         member->apart_ns = member->barred_ns;
     }
     skn_membership_tell(

@@ -70,6 +70,15 @@ takes_part(const skn_membership_t *membership, uint32_t member)
     return (membership->members & bit(member)) != 0;
 }
 
+/* How long who failed `times` times in a row, 2 or more, stays out. */
+static inline uint64_t
+bar_ms(uint32_t times)
+{
+    uint32_t doublings = times > 8 ? 6 : times - 2;
+    uint64_t bar = (uint64_t)SKN_MEMBER_BAR_MS << doublings;
+    return bar < SKN_MEMBER_BAR_MS_MAX ? bar : SKN_MEMBER_BAR_MS_MAX;
+}
+
 static inline uint64_t
 ms_since(uint64_t then_ns, uint64_t now_ns)
 {

@@ -198,6 +198,10 @@ typedef struct skn_model_cores {
     size_t count;
 } skn_model_cores_t;
 
+/* How many of them a plan over several nodes counts: by the file alone, so that
+ * it is the same on each of them. */
+uint32_t skn_model_cores_count(const skn_model_cores_t *cores);
+
 typedef struct skn_model_resources {
     skn_model_cores_t cores;
     int64_t memory_bytes; /* SKN_AUTO: auto; refuse plans that need more */

@@ -7,6 +7,14 @@
 #include "topology/nodes.h"
 #include "transport/keys.h"
 
+uint32_t
+skn_model_cores_count(const skn_model_cores_t *cores)
+{
+    return cores->count > 0   ? (uint32_t)cores->count
+           : cores->limit > 0 ? (uint32_t)cores->limit
+                              : 1;
+}
+
 static void
 check_names(const skn_model_t *model, const skn_node_t *list,
             skn_problems_t *problems)

@@ -243,8 +243,6 @@ resolve_links(const skn_plan_t *plan, skn_model_t *model)
                               : SKN_LINK_CODING_BF16;
 }
 
-/* Cores count by the file alone where there are several nodes, so that the plan
- * is the same on each of them. */
 static void
 deal_units(skn_plan_t *plan, uint32_t unit_count)
 {
@@ -254,10 +252,8 @@ deal_units(skn_plan_t *plan, uint32_t unit_count)
     if (model->node_count > 1) {
         plan->node_count = (uint32_t)model->node_count;
         for (uint32_t k = 0; k < plan->node_count; k++) {
-            cores = skn_plan_cores(model, k);
-            plan->nodes[k].units = cores->count > 0   ? (uint32_t)cores->count
-                                   : cores->limit > 0 ? (uint32_t)cores->limit
-                                                      : 1;
+            plan->nodes[k].units =
+                skn_model_cores_count(skn_plan_cores(model, k));
             plan->units += plan->nodes[k].units;
         }
         return;

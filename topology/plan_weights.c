@@ -98,21 +98,29 @@ find_bounds(const skn_plan_t *plan, dealt_t *dealt)
     }
 }
 
+/* Rows for each unit of weight, where those who are full have theirs. All are
+ * full: 0. */
+static double
+rows_by_weight(const skn_plan_t *plan, const dealt_t *dealt, double rows)
+{
+    double weight = 0;
+    for (uint32_t n = 0; n < plan->node_count; n++) {
+        if (dealt->full[n])
+            rows -= dealt->most[n];
+        else
+            weight += dealt->weight[n];
+    }
+    return weight > 0 ? rows / weight : 0;
+}
+
 /* Whether somebody gets more than it may: it is `full` then. */
 static bool
 fill_up(const skn_plan_t *plan, dealt_t *dealt, double rows)
 {
-    double left = rows, weight = 0;
+    double each = rows_by_weight(plan, dealt, rows);
     bool found = false;
     for (uint32_t n = 0; n < plan->node_count; n++) {
-        if (dealt->full[n])
-            left -= dealt->most[n];
-        else
-            weight += dealt->weight[n];
-    }
-    for (uint32_t n = 0; n < plan->node_count; n++) {
-        if (dealt->full[n] ||
-            left * dealt->weight[n] / weight <= dealt->most[n])
+        if (dealt->full[n] || each * dealt->weight[n] <= dealt->most[n])
             continue;
         dealt->full[n] = found = true;
     }
@@ -123,24 +131,17 @@ void
 skn_plan_deal_weights(skn_plan_t *plan)
 {
     dealt_t dealt;
-    double left = (double)skn_plan_outputs(plan, last_layer(plan));
-    double rows = left, weight = 0;
+    double rows = (double)skn_plan_outputs(plan, last_layer(plan));
     for (uint32_t n = 0; n < plan->node_count; n++)
         dealt.weight[n] = plan->model->nodes[n].speed * plan->nodes[n].units;
     find_bounds(plan, &dealt);
     while (fill_up(plan, &dealt, rows))
         ;
-    for (uint32_t n = 0; n < plan->node_count; n++) {
-        if (dealt.full[n])
-            left -= dealt.most[n];
-        else
-            weight += dealt.weight[n];
-    }
+    double each = rows_by_weight(plan, &dealt, rows);
     for (uint32_t n = 0; n < plan->node_count; n++) {
         skn_plan_node_t *node = &plan->nodes[n];
         /* All are full: they share what nobody should have to. */
-        double share =
-            dealt.full[n] ? dealt.most[n] : left * dealt.weight[n] / weight;
+        double share = dealt.full[n] ? dealt.most[n] : each * dealt.weight[n];
         node->weight = (uint64_t)(share / rows * UNIT / node->units) + 1;
     }
 }

@@ -80,6 +80,8 @@ done
 check "the coordinator ends well with the run" wait "$lead_pid"
 # shellcheck disable=SC2154
 check "and so do its members" wait "$pid_a" "$pid_b" "$pid_c"
+check_code 1 "and what is said for the coordinator alone is not passed on" \
+    grep -qhE '"event":"(load|traffic)"' all.a.json all.b.json all.c.json
 check_equal "three members give the weights of one process" "$(done_of all)" \
     "$want"
 check_equal "in one generation" \

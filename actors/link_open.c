@@ -43,6 +43,12 @@ skn_links_open_endpoint(skn_links_t *links, skn_error_t *error)
         if (!links->keys)
             status = error->status;
     }
+    for (uint32_t k = 0; k < links->node_count && status == SKN_OK; k++)
+        if (nodes[k].via && nodes[k].via[0])
+            status = skn_fail(error, SKN_BAD_CONFIG,
+                              "node '%s' has no address, and links to such "
+                              "nodes are not carried yet",
+                              nodes[k].name);
     for (uint32_t k = 0; k < links->node_count && status == SKN_OK; k++) {
         if (k == links->node)
             continue;

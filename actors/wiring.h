@@ -39,6 +39,7 @@ typedef struct skn_value {
 typedef struct skn_wired_node {
     const char *name;
     const char *address; /* "tcp://host:port"; "": one node needs none */
+    const char *via;     /* that relays to it, as it has no address; "": has */
     const char *key;     /* path of its certificate; "": no keys */
     const char *ssh;     /* where `skein up` starts it; "": here, or by hand */
     uint32_t core_count; /* that its actors were dealt; 0: not said */

@@ -149,12 +149,13 @@ Test(draft, puts_actors_on_nodes_and_pipes_in_a_coding)
     cr_assert_not_null(draft);
     const skn_wired_node_t a = { .name = "1",
                                  .address = "tcp://127.0.0.1:7001",
+                                 .via = "",
                                  .key = "k/a.key",
                                  .ssh = "w",
                                  .core_count = 2,
                                  .memory_bytes = 5 };
     const skn_wired_node_t b = {
-        .name = "b", .address = "tcp://127.0.0.1:7002", .key = "b", .ssh = ""
+        .name = "b", .address = "", .via = "1", .key = "b", .ssh = ""
     };
     skn_draft_node(draft, &a);
     skn_draft_node(draft, &b);
@@ -179,6 +180,9 @@ Test(draft, puts_actors_on_nodes_and_pipes_in_a_coding)
     cr_expect_str_eq(wiring->nodes[0].ssh, "w");
     cr_expect_eq(wiring->nodes[0].core_count, 2u);
     cr_expect_eq(wiring->nodes[0].memory_bytes, 5u);
+    cr_expect_str_eq(wiring->nodes[0].via, "");
+    cr_expect_str_eq(wiring->nodes[1].via, "1");
+    cr_expect_str_eq(wiring->nodes[1].address, "");
     cr_expect_str_eq(wiring->nodes[1].ssh, "");
     cr_expect_eq(wiring->nodes[1].core_count, 0u);
     cr_expect_eq(wiring->actors[0].node, 1u);

@@ -112,12 +112,14 @@ check(const char *yaml)
     for (const skn_node_t *item = list->first; item; item = item->next) {
         const skn_node_t *name = skn_node_get(item, "name");
         const skn_node_t *address = skn_node_get(item, "address");
+        const skn_node_t *via = skn_node_get(item, "via");
         const skn_node_t *key = skn_node_get(item, "key");
         const skn_node_t *ssh = skn_node_get(item, "ssh");
         cr_assert_lt(count, 8u);
         nodes[count++] =
             (skn_wired_node_t){ .name = name ? name->text : "",
                                 .address = address ? address->text : "",
+                                .via = via ? via->text : "",
                                 .key = key ? key->text : "",
                                 .ssh = ssh ? ssh->text : "" };
     }
@@ -232,4 +234,41 @@ Test(nodes, refuses_keys_for_some_nodes_only)
         "  - { name: b, address: 'tcp://127.0.0.1:7002', key: b.key }\n",
         "n:2:5: node 'a' has no key, and node 'b' has one; `skein keygen` "
         "makes one a node: key: keys/a.key\n");
+}
+
+#define KEYED_A "  - { name: a, address: 'tcp://127.0.0.1:7001', key: a.key }\n"
+#define KEYED_C "  - { name: c, via: a, key: c.key }\n"
+
+Test(nodes, lets_a_node_without_an_address_be_reached_via_one_that_has_one)
+{
+    expect_said("nodes:\n" KEYED_A KEYED_C, "");
+    expect_said(
+        "nodes:\n" KEYED_C KEYED_A "  - { name: d, via: a, key: d.key }\n", "");
+}
+
+Test(nodes, refuses_a_via_that_leads_nowhere)
+{
+#define NAME_ONE "name a node that has an address, which the others can dial\n"
+    expect_said("nodes:\n" KEYED_A "  - { name: c, via: c, key: c.key }\n",
+                "n:3:21: node 'c' is reached via itself; " NAME_ONE);
+    expect_said("nodes:\n" KEYED_A KEYED_C
+                "  - { name: d, via: c, key: d.key }\n",
+                "n:4:21: node 'd' is reached via 'c', which has no address "
+                "either; " NAME_ONE);
+    expect_said("nodes:\n" KEYED_A "  - { name: c, via: nobody, key: c.key }\n",
+                "n:3:21: node 'c' is reached via 'nobody', which is no "
+                "node; " NAME_ONE);
+    expect_said("nodes:\n" KEYED_A
+                "  - { name: c, address: 'tcp://127.0.0.1:7002', via: a, "
+                "key: c.key }\n",
+                "n:3:54: node 'c' has an address, and 'via'; 'via' is for a "
+                "node that nobody can dial\n");
+}
+
+Test(nodes, refuses_nodes_without_an_address_among_nodes_without_keys)
+{
+    expect_said("nodes:\n" A "  - { name: c, via: a, key: c.key }\n",
+                "n:2:5: node 'a' has no key, and links of node 'c', which has "
+                "no address, need CURVE; `skein keygen` makes one a node: key: "
+                "keys/a.key\n");
 }

@@ -107,6 +107,7 @@ skn_draft_node(skn_draft_t *draft, const skn_wired_node_t *node)
     skn_node_t *item = append(draft, list, SKN_NODE_MAPPING, NULL, NULL);
     append_text(draft, item, "name", node->name);
     append_filled(draft, item, "address", node->address);
+    append_filled(draft, item, "via", node->via);
     append_filled(draft, item, "key", node->key);
     append_filled(draft, item, "ssh", node->ssh);
     if (node->core_count > 0)

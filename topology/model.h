@@ -212,6 +212,7 @@ typedef struct skn_model_resources {
 typedef struct skn_model_node {
     const char *name;
     const char *address; /* tcp://host:port; "": a single node needs none */
+    const char *via;     /* node that relays to it: nobody dials it; "": none */
     const char *key;     /* path of its certificate; "": none */
     const char *ssh;     /* host for `skein up`; "": this machine, or by hand */
     skn_model_cores_t cores;

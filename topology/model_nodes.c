@@ -60,6 +60,7 @@ skn_rules_nodes(const skn_model_t *model, const skn_node_t *root,
                       skn_address_is_loopback(model->nodes[k].address);
         nodes[k].name = model->nodes[k].name;
         nodes[k].address = model->nodes[k].address;
+        nodes[k].via = model->nodes[k].via;
         nodes[k].key = model->nodes[k].key;
     }
     check_names(model, list, problems);

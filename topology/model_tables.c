@@ -363,7 +363,11 @@ static const skn_section_t resources_section = {
       "name of the node, for overrides, `skein node` and reports")             \
     O(skn_model_node_t, address, "address", TEXT, TEXT, "", 0, 0, NULL,        \
       "where it listens, as the other nodes reach it: tcp://host:port; "       \
-      "required where there are several nodes")                                \
+      "required where there are several nodes, or 'via'")                      \
+    O(skn_model_node_t, via, "via", TEXT, TEXT, "", 0, 0, NULL,                \
+      "in place of an address, for a node that dials out and cannot be "       \
+      "dialled (behind a NAT): the node with an address that relays between "  \
+      "it and others of its kind")                                             \
     O(skn_model_node_t, key, "key", PATH, PATH, "", 0, 0, NULL,                \
       "its certificate (skein keygen); required on every node as soon as an "  \
       "address is beyond this machine")                                        \

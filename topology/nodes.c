@@ -9,6 +9,7 @@
 #include <strings.h>
 
 #include "skein/limits.h"
+#include "topology/nearest.h"
 #include "topology/values.h"
 
 #define SCHEME "tcp://"
@@ -99,7 +100,8 @@ static void
 check_address(const skn_wired_node_t *node, uint32_t node_count,
               const skn_node_t *item, skn_problems_t *problems)
 {
-    if (node->address[0] ? skn_address_is_good(node->address) : node_count < 2)
+    if (node->address[0] ? skn_address_is_good(node->address)
+                         : node_count < 2 || node->via[0])
         return;
     if (node->address[0])
         (void)skn_problems_add(problems, mark_of(item, "address"),
@@ -111,6 +113,54 @@ check_address(const skn_wired_node_t *node, uint32_t node_count,
     (void)skn_problems_hint(problems,
                             "tcp://host:port as the other nodes reach it, for "
                             "example tcp://10.0.0.1:7001");
+}
+
+/* Nobody dials a node that has no address: who has one relays to it. */
+static void
+check_via(const skn_wired_node_t *nodes, uint32_t node_count, uint32_t k,
+          const skn_node_t *item, skn_problems_t *problems)
+{
+    const skn_wired_node_t *node = &nodes[k];
+    skn_nearest_t nearest = { .wanted = node->via };
+    uint32_t at = node_count;
+    if (!node->via[0])
+        return;
+    for (uint32_t j = 0; j < node_count; j++) {
+        if (strcmp(nodes[j].name, node->via) == 0)
+            at = j;
+        else if (nodes[j].address[0])
+            skn_nearest_offer(&nearest, nodes[j].name);
+    }
+    skn_mark_t mark = mark_of(item, "via");
+    if (node->address[0]) {
+        (void)skn_problems_add(problems, mark,
+                               "node '%.64s' has an address, and 'via'",
+                               node->name);
+        (void)skn_problems_hint(problems,
+                                "'via' is for a node that nobody can dial");
+        return;
+    }
+    if (at < node_count && at != k && nodes[at].address[0])
+        return;
+    if (at == k)
+        (void)skn_problems_add(
+            problems, mark, "node '%.64s' is reached via itself", node->name);
+    else if (at < node_count)
+        (void)skn_problems_add(problems, mark,
+                               "node '%.64s' is reached via '%.64s', which has "
+                               "no address either",
+                               node->name, node->via);
+    else
+        (void)skn_problems_add(problems, mark,
+                               "node '%.64s' is reached via '%.64s', which is "
+                               "no node",
+                               node->name, node->via);
+    if (at == node_count && nearest.best)
+        (void)skn_problems_hint(problems, "did you mean '%s'?", nearest.best);
+    else
+        (void)skn_problems_hint(problems,
+                                "name a node that has an address, which the "
+                                "others can dial");
 }
 
 /* ssh would take one that begins with a dash for an option of its own. */
@@ -163,6 +213,34 @@ check_repeats(const skn_wired_node_t *nodes, uint32_t k, const skn_node_t *item,
     }
 }
 
+/* Why every node needs a key: node `beyond`, or one of them that has one. */
+static void
+refuse_keyless(const skn_wired_node_t *node, const skn_wired_node_t *beyond,
+               const skn_wired_node_t *keyed, skn_mark_t mark,
+               skn_problems_t *problems)
+{
+    if (beyond && beyond->via[0])
+        (void)skn_problems_add(problems, mark,
+                               "node '%.64s' has no key, and links of node "
+                               "'%.64s', which has no address, need CURVE",
+                               node->name, beyond->name);
+    else if (beyond)
+        (void)skn_problems_add(
+            problems, mark,
+            "node '%.64s' has no key, and node '%.64s' is at %s, beyond "
+            "this machine, where links need CURVE",
+            node->name, beyond->name, beyond->address);
+    else
+        (void)skn_problems_add(problems, mark,
+                               "node '%.64s' has no key, and node '%.64s' "
+                               "has one",
+                               node->name, keyed->name);
+    (void)skn_problems_hint(problems,
+                            "`skein keygen` makes one a node: key: "
+                            "keys/%.64s.key",
+                            node->name);
+}
+
 /* Links are encrypted for all nodes or for none; beyond a machine for all. */
 static void
 check_keys(const skn_wired_node_t *nodes, uint32_t node_count,
@@ -170,8 +248,9 @@ check_keys(const skn_wired_node_t *nodes, uint32_t node_count,
 {
     const skn_wired_node_t *beyond = NULL, *keyed = NULL;
     for (uint32_t k = 0; k < node_count; k++) {
-        bool far = skn_address_is_good(nodes[k].address) &&
-                   !skn_address_is_loopback(nodes[k].address);
+        bool far =
+            nodes[k].via[0] || (skn_address_is_good(nodes[k].address) &&
+                                !skn_address_is_loopback(nodes[k].address));
         beyond = !beyond && far ? &nodes[k] : beyond;
         keyed = !keyed && nodes[k].key[0] ? &nodes[k] : keyed;
     }
@@ -181,21 +260,7 @@ check_keys(const skn_wired_node_t *nodes, uint32_t node_count,
     for (uint32_t k = 0; k < node_count; k++, item = item->next) {
         if (nodes[k].key[0])
             continue;
-        if (beyond)
-            (void)skn_problems_add(
-                problems, item->mark,
-                "node '%.64s' has no key, and node '%.64s' is at %s, beyond "
-                "this machine, where links need CURVE",
-                nodes[k].name, beyond->name, beyond->address);
-        else
-            (void)skn_problems_add(problems, item->mark,
-                                   "node '%.64s' has no key, and node '%.64s' "
-                                   "has one",
-                                   nodes[k].name, keyed->name);
-        (void)skn_problems_hint(problems,
-                                "`skein keygen` makes one a node: key: "
-                                "keys/%.64s.key",
-                                nodes[k].name);
+        refuse_keyless(&nodes[k], beyond, keyed, item->mark, problems);
     }
 }
 
@@ -206,6 +271,7 @@ skn_nodes_check(const skn_wired_node_t *nodes, uint32_t node_count,
     const skn_node_t *item = list->first;
     for (uint32_t k = 0; k < node_count; k++, item = item->next) {
         check_address(&nodes[k], node_count, item, problems);
+        check_via(nodes, node_count, k, item, problems);
         check_ssh(&nodes[k], item, problems);
         check_repeats(nodes, k, item, problems);
     }

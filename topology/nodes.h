@@ -21,9 +21,10 @@ bool skn_address_is_loopback(const char *text);
 
 /* Adds to `problems` what is wrong with the nodes together and one by one:
  * names, keys and addresses that stand twice, missing or bad addresses, an
- * address beyond this machine without a key on every node. `list` has one
- * mapping for each node, in order: the marks. A name or address of "" was
- * complained about, or is not there. */
+ * address beyond this machine, or a node without one, without a key on every
+ * node; a `via` that is no node with an address. `list` has one mapping for
+ * each node, in order: the marks. A name or address of "" was complained about,
+ * or is not there. */
 void skn_nodes_check(const skn_wired_node_t *nodes, uint32_t node_count,
                      const skn_node_t *list, skn_problems_t *problems);
 

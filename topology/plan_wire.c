@@ -77,6 +77,7 @@ add_nodes(wire_t *wire)
         const skn_wired_node_t node = {
             .name = asked->name,
             .address = asked->address,
+            .via = asked->via,
             .key = asked->key,
             .ssh = asked->ssh,
             .core_count = wire->plan->nodes[k].units,

@@ -17,6 +17,8 @@ static const skn_option_t node_options[] = {
     { "name", SKN_OPTION_TEXT, NULL, 0, 0, NULL, "what actors call it" },
     { "address", SKN_OPTION_TEXT, "", 0, 0, NULL,
       "tcp://host:port, as the other nodes reach it" },
+    { "via", SKN_OPTION_TEXT, "", 0, 0, NULL,
+      "node that relays to it, in place of an address" },
     { "key", SKN_OPTION_PATH, "", 0, 0, NULL, "its certificate" },
     { "ssh", SKN_OPTION_TEXT, "", 0, 0, NULL, "host that starts it" },
     { "cores", SKN_OPTION_INT, "0", 0, SKN_ACTORS_MAX, NULL,
@@ -28,6 +30,7 @@ static const skn_option_t node_options[] = {
 enum {
     NAME,
     ADDRESS,
+    VIA,
     KEY,
     SSH,
     CORES,
@@ -45,8 +48,9 @@ read_node(skn_spec_t *spec, const skn_node_t *item, skn_wired_node_t *node)
     const skn_node_t *name = skn_node_get(item, "name");
     if (name && name->type == SKN_NODE_SCALAR && name->text[0])
         (void)snprintf(owner, sizeof(owner), "node '%.64s'", name->text);
-    *node =
-        (skn_wired_node_t){ .name = "", .address = "", .key = "", .ssh = "" };
+    *node = (skn_wired_node_t){
+        .name = "", .address = "", .via = "", .key = "", .ssh = ""
+    };
     skn_status_t status =
         skn_values_check(spec->document, item, node_options, NULL, owner,
                          item->mark, values, spec->problems);
@@ -54,6 +58,7 @@ read_node(skn_spec_t *spec, const skn_node_t *item, skn_wired_node_t *node)
         return status;
     node->name = values[NAME].text;
     node->address = values[ADDRESS].text;
+    node->via = values[VIA].text;
     node->key = values[KEY].text;
     node->ssh = values[SSH].text;
     node->core_count = (uint32_t)values[CORES].number;

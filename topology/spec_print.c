@@ -51,6 +51,7 @@ print_node(const skn_wired_node_t *node, FILE *file)
     (void)fputs("    - { name: ", file);
     skn_document_write_text(node->name, true, file);
     print_text("address", node->address, file);
+    print_text("via", node->via, file);
     print_text("key", node->key, file);
     print_text("ssh", node->ssh, file);
     if (node->core_count > 0)

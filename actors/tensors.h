@@ -22,13 +22,6 @@ typedef struct skn_tensor_place {
     uint32_t slice; /* bias_row: which of the column shards */
 } skn_tensor_place_t;
 
-typedef struct skn_tensor_view {
-    skn_piece_t piece;
-    unsigned char *at;
-    size_t stride_bytes; /* between rows of the piece */
-    size_t row_bytes;    /* of one row of the piece */
-} skn_tensor_view_t;
-
 #define SKN_TENSOR_VIEWS_MAX 6
 
 /* Fills `view` (room for SKN_TENSOR_VIEWS_MAX); returns how many. What all

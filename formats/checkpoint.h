@@ -71,6 +71,9 @@ const char *skn_checkpoint_writer_path(const skn_checkpoint_writer_t *writer);
  * Sets *writer to NULL whatever happens. */
 skn_status_t skn_checkpoint_commit(skn_checkpoint_writer_t **writer,
                                    skn_error_t *warning, skn_error_t *error);
+/* The same under another name: what is no checkpoint (cut.h). */
+skn_status_t skn_checkpoint_commit_as(skn_checkpoint_writer_t **writer,
+                                      const char *name, skn_error_t *error);
 /* SKN_BAD_DATA unless a closed shard is, byte for byte, the file of that name
  * which the manifest lists. */
 skn_status_t skn_checkpoint_match(const skn_checkpoint_writer_t *writer,

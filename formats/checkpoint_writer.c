@@ -195,17 +195,16 @@ write_manifest(skn_checkpoint_writer_t *writer, const char *metadata,
  * damaged one, or one that a rollback replays. The two change places in one
  * step where the file system can do that. */
 static skn_status_t
-rename_folder(const skn_checkpoint_writer_t *writer, skn_error_t *error)
+rename_folder(const skn_checkpoint_writer_t *writer, const char *name,
+              skn_error_t *error)
 {
-    char name[SKN_BATCH_NAME_BYTES];
     int folder = skn_run_folder_descriptor(writer->run);
-    skn_batch_name(writer->batch, writer->generation, name);
     int result = renameat(folder, writer->name, folder, name);
     if (result != 0 && (errno == ENOTEMPTY || errno == EEXIST)) {
         result = renameat2(folder, writer->name, folder, name, RENAME_EXCHANGE);
         if (result != 0 && (errno == EINVAL || errno == ENOSYS)) {
             char away[SKN_BATCH_NAME_BYTES + 16];
-            (void)snprintf(away, sizeof(away), ".tmp-old-%s", name);
+            (void)snprintf(away, sizeof(away), ".tmp-old-%.26s", name);
             result = renameat(folder, name, folder, away);
             if (result == 0)
                 result = renameat(folder, writer->name, folder, name);
@@ -232,16 +231,16 @@ skn_checkpoint_writer_path(const skn_checkpoint_writer_t *writer)
     return writer->path;
 }
 
-skn_status_t
-skn_checkpoint_commit(skn_checkpoint_writer_t **writer, skn_error_t *warning,
-                      skn_error_t *error)
+static skn_status_t
+commit(skn_checkpoint_writer_t **writer, const char *name, skn_error_t *warning,
+       skn_error_t *error)
 {
     skn_run_folder_t *run = (*writer)->run;
     int folder = skn_run_folder_descriptor(run);
     const char *path = skn_run_folder_path(run);
     if (warning)
         *warning = (skn_error_t){ 0 };
-    skn_status_t status = rename_folder(*writer, error);
+    skn_status_t status = rename_folder(*writer, name, error);
     if (status != SKN_OK) {
         skn_checkpoint_abandon(writer);
         return status;
@@ -254,6 +253,22 @@ skn_checkpoint_commit(skn_checkpoint_writer_t **writer, skn_error_t *warning,
         (void)skn_folder_remove(folder, path, (*writer)->name, warning);
     writer_destroy(writer);
     return status;
+}
+
+skn_status_t
+skn_checkpoint_commit(skn_checkpoint_writer_t **writer, skn_error_t *warning,
+                      skn_error_t *error)
+{
+    char name[SKN_BATCH_NAME_BYTES];
+    skn_batch_name((*writer)->batch, (*writer)->generation, name);
+    return commit(writer, name, warning, error);
+}
+
+skn_status_t
+skn_checkpoint_commit_as(skn_checkpoint_writer_t **writer, const char *name,
+                         skn_error_t *error)
+{
+    return commit(writer, name, NULL, error);
 }
 
 skn_status_t

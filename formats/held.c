@@ -253,10 +253,73 @@ put_manifest(int folder, const char *path, const char *bytes, size_t byte_count,
     return status == SKN_OK ? skn_folder_sync(folder, path, error) : status;
 }
 
-/* A new folder that holds only the manifest; it appears with it. */
+/* Gives those files of `manifest` that lie in the open folder `from`, as `part`
+ * lists them, their names in `folder`, too. */
+static void
+link_files(int folder, const skn_manifest_t *manifest, int from,
+           const skn_manifest_t *part)
+{
+    for (size_t k = 0; k < manifest->file_count; k++) {
+        const skn_manifest_file_t *file = &manifest->file[k];
+        size_t at = skn_manifest_find(part, file->name);
+        struct stat facts;
+        if (at == SIZE_MAX || !skn_manifest_same_file(manifest, k, part, at) ||
+            fstatat(from, file->name, &facts, AT_SYMLINK_NOFOLLOW) != 0 ||
+            !S_ISREG(facts.st_mode) || (uint64_t)facts.st_size != file->bytes)
+            continue;
+        /* One that cannot be linked, or is there already: as if it were not. */
+        (void)!linkat(from, file->name, folder, file->name, 0);
+    }
+}
+
+static void
+link_from(const skn_run_folder_t *run, const char *name, bool is_part,
+          int folder, const skn_manifest_t *manifest)
+{
+    skn_manifest_t part = { 0 };
+    char *bytes = NULL;
+    size_t byte_count = 0;
+    int from = openat(skn_run_folder_descriptor(run), name,
+                      O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+    if (from >= 0 &&
+        read_sealed(from, name, &bytes, &byte_count, NULL) == SKN_OK &&
+        (is_part ? skn_manifest_parse_part(name, bytes, byte_count, &part, NULL)
+                 : skn_manifest_parse(name, bytes, byte_count, &part, NULL)) ==
+            SKN_OK)
+        link_files(folder, manifest, from, &part);
+    skn_manifest_fini(&part);
+    free(bytes);
+    if (from >= 0)
+        (void)close(from);
+}
+
+/* What of a composed checkpoint lies here, into its open folder. */
+static skn_status_t
+link_all(const skn_run_folder_t *run, int folder,
+         const skn_manifest_t *manifest, skn_error_t *error)
+{
+    skn_batch_id_t *ids = NULL;
+    size_t count = 0;
+    skn_status_t status =
+        skn_run_folder_batches(skn_run_folder_descriptor(run),
+                               skn_run_folder_path(run), &ids, &count, error);
+    if (status == SKN_OK)
+        link_from(run, SKN_CUT_NAME, true, folder, manifest);
+    for (size_t k = 0; k < count; k++) {
+        char name[SKN_BATCH_NAME_BYTES];
+        skn_batch_name(ids[k].batch, ids[k].generation, name);
+        link_from(run, name, false, folder, manifest);
+    }
+    free(ids);
+    return status;
+}
+
+/* A new folder that holds only the manifest, or what is here of a composed one;
+ * it appears with it. */
 static skn_status_t
 make_checkpoint(const skn_run_folder_t *run, const char *name,
-                const char *bytes, size_t byte_count, skn_error_t *error)
+                const char *bytes, size_t byte_count,
+                const skn_manifest_t *composed, skn_error_t *error)
 {
     int run_folder = skn_run_folder_descriptor(run), folder = -1;
     const char *run_path = skn_run_folder_path(run);
@@ -267,6 +330,12 @@ make_checkpoint(const skn_run_folder_t *run, const char *name,
                         O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
     if (status == SKN_OK && folder >= 0)
         status = put_manifest(folder, run_path, bytes, byte_count, error);
+    if (status == SKN_OK && folder >= 0 && composed)
+        status = link_all(run, folder, composed, error);
+    if (status == SKN_OK && folder >= 0 && composed)
+        status = skn_folder_sync(folder, run_path, error);
+    if (status == SKN_OK && composed) /* of another that was not whole */
+        status = skn_folder_remove(run_folder, run_path, name, error);
     if (status == SKN_OK && (folder < 0 || renameat(run_folder, FRESH_FOLDER,
                                                     run_folder, name) != 0)) {
         int code = errno;
@@ -282,7 +351,7 @@ make_checkpoint(const skn_run_folder_t *run, const char *name,
 
 static skn_status_t
 adopt(const skn_run_folder_t *run, const skn_batch_id_t *id, const char *bytes,
-      size_t byte_count, skn_error_t *error)
+      size_t byte_count, const skn_manifest_t *composed, skn_error_t *error)
 {
     char name[SKN_BATCH_NAME_BYTES];
     char *path = NULL, *old = NULL;
@@ -293,8 +362,8 @@ adopt(const skn_run_folder_t *run, const skn_batch_id_t *id, const char *bytes,
     skn_status_t status =
         open_checkpoint(skn_run_folder_descriptor(run),
                         skn_run_folder_path(run), id, &path, &folder, &fault);
-    if (status == SKN_NO_INPUT) {
-        status = make_checkpoint(run, name, bytes, byte_count, error);
+    if (status == SKN_NO_INPUT || composed) {
+        status = make_checkpoint(run, name, bytes, byte_count, composed, error);
     } else if (status != SKN_OK) {
         (void)skn_fail(error, status, "%s", fault.text);
     } else if (read_sealed(folder, path, &old, &old_count, &fault) != SKN_OK ||
@@ -308,35 +377,54 @@ adopt(const skn_run_folder_t *run, const skn_batch_id_t *id, const char *bytes,
     return status;
 }
 
+static skn_status_t
+take(const char *run_path, const char *run_id, const skn_batch_id_t *id,
+     const char *bytes, size_t byte_count, bool composed, skn_error_t *error)
+{
+    skn_manifest_t manifest = { 0 };
+    char what[64];
+    (void)snprintf(what, sizeof(what), "the manifest of batch %" PRIu64,
+                   id->batch);
+    if (id->generation > SKN_GENERATION_MAX)
+        return skn_fail(error, SKN_BAD_DATA,
+                        "%s: generation %" PRIu64 ", at most %u allowed", what,
+                        id->generation, SKN_GENERATION_MAX);
+    skn_status_t status = skn_json_check_seal(what, bytes, byte_count, error);
+    if (status == SKN_OK)
+        status = parse(what, bytes, byte_count, id->batch, &manifest, error);
+    if (status != SKN_OK)
+        return status;
+    if (strcmp(manifest.run_id, run_id) != 0)
+        status = skn_fail(error, SKN_BAD_DATA, "%s is of run %.6s, not of %.6s",
+                          what, manifest.run_id, run_id);
+    skn_run_folder_t *run =
+        status == SKN_OK ? open_run(run_path, run_id, error) : NULL;
+    if (run)
+        status = adopt(run, id, bytes, byte_count, composed ? &manifest : NULL,
+                       error);
+    else if (status == SKN_OK)
+        status = error->status;
+    skn_run_folder_close(&run);
+    skn_manifest_fini(&manifest);
+    return status;
+}
+
 skn_status_t
 skn_held_adopt(const char *run_path, const char *run_id, uint64_t batch,
                uint64_t generation, const char *bytes, size_t byte_count,
                skn_error_t *error)
 {
     const skn_batch_id_t id = { batch, generation };
-    skn_manifest_t manifest = { 0 };
-    char what[64];
-    (void)snprintf(what, sizeof(what), "the manifest of batch %" PRIu64, batch);
-    if (generation > SKN_GENERATION_MAX)
-        return skn_fail(error, SKN_BAD_DATA,
-                        "%s: generation %" PRIu64 ", at most %u allowed", what,
-                        generation, SKN_GENERATION_MAX);
-    skn_status_t status = skn_json_check_seal(what, bytes, byte_count, error);
-    if (status == SKN_OK)
-        status = parse(what, bytes, byte_count, batch, &manifest, error);
-    if (status != SKN_OK)
-        return status;
-    if (strcmp(manifest.run_id, run_id) != 0)
-        status = skn_fail(error, SKN_BAD_DATA, "%s is of run %.6s, not of %.6s",
-                          what, manifest.run_id, run_id);
-    skn_manifest_fini(&manifest);
-    skn_run_folder_t *run =
-        status == SKN_OK ? open_run(run_path, run_id, error) : NULL;
-    if (!run)
-        return status == SKN_OK ? error->status : status;
-    status = adopt(run, &id, bytes, byte_count, error);
-    skn_run_folder_close(&run);
-    return status;
+    return take(run_path, run_id, &id, bytes, byte_count, false, error);
+}
+
+skn_status_t
+skn_held_compose(const char *run_path, const char *run_id, uint64_t batch,
+                 uint64_t generation, const char *bytes, size_t byte_count,
+                 skn_error_t *error)
+{
+    const skn_batch_id_t id = { batch, generation };
+    return take(run_path, run_id, &id, bytes, byte_count, true, error);
 }
 
 /* --- the choice ---------------------------------------------------------- */

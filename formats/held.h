@@ -56,6 +56,15 @@ skn_status_t skn_held_adopt(const char *run_path, const char *run_id,
                             const char *bytes, size_t byte_count,
                             skn_error_t *error);
 
+/* The same for one that was composed of cuts (cut.h), in place of another of
+ * that name: files of it that lie in other checkpoints here, or in the cut, get
+ * their names in it, too (hard links). Where that cannot be, they are not here.
+ */
+skn_status_t skn_held_compose(const char *run_path, const char *run_id,
+                              uint64_t batch, uint64_t generation,
+                              const char *bytes, size_t byte_count,
+                              skn_error_t *error);
+
 /* What one node holds. */
 typedef struct skn_holder {
     const skn_held_t *held;

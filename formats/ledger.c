@@ -3,6 +3,7 @@
 #include "formats/ledger.h"
 
 #include <inttypes.h>
+#include <stdio.h>
 #include <string.h>
 
 /* Entries that are read at once. */
@@ -37,16 +38,32 @@ skn_ledger_add(skn_ledger_entry_t *entry, size_t count, uint64_t batch)
 }
 
 void
-skn_ledger_check(const skn_ledger_entry_t *entry, size_t count,
+skn_ledger_miss(const skn_ledger_entry_t *entry, skn_ledger_entry_t *missed,
+                size_t count, uint64_t batches)
+{
+    for (size_t k = 0; k < count; k++)
+        for (uint64_t batch = entry[k].batches + missed[k].batches;
+             batch < batches; batch++)
+            skn_ledger_add(&missed[k], 1, batch);
+}
+
+void
+skn_ledger_check(const skn_ledger_entry_t *entry,
+                 const skn_ledger_entry_t *missed, size_t count,
                  const skn_ledger_entry_t *want, skn_ledger_verdict_t *verdict)
 {
+    static const skn_ledger_entry_t none;
     verdict->known = true;
     for (size_t k = 0; k < count; k++) {
-        if (entry[k].batches < want->batches)
-            verdict->lost += want->batches - entry[k].batches;
-        else if (entry[k].batches > want->batches)
-            verdict->applied_twice += entry[k].batches - want->batches;
-        else if (entry[k].sum != want->sum) {
+        const skn_ledger_entry_t *lost = missed ? &missed[k] : &none;
+        uint64_t batches = entry[k].batches + lost->batches;
+        uint64_t sum = entry[k].sum + lost->sum;
+        verdict->lost += lost->batches;
+        if (batches < want->batches)
+            verdict->lost += want->batches - batches;
+        else if (batches > want->batches)
+            verdict->applied_twice += batches - want->batches;
+        else if (sum != want->sum) {
             verdict->lost++;
             verdict->applied_twice++;
         }
@@ -60,13 +77,31 @@ is_ledger(const char *name)
     return dot && strcmp(dot + 1, SKN_LEDGER_NAME) == 0;
 }
 
+/* LAYER.missed beside LAYER.ledger; NULL: nothing ever was. */
+static const skn_checkpoint_tensor_t *
+missed_of(const skn_checkpoint_t *checkpoint,
+          const skn_checkpoint_tensor_t *ledger)
+{
+    char name[SKN_NAME_MAX + 1];
+    size_t stem = strlen(ledger->name) - strlen(SKN_LEDGER_NAME);
+    (void)snprintf(name, sizeof(name), "%.*s" SKN_MISSED_NAME, (int)stem,
+                   ledger->name);
+    const skn_checkpoint_tensor_t *missed =
+        skn_checkpoint_find(checkpoint, name);
+    return missed && missed->dtype == SKN_DTYPE_U64 && missed->columns == 2 &&
+                   missed->rows == ledger->rows
+               ? missed
+               : NULL;
+}
+
 static skn_status_t
 read_one(skn_checkpoint_t *checkpoint, const skn_checkpoint_tensor_t *tensor,
          const skn_ledger_entry_t *want, skn_ledger_verdict_t *verdict,
          skn_error_t *error)
 {
-    skn_ledger_entry_t step[STEP];
+    skn_ledger_entry_t step[STEP], lost[STEP];
     skn_status_t status = SKN_OK;
+    const skn_checkpoint_tensor_t *missed = missed_of(checkpoint, tensor);
     if (tensor->dtype != SKN_DTYPE_U64 || tensor->columns != 2)
         return skn_fail(error, SKN_BAD_DATA, "%s: tensor %s is no ledger",
                         skn_checkpoint_path(checkpoint), tensor->name);
@@ -75,8 +110,12 @@ read_one(skn_checkpoint_t *checkpoint, const skn_checkpoint_tensor_t *tensor,
         uint64_t left = tensor->rows - row, count = left < STEP ? left : STEP;
         status = skn_checkpoint_read_block(checkpoint, tensor->name, row, count,
                                            0, 2, step, sizeof(step[0]), error);
+        if (status == SKN_OK && missed)
+            status =
+                skn_checkpoint_read_block(checkpoint, missed->name, row, count,
+                                          0, 2, lost, sizeof(lost[0]), error);
         if (status == SKN_OK)
-            skn_ledger_check(step, count, want, verdict);
+            skn_ledger_check(step, missed ? lost : NULL, count, want, verdict);
     }
     return status;
 }

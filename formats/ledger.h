@@ -6,6 +6,11 @@
  * say what has become of the weights, whatever has become of the nodes: a sum
  * that fits says that it was these batches and no others.
  *
+ * Where a run goes on without updates that a block had and that died with their
+ * owner (cut.h), the block keeps in the same way which batches it will never
+ * get (LAYER.missed, the same shape): both together are all batches, still to
+ * the last one of them.
+ *
  * The hash is the end of SplitMix64 (Steele, Lea, Flood 2014), which no
  * plausible mistake cancels out: a batch for another, one twice and one not.
  * SPDX-License-Identifier: Apache-2.0 */
@@ -18,7 +23,8 @@ typedef struct skn_ledger_entry {
     uint64_t batches, sum;
 } skn_ledger_entry_t;
 
-#define SKN_LEDGER_NAME "ledger" /* of the tensor, behind its layer's */
+#define SKN_LEDGER_NAME "ledger" /* of the tensors, behind their layer's */
+#define SKN_MISSED_NAME "missed"
 
 /* What a ledger says: pairs of a batch and a block. The least numbers that
  * explain it: where as many were applied as there were, and not the same, one
@@ -33,8 +39,15 @@ uint64_t skn_ledger_hash(uint64_t batch);
 skn_ledger_entry_t skn_ledger_of(uint64_t batches);
 /* All `count` blocks have taken `batch`. */
 void skn_ledger_add(skn_ledger_entry_t *entry, size_t count, uint64_t batch);
-/* Adds to *verdict what entries say that should be as `want` is. */
-void skn_ledger_check(const skn_ledger_entry_t *entry, size_t count,
+/* Batches below `batches` that a block has had neither, nor missed, it misses:
+ * those behind as many as it has had and missed. */
+void skn_ledger_miss(const skn_ledger_entry_t *entry,
+                     skn_ledger_entry_t *missed, size_t count,
+                     uint64_t batches);
+/* Adds to *verdict what entries say that should be as `want` is, together with
+ * those of `missed`, which may be NULL. */
+void skn_ledger_check(const skn_ledger_entry_t *entry,
+                      const skn_ledger_entry_t *missed, size_t count,
                       const skn_ledger_entry_t *want,
                       skn_ledger_verdict_t *verdict);
 /* All ledgers of a checkpoint, against its batch. SKN_BAD_DATA when one is none

@@ -40,6 +40,14 @@ typedef struct skn_piece {
     uint64_t row_first, column_first;
 } skn_piece_t;
 
+/* A piece in memory. */
+typedef struct skn_tensor_view {
+    skn_piece_t piece;
+    unsigned char *at;
+    size_t stride_bytes; /* between rows of the piece */
+    size_t row_bytes;    /* of one row of the piece */
+} skn_tensor_view_t;
+
 typedef struct skn_manifest_piece {
     skn_piece_t piece;
     uint32_t file;                     /* index into the manifest's files */
@@ -68,6 +76,8 @@ typedef struct skn_manifest {
 skn_safetensor_t skn_piece_tensor(const skn_piece_t *piece);
 /* SKN_BAD_DATA unless name, dtype, sizes and place are sound by themselves. */
 skn_status_t skn_piece_check(const skn_piece_t *piece, skn_error_t *error);
+/* Whether both are the same rectangle of the same tensor. */
+bool skn_piece_same(const skn_piece_t *piece, const skn_piece_t *other);
 
 /* The indices of the pieces by name, first row, first column: pieces of one
  * global tensor follow each other. The caller frees; NULL: no memory. */

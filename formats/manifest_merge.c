@@ -18,12 +18,7 @@ skn_manifest_find(const skn_manifest_t *manifest, const char *name)
 static bool
 same_piece(const skn_manifest_piece_t *a, const skn_manifest_piece_t *b)
 {
-    const skn_piece_t *p = &a->piece, *q = &b->piece;
-    return strcmp(p->name, q->name) == 0 && p->dtype == q->dtype &&
-           p->dims == q->dims && p->rows == q->rows &&
-           p->columns == q->columns && p->global_rows == q->global_rows &&
-           p->global_columns == q->global_columns &&
-           p->row_first == q->row_first && p->column_first == q->column_first &&
+    return skn_piece_same(&a->piece, &b->piece) &&
            a->offset_bytes == b->offset_bytes && strcmp(a->hash, b->hash) == 0;
 }
 

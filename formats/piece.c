@@ -188,3 +188,15 @@ skn_manifest_check_cover(const char *path, const skn_manifest_t *manifest,
     }
     return SKN_OK;
 }
+
+bool
+skn_piece_same(const skn_piece_t *piece, const skn_piece_t *other)
+{
+    return strcmp(piece->name, other->name) == 0 &&
+           piece->dtype == other->dtype && piece->dims == other->dims &&
+           piece->rows == other->rows && piece->columns == other->columns &&
+           piece->global_rows == other->global_rows &&
+           piece->global_columns == other->global_columns &&
+           piece->row_first == other->row_first &&
+           piece->column_first == other->column_first;
+}

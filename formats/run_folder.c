@@ -535,7 +535,9 @@ skn_run_folder_prune(skn_run_folder_t *run, uint64_t batch, uint64_t generation,
         }
     }
     free(list);
-    return status;
+    return status == SKN_OK
+               ? skn_folder_remove(run->folder, run->path, SKN_CUT_NAME, error)
+               : status;
 }
 
 skn_status_t

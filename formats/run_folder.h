@@ -5,6 +5,8 @@
  *     RUN/batch-000000001234/   a complete checkpoint (checkpoint.h)
  *     RUN/batch-000000001234-g000007/   the same, written by generation 7
  *     RUN/latest, RUN/best      symbolic links to two of them
+ *     RUN/cut/                  what a generation that was broken off left here
+ *                               (cut.h); gone with the next checkpoint
  *     RUN/.tmp-...              unfinished or half removed; swept at open
  *
  * Links and not text files: `RUN/best` is then itself a path that every command
@@ -22,6 +24,7 @@
 /* "batch-", 12 digits, "-g", 6 digits, and the NUL. */
 #define SKN_BATCH_NAME_BYTES 27
 #define SKN_GENERATION_MAX 999999u
+#define SKN_CUT_NAME "cut"
 #define SKN_LOCK_WAIT_MS 5000u /* a predecessor that is being stopped */
 
 typedef struct skn_run_folder skn_run_folder_t;
@@ -91,7 +94,7 @@ skn_status_t skn_run_folder_mark_latest(skn_run_folder_t *run, uint64_t batch,
 /* Removes the checkpoints up to this one, but for the newest `keep` batches of
  * them (at least one) and the one that `best` names; of a batch that stays,
  * only the latest generation does. Later ones are left alone: they are damaged,
- * or belong to a future that forget_after did not take back. */
+ * or belong to a future that forget_after did not take back. A cut goes. */
 skn_status_t skn_run_folder_prune(skn_run_folder_t *run, uint64_t batch,
                                   uint64_t generation, uint32_t keep,
                                   skn_error_t *error);

@@ -16,7 +16,7 @@ check(uint64_t batches)
 {
     skn_ledger_verdict_t verdict = { 0 };
     skn_ledger_entry_t want = skn_ledger_of(batches);
-    skn_ledger_check(entry, BLOCKS, &want, &verdict);
+    skn_ledger_check(entry, NULL, BLOCKS, &want, &verdict);
     cr_expect(verdict.known);
     return verdict;
 }
@@ -74,6 +74,35 @@ Test(ledger, one_batch_in_place_of_another_is_seen)
         cr_expect_eq(verdict.lost, 1);
         cr_expect_eq(verdict.applied_twice, 1);
     }
+}
+
+/* Seven had 60 batches, were set back to 50 there, and went on from 70. */
+Test(ledger, what_a_block_missed_is_lost_and_told_from_all_else)
+{
+    static skn_ledger_entry_t missed[BLOCKS];
+    skn_ledger_entry_t want = skn_ledger_of(100);
+    skn_ledger_verdict_t verdict = { 0 };
+    memset(entry, 0, sizeof(entry));
+    apply(0, 50);
+    for (uint64_t batch = 50; batch < 70; batch++)
+        skn_ledger_add(entry + 7, BLOCKS - 7, batch);
+    skn_ledger_miss(entry, missed, BLOCKS, 70);
+    skn_ledger_miss(entry, missed, BLOCKS, 70); /* once is enough */
+    apply(70, 100);
+    skn_ledger_check(entry, missed, BLOCKS, &want, &verdict);
+    cr_expect_eq(verdict.lost, 7 * 20);
+    cr_expect_eq(verdict.applied_twice, 0);
+    skn_ledger_add(entry, 1, 60); /* and now it gets one of them */
+    verdict = (skn_ledger_verdict_t){ 0 };
+    skn_ledger_check(entry, missed, BLOCKS, &want, &verdict);
+    cr_expect_eq(verdict.applied_twice, 1);
+    /* As many, and not the same. */
+    entry[0] = entry[1];
+    entry[0].sum += skn_ledger_hash(3) - skn_ledger_hash(60);
+    verdict = (skn_ledger_verdict_t){ 0 };
+    skn_ledger_check(entry, missed, BLOCKS, &want, &verdict);
+    cr_expect_eq(verdict.applied_twice, 1);
+    cr_expect_eq(verdict.lost, 7 * 20 + 1);
 }
 
 /* --- in a checkpoint ----------------------------------------------------- */

@@ -168,6 +168,13 @@ pump(skn_system_t *system, int timeout_ms)
         stop_all(system);
 }
 
+/* Whether what the actor owns outlives its thread, for a cut. */
+static bool
+is_kept(const skn_actor_t *actor)
+{
+    return actor->system->options.keeps && actor->kind->cut;
+}
+
 static void *
 thread_main(void *thread_argument)
 {
@@ -181,7 +188,8 @@ thread_main(void *thread_argument)
     skn_actor_run(actor);
     if (system->meets)
         (void)pthread_barrier_wait(&system->left);
-    skn_actor_close(actor);
+    if (!is_kept(actor))
+        skn_actor_close(actor);
     return NULL;
 }
 
@@ -355,6 +363,46 @@ skn_system_wait(skn_system_t *system, skn_error_t *error)
 }
 
 void
+skn_system_break(skn_system_t *system)
+{
+    if (system->closing)
+        return;
+    (void)skn_fail(&system->failure, SKN_UNAVAILABLE,
+                   "was ended with its generation");
+    close_all(system);
+}
+
+skn_status_t
+skn_system_cut(skn_system_t *system, struct skn_cut_writer *writer,
+               skn_error_t *error)
+{
+    skn_status_t status = SKN_OK;
+    if (!system->joined || !system->begun)
+        return skn_fail(error, SKN_BUSY, "the run has not begun");
+    for (uint32_t k = 0; k < system->actor_count && status == SKN_OK; k++) {
+        skn_actor_t *actor = &system->actors[k];
+        /* One that failed may have stopped in the middle of a row. */
+        if (actor->here && is_kept(actor) && actor->phase != SKN_PHASE_FAILED)
+            status = actor->kind->cut(actor, actor->state, writer, error);
+    }
+    return status;
+}
+
+/* Those that had threads: the first of this node's. */
+static void
+close_kept(skn_system_t *system)
+{
+    uint32_t left = system->thread_count;
+    for (uint32_t k = 0; k < system->actor_count && left > 0; k++) {
+        if (!system->actors[k].here)
+            continue;
+        left--;
+        if (is_kept(&system->actors[k]))
+            skn_actor_close(&system->actors[k]);
+    }
+}
+
+void
 skn_system_destroy(skn_system_t **system)
 {
     if (!*system)
@@ -363,6 +411,7 @@ skn_system_destroy(skn_system_t **system)
     if ((*system)->thread_count > 0) {
         close_all(*system);
         (void)skn_system_wait(*system, NULL);
+        close_kept(*system);
     }
     while ((*system)->first_event) {
         skn_event_t *event = (*system)->first_event;

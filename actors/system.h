@@ -35,6 +35,10 @@ uint64_t skn_system_carried_ns(const skn_system_t *system);
 /* As skn_topology_busy_ns. Any thread. */
 uint64_t skn_system_busy_ns(const skn_system_t *system);
 skn_status_t skn_system_wait(skn_system_t *system, skn_error_t *error);
+/* As skn_topology_break, _cut. */
+void skn_system_break(skn_system_t *system);
+skn_status_t skn_system_cut(skn_system_t *system, struct skn_cut_writer *writer,
+                            skn_error_t *error);
 
 /* Where the time went and what the pipes carried, a line an actor; after
  * skn_system_wait. `json`: one object instead of a table. */

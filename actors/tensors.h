@@ -22,7 +22,7 @@ typedef struct skn_tensor_place {
     uint32_t slice; /* bias_row: which of the column shards */
 } skn_tensor_place_t;
 
-#define SKN_TENSOR_VIEWS_MAX 6
+#define SKN_TENSOR_VIEWS_MAX 7
 
 /* Fills `view` (room for SKN_TENSOR_VIEWS_MAX); returns how many. What all
  * column shards hold alike is written by the first and read by each. */

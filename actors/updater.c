@@ -11,12 +11,14 @@
 #include <string.h>
 
 #include "actors/draws.h"
+#include "actors/finite.h"
 #include "actors/kinds.h"
 #include "actors/messages.h"
 #include "actors/optimizer.h"
 #include "actors/restore.h"
 #include "actors/tensors.h"
 #include "actors/workspace.h"
+#include "formats/cut.h"
 #include "formats/ledger.h"
 
 /* How many rows ahead of the one in work are fetched. */
@@ -31,10 +33,14 @@ typedef struct updater {
     bool copies, half;   /* the shard has a copy, in bf16 */
     bool priming;        /* the first copy is being sent */
     uint32_t prime_row;  /* its next row */
-    uint64_t next_batch; /* that the first copy is for */
+    uint64_t next_batch; /* that the rows are for, as they are */
+    /* Where it began, and batches since: were they in order? */
+    uint64_t first_batch, stepped;
     skn_restore_t restore;
     /* Of each block (formats/ledger.h); NULL: none is kept. */
     skn_ledger_entry_t *ledger;
+    /* What they will never get, of each; NULL: the run loses nothing. */
+    skn_ledger_entry_t *missed;
     skn_piece_t ledger_piece;
     /* A checkpoint that is being sent: */
     bool saving;
@@ -165,6 +171,9 @@ on_gradient(skn_actor_t *actor, void *state, const void *message,
     }
     skn_ledger_add(updater->ledger, updater->ledger_piece.rows,
                    gradient->batch);
+    updater->stepped++;
+    if (gradient->batch >= updater->next_batch)
+        updater->next_batch = gradient->batch + 1;
     skn_applied_t applied = { .batch = gradient->batch,
                               .shard = skn_actor_index(actor),
                               .changed = gradient->changed,
@@ -190,6 +199,13 @@ list_views(updater_t *updater, bool reading, skn_tensor_view_t *view)
                                  .at = (unsigned char *)updater->ledger,
                                  .stride_bytes = sizeof(*updater->ledger),
                                  .row_bytes = sizeof(*updater->ledger) };
+    if (updater->missed) {
+        skn_tensor_view_t *missed = &view[count++];
+        *missed = view[count - 2];
+        missed->at = (unsigned char *)updater->missed;
+        (void)snprintf(missed->piece.name, sizeof(missed->piece.name),
+                       "%.48s." SKN_MISSED_NAME, updater->place.layer);
+    }
     return count;
 }
 
@@ -350,13 +366,18 @@ open_ledger(const skn_actor_t *actor, updater_t *updater, skn_error_t *error)
                    place->layer);
     updater->ledger =
         calloc(updater->ledger_piece.rows, sizeof(*updater->ledger));
-    return updater->ledger
+    bool misses = skn_actor_option_bool(actor, "misses");
+    if (misses)
+        updater->missed =
+            calloc(updater->ledger_piece.rows, sizeof(*updater->missed));
+    return updater->ledger && (updater->missed || !misses)
                ? SKN_OK
                : skn_fail(error, SKN_NO_MEMORY, "%s: no room for its ledger",
                           skn_actor_name(actor));
 }
 
-/* A run that was begun without a ledger: what it did is believed. */
+/* A run that was begun without a ledger: what it did is believed. And what a
+ * block has not had by now it misses. */
 static void
 complete_ledger(updater_t *updater)
 {
@@ -366,6 +387,9 @@ complete_ledger(updater_t *updater)
         empty += updater->ledger[k].batches == 0;
     for (uint64_t k = 0; empty == count && k < count; k++)
         updater->ledger[k] = entry;
+    if (updater->missed)
+        skn_ledger_miss(updater->ledger, updater->missed, count,
+                        updater->next_batch);
 }
 
 /* First weights: normal, all biases alike; the same for every layout. */
@@ -410,8 +434,8 @@ read_rows(updater_t *updater, const char *path, skn_error_t *error)
         skn_checkpoint_open(path, SKN_VERIFY_LAZY, error);
     if (!checkpoint)
         return error->status;
-    if (updater->ledger &&
-        !skn_checkpoint_find(checkpoint, updater->ledger_piece.name))
+    while (count > updater->restore.required &&
+           !skn_checkpoint_find(checkpoint, view[count - 1].piece.name))
         count--;
     skn_status_t status = skn_tensors_load(checkpoint, view, count, error);
     skn_checkpoint_close(&checkpoint);
@@ -465,8 +489,9 @@ updater_open(skn_actor_t *actor, void *state, skn_error_t *error)
         return status;
     updater->restore.view_count =
         list_views(updater, true, updater->restore.views);
-    updater->restore.required =
-        updater->restore.view_count - (updater->ledger ? 1 : 0);
+    updater->restore.required = updater->restore.view_count -
+                                (updater->ledger ? 1 : 0) -
+                                (updater->missed ? 1 : 0);
     skn_restore_open(&updater->restore, actor);
     if (updater->restore.wanted)
         return SKN_OK;
@@ -478,6 +503,7 @@ updater_open(skn_actor_t *actor, void *state, skn_error_t *error)
 static skn_status_t
 begin(skn_actor_t *actor, updater_t *updater, skn_error_t *error)
 {
+    updater->first_batch = updater->next_batch;
     updater->priming = updater->copies;
     if (updater->copies)
         return SKN_OK; /* updater_produce sends it */
@@ -514,6 +540,38 @@ updater_start(skn_actor_t *actor, void *state, skn_error_t *error)
                : begin(actor, updater, error);
 }
 
+static bool
+is_finite(const updater_t *updater, const skn_tensor_view_t *view)
+{
+    bool finite = true;
+    for (uint64_t row = 0; finite && row < view->piece.rows; row++)
+        finite = skn_are_finite(updater->optimizer.kernels, view->piece.dtype,
+                                view->at + row * view->stride_bytes,
+                                view->row_bytes);
+    return finite;
+}
+
+/* With `order: free` a batch may have overtaken one: what the rows are then is
+ * in no file's words. Such rows are set back, as are those that diverge. */
+static skn_status_t
+updater_cut(skn_actor_t *actor, void *state, skn_cut_writer_t *writer,
+            skn_error_t *error)
+{
+    updater_t *updater = state;
+    skn_tensor_view_t view[SKN_TENSOR_VIEWS_MAX];
+    if (updater->restore.wanted)
+        return skn_fail(error, SKN_BUSY, "%s has no rows yet",
+                        skn_actor_name(actor));
+    if (updater->first_batch + updater->stepped != updater->next_batch)
+        return SKN_OK;
+    uint32_t count = list_views(updater, false, view);
+    for (uint32_t k = 0; k < count; k++)
+        if (!is_finite(updater, &view[k]))
+            return SKN_OK;
+    return skn_cut_add(writer, updater->file, updater->next_batch, view, count,
+                       error);
+}
+
 static void
 updater_close(skn_actor_t *actor, void *state)
 {
@@ -521,6 +579,7 @@ updater_close(skn_actor_t *actor, void *state)
     (void)actor;
     skn_rows_fini(&updater->rows);
     free(updater->ledger);
+    free(updater->missed);
 }
 
 static const skn_option_t options[] = {
@@ -572,6 +631,8 @@ static const skn_option_t options[] = {
     { "ledger", SKN_OPTION_INT, "0", 0, SKN_UNIT_MAX, NULL,
       "rows of a block whose batches are counted, or columns where the bias "
       "is a row; 0: none are" },
+    { "misses", SKN_OPTION_BOOL, "false", 0, 0, NULL,
+      "keep which batches blocks will never get, beside the ledger" },
     { "first_batch", SKN_OPTION_INT, "0", 0, 9007199254740992.0, NULL,
       "batch to begin with; more than 0 after a resume" },
     { "resume", SKN_OPTION_TEXT, "", 0, 0, NULL,
@@ -611,5 +672,6 @@ const skn_kind_t skn_updater = {
     .open = updater_open,
     .start = updater_start,
     .produce = updater_produce,
+    .cut = updater_cut,
     .close = updater_close,
 };

@@ -16,6 +16,7 @@
 #include <unistd.h>
 
 #include "cli/balancing.h"
+#include "cli/composing.h"
 #include "cli/follow.h"
 #include "cli/harvested.h"
 #include "cli/lookout.h"
@@ -64,6 +65,7 @@ typedef struct coordinator {
     bool over;                                 /* the journal says */
     holding_t holding[SKN_MEMBERS_MAX];
     cli_manifests_t manifests;
+    cli_composing_t composing;
     int signals;
     bool leash;
     uint64_t over_ns;   /* since when nothing is left to do; 0: not yet */
@@ -203,6 +205,7 @@ take_holds(coordinator_t *coordinator, uint32_t member, const json_t *message)
         return;
     }
     cli_manifests_keep(&coordinator->manifests, message);
+    cli_composing_take(&coordinator->composing, member, message);
     skn_membership_holds(coordinator->membership, member, cli_now_ns());
 }
 
@@ -243,8 +246,12 @@ choose(void *job, uint64_t set, skn_point_t *point, skn_error_t *error)
         explain(holders, count, error);
         return SKN_UNAVAILABLE;
     }
-    point->batch = held->batch;
-    point->layout = held->generation;
+    *point = (skn_point_t){ .batch = held->batch, .layout = held->generation };
+    if (skn_membership_keeps(coordinator->membership))
+        (void)cli_composing_choose(
+            &coordinator->composing, set,
+            skn_membership_generation(coordinator->membership), held,
+            &coordinator->manifests, point);
     return SKN_OK;
 }
 
@@ -259,6 +266,7 @@ message_of(const coordinator_t *coordinator, const skn_duty_t *duty)
         .run_id = coordinator->run_id,
         .manifests = &coordinator->manifests,
         .balance = coordinator->balance,
+        .composed = coordinator->composing.text,
     };
     return cli_orders_message(&orders, duty);
 }
@@ -286,6 +294,9 @@ carry_out(coordinator_t *coordinator)
                              harvested(coordinator), "speeds",
                              cli_balancing_json(coordinator->balance,
                                                 coordinator->model)));
+            if (order.point.composed)
+                cli_composing_tell(&coordinator->composing, order.generation,
+                                   coordinator->call->json);
         } else if (coordinator->broken.status == SKN_OK)
             /* Who does not hear it is silent, and is found dead. */
             (void)cli_talk_send(coordinator->control, order.member,
@@ -579,6 +590,7 @@ open_all(coordinator_t *coordinator, skn_error_t *error)
         .generation = coordinator->generation,
         .members = coordinator->members,
         .saved_batch = coordinator->saved_batch,
+        .partial = model->coordinator.recovery == SKN_RECOVERY_PARTIAL,
     };
     coordinator->balance = cli_balancing_new(model, coordinator->speeds, error);
     coordinator->membership =
@@ -613,6 +625,7 @@ close_all(coordinator_t *coordinator)
         skn_held_free(&coordinator->holding[k].list,
                       coordinator->holding[k].count);
     cli_manifests_drop(&coordinator->manifests, NULL, NULL);
+    cli_composing_fini(&coordinator->composing);
     skn_model_destroy(&coordinator->model);
     if (coordinator->signals >= 0)
         (void)close(coordinator->signals);

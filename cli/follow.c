@@ -330,7 +330,9 @@ wait_on_leash(const cli_call_t *call, skn_topology_t *topology, leash_t *leash)
     for (size_t k = 0;
          leash->lease && bytes > 0 && k < (size_t)bytes / sizeof(until_ns[0]);
          k++)
-        if (until_ns[k] > leash->until_ns)
+        if (until_ns[k] == CLI_FOLLOW_BREAK)
+            skn_topology_break(topology);
+        else if (until_ns[k] > leash->until_ns)
             leash->until_ns = until_ns[k];
     if (bytes > 0 || (bytes < 0 && errno == EINTR))
         return;
@@ -407,6 +409,23 @@ run(const cli_call_t *call, skn_topology_t *topology,
     return skn_topology_wait(topology, error);
 }
 
+/* What this node has of a run that ended with the end of another. */
+static void
+write_cut(const cli_call_t *call, skn_topology_t *topology,
+          const cli_follow_t *follow)
+{
+    skn_error_t error = { 0 };
+    skn_cut_writer_t *writer =
+        skn_cut_begin(follow->cut_path, follow->generation, &error);
+    skn_status_t status =
+        writer ? skn_topology_cut(topology, writer, &error) : error.status;
+    if (status == SKN_OK)
+        status = skn_cut_finish(&writer, &error);
+    skn_cut_abandon(&writer);
+    if (status != SKN_OK && status != SKN_BUSY && status != SKN_NO_INPUT)
+        cli_warn(call, error.text, "what this node had is set back");
+}
+
 static void
 handle_unread(void (*handler)(int))
 {
@@ -438,6 +457,8 @@ cli_follow(const cli_call_t *call, skn_topology_t **topology,
     bool unread = false;
     skn_status_t status = run(call, *topology, follow, &unread, &error);
     running = NULL;
+    if (follow->cut_path && status == SKN_UNAVAILABLE)
+        write_cut(call, *topology, follow);
     if (status == SKN_OK && cli_flag(call, "report"))
         skn_topology_report(*topology, call->json, stdout);
     skn_topology_destroy(topology);

@@ -18,6 +18,9 @@
         "report", 0, NULL, "say at the end where the time went"                \
     }
 
+/* In place of a time of the lease: drop everything, and write the cut. */
+#define CLI_FOLLOW_BREAK UINT64_MAX
+
 typedef struct cli_follow {
     const skn_start_options_t *options; /* NULL: one node; but for what `call`
                                          * says, which is added */
@@ -27,7 +30,12 @@ typedef struct cli_follow {
     bool leash;             /* end well when standard input ends */
     bool lease;             /* ... and at once when a time is over that comes
                              * there: u64 of the monotonic clock, ns */
-    bool stops_unread;      /* and when nobody reads standard output any more;
+    /* Where what the actors own is written when the run is broken off, by the
+     * word CLI_FOLLOW_BREAK in place of a time or by another's end; as
+     * a cut of that generation. NULL: nowhere. */
+    const char *cut_path;
+    uint64_t generation;
+    bool stops_unread; /* and when nobody reads standard output any more;
                            * SIGPIPE is then ignored */
 } cli_follow_t;
 

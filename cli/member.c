@@ -282,7 +282,10 @@ take_order(member_t *member, const json_t *order)
         if (cli_talk_number(order, "generation") == runs(member))
             cli_up_stop(&member->worker.node);
     } else if (strcmp(what, "abort") == 0) {
-        cli_worker_kill(&member->worker);
+        if (json_is_true(json_object_get(order, "cut")))
+            cli_worker_break(&member->worker);
+        else
+            cli_worker_kill(&member->worker);
     } else if (strcmp(what, "bye") == 0) {
         member->over = true;
         member->over_ns = cli_now_ns();

@@ -222,6 +222,10 @@ cli_worker_begin(cli_worker_t *worker, const cli_worker_start_t *start,
 {
     const char *manifest = cli_talk_text(order, "manifest");
     const char *run = cli_talk_text(order, "run");
+    skn_status_t (*take)(const char *, const char *, uint64_t, uint64_t,
+                         const char *, size_t, skn_error_t *) =
+        json_is_true(json_object_get(order, "composed")) ? skn_held_compose
+                                                         : skn_held_adopt;
     skn_status_t status = SKN_OK;
     const uint64_t cpu_ns = worker->cpu_before_ns + worker->cpu_ns;
     const uint64_t sent_bytes = worker->sent_before_bytes + worker->sent_bytes;
@@ -241,10 +245,9 @@ cli_worker_begin(cli_worker_t *worker, const cli_worker_start_t *start,
     if (!skn_hash_text_good(run)) /* 32 hex digits, too */
         status = skn_fail(error, SKN_BAD_MESSAGE, "a run without an id");
     if (status == SKN_OK && manifest[0])
-        status =
-            skn_held_adopt(start->folder, run, cli_talk_number(order, "batch"),
-                           cli_talk_number(order, "layout"), manifest,
-                           strlen(manifest), error);
+        status = take(start->folder, run, cli_talk_number(order, "batch"),
+                      cli_talk_number(order, "layout"), manifest,
+                      strlen(manifest), error);
     if (status != SKN_OK)
         return status;
     char *nodes = nodes_override(start, json_object_get(order, "nodes"),
@@ -437,6 +440,8 @@ cli_worker_turn(cli_worker_t *worker)
 {
     cli_up_node_t *node = &worker->node;
     read_all(worker);
+    if (worker->break_ns > 0 && cli_now_ns() >= worker->break_ns)
+        cli_worker_kill(worker);
     if (node->process > 0 && worker->done)
         cli_worker_look(worker); /* it will end soon */
     if (node->process > 0 &&
@@ -459,16 +464,33 @@ cli_worker_ending(const cli_worker_t *worker)
                                : "well";
 }
 
+/* Nobody is to blame. */
+static void
+end_with_others(cli_worker_t *worker)
+{
+    cli_worker_look(worker);
+    if (worker->node.error.status == SKN_OK)
+        (void)skn_fail(&worker->node.error, SKN_UNAVAILABLE,
+                       "was ended with its generation");
+}
+
+void
+cli_worker_break(cli_worker_t *worker)
+{
+    if (worker->node.process <= 0 || worker->break_ns > 0)
+        return;
+    end_with_others(worker);
+    worker->break_ns = cli_now_ns() + CLI_WORKER_CUT_MS * 1000000ull;
+    cli_worker_feed(worker, CLI_FOLLOW_BREAK);
+}
+
 void
 cli_worker_kill(cli_worker_t *worker)
 {
     cli_up_node_t *node = &worker->node;
     if (node->process <= 0)
         return;
-    cli_worker_look(worker);
-    if (node->error.status == SKN_OK) /* nobody is to blame */
-        (void)skn_fail(&node->error, SKN_UNAVAILABLE,
-                       "was ended with its generation");
+    end_with_others(worker);
     cli_up_kill(node, SIGKILL);
     while (waitpid(node->process, &node->status, 0) < 0 && errno == EINTR)
         ;

@@ -44,12 +44,15 @@ start_of(const cli_orders_t *orders, const skn_duty_t *duty)
         (json_int_t)duty->point.batch, "layout", (json_int_t)duty->point.layout,
         "saved", duty->point.saved, "nodes", nodes_of(orders, duty->set));
     json_t *manifest =
-        duty->point.saved
+        duty->point.composed ? orders->composed
+        : duty->point.saved
             ? cli_manifests_text(orders->manifests, duty->point.batch,
                                  duty->point.layout)
             : NULL;
     if (message && manifest)
         (void)json_object_set(message, "manifest", manifest);
+    if (message && duty->point.composed)
+        (void)json_object_set_new(message, "composed", json_true());
     return message;
 }
 
@@ -68,7 +71,7 @@ cli_orders_message(const cli_orders_t *orders, const skn_duty_t *duty)
         return json_pack("{ss sI}", "order", "pause", "generation",
                          (json_int_t)duty->generation);
     case SKN_DUTY_ABORT:
-        return json_pack("{ss}", "order", "abort");
+        return json_pack("{ss sb}", "order", "abort", "cut", duty->cut);
     case SKN_DUTY_BYE:
         return json_pack("{ss}", "order", "bye");
     default:

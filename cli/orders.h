@@ -17,6 +17,7 @@ typedef struct cli_orders {
     const char *run_id;
     const cli_manifests_t *manifests;
     const skn_balance_t *balance;
+    json_t *composed; /* the manifest of a composed point */
 } cli_orders_t;
 
 /* The caller's to release. NULL: no memory, or a duty that no member has. */

@@ -5,6 +5,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "formats/cut.h"
+
 /* A manifest goes along if it is no longer; who has it nowhere else is told by
  * the file that is missing. */
 #define MANIFEST_BYTES_MAX (SKN_CONTROL_BYTES_MAX / 4)
@@ -125,6 +127,19 @@ describe(const char *path, const skn_held_t *held, const json_t *known)
     return item;
 }
 
+/* What a generation that was broken off has left here. */
+static void
+add_cut(const char *path, json_t *message)
+{
+    char *text = NULL;
+    size_t bytes = 0;
+    skn_error_t nothing = { 0 };
+    if (skn_cut_read(path, &text, &bytes, &nothing) == SKN_OK &&
+        bytes <= MANIFEST_BYTES_MAX)
+        (void)json_object_set_new(message, "cut", json_stringn(text, bytes));
+    free(text);
+}
+
 json_t *
 cli_talk_holds(const char *path, const json_t *known, skn_error_t *error)
 {
@@ -138,7 +153,9 @@ cli_talk_holds(const char *path, const json_t *known, skn_error_t *error)
     skn_held_free(&list, count);
     json_t *message =
         json_pack("{ss so}", "say", "holds", "checkpoints", items);
-    if (!message)
+    if (message)
+        add_cut(path, message);
+    else
         (void)skn_fail(error, SKN_NO_MEMORY, "no room for a message");
     return message;
 }

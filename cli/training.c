@@ -106,6 +106,14 @@ name_links(job_t *job)
                        (uint32_t)job->training->generation);
 }
 
+/* Whether a coordinator may go on from what this node has when another dies. */
+static bool
+may_cut(const skn_model_run_t *run, const job_t *job)
+{
+    return job->training->lease && !job->training->predict &&
+           run->model->coordinator.recovery == SKN_RECOVERY_PARTIAL;
+}
+
 /* What the runtime is told about a run with several nodes. */
 static skn_start_options_t
 start_options(const skn_model_run_t *run, job_t *job, bool resumes)
@@ -121,6 +129,7 @@ start_options(const skn_model_run_t *run, job_t *job, bool resumes)
         .resume = resumes,
         .predict = job->training->predict != NULL,
         .tells_traffic = job->training->lease,
+        .keeps = may_cut(run, job),
         .send_bytes_per_s =
             idle->enabled ? (uint64_t)(idle->bandwidth * 1e6 / 8.0) : 0,
         .background = idle->enabled,
@@ -151,6 +160,8 @@ go(const cli_call_t *call, skn_model_run_t *run, job_t *job, bool resumes)
         .stopped = &job->stopped,
         .leash = job->training->leash,
         .lease = job->training->lease,
+        .cut_path = may_cut(run, job) ? job->run_path : NULL,
+        .generation = job->training->generation,
         .stops_unread = job->training->node != NULL,
     };
     return cli_follow(call, &run->topology, &follow);

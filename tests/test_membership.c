@@ -43,8 +43,8 @@ typedef struct play {
 } play_t;
 
 static void
-open_play(play_t *play, uint32_t count, uint32_t least, uint64_t generation,
-          uint64_t members)
+open_play_of(play_t *play, uint32_t count, uint32_t least, uint64_t generation,
+             uint64_t members, bool partial)
 {
     skn_error_t error = { 0 };
     const skn_membership_options_t options = {
@@ -55,11 +55,19 @@ open_play(play_t *play, uint32_t count, uint32_t least, uint64_t generation,
         .job = &play->held,
         .generation = generation,
         .members = members,
+        .partial = partial,
     };
     *play = (play_t){ .now_ns = 1000 * MS };
     play->held.status = SKN_NO_INPUT;
     play->membership = skn_membership_new(&options, names, &error);
     cr_assert_not_null(play->membership, "%s", error.text);
+}
+
+static void
+open_play(play_t *play, uint32_t count, uint32_t least, uint64_t generation,
+          uint64_t members)
+{
+    open_play_of(play, count, least, generation, members, false);
 }
 
 /* Takes the orders; members that are here carry them out at once. */
@@ -153,14 +161,20 @@ end(play_t *play, uint32_t member, skn_ending_t ending)
 
 /* Two members that train in generation 1. */
 static void
-begin_two(play_t *play)
+begin_two_of(play_t *play, bool partial)
 {
-    open_play(play, 2, 1, 0, 0);
+    open_play_of(play, 2, 1, 0, 0, partial);
     arrive(play, 0, 11);
     arrive(play, 1, 22);
     pass(play, 300, 0);
     cr_assert_eq(skn_membership_phase(play->membership), SKN_PHASE_RUNNING);
     cr_assert_eq(skn_membership_members(play->membership), 3);
+}
+
+static void
+begin_two(play_t *play)
+{
+    begin_two_of(play, false);
 }
 
 Test(membership, all_that_are_listed_begin_together)
@@ -278,6 +292,51 @@ Test(membership, another_incarnation_means_that_the_first_has_died)
     cr_assert_eq(skn_membership_generation(play.membership), 2);
     cr_assert_eq(skn_membership_members(play.membership), 3);
     skn_membership_destroy(&play.membership);
+}
+
+/* What orders to end say, where survivors may keep what they have. */
+static bool
+cuts(play_t *play)
+{
+    for (size_t k = 0; k < play->duty_count; k++)
+        if (play->duty[k].kind == SKN_DUTY_ABORT)
+            return play->duty[k].cut;
+    cr_assert_fail("no order to end");
+    return false;
+}
+
+Test(membership, survivors_cut_what_they_have_after_a_death_where_that_is_kept)
+{
+    for (int partial = 0; partial < 2; partial++) {
+        play_t play;
+        begin_two_of(&play, partial);
+        die(&play, 1);
+        pass(&play, 1200, 7);
+        cr_expect_eq(cuts(&play), partial == 1);
+        cr_expect_eq(skn_membership_keeps(play.membership), partial == 1);
+        skn_membership_destroy(&play.membership);
+    }
+}
+
+/* Their weights may be why one of them failed. */
+Test(membership, nobody_keeps_what_made_another_fail)
+{
+    static const skn_status_t how[] = { SKN_DIVERGED, SKN_INTERNAL };
+    for (size_t k = 0; k < 2; k++) {
+        play_t play;
+        skn_error_t error = { .status = how[k], .text = "it is so" };
+        begin_two_of(&play, true);
+        pass(&play, 500, 7);
+        play.runs[1] = 0;
+        skn_membership_ended(play.membership, 1, 1, SKN_ENDING_FAILED, &error,
+                             play.now_ns);
+        obey(&play);
+        cr_expect_eq(cuts(&play), how[k] == SKN_INTERNAL);
+        pass(&play, 1500, 0); /* the next generation is another one */
+        cr_expect(skn_membership_generation(play.membership) == 2);
+        cr_expect(skn_membership_keeps(play.membership));
+        skn_membership_destroy(&play.membership);
+    }
 }
 
 Test(membership, one_who_joins_is_taken_in_at_a_marker)

@@ -442,8 +442,9 @@ static const golden_t mistakes[] = {
       "found '0'\n" },
     { "links: 0\nrecovery: rollback\n",
       "m.yaml:7:8: links must be a mapping, found '0'\n"
-      "m.yaml:8:1: 'recovery' is not served yet: a run with a coordinator "
-      "rolls back to its last checkpoint; leave it out\n" },
+      "m.yaml:8:1: unknown option 'recovery' of the model file; it has skein, "
+      "data, plugins, model, train, checkpoint, resources, nodes, links, "
+      "coordinator, idle\n" },
     { "plugins: a.so\n",
       "m.yaml:7:10: 'plugins' must be a list of paths, found 'a.so'\n" },
     { "plugins: [a.so, [b.so], \"\"]\n",

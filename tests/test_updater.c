@@ -8,6 +8,7 @@
 #include "actors/rows.h"
 #include "formats/ledger.h"
 #include "tests/actor_probe.h"
+#include "tests/temp_folder.h"
 
 #define ROWS 5
 #define WIDTH 4 /* 3 weights and the bias */
@@ -386,4 +387,71 @@ Test(updater, a_row_beyond_the_shard_is_refused)
     cr_expect(strstr(probe.error.text,
                      "up_output.0: gradient of row 5, the shard has 5"),
               "%s", probe.error.text);
+}
+
+/* --- what is left of a run that was broken off --------------------------- */
+
+/* Runs the probe, and writes what its actors own into the run folder `path`. */
+static skn_status_t
+run_and_cut(const char *path)
+{
+    static char line[4096];
+    skn_start_options_t options = { .no_binding = true, .keeps = true };
+    skn_run_options_t new_run = { .config_text = "" };
+    skn_run_folder_t *run =
+        skn_run_folder_open(path, &new_run, NULL, &probe.error);
+    skn_run_folder_close(&run);
+    probe.topology = probe_topology();
+    cr_assert_eq(skn_topology_start(probe.topology, &options, &probe.error),
+                 SKN_OK);
+    while (skn_topology_event(probe.topology, -1, line, sizeof(line),
+                              &probe.error) == SKN_OK)
+        ;
+    probe.status = skn_topology_wait(probe.topology, &probe.error);
+    skn_cut_writer_t *writer = skn_cut_begin(path, 6, &probe.error);
+    cr_assert(writer, "%s", probe.error.text);
+    skn_status_t status =
+        skn_topology_cut(probe.topology, writer, &probe.error);
+    if (status == SKN_OK)
+        status = skn_cut_finish(&writer, &probe.error);
+    skn_cut_abandon(&writer);
+    skn_topology_destroy(&probe.topology);
+    return status;
+}
+
+Test(updater, a_cut_has_the_rows_as_they_are_and_how_far_they_came)
+{
+    char parent[TEMP_FOLDER_BYTES], path[TEMP_FOLDER_BYTES + 8];
+    char *bytes = NULL;
+    size_t count = 0;
+    skn_cut_t cut = { 0 };
+    temp_folder_make(parent);
+    (void)snprintf(path, sizeof(path), "%s/run", parent);
+    probe_option("ledger", "5");
+    probe_option("misses", "true");
+    cr_assert_eq(run_and_cut(path), SKN_OK, "%s", probe.error.text);
+    cr_assert_eq(skn_cut_read(path, &bytes, &count, &probe.error), SKN_OK);
+    cr_assert_eq(skn_cut_parse(bytes, count, &cut, &probe.error), SKN_OK);
+    cr_expect_eq(cut.generation, 6);
+    cr_assert_eq(cut.part.file_count, 1);
+    cr_expect_str_eq(cut.part.file[0].name, "output.0.safetensors");
+    cr_expect_eq(cut.batch[0], BATCHES);
+    cr_assert_eq(cut.part.piece_count, 4);
+    cr_expect_str_eq(cut.part.piece[2].piece.name, "output.ledger");
+    cr_expect_str_eq(cut.part.piece[3].piece.name, "output.missed");
+    skn_cut_fini(&cut);
+    free(bytes);
+    temp_folder_remove(parent);
+}
+
+/* In the middle of a row it may have stopped. */
+Test(updater, one_that_failed_is_in_no_cut)
+{
+    char parent[TEMP_FOLDER_BYTES], path[TEMP_FOLDER_BYTES + 8];
+    temp_folder_make(parent);
+    (void)snprintf(path, sizeof(path), "%s/run", parent);
+    seen.spoil = 2;
+    cr_expect_eq(run_and_cut(path), SKN_NO_INPUT, "a cut without a file");
+    cr_expect_eq(probe.status, SKN_BAD_MESSAGE);
+    temp_folder_remove(parent);
 }

@@ -6,6 +6,7 @@
 
 #include <stdio.h>
 
+#include "formats/cut.h"
 #include "skein/topology.h"
 #include "topology/spec.h"
 
@@ -16,5 +17,13 @@ skn_topology_t *skn_topology_of(skn_spec_t **spec, skn_error_t *error);
 skn_topology_t *skn_topology_load(const char *path, skn_problems_t *problems,
                                   skn_error_t *error);
 const skn_spec_t *skn_topology_spec(const skn_topology_t *topology);
+
+/* Ends a run at once, as when another node fails: SKN_UNAVAILABLE. Then
+ * skn_topology_wait. */
+void skn_topology_break(skn_topology_t *topology);
+/* After skn_topology_wait, of a run that was started with `keeps`: writes what
+ * its actors own, but those that failed. SKN_BUSY: some have nothing yet. */
+skn_status_t skn_topology_cut(skn_topology_t *topology,
+                              skn_cut_writer_t *writer, skn_error_t *error);
 
 #endif

@@ -90,7 +90,8 @@ skn_membership_abort(skn_membership_t *membership, uint32_t number,
                      uint64_t now_ns)
 {
     member_t *member = &membership->member[number];
-    (void)skn_membership_give(membership, SKN_DUTY_ABORT, number);
+    skn_membership_give(membership, SKN_DUTY_ABORT, number)->cut =
+        skn_membership_keeps(membership) && takes_part(membership, number);
     member->abort_ns = now_ns;
 }
 
@@ -404,6 +405,7 @@ skn_membership_ended(skn_membership_t *membership, uint32_t number,
     skn_membership_tell(membership, "%s failed: %.200s",
                         membership->names[number], error->text);
     skn_membership_because(membership, membership->names[number], "failed");
+    membership->spoiled = is_mistake(error->status);
     blame(membership, number, error, now_ns);
     skn_membership_end_generation(membership, now_ns);
 }
@@ -576,6 +578,12 @@ skn_membership_destroy(skn_membership_t **membership)
 {
     free(*membership);
     *membership = NULL;
+}
+
+bool
+skn_membership_keeps(const skn_membership_t *membership)
+{
+    return membership->options.partial && !membership->spoiled;
 }
 
 bool

@@ -73,6 +73,8 @@ typedef struct skn_point {
     bool saved;
     uint64_t batch;
     uint64_t layout; /* the generation that wrote the checkpoint */
+    /* ... or whose cuts it is composed of (formats/cut.h): updates are lost. */
+    bool composed;
 } skn_point_t;
 
 /* The newest checkpoint that the members of `set` hold together. SKN_NO_INPUT:
@@ -91,6 +93,7 @@ typedef struct skn_membership_options {
     uint64_t generation, members;
     uint64_t saved_batch;  /* of the newest checkpoint that was ever complete */
     const uint32_t *cores; /* of each, copied; NULL: all have as many */
+    bool partial;          /* after a death, survivors keep what they have */
 } skn_membership_options_t;
 
 /* O(NAME, meaning). */
@@ -101,7 +104,7 @@ typedef struct skn_membership_options {
               "follows")                                                       \
     O(START, "`member` takes part in `generation`, with those of `set`")       \
     O(PAUSE, "`member`, which leads, brings `generation` to its next marker")  \
-    O(ABORT, "`member` ends what it runs, at once")                            \
+    O(ABORT, "`member` ends what it runs, at once, or with a `cut`")           \
     O(BYE, "`member` may go; the run is over, or goes on without it")          \
     O(TELL, "people are told `text`")
 
@@ -118,6 +121,7 @@ typedef struct skn_order_to {
     uint32_t member;
     uint64_t generation, set;
     skn_point_t point;
+    bool cut; /* ABORT: it first writes what it has, within its time */
     char text[SKN_DUTY_TEXT_BYTES];
 } skn_duty_t;
 
@@ -187,6 +191,9 @@ uint64_t skn_membership_members(const skn_membership_t *membership);
 /* Whether a member is taken to live: then it is told that its pulse was heard,
  * which is its lease (SKN_MEMBER_LEASE_MS). */
 bool skn_membership_hears(const skn_membership_t *membership, uint32_t member);
+/* Whether what members have cut when the last generation ended may be gone on
+ * from: not where one of them failed by what others have of it, too. */
+bool skn_membership_keeps(const skn_membership_t *membership);
 /* Which of them leads: the first in the order of `names`. */
 uint32_t skn_membership_lead(uint64_t set);
 /* Why it is OVER: SKN_OK (done, or stopped as was asked), or the failure. */

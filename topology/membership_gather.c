@@ -106,7 +106,7 @@ start(skn_membership_t *membership, uint64_t set, uint64_t ready,
     membership->batch = point->batch;
     membership->ever = true;
     membership->started_ns = now_ns;
-    membership->renew = false;
+    membership->renew = membership->spoiled = false;
     (void)skn_membership_give(membership, SKN_DUTY_RECORD, 0);
     skn_membership_tell(membership, "generation %llu from batch %llu: %s%s%s",
                         (unsigned long long)membership->generation,

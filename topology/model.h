@@ -60,6 +60,8 @@
     C(LINK_CODING_BF16, bf16)                                                  \
     C(LINK_CODING_INT8, int8)                                                  \
     C(LINK_CODING_INT4, int4)
+#define SKN_RECOVERIES(C)                                                      \
+    C(RECOVERY_ROLLBACK, rollback) C(RECOVERY_PARTIAL, partial)
 #define SKN_LATES(C) C(LATE_WAIT, wait) C(LATE_STALE, stale)
 
 #define SKN_CHOICE_ENUM(NAME, word) SKN_##NAME,
@@ -99,6 +101,9 @@ typedef enum skn_link_coding {
 typedef enum skn_late {
     SKN_LATES(SKN_CHOICE_ENUM)
 } skn_late_t;
+typedef enum skn_recovery {
+    SKN_RECOVERIES(SKN_CHOICE_ENUM)
+} skn_recovery_t;
 
 /* `data:`. Paths are ready to open: relative ones were joined with the folder
  * of the model file; those of overrides start at the working directory. */
@@ -250,6 +255,7 @@ typedef struct skn_model_coordinator {
     const char *key;     /* path of its certificate; "": none */
     int64_t least;       /* nodes that the run needs to go on */
     bool balance;        /* rows by measured speed */
+    skn_recovery_t recovery;
 } skn_model_coordinator_t;
 
 typedef struct skn_model {

@@ -71,12 +71,34 @@ skn_rules_nodes(const skn_model_t *model, const skn_node_t *root,
         refuse_resource(root, "memory", problems);
 }
 
+static void
+check_recovery(const skn_model_t *model, const skn_node_t *mapping,
+               skn_problems_t *problems)
+{
+    if (model->coordinator.recovery != SKN_RECOVERY_PARTIAL)
+        return;
+    if (model->train.reduction != SKN_REDUCTION_FIXED) {
+        (void)skn_problems_add(problems, skn_rules_mark(mapping, "recovery"),
+                               "'recovery: partial' is not served yet");
+        (void)skn_problems_hint(problems, "leave it out");
+        return;
+    }
+    (void)skn_problems_add(problems, skn_rules_mark(mapping, "recovery"),
+                           "'reduction: fixed' promises the same bits, and "
+                           "'recovery: partial' loses updates where a node "
+                           "dies");
+    (void)skn_problems_hint(problems,
+                            "set 'recovery: rollback', or 'reduction: "
+                            "fast'");
+}
+
 void
 skn_rules_coordinator(const skn_model_t *model, const skn_node_t *root,
                       skn_problems_t *problems)
 {
     const skn_node_t *mapping = skn_node_get(root, "coordinator");
     const skn_model_coordinator_t *coordinator = &model->coordinator;
+    check_recovery(model, mapping, problems);
     if (!coordinator->address[0])
         return;
     skn_mark_t mark = skn_rules_mark(mapping, "address");

@@ -471,7 +471,13 @@ static const skn_section_t idle_section = {
     O(skn_model_coordinator_t, balance, "balance", BOOL, BOOL, "true", 0, 0,   \
       NULL,                                                                    \
       "measure how fast the nodes are, and deal the output layer anew, at a "  \
-      "marker, where that pays")
+      "marker, where that pays")                                               \
+    O(skn_model_coordinator_t, recovery, "recovery", CHOICE, CHOICE,           \
+      "rollback", 0, 0, WORDS(SKN_RECOVERIES),                                 \
+      "after a death without notice; rollback: all go back to the last "       \
+      "checkpoint, and nothing is lost; partial: survivors keep what they "    \
+      "have, and of the dead one's blocks the updates since that checkpoint "  \
+      "are lost, whose number is told")
 TABLES(coordinator, COORDINATOR)
 
 static const skn_section_t coordinator_section = {
@@ -512,10 +518,7 @@ const skn_section_t skn_model_section = {
     file_parts
 };
 
-#define LEAVE_OUT "leave it out"
 const skn_refused_key_t skn_refused_keys[] = {
-    { "recovery", "a run with a coordinator rolls back to its last checkpoint",
-      LEAVE_OUT },
     { NULL, NULL, NULL },
 };
 

@@ -130,6 +130,8 @@ add_updater(wire_t *wire, const place_t *place)
     skn_wire_int(wire, "ledger",
                  layer->output ? skn_block_rows(place->global_rows)
                                : SKN_SLICE_COLUMNS);
+    if (wire->model->coordinator.recovery == SKN_RECOVERY_PARTIAL)
+        skn_wire_text(wire, "misses", "true");
     skn_wire_int(wire, "first_batch", wire->start->first_batch);
     skn_wire_resume(wire, name,
                     skn_plan_seat(wire->plan, place->layer, place->shard).node);

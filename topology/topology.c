@@ -147,6 +147,21 @@ skn_topology_wait(skn_topology_t *topology, skn_error_t *error)
     return topology->system ? skn_system_wait(topology->system, error) : SKN_OK;
 }
 
+void
+skn_topology_break(skn_topology_t *topology)
+{
+    if (topology->system)
+        skn_system_break(topology->system);
+}
+
+skn_status_t
+skn_topology_cut(skn_topology_t *topology, skn_cut_writer_t *writer,
+                 skn_error_t *error)
+{
+    return topology->system ? skn_system_cut(topology->system, writer, error)
+                            : skn_fail(error, SKN_BUSY, "it was not started");
+}
+
 uint64_t
 skn_topology_busy_ns(const skn_topology_t *topology)
 {

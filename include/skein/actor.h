@@ -89,6 +89,8 @@ skn_parts_refuse(const skn_parts_t *parts, size_t place)
         *parts->refused = place;
 }
 
+struct skn_cut_writer;
+
 typedef struct skn_kind {
     const char *name; /* NULL ends a list of kinds */
     const char *help;
@@ -111,6 +113,12 @@ typedef struct skn_kind {
     /* No more work will come, only answers (`peer`) to what was sent: send what
      * is left. May be NULL. */
     skn_status_t (*drain)(skn_actor_t *, void *state, skn_error_t *);
+    /* The run was broken off, and this actor has not failed: writes what it
+     * owns as it is (formats/cut.h). All actors have left their handlers, and
+     * those without this are closed; on the host's thread. Only where the host
+     * asks for it. May be NULL. */
+    skn_status_t (*cut)(skn_actor_t *, void *state, struct skn_cut_writer *,
+                        skn_error_t *);
     /* Frees what open made; also after a failed open. All actors have left
      * their handlers by then, and none takes a message more. May be NULL. */
     void (*close)(skn_actor_t *, void *state);

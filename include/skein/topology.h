@@ -52,6 +52,8 @@ typedef struct skn_start_options {
     uint64_t send_bytes_per_s; /* to all other nodes together; 0: any */
     bool background;           /* packets give way to others' (DSCP CS1) */
     bool tells_traffic;        /* once a second: the event `traffic` */
+    bool keeps; /* what actors own outlives the run, for a cut (topology/host.h)
+                 */
 } skn_start_options_t;
 
 /* Starts every actor of this node; returns when all are ready, or with the

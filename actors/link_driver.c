@@ -549,6 +549,7 @@ turn(skn_links_t *links)
     send_to_all(links);
     advance(links);
     note_busy(links);
+    skn_links_hear_tunnels(links);
     /* A send may have swallowed the edge of what came in. */
     more = take_arrivals(links) || more;
     if (!more && !may_leave(links))
@@ -595,6 +596,7 @@ thread_main(void *argument)
         skn_links_tell_end(links);
     }
     skn_endpoint_close(&links->endpoint);
+    skn_tunnels_close(&links->tunnels);
     return NULL;
 }
 

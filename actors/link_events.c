@@ -54,8 +54,12 @@ skn_links_missing(const skn_links_t *links, char *text, size_t text_bytes)
     for (uint32_t k = 0; k < links->node_count && used < text_bytes; k++)
         if (k != links->node && !links->peers[k].is_ready)
             used += (size_t)snprintf(
-                text + used, text_bytes - used, "%s%s (%s)", used ? ", " : "",
-                links->peers[k].node->name, links->peers[k].node->address);
+                text + used, text_bytes - used,
+                links->peers[k].node->address[0] ? "%s%s (%s)"
+                                                 : "%s%s (via %s)",
+                used ? ", " : "", links->peers[k].node->name,
+                links->peers[k].node->address[0] ? links->peers[k].node->address
+                                                 : links->peers[k].node->via);
 }
 
 void
@@ -203,6 +207,13 @@ tell_door(skn_links_t *links)
     SKN_ENDPOINT_COUNTS(C)
 #undef C
     add_count(&text, "nobodys", links->nobodys_fragments);
+    if (links->tunnels) {
+        skn_tunnel_counts_t tunnels;
+        skn_tunnels_count(links->tunnels, &tunnels);
+#define C(word, help) add_count(&text, "tunnel_" #word, tunnels.word);
+        SKN_TUNNEL_COUNTS(C)
+#undef C
+    }
     skn_json_text_add(&text, "}}");
     tell(links, &text);
 }

@@ -16,6 +16,7 @@
 #include "transport/keys.h"
 #include "transport/link.h"
 #include "transport/record.h"
+#include "transport/tunnels.h"
 
 /* R(NAME, its name in counters, what a peer did): the end of the run. */
 #define SKN_RECORD_REASONS(R)                                                  \
@@ -78,6 +79,7 @@ struct skn_links {
 
     skn_keys_t *keys;
     skn_endpoint_t *endpoint;
+    skn_tunnels_t *tunnels; /* NULL: every node can be dialled */
     skn_link_peer_t *peers; /* [node_count]; the own one is empty */
     const skn_kernels_t *kernels;
     skn_coder_t *coder;
@@ -124,6 +126,13 @@ skn_status_t skn_links_tell_usage(skn_links_t *links, skn_link_peer_t *peer,
 skn_status_t skn_links_take_usage(skn_links_t *links, skn_link_peer_t *peer,
                                   uint64_t number, skn_frame_t frame,
                                   skn_error_t *error);
+
+/* link_tunnels.c: nodes that nobody can dial. */
+skn_status_t skn_links_open_tunnels(skn_links_t *links,
+                                    const char (*keys)[SKN_KEY_TEXT_BYTES],
+                                    skn_error_t *error);
+/* Passes on what the tunnels have to say. */
+void skn_links_hear_tunnels(skn_links_t *links);
 
 /* link_driver.c */
 /* What all links have sent and received, headers of fragments included. */

@@ -10,6 +10,7 @@
 #include <sys/random.h>
 
 #include "actors/link_inside.h"
+#include "actors/routes.h"
 #include "actors/workspace.h"
 #include "kernels/kernels.h"
 
@@ -20,6 +21,54 @@
 #define SECOND_NS UINT64_C(1000000000)
 
 /* --- towards the other nodes --------------------------------------------- */
+
+/* What each peer is, as the endpoint wants it. */
+static skn_status_t
+list_peers(skn_links_t *links, skn_endpoint_options_t *options,
+           skn_endpoint_peer_t *peers, char (*keys)[SKN_KEY_TEXT_BYTES],
+           skn_error_t *error)
+{
+    const skn_wired_node_t *nodes = links->system->wiring->nodes;
+    skn_status_t status = SKN_OK;
+    options->peers = peers;
+    for (uint32_t k = 0; k < links->node_count && status == SKN_OK; k++) {
+        if (links->keys)
+            status = skn_key_load_public(nodes[k].key, keys[k], error);
+        if (k == links->node)
+            continue;
+        peers[options->peer_count++] = (skn_endpoint_peer_t){
+            .number = k,
+            .name = nodes[k].name,
+            .address = nodes[k].address,
+            .public_key = links->keys ? keys[k] : NULL,
+        };
+    }
+    return status;
+}
+
+/* Sockets that are led through tunnels, where a node cannot be dialled. */
+static skn_status_t
+open_both(skn_links_t *links, skn_endpoint_options_t *options,
+          skn_endpoint_peer_t *peers, const char (*keys)[SKN_KEY_TEXT_BYTES],
+          skn_error_t *error)
+{
+    bool outbound = skn_wired_outbound(links->system->wiring);
+    skn_status_t status =
+        outbound ? skn_links_open_tunnels(links, keys, error) : SKN_OK;
+    if (status != SKN_OK)
+        return status;
+    if (outbound)
+        options->address = skn_tunnels_own_address(links->tunnels);
+    for (size_t k = 0; k < options->peer_count && outbound; k++)
+        peers[k].address = skn_tunnels_address(links->tunnels, peers[k].number);
+    links->endpoint = skn_endpoint_open(options, error);
+    if (!links->endpoint)
+        return error->status;
+    return outbound
+               ? skn_tunnels_start(links->tunnels,
+                                   skn_endpoint_address(links->endpoint), error)
+               : SKN_OK;
+}
 
 skn_status_t
 skn_links_open_endpoint(skn_links_t *links, skn_error_t *error)
@@ -34,7 +83,6 @@ skn_links_open_endpoint(skn_links_t *links, skn_error_t *error)
     skn_endpoint_options_t options = {
         .name = nodes[links->node].name,
         .address = nodes[links->node].address,
-        .peers = peers,
         .background = links->system->options.background,
     };
     if (status == SKN_OK && nodes[links->node].key[0]) {
@@ -43,28 +91,11 @@ skn_links_open_endpoint(skn_links_t *links, skn_error_t *error)
         if (!links->keys)
             status = error->status;
     }
-    for (uint32_t k = 0; k < links->node_count && status == SKN_OK; k++)
-        if (nodes[k].via && nodes[k].via[0])
-            status = skn_fail(error, SKN_BAD_CONFIG,
-                              "node '%s' has no address, and links to such "
-                              "nodes are not carried yet",
-                              nodes[k].name);
-    for (uint32_t k = 0; k < links->node_count && status == SKN_OK; k++) {
-        if (k == links->node)
-            continue;
-        if (links->keys)
-            status = skn_key_load_public(nodes[k].key, keys[k], error);
-        peers[options.peer_count++] = (skn_endpoint_peer_t){
-            .number = k,
-            .name = nodes[k].name,
-            .address = nodes[k].address,
-            .public_key = links->keys ? keys[k] : NULL,
-        };
-    }
-    if (status == SKN_OK) {
-        links->endpoint = skn_endpoint_open(&options, error);
-        status = links->endpoint ? SKN_OK : error->status;
-    }
+    if (status == SKN_OK)
+        status = list_peers(links, &options, peers, keys, error);
+    if (status == SKN_OK)
+        status = open_both(links, &options, peers,
+                           (const char(*)[SKN_KEY_TEXT_BYTES])keys, error);
     if (status == SKN_OK) {
         int from_nodes = skn_endpoint_descriptor(links->endpoint);
         int from_actors = skn_inbox_descriptor(links->inbox);

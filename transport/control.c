@@ -16,6 +16,7 @@
 #include "transport/canary.h"
 #include "transport/door.h"
 #include "transport/socket.h"
+#include "transport/conduit.h"
 #include "transport/watch.h"
 
 /* Messages that may wait for one member, here and there. */
@@ -37,6 +38,7 @@ struct skn_control {
     skn_watch_t *watch;
     bool listens, keyed;
     skn_address_t own;
+    char bound[SKN_ADDRESS_BYTES];
     member_t member[SKN_CONTROL_MEMBERS_MAX];
     size_t member_count;
     zmq_msg_t frame; /* the last message */
@@ -48,6 +50,12 @@ check(skn_control_t *control, const skn_control_options_t *options,
       skn_error_t *error)
 {
     skn_status_t status = skn_socket_library(options->keys != NULL, error);
+    if (status == SKN_OK && !control->listens && options->keys &&
+        skn_conduit_is_local(options->address)) {
+        (void)snprintf(control->own.text, sizeof(control->own.text), "%s",
+                       options->address);
+        return SKN_OK;
+    }
     if (status == SKN_OK)
         status = skn_address_read(options->address, control->listens,
                                   &control->own, error);
@@ -174,8 +182,8 @@ static skn_status_t
 bind_and_try(skn_control_t *control, const skn_control_options_t *options,
              skn_error_t *error)
 {
-    char address[SKN_ADDRESS_BYTES], dialled[SKN_ADDRESS_BYTES];
-    size_t bytes = sizeof(address);
+    char dialled[SKN_ADDRESS_BYTES];
+    size_t bytes = sizeof(control->bound);
     if (zmq_bind(control->socket, control->own.text) != 0) {
         int code = zmq_errno();
         (void)skn_fail(
@@ -187,13 +195,14 @@ bind_and_try(skn_control_t *control, const skn_control_options_t *options,
                                    "already? or choose another port"
                                  : "is this the right machine?");
     }
-    if (zmq_getsockopt(control->socket, ZMQ_LAST_ENDPOINT, address, &bytes) !=
-        0)
+    if (zmq_getsockopt(control->socket, ZMQ_LAST_ENDPOINT, control->bound,
+                       &bytes) != 0)
         return skn_fail(error, SKN_UNAVAILABLE, "no address: %s",
                         zmq_strerror(zmq_errno()));
-    skn_watch_port(control->watch,
-                   (uint16_t)strtoul(strrchr(address, ':') + 1, NULL, 10));
-    skn_address_to_dial(address, dialled);
+    skn_watch_port(
+        control->watch,
+        (uint16_t)strtoul(strrchr(control->bound, ':') + 1, NULL, 10));
+    skn_address_to_dial(control->bound, dialled);
     return control->keyed
                ? skn_canary_try(control->context, dialled,
                                 skn_keys_public(options->keys), error)
@@ -482,4 +491,20 @@ skn_control_wait(skn_control_t *control, struct pollfd *polled,
     for (size_t k = 0; k < polled_count; k++)
         if (polled[k].fd >= 0 && items[place[k]].revents)
             polled[k].revents = POLLIN;
+}
+
+const char *
+skn_control_address(const skn_control_t *control)
+{
+    return control->bound;
+}
+
+void
+skn_control_polled(const skn_control_t *control, struct pollfd polled[2])
+{
+    int second = control->listens ? skn_door_descriptor(control->door)
+                                  : skn_socket_descriptor(control->monitor);
+    polled[0] =
+        (struct pollfd){ skn_socket_descriptor(control->socket), POLLIN, 0 };
+    polled[1] = (struct pollfd){ second, POLLIN, 0 };
 }

@@ -14,6 +14,7 @@
 #ifndef TRANSPORT_CONTROL_H
 #define TRANSPORT_CONTROL_H
 
+#include <poll.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -29,7 +30,8 @@
 typedef struct skn_control skn_control_t;
 
 typedef struct skn_control_options {
-    const char *address;    /* tcp://host:port: to listen at, or to dial */
+    const char *address;    /* tcp://host:port: to listen at, or to dial; there
+                             * also one of transport/conduit.h */
     const skn_keys_t *keys; /* of this process; NULL: none, on loopback only */
     /* A member's: the coordinator's public key, Z85. */
     const char *server_key;
@@ -74,9 +76,16 @@ typedef struct skn_control_arrival {
 /* The next thing that happened; false if there is none. Never waits. */
 bool skn_control_take(skn_control_t *control, skn_control_arrival_t *arrival);
 
+/* What listens: its address, with the port that was found; of the control. */
+const char *skn_control_address(const skn_control_t *control);
+
+/* For those who wait themselves: two entries for poll(). As edge triggered as
+ * ZMQ_FD: before each wait, and after each send, call skn_control_take until it
+ * says false. */
+void skn_control_polled(const skn_control_t *control, struct pollfd polled[2]);
+
 /* Waits until there may be something to take, or a descriptor of `polled` is
  * ready (as poll() does, with `polled_count` entries), or `timeout_ms`. */
-struct pollfd;
 void skn_control_wait(skn_control_t *control, struct pollfd *polled,
                       size_t polled_count, int timeout_ms);
 

@@ -50,7 +50,8 @@ typedef enum skn_lane {
 typedef struct skn_endpoint_peer {
     uint32_t number;        /* of its node; not SKN_PEER_UNKNOWN */
     const char *name;       /* of its node, for sentences */
-    const char *address;    /* tcp://host:port; NULL: not dialled yet */
+    const char *address;    /* tcp://host:port, or of transport/tunnels.h; NULL:
+                             * not dialled yet */
     const char *public_key; /* Z85; NULL if this node has no keys */
 } skn_endpoint_peer_t;
 

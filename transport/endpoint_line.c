@@ -12,6 +12,7 @@
 
 #include "transport/endpoint_state.h"
 #include "transport/socket.h"
+#include "transport/conduit.h"
 
 #define EVENTS                                                                 \
     (ZMQ_EVENT_CONNECTED | ZMQ_EVENT_CONNECT_DELAYED |                         \
@@ -172,8 +173,10 @@ on_failed(skn_endpoint_t *endpoint, line_t *line, uint16_t event,
     endpoint->counts.handshakes_failed_there++;
     line->failures++;
     redial_in(endpoint, line, refused_ms(line) + BROKEN_MS);
-    /* Once is a peer that came to its end in that moment. */
-    if ((event == ZMQ_EVENT_HANDSHAKE_FAILED_NO_DETAIL && line->failures < 2) ||
+    /* Once is a peer that came to its end in that moment; and a tunnel whose
+     * other end does not come ends so every time. */
+    if ((event == ZMQ_EVENT_HANDSHAKE_FAILED_NO_DETAIL &&
+         (line->failures < 2 || skn_conduit_is_local(peer->address))) ||
         !may_say(peer))
         return false;
     if (!endpoint->keys)

@@ -17,6 +17,7 @@
 #include "transport/canary.h"
 #include "transport/endpoint_state.h"
 #include "transport/socket.h"
+#include "transport/conduit.h"
 
 /* Lower effort, in the upper six bits of the type of service. */
 #define SERVICE_CS1 0x20
@@ -101,6 +102,11 @@ set_address(const skn_endpoint_t *endpoint, peer_t *peer, const char *text,
             skn_error_t *error)
 {
     skn_address_t address, resolved;
+    if (endpoint->keys && skn_conduit_is_local(text)) { /* of our tunnels */
+        (void)snprintf(peer->address, sizeof(peer->address), "%s", text);
+        peer->ipv6 = false;
+        return SKN_OK;
+    }
     skn_status_t status = skn_address_read(text, false, &address, error);
     if (status != SKN_OK)
         return status;
@@ -350,36 +356,12 @@ open_router(skn_endpoint_t *endpoint, skn_error_t *error)
 }
 
 static skn_status_t
-cannot_bind(const char *address, int code, skn_error_t *error)
-{
-    if (code == EADDRINUSE) {
-        (void)skn_fail(error, SKN_UNAVAILABLE,
-                       "%s is in use by another program", address);
-        return skn_fail_hint(error, SKN_UNAVAILABLE,
-                             "choose another port in nodes:, or end it");
-    }
-    if (code == EADDRNOTAVAIL || code == ENODEV) {
-        (void)skn_fail(error, SKN_UNAVAILABLE,
-                       "%s is not an address of this machine", address);
-        return skn_fail_hint(error, SKN_UNAVAILABLE,
-                             "ip address shows them; is this the right node?");
-    }
-    if (code == EACCES || code == EPERM) {
-        (void)skn_fail(error, SKN_NO_PERMISSION, "%s: no permission to listen",
-                       address);
-        return skn_fail_hint(error, SKN_NO_PERMISSION,
-                             "ports from 1024 on are free to use");
-    }
-    return skn_fail(error, SKN_UNAVAILABLE, "cannot listen at %s: %s", address,
-                    zmq_strerror(code));
-}
-
-static skn_status_t
 bind_router(skn_endpoint_t *endpoint, skn_error_t *error)
 {
     size_t bytes = sizeof(endpoint->address);
     if (zmq_bind(endpoint->router, endpoint->own.text) != 0)
-        return cannot_bind(endpoint->own.text, zmq_errno(), error);
+        return skn_conduit_cannot_listen(endpoint->own.text, zmq_errno(),
+                                         error);
     if (zmq_getsockopt(endpoint->router, ZMQ_LAST_ENDPOINT, endpoint->address,
                        &bytes) != 0)
         return skn_fail(error, SKN_UNAVAILABLE, "no address: %s",

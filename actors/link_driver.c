@@ -345,9 +345,11 @@ static void
 look_at_peer(skn_links_t *links, skn_link_peer_t *peer)
 {
     skn_link_state_t state = skn_link_state(peer->link);
+    skn_error_t error;
     if (state == SKN_LINK_DEAD && !peer->left) {
         peer->left = true;
-        fail_and_report(links, skn_link_failure(peer->link));
+        skn_links_why_dead(links, peer, &error);
+        fail_and_report(links, &error);
         return;
     }
     if (state == SKN_LINK_LIVE && !peer->joined) {
@@ -417,11 +419,12 @@ look_for_silent(skn_links_t *links)
     bool news = false;
     for (uint32_t k = 0; k < links->node_count && !links->failed; k++) {
         skn_link_peer_t *peer = &links->peers[k];
-        if (k == links->node || peer->left ||
-            peer->is_silent == is_silent(links, peer))
+        if (k == links->node || peer->left)
             continue;
-        peer->is_silent = !peer->is_silent;
-        news = true;
+        bool silent = is_silent(links, peer) &&
+                      skn_links_silent_relay(links, peer) == NULL;
+        news = news || silent != peer->is_silent;
+        peer->is_silent = silent;
     }
     if (news)
         skn_links_tell_silent(links);

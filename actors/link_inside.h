@@ -131,6 +131,13 @@ skn_status_t skn_links_take_usage(skn_links_t *links, skn_link_peer_t *peer,
 skn_status_t skn_links_open_tunnels(skn_links_t *links,
                                     const char (*keys)[SKN_KEY_TEXT_BYTES],
                                     skn_error_t *error);
+/* A relay between this node and a peer that is not heard itself, so that
+ * nothing can be said of the peer; NULL: none. */
+const skn_link_peer_t *skn_links_silent_relay(const skn_links_t *links,
+                                              const skn_link_peer_t *peer);
+/* Why the link to a peer is dead; of a relay's silence, with its name. */
+void skn_links_why_dead(const skn_links_t *links, const skn_link_peer_t *peer,
+                        skn_error_t *error);
 /* Passes on what the tunnels have to say. */
 void skn_links_hear_tunnels(skn_links_t *links);
 

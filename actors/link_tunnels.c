@@ -42,6 +42,58 @@ skn_links_open_tunnels(skn_links_t *links,
     return links->tunnels ? SKN_OK : error->status;
 }
 
+/* --- whose fault it is --------------------------------------------------- */
+
+/* A pulse a second: so long nobody is silent who lives and is heard. */
+#define RELAY_DOUBT_NS UINT64_C(2000000000)
+#define SECOND_NS 1e9
+
+static const skn_link_peer_t *
+silent(const skn_links_t *links, uint32_t node)
+{
+    skn_link_counts_t counts;
+    if (node == SKN_ROUTE_NOBODY || node == links->node)
+        return NULL;
+    const skn_link_peer_t *relay = &links->peers[node];
+    skn_link_state_t state = skn_link_state(relay->link);
+    skn_link_count(relay->link, &counts);
+    bool heard = state == SKN_LINK_NEW ? !relay->is_silent
+                                       : counts.silent_ns < RELAY_DOUBT_NS;
+    return heard && state != SKN_LINK_DEAD ? NULL : relay;
+}
+
+const skn_link_peer_t *
+skn_links_silent_relay(const skn_links_t *links, const skn_link_peer_t *peer)
+{
+    const skn_wiring_t *wiring = links->system->wiring;
+    const skn_link_peer_t *there =
+        silent(links, skn_route_relay(wiring, links->node, peer->number));
+    return there ? there
+                 : silent(links,
+                          skn_route_relay(wiring, peer->number, links->node));
+}
+
+void
+skn_links_why_dead(const skn_links_t *links, const skn_link_peer_t *peer,
+                   skn_error_t *error)
+{
+    skn_link_counts_t counts;
+    const skn_link_peer_t *relay = skn_links_silent_relay(links, peer);
+    *error = *skn_link_failure(peer->link);
+    skn_link_count(peer->link, &counts);
+    if (!relay || error->status != SKN_UNAVAILABLE ||
+        counts.silent_ns < RELAY_DOUBT_NS)
+        return;
+    skn_link_count(relay->link, &counts);
+    (void)skn_fail(error, SKN_UNAVAILABLE,
+                   "node '%s', which relays between this node and '%s', has "
+                   "not answered for %.1f s",
+                   relay->node->name, peer->node->name,
+                   (double)counts.silent_ns / SECOND_NS);
+    (void)skn_fail_hint(error, SKN_UNAVAILABLE,
+                        "is it running, and its machine reachable?");
+}
+
 void
 skn_links_hear_tunnels(skn_links_t *links)
 {

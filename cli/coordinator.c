@@ -591,6 +591,7 @@ open_all(coordinator_t *coordinator, skn_error_t *error)
         .members = coordinator->members,
         .saved_batch = coordinator->saved_batch,
         .partial = model->coordinator.recovery == SKN_RECOVERY_PARTIAL,
+        .undialled = skn_model_undialled(model),
     };
     coordinator->balance = cli_balancing_new(model, coordinator->speeds, error);
     coordinator->membership =

@@ -37,6 +37,10 @@
 /* For a worker that was told to end with the others, after the end. */
 #define FAREWELL_MS 15000u
 
+/* Who cannot be dialled is missed for so long after the end: nobody can try
+ * whether it is reached, but it can itself. */
+#define UNTRIED_MS 5000u
+
 /* Pulses that may be on their way; an answer to an older one is no lease. */
 #define PULSES 32u
 
@@ -63,7 +67,8 @@ typedef struct member {
     json_t *ended; /* what was said last of an end, until a new beginning */
     uint64_t saved_batch, saved_told;
     skn_reach_t *reach;
-    uint64_t misses; /* nodes of the model that our worker did not hear */
+    uint64_t misses;   /* nodes of the model that our worker did not hear */
+    uint64_t ended_ns; /* when it ended */
     cli_bar_t bar;
     skn_error_t error;
 } member_t;
@@ -99,8 +104,11 @@ look_for_others(member_t *member)
     if (cli_worker_lives(worker)) {
         misses = worker->misses;
     } else if (misses && member->reach) {
-        skn_reach_seek(member->reach, misses);
+        uint64_t undialled = skn_model_undialled(member->model);
+        skn_reach_seek(member->reach, misses & ~undialled);
         misses &= ~skn_reach_found(member->reach);
+        if (cli_now_ns() - member->ended_ns >= UNTRIED_MS * 1000000ull)
+            misses &= ~undialled;
     }
     if (misses == member->misses)
         return;
@@ -116,6 +124,7 @@ keep_misses(member_t *member)
 {
     const cli_worker_t *worker = &member->worker;
     uint64_t misses = worker->node.failed ? worker->misses : 0;
+    member->ended_ns = cli_now_ns();
     if (misses == member->misses)
         return;
     member->misses = misses;

@@ -97,17 +97,22 @@ write_node(FILE *file, const cli_worker_start_t *start, const json_t *node,
 {
     char path[PATH_BYTES];
     const char *address = cli_talk_text(node, "address");
+    const char *via = cli_talk_text(node, "via");
     json_t *cores = json_object_get(node, "cores");
     uint64_t memory = cli_talk_number(node, "memory");
     skn_status_t status =
-        is_plain(address)
+        is_plain(address) && is_plain(via)
             ? save_key(start, node, path, sizeof(path), error)
             : skn_fail(error, SKN_BAD_MESSAGE, "an address that is none");
     if (status != SKN_OK)
         return status;
-    (void)fprintf(file,
-                  "%s{name: %s, address: \"%s\", key: ", first ? "" : ", ",
-                  cli_talk_text(node, "name"), address);
+    (void)fprintf(file, "%s{name: %s, ", first ? "" : ", ",
+                  cli_talk_text(node, "name"));
+    if (address[0])
+        (void)fprintf(file, "address: \"%s\", ", address);
+    else if (via[0]) /* one alone has neither */
+        (void)fprintf(file, "via: \"%s\", ", via);
+    (void)fputs("key: ", file);
     cli_json_string(path, file);
     char *text = json_dumps(cores, JSON_ENCODE_ANY | JSON_COMPACT);
     (void)fprintf(file, ", cores: %s", text ? text : "auto");

@@ -2,6 +2,8 @@
  * SPDX-License-Identifier: Apache-2.0 */
 #include "cli/orders.h"
 
+#include <string.h>
+
 static json_t *
 cores_of(const skn_model_cores_t *cores)
 {
@@ -14,6 +16,23 @@ cores_of(const skn_model_cores_t *cores)
     return list;
 }
 
+/* Who relays to a node that nobody can dial: whom the file names or, without
+ * it, the first of the others that has an address. "": it has one itself, or is
+ * alone. */
+static const char *
+via_of(const skn_model_t *model, const skn_model_node_t *node, uint64_t set)
+{
+    const char *via = "";
+    for (uint32_t k = 0; node->via[0] && k < model->node_count; k++) {
+        const skn_model_node_t *other = &model->nodes[k];
+        if (!(set & ((uint64_t)1 << k)) || !other->address[0])
+            continue;
+        if (!via[0] || strcmp(other->name, node->via) == 0)
+            via = other->name;
+    }
+    return via;
+}
+
 static json_t *
 nodes_of(const cli_orders_t *orders, uint64_t set)
 {
@@ -23,14 +42,16 @@ nodes_of(const cli_orders_t *orders, uint64_t set)
         if (!(set & ((uint64_t)1 << k)))
             continue;
         (void)json_array_append_new(
-            nodes, json_pack("{ss ss ss so sI sf sf}", "name", node->name,
-                             "address", node->address, "key", orders->keys[k],
-                             "cores", cores_of(&node->cores), "memory",
-                             (json_int_t)(node->memory_bytes == SKN_AUTO
-                                              ? 0
-                                              : node->memory_bytes),
-                             "speed", skn_balance_speed(orders->balance, k),
-                             "notice", node->notice_s));
+            nodes,
+            json_pack("{ss ss ss ss so sI sf sf}", "name", node->name,
+                      "address", node->address, "via",
+                      via_of(orders->model, node, set), "key", orders->keys[k],
+                      "cores", cores_of(&node->cores), "memory",
+                      (json_int_t)(node->memory_bytes == SKN_AUTO
+                                       ? 0
+                                       : node->memory_bytes),
+                      "speed", skn_balance_speed(orders->balance, k), "notice",
+                      node->notice_s));
     }
     return nodes;
 }

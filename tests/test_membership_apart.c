@@ -25,6 +25,7 @@ typedef struct play {
     skn_membership_t *membership;
     uint64_t now_ns, batch;
     uint64_t runs[COUNT];
+    uint32_t gone; /* bits of those that are silent for good */
     char told[TOLD_BYTES];
 } play_t;
 
@@ -76,8 +77,9 @@ pass(play_t *play, uint64_t ms)
     for (uint64_t done = 0; done < ms; done += 100) {
         play->now_ns += 100 * MS;
         for (uint32_t k = 0; k < COUNT; k++)
-            skn_membership_pulse(play->membership, k, play->runs[k],
-                                 play->batch, play->now_ns);
+            if (!(play->gone & (1u << k)))
+                skn_membership_pulse(play->membership, k, play->runs[k],
+                                     play->batch, play->now_ns);
         skn_membership_tick(play->membership, play->now_ns);
         obey(play);
     }
@@ -90,9 +92,9 @@ misses(play_t *play, uint32_t member, uint64_t set)
     obey(play);
 }
 
-/* All four train; `cores` may be NULL. */
+/* All four train; `cores` may be NULL. Nobody can dial those of `undialled`. */
 static play_t
-begin(uint32_t least, const uint32_t *cores)
+begin_with(uint32_t least, const uint32_t *cores, uint64_t undialled)
 {
     play_t play = { .now_ns = 1000 * MS };
     skn_error_t error = { 0 };
@@ -102,6 +104,7 @@ begin(uint32_t least, const uint32_t *cores)
         .first_wait_ns = 5000 * MS,
         .choose = choose,
         .cores = cores,
+        .undialled = undialled,
     };
     play.membership = skn_membership_new(&options, names, &error);
     cr_assert_not_null(play.membership, "%s", error.text);
@@ -113,6 +116,12 @@ begin(uint32_t least, const uint32_t *cores)
     pass(&play, 3000);
     play.told[0] = '\0';
     return play;
+}
+
+static play_t
+begin(uint32_t least, const uint32_t *cores)
+{
+    return begin_with(least, cores, 0);
 }
 
 static void
@@ -427,5 +436,61 @@ Test(membership_apart, what_the_dead_complain_of_is_not_heard)
     skn_membership_hello(play.membership, 3, 103, 0, play.now_ns);
     pass(&play, 3000);
     MEMBERS(A | B | C | D);
+    finish(&play);
+}
+
+/* --- members that nobody can dial ---------------------------------------- */
+
+/* The connection of `member` ends, and it does not come back. */
+static void
+dies(play_t *play, uint32_t member)
+{
+    play->gone |= 1u << member;
+    play->runs[member] = 0;
+    skn_membership_lost(play->membership, member, play->now_ns);
+    obey(play);
+}
+
+Test(membership_apart, two_that_nobody_can_dial_need_one_that_can_be)
+{
+    play_t play = begin_with(1, NULL, C | D);
+    dies(&play, 0);
+    pass(&play, 6000);
+    MEMBERS(B | C | D);
+    play.told[0] = '\0';
+    dies(&play, 1);
+    pass(&play, 6000);
+    MEMBERS(C);
+    TOLD("d stays out: nobody is here whom it could dial\n");
+    play.batch += 50;
+    play.told[0] = '\0';
+    pass(&play, 10000);
+    NOT_TOLD("d joins");
+    MEMBERS(C);
+    finish(&play);
+}
+
+Test(membership_apart, one_that_can_be_dialled_brings_them_together_again)
+{
+    play_t play = begin_with(1, NULL, C | D);
+    dies(&play, 0);
+    dies(&play, 1);
+    pass(&play, 6000);
+    MEMBERS(C);
+    play.batch += 50;
+    play.gone = 0;
+    skn_membership_hello(play.membership, 1, 201, 0, play.now_ns);
+    pass(&play, 6000);
+    MEMBERS(B | C | D);
+    finish(&play);
+}
+
+Test(membership_apart, a_run_that_needs_two_waits_for_one_that_can_be_dialled)
+{
+    play_t play = begin_with(2, NULL, C | D);
+    dies(&play, 0);
+    dies(&play, 1);
+    pass(&play, 12000);
+    cr_expect_eq(skn_membership_phase(play.membership), SKN_PHASE_GATHERING);
     finish(&play);
 }

@@ -447,6 +447,8 @@ wants_change(skn_membership_t *membership, uint64_t now_ns)
         }
         if (!settled || member->leaving || member->barred_ns > now_ns ||
             member->runs != 0 ||
+            !skn_membership_is_linked(membership,
+                                      membership->members | bit(k)) ||
             skn_membership_is_apart(membership, k, membership->members))
             continue;
         skn_membership_because(membership, membership->names[k], "joins");

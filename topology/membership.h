@@ -94,6 +94,8 @@ typedef struct skn_membership_options {
     uint64_t saved_batch;  /* of the newest checkpoint that was ever complete */
     const uint32_t *cores; /* of each, copied; NULL: all have as many */
     bool partial;          /* after a death, survivors keep what they have */
+    /* Those that nobody can dial: two of them need a third that can be. */
+    uint64_t undialled;
 } skn_membership_options_t;
 
 /* O(NAME, meaning). */

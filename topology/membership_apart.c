@@ -72,6 +72,13 @@ is_no_less(const reason_t *a, const reason_t *b)
     return a->here_ns >= b->here_ns;
 }
 
+bool
+skn_membership_is_linked(const skn_membership_t *membership, uint64_t set)
+{
+    return __builtin_popcountll(set) <= 1 ||
+           (set & ~membership->options.undialled) != 0;
+}
+
 uint64_t
 skn_membership_together(const skn_membership_t *membership, uint64_t set)
 {
@@ -88,7 +95,8 @@ skn_membership_together(const skn_membership_t *membership, uint64_t set)
             out = k;
         }
         if (most.pairs == 0)
-            return set;
+            return skn_membership_is_linked(membership, set) ? set
+                                                             : set & (~set + 1);
         set &= ~bit(out);
     }
 }
@@ -105,7 +113,10 @@ skn_membership_with(const skn_membership_t *membership, uint64_t some,
             return 0;
         others &= ~pairs_of(membership, k, others);
     }
-    return some | skn_membership_together(membership, others);
+    uint64_t set = some | skn_membership_together(membership, others);
+    if (skn_membership_is_linked(membership, set))
+        return set;
+    return skn_membership_is_linked(membership, some) ? some : 0;
 }
 
 /* Who is left out for it again and again stays out for a while, too: what the
@@ -120,6 +131,12 @@ leave_one_out(skn_membership_t *membership, uint32_t number, uint64_t set,
                  ms_since(member->apart_ns, now_ns) < SKN_MEMBER_FORGET_MS;
     if (member->out)
         return;
+    if (pairs_of(membership, number, set) == 0) { /* it is no fault of a line */
+        skn_membership_tell(membership,
+                            "%s stays out: nobody is here whom it could dial",
+                            membership->names[number]);
+        return;
+    }
     member->out = true;
     member->apart = again ? member->apart + 1 : 1;
     member->apart_ns = now_ns;

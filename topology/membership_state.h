@@ -106,6 +106,9 @@ const char *skn_membership_list(const skn_membership_t *membership,
 /* Those of `set` that reach each other: the others are left out. */
 uint64_t skn_membership_together(const skn_membership_t *membership,
                                  uint64_t set);
+/* Whether those of `set` can be linked, as far as it is known: one alone, or
+ * one of them can be dialled. */
+bool skn_membership_is_linked(const skn_membership_t *membership, uint64_t set);
 /* Another choice: those of `some`, and of `ready` who reaches them and each
  * other. 0: those of `some` do not reach each other. */
 uint64_t skn_membership_with(const skn_membership_t *membership, uint64_t some,

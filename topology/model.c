@@ -247,3 +247,12 @@ skn_model_read(const char *path, const char *const *overrides,
     skn_document_destroy(&document);
     return status;
 }
+
+uint64_t
+skn_model_undialled(const skn_model_t *model)
+{
+    uint64_t nodes = 0;
+    for (size_t k = 0; k < model->node_count; k++)
+        nodes |= (uint64_t)(model->nodes[k].via[0] != '\0') << k;
+    return nodes;
+}

@@ -295,6 +295,9 @@ skn_status_t skn_model_check(struct skn_document *document, skn_model_t **model,
 /* Frees, sets *model to NULL. *model may be NULL already. */
 void skn_model_destroy(skn_model_t **model);
 
+/* The nodes that nobody can dial (they have `via`), as bits. */
+uint64_t skn_model_undialled(const skn_model_t *model);
+
 /* Prints every value, defaults included, as a model file which reads as the
  * same model (paths as joined, `name` aside). SKN_STORAGE if it cannot. */
 skn_status_t skn_model_write(const skn_model_t *model, FILE *file,

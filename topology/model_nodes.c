@@ -118,15 +118,6 @@ skn_rules_coordinator(const skn_model_t *model, const skn_node_t *root,
         return;
     }
     for (size_t k = 0; k < model->node_count; k++)
-        if (model->nodes[k].via[0]) {
-            (void)skn_problems_add(problems, mark,
-                                   "node '%.64s' has no address, and a run "
-                                   "whose nodes come and go does not carry "
-                                   "links to such nodes yet",
-                                   model->nodes[k].name);
-            return;
-        }
-    for (size_t k = 0; k < model->node_count; k++)
         if (strcmp(model->nodes[k].address, coordinator->address) == 0)
             (void)skn_problems_add(problems, mark,
                                    "node '%.64s' has the same address",

@@ -3,7 +3,8 @@
 #
 # Four hosts: a and b can be dialled; c and d cannot, as behind a NAT of their
 # own (hosts_relayed with $undialled: a stream that they dial is passed on, and
-# there is no way to them). c and d reach each other through a.
+# there is no way to them). c and d reach each other through a. The fifth is a
+# stranger's, and in the end the coordinator's.
 # Covers actors/link_tunnels.c, actors/routes.c and transport/tunnels*.c with
 # real processes. SPDX-License-Identifier: Apache-2.0
 # shellcheck source=tests/e2e/lib.sh
@@ -32,7 +33,7 @@ nodes:
   - { name: c, via: a, key: c.key }
   - { name: d, via: a, key: d.key }
 YAML
-undialled="2 3 4"
+undialled="2 3"
 hosts_relayed 5 $port "$build/fault/fault_relay" --for-ms 550000 || exit 70
 
 # node K NAME [OPTION...]: node K of a run in folder NAME, behind.
@@ -151,4 +152,73 @@ same "and has the same weights" stranger
 check "  the relay counted what it refused" counts stranger 0 \
     'at["tunnel_unknown_tokens"] >= 50 and at["tunnel_strangers"] >= 50'
 relays_say 5 "rate 0"
+
+# The relay dies, or stands still: the others end, and say that it was a.
+worker_of() { # PID: the last of its line
+    local child
+    child=$(pgrep -P "$1" | head -n 1)
+    if [ -n "$child" ]; then worker_of "$child"; else echo "$1"; fi
+}
+relays_say 5 "rate 20000"
+for signal in KILL STOP; do
+    for k in 0 1 2 3; do node "$k" "$signal"; done
+    wait_until 300 grep -q '"joined"' "$signal.0.json"
+    sleep 2
+    relay=$(worker_of "${pids[0]}")
+    kill "-$signal" "$relay"
+    codes=()
+    for k in 1 2 3; do
+        code=0
+        wait "${pids[k]}" || code=$?
+        codes+=("$code")
+    done
+    kill -KILL "$relay" 2>/dev/null
+    wait "${pids[0]}"
+    check_equal "the relay is gone (SIG$signal): the others end" \
+        "${codes[*]}" "69 69 69"
+    for k in 1 2 3; do
+        check_match "  ${names[k]} says that it was a" \
+            "node 'a'(, which relays .*,)? has not answered" "$signal.$k.err"
+    done
+done
+relays_say 5 "rate 0"
+
+# Nodes that come and go. The coordinator is on e's host.
+cp tiny.yaml elastic.yaml
+echo "coordinator: { address: \"tcp://10.77.0.5:$port\", key: e.key }" \
+    >>elastic.yaml
+long=(-o train.epochs=150 -o train.evaluate.every_epochs=0
+    -o checkpoint.every_batches=20)
+"$skein" train alone.yaml --json -o checkpoint.path=alone_long "${long[@]}" \
+    >long.json 2>long.err </dev/null
+on_host 4 timeout -k 5 200 "$skein" coordinator elastic.yaml --json --wait 30 \
+    -o checkpoint.path=lead "${long[@]}" >lead.json 2>lead.err </dev/null &
+lead=$!
+member() { # K
+    on_host "$1" timeout -k 5 200 "$skein" member "${names[$1]}" elastic.yaml \
+        --json -o checkpoint.path=members "${long[@]}" \
+        >>"member.$1.json" 2>>"member.$1.err" </dev/null &
+    pids[$1]=$!
+}
+told() { # SENTENCE PATTERN
+    wait_until 600 grep -Eq -- "$2" lead.json
+    check_match "$1" "$2" lead.json
+}
+for k in 0 1 2 3; do member "$k"; done
+told "an elastic run of the four begins" 'from batch 0: a, b, c and d'
+wait_until 300 grep -q '"checkpoint"' member.0.json
+# shellcheck disable=SC2046
+kill -KILL $(pgrep -P "$(pgrep -P "${pids[0]}")") \
+    $(pgrep -P "${pids[0]}") 2>/dev/null
+told "its relay dies, and it goes on with another one" ': b, c and d; a is'
+wait_until 300 grep -q '"checkpoint"' member.1.json
+member 0
+told "the relay comes back" 'a, b, c and d; a joins'
+code=0
+wait "$lead" || code=$?
+check_equal "  and the run comes to its end" "$code" 0
+[ "$code" = 0 ] || cat lead.err lead.json member.?.err
+for k in 0 1 2 3; do wait "${pids[k]}"; done
+check_equal "  with the weights of one process" \
+    "$(sha_of <(cat member.?.json))" "$(sha_of long.json)"
 finish

@@ -29,7 +29,8 @@ make_keys(void)
         cr_assert(keys[k] = skn_keys_new(NULL));
 }
 
-/* Node 0 is a hub, node 1 has no address. */
+/* Node 0 is a hub, node 1 has no address. Not started: what the thread lacks
+ * memory for it closes, and what dials dials again. */
 static skn_status_t
 open_node(uint32_t node, skn_error_t *error)
 {
@@ -42,8 +43,6 @@ open_node(uint32_t node, skn_error_t *error)
     };
     skn_tunnels_t *tunnels = skn_tunnels_open(&options, error);
     skn_status_t status = tunnels ? SKN_OK : error->status;
-    if (tunnels)
-        status = skn_tunnels_start(tunnels, "tcp://127.0.0.1:1", error);
     skn_tunnels_close(&tunnels);
     return status;
 }

@@ -45,6 +45,25 @@ copy_nodes(skn_tunnels_t *tunnels, const skn_tunnels_options_t *options,
     return SKN_OK;
 }
 
+/* As many as there can be at once: at a hub what strangers may hold, what
+ * comes in from each peer, and of those without an address a line, what this
+ * node sends to them, and what they send to each other through it. */
+static size_t
+count_passages(const skn_tunnels_t *tunnels)
+{
+    size_t outbound = 0, relayed = 0, peers = tunnels->node_count - 1;
+    for (uint32_t k = 0; k < tunnels->node_count; k++) {
+        const place_t *place = &tunnels->place[k];
+        outbound += k != tunnels->node && !place->address[0];
+        relayed += !place->address[0] && place->via == tunnels->node;
+    }
+    if (!tunnels->is_hub)
+        return LANES_TWICE * (peers + outbound) +
+               LINES_TWICE * (peers - outbound);
+    return GREETINGS_MAX + STRANGERS_MAX + LANES_TWICE * (peers + outbound) +
+           LINES_TWICE * outbound + LANES_TWICE * relayed * outbound;
+}
+
 static skn_status_t
 check_descriptors(const skn_tunnels_t *tunnels, skn_error_t *error)
 {
@@ -63,8 +82,7 @@ check_descriptors(const skn_tunnels_t *tunnels, skn_error_t *error)
 static skn_status_t
 make_room(skn_tunnels_t *tunnels, skn_error_t *error)
 {
-    tunnels->passage_max =
-        GREETINGS_MAX + PASSAGES_PER_NODE * tunnels->node_count;
+    tunnels->passage_max = count_passages(tunnels);
     tunnels->passage = calloc(tunnels->passage_max, sizeof(passage_t));
     for (size_t k = 0; tunnels->passage && k < tunnels->passage_max; k++)
         tunnels->passage[k].descriptor = -1;

@@ -22,9 +22,12 @@
 /* A local stream waits so long to be led; its handshake has 5 s in all. */
 #define ASKING_MS 4000u
 #define ASK_AGAIN_MS 500u
-/* Of a peer: two lanes each way, a control line, each of them twice: one may
- * not have been found dead yet. Relayed, each node with each other. */
-#define PASSAGES_PER_NODE 32u
+/* Two lanes, each of them twice, since one may not have been found dead yet;
+ * and a line, twice. */
+#define LANES_TWICE 4u
+#define LINES_TWICE 2u
+/* That strangers may hold at the doors of a hub's two sockets. */
+#define STRANGERS_MAX 128u
 #define SENTENCES_MAX 8u
 #define SENTENCE_MS 1000u
 

@@ -41,6 +41,10 @@ skn_links_tell_joined(skn_links_t *links, skn_link_peer_t *peer)
                              links->system->wiring->nodes[links->node].name);
     skn_json_text_add(&text, ",\"address\":");
     skn_json_text_add_string(&text, peer->node->address);
+    if (!peer->node->address[0]) {
+        skn_json_text_add(&text, ",\"via\":");
+        skn_json_text_add_string(&text, peer->node->via);
+    }
     skn_json_text_add(&text, "}");
     tell(links, &text);
 }

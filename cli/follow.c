@@ -144,6 +144,9 @@ print_node(const char *name, const json_t *event, FILE *file)
 {
     if (strcmp(name, "waiting") == 0)
         (void)fprintf(file, "waiting for %s\n", cli_event_text(event, "for"));
+    else if (json_object_get(event, "via"))
+        (void)fprintf(file, "joined %s via %s\n", cli_event_text(event, "node"),
+                      cli_event_text(event, "via"));
     else
         (void)fprintf(file, "joined %s at %s\n", cli_event_text(event, "node"),
                       cli_event_text(event, "address"));

@@ -61,8 +61,13 @@ def nodes(*cores):
         f"cores: {count} }}" for k, count in enumerate(cores)) + "]"
 
 
+# Two of three cannot be dialled.
+VIA = ("nodes=[{ name: a, address: 'tcp://127.0.0.1:7001', key: a.key }, "
+       "{ name: c, via: a, key: c.key }, { name: d, via: a, key: d.key }]")
+
 # name -> (units, what is printed, model, overrides)
 PLANS = {
+    "plan-nodes-via": (1, "topology", "model.yaml", (VIA,)),
     "plan-nodes-2": (1, "topology", "model.yaml", (nodes(1, 1),)),
     "plan-nodes-uneven": (8, "topology", "deep.yaml",
                           (nodes(1, "[2, 5, 6]"), "links.coding=int8")),

@@ -232,6 +232,23 @@ size_text(double bytes, char text[32])
     return text;
 }
 
+/* Whom node `n` relays between, if there are two. */
+static void
+print_relayed(const skn_model_t *model, uint32_t n, FILE *file)
+{
+    uint32_t others = 0, own = 0;
+    for (size_t k = 0; k < model->node_count; k++) {
+        others += model->nodes[k].via[0] != '\0';
+        own += strcmp(model->nodes[k].via, model->nodes[n].name) == 0;
+    }
+    if (others > 1 && own > 0)
+        (void)fprintf(file,
+                      "#     relays to %u of the %u nodes without an address "
+                      "what they send to each other: twice on its link, and "
+                      "not in these figures\n",
+                      own, others);
+}
+
 static void
 print_node(const skn_plan_t *plan, const skn_cost_t *cost, uint32_t n,
            FILE *file)
@@ -251,6 +268,7 @@ print_node(const skn_plan_t *plan, const skn_cost_t *cost, uint32_t n,
                   size_text(node->bytes.sent, sent),
                   size_text(node->bytes.received, received),
                   node->link_seconds * 1e3, node->work_seconds * 1e3);
+    print_relayed(plan->model, n, file);
     if (plan->model->nodes[n].notice_s <= 0)
         return;
     double bytes = (double)skn_plan_hand_over_bytes(plan, n);

@@ -282,6 +282,9 @@ carry_out(coordinator_t *coordinator)
         else if (order.kind == SKN_DUTY_RECORD) {
             /* Not sooner: who was told that we know one leaves it out. */
             cli_manifests_drop(&coordinator->manifests, is_held, coordinator);
+            if (order.point.composed)
+                skn_harvest_partial(coordinator->harvest,
+                                    coordinator->composing.sum.lost);
             skn_harvest_begin(coordinator->harvest, order.generation, order.set,
                               order.point.batch, cli_now_ns());
             record(coordinator,

@@ -74,6 +74,8 @@ cli_harvested_event(const skn_harvest_sum_t *sum)
     set_real(event, "left_core_hours", (double)sum->left_ns / 3.6e12);
     set_count(event, "failed", sum->failed);
     set_count(event, "failed_batches", sum->failed_batches);
+    set_count(event, "partials", sum->partials);
+    set_count(event, "lost_updates", sum->lost_updates);
     return event;
 }
 
@@ -130,6 +132,12 @@ cli_harvested_print(const json_t *event, FILE *file)
         "generations; %.1f MB between nodes\n",
         number_at(event, "batches"), number_at(event, "redone_batches"),
         number_at(event, "generations"), number_at(event, "bytes_sent") * 1e-6);
+    if (number_at(event, "partials") > 0)
+        (void)fprintf(file,
+                      "partial %.0f times survivors kept what they had; %.0f "
+                      "updates of blocks were lost\n",
+                      number_at(event, "partials"),
+                      number_at(event, "lost_updates"));
 }
 
 void

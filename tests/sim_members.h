@@ -9,6 +9,7 @@
 #include <string.h>
 
 #include "formats/held.h"
+#include "tests/sim_partial.h"
 #include "topology/membership.h"
 
 #define STEP_NS 50000000ull
@@ -26,10 +27,25 @@
 
 /* A checkpoint on one disk: which parts of it lie there. */
 typedef struct copy {
-    uint64_t batch, layout, set, hash;
+    uint64_t batch, layout, set;
     uint64_t parts; /* by owner */
+    uint32_t state;
     bool manifest;
 } copy_t;
+
+/* What a member wrote of its blocks when a generation was broken off. */
+typedef struct cut {
+    uint64_t generation, set, batch; /* 0: none */
+    uint32_t state;                  /* of which its own blocks count */
+} cut_t;
+
+/* What the coordinator has composed of cuts and a checkpoint. */
+typedef struct composed {
+    uint64_t batch, layout, set;
+    uint64_t cut; /* whose parts are those of cuts; else the base's */
+    uint64_t base_batch, base_layout;
+    uint32_t state;
+} composed_t;
 
 typedef enum say {
     SAY_HELLO,
@@ -54,6 +70,7 @@ typedef struct message {
     skn_status_t status;
     copy_t held[KEPT];
     size_t held_count;
+    cut_t cut;
 } message_t;
 
 typedef struct member {
@@ -80,13 +97,20 @@ typedef struct member {
     uint64_t saved, saved_told;
     copy_t disk[KEPT];
     size_t disk_count;
+    cut_t cut; /* on its disk */
+    uint64_t
+        cutting_ns; /* its worker has one written then; 0: it writes none */
 } member_t;
 
 /* What a generation does, as its workers do it together. */
 typedef struct generation {
-    uint64_t set, batch, hash;
-    uint32_t stage; /* of a save; 0: none */
-    bool saved;     /* at this batch */
+    uint64_t set, batch, begun; /* it began there, in that state */
+    uint32_t state, saving;     /* ... and the one that is being saved */
+    composed_t composed;        /* it was, for this one; .set 0: it was not */
+    uint64_t even;              /* the last batch at which no block lagged */
+    uint32_t stage;             /* of a save; 0: none */
+    bool saved;                 /* at this batch */
+    bool trained;
 } generation_t;
 
 typedef struct world {
@@ -105,6 +129,12 @@ typedef struct world {
     skn_held_t list[MEMBERS_MAX][KEPT];
     skn_held_file_t file[MEMBERS_MAX][KEPT][MEMBERS_MAX];
     size_t list_count[MEMBERS_MAX];
+    bool partial; /* survivors keep what they have */
+    states_t states;
+    cut_t cut[MEMBERS_MAX]; /* as they said */
+    composed_t composed;    /* last */
+    uint64_t chosen_batch;
+    uint32_t chosen, composed_count;
     uint32_t faults;
     uint64_t forever; /* two that are cut off from each other till the end */
     const char *wrong;
@@ -164,19 +194,23 @@ is_mended(const world_t *world, uint32_t number)
     return world->now_ns >= world->member[number].disk_ns;
 }
 
-/* The sum over batches below `batch` of what each adds when it is applied. */
-static inline uint64_t
-add_of(uint64_t batch)
+static inline uint32_t
+next_of(uint64_t set, uint32_t number)
 {
-    return (batch + 1) * 0x9E3779B97F4A7C15u;
+    do
+        number = (number + 1) % MEMBERS_MAX;
+    while (!(set & bit(number)));
+    return number;
 }
-static inline uint64_t
-hash_of(uint64_t batch)
+
+static inline uint32_t
+nth_of(uint64_t set, uint32_t nth)
 {
-    uint64_t hash = 0;
-    for (uint64_t k = 0; k < batch; k++)
-        hash += add_of(k);
-    return hash;
+    uint32_t k = 0;
+    for (; k < MEMBERS_MAX; k++)
+        if ((set & bit(k)) && nth-- == 0)
+            break;
+    return k;
 }
 
 /* --- disks --------------------------------------------------------------- */
@@ -229,8 +263,8 @@ list_copies(world_t *world, uint32_t number, const copy_t *disk, size_t count)
         *held = (skn_held_t){ .batch = copy->batch,
                               .generation = copy->layout,
                               .file = world->file[number][listed] };
-        (void)snprintf(held->seal, sizeof(held->seal), "%016llx%016llx",
-                       (unsigned long long)copy->batch,
+        (void)snprintf(held->seal, sizeof(held->seal), "%08x%08llx%016llx",
+                       copy->state, (unsigned long long)copy->batch,
                        (unsigned long long)copy->layout);
         (void)snprintf(held->run_id, sizeof(held->run_id), RUN_ID);
         for (uint32_t p = 0; p < world->count; p++) {
@@ -261,6 +295,64 @@ choose_of(world_t *world, uint64_t set, size_t *lists)
     return skn_held_choose(holders, count, RUN_ID);
 }
 
+static inline uint32_t
+state_of(const skn_held_t *held)
+{
+    char digits[9] = { 0 };
+    memcpy(digits, held->seal, 8);
+    return (uint32_t)strtoul(digits, NULL, 16);
+}
+
+static inline uint64_t
+set_of(const skn_held_t *held)
+{
+    uint64_t set = 0;
+    for (size_t f = 0; f < held->file_count; f++)
+        for (uint32_t k = 0; k < MEMBERS_MAX; k++)
+            if (strcmp(held->file[f].name, names[k]) == 0)
+                set |= bit(k);
+    return set;
+}
+
+/* Lays the cuts that those of `set` made of the last generation over `held`, as
+ * cli/composing.c and formats/cut.c do. */
+static inline void
+compose(world_t *world, uint64_t set, const skn_held_t *held,
+        skn_point_t *point)
+{
+    uint64_t number = skn_membership_generation(world->membership);
+    composed_t composed = { .batch = held->batch,
+                            .layout = number,
+                            .set = set_of(held),
+                            .base_batch = held->batch,
+                            .base_layout = held->generation };
+    state_t state = world->states.at[state_of(held)];
+    for (uint32_t k = 0; k < world->count; k++) {
+        const cut_t *cut = &world->cut[k];
+        /* Files of another layout are others. */
+        if (!(set & bit(k)) || cut->generation != number ||
+            cut->set != composed.set || cut->batch < held->batch)
+            continue;
+        composed.cut |= bit(k);
+        if (cut->batch > composed.batch)
+            composed.batch = cut->batch;
+        for (uint32_t b = 0; b < BLOCKS; b++)
+            if (owner_of(cut->set, b) == k)
+                state.block[b] = world->states.at[cut->state].block[b];
+    }
+    if (composed.batch == held->batch)
+        return;
+    for (uint32_t b = 0; b < BLOCKS; b++)
+        set_off(&state.block[b], composed.batch);
+    composed.state = keep_state(&world->states, &state);
+    world->composed = composed;
+    world->chosen = composed.state;
+    *point = (skn_point_t){ .saved = true,
+                            .batch = composed.batch,
+                            .layout = number,
+                            .composed = true };
+}
+
 static inline skn_status_t
 choose(void *job, uint64_t set, skn_point_t *point, skn_error_t *error)
 {
@@ -270,8 +362,11 @@ choose(void *job, uint64_t set, skn_point_t *point, skn_error_t *error)
         return SKN_NO_INPUT;
     if (!held)
         return skn_fail(error, SKN_UNAVAILABLE, "parts are missing");
-    point->batch = held->batch;
-    point->layout = held->generation;
+    world_t *world = job;
+    *point = (skn_point_t){ .batch = held->batch, .layout = held->generation };
+    world->chosen = state_of(held);
+    if (world->partial && skn_membership_keeps(world->membership))
+        compose(world, set, held, point);
     return SKN_OK;
 }
 
@@ -303,6 +398,132 @@ outlives(world_t *world, uint64_t lost, uint64_t apart)
     free(other);
     /* Before the first one is whole, nothing that counts is lost. */
     return !with || good;
+}
+
+/* --- what survivors keep ------------------------------------------------- */
+
+/* What all have had when the window is empty. */
+static inline uint32_t
+even_state(world_t *world, const generation_t *generation)
+{
+    state_t state = world->states.at[generation->state];
+    for (uint32_t b = 0; b < BLOCKS; b++)
+        train_block(&state.block[b], generation->begun, generation->batch);
+    return keep_state(&world->states, &state);
+}
+
+/* A worker writes what its blocks have had, before it ends: up to a window less
+ * than others, but for what all had when the window was empty last. */
+static inline void
+write_cut(world_t *world, uint32_t number)
+{
+    member_t *member = &world->member[number];
+    const generation_t *generation = &world->generation[member->runs];
+    uint64_t room = generation->batch - generation->even;
+    if (!generation->trained || !is_mended(world, number) ||
+        draw(world, 6) == 0)
+        return;
+    state_t state = world->states.at[generation->state];
+    uint64_t batch = generation->batch -
+                     draw(world, (room < WINDOW ? room : WINDOW - 1) + 1);
+    for (uint32_t b = 0; b < BLOCKS; b++)
+        if (owner_of(generation->set, b) == number)
+            train_block(&state.block[b], generation->begun, batch);
+    member->cut = (cut_t){ .generation = member->runs,
+                           .set = generation->set,
+                           .batch = batch,
+                           .state = keep_state(&world->states, &state) };
+}
+
+/* Those parts of what was composed that lie on this disk get their names. */
+static inline void
+put_composed(world_t *world, uint32_t number, const composed_t *composed)
+{
+    member_t *member = &world->member[number];
+    const copy_t *base =
+        find_copy(member, composed->base_batch, composed->base_layout);
+    uint64_t parts = base ? base->parts & ~composed->cut : 0;
+    if (!is_mended(world, number))
+        return;
+    if ((composed->cut & bit(number)) &&
+        member->cut.generation == composed->layout)
+        parts |= bit(number);
+    *make_copy(member, composed->batch, composed->layout) =
+        (copy_t){ .batch = composed->batch,
+                  .layout = composed->layout,
+                  .set = composed->set,
+                  .parts = parts,
+                  .state = composed->state,
+                  .manifest = true };
+}
+
+/* Whether all parts of what was composed lie with those of `set`, and not by a
+ * mistake of whoever chose: a disk may have gone since. */
+static inline bool
+is_there(world_t *world, const composed_t *composed, uint64_t set)
+{
+    uint64_t parts = 0;
+    if (composed->cut & ~set)
+        wrong(world, "a cut of one who takes no part is gone on from");
+    for (uint32_t k = 0; k < world->count; k++) {
+        const copy_t *base = find_copy(&world->member[k], composed->base_batch,
+                                       composed->base_layout);
+        if (!(set & bit(k)))
+            continue;
+        parts |= base ? base->parts & ~composed->cut : 0;
+        if (world->member[k].cut.generation == composed->layout)
+            parts |= bit(k) & composed->cut;
+    }
+    return parts == composed->set;
+}
+
+/* --- generations --------------------------------------------------------- */
+
+/* Whether all members of the generation work in it now. */
+static inline bool
+all_work(const world_t *world, uint64_t number, uint64_t set)
+{
+    for (uint32_t k = 0; k < world->count; k++) {
+        const member_t *member = &world->member[k];
+        if ((set & bit(k)) &&
+            (!member->alive || member->runs != number ||
+             world->now_ns < member->stopped_ns || member->cutting_ns ||
+             world->now_ns < member->ready_ns))
+            return false;
+        for (uint32_t p = 0; (set & bit(k)) && p < k; p++)
+            if ((set & bit(p)) && is_cut(world, k, p))
+                return false;
+    }
+    return true;
+}
+
+/* The state that a generation begins with: that of its checkpoint. */
+static inline void
+begin_generation(world_t *world, const skn_duty_t *duty)
+{
+    generation_t *generation = &world->generation[duty->generation];
+    bool found = false;
+    *generation = (generation_t){ .set = duty->set };
+    if (!duty->point.saved)
+        return;
+    generation->batch = generation->begun = generation->even =
+        duty->point.batch;
+    generation->state = world->chosen;
+    if (duty->point.composed) {
+        generation->composed = world->composed;
+        found = is_there(world, &world->composed, duty->set);
+        world->composed_count++;
+    }
+    for (uint32_t k = 0; k < world->count; k++) {
+        const copy_t *copy =
+            find_copy(&world->member[k], duty->point.batch, duty->point.layout);
+        found = found || (copy && copy->state == world->chosen);
+    }
+    if (!found) /* a disk went since it was told of: it cannot begin */
+        generation->set = 0;
+    else if (!is_good(&world->states.at[world->chosen], generation->batch,
+                      world->partial))
+        wrong(world, "a checkpoint in which a batch is not applied once");
 }
 
 #endif

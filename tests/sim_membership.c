@@ -1,7 +1,7 @@
 /* sim_membership.c - a coordinator, members, disks and lines, all from a seed.
  *
- * Usage: sim_membership [--seeds FIRST..LAST]    (1..1000)
- *        sim_membership --trace SEED
+ * Usage: sim_membership [--partial] [--seeds FIRST..LAST]    (1..1000)
+ *        sim_membership [--partial] --trace SEED
  *
  * Drives topology/membership.c and formats/held.c as cli/coordinator.c and
  * cli/member.c do, in a false world: members die (some with their disks), come
@@ -12,7 +12,9 @@
  * again. Looked at in every step: only one generation trains, and none after a
  * newer one has; a member hears of a generation only when it is in the journal;
  * a checkpoint that is gone on from holds each batch once; the run comes to its
- * end, with each batch applied once.  SPDX-License-Identifier: Apache-2.0 */
+ * end, with each batch applied once. With --partial survivors keep what they
+ * have (sim_partial.h): each block has had, or missed, each batch once.
+ * SPDX-License-Identifier: Apache-2.0 */
 #include <inttypes.h>
 
 #include "tests/sim_members.h"
@@ -112,7 +114,7 @@ end_worker(world_t *world, uint32_t number, skn_ending_t ending)
     }
     if (ending != SKN_ENDING_FAILED)
         miss(world, number, 0);
-    member->runs = 0;
+    member->runs = member->cutting_ns = 0;
     member->paused = false;
     member->ended = generation;
     member->ending = ending;
@@ -145,6 +147,8 @@ begin_worker(world_t *world, uint32_t number, uint64_t generation)
     for (uint32_t k = 0; k < MEMBERS_MAX; k++)
         member->heard_ns[k] = member->ready_ns;
     miss(world, number, 0);
+    if (world->generation[generation].composed.set)
+        put_composed(world, number, &world->generation[generation].composed);
     if (!is_mended(world, number) && draw(world, 2))
         end_of_disk(world, number);
 }
@@ -170,6 +174,7 @@ obey(world_t *world, uint32_t number, const message_t *order)
         message->say = SAY_HOLDS;
         message->held_count = member->disk_count;
         memcpy(message->held, member->disk, sizeof(member->disk));
+        message->cut = member->cut;
         break;
     case SKN_DUTY_START:
         if (duty->generation <= member->seen ||
@@ -181,7 +186,10 @@ obey(world_t *world, uint32_t number, const message_t *order)
         member->paused = duty->generation == member->runs;
         break;
     case SKN_DUTY_ABORT:
-        end_worker(world, number, SKN_ENDING_FAILED);
+        if (!duty->cut)
+            end_worker(world, number, SKN_ENDING_FAILED);
+        else if (member->runs && !member->cutting_ns)
+            member->cutting_ns = world->now_ns + draw(world, 5000) * MS + 1;
         break;
     case SKN_DUTY_BYE:
         if (member->leaving) {
@@ -200,10 +208,12 @@ kill_member(world_t *world, uint32_t number, bool wipe)
 {
     member_t *member = &world->member[number];
     trace(world, "%s is killed%s", names[number], wipe ? ", disk too" : "");
-    if (wipe)
+    if (wipe) {
         member->disk_count = 0;
+        member->cut = (cut_t){ 0 };
+    }
     member->alive = false;
-    member->runs = 0;
+    member->runs = member->cutting_ns = 0;
     member->seen = member->lease_ns = member->ended = 0;
     member->leaving = member->paused = false;
     member->misses = 0;
@@ -247,6 +257,8 @@ listen_to_peers(world_t *world, uint32_t number, uint64_t set)
             gives_up = true;
     }
     miss(world, number, misses);
+    if (gives_up && world->partial)
+        write_cut(world, number);
     if (gives_up)
         end_worker(world, number, SKN_ENDING_FAILED);
 }
@@ -283,6 +295,10 @@ live(world_t *world, uint32_t number)
         return;
     if (member->runs && world->now_ns >= member->lease_ns)
         end_worker(world, number, SKN_ENDING_FAILED);
+    if (member->cutting_ns && world->now_ns >= member->cutting_ns) {
+        write_cut(world, number);
+        end_worker(world, number, SKN_ENDING_FAILED);
+    }
     probe(world, number);
     bool cut = world->now_ns < member->cut_ns;
     if (!member->connected && !world->coordinator_ns && !cut &&
@@ -323,42 +339,6 @@ live(world_t *world, uint32_t number)
 
 /* --- generations --------------------------------------------------------- */
 
-/* Whether all members of the generation work in it now. */
-static bool
-all_work(const world_t *world, uint64_t number, uint64_t set)
-{
-    for (uint32_t k = 0; k < world->count; k++) {
-        const member_t *member = &world->member[k];
-        if ((set & bit(k)) && (!member->alive || member->runs != number ||
-                               world->now_ns < member->stopped_ns ||
-                               world->now_ns < member->ready_ns))
-            return false;
-        for (uint32_t p = 0; (set & bit(k)) && p < k; p++)
-            if ((set & bit(p)) && is_cut(world, k, p))
-                return false;
-    }
-    return true;
-}
-
-static uint32_t
-next_of(uint64_t set, uint32_t number)
-{
-    do
-        number = (number + 1) % MEMBERS_MAX;
-    while (!(set & bit(number)));
-    return number;
-}
-
-static uint32_t
-nth_of(uint64_t set, uint32_t nth)
-{
-    uint32_t k = 0;
-    for (; k < MEMBERS_MAX; k++)
-        if ((set & bit(k)) && nth-- == 0)
-            break;
-    return k;
-}
-
 /* A checkpoint that one cannot write is none, and the run goes on; but at its
  * end. */
 static void
@@ -382,6 +362,8 @@ save_on(world_t *world, uint64_t number)
     generation_t *generation = &world->generation[number];
     uint32_t size = (uint32_t)__builtin_popcountll(generation->set);
     uint32_t at = generation->stage++;
+    if (at == 0)
+        generation->saving = even_state(world, generation);
     if (at < 2 * size) {
         uint32_t k = nth_of(generation->set, at % size);
         if (!is_mended(world, k)) {
@@ -393,7 +375,7 @@ save_on(world_t *world, uint64_t number)
             *copy = (copy_t){ .batch = generation->batch,
                               .layout = number,
                               .set = generation->set,
-                              .hash = generation->hash,
+                              .state = generation->saving,
                               .parts = bit(k) };
             for (uint32_t p = 0; p < world->count; p++)
                 if ((generation->set & bit(p)) &&
@@ -401,6 +383,7 @@ save_on(world_t *world, uint64_t number)
                     copy->parts |= bit(p);
         } else {
             copy->manifest = true;
+            world->member[k].cut = (cut_t){ 0 };
         }
         return;
     }
@@ -425,7 +408,9 @@ train(world_t *world, uint64_t number)
 {
     generation_t *generation = &world->generation[number];
     member_t *lead = &world->member[skn_membership_lead(generation->set)];
-    bool at_marker = generation->batch % MARK == 0;
+    bool at_marker =
+        generation->batch % MARK == 0 || generation->batch == generation->begun;
+    generation->trained = true;
     if (number < world->trained)
         wrong(world, "an older generation trains after a newer one");
     world->trained = number;
@@ -434,7 +419,8 @@ train(world_t *world, uint64_t number)
         return;
     }
     if (generation->batch == TOTAL) {
-        if (generation->hash != hash_of(TOTAL))
+        uint32_t end = even_state(world, generation);
+        if (!is_good(&world->states.at[end], TOTAL, world->partial))
             wrong(world, "a batch was not applied once");
         world->done = true;
         end_all(world, number, SKN_ENDING_DONE);
@@ -444,7 +430,9 @@ train(world_t *world, uint64_t number)
         end_all(world, number, SKN_ENDING_STOPPED);
         return;
     }
-    generation->hash += add_of(generation->batch++);
+    if (at_marker)
+        generation->even = generation->batch;
+    generation->batch++;
     generation->saved = false;
 }
 
@@ -484,12 +472,14 @@ open_coordinator(world_t *world)
         .generation = world->journal_generation,
         .members = world->journal_members,
         .saved_batch = world->journal_saved,
+        .partial = world->partial,
     };
     world->membership = skn_membership_new(&options, names, &error);
     if (!world->membership)
         exit(70);
     world->coordinator_ns = 0;
     memset(world->list_count, 0, sizeof(world->list_count));
+    memset(world->cut, 0, sizeof(world->cut));
 }
 
 static void
@@ -500,29 +490,6 @@ kill_coordinator(world_t *world)
     skn_membership_destroy(&world->membership);
     for (uint32_t k = 0; k < world->count; k++)
         break_line(world, k);
-}
-
-/* The state that a generation begins with: that of its checkpoint. */
-static void
-begin_generation(world_t *world, const skn_duty_t *duty)
-{
-    generation_t *generation = &world->generation[duty->generation];
-    bool found = false;
-    *generation = (generation_t){ .set = duty->set };
-    if (!duty->point.saved)
-        return;
-    generation->batch = duty->point.batch;
-    for (uint32_t k = 0; k < world->count; k++) {
-        const copy_t *copy =
-            find_copy(&world->member[k], duty->point.batch, duty->point.layout);
-        found = found || copy;
-        if (copy)
-            generation->hash = copy->hash;
-    }
-    if (!found) /* a disk went since it was told of: it cannot begin */
-        generation->set = 0;
-    else if (generation->hash != hash_of(generation->batch))
-        wrong(world, "a checkpoint in which a batch is not applied once");
 }
 
 static void
@@ -579,6 +546,7 @@ hear(world_t *world, const message_t *message)
         break;
     case SAY_HOLDS:
         list_copies(world, number, message->held, message->held_count);
+        world->cut[number] = message->cut;
         skn_membership_holds(membership, number, world->now_ns);
         break;
     case SAY_ENDED:
@@ -747,13 +715,17 @@ run(world_t *world)
     return !world->wrong;
 }
 
+static uint64_t composed; /* beginnings from cuts, in all worlds */
+
 static bool
-play(uint64_t seed, uint64_t *generations, uint64_t *faults)
+play(uint64_t seed, bool partial, uint64_t *generations, uint64_t *faults)
 {
     world_t *world = calloc(1, sizeof(*world));
     if (!world)
         exit(70);
     world->seed = seed;
+    world->partial = partial;
+    (void)keep_state(&world->states, &(state_t){ 0 });
     world->random = seed * 0xD1342543DE82EF95u;
     world->generation = calloc(GENERATIONS_MAX, sizeof(generation_t));
     world->message = calloc(MESSAGES_MAX, sizeof(message_t));
@@ -770,6 +742,8 @@ play(uint64_t seed, uint64_t *generations, uint64_t *faults)
                      world->wrong);
     *generations += world->journal_generation;
     *faults += world->faults;
+    composed += world->composed_count;
+    free(world->states.at);
     free(world->generation);
     free(world->message);
     free(world);
@@ -780,6 +754,11 @@ int
 main(int argc, char **argv)
 {
     uint64_t generations = 0, faults = 0, failed = 0, first = 1, last = 1000;
+    bool partial = argc > 1 && strcmp(argv[1], "--partial") == 0;
+    if (partial) {
+        argc--;
+        argv++;
+    }
     if (argc == 3 && strcmp(argv[1], "--seeds") == 0) {
         char *end = NULL;
         first = last = strtoull(argv[2], &end, 10);
@@ -789,12 +768,15 @@ main(int argc, char **argv)
         first = last = strtoull(argv[2], NULL, 10);
         tracing = true;
     } else if (argc != 1) {
-        return fputs("usage: sim_membership [--seeds FIRST..LAST]\n", stderr);
+        return fputs(
+            "usage: sim_membership [--partial] [--seeds FIRST..LAST]\n",
+            stderr);
     }
     for (uint64_t seed = first; seed <= last && failed < 10; seed++)
-        failed += !play(seed, &generations, &faults);
+        failed += !play(seed, partial, &generations, &faults);
     (void)printf("%" PRIu64 " worlds, %" PRIu64 " generations, %" PRIu64
-                 " faults: %" PRIu64 " went wrong\n",
-                 last - first + 1, generations, faults, failed);
+                 " faults, %" PRIu64 " beginnings from cuts: %" PRIu64
+                 " went wrong\n",
+                 last - first + 1, generations, faults, composed, failed);
     return failed > 0;
 }

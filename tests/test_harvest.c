@@ -357,3 +357,16 @@ Test(harvest, sets_have_64_bits)
     expect_ns(sum_of(harvest).waiting_ns, 1, "a core at least");
     skn_harvest_destroy(&harvest);
 }
+
+Test(harvest, what_survivors_kept_is_no_work_that_is_redone)
+{
+    skn_harvest_sum_t sum;
+    skn_harvest_t *harvest = skn_harvest_new(2, NULL, NULL);
+    skn_harvest_partial(harvest, 30);
+    skn_harvest_partial(harvest, 4);
+    skn_harvest_sum(harvest, &sum);
+    cr_expect_eq(sum.partials, 2);
+    cr_expect_eq(sum.lost_updates, 34);
+    cr_expect_eq(sum.redone_batches, 0);
+    skn_harvest_destroy(&harvest);
+}

@@ -133,11 +133,13 @@ Test(talk, what_no_member_says_is_refused)
 static const skn_model_node_t nodes[] = {
     { .name = "a",
       .address = "tcp://a:1",
+      .via = "",
       .cores = { .limit = 4 },
       .memory_bytes = SKN_AUTO,
       .speed = 1 },
     { .name = "b",
       .address = "tcp://b:1",
+      .via = "",
       .cores = { .limit = SKN_AUTO },
       .memory_bytes = 1 << 20,
       .speed = 0.5,
@@ -174,11 +176,17 @@ Test(talk, an_order_to_begin_says_all_of_the_plan)
     expect_json(cli_orders_message(&orders, &duty),
                 "{\"order\":\"start\",\"generation\":3,\"run\":\"0123\","
                 "\"batch\":40,\"layout\":2,\"saved\":true,\"nodes\":["
-                "{\"name\":\"a\",\"address\":\"tcp://a:1\",\"key\":\"KA\","
+                "{\"name\":\"a\",\"address\":\"tcp://a:1\",\"via\":\"\","
+                "\"key\":\"KA\","
                 "\"cores\":4,\"memory\":0,\"speed\":1.0,\"notice\":0.0},"
-                "{\"name\":\"b\",\"address\":\"tcp://b:1\",\"key\":\"KB\","
+                "{\"name\":\"b\",\"address\":\"tcp://b:1\",\"via\":\"\","
+                "\"key\":\"KB\","
                 "\"cores\":\"auto\",\"memory\":1048576,\"speed\":0.5,"
                 "\"notice\":30.0}]}");
+    duty.kind = SKN_DUTY_ABORT;
+    duty.cut = true;
+    expect_json(cli_orders_message(&orders, &duty),
+                "{\"order\":\"abort\",\"cut\":true}");
     duty.kind = SKN_DUTY_PAUSE;
     expect_json(cli_orders_message(&orders, &duty),
                 "{\"order\":\"pause\",\"generation\":3}");

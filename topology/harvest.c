@@ -277,6 +277,13 @@ skn_harvest_failure(skn_harvest_t *harvest, uint32_t member,
         harvest->cause = CAUSE_FAILED;
 }
 
+void
+skn_harvest_partial(skn_harvest_t *harvest, uint64_t lost_updates)
+{
+    harvest->sum.partials++;
+    harvest->sum.lost_updates += lost_updates;
+}
+
 static void
 take_back(skn_harvest_t *harvest, uint64_t batch)
 {

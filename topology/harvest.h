@@ -43,6 +43,8 @@
     C(failed, "workers that failed")                                           \
     C(failed_ns, "core time redone for them")                                  \
     C(failed_batches, "redone for them")                                       \
+    C(partials, "times that survivors of a death kept what they had")          \
+    C(lost_updates, "of blocks, that were lost then")                          \
     C(generations, "begun")
 
 typedef struct skn_harvest_sum {
@@ -72,6 +74,10 @@ void skn_harvest_destroy(skn_harvest_t **harvest);
  * what was not written down of it is not counted. */
 void skn_harvest_goes_on(skn_harvest_t *harvest, uint64_t generation,
                          uint64_t set);
+
+/* The generation that begins next goes on from what survivors kept; so many
+ * updates of blocks are lost by it. */
+void skn_harvest_partial(skn_harvest_t *harvest, uint64_t lost_updates);
 
 /* A process of `member` is there, which may use `cores`. */
 void skn_harvest_hello(skn_harvest_t *harvest, uint32_t member,

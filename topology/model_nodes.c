@@ -75,14 +75,9 @@ static void
 check_recovery(const skn_model_t *model, const skn_node_t *mapping,
                skn_problems_t *problems)
 {
-    if (model->coordinator.recovery != SKN_RECOVERY_PARTIAL)
+    if (model->coordinator.recovery != SKN_RECOVERY_PARTIAL ||
+        model->train.reduction != SKN_REDUCTION_FIXED)
         return;
-    if (model->train.reduction != SKN_REDUCTION_FIXED) {
-        (void)skn_problems_add(problems, skn_rules_mark(mapping, "recovery"),
-                               "'recovery: partial' is not served yet");
-        (void)skn_problems_hint(problems, "leave it out");
-        return;
-    }
     (void)skn_problems_add(problems, skn_rules_mark(mapping, "recovery"),
                            "'reduction: fixed' promises the same bits, and "
                            "'recovery: partial' loses updates where a node "

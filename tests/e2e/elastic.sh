@@ -12,6 +12,8 @@
 . "$(dirname "$0")/tiny.sh"
 # shellcheck source=tests/e2e/pair.sh
 . "$(dirname "$0")/pair.sh"
+# shellcheck source=tests/e2e/members.sh
+. "$(dirname "$0")/members.sh"
 pair_model
 for name in c d lead; do "$skein" keygen "$name.key" >/dev/null || exit 70; done
 seed=${SKEIN_SEED:-$(($$ % 30000 + 1))}
@@ -37,36 +39,6 @@ long=(-o train.epochs=220 -o train.evaluate.every_epochs=0)
     >alone_long.json 2>alone_long.err </dev/null
 want_long=$(sha_of alone_long.json)
 
-# lead RUN OPTION... and member RUN NAME OPTION...: in the background; $started.
-lead() {
-    local run=$1
-    shift
-    "$skein" coordinator three.yaml --json -o checkpoint.path="$run" \
-        -o train.epochs=$epochs "$@" >>"$run.lead.json" 2>>"$run.lead.err" \
-        </dev/null &
-    started=$!
-    at_exit "kill -9 $started 2>/dev/null"
-}
-member() {
-    local run=$1 name=$2
-    shift 2
-    "$skein" member "$name" three.yaml --json -o checkpoint.path="$run" \
-        -o train.epochs=$epochs "$@" >>"$run.$name.json" \
-        2>>"$run.$name.err" </dev/null &
-    started=$!
-    at_exit "kill -9 $started 2>/dev/null"
-}
-# await SENTENCE PATTERN FILE: until a line of FILE matches, or a minute.
-await() {
-    local tries=0
-    until grep -Eq -- "$2" "$3" 2>/dev/null; do
-        tries=$((tries + 1))
-        kill -0 "$lead_pid" 2>/dev/null || tries=1200
-        [ $tries -lt 1200 ] || { fail "$1" "$3"; return 1; }
-        sleep 0.05
-    done
-    pass "$1"
-}
 # done_of RUN: the weights, by whichever node led at the end.
 done_of() { sha_of <(cat "$1".[abc].json); }
 
@@ -110,6 +82,7 @@ rm -rf moving/c
 await "a dead one is noticed" 'c is (gone|silent)' moving.lead.json
 await "the one that is left goes on" ': a; c is' moving.lead.json
 kill -9 "$lead_pid"
+wait "$lead_pid" 2>/dev/null # its journal is held till it is gone
 lead moving --wait 1 "${long[@]}"
 lead_pid=$started
 await "a coordinator that was killed finds its run" \

@@ -11,6 +11,7 @@
  * SPDX-License-Identifier: Apache-2.0 */
 #include "actors/actor.h"
 
+#include <assert.h>
 #include <limits.h>
 #include <stdlib.h>
 #include <string.h>
@@ -137,7 +138,7 @@ skn_actor_handle(skn_actor_t *actor, const skn_handler_t *handler,
         const void *traced = message;
         for (uint32_t k = 0; k < actor->in_pipe_count; k++)
             if (actor->in_pipes[k].handler == handler &&
-                actor->in_pipes[k].wired->collect == SKN_COLLECT_GATHER)
+                skn_collect_parts(actor->in_pipes[k].wired->collect))
                 traced = ((const skn_parts_t *)message)->at[0];
         skn_trace_span(actor->trace, handler->schema->name, begin_ns, end_ns,
                        handler->schema, traced);
@@ -261,6 +262,21 @@ answer_clocks(skn_actor_t *actor)
     }
 }
 
+static uint64_t
+next_due(const skn_timer_t *timer, uint64_t now_ns)
+{
+    return timer->interval_ms > 0
+               ? now_ns + (uint64_t)timer->interval_ms * 1000000u
+               : UINT64_MAX;
+}
+
+void
+skn_actor_alarm(skn_actor_t *actor, uint32_t number, uint64_t due_ns)
+{
+    assert(actor->kind->timers[number].interval_ms == 0);
+    actor->timer_due_ns[number] = due_ns;
+}
+
 static void
 fire_timers(skn_actor_t *actor)
 {
@@ -270,8 +286,7 @@ fire_timers(skn_actor_t *actor)
         if (actor->phase != SKN_PHASE_RUNNING || actor->unsent > 0 ||
             now_ns < actor->timer_due_ns[k])
             continue;
-        actor->timer_due_ns[k] =
-            now_ns + (uint64_t)timer->interval_ms * 1000000u;
+        actor->timer_due_ns[k] = next_due(timer, now_ns);
         actor->resting = false;
         run_hook(actor, timer->fire, timer->name);
     }
@@ -352,8 +367,7 @@ begin(skn_actor_t *actor)
     uint64_t now_ns = skn_monotonic_ns();
     const skn_timer_t *timer = actor->kind->timers;
     for (uint32_t k = 0; timer && timer->name; k++, timer++)
-        actor->timer_due_ns[k] =
-            now_ns + (uint64_t)timer->interval_ms * 1000000u;
+        actor->timer_due_ns[k] = next_due(timer, now_ns);
     actor->phase = SKN_PHASE_RUNNING;
     run_hook(actor, actor->kind->start, "start");
 }

@@ -506,6 +506,7 @@ take_rounding(skn_actor_t *actor, coordinator_t *coordinator,
     skn_progress_t *progress = &coordinator->progress;
     skn_rounding_t rounding = { reached->changed, reached->square };
     skn_progress_add_rounding(progress, &rounding);
+    progress->late += reached->late;
     if (coordinator->warned || progress->rounding.square <= 0 ||
         progress->gradient_error <= SKN_ROUNDING_ERROR_MAX)
         return SKN_OK;

@@ -123,7 +123,10 @@ handle_set(skn_actor_t *actor, skn_in_pipe_t *pipe, skn_part_set_t *set,
     if (pipe->wired->collect == SKN_COLLECT_REDUCE) {
         status = handle_reduced(actor, pipe, set, &refused, error);
     } else {
-        skn_parts_t parts = { set->part, pipe->sender_count, &refused };
+        skn_parts_t parts = { .at = set->part,
+                              .count = pipe->sender_count,
+                              .refused = &refused,
+                              .senders = pipe->sender_count };
         status = skn_actor_handle(actor, pipe->handler, &pipe->latency, &parts,
                                   error);
     }
@@ -274,10 +277,15 @@ take_message(skn_actor_t *actor, const skn_parcel_t *parcel, skn_error_t *error)
         status = through_the_wire(actor, &message, error);
     if (status != SKN_OK)
         return status;
-    if (pipe->wired->collect != SKN_COLLECT_NONE)
+    if (skn_collect_waits(pipe->wired->collect))
         return collect(actor, edge, message, error);
-    status =
-        skn_actor_handle(actor, pipe->handler, &pipe->latency, message, error);
+    const skn_parts_t part = { .at = &message,
+                               .count = 1,
+                               .place = edge->part,
+                               .senders = pipe->sender_count };
+    status = skn_actor_handle(
+        actor, pipe->handler, &pipe->latency,
+        pipe->wired->collect == SKN_COLLECT_PARTS ? &part : message, error);
     skn_payload_drop(message);
     if (status != SKN_OK)
         skn_sender_add(actor, edge, error);

@@ -117,7 +117,8 @@ typedef enum skn_purpose {
     F(M, u32s, unit, SKN_RUN_MAX, "rows of the shard, each once")              \
     F(M, f32s, value, SKN_RUN_MAX, "[units][width]")                           \
     F(M, loan, rows, 0, "the shard's rows; none: it has a copy")               \
-    SKN_FIELDS_ROUNDING(F, M)
+    SKN_FIELDS_ROUNDING(F, M)                                                  \
+    F(M, u64, late, UINT64_MAX, "late: stale: parts not waited for")
 
 /* The rows come back, or new values for the shard's copy (updates: copy): they
  * may be read until the next gradient is sent. */
@@ -134,7 +135,8 @@ typedef enum skn_purpose {
     F(M, u64, batch, UINT64_MAX, "number")                                     \
     F(M, u32, purpose, SKN_PURPOSE_COUNT - 1, "train, validate, test")         \
     F(M, u32, shard, SKN_SHARD_MAX - 1, "the sender")                          \
-    SKN_FIELDS_ROUNDING(F, M)
+    SKN_FIELDS_ROUNDING(F, M)                                                  \
+    F(M, u64, late, UINT64_MAX, "late: stale: parts not waited for")
 
 #define SKN_FIELDS_result(F, M)                                                \
     F(M, u64, batch, UINT64_MAX, "number")                                     \
@@ -146,6 +148,7 @@ typedef enum skn_purpose {
     F(M, u64, owned, UINT64_MAX, "rows of the shard")                          \
     F(M, u64, listed, UINT64_MAX, "rows in the lists of the groups")           \
     F(M, u64, capped, UINT64_MAX, "... whose weight the cap has cut")          \
+    F(M, u64, estimated, UINT64_MAX, "parts of normalisers: late: stale")      \
     F(M, f64, mass, 0, "softmax mass covered, or -1 where it is not measured") \
     F(M, f64, recall, 0, "recall of the exact top 10, or -1: not measured")
 
@@ -195,7 +198,8 @@ typedef enum skn_purpose {
 #define SKN_FIELDS_reached(F, M)                                               \
     F(M, u64, batch, UINT64_MAX, "the next batch that was not issued")         \
     F(M, u32, purpose, SKN_PURPOSE_COUNT - 1, "train, validate, test")         \
-    SKN_FIELDS_ROUNDING(F, M)
+    SKN_FIELDS_ROUNDING(F, M)                                                  \
+    F(M, u64, late, UINT64_MAX, "late: stale: parts not waited for")
 
 #define SKN_FIELDS_save(F, M)                                                  \
     F(M, u64, batch, UINT64_MAX, "batches applied")                            \

@@ -15,6 +15,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "actors/arrivals.h"
 #include "actors/block.h"
 #include "actors/copy.h"
 #include "actors/diagnose.h"
@@ -22,19 +23,13 @@
 #include "actors/hidden.h"
 #include "actors/index_keeper.h"
 #include "actors/kinds.h"
+#include "actors/lateness.h"
+#include "actors/normalisers.h"
 #include "actors/samplers/options.h"
 #include "actors/share.h"
 #include "actors/slices.h"
 #include "actors/turns.h"
 #include "actors/workspace.h"
-
-typedef struct arrival { /* a batch that has not been computed */
-    uint64_t batch;
-    bool used, has_hidden;
-    const skn_labels_t *labels;
-    uint32_t hidden_rows;
-    float *hidden; /* [batch_rows][hidden_stride] */
-} arrival_t;
 
 typedef struct output {
     skn_head_t head;
@@ -47,12 +42,20 @@ typedef struct output {
     bool normalises; /* an evaluation tells (m, z) */
     skn_share_options_t share;
     uint32_t label_count;
-    uint32_t flight_count, arrival_count;
+    uint32_t flight_count;
     skn_flight_t flights[SKN_WINDOW_MAX + 1];
-    arrival_t arrivals[SKN_ISSUED_MAX + 1];
+    skn_arrivals_t arrivals;
     skn_tree_node_t *nodes; /* [leaves]: no cover of the tree has more */
     uint64_t marker;        /* the next one: batches applied there */
+    /* late: stale. Parts of normalisers come one by one. */
+    bool stale;
+    skn_lateness_t lateness;
+    skn_normalisers_t normalisers;
 } output_t;
+
+enum {
+    TIMER_LATE
+};
 
 static skn_flight_t *
 flight_of(output_t *output, uint64_t batch)
@@ -66,48 +69,10 @@ diagnosis_of(output_t *output, const skn_flight_t *flight)
     return &output->diagnose.of[flight - output->flights];
 }
 
-/* --- what has arrived -------------------------------- */
-
-static arrival_t *
-arrival_of(skn_actor_t *actor, output_t *output, uint64_t batch,
-           skn_error_t *error)
-{
-    arrival_t *unused = NULL;
-    for (uint32_t k = 0; k < output->arrival_count; k++) {
-        arrival_t *arrival = &output->arrivals[k];
-        if (arrival->used && arrival->batch == batch)
-            return arrival;
-        if (!arrival->used)
-            unused = arrival;
-    }
-    if (!unused) {
-        skn_fail(error, SKN_BAD_MESSAGE, "%s: batch %llu is beyond the window",
-                 skn_actor_name(actor), (unsigned long long)batch);
-        return NULL;
-    }
-    unused->used = true;
-    unused->has_hidden = false;
-    unused->batch = batch;
-    return unused;
-}
-
-/* The oldest batch that is complete; NULL if there is none. */
-static arrival_t *
-next_arrival(output_t *output)
-{
-    arrival_t *oldest = NULL;
-    for (uint32_t k = 0; k < output->arrival_count; k++) {
-        arrival_t *arrival = &output->arrivals[k];
-        if (arrival->used && (!oldest || arrival->batch < oldest->batch))
-            oldest = arrival;
-    }
-    return oldest && oldest->labels && oldest->has_hidden ? oldest : NULL;
-}
-
 /* --- forward -------------------------------- */
 
 static skn_status_t
-look(skn_actor_t *actor, output_t *output, arrival_t *arrival,
+look(skn_actor_t *actor, output_t *output, skn_arrival_t *arrival,
      skn_error_t *error)
 {
     const skn_labels_t *labels = arrival->labels;
@@ -133,8 +98,7 @@ look(skn_actor_t *actor, output_t *output, arrival_t *arrival,
     skn_status_t status = skn_head_look(&output->head, arrival->hidden,
                                         labels->rows, &look, error);
     skn_message_drop(labels);
-    arrival->labels = NULL;
-    arrival->used = false;
+    skn_arrival_end(arrival);
     if (status == SKN_OK)
         return skn_actor_post(actor, ranking, error);
     skn_message_drop(ranking);
@@ -142,7 +106,7 @@ look(skn_actor_t *actor, output_t *output, arrival_t *arrival,
 }
 
 static skn_status_t
-forward(skn_actor_t *actor, output_t *output, arrival_t *arrival,
+forward(skn_actor_t *actor, output_t *output, skn_arrival_t *arrival,
         skn_error_t *error)
 {
     skn_flight_t *flight = flight_of(output, arrival->batch);
@@ -151,8 +115,7 @@ forward(skn_actor_t *actor, output_t *output, arrival_t *arrival,
     arrival->hidden = hidden;
     flight->labels = arrival->labels;
     flight->rows = flight->labels->rows;
-    arrival->labels = NULL;
-    arrival->used = false;
+    skn_arrival_end(arrival);
     skn_status_t status = skn_index_keeper_adopt(
         &output->keeper, flight->labels->batch, output->head.sampler_kind,
         output->head.sampler, error);
@@ -183,6 +146,9 @@ send_result(skn_actor_t *actor, output_t *output, const skn_flight_t *flight,
         .mass = diagnosis_of(output, flight)->mass,
         .recall = diagnosis_of(output, flight)->recall,
     };
+    if (output->stale)
+        result.estimated =
+            skn_normalisers_of(&output->normalisers, result.batch)->left;
     if (!selection->everything) {
         result.listed = selection->unit_count;
         result.capped =
@@ -231,8 +197,13 @@ update(skn_actor_t *actor, output_t *output, skn_flight_t *flight,
     skn_message_drop(flight->labels);
     flight->labels = NULL;
     skn_turns_update_sent(&output->turns);
+    if (output->stale)
+        skn_lateness_moved(&output->lateness, true, skn_actor_time_ns(actor));
     return skn_actor_post(actor, gradient, error);
 }
+
+static skn_status_t look_for_late(skn_actor_t *actor, output_t *output,
+                                  skn_error_t *error);
 
 /* Does whatever can be done now, in the one order that turns.h allows. */
 static skn_status_t
@@ -240,7 +211,7 @@ take_turns(skn_actor_t *actor, output_t *output, skn_error_t *error)
 {
     skn_status_t status = SKN_OK;
     while (status == SKN_OK) {
-        arrival_t *next = next_arrival(output);
+        skn_arrival_t *next = skn_arrivals_next(&output->arrivals);
         skn_flight_t *flight = flight_of(output, output->turns.updates);
         bool trains = next && next->labels->purpose == SKN_PURPOSE_TRAIN;
         if (trains &&
@@ -257,7 +228,9 @@ take_turns(skn_actor_t *actor, output_t *output, skn_error_t *error)
         else
             break;
     }
-    return status;
+    return status == SKN_OK && output->stale
+               ? look_for_late(actor, output, error)
+               : status;
 }
 
 /* --- handlers -------------------------------- */
@@ -284,21 +257,6 @@ are_sound(const output_t *output, const skn_labels_t *labels)
     return true;
 }
 
-/* Labels and hidden vectors of a batch come on two ways. */
-static skn_status_t
-check_arrival(const skn_actor_t *actor, const arrival_t *arrival,
-              skn_error_t *error)
-{
-    if (!arrival->labels || !arrival->has_hidden ||
-        arrival->labels->rows == arrival->hidden_rows)
-        return SKN_OK;
-    return skn_fail(error, SKN_BAD_MESSAGE,
-                    "%s: batch %llu has labels of %u samples, hidden vectors "
-                    "of %u",
-                    skn_actor_name(actor), (unsigned long long)arrival->batch,
-                    arrival->labels->rows, arrival->hidden_rows);
-}
-
 static skn_status_t
 told_twice(const skn_actor_t *actor, const char *what, uint64_t batch,
            skn_error_t *error)
@@ -322,13 +280,14 @@ on_labels(skn_actor_t *actor, void *state, const void *message,
     if (labels->purpose == SKN_PURPOSE_TRAIN &&
         labels->batch < output->turns.forwards)
         return told_twice(actor, "labels", labels->batch, error);
-    arrival_t *arrival = arrival_of(actor, output, labels->batch, error);
+    skn_arrival_t *arrival =
+        skn_arrivals_of(&output->arrivals, actor, labels->batch, error);
     if (!arrival)
         return error->status;
     if (arrival->labels)
         return told_twice(actor, "labels", labels->batch, error);
     arrival->labels = skn_message_keep(labels);
-    skn_status_t status = check_arrival(actor, arrival, error);
+    skn_status_t status = skn_arrival_check(arrival, actor, error);
     return status == SKN_OK ? take_turns(actor, output, error) : status;
 }
 
@@ -342,7 +301,8 @@ on_activation(skn_actor_t *actor, void *state, const void *message,
     if (first->purpose == SKN_PURPOSE_TRAIN &&
         first->batch < output->turns.forwards)
         return told_twice(actor, "hidden vectors", first->batch, error);
-    arrival_t *arrival = arrival_of(actor, output, first->batch, error);
+    skn_arrival_t *arrival =
+        skn_arrivals_of(&output->arrivals, actor, first->batch, error);
     if (!arrival)
         return error->status;
     if (arrival->has_hidden)
@@ -357,16 +317,47 @@ on_activation(skn_actor_t *actor, void *state, const void *message,
         return status;
     arrival->has_hidden = true;
     arrival->hidden_rows = first->rows;
-    status = check_arrival(actor, arrival, error);
+    status = skn_arrival_check(arrival, actor, error);
     return status == SKN_OK ? take_turns(actor, output, error) : status;
 }
 
+/* All parts are there, or what stands for them: the normaliser, and what waits
+ * for it. */
 static skn_status_t
-on_partition(skn_actor_t *actor, void *state, const void *message,
-             skn_error_t *error)
+complete(skn_actor_t *actor, output_t *output, skn_flight_t *flight,
+         const skn_tree_node_t *nodes, size_t node_count, skn_error_t *error)
 {
-    output_t *output = state;
-    const skn_parts_t *parts = message;
+    unsigned long long batch = flight->labels->batch;
+    if (!skn_head_complete(&output->head, flight, nodes, node_count))
+        return skn_fail(error, SKN_BAD_MESSAGE,
+                        "%s: the partitions of batch %llu do not fit",
+                        skn_actor_name(actor), batch);
+    if (output->stale)
+        skn_head_raise(flight);
+    /* The shard that has its label says a row of each sample: somebody lies, or
+     * reckons wrongly, and what we would send were no numbers. */
+    if (!skn_head_has_rows(&output->head, flight))
+        return skn_fail(error, SKN_BAD_MESSAGE,
+                        "%s: by the partitions of batch %llu a sample with "
+                        "labels has no rows",
+                        skn_actor_name(actor), batch);
+    return skn_share_finish(actor, &output->head, flight, &output->share,
+                            error);
+}
+
+static skn_status_t
+refuse_partition(const skn_actor_t *actor, uint64_t batch, skn_error_t *error)
+{
+    return skn_fail(error, SKN_BAD_MESSAGE,
+                    "%s: the partitions of batch %llu do not fit",
+                    skn_actor_name(actor), (unsigned long long)batch);
+}
+
+/* One part of each shard: `late: wait`. */
+static skn_status_t
+take_partitions(skn_actor_t *actor, output_t *output, const skn_parts_t *parts,
+                skn_error_t *error)
+{
     size_t node_count = 0;
     uint64_t batch = ((const skn_partition_t *)parts->at[0])->batch;
     skn_flight_t *flight = flight_of(output, batch);
@@ -387,20 +378,93 @@ on_partition(skn_actor_t *actor, void *state, const void *message,
                              .sum = logs ? NULL : part->sum.at + k * rows },
             };
     }
-    if (!fits ||
-        !skn_head_complete(&output->head, flight, output->nodes, node_count))
-        return skn_fail(error, SKN_BAD_MESSAGE,
-                        "%s: the partitions of batch %llu do not fit",
-                        skn_actor_name(actor), (unsigned long long)batch);
-    /* The shard that has its label says a row of each sample: somebody lies, or
-     * reckons wrongly, and what we would send were no numbers. */
-    if (!skn_head_has_rows(&output->head, flight))
-        return skn_fail(error, SKN_BAD_MESSAGE,
-                        "%s: by the partitions of batch %llu a sample with "
-                        "labels has no rows",
-                        skn_actor_name(actor), (unsigned long long)batch);
+    return fits ? complete(actor, output, flight, output->nodes, node_count,
+                           error)
+                : refuse_partition(actor, batch, error);
+}
+
+/* One part of one shard: `late: stale`. Others may be a window ahead. */
+static skn_status_t
+take_part(skn_actor_t *actor, output_t *output, const skn_parts_t *parts,
+          skn_error_t *error)
+{
+    const skn_partition_t *part = parts->at[0];
+    const skn_turns_t *turns = &output->turns;
+    skn_normalisers_t *all = &output->normalisers;
+    skn_normaliser_t *normaliser = NULL;
+    bool fits = parts->senders == all->senders && part->node.count == 1 &&
+                part->greatest.count == part->rows && part->sum.count == 0 &&
+                (!turns->begun || /* others are, where a run goes on */
+                 part->batch < turns->updates + output->arrivals.count);
+    if (fits && part->batch >= turns->updates)
+        normaliser = skn_normalisers_of(all, part->batch);
+    if (!fits || (normaliser && !normaliser->done &&
+                  !skn_normalisers_take(all, normaliser, parts->place,
+                                        part->greatest.at, part->rows)))
+        return refuse_partition(actor, part->batch, error);
+    if (!normaliser || normaliser->done) {
+        skn_normalisers_late(all, part->batch, parts->place, part->greatest.at,
+                             part->rows);
+        return skn_lateness_came(&output->lateness, parts->place)
+                   ? SKN_OK
+                   : told_twice(actor, "a partition", part->batch, error);
+    }
+    skn_flight_t *flight = flight_of(output, part->batch);
+    if (normaliser->count < all->senders)
+        return SKN_OK;
+    if (!flight->labels || flight->labels->batch != part->batch ||
+        flight->rows != normaliser->rows)
+        return refuse_partition(actor, part->batch, error);
+    return complete(
+        actor, output, flight,
+        skn_normalisers_complete(all, normaliser, flight->own_offset),
+        all->senders, error);
+}
+
+/* Under `late: stale`: whether nothing can be done but to wait for parts of the
+ * oldest batch; if they are late, it goes on with estimates. Near a marker the
+ * window does not fill, so that all parts are waited for. */
+static skn_status_t
+look_for_late(skn_actor_t *actor, output_t *output, skn_error_t *error)
+{
+    const skn_turns_t *turns = &output->turns;
+    skn_flight_t *flight = flight_of(output, turns->updates);
+    uint64_t now_ns = skn_actor_time_ns(actor), due_ns = UINT64_MAX;
+    skn_normalisers_t *all = &output->normalisers;
+    skn_normaliser_t *normaliser = NULL;
+    if (turns->rows_here && flight->labels && !flight->complete &&
+        turns->forwards - turns->updates >= turns->window)
+        normaliser = skn_normalisers_of(all, turns->updates);
+    if (!normaliser)
+        skn_lateness_moved(&output->lateness, false, now_ns);
+    else if (normaliser->count > 0 && normaliser->rows == flight->rows &&
+             skn_normalisers_can_do_without(all, normaliser))
+        due_ns = skn_lateness_wait(&output->lateness, normaliser->here, now_ns);
+    skn_actor_alarm(actor, TIMER_LATE, due_ns > now_ns ? due_ns : UINT64_MAX);
+    if (due_ns > now_ns)
+        return SKN_OK;
+    normaliser->left = skn_lateness_leave(&output->lateness, normaliser->here);
     skn_status_t status =
-        skn_share_finish(actor, &output->head, flight, &output->share, error);
+        complete(actor, output, flight,
+                 skn_normalisers_complete(all, normaliser, flight->own_offset),
+                 all->senders, error);
+    return status == SKN_OK ? take_turns(actor, output, error) : status;
+}
+
+static skn_status_t
+on_late(skn_actor_t *actor, void *state, skn_error_t *error)
+{
+    return take_turns(actor, state, error);
+}
+
+static skn_status_t
+on_partition(skn_actor_t *actor, void *state, const void *message,
+             skn_error_t *error)
+{
+    output_t *output = state;
+    skn_status_t status = output->stale
+                              ? take_part(actor, output, message, error)
+                              : take_partitions(actor, output, message, error);
     return status == SKN_OK ? take_turns(actor, output, error) : status;
 }
 
@@ -505,12 +569,31 @@ open_flights(output_t *output, skn_error_t *error)
     skn_status_t status = SKN_OK;
     for (uint32_t k = 0; k < output->flight_count && status == SKN_OK; k++)
         status = skn_flight_init(&output->flights[k], head, error);
-    for (uint32_t k = 0; k < output->arrival_count && status == SKN_OK; k++) {
-        output->arrivals[k].hidden = skn_floats_new(floats, error);
-        if (!output->arrivals[k].hidden)
-            status = SKN_NO_MEMORY;
-    }
-    return status;
+    return status == SKN_OK
+               ? skn_arrivals_open(&output->arrivals, output->arrivals.count,
+                                   floats, error)
+               : status;
+}
+
+/* A one-vs-all loss has no normaliser, and waits for none. */
+static skn_status_t
+open_stale(const skn_actor_t *actor, output_t *output, skn_error_t *error)
+{
+    uint32_t leaves = output->head.merge.leaf_count;
+    if (strcmp(skn_actor_option_text(actor, "late"), "stale") != 0 ||
+        output->head.loss != SKN_LOSS_IS_SOFTMAX)
+        return SKN_OK;
+    if (!output->head.late || !output->turns.free_order ||
+        leaves > SKN_SHARD_MAX)
+        return skn_fail(error, SKN_BAD_CONFIG,
+                        "%s: late: stale goes with order free and merge late",
+                        skn_actor_name(actor));
+    output->stale = true;
+    skn_lateness_init(&output->lateness, leaves,
+                      option_u32(actor, "staleness_max"), SKN_LATENESS_IDLE);
+    return skn_normalisers_init(&output->normalisers, leaves,
+                                output->head.batch_rows, output->arrivals.count,
+                                error);
 }
 
 static skn_status_t
@@ -546,7 +629,7 @@ output_open(skn_actor_t *actor, void *state, skn_error_t *error)
         .packed = skn_actor_option_bool(actor, "packed"),
     };
     output->flight_count = window + 1;
-    output->arrival_count = 2 * window;
+    output->arrivals.count = 2 * window;
     if (head->late && head->fixed)
         return skn_fail(error, SKN_BAD_CONFIG,
                         "%s: merge late goes with reduction fast alone",
@@ -559,12 +642,15 @@ output_open(skn_actor_t *actor, void *state, skn_error_t *error)
                         head->block_rows);
     skn_turns_init(&output->turns, window,
                    strcmp(skn_actor_option_text(actor, "order"), "free") == 0);
+    skn_status_t status = open_stale(actor, output, error);
+    if (status != SKN_OK)
+        return status;
     output->nodes = malloc(head->merge.leaf_count * sizeof(*output->nodes));
     if (!output->nodes)
         return skn_fail(error, SKN_NO_MEMORY, "no room for a tree of %u leaves",
                         head->merge.leaf_count);
     int64_t leaf = skn_actor_option_int(actor, "leaf");
-    skn_status_t status = skn_head_init(
+    status = skn_head_init(
         head, leaf < 0 ? skn_actor_index(actor) : (uint32_t)leaf, error);
     if (status == SKN_OK)
         status = skn_copy_open(&output->copy, actor, head->row_count,
@@ -584,11 +670,9 @@ output_close(skn_actor_t *actor, void *state)
         skn_message_drop(output->flights[k].part);
         skn_flight_fini(&output->flights[k]);
     }
-    for (uint32_t k = 0; k < output->arrival_count; k++) {
-        skn_message_drop(output->arrivals[k].labels);
-        free(output->arrivals[k].hidden);
-    }
+    skn_arrivals_close(&output->arrivals);
     free(output->nodes);
+    skn_normalisers_fini(&output->normalisers);
     skn_index_keeper_close(&output->keeper);
     skn_diagnose_fini(&output->diagnose);
     skn_copy_close(&output->copy);
@@ -641,6 +725,9 @@ static const skn_handler_t handlers[] = {
     { 0 },
 };
 
+static const skn_timer_t timers[] = { [TIMER_LATE] = { "late", 0, on_late },
+                                      { 0 } };
+
 static const skn_schema_t *const sends[] = {
     &skn_partition_schema,
     &skn_output_gradient_schema,
@@ -672,6 +759,7 @@ const skn_kind_t skn_output = {
     .handlers = handlers,
     .sends = sends,
     .gathers = gathers,
+    .timers = timers,
     .needs = needs,
     .open = output_open,
     .close = output_close,

@@ -44,6 +44,9 @@ typedef struct skn_progress {
     uint64_t listed, capped; /* rows of lists; those that the cap has cut */
     uint64_t measured;       /* results that tell mass and recall */
     double mass_sum, recall_sum;
+    /* late: stale: parts of hidden gradients that were not waited for, parts
+     * of normalisers that were estimated. */
+    uint64_t late, estimated;
 } skn_progress_t;
 
 /* No scores, nothing done. */

@@ -25,6 +25,7 @@ typedef struct source {
     skn_purpose_t purpose;
     uint64_t next, end, low, floor, trained;
     skn_rounding_t rounding; /* of gradients of the span, over all owners */
+    uint64_t late;           /* parts of them that were not waited for */
     uint32_t applied[SKN_ISSUED_MAX + 1]; /* owners that applied, by batch */
 } source_t;
 
@@ -53,8 +54,10 @@ reach(skn_actor_t *actor, source_t *source, skn_error_t *error)
     skn_reached_t reached = { .batch = source->next,
                               .purpose = source->purpose,
                               .changed = source->rounding.changed,
-                              .square = source->rounding.square };
+                              .square = source->rounding.square,
+                              .late = source->late };
     source->rounding = (skn_rounding_t){ 0 };
+    source->late = 0;
     source->running = false;
     if (source->purpose == SKN_PURPOSE_TRAIN)
         source->trained = source->next;
@@ -155,6 +158,7 @@ on_applied(skn_actor_t *actor, void *state, const void *message,
                         (unsigned long long)applied->batch, owners);
     source->rounding.changed += applied->changed;
     source->rounding.square += applied->square;
+    source->late += applied->late;
     while (source->low < source->next &&
            source->applied[source->low % (SKN_ISSUED_MAX + 1)] == owners)
         source->low++;

@@ -337,7 +337,7 @@ handler_for(const skn_kind_t *kind, const skn_schema_t *schema)
 static skn_status_t
 allocate_sets(skn_in_pipe_t *in, skn_error_t *error)
 {
-    if (in->wired->collect == SKN_COLLECT_NONE)
+    if (!skn_collect_waits(in->wired->collect))
         return SKN_OK;
     /* A sender is at most `credit` sets ahead; twice that is a mistake. */
     uint32_t set_count = 2 * in->wired->credit;

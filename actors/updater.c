@@ -177,7 +177,8 @@ on_gradient(skn_actor_t *actor, void *state, const void *message,
     skn_applied_t applied = { .batch = gradient->batch,
                               .shard = skn_actor_index(actor),
                               .changed = gradient->changed,
-                              .square = gradient->square };
+                              .square = gradient->square,
+                              .late = gradient->late };
     status = skn_actor_post(actor, lease, error);
     return status == SKN_OK
                ? skn_actor_send(actor, &skn_applied_schema, &applied, error)

@@ -23,8 +23,23 @@ typedef enum skn_pattern {
 typedef enum skn_collect {
     SKN_COLLECT_NONE,
     SKN_COLLECT_GATHER, /* handler gets skn_parts_t */
-    SKN_COLLECT_REDUCE  /* handler gets one message, combined in order */
+    SKN_COLLECT_REDUCE, /* handler gets one message, combined in order */
+    SKN_COLLECT_PARTS   /* handler gets skn_parts_t of one part each, and puts
+                         * them together itself */
 } skn_collect_t;
+
+static inline bool
+skn_collect_waits(skn_collect_t collect)
+{
+    return collect == SKN_COLLECT_GATHER || collect == SKN_COLLECT_REDUCE;
+}
+
+/* Whether handlers see skn_parts_t. */
+static inline bool
+skn_collect_parts(skn_collect_t collect)
+{
+    return collect == SKN_COLLECT_GATHER || collect == SKN_COLLECT_PARTS;
+}
 
 /* A checked value of an option, by the type in the kind's table. */
 typedef struct skn_value {

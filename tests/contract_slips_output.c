@@ -3,7 +3,8 @@
  * The probe plays source, hidden layer, updater and evaluator around a shard of
  * six labels over four hidden units, for three batches of two samples and one
  * that is looked at; what the shard sends to its peers comes back to it. Covers
- * actors/output.c and what actors/head.c reads without a look.
+ * actors/arrivals.c, actors/output.c, and what actors/head.c reads without a
+ * look.
  * SPDX-License-Identifier: Apache-2.0 */
 #include <math.h>
 

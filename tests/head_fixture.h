@@ -350,8 +350,8 @@ merge_down(shard_t *shard, uint32_t shards, const problem_t *problem,
         .root = malloc((2 * problem->rows + cells) * sizeof(float)),
         .nodes = malloc(leaves * sizeof(skn_tree_node_t)),
     };
-    skn_parts_t parts = { part, shards, NULL },
-                partitions = { partition, shards, NULL };
+    skn_parts_t parts = { .at = part, .count = shards },
+                partitions = { .at = partition, .count = shards };
     bool early = problem->loss == SKN_LOSS_IS_SOFTMAX && !problem->late;
     cr_assert_eq(skn_hidden_merge(&hidden, &parts, early ? &partitions : NULL,
                                   &activation, outcome->down, &error),

@@ -231,6 +231,44 @@ Test(actor, timers_fire_no_sooner_than_their_interval)
                       flow_logs[0].entry[k - 1] + 1000000);
 }
 
+/* An alarm that is put off fires once, at the later time; then the next one. */
+static skn_status_t
+alarm_start(skn_actor_t *actor, void *state, skn_error_t *wrong)
+{
+    (void)state, (void)wrong;
+    skn_actor_alarm(actor, 0, skn_actor_time_ns(actor));
+    skn_actor_alarm(actor, 0, skn_actor_time_ns(actor) + 3000000);
+    flow_note(actor, skn_actor_time_ns(actor));
+    return SKN_OK;
+}
+static skn_status_t
+alarm_fire(skn_actor_t *actor, void *state, skn_error_t *wrong)
+{
+    uint64_t *fired = state;
+    (void)wrong;
+    flow_note(actor, skn_actor_time_ns(actor));
+    if (++*fired == 2)
+        skn_actor_finish(actor);
+    else
+        skn_actor_alarm(actor, 0, skn_actor_time_ns(actor) + 2000000);
+    return SKN_OK;
+}
+static const skn_timer_t alarms[] = { { "alarm", 0, alarm_fire }, { 0 } };
+static const skn_kind_t sleeper = { .name = "sleeper",
+                                    .state_bytes = sizeof(uint64_t),
+                                    .options = flow_options,
+                                    .timers = alarms,
+                                    .start = alarm_start };
+
+Test(actor, an_alarm_fires_once_when_it_was_asked_for)
+{
+    flow_actors(&flow, &sleeper, 1, 0, 0);
+    cr_assert_eq(flow_run(&flow, NULL, &error), SKN_OK, "%s", error.text);
+    cr_assert_eq(flow_logs[0].count, 3);
+    cr_expect_geq(flow_logs[0].entry[1], flow_logs[0].entry[0] + 3000000);
+    cr_expect_geq(flow_logs[0].entry[2], flow_logs[0].entry[1] + 2000000);
+}
+
 /* Asks again from its answer, and from start twice. */
 static skn_status_t
 watch_start(skn_actor_t *actor, void *state, skn_error_t *wrong)

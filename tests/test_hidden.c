@@ -161,7 +161,7 @@ Test(hidden, the_way_back_is_what_differences_say)
                                   .node = { place + 1, 1 },
                                   .value = { r2, CELLS } };
     const void *part[] = { &one, &two };
-    skn_parts_t parts = { part, 2, NULL };
+    skn_parts_t parts = { .at = part, .count = 2 };
     cr_assert_eq(skn_hidden_sum(&hidden, &parts, &activation, gradient, NULL),
                  SKN_OK);
     for (int k = 0; k < CELLS; k++) {
@@ -207,7 +207,7 @@ Test(hidden, shares_without_a_normaliser_add_up)
                                      .node = { place + k, 1 },
                                      .pull = { pull + k * CELLS, CELLS } };
     const void *part[] = { &share[0], &share[1] };
-    skn_parts_t parts = { part, 2, NULL };
+    skn_parts_t parts = { .at = part, .count = 2 };
     cr_assert_eq(
         skn_hidden_merge(&hidden, &parts, NULL, &activation, gradient, NULL),
         SKN_OK);
@@ -256,7 +256,8 @@ expect_refused(spoil_t *spoil, const char *want)
                                           .greatest = { room, ROWS },
                                           .sum = { room, ROWS } };
     }
-    skn_parts_t parts = { part, 2, NULL }, partitions = { pair, 2, NULL };
+    skn_parts_t parts = { .at = part, .count = 2 },
+                partitions = { .at = pair, .count = 2 };
     cr_assert_eq(skn_hidden_merge(&hidden, &parts, &partitions, &activation,
                                   gradient, &error),
                  SKN_OK, "%s", error.text);
@@ -330,7 +331,7 @@ Test(hidden, sums_that_do_not_fit_are_refused)
                                   .node = { place, 2 },
                                   .value = { value, 2 * CELLS - 1 } };
     const void *part[] = { &one };
-    skn_parts_t parts = { part, 1, NULL };
+    skn_parts_t parts = { .at = part, .count = 1 };
     cr_expect_eq(skn_hidden_sum(&hidden, &parts, &activation, gradient, &error),
                  SKN_BAD_MESSAGE);
     cr_expect_str_eq(error.text, "hidden_gradient of shard 4, batch 3: 479 "

@@ -46,6 +46,39 @@ Test(incoming, gather_gives_one_part_of_each_sender_in_their_order)
     }
 }
 
+/* Notes whose part it is, of how many, and whether there is one alone. */
+static skn_status_t
+take_single(skn_actor_t *actor, void *state, const void *message,
+            skn_error_t *wrong)
+{
+    const skn_parts_t *parts = message;
+    const token_t *token = parts->at[0];
+    (void)state, (void)wrong;
+    flow_note(actor, parts->count == 1 && parts->senders == 4 &&
+                         token->value == parts->place + 1);
+    return SKN_OK;
+}
+static const skn_handler_t single_handlers[] = {
+    { &token_schema, take_single, NULL },
+    { 0 },
+};
+static const skn_kind_t single = { .name = "single",
+                                   .options = flow_options,
+                                   .handlers = single_handlers };
+
+Test(incoming, parts_come_one_by_one_with_their_senders_place)
+{
+    uint32_t from = flow_actors(&flow, &shuffled, 4, 40, 0);
+    uint32_t to = flow_actors(&flow, &single, 2, 0, 0);
+    flow_pipe(&flow, &token_schema, SKN_PATTERN_BROADCAST, 2, from, 4, to, 2)
+        ->collect = SKN_COLLECT_PARTS;
+    cr_assert_eq(flow_run(&flow, NULL, &error), SKN_OK, "%s", error.text);
+    for (uint32_t k = to; k < to + 2; k++) {
+        cr_expect_eq(flow_logs[k].count, 160);
+        cr_expect_eq(flow_logs[k].sum, 160);
+    }
+}
+
 Test(incoming, reduce_combines_in_the_order_of_the_senders)
 {
     uint32_t from = flow_actors(&flow, &shuffled, 3, 500, 0);

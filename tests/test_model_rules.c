@@ -276,6 +276,17 @@ Test(model_rules, what_depends_on_time_excludes_fixed_order)
           "m.yaml:7:16: 'late: stale' makes results depend on time, which "
           "'order: fixed' excludes; set 'order: free', or wait\n" },
         { "late: stale, order: free", "" },
+        { "late: stale, order: free, staleness_max: 0, merge: late", "" },
+        { "late: stale, order: free, merge: early",
+          "m.yaml:7:43: 'merge: early' needs every shard's normaliser in the "
+          "layer below, which 'late: stale' does not wait for; leave 'merge' "
+          "out\n" },
+        { "late: stale, order: free, window: 1",
+          "m.yaml:7:44: 'late: stale' goes on with later batches, of which "
+          "'window: 1' allows none; set 'window' to 2 or more\n" },
+        { "staleness_max: 3",
+          "m.yaml:7:25: 'staleness_max' means nothing with 'late: wait'; leave "
+          "it out, or set 'late: stale'\n" },
         { "reduction: fixed", "" },
         { "reduction: fixed, order: free",
           "m.yaml:7:21: 'reduction: fixed' promises the same bits, which "

@@ -311,22 +311,3 @@ Test(plan, facts_of_the_data_are_those_of_the_file)
     cr_expect_float_eq(plan.data.features_per_point, 1.0, 1e-9);
     skn_model_destroy(&model);
 }
-
-static void
-expect_refused(const char *rest, const char *sentence)
-{
-    skn_plan_t plan;
-    skn_error_t error = { 0 };
-    write_data(20, 5, 4, 1);
-    skn_model_t *model = model_of("", "", rest);
-    cr_expect_eq(skn_plan_make(&plan, model, 1, &error), SKN_BAD_CONFIG);
-    cr_expect_str_eq(strchr(error.text, '\''), sentence, "%s", error.text);
-    cr_expect_str_eq(error.hint, "leave it out");
-    skn_model_destroy(&model);
-}
-
-Test(plan, refuses_what_no_actor_carries_out_yet)
-{
-    expect_refused("train: { order: free, late: stale }\n",
-                   "'train.late: stale' is not built in this version");
-}

@@ -163,7 +163,8 @@ merged(bool softmax)
         part[s] = world.got[s];
         pair[s] = &world.partition[s];
     }
-    skn_parts_t parts = { part, SHARDS, NULL }, pairs = { pair, SHARDS, NULL };
+    skn_parts_t parts = { .at = part, .count = SHARDS },
+                pairs = { .at = pair, .count = SHARDS };
     cr_assert_eq(skn_hidden_merge(&world.hidden, &parts,
                                   softmax ? &pairs : NULL, &activation,
                                   world.gradient, &error),
@@ -339,7 +340,7 @@ Test(rounding, sums_of_a_dense_layer_are_measured)
             cross(&skn_hidden_gradient_schema, sent, SKN_CODING_INT8);
         cr_assert_eq(world.got_sum[s]->changed.count, ROWS);
     }
-    skn_parts_t parts = { part, SHARDS, NULL };
+    skn_parts_t parts = { .at = part, .count = SHARDS };
     cr_assert_eq(skn_hidden_sum(&world.hidden, &parts, &activation,
                                 world.gradient, NULL),
                  SKN_OK);

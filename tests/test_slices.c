@@ -42,7 +42,7 @@ Test(slices, the_layer_is_whole_again_with_a_one_behind_it)
         skn_activation_t part[3];
         float room[ROWS * COLUMNS], hidden[ROWS * STRIDE];
         const void *at[] = { &part[0], &part[1], &part[2] };
-        skn_parts_t parts = { at, 3, NULL };
+        skn_parts_t parts = { .at = at, .count = 3 };
         memset(hidden, 0xff, sizeof(hidden));
         cut(whole, cuts[k], part, room, 3);
         cr_assert_eq(skn_slices_join(&below, &parts, hidden, NULL), SKN_OK);
@@ -60,7 +60,7 @@ expect_refused(skn_activation_t *part, uint32_t count, const char *want)
 {
     float hidden[ROWS * STRIDE];
     const void *at[] = { &part[0], &part[1] };
-    skn_parts_t parts = { at, count, NULL };
+    skn_parts_t parts = { .at = at, .count = count };
     skn_error_t error = { 0 };
     cr_expect_eq(skn_slices_join(&below, &parts, hidden, &error),
                  SKN_BAD_MESSAGE);

@@ -92,7 +92,7 @@ Test(spec_pipes, refuses_patterns_that_do_not_fit)
     EXPECT_PIPE(WORDS ", pattern: any, key: hash, bounds: [0], by: batch", "70",
                 "'key' is only for pattern scatter\n"
                 "t.yaml:10:84: 'bounds' is only for pattern scatter\n"
-                "t.yaml:10:93: 'by' is only for pipes that collect");
+                "t.yaml:10:93: 'by' is only for pipes that gather or reduce");
     expect_problems(TOPOLOGY(READER "    - { name: b, kind: relay }\n",
                              "    - { from: reader, to: b, message: word,\n"
                              "        pattern: reduce }\n"),

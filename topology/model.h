@@ -179,8 +179,9 @@ typedef struct skn_model_train {
     skn_merging_t merge; /* `auto` is resolved by the plan */
     skn_updates_t updates;
     skn_late_t late;
-    double validate;  /* share of the training points held back */
-    int64_t patience; /* epochs; 0: off. `auto` is resolved here: 3 or 0 */
+    int64_t staleness_max; /* SKN_AUTO: auto; late: stale: batches */
+    double validate;       /* share of the training points held back */
+    int64_t patience;      /* epochs; 0: off. `auto` is resolved here: 3 or 0 */
     skn_model_optimizer_t optimizer;
     skn_model_schedule_t schedule;
     skn_model_evaluate_t evaluate;

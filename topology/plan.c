@@ -108,8 +108,11 @@ resolve_train(const skn_plan_data_t *data, skn_model_train_t *train)
     double points = (double)data->train_points;
     if (train->batch_rows == SKN_AUTO)
         train->batch_rows = points < 1e6 ? 256 : points < 4e6 ? 512 : 1024;
+    bool stale = train->late == SKN_LATE_STALE;
     if (train->window == SKN_AUTO)
-        train->window = 2;
+        train->window = stale ? 8 : 2;
+    if (stale && train->staleness_max == SKN_AUTO)
+        train->staleness_max = 2 * train->window - 1;
     /* About 3 million samples in all, more often where there are few. */
     if (train->epochs == SKN_AUTO)
         train->epochs = clamp(3e6 / points, 3, 40);
@@ -205,31 +208,17 @@ resolve_layer(const skn_plan_t *plan, const skn_model_t *model,
         layer->shards = 1;
 }
 
-/* Keys that a model file may have and that no actor carries out yet. */
-static skn_status_t
-check_built(const skn_model_t *model, skn_error_t *error)
-{
-    const char *key = NULL;
-    if (model->train.late == SKN_LATE_STALE)
-        key = "train.late: stale";
-    if (!key)
-        return SKN_OK;
-    skn_status_t status =
-        skn_fail(error, SKN_BAD_CONFIG, "%s: '%s' is not built in this version",
-                 model->source, key);
-    return skn_fail_hint(error, status, "leave it out");
-}
-
 /* Between nodes it is bytes that cost (decision 0011); within a process it is
  * the wait. */
 static void
 resolve_merge(const skn_plan_t *plan, skn_model_train_t *train)
 {
     if (train->merge == SKN_MERGING_AUTO)
-        train->merge =
-            plan->node_count > 0 && train->reduction == SKN_REDUCTION_FAST
-                ? SKN_MERGING_LATE
-                : SKN_MERGING_EARLY;
+        train->merge = train->late == SKN_LATE_STALE ||
+                               (plan->node_count > 0 &&
+                                train->reduction == SKN_REDUCTION_FAST)
+                           ? SKN_MERGING_LATE
+                           : SKN_MERGING_EARLY;
 }
 
 /* What is rounded on its way differs with the number of nodes. */
@@ -270,9 +259,7 @@ skn_plan_make(skn_plan_t *plan, skn_model_t *model, uint32_t unit_count,
               skn_error_t *error)
 {
     memset(plan, 0, sizeof(*plan));
-    skn_status_t status = check_built(model, error);
-    if (status == SKN_OK)
-        status = read_data(plan, model, error);
+    skn_status_t status = read_data(plan, model, error);
     if (status != SKN_OK)
         return status;
     plan->model = model;

@@ -96,7 +96,7 @@ pipe_down(wire_t *wire, uint32_t upper, const char *message)
         .to = to.name,
         .message = message,
         .pattern = "scatter",
-        .collect = "gather",
+        .collect = skn_plan_is_stale(wire->plan) ? "parts" : "gather",
         .key = "column_first",
         .bounds = bounds,
         .bound_count = shards + 1,
@@ -124,7 +124,8 @@ pipe_partition(wire_t *wire)
         .from = skn_wire_senders(wire, last),
         .to = to.name,
         .message = "partition",
-        .pattern = "gather",
+        .pattern = "broadcast",
+        .collect = skn_plan_is_stale(wire->plan) ? "parts" : "gather",
         .credit = wire->credit,
         .peer = true,
     };

@@ -152,10 +152,11 @@ print_notes(const skn_wired_pipe_t *pipe, FILE *file)
     (void)fputs(words[pipe->pattern], file);
     if (pipe->pattern == SKN_PATTERN_SCATTER)
         (void)fprintf(file, " %s", pipe->key->name);
+    static const char *const collects[] = { [SKN_COLLECT_GATHER] = "gather",
+                                            [SKN_COLLECT_REDUCE] = "reduce",
+                                            [SKN_COLLECT_PARTS] = "parts" };
     if (pipe->collect != SKN_COLLECT_NONE)
-        (void)fprintf(file, ", %s",
-                      pipe->collect == SKN_COLLECT_GATHER ? "gather"
-                                                          : "reduce");
+        (void)fprintf(file, ", %s", collects[pipe->collect]);
     (void)fputs(pipe->peer ? ", answers" : "", file);
     if (pipe->coding > 0)
         (void)fprintf(file, ", %s", skn_spec_coding(pipe->coding));

@@ -174,8 +174,8 @@ skn_status_t
 skn_spec_read_collect(spec_pipe_t *reading)
 {
     skn_wired_pipe_t *pipe = reading->pipe;
-    if (pipe->collect == SKN_COLLECT_NONE)
-        return refuse_idle(reading, "by", "pipes that collect");
+    if (!skn_collect_waits(pipe->collect))
+        return refuse_idle(reading, "by", "pipes that gather or reduce");
     pipe->by =
         find_field(reading, "by", reading->values[BY].text, can_be_by, "u64");
     return pipe->by ? SKN_OK : SKN_BAD_CONFIG;

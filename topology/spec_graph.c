@@ -399,8 +399,8 @@ check_receivers(skn_spec_t *spec, end_t *ends, uint8_t *blamed)
         const skn_wired_pipe_t *before = &spec->pipes[ends[k - 1].pipe];
         if (ends[k].actor != ends[k - 1].actor ||
             ends[k].message != ends[k - 1].message ||
-            (pipe->collect == SKN_COLLECT_GATHER) ==
-                (before->collect == SKN_COLLECT_GATHER) ||
+            skn_collect_parts(pipe->collect) ==
+                skn_collect_parts(before->collect) ||
             blamed[ends[k].pipe])
             continue;
         blamed[ends[k].pipe] = 1;

@@ -12,11 +12,12 @@ static const skn_option_t pipe_options[] = {
     { "message", SKN_OPTION_TEXT, NULL, 0, 0, NULL, "what goes through" },
     { "pattern", SKN_OPTION_CHOICE, "one", 0, 0,
       "one|broadcast|scatter|any|gather|reduce", "who gets a message" },
-    { "collect", SKN_OPTION_CHOICE, "none", 0, 0, "none|gather|reduce",
-      "whether a receiver sees one part of every sender put together" },
+    { "collect", SKN_OPTION_CHOICE, "none", 0, 0, "none|gather|reduce|parts",
+      "whether a receiver sees one part of every sender put together; parts: "
+      "each as it comes, by a kind that puts them together itself" },
     { "key", SKN_OPTION_TEXT, "", 0, 0, NULL, "scatter: the field to go by" },
     { "by", SKN_OPTION_TEXT, "batch", 0, 0, NULL,
-      "collect: the field that names the set of parts" },
+      "gather, reduce: the field that names the set of parts" },
     { "credit", SKN_OPTION_INT, "16", 1, SKN_CREDIT_MAX, NULL,
       "messages that may wait at a receiver, for each sender" },
     { "peer", SKN_OPTION_BOOL, "false", 0, 0, NULL,
@@ -202,7 +203,7 @@ check_gather(spec_pipe_t *reading, const skn_wired_actor_t *actor)
 {
     const skn_wired_pipe_t *pipe = reading->pipe;
     const skn_schema_t *const *gathers = actor->kind->gathers;
-    bool is_gathered = pipe->collect == SKN_COLLECT_GATHER;
+    bool is_gathered = skn_collect_parts(pipe->collect);
     if (!gathers)
         return SKN_OK;
     while (*gathers && *gathers != pipe->schema)
@@ -290,6 +291,7 @@ read_pattern(spec_pipe_t *reading)
                                                       : SKN_PATTERN_BROADCAST;
     pipe->collect = strcmp(collect, "gather") == 0   ? SKN_COLLECT_GATHER
                     : strcmp(collect, "reduce") == 0 ? SKN_COLLECT_REDUCE
+                    : strcmp(collect, "parts") == 0  ? SKN_COLLECT_PARTS
                                                      : SKN_COLLECT_NONE;
     if (pipe->pattern != SKN_PATTERN_ANY || pipe->collect == SKN_COLLECT_NONE)
         return SKN_OK;

@@ -138,7 +138,8 @@ collect_text(skn_collect_t collect)
 {
     static const char *const texts[] = { [SKN_COLLECT_NONE] = "none",
                                          [SKN_COLLECT_GATHER] = "gather",
-                                         [SKN_COLLECT_REDUCE] = "reduce" };
+                                         [SKN_COLLECT_REDUCE] = "reduce",
+                                         [SKN_COLLECT_PARTS] = "parts" };
     return texts[collect];
 }
 
@@ -168,7 +169,7 @@ print_pipe(const skn_spec_t *spec, const skn_wired_pipe_t *pipe, FILE *file)
         (void)fputs("]", file);
     }
     (void)fprintf(file, ", collect: %s", collect_text(pipe->collect));
-    if (pipe->collect != SKN_COLLECT_NONE) {
+    if (skn_collect_waits(pipe->collect)) {
         (void)fputs(", by: ", file);
         skn_document_write_text(pipe->by->name, true, file);
     }

@@ -66,18 +66,22 @@ typedef struct skn_handler {
 } skn_handler_t;
 
 typedef struct skn_timer {
-    const char *name; /* NULL ends the table */
-    uint32_t interval_ms;
+    const char *name;     /* NULL ends the table */
+    uint32_t interval_ms; /* 0: once, when skn_actor_alarm has asked for it */
     skn_status_t (*fire)(skn_actor_t *actor, void *state, skn_error_t *error);
 } skn_timer_t;
 
-/* What a gather pipe hands to its handler, in place of the single message: one
- * part of each sender, in the order of the senders in the topology. */
+/* What a pipe that gathers hands to its handler, in place of the single
+ * message: one part of each sender, in the order of the senders in the
+ * topology. */
 typedef struct skn_parts {
     const void *const *at;
     size_t count;
     /* Where skn_parts_refuse notes a place; NULL: nobody wants to know. */
     size_t *refused;
+    /* `collect: parts`: at[0] alone, from sender `place` of so many, as soon
+     * as it has come; whether a sender repeats itself is not looked at. */
+    uint32_t place, senders;
 } skn_parts_t;
 
 /* The handler is about to fail because of the part at `place`: the runtime
@@ -155,6 +159,12 @@ SKN_API const char *skn_actor_option_text(const skn_actor_t *actor,
 
 /* When the message in hand was taken from the inbox: CLOCK_MONOTONIC. */
 SKN_API uint64_t skn_actor_time_ns(const skn_actor_t *actor);
+
+/* Lets timer `number` of the kind's table, whose interval is 0, fire once at
+ * `due_ns` of that clock or soon after (timers are a millisecond's work), in
+ * place of what was asked for before; UINT64_MAX: not at all. */
+SKN_API void skn_actor_alarm(skn_actor_t *actor, uint32_t number,
+                             uint64_t due_ns);
 
 /* --- sending: never blocks --------------------------------------------- */
 

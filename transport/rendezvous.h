@@ -30,11 +30,16 @@ typedef struct skn_rendezvous skn_rendezvous_t;
 skn_rendezvous_t *skn_rendezvous_new(skn_error_t *error);
 void skn_rendezvous_destroy(skn_rendezvous_t **book);
 
-/* Promises the two ends of a tunnel that `asker` wants. The tokens are random
- * and copied. False: too many are open. */
+/* Promises the two ends of a tunnel that `asker` wants, by its question
+ * `number`. The tokens are random and copied. False: too many are open. */
 bool skn_rendezvous_open(skn_rendezvous_t *book, uint32_t asker,
-                         const uint8_t *asker_token, const uint8_t *other_token,
-                         uint64_t now_ms);
+                         uint64_t number, const uint8_t *asker_token,
+                         const uint8_t *other_token, uint64_t now_ms);
+/* The tokens of a question that is asked again, as what was said once may be
+ * lost; false: it is a new one, or was answered by both ends. */
+bool skn_rendezvous_again(const skn_rendezvous_t *book, uint32_t asker,
+                          uint64_t number, uint8_t *asker_token,
+                          uint8_t *other_token);
 
 typedef enum skn_rendezvous_fate {
     SKN_RENDEZVOUS_UNKNOWN, /* no such token, or it came too late, or twice */

@@ -215,7 +215,7 @@ tick(skn_tunnels_t *tunnels)
         waits = true;
         if (tunnels->now_ms >= passage->until_ms)
             skn_passage_end(tunnels, passage);
-        else if (passage->state == PASSAGE_ASKING && tunnels->is_hub)
+        else if (tunnels->is_hub && passage->node != tunnels->node)
             skn_hub_ask(tunnels, passage);
         else if (passage->state == PASSAGE_ASKING)
             skn_out_ask(tunnels, passage);
@@ -261,7 +261,9 @@ add_all(skn_tunnels_t *tunnels)
 {
     size_t count = 0;
     (void)add(tunnels, &count, tunnels->stop_event, POLLIN);
-    (void)add(tunnels, &count, tunnels->listener, POLLIN);
+    (void)add(tunnels, &count,
+              tunnels->now_ms < tunnels->deaf_ms ? -1 : tunnels->listener,
+              POLLIN);
     if (tunnels->hub) {
         skn_control_polled(tunnels->hub, &tunnels->polled[count]);
         count += 2;

@@ -45,6 +45,9 @@ skn_hub_accept(skn_tunnels_t *tunnels)
         (void)skn_passage_new(tunnels, PASSAGE_GREETING, descriptor,
                               GREETING_MS);
     }
+    /* It would be tried again at once: no descriptors, or no memory. */
+    if (errno != EAGAIN && errno != EWOULDBLOCK)
+        tunnels->deaf_ms = tunnels->now_ms + DEAF_MS;
 }
 
 static void
@@ -147,20 +150,29 @@ tell(skn_tunnels_t *tunnels, uint32_t node, const skn_tunnel_word_t *word)
                             NULL) == SKN_OK;
 }
 
-/* Promises `asker` a tunnel to `node`, and asks that for its end. `token` is
- * the asker's. */
 static bool
-promise(skn_tunnels_t *tunnels, uint32_t asker, uint32_t node, uint8_t *token)
+draw(uint8_t *token)
+{
+    return getrandom(token, SKN_TUNNEL_TOKEN_BYTES, 0) ==
+           SKN_TUNNEL_TOKEN_BYTES;
+}
+
+/* Promises `asker` a tunnel to `node`, and asks that for its end; once more
+ * with the same tokens where the question is an old one. `token` is the
+ * asker's. */
+static bool
+promise(skn_tunnels_t *tunnels, uint32_t asker, uint32_t node, uint64_t number,
+        uint8_t *token)
 {
     skn_tunnel_word_t word = { .kind = SKN_TUNNEL_OPEN, .node = asker };
     if (node >= tunnels->node_count || node == asker ||
         !tunnels->place[node].here)
         return false;
-    if (getrandom(token, SKN_TUNNEL_TOKEN_BYTES, 0) != SKN_TUNNEL_TOKEN_BYTES ||
-        getrandom(word.token, SKN_TUNNEL_TOKEN_BYTES, 0) !=
-            SKN_TUNNEL_TOKEN_BYTES ||
-        !skn_rendezvous_open(tunnels->book, asker, token, word.token,
-                             tunnels->now_ms))
+    if (!skn_rendezvous_again(tunnels->book, asker, number, token,
+                              word.token) &&
+        (!draw(token) || !draw(word.token) ||
+         !skn_rendezvous_open(tunnels->book, asker, number, token, word.token,
+                              tunnels->now_ms)))
         return false;
     return tell(tunnels, node, &word);
 }
@@ -171,7 +183,7 @@ answer(skn_tunnels_t *tunnels, uint32_t asker, const skn_tunnel_word_t *asked)
     skn_tunnel_word_t word = { .kind = SKN_TUNNEL_OPEN,
                                .node = asked->node,
                                .number = asked->number };
-    if (!promise(tunnels, asker, asked->node, word.token))
+    if (!promise(tunnels, asker, asked->node, asked->number, word.token))
         word = (skn_tunnel_word_t){ .kind = SKN_TUNNEL_NONE,
                                     .node = asked->node,
                                     .number = asked->number };
@@ -220,7 +232,11 @@ skn_hub_ask(skn_tunnels_t *tunnels, passage_t *passage)
     if (tunnels->now_ms < passage->again_ms)
         return;
     passage->again_ms = tunnels->now_ms + ASK_AGAIN_MS;
-    if (promise(tunnels, tunnels->node, passage->node, token))
+    if (passage->number == 0)
+        passage->number = ++tunnels->question_count;
+    if (promise(tunnels, tunnels->node, passage->node, passage->number,
+                token) &&
+        passage->state == PASSAGE_ASKING)
         meet(tunnels, passage, token);
 }
 

@@ -161,13 +161,13 @@ skn_out_ask(skn_tunnels_t *tunnels, passage_t *passage)
     if (tunnels->now_ms < passage->again_ms || !hub->here)
         return;
     passage->again_ms = tunnels->now_ms + ASK_AGAIN_MS;
-    if (passage->number > 0)
-        return; /* the answer is on its way, or was lost with its line */
+    /* The same again while there is no answer: either may have been lost. */
+    if (passage->number == 0)
+        passage->number = ++tunnels->question_count;
     const skn_tunnel_word_t word = { .kind = SKN_TUNNEL_WANT,
                                      .node = passage->node,
-                                     .number = ++tunnels->question_count };
-    if (tell(hub, &word))
-        passage->number = word.number;
+                                     .number = passage->number };
+    (void)tell(hub, &word);
 }
 
 void

@@ -21,7 +21,9 @@
 #define GREETING_MS 5000u
 /* A local stream waits so long to be led; its handshake has 5 s in all. */
 #define ASKING_MS 4000u
-#define ASK_AGAIN_MS 500u
+#define ASK_AGAIN_MS 1000u
+/* A front that cannot accept looks away for so long. */
+#define DEAF_MS 100u
 /* Two lanes, each of them twice, since one may not have been found dead yet;
  * and a line, twice. */
 #define LANES_TWICE 4u
@@ -90,6 +92,7 @@ struct skn_tunnels {
     struct pollfd *polled;
     size_t polled_max;
     uint64_t now_ms, question_count;
+    uint64_t deaf_ms; /* the front does not accept until then */
     pthread_t thread;
     bool has_thread;
     int stop_event;

@@ -17,8 +17,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "actors/block.h"
 #include "actors/combining.h"
+#include "actors/cuts.h"
 #include "actors/kinds.h"
 
 /* A batch of which not everything has been sent. */
@@ -33,7 +33,7 @@ typedef struct flight {
 
 typedef struct combiner {
     skn_combining_t combining;
-    uint32_t units, slices; /* of the layer below */
+    skn_cuts_t cuts; /* of the layer below */
     uint32_t flight_count;
     flight_t *flights;
     const skn_partition_t **partitions; /* of all flights */
@@ -66,7 +66,7 @@ end_flight(const combiner_t *combiner, flight_t *flight)
         skn_message_drop(flight->partitions[s]);
         flight->partitions[s] = NULL;
     }
-    for (uint32_t k = 0; k < combiner->slices; k++) {
+    for (uint32_t k = 0; k < combiner->cuts.slices; k++) {
         drop_slice(combiner, flight, k);
         flight->share_count[k] = 0;
     }
@@ -150,7 +150,7 @@ send_slice(skn_actor_t *actor, combiner_t *combiner, flight_t *flight,
     skn_status_t status = skn_combining_shares(
         &combiner->combining, actor, shares, flight->partitions, error);
     drop_slice(combiner, flight, slice);
-    if (++flight->sent_count == combiner->slices)
+    if (++flight->sent_count == combiner->cuts.slices)
         end_flight(combiner, flight);
     return status;
 }
@@ -180,7 +180,7 @@ on_partition(skn_actor_t *actor, void *state, const void *message,
         return SKN_OK;
     status =
         skn_combining_partitions(combining, actor, flight->partitions, error);
-    for (uint32_t k = 0; k < combiner->slices && status == SKN_OK; k++)
+    for (uint32_t k = 0; k < combiner->cuts.slices && status == SKN_OK; k++)
         status = send_slice(actor, combiner, flight, k, error);
     return status;
 }
@@ -189,15 +189,12 @@ on_partition(skn_actor_t *actor, void *state, const void *message,
 static uint32_t
 slice_of(const combiner_t *combiner, const skn_share_t *share)
 {
-    uint32_t units = combiner->units, slices = combiner->slices;
+    const skn_cuts_t *cuts = &combiner->cuts;
     uint32_t slice = 0;
-    while (slice < slices &&
-           skn_slice_first(units, slices, slice) != share->column_first)
+    while (slice < cuts->slices && cuts->first[slice] != share->column_first)
         slice++;
-    if (slice < slices &&
-        skn_slice_first(units, slices, slice + 1) - share->column_first !=
-            share->columns)
-        return slices;
+    if (slice < cuts->slices && skn_cuts_width(cuts, slice) != share->columns)
+        return cuts->slices;
     return slice;
 }
 
@@ -211,7 +208,7 @@ take_share(skn_actor_t *actor, combiner_t *combiner, const skn_share_t *share,
     flight_t *flight = flight_for(combiner, &part, error);
     if (!flight)
         return SKN_BAD_MESSAGE;
-    if (slice == combiner->slices)
+    if (slice == combiner->cuts.slices)
         return refuse(combiner, &part, "columns of no slice", error);
     skn_share_t *place = shares_of(combiner, flight, slice) + share->shard -
                          combiner->combining.shard_first;
@@ -255,7 +252,7 @@ option_u32(const skn_actor_t *actor, const char *name)
 static skn_status_t
 open_flights(combiner_t *combiner, skn_error_t *error)
 {
-    size_t shards = combiner->combining.shards, slices = combiner->slices;
+    size_t shards = combiner->combining.shards, slices = combiner->cuts.slices;
     size_t flights = combiner->flight_count;
     combiner->flights = calloc(flights, sizeof(*combiner->flights));
     combiner->partitions =
@@ -279,38 +276,29 @@ open_flights(combiner_t *combiner, skn_error_t *error)
     return SKN_OK;
 }
 
-/* What is merged at a time is a slice: the columns of the widest. */
-static uint32_t
-widest_slice(const combiner_t *combiner)
-{
-    uint32_t widest = 0;
-    for (uint32_t k = 0; k < combiner->slices; k++) {
-        uint32_t columns =
-            skn_slice_first(combiner->units, combiner->slices, k + 1) -
-            skn_slice_first(combiner->units, combiner->slices, k);
-        widest = columns > widest ? columns : widest;
-    }
-    return widest;
-}
-
 static skn_status_t
 combiner_open(skn_actor_t *actor, void *state, skn_error_t *error)
 {
     combiner_t *combiner = state;
-    combiner->units = option_u32(actor, "columns");
-    combiner->slices = option_u32(actor, "slices");
+    skn_status_t status =
+        skn_cuts_make(&combiner->cuts, option_u32(actor, "columns"),
+                      option_u32(actor, "slices"),
+                      skn_actor_option_text(actor, "slice_weights"),
+                      skn_actor_name(actor), error);
+    if (status != SKN_OK)
+        return status;
     combiner->combining = (skn_combining_t){
         .name = skn_actor_name(actor),
         .shard_first = option_u32(actor, "shard_first"),
         .shards = option_u32(actor, "shards"),
         .batch_rows = option_u32(actor, "batch_rows"),
-        .columns = widest_slice(combiner),
+        .columns = skn_cuts_widest(&combiner->cuts),
         .leaf_first = option_u32(actor, "leaf_first"),
         .leaves = option_u32(actor, "leaf_count"),
         .tree_leaves = option_u32(actor, "leaves"),
         .as_leaf = skn_actor_option_int(actor, "as_leaf"),
     };
-    skn_status_t status = skn_combining_init(&combiner->combining, error);
+    status = skn_combining_init(&combiner->combining, error);
     if (status != SKN_OK)
         return status;
     /* Batches that are issued and not applied are neighbours, fewer than two
@@ -343,6 +331,7 @@ combiner_close(skn_actor_t *actor, void *state)
     free(combiner->partitions);
     free(combiner->shares);
     free(combiner->share_count);
+    skn_cuts_fini(&combiner->cuts);
     skn_combining_fini(&combiner->combining);
 }
 
@@ -361,8 +350,7 @@ static const skn_option_t options[] = {
       "what is sent is this leaf of another tree; -1: nodes of the same" },
     { "columns", SKN_OPTION_INT, NULL, 1, SKN_HIDDEN_MAX, NULL,
       "units of the layer below" },
-    { "slices", SKN_OPTION_INT, "1", 1, SKN_SHARD_MAX, NULL,
-      "shards of the layer below" },
+    SKN_CUTS_OPTIONS,
     { "batch_rows", SKN_OPTION_INT, NULL, 1, SKN_BATCH_ROWS_MAX, NULL,
       "most samples of a batch" },
     { "window", SKN_OPTION_INT, "1", 1, SKN_WINDOW_MAX, NULL,

@@ -19,13 +19,14 @@
 #include "actors/block.h"
 #include "actors/kinds.h"
 #include "actors/layer.h"
+#include "actors/cuts.h"
 #include "actors/slices.h"
 #include "actors/workspace.h"
 
 typedef struct dense {
     skn_layer_t layer; /* first: layer.h */
     skn_slices_t below;
-    uint32_t slices; /* shards of the layer below */
+    skn_cuts_t cuts; /* of the layer below */
     float *inputs;   /* [passes][batch_rows][below.stride] */
     float *weights;  /* [flights][units][below.stride] */
     void *gemm;      /* scratch of the greatest product */
@@ -161,11 +162,9 @@ dense_landed(skn_actor_t *actor, skn_layer_t *layer, const skn_pass_t *pass,
 {
     dense_t *dense = (dense_t *)layer;
     skn_status_t status = SKN_OK;
-    for (uint32_t k = 0; k < dense->slices && status == SKN_OK; k++)
-        status = send_down(
-            actor, dense, pass,
-            skn_slice_first(dense->below.columns, dense->slices, k),
-            skn_slice_first(dense->below.columns, dense->slices, k + 1), error);
+    for (uint32_t k = 0; k < dense->cuts.slices && status == SKN_OK; k++)
+        status = send_down(actor, dense, pass, dense->cuts.first[k],
+                           dense->cuts.first[k + 1], error);
     return status;
 }
 
@@ -302,7 +301,6 @@ dense_open(skn_actor_t *actor, void *state, skn_error_t *error)
 {
     dense_t *dense = state;
     uint32_t units = (uint32_t)skn_actor_option_int(actor, "row_count");
-    dense->slices = (uint32_t)skn_actor_option_int(actor, "slices");
     dense->below = (skn_slices_t){
         .name = skn_actor_name(actor),
         .rows_max = (uint32_t)skn_actor_option_int(actor, "batch_rows"),
@@ -317,6 +315,11 @@ dense_open(skn_actor_t *actor, void *state, skn_error_t *error)
     };
     skn_status_t status =
         skn_layer_open(&dense->layer, actor, &work, &shape, error);
+    if (status == SKN_OK)
+        status = skn_cuts_make(&dense->cuts, dense->below.columns,
+                               (uint32_t)skn_actor_option_int(actor, "slices"),
+                               skn_actor_option_text(actor, "slice_weights"),
+                               skn_actor_name(actor), error);
     if (status != SKN_OK)
         return status;
     size_t stride = dense->below.stride;
@@ -342,14 +345,14 @@ dense_close(skn_actor_t *actor, void *state)
     free(dense->down.scratch);
     free(dense->open);
     free(dense->whole);
+    skn_cuts_fini(&dense->cuts);
     skn_layer_close(&dense->layer);
 }
 
 static const skn_option_t options[] = {
     { "inputs", SKN_OPTION_INT, NULL, 1, SKN_HIDDEN_MAX, NULL,
       "units of the layer below" },
-    { "slices", SKN_OPTION_INT, "1", 1, SKN_SHARD_MAX, NULL,
-      "shards of the layer below" },
+    SKN_CUTS_OPTIONS,
     { "units", SKN_OPTION_INT, NULL, 1, SKN_HIDDEN_MAX, NULL,
       "units of the whole layer" },
     { "reduction", SKN_OPTION_CHOICE, "fast", 0, 0, "fast|fixed",

@@ -596,15 +596,12 @@ open_stale(const skn_actor_t *actor, output_t *output, skn_error_t *error)
                                 error);
 }
 
-static skn_status_t
-output_open(skn_actor_t *actor, void *state, skn_error_t *error)
+/* The options that are plain; the sampler's are read with it. */
+static void
+read_options(const skn_actor_t *actor, output_t *output)
 {
-    output_t *output = state;
     skn_head_t *head = &output->head;
     uint32_t window = option_u32(actor, "window");
-    head->kernels = skn_kernels_pick(error);
-    if (!head->kernels)
-        return error->status;
     head->loss = strcmp(skn_actor_option_text(actor, "loss"), "softmax") == 0
                      ? SKN_LOSS_IS_SOFTMAX
                      : SKN_LOSS_IS_ONE_VS_ALL;
@@ -618,18 +615,28 @@ output_open(skn_actor_t *actor, void *state, skn_error_t *error)
     head->block_rows =
         skn_block_rows((uint64_t)skn_actor_option_int(actor, "labels"));
     head->batch_rows = option_u32(actor, "batch_rows");
-    head->merge.kernels = head->kernels;
     head->merge.leaf_count = option_u32(actor, "leaves");
     output->topk = option_u32(actor, "topk");
     output->normalises = skn_actor_option_bool(actor, "normalises") &&
                          head->loss == SKN_LOSS_IS_SOFTMAX;
     output->label_count = option_u32(actor, "labels");
-    output->share = (skn_share_options_t){
-        .slices = option_u32(actor, "slices"),
-        .packed = skn_actor_option_bool(actor, "packed"),
-    };
+    output->share.packed = skn_actor_option_bool(actor, "packed");
     output->flight_count = window + 1;
     output->arrivals.count = 2 * window;
+    skn_turns_init(&output->turns, window,
+                   strcmp(skn_actor_option_text(actor, "order"), "free") == 0);
+}
+
+static skn_status_t
+output_open(skn_actor_t *actor, void *state, skn_error_t *error)
+{
+    output_t *output = state;
+    skn_head_t *head = &output->head;
+    head->kernels = skn_kernels_pick(error);
+    if (!head->kernels)
+        return error->status;
+    head->merge.kernels = head->kernels;
+    read_options(actor, output);
     if (head->late && head->fixed)
         return skn_fail(error, SKN_BAD_CONFIG,
                         "%s: merge late goes with reduction fast alone",
@@ -640,9 +647,12 @@ output_open(skn_actor_t *actor, void *state, skn_error_t *error)
                         "rows",
                         skn_actor_name(actor), head->row_first,
                         head->block_rows);
-    skn_turns_init(&output->turns, window,
-                   strcmp(skn_actor_option_text(actor, "order"), "free") == 0);
-    skn_status_t status = open_stale(actor, output, error);
+    skn_status_t status = skn_cuts_make(
+        &output->share.cuts, head->hidden, option_u32(actor, "slices"),
+        skn_actor_option_text(actor, "slice_weights"), skn_actor_name(actor),
+        error);
+    if (status == SKN_OK)
+        status = open_stale(actor, output, error);
     if (status != SKN_OK)
         return status;
     output->nodes = malloc(head->merge.leaf_count * sizeof(*output->nodes));
@@ -672,6 +682,7 @@ output_close(skn_actor_t *actor, void *state)
     }
     skn_arrivals_close(&output->arrivals);
     free(output->nodes);
+    skn_cuts_fini(&output->share.cuts);
     skn_normalisers_fini(&output->normalisers);
     skn_index_keeper_close(&output->keeper);
     skn_diagnose_fini(&output->diagnose);
@@ -688,8 +699,7 @@ static const skn_option_t options[] = {
       "rows of the shard" },
     { "hidden", SKN_OPTION_INT, NULL, 1, SKN_HIDDEN_MAX, NULL,
       "units of the layer below" },
-    { "slices", SKN_OPTION_INT, "1", 1, SKN_SHARD_MAX, NULL,
-      "shards of the layer below" },
+    SKN_CUTS_OPTIONS,
     { "packed", SKN_OPTION_BOOL, "false", 0, 0, NULL,
       "send gradients of open hidden units only: fewer bytes, more work" },
     { "loss", SKN_OPTION_CHOICE, "softmax", 0, 0, "softmax|one_vs_all",

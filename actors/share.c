@@ -5,7 +5,6 @@
 #include <math.h>
 #include <string.h>
 
-#include "actors/block.h"
 #include "actors/packing.h"
 
 /* (u, v) of all hidden units, and (m, z); NULL with one-vs-all. */
@@ -194,14 +193,13 @@ static skn_status_t
 post_gradient(skn_actor_t *actor, slice_t *slice,
               const skn_share_options_t *options, skn_error_t *error)
 {
-    uint32_t hidden = slice->head->hidden;
+    const skn_cuts_t *cuts = &options->cuts;
     skn_status_t status = SKN_OK;
-    if (options->slices == 1 && !options->packed)
+    if (cuts->slices == 1 && !options->packed)
         return skn_actor_post(actor, slice->whole, error);
-    for (uint32_t k = 0; k < options->slices && status == SKN_OK; k++) {
-        slice->first = skn_slice_first(hidden, options->slices, k);
-        slice->columns =
-            skn_slice_first(hidden, options->slices, k + 1) - slice->first;
+    for (uint32_t k = 0; k < cuts->slices && status == SKN_OK; k++) {
+        slice->first = cuts->first[k];
+        slice->columns = skn_cuts_width(cuts, k);
         status = options->packed ? send_packed(actor, slice, error)
                                  : send_slice(actor, slice, error);
     }

@@ -11,11 +11,12 @@
 #ifndef ACTORS_SHARE_H
 #define ACTORS_SHARE_H
 
+#include "actors/cuts.h"
 #include "actors/head.h"
 #include "skein/actor.h"
 
 typedef struct skn_share_options {
-    uint32_t slices; /* shards of the layer below */
+    skn_cuts_t cuts; /* of the layer below; the owner's */
     bool packed;
 } skn_share_options_t;
 

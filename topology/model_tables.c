@@ -382,10 +382,11 @@ static const skn_section_t resources_section = {
       "auto: not limited")                                                     \
     O(skn_model_node_t, speed, "speed", REAL, REAL, "1", 0.001, 1000, NULL,    \
       "of one of its cores, against those of the other nodes: it gets rows "   \
-      "of the output layer by it; measured and set by `skein coordinator`")    \
+      "and hidden units by it; measured and set by `skein coordinator`")       \
     O(skn_model_node_t, notice_s, "notice", REAL, REAL, "0", 0, 86400, NULL,   \
       "seconds from the word that its machine is taken away; it gets no more " \
-      "rows than pass its link (links.rate) in half of them; 0: not limited")  \
+      "of the model than passes its link (links.rate) in half of them; 0: "    \
+      "not limited")                                                           \
     O(skn_model_node_t, ssh, "ssh", TEXT, TEXT, "", 0, 0, NULL,                \
       "host that `skein up` starts the node on, by ssh; empty: this machine")
 TABLES(node, NODE)

@@ -169,7 +169,7 @@ add_combiner(wire_t *wire, uint32_t layer, uint32_t node)
             skn_plan_is_stale(plan) ? 0 : senders_before(plan, layer, first));
     }
     skn_wire_int(wire, "columns", (uint64_t)below->units);
-    skn_wire_int(wire, "slices", shards_of(below));
+    skn_wire_cuts(wire, layer);
     skn_wire_int(wire, "batch_rows", (uint64_t)wire->model->train.batch_rows);
     skn_wire_int(wire, "window", (uint64_t)wire->model->train.window);
 }

@@ -187,7 +187,7 @@ add_dense(wire_t *wire, uint32_t number, uint32_t shard)
     skn_wire_actor(wire, name, "dense",
                    skn_plan_seat(wire->plan, number, shard), 0);
     skn_wire_int(wire, "inputs", (uint64_t)below->units);
-    skn_wire_int(wire, "slices", shards_of(below));
+    skn_wire_cuts(wire, number);
     skn_wire_int(wire, "units", units);
     skn_wire_text(wire, "reduction",
                   reduction_words[wire->model->train.reduction]);
@@ -303,7 +303,7 @@ add_output(wire_t *wire, uint32_t shard)
     skn_wire_int(wire, "row_first", first);
     skn_wire_int(wire, "row_count", end - first);
     skn_wire_int(wire, "hidden", (uint64_t)below->units);
-    skn_wire_int(wire, "slices", shards_of(below));
+    skn_wire_cuts(wire, number);
     skn_wire_text(wire, "loss", loss_words[layer->loss]);
     skn_wire_text(wire, "weights", weight_words[layer->weights]);
     skn_wire_text(wire, "reduction",

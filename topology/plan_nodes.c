@@ -8,6 +8,7 @@
  * units evenly.
  * SPDX-License-Identifier: Apache-2.0 */
 #include "actors/block.h"
+#include "actors/cuts.h"
 #include "topology/plan_parts.h"
 
 const skn_model_cores_t *
@@ -50,8 +51,12 @@ skn_plan_first(const skn_plan_t *plan, size_t layer, uint32_t shard)
     const skn_model_layer_t *wanted = &plan->model->layers[layer];
     uint64_t units = skn_plan_outputs(plan, layer);
     uint32_t shards = shards_of(wanted);
-    if (!wanted->output)
+    if (!wanted->output && !skn_plan_is_weighted(plan))
         return skn_slice_first((uint32_t)units, shards, shard);
+    if (!wanted->output)
+        return skn_cuts_weighted((uint32_t)units, shards, shard,
+                                 skn_plan_weight_before(plan, shards, shard),
+                                 skn_plan_weight_before(plan, shards, shards));
     uint64_t first =
         first_block(plan, units, shards, shard) * skn_block_rows(units);
     return first < units ? first : units;

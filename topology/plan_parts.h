@@ -69,6 +69,11 @@ skn_status_t skn_plan_check_nodes(const skn_plan_t *plan, skn_error_t *error);
 bool skn_plan_combines(const skn_plan_t *plan, size_t layer, uint32_t node);
 /* Whether parts that are late are done without. */
 bool skn_plan_is_stale(const skn_plan_t *plan);
+/* Whether nodes get more and less for each of their cores; and the weights of
+ * a layer's shards, as actors/cuts.h reads them. */
+bool skn_plan_is_weighted(const skn_plan_t *plan);
+void skn_plan_write_weights(const skn_plan_t *plan, uint32_t shards, char *text,
+                            size_t text_bytes);
 uint32_t skn_plan_senders(const skn_plan_t *plan, size_t layer);
 /* Leaves of the tree that the parts of a layer's shards are merged in; with
  * reduction `fast`, which leaf of the tree that it sends to a shard is. */
@@ -104,6 +109,8 @@ void skn_wire_actor(wire_t *wire, const char *name, const char *kind,
 void skn_wire_int(wire_t *wire, const char *name, uint64_t value);
 void skn_wire_real(wire_t *wire, const char *name, double value);
 void skn_wire_text(wire_t *wire, const char *name, const char *value);
+/* How the layer below `layer` is cut: SKN_CUTS_OPTIONS. */
+void skn_wire_cuts(wire_t *wire, uint32_t layer);
 /* Whether an index depends on more than rows: centroids, which the builders of
  * all shards have alike. */
 bool skn_wire_saves_index(const wire_t *wire);

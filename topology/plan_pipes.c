@@ -90,7 +90,7 @@ pipe_down(wire_t *wire, uint32_t upper, const char *message)
     skn_wire_combiner_pipes(wire, upper, message, shards);
     end_add(&to, wire->stem[upper - 1]);
     for (uint32_t k = 0; k <= shards; k++)
-        bounds[k] = skn_slice_first((uint32_t)below->units, shards, k);
+        bounds[k] = skn_plan_first(wire->plan, upper - 1, k);
     skn_draft_pipe_t pipe = {
         .from = skn_wire_senders(wire, upper),
         .to = to.name,

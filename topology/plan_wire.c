@@ -35,6 +35,18 @@ skn_wire_text(wire_t *wire, const char *name, const char *value)
     skn_draft_option(wire->draft, name, "%s", value);
 }
 
+void
+skn_wire_cuts(wire_t *wire, uint32_t layer)
+{
+    char text[SKN_CLUSTER_NODES_MAX * 40];
+    uint32_t shards = shards_of(&wire->model->layers[layer - 1]);
+    skn_wire_int(wire, "slices", shards);
+    if (!skn_plan_is_weighted(wire->plan))
+        return;
+    skn_plan_write_weights(wire->plan, shards, text, sizeof(text));
+    skn_wire_text(wire, "slice_weights", text);
+}
+
 bool
 skn_wire_saves_index(const wire_t *wire)
 {

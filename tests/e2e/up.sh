@@ -45,6 +45,14 @@ for sampler in exact uniform; do
         done
     done
 done
+# Rows and units by speed.
+for window in 1 4; do
+    check "nodes of different speeds, window $window, train" \
+        up "speeds.$window" 3 "${fixed[@]}" -o train.window=$window \
+        -o nodes.n0.speed=0.3 -o nodes.n2.speed=2
+    check_equal "  to the same weights" "$(sha_of "speeds.$window.json")" \
+        "$(sha_of "exact.$window.json")"
+done
 check "a file with resources of its own runs on nodes, too" \
     up resources 2 -o resources.cores=1 -o train.epochs=1
 check "a run that is over is not trained again" \

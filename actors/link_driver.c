@@ -34,6 +34,8 @@
 #define HANDSHAKES_NS UINT64_C(2000000000)
 /* After a failure: to tell the others why. */
 #define LEAVE_NS UINT64_C(2000000000)
+/* The number of a CLOSE where others need not be told. */
+#define AT_ONCE 1u
 /* After the end: so that a delayed acknowledgement goes out (5 ms). */
 #define LAST_ACK_NS UINT64_C(20000000)
 #define SECOND_NS UINT64_C(1000000000)
@@ -145,8 +147,10 @@ take_order(skn_links_t *links, const skn_parcel_t *parcel, skn_error_t *error)
     case SKN_PARCEL_STOP:
         return say_to_all(links, SKN_RECORD_STOP, error);
     case SKN_PARCEL_CLOSE:
+        if (!links->closing)
+            links->leave_ns =
+                links->now_ns + (parcel->number == AT_ONCE ? 0 : LEAVE_NS);
         links->closing = true;
-        links->leave_ns = links->now_ns + LEAVE_NS;
         return SKN_OK;
     default:
         return skn_links_take_parcel(links, parcel, error);
@@ -641,6 +645,13 @@ void
 skn_links_close(skn_links_t *links)
 {
     order(links, SKN_PARCEL_CLOSE, NULL);
+}
+
+void
+skn_links_leave(skn_links_t *links)
+{
+    const skn_parcel_t parcel = { .type = SKN_PARCEL_CLOSE, .number = AT_ONCE };
+    (void)skn_outlet_put(links->orders, &parcel, NULL);
 }
 
 int

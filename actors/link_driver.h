@@ -35,5 +35,7 @@ void skn_links_fail(skn_links_t *links, const skn_error_t *cause);
 /* The run was asked to stop; all is over: say what is left, then leave. */
 void skn_links_stop(skn_links_t *links);
 void skn_links_close(skn_links_t *links);
+/* Ends without a word: the others are ended, too. */
+void skn_links_leave(skn_links_t *links);
 
 #endif

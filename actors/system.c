@@ -369,6 +369,8 @@ skn_system_break(skn_system_t *system)
         return;
     (void)skn_fail(&system->failure, SKN_UNAVAILABLE,
                    "was ended with its generation");
+    if (system->links)
+        skn_links_leave(system->links);
     close_all(system);
 }
 

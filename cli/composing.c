@@ -53,8 +53,9 @@ cli_composing_choose(cli_composing_t *composing, uint64_t set,
     skn_cut_sum_t sum;
     skn_error_t nothing = { 0 };
     size_t count = list_cuts(composing, set, generation, held->run_id, list);
-    const json_t *manifest =
-        cli_manifests_text(manifests, held->batch, held->generation);
+    /* Not by its batch: what was composed may be of that of a checkpoint that
+     * is not whole. */
+    const json_t *manifest = cli_manifests_sealed(manifests, held->seal);
     bool chosen =
         count > 0 && manifest && !held->finished &&
         skn_manifest_parse("", json_string_value(manifest),

@@ -83,3 +83,12 @@ cli_manifests_text(const cli_manifests_t *manifests, uint64_t batch,
             text = at->text;
     return text;
 }
+
+json_t *
+cli_manifests_sealed(const cli_manifests_t *manifests, const char *seal)
+{
+    for (const cli_manifest_t *at = manifests->first; at; at = at->next)
+        if (strcmp(at->seal, seal) == 0)
+            return at->text;
+    return NULL;
+}

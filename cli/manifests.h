@@ -22,6 +22,9 @@ void cli_manifests_drop(cli_manifests_t *manifests,
                         const void *job);
 /* The seals of all, as an array. */
 json_t *cli_manifests_seals(const cli_manifests_t *manifests);
+/* The text of the one with that seal, which stays ours, or NULL. */
+json_t *cli_manifests_sealed(const cli_manifests_t *manifests,
+                             const char *seal);
 /* The text of that checkpoint's, which stays ours, or NULL. */
 json_t *cli_manifests_text(const cli_manifests_t *manifests, uint64_t batch,
                            uint64_t layout);

@@ -43,6 +43,7 @@ setup(void)
     temp_folder_make(parent);
     (void)snprintf(path, sizeof(path), "%s/run", parent);
     (void)snprintf(held.run_id, sizeof(held.run_id), ID);
+    (void)snprintf(held.seal, sizeof(held.seal), SEAL);
     skn_run_options_t options = { .run_id = ID, .config_text = "" };
     skn_run_folder_t *run = skn_run_folder_open(path, &options, NULL, &error);
     skn_checkpoint_writer_t *writer = skn_checkpoint_begin(run, 5, 3, &error);
@@ -145,6 +146,17 @@ Test(composing, a_member_without_a_cut_has_none_any_more)
     cli_composing_take(&composing, 0, NULL);
     cr_expect_not(choose(3, 3, &point));
     json_decref(message);
+}
+
+/* A checkpoint of the same batch and layout, and not the same. */
+Test(composing, the_checkpoint_is_known_by_its_seal)
+{
+    skn_point_t point;
+    say_cut(0, 0, 9, 3);
+    held.seal[0] = '1';
+    cr_expect_not(choose(3, 3, &point));
+    held.seal[0] = '0';
+    cr_expect(choose(3, 3, &point));
 }
 
 Test(composing, without_the_manifest_of_the_checkpoint_nothing_is_composed)

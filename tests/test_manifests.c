@@ -34,6 +34,9 @@ Test(manifests, those_with_a_text_are_kept_once)
                      "A");
     cr_expect_str_eq(json_string_value(cli_manifests_text(&manifests, 9, 2)),
                      "B");
+    cr_expect_str_eq(json_string_value(cli_manifests_sealed(&manifests, "bb")),
+                     "B");
+    cr_expect_null(cli_manifests_sealed(&manifests, "cc"));
     cr_expect_null(cli_manifests_text(&manifests, 9, 1));
     cr_expect_null(cli_manifests_text(&manifests, 10, 0));
     json_decref(seals);

@@ -3,7 +3,7 @@
 
 Usage: bench/rebalance.py [--skein build/skein] [--config configs/wnhyp.yaml]
            [--quotas .4,.4,.4,.1] [--seconds 60] [--settle 30] [--repeats 1]
-           [-o KEY=VALUE]...
+           [--epochs N] [-o KEY=VALUE]...
 
 A coordinator and a member for each quota (a share of a core, by control
 groups), on this machine. Three runs, side by side in each repeat:
@@ -11,8 +11,11 @@ groups), on this machine. Three runs, side by side in each repeat:
   known     the same, with the nodes' true speeds in the file: what all can do
             together, as far as rows can be dealt
   measured  speeds not in the file: they are measured
-Prints the batches a second of each second, and the rates after --settle
-seconds of training, against `known`. Needs root, for the groups.
+  stale     the same with `order: free, late: stale`
+Prints the batches a second of each second, the rates after --settle seconds of
+training, against `known`, and how much of its quota each node used by then: what
+is left is idle. With --epochs, runs that come to their end, and their P@1, beside
+that of one process. Needs root, for the groups.
 SPDX-License-Identifier: Apache-2.0
 """
 import argparse
@@ -112,16 +115,26 @@ def events_of(processes, seconds):
             return
 
 
-def run(options, known, balance):
+def say_used(cages, quotas, before, seconds):
+    """Shares of the quotas."""
+    used = [cage.cpu_seconds() for cage in cages]
+    if None in used or None in before or seconds <= 0:
+        return
+    print("    used of their quota:", " ".join(
+        "%.2f" % ((now - then) / seconds / quota)
+        for now, then, quota in zip(used, before, quotas)))
+
+
+def run(options, known, balance, more=()):
     quotas = options.quotas
     with tempfile.TemporaryDirectory() as folder:
         config = os.path.join(folder, "model.yaml")
         write_config(options.skein, config, options.config, quotas, known,
                      balance)
         rest = [config, "--json", "-o", "checkpoint.path=" + folder + "/run",
-                "-o", "train.epochs=100000",
+                "-o", "train.epochs=%d" % (options.epochs or 100000),
                 "-o", "train.evaluate.every_epochs=0"]
-        for override in options.override:
+        for override in options.override + list(more):
             rest += ["-o", override]
         cages = [Cage("skein-rebalance%d" % k, quota, PERIOD_US, None)
                  for k, quota in enumerate(quotas)]
@@ -129,15 +142,22 @@ def run(options, known, balance):
         processes += [Process([options.skein, "member", "n%d" % k] + rest +
                               ["--progress"], cage)
                       for k, cage in enumerate(cages)]
-        seen, moves = [], []
+        seen, moves, before, since_s = [], [], None, 0
         try:
             for at_s, event in events_of(processes, options.seconds):
+                if before is None and at_s >= options.settle:
+                    before, since_s = [cage.cpu_seconds() for cage in cages], \
+                        at_s
+                if event["event"] == "done" and "p1" in event:
+                    print("    P@1 %.4f after %.1f s" % (event["p1"], at_s))
                 if event["event"] in ("progress", "checkpoint"):
                     seen.append((at_s, event["batch"]))
                 if event["event"] == "membership":
                     moves.append((round(at_s, 1), event["text"]))
                 if event["event"] == "error":
                     print(event)
+            if before:
+                say_used(cages, quotas, before, at_s - since_s)
         finally:
             for process in processes:
                 process.kill()
@@ -161,16 +181,30 @@ def main():
     parser.add_argument("--seconds", type=float, default=60)
     parser.add_argument("--settle", type=float, default=30)
     parser.add_argument("--repeats", type=int, default=1)
+    parser.add_argument("--epochs", type=int, default=0)
     parser.add_argument("-o", "--override", action="append", default=[])
     options = parser.parse_args()
     options.skein = os.path.abspath(options.skein)
-    shares = {"even": [], "measured": []}
+    shares = {"even": [], "measured": [], "stale": []}
+    stale = ("train.order=free", "train.late=stale")
+    if options.epochs:
+        lone = subprocess.run(
+            [options.skein, "train", options.config, "--json", "-o",
+             "train.epochs=%d" % options.epochs, "-o",
+             "checkpoint.path=" + tempfile.mkdtemp() + "/run", "-o",
+             "train.evaluate.every_epochs=0"] +
+            [word for one in options.override for word in ("-o", one)],
+            stdout=subprocess.PIPE, check=True)
+        for event in parsed(lone.stdout.splitlines()):
+            if event["event"] == "done":
+                print("one process: P@1 %.4f" % event["p1"])
     for _ in range(options.repeats):
         rates = {}
-        for name, known, balance in (("known", True, False),
-                                     ("even", False, False),
-                                     ("measured", False, True)):
-            rates[name], seen, moves = run(options, known, balance)
+        for name, known, balance, more in (("known", True, False, ()),
+                                           ("even", False, False, ()),
+                                           ("measured", False, True, ()),
+                                           ("stale", False, True, stale)):
+            rates[name], seen, moves = run(options, known, balance, more)
             print("%-9s %.2f batches a second after %g s" %
                   (name, rates[name], options.settle))
             for at_s, text in moves:

@@ -49,7 +49,7 @@ Test(talk, sets_of_nodes_are_names)
     const skn_model_t model = { .nodes = nodes, .node_count = 3 };
     for (uint64_t set = 0; set < 8; set++) {
         json_t *names = cli_talk_names(&model, set);
-        cr_assert_eq(json_array_size(names), __builtin_popcountll(set));
+        cr_assert_eq(json_array_size(names), (size_t)__builtin_popcountll(set));
         cr_assert_eq(cli_talk_set(&model, names), set);
         json_decref(names);
     }

@@ -13,9 +13,9 @@ groups), on this machine. Three runs, side by side in each repeat:
   measured  speeds not in the file: they are measured
   stale     the same with `order: free, late: stale`
 Prints the batches a second of each second, the rates after --settle seconds of
-training, against `known`, and how much of its quota each node used by then: what
-is left is idle. With --epochs, runs that come to their end, and their P@1, beside
-that of one process. Needs root, for the groups.
+training, against `known`, and how much of its quota each node used by then:
+what is left is idle. With --epochs, runs that come to their end, and their P@1,
+beside that of one process. Needs root, for the groups.
 SPDX-License-Identifier: Apache-2.0
 """
 import argparse

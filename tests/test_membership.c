@@ -384,6 +384,29 @@ Test(membership, the_same_members_may_begin_anew)
     skn_membership_destroy(&play.membership);
 }
 
+/* Its lead lost the order to begin, and the one to pause came before it was
+ * said again: a run stood still for ever (sim_membership, seed 1876). */
+Test(membership, who_begins_while_others_pause_is_told_to_pause)
+{
+    play_t play;
+    begin_two(&play);
+    play.runs[0] = 0;
+    skn_membership_renew(play.membership, "rows", "are dealt by speed");
+    pass(&play, 200, 0);
+    cr_assert_eq(count_of(&play, SKN_DUTY_PAUSE), 1);
+    cr_assert_eq(count_of(&play, SKN_DUTY_START), 0, "not at once");
+    pass(&play, 1200, 0);
+    cr_assert_eq(count_of(&play, SKN_DUTY_START), 1);
+    cr_assert_eq(count_of(&play, SKN_DUTY_PAUSE), 1);
+    pass(&play, 5000, 0);
+    cr_assert_eq(count_of(&play, SKN_DUTY_PAUSE), 0, "twice would end it");
+    end(&play, 1, SKN_ENDING_WELL);
+    end(&play, 0, SKN_ENDING_STOPPED);
+    pass(&play, 600, 0);
+    cr_assert(was_told(&play, "generation 2 from batch 0: a and b"));
+    skn_membership_destroy(&play.membership);
+}
+
 Test(membership, nobody_joins_a_generation_that_has_trained_nothing)
 {
     play_t play;

@@ -213,9 +213,13 @@ skn_membership_pulse(skn_membership_t *membership, uint32_t number,
         (void)skn_membership_give(membership, SKN_DUTY_WHO, number);
         return;
     }
+    bool begins = member->runs == 0 && generation == membership->generation;
     member->heard_ns = now_ns;
     member->suspect_ns = 0;
     member->runs = generation;
+    if (begins && membership->phase == SKN_PHASE_PAUSING &&
+        number == skn_membership_lead(membership->members))
+        (void)skn_membership_give(membership, SKN_DUTY_PAUSE, number);
     if (generation == membership->generation &&
         takes_part(membership, number) && batch > membership->batch)
         membership->batch = batch;
@@ -225,9 +229,11 @@ skn_membership_pulse(skn_membership_t *membership, uint32_t number,
     if (stray && now_ns - member->abort_ns >= 1000 * (uint64_t)NS_PER_MS &&
         membership->phase != SKN_PHASE_GATHERING)
         skn_membership_abort(membership, number, now_ns);
-    /* A beginning that it did not hear of, or had no lease for. */
+    /* A beginning that it did not hear of, or had no lease for. Who leads may
+     * have been told to pause meanwhile, and is told again when it runs. */
     if (generation == 0 && takes_part(membership, number) && !member->ended &&
-        membership->phase == SKN_PHASE_RUNNING &&
+        (membership->phase == SKN_PHASE_RUNNING ||
+         membership->phase == SKN_PHASE_PAUSING) &&
         now_ns - member->start_ns >= 1000 * (uint64_t)NS_PER_MS) {
         (void)skn_membership_give(membership, SKN_DUTY_START, number);
         member->start_ns = now_ns;

@@ -204,6 +204,8 @@ told() { # SENTENCE PATTERN
     wait_until 600 grep -Eq -- "$2" lead.json
     check_match "$1" "$2" lead.json
 }
+# A relay that finds nobody behind it hangs up, which looks like a refusal.
+wait_until 200 on_host 4 bash -c "exec 3<>/dev/tcp/10.77.0.5/$port"
 for k in 0 1 2 3; do member "$k"; done
 told "an elastic run of the four begins" 'from batch 0: a, b, c and d'
 wait_until 300 grep -q '"checkpoint"' member.0.json

@@ -20,6 +20,7 @@
 #include <unistd.h>
 
 #include "cli/follow.h"
+#include "cli/member_rest.h"
 #include "cli/member_worker.h"
 #include "cli/process.h"
 #include "cli/talk.h"
@@ -59,6 +60,7 @@ typedef struct member {
     bool connected, ever_connected, leash;
     bool greeted;       /* the coordinator was told who we are */
     bool leaving, over; /* asked to go; the coordinator let us */
+    bool rests;         /* ... for the memory, and comes back */
     int signals, stops;
     uint64_t opened_ns, pulse_ns, leave_ns, over_ns;
     /* When pulse k was sent, at k % PULSES; and till when we may work. */
@@ -360,6 +362,16 @@ leave(member_t *member)
         member->over = true; /* nobody to hand over to */
 }
 
+/* Gave its memory back, and may come back: nobody has asked it to end, and the
+ * run is not over. */
+static bool
+may_return(const member_t *member)
+{
+    return member->rests && member->over && member->stops == 0 &&
+           !member->worker.noticed && !member->worker.done &&
+           member->error.status == SKN_OK;
+}
+
 static void
 take_signals(member_t *member)
 {
@@ -443,7 +455,9 @@ serve(member_t *member)
         take_arrivals(member);
         see_to_lease(member);
         bool ended = cli_worker_turn(&member->worker);
-        if (member->worker.noticed)
+        if (member->worker.crowded && !member->leaving)
+            member->rests = true;
+        if (member->worker.noticed || member->rests)
             leave(member);
         if (ended)
             say_ended(member);
@@ -523,6 +537,16 @@ open_reach(member_t *member, skn_error_t *error)
 }
 
 static skn_status_t
+draw_incarnation(member_t *member, skn_error_t *error)
+{
+    if (getrandom(&member->incarnation, sizeof(member->incarnation), 0) < 0)
+        return skn_fail(error, SKN_UNAVAILABLE, "no random bytes: %s",
+                        strerror(errno));
+    member->incarnation >>= 12; /* as a number in JSON */
+    return SKN_OK;
+}
+
+static skn_status_t
 open_all(member_t *member, skn_error_t *error)
 {
     member->wait_s = WAIT_S_DEFAULT;
@@ -541,12 +565,44 @@ open_all(member_t *member, skn_error_t *error)
         return status;
     (void)snprintf(member->folder, sizeof(member->folder), "%s/%s",
                    member->model->checkpoint.path, member->node->name);
-    if (getrandom(&member->incarnation, sizeof(member->incarnation), 0) < 0)
-        return skn_fail(error, SKN_UNAVAILABLE, "no random bytes: %s",
-                        strerror(errno));
-    member->incarnation >>= 12; /* as a number in JSON */
-    status = open_reach(member, error);
+    status = draw_incarnation(member, error);
+    if (status == SKN_OK)
+        status = open_reach(member, error);
     return status == SKN_OK ? open_line(member, error) : status;
+}
+
+/* As one that was started again: the coordinator has buried the former. */
+static skn_status_t
+begin_anew(member_t *member, skn_error_t *error)
+{
+    cli_worker_fini(&member->worker);
+    cli_worker_init(&member->worker);
+    skn_control_close(&member->control);
+    skn_keys_destroy(&member->own);
+    json_decref(member->ended);
+    member->ended = NULL;
+    member->connected = member->greeted = member->leaving = false;
+    member->over = member->rests = false;
+    member->opened_ns = cli_now_ns();
+    member->pulse_ns = member->pulse_count = member->lease_ns = 0;
+    member->saved_batch = member->saved_told = member->misses = 0;
+    skn_reach_seek(member->reach, 0);
+    skn_status_t status = draw_incarnation(member, error);
+    return status == SKN_OK ? open_line(member, error) : status;
+}
+
+static void
+serve_and_rest(member_t *member)
+{
+    skn_error_t error = { 0 };
+    serve(member);
+    while (may_return(member) &&
+           cli_member_rest(member->call, member->model, member->signals,
+                           member->leash, &error) &&
+           begin_anew(member, &error) == SKN_OK)
+        serve(member);
+    if (error.status != SKN_OK && member->error.status == SKN_OK)
+        member->error = error;
 }
 
 static skn_status_t
@@ -601,7 +657,7 @@ member_run(const cli_call_t *call)
     } else if (status != SKN_OK) {
         code = cli_report(call, &error);
     } else {
-        serve(member);
+        serve_and_rest(member);
         cli_bar_hide(&member->bar);
         code = member->error.status == SKN_OK
                    ? 0

@@ -322,6 +322,9 @@ take_event(void *job, cli_up_node_t *node, char *line)
             worker->noticed ||
             (strcmp(name, "idle") == 0 &&
              strcmp(cli_event_text(event, "action"), "leave") == 0);
+        if (strcmp(name, "idle") == 0 &&
+            strcmp(cli_event_text(event, "action"), "memory") == 0)
+            worker->crowded = json_is_true(json_object_get(event, "needed"));
         if (strcmp(name, "silent") == 0)
             worker->misses =
                 cli_talk_set(worker->model, json_object_get(event, "peers"));

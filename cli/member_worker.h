@@ -19,6 +19,7 @@ typedef struct cli_worker {
     uint64_t batch, saved_batch; /* as far as it said; it leads then */
     bool leads, done, stopped;
     bool noticed;      /* the machine will be taken away: idle.notice */
+    bool crowded;      /* others need its machine's memory: idle.memory */
     bool ended;        /* was told by cli_worker_turn */
     uint64_t break_ns; /* till when it may write its cut; 0: it need not */
     /* Of those before it, and of it: CPU time and bytes to other nodes. And how

@@ -69,7 +69,9 @@ typedef struct member {
     json_t *ended; /* what was said last of an end, until a new beginning */
     uint64_t saved_batch, saved_told;
     skn_reach_t *reach;
-    uint64_t misses;   /* nodes of the model that our worker did not hear */
+    uint64_t misses; /* nodes of the model that our worker did not hear */
+    bool
+        has_missed; /* it has said so: that it misses nobody is repeated, too */
     uint64_t ended_ns; /* when it ended */
     cli_bar_t bar;
     skn_error_t error;
@@ -117,6 +119,7 @@ look_for_others(member_t *member)
     if (cli_worker_lives(worker) && member->reach)
         skn_reach_seek(member->reach, 0);
     member->misses = misses;
+    member->has_missed = true;
     say_misses(member);
 }
 
@@ -130,6 +133,7 @@ keep_misses(member_t *member)
     if (misses == member->misses)
         return;
     member->misses = misses;
+    member->has_missed = true;
     say_misses(member);
 }
 
@@ -144,7 +148,7 @@ say_hello(member_t *member)
                           (json_int_t)member->incarnation, "generation",
                           (json_int_t)runs(member), "cores",
                           (int)skn_model_cores_count(&member->node->cores)));
-    if (member->greeted && member->misses)
+    if (member->greeted && member->has_missed)
         say_misses(member);
     if (member->greeted && member->ended)
         (void)say(member, json_incref(member->ended));
@@ -177,7 +181,7 @@ say_pulse(member_t *member, bool now)
                   "load_us", (json_int_t)worker->load_us, "load_at_us",
                   (json_int_t)worker->load_at_us));
     /* Nothing is said once: a line that ends takes with it what is on it. */
-    if (member->misses && member->pulse_count % ENDED_PULSES == 0)
+    if (member->has_missed && member->pulse_count % ENDED_PULSES == 0)
         say_misses(member);
     if (member->ended && member->pulse_count % ENDED_PULSES == 0)
         (void)say(member, json_incref(member->ended));

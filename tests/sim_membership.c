@@ -309,8 +309,7 @@ live(world_t *world, uint32_t number)
     if (member->connected && !member->greeted) {
         member->greeted = true;
         say(world, number, SAY_HELLO);
-        if (member->misses)
-            say_misses(world, number);
+        say_misses(world, number);
         if (member->leaving)
             say(world, number, SAY_LEAVING);
     }
@@ -319,7 +318,7 @@ live(world_t *world, uint32_t number)
         member->pulse_ns = world->now_ns;
         say(world, number, SAY_PULSE);
         bool fourth = ++member->pulses % 4 == 0;
-        if (member->misses && fourth)
+        if (fourth) /* nobody, too */
             say_misses(world, number);
         if (member->ended && !member->runs && fourth)
             say_ended(world, number);

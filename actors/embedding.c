@@ -284,6 +284,7 @@ const skn_kind_t skn_embedding = {
     .timers = timers,
     .needs = needs,
     .open = embedding_open,
+    .drain = skn_layer_drain,
     .close = embedding_close,
     .computes = true,
 };

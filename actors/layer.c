@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "actors/actor.h"
 #include "actors/workspace.h"
 
 /* Batches that trail have gradients of their own. */
@@ -262,7 +263,8 @@ waits_for_trail(const skn_layer_t *layer, const skn_pass_t *last)
         (last->batch != last->horizon && last->batch != layer->turns.cut))
         return false;
     for (uint32_t k = 0; k < layer->pass_count; k++)
-        waits = waits || layer->pass[k].phase == SKN_PASS_TRAILING;
+        waits = waits || (layer->pass[k].phase == SKN_PASS_TRAILING &&
+                          layer->pass[k].here_count < layer->lateness.senders);
     return waits;
 }
 
@@ -478,6 +480,25 @@ skn_layer_on_lease(skn_actor_t *actor, void *state, const void *message,
         return status;
     skn_turns_rows_back(&layer->turns, lease->batch);
     return skn_layer_take_turns(actor, layer, error);
+}
+
+skn_status_t
+skn_layer_drain(skn_actor_t *actor, void *state, skn_error_t *error)
+{
+    const skn_layer_t *layer = state;
+    uint32_t count = 0;
+    char text[160];
+    (void)error;
+    for (uint32_t k = 0; k < layer->pass_count; k++)
+        count += layer->pass[k].phase == SKN_PASS_TRAILING;
+    if (count == 0)
+        return SKN_OK;
+    (void)snprintf(text, sizeof(text),
+                   "%s: late parts of %u batches have found no update to go "
+                   "with before the end",
+                   skn_actor_name(actor), count);
+    skn_actor_warn(actor, text, "a run that comes to a marker waits for them");
+    return SKN_OK;
 }
 
 skn_status_t

@@ -134,6 +134,10 @@ skn_status_t skn_layer_on_hidden_gradient(skn_actor_t *actor, void *state,
 enum {
     SKN_LAYER_TIMER_LATE
 };
+/* The drain hook of such a kind: warns if a halt came when all batches had been
+ * applied, but for parts that were late and had no update to go with. */
+skn_status_t skn_layer_drain(skn_actor_t *actor, void *state,
+                             skn_error_t *error);
 skn_status_t skn_layer_on_late(skn_actor_t *actor, void *state,
                                skn_error_t *error);
 skn_status_t skn_layer_on_lease(skn_actor_t *actor, void *state,

@@ -13,7 +13,7 @@
 . "$(dirname "$0")/pair.sh"
 tiny_model
 # One shard a layer on one core: the same bits however the nodes are dealt.
-sed -i -e 's/, shards: 2//' -e 's/epochs: 5/epochs: 6/' \
+sed -i -e 's/, shards: 2//' -e 's/epochs: 5/epochs: 14/' \
     -e 's/^train:/train:\n  reduction: fixed\n  window: 4/' \
     -e 's/every_batches: 20/every_batches: 20, copies: 2/' tiny.yaml
 
@@ -77,7 +77,7 @@ whole.b/latest: 1 of 4 files are not here, as other nodes keep them; copy them \
 from the folders of those nodes, or name a checkpoint that is whole here; \
 \`skein inspect\` lists them"
 check_equal "every node has two nodes' files of those before" \
-    "$(find whole.?/batch-000000000100 -name '*.safetensors' -printf '%f\n' |
+    "$(find whole.?/batch-000000000260 -name '*.safetensors' -printf '%f\n' |
         sort | uniq -c | awk '{ print $1 }' | xargs)" "2 2 2 2"
 sed 's/, copies: 2//' tiny.yaml >plain.yaml
 "$skein" up plain.yaml --local-nodes 3 --json -o checkpoint.path=plain \

@@ -141,6 +141,7 @@ fi
 # --- by the dozen ----------------------------------------------------------
 "$skein" torture tiny.yaml --local-nodes 3 --kills 5 --seed "$seed" --json \
     -o coordinator.recovery=partial -o train.epochs=200 \
+    -o checkpoint.every_batches=190 \
     -o train.evaluate.every_epochs=0 -o checkpoint.path=torture \
     >torture.json 2>torture.err </dev/null
 check_equal "torture: kills are survived: $(cat torture.err)" $? 0

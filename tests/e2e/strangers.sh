@@ -15,7 +15,7 @@
 . "$(dirname "$0")/pair.sh"
 pair_model
 stranger=$build/fault/fault_stranger
-long=(-o train.epochs=80)
+long=(-o train.epochs=200)
 short=(-o train.epochs=30)
 
 # peak RUN NAME: writes the most KiB of memory that the node ever had.

@@ -24,8 +24,8 @@
 
 /* How often to look. At 1 GB/s 10 MB pass between two looks. Where anybody may
  * come in, more often: a frame of one byte takes 64 bytes in libzmq, and 12 to
- * 16.4 MiB of such frames got in within 5 ms, 6.7 to 9.3 within 1 ms, of 16 that
- * strangers may cost. Every 10 ms costs 0.4% of a core, every 5 ms 0.6%
+ * 16.4 MiB of such frames got in within 5 ms, 6.7 to 9.3 within 1 ms; of 16,
+ * which strangers may cost. Every 10 ms costs 0.4% of a core, every 5 ms 0.6%
  * (docs/decisions/0008-context-of-links.md). */
 #define SKN_WATCH_MS 10
 #define SKN_WATCH_MS_WITHOUT_KEYS 1

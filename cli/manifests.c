@@ -15,10 +15,12 @@ struct cli_manifest {
 };
 
 static bool
-has(const cli_manifests_t *manifests, const char *seal)
+has(const cli_manifests_t *manifests, const char *seal, uint64_t batch,
+    uint64_t layout)
 {
     for (const cli_manifest_t *at = manifests->first; at; at = at->next)
-        if (strcmp(at->seal, seal) == 0)
+        if (strcmp(at->seal, seal) == 0 && at->batch == batch &&
+            at->layout == layout)
             return true;
     return false;
 }
@@ -32,14 +34,20 @@ cli_manifests_keep(cli_manifests_t *manifests, const json_t *message)
     {
         json_t *text = json_object_get(item, "manifest");
         const char *seal = cli_talk_text(item, "seal");
-        if (!json_is_string(text) || has(manifests, seal))
+        uint64_t batch = cli_talk_number(item, "batch");
+        uint64_t layout = cli_talk_number(item, "layout");
+        /* Written again by another generation that is cut alike it has the
+         * same seal, and who was told that we know that says no more. */
+        if (!text)
+            text = cli_manifests_sealed(manifests, seal);
+        if (!json_is_string(text) || has(manifests, seal, batch, layout))
             continue;
         cli_manifest_t *manifest = calloc(1, sizeof(*manifest));
         if (!manifest)
             return;
         (void)snprintf(manifest->seal, sizeof(manifest->seal), "%s", seal);
-        manifest->batch = cli_talk_number(item, "batch");
-        manifest->layout = cli_talk_number(item, "layout");
+        manifest->batch = batch;
+        manifest->layout = layout;
         manifest->text = json_incref(text);
         manifest->next = manifests->first;
         manifests->first = manifest;

@@ -505,7 +505,8 @@ void
 skn_head_raise(skn_flight_t *flight)
 {
     for (uint32_t i = 0; i < flight->rows; i++) {
-        if (share_of(flight, i) * flight->sum[i] <= 1.0f)
+        /* What is no number stays: it ends the training. */
+        if (!(share_of(flight, i) * flight->sum[i] > 1.0f))
             continue;
         flight->root_greatest[i] = flight->greatest[i];
         flight->root_sum[i] = flight->sum[i];

@@ -389,8 +389,9 @@ take_part(skn_actor_t *actor, skn_layer_t *layer, const skn_parts_t *parts,
     skn_pass_t *pass = pass_of(layer, part->batch);
     uint32_t place = parts->place;
     bool is_late = pass->phase > SKN_PASS_FLYING;
-    if (parts->senders != layer->lateness.senders || part->normalised ||
-        pass->batch != part->batch || pass->phase < SKN_PASS_FLYING)
+    if (parts->count != 1 || parts->senders != layer->lateness.senders ||
+        part->normalised || pass->batch != part->batch ||
+        pass->phase < SKN_PASS_FLYING)
         return skn_fail(error, SKN_BAD_MESSAGE,
                         "%s: a gradient of batch %llu, which is not in flight",
                         skn_actor_name(actor), (unsigned long long)part->batch);

@@ -392,8 +392,9 @@ take_part(skn_actor_t *actor, output_t *output, const skn_parts_t *parts,
     const skn_turns_t *turns = &output->turns;
     skn_normalisers_t *all = &output->normalisers;
     skn_normaliser_t *normaliser = NULL;
-    bool fits = parts->senders == all->senders && part->node.count == 1 &&
-                part->greatest.count == part->rows && part->sum.count == 0 &&
+    bool fits = parts->count == 1 && parts->senders == all->senders &&
+                part->node.count == 1 && part->greatest.count == part->rows &&
+                part->sum.count == 0 &&
                 (!turns->begun || /* others are, where a run goes on */
                  part->batch < turns->updates + output->arrivals.count);
     if (fits && part->batch >= turns->updates)
@@ -407,7 +408,7 @@ take_part(skn_actor_t *actor, output_t *output, const skn_parts_t *parts,
                              part->rows);
         return skn_lateness_came(&output->lateness, parts->place)
                    ? SKN_OK
-                   : told_twice(actor, "a partition", part->batch, error);
+                   : told_twice(actor, "partitions", part->batch, error);
     }
     skn_flight_t *flight = flight_of(output, part->batch);
     if (normaliser->count < all->senders)

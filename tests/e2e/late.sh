@@ -140,4 +140,8 @@ check "three nodes, one of two cores" "$skein" up tiny.yaml --local-nodes 3 \
     -o checkpoint.path=run.nodes -o train.epochs=2 --json
 check_code 78 "late: stale does not go with the order that is the default" \
     "$skein" check tiny.yaml -o $stale
+sed -e 's/collect: parts/collect: gather, by: batch/' -e 's/run.goes/run.odd/' \
+    goes.plan >gathers.yaml
+check_code 76 "shards that put parts together refuse those that are" \
+    timeout -k 5 60 "$skein" run gathers.yaml
 finish

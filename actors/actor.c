@@ -277,6 +277,24 @@ skn_actor_alarm(skn_actor_t *actor, uint32_t number, uint64_t due_ns)
     actor->timer_due_ns[number] = due_ns;
 }
 
+void
+skn_actor_awaits(skn_actor_t *actor, const skn_schema_t *schema, uint64_t batch,
+                 const bool *here, uint32_t senders)
+{
+    skn_awaited_t awaited = { .batch = batch };
+    for (uint32_t k = 0; k < senders; k++) {
+        if (here[k])
+            continue;
+        if (awaited.schema) {
+            awaited.more++;
+            continue;
+        }
+        awaited.schema = schema;
+        awaited.place = k;
+    }
+    actor->awaited = awaited;
+}
+
 static void
 fire_timers(skn_actor_t *actor)
 {

@@ -107,6 +107,14 @@ typedef enum skn_phase {
 
 #define SKN_CLOCKS_MAX 8
 
+/* What skn_actor_awaits was told last: the first sender whose part is missing,
+ * and how many others. `schema` NULL: none is. */
+typedef struct skn_awaited {
+    const skn_schema_t *schema;
+    uint64_t batch;
+    uint32_t place, more;
+} skn_awaited_t;
+
 struct skn_actor {
     const skn_wired_actor_t *wired;
     const skn_kind_t *kind;
@@ -149,6 +157,7 @@ struct skn_actor {
     uint32_t clock_asked, clock_here_count; /* of clock_count, of all nodes */
     skn_clock_t *clock_here[SKN_CLOCKS_MAX];
     uint64_t timer_due_ns[SKN_TIMERS_MAX];
+    skn_awaited_t awaited;
     uint64_t restart_ns[5]; /* SKN_RESTARTS_MAX; the oldest is overwritten */
     uint32_t restart_next;
     skn_actor_counters_t counters;

@@ -276,6 +276,9 @@ leave_late(skn_actor_t *actor, skn_layer_t *layer, skn_pass_t *last)
 {
     const skn_turns_t *turns = &layer->turns;
     uint64_t now_ns = skn_actor_time_ns(actor), due_ns = UINT64_MAX;
+    bool waits = last->phase == SKN_PASS_FLYING;
+    skn_actor_awaits(actor, &skn_output_gradient_schema, last->batch,
+                     last->here, waits ? layer->lateness.senders : 0);
     if (!turns->rows_here || last->phase != SKN_PASS_FLYING ||
         last->here_count == 0 ||
         turns->forwards - turns->updates < turns->window)

@@ -433,9 +433,13 @@ look_for_late(skn_actor_t *actor, output_t *output, skn_error_t *error)
     uint64_t now_ns = skn_actor_time_ns(actor), due_ns = UINT64_MAX;
     skn_normalisers_t *all = &output->normalisers;
     skn_normaliser_t *normaliser = NULL;
-    if (turns->rows_here && flight->labels && !flight->complete &&
-        turns->forwards - turns->updates >= turns->window)
+    if (flight->labels && !flight->complete)
         normaliser = skn_normalisers_of(all, turns->updates);
+    skn_actor_awaits(actor, &skn_partition_schema, turns->updates,
+                     normaliser ? normaliser->here : NULL,
+                     normaliser ? all->senders : 0);
+    if (!turns->rows_here || turns->forwards - turns->updates < turns->window)
+        normaliser = NULL;
     if (!normaliser)
         skn_lateness_moved(&output->lateness, false, now_ns);
     else if (normaliser->count > 0 && normaliser->rows == flight->rows &&

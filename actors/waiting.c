@@ -50,11 +50,35 @@ name_part(const skn_actor_t *actor, const skn_in_pipe_t *pipe,
                    skn_actor_text(actor, missing->sender, name), others);
 }
 
+/* The same of a pipe whose parts the actor puts together itself. */
+static bool
+name_awaited(const skn_actor_t *actor, const skn_in_pipe_t *pipe, char *text,
+             size_t text_bytes)
+{
+    const skn_awaited_t *awaited = &actor->awaited;
+    char name[SKN_SENDER_TEXT_BYTES], others[32] = "";
+    if (pipe->wired->collect != SKN_COLLECT_PARTS ||
+        pipe->wired->schema != awaited->schema ||
+        awaited->place >= pipe->sender_count)
+        return false;
+    if (awaited->more > 0)
+        (void)snprintf(others, sizeof(others), " and %" PRIu32 " more",
+                       awaited->more);
+    const skn_in_edge_t *edge =
+        &actor->in_edges[pipe->first_slot + awaited->place];
+    (void)snprintf(text, text_bytes, "%s of batch %" PRIu64 " from %s%s",
+                   awaited->schema->name, awaited->batch,
+                   skn_actor_text(actor, edge->sender, name), others);
+    return true;
+}
+
 static bool
 waits_for_part(const skn_actor_t *actor, char *text, size_t text_bytes)
 {
     for (uint32_t k = 0; k < actor->in_pipe_count; k++) {
         const skn_in_pipe_t *pipe = &actor->in_pipes[k];
+        if (name_awaited(actor, pipe, text, text_bytes))
+            return true;
         const skn_part_set_t *set = oldest_set(pipe);
         if (!set)
             continue;

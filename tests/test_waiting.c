@@ -98,6 +98,25 @@ Test(waiting, a_missing_part_is_named_with_its_sender)
     expect_for(NULL);
 }
 
+/* Of a pipe that puts nothing together the actor says what it lacks. */
+Test(waiting, parts_that_an_actor_puts_together_are_named)
+{
+    static const bool here[] = { true, false, true, false };
+    static const bool all[] = { true, true, true, true };
+    gather_of_four();
+    skn_actor_awaits(&actor, &token_schema, 12, here, 4);
+    expect_for(NULL); /* this pipe has sets of its own */
+    flow.pipes[0].collect = SKN_COLLECT_PARTS;
+    expect_for("token of batch 12 from some.1 and 1 more");
+    skn_actor_awaits(&actor, &token_schema, 13, here + 2, 2);
+    expect_for("token of batch 13 from some.1");
+    skn_actor_awaits(&actor, &token_schema, 13, all, 4);
+    expect_for(NULL);
+    skn_actor_awaits(&actor, &token_schema, 14, here, 4);
+    skn_actor_awaits(&actor, &token_schema, 14, NULL, 0);
+    expect_for(NULL);
+}
+
 Test(waiting, who_has_no_credit_waits_for_room)
 {
     gather_of_four();
@@ -179,7 +198,31 @@ static const skn_kind_t holder = { .name = "holder",
                                    .gate = true,
                                    .produce = holder_produce };
 
-Test(waiting, an_actor_says_for_whom_it_waits_and_goes_on)
+/* Puts its parts together itself. */
+static skn_status_t
+joiner_take(skn_actor_t *at, void *state, const void *message,
+            skn_error_t *error)
+{
+    bool *here = state;
+    const skn_parts_t *come = message;
+    (void)error;
+    here[come->place] = true;
+    flow_note(at, come->place);
+    skn_actor_awaits(at, &token_schema, 0, here, come->senders);
+    return SKN_OK;
+}
+static const skn_handler_t joiner_handlers[] = { { &token_schema, joiner_take,
+                                                   NULL },
+                                                 { NULL, NULL, NULL } };
+static const skn_schema_t *const joiner_gathers[] = { &token_schema, NULL };
+static const skn_kind_t joiner = { .name = "gatherer",
+                                   .state_bytes = 2 * sizeof(bool),
+                                   .options = flow_options,
+                                   .handlers = joiner_handlers,
+                                   .gathers = joiner_gathers };
+
+static void
+expect_words(const skn_kind_t *kind, skn_collect_t collect)
 {
     skn_error_t error = { 0 };
     char line[2048];
@@ -187,9 +230,9 @@ Test(waiting, an_actor_says_for_whom_it_waits_and_goes_on)
     skn_start_options_t options = { .no_binding = true };
     flow_actors(&flow, &maker, 1, 1, 0);
     flow_actors(&flow, &holder, 1, 0, 0);
-    uint32_t to = flow_actors(&flow, &gatherer, 1, 0, 0);
+    uint32_t to = flow_actors(&flow, kind, 1, 0, 0);
     flow_pipe(&flow, &token_schema, SKN_PATTERN_ONE, 2, 0, 2, to, 1)->collect =
-        SKN_COLLECT_GATHER;
+        collect;
     skn_system_t *system = skn_system_new(&flow.wiring, &options, &error);
     cr_assert(system, "%s", error.text);
     system->patience_ns = 2000000;
@@ -206,4 +249,14 @@ Test(waiting, an_actor_says_for_whom_it_waits_and_goes_on)
     cr_expect_eq(skn_system_wait(system, &error), SKN_OK, "%s", error.text);
     cr_expect_eq(flow_logs[to].count, 2);
     skn_system_destroy(&system);
+}
+
+Test(waiting, an_actor_says_for_whom_it_waits_and_goes_on)
+{
+    expect_words(&gatherer, SKN_COLLECT_GATHER);
+}
+
+Test(waiting, one_that_puts_parts_together_says_it_too)
+{
+    expect_words(&joiner, SKN_COLLECT_PARTS);
 }

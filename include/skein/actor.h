@@ -166,6 +166,15 @@ SKN_API uint64_t skn_actor_time_ns(const skn_actor_t *actor);
 SKN_API void skn_actor_alarm(skn_actor_t *actor, uint32_t number,
                              uint64_t due_ns);
 
+/* Of a pipe with `collect: parts`, which the runtime puts nothing together of:
+ * the actor can do nothing without the parts of `batch` that are not here[],
+ * one flag for each of the pipe's senders, in order. It is told for whom an
+ * actor waits for long, and one that is to stop gives up. Until it is said
+ * anew; `senders` 0: it waits for nobody. */
+SKN_API void skn_actor_awaits(skn_actor_t *actor, const skn_schema_t *schema,
+                              uint64_t batch, const bool *here,
+                              uint32_t senders);
+
 /* --- sending: never blocks --------------------------------------------- */
 
 /* A message of `schema`, zeroed, whose runs have room for counts[k] items (one

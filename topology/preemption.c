@@ -4,8 +4,9 @@
 
 #include <math.h>
 
-/* Of the order that the paper found for its machines (its section 3: A about
- * .45, early from .5 to 1.5 h, late .8 h, b about 24 h). */
+/* Of the order that the paper found for its machines: A from .4 to .5, early
+ * from .5 to 1.5 h, late .8 h, b about 24 h. Quoted from memory: its full text
+ * could not be read again, only that the form and the 24 hours are its own. */
 #define SCALE 0.45
 #define EARLY_HOURS 1.0
 #define LATE_HOURS 0.8

@@ -185,7 +185,7 @@ are intact$" full.a.err
     before=$(grep -c '"checkpoint"' full.a.json)
     check "  and the run goes on to save when there is room" \
         wait_until 100 saved full $((before + 1))
-    kill -TERM "${pid[full.a]}"
+    kill -TERM "$(pgrep -P "${pid[full.a]}")" # not twice, by way of timeout
     ended "  to a good end" full "a b c" "0 0 0"
     check_equal "  after which all have the same" \
         "$(newest full.b) $(newest full.c)" "$(newest full.a) $(newest full.a)"

@@ -146,11 +146,16 @@ done
 start twice "${long[@]}"
 wait_until 100 has_checkpoint twice
 worker=$(worker_of "$pid")
+# told FORMER: other signals wait for it than FORMER, or it is no more.
+told() {
+    [ "$(grep -s ShdPnd "/proc/$worker/status")" != "$1" ]
+}
 kill -STOP "$worker"
-kill -INT "$pid"
-sleep 0.2
-kill -INT "$pid"
-sleep 0.2
+for _ in once twice; do # not both before the parent has looked
+    pending=$(grep -s ShdPnd "/proc/$worker/status")
+    kill -INT "$pid"
+    wait_until 100 told "$pending"
+done
 kill -CONT "$worker" 2>/dev/null
 wait "$pid"
 check_equal "SIGINT twice ends the run at once" $? 130

@@ -3,7 +3,7 @@
 
 Usage: bench/rebalance.py [--skein build/skein] [--config configs/wnhyp.yaml]
            [--quotas .4,.4,.4,.1] [--seconds 60] [--settle 30] [--repeats 1]
-           [--epochs N] [-o KEY=VALUE]...
+           [--epochs N] [--only known,even,measured,stale] [-o KEY=VALUE]...
 
 A coordinator and a member for each quota (a share of a core, by control
 groups), on this machine. Three runs, side by side in each repeat:
@@ -55,8 +55,8 @@ def write_config(skein, path, source, quotas, known, balance):
     base = os.path.dirname(os.path.abspath(source))
     text = text.replace("../data/", os.path.join(base, "../data/"))
     lines = ["coordinator: { address: 'tcp://127.0.0.1:%d', balance: %s, "
-             "least: %d, key: lead.key }" %
-             (ports[-1], str(balance).lower(), len(quotas)),
+             "least: 2, key: lead.key }" %
+             (ports[-1], str(balance).lower()),
              "nodes:"]
     for k, quota in enumerate(quotas):
         speed = quota / max(quotas) if known else 1
@@ -138,7 +138,8 @@ def run(options, known, balance, more=()):
             rest += ["-o", override]
         cages = [Cage("skein-rebalance%d" % k, quota, PERIOD_US, None)
                  for k, quota in enumerate(quotas)]
-        processes = [Process([options.skein, "coordinator"] + rest)]
+        processes = [Process([options.skein, "coordinator", "--wait", "30"] +
+                             rest)]
         processes += [Process([options.skein, "member", "n%d" % k] + rest +
                               ["--progress"], cage)
                       for k, cage in enumerate(cages)]
@@ -181,6 +182,7 @@ def main():
     parser.add_argument("--seconds", type=float, default=60)
     parser.add_argument("--settle", type=float, default=30)
     parser.add_argument("--repeats", type=int, default=1)
+    parser.add_argument("--only", default="known,even,measured,stale")
     parser.add_argument("--epochs", type=int, default=0)
     parser.add_argument("-o", "--override", action="append", default=[])
     options = parser.parse_args()
@@ -204,6 +206,8 @@ def main():
                                            ("even", False, False, ()),
                                            ("measured", False, True, ()),
                                            ("stale", False, True, stale)):
+            if name not in options.only.split(","):
+                continue
             rates[name], seen, moves = run(options, known, balance, more)
             print("%-9s %.2f batches a second after %g s" %
                   (name, rates[name], options.settle))
@@ -216,7 +220,7 @@ def main():
                              if len(part) > 1 else "-")
             print("    each 5 s:", " ".join(steps), flush=True)
         for name, found in shares.items():
-            if rates["known"] > 0:
+            if rates.get("known", 0) > 0 and name in rates:
                 found.append(rates[name] / rates["known"])
     for name, found in shares.items():
         if found:

@@ -385,7 +385,8 @@ take_pulse(coordinator_t *coordinator, uint32_t member, const json_t *message)
     if (cli_talk_number(message, "generation") == coordinator->balanced)
         skn_balance_load(coordinator->balance, member,
                          cli_talk_number(message, "load_us"),
-                         cli_talk_number(message, "load_at_us"));
+                         cli_talk_number(message, "load_at_us"),
+                         skn_membership_batch(coordinator->membership));
     if (skn_membership_hears(coordinator->membership, member))
         (void)cli_talk_send(
             coordinator->control, member,
@@ -497,7 +498,8 @@ balance(coordinator_t *coordinator)
                             sizeof(text)))
         return;
     say(coordinator, text);
-    skn_membership_renew(coordinator->membership, "rows", "are dealt by speed");
+    cli_balancing_renew(coordinator->balance, coordinator->model,
+                        coordinator->membership);
 }
 
 /* For people who watch. */

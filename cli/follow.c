@@ -12,6 +12,8 @@
 
 #include "cli/process.h"
 #include "formats/json_text.h"
+#include "topology/groups.h"
+#include "topology/load.h"
 
 #define LINE_BYTES 65536
 /* How often a lease is looked at. */
@@ -24,6 +26,8 @@ typedef struct leash {
     bool holds, lease;
     uint64_t until_ns; /* the lease; 0: none has come yet */
     uint64_t told_ns;  /* when the load was told last */
+    double quota;      /* processing units that we may use; 0: all */
+    skn_node_load_t load;
 } leash_t;
 
 /* The run that SIGUSR1 stops, once it runs: signal handlers have no argument.
@@ -301,7 +305,15 @@ end_of_lease(const cli_call_t *call)
     _exit(cli_finish(call, cli_report(call, &error)));
 }
 
-/* For who holds us, a line a second: how busy this node's cores were. */
+static uint64_t
+cpu_ns(void)
+{
+    struct timespec used = { 0 };
+    (void)clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &used);
+    return (uint64_t)used.tv_sec * 1000000000u + (uint64_t)used.tv_nsec;
+}
+
+/* For who holds us, a line a second: how busy this node was. */
 static void
 tell_load(const skn_topology_t *topology, leash_t *leash)
 {
@@ -309,9 +321,19 @@ tell_load(const skn_topology_t *topology, leash_t *leash)
     if (!leash->lease || now_ns - leash->told_ns < LOAD_NS)
         return;
     leash->told_ns = now_ns;
+    skn_load_thread_t threads[SKN_LOAD_THREADS];
+    const skn_load_look_t look = {
+        .at_ns = now_ns,
+        .core_ns = skn_topology_busy_ns(topology),
+        .cpu_ns = cpu_ns(),
+        .quota = leash->quota,
+        .threads = threads,
+        .thread_count = skn_load_threads(threads, SKN_LOAD_THREADS),
+    };
+    skn_node_load_add(&leash->load, &look);
     (void)printf("{\"event\":\"load\",\"busy_us\":%" PRIu64
                  ",\"at_us\":%" PRIu64 "}\n",
-                 skn_topology_busy_ns(topology) / 1000, now_ns / 1000);
+                 leash->load.busy_ns / 1000, now_ns / 1000);
     (void)fflush(stdout);
 }
 
@@ -365,7 +387,9 @@ follow_events(const cli_call_t *call, skn_topology_t *topology,
               const cli_follow_t *follow, bool *unread)
 {
     static const char stopped[] = "{\"event\":\"stopped\"";
-    leash_t leash = { .holds = follow->leash, .lease = follow->lease };
+    leash_t leash = { .holds = follow->leash,
+                      .lease = follow->lease,
+                      .quota = follow->lease ? skn_groups_units("") : 0 };
     static char line[LINE_BYTES];
     cli_bar_t bar;
     cli_bar_init(&bar, call);

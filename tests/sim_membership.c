@@ -630,8 +630,12 @@ spoil(world_t *world)
     member_t *member = &world->member[number];
     if (world->now_ns >= HEAL_NS || draw(world, 60) != 0)
         return;
-    if (world->membership && draw(world, 8) == 0)
+    if (world->membership && draw(world, 8) == 0) {
+        if (draw(world, 2) == 0)
+            (void)skn_membership_spare(world->membership, number,
+                                       world->now_ns + draw(world, 60000) * MS);
         skn_membership_renew(world->membership, "rows", "are dealt anew");
+    }
     world->faults++;
     switch (draw(world, 8)) {
     case 0:

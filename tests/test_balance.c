@@ -21,8 +21,12 @@ typedef struct world {
     double busy_us[NODES];
     uint32_t cores[NODES];
     uint64_t set, now_ns;
+    double batches;
     uint32_t moves;
-    double noise; /* of a second's load, up and down */
+    uint64_t out; /* for whose sake the last move was, and until when */
+    uint64_t back_ns;
+    double lonely; /* what a batch takes longer with fewer nodes, in fact */
+    double noise;  /* of a second's load, up and down */
     uint32_t random;
 } world_t;
 
@@ -37,7 +41,7 @@ set_up(void)
         world.truth[n] = 1;
         world.cores[n] = 1;
     }
-    world.balance = skn_balance_new(NODES, world.cores, speeds, NULL);
+    world.balance = skn_balance_new(NODES, 1, world.cores, speeds, NULL);
     cr_assert_not_null(world.balance);
     skn_balance_begin(world.balance, world.set, world.now_ns);
 }
@@ -75,7 +79,7 @@ batch_s(void)
     for (uint32_t n = 0; n < NODES; n++)
         if (in(n))
             most = fmax(most, work(n));
-    return most;
+    return world.set == ALL ? most : most + world.lonely;
 }
 
 static double
@@ -90,18 +94,32 @@ static void
 run(uint32_t seconds)
 {
     for (uint32_t k = 0; k < seconds; k++) {
+        if (world.out && world.now_ns >= world.back_ns) {
+            world.set |= world.out;
+            world.out = 0;
+            skn_balance_begin(world.balance, world.set, world.now_ns);
+        }
         double whole_s = batch_s();
         world.now_ns += S;
+        world.batches += 1000 / whole_s;
         for (uint32_t n = 0; n < NODES; n++) {
             if (!in(n))
                 continue;
             world.busy_us[n] += fmin(work(n) / whole_s * noise(), 1) * 1e6;
             skn_balance_load(world.balance, n, (uint64_t)world.busy_us[n],
-                             world.now_ns / 1000);
+                             world.now_ns / 1000, (uint64_t)world.batches);
         }
         if (!skn_balance_due(world.balance, world.now_ns))
             continue;
         world.moves++;
+        uint64_t for_ms = 0, out = skn_balance_out(world.balance, &for_ms);
+        if (skn_balance_back(world.balance))
+            world.back_ns = world.now_ns;
+        if (out) {
+            world.out |= out;
+            world.set &= ~out;
+            world.back_ns = world.now_ns + for_ms * 1000000;
+        }
         skn_balance_begin(world.balance, world.set, world.now_ns);
     }
 }
@@ -145,7 +163,7 @@ Test(balance, cores_are_counted)
     skn_balance_destroy(&world.balance);
     world.cores[1] = 8;
     world.truth[1] = 0.5;
-    world.balance = skn_balance_new(NODES, world.cores,
+    world.balance = skn_balance_new(NODES, 1, world.cores,
                                     (const double[]){ 1, 1, 1, 1 }, NULL);
     skn_balance_begin(world.balance, ALL, 0);
     run(150);
@@ -200,6 +218,78 @@ Test(balance, what_cannot_be_moved_is_tried_ever_less)
     cr_expect_geq(world.moves, 1);
 }
 
+/* At a tenth of the speed even no rows at all take it 1.5 times as long as the
+ * others need for all of them. */
+Test(balance, who_only_holds_the_others_up_is_left_out)
+{
+    world.truth[1] = 0.1;
+    for (uint32_t n = 0; n < NODES; n++)
+        world.fixed[n] = 0.06;
+    run(16);
+    cr_expect_eq(world.moves, 1, "rows are moved first");
+    cr_expect_eq(world.out, 0);
+    run(14);
+    cr_expect_eq(world.out, 2, "within 30 s");
+    cr_expect_float_eq(batch_s(), 1.0 / 3 + 0.06, 0.01);
+    double best = world.batches, wasted = 0;
+    run(4 * 3600); /* it is tried again, and not too often */
+    best = (world.batches - best) / 1000 * (1.0 / 3 + 0.06);
+    wasted = 1 - best / (4 * 3600);
+    cr_expect_lt(wasted, 0.03, "%.3f of the time", wasted);
+    cr_expect_geq(world.moves, 4);
+    world.truth[1] = 1; /* its owner has gone home */
+    run(2 * 3600);
+    cr_expect_eq(world.out, 0);
+    cr_expect_float_eq(batch_s(), 0.25 + 0.06, 0.02);
+}
+
+/* What was hoped for does not come: it is taken back, and that was it. */
+Test(balance, who_was_of_use_is_taken_back)
+{
+    world.truth[1] = 0.1;
+    for (uint32_t n = 0; n < NODES; n++)
+        world.fixed[n] = 0.06;
+    world.lonely = 1;
+    run(120);
+    cr_expect_eq(world.out, 0);
+    cr_expect_leq(world.moves, 4, "%u", world.moves);
+    run(3600);
+    cr_expect_eq(world.set, ALL);
+}
+
+Test(balance, who_is_needed_is_not_left_out)
+{
+    skn_balance_need(world.balance, 1);
+    world.truth[1] = 0.1;
+    for (uint32_t n = 0; n < NODES; n++)
+        world.fixed[n] = 0.06;
+    run(3600);
+    cr_expect_eq(world.out, 0);
+    tear_down();
+    set_up();
+    skn_balance_destroy(&world.balance);
+    world.balance = skn_balance_new(NODES, NODES, world.cores,
+                                    (const double[]){ 1, 1, 1, 1 }, NULL);
+    skn_balance_begin(world.balance, ALL, 0);
+    world.truth[1] = 0.1;
+    for (uint32_t n = 0; n < NODES; n++)
+        world.fixed[n] = 0.06;
+    run(3600);
+    cr_expect_eq(world.out, 0, "at least so many are to train");
+}
+
+/* A quarter of the speed with little work beside its rows is worth having. */
+Test(balance, who_helps_though_slow_is_not_left_out)
+{
+    world.truth[2] = 0.25;
+    for (uint32_t n = 0; n < NODES; n++)
+        world.fixed[n] = 0.02;
+    run(3600);
+    cr_expect_eq(world.out, 0);
+    cr_expect_gt(world.moves, 0);
+    cr_expect_lt(batch_s(), (1 + 0.02 * 4) / 3.25 * 1.1);
+}
+
 Test(balance, nobody_changes_by_more_than_eight_times_in_a_move)
 {
     world.truth[1] = 0.01;
@@ -231,7 +321,7 @@ Test(balance, a_run_that_waits_for_its_links_gains_nothing)
     for (int k = 1; k < 600; k++) {
         for (uint32_t n = 0; n < NODES; n++)
             skn_balance_load(world.balance, n, (uint64_t)(busy[n] * k * 1e6),
-                             (uint64_t)k * 1000000);
+                             (uint64_t)k * 1000000, (uint64_t)k);
         cr_assert_not(
             skn_balance_due(world.balance, (uint64_t)k * (uint64_t)S));
     }
@@ -244,7 +334,7 @@ Test(balance, nothing_is_known_before_all_have_told)
     for (int k = 1; k < 100; k++) {
         for (uint32_t n = 0; n < 3; n++) /* node 3 is silent */
             skn_balance_load(world.balance, n, (uint64_t)k * 1000,
-                             (uint64_t)k * 1000000);
+                             (uint64_t)k * 1000000, (uint64_t)k);
         cr_assert_not(
             skn_balance_due(world.balance, (uint64_t)k * (uint64_t)S));
     }
@@ -254,14 +344,15 @@ Test(balance, nothing_is_known_before_all_have_told)
 /* What a peer says may be anything. */
 Test(balance, nonsense_is_taken_without_harm)
 {
-    skn_balance_load(world.balance, 0, UINT64_MAX, UINT64_MAX);
-    skn_balance_load(world.balance, 0, 5, 1);
-    skn_balance_load(world.balance, 1, 0, 0);
-    skn_balance_load(world.balance, 77, 1, 1);
+    skn_balance_load(world.balance, 0, UINT64_MAX, UINT64_MAX, UINT64_MAX);
+    skn_balance_load(world.balance, 0, 5, 1, 1);
+    skn_balance_load(world.balance, 1, 0, 0, 0);
+    skn_balance_load(world.balance, 77, 1, 1, 1);
     for (int k = 1; k < 60; k++) {
         for (uint32_t n = 1; n < NODES; n++)
             skn_balance_load(world.balance, n, UINT64_MAX - 100 + (uint64_t)k,
-                             (uint64_t)k * 1000000);
+                             (uint64_t)k * 1000000,
+                             k % 2 ? UINT64_MAX : (uint64_t)k);
         (void)skn_balance_due(world.balance, (uint64_t)k * (uint64_t)S);
         for (uint32_t n = 0; n < NODES; n++)
             cr_assert(isfinite(skn_balance_speed(world.balance, n)));
@@ -290,6 +381,6 @@ Test(balance, one_node_has_nobody_to_give_to)
     skn_balance_begin(world.balance, 2, 0);
     run(600);
     cr_expect_eq(world.moves, 0);
-    cr_expect_null(skn_balance_new(0, world.cores, world.truth, NULL));
-    cr_expect_null(skn_balance_new(65, world.cores, world.truth, NULL));
+    cr_expect_null(skn_balance_new(0, 0, world.cores, world.truth, NULL));
+    cr_expect_null(skn_balance_new(65, 1, world.cores, world.truth, NULL));
 }

@@ -1,4 +1,4 @@
-/* test_groups.c - limits of memory in a false /proc and /sys.
+/* test_groups.c - limits of memory and processor time in false /proc and /sys.
  * SPDX-License-Identifier: Apache-2.0 */
 #include <criterion/criterion.h>
 #include <stdarg.h>
@@ -143,4 +143,27 @@ Test(groups, rubbish_is_no_limit)
 Test(groups, this_machine_has_some_left)
 {
     cr_expect_gt(skn_groups_memory_bytes(""), 0);
+}
+
+Test(groups, processor_time_is_the_least_quota)
+{
+    cr_expect_eq(skn_groups_units(root), 0);
+    put("proc/self/cgroup", "%s", hybrid);
+    cr_expect_eq(skn_groups_units(root), 0);
+    put("sys/fs/cgroup/cpu/jobs/cpu.cfs_quota_us", "-1\n");
+    put("sys/fs/cgroup/cpu/jobs/cpu.cfs_period_us", "100000\n");
+    cr_expect_eq(skn_groups_units(root), 0);
+    put("sys/fs/cgroup/cpu/jobs/cpu.cfs_quota_us", "150000\n");
+    cr_expect_eq(skn_groups_units(root), 1.5);
+    put("sys/fs/cgroup/cpu/cpu.cfs_quota_us", "8000\n");
+    put("sys/fs/cgroup/cpu/cpu.cfs_period_us", "20000\n");
+    cr_expect_eq(skn_groups_units(root), 0.4, "of those above it, too");
+    put("sys/fs/cgroup/cpu.max", "max 100000\n");
+    cr_expect_eq(skn_groups_units(root), 0.4);
+    put("sys/fs/cgroup/cpu.max", "20000 100000\n");
+    cr_expect_eq(skn_groups_units(root), 0.2);
+    put("sys/fs/cgroup/cpu.max", "nonsense\n");
+    cr_expect_eq(skn_groups_units(root), 0.4);
+    put("sys/fs/cgroup/cpu/cpu.cfs_period_us", "0\n");
+    cr_expect_eq(skn_groups_units(root), 1.5);
 }

@@ -14,7 +14,7 @@ static void
 set_up(void)
 {
     const uint32_t cores[] = { 1, 1 };
-    balance = skn_balance_new(2, cores, (const double[]){ 1, 3 }, NULL);
+    balance = skn_balance_new(2, 1, cores, (const double[]){ 1, 3 }, NULL);
     cr_assert_not_null(balance);
 }
 

@@ -384,6 +384,60 @@ Test(membership, the_same_members_may_begin_anew)
     skn_membership_destroy(&play.membership);
 }
 
+/* The others are faster without c: they go on, and it is asked again later. */
+Test(membership, who_is_spared_comes_back)
+{
+    play_t play;
+    open_play(&play, 3, 2, 0, 0);
+    for (uint32_t k = 0; k < 3; k++)
+        arrive(&play, k, 11 * (k + 1));
+    pass(&play, 3000, 30);
+    cr_assert_eq(skn_membership_members(play.membership), 7);
+    cr_assert_not(skn_membership_spare(play.membership, 3, UINT64_MAX),
+                  "it takes no part");
+    cr_assert(
+        skn_membership_spare(play.membership, 2, play.now_ns + 20000 * MS));
+    skn_membership_renew(play.membership, "c", "is left out");
+    pass(&play, 200, 30);
+    for (uint32_t k = 3; k-- > 0;)
+        end(&play, k, k ? SKN_ENDING_WELL : SKN_ENDING_STOPPED);
+    play.held = (held_t){ .status = SKN_OK, .point = { .batch = 40 } };
+    pass(&play, 600, 0);
+    cr_assert_eq(skn_membership_members(play.membership), 3);
+    pass(&play, 15000, 60);
+    cr_assert_eq(count_of(&play, SKN_DUTY_PAUSE), 0, "not yet");
+    pass(&play, 6000, 70);
+    cr_assert_eq(count_of(&play, SKN_DUTY_PAUSE), 1, "and then it joins");
+    skn_membership_destroy(&play.membership);
+}
+
+/* Two at least are to train, and one of the two that do dies. */
+Test(membership, who_is_spared_is_wanted_when_another_dies)
+{
+    play_t play;
+    open_play(&play, 3, 2, 0, 0);
+    for (uint32_t k = 0; k < 3; k++)
+        arrive(&play, k, 11 * (k + 1));
+    pass(&play, 3000, 30);
+    cr_assert(skn_membership_spare(play.membership, 2, UINT64_MAX));
+    skn_membership_renew(play.membership, "c", "is left out");
+    pass(&play, 200, 30);
+    for (uint32_t k = 3; k-- > 0;)
+        end(&play, k, k ? SKN_ENDING_WELL : SKN_ENDING_STOPPED);
+    play.held = (held_t){ .status = SKN_OK, .point = { .batch = 40 } };
+    pass(&play, 600, 0);
+    cr_assert_eq(skn_membership_members(play.membership), 3);
+    play.here[1] = false;
+    skn_membership_lost(play.membership, 1, play.now_ns);
+    pass(&play, 1500, 40);
+    end(&play, 0, SKN_ENDING_WELL);
+    pass(&play, 5000, 40);
+    cr_assert_eq(skn_membership_members(play.membership), 5, "a and c");
+    cr_assert_not(skn_membership_spare(play.membership, 2, UINT64_MAX),
+                  "nothing was trained without it");
+    skn_membership_destroy(&play.membership);
+}
+
 /* Its lead lost the order to begin, and the one to pause came before it was
  * said again: a run stood still for ever (sim_membership, seed 1876). */
 Test(membership, who_begins_while_others_pause_is_told_to_pause)

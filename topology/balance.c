@@ -11,26 +11,45 @@
  * little about it. */
 #define BUSY_MIN 0.02
 #define STEP_MAX 8.0
+/* Shares of which one is less than so much of the other tell what a row costs:
+ * at least so much of what all of a batch costs by the row. */
+#define SHARE_CHANGE 0.75
+#define SLOPE_MIN 0.01
 /* Speeds that a plan takes. */
 #define SPEED_MIN 0.001
 #define SPEED_MAX 1000.0
 
 typedef struct sample {
-    uint64_t busy_us, at_us; /* at_us 0: none */
+    uint64_t busy_us, at_us, batch; /* at_us 0: none */
 } sample_t;
+
+/* A batch costs fixed_us + share * all_us. */
+typedef struct cost {
+    double fixed_us, all_us;
+} cost_t;
 
 typedef struct node {
     double speed, cores;
     sample_t first, window, last; /* of what pays; of the window; newest */
     double busy;                  /* of the last window; -1: not known */
+    cost_t cost;                  /* by the window or the move before this */
+    cost_t known;                 /* at the last move */
+    double share, batch_us;       /* then; 0: there was none */
+    uint64_t out_ms;              /* how long it was left out last */
+    bool needed;
 } node_t;
 
 struct skn_balance {
-    uint32_t count;
+    uint32_t count, least;
+    uint64_t out, back; /* of the last verdict */
+    uint64_t trial;     /* who was left out by it, until that is judged */
+    double former_us;   /* what a batch took before */
+    uint64_t begun_ns;
     uint64_t set;          /* that trains; 0: none does */
     uint64_t window_ns;    /* when the window began */
     uint64_t pays_ns;      /* since when it pays; 0: it does not */
     double gain, gain_min; /* of the last window, least since it pays */
+    double batch_us;       /* what a batch took in it */
     uint64_t moved_ns;     /* when it was dealt anew last; 0: never */
     uint64_t apart_ms;
     node_t node[NODES_MAX];
@@ -49,8 +68,8 @@ ms_since(uint64_t then_ns, uint64_t now_ns)
 }
 
 skn_balance_t *
-skn_balance_new(uint32_t count, const uint32_t *cores, const double *speeds,
-                skn_error_t *error)
+skn_balance_new(uint32_t count, uint32_t least, const uint32_t *cores,
+                const double *speeds, skn_error_t *error)
 {
     if (count == 0 || count > NODES_MAX) {
         (void)skn_fail(error, SKN_USAGE, "%u nodes to balance", count);
@@ -62,6 +81,7 @@ skn_balance_new(uint32_t count, const uint32_t *cores, const double *speeds,
         return NULL;
     }
     balance->count = count;
+    balance->least = least;
     balance->apart_ms = SKN_BALANCE_APART_MS;
     for (uint32_t n = 0; n < count; n++)
         balance->node[n] =
@@ -80,7 +100,8 @@ void
 skn_balance_begin(skn_balance_t *balance, uint64_t set, uint64_t now_ns)
 {
     balance->set = set;
-    balance->window_ns = now_ns;
+    balance->out = balance->back = 0;
+    balance->window_ns = balance->begun_ns = now_ns;
     balance->pays_ns = 0;
     balance->gain = 0;
     for (uint32_t n = 0; n < balance->count; n++) {
@@ -92,14 +113,15 @@ skn_balance_begin(skn_balance_t *balance, uint64_t set, uint64_t now_ns)
 
 void
 skn_balance_load(skn_balance_t *balance, uint32_t number, uint64_t busy_us,
-                 uint64_t at_us)
+                 uint64_t at_us, uint64_t batch)
 {
     if (number >= balance->count || !takes_part(balance, number))
         return;
     node_t *node = &balance->node[number];
-    if (at_us <= node->last.at_us || busy_us < node->last.busy_us)
+    if (at_us <= node->last.at_us || busy_us < node->last.busy_us ||
+        batch < node->last.batch)
         return; /* the same again, or a worker that is no more */
-    node->last = (sample_t){ busy_us, at_us };
+    node->last = (sample_t){ busy_us, at_us, batch };
     if (node->window.at_us == 0)
         node->first = node->window = node->last;
 }
@@ -115,7 +137,15 @@ busy_since(const node_t *node, const sample_t *since)
     return fmin(fmax(busy, BUSY_MIN), 1.0);
 }
 
-/* Whether each node has told of most of the window. */
+/* Of all of its time. */
+static double
+batch_us_since(const node_t *node, const sample_t *since)
+{
+    return (double)(node->last.at_us - since->at_us) /
+           (double)(node->last.batch - since->batch);
+}
+
+/* Whether each node has told of most of the window, and of batches in it. */
 static bool
 is_whole(const skn_balance_t *balance)
 {
@@ -124,54 +154,163 @@ is_whole(const skn_balance_t *balance)
         if (takes_part(balance, n) &&
             (node->window.at_us == 0 ||
              node->last.at_us - node->window.at_us <
-                 SKN_BALANCE_WINDOW_MS * 1000u * 3 / 5))
+                 SKN_BALANCE_WINDOW_MS * 1000u * 3 / 5 ||
+             node->last.batch == node->window.batch))
             return false;
     }
     return true;
+}
+
+/* What a batch costs a node whose share of it now costs `us`. Two costs of two
+ * shares tell its parts, where more rows cost more; else both parts are what
+ * they were, on a machine that is faster or slower now. */
+static cost_t
+find_cost(const node_t *node, double share, double us)
+{
+    if (node->batch_us <= 0)
+        return (cost_t){ 0, us / share };
+    if (fmin(share, node->share) < SHARE_CHANGE * fmax(share, node->share) &&
+        (us > node->batch_us) == (share > node->share)) {
+        double slope = (us - node->batch_us) / (share - node->share);
+        slope = fmin(fmax(slope, SLOPE_MIN * us / share), us / share);
+        return (cost_t){ us - slope * share, slope };
+    }
+    double change = us / (node->known.fixed_us + node->known.all_us * share);
+    return (cost_t){ node->known.fixed_us * change,
+                     node->known.all_us * change };
+}
+
+/* What a batch costs all of `set` if rows are dealt so that it costs them the
+ * same, or no more than the one that has most to do without any. */
+static double
+find_even_us(const skn_balance_t *balance, uint64_t set)
+{
+    double rate = 0, fixed = 0, most = 0;
+    for (uint32_t n = 0; n < balance->count; n++) {
+        const cost_t *cost = &balance->node[n].cost;
+        if (!(set >> n & 1u))
+            continue;
+        rate += 1 / cost->all_us;
+        fixed += cost->fixed_us / cost->all_us;
+        most = fmax(most, cost->fixed_us);
+    }
+    return fmax((1 + fixed) / rate, most);
+}
+
+/* Whom the others would be faster without; 0: nobody. *us: a batch's cost. */
+static uint64_t
+find_out(const skn_balance_t *balance, double *us)
+{
+    uint32_t slow = 0, count = (uint32_t)__builtin_popcountll(balance->set);
+    double most = -1;
+    for (uint32_t n = 0; n < balance->count; n++) {
+        if (!takes_part(balance, n) || balance->node[n].cost.fixed_us <= most)
+            continue;
+        slow = n;
+        most = balance->node[n].cost.fixed_us;
+    }
+    uint64_t out = (uint64_t)1 << slow;
+    double without_us = find_even_us(balance, balance->set & ~out);
+    if (count <= balance->least || count <= 2 || balance->node[slow].needed ||
+        without_us * (1 + SKN_BALANCE_SMALL_GAIN) > *us)
+        return 0;
+    *us = without_us;
+    return out;
 }
 
 /* What a batch would gain by shares that make all nodes equally busy. */
 static double
 find_gain(skn_balance_t *balance)
 {
-    double most = 0, shares = 0, rows = 0;
+    double most = 0;
     for (uint32_t n = 0; n < balance->count; n++) {
         node_t *node = &balance->node[n];
         if (!takes_part(balance, n))
             continue;
+        double us = batch_us_since(node, &node->window);
         node->busy = busy_since(node, &node->window);
-        most = fmax(most, node->busy);
-        shares += node->speed * node->cores;
-        rows += node->speed * node->cores / node->busy;
+        node->cost = find_cost(
+            node, skn_balance_share(balance, balance->set, n), us * node->busy);
+        if (node->busy >= most) {
+            most = node->busy;
+            balance->batch_us = us;
+        }
     }
-    double even = shares / rows;
-    return 1 / fmax(1 - most + even, BUSY_MIN) - 1;
+    double us = find_even_us(balance, balance->set);
+    (void)find_out(balance, &us);
+    return 1 / fmax(1 - most + us / balance->batch_us, BUSY_MIN) - 1;
 }
 
-/* Speeds over all of the time that it has paid. Their sum over cores stays, so
- * that who was never measured counts as the mean. */
+/* The share that makes a batch cost `node` so much. */
+static double
+share_for(const node_t *node, double us)
+{
+    return fmax(us - node->cost.fixed_us, 0) / node->cost.all_us;
+}
+
+/* Costs over all of the time that it has paid. */
+static void
+learn(skn_balance_t *balance)
+{
+    for (uint32_t n = 0; n < balance->count; n++) {
+        node_t *node = &balance->node[n];
+        if (!takes_part(balance, n))
+            continue;
+        double share = skn_balance_share(balance, balance->set, n);
+        double us =
+            batch_us_since(node, &node->first) * busy_since(node, &node->first);
+        node->cost = find_cost(node, share, us);
+    }
+    for (uint32_t n = 0; n < balance->count; n++) {
+        node_t *node = &balance->node[n];
+        if (!takes_part(balance, n))
+            continue;
+        node->known = node->cost;
+        node->share = skn_balance_share(balance, balance->set, n);
+        node->batch_us = node->cost.fixed_us + node->cost.all_us * node->share;
+    }
+}
+
+/* Speeds by what was learnt. Their sum over cores stays, so that who was never
+ * measured counts as the mean. */
 static void
 measure(skn_balance_t *balance)
 {
-    double before = 0, after = 0, most = BUSY_MIN;
-    for (uint32_t n = 0; n < balance->count; n++)
-        if (takes_part(balance, n))
-            most = fmax(most,
-                        busy_since(&balance->node[n], &balance->node[n].first));
+    double before = 0, after = 0, shares = 0, largest = 0;
+    double us = find_even_us(balance, balance->set);
+    balance->out = find_out(balance, &us);
+    uint64_t set = balance->set & ~balance->out;
     for (uint32_t n = 0; n < balance->count; n++) {
         node_t *node = &balance->node[n];
-        if (!takes_part(balance, n))
+        if (!(set >> n & 1u))
             continue;
         before += node->speed * node->cores;
-        node->speed *= fmin(most / busy_since(node, &node->first), STEP_MAX);
+        shares += share_for(node, us);
+        largest =
+            fmax(largest, share_for(node, us) / node->cores / node->speed);
+    }
+    for (uint32_t n = 0; n < balance->count; n++) {
+        node_t *node = &balance->node[n];
+        if (!(set >> n & 1u))
+            continue;
+        double speed = share_for(node, us) / node->cores;
+        node->speed = fmax(speed / largest, node->speed / STEP_MAX);
         after += node->speed * node->cores;
     }
     for (uint32_t n = 0; n < balance->count; n++) {
         node_t *node = &balance->node[n];
-        if (takes_part(balance, n))
+        if (set >> n & 1u)
             node->speed =
                 fmin(fmax(node->speed * before / after, SPEED_MIN), SPEED_MAX);
     }
+    balance->trial = balance->out;
+    balance->former_us = balance->batch_us;
+    if (!balance->out)
+        return;
+    node_t *out = &balance->node[__builtin_ctzll(balance->out)];
+    out->out_ms = out->out_ms == 0 ? SKN_BALANCE_OUT_MS : 2 * out->out_ms;
+    if (out->out_ms > SKN_BALANCE_OUT_MS_MAX)
+        out->out_ms = SKN_BALANCE_OUT_MS_MAX;
 }
 
 static void
@@ -192,6 +331,22 @@ look(skn_balance_t *balance, uint64_t now_ns)
         balance->node[n].window = balance->node[n].last;
 }
 
+/* Whether a batch takes no less since somebody was left out: it was of use. */
+static bool
+is_worse(skn_balance_t *balance, uint64_t now_ns)
+{
+    uint64_t trial = balance->trial;
+    if (!trial || (balance->set & trial) ||
+        ms_since(balance->begun_ns, now_ns) < SKN_BALANCE_LARGE_MS)
+        return false;
+    balance->trial = 0;
+    if (balance->batch_us < balance->former_us)
+        return false;
+    skn_balance_need(balance, (uint32_t)__builtin_ctzll(trial));
+    balance->back = trial;
+    return true;
+}
+
 bool
 skn_balance_due(skn_balance_t *balance, uint64_t now_ns)
 {
@@ -200,6 +355,10 @@ skn_balance_due(skn_balance_t *balance, uint64_t now_ns)
         !is_whole(balance))
         return false;
     look(balance, now_ns);
+    if (is_worse(balance, now_ns)) {
+        balance->set = 0;
+        return true;
+    }
     if (balance->pays_ns == 0)
         return false;
     uint64_t pays_ms = ms_since(balance->pays_ns, now_ns);
@@ -213,9 +372,31 @@ skn_balance_due(skn_balance_t *balance, uint64_t now_ns)
     if (balance->moved_ns > 0 && balance->apart_ms < SKN_BALANCE_APART_MS_MAX)
         balance->apart_ms *= 2;
     balance->moved_ns = now_ns;
+    learn(balance);
     measure(balance);
     balance->set = 0; /* until the next generation */
     return true;
+}
+
+uint64_t
+skn_balance_out(const skn_balance_t *balance, uint64_t *for_ms)
+{
+    if (balance->out)
+        *for_ms = balance->node[__builtin_ctzll(balance->out)].out_ms;
+    return balance->out;
+}
+
+uint64_t
+skn_balance_back(const skn_balance_t *balance)
+{
+    return balance->back;
+}
+
+void
+skn_balance_need(skn_balance_t *balance, uint32_t number)
+{
+    balance->node[number].needed = true;
+    balance->out &= ~((uint64_t)1 << number);
 }
 
 /* --- what is known -------------------------------------------------------- */

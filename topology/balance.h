@@ -1,13 +1,22 @@
 /* balance.h - how fast the nodes of a generation are, and whether it would pay
- * to deal their rows anew.
+ * to deal their rows anew, or to go on without one of them.
  *
- * Each node tells how long its busiest core had work in hand. All of them train
- * the same batches, so a core that is busy for f of the time does its share of
- * rows in f of a batch's time, and at f = 1 the others wait for it. With shares
- * that make all f equal a batch takes 1 - f_max + f of what it took.
+ * Each node tells how long its busiest core had work in hand, and for how many
+ * batches. All of them train the same ones, so a core that is busy for f of the
+ * time does its part in f of a batch's time, and at f = 1 the others wait for
+ * it. With shares that make all f equal a batch takes 1 - f_max + f of what it
+ * took.
+ *
+ * What a batch costs a node is taken to be a + b * share: b for its rows, a for
+ * what does not shrink with them (links, its batches). At first a is 0; once
+ * a node has a share that is another one by a quarter, its two costs tell both.
+ * No share makes a batch cheaper than the greatest a. Where that bounds all,
+ * and the others could do that node's rows in less time, it is left out for ten
+ * minutes, then for twice as long each time, up to an hour: never for ever. If
+ * ten seconds show that a batch takes no less without it, it is taken back.
  *
  * Rules against fluttering: it pays by 10% for two minutes on end, or by half
- * for ten seconds; moves are at least 30 s apart, then twice as long each
+ * for ten seconds; moves are at least 10 s apart, then twice as long each
  * time, up to 10 minutes; nobody's speed changes by more than eight times in a
  * move. Pure: whoever drives it says what time it is.
  * SPDX-License-Identifier: Apache-2.0 */
@@ -25,26 +34,37 @@
 #define SKN_BALANCE_SMALL_MS 120000u
 #define SKN_BALANCE_LARGE_GAIN 0.50
 #define SKN_BALANCE_LARGE_MS 10000u
-#define SKN_BALANCE_APART_MS 30000u
+#define SKN_BALANCE_APART_MS 10000u
 #define SKN_BALANCE_APART_MS_MAX 600000u
+#define SKN_BALANCE_OUT_MS 600000u
+#define SKN_BALANCE_OUT_MS_MAX 3600000u
 
 typedef struct skn_balance skn_balance_t;
 
 /* `count` nodes, at most 64, with so many cores each, and the speeds of a core
- * that the plan counts with. NULL: SKN_NO_MEMORY, SKN_USAGE. */
-skn_balance_t *skn_balance_new(uint32_t count, const uint32_t *cores,
-                               const double *speeds, skn_error_t *error);
+ * that the plan counts with; at least `least` of them are to train. NULL:
+ * SKN_NO_MEMORY, SKN_USAGE. */
+skn_balance_t *skn_balance_new(uint32_t count, uint32_t least,
+                               const uint32_t *cores, const double *speeds,
+                               skn_error_t *error);
 void skn_balance_destroy(skn_balance_t **balance);
 
 /* A generation of the nodes of `set` begins to train. */
 void skn_balance_begin(skn_balance_t *balance, uint64_t set, uint64_t now_ns);
 /* Node `node` was busy for `busy_us` since its start, at `at_us` by its own
- * monotonic clock. */
+ * monotonic clock, when the generation had come to `batch`. */
 void skn_balance_load(skn_balance_t *balance, uint32_t node, uint64_t busy_us,
-                      uint64_t at_us);
+                      uint64_t at_us, uint64_t batch);
 /* Whether the generation should be ended to deal anew; if so, speeds are those
  * that were measured, and it says no until it is begun again. */
 bool skn_balance_due(skn_balance_t *balance, uint64_t now_ns);
+/* Whom the last verdict leaves out, 0: nobody, and for how long. */
+uint64_t skn_balance_out(const skn_balance_t *balance, uint64_t *for_ms);
+/* Who is taken back by the last verdict, and is not left out again; 0: nobody.
+ */
+uint64_t skn_balance_back(const skn_balance_t *balance);
+/* The others cannot do without `node`: it is not left out any more. */
+void skn_balance_need(skn_balance_t *balance, uint32_t node);
 
 /* Of a core of `node`. One that was never measured is as fast as the mean of
  * those that were. */

@@ -1,13 +1,16 @@
-/* groups.c - limits of memory, up the tree of control groups.
+/* groups.c - limits of memory and of processor time, up the tree of control
+ * groups.
  *
  * /proc/self/cgroup names the group of each hierarchy. In a container that
  * name may be one of the host, which is not there: then what is mounted is the
  * container's own group. Kernel documentation: admin-guide/cgroup-v2.rst,
- * "Memory Interface Files"; cgroup-v1/memory.rst, 5.2.
+ * "Memory Interface Files", "CPU Interface Files"; cgroup-v1/memory.rst, 5.2;
+ * scheduler/sched-bwc.rst.
  * SPDX-License-Identifier: Apache-2.0 */
 #include "topology/groups.h"
 
 #include <inttypes.h>
+#include <math.h>
 #include <stdbool.h>
 #include <stdio.h>
 #include <string.h>
@@ -79,59 +82,125 @@ left_in(const char *folder, const words_t *words)
     return limit > usage ? limit - usage : 0;
 }
 
-/* From the group up to the root of what is mounted, which comes in any case. */
-static uint64_t
-least_above(const char *root, const char *group, const words_t *words)
+/* --- processor time ------------------------------------------------------ */
+
+/* Processing units that the group of `folder` may use; infinite: all. */
+static double
+units_of(const char *folder)
 {
-    char folder[SKN_TEXT_MAX];
-    uint64_t least = UINT64_MAX;
-    size_t base = strlen(root) + strlen(words->mount);
-    int bytes =
-        snprintf(folder, sizeof(folder), "%s%s%s", root, words->mount, group);
-    if (bytes >= (int)sizeof(folder) || access(folder, F_OK) != 0)
-        (void)snprintf(folder, sizeof(folder), "%s%s", root, words->mount);
-    for (;;) {
-        uint64_t left = left_in(folder, words);
-        least = left < least ? left : least;
-        char *slash = strrchr(folder, '/');
-        if (strlen(folder) <= base || slash < folder + base)
-            return least;
-        *slash = '\0';
+    int64_t quota_us = -1;
+    uint64_t period_us = 0;
+    FILE *file = open_in(folder, "cpu.max");
+    if (file) { /* version 2: "max 100000" or "40000 100000" */
+        if (fscanf(file, "%" SCNd64 " %" SCNu64, &quota_us, &period_us) != 2)
+            quota_us = -1;
+        (void)fclose(file);
+    } else if ((file = open_in(folder, "cpu.cfs_quota_us"))) {
+        if (fscanf(file, "%" SCNd64, &quota_us) != 1 ||
+            !read_number(folder, "cpu.cfs_period_us", &period_us))
+            quota_us = -1;
+        (void)fclose(file);
     }
+    return quota_us > 0 && period_us > 0 ? (double)quota_us / (double)period_us
+                                         : INFINITY;
 }
 
-/* Whether the comma-separated `list` of controllers has memory in it. */
-static bool
-has_memory(const char *list)
+/* --- the tree ------------------------------------------------------------ */
+
+/* Writes where the group stands, and returns the length of what is above all
+ * groups: the root of what is mounted, which stands for it where it is not
+ * there. */
+static size_t
+find_folder(const char *root, const char *mount, const char *group,
+            char folder[SKN_TEXT_MAX])
 {
-    const char *at = strstr(list, "memory");
-    return at && (at == list || at[-1] == ',') &&
-           (at[6] == '\0' || at[6] == ',');
+    int bytes = snprintf(folder, SKN_TEXT_MAX, "%s%s%s", root, mount, group);
+    if (bytes >= (int)SKN_TEXT_MAX || access(folder, F_OK) != 0)
+        (void)snprintf(folder, SKN_TEXT_MAX, "%s%s", root, mount);
+    return strlen(root) + strlen(mount);
+}
+
+/* The folder above; false: there is none. */
+static bool
+go_up(char *folder, size_t base)
+{
+    char *slash = strrchr(folder, '/');
+    if (strlen(folder) <= base || !slash || slash < folder + base)
+        return false;
+    *slash = '\0';
+    return true;
+}
+
+/* Whether the comma-separated `list` of controllers has `name` in it. */
+static bool
+lists(const char *list, const char *name)
+{
+    size_t length = strlen(name);
+    for (const char *at = list; (at = strstr(at, name)); at += length)
+        if ((at == list || at[-1] == ',') &&
+            (at[length] == '\0' || at[length] == ','))
+            return true;
+    return false;
+}
+
+/* The next hierarchy of /proc/self/cgroup that has `controller` (version 1) or
+ * all (version 2): whether it is of version 2, and its group, in `line`. */
+static bool
+next_group(FILE *file, const char *controller, char line[SKN_TEXT_MAX],
+           bool *modern, char **group)
+{
+    while (file && fgets(line, SKN_TEXT_MAX, file)) {
+        char *controllers = strchr(line, ':');
+        *group = controllers ? strchr(controllers + 1, ':') : NULL;
+        if (!*group)
+            continue;
+        *(*group)++ = '\0';
+        (*group)[strcspn(*group, "\n")] = '\0';
+        if (strcmp(*group, "/") == 0)
+            **group = '\0';
+        *modern = controllers[1] == '\0';
+        if (*modern || lists(controllers + 1, controller))
+            return true;
+    }
+    return false;
 }
 
 uint64_t
 skn_groups_memory_bytes(const char *root)
 {
-    char line[SKN_TEXT_MAX];
+    char line[SKN_TEXT_MAX], folder[SKN_TEXT_MAX], *group;
     uint64_t least = UINT64_MAX;
+    bool modern;
     FILE *file = open_in(root, "proc/self/cgroup");
-    while (file && fgets(line, sizeof(line), file)) {
-        char *controllers = strchr(line, ':');
-        char *group = controllers ? strchr(controllers + 1, ':') : NULL;
-        if (!group)
-            continue;
-        *group++ = '\0';
-        group[strcspn(group, "\n")] = '\0';
-        if (strcmp(group, "/") == 0)
-            *group = '\0';
-        bool modern = controllers[1] == '\0';
-        if (!modern && !has_memory(controllers + 1))
-            continue;
-        uint64_t left =
-            least_above(root, group, modern ? &version2 : &version1);
-        least = left < least ? left : least;
+    while (next_group(file, "memory", line, &modern, &group)) {
+        const words_t *words = modern ? &version2 : &version1;
+        size_t base = find_folder(root, words->mount, group, folder);
+        do {
+            uint64_t left = left_in(folder, words);
+            least = left < least ? left : least;
+        } while (go_up(folder, base));
     }
     if (file)
         (void)fclose(file);
     return least;
+}
+
+double
+skn_groups_units(const char *root)
+{
+    char line[SKN_TEXT_MAX], folder[SKN_TEXT_MAX], *group;
+    double least = INFINITY;
+    bool modern;
+    FILE *file = open_in(root, "proc/self/cgroup");
+    while (next_group(file, "cpu", line, &modern, &group)) {
+        size_t base =
+            find_folder(root, modern ? "/sys/fs/cgroup" : "/sys/fs/cgroup/cpu",
+                        group, folder);
+        do
+            least = fmin(least, units_of(folder));
+        while (go_up(folder, base));
+    }
+    if (file)
+        (void)fclose(file);
+    return isfinite(least) ? least : 0;
 }

@@ -1,4 +1,4 @@
-/* groups.h - memory that the control groups of this process leave it.
+/* groups.h - what the control groups of this process leave it.
  * SPDX-License-Identifier: Apache-2.0 */
 #ifndef TOPOLOGY_GROUPS_H
 #define TOPOLOGY_GROUPS_H
@@ -10,5 +10,8 @@
  * without a limit. Version 1 and 2; `root` is "" but in tests, where the files
  * lie below it. Any thread. */
 uint64_t skn_groups_memory_bytes(const char *root);
+/* Processing units that it may use by the least quota of its group and of those
+ * above it; 0 without one. `root` as above. Any thread. */
+double skn_groups_units(const char *root);
 
 #endif

@@ -95,6 +95,21 @@ skn_membership_abort(skn_membership_t *membership, uint32_t number,
     member->abort_ns = now_ns;
 }
 
+bool
+skn_membership_take_back(skn_membership_t *membership)
+{
+    bool any = false;
+    for (uint32_t k = 0; k < membership->options.count; k++) {
+        member_t *member = &membership->member[k];
+        if (member->spared_ns == 0 || takes_part(membership, k))
+            continue;
+        member->spared_ns = 0;
+        member->needed = membership->batch <= membership->point.batch;
+        any = true;
+    }
+    return any;
+}
+
 void
 skn_membership_end_generation(skn_membership_t *membership, uint64_t now_ns)
 {
@@ -105,6 +120,7 @@ skn_membership_end_generation(skn_membership_t *membership, uint64_t now_ns)
         if (takes_part(membership, k) && membership->member[k].here &&
             !membership->member[k].ended)
             skn_membership_abort(membership, k, now_ns);
+    (void)skn_membership_take_back(membership);
     skn_membership_enter(membership, SKN_PHASE_ABORTING, now_ns);
 }
 
@@ -305,6 +321,18 @@ skn_membership_renew(skn_membership_t *membership, const char *who,
     skn_membership_because(membership, who, what);
 }
 
+bool
+skn_membership_spare(skn_membership_t *membership, uint32_t number,
+                     uint64_t until_ns)
+{
+    member_t *member = &membership->member[number];
+    bool sooner = member->spared_ns > until_ns;
+    if (!sooner && (!takes_part(membership, number) || member->needed))
+        return false;
+    member->spared_ns = until_ns;
+    return true;
+}
+
 /* --- the end of a member's part ------------------------------------------ */
 
 /* What another try would only repeat. */
@@ -452,7 +480,7 @@ wants_change(skn_membership_t *membership, uint64_t now_ns)
             return true;
         }
         if (!settled || member->leaving || member->barred_ns > now_ns ||
-            member->runs != 0 ||
+            member->spared_ns > now_ns || member->runs != 0 ||
             !skn_membership_is_linked(membership,
                                       membership->members | bit(k)) ||
             skn_membership_is_apart(membership, k, membership->members))
@@ -610,6 +638,12 @@ uint64_t
 skn_membership_generation(const skn_membership_t *membership)
 {
     return membership->generation;
+}
+
+uint64_t
+skn_membership_batch(const skn_membership_t *membership)
+{
+    return membership->batch;
 }
 
 uint64_t

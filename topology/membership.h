@@ -176,6 +176,12 @@ void skn_membership_saved(skn_membership_t *membership, uint64_t batch);
  * people are told. The generation ends at its next marker. */
 void skn_membership_renew(skn_membership_t *membership, const char *who,
                           const char *what);
+/* The others are faster without `member`: it is left out until then, unless
+ * fewer than `least` are left or a part of the checkpoint lies with it only.
+ * False: it takes no part, or the others once failed without it. Who is left
+ * out already may be given a time that is sooner. */
+bool skn_membership_spare(skn_membership_t *membership, uint32_t member,
+                          uint64_t until_ns);
 /* The user wants the run to come to a good end. */
 void skn_membership_stop(skn_membership_t *membership, uint64_t now_ns);
 /* Time passes: at least every SKN_MEMBER_PULSE_MS. */
@@ -190,6 +196,8 @@ skn_membership_phase_t skn_membership_phase(const skn_membership_t *membership);
 uint64_t skn_membership_generation(const skn_membership_t *membership);
 /* Of the generation that runs; 0: none does. */
 uint64_t skn_membership_members(const skn_membership_t *membership);
+/* How far the newest generation has come. */
+uint64_t skn_membership_batch(const skn_membership_t *membership);
 /* Whether a member is taken to live: then it is told that its pulse was heard,
  * which is its lease (SKN_MEMBER_LEASE_MS). */
 bool skn_membership_hears(const skn_membership_t *membership, uint32_t member);

@@ -42,8 +42,16 @@ ask(skn_membership_t *membership, uint32_t number, uint64_t now_ns)
     member->asked = true;
 }
 
+/* Whether it is to be left out, for whatever reason that lets others have what
+ * it holds. */
+static bool
+is_not_wanted(const member_t *member, uint64_t now_ns)
+{
+    return member->leaving || member->spared_ns > now_ns;
+}
+
 /* Members that could begin, and whether one that is here is not ready yet; who
- * leaves is in *leavers. */
+ * leaves, or is left out, is in *leavers. */
 static uint64_t
 candidates(skn_membership_t *membership, uint64_t now_ns, uint64_t *leavers,
            bool *unready)
@@ -55,7 +63,7 @@ candidates(skn_membership_t *membership, uint64_t now_ns, uint64_t *leavers,
         member_t *member = &membership->member[k];
         if (!member->here || member->barred_ns > now_ns)
             continue;
-        if (member->leaving) {
+        if (is_not_wanted(member, now_ns)) {
             if (member->runs == 0 && member->held)
                 *leavers |= bit(k);
             else if (member->runs == 0)
@@ -270,6 +278,9 @@ skn_membership_gather(skn_membership_t *membership, uint64_t now_ns)
     uint32_t count = (uint32_t)__builtin_popcountll(ready);
     if (unready && waited_ms < SKN_MEMBER_GATHER_MS)
         return;
+    if (count < membership->options.least &&
+        skn_membership_take_back(membership))
+        return; /* they are looked at in the next turn */
     if (count < membership->options.least ||
         (!membership->ever && count < membership->options.count &&
          now_ns - membership->begun_ns < membership->options.first_wait_ns)) {

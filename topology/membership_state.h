@@ -21,6 +21,9 @@ typedef struct member {
     uint64_t runs; /* the generation that it says it runs; 0: none */
     uint64_t heard_ns, suspect_ns; /* its connection ended then; 0: it stands */
     uint64_t barred_ns;            /* until then */
+    uint64_t spared_ns;            /* until then it is left out, for the others'
+                                    * sake, and holds what it has */
+    bool needed;                   /* ... which did not go well */
     uint64_t abort_ns; /* when it was told last to end what it runs */
     uint64_t start_ns; /* when it was told last to begin */
     uint64_t ask_ns;   /* when it was asked last what it holds */
@@ -97,6 +100,9 @@ void skn_membership_abort(skn_membership_t *membership, uint32_t number,
                           uint64_t now_ns);
 void skn_membership_because(skn_membership_t *membership, const char *name,
                             const char *what);
+/* Who was left out for the sake of the others is wanted again, and for good if
+ * these could not even begin. False: nobody was. */
+bool skn_membership_take_back(skn_membership_t *membership);
 /* All who take part and are there drop what they do. */
 void skn_membership_end_generation(skn_membership_t *membership,
                                    uint64_t now_ns);

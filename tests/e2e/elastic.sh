@@ -121,7 +121,7 @@ check_equal "skein up --elastic gives the same weights" "$(sha_of up.json)" \
 check "each line that it prints is JSON" every_line_is_json up.json
 "$skein" torture tiny.yaml --local-nodes 3 --kills 6 --leaves 2 \
     --seed "$seed" --json \
-    -o checkpoint.path=torture -o train.epochs=120 \
+    -o checkpoint.path=torture -o train.epochs=300 \
     -o train.evaluate.every_epochs=0 >torture.json \
     2>torture.err </dev/null
 check_equal "skein torture: exit code" $? 0 || tail -n 40 torture.json \

@@ -234,8 +234,12 @@ take_arrival(skn_links_t *links, const skn_arrival_t *arrival)
     case SKN_ARRIVAL_CONNECTED:
         if (peer && data)
             skn_link_connected(peer->link, links->now_ns);
+        else if (peer)
+            peer->pulses = true;
         break;
     case SKN_ARRIVAL_DISCONNECTED:
+        if (peer && !data)
+            peer->pulses = false;
         if (peer && data) {
             peer->holds = false; /* it will come again */
             skn_link_disconnected(peer->link, links->now_ns);
@@ -312,7 +316,10 @@ send_fragments(skn_links_t *links, skn_link_peer_t *peer)
         if (!put_data(links, peer, &fragment))
             hold(peer, &fragment);
     }
-    while (skn_link_next_pulse(peer->link, links->now_ns, &fragment))
+    /* What is due while its lane is down leaves when that stands again, and
+     * not a pulse later. */
+    while (peer->pulses &&
+           skn_link_next_pulse(peer->link, links->now_ns, &fragment))
         (void)skn_endpoint_send(links->endpoint, peer->number, SKN_LANE_PULSE,
                                 fragment.header, fragment.body, NULL);
 }

@@ -46,6 +46,7 @@ typedef struct skn_link_peer {
     bool is_ready;  /* all its actors are */
     bool has_ended; /* all its actors have */
     bool left;      /* the link is done */
+    bool pulses;    /* its second lane stands */
     bool is_silent; /* so it was told: see skn_links_tell_silent */
     uint64_t records_refused[SKN_RECORD_REASON_COUNT];
     /* Where our last answers to its questions end in our stream: a ring. */

@@ -7,6 +7,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "transport/conduit.h"
 #include "transport/control.h"
 
 /* What no test waits for longer; a bound, not a measure. */
@@ -131,6 +132,7 @@ Test(control, members_speak_and_are_answered)
         send_text(pair.member[k], 0, k == 0 ? "from a" : "from b");
         skn_control_arrival_t heard = await(pair.server, SKN_CONTROL_MESSAGE);
         cr_assert_eq(heard.member, k, "known by its key");
+        cr_expect(heard.fresh);
         expect_text(&heard, k == 0 ? "from a" : "from b");
         send_text(pair.server, k, "answer");
         heard = await(pair.member[k], SKN_CONTROL_MESSAGE);
@@ -153,6 +155,7 @@ Test(control, many_messages_come_in_their_order)
         (void)snprintf(text, sizeof(text), "message %d", k);
         expect_text(&heard, text);
         cr_assert_eq(heard.member, 0);
+        cr_expect_eq(heard.fresh, k == 0, "message %d", k);
     }
     close_pair(&pair);
 }
@@ -221,11 +224,50 @@ Test(control, a_stranger_is_refused_and_told_of)
     pair_t pair;
     open_pair(&pair);
     skn_control_t *stranger = dial(&pair, pair.stranger);
-    (void)await(stranger, SKN_CONTROL_REFUSED);
+    cr_expect(await(stranger, SKN_CONTROL_REFUSED).over);
     skn_control_arrival_t heard = await(pair.server, SKN_CONTROL_STRANGER);
     cr_assert_not_null(
         memmem(heard.frame.at, heard.frame.bytes, "refused a stranger", 18));
     skn_control_close(&stranger);
+    close_pair(&pair);
+}
+
+/* The line before may not have been found dead yet. */
+Test(control, a_member_that_dials_anew_is_heard_afresh)
+{
+    pair_t pair;
+    open_pair(&pair);
+    send_text(pair.member[0], 0, "one");
+    (void)await(pair.server, SKN_CONTROL_MESSAGE);
+    skn_control_t *again = dial(&pair, pair.keys[0]);
+    send_text(again, 0, "two");
+    cr_expect(await(pair.server, SKN_CONTROL_MESSAGE).fresh);
+    send_text(pair.server, 0, "answer");
+    skn_control_arrival_t heard = await(again, SKN_CONTROL_MESSAGE);
+    expect_text(&heard, "answer");
+    skn_control_close(&again);
+    close_pair(&pair);
+}
+
+/* Nobody is behind the port, or somebody who hangs up: it may come. */
+Test(control, a_member_that_is_hung_up_on_dials_again_by_itself)
+{
+    pair_t pair = { 0 };
+    skn_address_t address;
+    open_pair(&pair);
+    skn_control_close(&pair.member[0]);
+    skn_control_close(&pair.server);
+    cr_assert_eq(skn_address_read(pair.address, true, &address, NULL), SKN_OK);
+    int listener = skn_conduit_listen(&address, NULL);
+    cr_assert_geq(listener, 0);
+    pair.member[0] = dial(&pair, pair.keys[0]);
+    for (int tries = 0; tries < 2; tries++) {
+        struct pollfd item = { listener, POLLIN, 0 };
+        cr_assert_eq(poll(&item, 1, PATIENCE_MS), 1);
+        (void)close(skn_conduit_accept(listener, 0));
+        cr_expect_not(await(pair.member[0], SKN_CONTROL_REFUSED).over);
+    }
+    (void)close(listener);
     close_pair(&pair);
 }
 

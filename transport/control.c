@@ -378,12 +378,16 @@ take_from_member(skn_control_t *control, skn_control_arrival_t *arrival,
                 bytes <= SKN_CONTROL_BYTES_MAX &&
                 zmq_msg_size(&id) <= ROUTING_ID_BYTES;
     if (good) {
+        bool fresh =
+            member->id_bytes != zmq_msg_size(&id) ||
+            memcmp(member->id, zmq_msg_data(&id), member->id_bytes) != 0;
         member->id_bytes = zmq_msg_size(&id);
         memcpy(member->id, zmq_msg_data(&id), member->id_bytes);
         member->descriptor = descriptor;
         *arrival = (skn_control_arrival_t){
             .kind = SKN_CONTROL_MESSAGE,
             .member = (uint32_t)(member - control->member),
+            .fresh = fresh,
             .frame = { zmq_msg_data(&control->frame), bytes },
         };
     }
@@ -452,6 +456,9 @@ take_as_member(skn_control_t *control, skn_control_arrival_t *arrival)
         .kind = event == ZMQ_EVENT_HANDSHAKE_SUCCEEDED ? SKN_CONTROL_CONNECTED
                 : event == ZMQ_EVENT_DISCONNECTED      ? SKN_CONTROL_LOST
                                                        : SKN_CONTROL_REFUSED,
+        /* A connection that was cut, or went too slowly, is made again. */
+        .over = event == ZMQ_EVENT_HANDSHAKE_FAILED_AUTH ||
+                event == ZMQ_EVENT_HANDSHAKE_FAILED_PROTOCOL,
     };
     return true;
 }

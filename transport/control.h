@@ -70,6 +70,8 @@ typedef enum skn_control_kind {
 typedef struct skn_control_arrival {
     skn_control_kind_t kind;
     uint32_t member;
+    bool fresh; /* MESSAGE: the first of this member's on its connection */
+    bool over;  /* REFUSED: it does not dial again by itself */
     skn_frame_t frame; /* valid until the next call */
 } skn_control_arrival_t;
 

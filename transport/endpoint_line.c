@@ -26,6 +26,9 @@
 #define REFUSED_MS_MIN 1000u
 #define REFUSED_DOUBLINGS_MAX 3u
 #define BROKEN_MS 3000u
+/* A tunnel is dialled before its other end is there, which may take 4 s of the
+ * handshake (tunnels_state.h); the rest of it has as long as any other. */
+#define LED_HANDSHAKE_MS (4000 + SKN_HANDSHAKE_MS)
 /* Bytes that the system may hold and has not sent. More would only wait there,
  * and heartbeats behind them: at 1 Mbit/s this is one second. */
 #define UNSENT_BYTES 131072
@@ -52,6 +55,8 @@ skn_line_dial(skn_endpoint_t *endpoint, line_t *line, skn_error_t *error)
         .keys = endpoint->keys,
         .server_key = endpoint->keys ? peer->public_key : NULL,
         .service = endpoint->service,
+        .handshake_ms =
+            skn_conduit_is_local(peer->address) ? LED_HANDSHAKE_MS : 0,
     };
     skn_line_close(endpoint, line, 0);
     line->redial_ms = 0;

@@ -6,7 +6,7 @@
 #include <string.h>
 
 typedef struct promise {
-    uint32_t asker;
+    uint32_t asker, node;
     uint64_t number, until_ms;
     uint8_t token[2][SKN_TUNNEL_TOKEN_BYTES];
     int connection[2];
@@ -46,9 +46,9 @@ forget(skn_rendezvous_t *book, uint32_t k)
 }
 
 bool
-skn_rendezvous_open(skn_rendezvous_t *book, uint32_t asker, uint64_t number,
-                    const uint8_t *asker_token, const uint8_t *other_token,
-                    uint64_t now_ms)
+skn_rendezvous_open(skn_rendezvous_t *book, uint32_t asker, uint32_t node,
+                    uint64_t number, const uint8_t *asker_token,
+                    const uint8_t *node_token, uint64_t now_ms)
 {
     uint32_t own = 0;
     for (uint32_t k = 0; k < book->count; k++)
@@ -57,25 +57,41 @@ skn_rendezvous_open(skn_rendezvous_t *book, uint32_t asker, uint64_t number,
         return false;
     promise_t *promise = &book->promise[book->count++];
     promise->asker = asker;
+    promise->node = node;
     promise->number = number;
     promise->until_ms = now_ms + SKN_RENDEZVOUS_MS;
     memcpy(promise->token[0], asker_token, SKN_TUNNEL_TOKEN_BYTES);
-    memcpy(promise->token[1], other_token, SKN_TUNNEL_TOKEN_BYTES);
+    memcpy(promise->token[1], node_token, SKN_TUNNEL_TOKEN_BYTES);
     promise->connection[0] = promise->connection[1] = SKN_RENDEZVOUS_NOBODY;
     return true;
 }
 
 bool
 skn_rendezvous_again(const skn_rendezvous_t *book, uint32_t asker,
-                     uint64_t number, uint8_t *asker_token,
-                     uint8_t *other_token)
+                     uint32_t node, uint64_t number, uint8_t *asker_token)
 {
     for (uint32_t k = 0; k < book->count; k++) {
         const promise_t *promise = &book->promise[k];
-        if (promise->asker != asker || promise->number != number)
+        if (promise->asker != asker || promise->node != node ||
+            promise->number != number)
             continue;
         memcpy(asker_token, promise->token[0], SKN_TUNNEL_TOKEN_BYTES);
-        memcpy(other_token, promise->token[1], SKN_TUNNEL_TOKEN_BYTES);
+        return true;
+    }
+    return false;
+}
+
+bool
+skn_rendezvous_wants(const skn_rendezvous_t *book, uint32_t node, uint32_t *at,
+                     uint32_t *asker, uint8_t *node_token)
+{
+    while (*at < book->count) {
+        const promise_t *promise = &book->promise[(*at)++];
+        if (promise->node != node ||
+            promise->connection[1] != SKN_RENDEZVOUS_NOBODY)
+            continue;
+        *asker = promise->asker;
+        memcpy(node_token, promise->token[1], SKN_TUNNEL_TOKEN_BYTES);
         return true;
     }
     return false;

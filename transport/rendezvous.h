@@ -30,16 +30,20 @@ typedef struct skn_rendezvous skn_rendezvous_t;
 skn_rendezvous_t *skn_rendezvous_new(skn_error_t *error);
 void skn_rendezvous_destroy(skn_rendezvous_t **book);
 
-/* Promises the two ends of a tunnel that `asker` wants, by its question
- * `number`. The tokens are random and copied. False: too many are open. */
-bool skn_rendezvous_open(skn_rendezvous_t *book, uint32_t asker,
+/* Promises the two ends of a tunnel to `node` that `asker` wants, by its
+ * question `number`. The tokens are random and copied. False: too many are
+ * open. */
+bool skn_rendezvous_open(skn_rendezvous_t *book, uint32_t asker, uint32_t node,
                          uint64_t number, const uint8_t *asker_token,
-                         const uint8_t *other_token, uint64_t now_ms);
-/* The tokens of a question that is asked again, as what was said once may be
- * lost; false: it is a new one, or was answered by both ends. */
+                         const uint8_t *node_token, uint64_t now_ms);
+/* The asker's token of a question that is asked again, as what was said once
+ * may be lost; false: it is a new one, or was answered by both ends. */
 bool skn_rendezvous_again(const skn_rendezvous_t *book, uint32_t asker,
-                          uint64_t number, uint8_t *asker_token,
-                          uint8_t *other_token);
+                          uint32_t node, uint64_t number, uint8_t *asker_token);
+/* Who wants `node`, whose end has not come, with the token for it: one after
+ * the other, from *at (0 at first), which moves on; false: nobody more. */
+bool skn_rendezvous_wants(const skn_rendezvous_t *book, uint32_t node,
+                          uint32_t *at, uint32_t *asker, uint8_t *node_token);
 
 typedef enum skn_rendezvous_fate {
     SKN_RENDEZVOUS_UNKNOWN, /* no such token, or it came too late, or twice */

@@ -54,7 +54,8 @@ set_text(void *socket, int option, const char *text)
     O(ZMQ_CONNECT_TIMEOUT, SKN_CONNECT_MS)                                     \
     O(ZMQ_RECONNECT_IVL, SKN_REDIAL_MS_MIN)                                    \
     O(ZMQ_RECONNECT_IVL_MAX, SKN_REDIAL_MS_MAX)                                \
-    O(ZMQ_HANDSHAKE_IVL, SKN_HANDSHAKE_MS)                                     \
+    O(ZMQ_HANDSHAKE_IVL,                                                       \
+      options->handshake_ms > 0 ? options->handshake_ms : SKN_HANDSHAKE_MS)    \
     O(ZMQ_IPV6, options->ipv6)                                                 \
     O(ZMQ_TOS, options->service)                                               \
     /* A send to nobody waits with the caller, not in a queue. */              \

@@ -37,6 +37,7 @@ typedef struct skn_socket_options {
     const char *server_key; /* of who is dialled; NULL: we are the server */
     int service;            /* type of service of its packets; 0: usual */
     bool hears;             /* a DEALER that is answered */
+    int handshake_ms;       /* 0: SKN_HANDSHAKE_MS */
 } skn_socket_options_t;
 
 /* A socket with every option set and looked at; not bound, not connected.

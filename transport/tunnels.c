@@ -139,6 +139,18 @@ skn_passage_join(skn_tunnels_t *tunnels, passage_t *passage, int other,
         skn_stream_pair_say(passage->pair, 1, bytes, count);
 }
 
+void
+skn_passages_ask(skn_tunnels_t *tunnels, uint32_t node)
+{
+    for (size_t k = 0; k < tunnels->passage_max; k++) {
+        passage_t *passage = &tunnels->passage[k];
+        if (passage->state == PASSAGE_ASKING &&
+            (passage->node == node ||
+             tunnels->place[passage->node].via == node))
+            passage->again_ms = 0;
+    }
+}
+
 int
 skn_tunnels_dial(skn_tunnels_t *tunnels, uint32_t node)
 {
@@ -215,7 +227,7 @@ tick(skn_tunnels_t *tunnels)
         waits = true;
         if (tunnels->now_ms >= passage->until_ms)
             skn_passage_end(tunnels, passage);
-        else if (tunnels->is_hub && passage->node != tunnels->node)
+        else if (passage->state == PASSAGE_ASKING && tunnels->is_hub)
             skn_hub_ask(tunnels, passage);
         else if (passage->state == PASSAGE_ASKING)
             skn_out_ask(tunnels, passage);

@@ -80,8 +80,7 @@ meet(skn_tunnels_t *tunnels, passage_t *passage, const uint8_t *token)
         return;
     case SKN_RENDEZVOUS_WAITS:
         passage->state = PASSAGE_MEETING;
-        if (passage->node == tunnels->node) /* of another node */
-            passage->until_ms = tunnels->now_ms + SKN_RENDEZVOUS_MS;
+        passage->until_ms = tunnels->now_ms + SKN_RENDEZVOUS_MS;
         return;
     case SKN_RENDEZVOUS_JOINED:
         break;
@@ -157,9 +156,8 @@ draw(uint8_t *token)
            SKN_TUNNEL_TOKEN_BYTES;
 }
 
-/* Promises `asker` a tunnel to `node`, and asks that for its end; once more
- * with the same tokens where the question is an old one. `token` is the
- * asker's. */
+/* Promises `asker` a tunnel to `node`, and asks that for its end; where the
+ * question is an old one, the promise stands. `token` is the asker's. */
 static bool
 promise(skn_tunnels_t *tunnels, uint32_t asker, uint32_t node, uint64_t number,
         uint8_t *token)
@@ -168,13 +166,24 @@ promise(skn_tunnels_t *tunnels, uint32_t asker, uint32_t node, uint64_t number,
     if (node >= tunnels->node_count || node == asker ||
         !tunnels->place[node].here)
         return false;
-    if (!skn_rendezvous_again(tunnels->book, asker, number, token,
-                              word.token) &&
-        (!draw(token) || !draw(word.token) ||
-         !skn_rendezvous_open(tunnels->book, asker, number, token, word.token,
-                              tunnels->now_ms)))
-        return false;
-    return tell(tunnels, node, &word);
+    if (skn_rendezvous_again(tunnels->book, asker, node, number, token))
+        return true;
+    return draw(token) && draw(word.token) &&
+           skn_rendezvous_open(tunnels->book, asker, node, number, token,
+                               word.token, tunnels->now_ms) &&
+           tell(tunnels, node, &word);
+}
+
+/* What was said over a line before this one may be lost. */
+static void
+greet(skn_tunnels_t *tunnels, uint32_t node)
+{
+    skn_tunnel_word_t word = { .kind = SKN_TUNNEL_OPEN };
+    uint32_t at = 0;
+    while (
+        skn_rendezvous_wants(tunnels->book, node, &at, &word.node, word.token))
+        (void)tell(tunnels, node, &word);
+    skn_passages_ask(tunnels, node);
 }
 
 static void
@@ -191,9 +200,11 @@ answer(skn_tunnels_t *tunnels, uint32_t asker, const skn_tunnel_word_t *asked)
 }
 
 static void
-take_word(skn_tunnels_t *tunnels, uint32_t from, skn_frame_t frame)
+take_word(skn_tunnels_t *tunnels, uint32_t from, bool fresh, skn_frame_t frame)
 {
     skn_tunnel_word_t word;
+    if (fresh)
+        greet(tunnels, from);
     if (skn_tunnel_word_read(frame.at, frame.bytes, &word, NULL) != SKN_OK) {
         skn_tunnels_say(tunnels, "node %s says what is no word of tunnels",
                         tunnels->place[from].name);
@@ -218,7 +229,8 @@ skn_hub_take(skn_tunnels_t *tunnels)
         else if (arrival.kind == SKN_CONTROL_LOST)
             tunnels->place[tunnels->member[arrival.member]].here = false;
         else if (arrival.kind == SKN_CONTROL_MESSAGE)
-            take_word(tunnels, tunnels->member[arrival.member], arrival.frame);
+            take_word(tunnels, tunnels->member[arrival.member], arrival.fresh,
+                      arrival.frame);
     }
     return any;
 }
@@ -231,12 +243,10 @@ skn_hub_ask(skn_tunnels_t *tunnels, passage_t *passage)
     uint8_t token[SKN_TUNNEL_TOKEN_BYTES];
     if (tunnels->now_ms < passage->again_ms)
         return;
-    passage->again_ms = tunnels->now_ms + ASK_AGAIN_MS;
+    passage->again_ms = tunnels->now_ms + REFUSED_AGAIN_MS;
     if (passage->number == 0)
         passage->number = ++tunnels->question_count;
-    if (promise(tunnels, tunnels->node, passage->node, passage->number,
-                token) &&
-        passage->state == PASSAGE_ASKING)
+    if (promise(tunnels, tunnels->node, passage->node, passage->number, token))
         meet(tunnels, passage, token);
 }
 

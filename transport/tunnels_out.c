@@ -79,20 +79,34 @@ open_to_router(skn_tunnels_t *tunnels, uint32_t hub,
                          sizeof(preface));
 }
 
+/* Who waits for an answer: who asked, or, since that one did not wait so long,
+ * another one to the same node, as what was promised is as good for it. */
+static passage_t *
+who_waits(skn_tunnels_t *tunnels, uint32_t hub, const skn_tunnel_word_t *word)
+{
+    passage_t *other = NULL;
+    for (size_t k = 0; k < tunnels->passage_max; k++) {
+        passage_t *passage = &tunnels->passage[k];
+        if (passage->state != PASSAGE_ASKING || passage->node != word->node ||
+            tunnels->place[passage->node].via != hub)
+            continue;
+        if (passage->number == word->number)
+            return passage;
+        other = passage;
+    }
+    return word->kind == SKN_TUNNEL_OPEN ? other : NULL;
+}
+
 /* The hub's answer to a question of ours. */
 static void
 take_answer(skn_tunnels_t *tunnels, uint32_t hub, const skn_tunnel_word_t *word)
 {
     uint8_t preface[SKN_PREFACE_BYTES];
-    passage_t *passage = NULL;
-    for (size_t k = 0; k < tunnels->passage_max && !passage; k++)
-        if (tunnels->passage[k].state == PASSAGE_ASKING &&
-            tunnels->passage[k].number == word->number &&
-            tunnels->passage[k].node == word->node)
-            passage = &tunnels->passage[k];
+    passage_t *passage = who_waits(tunnels, hub, word);
     if (!passage)
-        return; /* it did not wait so long */
+        return;
     passage->number = 0;
+    passage->again_ms = tunnels->now_ms + REFUSED_AGAIN_MS;
     if (word->kind == SKN_TUNNEL_OPEN)
         skn_passage_join(tunnels, passage,
                          dial_with(tunnels, hub, word->token, preface), preface,
@@ -112,6 +126,14 @@ take_word(skn_tunnels_t *tunnels, uint32_t hub, skn_frame_t frame)
         open_to_router(tunnels, hub, &word);
 }
 
+static void
+say_here(const skn_tunnels_t *tunnels, place_t *hub)
+{
+    static const skn_tunnel_word_t here = { .kind = SKN_TUNNEL_HERE };
+    hub->said_ms = tunnels->now_ms;
+    (void)tell(hub, &here);
+}
+
 static bool
 take_line(skn_tunnels_t *tunnels, uint32_t node)
 {
@@ -123,7 +145,9 @@ take_line(skn_tunnels_t *tunnels, uint32_t node)
         switch (arrival.kind) {
         case SKN_CONTROL_CONNECTED:
             hub->here = true;
-            hub->said_ms = hub->redial_ms = 0;
+            hub->redial_ms = 0;
+            say_here(tunnels, hub);
+            skn_passages_ask(tunnels, node);
             break;
         case SKN_CONTROL_LOST:
             hub->here = false;
@@ -132,7 +156,7 @@ take_line(skn_tunnels_t *tunnels, uint32_t node)
             take_word(tunnels, node, arrival.frame);
             break;
         case SKN_CONTROL_REFUSED: /* the links tell why */
-            if (hub->redial_ms == 0)
+            if (arrival.over && hub->redial_ms == 0)
                 hub->redial_ms = tunnels->now_ms + REDIAL_MS;
             break;
         case SKN_CONTROL_STRANGER:
@@ -173,16 +197,12 @@ skn_out_ask(skn_tunnels_t *tunnels, passage_t *passage)
 void
 skn_out_tick(skn_tunnels_t *tunnels)
 {
-    static const skn_tunnel_word_t here = { .kind = SKN_TUNNEL_HERE };
     for (uint32_t k = 0; k < tunnels->node_count; k++) {
         place_t *hub = &tunnels->place[k];
         if (hub->redial_ms > 0 && tunnels->now_ms >= hub->redial_ms &&
             skn_out_dial(tunnels, k, NULL) != SKN_OK)
             hub->redial_ms = tunnels->now_ms + REDIAL_MS;
-        if (!hub->line || !hub->here ||
-            tunnels->now_ms - hub->said_ms < HERE_MS)
-            continue;
-        hub->said_ms = tunnels->now_ms;
-        (void)tell(hub, &here);
+        if (hub->line && hub->here && tunnels->now_ms - hub->said_ms >= HERE_MS)
+            say_here(tunnels, hub);
     }
 }

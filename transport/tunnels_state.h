@@ -19,9 +19,12 @@
 /* Strangers may hold so many streams, for so long. */
 #define GREETINGS_MAX 64u
 #define GREETING_MS 5000u
-/* A local stream waits so long to be led; its handshake has 5 s in all. */
+/* A local stream waits so long to be led; its handshake has 9 s in all
+ * (endpoint_line.c). */
 #define ASKING_MS 4000u
 #define ASK_AGAIN_MS 1000u
+/* After an answer that it cannot be had: its line is being made, maybe. */
+#define REFUSED_AGAIN_MS 250u
 /* A front that cannot accept looks away for so long. */
 #define DEAF_MS 100u
 /* Two lanes, each of them twice, since one may not have been found dead yet;
@@ -117,6 +120,8 @@ void skn_passage_end(skn_tunnels_t *tunnels, passage_t *passage);
  * told `bytes` first. */
 void skn_passage_join(skn_tunnels_t *tunnels, passage_t *passage, int other,
                       const uint8_t *bytes, size_t count);
+/* Streams to `node`, or to all that it relays to, ask without a wait. */
+void skn_passages_ask(skn_tunnels_t *tunnels, uint32_t node);
 /* Begins to dial a node that has an address; -1: not now. */
 int skn_tunnels_dial(skn_tunnels_t *tunnels, uint32_t node);
 /* Adds to a counter of `tunnels`. */

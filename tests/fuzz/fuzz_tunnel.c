@@ -69,7 +69,7 @@ play(skn_rendezvous_t *book, const uint8_t *bytes, size_t byte_count)
         int other;
         switch (what % 4) {
         case 0:
-            (void)skn_rendezvous_open(book, what / 4, number,
+            (void)skn_rendezvous_open(book, what / 4, number / 2, number,
                                       token_of(number & ~1, one),
                                       token_of(number | 1, two), now_ms);
             break;

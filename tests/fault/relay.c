@@ -377,9 +377,9 @@ read_commands(relay_t *relay)
 
 /* --- the bytes -------------------------------------------------------- */
 
-/* False when the connection is broken. */
+/* False when the connection is broken. *any: something came in. */
 static bool
-read_some(relay_t *relay, pair_t *pair, int way)
+read_some(relay_t *relay, pair_t *pair, int way, bool *any)
 {
     flow_t *flow = &pair->flow[way];
     shape_t *shape = &relay->shape[way];
@@ -401,6 +401,7 @@ read_some(relay_t *relay, pair_t *pair, int way)
         relay->garbled++;
     }
     flow_put(flow, shape, (size_t)count, relay->now_ns);
+    *any = true;
     return true;
 }
 
@@ -452,18 +453,19 @@ connected(relay_t *relay, pair_t *pair, bool *broken)
     return true;
 }
 
-static void
+/* Whether something was read. */
+static bool
 serve(relay_t *relay, size_t k)
 {
     pair_t *pair = relay->pairs[k];
-    bool broken = false;
+    bool broken = false, any = false;
     if (connected(relay, pair, &broken)) {
         for (int way = 0; way < DIRECTIONS && !broken; way++) {
             const struct pollfd *to = pair->poll[1 - way];
             if (to && to->revents & (POLLOUT | POLLERR | POLLHUP))
                 pair->flow[way].blocked = false;
             if (pair->poll[way] && pair->poll[way]->revents & ~POLLOUT)
-                broken = !read_some(relay, pair, way);
+                broken = !read_some(relay, pair, way, &any);
             broken = broken || !write_some(relay, pair, way);
             relay->held_bytes_max =
                 flow_held(&pair->flow[way]) > relay->held_bytes_max
@@ -471,8 +473,27 @@ serve(relay_t *relay, size_t k)
                     : relay->held_bytes_max;
         }
     }
-    if (broken || (pair->flow[UP].told && pair->flow[DOWN].told))
-        close_pair(relay, k, broken);
+    if (!broken && !(pair->flow[UP].told && pair->flow[DOWN].told))
+        return any;
+    close_pair(relay, k, broken);
+    return false;
+}
+
+/* From the last one down: closing moves only pairs already served. Who put
+ * something on the line is the last to be asked again, as a line's own queue
+ * has it: else one that always has more would keep all others off. */
+static void
+serve_all(relay_t *relay)
+{
+    size_t k = relay->pair_count;
+    for (size_t left = k; left > 0; left--) {
+        pair_t *pair = relay->pairs[--k];
+        if (!serve(relay, k))
+            continue;
+        memmove(relay->pairs + 1, relay->pairs, k * sizeof(pair_t *));
+        relay->pairs[0] = pair;
+        k++;
+    }
 }
 
 /* What to wait for. A side of which nothing is wanted is left out, since a
@@ -530,9 +551,7 @@ turn(relay_t *relay, uint64_t end_ns)
     if (found < 0)
         for (nfds_t k = 0; k < used; k++)
             relay->polls[k].revents = 0;
-    /* From the last one down: closing moves only pairs already served. */
-    for (size_t k = relay->pair_count; k-- > 0;)
-        serve(relay, k);
+    serve_all(relay);
     if (relay->listener >= 0 && relay->polls[0].revents)
         accept_all(relay);
     if (relay->polls[1].revents)

@@ -255,7 +255,8 @@ Test(control, a_member_that_is_hung_up_on_dials_again_by_itself)
     pair_t pair = { 0 };
     skn_address_t address;
     open_pair(&pair);
-    skn_control_close(&pair.member[0]);
+    for (size_t k = 0; k < 2; k++)
+        skn_control_close(&pair.member[k]);
     skn_control_close(&pair.server);
     cr_assert_eq(skn_address_read(pair.address, true, &address, NULL), SKN_OK);
     int listener = skn_conduit_listen(&address, NULL);

@@ -82,7 +82,9 @@ Test(stream_pair, an_end_is_passed_on_behind_the_last_byte)
     char got[16];
     cr_assert_eq(write(outer[0], "last", 4), 4);
     cr_assert_eq(shutdown(outer[0], SHUT_WR), 0);
+    cr_expect_not(skn_stream_pair_ending(pair));
     cr_expect(settle(), "the other way is open");
+    cr_expect(skn_stream_pair_ending(pair));
     cr_expect_eq(read(outer[1], got, sizeof(got)), 4);
     cr_expect_eq(read(outer[1], got, sizeof(got)), 0);
     cr_assert_eq(write(outer[1], "more", 4), 4);

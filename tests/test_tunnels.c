@@ -4,6 +4,7 @@
  * and transport/tunnels_open.c; actors/link_tunnels.c is covered by
  * tests/e2e/outbound.sh.  SPDX-License-Identifier: Apache-2.0 */
 #include <arpa/inet.h>
+#include <dirent.h>
 #include <netinet/in.h>
 #include <sys/socket.h>
 #include <unistd.h>
@@ -200,7 +201,7 @@ Test(tunnels, a_stranger_is_cut)
     expect_cut(&world, "GET / HTTP/1.1\r\n\r\n", 18);
     expect_cut(&world, "skn", 3); /* and nothing more */
     skn_tunnels_count(world.tunnels[A], &counts);
-    cr_expect_eq(counts.strangers, 1u, "the other waited in vain");
+    cr_expect_eq(counts.strangers, 2u);
     skn_preface_write(SKN_PREFACE_TUNNEL, token, preface);
     expect_cut(&world, preface, sizeof(preface));
     skn_tunnels_count(world.tunnels[A], &counts);
@@ -208,6 +209,76 @@ Test(tunnels, a_stranger_is_cut)
     skn_preface_write(SKN_PREFACE_CONTROL, NULL, preface);
     preface[8] = 9;
     expect_cut(&world, preface, sizeof(preface));
+    world_close(&world);
+}
+
+static size_t
+descriptors(void)
+{
+    size_t count = 0;
+    DIR *folder = opendir("/proc/self/fd");
+    while (readdir(folder))
+        count++;
+    (void)closedir(folder);
+    return count;
+}
+
+/* Only the tunnels of a node, in front of a port of the test's: what it says,
+ * whoever dials it. */
+static int
+start_before(world_t *world, uint32_t node)
+{
+    char text[64];
+    skn_address_t address;
+    const skn_tunnels_options_t how = { .nodes = world->node,
+                                        .node_count = NODES,
+                                        .node = node,
+                                        .keys = world->keys[node] };
+    (void)snprintf(text, sizeof(text), "tcp://127.0.0.1:%u", free_port());
+    cr_assert_eq(skn_address_read(text, true, &address, &error), SKN_OK);
+    int listener = skn_conduit_listen(&address, &error);
+    cr_assert_geq(listener, 0, "%s", error.text);
+    world->tunnels[node] = skn_tunnels_open(&how, &error);
+    cr_assert(world->tunnels[node], "%s", error.text);
+    cr_assert_eq(skn_tunnels_start(world->tunnels[node], text, &error), SKN_OK);
+    return listener;
+}
+
+static int
+accept_at(int listener)
+{
+    struct pollfd item = { listener, POLLIN, 0 };
+    cr_assert_eq(poll(&item, 1, PATIENCE_MS), 1);
+    return skn_conduit_accept(listener, 0);
+}
+
+/* It is led to the ROUTER, which cuts it, and never closes its own end. */
+Test(tunnels, a_stranger_that_never_closes_holds_nothing)
+{
+    world_t world;
+    skn_conduit_place_t place;
+    char byte;
+    world_init(&world);
+    int listener = start_before(&world, A);
+    cr_assert(skn_conduit_find(world.address[A], &place));
+    size_t before = descriptors();
+    int stranger = skn_conduit_dial(&place, 0);
+    struct pollfd item = { stranger, POLLOUT, 0 };
+    cr_assert_eq(poll(&item, 1, PATIENCE_MS), 1);
+    cr_assert_eq(send(stranger, "\xff", 1, MSG_NOSIGNAL), 1);
+    int router = accept_at(listener);
+    item = (struct pollfd){ router, POLLIN, 0 };
+    cr_assert_eq(poll(&item, 1, PATIENCE_MS), 1);
+    cr_expect_eq(recv(router, &byte, 1, 0), 1);
+    (void)close(router);
+    item = (struct pollfd){ stranger, POLLIN, 0 };
+    cr_assert_eq(poll(&item, 1, PATIENCE_MS), 1, "it is not told");
+    cr_expect_eq(recv(stranger, &byte, 1, 0), 0);
+    for (int tries = 0; tries < 100 && descriptors() > before + 1; tries++)
+        (void)poll(NULL, 0, 100);
+    cr_expect_leq(descriptors(), before + 1, "its streams are still there");
+    (void)close(stranger);
+    (void)close(listener);
     world_close(&world);
 }
 

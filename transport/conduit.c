@@ -16,6 +16,8 @@
 
 #define LOCAL "ipc://@"
 #define BACKLOG 128
+/* Of other processes, that one accept passes over. */
+#define OTHERS_MAX 64u
 /* As of the sockets of links: three seconds of silence (transport/socket.h).
  * Probes are the system's, so that a process that is stopped is not cut. */
 #define PROBE_AFTER_S 1
@@ -140,7 +142,7 @@ accept_one(int listener)
 int
 skn_conduit_accept_local(int listener)
 {
-    for (;;) {
+    for (uint32_t k = 0; k < OTHERS_MAX; k++) {
         struct ucred who = { 0 };
         socklen_t bytes = sizeof(who);
         int descriptor = accept_one(listener);
@@ -152,6 +154,8 @@ skn_conduit_accept_local(int listener)
             return descriptor;
         (void)close(descriptor);
     }
+    errno = EAGAIN;
+    return -1;
 }
 
 static void

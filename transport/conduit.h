@@ -33,7 +33,7 @@ int skn_conduit_listen_local(char *address, skn_error_t *error);
 bool skn_conduit_is_local(const char *address);
 
 /* The next connection; -1: none (errno EAGAIN), or no descriptors. One that is
- * not of this process is closed and passed over. */
+ * not of this process is closed and passed over, a few of them at a time. */
 int skn_conduit_accept_local(int listener);
 /* The same from other machines; `service` is the type of service, or 0. */
 int skn_conduit_accept(int listener, int service);

@@ -59,6 +59,12 @@ skn_stream_pair_bytes(const skn_stream_pair_t *pair)
     return pair->moved_bytes;
 }
 
+bool
+skn_stream_pair_ending(const skn_stream_pair_t *pair)
+{
+    return pair->way[0].told || pair->way[1].told;
+}
+
 void
 skn_stream_pair_say(skn_stream_pair_t *pair, int side, const uint8_t *bytes,
                     size_t count)

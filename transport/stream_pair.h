@@ -38,6 +38,9 @@ void skn_stream_pair_wait(const skn_stream_pair_t *pair,
 /* Moves what there is, at most a buffer each way. False: it is over. */
 bool skn_stream_pair_turn(skn_stream_pair_t *pair,
                           const struct pollfd polled[2]);
+/* Whether one way has ended, and its end was passed on: connections that are
+ * closed at one end are of no more use at the other, which may never say so. */
+bool skn_stream_pair_ending(const skn_stream_pair_t *pair);
 /* Read so far, both ways. */
 uint64_t skn_stream_pair_bytes(const skn_stream_pair_t *pair);
 

@@ -4,6 +4,7 @@
  * SPDX-License-Identifier: Apache-2.0 */
 #include "transport/tunnels.h"
 
+#include <errno.h>
 #include <signal.h>
 #include <stdarg.h>
 #include <stdio.h>
@@ -87,25 +88,44 @@ skn_tunnels_take(skn_tunnels_t *tunnels, char text[SKN_TUNNEL_TEXT_BYTES])
 
 /* --- streams on their way ------------------------------------------------ */
 
+/* A free one, or the oldest of those that are ending; NULL: none. */
+static passage_t *
+find_room(skn_tunnels_t *tunnels)
+{
+    passage_t *ending = NULL;
+    for (size_t k = 0; k < tunnels->passage_max; k++) {
+        passage_t *passage = &tunnels->passage[k];
+        if (passage->state == PASSAGE_FREE)
+            return passage;
+        if (passage->state == PASSAGE_JOINED && passage->until_ms > 0 &&
+            (!ending || passage->until_ms < ending->until_ms))
+            ending = passage;
+    }
+    if (ending)
+        skn_passage_end(tunnels, ending);
+    return ending;
+}
+
 passage_t *
 skn_passage_new(skn_tunnels_t *tunnels, passage_state_t state, int descriptor,
                 uint64_t wait_ms)
 {
-    for (size_t k = 0; k < tunnels->passage_max; k++) {
-        passage_t *passage = &tunnels->passage[k];
-        if (passage->state != PASSAGE_FREE)
-            continue;
-        *passage = (passage_t){
-            .state = state,
-            .descriptor = descriptor,
-            .node = tunnels->node,
-            .until_ms = tunnels->now_ms + wait_ms,
-            .polled = NOT_POLLED,
-        };
-        return passage;
+    passage_t *passage = find_room(tunnels);
+    if (!passage) {
+        skn_tunnels_say(tunnels, "no room for another stream beside %zu",
+                        tunnels->passage_max);
+        skn_tunnels_add(tunnels, &tunnels->counts.full, 1);
+        (void)close(descriptor);
+        return NULL;
     }
-    (void)close(descriptor);
-    return NULL;
+    *passage = (passage_t){
+        .state = state,
+        .descriptor = descriptor,
+        .node = tunnels->node,
+        .until_ms = tunnels->now_ms + wait_ms,
+        .polled = NOT_POLLED,
+    };
+    return passage;
 }
 
 void
@@ -134,6 +154,7 @@ skn_passage_join(skn_tunnels_t *tunnels, passage_t *passage, int other,
     }
     passage->descriptor = -1;
     passage->state = PASSAGE_JOINED;
+    passage->until_ms = 0;
     passage->polled = NOT_POLLED; /* what was waited for is past */
     if (count > 0)
         skn_stream_pair_say(passage->pair, 1, bytes, count);
@@ -165,12 +186,23 @@ skn_tunnels_dial(skn_tunnels_t *tunnels, uint32_t node)
     return skn_conduit_dial(&place->at, tunnels->service);
 }
 
+void
+skn_tunnels_deaf(skn_tunnels_t *tunnels, int code)
+{
+    if (code != EAGAIN && code != EWOULDBLOCK)
+        tunnels->deaf_ms = tunnels->now_ms + DEAF_MS;
+}
+
 static void
 accept_local(skn_tunnels_t *tunnels, uint32_t node)
 {
-    int descriptor;
-    while ((descriptor =
-                skn_conduit_accept_local(tunnels->place[node].listener)) >= 0) {
+    for (uint32_t k = 0; k < TURN_MAX; k++) {
+        int descriptor =
+            skn_conduit_accept_local(tunnels->place[node].listener);
+        if (descriptor < 0) {
+            skn_tunnels_deaf(tunnels, errno);
+            return;
+        }
         passage_t *passage =
             skn_passage_new(tunnels, PASSAGE_ASKING, descriptor, ASKING_MS);
         if (passage)
@@ -203,11 +235,22 @@ turn_passage(skn_tunnels_t *tunnels, passage_t *passage)
         count_moved(tunnels, passage);
         if (!goes_on)
             skn_passage_end(tunnels, passage);
+        else if (passage->until_ms == 0 &&
+                 skn_stream_pair_ending(passage->pair))
+            passage->until_ms = tunnels->now_ms + ENDING_MS;
     } else if (polled->revents & (POLLERR | POLLHUP | POLLRDHUP)) {
         skn_passage_end(tunnels, passage);
     } else if (passage->state == PASSAGE_GREETING && polled->revents) {
         skn_hub_greet(tunnels, passage);
     }
+}
+
+static void
+end_late(skn_tunnels_t *tunnels, passage_t *passage)
+{
+    if (passage->state == PASSAGE_GREETING)
+        skn_tunnels_add(tunnels, &tunnels->counts.strangers, 1);
+    skn_passage_end(tunnels, passage);
 }
 
 /* Time has passed: questions, and what has waited for too long. True: there is
@@ -222,11 +265,11 @@ tick(skn_tunnels_t *tunnels)
         skn_out_tick(tunnels);
     for (size_t k = 0; k < tunnels->passage_max; k++) {
         passage_t *passage = &tunnels->passage[k];
-        if (passage->state == PASSAGE_FREE || passage->state == PASSAGE_JOINED)
+        if (passage->state == PASSAGE_FREE || passage->until_ms == 0)
             continue;
         waits = true;
         if (tunnels->now_ms >= passage->until_ms)
-            skn_passage_end(tunnels, passage);
+            end_late(tunnels, passage);
         else if (passage->state == PASSAGE_ASKING && tunnels->is_hub)
             skn_hub_ask(tunnels, passage);
         else if (passage->state == PASSAGE_ASKING)
@@ -272,10 +315,9 @@ static size_t
 add_all(skn_tunnels_t *tunnels)
 {
     size_t count = 0;
+    bool deaf = tunnels->now_ms < tunnels->deaf_ms;
     (void)add(tunnels, &count, tunnels->stop_event, POLLIN);
-    (void)add(tunnels, &count,
-              tunnels->now_ms < tunnels->deaf_ms ? -1 : tunnels->listener,
-              POLLIN);
+    (void)add(tunnels, &count, deaf ? -1 : tunnels->listener, POLLIN);
     if (tunnels->hub) {
         skn_control_polled(tunnels->hub, &tunnels->polled[count]);
         count += 2;
@@ -283,8 +325,8 @@ add_all(skn_tunnels_t *tunnels)
     for (uint32_t k = 0; k < tunnels->node_count; k++) {
         place_t *place = &tunnels->place[k];
         place->polled = count;
-        (void)add(tunnels, &count, place->listener, POLLIN);
-        (void)add(tunnels, &count, place->line_listener, POLLIN);
+        (void)add(tunnels, &count, deaf ? -1 : place->listener, POLLIN);
+        (void)add(tunnels, &count, deaf ? -1 : place->line_listener, POLLIN);
         if (place->line) {
             skn_control_polled(place->line, &tunnels->polled[count]);
             count += 2;
@@ -321,10 +363,15 @@ thread_main(void *argument)
         tunnels->now_ms = skn_tunnels_now_ms();
         bool waits = tick(tunnels);
         /* A send may have swallowed the edge of what came in. */
-        while (tunnels->is_hub ? skn_hub_take(tunnels) : skn_out_take(tunnels))
-            ;
+        uint32_t taken = 0;
+        while (taken < TURN_MAX && (tunnels->is_hub ? skn_hub_take(tunnels)
+                                                    : skn_out_take(tunnels)))
+            taken++;
         size_t count = add_all(tunnels);
-        (void)poll(tunnels->polled, count, waits ? TICK_MS : IDLE_MS);
+        (void)poll(tunnels->polled, count,
+                   taken == TURN_MAX ? 0
+                   : waits           ? TICK_MS
+                                     : IDLE_MS);
         tunnels->now_ms = skn_tunnels_now_ms();
         stopped = tunnels->polled[0].revents != 0;
         if (!stopped)

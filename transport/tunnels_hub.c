@@ -38,16 +38,17 @@ make_room(skn_tunnels_t *tunnels)
 void
 skn_hub_accept(skn_tunnels_t *tunnels)
 {
-    int descriptor;
-    while ((descriptor =
-                skn_conduit_accept(tunnels->listener, tunnels->service)) >= 0) {
+    for (uint32_t k = 0; k < TURN_MAX; k++) {
+        int descriptor =
+            skn_conduit_accept(tunnels->listener, tunnels->service);
+        if (descriptor < 0) {
+            skn_tunnels_deaf(tunnels, errno);
+            return;
+        }
         make_room(tunnels);
         (void)skn_passage_new(tunnels, PASSAGE_GREETING, descriptor,
                               GREETING_MS);
     }
-    /* It would be tried again at once: no descriptors, or no memory. */
-    if (errno != EAGAIN && errno != EWOULDBLOCK)
-        tunnels->deaf_ms = tunnels->now_ms + DEAF_MS;
 }
 
 static void
@@ -219,20 +220,18 @@ bool
 skn_hub_take(skn_tunnels_t *tunnels)
 {
     skn_control_arrival_t arrival;
-    bool any = false;
-    while (skn_control_take(tunnels->hub, &arrival)) {
-        any = true;
-        if (arrival.kind == SKN_CONTROL_STRANGER)
-            skn_tunnels_say(tunnels, "at the line of tunnels: %.*s",
-                            (int)arrival.frame.bytes,
-                            (const char *)arrival.frame.at);
-        else if (arrival.kind == SKN_CONTROL_LOST)
-            tunnels->place[tunnels->member[arrival.member]].here = false;
-        else if (arrival.kind == SKN_CONTROL_MESSAGE)
-            take_word(tunnels, tunnels->member[arrival.member], arrival.fresh,
-                      arrival.frame);
-    }
-    return any;
+    if (!skn_control_take(tunnels->hub, &arrival))
+        return false;
+    if (arrival.kind == SKN_CONTROL_STRANGER)
+        skn_tunnels_say(tunnels, "at the line of tunnels: %.*s",
+                        (int)arrival.frame.bytes,
+                        (const char *)arrival.frame.at);
+    else if (arrival.kind == SKN_CONTROL_LOST)
+        tunnels->place[tunnels->member[arrival.member]].here = false;
+    else if (arrival.kind == SKN_CONTROL_MESSAGE)
+        take_word(tunnels, tunnels->member[arrival.member], arrival.fresh,
+                  arrival.frame);
+    return true;
 }
 
 /* --- streams of this node ------------------------------------------------ */

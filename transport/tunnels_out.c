@@ -1,7 +1,7 @@
 /* tunnels_out.c - at a node that nobody can dial: its lines to hubs, and the
  * streams that it dials when one is wanted.
  * SPDX-License-Identifier: Apache-2.0 */
-#include <unistd.h>
+#include <errno.h>
 
 #include "transport/tunnels_state.h"
 
@@ -43,9 +43,13 @@ skn_out_accept_line(skn_tunnels_t *tunnels, uint32_t node)
 {
     place_t *hub = &tunnels->place[node];
     uint8_t preface[SKN_PREFACE_BYTES];
-    int descriptor;
     skn_preface_write(SKN_PREFACE_CONTROL, NULL, preface);
-    while ((descriptor = skn_conduit_accept_local(hub->line_listener)) >= 0) {
+    for (uint32_t k = 0; k < TURN_MAX; k++) {
+        int descriptor = skn_conduit_accept_local(hub->line_listener);
+        if (descriptor < 0) {
+            skn_tunnels_deaf(tunnels, errno);
+            return;
+        }
         passage_t *passage =
             skn_passage_new(tunnels, PASSAGE_ASKING, descriptor, ASKING_MS);
         if (passage)
@@ -139,31 +143,29 @@ take_line(skn_tunnels_t *tunnels, uint32_t node)
 {
     place_t *hub = &tunnels->place[node];
     skn_control_arrival_t arrival;
-    bool any = false;
-    while (skn_control_take(hub->line, &arrival)) {
-        any = true;
-        switch (arrival.kind) {
-        case SKN_CONTROL_CONNECTED:
-            hub->here = true;
-            hub->redial_ms = 0;
-            say_here(tunnels, hub);
-            skn_passages_ask(tunnels, node);
-            break;
-        case SKN_CONTROL_LOST:
-            hub->here = false;
-            break;
-        case SKN_CONTROL_MESSAGE:
-            take_word(tunnels, node, arrival.frame);
-            break;
-        case SKN_CONTROL_REFUSED: /* the links tell why */
-            if (arrival.over && hub->redial_ms == 0)
-                hub->redial_ms = tunnels->now_ms + REDIAL_MS;
-            break;
-        case SKN_CONTROL_STRANGER:
-            break;
-        }
+    if (!skn_control_take(hub->line, &arrival))
+        return false;
+    switch (arrival.kind) {
+    case SKN_CONTROL_CONNECTED:
+        hub->here = true;
+        hub->redial_ms = 0;
+        say_here(tunnels, hub);
+        skn_passages_ask(tunnels, node);
+        break;
+    case SKN_CONTROL_LOST:
+        hub->here = false;
+        break;
+    case SKN_CONTROL_MESSAGE:
+        take_word(tunnels, node, arrival.frame);
+        break;
+    case SKN_CONTROL_REFUSED: /* the links tell why */
+        if (arrival.over && hub->redial_ms == 0)
+            hub->redial_ms = tunnels->now_ms + REDIAL_MS;
+        break;
+    case SKN_CONTROL_STRANGER:
+        break;
     }
-    return any;
+    return true;
 }
 
 bool

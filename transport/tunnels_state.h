@@ -25,8 +25,13 @@
 #define ASK_AGAIN_MS 1000u
 /* After an answer that it cannot be had: its line is being made, maybe. */
 #define REFUSED_AGAIN_MS 250u
-/* A front that cannot accept looks away for so long. */
+/* Who cannot accept looks away for so long: no descriptors, or no memory. */
 #define DEAF_MS 100u
+/* Accepted in one turn, and words taken: then it is the streams' turn again. */
+#define TURN_MAX 64u
+/* Once one end has closed, the other has so long: what was under way to it
+ * leaves in that time, and whoever holds it open holds nothing. */
+#define ENDING_MS 3000u
 /* Two lanes, each of them twice, since one may not have been found dead yet;
  * and a line, twice. */
 #define LANES_TWICE 4u
@@ -50,8 +55,9 @@ typedef struct passage {
     skn_stream_pair_t *pair; /* of JOINED */
     bool relays;             /* between two other nodes */
     uint32_t node;
-    uint64_t number; /* of the question that was asked for it; 0: none */
-    uint64_t until_ms, again_ms;
+    uint64_t number;   /* of the question that was asked for it; 0: none */
+    uint64_t until_ms; /* of JOINED: 0 until one end has closed */
+    uint64_t again_ms;
     uint64_t moved_bytes; /* of the pair, as counted */
     uint8_t bytes[SKN_PREFACE_BYTES];
     size_t count;
@@ -95,7 +101,7 @@ struct skn_tunnels {
     struct pollfd *polled;
     size_t polled_max;
     uint64_t now_ms, question_count;
-    uint64_t deaf_ms; /* the front does not accept until then */
+    uint64_t deaf_ms; /* nothing is accepted until then */
     pthread_t thread;
     bool has_thread;
     int stop_event;
@@ -122,6 +128,8 @@ void skn_passage_join(skn_tunnels_t *tunnels, passage_t *passage, int other,
                       const uint8_t *bytes, size_t count);
 /* Streams to `node`, or to all that it relays to, ask without a wait. */
 void skn_passages_ask(skn_tunnels_t *tunnels, uint32_t node);
+/* An accept has failed with `code`: it would be tried again at once. */
+void skn_tunnels_deaf(skn_tunnels_t *tunnels, int code);
 /* Begins to dial a node that has an address; -1: not now. */
 int skn_tunnels_dial(skn_tunnels_t *tunnels, uint32_t node);
 /* Adds to a counter of `tunnels`. */

@@ -36,6 +36,9 @@
 #define LEAVE_NS UINT64_C(2000000000)
 /* The number of a CLOSE where others need not be told. */
 #define AT_ONCE 1u
+/* After the end: others that this node is between may still come to theirs. */
+#define RELAY_NS UINT64_C(10000000000)
+#define RELAY_LOOK_NS UINT64_C(20000000)
 /* After the end: so that a delayed acknowledgement goes out (5 ms). */
 #define LAST_ACK_NS UINT64_C(20000000)
 #define SECOND_NS UINT64_C(1000000000)
@@ -148,8 +151,9 @@ take_order(skn_links_t *links, const skn_parcel_t *parcel, skn_error_t *error)
         return say_to_all(links, SKN_RECORD_STOP, error);
     case SKN_PARCEL_CLOSE:
         if (!links->closing)
-            links->leave_ns =
-                links->now_ns + (parcel->number == AT_ONCE ? 0 : LEAVE_NS);
+            links->leave_ns = links->now_ns + (parcel->number == AT_ONCE ? 0
+                                               : links->finished ? RELAY_NS
+                                                                 : LEAVE_NS);
         links->closing = true;
         return SKN_OK;
     default:
@@ -480,7 +484,14 @@ note_busy(skn_links_t *links)
     skn_links_tell_traffic(links);
 }
 
-/* Whether those who can still be told have been. */
+static bool
+is_between(const skn_links_t *links)
+{
+    return links->tunnels && skn_tunnels_relay(links->tunnels);
+}
+
+/* Whether those who can still be told have been. A relay leaves behind those
+ * that it is between: an end, or a failure, may still be on its way. */
 static bool
 may_leave(const skn_links_t *links)
 {
@@ -488,6 +499,8 @@ may_leave(const skn_links_t *links)
         return false;
     if (links->now_ns >= links->leave_ns || !links->endpoint)
         return true;
+    if (is_between(links))
+        return false;
     if (links->finished)
         return links->now_ns >= links->finished_ns + LAST_ACK_NS;
     for (uint32_t k = 0; k < links->node_count; k++) {
@@ -520,6 +533,8 @@ wait_ms(skn_links_t *links)
         soonest_ns = open_ns;
     if (links->closing && links->leave_ns < soonest_ns)
         soonest_ns = links->leave_ns;
+    if (links->closing && is_between(links))
+        return (int)(RELAY_LOOK_NS / 1000000u);
     if (links->finished && links->finished_ns + LAST_ACK_NS < soonest_ns)
         soonest_ns = links->finished_ns + LAST_ACK_NS;
     if (soonest_ns <= links->now_ns)

@@ -172,6 +172,27 @@ Test(tunnels, are_opened_again_after_the_relay_has_come_back)
     world_close(&world);
 }
 
+/* So that a relay knows when it may leave. */
+Test(tunnels, a_relay_knows_whether_it_is_between_others)
+{
+    world_t world;
+    world_init(&world);
+    for (uint32_t k = 0; k < NODES; k++)
+        start(&world, k, world.keys[k]);
+    expect_passes(&world, C, D);
+    expect_passes(&world, B, C);
+    expect_passes(&world, B, D);
+    cr_expect(skn_tunnels_relay(world.tunnels[A]));
+    cr_expect_not(skn_tunnels_relay(world.tunnels[B]), "they go via a");
+    cr_expect_not(skn_tunnels_relay(world.tunnels[C]));
+    stop(&world, C);
+    for (int tries = 0; tries < 40 && skn_tunnels_relay(world.tunnels[A]);
+         tries++)
+        (void)poll(NULL, 0, 10);
+    cr_expect_not(skn_tunnels_relay(world.tunnels[A]), "c has left");
+    world_close(&world);
+}
+
 /* --- strangers ----------------------------------------------------------- */
 
 /* Says `bytes` to a, and waits until it is cut. */

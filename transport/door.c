@@ -210,6 +210,7 @@ keep_end(skn_door_t *door, int descriptor)
     }
     door->ended[(door->ended_first + door->ended_count++) % ENDED_MAX] =
         descriptor;
+    (void)eventfd_write(door->notice_event, 1);
     (void)pthread_mutex_unlock(&door->lock);
 }
 

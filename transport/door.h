@@ -49,7 +49,8 @@ void skn_door_begin(skn_door_t *door);
 /* Stops the thread; the accepting socket must be closed already. */
 void skn_door_close(skn_door_t **door);
 
-/* Readable when there is a sentence (level triggered). */
+/* Readable when there is a sentence (level triggered), or some connection has
+ * ended since skn_door_take was last asked. */
 int skn_door_descriptor(const skn_door_t *door);
 /* The next sentence; false if there is none. */
 bool skn_door_take(skn_door_t *door, char text[SKN_DOOR_TEXT_BYTES]);

@@ -52,6 +52,15 @@ skn_tunnels_count(skn_tunnels_t *tunnels, skn_tunnel_counts_t *counts)
     (void)pthread_mutex_unlock(&tunnels->lock);
 }
 
+bool
+skn_tunnels_relay(skn_tunnels_t *tunnels)
+{
+    (void)pthread_mutex_lock(&tunnels->lock);
+    bool two = tunnels->here_count >= 2;
+    (void)pthread_mutex_unlock(&tunnels->lock);
+    return tunnels->relays && two;
+}
+
 /* What finds no room is left out: it is counted, too. */
 void
 skn_tunnels_say(skn_tunnels_t *tunnels, const char *format, ...)

@@ -85,4 +85,8 @@ typedef struct skn_tunnel_counts {
 
 void skn_tunnels_count(skn_tunnels_t *tunnels, skn_tunnel_counts_t *counts);
 
+/* Whether two other nodes are there that can only speak through this one: they
+ * may have more to say to each other than to it. */
+bool skn_tunnels_relay(skn_tunnels_t *tunnels);
+
 #endif

@@ -201,6 +201,18 @@ answer(skn_tunnels_t *tunnels, uint32_t asker, const skn_tunnel_word_t *asked)
 }
 
 static void
+set_here(skn_tunnels_t *tunnels, uint32_t node, bool here)
+{
+    place_t *place = &tunnels->place[node];
+    if (place->here == here)
+        return;
+    place->here = here;
+    (void)pthread_mutex_lock(&tunnels->lock);
+    tunnels->here_count += here ? 1u : UINT32_MAX; /* -1 */
+    (void)pthread_mutex_unlock(&tunnels->lock);
+}
+
+static void
 take_word(skn_tunnels_t *tunnels, uint32_t from, bool fresh, skn_frame_t frame)
 {
     skn_tunnel_word_t word;
@@ -211,7 +223,7 @@ take_word(skn_tunnels_t *tunnels, uint32_t from, bool fresh, skn_frame_t frame)
                         tunnels->place[from].name);
         return;
     }
-    tunnels->place[from].here = true;
+    set_here(tunnels, from, true);
     if (word.kind == SKN_TUNNEL_WANT)
         answer(tunnels, from, &word);
 }
@@ -227,7 +239,7 @@ skn_hub_take(skn_tunnels_t *tunnels)
                         (int)arrival.frame.bytes,
                         (const char *)arrival.frame.at);
     else if (arrival.kind == SKN_CONTROL_LOST)
-        tunnels->place[tunnels->member[arrival.member]].here = false;
+        set_here(tunnels, tunnels->member[arrival.member], false);
     else if (arrival.kind == SKN_CONTROL_MESSAGE)
         take_word(tunnels, tunnels->member[arrival.member], arrival.fresh,
                   arrival.frame);

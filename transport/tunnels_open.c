@@ -36,6 +36,7 @@ copy_nodes(skn_tunnels_t *tunnels, const skn_tunnels_options_t *options,
         place->via = given->via;
         if (given->address[0])
             continue;
+        tunnels->relays = tunnels->relays || given->via == options->node;
         if (given->via >= options->node_count ||
             !options->nodes[given->via].address[0])
             return skn_fail(error, SKN_BAD_CONFIG,

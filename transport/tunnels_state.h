@@ -89,9 +89,9 @@ struct skn_tunnels {
     uint32_t node_count, node;
     skn_keys_t *keys;
     int service;
-    bool is_hub;
-    int listener;                          /* a hub's, at its address */
-    skn_control_t *hub;                    /* a hub's, which lines end at */
+    bool is_hub, relays; /* `relays`: some node's `via` is this one */
+    int listener;        /* a hub's, at its address */
+    skn_control_t *hub;  /* a hub's, which lines end at */
     uint32_t member[SKN_TUNNEL_NODES_MAX]; /* node of each member of `hub` */
     uint32_t member_count;
     skn_conduit_place_t hub_at, router_at; /* on loopback */
@@ -107,6 +107,7 @@ struct skn_tunnels {
     int stop_event;
     pthread_mutex_t lock; /* of all below */
     skn_tunnel_counts_t counts;
+    uint32_t here_count; /* of `here` of a hub's places */
     char text[SENTENCES_MAX][SKN_TUNNEL_TEXT_BYTES];
     size_t text_first, text_count;
     uint64_t text_ms;

@@ -45,7 +45,7 @@
 /* Pulses that may be on their way; an answer to an older one is no lease. */
 #define PULSES 32u
 
-/* After so many the last end is said again. */
+/* After so many the last end is said again, and that we want to leave. */
 #define ENDED_PULSES 4u
 
 typedef struct member {
@@ -185,6 +185,8 @@ say_pulse(member_t *member, bool now)
         say_misses(member);
     if (member->ended && member->pulse_count % ENDED_PULSES == 0)
         (void)say(member, json_incref(member->ended));
+    if (member->leaving && member->pulse_count % ENDED_PULSES == 0)
+        (void)say(member, json_pack("{ss}", "say", "leaving"));
     if (member->worker.saved_batch > member->saved_told) {
         member->saved_told = member->worker.saved_batch;
         (void)say(member, json_pack("{ss sI}", "say", "saved", "batch",
@@ -366,14 +368,13 @@ leave(member_t *member)
         member->over = true; /* nobody to hand over to */
 }
 
-/* Gave its memory back, and may come back: nobody has asked it to end, and the
- * run is not over. */
+/* Gave its memory back, handed over or at the end of its grace, and may come
+ * back: nobody has asked it to end, and the run is not over. */
 static bool
 may_return(const member_t *member)
 {
-    return member->rests && member->over && member->stops == 0 &&
-           !member->worker.noticed && !member->worker.done &&
-           member->error.status == SKN_OK;
+    return member->rests && member->stops == 0 && !member->worker.noticed &&
+           !member->worker.done && member->error.status == SKN_OK;
 }
 
 static void
@@ -398,7 +399,7 @@ take_leash(member_t *member)
     ssize_t bytes = read(STDIN_FILENO, nothing, sizeof(nothing));
     if (bytes > 0 || (bytes < 0 && errno == EINTR))
         return;
-    member->leash = false;
+    member->leash = member->rests = false;
     leave(member);
 }
 
@@ -575,18 +576,26 @@ open_all(member_t *member, skn_error_t *error)
     return status == SKN_OK ? open_line(member, error) : status;
 }
 
-/* As one that was started again: the coordinator has buried the former. */
+static bool
+rest(member_t *member, skn_error_t *error)
+{
+    skn_control_close(&member->control); /* who does not answer is not there */
+    return cli_member_rest(member->call, member->model, member->signals,
+                           member->leash, error);
+}
+
+/* As one that was started again: the coordinator has buried the former, or is
+ * gone itself, as the run is over. */
 static skn_status_t
 begin_anew(member_t *member, skn_error_t *error)
 {
     cli_worker_fini(&member->worker);
     cli_worker_init(&member->worker);
-    skn_control_close(&member->control);
     skn_keys_destroy(&member->own);
     json_decref(member->ended);
     member->ended = NULL;
-    member->connected = member->greeted = member->leaving = false;
-    member->over = member->rests = false;
+    member->connected = member->ever_connected = member->greeted = false;
+    member->leaving = member->over = member->rests = false;
     member->opened_ns = cli_now_ns();
     member->pulse_ns = member->pulse_count = member->lease_ns = 0;
     member->saved_batch = member->saved_told = member->misses = 0;
@@ -600,9 +609,7 @@ serve_and_rest(member_t *member)
 {
     skn_error_t error = { 0 };
     serve(member);
-    while (may_return(member) &&
-           cli_member_rest(member->call, member->model, member->signals,
-                           member->leash, &error) &&
+    while (may_return(member) && rest(member, &error) &&
            begin_anew(member, &error) == SKN_OK)
         serve(member);
     if (error.status != SKN_OK && member->error.status == SKN_OK)

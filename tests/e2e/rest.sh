@@ -25,10 +25,10 @@ nodes:
   - { name: b, address: "tcp://127.0.0.1:${ports[1]}", key: b.key }
 YAML
 calm=(-o train.evaluate.every_epochs=0 -o train.reduction=fast)
-mkdir -p false/proc
-memory_free() { # PERCENT
-    printf 'MemTotal: 100 kB\nMemAvailable: %d kB\n' "$1" >false/new
-    mv false/new false/proc/meminfo
+mkdir -p false/proc other/proc
+memory_free() { # PERCENT [FOLDER]
+    printf 'MemTotal: 100 kB\nMemAvailable: %d kB\n' "$1" >"${2:-false}/new"
+    mv "${2:-false}/new" "${2:-false}/proc/meminfo"
 }
 says() { grep -qE -- "$1" "$2"; }
 worker_of() { pgrep -P "$1" | head -n 1; }
@@ -40,7 +40,8 @@ lead_pid=$started
 member run a "${calm[@]}"
 pid_a=$started
 export SKEIN_IDLE_ROOT=false
-member run b "${calm[@]}" -o idle.enabled=true -o idle.reserve_cores=0
+polite=(-o idle.enabled=true -o idle.reserve_cores=0)
+member run b "${calm[@]}" "${polite[@]}" --wait 20
 pid_b=$started
 unset SKEIN_IDLE_ROOT
 await "two members train" 'generation 1 from batch 0: a and b' run.lead.json
@@ -57,12 +58,32 @@ check "when there is memory again it comes back" \
     wait_until 1200 says ': a and b; b joins' run.lead.json
 memory_free 5
 check "and leaves again" \
-    wait_until 300 says 'generation [0-9]+ .*: a; b leaves' run.lead.json
-check "told to end while it waits" kill -TERM "$pid_b"
-check "  it does" wait "$pid_b"
+    wait_until 300 says 'generation [4-9] .*: a; b leaves' run.lead.json
 kill -TERM "$lead_pid"
 check "the run is stopped" wait "$lead_pid"
 check "and the other member ends" wait "$pid_a"
+
+# Beside it another one, which is told to end while it looks.
+memory_free 50
+memory_free 50 other
+sed -e "s/${ports[0]}/${ports[3]}/" -e "s/${ports[2]}/${ports[4]}/" \
+    three.yaml >other.yaml
+members_file=other.yaml
+lead alone "${calm[@]}" --wait 1
+lead_pid=$started
+export SKEIN_IDLE_ROOT=other
+member alone a "${calm[@]}" "${polite[@]}"
+pid_a=$started
+unset SKEIN_IDLE_ROOT
+await "a member trains alone" 'generation 1 from batch 0: a' alone.lead.json
+memory_free 5 other
+check "it leaves, too" wait_until 300 says 'a has left' alone.lead.json
+check "told to end while it waits" kill -TERM "$pid_a"
+check "  it does" wait "$pid_a"
+kill -TERM "$lead_pid"
+check "the coordinator, too" wait "$lead_pid"
+check_code 69 "and who comes back to a run that is over waits no longer than \
+any other" wait "$pid_b"
 check_equal "nothing was lost, nothing applied twice" \
     "$(grep -hoE '"(lost|applied_twice)":[1-9]' run.a.json run.lead.json)" ""
 finish

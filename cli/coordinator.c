@@ -66,6 +66,7 @@ typedef struct coordinator {
     holding_t holding[SKN_MEMBERS_MAX];
     cli_manifests_t manifests;
     cli_composing_t composing;
+    char seal[SKN_HASH_TEXT_BYTES]; /* of the checkpoint chosen last */
     int signals;
     bool leash;
     uint64_t over_ns;   /* since when nothing is left to do; 0: not yet */
@@ -247,6 +248,8 @@ choose(void *job, uint64_t set, skn_point_t *point, skn_error_t *error)
         return SKN_UNAVAILABLE;
     }
     *point = (skn_point_t){ .batch = held->batch, .layout = held->generation };
+    /* Two may be of the same batch and layout: one of them is not whole. */
+    memcpy(coordinator->seal, held->seal, sizeof(coordinator->seal));
     if (skn_membership_keeps(coordinator->membership))
         (void)cli_composing_choose(
             &coordinator->composing, set,
@@ -265,6 +268,7 @@ message_of(const coordinator_t *coordinator, const skn_duty_t *duty)
         .keys = coordinator->keys,
         .run_id = coordinator->run_id,
         .manifests = &coordinator->manifests,
+        .seal = coordinator->seal,
         .balance = coordinator->balance,
         .composed = coordinator->composing.text,
     };

@@ -6,23 +6,26 @@
 #include <string.h>
 
 #include "cli/talk.h"
+#include "formats/json_text.h"
 
 struct cli_manifest {
     char seal[SKN_HASH_TEXT_BYTES];
-    uint64_t batch, layout;
     json_t *text;
     cli_manifest_t *next;
 };
 
+/* Whoever is told a seal must find what it stands for. */
 static bool
-has(const cli_manifests_t *manifests, const char *seal, uint64_t batch,
-    uint64_t layout)
+has_seal(const json_t *text, const char *seal)
 {
-    for (const cli_manifest_t *at = manifests->first; at; at = at->next)
-        if (strcmp(at->seal, seal) == 0 && at->batch == batch &&
-            at->layout == layout)
-            return true;
-    return false;
+    char found[SKN_HASH_TEXT_BYTES];
+    skn_error_t nothing = { 0 };
+    const char *bytes = json_string_value(text);
+    size_t count = json_string_length(text);
+    if (!bytes || skn_json_check_seal("", bytes, count, &nothing) != SKN_OK)
+        return false;
+    skn_json_seal_text(bytes, count, found);
+    return strcmp(found, seal) == 0;
 }
 
 void
@@ -34,23 +37,19 @@ cli_manifests_keep(cli_manifests_t *manifests, const json_t *message)
     {
         json_t *text = json_object_get(item, "manifest");
         const char *seal = cli_talk_text(item, "seal");
-        uint64_t batch = cli_talk_number(item, "batch");
-        uint64_t layout = cli_talk_number(item, "layout");
-        /* Written again by another generation that is cut alike it has the
-         * same seal, and who was told that we know that says no more. */
-        if (!text)
-            text = cli_manifests_sealed(manifests, seal);
-        if (!json_is_string(text) || has(manifests, seal, batch, layout))
+        size_t bytes = json_string_length(text);
+        if (!text || cli_manifests_sealed(manifests, seal) ||
+            bytes > CLI_MANIFESTS_BYTES_MAX - manifests->bytes ||
+            !has_seal(text, seal))
             continue;
         cli_manifest_t *manifest = calloc(1, sizeof(*manifest));
         if (!manifest)
             return;
         (void)snprintf(manifest->seal, sizeof(manifest->seal), "%s", seal);
-        manifest->batch = batch;
-        manifest->layout = layout;
         manifest->text = json_incref(text);
         manifest->next = manifests->first;
         manifests->first = manifest;
+        manifests->bytes += bytes;
     }
 }
 
@@ -67,6 +66,7 @@ cli_manifests_drop(cli_manifests_t *manifests,
             continue;
         }
         *at = manifest->next;
+        manifests->bytes -= json_string_length(manifest->text);
         json_decref(manifest->text);
         free(manifest);
     }
@@ -79,17 +79,6 @@ cli_manifests_seals(const cli_manifests_t *manifests)
     for (const cli_manifest_t *at = manifests->first; at; at = at->next)
         (void)json_array_append_new(seals, json_string(at->seal));
     return seals;
-}
-
-json_t *
-cli_manifests_text(const cli_manifests_t *manifests, uint64_t batch,
-                   uint64_t layout)
-{
-    json_t *text = NULL;
-    for (const cli_manifest_t *at = manifests->first; at; at = at->next)
-        if (at->batch == batch && at->layout == layout)
-            text = at->text;
-    return text;
 }
 
 json_t *

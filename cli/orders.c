@@ -67,8 +67,7 @@ start_of(const cli_orders_t *orders, const skn_duty_t *duty)
     json_t *manifest =
         duty->point.composed ? orders->composed
         : duty->point.saved
-            ? cli_manifests_text(orders->manifests, duty->point.batch,
-                                 duty->point.layout)
+            ? cli_manifests_sealed(orders->manifests, orders->seal)
             : NULL;
     if (message && manifest)
         (void)json_object_set(message, "manifest", manifest);

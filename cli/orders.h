@@ -16,6 +16,7 @@ typedef struct cli_orders {
     const char *const *keys; /* public ones, of the nodes */
     const char *run_id;
     const cli_manifests_t *manifests;
+    const char *seal; /* of the checkpoint that was chosen */
     const skn_balance_t *balance;
     json_t *composed; /* the manifest of a composed point */
 } cli_orders_t;

@@ -8,7 +8,6 @@
 #include "tests/temp_folder.h"
 
 #define ID "0123456789abcdef0123456789abcdef"
-#define SEAL "00000000000000000000000000000000"
 
 static char parent[TEMP_FOLDER_BYTES], path[TEMP_FOLDER_BYTES + 8];
 static skn_error_t error;
@@ -43,7 +42,6 @@ setup(void)
     temp_folder_make(parent);
     (void)snprintf(path, sizeof(path), "%s/run", parent);
     (void)snprintf(held.run_id, sizeof(held.run_id), ID);
-    (void)snprintf(held.seal, sizeof(held.seal), SEAL);
     skn_run_options_t options = { .run_id = ID, .config_text = "" };
     skn_run_folder_t *run = skn_run_folder_open(path, &options, NULL, &error);
     skn_checkpoint_writer_t *writer = skn_checkpoint_begin(run, 5, 3, &error);
@@ -63,9 +61,9 @@ setup(void)
     char *text = NULL;
     size_t bytes = 0;
     cr_assert_eq(skn_held_manifest(path, 5, 3, &text, &bytes, &error), SKN_OK);
-    json_t *message =
-        json_pack("{s[{ss si si ss}]}", "checkpoints", "seal", SEAL, "batch", 5,
-                  "layout", 3, "manifest", text);
+    skn_json_seal_text(text, bytes, held.seal);
+    json_t *message = json_pack("{s[{ss ss}]}", "checkpoints", "seal",
+                                held.seal, "manifest", text);
     cli_manifests_keep(&manifests, message);
     json_decref(message);
     free(text);
@@ -153,9 +151,9 @@ Test(composing, the_checkpoint_is_known_by_its_seal)
 {
     skn_point_t point;
     say_cut(0, 0, 9, 3);
-    held.seal[0] = '1';
+    held.seal[0] ^= 1;
     cr_expect_not(choose(3, 3, &point));
-    held.seal[0] = '0';
+    held.seal[0] ^= 1;
     cr_expect(choose(3, 3, &point));
 }
 

@@ -7,6 +7,7 @@
 #include "cli/balancing.h"
 #include "cli/orders.h"
 #include "cli/talk.h"
+#include "formats/json_text.h"
 
 static json_t *
 read_text(const char *text, skn_error_t *error)
@@ -161,12 +162,13 @@ Test(talk, an_order_to_begin_says_all_of_the_plan)
 {
     const double none[2] = { 0 };
     const char *const keys[] = { "KA", "KB" };
-    const cli_manifests_t manifests = { NULL };
+    const cli_manifests_t manifests = { 0 };
     const cli_orders_t orders = {
         .model = &model,
         .keys = keys,
         .run_id = "0123",
         .manifests = &manifests,
+        .seal = "",
         .balance = cli_balancing_new(&model, none, NULL),
     };
     skn_duty_t duty = { .kind = SKN_DUTY_START,
@@ -194,6 +196,47 @@ Test(talk, an_order_to_begin_says_all_of_the_plan)
     cr_expect_null(cli_orders_message(&orders, &duty));
     skn_balance_t *balance = (skn_balance_t *)(uintptr_t)orders.balance;
     skn_balance_destroy(&balance);
+}
+
+/* By its seal: two checkpoints may be of the same batch and layout. */
+Test(talk, an_order_to_begin_has_the_manifest_that_was_chosen)
+{
+    const double none[2] = { 0 };
+    const char *const keys[] = { "KA", "KB" };
+    skn_error_t error = { 0 };
+    skn_json_text_t text = { 0 };
+    char seal[SKN_HASH_TEXT_BYTES];
+    cli_manifests_t manifests = { 0 };
+    skn_json_text_add(&text, "{\"batch\":40");
+    cr_assert_eq(skn_json_text_seal(&text, &error), SKN_OK);
+    skn_json_seal_text(text.bytes, text.count, seal);
+    json_t *holds = json_pack("{s[{ss ss}]}", "checkpoints", "seal", seal,
+                              "manifest", text.bytes);
+    cli_manifests_keep(&manifests, holds);
+    json_decref(holds);
+    cli_orders_t orders = {
+        .model = &model,
+        .keys = keys,
+        .run_id = "0123",
+        .manifests = &manifests,
+        .seal = seal,
+        .balance = cli_balancing_new(&model, none, NULL),
+    };
+    skn_duty_t duty = { .kind = SKN_DUTY_START,
+                        .generation = 3,
+                        .set = 3,
+                        .point = { .saved = true, .batch = 40, .layout = 2 } };
+    json_t *order = cli_orders_message(&orders, &duty);
+    cr_expect_str_eq(cli_talk_text(order, "manifest"), text.bytes);
+    json_decref(order);
+    seal[0] ^= 1;
+    order = cli_orders_message(&orders, &duty);
+    cr_expect_null(json_object_get(order, "manifest"));
+    json_decref(order);
+    skn_balance_t *balance = (skn_balance_t *)(uintptr_t)orders.balance;
+    skn_balance_destroy(&balance);
+    cli_manifests_drop(&manifests, NULL, NULL);
+    skn_json_text_fini(&text);
 }
 
 /* --- speeds --------------------------------------------------------------- */

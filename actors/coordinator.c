@@ -681,6 +681,8 @@ coordinator_open(skn_actor_t *actor, void *state, skn_error_t *error)
         skn_status_t status = read_progress(coordinator, resume, error);
         if (status != SKN_OK)
             return status;
+        skn_progress_catch_up(&coordinator->progress,
+                              coordinator->batches_per_epoch);
     }
     coordinator->seconds_resumed = coordinator->progress.seconds;
     coordinator->cpu_seconds_resumed = coordinator->progress.cpu_seconds;

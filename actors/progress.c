@@ -89,6 +89,18 @@ skn_progress_new_epoch(skn_progress_t *progress)
     progress->late = progress->estimated = 0;
 }
 
+void
+skn_progress_catch_up(skn_progress_t *progress, uint64_t batches_per_epoch)
+{
+    /* One that ends just here is told when the run begins. */
+    uint64_t told =
+        progress->batch > 0 ? (progress->batch - 1) / batches_per_epoch : 0;
+    if (progress->epoch >= told)
+        return;
+    progress->epoch = told;
+    skn_progress_new_epoch(progress);
+}
+
 skn_scores_t
 skn_scores_of(const skn_metrics_t *metrics)
 {

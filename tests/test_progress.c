@@ -220,3 +220,25 @@ Test(progress, done_is_of_the_best_model_with_validation)
     cr_expect_null(strstr(text.bytes, "cafe"));
     skn_json_text_fini(&text);
 }
+
+Test(progress, of_a_later_batch_it_is_of_that_epoch)
+{
+    static const struct {
+        uint64_t batch, epoch, want;
+        bool same;
+    } cases[] = {
+        { 0, 0, 0, true },    { 1, 0, 0, true },   { 99, 0, 0, true },
+        { 100, 0, 0, true },  { 100, 1, 1, true }, { 101, 1, 1, true },
+        { 101, 0, 1, false }, { 200, 1, 1, true }, { 200, 0, 1, false },
+        { 350, 1, 3, false }, { 350, 3, 3, true },
+    };
+    for (size_t k = 0; k < sizeof(cases) / sizeof(cases[0]); k++) {
+        skn_progress_t progress = some_progress();
+        progress.batch = cases[k].batch;
+        progress.epoch = cases[k].epoch;
+        skn_progress_catch_up(&progress, 100);
+        cr_expect_eq(progress.epoch, cases[k].want, "case %zu", k);
+        cr_expect_eq(progress.loss_rows, cases[k].same ? 1000 : 0, "case %zu",
+                     k);
+    }
+}

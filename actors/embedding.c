@@ -100,6 +100,10 @@ gradient_new(skn_actor_t *actor, skn_layer_t *layer,
         skn_actor_message(actor, &skn_gradient_schema, counts, error);
     if (!message)
         return NULL;
+    if (count == 0) { /* an update that changes nothing */
+        message->unit.count = message->value.count = 0;
+        return message;
+    }
     uint32_t *unit = message->unit.at;
     message->unit.count = list_units(embedding, pass, count, unit) + 1;
     message->value.count = message->unit.count * columns;

@@ -11,12 +11,26 @@
 
 void
 skn_lateness_init(skn_lateness_t *lateness, uint32_t senders, uint32_t owed_max,
-                  double patience)
+                  double patience, double share)
 {
     memset(lateness, 0, sizeof(*lateness));
     lateness->patience = patience;
     lateness->senders = senders;
     lateness->owed_max = owed_max;
+    lateness->share = share;
+    for (uint32_t k = 0; k < senders; k++)
+        lateness->saved[k] = share < 1 ? 0 : owed_max;
+}
+
+/* A batch was done: that much more may be missing of the next ones. */
+static void
+save_up(skn_lateness_t *lateness)
+{
+    for (uint32_t k = 0; k < lateness->senders; k++) {
+        double saved = lateness->saved[k] + lateness->share;
+        lateness->saved[k] =
+            saved < lateness->owed_max ? saved : lateness->owed_max;
+    }
 }
 
 void
@@ -36,6 +50,14 @@ skn_lateness_moved(skn_lateness_t *lateness, bool done, uint64_t now_ns)
                           lateness->interval_ns);
     }
     lateness->moved_ns = now_ns;
+    save_up(lateness);
+}
+
+static bool
+must_wait(const skn_lateness_t *lateness, uint32_t sender)
+{
+    return lateness->owed[sender] >= lateness->owed_max ||
+           (lateness->share < 1 && lateness->saved[sender] < 1);
 }
 
 uint64_t
@@ -44,7 +66,7 @@ skn_lateness_wait(skn_lateness_t *lateness, const bool *here, uint64_t now_ns)
     bool known = true, waits = false;
     for (uint32_t k = 0; k < lateness->senders; k++) {
         known = known && (here[k] || lateness->owed[k] > 0);
-        waits = waits || (!here[k] && lateness->owed[k] >= lateness->owed_max);
+        waits = waits || (!here[k] && must_wait(lateness, k));
     }
     if (lateness->since_ns == 0)
         lateness->since_ns = now_ns;
@@ -64,6 +86,7 @@ skn_lateness_leave(skn_lateness_t *lateness, const bool *here)
         if (here[k])
             continue;
         lateness->owed[k]++;
+        lateness->saved[k] -= lateness->saved[k] < 1 ? 0 : 1;
         left++;
     }
     return left;

@@ -27,7 +27,8 @@ open_stale(skn_layer_t *layer, const skn_actor_t *actor, skn_error_t *error)
     layer->pass_count += staleness_max + 1;
     layer->flight_count = layer->pass_count;
     skn_lateness_init(&layer->lateness, senders, staleness_max,
-                      SKN_LATENESS_AHEAD(layer->turns.window));
+                      SKN_LATENESS_AHEAD(layer->turns.window),
+                      SKN_LATENESS_ADDED);
     layer->part = skn_floats_new(layer->gradient_floats, error);
     if (!layer->part)
         return SKN_NO_MEMORY;
@@ -173,31 +174,36 @@ forward(skn_actor_t *actor, skn_layer_t *layer, skn_pass_t *pass,
     return skn_actor_post(actor, activation, error);
 }
 
-/* The batches whose gradients are sent with that of `pass`, which is first:
- * those that trail and have got parts since. */
+static bool
+is_whole(const skn_layer_t *layer, const skn_pass_t *pass)
+{
+    return !layer->stale || pass->here_count == layer->lateness.senders;
+}
+
+/* The batches whose gradients are sent with that of `pass`: this one, if it is
+ * whole, and those that trailed and are now. A part alone is not sent: Adam
+ * would take a step of its own for it, as large as that of the whole. */
 static uint32_t
-list_fresh(skn_layer_t *layer, skn_pass_t *pass, skn_pass_t **list)
+list_whole(skn_layer_t *layer, skn_pass_t *pass, skn_pass_t **list)
 {
     uint32_t count = 0;
-    list[count++] = pass;
+    if (is_whole(layer, pass))
+        list[count++] = pass;
     for (uint32_t k = 0; layer->stale && k < layer->pass_count; k++)
-        if (layer->pass[k].phase == SKN_PASS_TRAILING && layer->pass[k].fresh)
+        if (layer->pass[k].phase == SKN_PASS_TRAILING &&
+            is_whole(layer, &layer->pass[k]))
             list[count++] = &layer->pass[k];
     return count;
 }
 
-/* What was sent ends, or trails while parts of it are missing. */
+/* What was sent ends; what is not whole trails. */
 static void
 close_passes(skn_layer_t *layer)
 {
-    for (uint32_t k = 0; k < layer->pass_count; k++) {
-        skn_pass_t *pass = &layer->pass[k];
-        if (pass->phase != SKN_PASS_TRAILING)
-            continue;
-        pass->fresh = false;
-        if (pass->here_count == layer->lateness.senders)
-            end_pass(pass);
-    }
+    for (uint32_t k = 0; k < layer->pass_count; k++)
+        if (layer->pass[k].phase == SKN_PASS_TRAILING &&
+            is_whole(layer, &layer->pass[k]))
+            end_pass(&layer->pass[k]);
 }
 
 static skn_status_t
@@ -205,7 +211,7 @@ update(skn_actor_t *actor, skn_layer_t *layer, skn_pass_t *pass,
        skn_error_t *error)
 {
     skn_pass_t *list[SKN_PASSES_MAX];
-    uint32_t count = list_fresh(layer, pass, list);
+    uint32_t count = list_whole(layer, pass, list);
     skn_gradient_t *gradient = layer->work->gradient(
         actor, layer, (const skn_pass_t *const *)list, count, error);
     if (!gradient)

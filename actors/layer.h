@@ -7,10 +7,10 @@
  *       ▲                 └─ an evaluation ends here                 │
  *       └────────── turn: row gradients go to the updater ───────────┘
  *
- * With `late: stale` a batch may land without some of the parts from above. It
- * trails behind its update then until they come, and what they say becomes part
- * of the next update: at the latest of the last one before a marker, which
- * waits for all. No batch trails more than `staleness_max` behind.
+ * With `late: stale` a batch may land without some of the parts from above. Its
+ * update changes nothing then; it trails behind until they have come, and is
+ * part, whole, of the next update: at the latest of the last one before a
+ * marker, which waits for all. None trails more than `staleness_max` behind.
  *
  * A kind's state begins with its skn_layer_t, so that the handlers below serve
  * every kind; what differs stands in skn_layer_work_t. One thread, the actor's.
@@ -32,7 +32,7 @@ typedef enum skn_phase_of_pass {
     SKN_PASS_WAITING, /* the input is here */
     SKN_PASS_FLYING,  /* the activation has gone up */
     SKN_PASS_LANDED,  /* the gradient has come down */
-    SKN_PASS_TRAILING /* it is applied, but for parts that are late */
+    SKN_PASS_TRAILING /* its turn is over, and parts are late */
 } skn_phase_of_pass_t;
 
 typedef struct skn_held { /* parts of a gather that are kept */
@@ -55,7 +55,7 @@ typedef struct skn_pass { /* one batch in one layer */
     /* late: stale. */
     bool *here; /* [senders] whose parts have come */
     uint32_t here_count;
-    bool fresh; /* the gradient has parts that are not applied */
+    bool fresh; /* the gradient has a part */
 } skn_pass_t;
 
 typedef struct skn_layer skn_layer_t;
@@ -66,9 +66,9 @@ typedef struct skn_layer_work {
     /* pass->gradient is here; layer->rows may be away. NULL: nothing to do. */
     skn_status_t (*landed)(skn_actor_t *actor, skn_layer_t *layer,
                            const skn_pass_t *pass, skn_error_t *error);
-    /* The row gradients of pass[0], and those of `count` - 1 others that trail,
-     * added to it; `batch` and `rows` are filled in by the layer. NULL and a
-     * filled `error` when memory is short. */
+    /* The row gradients of `count` batches together, maybe of none; `batch` and
+     * `rows` are filled in by the layer. NULL and a filled `error` when memory
+     * is short. */
     skn_gradient_t *(*gradient)(skn_actor_t *actor, skn_layer_t *layer,
                                 const skn_pass_t *const *pass, uint32_t count,
                                 skn_error_t *error);

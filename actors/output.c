@@ -595,7 +595,8 @@ open_stale(const skn_actor_t *actor, output_t *output, skn_error_t *error)
                         skn_actor_name(actor));
     output->stale = true;
     skn_lateness_init(&output->lateness, leaves,
-                      option_u32(actor, "staleness_max"), SKN_LATENESS_IDLE);
+                      option_u32(actor, "staleness_max"), SKN_LATENESS_IDLE,
+                      SKN_LATENESS_ESTIMATED);
     return skn_normalisers_init(&output->normalisers, leaves,
                                 output->head.batch_rows, output->arrivals.count,
                                 error);

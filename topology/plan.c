@@ -110,7 +110,7 @@ resolve_train(const skn_plan_data_t *data, skn_model_train_t *train)
         train->batch_rows = points < 1e6 ? 256 : points < 4e6 ? 512 : 1024;
     bool stale = train->late == SKN_LATE_STALE;
     if (train->window == SKN_AUTO)
-        train->window = stale ? 8 : 2;
+        train->window = stale ? 4 : 2;
     if (stale && train->staleness_max == SKN_AUTO)
         train->staleness_max = 2 * train->window - 1;
     /* About 3 million samples in all, more often where there are few. */

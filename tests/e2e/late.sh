@@ -99,9 +99,11 @@ check "a run waits for a shard that hears late" run waits out "$delay_ms"
 check "another one does not" run goes out "$delay_ms" -o $stale
 check_equal "and every batch is applied once all the same" \
     "$(look 'verdict("goes")')" "150 0 0"
-check "normalisers were estimated, and gradients came late" \
-    test "$(look 'count("goes", "estimated_parts") > 5 and
-        count("goes", "late_parts") > 5')" = True
+check "gradients came late" \
+    test "$(look 'count("goes", "late_parts") > 5')" = True
+check "normalisers were estimated, of a twentieth of the batches at most" \
+    test "$(look '2 <= count("goes", "estimated_parts") <= 150 / 20')" = True ||
+    look 'count("goes", "estimated_parts")'
 check_equal "who waits estimates nothing" "$(look 'count("waits",
     "late_parts") +
     count("waits", "estimated_parts")')" 0
@@ -120,7 +122,7 @@ check "the same of a run that goes on" run late home "$delay_ms" \
 check "gradients came late" \
     test "$(look 'count("late", "late_parts") > 5')" = True
 check "and they became part of the weights, each once" \
-    test "$(look 'apart("first", "exact", "late") < 2')" = True || look \
+    test "$(look 'apart("first", "exact", "late") < 4')" = True || look \
     'apart("first", "exact", "late")'
 check "staleness_max 0: nothing may be late" run strict home "$delay_ms" \
     "${steps[@]}" -o train.optimizer.rate=0.002 -o $stale \

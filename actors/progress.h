@@ -59,8 +59,8 @@ void skn_progress_add_rounding(skn_progress_t *progress,
 /* The sums of the epoch in work start anew. */
 void skn_progress_new_epoch(skn_progress_t *progress);
 /* A checkpoint that is composed of cuts (formats/cut.h) may be of a later epoch
- * than what is said of the run beside it. Epochs that ended in between were told
- * by then; what is left of their sums is not of the one in work. */
+ * than what is said of the run beside it. Epochs that ended in between were
+ * told by then; what is left of their sums is not of the one in work. */
 void skn_progress_catch_up(skn_progress_t *progress,
                            uint64_t batches_per_epoch);
 /* Appends the members as JSON, without the braces around them. */

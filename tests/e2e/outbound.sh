@@ -113,9 +113,12 @@ for k in 1 2 3; do
 done
 relay_say 0 1 cut
 relay_say 0 1 "refuse 2000"
+sleep 5
+# Half-open: nothing passes between c and the others, and nobody is told.
+for k in 0 1; do relay_say 2 $k "stall 3500"; done
 code=0
 for k in 0 1 2 3; do wait "${pids[k]}" || code=$?; done
-check_equal "the lines of the relay are cut for 2 s: the run goes on" "$code" 0
+check_equal "the relay's lines are cut for 2 s, c's stall for 3.5 s" "$code" 0
 same "to the same weights" cut
 check "  through tunnels that were opened anew" counts cut 0 \
     'at["tunnel_joined"] >= 4'

@@ -185,13 +185,14 @@ skn_conduit_accept(int listener, int service)
 
 /* --- dialling ------------------------------------------------------------ */
 
-bool
-skn_conduit_find(const char *text, skn_conduit_place_t *place)
+static bool
+find(const char *text, int flags, skn_conduit_place_t *place)
 {
     skn_address_t address;
     char port[8];
     struct addrinfo *list = NULL;
-    const struct addrinfo how = { .ai_socktype = SOCK_STREAM };
+    const struct addrinfo how = { .ai_socktype = SOCK_STREAM,
+                                  .ai_flags = flags };
     place->bytes = 0;
     if (skn_address_read(text, true, &address, NULL) != SKN_OK)
         return false;
@@ -204,6 +205,18 @@ skn_conduit_find(const char *text, skn_conduit_place_t *place)
     place->bytes = list->ai_addrlen;
     freeaddrinfo(list);
     return true;
+}
+
+bool
+skn_conduit_find(const char *address, skn_conduit_place_t *place)
+{
+    return find(address, 0, place);
+}
+
+bool
+skn_conduit_read(const char *address, skn_conduit_place_t *place)
+{
+    return find(address, AI_NUMERICHOST, place);
 }
 
 int

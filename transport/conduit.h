@@ -40,6 +40,8 @@ int skn_conduit_accept(int listener, int service);
 
 /* Asks a name server, maybe, which may take seconds. False: nobody knows it. */
 bool skn_conduit_find(const char *address, skn_conduit_place_t *place);
+/* The same for an address of numbers, at once. False: it is a name. */
+bool skn_conduit_read(const char *address, skn_conduit_place_t *place);
 /* Begins to dial. -1: it cannot be; later failures are told by the socket. */
 int skn_conduit_dial(const skn_conduit_place_t *place, int service);
 

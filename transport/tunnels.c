@@ -18,8 +18,10 @@
 /* While something waits for its time, and otherwise. */
 #define TICK_MS 50
 #define IDLE_MS 500
-/* A name is looked up again so often, when its node is dialled. */
+/* A name is looked up again so often, when its node is dialled: known, and not.
+ * It is dialled where it was last, meanwhile. */
 #define FIND_AGAIN_MS 30000u
+#define FIND_MS 1000u
 /* Descriptors that are not of passages: stop, the front; of a node its two
  * listeners and two of its line. */
 #define POLLED_OWN 4u
@@ -185,12 +187,13 @@ int
 skn_tunnels_dial(skn_tunnels_t *tunnels, uint32_t node)
 {
     place_t *place = &tunnels->place[node];
-    if (place->at.bytes == 0 ||
-        tunnels->now_ms - place->sought_ms >= FIND_AGAIN_MS) {
-        skn_conduit_place_t found;
-        if (skn_conduit_find(place->address, &found))
-            place->at = found;
-        place->sought_ms = tunnels->now_ms;
+    if (place->named) {
+        bool found = skn_finder_found(tunnels->finder, node, &place->at);
+        if (tunnels->now_ms - place->sought_ms >=
+            (found ? FIND_AGAIN_MS : FIND_MS)) {
+            place->sought_ms = tunnels->now_ms;
+            skn_finder_ask(tunnels->finder, node);
+        }
     }
     return skn_conduit_dial(&place->at, tunnels->service);
 }

@@ -137,6 +137,31 @@ open_hub(skn_tunnels_t *tunnels, skn_error_t *error)
     return tunnels->listener < 0 ? error->status : open_line(tunnels, error);
 }
 
+/* --- one that nobody can dial ------------------------------------------- */
+
+/* Where its hubs are; of names only who will find out. */
+static skn_status_t
+find_hubs(skn_tunnels_t *tunnels, skn_error_t *error)
+{
+    const char *address[SKN_TUNNEL_NODES_MAX];
+    bool any = false;
+    for (uint32_t k = 0; k < tunnels->node_count; k++) {
+        place_t *place = &tunnels->place[k];
+        address[k] = place->address;
+        place->named =
+            place->address[0] && !skn_conduit_read(place->address, &place->at);
+        any = any || place->named;
+    }
+    if (any)
+        tunnels->finder = skn_finder_new(address, tunnels->node_count, error);
+    if (any && !tunnels->finder)
+        return SKN_NO_MEMORY;
+    for (uint32_t k = 0; k < tunnels->node_count; k++)
+        if (tunnels->place[k].named)
+            skn_finder_ask(tunnels->finder, k);
+    return SKN_OK;
+}
+
 /* --- all ----------------------------------------------------------------- */
 
 /* Local names: of nodes without an address, which links dial; and at such a
@@ -187,8 +212,9 @@ skn_tunnels_open(const skn_tunnels_options_t *options, skn_error_t *error)
         tunnels->keys = skn_keys_copy(options->keys, error);
         status = tunnels->keys ? make_room(tunnels, error) : SKN_NO_MEMORY;
     }
-    if (status == SKN_OK && tunnels->is_hub)
-        status = open_hub(tunnels, error);
+    if (status == SKN_OK)
+        status = tunnels->is_hub ? open_hub(tunnels, error)
+                                 : find_hubs(tunnels, error);
     if (status == SKN_OK)
         status = open_places(tunnels, error);
     if (status != SKN_OK)
@@ -225,6 +251,7 @@ skn_tunnels_close(skn_tunnels_t **closing)
     close_descriptor(tunnels->listener);
     close_descriptor(tunnels->stop_event);
     skn_rendezvous_destroy(&tunnels->book);
+    skn_finder_destroy(&tunnels->finder);
     skn_keys_destroy(&tunnels->keys);
     (void)pthread_mutex_destroy(&tunnels->lock);
     free(tunnels->passage);

@@ -11,6 +11,7 @@
 
 #include "skein/limits.h"
 #include "transport/control.h"
+#include "transport/finder.h"
 #include "transport/rendezvous.h"
 #include "transport/conduit.h"
 #include "transport/stream_pair.h"
@@ -69,7 +70,8 @@ typedef struct place {
     char address[SKN_ADDRESS_BYTES]; /* "": nobody dials it */
     char public_key[SKN_KEY_TEXT_BYTES];
     uint32_t via;
-    skn_conduit_place_t at; /* of an address; found again now and then */
+    skn_conduit_place_t at; /* of an address; 0 bytes: not found yet */
+    bool named;             /* the address is a name, sought now and then */
     uint64_t sought_ms;
     /* What this process dials in place of an address; -1, "": nothing. */
     int listener;
@@ -88,6 +90,7 @@ struct skn_tunnels {
     place_t place[SKN_TUNNEL_NODES_MAX];
     uint32_t node_count, node;
     skn_keys_t *keys;
+    skn_finder_t *finder; /* NULL: nobody dialled has a name */
     int service;
     bool is_hub, relays; /* `relays`: some node's `via` is this one */
     int listener;        /* a hub's, at its address */

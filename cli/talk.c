@@ -10,6 +10,9 @@
 /* A manifest goes along if it is no longer; who has it nowhere else is told by
  * the file that is missing. */
 #define MANIFEST_BYTES_MAX (SKN_CONTROL_BYTES_MAX / 4)
+/* All that go along, the newest first; as JSON they are longer, by a half at
+ * most. A message that is too long would never be sent. */
+#define MANIFESTS_BYTES_MAX (SKN_CONTROL_BYTES_MAX / 2)
 
 json_t *
 cli_talk_read(skn_frame_t frame, skn_error_t *error)
@@ -106,8 +109,9 @@ files_of(const skn_held_t *held)
     return files;
 }
 
+/* With its manifest, if that is wanted, and *room is left for it. */
 static json_t *
-describe(const char *path, const skn_held_t *held, const json_t *known)
+describe(const char *path, const skn_held_t *held, bool wanted, size_t *room)
 {
     json_t *item = json_pack(
         "{sI sI ss ss sb so}", "batch", (json_int_t)held->batch, "layout",
@@ -115,28 +119,42 @@ describe(const char *path, const skn_held_t *held, const json_t *known)
         "finished", held->finished, "files", files_of(held));
     char *manifest = NULL;
     size_t bytes = 0;
-    if (!item || is_known(known, held->seal))
+    if (!item || !wanted)
         return item;
     skn_error_t nothing = { 0 };
     if (skn_held_manifest(path, held->batch, held->generation, &manifest,
                           &bytes, &nothing) == SKN_OK &&
-        bytes <= MANIFEST_BYTES_MAX)
+        bytes <= MANIFEST_BYTES_MAX && bytes <= *room) {
         (void)json_object_set_new(item, "manifest",
                                   json_stringn(manifest, bytes));
+        *room -= bytes;
+    }
     free(manifest);
     return item;
 }
 
+/* Whether one before it, which is newer, is the same. */
+static bool
+was_told(const skn_held_t *list, size_t at)
+{
+    bool told = false;
+    for (size_t k = 0; k < at && !told; k++)
+        told = strcmp(list[k].seal, list[at].seal) == 0;
+    return told;
+}
+
 /* What a generation that was broken off has left here. */
 static void
-add_cut(const char *path, json_t *message)
+add_cut(const char *path, json_t *message, size_t *room)
 {
     char *text = NULL;
     size_t bytes = 0;
     skn_error_t nothing = { 0 };
     if (skn_cut_read(path, &text, &bytes, &nothing) == SKN_OK &&
-        bytes <= MANIFEST_BYTES_MAX)
+        bytes <= MANIFEST_BYTES_MAX) {
         (void)json_object_set_new(message, "cut", json_stringn(text, bytes));
+        *room -= bytes;
+    }
     free(text);
 }
 
@@ -147,16 +165,20 @@ cli_talk_holds(const char *path, const json_t *known, skn_error_t *error)
     size_t count = 0;
     if (skn_held_list(path, &list, &count, error) != SKN_OK)
         return NULL;
+    size_t room = MANIFESTS_BYTES_MAX;
     json_t *items = json_array();
-    for (size_t k = 0; k < count && k < CLI_TALK_HELD_MAX; k++)
-        (void)json_array_append_new(items, describe(path, &list[k], known));
-    skn_held_free(&list, count);
     json_t *message =
         json_pack("{ss so}", "say", "holds", "checkpoints", items);
     if (message)
-        add_cut(path, message);
+        add_cut(path, message, &room);
     else
         (void)skn_fail(error, SKN_NO_MEMORY, "no room for a message");
+    for (size_t k = 0; message && k < count && k < CLI_TALK_HELD_MAX; k++) {
+        bool wanted = !is_known(known, list[k].seal) && !was_told(list, k);
+        (void)json_array_append_new(items,
+                                    describe(path, &list[k], wanted, &room));
+    }
+    skn_held_free(&list, count);
     return message;
 }
 

@@ -2,12 +2,15 @@
  * Covers cli/talk.c, cli/orders.c and cli/balancing.c.
  * SPDX-License-Identifier: Apache-2.0 */
 #include <criterion/criterion.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "cli/balancing.h"
 #include "cli/orders.h"
 #include "cli/talk.h"
+#include "formats/checkpoint.h"
 #include "formats/json_text.h"
+#include "tests/temp_folder.h"
 
 static json_t *
 read_text(const char *text, skn_error_t *error)
@@ -196,6 +199,71 @@ Test(talk, an_order_to_begin_says_all_of_the_plan)
     cr_expect_null(cli_orders_message(&orders, &duty));
     skn_balance_t *balance = (skn_balance_t *)(uintptr_t)orders.balance;
     skn_balance_destroy(&balance);
+}
+
+/* Checkpoints of batch 1 to `count`: a file, and so many bytes of metadata. */
+static void
+fill_run(const char *path, unsigned count, size_t bytes)
+{
+    static const skn_piece_t piece = {
+        "w", SKN_DTYPE_U64, 1, 1, 1, 1, 1, 0, 0
+    };
+    static const uint64_t number = 7;
+    skn_error_t error = { 0 };
+    skn_run_options_t options = { .run_id = SEAL, .config_text = "" };
+    skn_run_folder_t *run = skn_run_folder_open(path, &options, NULL, &error);
+    for (unsigned batch = 1; batch <= count; batch++) {
+        skn_json_text_t text = { 0 };
+        skn_json_text_add(&text, "{\"batch\":%u,\"filled\":\"%*s\"}", batch,
+                          (int)bytes, "");
+        skn_checkpoint_writer_t *writer =
+            skn_checkpoint_begin(run, batch, 1, &error);
+        skn_checkpoint_shard_t *file = skn_checkpoint_shard_open(
+            writer, "w.safetensors", &piece, 1, &error);
+        cr_assert_eq(skn_checkpoint_shard_write(file, 0, 0, &number,
+                                                sizeof(number), &error),
+                     SKN_OK);
+        cr_assert_eq(skn_checkpoint_shard_close(&file, &error), SKN_OK);
+        cr_assert_eq(
+            skn_checkpoint_finish(&writer, text.bytes, 99, NULL, &error),
+            SKN_OK, "%s", error.text);
+        skn_json_text_fini(&text);
+    }
+    skn_run_folder_close(&run);
+}
+
+/* A message that is too long is never sent, and its member never in. */
+Test(talk, manifests_go_along_as_far_as_there_is_room)
+{
+    static const char *const told[] = { "yes", "yes", "no", "no" };
+    char parent[TEMP_FOLDER_BYTES], path[TEMP_FOLDER_BYTES + 8];
+    skn_error_t error = { 0 };
+    temp_folder_make(parent);
+    (void)snprintf(path, sizeof(path), "%s/run", parent);
+    fill_run(path, 4, SKN_CONTROL_BYTES_MAX / 4 - 4096);
+    json_t *known = json_array();
+    json_t *message = cli_talk_holds(path, known, &error);
+    const json_t *items = json_object_get(message, "checkpoints");
+    cr_assert_eq(json_array_size(items), 4, "%s", error.text);
+    for (size_t k = 0; k < 4; k++) {
+        const json_t *item = json_array_get(items, k);
+        cr_expect_eq(cli_talk_number(item, "batch"), 4 - k);
+        cr_expect_str_eq(json_object_get(item, "manifest") ? "yes" : "no",
+                         told[k]);
+        if (k < 2)
+            (void)json_array_append(known, json_object_get(item, "seal"));
+    }
+    char *text = json_dumps(message, JSON_COMPACT);
+    cr_expect_leq(strlen(text), SKN_CONTROL_BYTES_MAX);
+    free(text);
+    json_decref(message);
+    message = cli_talk_holds(path, known, &error);
+    items = json_object_get(message, "checkpoints");
+    cr_expect_null(json_object_get(json_array_get(items, 0), "manifest"));
+    cr_expect_not_null(json_object_get(json_array_get(items, 2), "manifest"));
+    json_decref(message);
+    json_decref(known);
+    temp_folder_remove(parent);
 }
 
 /* By its seal: two checkpoints may be of the same batch and layout. */

@@ -148,11 +148,11 @@ pass_all(void)
 static void *
 be_strange(void *unused)
 {
+    static const uint8_t token[SKN_TUNNEL_TOKEN_BYTES] = { 1 };
     uint8_t said[3][SKN_PREFACE_BYTES] = { "GET / HTTP/1.0", "", "\xff" };
     skn_conduit_place_t place;
     (void)unused;
-    memset(said[1], 1, SKN_PREFACE_BYTES);
-    skn_preface_write(SKN_PREFACE_TUNNEL, said[1], said[1]);
+    skn_preface_write(SKN_PREFACE_TUNNEL, token, said[1]);
     if (!skn_conduit_find(address, &place))
         return NULL;
     for (unsigned k = 0; !atomic_load(&over); k++) {

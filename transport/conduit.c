@@ -18,12 +18,13 @@
 #define BACKLOG 128
 /* Of other processes, that one accept passes over. */
 #define OTHERS_MAX 64u
-/* As of the sockets of links: three seconds of silence (transport/socket.h).
- * Probes are the system's, so that a process that is stopped is not cut. */
+/* Probes are the system's, so that a process that is stopped is not cut. They
+ * are asked for each second, and what ends a connection that does not answer
+ * them is UNACKED_MS, too, which Linux puts in place of their count: heartbeats
+ * of links, end to end, are sooner. */
 #define PROBE_AFTER_S 1
 #define PROBE_EVERY_S 1
-#define PROBES 3
-/* Of bytes that are under way. Longer: a thin link has losses, too. */
+/* Of bytes that are under way, or of silence. A thin link has losses, too. */
 #define UNACKED_MS 10000
 /* Two more SYN after the first: 1 + 2 + 4 s. */
 #define SYNS 2
@@ -165,7 +166,6 @@ look_after(int descriptor, int service)
     set_number(descriptor, SOL_SOCKET, SO_KEEPALIVE, 1);
     set_number(descriptor, IPPROTO_TCP, TCP_KEEPIDLE, PROBE_AFTER_S);
     set_number(descriptor, IPPROTO_TCP, TCP_KEEPINTVL, PROBE_EVERY_S);
-    set_number(descriptor, IPPROTO_TCP, TCP_KEEPCNT, PROBES);
     set_number(descriptor, IPPROTO_TCP, TCP_USER_TIMEOUT, UNACKED_MS);
     set_number(descriptor, IPPROTO_TCP, TCP_NOTSENT_LOWAT, UNSENT_BYTES);
     if (service > 0) {

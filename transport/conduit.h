@@ -2,7 +2,7 @@
  *
  * None of them blocks, all are closed on exec. A connection between machines
  * is looked after (keepalive, and a bound on what is not acknowledged), so that
- * one whose other end has vanished ends after some seconds. A local one is an
+ * one whose other end has vanished ends after 10 s. A local one is an
  * abstract name that libzmq calls ipc://@..., and lets in this process alone.
  * SPDX-License-Identifier: Apache-2.0 */
 #ifndef TRANSPORT_CONDUIT_H

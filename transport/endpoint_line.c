@@ -169,6 +169,14 @@ on_refused(skn_endpoint_t *endpoint, line_t *line, skn_arrival_t *arrival)
     return arrive(line, SKN_ARRIVAL_REFUSED, endpoint->sentence, arrival);
 }
 
+/* A local name says nothing to anybody. */
+static const char *
+place_of(const peer_t *peer)
+{
+    return skn_conduit_is_local(peer->address) ? "the end of its tunnel"
+                                               : peer->address;
+}
+
 static bool
 on_failed(skn_endpoint_t *endpoint, line_t *line, uint16_t event,
           skn_arrival_t *arrival)
@@ -189,13 +197,13 @@ on_failed(skn_endpoint_t *endpoint, line_t *line, uint16_t event,
                        "node %s at %s does not speak as nodes without keys do: "
                        "if it has a key, this node needs one, too (skein "
                        "keygen)",
-                       peer->name, peer->address);
+                       peer->name, place_of(peer));
     else
         (void)snprintf(text, SENTENCE_BYTES,
                        "node %s at %s does not have the key %s: its key file "
                        "differs from ours, or it runs without, or is another "
                        "program",
-                       peer->name, peer->address, peer->public_key);
+                       peer->name, place_of(peer), peer->public_key);
     return arrive(line, SKN_ARRIVAL_HANDSHAKE_FAILED, text, arrival);
 }
 

@@ -32,6 +32,9 @@
 
 #define JOURNAL_NAME "coordinator.journal"
 #define TICK_MS 100
+/* Messages of a turn. A second of all members' pulses is 128: who speaks
+ * without end must not keep us from signals, and from others' silence. */
+#define TURN_MAX 256
 /* For all nodes of the list to show up at the start of a run. */
 #define FIRST_WAIT_S 15u
 /* For members to hear that the run is over. */
@@ -437,7 +440,9 @@ static void
 take_arrivals(coordinator_t *coordinator)
 {
     skn_control_arrival_t arrival;
-    while (skn_control_take(coordinator->control, &arrival)) {
+    for (int taken = 0;
+         taken < TURN_MAX && skn_control_take(coordinator->control, &arrival);
+         taken++) {
         skn_error_t error = { 0 };
         json_t *message = NULL;
         if (arrival.kind == SKN_CONTROL_LOST)

@@ -6,6 +6,7 @@
 #include <arpa/inet.h>
 #include <dirent.h>
 #include <netinet/in.h>
+#include <sys/resource.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
@@ -301,6 +302,36 @@ Test(tunnels, a_stranger_that_never_closes_holds_nothing)
     (void)close(stranger);
     (void)close(listener);
     world_close(&world);
+}
+
+/* More than there is room for, each of which is led to the ROUTER. */
+Test(tunnels, strangers_that_never_close_keep_nobody_out)
+{
+    enum {
+        STRANGERS = 240
+    };
+    world_t world;
+    skn_conduit_place_t place;
+    int stranger[STRANGERS];
+    struct rlimit limit; /* theirs are ours, too */
+    cr_assert_eq(getrlimit(RLIMIT_NOFILE, &limit), 0);
+    limit.rlim_cur = limit.rlim_max;
+    cr_assert_eq(setrlimit(RLIMIT_NOFILE, &limit), 0);
+    world_init(&world);
+    start(&world, A, world.keys[A]);
+    cr_assert(skn_conduit_find(world.address[A], &place));
+    for (size_t k = 0; k < STRANGERS; k++) {
+        stranger[k] = skn_conduit_dial(&place, 0);
+        (void)poll(NULL, 0, 5); /* one after the other: none makes room */
+        (void)send(stranger[k], "\xff", 1, MSG_NOSIGNAL);
+    }
+    start(&world, C, world.keys[C]);
+    start(&world, D, world.keys[D]);
+    expect_passes(&world, C, D);
+    expect_passes(&world, A, C);
+    world_close(&world);
+    for (size_t k = 0; k < STRANGERS; k++)
+        (void)close(stranger[k]);
 }
 
 /* A node that claims to be c, with a key of its own, while the real d is

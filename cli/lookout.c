@@ -51,6 +51,8 @@ state_of(const cli_lookout_seat_t *seat, const skn_membership_t *membership,
     skn_membership_phase_t phase = skn_membership_phase(membership);
     if (!skn_membership_hears(membership, member))
         return "away";
+    if (skn_membership_is_spared(membership, member))
+        return "out";
     if (!(skn_membership_members(membership) & ((uint64_t)1 << member)))
         return "waits";
     if (phase == SKN_PHASE_PAUSING)

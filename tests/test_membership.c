@@ -404,10 +404,13 @@ Test(membership, who_is_spared_comes_back)
     play.held = (held_t){ .status = SKN_OK, .point = { .batch = 40 } };
     pass(&play, 600, 0);
     cr_assert_eq(skn_membership_members(play.membership), 3);
+    cr_assert(skn_membership_is_spared(play.membership, 2));
+    cr_assert_not(skn_membership_is_spared(play.membership, 1));
     pass(&play, 15000, 60);
     cr_assert_eq(count_of(&play, SKN_DUTY_PAUSE), 0, "not yet");
     pass(&play, 6000, 70);
     cr_assert_eq(count_of(&play, SKN_DUTY_PAUSE), 1, "and then it joins");
+    cr_assert_not(skn_membership_is_spared(play.membership, 2));
     skn_membership_destroy(&play.membership);
 }
 

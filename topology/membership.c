@@ -101,9 +101,11 @@ skn_membership_take_back(skn_membership_t *membership)
     bool any = false;
     for (uint32_t k = 0; k < membership->options.count; k++) {
         member_t *member = &membership->member[k];
-        if (member->spared_ns == 0 || takes_part(membership, k))
+        if (member->spared_ns == 0)
             continue;
         member->spared_ns = 0;
+        if (takes_part(membership, k)) /* not left out yet */
+            continue;
         member->needed = membership->batch <= membership->point.batch;
         any = true;
     }
@@ -620,6 +622,13 @@ bool
 skn_membership_keeps(const skn_membership_t *membership)
 {
     return membership->options.partial && !membership->spoiled;
+}
+
+bool
+skn_membership_is_spared(const skn_membership_t *membership, uint32_t number)
+{
+    return !takes_part(membership, number) &&
+           membership->member[number].spared_ns > membership->tick_ns;
 }
 
 bool

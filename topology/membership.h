@@ -201,6 +201,9 @@ uint64_t skn_membership_batch(const skn_membership_t *membership);
 /* Whether a member is taken to live: then it is told that its pulse was heard,
  * which is its lease (SKN_MEMBER_LEASE_MS). */
 bool skn_membership_hears(const skn_membership_t *membership, uint32_t member);
+/* Whether a member is left out for the sake of the others. */
+bool skn_membership_is_spared(const skn_membership_t *membership,
+                              uint32_t member);
 /* Whether what members have cut when the last generation ended may be gone on
  * from: not where one of them failed by what others have of it, too. */
 bool skn_membership_keeps(const skn_membership_t *membership);

@@ -276,7 +276,7 @@ learn(skn_balance_t *balance)
 static void
 measure(skn_balance_t *balance)
 {
-    double before = 0, after = 0, shares = 0, largest = 0;
+    double before = 0, after = 0, largest = 0;
     double us = find_even_us(balance, balance->set);
     balance->out = find_out(balance, &us);
     uint64_t set = balance->set & ~balance->out;
@@ -285,7 +285,6 @@ measure(skn_balance_t *balance)
         if (!(set >> n & 1u))
             continue;
         before += node->speed * node->cores;
-        shares += share_for(node, us);
         largest =
             fmax(largest, share_for(node, us) / node->cores / node->speed);
     }

@@ -673,6 +673,23 @@ finish(coordinator_t *coordinator)
     return status == SKN_OK ? 0 : cli_report(coordinator->call, &error);
 }
 
+/* People see where it is, and for whom it waits. */
+static void
+welcome(const coordinator_t *coordinator)
+{
+    if (coordinator->call->json)
+        return;
+    (void)printf("coordinates %s at %s; `skein member NAME %s` there, or on "
+                 "other machines, takes part, as:",
+                 coordinator->model->name,
+                 coordinator->model->coordinator.address,
+                 coordinator->call->operands[0]);
+    for (uint32_t k = 0; k < coordinator->count; k++)
+        (void)printf(" %s", coordinator->names[k]);
+    (void)putchar('\n');
+    (void)fflush(stdout);
+}
+
 static int
 coordinator_run(const cli_call_t *call)
 {
@@ -709,6 +726,7 @@ coordinator_run(const cli_call_t *call)
                  "another run needs another checkpoint.path");
         code = 0;
     } else {
+        welcome(coordinator);
         lead(coordinator);
         code = finish(coordinator);
     }

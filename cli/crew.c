@@ -12,8 +12,10 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "cli/alone.h"
 #include "cli/follow.h"
 #include "cli/process.h"
+#include "formats/folder_lock.h"
 
 /* One that ends by itself is started again after 1 s, 2 s, ... 64 s; after so
  * many ends in a row that brought nothing it is the coordinator's end. */
@@ -68,6 +70,10 @@ take_event(void *job, cli_up_node_t *process, char *line)
     if (!event)
         return;
     process->spoke = true;
+    /* It was away when the run was told to stop. */
+    if (crew->stops > 0 && process == &crew->process[0] &&
+        json_array_size(json_object_get(event, "members")) > 0)
+        cli_up_stop(process);
     if (strcmp(cli_event_text(event, "event"), "error") == 0)
         cli_up_keep_error(process, event);
     else
@@ -279,7 +285,14 @@ cli_crew_open(cli_crew_t *crew, skn_error_t *error)
     }
     static const int numbers[] = { SIGINT, SIGTERM, SIGCHLD, 0 };
     cli_follow_outlive();
-    return cli_signals_take(numbers, &crew->signals, error);
+    crew->lock = -1;
+    skn_status_t status = cli_signals_take(numbers, &crew->signals, error);
+    return status == SKN_OK
+               ? cli_alone(crew->path, ".up",
+                           "its nodes are started from there: end it first, "
+                           "or give another checkpoint.path",
+                           &crew->lock, error)
+               : status;
 }
 
 skn_status_t
@@ -303,4 +316,5 @@ cli_crew_close(cli_crew_t *crew)
     if (crew->signals >= 0)
         (void)close(crew->signals);
     crew->signals = -1;
+    skn_folder_lock_close(&crew->lock);
 }

@@ -41,13 +41,15 @@ struct cli_crew {
     uint32_t ends[CLI_CREW_MAX];       /* in a row, before it was of use */
     uint32_t count;                    /* of places */
     int signals;
+    int lock; /* on the folder of the run: nobody else starts these */
     uint32_t stops;
     bool over; /* the coordinator has ended, and as it should */
     uint64_t over_ns;
     skn_error_t error;
 };
 
-/* `crew` has its first members filled. Blocks SIGINT, SIGTERM, SIGCHLD. */
+/* `crew` has its first members filled. Blocks SIGINT, SIGTERM, SIGCHLD.
+ * SKN_BUSY where another crew is at work on the run of `path`. */
 skn_status_t cli_crew_open(cli_crew_t *crew, skn_error_t *error);
 /* Starts all. */
 skn_status_t cli_crew_start(cli_crew_t *crew, skn_error_t *error);

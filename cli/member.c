@@ -11,6 +11,7 @@
 #include <inttypes.h>
 #include <poll.h>
 #include <signal.h>
+#include <stdarg.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/random.h>
@@ -19,12 +20,14 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "cli/alone.h"
 #include "cli/follow.h"
 #include "cli/member_rest.h"
 #include "cli/member_worker.h"
 #include "cli/process.h"
 #include "cli/talk.h"
 #include "cli/verbs.h"
+#include "formats/folder_lock.h"
 #include "topology/membership.h"
 #include "topology/model_run.h"
 #include "topology/problems.h"
@@ -61,7 +64,7 @@ typedef struct member {
     bool greeted;       /* the coordinator was told who we are */
     bool leaving, over; /* asked to go; the coordinator let us */
     bool rests;         /* ... for the memory, and comes back */
-    int signals, stops;
+    int signals, stops, lock;
     uint64_t opened_ns, pulse_ns, leave_ns, over_ns;
     /* When pulse k was sent, at k % PULSES; and till when we may work. */
     uint64_t pulse_count, sent_ns[PULSES], lease_ns;
@@ -194,10 +197,48 @@ say_pulse(member_t *member, bool now)
     }
 }
 
+/* A line for people, of what becomes of this node. */
+__attribute__((format(printf, 2, 3))) static void
+tell(member_t *member, const char *format, ...)
+{
+    va_list arguments;
+    if (member->call->json)
+        return;
+    cli_bar_hide(&member->bar);
+    va_start(arguments, format);
+    (void)printf("%s ", member->node->name);
+    (void)vprintf(format, arguments);
+    (void)putchar('\n');
+    va_end(arguments);
+    (void)fflush(stdout);
+}
+
+/* More than that others have ended. */
+static bool
+is_fault(const skn_error_t *error)
+{
+    return error->status != SKN_OK && error->status != SKN_UNAVAILABLE &&
+           error->status != SKN_BUSY;
+}
+
+/* What ended our part, where others did not: nobody else may show it here. */
+static void
+tell_failure(const member_t *member, const skn_error_t *error)
+{
+    if (!member->call->json && is_fault(error))
+        cli_warn(member->call, error->text, error->hint);
+}
+
 /* For who reads of several members what they did when. */
 static void
-tell_part(const member_t *member, const char *how)
+tell_part(member_t *member, const char *how)
 {
+    tell(member, "%s generation %" PRIu64,
+         strcmp(how, "begins") == 0             ? "takes part in"
+         : strcmp(how, "failed") != 0           ? "is through with"
+         : is_fault(&member->worker.node.error) ? "fails in"
+                                                : "breaks off its part in",
+         member->worker.generation);
     if (!member->call->json)
         return;
     (void)printf("{\"event\":\"part\",\"node\":\"%s\",\"generation\":%" PRIu64
@@ -218,6 +259,7 @@ say_ended(member_t *member)
     say_pulse(member, true); /* what it saved comes first */
     keep_misses(member);
     tell_part(member, cli_worker_ending(worker));
+    tell_failure(member, &worker->node.error);
     json_decref(member->ended);
     member->ended = message;
     (void)say(member, json_incref(message));
@@ -334,11 +376,15 @@ take_arrivals(member_t *member)
         json_t *order = NULL;
         switch (arrival.kind) {
         case SKN_CONTROL_CONNECTED:
+            tell(member, "is in line with the coordinator at %s",
+                 member->model->coordinator.address);
             member->connected = member->ever_connected = true;
             member->greeted = false;
             say_pulse(member, true);
             break;
         case SKN_CONTROL_LOST:
+            if (member->connected && !member->over)
+                tell(member, "has lost the coordinator, and dials it again");
             member->connected = false;
             break;
         case SKN_CONTROL_REFUSED:
@@ -361,6 +407,7 @@ leave(member_t *member)
     if (member->leaving)
         return;
     member->leaving = true;
+    tell(member, "hands over what it has, and leaves");
     member->leave_ns = cli_now_ns();
     if (member->connected)
         (void)say(member, json_pack("{ss}", "say", "leaving"));
@@ -444,6 +491,8 @@ see_to_lease(member_t *member)
 static void
 serve(member_t *member)
 {
+    tell(member, "looks for the coordinator at %s",
+         member->model->coordinator.address);
     while (!is_over(member)) {
         cli_up_node_t *node = &member->worker.node;
         struct pollfd polled[] = {
@@ -471,6 +520,11 @@ serve(member_t *member)
             say_pulse(member, false);
     }
     cli_worker_kill(&member->worker);
+    /* The run is over, or goes on without us, for our own fault. */
+    if (member->over && member->stops == 0 && !member->leaving &&
+        member->error.status == SKN_OK && member->worker.node.failed &&
+        is_fault(&member->worker.node.error))
+        member->error = member->worker.node.error;
 }
 
 /* --- opening ------------------------------------------------------------- */
@@ -541,6 +595,19 @@ open_reach(member_t *member, skn_error_t *error)
     return member->reach ? SKN_OK : error->status;
 }
 
+/* Two of a name would take each other's place again and again. */
+static skn_status_t
+be_alone(member_t *member, skn_error_t *error)
+{
+    char name[SKN_NAME_MAX + 16], hint[SKN_NAME_MAX + 80];
+    (void)snprintf(name, sizeof(name), ".member-%.64s", member->node->name);
+    (void)snprintf(hint, sizeof(hint),
+                   "member '%.64s' of this run is there already: end it first",
+                   member->node->name);
+    return cli_alone(member->model->checkpoint.path, name, hint, &member->lock,
+                     error);
+}
+
 static skn_status_t
 draw_incarnation(member_t *member, skn_error_t *error)
 {
@@ -573,6 +640,8 @@ open_all(member_t *member, skn_error_t *error)
     status = draw_incarnation(member, error);
     if (status == SKN_OK)
         status = open_reach(member, error);
+    if (status == SKN_OK)
+        status = be_alone(member, error);
     return status == SKN_OK ? open_line(member, error) : status;
 }
 
@@ -635,6 +704,7 @@ close_all(member_t *member)
     json_decref(member->ended);
     if (member->signals >= 0)
         (void)close(member->signals);
+    skn_folder_lock_close(&member->lock);
 }
 
 static int
@@ -652,6 +722,7 @@ member_run(const cli_call_t *call)
         return cli_report(call, &error);
     }
     member->call = call;
+    member->lock = -1;
     member->leash = cli_flag(call, "leash");
     member->opened_ns = cli_now_ns();
     cli_worker_init(&member->worker);

@@ -221,6 +221,22 @@ exec_worker(cli_worker_t *worker, const cli_worker_start_t *start,
     return cli_up_start(&worker->node, line.argument, error);
 }
 
+/* A folder of another run would have the worker speak for that one. */
+static skn_status_t
+check_folder(const char *folder, const char *run, skn_error_t *error)
+{
+    skn_error_t nothing = { 0 };
+    skn_run_folder_t *found = skn_run_folder_look(folder, &nothing);
+    bool other = found && strcmp(skn_run_folder_id(found), run) != 0;
+    skn_run_folder_close(&found);
+    if (!other)
+        return SKN_OK;
+    return skn_fail_hint(
+        error,
+        skn_fail(error, SKN_CANNOT_CREATE, "%.400s holds another run", folder),
+        "give another checkpoint.path, or move that folder away");
+}
+
 skn_status_t
 cli_worker_begin(cli_worker_t *worker, const cli_worker_start_t *start,
                  const json_t *order, skn_error_t *error)
@@ -249,6 +265,8 @@ cli_worker_begin(cli_worker_t *worker, const cli_worker_start_t *start,
     worker->node.dies_with_us = true;
     if (!skn_hash_text_good(run)) /* 32 hex digits, too */
         status = skn_fail(error, SKN_BAD_MESSAGE, "a run without an id");
+    if (status == SKN_OK)
+        status = check_folder(start->folder, run, error);
     if (status == SKN_OK && manifest[0])
         status = take(start->folder, run, cli_talk_number(order, "batch"),
                       cli_talk_number(order, "layout"), manifest,

@@ -194,6 +194,13 @@ cli_up_elastic(const cli_call_t *call, const skn_model_t *model,
         ;
     cli_crew_close(&crew);
     cli_bar_hide(&elastic.bar);
+    if (status == SKN_OK && !call->json)
+        (void)printf("the run is in %s, what each node has of it in %s/%s%s\n",
+                     path, path, model->nodes[0].name,
+                     model->node_count > 1 ? ", ..." : "");
+    if (status == SKN_OK && crew.stops == 1 && !call->json)
+        (void)printf("the same command with -o checkpoint.path=%s goes on\n",
+                     path);
     if (status == SKN_OK && crew.error.status != SKN_OK)
         error = crew.error;
     if (error.status != SKN_OK)

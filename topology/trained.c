@@ -65,8 +65,14 @@ skn_trained_run(const char *path, bool *one, skn_error_t *error)
         return skn_run_folder_look(path, error);
     (void)skn_fail(error, SKN_NO_INPUT,
                    "%s is neither a run folder nor a checkpoint", path);
-    (void)skn_fail_hint(error, SKN_NO_INPUT,
-                        "`skein train` prints the run folder as it starts");
+    if (holds(path, "coordinator.journal"))
+        (void)skn_fail_hint(error, SKN_NO_INPUT,
+                            "its nodes have a run folder each: give that of "
+                            "the one that led, such as %s/NAME",
+                            path);
+    else
+        (void)skn_fail_hint(error, SKN_NO_INPUT,
+                            "`skein train` prints the run folder as it starts");
     return NULL;
 }
 

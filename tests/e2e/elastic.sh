@@ -3,7 +3,7 @@
 #
 # Covers cli/coordinator.c, cli/member.c, cli/member_worker.c, cli/crew.c,
 # cli/up_elastic.c, cli/torture.c, cli/talk.c, topology/membership.c and
-# actors/coordinator.c (patience); and cli/process.c.
+# actors/coordinator.c (patience); cli/process.c and cli/alone.c.
 # SKEIN_SEED=N repeats the kills of an earlier failure.
 # SPDX-License-Identifier: Apache-2.0
 # shellcheck source=tests/e2e/lib.sh
@@ -68,6 +68,9 @@ member moving a "${long[@]}"
 pid_a=$started
 member moving b "${long[@]}"
 pid_b=$started
+await "members find their coordinator" 'b is here' moving.lead.json
+check_code 75 "a second process of a member is refused" \
+    "$skein" member b three.yaml -o checkpoint.path=moving "${long[@]}"
 await "two of three begin" 'generation 1 from batch 0: a and b' \
     moving.lead.json
 await "and train" '"checkpoint"' moving.a.json
@@ -113,12 +116,45 @@ check "a coordinator without members ends when it is told to" wait "$lead_pid"
 check_code 69 "a member that finds no coordinator gives up" \
     "$skein" member a three.yaml -o checkpoint.path=shut --wait 1
 
+# --- what a member tells of itself, and a folder that is another's ----------
+lead spoken --wait 1
+lead_pid=$started
+mkdir spoken
+cp -r all/b spoken/b
+"$skein" member a three.yaml -o checkpoint.path=spoken \
+    -o train.epochs=$epochs >spoken.a.out 2>&1 </dev/null &
+pid_a=$!
+"$skein" member b three.yaml -o checkpoint.path=spoken \
+    -o train.epochs=$epochs >spoken.b.out 2>&1 </dev/null &
+pid_b=$!
+check "one whose folder is another run's does not keep the others" \
+    wait "$lead_pid" "$pid_a"
+wait "$pid_b"
+check_equal "  and ends with its reason" $? 73
+check_match "  which it tells, too" "spoken/b holds another run" spoken.b.out
+check_match "  as others what they do" "^a takes part in generation 1$" \
+    spoken.a.out
+
 # --- from one place --------------------------------------------------------
 "$skein" up tiny.yaml --local-nodes 2 --elastic --json \
     -o checkpoint.path=up -o train.epochs=$epochs >up.json 2>up.err </dev/null
 check_equal "skein up --elastic gives the same weights" "$(sha_of up.json)" \
     "$want"
 check "each line that it prints is JSON" every_line_is_json up.json
+"$skein" inspect up >inspected.out 2>&1
+check_match "its folder is not one node's" "run folder each: .* up/NAME" \
+    inspected.out
+"$skein" up tiny.yaml --local-nodes 2 --elastic --json -o checkpoint.path=once \
+    -o train.epochs=100000 >once.json 2>once.err </dev/null &
+lead_pid=$!
+at_exit "kill -9 $lead_pid 2>/dev/null"
+await "a run that is started from here trains" '"checkpoint"' once.json
+check_code 75 "it is not started from elsewhere, too" "$skein" up tiny.yaml \
+    --local-nodes 2 --elastic -o checkpoint.path=once -o train.epochs=100000
+kill -9 "$(pgrep -P "$lead_pid" -f 'skein coordinator')"
+kill -TERM "$lead_pid"
+check "told to stop while its coordinator is away it ends well" wait "$lead_pid"
+check_match "  at a marker" '"event":"stopped"' once.json
 "$skein" torture tiny.yaml --local-nodes 3 --kills 6 --leaves 2 \
     --seed "$seed" --json \
     -o checkpoint.path=torture -o train.epochs=300 \

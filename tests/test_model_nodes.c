@@ -188,6 +188,11 @@ static const refusal_t refusals[] = {
     { TWO "coordinator: { address: 'tcp://127.0.0.1:7000' }\n",
       "m.yaml:10:14: the coordinator has no key; give one to each: skein "
       "keygen NAME.key\n" },
+    { TWO "coordinator: { address: 'tcp://127.0.0.1:7000', least: 3 }\n",
+      "m.yaml:10:14: the coordinator has no key; give one to each: skein "
+      "keygen NAME.key\n"
+      "m.yaml:10:56: at least 3 nodes are to train, and there are 2; set "
+      "'least' to no more than that, or list more nodes\n" },
     { "links: { coding: bf16 }\ntrain: { reduction: fixed }\n",
       "m.yaml:7:18: 'reduction: fixed' promises the same bits for any number "
       "of nodes, which this coding rounds; set 'coding: f32', or leave it "

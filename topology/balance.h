@@ -11,7 +11,7 @@
  * what does not shrink with them (links, its batches). At first a is 0; once
  * a node has a share that is another one by a quarter, its two costs tell both.
  * No share makes a batch cheaper than the greatest a. Where that bounds all,
- * and the others could do that node's rows in less time, it is left out for ten
+ * and the others could do that node's rows in less time, it is left out for two
  * minutes, then for twice as long each time, up to an hour: never for ever. If
  * ten seconds show that a batch takes no less without it, it is taken back.
  *
@@ -36,7 +36,7 @@
 #define SKN_BALANCE_LARGE_MS 10000u
 #define SKN_BALANCE_APART_MS 10000u
 #define SKN_BALANCE_APART_MS_MAX 600000u
-#define SKN_BALANCE_OUT_MS 600000u
+#define SKN_BALANCE_OUT_MS 120000u
 #define SKN_BALANCE_OUT_MS_MAX 3600000u
 
 typedef struct skn_balance skn_balance_t;

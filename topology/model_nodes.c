@@ -87,6 +87,22 @@ check_recovery(const skn_model_t *model, const skn_node_t *mapping,
                             "fast'");
 }
 
+static void
+check_least(const skn_model_t *model, const skn_node_t *mapping,
+            skn_problems_t *problems)
+{
+    if (model->coordinator.least <= (int64_t)model->node_count)
+        return;
+    (void)skn_problems_add(problems, skn_rules_mark(mapping, "least"),
+                           "at least %lld nodes are to train, and there are "
+                           "%zu",
+                           (long long)model->coordinator.least,
+                           model->node_count);
+    (void)skn_problems_hint(problems,
+                            "set 'least' to no more than that, or list more "
+                            "nodes");
+}
+
 void
 skn_rules_coordinator(const skn_model_t *model, const skn_node_t *root,
                       skn_problems_t *problems)
@@ -112,6 +128,7 @@ skn_rules_coordinator(const skn_model_t *model, const skn_node_t *root,
                                 "list all that may take part under nodes:");
         return;
     }
+    check_least(model, mapping, problems);
     for (size_t k = 0; k < model->node_count; k++)
         if (strcmp(model->nodes[k].address, coordinator->address) == 0)
             (void)skn_problems_add(problems, mark,

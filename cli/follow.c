@@ -347,10 +347,11 @@ wait_on_leash(const cli_call_t *call, skn_topology_t *topology, leash_t *leash)
     uint64_t until_ns[32];
     tell_load(topology, leash);
     int ready = poll(polled, 2, leash->until_ns > 0 ? LEASE_LOOK_MS : -1);
-    if (leash->until_ns > 0 && cli_now_ns() >= leash->until_ns)
-        end_of_lease(call);
-    if (ready <= 0 || polled[1].revents == 0)
+    if (ready <= 0 || polled[1].revents == 0) {
+        if (leash->until_ns > 0 && cli_now_ns() >= leash->until_ns)
+            end_of_lease(call);
         return;
+    }
     ssize_t bytes = read(STDIN_FILENO, until_ns, sizeof(until_ns));
     for (size_t k = 0;
          leash->lease && bytes > 0 && k < (size_t)bytes / sizeof(until_ns[0]);
@@ -359,6 +360,9 @@ wait_on_leash(const cli_call_t *call, skn_topology_t *topology, leash_t *leash)
             skn_topology_break(topology);
         else if (until_ns[k] > leash->until_ns)
             leash->until_ns = until_ns[k];
+    /* Not before: who gives way may get no time to read while it is renewed. */
+    if (leash->until_ns > 0 && cli_now_ns() >= leash->until_ns)
+        end_of_lease(call);
     if (bytes > 0 || (bytes < 0 && errno == EINTR))
         return;
     leash->holds = false;

@@ -57,11 +57,13 @@ is_stopped() { grep -q '^State:.T' "/proc/$1/status"; }
 groups() { find /sys/fs/cgroup -maxdepth 2 -name 'skein-idle-*' 2>/dev/null; }
 
 # --- what it learns -------------------------------------------------------
-start whole -o train.epochs=150
+# Some seconds even where an epoch takes 5 ms: the first look comes after one.
+a_while=(-o train.epochs=1000)
+start whole "${a_while[@]}"
 wait "$pid"
 if [ "$units" -gt 1 ]; then
     start_spinners
-    start yielding "${idle[@]}" -o train.epochs=150
+    start yielding "${idle[@]}" "${a_while[@]}"
     wait "$pid"
     end_spinners
     check_match "a run that has others beside it goes down to one core" \

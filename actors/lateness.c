@@ -18,8 +18,6 @@ skn_lateness_init(skn_lateness_t *lateness, uint32_t senders, uint32_t owed_max,
     lateness->senders = senders;
     lateness->owed_max = owed_max;
     lateness->share = share;
-    for (uint32_t k = 0; k < senders; k++)
-        lateness->saved[k] = share < 1 ? 0 : owed_max;
 }
 
 /* A batch was done: that much more may be missing of the next ones. */

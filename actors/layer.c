@@ -101,7 +101,6 @@ end_pass(skn_pass_t *pass)
     drop_held(&pass->shares);
     pass->input = NULL;
     pass->activation = NULL;
-    pass->fresh = false;
     pass->phase = SKN_PASS_FREE;
 }
 
@@ -409,15 +408,16 @@ take_part(skn_actor_t *actor, skn_layer_t *layer, const skn_parts_t *parts,
         return skn_fail(error, SKN_BAD_MESSAGE,
                         "%s: gradients of batch %llu come twice",
                         skn_actor_name(actor), (unsigned long long)part->batch);
-    float *to = pass->fresh ? layer->part : pass->gradient;
+    bool is_first = pass->here_count == 0;
+    float *to = is_first ? pass->gradient : layer->part;
     skn_status_t status = skn_hidden_merge(&layer->hidden, parts, NULL,
                                            pass->activation, to, error);
     if (status != SKN_OK)
         return status;
-    if (pass->fresh)
+    if (!is_first)
         layer->hidden.kernels->add(pass->gradient, pass->gradient, layer->part,
                                    (size_t)pass->rows * layer->hidden.columns);
-    pass->fresh = pass->here[place] = true;
+    pass->here[place] = true;
     pass->rounding = (skn_rounding_t){ 0 }; /* of a part: not measured */
     if (++pass->here_count == layer->lateness.senders && !is_late)
         pass->phase = SKN_PASS_LANDED;

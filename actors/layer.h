@@ -53,9 +53,8 @@ typedef struct skn_pass { /* one batch in one layer */
     float *gradient;         /* [rows][columns], behind dropout and ReLU */
     skn_rounding_t rounding; /* of it */
     /* late: stale. */
-    bool *here; /* [senders] whose parts have come */
+    bool *here; /* [senders] whose parts the gradient has */
     uint32_t here_count;
-    bool fresh; /* the gradient has a part */
 } skn_pass_t;
 
 typedef struct skn_layer skn_layer_t;

@@ -43,85 +43,93 @@ cli_balancing_read(const json_t *object, const skn_model_t *model,
     }
 }
 
-static void
-write_text(const skn_balance_t *balance, const skn_model_t *model, uint64_t set,
+/* Writes what there is room for; how much of it is used. */
+static size_t
+write_busy(const skn_balance_t *balance, const skn_model_t *model, uint64_t set,
            char *text, size_t text_bytes)
 {
     size_t used = 0;
-    for (uint32_t k = 0; k < model->node_count; k++) {
-        if (!(set >> k & 1u) || used >= text_bytes)
-            continue;
-        used += (size_t)snprintf(text + used, text_bytes - used,
-                                 "%s%s was busy %.0f%%", used ? ", " : "",
-                                 model->nodes[k].name,
-                                 100 * skn_balance_busy(balance, k));
-    }
-    uint64_t out_ms = 0, out = skn_balance_out(balance, &out_ms);
-    char how[SKN_NAME_MAX + 64] = "rows are dealt by speed";
-    if (out)
-        (void)snprintf(how, sizeof(how), "%s is left out for %llu min",
-                       model->nodes[__builtin_ctzll(out)].name,
-                       (unsigned long long)(out_ms / 60000));
-    uint64_t back = skn_balance_back(balance);
-    if (back && used < text_bytes)
+    for (uint32_t k = 0; k < model->node_count && used < text_bytes; k++)
+        if (set >> k & 1u)
+            used += (size_t)snprintf(text + used, text_bytes - used,
+                                     "%s%s was busy %.0f%%", used ? ", " : "",
+                                     model->nodes[k].name,
+                                     100 * skn_balance_busy(balance, k));
+    return used < text_bytes ? used : text_bytes;
+}
+
+static void
+write_text(const skn_balance_t *balance, const skn_model_t *model, uint64_t set,
+           skn_verdict_t verdict, char *text, size_t text_bytes)
+{
+    size_t used = write_busy(balance, model, set, text, text_bytes);
+    const char *name = model->nodes[verdict.node].name;
+    double gain = 100 * skn_balance_gain(balance);
+    if (used == text_bytes)
+        return;
+    if (verdict.kind == SKN_VERDICT_TAKE_BACK)
         (void)snprintf(text + used, text_bytes - used,
                        ": %s is taken back, without it a batch takes no less",
-                       model->nodes[__builtin_ctzll(back)].name);
-    else if (used < text_bytes)
+                       name);
+    else if (verdict.kind == SKN_VERDICT_LEAVE_OUT)
         (void)snprintf(text + used, text_bytes - used,
-                       ": %s, for up to %.0f%% more batches a second", how,
-                       100 * skn_balance_gain(balance));
+                       ": %s is left out for %llu min, for up to %.0f%% more "
+                       "batches a second",
+                       name, (unsigned long long)(verdict.for_ms / 60000),
+                       gain);
+    else
+        (void)snprintf(text + used, text_bytes - used,
+                       ": rows are dealt by speed, for up to %.0f%% more "
+                       "batches a second",
+                       gain);
 }
 
 /* Whether the verdict can be had: who is needed is asked of the membership. */
 static bool
-leave_out(skn_balance_t *balance, skn_membership_t *membership, uint64_t now_ns)
+carry_out(skn_verdict_t verdict, skn_balance_t *balance,
+          skn_membership_t *membership, uint64_t now_ns)
 {
-    uint64_t back = skn_balance_back(balance);
-    if (back)
-        return skn_membership_spare(membership, (uint32_t)__builtin_ctzll(back),
-                                    now_ns);
-    uint64_t out_ms = 0, out = skn_balance_out(balance, &out_ms);
-    uint32_t number = (uint32_t)__builtin_ctzll(out | (uint64_t)1 << 63);
-    if (!out ||
-        skn_membership_spare(membership, number, now_ns + out_ms * 1000000u))
+    if (verdict.kind == SKN_VERDICT_DEAL ||
+        skn_membership_spare(membership, verdict.node,
+                             now_ns + verdict.for_ms * 1000000u))
         return true;
-    skn_balance_need(balance, number);
+    skn_balance_need(balance, verdict.node);
     skn_balance_begin(balance, skn_membership_members(membership), now_ns);
     return false;
 }
 
-bool
+skn_verdict_t
 cli_balancing_turn(skn_balance_t *balance, uint64_t *looked,
                    const skn_model_t *model, skn_membership_t *membership,
                    char *text, size_t text_bytes)
 {
+    static const skn_verdict_t go_on = { .kind = SKN_VERDICT_GO_ON };
     uint64_t generation = skn_membership_generation(membership);
     uint64_t set = skn_membership_members(membership), now_ns = cli_now_ns();
     if (skn_membership_phase(membership) != SKN_PHASE_RUNNING)
-        return false;
+        return go_on;
     if (generation != *looked) {
         skn_balance_begin(balance, set, now_ns);
         *looked = generation;
-        return false;
+        return go_on;
     }
-    if (!skn_balance_due(balance, now_ns) ||
-        !leave_out(balance, membership, now_ns))
-        return false;
-    write_text(balance, model, set, text, text_bytes);
-    return true;
+    skn_verdict_t verdict = skn_balance_due(balance, now_ns);
+    if (verdict.kind == SKN_VERDICT_GO_ON ||
+        !carry_out(verdict, balance, membership, now_ns))
+        return go_on;
+    write_text(balance, model, set, verdict, text, text_bytes);
+    return verdict;
 }
 
 void
-cli_balancing_renew(const skn_balance_t *balance, const skn_model_t *model,
+cli_balancing_renew(skn_verdict_t verdict, const skn_model_t *model,
                     skn_membership_t *membership)
 {
-    uint64_t for_ms, out = skn_balance_out(balance, &for_ms);
-    uint64_t back = skn_balance_back(balance);
-    if (out || back)
-        skn_membership_renew(membership,
-                             model->nodes[__builtin_ctzll(out | back)].name,
-                             out ? "is left out" : "is taken back");
+    const char *name = model->nodes[verdict.node].name;
+    if (verdict.kind == SKN_VERDICT_LEAVE_OUT)
+        skn_membership_renew(membership, name, "is left out");
+    else if (verdict.kind == SKN_VERDICT_TAKE_BACK)
+        skn_membership_renew(membership, name, "is taken back");
     else
         skn_membership_renew(membership, "rows", "are dealt by speed");
 }

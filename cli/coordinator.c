@@ -501,14 +501,15 @@ static void
 balance(coordinator_t *coordinator)
 {
     char text[SKN_DUTY_TEXT_BYTES];
-    if (!coordinator->model->coordinator.balance ||
-        !cli_balancing_turn(coordinator->balance, &coordinator->balanced,
-                            coordinator->model, coordinator->membership, text,
-                            sizeof(text)))
+    if (!coordinator->model->coordinator.balance)
+        return;
+    skn_verdict_t verdict = cli_balancing_turn(
+        coordinator->balance, &coordinator->balanced, coordinator->model,
+        coordinator->membership, text, sizeof(text));
+    if (verdict.kind == SKN_VERDICT_GO_ON)
         return;
     say(coordinator, text);
-    cli_balancing_renew(coordinator->balance, coordinator->model,
-                        coordinator->membership);
+    cli_balancing_renew(verdict, coordinator->model, coordinator->membership);
 }
 
 /* For people who watch. */

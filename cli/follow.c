@@ -347,12 +347,8 @@ wait_on_leash(const cli_call_t *call, skn_topology_t *topology, leash_t *leash)
     uint64_t until_ns[32];
     tell_load(topology, leash);
     int ready = poll(polled, 2, leash->until_ns > 0 ? LEASE_LOOK_MS : -1);
-    if (ready <= 0 || polled[1].revents == 0) {
-        if (leash->until_ns > 0 && cli_now_ns() >= leash->until_ns)
-            end_of_lease(call);
-        return;
-    }
-    ssize_t bytes = read(STDIN_FILENO, until_ns, sizeof(until_ns));
+    bool told = ready > 0 && polled[1].revents != 0;
+    ssize_t bytes = told ? read(STDIN_FILENO, until_ns, sizeof(until_ns)) : 0;
     for (size_t k = 0;
          leash->lease && bytes > 0 && k < (size_t)bytes / sizeof(until_ns[0]);
          k++)
@@ -363,7 +359,7 @@ wait_on_leash(const cli_call_t *call, skn_topology_t *topology, leash_t *leash)
     /* Not before: who gives way may get no time to read while it is renewed. */
     if (leash->until_ns > 0 && cli_now_ns() >= leash->until_ns)
         end_of_lease(call);
-    if (bytes > 0 || (bytes < 0 && errno == EINTR))
+    if (!told || bytes > 0 || (bytes < 0 && errno == EINTR))
         return;
     leash->holds = false;
     skn_topology_stop(topology);

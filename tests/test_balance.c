@@ -109,16 +109,16 @@ run(uint32_t seconds)
             skn_balance_load(world.balance, n, (uint64_t)world.busy_us[n],
                              world.now_ns / 1000, (uint64_t)world.batches);
         }
-        if (!skn_balance_due(world.balance, world.now_ns))
+        skn_verdict_t verdict = skn_balance_due(world.balance, world.now_ns);
+        if (verdict.kind == SKN_VERDICT_GO_ON)
             continue;
         world.moves++;
-        uint64_t for_ms = 0, out = skn_balance_out(world.balance, &for_ms);
-        if (skn_balance_back(world.balance))
+        if (verdict.kind == SKN_VERDICT_TAKE_BACK)
             world.back_ns = world.now_ns;
-        if (out) {
-            world.out |= out;
-            world.set &= ~out;
-            world.back_ns = world.now_ns + for_ms * 1000000;
+        if (verdict.kind == SKN_VERDICT_LEAVE_OUT) {
+            world.out |= (uint64_t)1 << verdict.node;
+            world.set &= ~((uint64_t)1 << verdict.node);
+            world.back_ns = world.now_ns + verdict.for_ms * 1000000;
         }
         skn_balance_begin(world.balance, world.set, world.now_ns);
     }
@@ -322,8 +322,9 @@ Test(balance, a_run_that_waits_for_its_links_gains_nothing)
         for (uint32_t n = 0; n < NODES; n++)
             skn_balance_load(world.balance, n, (uint64_t)(busy[n] * k * 1e6),
                              (uint64_t)k * 1000000, (uint64_t)k);
-        cr_assert_not(
-            skn_balance_due(world.balance, (uint64_t)k * (uint64_t)S));
+        cr_assert_eq(
+            skn_balance_due(world.balance, (uint64_t)k * (uint64_t)S).kind,
+            SKN_VERDICT_GO_ON);
     }
     cr_expect_float_eq(skn_balance_busy(world.balance, 3), 0.10, 0.01);
 }
@@ -335,8 +336,9 @@ Test(balance, nothing_is_known_before_all_have_told)
         for (uint32_t n = 0; n < 3; n++) /* node 3 is silent */
             skn_balance_load(world.balance, n, (uint64_t)k * 1000,
                              (uint64_t)k * 1000000, (uint64_t)k);
-        cr_assert_not(
-            skn_balance_due(world.balance, (uint64_t)k * (uint64_t)S));
+        cr_assert_eq(
+            skn_balance_due(world.balance, (uint64_t)k * (uint64_t)S).kind,
+            SKN_VERDICT_GO_ON);
     }
     cr_expect_eq(skn_balance_busy(world.balance, 2), -1);
 }

@@ -41,9 +41,8 @@ typedef struct node {
 
 struct skn_balance {
     uint32_t count, least;
-    uint64_t out, back; /* of the last verdict */
-    uint64_t trial;     /* who was left out by it, until that is judged */
-    double former_us;   /* what a batch took before */
+    uint64_t trial;   /* who was left out last, until that is judged */
+    double former_us; /* what a batch took before */
     uint64_t begun_ns;
     uint64_t set;          /* that trains; 0: none does */
     uint64_t window_ns;    /* when the window began */
@@ -100,7 +99,6 @@ void
 skn_balance_begin(skn_balance_t *balance, uint64_t set, uint64_t now_ns)
 {
     balance->set = set;
-    balance->out = balance->back = 0;
     balance->window_ns = balance->begun_ns = now_ns;
     balance->pays_ns = 0;
     balance->gain = 0;
@@ -137,7 +135,7 @@ busy_since(const node_t *node, const sample_t *since)
     return fmin(fmax(busy, BUSY_MIN), 1.0);
 }
 
-/* Of all of its time. */
+/* What a batch took, with what the node waited. */
 static double
 batch_us_since(const node_t *node, const sample_t *since)
 {
@@ -161,12 +159,15 @@ is_whole(const skn_balance_t *balance)
     return true;
 }
 
-/* What a batch costs a node whose share of it now costs `us`. Two costs of two
- * shares tell its parts, where more rows cost more; else both parts are what
- * they were, on a machine that is faster or slower now. */
+/* What a batch has cost a node since then. Two costs of two shares tell its
+ * parts, where more rows cost more; else both parts are what they were, on a
+ * machine that is faster or slower now. */
 static cost_t
-find_cost(const node_t *node, double share, double us)
+find_cost(const skn_balance_t *balance, uint32_t number, const sample_t *since)
 {
+    const node_t *node = &balance->node[number];
+    double share = skn_balance_share(balance, balance->set, number);
+    double us = batch_us_since(node, since) * busy_since(node, since);
     if (node->batch_us <= 0)
         return (cost_t){ 0, us / share };
     if (fmin(share, node->share) < SHARE_CHANGE * fmax(share, node->share) &&
@@ -227,13 +228,11 @@ find_gain(skn_balance_t *balance)
         node_t *node = &balance->node[n];
         if (!takes_part(balance, n))
             continue;
-        double us = batch_us_since(node, &node->window);
         node->busy = busy_since(node, &node->window);
-        node->cost = find_cost(
-            node, skn_balance_share(balance, balance->set, n), us * node->busy);
+        node->cost = find_cost(balance, n, &node->window);
         if (node->busy >= most) {
             most = node->busy;
-            balance->batch_us = us;
+            balance->batch_us = batch_us_since(node, &node->window);
         }
     }
     double us = find_even_us(balance, balance->set);
@@ -256,30 +255,19 @@ learn(skn_balance_t *balance)
         node_t *node = &balance->node[n];
         if (!takes_part(balance, n))
             continue;
-        double share = skn_balance_share(balance, balance->set, n);
-        double us =
-            batch_us_since(node, &node->first) * busy_since(node, &node->first);
-        node->cost = find_cost(node, share, us);
-    }
-    for (uint32_t n = 0; n < balance->count; n++) {
-        node_t *node = &balance->node[n];
-        if (!takes_part(balance, n))
-            continue;
+        node->cost = find_cost(balance, n, &node->first);
         node->known = node->cost;
         node->share = skn_balance_share(balance, balance->set, n);
         node->batch_us = node->cost.fixed_us + node->cost.all_us * node->share;
     }
 }
 
-/* Speeds by what was learnt. Their sum over cores stays, so that who was never
- * measured counts as the mean. */
+/* Speeds of those of `set`, so that a batch costs each `us`. Their sum over
+ * cores stays, so that who was never measured counts as the mean. */
 static void
-measure(skn_balance_t *balance)
+set_speeds(skn_balance_t *balance, uint64_t set, double us)
 {
     double before = 0, after = 0, largest = 0;
-    double us = find_even_us(balance, balance->set);
-    balance->out = find_out(balance, &us);
-    uint64_t set = balance->set & ~balance->out;
     for (uint32_t n = 0; n < balance->count; n++) {
         node_t *node = &balance->node[n];
         if (!(set >> n & 1u))
@@ -302,14 +290,36 @@ measure(skn_balance_t *balance)
             node->speed =
                 fmin(fmax(node->speed * before / after, SPEED_MIN), SPEED_MAX);
     }
-    balance->trial = balance->out;
+}
+
+/* Speeds by what was learnt, of all or of all but one. */
+static skn_verdict_t
+decide(skn_balance_t *balance)
+{
+    double us = find_even_us(balance, balance->set);
+    uint64_t out = find_out(balance, &us);
+    set_speeds(balance, balance->set & ~out, us);
+    balance->trial = out;
     balance->former_us = balance->batch_us;
-    if (!balance->out)
-        return;
-    node_t *out = &balance->node[__builtin_ctzll(balance->out)];
-    out->out_ms = out->out_ms == 0 ? SKN_BALANCE_OUT_MS : 2 * out->out_ms;
-    if (out->out_ms > SKN_BALANCE_OUT_MS_MAX)
-        out->out_ms = SKN_BALANCE_OUT_MS_MAX;
+    if (!out)
+        return (skn_verdict_t){ .kind = SKN_VERDICT_DEAL };
+    uint32_t number = (uint32_t)__builtin_ctzll(out);
+    uint64_t *out_ms = &balance->node[number].out_ms;
+    *out_ms = *out_ms == 0 ? SKN_BALANCE_OUT_MS : 2 * *out_ms;
+    if (*out_ms > SKN_BALANCE_OUT_MS_MAX)
+        *out_ms = SKN_BALANCE_OUT_MS_MAX;
+    return (skn_verdict_t){ SKN_VERDICT_LEAVE_OUT, number, *out_ms };
+}
+
+/* Moves are further apart each time. */
+static skn_verdict_t
+move(skn_balance_t *balance, uint64_t now_ns)
+{
+    if (balance->moved_ns > 0 && balance->apart_ms < SKN_BALANCE_APART_MS_MAX)
+        balance->apart_ms *= 2;
+    balance->moved_ns = now_ns;
+    learn(balance);
+    return decide(balance);
 }
 
 static void
@@ -331,71 +341,58 @@ look(skn_balance_t *balance, uint64_t now_ns)
 }
 
 /* Whether a batch takes no less since somebody was left out: it was of use. */
-static bool
-is_worse(skn_balance_t *balance, uint64_t now_ns)
+static skn_verdict_t
+judge_trial(skn_balance_t *balance, uint64_t now_ns)
 {
+    static const skn_verdict_t go_on = { .kind = SKN_VERDICT_GO_ON };
     uint64_t trial = balance->trial;
     if (!trial || (balance->set & trial) ||
         ms_since(balance->begun_ns, now_ns) < SKN_BALANCE_LARGE_MS)
-        return false;
+        return go_on;
     balance->trial = 0;
     if (balance->batch_us < balance->former_us)
-        return false;
-    skn_balance_need(balance, (uint32_t)__builtin_ctzll(trial));
-    balance->back = trial;
-    return true;
+        return go_on;
+    uint32_t number = (uint32_t)__builtin_ctzll(trial);
+    skn_balance_need(balance, number);
+    return (skn_verdict_t){ .kind = SKN_VERDICT_TAKE_BACK, .node = number };
 }
 
-bool
-skn_balance_due(skn_balance_t *balance, uint64_t now_ns)
+/* Whether it has paid for long enough, and the last move is long ago. */
+static bool
+is_time(const skn_balance_t *balance, uint64_t now_ns)
 {
-    if (balance->set == 0 || (balance->set & (balance->set - 1)) == 0 ||
-        ms_since(balance->window_ns, now_ns) < SKN_BALANCE_WINDOW_MS ||
-        !is_whole(balance))
-        return false;
-    look(balance, now_ns);
-    if (is_worse(balance, now_ns)) {
-        balance->set = 0;
-        return true;
-    }
     if (balance->pays_ns == 0)
         return false;
     uint64_t pays_ms = ms_since(balance->pays_ns, now_ns);
     uint64_t wanted_ms = balance->gain_min >= SKN_BALANCE_LARGE_GAIN
                              ? SKN_BALANCE_LARGE_MS
                              : SKN_BALANCE_SMALL_MS;
-    if (pays_ms < wanted_ms ||
-        (balance->moved_ns > 0 &&
-         ms_since(balance->moved_ns, now_ns) < balance->apart_ms))
-        return false;
-    if (balance->moved_ns > 0 && balance->apart_ms < SKN_BALANCE_APART_MS_MAX)
-        balance->apart_ms *= 2;
-    balance->moved_ns = now_ns;
-    learn(balance);
-    measure(balance);
-    balance->set = 0; /* until the next generation */
-    return true;
+    return pays_ms >= wanted_ms &&
+           (balance->moved_ns == 0 ||
+            ms_since(balance->moved_ns, now_ns) >= balance->apart_ms);
 }
 
-uint64_t
-skn_balance_out(const skn_balance_t *balance, uint64_t *for_ms)
+skn_verdict_t
+skn_balance_due(skn_balance_t *balance, uint64_t now_ns)
 {
-    if (balance->out)
-        *for_ms = balance->node[__builtin_ctzll(balance->out)].out_ms;
-    return balance->out;
-}
-
-uint64_t
-skn_balance_back(const skn_balance_t *balance)
-{
-    return balance->back;
+    skn_verdict_t verdict = { .kind = SKN_VERDICT_GO_ON };
+    if (balance->set == 0 || (balance->set & (balance->set - 1)) == 0 ||
+        ms_since(balance->window_ns, now_ns) < SKN_BALANCE_WINDOW_MS ||
+        !is_whole(balance))
+        return verdict;
+    look(balance, now_ns);
+    verdict = judge_trial(balance, now_ns);
+    if (verdict.kind == SKN_VERDICT_GO_ON && is_time(balance, now_ns))
+        verdict = move(balance, now_ns);
+    if (verdict.kind != SKN_VERDICT_GO_ON)
+        balance->set = 0; /* until the next generation */
+    return verdict;
 }
 
 void
 skn_balance_need(skn_balance_t *balance, uint32_t number)
 {
     balance->node[number].needed = true;
-    balance->out &= ~((uint64_t)1 << number);
 }
 
 /* --- what is known -------------------------------------------------------- */

@@ -41,6 +41,19 @@
 
 typedef struct skn_balance skn_balance_t;
 
+/* What is to be done about a generation that runs. */
+typedef enum skn_verdict_kind {
+    SKN_VERDICT_GO_ON,
+    SKN_VERDICT_DEAL,      /* its rows anew, by the speeds that were measured */
+    SKN_VERDICT_LEAVE_OUT, /* ... and without `node`, for so long */
+    SKN_VERDICT_TAKE_BACK  /* `node`, which is not left out again */
+} skn_verdict_kind_t;
+typedef struct skn_verdict {
+    skn_verdict_kind_t kind;
+    uint32_t node;
+    uint64_t for_ms;
+} skn_verdict_t;
+
 /* `count` nodes, at most 64, with so many cores each, and the speeds of a core
  * that the plan counts with; at least `least` of them are to train. NULL:
  * SKN_NO_MEMORY, SKN_USAGE. */
@@ -55,14 +68,9 @@ void skn_balance_begin(skn_balance_t *balance, uint64_t set, uint64_t now_ns);
  * monotonic clock, when the generation had come to `batch`. */
 void skn_balance_load(skn_balance_t *balance, uint32_t node, uint64_t busy_us,
                       uint64_t at_us, uint64_t batch);
-/* Whether the generation should be ended to deal anew; if so, speeds are those
- * that were measured, and it says no until it is begun again. */
-bool skn_balance_due(skn_balance_t *balance, uint64_t now_ns);
-/* Whom the last verdict leaves out, 0: nobody, and for how long. */
-uint64_t skn_balance_out(const skn_balance_t *balance, uint64_t *for_ms);
-/* Who is taken back by the last verdict, and is not left out again; 0: nobody.
- */
-uint64_t skn_balance_back(const skn_balance_t *balance);
+/* Other than to go on: the generation should be ended; the next verdict comes
+ * when one is begun. */
+skn_verdict_t skn_balance_due(skn_balance_t *balance, uint64_t now_ns);
 /* The others cannot do without `node`: it is not left out any more. */
 void skn_balance_need(skn_balance_t *balance, uint32_t node);
 

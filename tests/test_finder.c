@@ -1,4 +1,5 @@
 /* test_finder.c - where names lead, without waiting for a name server.
+ * Covers transport/finder.c and, with test_reach.c, transport/errand.c.
  * SPDX-License-Identifier: Apache-2.0 */
 #include <criterion/criterion.h>
 #include <netdb.h>

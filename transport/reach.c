@@ -1,50 +1,30 @@
-/* reach.c - one thread that dials those that were lost.
- *
- * This file owns: the thread, and what it and its owner share, which the last
- * of the two frees.  SPDX-License-Identifier: Apache-2.0 */
+/* reach.c - an errand: to dial those that were lost.
+ * SPDX-License-Identifier: Apache-2.0 */
 #include "transport/reach.h"
 
 #include <errno.h>
 #include <netdb.h>
 #include <poll.h>
-#include <pthread.h>
-#include <signal.h>
 #include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
-#include <string.h>
 #include <sys/socket.h>
 #include <time.h>
 #include <unistd.h>
 
 #include "transport/address.h"
+#include "transport/errand.h"
 
 /* For an answer; and from one attempt to the next. */
 #define ANSWER_MS 900u
 #define ROUND_MS 1000u
 
 struct skn_reach {
-    pthread_mutex_t lock; /* of all below */
-    pthread_cond_t news;
-    uint32_t users; /* the owner, the thread */
-    bool closing;
+    skn_errand_t errand; /* locks all below */
     uint64_t wanted, found;
     uint32_t count;
     char address[SKN_REACH_MAX][SKN_ADDRESS_BYTES]; /* never changed */
 };
-
-static void
-leave(skn_reach_t *reach)
-{
-    (void)pthread_mutex_lock(&reach->lock);
-    bool last = --reach->users == 0;
-    (void)pthread_mutex_unlock(&reach->lock);
-    if (!last)
-        return;
-    (void)pthread_cond_destroy(&reach->news);
-    (void)pthread_mutex_destroy(&reach->lock);
-    free(reach);
-}
 
 static uint64_t
 now_ns(void)
@@ -138,58 +118,41 @@ await_work(skn_reach_t *reach, uint64_t next_ns, uint64_t *wanted)
 {
     const struct timespec next = { (time_t)(next_ns / 1000000000u),
                                    (long)(next_ns % 1000000000u) };
-    (void)pthread_mutex_lock(&reach->lock);
-    while (!reach->closing) {
+    skn_errand_lock(&reach->errand);
+    while (!reach->errand.closing) {
         *wanted = reach->wanted & ~reach->found;
         if (*wanted && now_ns() >= next_ns)
             break;
         if (*wanted)
-            (void)pthread_cond_timedwait(&reach->news, &reach->lock, &next);
+            (void)pthread_cond_timedwait(&reach->errand.news,
+                                         &reach->errand.lock, &next);
         else
-            (void)pthread_cond_wait(&reach->news, &reach->lock);
+            (void)pthread_cond_wait(&reach->errand.news, &reach->errand.lock);
     }
-    bool goes_on = !reach->closing;
-    (void)pthread_mutex_unlock(&reach->lock);
+    bool goes_on = !reach->errand.closing;
+    skn_errand_unlock(&reach->errand);
     return goes_on;
 }
 
-static void *
-thread_main(void *argument)
+static void
+reach_all(skn_errand_t *errand)
 {
-    skn_reach_t *reach = argument;
+    skn_reach_t *reach = (skn_reach_t *)errand;
     uint64_t next_ns = 0, wanted = 0;
     while (await_work(reach, next_ns, &wanted)) {
         next_ns = now_ns() + ROUND_MS * 1000000ull;
         uint64_t found = dial_all(reach, wanted);
-        (void)pthread_mutex_lock(&reach->lock);
+        skn_errand_lock(errand);
         reach->found |= found & reach->wanted;
-        (void)pthread_mutex_unlock(&reach->lock);
+        skn_errand_unlock(errand);
     }
-    leave(reach);
-    return NULL;
 }
 
 /* --- its owner ------------------------------------------------------------ */
 
-/* Signals are for the owner's threads. */
-static int
-start_thread(skn_reach_t *reach)
-{
-    pthread_t thread;
-    sigset_t all, before;
-    (void)sigfillset(&all);
-    (void)pthread_sigmask(SIG_SETMASK, &all, &before);
-    int code = pthread_create(&thread, NULL, thread_main, reach);
-    (void)pthread_sigmask(SIG_SETMASK, &before, NULL);
-    if (code == 0)
-        (void)pthread_detach(thread);
-    return code;
-}
-
 skn_reach_t *
 skn_reach_new(const char *const *address, uint32_t count, skn_error_t *error)
 {
-    pthread_condattr_t attributes;
     skn_reach_t *reach = calloc(1, sizeof(*reach));
     if (!reach) {
         (void)skn_fail(error, SKN_NO_MEMORY, "no room for addresses");
@@ -199,52 +162,36 @@ skn_reach_new(const char *const *address, uint32_t count, skn_error_t *error)
     for (uint32_t k = 0; k < reach->count; k++)
         (void)snprintf(reach->address[k], sizeof(reach->address[k]), "%s",
                        address[k]);
-    (void)pthread_mutex_init(&reach->lock, NULL);
-    (void)pthread_condattr_init(&attributes);
-    (void)pthread_condattr_setclock(&attributes, CLOCK_MONOTONIC);
-    (void)pthread_cond_init(&reach->news, &attributes);
-    (void)pthread_condattr_destroy(&attributes);
-    reach->users = 2;
-    int code = start_thread(reach);
-    if (code == 0)
-        return reach;
-    (void)skn_fail(error, SKN_NO_MEMORY, "no thread to dial others: %s",
-                   strerror(code));
-    reach->users = 1;
-    leave(reach);
-    return NULL;
+    skn_status_t status =
+        skn_errand_begin(&reach->errand, reach_all, "to dial others", error);
+    return status == SKN_OK ? reach : NULL;
 }
 
 void
 skn_reach_destroy(skn_reach_t **reach)
 {
-    if (!*reach)
-        return;
-    (void)pthread_mutex_lock(&(*reach)->lock);
-    (*reach)->closing = true;
-    (void)pthread_cond_signal(&(*reach)->news);
-    (void)pthread_mutex_unlock(&(*reach)->lock);
-    leave(*reach);
+    if (*reach)
+        skn_errand_leave(&(*reach)->errand);
     *reach = NULL;
 }
 
 void
 skn_reach_seek(skn_reach_t *reach, uint64_t wanted)
 {
-    (void)pthread_mutex_lock(&reach->lock);
+    skn_errand_lock(&reach->errand);
     if (wanted != reach->wanted) {
         reach->wanted = wanted;
         reach->found = 0;
-        (void)pthread_cond_signal(&reach->news);
+        skn_errand_tell(&reach->errand);
     }
-    (void)pthread_mutex_unlock(&reach->lock);
+    skn_errand_unlock(&reach->errand);
 }
 
 uint64_t
 skn_reach_found(skn_reach_t *reach)
 {
-    (void)pthread_mutex_lock(&reach->lock);
+    skn_errand_lock(&reach->errand);
     uint64_t found = reach->found;
-    (void)pthread_mutex_unlock(&reach->lock);
+    skn_errand_unlock(&reach->errand);
     return found;
 }

@@ -23,15 +23,15 @@
 
 /* What the two versions call things. */
 typedef struct words {
-    const char *mount, *limit, *usage, *inactive, *active;
+    const char *limit, *usage, *inactive, *active;
 } words_t;
 
-static const words_t version1 = {
-    "/sys/fs/cgroup/memory", "memory.limit_in_bytes", "memory.usage_in_bytes",
-    "total_inactive_file %" SCNu64, "total_active_file %" SCNu64
-};
-static const words_t version2 = { "/sys/fs/cgroup", "memory.max",
-                                  "memory.current", "inactive_file %" SCNu64,
+static const words_t version1 = { "memory.limit_in_bytes",
+                                  "memory.usage_in_bytes",
+                                  "total_inactive_file %" SCNu64,
+                                  "total_active_file %" SCNu64 };
+static const words_t version2 = { "memory.max", "memory.current",
+                                  "inactive_file %" SCNu64,
                                   "active_file %" SCNu64 };
 
 static FILE *
@@ -70,39 +70,38 @@ read_reclaimable(const char *folder, const words_t *words)
 }
 
 /* What the group of `folder` leaves, by itself. */
-static uint64_t
-left_in(const char *folder, const words_t *words)
+static double
+bytes_left(const char *folder, bool modern)
 {
+    const words_t *words = modern ? &version2 : &version1;
     uint64_t limit, usage = 0;
     if (!read_number(folder, words->limit, &limit) || limit >= NO_LIMIT_V1)
-        return UINT64_MAX;
+        return INFINITY;
     (void)read_number(folder, words->usage, &usage);
     uint64_t reclaimable = read_reclaimable(folder, words);
     usage -= reclaimable < usage ? reclaimable : usage;
-    return limit > usage ? limit - usage : 0;
+    return limit > usage ? (double)(limit - usage) : 0;
 }
 
 /* --- processor time ------------------------------------------------------ */
 
-/* Processing units that the group of `folder` may use; infinite: all. */
+/* Processing units that the group of `folder` may use: "max 100000" or "40000
+ * 100000" in version 2; in version 1 two files, of which one says -1. */
 static double
-units_of(const char *folder)
+units_of(const char *folder, bool modern)
 {
-    int64_t quota_us = -1;
-    uint64_t period_us = 0;
-    FILE *file = open_in(folder, "cpu.max");
-    if (file) { /* version 2: "max 100000" or "40000 100000" */
-        if (fscanf(file, "%" SCNd64 " %" SCNu64, &quota_us, &period_us) != 2)
-            quota_us = -1;
+    uint64_t quota_us = 0, period_us = 0;
+    FILE *file = modern ? open_in(folder, "cpu.max") : NULL;
+    bool found = modern
+                     ? file && fscanf(file, "%" SCNu64 " %" SCNu64, &quota_us,
+                                      &period_us) == 2
+                     : read_number(folder, "cpu.cfs_quota_us", &quota_us) &&
+                           read_number(folder, "cpu.cfs_period_us", &period_us);
+    if (file)
         (void)fclose(file);
-    } else if ((file = open_in(folder, "cpu.cfs_quota_us"))) {
-        if (fscanf(file, "%" SCNd64, &quota_us) != 1 ||
-            !read_number(folder, "cpu.cfs_period_us", &period_us))
-            quota_us = -1;
-        (void)fclose(file);
-    }
-    return quota_us > 0 && period_us > 0 ? (double)quota_us / (double)period_us
-                                         : INFINITY;
+    return found && quota_us <= INT64_MAX && quota_us > 0 && period_us > 0
+               ? (double)quota_us / (double)period_us
+               : INFINITY;
 }
 
 /* --- the tree ------------------------------------------------------------ */
@@ -165,42 +164,38 @@ next_group(FILE *file, const char *controller, char line[SKN_TEXT_MAX],
     return false;
 }
 
-uint64_t
-skn_groups_memory_bytes(const char *root)
+/* The least that any group says that we are in; INFINITY: none has a limit. */
+static double
+least_of(const char *root, const char *controller,
+         double (*ask)(const char *folder, bool modern))
 {
-    char line[SKN_TEXT_MAX], folder[SKN_TEXT_MAX], *group;
-    uint64_t least = UINT64_MAX;
+    char line[SKN_TEXT_MAX], folder[SKN_TEXT_MAX], mount[64], *group;
+    double least = INFINITY;
     bool modern;
     FILE *file = open_in(root, "proc/self/cgroup");
-    while (next_group(file, "memory", line, &modern, &group)) {
-        const words_t *words = modern ? &version2 : &version1;
-        size_t base = find_folder(root, words->mount, group, folder);
-        do {
-            uint64_t left = left_in(folder, words);
-            least = left < least ? left : least;
-        } while (go_up(folder, base));
+    while (next_group(file, controller, line, &modern, &group)) {
+        (void)snprintf(mount, sizeof(mount), "/sys/fs/cgroup%s%s",
+                       modern ? "" : "/", modern ? "" : controller);
+        size_t base = find_folder(root, mount, group, folder);
+        do
+            least = fmin(least, ask(folder, modern));
+        while (go_up(folder, base));
     }
     if (file)
         (void)fclose(file);
     return least;
 }
 
+uint64_t
+skn_groups_memory_bytes(const char *root)
+{
+    double least = least_of(root, "memory", bytes_left);
+    return isfinite(least) ? (uint64_t)least : UINT64_MAX;
+}
+
 double
 skn_groups_units(const char *root)
 {
-    char line[SKN_TEXT_MAX], folder[SKN_TEXT_MAX], *group;
-    double least = INFINITY;
-    bool modern;
-    FILE *file = open_in(root, "proc/self/cgroup");
-    while (next_group(file, "cpu", line, &modern, &group)) {
-        size_t base =
-            find_folder(root, modern ? "/sys/fs/cgroup" : "/sys/fs/cgroup/cpu",
-                        group, folder);
-        do
-            least = fmin(least, units_of(folder));
-        while (go_up(folder, base));
-    }
-    if (file)
-        (void)fclose(file);
+    double least = least_of(root, "cpu", units_of);
     return isfinite(least) ? least : 0;
 }

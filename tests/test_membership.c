@@ -384,25 +384,39 @@ Test(membership, the_same_members_may_begin_anew)
     skn_membership_destroy(&play.membership);
 }
 
+/* a, b and c train; two have to. */
+static void
+open_three(play_t *play)
+{
+    open_play(play, 3, 2, 0, 0);
+    for (uint32_t k = 0; k < 3; k++)
+        arrive(play, k, 11 * (k + 1));
+    pass(play, 3000, 30);
+}
+
+/* c is spared: the generation ends, and the next begins. */
+static void
+go_on_without_c(play_t *play)
+{
+    skn_membership_renew(play->membership, "c", "is left out");
+    pass(play, 200, 30);
+    for (uint32_t k = 3; k-- > 0;)
+        end(play, k, k ? SKN_ENDING_WELL : SKN_ENDING_STOPPED);
+    play->held = (held_t){ .status = SKN_OK, .point = { .batch = 40 } };
+    pass(play, 600, 0);
+}
+
 /* The others are faster without c: they go on, and it is asked again later. */
 Test(membership, who_is_spared_comes_back)
 {
     play_t play;
-    open_play(&play, 3, 2, 0, 0);
-    for (uint32_t k = 0; k < 3; k++)
-        arrive(&play, k, 11 * (k + 1));
-    pass(&play, 3000, 30);
+    open_three(&play);
     cr_assert_eq(skn_membership_members(play.membership), 7);
     cr_assert_not(skn_membership_spare(play.membership, 3, UINT64_MAX),
                   "it takes no part");
     cr_assert(
         skn_membership_spare(play.membership, 2, play.now_ns + 20000 * MS));
-    skn_membership_renew(play.membership, "c", "is left out");
-    pass(&play, 200, 30);
-    for (uint32_t k = 3; k-- > 0;)
-        end(&play, k, k ? SKN_ENDING_WELL : SKN_ENDING_STOPPED);
-    play.held = (held_t){ .status = SKN_OK, .point = { .batch = 40 } };
-    pass(&play, 600, 0);
+    go_on_without_c(&play);
     cr_assert_eq(skn_membership_members(play.membership), 3);
     cr_assert(skn_membership_is_spared(play.membership, 2));
     cr_assert_not(skn_membership_is_spared(play.membership, 1));
@@ -418,17 +432,9 @@ Test(membership, who_is_spared_comes_back)
 Test(membership, who_is_spared_is_wanted_when_another_dies)
 {
     play_t play;
-    open_play(&play, 3, 2, 0, 0);
-    for (uint32_t k = 0; k < 3; k++)
-        arrive(&play, k, 11 * (k + 1));
-    pass(&play, 3000, 30);
+    open_three(&play);
     cr_assert(skn_membership_spare(play.membership, 2, UINT64_MAX));
-    skn_membership_renew(play.membership, "c", "is left out");
-    pass(&play, 200, 30);
-    for (uint32_t k = 3; k-- > 0;)
-        end(&play, k, k ? SKN_ENDING_WELL : SKN_ENDING_STOPPED);
-    play.held = (held_t){ .status = SKN_OK, .point = { .batch = 40 } };
-    pass(&play, 600, 0);
+    go_on_without_c(&play);
     cr_assert_eq(skn_membership_members(play.membership), 3);
     play.here[1] = false;
     skn_membership_lost(play.membership, 1, play.now_ns);

@@ -138,6 +138,14 @@ expect_passes(world_t *world, uint32_t from, uint32_t to)
     cr_assert_fail("%s: nothing arrives", text);
 }
 
+static void
+world_open(world_t *world)
+{
+    world_init(world);
+    for (uint32_t k = 0; k < NODES; k++)
+        start(world, k, world->keys[k]);
+}
+
 Test(tunnels, every_node_reaches_every_other)
 {
     world_t world;
@@ -161,9 +169,7 @@ Test(tunnels, every_node_reaches_every_other)
 Test(tunnels, are_opened_again_after_the_relay_has_come_back)
 {
     world_t world;
-    world_init(&world);
-    for (uint32_t k = 0; k < NODES; k++)
-        start(&world, k, world.keys[k]);
+    world_open(&world);
     expect_passes(&world, C, D);
     stop(&world, A);
     start(&world, A, world.keys[A]);
@@ -177,9 +183,7 @@ Test(tunnels, are_opened_again_after_the_relay_has_come_back)
 Test(tunnels, a_relay_knows_whether_it_is_between_others)
 {
     world_t world;
-    world_init(&world);
-    for (uint32_t k = 0; k < NODES; k++)
-        start(&world, k, world.keys[k]);
+    world_open(&world);
     expect_passes(&world, C, D);
     expect_passes(&world, B, C);
     expect_passes(&world, B, D);

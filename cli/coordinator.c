@@ -340,9 +340,7 @@ take_ended(coordinator_t *coordinator, uint32_t member, const json_t *message)
     uint64_t generation = cli_talk_number(message, "generation");
     skn_membership_phase_t phase =
         skn_membership_phase(coordinator->membership);
-    /* Others' ends are the echo of a first one, which is counted. */
-    if (ending == SKN_ENDING_FAILED && error.status != SKN_UNAVAILABLE &&
-        error.status != SKN_BUSY &&
+    if (ending == SKN_ENDING_FAILED && !skn_membership_is_echo(&error) &&
         (phase == SKN_PHASE_RUNNING || phase == SKN_PHASE_PAUSING))
         skn_harvest_failure(coordinator->harvest, member, generation);
     skn_membership_ended(coordinator->membership, member, generation, ending,

@@ -217,8 +217,7 @@ tell(member_t *member, const char *format, ...)
 static bool
 is_fault(const skn_error_t *error)
 {
-    return error->status != SKN_OK && error->status != SKN_UNAVAILABLE &&
-           error->status != SKN_BUSY;
+    return error->status != SKN_OK && !skn_membership_is_echo(error);
 }
 
 /* What ended our part, where others did not: nobody else may show it here. */

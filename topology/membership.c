@@ -346,10 +346,8 @@ is_mistake(skn_status_t status)
            status == SKN_DIVERGED;
 }
 
-/* Whether nobody is to blame for it but the loss of another one, which is
- * counted there. */
-static bool
-is_echo(const skn_error_t *error)
+bool
+skn_membership_is_echo(const skn_error_t *error)
 {
     return error->status == SKN_UNAVAILABLE || error->status == SKN_BUSY;
 }
@@ -380,7 +378,7 @@ blame(skn_membership_t *membership, uint32_t number, const skn_error_t *error,
 {
     number = culprit(membership, number, error->text);
     member_t *member = &membership->member[number];
-    if (is_echo(error))
+    if (skn_membership_is_echo(error))
         return;
     member->strikes++;
     bool untrained = !membership->point.saved && membership->batch == 0;

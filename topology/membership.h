@@ -155,6 +155,9 @@ void skn_membership_pulse(skn_membership_t *membership, uint32_t member,
 /* It has said what it holds, since it was asked last. */
 void skn_membership_holds(skn_membership_t *membership, uint32_t member,
                           uint64_t now_ns);
+/* Whether nobody is to blame for it but the loss of another one, which is
+ * counted there. */
+bool skn_membership_is_echo(const skn_error_t *error);
 /* Its part of a generation has ended; `error` for SKN_ENDING_FAILED. */
 void skn_membership_ended(skn_membership_t *membership, uint32_t member,
                           uint64_t generation, skn_ending_t ending,

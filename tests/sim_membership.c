@@ -600,6 +600,28 @@ deliver(world_t *world)
 
 /* --- what goes wrong ----------------------------------------------------- */
 
+/* The line of one, or those of all but one at a time, go silent, or end at once
+ * for both of their ends. */
+static void
+cut_lines(world_t *world, uint32_t number)
+{
+    uint64_t until_ns = world->now_ns + draw(world, 15000) * MS;
+    bool up = draw(world, 3) != 0, down = !up || draw(world, 2);
+    bool others = draw(world, 4) == 0, ends = draw(world, 2) == 0;
+    for (uint32_t k = 0; k < world->count; k++) {
+        member_t *member = &world->member[k];
+        if ((k == number) == others)
+            continue;
+        member->cut_ns = until_ns;
+        member->cut_up = up;
+        member->cut_down = down;
+        if (ends)
+            break_line(world, k);
+        trace(world, "%s is cut off till %.2f, up %d, down %d%s", names[k],
+              (double)until_ns * 1e-9, up, down, ends ? ", at once" : "");
+    }
+}
+
 static void
 cut_off(world_t *world, uint32_t number)
 {
@@ -658,11 +680,7 @@ spoil(world_t *world)
               (double)member->stopped_ns * 1e-9);
         break;
     case 4:
-        member->cut_ns = world->now_ns + draw(world, 15000) * MS;
-        member->cut_up = draw(world, 3) != 0;
-        member->cut_down = !member->cut_up || draw(world, 2);
-        trace(world, "%s is cut off till %.2f, up %d, down %d", names[number],
-              (double)member->cut_ns * 1e-9, member->cut_up, member->cut_down);
+        cut_lines(world, number);
         break;
     case 5:
         cut_off(world, number);

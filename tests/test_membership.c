@@ -425,6 +425,10 @@ Test(membership, who_is_spared_comes_back)
     pass(&play, 6000, 70);
     cr_assert_eq(count_of(&play, SKN_DUTY_PAUSE), 1, "and then it joins");
     cr_assert_not(skn_membership_is_spared(play.membership, 2));
+    for (uint32_t k = 2; k-- > 0;)
+        end(&play, k, k ? SKN_ENDING_WELL : SKN_ENDING_STOPPED);
+    pass(&play, 600, 0);
+    cr_assert_eq(skn_membership_members(play.membership), 7);
     skn_membership_destroy(&play.membership);
 }
 

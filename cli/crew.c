@@ -181,8 +181,10 @@ take_signals(cli_crew_t *crew)
 {
     struct signalfd_siginfo info;
     while (read(crew->signals, &info, sizeof(info)) == (ssize_t)sizeof(info))
-        if (info.ssi_signo != SIGCHLD)
+        if (info.ssi_signo != SIGCHLD) {
             cli_crew_stop(crew);
+            crew->insisted = crew->stops > 1 ? (int)info.ssi_signo : 0;
+        }
 }
 
 void

@@ -43,7 +43,8 @@ struct cli_crew {
     int signals;
     int lock; /* on the folder of the run: nobody else starts these */
     uint32_t stops;
-    bool over; /* the coordinator has ended, and as it should */
+    int insisted; /* the signal of a user who does not want to wait */
+    bool over;    /* the coordinator has ended, and as it should */
     uint64_t over_ns;
     skn_error_t error;
 };

@@ -89,9 +89,10 @@ print_epoch(const json_t *event)
     print_scores(event);
     if (json_object_get(event, "validate_p1"))
         (void)printf("  validation P@1 %.4f", number_at(event, "validate_p1"));
-    (void)printf("  %.0f examples/s  %.1f s  %.0f MB\n",
-                 number_at(event, "examples_per_s"),
-                 number_at(event, "seconds"), number_at(event, "rss_mb"));
+    if (number_at(event, "examples_per_s") > 0) /* 0: all was there already */
+        (void)printf("  %.0f examples/s", number_at(event, "examples_per_s"));
+    (void)printf("  %.1f s  %.0f MB\n", number_at(event, "seconds"),
+                 number_at(event, "rss_mb"));
 }
 
 static void

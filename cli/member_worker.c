@@ -309,8 +309,11 @@ is_for_people(const cli_worker_t *worker, const char *name)
     if (strcmp(name, "progress") == 0)
         return worker->call->json ? cli_flag(worker->call, "progress")
                                   : cli_bar_possible(worker->call);
-    return worker->generation <= 1 || worker->call->json ||
-           !cli_worker_repeats(name);
+    if (worker->call->json)
+        return true;
+    /* Where a part has stopped, the run goes on by itself. */
+    return strcmp(name, "stopped") != 0 &&
+           (worker->generation <= 1 || !cli_worker_repeats(name));
 }
 
 static void

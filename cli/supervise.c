@@ -65,15 +65,18 @@ next_signal(const cli_keeper_t *keeper)
 
 /* Waits for the worker, passing signals on, and wishes of the keeper: the last
  * one is left in *wish. Those do not count as asking a first time: SIGTERM may
- * well follow a notice. Returns its wait status. */
+ * well follow a notice. The last signal that asked is left in *asked_by. Returns
+ * its wait status. */
 static int
-watch(pid_t worker, const cli_keeper_t *keeper, cli_polite_wish_t *wish)
+watch(pid_t worker, const cli_keeper_t *keeper, cli_polite_wish_t *wish,
+      int *asked_by)
 {
     int status = 0, asked = 0;
     *wish = CLI_POLITE_STAY;
     for (;;) {
         int number = next_signal(keeper);
         if (number == SIGINT || number == SIGTERM) {
+            *asked_by = number;
             (void)kill(worker, asked++ == 0 ? SIGUSR1 : SIGUSR2);
             if (keeper)
                 keeper->hurry(keeper->state);
@@ -143,11 +146,11 @@ within_budget(time_t *restarts, int *count)
 }
 
 static int
-report_death(const cli_call_t *call, int number)
+report_death(const cli_call_t *call, int number, int asked_by)
 {
     skn_error_t error = { 0 };
     if (number == SIGUSR2)
-        return 128 + SIGINT; /* the user insisted */
+        return 128 + asked_by; /* the user insisted */
     (void)skn_fail(&error, SKN_INTERNAL,
                    "the worker process was killed by signal %d (%s)", number,
                    strsignal(number));
@@ -185,7 +188,7 @@ cli_supervise(const cli_call_t *call, cli_work_t *work, void *job,
 {
     cli_polite_wish_t wish;
     time_t when[RESTARTS_MAX] = { 0 };
-    int restart_count = 0;
+    int restart_count = 0, asked_by = SIGTERM;
     sigset_t set;
     watched_signals(&set);
     (void)sigprocmask(SIG_BLOCK, &set, NULL);
@@ -204,7 +207,7 @@ cli_supervise(const cli_call_t *call, cli_work_t *work, void *job,
             int code = cli_finish(call, work(call, job, attempt));
             _exit(code);
         }
-        int status = watch(worker, keeper, &wish);
+        int status = watch(worker, keeper, &wish, &asked_by);
         if (goes_on(keeper, wish, status))
             continue;
         if (WIFEXITED(status))
@@ -216,7 +219,7 @@ cli_supervise(const cli_call_t *call, cli_work_t *work, void *job,
             return end_like_it(number);
         if (number == SIGUSR2 || !begun || !*begun ||
             !within_budget(when, &restart_count))
-            return report_death(call, number);
+            return report_death(call, number, asked_by);
         char text[128];
         (void)snprintf(text, sizeof(text),
                        "the worker process died of signal %d (%s)", number,

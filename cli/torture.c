@@ -120,7 +120,6 @@ take_reference(void *job, cli_up_node_t *node, char *line)
     torture_t *torture = job;
     json_t *event = json_loads(line, 0, NULL);
     const char *name = cli_event_text(event, "event");
-    (void)node;
     if (strcmp(name, "done") == 0) {
         (void)snprintf(torture->want_sha256, sizeof(torture->want_sha256), "%s",
                        cli_event_text(event, "weights_sha256"));
@@ -128,8 +127,7 @@ take_reference(void *job, cli_up_node_t *node, char *line)
             (uint64_t)json_integer_value(json_object_get(event, "batches"));
         torture->want_p1 = p1_of(event);
     } else if (strcmp(name, "error") == 0) {
-        (void)skn_fail(&torture->error, SKN_UNAVAILABLE, "undisturbed: %s",
-                       cli_event_text(event, "message"));
+        cli_up_keep_error(node, event);
     } else if (cli_bar_possible(torture->call) &&
                strcmp(name, "progress") == 0) {
         cli_follow_print(torture->call, line, &torture->bar);
@@ -143,6 +141,16 @@ take_nothing(void *job, cli_up_node_t *node, char *line)
     (void)job;
     (void)node;
     (void)line;
+}
+
+/* A folder that is in use cannot be gone on in: what is compared begins anew. */
+static void
+blame_reference(const skn_error_t *cause, skn_error_t *error)
+{
+    bool used = cause->status == SKN_CANNOT_CREATE;
+    (void)skn_fail(error, cause->status, "undisturbed: %s", cause->text);
+    (void)skn_fail_hint(error, cause->status, "%s",
+                        used ? "choose another checkpoint.path" : cause->hint);
 }
 
 static skn_status_t
@@ -176,8 +184,8 @@ run_reference(torture_t *torture, const cli_up_local_t *local, const char *path,
     cli_up_command_fini(&command);
     if (status != SKN_OK)
         return status;
-    if (torture->error.status != SKN_OK)
-        *error = torture->error;
+    if (process.error.status != SKN_OK)
+        blame_reference(&process.error, error);
     else if (!torture->want_sha256[0])
         (void)skn_fail(error, SKN_UNAVAILABLE,
                        "the undisturbed run did not come to its end");

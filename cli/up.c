@@ -42,7 +42,7 @@ typedef struct up {
     int signals;         /* signalfd */
     int stops;           /* that were asked for */
     bool failing, alone; /* a node failed; one that had joined no other */
-    bool insisted;       /* the user does not want to wait */
+    int insisted;        /* the signal of a user who does not want to wait */
     bool unread;         /* nobody reads what we print */
 } up_t;
 
@@ -198,7 +198,7 @@ take_signals(up_t *up)
             cli_up_stop(&up->nodes[0]); /* it tells the others */
             continue;
         }
-        up->insisted = true;
+        up->insisted = (int)info.ssi_signo;
         for (uint32_t k = 0; k < up->count; k++) {
             cli_up_stop(&up->nodes[k]);
             cli_up_kill(&up->nodes[k], SIGTERM);
@@ -307,7 +307,7 @@ report(up_t *up)
                    is_echo(blamed) ? "" : "': ", error.text);
     memcpy(named.hint, error.hint, sizeof(named.hint));
     if (up->insisted)
-        return 128 + SIGINT;
+        return 128 + up->insisted;
     return cli_report(up->call, &named);
 }
 

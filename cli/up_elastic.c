@@ -205,5 +205,5 @@ cli_up_elastic(const cli_call_t *call, const skn_model_t *model,
         error = crew.error;
     if (error.status != SKN_OK)
         return cli_report(call, &error);
-    return crew.stops > 1 ? 128 + 2 : 0;
+    return crew.insisted ? 128 + crew.insisted : 0;
 }

@@ -169,4 +169,6 @@ check_equal "and two left and came back" \
     "$(event torture leaves torture.json)" 2
 check_equal "and nothing came of them" \
     "$(event torture same_weights torture.json)" True
+check_code 73 "and another one wants a folder of its own" \
+    "$skein" torture tiny.yaml --local-nodes 3 -o checkpoint.path=torture
 finish

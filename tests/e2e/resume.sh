@@ -143,22 +143,28 @@ for key in ("seconds", "cpu_seconds"):
 done
 
 # Held in a stopped state, the worker cannot end well before it is asked twice.
-start twice "${long[@]}"
-wait_until 100 has_checkpoint twice
-worker=$(worker_of "$pid")
 # told FORMER: other signals wait for it than FORMER, or it is no more.
 told() {
     [ "$(grep -s ShdPnd "/proc/$worker/status")" != "$1" ]
 }
-kill -STOP "$worker"
-for _ in once twice; do # not both before the parent has looked
-    pending=$(grep -s ShdPnd "/proc/$worker/status")
-    kill -INT "$pid"
-    wait_until 100 told "$pending"
-done
-kill -CONT "$worker" 2>/dev/null
-wait "$pid"
-check_equal "SIGINT twice ends the run at once" $? 130
+insist() { # SIGNAL
+    start twice "${long[@]}"
+    wait_until 100 has_checkpoint twice
+    worker=$(worker_of "$pid")
+    kill -STOP "$worker"
+    for _ in once twice; do # not both before the parent has looked
+        pending=$(grep -s ShdPnd "/proc/$worker/status")
+        kill "-$1" "$pid"
+        wait_until 100 told "$pending"
+    done
+    kill -CONT "$worker" 2>/dev/null
+    wait "$pid"
+}
+insist TERM
+check_equal "SIGTERM twice ends the run at once" $? 143
+rm -r twice
+insist INT
+check_equal "SIGINT twice, too" $? 130
 check "  and it resumes all the same" train twice --resume "${long[@]}" \
     -o train.max_batches=10
 

@@ -15,6 +15,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "cli/admission.h"
 #include "cli/balancing.h"
 #include "cli/composing.h"
 #include "cli/follow.h"
@@ -69,6 +70,7 @@ typedef struct coordinator {
     holding_t holding[SKN_MEMBERS_MAX];
     cli_manifests_t manifests;
     cli_composing_t composing;
+    cli_admission_t admission;
     char seal[SKN_HASH_TEXT_BYTES]; /* of the checkpoint chosen last */
     int signals;
     bool leash;
@@ -348,8 +350,27 @@ take_ended(coordinator_t *coordinator, uint32_t member, const json_t *message)
 }
 
 static void
+refuse(coordinator_t *coordinator, uint32_t member, const skn_error_t *why)
+{
+    skn_error_t nothing = { 0 };
+    char text[SKN_ERROR_TEXT_BYTES + SKN_ERROR_HINT_BYTES + 16];
+    (void)cli_talk_send(coordinator->control, member,
+                        cli_admission_refusal(why), &nothing);
+    if (!cli_admission_is_news(&coordinator->admission, member, why))
+        return;
+    (void)snprintf(text, sizeof(text), "refused: %s", why->text);
+    say(coordinator, text);
+}
+
+static void
 take_hello(coordinator_t *coordinator, uint32_t member, const json_t *message)
 {
+    skn_error_t why = { 0 };
+    if (cli_admission_check(&coordinator->admission, coordinator->names[member],
+                            message, &why) != SKN_OK) {
+        refuse(coordinator, member, &why);
+        return;
+    }
     uint64_t version = cli_talk_number(message, "version");
     char text[160];
     if (version >= CLI_TALK_VERSION_MIN && version <= CLI_TALK_VERSION + 1) {
@@ -362,6 +383,7 @@ take_hello(coordinator_t *coordinator, uint32_t member, const json_t *message)
                           (uint32_t)cli_talk_number(message, "cores"),
                           cli_now_ns());
         cli_lookout_hello(&coordinator->lookout, member);
+        (void)cli_admission_is_news(&coordinator->admission, member, NULL);
         return;
     }
     (void)snprintf(text, sizeof(text),
@@ -588,6 +610,8 @@ open_all(coordinator_t *coordinator, skn_error_t *error)
     if (status == SKN_OK)
         status = read_keys(coordinator, error);
     if (status == SKN_OK)
+        status = cli_admission_init(&coordinator->admission, model, error);
+    if (status == SKN_OK)
         status = open_journal(coordinator, error);
     if (status != SKN_OK || coordinator->over)
         return status;
@@ -640,6 +664,7 @@ close_all(coordinator_t *coordinator)
                       coordinator->holding[k].count);
     cli_manifests_drop(&coordinator->manifests, NULL, NULL);
     cli_composing_fini(&coordinator->composing);
+    cli_admission_fini(&coordinator->admission);
     skn_model_destroy(&coordinator->model);
     if (coordinator->signals >= 0)
         (void)close(coordinator->signals);

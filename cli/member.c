@@ -20,6 +20,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "cli/admission.h"
 #include "cli/alone.h"
 #include "cli/follow.h"
 #include "cli/member_rest.h"
@@ -31,6 +32,7 @@
 #include "topology/membership.h"
 #include "topology/model_run.h"
 #include "topology/problems.h"
+#include "topology/settings.h"
 #include "transport/reach.h"
 
 #define TICK_MS 100
@@ -60,6 +62,7 @@ typedef struct member {
     cli_worker_t worker;
     char folder[SKN_TEXT_MAX + SKN_NAME_MAX + 2]; /* of this node */
     uint64_t incarnation;
+    char *settings; /* what the coordinator compares */
     bool connected, ever_connected, leash;
     bool greeted;       /* the coordinator was told who we are */
     bool leaving, over; /* asked to go; the coordinator let us */
@@ -145,12 +148,13 @@ keep_misses(member_t *member)
 static void
 say_hello(member_t *member)
 {
-    member->greeted = say(
-        member, json_pack("{ss si sI sI si}", "say", "hello", "version",
-                          CLI_TALK_VERSION, "incarnation",
-                          (json_int_t)member->incarnation, "generation",
-                          (json_int_t)runs(member), "cores",
-                          (int)skn_model_cores_count(&member->node->cores)));
+    member->greeted =
+        say(member, json_pack("{ss si sI sI si ss}", "say", "hello", "version",
+                              CLI_TALK_VERSION, "incarnation",
+                              (json_int_t)member->incarnation, "generation",
+                              (json_int_t)runs(member), "cores",
+                              (int)skn_model_cores_count(&member->node->cores),
+                              "settings", member->settings));
     if (member->greeted && member->has_missed)
         say_misses(member);
     if (member->greeted && member->ended)
@@ -344,6 +348,8 @@ take_order(member_t *member, const json_t *order)
             cli_worker_break(&member->worker);
         else
             cli_worker_kill(&member->worker);
+    } else if (strcmp(what, "refused") == 0) {
+        cli_admission_refused(order, &member->error);
     } else if (strcmp(what, "bye") == 0) {
         member->over = true;
         member->over_ns = cli_now_ns();
@@ -636,7 +642,8 @@ open_all(member_t *member, skn_error_t *error)
         return status;
     (void)snprintf(member->folder, sizeof(member->folder), "%s/%s",
                    member->model->checkpoint.path, member->node->name);
-    status = draw_incarnation(member, error);
+    member->settings = skn_settings_text(member->model, error);
+    status = member->settings ? draw_incarnation(member, error) : error->status;
     if (status == SKN_OK)
         status = open_reach(member, error);
     if (status == SKN_OK)
@@ -701,6 +708,7 @@ close_all(member_t *member)
     skn_keys_destroy(&member->own);
     skn_model_destroy(&member->model);
     json_decref(member->ended);
+    free(member->settings);
     if (member->signals >= 0)
         (void)close(member->signals);
     skn_folder_lock_close(&member->lock);

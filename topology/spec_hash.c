@@ -34,8 +34,9 @@ static bool
 is_local(const skn_option_t *option)
 {
     static const char *const names[] = {
-        "cache", "config",     "newest",      "resume",  "progress_ms",
-        "run",   "checkpoint", "first_batch", "resaves", "patience_s",
+        "cache",       "config",     "newest",     "resume",
+        "progress_ms", "run",        "checkpoint", "first_batch",
+        "resaves",     "patience_s", "huge_pages",
     };
     if (option->type == SKN_OPTION_PATH)
         return true;

@@ -1,0 +1,81 @@
+#!/usr/bin/env bash
+# admission.sh - who has a key and does not fit is refused at once, with a word
+# that helps, and the others go on in the generation that they have.
+#
+# Covers cli/admission.c, topology/settings.c and cli/coordinator.c.
+# SPDX-License-Identifier: Apache-2.0
+# shellcheck source=tests/e2e/lib.sh
+. "$(dirname "$0")/lib.sh"
+# shellcheck source=tests/e2e/tiny.sh
+. "$(dirname "$0")/tiny.sh"
+# shellcheck source=tests/e2e/pair.sh
+. "$(dirname "$0")/pair.sh"
+# shellcheck source=tests/e2e/members.sh
+. "$(dirname "$0")/members.sh"
+pair_model
+for name in c lead; do "$skein" keygen "$name.key" >/dev/null || exit 70; done
+epochs=2000
+calm=(-o train.evaluate.every_epochs=0)
+
+cat tiny.yaml >three.yaml
+cat >>three.yaml <<YAML
+coordinator: { address: "tcp://127.0.0.1:${ports[3]}", key: lead.key }
+nodes:
+  - { name: a, address: "tcp://127.0.0.1:${ports[0]}", key: a.key }
+  - { name: b, address: "tcp://127.0.0.1:${ports[1]}", key: b.key }
+  - { name: c, address: "tcp://127.0.0.1:${ports[2]}", key: c.key }
+YAML
+
+lead run --wait 1 "${calm[@]}"
+lead_pid=$started
+member run a "${calm[@]}"
+pid_a=$started
+member run b "${calm[@]}"
+pid_b=$started
+await "two begin" 'generation 1 from batch 0: a and b' run.lead.json
+await "and train" '"checkpoint"' run.a.json
+
+# --- another config ---------------------------------------------------------
+# Starts node c so, which has to end by itself; c.out is what it says.
+refused() { # SENTENCE CODE PATTERN OPTION...
+    local sentence=$1 code=$2 pattern=$3
+    shift 3
+    check_code "$code" "$sentence" timeout 60 "$skein" member c three.yaml \
+        -o checkpoint.path=run "$@"
+    cp .check c.out
+    check_match "  and told why" "$pattern" c.out
+}
+refused "another number of epochs is refused" 78 \
+    "train\.epochs is 1999 there, and 2000 in the run" "${calm[@]}" \
+    -o train.epochs=1999
+check_match "  and what to do" "the same -o: train\.epochs=2000" c.out
+refused "so is it again" 78 "train\.epochs is 1999 there" "${calm[@]}" \
+    -o train.epochs=1999
+refused "another width of a layer is refused" 78 \
+    "model\.layers\.hidden\.units is 48 there, and 32" "${calm[@]}" \
+    -o train.epochs=2000 -o model.layers.hidden.units=48
+refused "each key that differs is counted" 78 \
+    "train\.seed is 5 there, and 1 in the run \(2 more keys differ\)" \
+    -o train.epochs=2000 -o train.seed=5 -o train.batch_rows=16
+check_equal "the coordinator tells of each once" \
+    "$(grep -c '"text": *"refused: node .c.' run.lead.json)" 3
+check "while the others train on" grep -q '"checkpoint"' run.a.json
+check_equal "in their first generation" \
+    "$(grep -c '"generation"' run/coordinator.journal)" 1
+
+# What is a machine's own may differ.
+member run c "${calm[@]}" -o data.cache=none -o data.memory=2GiB \
+    -o resources.huge_pages=false -o resources.memory=8GiB \
+    -o idle.share=0.9 -o links.rate=1e8
+pid_c=$started
+await "one with paths and limits of its own joins" 'a, b and c; c joins' \
+    run.lead.json
+trains() { grep -q '"how":"begins"' run.c.json; }
+check "and takes part" wait_until 300 trains
+check_code 1 "without a failure" grep -q 'failed\|fails\|another config: [^t]' \
+    run.a.err run.b.err run.c.err
+
+kill -TERM "$lead_pid"
+check "the coordinator ends well when it is told to" wait "$lead_pid"
+check "and so do its members" wait "$pid_a" "$pid_b" "$pid_c"
+finish

@@ -179,7 +179,7 @@ dense_gradient(skn_actor_t *actor, skn_layer_t *layer,
     (void)count;
     size_t units = layer->hidden.columns;
     size_t width = (size_t)dense->below.columns + 1;
-    size_t counts[] = { units, units * width };
+    size_t counts[] = { units, units * width, 0 };
     skn_gradient_t *message =
         skn_actor_message(actor, &skn_gradient_schema, counts, error);
     if (!message)

@@ -95,7 +95,7 @@ gradient_new(skn_actor_t *actor, skn_layer_t *layer,
     size_t room = 1, columns = layer->hidden.columns;
     for (uint32_t k = 0; k < count; k++)
         room += ((const skn_batch_t *)pass[k]->input)->distinct.count;
-    size_t counts[] = { room, room * columns };
+    size_t counts[] = { room, room * columns, count };
     skn_gradient_t *message =
         skn_actor_message(actor, &skn_gradient_schema, counts, error);
     if (!message)

@@ -216,6 +216,11 @@ update(skn_actor_t *actor, skn_layer_t *layer, skn_pass_t *pass,
     if (!gradient)
         return SKN_NO_MEMORY;
     gradient->batch = pass->batch;
+    gradient->trails = !is_whole(layer, pass);
+    gradient->whole.count = 0;
+    for (uint32_t k = 0; k < count; k++)
+        if (list[k] != pass)
+            gradient->whole.at[gradient->whole.count++] = list[k]->batch;
     gradient->changed = pass->rounding.changed;
     gradient->square = pass->rounding.square;
     gradient->late = layer->late;

@@ -24,9 +24,6 @@
 #include "actors/rows.h"
 #include "actors/turns.h"
 
-/* Those that are issued, and as many that trail. */
-#define SKN_PASSES_MAX (2 * SKN_ISSUED_MAX + 2)
-
 typedef enum skn_phase_of_pass {
     SKN_PASS_FREE,
     SKN_PASS_WAITING, /* the input is here */

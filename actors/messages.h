@@ -116,6 +116,9 @@ typedef enum skn_purpose {
     F(M, u64, batch, UINT64_MAX, "number")                                     \
     F(M, u32s, unit, SKN_RUN_MAX, "rows of the shard, each once")              \
     F(M, f32s, value, SKN_RUN_MAX, "[units][width]")                           \
+    F(M, u64s, whole, SKN_PASSES_MAX,                                          \
+      "late: stale: trailed, and come with it")                                \
+    F(M, u32, trails, 1, "late: stale: 1: its own comes with a later one")     \
     F(M, loan, rows, 0, "the shard's rows; none: it has a copy")               \
     SKN_FIELDS_ROUNDING(F, M)                                                  \
     F(M, u64, late, UINT64_MAX, "late: stale: parts not waited for")

@@ -176,7 +176,8 @@ update(skn_actor_t *actor, output_t *output, skn_flight_t *flight,
 {
     skn_head_t *head = &output->head;
     uint32_t unit_count = skn_head_gradient_units(head, flight);
-    size_t counts[] = { unit_count, unit_count * ((size_t)head->hidden + 1) };
+    size_t counts[] = { unit_count, unit_count * ((size_t)head->hidden + 1),
+                        0 };
     skn_gradient_t *gradient =
         skn_actor_message(actor, &skn_gradient_schema, counts, error);
     if (!gradient)

@@ -38,7 +38,7 @@ reset_updater(void)
 static skn_status_t
 post_gradient(skn_actor_t *actor, const skn_lease_t *lease, skn_error_t *error)
 {
-    static const size_t counts[] = { ROWS, ROWS * WIDTH };
+    static const size_t counts[] = { ROWS, ROWS * WIDTH, 0 };
     skn_gradient_t *gradient =
         slip_message(actor, &skn_gradient_schema, counts, error);
     if (!gradient)
@@ -109,6 +109,10 @@ static const slip_t gradients[] = {
       "updater: gradient of batch 0: it comes without the rows" },
     { "gradient", 2, "rows=64", REFUSED,
       "updater: gradient of batch 2: it comes without the rows" },
+    { "gradient", 0, "trails=1", SKN_OK, NULL },
+    { "gradient", 1, "whole#1", REFUSED,
+      "updater: gradient of batch 1 with that of batch 0, which does not "
+      "trail" },
 };
 
 Test(slips_updater, every_wrong_gradient_is_refused)

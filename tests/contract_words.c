@@ -136,10 +136,11 @@ static const struct {
       "hidden_gradient{batch 1, shard 2, rows 3, column_first 4, columns 5, "
       "open[2] 7 8, node[2] 7 8, value[2] 0.5 1, changed[2] 0.5 1}" },
     { "gradient",
-      "gradient{batch 0, unit[0], value[0], rows none, changed 0, square 0, "
-      "late 0}",
-      "gradient{batch 1, unit[2] 7 8, value[2] 0.5 1, rows lent, changed "
-      "1.25, square 1.5, late 7}" },
+      "gradient{batch 0, unit[0], value[0], whole[0], trails 0, rows none, "
+      "changed 0, square 0, late 0}",
+      "gradient{batch 1, unit[2] 7 8, value[2] 0.5 1, whole[2] "
+      "11936128518282651045 11936128518282651045, trails 1, rows lent, changed "
+      "1.75, square 2, late 9}" },
     { "lease", "lease{batch 0, rows none, unit[0], value[0], half[0], more 0}",
       "lease{batch 1, rows lent, unit[2] 7 8, value[2] 0.5 1, half[2] 300 "
       "301, more 1}" },

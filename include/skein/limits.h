@@ -36,6 +36,8 @@
  * ahead of its own updates, and those wait for the forwards of a window less
  * one: with 2 windows less 1 a long way to an owner is hidden (source.c). */
 #define SKN_ISSUED_MAX (2 * SKN_WINDOW_MAX - 1)
+/* ... and of which the gradient is to come: as many may trail. */
+#define SKN_PASSES_MAX (2 * SKN_ISSUED_MAX + 2)
 /* Credit of one pipe, in messages. */
 #define SKN_CREDIT_MAX 65536u
 /* Rows of a block, the unit of ownership (DESIGN: at most 4096), and how many

@@ -65,8 +65,8 @@ next_signal(const cli_keeper_t *keeper)
 
 /* Waits for the worker, passing signals on, and wishes of the keeper: the last
  * one is left in *wish. Those do not count as asking a first time: SIGTERM may
- * well follow a notice. The last signal that asked is left in *asked_by. Returns
- * its wait status. */
+ * well follow a notice. The last signal that asked is left in *asked_by.
+ * Returns its wait status. */
 static int
 watch(pid_t worker, const cli_keeper_t *keeper, cli_polite_wish_t *wish,
       int *asked_by)

@@ -143,7 +143,7 @@ take_nothing(void *job, cli_up_node_t *node, char *line)
     (void)line;
 }
 
-/* A folder that is in use cannot be gone on in: what is compared begins anew. */
+/* A folder that is in use is not gone on in: what is compared begins anew. */
 static void
 blame_reference(const skn_error_t *cause, skn_error_t *error)
 {

@@ -400,6 +400,30 @@ outlives(world_t *world, uint64_t lost, uint64_t apart)
     return !with || good;
 }
 
+/* Two members do not reach each other, for a while or for ever. */
+static inline void
+cut_off(world_t *world, uint32_t number)
+{
+    uint32_t other = (uint32_t)draw(world, world->count);
+    uint64_t until_ns = world->now_ns + draw(world, 70000) * MS;
+    bool out = draw(world, 3) != 0, in = !out || draw(world, 2);
+    if (other == number)
+        return;
+    uint64_t pair = bit(number) | bit(other);
+    if (!world->forever && draw(world, 8) == 0 && outlives(world, 0, pair)) {
+        world->forever = pair;
+        until_ns = END_NS;
+    }
+    trace(world, "%s and %s are cut off till %.2f, out %d, in %d",
+          names[number], names[other], (double)until_ns * 1e-9, out, in);
+    uint64_t *there = &world->member[number].apart_ns[other];
+    uint64_t *back = &world->member[other].apart_ns[number];
+    if (out && until_ns > *there)
+        *there = until_ns;
+    if (in && until_ns > *back)
+        *back = until_ns;
+}
+
 /* --- what survivors keep ------------------------------------------------- */
 
 /* What all have had when the window is empty. */

@@ -760,7 +760,7 @@ member_run(const cli_call_t *call)
 
 static const cli_option_t options[] = {
     CLI_OVERRIDE_OPTION,
-    { "wait", 0, "SECONDS", "for the coordinator, before giving up (120)" },
+    { "wait", 0, "SECONDS", "for the coordinator, at the start (120)" },
     { "grace", 0, "SECONDS", "from SIGTERM to the end, at most (25)" },
     { "patience", 0, "SECONDS",
       "to a marker, when told to pause (2; any, if fixed)" },

@@ -350,27 +350,8 @@ take_ended(coordinator_t *coordinator, uint32_t member, const json_t *message)
 }
 
 static void
-refuse(coordinator_t *coordinator, uint32_t member, const skn_error_t *why)
-{
-    skn_error_t nothing = { 0 };
-    char text[SKN_ERROR_TEXT_BYTES + SKN_ERROR_HINT_BYTES + 16];
-    (void)cli_talk_send(coordinator->control, member,
-                        cli_admission_refusal(why), &nothing);
-    if (!cli_admission_is_news(&coordinator->admission, member, why))
-        return;
-    (void)snprintf(text, sizeof(text), "refused: %s", why->text);
-    say(coordinator, text);
-}
-
-static void
 take_hello(coordinator_t *coordinator, uint32_t member, const json_t *message)
 {
-    skn_error_t why = { 0 };
-    if (cli_admission_check(&coordinator->admission, coordinator->names[member],
-                            message, &why) != SKN_OK) {
-        refuse(coordinator, member, &why);
-        return;
-    }
     uint64_t version = cli_talk_number(message, "version");
     char text[160];
     if (version >= CLI_TALK_VERSION_MIN && version <= CLI_TALK_VERSION + 1) {
@@ -383,7 +364,6 @@ take_hello(coordinator_t *coordinator, uint32_t member, const json_t *message)
                           (uint32_t)cli_talk_number(message, "cores"),
                           cli_now_ns());
         cli_lookout_hello(&coordinator->lookout, member);
-        (void)cli_admission_is_news(&coordinator->admission, member, NULL);
         return;
     }
     (void)snprintf(text, sizeof(text),
@@ -456,6 +436,32 @@ take_message(coordinator_t *coordinator, uint32_t member, const json_t *message)
     }
 }
 
+/* Of who has the key of a member, and may be one. */
+static void
+take_word(coordinator_t *coordinator, const skn_control_arrival_t *arrival,
+          const json_t *message)
+{
+    const char *news = NULL;
+    if (cli_admission_take(&coordinator->admission, arrival, message,
+                           cli_now_ns(), &news))
+        take_message(coordinator, arrival->member, message);
+    else if (news)
+        say(coordinator, news);
+}
+
+/* Those that had to wait till it was known whether another one lives. */
+static void
+take_waiting(coordinator_t *coordinator)
+{
+    uint32_t member;
+    json_t *hello;
+    while ((hello = cli_admission_next(&coordinator->admission, cli_now_ns(),
+                                       &member))) {
+        take_hello(coordinator, member, hello);
+        json_decref(hello);
+    }
+}
+
 static void
 take_arrivals(coordinator_t *coordinator)
 {
@@ -465,14 +471,15 @@ take_arrivals(coordinator_t *coordinator)
          taken++) {
         skn_error_t error = { 0 };
         json_t *message = NULL;
-        if (arrival.kind == SKN_CONTROL_LOST)
+        if (arrival.kind == SKN_CONTROL_LOST) {
+            cli_admission_lost(&coordinator->admission, arrival.member);
             skn_membership_lost(coordinator->membership, arrival.member,
                                 cli_now_ns());
-        else if (arrival.kind == SKN_CONTROL_STRANGER)
+        } else if (arrival.kind == SKN_CONTROL_STRANGER)
             cli_warn(coordinator->call, arrival.frame.at,
                      "the coordinator's door");
         else if ((message = cli_talk_read(arrival.frame, &error)))
-            take_message(coordinator, arrival.member, message);
+            take_word(coordinator, &arrival, message);
         else
             cli_warn(coordinator->call, error.text,
                      coordinator->names[arrival.member]);
@@ -560,6 +567,7 @@ lead(coordinator_t *coordinator)
         if (polled[1].revents)
             take_leash(coordinator);
         skn_membership_tick(coordinator->membership, cli_now_ns());
+        take_waiting(coordinator);
         count(coordinator);
         balance(coordinator);
         carry_out(coordinator);
@@ -610,7 +618,8 @@ open_all(coordinator_t *coordinator, skn_error_t *error)
     if (status == SKN_OK)
         status = read_keys(coordinator, error);
     if (status == SKN_OK)
-        status = cli_admission_init(&coordinator->admission, model, error);
+        status = cli_admission_init(&coordinator->admission, model,
+                                    coordinator->names, error);
     if (status == SKN_OK)
         status = open_journal(coordinator, error);
     if (status != SKN_OK || coordinator->over)
@@ -645,8 +654,11 @@ open_all(coordinator_t *coordinator, skn_error_t *error)
         .keys = coordinator->own,
         .member_keys = coordinator->keys,
         .member_count = coordinator->count,
+        .admits = true,
     };
     coordinator->control = skn_control_listen(&line, error);
+    coordinator->admission.control = coordinator->control;
+    coordinator->admission.membership = coordinator->membership;
     return coordinator->control ? SKN_OK : error->status;
 }
 

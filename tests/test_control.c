@@ -17,6 +17,7 @@ typedef struct pair {
     skn_keys_t *server_keys, *keys[2], *stranger;
     skn_control_t *server, *member[2];
     char address[64];
+    bool admits;
 } pair_t;
 
 static uint64_t
@@ -42,6 +43,7 @@ open_server(pair_t *pair)
             .keys = pair->server_keys,
             .member_keys = keys,
             .member_count = 2,
+            .admits = pair->admits,
         };
         pair->server = skn_control_listen(&options, &error);
         cr_assert_lt(port, 10200, "%s", error.text);
@@ -63,9 +65,9 @@ dial(const pair_t *pair, const skn_keys_t *keys)
 }
 
 static void
-open_pair(pair_t *pair)
+open_pair_that(pair_t *pair, bool admits)
 {
-    *pair = (pair_t){ .server = NULL };
+    *pair = (pair_t){ .admits = admits };
     pair->server_keys = skn_keys_new(NULL);
     pair->stranger = skn_keys_new(NULL);
     for (size_t k = 0; k < 2; k++)
@@ -73,6 +75,12 @@ open_pair(pair_t *pair)
     open_server(pair);
     for (size_t k = 0; k < 2; k++)
         pair->member[k] = dial(pair, pair->keys[k]);
+}
+
+static void
+open_pair(pair_t *pair)
+{
+    open_pair_that(pair, false);
 }
 
 static void
@@ -291,5 +299,42 @@ Test(control, a_port_in_use_is_named)
     cr_assert_null(skn_control_listen(&options, &error));
     cr_assert_eq(error.status, SKN_UNAVAILABLE);
     cr_assert_not_null(strstr(error.text, pair.address), "%s", error.text);
+    close_pair(&pair);
+}
+
+Test(control, who_has_a_members_key_is_it_once_it_is_let_in)
+{
+    pair_t pair;
+    const skn_frame_t frame = { "answer", 6 };
+    open_pair_that(&pair, true);
+    send_text(pair.member[0], 0, "first");
+    skn_control_arrival_t heard = await(pair.server, SKN_CONTROL_MESSAGE);
+    cr_expect(heard.other && heard.fresh);
+    cr_expect(skn_control_send(pair.server, 0, frame, NULL) == SKN_BUSY);
+    cr_expect_str_eq(skn_control_where(pair.server, 0, true), "127.0.0.1");
+    cr_assert(skn_control_admit(pair.server, 0));
+    cr_expect_not(skn_control_admit(pair.server, 0), "nobody else is there");
+    send_text(pair.member[0], 0, "again");
+    heard = await(pair.server, SKN_CONTROL_MESSAGE);
+    cr_expect(!heard.other && !heard.fresh);
+
+    skn_control_t *second = dial(&pair, pair.keys[0]);
+    send_text(second, 0, "second");
+    heard = await(pair.server, SKN_CONTROL_MESSAGE);
+    cr_expect(heard.member == 0 && heard.other && heard.fresh);
+    send_text(pair.server, 0, "to the first");
+    cr_assert(skn_control_answer(pair.server, 0, frame, NULL) == SKN_OK);
+    heard = await(second, SKN_CONTROL_MESSAGE);
+    expect_text(&heard, "answer");
+    heard = await(pair.member[0], SKN_CONTROL_MESSAGE);
+    expect_text(&heard, "to the first");
+
+    cr_assert(skn_control_admit(pair.server, 0));
+    send_text(pair.member[0], 0, "late");
+    heard = await(pair.server, SKN_CONTROL_MESSAGE);
+    cr_expect(heard.other, "the first is the other one now");
+    skn_control_close(&second);
+    heard = await(pair.server, SKN_CONTROL_LOST);
+    cr_expect_eq(heard.member, 0);
     close_pair(&pair);
 }

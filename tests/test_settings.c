@@ -1,5 +1,5 @@
 /* test_settings.c - what must be alike on all machines of a run, and what not.
- * Covers topology/settings.c; with cli/admission.c: tests/e2e/admission.sh.
+ * Covers topology/settings.c; with cli/admission.c: tests/e2e/admitted.sh.
  * SPDX-License-Identifier: Apache-2.0 */
 #include "tests/model_fixture.h"
 #include "topology/settings.h"

@@ -25,18 +25,24 @@
 #define CLOSE_MS 1000
 #define ROUTING_ID_BYTES 256u
 #define POLLED_MAX 256u
+#define ADDRESS_BYTES 64u
 
-typedef struct member {
+typedef struct connection {
     size_t id_bytes; /* 0: never spoke, or its connection has ended */
     uint8_t id[ROUTING_ID_BYTES];
     int descriptor;
+    char address[ADDRESS_BYTES];
+} connection_t;
+
+typedef struct member {
+    connection_t its, other; /* `other` is not let in */
 } member_t;
 
 struct skn_control {
     void *context, *socket, *monitor;
     skn_door_t *door; /* the coordinator's */
     skn_watch_t *watch;
-    bool listens, keyed;
+    bool listens, keyed, admits;
     skn_address_t own;
     char bound[SKN_ADDRESS_BYTES];
     member_t member[SKN_CONTROL_MEMBERS_MAX];
@@ -89,9 +95,8 @@ control_new(const skn_control_options_t *options, bool listens,
     (void)zmq_msg_init(&control->frame);
     control->listens = listens;
     control->keyed = options->keys != NULL;
+    control->admits = options->admits;
     control->member_count = options->member_count;
-    for (size_t k = 0; k < SKN_CONTROL_MEMBERS_MAX; k++)
-        control->member[k].descriptor = -1;
     skn_status_t status = SKN_OK;
     if (options->member_count > SKN_CONTROL_MEMBERS_MAX)
         status =
@@ -294,25 +299,57 @@ put(void *socket, const void *at, size_t bytes, int flags)
     return sent >= 0;
 }
 
-skn_status_t
-skn_control_send(skn_control_t *control, uint32_t number, skn_frame_t frame,
-                 skn_error_t *error)
+static skn_status_t
+send_to(skn_control_t *control, const connection_t *connection,
+        skn_frame_t frame, skn_error_t *error)
 {
-    const member_t *member = control->listens && number < control->member_count
-                                 ? &control->member[number]
-                                 : NULL;
     bool sent = false;
     if (frame.bytes == 0 || frame.bytes > SKN_CONTROL_BYTES_MAX)
         return skn_fail(error, SKN_INTERNAL, "a message of %zu bytes",
                         frame.bytes);
     if (!control->listens)
         sent = put(control->socket, frame.at, frame.bytes, 0);
-    else if (member && member->id_bytes > 0)
-        sent =
-            put(control->socket, member->id, member->id_bytes, ZMQ_SNDMORE) &&
-            put(control->socket, frame.at, frame.bytes, 0);
+    else if (connection && connection->id_bytes > 0)
+        sent = put(control->socket, connection->id, connection->id_bytes,
+                   ZMQ_SNDMORE) &&
+               put(control->socket, frame.at, frame.bytes, 0);
     return sent ? SKN_OK
                 : skn_fail(error, SKN_BUSY, "nobody takes a message now");
+}
+
+skn_status_t
+skn_control_send(skn_control_t *control, uint32_t number, skn_frame_t frame,
+                 skn_error_t *error)
+{
+    bool known = control->listens && number < control->member_count;
+    return send_to(control, known ? &control->member[number].its : NULL, frame,
+                   error);
+}
+
+skn_status_t
+skn_control_answer(skn_control_t *control, uint32_t number, skn_frame_t frame,
+                   skn_error_t *error)
+{
+    return send_to(control, &control->member[number].other, frame, error);
+}
+
+bool
+skn_control_admit(skn_control_t *control, uint32_t number)
+{
+    member_t *member = &control->member[number];
+    if (member->other.id_bytes == 0)
+        return false;
+    member->its = member->other;
+    member->other.id_bytes = 0;
+    return true;
+}
+
+const char *
+skn_control_where(const skn_control_t *control, uint32_t number, bool other)
+{
+    const member_t *member = &control->member[number];
+    const char *address = other ? member->other.address : member->its.address;
+    return address[0] ? address : "an unknown address";
 }
 
 /* --- taking -------------------------------------------------------------- */
@@ -358,6 +395,31 @@ member_of(skn_control_t *control, zmq_msg_t *frame)
 }
 
 static bool
+is_of(const connection_t *connection, zmq_msg_t *id)
+{
+    return connection->id_bytes == zmq_msg_size(id) &&
+           memcmp(connection->id, zmq_msg_data(id), connection->id_bytes) == 0;
+}
+
+/* The connection that this frame came on, which may be a new one. */
+static connection_t *
+connection_of(skn_control_t *control, member_t *member, zmq_msg_t *id,
+              bool *fresh)
+{
+    bool other = control->admits && !is_of(&member->its, id);
+    connection_t *connection = other ? &member->other : &member->its;
+    const char *address = zmq_msg_gets(&control->frame, "Peer-Address");
+    *fresh = !is_of(connection, id);
+    if (!*fresh)
+        return connection;
+    connection->id_bytes = zmq_msg_size(id);
+    memcpy(connection->id, zmq_msg_data(id), connection->id_bytes);
+    (void)snprintf(connection->address, sizeof(connection->address), "%s",
+                   address ? address : "");
+    return connection;
+}
+
+static bool
 take_from_member(skn_control_t *control, skn_control_arrival_t *arrival,
                  bool *empty)
 {
@@ -378,22 +440,29 @@ take_from_member(skn_control_t *control, skn_control_arrival_t *arrival,
                 bytes <= SKN_CONTROL_BYTES_MAX &&
                 zmq_msg_size(&id) <= ROUTING_ID_BYTES;
     if (good) {
-        bool fresh =
-            member->id_bytes != zmq_msg_size(&id) ||
-            memcmp(member->id, zmq_msg_data(&id), member->id_bytes) != 0;
-        member->id_bytes = zmq_msg_size(&id);
-        memcpy(member->id, zmq_msg_data(&id), member->id_bytes);
-        member->descriptor = descriptor;
+        bool fresh;
+        connection_t *connection = connection_of(control, member, &id, &fresh);
+        connection->descriptor = descriptor;
         *arrival = (skn_control_arrival_t){
             .kind = SKN_CONTROL_MESSAGE,
             .member = (uint32_t)(member - control->member),
             .fresh = fresh,
+            .other = connection == &member->other,
             .frame = { zmq_msg_data(&control->frame), bytes },
         };
     }
     (void)zmq_msg_close(&id);
     skn_watch_delivered(control->watch, descriptor);
     return good;
+}
+
+static bool
+has_ended(connection_t *connection, int descriptor)
+{
+    if (connection->id_bytes == 0 || connection->descriptor != descriptor)
+        return false;
+    connection->id_bytes = 0;
+    return true;
 }
 
 /* The end of the connection that a member spoke on last. */
@@ -404,10 +473,10 @@ take_end(skn_control_t *control, skn_control_arrival_t *arrival)
     while (skn_door_ended(control->door, &descriptor))
         for (size_t k = 0; k < control->member_count; k++) {
             member_t *member = &control->member[k];
-            if (member->id_bytes == 0 || member->descriptor != descriptor)
+            if (!has_ended(&member->its, descriptor)) {
+                (void)has_ended(&member->other, descriptor);
                 continue;
-            member->id_bytes = 0;
-            member->descriptor = -1;
+            }
             *arrival = (skn_control_arrival_t){ .kind = SKN_CONTROL_LOST,
                                                 .member = (uint32_t)k };
             return true;

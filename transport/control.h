@@ -39,6 +39,9 @@ typedef struct skn_control_options {
      * 0; copied. */
     const char *const *member_keys;
     size_t member_count;
+    /* The coordinator's: who speaks with a member's key is that member only
+     * once it is let in (skn_control_admit). Else: who spoke last. */
+    bool admits;
 } skn_control_options_t;
 
 /* The coordinator's end: bound, with an authenticator that was tried. NULL:
@@ -57,6 +60,16 @@ void skn_control_close(skn_control_t **control);
  * takes 0 for the coordinator. SKN_BUSY: nobody is there, or takes no more. */
 skn_status_t skn_control_send(skn_control_t *control, uint32_t member,
                               skn_frame_t frame, skn_error_t *error);
+/* The same to who spoke last with the key of `member` and is not let in. */
+skn_status_t skn_control_answer(skn_control_t *control, uint32_t member,
+                                skn_frame_t frame, skn_error_t *error);
+/* Lets it in, in place of who was that member. False: its connection has ended
+ * meanwhile. */
+bool skn_control_admit(skn_control_t *control, uint32_t member);
+/* Where the member is, and with `other` who is not let in: an IP address, or
+ * "an unknown address". Of the control, until it takes the next message. */
+const char *skn_control_where(const skn_control_t *control, uint32_t member,
+                              bool other);
 
 typedef enum skn_control_kind {
     SKN_CONTROL_MESSAGE,
@@ -71,6 +84,7 @@ typedef struct skn_control_arrival {
     skn_control_kind_t kind;
     uint32_t member;
     bool fresh; /* MESSAGE: the first of this member's on its connection */
+    bool other; /* MESSAGE: of one with its key who is not let in */
     bool over;  /* REFUSED: it does not dial again by itself */
     skn_frame_t frame; /* valid until the next call */
 } skn_control_arrival_t;

@@ -1,8 +1,9 @@
 #!/usr/bin/env bash
-# admission.sh - who has a key and does not fit is refused at once, with a word
+# admitted.sh - who has a key and does not fit is refused at once, with a word
 # that helps, and the others go on in the generation that they have.
 #
-# Covers cli/admission.c, topology/settings.c and cli/coordinator.c.
+# Covers cli/admission.c, topology/settings.c, transport/control.c and
+# cli/coordinator.c.
 # SPDX-License-Identifier: Apache-2.0
 # shellcheck source=tests/e2e/lib.sh
 . "$(dirname "$0")/lib.sh"
@@ -75,7 +76,59 @@ check "and takes part" wait_until 300 trains
 check_code 1 "without a failure" grep -q 'failed\|fails\|another config: [^t]' \
     run.a.err run.b.err run.c.err
 
+# --- two machines with the key of one node ----------------------------------
+# In folders of their own, as on two machines.
+sed 's/checkpoint: { path: run/checkpoint: { path: twin/' three.yaml >twin.yaml
+begun() { grep -c '"generation"' run/coordinator.journal; }
+generations=$(begun)
+twin() {
+    timeout 60 "$skein" member c twin.yaml "${calm[@]}" \
+        -o train.epochs=2000 >twin.out 2>&1 </dev/null
+}
+for time in first second; do
+    check_code 75 "a $time process with the key of c is refused" twin
+    check_match "  and told why" \
+        "node 'c' is a member already, from 127\.0\.0\.1" twin.out
+done
+check_equal "which is told once" \
+    "$(grep -c "refused: node 'c' is a member already" run.lead.json)" 1
+check_equal "and the others, and c, train on in their generation" "$(begun)" \
+    "$generations"
+
+# Who is dead, and has not even closed its line, does not keep another one out.
+worker_c=$(pgrep -P "$pid_c")
+kill -STOP "$pid_c" "$worker_c"
+"$skein" member c twin.yaml "${calm[@]}" -o train.epochs=2000 --json \
+    >twin.json 2>twin.err </dev/null &
+pid_twin=$!
+at_exit "kill -9 $pid_twin 2>/dev/null"
+takes_over() { grep -q '"how":"begins"' twin.json; }
+check "one takes the place of another that is silent" wait_until 300 takes_over
+check_equal "and was not refused before" \
+    "$(grep -c "refused: node 'c' is a member already" run.lead.json)" 1
+generations=$(begun)
+kill -CONT "$pid_c" "$worker_c"
+code=0
+wait "$pid_c" || code=$?
+check_equal "which is refused itself when it wakes" "$code" 75
+check_match "  and told why" "node 'c' is a member already" run.c.err
+check_equal "and ends nobody's generation" "$(begun)" "$generations"
+
+# A member that was killed is back at once, by its connection's end.
+kill -9 "$pid_twin"
+wait "$pid_twin" 2>/dev/null
+"$skein" member c twin.yaml "${calm[@]}" -o train.epochs=2000 --json \
+    >again.json 2>again.err </dev/null &
+pid_twin=$!
+at_exit "kill -9 $pid_twin 2>/dev/null"
+await "one that was killed comes back" 'c died and is back|c is gone' \
+    run.lead.json
+is_back() { grep -q '"how":"begins"' again.json; }
+check "and takes part" wait_until 300 is_back
+check_equal "and nobody else was refused" \
+    "$(grep -c "refused: node 'c' is a member already" run.lead.json)" 2
+
 kill -TERM "$lead_pid"
 check "the coordinator ends well when it is told to" wait "$lead_pid"
-check "and so do its members" wait "$pid_a" "$pid_b" "$pid_c"
+check "and so do its members" wait "$pid_a" "$pid_b" "$pid_twin"
 finish

@@ -280,7 +280,7 @@ static const skn_option_t options[] = {
       "give owners their state, and leave the folder to whoever trains in it" },
     { "run", SKN_OPTION_TEXT, "", 0, 0, NULL,
       "id of a new run, 32 hex digits; empty: drawn" },
-    { "config", SKN_OPTION_TEXT, "", 0, 0, NULL,
+    { "config", SKN_OPTION_TEXT, "", 0, SKN_CONFIG_BYTES_MAX, NULL,
       "text of the config, kept in the folder" },
     { "owners", SKN_OPTION_INT, NULL, 1, SKN_ACTORS_MAX, NULL,
       "updaters whose state makes a checkpoint" },

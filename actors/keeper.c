@@ -674,7 +674,7 @@ static const skn_option_t options[] = {
       "the first node: which checkpoint in its folder the run goes on from" },
     { "run", SKN_OPTION_TEXT, "", 0, 0, NULL,
       "the first node: id of a new run, 32 hex digits; empty: drawn" },
-    { "config", SKN_OPTION_TEXT, "", 0, 0, NULL,
+    { "config", SKN_OPTION_TEXT, "", 0, SKN_CONFIG_BYTES_MAX, NULL,
       "text of the config, kept in the folder" },
     { "owners", SKN_OPTION_INT, NULL, 1, SKN_ACTORS_MAX, NULL,
       "owners that send their state to this node" },

@@ -11,6 +11,8 @@
 
 /* Who is let in is asked again whether it lives. */
 #define ASK_NS 1000000000ull
+/* One that says nonsense all the time does not fill our disks. */
+#define COMPLAINT_NS 1000000000ull
 
 skn_status_t
 cli_admission_init(cli_admission_t *admission, const skn_model_t *model,
@@ -173,6 +175,17 @@ cli_admission_take(cli_admission_t *admission,
                : true;
 }
 
+bool
+cli_admission_complains(cli_admission_t *admission, uint32_t member,
+                        uint64_t now_ns)
+{
+    uint64_t *complaint_ns = &admission->member[member].complaint_ns;
+    if (*complaint_ns > 0 && now_ns - *complaint_ns < COMPLAINT_NS)
+        return false;
+    *complaint_ns = now_ns;
+    return true;
+}
+
 void
 cli_admission_lost(cli_admission_t *admission, uint32_t member)
 {
@@ -207,10 +220,7 @@ cli_admission_next(cli_admission_t *admission, uint64_t now_ns,
 void
 cli_admission_refused(const json_t *order, skn_error_t *error)
 {
-    skn_status_t status =
-        cli_status_of_code((int)cli_talk_number(order, "code"));
-    if (status == SKN_OK)
-        status = SKN_BAD_CONFIG;
-    (void)skn_fail(error, status, "%s", cli_talk_text(order, "text"));
-    (void)skn_fail_hint(error, status, "%s", cli_talk_text(order, "hint"));
+    cli_talk_error(order, error);
+    if (error->status == SKN_OK)
+        error->status = SKN_BAD_CONFIG;
 }

@@ -29,10 +29,11 @@ typedef struct cli_admission {
     const skn_membership_t *membership; /* them */
     struct cli_admitted {
         char told[SKN_ERROR_TEXT_BYTES + 16]; /* why one is refused */
-        uint64_t incarnation; /* of who is let in; 0: nobody was */
-        bool stands;          /* its connection does */
-        json_t *waiting;      /* the hello of another one, or NULL */
-        uint64_t asked_ns;    /* when who is let in was asked */
+        uint64_t incarnation;  /* of who is let in; 0: nobody was */
+        bool stands;           /* its connection does */
+        json_t *waiting;       /* the hello of another one, or NULL */
+        uint64_t asked_ns;     /* when who is let in was asked */
+        uint64_t complaint_ns; /* the newest */
     } member[SKN_MEMBERS_MAX];
 } cli_admission_t;
 
@@ -48,6 +49,10 @@ bool cli_admission_take(cli_admission_t *admission,
                         const skn_control_arrival_t *arrival,
                         const json_t *message, uint64_t now_ns,
                         const char **news);
+/* Whether people may be told of another message of `member` that says nothing:
+ * once a second. */
+bool cli_admission_complains(cli_admission_t *admission, uint32_t member,
+                             uint64_t now_ns);
 /* The connection of who is let in has ended. */
 void cli_admission_lost(cli_admission_t *admission, uint32_t member);
 /* A hello that has waited and is let in now, of *member: the caller's to

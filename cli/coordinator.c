@@ -66,7 +66,8 @@ typedef struct coordinator {
     double speeds[SKN_MEMBERS_MAX]; /* of the journal; 0: not there */
     char run_id[SKN_RUN_ID_BYTES];
     uint64_t generation, members, saved_batch; /* of the journal */
-    bool over;                                 /* the journal says */
+    uint64_t saved_in; /* the generation that saved_batch was told in */
+    bool over;         /* the journal says */
     holding_t holding[SKN_MEMBERS_MAX];
     cli_manifests_t manifests;
     cli_composing_t composing;
@@ -321,24 +322,8 @@ carry_out(coordinator_t *coordinator)
 static void
 take_ended(coordinator_t *coordinator, uint32_t member, const json_t *message)
 {
-    static const struct {
-        const char *word;
-        skn_ending_t ending;
-    } words[] = { { "well", SKN_ENDING_WELL },
-                  { "done", SKN_ENDING_DONE },
-                  { "stopped", SKN_ENDING_STOPPED } };
-    skn_ending_t ending = SKN_ENDING_FAILED;
     skn_error_t error = { 0 };
-    for (size_t k = 0; k < sizeof(words) / sizeof(words[0]); k++)
-        if (strcmp(cli_talk_text(message, "how"), words[k].word) == 0)
-            ending = words[k].ending;
-    if (ending == SKN_ENDING_FAILED) {
-        skn_status_t status =
-            cli_status_of_code((int)cli_talk_number(message, "code"));
-        (void)skn_fail(&error, status, "%s", cli_talk_text(message, "text"));
-        (void)skn_fail_hint(&error, status, "%s",
-                            cli_talk_text(message, "hint"));
-    }
+    skn_ending_t ending = cli_talk_ending(message, &error);
     uint64_t generation = cli_talk_number(message, "generation");
     skn_membership_phase_t phase =
         skn_membership_phase(coordinator->membership);
@@ -410,6 +395,23 @@ take_misses(coordinator_t *coordinator, uint32_t member, const json_t *message)
     skn_membership_misses(coordinator->membership, member, set, cli_now_ns());
 }
 
+/* Of who trains, or did when another coordinator was here; once each. */
+static void
+take_saved(coordinator_t *coordinator, uint32_t member, uint64_t batch)
+{
+    uint64_t set =
+        skn_membership_members(coordinator->membership) | coordinator->members;
+    uint64_t now = skn_membership_generation(coordinator->membership);
+    if (!(set >> member & 1u) ||
+        (coordinator->saved_in == now && batch <= coordinator->saved_batch))
+        return;
+    coordinator->saved_in = now;
+    coordinator->saved_batch = batch;
+    skn_membership_saved(coordinator->membership, batch);
+    record(coordinator, json_pack("{sI so}", "saved", (json_int_t)batch,
+                                  "harvest", harvested(coordinator)));
+}
+
 static void
 take_message(coordinator_t *coordinator, uint32_t member, const json_t *message)
 {
@@ -423,9 +425,7 @@ take_message(coordinator_t *coordinator, uint32_t member, const json_t *message)
     } else if (strcmp(what, "holds") == 0) {
         take_holds(coordinator, member, message);
     } else if (strcmp(what, "saved") == 0) {
-        skn_membership_saved(membership, batch);
-        record(coordinator, json_pack("{sI so}", "saved", (json_int_t)batch,
-                                      "harvest", harvested(coordinator)));
+        take_saved(coordinator, member, batch);
     } else if (strcmp(what, "ended") == 0) {
         take_ended(coordinator, member, message);
     } else if (strcmp(what, "misses") == 0) {
@@ -480,7 +480,8 @@ take_arrivals(coordinator_t *coordinator)
                      "the coordinator's door");
         else if ((message = cli_talk_read(arrival.frame, &error)))
             take_word(coordinator, &arrival, message);
-        else
+        else if (cli_admission_complains(&coordinator->admission,
+                                         arrival.member, cli_now_ns()))
             cli_warn(coordinator->call, error.text,
                      coordinator->names[arrival.member]);
         json_decref(message);

@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "cli/process.h"
 #include "formats/cut.h"
 
 /* A manifest goes along if it is no longer; who has it nowhere else is told by
@@ -39,6 +40,42 @@ cli_talk_number(const json_t *message, const char *key)
 {
     json_int_t number = json_integer_value(json_object_get(message, key));
     return number > 0 ? (uint64_t)number : 0;
+}
+
+static void
+clean(char *text)
+{
+    for (unsigned char *at = (unsigned char *)text; *at; at++)
+        if (*at < ' ' || *at == 127)
+            *at = ' ';
+}
+
+void
+cli_talk_error(const json_t *message, skn_error_t *error)
+{
+    skn_status_t status =
+        cli_status_of_code((int)cli_talk_number(message, "code"));
+    (void)skn_fail(error, status, "%s", cli_talk_text(message, "text"));
+    (void)skn_fail_hint(error, status, "%s", cli_talk_text(message, "hint"));
+    clean(error->text);
+    clean(error->hint);
+}
+
+skn_ending_t
+cli_talk_ending(const json_t *message, skn_error_t *error)
+{
+    static const struct {
+        const char *word;
+        skn_ending_t ending;
+    } words[] = { { "well", SKN_ENDING_WELL },
+                  { "done", SKN_ENDING_DONE },
+                  { "stopped", SKN_ENDING_STOPPED } };
+    const char *how = cli_talk_text(message, "how");
+    for (size_t k = 0; k < sizeof(words) / sizeof(words[0]); k++)
+        if (strcmp(how, words[k].word) == 0)
+            return words[k].ending;
+    cli_talk_error(message, error);
+    return SKN_ENDING_FAILED;
 }
 
 json_t *

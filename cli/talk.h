@@ -16,6 +16,7 @@
 #include <jansson.h>
 
 #include "formats/held.h"
+#include "topology/membership.h"
 #include "topology/model.h"
 #include "transport/control.h"
 
@@ -33,6 +34,12 @@ json_t *cli_talk_read(skn_frame_t frame, skn_error_t *error);
 const char *cli_talk_text(const json_t *message, const char *key);
 /* Its number at `key`, or 0: of what no number is, too. */
 uint64_t cli_talk_number(const json_t *message, const char *key);
+/* What a message says of an end of its sender ("code", "text", "hint"), as an
+ * error, in printable words: they reach terminals and logs. */
+void cli_talk_error(const json_t *message, skn_error_t *error);
+/* How an `ended` says that a part has ended; `error` for SKN_ENDING_FAILED,
+ * which is also what no other word is. */
+skn_ending_t cli_talk_ending(const json_t *message, skn_error_t *error);
 /* Nodes of the model as an array of their names, and back: bit k is node k.
  * Names of no node are passed over. NULL: no memory. */
 json_t *cli_talk_names(const skn_model_t *model, uint64_t set);

@@ -31,6 +31,16 @@ typedef struct scene {
 
 static const char *const names[] = { "c" };
 
+Test(admission, of_nonsense_people_are_told_once_a_second)
+{
+    static cli_admission_t admission;
+    uint32_t told = 0;
+    for (uint64_t now_ns = SECOND; now_ns < 4 * SECOND; now_ns += SECOND / 100)
+        told += cli_admission_complains(&admission, 2, now_ns);
+    cr_expect_eq(told, 3);
+    cr_expect(cli_admission_complains(&admission, 1, SECOND), "of another");
+}
+
 static void
 open_lines(scene_t *scene)
 {

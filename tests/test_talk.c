@@ -45,6 +45,23 @@ Test(talk, what_is_no_object_is_refused)
     }
 }
 
+Test(talk, how_a_part_ended_is_a_word_or_an_error_of_printable_words)
+{
+    skn_error_t error = { 0 };
+    json_t *message = read_text("{\"how\":\"done\",\"text\":\"x\"}", &error);
+    cr_assert_eq(cli_talk_ending(message, &error), SKN_ENDING_DONE);
+    cr_assert_eq(error.status, SKN_OK);
+    json_decref(message);
+    message = read_text("{\"how\":\"failed\",\"code\":65,\"text\":\"red "
+                        "\\u001b[31m\\nfake: done\",\"hint\":\"\\u0007\"}",
+                        &error);
+    cr_assert_eq(cli_talk_ending(message, &error), SKN_ENDING_FAILED);
+    cr_assert_eq(error.status, SKN_BAD_DATA);
+    cr_assert_str_eq(error.text, "red  [31m fake: done");
+    cr_assert_str_eq(error.hint, " ");
+    json_decref(message);
+}
+
 Test(talk, sets_of_nodes_are_names)
 {
     static const skn_model_node_t nodes[] = { { .name = "a" },

@@ -234,10 +234,10 @@ skn_value_parse(const skn_option_t *option, const char *text, bool quoted,
     case SKN_OPTION_PATH:
         break;
     }
-    if (strlen(text) < SKN_TEXT_MAX)
+    size_t room = option->max > 0 ? (size_t)option->max + 1 : SKN_TEXT_MAX;
+    if (strlen(text) < room)
         return true;
-    (void)snprintf(expected, expected_bytes, "shorter than %u bytes",
-                   SKN_TEXT_MAX);
+    (void)snprintf(expected, expected_bytes, "shorter than %zu bytes", room);
     return false;
 }
 

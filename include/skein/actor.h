@@ -34,7 +34,7 @@ typedef enum skn_option_type {
     SKN_OPTION_BOOL,
     SKN_OPTION_INT,   /* signed 64 bits, within [min, max] */
     SKN_OPTION_REAL,  /* double, within [min, max] */
-    SKN_OPTION_TEXT,  /* any text */
+    SKN_OPTION_TEXT,  /* any text of up to max bytes; 0: of 4095 */
     SKN_OPTION_PATH,  /* text; relative paths start at the config's folder */
     SKN_OPTION_CHOICE /* one of `choices`, separated by '|' */
 } skn_option_type_t;

@@ -251,4 +251,12 @@ for kind in exact uniform; do
     check_equal "  and ends the same as on 2 and 2" \
         "$(sha_of "$kind.json")" "$(sha_of "whole.$kind.json")"
 done
+
+# --- a long file ------------------------------------------------------------
+{
+    cat tiny.yaml
+    for k in {1..200}; do echo "# remark $k of many that stay with a run"; done
+} >remarks.yaml
+check "a file of many words trains, and its run goes on" \
+    "$skein" train remarks.yaml -o train.max_batches=3 -o checkpoint.path=words
 finish

@@ -72,7 +72,8 @@ typedef struct member {
     /* When pulse k was sent, at k % PULSES; and till when we may work. */
     uint64_t pulse_count, sent_ns[PULSES], lease_ns;
     uint32_t wait_s, grace_s;
-    json_t *ended; /* what was said last of an end, until a new beginning */
+    json_t *ended;     /* what was said last of an end, until a new beginning */
+    skn_error_t fault; /* our own, till a part of ours ends well or is saved */
     uint64_t saved_batch, saved_told;
     skn_reach_t *reach;
     uint64_t misses; /* nodes of the model that our worker did not hear */
@@ -196,6 +197,7 @@ say_pulse(member_t *member, bool now)
         (void)say(member, json_pack("{ss}", "say", "leaving"));
     if (member->worker.saved_batch > member->saved_told) {
         member->saved_told = member->worker.saved_batch;
+        member->fault.status = SKN_OK;
         (void)say(member, json_pack("{ss sI}", "say", "saved", "batch",
                                     (json_int_t)member->saved_told));
     }
@@ -259,6 +261,10 @@ say_ended(member_t *member)
         (json_int_t)worker->generation, "how", cli_worker_ending(worker),
         "code", skn_status_exit_code(worker->node.error.status), "text",
         worker->node.error.text, "hint", worker->node.error.hint);
+    if (!worker->node.failed)
+        member->fault.status = SKN_OK;
+    else if (is_fault(&worker->node.error))
+        member->fault = worker->node.error;
     say_pulse(member, true); /* what it saved comes first */
     keep_misses(member);
     tell_part(member, cli_worker_ending(worker));
@@ -527,9 +533,8 @@ serve(member_t *member)
     cli_worker_kill(&member->worker);
     /* The run is over, or goes on without us, for our own fault. */
     if (member->over && member->stops == 0 && !member->leaving &&
-        member->error.status == SKN_OK && member->worker.node.failed &&
-        is_fault(&member->worker.node.error))
-        member->error = member->worker.node.error;
+        member->error.status == SKN_OK)
+        member->error = member->fault;
 }
 
 /* --- opening ------------------------------------------------------------- */

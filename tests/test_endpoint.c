@@ -69,7 +69,7 @@ check_numbered(const skn_arrival_t *arrival, uint32_t want)
     const unsigned char *at = arrival->body.at;
     cr_assert_eq(arrival->header.bytes, sizeof(number));
     memcpy(&number, arrival->header.at, sizeof(number));
-    cr_assert_eq(number, want);
+    cr_assert_eq(number, want, "%u, not %u", number, want);
     cr_assert_eq(arrival->body.bytes, SKN_ENDPOINT_BODY_BYTES_MAX - want);
     for (size_t k = 0; k < arrival->body.bytes; k++)
         if (at[k] != want % 251)

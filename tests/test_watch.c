@@ -237,6 +237,19 @@ Test(watch, a_receiver_that_is_woken_may_be_late, .init = start, .fini = stop)
     cr_expect(!is_shut(0));
 }
 
+/* It has taken the sign, and is held up before it says what it took. */
+Test(watch, a_receiver_that_looks_is_not_asleep, .init = start, .fini = stop)
+{
+    (void)skn_watch_accept(watch, server[0], 0);
+    (void)skn_watch_look(watch, 0);
+    skn_watch_empty(watch);
+    skn_watch_takes(watch);
+    send_bytes(0, 3 * SLACK);
+    for (uint64_t ms = 10; ms < 120; ms += 10)
+        cr_expect_eq(skn_watch_look(watch, ms), 0);
+    cr_expect(!is_shut(0));
+}
+
 Test(watch, what_is_not_read_yet_does_not_count, .init = start, .fini = stop)
 {
     static char block[65536];

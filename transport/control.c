@@ -425,6 +425,7 @@ take_from_member(skn_control_t *control, skn_control_arrival_t *arrival,
 {
     zmq_msg_t id;
     (void)zmq_msg_init(&id);
+    skn_watch_takes(control->watch);
     *empty = !receive(control->socket, &id);
     if (*empty) {
         (void)zmq_msg_close(&id);

@@ -198,6 +198,7 @@ take_fragment(skn_endpoint_t *endpoint, skn_arrival_t *arrival, bool *empty)
     zmq_msg_t id;
     uint32_t peer;
     (void)zmq_msg_init(&id);
+    skn_watch_takes(endpoint->watch);
     *empty = !receive(endpoint->router, &id);
     if (*empty) {
         (void)zmq_msg_close(&id);

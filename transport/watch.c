@@ -78,6 +78,12 @@ skn_watch_count(const skn_watch_t *watch)
     return watch->count;
 }
 
+void
+skn_watch_takes(skn_watch_t *watch)
+{
+    atomic_store(&watch->drained, false);
+}
+
 /* Relaxed: the counts order nothing, and a look that comes a moment late
  * finds what it would have found before. */
 void
@@ -92,7 +98,7 @@ skn_watch_delivered(skn_watch_t *watch, int descriptor)
 void
 skn_watch_empty(skn_watch_t *watch)
 {
-    atomic_store_explicit(&watch->drained, true, memory_order_relaxed);
+    atomic_store(&watch->drained, true);
     atomic_fetch_add_explicit(&watch->empties, 1, memory_order_release);
 }
 
@@ -257,14 +263,13 @@ look_at(const skn_watch_t *watch, const connection_t *connection,
 }
 
 /* A receiver that sleeps has nothing to take, or it would be woken. Polling
- * a ZMQ_FD touches nothing of the socket, so that any thread may do it. */
+ * a ZMQ_FD touches nothing of the socket, so that any thread may do it. First
+ * the descriptor: who has made it unreadable has said before that it looks. */
 static void
 look_at_receiver(skn_watch_t *watch)
 {
     struct pollfd item = { watch->options.receiver, POLLIN, 0 };
-    if (item.fd >= 0 &&
-        atomic_load_explicit(&watch->drained, memory_order_relaxed) &&
-        poll(&item, 1, 0) == 0)
+    if (item.fd >= 0 && poll(&item, 1, 0) == 0 && atomic_load(&watch->drained))
         atomic_fetch_add_explicit(&watch->empties, 1, memory_order_release);
 }
 

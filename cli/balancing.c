@@ -60,18 +60,18 @@ write_busy(const skn_balance_t *balance, const skn_model_t *model, uint64_t set,
 
 static void
 write_text(const skn_balance_t *balance, const skn_model_t *model, uint64_t set,
-           skn_verdict_t verdict, char *text, size_t text_bytes)
+           skn_balance_verdict_t verdict, char *text, size_t text_bytes)
 {
     size_t used = write_busy(balance, model, set, text, text_bytes);
     const char *name = model->nodes[verdict.node].name;
     double gain = 100 * skn_balance_gain(balance);
     if (used == text_bytes)
         return;
-    if (verdict.kind == SKN_VERDICT_TAKE_BACK)
+    if (verdict.kind == SKN_BALANCE_TAKE_BACK)
         (void)snprintf(text + used, text_bytes - used,
                        ": %s is taken back, without it a batch takes no less",
                        name);
-    else if (verdict.kind == SKN_VERDICT_LEAVE_OUT)
+    else if (verdict.kind == SKN_BALANCE_LEAVE_OUT)
         (void)snprintf(text + used, text_bytes - used,
                        ": %s is left out for %llu min, for up to %.0f%% more "
                        "batches a second",
@@ -86,10 +86,10 @@ write_text(const skn_balance_t *balance, const skn_model_t *model, uint64_t set,
 
 /* Whether the verdict can be had: who is needed is asked of the membership. */
 static bool
-carry_out(skn_verdict_t verdict, skn_balance_t *balance,
+carry_out(skn_balance_verdict_t verdict, skn_balance_t *balance,
           skn_membership_t *membership, uint64_t now_ns)
 {
-    if (verdict.kind == SKN_VERDICT_DEAL ||
+    if (verdict.kind == SKN_BALANCE_DEAL ||
         skn_membership_spare(membership, verdict.node,
                              now_ns + verdict.for_ms * 1000000u))
         return true;
@@ -98,12 +98,12 @@ carry_out(skn_verdict_t verdict, skn_balance_t *balance,
     return false;
 }
 
-skn_verdict_t
+skn_balance_verdict_t
 cli_balancing_turn(skn_balance_t *balance, uint64_t *looked,
                    const skn_model_t *model, skn_membership_t *membership,
                    char *text, size_t text_bytes)
 {
-    static const skn_verdict_t go_on = { .kind = SKN_VERDICT_GO_ON };
+    static const skn_balance_verdict_t go_on = { .kind = SKN_BALANCE_GO_ON };
     uint64_t generation = skn_membership_generation(membership);
     uint64_t set = skn_membership_members(membership), now_ns = cli_now_ns();
     if (skn_membership_phase(membership) != SKN_PHASE_RUNNING)
@@ -113,8 +113,8 @@ cli_balancing_turn(skn_balance_t *balance, uint64_t *looked,
         *looked = generation;
         return go_on;
     }
-    skn_verdict_t verdict = skn_balance_due(balance, now_ns);
-    if (verdict.kind == SKN_VERDICT_GO_ON ||
+    skn_balance_verdict_t verdict = skn_balance_due(balance, now_ns);
+    if (verdict.kind == SKN_BALANCE_GO_ON ||
         !carry_out(verdict, balance, membership, now_ns))
         return go_on;
     write_text(balance, model, set, verdict, text, text_bytes);
@@ -122,13 +122,13 @@ cli_balancing_turn(skn_balance_t *balance, uint64_t *looked,
 }
 
 void
-cli_balancing_renew(skn_verdict_t verdict, const skn_model_t *model,
+cli_balancing_renew(skn_balance_verdict_t verdict, const skn_model_t *model,
                     skn_membership_t *membership)
 {
     const char *name = model->nodes[verdict.node].name;
-    if (verdict.kind == SKN_VERDICT_LEAVE_OUT)
+    if (verdict.kind == SKN_BALANCE_LEAVE_OUT)
         skn_membership_renew(membership, name, "is left out");
-    else if (verdict.kind == SKN_VERDICT_TAKE_BACK)
+    else if (verdict.kind == SKN_BALANCE_TAKE_BACK)
         skn_membership_renew(membership, name, "is taken back");
     else
         skn_membership_renew(membership, "rows", "are dealt by speed");

@@ -22,12 +22,14 @@ void cli_balancing_read(const json_t *object, const skn_model_t *model,
  * the membership knows then who is left out or taken back, and `text` says why,
  * to people: who had how much to do, and what is hoped for. `*looked` is the
  * generation that was looked at last. */
-skn_verdict_t cli_balancing_turn(skn_balance_t *balance, uint64_t *looked,
-                                 const skn_model_t *model,
-                                 skn_membership_t *membership, char *text,
-                                 size_t text_bytes);
+skn_balance_verdict_t cli_balancing_turn(skn_balance_t *balance,
+                                         uint64_t *looked,
+                                         const skn_model_t *model,
+                                         skn_membership_t *membership,
+                                         char *text, size_t text_bytes);
 /* ... and begins the next generation, once that was said. */
-void cli_balancing_renew(skn_verdict_t verdict, const skn_model_t *model,
+void cli_balancing_renew(skn_balance_verdict_t verdict,
+                         const skn_model_t *model,
                          skn_membership_t *membership);
 
 #endif

@@ -18,6 +18,7 @@
 #include "cli/admission.h"
 #include "cli/balancing.h"
 #include "cli/composing.h"
+#include "cli/doubts.h"
 #include "cli/follow.h"
 #include "cli/harvested.h"
 #include "cli/lookout.h"
@@ -73,6 +74,8 @@ typedef struct coordinator {
     cli_composing_t composing;
     cli_admission_t admission;
     char seal[SKN_HASH_TEXT_BYTES]; /* of the checkpoint chosen last */
+    uint64_t from_batch;            /* its batch */
+    cli_doubts_t doubts;
     int signals;
     bool leash;
     uint64_t over_ns;   /* since when nothing is left to do; 0: not yet */
@@ -216,21 +219,6 @@ take_holds(coordinator_t *coordinator, uint32_t member, const json_t *message)
     skn_membership_holds(coordinator->membership, member, cli_now_ns());
 }
 
-/* Whose part of the newest checkpoint nobody holds. */
-static void
-explain(const skn_holder_t *holders, size_t count, skn_error_t *error)
-{
-    const skn_held_t *newest = NULL;
-    for (size_t k = 0; k < count; k++)
-        for (size_t n = 0; n < holders[k].count; n++)
-            if (!newest || holders[k].held[n].batch > newest->batch)
-                newest = &holders[k].held[n];
-    (void)skn_fail(error, SKN_UNAVAILABLE,
-                   "parts of the checkpoint of batch %" PRIu64
-                   " are held by none of those that are here",
-                   newest ? newest->batch : 0);
-}
-
 static skn_status_t
 choose(void *job, uint64_t set, skn_point_t *point, skn_error_t *error)
 {
@@ -248,12 +236,14 @@ choose(void *job, uint64_t set, skn_point_t *point, skn_error_t *error)
     if (lists == 0)
         return SKN_NO_INPUT;
     const skn_held_t *held =
-        skn_held_choose(holders, count, coordinator->run_id);
+        skn_held_choose(holders, count, coordinator->run_id,
+                        coordinator->doubts.seal, coordinator->doubts.count);
     if (!held) {
-        explain(holders, count, error);
+        skn_held_none(holders, count, error);
         return SKN_UNAVAILABLE;
     }
     *point = (skn_point_t){ .batch = held->batch, .layout = held->generation };
+    coordinator->from_batch = held->batch;
     /* Two may be of the same batch and layout: one of them is not whole. */
     memcpy(coordinator->seal, held->seal, sizeof(coordinator->seal));
     if (skn_membership_keeps(coordinator->membership))
@@ -330,6 +320,13 @@ take_ended(coordinator_t *coordinator, uint32_t member, const json_t *message)
     if (ending == SKN_ENDING_FAILED && !skn_membership_is_echo(&error) &&
         (phase == SKN_PHASE_RUNNING || phase == SKN_PHASE_PAUSING))
         skn_harvest_failure(coordinator->harvest, member, generation);
+    if (ending == SKN_ENDING_FAILED && phase == SKN_PHASE_RUNNING &&
+        skn_membership_batch(coordinator->membership) ==
+            coordinator->from_batch &&
+        cli_doubts_add(&coordinator->doubts, coordinator->seal, generation,
+                       error.status))
+        say(coordinator, "the newest checkpoint cannot be read: it is passed "
+                         "over for an older one");
     skn_membership_ended(coordinator->membership, member, generation, ending,
                          &error, cli_now_ns());
 }
@@ -531,10 +528,10 @@ balance(coordinator_t *coordinator)
     char text[SKN_DUTY_TEXT_BYTES];
     if (!coordinator->model->coordinator.balance)
         return;
-    skn_verdict_t verdict = cli_balancing_turn(
+    skn_balance_verdict_t verdict = cli_balancing_turn(
         coordinator->balance, &coordinator->balanced, coordinator->model,
         coordinator->membership, text, sizeof(text));
-    if (verdict.kind == SKN_VERDICT_GO_ON)
+    if (verdict.kind == SKN_BALANCE_GO_ON)
         return;
     say(coordinator, text);
     cli_balancing_renew(verdict, coordinator->model, coordinator->membership);

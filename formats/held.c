@@ -468,17 +468,42 @@ is_newer(const skn_held_t *held, const skn_held_t *than)
     return held->generation > than->generation;
 }
 
+static bool
+is_among(const char *seal, char (*seals)[SKN_HASH_TEXT_BYTES], size_t count)
+{
+    for (size_t k = 0; k < count; k++)
+        if (strcmp(seals[k], seal) == 0)
+            return true;
+    return false;
+}
+
 const skn_held_t *
 skn_held_choose(const skn_holder_t *holders, size_t holder_count,
-                const char *run_id)
+                const char *run_id, char (*without)[SKN_HASH_TEXT_BYTES],
+                size_t without_count)
 {
     const skn_held_t *best = NULL;
     for (size_t h = 0; h < holder_count; h++)
         for (size_t k = 0; k < holders[h].count; k++) {
             const skn_held_t *held = &holders[h].held[k];
             if ((!run_id || strcmp(held->run_id, run_id) == 0) &&
+                !is_among(held->seal, without, without_count) &&
                 is_newer(held, best) && is_covered(holders, holder_count, held))
                 best = held;
         }
     return best;
+}
+
+void
+skn_held_none(const skn_holder_t *holders, size_t count, skn_error_t *error)
+{
+    const skn_held_t *newest = NULL;
+    for (size_t k = 0; k < count; k++)
+        for (size_t n = 0; n < holders[k].count; n++)
+            if (!newest || holders[k].held[n].batch > newest->batch)
+                newest = &holders[k].held[n];
+    (void)skn_fail(error, SKN_UNAVAILABLE,
+                   "parts of the checkpoint of batch %" PRIu64
+                   " are held by none of those that are here",
+                   newest ? newest->batch : 0);
 }

@@ -72,8 +72,13 @@ typedef struct skn_holder {
 } skn_holder_t;
 
 /* The newest checkpoint of `run_id` (NULL: of any run) of which each file is
- * with one of the holders; it is in one of their lists. NULL: there is none. */
+ * with one of the holders, but for those with one of `without_count` seals; it
+ * is in one of their lists. NULL: there is none, and skn_held_none says so. */
 const skn_held_t *skn_held_choose(const skn_holder_t *holders,
-                                  size_t holder_count, const char *run_id);
+                                  size_t holder_count, const char *run_id,
+                                  char (*without)[SKN_HASH_TEXT_BYTES],
+                                  size_t without_count);
+void skn_held_none(const skn_holder_t *holders, size_t holder_count,
+                   skn_error_t *error);
 
 #endif

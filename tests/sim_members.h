@@ -292,7 +292,7 @@ choose_of(world_t *world, uint64_t set, size_t *lists)
                 (skn_holder_t){ world->list[k], world->list_count[k] };
             *lists += world->list_count[k];
         }
-    return skn_held_choose(holders, count, RUN_ID);
+    return skn_held_choose(holders, count, RUN_ID, NULL, 0);
 }
 
 static inline uint32_t

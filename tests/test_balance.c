@@ -109,13 +109,14 @@ run(uint32_t seconds)
             skn_balance_load(world.balance, n, (uint64_t)world.busy_us[n],
                              world.now_ns / 1000, (uint64_t)world.batches);
         }
-        skn_verdict_t verdict = skn_balance_due(world.balance, world.now_ns);
-        if (verdict.kind == SKN_VERDICT_GO_ON)
+        skn_balance_verdict_t verdict =
+            skn_balance_due(world.balance, world.now_ns);
+        if (verdict.kind == SKN_BALANCE_GO_ON)
             continue;
         world.moves++;
-        if (verdict.kind == SKN_VERDICT_TAKE_BACK)
+        if (verdict.kind == SKN_BALANCE_TAKE_BACK)
             world.back_ns = world.now_ns;
-        if (verdict.kind == SKN_VERDICT_LEAVE_OUT) {
+        if (verdict.kind == SKN_BALANCE_LEAVE_OUT) {
             world.out |= (uint64_t)1 << verdict.node;
             world.set &= ~((uint64_t)1 << verdict.node);
             world.back_ns = world.now_ns + verdict.for_ms * 1000000;
@@ -329,7 +330,7 @@ Test(balance, a_run_that_waits_for_its_links_gains_nothing)
                              (uint64_t)k * 1000000, (uint64_t)k);
         cr_assert_eq(
             skn_balance_due(world.balance, (uint64_t)k * (uint64_t)S).kind,
-            SKN_VERDICT_GO_ON);
+            SKN_BALANCE_GO_ON);
     }
     cr_expect_float_eq(skn_balance_busy(world.balance, 3), 0.10, 0.01);
 }
@@ -343,7 +344,7 @@ Test(balance, nothing_is_known_before_all_have_told)
                              (uint64_t)k * 1000000, (uint64_t)k);
         cr_assert_eq(
             skn_balance_due(world.balance, (uint64_t)k * (uint64_t)S).kind,
-            SKN_VERDICT_GO_ON);
+            SKN_BALANCE_GO_ON);
     }
     cr_expect_eq(skn_balance_busy(world.balance, 2), -1);
 }

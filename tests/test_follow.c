@@ -117,7 +117,7 @@ Test(follow, an_epoch_tells_its_scores)
 Test(follow, an_epoch_without_numbers_shows_none)
 {
     expect_shown("{\"event\":\"epoch\"}",
-                 "epoch   0  loss   0.0000  0 examples/s  0.0 s  0 MB\n", "");
+                 "epoch   0  loss   0.0000  0.0 s  0 MB\n", "");
 }
 
 Test(follow, the_end_is_two_lines)

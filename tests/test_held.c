@@ -297,18 +297,18 @@ Test(held, the_newest_that_is_whole_between_all_is_chosen)
                        entry(4, 7, 2, 'y', false, true),
                        entry(5, 7, 1, 'w', true, true) };
     skn_holder_t both[] = { { a, 3 }, { b, 3 } };
-    const skn_held_t *held = skn_held_choose(both, 2, ID);
+    const skn_held_t *held = skn_held_choose(both, 2, ID, NULL, 0);
     cr_assert(held);
     cr_expect_eq(held->batch, 7, "nobody has the second file of 9");
     cr_expect_eq(held->generation, 2);
-    held = skn_held_choose(both, 1, ID);
+    held = skn_held_choose(both, 1, ID, NULL, 0);
     cr_assert(held);
     cr_expect_eq(held->batch, 5, "alone, a has only that whole");
-    held = skn_held_choose(both + 1, 1, NULL);
+    held = skn_held_choose(both + 1, 1, NULL, NULL, 0);
     cr_assert(held);
     cr_expect_eq(held->generation, 1);
-    cr_expect_null(skn_held_choose(both, 2, OTHER_ID));
-    cr_expect_null(skn_held_choose(both, 0, ID));
+    cr_expect_null(skn_held_choose(both, 2, OTHER_ID, NULL, 0));
+    cr_expect_null(skn_held_choose(both, 0, ID, NULL, 0));
 }
 
 Test(held, files_of_two_seals_are_not_put_together)
@@ -316,5 +316,5 @@ Test(held, files_of_two_seals_are_not_put_together)
     skn_held_t a[] = { entry(0, 9, 1, 'x', true, false) };
     skn_held_t b[] = { entry(1, 9, 1, 'y', false, true) };
     skn_holder_t both[] = { { a, 1 }, { b, 1 } };
-    cr_expect_null(skn_held_choose(both, 2, ID));
+    cr_expect_null(skn_held_choose(both, 2, ID, NULL, 0));
 }

@@ -293,7 +293,7 @@ set_speeds(skn_balance_t *balance, uint64_t set, double us)
 }
 
 /* Speeds by what was learnt, of all or of all but one. */
-static skn_verdict_t
+static skn_balance_verdict_t
 decide(skn_balance_t *balance)
 {
     double us = find_even_us(balance, balance->set);
@@ -302,17 +302,17 @@ decide(skn_balance_t *balance)
     balance->trial = out;
     balance->former_us = balance->batch_us;
     if (!out)
-        return (skn_verdict_t){ .kind = SKN_VERDICT_DEAL };
+        return (skn_balance_verdict_t){ .kind = SKN_BALANCE_DEAL };
     uint32_t number = (uint32_t)__builtin_ctzll(out);
     uint64_t *out_ms = &balance->node[number].out_ms;
     *out_ms = *out_ms == 0 ? SKN_BALANCE_OUT_MS : 2 * *out_ms;
     if (*out_ms > SKN_BALANCE_OUT_MS_MAX)
         *out_ms = SKN_BALANCE_OUT_MS_MAX;
-    return (skn_verdict_t){ SKN_VERDICT_LEAVE_OUT, number, *out_ms };
+    return (skn_balance_verdict_t){ SKN_BALANCE_LEAVE_OUT, number, *out_ms };
 }
 
 /* Moves are further apart each time. */
-static skn_verdict_t
+static skn_balance_verdict_t
 move(skn_balance_t *balance, uint64_t now_ns)
 {
     if (balance->moved_ns > 0 && balance->apart_ms < SKN_BALANCE_APART_MS_MAX)
@@ -341,10 +341,10 @@ look(skn_balance_t *balance, uint64_t now_ns)
 }
 
 /* Whether a batch takes no less since somebody was left out: it was of use. */
-static skn_verdict_t
+static skn_balance_verdict_t
 judge_trial(skn_balance_t *balance, uint64_t now_ns)
 {
-    static const skn_verdict_t go_on = { .kind = SKN_VERDICT_GO_ON };
+    static const skn_balance_verdict_t go_on = { .kind = SKN_BALANCE_GO_ON };
     uint64_t trial = balance->trial;
     if (!trial || (balance->set & trial) ||
         ms_since(balance->begun_ns, now_ns) < SKN_BALANCE_LARGE_MS)
@@ -354,7 +354,8 @@ judge_trial(skn_balance_t *balance, uint64_t now_ns)
         return go_on;
     uint32_t number = (uint32_t)__builtin_ctzll(trial);
     skn_balance_need(balance, number);
-    return (skn_verdict_t){ .kind = SKN_VERDICT_TAKE_BACK, .node = number };
+    return (skn_balance_verdict_t){ .kind = SKN_BALANCE_TAKE_BACK,
+                                    .node = number };
 }
 
 /* Whether it has paid for long enough, and the last move is long ago. */
@@ -372,19 +373,19 @@ is_time(const skn_balance_t *balance, uint64_t now_ns)
             ms_since(balance->moved_ns, now_ns) >= balance->apart_ms);
 }
 
-skn_verdict_t
+skn_balance_verdict_t
 skn_balance_due(skn_balance_t *balance, uint64_t now_ns)
 {
-    skn_verdict_t verdict = { .kind = SKN_VERDICT_GO_ON };
+    skn_balance_verdict_t verdict = { .kind = SKN_BALANCE_GO_ON };
     if (balance->set == 0 || (balance->set & (balance->set - 1)) == 0 ||
         ms_since(balance->window_ns, now_ns) < SKN_BALANCE_WINDOW_MS ||
         !is_whole(balance))
         return verdict;
     look(balance, now_ns);
     verdict = judge_trial(balance, now_ns);
-    if (verdict.kind == SKN_VERDICT_GO_ON && is_time(balance, now_ns))
+    if (verdict.kind == SKN_BALANCE_GO_ON && is_time(balance, now_ns))
         verdict = move(balance, now_ns);
-    if (verdict.kind != SKN_VERDICT_GO_ON)
+    if (verdict.kind != SKN_BALANCE_GO_ON)
         balance->set = 0; /* until the next generation */
     return verdict;
 }

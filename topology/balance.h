@@ -42,17 +42,17 @@
 typedef struct skn_balance skn_balance_t;
 
 /* What is to be done about a generation that runs. */
-typedef enum skn_verdict_kind {
-    SKN_VERDICT_GO_ON,
-    SKN_VERDICT_DEAL,      /* its rows anew, by the speeds that were measured */
-    SKN_VERDICT_LEAVE_OUT, /* ... and without `node`, for so long */
-    SKN_VERDICT_TAKE_BACK  /* `node`, which is not left out again */
-} skn_verdict_kind_t;
-typedef struct skn_verdict {
-    skn_verdict_kind_t kind;
+typedef enum skn_balance_kind {
+    SKN_BALANCE_GO_ON,
+    SKN_BALANCE_DEAL,      /* its rows anew, by the speeds that were measured */
+    SKN_BALANCE_LEAVE_OUT, /* ... and without `node`, for so long */
+    SKN_BALANCE_TAKE_BACK  /* `node`, which is not left out again */
+} skn_balance_kind_t;
+typedef struct skn_balance_verdict {
+    skn_balance_kind_t kind;
     uint32_t node;
     uint64_t for_ms;
-} skn_verdict_t;
+} skn_balance_verdict_t;
 
 /* `count` nodes, at most 64, with so many cores each, and the speeds of a core
  * that the plan counts with; at least `least` of them are to train. NULL:
@@ -70,7 +70,7 @@ void skn_balance_load(skn_balance_t *balance, uint32_t node, uint64_t busy_us,
                       uint64_t at_us, uint64_t batch);
 /* Other than to go on: the generation should be ended; the next verdict comes
  * when one is begun. */
-skn_verdict_t skn_balance_due(skn_balance_t *balance, uint64_t now_ns);
+skn_balance_verdict_t skn_balance_due(skn_balance_t *balance, uint64_t now_ns);
 /* The others cannot do without `node`: it is not left out any more. */
 void skn_balance_need(skn_balance_t *balance, uint32_t node);
 

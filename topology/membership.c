@@ -372,6 +372,24 @@ culprit(const skn_membership_t *membership, uint32_t number, const char *text)
     return number;
 }
 
+/* Whether two have failed twice by what their configs say, since the last batch
+ * was trained, or all that are here: it is the run's config, not theirs. */
+static bool
+are_mistaken(skn_membership_t *membership, uint32_t number, skn_status_t status)
+{
+    uint64_t here = 0;
+    for (uint32_t k = 0; k < membership->options.count; k++)
+        here |= membership->member[k].here ? bit(k) : 0;
+    if (membership->batch > membership->point.batch)
+        membership->mistaken = 0;
+    if ((status != SKN_BAD_CONFIG && status != SKN_USAGE) ||
+        membership->member[number].strikes < 2)
+        return false;
+    membership->mistaken |= bit(number);
+    return __builtin_popcountll(membership->mistaken) > 1 ||
+           (here & ~membership->mistaken) == 0;
+}
+
 static void
 blame(skn_membership_t *membership, uint32_t number, const skn_error_t *error,
       uint64_t now_ns)
@@ -383,6 +401,7 @@ blame(skn_membership_t *membership, uint32_t number, const skn_error_t *error,
     member->strikes++;
     bool untrained = !membership->point.saved && membership->batch == 0;
     if ((is_mistake(error->status) && untrained) ||
+        are_mistaken(membership, number, error->status) ||
         (error->status == SKN_DIVERGED &&
          member->strikes >= HOPELESS_FAILURES)) {
         skn_membership_fail(membership, error, now_ns);

@@ -52,8 +52,9 @@ struct skn_membership {
     bool ever;         /* this coordinator has begun or found one */
     bool looked;       /* ... for the generation of the journal */
     bool stop, stopped;
-    bool spoiled; /* ... by what its state may be the reason of */
-    bool renew;   /* the generation that runs is to end, with nobody's change */
+    bool spoiled;      /* ... by what its state may be the reason of */
+    uint64_t mistaken; /* failed by their configs since a batch was trained */
+    bool renew; /* the generation that runs is to end, with nobody's change */
     char reason[128]; /* why the next generation is another one */
     skn_error_t error;
     member_t member[SKN_MEMBERS_MAX];

@@ -98,9 +98,10 @@ size_t skn_watch_count(const skn_watch_t *watch);
 /* The receiver, before each look for a message: it may take the sign that there
  * is one from its descriptor, and be held up before it says so. */
 void skn_watch_takes(skn_watch_t *watch);
-/* ... and after it: a whole message of the connection at `descriptor` was taken;
- * nothing more was there to take. After that, and as long as its descriptor
- * is not readable, nothing has come, whether it looks again or sleeps. */
+/* ... and after it: a whole message of the connection at `descriptor` was
+ * taken; nothing more was there to take. After that, and as long as its
+ * descriptor is not readable, nothing has come, whether it looks again or
+ * sleeps. */
 void skn_watch_delivered(skn_watch_t *watch, int descriptor);
 void skn_watch_empty(skn_watch_t *watch);
 

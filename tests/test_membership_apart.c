@@ -494,3 +494,30 @@ Test(membership_apart, a_run_that_needs_two_waits_for_one_that_can_be_dialled)
     cr_expect_eq(skn_membership_phase(play.membership), SKN_PHASE_GATHERING);
     finish(&play);
 }
+
+/* The journal was not told of the first checkpoint any more. */
+Test(membership_apart, who_is_there_first_waits_for_the_parts_of_the_others)
+{
+    for (uint32_t comes = 0; comes < 2; comes++) {
+        play_t play = { .now_ns = 1000 * MS, .gone = A | B | D };
+        const skn_membership_options_t options = { .count = COUNT,
+                                                   .least = 1,
+                                                   .first_wait_ns = 9000 * MS,
+                                                   .choose = choose,
+                                                   .generation = 1,
+                                                   .members = A | B | C | D };
+        needed = A | B | C | D;
+        play.membership = skn_membership_new(&options, names, NULL);
+        cr_assert_not_null(play.membership);
+        skn_membership_hello(play.membership, 2, 102, 0, play.now_ns);
+        pass(&play, 7000);
+        GENERATION(1);
+        play.gone = comes ? 0 : play.gone;
+        for (uint32_t k = 0; comes && k < COUNT; k++)
+            skn_membership_hello(play.membership, k, 100 + k, 0, play.now_ns);
+        pass(&play, 4000);
+        GENERATION(2);
+        TOLD(comes ? "generation 2 from batch 50" : "from batch 0: c");
+        finish(&play);
+    }
+}

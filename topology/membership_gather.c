@@ -181,8 +181,16 @@ choose(skn_membership_t *membership, uint64_t *together, uint64_t ready,
         point->saved = true;
         return true;
     }
-    if (membership->saved_batch == 0)
-        return true; /* nothing was ever whole: from the seed */
+    /* Nothing was ever whole, as far as is known: from the seed. But one who is
+     * here before the others may hold a part of what they know of. */
+    bool alone =
+        status != SKN_NO_INPUT &&
+        (uint32_t)__builtin_popcountll(set) < membership->options.count &&
+        now_ns - membership->begun_ns < membership->options.first_wait_ns;
+    if (membership->saved_batch == 0 && !alone) {
+        *point = (skn_point_t){ 0 };
+        return true;
+    }
     if (choose_instead(membership, together, ready, point)) {
         point->saved = true;
         return true;

@@ -1,4 +1,5 @@
-/* idle_trial.h - does the owner really come first? Measured in 0.2 s.
+/* idle_trial.h - does the owner really come first? Measured in 0.2 s, or
+ * longer on a machine that has much to do.
  *
  * Two processes spin on one core: one as an owner's, one that gives way. What
  * the second one gets of what both get is the harm that it does.
@@ -8,8 +9,11 @@
 
 #include "topology/idle_way.h"
 
-/* How long both spin. */
+/* How long both spin, at least; until the owner has had so much of it, at
+ * most. */
 #define SKN_IDLE_TRIAL_MS 200u
+#define SKN_IDLE_TRIAL_OWN_MS 50u
+#define SKN_IDLE_TRIAL_MS_MAX 3000u
 /* A way that takes more from a busy owner does not work. */
 #define SKN_IDLE_TRIAL_SHARE_MAX 0.10
 

@@ -267,6 +267,7 @@ message_of(const coordinator_t *coordinator, const skn_duty_t *duty)
         .seal = coordinator->seal,
         .balance = coordinator->balance,
         .composed = coordinator->composing.text,
+        .fault = skn_membership_fault(coordinator->membership, duty->member),
     };
     return cli_orders_message(&orders, duty);
 }

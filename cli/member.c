@@ -357,6 +357,9 @@ take_order(member_t *member, const json_t *order)
     } else if (strcmp(what, "refused") == 0) {
         cli_admission_refused(order, &member->error);
     } else if (strcmp(what, "bye") == 0) {
+        if (member->fault.status == SKN_OK &&
+            cli_talk_number(order, "code") > 0)
+            cli_talk_error(order, &member->fault);
         member->over = true;
         member->over_ns = cli_now_ns();
         cli_up_stop(&member->worker.node);

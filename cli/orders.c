@@ -76,6 +76,18 @@ start_of(const cli_orders_t *orders, const skn_duty_t *duty)
     return message;
 }
 
+/* Its part may have been ended before it could say by itself what it failed
+ * by: others heard of it first. */
+static json_t *
+bye_of(const skn_error_t *fault)
+{
+    if (!fault)
+        return json_pack("{ss}", "order", "bye");
+    return json_pack("{ss si ss ss}", "order", "bye", "code",
+                     skn_status_exit_code(fault->status), "text", fault->text,
+                     "hint", fault->hint);
+}
+
 json_t *
 cli_orders_message(const cli_orders_t *orders, const skn_duty_t *duty)
 {
@@ -93,7 +105,7 @@ cli_orders_message(const cli_orders_t *orders, const skn_duty_t *duty)
     case SKN_DUTY_ABORT:
         return json_pack("{ss sb}", "order", "abort", "cut", duty->cut);
     case SKN_DUTY_BYE:
-        return json_pack("{ss}", "order", "bye");
+        return bye_of(orders->fault);
     default:
         return NULL;
     }

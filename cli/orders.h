@@ -18,7 +18,8 @@ typedef struct cli_orders {
     const cli_manifests_t *manifests;
     const char *seal; /* of the checkpoint that was chosen */
     const skn_balance_t *balance;
-    json_t *composed; /* the manifest of a composed point */
+    json_t *composed;         /* the manifest of a composed point */
+    const skn_error_t *fault; /* what who is told to go failed by; NULL */
 } cli_orders_t;
 
 /* The caller's to release. NULL: no memory, or a duty that no member has. */

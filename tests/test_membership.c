@@ -712,6 +712,7 @@ Test(membership, one_whose_disk_fails_stays_out_at_once)
     play.runs[0] = 0;
     pass(&play, 1200, 0);
     cr_assert_eq(skn_membership_members(play.membership), 1);
+    cr_assert_not_null(skn_membership_fault(play.membership, 1));
     pass(&play, 20000, 10);
     cr_assert_eq(skn_membership_phase(play.membership), SKN_PHASE_PAUSING);
     skn_membership_destroy(&play.membership);

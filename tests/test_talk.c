@@ -183,7 +183,7 @@ Test(talk, an_order_to_begin_says_all_of_the_plan)
     const double none[2] = { 0 };
     const char *const keys[] = { "KA", "KB" };
     const cli_manifests_t manifests = { 0 };
-    const cli_orders_t orders = {
+    cli_orders_t orders = {
         .model = &model,
         .keys = keys,
         .run_id = "0123",
@@ -212,6 +212,13 @@ Test(talk, an_order_to_begin_says_all_of_the_plan)
     duty.kind = SKN_DUTY_PAUSE;
     expect_json(cli_orders_message(&orders, &duty),
                 "{\"order\":\"pause\",\"generation\":3}");
+    duty.kind = SKN_DUTY_BYE;
+    expect_json(cli_orders_message(&orders, &duty), "{\"order\":\"bye\"}");
+    skn_error_t full = { .status = SKN_STORAGE, .text = "no", .hint = "room" };
+    orders.fault = &full;
+    expect_json(cli_orders_message(&orders, &duty),
+                "{\"order\":\"bye\",\"code\":74,\"text\":\"no\","
+                "\"hint\":\"room\"}");
     duty.kind = SKN_DUTY_TELL;
     cr_expect_null(cli_orders_message(&orders, &duty));
     skn_balance_t *balance = (skn_balance_t *)(uintptr_t)orders.balance;

@@ -299,8 +299,10 @@ skn_membership_saved(skn_membership_t *membership, uint64_t batch)
     if (batch > membership->saved_batch)
         membership->saved_batch = batch;
     for (uint32_t k = 0; k < membership->options.count; k++)
-        if (takes_part(membership, k))
+        if (takes_part(membership, k)) {
             membership->member[k].strikes = 0;
+            membership->member[k].fault.status = SKN_OK;
+        }
 }
 
 void
@@ -415,6 +417,7 @@ blame(skn_membership_t *membership, uint32_t number, const skn_error_t *error,
         member->strikes = 2;
     uint64_t bar = bar_ms(member->strikes);
     member->barred_ns = now_ns + bar * NS_PER_MS;
+    member->fault = *error;
     skn_membership_tell(membership,
                         "%s failed %u times in a row and stays out for %llu s",
                         membership->names[number], member->strikes,
@@ -639,6 +642,15 @@ bool
 skn_membership_keeps(const skn_membership_t *membership)
 {
     return membership->options.partial && !membership->spoiled;
+}
+
+const skn_error_t *
+skn_membership_fault(const skn_membership_t *membership, uint32_t number)
+{
+    const member_t *member = &membership->member[number];
+    bool is_out =
+        member->fault.status != SKN_OK && !takes_part(membership, number);
+    return is_out ? &member->fault : NULL;
 }
 
 bool

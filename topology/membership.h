@@ -207,6 +207,10 @@ bool skn_membership_hears(const skn_membership_t *membership, uint32_t member);
 /* Whether a member is left out for the sake of the others. */
 bool skn_membership_is_spared(const skn_membership_t *membership,
                               uint32_t member);
+/* What a member failed by that is left out for it, in the words of who noticed
+ * it first; NULL: it takes part, or is out for something else. */
+const skn_error_t *skn_membership_fault(const skn_membership_t *membership,
+                                        uint32_t member);
 /* Whether what members have cut when the last generation ended may be gone on
  * from: not where one of them failed by what others have of it, too. */
 bool skn_membership_keeps(const skn_membership_t *membership);

@@ -307,18 +307,17 @@ def finish(run):
     run.process["lead"].process.terminate()
     codes = [run.process[name].process.wait(60) for name in NAMES]
     said(codes == [0] * 5, "the run is stopped, and all end well", str(codes))
-    epochs = int(run.batch) // BATCHES_AN_EPOCH + 2
     fault = Full(LAST.split("-")[1]) if LAST else None
+    # The others may begin before the one with the full disk is there.
+    epochs = int(run.batch) // BATCHES_AN_EPOCH + (40 if fault else 2)
     if fault:
         fault.begin(run)
     then = time.monotonic()
     for name in NAMES:
         run.start(name, epochs)
     codes = [run.process[name].process.wait(120) for name in NAMES]
-    # Who could not save its part to the end says so by its code, too; but for
-    # one whose worker was ended for what another had heard of it.
-    good = [code == 0 or (code == 74 and fault and
-                          name == LAST.split("-")[1])
+    # Who could not save its part to the end says so by its code, too.
+    good = [code == (74 if fault and name == LAST.split("-")[1] else 0)
             for name, code in zip(NAMES, codes)]
     said(all(good), "it goes on to its end", str(codes))
     if fault:

@@ -249,6 +249,21 @@ Test(balance, who_only_holds_the_others_up_is_left_out)
     cr_expect_float_eq(batch_s(), 0.25 + 0.06, 0.02);
 }
 
+/* All that a batch costs is fixed, and its machine is a little slower when it has
+ * fewer rows: that is no reason to give it fewer still. */
+Test(balance, who_gains_nothing_by_fewer_rows_is_left_out)
+{
+    world.truth[1] = 0.1;
+    for (uint32_t n = 0; n < NODES; n++)
+        world.fixed[n] = 0.1;
+    run(16);
+    cr_expect_eq(world.moves, 1);
+    for (uint32_t n = 0; n < NODES; n++)
+        world.fixed[n] = 0.4;
+    run(14);
+    cr_expect_eq(world.out, 2);
+}
+
 /* What was hoped for does not come: it is taken back, and that was it. */
 Test(balance, who_was_of_use_is_taken_back)
 {

@@ -160,8 +160,9 @@ is_whole(const skn_balance_t *balance)
 }
 
 /* What a batch has cost a node since then. Two costs of two shares tell its
- * parts, where more rows cost more; else both parts are what they were, on a
- * machine that is faster or slower now. */
+ * parts, where more rows cost more, or fewer ones no less: then rows are next to
+ * nothing of it. Else both parts are what they were, on a machine that is faster
+ * or slower now. */
 static cost_t
 find_cost(const skn_balance_t *balance, uint32_t number, const sample_t *since)
 {
@@ -171,7 +172,7 @@ find_cost(const skn_balance_t *balance, uint32_t number, const sample_t *since)
     if (node->batch_us <= 0)
         return (cost_t){ 0, us / share };
     if (fmin(share, node->share) < SHARE_CHANGE * fmax(share, node->share) &&
-        (us > node->batch_us) == (share > node->share)) {
+        (share < node->share || us > node->batch_us)) {
         double slope = (us - node->batch_us) / (share - node->share);
         slope = fmin(fmax(slope, SLOPE_MIN * us / share), us / share);
         return (cost_t){ us - slope * share, slope };

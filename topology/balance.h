@@ -15,7 +15,7 @@
  * minutes, then for twice as long each time, up to an hour: never for ever. If
  * ten seconds show that a batch takes no less without it, it is taken back.
  *
- * Rules against fluttering: it pays by 10% for two minutes on end, or by half
+ * Rules against fluttering: it pays by 10% for two minutes on end, or by a third
  * for ten seconds; moves are at least 10 s apart, then twice as long each
  * time, up to 10 minutes; nobody's speed changes by more than eight times in a
  * move. Pure: whoever drives it says what time it is.
@@ -32,7 +32,7 @@
 #define SKN_BALANCE_WINDOW_MS 5000u
 #define SKN_BALANCE_SMALL_GAIN 0.10
 #define SKN_BALANCE_SMALL_MS 120000u
-#define SKN_BALANCE_LARGE_GAIN 0.50
+#define SKN_BALANCE_LARGE_GAIN 0.33
 #define SKN_BALANCE_LARGE_MS 10000u
 #define SKN_BALANCE_APART_MS 10000u
 #define SKN_BALANCE_APART_MS_MAX 600000u

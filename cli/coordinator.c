@@ -342,6 +342,8 @@ take_hello(coordinator_t *coordinator, uint32_t member, const json_t *message)
                              cli_talk_number(message, "incarnation"),
                              cli_talk_number(message, "generation"),
                              cli_now_ns());
+        skn_membership_newest(coordinator->membership, member,
+                              cli_talk_number(message, "newest"));
         skn_harvest_hello(coordinator->harvest, member,
                           cli_talk_number(message, "incarnation"),
                           (uint32_t)cli_talk_number(message, "cores"),

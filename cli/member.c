@@ -150,10 +150,11 @@ static void
 say_hello(member_t *member)
 {
     member->greeted =
-        say(member, json_pack("{ss si sI sI si ss}", "say", "hello", "version",
-                              CLI_TALK_VERSION, "incarnation",
+        say(member, json_pack("{ss si sI sI sI si ss}", "say", "hello",
+                              "version", CLI_TALK_VERSION, "incarnation",
                               (json_int_t)member->incarnation, "generation",
-                              (json_int_t)runs(member), "cores",
+                              (json_int_t)runs(member), "newest",
+                              (json_int_t)member->worker.generation, "cores",
                               (int)skn_model_cores_count(&member->node->cores),
                               "settings", member->settings));
     if (member->greeted && member->has_missed)

@@ -495,6 +495,31 @@ Test(membership_apart, a_run_that_needs_two_waits_for_one_that_can_be_dialled)
     finish(&play);
 }
 
+/* Of a backup, say: members take no order of a generation that they had. */
+Test(membership_apart, an_older_journal_does_not_begin_an_older_generation)
+{
+    play_t play = { .now_ns = 1000 * MS };
+    const skn_membership_options_t options = { .count = COUNT,
+                                               .least = 1,
+                                               .choose = choose,
+                                               .generation = 1,
+                                               .saved_batch = 50,
+                                               .members = A | B | C | D };
+    needed = A | B | C | D;
+    play.membership = skn_membership_new(&options, names, NULL);
+    cr_assert_not_null(play.membership);
+    for (uint32_t k = 0; k < COUNT; k++)
+        skn_membership_hello(play.membership, k, 100 + k, 0, play.now_ns);
+    skn_membership_newest(play.membership, 1, 4);
+    skn_membership_newest(play.membership, 2, 3);
+    skn_membership_newest(play.membership, 3, UINT64_MAX);
+    pass(&play, 4000);
+    GENERATION(5);
+    TOLD("b took part in generation 4, and the journal ends with 1: it is of "
+         "an earlier time");
+    finish(&play);
+}
+
 /* The journal was not told of the first checkpoint any more. */
 Test(membership_apart, who_is_there_first_waits_for_the_parts_of_the_others)
 {

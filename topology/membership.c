@@ -12,6 +12,8 @@
 
 /* After so many of one member that training diverges, it does. */
 #define HOPELESS_FAILURES 3u
+/* Of generations that we do not know of: more are nonsense. */
+#define NEWER_MAX 1000000u
 /* So long without a tick: others seem silent then, and are not to blame. */
 #define STILL_TOLD_MS 2000u
 
@@ -223,6 +225,25 @@ skn_membership_hello(skn_membership_t *membership, uint32_t number,
 }
 
 void
+skn_membership_newest(skn_membership_t *membership, uint32_t number,
+                      uint64_t generation)
+{
+    uint64_t known = membership->newest > membership->generation
+                         ? membership->newest
+                         : membership->generation;
+    if (generation <= known || generation - known > NEWER_MAX ||
+        membership->phase == SKN_PHASE_OVER)
+        return;
+    membership->newest = generation;
+    skn_membership_tell(membership,
+                        "%s took part in generation %llu, and the journal ends "
+                        "with %llu: it is of an earlier time",
+                        membership->names[number],
+                        (unsigned long long)generation,
+                        (unsigned long long)membership->generation);
+}
+
+void
 skn_membership_pulse(skn_membership_t *membership, uint32_t number,
                      uint64_t generation, uint64_t batch, uint64_t now_ns)
 {
@@ -375,7 +396,8 @@ culprit(const skn_membership_t *membership, uint32_t number, const char *text)
 }
 
 /* Whether two have failed twice by what their configs say, since the last batch
- * was trained, or all that are here: it is the run's config, not theirs. */
+ * was trained, or all that are here: it is the run's config, not theirs. Or all,
+ * and not one alone, by their folders: they are of another run. */
 static bool
 are_mistaken(skn_membership_t *membership, uint32_t number, skn_status_t status)
 {
@@ -384,12 +406,15 @@ are_mistaken(skn_membership_t *membership, uint32_t number, skn_status_t status)
         here |= membership->member[k].here ? bit(k) : 0;
     if (membership->batch > membership->point.batch)
         membership->mistaken = 0;
-    if ((status != SKN_BAD_CONFIG && status != SKN_USAGE) ||
-        membership->member[number].strikes < 2)
+    bool folder = status == SKN_CANNOT_CREATE;
+    if (!folder && ((status != SKN_BAD_CONFIG && status != SKN_USAGE) ||
+                    membership->member[number].strikes < 2))
         return false;
     membership->mistaken |= bit(number);
-    return __builtin_popcountll(membership->mistaken) > 1 ||
-           (here & ~membership->mistaken) == 0;
+    bool several = __builtin_popcountll(membership->mistaken) > 1 ||
+                   membership->options.count == 1;
+    bool all = (here & ~membership->mistaken) == 0;
+    return folder ? all && several : all || several;
 }
 
 static void

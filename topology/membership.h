@@ -149,6 +149,11 @@ void skn_membership_destroy(skn_membership_t **membership);
 void skn_membership_hello(skn_membership_t *membership, uint32_t member,
                           uint64_t incarnation, uint64_t generation,
                           uint64_t now_ns);
+/* It has taken part in generations up to this one. Where that is newer than all
+ * that we know of, our journal is of an earlier time: the next generation is
+ * newer than both, since members take no older one. */
+void skn_membership_newest(skn_membership_t *membership, uint32_t member,
+                           uint64_t generation);
 /* It lives; it runs `generation` (0: none), up to `batch`. */
 void skn_membership_pulse(skn_membership_t *membership, uint32_t member,
                           uint64_t generation, uint64_t batch, uint64_t now_ns);

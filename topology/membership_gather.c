@@ -108,6 +108,8 @@ start(skn_membership_t *membership, uint64_t set, uint64_t ready,
 {
     char text[200];
     skn_membership_leave_out(membership, set, ready, now_ns);
+    if (membership->generation < membership->newest)
+        membership->generation = membership->newest;
     membership->generation++;
     membership->members = set;
     membership->point = *point;

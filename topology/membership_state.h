@@ -42,6 +42,7 @@ struct skn_membership {
     const char *const *names;
     skn_membership_phase_t phase;
     uint64_t generation, members; /* the newest one, and its set */
+    uint64_t newest;   /* that members know of, if it is a newer one */
     uint64_t former;   /* the set of the last one that ended, while we gather */
     skn_point_t point; /* where it began */
     uint64_t batch;    /* as far as it has come */

@@ -336,16 +336,15 @@ static void
 take_hello(coordinator_t *coordinator, uint32_t member, const json_t *message)
 {
     uint64_t version = cli_talk_number(message, "version");
+    uint64_t incarnation = cli_talk_number(message, "incarnation");
     char text[160];
     if (version >= CLI_TALK_VERSION_MIN && version <= CLI_TALK_VERSION + 1) {
-        skn_membership_hello(coordinator->membership, member,
-                             cli_talk_number(message, "incarnation"),
+        skn_membership_hello(coordinator->membership, member, incarnation,
                              cli_talk_number(message, "generation"),
                              cli_now_ns());
         skn_membership_newest(coordinator->membership, member,
                               cli_talk_number(message, "newest"));
-        skn_harvest_hello(coordinator->harvest, member,
-                          cli_talk_number(message, "incarnation"),
+        skn_harvest_hello(coordinator->harvest, member, incarnation,
                           (uint32_t)cli_talk_number(message, "cores"),
                           cli_now_ns());
         cli_lookout_hello(&coordinator->lookout, member);
@@ -361,7 +360,9 @@ take_hello(coordinator_t *coordinator, uint32_t member, const json_t *message)
 static void
 take_pulse(coordinator_t *coordinator, uint32_t member, const json_t *message)
 {
-    skn_error_t nothing = { 0 };
+    skn_membership_t *membership = coordinator->membership;
+    uint64_t generation = cli_talk_number(message, "generation");
+    uint64_t now_ns = cli_now_ns();
     const skn_harvest_pulse_t pulse = {
         .generation = cli_talk_number(message, "worked"),
         .batch = cli_talk_number(message, "batch"),
@@ -369,22 +370,21 @@ take_pulse(coordinator_t *coordinator, uint32_t member, const json_t *message)
         .cpu_ns = cli_talk_number(message, "cpu_ns"),
         .sent_bytes = cli_talk_number(message, "sent_bytes"),
     };
-    skn_membership_pulse(coordinator->membership, member,
-                         cli_talk_number(message, "generation"), pulse.batch,
-                         cli_now_ns());
-    skn_harvest_pulse(coordinator->harvest, member, &pulse, cli_now_ns());
-    cli_lookout_pulse(&coordinator->lookout, member, &pulse, cli_now_ns());
-    if (cli_talk_number(message, "generation") == coordinator->balanced)
+    skn_membership_pulse(membership, member, generation, pulse.batch, now_ns);
+    skn_membership_room(membership, member,
+                        cli_talk_number(message, "room_bytes"), now_ns);
+    skn_harvest_pulse(coordinator->harvest, member, &pulse, now_ns);
+    cli_lookout_pulse(&coordinator->lookout, member, &pulse, now_ns);
+    if (generation == coordinator->balanced)
         skn_balance_load(coordinator->balance, member,
                          cli_talk_number(message, "load_us"),
                          cli_talk_number(message, "load_at_us"),
-                         skn_membership_batch(coordinator->membership));
-    if (skn_membership_hears(coordinator->membership, member))
+                         skn_membership_batch(membership));
+    json_int_t number = (json_int_t)cli_talk_number(message, "pulse");
+    if (skn_membership_hears(membership, member))
         (void)cli_talk_send(
             coordinator->control, member,
-            json_pack("{ss sI}", "order", "heard", "pulse",
-                      (json_int_t)cli_talk_number(message, "pulse")),
-            &nothing);
+            json_pack("{ss sI}", "order", "heard", "pulse", number), NULL);
 }
 
 static void

@@ -328,6 +328,7 @@ tell_load(const skn_topology_t *topology, leash_t *leash)
         .core_ns = skn_topology_busy_ns(topology),
         .cpu_ns = cpu_ns(),
         .quota = leash->quota,
+        .throttled_ns = leash->quota > 0 ? skn_groups_throttled_ns("") : 0,
         .threads = threads,
         .thread_count = skn_load_threads(threads, SKN_LOAD_THREADS),
     };

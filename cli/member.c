@@ -179,7 +179,7 @@ say_pulse(member_t *member, bool now)
     cli_worker_look(worker);
     (void)say(
         member,
-        json_pack("{ss sI sI sI sI sI sI sI sI sI}", "say", "pulse", "pulse",
+        json_pack("{ss sI sI sI sI sI sI sI sI sI sI}", "say", "pulse", "pulse",
                   (json_int_t)member->pulse_count, "generation",
                   (json_int_t)runs(member), "batch", (json_int_t)worker->batch,
                   "worked", (json_int_t)worker->generation, "busy_ns",
@@ -188,7 +188,8 @@ say_pulse(member_t *member, bool now)
                   "sent_bytes",
                   (json_int_t)(worker->sent_before_bytes + worker->sent_bytes),
                   "load_us", (json_int_t)worker->load_us, "load_at_us",
-                  (json_int_t)worker->load_at_us));
+                  (json_int_t)worker->load_at_us, "room_bytes",
+                  (json_int_t)cli_talk_room_bytes(member->folder)));
     /* Nothing is said once: a line that ends takes with it what is on it. */
     if (member->has_missed && member->pulse_count % ENDED_PULSES == 0)
         say_misses(member);

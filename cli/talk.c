@@ -4,6 +4,7 @@
 
 #include <stdlib.h>
 #include <string.h>
+#include <sys/statvfs.h>
 
 #include "cli/process.h"
 #include "formats/cut.h"
@@ -276,4 +277,14 @@ cli_talk_take_holds(const json_t *message, skn_held_t **list, size_t *count,
         }
     }
     return SKN_OK;
+}
+
+uint64_t
+cli_talk_room_bytes(const char *path)
+{
+    struct statvfs disk;
+    if (statvfs(path, &disk) != 0)
+        return 0;
+    uint64_t bytes = (uint64_t)disk.f_bavail * disk.f_frsize;
+    return bytes < INT64_MAX ? bytes : INT64_MAX;
 }

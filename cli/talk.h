@@ -52,6 +52,8 @@ skn_status_t cli_talk_send(skn_control_t *control, uint32_t member,
  * whose seal is not in the array `known`. NULL and `error`. */
 json_t *cli_talk_holds(const char *path, const json_t *known,
                        skn_error_t *error);
+/* What the disk of that folder has room for; 0: not known. */
+uint64_t cli_talk_room_bytes(const char *path);
 /* The list in it; freed by skn_held_free. SKN_BAD_MESSAGE. */
 skn_status_t cli_talk_take_holds(const json_t *message, skn_held_t **list,
                                  size_t *count, skn_error_t *error);

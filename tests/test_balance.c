@@ -249,8 +249,8 @@ Test(balance, who_only_holds_the_others_up_is_left_out)
     cr_expect_float_eq(batch_s(), 0.25 + 0.06, 0.02);
 }
 
-/* All that a batch costs is fixed, and its machine is a little slower when it has
- * fewer rows: that is no reason to give it fewer still. */
+/* All that a batch costs is fixed, and its machine is a little slower when it
+ * has fewer rows: that is no reason to give it fewer still. */
 Test(balance, who_gains_nothing_by_fewer_rows_is_left_out)
 {
     world.truth[1] = 0.1;

@@ -167,3 +167,14 @@ Test(groups, processor_time_is_the_least_quota)
     put("sys/fs/cgroup/cpu/cpu.cfs_period_us", "0\n");
     cr_expect_eq(skn_groups_units(root), 1.5);
 }
+
+Test(groups, what_a_quota_held_back_is_told)
+{
+    cr_expect_eq(skn_groups_throttled_ns(root), 0);
+    put("proc/self/cgroup", "%s", hybrid);
+    put("sys/fs/cgroup/cpu/jobs/cpu.stat",
+        "nr_periods 9\nnr_throttled 5\nthrottled_time 7000\n");
+    cr_expect_eq(skn_groups_throttled_ns(root), 7000);
+    put("sys/fs/cgroup/cpu.stat", "usage_usec 3\nthrottled_usec 9\n");
+    cr_expect_eq(skn_groups_throttled_ns(root), 9000);
+}

@@ -495,6 +495,32 @@ Test(membership_apart, a_run_that_needs_two_waits_for_one_that_can_be_dialled)
     finish(&play);
 }
 
+/* Once: what is full again soon is believed no more. */
+Test(membership_apart, whose_disk_has_room_again_comes_back_at_once)
+{
+    play_t play = begin(1, NULL);
+    skn_error_t full = { 0 };
+    (void)skn_fail(&full, SKN_STORAGE, "node 'b': no space left on device");
+    for (uint64_t k = 0; k < 2; k++) {
+        uint64_t generation = skn_membership_generation(play.membership);
+        skn_membership_ended(play.membership, 0, generation, SKN_ENDING_FAILED,
+                             &full, play.now_ns);
+        skn_membership_room(play.membership, 1, UINT64_MAX, play.now_ns);
+        play.batch += 100;
+        pass(&play, 3000);
+        cr_expect_eq(skn_membership_members(play.membership), A | C | D);
+        skn_membership_room(play.membership, 1, 4096, play.now_ns);
+        pass(&play, 3000);
+        cr_expect_eq(skn_membership_members(play.membership), A | C | D);
+        skn_membership_room(play.membership, 1, UINT64_MAX, play.now_ns);
+        play.batch += 100;
+        pass(&play, 1500);
+        cr_expect_eq(skn_membership_members(play.membership),
+                     k == 0 ? A | B | C | D : A | C | D, "%s", play.told);
+    }
+    finish(&play);
+}
+
 /* Of a backup, say: members take no order of a generation that they had. */
 Test(membership_apart, an_older_journal_does_not_begin_an_older_generation)
 {

@@ -167,6 +167,17 @@ class Tidy(unittest.TestCase):
             name: head(name) + BODY,
             test: head(test) + '#include "formats/answer.h"\n'}))
 
+    def test_a_test_that_nothing_runs_is_caught(self):
+        test, script = "tests/test_answer.c", "tests/e2e/answer.sh"
+        files = {test: head(test) + BODY, script: "#!/bin/sh\n",
+                 "CMakeLists.txt": "skn_test(answers all)\n"}
+        output = self.run_tidy(files)
+        self.caught(output, test + ":1:", "no skn_test")
+        self.caught(output, script + ":1:", "neither CMakeLists.txt nor")
+        files["CMakeLists.txt"] = ("skn_test(answer all)\n"
+                                   f"skn_script(answer {script})\n")
+        self.assertNotIn("runs it", self.run_tidy(files)[1])
+
     # --- calls ---
 
     def test_banned_calls_are_caught_with_what_to_use(self):

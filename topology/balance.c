@@ -160,9 +160,9 @@ is_whole(const skn_balance_t *balance)
 }
 
 /* What a batch has cost a node since then. Two costs of two shares tell its
- * parts, where more rows cost more, or fewer ones no less: then rows are next to
- * nothing of it. Else both parts are what they were, on a machine that is faster
- * or slower now. */
+ * parts, where more rows cost more, or fewer ones no less: then rows are next
+ * to nothing of it. Else both parts are what they were, on a machine that is
+ * faster or slower now. */
 static cost_t
 find_cost(const skn_balance_t *balance, uint32_t number, const sample_t *since)
 {

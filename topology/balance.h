@@ -15,8 +15,8 @@
  * minutes, then for twice as long each time, up to an hour: never for ever. If
  * ten seconds show that a batch takes no less without it, it is taken back.
  *
- * Rules against fluttering: it pays by 10% for two minutes on end, or by a third
- * for ten seconds; moves are at least 10 s apart, then twice as long each
+ * Rules against fluttering: it pays by 10% for two minutes on end, or by a
+ * third for ten seconds; moves are at least 10 s apart, then twice as long each
  * time, up to 10 minutes; nobody's speed changes by more than eight times in a
  * move. Pure: whoever drives it says what time it is.
  * SPDX-License-Identifier: Apache-2.0 */

@@ -104,6 +104,26 @@ units_of(const char *folder, bool modern)
                : INFINITY;
 }
 
+/* How long the group was held back by its quota so far, below 0: the least is
+ * the one that was longest. */
+static double
+throttled_of(const char *folder, bool modern)
+{
+    char line[128];
+    uint64_t number;
+    double throttled_ns = INFINITY;
+    FILE *file = open_in(folder, "cpu.stat");
+    while (file && fgets(line, sizeof(line), file)) {
+        if (!modern && sscanf(line, "throttled_time %" SCNu64, &number) == 1)
+            throttled_ns = -(double)number;
+        if (modern && sscanf(line, "throttled_usec %" SCNu64, &number) == 1)
+            throttled_ns = -1000.0 * (double)number;
+    }
+    if (file)
+        (void)fclose(file);
+    return throttled_ns;
+}
+
 /* --- the tree ------------------------------------------------------------ */
 
 /* Writes where the group stands, and returns the length of what is above all
@@ -198,4 +218,11 @@ skn_groups_units(const char *root)
 {
     double least = least_of(root, "cpu", units_of);
     return isfinite(least) ? least : 0;
+}
+
+uint64_t
+skn_groups_throttled_ns(const char *root)
+{
+    double least = least_of(root, "cpu", throttled_of);
+    return isfinite(least) ? (uint64_t)-least : 0;
 }

@@ -13,5 +13,8 @@ uint64_t skn_groups_memory_bytes(const char *root);
 /* Processing units that it may use by the least quota of its group and of those
  * above it; 0 without one. `root` as above. Any thread. */
 double skn_groups_units(const char *root);
+/* How long its group was held back by its quota, or one above it if that was
+ * longer; summed over processing units; 0 if nothing says so. As above. */
+uint64_t skn_groups_throttled_ns(const char *root);
 
 #endif

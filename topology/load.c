@@ -9,35 +9,40 @@
 #include <string.h>
 #include <sys/resource.h>
 
-/* The busiest thread, of those that were there at both looks. */
-static uint64_t
-most_since(const skn_node_load_t *load, const skn_load_look_t *look)
-{
-    uint64_t most_ns = 0;
-    for (size_t k = 0; k < look->thread_count; k++) {
-        const skn_load_thread_t *now = &look->threads[k];
-        for (size_t j = 0; j < load->thread_count; j++) {
-            const skn_load_thread_t *then = &load->thread[j];
-            if (then->id == now->id && now->used_ns > then->used_ns &&
-                now->used_ns - then->used_ns > most_ns)
-                most_ns = now->used_ns - then->used_ns;
-        }
-    }
-    return most_ns;
-}
-
 static uint64_t
 since(uint64_t then, uint64_t now)
 {
     return now > then ? now - then : 0;
 }
 
+/* The busiest thread, of those that were there at both looks. */
+static uint64_t
+most_since(const skn_node_load_t *load, const skn_load_look_t *look,
+           uint64_t held_ns)
+{
+    uint64_t most_ns = 0;
+    for (size_t k = 0; k < look->thread_count; k++) {
+        const skn_load_thread_t *now = &look->threads[k];
+        for (size_t j = 0; j < load->thread_count; j++) {
+            const skn_load_thread_t *then = &load->thread[j];
+            if (then->id != now->id)
+                continue;
+            uint64_t ns =
+                since(then->ran_ns, now->ran_ns) +
+                since(held_ns, since(then->waited_ns, now->waited_ns));
+            most_ns = ns > most_ns ? ns : most_ns;
+        }
+    }
+    return most_ns;
+}
+
 void
 skn_node_load_add(skn_node_load_t *load, const skn_load_look_t *look)
 {
-    uint64_t most_ns = since(load->core_ns, look->core_ns);
+    uint64_t held_ns = since(load->throttled_ns, look->throttled_ns);
+    uint64_t most_ns = since(held_ns, since(load->core_ns, look->core_ns));
     uint64_t passed_ns = since(load->at_ns, look->at_ns);
-    uint64_t thread_ns = most_since(load, look);
+    uint64_t thread_ns = most_since(load, look, held_ns);
     most_ns = thread_ns > most_ns ? thread_ns : most_ns;
     if (look->quota > 0) {
         double quota_ns =
@@ -49,6 +54,7 @@ skn_node_load_add(skn_node_load_t *load, const skn_load_look_t *look)
     load->at_ns = look->at_ns;
     load->core_ns = look->core_ns;
     load->cpu_ns = look->cpu_ns;
+    load->throttled_ns = look->throttled_ns;
     load->thread_count = look->thread_count < SKN_LOAD_THREADS
                              ? look->thread_count
                              : SKN_LOAD_THREADS;
@@ -76,7 +82,7 @@ skn_load_threads(skn_load_thread_t *threads, size_t max)
         FILE *file = fopen(path, "re"); /* it may have ended */
         if (file &&
             fscanf(file, "%" SCNu64 " %" SCNu64, &ran_ns, &waited_ns) == 2)
-            threads[count++] = (skn_load_thread_t){ id, ran_ns + waited_ns };
+            threads[count++] = (skn_load_thread_t){ id, ran_ns, waited_ns };
         if (file)
             (void)fclose(file);
     }

@@ -395,9 +395,15 @@ culprit(const skn_membership_t *membership, uint32_t number, const char *text)
     return number;
 }
 
+static bool
+is_of_disk(skn_status_t status)
+{
+    return status == SKN_STORAGE || status == SKN_CANNOT_CREATE;
+}
+
 /* Whether two have failed twice by what their configs say, since the last batch
- * was trained, or all that are here: it is the run's config, not theirs. Or all,
- * and not one alone, by their folders: they are of another run. */
+ * was trained, or all that are here: it is the run's config, not theirs. Or
+ * all, and not one alone, by their folders: they are of another run. */
 static bool
 are_mistaken(skn_membership_t *membership, uint32_t number, skn_status_t status)
 {
@@ -434,8 +440,7 @@ blame(skn_membership_t *membership, uint32_t number, const skn_error_t *error,
         skn_membership_fail(membership, error, now_ns);
         return;
     }
-    bool disk =
-        error->status == SKN_STORAGE || error->status == SKN_CANNOT_CREATE;
+    bool disk = is_of_disk(error->status);
     if (member->strikes < 2 && !disk)
         return; /* once is chance; but disks were tried again and again */
     if (member->strikes < 2)
@@ -447,6 +452,23 @@ blame(skn_membership_t *membership, uint32_t number, const skn_error_t *error,
                         "%s failed %u times in a row and stays out for %llu s",
                         membership->names[number], member->strikes,
                         (unsigned long long)(bar / 1000));
+}
+
+void
+skn_membership_room(skn_membership_t *membership, uint32_t number,
+                    uint64_t bytes, uint64_t now_ns)
+{
+    member_t *member = &membership->member[number];
+    bool first = member->strikes <= 2 && is_of_disk(member->fault.status);
+    uint64_t begun_ns =
+        member->barred_ns - SKN_MEMBER_BAR_MS * (uint64_t)NS_PER_MS;
+    if (!first || member->barred_ns <= now_ns ||
+        now_ns < begun_ns + 1000 * (uint64_t)NS_PER_MS ||
+        bytes < SKN_MEMBER_ROOM_BYTES)
+        return;
+    member->barred_ns = now_ns;
+    skn_membership_tell(membership, "%s has room on its disk again",
+                        membership->names[number]);
 }
 
 static bool

@@ -55,6 +55,7 @@
 /* One who fails stays out 10 s, 20 s, ... 10 minutes, never for ever. */
 #define SKN_MEMBER_BAR_MS 10000u
 #define SKN_MEMBER_BAR_MS_MAX 600000u
+#define SKN_MEMBER_ROOM_BYTES 8388608u
 /* Failures that nobody is to blame for: the next try comes after .25 s, .5 s,
  * ... 16 s. */
 #define SKN_MEMBER_RETRY_MS 250u
@@ -157,6 +158,11 @@ void skn_membership_newest(skn_membership_t *membership, uint32_t member,
 /* It lives; it runs `generation` (0: none), up to `batch`. */
 void skn_membership_pulse(skn_membership_t *membership, uint32_t member,
                           uint64_t generation, uint64_t batch, uint64_t now_ns);
+/* Its disk has room for so much. Who is out for a full disk the first time
+ * comes back as soon as that is SKN_MEMBER_ROOM_BYTES; then its time has to
+ * pass. */
+void skn_membership_room(skn_membership_t *membership, uint32_t member,
+                         uint64_t bytes, uint64_t now_ns);
 /* It has said what it holds, since it was asked last. */
 void skn_membership_holds(skn_membership_t *membership, uint32_t member,
                           uint64_t now_ns);

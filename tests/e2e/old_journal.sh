@@ -55,6 +55,8 @@ lead run "${calm[@]}"
 lead_pid=$started
 check_code 73 "without its journal it has nothing to go on from, and ends" \
     wait "$lead_pid"
-check_match "  and says why" '^skein: .*run/[abc] holds another run' run.lead.err
-check_match "  and what to do" 'has lost its journal, put that back' run.lead.err
+check_match "  and says why" '^skein: .*run/[abc] holds another run' \
+    run.lead.err
+check_match "  and what to do" 'has lost its journal, put that back' \
+    run.lead.err
 finish

@@ -73,7 +73,7 @@ typedef struct member {
     uint64_t pulse_count, sent_ns[PULSES], lease_ns;
     uint32_t wait_s, grace_s;
     json_t *ended;     /* what was said last of an end, until a new beginning */
-    skn_error_t fault; /* our own, till a part of ours ends well or is saved */
+    skn_error_t fault; /* our own, till we are wanted again */
     uint64_t saved_batch, saved_told;
     skn_reach_t *reach;
     uint64_t misses; /* nodes of the model that our worker did not hear */
@@ -313,6 +313,7 @@ begin(member_t *member, const json_t *order)
     cli_worker_kill(&member->worker);
     json_decref(member->ended);
     member->ended = NULL;
+    member->fault.status = SKN_OK; /* we are wanted again */
     member->saved_told = 0;
     const cli_worker_start_t start = {
         .call = member->call,

@@ -214,7 +214,7 @@ find_out(const skn_balance_t *balance, double *us)
     uint64_t out = (uint64_t)1 << slow;
     double without_us = find_even_us(balance, balance->set & ~out);
     if (count <= balance->least || count <= 2 || balance->node[slow].needed ||
-        without_us * (1 + SKN_BALANCE_SMALL_GAIN) > *us)
+        without_us * (1 + SKN_BALANCE_OUT_GAIN) > *us)
         return 0;
     *us = without_us;
     return out;

@@ -15,9 +15,9 @@
  * minutes, then for twice as long each time, up to an hour: never for ever. If
  * ten seconds show that a batch takes no less without it, it is taken back.
  *
- * Rules against fluttering: it pays by 10% for two minutes on end, or by a
- * third for ten seconds; moves are at least 10 s apart, then twice as long each
- * time, up to 10 minutes; nobody's speed changes by more than eight times in a
+ * Rules against fluttering: it pays by 5% for a minute on end, or by a third
+ * for ten seconds; moves are at least 10 s apart, then twice as long each time,
+ * up to 10 minutes; nobody's speed changes by more than eight times in a
  * move. Pure: whoever drives it says what time it is.
  * SPDX-License-Identifier: Apache-2.0 */
 #ifndef TOPOLOGY_BALANCE_H
@@ -30,12 +30,13 @@
 
 /* What two looks at a load are apart, at least. */
 #define SKN_BALANCE_WINDOW_MS 5000u
-#define SKN_BALANCE_SMALL_GAIN 0.10
-#define SKN_BALANCE_SMALL_MS 120000u
+#define SKN_BALANCE_SMALL_GAIN 0.05
+#define SKN_BALANCE_SMALL_MS 60000u
 #define SKN_BALANCE_LARGE_GAIN 0.33
 #define SKN_BALANCE_LARGE_MS 10000u
 #define SKN_BALANCE_APART_MS 10000u
 #define SKN_BALANCE_APART_MS_MAX 600000u
+#define SKN_BALANCE_OUT_GAIN 0.10
 #define SKN_BALANCE_OUT_MS 120000u
 #define SKN_BALANCE_OUT_MS_MAX 3600000u
 

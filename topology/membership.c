@@ -320,7 +320,9 @@ skn_membership_saved(skn_membership_t *membership, uint64_t batch)
     if (batch > membership->saved_batch)
         membership->saved_batch = batch;
     for (uint32_t k = 0; k < membership->options.count; k++)
-        if (takes_part(membership, k)) {
+        /* It may be told late of what was before a failure. */
+        if (takes_part(membership, k) &&
+            membership->member[k].barred_ns <= membership->tick_ns) {
             membership->member[k].strikes = 0;
             membership->member[k].fault.status = SKN_OK;
         }
@@ -460,12 +462,14 @@ skn_membership_room(skn_membership_t *membership, uint32_t number,
 {
     member_t *member = &membership->member[number];
     bool first = member->strikes <= 2 && is_of_disk(member->fault.status);
-    uint64_t begun_ns =
-        member->barred_ns - SKN_MEMBER_BAR_MS * (uint64_t)NS_PER_MS;
-    if (!first || member->barred_ns <= now_ns ||
-        now_ns < begun_ns + 1000 * (uint64_t)NS_PER_MS ||
-        bytes < SKN_MEMBER_ROOM_BYTES)
+    if (!first || member->barred_ns <= now_ns || bytes < SKN_MEMBER_ROOM_BYTES)
+        member->room_ns = 0;
+    else if (member->room_ns == 0)
+        member->room_ns = now_ns;
+    /* What a failure leaves is removed, and may be filled again at once. */
+    if (member->room_ns == 0 || ms_since(member->room_ns, now_ns) < 1000)
         return;
+    member->room_ns = 0;
     member->barred_ns = now_ns;
     skn_membership_tell(membership, "%s has room on its disk again",
                         membership->names[number]);
@@ -494,6 +498,8 @@ skn_membership_ended(skn_membership_t *membership, uint32_t number,
         return; /* of an older one */
     member->ended = true;
     member->ended_ns = now_ns;
+    if (ending != SKN_ENDING_FAILED)
+        member->fault.status = SKN_OK;
     if (membership->phase != SKN_PHASE_RUNNING &&
         membership->phase != SKN_PHASE_PAUSING)
         return;

@@ -159,8 +159,8 @@ void skn_membership_newest(skn_membership_t *membership, uint32_t member,
 void skn_membership_pulse(skn_membership_t *membership, uint32_t member,
                           uint64_t generation, uint64_t batch, uint64_t now_ns);
 /* Its disk has room for so much. Who is out for a full disk the first time
- * comes back as soon as that is SKN_MEMBER_ROOM_BYTES; then its time has to
- * pass. */
+ * comes back when that has been SKN_MEMBER_ROOM_BYTES for a second; then its
+ * time has to pass. */
 void skn_membership_room(skn_membership_t *membership, uint32_t member,
                          uint64_t bytes, uint64_t now_ns);
 /* It has said what it holds, since it was asked last. */

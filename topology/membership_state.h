@@ -30,6 +30,7 @@ typedef struct member {
     uint64_t ended_ns; /* when its part of the generation ended */
     uint32_t strikes;
     skn_error_t fault; /* the last of them, if it is out for them */
+    uint64_t room_ns;  /* since when its disk has had room; 0: it has none */
     uint64_t here_ns;  /* since when it is here */
     uint64_t misses;   /* whom it does not reach, as it says */
     uint64_t apart_ns; /* when it was left out for that last */

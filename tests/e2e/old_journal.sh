@@ -47,7 +47,7 @@ lead_pid=$started
 await "an older journal is told of" \
     'took part in generation 3, and the journal ends with 1' run.lead.json
 await "and the next generation is newer than all" \
-    'generation 4 from batch [1-9][0-9]*: a, b and c' run.lead.json
+    'generation [4-9] from batch [1-9][0-9]*: a, b and c' run.lead.json
 kill -9 "$lead_pid"
 wait "$lead_pid" 2>/dev/null
 rm run/coordinator.journal

@@ -312,7 +312,9 @@ def finish(run):
     said(codes == [0] * 5, "the run is stopped, and all end well", str(codes))
     fault = Full(LAST.split("-")[1]) if LAST else None
     # The others may begin before the one with the full disk is there.
-    epochs = int(run.batch) // BATCHES_AN_EPOCH + (40 if fault else 2)
+    batch = max([run.batch] + [number for list_ in run.trained.values()
+                               for number, _ in list_])
+    epochs = int(batch) // BATCHES_AN_EPOCH + (200 if fault else 2)
     if fault:
         fault.begin(run)
     then = time.monotonic()

@@ -397,12 +397,6 @@ culprit(const skn_membership_t *membership, uint32_t number, const char *text)
     return number;
 }
 
-static bool
-is_of_disk(skn_status_t status)
-{
-    return status == SKN_STORAGE || status == SKN_CANNOT_CREATE;
-}
-
 /* Whether two have failed twice by what their configs say, since the last batch
  * was trained, or all that are here: it is the run's config, not theirs. Or
  * all, and not one alone, by their folders: they are of another run. */
@@ -442,7 +436,8 @@ blame(skn_membership_t *membership, uint32_t number, const skn_error_t *error,
         skn_membership_fail(membership, error, now_ns);
         return;
     }
-    bool disk = is_of_disk(error->status);
+    bool disk =
+        error->status == SKN_STORAGE || error->status == SKN_CANNOT_CREATE;
     if (member->strikes < 2 && !disk)
         return; /* once is chance; but disks were tried again and again */
     if (member->strikes < 2)
@@ -461,7 +456,7 @@ skn_membership_room(skn_membership_t *membership, uint32_t number,
                     uint64_t bytes, uint64_t now_ns)
 {
     member_t *member = &membership->member[number];
-    bool first = member->strikes <= 2 && is_of_disk(member->fault.status);
+    bool first = member->strikes <= 2 && member->fault.status == SKN_STORAGE;
     if (!first || member->barred_ns <= now_ns || bytes < SKN_MEMBER_ROOM_BYTES)
         member->room_ns = 0;
     else if (member->room_ns == 0)

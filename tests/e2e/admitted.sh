@@ -13,19 +13,9 @@
 . "$(dirname "$0")/pair.sh"
 # shellcheck source=tests/e2e/members.sh
 . "$(dirname "$0")/members.sh"
-pair_model
-for name in c lead; do "$skein" keygen "$name.key" >/dev/null || exit 70; done
+three_model
 epochs=2000
 calm=(-o train.evaluate.every_epochs=0)
-
-cat tiny.yaml >three.yaml
-cat >>three.yaml <<YAML
-coordinator: { address: "tcp://127.0.0.1:${ports[3]}", key: lead.key }
-nodes:
-  - { name: a, address: "tcp://127.0.0.1:${ports[0]}", key: a.key }
-  - { name: b, address: "tcp://127.0.0.1:${ports[1]}", key: b.key }
-  - { name: c, address: "tcp://127.0.0.1:${ports[2]}", key: c.key }
-YAML
 
 lead run --wait 1 "${calm[@]}"
 lead_pid=$started

@@ -23,11 +23,14 @@ go_on() {
 # whole NAME [OPTION...]: the same, and waits for its end.
 whole() { (go_on "$@"); }
 saved() { [ "$(grep -c '"event":"checkpoint"' "$1.json")" -ge "$2" ]; }
-# some NAME COUNT: the same until it has saved so often.
+# Who is out for a failure when the run is stopped ends with its code.
+all_in() { grep '"membership"' "$1.json" | tail -n 1 | grep -q 'n0","n1","n2'; }
+# some NAME COUNT: the same until it has saved so often, and all take part.
 some() {
     go_on "$1" -o train.epochs=100000 &
     local process=$!
     wait_until 300 saved "$1" "$2"
+    wait_until 300 all_in "$1"
     kill -TERM "$process"
     wait "$process"
 }

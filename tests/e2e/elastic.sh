@@ -14,21 +14,11 @@
 . "$(dirname "$0")/pair.sh"
 # shellcheck source=tests/e2e/members.sh
 . "$(dirname "$0")/members.sh"
-pair_model
-for name in c d lead; do "$skein" keygen "$name.key" >/dev/null || exit 70; done
+three_model
+"$skein" keygen d.key >/dev/null || exit 70
 seed=${SKEIN_SEED:-$(($$ % 30000 + 1))}
 echo "seed $seed of the kills: SKEIN_SEED repeats them"
 epochs=12
-
-# A model file of nodes a, b and c, whose ports nobody else has.
-cat tiny.yaml >three.yaml
-cat >>three.yaml <<YAML
-coordinator: { address: "tcp://127.0.0.1:${ports[3]}", key: lead.key }
-nodes:
-  - { name: a, address: "tcp://127.0.0.1:${ports[0]}", key: a.key }
-  - { name: b, address: "tcp://127.0.0.1:${ports[1]}", key: b.key }
-  - { name: c, address: "tcp://127.0.0.1:${ports[2]}", key: c.key }
-YAML
 
 "$skein" train tiny.yaml --json -o checkpoint.path=alone \
     -o train.epochs=$epochs >alone.json 2>alone.err </dev/null

@@ -6,6 +6,22 @@
 # shellcheck shell=bash
 members_file=three.yaml
 
+# three_model: pair_model, the keys of c and of lead, and three.yaml: nodes a, b
+# and c, whose ports nobody else has.
+three_model() {
+    pair_model
+    for name in c lead; do
+        "$skein" keygen "$name.key" >/dev/null || exit 70
+    done
+    cat tiny.yaml - >three.yaml <<YAML
+coordinator: { address: "tcp://127.0.0.1:${ports[3]}", key: lead.key }
+nodes:
+  - { name: a, address: "tcp://127.0.0.1:${ports[0]}", key: a.key }
+  - { name: b, address: "tcp://127.0.0.1:${ports[1]}", key: b.key }
+  - { name: c, address: "tcp://127.0.0.1:${ports[2]}", key: c.key }
+YAML
+}
+
 # lead RUN OPTION... and member RUN NAME OPTION...: in the background; $started.
 lead() {
     local run=$1

@@ -31,6 +31,7 @@ typedef struct dense {
     float *weights;  /* [flights][units][below.stride] */
     void *gemm;      /* scratch of the greatest product */
     bool fixed;      /* a leaf a block of units, not one a shard */
+    bool half;       /* products multiply bf16 */
     skn_merge_t down;
     uint32_t node_count, node[SKN_NODES_MAX]; /* those that are sent down */
     bool packed;    /* at open positions only: packing.h */
@@ -79,6 +80,7 @@ dense_forward(skn_layer_t *layer, const skn_pass_t *pass, float *sum)
         .b = { .at = w, .row_stride = 1, .column_stride = stride },
         .c = sum,
         .c_stride = layer->hidden.columns,
+        .half = dense->half,
     };
     kernels->gemm(&job, dense->gemm);
 }
@@ -111,6 +113,7 @@ compute_leaf(void *source, uint32_t leaf, skn_partial_t *into)
                .column_stride = 1 },
         .c = into->pull,
         .c_stride = from->columns,
+        .half = dense->half,
     };
     hidden->kernels->gemm(&job, dense->gemm);
 }
@@ -196,6 +199,7 @@ dense_gradient(skn_actor_t *actor, skn_layer_t *layer,
                .column_stride = 1 },
         .c = message->value.at,
         .c_stride = width,
+        .half = dense->half,
     };
     layer->hidden.kernels->gemm(&job, dense->gemm);
     return message;
@@ -254,6 +258,8 @@ open_tree(dense_t *dense, const skn_actor_t *actor, skn_error_t *error)
     int64_t leaf = skn_actor_option_int(actor, "leaf");
     dense->fixed =
         strcmp(skn_actor_option_text(actor, "reduction"), "fixed") == 0;
+    dense->half =
+        strcmp(skn_actor_option_text(actor, "precision"), "bf16") == 0;
     dense->down.kernels = hidden->kernels;
     dense->down.leaf_count = 1; /* of its own */
     dense->node_count = 1;
@@ -355,6 +361,8 @@ static const skn_option_t options[] = {
     SKN_CUTS_OPTIONS,
     { "units", SKN_OPTION_INT, NULL, 1, SKN_HIDDEN_MAX, NULL,
       "units of the whole layer" },
+    { "precision", SKN_OPTION_CHOICE, "f32", 0, 0, "f32|bf16",
+      "number format in which matrix products multiply" },
     { "reduction", SKN_OPTION_CHOICE, "fast", 0, 0, "fast|fixed",
       "fixed: the same bits for every number of shards" },
     { "leaf", SKN_OPTION_INT, "-1", -1, SKN_SHARD_MAX - 1, NULL,

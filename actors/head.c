@@ -105,8 +105,9 @@ skn_flight_fini(skn_flight_t *flight)
 /* --- products -------------------------------- */
 
 static skn_status_t
-multiply(skn_head_t *head, const skn_gemm_t *job, skn_error_t *error)
+multiply(skn_head_t *head, skn_gemm_t *job, skn_error_t *error)
 {
+    job->half = head->half;
     size_t bytes = head->kernels->gemm_scratch_bytes(job->m, job->n, job->k);
     if (bytes > head->gemm_bytes) {
         free(head->gemm);

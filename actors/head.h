@@ -55,6 +55,7 @@ typedef struct skn_head {
     skn_sampler_t *sampler;
     skn_loss_t loss;
     bool fixed;      /* one leaf a block, not one a shard */
+    bool half;       /* products multiply bf16 */
     bool late;       /* the shard normalises what it tells the layer below */
     uint32_t hidden; /* H */
     size_t hidden_stride;

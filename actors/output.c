@@ -614,6 +614,7 @@ read_options(const skn_actor_t *actor, output_t *output)
                      : SKN_LOSS_IS_ONE_VS_ALL;
     head->fixed =
         strcmp(skn_actor_option_text(actor, "reduction"), "fixed") == 0;
+    head->half = strcmp(skn_actor_option_text(actor, "precision"), "bf16") == 0;
     head->late = head->loss == SKN_LOSS_IS_SOFTMAX &&
                  strcmp(skn_actor_option_text(actor, "merge"), "late") == 0;
     head->hidden = option_u32(actor, "hidden");
@@ -711,6 +712,8 @@ static const skn_option_t options[] = {
       "send gradients of open hidden units only: fewer bytes, more work" },
     { "loss", SKN_OPTION_CHOICE, "softmax", 0, 0, "softmax|one_vs_all",
       "what is minimised" },
+    { "precision", SKN_OPTION_CHOICE, "f32", 0, 0, "f32|bf16",
+      "number format in which matrix products multiply" },
     { "reduction", SKN_OPTION_CHOICE, "fast", 0, 0, "fast|fixed",
       "fixed: the same bits for every number of shards" },
     { "merge", SKN_OPTION_CHOICE, "early", 0, 0, "early|late",

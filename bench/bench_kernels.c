@@ -38,7 +38,7 @@ typedef struct row_case {
 } row_case_t;
 
 static const char *wanted = "";
-static double fma_roof, read_roof;
+static double fma_roof, half_roof, read_roof;
 
 static void *
 room(size_t bytes)
@@ -102,30 +102,80 @@ fma_roof_avx512(void *subject)
         }
     }
 }
+
+__attribute__((target("avx512f,avx512bf16"))) static void
+half_roof_avx512_bf16(void *subject)
+{
+    __m512 sum[12];
+    __m512bh a = (__m512bh)_mm512_set1_epi32(0x3f003f00);
+    (void)subject;
+#pragma GCC unroll 12
+    for (int i = 0; i < 12; i++)
+        sum[i] = _mm512_setzero_ps();
+    for (int k = 0; k < ROOF_STEPS; k++) {
+#pragma GCC unroll 12
+        for (int i = 0; i < 12; i++) {
+            sum[i] = _mm512_dpbf16_ps(sum[i], a, a);
+            __asm__ volatile("" : "+v"(sum[i]));
+        }
+    }
+}
+
+/* 4 chains of 16 x 16 x 32 products: 32,768 operations a step. */
+__attribute__((target("amx-tile,amx-bf16"))) static void
+half_roof_amx(void *subject)
+{
+    struct {
+        uint8_t palette, none[15];
+        uint16_t row_bytes[16];
+        uint8_t rows[16];
+    } config = { .palette = 1 };
+    (void)subject;
+    for (int k = 0; k < 8; k++) {
+        config.row_bytes[k] = 64;
+        config.rows[k] = 16;
+    }
+    _tile_loadconfig(&config);
+    for (int k = 0; k < ROOF_STEPS / 4; k++) {
+        _tile_dpbf16ps(0, 4, 6);
+        _tile_dpbf16ps(1, 4, 7);
+        _tile_dpbf16ps(2, 5, 6);
+        _tile_dpbf16ps(3, 5, 7);
+    }
+    _tile_release();
+}
 #endif
 
+/* What a set multiplies and adds at most, in registers; 0: not known. */
 static double
-measure_fma_roof(const char *isa)
+measure_roof(const char *what, const char *isa)
 {
-    double flop = 0;
-    bench_time_t time = { 1, 0 };
 #if defined(__x86_64__)
-    flop = 2.0 * 12 * ROOF_STEPS;
-    if (strcmp(isa, "avx2") == 0) {
-        flop *= 8;
-        time = bench_measure(fma_roof_avx2, NULL);
-    } else if (strcmp(isa, "avx512") == 0) {
-        flop *= 16;
-        time = bench_measure(fma_roof_avx512, NULL);
-    } else {
-        return 0;
+    static const struct {
+        const char *what, *isa;
+        void (*call)(void *);
+        double flop; /* a step */
+    } roofs[] = {
+        { "roof_fma", "avx2", fma_roof_avx2, 2.0 * 12 * 8 },
+        { "roof_fma", "avx512", fma_roof_avx512, 2.0 * 12 * 16 },
+        { "roof_fma", "avx512_bf16", fma_roof_avx512, 2.0 * 12 * 16 },
+        { "roof_fma", "amx", fma_roof_avx512, 2.0 * 12 * 16 },
+        { "roof_half", "avx512_bf16", half_roof_avx512_bf16, 2.0 * 12 * 32 },
+        { "roof_half", "amx", half_roof_amx, 2.0 * 16 * 16 * 32 },
+    };
+    for (size_t k = 0; k < sizeof roofs / sizeof *roofs; k++) {
+        if (strcmp(roofs[k].what, what) != 0 || strcmp(roofs[k].isa, isa) != 0)
+            continue;
+        char name[64];
+        bench_time_t time = bench_measure(roofs[k].call, NULL);
+        snprintf(name, sizeof name, "%s/%s", what, isa);
+        bench_line(name, time, roofs[k].flop * ROOF_STEPS, "GFLOP/s", 0);
+        return roofs[k].flop * ROOF_STEPS / time.median_ns;
     }
-    char name[64];
-    snprintf(name, sizeof name, "roof_fma/%s", isa);
-    bench_line(name, time, flop, "GFLOP/s", 0);
 #endif
+    (void)what;
     (void)isa;
-    return flop / time.median_ns;
+    return 0;
 }
 
 static void
@@ -184,6 +234,13 @@ run_gemm(const char *what, gemm_case_t *gemm)
     if (strstr(name, wanted))
         bench_line(name, bench_measure(call_gemm, gemm), flop, "GFLOP/s",
                    fma_roof);
+    snprintf(name, sizeof name, "%s_half/%s/m=%zu,n=%zu,k=%zu", what,
+             gemm->kernels->isa, job->m, job->n, job->k);
+    job->half = true;
+    if (strstr(name, wanted))
+        bench_line(name, bench_measure(call_gemm, gemm), flop, "GFLOP/s",
+                   half_roof);
+    job->half = false;
 #ifdef SKN_BENCH_BLAS
     snprintf(name, sizeof name, "%s/openblas/m=%zu,n=%zu,k=%zu", what, job->m,
              job->n, job->k);
@@ -526,7 +583,10 @@ main(int argc, char **argv)
     read_roof = measure_read_roof(skn_kernels_variant(0));
     for (unsigned rank = 0; (kernels = skn_kernels_variant(rank)); rank++) {
         bool slow = strcmp(kernels->isa, "scalar") == 0;
-        fma_roof = measure_fma_roof(kernels->isa);
+        fma_roof = measure_roof("roof_fma", kernels->isa);
+        half_roof = measure_roof("roof_half", kernels->isa);
+        if (half_roof == 0)
+            half_roof = fma_roof;
         run_gemms(kernels, 512, slow ? 460 : 4600, 128);
         if (!slow) {
             run_gemms(kernels, 256, 4600, 256);

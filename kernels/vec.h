@@ -25,6 +25,8 @@
 #define SKN_NUMBER_avx2 2
 #define SKN_NUMBER_avx512 3
 #define SKN_NUMBER_neon 4
+#define SKN_NUMBER_avx512_bf16 5
+#define SKN_NUMBER_amx 6
 #define SKN_NUMBER SKN_PASTE(SKN_NUMBER_, SKN_ISA)
 
 /* Every word must vanish into its caller, or a register is spilt for it. */
@@ -32,6 +34,10 @@
 
 #if SKN_NUMBER == SKN_NUMBER_avx512
 #include "vec_avx512.h"
+#elif SKN_NUMBER == SKN_NUMBER_avx512_bf16
+#include "vec_avx512_bf16.h"
+#elif SKN_NUMBER == SKN_NUMBER_amx
+#include "vec_amx.h"
 #elif SKN_NUMBER == SKN_NUMBER_avx2
 #include "vec_avx2.h"
 #elif SKN_NUMBER == SKN_NUMBER_neon

@@ -22,6 +22,7 @@ enum layout {
 typedef struct operand {
     skn_matrix_t matrix;
     float *memory;
+    float *rounded; /* memory, as bf16 has it */
     uint16_t *halves;
     uint32_t *index;
 } operand_t;
@@ -41,6 +42,18 @@ shuffled(oracle_random_t *random, size_t count)
     return index;
 }
 
+/* Of the bf16 below and above (by magnitude) the nearer, or the even one. */
+static float
+nearest_bf16(float x)
+{
+    uint16_t low = (uint16_t)(oracle_bits(x) >> 16);
+    double below = (double)oracle_of_bf16(low);
+    double above = (double)oracle_of_bf16((uint16_t)(low + 1));
+    double down = fabs((double)x - below), up = fabs(above - (double)x);
+    return down < up || (down == up && low % 2 == 0) ? (float)below
+                                                     : (float)above;
+}
+
 static operand_t
 operand_new(oracle_random_t *random, size_t rows, size_t columns,
             enum layout layout)
@@ -48,6 +61,9 @@ operand_new(oracle_random_t *random, size_t rows, size_t columns,
     operand_t x = { .matrix = { 0 } };
     size_t count = 6 * (rows + 1) * (columns + 1) + 8;
     x.memory = oracle_floats(random, count, 1.0f);
+    x.rounded = malloc(count * sizeof *x.rounded);
+    for (size_t i = 0; i < count; i++)
+        x.rounded[i] = nearest_bf16(x.memory[i]);
     x.matrix.at = x.memory + 1; /* aligned for a float only */
     x.matrix.row_stride = columns + 3;
     x.matrix.column_stride = 1;
@@ -83,18 +99,21 @@ static void
 operand_destroy(operand_t *x)
 {
     free(x->memory);
+    free(x->rounded);
     free(x->halves);
     free(x->index);
 }
 
 static double
-element(const skn_matrix_t *x, size_t i, size_t j)
+element(const operand_t *operand, bool half, size_t i, size_t j)
 {
+    const skn_matrix_t *x = &operand->matrix;
     size_t place =
         (x->row_index ? x->row_index[i] : i) * x->row_stride +
         (x->column_index ? x->column_index[j] : j) * x->column_stride;
-    return x->at ? (double)x->at[place]
-                 : (double)oracle_of_bf16(x->bf16[place]);
+    if (x->bf16)
+        return (double)oracle_of_bf16(x->bf16[place]);
+    return (double)(half ? operand->rounded[place + 1] : x->at[place]);
 }
 
 static void *
@@ -122,14 +141,15 @@ scratch_destroy(const skn_kernels_t *kernels, void *scratch, size_t m, size_t n,
 /* c = (old +) a b with |error| <= (k + 2) * eps * sum |terms|. */
 static void
 check_product(const skn_kernels_t *kernels, const skn_gemm_t *job,
-              const float *old)
+              const operand_t *a, const operand_t *b, const float *old)
 {
     for (size_t i = 0; i < job->m; i++)
         for (size_t j = 0; j < job->n; j++) {
             double want = job->add ? (double)old[i * job->c_stride + j] : 0;
             double magnitude = fabs(want);
             for (size_t k = 0; k < job->k; k++) {
-                double term = element(&job->a, i, k) * element(&job->b, k, j);
+                double term =
+                    element(a, job->half, i, k) * element(b, job->half, k, j);
                 want += term;
                 magnitude += fabs(term);
             }
@@ -145,7 +165,7 @@ check_product(const skn_kernels_t *kernels, const skn_gemm_t *job,
 
 static void
 try_product(const skn_kernels_t *kernels, size_t m, size_t n, size_t k,
-            const operand_t *a, const operand_t *b, bool more)
+            const operand_t *a, const operand_t *b, bool more, bool half)
 {
     oracle_random_t random = { m * 1000003 + n * 1009 + k };
     size_t stride = n + 5;
@@ -153,9 +173,9 @@ try_product(const skn_kernels_t *kernels, size_t m, size_t n, size_t k,
     float *old = malloc((m * stride + 1) * sizeof *old);
     memcpy(old, c, (m * stride + 1) * sizeof *old);
     void *scratch = scratch_new(kernels, m, n, k);
-    skn_gemm_t job = { m, n, k, a->matrix, b->matrix, c, stride, more };
+    skn_gemm_t job = { m, n, k, a->matrix, b->matrix, c, stride, more, half };
     kernels->gemm(&job, scratch);
-    check_product(kernels, &job, old);
+    check_product(kernels, &job, a, b, old);
     for (size_t i = 0; i < m; i++) /* between the rows nothing moved */
         for (size_t j = n; j < stride; j++)
             cr_assert_eq(oracle_bits(c[i * stride + j]),
@@ -175,8 +195,11 @@ try_layouts(size_t m, size_t n, size_t k, unsigned seed)
             operand_t a = operand_new(&random, m, k, (enum layout)left);
             operand_t b = operand_new(&random, k, n, (enum layout)right);
             for (unsigned rank = 0; (kernels = skn_kernels_variant(rank));
-                 rank++)
-                try_product(kernels, m, n, k, &a, &b, (left + right) % 2);
+                 rank++) {
+                try_product(kernels, m, n, k, &a, &b, (left + right) % 2,
+                            false);
+                try_product(kernels, m, n, k, &a, &b, (left + right) % 2, true);
+            }
             operand_destroy(&a);
             operand_destroy(&b);
         }
@@ -216,12 +239,41 @@ Test(kernels_gemm, bf16_operands_match_the_oracle)
         operand_t b = operand_new_bf16(&random, 65, 37, (enum layout)layout);
         operand_t left = operand_new_bf16(&random, 19, 65, (enum layout)layout);
         for (unsigned rank = 0; (kernels = skn_kernels_variant(rank)); rank++) {
-            try_product(kernels, 19, 37, 65, &a, &b, false);
-            try_product(kernels, 19, 37, 65, &left, &b, true);
+            for (int half = 0; half < 2; half++) {
+                try_product(kernels, 19, 37, 65, &a, &b, false, half);
+                try_product(kernels, 19, 37, 65, &left, &b, true, half);
+            }
         }
         operand_destroy(&a);
         operand_destroy(&b);
         operand_destroy(&left);
+    }
+}
+
+/* What a processor multiplies as pairs is what others round and multiply. */
+Test(kernels_gemm, rounding_the_factors_is_part_of_the_product)
+{
+    const skn_kernels_t *kernels;
+    float a[2] = { 1.00390625f, 1.01171875f }; /* halfway: to even */
+    float b[2] = { 256.0f, 0x1.fffffep7f };
+    float nan = NAN, large = 1e30f;
+    skn_matrix_t left = { .at = a, .row_stride = 2, .column_stride = 1 };
+    skn_matrix_t right = { .at = b, .row_stride = 1, .column_stride = 2 };
+    for (unsigned rank = 0; (kernels = skn_kernels_variant(rank)); rank++) {
+        float c;
+        void *scratch = scratch_new(kernels, 1, 1, 2);
+        skn_gemm_t job = { 1, 1, 2, left, right, &c, 1, false, true };
+        kernels->gemm(&job, scratch);
+        cr_expect_eq(c, 256.0f + 1.015625f * 256.0f, "%s: %.9g", kernels->isa,
+                     (double)c);
+        job.k = 1;
+        job.a.at = &nan;
+        kernels->gemm(&job, scratch);
+        cr_expect(isnan(c), "%s", kernels->isa);
+        job.a.at = job.b.at = &large;
+        kernels->gemm(&job, scratch);
+        cr_expect(isinf(c), "%s", kernels->isa);
+        scratch_destroy(kernels, scratch, 1, 1, 2);
     }
 }
 
@@ -232,7 +284,7 @@ Test(kernels_gemm, no_depth_gives_zero_or_leaves_the_sum)
     skn_matrix_t x = { .at = &nothing, .row_stride = 1, .column_stride = 1 };
     for (unsigned rank = 0; (kernels = skn_kernels_variant(rank)); rank++) {
         void *scratch = scratch_new(kernels, 2, 2, 0);
-        skn_gemm_t job = { 2, 2, 0, x, x, c, 3, true };
+        skn_gemm_t job = { 2, 2, 0, x, x, c, 3, true, rank % 2 };
         c[0] = 1;
         kernels->gemm(&job, scratch);
         cr_expect_eq(c[0], 1.0f);
@@ -251,7 +303,7 @@ Test(kernels_gemm, empty_products_touch_nothing)
     skn_matrix_t x = { .at = &one, .row_stride = 1, .column_stride = 1 };
     for (unsigned rank = 0; (kernels = skn_kernels_variant(rank)); rank++) {
         void *scratch = scratch_new(kernels, 4, 4, 1);
-        skn_gemm_t job = { 0, 1, 1, x, x, NULL, 1, false };
+        skn_gemm_t job = { 0, 1, 1, x, x, NULL, 1, false, rank % 2 };
         kernels->gemm(&job, scratch);
         job.m = 1;
         job.n = 0;
@@ -294,7 +346,7 @@ Test(kernels_gemm, a_block_alone_has_the_bits_it_has_in_the_whole)
     enum {
         M = 160,
         N = 1100,
-        K = 500
+        K = 900 /* more than a block, also of pairs */
     };
     const skn_kernels_t *kernels;
     oracle_random_t random = { 42 };
@@ -303,9 +355,10 @@ Test(kernels_gemm, a_block_alone_has_the_bits_it_has_in_the_whole)
     float *start = oracle_floats(&random, M * N, 1.0f);
     float *c = malloc(M * N * sizeof *c);
     for (unsigned rank = 0; (kernels = skn_kernels_variant(rank)); rank++)
-        for (int more = 0; more < 2; more++) {
+        for (int way = 0; way < 4; way++) {
             void *scratch = scratch_new(kernels, M, N, K);
-            skn_gemm_t job = { M, N, K, a.matrix, b.matrix, c, N, more };
+            skn_gemm_t job = { M, N, K,       a.matrix, b.matrix,
+                               c, N, way % 2, way / 2 };
             memcpy(c, start, M * N * sizeof *c);
             kernels->gemm(&job, scratch);
             scratch_destroy(kernels, scratch, M, N, K);
@@ -355,7 +408,7 @@ Test(kernels_gemm, sets_that_fuse_agree_in_every_bit)
     for (unsigned rank = 0; (kernels = skn_kernels_variant(rank)); rank++) {
         float *to = rank == 0 ? first : c;
         void *scratch = scratch_new(kernels, M, N, K);
-        skn_gemm_t job = { M, N, K, a.matrix, b.matrix, to, N, false };
+        skn_gemm_t job = { M, N, K, a.matrix, b.matrix, to, N, false, false };
         kernels->gemm(&job, scratch);
         scratch_destroy(kernels, scratch, M, N, K);
         if (strcmp(kernels->isa, "scalar") != 0)

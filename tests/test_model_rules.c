@@ -292,6 +292,12 @@ Test(model_rules, what_depends_on_time_excludes_fixed_order)
           "m.yaml:7:21: 'reduction: fixed' promises the same bits, which "
           "'order: free' excludes; set 'order: fixed', or 'reduction: "
           "fast'\n" },
+        { "precision: bf16", "" },
+        { "precision: f32, reduction: fixed", "" },
+        { "precision: bf16, reduction: fixed",
+          "m.yaml:7:21: 'precision: bf16' sums as each processor does, so that "
+          "bits depend on the machine, which 'reduction: fixed' excludes; set "
+          "'precision: f32', or 'reduction: fast'\n" },
         { "merge: late", "" },
         { "merge: early, reduction: fixed", "" },
         { "merge: late, reduction: fixed",

@@ -149,6 +149,27 @@ Test(plan, few_labels_are_exact_and_many_are_drawn)
     }
 }
 
+Test(plan, wide_layers_multiply_bf16)
+{
+    static const struct {
+        const char *hidden, *rest;
+        skn_precision_t precision;
+    } cases[] = {
+        { ", units: 255", "", SKN_PRECISION_F32 },
+        { ", units: 256", "", SKN_PRECISION_BF16 },
+        { ", units: 256", "train: { precision: f32 }\n", SKN_PRECISION_F32 },
+        { ", units: 8", "train: { precision: bf16 }\n", SKN_PRECISION_BF16 },
+        { ", units: 256", "train: { reduction: fixed }\n", SKN_PRECISION_F32 },
+    };
+    write_data(100, 20, 50, 1);
+    for (size_t k = 0; k < sizeof(cases) / sizeof(cases[0]); k++) {
+        skn_model_t *model = model_of(cases[k].hidden, "", cases[k].rest);
+        (void)plan_of(model, 2);
+        cr_expect_eq(model->train.precision, cases[k].precision, "case %zu", k);
+        skn_model_destroy(&model);
+    }
+}
+
 Test(plan, rows_to_draw_are_no_more_than_labels)
 {
     write_data(50, 5, 30, 1);

@@ -42,6 +42,8 @@
 #define SKN_REDUCTIONS(C) C(REDUCTION_FAST, fast) C(REDUCTION_FIXED, fixed)
 #define SKN_MERGINGS(C)                                                        \
     C(MERGING_AUTO, auto) C(MERGING_EARLY, early) C(MERGING_LATE, late)
+#define SKN_PRECISIONS(C)                                                      \
+    C(PRECISION_AUTO, auto) C(PRECISION_F32, f32) C(PRECISION_BF16, bf16)
 #define SKN_UPDATES(C) C(UPDATES_LOAN, loan) C(UPDATES_COPY, copy)
 #define SKN_OPTIMIZERS(C)                                                      \
     C(OPTIMIZER_AUTO, auto)                                                    \
@@ -86,6 +88,9 @@ typedef enum skn_reduction {
 typedef enum skn_merging {
     SKN_MERGINGS(SKN_CHOICE_ENUM)
 } skn_merging_t;
+typedef enum skn_precision {
+    SKN_PRECISIONS(SKN_CHOICE_ENUM)
+} skn_precision_t;
 typedef enum skn_updates {
     SKN_UPDATES(SKN_CHOICE_ENUM)
 } skn_updates_t;
@@ -176,7 +181,8 @@ typedef struct skn_model_train {
     int64_t window;      /* SKN_AUTO: auto */
     skn_order_t order;
     skn_reduction_t reduction;
-    skn_merging_t merge; /* `auto` is resolved by the plan */
+    skn_merging_t merge;       /* `auto` is resolved by the plan */
+    skn_precision_t precision; /* `auto` is resolved by the plan */
     skn_updates_t updates;
     skn_late_t late;
     int64_t staleness_max; /* SKN_AUTO: auto; late: stale: batches */

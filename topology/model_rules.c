@@ -341,6 +341,21 @@ check_late(const skn_model_t *model, const skn_node_t *node,
 }
 
 static void
+check_precision(const skn_model_train_t *train, const skn_node_t *node,
+                skn_problems_t *problems)
+{
+    if (train->precision != SKN_PRECISION_BF16 ||
+        train->reduction != SKN_REDUCTION_FIXED)
+        return;
+    (void)skn_problems_add(problems, skn_rules_mark(node, "precision"),
+                           "'precision: bf16' sums as each processor does, so "
+                           "that bits depend on the machine, which "
+                           "'reduction: fixed' excludes");
+    (void)skn_problems_hint(problems, "set 'precision: f32', or 'reduction: "
+                                      "fast'");
+}
+
+static void
 check_merge(const skn_model_train_t *train, const skn_node_t *node,
             skn_problems_t *problems)
 {
@@ -380,6 +395,7 @@ skn_rules_train(const skn_model_t *model, const skn_node_t *root,
         node = root;
     check_order(train, node, problems);
     check_merge(train, node, problems);
+    check_precision(train, node, problems);
     check_late(model, node, problems);
     check_part("optimizer", optimizer_meanings, &train->optimizer,
                train->optimizer.kind, node, problems);

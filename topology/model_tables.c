@@ -278,6 +278,12 @@ static const skn_section_t evaluate_section = {
       "early: below, which need not wait for normalisers; late: by each "      \
       "shard, once it has them all, so that fewer bytes travel; auto: late "   \
       "over several nodes with reduction fast, otherwise early")               \
+    O(skn_model_train_t, precision, "precision", CHOICE, CHOICE, "auto", 0, 0, \
+      WORDS(SKN_PRECISIONS),                                                   \
+      "number format in which matrix products multiply; weights and sums "     \
+      "are f32. bf16 is several times faster on processors that have AMX, "    \
+      "or AVX-512 BF16, and no slower elsewhere; auto: bf16 where a hidden "   \
+      "layer has 256 units or more, with reduction fast")                      \
     O(skn_model_train_t, updates, "updates", CHOICE, CHOICE, "loan", 0, 0,     \
       WORDS(SKN_UPDATES),                                                      \
       "loan: the updater writes the shard's rows in "                          \

@@ -19,6 +19,8 @@
 #define UNIFORM_ROWS 2048
 /* Hidden slices narrower than this cost more in messages than they share. */
 #define SLICE_COLUMNS_MIN 32
+/* Hidden units from which products are the greater part of a batch. */
+#define WIDE_UNITS 256
 
 static skn_status_t
 read_test(skn_plan_data_t *data, const skn_data_t *how, const char *path,
@@ -221,6 +223,21 @@ resolve_merge(const skn_plan_t *plan, skn_model_train_t *train)
                            : SKN_MERGING_EARLY;
 }
 
+/* Wide layers are bound by their products. Sums of rounded factors have other
+ * bits on each kind of processor. */
+static void
+resolve_precision(skn_model_t *model)
+{
+    skn_model_train_t *train = &model->train;
+    bool wide = false;
+    for (size_t k = 0; k + 1 < model->layer_count; k++)
+        wide = wide || model->layers[k].units >= WIDE_UNITS;
+    if (train->precision == SKN_PRECISION_AUTO)
+        train->precision = wide && train->reduction == SKN_REDUCTION_FAST
+                               ? SKN_PRECISION_BF16
+                               : SKN_PRECISION_F32;
+}
+
 /* What is rounded on its way differs with the number of nodes. */
 static void
 resolve_links(const skn_plan_t *plan, skn_model_t *model)
@@ -271,6 +288,7 @@ skn_plan_make(skn_plan_t *plan, skn_model_t *model, uint32_t unit_count,
     skn_model_layer_t *layers = (skn_model_layer_t *)(uintptr_t)model->layers;
     for (size_t k = 0; k < model->layer_count; k++)
         resolve_layer(plan, model, &layers[k]);
+    resolve_precision(model);
     plan->batches_per_epoch = skn_split_batches(
         plan->data.train_points, (uint64_t)model->train.batch_rows);
     plan->total_batches =

@@ -16,6 +16,7 @@ static const char *const sampler_words[] = { SKN_SAMPLERS(WORD_OF) };
 static const char *const order_words[] = { SKN_ORDERS(WORD_OF) };
 static const char *const update_words[] = { SKN_UPDATES(WORD_OF) };
 static const char *const reduction_words[] = { SKN_REDUCTIONS(WORD_OF) };
+static const char *const precision_words[] = { SKN_PRECISIONS(WORD_OF) };
 static const char *const optimizer_words[] = { SKN_OPTIMIZERS(WORD_OF) };
 static const char *const schedule_words[] = { SKN_SCHEDULES(WORD_OF) };
 #undef WORD_OF
@@ -46,6 +47,8 @@ set_shared(wire_t *wire, uint32_t layer, double dropout)
     skn_wire_text(wire, "updates", update_words[train->updates]);
     skn_wire_text(wire, "huge_pages",
                   wire->model->resources.huge_pages ? "true" : "false");
+    if (layer > 0) /* the first has no matrix product */
+        skn_wire_text(wire, "precision", precision_words[train->precision]);
     if (!skn_plan_is_stale(wire->plan))
         return;
     skn_wire_text(wire, "late", "stale");

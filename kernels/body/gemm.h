@@ -40,17 +40,26 @@ strip_place(size_t i, size_t stride, const uint32_t *index)
     return (index ? index[i] : i) * stride;
 }
 
+/* What a strip's elements are, and become. */
+enum strip_form {
+    STRIP_F32,
+    STRIP_BF16,
+    STRIP_ROUNDED /* f32, rounded to bf16 */
+};
+
 VF_WORD vf_t
-strip_load(const strip_t *strip, bool half, size_t place, size_t n)
+strip_load(const strip_t *strip, enum strip_form form, size_t place, size_t n)
 {
-    return half ? bf16_load_n(strip->bf16 + place, n)
-                : vf_load_n(strip->at + place, n);
+    if (form == STRIP_BF16)
+        return bf16_load_n(strip->bf16 + place, n);
+    vf_t x = vf_load_n(strip->at + place, n);
+    return form == STRIP_F32 ? x : vf_of_bits(vi_left(bf16_nearest(x), 16));
 }
 
 VF_WORD void
-strip_prefetch(const strip_t *strip, bool half, size_t place)
+strip_prefetch(const strip_t *strip, enum strip_form form, size_t place)
 {
-    if (half)
+    if (form == STRIP_BF16)
         __builtin_prefetch(strip->bf16 + place);
     else
         __builtin_prefetch(strip->at + place);
@@ -83,14 +92,14 @@ panel_store(float *to, vf_t x, size_t part, bool last)
 /* One depth of one panel of which `used` lanes exist, from lanes that lie side
  * by side. */
 VF_WORD void
-pack_run(float *panel, const strip_t *strip, bool half, size_t place,
+pack_run(float *panel, const strip_t *strip, enum strip_form form, size_t place,
          size_t used, size_t width, bool last)
 {
 #pragma GCC unroll 4
     for (size_t v = 0; v < width; v += VF_LANES) {
         size_t part = least(width - v, VF_LANES);
         size_t some = used > v ? least(used - v, part) : 0;
-        vf_t x = some ? strip_load(strip, half, place + v, some) : vf_zero();
+        vf_t x = some ? strip_load(strip, form, place + v, some) : vf_zero();
         panel_store(panel + v, x, part, last);
     }
 }
@@ -101,7 +110,7 @@ pack_run(float *panel, const strip_t *strip, bool half, size_t place,
 /* Lanes lie side by side in memory: copy runs of `width`. Depth is the outer
  * loop, so that each row of memory is read once, from end to end. */
 VF_WORD void
-pack_rows(float *to, const strip_t *strip, bool half, size_t lane0,
+pack_rows(float *to, const strip_t *strip, enum strip_form form, size_t lane0,
           size_t lanes, size_t depth0, size_t depth, size_t width)
 {
     size_t whole = lanes / width * width;
@@ -114,12 +123,12 @@ pack_rows(float *to, const strip_t *strip, bool half, size_t lane0,
                                           strip->depth_index);
         float *to_d = to + d * width;
         for (size_t lane = 0; lane < whole; lane += width) {
-            strip_prefetch(strip, half, next + lane);
-            pack_run(to_d + lane * depth, strip, half, row + lane, width, width,
+            strip_prefetch(strip, form, next + lane);
+            pack_run(to_d + lane * depth, strip, form, row + lane, width, width,
                      last);
         }
         if (whole < lanes)
-            pack_run(to_d + whole * depth, strip, half, row + whole,
+            pack_run(to_d + whole * depth, strip, form, row + whole,
                      lanes - whole, width, last);
     }
 }
@@ -127,8 +136,9 @@ pack_rows(float *to, const strip_t *strip, bool half, size_t lane0,
 /* `part` depths of a panel, from lanes along which depth lies side by side:
  * squares of VF_LANES are transposed. */
 VF_WORD void
-pack_square(float *panel, const strip_t *strip, bool half, const size_t *place,
-            size_t used, size_t width, size_t d, size_t part, bool last)
+pack_square(float *panel, const strip_t *strip, enum strip_form form,
+            const size_t *place, size_t used, size_t width, size_t d,
+            size_t part, bool last)
 {
     for (size_t v = 0; v < width; v += VF_LANES) {
         size_t stored = least(width - v, VF_LANES);
@@ -137,7 +147,7 @@ pack_square(float *panel, const strip_t *strip, bool half, const size_t *place,
         for (size_t lane = 0; lane < VF_LANES; lane++)
             square[lane] =
                 lane < stored && v + lane < used
-                    ? strip_load(strip, half, place[v + lane] + d, part)
+                    ? strip_load(strip, form, place[v + lane] + d, part)
                     : vf_zero();
         vf_transpose(square);
 #pragma GCC unroll 16
@@ -148,8 +158,9 @@ pack_square(float *panel, const strip_t *strip, bool half, const size_t *place,
 }
 
 VF_WORD void
-pack_columns(float *to, const strip_t *strip, bool half, size_t lane0,
-             size_t lanes, size_t depth0, size_t depth, size_t width)
+pack_columns(float *to, const strip_t *strip, enum strip_form form,
+             size_t lane0, size_t lanes, size_t depth0, size_t depth,
+             size_t width)
 {
     for (size_t lane = 0; lane < lanes; lane += width) {
         size_t place[GEMM_LANES_MAX], d = 0;
@@ -162,18 +173,19 @@ pack_columns(float *to, const strip_t *strip, bool half, size_t lane0,
                                 : 0;
         if (used == width)
             for (; d + VF_LANES < depth; d += VF_LANES)
-                pack_square(panel, strip, half, place, width, width, d,
+                pack_square(panel, strip, form, place, width, width, d,
                             VF_LANES, false);
         for (; d < depth; d += VF_LANES)
-            pack_square(panel, strip, half, place, used, width, d,
+            pack_square(panel, strip, form, place, used, width, d,
                         least(depth - d, VF_LANES), d + VF_LANES >= depth);
     }
 }
 
 /* Neither side is dense: one element at a time. */
 VF_WORD void
-pack_elements(float *to, const strip_t *strip, bool half, size_t lane0,
-              size_t lanes, size_t depth0, size_t depth, size_t width)
+pack_elements(float *to, const strip_t *strip, enum strip_form form,
+              size_t lane0, size_t lanes, size_t depth0, size_t depth,
+              size_t width)
 {
     for (size_t lane = 0; lane < round_up(lanes, width); lane++) {
         float *panel = to + lane / width * width * depth + lane % width;
@@ -184,7 +196,7 @@ pack_elements(float *to, const strip_t *strip, bool half, size_t lane0,
                                            strip->lane_index) +
                                strip_place(depth0 + d, strip->depth_stride,
                                            strip->depth_index);
-                vf_store(x, strip_load(strip, half, place, 1));
+                vf_store(x, strip_load(strip, form, place, 1));
             }
             panel[d * width] = x[0];
         }
@@ -192,45 +204,60 @@ pack_elements(float *to, const strip_t *strip, bool half, size_t lane0,
 }
 
 VF_WORD void
-pack_values(float *to, const strip_t *strip, bool half, size_t lane0,
+pack_values(float *to, const strip_t *strip, enum strip_form form, size_t lane0,
             size_t lanes, size_t depth0, size_t depth, size_t width)
 {
     if (strip->lane_stride == 1 && !strip->lane_index)
-        pack_rows(to, strip, half, lane0, lanes, depth0, depth, width);
+        pack_rows(to, strip, form, lane0, lanes, depth0, depth, width);
     else if (strip->depth_stride == 1 && !strip->depth_index)
-        pack_columns(to, strip, half, lane0, lanes, depth0, depth, width);
+        pack_columns(to, strip, form, lane0, lanes, depth0, depth, width);
     else
-        pack_elements(to, strip, half, lane0, lanes, depth0, depth, width);
+        pack_elements(to, strip, form, lane0, lanes, depth0, depth, width);
 }
 
-/* `half` and `width` are constants below, so that their branches vanish. */
+/* `form` and `width` are constants below, so that their branches vanish. */
 VF_WORD void
-pack(float *to, const strip_t *strip, size_t lane0, size_t lanes, size_t depth0,
-     size_t depth, size_t width)
+pack(float *to, const strip_t *strip, bool rounded, size_t lane0, size_t lanes,
+     size_t depth0, size_t depth, size_t width)
 {
-    if (strip->at)
-        pack_values(to, strip, false, lane0, lanes, depth0, depth, width);
+    if (!strip->at)
+        pack_values(to, strip, STRIP_BF16, lane0, lanes, depth0, depth, width);
+    else if (rounded)
+        pack_values(to, strip, STRIP_ROUNDED, lane0, lanes, depth0, depth,
+                    width);
     else
-        pack_values(to, strip, true, lane0, lanes, depth0, depth, width);
+        pack_values(to, strip, STRIP_F32, lane0, lanes, depth0, depth, width);
 }
 
-static void
-pack_a(float *to, const skn_matrix_t *a, size_t row, size_t rows, size_t k,
-       size_t depth)
+VF_WORD strip_t
+strip_of_a(const skn_matrix_t *a)
 {
-    strip_t strip = { a->at,         a->bf16,
+    return (strip_t){ a->at,         a->bf16,
                       a->row_stride, a->column_stride,
                       a->row_index,  a->column_index };
-    pack(to, &strip, row, rows, k, depth, GEMM_ROWS);
+}
+
+VF_WORD strip_t
+strip_of_b(const skn_matrix_t *b)
+{
+    return (strip_t){ b->at,         b->bf16,         b->column_stride,
+                      b->row_stride, b->column_index, b->row_index };
 }
 
 static void
-pack_b(float *to, const skn_matrix_t *b, size_t column, size_t columns,
+pack_a(float *to, const skn_gemm_t *job, size_t row, size_t rows, size_t k,
+       size_t depth)
+{
+    strip_t strip = strip_of_a(&job->a);
+    pack(to, &strip, job->half, row, rows, k, depth, GEMM_ROWS);
+}
+
+static void
+pack_b(float *to, const skn_gemm_t *job, size_t column, size_t columns,
        size_t k, size_t depth)
 {
-    strip_t strip = { b->at,         b->bf16,         b->column_stride,
-                      b->row_stride, b->column_index, b->row_index };
-    pack(to, &strip, column, columns, k, depth, GEMM_COLUMNS);
+    strip_t strip = strip_of_b(&job->b);
+    pack(to, &strip, job->half, column, columns, k, depth, GEMM_COLUMNS);
 }
 
 /* c (GEMM_ROWS x GEMM_COLUMNS) = or += panel of a times panel of b. */
@@ -314,7 +341,7 @@ gemm_a_floats(size_t m, size_t depth)
 }
 
 static size_t
-gemm_scratch_bytes(size_t m, size_t n, size_t k)
+full_scratch_bytes(size_t m, size_t n, size_t k)
 {
     size_t depth = least(k, GEMM_DEPTH);
     size_t columns = round_up(least(n, GEMM_WIDTH), GEMM_COLUMNS);
@@ -330,24 +357,49 @@ gemm_clear(const skn_gemm_t *job)
 }
 
 static void
-gemm(const skn_gemm_t *job, void *scratch)
+gemm_full(const skn_gemm_t *job, void *scratch)
 {
     float *a = scratch;
     float *b = a + gemm_a_floats(job->m, least(job->k, GEMM_DEPTH));
-    if (job->k == 0)
-        gemm_clear(job);
     for (size_t j = 0; j < job->n; j += GEMM_WIDTH)
         for (size_t k = 0; k < job->k; k += GEMM_DEPTH) {
             size_t columns = least(job->n - j, GEMM_WIDTH);
             size_t depth = least(job->k - k, GEMM_DEPTH);
             size_t step = GEMM_A_FLOATS / depth / GEMM_ROWS * GEMM_ROWS;
-            pack_b(b, &job->b, j, columns, k, depth);
+            pack_b(b, job, j, columns, k, depth);
             for (size_t i = 0; i < job->m; i += step) {
                 size_t rows = least(job->m - i, step);
-                pack_a(a, &job->a, i, rows, k, depth);
+                pack_a(a, job, i, rows, k, depth);
                 gemm_block(a, b, rows, columns, depth,
                            job->c + i * job->c_stride + j, job->c_stride,
                            job->add || k > 0);
             }
         }
+}
+
+#ifdef HALF_ROWS
+#include "gemm_half.h"
+#else
+/* Rounded factors are multiplied as floats: the same numbers, no faster. */
+#define gemm_half gemm_full
+#define half_scratch_bytes full_scratch_bytes
+#endif
+
+static size_t
+gemm_scratch_bytes(size_t m, size_t n, size_t k)
+{
+    size_t full = full_scratch_bytes(m, n, k);
+    size_t half = half_scratch_bytes(m, n, k);
+    return full > half ? full : half;
+}
+
+static void
+gemm(const skn_gemm_t *job, void *scratch)
+{
+    if (job->k == 0)
+        gemm_clear(job);
+    else if (job->half)
+        gemm_half(job, scratch);
+    else
+        gemm_full(job, scratch);
 }

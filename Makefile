@@ -5,11 +5,12 @@ PREFIX ?= /usr/local
 JOBS ?= $(shell nproc 2>/dev/null || echo 2)
 SECONDS_EACH ?= 60
 CMAKE_ARGS ?=
+PEERS ?=
 
 all: build
 
 help: ## this list
-	@sed -n 's/^\([a-z]*\):.*## \(.*\)/  make \1|\2/p' $(MAKEFILE_LIST) \
+	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/  make \1|\2/p' $(MAKEFILE_LIST) \
 	    | column -t -s '|'
 
 deps: ## install what is missing (Debian 12; quick when nothing is)
@@ -44,6 +45,15 @@ bench: deps ## every benchmark of bench/, as text
 	@for bench in $(BUILD)/bench/bench_*; do \
 	    [ ! -x $$bench ] || $$bench || exit 1; done
 
+
+bench-peers: ## P@1 by CPU seconds, beside PyTorch, fastText, label trees
+	@.ci/deps --peers
+	@$(MAKE) --no-print-directory build ONLY=skein
+	@/usr/bin/python3 bench/peers.py --skein $(BUILD)/skein \
+	    --out $(BUILD)/peers $(PEERS)
+	@echo "Picture: $(BUILD)/peers.svg. Options: bench/peers.py --help;" \
+	    "PEERS='--napkin .../nxc' adds napkinXC."
+
 fuzz: deps ## each fuzz target for a while (SECONDS_EACH=60)
 	@.ci/fuzz $(SECONDS_EACH)
 
@@ -73,5 +83,5 @@ install: build ## install below PREFIX (default /usr/local; DESTDIR too)
 clean: ## remove what was built
 	@rm -rf $(BUILD) $(BUILD)-*
 
-.PHONY: all help deps build demo wow test bench fuzz sanitize coverage format \
-    tidy analyze nightly install clean
+.PHONY: all help deps build demo wow test bench bench-peers fuzz sanitize \
+    coverage format tidy analyze nightly install clean

@@ -46,10 +46,10 @@ half_tile(const uint32_t *a, const uint32_t *b, size_t pairs, float *c,
     size_t c_bytes = c_stride * sizeof(float);
     size_t a_bytes = TILE_WORDS * sizeof(uint32_t), b_bytes = 2 * a_bytes;
     float *low = c + TILE_ROWS * c_stride;
-    for (size_t r = 0; r < HALF_ROWS; r++) { /* of the tile below this one */
-        const float *next = c + (HALF_ROWS + r) * c_stride;
-        __builtin_prefetch(next, 0, 2);
-        __builtin_prefetch(next + TILE_WORDS, 0, 2);
+    for (size_t r = 0; r < HALF_ROWS; r++) { /* of the tile beside this one */
+        const float *next = c + r * c_stride + 2 * TILE_WORDS;
+        __builtin_prefetch(next, 1);
+        __builtin_prefetch(next + TILE_WORDS, 1);
     }
     if (more) {
         _tile_loadd(0, c, c_bytes);

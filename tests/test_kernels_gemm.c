@@ -304,10 +304,15 @@ Test(kernels_gemm, empty_products_touch_nothing)
     for (unsigned rank = 0; (kernels = skn_kernels_variant(rank)); rank++) {
         void *scratch = scratch_new(kernels, 4, 4, 1);
         skn_gemm_t job = { 0, 1, 1, x, x, NULL, 1, false, rank % 2 };
-        kernels->gemm(&job, scratch);
-        job.m = 1;
-        job.n = 0;
-        kernels->gemm(&job, scratch);
+        for (int half = 0; half < 2; half++) {
+            job.half = half;
+            job.m = 0;
+            job.n = 1;
+            kernels->gemm(&job, scratch);
+            job.m = 1;
+            job.n = 0;
+            kernels->gemm(&job, scratch);
+        }
         scratch_destroy(kernels, scratch, 4, 4, 1);
     }
 }

@@ -15,8 +15,11 @@
 
 #define HALF_COLUMNS ((size_t)32)
 #define HALF_SQUARE ((size_t)16) /* lanes, and pairs, packed at a time */
-/* Pairs of a block: panels are as many bytes as those of gemm.h at most. */
-#define HALF_PAIRS ((size_t)192)
+/* A block is at most so deep and so wide, and the blocks of a product are of
+ * one size: a panel of b of 256 pairs and one (a batch, or a layer and its
+ * bias) is 34 KiB, a block of b 1.1 MiB, half of a second-level cache of 2. */
+#define HALF_PAIRS ((size_t)272)
+#define HALF_WIDTH ((size_t)1056)
 #define HALF_A_WORDS ((size_t)73728)
 
 /* 16 words: `even` below `odd`. */
@@ -255,8 +258,8 @@ static void
 half_block(const uint32_t *a, const uint32_t *b, size_t rows, size_t columns,
            size_t pairs, float *c, size_t c_stride, bool more)
 {
-    for (size_t j = 0; j < columns; j += HALF_COLUMNS)
-        for (size_t i = 0; i < rows; i += HALF_ROWS) {
+    for (size_t i = 0; i < rows; i += HALF_ROWS)
+        for (size_t j = 0; j < columns; j += HALF_COLUMNS) {
             const uint32_t *left = a + i * pairs, *right = b + j * pairs;
             float *to = c + i * c_stride + j;
             size_t high = least(rows - i, HALF_ROWS);
@@ -268,45 +271,55 @@ half_block(const uint32_t *a, const uint32_t *b, size_t rows, size_t columns,
         }
 }
 
-static size_t
-half_pairs(size_t depth)
+/* The size of equal blocks of `total`, a multiple of `step`, at most `most`. */
+VF_WORD size_t
+half_blocks(size_t total, size_t most, size_t step)
 {
-    return round_up((depth + 1) / 2, HALF_STEP);
+    size_t count = total > most ? (total + most - 1) / most : 1;
+    return round_up((total + count - 1) / count, step);
 }
 
 static size_t
-half_a_rows(size_t pairs)
+half_pairs(size_t k)
 {
-    return HALF_A_WORDS / pairs / HALF_ROWS * HALF_ROWS;
+    return half_blocks((k + 1) / 2, HALF_PAIRS, HALF_STEP);
 }
 
-/* Sizes that grow with m and k, each for itself: jobs share their scratch. */
+/* Blocks of a greater product may be smaller: scratch of a job serves every
+ * smaller one. */
+static size_t
+half_pairs_most(size_t k)
+{
+    return least(round_up((k + 1) / 2, HALF_STEP), HALF_PAIRS);
+}
+
 static size_t
 half_a_words(size_t m, size_t k)
 {
-    size_t pairs = half_pairs(least(k, 2 * HALF_PAIRS));
-    return round_up(least(round_up(m, HALF_ROWS) * pairs, HALF_A_WORDS), 16) +
-           HALF_SQUARE;
+    size_t words = round_up(m, HALF_ROWS) * half_pairs_most(k);
+    return round_up(least(words, HALF_A_WORDS), 16) + HALF_SQUARE;
 }
 
 static size_t
 half_scratch_bytes(size_t m, size_t n, size_t k)
 {
-    size_t pairs = half_pairs(least(k, 2 * HALF_PAIRS));
-    size_t columns = round_up(least(n, GEMM_WIDTH), HALF_COLUMNS);
-    return (half_a_words(m, k) + columns * pairs) * sizeof(uint32_t);
+    size_t columns = round_up(least(n, HALF_WIDTH), HALF_COLUMNS);
+    return (half_a_words(m, k) + columns * half_pairs_most(k)) *
+           sizeof(uint32_t);
 }
 
 static void
 gemm_half(const skn_gemm_t *job, void *scratch)
 {
     uint32_t *a = scratch, *b = a + half_a_words(job->m, job->k);
+    size_t pairs = half_pairs(job->k);
+    size_t width = half_blocks(job->n, HALF_WIDTH, HALF_COLUMNS);
+    size_t step = HALF_A_WORDS / pairs / HALF_ROWS * HALF_ROWS;
     half_begin();
-    for (size_t j = 0; j < job->n; j += GEMM_WIDTH)
-        for (size_t k = 0; k < job->k; k += 2 * HALF_PAIRS) {
-            size_t columns = least(job->n - j, GEMM_WIDTH);
-            size_t depth = least(job->k - k, 2 * HALF_PAIRS);
-            size_t pairs = half_pairs(depth), step = half_a_rows(pairs);
+    for (size_t j = 0; j < job->n; j += width)
+        for (size_t k = 0; k < job->k; k += 2 * pairs) {
+            size_t columns = least(job->n - j, width);
+            size_t depth = least(job->k - k, 2 * pairs);
             half_pack_b(b, &job->b, j, columns, k, depth, pairs);
             for (size_t i = 0; i < job->m; i += step) {
                 size_t rows = least(job->m - i, step);

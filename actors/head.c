@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "actors/smoothing.h"
 #include "actors/workspace.h"
 
 #define LINE_FLOATS 16
@@ -41,8 +42,9 @@ skn_head_init(skn_head_t *head, uint32_t leaf, skn_error_t *error)
     head->slot = malloc(head->row_count * sizeof(*head->slot));
     head->topk = malloc(rows * sizeof(*head->topk));
     head->open = malloc(2 * rows * sizeof(*head->open));
+    head->mean = skn_floats_new(2 * head->hidden_stride, error);
     if (!head->merge.scratch || !head->scaled || !head->pull_rows ||
-        !head->work)
+        !head->work || !head->mean)
         return SKN_NO_MEMORY;
     if (!head->slot || !head->topk || !head->open)
         return skn_fail(error, SKN_NO_MEMORY,
@@ -60,6 +62,7 @@ skn_head_fini(skn_head_t *head)
     free(head->scaled);
     free(head->pull_rows);
     free(head->work);
+    free(head->mean);
     free(head->gemm);
     free(head->slot);
     free(head->topk);
@@ -199,16 +202,8 @@ target_of(const skn_head_t *head, const skn_flight_t *flight, uint32_t i)
 {
     const uint32_t *offset = flight->labels->offset.at;
     return head->loss == SKN_LOSS_IS_SOFTMAX
-               ? 1.0f / (float)(offset[i + 1] - offset[i])
+               ? (1.0f - head->smoothing) / (float)(offset[i + 1] - offset[i])
                : 1.0f;
-}
-
-/* A sample without labels has no softmax loss, and so no gradient. */
-static bool
-has_loss(const skn_head_t *head, const skn_flight_t *flight, uint32_t i)
-{
-    const uint32_t *offset = flight->labels->offset.at;
-    return head->loss == SKN_LOSS_IS_ONE_VS_ALL || offset[i] < offset[i + 1];
 }
 
 /* Where `unit` stands in the ascending list [0, count); count if it does not
@@ -451,20 +446,23 @@ compute_leaf(void *source, uint32_t leaf, skn_partial_t *into)
     skn_flight_t *flight = head->at;
     size_t cells = (size_t)flight->rows * head->hidden;
     bool softmax = head->loss == SKN_LOSS_IS_SOFTMAX;
+    if (softmax)
+        memset(into->push, 0, cells * sizeof(float));
     for (uint32_t g = 0; g < flight->selection.group_count; g++) {
         slice_t slice = slice_of(head, flight, g, leaf);
         normalise(head, flight, &slice, into);
         pull(head, flight, &slice, into->pull);
+        if (head->smoothing > 0)
+            skn_smoothing_push(head, flight, slice.group, slice.first,
+                               slice.count, into->push);
     }
     for (uint32_t i = 0; softmax && i < flight->rows; i++) {
         float *u = into->pull + (size_t)i * head->hidden;
-        if (!has_loss(head, flight, i))
+        if (!skn_head_has_loss(head, flight, i))
             memset(u, 0, head->hidden * sizeof(float));
         else if (into->sum[i] != 0.0f) /* also NaN: it must be seen */
             head->kernels->scale(u, 1.0f / into->sum[i], head->hidden);
     }
-    if (softmax)
-        memset(into->push, 0, cells * sizeof(float));
     push(head, flight, leaf, softmax ? 1.0f : -1.0f,
          softmax ? into->push : into->pull);
 }
@@ -519,8 +517,8 @@ skn_head_has_rows(const skn_head_t *head, const skn_flight_t *flight)
 {
     bool all = true;
     for (uint32_t i = 0; i < flight->rows; i++)
-        all =
-            all && (flight->root_sum[i] != 0.0f || !has_loss(head, flight, i));
+        all = all && (flight->root_sum[i] != 0.0f ||
+                      !skn_head_has_loss(head, flight, i));
     return all;
 }
 
@@ -532,11 +530,11 @@ skn_head_normalise(const skn_head_t *head, const skn_flight_t *flight,
     for (uint32_t i = 0; i < flight->rows; i++) {
         float *u = pull + i * columns;
         /* A sample without labels has u = 0, and perhaps no row at all. */
-        float share = has_loss(head, flight, i)
+        float share = skn_head_has_loss(head, flight, i)
                           ? share_of(flight, i) * flight->sum[i]
                           : 0.0f;
         head->kernels->scale(u, share, columns);
-        if (flight->own_offset[i] < flight->own_offset[i + 1])
+        if (skn_head_pushes(head, flight, i))
             head->kernels->axpy(u, -1.0f, push + i * columns, columns);
     }
 }
@@ -549,6 +547,8 @@ skn_head_loss(const skn_head_t *head, const skn_flight_t *flight)
     double loss = flight->negative_sum - flight->positive_sum;
     if (head->loss == SKN_LOSS_IS_ONE_VS_ALL)
         return loss;
+    if (head->smoothing > 0)
+        loss += skn_smoothing_loss(head, flight);
     for (uint32_t i = 0; i < flight->rows; i++) {
         uint32_t own = flight->own_offset[i + 1] - flight->own_offset[i];
         if (own > 0)
@@ -567,8 +567,9 @@ scale_samples(skn_head_t *head, skn_flight_t *flight)
     size_t stride = head->hidden_stride;
     memcpy(head->scaled, flight->hidden, flight->rows * stride * sizeof(float));
     for (uint32_t i = 0; i < flight->rows; i++) {
-        float factor =
-            has_loss(head, flight, i) ? 1.0f / (float)flight->rows : 0.0f;
+        float factor = skn_head_has_loss(head, flight, i)
+                           ? 1.0f / (float)flight->rows
+                           : 0.0f;
         if (!head->fixed && head->loss == SKN_LOSS_IS_SOFTMAX)
             factor *= share_of(flight, i);
         head->kernels->scale(head->scaled + i * stride, factor, stride);
@@ -620,7 +621,10 @@ group_gradient(skn_head_t *head, skn_flight_t *flight, uint32_t g, float *c,
         .c = c,
         .c_stride = (size_t)head->hidden + 1,
     };
-    return multiply(head, &job, error);
+    skn_status_t status = multiply(head, &job, error);
+    if (status == SKN_OK && head->smoothing > 0)
+        skn_smoothing_rows(head, flight, group, c);
+    return status;
 }
 
 uint32_t

@@ -54,10 +54,12 @@ typedef struct skn_head {
     const skn_sampler_kind_t *sampler_kind;
     skn_sampler_t *sampler;
     skn_loss_t loss;
-    bool fixed;      /* one leaf a block, not one a shard */
-    bool half;       /* products multiply bf16 */
-    bool late;       /* the shard normalises what it tells the layer below */
-    uint32_t hidden; /* H */
+    bool fixed;       /* one leaf a block, not one a shard */
+    bool half;        /* products multiply bf16 */
+    bool late;        /* the shard normalises what it tells the layer below */
+    float smoothing;  /* of a softmax's targets: that share is every label's */
+    float smooth_row; /* smoothing / L */
+    uint32_t hidden;  /* H */
     size_t hidden_stride;
     uint32_t row_first, row_count, block_rows, batch_rows;
     skn_merge_t merge;
@@ -66,6 +68,7 @@ typedef struct skn_head {
     float *scaled;          /* [batch_rows][hidden_stride] */
     float *work; /* [batch_rows][work_units]: exp, or logits to look at */
     size_t work_floats;
+    float *mean;      /* [2][hidden_stride]: smoothing.h */
     float *pull_rows; /* [batch_rows][H] of a group that is not everybody */
     void *gemm;
     size_t gemm_bytes;
@@ -116,6 +119,24 @@ uint32_t skn_head_gradient_units(skn_head_t *head, const skn_flight_t *flight);
 skn_status_t skn_head_gradient(skn_head_t *head, skn_flight_t *flight,
                                uint32_t *unit, float *value,
                                skn_error_t *error);
+
+/* A sample without labels has no softmax loss, and so no gradient. */
+static inline bool
+skn_head_has_loss(const skn_head_t *head, const skn_flight_t *flight,
+                  uint32_t i)
+{
+    const uint32_t *offset = flight->labels->offset.at;
+    return head->loss == SKN_LOSS_IS_ONE_VS_ALL || offset[i] < offset[i + 1];
+}
+
+/* Whether v of a sample is not 0 here: it has a label of the shard, or all
+ * labels have a part. */
+static inline bool
+skn_head_pushes(const skn_head_t *head, const skn_flight_t *flight, uint32_t i)
+{
+    return flight->own_offset[i] < flight->own_offset[i + 1] ||
+           (head->smoothing > 0 && skn_head_has_loss(head, flight, i));
+}
 
 /* What is found in all rows for each of `rows` samples; labels are global. */
 typedef struct skn_look {

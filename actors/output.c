@@ -614,6 +614,9 @@ read_options(const skn_actor_t *actor, output_t *output)
                      : SKN_LOSS_IS_ONE_VS_ALL;
     head->fixed =
         strcmp(skn_actor_option_text(actor, "reduction"), "fixed") == 0;
+    head->smoothing = (float)skn_actor_option_real(actor, "label_smoothing");
+    head->smooth_row =
+        head->smoothing / (float)skn_actor_option_int(actor, "labels");
     head->half = strcmp(skn_actor_option_text(actor, "precision"), "bf16") == 0;
     head->late = head->loss == SKN_LOSS_IS_SOFTMAX &&
                  strcmp(skn_actor_option_text(actor, "merge"), "late") == 0;
@@ -712,6 +715,8 @@ static const skn_option_t options[] = {
       "send gradients of open hidden units only: fewer bytes, more work" },
     { "loss", SKN_OPTION_CHOICE, "softmax", 0, 0, "softmax|one_vs_all",
       "what is minimised" },
+    { "label_smoothing", SKN_OPTION_REAL, "0", 0, 0.95, NULL,
+      "softmax: share of a sample's target that all labels have alike" },
     { "precision", SKN_OPTION_CHOICE, "f32", 0, 0, "f32|bf16",
       "number format in which matrix products multiply" },
     { "reduction", SKN_OPTION_CHOICE, "fast", 0, 0, "fast|fixed",

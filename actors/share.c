@@ -137,14 +137,14 @@ send_slice(skn_actor_t *actor, const slice_t *slice, skn_error_t *error)
     return skn_actor_post(actor, message, error);
 }
 
-/* What is sent of v: the open positions of samples with a positive here. */
+/* What is sent of v: the open positions of samples that have one. */
 static size_t
 count_pushed(const slice_t *slice, const uint32_t *open, uint32_t *pushed)
 {
-    const uint32_t *own = slice->flight->own_offset;
     size_t sum = 0;
     for (uint32_t i = 0; i < slice->flight->rows; i++) {
-        pushed[i] = own[i + 1] > own[i] ? open[i] : 0;
+        pushed[i] =
+            skn_head_pushes(slice->head, slice->flight, i) ? open[i] : 0;
         sum += pushed[i];
     }
     return sum;

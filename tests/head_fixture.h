@@ -26,8 +26,9 @@ typedef struct problem {
     uint64_t draws;
     double cap;
     bool late; /* shards normalise their parts */
-    float *h;  /* [rows][hidden] */
-    float *w;  /* [labels][hidden + 1] */
+    double smoothing;
+    float *h; /* [rows][hidden] */
+    float *w; /* [labels][hidden + 1] */
     uint32_t *offset, *label, *distinct;
     skn_labels_t message;
 } problem_t;
@@ -148,6 +149,8 @@ shard_open(shard_t *shard, const problem_t *problem, bool fixed,
         .loss = problem->loss,
         .fixed = fixed,
         .late = problem->late,
+        .smoothing = (float)problem->smoothing,
+        .smooth_row = (float)(problem->smoothing / problem->labels),
         .hidden = problem->hidden,
         .row_first = first,
         .row_count = end - first,
@@ -394,6 +397,18 @@ head_run(const problem_t *problem, bool fixed, uint32_t shards,
 
 /* --- the same in double --------------------------------------------------- */
 
+/* What a target of smoothing / labels for each label adds to a sample's loss:
+ * with weights, since only some of the labels are there. */
+static inline double
+smoothed(const problem_t *problem, const double *o, const double *c,
+         double log_z)
+{
+    double sum = problem->labels * log_z;
+    for (uint32_t j = 0; j < problem->labels; j++)
+        sum -= c[j] * o[j];
+    return problem->smoothing * sum / problem->labels;
+}
+
 /* Loss summed over the samples, with `c` from an outcome. */
 static inline double
 head_loss(const problem_t *problem, const double *h, const double *w,
@@ -420,7 +435,11 @@ head_loss(const problem_t *problem, const double *h, const double *w,
         for (uint32_t k = first; k < end; k++)
             loss += problem->loss == SKN_LOSS_IS_ONE_VS_ALL
                         ? -o[problem->label[k]]
-                        : (m + log(z) - o[problem->label[k]]) / (end - first);
+                        : (1 - problem->smoothing) *
+                              (m + log(z) - o[problem->label[k]]) /
+                              (end - first);
+        if (problem->smoothing > 0 && end > first)
+            loss += smoothed(problem, o, c, m + log(z));
     }
     free(o);
     return loss;

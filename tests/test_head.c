@@ -1,5 +1,5 @@
 /* test_head.c - loss and gradients of output shards, against differences in
- * double, and against one another.
+ * double, and against one another. Covers actors/smoothing.c.
  * SPDX-License-Identifier: Apache-2.0 */
 #include "tests/head_fixture.h"
 
@@ -161,6 +161,7 @@ expect_gradients(const problem_t *problem, const outcome_t *outcome,
 }
 
 static bool late; /* what problems are merged like */
+static double smoothing;
 
 static void
 expect_all_samplings(skn_loss_t loss, skn_rows_kind_t kind, bool fixed,
@@ -171,6 +172,7 @@ expect_all_samplings(skn_loss_t loss, skn_rows_kind_t kind, bool fixed,
             problem_t problem = problem_of(&samplings[k], loss, kind);
             outcome_t outcome;
             problem.late = late;
+            problem.smoothing = smoothing;
             problem_init(&problem, 17 + k, some_without);
             head_run(&problem, fixed, shards, &outcome);
             expect_gradients(&problem, &outcome, samplings[k].name);
@@ -200,6 +202,18 @@ Test(head, a_softmax_that_shards_normalise_is_what_differences_say)
 {
     late = true;
     expect_all_samplings(SKN_LOSS_IS_SOFTMAX, SKN_ROWS_SGD, false, false);
+    expect_all_samplings(SKN_LOSS_IS_SOFTMAX, SKN_ROWS_SGD, false, true);
+    expect_all_samplings(SKN_LOSS_IS_SOFTMAX, SKN_ROWS_SGD_BF16, false, false);
+}
+
+Test(head, smoothed_targets_are_what_differences_say)
+{
+    smoothing = 0.3;
+    expect_all_samplings(SKN_LOSS_IS_SOFTMAX, SKN_ROWS_SGD, false, false);
+    expect_all_samplings(SKN_LOSS_IS_SOFTMAX, SKN_ROWS_ADAM, false, true);
+    expect_all_samplings(SKN_LOSS_IS_SOFTMAX, SKN_ROWS_SGD_BF16, false, false);
+    expect_all_samplings(SKN_LOSS_IS_SOFTMAX, SKN_ROWS_SGD, true, true);
+    late = true;
     expect_all_samplings(SKN_LOSS_IS_SOFTMAX, SKN_ROWS_SGD, false, true);
     expect_all_samplings(SKN_LOSS_IS_SOFTMAX, SKN_ROWS_SGD_BF16, false, false);
 }

@@ -198,6 +198,19 @@ Test(model_rules, a_mixture_takes_no_sampler_that_is_not_one_way_of_choosing)
     EXPECT(SAMPLER, rules);
 }
 
+Test(model_rules, smoothed_labels_need_a_softmax)
+{
+    static const rule_t rules[] = {
+        { "label_smoothing: 0.3", "" },
+        { "label_smoothing: 0.3, loss: softmax", "" },
+        { "label_smoothing: 0, loss: one_vs_all", "" },
+        { "label_smoothing: 0.3, loss: one_vs_all",
+          "m.yaml:6:35: 'label_smoothing' means nothing for one logistic loss "
+          "a label; leave it out, or set 'loss: softmax'\n" },
+    };
+    EXPECT(LAYER, rules);
+}
+
 Test(model_rules, an_index_lag_needs_an_index)
 {
     static const rule_t rules[] = {

@@ -201,6 +201,8 @@ skn_cost_plan(const skn_plan_t *plan, skn_cost_t *cost)
     }
     if (model->layers[last].loss != SKN_LOSS_SOFTMAX)
         cost->positives = 0.0;
+    else if (model->layers[last].label_smoothing > 0)
+        cost->positives = 1.0; /* every label has a part of every target */
     for (size_t k = 0; k < model->layer_count; k++) {
         if (k < last)
             add_links(plan, k, cost);

@@ -149,6 +149,7 @@ typedef struct skn_model_layer {
     double dropout; /* SKN_AUTO_REAL: auto */
     /* the output layer */
     skn_loss_kind_t loss;
+    double label_smoothing; /* softmax; SKN_AUTO_REAL: auto */
     skn_weights_t weights;
     int64_t index_lag; /* SKN_AUTO: auto; batches */
     skn_model_sampler_t sampler;

@@ -171,7 +171,8 @@ static void
 read_layer(reader_t *reader, const skn_node_t *node, skn_model_layer_t *layer,
            size_t number)
 {
-    static const char *const output_keys[] = { "loss", "weights", "index_lag",
+    static const char *const output_keys[] = { "loss",    "label_smoothing",
+                                               "weights", "index_lag",
                                                "sampler", NULL };
     static const char *const hidden_keys[] = { "units", "activation", "dropout",
                                                NULL };

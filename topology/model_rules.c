@@ -216,6 +216,14 @@ check_output(const skn_model_layer_t *layer, const skn_node_t *node,
                                "'rows' is 0 and 'labels' is false");
         (void)skn_problems_hint(problems, "set 'rows', or leave 'labels' true");
     }
+    if (layer->label_smoothing > 0 && layer->loss == SKN_LOSS_ONE_VS_ALL) {
+        (void)skn_problems_add(
+            problems, skn_rules_mark(node, "label_smoothing"),
+            "'label_smoothing' means nothing for one logistic "
+            "loss a label");
+        (void)skn_problems_hint(problems, "leave it out, or set 'loss: "
+                                          "softmax'");
+    }
     if (layer->index_lag != SKN_AUTO && !sampler_has_index(sampler)) {
         (void)skn_problems_add(problems, skn_rules_mark(node, "index_lag"),
                                "'index_lag' means nothing for a sampler "
@@ -260,6 +268,8 @@ skn_rules_mean(const skn_section_t *section, const char *key, const void *base)
     const skn_model_schedule_t *schedule = base;
     const meaning_t *meaning;
     unsigned kind;
+    if (section == &skn_output_section && strcmp(key, "label_smoothing") == 0)
+        return ((const skn_model_layer_t *)base)->loss != SKN_LOSS_ONE_VS_ALL;
     if (section == &skn_output_section)
         return strcmp(key, "index_lag") != 0 ||
                sampler_has_index(&((const skn_model_layer_t *)base)->sampler);

@@ -99,6 +99,11 @@ TABLES(hidden, HIDDEN)
       WORDS(SKN_LOSSES),                                                       \
       "what is made small: the cross entropy of a softmax "                    \
       "over all labels, or one logistic loss a label")                         \
+    O(skn_model_layer_t, label_smoothing, "label_smoothing", REAL, REAL,       \
+      "auto", 0, 0.95, "auto",                                                 \
+      "softmax: share of a point's target that all labels have alike, so "     \
+      "that rare labels are not learnt by heart; auto: from the points a "     \
+      "label")                                                                 \
     O(skn_model_layer_t, weights, "weights", CHOICE, CHOICE, "f32", 0, 0,      \
       WORDS(SKN_WEIGHTS),                                                      \
       "number format of the rows that are computed with; bf16 needs sgd, "     \

@@ -181,6 +181,8 @@ resolve_layer(const skn_plan_t *plan, const skn_model_t *model,
     if (layer->output) {
         if (layer->loss == SKN_LOSS_AUTO)
             layer->loss = SKN_LOSS_SOFTMAX;
+        if (layer->label_smoothing < 0 && layer->loss == SKN_LOSS_SOFTMAX)
+            layer->label_smoothing = 0;
         resolve_sampler(data, &layer->sampler);
         if (layer->index_lag == SKN_AUTO && skn_plan_has_index(&layer->sampler))
             layer->index_lag = 2 * model->train.window;

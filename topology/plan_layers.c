@@ -311,6 +311,8 @@ add_output(wire_t *wire, uint32_t shard)
     skn_wire_text(wire, "weights", weight_words[layer->weights]);
     skn_wire_text(wire, "reduction",
                   reduction_words[wire->model->train.reduction]);
+    if (layer->loss == SKN_LOSS_SOFTMAX)
+        skn_wire_real(wire, "label_smoothing", layer->label_smoothing);
     if (wire->model->train.merge == SKN_MERGING_LATE)
         skn_wire_text(wire, "merge", "late");
     skn_wire_int(wire, "topk", (uint64_t)wire->model->train.evaluate.topk);

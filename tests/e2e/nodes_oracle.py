@@ -41,7 +41,7 @@ model:
   layers:
     - {{ name: hidden, units: {units}, dropout: 0 }}
 {middle}    - {{ name: output, loss: {loss}, weights: f32,
-        sampler: {{ kind: exact }} }}
+        {smoothing}sampler: {{ kind: exact }} }}
 train:
   window: 1
   reduction: fast
@@ -52,13 +52,15 @@ train:
 links: {{ coding: f32 }}
 """
 
-# name -> loss, layers between the first and the last, who normalises
+# name -> loss, layers between the first and the last, who normalises, smoothing
 FORMS = {
-    "softmax": ("softmax", "", "late"),
-    "early": ("softmax", "", "early"),
-    "one_vs_all": ("one_vs_all", "", "auto"),
+    "softmax": ("softmax", "", "late", 0),
+    "early": ("softmax", "", "early", 0),
+    "smooth": ("softmax", "", "late", 0.3),
+    "smooth_early": ("softmax", "", "early", 0.3),
+    "one_vs_all": ("one_vs_all", "", "auto", 0),
     "deep": ("softmax", "    - { name: second, units: 24, dropout: 0 }\n",
-             "auto"),
+             "auto", 0),
 }
 
 
@@ -91,9 +93,9 @@ def dot(x, y):
 class Network:
     """A sum of features, dense layers, a loss: forwards and backwards."""
 
-    def __init__(self, weights, layers, softmax):
+    def __init__(self, weights, layers, softmax, smoothing):
         """`weights`: name -> flat list; the layers from the input."""
-        self.layers, self.softmax = layers, softmax
+        self.layers, self.softmax, self.smoothing = layers, softmax, smoothing
         self.weights = {name: list(w) for name, w in weights.items()}
         self.near = math.inf  # the least magnitude that met a ReLU
 
@@ -130,11 +132,12 @@ class Network:
                        for k, o in enumerate(logits)), slope
         most = max(logits)
         total = sum(math.exp(o - most) for o in logits)
-        slope = [math.exp(o - most) / total
-                 - (1 / len(labels) if k in labels else 0.0)
-                 for k, o in enumerate(logits)]
-        return most + math.log(total) \
-            - sum(logits[k] for k in labels) / len(labels), slope
+        each = self.smoothing / len(logits)
+        target = [each + ((1 - self.smoothing) / len(labels) if k in labels
+                          else 0.0) for k in range(len(logits))]
+        slope = [math.exp(o - most) / total - y
+                 for o, y in zip(logits, target)]
+        return most + math.log(total) - dot(target, logits), slope
 
     def backward(self, values, slope, features, gradient):
         """Adds to `gradient` what one point says of every weight."""
@@ -219,15 +222,16 @@ class Form:
     """All runs of one model, and what they have to be."""
 
     def __init__(self, report, folder, name, points):
-        loss, middle, merge = FORMS[name]
+        loss, middle, merge, self.smoothing = FORMS[name]
         total = sum(len(labels) for labels, _ in points)
         self.share = total / len(points) / LABELS
         self.report, self.folder, self.name = report, folder, name
         self.layers = ["hidden"] + (["second"] if middle else []) + ["output"]
         self.softmax = loss == "softmax"
         (folder / "model.yaml").write_text(
-            MODEL.format(units=UNITS, loss=loss, middle=middle,
-                         merge=merge),
+            MODEL.format(units=UNITS, loss=loss, middle=middle, merge=merge,
+                         smoothing=f"label_smoothing: {self.smoothing}, "
+                         if self.softmax else ""),
             encoding="ascii")
 
     def check(self, sentence, off):
@@ -254,10 +258,12 @@ class Form:
                 weights[name] = [f32(bias)] * len(numbers)
         return weights
 
+    def network(self, first):
+        return Network(first, self.layers, self.softmax, self.smoothing)
+
     def check_batch(self, first, points):
         """One batch of all points: the loss, and (w0 - w1) / rate."""
-        loss, gradient = Network(first, self.layers, self.softmax) \
-            .learn_from(points)
+        loss, gradient = self.network(first).learn_from(points)
         alone = None
         for nodes in (0,) + NODES:
             done, weights = self.run("batch", nodes, LARGE_RATE, 1)
@@ -274,7 +280,7 @@ class Form:
 
     def check_steps(self, first, points):
         """20 steps of all points, against the definition."""
-        network = Network(first, self.layers, self.softmax)
+        network = self.network(first)
         for _ in range(STEPS):
             loss, gradient = network.learn_from(points)
             network.step(gradient, RATE)

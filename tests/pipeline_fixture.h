@@ -81,12 +81,13 @@ static const char pipeline_model[] =
     "  layers:\n"
     "    - { name: hidden, units: 24, dropout: 0, init_std: 0.3 }\n"
     "%s"
-    "    - { name: output, loss: softmax, init_std: 0.3,"
+    "    - { name: output, loss: softmax, init_std: 0.3, label_smoothing: 0,"
     " sampler: { kind: exact } }\n"
     "train:\n"
     "  batch_rows: 40\n"
     "  epochs: 4\n"
     "  optimizer: { kind: sgd, rate: 2 }\n"
+    "  schedule: { kind: constant }\n"
     "resources: { huge_pages: false }\n";
 
 static inline void

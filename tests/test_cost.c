@@ -185,7 +185,7 @@ plan_of(skn_model_t **model, const char *rest)
                    "skein: 1\ndata: { train: %s, cache: none }\nmodel:\n"
                    "  layers:\n"
                    "    - { name: hidden, units: 128, dropout: 0.5 }\n"
-                   "    - { name: output, loss: softmax,\n"
+                   "    - { name: output, loss: softmax, label_smoothing: 0,\n"
                    "        sampler: { kind: exact } }\n%s",
                    file, rest);
     *model = fixture_good(text);

@@ -179,18 +179,37 @@ Test(plan, rows_to_draw_are_no_more_than_labels)
     skn_model_destroy(&model);
 }
 
-Test(plan, dropout_grows_where_labels_are_rare)
+/* What is learnt by heart most easily is held back most. */
+Test(plan, what_few_points_get)
 {
-    double before = 1;
-    for (uint32_t points = 50; points <= 50000; points *= 10) {
-        write_data(points, 20, 100, 1);
+    static const struct {
+        uint32_t points, labels;
+        int64_t units, batch_rows, epochs;
+        double dropout, smoothing;
+    } cases[] = {
+        { 100, 50, 256, 32, 40, 0.5, 0.4 },
+        { 4095, 100, 256, 32, 12, 0.5, 0.1 },
+        { 4096, 400, 1024, 32, 12, 0.7, 0.3 },
+        { 40000, 100, 1024, 256, 12, 0.7, 0.1 },
+        { 70000, 70000, 512, 512, 12, 0.2, 0.4 },
+        { 70000, 7000, 512, 512, 12, 0.3, 0.3 },
+        { 1000000, 100, 512, 512, 4, 0.3, 0.1 },
+    };
+    for (size_t k = 0; k < sizeof(cases) / sizeof(cases[0]); k++) {
+        write_data(cases[k].points, 20, cases[k].labels, 1);
         skn_model_t *model = model_of("", "", "");
         (void)plan_of(model, 1);
-        cr_expect_leq(model->layers[0].dropout, before);
-        before = model->layers[0].dropout;
+        cr_expect_eq(model->layers[0].units, cases[k].units, "case %zu", k);
+        cr_expect_eq(model->layers[0].dropout, cases[k].dropout, "case %zu", k);
+        cr_expect_eq(output_of(model)->label_smoothing, cases[k].smoothing,
+                     "case %zu", k);
+        cr_expect_eq(model->train.batch_rows, cases[k].batch_rows, "case %zu",
+                     k);
+        cr_expect_eq(model->train.epochs, cases[k].epochs, "case %zu", k);
+        cr_expect_eq(model->train.schedule.kind, SKN_SCHEDULE_COSINE);
+        cr_expect_leq((uint64_t)model->train.schedule.warmup_batches, 100);
         skn_model_destroy(&model);
     }
-    cr_expect_lt(before, 0.3);
 }
 
 Test(plan, shards_stop_at_the_blocks)

@@ -1,6 +1,6 @@
 /* plan.c - every auto of a model file, decided.
  *
- * The numbers come from the sweeps in docs/decisions/0003-auto.md; what they
+ * The numbers come from the sweeps in docs/decisions (0003 and 0018); what they
  * may depend on is the data only, never the machine (but for shards).
  * SPDX-License-Identifier: Apache-2.0 */
 #include "topology/plan.h"
@@ -14,11 +14,14 @@
 
 /* Up to here exact softmax costs no more than sampling would save. */
 #define EXACT_LABELS_MAX 8192u
-/* Negatives drawn a batch beside the labels: wnrel reaches the same P@1 as
- * with 3,072 at two thirds of the time (docs/decisions/0003-auto.md). */
-#define UNIFORM_ROWS 2048
+/* Negatives drawn a batch beside the labels, a point of it: with 4 and with 16
+ * P@1 of wnrel is less (docs/decisions/0018-auto-again.md). */
+#define UNIFORM_TIMES 8
 /* Hidden slices narrower than this cost more in messages than they share. */
 #define SLICE_COLUMNS_MIN 32
+/* Where the width of layers and the size of batches change. */
+#define FEW_POINTS 4096
+#define SOME_POINTS 65536
 /* Hidden units from which products are the greater part of a batch. */
 #define WIDE_UNITS 256
 
@@ -104,38 +107,67 @@ points_per_label(const skn_plan_data_t *data)
                : 1.0;
 }
 
+/* Steps cost the same however few points they see; below some hundred of an
+ * epoch, a batch is a smaller part of it. */
+static int64_t
+auto_batch_rows(double points)
+{
+    int64_t rows = points < SOME_POINTS ? 256 : points < 4e6 ? 512 : 1024;
+    while (rows > 32 && (double)rows * 128 > points)
+        rows /= 2;
+    return rows;
+}
+
+/* About 4 million samples in all, and 1,000 batches. */
+static int64_t
+auto_epochs(double points, int64_t batch_rows)
+{
+    int64_t epochs = clamp(4e6 / points, 3, 12);
+    int64_t steps = clamp(1000.0 * (double)batch_rows / points, 1, 40);
+    return epochs > steps ? epochs : steps;
+}
+
+static void
+resolve_schedule(const skn_plan_data_t *data, skn_model_train_t *train)
+{
+    skn_model_schedule_t *schedule = &train->schedule;
+    double batches = (double)data->train_points / (double)train->batch_rows *
+                     (double)train->epochs;
+    if (schedule->kind == SKN_SCHEDULE_AUTO)
+        schedule->kind = SKN_SCHEDULE_COSINE;
+    if (schedule->warmup_batches == SKN_AUTO &&
+        schedule->kind != SKN_SCHEDULE_CONSTANT)
+        schedule->warmup_batches = clamp(batches / 20, 1, 100);
+}
+
 static void
 resolve_train(const skn_plan_data_t *data, skn_model_train_t *train)
 {
     double points = (double)data->train_points;
     if (train->batch_rows == SKN_AUTO)
-        train->batch_rows = points < 1e6 ? 256 : points < 4e6 ? 512 : 1024;
+        train->batch_rows = auto_batch_rows(points);
     bool stale = train->late == SKN_LATE_STALE;
     if (train->window == SKN_AUTO)
         train->window = stale ? 4 : 2;
     if (stale && train->staleness_max == SKN_AUTO)
         train->staleness_max = 2 * train->window - 1;
-    /* About 3 million samples in all, more often where there are few. */
     if (train->epochs == SKN_AUTO)
-        train->epochs = clamp(3e6 / points, 3, 40);
+        train->epochs = auto_epochs(points, train->batch_rows);
     if (train->optimizer.kind == SKN_OPTIMIZER_AUTO)
         train->optimizer.kind = SKN_OPTIMIZER_ADAM;
     if (train->optimizer.rate < 0)
         train->optimizer.rate =
-            train->optimizer.kind == SKN_OPTIMIZER_ADAM      ? 0.003
+            train->optimizer.kind == SKN_OPTIMIZER_ADAM      ? 0.004
             : train->optimizer.kind == SKN_OPTIMIZER_ADAGRAD ? 0.05
                                                              : 0.5;
-    if (train->schedule.kind == SKN_SCHEDULE_AUTO)
-        train->schedule.kind = SKN_SCHEDULE_CONSTANT;
-    if (train->schedule.warmup_batches == SKN_AUTO &&
-        train->schedule.kind != SKN_SCHEDULE_CONSTANT)
-        train->schedule.warmup_batches = 100;
+    resolve_schedule(data, train);
 }
 
 /* Only what means something for the kind: the rest stays `auto`, so that the
  * resolved model is a model file that the checker takes. */
 static void
-resolve_sampler(const skn_plan_data_t *data, skn_model_sampler_t *sampler)
+resolve_sampler(const skn_plan_data_t *data, int64_t batch_rows,
+                skn_model_sampler_t *sampler)
 {
     if (sampler->kind == SKN_SAMPLER_AUTO)
         sampler->kind = data->labels <= EXACT_LABELS_MAX ? SKN_SAMPLER_EXACT
@@ -144,7 +176,8 @@ resolve_sampler(const skn_plan_data_t *data, skn_model_sampler_t *sampler)
                   sampler->kind == SKN_SAMPLER_DWTA;
     bool clusters = sampler->kind == SKN_SAMPLER_CLUSTER;
     if (sampler->rows == SKN_AUTO && sampler->kind != SKN_SAMPLER_EXACT)
-        sampler->rows = clamp(UNIFORM_ROWS, 1, (int64_t)data->labels);
+        sampler->rows = clamp((double)(UNIFORM_TIMES * batch_rows), 1,
+                              (int64_t)data->labels);
     if (sampler->tables == SKN_AUTO && hashes)
         sampler->tables = 50;
     if (sampler->bits == SKN_AUTO && hashes)
@@ -158,7 +191,7 @@ resolve_sampler(const skn_plan_data_t *data, skn_model_sampler_t *sampler)
     if (sampler->uniform_rows == SKN_AUTO && (hashes || clusters))
         sampler->uniform_rows = clamp(1024, 1, (int64_t)data->labels);
     for (size_t k = 0; k < sampler->of_count; k++)
-        resolve_sampler(data,
+        resolve_sampler(data, batch_rows,
                         (skn_model_sampler_t *)(uintptr_t)&sampler->of[k]);
 }
 
@@ -173,6 +206,32 @@ skn_plan_has_index(const skn_model_sampler_t *sampler)
     return index;
 }
 
+/* Of decision 0018, which has the measurements behind all of these. */
+static double
+auto_smoothing(const skn_plan_data_t *data)
+{
+    double points = points_per_label(data);
+    return points < 5 ? 0.4 : points < 20 ? 0.3 : 0.1;
+}
+
+/* Few points can afford a wide layer, and most of it dropped. */
+static int64_t
+auto_units(const skn_plan_data_t *data)
+{
+    return data->train_points < FEW_POINTS    ? 256
+           : data->train_points < SOME_POINTS ? 1024
+                                              : 512;
+}
+
+static double
+auto_dropout(const skn_plan_data_t *data)
+{
+    return data->train_points < FEW_POINTS    ? 0.5
+           : data->train_points < SOME_POINTS ? 0.7
+           : points_per_label(data) < 5       ? 0.2
+                                              : 0.3;
+}
+
 static void
 resolve_layer(const skn_plan_t *plan, const skn_model_t *model,
               skn_model_layer_t *layer)
@@ -182,8 +241,8 @@ resolve_layer(const skn_plan_t *plan, const skn_model_t *model,
         if (layer->loss == SKN_LOSS_AUTO)
             layer->loss = SKN_LOSS_SOFTMAX;
         if (layer->label_smoothing < 0 && layer->loss == SKN_LOSS_SOFTMAX)
-            layer->label_smoothing = 0;
-        resolve_sampler(data, &layer->sampler);
+            layer->label_smoothing = auto_smoothing(data);
+        resolve_sampler(data, model->train.batch_rows, &layer->sampler);
         if (layer->index_lag == SKN_AUTO && skn_plan_has_index(&layer->sampler))
             layer->index_lag = 2 * model->train.window;
         uint64_t blocks = skn_block_count(data->labels);
@@ -195,13 +254,9 @@ resolve_layer(const skn_plan_t *plan, const skn_model_t *model,
         return;
     }
     if (layer->units == SKN_AUTO)
-        layer->units = 256;
-    /* Few points a label overfit: half of the hidden units left out took
-     * wnrel from .333 to .349 (prototype, DESIGN section 5). */
+        layer->units = auto_units(data);
     if (layer->dropout < 0)
-        layer->dropout = points_per_label(data) < 10    ? 0.5
-                         : points_per_label(data) < 100 ? 0.3
-                                                        : 0.1;
+        layer->dropout = auto_dropout(data);
     int64_t most = layer->units / SLICE_COLUMNS_MIN;
     if (layer->shards == SKN_AUTO)
         layer->shards = plan->units < most ? plan->units : most;

@@ -170,14 +170,14 @@ config "no YAML" 's/epochs: 5/epochs: [5/' \
 two='$a nodes: [{ name: a, address: "tcp://127.0.0.1:7001" }, { name: b, '
 config "an address beyond the machine without keys" \
     "$two"'address: "tcp://10.0.0.2:7001", key: b.key }]' \
-    "12:9: node 'a' has no key, and node 'b' is at tcp://10.0.0.2:7001, \
+    "13:9: node 'a' has no key, and node 'b' is at tcp://10.0.0.2:7001, \
 beyond this machine, where links need CURVE; \`skein keygen\` makes one a \
 node: key: keys/a.key"
 config "two nodes of one name" \
     "${two/name: b/name: a}"'address: "tcp://127.0.0.1:7002" }]' \
-    "12:63: there are two nodes named 'a'"
+    "13:63: there are two nodes named 'a'"
 config "a node without an address" "$two"'cores: 1 }]' \
-    "12:55: node 'b' has no address; tcp://host:port as the other nodes reach \
+    "13:55: node 'b' has no address; tcp://host:port as the other nodes reach \
 it, for example tcp://10.0.0.1:7001"
 sed "$two"'address: "tcp://127.0.0.1:7002", memory: 1MiB }]' tiny.yaml >bad.yaml
 refused "a share that a node cannot hold" 71 "node 'b' needs about * MiB of \

@@ -40,8 +40,8 @@ data: {{ train: train.txt, test: test.txt, cache: none{data} }}
 model:
   layers:
     - {{ name: hidden, units: 12, shards: 2{hidden} }}
-{middle}    - {{ name: output, shards: 3{output} }}
-train: {{ epochs: 3, batch_rows: 25{train} }}
+{middle}    - {{ name: output, shards: 3, label_smoothing: 0{output} }}
+train: {{ epochs: 3, batch_rows: 25, schedule: {{ kind: constant }}{train} }}
 checkpoint: {{ path: {name} }}
 """
 

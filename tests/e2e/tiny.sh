@@ -37,6 +37,7 @@ train:
   epochs: 5
   batch_rows: 32
   optimizer: { rate: 0.01 }
+  schedule: { kind: constant } # what a shorter run begins, a longer one goes on
 checkpoint: { path: run, every_batches: 20 }
 YAML
 }

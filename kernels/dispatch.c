@@ -15,6 +15,7 @@ can_scalar(void)
 }
 
 #if defined(__x86_64__)
+#include <cpuid.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
@@ -47,8 +48,8 @@ can_avx512_bf16(void)
     return can_avx512() && __builtin_cpu_supports("avx512bf16");
 }
 
-/* Intel's multiply pairs at half the rate of floats (measured on one of 2023;
- * those of AMD at twice the rate). */
+/* Intel's multiply pairs at half the rate of floats (measured on one with AMX);
+ * AMD's manuals say twice (untried). */
 static bool
 gains_by_avx512_bf16(void)
 {
@@ -61,13 +62,21 @@ only_can_avx512_bf16(void)
     return can_avx512_bf16() && !gains_by_avx512_bf16();
 }
 
+/* By CPUID: not every compiler's builtin knows the names. */
+static bool
+has_amx(void)
+{
+    unsigned a, b, c, d;
+    return __get_cpuid_count(7, 0, &a, &b, &c, &d) && (d >> 22 & 1) &&
+           (d >> 24 & 1); /* products of bf16, tiles */
+}
+
 /* A process has to ask Linux for the tile registers, once: they make the state
  * of each of its threads that uses them 8 KiB greater. */
 static bool
 can_amx(void)
 {
-    return can_avx512_bf16() && __builtin_cpu_supports("amx-bf16") &&
-           __builtin_cpu_supports("amx-tile") &&
+    return can_avx512_bf16() && has_amx() &&
            syscall(SYS_arch_prctl, ARCH_REQ_XCOMP_PERM, XFEATURE_XTILEDATA) ==
                0;
 }

@@ -107,13 +107,12 @@ points_per_label(const skn_plan_data_t *data)
                : 1.0;
 }
 
-/* Steps cost the same however few points they see; below some hundred of an
- * epoch, a batch is a smaller part of it. */
+/* An epoch has 64 batches at least, where that leaves 32 points to each. */
 static int64_t
 auto_batch_rows(double points)
 {
     int64_t rows = points < SOME_POINTS ? 256 : points < 4e6 ? 512 : 1024;
-    while (rows > 32 && (double)rows * 128 > points)
+    while (rows > 32 && (double)rows * 64 > points)
         rows /= 2;
     return rows;
 }

@@ -6,6 +6,8 @@ JOBS ?= $(shell nproc 2>/dev/null || echo 2)
 SECONDS_EACH ?= 60
 CMAKE_ARGS ?=
 PEERS ?=
+PATHS ?=
+RATES ?=
 
 all: build
 
@@ -36,12 +38,18 @@ wow: deps ## two minutes of a run whose nodes die, come, and give way
 	@$(MAKE) --no-print-directory build ONLY=skein
 	@bench/wow.sh
 
+files: ## which package ships this file? PATHS="/usr/bin/gcc-12 ..."
+	@.ci/deps --files
+	@$(MAKE) --no-print-directory build ONLY=skein
+	@docs/examples/files/run.sh $(BUILD)/skein $(BUILD)/files $(PATHS)
+
 test: deps ## every test; ends with one line: N passed, N failed
 	@$(MAKE) --no-print-directory build
 	@tests/run.sh $(BUILD)
 
-bench: deps ## every benchmark of bench/, as text
+bench: deps ## every benchmark of bench/, and of the kernels, as text
 	@$(MAKE) --no-print-directory build
+	@$(BUILD)/skein bench kernels
 	@for bench in $(BUILD)/bench/bench_*; do \
 	    [ ! -x $$bench ] || $$bench || exit 1; done
 
@@ -53,6 +61,13 @@ bench-peers: ## P@1 by CPU seconds, beside PyTorch, fastText, label trees
 	    --out $(BUILD)/peers $(PEERS)
 	@echo "Picture: $(BUILD)/peers.svg. Options: bench/peers.py --help;" \
 	    "PEERS='--napkin .../nxc' adds napkinXC."
+
+bench-rates: ## examples a core-second, beside PyTorch, SLIDE and the limit
+	@.ci/deps --peers
+	@$(MAKE) --no-print-directory build
+	@/usr/bin/python3 bench/rates.py --skein $(BUILD)/skein $(RATES)
+	@echo "Options: bench/rates.py --help; RATES='--set FOLDER --slide" \
+	    "BINARY --repeats 3' has more of them."
 
 fuzz: deps ## each fuzz target for a while (SECONDS_EACH=60)
 	@.ci/fuzz $(SECONDS_EACH)
@@ -83,5 +98,5 @@ install: build ## install below PREFIX (default /usr/local; DESTDIR too)
 clean: ## remove what was built
 	@rm -rf $(BUILD) $(BUILD)-*
 
-.PHONY: all help deps build demo wow test bench bench-peers fuzz sanitize \
-    coverage format tidy analyze nightly install clean
+.PHONY: all help deps build demo wow files test bench bench-peers bench-rates \
+    fuzz sanitize coverage format tidy analyze nightly install clean

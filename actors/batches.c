@@ -174,22 +174,15 @@ post_batch(skn_batches_t *batches, skn_actor_t *actor, const skn_issue_t *issue,
     return skn_actor_post(actor, batch, error);
 }
 
-/* The distinct labels of the batch, ascending, through a bit a label. */
+/* The distinct labels of the batch, ascending. */
 static void
 collect_labels(skn_batches_t *batches, skn_labels_t *labels)
 {
-    size_t words = ((size_t)batches->label_count + 63) / 64, count = 0;
-    for (size_t k = 0; k < labels->label.count; k++)
-        batches->marked[labels->label.at[k] / 64] |=
-            (uint64_t)1 << (labels->label.at[k] % 64);
-    for (size_t word = 0; word < words; word++) {
-        uint64_t left = batches->marked[word];
-        batches->marked[word] = 0;
-        for (; left; left &= left - 1)
-            labels->distinct.at[count++] =
-                (uint32_t)(word * 64) + (uint32_t)__builtin_ctzll(left);
-    }
-    labels->distinct.count = count;
+    uint32_t cursor = 0, count = (uint32_t)labels->label.count;
+    for (size_t k = 0; k < count; k++)
+        skn_rowset_add(&batches->met_labels, labels->label.at[k]);
+    labels->distinct.count = skn_rowset_take(&batches->met_labels, &cursor,
+                                             labels->distinct.at, count);
 }
 
 static skn_status_t
@@ -268,14 +261,13 @@ open_data(skn_batches_t *batches, const skn_actor_t *actor,
 static skn_status_t
 make_room(skn_batches_t *batches, uint32_t feature_count, skn_error_t *error)
 {
-    size_t words = ((size_t)batches->label_count + 63) / 64;
     batches->order =
         calloc((size_t)batches->split.train_count + 1, sizeof(*batches->order));
     batches->points = calloc(batches->batch_rows, sizeof(*batches->points));
     batches->place = calloc(feature_count, sizeof(*batches->place));
-    batches->marked = calloc(words, sizeof(*batches->marked));
-    if (batches->order && batches->points && batches->place && batches->marked)
-        return SKN_OK;
+    if (batches->order && batches->points && batches->place)
+        return skn_rowset_init(&batches->met_labels, batches->label_count,
+                               error);
     return skn_fail(error, SKN_NO_MEMORY, "no room for the order of %u points",
                     batches->split.train_count);
 }
@@ -309,7 +301,7 @@ skn_batches_close(skn_batches_t *batches)
     free(batches->points);
     free(batches->place);
     free(batches->met);
-    free(batches->marked);
+    skn_rowset_fini(&batches->met_labels);
     skn_split_fini(&batches->split);
     skn_dataset_close(&batches->train);
     skn_dataset_close(&batches->test);

@@ -9,6 +9,7 @@
 
 #include "actors/data.h"
 #include "actors/messages.h"
+#include "actors/rowset.h"
 #include "actors/split.h"
 #include "skein/actor.h"
 
@@ -25,7 +26,7 @@ typedef struct skn_batches {
     uint32_t *place; /* [features] distinct number + 1, 0: not seen */
     uint32_t *met;   /* [met_room] of the batch in work: distinct numbers */
     size_t met_room;
-    uint64_t *marked; /* [labels] bits */
+    skn_rowset_t met_labels; /* of the batch in work; empty between */
 } skn_batches_t;
 
 /* clang-format off */

@@ -37,7 +37,7 @@ static skn_status_t
 check(const skn_copy_t *copy, const skn_lease_t *lease, skn_error_t *error)
 {
     size_t cells = lease->unit.count * copy->rows.width;
-    bool half = copy->rows.kind == SKN_ROWS_SGD_BF16;
+    bool half = skn_rows_are_bf16(&copy->rows);
     if (lease->rows)
         return refuse(copy, lease, "rows are lent to a shard with a copy",
                       error);
@@ -84,7 +84,7 @@ skn_copy_take(skn_copy_t *copy, const skn_lease_t *lease,
         return status;
     for (size_t k = 0; k < lease->unit.count; k++) {
         uint32_t row = lease->unit.at[k];
-        if (copy->rows.kind == SKN_ROWS_SGD_BF16)
+        if (skn_rows_are_bf16(&copy->rows))
             memcpy(skn_rows_weight_bf16(&copy->rows, row),
                    lease->half.at + k * width, width * sizeof(uint16_t));
         else

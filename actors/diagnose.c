@@ -59,10 +59,10 @@ static void
 tally_rows(skn_diagnose_t *diagnose, const skn_head_t *head,
            const skn_flight_t *flight, uint32_t samples, tally_t *tally)
 {
-    skn_matrix_t w = skn_rows_matrix(head->rows, NULL);
     for (uint32_t first = 0; first < head->row_count; first += PIECE) {
         uint32_t count =
             head->row_count - first < PIECE ? head->row_count - first : PIECE;
+        skn_matrix_t w = skn_rows_matrix_from(head->rows, first);
         skn_gemm_t job = {
             .m = samples,
             .n = count,
@@ -70,8 +70,8 @@ tally_rows(skn_diagnose_t *diagnose, const skn_head_t *head,
             .a = { .at = flight->hidden,
                    .row_stride = head->hidden_stride,
                    .column_stride = 1 },
-            .b = { .at = w.at ? w.at + first * w.row_stride : NULL,
-                   .bf16 = w.bf16 ? w.bf16 + first * w.row_stride : NULL,
+            .b = { .at = w.at,
+                   .bf16 = w.bf16,
                    .row_stride = 1,
                    .column_stride = w.row_stride },
             .c = diagnose->logit,

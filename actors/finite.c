@@ -1,7 +1,7 @@
 /* finite.c - a look at every number.  SPDX-License-Identifier: Apache-2.0 */
 #include "actors/finite.h"
 
-#include <float.h>
+#include <stdint.h>
 #include <string.h>
 
 /* Elements that are looked at at once: they lie aligned then. */
@@ -18,6 +18,8 @@ skn_are_finite(const skn_kernels_t *kernels, skn_dtype_t dtype,
     if (dtype != SKN_DTYPE_F32 && dtype != SKN_DTYPE_BF16)
         return true;
     size_t left = byte_count / item_bytes;
+    if (dtype == SKN_DTYPE_F32 && (uintptr_t)bytes % item_bytes == 0)
+        return kernels->finite_all(bytes, left);
     while (left > 0) {
         size_t count = left < STRETCH ? left : STRETCH;
         if (dtype == SKN_DTYPE_F32) {
@@ -26,7 +28,7 @@ skn_are_finite(const skn_kernels_t *kernels, skn_dtype_t dtype,
             memcpy(half, at, count * item_bytes);
             kernels->bf16_to_f32(whole, half, count);
         }
-        if (!(kernels->greatest_abs(whole, count) <= FLT_MAX))
+        if (!kernels->finite_all(whole, count))
             return false;
         at += count * item_bytes;
         left -= count;

@@ -8,12 +8,10 @@
 #include <string.h>
 
 #include "actors/smoothing.h"
+#include "actors/strips.h"
 #include "actors/workspace.h"
 
 #define LINE_FLOATS 16
-/* Rows of logits that are looked at in one go: [512][1024] floats stay in a
- * second-level cache's neighbourhood while they are scanned. */
-#define LOOK_UNITS 1024
 
 skn_status_t
 skn_head_init(skn_head_t *head, uint32_t leaf, skn_error_t *error)
@@ -34,10 +32,12 @@ skn_head_init(skn_head_t *head, uint32_t leaf, skn_error_t *error)
         error);
     head->scaled = skn_floats_new(rows * head->hidden_stride, error);
     head->pull_rows = skn_floats_new(rows * head->hidden + LINE_FLOATS, error);
-    size_t units = LOOK_UNITS;
+    size_t units = SKN_LOOK_UNITS;
     if (head->fixed && head->block_rows > units)
         units = head->block_rows;
-    head->work_floats = rows * units;
+    head->work_floats = rows * skn_stride_floats(units);
+    if (head->work_floats < skn_strips_work_floats(head))
+        head->work_floats = skn_strips_work_floats(head);
     head->work = skn_floats_new(head->work_floats, error);
     head->slot = malloc(head->row_count * sizeof(*head->slot));
     head->topk = malloc(rows * sizeof(*head->topk));
@@ -64,6 +64,8 @@ skn_head_fini(skn_head_t *head)
     free(head->work);
     free(head->mean);
     free(head->gemm);
+    free(head->turned);
+    free(head->packed);
     free(head->slot);
     free(head->topk);
     free(head->open);
@@ -102,13 +104,16 @@ skn_flight_fini(skn_flight_t *flight)
     free(flight->own_distinct);
     free(flight->logit);
     free(flight->group_logit);
+    free(flight->strips.exp);
+    free(flight->strips.own);
+    free(flight->strips.greatest);
     memset(flight, 0, sizeof(*flight));
 }
 
 /* --- products -------------------------------- */
 
-static skn_status_t
-multiply(skn_head_t *head, skn_gemm_t *job, skn_error_t *error)
+skn_status_t
+skn_head_multiply(skn_head_t *head, skn_gemm_t *job, skn_error_t *error)
 {
     job->half = head->half;
     size_t bytes = head->kernels->gemm_scratch_bytes(job->m, job->n, job->k);
@@ -156,7 +161,7 @@ logits(skn_head_t *head, const skn_flight_t *flight, const skn_group_t *group,
         .c = logit,
         .c_stride = stride,
     };
-    return multiply(head, &job, error);
+    return skn_head_multiply(head, &job, error);
 }
 
 /* --- own positives -------------------------------- */
@@ -197,8 +202,8 @@ find_own(const skn_head_t *head, skn_flight_t *flight, skn_error_t *error)
 }
 
 /* y of a positive of sample i: its share of 1, or 1 for one-vs-all. */
-static float
-target_of(const skn_head_t *head, const skn_flight_t *flight, uint32_t i)
+float
+skn_head_target(const skn_head_t *head, const skn_flight_t *flight, uint32_t i)
 {
     const uint32_t *offset = flight->labels->offset.at;
     return head->loss == SKN_LOSS_IS_SOFTMAX
@@ -208,8 +213,8 @@ target_of(const skn_head_t *head, const skn_flight_t *flight, uint32_t i)
 
 /* Where `unit` stands in the ascending list [0, count); count if it does not
  * (the first that is not smaller, which serves as a lower bound too). */
-static uint32_t
-lower_bound(const uint32_t *list, uint32_t count, uint32_t unit)
+uint32_t
+skn_head_lower_bound(const uint32_t *list, uint32_t count, uint32_t unit)
 {
     uint32_t low = 0, high = count;
     while (low < high) {
@@ -255,6 +260,16 @@ make_room(skn_flight_t *flight, skn_error_t *error)
     return SKN_OK;
 }
 
+skn_status_t
+skn_head_refuse_label(const skn_head_t *head, const skn_flight_t *flight,
+                      uint32_t own, skn_error_t *error)
+{
+    return skn_fail(error, SKN_BAD_MESSAGE,
+                    "labels of batch %llu: label %u is not among the distinct",
+                    (unsigned long long)flight->labels->batch,
+                    head->row_first + own);
+}
+
 /* Sums y o over the own positives of the group's samples. The sampler puts each
  * of the distinct ones into the set; one that is not there was not told. */
 static skn_status_t
@@ -268,17 +283,13 @@ sum_positives(const skn_head_t *head, skn_flight_t *flight, uint32_t g,
     for (uint32_t s = 0; s < group->sample_count; s++) {
         uint32_t i = selection->sample[group->sample_first + s];
         const float *row = flight->logit + flight->group_logit[g] + s * stride;
-        float y = target_of(head, flight, i);
+        float y = skn_head_target(head, flight, i);
         for (uint32_t k = flight->own_offset[i]; k < flight->own_offset[i + 1];
              k++) {
             uint32_t own = flight->own[k];
-            uint32_t at = lower_bound(units, group->unit_count, own);
+            uint32_t at = skn_head_lower_bound(units, group->unit_count, own);
             if (at == group->unit_count || units[at] != own)
-                return skn_fail(error, SKN_BAD_MESSAGE,
-                                "labels of batch %llu: label %u is not among "
-                                "the distinct",
-                                (unsigned long long)flight->labels->batch,
-                                head->row_first + own);
+                return skn_head_refuse_label(head, flight, own, error);
             flight->positive_sum += (double)y * (double)row[at];
         }
     }
@@ -304,8 +315,12 @@ skn_head_forward(skn_head_t *head, skn_flight_t *flight, skn_error_t *error)
     status = head->sampler_kind->draw(head->sampler, &query, &flight->selection,
                                       error);
     if (status == SKN_OK)
-        status = make_room(flight, error);
+        status = skn_strips_begin(head, flight, error);
     flight->positive_sum = flight->negative_sum = 0.0;
+    flight->complete = head->loss == SKN_LOSS_IS_ONE_VS_ALL;
+    if (status != SKN_OK || flight->strips.serve)
+        return status;
+    status = make_room(flight, error);
     for (uint32_t g = 0; g < flight->selection.group_count && status == SKN_OK;
          g++) {
         const skn_group_t *group = &flight->selection.group[g];
@@ -315,7 +330,6 @@ skn_head_forward(skn_head_t *head, skn_flight_t *flight, skn_error_t *error)
         if (status == SKN_OK)
             status = sum_positives(head, flight, g, error);
     }
-    flight->complete = head->loss == SKN_LOSS_IS_ONE_VS_ALL;
     return status;
 }
 
@@ -339,13 +353,15 @@ slice_of(const skn_head_t *head, const skn_flight_t *flight, uint32_t g,
     slice_t slice = { .group = group, .count = group->unit_count };
     slice.logit_stride = skn_stride_floats(group->unit_count);
     slice.exp_stride = slice.logit_stride;
+    if (flight->strips.serve)
+        return slice;
     slice.logit = slice.exp = flight->logit + flight->group_logit[g];
     if (!head->fixed)
         return slice;
     uint32_t row = leaf * head->block_rows - head->row_first;
-    slice.first = lower_bound(units, group->unit_count, row);
+    slice.first = skn_head_lower_bound(units, group->unit_count, row);
     slice.count =
-        lower_bound(units, group->unit_count, row + head->block_rows) -
+        skn_head_lower_bound(units, group->unit_count, row + head->block_rows) -
         slice.first;
     slice.logit += slice.first;
     slice.exp = head->work;
@@ -401,7 +417,7 @@ pull(skn_head_t *head, const skn_flight_t *flight, const slice_t *slice,
         .c = c,
         .c_stride = head->hidden,
     };
-    if (multiply(head, &job, NULL) != SKN_OK) {
+    if (skn_head_multiply(head, &job, NULL) != SKN_OK) {
         memset(c, 0xff, job.m * job.n * sizeof(float)); /* NaN */
         head->starved = true;
     }
@@ -423,13 +439,13 @@ push(const skn_head_t *head, const skn_flight_t *flight, uint32_t leaf,
         end = first + head->block_rows;
     }
     for (uint32_t i = 0; i < flight->rows; i++) {
-        float y = target_of(head, flight, i);
+        float y = skn_head_target(head, flight, i);
         for (uint32_t k = flight->own_offset[i]; k < flight->own_offset[i + 1];
              k++) {
             if (flight->own[k] < first || flight->own[k] >= end)
                 continue;
             const float *w = skn_rows_weight(head->rows, flight->own[k]);
-            if (head->rows->kind == SKN_ROWS_SGD_BF16) {
+            if (skn_rows_are_bf16(head->rows)) {
                 skn_rows_get(head->rows, head->kernels, flight->own[k], row);
                 w = row;
             }
@@ -450,8 +466,12 @@ compute_leaf(void *source, uint32_t leaf, skn_partial_t *into)
         memset(into->push, 0, cells * sizeof(float));
     for (uint32_t g = 0; g < flight->selection.group_count; g++) {
         slice_t slice = slice_of(head, flight, g, leaf);
-        normalise(head, flight, &slice, into);
-        pull(head, flight, &slice, into->pull);
+        if (flight->strips.serve) {
+            skn_strips_forward(head, flight, into);
+        } else {
+            normalise(head, flight, &slice, into);
+            pull(head, flight, &slice, into->pull);
+        }
         if (head->smoothing > 0)
             skn_smoothing_push(head, flight, slice.group, slice.first,
                                slice.count, into->push);
@@ -481,12 +501,17 @@ skn_head_node(skn_head_t *head, skn_flight_t *flight, uint32_t k,
     }
 }
 
-/* What e^(o - m) of this shard is to be multiplied by to be p. */
+float
+skn_head_share(const skn_flight_t *flight, uint32_t i, float greatest)
+{
+    return expf(greatest - flight->root_greatest[i]) / flight->root_sum[i];
+}
+
+/* The same of this shard's single leaf. */
 static float
 share_of(const skn_flight_t *flight, uint32_t i)
 {
-    return expf(flight->greatest[i] - flight->root_greatest[i]) /
-           flight->root_sum[i];
+    return skn_head_share(flight, i, flight->greatest[i]);
 }
 
 bool
@@ -552,28 +577,33 @@ skn_head_loss(const skn_head_t *head, const skn_flight_t *flight)
     for (uint32_t i = 0; i < flight->rows; i++) {
         uint32_t own = flight->own_offset[i + 1] - flight->own_offset[i];
         if (own > 0)
-            loss += (double)own * (double)target_of(head, flight, i) *
+            loss += (double)own * (double)skn_head_target(head, flight, i) *
                     ((double)flight->root_greatest[i] +
                      log((double)flight->root_sum[i]));
     }
     return loss;
 }
 
+void
+skn_head_scale(skn_head_t *head, const skn_flight_t *flight, uint32_t i,
+               float share)
+{
+    size_t stride = head->hidden_stride;
+    float *row = head->scaled + i * stride;
+    float factor =
+        skn_head_has_loss(head, flight, i) ? 1.0f / (float)flight->rows : 0.0f;
+    memcpy(row, flight->hidden + i * stride, stride * sizeof(float));
+    head->kernels->scale(row, factor * share, stride);
+}
+
 /* Turns what lies in `logit` into factors of c p, and gives in head->scaled
  * the samples' hidden vectors times the rest of the factor and 1 / rows. */
 static void
-scale_samples(skn_head_t *head, skn_flight_t *flight)
+scale_samples(skn_head_t *head, const skn_flight_t *flight)
 {
-    size_t stride = head->hidden_stride;
-    memcpy(head->scaled, flight->hidden, flight->rows * stride * sizeof(float));
-    for (uint32_t i = 0; i < flight->rows; i++) {
-        float factor = skn_head_has_loss(head, flight, i)
-                           ? 1.0f / (float)flight->rows
-                           : 0.0f;
-        if (!head->fixed && head->loss == SKN_LOSS_IS_SOFTMAX)
-            factor *= share_of(flight, i);
-        head->kernels->scale(head->scaled + i * stride, factor, stride);
-    }
+    bool shares = !head->fixed && head->loss == SKN_LOSS_IS_SOFTMAX;
+    for (uint32_t i = 0; i < flight->rows; i++)
+        skn_head_scale(head, flight, i, shares ? share_of(flight, i) : 1.0f);
 }
 
 /* Under `fixed` the logits are still there: make them c p in place. */
@@ -598,12 +628,10 @@ normalise_in_place(const skn_head_t *head, skn_flight_t *flight, uint32_t g)
 
 /* c[units][H + 1] = logit[samples][units]^T . scaled[samples][H + 1] */
 static skn_status_t
-group_gradient(skn_head_t *head, skn_flight_t *flight, uint32_t g, float *c,
-               skn_error_t *error)
+multiply_rows(skn_head_t *head, skn_flight_t *flight, uint32_t g, float *c,
+              skn_error_t *error)
 {
     const skn_group_t *group = &flight->selection.group[g];
-    if (head->fixed)
-        normalise_in_place(head, flight, g);
     skn_gemm_t job = {
         .m = group->unit_count,
         .n = (size_t)head->hidden + 1,
@@ -621,9 +649,20 @@ group_gradient(skn_head_t *head, skn_flight_t *flight, uint32_t g, float *c,
         .c = c,
         .c_stride = (size_t)head->hidden + 1,
     };
-    skn_status_t status = multiply(head, &job, error);
+    if (head->fixed)
+        normalise_in_place(head, flight, g);
+    return skn_head_multiply(head, &job, error);
+}
+
+static skn_status_t
+group_gradient(skn_head_t *head, skn_flight_t *flight, uint32_t g, float *c,
+               skn_error_t *error)
+{
+    skn_status_t status = flight->strips.serve
+                              ? skn_strips_gradient(head, flight, c, error)
+                              : multiply_rows(head, flight, g, c, error);
     if (status == SKN_OK && head->smoothing > 0)
-        skn_smoothing_rows(head, flight, group, c);
+        skn_smoothing_rows(head, flight, &flight->selection.group[g], c);
     return status;
 }
 
@@ -680,11 +719,12 @@ subtract_positives(const skn_head_t *head, const skn_flight_t *flight,
     size_t width = (size_t)head->hidden + 1;
     bool single = flight->selection.group_count == 1;
     for (uint32_t i = 0; i < flight->rows; i++) {
-        float y = target_of(head, flight, i) / (float)flight->rows;
+        float y = skn_head_target(head, flight, i) / (float)flight->rows;
         for (uint32_t k = flight->own_offset[i]; k < flight->own_offset[i + 1];
              k++) {
-            size_t slot = single ? lower_bound(unit, unit_count, flight->own[k])
-                                 : (size_t)head->slot[flight->own[k]];
+            size_t slot =
+                single ? skn_head_lower_bound(unit, unit_count, flight->own[k])
+                       : (size_t)head->slot[flight->own[k]];
             assert(slot < unit_count);
             head->kernels->axpy(value + slot * width, -y,
                                 flight->hidden + i * head->hidden_stride,
@@ -700,7 +740,8 @@ skn_head_gradient(skn_head_t *head, skn_flight_t *flight, uint32_t *unit,
     const skn_selection_t *selection = &flight->selection;
     uint32_t unit_count = skn_head_gradient_units(head, flight);
     skn_status_t status;
-    scale_samples(head, flight);
+    if (!flight->strips.serve)
+        scale_samples(head, flight);
     if (selection->group_count == 1) {
         if (unit_count > 0) /* else there may be no array at all */
             memcpy(unit, selection->unit, unit_count * sizeof(*unit));
@@ -712,89 +753,5 @@ skn_head_gradient(skn_head_t *head, skn_flight_t *flight, uint32_t *unit,
     }
     if (status == SKN_OK)
         subtract_positives(head, flight, unit, unit_count, value);
-    return status;
-}
-
-/* --- looking at all rows -------------------------------- */
-
-/* Adds a strip of logits to (m, z) of sample i. The strip is used up. */
-static void
-add_strip(const skn_head_t *head, const skn_look_t *look, uint32_t i,
-          float *logit, size_t count)
-{
-    float greatest = head->kernels->row_max(logit, count);
-    if (greatest > look->greatest[i]) {
-        look->sum[i] *= expf(look->greatest[i] - greatest);
-        look->greatest[i] = greatest;
-    }
-    if (isfinite(look->greatest[i]))
-        look->sum[i] += head->kernels->exp_weight_sum(logit, logit, NULL, count,
-                                                      look->greatest[i]);
-}
-
-static void
-take_strip(skn_head_t *head, const skn_look_t *look, uint32_t rows,
-           uint32_t first, uint32_t count)
-{
-    for (uint32_t i = 0; i < rows; i++) {
-        float *logit = head->work + (size_t)i * LOOK_UNITS;
-        skn_topk_scan(&head->topk[i], head->kernels, logit, count, NULL,
-                      head->row_first + first);
-        if (look->sum)
-            add_strip(head, look, i, logit, count);
-    }
-}
-
-static void
-begin_look(skn_head_t *head, const skn_look_t *look, uint32_t rows)
-{
-    for (uint32_t i = 0; i < rows; i++) {
-        skn_topk_init(&head->topk[i], look->k);
-        if (look->sum) {
-            look->greatest[i] = -INFINITY;
-            look->sum[i] = 0.0f;
-        }
-    }
-}
-
-skn_status_t
-skn_head_look(skn_head_t *head, const float *hidden, uint32_t rows,
-              const skn_look_t *look, skn_error_t *error)
-{
-    skn_status_t status = SKN_OK;
-    skn_matrix_t w = skn_rows_matrix(head->rows, NULL);
-    begin_look(head, look, rows);
-    for (uint32_t first = 0; first < head->row_count && status == SKN_OK;
-         first += LOOK_UNITS) {
-        uint32_t count = head->row_count - first;
-        if (count > LOOK_UNITS)
-            count = LOOK_UNITS;
-        skn_gemm_t job = {
-            .m = rows,
-            .n = count,
-            .k = (size_t)head->hidden + 1,
-            .a = { .at = hidden,
-                   .row_stride = head->hidden_stride,
-                   .column_stride = 1 },
-            .b = { .at = w.at ? w.at + first * w.row_stride : NULL,
-                   .bf16 = w.bf16 ? w.bf16 + first * w.row_stride : NULL,
-                   .row_stride = 1,
-                   .column_stride = w.row_stride },
-            .c = head->work,
-            .c_stride = LOOK_UNITS,
-        };
-        status = multiply(head, &job, error);
-        if (status == SKN_OK)
-            take_strip(head, look, rows, first, count);
-    }
-    for (uint32_t i = 0; i < rows && status == SKN_OK; i++) {
-        const skn_topk_t *best = &head->topk[i];
-        for (uint32_t r = 0; r < look->k; r++) {
-            size_t at = (size_t)i * look->k + r;
-            bool there = r < best->count;
-            look->label[at] = there ? best->id[r] : UINT32_MAX;
-            look->score[at] = there ? best->value[r] : -INFINITY;
-        }
-    }
     return status;
 }

@@ -27,6 +27,26 @@ typedef enum skn_loss {
     SKN_LOSS_IS_ONE_VS_ALL
 } skn_loss_t;
 
+/* Units whose logits are looked at in one go: [512][1024] floats stay in a
+ * second-level cache's neighbourhood while they are scanned. */
+#define SKN_LOOK_UNITS 1024
+
+/* An own positive of a sample, and where it stands among the units. */
+typedef struct skn_strip_own {
+    uint32_t slot, sample;
+} skn_strip_own_t;
+
+/* What a flight keeps of its strips: strips.h. */
+typedef struct skn_strips {
+    bool serve;     /* this batch goes by strips; else the rest means nothing */
+    uint32_t units; /* of a strip; the last may have fewer */
+    size_t stride;  /* between units */
+    void *exp;      /* [units][stride] floats, or bf16: a column is a sample */
+    float *greatest; /* [strips][rows]: m when the strip's powers were taken */
+    skn_strip_own_t *own;                        /* in the order of the units */
+    size_t exp_bytes, greatest_bytes, own_bytes; /* room */
+} skn_strips_t;
+
 typedef struct skn_flight {
     const skn_labels_t *labels; /* kept; NULL: the flight is free */
     uint32_t rows;
@@ -47,6 +67,7 @@ typedef struct skn_flight {
     /* Merge late: (u, v) until M and Z are known; NULL otherwise. */
     skn_output_gradient_t *part; /* u, in pull */
     float *push;                 /* v, [rows][H] */
+    skn_strips_t strips;
 } skn_flight_t;
 
 typedef struct skn_head {
@@ -59,15 +80,22 @@ typedef struct skn_head {
     bool late;        /* the shard normalises what it tells the layer below */
     float smoothing;  /* of a softmax's targets: that share is every label's */
     float smooth_row; /* smoothing / L */
-    uint32_t hidden;  /* H */
+    uint32_t strip_units; /* of a strip; 0: by the cache */
+    uint64_t whole_every; /* batches whose logits must be whole; 0: none */
+    uint32_t hidden;      /* H */
     size_t hidden_stride;
     uint32_t row_first, row_count, block_rows, batch_rows;
     skn_merge_t merge;
     uint32_t node_count, node[SKN_NODES_MAX]; /* those that this shard sends */
     const skn_rows_t *rows; /* lent; set by the actor before each pass */
     float *scaled;          /* [batch_rows][hidden_stride] */
-    float *work; /* [batch_rows][work_units]: exp, or logits to look at */
+    float *work; /* [batch_rows][work_units]: exp, or logits to look at; or
+                    [units][stride] logits of a strip */
     size_t work_floats;
+    float *turned; /* of strips: [H][stride], u; then 2 [stride], m and z */
+    size_t turned_bytes;
+    void *packed; /* of strips: what all of them are multiplied by */
+    size_t packed_bytes;
     float *mean;      /* [2][hidden_stride]: smoothing.h */
     float *pull_rows; /* [batch_rows][H] of a group that is not everybody */
     void *gemm;
@@ -119,6 +147,25 @@ uint32_t skn_head_gradient_units(skn_head_t *head, const skn_flight_t *flight);
 skn_status_t skn_head_gradient(skn_head_t *head, skn_flight_t *flight,
                                uint32_t *unit, float *value,
                                skn_error_t *error);
+
+/* For head.c, strips.c and look.c: a product with the head's scratch; where
+ * `unit` stands in the ascending list [0, count), or the first that is not
+ * smaller; y of a positive of sample i, its share of 1, or 1 for one-vs-all;
+ * SKN_BAD_MESSAGE for a label that the distinct ones lack. */
+skn_status_t skn_head_multiply(skn_head_t *head, skn_gemm_t *job,
+                               skn_error_t *error);
+uint32_t skn_head_lower_bound(const uint32_t *list, uint32_t count,
+                              uint32_t unit);
+float skn_head_target(const skn_head_t *head, const skn_flight_t *flight,
+                      uint32_t i);
+/* What e^(o - greatest) of sample i is to be multiplied by to be p. */
+float skn_head_share(const skn_flight_t *flight, uint32_t i, float greatest);
+/* Row i of head->scaled: the hidden vector times `share` and 1 / rows. */
+void skn_head_scale(skn_head_t *head, const skn_flight_t *flight, uint32_t i,
+                    float share);
+skn_status_t skn_head_refuse_label(const skn_head_t *head,
+                                   const skn_flight_t *flight, uint32_t own,
+                                   skn_error_t *error);
 
 /* A sample without labels has no softmax loss, and so no gradient. */
 static inline bool

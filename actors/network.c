@@ -285,7 +285,7 @@ static void
 multiply(const pass_t *pass, uint32_t at, size_t first, size_t count, float *c,
          size_t c_stride)
 {
-    skn_matrix_t w = skn_rows_matrix(&pass->network->rows[at], NULL);
+    skn_matrix_t w = skn_rows_matrix_from(&pass->network->rows[at], first);
     skn_gemm_t job = {
         .m = pass->rows,
         .n = count,
@@ -293,8 +293,8 @@ multiply(const pass_t *pass, uint32_t at, size_t first, size_t count, float *c,
         .a = { .at = pass->lower,
                .row_stride = pass->stride,
                .column_stride = 1 },
-        .b = { .at = w.at ? w.at + first * w.row_stride : NULL,
-               .bf16 = w.bf16 ? w.bf16 + first * w.row_stride : NULL,
+        .b = { .at = w.at,
+               .bf16 = w.bf16,
                .row_stride = 1,
                .column_stride = w.row_stride },
         .c = c,

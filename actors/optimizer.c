@@ -84,6 +84,21 @@ step_adagrad(const skn_optimizer_t *optimizer, const skn_rows_t *rows,
     }
 }
 
+/* A step that is smaller than a weight's last bit moves it now and then. */
+static void
+step_adagrad_bf16(const skn_optimizer_t *optimizer, const skn_rows_t *rows,
+                  uint32_t row, const float *gradient, const skn_noise_t *noise)
+{
+    const skn_kernels_t *kernels = optimizer->kernels;
+    float *sum = skn_rows_moment(rows, row, 1);
+    *sum += (float)(kernels->sum_squares(gradient, rows->width) /
+                    (double)rows->width);
+    kernels->sgd_row_bf16(
+        skn_rows_weight_bf16(rows, row), gradient, rows->width,
+        optimizer->adam.rate / (sqrtf(*sum) + optimizer->adam.eps), 0.0f,
+        noise);
+}
+
 void
 skn_optimizer_step(const skn_optimizer_t *optimizer, const skn_rows_t *rows,
                    uint32_t row, uint32_t global_row, const float *gradient)
@@ -98,6 +113,9 @@ skn_optimizer_step(const skn_optimizer_t *optimizer, const skn_rows_t *rows,
     case SKN_ROWS_ADAGRAD:
     case SKN_ROWS_ADAGRAD_SLICED:
         step_adagrad(optimizer, rows, row, gradient);
+        break;
+    case SKN_ROWS_ADAGRAD_BF16:
+        step_adagrad_bf16(optimizer, rows, row, gradient, &noise);
         break;
     case SKN_ROWS_SGD:
         optimizer->kernels->sgd_row(skn_rows_weight(rows, row), gradient,

@@ -9,7 +9,7 @@
  * of a dense or output layer, "row-wise Adagrad" (Mudigere et al. 2022); one a
  * row and SKN_SLICE_COLUMNS hidden units of an embedding, since the columns of
  * a row lie with several shards (rows.h).
- * SGD on bf16 rounds at random (Gupta et al. 2015).
+ * SGD and Adagrad on bf16 round at random (Gupta et al. 2015).
  * Rates follow a schedule of the batch number alone.
  * SPDX-License-Identifier: Apache-2.0 */
 #ifndef ACTORS_OPTIMIZER_H

@@ -617,6 +617,8 @@ read_options(const skn_actor_t *actor, output_t *output)
     head->smoothing = (float)skn_actor_option_real(actor, "label_smoothing");
     head->smooth_row =
         head->smoothing / (float)skn_actor_option_int(actor, "labels");
+    head->whole_every =
+        (uint64_t)skn_actor_option_int(actor, "diagnose_batches");
     head->half = strcmp(skn_actor_option_text(actor, "precision"), "bf16") == 0;
     head->late = head->loss == SKN_LOSS_IS_SOFTMAX &&
                  strcmp(skn_actor_option_text(actor, "merge"), "late") == 0;

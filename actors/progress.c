@@ -145,12 +145,6 @@ skn_progress_write(const skn_progress_t *progress, skn_json_text_t *text)
     skn_json_text_add(text, "}");
 }
 
-static double
-real_at(const json_t *object, const char *key)
-{
-    return json_number_value(json_object_get(object, key));
-}
-
 static void
 append_history(const json_t *list, skn_json_text_t *history)
 {
@@ -185,12 +179,12 @@ skn_progress_read(const char *json, skn_progress_t *progress,
 #define N(name) (void)skn_json_u64(object, #name, &progress->name);
     COUNTS(N)
 #undef N
-#define N(name) progress->name = real_at(object, #name);
+#define N(name) progress->name = skn_json_number(object, #name);
     REALS(N)
 #undef N
 #define S(name)                                                                \
-    progress->scores.name = real_at(scores, #name);                            \
-    progress->best_scores.name = real_at(scores, "best_" #name);
+    progress->scores.name = skn_json_number(scores, #name);                    \
+    progress->best_scores.name = skn_json_number(scores, "best_" #name);
     SCORES(S)
 #undef S
     if (history)

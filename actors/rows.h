@@ -6,12 +6,19 @@
  *     adagrad  | w [width] | sum of squares        |     rows of dense, output
  *              | w [width] | a sum every 8 columns |     rows of an embedding
  *     sgd      | w [width] |
- *     sgd bf16 | w [width], 2 bytes each |
+ *     bf16: sgd | w [width], 2 bytes each |
+ *     adagrad   | w [width], 2 bytes each | sum of squares |
  *
  * Each part starts at a multiple of 4 floats. Adagrad with one sum a row is
  * "row-wise" (Mudigere et al. 2022). A slice of an embedding's columns does not
  * know the whole row's gradient, so there each SKN_SLICE_COLUMNS columns have a
- * sum, however many slices there are. The updater owns the rows and is their
+ * sum, however many slices there are. Moments that were offloaded lie together
+ * by themselves, so that a step touches few pages of the file:
+ *
+ *     adam, memory | w [width] | step | up to 64 bytes |
+ *           file   | m [width] | v [width] | up to 64 bytes |
+ *
+ * The updater owns the rows and is their
  * only writer; it lends them to its shard for reading.
  * SPDX-License-Identifier: Apache-2.0 */
 #ifndef ACTORS_ROWS_H
@@ -21,6 +28,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "actors/offload.h"
 #include "kernels/kernels.h"
 #include "skein/error.h"
 
@@ -29,7 +37,8 @@ typedef enum skn_rows_kind {
     SKN_ROWS_ADAGRAD,
     SKN_ROWS_ADAGRAD_SLICED, /* of an embedding */
     SKN_ROWS_SGD,
-    SKN_ROWS_SGD_BF16
+    SKN_ROWS_SGD_BF16,
+    SKN_ROWS_ADAGRAD_BF16 /* of an output layer */
 } skn_rows_kind_t;
 
 typedef struct skn_rows {
@@ -41,17 +50,38 @@ typedef struct skn_rows {
     size_t stride_bytes;  /* between rows */
     unsigned char *at;
     size_t map_bytes;
+    unsigned char *moment_at; /* part 1 of row 0: behind its weights, or in
+                               * the file */
+    size_t moment_stride_bytes;
+    size_t step_floats; /* adam: from the weights of a row to its step */
+    skn_offload_t offload;
 } skn_rows_t;
 
 /* What `row_count` rows take, without allocating them. */
 size_t skn_rows_bytes(skn_rows_kind_t kind, uint64_t row_count, uint32_t width);
+
+/* The same of adam's rows whose moments are in a file, of the second size. */
+size_t skn_rows_resident_bytes(uint64_t row_count, uint32_t width);
+size_t skn_rows_offload_bytes(uint64_t row_count, uint32_t width);
 
 /* Maps zeroed rows, on huge pages if `huge` and the system has them. The pages
  * come from the calling thread's memory node. */
 skn_status_t skn_rows_init(skn_rows_t *rows, skn_rows_kind_t kind,
                            uint32_t row_count, uint32_t width, bool huge,
                            skn_error_t *error);
+/* Adam's rows, with their moments in a file in `folder`. */
+skn_status_t skn_rows_init_offloaded(skn_rows_t *rows, uint32_t row_count,
+                                     uint32_t width, bool huge,
+                                     const char *folder, skn_error_t *error);
 void skn_rows_fini(skn_rows_t *rows);
+
+/* Whether weights are bf16: skn_rows_weight_bf16, not skn_rows_weight. */
+static inline bool
+skn_rows_are_bf16(const skn_rows_t *rows)
+{
+    return rows->kind == SKN_ROWS_SGD_BF16 ||
+           rows->kind == SKN_ROWS_ADAGRAD_BF16;
+}
 
 static inline float *
 skn_rows_weight(const skn_rows_t *rows, size_t row)
@@ -69,7 +99,9 @@ skn_rows_weight_bf16(const skn_rows_t *rows, size_t row)
 static inline float *
 skn_rows_moment(const skn_rows_t *rows, size_t row, int part)
 {
-    return skn_rows_weight(rows, row) + (size_t)part * rows->part_floats;
+    return (float *)(void *)(rows->moment_at +
+                             row * rows->moment_stride_bytes) +
+           (size_t)(part - 1) * rows->part_floats;
 }
 
 /* adagrad: sums of a row. */
@@ -83,12 +115,14 @@ skn_rows_sums(const skn_rows_t *rows)
 static inline uint32_t *
 skn_rows_step(const skn_rows_t *rows, size_t row)
 {
-    return (uint32_t *)(void *)skn_rows_moment(rows, row, 3);
+    return (uint32_t *)(void *)(skn_rows_weight(rows, row) + rows->step_floats);
 }
 
 /* The weights of the rows `index` names (NULL: all), as a matrix
  * [rows][width] for the product kernel. */
 skn_matrix_t skn_rows_matrix(const skn_rows_t *rows, const uint32_t *index);
+/* Those of the rows from `first` on. */
+skn_matrix_t skn_rows_matrix_from(const skn_rows_t *rows, size_t first);
 
 /* Writes one row of `width` floats as weights (rounded to nearest in bf16). */
 void skn_rows_set(const skn_rows_t *rows, const skn_kernels_t *kernels,
@@ -96,11 +130,5 @@ void skn_rows_set(const skn_rows_t *rows, const skn_kernels_t *kernels,
 /* Reads one row's weights as floats. */
 void skn_rows_get(const skn_rows_t *rows, const skn_kernels_t *kernels,
                   size_t row, float *weight);
-
-/* Fills `width` floats with draws from a normal distribution of mean 0: the
- * numbers of global row `row`, columns column_first.., of the tensor that
- * `key` stands for (Box & Muller 1958). */
-void skn_rows_draw_normal(float *weight, uint32_t width, float deviation,
-                          uint64_t key, uint32_t row, uint32_t column_first);
 
 #endif

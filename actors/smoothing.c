@@ -21,7 +21,7 @@ mean_row(const skn_head_t *head, const uint32_t *unit, const float *weight,
         const float *w = copy;
         if (k + AHEAD < count)
             __builtin_prefetch(rows->at + unit[k + AHEAD] * rows->stride_bytes);
-        if (rows->kind == SKN_ROWS_SGD_BF16)
+        if (skn_rows_are_bf16(rows))
             skn_rows_get(rows, head->kernels, unit[k], copy);
         else
             w = skn_rows_weight(rows, unit[k]);

@@ -15,13 +15,13 @@ name_piece(skn_tensor_view_t *view, const skn_tensor_place_t *place,
 
 /* A rectangle of full rows: [row_count][columns] at `at`. */
 static skn_tensor_view_t
-matrix_view(const skn_rows_t *rows, const skn_tensor_place_t *place,
-            const char *part, unsigned char *at, uint64_t row_count,
-            uint64_t columns, uint64_t global_rows, uint64_t global_columns)
+matrix_view(const skn_tensor_place_t *place, const char *part,
+            skn_dtype_t dtype, unsigned char *at, size_t stride_bytes,
+            uint64_t row_count, uint64_t columns, uint64_t global_rows,
+            uint64_t global_columns)
 {
-    bool half = rows->kind == SKN_ROWS_SGD_BF16;
     skn_tensor_view_t view = {
-        .piece = { .dtype = half ? SKN_DTYPE_BF16 : SKN_DTYPE_F32,
+        .piece = { .dtype = dtype,
                    .dims = 2,
                    .rows = row_count,
                    .columns = columns,
@@ -30,8 +30,8 @@ matrix_view(const skn_rows_t *rows, const skn_tensor_place_t *place,
                    .row_first = place->row_first,
                    .column_first = place->column_first },
         .at = at,
-        .stride_bytes = rows->stride_bytes,
-        .row_bytes = columns * (half ? 2 : 4),
+        .stride_bytes = stride_bytes,
+        .row_bytes = columns * (dtype == SKN_DTYPE_BF16 ? 2 : 4),
     };
     name_piece(&view, place, part);
     return view;
@@ -63,23 +63,23 @@ static uint32_t
 weight_views(const skn_rows_t *rows, const skn_tensor_place_t *place,
              skn_tensor_view_t *view)
 {
-    bool half = rows->kind == SKN_ROWS_SGD_BF16;
+    bool half = skn_rows_are_bf16(rows);
     size_t item = half ? 2 : 4;
     skn_dtype_t dtype = half ? SKN_DTYPE_BF16 : SKN_DTYPE_F32;
     uint64_t last_row = rows->row_count - 1;
     uint64_t last_column = rows->width - 1;
     if (place->bias_row) {
-        view[0] =
-            matrix_view(rows, place, "weight", rows->at, last_row, rows->width,
-                        place->global_rows, place->global_columns);
+        view[0] = matrix_view(place, "weight", dtype, rows->at,
+                              rows->stride_bytes, last_row, rows->width,
+                              place->global_rows, place->global_columns);
         view[1] = vector_view(
             place, "bias", dtype, rows->at + last_row * rows->stride_bytes,
             item, rows->width, place->global_columns, place->column_first);
         return 2;
     }
-    view[0] =
-        matrix_view(rows, place, "weight", rows->at, rows->row_count,
-                    last_column, place->global_rows, place->global_columns);
+    view[0] = matrix_view(place, "weight", dtype, rows->at, rows->stride_bytes,
+                          rows->row_count, last_column, place->global_rows,
+                          place->global_columns);
     view[1] = vector_view(place, "bias", dtype, rows->at + last_column * item,
                           rows->stride_bytes, rows->row_count,
                           place->global_rows, place->row_first);
@@ -94,28 +94,31 @@ skn_tensors_of(const skn_rows_t *rows, const skn_tensor_place_t *place,
     /* Moments have the bias among them: one row, or one column, more. */
     uint64_t all_rows = place->global_rows + (place->bias_row ? 1 : 0);
     uint64_t all_columns = place->global_columns + (place->bias_row ? 0 : 1);
+    size_t stride = rows->moment_stride_bytes;
     unsigned char *part1 = (unsigned char *)skn_rows_moment(rows, 0, 1);
     unsigned char *part2 = (unsigned char *)skn_rows_moment(rows, 0, 2);
     /* Column shards of one row are touched together: the first speaks. */
     bool speaks = reading || !place->bias_row || place->slice == 0;
     if (rows->kind == SKN_ROWS_ADAM) {
-        view[count++] = matrix_view(rows, place, "m", part1, rows->row_count,
-                                    rows->width, all_rows, all_columns);
-        view[count++] = matrix_view(rows, place, "v", part2, rows->row_count,
-                                    rows->width, all_rows, all_columns);
+        view[count++] =
+            matrix_view(place, "m", SKN_DTYPE_F32, part1, stride,
+                        rows->row_count, rows->width, all_rows, all_columns);
+        view[count++] =
+            matrix_view(place, "v", SKN_DTYPE_F32, part2, stride,
+                        rows->row_count, rows->width, all_rows, all_columns);
         if (speaks)
             view[count++] = vector_view(place, "step", SKN_DTYPE_U32,
                                         (unsigned char *)skn_rows_step(rows, 0),
                                         rows->stride_bytes, rows->row_count,
                                         all_rows, place->row_first);
     }
-    if (rows->kind == SKN_ROWS_ADAGRAD)
-        view[count++] = matrix_view(rows, place, "sum", part1, rows->row_count,
-                                    1, all_rows, 1);
+    if (rows->kind == SKN_ROWS_ADAGRAD || rows->kind == SKN_ROWS_ADAGRAD_BF16)
+        view[count++] = matrix_view(place, "sum", SKN_DTYPE_F32, part1, stride,
+                                    rows->row_count, 1, all_rows, 1);
     if (rows->kind == SKN_ROWS_ADAGRAD_SLICED) {
         skn_tensor_view_t *sum = &view[count++];
-        *sum = matrix_view(rows, place, "sum", part1, rows->row_count,
-                           skn_rows_sums(rows), all_rows,
+        *sum = matrix_view(place, "sum", SKN_DTYPE_F32, part1, stride,
+                           rows->row_count, skn_rows_sums(rows), all_rows,
                            skn_slice_blocks(place->global_columns));
         sum->piece.column_first = place->column_first / SKN_SLICE_COLUMNS;
     }
@@ -128,6 +131,13 @@ skn_tensors_load(skn_checkpoint_t *checkpoint, const skn_tensor_view_t *view,
 {
     for (uint32_t k = 0; k < count; k++) {
         const skn_piece_t *piece = &view[k].piece;
+        const skn_checkpoint_tensor_t *tensor =
+            skn_checkpoint_find(checkpoint, piece->name);
+        if (tensor && tensor->dtype != piece->dtype)
+            return skn_fail(error, SKN_BAD_DATA,
+                            "tensor %s of the checkpoint is %s, not %s",
+                            piece->name, skn_dtype_name(tensor->dtype),
+                            skn_dtype_name(piece->dtype));
         skn_status_t status = skn_checkpoint_read_block(
             checkpoint, piece->name, piece->row_first, piece->rows,
             piece->column_first, piece->columns, view[k].at,

@@ -30,7 +30,8 @@ uint32_t skn_tensors_of(const skn_rows_t *rows, const skn_tensor_place_t *place,
                         bool reading, skn_tensor_view_t *view);
 
 /* Reads all of them from an open checkpoint into the rows. Moments that the
- * checkpoint lacks (another optimizer wrote it) are SKN_BAD_DATA. */
+ * checkpoint lacks (another optimizer wrote it), and those in
+ * another number format, are SKN_BAD_DATA. */
 skn_status_t skn_tensors_load(skn_checkpoint_t *checkpoint,
                               const skn_tensor_view_t *view, uint32_t count,
                               skn_error_t *error);

@@ -21,7 +21,8 @@
 #include "formats/cut.h"
 #include "formats/ledger.h"
 
-/* How many rows ahead of the one in work are fetched. */
+/* How many rows ahead of the one in work are fetched: into the second-level
+ * cache, which waits for more lines at once than the first does. */
 #define PREFETCH_ROWS 4
 
 typedef struct updater {
@@ -56,7 +57,27 @@ prefetch(const skn_rows_t *rows, uint32_t row)
 {
     const unsigned char *at = rows->at + row * rows->stride_bytes;
     for (size_t k = 0; k < rows->stride_bytes; k += 64)
-        __builtin_prefetch(at + k, 1);
+        __builtin_prefetch(at + k, 0, 2);
+    if (!rows->offload.at)
+        return;
+    at = rows->moment_at + row * rows->moment_stride_bytes;
+    for (size_t k = 0; k < rows->moment_stride_bytes; k += 64)
+        __builtin_prefetch(at + k, 0, 2);
+}
+
+/* Moments in a file: all that a batch touches is asked for before the first of
+ * it is needed, so that the disk has many requests to choose from. */
+static void
+expect_rows(const skn_rows_t *rows, const uint32_t *unit, size_t count)
+{
+    size_t stride = rows->moment_stride_bytes;
+    for (size_t k = 0, end; k < count && rows->offload.at; k = end) {
+        for (end = k + 1; end < count && unit[end] == unit[end - 1] + 1;)
+            end++;
+        if (unit[end - 1] < rows->row_count)
+            skn_offload_expect(rows->moment_at + unit[k] * stride,
+                               (end - k) * stride);
+    }
 }
 
 /* The rows go back to the shard; or room for the new values of `count` rows,
@@ -125,6 +146,7 @@ step_rows(skn_actor_t *actor, updater_t *updater,
     const uint32_t *unit = gradient->unit.at;
     size_t count = gradient->unit.count;
     skn_optimizer_begin(&updater->optimizer, gradient->batch);
+    expect_rows(rows, unit, count);
     for (size_t k = 0; k < count; k++) {
         if (unit[k] >= rows->row_count)
             return skn_fail(error, SKN_BAD_MESSAGE,
@@ -279,6 +301,7 @@ on_save(skn_actor_t *actor, void *state, const void *message,
     updater->saving_view = 0;
     updater->saving_row = 0;
     updater->view_count = list_views(updater, false, updater->views);
+    skn_offload_walk(&updater->rows.offload, true);
     return send_tensors(actor, updater, error);
 }
 
@@ -310,6 +333,8 @@ next_piece(skn_actor_t *actor, updater_t *updater, skn_error_t *error)
         updater->saving_view++;
     }
     updater->saving = updater->saving_view < updater->view_count;
+    if (!updater->saving)
+        skn_offload_walk(&updater->rows.offload, false);
     piece->last = !updater->saving;
     return piece;
 }
@@ -342,7 +367,9 @@ kind_of(const skn_actor_t *actor)
     if (strcmp(optimizer, "sgd") == 0)
         return half ? SKN_ROWS_SGD_BF16 : SKN_ROWS_SGD;
     if (strcmp(optimizer, "adagrad") == 0)
-        return sliced ? SKN_ROWS_ADAGRAD_SLICED : SKN_ROWS_ADAGRAD;
+        return sliced ? SKN_ROWS_ADAGRAD_SLICED
+               : half ? SKN_ROWS_ADAGRAD_BF16
+                      : SKN_ROWS_ADAGRAD;
     return SKN_ROWS_ADAM;
 }
 
@@ -437,6 +464,7 @@ draw_rows(const skn_actor_t *actor, const updater_t *updater,
                                 (uint64_t)skn_actor_option_int(actor, "layer"));
     float deviation = (float)skn_actor_option_real(actor, "init");
     float bias = (float)skn_actor_option_real(actor, "init_bias");
+    const skn_kernels_t *kernels = updater->optimizer.kernels;
     const skn_rows_t *rows = &updater->rows;
     bool bias_row = updater->place.bias_row;
     uint32_t columns = rows->width - (bias_row ? 0 : 1);
@@ -445,17 +473,17 @@ draw_rows(const skn_actor_t *actor, const updater_t *updater,
     if (!weight)
         return SKN_NO_MEMORY;
     for (uint32_t row = 0; row < count; row++) {
-        skn_rows_draw_normal(weight, columns, deviation, key,
-                             updater->row_first + row,
-                             (uint32_t)updater->place.column_first);
+        kernels->normal(weight, columns, deviation, key,
+                        updater->row_first + row,
+                        (uint32_t)updater->place.column_first);
         if (!bias_row)
             weight[columns] = bias;
-        skn_rows_set(rows, updater->optimizer.kernels, row, weight);
+        skn_rows_set(rows, kernels, row, weight);
     }
     for (uint32_t k = 0; k < rows->width; k++)
         weight[k] = bias;
     if (bias_row)
-        skn_rows_set(rows, updater->optimizer.kernels, count, weight);
+        skn_rows_set(rows, kernels, count, weight);
     free(weight);
     return SKN_OK;
 }
@@ -476,6 +504,20 @@ read_rows(updater_t *updater, const char *path, skn_error_t *error)
     skn_checkpoint_close(&checkpoint);
     complete_ledger(updater);
     return status;
+}
+
+static skn_status_t
+open_rows(const skn_actor_t *actor, updater_t *updater, skn_rows_kind_t kind,
+          skn_error_t *error)
+{
+    uint32_t count = (uint32_t)skn_actor_option_int(actor, "rows");
+    uint32_t width = (uint32_t)skn_actor_option_int(actor, "width");
+    bool huge = skn_actor_option_bool(actor, "huge_pages");
+    const char *folder = skn_actor_option_text(actor, "offload");
+    return folder[0] && kind == SKN_ROWS_ADAM
+               ? skn_rows_init_offloaded(&updater->rows, count, width, huge,
+                                         folder, error)
+               : skn_rows_init(&updater->rows, kind, count, width, huge, error);
 }
 
 static skn_status_t
@@ -506,16 +548,14 @@ updater_open(skn_actor_t *actor, void *state, skn_error_t *error)
     updater->half =
         strcmp(skn_actor_option_text(actor, "weights"), "bf16") == 0;
     open_optimizer(actor, updater, seed, tensor);
-    if (updater->half && !updater->copies &&
-        kind_of(actor) != SKN_ROWS_SGD_BF16)
+    skn_rows_kind_t kind = kind_of(actor);
+    if (updater->half && !updater->copies && kind != SKN_ROWS_SGD_BF16 &&
+        kind != SKN_ROWS_ADAGRAD_BF16)
         return skn_fail(error, SKN_BAD_CONFIG,
-                        "%s: rows in bf16 that are lent need the optimizer sgd",
+                        "%s: rows in bf16 that are lent need the optimizer sgd "
+                        "or adagrad",
                         skn_actor_name(actor));
-    skn_status_t status =
-        skn_rows_init(&updater->rows, kind_of(actor),
-                      (uint32_t)skn_actor_option_int(actor, "rows"),
-                      (uint32_t)skn_actor_option_int(actor, "width"),
-                      skn_actor_option_bool(actor, "huge_pages"), error);
+    skn_status_t status = open_rows(actor, updater, kind, error);
     if (status != SKN_OK)
         return status;
     updater->next_batch = (uint64_t)skn_actor_option_int(actor, "first_batch");
@@ -604,6 +644,7 @@ updater_cut(skn_actor_t *actor, void *state, skn_cut_writer_t *writer,
                        updater->trailing[k]); /* it will never come */
     updater->trailing_count = 0;
     uint32_t count = list_views(updater, false, view);
+    skn_offload_walk(&updater->rows.offload, true);
     for (uint32_t k = 0; k < count; k++)
         if (!is_finite(updater, &view[k]))
             return SKN_OK;
@@ -641,7 +682,7 @@ static const skn_option_t options[] = {
     { "bias", SKN_OPTION_CHOICE, "column", 0, 0, "row|column",
       "where the bias stands: last row (embedding) or last column" },
     { "weights", SKN_OPTION_CHOICE, "f32", 0, 0, "f32|bf16",
-      "number format of the shard's rows; lent in bf16 they need sgd" },
+      "number format of the shard's rows; bf16, lent: with sgd or adagrad" },
     { "updates", SKN_OPTION_CHOICE, "loan", 0, 0, "loan|copy",
       "loan: the shard reads the rows here; copy: new values are sent" },
     { "optimizer", SKN_OPTION_CHOICE, "adam", 0, 0, "adam|adagrad|sgd",
@@ -667,6 +708,8 @@ static const skn_option_t options[] = {
     { "init_bias", SKN_OPTION_REAL, "0", -100, 100, NULL, "all first biases" },
     { "huge_pages", SKN_OPTION_BOOL, "true", 0, 0, NULL,
       "ask for pages of 2 MiB" },
+    { "offload", SKN_OPTION_PATH, "", 0, 0, NULL,
+      "folder of the file that adam's moments are kept in; empty: memory" },
     { "ledger", SKN_OPTION_INT, "0", 0, SKN_UNIT_MAX, NULL,
       "rows of a block whose batches are counted, or columns where the bias "
       "is a row; 0: none are" },

@@ -22,7 +22,8 @@ size_t
 skn_stride_floats(size_t count)
 {
     size_t line = ALIGN_BYTES / sizeof(float);
-    return (count + line - 1) / line * line;
+    size_t lines = (count + line - 1) / line;
+    return lines > 0 ? (lines | 1) * line : 0;
 }
 
 const skn_kernels_t *

@@ -13,7 +13,9 @@
 float *skn_floats_new(size_t count, skn_error_t *error);
 
 /* `count` floats rounded up to whole lines of the cache: the distance between
- * the rows of a matrix whose rows shall be aligned. */
+ * the rows of a matrix whose rows shall be aligned. Of lines there is an odd
+ * number: an even one, a power of two above all, puts many rows onto few sets
+ * of a cache. */
 size_t skn_stride_floats(size_t count);
 
 /* The kernels of this processor, or those that SKEIN_ISA names. NULL and

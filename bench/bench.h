@@ -37,29 +37,55 @@ bench_order(const void *left, const void *right)
     return (a > b) - (a < b);
 }
 
-/* Times `call(subject)`; the first calls warm caches and are not counted. */
+/* Nanoseconds of one of `calls` calls. */
+static inline double
+bench_call_ns(void (*call)(void *subject), void *subject, long calls)
+{
+    double start = bench_now_ns();
+    for (long i = 0; i < calls; i++)
+        call(subject);
+    return (bench_now_ns() - start) / (double)calls;
+}
+
+/* How many calls last `least_ns`; they warm the caches. */
+static inline long
+bench_calls_of(void (*call)(void *subject), void *subject, double least_ns)
+{
+    long calls = 1;
+    while (bench_call_ns(call, subject, calls) * (double)calls < least_ns)
+        calls *= 2;
+    return calls;
+}
+
+static inline double
+bench_median(double *value, int count)
+{
+    qsort(value, (size_t)count, sizeof *value, bench_order);
+    return value[count / 2];
+}
+
+/* Times `call(subject)`; the first calls warm caches and are not counted. At
+ * most `runs` runs, and after three of them no more than `most_ns` allow. */
+static inline bench_time_t
+bench_measure_within(void (*call)(void *subject), void *subject, int runs,
+                     double most_ns)
+{
+    double run_ns[BENCH_RUNS], begin = bench_now_ns();
+    long calls = bench_calls_of(call, subject, BENCH_RUN_NS);
+    int run = 0;
+    for (; run < runs && run < BENCH_RUNS &&
+           (run < 3 || bench_now_ns() - begin < most_ns);
+         run++)
+        run_ns[run] = bench_call_ns(call, subject, calls);
+    double median = bench_median(run_ns, run);
+    double quartiles = run_ns[run * 3 / 4] - run_ns[run / 4];
+    return (bench_time_t){ median, quartiles / median };
+}
+
 static inline bench_time_t
 bench_measure(void (*call)(void *subject), void *subject)
 {
-    double run_ns[BENCH_RUNS];
-    long calls = 1;
-    for (;; calls *= 2) {
-        double start = bench_now_ns();
-        for (long i = 0; i < calls; i++)
-            call(subject);
-        if (bench_now_ns() - start >= BENCH_RUN_NS)
-            break;
-    }
-    for (int run = 0; run < BENCH_RUNS; run++) {
-        double start = bench_now_ns();
-        for (long i = 0; i < calls; i++)
-            call(subject);
-        run_ns[run] = (bench_now_ns() - start) / (double)calls;
-    }
-    qsort(run_ns, BENCH_RUNS, sizeof *run_ns, bench_order);
-    double median = run_ns[BENCH_RUNS / 2];
-    double quartiles = run_ns[BENCH_RUNS * 3 / 4] - run_ns[BENCH_RUNS / 4];
-    return (bench_time_t){ median, quartiles / median };
+    return bench_measure_within(call, subject, BENCH_RUNS, 1e12);
 }
 
 static inline void

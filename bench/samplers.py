@@ -1,63 +1,100 @@
 #!/usr/bin/env python3
-"""samplers.py - every sampler on one data set, on one core, side by side.
+"""samplers.py - every sampler on one data set at equal CPU seconds, one core.
 
 Usage: bench/samplers.py [--skein PATH] [--config FILE] [--only NAME...]
-           [--scale F]
-Trains the model of FILE (default: configs/wnrel.yaml) once a sampler and prints
-three Markdown tables: what the draws are like, P@1 by epoch, P@1 by CPU second.
-CPU seconds are those of the epoch events: reading, index upkeep and all actors,
-evaluation left out. --scale 0.2 runs a fifth of the epochs. docs/samplers.md
-holds a run of it.
+           [--batches N] [--rows N] [--test-rows N] [--cpu N] [-o KEY=VALUE]...
+Trains the model of FILE (default: configs/xmc.yaml, whose sizes are auto) once
+a sampler. Uniform has --batches batches; every other one has so many that it
+takes as many CPU seconds: two short runs of each tell what its start costs and
+what a batch does, and right before and after them the same two of uniform, so
+that other work on the machine slows both alike. Rates have fallen to nothing
+when the last batch is done, so a sampler whose batches are dear sees fewer
+points, not a worse end. Prints a Markdown table, a row as soon as it is there.
+CPU seconds are those of the events: reading, index upkeep and all actors,
+evaluation left out. docs/samplers.md holds runs of it.
 SPDX-License-Identifier: Apache-2.0
 """
 import argparse
 import json
 import os
+import shutil
 import subprocess
 import sys
 import tempfile
 
-ROWS = "rows: 3072, labels: true"
-# Name, sampler, epochs: fewer for what takes minutes an epoch.
+# Name, sampler. {rows} is what auto draws for uniform: 8 a point.
 SAMPLERS = (
-    ("exact", "{ kind: exact }", 3),
-    ("labels", "{ kind: uniform, rows: 0, labels: true }", 12),
-    ("uniform", "{ kind: uniform, %s }" % ROWS, 12),
-    ("log_uniform", "{ kind: log_uniform, %s }" % ROWS, 12),
-    ("cluster", "{ kind: cluster, %s }" % ROWS, 12),
+    ("uniform", "{ kind: uniform, %s }"),
+    ("log_uniform", "{ kind: log_uniform, %s }"),
+    ("cluster", "{ kind: cluster, %s }"),
     ("mixture", "{ kind: mixture, %s, of: [{ kind: uniform, share: 0.5 }, "
-     "{ kind: cluster, share: 0.5 }] }" % ROWS, 12),
-    ("simhash", "{ kind: simhash, %s }" % ROWS, 3),
-    ("dwta", "{ kind: dwta, %s }" % ROWS, 3),
+     "{ kind: cluster, share: 0.5 }] }"),
+    ("mixture_log", "{ kind: mixture, %s, of: [{ kind: uniform, share: 0.7 }, "
+     "{ kind: log_uniform, share: 0.3 }] }"),
+    ("labels", "{ kind: uniform, rows: 0, labels: true }"),
+    ("simhash", "{ kind: simhash, %s }"),
+    ("dwta", "{ kind: dwta, %s }"),
+    ("exact", "{ kind: exact }"),
 )
+# Of the short runs: enough to see an index built twice.
+FEW_BATCHES = {"exact": 4, "simhash": 60, "dwta": 60}
+FEW_BATCHES_ELSE = 120
 LOOK_BATCHES = 20
-EVALUATE_ROWS = 16384
-CPU_MARKS_S = (10, 20, 30, 45, 60, 90, 120, 240, 480)
 
 
-def train(options, sampler, epochs, folder):
-    """The epoch events of a run."""
-    core = min(os.sched_getaffinity(0))
+def train(options, sampler, batches, folder, *more):
+    """The events of a run of so many batches."""
     command = [
         options.skein, "train", options.config, "--json",
-        "-o", "train.epochs=%d" % epochs,
-        "-o", "train.evaluate.rows=%d" % EVALUATE_ROWS,
-        "-o", "train.evaluate.sampler_batches=%d" % LOOK_BATCHES,
-        "-o", "train.schedule.kind=constant",
+        "-o", "train.max_batches=%d" % batches,
+        "-o", "train.epochs=1000",
+        "-o", "train.evaluate.every_epochs=0",
         "-o", "checkpoint.path=" + folder,
         "-o", "checkpoint.every_epochs=0",
+        "-o", "resources.cores=1",
         "-o", "model.layers.output.sampler=" + sampler]
-    done = subprocess.run(command, stdout=subprocess.PIPE, text=True,
-                          preexec_fn=lambda: os.sched_setaffinity(0, [core]))
+    for item in [*options.o, *more]:
+        command += ["-o", item]
+    done = subprocess.run(
+        command, stdout=subprocess.PIPE, text=True, check=False,
+        preexec_fn=lambda: os.sched_setaffinity(0, [options.cpu]))
+    shutil.rmtree(folder, ignore_errors=True)
     if done.returncode != 0:
         sys.exit("samplers.py: %s failed" % " ".join(command))
-    events = [json.loads(line) for line in done.stdout.splitlines()]
-    return [event for event in events if event["event"] == "epoch"]
+    return [json.loads(line) for line in done.stdout.splitlines()]
 
 
-def mean(epochs, key):
-    found = [epoch[key] for epoch in epochs if key in epoch]
+def last(events, key):
+    found = [event[key] for event in events if key in event]
+    return found[-1] if found else None
+
+
+def mean(events, key):
+    found = [event[key] for event in events
+             if event["event"] == "epoch" and key in event]
     return sum(found) / len(found) if found else None
+
+
+def cost(options, sampler, few, folder):
+    """CPU seconds of the start with one batch, and of a further batch."""
+    seconds = [last(train(options, sampler, batches, folder,
+                          "train.evaluate.rows=1"), "cpu_seconds")
+               for batches in (1, few + 1)]
+    return seconds[0], (seconds[1] - seconds[0]) / few
+
+
+def batches_of(options, name, sampler, folder):
+    """So many that they take as long as uniform's."""
+    if name == "uniform":
+        return options.batches
+    few = FEW_BATCHES.get(name, FEW_BATCHES_ELSE)
+    folder = os.path.join(folder, "few")
+    uniform = SAMPLERS[0][1] % options.drawn
+    bases = [cost(options, uniform, FEW_BATCHES_ELSE, folder)]
+    start, each = cost(options, sampler, few, folder)
+    bases.append(cost(options, uniform, FEW_BATCHES_ELSE, folder))
+    whole = sum(base[0] + (options.batches - 1) * base[1] for base in bases) / 2
+    return max(1, 1 + round((whole - start) / each))
 
 
 def cell(value, form):
@@ -65,65 +102,44 @@ def cell(value, form):
 
 
 def row(*cells):
-    print("| " + " | ".join(cells) + " |")
-
-
-def head(*names):
-    row(*names)
-    row(*["---"] * len(names))
-
-
-def print_tables(runs):
-    print("\nThe draws\n")
-    head("sampler", "CPU s an epoch", "rows computed a sample, % of all",
-         "distinct rows a batch", "recall of the exact top 10",
-         "softmax mass covered", "best P@1", "at CPU s")
-    for name, epochs in runs.items():
-        best = max(epochs, key=lambda epoch: epoch["p1"])
-        row(name, "%.1f" % (epochs[-1]["cpu_seconds"] / len(epochs)),
-            "%.2f" % (100 * mean(epochs, "active_fraction")),
-            cell(mean(epochs, "distinct_rows"), "%.0f"),
-            cell(mean(epochs, "sampler_recall"), "%.3f"),
-            cell(mean(epochs, "sampler_mass"), "%.3f"),
-            "%.4f" % best["p1"], "%.0f" % best["cpu_seconds"])
-    print("\nP@1 after each epoch\n")
-    most = max(len(epochs) for epochs in runs.values())
-    head("sampler", *[str(k + 1) for k in range(most)])
-    for name, epochs in runs.items():
-        row(name, *[cell(epochs[k]["p1"] if k < len(epochs) else None,
-                         "%.3f") for k in range(most)])
-    print("\nP@1 of the last epoch that was done by then, by CPU seconds\n")
-    head("sampler", *[str(mark) for mark in CPU_MARKS_S])
-    for name, epochs in runs.items():
-        row(name, *[at_mark(epochs, mark) for mark in CPU_MARKS_S])
-
-
-def at_mark(epochs, mark_s):
-    done = [epoch for epoch in epochs if epoch["cpu_seconds"] <= mark_s]
-    over = epochs[-1]["cpu_seconds"] < mark_s and done and \
-        len([m for m in CPU_MARKS_S
-             if epochs[-1]["cpu_seconds"] <= m < mark_s]) > 0
-    return "" if not done or over else "%.3f" % done[-1]["p1"]
+    print("| " + " | ".join(cells) + " |", flush=True)
 
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
     parser.add_argument("--skein", default="build/skein")
-    parser.add_argument("--config", default="configs/wnrel.yaml")
+    parser.add_argument("--config", default="configs/xmc.yaml")
     parser.add_argument("--only", nargs="*")
-    parser.add_argument("--scale", type=float, default=1.0)
+    parser.add_argument("--batches", type=int, default=2000)
+    parser.add_argument("--test-rows", type=int, default=8192)
+    parser.add_argument("--rows", type=int, default=4096,
+                        help="drawn for a batch; auto has 8 a point")
+    parser.add_argument("--cpu", type=int, default=max(os.sched_getaffinity(0)))
+    parser.add_argument("-o", action="append", default=[])
     options = parser.parse_args()
-    runs = {}
+    row("sampler", "batches", "CPU s", "rows computed a sample, % of all",
+        "distinct rows a batch", "recall of the exact top 10",
+        "softmax mass covered", "P@1", "P@5", "PSP@1")
+    row(*["---"] * 10)
+    options.drawn = "rows: %d, labels: true" % options.rows
     with tempfile.TemporaryDirectory() as folder:
-        for name, sampler, epochs in SAMPLERS:
+        for name, form in SAMPLERS:
             if options.only and name not in options.only:
                 continue
-            count = max(1, round(epochs * options.scale))
-            runs[name] = train(options, sampler, count,
-                               os.path.join(folder, name))
-            print("%s: %d epochs, %.0f CPU s" % (
-                name, count, runs[name][-1]["cpu_seconds"]), file=sys.stderr)
-    print_tables(runs)
+            sampler = form % options.drawn if "%s" in form else form
+            batches = batches_of(options, name, sampler, folder)
+            events = train(
+                options, sampler, batches, os.path.join(folder, name),
+                "train.evaluate.rows=%d" % options.test_rows,
+                "train.evaluate.sampler_batches=%d" % LOOK_BATCHES)
+            row(name, "%d" % batches, "%.1f" % last(events, "cpu_seconds"),
+                cell(mean(events, "active_fraction") and
+                     100 * mean(events, "active_fraction"), "%.2f"),
+                cell(mean(events, "distinct_rows"), "%.0f"),
+                cell(mean(events, "sampler_recall"), "%.3f"),
+                cell(mean(events, "sampler_mass"), "%.3f"),
+                "%.4f" % last(events, "p1"), "%.4f" % last(events, "p5"),
+                cell(last(events, "psp1"), "%.4f"))
 
 
 if __name__ == "__main__":

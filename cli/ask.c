@@ -4,13 +4,11 @@
 
 #include <ctype.h>
 #include <dirent.h>
-#include <errno.h>
 #include <math.h>
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
-#include <sys/wait.h>
 #include <unistd.h>
 
 #include "cli/follow.h"
@@ -149,9 +147,7 @@ end_predictor(cli_ask_t *ask)
     if (!ask->alive)
         return;
     cli_up_kill(&ask->process, SIGKILL);
-    while (waitpid(ask->process.process, &ask->process.status, 0) < 0 &&
-           errno == EINTR)
-        ;
+    cli_process_wait(ask->process.process, &ask->process.status);
     cli_up_fini(&ask->process);
     ask->alive = false;
 }

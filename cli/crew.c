@@ -206,8 +206,7 @@ kill_group(cli_up_node_t *process)
     pid_t group = process->process;
     (void)kill(-group, SIGKILL);
     cli_up_kill(process, SIGKILL);
-    while (waitpid(process->process, &process->status, 0) < 0 && errno == EINTR)
-        ;
+    cli_process_wait(process->process, &process->status);
     process->process = 0;
     /* A grandchild is waited for by somebody else. */
     for (int k = 0; k < GONE_TRIES && kill(-group, 0) == 0; k++)

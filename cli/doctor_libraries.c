@@ -9,6 +9,7 @@
 #include <jansson.h>
 #include <libfyaml.h>
 #include <msgpack.h>
+#include <nettle/version.h>
 #include <sodium.h>
 #include <stdio.h>
 #include <xxhash.h>
@@ -78,6 +79,16 @@ put_hwloc(cli_library_t *library)
     put_numbers(library, "hwloc (api)", version, compiled);
 }
 
+static void
+put_nettle(cli_library_t *library)
+{
+    library->name = "nettle";
+    (void)snprintf(library->version, VERSION_BYTES, "%d.%d",
+                   nettle_version_major(), nettle_version_minor());
+    (void)snprintf(library->compiled, VERSION_BYTES, "%d.%d",
+                   NETTLE_VERSION_MAJOR, NETTLE_VERSION_MINOR);
+}
+
 size_t
 cli_libraries(cli_library_t *libraries)
 {
@@ -92,6 +103,7 @@ cli_libraries(cli_library_t *libraries)
     put(&libraries[count++], "jansson", jansson_version_str(), JANSSON_VERSION);
     put(&libraries[count++], "libsodium", sodium_version_string(),
         SODIUM_VERSION_STRING);
+    put_nettle(&libraries[count++]);
     put(&libraries[count++], "zlib", zlibVersion(), ZLIB_VERSION);
     put(&libraries[count++], "libzstd", ZSTD_versionString(),
         ZSTD_VERSION_STRING);

@@ -62,12 +62,6 @@ cli_event_put(json_t *event)
     json_decref(event);
 }
 
-static double
-number_at(const json_t *event, const char *key)
-{
-    return json_number_value(json_object_get(event, key));
-}
-
 static void
 print_scores(const json_t *event)
 {
@@ -78,32 +72,36 @@ print_scores(const json_t *event)
     for (size_t k = 0; k < sizeof(names) / sizeof(names[0]); k++)
         if (json_object_get(event, names[k][0]))
             (void)printf("  %s %.4f", names[k][1],
-                         number_at(event, names[k][0]));
+                         skn_json_number(event, names[k][0]));
 }
 
 static void
 print_epoch(const json_t *event)
 {
-    (void)printf("epoch %3.0f  loss %8.4f", number_at(event, "epoch"),
-                 number_at(event, "loss"));
+    (void)printf("epoch %3.0f  loss %8.4f", skn_json_number(event, "epoch"),
+                 skn_json_number(event, "loss"));
     print_scores(event);
     if (json_object_get(event, "validate_p1"))
-        (void)printf("  validation P@1 %.4f", number_at(event, "validate_p1"));
-    if (number_at(event, "examples_per_s") > 0) /* 0: all was there already */
-        (void)printf("  %.0f examples/s", number_at(event, "examples_per_s"));
-    (void)printf("  %.1f s  %.0f MB\n", number_at(event, "seconds"),
-                 number_at(event, "rss_mb"));
+        (void)printf("  validation P@1 %.4f",
+                     skn_json_number(event, "validate_p1"));
+    double rate = skn_json_number(event, "examples_per_s");
+    if (rate > 0) /* 0: all was there already */
+        (void)printf("  %.0f examples/s", rate);
+    (void)printf("  %.1f s  %.0f MB\n", skn_json_number(event, "seconds"),
+                 skn_json_number(event, "rss_mb"));
 }
 
 static void
 print_done(const json_t *event)
 {
     (void)printf("done   %3.0f epochs in %.1f s (%.1f CPU s)",
-                 number_at(event, "epochs"), number_at(event, "seconds"),
-                 number_at(event, "cpu_seconds"));
+                 skn_json_number(event, "epochs"),
+                 skn_json_number(event, "seconds"),
+                 skn_json_number(event, "cpu_seconds"));
     print_scores(event);
     if (json_object_get(event, "best_epoch"))
-        (void)printf("  best: epoch %.0f", number_at(event, "best_epoch"));
+        (void)printf("  best: epoch %.0f",
+                     skn_json_number(event, "best_epoch"));
     (void)printf("\nweights_sha256 %s\n",
                  cli_event_text(event, "weights_sha256"));
 }
@@ -112,13 +110,13 @@ static cli_bar_facts_t
 facts_of(const json_t *event)
 {
     return (cli_bar_facts_t){
-        .batch = number_at(event, "batch"),
-        .batches = number_at(event, "batches"),
-        .epoch = number_at(event, "epoch"),
-        .epochs = number_at(event, "epochs"),
-        .loss = number_at(event, "loss"),
-        .examples_per_s = number_at(event, "examples_per_s"),
-        .batches_per_s = number_at(event, "batches_per_s"),
+        .batch = skn_json_number(event, "batch"),
+        .batches = skn_json_number(event, "batches"),
+        .epoch = skn_json_number(event, "epoch"),
+        .epochs = skn_json_number(event, "epochs"),
+        .loss = skn_json_number(event, "loss"),
+        .examples_per_s = skn_json_number(event, "examples_per_s"),
+        .batches_per_s = skn_json_number(event, "batches_per_s"),
     };
 }
 
@@ -168,7 +166,8 @@ static void
 print_actor_waiting(const json_t *event)
 {
     (void)fprintf(stderr, "skein: warning: %s has waited %.0f s for %s\n",
-                  cli_event_text(event, "actor"), number_at(event, "seconds"),
+                  cli_event_text(event, "actor"),
+                  skn_json_number(event, "seconds"),
                   cli_event_text(event, "for"));
 }
 
@@ -182,12 +181,13 @@ print_idle(const json_t *event)
     if (strcmp(action, "begin") == 0 && json_object_get(event, "share"))
         (void)printf("gives way by %s: takes %.1f%% of a busy core\n",
                      cli_event_text(event, "way"),
-                     100 * number_at(event, "share"));
+                     100 * skn_json_number(event, "share"));
     else if (strcmp(action, "begin") == 0)
         (void)printf("gives way by %s\n", cli_event_text(event, "way"));
     else if (strcmp(action, "threads") == 0)
-        (void)printf("%.0f of %.0f cores: %s\n", number_at(event, "threads"),
-                     number_at(event, "cores"), reason);
+        (void)printf("%.0f of %.0f cores: %s\n",
+                     skn_json_number(event, "threads"),
+                     skn_json_number(event, "cores"), reason);
     else if (strcmp(action, "pause") == 0)
         (void)printf("%s: %s\n",
                      json_is_true(json_object_get(event, "paused")) ? "pauses"
@@ -202,10 +202,26 @@ print_idle(const json_t *event)
     else
         (void)printf("%.1f core seconds in %.1f s, others %.1f, of %.0f "
                      "cores\n",
-                     number_at(event, "core_seconds"),
-                     number_at(event, "seconds"),
-                     number_at(event, "outside_core_seconds"),
-                     number_at(event, "cores"));
+                     skn_json_number(event, "core_seconds"),
+                     skn_json_number(event, "seconds"),
+                     skn_json_number(event, "outside_core_seconds"),
+                     skn_json_number(event, "cores"));
+}
+
+/* Hash tables tell `buckets`, clusters `lists`. */
+static void
+print_index(const json_t *event)
+{
+    const char *key;
+    json_t *value;
+    (void)printf("index  %s at batch %.0f:", cli_event_text(event, "actor"),
+                 skn_json_number(event, "batch"));
+    json_object_foreach((json_t *)(uintptr_t)event, key, value)
+    {
+        if (json_is_number(value) && strcmp(key, "batch") != 0)
+            (void)printf(" %s %.10g", key, json_number_value(value));
+    }
+    (void)putchar('\n');
 }
 
 /* As `skein predict` prints a point. */
@@ -227,8 +243,9 @@ print_start(const json_t *event)
 {
     (void)printf("model  %.1f million parameters, %.0f actors, about %.0f MiB "
                  "of memory\nrun    %s\n",
-                 number_at(event, "parameters") * 1e-6,
-                 number_at(event, "actors"), number_at(event, "memory_mb"),
+                 skn_json_number(event, "parameters") * 1e-6,
+                 skn_json_number(event, "actors"),
+                 skn_json_number(event, "memory_mb"),
                  cli_event_text(event, "path"));
 }
 
@@ -249,7 +266,7 @@ cli_follow_print(const cli_call_t *call, const char *line, cli_bar_t *bar)
     }
     cli_bar_hide(bar);
     if (strcmp(name, "epoch") == 0 && json_object_get(event, "p1"))
-        bar->p1 = number_at(event, "p1");
+        bar->p1 = skn_json_number(event, "p1");
     if (strcmp(name, "warning") == 0)
         (void)fprintf(stderr, "skein: warning: %s%s%s\n",
                       cli_event_text(event, "message"),
@@ -271,14 +288,16 @@ cli_follow_print(const cli_call_t *call, const char *line, cli_bar_t *bar)
         print_start(event);
     else if (strcmp(name, "resume") == 0)
         (void)printf("resume %s at batch %.0f\n", cli_event_text(event, "path"),
-                     number_at(event, "batch"));
+                     skn_json_number(event, "batch"));
     else if (strcmp(name, "checkpoint") == 0)
         (void)printf("saved  %s\n", cli_event_text(event, "path"));
     else if (strcmp(name, "stopped") == 0)
         (void)printf("stopped at batch %.0f; go on with --resume\n",
-                     number_at(event, "batch"));
+                     skn_json_number(event, "batch"));
     else if (strcmp(name, "idle") == 0)
         print_idle(event);
+    else if (strcmp(name, "index") == 0)
+        print_index(event);
     else if (strcmp(name, "waiting") == 0 || strcmp(name, "joined") == 0)
         print_node(name, event, cli_value(call, "predict") ? stderr : stdout);
     else if (strcmp(name, "warning") != 0 && strcmp(name, "link") != 0 &&

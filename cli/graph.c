@@ -7,6 +7,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "cli/process.h"
 #include "cli/verbs.h"
 #include "topology/check.h"
 #include "topology/model_run.h"
@@ -61,8 +62,7 @@ print_svg(const skn_spec_t *spec, skn_error_t *error)
         (void)close(pipe_end);
         status = skn_fail(error, SKN_NO_MEMORY, "no room for a drawing");
     }
-    while (waitpid(child, &code, 0) < 0 && errno == EINTR)
-        continue;
+    cli_process_wait(child, &code);
     if (status == SKN_OK && (!WIFEXITED(code) || WEXITSTATUS(code) != 0))
         status =
             skn_fail(error, SKN_UNAVAILABLE, "graphviz failed on the drawing");

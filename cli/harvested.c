@@ -5,6 +5,7 @@
 #include <stdlib.h>
 
 #include "cli/follow.h"
+#include "formats/json_text.h"
 
 json_t *
 cli_harvested_json(const skn_harvest_sum_t *sum)
@@ -81,12 +82,6 @@ cli_harvested_event(const skn_harvest_sum_t *sum)
 
 /* --- in words ------------------------------------------------------------- */
 
-static double
-number_at(const json_t *event, const char *key)
-{
-    return json_number_value(json_object_get(event, key));
-}
-
 /* "12.3 core hours", "41 core seconds". */
 static void
 print_time(double hours, const char *what, FILE *file)
@@ -101,9 +96,9 @@ static void
 print_lost(const json_t *event, const char *who, const char *batches,
            const char *hours, const char *how, FILE *file)
 {
-    (void)fprintf(file, "%.0f %s, %.0f batches (", number_at(event, who), how,
-                  number_at(event, batches));
-    print_time(number_at(event, hours), "core", file);
+    (void)fprintf(file, "%.0f %s, %.0f batches (", skn_json_number(event, who),
+                  how, skn_json_number(event, batches));
+    print_time(skn_json_number(event, hours), "core", file);
     (void)fputs(")", file);
 }
 
@@ -111,33 +106,34 @@ void
 cli_harvested_print(const json_t *event, FILE *file)
 {
     (void)fputs("time   ", file);
-    print_time(number_at(event, "core_hours"), "core", file);
+    print_time(skn_json_number(event, "core_hours"), "core", file);
     (void)fputs(" of members (", file);
-    print_time(number_at(event, "cpu_hours"), "CPU", file);
+    print_time(skn_json_number(event, "cpu_hours"), "CPU", file);
     (void)fprintf(file,
                   "): %.1f%% useful, %.1f%% redone, "
                   "%.1f%% waiting\n",
-                  100 * number_at(event, "useful"),
-                  100 * number_at(event, "redone"),
-                  100 * number_at(event, "waiting"));
+                  100 * skn_json_number(event, "useful"),
+                  100 * skn_json_number(event, "redone"),
+                  100 * skn_json_number(event, "waiting"));
     (void)fputs("lost   to ", file);
     print_lost(event, "died", "died_batches", "died_core_hours",
                "deaths without notice", file);
     (void)fputs("; to ", file);
     print_lost(event, "left", "left_batches", "left_core_hours",
                "departures with notice", file);
-    (void)fprintf(
-        file,
-        "\nwork   %.0f batches, %.0f more redone, in %.0f "
-        "generations; %.1f MB between nodes\n",
-        number_at(event, "batches"), number_at(event, "redone_batches"),
-        number_at(event, "generations"), number_at(event, "bytes_sent") * 1e-6);
-    if (number_at(event, "partials") > 0)
+    (void)fprintf(file,
+                  "\nwork   %.0f batches, %.0f more redone, in %.0f "
+                  "generations; %.1f MB between nodes\n",
+                  skn_json_number(event, "batches"),
+                  skn_json_number(event, "redone_batches"),
+                  skn_json_number(event, "generations"),
+                  skn_json_number(event, "bytes_sent") * 1e-6);
+    if (skn_json_number(event, "partials") > 0)
         (void)fprintf(file,
                       "partial %.0f times survivors kept what they had; %.0f "
                       "updates of blocks were lost\n",
-                      number_at(event, "partials"),
-                      number_at(event, "lost_updates"));
+                      skn_json_number(event, "partials"),
+                      skn_json_number(event, "lost_updates"));
 }
 
 void

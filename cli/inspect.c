@@ -66,12 +66,6 @@ print_tensor(const look_t *look, const skn_checkpoint_tensor_t *tensor)
                  skn_dtype_name(tensor->dtype), shape, hash);
 }
 
-static double
-number_at(const json_t *object, const char *key)
-{
-    return json_number_value(json_object_get(object, key));
-}
-
 static void
 print_history(const json_t *history)
 {
@@ -80,14 +74,15 @@ print_history(const json_t *history)
     (void)puts("history\n  epoch      loss     P@1     P@3     P@5   seconds");
     for (size_t k = 0; k < json_array_size(history); k++) {
         const json_t *epoch = json_array_get(history, k);
-        (void)printf("  %5.0f  %8.4f", number_at(epoch, "epoch"),
-                     number_at(epoch, "loss"));
+        (void)printf("  %5.0f  %8.4f", skn_json_number(epoch, "epoch"),
+                     skn_json_number(epoch, "loss"));
         if (json_object_get(epoch, "p1"))
-            (void)printf("  %6.4f  %6.4f  %6.4f", number_at(epoch, "p1"),
-                         number_at(epoch, "p3"), number_at(epoch, "p5"));
+            (void)printf("  %6.4f  %6.4f  %6.4f", skn_json_number(epoch, "p1"),
+                         skn_json_number(epoch, "p3"),
+                         skn_json_number(epoch, "p5"));
         else
             (void)printf("  %6s  %6s  %6s", "-", "-", "-");
-        (void)printf("  %8.1f\n", number_at(epoch, "seconds"));
+        (void)printf("  %8.1f\n", skn_json_number(epoch, "seconds"));
     }
 }
 
@@ -116,7 +111,7 @@ print_text(const look_t *look)
                  "weights_sha256 %s\n",
                  skn_checkpoint_path(look->checkpoint),
                  skn_checkpoint_batch(look->checkpoint),
-                 number_at(look->metadata, "epoch"),
+                 skn_json_number(look->metadata, "epoch"),
                  json_is_true(json_object_get(look->metadata, "finished"))
                      ? ", the run has finished"
                      : "",

@@ -16,6 +16,7 @@
 #include "cli/talk.h"
 #include "formats/folder.h"
 #include "formats/held.h"
+#include "formats/json_text.h"
 #include "topology/idle_sample.h"
 #include "transport/keys.h"
 
@@ -323,12 +324,11 @@ take_event(void *job, cli_up_node_t *node, char *line)
     cli_worker_t *worker = job;
     json_t *event = json_loads(line, 0, NULL);
     const char *name = cli_event_text(event, "event");
-    double batch = json_number_value(json_object_get(event, "batch"));
-    double busy_s = json_number_value(json_object_get(event, "busy_s"));
+    double batch = skn_json_number(event, "batch");
+    double busy_s = skn_json_number(event, "busy_s");
     node->spoke = node->spoke || event;
     if (strcmp(name, "traffic") == 0)
-        worker->sent_bytes =
-            (uint64_t)json_number_value(json_object_get(event, "bytes_sent"));
+        worker->sent_bytes = (uint64_t)skn_json_number(event, "bytes_sent");
     if (busy_s > 0)
         worker->busy_ns = (uint64_t)(busy_s * 1e9);
     if (strcmp(name, "load") == 0) {
@@ -522,8 +522,7 @@ cli_worker_kill(cli_worker_t *worker)
         return;
     end_with_others(worker);
     cli_up_kill(node, SIGKILL);
-    while (waitpid(node->process, &node->status, 0) < 0 && errno == EINTR)
-        ;
+    cli_process_wait(node->process, &node->status);
     bury(worker);
     read_all(worker);
 }

@@ -11,6 +11,8 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "cli/process.h"
+
 extern char **environ;
 
 void
@@ -61,8 +63,7 @@ static void
 end(cli_notice_t *notice)
 {
     (void)kill(-notice->asked, SIGKILL);
-    while (waitpid(notice->asked, NULL, 0) < 0 && errno == EINTR)
-        continue;
+    cli_process_wait(notice->asked, NULL);
     notice->asked = 0;
 }
 

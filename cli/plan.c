@@ -34,6 +34,11 @@ plan_run(const cli_call_t *call)
                      run.model->name, run.plan.units,
                      (double)run.plan.parameters * 1e-6,
                      run.plan.memory_bytes >> 20, run.plan.batches_per_epoch);
+        if (run.plan.offload_bytes > 0)
+            (void)printf("# adam's moments: %" PRIu64 " MiB more, in a file "
+                         "without a name in %s\n",
+                         run.plan.offload_bytes >> 20,
+                         skn_plan_offload_path(run.plan.model, run_path));
         status = skn_cost_print(&run.plan, stdout, &error);
         if (status == SKN_OK)
             status =

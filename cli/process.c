@@ -8,6 +8,7 @@
 #include <stdio.h>
 #include <string.h>
 #include <sys/signalfd.h>
+#include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -63,6 +64,13 @@ cli_folder_remove(const char *path, skn_error_t *error)
         return SKN_OK;
     return skn_fail(error, SKN_STORAGE, "%s cannot be removed: %s", path,
                     strerror(errno));
+}
+
+void
+cli_process_wait(pid_t process, int *status)
+{
+    while (waitpid(process, status, 0) < 0 && errno == EINTR)
+        continue;
 }
 
 skn_status_t

@@ -5,6 +5,7 @@
 #define CLI_PROCESS_H
 
 #include <stdint.h>
+#include <sys/types.h>
 
 #include "skein/error.h"
 
@@ -16,6 +17,10 @@ uint64_t cli_now_ns(void);
  * SKN_UNAVAILABLE. */
 skn_status_t cli_signals_take(const int *numbers, int *descriptor,
                               skn_error_t *error);
+
+/* Waits until the process, a child of this one, has ended; *status as waitpid
+ * has it, left as it is where nobody asks (NULL) or there is no such child. */
+void cli_process_wait(pid_t process, int *status);
 
 /* The status whose exit code another process of ours ended with, or said;
  * SKN_INTERNAL for one that is none. */

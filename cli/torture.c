@@ -8,20 +8,20 @@
  * bits to compare: no batch may be applied twice, no more may be lost than was
  * told, and P@1 must be about that of the undisturbed run.
  * SPDX-License-Identifier: Apache-2.0 */
-#include <errno.h>
 #include <inttypes.h>
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
 
 #include "cli/crew.h"
 #include "cli/follow.h"
 #include "cli/process.h"
+#include "cli/random.h"
 #include "cli/up_elastic.h"
 #include "cli/verbs.h"
+#include "formats/json_text.h"
 #include "topology/problems.h"
 
 #define NODES_DEFAULT 3u
@@ -78,14 +78,11 @@ typedef struct torture {
     skn_error_t error;
 } torture_t;
 
-/* SplitMix64 (Steele, Lea, Flood 2014): the same kills for the same seed. */
+/* The same kills for the same seed. */
 static uint64_t
 draw(torture_t *torture, uint64_t below)
 {
-    uint64_t value = torture->random += 0x9E3779B97F4A7C15u;
-    value = (value ^ (value >> 30)) * 0xBF58476D1CE4E5B9u;
-    value = (value ^ (value >> 27)) * 0x94D049BB133111EBu;
-    value ^= value >> 31;
+    uint64_t value = cli_random(&torture->random);
     return below ? value % below : 0;
 }
 
@@ -176,9 +173,8 @@ run_reference(torture_t *torture, const cli_up_local_t *local, const char *path,
             (void)cli_up_read(&process.err, &process, take_nothing, torture);
         (void)nanosleep(&nap, NULL);
     }
-    while (process.process > 0 &&
-           waitpid(process.process, &process.status, 0) < 0 && errno == EINTR)
-        ;
+    if (process.process > 0)
+        cli_process_wait(process.process, &process.status);
     cli_bar_hide(&torture->bar);
     cli_up_fini(&process);
     cli_up_command_fini(&command);
@@ -323,8 +319,7 @@ static void
 take_training(heard_t *heard, const char *name, const json_t *event)
 {
     torture_t *torture = heard->torture;
-    uint64_t batch =
-        (uint64_t)json_number_value(json_object_get(event, "batch"));
+    uint64_t batch = (uint64_t)skn_json_number(event, "batch");
     bool saved = strcmp(name, "checkpoint") == 0;
     bool first = saved && torture->saved_generation != torture->generation;
     if (saved) {
@@ -378,7 +373,7 @@ take(void *job, cli_crew_t *crew, uint32_t place, const json_t *event,
         take_done(torture, event);
     if (strcmp(name, "partial") == 0) {
         torture->partials++;
-        torture->told_lost += json_number_value(json_object_get(event, "lost"));
+        torture->told_lost += skn_json_number(event, "lost");
     }
     take_training(heard, name, event);
     if (torture->call->json && strcmp(name, "progress") != 0)

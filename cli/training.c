@@ -38,6 +38,24 @@ typedef struct keeper {
     bool tried;
 } keeper_t;
 
+/* What nobody asked for, and what makes the run slower. */
+static void
+warn_offload(const cli_call_t *call, const skn_plan_t *plan,
+             const char *run_path)
+{
+    char text[SKN_ERROR_TEXT_BYTES];
+    if (plan->offload_bytes == 0 || !plan->offload_auto)
+        return;
+    (void)snprintf(text, sizeof(text),
+                   "adam's moments do not fit into memory: %" PRIu64
+                   " MiB go to a file without a name in %.300s",
+                   plan->offload_bytes >> 20,
+                   skn_plan_offload_path(plan->model, run_path));
+    cli_warn(call, text,
+             "optimizer adagrad needs no file; train.optimizer.offload_path "
+             "names another folder");
+}
+
 static void
 announce(const cli_call_t *call, const skn_model_run_t *run, const job_t *job)
 {
@@ -47,14 +65,19 @@ announce(const cli_call_t *call, const skn_model_run_t *run, const job_t *job)
                      job->run_id);
         cli_json_string(run->model->source, stdout);
         (void)printf(",\"parameters\":%" PRIu64 ",\"actors\":%u"
-                     ",\"memory_mb\":%" PRIu64 ",\"path\":",
+                     ",\"memory_mb\":%" PRIu64 ",\"offload_mb\":%" PRIu64
+                     ",\"path\":",
                      plan->parameters, run->actor_count,
-                     plan->memory_bytes >> 20);
+                     plan->memory_bytes >> 20, plan->offload_bytes >> 20);
         cli_json_string(job->run_path, stdout);
         (void)printf(",\"unlabelled\":%" PRIu64 ",\"featureless\":%" PRIu64
                      "}\n",
                      plan->data.unlabelled, plan->data.featureless);
     } else {
+        char file[48] = "";
+        if (plan->offload_bytes > 0)
+            (void)snprintf(file, sizeof(file), ", %" PRIu64 " MiB in a file",
+                           plan->offload_bytes >> 20);
         (void)printf("data   %" PRIu64 " training points, %u features, %u "
                      "labels, %.2f a point; %" PRIu64 " test points\n",
                      plan->data.train_points, plan->data.features,
@@ -65,9 +88,10 @@ announce(const cli_call_t *call, const skn_model_run_t *run, const job_t *job)
                          "trained on, %" PRIu64 " without features are\n",
                          plan->data.unlabelled, plan->data.featureless);
         (void)printf("model  %.1f million parameters, %u actors on %u units, "
-                     "about %" PRIu64 " MiB of memory\nrun    %s\n",
+                     "about %" PRIu64 " MiB of memory%s\nrun    %s\n",
                      (double)plan->parameters * 1e-6, run->actor_count,
-                     plan->units, plan->memory_bytes >> 20, job->run_path);
+                     plan->units, plan->memory_bytes >> 20, file,
+                     job->run_path);
     }
     (void)fflush(stdout);
 }
@@ -153,6 +177,7 @@ go(const cli_call_t *call, skn_model_run_t *run, job_t *job, bool resumes)
         if (resumes)
             announce_resume(call, run, job);
         announce(call, run, job);
+        warn_offload(call, &run->plan, job->run_path);
     }
     cli_follow_t follow = {
         .options = &options,

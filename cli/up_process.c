@@ -11,6 +11,7 @@
 #include "cli/follow.h"
 #include "cli/process.h"
 #include "cli/up.h"
+#include "formats/json_text.h"
 
 /* Our own program's file, while we run, by another one: an upgrade. What runs
  * goes on as it is, and so do those that it starts. */
@@ -175,7 +176,7 @@ cli_up_fini(cli_up_node_t *node)
 void
 cli_up_keep_error(cli_up_node_t *node, const json_t *event)
 {
-    double code = json_number_value(json_object_get(event, "code"));
+    double code = skn_json_number(event, "code");
     skn_status_t status = cli_status_of_code((int)code);
     (void)skn_fail(&node->error, status, "%s",
                    cli_event_text(event, "message"));

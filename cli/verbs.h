@@ -6,6 +6,7 @@
 #include "cli/verb.h"
 
 extern const cli_verb_t cli_train;
+extern const cli_verb_t cli_tune;
 extern const cli_verb_t cli_run;
 extern const cli_verb_t cli_up;
 extern const cli_verb_t cli_node;

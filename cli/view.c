@@ -11,6 +11,7 @@
 #include <unistd.h>
 
 #include "cli/follow.h"
+#include "formats/json_text.h"
 
 #define OTHER_SCREEN "\033[?1049h\033[?25l"
 #define FORMER_SCREEN "\033[?25h\033[?1049l"
@@ -40,12 +41,6 @@ cli_view_say(cli_view_log_t *log, const char *text)
     line[k] = '\0';
 }
 
-static double
-number_at(const json_t *event, const char *key)
-{
-    return json_number_value(json_object_get(event, key));
-}
-
 static void
 take_nodes(cli_view_t *view, const json_t *nodes)
 {
@@ -61,11 +56,11 @@ take_nodes(cli_view_t *view, const json_t *nodes)
                        cli_event_text(item, "name"));
         (void)snprintf(node->state, sizeof(node->state), "%s",
                        cli_event_text(item, "state"));
-        node->generation = number_at(item, "generation");
-        node->batches_per_s = number_at(item, "batches_per_s");
-        node->bytes_per_s = number_at(item, "bytes_per_s");
-        node->cores = number_at(item, "cores");
-        node->share = number_at(item, "share");
+        node->generation = skn_json_number(item, "generation");
+        node->batches_per_s = skn_json_number(item, "batches_per_s");
+        node->bytes_per_s = skn_json_number(item, "bytes_per_s");
+        node->cores = skn_json_number(item, "cores");
+        node->share = skn_json_number(item, "share");
     }
 }
 
@@ -77,20 +72,20 @@ cli_view_event(cli_view_t *view, const json_t *event)
     if (strcmp(name, "nodes") == 0) {
         take_nodes(view, json_object_get(event, "nodes"));
     } else if (strcmp(name, "membership") == 0) {
-        view->generation = number_at(event, "generation");
+        view->generation = skn_json_number(event, "generation");
         cli_view_say(&view->happened, cli_event_text(event, "text"));
     } else if (strcmp(name, "progress") == 0) {
-        view->batch = number_at(event, "batch");
-        view->batches = number_at(event, "batches");
-        view->epoch = number_at(event, "epoch");
-        view->epochs = number_at(event, "epochs");
-        view->loss = number_at(event, "loss");
+        view->batch = skn_json_number(event, "batch");
+        view->batches = skn_json_number(event, "batches");
+        view->epoch = skn_json_number(event, "epoch");
+        view->epochs = skn_json_number(event, "epochs");
+        view->loss = skn_json_number(event, "loss");
     } else if (strcmp(name, "epoch") == 0) {
         if (json_object_get(event, "p1"))
-            view->p1 = number_at(event, "p1");
+            view->p1 = skn_json_number(event, "p1");
         (void)snprintf(text, sizeof(text), "epoch %.0f: loss %.4f, P@1 %.4f",
-                       number_at(event, "epoch"), number_at(event, "loss"),
-                       view->p1);
+                       skn_json_number(event, "epoch"),
+                       skn_json_number(event, "loss"), view->p1);
         cli_view_say(&view->happened, text);
     } else if (strcmp(name, "warning") == 0) {
         cli_view_say(&view->happened, cli_event_text(event, "message"));
@@ -102,8 +97,8 @@ cli_view_note(cli_view_t *view, const char *node, const json_t *event)
 {
     const char *action = cli_event_text(event, "action");
     cli_view_line_t text;
-    double threads = number_at(event, "threads"),
-           cores = number_at(event, "cores");
+    double threads = skn_json_number(event, "threads"),
+           cores = skn_json_number(event, "cores");
     bool yields = strcmp(action, "threads") == 0
                       ? threads < cores
                       : json_is_true(json_object_get(event, "paused"));

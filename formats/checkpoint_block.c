@@ -6,12 +6,20 @@
 
 #include <assert.h>
 #include <inttypes.h>
-#include <sodium.h>
+#include <nettle/base16.h>
+#include <nettle/sha2.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
+#include <unistd.h>
 
 /* Rows of a tensor that are hashed at once: stays in the second cache. */
 #define HASH_STEP_BYTES (256u * 1024)
+/* Of a mapped file, how much stays resident behind a copy: a checkpoint is as
+ * large as the weights, and would double what a run takes. */
+#define BEHIND_BYTES ((size_t)16 << 20)
+/* Linux's fault_around_bytes is 64 KiB. */
+#define AROUND_BYTES (1 << 20)
 
 typedef struct rectangle {
     uint64_t row_first, row_end, column_first, column_end;
@@ -27,6 +35,19 @@ static uint64_t
 lesser(uint64_t a, uint64_t b)
 {
     return a < b ? a : b;
+}
+
+/* Unmaps the pages of [from, end) of a mapped piece, which are read: they stay
+ * in the system's cache, and come back when they are read again. Those shortly
+ * before may be there again, since a fault brings its neighbours along. */
+static void
+give_back(const unsigned char *piece, const unsigned char *from,
+          const unsigned char *end)
+{
+    from = from - piece < AROUND_BYTES ? piece : from - AROUND_BYTES;
+    size_t inside = (size_t)(uintptr_t)from % (size_t)sysconf(_SC_PAGESIZE);
+    (void)madvise((void *)(uintptr_t)(from - inside),
+                  (size_t)(end - from) + inside, MADV_DONTNEED);
 }
 
 /* Copies what `want` and `piece` share; *copied counts its elements. */
@@ -46,13 +67,19 @@ copy_shared(const rectangle_t *want, const skn_piece_t *piece,
         bytes + ((row_first - piece->row_first) * piece->columns +
                  (column_first - piece->column_first)) *
                     element;
+    const unsigned char *behind = from;
     unsigned char *to = destination +
                         (row_first - want->row_first) * stride_bytes +
                         (column_first - want->column_first) * element;
     for (uint64_t row = row_first; row < row_end; row++) {
+        const unsigned char *end = from + count * element;
         memcpy(to, from, count * element);
         from += piece->columns * element;
         to += stride_bytes;
+        if ((size_t)(end - behind) < BEHIND_BYTES && row + 1 < row_end)
+            continue;
+        give_back(bytes, behind, end);
+        behind = end;
     }
     *copied += (row_end - row_first) * count;
 }
@@ -137,7 +164,7 @@ ends_with(const char *name, const char *end)
 /* Hashes a tensor, as many whole rows at once as fit the step. */
 static skn_status_t
 hash_tensor(skn_checkpoint_t *checkpoint, const skn_checkpoint_tensor_t *tensor,
-            crypto_hash_sha256_state *state, skn_error_t *error)
+            struct sha256_ctx *sha, skn_error_t *error)
 {
     if (tensor->rows == 0 || tensor->columns == 0)
         return SKN_OK;
@@ -157,7 +184,7 @@ hash_tensor(skn_checkpoint_t *checkpoint, const skn_checkpoint_tensor_t *tensor,
             skn_checkpoint_read_block(checkpoint, tensor->name, row, count, 0,
                                       tensor->columns, step, row_bytes, error);
         if (status == SKN_OK)
-            (void)crypto_hash_sha256_update(state, step, count * row_bytes);
+            sha256_update(sha, count * row_bytes, step);
     }
     free(step);
     return status;
@@ -168,19 +195,20 @@ skn_checkpoint_weights_sha256(skn_checkpoint_t *checkpoint,
                               char hex[SKN_SHA256_TEXT_BYTES],
                               skn_error_t *error)
 {
-    crypto_hash_sha256_state state;
-    unsigned char hash[crypto_hash_sha256_BYTES];
-    (void)crypto_hash_sha256_init(&state);
+    struct sha256_ctx sha;
+    uint8_t hash[SHA256_DIGEST_SIZE];
+    sha256_init(&sha);
     for (size_t i = 0; i < checkpoint->tensor_count; i++) {
         const skn_checkpoint_tensor_t *tensor = &checkpoint->tensor[i];
         if (!ends_with(tensor->name, ".weight") &&
             !ends_with(tensor->name, ".bias"))
             continue;
-        skn_status_t status = hash_tensor(checkpoint, tensor, &state, error);
+        skn_status_t status = hash_tensor(checkpoint, tensor, &sha, error);
         if (status != SKN_OK)
             return status;
     }
-    (void)crypto_hash_sha256_final(&state, hash);
-    (void)sodium_bin2hex(hex, SKN_SHA256_TEXT_BYTES, hash, sizeof(hash));
+    sha256_digest(&sha, sizeof(hash), hash);
+    base16_encode_update(hex, sizeof(hash), hash);
+    hex[BASE16_ENCODE_LENGTH(sizeof(hash))] = '\0';
     return SKN_OK;
 }

@@ -156,6 +156,8 @@ frequency_open(skn_dataset_t *dataset, const uint32_t *frequency,
     memcpy(wider, frequency, (size_t)head->label_seen * sizeof(*frequency));
     dataset->wider = wider;
     dataset->wider_bytes = bytes;
+    /* Of its tail no page is written. */
+    dataset->info.mapped_bytes += head->label_seen * sizeof(*frequency);
     dataset->info.label_frequency = wider;
     return SKN_OK;
 }
@@ -183,6 +185,7 @@ view_open(skn_dataset_t *dataset, const char *path,
         .unlabelled_count = head->unlabelled_count,
         .labels_occurring = head->labels_occurring,
         .content_hash = head->content_hash,
+        .mapped_bytes = dataset->file_bytes,
         .normalize = options->normalize,
         .has_header = head->has_header != 0,
         .built = dataset->info.built,

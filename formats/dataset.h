@@ -63,6 +63,7 @@ typedef struct skn_dataset_info {
     uint32_t labels_occurring;       /* labels with a frequency > 0 */
     const uint32_t *label_frequency; /* [label_count], in points */
     uint64_t content_hash; /* XXH3, 64 bits, of the unpacked source text */
+    uint64_t mapped_bytes; /* that all of it takes while it is open */
     skn_normalize_t normalize;
     bool has_header;
     bool built;             /* this open wrote the cache */

@@ -208,3 +208,9 @@ skn_json_string(const json_t *object, const char *key)
 {
     return json_string_value(json_object_get(object, key));
 }
+
+double
+skn_json_number(const json_t *object, const char *key)
+{
+    return json_number_value(json_object_get(object, key));
+}

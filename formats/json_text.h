@@ -52,6 +52,8 @@ json_t *skn_json_object_parse(const char *path, const char *bytes,
 bool skn_json_u64(const json_t *object, const char *key, uint64_t *value);
 /* The string at `key`, alive as long as `object`; NULL when there is none. */
 const char *skn_json_string(const json_t *object, const char *key);
+/* The number at `key`; 0 when there is none. */
+double skn_json_number(const json_t *object, const char *key);
 
 /* XXH3-128 of `bytes`, in text. */
 void skn_hash_text(const void *bytes, size_t byte_count,

@@ -38,7 +38,9 @@ typedef struct skn_matrix {
  * bits. Fast when one stride of a and one of b is 1, without an index there.
  * `half` rounds the elements of a and b to bf16, nearest, ties to even; sums
  * are floats as ever. Processors that multiply bf16 (AVX-512 BF16, AMX) are
- * faster by it, and take subnormal elements for 0. */
+ * faster by it, and take subnormal elements for 0.
+ * `packed`, if not NULL, is b as gemm_pack left it for a job of the same n, k,
+ * b and half: several products of one b pack it once. */
 typedef struct skn_gemm {
     size_t m, n, k;
     skn_matrix_t a, b;
@@ -46,6 +48,7 @@ typedef struct skn_gemm {
     size_t c_stride;
     bool add;
     bool half;
+    const void *packed;
 } skn_gemm_t;
 
 /* What the random bits of one slice of a row depend on: Philox4x32-10 (Salmon
@@ -82,6 +85,10 @@ typedef struct skn_adam {
  * exp_weight_sum  e[i] = weight[i] * exp(o[i] - m); returns their sum. exp is
  *                 within 2 ulp; results below FLT_MIN are 0; NaN stays NaN.
  *                 weight may be NULL (all 1); e may be o. m is finite.
+ * raise           greatest[i] = max(greatest[i], x[i]); NaN in x is ignored.
+ * exp_each        the power weight * exp(o[i] - m[i]) to e[i], or where `half`
+ *                 is not NULL to half[i], rounded as by f32_to_bf16; sum[i]
+ *                 += the power. As exp_weight_sum otherwise.
  * sigmoid_weight  d[i] = weight[i] / (1 + exp(-o[i])). NULL and in place as
  *                 above.
  * softplus_sum    sum of weight[i] * log(1 + exp(o[i])), NULL as above.
@@ -103,6 +110,12 @@ typedef struct skn_adam {
  *                 stay; a finite value may round to infinity only above the
  *                 greatest bf16.
  * bf16_to_f32     exact.
+ * normal          x[i] = a number from the normal distribution of mean 0 and
+ *                 this deviation: number first_column + i of row `row` under
+ *                 `key`. Words 0 and 1 of the Philox block with counter {row,
+ *                 k, 0, 0} give columns 4k and 4k + 1, words 2 and 3 the next
+ *                 two (Box & Muller 1958). All instruction sets give the same
+ *                 bits.
  * greatest_abs    greatest |x[i]|, 0 when there is none; infinite or NaN if
  *                 and only if an element is.
  * f32_to_i8       to[i] = x[i] / scale, rounded up or down with the probability
@@ -144,6 +157,9 @@ typedef struct skn_adam {
     K(float, row_max, (const float *x, size_t n))                            \
     K(float, exp_weight_sum, (float *e, const float *o,                      \
                               const float *weight, size_t n, float m))       \
+    K(void, raise, (float *greatest, const float *x, size_t n))              \
+    K(void, exp_each, (float *e, uint16_t *half, const float *o,             \
+                       const float *m, float weight, float *sum, size_t n))  \
     K(void, sigmoid_weight, (float *d, const float *o, const float *weight,  \
                              size_t n))                                      \
     K(float, softplus_sum, (const float *o, const float *weight, size_t n))  \
@@ -164,6 +180,8 @@ typedef struct skn_adam {
     K(void, f32_to_bf16_random, (uint16_t *to, const float *from, size_t n,  \
                                  const skn_noise_t *noise))                  \
     K(void, bf16_to_f32, (float *to, const uint16_t *from, size_t n))        \
+    K(void, normal, (float *x, size_t n, float deviation, uint64_t key,      \
+                     uint32_t row, uint32_t first_column))                   \
     K(float, greatest_abs, (const float *x, size_t n))                       \
     K(void, f32_to_i8, (int8_t *to, const float *x, size_t n, float scale,   \
                         const skn_noise_t *noise))                           \
@@ -185,6 +203,8 @@ typedef struct skn_adam {
     K(size_t, above, (const float *x, size_t n, float threshold,             \
                       uint32_t *index))                                      \
     K(size_t, gemm_scratch_bytes, (size_t m, size_t n, size_t k))            \
+    K(size_t, gemm_packed_bytes, (size_t n, size_t k))                       \
+    K(void, gemm_pack, (const skn_gemm_t *job, void *packed))                \
     K(void, gemm, (const skn_gemm_t *job, void *scratch))
 /* clang-format on */
 

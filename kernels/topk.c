@@ -9,7 +9,10 @@
 #include <math.h>
 
 /* Positions looked at before the threshold is raised: their list is 4 KiB of
- * stack, and 1,024 of 100,000 logits fill any list. */
+ * stack. A list that has just been filled has a low threshold: it is raised
+ * after a few positions, then after twice as many, and so on. Else most of the
+ * first thousand would be offered one by one. */
+#define SCAN_FIRST ((size_t)64) /* four vectors of the widest */
 #define SCAN_MAX ((size_t)1024)
 
 void
@@ -62,20 +65,25 @@ skn_topk_scan(skn_topk_t *topk, const skn_kernels_t *kernels, const float *x,
               size_t n, const uint32_t *id, uint32_t first_id)
 {
     uint32_t index[SCAN_MAX];
-    size_t i = 0;
+    size_t i = 0, length = SCAN_MAX;
     /* -INFINITY has no number below it: while it is kept, look at all. */
     for (; i < n &&
            (topk->count < topk->k || topk->value[topk->k - 1] == -INFINITY);
-         i++)
+         i++) {
         skn_topk_offer(topk, x[i], id ? id[i] : first_id + (uint32_t)i);
-    for (; i < n; i += SCAN_MAX) {
-        size_t length = n - i < SCAN_MAX ? n - i : SCAN_MAX;
+        length = topk->k < SCAN_FIRST ? SCAN_FIRST : topk->k;
+    }
+    while (i < n) {
+        if (length > n - i)
+            length = n - i;
         size_t count = kernels->above(x + i, length, threshold(topk), index);
         for (size_t j = 0; j < count; j++) {
             size_t place = i + index[j];
             skn_topk_offer(topk, x[place],
                            id ? id[place] : first_id + (uint32_t)place);
         }
+        i += length;
+        length = 2 * length < SCAN_MAX ? 2 * length : SCAN_MAX;
     }
 }
 

@@ -13,6 +13,7 @@
 #include "body/gemm.h"
 #include "body/noise.h"
 #include "body/nonzero.h"
+#include "body/normal.h"
 #include "body/optimizer.h"
 #include "body/quantize.h"
 #include "body/vector.h"

@@ -53,6 +53,28 @@ vf_lanes(size_t left)
     return left < VF_LANES ? left : VF_LANES;
 }
 
+/* What a kernel does with `lanes` elements from i on. */
+typedef void vf_step_t(const void *job, size_t i, size_t lanes);
+
+/* Takes the step with all n elements of a row, which goes to `out`. Whole
+ * vectors have a loop of their own, so that their lanes are not counted. A
+ * store that crosses a line of the cache costs two: where the row does not
+ * begin with a vector of `out`, a short first step makes the others begin
+ * with one. */
+VF_WORD void
+vf_each(vf_step_t *step, const void *job, const float *out, size_t n)
+{
+    size_t past = (uintptr_t)out / sizeof(float) % VF_LANES;
+    size_t i = past > 0 && n >= 4 * VF_LANES ? VF_LANES - past : 0;
+    if (i > 0)
+        step(job, 0, i);
+#pragma GCC unroll 4
+    for (; i + VF_LANES <= n; i += VF_LANES)
+        step(job, i, VF_LANES);
+    if (i < n)
+        step(job, i, n - i);
+}
+
 /* The weights of a loss may be absent: all 1. */
 VF_WORD vf_t
 vf_load_weight(const float *weight, size_t i, size_t lanes)

@@ -5,7 +5,8 @@
 #include "vec_avx512.h"
 
 #define HALF_ROWS ((size_t)32)
-#define HALF_BY_LANE true
+#define HALF_COLUMNS ((size_t)32)
+#define HALF_PAIRS ((size_t)272) /* between rows of a: body/gemm_half.h */
 #define HALF_STEP ((size_t)16)
 
 #define TILE_ROWS ((size_t)16)
@@ -37,14 +38,15 @@ half_end(void)
     _tile_release();
 }
 
-/* c (32 x 32) = or += panel of a times panel of b: registers 0 to 3 are the
- * quarters of c, 4 and 5 the halves of a, 6 and 7 those of b. */
+/* c (32 x 32) = or += a times panel of b: registers 0 to 3 are the quarters of
+ * c, 4 and 5 the halves of a, 6 and 7 those of b. */
 static void
-half_tile(const uint32_t *a, const uint32_t *b, size_t pairs, float *c,
+half_sums(const uint32_t *a, const uint32_t *b, size_t pairs, float *c,
           size_t c_stride, bool more)
 {
     size_t c_bytes = c_stride * sizeof(float);
-    size_t a_bytes = TILE_WORDS * sizeof(uint32_t), b_bytes = 2 * a_bytes;
+    size_t a_bytes = HALF_PAIRS * sizeof(uint32_t);
+    size_t b_bytes = HALF_COLUMNS * sizeof(uint32_t);
     float *low = c + TILE_ROWS * c_stride;
     for (size_t r = 0; r < HALF_ROWS; r++) { /* of the tile beside this one */
         const float *next = c + r * c_stride + 2 * TILE_WORDS;
@@ -67,15 +69,35 @@ half_tile(const uint32_t *a, const uint32_t *b, size_t pairs, float *c,
         _tile_loadd(4, a, a_bytes);
         _tile_loadd(7, b + TILE_WORDS, b_bytes);
         _tile_dpbf16ps(0, 4, 6);
-        _tile_loadd(5, a + TILE_ROWS * TILE_WORDS, a_bytes);
+        _tile_loadd(5, a + TILE_ROWS * HALF_PAIRS, a_bytes);
         _tile_dpbf16ps(1, 4, 7);
         _tile_dpbf16ps(2, 5, 6);
         _tile_dpbf16ps(3, 5, 7);
-        a += HALF_ROWS * TILE_WORDS;
-        b += TILE_ROWS * 2 * TILE_WORDS;
+        a += TILE_ROWS;
+        b += TILE_ROWS * HALF_COLUMNS;
     }
     _tile_stored(0, c, c_bytes);
     _tile_stored(1, c + TILE_WORDS, c_bytes);
     _tile_stored(2, low, c_bytes);
     _tile_stored(3, low + TILE_WORDS, c_bytes);
+}
+
+/* c (rows x columns) = or += a times panel of b. A tile over the edge of c goes
+ * through one of its own. */
+static void
+half_tile(const uint32_t *a, const uint32_t *b, size_t pairs, float *c,
+          size_t c_stride, size_t rows, size_t columns, bool more)
+{
+    float tile[HALF_ROWS * HALF_COLUMNS];
+    if (rows == HALF_ROWS && columns == HALF_COLUMNS) {
+        half_sums(a, b, pairs, c, c_stride, more);
+        return;
+    }
+    for (size_t r = 0; r < rows && more; r++)
+        memcpy(tile + r * HALF_COLUMNS, c + r * c_stride,
+               columns * sizeof(float));
+    half_sums(a, b, pairs, tile, HALF_COLUMNS, more);
+    for (size_t r = 0; r < rows; r++)
+        memcpy(c + r * c_stride, tile + r * HALF_COLUMNS,
+               columns * sizeof(float));
 }

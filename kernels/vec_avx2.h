@@ -130,9 +130,29 @@ vi_store(uint32_t *x, vi_t a)
 }
 
 VF_WORD vi_t
-vi_lane(void)
+vi_block(void)
 {
-    return _mm256_setr_epi32(0, 1, 2, 3, 4, 5, 6, 7);
+    return _mm256_setr_epi32(0, 2, 4, 6, 1, 3, 5, 7);
+}
+
+VF_WORD void
+vi_blocks_in_order(vi_t *word)
+{
+    vi_t low01 = _mm256_unpacklo_epi32(word[0], word[1]);
+    vi_t low23 = _mm256_unpacklo_epi32(word[2], word[3]);
+    vi_t high01 = _mm256_unpackhi_epi32(word[0], word[1]);
+    vi_t high23 = _mm256_unpackhi_epi32(word[2], word[3]);
+    word[0] = _mm256_unpacklo_epi64(low01, low23);
+    word[1] = _mm256_unpackhi_epi64(low01, low23);
+    word[2] = _mm256_unpacklo_epi64(high01, high23);
+    word[3] = _mm256_unpackhi_epi64(high01, high23);
+}
+
+VF_WORD void
+vi_halves(vi_t a, vi_t *first, vi_t *second)
+{
+    *first = _mm256_cvtepu16_epi32(_mm256_castsi256_si128(a));
+    *second = _mm256_cvtepu16_epi32(_mm256_extracti128_si256(a, 1));
 }
 
 /* The instruction multiplies the even lanes only. */
@@ -175,6 +195,20 @@ vi_store_u16_n(uint16_t *x, vi_t a, size_t n)
         memcpy(x, &low, n * sizeof *x);
 }
 
+VF_WORD void
+vi_store_upper(uint16_t *x, vi_t a, vi_t b)
+{
+    __m256i both = _mm256_packus_epi32(_mm256_srli_epi32(a, 16),
+                                       _mm256_srli_epi32(b, 16));
+    _mm256_storeu_si256((__m256i *)x, _mm256_permute4x64_epi64(both, 0xd8));
+}
+
+VF_WORD bool
+vf_any_nan(vf_t a, vf_t b)
+{
+    return _mm256_movemask_ps(_mm256_cmp_ps(a, b, _CMP_UNORD_Q)) != 0;
+}
+
 /* As signed. */
 VF_WORD vi_t vi_max(vi_t a, vi_t b) { return _mm256_max_epi32(a, b); }
 
@@ -212,6 +246,37 @@ vi_store_u8_n(uint8_t *x, vi_t a, size_t n)
         memcpy(x, &part, 8);
     else
         memcpy(x, &part, n);
+}
+
+VF_WORD vi_t
+vi_load_u4_n(const uint8_t *x, size_t i, size_t n)
+{
+    int32_t part = 0;
+    if (n == 8)
+        memcpy(&part, x + i / 2, 4);
+    else
+        memcpy(&part, x + i / 2, (n + 1) / 2);
+    vi_t pair = _mm256_cvtepu8_epi64(_mm_cvtsi32_si128(part));
+    pair = _mm256_or_si256(pair, _mm256_slli_epi64(pair, 28));
+    return _mm256_and_si256(pair, _mm256_set1_epi32(15));
+}
+
+VF_WORD void
+vi_store_u4_n(uint8_t *x, size_t i, vi_t a, size_t n)
+{
+    const __m256i lowest = _mm256_setr_epi8(
+        0, 8, -1, -1, -1, -1, -1, -1, -1, -1, -1, -1, -1, -1, -1, -1,
+        0, 8, -1, -1, -1, -1, -1, -1, -1, -1, -1, -1, -1, -1, -1, -1);
+    vi_t kept = n == 8 ? a : _mm256_and_si256(a, lane_mask(n));
+    vi_t pair = _mm256_or_si256(kept, _mm256_srli_epi64(kept, 28));
+    pair = _mm256_shuffle_epi8(pair, lowest);
+    __m128i row = _mm_unpacklo_epi16(_mm256_castsi256_si128(pair),
+                                     _mm256_extracti128_si256(pair, 1));
+    int32_t part = _mm_cvtsi128_si32(row);
+    if (n == 8)
+        memcpy(x + i / 2, &part, 4);
+    else
+        memcpy(x + i / 2, &part, (n + 1) / 2);
 }
 
 /* For 4 bits: which lanes are set, and at which place each lane goes. */

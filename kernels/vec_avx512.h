@@ -28,13 +28,17 @@ VF_WORD void vf_store(float *x, vf_t a) { _mm512_storeu_ps(x, a); }
 VF_WORD vf_t
 vf_load_n(const float *x, size_t n)
 {
-    return _mm512_maskz_loadu_ps(lane_mask(n), x);
+    return n == 16 ? _mm512_loadu_ps(x)
+                   : _mm512_maskz_loadu_ps(lane_mask(n), x);
 }
 
 VF_WORD void
 vf_store_n(float *x, vf_t a, size_t n)
 {
-    _mm512_mask_storeu_ps(x, lane_mask(n), a);
+    if (n == 16)
+        _mm512_storeu_ps(x, a);
+    else
+        _mm512_mask_storeu_ps(x, lane_mask(n), a);
 }
 
 VF_WORD vf_t vf_add(vf_t a, vf_t b) { return _mm512_add_ps(a, b); }
@@ -70,6 +74,21 @@ vf_choose(vm_t m, vf_t a, vf_t b)
     return _mm512_mask_blend_ps(m, b, a);
 }
 
+/* x * 2^n in the lanes of m, rounded once; n is whole, or NaN where x is. */
+#define VF_SCALE
+VF_WORD vf_t
+vf_scale(vm_t m, vf_t x, vf_t n)
+{
+    return _mm512_maskz_scalef_ps(m, x, n);
+}
+
+/* a < b is false: NaN is not below. */
+VF_WORD vm_t
+vf_not_below(vf_t a, vf_t b)
+{
+    return _mm512_cmp_ps_mask(a, b, _CMP_NLT_UQ);
+}
+
 VF_WORD uint32_t vm_bits(vm_t m) { return m; }
 VF_WORD vi_t vf_bits(vf_t a) { return _mm512_castps_si512(a); }
 VF_WORD vf_t vf_of_bits(vi_t bits) { return _mm512_castsi512_ps(bits); }
@@ -100,10 +119,30 @@ VF_WORD vi_t vi_xor(vi_t a, vi_t b) { return _mm512_xor_si512(a, b); }
 VF_WORD void vi_store(uint32_t *x, vi_t a) { _mm512_storeu_si512(x, a); }
 
 VF_WORD vi_t
-vi_lane(void)
+vi_block(void)
 {
-    return _mm512_setr_epi32(0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13,
-                             14, 15);
+    return _mm512_setr_epi32(0, 4, 8, 12, 1, 5, 9, 13, 2, 6, 10, 14, 3, 7, 11,
+                             15);
+}
+
+VF_WORD void
+vi_blocks_in_order(vi_t *word)
+{
+    vi_t low01 = _mm512_unpacklo_epi32(word[0], word[1]);
+    vi_t low23 = _mm512_unpacklo_epi32(word[2], word[3]);
+    vi_t high01 = _mm512_unpackhi_epi32(word[0], word[1]);
+    vi_t high23 = _mm512_unpackhi_epi32(word[2], word[3]);
+    word[0] = _mm512_unpacklo_epi64(low01, low23);
+    word[1] = _mm512_unpackhi_epi64(low01, low23);
+    word[2] = _mm512_unpacklo_epi64(high01, high23);
+    word[3] = _mm512_unpackhi_epi64(high01, high23);
+}
+
+VF_WORD void
+vi_halves(vi_t a, vi_t *first, vi_t *second)
+{
+    *first = _mm512_cvtepu16_epi32(_mm512_castsi512_si256(a));
+    *second = _mm512_cvtepu16_epi32(_mm512_extracti64x4_epi64(a, 1));
 }
 
 /* The instruction multiplies the even lanes only. */
@@ -111,10 +150,10 @@ VF_WORD void
 vi_multiply(vi_t a, vi_t b, vi_t *high, vi_t *low)
 {
     vi_t even = _mm512_mul_epu32(a, b);
-    vi_t odd = _mm512_mul_epu32(_mm512_srli_epi64(a, 32),
-                                _mm512_srli_epi64(b, 32));
-    *high = _mm512_mask_blend_epi32(0xaaaa, _mm512_srli_epi64(even, 32), odd);
-    *low = _mm512_mask_blend_epi32(0xaaaa, even, _mm512_slli_epi64(odd, 32));
+    vi_t odd = _mm512_mul_epu32(_mm512_shuffle_epi32(a, 0xf5),
+                                _mm512_shuffle_epi32(b, 0xf5));
+    *high = _mm512_mask_shuffle_epi32(odd, 0x5555, even, 0xf5);
+    *low = _mm512_mask_shuffle_epi32(even, 0xaaaa, odd, 0xa0);
 }
 
 /* Compares as signed. */
@@ -127,13 +166,34 @@ vi_below(vi_t a, vi_t b)
 VF_WORD vi_t
 vi_load_u16_n(const uint16_t *x, size_t n)
 {
-    return _mm512_cvtepu16_epi32(_mm256_maskz_loadu_epi16(lane_mask(n), x));
+    return _mm512_cvtepu16_epi32(
+        n == 16 ? _mm256_loadu_si256((const __m256i *)x)
+                : _mm256_maskz_loadu_epi16(lane_mask(n), x));
 }
 
 VF_WORD void
 vi_store_u16_n(uint16_t *x, vi_t a, size_t n)
 {
-    _mm256_mask_storeu_epi16(x, lane_mask(n), _mm512_cvtepi32_epi16(a));
+    __m256i low = _mm512_cvtepi32_epi16(a);
+    if (n == 16)
+        _mm256_storeu_si256((__m256i *)x, low);
+    else
+        _mm256_mask_storeu_epi16(x, lane_mask(n), low);
+}
+
+VF_WORD void
+vi_store_upper(uint16_t *x, vi_t a, vi_t b)
+{
+    const __m512i odd = _mm512_set_epi16(
+        63, 61, 59, 57, 55, 53, 51, 49, 47, 45, 43, 41, 39, 37, 35, 33,
+        31, 29, 27, 25, 23, 21, 19, 17, 15, 13, 11, 9, 7, 5, 3, 1);
+    _mm512_storeu_si512(x, _mm512_permutex2var_epi16(a, odd, b));
+}
+
+VF_WORD bool
+vf_any_nan(vf_t a, vf_t b)
+{
+    return _mm512_cmp_ps_mask(a, b, _CMP_UNORD_Q) != 0;
 }
 
 /* As signed. */
@@ -151,13 +211,42 @@ VF_WORD vf_t vf_of_int(vi_t a) { return _mm512_cvtepi32_ps(a); }
 VF_WORD vi_t
 vi_load_i8_n(const int8_t *x, size_t n)
 {
-    return _mm512_cvtepi8_epi32(_mm_maskz_loadu_epi8(lane_mask(n), x));
+    return _mm512_cvtepi8_epi32(n == 16
+                                    ? _mm_loadu_si128((const __m128i *)x)
+                                    : _mm_maskz_loadu_epi8(lane_mask(n), x));
 }
 
 VF_WORD void
 vi_store_u8_n(uint8_t *x, vi_t a, size_t n)
 {
-    _mm_mask_storeu_epi8(x, lane_mask(n), _mm512_cvtepi32_epi8(a));
+    __m128i lowest = _mm512_cvtepi32_epi8(a);
+    if (n == 16)
+        _mm_storeu_si128((__m128i *)x, lowest);
+    else
+        _mm_mask_storeu_epi8(x, lane_mask(n), lowest);
+}
+
+VF_WORD vi_t
+vi_load_u4_n(const uint8_t *x, size_t i, size_t n)
+{
+    __m128i bytes =
+        n == 16 ? _mm_loadl_epi64((const __m128i *)(x + i / 2))
+                : _mm_maskz_loadu_epi8(lane_mask((n + 1) / 2), x + i / 2);
+    vi_t pair = _mm512_cvtepu8_epi64(bytes);
+    pair = _mm512_or_si512(pair, _mm512_slli_epi64(pair, 28));
+    return _mm512_and_si512(pair, _mm512_set1_epi32(15));
+}
+
+VF_WORD void
+vi_store_u4_n(uint8_t *x, size_t i, vi_t a, size_t n)
+{
+    vi_t kept = n == 16 ? a : _mm512_maskz_mov_epi32(lane_mask(n), a);
+    vi_t pair = _mm512_or_si512(kept, _mm512_srli_epi64(kept, 28));
+    __m128i bytes = _mm512_cvtepi64_epi8(pair);
+    if (n == 16)
+        _mm_storel_epi64((__m128i *)(x + i / 2), bytes);
+    else
+        _mm_mask_storeu_epi8(x + i / 2, lane_mask((n + 1) / 2), bytes);
 }
 
 /* In registers: the forms of these instructions that write to memory are slow

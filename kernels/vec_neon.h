@@ -109,10 +109,31 @@ vi_right(vi_t a, int bits)
 }
 
 VF_WORD vi_t
-vi_lane(void)
+vi_block(void)
 {
-    static const uint32_t lane[4] = { 0, 1, 2, 3 };
-    return vld1q_u32(lane);
+    static const uint32_t block[4] = { 0, 1, 2, 3 };
+    return vld1q_u32(block);
+}
+
+VF_WORD void
+vi_blocks_in_order(vi_t *word)
+{
+    vi_t low = vzip1q_u32(word[0], word[2]);
+    vi_t low_odd = vzip1q_u32(word[1], word[3]);
+    vi_t high = vzip2q_u32(word[0], word[2]);
+    vi_t high_odd = vzip2q_u32(word[1], word[3]);
+    word[0] = vzip1q_u32(low, low_odd);
+    word[1] = vzip2q_u32(low, low_odd);
+    word[2] = vzip1q_u32(high, high_odd);
+    word[3] = vzip2q_u32(high, high_odd);
+}
+
+VF_WORD void
+vi_halves(vi_t a, vi_t *first, vi_t *second)
+{
+    uint16x8_t halves = vreinterpretq_u16_u32(a);
+    *first = vmovl_u16(vget_low_u16(halves));
+    *second = vmovl_u16(vget_high_u16(halves));
 }
 
 VF_WORD void
@@ -158,6 +179,20 @@ vi_store_u16_n(uint16_t *x, vi_t a, size_t n)
     memcpy(x, part, n * sizeof *x);
 }
 
+VF_WORD void
+vi_store_upper(uint16_t *x, vi_t a, vi_t b)
+{
+    vst1q_u16(x, vuzp2q_u16(vreinterpretq_u16_u32(a),
+                            vreinterpretq_u16_u32(b)));
+}
+
+VF_WORD bool
+vf_any_nan(vf_t a, vf_t b)
+{
+    uint32x4_t numbers = vandq_u32(vceqq_f32(a, a), vceqq_f32(b, b));
+    return vminvq_u32(numbers) == 0;
+}
+
 /* As signed. */
 VF_WORD vi_t
 vi_max(vi_t a, vi_t b)
@@ -196,6 +231,26 @@ vi_store_u8_n(uint8_t *x, vi_t a, size_t n)
     uint16x4_t half = vmovn_u32(a);
     vst1_u8(part, vmovn_u16(vcombine_u16(half, half)));
     memcpy(x, part, n);
+}
+
+VF_WORD vi_t
+vi_load_u4_n(const uint8_t *x, size_t i, size_t n)
+{
+    uint32_t part[4] = { 0 };
+    for (size_t lane = 0; lane < n; lane++)
+        part[lane] = x[(i + lane) / 2] >> lane % 2 * 4 & 15u;
+    return vld1q_u32(part);
+}
+
+VF_WORD void
+vi_store_u4_n(uint8_t *x, size_t i, vi_t a, size_t n)
+{
+    uint32_t part[4];
+    vst1q_u32(part, a);
+    for (size_t lane = 0; lane < n; lane += 2) {
+        uint32_t high = lane + 1 < n ? part[lane + 1] : 0;
+        x[(i + lane) / 2] = (uint8_t)(part[lane] | high << 4);
+    }
 }
 
 VF_WORD void

@@ -72,8 +72,20 @@ VF_WORD vi_t vi_choose(vm_t m, vi_t a, vi_t b) { return m ? a : b; }
 
 VF_WORD vi_t vi_xor(vi_t a, vi_t b) { return a ^ b; }
 VF_WORD void vi_store(uint32_t *x, vi_t a) { *x = a; }
-/* 0, 1, 2, ...: each lane's number. */
-VF_WORD vi_t vi_lane(void) { return 0; }
+/* Which block of 4 words a lane works on, 0 to VF_LANES - 1: such that
+ * vi_blocks_in_order is cheap. */
+VF_WORD vi_t vi_block(void) { return 0; }
+/* word[w] holds word w of each lane's block; then the 4 vectors hold the
+ * blocks, one behind the other. */
+VF_WORD void vi_blocks_in_order(vi_t *word) { (void)word; }
+
+/* 2 VF_LANES half-words, the lower one of a lane first, widened. */
+VF_WORD void
+vi_halves(vi_t a, vi_t *first, vi_t *second)
+{
+    *first = a & 0xffff;
+    *second = a >> 16;
+}
 
 /* The upper and the lower half of each product. */
 VF_WORD void
@@ -104,6 +116,16 @@ vi_store_u16_n(uint16_t *x, vi_t a, size_t n)
         *x = (uint16_t)a;
 }
 
+/* The upper halves of a, then those of b. */
+VF_WORD void
+vi_store_upper(uint16_t *x, vi_t a, vi_t b)
+{
+    x[0] = (uint16_t)(a >> 16);
+    x[1] = (uint16_t)(b >> 16);
+}
+
+VF_WORD bool vf_any_nan(vf_t a, vf_t b) { return a != a || b != b; }
+
 /* As signed. */
 VF_WORD vi_t vi_max(vi_t a, vi_t b) { return vi_below(a, b) ? b : a; }
 VF_WORD vm_t vi_equal(vi_t a, vi_t b) { return a == b; }
@@ -125,6 +147,23 @@ vi_store_u8_n(uint8_t *x, vi_t a, size_t n)
 {
     if (n)
         *x = (uint8_t)a;
+}
+
+/* Elements from i on of a row of 4 bits each, the lower half of a byte first;
+ * i is a multiple of VF_LANES. Behind an odd n, 0 is stored. */
+VF_WORD vi_t
+vi_load_u4_n(const uint8_t *x, size_t i, size_t n)
+{
+    return n ? x[i / 2] >> i % 2 * 4 & 15u : 0;
+}
+
+VF_WORD void
+vi_store_u4_n(uint8_t *x, size_t i, vi_t a, size_t n)
+{
+    if (n && i % 2)
+        x[i / 2] = (uint8_t)(x[i / 2] | a << 4);
+    else if (n)
+        x[i / 2] = (uint8_t)a;
 }
 
 /* The lanes whose bit is set, one behind the other; what follows is undefined.

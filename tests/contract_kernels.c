@@ -129,6 +129,30 @@ run_exp_of_ones(const skn_kernels_t *kernels, const arrays_t *x, size_t n)
 }
 
 static void
+run_exp_each(const skn_kernels_t *kernels, const arrays_t *x, size_t n)
+{
+    kernels->exp_each(x->out, NULL, x->a, x->b, 0.5f, x->m, n);
+}
+
+static void
+run_exp_each_bf16(const skn_kernels_t *kernels, const arrays_t *x, size_t n)
+{
+    kernels->exp_each(NULL, x->half, x->a, x->b, 0.5f, x->m, n);
+}
+
+static void
+run_raise(const skn_kernels_t *kernels, const arrays_t *x, size_t n)
+{
+    kernels->raise(x->out, x->a, n);
+}
+
+static double
+want_raise(const arrays_t *old, size_t i)
+{
+    return (double)(old->a[i] > old->out[i] ? old->a[i] : old->out[i]);
+}
+
+static void
 run_sigmoid(const skn_kernels_t *kernels, const arrays_t *x, size_t n)
 {
     kernels->sigmoid_weight(x->out, x->a, x->b, n);
@@ -254,6 +278,9 @@ static const subject_t subjects[] = {
     { "mul", run_mul, want_mul, false, false, false },
     { "exp_weight_sum", run_exp, NULL, false, false, false },
     { "exp of ones", run_exp_of_ones, NULL, false, false, false },
+    { "exp_each", run_exp_each, NULL, false, false, false },
+    { "exp_each in bf16", run_exp_each_bf16, NULL, false, true, false },
+    { "raise", run_raise, want_raise, false, false, false },
     { "sigmoid_weight", run_sigmoid, NULL, false, false, false },
     { "relu", run_relu, want_relu, false, false, false },
     { "relu_mask_mul", run_relu_mask, want_relu_mask, false, false, false },

@@ -27,6 +27,8 @@ typedef struct problem {
     double cap;
     bool late; /* shards normalise their parts */
     double smoothing;
+    uint32_t strip_units;
+    bool half;
     float *h; /* [rows][hidden] */
     float *w; /* [labels][hidden + 1] */
     uint32_t *offset, *label, *distinct;
@@ -150,6 +152,8 @@ shard_open(shard_t *shard, const problem_t *problem, bool fixed,
         .fixed = fixed,
         .late = problem->late,
         .smoothing = (float)problem->smoothing,
+        .strip_units = problem->strip_units,
+        .half = problem->half,
         .smooth_row = (float)(problem->smoothing / problem->labels),
         .hidden = problem->hidden,
         .row_first = first,

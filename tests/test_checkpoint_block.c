@@ -105,6 +105,77 @@ Test(checkpoint_block, hash_is_that_of_the_weights_in_global_order)
     skn_checkpoint_close(&checkpoint);
 }
 
+/* Resident pages of files, of this process. */
+static long
+file_kib(void)
+{
+    char line[256];
+    long found = -1;
+    FILE *status = fopen("/proc/self/status", "r");
+    while (status && fgets(line, sizeof(line), status))
+        if (strncmp(line, "RssFile:", 8) == 0)
+            found = strtol(line + 8, NULL, 10);
+    if (status)
+        (void)fclose(status);
+    return found;
+}
+
+#define WIDE_ROWS 40000
+#define WIDE_COLUMNS 512
+
+/* One tensor of bf16, 39 MiB. */
+static skn_checkpoint_t *
+write_wide(void)
+{
+    skn_error_t error = { 0 };
+    skn_piece_t piece = {
+        "output.weight", SKN_DTYPE_BF16, 2, WIDE_ROWS, WIDE_COLUMNS,
+        WIDE_ROWS,       WIDE_COLUMNS,   0, 0
+    };
+    skn_checkpoint_writer_t *writer = skn_checkpoint_begin(run, 1, 0, &error);
+    cr_assert(writer, "%s", error.text);
+    fixture_step_bytes = 1 << 20;
+    cr_assert_eq(fixture_write_shard(writer, "output.0.safetensors", &piece, 1,
+                                     1, &error),
+                 SKN_OK, "%s", error.text);
+    cr_assert_eq(skn_checkpoint_finish(&writer, "{}", 9, NULL, &error), SKN_OK);
+    return skn_checkpoint_open(folder, SKN_VERIFY_ALL, NULL);
+}
+
+static void
+expect_columns(skn_checkpoint_t *checkpoint, uint64_t first, uint64_t count)
+{
+    uint16_t *got = calloc(WIDE_ROWS * count, sizeof(uint16_t)), want;
+    cr_assert(got);
+    cr_assert_eq(skn_checkpoint_read_block(checkpoint, "output.weight", 0,
+                                           WIDE_ROWS, first, count, got,
+                                           count * sizeof(*got), NULL),
+                 SKN_OK);
+    for (uint64_t k = 0; k < WIDE_ROWS * count; k++) {
+        fixture_put("output.weight", SKN_DTYPE_BF16, 1, k / count,
+                    first + k % count, (unsigned char *)&want);
+        cr_assert_eq(got[k], want, "place %llu", (unsigned long long)k);
+    }
+    free(got);
+}
+
+/* Who reads a checkpoint, or hashes it, does not keep it in memory: the last
+ * column ends where the map does. */
+Test(checkpoint_block, what_was_read_does_not_stay_resident)
+{
+    char hex[SKN_SHA256_TEXT_BYTES];
+    skn_checkpoint_t *checkpoint = write_wide();
+    cr_assert(checkpoint);
+    long before = file_kib();
+    expect_columns(checkpoint, 0, WIDE_COLUMNS);
+    cr_expect_lt(file_kib() - before, 2048, "%ld KiB", file_kib() - before);
+    expect_columns(checkpoint, WIDE_COLUMNS - 1, 1);
+    cr_expect_lt(file_kib() - before, 2048, "%ld KiB", file_kib() - before);
+    cr_assert_eq(skn_checkpoint_weights_sha256(checkpoint, hex, NULL), SKN_OK);
+    cr_expect_lt(file_kib() - before, 2048, "%ld KiB", file_kib() - before);
+    skn_checkpoint_close(&checkpoint);
+}
+
 Test(checkpoint_block, refuses_what_lies_outside)
 {
     unsigned char bytes[64];

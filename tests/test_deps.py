@@ -99,6 +99,12 @@ class Deps(unittest.TestCase):
         self.assertEqual(self.run_deps().returncode, 0)
         self.assertIn("update", self.calls())
 
+    def test_what_makes_apt_get_an_index_is_wanted_by_files_alone(self):
+        self.write("lists", "")
+        self.assertNotIn("apt-file", self.names)
+        self.assertEqual(self.run_deps("--files").returncode, 0)
+        self.assertIn("apt-file\n", self.calls())
+
     def test_what_cannot_be_installed_is_a_failure(self):
         self.write("lists", "")
         self.write("broken", "")

@@ -173,11 +173,21 @@ Test(follow, a_warning_goes_to_standard_error)
     cr_expect_str_eq(err, "skein: warning: m; h\n");
 }
 
+Test(follow, an_index_is_a_line)
+{
+    expect_shown("{\"event\":\"index\",\"actor\":\"table_builder.0\","
+                 "\"batch\":49,\"buckets\":13107200,\"empty\":12950731,"
+                 "\"greatest\":4,\"met\":1.1}",
+                 "index  table_builder.0 at batch 49: buckets 13107200 "
+                 "empty 12950731 greatest 4 met 1.1\n",
+                 "");
+}
+
 Test(follow, what_actors_of_the_user_say_is_passed_on)
 {
     static const char *const lines[] = {
         "{\"event\":\"words\",\"count\":7}",
-        "{\"event\":\"index\",\"actor\":\"tables.0\",\"batch\":9}",
+        "{\"event\":\"weather\",\"actor\":\"tables.0\",\"batch\":9}",
         "{\"Event\":\"epoch\"}",
         "{}",
         "[1,2,3]",

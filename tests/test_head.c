@@ -1,5 +1,6 @@
 /* test_head.c - loss and gradients of output shards, against differences in
- * double, and against one another. Covers actors/smoothing.c.
+ * double, and against one another. Covers actors/smoothing.c,
+ * actors/strips.c and actors/look.c.
  * SPDX-License-Identifier: Apache-2.0 */
 #include "tests/head_fixture.h"
 
@@ -162,6 +163,7 @@ expect_gradients(const problem_t *problem, const outcome_t *outcome,
 
 static bool late; /* what problems are merged like */
 static double smoothing;
+static uint32_t strip_units; /* 0: all units are one strip */
 
 static void
 expect_all_samplings(skn_loss_t loss, skn_rows_kind_t kind, bool fixed,
@@ -173,6 +175,7 @@ expect_all_samplings(skn_loss_t loss, skn_rows_kind_t kind, bool fixed,
             outcome_t outcome;
             problem.late = late;
             problem.smoothing = smoothing;
+            problem.strip_units = strip_units;
             problem_init(&problem, 17 + k, some_without);
             head_run(&problem, fixed, shards, &outcome);
             expect_gradients(&problem, &outcome, samplings[k].name);
@@ -234,6 +237,58 @@ Test(head, rows_with_moments_and_rows_of_bf16_give_the_same)
     expect_all_samplings(SKN_LOSS_IS_SOFTMAX, SKN_ROWS_SGD_BF16, true, false);
     expect_all_samplings(SKN_LOSS_IS_ONE_VS_ALL, SKN_ROWS_SGD_BF16, true,
                          false);
+}
+
+/* A strip, several of them, and one unit each: of the exact set and of a drawn
+ * one; groups and the fixed tree take no notice. */
+Test(head, strips_of_any_width_are_what_differences_say)
+{
+    static const uint32_t widths[] = { 1, 7, 16, 42 };
+    for (size_t k = 0; k < 4; k++) {
+        strip_units = widths[k];
+        smoothing = 0;
+        late = false;
+        expect_all_samplings(SKN_LOSS_IS_SOFTMAX, SKN_ROWS_SGD, false, true);
+        expect_all_samplings(SKN_LOSS_IS_ONE_VS_ALL, SKN_ROWS_SGD, false, true);
+        smoothing = 0.3;
+        late = true;
+        expect_all_samplings(SKN_LOSS_IS_SOFTMAX, SKN_ROWS_SGD_BF16, false,
+                             true);
+    }
+    late = false;
+    expect_all_samplings(SKN_LOSS_IS_SOFTMAX, SKN_ROWS_SGD, true, false);
+}
+
+/* Factors are rounded to 8 bits, once each; powers too, relative to another m
+ * in each strip. */
+Test(head, strips_of_bf16_are_near_those_of_floats)
+{
+    for (int loss = 0; loss < 2; loss++)
+        for (size_t k = 0; k < 3; k++) {
+            outcome_t half, full;
+            problem_t problem =
+                problem_of(&samplings[k],
+                           loss ? SKN_LOSS_IS_ONE_VS_ALL : SKN_LOSS_IS_SOFTMAX,
+                           SKN_ROWS_SGD_BF16);
+            problem.strip_units = 7;
+            problem_init(&problem, 31 + k, true);
+            head_run(&problem, false, 2, &full);
+            problem.half = true;
+            head_run(&problem, false, 2, &half);
+            size_t cells = (size_t)problem.rows * problem.hidden;
+            size_t weights = (size_t)problem.labels * (problem.hidden + 1);
+            double *down = doubles_of(full.down, cells);
+            double *row = doubles_of(full.row, weights);
+            cr_expect(fabs(half.loss - full.loss) <= 0.02 * fabs(full.loss));
+            expect_near(half.down, down, cells, 0.02, "hidden gradient",
+                        "half");
+            expect_near(half.row, row, weights, 0.02, "row gradient", "half");
+            free(down);
+            free(row);
+            outcome_fini(&half);
+            outcome_fini(&full);
+            problem_fini(&problem);
+        }
 }
 
 /* --- shards against one --------------------------------------------------- */
@@ -365,6 +420,7 @@ Test(head, a_weight_that_is_not_a_number_is_seen_in_the_loss)
             problem_of(&samplings[0], SKN_LOSS_IS_SOFTMAX, SKN_ROWS_SGD);
         problem_init(&problem, 5, false);
         problem.w[10 * 7] = NAN;
+        problem.strip_units = 4;
         head_run(&problem, fixed, 3, &outcome);
         cr_expect(!isfinite(outcome.loss));
         outcome_fini(&outcome);

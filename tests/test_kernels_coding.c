@@ -12,8 +12,8 @@
 #include <float.h>
 #include <math.h>
 
-/* Two blocks of random bits of the widest vector, and a rest. */
-#define LENGTHS (2 * 8 * LANES_MAX + 11)
+/* 4, 2 and 1 blocks of random bits of the widest vector, and a rest. */
+#define LENGTHS (7 * 8 * LANES_MAX + 11)
 #define GUARD_BYTE 0xa5u
 
 #define EACH_VARIANT(kernels)                                                  \

@@ -144,6 +144,54 @@ Test(kernels_exp, exp_weight_sum_works_in_place_with_the_same_bits)
     }
 }
 
+/* Each with an m of its own; in bf16 the same powers, rounded once. */
+Test(kernels_exp, exp_each_gives_the_powers_of_exp_weight_sum)
+{
+    const skn_kernels_t *kernels;
+    oracle_random_t random = { 4 };
+    EACH_VARIANT(kernels)
+    for (size_t n = 0; n <= LENGTHS; n++) {
+        float *o = oracle_floats(&random, n, 9.0f);
+        float *m = oracle_floats(&random, n, 9.0f);
+        float *start = oracle_floats(&random, n, 1.0f);
+        float e[LENGTHS + 1], sum[LENGTHS + 1], again[LENGTHS + 1];
+        uint16_t half[LENGTHS + 1], rounded[LENGTHS];
+        e[n] = sum[n] = again[n] = 7.0f;
+        half[n] = 7;
+        for (size_t i = 0; i < n; i++)
+            sum[i] = again[i] = start[i];
+        kernels->exp_each(e, NULL, o, m, 0.75f, sum, n);
+        kernels->exp_each(NULL, half, o, m, 0.75f, again, n);
+        kernels->f32_to_bf16(rounded, e, n);
+        for (size_t i = 0; i < n; i++) {
+            float factor = 0.75f, want;
+            (void)kernels->exp_weight_sum(&want, o + i, &factor, 1, m[i]);
+            cr_assert_eq(oracle_bits(e[i]), oracle_bits(want));
+            cr_assert_eq(oracle_bits(sum[i]), oracle_bits(start[i] + e[i]));
+            cr_assert_eq(oracle_bits(again[i]), oracle_bits(sum[i]));
+            cr_assert_eq(half[i], rounded[i]);
+        }
+        cr_assert(e[n] == 7.0f && sum[n] == 7.0f && again[n] == 7.0f);
+        cr_assert_eq(half[n], 7);
+        free(o);
+        free(m);
+        free(start);
+    }
+}
+
+Test(kernels_exp, raise_keeps_the_greater_and_takes_no_nan)
+{
+    const skn_kernels_t *kernels;
+    EACH_VARIANT(kernels)
+    {
+        float greatest[3] = { -INFINITY, 2.0f, 3.0f };
+        const float x[3] = { -1.0f, NAN, 2.5f };
+        kernels->raise(greatest, x, 3);
+        cr_expect(greatest[0] == -1.0f && greatest[1] == 2.0f &&
+                  greatest[2] == 3.0f);
+    }
+}
+
 Test(kernels_exp, sigmoid_weight_matches_the_oracle)
 {
     const skn_kernels_t *kernels;

@@ -173,7 +173,8 @@ try_product(const skn_kernels_t *kernels, size_t m, size_t n, size_t k,
     float *old = malloc((m * stride + 1) * sizeof *old);
     memcpy(old, c, (m * stride + 1) * sizeof *old);
     void *scratch = scratch_new(kernels, m, n, k);
-    skn_gemm_t job = { m, n, k, a->matrix, b->matrix, c, stride, more, half };
+    skn_gemm_t job = { m, n,      k,    a->matrix, b->matrix,
+                       c, stride, more, half,      NULL };
     kernels->gemm(&job, scratch);
     check_product(kernels, &job, a, b, old);
     for (size_t i = 0; i < m; i++) /* between the rows nothing moved */
@@ -262,7 +263,7 @@ Test(kernels_gemm, rounding_the_factors_is_part_of_the_product)
     for (unsigned rank = 0; (kernels = skn_kernels_variant(rank)); rank++) {
         float c;
         void *scratch = scratch_new(kernels, 1, 1, 2);
-        skn_gemm_t job = { 1, 1, 2, left, right, &c, 1, false, true };
+        skn_gemm_t job = { 1, 1, 2, left, right, &c, 1, false, true, NULL };
         kernels->gemm(&job, scratch);
         cr_expect_eq(c, 256.0f + 1.015625f * 256.0f, "%s: %.9g", kernels->isa,
                      (double)c);
@@ -284,7 +285,7 @@ Test(kernels_gemm, no_depth_gives_zero_or_leaves_the_sum)
     skn_matrix_t x = { .at = &nothing, .row_stride = 1, .column_stride = 1 };
     for (unsigned rank = 0; (kernels = skn_kernels_variant(rank)); rank++) {
         void *scratch = scratch_new(kernels, 2, 2, 0);
-        skn_gemm_t job = { 2, 2, 0, x, x, c, 3, true, rank % 2 };
+        skn_gemm_t job = { 2, 2, 0, x, x, c, 3, true, rank % 2, NULL };
         c[0] = 1;
         kernels->gemm(&job, scratch);
         cr_expect_eq(c[0], 1.0f);
@@ -303,7 +304,7 @@ Test(kernels_gemm, empty_products_touch_nothing)
     skn_matrix_t x = { .at = &one, .row_stride = 1, .column_stride = 1 };
     for (unsigned rank = 0; (kernels = skn_kernels_variant(rank)); rank++) {
         void *scratch = scratch_new(kernels, 4, 4, 1);
-        skn_gemm_t job = { 0, 1, 1, x, x, NULL, 1, false, rank % 2 };
+        skn_gemm_t job = { 0, 1, 1, x, x, NULL, 1, false, rank % 2, NULL };
         for (int half = 0; half < 2; half++) {
             job.half = half;
             job.m = 0;
@@ -363,7 +364,7 @@ Test(kernels_gemm, a_block_alone_has_the_bits_it_has_in_the_whole)
         for (int way = 0; way < 4; way++) {
             void *scratch = scratch_new(kernels, M, N, K);
             skn_gemm_t job = { M, N, K,       a.matrix, b.matrix,
-                               c, N, way % 2, way / 2 };
+                               c, N, way % 2, way / 2,  NULL };
             memcpy(c, start, M * N * sizeof *c);
             kernels->gemm(&job, scratch);
             scratch_destroy(kernels, scratch, M, N, K);
@@ -377,6 +378,47 @@ Test(kernels_gemm, a_block_alone_has_the_bits_it_has_in_the_whole)
     operand_destroy(&b);
     free(start);
     free(c);
+}
+
+/* In blocks that are smaller than, as large as, and larger than the product. */
+Test(kernels_gemm, a_factor_that_is_packed_before_gives_the_same_bits)
+{
+    static const size_t sizes[][3] = {
+        { 3, 1, 1 }, { 17, 33, 129 }, { 20, 1100, 30 }, { 30, 129, 1200 }
+    };
+    const skn_kernels_t *kernels;
+    oracle_random_t random = { 43 };
+    for (size_t s = 0; s < 4; s++) {
+        size_t m = sizes[s][0], n = sizes[s][1], k = sizes[s][2];
+        operand_t a = operand_new(&random, m, k, DENSE);
+        operand_t b = operand_new(&random, k, n, COLUMNS_GATHERED);
+        float *c = malloc(2 * m * n * sizeof *c), *other = c + m * n;
+        for (unsigned rank = 0; (kernels = skn_kernels_variant(rank)); rank++)
+            for (int half = 0; half < 2; half++) {
+                size_t bytes = kernels->gemm_packed_bytes(n, k);
+                unsigned char *packed =
+                    aligned_alloc(64, (bytes + 127) / 64 * 64);
+                void *scratch = scratch_new(kernels, m, n, k);
+                skn_gemm_t job = { m, n, k,     a.matrix, b.matrix,
+                                   c, n, false, half,     NULL };
+                memset(packed + bytes, 0x5a, 64);
+                kernels->gemm(&job, scratch);
+                kernels->gemm_pack(&job, packed);
+                job.packed = packed;
+                job.c = other;
+                kernels->gemm(&job, scratch);
+                cr_expect_arr_eq(c, other, m * n * sizeof *c, "%s, %zu x %zu",
+                                 kernels->isa, n, k);
+                for (size_t i = 0; i < 64; i++)
+                    cr_assert_eq(packed[bytes + i], 0x5a, "%s wrote past it",
+                                 kernels->isa);
+                scratch_destroy(kernels, scratch, m, n, k);
+                free(packed);
+            }
+        operand_destroy(&a);
+        operand_destroy(&b);
+        free(c);
+    }
 }
 
 Test(kernels_gemm, scratch_of_a_job_serves_every_smaller_one)
@@ -413,7 +455,8 @@ Test(kernels_gemm, sets_that_fuse_agree_in_every_bit)
     for (unsigned rank = 0; (kernels = skn_kernels_variant(rank)); rank++) {
         float *to = rank == 0 ? first : c;
         void *scratch = scratch_new(kernels, M, N, K);
-        skn_gemm_t job = { M, N, K, a.matrix, b.matrix, to, N, false, false };
+        skn_gemm_t job = { M,  N, K,     a.matrix, b.matrix,
+                           to, N, false, false,    NULL };
         kernels->gemm(&job, scratch);
         scratch_destroy(kernels, scratch, M, N, K);
         if (strcmp(kernels->isa, "scalar") != 0)

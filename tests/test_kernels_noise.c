@@ -9,6 +9,8 @@
 #include <math.h>
 
 #define LENGTHS (4 * LANES_MAX + 3)
+/* 4, 2 and 1 blocks of random bits of the widest vector, and a rest. */
+#define ROW_MAX (7 * 8 * LANES_MAX + 11)
 #define EACH_VARIANT(kernels)                                                  \
     for (unsigned rank = 0; (kernels = skn_kernels_variant(rank)); rank++)
 
@@ -187,12 +189,12 @@ Test(kernels_noise, dropout_follows_the_definition_at_every_length)
     static const float keeps[] = { 0.5f, 0.25f, 0.7f, 1.0f, 1e-9f };
     const skn_kernels_t *kernels;
     EACH_VARIANT(kernels)
-    for (size_t n = 0; n <= 3 * LENGTHS; n++)
+    for (size_t n = 0; n <= ROW_MAX; n++)
         for (size_t k = 0; k < 5; k++) {
             skn_noise_t noise = { 0x123456789abcdefull, 1ull << 40 | n, 17,
                                   24 };
             uint32_t kept = (uint32_t)fmaxf(1, keeps[k] * 65536 + 0.5f);
-            float x[3 * LENGTHS + 1];
+            float x[ROW_MAX + 1];
             for (size_t i = 0; i <= n; i++)
                 x[i] = (float)i + 1;
             kernels->dropout(x, n, keeps[k], &noise);
@@ -282,10 +284,10 @@ Test(kernels_noise, sgd_row_bf16_follows_the_definition)
     const skn_kernels_t *kernels;
     oracle_random_t random = { 8 };
     EACH_VARIANT(kernels)
-    for (size_t n = 0; n <= 3 * LENGTHS; n++) {
+    for (size_t n = 0; n <= ROW_MAX; n++) {
         skn_noise_t noise = { 31, n, 33, 16 };
         float *g = oracle_floats(&random, n, 1.0f);
-        uint16_t w[3 * LENGTHS + 1], old[3 * LENGTHS + 1];
+        uint16_t w[ROW_MAX + 1], old[ROW_MAX + 1];
         for (size_t i = 0; i <= n; i++)
             w[i] = old[i] =
                 (uint16_t)(oracle_bits(oracle_float(&random)) >> 16);

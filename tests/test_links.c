@@ -98,6 +98,17 @@ follow(uint32_t node)
     return status == SKN_UNAVAILABLE;
 }
 
+/* It must still run: says why it does not. */
+static void
+follow_running(uint32_t node)
+{
+    if (!follow(node))
+        return;
+    skn_status_t status = skn_system_wait(systems[node], &errors[node]);
+    cr_assert_fail("node %u ended with %d: %s", node, (int)status,
+                   errors[node].text);
+}
+
 static void
 follow_all(uint32_t count)
 {
@@ -302,7 +313,7 @@ Test(links, nobody_begins_before_all_are_ready)
     for (int k = 0; k < 20; k++) {
         struct pollfd polled = { skn_system_fd(systems[0]), POLLIN, 0 };
         (void)poll(&polled, 1, 50);
-        cr_assert_not(follow(0));
+        follow_running(0);
     }
     cr_assert_eq(systems[0]->actors[from].counters.handling_ns, 0);
     start(1, NULL);
@@ -344,7 +355,7 @@ Test(links, a_failure_on_one_node_is_told_on_all)
         start(k, NULL);
     while (flow_logs[bystander].count < 10)
         for (uint32_t k = 0; k < 3; k++)
-            cr_assert_not(follow(k));
+            follow_running(k);
     skn_error_t broken = { 0 };
     skn_error_t *copy = malloc(sizeof(*copy));
     (void)skn_fail(&broken, SKN_STORAGE, "the disk of b is full");
@@ -458,12 +469,12 @@ Test(links, a_stop_on_any_node_reaches_all)
     /* Before it has begun a run that is stopped just ends. */
     while (flow_logs[to].count < 10)
         for (uint32_t k = 0; k < 2; k++)
-            cr_assert_not(follow(k));
+            follow_running(k);
     cr_expect(has_told(0, "joined") && has_told(1, "joined"));
     skn_system_stop(systems[1]);
     while (!skn_actor_stop_wanted(&systems[0]->actors[from]))
         for (uint32_t k = 0; k < 2; k++)
-            cr_assert_not(follow(k));
+            follow_running(k);
     skn_system_destroy(&systems[0]); /* the maker knows no stop */
     skn_system_destroy(&systems[1]);
 }
@@ -529,8 +540,8 @@ Test(links, a_stop_ends_a_run_that_a_node_keeps_waiting)
     while (!has_told(0, "waiting")) {
         struct pollfd polled = { skn_system_fd(systems[0]), POLLIN, 0 };
         (void)poll(&polled, 1, 100);
-        cr_assert_not(follow(0));
-        cr_assert_not(follow(1));
+        follow_running(0);
+        follow_running(1);
     }
     skn_system_stop(systems[1]);
     follow_all(2);
@@ -550,7 +561,7 @@ await_line(const char *line, uint32_t count, uint32_t running)
         struct pollfd polled = { skn_system_fd(systems[0]), POLLIN, 0 };
         (void)poll(&polled, 1, 100);
         for (uint32_t k = 0; k < running; k++)
-            cr_assert_not(follow(k));
+            follow_running(k);
         told = 0;
         for (uint32_t k = 0; k < event_counts[0]; k++)
             told += strcmp(events[0][k], line) == 0;
@@ -571,7 +582,7 @@ Test(links, one_that_does_not_come_is_silent_until_it_does)
     start(1, NULL);
     await_line("{\"event\":\"silent\",\"node\":\"a\",\"peers\":[]}", 1, 2);
     while (!has_told(0, "joined"))
-        cr_assert_not(follow(0));
+        follow_running(0);
     skn_system_destroy(&systems[0]);
     skn_system_destroy(&systems[1]);
 }

@@ -98,7 +98,7 @@ Test(model, layers_get_the_defaults_of_both_sorts)
         cr_expect(layer->units == SKN_AUTO && layer->dropout < 0.0);
         cr_expect(layer->activation == SKN_ACTIVATION_RELU);
         cr_expect(layer->loss == SKN_LOSS_AUTO);
-        cr_expect(layer->weights == SKN_WEIGHTS_F32);
+        cr_expect(layer->weights == SKN_WEIGHTS_AUTO);
         cr_expect(layer->index_lag == SKN_AUTO);
         cr_expect(layer->sampler.kind == SKN_SAMPLER_AUTO);
         cr_expect(layer->sampler.rows == SKN_AUTO && layer->sampler.labels);
@@ -259,6 +259,10 @@ Test(model, the_sample_has_every_default_that_it_claims)
     skn_model_t *sample = read_file(CONFIGS "sample.yaml", NULL, 0);
     skn_model_t *shortest = fixture_good(FIXTURE "train: { validate: 0.05 }\n");
     const skn_model_layer_t *hidden = &sample->layers[0];
+    cr_expect_str_eq(sample->train.optimizer.offload_path,
+                     shortest->train.optimizer.offload_path);
+    shortest->train.optimizer.offload_path =
+        sample->train.optimizer.offload_path;
     cr_expect(memcmp(&sample->train, &shortest->train, sizeof(sample->train)) ==
               0);
     cr_expect(sample->data.memory_bytes == shortest->data.memory_bytes);

@@ -281,6 +281,55 @@ Test(optimizer, rounding_at_random_has_no_bias)
     free(optimizer);
 }
 
+/* The same steps as in f32: the sums are the same floats, and the mean of many
+ * draws of the weights is what f32 would have, as no step depends on them. */
+Test(optimizer, adagrad_on_bf16_is_that_of_floats_on_average)
+{
+    enum {
+        TRIALS = 4000,
+        BATCHES = 6
+    };
+    oracle_random_t random = { 8 };
+    skn_rows_t half = rows_new(SKN_ROWS_ADAGRAD_BF16, 1);
+    skn_rows_t full = rows_new(SKN_ROWS_ADAGRAD, 1);
+    skn_optimizer_t *optimizer = optimizer_new(0.01, 0);
+    float g[BATCHES][WIDTH], w[WIDTH], one[WIDTH];
+    double mean[WIDTH] = { 0 };
+    for (int c = 0; c < WIDTH; c++) {
+        one[c] = 1.5f;
+        for (int batch = 0; batch < BATCHES; batch++)
+            g[batch][c] = oracle_float(&random);
+    }
+    skn_rows_set(&full, optimizer->kernels, 0, one);
+    for (uint64_t batch = 0; batch < BATCHES; batch++) {
+        skn_optimizer_begin(optimizer, batch);
+        skn_optimizer_step(optimizer, &full, 0, 3, g[batch]);
+    }
+    for (uint64_t trial = 0; trial < TRIALS; trial++) {
+        *skn_rows_moment(&half, 0, 1) = 0;
+        skn_rows_set(&half, optimizer->kernels, 0, one);
+        for (uint64_t batch = 0; batch < BATCHES; batch++) {
+            skn_optimizer_begin(optimizer, trial * BATCHES + batch);
+            skn_optimizer_step(optimizer, &half, 0, 3, g[batch]);
+        }
+        cr_assert_eq(*skn_rows_moment(&half, 0, 1),
+                     *skn_rows_moment(&full, 0, 1));
+        skn_rows_get(&half, optimizer->kernels, 0, w);
+        for (int c = 0; c < WIDTH; c++)
+            mean[c] += (double)w[c] / TRIALS;
+    }
+    for (int c = 0; c < WIDTH; c++) {
+        double want = (double)skn_rows_weight(&full, 0)[c];
+        /* A step rounds to a spacing of 2^-7: sigma is at most half of it. */
+        double bound = 5 * 0x1p-8 * sqrt((double)BATCHES / TRIALS);
+        cr_expect(fabs(mean[c] - want) <= bound, "column %d: %.9g, want %.9g",
+                  c, mean[c], want);
+    }
+    skn_rows_fini(&half);
+    skn_rows_fini(&full);
+    free(optimizer);
+}
+
 Test(optimizer, rounding_depends_on_batch_and_global_row_alone)
 {
     skn_rows_t rows = rows_new(SKN_ROWS_SGD_BF16, 4);

@@ -512,7 +512,7 @@ net_draw(net_t *net)
         uint32_t rows = k == 0 ? FEATURES : net->units[k];
         uint32_t columns = k == 0 ? net->units[0] : below;
         for (uint32_t r = 0; r < rows; r++) {
-            skn_rows_draw_normal(row, columns, 0.3f, key, r, 0);
+            skn_kernels_best()->normal(row, columns, 0.3f, key, r, 0);
             for (uint32_t c = 0; c < columns; c++) {
                 uint32_t unit = k == 0 ? c : r, input = k == 0 ? r : c;
                 net->w[k][unit * (below + 1) + input] = (double)row[c];

@@ -1,6 +1,8 @@
 /* test_plan.c - what `auto` becomes, and what it may depend on; the sizes that
  * a plan states (topology/plan.c, and with it cli/plan.c).
  * SPDX-License-Identifier: Apache-2.0 */
+#include <math.h>
+
 #include "actors/block.h"
 #include "tests/model_fixture.h"
 #include "tests/oracle.h"
@@ -112,6 +114,79 @@ Test(plan, what_the_file_says_stays)
     skn_model_destroy(&model);
 }
 
+Test(plan, shorter_runs_take_longer_steps)
+{
+    static const int epochs[] = { 80, 40, 20, 5 };
+    double rate[4];
+    write_data(100, 20, 50, 1); /* 40 epochs, by itself */
+    for (int k = 0; k < 4; k++) {
+        char train[80];
+        (void)snprintf(train, sizeof(train),
+                       "train: { epochs: %d, optimizer: { kind: adam } }\n",
+                       epochs[k]);
+        skn_model_t *model = model_of("", "", train);
+        (void)plan_of(model, 1);
+        rate[k] = model->train.optimizer.rate;
+        skn_model_destroy(&model);
+    }
+    cr_expect_eq(rate[0], rate[1], "and longer ones the usual");
+    cr_expect(fabs(rate[2] / rate[1] - pow(2, 0.75)) < 1e-9);
+    cr_expect(fabs(rate[3] / rate[1] - 1.8) < 1e-9, "1.8 times at most");
+}
+
+/* Decision 0021. */
+Test(plan, many_labels_are_drawn_by_their_frequency)
+{
+    static const struct {
+        uint32_t points, labels, step;
+        int kind;
+    } cases[] = {
+        { 300, 9000, 90, SKN_SAMPLER_LOG_UNIFORM }, /* 3 for each of 100 */
+        { 300, 9000, 45, SKN_SAMPLER_UNIFORM },     /* 1.5 for each of 200 */
+        { 100, 50, 1, SKN_SAMPLER_EXACT },
+    };
+    for (size_t k = 0; k < sizeof(cases) / sizeof(cases[0]); k++) {
+        write_data(cases[k].points, 20, cases[k].labels, cases[k].step);
+        skn_model_t *model = model_of("", "", "");
+        (void)plan_of(model, 1);
+        cr_expect_eq((int)output_of(model)->sampler.kind, cases[k].kind);
+        skn_model_destroy(&model);
+    }
+}
+
+/* What the optimizer and the format of the rows become. */
+static void
+expect_optimizer(const char *output, const char *train,
+                 skn_optimizer_kind_t kind, int weights)
+{
+    skn_model_t *model = model_of("", output, train);
+    (void)plan_of(model, 1);
+    cr_expect_eq(model->train.optimizer.kind, kind, "%s %s", output, train);
+    cr_expect_eq((int)output_of(model)->weights, weights, "%s %s", output,
+                 train);
+    skn_model_destroy(&model);
+}
+
+Test(plan, many_labels_are_learnt_by_adagrad_in_rows_of_two_bytes)
+{
+    const skn_optimizer_kind_t adam = SKN_OPTIMIZER_ADAM;
+    const skn_optimizer_kind_t adagrad = SKN_OPTIMIZER_ADAGRAD;
+    write_data(300, 20, 9000, 7);
+    expect_optimizer("", "", adagrad, SKN_WEIGHTS_BF16);
+    expect_optimizer(", weights: f32", "", adagrad, SKN_WEIGHTS_F32);
+    expect_optimizer("", "train: { optimizer: { rate: 0.01 } }\n", adam,
+                     SKN_WEIGHTS_F32);
+    expect_optimizer("", "train: { reduction: fixed }\n", adagrad,
+                     SKN_WEIGHTS_F32);
+    expect_optimizer("", "train: { updates: copy }\n", adagrad,
+                     SKN_WEIGHTS_F32);
+    write_data(100, 20, 50, 1);
+    expect_optimizer("", "", adam, SKN_WEIGHTS_F32);
+    expect_optimizer(", weights: bf16", "", adagrad, SKN_WEIGHTS_BF16);
+    expect_optimizer("", "train: { epochs: 20 }\n", adam, SKN_WEIGHTS_F32);
+    expect_optimizer("", "train: { epochs: 19 }\n", adagrad, SKN_WEIGHTS_BF16);
+}
+
 /* DESIGN section 4: one config gives one model on any machine. */
 Test(plan, cores_change_shards_and_nothing_else)
 {
@@ -212,6 +287,33 @@ Test(plan, what_few_points_get)
     }
 }
 
+/* Half of the epochs are spent on a quarter of the units (decision 0019). */
+Test(plan, short_runs_are_narrow)
+{
+    static const struct {
+        uint32_t points, labels, epochs;
+        int64_t units;
+        double dropout;
+    } cases[] = {
+        { 40000, 100, 10, 1024, 0.7 }, { 40000, 100, 9, 512, 0.5 },
+        { 40000, 100, 7, 512, 0.5 },   { 40000, 100, 6, 256, 0.3 },
+        { 70000, 70000, 7, 512, 0.2 }, { 70000, 70000, 6, 256, 0.2 },
+        { 70000, 7000, 7, 512, 0.3 },  { 70000, 7000, 6, 256, 0.2 },
+        { 100, 50, 1, 256, 0.5 },
+    };
+    for (size_t k = 0; k < sizeof(cases) / sizeof(cases[0]); k++) {
+        char train[64];
+        (void)snprintf(train, sizeof(train), "train: { epochs: %u }\n",
+                       cases[k].epochs);
+        write_data(cases[k].points, 20, cases[k].labels, 1);
+        skn_model_t *model = model_of("", "", train);
+        (void)plan_of(model, 1);
+        cr_expect_eq(model->layers[0].units, cases[k].units, "case %zu", k);
+        cr_expect_eq(model->layers[0].dropout, cases[k].dropout, "case %zu", k);
+        skn_model_destroy(&model);
+    }
+}
+
 Test(plan, shards_stop_at_the_blocks)
 {
     write_data(50, 5, 3, 1);
@@ -266,7 +368,8 @@ Test(plan, parameters_are_counted_with_biases)
 Test(plan, memory_holds_the_rows_and_not_much_more)
 {
     write_data(50, 3000, 100000, 1999);
-    skn_model_t *model = model_of(", units: 256", "", "");
+    skn_model_t *model =
+        model_of(", units: 256", "", "train: { optimizer: { kind: adam } }\n");
     skn_plan_t plan = plan_of(model, 2);
     uint64_t rows = plan.parameters * 12;
     cr_expect_gt(plan.memory_bytes, rows);
@@ -307,6 +410,53 @@ Test(plan, memory_holds_the_copies_too)
     }
 }
 
+static uint64_t
+bytes_with(const char *sampler)
+{
+    char output[256];
+    (void)snprintf(output, sizeof(output),
+                   ", weights: bf16, sampler: { rows: 256, %s }", sampler);
+    skn_model_t *model = model_of(", units: 15", output,
+                                  "train: { optimizer: { kind: sgd } }\n");
+    uint64_t bytes = plan_of(model, 1).memory_bytes;
+    skn_model_destroy(&model);
+    return bytes;
+}
+
+/* 8 tables of 2^10 buckets: what the builder keeps, what is computed with, and
+ * the next; the builder's copy of the rows in f32 (32 bytes in bf16). */
+Test(plan, memory_holds_what_samplers_keep_by_row)
+{
+    uint64_t labels = 500000;
+    write_data(50, 3000, (uint32_t)labels, 1999);
+    uint64_t uniform = bytes_with("kind: uniform");
+    cr_expect_gt(uniform, (32 + 4) * labels);
+    cr_expect_geq(bytes_with("kind: log_uniform"), uniform + 12 * labels);
+    cr_expect_geq(bytes_with("kind: simhash, tables: 8, bits: 10"),
+                  uniform + (64 + 3 * 64) * labels);
+    cr_expect_geq(bytes_with("kind: cluster"), uniform + (64 + 40) * labels);
+    cr_expect_geq(
+        bytes_with("kind: mixture, of: [ { kind: uniform, share: 0.5 }, "
+                   "{ kind: simhash, tables: 8, bits: 10, share: 0.5 } ]"),
+        uniform + (8 + 64 + 3 * 64) * labels);
+}
+
+/* A point is 36 bytes in the copy of the file, with its offset; its number
+ * stands in two lists of 4 bytes. */
+Test(plan, memory_holds_the_data)
+{
+    uint64_t bytes[2];
+    for (uint32_t k = 0; k < 2; k++) {
+        write_data(k == 0 ? 20000 : 100000, 3000, 500, 1);
+        skn_model_t *model =
+            model_of(", units: 15", "", "train: { batch_rows: 64 }\n");
+        bytes[k] = plan_of(model, 1).memory_bytes;
+        skn_model_destroy(&model);
+    }
+    cr_expect_eq(bytes[1] - bytes[0], 80000 * (36 + 8), "%llu more",
+                 (unsigned long long)(bytes[1] - bytes[0]));
+}
+
 Test(plan, a_limit_of_memory_is_told_with_numbers)
 {
     skn_plan_t plan;
@@ -317,6 +467,67 @@ Test(plan, a_limit_of_memory_is_told_with_numbers)
     cr_expect(strstr(error.text, "resources.memory allows 16 MiB"), "%s",
               error.text);
     skn_model_destroy(&model);
+}
+
+#define ADAM(words) "train: { optimizer: { kind: adam" words " } }\n"
+
+Test(plan, moments_in_a_file_are_two_thirds_of_the_rows)
+{
+    write_data(50, 30, 100000, 1999);
+    skn_model_t *none = model_of(", units: 512", "", ADAM(", offload: none"));
+    skn_model_t *other = model_of(", units: 512", "", ADAM(", offload: file"));
+    skn_plan_t memory = plan_of(none, 1), split = plan_of(other, 1);
+    cr_expect_eq(memory.offload_bytes, 0);
+    cr_expect_not(split.offload_auto);
+    /* 513 weights, and a step. */
+    uint64_t moments = 100000ull * 2 * 516 * 4;
+    cr_expect(split.offload_bytes >= moments &&
+              split.offload_bytes < moments * 102 / 100 + (4u << 20));
+    cr_expect(memory.memory_bytes - split.memory_bytes > moments * 97 / 100);
+    skn_model_destroy(&none);
+    skn_model_destroy(&other);
+}
+
+Test(plan, moments_go_to_a_file_by_themselves_only_where_they_do_not_fit)
+{
+    static const struct {
+        const char *words;
+        int64_t allowed; /* resources.memory beside what all would need */
+        skn_offload_choice_t want;
+    } cases[] = { { ADAM(""), 0, SKN_OFFLOAD_NONE },
+                  { ADAM(""), -1, SKN_OFFLOAD_FILE },
+                  { "train: { optimizer: { kind: adagrad } }\n", 0,
+                    SKN_OFFLOAD_AUTO } };
+    write_data(50, 30, 100000, 1999);
+    for (size_t k = 0; k < sizeof(cases) / sizeof(cases[0]); k++) {
+        skn_plan_t plan;
+        skn_model_t *model = model_of(", units: 512", "", cases[k].words);
+        int64_t bytes = (int64_t)plan_of(model, 1).memory_bytes;
+        skn_model_destroy(&model);
+        model = model_of(", units: 512", "", cases[k].words);
+        model->resources.memory_bytes = bytes + cases[k].allowed;
+        plan = plan_of(model, 1);
+        cr_expect_eq(model->train.optimizer.offload, cases[k].want, "%zu", k);
+        cr_expect_eq(plan.offload_bytes > 0, cases[k].allowed < 0);
+        skn_model_destroy(&model);
+        model = model_of(", units: 512", "", cases[k].words);
+        cr_expect_eq(skn_plan_make_within(&plan, model, 1,
+                                          (uint64_t)(bytes + cases[k].allowed),
+                                          NULL),
+                     SKN_OK);
+        cr_expect_eq(model->train.optimizer.offload, cases[k].want, "%zu", k);
+        skn_model_destroy(&model);
+    }
+}
+
+Test(plan, the_folder_of_moments_is_the_one_that_is_named_or_that_of_the_run)
+{
+    skn_model_t model = { .train.optimizer.offload_path = "" };
+    cr_expect_str_eq(skn_plan_offload_path(&model, "runs/a"), "runs/a");
+    cr_expect_str_eq(skn_plan_offload_path(&model, ""), ".");
+    cr_expect_str_eq(skn_plan_offload_path(&model, NULL), ".");
+    model.train.optimizer.offload_path = "disk";
+    cr_expect_str_eq(skn_plan_offload_path(&model, "runs/a"), "disk");
 }
 
 Test(plan, what_the_data_lack_is_told)

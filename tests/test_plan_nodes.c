@@ -407,6 +407,24 @@ Test(plan_nodes, a_share_that_does_not_fit_is_refused_with_the_numbers)
     skn_model_destroy(&model);
 }
 
+Test(plan_nodes, a_share_that_does_not_fit_puts_the_moments_of_all_into_files)
+{
+    static const uint32_t cores[] = { 1, 3, 0 };
+    skn_model_t *model = model_of(cores, ", units: 1024", "",
+                                  "train: { optimizer: { kind: adam } }\n");
+    skn_model_node_t *nodes = (skn_model_node_t *)(uintptr_t)model->nodes;
+    skn_plan_t plan = plan_of(model, 1);
+    cr_expect_eq(plan.offload_bytes, 0);
+    nodes[1].memory_bytes = (int64_t)plan.nodes[1].memory_bytes - 1;
+    model->train.optimizer.offload = SKN_OFFLOAD_AUTO;
+    plan = plan_of(model, 1);
+    cr_expect(plan.nodes[0].offload_bytes > 0);
+    cr_expect(plan.nodes[1].offload_bytes > plan.nodes[0].offload_bytes);
+    cr_expect_eq(plan.offload_bytes,
+                 plan.nodes[0].offload_bytes + plan.nodes[1].offload_bytes);
+    skn_model_destroy(&model);
+}
+
 Test(plan_nodes, the_memory_of_a_single_node_is_that_of_the_run)
 {
     static const uint32_t cores[] = { 1, 0 };

@@ -194,7 +194,7 @@ Test(restore, without_a_checkpoint_the_seed_says_all)
     cr_expect_str_eq(seen.asked, "output.weight  ");
     cr_expect_eq(seen.lease_batch, 3);
     for (uint32_t row = 0; row < ROWS; row++) {
-        skn_rows_draw_normal(want, WIDTH - 1, 0.25f, key, 10 + row, 0);
+        skn_kernels_best()->normal(want, WIDTH - 1, 0.25f, key, 10 + row, 0);
         cr_expect_arr_eq(seen.weight[row], want, sizeof(want));
     }
 }

@@ -428,6 +428,36 @@ Test(resume_find, parts_are_enough_where_other_nodes_have_the_rest)
     cr_expect_eq(resume.batch, 8, "else an older one that is whole");
 }
 
+/* The bytes of one format are no numbers of another. */
+Test(resume_find, rows_go_on_in_the_format_that_they_have)
+{
+    skn_error_t error = { 0 };
+    skn_model_t *model = NULL;
+    train();
+    skn_resume_t resume = found();
+    skn_run_folder_t *run = skn_run_folder_look(run_path, &error);
+    cr_assert(run, "%s", error.text);
+    cr_assert_eq(skn_trained_model(run, &model, &error), SKN_OK);
+    skn_model_layer_t *output =
+        (skn_model_layer_t *)(uintptr_t)&model->layers[model->layer_count - 1];
+    output->weights = SKN_WEIGHTS_BF16;
+    model->train.updates = SKN_UPDATES_LOAN;
+    cr_expect_eq(
+        skn_resume_fits(&resume, run_path, model, FEATURES, LABELS, &error),
+        SKN_BAD_CONFIG);
+    cr_expect(strstr(error.text, "number format of layer 'output'"), "%s",
+              error.text);
+    cr_expect(strstr(error.hint, "-o model.layers.output.weights=f32,"), "%s",
+              error.hint);
+    model->train.updates = SKN_UPDATES_COPY; /* its masters are f32 */
+    cr_expect_eq(
+        skn_resume_fits(&resume, run_path, model, FEATURES, LABELS, &error),
+        SKN_OK, "%s", error.text);
+    skn_resume_fini(&resume);
+    skn_model_destroy(&model);
+    skn_run_folder_close(&run);
+}
+
 /* A node that has nothing but the manifest: no config either, until the run
  * begins there. */
 Test(resume_find, a_folder_with_a_manifest_alone_is_gone_on_from)

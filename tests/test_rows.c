@@ -7,9 +7,10 @@
 #include "actors/rows.h"
 #include "tests/oracle.h"
 
-static const skn_rows_kind_t kinds[] = { SKN_ROWS_ADAM, SKN_ROWS_ADAGRAD,
-                                         SKN_ROWS_SGD, SKN_ROWS_SGD_BF16,
-                                         SKN_ROWS_ADAGRAD_SLICED };
+static const skn_rows_kind_t kinds[] = {
+    SKN_ROWS_ADAM,     SKN_ROWS_ADAGRAD,        SKN_ROWS_SGD,
+    SKN_ROWS_SGD_BF16, SKN_ROWS_ADAGRAD_SLICED, SKN_ROWS_ADAGRAD_BF16
+};
 #define KINDS (sizeof(kinds) / sizeof(kinds[0]))
 
 Test(rows, parts_of_rows_do_not_overlap_and_are_aligned)
@@ -26,7 +27,7 @@ Test(rows, parts_of_rows_do_not_overlap_and_are_aligned)
             cr_expect_eq(rows.stride_bytes % 64, 0);
             const unsigned char *next = rows.at + rows.stride_bytes;
             const unsigned char *end =
-                rows.at + width * (kinds[k] == SKN_ROWS_SGD_BF16 ? 2 : 4);
+                rows.at + width * (skn_rows_are_bf16(&rows) ? 2 : 4);
             if (kinds[k] == SKN_ROWS_ADAM) {
                 float *m = skn_rows_moment(&rows, 0, 1);
                 float *v = skn_rows_moment(&rows, 0, 2);
@@ -36,12 +37,13 @@ Test(rows, parts_of_rows_do_not_overlap_and_are_aligned)
                 cr_expect((float *)skn_rows_step(&rows, 0) >= v + width);
                 end = (const unsigned char *)(skn_rows_step(&rows, 0) + 1);
             } else if (kinds[k] == SKN_ROWS_ADAGRAD ||
+                       kinds[k] == SKN_ROWS_ADAGRAD_BF16 ||
                        kinds[k] == SKN_ROWS_ADAGRAD_SLICED) {
                 float *sum = skn_rows_moment(&rows, 0, 1);
                 cr_expect((const unsigned char *)sum >= end);
-                cr_expect_eq(skn_rows_sums(&rows), kinds[k] == SKN_ROWS_ADAGRAD
-                                                       ? 1
-                                                       : (width + 7) / 8);
+                bool sliced = kinds[k] == SKN_ROWS_ADAGRAD_SLICED;
+                cr_expect_eq(skn_rows_sums(&rows),
+                             sliced ? (width + 7) / 8 : 1);
                 end = (const unsigned char *)(sum + skn_rows_sums(&rows));
             }
             cr_expect(end <= next, "kind %zu, width %u", k, width);
@@ -94,7 +96,7 @@ Test(rows, weights_come_back_and_bf16_is_the_nearest)
         skn_rows_get(&rows, kernels, 1, back);
         for (int c = 0; c < 45; c++) {
             double bound =
-                kinds[k] == SKN_ROWS_SGD_BF16 ? 0x1p-8 * fabs((double)x[c]) : 0;
+                skn_rows_are_bf16(&rows) ? 0x1p-8 * fabs((double)x[c]) : 0;
             cr_expect(fabs((double)back[c] - (double)x[c]) <= bound);
         }
         for (size_t row = 0; row < 3; row += 2) {
@@ -112,9 +114,9 @@ Test(rows, the_matrix_is_that_of_the_weights)
     const uint32_t index[] = { 2, 0 };
     for (size_t k = 0; k < KINDS; k++) {
         skn_rows_t rows;
-        bool half = kinds[k] == SKN_ROWS_SGD_BF16;
         cr_assert_eq(skn_rows_init(&rows, kinds[k], 3, 20, false, NULL),
                      SKN_OK);
+        bool half = skn_rows_are_bf16(&rows);
         skn_matrix_t matrix = skn_rows_matrix(&rows, index);
         cr_expect_eq(matrix.row_index, index);
         cr_expect_eq(matrix.column_stride, 1);
@@ -128,61 +130,4 @@ Test(rows, the_matrix_is_that_of_the_weights)
         cr_expect_null(skn_rows_matrix(&rows, NULL).row_index);
         skn_rows_fini(&rows);
     }
-}
-
-/* --- first weights ------------------------------------------------------ */
-
-Test(rows, any_slice_draws_the_numbers_of_the_whole)
-{
-    float whole[64], slice[64];
-    for (uint32_t row = 0; row < 5; row++) {
-        skn_rows_draw_normal(whole, 64, 0.05f, 123, row, 0);
-        for (uint32_t first = 0; first < 64; first++) {
-            for (uint32_t count = 0; count <= 64 - first; count++) {
-                skn_rows_draw_normal(slice, count, 0.05f, 123, row, first);
-                cr_assert(
-                    memcmp(slice, whole + first, count * sizeof(*slice)) == 0,
-                    "row %u, columns %u..%u", row, first, first + count);
-            }
-        }
-    }
-}
-
-Test(rows, rows_and_keys_have_numbers_of_their_own)
-{
-    float a[8], b[8];
-    skn_rows_draw_normal(a, 8, 1, 123, 7, 0);
-    skn_rows_draw_normal(b, 8, 1, 123, 8, 0);
-    cr_expect(memcmp(a, b, sizeof(a)) != 0);
-    skn_rows_draw_normal(b, 8, 1, 124, 7, 0);
-    cr_expect(memcmp(a, b, sizeof(a)) != 0);
-    skn_rows_draw_normal(b, 8, 1, 123, 7, 8);
-    cr_expect(memcmp(a, b, sizeof(a)) != 0);
-}
-
-/* Moments of a normal distribution over n = 10^6 numbers: mean 0 +- 1/sqrt n,
- * variance 1 +- sqrt(2/n), skewness 0 +- sqrt(6/n), kurtosis 3 +- sqrt(24/n);
- * five of these each. */
-Test(rows, the_numbers_are_normal)
-{
-    const double n = 1e6;
-    double sum = 0, squares = 0, cubes = 0, fourths = 0, across = 0;
-    static float x[1000];
-    for (uint32_t row = 0; row < 1000; row++) {
-        skn_rows_draw_normal(x, 1000, 0.25f, 9, row, 0);
-        for (int c = 0; c < 1000; c++) {
-            double z = (double)x[c] / 0.25;
-            sum += z;
-            squares += z * z;
-            cubes += z * z * z;
-            fourths += z * z * z * z;
-            if (c > 0)
-                across += z * (double)x[c - 1] / 0.25;
-        }
-    }
-    cr_expect(fabs(sum / n) <= 5 / sqrt(n), "mean %g", sum / n);
-    cr_expect(fabs(squares / n - 1) <= 5 * sqrt(2 / n));
-    cr_expect(fabs(cubes / n) <= 5 * sqrt(15 / n));
-    cr_expect(fabs(fourths / n - 3) <= 5 * sqrt(96 / n));
-    cr_expect(fabs(across / n) <= 5 / sqrt(n), "neighbours are related");
 }

@@ -9,7 +9,7 @@
 
 #define POINTS 57
 #define FEATURES 23
-#define LABELS 90
+#define LABELS 9000
 #define BATCH_ROWS 8
 #define OWNERS 2
 #define BATCHES_MAX 64
@@ -42,7 +42,7 @@ write_points(void)
         uint32_t feature = oracle_next(&random) % 5;
         unlabelled[k] = k % 19 == 3;
         if (!unlabelled[k])
-            (void)fprintf(out, "%d%s", k, k % 4 == 0 ? ",80" : "");
+            (void)fprintf(out, "%d%s", k, k % 4 == 0 ? ",8191" : "");
         for (; feature < FEATURES; feature += 1 + oracle_next(&random) % 9)
             (void)fprintf(out, " %u:%u", feature, 1 + oracle_next(&random) % 9);
         (void)fprintf(out, "\n");

@@ -190,3 +190,28 @@ Test(tensors, rows_of_bf16_are_tensors_of_bf16)
     cr_expect_eq(view[1].row_bytes, 2);
     skn_rows_fini(&rows);
 }
+
+Test(tensors, rows_of_bf16_have_sums_of_floats)
+{
+    skn_rows_t rows;
+    skn_tensor_view_t view[SKN_TENSOR_VIEWS_MAX];
+    skn_tensor_place_t place = {
+        .layer = "output", .global_rows = 9, .global_columns = 6, .row_first = 4
+    };
+    cr_assert_eq(skn_rows_init(&rows, SKN_ROWS_ADAGRAD_BF16, 5, 7, false, NULL),
+                 SKN_OK);
+    for (uint32_t row = 0; row < 5; row++)
+        *skn_rows_moment(&rows, row, 1) = (float)row + 0.5f;
+    cr_assert_eq(skn_tensors_of(&rows, &place, false, view), 3);
+    cr_expect_eq(view[0].piece.dtype, SKN_DTYPE_BF16);
+    cr_expect_eq(view[1].piece.dtype, SKN_DTYPE_BF16);
+    cr_expect_str_eq(view[2].piece.name, "output.sum");
+    cr_expect_eq(view[2].piece.dtype, SKN_DTYPE_F32);
+    cr_expect_eq(view[2].row_bytes, 4);
+    for (uint32_t row = 0; row < 5; row++) {
+        float got;
+        memcpy(&got, view[2].at + row * view[2].stride_bytes, 4);
+        cr_expect_eq(got, (float)row + 0.5f);
+    }
+    skn_rows_fini(&rows);
+}

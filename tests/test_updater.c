@@ -200,7 +200,7 @@ Test(updater, first_weights_follow_from_seed_and_global_row)
     uint64_t key = skn_draw_key(9, SKN_DRAW_WEIGHTS, 1);
     probe_run_well();
     for (uint32_t row = 0; row < ROWS; row++) {
-        skn_rows_draw_normal(want, WIDTH - 1, 0.25f, key, 10 + row, 0);
+        skn_kernels_best()->normal(want, WIDTH - 1, 0.25f, key, 10 + row, 0);
         cr_expect_arr_eq(seen.weight[0][row], want, sizeof(want));
         cr_expect_eq(seen.weight[0][row][WIDTH - 1], 0); /* the bias */
     }
@@ -221,8 +221,8 @@ Test(updater, a_row_of_biases_is_all_bias)
     probe_option("bias", "row");
     probe_option("init_bias", "1.5");
     probe_run_well();
-    skn_rows_draw_normal(want, WIDTH, 0.25f,
-                         skn_draw_key(9, SKN_DRAW_WEIGHTS, 1), 10, 0);
+    skn_kernels_best()->normal(want, WIDTH, 0.25f,
+                               skn_draw_key(9, SKN_DRAW_WEIGHTS, 1), 10, 0);
     cr_expect_arr_eq(seen.weight[0][0], want, sizeof(want));
     for (uint32_t c = 0; c < WIDTH; c++)
         cr_expect_eq(seen.weight[0][ROWS - 1][c], 1.5f);
@@ -353,7 +353,7 @@ Test(updater, a_shard_with_a_copy_is_sent_all_rows_and_then_those_that_changed)
     probe_option("updates", "copy");
     probe_run_well();
     for (uint32_t row = 0; row < ROWS; row++) {
-        skn_rows_draw_normal(want, WIDTH - 1, 0.25f, key, 10 + row, 0);
+        skn_kernels_best()->normal(want, WIDTH - 1, 0.25f, key, 10 + row, 0);
         cr_expect_arr_eq(seen.weight[0][row], want, sizeof(want));
     }
     expect_stepped(1e-6);

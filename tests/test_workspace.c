@@ -32,12 +32,14 @@ Test(workspace, an_array_that_cannot_be_is_a_sentence)
     }
 }
 
-Test(workspace, strides_are_whole_lines)
+Test(workspace, strides_are_whole_lines_an_odd_number_of_them)
 {
     cr_expect_eq(skn_stride_floats(0), 0);
     cr_expect_eq(skn_stride_floats(1), 16);
     cr_expect_eq(skn_stride_floats(16), 16);
-    cr_expect_eq(skn_stride_floats(17), 32);
+    cr_expect_eq(skn_stride_floats(17), 48);
+    cr_expect_eq(skn_stride_floats(48), 48);
+    cr_expect_eq(skn_stride_floats(4096), 4112);
 }
 
 Test(workspace, the_environment_may_name_the_kernels)

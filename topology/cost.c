@@ -257,17 +257,21 @@ print_node(const skn_plan_t *plan, const skn_cost_t *cost, uint32_t n,
 {
     const skn_cost_node_t *node = &cost->nodes[n];
     uint32_t units = plan->nodes[n].units;
-    char sent[32], received[32];
+    char sent[32], received[32], files[48] = "";
+    if (plan->nodes[n].offload_bytes > 0)
+        (void)snprintf(
+            files, sizeof(files), ", and %llu MiB in a file",
+            (unsigned long long)(plan->nodes[n].offload_bytes >> 20));
     (void)fprintf(file,
                   "#   %s: %u core%s, %u shard%s, %.1f million parameters, "
-                  "about %llu MiB\n"
+                  "about %llu MiB%s\n"
                   "#     a batch: %s sent, %s received, %.2f ms on "
                   "the link, %.2f ms of work\n",
                   plan->model->nodes[n].name, units, units == 1 ? "" : "s",
                   node->shards, node->shards == 1 ? "" : "s",
                   (double)node->parameters * 1e-6,
                   (unsigned long long)(plan->nodes[n].memory_bytes >> 20),
-                  size_text(node->bytes.sent, sent),
+                  files, size_text(node->bytes.sent, sent),
                   size_text(node->bytes.received, received),
                   node->link_seconds * 1e3, node->work_seconds * 1e3);
     print_relayed(plan->model, n, file);

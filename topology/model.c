@@ -177,6 +177,23 @@ refuse_later_keys(reader_t *reader, const skn_node_t *root)
     }
 }
 
+/* Of what is said about the offload when the plan is made. */
+static void
+keep_place(reader_t *reader, const skn_node_t *root)
+{
+    static const char *const keys[] = { "train", "optimizer" };
+    const skn_node_t *node = root;
+    for (size_t k = 0; k < 2 && node; k++)
+        node = skn_node_get(node, keys[k]);
+    const char *key =
+        node && skn_node_get(node, "offload_path") ? "offload_path" : "offload";
+    skn_mark_t mark = node ? skn_rules_mark(node, key) : root->mark;
+    reader->owned->model.offload_place =
+        (skn_model_place_t){ .origin = skn_reader_text(reader, mark.origin),
+                             .line = mark.line,
+                             .column = mark.column };
+}
+
 /* Fills the model of the reader; what is wrong goes to its problems. */
 static void
 read_file(reader_t *reader)
@@ -192,6 +209,7 @@ read_file(reader_t *reader)
     skn_reader_section(reader, root, &skn_model_section, "the model file",
                        later, model, root->mark);
     refuse_later_keys(reader, root);
+    keep_place(reader, root);
     /* Rules on values that were refused would say things that are not so. */
     if (!reader->model_refused)
         skn_rules_layers(model,

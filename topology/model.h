@@ -28,7 +28,8 @@
 #define SKN_ACTIVATIONS(C) C(ACTIVATION_RELU, relu)
 #define SKN_LOSSES(C)                                                          \
     C(LOSS_AUTO, auto) C(LOSS_SOFTMAX, softmax) C(LOSS_ONE_VS_ALL, one_vs_all)
-#define SKN_WEIGHTS(C) C(WEIGHTS_F32, f32) C(WEIGHTS_BF16, bf16)
+#define SKN_WEIGHTS(C)                                                         \
+    C(WEIGHTS_AUTO, auto) C(WEIGHTS_F32, f32) C(WEIGHTS_BF16, bf16)
 #define SKN_SAMPLERS(C)                                                        \
     C(SAMPLER_AUTO, auto)                                                      \
     C(SAMPLER_EXACT, exact)                                                    \
@@ -50,6 +51,10 @@
     C(OPTIMIZER_ADAM, adam)                                                    \
     C(OPTIMIZER_ADAGRAD, adagrad)                                              \
     C(OPTIMIZER_SGD, sgd)
+#define SKN_OFFLOADS(C)                                                        \
+    C(OFFLOAD_AUTO, auto)                                                      \
+    C(OFFLOAD_NONE, none)                                                      \
+    C(OFFLOAD_FILE, file)
 #define SKN_SCHEDULES(C)                                                       \
     C(SCHEDULE_AUTO, auto)                                                     \
     C(SCHEDULE_CONSTANT, constant)                                             \
@@ -97,6 +102,9 @@ typedef enum skn_updates {
 typedef enum skn_optimizer_kind {
     SKN_OPTIMIZERS(SKN_CHOICE_ENUM)
 } skn_optimizer_kind_t;
+typedef enum skn_offload_choice {
+    SKN_OFFLOADS(SKN_CHOICE_ENUM)
+} skn_offload_choice_t;
 typedef enum skn_schedule_kind {
     SKN_SCHEDULES(SKN_CHOICE_ENUM)
 } skn_schedule_kind_t;
@@ -109,6 +117,13 @@ typedef enum skn_late {
 typedef enum skn_recovery {
     SKN_RECOVERIES(SKN_CHOICE_ENUM)
 } skn_recovery_t;
+
+/* Where something stands in the model file, for sentences that can be said
+ * only later; line 0: `origin` says it all. */
+typedef struct skn_model_place {
+    const char *origin;
+    uint32_t line, column;
+} skn_model_place_t;
 
 /* `data:`. Paths are ready to open: relative ones were joined with the folder
  * of the model file; those of overrides start at the working directory. */
@@ -159,6 +174,8 @@ typedef struct skn_model_optimizer {
     skn_optimizer_kind_t kind;
     double rate; /* SKN_AUTO_REAL: auto */
     double beta1, beta2, epsilon, weight_decay;
+    skn_offload_choice_t offload; /* `auto` is resolved by the plan */
+    const char *offload_path;     /* "": the folder of the run */
 } skn_model_optimizer_t;
 
 typedef struct skn_model_schedule {
@@ -282,6 +299,8 @@ typedef struct skn_model {
     skn_model_links_t links;
     skn_model_idle_t idle;
     skn_model_coordinator_t coordinator;
+    skn_model_place_t offload_place; /* of train.optimizer.offload_path, or
+                                      * offload, or what is nearest */
 } skn_model_t;
 
 struct skn_document;

@@ -48,6 +48,8 @@ static const meaning_t optimizer_meanings[] = {
     { "beta2", ANY_OPTIMIZER | ADAM },
     { "epsilon", ANY_OPTIMIZER | ADAM | ADAGRAD },
     { "weight_decay", ANY_OPTIMIZER | ADAM | SGD },
+    { "offload", ANY_OPTIMIZER | ADAM },
+    { "offload_path", ANY_OPTIMIZER | ADAM },
     { NULL, 0 },
 };
 #define ANY_SCHEDULE BIT(SKN_SCHEDULE_AUTO)
@@ -381,6 +383,19 @@ check_merge(const skn_model_train_t *train, const skn_node_t *node,
 }
 
 static void
+check_offload(const skn_model_optimizer_t *optimizer, const skn_node_t *node,
+              skn_problems_t *problems)
+{
+    if (optimizer->offload != SKN_OFFLOAD_NONE || !optimizer->offload_path[0])
+        return;
+    (void)skn_problems_add(
+        problems,
+        skn_rules_mark(skn_node_get(node, "optimizer"), "offload_path"),
+        "'offload_path' means nothing with 'offload: none'");
+    (void)skn_problems_hint(problems, "leave it out, or set 'offload: file'");
+}
+
+static void
 check_part(const char *key, const meaning_t *meanings, const void *base,
            unsigned kind, const skn_node_t *node, skn_problems_t *problems)
 {
@@ -409,6 +424,7 @@ skn_rules_train(const skn_model_t *model, const skn_node_t *root,
     check_late(model, node, problems);
     check_part("optimizer", optimizer_meanings, &train->optimizer,
                train->optimizer.kind, node, problems);
+    check_offload(&train->optimizer, node, problems);
     check_part("schedule", schedule_meanings, &train->schedule,
                train->schedule.kind, node, problems);
     if (train->patience > 0 && train->validate <= 0.0) {
@@ -429,13 +445,15 @@ skn_rules_both(const skn_model_t *model, const skn_node_t *root,
     skn_optimizer_kind_t kind = model->train.optimizer.kind;
     if (output->weights == SKN_WEIGHTS_BF16 &&
         model->train.updates == SKN_UPDATES_LOAN &&
-        (kind == SKN_OPTIMIZER_ADAM || kind == SKN_OPTIMIZER_ADAGRAD)) {
+        (kind == SKN_OPTIMIZER_ADAM ||
+         (kind == SKN_OPTIMIZER_AUTO && model->train.optimizer.rate >= 0))) {
         (void)skn_problems_add(problems,
                                skn_rules_mark(layers->last, "weights"),
-                               "weights in bf16 lose the small steps of '%s'",
-                               kind == SKN_OPTIMIZER_ADAM ? "adam" : "adagrad");
+                               "weights in bf16 lose the small steps of "
+                               "'adam'");
         (void)skn_problems_hint(problems, "set 'updates: copy' in 'train', "
                                           "which keeps f32 masters, or use "
-                                          "sgd, which rounds at random");
+                                          "adagrad or sgd, which round at "
+                                          "random");
     }
 }

@@ -10,6 +10,7 @@
 #include <unistd.h>
 
 #include "actors/kinds.h"
+#include "actors/offload.h"
 #include "formats/checkpoint.h"
 #include "formats/folder.h"
 #include "topology/trained.h"
@@ -146,7 +147,7 @@ only_look(skn_model_t *model, const skn_model_run_options_t *options)
     /* The reader made the layers; they are ours to change. */
     skn_model_layer_t *output =
         (skn_model_layer_t *)(uintptr_t)&model->layers[model->layer_count - 1];
-    bool half = train->optimizer.kind == SKN_OPTIMIZER_SGD &&
+    bool half = train->optimizer.kind != SKN_OPTIMIZER_ADAM &&
                 train->updates == SKN_UPDATES_LOAN;
     model->data.test = options->predict;
     train->optimizer.kind = SKN_OPTIMIZER_SGD;
@@ -243,9 +244,13 @@ static skn_status_t
 make_whole(skn_model_run_t *run, const char *run_path, skn_error_t *error)
 {
     const skn_model_t *model = run->model;
-    const char *path[] = { model->data.train, model->data.test,
-                           model->data.cache, model->checkpoint.path,
-                           run_path,          model->idle.notice.file };
+    const char *path[] = { model->data.train,
+                           model->data.test,
+                           model->data.cache,
+                           model->checkpoint.path,
+                           run_path,
+                           model->idle.notice.file,
+                           model->train.optimizer.offload_path };
     for (size_t k = 0; k < sizeof(path) / sizeof(path[0]); k++) {
         run->whole_path[k] = whole_path(path[k], error);
         if (!run->whole_path[k])
@@ -279,6 +284,7 @@ make_whole(skn_model_run_t *run, const char *run_path, skn_error_t *error)
     run->whole.data.cache = run->whole_path[2];
     run->whole.checkpoint.path = run->whole_path[3];
     run->whole.idle.notice.file = run->whole_path[5];
+    run->whole.train.optimizer.offload_path = run->whole_path[6];
     return SKN_OK;
 }
 
@@ -323,9 +329,80 @@ check_memory(const skn_model_run_t *run, const skn_model_run_options_t *options,
         return skn_fail_hint(error, status,
                              "idle.memory lets it have %g of what there is",
                              run->model->idle.memory);
+    return skn_fail_hint(
+        error, status,
+        "%sseveral nodes, fewer model.layers.hidden.units, or optimizer "
+        "adagrad or sgd with weights: bf16, need less",
+        run->model->train.optimizer.kind == SKN_OPTIMIZER_ADAM &&
+                plan->offload_bytes == 0
+            ? "train.optimizer.offload: file, "
+            : "");
+}
+
+/* "FILE:LINE:COLUMN: ", or what was given on the command line. */
+static const char *
+place_text(const skn_model_place_t *place, char *text, size_t bytes)
+{
+    if (place->line > 0)
+        (void)snprintf(text, bytes, "%.200s:%u:%u", place->origin, place->line,
+                       place->column);
+    else
+        (void)snprintf(text, bytes, "%.200s", place->origin);
+    return text;
+}
+
+/* A file in memory is no offload: then both together have to fit. */
+static skn_status_t
+refuse_memory_disk(const char *place, const char *folder, uint64_t bytes,
+                   uint64_t available, skn_error_t *error)
+{
+    skn_status_t status = skn_fail(
+        error, SKN_NO_MEMORY,
+        "%s: %.100s is in memory itself (tmpfs): with the optimizer's file the "
+        "run needs about %llu MiB, %llu MiB are available",
+        place, folder, (unsigned long long)(bytes >> 20),
+        (unsigned long long)(available >> 20));
     return skn_fail_hint(error, status,
-                         "several nodes, fewer model.layers.hidden.units, or "
-                         "optimizer sgd with weights: bf16, need less");
+                         "give -o train.optimizer.offload_path=FOLDER on a "
+                         "disk");
+}
+
+/* The moments of this process must find room where they are to be. */
+static skn_status_t
+check_offload(const skn_model_run_t *run,
+              const skn_model_run_options_t *options, skn_error_t *error)
+{
+    const skn_plan_t *plan = &run->plan;
+    bool nodes = plan->node_count > 0;
+    uint64_t bytes =
+        nodes ? plan->nodes[run->node].offload_bytes : plan->offload_bytes;
+    uint64_t memory =
+        nodes ? plan->nodes[run->node].memory_bytes : plan->memory_bytes;
+    uint64_t available = memory_allowed(run->model);
+    const char *folder = skn_plan_offload_path(run->model, options->run_path);
+    skn_offload_disk_t disk = { 0 };
+    char text[256];
+    if (bytes == 0 || (nodes && !options->node))
+        return SKN_OK;
+    const char *place =
+        place_text(&run->model->offload_place, text, sizeof(text));
+    skn_status_t status = skn_offload_look(folder, &disk, error);
+    if (status != SKN_OK)
+        return status;
+    if (disk.memory && memory + bytes > available)
+        return refuse_memory_disk(place, folder, memory + bytes, available,
+                                  error);
+    if (bytes <= disk.room_bytes)
+        return SKN_OK;
+    status = skn_fail(error, SKN_STORAGE,
+                      "%s: adam's moments need a file of %llu MiB in %.100s, "
+                      "where %llu MiB are free",
+                      place, (unsigned long long)(bytes >> 20), folder,
+                      (unsigned long long)(disk.room_bytes >> 20));
+    return skn_fail_hint(error, status,
+                         "give -o train.optimizer.offload_path=FOLDER on a "
+                         "disk with more, take fewer model.layers.hidden.units,"
+                         " or optimizer adagrad, which needs no file");
 }
 
 static skn_status_t
@@ -390,9 +467,12 @@ skn_model_run_open(skn_model_run_t *run, const skn_model_run_options_t *options,
                                     : find_run(run, options, error);
     if (status != SKN_OK || run->resume.finished)
         return status;
-    status = skn_plan_make(&run->plan, run->model, units, error);
+    status = skn_plan_make_within(&run->plan, run->model, units,
+                                  memory_allowed(run->model), error);
     if (status == SKN_OK)
         status = check_memory(run, options, error);
+    if (status == SKN_OK)
+        status = check_offload(run, options, error);
     if (status == SKN_OK)
         status = skn_resume_fits(&run->resume, options->run_path, run->model,
                                  run->plan.data.features, run->plan.data.labels,

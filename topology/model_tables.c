@@ -58,7 +58,8 @@ static const skn_part_t no_parts[] = { NO_PART };
       "(l2), or take them as they are")                                        \
     O(skn_model_data_t, cache, "cache", PATH, PATH, "auto", 0, 0, "auto|none", \
       "where the parsed points are kept for the next run: beside the file or " \
-      "in the user's cache (auto), nowhere (none), or in this folder")         \
+      "in the user's cache (auto), nowhere (none), or in files whose names "   \
+      "begin with this path (PATH-train.skc)")                                 \
     O(skn_model_data_t, memory_bytes, "memory", INT, SIZE, "1GiB", 1, ENDLESS, \
       NULL, "memory that building the cache may use")
 TABLES(data, DATA)
@@ -104,10 +105,11 @@ TABLES(hidden, HIDDEN)
       "softmax: share of a point's target that all labels have alike, so "     \
       "that rare labels are not learnt by heart; auto: from the points a "     \
       "label")                                                                 \
-    O(skn_model_layer_t, weights, "weights", CHOICE, CHOICE, "f32", 0, 0,      \
+    O(skn_model_layer_t, weights, "weights", CHOICE, CHOICE, "auto", 0, 0,     \
       WORDS(SKN_WEIGHTS),                                                      \
-      "number format of the rows that are computed with; bf16 needs sgd, "     \
-      "which rounds at random, or copies (updates), whose masters are f32")    \
+      "number format of the rows that are computed with; bf16 needs adagrad "  \
+      "or sgd, which round at random, or copies (updates), whose masters are " \
+      "f32; auto: bf16 with adagrad and precision bf16")                       \
     O(skn_model_layer_t, index_lag, "index_lag", INT, INT, "auto", 1, 4096,    \
       "auto",                                                                  \
       "batches between building a sampler's index and using it; "              \
@@ -202,9 +204,11 @@ static const skn_section_t model_section = {
 
 #define OPTIMIZER(O)                                                           \
     O(skn_model_optimizer_t, kind, "kind", CHOICE, CHOICE, "auto", 0, 0,       \
-      WORDS(SKN_OPTIMIZERS), "the rule that turns gradients into updates")     \
+      WORDS(SKN_OPTIMIZERS),                                                   \
+      "the rule that turns gradients into updates; auto: adagrad with many "   \
+      "rare labels or few epochs, else adam; adam where a rate is set")        \
     O(skn_model_optimizer_t, rate, "rate", REAL, REAL, "auto", 1e-9, 100,      \
-      "auto", "learning rate; auto: by the optimizer and the batch")           \
+      "auto", "learning rate; auto: by the optimizer and the epochs")          \
     O(skn_model_optimizer_t, beta1, "beta1", REAL, REAL, "0.9", 0, 0.999999,   \
       NULL, "adam: decay of the first moment")                                 \
     O(skn_model_optimizer_t, beta2, "beta2", REAL, REAL, "0.999", 0,           \
@@ -212,7 +216,16 @@ static const skn_section_t model_section = {
     O(skn_model_optimizer_t, epsilon, "epsilon", REAL, REAL, "1e-8", 1e-30, 1, \
       NULL, "adam, adagrad: added to the root of the second moment")           \
     O(skn_model_optimizer_t, weight_decay, "weight_decay", REAL, REAL, "0", 0, \
-      1, NULL, "share of a touched weight that a step at rate 1 removes")
+      1, NULL, "share of a touched weight that a step at rate 1 removes")      \
+    O(skn_model_optimizer_t, offload, "offload", CHOICE, CHOICE, "auto", 0, 0, \
+      WORDS(SKN_OFFLOADS),                                                     \
+      "adam: where the moments are: in memory (none), or in a file on a "      \
+      "disk (file), of which memory holds what is free; the model is the "     \
+      "same; auto: a file where they do not fit into memory")                  \
+    O(skn_model_optimizer_t, offload_path, "offload_path", PATH, PATH, "", 0,  \
+      0, NULL,                                                                 \
+      "adam: folder of that file, which has no name and leaves nothing; "      \
+      "empty: that of the run")
 TABLES(optimizer, OPTIMIZER)
 
 static const skn_section_t optimizer_section = {

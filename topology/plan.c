@@ -5,6 +5,7 @@
  * SPDX-License-Identifier: Apache-2.0 */
 #include "topology/plan.h"
 
+#include <math.h>
 #include <string.h>
 
 #include "actors/block.h"
@@ -22,6 +23,10 @@
 /* Where the width of layers and the size of batches change. */
 #define FEW_POINTS 4096
 #define SOME_POINTS 65536
+/* Points a label, of a set whose labels are rare. */
+#define RARE_POINTS 5
+/* The same, where labels are hardly more than names of points. */
+#define SINGLE_POINTS 2.5
 /* Hidden units from which products are the greater part of a batch. */
 #define WIDE_UNITS 256
 
@@ -36,6 +41,7 @@ read_test(skn_plan_data_t *data, const skn_data_t *how, const char *path,
     if (status != SKN_OK)
         return status;
     data->test_points = skn_dataset_info(test)->point_count;
+    data->mapped_bytes += skn_dataset_info(test)->mapped_bytes;
     data->content_hash = skn_data_hash(data->content_hash, test);
     skn_dataset_close(&test);
     return SKN_OK;
@@ -81,6 +87,7 @@ read_data(skn_plan_t *plan, const skn_model_t *model, skn_error_t *error)
         .labels_per_point = (double)info->label_total / points,
         .features_per_point = (double)info->feature_total / points,
         .content_hash = skn_data_hash(0, train),
+        .mapped_bytes = info->mapped_bytes,
     };
     skn_split_fini(&split);
     skn_dataset_close(&train);
@@ -126,6 +133,30 @@ auto_epochs(double points, int64_t batch_rows)
     return epochs > steps ? epochs : steps;
 }
 
+double
+skn_plan_usual_rate(skn_optimizer_kind_t kind)
+{
+    return kind == SKN_OPTIMIZER_ADAM      ? 0.004
+           : kind == SKN_OPTIMIZER_ADAGRAD ? 0.05
+                                           : 0.5;
+}
+
+double
+skn_plan_longer_steps(double shorter)
+{
+    double times = pow(shorter, 0.75);
+    return times < 1 ? 1 : times > 1.8 ? 1.8 : times;
+}
+
+static double
+auto_rate(double points, const skn_model_train_t *train)
+{
+    return skn_plan_usual_rate(train->optimizer.kind) *
+           skn_plan_longer_steps(
+               (double)auto_epochs(points, train->batch_rows) /
+               (double)train->epochs);
+}
+
 static void
 resolve_schedule(const skn_plan_data_t *data, skn_model_train_t *train)
 {
@@ -139,9 +170,28 @@ resolve_schedule(const skn_plan_data_t *data, skn_model_train_t *train)
         schedule->warmup_batches = clamp(batches / 20, 1, 100);
 }
 
-static void
-resolve_train(const skn_plan_data_t *data, skn_model_train_t *train)
+/* Decision 0019. A rate without a kind is one of Adam's. */
+static skn_optimizer_kind_t
+auto_optimizer(const skn_plan_data_t *data, const skn_model_t *model)
 {
+    const skn_model_layer_t *output = &model->layers[model->layer_count - 1];
+    const skn_model_train_t *train = &model->train;
+    bool rounds = output->weights == SKN_WEIGHTS_BF16 &&
+                  train->updates == SKN_UPDATES_LOAN;
+    bool brief = 2 * train->epochs <
+                 auto_epochs((double)data->train_points, train->batch_rows);
+    return train->optimizer.rate < 0 &&
+                   (rounds || brief ||
+                    (points_per_label(data) < RARE_POINTS &&
+                     data->labels > EXACT_LABELS_MAX))
+               ? SKN_OPTIMIZER_ADAGRAD
+               : SKN_OPTIMIZER_ADAM;
+}
+
+static void
+resolve_train(const skn_plan_data_t *data, skn_model_t *model)
+{
+    skn_model_train_t *train = &model->train;
     double points = (double)data->train_points;
     if (train->batch_rows == SKN_AUTO)
         train->batch_rows = auto_batch_rows(points);
@@ -153,13 +203,20 @@ resolve_train(const skn_plan_data_t *data, skn_model_train_t *train)
     if (train->epochs == SKN_AUTO)
         train->epochs = auto_epochs(points, train->batch_rows);
     if (train->optimizer.kind == SKN_OPTIMIZER_AUTO)
-        train->optimizer.kind = SKN_OPTIMIZER_ADAM;
+        train->optimizer.kind = auto_optimizer(data, model);
     if (train->optimizer.rate < 0)
-        train->optimizer.rate =
-            train->optimizer.kind == SKN_OPTIMIZER_ADAM      ? 0.004
-            : train->optimizer.kind == SKN_OPTIMIZER_ADAGRAD ? 0.05
-                                                             : 0.5;
+        train->optimizer.rate = auto_rate(points, train);
     resolve_schedule(data, train);
+}
+
+/* Decision 0021. Where nearly all labels have a point or two, their frequency
+ * tells nothing. */
+static skn_sampler_choice_t
+auto_sampler(const skn_plan_data_t *data)
+{
+    return data->labels <= EXACT_LABELS_MAX         ? SKN_SAMPLER_EXACT
+           : points_per_label(data) < SINGLE_POINTS ? SKN_SAMPLER_UNIFORM
+                                                    : SKN_SAMPLER_LOG_UNIFORM;
 }
 
 /* Only what means something for the kind: the rest stays `auto`, so that the
@@ -169,8 +226,7 @@ resolve_sampler(const skn_plan_data_t *data, int64_t batch_rows,
                 skn_model_sampler_t *sampler)
 {
     if (sampler->kind == SKN_SAMPLER_AUTO)
-        sampler->kind = data->labels <= EXACT_LABELS_MAX ? SKN_SAMPLER_EXACT
-                                                         : SKN_SAMPLER_UNIFORM;
+        sampler->kind = auto_sampler(data);
     bool hashes = sampler->kind == SKN_SAMPLER_SIMHASH ||
                   sampler->kind == SKN_SAMPLER_DWTA;
     bool clusters = sampler->kind == SKN_SAMPLER_CLUSTER;
@@ -210,25 +266,44 @@ static double
 auto_smoothing(const skn_plan_data_t *data)
 {
     double points = points_per_label(data);
-    return points < 5 ? 0.4 : points < 20 ? 0.3 : 0.1;
+    return points < RARE_POINTS ? 0.4 : points < 20 ? 0.3 : 0.1;
 }
 
-/* Few points can afford a wide layer, and most of it dropped. */
-static int64_t
-auto_units(const skn_plan_data_t *data)
+/* How short a run is: at most half of the epochs that `auto` would take, or
+ * three quarters. */
+typedef enum brevity {
+    WHOLE,
+    SHORTER,
+    BRIEF
+} brevity_t;
+
+static brevity_t
+brevity_of(const skn_plan_data_t *data, const skn_model_train_t *train)
 {
-    return data->train_points < FEW_POINTS    ? 256
-           : data->train_points < SOME_POINTS ? 1024
-                                              : 512;
+    int64_t usual = auto_epochs((double)data->train_points, train->batch_rows);
+    return 2 * train->epochs <= usual       ? BRIEF
+           : 4 * train->epochs <= 3 * usual ? SHORTER
+                                            : WHOLE;
+}
+
+/* Few points can afford a wide layer, and most of it dropped, in a run that is
+ * long enough. */
+static int64_t
+auto_units(const skn_plan_data_t *data, brevity_t brevity)
+{
+    return data->train_points < FEW_POINTS || brevity == BRIEF    ? 256
+           : data->train_points < SOME_POINTS && brevity == WHOLE ? 1024
+                                                                  : 512;
 }
 
 static double
-auto_dropout(const skn_plan_data_t *data)
+auto_dropout(const skn_plan_data_t *data, brevity_t brevity)
 {
-    return data->train_points < FEW_POINTS    ? 0.5
-           : data->train_points < SOME_POINTS ? 0.7
-           : points_per_label(data) < 5       ? 0.2
-                                              : 0.3;
+    if (data->train_points < FEW_POINTS)
+        return 0.5;
+    if (data->train_points < SOME_POINTS)
+        return brevity == WHOLE ? 0.7 : brevity == SHORTER ? 0.5 : 0.3;
+    return points_per_label(data) < RARE_POINTS || brevity == BRIEF ? 0.2 : 0.3;
 }
 
 static void
@@ -236,6 +311,7 @@ resolve_layer(const skn_plan_t *plan, const skn_model_t *model,
               skn_model_layer_t *layer)
 {
     const skn_plan_data_t *data = &plan->data;
+    brevity_t brevity = brevity_of(data, &model->train);
     if (layer->output) {
         if (layer->loss == SKN_LOSS_AUTO)
             layer->loss = SKN_LOSS_SOFTMAX;
@@ -253,9 +329,9 @@ resolve_layer(const skn_plan_t *plan, const skn_model_t *model,
         return;
     }
     if (layer->units == SKN_AUTO)
-        layer->units = auto_units(data);
+        layer->units = auto_units(data, brevity);
     if (layer->dropout < 0)
-        layer->dropout = auto_dropout(data);
+        layer->dropout = auto_dropout(data, brevity);
     int64_t most = layer->units / SLICE_COLUMNS_MIN;
     if (layer->shards == SKN_AUTO)
         layer->shards = plan->units < most ? plan->units : most;
@@ -294,6 +370,19 @@ resolve_precision(skn_model_t *model)
                                : SKN_PRECISION_F32;
 }
 
+/* Decision 0019: rows of 2 bytes learn as those of 12 do. */
+static void
+resolve_weights(const skn_model_train_t *train, skn_model_layer_t *output)
+{
+    if (output->weights == SKN_WEIGHTS_AUTO)
+        output->weights =
+            train->precision == SKN_PRECISION_BF16 &&
+                    train->optimizer.kind == SKN_OPTIMIZER_ADAGRAD &&
+                    train->updates == SKN_UPDATES_LOAN
+                ? SKN_WEIGHTS_BF16
+                : SKN_WEIGHTS_F32;
+}
+
 /* What is rounded on its way differs with the number of nodes. */
 static void
 resolve_links(const skn_plan_t *plan, skn_model_t *model)
@@ -327,9 +416,40 @@ deal_units(skn_plan_t *plan, uint32_t unit_count)
         plan->units = (uint32_t)cores->limit;
 }
 
+/* Results do not depend on it, so that what this machine has may decide; for
+ * several nodes it is what the file allows them. */
+static void
+resolve_offload(skn_plan_t *plan, skn_model_t *model, uint64_t memory_bytes)
+{
+    skn_model_optimizer_t *optimizer = &model->train.optimizer;
+    skn_plan_estimate(plan);
+    if (optimizer->kind != SKN_OPTIMIZER_ADAM ||
+        optimizer->offload != SKN_OFFLOAD_AUTO)
+        return;
+    bool fits = plan->node_count > 0 || plan->memory_bytes <= memory_bytes;
+    fits = fits && skn_plan_check_memory(plan, NULL) == SKN_OK;
+    optimizer->offload = fits ? SKN_OFFLOAD_NONE : SKN_OFFLOAD_FILE;
+    plan->offload_auto = true;
+    skn_plan_estimate(plan);
+}
+
+const char *
+skn_plan_offload_path(const skn_model_t *model, const char *run_path)
+{
+    const char *path = model->train.optimizer.offload_path;
+    return path[0] ? path : run_path && run_path[0] ? run_path : ".";
+}
+
 skn_status_t
 skn_plan_make(skn_plan_t *plan, skn_model_t *model, uint32_t unit_count,
               skn_error_t *error)
+{
+    return skn_plan_make_within(plan, model, unit_count, UINT64_MAX, error);
+}
+
+skn_status_t
+skn_plan_make_within(skn_plan_t *plan, skn_model_t *model, uint32_t unit_count,
+                     uint64_t memory_bytes, skn_error_t *error)
 {
     memset(plan, 0, sizeof(*plan));
     skn_status_t status = read_data(plan, model, error);
@@ -337,7 +457,7 @@ skn_plan_make(skn_plan_t *plan, skn_model_t *model, uint32_t unit_count,
         return status;
     plan->model = model;
     deal_units(plan, unit_count);
-    resolve_train(&plan->data, &model->train);
+    resolve_train(&plan->data, model);
     resolve_merge(plan, &model->train);
     resolve_links(plan, model);
     /* The reader made the layers; they are ours to complete. */
@@ -345,6 +465,7 @@ skn_plan_make(skn_plan_t *plan, skn_model_t *model, uint32_t unit_count,
     for (size_t k = 0; k < model->layer_count; k++)
         resolve_layer(plan, model, &layers[k]);
     resolve_precision(model);
+    resolve_weights(&model->train, &layers[model->layer_count - 1]);
     plan->batches_per_epoch = skn_split_batches(
         plan->data.train_points, (uint64_t)model->train.batch_rows);
     plan->total_batches =
@@ -354,7 +475,7 @@ skn_plan_make(skn_plan_t *plan, skn_model_t *model, uint32_t unit_count,
         plan->total_batches = (uint64_t)model->train.max_batches;
     if (plan->node_count > 0)
         skn_plan_deal_weights(plan);
-    skn_plan_estimate(plan);
+    resolve_offload(plan, model, memory_bytes);
     status = skn_plan_check_nodes(plan, error);
     return status == SKN_OK ? skn_plan_check_memory(plan, error) : status;
 }

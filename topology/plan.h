@@ -21,13 +21,15 @@ typedef struct skn_plan_data {
     uint32_t features, labels, labels_occurring;
     double labels_per_point, features_per_point;
     uint64_t content_hash; /* skn_data_hash of both files */
+    uint64_t mapped_bytes; /* both files, as a reader has them in memory */
 } skn_plan_data_t;
 
 /* What several nodes were dealt. */
 typedef struct skn_plan_node {
-    uint32_t units;        /* processing units used, as the file has them */
-    uint64_t weight;       /* of one of them, against those of other nodes */
-    uint64_t memory_bytes; /* what its actors will hold, estimated */
+    uint32_t units;         /* processing units used, as the file has them */
+    uint64_t weight;        /* of one of them, against those of other nodes */
+    uint64_t memory_bytes;  /* what its actors will hold, estimated */
+    uint64_t offload_bytes; /* and keep in files */
 } skn_plan_node_t;
 
 typedef struct skn_plan {
@@ -36,8 +38,10 @@ typedef struct skn_plan {
     uint32_t units; /* processing units used, of all nodes together */
     uint64_t batches_per_epoch, total_batches;
     uint64_t parameters;
-    uint64_t memory_bytes; /* what the actors will hold, estimated */
-    uint32_t node_count;   /* 0: one process, also where one node is listed */
+    uint64_t memory_bytes;  /* what the actors will hold, estimated */
+    uint64_t offload_bytes; /* and keep in files */
+    bool offload_auto;      /* the model file leaves that to us */
+    uint32_t node_count;    /* 0: one process, also where one node is listed */
     skn_plan_node_t nodes[SKN_CLUSTER_NODES_MAX];
 } skn_plan_t;
 
@@ -65,8 +69,24 @@ typedef struct skn_plan_start {
 skn_status_t skn_plan_make(skn_plan_t *plan, skn_model_t *model,
                            uint32_t unit_count, skn_error_t *error);
 
+/* The same where this process may take `memory_bytes`: of what is decided, that
+ * changes only where adam's moments lie. */
+skn_status_t skn_plan_make_within(skn_plan_t *plan, skn_model_t *model,
+                                  uint32_t unit_count, uint64_t memory_bytes,
+                                  skn_error_t *error);
+
+/* The folder of offloaded moments in a run whose folder is `run_path`; NULL:
+ * it has none. */
+const char *skn_plan_offload_path(const skn_model_t *model,
+                                  const char *run_path);
+
 /* Whether each node keeps its share of the checkpoints: `checkpoint.copies`. */
 bool skn_model_is_kept(const skn_model_t *model);
+
+/* The rate that `auto` takes for a run of its own length, and how many times as
+ * great it is for one that is `shorter` times as short: decision 0019. */
+double skn_plan_usual_rate(skn_optimizer_kind_t kind);
+double skn_plan_longer_steps(double shorter);
 
 /* Whether the sampler has an index, which a table_builder keeps. */
 bool skn_plan_has_index(const skn_model_sampler_t *sampler);

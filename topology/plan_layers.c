@@ -138,6 +138,11 @@ add_updater(wire_t *wire, const place_t *place)
     skn_wire_real(wire, "init_bias", first_bias(wire, layer));
     skn_wire_text(wire, "huge_pages",
                   wire->model->resources.huge_pages ? "true" : "false");
+    if (train->optimizer.kind == SKN_OPTIMIZER_ADAM &&
+        train->optimizer.offload == SKN_OFFLOAD_FILE)
+        skn_wire_text(
+            wire, "offload",
+            skn_plan_offload_path(wire->model, wire->start->run_path));
     /* What shards are cut at, from the layer's size alone. */
     skn_wire_int(wire, "ledger",
                  layer->output ? skn_block_rows(place->global_rows)

@@ -252,6 +252,30 @@ fit_layer(const skn_checkpoint_t *checkpoint, const char *path,
     return SKN_OK;
 }
 
+/* A copy's masters are f32 (updates: copy); an updater reads what it keeps. */
+static skn_status_t
+fit_format(const skn_checkpoint_t *checkpoint, const char *path,
+           const skn_model_t *model, skn_error_t *error)
+{
+    const skn_model_layer_t *output = &model->layers[model->layer_count - 1];
+    bool half = output->weights == SKN_WEIGHTS_BF16 &&
+                model->train.updates == SKN_UPDATES_LOAN;
+    char name[SKN_TEXT_MAX], key[SKN_TEXT_MAX + 32], hint[SKN_TEXT_MAX + 128];
+    (void)snprintf(name, sizeof(name), "%s.weight", output->name);
+    bool was_half =
+        skn_checkpoint_find(checkpoint, name)->dtype == SKN_DTYPE_BF16;
+    if (half == was_half)
+        return SKN_OK;
+    (void)snprintf(key, sizeof(key), "number format of layer '%s'",
+                   output->name);
+    (void)snprintf(hint, sizeof(hint),
+                   "give -o model.layers.%s.weights=%s, or begin a new run in "
+                   "another checkpoint.path",
+                   output->name,
+                   was_half ? "bf16 and -o train.updates=loan" : "f32");
+    return misfit(path, key, hint, error);
+}
+
 static skn_status_t
 fit_config(const char *path, const skn_model_t *old, const skn_model_t *model,
            skn_error_t *error)
@@ -299,6 +323,8 @@ skn_resume_fits(const skn_resume_t *resume, const char *path,
     }
     for (size_t k = 0; status == SKN_OK && k < model->layer_count; k++)
         status = fit_layer(checkpoint, path, model, k, features, labels, error);
+    if (status == SKN_OK)
+        status = fit_format(checkpoint, path, model, error);
     skn_checkpoint_close(&checkpoint);
     skn_model_destroy(&old);
     skn_run_folder_close(&run);

@@ -26,6 +26,7 @@ is_own(const char *path, const skn_option_t *option, skn_slot_t slot)
 {
     return slot.kind == SKN_SLOT_NONE || slot.kind == SKN_SLOT_PATH ||
            slot.kind == SKN_SLOT_SIZE || /* of memory */
+           strcmp(option->name, "offload") == 0 ||
            (slot.kind == SKN_SLOT_TEXT && strcmp(option->name, "name") == 0) ||
            (strcmp(path, "links") == 0 && strcmp(option->name, "rate") == 0);
 }

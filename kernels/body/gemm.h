@@ -17,7 +17,7 @@
 #define GEMM_LANES_MAX 32
 /* A panel of b, 384 x 16 floats = 24 KiB, stays in a first-level cache of 32
  * while the panels of a pass by. On Zen 3, 384 beat 256 by 4% over the shapes
- * of bench_kernels (and 512 lost). The same for every set: those that fuse
+ * of the kernels' bench (and 512 lost). The same for every set: those that fuse
  * agree in every bit. */
 #define GEMM_DEPTH ((size_t)384)
 /* A block of a, 144 KiB, stays in a third of a second-level cache. */
@@ -356,17 +356,39 @@ gemm_clear(const skn_gemm_t *job)
             job->c[i * job->c_stride + j] = 0.0f;
 }
 
+/* All blocks of b, one behind the other. */
+static void
+full_pack(const skn_gemm_t *job, void *packed)
+{
+    float *to = packed;
+    for (size_t j = 0; j < job->n; j += GEMM_WIDTH)
+        for (size_t k = 0; k < job->k; k += GEMM_DEPTH) {
+            size_t columns = least(job->n - j, GEMM_WIDTH);
+            size_t depth = least(job->k - k, GEMM_DEPTH);
+            pack_b(to, job, j, columns, k, depth);
+            to += round_up(columns, GEMM_COLUMNS) * depth;
+        }
+}
+
+static size_t
+full_packed_bytes(size_t n, size_t k)
+{
+    return round_up(n, GEMM_COLUMNS) * k * sizeof(float);
+}
+
 static void
 gemm_full(const skn_gemm_t *job, void *scratch)
 {
     float *a = scratch;
-    float *b = a + gemm_a_floats(job->m, least(job->k, GEMM_DEPTH));
+    float *room = a + gemm_a_floats(job->m, least(job->k, GEMM_DEPTH));
+    const float *b = job->packed ? job->packed : room;
     for (size_t j = 0; j < job->n; j += GEMM_WIDTH)
         for (size_t k = 0; k < job->k; k += GEMM_DEPTH) {
             size_t columns = least(job->n - j, GEMM_WIDTH);
             size_t depth = least(job->k - k, GEMM_DEPTH);
             size_t step = GEMM_A_FLOATS / depth / GEMM_ROWS * GEMM_ROWS;
-            pack_b(b, job, j, columns, k, depth);
+            if (!job->packed)
+                pack_b(room, job, j, columns, k, depth);
             for (size_t i = 0; i < job->m; i += step) {
                 size_t rows = least(job->m - i, step);
                 pack_a(a, job, i, rows, k, depth);
@@ -374,6 +396,8 @@ gemm_full(const skn_gemm_t *job, void *scratch)
                            job->c + i * job->c_stride + j, job->c_stride,
                            job->add || k > 0);
             }
+            if (job->packed)
+                b += round_up(columns, GEMM_COLUMNS) * depth;
         }
 }
 
@@ -383,6 +407,8 @@ gemm_full(const skn_gemm_t *job, void *scratch)
 /* Rounded factors are multiplied as floats: the same numbers, no faster. */
 #define gemm_half gemm_full
 #define half_scratch_bytes full_scratch_bytes
+#define half_pack full_pack
+#define half_packed_bytes full_packed_bytes
 #endif
 
 static size_t
@@ -391,6 +417,22 @@ gemm_scratch_bytes(size_t m, size_t n, size_t k)
     size_t full = full_scratch_bytes(m, n, k);
     size_t half = half_scratch_bytes(m, n, k);
     return full > half ? full : half;
+}
+
+static size_t
+gemm_packed_bytes(size_t n, size_t k)
+{
+    size_t full = full_packed_bytes(n, k), half = half_packed_bytes(n, k);
+    return full > half ? full : half;
+}
+
+static void
+gemm_pack(const skn_gemm_t *job, void *packed)
+{
+    if (job->half)
+        half_pack(job, packed);
+    else
+        full_pack(job, packed);
 }
 
 static void

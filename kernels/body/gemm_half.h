@@ -1,26 +1,26 @@
 /* gemm_half.h - the product of two matrices whose factors are rounded to bf16,
  * on processors that multiply pairs of them.
  *
- * The loops and blocks are those of gemm.h; an element of a panel is a word of
- * two factors, depths 2p and 2p + 1, the first in its lower half. Absent lanes
- * and depths are zeros.
+ * The loops are those of gemm.h; an element of a packed factor is a word of two
+ * numbers, depths 2p and 2p + 1, the first in its lower half. Absent depths are
+ * zeros; absent lanes are anything.
  *
- *     panel of b: [pair][HALF_COLUMNS]
- *     panel of a: [pair][HALF_ROWS] for the dot products of AVX-512 BF16,
- *                 [pair / 16][HALF_ROWS][16] for the tiles of AMX
+ *     block of b: panels [pair][HALF_COLUMNS]
+ *     block of a: [row][HALF_PAIRS]: a matrix of bf16 whose depths lie side by
+ *                 side has this order already, and is copied
  *
- * vec_avx512_bf16.h and vec_amx.h have HALF_ROWS, HALF_BY_LANE (which of the
- * two a panel of a is) and half_tile.
+ * vec_avx512_bf16.h and vec_amx.h have half_tile, the most rows (HALF_ROWS) and
+ * columns that it takes, and HALF_PAIRS: the deepest block, and what lies
+ * between rows of a, an odd number of lines.
  * SPDX-License-Identifier: Apache-2.0 */
 
-#define HALF_COLUMNS ((size_t)32)
 #define HALF_SQUARE ((size_t)16) /* lanes, and pairs, packed at a time */
-/* A block is at most so deep and so wide, and the blocks of a product are of
- * one size: a panel of b of 256 pairs and one (a batch, or a layer and its
- * bias) is 34 KiB, a block of b 1.1 MiB, half of a second-level cache of 2. */
-#define HALF_PAIRS ((size_t)272)
+/* A block is at most HALF_PAIRS deep and so wide, and the blocks of a product
+ * are of one size: a panel of b of 256 pairs and one (a batch, or a layer and
+ * its bias) is 34 KiB, a block of b 1.1 MiB. */
 #define HALF_WIDTH ((size_t)1056)
-#define HALF_A_WORDS ((size_t)73728)
+/* Rows of a block of a, 238 KiB: a multiple of both sets' HALF_ROWS. */
+#define HALF_A_ROWS ((size_t)224)
 
 /* 16 words: `even` below `odd`. */
 VF_WORD __m512i
@@ -98,77 +98,141 @@ typedef struct half_part {
     size_t lane, lanes, depth0, depths;
 } half_part_t;
 
-/* square[k]: of pair k where `along` (lanes lie side by side), of lane k
- * elsewhere. */
+/* square[k] is of pair k; lanes lie side by side. */
 VF_WORD void
-half_load(__m512i *square, const strip_t *strip, bool half, bool along,
-          const half_part_t *part)
+half_load_pairs(__m512i *square, const strip_t *strip, bool half,
+                const half_part_t *part)
+{
+    for (size_t k = 0; k < HALF_SQUARE; k++) {
+        size_t depth = part->depth0 + 2 * k, odd = 0;
+        bool paired = 2 * k + 1 < part->depths;
+        square[k] = _mm512_setzero_si512();
+        if (2 * k >= part->depths)
+            continue;
+        size_t even =
+            strip_place(depth, strip->depth_stride, strip->depth_index);
+        if (paired)
+            odd =
+                strip_place(depth + 1, strip->depth_stride, strip->depth_index);
+        square[k] = half_of_lanes(strip, half, part->lane + even,
+                                  part->lane + odd, paired, part->lanes);
+    }
+}
+
+/* square[k] is of lane k. */
+VF_WORD void
+half_load_lanes(__m512i *square, const strip_t *strip, bool half,
+                const half_part_t *part)
 {
     bool dense = strip->depth_stride == 1 && !strip->depth_index;
     for (size_t k = 0; k < HALF_SQUARE; k++) {
-        size_t depth = part->depth0 + 2 * k;
         square[k] = _mm512_setzero_si512();
-        if (along && 2 * k < part->depths) {
-            bool paired = 2 * k + 1 < part->depths;
-            size_t even =
-                strip_place(depth, strip->depth_stride, strip->depth_index);
-            size_t odd = paired ? strip_place(depth + 1, strip->depth_stride,
-                                              strip->depth_index)
-                                : 0;
-            square[k] = half_of_lanes(strip, half, part->lane + even,
-                                      part->lane + odd, paired, part->lanes);
-        } else if (!along && k < part->lanes) {
-            size_t lane = strip_place(part->lane + k, strip->lane_stride,
-                                      strip->lane_index);
-            square[k] = dense ? half_of_depths(strip, half, lane + part->depth0,
-                                               part->depths)
-                              : half_of_elements(strip, half, lane,
-                                                 part->depth0, part->depths);
+        if (k >= part->lanes)
+            continue;
+        size_t lane =
+            strip_place(part->lane + k, strip->lane_stride, strip->lane_index);
+        square[k] = dense ? half_of_depths(strip, half, lane + part->depth0,
+                                           part->depths)
+                          : half_of_elements(strip, half, lane, part->depth0,
+                                             part->depths);
+    }
+}
+
+/* Of a factor of `lanes` x `depth` whose first lane and depth are lane0 and
+ * depth0, the square from there on. */
+VF_WORD half_part_t
+half_part(size_t lane0, size_t lanes, size_t depth0, size_t depth, size_t lane,
+          size_t pair)
+{
+    half_part_t part = { .lane = lane0 + lane, .depth0 = depth0 + 2 * pair };
+    if (lane < lanes)
+        part.lanes = least(lanes - lane, HALF_SQUARE);
+    if (2 * pair < depth)
+        part.depths = least(depth - 2 * pair, 2 * HALF_SQUARE);
+    return part;
+}
+
+/* Rows that are fetched ahead while a block of a is packed. */
+#define HALF_AHEAD 8
+
+/* Packs lanes along which depths lie side by side, or neither. */
+VF_WORD void
+half_copy_lanes(uint32_t *to, const strip_t *strip, bool half, size_t lane0,
+                size_t lanes, size_t depth0, size_t depth, size_t pairs)
+{
+    bool dense = strip->depth_stride == 1 && !strip->depth_index;
+    for (size_t lane = 0; lane < lanes; lane++) {
+        uint32_t *row = to + lane * HALF_PAIRS;
+        size_t place =
+            strip_place(lane0 + lane, strip->lane_stride, strip->lane_index);
+        size_t ahead = strip_place(lane0 + least(lane + HALF_AHEAD, lanes - 1),
+                                   strip->lane_stride, strip->lane_index);
+        for (size_t p = 0; p < pairs; p += HALF_SQUARE) {
+            size_t d = least(2 * p, depth);
+            size_t depths = least(depth - d, 2 * HALF_SQUARE);
+            strip_prefetch(strip, half, ahead + depth0 + d);
+            _mm512_storeu_si512(
+                row + p,
+                dense
+                    ? half_of_depths(strip, half, place + depth0 + d, depths)
+                    : half_of_elements(strip, half, place, depth0 + d, depths));
         }
     }
 }
 
-/* Packs `lanes` x `depth` into panels of `width` lanes and `pairs` pairs. By
- * pair, a width of 14 is stored as 16 words: what comes next repairs that, and
- * behind the last there is room. */
+/* Packs lanes that lie side by side: all of them for 16 pairs, then the next
+ * pairs, so that memory is read once. */
 VF_WORD void
-half_pack_squares(uint32_t *to, const strip_t *strip, bool half, bool by_lane,
-                  size_t lane0, size_t lanes, size_t depth0, size_t depth,
-                  size_t pairs, size_t width)
+half_turn_lanes(uint32_t *to, const strip_t *strip, bool half, size_t lane0,
+                size_t lanes, size_t depth0, size_t depth, size_t pairs)
 {
-    bool along = strip->lane_stride == 1 && !strip->lane_index;
-    for (size_t first = 0; first < lanes; first += width)
-        for (size_t v = 0; v < width; v += HALF_SQUARE)
-            for (size_t p = 0; p < pairs; p += HALF_SQUARE) {
-                __m512i square[HALF_SQUARE];
-                size_t wide = least(width - v, HALF_SQUARE);
-                size_t high = least(pairs - p, HALF_SQUARE);
-                half_part_t part = { .lane = lane0 + first + v,
-                                     .depth0 = depth0 + 2 * p };
-                uint32_t *panel = to + first * pairs;
-                if (first + v < lanes)
-                    part.lanes = least(lanes - first - v, wide);
-                if (2 * p < depth)
-                    part.depths = least(depth - 2 * p, 2 * HALF_SQUARE);
-                half_load(square, strip, half, along, &part);
-                if (along == by_lane)
-                    half_transpose(square);
-                for (size_t k = 0; k < (by_lane ? wide : high); k++)
-                    if (by_lane)
-                        _mm512_storeu_si512(panel + p * width + (v + k) * 16,
-                                            square[k]);
-                    else
-                        _mm512_storeu_si512(panel + (p + k) * width + v,
-                                            square[k]);
-            }
+    for (size_t p = 0; p < pairs; p += HALF_SQUARE)
+        for (size_t lane = 0; lane < lanes; lane += HALF_SQUARE) {
+            __m512i square[HALF_SQUARE];
+            half_part_t part = half_part(lane0, lanes, depth0, depth, lane, p);
+            half_load_pairs(square, strip, half, &part);
+            half_transpose(square);
+            for (size_t k = 0; k < HALF_SQUARE; k++)
+                _mm512_storeu_si512(to + (lane + k) * HALF_PAIRS + p,
+                                    square[k]);
+        }
 }
 
-/* Lanes lie side by side, and panels are by pair: each row of memory is read
- * once, from end to end. */
+VF_WORD void
+half_pack_a_values(uint32_t *to, const strip_t *strip, bool half, size_t lane0,
+                   size_t lanes, size_t depth0, size_t depth, size_t pairs)
+{
+    if (strip->lane_stride == 1 && !strip->lane_index)
+        half_turn_lanes(to, strip, half, lane0, lanes, depth0, depth, pairs);
+    else
+        half_copy_lanes(to, strip, half, lane0, lanes, depth0, depth, pairs);
+}
+
+/* Packs a block of b whose depths lie side by side, or neither. */
+VF_WORD void
+half_pack_squares(uint32_t *to, const strip_t *strip, bool half, size_t lane0,
+                  size_t lanes, size_t depth0, size_t depth, size_t pairs)
+{
+    for (size_t lane = 0; lane < round_up(lanes, HALF_COLUMNS);
+         lane += HALF_SQUARE) {
+        uint32_t *panel = to + lane / HALF_COLUMNS * HALF_COLUMNS * pairs +
+                          lane % HALF_COLUMNS;
+        for (size_t p = 0; p < pairs; p += HALF_SQUARE) {
+            __m512i square[HALF_SQUARE];
+            half_part_t part = half_part(lane0, lanes, depth0, depth, lane, p);
+            half_load_lanes(square, strip, half, &part);
+            half_transpose(square);
+            for (size_t k = 0; k < least(pairs - p, HALF_SQUARE); k++)
+                _mm512_storeu_si512(panel + (p + k) * HALF_COLUMNS, square[k]);
+        }
+    }
+}
+
+/* The same where lanes lie side by side: each row of memory is read once, from
+ * end to end. */
 VF_WORD void
 half_pack_rows(uint32_t *to, const strip_t *strip, bool half, size_t lane0,
-               size_t lanes, size_t depth0, size_t depth, size_t pairs,
-               size_t width)
+               size_t lanes, size_t depth0, size_t depth, size_t pairs)
 {
     for (size_t p = 0; p < pairs; p++) {
         size_t place[2] = { 0 }, ahead[2] = { 0 };
@@ -180,46 +244,22 @@ half_pack_rows(uint32_t *to, const strip_t *strip, bool half, size_t lane0,
             ahead[k] = lane0 + strip_place(depth0 + next, strip->depth_stride,
                                            strip->depth_index);
         }
-        for (size_t first = 0; first < lanes; first += width)
-            for (size_t v = 0; v < width; v += HALF_SQUARE) {
-                size_t lane = first + v;
-                size_t some = lane < lanes && 2 * p < depth
-                                  ? least(lanes - lane, HALF_SQUARE)
-                                  : 0;
-                strip_prefetch(strip, half, ahead[0] + least(lane, lanes - 1));
-                strip_prefetch(strip, half, ahead[1] + least(lane, lanes - 1));
-                __m512i words = half_of_lanes(
-                    strip, half, place[0] + (some ? lane : 0),
-                    place[1] + (some ? lane : 0), 2 * p + 1 < depth, some);
-                _mm512_storeu_si512(to + first * pairs + p * width + v, words);
-            }
+        for (size_t lane = 0; lane < round_up(lanes, HALF_COLUMNS);
+             lane += HALF_SQUARE) {
+            size_t some = lane < lanes && 2 * p < depth
+                              ? least(lanes - lane, HALF_SQUARE)
+                              : 0;
+            strip_prefetch(strip, half, ahead[0] + least(lane, lanes - 1));
+            strip_prefetch(strip, half, ahead[1] + least(lane, lanes - 1));
+            __m512i words = half_of_lanes(
+                strip, half, place[0] + (some ? lane : 0),
+                place[1] + (some ? lane : 0), 2 * p + 1 < depth, some);
+            _mm512_storeu_si512(to +
+                                    lane / HALF_COLUMNS * HALF_COLUMNS * pairs +
+                                    p * HALF_COLUMNS + lane % HALF_COLUMNS,
+                                words);
+        }
     }
-}
-
-VF_WORD void
-half_pack_values(uint32_t *to, const strip_t *strip, bool half, bool by_lane,
-                 size_t lane0, size_t lanes, size_t depth0, size_t depth,
-                 size_t pairs, size_t width)
-{
-    if (!by_lane && width % HALF_SQUARE == 0 && strip->lane_stride == 1 &&
-        !strip->lane_index)
-        half_pack_rows(to, strip, half, lane0, lanes, depth0, depth, pairs,
-                       width);
-    else
-        half_pack_squares(to, strip, half, by_lane, lane0, lanes, depth0, depth,
-                          pairs, width);
-}
-
-VF_WORD void
-half_pack(uint32_t *to, const strip_t *strip, bool by_lane, size_t lane0,
-          size_t lanes, size_t depth0, size_t depth, size_t pairs, size_t width)
-{
-    if (strip->at)
-        half_pack_values(to, strip, false, by_lane, lane0, lanes, depth0, depth,
-                         pairs, width);
-    else
-        half_pack_values(to, strip, true, by_lane, lane0, lanes, depth0, depth,
-                         pairs, width);
 }
 
 static void
@@ -227,7 +267,20 @@ half_pack_a(uint32_t *to, const skn_matrix_t *a, size_t row, size_t rows,
             size_t k, size_t depth, size_t pairs)
 {
     strip_t strip = strip_of_a(a);
-    half_pack(to, &strip, HALF_BY_LANE, row, rows, k, depth, pairs, HALF_ROWS);
+    if (strip.at)
+        half_pack_a_values(to, &strip, false, row, rows, k, depth, pairs);
+    else
+        half_pack_a_values(to, &strip, true, row, rows, k, depth, pairs);
+}
+
+VF_WORD void
+half_pack_b_values(uint32_t *to, const strip_t *strip, bool half, size_t lane0,
+                   size_t lanes, size_t depth0, size_t depth, size_t pairs)
+{
+    if (strip->lane_stride == 1 && !strip->lane_index)
+        half_pack_rows(to, strip, half, lane0, lanes, depth0, depth, pairs);
+    else
+        half_pack_squares(to, strip, half, lane0, lanes, depth0, depth, pairs);
 }
 
 static void
@@ -235,23 +288,10 @@ half_pack_b(uint32_t *to, const skn_matrix_t *b, size_t column, size_t columns,
             size_t k, size_t depth, size_t pairs)
 {
     strip_t strip = strip_of_b(b);
-    half_pack(to, &strip, false, column, columns, k, depth, pairs,
-              HALF_COLUMNS);
-}
-
-/* A tile over the edge of c goes through one of its own. */
-static void
-half_edge(const uint32_t *a, const uint32_t *b, size_t pairs, float *c,
-          size_t c_stride, size_t rows, size_t columns, bool more)
-{
-    float tile[HALF_ROWS * HALF_COLUMNS];
-    for (size_t r = 0; r < rows && more; r++)
-        memcpy(tile + r * HALF_COLUMNS, c + r * c_stride,
-               columns * sizeof(float));
-    half_tile(a, b, pairs, tile, HALF_COLUMNS, more);
-    for (size_t r = 0; r < rows; r++)
-        memcpy(c + r * c_stride, tile + r * HALF_COLUMNS,
-               columns * sizeof(float));
+    if (strip.at)
+        half_pack_b_values(to, &strip, false, column, columns, k, depth, pairs);
+    else
+        half_pack_b_values(to, &strip, true, column, columns, k, depth, pairs);
 }
 
 static void
@@ -260,14 +300,10 @@ half_block(const uint32_t *a, const uint32_t *b, size_t rows, size_t columns,
 {
     for (size_t i = 0; i < rows; i += HALF_ROWS)
         for (size_t j = 0; j < columns; j += HALF_COLUMNS) {
-            const uint32_t *left = a + i * pairs, *right = b + j * pairs;
-            float *to = c + i * c_stride + j;
             size_t high = least(rows - i, HALF_ROWS);
             size_t wide = least(columns - j, HALF_COLUMNS);
-            if (high == HALF_ROWS && wide == HALF_COLUMNS)
-                half_tile(left, right, pairs, to, c_stride, more);
-            else
-                half_edge(left, right, pairs, to, c_stride, high, wide, more);
+            half_tile(a + i * HALF_PAIRS, b + j * pairs, pairs,
+                      c + i * c_stride + j, c_stride, high, wide, more);
         }
 }
 
@@ -294,40 +330,65 @@ half_pairs_most(size_t k)
 }
 
 static size_t
-half_a_words(size_t m, size_t k)
+half_a_words(size_t m)
 {
-    size_t words = round_up(m, HALF_ROWS) * half_pairs_most(k);
-    return round_up(least(words, HALF_A_WORDS), 16) + HALF_SQUARE;
+    return round_up(least(m, HALF_A_ROWS), 2 * HALF_SQUARE) * HALF_PAIRS;
 }
 
 static size_t
 half_scratch_bytes(size_t m, size_t n, size_t k)
 {
     size_t columns = round_up(least(n, HALF_WIDTH), HALF_COLUMNS);
-    return (half_a_words(m, k) + columns * half_pairs_most(k)) *
-           sizeof(uint32_t);
+    return (half_a_words(m) + columns * half_pairs_most(k)) * sizeof(uint32_t);
+}
+
+static size_t
+half_packed_bytes(size_t n, size_t k)
+{
+    size_t pairs = half_pairs(k);
+    size_t blocks = (k + 2 * pairs - 1) / (2 * pairs);
+    return round_up(n, HALF_COLUMNS) * pairs * blocks * sizeof(uint32_t);
+}
+
+/* All blocks of b, one behind the other. */
+static void
+half_pack(const skn_gemm_t *job, void *packed)
+{
+    uint32_t *to = packed;
+    size_t pairs = half_pairs(job->k);
+    size_t width = half_blocks(job->n, HALF_WIDTH, HALF_COLUMNS);
+    for (size_t j = 0; j < job->n; j += width)
+        for (size_t k = 0; k < job->k; k += 2 * pairs) {
+            size_t columns = least(job->n - j, width);
+            size_t depth = least(job->k - k, 2 * pairs);
+            half_pack_b(to, &job->b, j, columns, k, depth, pairs);
+            to += round_up(columns, HALF_COLUMNS) * pairs;
+        }
 }
 
 static void
 gemm_half(const skn_gemm_t *job, void *scratch)
 {
-    uint32_t *a = scratch, *b = a + half_a_words(job->m, job->k);
+    uint32_t *a = scratch, *room = a + half_a_words(job->m);
+    const uint32_t *b = job->packed ? job->packed : room;
     size_t pairs = half_pairs(job->k);
     size_t width = half_blocks(job->n, HALF_WIDTH, HALF_COLUMNS);
-    size_t step = HALF_A_WORDS / pairs / HALF_ROWS * HALF_ROWS;
     half_begin();
     for (size_t j = 0; j < job->n; j += width)
         for (size_t k = 0; k < job->k; k += 2 * pairs) {
             size_t columns = least(job->n - j, width);
             size_t depth = least(job->k - k, 2 * pairs);
-            half_pack_b(b, &job->b, j, columns, k, depth, pairs);
-            for (size_t i = 0; i < job->m; i += step) {
-                size_t rows = least(job->m - i, step);
+            if (!job->packed)
+                half_pack_b(room, &job->b, j, columns, k, depth, pairs);
+            for (size_t i = 0; i < job->m; i += HALF_A_ROWS) {
+                size_t rows = least(job->m - i, HALF_A_ROWS);
                 half_pack_a(a, &job->a, i, rows, k, depth, pairs);
                 half_block(a, b, rows, columns, pairs,
                            job->c + i * job->c_stride + j, job->c_stride,
                            job->add || k > 0);
             }
+            if (job->packed)
+                b += round_up(columns, HALF_COLUMNS) * pairs;
         }
     half_end();
 }

@@ -1,112 +1,266 @@
 /* noise.h - kernels that throw dice: dropout and random rounding.
  *
  * Element i's 16 bits are half-word i % 8 of the Philox block with counter
- * {(first_column + i) / 8, row, stream}: no lane, slice or order enters.
+ * {(first_column + i) / 8, row, stream}: no lane, slice or order enters. They
+ * stay in registers from the dice to the element.
+ *
+ * Ten rounds are one long chain of dependent instructions, so several vectors
+ * of counters go through them side by side where a row is long enough.
  * SPDX-License-Identifier: Apache-2.0 */
 
-/* Columns whose bits are drawn at a time: one block a lane. */
-#define NOISE_COLUMNS (8 * VF_LANES)
+/* Elements of one vector of counters: 8 a lane. */
+#define NOISE_VECTORS 8
+#define NOISE_COLUMNS (NOISE_VECTORS * VF_LANES)
+#define NOISE_CHAINS_MAX 4
 
-/* Ten rounds of Philox (see philox.h) on VF_LANES counters at once. */
+/* Where the dice of a row come from, and the keys of the rounds. */
+typedef struct noise_source {
+    const skn_noise_t *at;
+    uint32_t k0[10], k1[10];
+} noise_source_t;
+
+/* What a kernel does with `lanes` elements from i on, and their bits; and with
+ * two vectors. */
+typedef void noise_step_t(const void *job, size_t i, vi_t bits, size_t lanes);
+typedef void noise_pair_t(const void *job, size_t i, vi_t first, vi_t second);
+
 VF_WORD void
-noise_rounds(vi_t *x, uint64_t key)
+noise_keys(uint32_t *k0, uint32_t *k1, uint64_t key)
 {
-    const vi_t m0 = vi_set(SKN_PHILOX_M0), m1 = vi_set(SKN_PHILOX_M1);
-    vi_t k0 = vi_set((uint32_t)key), k1 = vi_set((uint32_t)(key >> 32));
-    for (int round = 0; round < 10; round++) {
-        vi_t high0, low0, high1, low1;
-        vi_multiply(x[0], m0, &high0, &low0);
-        vi_multiply(x[2], m1, &high1, &low1);
-        x[0] = vi_xor(vi_xor(high1, x[1]), k0);
-        x[1] = low1;
-        x[2] = vi_xor(vi_xor(high0, x[3]), k1);
-        x[3] = low0;
-        k0 = vi_add(k0, vi_set(SKN_PHILOX_W0));
-        k1 = vi_add(k1, vi_set(SKN_PHILOX_W1));
+    for (uint32_t round = 0; round < 10; round++) {
+        k0[round] = (uint32_t)key + round * SKN_PHILOX_W0;
+        k1[round] = (uint32_t)(key >> 32) + round * SKN_PHILOX_W1;
     }
 }
 
-/* The bits of the NOISE_COLUMNS elements from i on. */
-static void
-noise_fill(uint16_t *bits, const skn_noise_t *noise, size_t i)
+/* Ten rounds of Philox (see philox.h) on `chains` vectors of counters, 4 words
+ * each, in x; `chains` is a constant where this is called. */
+VF_WORD void
+noise_rounds(vi_t *x, size_t chains, const uint32_t *k0, const uint32_t *k1)
 {
-    uint32_t word[4][VF_LANES];
-    uint32_t block = noise->first_column / 8 + (uint32_t)(i / 8);
-    vi_t x[4] = { vi_add(vi_set(block), vi_lane()), vi_set(noise->row),
-                  vi_set((uint32_t)noise->stream),
-                  vi_set((uint32_t)(noise->stream >> 32)) };
-    noise_rounds(x, noise->key);
-    for (size_t w = 0; w < 4; w++)
-        vi_store(word[w], x[w]);
-    for (size_t lane = 0; lane < VF_LANES; lane++)
-        for (size_t w = 0; w < 4; w++) {
-            bits[8 * lane + 2 * w] = (uint16_t)word[w][lane];
-            bits[8 * lane + 2 * w + 1] = (uint16_t)(word[w][lane] >> 16);
+    const vi_t m0 = vi_set(SKN_PHILOX_M0), m1 = vi_set(SKN_PHILOX_M1);
+#pragma GCC unroll 10
+    for (int round = 0; round < 10; round++) {
+        vi_t key0 = vi_set(k0[round]), key1 = vi_set(k1[round]);
+        for (size_t c = 0; c < 4 * chains; c += 4) {
+            vi_t high0, low0, high1, low1;
+            vi_multiply(x[c], m0, &high0, &low0);
+            vi_multiply(x[c + 2], m1, &high1, &low1);
+            x[c] = vi_xor(vi_xor(high1, x[c + 1]), key0);
+            x[c + 1] = low1;
+            x[c + 2] = vi_xor(vi_xor(high0, x[c + 3]), key1);
+            x[c + 3] = low0;
         }
+    }
 }
 
-VF_WORD size_t
-noise_lanes(size_t left)
+/* The dice of `chains` vectors of blocks, from element i on; `chains` is a
+ * constant where this is called. */
+VF_WORD void
+noise_draw(vi_t *x, size_t chains, const noise_source_t *source, size_t i)
 {
-    return left < NOISE_COLUMNS ? left : NOISE_COLUMNS;
+    const skn_noise_t *noise = source->at;
+    uint32_t block = noise->first_column / 8 + (uint32_t)(i / 8);
+    for (size_t c = 0; c < chains; c++) {
+        vi_t *counter = x + 4 * c;
+        counter[0] =
+            vi_add(vi_set(block + (uint32_t)(c * VF_LANES)), vi_block());
+        counter[1] = vi_set(noise->row);
+        counter[2] = vi_set((uint32_t)noise->stream);
+        counter[3] = vi_set((uint32_t)(noise->stream >> 32));
+    }
+    noise_rounds(x, chains, source->k0, source->k1);
+    for (size_t c = 0; c < chains; c++)
+        vi_blocks_in_order(x + 4 * c);
+}
+
+VF_WORD void
+noise_whole(noise_pair_t *pair, const void *job, const noise_source_t *source,
+            size_t chains, size_t i)
+{
+    vi_t x[4 * NOISE_CHAINS_MAX];
+    noise_draw(x, chains, source, i);
+    for (size_t w = 0; w < 4 * chains; w++) {
+        vi_t first, second;
+        vi_halves(x[w], &first, &second);
+        pair(job, i + 2 * w * VF_LANES, first, second);
+    }
+}
+
+/* The last elements of a row: at most what one block serves, and its dice. A
+ * row of 512 and a bias ends so; a vector of counters for it would be a fourth
+ * of the work. */
+typedef struct noise_last {
+    size_t count;
+    uint16_t dice[16]; /* the first 8; a vector is read */
+} noise_last_t;
+
+/* It waits for nothing else: when it comes first, its chain of ten rounds goes
+ * beside those of the vectors. */
+VF_WORD noise_last_t
+noise_last_of(const skn_noise_t *noise, size_t n)
+{
+    noise_last_t last = { .count = n % NOISE_COLUMNS };
+    uint32_t first = noise->first_column / 8;
+    skn_philox_t block = { { first + (uint32_t)((n - last.count) / 8),
+                             noise->row, (uint32_t)noise->stream,
+                             (uint32_t)(noise->stream >> 32) } };
+    if (last.count == 0 || last.count > 8)
+        return (noise_last_t){ .count = 0 };
+    block = skn_philox(noise->key, block);
+    for (size_t w = 0; w < 4; w++) {
+        last.dice[2 * w] = (uint16_t)block.word[w];
+        last.dice[2 * w + 1] = (uint16_t)(block.word[w] >> 16);
+    }
+    return last;
+}
+
+/* The last elements of a row: fewer than a vector of counters serves. */
+VF_WORD void
+noise_rest(noise_step_t *step, const void *job, const noise_source_t *source,
+           size_t i, size_t n)
+{
+    vi_t x[4];
+    noise_draw(x, 1, source, i);
+    for (size_t w = 0; w < 4 && i < n; w++, i += 2 * VF_LANES) {
+        vi_t first, second;
+        vi_halves(x[w], &first, &second);
+        step(job, i, first, vf_lanes(n - i));
+        if (i + VF_LANES < n)
+            step(job, i + VF_LANES, second, vf_lanes(n - i - VF_LANES));
+    }
+}
+
+/* Takes the steps with all n elements of a row. */
+VF_WORD void
+noise_each(noise_pair_t *pair, noise_step_t *step, const void *job,
+           const skn_noise_t *noise, size_t n)
+{
+    noise_source_t source = { .at = noise };
+    size_t i = 0;
+    noise_last_t last = noise_last_of(noise, n);
+    noise_keys(source.k0, source.k1, noise->key);
+    for (; i + 4 * NOISE_COLUMNS <= n; i += 4 * NOISE_COLUMNS)
+        noise_whole(pair, job, &source, 4, i);
+    for (; i + 2 * NOISE_COLUMNS <= n; i += 2 * NOISE_COLUMNS)
+        noise_whole(pair, job, &source, 2, i);
+    for (; i + NOISE_COLUMNS <= n; i += NOISE_COLUMNS)
+        noise_whole(pair, job, &source, 1, i);
+    if (last.count == 0 && i < n)
+        noise_rest(step, job, &source, i, n);
+    for (size_t k = 0; k < last.count; k += VF_LANES) {
+        size_t lanes = vf_lanes(last.count - k);
+        step(job, i + k, vi_load_u16_n(last.dice + k, lanes), lanes);
+    }
+}
+
+typedef struct dropout_job {
+    float *x;
+    vi_t limit;
+    vf_t factor;
+} dropout_job_t;
+
+VF_WORD void
+dropout_step(const void *what, size_t i, vi_t bits, size_t lanes)
+{
+    const dropout_job_t *job = what;
+    vf_t scaled = vf_mul(vf_load_n(job->x + i, lanes), job->factor);
+    vf_store_n(job->x + i, vf_keep(vi_below(bits, job->limit), scaled), lanes);
+}
+
+VF_WORD void
+dropout_pair(const void *job, size_t i, vi_t first, vi_t second)
+{
+    dropout_step(job, i, first, VF_LANES);
+    dropout_step(job, i + VF_LANES, second, VF_LANES);
 }
 
 static void
 dropout(float *x, size_t n, float keep, const skn_noise_t *noise)
 {
-    uint16_t bits[NOISE_COLUMNS];
     float kept_f = keep * 65536.0f + 0.5f;
     uint32_t kept = kept_f < 1.0f       ? 1
                     : kept_f > 65536.0f ? 65536
                                         : (uint32_t)kept_f;
-    vi_t limit = vi_set(kept);
-    vf_t factor = vf_set(65536.0f / (float)kept);
-    for (size_t i = 0; i < n; i += NOISE_COLUMNS) {
-        size_t columns = noise_lanes(n - i);
-        noise_fill(bits, noise, i);
-        for (size_t j = 0; j < columns; j += VF_LANES) {
-            size_t lanes = vf_lanes(columns - j);
-            vf_t scaled = vf_mul(vf_load_n(x + i + j, lanes), factor);
-            vm_t stays = vi_below(vi_load_u16_n(bits + j, lanes), limit);
-            vf_store_n(x + i + j, vf_keep(stays, scaled), lanes);
-        }
+    dropout_job_t job = { x, vi_set(kept), vf_set(65536.0f / (float)kept) };
+    noise_each(dropout_pair, dropout_step, &job, noise, n);
+}
+
+typedef struct bf16_job {
+    uint16_t *to;
+    const float *from;
+    vf_t rate, weight_decay;
+} bf16_job_t;
+
+/* Two vectors are rounded by cutting, which makes infinity of some NaN: then
+ * they are stored once more. For one lane the question costs more. */
+VF_WORD void
+bf16_random_store(uint16_t *to, vf_t a, vf_t b, vi_t first, vi_t second)
+{
+    if (VF_LANES > 1)
+        vi_store_upper(to, vi_add(vf_bits(a), first),
+                       vi_add(vf_bits(b), second));
+    if (VF_LANES == 1 || vf_any_nan(a, b)) { /* hardly ever */
+        vi_store_u16_n(to, bf16_random(a, first), VF_LANES);
+        vi_store_u16_n(to + VF_LANES, bf16_random(b, second), VF_LANES);
     }
+}
+
+VF_WORD void
+bf16_random_step(const void *what, size_t i, vi_t bits, size_t lanes)
+{
+    const bf16_job_t *job = what;
+    vi_t rounded = bf16_random(vf_load_n(job->from + i, lanes), bits);
+    vi_store_u16_n(job->to + i, rounded, lanes);
+}
+
+VF_WORD void
+bf16_random_pair(const void *what, size_t i, vi_t first, vi_t second)
+{
+    const bf16_job_t *job = what;
+    vf_t a = vf_load(job->from + i), b = vf_load(job->from + i + VF_LANES);
+    bf16_random_store(job->to + i, a, b, first, second);
 }
 
 static void
 f32_to_bf16_random(uint16_t *to, const float *from, size_t n,
                    const skn_noise_t *noise)
 {
-    uint16_t bits[NOISE_COLUMNS];
-    for (size_t i = 0; i < n; i += NOISE_COLUMNS) {
-        size_t columns = noise_lanes(n - i);
-        noise_fill(bits, noise, i);
-        for (size_t j = 0; j < columns; j += VF_LANES) {
-            size_t lanes = vf_lanes(columns - j);
-            vi_t rounded = bf16_random(vf_load_n(from + i + j, lanes),
-                                       vi_load_u16_n(bits + j, lanes));
-            vi_store_u16_n(to + i + j, rounded, lanes);
-        }
-    }
+    bf16_job_t job = { .to = to, .from = from };
+    noise_each(bf16_random_pair, bf16_random_step, &job, noise, n);
+}
+
+/* The weights that elements i on become, before they are rounded. */
+VF_WORD vf_t
+sgd_bf16(const bf16_job_t *job, size_t i, size_t lanes)
+{
+    vf_t old = bf16_load_n(job->to + i, lanes);
+    vf_t slope =
+        vf_add(vf_load_n(job->from + i, lanes), vf_mul(job->weight_decay, old));
+    return vf_sub(old, vf_mul(job->rate, slope));
+}
+
+VF_WORD void
+sgd_bf16_step(const void *what, size_t i, vi_t bits, size_t lanes)
+{
+    const bf16_job_t *job = what;
+    vi_t new = bf16_random(sgd_bf16(job, i, lanes), bits);
+    vi_store_u16_n(job->to + i, new, lanes);
+}
+
+VF_WORD void
+sgd_bf16_pair(const void *what, size_t i, vi_t first, vi_t second)
+{
+    const bf16_job_t *job = what;
+    vf_t a = sgd_bf16(job, i, VF_LANES);
+    vf_t b = sgd_bf16(job, i + VF_LANES, VF_LANES);
+    bf16_random_store(job->to + i, a, b, first, second);
 }
 
 static void
 sgd_row_bf16(uint16_t *w, const float *g, size_t n, float rate,
              float weight_decay, const skn_noise_t *noise)
 {
-    uint16_t bits[NOISE_COLUMNS];
-    vf_t step = vf_set(rate), decay = vf_set(weight_decay);
-    for (size_t i = 0; i < n; i += NOISE_COLUMNS) {
-        size_t columns = noise_lanes(n - i);
-        noise_fill(bits, noise, i);
-        for (size_t j = 0; j < columns; j += VF_LANES) {
-            size_t lanes = vf_lanes(columns - j);
-            vf_t old = bf16_load_n(w + i + j, lanes);
-            vf_t slope =
-                vf_add(vf_load_n(g + i + j, lanes), vf_mul(decay, old));
-            vi_t new = bf16_random(vf_sub(old, vf_mul(step, slope)),
-                                   vi_load_u16_n(bits + j, lanes));
-            vi_store_u16_n(w + i + j, new, lanes);
-        }
-    }
+    bf16_job_t job = { w, g, vf_set(rate), vf_set(weight_decay) };
+    noise_each(sgd_bf16_pair, sgd_bf16_step, &job, noise, n);
 }

@@ -25,12 +25,21 @@ bits_nonzero(vf_t x, vi_t mask)
            (uint32_t)((1u << VF_LANES) - 1);
 }
 
+/* 64 elements at a time where there are so many: their bits are one store. */
 static size_t
 nonzero_bits(uint8_t *bits, const float *x, size_t n, uint32_t mask)
 {
-    size_t count = 0;
+    size_t count = 0, i = 0;
     vi_t masks = vi_set(mask);
-    for (size_t i = 0; i < n; i += BITS_STEP) {
+    for (; i + 64 <= n; i += 64) {
+        uint64_t group = 0;
+        for (size_t j = 0; j < 64; j += VF_LANES)
+            group |= (uint64_t)bits_nonzero(vf_load(x + i + j), masks) << j;
+        count += (size_t)__builtin_popcountll(group);
+        for (size_t k = 0; k < 8; k++)
+            bits[i / 8 + k] = (uint8_t)(group >> 8 * k);
+    }
+    for (; i < n; i += BITS_STEP) {
         uint32_t group = 0;
         for (size_t j = 0; j < BITS_STEP && i + j < n; j += VF_LANES)
             group |=
@@ -86,18 +95,19 @@ unpack_nonzero(float *to, const float *from, size_t count, const uint8_t *bits,
 }
 
 /* The smallest number of full precision is as good as zero, but is none. */
+VF_WORD void
+raise_step(const void *what, size_t i, size_t lanes)
+{
+    float *const *x = what;
+    vf_t least = vf_set(FLT_MIN), old = vf_load_n(*x + i, lanes);
+    vi_t sign = vi_and(vf_bits(old), vi_set(0x80000000u));
+    vf_t raised = vf_of_bits(vi_or(sign, vf_bits(least)));
+    vf_t new = vf_choose(vf_above(least, vf_abs(old)), raised, old);
+    vf_store_n(*x + i, new, lanes);
+}
+
 static void
 raise_zeros(float *x, size_t n)
 {
-    vf_t least = vf_set(FLT_MIN);
-    vi_t sign = vi_set(0x80000000u);
-    for (size_t i = 0; i < n; i += VF_LANES) {
-        size_t lanes = vf_lanes(n - i);
-        vf_t old = vf_load_n(x + i, lanes);
-        vi_t raised = vi_or(vi_and(vf_bits(old), sign), vf_bits(least));
-        vf_store_n(
-            x + i,
-            vf_choose(vf_above(least, vf_abs(old)), vf_of_bits(raised), old),
-            lanes);
-    }
+    vf_each(raise_step, &x, x, n);
 }

@@ -5,30 +5,65 @@
  * give the same bits.
  * SPDX-License-Identifier: Apache-2.0 */
 
+typedef struct adam_job {
+    float *w, *m, *v;
+    const float *g;
+    vf_t decay1, decay2, part1, part2, c1, c2, eps, rate, weight_decay;
+} adam_job_t;
+
+VF_WORD void
+adam_step(const void *what, size_t i, size_t lanes)
+{
+    const adam_job_t *job = what;
+    vf_t slope = vf_load_n(job->g + i, lanes);
+    vf_t old = vf_load_n(job->w + i, lanes);
+    vf_t m1 = vf_add(vf_mul(job->decay1, vf_load_n(job->m + i, lanes)),
+                     vf_mul(job->part1, slope));
+    vf_t v1 = vf_add(vf_mul(job->decay2, vf_load_n(job->v + i, lanes)),
+                     vf_mul(job->part2, vf_mul(slope, slope)));
+    vf_t root = vf_add(vf_sqrt(vf_mul(v1, job->c2)), job->eps);
+    vf_t step = vf_add(vf_div(vf_mul(m1, job->c1), root),
+                       vf_mul(job->weight_decay, old));
+    vf_store_n(job->m + i, m1, lanes);
+    vf_store_n(job->v + i, v1, lanes);
+    vf_store_n(job->w + i, vf_sub(old, vf_mul(job->rate, step)), lanes);
+}
+
 static void
 adam_row(float *w, float *m, float *v, const float *g, size_t n,
          const skn_adam_t *adam)
 {
-    vf_t decay1 = vf_set(adam->decay1), decay2 = vf_set(adam->decay2);
-    vf_t part1 = vf_set(adam->one_minus_beta1);
-    vf_t part2 = vf_set(adam->one_minus_beta2);
-    vf_t c1 = vf_set(adam->correction1), c2 = vf_set(adam->correction2);
-    vf_t eps = vf_set(adam->eps), rate = vf_set(adam->rate);
-    vf_t weight_decay = vf_set(adam->weight_decay);
-    for (size_t i = 0; i < n; i += VF_LANES) {
-        size_t lanes = vf_lanes(n - i);
-        vf_t slope = vf_load_n(g + i, lanes), old = vf_load_n(w + i, lanes);
-        vf_t m1 = vf_add(vf_mul(decay1, vf_load_n(m + i, lanes)),
-                         vf_mul(part1, slope));
-        vf_t v1 = vf_add(vf_mul(decay2, vf_load_n(v + i, lanes)),
-                         vf_mul(part2, vf_mul(slope, slope)));
-        vf_t root = vf_add(vf_sqrt(vf_mul(v1, c2)), eps);
-        vf_t step =
-            vf_add(vf_div(vf_mul(m1, c1), root), vf_mul(weight_decay, old));
-        vf_store_n(m + i, m1, lanes);
-        vf_store_n(v + i, v1, lanes);
-        vf_store_n(w + i, vf_sub(old, vf_mul(rate, step)), lanes);
-    }
+    adam_job_t job = {
+        .w = w,
+        .m = m,
+        .v = v,
+        .g = g,
+        .decay1 = vf_set(adam->decay1),
+        .decay2 = vf_set(adam->decay2),
+        .part1 = vf_set(adam->one_minus_beta1),
+        .part2 = vf_set(adam->one_minus_beta2),
+        .c1 = vf_set(adam->correction1),
+        .c2 = vf_set(adam->correction2),
+        .eps = vf_set(adam->eps),
+        .rate = vf_set(adam->rate),
+        .weight_decay = vf_set(adam->weight_decay),
+    };
+    vf_each(adam_step, &job, w, n);
+}
+
+typedef struct sgd_job {
+    float *w;
+    const float *g;
+    vf_t rate, weight_decay;
+} sgd_job_t;
+
+VF_WORD void
+adagrad_step(const void *what, size_t i, size_t lanes)
+{
+    const sgd_job_t *job = what;
+    vf_t change = vf_mul(job->rate, vf_load_n(job->g + i, lanes));
+    vf_t old = vf_load_n(job->w + i, lanes);
+    vf_store_n(job->w + i, vf_sub(old, change), lanes);
 }
 
 /* Row-wise Adagrad: the accumulator, and so the divisor, is one a row. */
@@ -37,21 +72,23 @@ adagrad_row(float *w, const float *g, size_t n, float rate, float accumulator,
             float eps)
 {
     vf_t step = vf_set(rate / (__builtin_sqrtf(accumulator) + eps));
-    for (size_t i = 0; i < n; i += VF_LANES) {
-        size_t lanes = vf_lanes(n - i);
-        vf_t change = vf_mul(step, vf_load_n(g + i, lanes));
-        vf_store_n(w + i, vf_sub(vf_load_n(w + i, lanes), change), lanes);
-    }
+    sgd_job_t job = { .w = w, .g = g, .rate = step };
+    vf_each(adagrad_step, &job, w, n);
+}
+
+VF_WORD void
+sgd_step(const void *what, size_t i, size_t lanes)
+{
+    const sgd_job_t *job = what;
+    vf_t old = vf_load_n(job->w + i, lanes);
+    vf_t slope =
+        vf_add(vf_load_n(job->g + i, lanes), vf_mul(job->weight_decay, old));
+    vf_store_n(job->w + i, vf_sub(old, vf_mul(job->rate, slope)), lanes);
 }
 
 static void
 sgd_row(float *w, const float *g, size_t n, float rate, float weight_decay)
 {
-    vf_t step = vf_set(rate), decay = vf_set(weight_decay);
-    for (size_t i = 0; i < n; i += VF_LANES) {
-        size_t lanes = vf_lanes(n - i);
-        vf_t old = vf_load_n(w + i, lanes);
-        vf_t slope = vf_add(vf_load_n(g + i, lanes), vf_mul(decay, old));
-        vf_store_n(w + i, vf_sub(old, vf_mul(step, slope)), lanes);
-    }
+    sgd_job_t job = { w, g, vf_set(rate), vf_set(weight_decay) };
+    vf_each(sgd_step, &job, w, n);
 }

@@ -48,78 +48,95 @@ steps_random(vf_t x, vf_t per_step, float limit, vi_t noise)
     return vi_of_float(vf_min(vf_max(steps, vf_set(1.0f)), most));
 }
 
+typedef struct quantize_job {
+    uint8_t *to;
+    const float *x;
+    vf_t per_step;
+} quantize_job_t;
+
+VF_WORD void
+i8_step(const void *what, size_t i, vi_t bits, size_t lanes)
+{
+    const quantize_job_t *job = what;
+    vi_t steps =
+        steps_random(vf_load_n(job->x + i, lanes), job->per_step, 127.0f, bits);
+    vi_store_u8_n(job->to + i, vi_add(steps, vi_set(128)), lanes);
+}
+
+VF_WORD void
+i8_pair(const void *job, size_t i, vi_t first, vi_t second)
+{
+    i8_step(job, i, first, VF_LANES);
+    i8_step(job, i + VF_LANES, second, VF_LANES);
+}
+
 static void
 f32_to_i8(int8_t *to, const float *x, size_t n, float scale,
           const skn_noise_t *noise)
 {
-    uint16_t bits[NOISE_COLUMNS];
-    uint8_t *bytes = (uint8_t *)to;
-    vf_t per_step = vf_set(steps_of(scale));
-    if (!(steps_of(scale) > 0.0f)) {
+    quantize_job_t job = { (uint8_t *)to, x, vf_set(steps_of(scale)) };
+    if (steps_of(scale) > 0.0f)
+        noise_each(i8_pair, i8_step, &job, noise, n);
+    else
         memset(to, 0, n);
-        return;
-    }
-    for (size_t i = 0; i < n; i += NOISE_COLUMNS) {
-        size_t columns = noise_lanes(n - i);
-        noise_fill(bits, noise, i);
-        for (size_t j = 0; j < columns; j += VF_LANES) {
-            size_t lanes = vf_lanes(columns - j);
-            vi_t steps = steps_random(vf_load_n(x + i + j, lanes), per_step,
-                                      127.0f, vi_load_u16_n(bits + j, lanes));
-            vi_store_u8_n(bytes + i + j, vi_add(steps, vi_set(128)), lanes);
-        }
-    }
+}
+
+typedef struct steps_job {
+    float *to;
+    const void *from;
+    vf_t scale;
+} steps_job_t;
+
+VF_WORD void
+i8_to_step(const void *what, size_t i, size_t lanes)
+{
+    const steps_job_t *job = what;
+    vi_t steps = vi_load_i8_n((const int8_t *)job->from + i, lanes);
+    vf_store_n(job->to + i, vf_mul(vf_of_int(steps), job->scale), lanes);
 }
 
 static void
 i8_to_f32(float *to, const int8_t *from, size_t n, float scale)
 {
-    vf_t step = vf_set(scale);
-    for (size_t i = 0; i < n; i += VF_LANES) {
-        size_t lanes = vf_lanes(n - i);
-        vf_t steps = vf_of_int(vi_load_i8_n(from + i, lanes));
-        vf_store_n(to + i, vf_mul(steps, step), lanes);
-    }
+    steps_job_t job = { to, from, vf_set(scale) };
+    vf_each(i8_to_step, &job, to, n);
 }
 
-/* An odd element is followed by a half byte of zeros. */
+VF_WORD void
+i4_step(const void *what, size_t i, vi_t bits, size_t lanes)
+{
+    const quantize_job_t *job = what;
+    vi_t steps =
+        steps_random(vf_load_n(job->x + i, lanes), job->per_step, 7.0f, bits);
+    vi_store_u4_n(job->to, i, steps, lanes);
+}
+
+VF_WORD void
+i4_pair(const void *job, size_t i, vi_t first, vi_t second)
+{
+    i4_step(job, i, first, VF_LANES);
+    i4_step(job, i + VF_LANES, second, VF_LANES);
+}
+
 static void
 f32_to_i4(uint8_t *to, const float *x, size_t n, float scale,
           const skn_noise_t *noise)
 {
-    uint16_t bits[NOISE_COLUMNS];
-    uint8_t half[NOISE_COLUMNS + 1];
-    vf_t per_step = vf_set(steps_of(scale));
-    if (!(steps_of(scale) > 0.0f)) {
+    quantize_job_t job = { to, x, vf_set(steps_of(scale)) };
+    if (steps_of(scale) > 0.0f)
+        noise_each(i4_pair, i4_step, &job, noise, n);
+    else
         memset(to, 0, n / 2 + n % 2);
-        return;
-    }
-    for (size_t i = 0; i < n; i += NOISE_COLUMNS) {
-        size_t columns = noise_lanes(n - i);
-        noise_fill(bits, noise, i);
-        for (size_t j = 0; j < columns; j += VF_LANES) {
-            size_t lanes = vf_lanes(columns - j);
-            vi_t steps = steps_random(vf_load_n(x + i + j, lanes), per_step,
-                                      7.0f, vi_load_u16_n(bits + j, lanes));
-            vi_store_u8_n(half + j, steps, lanes);
-        }
-        half[columns] = 0;
-        for (size_t k = 0; 2 * k < columns; k++)
-            to[i / 2 + k] = (uint8_t)(half[2 * k] | half[2 * k + 1] << 4);
-    }
 }
 
 static void
 i4_to_f32(float *to, const uint8_t *from, size_t n, float scale)
 {
-    int8_t steps[NOISE_COLUMNS];
-    for (size_t i = 0; i < n; i += NOISE_COLUMNS) {
-        size_t columns = noise_lanes(n - i);
-        for (size_t k = 0; 2 * k < columns; k++) {
-            uint8_t pair = from[i / 2 + k];
-            steps[2 * k] = (int8_t)((pair & 15) - 8);
-            steps[2 * k + 1] = (int8_t)((pair >> 4) - 8);
-        }
-        i8_to_f32(to + i, steps, columns, scale);
+    vf_t step = vf_set(scale);
+    vi_t zero = vi_set((uint32_t)-8);
+    for (size_t i = 0; i < n; i += VF_LANES) {
+        size_t lanes = vf_lanes(n - i);
+        vf_t steps = vf_of_int(vi_add(vi_load_u4_n(from, i, lanes), zero));
+        vf_store_n(to + i, vf_mul(steps, step), lanes);
     }
 }

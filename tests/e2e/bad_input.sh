@@ -294,6 +294,8 @@ other "number of labels of layer 'output'" -o data.train=labels.txt
 other "loss of the output layer" -o model.layers.output.loss=one_vs_all
 other "data.normalize" -o data.normalize=none
 other "train.optimizer.kind" -o train.optimizer.kind=adagrad
+other "number format of layer 'output'" -o train.optimizer.kind=sgd \
+    -o model.layers.output.weights=bf16
 check "  and the old config still goes on" "${resuming[@]}" >resumed.log
 
 # --- the machine -------------------------------------------------------------

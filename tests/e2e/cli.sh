@@ -111,7 +111,8 @@ check "doctor --json is JSON" every_line_is_json json.out
 check_code 69 "what is broken is an exit code" \
     env SKEIN_ISA=mmx "$skein" doctor
 says "an unknown bench is told" 64 \
-    "skein: there is no bench 'flaw'; there are: flow" "$skein" bench flaw
+    "skein: there is no bench 'flaw'; there are: flow, kernels" \
+    "$skein" bench flaw
 "$skein" schema >schema.json
 check "schema is JSON" python3 -m json.tool schema.json
 "$skein" reference >out

@@ -35,7 +35,7 @@ data: { train: train.txt, test: test.txt }
 model:
   layers:
     - { name: hidden, units: 256, dropout: 0 }
-    - { name: output, sampler: { kind: uniform, rows: 2048 } }
+    - { name: output, weights: f32, sampler: { kind: uniform, rows: 2048 } }
 train:
   epochs: 20
   batch_rows: 64

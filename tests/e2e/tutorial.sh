@@ -8,12 +8,27 @@
 cd "$work" || exit 70
 few=(-o train.epochs=1 -o train.max_batches=30 -o train.evaluate.rows=300)
 
+# The data of files.yaml are made from an index of the archive: a small one.
+example=$root/docs/examples/files/files.py
+for package in {1..60}; do
+    for part in {1..20}; do
+        echo "usr/share/thing$package/part$part.txt  misc/thing$package"
+    done
+done >Contents
+check "an index becomes points" python3 "$example" convert paths Contents
+data_of() { # CONFIG: the options that say where its data are
+    [ "$1" != files ] || printf '%s\n' -o data.train="$work/paths/train.txt" \
+        -o data.test="$work/paths/test.txt"
+}
+
 for config in "$root"/configs/*.yaml; do
     name=$(basename "$config" .yaml)
     verb=train
     ! grep -q "^nodes:" "$config" || verb=up
-    check "configs/$name.yaml is good" "$skein" check "$config"
+    mapfile -t data < <(data_of "$name")
+    check "configs/$name.yaml is good" "$skein" check "$config" "${data[@]}"
     check "configs/$name.yaml trains" "$skein" $verb "$config" "${few[@]}" \
+        "${data[@]}" \
         -o checkpoint.path="$work/$name" -o data.cache="$work/$name"
 done
 
@@ -35,6 +50,10 @@ check_match "predict prints label:score" \
 zstdcat "$root/data/wnhyp/labels.txt.zst" >names.txt
 check "predict knows names" "$skein" predict "$work/wnhyp" -k 3 \
     --labels names.txt three.txt
+check "which package ships a file is told by name" sh -c "python3 '$example' \
+    ask paths files /usr/share/thing7/new.txt --skein '$skein' |
+    grep -E '^/usr/share/thing7/new.txt -> thing[0-9]+ [.01]'"
+check "and scored" python3 "$example" score paths files --skein "$skein"
 "$skein" plan "$root/configs/wnhyp.yaml" "${few[@]}" \
     -o checkpoint.path="$work/planned" -o data.cache="$work/wnhyp" >plan.yaml
 check "what plan prints runs" "$skein" run plan.yaml --json

@@ -258,6 +258,38 @@ Test(control, a_member_that_dials_anew_is_heard_afresh)
 }
 
 /* Nobody is behind the port, or somebody who hangs up: it may come. */
+/* Its descriptor is likely that of the line before, whose end is told late. */
+Test(control, the_end_of_an_older_line_is_not_taken_for_that_of_a_new_one)
+{
+    pair_t pair;
+    skn_control_arrival_t arrival;
+    open_pair(&pair);
+    send_text(pair.member[1], 0, "from b");
+    (void)await(pair.server, SKN_CONTROL_MESSAGE);
+    for (int k = 0; k < 5; k++) {
+        struct pollfd polled[2];
+        send_text(pair.member[0], 0, "old");
+        (void)await(pair.server, SKN_CONTROL_MESSAGE);
+        skn_control_close(&pair.member[0]);
+        skn_control_polled(pair.server, polled);
+        cr_assert_eq(poll(&polled[1], 1, PATIENCE_MS), 1, "it has ended");
+        pair.member[0] = dial(&pair, pair.keys[0]);
+        send_text(pair.member[0], 0, "new");
+        (void)poll(NULL, 0, 100); /* so that it is there before the end is */
+        (void)await(pair.server, SKN_CONTROL_MESSAGE);
+        while (skn_control_take(pair.server, &arrival))
+            cr_assert_neq(arrival.kind, SKN_CONTROL_LOST, "round %d", k);
+        const skn_frame_t answer = { "answer", 6 };
+        cr_assert_eq(skn_control_send(pair.server, 0, answer, NULL), SKN_OK);
+        (void)await(pair.member[0], SKN_CONTROL_MESSAGE);
+    }
+    /* ... and its own is. */
+    skn_control_close(&pair.member[0]);
+    arrival = await(pair.server, SKN_CONTROL_LOST);
+    cr_expect_eq(arrival.member, 0);
+    close_pair(&pair);
+}
+
 Test(control, a_member_that_is_hung_up_on_dials_again_by_itself)
 {
     pair_t pair = { 0 };

@@ -173,11 +173,12 @@ judge(const skn_authenticator_t *authenticator, const request_t *request,
 
 static void
 reply(void *socket, const request_t *request, bool good,
-      const skn_admitted_t *admitted)
+      const skn_admitted_t *admitted, uint64_t ends)
 {
-    char user[16] = "";
-    if (admitted)
-        (void)snprintf(user, sizeof(user), "%u", admitted->peer);
+    char user[48] = "";
+    if (good)
+        (void)snprintf(user, sizeof(user), "%u.%llu",
+                       admitted ? admitted->peer : 0, (unsigned long long)ends);
     const char *code = good ? "200" : "400";
     const char *text = good ? "OK" : "not a peer";
     (void)zmq_send(socket, ZAP_VERSION, strlen(ZAP_VERSION), ZMQ_SNDMORE);
@@ -190,7 +191,7 @@ reply(void *socket, const request_t *request, bool good,
 }
 
 bool
-skn_authenticator_answer(skn_authenticator_t *authenticator,
+skn_authenticator_answer(skn_authenticator_t *authenticator, uint64_t ends,
                          skn_refused_t *refused)
 {
     request_t request;
@@ -198,6 +199,19 @@ skn_authenticator_answer(skn_authenticator_t *authenticator,
     if (!receive(authenticator->socket, &request))
         return false;
     bool good = judge(authenticator, &request, &admitted, refused);
-    reply(authenticator->socket, &request, good, admitted);
+    reply(authenticator->socket, &request, good, admitted, ends);
     return !good;
+}
+
+bool
+skn_authenticator_read(const char *user, uint32_t *peer, uint64_t *ends)
+{
+    char *end;
+    unsigned long number = user ? strtoul(user, &end, 10) : 0;
+    if (!user || end == user || *end != '.')
+        return false;
+    *peer = (uint32_t)number;
+    user = end + 1;
+    *ends = strtoull(user, &end, 10);
+    return end != user && !*end;
 }

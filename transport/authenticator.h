@@ -45,8 +45,12 @@ void skn_authenticator_destroy(skn_authenticator_t **authenticator);
 
 /* The socket to wait for; NULL before start. */
 void *skn_authenticator_socket(const skn_authenticator_t *authenticator);
-/* Answers one question, if there is one. True: somebody was refused. */
-bool skn_authenticator_answer(skn_authenticator_t *authenticator,
+/* Answers one question, if there is one. True: somebody was refused. `ends`:
+ * how many connections have ended before, of which this is none. */
+bool skn_authenticator_answer(skn_authenticator_t *authenticator, uint64_t ends,
                               skn_refused_t *refused);
+/* Of a frame's User-Id: the number of its peer (0 without keys), and `ends`.
+ * False: it is none of ours. */
+bool skn_authenticator_read(const char *user, uint32_t *peer, uint64_t *ends);
 
 #endif

@@ -31,6 +31,7 @@ typedef struct connection {
     size_t id_bytes; /* 0: never spoke, or its connection has ended */
     uint8_t id[ROUTING_ID_BYTES];
     int descriptor;
+    uint64_t since; /* the ends of connections up to here are not its end */
     char address[ADDRESS_BYTES];
 } connection_t;
 
@@ -384,14 +385,14 @@ drop_rest(void *socket, zmq_msg_t *frame)
  * since libzmq 4.3.4 forgets that of a routing id that it looked for ahead (as
  * zmq_poll does). Without keys everybody is member 0: for tests of one. */
 static member_t *
-member_of(skn_control_t *control, zmq_msg_t *frame)
+member_of(skn_control_t *control, zmq_msg_t *frame, uint64_t *since)
 {
+    uint32_t number;
     const char *user = zmq_msg_gets(frame, "User-Id");
-    char *end = NULL;
-    unsigned long number = user && user[0] ? strtoul(user, &end, 10) : 0;
-    if (control->keyed && (!end || *end))
-        return NULL;
-    return number < control->member_count ? &control->member[number] : NULL;
+    return skn_authenticator_read(user, &number, since) &&
+                   number < control->member_count
+               ? &control->member[number]
+               : NULL;
 }
 
 static bool
@@ -434,7 +435,8 @@ take_from_member(skn_control_t *control, skn_control_arrival_t *arrival,
     }
     bool whole = zmq_msg_more(&id) && receive(control->socket, &control->frame);
     int descriptor = zmq_msg_get(&control->frame, ZMQ_SRCFD);
-    member_t *member = member_of(control, &control->frame);
+    uint64_t since = 0;
+    member_t *member = member_of(control, &control->frame, &since);
     size_t extra = whole ? drop_rest(control->socket, &control->frame) : 0;
     size_t bytes = zmq_msg_size(&control->frame);
     bool good = member && whole && extra == 0 && bytes > 0 &&
@@ -444,6 +446,7 @@ take_from_member(skn_control_t *control, skn_control_arrival_t *arrival,
         bool fresh;
         connection_t *connection = connection_of(control, member, &id, &fresh);
         connection->descriptor = descriptor;
+        connection->since = since;
         *arrival = (skn_control_arrival_t){
             .kind = SKN_CONTROL_MESSAGE,
             .member = (uint32_t)(member - control->member),
@@ -458,9 +461,10 @@ take_from_member(skn_control_t *control, skn_control_arrival_t *arrival,
 }
 
 static bool
-has_ended(connection_t *connection, int descriptor)
+has_ended(connection_t *connection, int descriptor, uint64_t number)
 {
-    if (connection->id_bytes == 0 || connection->descriptor != descriptor)
+    if (connection->id_bytes == 0 || connection->descriptor != descriptor ||
+        number <= connection->since)
         return false;
     connection->id_bytes = 0;
     return true;
@@ -471,11 +475,12 @@ static bool
 take_end(skn_control_t *control, skn_control_arrival_t *arrival)
 {
     int descriptor;
-    while (skn_door_ended(control->door, &descriptor))
+    uint64_t number;
+    while (skn_door_ended(control->door, &descriptor, &number))
         for (size_t k = 0; k < control->member_count; k++) {
             member_t *member = &control->member[k];
-            if (!has_ended(&member->its, descriptor)) {
-                (void)has_ended(&member->other, descriptor);
+            if (!has_ended(&member->its, descriptor, number)) {
+                (void)has_ended(&member->other, descriptor, number);
                 continue;
             }
             *arrival = (skn_control_arrival_t){ .kind = SKN_CONTROL_LOST,

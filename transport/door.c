@@ -47,6 +47,7 @@ struct skn_door {
     uint64_t unsaid;
     int ended[ENDED_MAX];
     size_t ended_first, ended_count;
+    uint64_t ended_ever; /* number of the last of them */
 };
 
 static uint64_t
@@ -210,16 +211,18 @@ keep_end(skn_door_t *door, int descriptor)
     }
     door->ended[(door->ended_first + door->ended_count++) % ENDED_MAX] =
         descriptor;
+    door->ended_ever++;
     (void)eventfd_write(door->notice_event, 1);
     (void)pthread_mutex_unlock(&door->lock);
 }
 
 bool
-skn_door_ended(skn_door_t *door, int *descriptor)
+skn_door_ended(skn_door_t *door, int *descriptor, uint64_t *number)
 {
     (void)pthread_mutex_lock(&door->lock);
     bool any = door->ended_count > 0;
     if (any) {
+        *number = door->ended_ever - door->ended_count + 1;
         *descriptor = door->ended[door->ended_first];
         door->ended_first = (door->ended_first + 1) % ENDED_MAX;
         door->ended_count--;
@@ -303,11 +306,16 @@ door_thread(void *argument)
         (void)zmq_poll(items, item_count, watching ? look_ms : -1);
         /* Asked before: the answer to the canary is what lets us begin. */
         bool begun = atomic_load(&door->begun);
-        if (item_count == 3 && (items[2].revents & ZMQ_POLLIN) &&
-            skn_authenticator_answer(authenticator, &refused) && begun)
-            refuse(door, &refused);
-        if (items[1].revents & ZMQ_POLLIN)
+        bool asked = item_count == 3 && (items[2].revents & ZMQ_POLLIN);
+        /* First, and even if poll saw nothing: what ended before somebody
+         * asked to come in had been told by then. */
+        if (asked || (items[1].revents & ZMQ_POLLIN))
             read_monitor(door);
+        if (asked &&
+            skn_authenticator_answer(authenticator, door->ended_ever,
+                                     &refused) &&
+            begun)
+            refuse(door, &refused);
         look(door);
     }
     return NULL;

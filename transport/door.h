@@ -54,9 +54,12 @@ void skn_door_close(skn_door_t **door);
 int skn_door_descriptor(const skn_door_t *door);
 /* The next sentence; false if there is none. */
 bool skn_door_take(skn_door_t *door, char text[SKN_DOOR_TEXT_BYTES]);
-/* A connection that has ended, by the descriptor that it had; false if there
- * is none. Of those that nobody asks about the newest few are kept. */
-bool skn_door_ended(skn_door_t *door, int *descriptor);
+/* A connection that has ended, by the descriptor that it had and its number
+ * among all that ended, from 1 on; false if there is none. Of those that nobody
+ * asks about the newest few are kept. The next connection may have the same
+ * descriptor at once: it is none whose number is at most what its User-Id says
+ * (skn_authenticator_read). */
+bool skn_door_ended(skn_door_t *door, int *descriptor, uint64_t *number);
 void skn_door_count(skn_door_t *door, skn_door_counts_t *counts);
 
 #endif

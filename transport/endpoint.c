@@ -146,13 +146,8 @@ peer_of(const skn_endpoint_t *endpoint, zmq_msg_t *frame, uint32_t *peer)
     *peer = SKN_PEER_UNKNOWN;
     if (!endpoint->keys)
         return true;
-    const char *user = zmq_msg_gets(frame, "User-Id");
-    char *end = NULL;
-    unsigned long number = user && user[0] ? strtoul(user, &end, 10) : 0;
-    if (!end || *end)
-        return false;
-    *peer = (uint32_t)number;
-    return true;
+    uint64_t ends;
+    return skn_authenticator_read(zmq_msg_gets(frame, "User-Id"), peer, &ends);
 }
 
 /* Reads the frames behind the routing id into header and body, and drops what

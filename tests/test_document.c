@@ -194,10 +194,18 @@ Test(document, reports_syntax_in_its_own_form)
     expect_problems("a: 1\n--- \nb: 2\n",
                     "x.yaml:2:1: a second document starts here; a file holds "
                     "one configuration");
-    expect_problems("? [a]\n: b\n",
-                    "x.yaml:1:3: a key must be a word, not a list");
-    expect_problems("? {a: 1}\n: b\n",
-                    "x.yaml:1:3: a key must be a word, not a mapping");
+    expect_problems("[a]: b\n", "x.yaml:1:1: a key must be a word, not a list");
+    expect_problems("{a: 1}: b\n",
+                    "x.yaml:1:1: a key must be a word, not a mapping");
+    expect_problems("{? [a] : b}\n",
+                    "x.yaml:1:4: a key must be a word, not a list");
+    /* libfyaml 0.7.12 crashes at the first two. */
+    expect_problems("? B:\t:",
+                    "x.yaml:1:1: a key is written 'key: value', without '?'");
+    expect_problems("a:\n  - - ?\n B:\t: x\n",
+                    "x.yaml:2:7: a key is written 'key: value', without '?'");
+    expect_problems("a: 1\n\t?\tb\n: 2\n",
+                    "x.yaml:2:2: a key is written 'key: value', without '?'");
     expect_problems(": x\n", "x.yaml:1:1: a key is missing");
 }
 

@@ -92,6 +92,21 @@ count_bracket(uint32_t open, unsigned char byte)
     return (byte == ']' || byte == '}') && open > 0 ? open - 1 : open;
 }
 
+/* Whether `at`, the '?' of "? key", begins a line of `text`, lists ("- ") not
+ * looked at: libfyaml 0.7.12 crashes where ":<tab>:" follows in such a key. */
+static bool
+is_question(const unsigned char *text, const unsigned char *at,
+            const unsigned char *end)
+{
+    static const char blanks[] = " \t\r\n";
+    if (*at != '?' ||
+        (at + 1 < end && (at[1] == '\0' || !strchr(blanks, at[1]))))
+        return false;
+    while (at > text && (at[-1] == ' ' || at[-1] == '\t' || at[-1] == '-'))
+        at--;
+    return at == text || at[-1] == '\n';
+}
+
 static skn_status_t
 check_bytes(const builder_t *builder, const char *text, size_t text_bytes)
 {
@@ -109,6 +124,10 @@ check_bytes(const builder_t *builder, const char *text, size_t text_bytes)
                                     "a control character (byte 0x%02X) may "
                                     "not stand in a configuration",
                                     at[0]);
+        if (is_question((const unsigned char *)text, at, end))
+            return skn_problems_add(builder->problems, mark,
+                                    "a key is written 'key: value', without "
+                                    "'?'");
         open = count_bracket(open, *at);
         if (open > OPEN_BRACKETS_MAX)
             return skn_problems_add(builder->problems, mark,

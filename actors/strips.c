@@ -10,9 +10,9 @@
 
 /* Of a strip: half of a second-level cache of 1 MiB. */
 #define STRIP_FLOATS ((size_t)1 << 17)
-#define STRIP_STEP ((size_t)84) /* rows of the products' tiles: 6 or 14 */
-/* Samples beside each other, of which a line holds 16 floats or 32 bf16. */
-#define STRIDE_STEP ((size_t)32)
+/* At most: a tile's factors of the hidden gradient stay in the first cache. */
+#define STRIP_UNITS ((size_t)128)
+#define STRIDE_STEP ((size_t)32) /* samples of bf16 in a line */
 /* m may be so much less than the greatest logit: powers and their sum, below
  * 2^32 e^16 times the weights, stay far from the end of floats. */
 #define SLACK 16.0f
@@ -36,10 +36,11 @@ room_for(void **at, size_t *room, size_t bytes)
     return *at != NULL;
 }
 
-static size_t
-stride_of(size_t rows)
+size_t
+skn_strips_stride(size_t rows)
 {
-    return (rows + STRIDE_STEP - 1) / STRIDE_STEP * STRIDE_STEP;
+    size_t lines = (rows + STRIDE_STEP - 1) / STRIDE_STEP;
+    return (lines < 8 ? lines : lines | 1) * STRIDE_STEP;
 }
 
 static uint32_t
@@ -47,17 +48,20 @@ strip_units(const skn_head_t *head, uint32_t rows)
 {
     if (head->strip_units > 0)
         return head->strip_units;
-    size_t units = STRIP_FLOATS / stride_of(rows) / STRIP_STEP * STRIP_STEP;
-    return (uint32_t)(units > STRIP_STEP ? units : STRIP_STEP);
+    size_t step = head->kernels->gemm_rows(head->half);
+    size_t units = STRIP_FLOATS / skn_strips_stride(rows) + step;
+    units = units < STRIP_UNITS ? units : STRIP_UNITS;
+    return (uint32_t)(units / step * step);
 }
 
 size_t
 skn_strips_work_floats(const skn_head_t *head)
 {
-    size_t stride = stride_of(head->batch_rows);
-    size_t least = stride * (head->strip_units > 0 ? head->strip_units
-                                                   : (uint32_t)STRIP_STEP);
-    return least > STRIP_FLOATS ? least : STRIP_FLOATS;
+    size_t stride = skn_strips_stride(head->batch_rows);
+    size_t told = stride * head->strip_units;
+    size_t step = head->kernels->gemm_rows(head->half);
+    size_t usual = STRIP_FLOATS + stride * step;
+    return told > usual ? told : usual;
 }
 
 static uint32_t
@@ -101,7 +105,7 @@ skn_strips_begin(skn_head_t *head, skn_flight_t *flight, skn_error_t *error)
         selection->group[0].sample_count != flight->rows)
         return SKN_OK;
     strips->units = strip_units(head, flight->rows);
-    strips->stride = stride_of(flight->rows);
+    strips->stride = skn_strips_stride(flight->rows);
     if (selection->group[0].unit_count <= strips->units)
         return SKN_OK;
     strips->serve = true;

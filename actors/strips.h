@@ -23,6 +23,10 @@
 
 #include "actors/head.h"
 
+/* Samples from a unit of logits or powers to the next: an odd number of lines
+ * where they are many, so that rows beside each other do not fall into the same
+ * few places of a cache. */
+size_t skn_strips_stride(size_t rows);
 /* Of head->work. */
 size_t skn_strips_work_floats(const skn_head_t *head);
 /* Decides whether the flight, whose units are drawn, goes by strips, and if it

@@ -141,6 +141,8 @@ typedef struct skn_adam {
  *                 infinite only if a square overflows a float.
  * above           writes the positions i with x[i] > threshold, ascending, to
  *                 index (room for n, n <= UINT32_MAX); returns their count.
+ * gemm_rows           rows of c that are computed at once: nothing is wasted
+ *                     where m is a multiple
  * gemm_scratch_bytes  room that `gemm` needs for a job of these sizes (of any
  *                 smaller one too).
  * gemm            see skn_gemm_t; scratch is aligned to 64 bytes. */
@@ -202,6 +204,7 @@ typedef struct skn_adam {
     K(double, sum_squares, (const float *x, size_t n))                       \
     K(size_t, above, (const float *x, size_t n, float threshold,             \
                       uint32_t *index))                                      \
+    K(size_t, gemm_rows, (bool half))                                        \
     K(size_t, gemm_scratch_bytes, (size_t m, size_t n, size_t k))            \
     K(size_t, gemm_packed_bytes, (size_t n, size_t k))                       \
     K(void, gemm_pack, (const skn_gemm_t *job, void *packed))                \

@@ -7,6 +7,7 @@
 #define HALF_ROWS ((size_t)14) /* as GEMM_ROWS */
 #define HALF_COLUMNS ((size_t)32)
 #define HALF_PAIRS ((size_t)272) /* between rows of a: body/gemm_half.h */
+#define HALF_IN_PLACE false
 #define HALF_STEP ((size_t)1)
 
 VF_WORD void
@@ -64,9 +65,10 @@ half_sums(const uint32_t *a, const uint32_t *b, size_t pairs, float *c,
 
 /* c (rows x columns) = or += a times panel of b. */
 static void
-half_tile(const uint32_t *a, const uint32_t *b, size_t pairs, float *c,
-          size_t c_stride, size_t rows, size_t columns, bool more)
+half_tile(const uint32_t *a, size_t a_stride, const uint32_t *b, size_t pairs,
+          float *c, size_t c_stride, size_t rows, size_t columns, bool more)
 {
+    (void)a_stride; /* HALF_PAIRS */
     bool wide = columns > VF_LANES;
     __mmask16 last = lane_mask(wide ? columns - VF_LANES : columns);
 #define TILE(high, vectors)                                                    \

@@ -251,6 +251,29 @@ Test(kernels_gemm, bf16_operands_match_the_oracle)
     }
 }
 
+/* Rows that need no packing, with what is no number between them. */
+Test(kernels_gemm, rows_of_bf16_far_apart_match_the_oracle)
+{
+    static const size_t rows[] = { 31, 32, 70, 300 };
+    static const size_t columns[] = { 15, 33, 129 };
+    static const size_t depths[] = { 64, 288, 1056 };
+    const skn_kernels_t *kernels;
+    oracle_random_t random = { 6 };
+    for (size_t at = 0; at < 4 * 3 * 3; at++) {
+        size_t m = rows[at % 4], n = columns[at / 4 % 3], k = depths[at / 12];
+        operand_t a = operand_new_bf16(&random, m, k, DENSE);
+        operand_t b = operand_new(&random, k, n, at % 2 ? DENSE : TRANSPOSED);
+        a.matrix.row_stride = k + 32;
+        for (size_t i = 0; i < m; i++)
+            for (size_t j = k; j < k + 32; j++)
+                a.halves[1 + i * (k + 32) + j] = 0x7fc0;
+        for (unsigned rank = 0; (kernels = skn_kernels_variant(rank)); rank++)
+            try_product(kernels, m, n, k, &a, &b, at % 3 == 0, true);
+        operand_destroy(&a);
+        operand_destroy(&b);
+    }
+}
+
 /* What a processor multiplies as pairs is what others round and multiply. */
 Test(kernels_gemm, rounding_the_factors_is_part_of_the_product)
 {

@@ -3,6 +3,7 @@
 #include <math.h>
 
 #include "actors/rows.h"
+#include "actors/strips.h"
 #include "topology/plan_parts.h"
 
 /* Tables and activations of the runtime itself. */
@@ -234,8 +235,9 @@ layer_bytes(const skn_plan_t *plan, size_t number, uint64_t count)
     /* logits, and lists where each point has its own; row gradients and copies
      * on their way */
     bool lists = skn_plan_has_index(&layer->sampler);
+    uint64_t stride = skn_strips_stride(batch);
     return bytes +
-           (uint64_t)((double)(flights * batch) * active *
+           (uint64_t)((double)(flights * stride) * active *
                       (lists ? 12.0 : 4.0)) +
            (uint64_t)((model->train.updates == SKN_UPDATES_COPY ? 4.0 : 2.0) *
                       touched * (double)(below + 1) * 4.0);

@@ -405,11 +405,18 @@ gemm_full(const skn_gemm_t *job, void *scratch)
 #include "gemm_half.h"
 #else
 /* Rounded factors are multiplied as floats: the same numbers, no faster. */
+#define HALF_ROWS ((size_t)GEMM_ROWS)
 #define gemm_half gemm_full
 #define half_scratch_bytes full_scratch_bytes
 #define half_pack full_pack
 #define half_packed_bytes full_packed_bytes
 #endif
+
+static size_t
+gemm_rows(bool half)
+{
+    return half ? HALF_ROWS : (size_t)GEMM_ROWS;
+}
 
 static size_t
 gemm_scratch_bytes(size_t m, size_t n, size_t k)

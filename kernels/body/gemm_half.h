@@ -294,15 +294,41 @@ half_pack_b(uint32_t *to, const skn_matrix_t *b, size_t column, size_t columns,
         half_pack_b_values(to, &strip, true, column, columns, k, depth, pairs);
 }
 
+/* The rows that the tiles can read where they are; the depth's odd ones would
+ * bring in what is no part of it. */
+VF_WORD size_t
+half_rows_in_place(const skn_matrix_t *a, size_t rows, size_t depth)
+{
+    bool fit = HALF_IN_PLACE && a->bf16 && a->column_stride == 1 &&
+               !a->column_index && !a->row_index && a->row_stride % 2 == 0 &&
+               depth % (2 * HALF_STEP) == 0;
+    return fit ? rows / HALF_ROWS * HALF_ROWS : 0;
+}
+
+/* Some of the next HALF_ROWS rows, as many as fall to a panel of columns. */
+VF_WORD void
+half_fetch(const uint32_t *next, size_t a_stride, size_t pairs, size_t column,
+           size_t columns)
+{
+    size_t share = (HALF_ROWS * HALF_COLUMNS + columns - 1) / columns;
+    size_t first = column / HALF_COLUMNS * share;
+    for (size_t r = first; r < least(first + share, HALF_ROWS); r++)
+        for (size_t p = 0; p < pairs; p += 16)
+            __builtin_prefetch(next + r * a_stride + p, 0, 2);
+}
+
 static void
-half_block(const uint32_t *a, const uint32_t *b, size_t rows, size_t columns,
-           size_t pairs, float *c, size_t c_stride, bool more)
+half_block(const uint32_t *a, size_t a_stride, const uint32_t *b, size_t rows,
+           size_t columns, size_t pairs, float *c, size_t c_stride, bool more)
 {
     for (size_t i = 0; i < rows; i += HALF_ROWS)
         for (size_t j = 0; j < columns; j += HALF_COLUMNS) {
             size_t high = least(rows - i, HALF_ROWS);
+            if (a_stride != HALF_PAIRS)
+                half_fetch(a + (i + HALF_ROWS) * a_stride, a_stride, pairs, j,
+                           columns);
             size_t wide = least(columns - j, HALF_COLUMNS);
-            half_tile(a + i * HALF_PAIRS, b + j * pairs, pairs,
+            half_tile(a + i * a_stride, a_stride, b + j * pairs, pairs,
                       c + i * c_stride + j, c_stride, high, wide, more);
         }
 }
@@ -313,6 +339,13 @@ half_blocks(size_t total, size_t most, size_t step)
 {
     size_t count = total > most ? (total + most - 1) / most : 1;
     return round_up((total + count - 1) / count, step);
+}
+
+/* Those of a block, of which the last may have fewer. */
+VF_WORD size_t
+half_pairs_of(size_t depth)
+{
+    return round_up((depth + 1) / 2, HALF_STEP);
 }
 
 static size_t
@@ -361,8 +394,9 @@ half_pack(const skn_gemm_t *job, void *packed)
         for (size_t k = 0; k < job->k; k += 2 * pairs) {
             size_t columns = least(job->n - j, width);
             size_t depth = least(job->k - k, 2 * pairs);
-            half_pack_b(to, &job->b, j, columns, k, depth, pairs);
-            to += round_up(columns, HALF_COLUMNS) * pairs;
+            size_t here = half_pairs_of(depth);
+            half_pack_b(to, &job->b, j, columns, k, depth, here);
+            to += round_up(columns, HALF_COLUMNS) * here;
         }
 }
 
@@ -378,17 +412,28 @@ gemm_half(const skn_gemm_t *job, void *scratch)
         for (size_t k = 0; k < job->k; k += 2 * pairs) {
             size_t columns = least(job->n - j, width);
             size_t depth = least(job->k - k, 2 * pairs);
+            size_t here = half_pairs_of(depth);
             if (!job->packed)
-                half_pack_b(room, &job->b, j, columns, k, depth, pairs);
+                half_pack_b(room, &job->b, j, columns, k, depth, here);
             for (size_t i = 0; i < job->m; i += HALF_A_ROWS) {
                 size_t rows = least(job->m - i, HALF_A_ROWS);
-                half_pack_a(a, &job->a, i, rows, k, depth, pairs);
-                half_block(a, b, rows, columns, pairs,
-                           job->c + i * job->c_stride + j, job->c_stride,
-                           job->add || k > 0);
+                size_t placed = half_rows_in_place(&job->a, rows, depth);
+                float *c = job->c + i * job->c_stride + j;
+                bool more = job->add || k > 0;
+                if (placed > 0)
+                    half_block((const uint32_t *)(job->a.bf16 +
+                                                  i * job->a.row_stride + k),
+                               job->a.row_stride / 2, b, placed, columns, here,
+                               c, job->c_stride, more);
+                if (placed == rows)
+                    continue;
+                half_pack_a(a, &job->a, i + placed, rows - placed, k, depth,
+                            here);
+                half_block(a, HALF_PAIRS, b, rows - placed, columns, here,
+                           c + placed * job->c_stride, job->c_stride, more);
             }
             if (job->packed)
-                b += round_up(columns, HALF_COLUMNS) * pairs;
+                b += round_up(columns, HALF_COLUMNS) * here;
         }
     half_end();
 }

@@ -10,8 +10,6 @@
 
 /* Of a strip: half of a second-level cache of 1 MiB. */
 #define STRIP_FLOATS ((size_t)1 << 17)
-/* At most: a tile's factors of the hidden gradient stay in the first cache. */
-#define STRIP_UNITS ((size_t)128)
 #define STRIDE_STEP ((size_t)32) /* samples of bf16 in a line */
 /* m may be so much less than the greatest logit: powers and their sum, below
  * 2^32 e^16 times the weights, stay far from the end of floats. */
@@ -50,7 +48,7 @@ strip_units(const skn_head_t *head, uint32_t rows)
         return head->strip_units;
     size_t step = head->kernels->gemm_rows(head->half);
     size_t units = STRIP_FLOATS / skn_strips_stride(rows) + step;
-    units = units < STRIP_UNITS ? units : STRIP_UNITS;
+    units = units < SKN_STRIPS_UNITS ? units : SKN_STRIPS_UNITS;
     return (uint32_t)(units / step * step);
 }
 

@@ -23,6 +23,10 @@
 
 #include "actors/head.h"
 
+/* Of a strip at most: a tile's factors of the hidden gradient stay in the first
+ * cache. */
+#define SKN_STRIPS_UNITS ((size_t)128)
+
 /* Samples from a unit of logits or powers to the next: an odd number of lines
  * where they are many, so that rows beside each other do not fall into the same
  * few places of a cache. */

@@ -1,11 +1,11 @@
 /* bench_products.c - the products of a training step, in the layouts that
- * actors/head.c and actors/dense.c use.
+ * actors/strips.c, look.c and dense.c use.
  *
  * Rows of the output layer are gathered from a table far greater than a cache,
  * and each call takes other ones. SPDX-License-Identifier: Apache-2.0 */
 #include <stdlib.h>
 
-#include "actors/head.h"
+#include "actors/strips.h"
 #include "actors/workspace.h"
 #include "cli/bench_roofs.h"
 
@@ -28,14 +28,16 @@ typedef enum form {
 
 typedef struct products {
     bench_session_t *session;
-    float *hidden; /* [BATCH][WIDTH] */
-    float *share;  /* [BATCH][UNITS]: logits, or what they become */
-    float *out;    /* the greatest is [UNITS][WIDTH] */
+    float *hidden;    /* [BATCH][WIDTH] */
+    float *share;     /* [UNITS][share_stride]: logits, or what they become */
+    uint16_t *powers; /* the same */
+    float *out;       /* the greatest is [UNITS][WIDTH] */
     /* Floats, or numbers of bf16, from row to row of each, and of the table. */
     size_t hidden_stride, share_stride, row_stride, half_stride;
     uint32_t *unit, *half_unit; /* UNITS ascending rows of the table */
-    void *scratch;
+    void *scratch, *packed;
     /* The case in hand, its rows, and which of SHIFTS the next call takes. */
+    form_t form;
     skn_gemm_t job;
     const float *rows;
     const uint16_t *half_rows;
@@ -43,17 +45,137 @@ typedef struct products {
 } products_t;
 
 static void
+next_rows(products_t *products, skn_matrix_t *rows)
+{
+    products->shift = (products->shift + 1) % SHIFTS;
+    if (products->rows)
+        rows->at = products->rows + products->shift * products->row_stride;
+    if (products->half_rows)
+        rows->bf16 =
+            products->half_rows + products->shift * products->half_stride;
+}
+
+static void
 call(void *subject)
 {
     products_t *products = subject;
-    skn_gemm_t *job = &products->job;
-    products->shift = (products->shift + 1) % SHIFTS;
-    if (products->rows)
-        job->b.at = products->rows + products->shift * products->row_stride;
-    if (products->half_rows)
-        job->b.bf16 =
-            products->half_rows + products->shift * products->half_stride;
-    products->session->kernels->gemm(job, products->scratch);
+    next_rows(products, &products->job.b);
+    products->session->kernels->gemm(&products->job, products->scratch);
+}
+
+/* What a batch's strips multiply the same matrix with. */
+static void
+pack(products_t *products, skn_gemm_t *job)
+{
+    job->half = products->form != F32;
+    products->session->kernels->gemm_pack(job, products->packed);
+    job->packed = products->packed;
+}
+
+static size_t
+strip_units(const products_t *products)
+{
+    size_t step = products->session->kernels->gemm_rows(products->form != F32);
+    return SKN_STRIPS_UNITS / step * step;
+}
+
+static skn_matrix_t
+powers_from(const products_t *products, size_t first)
+{
+    size_t at = first * products->share_stride;
+    skn_matrix_t powers = { .row_stride = products->share_stride,
+                            .column_stride = 1 };
+    if (products->form == F32)
+        powers.at = products->share + at;
+    else
+        powers.bf16 = products->powers + at;
+    return powers;
+}
+
+/* A batch's logits, and the gradient of its hidden vectors from what they
+ * become: all strips. */
+static void
+call_forward(void *subject)
+{
+    products_t *products = subject;
+    bool half = products->form == BF16_ROWS;
+    size_t strip = strip_units(products), stride = products->share_stride;
+    skn_matrix_t row = { .row_stride = half ? products->half_stride
+                                            : products->row_stride,
+                         .column_stride = 1 };
+    skn_gemm_t logits = { .n = BATCH,
+                          .k = WIDTH,
+                          .b = { .at = products->hidden,
+                                 .row_stride = 1,
+                                 .column_stride = products->hidden_stride },
+                          .c_stride = stride };
+    next_rows(products, &row);
+    pack(products, &logits);
+    for (size_t first = 0; first < UNITS; first += strip) {
+        size_t count = UNITS - first < strip ? UNITS - first : strip;
+        row.row_index = (half ? products->half_unit : products->unit) + first;
+        logits.m = count;
+        logits.a = row;
+        logits.c = products->share;
+        if (products->form == F32)
+            logits.c += first * stride;
+        products->session->kernels->gemm(&logits, products->scratch);
+        skn_gemm_t pull = { .m = HIDDEN,
+                            .n = BATCH,
+                            .k = count,
+                            .a = { .at = row.at,
+                                   .bf16 = row.bf16,
+                                   .row_stride = 1,
+                                   .column_stride = row.row_stride,
+                                   .column_index = row.row_index },
+                            .b = powers_from(products, first),
+                            .c = products->out,
+                            .c_stride = stride,
+                            .add = first > 0,
+                            .half = logits.half };
+        products->session->kernels->gemm(&pull, products->scratch);
+    }
+}
+
+/* The gradients of its rows. */
+static void
+call_gradient(void *subject)
+{
+    products_t *products = subject;
+    size_t strip = strip_units(products);
+    skn_gemm_t job = { .n = WIDTH,
+                       .k = BATCH,
+                       .b = { .at = products->hidden,
+                              .row_stride = products->hidden_stride,
+                              .column_stride = 1 },
+                       .c_stride = WIDTH };
+    pack(products, &job);
+    for (size_t first = 0; first < UNITS; first += strip) {
+        job.m = UNITS - first < strip ? UNITS - first : strip;
+        job.a = powers_from(products, first);
+        job.c = products->out + first * WIDTH;
+        products->session->kernels->gemm(&job, products->scratch);
+    }
+}
+
+/* `cells` multiply-adds; `read` numbers of a table's rows, or of no table. */
+static void
+measure(products_t *products, const char *what, form_t form, double cells,
+        double read, void (*run)(void *subject))
+{
+    static const char *const forms[] = { "f32", "bf16", "bf16_rows" };
+    double work[BENCH_ROOFS] = { 0 };
+    bool of_table = read > 0;
+    char name[64];
+    work[form == F32 ? BENCH_MULTIPLY : BENCH_HALF] = cells;
+    work[BENCH_MEMORY_READ] = read * (form == BF16_ROWS ? 2.0 : 4.0);
+    products->form = form;
+    products->rows =
+        of_table && form != BF16_ROWS ? products->session->table : NULL;
+    products->half_rows =
+        of_table && form == BF16_ROWS ? (void *)products->session->table : NULL;
+    (void)snprintf(name, sizeof(name), "gemm/%s,%s", what, forms[form]);
+    bench_case(products->session, name, run, products, work);
 }
 
 /* A product whose b are rows of the table, or of no table at all. */
@@ -61,22 +183,12 @@ static void
 run(products_t *products, const char *what, form_t form, bool of_table,
     skn_gemm_t job)
 {
-    static const char *const forms[] = { "f32", "bf16", "bf16_rows" };
-    double work[BENCH_ROOFS] = { 0 };
     double cells = (double)job.n * (double)job.k;
-    char name[64];
-    work[form == F32 ? BENCH_MULTIPLY : BENCH_HALF] = (double)job.m * cells;
-    work[BENCH_MEMORY_READ] =
-        of_table ? cells * (form == BF16_ROWS ? 2.0 : 4.0) : 0.0;
-    products->rows =
-        of_table && form != BF16_ROWS ? products->session->table : NULL;
-    products->half_rows =
-        of_table && form == BF16_ROWS ? (void *)products->session->table : NULL;
     job.half = form != F32;
     job.c = products->out;
     products->job = job;
-    (void)snprintf(name, sizeof(name), "gemm/%s,%s", what, forms[form]);
-    bench_case(products->session, name, call, products, work);
+    measure(products, what, form, (double)job.m * cells, of_table ? cells : 0.0,
+            call);
 }
 
 /* The table's rows as columns of b, or as they lie. */
@@ -101,31 +213,13 @@ output_products(products_t *products, form_t form)
 {
     size_t stride =
         form == BF16_ROWS ? products->half_stride : products->row_stride;
-    const uint32_t *unit =
-        form == BF16_ROWS ? products->half_unit : products->unit;
     skn_matrix_t hidden = { .at = products->hidden,
                             .row_stride = products->hidden_stride,
                             .column_stride = 1 };
-    skn_matrix_t share = { .at = products->share,
-                           .row_stride = products->share_stride,
-                           .column_stride = 1 };
-    skn_matrix_t turned = { .at = products->share,
-                            .row_stride = 1,
-                            .column_stride = products->share_stride };
-    run(products, "logits", form, true,
-        (skn_gemm_t){ .m = BATCH,
-                      .n = UNITS,
-                      .k = WIDTH,
-                      .a = hidden,
-                      .b = columns_of(unit, stride),
-                      .c_stride = products->share_stride });
-    run(products, "pull", form, true,
-        (skn_gemm_t){ .m = BATCH,
-                      .n = HIDDEN,
-                      .k = UNITS,
-                      .a = share,
-                      .b = rows_of(unit, stride),
-                      .c_stride = HIDDEN });
+    double units = (double)UNITS;
+    measure(products, "forward", form,
+            units * (double)BATCH * (double)(WIDTH + HIDDEN),
+            units * (double)WIDTH, call_forward);
     run(products, "look", form, true,
         (skn_gemm_t){ .m = BATCH,
                       .n = STRIP,
@@ -134,13 +228,8 @@ output_products(products_t *products, form_t form)
                       .b = columns_of(NULL, stride),
                       .c_stride = STRIP });
     if (form != BF16_ROWS) /* it has no rows */
-        run(products, "gradient", form, false,
-            (skn_gemm_t){ .m = UNITS,
-                          .n = WIDTH,
-                          .k = BATCH,
-                          .a = turned,
-                          .b = hidden,
-                          .c_stride = WIDTH });
+        measure(products, "gradient", form,
+                units * (double)BATCH * (double)WIDTH, 0.0, call_gradient);
 }
 
 /* A dense layer of HIDDEN units above another. */
@@ -210,7 +299,14 @@ make_arrays(products_t *products, skn_error_t *error)
     products->hidden =
         bench_numbers(BATCH * products->hidden_stride, true, error);
     products->share =
-        bench_numbers(BATCH * products->share_stride, true, error);
+        bench_numbers(UNITS * products->share_stride, true, error);
+    /* Each half of them is a number of bf16. */
+    products->powers = (uint16_t *)bench_numbers(
+        UNITS * products->share_stride / 2, true, error);
+    size_t packed = session->kernels->gemm_packed_bytes(BATCH, WIDTH);
+    size_t other = session->kernels->gemm_packed_bytes(WIDTH, BATCH);
+    products->packed = skn_floats_new(
+        (packed > other ? packed : other) / sizeof(float) + 1, error);
     products->out =
         bench_numbers(UNITS * products->hidden_stride, false, error);
     products->scratch = skn_floats_new(
@@ -219,8 +315,9 @@ make_arrays(products_t *products, skn_error_t *error)
         units_new(session->table_floats / products->row_stride, error);
     products->half_unit =
         units_new(2 * session->table_floats / products->half_stride, error);
-    return products->hidden && products->share && products->out &&
-                   products->scratch && products->unit && products->half_unit
+    return products->hidden && products->share && products->powers &&
+                   products->out && products->scratch && products->packed &&
+                   products->unit && products->half_unit
                ? SKN_OK
                : SKN_NO_MEMORY;
 }
@@ -231,7 +328,7 @@ bench_products(bench_session_t *session, skn_error_t *error)
     products_t products = {
         .session = session,
         .hidden_stride = skn_stride_floats(WIDTH),
-        .share_stride = skn_stride_floats(UNITS),
+        .share_stride = skn_strips_stride(BATCH),
         .row_stride = bench_row_floats(SKN_ROWS_ADAM, WIDTH),
         .half_stride = 2 * bench_row_floats(SKN_ROWS_SGD_BF16, WIDTH),
     };
@@ -245,6 +342,8 @@ bench_products(bench_session_t *session, skn_error_t *error)
     }
     free(products.hidden);
     free(products.share);
+    free(products.powers);
+    free(products.packed);
     free(products.out);
     free(products.unit);
     free(products.half_unit);

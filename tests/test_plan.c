@@ -134,6 +134,26 @@ Test(plan, shorter_runs_take_longer_steps)
     cr_expect(fabs(rate[3] / rate[1] - 1.8) < 1e-9, "1.8 times at most");
 }
 
+/* Decision 0018, its end. */
+Test(plan, well_known_labels_are_trained_half_as_long_again)
+{
+    static const struct {
+        uint32_t labels, step;
+        int64_t epochs;
+    } cases[] = {
+        { 9000, 180, 60 }, /* 6 points for each of 50 */
+        { 9000, 90, 40 },  /* 3 for each of 100 */
+        { 50, 1, 40 },     /* 6 again, but of few labels */
+    };
+    for (size_t k = 0; k < sizeof(cases) / sizeof(cases[0]); k++) {
+        write_data(300, 20, cases[k].labels, cases[k].step);
+        skn_model_t *model = model_of("", "", "train: { batch_rows: 32 }\n");
+        (void)plan_of(model, 1);
+        cr_expect_eq(model->train.epochs, cases[k].epochs);
+        skn_model_destroy(&model);
+    }
+}
+
 /* Decision 0021. */
 Test(plan, many_labels_are_drawn_by_their_frequency)
 {

@@ -124,13 +124,25 @@ auto_batch_rows(double points)
     return rows;
 }
 
-/* About 4 million samples in all, and 1,000 batches. */
+/* About 4 million samples in all, and 1,000 batches: what rates and widths of
+ * shorter runs are measured by. */
 static int64_t
-auto_epochs(double points, int64_t batch_rows)
+usual_epochs(double points, int64_t batch_rows)
 {
     int64_t epochs = clamp(4e6 / points, 3, 12);
     int64_t steps = clamp(1000.0 * (double)batch_rows / points, 1, 40);
     return epochs > steps ? epochs : steps;
+}
+
+/* Many labels with many points each have more to be learnt, and are learnt by
+ * heart later: half as long again. */
+static int64_t
+auto_epochs(const skn_plan_data_t *data, int64_t batch_rows)
+{
+    int64_t usual = usual_epochs((double)data->train_points, batch_rows);
+    bool much = data->labels > EXACT_LABELS_MAX &&
+                points_per_label(data) >= RARE_POINTS;
+    return much ? usual + usual / 2 : usual;
 }
 
 double
@@ -153,7 +165,7 @@ auto_rate(double points, const skn_model_train_t *train)
 {
     return skn_plan_usual_rate(train->optimizer.kind) *
            skn_plan_longer_steps(
-               (double)auto_epochs(points, train->batch_rows) /
+               (double)usual_epochs(points, train->batch_rows) /
                (double)train->epochs);
 }
 
@@ -179,7 +191,7 @@ auto_optimizer(const skn_plan_data_t *data, const skn_model_t *model)
     bool rounds = output->weights == SKN_WEIGHTS_BF16 &&
                   train->updates == SKN_UPDATES_LOAN;
     bool brief = 2 * train->epochs <
-                 auto_epochs((double)data->train_points, train->batch_rows);
+                 usual_epochs((double)data->train_points, train->batch_rows);
     return train->optimizer.rate < 0 &&
                    (rounds || brief ||
                     (points_per_label(data) < RARE_POINTS &&
@@ -201,7 +213,7 @@ resolve_train(const skn_plan_data_t *data, skn_model_t *model)
     if (stale && train->staleness_max == SKN_AUTO)
         train->staleness_max = 2 * train->window - 1;
     if (train->epochs == SKN_AUTO)
-        train->epochs = auto_epochs(points, train->batch_rows);
+        train->epochs = auto_epochs(data, train->batch_rows);
     if (train->optimizer.kind == SKN_OPTIMIZER_AUTO)
         train->optimizer.kind = auto_optimizer(data, model);
     if (train->optimizer.rate < 0)
@@ -269,8 +281,7 @@ auto_smoothing(const skn_plan_data_t *data)
     return points < RARE_POINTS ? 0.4 : points < 20 ? 0.3 : 0.1;
 }
 
-/* How short a run is: at most half of the epochs that `auto` would take, or
- * three quarters. */
+/* How short a run is: at most half of the usual epochs, or three quarters. */
 typedef enum brevity {
     WHOLE,
     SHORTER,
@@ -280,7 +291,7 @@ typedef enum brevity {
 static brevity_t
 brevity_of(const skn_plan_data_t *data, const skn_model_train_t *train)
 {
-    int64_t usual = auto_epochs((double)data->train_points, train->batch_rows);
+    int64_t usual = usual_epochs((double)data->train_points, train->batch_rows);
     return 2 * train->epochs <= usual       ? BRIEF
            : 4 * train->epochs <= 3 * usual ? SHORTER
                                             : WHOLE;

@@ -25,6 +25,8 @@
 #define SOME_POINTS 65536
 /* Points a label, of a set whose labels are rare. */
 #define RARE_POINTS 5
+/* ... of one whose labels are smoothed as much, and little else is dropped. */
+#define SEVERAL_POINTS 20
 /* The same, where labels are hardly more than names of points. */
 #define SINGLE_POINTS 2.5
 /* Hidden units from which products are the greater part of a batch. */
@@ -277,8 +279,7 @@ skn_plan_has_index(const skn_model_sampler_t *sampler)
 static double
 auto_smoothing(const skn_plan_data_t *data)
 {
-    double points = points_per_label(data);
-    return points < RARE_POINTS ? 0.4 : points < 20 ? 0.3 : 0.1;
+    return points_per_label(data) < SEVERAL_POINTS ? 0.4 : 0.1;
 }
 
 /* How short a run is: at most half of the usual epochs, or three quarters. */
@@ -314,7 +315,10 @@ auto_dropout(const skn_plan_data_t *data, brevity_t brevity)
         return 0.5;
     if (data->train_points < SOME_POINTS)
         return brevity == WHOLE ? 0.7 : brevity == SHORTER ? 0.5 : 0.3;
-    return points_per_label(data) < RARE_POINTS || brevity == BRIEF ? 0.2 : 0.3;
+    double points = points_per_label(data);
+    return points < RARE_POINTS || brevity == BRIEF ? 0.2
+           : points < SEVERAL_POINTS                ? 0.1
+                                                    : 0.3;
 }
 
 static void

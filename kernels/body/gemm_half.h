@@ -317,14 +317,16 @@ half_fetch(const uint32_t *next, size_t a_stride, size_t pairs, size_t column,
             __builtin_prefetch(next + r * a_stride + p, 0, 2);
 }
 
+/* `far`: a is where it was, perhaps in memory. */
 static void
-half_block(const uint32_t *a, size_t a_stride, const uint32_t *b, size_t rows,
-           size_t columns, size_t pairs, float *c, size_t c_stride, bool more)
+half_block(const uint32_t *a, size_t a_stride, bool far, const uint32_t *b,
+           size_t rows, size_t columns, size_t pairs, float *c, size_t c_stride,
+           bool more)
 {
     for (size_t i = 0; i < rows; i += HALF_ROWS)
         for (size_t j = 0; j < columns; j += HALF_COLUMNS) {
             size_t high = least(rows - i, HALF_ROWS);
-            if (a_stride != HALF_PAIRS)
+            if (far)
                 half_fetch(a + (i + HALF_ROWS) * a_stride, a_stride, pairs, j,
                            columns);
             size_t wide = least(columns - j, HALF_COLUMNS);
@@ -423,14 +425,15 @@ gemm_half(const skn_gemm_t *job, void *scratch)
                 if (placed > 0)
                     half_block((const uint32_t *)(job->a.bf16 +
                                                   i * job->a.row_stride + k),
-                               job->a.row_stride / 2, b, placed, columns, here,
-                               c, job->c_stride, more);
+                               job->a.row_stride / 2, true, b, placed, columns,
+                               here, c, job->c_stride, more);
                 if (placed == rows)
                     continue;
                 half_pack_a(a, &job->a, i + placed, rows - placed, k, depth,
                             here);
-                half_block(a, HALF_PAIRS, b, rows - placed, columns, here,
-                           c + placed * job->c_stride, job->c_stride, more);
+                half_block(a, HALF_PAIRS, false, b, rows - placed, columns,
+                           here, c + placed * job->c_stride, job->c_stride,
+                           more);
             }
             if (job->packed)
                 b += round_up(columns, HALF_COLUMNS) * here;

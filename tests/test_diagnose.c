@@ -48,6 +48,7 @@ diagnose(problem_t *problem, uint64_t every, uint64_t batch, outcome_t *outcome)
     skn_status_t status;
     memset(&shard, 0, sizeof(shard));
     shard_open(&shard, problem, false, 1, 0);
+    shard.head.whole_every = every; /* as actors/output.c does */
     problem->message.batch = batch;
     shard.flight.labels = &problem->message;
     shard.flight.rows = problem->rows;

@@ -25,10 +25,10 @@
 #define SOME_POINTS 65536
 /* Points a label, of a set whose labels are rare. */
 #define RARE_POINTS 5
-/* ... of one whose labels are smoothed as much, and little else is dropped. */
-#define SEVERAL_POINTS 20
 /* The same, where labels are hardly more than names of points. */
 #define SINGLE_POINTS 2.5
+/* The same, where they are seen often enough to do without smoothing. */
+#define SEVERAL_POINTS 20
 /* Hidden units from which products are the greater part of a batch. */
 #define WIDE_UNITS 256
 

@@ -62,21 +62,11 @@ tally_rows(skn_diagnose_t *diagnose, const skn_head_t *head,
     for (uint32_t first = 0; first < head->row_count; first += PIECE) {
         uint32_t count =
             head->row_count - first < PIECE ? head->row_count - first : PIECE;
-        skn_matrix_t w = skn_rows_matrix_from(head->rows, first);
-        skn_gemm_t job = {
-            .m = samples,
-            .n = count,
-            .k = (size_t)head->hidden + 1,
-            .a = { .at = flight->hidden,
-                   .row_stride = head->hidden_stride,
-                   .column_stride = 1 },
-            .b = { .at = w.at,
-                   .bf16 = w.bf16,
-                   .row_stride = 1,
-                   .column_stride = w.row_stride },
-            .c = diagnose->logit,
-            .c_stride = PIECE,
-        };
+        skn_gemm_t job =
+            skn_rows_product(head->rows, first, count, flight->hidden,
+                             head->hidden_stride, samples);
+        job.c = diagnose->logit;
+        job.c_stride = PIECE;
         head->kernels->gemm(&job, diagnose->gemm);
         for (uint32_t i = 0; i < samples; i++)
             tally_piece(head, &tally[i], diagnose->logit + (size_t)i * PIECE,
@@ -87,15 +77,8 @@ tally_rows(skn_diagnose_t *diagnose, const skn_head_t *head,
 static bool
 in_list(const uint32_t *unit, uint32_t count, uint32_t row)
 {
-    uint32_t low = 0, high = count;
-    while (low < high) {
-        uint32_t middle = low + (high - low) / 2;
-        if (unit[middle] < row)
-            low = middle + 1;
-        else
-            high = middle;
-    }
-    return low < count && unit[low] == row;
+    uint32_t at = skn_head_lower_bound(unit, count, row);
+    return at < count && unit[at] == row;
 }
 
 /* Adds what sample `i`, the s-th of group g, has of its tally. */

@@ -57,21 +57,10 @@ skn_head_look(skn_head_t *head, const float *hidden, uint32_t rows,
         uint32_t count = head->row_count - first;
         if (count > SKN_LOOK_UNITS)
             count = SKN_LOOK_UNITS;
-        skn_matrix_t w = skn_rows_matrix_from(head->rows, first);
-        skn_gemm_t job = {
-            .m = rows,
-            .n = count,
-            .k = (size_t)head->hidden + 1,
-            .a = { .at = hidden,
-                   .row_stride = head->hidden_stride,
-                   .column_stride = 1 },
-            .b = { .at = w.at,
-                   .bf16 = w.bf16,
-                   .row_stride = 1,
-                   .column_stride = w.row_stride },
-            .c = head->work,
-            .c_stride = skn_stride_floats(SKN_LOOK_UNITS),
-        };
+        skn_gemm_t job = skn_rows_product(head->rows, first, count, hidden,
+                                          head->hidden_stride, rows);
+        job.c = head->work;
+        job.c_stride = skn_stride_floats(SKN_LOOK_UNITS);
         status = skn_head_multiply(head, &job, error);
         if (status == SKN_OK)
             take_strip(head, look, rows, first, count);

@@ -285,21 +285,10 @@ static void
 multiply(const pass_t *pass, uint32_t at, size_t first, size_t count, float *c,
          size_t c_stride)
 {
-    skn_matrix_t w = skn_rows_matrix_from(&pass->network->rows[at], first);
-    skn_gemm_t job = {
-        .m = pass->rows,
-        .n = count,
-        .k = (size_t)pass->network->units[at - 1] + 1,
-        .a = { .at = pass->lower,
-               .row_stride = pass->stride,
-               .column_stride = 1 },
-        .b = { .at = w.at,
-               .bf16 = w.bf16,
-               .row_stride = 1,
-               .column_stride = w.row_stride },
-        .c = c,
-        .c_stride = c_stride,
-    };
+    skn_gemm_t job = skn_rows_product(&pass->network->rows[at], first, count,
+                                      pass->lower, pass->stride, pass->rows);
+    job.c = c;
+    job.c_stride = c_stride;
     pass->network->kernels->gemm(&job, pass->gemm);
 }
 

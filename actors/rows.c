@@ -189,6 +189,23 @@ skn_rows_matrix_from(const skn_rows_t *rows, size_t first)
     return matrix;
 }
 
+skn_gemm_t
+skn_rows_product(const skn_rows_t *rows, size_t first, size_t count,
+                 const float *lower, size_t lower_stride, size_t samples)
+{
+    skn_matrix_t w = skn_rows_matrix_from(rows, first);
+    return (skn_gemm_t){
+        .m = samples,
+        .n = count,
+        .k = rows->width,
+        .a = { .at = lower, .row_stride = lower_stride, .column_stride = 1 },
+        .b = { .at = w.at,
+               .bf16 = w.bf16,
+               .row_stride = 1,
+               .column_stride = w.row_stride },
+    };
+}
+
 void
 skn_rows_set(const skn_rows_t *rows, const skn_kernels_t *kernels, size_t row,
              const float *weight)

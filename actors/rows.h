@@ -124,6 +124,12 @@ skn_matrix_t skn_rows_matrix(const skn_rows_t *rows, const uint32_t *index);
 /* Those of the rows from `first` on. */
 skn_matrix_t skn_rows_matrix_from(const skn_rows_t *rows, size_t first);
 
+/* lower [samples][width], `lower_stride` floats apart, times `count` rows from
+ * `first` on: all of a job but c and c_stride. */
+skn_gemm_t skn_rows_product(const skn_rows_t *rows, size_t first, size_t count,
+                            const float *lower, size_t lower_stride,
+                            size_t samples);
+
 /* Writes one row of `width` floats as weights (rounded to nearest in bf16). */
 void skn_rows_set(const skn_rows_t *rows, const skn_kernels_t *kernels,
                   size_t row, const float *weight);

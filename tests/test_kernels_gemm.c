@@ -8,6 +8,9 @@
 #include <criterion/criterion.h>
 #include <float.h>
 #include <math.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <unistd.h>
 
 /* How an operand lies in memory. */
 enum layout {
@@ -93,6 +96,33 @@ operand_new_bf16(oracle_random_t *random, size_t rows, size_t columns,
     x.matrix.at = NULL;
     x.matrix.bf16 = x.halves + 1;
     return x;
+}
+
+typedef struct guard {
+    unsigned char *at;
+    size_t bytes;
+} guard_t;
+
+/* A copy of `count` floats, behind which nothing is mapped. */
+static const float *
+guard_floats(guard_t *guard, const float *from, size_t count)
+{
+    size_t page = (size_t)sysconf(_SC_PAGESIZE);
+    size_t body = (count * sizeof(float) + page - 1) / page * page;
+    guard->bytes = body + page;
+    guard->at = mmap(NULL, guard->bytes, PROT_READ | PROT_WRITE,
+                     MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    cr_assert(guard->at != MAP_FAILED);
+    cr_assert(mprotect(guard->at + body, page, PROT_NONE) == 0);
+    float *to = (float *)(void *)(guard->at + body) - count;
+    memcpy(to, from, count * sizeof(float));
+    return to;
+}
+
+static void
+guard_destroy(guard_t *guard)
+{
+    cr_assert(munmap(guard->at, guard->bytes) == 0);
 }
 
 static void
@@ -271,6 +301,47 @@ Test(kernels_gemm, rows_of_bf16_far_apart_match_the_oracle)
             try_product(kernels, m, n, k, &a, &b, at % 3 == 0, true);
         operand_destroy(&a);
         operand_destroy(&b);
+    }
+}
+
+/* m x k floats that end where the page ends behind which nothing is mapped. */
+static operand_t
+operand_new_guarded(guard_t *guard, oracle_random_t *random, size_t m, size_t k,
+                    enum layout layout)
+{
+    operand_t x = operand_new(random, m, k, layout);
+    const skn_matrix_t *a = &x.matrix;
+    size_t last = m * k - 1;
+    bool across = layout == TRANSPOSED || layout == COLUMNS_GATHERED;
+    x.matrix.row_stride = across ? 1 : k;
+    x.matrix.column_stride = across ? m : 1;
+    if (a->column_index) /* the listed columns, the last of them among them */
+        for (size_t j = 0; j < k; j++)
+            x.index[j] = (uint32_t)(j * 7 % k);
+    x.matrix.at = guard_floats(guard, x.memory + 1, last + 1);
+    return x;
+}
+
+/* Whole tiles read their left factor where it lies, others a copy. */
+Test(kernels_gemm, nothing_behind_a_left_factor_is_read)
+{
+    static const size_t rows[] = { 1, 3, 8, 13, 14, 20, 29, 48 };
+    static const size_t depths[] = { 1, 16, 129, 256, 401 };
+    static const enum layout layouts[] = { DENSE, TRANSPOSED,
+                                           COLUMNS_GATHERED };
+    const skn_kernels_t *kernels;
+    oracle_random_t random = { 8 };
+    for (size_t at = 0; at < 8 * 5 * 3; at++) {
+        size_t m = rows[at % 8], k = depths[at / 8 % 5], n = 10 + at % 4 * 13;
+        guard_t guard;
+        operand_t a =
+            operand_new_guarded(&guard, &random, m, k, layouts[at / 40]);
+        operand_t b = operand_new(&random, k, n, at % 2 ? DENSE : TRANSPOSED);
+        for (unsigned rank = 0; (kernels = skn_kernels_variant(rank)); rank++)
+            try_product(kernels, m, n, k, &a, &b, at % 3 == 0, false);
+        operand_destroy(&a);
+        operand_destroy(&b);
+        guard_destroy(&guard);
     }
 }
 

@@ -260,76 +260,85 @@ pack_b(float *to, const skn_gemm_t *job, size_t column, size_t columns,
     pack(to, &strip, job->half, column, columns, k, depth, GEMM_COLUMNS);
 }
 
-/* c (GEMM_ROWS x GEMM_COLUMNS) = or += panel of a times panel of b. */
-static void
-gemm_tile(const float *a, const float *b, size_t depth, float *c,
-          size_t c_stride, bool more)
+#include "gemm_tile.h"
+
+/* Rows a multiple of 1 KiB apart share few places of a first-level cache. */
+#define ALIAS_FLOATS ((size_t)256)
+#define LINE_FLOATS ((size_t)16)
+
+/* A block of a where it lies, if tiles can read it there. */
+static left_t
+left_in_place(const skn_gemm_t *job, size_t row, size_t k, size_t depth)
 {
-    vf_t sum[GEMM_ROWS][GEMM_VECTORS];
-#pragma GCC unroll 16
-    for (size_t r = 0; r < GEMM_ROWS; r++) {
-        __builtin_prefetch(c + r * c_stride, 1);
-        __builtin_prefetch(c + r * c_stride + GEMM_COLUMNS - 1, 1);
-#pragma GCC unroll 4
-        for (size_t v = 0; v < GEMM_VECTORS; v++)
-            sum[r][v] = vf_zero();
+    const skn_matrix_t *a = &job->a;
+    left_t left = { .order = LEFT_PACKED, .panel_step = GEMM_ROWS * depth };
+    if (!a->at || job->half || a->row_index)
+        return left;
+    if (a->row_stride == 1) {
+        left.order = a->column_index ? LEFT_LISTED : LEFT_ACROSS;
+        left.at = a->at + row;
+        left.panel_step = GEMM_ROWS;
+        left.depth_step = a->column_stride;
+        if (a->column_index)
+            left.list = a->column_index + k;
+        else
+            left.at += k * a->column_stride;
+    } else if (a->column_stride == 1 && !a->column_index &&
+               a->row_stride % ALIAS_FLOATS != 0) {
+        left.order = LEFT_ALONG;
+        left.at = a->at + row * a->row_stride + k;
+        left.panel_step = GEMM_ROWS * a->row_stride;
+        left.row_step = a->row_stride;
     }
-#pragma GCC unroll 4
-    for (size_t d = 0; d < depth; d++) {
-        vf_t column[GEMM_VECTORS];
-#pragma GCC unroll 4
-        for (size_t v = 0; v < GEMM_VECTORS; v++)
-            column[v] = vf_load(b + v * VF_LANES);
-#pragma GCC unroll 16
-        for (size_t r = 0; r < GEMM_ROWS; r++) {
-            vf_t factor = vf_set(a[r]);
-#pragma GCC unroll 4
-            for (size_t v = 0; v < GEMM_VECTORS; v++)
-                sum[r][v] = vf_fma(factor, column[v], sum[r][v]);
-        }
-        a += GEMM_ROWS;
-        b += GEMM_COLUMNS;
-    }
-#pragma GCC unroll 16
-    for (size_t r = 0; r < GEMM_ROWS; r++) {
-#pragma GCC unroll 4
-        for (size_t v = 0; v < GEMM_VECTORS; v++) {
-            float *to = c + r * c_stride + v * VF_LANES;
-            vf_store(to, more ? vf_add(vf_load(to), sum[r][v]) : sum[r][v]);
-        }
-    }
+    return left;
 }
 
-/* A tile over the edge of c goes through one of its own. */
-static void
-gemm_edge(const float *a, const float *b, size_t depth, float *c,
-          size_t c_stride, size_t rows, size_t columns, bool more)
+/* Rows [row, row + rows) of a. What cannot be read in place is packed, and so
+ * are rows that fill no whole tile: reading more of them would leave a. */
+static left_t
+take_left(const skn_gemm_t *job, size_t row, size_t rows, size_t k,
+          size_t depth, float *room)
 {
-    float tile[GEMM_ROWS * GEMM_COLUMNS];
-    gemm_tile(a, b, depth, tile, GEMM_COLUMNS, false);
+    size_t whole = rows / GEMM_ROWS * GEMM_ROWS;
+    left_t left = left_in_place(job, row, k, depth);
+    size_t first = left.order == LEFT_PACKED ? 0 : whole;
+    if (first < rows)
+        pack_a(room, job, row + first, rows - first, k, depth);
+    if (left.order == LEFT_PACKED)
+        left.at = room;
+    left.rest = room + (whole - first) * depth;
+    return left;
+}
+
+/* Fetches a panel of rows, which may be in memory yet. */
+VF_WORD void
+fetch_panel(const left_t *left, const float *a, size_t rows, size_t depth)
+{
     for (size_t r = 0; r < rows; r++)
-        for (size_t j = 0; j < columns; j++) {
-            float x = tile[r * GEMM_COLUMNS + j], *to = c + r * c_stride + j;
-            *to = more ? *to + x : x;
-        }
+        for (size_t d = 0; d < depth; d += LINE_FLOATS)
+            __builtin_prefetch(a + r * left->row_step + d);
 }
 
-/* All tiles of one block of a and one of b, both packed. */
+/* All tiles of one block of a and one of b, which is packed. */
 static void
-gemm_block(const float *a, const float *b, size_t rows, size_t columns,
+gemm_block(const left_t *left, const float *b, size_t rows, size_t columns,
            size_t depth, float *c, size_t c_stride, bool more)
 {
-    for (size_t j = 0; j < columns; j += GEMM_COLUMNS)
-        for (size_t i = 0; i < rows; i += GEMM_ROWS) {
-            const float *left = a + i * depth, *right = b + j * depth;
-            float *to = c + i * c_stride + j;
-            size_t high = least(rows - i, GEMM_ROWS);
-            size_t wide = least(columns - j, GEMM_COLUMNS);
-            if (high == GEMM_ROWS && wide == GEMM_COLUMNS)
-                gemm_tile(left, right, depth, to, c_stride, more);
-            else
-                gemm_edge(left, right, depth, to, c_stride, high, wide, more);
+    for (size_t j = 0; j < columns; j += GEMM_COLUMNS) {
+        size_t wide = least(columns - j, GEMM_COLUMNS), i = 0;
+        const float *a = left->at;
+        for (; i + GEMM_ROWS <= rows; i += GEMM_ROWS) {
+            if (j == 0 && left->order == LEFT_ALONG)
+                fetch_panel(left, a + left->panel_step,
+                            least(rows - i - GEMM_ROWS, GEMM_ROWS), depth);
+            tile(left, a, b + j * depth, depth, c + i * c_stride + j, c_stride,
+                 wide, more);
+            a += left->panel_step;
         }
+        if (i < rows)
+            tile_low(left->rest, b + j * depth, depth, c + i * c_stride + j,
+                     c_stride, rows - i, wide, more);
+    }
 }
 
 static size_t
@@ -391,8 +400,8 @@ gemm_full(const skn_gemm_t *job, void *scratch)
                 pack_b(room, job, j, columns, k, depth);
             for (size_t i = 0; i < job->m; i += step) {
                 size_t rows = least(job->m - i, step);
-                pack_a(a, job, i, rows, k, depth);
-                gemm_block(a, b, rows, columns, depth,
+                left_t left = take_left(job, i, rows, k, depth, a);
+                gemm_block(&left, b, rows, columns, depth,
                            job->c + i * job->c_stride + j, job->c_stride,
                            job->add || k > 0);
             }

@@ -161,6 +161,8 @@ exp_each(float *e, uint16_t *half, const float *o, const float *m, float weight,
         vf_t b = exp_part(o + j, m + j, factor, sum + j, VF_LANES);
         bf16_store_two(half + i, a, b);
     }
+    for (; i + VF_LANES <= n && !half; i += VF_LANES)
+        vf_store(e + i, exp_part(o + i, m + i, factor, sum + i, VF_LANES));
     for (; i < n; i += VF_LANES) {
         size_t lanes = vf_lanes(n - i);
         vf_t power = exp_part(o + i, m + i, factor, sum + i, lanes);

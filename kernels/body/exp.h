@@ -133,10 +133,13 @@ exp_weight_sum(float *e, const float *o, const float *weight, size_t n, float m)
 static void
 raise(float *greatest, const float *x, size_t n)
 {
-    for (size_t i = 0; i < n; i += VF_LANES) {
-        size_t lanes = vf_lanes(n - i);
-        vf_t m = vf_load_n(greatest + i, lanes);
-        vf_store_n(greatest + i, vf_max(vf_load_n(x + i, lanes), m), lanes);
+    size_t i = 0;
+#pragma GCC unroll 4
+    for (; i + VF_LANES <= n; i += VF_LANES)
+        vf_store(greatest + i, vf_max(vf_load(x + i), vf_load(greatest + i)));
+    if (i < n) {
+        vf_t m = vf_load_n(greatest + i, n - i);
+        vf_store_n(greatest + i, vf_max(vf_load_n(x + i, n - i), m), n - i);
     }
 }
 

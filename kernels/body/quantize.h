@@ -134,9 +134,14 @@ i4_to_f32(float *to, const uint8_t *from, size_t n, float scale)
 {
     vf_t step = vf_set(scale);
     vi_t zero = vi_set((uint32_t)-8);
-    for (size_t i = 0; i < n; i += VF_LANES) {
-        size_t lanes = vf_lanes(n - i);
-        vf_t steps = vf_of_int(vi_add(vi_load_u4_n(from, i, lanes), zero));
-        vf_store_n(to + i, vf_mul(steps, step), lanes);
+    size_t i = 0;
+#pragma GCC unroll 4
+    for (; i + VF_LANES <= n; i += VF_LANES) {
+        vi_t steps = vi_add(vi_load_u4_n(from, i, VF_LANES), zero);
+        vf_store(to + i, vf_mul(vf_of_int(steps), step));
+    }
+    if (i < n) {
+        vi_t steps = vi_add(vi_load_u4_n(from, i, n - i), zero);
+        vf_store_n(to + i, vf_mul(vf_of_int(steps), step), n - i);
     }
 }

@@ -148,7 +148,7 @@ skn_status_t skn_head_gradient(skn_head_t *head, skn_flight_t *flight,
                                uint32_t *unit, float *value,
                                skn_error_t *error);
 
-/* For head.c, strips.c and look.c: a product with the head's scratch; where
+/* For head.c and those it calls: a product with the head's scratch; where
  * `unit` stands in the ascending list [0, count), or the first that is not
  * smaller; y of a positive of sample i, its share of 1, or 1 for one-vs-all;
  * SKN_BAD_MESSAGE for a label that the distinct ones lack. */

@@ -474,6 +474,62 @@ Test(kernels_gemm, a_block_alone_has_the_bits_it_has_in_the_whole)
     free(c);
 }
 
+/* Writes into `to` the elements that `from` has, where its layout puts them. */
+static void
+operand_copy(operand_t *to, const operand_t *from, size_t rows, size_t columns)
+{
+    const skn_matrix_t *a = &from->matrix, *b = &to->matrix;
+    for (size_t i = 0; i < rows; i++)
+        for (size_t j = 0; j < columns; j++) {
+            size_t column = b->column_index ? b->column_index[j] : j;
+            size_t place = i * b->row_stride + column * b->column_stride;
+            to->memory[1 + place] =
+                a->at[i * a->row_stride + j * a->column_stride];
+        }
+}
+
+/* Read in place along rows, across them, from a list of columns, and packed:
+ * columns two apart, and rows that share places of a cache. */
+Test(kernels_gemm, the_left_factor_s_layout_changes_no_bit)
+{
+    enum {
+        M = 47,
+        N = 67,
+        K = 401,
+        FAR = 1024
+    };
+    static const enum layout layouts[] = { TRANSPOSED, COLUMNS_GATHERED,
+                                           STRIDED, DENSE };
+    const skn_kernels_t *kernels;
+    oracle_random_t random = { 47 };
+    operand_t a = operand_new(&random, M, K, DENSE);
+    operand_t b = operand_new(&random, K, N, DENSE);
+    float *want = malloc(M * N * sizeof *want), *c = malloc(M * N * sizeof *c);
+    for (size_t at = 0; at < 4; at++) {
+        operand_t other = operand_new(&random, M, K, layouts[at]);
+        if (layouts[at] == DENSE)
+            other.matrix.row_stride = FAR;
+        operand_copy(&other, &a, M, K);
+        for (unsigned rank = 0; (kernels = skn_kernels_variant(rank)); rank++) {
+            void *scratch = scratch_new(kernels, M, N, K);
+            skn_gemm_t job = { M,    N, K,     a.matrix, b.matrix,
+                               want, N, false, false,    NULL };
+            kernels->gemm(&job, scratch);
+            job.a = other.matrix;
+            job.c = c;
+            kernels->gemm(&job, scratch);
+            scratch_destroy(kernels, scratch, M, N, K);
+            cr_expect_arr_eq(want, c, M * N * sizeof *c, "%s, layout %d",
+                             kernels->isa, (int)layouts[at]);
+        }
+        operand_destroy(&other);
+    }
+    operand_destroy(&a);
+    operand_destroy(&b);
+    free(want);
+    free(c);
+}
+
 /* In blocks that are smaller than, as large as, and larger than the product. */
 Test(kernels_gemm, a_factor_that_is_packed_before_gives_the_same_bits)
 {

@@ -2,14 +2,16 @@
  *
  * The loops are those of Goto & van de Geijn 2008 and Van Zee & van de Geijn
  * 2015 (BLIS): a block of b, [k][n] = GEMM_DEPTH x GEMM_WIDTH, is packed into
- * panels of GEMM_COLUMNS columns; then a block of a, of GEMM_A_FLOATS, into
- * panels of GEMM_ROWS rows; then each pair of panels meets in registers.
+ * panels of GEMM_COLUMNS columns; a block of a, of GEMM_A_FLOATS, is read where
+ * it lies or packed into panels of GEMM_ROWS rows; then each pair of panels
+ * meets in registers (gemm_tile.h).
  *
  *     panel of a: [depth][GEMM_ROWS]     panel of b: [depth][GEMM_COLUMNS]
  *
- * Edges are padded with zeros, so every element is computed by the same code:
- * one multiply-add for each k of a depth block, in order, then one addition
- * for each depth block. Only GEMM_DEPTH is part of the result's bits.
+ * Packed edges are padded with zeros. Every element is computed alike, in
+ * whatever tile: one multiply-add for each k of a depth block, in order, then
+ * one addition for each depth block. Only GEMM_DEPTH is part of the result's
+ * bits.
  * SPDX-License-Identifier: Apache-2.0 */
 
 #define GEMM_COLUMNS (GEMM_VECTORS * VF_LANES)
@@ -262,7 +264,7 @@ pack_b(float *to, const skn_gemm_t *job, size_t column, size_t columns,
 
 #include "gemm_tile.h"
 
-/* Rows a multiple of 1 KiB apart share few places of a first-level cache. */
+/* Lines a multiple of 1 KiB apart share few places of a first-level cache. */
 #define ALIAS_FLOATS ((size_t)256)
 #define LINE_FLOATS ((size_t)16)
 
@@ -272,7 +274,8 @@ left_in_place(const skn_gemm_t *job, size_t row, size_t k, size_t depth)
 {
     const skn_matrix_t *a = &job->a;
     left_t left = { .order = LEFT_PACKED, .panel_step = GEMM_ROWS * depth };
-    if (!a->at || job->half || a->row_index)
+    size_t apart = a->row_stride == 1 ? a->column_stride : a->row_stride;
+    if (!a->at || job->half || a->row_index || apart % ALIAS_FLOATS == 0)
         return left;
     if (a->row_stride == 1) {
         left.order = a->column_index ? LEFT_LISTED : LEFT_ACROSS;
@@ -283,8 +286,7 @@ left_in_place(const skn_gemm_t *job, size_t row, size_t k, size_t depth)
             left.list = a->column_index + k;
         else
             left.at += k * a->column_stride;
-    } else if (a->column_stride == 1 && !a->column_index &&
-               a->row_stride % ALIAS_FLOATS != 0) {
+    } else if (a->column_stride == 1 && !a->column_index) {
         left.order = LEFT_ALONG;
         left.at = a->at + row * a->row_stride + k;
         left.panel_step = GEMM_ROWS * a->row_stride;

@@ -56,7 +56,7 @@ tile_sums(const left_t *left, enum left_order order, const float *a,
             base[r / 3] = a + r * row_step;
         if (r < high) {
             __builtin_prefetch(c + r * c_stride, 1);
-            __builtin_prefetch(c + r * c_stride + GEMM_COLUMNS - 1, 1);
+            __builtin_prefetch(c + r * c_stride + columns - 1, 1);
         }
 #pragma GCC unroll 4
         for (size_t v = 0; v < vectors; v++)

@@ -27,8 +27,9 @@ bits_of_64(const uint8_t *bits, size_t i)
     return group;
 }
 
-/* Of 64 elements, how many are set before the j-th. Four vectors ask it of one
- * group, and wait for one another only once a group. */
+/* Of 64 elements, how many are set before the j-th. Vectors ask it of one
+ * group, and wait for one another only once a group; single lanes never. */
+#define SETS_OF_64 (VF_LANES > 1)
 VF_WORD size_t
 set_before(uint64_t group, size_t j)
 {
@@ -83,7 +84,7 @@ static size_t
 pack_nonzero(float *to, const float *x, const uint8_t *bits, size_t n)
 {
     size_t i = 0, count = 0;
-    for (; i + 64 <= n; i += 64) {
+    for (; SETS_OF_64 && i + 64 <= n; i += 64) {
         uint64_t group = bits_of_64(bits, i);
         for (size_t j = 0; j < 64; j += VF_LANES)
             vf_pack(to + count + set_before(group, j), vf_load(x + i + j),
@@ -109,7 +110,7 @@ unpack_nonzero(float *to, const float *from, size_t count, const uint8_t *bits,
     float last[2 * VF_LANES];
     size_t i = 0, used = 0;
     const float *next = from;
-    for (; i + 64 <= n && count - used >= 64; i += 64) {
+    for (; SETS_OF_64 && i + 64 <= n && count - used >= 64; i += 64) {
         uint64_t group = bits_of_64(bits, i);
         for (size_t j = 0; j < 64; j += VF_LANES)
             vf_store(to + i + j, vf_unpack(from + used + set_before(group, j),

@@ -207,6 +207,31 @@ Test(plan, many_labels_are_learnt_by_adagrad_in_rows_of_two_bytes)
     expect_optimizer("", "train: { epochs: 19 }\n", adagrad, SKN_WEIGHTS_BF16);
 }
 
+/* Decision 0025. */
+Test(plan, labels_with_a_point_or_two_get_more_negatives)
+{
+    static const struct {
+        uint32_t labels;
+        int64_t batch_rows, rows;
+        skn_optimizer_kind_t optimizer;
+        double rate, dropout;
+    } cases[] = {
+        { 65536, 1024, 16384, SKN_OPTIMIZER_ADAM, 0.005, 0.1 },
+        { 16384, 512, 4096, SKN_OPTIMIZER_ADAGRAD, 0.05, 0.2 }, /* 4 each */
+    };
+    for (size_t k = 0; k < sizeof(cases) / sizeof(cases[0]); k++) {
+        write_data(65536, 20, cases[k].labels, 1);
+        skn_model_t *model = model_of("", "", "");
+        (void)plan_of(model, 1);
+        cr_expect_eq(model->train.batch_rows, cases[k].batch_rows);
+        cr_expect_eq(output_of(model)->sampler.rows, cases[k].rows);
+        cr_expect_eq(model->train.optimizer.kind, cases[k].optimizer);
+        cr_expect_float_eq(model->train.optimizer.rate, cases[k].rate, 1e-9);
+        cr_expect_float_eq(model->layers[0].dropout, cases[k].dropout, 1e-9);
+        skn_model_destroy(&model);
+    }
+}
+
 /* DESIGN section 4: one config gives one model on any machine. */
 Test(plan, cores_change_shards_and_nothing_else)
 {
@@ -286,7 +311,8 @@ Test(plan, what_few_points_get)
         { 4095, 100, 256, 32, 12, 0.5, 0.1 },
         { 4096, 400, 1024, 64, 16, 0.7, 0.4 },
         { 40000, 100, 1024, 256, 12, 0.7, 0.1 },
-        { 70000, 70000, 512, 512, 12, 0.2, 0.4 },
+        { 70000, 70000, 512, 1024, 15, 0.1, 0.4 },
+        { 70000, 20000, 512, 512, 12, 0.2, 0.4 },
         { 70000, 7000, 512, 512, 12, 0.1, 0.4 },
         { 1000000, 100, 512, 512, 4, 0.3, 0.1 },
     };
@@ -317,7 +343,8 @@ Test(plan, short_runs_are_narrow)
     } cases[] = {
         { 40000, 100, 10, 1024, 0.7 }, { 40000, 100, 9, 512, 0.5 },
         { 40000, 100, 7, 512, 0.5 },   { 40000, 100, 6, 256, 0.3 },
-        { 70000, 70000, 7, 512, 0.2 }, { 70000, 70000, 6, 256, 0.2 },
+        { 70000, 70000, 8, 512, 0.1 }, { 70000, 70000, 7, 256, 0.1 },
+        { 70000, 20000, 7, 512, 0.2 }, { 70000, 20000, 6, 256, 0.2 },
         { 70000, 7000, 7, 512, 0.1 },  { 70000, 7000, 6, 256, 0.2 },
         { 100, 50, 1, 256, 0.5 },
     };

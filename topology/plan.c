@@ -25,8 +25,10 @@
 #define SOME_POINTS 65536
 /* Points a label, of a set whose labels are rare. */
 #define RARE_POINTS 5
-/* The same, where labels are hardly more than names of points. */
+/* The same, where labels are hardly more than names of points. Of those, as
+ * many as Adam is taken for: 6 GiB of an output layer of 512 units. */
 #define SINGLE_POINTS 2.5
+#define NAMES_MAX (1u << 20)
 /* The same, where they are seen often enough to do without smoothing. */
 #define SEVERAL_POINTS 20
 /* Hidden units from which products are the greater part of a batch. */
@@ -116,11 +118,25 @@ points_per_label(const skn_plan_data_t *data)
                : 1.0;
 }
 
+/* Labels that are hardly more than names of points, and many: with a negative
+ * for every 85 of them, as in sets of better known labels, a point hardly ever
+ * meets those that it is taken for (decision 0025). */
+static bool
+has_names(const skn_plan_data_t *data)
+{
+    return data->labels > EXACT_LABELS_MAX &&
+           data->train_points >= SOME_POINTS &&
+           points_per_label(data) < SINGLE_POINTS;
+}
+
 /* An epoch has 64 batches at least, where that leaves 32 points to each. */
 static int64_t
-auto_batch_rows(double points)
+auto_batch_rows(const skn_plan_data_t *data)
 {
-    int64_t rows = points < SOME_POINTS ? 256 : points < 4e6 ? 512 : 1024;
+    double points = (double)data->train_points;
+    int64_t rows = points < SOME_POINTS               ? 256
+                   : points < 4e6 && !has_names(data) ? 512
+                                                      : 1024;
     while (rows > 32 && (double)rows * 64 > points)
         rows /= 2;
     return rows;
@@ -163,9 +179,12 @@ skn_plan_longer_steps(double shorter)
 }
 
 static double
-auto_rate(double points, const skn_model_train_t *train)
+auto_rate(const skn_plan_data_t *data, const skn_model_train_t *train)
 {
-    return skn_plan_usual_rate(train->optimizer.kind) *
+    double points = (double)data->train_points;
+    bool faster =
+        has_names(data) && train->optimizer.kind == SKN_OPTIMIZER_ADAM;
+    return skn_plan_usual_rate(train->optimizer.kind) * (faster ? 1.25 : 1) *
            skn_plan_longer_steps(
                (double)usual_epochs(points, train->batch_rows) /
                (double)train->epochs);
@@ -184,7 +203,7 @@ resolve_schedule(const skn_plan_data_t *data, skn_model_train_t *train)
         schedule->warmup_batches = clamp(batches / 20, 1, 100);
 }
 
-/* Decision 0019. A rate without a kind is one of Adam's. */
+/* Decisions 0019 and 0025. A rate without a kind is one of Adam's. */
 static skn_optimizer_kind_t
 auto_optimizer(const skn_plan_data_t *data, const skn_model_t *model)
 {
@@ -194,10 +213,11 @@ auto_optimizer(const skn_plan_data_t *data, const skn_model_t *model)
                   train->updates == SKN_UPDATES_LOAN;
     bool brief = 2 * train->epochs <
                  usual_epochs((double)data->train_points, train->batch_rows);
+    bool rare =
+        points_per_label(data) < RARE_POINTS && data->labels > EXACT_LABELS_MAX;
+    bool few_names = has_names(data) && data->labels <= NAMES_MAX;
     return train->optimizer.rate < 0 &&
-                   (rounds || brief ||
-                    (points_per_label(data) < RARE_POINTS &&
-                     data->labels > EXACT_LABELS_MAX))
+                   (rounds || brief || (rare && !few_names))
                ? SKN_OPTIMIZER_ADAGRAD
                : SKN_OPTIMIZER_ADAM;
 }
@@ -206,9 +226,8 @@ static void
 resolve_train(const skn_plan_data_t *data, skn_model_t *model)
 {
     skn_model_train_t *train = &model->train;
-    double points = (double)data->train_points;
     if (train->batch_rows == SKN_AUTO)
-        train->batch_rows = auto_batch_rows(points);
+        train->batch_rows = auto_batch_rows(data);
     bool stale = train->late == SKN_LATE_STALE;
     if (train->window == SKN_AUTO)
         train->window = stale ? 4 : 2;
@@ -219,7 +238,7 @@ resolve_train(const skn_plan_data_t *data, skn_model_t *model)
     if (train->optimizer.kind == SKN_OPTIMIZER_AUTO)
         train->optimizer.kind = auto_optimizer(data, model);
     if (train->optimizer.rate < 0)
-        train->optimizer.rate = auto_rate(points, train);
+        train->optimizer.rate = auto_rate(data, train);
     resolve_schedule(data, train);
 }
 
@@ -245,8 +264,9 @@ resolve_sampler(const skn_plan_data_t *data, int64_t batch_rows,
                   sampler->kind == SKN_SAMPLER_DWTA;
     bool clusters = sampler->kind == SKN_SAMPLER_CLUSTER;
     if (sampler->rows == SKN_AUTO && sampler->kind != SKN_SAMPLER_EXACT)
-        sampler->rows = clamp((double)(UNIFORM_TIMES * batch_rows), 1,
-                              (int64_t)data->labels);
+        sampler->rows = clamp(
+            (double)((has_names(data) ? 2 : 1) * UNIFORM_TIMES * batch_rows), 1,
+            (int64_t)data->labels);
     if (sampler->tables == SKN_AUTO && hashes)
         sampler->tables = 50;
     if (sampler->bits == SKN_AUTO && hashes)
@@ -316,6 +336,8 @@ auto_dropout(const skn_plan_data_t *data, brevity_t brevity)
     if (data->train_points < SOME_POINTS)
         return brevity == WHOLE ? 0.7 : brevity == SHORTER ? 0.5 : 0.3;
     double points = points_per_label(data);
+    if (has_names(data))
+        return 0.1;
     return points < RARE_POINTS || brevity == BRIEF ? 0.2
            : points < SEVERAL_POINTS                ? 0.1
                                                     : 0.3;

@@ -50,6 +50,16 @@ HERE = os.path.dirname(os.path.abspath(__file__))
 ROOT = os.path.dirname(HERE)
 
 
+# OpenBLAS chooses its kernels by itself: others are not the peer's best.
+FORCED = ("OPENBLAS_CORETYPE", "OPENBLAS_L2_SIZE")
+
+
+def environment():
+    kept = {key: value for key, value in os.environ.items()
+            if key not in FORCED}
+    return dict(kept, OMP_NUM_THREADS="1", OPENBLAS_NUM_THREADS="1")
+
+
 class Missing(Exception):
     """A peer that is not on this machine."""
 
@@ -63,8 +73,7 @@ def run(words, **more):
     before = resource.getrusage(resource.RUSAGE_CHILDREN)
     done = subprocess.run(words, stdout=subprocess.PIPE, text=True,
                           preexec_fn=on_one_core, check=False,
-                          env=dict(os.environ, OMP_NUM_THREADS="1",
-                                   OPENBLAS_NUM_THREADS="1"), **more)
+                          env=environment(), **more)
     after = resource.getrusage(resource.RUSAGE_CHILDREN)
     if done.returncode != 0:
         raise Missing("%s ended with %d" % (words[0], done.returncode))

@@ -70,6 +70,16 @@ MOVED = {
 }
 
 
+# OpenBLAS chooses its kernels by itself: others are not the peer's best.
+FORCED = ("OPENBLAS_CORETYPE", "OPENBLAS_L2_SIZE")
+
+
+def environment():
+    kept = {key: value for key, value in os.environ.items()
+            if key not in FORCED}
+    return dict(kept, OMP_NUM_THREADS="1", OPENBLAS_NUM_THREADS="1")
+
+
 class Missing(Exception):
     """A program that is not on this machine, or that failed."""
 
@@ -79,7 +89,7 @@ def run(own, words):
     done = subprocess.run(
         words, stdout=subprocess.PIPE, text=True, check=False,
         preexec_fn=lambda: os.sched_setaffinity(0, [own.cpu]),
-        env=dict(os.environ, OMP_NUM_THREADS="1", OPENBLAS_NUM_THREADS="1"))
+        env=environment())
     if done.returncode != 0:
         raise Missing("%s ended with %d" % (" ".join(words), done.returncode))
     return [json.loads(line) for line in done.stdout.splitlines()

@@ -17,31 +17,6 @@ bits_at(const uint8_t *bits, size_t i)
     return bytes >> i % 8 & ((1u << VF_LANES) - 1);
 }
 
-/* The bits of 64 elements; `i` is a multiple of 64. */
-VF_WORD uint64_t
-bits_of_64(const uint8_t *bits, size_t i)
-{
-    uint64_t group = 0;
-    for (size_t k = 0; k < 8; k++)
-        group |= (uint64_t)bits[i / 8 + k] << 8 * k;
-    return group;
-}
-
-/* Of 64 elements, how many are set before the j-th. Vectors ask it of one
- * group, and wait for one another only once a group; single lanes never. */
-#define SETS_OF_64 (VF_LANES > 1)
-VF_WORD size_t
-set_before(uint64_t group, size_t j)
-{
-    return (size_t)__builtin_popcountll(group & (((uint64_t)1 << j) - 1));
-}
-
-VF_WORD uint32_t
-bits_from(uint64_t group, size_t j)
-{
-    return (uint32_t)(group >> j) & ((1u << VF_LANES) - 1);
-}
-
 /* A bit for each lane that has a bit of the mask. */
 VF_WORD uint32_t
 bits_nonzero(vf_t x, vi_t mask)
@@ -84,13 +59,6 @@ static size_t
 pack_nonzero(float *to, const float *x, const uint8_t *bits, size_t n)
 {
     size_t i = 0, count = 0;
-    for (; SETS_OF_64 && i + 64 <= n; i += 64) {
-        uint64_t group = bits_of_64(bits, i);
-        for (size_t j = 0; j < 64; j += VF_LANES)
-            vf_pack(to + count + set_before(group, j), vf_load(x + i + j),
-                    bits_from(group, j));
-        count += (size_t)__builtin_popcountll(group);
-    }
     for (; i + VF_LANES <= n; i += VF_LANES) {
         uint32_t set = bits_at(bits, i);
         vf_pack(to + count, vf_load(x + i), set);
@@ -110,13 +78,6 @@ unpack_nonzero(float *to, const float *from, size_t count, const uint8_t *bits,
     float last[2 * VF_LANES];
     size_t i = 0, used = 0;
     const float *next = from;
-    for (; SETS_OF_64 && i + 64 <= n && count - used >= 64; i += 64) {
-        uint64_t group = bits_of_64(bits, i);
-        for (size_t j = 0; j < 64; j += VF_LANES)
-            vf_store(to + i + j, vf_unpack(from + used + set_before(group, j),
-                                           bits_from(group, j)));
-        used += (size_t)__builtin_popcountll(group);
-    }
     for (; i + VF_LANES <= n; i += VF_LANES) {
         uint32_t set = bits_at(bits, i);
         if (next == from && count - used < VF_LANES) {

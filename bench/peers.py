@@ -48,13 +48,12 @@ import tempfile
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 ROOT = os.path.dirname(HERE)
-
-
 # OpenBLAS chooses its kernels by itself: others are not the peer's best.
 FORCED = ("OPENBLAS_CORETYPE", "OPENBLAS_L2_SIZE")
 
 
 def environment():
+    """One thread, and nothing forced; of rates.py's programs, too."""
     kept = {key: value for key, value in os.environ.items()
             if key not in FORCED}
     return dict(kept, OMP_NUM_THREADS="1", OPENBLAS_NUM_THREADS="1")

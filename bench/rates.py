@@ -35,6 +35,8 @@ import subprocess
 import sys
 import tempfile
 
+from peers import environment
+
 HERE = os.path.dirname(os.path.abspath(__file__))
 ROOT = os.path.dirname(HERE)
 EXP_OPERATIONS = 20
@@ -68,16 +70,6 @@ MOVED = {
     "adagrad": ((4, 5), (2, 2)),    # of the input layer: a sum for 8 columns
     "sgd": ((4, 4), (2, 2)),
 }
-
-
-# OpenBLAS chooses its kernels by itself: others are not the peer's best.
-FORCED = ("OPENBLAS_CORETYPE", "OPENBLAS_L2_SIZE")
-
-
-def environment():
-    kept = {key: value for key, value in os.environ.items()
-            if key not in FORCED}
-    return dict(kept, OMP_NUM_THREADS="1", OPENBLAS_NUM_THREADS="1")
 
 
 class Missing(Exception):

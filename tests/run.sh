@@ -26,7 +26,7 @@ ulimit -c 0
 [ ! -x /usr/bin/python3 ] || export PATH=/usr/bin:$PATH
 # One more at a time than there are processing units: scripts wait a lot.
 ctest --test-dir "$build" --output-junit "$report" --no-tests=error \
-    --timeout "${SKEIN_TEST_SECONDS:-300}" -j "$(($(nproc) + 1))" \
+    --timeout "${SKEIN_TEST_SECONDS:-600}" -j "$(($(nproc) + 1))" \
     --test-output-size-passed 100000000 --test-output-size-failed 100000000 \
     --quiet "$@" </dev/null
 python3 tests/tally.py "$report"

@@ -74,7 +74,9 @@ def count(case):
     if not ended_well and failed == 0:
         failure = case.find("failure")
         reason = failure.get("message") if failure is not None else ""
-        return passed, 1, left_out, f"ended badly: {reason or 'exit code'}"
+        after = f"after {float(case.get('time') or 0):.0f} s"
+        return (passed, 1, left_out,
+                f"ended badly {after}: {reason or 'exit code'}")
     if ended_well and failed > 0:
         return passed, failed, left_out, "has failures, but its exit code is 0"
     if failed == 0 and FINDING.search(output):

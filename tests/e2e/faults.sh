@@ -207,15 +207,19 @@ strange() { # ATTACKS OPTION... PORT
 # message, until the door is shut.
 cat >endless.py <<'PYTHON'
 import socket, sys
+def take(count):
+    while count > 0:
+        count -= len(to.recv(count)) or sys.exit("refused")
 with socket.create_connection(("127.0.0.1", int(sys.argv[1])), 20) as to:
     to.sendall(b"\xff\0\0\0\0\0\0\0\0\x7f\3\0NULL".ljust(64, b"\0"))
-    to.recv(64, socket.MSG_WAITALL)
+    take(64)
     to.sendall(b"\4\x1c\5READY\x0bSocket-Type\0\0\0\6DEALER")
-    to.recv(43, socket.MSG_WAITALL)
+    take(43)
+    to.settimeout(5)
     try:
         for _ in range(4096):
             to.sendall(b"\1\x08endless!" * 1024)
-    except OSError:
+    except OSError: # reset, or nobody takes anything any more
         print("cut")
 PYTHON
 attacked slow yaml strange drip,silent --for-ms 6000 --sockets 20

@@ -139,19 +139,44 @@ skn_offload_open(skn_offload_t *offload, const char *folder, size_t bytes,
         } else {
             offload->at = map;
             offload->bytes = bytes;
+            offload->file = file; /* it is asked for errors: check */
             skn_offload_walk(offload, false);
         }
     }
-    (void)close(file); /* the mapping keeps it */
+    if (status != SKN_OK)
+        (void)close(file);
     return status;
 }
 
 void
 skn_offload_close(skn_offload_t *offload)
 {
-    if (offload->at)
+    if (offload->at) {
         (void)munmap(offload->at, offload->bytes);
+        (void)close(offload->file);
+    }
     memset(offload, 0, sizeof(*offload));
+}
+
+/* Waits for what is being written already, and begins nothing. */
+skn_status_t
+skn_offload_check(const skn_offload_t *offload, skn_error_t *error)
+{
+    while (offload->at && sync_file_range(offload->file, 0, 0,
+                                          SYNC_FILE_RANGE_WAIT_BEFORE) != 0) {
+        if (errno == EINTR)
+            continue;
+        if (errno == ENOSYS || errno == ESPIPE)
+            return SKN_OK; /* a file system that cannot say */
+        skn_status_t status = skn_fail(
+            error, SKN_STORAGE, "the optimizer's file has lost moments: %s",
+            strerror(errno));
+        return skn_fail_hint(error, status,
+                             "look at the disk of "
+                             "train.optimizer.offload_path, and resume from "
+                             "the last checkpoint");
+    }
+    return SKN_OK;
 }
 
 void

@@ -19,6 +19,7 @@
 typedef struct skn_offload {
     unsigned char *at; /* zeroed; NULL: there is none */
     size_t bytes;
+    int file;
 } skn_offload_t;
 
 /* What a folder's disk can take. */
@@ -34,6 +35,11 @@ skn_status_t skn_offload_look(const char *folder, skn_offload_disk_t *disk,
 skn_status_t skn_offload_open(skn_offload_t *offload, const char *folder,
                               size_t bytes, skn_error_t *error);
 void skn_offload_close(skn_offload_t *offload);
+/* Whether the disk kept all that the kernel has given it so far: a page that it
+ * did not take is dropped, and reads as it was before. SKN_STORAGE; says each
+ * failure once. */
+skn_status_t skn_offload_check(const skn_offload_t *offload,
+                               skn_error_t *error);
 
 /* `bytes` from `from` on will be touched soon: the kernel begins to read what
  * it does not hold, and the caller goes on. */

@@ -49,10 +49,12 @@ cli_halving_survivors(const cli_halving_t *halving, uint32_t round,
     uint32_t order[CLI_CANDIDATES_MAX];
     uint32_t places = cli_halving_count(halving, round + 1);
     uint32_t ranked = cli_halving_rank(score, halving->candidates, order);
-    uint32_t count = 0;
-    if (!isnan(score[0]))
+    uint32_t count = 0, least = 0;
+    if (!isnan(score[0])) {
         chosen[count++] = 0;
-    for (uint32_t k = 0; k < ranked && k < places; k++)
+        least = 2; /* what auto is to be better than */
+    }
+    for (uint32_t k = 0; k < ranked && (k < places || count < least); k++)
         if (order[k] != 0)
             chosen[count++] = order[k];
     return count;

@@ -429,6 +429,17 @@ __wrap_fsync(int file)
 }
 
 /* Takes an interruption in its stride, so it has both kinds. */
+int __real_sync_file_range(int file, off_t at, off_t bytes, unsigned how);
+int __wrap_sync_file_range(int file, off_t at, off_t bytes, unsigned how);
+
+int
+__wrap_sync_file_range(int file, off_t at, off_t bytes, unsigned how)
+{
+    return moves_nothing("sync_file_range")
+               ? -1
+               : __real_sync_file_range(file, at, bytes, how);
+}
+
 int __real_fallocate(int file, int mode, off_t at, off_t bytes);
 int __wrap_fallocate(int file, int mode, off_t at, off_t bytes);
 

@@ -62,6 +62,21 @@ Test(halving, auto_takes_a_place_when_it_is_among_the_best)
         cr_expect_eq(chosen[k], want[k]);
 }
 
+/* What is trained to the end is auto and at least one other. */
+Test(halving, auto_is_never_left_alone)
+{
+    const cli_halving_t halving = { 3, 2, 2, 1.0 / 3 };
+    const double best[] = { .9, .2, .4 }, alone[] = { .9, NAN, NAN };
+    const double failed[] = { NAN, .2, .4 };
+    uint32_t chosen[3];
+    cr_assert_eq(cli_halving_survivors(&halving, 0, best, chosen), 2);
+    cr_expect_eq(chosen[0], 0);
+    cr_expect_eq(chosen[1], 2);
+    cr_expect_eq(cli_halving_survivors(&halving, 0, alone, chosen), 1);
+    cr_assert_eq(cli_halving_survivors(&halving, 0, failed, chosen), 1);
+    cr_expect_eq(chosen[0], 2);
+}
+
 Test(halving, nobody_goes_on_where_all_have_failed)
 {
     const cli_halving_t halving = { 3, 2, 2, 0.5 };

@@ -196,6 +196,8 @@ Test(plan, many_labels_are_learnt_by_adagrad_in_rows_of_two_bytes)
     expect_optimizer(", weights: f32", "", adagrad, SKN_WEIGHTS_F32);
     expect_optimizer("", "train: { optimizer: { rate: 0.01 } }\n", adam,
                      SKN_WEIGHTS_F32);
+    expect_optimizer("", "train: { optimizer: { offload: file } }\n", adam,
+                     SKN_WEIGHTS_F32);
     expect_optimizer("", "train: { reduction: fixed }\n", adagrad,
                      SKN_WEIGHTS_F32);
     expect_optimizer("", "train: { updates: copy }\n", adagrad,
@@ -215,9 +217,11 @@ Test(plan, labels_with_a_point_or_two_get_more_negatives)
         int64_t batch_rows, rows;
         skn_optimizer_kind_t optimizer;
         double rate, dropout;
+        int64_t epochs;
     } cases[] = {
-        { 65536, 1024, 16384, SKN_OPTIMIZER_ADAM, 0.005, 0.1 },
-        { 16384, 512, 4096, SKN_OPTIMIZER_ADAGRAD, 0.05, 0.2 }, /* 4 each */
+        /* a point for each label; four */
+        { 65536, 1024, 32768, SKN_OPTIMIZER_ADAM, 0.005, 0.1, 21 },
+        { 16384, 512, 4096, SKN_OPTIMIZER_ADAGRAD, 0.05, 0.2, 12 },
     };
     for (size_t k = 0; k < sizeof(cases) / sizeof(cases[0]); k++) {
         write_data(65536, 20, cases[k].labels, 1);
@@ -228,6 +232,22 @@ Test(plan, labels_with_a_point_or_two_get_more_negatives)
         cr_expect_eq(model->train.optimizer.kind, cases[k].optimizer);
         cr_expect_float_eq(model->train.optimizer.rate, cases[k].rate, 1e-9);
         cr_expect_float_eq(model->layers[0].dropout, cases[k].dropout, 1e-9);
+        cr_expect_eq(model->train.epochs, cases[k].epochs);
+        skn_model_destroy(&model);
+    }
+}
+
+Test(plan, no_more_rows_are_drawn_than_there_are_labels)
+{
+    static const char *const kinds[] = { "uniform", "log_uniform" };
+    for (size_t k = 0; k < 2; k++) {
+        char sampler[80];
+        (void)snprintf(sampler, sizeof(sampler),
+                       ", sampler: { kind: %s, rows: 2147483647 }", kinds[k]);
+        write_data(300, 20, 9000, 1);
+        skn_model_t *model = model_of("", sampler, "");
+        (void)plan_of(model, 1);
+        cr_expect_eq(output_of(model)->sampler.rows, 9000);
         skn_model_destroy(&model);
     }
 }
@@ -311,7 +331,7 @@ Test(plan, what_few_points_get)
         { 4095, 100, 256, 32, 12, 0.5, 0.1 },
         { 4096, 400, 1024, 64, 16, 0.7, 0.4 },
         { 40000, 100, 1024, 256, 12, 0.7, 0.1 },
-        { 70000, 70000, 512, 1024, 15, 0.1, 0.4 },
+        { 70000, 70000, 512, 1024, 20, 0.1, 0.4 },
         { 70000, 20000, 512, 512, 12, 0.2, 0.4 },
         { 70000, 7000, 512, 512, 12, 0.1, 0.4 },
         { 1000000, 100, 512, 512, 4, 0.3, 0.1 },

@@ -381,14 +381,27 @@ check_offload(const skn_model_run_t *run,
     uint64_t available = memory_allowed(run->model);
     const char *folder = skn_plan_offload_path(run->model, options->run_path);
     skn_offload_disk_t disk = { 0 };
+    skn_status_t status;
     char text[256];
     if (bytes == 0 || (nodes && !options->node))
         return SKN_OK;
     const char *place =
         place_text(&run->model->offload_place, text, sizeof(text));
-    skn_status_t status = skn_offload_look(folder, &disk, error);
+    /* A folder that is not there may be a disk that is not: no other serves. */
+    if (run->model->train.optimizer.offload_path[0] &&
+        access(folder, F_OK) != 0) {
+        int code = errno;
+        status = skn_fail(error, skn_errno_status(code, SKN_CANNOT_CREATE),
+                          "%s: train.optimizer.offload_path: %.100s: %s", place,
+                          folder, strerror(code));
+        return skn_fail_hint(error, status, "make the folder, or mount it");
+    }
+    status = skn_offload_look(folder, &disk, error);
     if (status != SKN_OK)
         return status;
+    int64_t most = run->model->resources.memory_bytes;
+    if (!nodes && most != SKN_AUTO && (uint64_t)most < available)
+        available = (uint64_t)most;
     if (disk.memory && memory + bytes > available)
         return refuse_memory_disk(place, folder, memory + bytes, available,
                                   error);

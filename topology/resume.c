@@ -288,6 +288,12 @@ fit_config(const char *path, const skn_model_t *old, const skn_model_t *model,
         return misfit(path, "loss of the output layer", NULL, error);
     if (old->data.normalize != model->data.normalize)
         return misfit(path, "data.normalize", NULL, error);
+    /* Which points are held back: others have been trained on. */
+    if (old->train.validate != model->train.validate)
+        return misfit(path, "train.validate", NULL, error);
+    if (model->train.validate > 0 && old->train.seed != model->train.seed)
+        return misfit(path, "train.seed, which chooses what is held back,",
+                      NULL, error);
     if (old->train.optimizer.kind != optimizer &&
         optimizer != SKN_OPTIMIZER_SGD)
         return misfit(

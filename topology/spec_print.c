@@ -183,9 +183,9 @@ print_pipe(const skn_spec_t *spec, const skn_wired_pipe_t *pipe, FILE *file)
 static skn_status_t
 finish(FILE *file, const char *what, skn_error_t *error)
 {
-    if (ferror(file))
+    if (ferror(file)) /* of an earlier line, perhaps: errno is gone then */
         return skn_fail(error, SKN_STORAGE, "writing %s: %s", what,
-                        strerror(errno));
+                        errno ? strerror(errno) : "not all was taken");
     return SKN_OK;
 }
 

@@ -115,6 +115,8 @@ if [ "$(id -u)" = 0 ] && mount -t tmpfs -o size=1m tmpfs small 2>mount.log; then
 else
     skip "a mounted disk" "only root can mount a small one"
 fi
+check_code 73 "a folder that is not there is refused" "$skein" plan tiny.yaml \
+    -o $key=file -o ${key}_path=no/such
 check_code 78 "a folder for a file that is not wanted is refused" \
     "$skein" check tiny.yaml -o $key=none -o ${key}_path=disk
 check_code 78 "so is one for an optimizer without moments" \

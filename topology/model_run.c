@@ -204,7 +204,7 @@ find_trained(skn_model_run_t *run, const skn_model_run_options_t *options,
 }
 
 static char *
-model_text(const skn_model_t *model, skn_error_t *error)
+model_text(const skn_model_t *model, uint64_t train_hash, skn_error_t *error)
 {
     char *text = NULL;
     size_t bytes = 0;
@@ -213,7 +213,10 @@ model_text(const skn_model_t *model, skn_error_t *error)
         file ? skn_model_write(model, file, error)
              : skn_fail(error, SKN_NO_MEMORY, "no room for the config");
     if (file)
-        (void)fclose(file);
+        (void)fprintf(file, SKN_RESUME_DATA "%016llx\n",
+                      (unsigned long long)train_hash);
+    if (file && fclose(file) != 0 && status == SKN_OK)
+        status = skn_fail(error, SKN_NO_MEMORY, "no room for the config");
     if (status == SKN_OK)
         return text;
     free(text);
@@ -423,7 +426,9 @@ wire(skn_model_run_t *run, const skn_model_run_options_t *options,
      skn_problems_t *problems, skn_error_t *error)
 {
     skn_status_t status = make_whole(run, options->run_path, error);
-    char *text = status == SKN_OK ? model_text(&run->whole, error) : NULL;
+    char *text = status == SKN_OK
+                     ? model_text(&run->whole, run->plan.data.train_hash, error)
+                     : NULL;
     if (!text)
         return error->status;
     const char *run_path =
@@ -490,6 +495,9 @@ skn_model_run_open(skn_model_run_t *run, const skn_model_run_options_t *options,
         status = skn_resume_fits(&run->resume, options->run_path, run->model,
                                  run->plan.data.features, run->plan.data.labels,
                                  error);
+    if (status == SKN_OK && !options->predict)
+        status = skn_resume_same_data(&run->resume, options->run_path,
+                                      run->plan.data.train_hash, error);
     return status == SKN_OK ? wire(run, options, problems, error) : status;
 }
 

@@ -90,6 +90,7 @@ read_data(skn_plan_t *plan, const skn_model_t *model, skn_error_t *error)
         .labels_occurring = info->labels_occurring,
         .labels_per_point = (double)info->label_total / points,
         .features_per_point = (double)info->feature_total / points,
+        .train_hash = info->content_hash,
         .content_hash = skn_data_hash(0, train),
         .mapped_bytes = info->mapped_bytes,
     };

@@ -20,6 +20,7 @@ typedef struct skn_plan_data {
     uint64_t unlabelled, featureless; /* of the training file */
     uint32_t features, labels, labels_occurring;
     double labels_per_point, features_per_point;
+    uint64_t train_hash;   /* of what the training file holds */
     uint64_t content_hash; /* skn_data_hash of both files */
     uint64_t mapped_bytes; /* both files, as a reader has them in memory */
 } skn_plan_data_t;

@@ -337,6 +337,22 @@ skn_resume_fits(const skn_resume_t *resume, const char *path,
     return status;
 }
 
+skn_status_t
+skn_resume_same_data(const skn_resume_t *resume, const char *path,
+                     uint64_t train_hash, skn_error_t *error)
+{
+    skn_run_folder_t *run =
+        resume->has_checkpoint ? skn_run_folder_look(path, error) : NULL;
+    if (!run)
+        return resume->has_checkpoint ? error->status : SKN_OK;
+    const char *line = strstr(skn_run_folder_config(run), SKN_RESUME_DATA);
+    bool same = !line || strtoull(line + strlen(SKN_RESUME_DATA), NULL, 16) ==
+                             train_hash;
+    skn_run_folder_close(&run);
+    return same ? SKN_OK
+                : misfit(path, "data.train (its points differ)", NULL, error);
+}
+
 void
 skn_resume_fini(skn_resume_t *resume)
 {

@@ -61,6 +61,14 @@ skn_status_t skn_resume_refuse(const char *path, skn_error_t *error);
 skn_status_t skn_resume_fits(const skn_resume_t *resume, const char *path,
                              const skn_model_t *model, uint32_t features,
                              uint32_t labels, skn_error_t *error);
+/* The line of a config that is kept with a run, on what its training file
+ * holds: a comment for everybody but skn_resume_same_data. */
+#define SKN_RESUME_DATA "# xxh3 of data.train: "
+/* Refuses to go on from `resume` with other training points than the run in
+ * `path` was begun with (skn_plan_data_t.train_hash). SKN_BAD_CONFIG. A run
+ * that did not keep this line may go on with any. */
+skn_status_t skn_resume_same_data(const skn_resume_t *resume, const char *path,
+                                  uint64_t train_hash, skn_error_t *error);
 void skn_resume_fini(skn_resume_t *resume);
 
 #endif

@@ -293,6 +293,8 @@ other "number of features" -o data.train=features.txt
 other "number of labels of layer 'output'" -o data.train=labels.txt
 other "loss of the output layer" -o model.layers.output.loss=one_vs_all
 other "data.normalize" -o data.normalize=none
+sed '2s/^[0-9]*/7/' train.txt >points.txt
+other "data.train (its points differ)" -o data.train=points.txt
 other "train.validate" -o train.validate=0.2
 other "train.optimizer.kind" -o train.optimizer.kind=adagrad
 other "number format of layer 'output'" -o train.optimizer.kind=sgd \

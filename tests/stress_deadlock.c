@@ -28,6 +28,8 @@
 #ifndef TOPOLOGIES
 #define TOPOLOGIES 1000u
 #endif
+/* Without a single message: some topologies have a million, and machines are
+ * slow. */
 #define STUCK_NS (UINT64_C(30) * 1000000000)
 #define STAGES_MAX 7u
 #define WIDTH_MAX 4u
@@ -57,6 +59,7 @@ typedef struct stage {
 } stage_t;
 
 static flow_t flow;
+static _Atomic uint64_t accounted; /* messages of all actors: the watchdog's */
 static lane_t lanes[PIPES_MAX];
 static stage_t stages[STAGES_MAX];
 static uint32_t lane_count, stage_count;
@@ -140,6 +143,7 @@ account(skn_actor_t *actor, uint32_t number, const token_t *token)
     tally->got_sum += token->value;
     for (size_t k = 0; k < token->run.count; k++)
         tally->got_keys += token->run.at[k];
+    atomic_fetch_add_explicit(&accounted, 1, memory_order_relaxed);
 }
 
 static skn_status_t
@@ -551,9 +555,13 @@ run_topology(uint32_t number)
     skn_system_t *system = skn_system_new(&flow.wiring, &options, &error);
     skn_status_t status =
         system ? skn_system_start(system, &error) : error.status;
-    uint64_t end_ns = skn_monotonic_ns() + STUCK_NS;
+    uint64_t end_ns = skn_monotonic_ns() + STUCK_NS, before = 0;
     while (status == SKN_OK || status == SKN_BUSY) {
         status = skn_system_event(system, 1000, line, sizeof(line), NULL);
+        uint64_t now = atomic_load_explicit(&accounted, memory_order_relaxed);
+        if (now != before)
+            end_ns = skn_monotonic_ns() + STUCK_NS;
+        before = now;
         if (skn_monotonic_ns() < end_ns)
             continue;
         fprintf(stderr, "topology %u is stuck:\n", number);

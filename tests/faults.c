@@ -428,7 +428,7 @@ __wrap_fsync(int file)
     return fails(FAULT_SYSTEM, "fsync") ? -1 : 0;
 }
 
-/* Takes an interruption in its stride, so it has both kinds. */
+/* These two take an interruption in their stride, so they have both kinds. */
 int __real_sync_file_range(int file, off_t at, off_t bytes, unsigned how);
 int __wrap_sync_file_range(int file, off_t at, off_t bytes, unsigned how);
 

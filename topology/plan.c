@@ -268,9 +268,7 @@ resolve_sampler(const skn_plan_data_t *data, int64_t batch_rows,
                   sampler->kind == SKN_SAMPLER_DWTA;
     bool clusters = sampler->kind == SKN_SAMPLER_CLUSTER;
     if (sampler->rows == SKN_AUTO && sampler->kind != SKN_SAMPLER_EXACT)
-        sampler->rows = clamp(
-            (double)((has_names(data) ? 4 : 1) * UNIFORM_TIMES * batch_rows), 1,
-            (int64_t)data->labels);
+        sampler->rows = (has_names(data) ? 4 : 1) * UNIFORM_TIMES * batch_rows;
     /* More than there are would be drawn for nothing. */
     if (sampler->rows > (int64_t)data->labels)
         sampler->rows = (int64_t)data->labels;

@@ -1,5 +1,6 @@
 /* train.c - skein train: from a model file to a trained model.
  * SPDX-License-Identifier: Apache-2.0 */
+#include "cli/ensemble.h"
 #include "cli/follow.h"
 #include "cli/training.h"
 #include "cli/verbs.h"
@@ -7,8 +8,13 @@
 static int
 train_run(const cli_call_t *call)
 {
-    const cli_training_t training = { .path = call->operands[0] };
-    return cli_training(call, &training);
+    cli_outcome_t outcome = { 0 };
+    const cli_training_t training = {
+        .path = call->operands[0],
+        .outcome = &outcome,
+    };
+    int code = cli_training(call, &training);
+    return outcome.networks > 1 ? cli_ensemble(call, &outcome) : code;
 }
 
 static const cli_option_t options[] = {
@@ -30,6 +36,8 @@ const cli_verb_t cli_train = {
         "Compiles the model file into a topology of actors and runs it: one\n"
         "line an epoch, checkpoints in checkpoint.path (default\n"
         "runs/<config>-<UTC>-<id>/). SIGINT and SIGTERM save and end well;\n"
-        "a second one ends at once.",
+        "a second one ends at once.\n"
+        "With train.ensemble, several networks are trained in folders\n"
+        "network-N there, and joined when all are done.",
     .run = train_run,
 };

@@ -28,6 +28,8 @@ typedef struct job {
     cli_polite_options_t polite; /* ... when `polite_known` */
     volatile bool polite_known;
     volatile bool stopped; /* it was asked to, and is not done */
+    uint32_t networks;     /* of an ensemble, which is not trained here */
+    int64_t seed;
 } job_t;
 
 /* Of the parent. */
@@ -235,6 +237,19 @@ hurry(void *state)
         cli_polite_hurry(keeper->polite);
 }
 
+/* Whether the caller has several networks to train; not where a run of one is
+ * in the folder already. */
+static bool
+leave_ensemble(const skn_model_run_t *run, job_t *job)
+{
+    const skn_model_train_t *train = &run->model->train;
+    if (!job->training->outcome || run->resume.has_run || train->ensemble <= 1)
+        return false;
+    job->networks = (uint32_t)train->ensemble;
+    job->seed = train->seed;
+    return true;
+}
+
 static int
 work(const cli_call_t *call, void *shared, int attempt)
 {
@@ -272,7 +287,7 @@ work(const cli_call_t *call, void *shared, int attempt)
         code = cli_report_problems(call, problems);
     else if (status != SKN_OK)
         code = cli_report(call, &error);
-    else
+    else if (!leave_ensemble(&run, job))
         code = go(call, &run, job, options.resume || options.again);
     skn_model_run_close(&run);
     skn_problems_destroy(&problems);
@@ -310,5 +325,11 @@ cli_training(const cli_call_t *call, const cli_training_t *training)
     int code = cli_supervise(call, work, job,
                              training->node ? NULL : &job->begun, &keeps);
     cli_polite_close(&keeper.polite);
+    if (training->outcome) {
+        training->outcome->networks = job->networks;
+        training->outcome->seed = job->seed;
+        training->outcome->stopped = job->stopped;
+        memcpy(training->outcome->path, job->run_path, sizeof(job->run_path));
+    }
     return code;
 }

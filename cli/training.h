@@ -4,6 +4,16 @@
 #define CLI_TRAINING_H
 
 #include "cli/verb.h"
+#include "skein/limits.h"
+
+/* What a run turned out to be, for `train` alone. More than one network: they
+ * are the caller's to train, and nothing was. */
+typedef struct cli_outcome {
+    uint32_t networks;
+    int64_t seed;            /* of the first */
+    char path[SKN_TEXT_MAX]; /* where the whole is to be */
+    bool stopped;            /* it was asked to end, and is not done */
+} cli_outcome_t;
 
 typedef struct cli_training {
     const char *path;   /* of the model file */
@@ -19,6 +29,7 @@ typedef struct cli_training {
     uint32_t wait_s; /* for the other nodes; 0: the default */
     bool lease;      /* a time comes there, and renewed: end before it */
     uint32_t patience_s; /* to the next marker, when stopped; 0: the default */
+    cli_outcome_t *outcome; /* NULL: an ensemble is not looked for */
 } cli_training_t;
 
 /* Of the verbs that may predict on several nodes. */

@@ -18,6 +18,7 @@ extern const cli_verb_t cli_plan;
 extern const cli_verb_t cli_graph;
 extern const cli_verb_t cli_eval;
 extern const cli_verb_t cli_inspect;
+extern const cli_verb_t cli_join;
 extern const cli_verb_t cli_predict;
 extern const cli_verb_t cli_actors;
 extern const cli_verb_t cli_doctor;

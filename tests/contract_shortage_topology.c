@@ -17,6 +17,7 @@
 #include "topology/check.h"
 #include "topology/draft.h"
 #include "topology/evaluate.h"
+#include "topology/join.h"
 #include "topology/host.h"
 #include "topology/resume.h"
 #include "topology/spec.h"
@@ -363,6 +364,19 @@ open_trained(skn_error_t *error)
     return status;
 }
 
+/* A folder that is there already, and empty: only what it holds is new. */
+static skn_status_t
+join(skn_error_t *error)
+{
+    char into[TEMP_FOLDER_BYTES];
+    skn_joined_t joined;
+    const char *const twice[] = { model.path, model.path };
+    temp_folder_make(into);
+    skn_status_t status = skn_join(into, twice, 2, &joined, error);
+    temp_folder_remove(into);
+    return status;
+}
+
 static skn_status_t
 predict(skn_error_t *error)
 {
@@ -418,8 +432,9 @@ CASE(a_draft_is_finished_or_refused, draft_spec, SKN_OK, EXCERPT)
 CASE(a_topology_is_made_or_refused, new_topology, SKN_OK, EXCERPT)
 CASE(a_file_is_checked_or_it_is_told, check_file, SKN_OK, EXCERPT)
 CASE(a_run_is_opened_or_it_is_told, open_run, SKN_OK, EXCERPT)
-CASE(a_run_is_found_or_it_is_told, find_run, SKN_BAD_DATA, 0)
+CASE(a_run_is_found_or_it_is_told, find_run, SKN_OK, 0)
 CASE(a_trained_model_is_opened_or_it_is_told, open_trained, SKN_OK, EXCERPT)
+CASE(networks_are_joined_or_it_is_told, join, SKN_OK, 4 * EXCERPT)
 CASE(a_prediction_is_made_or_it_is_told, predict, SKN_OK, EXCERPT)
 /* And the propensities, whose set may be read without a cache. */
 CASE(an_evaluation_is_made_or_it_is_told, evaluate, SKN_OK, EXCERPT + 4)

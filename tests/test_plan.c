@@ -217,11 +217,11 @@ Test(plan, labels_with_a_point_or_two_get_more_negatives)
         int64_t batch_rows, rows;
         skn_optimizer_kind_t optimizer;
         double rate, dropout;
-        int64_t epochs;
+        int64_t epochs, ensemble;
     } cases[] = {
         /* a point for each label; four */
-        { 65536, 1024, 32768, SKN_OPTIMIZER_ADAM, 0.005, 0.1, 21 },
-        { 16384, 512, 4096, SKN_OPTIMIZER_ADAGRAD, 0.05, 0.2, 12 },
+        { 65536, 1024, 32768, SKN_OPTIMIZER_ADAM, 0.005, 0.1, 21, 3 },
+        { 16384, 512, 4096, SKN_OPTIMIZER_ADAGRAD, 0.05, 0.2, 12, 3 },
     };
     for (size_t k = 0; k < sizeof(cases) / sizeof(cases[0]); k++) {
         write_data(65536, 20, cases[k].labels, 1);
@@ -233,8 +233,43 @@ Test(plan, labels_with_a_point_or_two_get_more_negatives)
         cr_expect_float_eq(model->train.optimizer.rate, cases[k].rate, 1e-9);
         cr_expect_float_eq(model->layers[0].dropout, cases[k].dropout, 1e-9);
         cr_expect_eq(model->train.epochs, cases[k].epochs);
+        cr_expect_eq(model->train.ensemble, cases[k].ensemble);
         skn_model_destroy(&model);
     }
+}
+
+/* Decision 0026: not where somebody says how long, nor on nodes. */
+Test(plan, rare_labels_get_three_networks_where_all_is_left_to_auto)
+{
+    static const struct {
+        const char *train;
+        int64_t ensemble;
+    } cases[] = {
+        { "", 3 },
+        { "train: { epochs: 21 }\n", 1 },
+        { "train: { max_batches: 100 }\n", 1 },
+        { "train: { ensemble: 2 }\n", 2 },
+        { "train: { ensemble: 1 }\n", 1 },
+        { "nodes: [{ name: a }]\n", 1 },
+    };
+    write_data(65536, 20, 65536, 1);
+    for (size_t k = 0; k < sizeof(cases) / sizeof(cases[0]); k++) {
+        skn_model_t *model = model_of("", "", cases[k].train);
+        (void)plan_of(model, 1);
+        cr_expect_eq(model->train.ensemble, cases[k].ensemble, "%s",
+                     cases[k].train);
+        skn_model_destroy(&model);
+    }
+    write_data(65536, 20, 8000, 1); /* few; or not rare */
+    skn_model_t *few = model_of("", "", "");
+    (void)plan_of(few, 1);
+    cr_expect_eq(few->train.ensemble, 1);
+    skn_model_destroy(&few);
+    write_data(65536, 20, 13000, 1);
+    skn_model_t *frequent = model_of("", "", "");
+    (void)plan_of(frequent, 1);
+    cr_expect_eq(frequent->train.ensemble, 1);
+    skn_model_destroy(&frequent);
 }
 
 Test(plan, no_more_rows_are_drawn_than_there_are_labels)

@@ -8,6 +8,7 @@
 #include <criterion/criterion.h>
 #include <math.h>
 
+#include "actors/progress.h"
 #include "formats/checkpoint.h"
 #include "skein/predictor.h"
 #include "tests/oracle.h"
@@ -21,6 +22,7 @@
 typedef struct trained_fixture {
     /* set before */
     bool dense, one_vs_all, half, raw; /* half: output in bf16; raw: no l2 */
+    uint32_t seed;                     /* of the weights; 0: another one */
     /* made */
     char folder[TEMP_FOLDER_BYTES], path[TEMP_FOLDER_BYTES + 8];
     uint32_t layers, units[3];
@@ -104,9 +106,17 @@ trained_save(trained_fixture_t *fixture, skn_run_folder_t *run, uint64_t batch)
         cr_assert_eq(skn_checkpoint_shard_close(&shard, &error), SKN_OK, "%s",
                      error.text);
     }
+    skn_progress_t progress;
+    skn_json_text_t metadata = { 0 };
+    skn_progress_init(&progress);
+    progress.batch = batch;
+    skn_json_text_add(&metadata, "{");
+    skn_progress_write(&progress, &metadata);
+    skn_json_text_add(&metadata, "}");
     cr_assert_eq(
-        skn_checkpoint_finish(&writer, "{\"batch\":1}", 3, NULL, &error),
-        SKN_OK, "%s", error.text);
+        skn_checkpoint_finish(&writer, metadata.bytes, 3, NULL, &error), SKN_OK,
+        "%s", error.text);
+    skn_json_text_fini(&metadata);
 }
 
 static inline void
@@ -129,7 +139,7 @@ trained_config(const trained_fixture_t *fixture, char *text, size_t bytes)
 static inline void
 trained_make(trained_fixture_t *fixture)
 {
-    oracle_random_t random = { 42 };
+    oracle_random_t random = { fixture->seed ? fixture->seed : 42 };
     char config[4096];
     skn_error_t error = { 0 };
     temp_folder_make(fixture->folder);

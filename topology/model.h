@@ -193,6 +193,7 @@ typedef struct skn_model_evaluate {
 
 typedef struct skn_model_train {
     int64_t seed;
+    int64_t ensemble;    /* networks; SKN_AUTO: auto. Of each of them it is 1 */
     int64_t batch_rows;  /* SKN_AUTO: auto */
     int64_t epochs;      /* SKN_AUTO: auto */
     int64_t max_batches; /* 0: no limit */

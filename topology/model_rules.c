@@ -427,6 +427,15 @@ skn_rules_train(const skn_model_t *model, const skn_node_t *root,
     check_offload(&train->optimizer, node, problems);
     check_part("schedule", schedule_meanings, &train->schedule,
                train->schedule.kind, node, problems);
+    if (train->ensemble > 1 && model->node_count > 0) {
+        (void)skn_problems_add(problems, skn_rules_mark(node, "ensemble"),
+                               "'ensemble' is %lld: the networks of an "
+                               "ensemble are trained without nodes",
+                               (long long)train->ensemble);
+        (void)skn_problems_hint(problems,
+                                "train each with another seed, on nodes or "
+                                "not, and `skein join` them");
+    }
     if (train->patience > 0 && train->validate <= 0.0) {
         (void)skn_problems_add(problems, skn_rules_mark(node, "patience"),
                                "'patience' needs points that are held back, "

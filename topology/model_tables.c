@@ -272,6 +272,12 @@ static const skn_section_t evaluate_section = {
 #define TRAIN(O)                                                               \
     O(skn_model_train_t, seed, "seed", INT, INT, "1", 0, ENDLESS, NULL,        \
       "where all random numbers come from")                                    \
+    O(skn_model_train_t, ensemble, "ensemble", INT, INT, "auto", 1,            \
+      SKN_ENSEMBLE_MAX, "auto",                                                \
+      "networks that `skein train` trains one after the other, each from "     \
+      "the next seed, and then joins to one of all their units, which has "    \
+      "the mean of their logits; auto: 3 where labels are many and rare, if "  \
+      "epochs is auto, too, and there are no nodes; otherwise 1")              \
     O(skn_model_train_t, batch_rows, "batch_rows", INT, INT, "auto", 1,        \
       SKN_BATCH_ROWS_MAX, "auto", "points of a batch")                         \
     O(skn_model_train_t, epochs, "epochs", INT, INT, "auto", 1, COUNT_MAX,     \

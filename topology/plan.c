@@ -226,12 +226,29 @@ auto_optimizer(const skn_plan_data_t *data, const skn_model_t *model)
                : SKN_OPTIMIZER_ADAM;
 }
 
+/* Decision 0026: what several networks that know rare labels by heart say
+ * together is worth more. Who says how long to train is not made to wait for
+ * three, and nodes train one. */
+static int64_t
+auto_ensemble(const skn_plan_data_t *data, const skn_model_t *model)
+{
+    const skn_model_train_t *train = &model->train;
+    bool rare =
+        points_per_label(data) < RARE_POINTS && data->labels > EXACT_LABELS_MAX;
+    return rare && data->labels <= NAMES_MAX && train->epochs == SKN_AUTO &&
+                   train->max_batches == 0 && model->node_count == 0
+               ? 3
+               : 1;
+}
+
 static void
 resolve_train(const skn_plan_data_t *data, skn_model_t *model)
 {
     skn_model_train_t *train = &model->train;
     if (train->batch_rows == SKN_AUTO)
         train->batch_rows = auto_batch_rows(data);
+    if (train->ensemble == SKN_AUTO) /* before the epochs are known */
+        train->ensemble = auto_ensemble(data, model);
     bool stale = train->late == SKN_LATE_STALE;
     if (train->window == SKN_AUTO)
         train->window = stale ? 4 : 2;

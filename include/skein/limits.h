@@ -20,6 +20,7 @@
 /* Samples of one batch. Activations of a batch must stay in a cache or two. */
 #define SKN_BATCH_ROWS_MAX (1u << 16)
 /* Units of a hidden layer. */
+#define SKN_ENSEMBLE_MAX 16u
 #define SKN_HIDDEN_MAX (1u << 16)
 /* Items of one run of a message: a batch's rows x hidden units. */
 #define SKN_RUN_MAX (1u << 30)

@@ -1,0 +1,249 @@
+/* ensemble.c - trains the networks of an ensemble, and joins them.
+ *
+ * Each is a run as any other, from a seed of its own: whatever ends one of them
+ * early, a signal or a power cut, `--resume` finds those that are done.
+ * SPDX-License-Identifier: Apache-2.0 */
+#include "cli/ensemble.h"
+
+#include <inttypes.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "cli/follow.h"
+#include "cli/process.h"
+#include "formats/json_text.h"
+#include "topology/evaluate.h"
+#include "topology/join.h"
+#include "topology/trained.h"
+
+/* Of one network. */
+#define OWN_OVERRIDES 3u
+
+typedef struct member {
+    char path[SKN_TEXT_MAX + 32];
+    int64_t seed;
+} member_t;
+
+static member_t
+member_of(const cli_outcome_t *whole, uint32_t k)
+{
+    member_t member = { .seed = whole->seed + k };
+    size_t bytes = strlen(whole->path);
+    while (bytes > 1 && whole->path[bytes - 1] == '/')
+        bytes--;
+    (void)snprintf(member.path, sizeof(member.path), "%.*s/network-%u",
+                   (int)bytes, whole->path, k + 1);
+    return member;
+}
+
+/* --- one network --------------------------------------------------------- */
+
+/* How far the run in `path` is: nothing there, begun, or done. */
+typedef enum state {
+    ABSENT,
+    BEGUN,
+    DONE
+} state_t;
+
+static state_t
+state_of(const char *path)
+{
+    char file[SKN_TEXT_MAX + 48];
+    skn_trained_t trained;
+    skn_progress_t progress = { 0 };
+    (void)snprintf(file, sizeof(file), "%s/run.json", path);
+    if (access(file, F_OK) != 0)
+        return ABSENT;
+    skn_checkpoint_t *newest = skn_checkpoint_open(path, SKN_VERIFY_LAZY, NULL);
+    if (newest)
+        (void)skn_progress_read(skn_checkpoint_metadata(newest), &progress,
+                                NULL, NULL);
+    skn_checkpoint_close(&newest);
+    if (!progress.finished)
+        return BEGUN;
+    bool good =
+        skn_trained_open(&trained, path, SKN_VERIFY_LAZY, NULL) == SKN_OK;
+    skn_trained_close(&trained);
+    return good ? DONE : BEGUN;
+}
+
+static void
+tell_member(const cli_call_t *call, const cli_outcome_t *whole,
+            const member_t *member, uint32_t k, state_t state)
+{
+    if (call->json) {
+        (void)printf("{\"event\":\"network\",\"network\":%u,\"of\":%u"
+                     ",\"seed\":%" PRId64 ",\"trained\":%s,\"path\":",
+                     k + 1, whole->networks, member->seed,
+                     state == DONE ? "true" : "false");
+        cli_json_string(member->path, stdout);
+        (void)puts("}");
+    } else {
+        (void)printf("network %u of %u, seed %" PRId64 "%s\n", k + 1,
+                     whole->networks, member->seed,
+                     state == DONE ? ": is trained already" : "");
+    }
+    (void)fflush(stdout);
+}
+
+static const cli_option_t *
+option_of(const cli_call_t *call, const char *name)
+{
+    const cli_option_t *option = call->verb->options;
+    while (option->name && strcmp(option->name, name) != 0)
+        option++;
+    return option;
+}
+
+/* The call of the whole, for one network: last overrides win. A resume only
+ * where there is something to go on with. */
+static skn_status_t
+call_of(const cli_call_t *call, const char *const own[OWN_OVERRIDES],
+        state_t state, cli_call_t *one, skn_error_t *error)
+{
+    const cli_option_t *override = option_of(call, "override");
+    const cli_option_t *resume = option_of(call, "resume");
+    *one = *call;
+    one->given_count = 0;
+    for (size_t k = 0; k < call->given_count; k++)
+        if (call->given[k].option != resume || state == BEGUN)
+            one->given[one->given_count++] = call->given[k];
+    if (one->given_count + OWN_OVERRIDES > CLI_VALUES_MAX)
+        return skn_fail(error, SKN_USAGE,
+                        "%zu options, which leave no room for those of the "
+                        "networks of an ensemble",
+                        call->given_count);
+    for (size_t k = 0; k < OWN_OVERRIDES; k++) {
+        one->given[one->given_count].option = override;
+        one->given[one->given_count++].value = own[k];
+    }
+    return SKN_OK;
+}
+
+static int
+train_one(const cli_call_t *call, const member_t *member, state_t state,
+          bool *stopped)
+{
+    char seed[48];
+    cli_call_t one;
+    cli_outcome_t outcome = { 0 };
+    skn_error_t error = { 0 };
+    skn_json_text_t path = { 0 };
+    skn_json_text_add(&path, "checkpoint.path=");
+    skn_json_text_add_string(&path, member->path);
+    (void)snprintf(seed, sizeof(seed), "train.seed=%" PRId64, member->seed);
+    const char *const own[OWN_OVERRIDES] = { "train.ensemble=1", seed,
+                                             path.bytes };
+    skn_status_t status =
+        path.failed ? skn_fail(&error, SKN_NO_MEMORY, "no room for a path")
+                    : call_of(call, own, state, &one, &error);
+    const cli_training_t training = { .path = call->operands[0],
+                                      .outcome = &outcome };
+    int code = status == SKN_OK ? cli_training(&one, &training)
+                                : cli_report(call, &error);
+    skn_json_text_fini(&path);
+    *stopped = outcome.stopped || state_of(member->path) != DONE;
+    return code;
+}
+
+/* --- the whole ----------------------------------------------------------- */
+
+/* From here on there is nothing to save: signals end the process. */
+static void
+heed_signals(void)
+{
+    sigset_t none;
+    (void)sigemptyset(&none);
+    (void)sigprocmask(SIG_SETMASK, &none, NULL);
+}
+
+/* The `done` event of the whole, with scores if there is a test file. */
+static skn_status_t
+tell_whole(const cli_call_t *call, const cli_outcome_t *whole,
+           skn_error_t *error)
+{
+    skn_trained_t trained;
+    skn_progress_t progress = { 0 };
+    skn_evaluation_t found = { 0 };
+    skn_json_text_t done = { 0 };
+    char sha256[SKN_SHA256_TEXT_BYTES];
+    skn_status_t status =
+        skn_trained_open(&trained, whole->path, SKN_VERIFY_LAZY, error);
+    if (status == SKN_OK)
+        status = skn_progress_load(trained.checkpoint, &progress, NULL, error);
+    if (status == SKN_OK)
+        status =
+            skn_checkpoint_weights_sha256(trained.checkpoint, sha256, error);
+    bool tests = status == SKN_OK && trained.model->data.test[0];
+    skn_trained_close(&trained);
+    skn_predictor_t *predictor =
+        tests ? skn_predictor_open(whole->path, error) : NULL;
+    if (tests)
+        status = predictor ? skn_evaluate(predictor, NULL, NULL, &found, error)
+                           : error->status;
+    skn_predictor_close(&predictor);
+    if (status != SKN_OK)
+        return status;
+    if (tests)
+        progress.scores = found.scores;
+    skn_progress_write_done(&progress, sha256, &done);
+    if (!done.failed)
+        cli_follow_show(call, done.bytes);
+    skn_json_text_fini(&done);
+    return SKN_OK;
+}
+
+static skn_status_t
+join(const cli_call_t *call, const cli_outcome_t *whole, skn_error_t *error)
+{
+    member_t member[SKN_ENSEMBLE_MAX];
+    const char *path[SKN_ENSEMBLE_MAX];
+    skn_joined_t joined;
+    for (uint32_t k = 0; k < whole->networks; k++) {
+        member[k] = member_of(whole, k);
+        path[k] = member[k].path;
+    }
+    skn_status_t status =
+        skn_join(whole->path, path, whole->networks, &joined, error);
+    if (status != SKN_OK)
+        return status;
+    if (call->json) {
+        (void)fputs("{\"event\":\"join\",\"run\":", stdout);
+        (void)printf("\"%s\",\"path\":", joined.run_id);
+        cli_json_string(whole->path, stdout);
+        (void)printf(",\"networks\":%u,\"units\":%" PRIu64
+                     ",\"parameters\":%" PRIu64 "}\n",
+                     whole->networks, joined.units, joined.parameters);
+    } else {
+        (void)printf("joined  %u networks side by side: %" PRIu64
+                     " units, %.1f million parameters\nrun    %s\n",
+                     whole->networks, joined.units,
+                     (double)joined.parameters * 1e-6, whole->path);
+    }
+    (void)fflush(stdout);
+    for (uint32_t k = 0; k < whole->networks && status == SKN_OK; k++)
+        status = cli_folder_remove(path[k], error);
+    return status == SKN_OK ? tell_whole(call, whole, error) : status;
+}
+
+int
+cli_ensemble(const cli_call_t *call, const cli_outcome_t *whole)
+{
+    skn_error_t error = { 0 };
+    bool resumes = cli_flag(call, "resume");
+    for (uint32_t k = 0; k < whole->networks; k++) {
+        member_t member = member_of(whole, k);
+        state_t state = state_of(member.path);
+        bool stopped = false, known = state == DONE && resumes;
+        tell_member(call, whole, &member, k, known ? DONE : ABSENT);
+        if (known)
+            continue;
+        int code = train_one(call, &member, state, &stopped);
+        if (code != 0 || stopped)
+            return code;
+    }
+    heed_signals();
+    return join(call, whole, &error) == SKN_OK ? 0 : cli_report(call, &error);
+}

@@ -1,0 +1,14 @@
+/* ensemble.h - several networks, trained one after the other and joined.
+ * SPDX-License-Identifier: Apache-2.0 */
+#ifndef CLI_ENSEMBLE_H
+#define CLI_ENSEMBLE_H
+
+#include "cli/training.h"
+
+/* Trains the networks that `whole` tells of with the call's own overrides, each
+ * in a folder of its own in whole->path, joins them there, says how good the
+ * whole is, and removes the folders. Those that are trained already are left
+ * as they are. Returns the exit code. */
+int cli_ensemble(const cli_call_t *call, const cli_outcome_t *whole);
+
+#endif

@@ -1,0 +1,68 @@
+/* join.c - skein join: several trained networks as one model.
+ * SPDX-License-Identifier: Apache-2.0 */
+#include <inttypes.h>
+
+#include "cli/verbs.h"
+#include "topology/join.h"
+
+static int
+join_run(const cli_call_t *call)
+{
+    const char *into = cli_value(call, "into");
+    skn_joined_t joined;
+    skn_error_t error = { 0 };
+    if (!into) {
+        (void)skn_fail(&error, SKN_USAGE, "join needs --into FOLDER");
+        (void)skn_fail_hint(&error, SKN_USAGE,
+                            "where the run folder of the whole is to be made");
+        return cli_report(call, &error);
+    }
+    if (skn_join(into, call->operands, call->operand_count, &joined, &error) !=
+        SKN_OK)
+        return cli_report(call, &error);
+    if (call->json) {
+        (void)printf("{\"event\":\"join\",\"run\":\"%s\",\"path\":",
+                     joined.run_id);
+        cli_json_string(into, stdout);
+        (void)printf(",\"networks\":%zu,\"features\":%" PRIu64
+                     ",\"units\":%" PRIu64 ",\"labels\":%" PRIu64
+                     ",\"parameters\":%" PRIu64 ",\"batch\":%" PRIu64 "}\n",
+                     call->operand_count, joined.features, joined.units,
+                     joined.labels, joined.parameters, joined.batch);
+    } else {
+        (void)printf("model  %zu networks side by side: %" PRIu64
+                     " features, %" PRIu64 " units, %" PRIu64
+                     " labels, %.1f million parameters\nrun    %s\n",
+                     call->operand_count, joined.features, joined.units,
+                     joined.labels, (double)joined.parameters * 1e-6, into);
+    }
+    return 0;
+}
+
+static const cli_option_t options[] = {
+    { "into", 0, "FOLDER", "where to make the run folder of the whole" },
+    CLI_COMMON_OPTIONS,
+    { 0 },
+};
+
+const cli_verb_t cli_join = {
+    .name = "join",
+    .help = "make one model of several trained networks",
+    .operands = "PATH PATH...",
+    .operands_min = 2,
+    .operands_max = 16,
+    .options = options,
+    .description =
+        "Each PATH is a run folder (its best model, or its newest) or a\n"
+        "checkpoint in one, of the same layers, features and labels: runs of\n"
+        "one file with another train.seed, on any machines. The whole has\n"
+        "their units side by side and the mean of their logits, and nearly\n"
+        "always ranks better than any of them; it is as large, and as slow to\n"
+        "ask, as all of them together:\n"
+        "    skein train m.yaml -o train.seed=1 -o checkpoint.path=runs/1\n"
+        "    skein train m.yaml -o train.seed=2 -o checkpoint.path=runs/2\n"
+        "    skein join runs/1 runs/2 --into runs/both\n"
+        "    skein eval runs/both\n"
+        "It holds no moments: it is not trained on.",
+    .run = join_run,
+};

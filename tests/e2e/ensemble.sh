@@ -1,0 +1,92 @@
+#!/usr/bin/env bash
+# ensemble.sh - several networks, trained one after the other, and joined.
+#
+# Covers cli/ensemble.c and cli/join.c.
+# SPDX-License-Identifier: Apache-2.0
+# shellcheck source=tests/e2e/lib.sh
+. "$(dirname "$0")/lib.sh"
+# shellcheck source=tests/e2e/tiny.sh
+. "$(dirname "$0")/tiny.sh"
+tiny_model
+three=(-o train.ensemble=3 --json)
+
+# --- three at once, and by hand ---------------------------------------------
+check "an ensemble is trained" "$skein" train tiny.yaml "${three[@]}"
+cp .check out
+check "every line is JSON" every_line_is_json out
+check_equal "three networks were" "$(grep -c '"event":"network"' out)" 3
+check_equal "each from the next seed" "$(grep -o '"seed":.' out | tr '\n' ,)" \
+    '"seed":1,"seed":2,"seed":3,'
+check_equal "four times something was done" "$(grep -c '"event":"done"' out)" 4
+check_equal "the folders of the networks are gone" \
+    "$(find run -name 'network-*' | wc -l)" 0
+check_equal "the whole has all units" "$(event "join" units out)" 96
+for seed in 1 2 3; do
+    "$skein" train tiny.yaml -o train.seed=$seed \
+        -o checkpoint.path=alone/$seed --json >alone.$seed 2>&1
+done
+check "runs are joined by hand" \
+    "$skein" join alone/1 alone/2 alone/3 --into alone/all --json
+cp .check joined
+check "the answer is JSON" every_line_is_json joined
+check_equal "as many units" "$(event "join" units joined)" 96
+"$skein" inspect --json alone/all >looked
+check_equal "the same weights" "$(sha_of out)" \
+    "$(grep -o '"weights_sha256":"[0-9a-f]*"' looked | cut -d'"' -f4)"
+check "the whole is evaluated as any run" "$skein" eval run --json
+check_equal "as it was told at the end" "$(event "done" p1 out)" \
+    "$(event "eval" p1 .check)"
+check "and predicts" "$skein" predict run test.txt -k 3
+check_equal "a line a point" "$(grep -c : .check)" 200
+check_match "a person is told, too" '^model  3 networks side by side: ' \
+    <("$skein" join alone/1 alone/2 alone/3 --into alone/again)
+
+# --- refused ----------------------------------------------------------------
+check_code 73 "it is not begun over another" \
+    "$skein" train tiny.yaml "${three[@]}"
+check_code 73 "nor joined over one" \
+    "$skein" join alone/1 alone/2 --into alone/3
+check_code 64 "one network is no ensemble" "$skein" join alone/1 --into no
+check_code 64 "where to must be known" "$skein" join alone/1 alone/2
+check_code 66 "what is not there is not joined" \
+    "$skein" join alone/1 alone/none --into no
+check_code 78 "17 are too many" "$skein" check tiny.yaml -o train.ensemble=17
+check_code 78 "nodes train no ensemble" "$skein" check tiny.yaml \
+    -o train.ensemble=2 -o 'nodes=[{name: a}]'
+check_match "and it is told what to do" 'skein join' .check
+check "a finished one is left as it is" \
+    "$skein" train tiny.yaml "${three[@]}" --resume
+check_match "it is the same" "\"weights_sha256\":\"$(sha_of out)\"" .check
+check_match "a plan is of one of them" '^# one of 3 networks' \
+    <("$skein" plan tiny.yaml -o train.ensemble=3 -o checkpoint.path=plan)
+
+# --- killed, stopped, and resumed -------------------------------------------
+long=("${three[@]}" -o checkpoint.path=killed -o train.epochs=40)
+"$skein" train tiny.yaml "${long[@]}" -o checkpoint.path=whole >whole.out 2>&1
+for signal in KILL TERM; do
+    rm -rf killed
+    setsid "$skein" train tiny.yaml "${long[@]}" >killed.out 2>&1 &
+    victim=$!
+    wait_until 300 grep -q '"network":2' killed.out
+    wait_until 300 test -e killed/network-2/latest
+    if [ $signal = KILL ]; then
+        kill -KILL -- "-$victim"
+    else
+        kill -TERM "$victim"
+    fi
+    code=0
+    wait "$victim" 2>/dev/null || code=$?
+    [ $signal = KILL ] || check_equal "a stop is no failure" "$code" 0
+    check_equal "after SIG$signal there is no third network" \
+        "$(find killed -name network-3 | wc -l)" 0
+    check_code 73 "it is not begun over its networks" \
+        "$skein" train tiny.yaml "${long[@]}"
+    check "it goes on after SIG$signal" \
+        "$skein" train tiny.yaml "${long[@]}" --resume
+    check_match "the first network was trained already" \
+        '"network":1,"of":3,"seed":1,"trained":true' .check
+    check_match "the second was gone on with" '"event":"resume"' .check
+    check_equal "the whole is what it would have been" "$(sha_of .check)" \
+        "$(sha_of whole.out)"
+done
+finish

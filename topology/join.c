@@ -1,0 +1,586 @@
+/* join.c - writes the joint network, some rows at a time.
+ *
+ * Logit of label l: (1/N) sum over k of (b_kl + w_kl . h_k), which is the row
+ * (w_1l, ..., w_Nl) / N over the units (h_1, ..., h_N). As probabilities: the
+ * geometric mean of theirs, normalised.
+ * SPDX-License-Identifier: Apache-2.0 */
+#include "topology/join.h"
+
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "actors/progress.h"
+#include "topology/document.h"
+#include "topology/trained.h"
+
+/* Weights that are in memory at once; at least a row is. */
+#define CHUNK_NUMBERS (1u << 20)
+
+typedef struct join {
+    const char *into;
+    const char *const *path;
+    size_t count; /* of networks */
+    skn_trained_t part[SKN_ENSEMBLE_MAX];
+    skn_run_folder_t *run;
+    skn_checkpoint_writer_t *writer;
+    skn_joined_t *joined;
+} join_t;
+
+/* One layer of all networks; a span is what one network has of it. */
+typedef struct layer {
+    const char *name;
+    bool input, output;
+    skn_dtype_t dtype; /* of its weights when they are joined */
+    uint64_t rows, columns;
+    uint64_t span_rows[SKN_ENSEMBLE_MAX], span_columns[SKN_ENSEMBLE_MAX];
+    skn_checkpoint_shard_t *shard;
+    float *chunk;   /* [chunk_numbers]: rows, or biases */
+    uint16_t *half; /* the same number: what is read, or written, as bf16 */
+    uint64_t chunk_rows, chunk_numbers;
+} layer_t;
+
+/* What is read of one network's tensor. */
+typedef struct block {
+    char name[SKN_NAME_MAX + 1];
+    size_t network;
+    uint64_t row, rows, columns; /* from column 0 on */
+    float *to;                   /* rows are `stride` floats apart */
+    uint64_t stride;
+} block_t;
+
+/* --- do they fit? -------------------------------------------------------- */
+
+static const char *
+weight_name(const char *layer, char name[SKN_NAME_MAX + 1])
+{
+    (void)snprintf(name, SKN_NAME_MAX + 1, "%.48s.weight", layer);
+    return name;
+}
+
+static const skn_checkpoint_tensor_t *
+weight_of(const skn_trained_t *part, const char *layer, skn_error_t *error)
+{
+    char name[SKN_NAME_MAX + 1];
+    const skn_checkpoint_tensor_t *tensor =
+        skn_checkpoint_find(part->checkpoint, weight_name(layer, name));
+    if (tensor && tensor->dims == 2 &&
+        (tensor->dtype == SKN_DTYPE_F32 || tensor->dtype == SKN_DTYPE_BF16))
+        return tensor;
+    (void)skn_fail(error, SKN_BAD_DATA, "%s: there are no weights %s",
+                   skn_checkpoint_path(part->checkpoint), name);
+    return NULL;
+}
+
+static skn_status_t
+refuse(const join_t *join, size_t k, const char *what, skn_error_t *error)
+{
+    (void)skn_fail(error, SKN_USAGE, "%.200s has other %s than %.200s",
+                   join->path[k], what, join->path[0]);
+    return skn_fail_hint(error, SKN_USAGE,
+                         "networks of one file are joined, which may differ "
+                         "in seeds, units and training");
+}
+
+static skn_status_t
+check_model(const join_t *join, size_t k, skn_error_t *error)
+{
+    const skn_model_t *first = join->part[0].model;
+    const skn_model_t *other = join->part[k].model;
+    if (other->layer_count != first->layer_count)
+        return refuse(join, k, "layers", error);
+    for (size_t at = 0; at < first->layer_count; at++)
+        if (strcmp(first->layers[at].name, other->layers[at].name) != 0)
+            return refuse(join, k, "layers", error);
+        else if (first->layers[at].activation != other->layers[at].activation)
+            return refuse(join, k, "activations", error);
+    size_t last = first->layer_count - 1;
+    if (first->layers[last].loss != other->layers[last].loss)
+        return refuse(join, k, "loss", error);
+    if (first->data.normalize != other->data.normalize)
+        return refuse(join, k, "data.normalize", error);
+    return SKN_OK;
+}
+
+static skn_status_t
+open_parts(join_t *join, skn_error_t *error)
+{
+    skn_status_t status = SKN_OK;
+    for (size_t k = 0; k < join->count && status == SKN_OK; k++) {
+        status = skn_trained_open(&join->part[k], join->path[k],
+                                  SKN_VERIFY_LAZY, error);
+        if (status == SKN_OK)
+            status = check_model(join, k, error);
+    }
+    return status;
+}
+
+/* Takes the sizes of layer `at`: they must be those of the first network where
+ * the data decide, and fit the layer below. */
+static skn_status_t
+size_layer(const join_t *join, size_t at, layer_t *layer, skn_error_t *error)
+{
+    const skn_model_t *model = join->part[0].model;
+    *layer = (layer_t){
+        .name = model->layers[at].name,
+        .input = at == 0,
+        .output = at + 1 == model->layer_count,
+        .dtype = SKN_DTYPE_BF16,
+    };
+    for (size_t k = 0; k < join->count; k++) {
+        const skn_checkpoint_tensor_t *tensor =
+            weight_of(&join->part[k], layer->name, error);
+        if (!tensor)
+            return error->status;
+        layer->span_rows[k] = tensor->rows;
+        layer->span_columns[k] = tensor->columns;
+        if (tensor->dtype == SKN_DTYPE_F32)
+            layer->dtype = SKN_DTYPE_F32;
+        if (layer->input && tensor->rows != layer->span_rows[0])
+            return refuse(join, k, "features", error);
+        if (layer->output && tensor->rows != layer->span_rows[0])
+            return refuse(join, k, "labels", error);
+        layer->columns += tensor->columns;
+        layer->rows += tensor->rows;
+    }
+    if (layer->input || layer->output)
+        layer->rows = layer->span_rows[0];
+    uint64_t units = layer->input ? layer->columns : layer->rows;
+    if (!layer->output && units > SKN_HIDDEN_MAX)
+        return skn_fail(error, SKN_USAGE,
+                        "layer %s would have %" PRIu64 " units, at most %u are "
+                        "allowed",
+                        layer->name, units, SKN_HIDDEN_MAX);
+    return SKN_OK;
+}
+
+/* --- the config ---------------------------------------------------------- */
+
+static void
+set(skn_document_t *document, skn_json_text_t *text, skn_problems_t *problems)
+{
+    if (text->failed)
+        (void)skn_problems_fail(problems, SKN_NO_MEMORY, "no room for a key");
+    else
+        (void)skn_document_set(document, text->bytes, problems);
+    skn_json_text_fini(text);
+}
+
+static void
+set_layers(const join_t *join, skn_document_t *document,
+           skn_problems_t *problems, skn_error_t *error)
+{
+    const skn_model_t *model = join->part[0].model;
+    for (size_t at = 0; at < model->layer_count; at++) {
+        skn_json_text_t text = { 0 };
+        layer_t layer;
+        if (size_layer(join, at, &layer, error) != SKN_OK)
+            return; /* was told by the caller's own look at it */
+        skn_json_text_add(&text, "model.layers.%s.", layer.name);
+        if (layer.output)
+            skn_json_text_add(&text, "weights=%s",
+                              layer.dtype == SKN_DTYPE_F32 ? "f32" : "bf16");
+        else
+            skn_json_text_add(&text, "units=%" PRIu64,
+                              layer.input ? layer.columns : layer.rows);
+        set(document, &text, problems);
+    }
+}
+
+/* That of the first network, for all of them together; the caller frees. */
+static char *
+config_text(const join_t *join, skn_error_t *error)
+{
+    const char *config = skn_run_folder_config(join->part[0].run);
+    char *bytes = NULL;
+    size_t byte_count = 0;
+    skn_problems_t *problems = skn_problems_new(error);
+    skn_json_text_t path = { 0 };
+    if (!problems)
+        return NULL;
+    skn_document_t *document =
+        skn_document_parse(config, strlen(config), "run.json", problems);
+    if (document) {
+        set_layers(join, document, problems, error);
+        skn_json_text_add(&path, "checkpoint.path=");
+        skn_json_text_add_string(&path, join->into);
+        set(document, &path, problems);
+    }
+    skn_status_t status = skn_problems_error(problems, error);
+    FILE *file = status == SKN_OK ? open_memstream(&bytes, &byte_count) : NULL;
+    if (file) {
+        status = skn_document_write(skn_document_root(document), file, error);
+        if (fclose(file) != 0 || status != SKN_OK) {
+            free(bytes);
+            bytes = NULL;
+        }
+    }
+    if (!bytes && status == SKN_OK)
+        (void)skn_fail(error, SKN_NO_MEMORY, "no room for the config");
+    skn_document_destroy(&document);
+    skn_problems_destroy(&problems);
+    return bytes;
+}
+
+/* What is known of all of them; the caller finishes the text. */
+static skn_status_t
+metadata_text(const join_t *join, skn_json_text_t *text, skn_error_t *error)
+{
+    skn_progress_t all;
+    skn_progress_init(&all);
+    for (size_t k = 0; k < join->count; k++) {
+        skn_progress_t one;
+        skn_status_t status =
+            skn_progress_read(skn_checkpoint_metadata(join->part[k].checkpoint),
+                              &one, NULL, error);
+        if (status != SKN_OK)
+            return status;
+        all.seconds += one.seconds;
+        all.cpu_seconds += one.cpu_seconds;
+        all.loss += one.loss / (double)join->count;
+        if (one.epoch > all.epoch)
+            all.epoch = one.epoch;
+    }
+    all.batch = join->joined->batch;
+    all.finished = true;
+    skn_json_text_add(text, "{");
+    skn_progress_write(&all, text);
+    for (size_t k = 0; k < join->count; k++) {
+        const skn_checkpoint_t *checkpoint = join->part[k].checkpoint;
+        skn_json_text_add(text, k ? "," : ",\"joined\":[");
+        skn_json_text_add(text,
+                          "{\"run\":\"%s\",\"batch\":%" PRIu64 ",\"path\":",
+                          skn_checkpoint_run_id(checkpoint),
+                          skn_checkpoint_batch(checkpoint));
+        skn_json_text_add_string(text, skn_checkpoint_path(checkpoint));
+        skn_json_text_add(text, "}");
+    }
+    skn_json_text_add(text, "],\"history\":[]}");
+    return text->failed ? skn_fail(error, SKN_NO_MEMORY, "no room for metadata")
+                        : SKN_OK;
+}
+
+/* --- weights ------------------------------------------------------------- */
+
+static float
+widen(uint16_t half)
+{
+    uint32_t bits = (uint32_t)half << 16;
+    float value;
+    memcpy(&value, &bits, sizeof(value));
+    return value;
+}
+
+/* Nearest, ties to even; a NaN stays one. */
+static uint16_t
+narrow(float value)
+{
+    uint32_t bits;
+    memcpy(&bits, &value, sizeof(bits));
+    if (value != value)
+        return (uint16_t)(bits >> 16 | 0x40);
+    return (uint16_t)((bits + 0x7fff + (bits >> 16 & 1)) >> 16);
+}
+
+/* As floats, whatever they are on disk. */
+static skn_status_t
+read_block(const join_t *join, const layer_t *layer, const block_t *block,
+           skn_error_t *error)
+{
+    skn_checkpoint_t *checkpoint = join->part[block->network].checkpoint;
+    const skn_checkpoint_tensor_t *tensor =
+        skn_checkpoint_find(checkpoint, block->name);
+    if (!tensor)
+        return skn_fail(error, SKN_BAD_DATA, "%s: there is no tensor %s",
+                        skn_checkpoint_path(checkpoint), block->name);
+    bool halves = tensor->dtype == SKN_DTYPE_BF16;
+    skn_status_t status = skn_checkpoint_read_block(
+        checkpoint, block->name, block->row, block->rows, 0, block->columns,
+        halves ? (void *)layer->half : block->to,
+        halves ? block->columns * sizeof(uint16_t)
+               : block->stride * sizeof(float),
+        error);
+    for (uint64_t i = 0; i < block->rows && halves && status == SKN_OK; i++)
+        for (uint64_t j = 0; j < block->columns; j++)
+            block->to[i * block->stride + j] =
+                widen(layer->half[i * block->columns + j]);
+    return status;
+}
+
+/* Rows of network `k`'s weights, with `column` of the whole to their left. */
+static skn_status_t
+read_rows(const join_t *join, const layer_t *layer, size_t k, uint64_t row,
+          uint64_t rows, uint64_t column, skn_error_t *error)
+{
+    block_t block = {
+        .network = k,
+        .row = row,
+        .rows = rows,
+        .columns = layer->span_columns[k],
+        .to = layer->chunk + column,
+        .stride = layer->columns,
+    };
+    (void)weight_name(layer->name, block.name);
+    return read_block(join, layer, &block, error);
+}
+
+/* The next `count` numbers of tensor `piece` of the layer's file, behind
+ * `done`; they are multiplied by `share` first. */
+static skn_status_t
+write_numbers(const layer_t *layer, size_t piece, uint64_t done, size_t count,
+              float share, skn_error_t *error)
+{
+    size_t element = skn_dtype_bytes(layer->dtype);
+    bool halves = layer->dtype == SKN_DTYPE_BF16;
+    for (size_t i = 0; i < count; i++) {
+        layer->chunk[i] *= share;
+        if (halves)
+            layer->half[i] = narrow(layer->chunk[i]);
+    }
+    return skn_checkpoint_shard_write(layer->shard, piece, done * element,
+                                      halves ? (const void *)layer->half
+                                             : layer->chunk,
+                                      count * element, error);
+}
+
+static skn_status_t
+write_rows(const join_t *join, const layer_t *layer, uint64_t done,
+           uint64_t rows, skn_error_t *error)
+{
+    float share = layer->output ? 1.0F / (float)join->count : 1.0F;
+    return write_numbers(layer, 0, done * layer->columns, rows * layer->columns,
+                         share, error);
+}
+
+/* Features and labels have a row in each network. */
+static skn_status_t
+write_beside(const join_t *join, layer_t *layer, skn_error_t *error)
+{
+    skn_status_t status = SKN_OK;
+    for (uint64_t row = 0; row < layer->rows && status == SKN_OK;
+         row += layer->chunk_rows) {
+        uint64_t rows = layer->rows - row, column = 0;
+        if (rows > layer->chunk_rows)
+            rows = layer->chunk_rows;
+        for (size_t k = 0; k < join->count && status == SKN_OK; k++) {
+            status = read_rows(join, layer, k, row, rows, column, error);
+            column += layer->span_columns[k];
+        }
+        if (status == SKN_OK)
+            status = write_rows(join, layer, row, rows, error);
+    }
+    return status;
+}
+
+/* Units in the middle look at the units of their own network alone. */
+static skn_status_t
+write_diagonal(const join_t *join, layer_t *layer, skn_error_t *error)
+{
+    skn_status_t status = SKN_OK;
+    uint64_t done = 0, column = 0;
+    for (size_t k = 0; k < join->count; k++) {
+        uint64_t left = layer->span_rows[k], row = 0;
+        while (left > 0 && status == SKN_OK) {
+            uint64_t rows = left < layer->chunk_rows ? left : layer->chunk_rows;
+            memset(layer->chunk, 0, rows * layer->columns * sizeof(float));
+            status = read_rows(join, layer, k, row, rows, column, error);
+            if (status == SKN_OK)
+                status = write_rows(join, layer, done, rows, error);
+            left -= rows;
+            row += rows;
+            done += rows;
+        }
+        column += layer->span_columns[k];
+    }
+    return status;
+}
+
+/* Biases [first, first + count) of network `k`, or their mean over all. */
+static skn_status_t
+write_bias_part(const join_t *join, const layer_t *layer, size_t k,
+                uint64_t first, uint64_t count, uint64_t done,
+                skn_error_t *error)
+{
+    skn_status_t status = SKN_OK;
+    size_t end = layer->output ? join->count : k + 1;
+    float *sum = layer->chunk, *one = layer->chunk + layer->chunk_numbers / 2;
+    block_t block = {
+        .row = first, .rows = count, .columns = 1, .to = one, .stride = 1
+    };
+    (void)snprintf(block.name, sizeof(block.name), "%.48s.bias", layer->name);
+    memset(sum, 0, count * sizeof(*sum));
+    for (block.network = k; block.network < end && status == SKN_OK;
+         block.network++) {
+        status = read_block(join, layer, &block, error);
+        for (uint64_t i = 0; i < count && status == SKN_OK; i++)
+            sum[i] += one[i];
+    }
+    float share = 1.0F / (float)(end - k);
+    return status == SKN_OK ? write_numbers(layer, 1, done, count, share, error)
+                            : status;
+}
+
+/* Those of labels are means, those of units stand side by side. */
+static skn_status_t
+write_bias(const join_t *join, const layer_t *layer, skn_error_t *error)
+{
+    skn_status_t status = SKN_OK;
+    uint64_t done = 0, most = layer->chunk_numbers / 2;
+    size_t networks = layer->output ? 1 : join->count;
+    for (size_t k = 0; k < networks; k++) {
+        uint64_t units =
+            layer->input ? layer->span_columns[k] : layer->span_rows[k];
+        for (uint64_t first = 0; first < units && status == SKN_OK;) {
+            uint64_t count = units - first < most ? units - first : most;
+            status = write_bias_part(join, layer, k, first, count, done, error);
+            first += count;
+            done += count;
+        }
+    }
+    return status;
+}
+
+/* Its two tensors: weights and biases. */
+static skn_status_t
+open_layer(const join_t *join, layer_t *layer, skn_error_t *error)
+{
+    char file[SKN_NAME_MAX + 1];
+    uint64_t units = layer->input ? layer->columns : layer->rows;
+    skn_piece_t piece[2] = {
+        { .dtype = layer->dtype,
+          .dims = 2,
+          .rows = layer->rows,
+          .columns = layer->columns,
+          .global_rows = layer->rows,
+          .global_columns = layer->columns },
+        { .dtype = layer->dtype,
+          .dims = 1,
+          .rows = units,
+          .columns = 1,
+          .global_rows = units,
+          .global_columns = 1 },
+    };
+    (void)weight_name(layer->name, piece[0].name);
+    (void)snprintf(piece[1].name, sizeof(piece[1].name), "%.48s.bias",
+                   layer->name);
+    (void)snprintf(file, sizeof(file), "%.40s.0.safetensors", layer->name);
+    layer->chunk_rows = CHUNK_NUMBERS / layer->columns;
+    if (layer->chunk_rows == 0)
+        layer->chunk_rows = 1;
+    layer->chunk_numbers =
+        layer->columns > CHUNK_NUMBERS ? layer->columns : CHUNK_NUMBERS;
+    layer->chunk = calloc(layer->chunk_numbers, sizeof(*layer->chunk));
+    layer->half = calloc(layer->chunk_numbers, sizeof(*layer->half));
+    if (!layer->chunk || !layer->half)
+        return skn_fail(error, SKN_NO_MEMORY, "no room for rows of %s",
+                        layer->name);
+    layer->shard =
+        skn_checkpoint_shard_open(join->writer, file, piece, 2, error);
+    return layer->shard ? SKN_OK : error->status;
+}
+
+static skn_status_t
+write_layer(const join_t *join, size_t at, skn_error_t *error)
+{
+    layer_t layer;
+    skn_status_t status = size_layer(join, at, &layer, error);
+    if (status == SKN_OK)
+        status = open_layer(join, &layer, error);
+    if (status == SKN_OK)
+        status = layer.input || layer.output
+                     ? write_beside(join, &layer, error)
+                     : write_diagonal(join, &layer, error);
+    if (status == SKN_OK)
+        status = write_bias(join, &layer, error);
+    if (status == SKN_OK)
+        status = skn_checkpoint_shard_close(&layer.shard, error);
+    uint64_t units = layer.input ? layer.columns : layer.rows;
+    uint64_t below = layer.input ? layer.rows : layer.columns;
+    join->joined->parameters += (below + 1) * units;
+    if (layer.input) {
+        join->joined->features = layer.rows;
+        join->joined->units = layer.columns;
+    }
+    if (layer.output)
+        join->joined->labels = layer.rows;
+    free(layer.chunk);
+    free(layer.half);
+    return status;
+}
+
+/* --- all of it ----------------------------------------------------------- */
+
+/* Nothing is made before everything is known to fit. */
+static skn_status_t
+begin(join_t *join, skn_error_t *error)
+{
+    layer_t layer;
+    skn_status_t status = SKN_OK;
+    for (size_t at = 0;
+         at < join->part[0].model->layer_count && status == SKN_OK; at++)
+        status = size_layer(join, at, &layer, error);
+    if (status != SKN_OK)
+        return status;
+    char *config = config_text(join, error);
+    if (!config)
+        return error->status;
+    const skn_run_options_t options = { .config_text = config,
+                                        .wait_ms = SKN_LOCK_WAIT_MS };
+    join->run = skn_run_folder_open(join->into, &options, NULL, error);
+    free(config);
+    if (!join->run)
+        return error->status;
+    memcpy(join->joined->run_id, skn_run_folder_id(join->run),
+           SKN_RUN_ID_BYTES);
+    for (size_t k = 0; k < join->count; k++) {
+        uint64_t batch = skn_checkpoint_batch(join->part[k].checkpoint);
+        if (batch > join->joined->batch)
+            join->joined->batch = batch;
+    }
+    join->writer =
+        skn_checkpoint_begin(join->run, join->joined->batch, 0, error);
+    return join->writer ? SKN_OK : error->status;
+}
+
+static skn_status_t
+finish(join_t *join, skn_error_t *error)
+{
+    skn_json_text_t metadata = { 0 };
+    skn_error_t warning = { 0 };
+    skn_status_t status = metadata_text(join, &metadata, error);
+    if (status == SKN_OK)
+        status = skn_checkpoint_finish(&join->writer, metadata.bytes, 1,
+                                       &warning, error);
+    skn_json_text_fini(&metadata);
+    return status;
+}
+
+skn_status_t
+skn_join(const char *into, const char *const *path, size_t count,
+         skn_joined_t *joined, skn_error_t *error)
+{
+    skn_error_t own = { 0 };
+    if (!error)
+        error = &own;
+    *joined = (skn_joined_t){ 0 };
+    if (count < 2 || count > SKN_ENSEMBLE_MAX)
+        return skn_fail(error, SKN_USAGE,
+                        "%zu networks are to be joined, 2 to %u can be", count,
+                        SKN_ENSEMBLE_MAX);
+    join_t join = {
+        .into = into, .path = path, .count = count, .joined = joined
+    };
+    skn_status_t status = open_parts(&join, error);
+    if (status == SKN_OK)
+        status = begin(&join, error);
+    for (size_t at = 0;
+         status == SKN_OK && at < join.part[0].model->layer_count; at++)
+        status = write_layer(&join, at, error);
+    if (status == SKN_OK)
+        status = finish(&join, error);
+    skn_checkpoint_abandon(&join.writer);
+    skn_run_folder_close(&join.run);
+    for (size_t k = 0; k < count; k++)
+        skn_trained_close(&join.part[k]);
+    return status;
+}

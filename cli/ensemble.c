@@ -9,9 +9,9 @@
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
 #include "cli/follow.h"
+#include "cli/networks.h"
 #include "cli/process.h"
 #include "formats/json_text.h"
 #include "topology/evaluate.h"
@@ -22,7 +22,7 @@
 #define OWN_OVERRIDES 3u
 
 typedef struct member {
-    char path[SKN_TEXT_MAX + 32];
+    char path[CLI_NETWORK_PATH_BYTES];
     int64_t seed;
 } member_t;
 
@@ -30,11 +30,7 @@ static member_t
 member_of(const cli_outcome_t *whole, uint32_t k)
 {
     member_t member = { .seed = whole->seed + k };
-    size_t bytes = strlen(whole->path);
-    while (bytes > 1 && whole->path[bytes - 1] == '/')
-        bytes--;
-    (void)snprintf(member.path, sizeof(member.path), "%.*s/network-%u",
-                   (int)bytes, whole->path, k + 1);
+    (void)cli_network_path(whole->path, k, member.path);
     return member;
 }
 
@@ -47,26 +43,24 @@ typedef enum state {
     DONE
 } state_t;
 
+/* Every byte is looked at: what is damaged is trained again, from an older
+ * checkpoint, rather than refused by the join. */
 static state_t
-state_of(const char *path)
+state_of(const cli_outcome_t *whole, uint32_t k)
 {
-    char file[SKN_TEXT_MAX + 48];
-    skn_trained_t trained;
+    char path[CLI_NETWORK_PATH_BYTES];
+    skn_error_t error = { 0 };
     skn_progress_t progress = { 0 };
-    (void)snprintf(file, sizeof(file), "%s/run.json", path);
-    if (access(file, F_OK) != 0)
+    if (!cli_network_begun(whole->path, k))
         return ABSENT;
-    skn_checkpoint_t *newest = skn_checkpoint_open(path, SKN_VERIFY_LAZY, NULL);
-    if (newest)
-        (void)skn_progress_read(skn_checkpoint_metadata(newest), &progress,
-                                NULL, NULL);
+    skn_checkpoint_t *newest = skn_checkpoint_open(
+        cli_network_path(whole->path, k, path), SKN_VERIFY_ALL, &error);
+    skn_status_t status =
+        newest ? skn_progress_read(skn_checkpoint_metadata(newest), &progress,
+                                   NULL, &error)
+               : error.status;
     skn_checkpoint_close(&newest);
-    if (!progress.finished)
-        return BEGUN;
-    bool good =
-        skn_trained_open(&trained, path, SKN_VERIFY_LAZY, NULL) == SKN_OK;
-    skn_trained_close(&trained);
-    return good ? DONE : BEGUN;
+    return status == SKN_OK && progress.finished ? DONE : BEGUN;
 }
 
 static void
@@ -79,10 +73,12 @@ tell_member(const cli_call_t *call, const cli_outcome_t *whole,
                      k + 1, whole->networks, member->seed,
                      state == DONE ? "true" : "false");
         cli_json_string(member->path, stdout);
+        (void)fputs(",\"whole\":", stdout);
+        cli_json_string(whole->path, stdout);
         (void)puts("}");
     } else {
-        (void)printf("network %u of %u, seed %" PRId64 "%s\n", k + 1,
-                     whole->networks, member->seed,
+        (void)printf("network %u of %u of %s, seed %" PRId64 "%s\n", k + 1,
+                     whole->networks, whole->path, member->seed,
                      state == DONE ? ": is trained already" : "");
     }
     (void)fflush(stdout);
@@ -144,7 +140,7 @@ train_one(const cli_call_t *call, const member_t *member, state_t state,
     int code = status == SKN_OK ? cli_training(&one, &training)
                                 : cli_report(call, &error);
     skn_json_text_fini(&path);
-    *stopped = outcome.stopped || state_of(member->path) != DONE;
+    *stopped = outcome.stopped;
     return code;
 }
 
@@ -205,6 +201,7 @@ join(const cli_call_t *call, const cli_outcome_t *whole, skn_error_t *error)
         member[k] = member_of(whole, k);
         path[k] = member[k].path;
     }
+    cli_outlive_file_limit();
     skn_status_t status =
         skn_join(whole->path, path, whole->networks, &joined, error);
     if (status != SKN_OK)
@@ -228,6 +225,36 @@ join(const cli_call_t *call, const cli_outcome_t *whole, skn_error_t *error)
     return status == SKN_OK ? tell_whole(call, whole, error) : status;
 }
 
+static void
+tell_stop(const cli_call_t *call, const cli_outcome_t *whole, uint32_t k)
+{
+    if (!call->json)
+        (void)printf("stopped in network %u of %u; go on with --resume -o "
+                     "checkpoint.path=%s\n",
+                     k + 1, whole->networks, whole->path);
+}
+
+void
+cli_ensemble_sweep(const char *path)
+{
+    skn_error_t error = { 0 };
+    skn_checkpoint_t *checkpoint =
+        skn_checkpoint_open(path, SKN_VERIFY_LAZY, &error);
+    const char *text = checkpoint ? skn_checkpoint_metadata(checkpoint) : "{}";
+    json_t *metadata = json_loads(text, 0, NULL);
+    const json_t *joined = json_object_get(metadata, "joined");
+    for (uint32_t k = 0; k < json_array_size(joined); k++) {
+        char network[CLI_NETWORK_PATH_BYTES];
+        const char *from = cli_event_text(json_array_get(joined, k), "path");
+        size_t bytes = strlen(cli_network_path(path, k, network));
+        if (strncmp(from, network, bytes) == 0 && from[bytes] == '/' &&
+            cli_network_begun(path, k))
+            (void)cli_folder_remove(network, &error);
+    }
+    json_decref(metadata);
+    skn_checkpoint_close(&checkpoint);
+}
+
 int
 cli_ensemble(const cli_call_t *call, const cli_outcome_t *whole)
 {
@@ -235,12 +262,15 @@ cli_ensemble(const cli_call_t *call, const cli_outcome_t *whole)
     bool resumes = cli_flag(call, "resume");
     for (uint32_t k = 0; k < whole->networks; k++) {
         member_t member = member_of(whole, k);
-        state_t state = state_of(member.path);
+        state_t state = state_of(whole, k);
         bool stopped = false, known = state == DONE && resumes;
         tell_member(call, whole, &member, k, known ? DONE : ABSENT);
         if (known)
             continue;
         int code = train_one(call, &member, state, &stopped);
+        stopped = code == 0 && (stopped || state_of(whole, k) != DONE);
+        if (stopped)
+            tell_stop(call, whole, k);
         if (code != 0 || stopped)
             return code;
     }

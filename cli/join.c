@@ -2,6 +2,7 @@
  * SPDX-License-Identifier: Apache-2.0 */
 #include <inttypes.h>
 
+#include "cli/process.h"
 #include "cli/verbs.h"
 #include "topology/join.h"
 
@@ -17,6 +18,7 @@ join_run(const cli_call_t *call)
                             "where the run folder of the whole is to be made");
         return cli_report(call, &error);
     }
+    cli_outlive_file_limit();
     if (skn_join(into, call->operands, call->operand_count, &joined, &error) !=
         SKN_OK)
         return cli_report(call, &error);
@@ -63,6 +65,7 @@ const cli_verb_t cli_join = {
         "    skein train m.yaml -o train.seed=2 -o checkpoint.path=runs/2\n"
         "    skein join runs/1 runs/2 --into runs/both\n"
         "    skein eval runs/both\n"
-        "It holds no moments: it is not trained on.",
+        "It holds no moments: it is not trained on. 2 to 16 can be joined;\n"
+        "whether they were done, or learnt of the same points, is not asked.",
     .run = join_run,
 };

@@ -35,6 +35,13 @@ cli_signals_take(const int *numbers, int *descriptor, skn_error_t *error)
                           strerror(errno));
 }
 
+void
+cli_outlive_file_limit(void)
+{
+    const struct sigaction ignore = { .sa_handler = SIG_IGN };
+    (void)sigaction(SIGXFSZ, &ignore, NULL);
+}
+
 skn_status_t
 cli_self_path(char *text, size_t bytes, skn_error_t *error)
 {

@@ -29,6 +29,10 @@ skn_status_t cli_status_of_code(int code);
 /* The path of this program, in text[bytes]. SKN_UNAVAILABLE. */
 skn_status_t cli_self_path(char *text, size_t bytes, skn_error_t *error);
 
+/* From here on a file that grows beyond the limit of the process (ulimit -f) is
+ * an error of the write, and no signal. */
+void cli_outlive_file_limit(void);
+
 /* Removes a folder with all that is in it; one that is not there is removed.
  * It follows no links. SKN_STORAGE. */
 skn_status_t cli_folder_remove(const char *path, skn_error_t *error);

@@ -2,6 +2,7 @@
  * SPDX-License-Identifier: Apache-2.0 */
 #include "cli/ensemble.h"
 #include "cli/follow.h"
+#include "cli/networks.h"
 #include "cli/training.h"
 #include "cli/verbs.h"
 
@@ -14,7 +15,12 @@ train_run(const cli_call_t *call)
         .outcome = &outcome,
     };
     int code = cli_training(call, &training);
-    return outcome.networks > 1 ? cli_ensemble(call, &outcome) : code;
+    if (outcome.networks > 1)
+        return cli_ensemble(call, &outcome);
+    if (code == 0 && cli_flag(call, "resume") &&
+        cli_network_begun(outcome.path, 0))
+        cli_ensemble_sweep(outcome.path);
+    return code;
 }
 
 static const cli_option_t options[] = {
@@ -37,7 +43,9 @@ const cli_verb_t cli_train = {
         "line an epoch, checkpoints in checkpoint.path (default\n"
         "runs/<config>-<UTC>-<id>/). SIGINT and SIGTERM save and end well;\n"
         "a second one ends at once.\n"
-        "With train.ensemble, several networks are trained in folders\n"
-        "network-N there, and joined when all are done.",
+        "With train.ensemble (which auto may make 3), networks are trained one\n"
+        "after the other in folders network-N there, each with a `done`; when\n"
+        "all are, they are joined to one, and the folders are removed.\n"
+        "--resume goes on with the network that was not done.",
     .run = train_run,
 };

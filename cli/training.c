@@ -6,6 +6,7 @@
 #include <time.h>
 
 #include "cli/follow.h"
+#include "cli/networks.h"
 #include "cli/supervise.h"
 #include "cli/training.h"
 #include "formats/json_text.h"
@@ -237,17 +238,58 @@ hurry(void *state)
         cli_polite_hurry(keeper->polite);
 }
 
-/* Whether the caller has several networks to train; not where a run of one is
- * in the folder already. */
-static bool
-leave_ensemble(const skn_model_run_t *run, job_t *job)
+/* Numbers of actors' options end there. */
+#define SEED_MAX (INT64_C(1) << 53)
+
+/* A folder with networks of an ensemble is the ensemble's, until they are
+ * joined: a run.json without a checkpoint is the whole's, then. */
+static skn_status_t
+check_ensemble(const skn_model_run_t *run, const job_t *job, bool resumes,
+               skn_error_t *error)
 {
     const skn_model_train_t *train = &run->model->train;
-    if (!job->training->outcome || run->resume.has_run || train->ensemble <= 1)
-        return false;
-    job->networks = (uint32_t)train->ensemble;
-    job->seed = train->seed;
-    return true;
+    skn_status_t status = SKN_OK;
+    if (cli_network_begun(job->run_path, 0)) {
+        status = resumes && train->ensemble > 1
+                     ? cli_networks_fit(run, job->run_path, error)
+                     : skn_fail(error, SKN_CANNOT_CREATE,
+                                "%.200s holds networks of an ensemble",
+                                job->run_path);
+        if (status == SKN_CANNOT_CREATE)
+            (void)skn_fail_hint(error, status, "%s",
+                                resumes ? "give the train.ensemble that it was "
+                                          "begun with, or another folder"
+                                        : "go on with --resume, or choose "
+                                          "another folder");
+    }
+    if (status == SKN_OK && train->ensemble > 1 &&
+        train->seed > SEED_MAX - train->ensemble)
+        status = skn_fail(error, SKN_BAD_CONFIG,
+                          "train.seed is %" PRId64 ": those of %" PRId64
+                          " networks end above 2^53",
+                          train->seed, train->ensemble);
+    return status;
+}
+
+/* *left: the caller has several networks to train; not where there is a run of
+ * one in the folder. */
+static skn_status_t
+leave_ensemble(const skn_model_run_t *run, job_t *job, bool resumes, bool *left,
+               skn_error_t *error)
+{
+    const skn_model_train_t *train = &run->model->train;
+    bool begun = cli_network_begun(job->run_path, 0);
+    *left = false;
+    if (!job->training->outcome || run->resume.has_checkpoint ||
+        (run->resume.has_run && !begun))
+        return SKN_OK;
+    skn_status_t status = check_ensemble(run, job, resumes, error);
+    *left = status == SKN_OK && train->ensemble > 1;
+    if (*left) {
+        job->networks = (uint32_t)train->ensemble;
+        job->seed = train->seed;
+    }
+    return status;
 }
 
 static int
@@ -258,7 +300,8 @@ work(const cli_call_t *call, void *shared, int attempt)
     skn_error_t error = { 0 };
     skn_problems_t *problems = skn_problems_new(&error);
     skn_model_run_t run = { 0 };
-    bool shown = cli_bar_possible(call) || job->training->progress;
+    bool left = false,
+         shown = cli_bar_possible(call) || job->training->progress;
     int code = 0;
     skn_model_run_options_t options = {
         .path = job->training->path,
@@ -287,7 +330,9 @@ work(const cli_call_t *call, void *shared, int attempt)
         code = cli_report_problems(call, problems);
     else if (status != SKN_OK)
         code = cli_report(call, &error);
-    else if (!leave_ensemble(&run, job))
+    else if (leave_ensemble(&run, job, options.resume, &left, &error) != SKN_OK)
+        code = cli_report(call, &error);
+    else if (!left)
         code = go(call, &run, job, options.resume || options.again);
     skn_model_run_close(&run);
     skn_problems_destroy(&problems);

@@ -510,6 +510,38 @@ write_layer(const join_t *join, size_t at, skn_error_t *error)
 
 /* --- all of it ----------------------------------------------------------- */
 
+/* *same: a join of the same, to the same folder, was broken off. */
+static skn_status_t
+was_broken_off(const join_t *join, const char *config, bool *same,
+               skn_error_t *error)
+{
+    skn_error_t none = { 0 };
+    skn_run_folder_t *run = skn_run_folder_look(join->into, &none);
+    *same = run && strcmp(skn_run_folder_config(run), config) == 0;
+    skn_run_folder_close(&run);
+    return none.status == SKN_NO_MEMORY
+               ? skn_fail(error, SKN_NO_MEMORY, "%.200s", none.text)
+               : SKN_OK;
+}
+
+static skn_status_t
+open_run(join_t *join, const char *config, skn_error_t *error)
+{
+    size_t checkpoints = 0;
+    skn_run_options_t options = { .config_text = config,
+                                  .wait_ms = SKN_LOCK_WAIT_MS };
+    if (was_broken_off(join, config, &options.resume, error) != SKN_OK)
+        return error->status;
+    join->run = skn_run_folder_open(join->into, &options, &checkpoints, error);
+    if (!join->run)
+        return error->status;
+    if (checkpoints == 0)
+        return SKN_OK;
+    (void)skn_fail(error, SKN_CANNOT_CREATE, "%.200s holds a run already",
+                   join->into);
+    return skn_fail_hint(error, SKN_CANNOT_CREATE, "choose another folder");
+}
+
 /* Nothing is made before everything is known to fit. */
 static skn_status_t
 begin(join_t *join, skn_error_t *error)
@@ -524,12 +556,10 @@ begin(join_t *join, skn_error_t *error)
     char *config = config_text(join, error);
     if (!config)
         return error->status;
-    const skn_run_options_t options = { .config_text = config,
-                                        .wait_ms = SKN_LOCK_WAIT_MS };
-    join->run = skn_run_folder_open(join->into, &options, NULL, error);
+    status = open_run(join, config, error);
     free(config);
-    if (!join->run)
-        return error->status;
+    if (status != SKN_OK)
+        return status;
     memcpy(join->joined->run_id, skn_run_folder_id(join->run),
            SKN_RUN_ID_BYTES);
     for (size_t k = 0; k < join->count; k++) {

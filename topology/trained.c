@@ -128,6 +128,9 @@ skn_trained_open(skn_trained_t *trained, const char *path, skn_verify_t verify,
                  skn_error_t *error)
 {
     char best[SKN_TEXT_MAX + 8];
+    skn_error_t own = { 0 };
+    if (!error)
+        error = &own;
     memset(trained, 0, sizeof(*trained));
     trained->run = skn_trained_run(path, &trained->one, error);
     if (!trained->run)

@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # ensemble.sh - several networks, trained one after the other, and joined.
 #
-# Covers cli/ensemble.c and cli/join.c.
+# Covers cli/ensemble.c, cli/networks.c and cli/join.c.
 # SPDX-License-Identifier: Apache-2.0
 # shellcheck source=tests/e2e/lib.sh
 . "$(dirname "$0")/lib.sh"
@@ -89,4 +89,69 @@ for signal in KILL TERM; do
     check_equal "the whole is what it would have been" "$(sha_of .check)" \
         "$(sha_of whole.out)"
 done
+
+# --- what is there is looked at ---------------------------------------------
+# Three networks that are done, and no whole: a file in its place stops the
+# join, which must be done again by the next --resume, and by nothing else.
+few=("${three[@]}" -o checkpoint.path=late -o train.epochs=2)
+"$skein" train tiny.yaml "${few[@]}" -o checkpoint.path=right >right.out 2>&1
+(ulimit -f 40 && exec "$skein" train tiny.yaml "${few[@]}") >late.out 2>&1
+check_equal "a small limit of files ends it" "$?" 74
+rm -rf late
+"$skein" train tiny.yaml "${few[@]}" -o train.epochs=2000 >late.out 2>&1 &
+victim=$!
+wait_until 300 test -e late/network-1/latest
+check_code 73 "another run is not begun beside its networks" \
+    "$skein" train tiny.yaml -o checkpoint.path=late
+kill -TERM "$victim"
+wait "$victim"
+check_code 73 "nor a single one gone on with" \
+    "$skein" train tiny.yaml -o checkpoint.path=late --resume
+rm -rf late
+for k in 1 2 3; do
+    "$skein" train tiny.yaml "${few[@]}" -o train.ensemble=1 \
+        -o train.seed=$k -o checkpoint.path=late/network-$k >/dev/null 2>&1
+done
+for other in train.seed=50 train.epochs=4 model.layers.hidden.units=16 \
+    data.train=test.txt train.ensemble=2; do
+    check_code 78 "networks of another $other are not taken" \
+        "$skein" train tiny.yaml "${few[@]}" --resume -o $other
+done
+cp -r late again
+echo x >again/network-2/run.json
+check_code 65 "a damaged run.json is told" "$skein" train tiny.yaml \
+    "${few[@]}" -o checkpoint.path=again --resume
+rm -rf again
+cp -r late again
+printf '\377\377\377' | dd of=again/network-2/latest/output.0.safetensors \
+    bs=1 seek=5000 conv=notrunc 2>/dev/null
+check "a damaged network is trained again from before" "$skein" train \
+    tiny.yaml "${few[@]}" -o checkpoint.path=again --resume
+check_match "to the same" "$(sha_of right.out)" .check
+# A run.json of the whole, but no checkpoint: so it is where the join ended.
+cp -r late networks
+"$skein" train tiny.yaml "${few[@]}" --resume >/dev/null 2>&1
+cp late/run.json networks/
+rm -rf late
+mv networks late
+check "a join that was broken off is done again" "$skein" train tiny.yaml \
+    "${few[@]}" --resume
+check_match "all of it" "$(sha_of right.out)" .check
+check_equal "and the networks are gone" \
+    "$(find late again -name 'network-*' | wc -l)" 0
+# Networks that the end of the removal has left.
+cp -r right left
+mkdir left/network-1
+cp right/run.json left/network-1/
+cp -r left/network-1 left/network-7
+check "what a removal has left" "$skein" train tiny.yaml "${few[@]}" \
+    -o checkpoint.path=left --resume
+check_equal "goes only where it is of this run" \
+    "$(find left -name 'network-*' | wc -l)" 2
+check_code 78 "a seed near the end of all is refused" "$skein" train \
+    tiny.yaml "${few[@]}" -o checkpoint.path=far -o train.seed=9007199254740992
+(ulimit -f 40 && exec "$skein" join alone/1 alone/2 --into limited) \
+    >limited.out 2>&1
+check_equal "a join beyond the limit of files is an error" "$?" 74
+check_match "which is told" 'limited' limited.out
 finish

@@ -96,10 +96,22 @@ def skein(own, folder, epochs=0):
     words += [word for item in own.o for word in ("-o", item)]
     text, _ = run(words)
     shutil.rmtree(path, ignore_errors=True)
-    return [{"cpu_seconds": event["cpu_seconds"], "p1": event["p1"],
-             "p3": event["p3"], "p5": event["p5"], "psp1": event["psp1"]}
-            for event in json_lines(text)
-            if event["event"] == "epoch" and "p1" in event]
+    return skein_curve(json_lines(text))
+
+
+def skein_curve(events):
+    """The epochs that were evaluated; of an ensemble those of its first
+    network, and then the whole, whose CPU seconds are those of all."""
+    curve, network, joined = [], 1, False
+    for event in events:
+        kind = event["event"]
+        network = event["network"] if kind == "network" else network
+        joined = joined or kind == "join"
+        if "p1" in event and (kind == "epoch" and network == 1 or
+                              kind == "done" and joined):
+            curve.append({key: event[key] for key in (
+                "cpu_seconds", "p1", "p3", "p5", "psp1")})
+    return curve
 
 
 def best_rate(own, name, rates, curve_at):

@@ -43,9 +43,9 @@ const cli_verb_t cli_train = {
         "line an epoch, checkpoints in checkpoint.path (default\n"
         "runs/<config>-<UTC>-<id>/). SIGINT and SIGTERM save and end well;\n"
         "a second one ends at once.\n"
-        "With train.ensemble (which auto may make 3), networks are trained one\n"
-        "after the other in folders network-N there, each with a `done`; when\n"
-        "all are, they are joined to one, and the folders are removed.\n"
+        "With train.ensemble (which auto may make 3), networks are trained\n"
+        "one after the other in folders network-N there, each with a `done`;\n"
+        "when all are, they are joined to one, and the folders are removed.\n"
         "--resume goes on with the network that was not done.",
     .run = train_run,
 };

@@ -106,10 +106,11 @@ fi
 # but the messaging library, when it gets no memory, ends the worker by itself,
 # and the parent says so. Without binding, since hwloc 2.9 writes into a set of
 # units without looking whether it got one. The worker that is started again may
-# find another allocation to fail at.
+# find another allocation to fail at. In 20 MiB the loader of programs gives up
+# (exit code 127), before anything of ours runs.
 restarts='^terminate called\|^ *what()\|^skein: warning: .*\(starts\|resume\)'
 : >wrong
-for megabytes in 20 60 110 140 160 180 200 230 260 300 340 380 420 500; do
+for megabytes in 24 60 110 140 160 180 200 230 260 300 340 380 420 500; do
     rm -rf memory
     code=0
     (ulimit -v $((megabytes * 1024)) && exec timeout 60 "$skein" train \

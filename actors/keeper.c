@@ -12,7 +12,6 @@
  * SPDX-License-Identifier: Apache-2.0 */
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
 #include "actors/gatherer.h"
 #include "actors/intake.h"
@@ -133,12 +132,10 @@ static skn_status_t
 enter_run(const skn_actor_t *actor, keeper_t *keeper, const char *run_id,
           skn_error_t *error)
 {
-    char file[PATH_BYTES];
     const char *path = skn_actor_option_text(actor, "path");
-    (void)snprintf(file, sizeof(file), "%s/run.json", path);
     skn_run_options_t options = {
-        .resume =
-            skn_actor_option_bool(actor, "resume") && access(file, F_OK) == 0,
+        .resume = skn_actor_option_bool(actor, "resume") &&
+                  skn_run_folder_begun(path),
         .run_id = run_id && run_id[0] ? run_id : NULL,
         .config_text = skn_actor_option_text(actor, "config"),
         .wait_ms = SKN_LOCK_WAIT_MS,

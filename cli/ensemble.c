@@ -43,18 +43,16 @@ typedef enum state {
     DONE
 } state_t;
 
-/* Every byte is looked at: what is damaged is trained again, from an older
+/* With SKN_VERIFY_ALL what is damaged is trained again, from an older
  * checkpoint, rather than refused by the join. */
 static state_t
-state_of(const cli_outcome_t *whole, uint32_t k)
+state_of(const char *path, skn_verify_t verify)
 {
-    char path[CLI_NETWORK_PATH_BYTES];
     skn_error_t error = { 0 };
     skn_progress_t progress = { 0 };
-    if (!cli_network_begun(whole->path, k))
+    if (!skn_run_folder_begun(path))
         return ABSENT;
-    skn_checkpoint_t *newest = skn_checkpoint_open(
-        cli_network_path(whole->path, k, path), SKN_VERIFY_ALL, &error);
+    skn_checkpoint_t *newest = skn_checkpoint_open(path, verify, &error);
     skn_status_t status =
         newest ? skn_progress_read(skn_checkpoint_metadata(newest), &progress,
                                    NULL, &error)
@@ -220,7 +218,8 @@ join(const cli_call_t *call, const cli_outcome_t *whole, skn_error_t *error)
                      (double)joined.parameters * 1e-6, whole->path);
     }
     (void)fflush(stdout);
-    for (uint32_t k = 0; k < whole->networks && status == SKN_OK; k++)
+    /* The first goes last: while it is there, there is something to sweep. */
+    for (uint32_t k = whole->networks; k-- > 0 && status == SKN_OK;)
         status = cli_folder_remove(path[k], error);
     return status == SKN_OK ? tell_whole(call, whole, error) : status;
 }
@@ -243,7 +242,7 @@ cli_ensemble_sweep(const char *path)
     const char *text = checkpoint ? skn_checkpoint_metadata(checkpoint) : "{}";
     json_t *metadata = json_loads(text, 0, NULL);
     const json_t *joined = json_object_get(metadata, "joined");
-    for (uint32_t k = 0; k < json_array_size(joined); k++) {
+    for (uint32_t k = (uint32_t)json_array_size(joined); k-- > 0;) {
         char network[CLI_NETWORK_PATH_BYTES];
         const char *from = cli_event_text(json_array_get(joined, k), "path");
         size_t bytes = strlen(cli_network_path(path, k, network));
@@ -262,13 +261,14 @@ cli_ensemble(const cli_call_t *call, const cli_outcome_t *whole)
     bool resumes = cli_flag(call, "resume");
     for (uint32_t k = 0; k < whole->networks; k++) {
         member_t member = member_of(whole, k);
-        state_t state = state_of(whole, k);
+        state_t state = state_of(member.path, SKN_VERIFY_ALL);
         bool stopped = false, known = state == DONE && resumes;
         tell_member(call, whole, &member, k, known ? DONE : ABSENT);
         if (known)
             continue;
         int code = train_one(call, &member, state, &stopped);
-        stopped = code == 0 && (stopped || state_of(whole, k) != DONE);
+        stopped = code == 0 &&
+                  (stopped || state_of(member.path, SKN_VERIFY_LAZY) != DONE);
         if (stopped)
             tell_stop(call, whole, k);
         if (code != 0 || stopped)

@@ -5,7 +5,6 @@
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
 #include "topology/trained.h"
 
@@ -24,10 +23,8 @@ cli_network_path(const char *whole, uint32_t k,
 bool
 cli_network_begun(const char *whole, uint32_t k)
 {
-    char path[CLI_NETWORK_PATH_BYTES], file[CLI_NETWORK_PATH_BYTES + 16];
-    (void)snprintf(file, sizeof(file), "%s/run.json",
-                   cli_network_path(whole, k, path));
-    return access(file, F_OK) == 0;
+    char path[CLI_NETWORK_PATH_BYTES];
+    return skn_run_folder_begun(cli_network_path(whole, k, path));
 }
 
 /* A model as text, with those parts of `as` that do not change what is learnt:

@@ -248,20 +248,18 @@ check_ensemble(const skn_model_run_t *run, const job_t *job, bool resumes,
                skn_error_t *error)
 {
     const skn_model_train_t *train = &run->model->train;
-    skn_status_t status = SKN_OK;
-    if (cli_network_begun(job->run_path, 0)) {
-        status = resumes && train->ensemble > 1
-                     ? cli_networks_fit(run, job->run_path, error)
-                     : skn_fail(error, SKN_CANNOT_CREATE,
-                                "%.200s holds networks of an ensemble",
-                                job->run_path);
-        if (status == SKN_CANNOT_CREATE)
-            (void)skn_fail_hint(error, status, "%s",
-                                resumes ? "give the train.ensemble that it was "
-                                          "begun with, or another folder"
-                                        : "go on with --resume, or choose "
-                                          "another folder");
+    bool begun = cli_network_begun(job->run_path, 0);
+    if (begun && (!resumes || train->ensemble <= 1)) {
+        (void)skn_fail(error, SKN_CANNOT_CREATE,
+                       "%.200s holds networks of an ensemble", job->run_path);
+        return skn_fail_hint(error, SKN_CANNOT_CREATE, "%s",
+                             resumes ? "give the train.ensemble that it was "
+                                       "begun with, or another folder"
+                                     : "go on with --resume, or choose "
+                                       "another folder");
     }
+    skn_status_t status =
+        begun ? cli_networks_fit(run, job->run_path, error) : SKN_OK;
     if (status == SKN_OK && train->ensemble > 1 &&
         train->seed > SEED_MAX - train->ensemble)
         status = skn_fail(error, SKN_BAD_CONFIG,

@@ -215,9 +215,7 @@ skn_held_manifest(const char *run_path, uint64_t batch, uint64_t generation,
 static skn_run_folder_t *
 open_run(const char *run_path, const char *run_id, skn_error_t *error)
 {
-    char file[SKN_TEXT_MAX + 16];
-    (void)snprintf(file, sizeof(file), "%s/run.json", run_path);
-    skn_run_options_t options = { .resume = access(file, F_OK) == 0,
+    skn_run_options_t options = { .resume = skn_run_folder_begun(run_path),
                                   .run_id = run_id,
                                   .config_text = "",
                                   .wait_ms = SKN_LOCK_WAIT_MS };

@@ -411,6 +411,14 @@ skn_run_folder_open(const char *path, const skn_run_options_t *options,
     return run;
 }
 
+bool
+skn_run_folder_begun(const char *path)
+{
+    char file[SKN_TEXT_MAX + 64];
+    (void)snprintf(file, sizeof(file), "%s/" RUN_FILE, path);
+    return access(file, F_OK) == 0;
+}
+
 skn_run_folder_t *
 skn_run_folder_look(const char *path, skn_error_t *error)
 {

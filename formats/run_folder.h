@@ -57,6 +57,8 @@ skn_run_folder_t *skn_run_folder_open(const char *path,
                                       const skn_run_options_t *options,
                                       size_t *checkpoint_count,
                                       skn_error_t *error);
+/* Whether a run was begun in the folder: it has a run.json, sound or not. */
+bool skn_run_folder_begun(const char *path);
 /* Opens the folder only to read it: without the lock, whoever writes in it
  * now. Nothing that changes it may be called. NULL and SKN_NO_INPUT when it
  * holds no run, or SKN_BAD_DATA. */

@@ -17,28 +17,31 @@
 /* Weights that are in memory at once; at least a row is. */
 #define CHUNK_NUMBERS (1u << 20)
 
-typedef struct join {
-    const char *into;
-    const char *const *path;
-    size_t count; /* of networks */
-    skn_trained_t part[SKN_ENSEMBLE_MAX];
-    skn_run_folder_t *run;
-    skn_checkpoint_writer_t *writer;
-    skn_joined_t *joined;
-} join_t;
-
 /* One layer of all networks; a span is what one network has of it. */
 typedef struct layer {
     const char *name;
     bool input, output;
-    skn_dtype_t dtype; /* of its weights when they are joined */
-    uint64_t rows, columns;
+    skn_dtype_t dtype;      /* of its weights when they are joined */
+    uint64_t rows, columns; /* of its weights */
+    uint64_t units;         /* columns of the first layer, rows of others */
     uint64_t span_rows[SKN_ENSEMBLE_MAX], span_columns[SKN_ENSEMBLE_MAX];
     skn_checkpoint_shard_t *shard;
     float *chunk;   /* [chunk_numbers]: rows, or biases */
     uint16_t *half; /* the same number: what is read, or written, as bf16 */
     uint64_t chunk_rows, chunk_numbers;
 } layer_t;
+
+typedef struct join {
+    const char *into;
+    const char *const *path;
+    size_t count; /* of networks */
+    skn_trained_t part[SKN_ENSEMBLE_MAX];
+    layer_t *layer; /* [layer_count] */
+    size_t layer_count;
+    skn_run_folder_t *run;
+    skn_checkpoint_writer_t *writer;
+    skn_joined_t *joined;
+} join_t;
 
 /* What is read of one network's tensor. */
 typedef struct block {
@@ -145,13 +148,27 @@ size_layer(const join_t *join, size_t at, layer_t *layer, skn_error_t *error)
     }
     if (layer->input || layer->output)
         layer->rows = layer->span_rows[0];
-    uint64_t units = layer->input ? layer->columns : layer->rows;
-    if (!layer->output && units > SKN_HIDDEN_MAX)
+    layer->units = layer->input ? layer->columns : layer->rows;
+    if (!layer->output && layer->units > SKN_HIDDEN_MAX)
         return skn_fail(error, SKN_USAGE,
                         "layer %s would have %" PRIu64 " units, at most %u are "
                         "allowed",
-                        layer->name, units, SKN_HIDDEN_MAX);
+                        layer->name, layer->units, SKN_HIDDEN_MAX);
     return SKN_OK;
+}
+
+static skn_status_t
+size_layers(join_t *join, skn_error_t *error)
+{
+    skn_status_t status = SKN_OK;
+    size_t count = join->part[0].model->layer_count;
+    join->layer = calloc(count, sizeof(*join->layer));
+    if (!join->layer)
+        return skn_fail(error, SKN_NO_MEMORY, "no room for %zu layers", count);
+    join->layer_count = count;
+    for (size_t at = 0; at < count && status == SKN_OK; at++)
+        status = size_layer(join, at, &join->layer[at], error);
+    return status;
 }
 
 /* --- the config ---------------------------------------------------------- */
@@ -168,21 +185,17 @@ set(skn_document_t *document, skn_json_text_t *text, skn_problems_t *problems)
 
 static void
 set_layers(const join_t *join, skn_document_t *document,
-           skn_problems_t *problems, skn_error_t *error)
+           skn_problems_t *problems)
 {
-    const skn_model_t *model = join->part[0].model;
-    for (size_t at = 0; at < model->layer_count; at++) {
+    for (size_t at = 0; at < join->layer_count; at++) {
+        const layer_t *layer = &join->layer[at];
         skn_json_text_t text = { 0 };
-        layer_t layer;
-        if (size_layer(join, at, &layer, error) != SKN_OK)
-            return; /* was told by the caller's own look at it */
-        skn_json_text_add(&text, "model.layers.%s.", layer.name);
-        if (layer.output)
+        skn_json_text_add(&text, "model.layers.%s.", layer->name);
+        if (layer->output)
             skn_json_text_add(&text, "weights=%s",
-                              layer.dtype == SKN_DTYPE_F32 ? "f32" : "bf16");
+                              layer->dtype == SKN_DTYPE_F32 ? "f32" : "bf16");
         else
-            skn_json_text_add(&text, "units=%" PRIu64,
-                              layer.input ? layer.columns : layer.rows);
+            skn_json_text_add(&text, "units=%" PRIu64, layer->units);
         set(document, &text, problems);
     }
 }
@@ -201,7 +214,7 @@ config_text(const join_t *join, skn_error_t *error)
     skn_document_t *document =
         skn_document_parse(config, strlen(config), "run.json", problems);
     if (document) {
-        set_layers(join, document, problems, error);
+        set_layers(join, document, problems);
         skn_json_text_add(&path, "checkpoint.path=");
         skn_json_text_add_string(&path, join->into);
         set(document, &path, problems);
@@ -445,7 +458,6 @@ static skn_status_t
 open_layer(const join_t *join, layer_t *layer, skn_error_t *error)
 {
     char file[SKN_NAME_MAX + 1];
-    uint64_t units = layer->input ? layer->columns : layer->rows;
     skn_piece_t piece[2] = {
         { .dtype = layer->dtype,
           .dims = 2,
@@ -455,9 +467,9 @@ open_layer(const join_t *join, layer_t *layer, skn_error_t *error)
           .global_columns = layer->columns },
         { .dtype = layer->dtype,
           .dims = 1,
-          .rows = units,
+          .rows = layer->units,
           .columns = 1,
-          .global_rows = units,
+          .global_rows = layer->units,
           .global_columns = 1 },
     };
     (void)weight_name(layer->name, piece[0].name);
@@ -480,31 +492,19 @@ open_layer(const join_t *join, layer_t *layer, skn_error_t *error)
 }
 
 static skn_status_t
-write_layer(const join_t *join, size_t at, skn_error_t *error)
+write_layer(const join_t *join, layer_t *layer, skn_error_t *error)
 {
-    layer_t layer;
-    skn_status_t status = size_layer(join, at, &layer, error);
+    skn_status_t status = open_layer(join, layer, error);
     if (status == SKN_OK)
-        status = open_layer(join, &layer, error);
+        status = layer->input || layer->output
+                     ? write_beside(join, layer, error)
+                     : write_diagonal(join, layer, error);
     if (status == SKN_OK)
-        status = layer.input || layer.output
-                     ? write_beside(join, &layer, error)
-                     : write_diagonal(join, &layer, error);
+        status = write_bias(join, layer, error);
     if (status == SKN_OK)
-        status = write_bias(join, &layer, error);
-    if (status == SKN_OK)
-        status = skn_checkpoint_shard_close(&layer.shard, error);
-    uint64_t units = layer.input ? layer.columns : layer.rows;
-    uint64_t below = layer.input ? layer.rows : layer.columns;
-    join->joined->parameters += (below + 1) * units;
-    if (layer.input) {
-        join->joined->features = layer.rows;
-        join->joined->units = layer.columns;
-    }
-    if (layer.output)
-        join->joined->labels = layer.rows;
-    free(layer.chunk);
-    free(layer.half);
+        status = skn_checkpoint_shard_close(&layer->shard, error);
+    free(layer->chunk);
+    free(layer->half);
     return status;
 }
 
@@ -542,31 +542,39 @@ open_run(join_t *join, const char *config, skn_error_t *error)
     return skn_fail_hint(error, SKN_CANNOT_CREATE, "choose another folder");
 }
 
+static void
+describe(const join_t *join)
+{
+    const layer_t *first = &join->layer[0];
+    skn_joined_t *joined = join->joined;
+    joined->features = first->rows;
+    joined->units = first->units;
+    joined->labels = join->layer[join->layer_count - 1].units;
+    for (size_t at = 0; at < join->layer_count; at++)
+        joined->parameters += join->layer[at].rows * join->layer[at].columns +
+                              join->layer[at].units;
+    for (size_t k = 0; k < join->count; k++) {
+        uint64_t batch = skn_checkpoint_batch(join->part[k].checkpoint);
+        if (batch > joined->batch)
+            joined->batch = batch;
+    }
+}
+
 /* Nothing is made before everything is known to fit. */
 static skn_status_t
 begin(join_t *join, skn_error_t *error)
 {
-    layer_t layer;
-    skn_status_t status = SKN_OK;
-    for (size_t at = 0;
-         at < join->part[0].model->layer_count && status == SKN_OK; at++)
-        status = size_layer(join, at, &layer, error);
-    if (status != SKN_OK)
-        return status;
-    char *config = config_text(join, error);
+    skn_status_t status = size_layers(join, error);
+    char *config = status == SKN_OK ? config_text(join, error) : NULL;
     if (!config)
         return error->status;
+    describe(join);
     status = open_run(join, config, error);
     free(config);
     if (status != SKN_OK)
         return status;
     memcpy(join->joined->run_id, skn_run_folder_id(join->run),
            SKN_RUN_ID_BYTES);
-    for (size_t k = 0; k < join->count; k++) {
-        uint64_t batch = skn_checkpoint_batch(join->part[k].checkpoint);
-        if (batch > join->joined->batch)
-            join->joined->batch = batch;
-    }
     join->writer =
         skn_checkpoint_begin(join->run, join->joined->batch, 0, error);
     return join->writer ? SKN_OK : error->status;
@@ -603,13 +611,13 @@ skn_join(const char *into, const char *const *path, size_t count,
     skn_status_t status = open_parts(&join, error);
     if (status == SKN_OK)
         status = begin(&join, error);
-    for (size_t at = 0;
-         status == SKN_OK && at < join.part[0].model->layer_count; at++)
-        status = write_layer(&join, at, error);
+    for (size_t at = 0; status == SKN_OK && at < join.layer_count; at++)
+        status = write_layer(&join, &join.layer[at], error);
     if (status == SKN_OK)
         status = finish(&join, error);
     skn_checkpoint_abandon(&join.writer);
     skn_run_folder_close(&join.run);
+    free(join.layer);
     for (size_t k = 0; k < count; k++)
         skn_trained_close(&join.part[k]);
     return status;

@@ -130,6 +130,14 @@ has_names(const skn_plan_data_t *data)
            points_per_label(data) < SINGLE_POINTS;
 }
 
+/* Many labels, of few points each. */
+static bool
+has_rare_labels(const skn_plan_data_t *data)
+{
+    return points_per_label(data) < RARE_POINTS &&
+           data->labels > EXACT_LABELS_MAX;
+}
+
 /* An epoch has 64 batches at least, where that leaves 32 points to each. */
 static int64_t
 auto_batch_rows(const skn_plan_data_t *data)
@@ -215,13 +223,11 @@ auto_optimizer(const skn_plan_data_t *data, const skn_model_t *model)
                   train->updates == SKN_UPDATES_LOAN;
     bool brief = 2 * train->epochs <
                  usual_epochs((double)data->train_points, train->batch_rows);
-    bool rare =
-        points_per_label(data) < RARE_POINTS && data->labels > EXACT_LABELS_MAX;
     bool few_names = has_names(data) && data->labels <= NAMES_MAX;
     /* A file for moments is asked for by who wants moments. */
     bool moments = train->optimizer.offload == SKN_OFFLOAD_FILE;
     return train->optimizer.rate < 0 && !moments &&
-                   (rounds || brief || (rare && !few_names))
+                   (rounds || brief || (has_rare_labels(data) && !few_names))
                ? SKN_OPTIMIZER_ADAGRAD
                : SKN_OPTIMIZER_ADAM;
 }
@@ -233,10 +239,9 @@ static int64_t
 auto_ensemble(const skn_plan_data_t *data, const skn_model_t *model)
 {
     const skn_model_train_t *train = &model->train;
-    bool rare =
-        points_per_label(data) < RARE_POINTS && data->labels > EXACT_LABELS_MAX;
-    return rare && data->labels <= NAMES_MAX && train->epochs == SKN_AUTO &&
-                   train->max_batches == 0 && model->node_count == 0
+    return has_rare_labels(data) && data->labels <= NAMES_MAX &&
+                   train->epochs == SKN_AUTO && train->max_batches == 0 &&
+                   model->node_count == 0
                ? 3
                : 1;
 }

@@ -5,7 +5,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
 #include "actors/progress.h"
 #include "formats/checkpoint.h"
@@ -141,14 +140,6 @@ find_checkpoint(skn_run_folder_t *run, bool locked, const skn_from_t *from,
     return status;
 }
 
-static bool
-holds_run(const char *path)
-{
-    char file[SKN_TEXT_MAX + 16];
-    (void)snprintf(file, sizeof(file), "%s/run.json", path);
-    return access(file, F_OK) == 0;
-}
-
 skn_status_t
 skn_resume_refuse(const char *path, skn_error_t *error)
 {
@@ -157,7 +148,7 @@ skn_resume_refuse(const char *path, skn_error_t *error)
                                   .wait_ms = SKN_LOCK_WAIT_MS };
     if (!error)
         error = &own;
-    if (!holds_run(path))
+    if (!skn_run_folder_begun(path))
         return SKN_OK;
     skn_run_folder_t *run = skn_run_folder_open(path, &options, NULL, error);
     if (!run)
@@ -176,7 +167,7 @@ find(const char *path, bool locks, const skn_from_t *from, skn_resume_t *resume,
     if (!error)
         error = &own;
     memset(resume, 0, sizeof(*resume));
-    resume->has_run = holds_run(path);
+    resume->has_run = skn_run_folder_begun(path);
     if (!resume->has_run && !from->given)
         return SKN_OK;
     skn_run_folder_t *run =

@@ -33,7 +33,7 @@ run_of_checkpoint(const char *path, skn_error_t *error)
     char *end = strrchr(whole, '/');
     if (end > whole)
         *end = '\0';
-    if (holds(whole, "run.json"))
+    if (skn_run_folder_begun(whole))
         run = skn_run_folder_look(whole, error);
     else
         (void)skn_fail_hint(
@@ -61,7 +61,7 @@ skn_trained_run(const char *path, bool *one, skn_error_t *error)
     *one = holds(path, "manifest.json");
     if (*one)
         return run_of_checkpoint(path, error);
-    if (S_ISDIR(facts.st_mode) && holds(path, "run.json"))
+    if (S_ISDIR(facts.st_mode) && skn_run_folder_begun(path))
         return skn_run_folder_look(path, error);
     (void)skn_fail(error, SKN_NO_INPUT,
                    "%s is neither a run folder nor a checkpoint", path);

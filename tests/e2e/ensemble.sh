@@ -148,6 +148,14 @@ check "what a removal has left" "$skein" train tiny.yaml "${few[@]}" \
     -o checkpoint.path=left --resume
 check_equal "goes only where it is of this run" \
     "$(find left -name 'network-*' | wc -l)" 2
+cp -r right/. right.copy
+mkdir right/network-1 right/network-2
+cp right/run.json right/network-1/
+cp right/run.json right/network-2/
+check "what the removal of this run has left" "$skein" train tiny.yaml \
+    "${few[@]}" -o checkpoint.path=right --resume
+check_equal "goes, and nothing else does" \
+    "$(diff -r -x lock right right.copy)" ""
 check_code 78 "a seed near the end of all is refused" "$skein" train \
     tiny.yaml "${few[@]}" -o checkpoint.path=far -o train.seed=9007199254740992
 (ulimit -f 40 && exec "$skein" join alone/1 alone/2 --into limited) \

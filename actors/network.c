@@ -92,14 +92,15 @@ load_layer(skn_network_t *network, skn_checkpoint_t *checkpoint,
 }
 
 static skn_status_t
-check_room(const skn_network_t *network, uint64_t memory_bytes_max,
-           skn_error_t *error)
+check_room(const skn_network_t *network, uint64_t ranker_bytes,
+           uint64_t memory_bytes_max, skn_error_t *error)
 {
     uint64_t bytes = 0;
     for (uint32_t k = 0; k < network->layer_count; k++)
         bytes +=
             skn_rows_bytes(network->rows[k].kind, network->rows[k].row_count,
                            network->rows[k].width);
+    bytes += ranker_bytes;
     if (bytes <= memory_bytes_max)
         return SKN_OK;
     return skn_fail(error, SKN_NO_MEMORY,
@@ -129,9 +130,15 @@ skn_network_load(skn_network_t *network, skn_checkpoint_t *checkpoint,
             status = size_layer(network, tensor, k, error);
     }
     if (status == SKN_OK)
-        status = check_room(network, memory_bytes_max, error);
+        status = check_room(
+            network, skn_ranker_bytes_of(checkpoint, layer[layer_count - 1]),
+            memory_bytes_max, error);
     for (uint32_t k = 0; k < layer_count && status == SKN_OK; k++)
         status = load_layer(network, checkpoint, layer[k], k, error);
+    if (status == SKN_OK)
+        status = skn_ranker_load(&network->ranker, checkpoint,
+                                 layer[layer_count - 1], network->feature_count,
+                                 network->units[layer_count - 1], error);
     return status;
 }
 
@@ -141,6 +148,7 @@ skn_network_fini(skn_network_t *network)
     for (uint32_t k = 0; k < network->layer_count; k++)
         skn_rows_fini(&network->rows[k]);
     skn_shortlist_fini(&network->shortlist);
+    skn_ranker_fini(&network->ranker);
     memset(network, 0, sizeof(*network));
 }
 
@@ -416,14 +424,99 @@ probability(const pass_t *pass, size_t i, float o)
     return (float)value;
 }
 
+/* --- the answer ---------------------------------------------------------- */
+
+/* A feature and its value, which stand apart in a point. */
+typedef struct pair {
+    uint32_t feature;
+    float value;
+} pair_t;
+
+static int
+by_feature(const void *left, const void *right)
+{
+    const pair_t *a = left, *b = right;
+    return (a->feature > b->feature) - (a->feature < b->feature);
+}
+
+/* Point `i` for the ranker, which walks features as they ascend; those of a
+ * data file do. *copy is the caller's to free. */
+static skn_status_t
+sparse_of(const skn_points_t *points, size_t i, skn_sparse_t *sparse,
+          void **copy, skn_error_t *error)
+{
+    size_t first = points->offset[i], count = points->offset[i + 1] - first;
+    *copy = NULL;
+    *sparse = (skn_sparse_t){ .count = count };
+    if (count == 0) /* there may be no array at all */
+        return SKN_OK;
+    sparse->feature = points->feature + first;
+    sparse->value = points->value + first;
+    size_t k = 1;
+    while (k < count && sparse->feature[k - 1] < sparse->feature[k])
+        k++;
+    if (k == count)
+        return SKN_OK;
+    pair_t *pair = malloc(2 * count * sizeof(*pair));
+    if (!pair)
+        return skn_fail(error, SKN_NO_MEMORY, "no room for %zu features",
+                        count);
+    for (k = 0; k < count; k++)
+        pair[k] = (pair_t){ sparse->feature[k], sparse->value[k] };
+    qsort(pair, count, sizeof(*pair), by_feature);
+    uint32_t *feature = (uint32_t *)(void *)(pair + count);
+    float *value = (float *)(void *)(feature + count);
+    for (k = 0; k < count; k++) {
+        feature[k] = pair[k].feature;
+        value[k] = pair[k].value;
+    }
+    *copy = pair;
+    sparse->feature = feature;
+    sparse->value = value;
+    return SKN_OK;
+}
+
+/* The labels that were kept of sample `i`, best first. */
+static skn_status_t
+answer(const pass_t *pass, const skn_points_t *points, size_t i, uint32_t k,
+       uint32_t *label, float *score, skn_error_t *error)
+{
+    const skn_network_t *network = pass->network;
+    const skn_topk_t *best = &pass->topk[i];
+    uint32_t id[SKN_TOPK_MAX];
+    float chance[SKN_TOPK_MAX];
+    for (uint32_t r = 0; r < best->count; r++) {
+        id[r] = best->id[r];
+        chance[r] = probability(pass, i, best->value[r]);
+    }
+    if (network->ranker.label_count > 0) {
+        skn_sparse_t sparse;
+        void *copy;
+        skn_status_t status = sparse_of(points, i, &sparse, &copy, error);
+        if (status != SKN_OK)
+            return status;
+        skn_ranker_order(&network->ranker, &sparse, network->softmax,
+                         best->count, id, chance);
+        free(copy);
+    }
+    for (uint32_t r = 0; r < k; r++) {
+        label[r] = r < best->count ? id[r] : UINT32_MAX;
+        score[r] = r < best->count ? chance[r] : 0.0F;
+    }
+    return SKN_OK;
+}
+
 skn_status_t
 skn_network_best(const skn_network_t *network, const skn_points_t *points,
                  uint32_t k, uint32_t *label, float *score, skn_error_t *error)
 {
     pass_t pass = { 0 };
+    uint32_t kept = k;
     if (points->count == 0)
         return SKN_OK;
-    skn_status_t status = pass_init(&pass, network, points->count, k, error);
+    if (network->ranker.label_count > 0 && kept < SKN_RANKER_CANDIDATES)
+        kept = SKN_RANKER_CANDIDATES;
+    skn_status_t status = pass_init(&pass, network, points->count, kept, error);
     if (status == SKN_OK) {
         embed(&pass, points);
         for (uint32_t at = 1; at + 1 < network->layer_count; at++)
@@ -432,15 +525,10 @@ skn_network_best(const skn_network_t *network, const skn_points_t *points,
             rank_listed(&pass);
         else
             rank(&pass);
-        for (size_t i = 0; i < points->count; i++)
-            for (uint32_t r = 0; r < k; r++) {
-                const skn_topk_t *best = &pass.topk[i];
-                bool there = r < best->count;
-                label[i * k + r] = there ? best->id[r] : UINT32_MAX;
-                score[i * k + r] =
-                    there ? probability(&pass, i, best->value[r]) : 0.0f;
-            }
     }
+    for (size_t i = 0; i < points->count && status == SKN_OK; i++)
+        status =
+            answer(&pass, points, i, k, label + i * k, score + i * k, error);
     pass_fini(&pass);
     return status;
 }

@@ -8,6 +8,7 @@
 #ifndef ACTORS_NETWORK_H
 #define ACTORS_NETWORK_H
 
+#include "actors/ranker.h"
 #include "actors/rows.h"
 #include "actors/shortlist.h"
 #include "formats/checkpoint.h"
@@ -29,12 +30,13 @@ typedef struct skn_network {
     bool softmax;
     uint64_t parameter_count;
     skn_shortlist_t shortlist; /* of the last layer; empty: all are ranked */
+    skn_ranker_t ranker;       /* of the best; empty: none */
 } skn_network_t;
 
-/* Reads NAME.weight and NAME.bias of each named layer, input first. They may
- * take `memory_bytes_max`. `network` is { .softmax }; freed with
- * skn_network_fini, also after a failure. SKN_BAD_DATA if they do not fit each
- * other, or are damaged. */
+/* Reads NAME.weight and NAME.bias of each named layer, input first, and the
+ * ranker of the last one if there is one. They may take `memory_bytes_max`.
+ * `network` is { .softmax }; freed with skn_network_fini, also after a failure.
+ * SKN_BAD_DATA if they do not fit each other, or are damaged. */
 skn_status_t skn_network_load(skn_network_t *network,
                               skn_checkpoint_t *checkpoint,
                               const char *const *layer, uint32_t layer_count,

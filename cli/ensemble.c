@@ -13,13 +13,14 @@
 #include "cli/follow.h"
 #include "cli/networks.h"
 #include "cli/process.h"
+#include "cli/rank.h"
 #include "formats/json_text.h"
 #include "topology/evaluate.h"
 #include "topology/join.h"
 #include "topology/trained.h"
 
 /* Of one network. */
-#define OWN_OVERRIDES 3u
+#define OWN_OVERRIDES 4u
 
 typedef struct member {
     char path[CLI_NETWORK_PATH_BYTES];
@@ -128,7 +129,8 @@ train_one(const cli_call_t *call, const member_t *member, state_t state,
     skn_json_text_add(&path, "checkpoint.path=");
     skn_json_text_add_string(&path, member->path);
     (void)snprintf(seed, sizeof(seed), "train.seed=%" PRId64, member->seed);
-    const char *const own[OWN_OVERRIDES] = { "train.ensemble=1", seed,
+    const char *const own[OWN_OVERRIDES] = { "train.ensemble=1",
+                                             "train.ranker=none", seed,
                                              path.bytes };
     skn_status_t status =
         path.failed ? skn_fail(&error, SKN_NO_MEMORY, "no room for a path")
@@ -199,9 +201,17 @@ join(const cli_call_t *call, const cli_outcome_t *whole, skn_error_t *error)
         member[k] = member_of(whole, k);
         path[k] = member[k].path;
     }
+    skn_ranker_t ranker = { 0 };
+    skn_join_extra_t extra = { .ranker = &ranker };
     cli_outlive_file_limit();
     skn_status_t status =
-        skn_join(whole->path, path, whole->networks, &joined, error);
+        whole->ranker
+            ? cli_rank(call, path[0], whole->threads, &ranker, &extra, error)
+            : SKN_OK;
+    if (status == SKN_OK)
+        status = skn_join(whole->path, path, whole->networks, &extra, &joined,
+                          error);
+    skn_ranker_fini(&ranker);
     if (status != SKN_OK)
         return status;
     if (call->json) {

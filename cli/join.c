@@ -3,6 +3,7 @@
 #include <inttypes.h>
 
 #include "cli/process.h"
+#include "cli/rank.h"
 #include "cli/verbs.h"
 #include "topology/join.h"
 
@@ -12,6 +13,9 @@ join_run(const cli_call_t *call)
     const char *into = cli_value(call, "into");
     skn_joined_t joined;
     skn_error_t error = { 0 };
+    skn_ranker_t ranker = { 0 };
+    skn_join_extra_t extra = { .ranker = &ranker };
+    bool ranks = cli_flag(call, "ranker");
     if (!into) {
         (void)skn_fail(&error, SKN_USAGE, "join needs --into FOLDER");
         (void)skn_fail_hint(&error, SKN_USAGE,
@@ -19,8 +23,14 @@ join_run(const cli_call_t *call)
         return cli_report(call, &error);
     }
     cli_outlive_file_limit();
-    if (skn_join(into, call->operands, call->operand_count, &joined, &error) !=
-        SKN_OK)
+    skn_status_t status =
+        ranks ? cli_rank(call, call->operands[0], 0, &ranker, &extra, &error)
+              : SKN_OK;
+    if (status == SKN_OK)
+        status = skn_join(into, call->operands, call->operand_count,
+                          ranks ? &extra : NULL, &joined, &error);
+    skn_ranker_fini(&ranker);
+    if (status != SKN_OK)
         return cli_report(call, &error);
     if (call->json) {
         (void)printf("{\"event\":\"join\",\"run\":\"%s\",\"path\":",
@@ -42,6 +52,7 @@ join_run(const cli_call_t *call)
 }
 
 static const cli_option_t options[] = {
+    { "ranker", 0, NULL, "fit a ranker to the first one's training file" },
     { "into", 0, "FOLDER", "where to make the run folder of the whole" },
     CLI_COMMON_OPTIONS,
     { 0 },
@@ -50,8 +61,8 @@ static const cli_option_t options[] = {
 const cli_verb_t cli_join = {
     .name = "join",
     .help = "make one model of several trained networks",
-    .operands = "PATH PATH...",
-    .operands_min = 2,
+    .operands = "PATH [PATH...]",
+    .operands_min = 1,
     .operands_max = 16,
     .options = options,
     .description =
@@ -66,6 +77,9 @@ const cli_verb_t cli_join = {
         "    skein join runs/1 runs/2 --into runs/both\n"
         "    skein eval runs/both\n"
         "It holds no moments: it is not trained on. 2 to 16 can be joined;\n"
-        "whether they were done, or learnt of the same points, is not asked.",
+        "whether they were done, or learnt of the same points, is not asked.\n"
+        "--ranker fits a linear model of each label, which orders anew what\n"
+        "they put first (train.ranker); with it one PATH is enough. Rankers\n"
+        "that they have themselves are not taken over.",
     .run = join_run,
 };

@@ -39,6 +39,9 @@ plan_run(const cli_call_t *call)
                          "without a name in %s\n",
                          run.plan.offload_bytes >> 20,
                          skn_plan_offload_path(run.plan.model, run_path));
+        if (run.model->train.ranker == SKN_RANKER_LINEAR)
+            (void)printf("# without the ranker, which `skein train` fits at "
+                         "the end\n");
         if (run.model->train.ensemble > 1)
             (void)printf("# one of %lld networks, which `skein train` trains "
                          "one after the other and joins\n",

@@ -15,7 +15,7 @@ train_run(const cli_call_t *call)
         .outcome = &outcome,
     };
     int code = cli_training(call, &training);
-    if (outcome.networks > 1)
+    if (outcome.networks > 0)
         return cli_ensemble(call, &outcome);
     if (code == 0 && cli_flag(call, "resume") &&
         cli_network_begun(outcome.path, 0))
@@ -43,9 +43,10 @@ const cli_verb_t cli_train = {
         "line an epoch, checkpoints in checkpoint.path (default\n"
         "runs/<config>-<UTC>-<id>/). SIGINT and SIGTERM save and end well;\n"
         "a second one ends at once.\n"
-        "With train.ensemble (which auto may make 3), networks are trained\n"
-        "one after the other in folders network-N there, each with a `done`;\n"
-        "when all are, they are joined to one, and the folders are removed.\n"
-        "--resume goes on with the network that was not done.",
+        "With train.ensemble or train.ranker, which auto may choose, one\n"
+        "network is trained after the other in folders network-N there, each\n"
+        "with a `done`; when all are, the ranker is fitted, they are joined\n"
+        "to one run, and the folders are removed. --resume goes on with the\n"
+        "network that was not done.",
     .run = train_run,
 };

@@ -29,8 +29,7 @@ typedef struct job {
     cli_polite_options_t polite; /* ... when `polite_known` */
     volatile bool polite_known;
     volatile bool stopped; /* it was asked to, and is not done */
-    uint32_t networks;     /* of an ensemble, which is not trained here */
-    int64_t seed;
+    cli_outcome_t outcome; /* networks that are not trained here; no path */
 } job_t;
 
 /* Of the parent. */
@@ -241,6 +240,13 @@ hurry(void *state)
 /* Numbers of actors' options end there. */
 #define SEED_MAX (INT64_C(1) << 53)
 
+/* Whether a run is joined of what is trained for it. */
+static bool
+has_parts(const skn_model_train_t *train)
+{
+    return train->ensemble > 1 || train->ranker == SKN_RANKER_LINEAR;
+}
+
 /* A folder with networks of an ensemble is the ensemble's, until they are
  * joined: a run.json without a checkpoint is the whole's, then. */
 static skn_status_t
@@ -249,12 +255,14 @@ check_ensemble(const skn_model_run_t *run, const job_t *job, bool resumes,
 {
     const skn_model_train_t *train = &run->model->train;
     bool begun = cli_network_begun(job->run_path, 0);
-    if (begun && (!resumes || train->ensemble <= 1)) {
+    if (begun && (!resumes || !has_parts(train))) {
         (void)skn_fail(error, SKN_CANNOT_CREATE,
-                       "%.200s holds networks of an ensemble", job->run_path);
+                       "%.200s holds networks that are not joined",
+                       job->run_path);
         return skn_fail_hint(error, SKN_CANNOT_CREATE, "%s",
-                             resumes ? "give the train.ensemble that it was "
-                                       "begun with, or another folder"
+                             resumes ? "give the train.ensemble and "
+                                       "train.ranker that it was begun with, "
+                                       "or another folder"
                                      : "go on with --resume, or choose "
                                        "another folder");
     }
@@ -282,10 +290,14 @@ leave_ensemble(const skn_model_run_t *run, job_t *job, bool resumes, bool *left,
         (run->resume.has_run && !begun))
         return SKN_OK;
     skn_status_t status = check_ensemble(run, job, resumes, error);
-    *left = status == SKN_OK && train->ensemble > 1;
+    *left = status == SKN_OK && has_parts(train);
     if (*left) {
-        job->networks = (uint32_t)train->ensemble;
-        job->seed = train->seed;
+        job->outcome = (cli_outcome_t){
+            .networks = (uint32_t)train->ensemble,
+            .ranker = train->ranker == SKN_RANKER_LINEAR,
+            .threads = run->plan.units,
+            .seed = train->seed,
+        };
     }
     return status;
 }
@@ -369,8 +381,7 @@ cli_training(const cli_call_t *call, const cli_training_t *training)
                              training->node ? NULL : &job->begun, &keeps);
     cli_polite_close(&keeper.polite);
     if (training->outcome) {
-        training->outcome->networks = job->networks;
-        training->outcome->seed = job->seed;
+        *training->outcome = job->outcome;
         training->outcome->stopped = job->stopped;
         memcpy(training->outcome->path, job->run_path, sizeof(job->run_path));
     }

@@ -6,10 +6,12 @@
 #include "cli/verb.h"
 #include "skein/limits.h"
 
-/* What a run turned out to be, for `train` alone. More than one network: they
- * are the caller's to train, and nothing was. */
+/* What a run turned out to be, for `train` alone. Networks: they are the
+ * caller's to train and to join, and nothing was trained. */
 typedef struct cli_outcome {
     uint32_t networks;
+    bool ranker;             /* is to be fitted to what the first has learnt */
+    uint32_t threads;        /* to do so */
     int64_t seed;            /* of the first */
     char path[SKN_TEXT_MAX]; /* where the whole is to be */
     bool stopped;            /* it was asked to end, and is not done */

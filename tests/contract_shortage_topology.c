@@ -18,6 +18,7 @@
 #include "topology/draft.h"
 #include "topology/evaluate.h"
 #include "topology/join.h"
+#include "topology/rank.h"
 #include "topology/host.h"
 #include "topology/resume.h"
 #include "topology/spec.h"
@@ -372,7 +373,39 @@ join(skn_error_t *error)
     skn_joined_t joined;
     const char *const twice[] = { model.path, model.path };
     temp_folder_make(into);
-    skn_status_t status = skn_join(into, twice, 2, &joined, error);
+    skn_status_t status = skn_join(into, twice, 2, NULL, &joined, error);
+    temp_folder_remove(into);
+    return status;
+}
+
+/* The ranker of the model, and an answer of both together. */
+static skn_status_t
+rank_and_ask(skn_error_t *error)
+{
+    static const size_t offset[] = { 0, 2 };
+    static const uint32_t feature[] = { 4, 0 }; /* not in order */
+    static const float value[] = { 1, 0.5F };
+    const skn_points_t points = { 1, offset, feature, value };
+    char into[TEMP_FOLDER_BYTES];
+    skn_ranker_t ranker;
+    skn_ranked_t ranked;
+    skn_joined_t joined;
+    uint32_t label[5];
+    float score[5];
+    const char *const path = model.path;
+    const skn_join_extra_t extra = { .ranker = &ranker };
+    temp_folder_make(into);
+    skn_status_t status = skn_rank(&ranker, path, 1, &ranked, error);
+    if (status == SKN_OK)
+        status = skn_join(into, &path, 1, &extra, &joined, error);
+    skn_ranker_fini(&ranker);
+    skn_predictor_t *predictor =
+        status == SKN_OK ? skn_predictor_open(into, error) : NULL;
+    if (status == SKN_OK)
+        status = predictor ? skn_predictor_best(predictor, &points, 5, label,
+                                                score, error)
+                           : error->status;
+    skn_predictor_close(&predictor);
     temp_folder_remove(into);
     return status;
 }
@@ -435,6 +468,9 @@ CASE(a_run_is_opened_or_it_is_told, open_run, SKN_OK, EXCERPT)
 CASE(a_run_is_found_or_it_is_told, find_run, SKN_OK, 0)
 CASE(a_trained_model_is_opened_or_it_is_told, open_trained, SKN_OK, EXCERPT)
 CASE(networks_are_joined_or_it_is_told, join, SKN_OK, 4 * EXCERPT)
+/* What three runs of labels did not need and may keep, a set without a cache,
+ * and older checkpoints that may stay. */
+CASE(a_ranker_is_fitted_or_it_is_told, rank_and_ask, SKN_OK, 4 * EXCERPT + 8)
 CASE(a_prediction_is_made_or_it_is_told, predict, SKN_OK, EXCERPT)
 /* And the propensities, whose set may be read without a cache. */
 CASE(an_evaluation_is_made_or_it_is_told, evaluate, SKN_OK, EXCERPT + 4)

@@ -42,7 +42,7 @@ static void
 join(whole_t *whole)
 {
     skn_error_t error = { 0 };
-    cr_assert_eq(skn_join(whole->into, whole->path, whole->count,
+    cr_assert_eq(skn_join(whole->into, whole->path, whole->count, NULL,
                           &whole->joined, &error),
                  SKN_OK, "%s", error.text);
 }
@@ -188,8 +188,8 @@ Test(join, a_whole_is_joined_again)
     join(&whole);
     const char *twice[] = { whole.into, whole.into };
     (void)snprintf(again, sizeof(again), "%s/again", whole.folder);
-    cr_assert_eq(skn_join(again, twice, 2, &whole.joined, &error), SKN_OK, "%s",
-                 error.text);
+    cr_assert_eq(skn_join(again, twice, 2, NULL, &whole.joined, &error), SKN_OK,
+                 "%s", error.text);
     cr_expect_eq(whole.joined.units, 4 * TRAINED_HIDDEN);
     (void)snprintf(whole.into, sizeof(whole.into), "%s/again", whole.folder);
     expect_means(&whole, 1e-5);
@@ -213,7 +213,7 @@ static void
 expect_refusal(whole_t *whole, skn_status_t status, const char *words)
 {
     skn_error_t error = { 0 };
-    cr_expect_eq(skn_join(whole->into, whole->path, whole->count,
+    cr_expect_eq(skn_join(whole->into, whole->path, whole->count, NULL,
                           &whole->joined, &error),
                  status, "%s", error.text);
     cr_expect(strstr(error.text, words), "'%s' is not in '%s'", words,
@@ -248,9 +248,9 @@ Test(join, too_few_and_too_many_are_refused)
     const char *many[SKN_ENSEMBLE_MAX + 1];
     for (size_t k = 0; k <= SKN_ENSEMBLE_MAX; k++)
         many[k] = whole.path[0];
-    cr_expect_eq(
-        skn_join(whole.into, many, SKN_ENSEMBLE_MAX + 1, &whole.joined, NULL),
-        SKN_USAGE);
+    cr_expect_eq(skn_join(whole.into, many, SKN_ENSEMBLE_MAX + 1, NULL,
+                          &whole.joined, NULL),
+                 SKN_USAGE);
     drop(&whole);
 }
 
@@ -260,8 +260,9 @@ Test(join, what_is_there_stays)
     make(&whole, &(trained_fixture_t){ 0 }, 2);
     (void)snprintf(whole.into, sizeof(whole.into), "%s", whole.path[0]);
     skn_error_t error = { 0 };
-    cr_expect_eq(skn_join(whole.into, whole.path, 2, &whole.joined, &error),
-                 SKN_CANNOT_CREATE, "%s", error.text);
+    cr_expect_eq(
+        skn_join(whole.into, whole.path, 2, NULL, &whole.joined, &error),
+        SKN_CANNOT_CREATE, "%s", error.text);
     cr_expect(holds_checkpoint(whole.path[0]));
     whole.path[1] = "/nowhere/at/all";
     (void)snprintf(whole.into, sizeof(whole.into), "%s/whole", whole.folder);

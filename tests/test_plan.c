@@ -272,6 +272,51 @@ Test(plan, rare_labels_get_three_networks_where_all_is_left_to_auto)
     skn_model_destroy(&frequent);
 }
 
+/* Points of `each` features in a row, of `features`. */
+static void
+write_dense(uint32_t points, uint32_t features, uint32_t labels, uint32_t each)
+{
+    FILE *out = fopen(file, "w");
+    cr_assert(out);
+    (void)fprintf(out, "%u %u %u\n", points, features, labels);
+    for (uint32_t i = 0; i < points; i++) {
+        (void)fprintf(out, "%u", i % labels);
+        for (uint32_t k = 0; k < each; k++)
+            (void)fprintf(out, " %u:1", k);
+        (void)fputc('\n', out);
+    }
+    cr_assert_eq(fclose(out), 0);
+}
+
+/* Decision 0027: features that can be read, labels to order, and nobody says
+ * how long. */
+Test(plan, a_ranker_is_fitted_where_points_have_some_features_of_many)
+{
+    static const struct {
+        uint32_t features, labels, each;
+        const char *train;
+        skn_ranker_choice_t ranker;
+    } cases[] = {
+        { 100, 1000, 4, "", SKN_RANKER_LINEAR },
+        { 100, 999, 4, "", SKN_RANKER_NONE },
+        { 100, 1000, 3, "", SKN_RANKER_NONE },
+        { 100, 1000, 10, "", SKN_RANKER_LINEAR },
+        { 100, 1000, 11, "", SKN_RANKER_NONE },
+        { 100, 1000, 4, "train: { epochs: 5 }\n", SKN_RANKER_NONE },
+        { 100, 1000, 4, "train: { max_batches: 5 }\n", SKN_RANKER_NONE },
+        { 100, 1000, 4, "train: { ranker: none }\n", SKN_RANKER_NONE },
+        { 100, 1000, 2, "train: { ranker: linear }\n", SKN_RANKER_LINEAR },
+        { 100, 1000, 4, "nodes: [{ name: a }]\n", SKN_RANKER_NONE },
+    };
+    for (size_t k = 0; k < sizeof(cases) / sizeof(cases[0]); k++) {
+        write_dense(1000, cases[k].features, cases[k].labels, cases[k].each);
+        skn_model_t *model = model_of("", "", cases[k].train);
+        (void)plan_of(model, 1);
+        cr_expect_eq(model->train.ranker, cases[k].ranker, "case %zu", k);
+        skn_model_destroy(&model);
+    }
+}
+
 Test(plan, no_more_rows_are_drawn_than_there_are_labels)
 {
     static const char *const kinds[] = { "uniform", "log_uniform" };
@@ -471,14 +516,15 @@ Test(plan, memory_holds_the_rows_and_not_much_more)
 {
     write_data(50, 3000, 100000, 1999);
     skn_model_t *model =
-        model_of(", units: 256", "", "train: { optimizer: { kind: adam } }\n");
+        model_of(", units: 256", "",
+                 "train: { ensemble: 1, optimizer: { kind: adam } }\n");
     skn_plan_t plan = plan_of(model, 2);
     uint64_t rows = plan.parameters * 12;
     cr_expect_gt(plan.memory_bytes, rows);
     cr_expect_lt(plan.memory_bytes, 2 * rows);
     skn_model_destroy(&model);
     model = model_of(", units: 256", ", weights: bf16",
-                     "train: { optimizer: { kind: sgd } }\n");
+                     "train: { ensemble: 1, optimizer: { kind: sgd } }\n");
     cr_expect_lt(plan_of(model, 2).memory_bytes, plan.memory_bytes / 2);
     skn_model_destroy(&model);
 }
@@ -518,8 +564,9 @@ bytes_with(const char *sampler)
     char output[256];
     (void)snprintf(output, sizeof(output),
                    ", weights: bf16, sampler: { rows: 256, %s }", sampler);
-    skn_model_t *model = model_of(", units: 15", output,
-                                  "train: { optimizer: { kind: sgd } }\n");
+    skn_model_t *model =
+        model_of(", units: 15", output,
+                 "train: { ensemble: 1, optimizer: { kind: sgd } }\n");
     uint64_t bytes = plan_of(model, 1).memory_bytes;
     skn_model_destroy(&model);
     return bytes;
@@ -541,6 +588,33 @@ Test(plan, memory_holds_what_samplers_keep_by_row)
         bytes_with("kind: mixture, of: [ { kind: uniform, share: 0.5 }, "
                    "{ kind: simhash, tables: 8, bits: 10, share: 0.5 } ]"),
         uniform + (8 + 64 + 3 * 64) * labels);
+}
+
+/* What is there when all is trained: the units of all networks; a ranker with
+ * an eighth of the parameters, 8 bytes each, while it is gathered twice. */
+Test(plan, memory_holds_what_comes_after_training)
+{
+    uint64_t bytes[3];
+    static const char *const after[] = { "ensemble: 1", "ensemble: 16",
+                                         "ensemble: 1, ranker: linear" };
+    write_data(50, 3000, 100000, 1999);
+    for (size_t k = 0; k < 3; k++) {
+        char train[128];
+        (void)snprintf(train, sizeof(train),
+                       "train: { %s, batch_rows: 16, optimizer: { kind: sgd } "
+                       "}\n",
+                       after[k]);
+        skn_model_t *model = model_of(", units: 256", ", weights: bf16", train);
+        skn_plan_t plan = plan_of(model, 1);
+        bytes[k] = plan.memory_bytes;
+        if (k == 1)
+            cr_expect_gt(bytes[1], 16 * 2 * plan.parameters);
+        if (k == 2)
+            cr_expect_gt(bytes[2], 2 * plan.parameters);
+        skn_model_destroy(&model);
+    }
+    cr_expect_lt(bytes[0], bytes[1]);
+    cr_expect_leq(bytes[0], bytes[2]);
 }
 
 /* A point is 36 bytes in the copy of the file, with its offset; its number
@@ -571,7 +645,8 @@ Test(plan, a_limit_of_memory_is_told_with_numbers)
     skn_model_destroy(&model);
 }
 
-#define ADAM(words) "train: { optimizer: { kind: adam" words " } }\n"
+#define ADAM(words)                                                            \
+    "train: { ensemble: 1, optimizer: { kind: adam" words " } }\n"
 
 Test(plan, moments_in_a_file_are_two_thirds_of_the_rows)
 {

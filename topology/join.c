@@ -41,6 +41,7 @@ typedef struct join {
     skn_run_folder_t *run;
     skn_checkpoint_writer_t *writer;
     skn_joined_t *joined;
+    skn_join_extra_t extra;
 } join_t;
 
 /* What is read of one network's tensor. */
@@ -168,6 +169,14 @@ size_layers(join_t *join, skn_error_t *error)
     join->layer_count = count;
     for (size_t at = 0; at < count && status == SKN_OK; at++)
         status = size_layer(join, at, &join->layer[at], error);
+    const layer_t *input = &join->layer[0], *last = &join->layer[count - 1];
+    const skn_ranker_t *ranker = join->extra.ranker;
+    if (status == SKN_OK && ranker &&
+        (ranker->label_count != last->units ||
+         ranker->feature_count != input->rows))
+        return skn_fail(error, SKN_USAGE,
+                        "a ranker of %u labels and %u features does not fit",
+                        ranker->label_count, ranker->feature_count);
     return status;
 }
 
@@ -208,7 +217,7 @@ config_text(const join_t *join, skn_error_t *error)
     char *bytes = NULL;
     size_t byte_count = 0;
     skn_problems_t *problems = skn_problems_new(error);
-    skn_json_text_t path = { 0 };
+    skn_json_text_t path = { 0 }, ranker = { 0 };
     if (!problems)
         return NULL;
     skn_document_t *document =
@@ -218,6 +227,9 @@ config_text(const join_t *join, skn_error_t *error)
         skn_json_text_add(&path, "checkpoint.path=");
         skn_json_text_add_string(&path, join->into);
         set(document, &path, problems);
+        skn_json_text_add(&ranker, "train.ranker=%s",
+                          join->extra.ranker ? "linear" : "none");
+        set(document, &ranker, problems);
     }
     skn_status_t status = skn_problems_error(problems, error);
     FILE *file = status == SKN_OK ? open_memstream(&bytes, &byte_count) : NULL;
@@ -254,6 +266,8 @@ metadata_text(const join_t *join, skn_json_text_t *text, skn_error_t *error)
         if (one.epoch > all.epoch)
             all.epoch = one.epoch;
     }
+    all.seconds += join->extra.seconds;
+    all.cpu_seconds += join->extra.cpu_seconds;
     all.batch = join->joined->batch;
     all.finished = true;
     skn_json_text_add(text, "{");
@@ -595,24 +609,32 @@ finish(join_t *join, skn_error_t *error)
 
 skn_status_t
 skn_join(const char *into, const char *const *path, size_t count,
-         skn_joined_t *joined, skn_error_t *error)
+         const skn_join_extra_t *extra, skn_joined_t *joined,
+         skn_error_t *error)
 {
     skn_error_t own = { 0 };
     if (!error)
         error = &own;
     *joined = (skn_joined_t){ 0 };
-    if (count < 2 || count > SKN_ENSEMBLE_MAX)
-        return skn_fail(error, SKN_USAGE,
-                        "%zu networks are to be joined, 2 to %u can be", count,
-                        SKN_ENSEMBLE_MAX);
     join_t join = {
         .into = into, .path = path, .count = count, .joined = joined
     };
+    if (extra)
+        join.extra = *extra;
+    if (join.extra.ranker && join.extra.ranker->label_count == 0)
+        join.extra.ranker = NULL;
+    if (count < (extra ? 1 : 2) || count > SKN_ENSEMBLE_MAX)
+        return skn_fail(error, SKN_USAGE,
+                        "%zu networks are to be joined, 2 to %u can be", count,
+                        SKN_ENSEMBLE_MAX);
     skn_status_t status = open_parts(&join, error);
     if (status == SKN_OK)
         status = begin(&join, error);
     for (size_t at = 0; status == SKN_OK && at < join.layer_count; at++)
         status = write_layer(&join, &join.layer[at], error);
+    if (status == SKN_OK && join.extra.ranker)
+        status = skn_ranker_write(join.extra.ranker, join.writer,
+                                  join.layer[join.layer_count - 1].name, error);
     if (status == SKN_OK)
         status = finish(&join, error);
     skn_checkpoint_abandon(&join.writer);

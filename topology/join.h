@@ -8,6 +8,7 @@
 #ifndef TOPOLOGY_JOIN_H
 #define TOPOLOGY_JOIN_H
 
+#include "actors/ranker.h"
 #include "formats/manifest.h"
 
 typedef struct skn_joined {
@@ -17,14 +18,24 @@ typedef struct skn_joined {
     uint64_t units; /* of the first layer */
 } skn_joined_t;
 
+/* What goes with the networks. { 0 }: nothing. */
+typedef struct skn_join_extra {
+    const skn_ranker_t *ranker;  /* NULL, or of no label: none */
+    double seconds, cpu_seconds; /* that it took, for the run's sum */
+} skn_join_extra_t;
+
 /* Makes the run folder `into` of the `count` models `path`: run folders (their
  * best model, else their newest) or checkpoints. They stay as they are; memory
  * for some rows at a time is all that it takes. The new run has the config of
  * the first one, is finished, and holds weights alone, no moments.
- * SKN_USAGE: fewer than two, too many, or one does not fit the first (its
- * layers, loss, features, labels); SKN_CANNOT_CREATE: a run is there already.
+ * A ranker that one of the networks has is not taken over: it was fitted to
+ * that one. With `extra` (NULL: { 0 }) one network is enough.
+ * SKN_USAGE: too few, too many, or one does not fit the first (its layers,
+ * loss, features, labels), nor the ranker; SKN_CANNOT_CREATE: a run is there
+ * already.
  * After a failure `into` holds no checkpoint. Any thread. */
 skn_status_t skn_join(const char *into, const char *const *path, size_t count,
-                      skn_joined_t *joined, skn_error_t *error);
+                      const skn_join_extra_t *extra, skn_joined_t *joined,
+                      skn_error_t *error);
 
 #endif

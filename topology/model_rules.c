@@ -436,6 +436,14 @@ skn_rules_train(const skn_model_t *model, const skn_node_t *root,
                                 "train each with another seed, on nodes or "
                                 "not, and `skein join` them");
     }
+    if (train->ranker == SKN_RANKER_LINEAR && model->node_count > 0) {
+        (void)skn_problems_add(problems, skn_rules_mark(node, "ranker"),
+                               "'ranker' is linear: it is fitted on one "
+                               "machine, without nodes");
+        (void)skn_problems_hint(problems,
+                                "train without, and `skein join --ranker` "
+                                "where the training file is");
+    }
     if (train->patience > 0 && train->validate <= 0.0) {
         (void)skn_problems_add(problems, skn_rules_mark(node, "patience"),
                                "'patience' needs points that are held back, "

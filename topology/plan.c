@@ -31,6 +31,9 @@
 #define NAMES_MAX (1u << 20)
 /* The same, where they are seen often enough to do without smoothing. */
 #define SEVERAL_POINTS 20
+/* A ranker reads features: some of them, in a point that has few of all. */
+#define RANKED_FEATURES_MIN 4
+#define RANKED_LABELS_MIN 1000
 /* Hidden units from which products are the greater part of a batch. */
 #define WIDE_UNITS 256
 
@@ -246,6 +249,23 @@ auto_ensemble(const skn_plan_data_t *data, const skn_model_t *model)
                : 1;
 }
 
+/* Decision 0027: what a network has forgotten of a label's few points can still
+ * be read off their features, if there are some of them. */
+static skn_ranker_choice_t
+auto_ranker(const skn_plan_data_t *data, const skn_model_t *model)
+{
+    const skn_model_train_t *train = &model->train;
+    return train->epochs == SKN_AUTO && train->max_batches == 0 &&
+                   model->node_count == 0 &&
+                   model->data.normalize == SKN_NORMALIZE_L2 &&
+                   data->features_per_point >= RANKED_FEATURES_MIN &&
+                   data->features_per_point <= (double)data->features / 10 &&
+                   data->labels >= RANKED_LABELS_MIN &&
+                   data->labels <= NAMES_MAX
+               ? SKN_RANKER_LINEAR
+               : SKN_RANKER_NONE;
+}
+
 static void
 resolve_train(const skn_plan_data_t *data, skn_model_t *model)
 {
@@ -254,6 +274,8 @@ resolve_train(const skn_plan_data_t *data, skn_model_t *model)
         train->batch_rows = auto_batch_rows(data);
     if (train->ensemble == SKN_AUTO) /* before the epochs are known */
         train->ensemble = auto_ensemble(data, model);
+    if (train->ranker == SKN_RANKER_AUTO)
+        train->ranker = auto_ranker(data, model);
     bool stale = train->late == SKN_LATE_STALE;
     if (train->window == SKN_AUTO)
         train->window = stale ? 4 : 2;

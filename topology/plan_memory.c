@@ -5,6 +5,7 @@
 #include "actors/rows.h"
 #include "actors/strips.h"
 #include "topology/plan_parts.h"
+#include "topology/rank.h"
 
 /* Tables and activations of the runtime itself. */
 #define BASE_BYTES ((uint64_t)96 << 20)
@@ -274,6 +275,58 @@ node_bytes(const skn_plan_t *plan, uint32_t node)
     return bytes + listed_bytes(plan, rows, shards_on(plan, layers - 1, node));
 }
 
+/* --- after training ------------------------------------------------------- */
+
+/* The rows of all networks, as a predictor holds them. */
+static uint64_t
+predictor_bytes(const skn_plan_t *plan)
+{
+    const skn_model_t *model = plan->model;
+    uint64_t bytes = 0;
+    for (size_t k = 0; k < model->layer_count; k++) {
+        uint64_t below = skn_plan_inputs(plan, k);
+        uint64_t units = skn_plan_outputs(plan, k);
+        bytes += (below + 1) * units *
+                 (model->layers[k].weights == SKN_WEIGHTS_BF16 ? 2 : 4);
+    }
+    return bytes;
+}
+
+/* While a ranker is fitted (rank.c, ranker_fit.c): the network with its index
+ * is asked, and then the rows are fitted and gathered; while all of it is
+ * scored, it is there with the units of all networks. */
+static uint64_t
+after_bytes(const skn_plan_t *plan)
+{
+    const skn_plan_data_t *data = &plan->data;
+    const skn_model_train_t *train = &plan->model->train;
+    bool ranks = train->ranker == SKN_RANKER_LINEAR;
+    uint64_t one = predictor_bytes(plan);
+    uint64_t labels = data->labels, points = data->train_points;
+    uint64_t neighbours = points / SKN_RANK_SHOWN_EACH * SKN_RANK_NEIGHBOURS;
+    uint64_t examples =
+        neighbours + (uint64_t)((double)points * data->labels_per_point);
+    uint64_t weights = skn_ranker_bytes(
+        labels, plan->parameters / SKN_RANK_PARAMETERS_A_WEIGHT);
+    uint64_t width = skn_plan_inputs(plan, plan->model->layer_count - 1) + 2;
+    uint64_t index =
+        (uint64_t)(4.0 * sqrt((double)labels)) * width * 4 + labels * 8;
+    uint64_t whole = (uint64_t)train->ensemble * one;
+    uint64_t asking = one + index + 4 * neighbours;
+    uint64_t fitting =
+        4 * examples + 8 * labels + 2 * weights +
+        plan->units * (9 * (uint64_t)data->features + 20 * points);
+    if (!ranks)
+        return train->ensemble > 1 ? BASE_BYTES + data->mapped_bytes + whole
+                                   : 0;
+    whole += weights;
+    if (whole < asking)
+        whole = asking;
+    if (whole < fitting)
+        whole = fitting;
+    return BASE_BYTES + data->mapped_bytes + 4 * points + whole;
+}
+
 void
 skn_plan_estimate(skn_plan_t *plan)
 {
@@ -293,6 +346,8 @@ skn_plan_estimate(skn_plan_t *plan)
         return;
     plan->memory_bytes = node_bytes(plan, 0);
     plan->offload_bytes = offload_bytes(plan, 0);
+    if (plan->memory_bytes < after_bytes(plan))
+        plan->memory_bytes = after_bytes(plan);
 }
 
 static skn_status_t

@@ -51,6 +51,7 @@ describe(skn_predictor_t *predictor)
         .parameter_count = network->parameter_count,
         .softmax = network->softmax,
         .normalizes = trained->model->data.normalize == SKN_NORMALIZE_L2,
+        .ranker_weights = network->ranker.weight_count,
     };
 }
 

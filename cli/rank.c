@@ -1,0 +1,45 @@
+/* rank.c - fits a ranker, and says so.
+ * SPDX-License-Identifier: Apache-2.0 */
+#include "cli/rank.h"
+
+#include <inttypes.h>
+#include <sched.h>
+
+#include "topology/rank.h"
+
+static uint32_t
+cores(void)
+{
+    cpu_set_t all;
+    CPU_ZERO(&all);
+    int count =
+        sched_getaffinity(0, sizeof(all), &all) == 0 ? CPU_COUNT(&all) : 1;
+    return count > 0 ? (uint32_t)count : 1;
+}
+
+skn_status_t
+cli_rank(const cli_call_t *call, const char *path, uint32_t threads,
+         skn_ranker_t *ranker, skn_join_extra_t *extra, skn_error_t *error)
+{
+    skn_ranked_t ranked;
+    skn_status_t status =
+        skn_rank(ranker, path, threads ? threads : cores(), &ranked, error);
+    extra->seconds = ranked.seconds;
+    extra->cpu_seconds = ranked.cpu_seconds;
+    if (status != SKN_OK)
+        return status;
+    if (call->json)
+        (void)printf("{\"event\":\"ranker\",\"examples\":%" PRIu64
+                     ",\"weights\":%" PRIu64 ",\"bytes\":%" PRIu64
+                     ",\"seconds\":%.3f,\"cpu_seconds\":%.3f}\n",
+                     ranked.examples, ranked.weights, ranked.bytes,
+                     ranked.seconds, ranked.cpu_seconds);
+    else
+        (void)printf("ranker  %.1f million weights, %" PRIu64 " MiB, fitted to "
+                     "%.1f million examples in %.1f s (%.1f CPU s)\n",
+                     (double)ranked.weights * 1e-6, ranked.bytes >> 20,
+                     (double)ranked.examples * 1e-6, ranked.seconds,
+                     ranked.cpu_seconds);
+    (void)fflush(stdout);
+    return SKN_OK;
+}

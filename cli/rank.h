@@ -1,0 +1,16 @@
+/* rank.h - fits a ranker, and says so.
+ * SPDX-License-Identifier: Apache-2.0 */
+#ifndef CLI_RANK_H
+#define CLI_RANK_H
+
+#include "cli/verb.h"
+#include "topology/join.h"
+
+/* Fits `ranker`, the caller's to fini, to the network `path` and the training
+ * file of its run; what that took goes into `extra`. 0 threads: one for each
+ * core that the process may use. */
+skn_status_t cli_rank(const cli_call_t *call, const char *path,
+                      uint32_t threads, skn_ranker_t *ranker,
+                      skn_join_extra_t *extra, skn_error_t *error);
+
+#endif

@@ -1,0 +1,103 @@
+#!/usr/bin/env bash
+# ranker.sh - what a network puts first, ordered anew by the features.
+#
+# Covers topology/rank.c, cli/rank.c, cli/ensemble.c and cli/join.c.
+# SPDX-License-Identifier: Apache-2.0
+# shellcheck source=tests/e2e/lib.sh
+. "$(dirname "$0")/lib.sh"
+# shellcheck source=tests/e2e/tiny.sh
+. "$(dirname "$0")/tiny.sh"
+tiny_model
+ranked=(-o train.ranker=linear --json)
+
+# --- at the end of a training, and by hand ----------------------------------
+check "a network is trained, and a ranker" "$skein" train tiny.yaml \
+    "${ranked[@]}"
+cp .check out
+check "every line is JSON" every_line_is_json out
+check_equal "one network" "$(grep -c '"event":"network"' out)" 1
+check_match "the ranker has weights" '"event":"ranker",.*"weights":[1-9]' out
+check_equal "its folder is gone" "$(find run -name 'network-*' | wc -l)" 0
+check "the whole is evaluated as any run" "$skein" eval run --json
+check_equal "as it was told at the end" "$(event "done" p1 out)" \
+    "$(event "eval" p1 .check)"
+"$skein" train tiny.yaml -o checkpoint.path=alone --json >alone.out 2>&1
+check_match "without it there is none" '"event":"done"' alone.out
+check_equal "no event, either" "$(grep -c '"event":"ranker"' alone.out)" 0
+check "it is fitted afterwards, too" \
+    "$skein" join alone --ranker --into after --json
+check "the answer is JSON" every_line_is_json .check
+sha_in() {
+    "$skein" inspect --json "$1" | grep -o '"weights_sha256":"[0-9a-f]*"'
+}
+check_equal "to the same" "$(sha_in after)" "$(sha_in run)"
+taskset -c "$(taskset -cp $$ | sed 's/.*: *\([0-9]*\).*/\1/')" \
+    "$skein" join alone --ranker --into one >/dev/null
+check_equal "on one core as on all" "$(sha_in one)" "$(sha_in run)"
+check_match "a person is told" '^ranker  0\.0 million weights' \
+    <("$skein" join alone --ranker --into again)
+check_code 64 "one network alone is not joined" \
+    "$skein" join again --into without
+check "two networks and a ranker" "$skein" train tiny.yaml "${ranked[@]}" \
+    -o train.ensemble=2 -o checkpoint.path=two
+check_equal "units of both" "$(event "join" units .check)" 64
+check "two with rankers of their own are joined" \
+    "$skein" join run after --into plain
+check_equal "without them" "$(find plain -name '*ranker*' | wc -l)" 0
+
+# --- what it says ------------------------------------------------------------
+check "it predicts" "$skein" predict run test.txt -k 100
+cp .check many
+"$skein" predict run test.txt -k 3 >few
+check_equal "the first of many are those of few" \
+    "$(cut -d' ' -f1-3 many | md5sum)" "$(md5sum <few)"
+check "probabilities fall, and are at most 1 together" awk '
+    { sum = 0; last = 2
+      for (k = 1; k <= NF; k++) {
+          split($k, part, ":"); sum += part[2]
+          if (part[2] > last) exit 1
+          last = part[2] }
+      if (sum > 1.0001) exit 1 }' many
+check "an index finds, the ranker orders" \
+    "$skein" predict run --index test.txt -k 3
+
+# --- refused ------------------------------------------------------------------
+check_code 78 "nodes fit none" "$skein" check tiny.yaml \
+    -o train.ranker=linear -o 'nodes=[{name: a}]'
+check_match "and it is told what to do" 'join --ranker' .check
+check_code 78 "another word is none" "$skein" check tiny.yaml \
+    -o train.ranker=trees
+mv train.txt away.txt
+check_code 66 "without the training file there is none" \
+    "$skein" join alone --ranker --into none
+check_match "it is named" 'train\.txt' .check
+cp test.txt train.txt
+check_code 78 "nor with another one" \
+    "$skein" join alone --ranker --into none
+check_equal "and nothing is left of it" "$(find none 2>/dev/null | wc -l)" 0
+mv away.txt train.txt
+check_match "a plan is without it" '^# without the ranker' \
+    <("$skein" plan tiny.yaml -o train.ranker=linear -o checkpoint.path=plan)
+
+# --- broken off ---------------------------------------------------------------
+# The network is done, and the process was killed before the ranker was.
+few=("${ranked[@]}" -o checkpoint.path=late)
+"$skein" train tiny.yaml -o checkpoint.path=late/network-1 >/dev/null 2>&1
+check_code 73 "it is not begun over its network" \
+    "$skein" train tiny.yaml "${few[@]}"
+check "it goes on" "$skein" train tiny.yaml "${few[@]}" --resume
+check_match "with the network as it is" '"seed":1,"trained":true' .check
+check_equal "to the same" "$(sha_of .check)" "$(sha_of out)"
+check_equal "and sweeps" "$(find late -name 'network-*' | wc -l)" 0
+check "a finished one is left as it is" \
+    "$skein" train tiny.yaml "${few[@]}" --resume
+check_match "it is the same" "\"weights_sha256\":\"$(sha_of out)\"" .check
+
+# --- damaged ------------------------------------------------------------------
+printf '\377\377\377' | dd of=late/latest/output.ranker.safetensors \
+    bs=1 seek=900 conv=notrunc 2>/dev/null
+check_code 65 "a damaged ranker is no model" "$skein" eval late
+check_match "it is named" 'ranker' .check
+rm late/latest/output.ranker.safetensors
+check_code 65 "nor is a missing one" "$skein" eval late
+finish

@@ -1,0 +1,313 @@
+/* rank.c - which points a network takes for a label's, and the ranker that
+ * tells them apart.
+ *
+ * Threads, not actors: for some seconds everybody reads the same network and
+ * the same mapped file, and nobody waits for what another one found.
+ * SPDX-License-Identifier: Apache-2.0 */
+#include "topology/rank.h"
+
+#include <pthread.h>
+#include <stdatomic.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+#include "actors/data.h"
+#include "topology/ranker_fit.h"
+#include "actors/split.h"
+#include "topology/predictor_parts.h"
+#include "topology/resume.h"
+
+#define SHOWN_EACH SKN_RANK_SHOWN_EACH
+#define NEIGHBOURS SKN_RANK_NEIGHBOURS
+
+/* Above, an index finds the labels that the network puts first. */
+#define EXACT_LABELS_MAX 8192u
+
+/* Points are numbered below this in an example. */
+#define POINTS_MAX (UINT32_MAX / 2)
+
+typedef struct rank {
+    skn_predictor_t *predictor;
+    skn_dataset_t *dataset;
+    skn_split_t split;
+    uint32_t shown; /* points that the network is shown */
+    uint32_t neighbours;
+    uint32_t *label;  /* [shown][neighbours]; UINT32_MAX: none */
+    atomic_uint next; /* group of points that nobody has taken up */
+    atomic_bool failed;
+    skn_error_t error; /* of the first that failed */
+    pthread_mutex_t mutex;
+} rank_t;
+
+/* --- what the network puts first ----------------------------------------- */
+
+/* A group of the shown points as sparse rows. */
+typedef struct group {
+    size_t offset[SKN_NETWORK_POINTS_MAX + 1];
+    float score[SKN_NETWORK_POINTS_MAX * NEIGHBOURS];
+    uint32_t *feature;
+    float *value;
+    size_t room;
+} group_t;
+
+static skn_dataset_point_t
+shown_point(const rank_t *rank, size_t at)
+{
+    return skn_dataset_point(rank->dataset, rank->split.train[at * SHOWN_EACH]);
+}
+
+static skn_status_t
+collect(const rank_t *rank, group_t *group, size_t first, size_t count,
+        skn_error_t *error)
+{
+    group->offset[0] = 0;
+    for (size_t i = 0; i < count; i++)
+        group->offset[i + 1] =
+            group->offset[i] + shown_point(rank, first + i).feature_count;
+    if (group->offset[count] > group->room) {
+        free(group->feature);
+        free(group->value);
+        group->room = 2 * group->offset[count];
+        group->feature = malloc(group->room * sizeof(*group->feature));
+        group->value = malloc(group->room * sizeof(*group->value));
+        if (!group->feature || !group->value)
+            return skn_fail(error, SKN_NO_MEMORY, "no room for %zu features",
+                            group->room);
+    }
+    for (size_t i = 0; i < count; i++) {
+        skn_dataset_point_t point = shown_point(rank, first + i);
+        if (point.feature_count == 0)
+            continue;
+        memcpy(group->feature + group->offset[i], point.feature,
+               point.feature_count * sizeof(*group->feature));
+        memcpy(group->value + group->offset[i], point.value,
+               point.feature_count * sizeof(*group->value));
+    }
+    return SKN_OK;
+}
+
+static skn_status_t
+look(rank_t *rank, group_t *group, size_t first, size_t count,
+     skn_error_t *error)
+{
+    skn_status_t status = collect(rank, group, first, count, error);
+    skn_points_t points = { count, group->offset, group->feature,
+                            group->value };
+    if (status != SKN_OK)
+        return status;
+    return skn_network_best(
+        &rank->predictor->network, &points, rank->neighbours,
+        rank->label + first * rank->neighbours, group->score, error);
+}
+
+static void *
+look_on(void *argument)
+{
+    rank_t *rank = argument;
+    skn_error_t error = { 0 };
+    group_t *group = calloc(1, sizeof(*group));
+    skn_status_t status =
+        group ? SKN_OK : skn_fail(&error, SKN_NO_MEMORY, "no room for points");
+    while (status == SKN_OK && !atomic_load(&rank->failed)) {
+        size_t first =
+            (size_t)atomic_fetch_add(&rank->next, 1) * SKN_NETWORK_POINTS_MAX;
+        size_t count = SKN_NETWORK_POINTS_MAX;
+        if (first >= rank->shown)
+            break;
+        if (rank->shown - first < count)
+            count = rank->shown - first;
+        status = look(rank, group, first, count, &error);
+    }
+    if (status != SKN_OK) {
+        (void)pthread_mutex_lock(&rank->mutex);
+        if (!atomic_exchange(&rank->failed, true))
+            rank->error = error;
+        (void)pthread_mutex_unlock(&rank->mutex);
+    }
+    if (group) {
+        free(group->feature);
+        free(group->value);
+    }
+    free(group);
+    return NULL;
+}
+
+static skn_status_t
+find_neighbours(rank_t *rank, uint32_t thread_count, skn_error_t *error)
+{
+    pthread_t thread[SKN_RANKER_THREADS_MAX];
+    uint32_t labels = rank->predictor->info.label_count, started = 0;
+    rank->neighbours = labels < NEIGHBOURS ? labels : NEIGHBOURS;
+    rank->shown = (rank->split.train_count + SHOWN_EACH - 1) / SHOWN_EACH;
+    rank->label = malloc(((size_t)rank->shown * rank->neighbours + 1) *
+                         sizeof(*rank->label));
+    if (!rank->label)
+        return skn_fail(error, SKN_NO_MEMORY,
+                        "no room for what %u points are taken for",
+                        rank->shown);
+    if (labels > EXACT_LABELS_MAX &&
+        skn_predictor_index(rank->predictor, 0, 0, error) != SKN_OK)
+        return error->status;
+    (void)pthread_mutex_init(&rank->mutex, NULL);
+    while (started + 1 < thread_count && started < SKN_RANKER_THREADS_MAX &&
+           pthread_create(&thread[started], NULL, look_on, rank) == 0)
+        started++;
+    (void)look_on(rank);
+    for (uint32_t t = 0; t < started; t++)
+        (void)pthread_join(thread[t], NULL);
+    (void)pthread_mutex_destroy(&rank->mutex);
+    if (!atomic_load(&rank->failed))
+        return SKN_OK;
+    *error = rank->error;
+    return error->status;
+}
+
+/* --- the examples of each label ------------------------------------------ */
+
+static bool
+has_label(const skn_dataset_point_t *point, uint32_t label)
+{
+    for (uint32_t k = 0; k < point->label_count; k++)
+        if (point->label[k] == label)
+            return true;
+    return false;
+}
+
+/* Calls that say which (label, example) there are, twice the same. */
+typedef void note_t(skn_ranker_examples_t *examples, uint32_t label,
+                    uint32_t example);
+
+static void
+count_example(skn_ranker_examples_t *examples, uint32_t label, uint32_t example)
+{
+    (void)example;
+    examples->offset[label + 1]++;
+}
+
+/* While they are written, offset[l] is where the next one of l - 1 goes. */
+static void
+write_example(skn_ranker_examples_t *examples, uint32_t label, uint32_t example)
+{
+    examples->point[examples->offset[label + 1]++] = example;
+}
+
+static void
+note_all(const rank_t *rank, skn_ranker_examples_t *examples, note_t *note)
+{
+    for (uint32_t i = 0; i < rank->split.train_count; i++) {
+        uint32_t at = rank->split.train[i];
+        skn_dataset_point_t point = skn_dataset_point(rank->dataset, at);
+        for (uint32_t k = 0; k < point.label_count; k++)
+            note(examples, point.label[k], 2 * at + 1);
+        if (i % SHOWN_EACH != 0)
+            continue;
+        const uint32_t *label =
+            rank->label + (size_t)(i / SHOWN_EACH) * rank->neighbours;
+        for (uint32_t r = 0; r < rank->neighbours; r++)
+            if (label[r] != UINT32_MAX && !has_label(&point, label[r]))
+                note(examples, label[r], 2 * at);
+    }
+}
+
+static skn_status_t
+sort_examples(const rank_t *rank, skn_ranker_examples_t *examples,
+              skn_error_t *error)
+{
+    uint32_t labels = rank->predictor->info.label_count;
+    examples->label_count = labels;
+    examples->offset = calloc((size_t)labels + 2, sizeof(*examples->offset));
+    if (!examples->offset)
+        return skn_fail(error, SKN_NO_MEMORY, "no room for %u labels", labels);
+    note_all(rank, examples, count_example);
+    for (uint32_t l = 0; l < labels; l++)
+        examples->offset[l + 1] += examples->offset[l];
+    uint64_t total = examples->offset[labels];
+    examples->point = malloc((total + 1) * sizeof(*examples->point));
+    if (!examples->point)
+        return skn_fail(error, SKN_NO_MEMORY,
+                        "no room for %llu examples of a ranker",
+                        (unsigned long long)total);
+    memmove(examples->offset + 1, examples->offset,
+            ((size_t)labels + 1) * sizeof(*examples->offset));
+    note_all(rank, examples, write_example);
+    return SKN_OK;
+}
+
+/* --- all of it ----------------------------------------------------------- */
+
+static skn_status_t
+open_points(rank_t *rank, skn_error_t *error)
+{
+    const skn_model_t *model = rank->predictor->trained.model;
+    skn_data_t data = {
+        .normalize =
+            model->data.normalize == SKN_NORMALIZE_NONE ? "none" : "l2",
+        .cache = model->data.cache,
+        .memory_bytes = (uint64_t)model->data.memory_bytes,
+        .features = rank->predictor->info.feature_count,
+        .labels = rank->predictor->info.label_count,
+    };
+    skn_status_t status =
+        skn_data_open(&data, model->data.train, "train", &rank->dataset, error);
+    if (status != SKN_OK)
+        return status;
+    if (skn_dataset_info(rank->dataset)->point_count > POINTS_MAX)
+        return skn_fail(error, SKN_USAGE,
+                        "a ranker is fitted to at most %u points", POINTS_MAX);
+    const skn_resume_t there = { .has_checkpoint = true };
+    status = skn_resume_same_data(
+        &there, skn_run_folder_path(rank->predictor->trained.run),
+        skn_dataset_info(rank->dataset)->content_hash, error);
+    if (status != SKN_OK)
+        return status;
+    return skn_split_init(&rank->split, rank->dataset, model->train.validate,
+                          (uint64_t)model->train.seed, error);
+}
+
+static double
+clock_s(clockid_t which)
+{
+    struct timespec now;
+    (void)clock_gettime(which, &now);
+    return (double)now.tv_sec + 1e-9 * (double)now.tv_nsec;
+}
+
+skn_status_t
+skn_rank(skn_ranker_t *ranker, const char *path, uint32_t thread_count,
+         skn_ranked_t *ranked, skn_error_t *error)
+{
+    rank_t rank = { 0 };
+    skn_ranker_examples_t examples = { 0 };
+    double wall = clock_s(CLOCK_MONOTONIC),
+           cpu = clock_s(CLOCK_PROCESS_CPUTIME_ID);
+    *ranker = (skn_ranker_t){ 0 };
+    *ranked = (skn_ranked_t){ 0 };
+    rank.predictor = skn_predictor_open(path, error);
+    skn_status_t status = rank.predictor ? SKN_OK : error->status;
+    if (status == SKN_OK)
+        status = open_points(&rank, error);
+    if (status == SKN_OK)
+        status = find_neighbours(&rank, thread_count, error);
+    if (status == SKN_OK)
+        status = sort_examples(&rank, &examples, error);
+    free(rank.label);
+    if (status == SKN_OK) {
+        const skn_predictor_info_t *info = &rank.predictor->info;
+        uint32_t features = info->feature_count;
+        uint64_t most = info->parameter_count / SKN_RANK_PARAMETERS_A_WEIGHT;
+        ranked->examples = examples.offset[examples.label_count];
+        skn_predictor_close(&rank.predictor); /* its memory is wanted */
+        status = skn_ranker_fit(ranker, rank.dataset, &examples, features, most,
+                                thread_count, error);
+    }
+    ranked->weights = ranker->weight_count;
+    ranked->bytes = skn_ranker_bytes(ranker->label_count, ranker->weight_count);
+    skn_ranker_examples_fini(&examples);
+    skn_split_fini(&rank.split);
+    skn_dataset_close(&rank.dataset);
+    skn_predictor_close(&rank.predictor);
+    ranked->seconds = clock_s(CLOCK_MONOTONIC) - wall;
+    ranked->cpu_seconds = clock_s(CLOCK_PROCESS_CPUTIME_ID) - cpu;
+    return status;
+}

@@ -30,7 +30,7 @@ typedef struct skn_network {
     bool softmax;
     uint64_t parameter_count;
     skn_shortlist_t shortlist; /* of the last layer; empty: all are ranked */
-    skn_ranker_t ranker;       /* of the best; empty: none */
+    skn_ranker_t ranker;       /* of the best; { 0 }: none */
 } skn_network_t;
 
 /* Reads NAME.weight and NAME.bias of each named layer, input first, and the

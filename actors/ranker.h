@@ -1,16 +1,21 @@
-/* ranker.h - a sparse linear model of each label, over the features of a point
- * as they stand in the data: it ranks anew what a network puts first.
+/* ranker.h - linear models over the features of a point, as they stand in the
+ * data: they order anew what a network puts first.
  *
  * A network squeezes a point into some hundred numbers, and a label of three
- * points has learnt little of them by the end. Which features its points have,
- * and those that are taken for its points do not, is still there to be read:
- * the margin z = b_l + w_l . x. The network's best labels are ordered by
+ * points has learnt little of them by the end. Which features the points of
+ * such labels have is still there to be read. Labels are the leaves of some
+ * trees of like labels; each node n below a root has a margin z_n, which is
+ * b_n + w_n . x and tells points of its labels from those of its neighbours.
+ * With path(l), the nodes from label l up to the root, the network's best
+ * labels are ordered by
  *
- *     log p_l - SHARE max(0, 1 - z_l)^2
+ *     log p_l - SHARE * mean over trees of  sum over n in path(l) of
+ *                                               max(0, 1 - z_n)^2
  *
- * the squared hinge by which w_l was fitted (ranker_fit.h), so a label that the
- * features speak for is left as it is. The two stages are those of matcher and
- * ranker in Yu, Zhong, Zhang, Chang, Dhillon, "PECOS" (2022), section 3.
+ * the squared hinge by which the rows were fitted (topology/ranker_fit.h), so a
+ * label that the features speak for is left as it is. Trees: Prabhu, Kag,
+ * Harsola, Agrawal, Varma, "Parabel" (WWW 2018); two stages: Yu, Zhong, Zhang,
+ * Chang, Dhillon, "PECOS" (2022), section 3.
  *
  * Read only once it is loaded: any number of threads.
  * SPDX-License-Identifier: Apache-2.0 */
@@ -33,13 +38,18 @@ typedef struct skn_sparse {
 
 /* { 0 }: there is none. */
 typedef struct skn_ranker {
-    uint32_t label_count, feature_count;
+    uint32_t label_count, feature_count, tree_count, node_count;
     uint64_t weight_count;
-    uint64_t *offset;  /* [label_count + 1] into `feature` and `weight` */
-    uint32_t *feature; /* [weight_count], ascending within a label */
+    uint32_t *parent;  /* [node_count] below the node; UINT32_MAX: the root */
+    uint32_t *leaf;    /* [tree_count][label_count]; UINT32_MAX: in no tree */
+    uint64_t *offset;  /* [node_count + 1] into `feature` and `weight` */
+    uint32_t *feature; /* [weight_count], ascending within a node */
     float *weight;     /* [weight_count] */
-    float *bias;       /* [label_count] */
+    float *bias;       /* [node_count] */
 } skn_ranker_t;
+
+/* Nodes above each other, a label's own counted. */
+#define SKN_RANKER_DEPTH_MAX 64u
 
 void skn_ranker_fini(skn_ranker_t *ranker);
 
@@ -54,18 +64,18 @@ skn_status_t skn_ranker_write(const skn_ranker_t *ranker,
                               skn_checkpoint_writer_t *writer,
                               const char *layer, skn_error_t *error);
 /* What it takes in memory, and in a checkpoint. */
-uint64_t skn_ranker_bytes(uint64_t label_count, uint64_t weight_count);
+uint64_t skn_ranker_bytes(const skn_ranker_t *ranker);
 /* Of the ranker that a checkpoint has; 0: none. */
 uint64_t skn_ranker_bytes_of(const skn_checkpoint_t *checkpoint,
                              const char *layer);
 
-/* z of one label. */
-float skn_ranker_margin(const skn_ranker_t *ranker, uint32_t label,
+/* z of one node. */
+float skn_ranker_margin(const skn_ranker_t *ranker, uint32_t node,
                         const skn_sparse_t *point);
 /* Orders `count` labels of a point and their probabilities anew, best first,
- * of equal ones the lower label. `shares`: probabilities are shares of all
- * labels, and what these have together is shared out among them again; else
- * each stands by itself. */
+ * of equal ones the lower label; count <= SKN_TOPK_MAX. `shares`: probabilities
+ * are shares of all labels, and what these have together is shared out among
+ * them again; else each stands by itself. */
 void skn_ranker_order(const skn_ranker_t *ranker, const skn_sparse_t *point,
                       bool shares, uint32_t count, uint32_t *label,
                       float *probability);

@@ -130,7 +130,7 @@ train_one(const cli_call_t *call, const member_t *member, state_t state,
     skn_json_text_add_string(&path, member->path);
     (void)snprintf(seed, sizeof(seed), "train.seed=%" PRId64, member->seed);
     const char *const own[OWN_OVERRIDES] = { "train.ensemble=1",
-                                             "train.ranker=none", seed,
+                                             "train.ranker_trees=0", seed,
                                              path.bytes };
     skn_status_t status =
         path.failed ? skn_fail(&error, SKN_NO_MEMORY, "no room for a path")
@@ -205,8 +205,11 @@ join(const cli_call_t *call, const cli_outcome_t *whole, skn_error_t *error)
     skn_join_extra_t extra = { .ranker = &ranker };
     cli_outlive_file_limit();
     skn_status_t status =
-        whole->ranker
-            ? cli_rank(call, path[0], whole->threads, &ranker, &extra, error)
+        whole->ranker_trees > 0
+            ? cli_rank(call, path[0],
+                       &(skn_rank_options_t){ .trees = whole->ranker_trees,
+                                              .threads = whole->threads },
+                       &ranker, &extra, error)
             : SKN_OK;
     if (status == SKN_OK)
         status = skn_join(whole->path, path, whole->networks, &extra, &joined,

@@ -1,11 +1,30 @@
 /* join.c - skein join: several trained networks as one model.
  * SPDX-License-Identifier: Apache-2.0 */
 #include <inttypes.h>
+#include <stdlib.h>
 
 #include "cli/process.h"
 #include "cli/rank.h"
 #include "cli/verbs.h"
 #include "topology/join.h"
+
+static skn_status_t
+read_trees(const cli_call_t *call, uint32_t *trees, skn_error_t *error)
+{
+    const char *text = cli_value(call, "trees");
+    char *end;
+    if (!text)
+        return SKN_OK;
+    unsigned long number = strtoul(text, &end, 10);
+    if (*text < '0' || *text > '9' || *end || number < 1 ||
+        number > SKN_RANKER_TREES_MAX)
+        return skn_fail(error, SKN_USAGE,
+                        "--trees must be a whole number in 1..%u, found "
+                        "'%.40s'",
+                        SKN_RANKER_TREES_MAX, text);
+    *trees = (uint32_t)number;
+    return SKN_OK;
+}
 
 static int
 join_run(const cli_call_t *call)
@@ -15,7 +34,7 @@ join_run(const cli_call_t *call)
     skn_error_t error = { 0 };
     skn_ranker_t ranker = { 0 };
     skn_join_extra_t extra = { .ranker = &ranker };
-    bool ranks = cli_flag(call, "ranker");
+    skn_rank_options_t ranks = { .trees = 0 };
     if (!into) {
         (void)skn_fail(&error, SKN_USAGE, "join needs --into FOLDER");
         (void)skn_fail_hint(&error, SKN_USAGE,
@@ -23,12 +42,13 @@ join_run(const cli_call_t *call)
         return cli_report(call, &error);
     }
     cli_outlive_file_limit();
-    skn_status_t status =
-        ranks ? cli_rank(call, call->operands[0], 0, &ranker, &extra, &error)
-              : SKN_OK;
+    skn_status_t status = read_trees(call, &ranks.trees, &error);
+    if (status == SKN_OK && ranks.trees > 0)
+        status =
+            cli_rank(call, call->operands[0], &ranks, &ranker, &extra, &error);
     if (status == SKN_OK)
         status = skn_join(into, call->operands, call->operand_count,
-                          ranks ? &extra : NULL, &joined, &error);
+                          ranks.trees > 0 ? &extra : NULL, &joined, &error);
     skn_ranker_fini(&ranker);
     if (status != SKN_OK)
         return cli_report(call, &error);
@@ -52,7 +72,7 @@ join_run(const cli_call_t *call)
 }
 
 static const cli_option_t options[] = {
-    { "ranker", 0, NULL, "fit a ranker to the first one's training file" },
+    { "trees", 0, "N", "of a ranker, for the first one's training file" },
     { "into", 0, "FOLDER", "where to make the run folder of the whole" },
     CLI_COMMON_OPTIONS,
     { 0 },
@@ -78,8 +98,8 @@ const cli_verb_t cli_join = {
         "    skein eval runs/both\n"
         "It holds no moments: it is not trained on. 2 to 16 can be joined;\n"
         "whether they were done, or learnt of the same points, is not asked.\n"
-        "--ranker fits a linear model of each label, which orders anew what\n"
-        "they put first (train.ranker); with it one PATH is enough. Rankers\n"
-        "that they have themselves are not taken over.",
+        "--trees grows a ranker, which orders anew what they put first\n"
+        "(train.ranker_trees); with it one PATH is enough. Rankers that they\n"
+        "have themselves are not taken over.",
     .run = join_run,
 };

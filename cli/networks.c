@@ -45,7 +45,7 @@ text_of(const skn_model_t *model, const skn_model_t *as, int64_t seed,
     text.train = model->train;
     text.train.seed = seed;
     text.train.ensemble = 1;
-    text.train.ranker = SKN_RANKER_NONE;
+    text.train.ranker_trees = 0;
     text.train.evaluate = as->train.evaluate;
     text.train.optimizer.offload = as->train.optimizer.offload;
     text.train.optimizer.offload_path = as->train.optimizer.offload_path;

@@ -39,9 +39,10 @@ plan_run(const cli_call_t *call)
                          "without a name in %s\n",
                          run.plan.offload_bytes >> 20,
                          skn_plan_offload_path(run.plan.model, run_path));
-        if (run.model->train.ranker == SKN_RANKER_LINEAR)
-            (void)printf("# without the ranker, which `skein train` fits at "
-                         "the end\n");
+        if (run.model->train.ranker_trees > 0)
+            (void)printf("# without the %lld trees of a ranker, which `skein "
+                         "train` grows at the end\n",
+                         (long long)run.model->train.ranker_trees);
         if (run.model->train.ensemble > 1)
             (void)printf("# one of %lld networks, which `skein train` trains "
                          "one after the other and joins\n",

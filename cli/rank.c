@@ -5,8 +5,6 @@
 #include <inttypes.h>
 #include <sched.h>
 
-#include "topology/rank.h"
-
 static uint32_t
 cores(void)
 {
@@ -18,28 +16,30 @@ cores(void)
 }
 
 skn_status_t
-cli_rank(const cli_call_t *call, const char *path, uint32_t threads,
-         skn_ranker_t *ranker, skn_join_extra_t *extra, skn_error_t *error)
+cli_rank(const cli_call_t *call, const char *path,
+         const skn_rank_options_t *options, skn_ranker_t *ranker,
+         skn_join_extra_t *extra, skn_error_t *error)
 {
     skn_ranked_t ranked;
-    skn_status_t status =
-        skn_rank(ranker, path, threads ? threads : cores(), &ranked, error);
+    skn_rank_options_t own = *options;
+    if (own.threads == 0)
+        own.threads = cores();
+    skn_status_t status = skn_rank(ranker, path, &own, &ranked, error);
     extra->seconds = ranked.seconds;
     extra->cpu_seconds = ranked.cpu_seconds;
     if (status != SKN_OK)
         return status;
     if (call->json)
-        (void)printf("{\"event\":\"ranker\",\"examples\":%" PRIu64
+        (void)printf("{\"event\":\"ranker\",\"trees\":%u,\"nodes\":%" PRIu64
                      ",\"weights\":%" PRIu64 ",\"bytes\":%" PRIu64
                      ",\"seconds\":%.3f,\"cpu_seconds\":%.3f}\n",
-                     ranked.examples, ranked.weights, ranked.bytes,
+                     own.trees, ranked.nodes, ranked.weights, ranked.bytes,
                      ranked.seconds, ranked.cpu_seconds);
     else
-        (void)printf("ranker  %.1f million weights, %" PRIu64 " MiB, fitted to "
-                     "%.1f million examples in %.1f s (%.1f CPU s)\n",
-                     (double)ranked.weights * 1e-6, ranked.bytes >> 20,
-                     (double)ranked.examples * 1e-6, ranked.seconds,
-                     ranked.cpu_seconds);
+        (void)printf("ranker %u trees of %" PRIu64 " nodes, %.1f million "
+                     "weights, %" PRIu64 " MiB, in %.1f s (%.1f CPU s)\n",
+                     own.trees, ranked.nodes, (double)ranked.weights * 1e-6,
+                     ranked.bytes >> 20, ranked.seconds, ranked.cpu_seconds);
     (void)fflush(stdout);
     return SKN_OK;
 }

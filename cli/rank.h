@@ -5,12 +5,13 @@
 
 #include "cli/verb.h"
 #include "topology/join.h"
+#include "topology/rank.h"
 
 /* Fits `ranker`, the caller's to fini, to the network `path` and the training
  * file of its run; what that took goes into `extra`. 0 threads: one for each
  * core that the process may use. */
 skn_status_t cli_rank(const cli_call_t *call, const char *path,
-                      uint32_t threads, skn_ranker_t *ranker,
+                      const skn_rank_options_t *options, skn_ranker_t *ranker,
                       skn_join_extra_t *extra, skn_error_t *error);
 
 #endif

@@ -43,10 +43,10 @@ const cli_verb_t cli_train = {
         "line an epoch, checkpoints in checkpoint.path (default\n"
         "runs/<config>-<UTC>-<id>/). SIGINT and SIGTERM save and end well;\n"
         "a second one ends at once.\n"
-        "With train.ensemble or train.ranker, which auto may choose, one\n"
-        "network is trained after the other in folders network-N there, each\n"
-        "with a `done`; when all are, the ranker is fitted, they are joined\n"
-        "to one run, and the folders are removed. --resume goes on with the\n"
-        "network that was not done.",
+        "With train.ensemble or train.ranker_trees, which auto may choose,\n"
+        "one network is trained after the other in folders network-N there,\n"
+        "each with a `done`; when all are, the ranker is fitted, they are\n"
+        "joined to one run, and the folders are removed. --resume goes on\n"
+        "with the network that was not done.",
     .run = train_run,
 };

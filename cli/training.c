@@ -244,7 +244,7 @@ hurry(void *state)
 static bool
 has_parts(const skn_model_train_t *train)
 {
-    return train->ensemble > 1 || train->ranker == SKN_RANKER_LINEAR;
+    return train->ensemble > 1 || train->ranker_trees > 0;
 }
 
 /* A folder with networks of an ensemble is the ensemble's, until they are
@@ -260,11 +260,12 @@ check_ensemble(const skn_model_run_t *run, const job_t *job, bool resumes,
                        "%.200s holds networks that are not joined",
                        job->run_path);
         return skn_fail_hint(error, SKN_CANNOT_CREATE, "%s",
-                             resumes ? "give the train.ensemble and "
-                                       "train.ranker that it was begun with, "
-                                       "or another folder"
-                                     : "go on with --resume, or choose "
-                                       "another folder");
+                             resumes
+                                 ? "give the train.ensemble and "
+                                   "train.ranker_trees that it was begun with, "
+                                   "or another folder"
+                                 : "go on with --resume, or choose "
+                                   "another folder");
     }
     skn_status_t status =
         begun ? cli_networks_fit(run, job->run_path, error) : SKN_OK;
@@ -294,7 +295,7 @@ leave_ensemble(const skn_model_run_t *run, job_t *job, bool resumes, bool *left,
     if (*left) {
         job->outcome = (cli_outcome_t){
             .networks = (uint32_t)train->ensemble,
-            .ranker = train->ranker == SKN_RANKER_LINEAR,
+            .ranker_trees = (uint32_t)train->ranker_trees,
             .threads = run->plan.units,
             .seed = train->seed,
         };

@@ -10,7 +10,7 @@
  * caller's to train and to join, and nothing was trained. */
 typedef struct cli_outcome {
     uint32_t networks;
-    bool ranker;             /* is to be fitted to what the first has learnt */
+    uint32_t ranker_trees;   /* to be fitted to what the first has learnt */
     uint32_t threads;        /* to do so */
     int64_t seed;            /* of the first */
     char path[SKN_TEXT_MAX]; /* where the whole is to be */

@@ -100,7 +100,7 @@ list_overrides(const cli_tuning_t *tuning, uint32_t round, uint32_t candidate,
     add(order, "train.max_batches=%" PRIu64, length.max_batches);
     add(order, "train.validate=%.17g", train->validate);
     add(order, "train.ensemble=1");
-    add(order, "train.ranker=none");
+    add(order, "train.ranker_trees=0");
     add(order, "train.patience=0");
     add(order, "train.evaluate.every_epochs=0");
     add(order, "train.evaluate.topk=%" PRId64,

@@ -393,9 +393,10 @@ rank_and_ask(skn_error_t *error)
     uint32_t label[5];
     float score[5];
     const char *const path = model.path;
+    const skn_rank_options_t one = { .trees = 1, .threads = 1 };
     const skn_join_extra_t extra = { .ranker = &ranker };
     temp_folder_make(into);
-    skn_status_t status = skn_rank(&ranker, path, 1, &ranked, error);
+    skn_status_t status = skn_rank(&ranker, path, &one, &ranked, error);
     if (status == SKN_OK)
         status = skn_join(into, &path, 1, &extra, &joined, error);
     skn_ranker_fini(&ranker);

@@ -295,24 +295,24 @@ Test(plan, a_ranker_is_fitted_where_points_have_some_features_of_many)
     static const struct {
         uint32_t features, labels, each;
         const char *train;
-        skn_ranker_choice_t ranker;
+        int64_t trees;
     } cases[] = {
-        { 100, 1000, 4, "", SKN_RANKER_LINEAR },
-        { 100, 999, 4, "", SKN_RANKER_NONE },
-        { 100, 1000, 3, "", SKN_RANKER_NONE },
-        { 100, 1000, 10, "", SKN_RANKER_LINEAR },
-        { 100, 1000, 11, "", SKN_RANKER_NONE },
-        { 100, 1000, 4, "train: { epochs: 5 }\n", SKN_RANKER_NONE },
-        { 100, 1000, 4, "train: { max_batches: 5 }\n", SKN_RANKER_NONE },
-        { 100, 1000, 4, "train: { ranker: none }\n", SKN_RANKER_NONE },
-        { 100, 1000, 2, "train: { ranker: linear }\n", SKN_RANKER_LINEAR },
-        { 100, 1000, 4, "nodes: [{ name: a }]\n", SKN_RANKER_NONE },
+        { 100, 1000, 4, "", 1 },
+        { 100, 999, 4, "", 0 },
+        { 100, 1000, 3, "", 0 },
+        { 100, 1000, 10, "", 1 },
+        { 100, 1000, 11, "", 0 },
+        { 100, 1000, 4, "train: { epochs: 5 }\n", 0 },
+        { 100, 1000, 4, "train: { max_batches: 5 }\n", 0 },
+        { 100, 1000, 4, "train: { ranker_trees: 0 }\n", 0 },
+        { 100, 1000, 2, "train: { ranker_trees: 1 }\n", 1 },
+        { 100, 1000, 4, "nodes: [{ name: a }]\n", 0 },
     };
     for (size_t k = 0; k < sizeof(cases) / sizeof(cases[0]); k++) {
         write_dense(1000, cases[k].features, cases[k].labels, cases[k].each);
         skn_model_t *model = model_of("", "", cases[k].train);
         (void)plan_of(model, 1);
-        cr_expect_eq(model->train.ranker, cases[k].ranker, "case %zu", k);
+        cr_expect_eq(model->train.ranker_trees, cases[k].trees, "case %zu", k);
         skn_model_destroy(&model);
     }
 }
@@ -591,12 +591,13 @@ Test(plan, memory_holds_what_samplers_keep_by_row)
 }
 
 /* What is there when all is trained: the units of all networks; a ranker with
- * an eighth of the parameters, 8 bytes each, while it is gathered twice. */
+ * half as many weights as parameters, 8 bytes each, twice while it is
+ * gathered. */
 Test(plan, memory_holds_what_comes_after_training)
 {
     uint64_t bytes[3];
     static const char *const after[] = { "ensemble: 1", "ensemble: 16",
-                                         "ensemble: 1, ranker: linear" };
+                                         "ensemble: 1, ranker_trees: 3" };
     write_data(50, 3000, 100000, 1999);
     for (size_t k = 0; k < 3; k++) {
         char train[128];
@@ -610,7 +611,7 @@ Test(plan, memory_holds_what_comes_after_training)
         if (k == 1)
             cr_expect_gt(bytes[1], 16 * 2 * plan.parameters);
         if (k == 2)
-            cr_expect_gt(bytes[2], 2 * plan.parameters);
+            cr_expect_gt(bytes[2], 8 * plan.parameters);
         skn_model_destroy(&model);
     }
     cr_expect_lt(bytes[0], bytes[1]);

@@ -1,7 +1,8 @@
 /* test_ranker.c - rows of a ranker against the minimum of what they minimise,
- * by descent in double; margins and orders by hand.
+ * by descent in double; trees, margins and orders by what they must be.
  *
- * Covers actors/ranker.c, topology/ranker_fit.c and how actors/network.c asks.
+ * Covers actors/ranker.c, topology/ranker_fit.c, topology/ranker_part.c,
+ * topology/ranker_row.c, and how actors/network.c asks.
  * SPDX-License-Identifier: Apache-2.0 */
 #include <string.h>
 
@@ -10,17 +11,19 @@
 #include "topology/join.h"
 
 #define FEATURES 40u
-#define POINTS 120u
-#define LABELS 700u /* more than one run of labels */
+#define POINTS 400u
+#define LABELS 310u /* some of them without a point; more than one group */
 
 typedef struct fixture {
     char folder[TEMP_FOLDER_BYTES];
     skn_dataset_t *dataset;
-    skn_ranker_examples_t examples;
+    skn_label_points_t has, taken;
+    skn_ranker_source_t source;
     skn_ranker_t ranker;
 } fixture_t;
 
-/* Label l's points have feature l % FEATURES more often than others. */
+/* A point of label l has much of the feature l % FEATURES, and others by
+ * chance. */
 static void
 write_points(const char *path)
 {
@@ -29,58 +32,79 @@ write_points(const char *path)
     cr_assert(file, "%s", path);
     (void)fprintf(file, "%u %u %u\n", POINTS, FEATURES, LABELS);
     for (uint32_t i = 0; i < POINTS; i++) {
-        (void)fprintf(file, "%u", i % LABELS);
+        (void)fprintf(file, "%u", i % (LABELS - 10));
         for (uint32_t f = 0; f < FEATURES; f++)
             if (f == i % FEATURES || oracle_next(&random) % 5 == 0)
                 (void)fprintf(file, " %u:%.3f", f,
-                              0.2 + (double)(oracle_next(&random) % 9) / 9);
+                              f == i % FEATURES
+                                  ? 3.0
+                                  : 0.2 +
+                                        (double)(oracle_next(&random) % 9) / 9);
         (void)fputc('\n', file);
     }
     cr_assert_eq(fclose(file), 0);
 }
 
-/* Each label has two points and is mistaken for some others; every seventh has
- * no example at all. */
+/* `kind` 0: the points that have a label; 1: some that have not. */
+static void
+list_points(const fixture_t *fixture, skn_label_points_t *points, int kind)
+{
+    oracle_random_t random = { 3 };
+    points->label_count = LABELS;
+    points->offset = calloc(LABELS + 1, sizeof(*points->offset));
+    points->point = calloc((size_t)LABELS * 16, sizeof(*points->point));
+    cr_assert(points->offset && points->point);
+    uint64_t at = 0;
+    for (uint32_t l = 0; l < LABELS; l++) {
+        points->offset[l] = at;
+        for (uint32_t i = oracle_next(&random) % 50; i < POINTS;
+             i += kind == 0 ? 1 : 50 + oracle_next(&random) % 50) {
+            skn_dataset_point_t point = skn_dataset_point(fixture->dataset, i);
+            if ((point.label[0] == l) == (kind == 0))
+                points->point[at++] = i;
+        }
+        if (kind == 0) { /* all, whatever was drawn */
+            at = points->offset[l];
+            for (uint32_t i = 0; i < POINTS; i++)
+                if (skn_dataset_point(fixture->dataset, i).label[0] == l)
+                    points->point[at++] = i;
+        }
+    }
+    points->offset[LABELS] = at;
+}
+
 static void
 make(fixture_t *fixture)
 {
     char path[TEMP_FOLDER_BYTES + 16];
     skn_error_t error = { 0 };
     skn_dataset_options_t options = { .cache = SKN_CACHE_ANONYMOUS };
-    oracle_random_t random = { 3 };
     memset(fixture, 0, sizeof(*fixture));
     temp_folder_make(fixture->folder);
     (void)snprintf(path, sizeof(path), "%s/train.txt", fixture->folder);
     write_points(path);
     cr_assert_eq(skn_dataset_open(path, &options, &fixture->dataset, &error),
                  SKN_OK, "%s", error.text);
-    skn_ranker_examples_t *examples = &fixture->examples;
-    examples->label_count = LABELS;
-    examples->offset = calloc(LABELS + 1, sizeof(*examples->offset));
-    examples->point = calloc((size_t)LABELS * 16, sizeof(*examples->point));
-    cr_assert(examples->offset && examples->point);
-    uint64_t at = 0;
-    for (uint32_t l = 0; l < LABELS; l++) {
-        uint32_t others = oracle_next(&random) % 12;
-        examples->offset[l] = at;
-        if (l % 7 == 6)
-            continue;
-        examples->point[at++] = 2 * (l % POINTS) + 1;
-        examples->point[at++] = 2 * ((l + FEATURES) % POINTS) + 1;
-        for (uint32_t k = 0; k < others; k++)
-            examples->point[at++] = 2 * (oracle_next(&random) % POINTS);
-    }
-    examples->offset[LABELS] = at;
+    list_points(fixture, &fixture->has, 0);
+    list_points(fixture, &fixture->taken, 1);
+    fixture->source = (skn_ranker_source_t){
+        .dataset = fixture->dataset,
+        .has = &fixture->has,
+        .taken = &fixture->taken,
+        .feature_count = FEATURES,
+        .tree_count = 2,
+        .thread_count = 2,
+        .weight_max = 1000000,
+        .seed = 5,
+    };
 }
 
 static void
-fit(fixture_t *fixture, uint64_t weight_max, uint32_t threads)
+fit(fixture_t *fixture)
 {
     skn_error_t error = { 0 };
     skn_ranker_fini(&fixture->ranker);
-    cr_assert_eq(skn_ranker_fit(&fixture->ranker, fixture->dataset,
-                                &fixture->examples, FEATURES, weight_max,
-                                threads, &error),
+    cr_assert_eq(skn_ranker_fit(&fixture->ranker, &fixture->source, &error),
                  SKN_OK, "%s", error.text);
 }
 
@@ -88,44 +112,124 @@ static void
 drop(fixture_t *fixture)
 {
     skn_ranker_fini(&fixture->ranker);
-    skn_ranker_examples_fini(&fixture->examples);
+    skn_label_points_fini(&fixture->has);
+    skn_label_points_fini(&fixture->taken);
     skn_dataset_close(&fixture->dataset);
     temp_folder_remove(fixture->folder);
 }
 
-/* --- fitting ------------------------------------------------------------- */
+/* --- trees --------------------------------------------------------------- */
 
-/* z of example `at` by w[FEATURES + 1], the bias last. */
-static double
-margin_of(const fixture_t *fixture, const double *w, uint64_t at)
+static bool
+is_below(const skn_ranker_t *ranker, uint32_t node, uint32_t above)
 {
-    skn_dataset_point_t point =
-        skn_dataset_point(fixture->dataset, fixture->examples.point[at] >> 1);
-    double z = w[FEATURES];
-    for (uint32_t k = 0; k < point.feature_count; k++)
-        z += w[point.feature[k]] * (double)point.value[k];
-    return z;
+    while (node != UINT32_MAX && node != above)
+        node = ranker->parent[node];
+    return node == above;
 }
 
-/* |w|^2 / 2 + sum max(0, 1 - y z)^2, and its gradient. */
-static double
-objective(const fixture_t *fixture, uint32_t label, const double *w,
-          double *gradient)
+static uint32_t
+labels_below(const skn_ranker_t *ranker, uint32_t tree, uint32_t node)
 {
-    const skn_ranker_examples_t *examples = &fixture->examples;
+    uint32_t count = 0;
+    for (uint32_t l = 0; l < LABELS; l++) {
+        uint32_t leaf = ranker->leaf[tree * LABELS + l];
+        count += leaf != UINT32_MAX && is_below(ranker, leaf, node);
+    }
+    return count;
+}
+
+/* 300 labels of 310 have points: 150 and 150, and 75 under each of four. */
+Test(ranker, a_tree_has_each_label_once_and_halves_of_a_size)
+{
+    fixture_t fixture;
+    make(&fixture);
+    fit(&fixture);
+    const skn_ranker_t *ranker = &fixture.ranker;
+    cr_assert_eq(ranker->tree_count, 2);
+    cr_assert_eq(ranker->node_count, 2 * (300 + 2 + 4));
+    static bool is_leaf[2 * 306];
+    for (uint32_t t = 0; t < 2; t++)
+        for (uint32_t l = 0; l < LABELS; l++) {
+            uint32_t leaf = ranker->leaf[t * LABELS + l];
+            cr_expect_eq(leaf == UINT32_MAX, l >= 300, "label %u", l);
+            if (leaf == UINT32_MAX)
+                continue;
+            cr_expect(leaf / 306 == t && !is_leaf[leaf], "label %u", l);
+            is_leaf[leaf] = true;
+        }
+    for (uint32_t n = 0; n < ranker->node_count; n++)
+        if (!is_leaf[n])
+            cr_expect_eq(labels_below(ranker, n / 306, n),
+                         ranker->parent[n] == UINT32_MAX ? 150 : 75);
+    drop(&fixture);
+}
+
+/* Labels l and l + 40 have a feature in common, which is heavy. */
+Test(ranker, like_labels_are_together)
+{
+    fixture_t fixture;
+    make(&fixture);
+    fit(&fixture);
+    const skn_ranker_t *ranker = &fixture.ranker;
+    uint32_t together = 0, pairs = 0;
+    for (uint32_t l = 0; l + FEATURES < 300; l++) {
+        uint32_t a = ranker->leaf[l], b = ranker->leaf[l + FEATURES];
+        together += ranker->parent[a] == ranker->parent[b];
+        pairs++;
+    }
+    cr_expect_gt(together, pairs * 3 / 5, "%u of %u, a quarter by chance",
+                 together, pairs);
+    drop(&fixture);
+}
+
+/* --- rows ---------------------------------------------------------------- */
+
+/* The examples of the row of node `n`, as they must be: point * 2 + (has it).
+ * Returns their number. */
+static uint32_t
+examples_of(const fixture_t *fixture, uint32_t n, uint32_t *example)
+{
+    const skn_ranker_t *ranker = &fixture->ranker;
+    uint32_t tree = n / 306, count = 0, own = UINT32_MAX;
+    const uint32_t *leaf = ranker->leaf + (size_t)tree * LABELS;
+    for (uint32_t l = 0; l < LABELS; l++)
+        if (leaf[l] == n)
+            own = l;
+    for (uint32_t i = 0; i < POINTS; i++) {
+        uint32_t l = skn_dataset_point(fixture->dataset, i).label[0];
+        bool taken = false;
+        for (uint64_t k = fixture->taken.offset[own == UINT32_MAX ? 0 : own];
+             own != UINT32_MAX && k < fixture->taken.offset[own + 1]; k++)
+            taken = taken || fixture->taken.point[k] == i;
+        bool near = ranker->parent[n] == UINT32_MAX ||
+                    is_below(ranker, leaf[l], ranker->parent[n]);
+        if (near || taken)
+            example[count++] = 2 * i + is_below(ranker, leaf[l], n);
+    }
+    return count;
+}
+
+/* |w|^2 / 2 + sum max(0, 1 - y z)^2 of w[FEATURES + 1], the bias last; its
+ * gradient. */
+static double
+objective(const fixture_t *fixture, const uint32_t *example, uint32_t count,
+          const double *w, double *gradient)
+{
     double sum = 0;
     for (uint32_t f = 0; f <= FEATURES; f++) {
         sum += w[f] * w[f] / 2;
         gradient[f] = w[f];
     }
-    for (uint64_t at = examples->offset[label];
-         at < examples->offset[label + 1]; at++) {
-        double y = examples->point[at] & 1 ? 1 : -1;
-        double lack = 1 - y * margin_of(fixture, w, at);
+    for (uint32_t at = 0; at < count; at++) {
+        skn_dataset_point_t point =
+            skn_dataset_point(fixture->dataset, example[at] >> 1);
+        double y = example[at] & 1 ? 1 : -1, z = w[FEATURES];
+        for (uint32_t k = 0; k < point.feature_count; k++)
+            z += w[point.feature[k]] * (double)point.value[k];
+        double lack = 1 - y * z;
         if (lack <= 0)
             continue;
-        skn_dataset_point_t point =
-            skn_dataset_point(fixture->dataset, examples->point[at] >> 1);
         sum += lack * lack;
         gradient[FEATURES] -= 2 * lack * y;
         for (uint32_t k = 0; k < point.feature_count; k++)
@@ -135,19 +239,17 @@ objective(const fixture_t *fixture, uint32_t label, const double *w,
 }
 
 /* Steps below 2 / (greatest curvature), which is at most 1 + 4 a point. */
-static double
-minimum(const fixture_t *fixture, uint32_t label, double *w)
+static void
+minimum(const fixture_t *fixture, const uint32_t *example, uint32_t count,
+        double *w)
 {
-    const uint64_t *offset = fixture->examples.offset;
-    double gradient[FEATURES + 1],
-        step = 1.0 / (1.0 + 4.0 * (double)(offset[label + 1] - offset[label]));
+    double gradient[FEATURES + 1], step = 1.0 / (1.0 + 4.0 * (double)count);
     memset(w, 0, (FEATURES + 1) * sizeof(*w));
-    for (uint32_t round = 0; round < 5000; round++) {
-        (void)objective(fixture, label, w, gradient);
+    for (uint32_t round = 0; round < 4000; round++) {
+        (void)objective(fixture, example, count, w, gradient);
         for (uint32_t f = 0; f <= FEATURES; f++)
             w[f] -= step * gradient[f];
     }
-    return objective(fixture, label, w, gradient);
 }
 
 /* Within the tolerance of the descent; what is below .1 may be left out. */
@@ -155,32 +257,25 @@ Test(ranker, rows_are_those_of_the_least_loss)
 {
     fixture_t fixture;
     make(&fixture);
-    fit(&fixture, 1000000, 2);
-    for (uint32_t l = 0; l < LABELS; l += 9) {
+    fit(&fixture);
+    for (uint32_t n = 0; n < fixture.ranker.node_count;
+         n += n % 306 < 8 ? 1 : 23) {
+        uint32_t example[POINTS];
         double want[FEATURES + 1], have[FEATURES + 1] = { 0 };
         const skn_ranker_t *ranker = &fixture.ranker;
-        (void)minimum(&fixture, l, want);
-        for (uint64_t k = ranker->offset[l]; k < ranker->offset[l + 1]; k++) {
+        uint32_t count = examples_of(&fixture, n, example);
+        minimum(&fixture, example, count, want);
+        for (uint64_t k = ranker->offset[n]; k < ranker->offset[n + 1]; k++) {
             have[ranker->feature[k]] = (double)ranker->weight[k];
             cr_expect_geq(fabsf(ranker->weight[k]), 0.1F);
         }
-        have[FEATURES] = (double)ranker->bias[l];
+        have[FEATURES] = (double)ranker->bias[n];
         for (uint32_t f = 0; f <= FEATURES; f++)
-            cr_expect(fabs(have[f] - want[f]) < 0.06 ||
-                          (have[f] == 0 && fabs(want[f]) < 0.16),
-                      "label %u feature %u: %g, not %g", l, f, have[f],
-                      want[f]);
+            cr_expect(fabs(have[f] - want[f]) < 0.08 ||
+                          (have[f] == 0 && fabs(want[f]) < 0.18),
+                      "node %u (%u examples) feature %u: %g, not %g", n, count,
+                      f, have[f], want[f]);
     }
-    drop(&fixture);
-}
-
-Test(ranker, a_label_without_examples_has_no_opinion)
-{
-    fixture_t fixture;
-    make(&fixture);
-    fit(&fixture, 1000000, 1);
-    cr_expect_eq(fixture.ranker.offset[7], fixture.ranker.offset[6]);
-    cr_expect_eq(fixture.ranker.bias[6], 0.0F);
     drop(&fixture);
 }
 
@@ -189,26 +284,61 @@ Test(ranker, any_number_of_threads_fits_the_same)
     fixture_t one, many;
     make(&one);
     make(&many);
-    fit(&one, 1000000, 1);
+    one.source.thread_count = 1;
+    fit(&one);
     for (uint32_t threads = 2; threads < 200; threads *= 3) {
-        fit(&many, 1000000, threads);
+        many.source.thread_count = threads;
+        fit(&many);
         const skn_ranker_t *a = &one.ranker, *b = &many.ranker;
         cr_assert_eq(a->weight_count, b->weight_count);
+        cr_assert_eq(a->node_count, b->node_count);
+        cr_expect_arr_eq(a->leaf, b->leaf, 2 * LABELS * sizeof(*a->leaf));
+        cr_expect_arr_eq(a->parent, b->parent,
+                         a->node_count * sizeof(*a->parent));
         cr_expect_arr_eq(a->offset, b->offset,
-                         (LABELS + 1) * sizeof(*a->offset));
+                         (a->node_count + 1) * sizeof(*a->offset));
         cr_expect_arr_eq(a->feature, b->feature,
                          a->weight_count * sizeof(*a->feature));
         cr_expect_arr_eq(a->weight, b->weight,
                          a->weight_count * sizeof(*a->weight));
-        cr_expect_arr_eq(a->bias, b->bias, LABELS * sizeof(*a->bias));
+        cr_expect_arr_eq(a->bias, b->bias, a->node_count * sizeof(*a->bias));
     }
     drop(&one);
     drop(&many);
 }
 
+Test(ranker, another_seed_grows_other_trees)
+{
+    fixture_t fixture;
+    make(&fixture);
+    fit(&fixture);
+    uint32_t before[LABELS], same = 0;
+    memcpy(before, fixture.ranker.leaf, sizeof(before));
+    cr_expect(memcmp(before, fixture.ranker.leaf + LABELS, sizeof(before)),
+              "nor are two trees the same");
+    fixture.source.seed = 6;
+    fit(&fixture);
+    for (uint32_t l = 0; l < LABELS; l++)
+        same += fixture.ranker.leaf[l] == before[l];
+    cr_expect_lt(same, LABELS / 2);
+    drop(&fixture);
+}
+
+/* No label has a point: there is nothing to grow. */
+Test(ranker, without_points_there_is_none)
+{
+    fixture_t fixture;
+    make(&fixture);
+    memset(fixture.has.offset, 0, (LABELS + 1) * sizeof(*fixture.has.offset));
+    fit(&fixture);
+    cr_expect_eq(fixture.ranker.label_count, 0);
+    cr_expect_eq(skn_ranker_bytes(&fixture.ranker), 0);
+    drop(&fixture);
+}
+
 /* A row keeps 64 of its weights, and its share of the bound, and of them the
- * greatest. Points of one feature each, half of them with the only label;
- * the greater a value is, the greater the weight. */
+ * greatest. Points of one feature each, half of them with label 0; the greater
+ * a value is, the greater the weight. */
 Test(ranker, weights_have_a_bound)
 {
     char path[TEMP_FOLDER_BYTES + 16], folder[TEMP_FOLDER_BYTES];
@@ -216,34 +346,43 @@ Test(ranker, weights_have_a_bound)
     skn_dataset_options_t options = { .cache = SKN_CACHE_ANONYMOUS,
                                       .normalize = SKN_NORMALIZE_NONE };
     skn_dataset_t *dataset;
-    uint64_t offset[2] = { 0, 101 };
-    uint32_t example[101];
-    skn_ranker_examples_t examples = { 1, offset, example };
-    skn_ranker_t all, some;
+    uint64_t offset[3] = { 0, 101, 202 }, none[3] = { 0, 0, 0 };
+    uint32_t point[202];
+    skn_label_points_t has = { 2, offset, point };
+    skn_label_points_t taken = { 2, none, point };
     temp_folder_make(folder);
     (void)snprintf(path, sizeof(path), "%s/train.txt", folder);
     FILE *file = fopen(path, "w");
     cr_assert(file, "%s", path);
-    for (uint32_t i = 0; i <= 100; i++) {
-        example[i] = 2 * i + (i & 1);
-        (void)fprintf(file, "0 %u:%.3f\n", i, 0.5 + (double)i / 250);
+    for (uint32_t i = 0; i < 202; i++) {
+        point[i] = i;
+        (void)fprintf(file, "%u %u:%.3f\n", i / 101, i,
+                      0.5 + (double)(i % 101) / 250);
     }
     cr_assert_eq(fclose(file), 0);
     cr_assert_eq(skn_dataset_open(path, &options, &dataset, &error), SKN_OK,
                  "%s", error.text);
-    cr_assert_eq(skn_ranker_fit(&all, dataset, &examples, 101, 1000, 1, &error),
-                 SKN_OK);
-    cr_assert_eq(skn_ranker_fit(&some, dataset, &examples, 101, 6, 1, &error),
-                 SKN_OK);
-    cr_expect_geq(all.weight_count, 80);
-    cr_expect_eq(some.weight_count, 70);
-    float least = INFINITY;
-    for (uint64_t k = 0; k < some.weight_count; k++)
-        least = fminf(least, fabsf(some.weight[k]));
-    uint64_t greater = 0;
-    for (uint64_t k = 0; k < all.weight_count; k++)
-        greater += fabsf(all.weight[k]) >= least;
-    cr_expect_eq(greater, some.weight_count);
+    skn_ranker_source_t source = { .dataset = dataset,
+                                   .has = &has,
+                                   .taken = &taken,
+                                   .feature_count = 202,
+                                   .tree_count = 1,
+                                   .weight_max = 1000 };
+    skn_ranker_t all, some;
+    cr_assert_eq(skn_ranker_fit(&all, &source, &error), SKN_OK);
+    source.weight_max = 24; /* a half by two: 6 for each */
+    cr_assert_eq(skn_ranker_fit(&some, &source, &error), SKN_OK);
+    cr_expect_geq(all.weight_count, 320);
+    cr_expect_eq(some.weight_count, 140);
+    for (uint32_t n = 0; n < 2; n++) {
+        float least = INFINITY;
+        uint64_t greater = 0;
+        for (uint64_t k = some.offset[n]; k < some.offset[n + 1]; k++)
+            least = fminf(least, fabsf(some.weight[k]));
+        for (uint64_t k = all.offset[n]; k < all.offset[n + 1]; k++)
+            greater += fabsf(all.weight[k]) >= least;
+        cr_expect_eq(greater, 70);
+    }
     skn_ranker_fini(&all);
     skn_ranker_fini(&some);
     skn_dataset_close(&dataset);
@@ -252,19 +391,29 @@ Test(ranker, weights_have_a_bound)
 
 /* --- margins and orders -------------------------------------------------- */
 
-/* Label 0 knows features 0, 3, 6, ... 297; label 1 feature 5 alone. */
+/* Node 0 knows features 0, 3, 6, ... 297; node 1, below it, feature 5 alone,
+ * and node 2, below it too, nothing; 3 is a root. Label 0 is node 1, label 1
+ * node 2, label 2 node 3, label 3 in no tree. */
 static void
 make_by_hand(skn_ranker_t *ranker)
 {
-    *ranker = (skn_ranker_t){ .label_count = 3,
+    static const uint32_t parent[4] = { UINT32_MAX, 0, 0, UINT32_MAX };
+    static const uint32_t leaf[4] = { 1, 2, 3, UINT32_MAX };
+    *ranker = (skn_ranker_t){ .label_count = 4,
                               .feature_count = 300,
+                              .tree_count = 1,
+                              .node_count = 4,
                               .weight_count = 101 };
-    ranker->offset = calloc(4, sizeof(*ranker->offset));
+    ranker->parent = calloc(4, sizeof(*ranker->parent));
+    ranker->leaf = calloc(4, sizeof(*ranker->leaf));
+    ranker->offset = calloc(5, sizeof(*ranker->offset));
     ranker->feature = calloc(101, sizeof(*ranker->feature));
     ranker->weight = calloc(101, sizeof(*ranker->weight));
-    ranker->bias = calloc(3, sizeof(*ranker->bias));
-    cr_assert(ranker->offset && ranker->feature && ranker->weight &&
-              ranker->bias);
+    ranker->bias = calloc(4, sizeof(*ranker->bias));
+    cr_assert(ranker->parent && ranker->leaf && ranker->offset &&
+              ranker->feature && ranker->weight && ranker->bias);
+    memcpy(ranker->parent, parent, sizeof(parent));
+    memcpy(ranker->leaf, leaf, sizeof(leaf));
     for (uint32_t k = 0; k < 100; k++) {
         ranker->feature[k] = 3 * k;
         ranker->weight[k] = 1.0F + (float)k;
@@ -272,9 +421,10 @@ make_by_hand(skn_ranker_t *ranker)
     ranker->feature[100] = 5;
     ranker->weight[100] = -2.0F;
     ranker->offset[1] = 100;
-    ranker->offset[2] = ranker->offset[3] = 101;
+    ranker->offset[2] = ranker->offset[3] = ranker->offset[4] = 101;
     ranker->bias[0] = 0.5F;
     ranker->bias[1] = 4.0F;
+    ranker->bias[3] = -1.0F;
 }
 
 Test(ranker, margins_of_short_and_long_rows)
@@ -286,38 +436,46 @@ Test(ranker, margins_of_short_and_long_rows)
     for (size_t first = 0; first <= 6; first++)
         for (size_t count = 0; first + count <= 6; count++) {
             skn_sparse_t point = { feature + first, value + first, count };
-            double want[3] = { 0.5, 4.0, 0.0 };
+            double want[4] = { 0.5, 4.0, 0.0, -1.0 };
             for (size_t k = first; k < first + count; k++) {
                 if (feature[k] % 3 == 0)
                     want[0] += (1 + feature[k] / 3) * (double)value[k];
                 if (feature[k] == 5)
                     want[1] -= 2 * (double)value[k];
             }
-            for (uint32_t l = 0; l < 3; l++)
-                cr_expect_eq((double)skn_ranker_margin(&ranker, l, &point),
-                             want[l]);
+            for (uint32_t n = 0; n < 4; n++)
+                cr_expect_eq((double)skn_ranker_margin(&ranker, n, &point),
+                             want[n]);
         }
     skn_ranker_fini(&ranker);
 }
 
-/* No feature: z is .5, 4 and 0. */
-Test(ranker, orders_by_both)
+/* No feature: z is .5, 4, 0 and -1. What is lacking: .25 and nothing more for
+ * label 0, 1 more for label 1, 4 for label 2, 16 for label 3. */
+Test(ranker, orders_by_what_is_lacking_on_the_way)
 {
+    static const double lack[4] = { 0.25, 1.25, 4.0, 16.0 };
+    static const float was[4] = { 0.05F, 0.2F, 0.4F, 0.3F };
     skn_ranker_t ranker;
     make_by_hand(&ranker);
     skn_sparse_t nothing = { 0 };
     for (int shares = 0; shares < 2; shares++) {
-        uint32_t label[3] = { 2, 0, 1 };
-        float chance[3] = { 0.4F, 0.3F, 0.2F };
-        double weight[3] = { 0.3 * exp(-0.125), 0.2, 0.4 * exp(-0.5) };
-        double scale = shares ? 0.9 / (weight[0] + weight[1] + weight[2]) : 1.0;
-        skn_ranker_order(&ranker, &nothing, shares, 3, label, chance);
-        for (uint32_t r = 0; r < 3; r++)
-            cr_expect_float_eq((double)chance[r], scale * weight[label[r]],
+        uint32_t label[4] = { 2, 3, 1, 0 };
+        float chance[4] = { 0.4F, 0.3F, 0.2F, 0.05F };
+        double sum = 0;
+        for (uint32_t l = 0; l < 4; l++)
+            sum += (double)was[l] * exp(-0.5 * lack[l]);
+        skn_ranker_order(&ranker, &nothing, shares, 4, label, chance);
+        for (uint32_t r = 0; r < 4; r++)
+            cr_expect_float_eq((double)chance[r],
+                               (double)was[label[r]] *
+                                   exp(-0.5 * lack[label[r]]) *
+                                   (shares ? 0.95 / sum : 1.0),
                                1e-6);
-        cr_expect_eq(label[0], 0);
+        cr_expect_eq(label[0], 1);
         cr_expect_eq(label[1], 2);
-        cr_expect_eq(label[2], 1);
+        cr_expect_eq(label[2], 0);
+        cr_expect_eq(label[3], 3);
     }
     uint32_t label[2] = { 1, 0 };
     float chance[2] = { 0, 0 };
@@ -335,7 +493,8 @@ typedef struct ranked {
     skn_ranker_t ranker;
 } ranked_t;
 
-/* Speaks for label 3 by feature 1, against label 8 by feature 2. */
+/* A tree of one level: it speaks for label 3 by feature 1, against label 8 by
+ * feature 2. */
 static void
 make_ranked(ranked_t *ranked, bool one_vs_all)
 {
@@ -348,19 +507,27 @@ make_ranked(ranked_t *ranked, bool one_vs_all)
     skn_ranker_t *ranker = &ranked->ranker;
     *ranker = (skn_ranker_t){ .label_count = TRAINED_LABELS,
                               .feature_count = TRAINED_FEATURES,
+                              .tree_count = 1,
+                              .node_count = TRAINED_LABELS,
                               .weight_count = 2 };
+    ranker->parent = calloc(TRAINED_LABELS, sizeof(*ranker->parent));
+    ranker->leaf = calloc(TRAINED_LABELS, sizeof(*ranker->leaf));
     ranker->offset = calloc(TRAINED_LABELS + 1, sizeof(*ranker->offset));
     ranker->feature = calloc(2, sizeof(*ranker->feature));
     ranker->weight = calloc(2, sizeof(*ranker->weight));
     ranker->bias = calloc(TRAINED_LABELS, sizeof(*ranker->bias));
-    cr_assert(ranker->offset && ranker->feature && ranker->weight &&
-              ranker->bias);
+    cr_assert(ranker->parent && ranker->leaf && ranker->offset &&
+              ranker->feature && ranker->weight && ranker->bias);
     ranker->feature[0] = 1;
     ranker->weight[0] = 2.0F;
     ranker->feature[1] = 2;
     ranker->weight[1] = -6.0F;
     for (uint32_t l = 0; l <= TRAINED_LABELS; l++)
         ranker->offset[l] = (l > 3 ? 1u : 0u) + (l > 8 ? 1u : 0u);
+    for (uint32_t l = 0; l < TRAINED_LABELS; l++) {
+        ranker->parent[l] = UINT32_MAX;
+        ranker->leaf[l] = l;
+    }
 }
 
 static void
@@ -413,7 +580,7 @@ expect_ranked(bool one_vs_all)
     qsort(sorted, TRAINED_LABELS, sizeof(*sorted), by_chance);
     double before = 0, after = 0;
     for (uint32_t l = 0; l < TRAINED_LABELS; l++) {
-        double lack = l == 3 ? 0.0 : l == 8 ? 4.0 : 1.0;
+        double lack = l == 3 ? 0.0 : l == 8 ? 4.0 : 1.0; /* 1 - z */
         if (all[l] < sorted[99]) {
             all[l] = 0;
             continue;
@@ -440,20 +607,27 @@ Test(ranker, a_predictor_asks_it)
 
 Test(ranker, disorder_in_a_checkpoint_is_refused)
 {
-    for (int fault = 0; fault < 5; fault++) {
+    for (int fault = 0; fault < 8; fault++) {
         ranked_t ranked;
         skn_error_t error = { 0 };
         make_ranked(&ranked, false);
+        skn_ranker_t *ranker = &ranked.ranker;
         if (fault == 0)
-            ranked.ranker.feature[0] = TRAINED_FEATURES;
+            ranker->feature[0] = TRAINED_FEATURES;
         else if (fault == 1)
-            ranked.ranker.offset[2] = 2;
+            ranker->offset[2] = 2;
         else if (fault == 2)
-            ranked.ranker.offset[0] = 1;
+            ranker->offset[0] = 1;
         else if (fault == 3)
-            ranked.ranker.weight[1] = NAN;
-        else
-            ranked.ranker.bias[9] = INFINITY;
+            ranker->weight[1] = NAN;
+        else if (fault == 4)
+            ranker->bias[9] = INFINITY;
+        else if (fault == 5)
+            ranker->leaf[9] = TRAINED_LABELS;
+        else if (fault == 6)
+            ranker->parent[9] = 9; /* a ring */
+        for (uint32_t l = 1; fault == 7 && l < 70; l++)
+            ranker->parent[l] = l - 1; /* deeper than any tree */
         save(&ranked, SKN_OK);
         skn_predictor_t *predictor = skn_predictor_open(ranked.into, &error);
         cr_expect_null(predictor);

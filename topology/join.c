@@ -227,8 +227,9 @@ config_text(const join_t *join, skn_error_t *error)
         skn_json_text_add(&path, "checkpoint.path=");
         skn_json_text_add_string(&path, join->into);
         set(document, &path, problems);
-        skn_json_text_add(&ranker, "train.ranker=%s",
-                          join->extra.ranker ? "linear" : "none");
+        skn_json_text_add(&ranker, "train.ranker_trees=%u",
+                          join->extra.ranker ? join->extra.ranker->tree_count
+                                             : 0);
         set(document, &ranker, problems);
     }
     skn_status_t status = skn_problems_error(problems, error);

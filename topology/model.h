@@ -45,8 +45,6 @@
     C(MERGING_AUTO, auto) C(MERGING_EARLY, early) C(MERGING_LATE, late)
 #define SKN_PRECISIONS(C)                                                      \
     C(PRECISION_AUTO, auto) C(PRECISION_F32, f32) C(PRECISION_BF16, bf16)
-#define SKN_RANKERS(C)                                                         \
-    C(RANKER_AUTO, auto) C(RANKER_NONE, none) C(RANKER_LINEAR, linear)
 #define SKN_UPDATES(C) C(UPDATES_LOAN, loan) C(UPDATES_COPY, copy)
 #define SKN_OPTIMIZERS(C)                                                      \
     C(OPTIMIZER_AUTO, auto)                                                    \
@@ -95,9 +93,6 @@ typedef enum skn_reduction {
 typedef enum skn_merging {
     SKN_MERGINGS(SKN_CHOICE_ENUM)
 } skn_merging_t;
-typedef enum skn_ranker_choice {
-    SKN_RANKERS(SKN_CHOICE_ENUM)
-} skn_ranker_choice_t;
 typedef enum skn_precision {
     SKN_PRECISIONS(SKN_CHOICE_ENUM)
 } skn_precision_t;
@@ -199,11 +194,11 @@ typedef struct skn_model_evaluate {
 typedef struct skn_model_train {
     int64_t seed;
     int64_t ensemble; /* networks; SKN_AUTO: auto. Of each of them it is 1 */
-    skn_ranker_choice_t ranker; /* `auto` is resolved by the plan */
-    int64_t batch_rows;         /* SKN_AUTO: auto */
-    int64_t epochs;             /* SKN_AUTO: auto */
-    int64_t max_batches;        /* 0: no limit */
-    int64_t window;             /* SKN_AUTO: auto */
+    int64_t ranker_trees; /* 0: none; SKN_AUTO: auto. Of each network it is 0 */
+    int64_t batch_rows;   /* SKN_AUTO: auto */
+    int64_t epochs;       /* SKN_AUTO: auto */
+    int64_t max_batches;  /* 0: no limit */
+    int64_t window;       /* SKN_AUTO: auto */
     skn_order_t order;
     skn_reduction_t reduction;
     skn_merging_t merge;       /* `auto` is resolved by the plan */

@@ -436,12 +436,13 @@ skn_rules_train(const skn_model_t *model, const skn_node_t *root,
                                 "train each with another seed, on nodes or "
                                 "not, and `skein join` them");
     }
-    if (train->ranker == SKN_RANKER_LINEAR && model->node_count > 0) {
-        (void)skn_problems_add(problems, skn_rules_mark(node, "ranker"),
-                               "'ranker' is linear: it is fitted on one "
-                               "machine, without nodes");
+    if (train->ranker_trees > 0 && model->node_count > 0) {
+        (void)skn_problems_add(problems, skn_rules_mark(node, "ranker_trees"),
+                               "'ranker_trees' is %lld: they are grown on "
+                               "one machine, without nodes",
+                               (long long)train->ranker_trees);
         (void)skn_problems_hint(problems,
-                                "train without, and `skein join --ranker` "
+                                "train without, and `skein join --trees` "
                                 "where the training file is");
     }
     if (train->patience > 0 && train->validate <= 0.0) {

@@ -276,15 +276,16 @@ static const skn_section_t evaluate_section = {
       SKN_ENSEMBLE_MAX, "auto",                                                \
       "networks that `skein train` trains one after the other, each from "     \
       "the next seed, and then joins to one of all their units, which has "    \
-      "the mean of their logits; auto: 3 where labels are many and rare, if "  \
-      "epochs is auto, too, and there are no nodes; otherwise 1")              \
-    O(skn_model_train_t, ranker, "ranker", CHOICE, CHOICE, "auto", 0, 0,       \
-      WORDS(SKN_RANKERS),                                                      \
-      "what orders the network's best labels anew, once it is trained: none, " \
-      "or a linear model of each label over the features themselves, with "    \
-      "few weights; auto: linear where points have four features or more, "    \
-      "and labels are a thousand or more, if epochs is auto, too, and there "  \
-      "are no nodes; otherwise none")                                          \
+      "the mean of their logits; auto: 3 where labels are many and rare, "     \
+      "without a ranker, if epochs is auto, too, and there are no nodes; "     \
+      "otherwise 1")                                                           \
+    O(skn_model_train_t, ranker_trees, "ranker_trees", INT, INT, "auto", 0,    \
+      SKN_RANKER_TREES_MAX, "auto",                                            \
+      "trees of labels with linear models over the features, which order "     \
+      "the network's best labels anew, once it is trained; 0: none; auto: "    \
+      "1 (2 where labels are rare) where points have four features or "        \
+      "more, and labels are a thousand or more, if epochs is auto, too, "      \
+      "and there are no nodes; otherwise 0")                                   \
     O(skn_model_train_t, batch_rows, "batch_rows", INT, INT, "auto", 1,        \
       SKN_BATCH_ROWS_MAX, "auto", "points of a batch")                         \
     O(skn_model_train_t, epochs, "epochs", INT, INT, "auto", 1, COUNT_MAX,     \

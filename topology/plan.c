@@ -235,24 +235,10 @@ auto_optimizer(const skn_plan_data_t *data, const skn_model_t *model)
                : SKN_OPTIMIZER_ADAM;
 }
 
-/* Decision 0026: what several networks that know rare labels by heart say
- * together is worth more. Who says how long to train is not made to wait for
- * three, and nodes train one. */
-static int64_t
-auto_ensemble(const skn_plan_data_t *data, const skn_model_t *model)
-{
-    const skn_model_train_t *train = &model->train;
-    return has_rare_labels(data) && data->labels <= NAMES_MAX &&
-                   train->epochs == SKN_AUTO && train->max_batches == 0 &&
-                   model->node_count == 0
-               ? 3
-               : 1;
-}
-
 /* Decision 0027: what a network has forgotten of a label's few points can still
  * be read off their features, if there are some of them. */
-static skn_ranker_choice_t
-auto_ranker(const skn_plan_data_t *data, const skn_model_t *model)
+static int64_t
+auto_ranker_trees(const skn_plan_data_t *data, const skn_model_t *model)
 {
     const skn_model_train_t *train = &model->train;
     return train->epochs == SKN_AUTO && train->max_batches == 0 &&
@@ -262,8 +248,22 @@ auto_ranker(const skn_plan_data_t *data, const skn_model_t *model)
                    data->features_per_point <= (double)data->features / 10 &&
                    data->labels >= RANKED_LABELS_MIN &&
                    data->labels <= NAMES_MAX
-               ? SKN_RANKER_LINEAR
-               : SKN_RANKER_NONE;
+               ? (has_rare_labels(data) ? 2 : 1)
+               : 0;
+}
+
+/* Decision 0026: what several networks that know rare labels by heart say
+ * together is worth more; that of trees beside one is worth more still, and
+ * costs less (0027). */
+static int64_t
+auto_ensemble(const skn_plan_data_t *data, const skn_model_t *model)
+{
+    const skn_model_train_t *train = &model->train;
+    return has_rare_labels(data) && data->labels <= NAMES_MAX &&
+                   train->ranker_trees == 0 && train->epochs == SKN_AUTO &&
+                   train->max_batches == 0 && model->node_count == 0
+               ? 3
+               : 1;
 }
 
 static void
@@ -272,10 +272,10 @@ resolve_train(const skn_plan_data_t *data, skn_model_t *model)
     skn_model_train_t *train = &model->train;
     if (train->batch_rows == SKN_AUTO)
         train->batch_rows = auto_batch_rows(data);
-    if (train->ensemble == SKN_AUTO) /* before the epochs are known */
+    if (train->ranker_trees == SKN_AUTO) /* before the epochs are known */
+        train->ranker_trees = auto_ranker_trees(data, model);
+    if (train->ensemble == SKN_AUTO)
         train->ensemble = auto_ensemble(data, model);
-    if (train->ranker == SKN_RANKER_AUTO)
-        train->ranker = auto_ranker(data, model);
     bool stale = train->late == SKN_LATE_STALE;
     if (train->window == SKN_AUTO)
         train->window = stale ? 4 : 2;

@@ -292,39 +292,53 @@ predictor_bytes(const skn_plan_t *plan)
     return bytes;
 }
 
+/* Of the trees, at most: half of the network's parameters as weights, and the
+ * few that each row keeps in any case; some more nodes than labels. */
+static uint64_t
+ranker_bytes(const skn_plan_t *plan)
+{
+    uint64_t trees = (uint64_t)plan->model->train.ranker_trees;
+    uint64_t nodes =
+        trees * (plan->data.labels + plan->data.labels / 16 + UINT64_C(2));
+    const skn_ranker_t most = {
+        .label_count = plan->data.labels,
+        .tree_count = (uint32_t)trees,
+        .node_count = nodes < UINT32_MAX ? (uint32_t)nodes : UINT32_MAX,
+        .weight_count =
+            plan->parameters / SKN_RANK_PARAMETERS_A_WEIGHT + 64 * nodes,
+    };
+    return skn_ranker_bytes(&most);
+}
+
 /* While a ranker is fitted (rank.c, ranker_fit.c): the network with its index
- * is asked, and then the rows are fitted and gathered; while all of it is
- * scored, it is there with the units of all networks. */
+ * is asked, and then rows are fitted, and gathered, which takes them twice;
+ * while all of it is scored, it is there with the units of all networks. */
 static uint64_t
 after_bytes(const skn_plan_t *plan)
 {
     const skn_plan_data_t *data = &plan->data;
     const skn_model_train_t *train = &plan->model->train;
-    bool ranks = train->ranker == SKN_RANKER_LINEAR;
-    uint64_t one = predictor_bytes(plan);
+    uint64_t one = predictor_bytes(plan), ranker = ranker_bytes(plan);
     uint64_t labels = data->labels, points = data->train_points;
+    uint64_t all = BASE_BYTES + data->mapped_bytes;
+    uint64_t whole = (uint64_t)train->ensemble * one + ranker;
+    if (train->ranker_trees == 0)
+        return train->ensemble > 1 ? all + whole : 0;
     uint64_t neighbours = points / SKN_RANK_SHOWN_EACH * SKN_RANK_NEIGHBOURS;
-    uint64_t examples =
-        neighbours + (uint64_t)((double)points * data->labels_per_point);
-    uint64_t weights = skn_ranker_bytes(
-        labels, plan->parameters / SKN_RANK_PARAMETERS_A_WEIGHT);
+    uint64_t pairs = (uint64_t)((double)points * data->labels_per_point);
     uint64_t width = skn_plan_inputs(plan, plan->model->layer_count - 1) + 2;
     uint64_t index =
         (uint64_t)(4.0 * sqrt((double)labels)) * width * 4 + labels * 8;
-    uint64_t whole = (uint64_t)train->ensemble * one;
     uint64_t asking = one + index + 4 * neighbours;
+    uint64_t threads = plan->units ? plan->units : 1;
     uint64_t fitting =
-        4 * examples + 8 * labels + 2 * weights +
-        plan->units * (9 * (uint64_t)data->features + 20 * points);
-    if (!ranks)
-        return train->ensemble > 1 ? BASE_BYTES + data->mapped_bytes + whole
-                                   : 0;
-    whole += weights;
+        4 * (neighbours + pairs) + 28 * labels + 2 * ranker + 4 * points +
+        threads * (13 * (uint64_t)data->features + 37 * points + 16 * labels);
     if (whole < asking)
         whole = asking;
     if (whole < fitting)
         whole = fitting;
-    return BASE_BYTES + data->mapped_bytes + 4 * points + whole;
+    return all + 4 * points + whole;
 }
 
 void

@@ -163,7 +163,7 @@ find_neighbours(rank_t *rank, uint32_t thread_count, skn_error_t *error)
     return error->status;
 }
 
-/* --- the examples of each label ------------------------------------------ */
+/* --- the points of each label -------------------------------------------- */
 
 static bool
 has_label(const skn_dataset_point_t *point, uint32_t label)
@@ -174,63 +174,68 @@ has_label(const skn_dataset_point_t *point, uint32_t label)
     return false;
 }
 
-/* Calls that say which (label, example) there are, twice the same. */
-typedef void note_t(skn_ranker_examples_t *examples, uint32_t label,
-                    uint32_t example);
+/* Calls for each (label, point) there is, twice the same. */
+typedef void note_t(skn_label_points_t *points, uint32_t label, uint32_t point);
 
 static void
-count_example(skn_ranker_examples_t *examples, uint32_t label, uint32_t example)
+count_point(skn_label_points_t *points, uint32_t label, uint32_t point)
 {
-    (void)example;
-    examples->offset[label + 1]++;
+    (void)point;
+    points->offset[label + 1]++;
 }
 
-/* While they are written, offset[l] is where the next one of l - 1 goes. */
+/* While they are written, offset[l + 1] is where the next one of l goes. */
 static void
-write_example(skn_ranker_examples_t *examples, uint32_t label, uint32_t example)
+write_point(skn_label_points_t *points, uint32_t label, uint32_t point)
 {
-    examples->point[examples->offset[label + 1]++] = example;
+    points->point[points->offset[label + 1]++] = point;
 }
 
 static void
-note_all(const rank_t *rank, skn_ranker_examples_t *examples, note_t *note)
+note_has(const rank_t *rank, skn_label_points_t *points, note_t *note)
 {
     for (uint32_t i = 0; i < rank->split.train_count; i++) {
         uint32_t at = rank->split.train[i];
         skn_dataset_point_t point = skn_dataset_point(rank->dataset, at);
         for (uint32_t k = 0; k < point.label_count; k++)
-            note(examples, point.label[k], 2 * at + 1);
-        if (i % SHOWN_EACH != 0)
-            continue;
-        const uint32_t *label =
-            rank->label + (size_t)(i / SHOWN_EACH) * rank->neighbours;
+            note(points, point.label[k], at);
+    }
+}
+
+static void
+note_taken(const rank_t *rank, skn_label_points_t *points, note_t *note)
+{
+    for (uint32_t i = 0; i < rank->shown; i++) {
+        skn_dataset_point_t point = shown_point(rank, i);
+        const uint32_t *label = rank->label + (size_t)i * rank->neighbours;
         for (uint32_t r = 0; r < rank->neighbours; r++)
             if (label[r] != UINT32_MAX && !has_label(&point, label[r]))
-                note(examples, label[r], 2 * at);
+                note(points, label[r], rank->split.train[i * SHOWN_EACH]);
     }
 }
 
 static skn_status_t
-sort_examples(const rank_t *rank, skn_ranker_examples_t *examples,
-              skn_error_t *error)
+sort_points(const rank_t *rank, skn_label_points_t *points,
+            void (*all)(const rank_t *, skn_label_points_t *, note_t *),
+            skn_error_t *error)
 {
     uint32_t labels = rank->predictor->info.label_count;
-    examples->label_count = labels;
-    examples->offset = calloc((size_t)labels + 2, sizeof(*examples->offset));
-    if (!examples->offset)
+    points->label_count = labels;
+    points->offset = calloc((size_t)labels + 2, sizeof(*points->offset));
+    if (!points->offset)
         return skn_fail(error, SKN_NO_MEMORY, "no room for %u labels", labels);
-    note_all(rank, examples, count_example);
+    all(rank, points, count_point);
     for (uint32_t l = 0; l < labels; l++)
-        examples->offset[l + 1] += examples->offset[l];
-    uint64_t total = examples->offset[labels];
-    examples->point = malloc((total + 1) * sizeof(*examples->point));
-    if (!examples->point)
+        points->offset[l + 1] += points->offset[l];
+    uint64_t total = points->offset[labels];
+    points->point = malloc((total + 1) * sizeof(*points->point));
+    if (!points->point)
         return skn_fail(error, SKN_NO_MEMORY,
                         "no room for %llu examples of a ranker",
                         (unsigned long long)total);
-    memmove(examples->offset + 1, examples->offset,
-            ((size_t)labels + 1) * sizeof(*examples->offset));
-    note_all(rank, examples, write_example);
+    memmove(points->offset + 1, points->offset,
+            ((size_t)labels + 1) * sizeof(*points->offset));
+    all(rank, points, write_point);
     return SKN_OK;
 }
 
@@ -273,37 +278,59 @@ clock_s(clockid_t which)
     return (double)now.tv_sec + 1e-9 * (double)now.tv_nsec;
 }
 
+/* Once the network is gone, whose memory is wanted. */
+static skn_status_t
+fit(rank_t *rank, skn_ranker_t *ranker, const skn_rank_options_t *options,
+    const skn_label_points_t *has, const skn_label_points_t *taken,
+    skn_error_t *error)
+{
+    const skn_predictor_info_t *info = &rank->predictor->info;
+    skn_ranker_source_t source = {
+        .dataset = rank->dataset,
+        .has = has,
+        .taken = taken,
+        .feature_count = info->feature_count,
+        .tree_count = options->trees,
+        .thread_count = options->threads,
+        .weight_max = info->parameter_count / SKN_RANK_PARAMETERS_A_WEIGHT,
+        .seed = (uint64_t)rank->predictor->trained.model->train.seed,
+    };
+    skn_predictor_close(&rank->predictor);
+    return skn_ranker_fit(ranker, &source, error);
+}
+
 skn_status_t
-skn_rank(skn_ranker_t *ranker, const char *path, uint32_t thread_count,
-         skn_ranked_t *ranked, skn_error_t *error)
+skn_rank(skn_ranker_t *ranker, const char *path,
+         const skn_rank_options_t *options, skn_ranked_t *ranked,
+         skn_error_t *error)
 {
     rank_t rank = { 0 };
-    skn_ranker_examples_t examples = { 0 };
+    skn_label_points_t has = { 0 }, taken = { 0 };
     double wall = clock_s(CLOCK_MONOTONIC),
            cpu = clock_s(CLOCK_PROCESS_CPUTIME_ID);
     *ranker = (skn_ranker_t){ 0 };
     *ranked = (skn_ranked_t){ 0 };
+    if (options->trees < 1 || options->trees > SKN_RANKER_TREES_MAX)
+        return skn_fail(error, SKN_USAGE, "%u trees, 1 to %u are allowed",
+                        options->trees, SKN_RANKER_TREES_MAX);
     rank.predictor = skn_predictor_open(path, error);
     skn_status_t status = rank.predictor ? SKN_OK : error->status;
     if (status == SKN_OK)
         status = open_points(&rank, error);
     if (status == SKN_OK)
-        status = find_neighbours(&rank, thread_count, error);
+        status = find_neighbours(&rank, options->threads, error);
     if (status == SKN_OK)
-        status = sort_examples(&rank, &examples, error);
+        status = sort_points(&rank, &has, note_has, error);
+    if (status == SKN_OK)
+        status = sort_points(&rank, &taken, note_taken, error);
     free(rank.label);
-    if (status == SKN_OK) {
-        const skn_predictor_info_t *info = &rank.predictor->info;
-        uint32_t features = info->feature_count;
-        uint64_t most = info->parameter_count / SKN_RANK_PARAMETERS_A_WEIGHT;
-        ranked->examples = examples.offset[examples.label_count];
-        skn_predictor_close(&rank.predictor); /* its memory is wanted */
-        status = skn_ranker_fit(ranker, rank.dataset, &examples, features, most,
-                                thread_count, error);
-    }
+    if (status == SKN_OK)
+        status = fit(&rank, ranker, options, &has, &taken, error);
     ranked->weights = ranker->weight_count;
-    ranked->bytes = skn_ranker_bytes(ranker->label_count, ranker->weight_count);
-    skn_ranker_examples_fini(&examples);
+    ranked->nodes = ranker->node_count;
+    ranked->bytes = skn_ranker_bytes(ranker);
+    skn_label_points_fini(&has);
+    skn_label_points_fini(&taken);
     skn_split_fini(&rank.split);
     skn_dataset_close(&rank.dataset);
     skn_predictor_close(&rank.predictor);

@@ -1,342 +1,164 @@
-/* ranker_fit.c - labels are taken up in runs, by whichever thread is free; each
- * run keeps what it found until all are there.
+/* ranker_fit.c - the labels of a node are parted, its rows are fitted, and its
+ * halves are left to whichever thread is free.
+ *
+ * How many nodes there are, and their numbers, follows from the number of
+ * labels; which label goes where, and the rows, from the labels of the node
+ * above and a seed of its own. So the order in which groups are worked on
+ * changes nothing.
  * SPDX-License-Identifier: Apache-2.0 */
 #include "topology/ranker_fit.h"
 
 #include <math.h>
 #include <pthread.h>
-#include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
 
-/* Decision 0027 has what was tried. */
-#define COST 1.0
-#define ROUNDS_MAX 20u
-#define VIOLATION_MAX 0.1
-#define WEIGHT_MIN 0.1F
+#include "topology/ranker_parts.h"
 
-/* A label keeps so many weights whatever its share is. */
-#define ROW_WEIGHTS_MIN 64u
-/* Labels of a run. */
-#define RUN_LABELS 512u
-
-/* What one run of labels came to. */
-typedef struct run {
-    uint32_t *feature;
-    float *weight;
-    size_t count, room;
-} run_t;
-
-typedef struct fit {
-    skn_ranker_t *ranker;
-    const skn_dataset_t *dataset;
-    const skn_ranker_examples_t *examples;
-    uint64_t weight_max;
-    run_t *run; /* [run_count] */
-    uint32_t run_count;
-    atomic_uint next;   /* run that nobody has taken up */
-    atomic_bool failed; /* for want of memory */
-} fit_t;
-
-/* One thread's. */
-typedef struct worker {
-    fit_t *fit;
-    float *w;          /* [features], 0 between labels */
-    uint32_t *touched; /* [features] whose w may be other than 0 */
-    size_t touched_count;
-    bool *is_touched; /* [features] */
-    uint32_t *point;  /* [examples_max] in the order of this round */
-    double *alpha;    /* [examples_max] */
-    double *square;   /* [examples_max] |x|^2 + 1 */
-    size_t examples_max;
-    float bias;
-    uint64_t state; /* of the order */
-} worker_t;
+/* Labels below a node that is not parted any more. */
+#define LEAVES_MAX 100u
 
 void
-skn_ranker_examples_fini(skn_ranker_examples_t *examples)
+skn_label_points_fini(skn_label_points_t *points)
 {
-    free(examples->offset);
-    free(examples->point);
-    *examples = (skn_ranker_examples_t){ 0 };
+    free(points->offset);
+    free(points->point);
+    *points = (skn_label_points_t){ 0 };
 }
 
-/* --- one label ----------------------------------------------------------- */
+/* --- nodes and groups ---------------------------------------------------- */
 
-/* xorshift64*; the state is not 0. */
-static uint64_t
-draw(worker_t *worker, uint64_t below)
-{
-    uint64_t x = worker->state;
-    x ^= x >> 12;
-    x ^= x << 25;
-    x ^= x >> 27;
-    worker->state = x;
-    return ((x * UINT64_C(0x2545F4914F6CDD1D)) >> 32) * below >> 32;
-}
-
-static skn_dataset_point_t
-point_of(const worker_t *worker, size_t i)
-{
-    return skn_dataset_point(worker->fit->dataset, worker->point[i] >> 1);
-}
-
+/* Groups and nodes below one with `labels` labels. */
 static void
-take_examples(worker_t *worker, const uint32_t *example, size_t count)
+count_below(uint32_t labels, uint64_t *groups, uint64_t *nodes)
 {
-    memcpy(worker->point, example, count * sizeof(*example));
-    for (size_t i = 0; i < count; i++) {
-        skn_dataset_point_t point = point_of(worker, i);
-        worker->alpha[i] = 0.0;
-        worker->square[i] = 1.0;
-        for (uint32_t k = 0; k < point.feature_count; k++)
-            worker->square[i] +=
-                (double)point.value[k] * (double)point.value[k];
-    }
-    worker->bias = 0.0F;
-    worker->touched_count = 0;
-}
-
-static double
-margin(const worker_t *worker, const skn_dataset_point_t *point)
-{
-    double z = (double)worker->bias;
-    for (uint32_t k = 0; k < point->feature_count; k++)
-        z += (double)(worker->w[point->feature[k]] * point->value[k]);
-    return z;
-}
-
-static void
-add_point(worker_t *worker, const skn_dataset_point_t *point, float step)
-{
-    worker->bias += step;
-    for (uint32_t k = 0; k < point->feature_count; k++) {
-        uint32_t feature = point->feature[k];
-        if (!worker->is_touched[feature]) {
-            worker->is_touched[feature] = true;
-            worker->touched[worker->touched_count++] = feature;
-        }
-        worker->w[feature] += step * point->value[k];
-    }
-}
-
-static void
-swap(worker_t *worker, size_t i, size_t j)
-{
-    uint32_t point = worker->point[i];
-    double alpha = worker->alpha[i], square = worker->square[i];
-    worker->point[i] = worker->point[j];
-    worker->alpha[i] = worker->alpha[j];
-    worker->square[i] = worker->square[j];
-    worker->point[j] = point;
-    worker->alpha[j] = alpha;
-    worker->square[j] = square;
-}
-
-/* One step along the dual variable of example `i`; returns how far it was from
- * its optimum. */
-static double
-descend(worker_t *worker, size_t i)
-{
-    const double own = 1.0 / (2.0 * COST);
-    skn_dataset_point_t point = point_of(worker, i);
-    double y = worker->point[i] & 1 ? 1.0 : -1.0, alpha = worker->alpha[i];
-    double gradient = y * margin(worker, &point) - 1.0 + own * alpha;
-    double projected = alpha == 0.0 ? fmin(gradient, 0.0) : gradient;
-    if (projected == 0.0)
-        return 0.0;
-    double next = fmax(alpha - gradient / (worker->square[i] + own), 0.0);
-    worker->alpha[i] = next;
-    add_point(worker, &point, (float)((next - alpha) * y));
-    return fabs(projected);
-}
-
-static void
-fit_row(worker_t *worker, size_t count)
-{
-    for (uint32_t round = 0; round < ROUNDS_MAX; round++) {
-        double worst = 0.0;
-        for (size_t i = 0; i < count; i++) {
-            swap(worker, i, i + (size_t)draw(worker, count - i));
-            worst = fmax(worst, descend(worker, i));
-        }
-        if (worst < VIOLATION_MAX)
-            break;
-    }
-}
-
-/* --- what is kept of it -------------------------------------------------- */
-
-static int
-by_number(const void *left, const void *right)
-{
-    uint32_t a = *(const uint32_t *)left, b = *(const uint32_t *)right;
-    return (a > b) - (a < b);
-}
-
-static int
-by_size(const void *left, const void *right)
-{
-    float a = *(const float *)left, b = *(const float *)right;
-    return (a < b) - (a > b);
-}
-
-/* The least weight of a row that keeps at most `most`. */
-static float
-least_weight(worker_t *worker, size_t most, float *size)
-{
-    size_t count = 0;
-    for (size_t t = 0; t < worker->touched_count; t++) {
-        float weight = fabsf(worker->w[worker->touched[t]]);
-        if (weight >= WEIGHT_MIN)
-            size[count++] = weight;
-    }
-    if (count <= most)
-        return WEIGHT_MIN;
-    qsort(size, count, sizeof(*size), by_size);
-    return nextafterf(size[most], INFINITY);
-}
-
-static bool
-make_room(run_t *run, size_t more)
-{
-    if (run->count + more <= run->room)
-        return true;
-    size_t room = 2 * (run->count + more);
-    uint32_t *feature = realloc(run->feature, room * sizeof(*feature));
-    if (feature)
-        run->feature = feature;
-    float *weight = realloc(run->weight, room * sizeof(*weight));
-    if (weight)
-        run->weight = weight;
-    if (!feature || !weight)
-        return false;
-    run->room = room;
-    return true;
-}
-
-/* Puts the row behind those of the run, and clears it. */
-static bool
-keep_row(worker_t *worker, run_t *run, uint32_t label, size_t examples)
-{
-    fit_t *fit = worker->fit;
-    const skn_ranker_examples_t *all = fit->examples;
-    size_t most =
-        ROW_WEIGHTS_MIN + (size_t)((double)fit->weight_max * (double)examples /
-                                   (double)all->offset[all->label_count]);
-    size_t before = run->count, count = worker->touched_count;
-    /* The room that the row may take is that of its sizes, first. */
-    if (!make_room(run, count))
-        return false;
-    float least = least_weight(worker, most, run->weight + run->count);
-    qsort(worker->touched, count, sizeof(*worker->touched), by_number);
-    for (size_t t = 0; t < count; t++) {
-        uint32_t feature = worker->touched[t];
-        float weight = worker->w[feature];
-        worker->w[feature] = 0.0F;
-        worker->is_touched[feature] = false;
-        if (fabsf(weight) < least)
-            continue;
-        run->feature[run->count] = feature;
-        run->weight[run->count++] = weight;
-    }
-    fit->ranker->bias[label] = worker->bias;
-    fit->ranker->offset[label + 1] = run->count - before;
-    return true;
-}
-
-/* What it does not need it gives back, so that all runs take no more than the
- * weights that they hold. */
-static void
-trim(run_t *run)
-{
-    if (run->count == 0 || run->count == run->room)
+    ++*groups;
+    if (labels <= LEAVES_MAX) {
+        *nodes += labels;
         return;
-    uint32_t *feature =
-        realloc(run->feature, run->count * sizeof(*run->feature));
-    if (feature)
-        run->feature = feature;
-    float *weight = realloc(run->weight, run->count * sizeof(*run->weight));
-    if (weight)
-        run->weight = weight;
-    run->room = run->count;
+    }
+    *nodes += 2;
+    count_below(labels / 2, groups, nodes);
+    count_below(labels - labels / 2, groups, nodes);
 }
 
-/* --- all of them --------------------------------------------------------- */
-
-static bool
-fit_run(worker_t *worker, uint32_t which)
+/* Lays out the group of labels [first, end), under node `parent`, and what is
+ * below it; returns its number. */
+static uint32_t
+lay_out(skn_ranker_grove_t *grove, uint32_t tree, uint32_t first, uint32_t end,
+        uint32_t parent)
 {
-    fit_t *fit = worker->fit;
-    const skn_ranker_examples_t *examples = fit->examples;
-    uint32_t end = (which + 1) * RUN_LABELS;
-    if (end > examples->label_count)
-        end = examples->label_count;
-    for (uint32_t label = which * RUN_LABELS; label < end; label++) {
-        uint64_t first = examples->offset[label];
-        size_t count = (size_t)(examples->offset[label + 1] - first);
-        worker->state = UINT64_C(0x9E3779B97F4A7C15) ^ label;
-        take_examples(worker, examples->point + first, count);
-        fit_row(worker, count);
-        if (!keep_row(worker, &fit->run[which], label, count))
-            return false;
+    uint32_t number = grove->group_count++;
+    skn_ranker_group_t *group = &grove->group[number];
+    uint32_t *above = grove->ranker->parent, half = first + (end - first) / 2;
+    *group = (skn_ranker_group_t){ .tree = tree, .first = first, .end = end };
+    if (end - first <= LEAVES_MAX) {
+        group->node[0] = grove->node_count;
+        for (uint32_t k = first; k < end; k++)
+            above[grove->node_count++] = parent;
+        return number;
     }
-    trim(&fit->run[which]);
-    return true;
+    group->halves = true;
+    for (int side = 0; side < 2; side++) {
+        uint32_t node = grove->node_count++;
+        above[node] = parent;
+        group->node[side] = node;
+        group->below[side] =
+            lay_out(grove, tree, side ? half : first, side ? end : half, node);
+    }
+    return number;
+}
+
+static skn_status_t
+lay_out_all(skn_ranker_grove_t *grove, skn_error_t *error)
+{
+    const skn_ranker_source_t *source = grove->source;
+    const skn_label_points_t *has = source->has;
+    skn_ranker_t *ranker = grove->ranker;
+    uint64_t groups = 0, nodes = 0, trees = source->tree_count;
+    for (uint32_t l = 0; l < has->label_count; l++)
+        grove->label_count += has->offset[l] < has->offset[l + 1];
+    if (grove->label_count == 0)
+        return SKN_OK;
+    count_below(grove->label_count, &groups, &nodes);
+    if (nodes * trees >= UINT32_MAX)
+        return skn_fail(error, SKN_USAGE, "%u labels are too many for %u trees",
+                        grove->label_count, source->tree_count);
+    ranker->parent = malloc(nodes * trees * sizeof(*ranker->parent));
+    ranker->offset = calloc(nodes * trees + 1, sizeof(*ranker->offset));
+    ranker->bias = calloc(nodes * trees, sizeof(*ranker->bias));
+    ranker->leaf = malloc(trees * has->label_count * sizeof(*ranker->leaf));
+    grove->group = calloc(groups * trees, sizeof(*grove->group));
+    grove->label = malloc(trees * grove->label_count * sizeof(*grove->label));
+    grove->ready = malloc(groups * trees * sizeof(*grove->ready));
+    if (!ranker->parent || !ranker->offset || !ranker->bias || !ranker->leaf ||
+        !grove->group || !grove->label || !grove->ready)
+        return skn_fail(error, SKN_NO_MEMORY, "no room for %u trees",
+                        source->tree_count);
+    for (uint32_t t = 0; t < trees; t++) {
+        uint32_t *label = grove->label + (size_t)t * grove->label_count;
+        for (uint32_t l = 0, k = 0; l < has->label_count; l++)
+            if (has->offset[l] < has->offset[l + 1])
+                label[k++] = l;
+        grove->ready[grove->ready_count++] =
+            lay_out(grove, t, 0, grove->label_count, UINT32_MAX);
+    }
+    grove->left = grove->group_count;
+    ranker->node_count = grove->node_count;
+    return SKN_OK;
+}
+
+/* --- threads ------------------------------------------------------------- */
+
+/* The next group; NULL when there is none any more. */
+static skn_ranker_group_t *
+take(skn_ranker_grove_t *grove)
+{
+    skn_ranker_group_t *group = NULL;
+    (void)pthread_mutex_lock(&grove->mutex);
+    while (grove->ready_count == 0 && grove->left > 0 && !grove->failed)
+        (void)pthread_cond_wait(&grove->changed, &grove->mutex);
+    if (grove->ready_count > 0 && !grove->failed)
+        group = &grove->group[grove->ready[--grove->ready_count]];
+    (void)pthread_mutex_unlock(&grove->mutex);
+    return group;
+}
+
+void
+skn_ranker_offer(skn_ranker_grove_t *grove, const skn_ranker_group_t *group)
+{
+    (void)pthread_mutex_lock(&grove->mutex);
+    grove->ready[grove->ready_count++] = group->below[1];
+    grove->ready[grove->ready_count++] = group->below[0];
+    (void)pthread_cond_broadcast(&grove->changed);
+    (void)pthread_mutex_unlock(&grove->mutex);
+}
+
+static void
+conclude(skn_ranker_grove_t *grove, bool good)
+{
+    (void)pthread_mutex_lock(&grove->mutex);
+    grove->left--;
+    grove->failed = grove->failed || !good;
+    if (grove->left == 0 || grove->failed)
+        (void)pthread_cond_broadcast(&grove->changed);
+    (void)pthread_mutex_unlock(&grove->mutex);
 }
 
 static void *
 work(void *argument)
 {
-    worker_t *worker = argument;
-    fit_t *fit = worker->fit;
-    while (!atomic_load(&fit->failed)) {
-        uint32_t which = atomic_fetch_add(&fit->next, 1);
-        if (which >= fit->run_count)
-            break;
-        if (!fit_run(worker, which))
-            atomic_store(&fit->failed, true);
-    }
+    skn_ranker_worker_t *worker = argument;
+    skn_ranker_group_t *group;
+    while ((group = take(worker->grove)))
+        conclude(worker->grove, skn_ranker_work(worker, group));
     return NULL;
-}
-
-static bool
-worker_init(worker_t *worker, fit_t *fit)
-{
-    size_t features = fit->ranker->feature_count;
-    const skn_ranker_examples_t *examples = fit->examples;
-    size_t most = 0;
-    for (uint32_t l = 0; l < examples->label_count; l++) {
-        size_t count = (size_t)(examples->offset[l + 1] - examples->offset[l]);
-        if (count > most)
-            most = count;
-    }
-    *worker = (worker_t){ .fit = fit, .examples_max = most };
-    worker->w = calloc(features + 1, sizeof(*worker->w));
-    worker->touched = malloc((features + 1) * sizeof(*worker->touched));
-    worker->is_touched = calloc(features + 1, sizeof(*worker->is_touched));
-    worker->point = malloc((most + 1) * sizeof(*worker->point));
-    worker->alpha = malloc((most + 1) * sizeof(*worker->alpha));
-    worker->square = malloc((most + 1) * sizeof(*worker->square));
-    return worker->w && worker->touched && worker->is_touched &&
-           worker->point && worker->alpha && worker->square;
-}
-
-static void
-worker_fini(worker_t *worker)
-{
-    free(worker->w);
-    free(worker->touched);
-    free(worker->is_touched);
-    free(worker->point);
-    free(worker->alpha);
-    free(worker->square);
 }
 
 /* The caller is one of the threads; those that cannot be had are missed by
  * nobody. */
 static void
-work_all(worker_t *worker, uint32_t count)
+work_all(skn_ranker_worker_t *worker, uint32_t count)
 {
     pthread_t thread[SKN_RANKER_THREADS_MAX];
     uint32_t started = 0;
@@ -348,77 +170,110 @@ work_all(worker_t *worker, uint32_t count)
         (void)pthread_join(thread[t], NULL);
 }
 
-/* The runs, one behind the other. */
+/* --- all of it ----------------------------------------------------------- */
+
+/* The leaf of each label, and the rows of the groups one behind the other. */
 static bool
-gather(fit_t *fit)
+gather(skn_ranker_grove_t *grove)
 {
-    skn_ranker_t *ranker = fit->ranker;
-    uint64_t done = 0;
-    for (uint32_t l = 0; l < ranker->label_count; l++)
-        ranker->offset[l + 1] += ranker->offset[l];
-    ranker->weight_count = ranker->offset[ranker->label_count];
+    skn_ranker_t *ranker = grove->ranker;
+    size_t leaves = (size_t)ranker->tree_count * ranker->label_count;
+    for (size_t k = 0; k < leaves; k++)
+        ranker->leaf[k] = UINT32_MAX;
+    for (uint32_t n = 0; n < ranker->node_count; n++)
+        ranker->offset[n + 1] += ranker->offset[n];
+    ranker->weight_count = ranker->offset[ranker->node_count];
     ranker->feature =
         malloc((ranker->weight_count + 1) * sizeof(*ranker->feature));
     ranker->weight =
         malloc((ranker->weight_count + 1) * sizeof(*ranker->weight));
     if (!ranker->feature || !ranker->weight)
         return false;
-    for (uint32_t r = 0; r < fit->run_count; r++) {
-        run_t *run = &fit->run[r];
-        if (run->count > 0) {
-            memcpy(ranker->feature + done, run->feature,
-                   run->count * sizeof(*run->feature));
-            memcpy(ranker->weight + done, run->weight,
-                   run->count * sizeof(*run->weight));
+    for (uint32_t g = 0; g < grove->group_count; g++) {
+        skn_ranker_group_t *group = &grove->group[g];
+        const uint32_t *label =
+            grove->label + (size_t)group->tree * grove->label_count;
+        uint32_t *leaf =
+            ranker->leaf + (size_t)group->tree * ranker->label_count;
+        uint32_t rows = group->halves ? 2 : group->end - group->first;
+        size_t from = 0;
+        for (uint32_t r = 0; r < rows; r++) {
+            uint32_t node = group->halves ? group->node[r] : group->node[0] + r;
+            uint64_t to = ranker->offset[node];
+            size_t count = (size_t)(ranker->offset[node + 1] - to);
+            if (!group->halves)
+                leaf[label[group->first + r]] = node;
+            if (count > 0) {
+                memcpy(ranker->feature + to, group->feature + from,
+                       count * sizeof(*group->feature));
+                memcpy(ranker->weight + to, group->weight + from,
+                       count * sizeof(*group->weight));
+            }
+            from += count;
         }
-        done += run->count;
-        free(run->feature);
-        free(run->weight);
-        *run = (run_t){ 0 };
+        free(group->feature);
+        free(group->weight);
+        group->feature = NULL;
+        group->weight = NULL;
     }
     return true;
 }
 
-skn_status_t
-skn_ranker_fit(skn_ranker_t *ranker, const skn_dataset_t *dataset,
-               const skn_ranker_examples_t *examples, uint32_t feature_count,
-               uint64_t weight_max, uint32_t thread_count, skn_error_t *error)
+static void
+grove_fini(skn_ranker_grove_t *grove)
 {
-    worker_t worker[SKN_RANKER_THREADS_MAX];
-    fit_t fit = {
-        .ranker = ranker,
-        .dataset = dataset,
-        .examples = examples,
-        .weight_max = weight_max,
-        .run_count = (examples->label_count + RUN_LABELS - 1) / RUN_LABELS,
-    };
-    uint32_t ready = 0;
-    if (thread_count > SKN_RANKER_THREADS_MAX)
-        thread_count = SKN_RANKER_THREADS_MAX;
-    *ranker = (skn_ranker_t){ .label_count = examples->label_count,
-                              .feature_count = feature_count };
-    ranker->offset =
-        calloc(examples->label_count + (size_t)1, sizeof(*ranker->offset));
-    ranker->bias =
-        calloc(examples->label_count + (size_t)1, sizeof(*ranker->bias));
-    fit.run = calloc(fit.run_count + (size_t)1, sizeof(*fit.run));
-    bool good = ranker->offset && ranker->bias && fit.run;
-    while (good && ready < (thread_count ? thread_count : 1))
-        good = worker_init(&worker[ready++], &fit);
+    for (uint32_t g = 0; grove->group && g < grove->group_count; g++) {
+        free(grove->group[g].feature);
+        free(grove->group[g].weight);
+    }
+    free(grove->group);
+    free(grove->label);
+    free(grove->ready);
+    free(grove->norm);
+    free(grove->square);
+    (void)pthread_mutex_destroy(&grove->mutex);
+    (void)pthread_cond_destroy(&grove->changed);
+}
+
+/* Grown and fitted; false: no memory. */
+static bool
+grow(skn_ranker_grove_t *grove)
+{
+    skn_ranker_worker_t worker[SKN_RANKER_THREADS_MAX];
+    uint32_t threads = grove->source->thread_count, ready = 0;
+    bool good = true;
+    if (threads > SKN_RANKER_THREADS_MAX)
+        threads = SKN_RANKER_THREADS_MAX;
+    while (good && ready < (threads ? threads : 1))
+        good = skn_ranker_worker_init(&worker[ready++], grove);
+    good = good && skn_ranker_measure(&worker[0]);
     if (good)
         work_all(worker, ready);
-    good = good && !atomic_load(&fit.failed) && gather(&fit);
     while (ready > 0)
-        worker_fini(&worker[--ready]);
-    for (uint32_t r = 0; fit.run && r < fit.run_count; r++) {
-        free(fit.run[r].feature);
-        free(fit.run[r].weight);
-    }
-    free(fit.run);
-    if (!good || ranker->weight_count == 0)
+        skn_ranker_worker_fini(&worker[--ready]);
+    return good && !grove->failed && gather(grove);
+}
+
+skn_status_t
+skn_ranker_fit(skn_ranker_t *ranker, const skn_ranker_source_t *source,
+               skn_error_t *error)
+{
+    skn_ranker_grove_t grove = { .source = source, .ranker = ranker };
+    *ranker = (skn_ranker_t){
+        .label_count = source->has->label_count,
+        .feature_count = source->feature_count,
+        .tree_count = source->tree_count,
+    };
+    (void)pthread_mutex_init(&grove.mutex, NULL);
+    (void)pthread_cond_init(&grove.changed, NULL);
+    skn_status_t status = lay_out_all(&grove, error);
+    if (status == SKN_OK && grove.label_count > 0 && !grow(&grove))
+        status =
+            skn_fail(error, SKN_NO_MEMORY, "no room for a ranker of %u labels",
+                     ranker->label_count);
+    grove_fini(&grove);
+    if (status != SKN_OK || ranker->node_count == 0 ||
+        ranker->weight_count == 0)
         skn_ranker_fini(ranker);
-    return good ? SKN_OK
-                : skn_fail(error, SKN_NO_MEMORY,
-                           "no room for a ranker of %u labels",
-                           examples->label_count);
+    return status;
 }

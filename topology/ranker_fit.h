@@ -1,13 +1,18 @@
-/* ranker_fit.h - fits the sparse rows of a ranker, each by itself.
+/* ranker_fit.h - grows the trees of a ranker and fits their rows.
  *
- * Row l parts the points that have label l from those that a network takes for
- * such: a linear support vector machine with squared hinge loss,
+ * A tree parts the labels in halves of like ones until some hundred are
+ * together. Labels are alike whose points have the same features: balanced
+ * spherical 2-means over the sums of their points (Prabhu et al., "Parabel",
+ * WWW 2018, section 3.2). Row n then parts, among the points that have a label
+ * of the node above, those with a label of n from the others: a linear support
+ * vector machine with squared hinge loss,
  *
  *     min over (w, b)  |w|^2 / 2 + b^2 / 2 + COST sum_i max(0, 1 - y_i z_i)^2
  *
  * by dual coordinate descent (Hsieh, Chang, Lin, Keerthi, Sundararajan, "A Dual
  * Coordinate Descent Method for Large-scale Linear SVM", ICML 2008, algorithm
- * 1 with D_ii = 1 / (2 COST)). Then what is small is left out.
+ * 1 with D_ii = 1 / (2 COST)). A label's own row is fitted to the points that
+ * the network takes for its, too. What is small is left out.
  * SPDX-License-Identifier: Apache-2.0 */
 #ifndef TOPOLOGY_RANKER_FIT_H
 #define TOPOLOGY_RANKER_FIT_H
@@ -15,25 +20,31 @@
 #include "actors/ranker.h"
 #include "formats/dataset.h"
 
-/* Points with a label, and points that were taken for such. */
-typedef struct skn_ranker_examples {
-    uint32_t label_count;
-    uint64_t *offset; /* [label_count + 1] into `point` */
-    uint32_t *point;  /* point * 2 + 1: has the label; point * 2: has not */
-} skn_ranker_examples_t;
-
 #define SKN_RANKER_THREADS_MAX 64u
 
-void skn_ranker_examples_fini(skn_ranker_examples_t *examples);
+/* The points of each label, ascending and each once. */
+typedef struct skn_label_points {
+    uint32_t label_count;
+    uint64_t *offset; /* [label_count + 1] into `point` */
+    uint32_t *point;
+} skn_label_points_t;
 
-/* Fits all rows on `thread_count` threads: their number changes nothing of the
- * outcome. At most `weight_max` weights are kept, and a few for each label,
- * which shares in them by its examples. `feature_count` is at least that of
- * the data. *ranker is empty if no weight is worth keeping, and after a
- * failure. SKN_NO_MEMORY. */
-skn_status_t skn_ranker_fit(skn_ranker_t *ranker, const skn_dataset_t *dataset,
-                            const skn_ranker_examples_t *examples,
-                            uint32_t feature_count, uint64_t weight_max,
-                            uint32_t thread_count, skn_error_t *error);
+void skn_label_points_fini(skn_label_points_t *points);
+
+typedef struct skn_ranker_source {
+    const skn_dataset_t *dataset;
+    const skn_label_points_t *has;   /* that have the label */
+    const skn_label_points_t *taken; /* that were taken for such, wrongly */
+    uint32_t feature_count;          /* at least that of the data */
+    uint32_t tree_count, thread_count;
+    uint64_t weight_max; /* kept of all rows; and some for each row */
+    uint64_t seed;
+} skn_ranker_source_t;
+
+/* The number of threads changes nothing of the outcome. *ranker is empty if no
+ * label has a point, and after a failure. SKN_NO_MEMORY. */
+skn_status_t skn_ranker_fit(skn_ranker_t *ranker,
+                            const skn_ranker_source_t *source,
+                            skn_error_t *error);
 
 #endif

@@ -19,8 +19,10 @@
 #define SKN_POINTS_MAX UINT32_MAX
 /* Samples of one batch. Activations of a batch must stay in a cache or two. */
 #define SKN_BATCH_ROWS_MAX (1u << 16)
-/* Units of a hidden layer. */
+/* Networks of an ensemble; trees of a ranker. */
 #define SKN_ENSEMBLE_MAX 16u
+#define SKN_RANKER_TREES_MAX 16u
+/* Units of a hidden layer. */
 #define SKN_HIDDEN_MAX (1u << 16)
 /* Items of one run of a message: a batch's rows x hidden units. */
 #define SKN_RUN_MAX (1u << 30)

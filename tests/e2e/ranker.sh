@@ -8,7 +8,7 @@
 # shellcheck source=tests/e2e/tiny.sh
 . "$(dirname "$0")/tiny.sh"
 tiny_model
-ranked=(-o train.ranker=linear --json)
+ranked=(-o train.ranker_trees=2 --json)
 
 # --- at the end of a training, and by hand ----------------------------------
 check "a network is trained, and a ranker" "$skein" train tiny.yaml \
@@ -25,17 +25,21 @@ check_equal "as it was told at the end" "$(event "done" p1 out)" \
 check_match "without it there is none" '"event":"done"' alone.out
 check_equal "no event, either" "$(grep -c '"event":"ranker"' alone.out)" 0
 check "it is fitted afterwards, too" \
-    "$skein" join alone --ranker --into after --json
+    "$skein" join alone --trees 2 --into after --json
 check "the answer is JSON" every_line_is_json .check
 sha_in() {
     "$skein" inspect --json "$1" | grep -o '"weights_sha256":"[0-9a-f]*"'
 }
 check_equal "to the same" "$(sha_in after)" "$(sha_in run)"
 taskset -c "$(taskset -cp $$ | sed 's/.*: *\([0-9]*\).*/\1/')" \
-    "$skein" join alone --ranker --into one >/dev/null
+    "$skein" join alone --trees 2 --into one >/dev/null
 check_equal "on one core as on all" "$(sha_in one)" "$(sha_in run)"
-check_match "a person is told" '^ranker  0\.0 million weights' \
-    <("$skein" join alone --ranker --into again)
+check_match "a person is told" '^ranker 2 trees of ' \
+    <("$skein" join alone --trees 2 --into again)
+for number in 0 17 two ""; do
+    check_code 64 "'$number' is no number of trees" \
+        "$skein" join again --trees "$number" --into none
+done
 check_code 64 "one network alone is not joined" \
     "$skein" join again --into without
 check "two networks and a ranker" "$skein" train tiny.yaml "${ranked[@]}" \
@@ -62,22 +66,22 @@ check "an index finds, the ranker orders" \
     "$skein" predict run --index test.txt -k 3
 
 # --- refused ------------------------------------------------------------------
-check_code 78 "nodes fit none" "$skein" check tiny.yaml \
-    -o train.ranker=linear -o 'nodes=[{name: a}]'
-check_match "and it is told what to do" 'join --ranker' .check
-check_code 78 "another word is none" "$skein" check tiny.yaml \
-    -o train.ranker=trees
+check_code 78 "nodes grow none" "$skein" check tiny.yaml \
+    -o train.ranker_trees=2 -o 'nodes=[{name: a}]'
+check_match "and it is told what to do" 'join --trees' .check
+check_code 78 "17 are too many" "$skein" check tiny.yaml \
+    -o train.ranker_trees=17
 mv train.txt away.txt
 check_code 66 "without the training file there is none" \
-    "$skein" join alone --ranker --into none
+    "$skein" join alone --trees 2 --into none
 check_match "it is named" 'train\.txt' .check
 cp test.txt train.txt
 check_code 78 "nor with another one" \
-    "$skein" join alone --ranker --into none
+    "$skein" join alone --trees 2 --into none
 check_equal "and nothing is left of it" "$(find none 2>/dev/null | wc -l)" 0
 mv away.txt train.txt
-check_match "a plan is without it" '^# without the ranker' \
-    <("$skein" plan tiny.yaml -o train.ranker=linear -o checkpoint.path=plan)
+check_match "a plan is without it" '^# without the 2 trees' \
+    <("$skein" plan tiny.yaml -o train.ranker_trees=2 -o checkpoint.path=plan)
 
 # --- broken off ---------------------------------------------------------------
 # The network is done, and the process was killed before the ranker was.

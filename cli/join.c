@@ -62,11 +62,13 @@ join_run(const cli_call_t *call)
                      call->operand_count, joined.features, joined.units,
                      joined.labels, joined.parameters, joined.batch);
     } else {
-        (void)printf("model  %zu networks side by side: %" PRIu64
-                     " features, %" PRIu64 " units, %" PRIu64
-                     " labels, %.1f million parameters\nrun    %s\n",
-                     call->operand_count, joined.features, joined.units,
-                     joined.labels, (double)joined.parameters * 1e-6, into);
+        (void)printf(
+            "model  %zu network%s: %" PRIu64 " features, %" PRIu64
+            " units, %" PRIu64 " labels, %.1f million parameters\nrun    %s\n",
+            call->operand_count,
+            call->operand_count > 1 ? "s side by side" : " and its ranker",
+            joined.features, joined.units, joined.labels,
+            (double)joined.parameters * 1e-6, into);
     }
     return 0;
 }

@@ -40,9 +40,10 @@ plan_run(const cli_call_t *call)
                          run.plan.offload_bytes >> 20,
                          skn_plan_offload_path(run.plan.model, run_path));
         if (run.model->train.ranker_trees > 0)
-            (void)printf("# without the %lld trees of a ranker, which `skein "
+            (void)printf("# without the ranker (%lld tree%s), which `skein "
                          "train` grows at the end\n",
-                         (long long)run.model->train.ranker_trees);
+                         (long long)run.model->train.ranker_trees,
+                         run.model->train.ranker_trees > 1 ? "s" : "");
         if (run.model->train.ensemble > 1)
             (void)printf("# one of %lld networks, which `skein train` trains "
                          "one after the other and joins\n",

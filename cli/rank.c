@@ -36,10 +36,11 @@ cli_rank(const cli_call_t *call, const char *path,
                      own.trees, ranked.nodes, ranked.weights, ranked.bytes,
                      ranked.seconds, ranked.cpu_seconds);
     else
-        (void)printf("ranker %u trees of %" PRIu64 " nodes, %.1f million "
+        (void)printf("ranker %u tree%s, %" PRIu64 " nodes, %.1f million "
                      "weights, %" PRIu64 " MiB, in %.1f s (%.1f CPU s)\n",
-                     own.trees, ranked.nodes, (double)ranked.weights * 1e-6,
-                     ranked.bytes >> 20, ranked.seconds, ranked.cpu_seconds);
+                     own.trees, own.trees > 1 ? "s" : "", ranked.nodes,
+                     (double)ranked.weights * 1e-6, ranked.bytes >> 20,
+                     ranked.seconds, ranked.cpu_seconds);
     (void)fflush(stdout);
     return SKN_OK;
 }

@@ -34,7 +34,7 @@ check_equal "to the same" "$(sha_in after)" "$(sha_in run)"
 taskset -c "$(taskset -cp $$ | sed 's/.*: *\([0-9]*\).*/\1/')" \
     "$skein" join alone --trees 2 --into one >/dev/null
 check_equal "on one core as on all" "$(sha_in one)" "$(sha_in run)"
-check_match "a person is told" '^ranker 2 trees of ' \
+check_match "a person is told" '^ranker 2 trees, ' \
     <("$skein" join alone --trees 2 --into again)
 for number in 0 17 two ""; do
     check_code 64 "'$number' is no number of trees" \
@@ -80,7 +80,7 @@ check_code 78 "nor with another one" \
     "$skein" join alone --trees 2 --into none
 check_equal "and nothing is left of it" "$(find none 2>/dev/null | wc -l)" 0
 mv away.txt train.txt
-check_match "a plan is without it" '^# without the 2 trees' \
+check_match "a plan is without it" '^# without the ranker .2 trees' \
     <("$skein" plan tiny.yaml -o train.ranker_trees=2 -o checkpoint.path=plan)
 
 # --- broken off ---------------------------------------------------------------

@@ -495,9 +495,15 @@ answer(const pass_t *pass, const skn_points_t *points, size_t i, uint32_t k,
         skn_status_t status = sparse_of(points, i, &sparse, &copy, error);
         if (status != SKN_OK)
             return status;
-        skn_ranker_order(&network->ranker, &sparse, network->softmax,
-                         best->count, id, chance);
+        uint32_t ranked = best->count < SKN_RANKER_CANDIDATES
+                              ? best->count
+                              : SKN_RANKER_CANDIDATES;
+        skn_ranker_order(&network->ranker, &sparse, network->softmax, ranked,
+                         id, chance);
         free(copy);
+        /* The network's order of the others is left, behind these. */
+        for (uint32_t r = ranked; r < best->count; r++)
+            chance[r] = fminf(chance[r], chance[r - 1]);
     }
     for (uint32_t r = 0; r < k; r++) {
         label[r] = r < best->count ? id[r] : UINT32_MAX;

@@ -82,16 +82,20 @@ skn_ranker_bytes(const skn_ranker_t *ranker)
     return bytes;
 }
 
-/* The sizes that its tensors say; { 0 } where there is none. */
+/* The sizes that its tensors say, of which there are *found; { 0 } unless all
+ * are there. */
 static skn_ranker_t
 measure(const skn_checkpoint_t *checkpoint, const char *layer,
-        uint32_t label_count)
+        uint32_t label_count, int *found)
 {
     char name[SKN_NAME_MAX + 1];
     const skn_checkpoint_tensor_t *tensor[TENSORS];
-    for (int k = 0; k < TENSORS; k++)
+    *found = 0;
+    for (int k = 0; k < TENSORS; k++) {
         tensor[k] = skn_checkpoint_find(checkpoint, name_of(layer, k, name));
-    if (!tensor[WEIGHT] || !tensor[BIAS] || !tensor[LEAF])
+        *found += tensor[k] != NULL;
+    }
+    if (*found < TENSORS)
         return (skn_ranker_t){ 0 };
     return (skn_ranker_t){
         .label_count = label_count,
@@ -108,8 +112,9 @@ skn_ranker_bytes_of(const skn_checkpoint_t *checkpoint, const char *layer)
     const skn_checkpoint_tensor_t *leaf =
         skn_checkpoint_find(checkpoint, name_of(layer, LEAF, name));
     skn_ranker_t ranker = { 0 };
+    int found;
     if (leaf && leaf->rows > 0 && leaf->rows <= UINT32_MAX)
-        ranker = measure(checkpoint, layer, (uint32_t)leaf->rows);
+        ranker = measure(checkpoint, layer, (uint32_t)leaf->rows, &found);
     return skn_ranker_bytes(&ranker);
 }
 
@@ -140,6 +145,16 @@ read_tensor(skn_checkpoint_t *checkpoint, const char *layer, int which,
         return bytes;
     free(bytes);
     return NULL;
+}
+
+static skn_status_t
+refuse(const skn_checkpoint_t *checkpoint, const char *layer, const char *what,
+       skn_error_t *error)
+{
+    (void)skn_fail(error, SKN_BAD_DATA, "%s: the ranker, %.48s.ranker.*, %s",
+                   skn_checkpoint_path(checkpoint), layer, what);
+    return skn_fail_hint(error, SKN_BAD_DATA,
+                         "`skein join --trees` grows another one");
 }
 
 /* Whether each node is below its parent, and none too deep. */
@@ -180,7 +195,8 @@ check_rows(const skn_ranker_t *ranker)
 
 /* Nothing is looked up outside of it, whatever the file says. */
 static skn_status_t
-check(const skn_ranker_t *ranker, const char *path, skn_error_t *error)
+check(const skn_ranker_t *ranker, const skn_checkpoint_t *checkpoint,
+      const char *layer, skn_error_t *error)
 {
     uint8_t *depth = malloc((size_t)ranker->node_count + 1);
     if (!depth)
@@ -188,9 +204,7 @@ check(const skn_ranker_t *ranker, const char *path, skn_error_t *error)
                         ranker->node_count);
     bool good = check_nodes(ranker, depth) && check_rows(ranker);
     free(depth);
-    return good ? SKN_OK
-                : skn_fail(error, SKN_BAD_DATA,
-                           "%s: its ranker is not in order", path);
+    return good ? SKN_OK : refuse(checkpoint, layer, "is not in order", error);
 }
 
 skn_status_t
@@ -201,9 +215,12 @@ skn_ranker_load(skn_ranker_t *ranker, skn_checkpoint_t *checkpoint,
     void *bytes[TENSORS] = { NULL };
     uint64_t rows[TENSORS];
     skn_status_t status = SKN_OK;
-    *ranker = measure(checkpoint, layer, label_count);
-    if (ranker->label_count == 0)
+    int found;
+    *ranker = measure(checkpoint, layer, label_count, &found);
+    if (found == 0)
         return SKN_OK;
+    if (found < TENSORS)
+        return refuse(checkpoint, layer, "has tensors missing", error);
     ranker->feature_count = feature_count;
     size_tensors(ranker, rows);
     for (int k = 0; k < TENSORS && status == SKN_OK; k++) {
@@ -216,9 +233,7 @@ skn_ranker_load(skn_ranker_t *ranker, skn_checkpoint_t *checkpoint,
     ranker->feature = bytes[FEATURE];
     ranker->weight = bytes[WEIGHT];
     ranker->bias = bytes[BIAS];
-    return status == SKN_OK
-               ? check(ranker, skn_checkpoint_path(checkpoint), error)
-               : status;
+    return status == SKN_OK ? check(ranker, checkpoint, layer, error) : status;
 }
 
 skn_status_t

@@ -26,8 +26,9 @@
 
 #include "formats/checkpoint.h"
 
-/* Labels of the network that are ranked anew, at least. */
-#define SKN_RANKER_CANDIDATES 100u
+/* Labels of the network that are ordered anew; those behind them are taken to
+ * be no better than the last of these. */
+#define SKN_RANKER_CANDIDATES 30u
 
 /* A point's features, ascending, and their values. */
 typedef struct skn_sparse {

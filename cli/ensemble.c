@@ -9,6 +9,7 @@
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "cli/follow.h"
 #include "cli/networks.h"
@@ -140,17 +141,48 @@ train_one(const cli_call_t *call, const member_t *member, state_t state,
     int code = status == SKN_OK ? cli_training(&one, &training)
                                 : cli_report(call, &error);
     skn_json_text_fini(&path);
-    *stopped = outcome.stopped;
+    *stopped = outcome.stopped || outcome.asked;
     return code;
 }
 
 /* --- the whole ----------------------------------------------------------- */
 
-/* From here on there is nothing to save: signals end the process. */
+/* What is said by who is asked to end from here on. */
+static struct {
+    char text[SKN_TEXT_MAX + 256];
+    size_t bytes;
+} farewell;
+
 static void
-heed_signals(void)
+say_farewell(int number)
 {
+    (void)number;
+    ssize_t written = write(STDOUT_FILENO, farewell.text, farewell.bytes);
+    (void)written;
+    _exit(0);
+}
+
+/* From here on there is nothing to save: the networks are, and all else is
+ * made again by --resume. */
+static void
+heed_signals(const cli_call_t *call, const cli_outcome_t *whole)
+{
+    const struct sigaction leave = { .sa_handler = say_farewell };
+    skn_json_text_t path = { 0 };
     sigset_t none;
+    skn_json_text_add_string(&path, whole->path);
+    int bytes =
+        snprintf(farewell.text, sizeof(farewell.text),
+                 call->json ? "{\"event\":\"stopped\",\"path\":%s}\n"
+                            : "stopped, with all networks trained; go on "
+                              "with --resume -o checkpoint.path=%s\n",
+                 path.failed ? "\"\"" : path.bytes);
+    skn_json_text_fini(&path);
+    farewell.bytes =
+        bytes > 0 && (size_t)bytes < sizeof(farewell.text) ? (size_t)bytes : 0;
+    (void)sigaction(SIGINT, &leave, NULL);
+    (void)sigaction(SIGTERM, &leave, NULL);
+    (void)fflush(NULL);
     (void)sigemptyset(&none);
     (void)sigprocmask(SIG_SETMASK, &none, NULL);
 }
@@ -240,8 +272,14 @@ join(const cli_call_t *call, const cli_outcome_t *whole, skn_error_t *error)
 }
 
 static void
-tell_stop(const cli_call_t *call, const cli_outcome_t *whole, uint32_t k)
+tell_stop(const cli_call_t *call, const cli_outcome_t *whole, uint32_t k,
+          bool trained)
 {
+    if (call->json && trained) { /* else the network has told it */
+        (void)fputs("{\"event\":\"stopped\",\"path\":", stdout);
+        cli_json_string(whole->path, stdout);
+        (void)puts("}");
+    }
     if (!call->json)
         (void)printf("stopped in network %u of %u; go on with --resume -o "
                      "checkpoint.path=%s\n",
@@ -282,13 +320,13 @@ cli_ensemble(const cli_call_t *call, const cli_outcome_t *whole)
         if (known)
             continue;
         int code = train_one(call, &member, state, &stopped);
-        stopped = code == 0 &&
-                  (stopped || state_of(member.path, SKN_VERIFY_LAZY) != DONE);
+        bool trained = state_of(member.path, SKN_VERIFY_LAZY) == DONE;
+        stopped = code == 0 && (stopped || !trained);
         if (stopped)
-            tell_stop(call, whole, k);
+            tell_stop(call, whole, k, trained);
         if (code != 0 || stopped)
             return code;
     }
-    heed_signals();
+    heed_signals(call, whole);
     return join(call, whole, &error) == SKN_OK ? 0 : cli_report(call, &error);
 }

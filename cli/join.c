@@ -6,6 +6,7 @@
 #include "cli/process.h"
 #include "cli/rank.h"
 #include "cli/verbs.h"
+#include "formats/checkpoint.h"
 #include "topology/join.h"
 
 static skn_status_t
@@ -26,6 +27,17 @@ read_trees(const cli_call_t *call, uint32_t *trees, skn_error_t *error)
     return SKN_OK;
 }
 
+static bool
+is_taken(const char *into)
+{
+    skn_error_t error = { 0 };
+    skn_checkpoint_t *checkpoint =
+        skn_checkpoint_open(into, SKN_VERIFY_LAZY, &error);
+    bool taken = checkpoint != NULL;
+    skn_checkpoint_close(&checkpoint);
+    return taken;
+}
+
 static int
 join_run(const cli_call_t *call)
 {
@@ -42,6 +54,12 @@ join_run(const cli_call_t *call)
         return cli_report(call, &error);
     }
     cli_outlive_file_limit();
+    if (is_taken(into)) { /* before a ranker takes its time */
+        (void)skn_fail(&error, SKN_CANNOT_CREATE, "%.200s holds a run already",
+                       into);
+        (void)skn_fail_hint(&error, SKN_CANNOT_CREATE, "choose another folder");
+        return cli_report(call, &error);
+    }
     skn_status_t status = read_trees(call, &ranks.trees, &error);
     if (status == SKN_OK && ranks.trees > 0)
         status =

@@ -77,6 +77,8 @@ watch(pid_t worker, const cli_keeper_t *keeper, cli_polite_wish_t *wish,
         int number = next_signal(keeper);
         if (number == SIGINT || number == SIGTERM) {
             *asked_by = number;
+            if (keeper && keeper->asked)
+                *keeper->asked = true;
             (void)kill(worker, asked++ == 0 ? SIGUSR1 : SIGUSR2);
             if (keeper)
                 keeper->hurry(keeper->state);

@@ -27,6 +27,7 @@ typedef struct cli_keeper {
     void *state;
     bool gives_memory;      /* such an end may be followed by another start */
     volatile bool *stopped; /* shared: the worker came to an end too early */
+    bool *asked; /* becomes true when a signal asks for an end; or NULL */
 } cli_keeper_t;
 
 /* Forks, before any other thread exists, and runs `work` in the child until it

@@ -372,11 +372,13 @@ cli_training(const cli_call_t *call, const cli_training_t *training)
     if (training->node) /* the other nodes would wait in vain for a word */
         cli_follow_outlive();
     keeper_t keeper = { .call = call, .job = job };
+    bool asked = false;
     const cli_keeper_t keeps = { .look = look,
                                  .hurry = hurry,
                                  .state = &keeper,
                                  .gives_memory = training->node == NULL,
-                                 .stopped = &job->stopped };
+                                 .stopped = &job->stopped,
+                                 .asked = &asked };
     /* The death of a node is that of the run: its others hold what it had. */
     int code = cli_supervise(call, work, job,
                              training->node ? NULL : &job->begun, &keeps);
@@ -384,6 +386,7 @@ cli_training(const cli_call_t *call, const cli_training_t *training)
     if (training->outcome) {
         *training->outcome = job->outcome;
         training->outcome->stopped = job->stopped;
+        training->outcome->asked = asked;
         memcpy(training->outcome->path, job->run_path, sizeof(job->run_path));
     }
     return code;

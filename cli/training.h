@@ -15,6 +15,7 @@ typedef struct cli_outcome {
     int64_t seed;            /* of the first */
     char path[SKN_TEXT_MAX]; /* where the whole is to be */
     bool stopped;            /* it was asked to end, and is not done */
+    bool asked;              /* it was asked to end */
 } cli_outcome_t;
 
 typedef struct cli_training {

@@ -261,9 +261,18 @@ open_points(rank_t *rank, skn_error_t *error)
         return skn_fail(error, SKN_USAGE,
                         "a ranker is fitted to at most %u points", POINTS_MAX);
     const skn_resume_t there = { .has_checkpoint = true };
+    const char *run = skn_run_folder_path(rank->predictor->trained.run);
     status = skn_resume_same_data(
-        &there, skn_run_folder_path(rank->predictor->trained.run),
-        skn_dataset_info(rank->dataset)->content_hash, error);
+        &there, run, skn_dataset_info(rank->dataset)->content_hash, error);
+    if (status == SKN_BAD_CONFIG) {
+        (void)skn_fail(error, status,
+                       "%.200s holds other points than those that %.200s was "
+                       "trained on",
+                       model->data.train, run);
+        return skn_fail_hint(error, status,
+                             "put the file back: a ranker is fitted to what "
+                             "the network has seen");
+    }
     if (status != SKN_OK)
         return status;
     return skn_split_init(&rank->split, rank->dataset, model->train.validate,
@@ -315,6 +324,8 @@ skn_rank(skn_ranker_t *ranker, const char *path,
                         options->trees, SKN_RANKER_TREES_MAX);
     rank.predictor = skn_predictor_open(path, error);
     skn_status_t status = rank.predictor ? SKN_OK : error->status;
+    if (rank.predictor) /* only the network's own mistakes */
+        skn_ranker_fini(&rank.predictor->network.ranker);
     if (status == SKN_OK)
         status = open_points(&rank, error);
     if (status == SKN_OK)

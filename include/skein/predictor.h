@@ -50,8 +50,9 @@ typedef struct skn_predictor_info {
     bool normalizes; /* the values of a point are scaled to length 1 */
     /* Of the index; 0: there is none, and answers are exact. */
     uint32_t index_lists, index_probes;
-    /* Of the ranker (train.ranker_trees), which orders the best labels of the
-     * network anew; 0: there is none. Probabilities are what comes out. */
+    /* Of the ranker (train.ranker_trees), which orders the thirty best labels
+     * of the network anew, and their probabilities; others come behind them,
+     * at most as probable as the last of them. 0: there is none. */
     uint64_t ranker_weights;
 } skn_predictor_info_t;
 

@@ -33,6 +33,8 @@ sha_in() {
 check_equal "to the same" "$(sha_in after)" "$(sha_in run)"
 taskset -c "$(taskset -cp $$ | sed 's/.*: *\([0-9]*\).*/\1/')" \
     "$skein" join alone --trees 2 --into one >/dev/null
+"$skein" join after --trees 2 --into twice >/dev/null
+check_equal "a second time as the first" "$(sha_in twice)" "$(sha_in run)"
 check_equal "on one core as on all" "$(sha_in one)" "$(sha_in run)"
 check_match "a person is told" '^ranker 2 trees, ' \
     <("$skein" join alone --trees 2 --into again)
@@ -50,18 +52,21 @@ check "two with rankers of their own are joined" \
 check_equal "without them" "$(find plain -name '*ranker*' | wc -l)" 0
 
 # --- what it says ------------------------------------------------------------
-check "it predicts" "$skein" predict run test.txt -k 100
+check "it predicts" "$skein" predict run test.txt -k 30
 cp .check many
 "$skein" predict run test.txt -k 3 >few
 check_equal "the first of many are those of few" \
     "$(cut -d' ' -f1-3 many | md5sum)" "$(md5sum <few)"
+"$skein" predict run test.txt -k 100 >more
+check_equal "and of more" "$(cut -d' ' -f1-30 more | md5sum)" \
+    "$(md5sum <many)"
 check "probabilities fall, and are at most 1 together" awk '
     { sum = 0; last = 2
       for (k = 1; k <= NF; k++) {
           split($k, part, ":"); sum += part[2]
           if (part[2] > last) exit 1
           last = part[2] }
-      if (sum > 1.0001) exit 1 }' many
+      if (sum > 1.0001) exit 1 }' more
 check "an index finds, the ranker orders" \
     "$skein" predict run --index test.txt -k 3
 
@@ -75,9 +80,12 @@ mv train.txt away.txt
 check_code 66 "without the training file there is none" \
     "$skein" join alone --trees 2 --into none
 check_match "it is named" 'train\.txt' .check
+check_code 73 "a folder that is taken is told at once" \
+    "$skein" join alone --trees 2 --into run
 cp test.txt train.txt
 check_code 78 "nor with another one" \
     "$skein" join alone --trees 2 --into none
+check_match "and what to do" 'put the file back' .check
 check_equal "and nothing is left of it" "$(find none 2>/dev/null | wc -l)" 0
 mv away.txt train.txt
 check_match "a plan is without it" '^# without the ranker .2 trees' \
@@ -96,6 +104,33 @@ check_equal "and sweeps" "$(find late -name 'network-*' | wc -l)" 0
 check "a finished one is left as it is" \
     "$skein" train tiny.yaml "${few[@]}" --resume
 check_match "it is the same" "\"weights_sha256\":\"$(sha_of out)\"" .check
+
+# --- asked to end -------------------------------------------------------------
+# In the last batches of the network, and while the ranker is fitted.
+long=("${ranked[@]}" -o checkpoint.path=asked -o train.epochs=400 -o
+    train.evaluate.every_epochs=0 -o checkpoint.every_batches=0)
+"$skein" train tiny.yaml "${long[@]}" >asked.out 2>&1 &
+victim=$!
+wait_until 300 grep -q '"epoch":2,' asked.out
+kill -TERM "$victim"
+wait "$victim"
+check_equal "a stop is no failure" "$?" 0
+check_equal "no ranker is fitted then" \
+    "$(grep -c '"event":"ranker"' asked.out)" 0
+mkdir slow # its network is trained
+cp -r alone slow/network-1
+"$skein" train tiny.yaml --json -o checkpoint.path=slow --resume \
+    -o train.ranker_trees=16 >slow.out 2>&1 &
+victim=$!
+wait_until 300 grep -q '"trained":true' slow.out
+kill -TERM "$victim"
+wait "$victim"
+check_equal "nor then" "$?" 0
+check_match "it is told, or done" '"event":"(stopped|done)"' slow.out
+check "it goes on" "$skein" train tiny.yaml --json -o checkpoint.path=slow \
+    --resume -o train.ranker_trees=16
+"$skein" join alone --trees 16 --into sixteen >/dev/null
+check_equal "to the same" "$(sha_in slow)" "$(sha_in sixteen)"
 
 # --- damaged ------------------------------------------------------------------
 printf '\377\377\377' | dd of=late/latest/output.ranker.safetensors \

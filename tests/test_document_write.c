@@ -147,3 +147,19 @@ Test(document_write, says_when_the_disk_is_full)
     skn_document_destroy(&document);
     skn_problems_destroy(&problems);
 }
+
+/* A reader stops at 64 open brackets, which it counts in quotes, too. */
+Test(document_write, hides_brackets_that_stay_open)
+{
+    expect_round_trip("'[x': 'a[1]'\n'{': '[[]'\n",
+                      "\"\\x5bx\": \"a[1]\"\n\"\\x7b\": \"\\x5b\\x5b]\"\n");
+    char text[128] = "k: '";
+    memset(text + 4, '[', 60);
+    (void)snprintf(text + 64, sizeof(text) - 64, "'\n");
+    expect_round_trip(text, NULL);
+    char many[4096] = "";
+    for (size_t k = 0; k < 70; k++)
+        (void)snprintf(many + strlen(many), sizeof(many) - strlen(many),
+                       "k%zu: \"\\x5b\"\n", k);
+    expect_round_trip(many, many);
+}

@@ -1,4 +1,6 @@
 /* test_evaluate.c - scores of a trained model against a count by hand.
+ *
+ * Covers topology/evaluate.c and topology/point_rows.c.
  * SPDX-License-Identifier: Apache-2.0 */
 #include "topology/evaluate.h"
 

@@ -53,6 +53,23 @@ is_plain(const char *text)
     return true;
 }
 
+/* A reader counts open brackets, in quotes, too, and stops at many: whether
+ * `text` leaves some open, or many are at once. */
+static bool
+opens_brackets(const char *text)
+{
+    uint32_t open = 0, most = 0;
+    for (; *text; text++) {
+        if (*text == '[' || *text == '{')
+            open++;
+        else if ((*text == ']' || *text == '}') && open > 0)
+            open--;
+        if (open > most)
+            most = open;
+    }
+    return open > 0 || most > 8;
+}
+
 void
 skn_document_write_text(const char *text, bool text_only, FILE *file)
 {
@@ -60,6 +77,7 @@ skn_document_write_text(const char *text, bool text_only, FILE *file)
         (void)fputs(text, file);
         return;
     }
+    bool hides = opens_brackets(text);
     (void)fputc('"', file);
     for (const char *at = text; *at; at++) {
         unsigned char byte = (unsigned char)*at;
@@ -81,7 +99,8 @@ skn_document_write_text(const char *text, bool text_only, FILE *file)
             (void)fputs("\\t", file);
             break;
         default:
-            if (byte < 0x20 || byte == 0x7F)
+            if (byte < 0x20 || byte == 0x7F ||
+                (hides && (byte == '[' || byte == '{')))
                 (void)fprintf(file, "\\x%02x", byte);
             else
                 (void)fputc(byte, file);

@@ -7,6 +7,7 @@
 
 #include "actors/data.h"
 #include "actors/ranking_metrics.h"
+#include "topology/point_rows.h"
 #include "topology/predictor_parts.h"
 
 /* Jain, Prabhu, Varma 2016, as the evaluator has them. */
@@ -49,46 +50,13 @@ weigh_labels(const skn_predictor_t *predictor, const char *train,
     skn_dataset_close(&dataset);
 }
 
-/* Points [first, first + count) of a data set as sparse rows. */
+/* Some points, and what the network says of them. */
 typedef struct rows {
-    size_t offset[SKN_NETWORK_POINTS_MAX + 1];
-    uint32_t *feature;
-    float *value;
-    size_t room;
+    skn_point_rows_t points;
+    uint32_t number[SKN_NETWORK_POINTS_MAX];
     uint32_t label[SKN_NETWORK_POINTS_MAX * SKN_RANKING_CUT];
     float score[SKN_NETWORK_POINTS_MAX * SKN_RANKING_CUT];
 } rows_t;
-
-static skn_status_t
-gather(rows_t *rows, const skn_dataset_t *dataset, uint64_t first, size_t count,
-       skn_error_t *error)
-{
-    rows->offset[0] = 0;
-    for (size_t i = 0; i < count; i++)
-        rows->offset[i + 1] =
-            rows->offset[i] +
-            skn_dataset_point(dataset, first + i).feature_count;
-    if (rows->offset[count] > rows->room) {
-        free(rows->feature);
-        free(rows->value);
-        rows->room = rows->offset[count] * 2;
-        rows->feature = malloc(rows->room * sizeof(*rows->feature));
-        rows->value = malloc(rows->room * sizeof(*rows->value));
-        if (!rows->feature || !rows->value)
-            return skn_fail(error, SKN_NO_MEMORY, "no room for %zu features",
-                            rows->room);
-    }
-    for (size_t i = 0; i < count; i++) {
-        skn_dataset_point_t point = skn_dataset_point(dataset, first + i);
-        if (point.feature_count == 0)
-            continue;
-        memcpy(rows->feature + rows->offset[i], point.feature,
-               point.feature_count * sizeof(*rows->feature));
-        memcpy(rows->value + rows->offset[i], point.value,
-               point.feature_count * sizeof(*rows->value));
-    }
-    return SKN_OK;
-}
 
 static void
 add_point(skn_ranking_sums_t *sums, const float *inverse, const rows_t *rows,
@@ -117,9 +85,11 @@ pass(const skn_predictor_t *predictor, const skn_dataset_t *dataset,
         size_t count = SKN_NETWORK_POINTS_MAX;
         if (total - first < count)
             count = (size_t)(total - first);
-        status = gather(rows, dataset, first, count, error);
-        skn_points_t points = { count, rows->offset, rows->feature,
-                                rows->value };
+        for (size_t i = 0; i < count; i++)
+            rows->number[i] = (uint32_t)(first + i);
+        status = skn_point_rows_take(&rows->points, dataset, rows->number,
+                                     count, error);
+        skn_points_t points = skn_point_rows_points(&rows->points, count);
         if (status == SKN_OK)
             status =
                 skn_network_best(&predictor->network, &points, SKN_RANKING_CUT,
@@ -177,10 +147,8 @@ skn_evaluate(const skn_predictor_t *predictor, const char *test,
     } else {
         status = skn_fail(error, SKN_NO_MEMORY, "no room for an evaluation");
     }
-    if (rows) {
-        free(rows->feature);
-        free(rows->value);
-    }
+    if (rows)
+        skn_point_rows_fini(&rows->points);
     free(rows);
     free(inverse);
     skn_dataset_close(&dataset);

@@ -15,6 +15,7 @@
 #include "actors/data.h"
 #include "topology/ranker_fit.h"
 #include "actors/split.h"
+#include "topology/point_rows.h"
 #include "topology/predictor_parts.h"
 #include "topology/resume.h"
 
@@ -42,58 +43,22 @@ typedef struct rank {
 
 /* --- what the network puts first ----------------------------------------- */
 
-/* A group of the shown points as sparse rows. */
+/* A group of the shown points. */
 typedef struct group {
-    size_t offset[SKN_NETWORK_POINTS_MAX + 1];
+    skn_point_rows_t rows;
+    uint32_t point[SKN_NETWORK_POINTS_MAX];
     float score[SKN_NETWORK_POINTS_MAX * NEIGHBOURS];
-    uint32_t *feature;
-    float *value;
-    size_t room;
 } group_t;
-
-static skn_dataset_point_t
-shown_point(const rank_t *rank, size_t at)
-{
-    return skn_dataset_point(rank->dataset, rank->split.train[at * SHOWN_EACH]);
-}
-
-static skn_status_t
-collect(const rank_t *rank, group_t *group, size_t first, size_t count,
-        skn_error_t *error)
-{
-    group->offset[0] = 0;
-    for (size_t i = 0; i < count; i++)
-        group->offset[i + 1] =
-            group->offset[i] + shown_point(rank, first + i).feature_count;
-    if (group->offset[count] > group->room) {
-        free(group->feature);
-        free(group->value);
-        group->room = 2 * group->offset[count];
-        group->feature = malloc(group->room * sizeof(*group->feature));
-        group->value = malloc(group->room * sizeof(*group->value));
-        if (!group->feature || !group->value)
-            return skn_fail(error, SKN_NO_MEMORY, "no room for %zu features",
-                            group->room);
-    }
-    for (size_t i = 0; i < count; i++) {
-        skn_dataset_point_t point = shown_point(rank, first + i);
-        if (point.feature_count == 0)
-            continue;
-        memcpy(group->feature + group->offset[i], point.feature,
-               point.feature_count * sizeof(*group->feature));
-        memcpy(group->value + group->offset[i], point.value,
-               point.feature_count * sizeof(*group->value));
-    }
-    return SKN_OK;
-}
 
 static skn_status_t
 look(rank_t *rank, group_t *group, size_t first, size_t count,
      skn_error_t *error)
 {
-    skn_status_t status = collect(rank, group, first, count, error);
-    skn_points_t points = { count, group->offset, group->feature,
-                            group->value };
+    for (size_t i = 0; i < count; i++)
+        group->point[i] = rank->split.train[(first + i) * SHOWN_EACH];
+    skn_status_t status = skn_point_rows_take(&group->rows, rank->dataset,
+                                              group->point, count, error);
+    skn_points_t points = skn_point_rows_points(&group->rows, count);
     if (status != SKN_OK)
         return status;
     return skn_network_best(
@@ -125,10 +90,8 @@ look_on(void *argument)
             rank->error = error;
         (void)pthread_mutex_unlock(&rank->mutex);
     }
-    if (group) {
-        free(group->feature);
-        free(group->value);
-    }
+    if (group)
+        skn_point_rows_fini(&group->rows);
     free(group);
     return NULL;
 }
@@ -206,11 +169,12 @@ static void
 note_taken(const rank_t *rank, skn_label_points_t *points, note_t *note)
 {
     for (uint32_t i = 0; i < rank->shown; i++) {
-        skn_dataset_point_t point = shown_point(rank, i);
+        uint32_t at = rank->split.train[(size_t)i * SHOWN_EACH];
+        skn_dataset_point_t point = skn_dataset_point(rank->dataset, at);
         const uint32_t *label = rank->label + (size_t)i * rank->neighbours;
         for (uint32_t r = 0; r < rank->neighbours; r++)
             if (label[r] != UINT32_MAX && !has_label(&point, label[r]))
-                note(points, label[r], rank->split.train[i * SHOWN_EACH]);
+                note(points, label[r], at);
     }
 }
 

@@ -77,12 +77,13 @@ skn_ranker_draw(skn_ranker_worker_t *worker, uint64_t below)
     return ((x * UINT64_C(0x2545F4914F6CDD1D)) >> 32) * below >> 32;
 }
 
-/* The same whoever works on it: of a row, or (node UINT32_MAX) of a group. */
+/* The same whoever works on it: of a row (0 as the second), or of the parting
+ * of a group (1 + its tree). */
 static void
-reseed(skn_ranker_worker_t *worker, uint64_t group, uint64_t node)
+reseed(skn_ranker_worker_t *worker, uint64_t first, uint64_t second)
 {
     uint64_t x = worker->grove->source->seed +
-                 (group << 32 | node) * UINT64_C(0x9E3779B97F4A7C15);
+                 (first << 32 | second) * UINT64_C(0x9E3779B97F4A7C15);
     x = (x ^ x >> 30) * UINT64_C(0xBF58476D1CE4E5B9);
     x = (x ^ x >> 27) * UINT64_C(0x94D049BB133111EB);
     worker->state = (x ^ x >> 31) | 1;

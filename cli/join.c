@@ -1,31 +1,12 @@
 /* join.c - skein join: several trained networks as one model.
  * SPDX-License-Identifier: Apache-2.0 */
 #include <inttypes.h>
-#include <stdlib.h>
 
 #include "cli/process.h"
 #include "cli/rank.h"
 #include "cli/verbs.h"
 #include "formats/checkpoint.h"
 #include "topology/join.h"
-
-static skn_status_t
-read_trees(const cli_call_t *call, uint32_t *trees, skn_error_t *error)
-{
-    const char *text = cli_value(call, "trees");
-    char *end;
-    if (!text)
-        return SKN_OK;
-    unsigned long number = strtoul(text, &end, 10);
-    if (*text < '0' || *text > '9' || *end || number < 1 ||
-        number > SKN_RANKER_TREES_MAX)
-        return skn_fail(error, SKN_USAGE,
-                        "--trees must be a whole number in 1..%u, found "
-                        "'%.40s'",
-                        SKN_RANKER_TREES_MAX, text);
-    *trees = (uint32_t)number;
-    return SKN_OK;
-}
 
 static bool
 is_taken(const char *into)
@@ -60,7 +41,8 @@ join_run(const cli_call_t *call)
         (void)skn_fail_hint(&error, SKN_CANNOT_CREATE, "choose another folder");
         return cli_report(call, &error);
     }
-    skn_status_t status = read_trees(call, &ranks.trees, &error);
+    skn_status_t status =
+        cli_count(call, "trees", SKN_RANKER_TREES_MAX, &ranks.trees, &error);
     if (status == SKN_OK && ranks.trees > 0)
         status =
             cli_rank(call, call->operands[0], &ranks, &ranker, &extra, &error);

@@ -3,17 +3,8 @@
 #include "cli/rank.h"
 
 #include <inttypes.h>
-#include <sched.h>
 
-static uint32_t
-cores(void)
-{
-    cpu_set_t all;
-    CPU_ZERO(&all);
-    int count =
-        sched_getaffinity(0, sizeof(all), &all) == 0 ? CPU_COUNT(&all) : 1;
-    return count > 0 ? (uint32_t)count : 1;
-}
+#include "topology/model_run.h"
 
 skn_status_t
 cli_rank(const cli_call_t *call, const char *path,
@@ -23,7 +14,9 @@ cli_rank(const cli_call_t *call, const char *path,
     skn_ranked_t ranked;
     skn_rank_options_t own = *options;
     if (own.threads == 0)
-        own.threads = cores();
+        own.threads = skn_unit_count(error);
+    if (own.threads == 0)
+        return error->status;
     skn_status_t status = skn_rank(ranker, path, &own, &ranked, error);
     extra->seconds = ranked.seconds;
     extra->cpu_seconds = ranked.cpu_seconds;

@@ -2,7 +2,7 @@
  * by descent in double; trees, margins and orders by what they must be.
  *
  * Covers actors/ranker.c, topology/ranker_fit.c, topology/ranker_part.c,
- * topology/ranker_row.c, and how actors/network.c asks.
+ * topology/ranker_row.c, topology/together.c, and how actors/network.c asks.
  * SPDX-License-Identifier: Apache-2.0 */
 #include <string.h>
 

@@ -14,19 +14,6 @@
 #define PROPENSITY_A 0.55
 #define PROPENSITY_B 1.5
 
-static skn_data_t
-data_of(const skn_predictor_t *predictor)
-{
-    const skn_model_data_t *data = &predictor->trained.model->data;
-    return (skn_data_t){
-        .normalize = data->normalize == SKN_NORMALIZE_NONE ? "none" : "l2",
-        .cache = data->cache,
-        .memory_bytes = (uint64_t)data->memory_bytes,
-        .features = predictor->info.feature_count,
-        .labels = predictor->info.label_count,
-    };
-}
-
 /* Fills inverse[labels]; all 1 where the training file cannot be had. */
 static void
 weigh_labels(const skn_predictor_t *predictor, const char *train,
@@ -35,7 +22,7 @@ weigh_labels(const skn_predictor_t *predictor, const char *train,
     skn_error_t error = { 0 };
     skn_dataset_t *dataset = NULL;
     uint32_t labels = predictor->info.label_count;
-    skn_data_t data = data_of(predictor);
+    skn_data_t data = skn_predictor_data(predictor);
     for (uint32_t k = 0; k < labels; k++)
         inverse[k] = 1.0f;
     if (skn_data_open(&data, train, "train", &dataset, &error) != SKN_OK) {
@@ -121,7 +108,7 @@ skn_evaluate(const skn_predictor_t *predictor, const char *test,
     const skn_model_data_t *own = &predictor->trained.model->data;
     skn_ranking_sums_t sums = { 0 };
     skn_dataset_t *dataset = NULL;
-    skn_data_t data = data_of(predictor);
+    skn_data_t data = skn_predictor_data(predictor);
     memset(evaluation, 0, sizeof(*evaluation));
     evaluation->test = test ? test : own->test;
     if (!evaluation->test[0])

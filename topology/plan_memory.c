@@ -6,6 +6,7 @@
 #include "actors/strips.h"
 #include "topology/plan_parts.h"
 #include "topology/rank.h"
+#include "topology/ranker_fit.h"
 
 /* Tables and activations of the runtime itself. */
 #define BASE_BYTES ((uint64_t)96 << 20)
@@ -304,8 +305,8 @@ ranker_bytes(const skn_plan_t *plan)
         .label_count = plan->data.labels,
         .tree_count = (uint32_t)trees,
         .node_count = nodes < UINT32_MAX ? (uint32_t)nodes : UINT32_MAX,
-        .weight_count =
-            plan->parameters / SKN_RANK_PARAMETERS_A_WEIGHT + 64 * nodes,
+        .weight_count = plan->parameters / SKN_RANK_PARAMETERS_A_WEIGHT +
+                        SKN_RANKER_ROW_WEIGHTS_MIN * nodes,
     };
     return skn_ranker_bytes(&most);
 }
@@ -360,8 +361,9 @@ skn_plan_estimate(skn_plan_t *plan)
         return;
     plan->memory_bytes = node_bytes(plan, 0);
     plan->offload_bytes = offload_bytes(plan, 0);
-    if (plan->memory_bytes < after_bytes(plan))
-        plan->memory_bytes = after_bytes(plan);
+    uint64_t after = after_bytes(plan);
+    if (plan->memory_bytes < after)
+        plan->memory_bytes = after;
 }
 
 static skn_status_t

@@ -102,6 +102,19 @@ skn_predictor_index(skn_predictor_t *predictor, uint32_t lists, uint32_t probes,
     return status;
 }
 
+skn_data_t
+skn_predictor_data(const skn_predictor_t *predictor)
+{
+    const skn_model_data_t *data = &predictor->trained.model->data;
+    return (skn_data_t){
+        .normalize = data->normalize == SKN_NORMALIZE_NONE ? "none" : "l2",
+        .cache = data->cache,
+        .memory_bytes = (uint64_t)data->memory_bytes,
+        .features = predictor->info.feature_count,
+        .labels = predictor->info.label_count,
+    };
+}
+
 const skn_predictor_info_t *
 skn_predictor_info(const skn_predictor_t *predictor)
 {

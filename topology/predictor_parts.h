@@ -3,6 +3,7 @@
 #ifndef TOPOLOGY_PREDICTOR_PARTS_H
 #define TOPOLOGY_PREDICTOR_PARTS_H
 
+#include "actors/data.h"
 #include "actors/network.h"
 #include "topology/trained.h"
 
@@ -11,5 +12,8 @@ struct skn_predictor {
     skn_network_t network;
     skn_predictor_info_t info;
 };
+
+/* How its run's files are opened: as in training, with the model's sizes. */
+skn_data_t skn_predictor_data(const skn_predictor_t *predictor);
 
 #endif

@@ -12,12 +12,12 @@
 #include <string.h>
 #include <time.h>
 
-#include "actors/data.h"
-#include "topology/ranker_fit.h"
 #include "actors/split.h"
 #include "topology/point_rows.h"
 #include "topology/predictor_parts.h"
+#include "topology/ranker_fit.h"
 #include "topology/resume.h"
+#include "topology/together.h"
 
 #define SHOWN_EACH SKN_RANK_SHOWN_EACH
 #define NEIGHBOURS SKN_RANK_NEIGHBOURS
@@ -99,8 +99,7 @@ look_on(void *argument)
 static skn_status_t
 find_neighbours(rank_t *rank, uint32_t thread_count, skn_error_t *error)
 {
-    pthread_t thread[SKN_RANKER_THREADS_MAX];
-    uint32_t labels = rank->predictor->info.label_count, started = 0;
+    uint32_t labels = rank->predictor->info.label_count;
     rank->neighbours = labels < NEIGHBOURS ? labels : NEIGHBOURS;
     rank->shown = (rank->split.train_count + SHOWN_EACH - 1) / SHOWN_EACH;
     rank->label = malloc(((size_t)rank->shown * rank->neighbours + 1) *
@@ -113,12 +112,7 @@ find_neighbours(rank_t *rank, uint32_t thread_count, skn_error_t *error)
         skn_predictor_index(rank->predictor, 0, 0, error) != SKN_OK)
         return error->status;
     (void)pthread_mutex_init(&rank->mutex, NULL);
-    while (started + 1 < thread_count && started < SKN_RANKER_THREADS_MAX &&
-           pthread_create(&thread[started], NULL, look_on, rank) == 0)
-        started++;
-    (void)look_on(rank);
-    for (uint32_t t = 0; t < started; t++)
-        (void)pthread_join(thread[t], NULL);
+    skn_together(thread_count, look_on, rank, 0);
     (void)pthread_mutex_destroy(&rank->mutex);
     if (!atomic_load(&rank->failed))
         return SKN_OK;
@@ -209,14 +203,7 @@ static skn_status_t
 open_points(rank_t *rank, skn_error_t *error)
 {
     const skn_model_t *model = rank->predictor->trained.model;
-    skn_data_t data = {
-        .normalize =
-            model->data.normalize == SKN_NORMALIZE_NONE ? "none" : "l2",
-        .cache = model->data.cache,
-        .memory_bytes = (uint64_t)model->data.memory_bytes,
-        .features = rank->predictor->info.feature_count,
-        .labels = rank->predictor->info.label_count,
-    };
+    skn_data_t data = skn_predictor_data(rank->predictor);
     skn_status_t status =
         skn_data_open(&data, model->data.train, "train", &rank->dataset, error);
     if (status != SKN_OK)

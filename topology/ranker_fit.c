@@ -14,6 +14,7 @@
 #include <string.h>
 
 #include "topology/ranker_parts.h"
+#include "topology/together.h"
 
 /* Labels below a node that is not parted any more. */
 #define LEAVES_MAX 100u
@@ -155,21 +156,6 @@ work(void *argument)
     return NULL;
 }
 
-/* The caller is one of the threads; those that cannot be had are missed by
- * nobody. */
-static void
-work_all(skn_ranker_worker_t *worker, uint32_t count)
-{
-    pthread_t thread[SKN_RANKER_THREADS_MAX];
-    uint32_t started = 0;
-    while (started + 1 < count && pthread_create(&thread[started], NULL, work,
-                                                 &worker[started + 1]) == 0)
-        started++;
-    (void)work(&worker[0]);
-    for (uint32_t t = 0; t < started; t++)
-        (void)pthread_join(thread[t], NULL);
-}
-
 /* --- all of it ----------------------------------------------------------- */
 
 /* The leaf of each label, and the rows of the groups one behind the other. */
@@ -239,16 +225,16 @@ grove_fini(skn_ranker_grove_t *grove)
 static bool
 grow(skn_ranker_grove_t *grove)
 {
-    skn_ranker_worker_t worker[SKN_RANKER_THREADS_MAX];
+    skn_ranker_worker_t worker[SKN_TOGETHER_MAX];
     uint32_t threads = grove->source->thread_count, ready = 0;
     bool good = true;
-    if (threads > SKN_RANKER_THREADS_MAX)
-        threads = SKN_RANKER_THREADS_MAX;
+    if (threads > SKN_TOGETHER_MAX)
+        threads = SKN_TOGETHER_MAX;
     while (good && ready < (threads ? threads : 1))
         good = skn_ranker_worker_init(&worker[ready++], grove);
     good = good && skn_ranker_measure(&worker[0]);
     if (good)
-        work_all(worker, ready);
+        skn_together(ready, work, worker, sizeof(*worker));
     while (ready > 0)
         skn_ranker_worker_fini(&worker[--ready]);
     return good && !grove->failed && gather(grove);

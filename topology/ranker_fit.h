@@ -20,7 +20,8 @@
 #include "actors/ranker.h"
 #include "formats/dataset.h"
 
-#define SKN_RANKER_THREADS_MAX 64u
+/* A row keeps so many weights whatever its share is. */
+#define SKN_RANKER_ROW_WEIGHTS_MIN 64u
 
 /* The points of each label, ascending and each once. */
 typedef struct skn_label_points {

@@ -12,9 +12,6 @@
 #define VIOLATION_MAX 0.1
 #define WEIGHT_MIN 0.1F
 
-/* A row keeps so many weights whatever its share is. */
-#define ROW_WEIGHTS_MIN 64u
-
 /* --- a thread's memory --------------------------------------------------- */
 
 bool
@@ -282,7 +279,7 @@ weights_for(const skn_ranker_worker_t *worker, bool halves, uint64_t pairs)
     const skn_label_points_t *has = source->has;
     double levels =
         halves ? fmax(log2((double)worker->grove->label_count), 1.0) : 1.0;
-    return ROW_WEIGHTS_MIN +
+    return SKN_RANKER_ROW_WEIGHTS_MIN +
            (size_t)((double)source->weight_max / 2.0 /
                     (double)source->tree_count / levels * (double)pairs /
                     (double)has->offset[has->label_count]);

@@ -216,15 +216,13 @@ skn_head_target(const skn_head_t *head, const skn_flight_t *flight, uint32_t i)
 uint32_t
 skn_head_lower_bound(const uint32_t *list, uint32_t count, uint32_t unit)
 {
-    uint32_t low = 0, high = count;
-    while (low < high) {
-        uint32_t middle = low + (high - low) / 2;
-        if (list[middle] < unit)
-            low = middle + 1;
-        else
-            high = middle;
+    uint32_t low = 0;
+    while (count > 1) { /* no branch to guess: half of them would be wrong */
+        uint32_t half = count / 2;
+        low += list[low + half - 1] < unit ? half : 0;
+        count -= half;
     }
-    return low;
+    return low + (count > 0 && list[low] < unit);
 }
 
 /* --- forward -------------------------------- */
@@ -711,26 +709,36 @@ gather_groups(skn_head_t *head, skn_flight_t *flight, uint32_t *unit,
     return status;
 }
 
-/* Takes y h off the rows of the positives. */
+/* Takes y h of sample i off the row of one of its positives. */
+static void
+subtract_positive(const skn_head_t *head, const skn_flight_t *flight,
+                  uint32_t i, float *row)
+{
+    float y = skn_head_target(head, flight, i) / (float)flight->rows;
+    head->kernels->axpy(row, -y, flight->hidden + i * head->hidden_stride,
+                        (size_t)head->hidden + 1);
+}
+
 static void
 subtract_positives(const skn_head_t *head, const skn_flight_t *flight,
                    const uint32_t *unit, uint32_t unit_count, float *value)
 {
     size_t width = (size_t)head->hidden + 1;
     bool single = flight->selection.group_count == 1;
-    for (uint32_t i = 0; i < flight->rows; i++) {
-        float y = skn_head_target(head, flight, i) / (float)flight->rows;
+    const skn_strip_own_t *placed =
+        flight->strips.serve ? flight->strips.own : NULL;
+    for (uint32_t k = 0; placed && k < flight->own_offset[flight->rows]; k++)
+        subtract_positive(head, flight, placed[k].sample,
+                          value + placed[k].slot * width);
+    for (uint32_t i = 0; i < flight->rows && !placed; i++)
         for (uint32_t k = flight->own_offset[i]; k < flight->own_offset[i + 1];
              k++) {
             size_t slot =
                 single ? skn_head_lower_bound(unit, unit_count, flight->own[k])
                        : (size_t)head->slot[flight->own[k]];
             assert(slot < unit_count);
-            head->kernels->axpy(value + slot * width, -y,
-                                flight->hidden + i * head->hidden_stride,
-                                width);
+            subtract_positive(head, flight, i, value + slot * width);
         }
-    }
 }
 
 skn_status_t

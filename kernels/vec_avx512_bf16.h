@@ -8,6 +8,7 @@
 #define HALF_COLUMNS ((size_t)32)
 #define HALF_PAIRS ((size_t)272) /* between rows of a: body/gemm_half.h */
 #define HALF_IN_PLACE false
+#define HALF_ALONE true /* a panel's only column goes by half_column */
 #define HALF_STEP ((size_t)1)
 
 VF_WORD void

@@ -501,3 +501,20 @@ Test(head, look_says_so_when_there_are_fewer_labels_than_asked_for)
     free(shard);
     problem_fini(&problem);
 }
+
+/* --- lists ----------------------------------------------------------------- */
+
+Test(head, a_lower_bound_is_the_first_that_is_not_smaller)
+{
+    uint32_t list[67];
+    for (uint32_t k = 0; k < 67; k++)
+        list[k] = 3 * k + 1;
+    for (uint32_t count = 0; count <= 67; count++)
+        for (uint32_t unit = 0; unit < 3 * count + 4; unit++) {
+            uint32_t want = 0;
+            while (want < count && list[want] < unit)
+                want++;
+            cr_assert_eq(skn_head_lower_bound(list, count, unit), want,
+                         "%u of %u", unit, count);
+        }
+}

@@ -317,14 +317,70 @@ half_fetch(const uint32_t *next, size_t a_stride, size_t pairs, size_t column,
             __builtin_prefetch(next + r * a_stride + p, 0, 2);
 }
 
+/* Groups of HALF_SQUARE rows whose sums grow side by side. */
+#define HALF_GROUPS ((size_t)2)
+
+/* The products of 16 pairs from p on of up to 16 rows, a lane a row, are added
+ * to `sum`, in their order. */
+VF_WORD __m512
+half_add_square(__m512 sum, const uint32_t *a, size_t a_stride, size_t rows,
+                const uint32_t *b, size_t pairs)
+{
+    __m512i square[HALF_SQUARE];
+    __mmask16 some = lane_mask(least(pairs, HALF_SQUARE));
+    for (size_t r = 0; r < HALF_SQUARE; r++)
+        square[r] = r < rows ? _mm512_maskz_loadu_epi32(some, a + r * a_stride)
+                             : _mm512_setzero_si512();
+    half_transpose(square);
+    for (size_t p = 0; p < HALF_SQUARE; p++)
+        if (p < pairs)
+            sum = _mm512_dpbf16_ps(
+                sum, (__m512bh)square[p],
+                (__m512bh)_mm512_set1_epi32((int)b[p * HALF_COLUMNS]));
+    return sum;
+}
+
+/* The only column of a panel of b, such as a bias's, where a tile would compute
+ * fifteen more: lanes are rows of a. Each sum has the bits that a tile gives
+ * it. */
+static void
+half_column(const uint32_t *a, size_t a_stride, const uint32_t *b, size_t rows,
+            size_t pairs, float *c, size_t c_stride, bool more)
+{
+    const size_t step = HALF_GROUPS * HALF_SQUARE;
+    for (size_t i = 0; i < rows; i += step, a += step * a_stride) {
+        float lane[HALF_GROUPS * HALF_SQUARE] = { 0.0f };
+        size_t here = least(rows - i, step);
+        __m512 sum[HALF_GROUPS];
+        for (size_t r = 0; r < here && more; r++)
+            lane[r] = c[(i + r) * c_stride];
+        for (size_t g = 0; g < HALF_GROUPS; g++)
+            sum[g] = _mm512_loadu_ps(lane + g * HALF_SQUARE);
+        for (size_t p = 0; p < pairs; p += HALF_SQUARE)
+#pragma GCC unroll 2
+            for (size_t g = 0; g < HALF_GROUPS; g++) {
+                size_t first = least(g * HALF_SQUARE, here);
+                sum[g] = half_add_square(sum[g], a + first * a_stride + p,
+                                         a_stride, here - first,
+                                         b + p * HALF_COLUMNS, pairs - p);
+            }
+        for (size_t g = 0; g < HALF_GROUPS; g++)
+            _mm512_storeu_ps(lane + g * HALF_SQUARE, sum[g]);
+        for (size_t r = 0; r < here; r++)
+            c[(i + r) * c_stride] = lane[r];
+    }
+}
+
 /* `far`: a is where it was, perhaps in memory. */
 static void
 half_block(const uint32_t *a, size_t a_stride, bool far, const uint32_t *b,
            size_t rows, size_t columns, size_t pairs, float *c, size_t c_stride,
            bool more)
 {
+    bool alone = HALF_ALONE && columns % HALF_COLUMNS == 1;
+    size_t tiled = alone ? columns - 1 : columns;
     for (size_t i = 0; i < rows; i += HALF_ROWS)
-        for (size_t j = 0; j < columns; j += HALF_COLUMNS) {
+        for (size_t j = 0; j < tiled; j += HALF_COLUMNS) {
             size_t high = least(rows - i, HALF_ROWS);
             if (far)
                 half_fetch(a + (i + HALF_ROWS) * a_stride, a_stride, pairs, j,
@@ -333,6 +389,9 @@ half_block(const uint32_t *a, size_t a_stride, bool far, const uint32_t *b,
             half_tile(a + i * a_stride, a_stride, b + j * pairs, pairs,
                       c + i * c_stride + j, c_stride, high, wide, more);
         }
+    if (alone)
+        half_column(a, a_stride, b + tiled * pairs, rows, pairs, c + tiled,
+                    c_stride, more);
 }
 
 /* The size of equal blocks of `total`, a multiple of `step`, at most `most`. */

@@ -4,6 +4,8 @@
 
 #include <math.h>
 
+#include "actors/block.h"
+
 void
 skn_optimizer_init(skn_optimizer_t *optimizer)
 {
@@ -65,23 +67,19 @@ step_adam(const skn_optimizer_t *optimizer, const skn_rows_t *rows,
         skn_rows_moment(rows, row, 2), gradient, rows->width, &adam);
 }
 
+_Static_assert(SKN_SLICE_COLUMNS == SKN_ADAGRAD_COLUMNS,
+               "slices are cut between sums");
+
 static void
 step_adagrad(const skn_optimizer_t *optimizer, const skn_rows_t *rows,
              uint32_t row, const float *gradient)
 {
     const skn_kernels_t *kernels = optimizer->kernels;
     float *sum = skn_rows_moment(rows, row, 1);
-    float *weight = skn_rows_weight(rows, row);
-    for (uint32_t first = 0; first < rows->width;
-         first += rows->sum_columns, sum++) {
-        uint32_t columns = rows->width - first;
-        if (columns > rows->sum_columns)
-            columns = rows->sum_columns;
-        *sum += (float)(kernels->sum_squares(gradient + first, columns) /
-                        (double)columns);
-        kernels->adagrad_row(weight + first, gradient + first, columns,
-                             optimizer->adam.rate, *sum, optimizer->adam.eps);
-    }
+    *sum += (float)(kernels->sum_squares(gradient, rows->width) /
+                    (double)rows->width);
+    kernels->adagrad_row(skn_rows_weight(rows, row), gradient, rows->width,
+                         optimizer->adam.rate, *sum, optimizer->adam.eps);
 }
 
 /* A step that is smaller than a weight's last bit moves it now and then. */
@@ -111,8 +109,12 @@ skn_optimizer_step(const skn_optimizer_t *optimizer, const skn_rows_t *rows,
         step_adam(optimizer, rows, row, gradient);
         break;
     case SKN_ROWS_ADAGRAD:
-    case SKN_ROWS_ADAGRAD_SLICED:
         step_adagrad(optimizer, rows, row, gradient);
+        break;
+    case SKN_ROWS_ADAGRAD_SLICED:
+        optimizer->kernels->adagrad_columns(
+            skn_rows_weight(rows, row), skn_rows_moment(rows, row, 1), gradient,
+            rows->width, optimizer->adam.rate, optimizer->adam.eps);
         break;
     case SKN_ROWS_ADAGRAD_BF16:
         step_adagrad_bf16(optimizer, rows, row, gradient, &noise);

@@ -74,6 +74,18 @@ call_adagrad_row(void *subject)
             next_row(table), gradient_of(table, k), WIDTH, 1e-3f, 1.0f, 1e-8f);
 }
 
+/* Of an embedding: the sums lie behind the weights. */
+static void
+call_adagrad_columns(void *subject)
+{
+    table_t *table = subject;
+    for (size_t k = 0; k < CALL_ROWS; k++) {
+        float *w = next_row(table);
+        table->session->kernels->adagrad_columns(
+            w, w + ADAM_PART, gradient_of(table, k), WIDTH, 1e-3f, 1e-8f);
+    }
+}
+
 static void
 call_sgd_row(void *subject)
 {
@@ -140,6 +152,8 @@ static const struct {
       1 },
     { "adam_row/513,memory", call_adam_row, SKN_ROWS_ADAM, 24, 1, 0 },
     { "adagrad_row/513,memory", call_adagrad_row, SKN_ROWS_ADAGRAD, 8, 0, 0 },
+    { "adagrad_columns/513,memory", call_adagrad_columns,
+      SKN_ROWS_ADAGRAD_SLICED, 9, .125, 0 },
     { "sgd_row/513,memory", call_sgd_row, SKN_ROWS_SGD, 8, 0, 0 },
 };
 

@@ -72,6 +72,9 @@ typedef struct skn_adam {
     float eps, weight_decay;
 } skn_adam_t;
 
+/* Columns of an embedding's row that share a sum of Adagrad's. */
+#define SKN_ADAGRAD_COLUMNS 8
+
 /* K(type, name, parameters): the contract stands above each group.
  *
  * gather_add      out[c] += sum over k of value[k] * table[row[k] * stride + c]
@@ -101,6 +104,8 @@ typedef struct skn_adam {
  * adagrad_row     w -= rate g / (sqrt(accumulator) + eps): one accumulator a
  *                 row, the running mean (or sum) of squares, is the caller's;
  *                 see sum_squares.
+ * adagrad_columns the same with a sum every SKN_ADAGRAD_COLUMNS columns, to which
+ *                 it first adds the mean of their g^2; n / 8 sums, rounded up.
  * sgd_row         w -= rate (g + weight_decay w).
  * sgd_row_bf16    the same on bf16 weights, rounded at random, unbiased.
  * f32_to_bf16     nearest, ties to even; NaN stays NaN (quiet), overflow
@@ -173,6 +178,8 @@ typedef struct skn_adam {
                        size_t n, const skn_adam_t *adam))                    \
     K(void, adagrad_row, (float *w, const float *g, size_t n, float rate,    \
                           float accumulator, float eps))                     \
+    K(void, adagrad_columns, (float *w, float *sum, const float *g,          \
+                              size_t n, float rate, float eps))              \
     K(void, sgd_row, (float *w, const float *g, size_t n, float rate,        \
                       float weight_decay))                                   \
     K(void, sgd_row_bf16, (uint16_t *w, const float *g, size_t n,            \

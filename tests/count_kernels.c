@@ -58,6 +58,8 @@ static const skn_adam_t adam = {
     C(dropout, kernels->dropout(y, N, 0.5f, &noise))                         \
     C(adam_row, kernels->adam_row(table, out, z, x, N, &adam))               \
     C(adagrad_row, kernels->adagrad_row(table, x, N, .1f, 1.0f, 1e-8f))      \
+    C(adagrad_columns,                                                       \
+      kernels->adagrad_columns(table, out, x, N, .1f, 1e-8f))                \
     C(sgd_row, kernels->sgd_row(table, x, N, .1f, 0))                        \
     C(sgd_row_bf16,                                                          \
       kernels->sgd_row_bf16(half_table, x, N, .1f, 0, &noise))               \

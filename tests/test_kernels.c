@@ -368,6 +368,34 @@ Test(kernels, adagrad_and_sgd_rows_match_the_oracle)
     }
 }
 
+Test(kernels, adagrad_columns_has_a_sum_every_8_columns)
+{
+    const skn_kernels_t *kernels;
+    EACH_VARIANT(kernels)
+    for (size_t n = 0; n <= LENGTHS; n++) {
+        rows_t rows = rows_new(n, 1.0f);
+        float sum[LENGTHS / SKN_ADAGRAD_COLUMNS + 2];
+        size_t sums = (n + SKN_ADAGRAD_COLUMNS - 1) / SKN_ADAGRAD_COLUMNS;
+        for (size_t k = 0; k <= sums; k++)
+            sum[k] = 0.25f;
+        kernels->adagrad_columns(rows.got, sum, rows.a, n, 0.1f, 1e-6f);
+        cr_expect_eq(sum[sums], 0.25f, "a sum too many");
+        for (size_t i = 0; i < n; i++) {
+            size_t k = i / SKN_ADAGRAD_COLUMNS, c = k * SKN_ADAGRAD_COLUMNS;
+            double square = 0, columns = 0;
+            for (; c < n && c / SKN_ADAGRAD_COLUMNS == k; c++, columns++)
+                square += (double)rows.a[c] * (double)rows.a[c];
+            double want = 0.25 + square / columns;
+            check(kernels->isa, n, i, sum[k], want, 4 * FLT_EPSILON);
+            check(kernels->isa, n, i, rows.got[i],
+                  (double)rows.old[i] - (double)0.1f * (double)rows.a[i] /
+                                            (sqrt(want) + (double)1e-6f),
+                  4 * FLT_EPSILON);
+        }
+        rows_destroy(&rows);
+    }
+}
+
 Test(kernels, optimizers_give_the_same_bits_on_every_variant)
 {
     enum {
@@ -377,13 +405,16 @@ Test(kernels, optimizers_give_the_same_bits_on_every_variant)
     const skn_kernels_t *kernels, *first = skn_kernels_variant(0);
     EACH_VARIANT(kernels)
     {
-        float m[2][N] = { { 0 } }, v[2][N] = { { 0 } };
+        float m[2][N] = { { 0 } }, v[2][N] = { { 0 } }, sum[2][N] = { { 0 } };
         rows_t rows = rows_new(N, 1.0f), other = rows_new(N, 1.0f);
         for (int step = 0; step < 3; step++) {
             first->adam_row(rows.got, m[0], v[0], rows.a, N, &adam);
             first->sgd_row(rows.got, rows.b, N, 0.1f, 0.01f);
+            first->adagrad_columns(rows.got, sum[0], rows.b, N, 0.1f, 1e-8f);
             kernels->adam_row(other.got, m[1], v[1], other.a, N, &adam);
             kernels->sgd_row(other.got, other.b, N, 0.1f, 0.01f);
+            kernels->adagrad_columns(other.got, sum[1], other.b, N, 0.1f,
+                                     1e-8f);
         }
         cr_assert_arr_eq(rows.got, other.got, N * sizeof(float), "%s and %s",
                          first->isa, kernels->isa);

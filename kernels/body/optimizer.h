@@ -76,6 +76,51 @@ adagrad_row(float *w, const float *g, size_t n, float rate, float accumulator,
     vf_each(adagrad_step, &job, w, n);
 }
 
+/* The mean of the squares of `columns` numbers, at most 8, in one order. */
+VF_WORD float
+mean_square(const float *g, size_t columns)
+{
+    float part[4] = { 0.0f };
+    for (size_t c = 0; c < 4 && c < columns; c++)
+        part[c] = g[c] * g[c];
+    for (size_t c = 4; c < columns; c++)
+        part[c - 4] += g[c] * g[c];
+    return ((part[0] + part[2]) + (part[1] + part[3])) / (float)columns;
+}
+
+/* Adagrad with a sum every 8 columns. Sums first, then all their roots at once,
+ * then the weights: a root takes as long as a vector of them. */
+static void
+adagrad_columns(float *w, float *sum, const float *g, size_t n, float rate,
+                float eps)
+{
+    const size_t each = SKN_ADAGRAD_COLUMNS;
+    float step[16];
+    for (size_t i = 0; i < n; i += 16 * each) {
+        size_t left = n - i < 16 * each ? n - i : 16 * each;
+        size_t whole = left / each, rest = left % each;
+        size_t sums = whole + (rest > 0);
+        for (size_t k = 0; k < whole; k++)
+            sum[k] += mean_square(g + k * each, each);
+        if (rest > 0)
+            sum[whole] += mean_square(g + whole * each, rest);
+        for (size_t k = 0; k < sums; k += VF_LANES) {
+            vf_t root = vf_sqrt(vf_load_n(sum + k, vf_lanes(sums - k)));
+            vf_store_n(step + k,
+                       vf_div(vf_set(rate), vf_add(root, vf_set(eps))),
+                       vf_lanes(sums - k));
+        }
+        for (size_t k = 0; k < whole; k++)
+            for (size_t c = 0; c < each; c++)
+                w[k * each + c] -= step[k] * g[k * each + c];
+        for (size_t c = whole * each; c < left; c++)
+            w[c] -= step[whole] * g[c];
+        w += left;
+        g += left;
+        sum += sums;
+    }
+}
+
 VF_WORD void
 sgd_step(const void *what, size_t i, size_t lanes)
 {

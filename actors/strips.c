@@ -188,6 +188,19 @@ sum_positives(const skn_head_t *head, skn_flight_t *flight,
     return own;
 }
 
+/* Row k of the next strip is fetched while this one's logits become powers:
+ * nothing else waits for memory then. */
+static inline __attribute__((always_inline)) void
+fetch_next(const skn_head_t *head, const skn_flight_t *flight,
+           const strip_t *strip, uint32_t k)
+{
+    const skn_selection_t *selection = &flight->selection;
+    uint32_t slot = strip->first + strip->count + k;
+    if (slot < selection->group[0].unit_count)
+        skn_rows_fetch(head->rows,
+                       selection->everything ? slot : selection->unit[slot]);
+}
+
 /* Where the powers of unit k go in bf16; NULL: they stay floats. */
 static uint16_t *
 half_of(const skn_head_t *head, const skn_flight_t *flight,
@@ -206,6 +219,7 @@ sigmoids(const skn_head_t *head, skn_flight_t *flight, const strip_t *strip)
     for (uint32_t k = 0; k < strip->count; k++) {
         float *o = strip->logit + k * flight->strips.stride;
         uint16_t *half = half_of(head, flight, strip, k);
+        fetch_next(head, flight, strip, k);
         flight->negative_sum +=
             (double)weight[k] *
             (double)kernels->softplus_sum(o, NULL, flight->rows);
@@ -261,6 +275,7 @@ powers(const skn_head_t *head, const skn_flight_t *flight, const strip_t *strip,
     memset(sum, 0, flight->rows * sizeof(float));
     for (uint32_t k = 0; k < strip->count; k++) {
         float *o = strip->logit + k * stride;
+        fetch_next(head, flight, strip, k);
         head->kernels->exp_each(o, half_of(head, flight, strip, k), o,
                                 into->greatest, weight[k], sum, flight->rows);
     }

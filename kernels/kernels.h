@@ -104,8 +104,8 @@ typedef struct skn_adam {
  * adagrad_row     w -= rate g / (sqrt(accumulator) + eps): one accumulator a
  *                 row, the running mean (or sum) of squares, is the caller's;
  *                 see sum_squares.
- * adagrad_columns the same with a sum every SKN_ADAGRAD_COLUMNS columns, to which
- *                 it first adds the mean of their g^2; n / 8 sums, rounded up.
+ * adagrad_columns  the same with a sum every SKN_ADAGRAD_COLUMNS columns, to
+ *                 which it first adds the mean of their g^2.
  * sgd_row         w -= rate (g + weight_decay w).
  * sgd_row_bf16    the same on bf16 weights, rounded at random, unbiased.
  * f32_to_bf16     nearest, ties to even; NaN stays NaN (quiet), overflow

@@ -502,7 +502,7 @@ Test(head, look_says_so_when_there_are_fewer_labels_than_asked_for)
     problem_fini(&problem);
 }
 
-/* --- lists ----------------------------------------------------------------- */
+/* --- lists ---------------------------------------------------------------- */
 
 Test(head, a_lower_bound_is_the_first_that_is_not_smaller)
 {

@@ -106,6 +106,7 @@ skn_flight_fini(skn_flight_t *flight)
     free(flight->group_logit);
     free(flight->strips.exp);
     free(flight->strips.own);
+    free(flight->strips.own_first);
     free(flight->strips.greatest);
     memset(flight, 0, sizeof(*flight));
 }

@@ -43,8 +43,9 @@ typedef struct skn_strips {
     size_t stride;  /* between units */
     void *exp;      /* [units][stride] floats, or bf16: a column is a sample */
     float *greatest; /* [strips][rows]: m when the strip's powers were taken */
-    skn_strip_own_t *own;                        /* in the order of the units */
-    size_t exp_bytes, greatest_bytes, own_bytes; /* room */
+    skn_strip_own_t *own; /* strip s has own[own_first[s]] up to the next's */
+    uint32_t *own_first;
+    size_t exp_bytes, greatest_bytes, own_bytes, own_first_bytes; /* room */
 } skn_strips_t;
 
 typedef struct skn_flight {

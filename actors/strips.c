@@ -15,13 +15,6 @@
  * 2^32 e^16 times the weights, stay far from the end of floats. */
 #define SLACK 16.0f
 
-static int
-by_slot(const void *a, const void *b)
-{
-    const skn_strip_own_t *one = a, *other = b;
-    return (one->slot > other->slot) - (one->slot < other->slot);
-}
-
 /* Room that only grows; what was there is lost. */
 static bool
 room_for(void **at, size_t *room, size_t bytes)
@@ -69,13 +62,18 @@ strip_count(const skn_flight_t *flight)
     return (flight->selection.group[0].unit_count + units - 1) / units;
 }
 
-/* Where each own positive stands among the units, in their order. */
+/* Where each own positive stands among the units; those of a strip together, in
+ * the order of samples. The lists have room for that. */
 static skn_status_t
 place_own(const skn_head_t *head, skn_flight_t *flight, skn_error_t *error)
 {
     const uint32_t *unit = flight->selection.unit;
     uint32_t units = flight->selection.group[0].unit_count;
-    skn_strip_own_t *own = flight->strips.own;
+    uint32_t all = flight->own_offset[flight->rows];
+    skn_strips_t *strips = &flight->strips;
+    skn_strip_own_t *found = strips->own + all;
+    uint32_t *end = strips->own_first + 1; /* of each strip, when all is done */
+    memset(strips->own_first, 0, (strip_count(flight) + 2) * sizeof(*end));
     for (uint32_t i = 0; i < flight->rows; i++)
         for (uint32_t k = flight->own_offset[i]; k < flight->own_offset[i + 1];
              k++) {
@@ -83,10 +81,13 @@ place_own(const skn_head_t *head, skn_flight_t *flight, skn_error_t *error)
             if (at == units || unit[at] != flight->own[k])
                 return skn_head_refuse_label(head, flight, flight->own[k],
                                              error);
-            own[k] = (skn_strip_own_t){ .slot = at, .sample = i };
+            found[k] = (skn_strip_own_t){ .slot = at, .sample = i };
+            end[at / strips->units + 1]++;
         }
-    if (flight->own_offset[flight->rows] > 0) /* else there may be no array */
-        qsort(own, flight->own_offset[flight->rows], sizeof(*own), by_slot);
+    for (uint32_t s = 0; s < strip_count(flight); s++)
+        end[s + 1] += end[s];
+    for (uint32_t k = 0; k < all; k++)
+        strips->own[end[found[k].slot / strips->units]++] = found[k];
     return SKN_OK;
 }
 
@@ -108,12 +109,17 @@ skn_strips_begin(skn_head_t *head, skn_flight_t *flight, skn_error_t *error)
         return SKN_OK;
     strips->serve = true;
     size_t cells = selection->group[0].unit_count * strips->stride;
-    size_t own_bytes = flight->own_offset[flight->rows] * sizeof(*strips->own);
+    size_t own_bytes =
+        (2 * (size_t)flight->own_offset[flight->rows] + 1) *
+        sizeof(*strips->own); /* a place more: never no array at all */
+    size_t first_bytes = (strip_count(flight) + 2) * sizeof(*strips->own_first);
     size_t greatest_bytes =
         strip_count(flight) * flight->rows * sizeof(*strips->greatest);
     if (!room_for(&strips->exp, &strips->exp_bytes,
                   cells * (head->half ? sizeof(uint16_t) : sizeof(float))) ||
         !room_for((void **)&strips->own, &strips->own_bytes, own_bytes) ||
+        !room_for((void **)&strips->own_first, &strips->own_first_bytes,
+                  first_bytes) ||
         !room_for((void **)&strips->greatest, &strips->greatest_bytes,
                   greatest_bytes) ||
         !room_for((void **)&head->turned, &head->turned_bytes,
@@ -171,21 +177,20 @@ pack(skn_head_t *head, skn_gemm_t *job, skn_error_t *error)
     return SKN_OK;
 }
 
-/* Sums y o of the positives in the strip; `own` of them came before. */
-static uint32_t
+/* Sums y o of the positives in the strip. */
+static void
 sum_positives(const skn_head_t *head, skn_flight_t *flight,
-              const strip_t *strip, uint32_t own)
+              const strip_t *strip)
 {
-    uint32_t all = flight->own_offset[flight->rows];
-    const skn_strip_own_t *list = flight->strips.own;
-    for (; own < all && list[own].slot < strip->first + strip->count; own++) {
-        size_t at = (list[own].slot - strip->first) * flight->strips.stride +
-                    list[own].sample;
+    const skn_strips_t *strips = &flight->strips;
+    for (uint32_t k = strips->own_first[strip->number];
+         k < strips->own_first[strip->number + 1]; k++) {
+        size_t at = (strips->own[k].slot - strip->first) * strips->stride +
+                    strips->own[k].sample;
         flight->positive_sum +=
-            (double)skn_head_target(head, flight, list[own].sample) *
+            (double)skn_head_target(head, flight, strips->own[k].sample) *
             (double)strip->logit[at];
     }
-    return own;
 }
 
 /* Row k of the next strip is fetched while this one's logits become powers:
@@ -315,7 +320,6 @@ turn(const skn_head_t *head, const skn_flight_t *flight, float *into)
 void
 skn_strips_forward(skn_head_t *head, skn_flight_t *flight, skn_partial_t *into)
 {
-    uint32_t own = 0;
     skn_gemm_t job = {
         .n = flight->rows,
         .k = (size_t)head->hidden + 1,
@@ -333,7 +337,7 @@ skn_strips_forward(skn_head_t *head, skn_flight_t *flight, skn_partial_t *into)
         status = skn_head_multiply(head, &job, NULL);
         if (status != SKN_OK)
             break;
-        own = sum_positives(head, flight, &strip, own);
+        sum_positives(head, flight, &strip);
         if (head->loss == SKN_LOSS_IS_ONE_VS_ALL)
             sigmoids(head, flight, &strip);
         else

@@ -388,7 +388,7 @@ def draw(found, stem, title):
     axes.set_ylabel("P@1 on the test points")
     axes.set_title(title)
     axes.grid(True, which="both", alpha=.25)
-    axes.legend(loc="lower right")
+    axes.legend(loc="center left", bbox_to_anchor=(1, .5), frameon=False)
     figure.savefig(stem + ".svg", bbox_inches="tight")
 
 

@@ -8,7 +8,7 @@
 #define HALF_COLUMNS ((size_t)32)
 #define HALF_PAIRS ((size_t)272) /* between rows of a: body/gemm_half.h */
 #define HALF_IN_PLACE true       /* tiles take rows of a at any distance */
-#define HALF_ALONE false         /* half a tile is as fast */
+#define HALF_ALONE false         /* half a tile; the other was not tried */
 #define HALF_STEP ((size_t)16)
 
 #define TILE_ROWS ((size_t)16)

@@ -152,8 +152,8 @@ one_sided(bool dialler_keyed, const char *there, const char *here)
     cr_expect_str_eq(await(a, SKN_ARRIVAL_HANDSHAKE_FAILED).sentence, text);
     /* Whoever closes first may keep the other from seeing why. */
     skn_arrival_t arrival = await(b, SKN_ARRIVAL_STRANGER);
-    if (strcmp(arrival.sentence, "refused a connection that does not speak as "
-                                 "nodes do, or too slowly") != 0)
+    if (strcmp(arrival.sentence, "refused a connection that has no key, does "
+                                 "not speak as nodes do, or is too slow") != 0)
         cr_expect_str_eq(arrival.sentence, here);
     cr_expect_eq(counts_of(a).connected, 0);
     cr_expect_geq(counts_of(b).handshakes_failed_here, 1);

@@ -178,8 +178,8 @@ handshake_failed(skn_door_t *door, uint16_t event, uint32_t why)
     else if (protocol && why == ZMQ_PROTOCOL_ERROR_ZMTP_CRYPTOGRAPHIC)
         say(door, "refused a connection that takes our key for another one");
     else
-        say(door, "refused a connection that does not speak as nodes do, or "
-                  "too slowly");
+        say(door, "refused a connection that has no key, does not speak as "
+                  "nodes do, or is too slow");
     (void)pthread_mutex_unlock(&door->lock);
 }
 

@@ -98,6 +98,35 @@ Test(kernels_exp, nan_stays_nan_whatever_its_payload)
     }
 }
 
+/* Vectors go through one another: what one lane needs is no other's. */
+Test(kernels_exp, a_lane_beyond_leaves_the_others_alone)
+{
+    static const float odd[] = { NAN,    INFINITY, -INFINITY, 88.8f,
+                                 -87.4f, 88.0f,    1e30f,     -1e30f };
+    const skn_kernels_t *kernels;
+    EACH_VARIANT(kernels)
+    for (size_t k = 0; k < sizeof(odd) / sizeof(odd[0]); k++) {
+        float usual = power(kernels, 0.5f), other = power(kernels, odd[k]);
+        for (size_t at = 0; at < LENGTHS; at++) {
+            float o[LENGTHS], m[LENGTHS] = { 0 }, sum[LENGTHS] = { 0 };
+            float e[LENGTHS], each[LENGTHS], share[LENGTHS];
+            for (size_t i = 0; i < LENGTHS; i++)
+                o[i] = i == at ? odd[k] : 0.5f;
+            (void)kernels->exp_weight_sum(e, o, NULL, LENGTHS, 0.0f);
+            kernels->exp_each(each, NULL, o, m, 1.0f, sum, LENGTHS);
+            kernels->sigmoid_weight(share, o, NULL, LENGTHS);
+            for (size_t i = 0; i < LENGTHS; i++) {
+                float want = i == at ? other : usual;
+                cr_assert(isnan(want) ? isnan(e[i]) && isnan(each[i])
+                                      : e[i] == want && each[i] == want);
+                want = 1 / (1 + power(kernels, -o[i]));
+                cr_assert(isnan(want) ? isnan(share[i])
+                                      : oracle_ulps(share[i], want) <= 1);
+            }
+        }
+    }
+}
+
 Test(kernels_exp, exp_weight_sum_matches_the_oracle)
 {
     const skn_kernels_t *kernels;

@@ -16,23 +16,28 @@
 #define EXP_MAX 88.72283f
 #define EXP_MIN (-87.33654f)
 
-/* p 2^n, where n is x / log 2 and lies in the low bits of `magic`: infinite,
- * 0 or NaN where exp(x) is. */
-VF_WORD vf_t
-exp_scaled(vf_t p, vf_t n, vf_t magic, vf_t x)
+#ifndef VF_SCALE
+/* Of numbers beyond +-EXP_MIN, and of NaN, the bits but for the sign are
+ * greater than those of EXP_MIN: they set the highest bit of the sum. */
+#define EXP_SAFE_BITS 0x42aeac4fu
+
+VF_WORD vi_t
+exp_doubt(vf_t x)
 {
-#ifdef VF_SCALE
-    (void)magic;
-    return vf_scale(vf_not_below(x, vf_set(EXP_MIN)), p, n);
-#else
-    (void)n;
-    vi_t bits = vi_add(vf_bits(p), vi_left(vf_bits(magic), 23));
-    vf_t e = vf_of_bits(bits);
+    vi_t size = vi_and(vf_bits(x), vi_set(0x7fffffffu));
+    return vi_add(size, vi_set(0x7fffffffu - EXP_SAFE_BITS));
+}
+
+/* e, which is exp(x) where its exponent has room: infinite, 0 or NaN where
+ * exp(x) is. */
+VF_WORD vf_t
+exp_beyond(vf_t e, vf_t x)
+{
     e = vf_choose(vf_above(x, vf_set(EXP_MAX)), vf_set(INFINITY), e);
     e = vf_choose(vf_above(vf_set(EXP_MIN), x), vf_zero(), e);
     return vf_choose(vf_is_nan(x), x, e);
-#endif
 }
+#endif
 
 /* -x, and -|x|: of NaN the sign alone. */
 VF_WORD vf_t
@@ -47,38 +52,67 @@ vf_below_zero(vf_t x)
     return vf_of_bits(vi_or(vf_bits(x), vi_set(1u << 31)));
 }
 
+/* So many vectors are raised side by side. One is a chain of some fifteen
+ * operations, each of which waits for the one before: a processor that holds
+ * sixty until their turn comes sees two or three such chains, and waits. */
+#define EXP_WAYS 4
+#define EXP_EACH _Pragma("GCC unroll 4") for (size_t v = 0; v < ways; v++)
+
+VF_WORD void
+vf_exp_ways(vf_t *x, size_t ways)
+{
+    vf_t magic[EXP_WAYS], n[EXP_WAYS], r[EXP_WAYS], square[EXP_WAYS];
+    vf_t p0[EXP_WAYS], p[EXP_WAYS];
+#ifdef VF_SCALE /* infinity less infinity is NaN; vf_min keeps a NaN here */
+    EXP_EACH x[v] = vf_min(vf_set(EXP_MAX + 1.0f), x[v]);
+#endif
+    EXP_EACH magic[v] = vf_fma(x[v], vf_set(1.44269504f), vf_set(ROUND_MAGIC));
+    EXP_EACH n[v] = vf_sub(magic[v], vf_set(ROUND_MAGIC));
+    EXP_EACH r[v] = vf_fma(n[v], vf_set(-LOG2_HIGH), x[v]);
+    EXP_EACH r[v] = vf_fma(n[v], vf_set(-LOG2_LOW), r[v]);
+    EXP_EACH square[v] = vf_mul(r[v], r[v]);
+    EXP_EACH p0[v] = vf_fma(r[v], vf_set(0.16666577f), vf_set(0.5f));
+    EXP_EACH p[v] = vf_fma(r[v], vf_set(0.0083631731f), vf_set(0.041666555f));
+    EXP_EACH p[v] = vf_fma(vf_set(0.0013926176f), square[v], p[v]);
+    EXP_EACH p[v] = vf_fma(p[v], square[v], p0[v]);
+    EXP_EACH p[v] = vf_add(vf_fma(p[v], square[v], r[v]), vf_set(1.0f));
+#ifdef VF_SCALE
+    EXP_EACH x[v] = vf_scale(vf_not_below(x[v], vf_set(EXP_MIN)), p[v], n[v]);
+#else /* n lies in the low bits of `magic` */
+    vi_t doubt = vi_set(0);
+    EXP_EACH n[v] = x[v];
+    EXP_EACH doubt = vi_or(doubt, exp_doubt(x[v]));
+    EXP_EACH x[v] =
+        vf_of_bits(vi_add(vf_bits(p[v]), vi_left(vf_bits(magic[v]), 23)));
+    if (vm_bits(vi_below(doubt, vi_set(0)))) /* hardly ever */
+        EXP_EACH x[v] = exp_beyond(x[v], n[v]);
+#endif
+}
+
 VF_WORD vf_t
 vf_exp(vf_t x)
 {
-#ifdef VF_SCALE /* infinity less infinity is NaN; vf_min keeps a NaN here */
-    x = vf_min(vf_set(EXP_MAX + 1.0f), x);
-#endif
-    vf_t magic = vf_fma(x, vf_set(1.44269504f), vf_set(ROUND_MAGIC));
-    vf_t n = vf_sub(magic, vf_set(ROUND_MAGIC));
-    vf_t r = vf_fma(n, vf_set(-LOG2_HIGH), x);
-    r = vf_fma(n, vf_set(-LOG2_LOW), r);
-    vf_t square = vf_mul(r, r);
-    vf_t p0 = vf_fma(r, vf_set(0.16666577f), vf_set(0.5f));
-    vf_t p2 = vf_fma(r, vf_set(0.0083631731f), vf_set(0.041666555f));
-    vf_t p = vf_fma(vf_set(0.0013926176f), square, p2);
-    p = vf_fma(p, square, p0);
-    p = vf_add(vf_fma(p, square, r), vf_set(1.0f));
-    return exp_scaled(p, n, magic, x);
+    vf_exp_ways(&x, 1);
+    return x;
 }
 
 /* log(1 + y) for y in [0, 1], as 2 artanh(u) with u = y / (2 + y) <= 1/3, which
  * is 2 (u + u^3 p(u^2)); p was found like that of exp: 1.6e-8. */
-VF_WORD vf_t
-vf_log1p(vf_t y)
+VF_WORD void
+vf_log1p_ways(vf_t *y, size_t ways)
 {
-    vf_t u = vf_div(y, vf_add(y, vf_set(2.0f)));
-    vf_t square = vf_mul(u, u);
-    vf_t fourth = vf_mul(square, square);
-    vf_t p0 = vf_fma(square, vf_set(0.2000378032f), vf_set(0.3333332017f));
-    vf_t p2 = vf_fma(square, vf_set(0.1342574901f), vf_set(0.141183099f));
-    vf_t p = vf_fma(p2, fourth, p0);
-    u = vf_add(u, u);
-    return vf_fma(vf_mul(p, square), u, u);
+    vf_t u[EXP_WAYS], square[EXP_WAYS], fourth[EXP_WAYS], p0[EXP_WAYS];
+    vf_t p[EXP_WAYS];
+    EXP_EACH u[v] = vf_div(y[v], vf_add(y[v], vf_set(2.0f)));
+    EXP_EACH square[v] = vf_mul(u[v], u[v]);
+    EXP_EACH fourth[v] = vf_mul(square[v], square[v]);
+    EXP_EACH p0[v] =
+        vf_fma(square[v], vf_set(0.2000378032f), vf_set(0.3333332017f));
+    EXP_EACH p[v] =
+        vf_fma(square[v], vf_set(0.1342574901f), vf_set(0.141183099f));
+    EXP_EACH p[v] = vf_fma(p[v], fourth[v], p0[v]);
+    EXP_EACH u[v] = vf_add(u[v], u[v]);
+    EXP_EACH y[v] = vf_fma(vf_mul(p[v], square[v]), u[v], u[v]);
 }
 
 /* vf_max(a, b) is b when one is NaN: the greatest so far. */
@@ -119,9 +153,18 @@ exp_step(const exp_job_t *job, size_t i, size_t lanes)
 static float
 exp_weight_sum(float *e, const float *o, const float *weight, size_t n, float m)
 {
+    const size_t ways = EXP_WAYS;
     exp_job_t job = { e, o, weight, vf_set(m) };
-    vf_t sum = vf_zero();
+    vf_t sum = vf_zero(), x[EXP_WAYS];
     size_t i = 0;
+    for (; i + ways * VF_LANES <= n; i += ways * VF_LANES) {
+        EXP_EACH x[v] = vf_sub(vf_load(o + i + v * VF_LANES), job.shift);
+        vf_exp_ways(x, ways);
+        EXP_EACH x[v] =
+            vf_mul(x[v], vf_load_weight(weight, i + v * VF_LANES, VF_LANES));
+        EXP_EACH vf_store(e + i + v * VF_LANES, x[v]);
+        EXP_EACH sum = vf_add(sum, x[v]);
+    }
     for (; i + VF_LANES <= n; i += VF_LANES)
         sum = vf_add(sum, exp_step(&job, i, VF_LANES));
     if (i < n)
@@ -156,16 +199,24 @@ static void
 exp_each(float *e, uint16_t *half, const float *o, const float *m, float weight,
          float *sum, size_t n)
 {
-    vf_t factor = vf_set(weight);
+    const size_t ways = EXP_WAYS;
+    vf_t factor = vf_set(weight), x[EXP_WAYS];
     size_t i = 0;
-    for (; i + 2 * VF_LANES <= n && half; i += 2 * VF_LANES) {
-        size_t j = i + VF_LANES;
-        vf_t a = exp_part(o + i, m + i, factor, sum + i, VF_LANES);
-        vf_t b = exp_part(o + j, m + j, factor, sum + j, VF_LANES);
-        bf16_store_two(half + i, a, b);
+    for (; i + ways * VF_LANES <= n; i += ways * VF_LANES) {
+        EXP_EACH x[v] = vf_sub(vf_load(o + i + v * VF_LANES),
+                               vf_load(m + i + v * VF_LANES));
+        vf_exp_ways(x, ways);
+        EXP_EACH x[v] = vf_mul(x[v], factor);
+        EXP_EACH vf_store(sum + i + v * VF_LANES,
+                          vf_add(vf_load(sum + i + v * VF_LANES), x[v]));
+        if (half) {
+#pragma GCC unroll 4
+            for (size_t v = 0; v < ways; v += 2)
+                bf16_store_two(half + i + v * VF_LANES, x[v], x[v + 1]);
+        } else {
+            EXP_EACH vf_store(e + i + v * VF_LANES, x[v]);
+        }
     }
-    for (; i + VF_LANES <= n && !half; i += VF_LANES)
-        vf_store(e + i, exp_part(o + i, m + i, factor, sum + i, VF_LANES));
     for (; i < n; i += VF_LANES) {
         size_t lanes = vf_lanes(n - i);
         vf_t power = exp_part(o + i, m + i, factor, sum + i, lanes);
@@ -189,32 +240,57 @@ sigmoid_step(const void *what, size_t i, size_t lanes)
 static void
 sigmoid_weight(float *d, const float *o, const float *weight, size_t n)
 {
+    const size_t ways = EXP_WAYS;
     exp_job_t job = { .out = d, .o = o, .weight = weight };
-    vf_each(sigmoid_step, &job, d, n);
+    vf_t x[EXP_WAYS];
+    size_t i = 0;
+    for (; i + ways * VF_LANES <= n; i += ways * VF_LANES) {
+        EXP_EACH x[v] = vf_negative(vf_load(o + i + v * VF_LANES));
+        vf_exp_ways(x, ways);
+        EXP_EACH x[v] =
+            vf_div(vf_load_weight(weight, i + v * VF_LANES, VF_LANES),
+                   vf_add(vf_set(1.0f), x[v]));
+        EXP_EACH vf_store(d + i + v * VF_LANES, x[v]);
+    }
+    for (; i < n; i += VF_LANES)
+        sigmoid_step(&job, i, vf_lanes(n - i));
 }
 
 /* log(1 + e^o) = max(o, 0) + log(1 + e^-|o|): no term overflows. The maximum
  * takes o last, since vf_max is its second argument when one is NaN. */
-VF_WORD vf_t
-softplus_step(const exp_job_t *job, size_t i, size_t lanes)
+VF_WORD void
+softplus_step(const exp_job_t *job, size_t i, size_t ways, size_t lanes,
+              vf_t *term)
 {
-    vf_t x = vf_load_n(job->o + i, lanes);
-    vf_t term = vf_log1p(vf_exp(vf_below_zero(x)));
-    term = vf_add(vf_max(vf_zero(), x), term);
-    return vf_mul(term, vf_load_weight(job->weight, i, lanes));
+    vf_t x[EXP_WAYS];
+    EXP_EACH x[v] = vf_load_n(job->o + i + v * VF_LANES, lanes);
+    EXP_EACH term[v] = vf_below_zero(x[v]);
+    vf_exp_ways(term, ways);
+    vf_log1p_ways(term, ways);
+    EXP_EACH term[v] = vf_add(vf_max(vf_zero(), x[v]), term[v]);
+    EXP_EACH term[v] =
+        vf_mul(term[v], vf_load_weight(job->weight, i + v * VF_LANES, lanes));
 }
 
 static float
 softplus_sum(const float *o, const float *weight, size_t n)
 {
+    const size_t ways = EXP_WAYS;
     exp_job_t job = { .o = o, .weight = weight };
-    vf_t sum = vf_zero();
+    vf_t sum = vf_zero(), term[EXP_WAYS];
     size_t i = 0;
-    for (; i + VF_LANES <= n; i += VF_LANES)
-        sum = vf_add(sum, softplus_step(&job, i, VF_LANES));
+    for (; i + EXP_WAYS * VF_LANES <= n; i += EXP_WAYS * VF_LANES) {
+        softplus_step(&job, i, EXP_WAYS, VF_LANES, term);
+        EXP_EACH sum = vf_add(sum, term[v]);
+    }
+    for (; i + VF_LANES <= n; i += VF_LANES) {
+        softplus_step(&job, i, 1, VF_LANES, term);
+        sum = vf_add(sum, term[0]);
+    }
     if (i < n) { /* lanes beyond n are not 0 */
         float kept[VF_LANES];
-        vf_store(kept, softplus_step(&job, i, n - i));
+        softplus_step(&job, i, 1, n - i, term);
+        vf_store(kept, term[0]);
         sum = vf_add(sum, vf_load_n(kept, n - i));
     }
     return vf_sum(sum);

@@ -113,6 +113,16 @@ read_call(cli_call_t *call, int count, char **words)
 }
 
 static int
+too_few(const cli_call_t *call)
+{
+    char hint[SKN_ERROR_HINT_BYTES];
+    (void)snprintf(hint, sizeof(hint), "use it as skein %s %s",
+                   call->verb->name, call->verb->operands);
+    return usage(call, "skein %s needs an argument more", call->verb->name,
+                 hint);
+}
+
+static int
 run_verb(const cli_verb_t *verb, int count, char **words)
 {
     static cli_call_t call; /* 10 KiB: kept off the stack */
@@ -128,8 +138,7 @@ run_verb(const cli_verb_t *verb, int count, char **words)
         return cli_finish(&call, 0);
     }
     if (call.operand_count < verb->operands_min)
-        return usage(&call, "skein %s needs an argument more", verb->name,
-                     "see --help");
+        return too_few(&call);
     if (call.operand_count > verb->operands_max)
         return usage(&call, "unexpected argument '%s'",
                      call.operands[verb->operands_max], "see --help");

@@ -44,7 +44,8 @@ says "a value where none belongs is told" 64 \
     "skein: option --resume takes no value; leave out what follows it" \
     "$skein" train tiny.yaml --resume=yes
 says "an argument too few is told" 64 \
-    "skein: skein train needs an argument more; see --help" "$skein" train
+    "skein: skein train needs an argument more; use it as skein train FILE" \
+    "$skein" train
 says "an argument too many is told" 64 \
     "skein: unexpected argument 'b'; see --help" "$skein" check a b
 says "a missing model file is told" 66 \

@@ -80,6 +80,32 @@ vf_greatest(vf_t a)
     return _mm_cvtss_f32(_mm_max_ss(s, _mm_movehdup_ps(s)));
 }
 
+/* The sum of the lanes of each of eight vectors: lanes 0 to 3 and 4 to 7 are
+ * added first, then the two pairs of what lies two apart, then those two. */
+#define VF_EIGHT_SUMS
+VF_WORD vf_t
+vf_eight_sums(const vf_t a[8])
+{
+    vf_t four[4], two[2];
+#pragma GCC unroll 4
+    for (int k = 0; k < 4; k++) {
+        vf_t x = a[2 * k], y = a[2 * k + 1];
+        four[k] = _mm256_add_ps(_mm256_permute2f128_ps(x, y, 0x20),
+                                _mm256_permute2f128_ps(x, y, 0x31));
+    }
+#pragma GCC unroll 2
+    for (int k = 0; k < 2; k++) {
+        vf_t x = four[2 * k], y = four[2 * k + 1];
+        two[k] = _mm256_add_ps(_mm256_shuffle_ps(x, y, 0x44),
+                               _mm256_shuffle_ps(x, y, 0xee));
+    }
+    vf_t one = _mm256_add_ps(_mm256_shuffle_ps(two[0], two[1], 0x88),
+                             _mm256_shuffle_ps(two[0], two[1], 0xdd));
+    /* Of vectors 0, 2, 4, 6, 1, 3, 5 and 7. */
+    return _mm256_permutevar8x32_ps(one,
+                                    _mm256_setr_epi32(0, 4, 1, 5, 2, 6, 3, 7));
+}
+
 VF_WORD vm_t
 vf_above(vf_t a, vf_t b)
 {

@@ -88,6 +88,44 @@ mean_square(const float *g, size_t columns)
     return ((part[0] + part[2]) + (part[1] + part[3])) / (float)columns;
 }
 
+/* Adds the mean squares of `count` groups of columns to their sums. */
+VF_WORD void
+add_mean_squares(float *sum, const float *g, size_t count)
+{
+    const size_t each = SKN_ADAGRAD_COLUMNS;
+    size_t k = 0;
+#ifdef VF_EIGHT_SUMS /* in the order of mean_square */
+    for (; k + 8 <= count; k += 8) {
+        vf_t square[8];
+#pragma GCC unroll 8
+        for (size_t j = 0; j < 8; j++) {
+            vf_t x = vf_load(g + (k + j) * each);
+            square[j] = vf_mul(x, x);
+        }
+        vf_t mean = vf_mul(vf_eight_sums(square), vf_set(1.0f / (float)each));
+        vf_store(sum + k, vf_add(vf_load(sum + k), mean));
+    }
+#endif
+    for (; k < count; k++)
+        sum[k] += mean_square(g + k * each, each);
+}
+
+/* w -= step g, with a step for each of `count` groups of columns. */
+VF_WORD void
+step_groups(float *w, const float *step, const float *g, size_t count)
+{
+    const size_t each = SKN_ADAGRAD_COLUMNS;
+#ifdef VF_EIGHT_SUMS
+#pragma GCC unroll 4
+    for (size_t k = 0; k < count; k++, w += each, g += each)
+        vf_store(w, vf_sub(vf_load(w), vf_mul(vf_set(step[k]), vf_load(g))));
+#else
+    for (size_t k = 0; k < count; k++)
+        for (size_t c = 0; c < each; c++)
+            w[k * each + c] -= step[k] * g[k * each + c];
+#endif
+}
+
 /* Adagrad with a sum every 8 columns. Sums first, then all their roots at once,
  * then the weights: a root takes as long as a vector of them. */
 static void
@@ -100,8 +138,7 @@ adagrad_columns(float *w, float *sum, const float *g, size_t n, float rate,
         size_t left = n - i < 16 * each ? n - i : 16 * each;
         size_t whole = left / each, rest = left % each;
         size_t sums = whole + (rest > 0);
-        for (size_t k = 0; k < whole; k++)
-            sum[k] += mean_square(g + k * each, each);
+        add_mean_squares(sum, g, whole);
         if (rest > 0)
             sum[whole] += mean_square(g + whole * each, rest);
         for (size_t k = 0; k < sums; k += VF_LANES) {
@@ -110,9 +147,7 @@ adagrad_columns(float *w, float *sum, const float *g, size_t n, float rate,
                        vf_div(vf_set(rate), vf_add(root, vf_set(eps))),
                        vf_lanes(sums - k));
         }
-        for (size_t k = 0; k < whole; k++)
-            for (size_t c = 0; c < each; c++)
-                w[k * each + c] -= step[k] * g[k * each + c];
+        step_groups(w, step, g, whole);
         for (size_t c = whole * each; c < left; c++)
             w[c] -= step[whole] * g[c];
         w += left;

@@ -362,6 +362,12 @@ check_equal "what dies before the run began is not started again" \
     "70: skein: the worker process was killed by signal 9 (Killed); was it \
 killed for memory? see dmesg"
 
+(timeout 20 cat train.txt >held.txt &)
+says "data from a pipe is told" 66 "skein: held.txt: is no file that stays, \
+and data is read more than once; copy it into a file" \
+    timeout 30 "$skein" train tiny.yaml -o data.train=held.txt \
+    -o checkpoint.path=never
+
 "$skein" inspect run --config >out
 check_match "inspect names a tensor" \
     '^  output\.weight +F32 +\[900\]\[32\]' out

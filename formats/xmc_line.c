@@ -105,6 +105,16 @@ refuse_word(const cursor_t *cursor, const char *start, const char *wanted,
                          "a line is label,label feature:value feature:value");
 }
 
+/* Whether it is the model that allows no more: a header that says the same is
+ * the nearer one. */
+static bool
+is_models_limit(const list_t *list, const skn_xmc_bounds_t *bounds)
+{
+    return list->expected_count && list->limit == list->expected_count &&
+           !(bounds && bounds->has_header &&
+             list->header_count == list->expected_count);
+}
+
 static skn_status_t
 say_range(const cursor_t *cursor, const char *start, const list_t *list,
           skn_error_t *error)
@@ -118,7 +128,7 @@ say_range(const cursor_t *cursor, const char *start, const list_t *list,
         end++;
     int shown = end - start > 20 ? 20 : (int)(end - start);
     const char *more = end - start > 20 ? "..." : "";
-    bool expected = list->expected_count && list->limit == list->expected_count;
+    bool expected = is_models_limit(list, bounds);
     if (expected && bounds->has_header)
         return skn_fail(
             error, SKN_BAD_DATA,
@@ -153,8 +163,7 @@ refuse_range(const cursor_t *cursor, const char *start, const list_t *list,
     (void)say_range(cursor, start, list, error);
     return skn_fail_hint(
         error, SKN_BAD_DATA,
-        list->expected_count && list->limit == list->expected_count
-            ? "take a file that fits the model"
+        is_models_limit(list, bounds)  ? "take a file that fits the model"
         : bounds && bounds->has_header ? "correct the header or the line"
                                        : "correct the line");
 }

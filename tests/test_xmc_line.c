@@ -237,6 +237,11 @@ Test(xmc_line, indices_stay_below_the_header_and_the_expected_sizes)
     expect_refused("5", &bounds,
                    "f.txt:3:1: label 5 is out of range: the "
                    "header says 5 labels, counted from 0");
+    bounds.expected_labels = 5; /* the header is the nearer one */
+    expect_refused("5", &bounds,
+                   "f.txt:3:1: label 5 is out of range: the "
+                   "header says 5 labels, counted from 0");
+    bounds.expected_labels = 100;
     bounds.has_header = false;
     expect_refused("100", &bounds,
                    "f.txt:3:1: label 100 is out of range: "

@@ -232,7 +232,8 @@ said data a "^skein: node 'b' refused the link: it reads other data; "
 said data b "^skein: node 'a' reads other data; give both the same "
 ended "a node without a key" nokey "69 69"
 # Whoever closes first may keep the other from seeing why.
-said nokey a "refused a connection that has no key( \(no CURVE\)|, does not )"
+said nokey a "refused a connection that has no key( \(no CURVE\)|, does not \
+speak as nodes do, or is too slow)"
 said nokey b "refused a connection .* asks for a key, which this node has not"
 said nokey b "waited 4 s for a "
 one "a peer that cannot be reached" far 69

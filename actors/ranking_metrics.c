@@ -11,6 +11,8 @@ skn_inverse_propensities(float *inverse, const uint32_t *frequency,
                          double b)
 {
     double c = (log((double)points) - 1.0) * pow(b + 1.0, a);
+    if (c < 0.0)
+        c = 0.0; /* one or two points say nothing of rarity */
     for (uint32_t k = 0; k < label_count; k++)
         inverse[k] = (float)(1.0 + c * pow(frequency[k] + b, -a));
 }

@@ -78,6 +78,9 @@ print_table(const skn_system_t *system, uint64_t run_ns, FILE *file)
                 totals.messages_out, totals.bytes_in, totals.bytes_out);
         print_handlers(actor, file);
     }
+    fputs("(busy: in handlers; waiting: for a message; blocked: until a pipe "
+          "out has room; % of the run)\n",
+          file);
 }
 
 static void

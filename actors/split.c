@@ -34,11 +34,19 @@ skn_split_init(skn_split_t *split, const skn_dataset_t *dataset,
         else
             split->train[split->train_count++] = k;
     }
+    uint32_t held = split->validate_count;
     if (split->train_count > 0)
         return SKN_OK;
     skn_split_fini(split);
-    return skn_fail(error, SKN_BAD_DATA,
-                    "the training file has no point with a label");
+    if (held == 0)
+        return skn_fail(error, SKN_BAD_DATA,
+                        "the training file has no point with a label");
+    (void)skn_fail(error, SKN_BAD_DATA,
+                   "train.validate %g holds back all points with labels of the "
+                   "training file, %u",
+                   validate, held);
+    return skn_fail_hint(error, SKN_BAD_DATA,
+                         "lower it, or give another train.seed");
 }
 
 void

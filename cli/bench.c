@@ -63,7 +63,7 @@ const cli_verb_t cli_bench = {
         "what the core can do at most: operations in registers, bytes from\n"
         "its second-level cache and from memory. A kernel's bound is what\n"
         "would hold it up if nothing else did; its percentage says how near\n"
-        "it is. Takes about 15 s and 400 MB.\n"
+        "it is. Takes 15 to 30 s and 400 MB.\n"
         "\n"
         "Measure on a machine that does nothing else.",
     .run = bench_run,

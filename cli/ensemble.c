@@ -223,6 +223,14 @@ tell_whole(const cli_call_t *call, const cli_outcome_t *whole,
     return SKN_OK;
 }
 
+int
+cli_ensemble_tell(const cli_call_t *call, const cli_outcome_t *whole)
+{
+    skn_error_t error = { 0 };
+    return tell_whole(call, whole, &error) == SKN_OK ? 0
+                                                     : cli_report(call, &error);
+}
+
 static skn_status_t
 join(const cli_call_t *call, const cli_outcome_t *whole, skn_error_t *error)
 {

@@ -10,6 +10,8 @@
  * whole is, and removes the folders. Those that are trained already are left
  * as they are. Returns the exit code. */
 int cli_ensemble(const cli_call_t *call, const cli_outcome_t *whole);
+/* Says how good the whole is, which is there already. Returns the exit code. */
+int cli_ensemble_tell(const cli_call_t *call, const cli_outcome_t *whole);
 /* Removes those folders of networks in the run folder `path` that are joined in
  * it, and that a death in between has left; others stay. */
 void cli_ensemble_sweep(const char *path);

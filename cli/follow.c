@@ -94,8 +94,9 @@ print_epoch(const json_t *event)
 static void
 print_done(const json_t *event)
 {
-    (void)printf("done   %3.0f epochs in %.1f s (%.1f CPU s)",
-                 skn_json_number(event, "epochs"),
+    double epochs = skn_json_number(event, "epochs");
+    (void)printf("done   %3.0f epoch%s in %.1f s (%.1f CPU s)", epochs,
+                 epochs > 0.5 && epochs < 1.5 ? "" : "s",
                  skn_json_number(event, "seconds"),
                  skn_json_number(event, "cpu_seconds"));
     print_scores(event);

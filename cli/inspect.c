@@ -11,6 +11,13 @@
 #include "formats/ledger.h"
 #include "topology/trained.h"
 
+/* What is in a checkpoint of the run. */
+typedef enum holding {
+    WHOLE,
+    PART, /* its other files are on other nodes */
+    DAMAGED
+} holding_t;
+
 /* What is looked at. */
 typedef struct look {
     const cli_call_t *call;
@@ -23,8 +30,8 @@ typedef struct look {
     skn_ledger_verdict_t ledger;
     skn_batch_id_t *held; /* the run's checkpoints, newest first */
     size_t held_count;
-    bool *part; /* [held_count] its other files are on other nodes */
-    bool damaged;
+    holding_t *holding; /* [held_count] */
+    bool damaged;       /* one of them */
 } look_t;
 
 static bool
@@ -69,11 +76,16 @@ print_tensor(const look_t *look, const skn_checkpoint_tensor_t *tensor)
 static void
 print_history(const json_t *history)
 {
+    double network = 0;
     if (json_array_size(history) == 0)
         return;
     (void)puts("history\n  epoch      loss     P@1     P@3     P@5   seconds");
     for (size_t k = 0; k < json_array_size(history); k++) {
         const json_t *epoch = json_array_get(history, k);
+        double of = skn_json_number(epoch, "network"); /* was joined */
+        if (of > 0 && of != network)
+            (void)printf("  network %.0f\n", of);
+        network = of;
         (void)printf("  %5.0f  %8.4f", skn_json_number(epoch, "epoch"),
                      skn_json_number(epoch, "loss"));
         if (json_object_get(epoch, "p1"))
@@ -94,11 +106,12 @@ print_text(const look_t *look)
     for (size_t k = 0; k < look->held_count; k++) {
         char name[SKN_BATCH_NAME_BYTES];
         skn_batch_name(look->held[k].batch, look->held[k].generation, name);
-        (void)printf("%-8s %s%s%s%s\n", k == 0 ? "holds" : "", name,
+        (void)printf("%-8s %s%s%s%s%s\n", k == 0 ? "holds" : "", name,
                      names_batch(look, "best", &look->held[k]) ? "  best" : "",
                      names_batch(look, "latest", &look->held[k]) ? "  latest"
                                                                  : "",
-                     look->part[k] ? "  in part" : "");
+                     look->holding[k] == PART ? "  in part" : "",
+                     look->holding[k] == DAMAGED ? "  DAMAGED" : "");
     }
     if (!look->checkpoint) {
         (void)puts(
@@ -203,11 +216,12 @@ print_json(look_t *look)
         skn_json_text_add(
             &text,
             "%s{\"batch\":%" PRIu64 ",\"generation\":%" PRIu64
-            ",\"best\":%s,\"latest\":%s,\"part\":%s}",
+            ",\"best\":%s,\"latest\":%s,\"part\":%s,\"damaged\":%s}",
             k ? "," : "", look->held[k].batch, look->held[k].generation,
             names_batch(look, "best", &look->held[k]) ? "true" : "false",
             names_batch(look, "latest", &look->held[k]) ? "true" : "false",
-            look->part[k] ? "true" : "false");
+            look->holding[k] == PART ? "true" : "false",
+            look->holding[k] == DAMAGED ? "true" : "false");
     skn_json_text_add(&text, "]");
     if (look->checkpoint)
         add_checkpoint(&text, look);
@@ -253,8 +267,8 @@ prove_all(look_t *look)
         skn_checkpoint_close(&checkpoint);
         if (error.status == SKN_OK)
             continue;
-        look->part[k] = is_part(path);
-        if (look->part[k])
+        look->holding[k] = is_part(path) ? PART : DAMAGED;
+        if (look->holding[k] == PART)
             continue;
         look->damaged = true;
         (void)snprintf(text, sizeof(text), "%s cannot be used: %s", name,
@@ -292,14 +306,14 @@ look_at(look_t *look, skn_error_t *error)
         &look->held, &look->held_count, error);
     if (status != SKN_OK)
         return status;
-    look->part = calloc(look->held_count + 1, sizeof(*look->part));
-    if (!look->part)
+    look->holding = calloc(look->held_count + 1, sizeof(*look->holding));
+    if (!look->holding)
         return skn_fail(error, SKN_NO_MEMORY, "no room for %zu checkpoints",
                         look->held_count);
     prove_all(look);
     bool any = look->one;
     for (size_t k = 0; k < look->held_count; k++)
-        any = any || !look->part[k];
+        any = any || look->holding[k] != PART;
     return any ? read_checkpoint(look, error) : SKN_OK;
 }
 
@@ -319,7 +333,7 @@ inspect_run(const cli_call_t *call)
         code = skn_status_exit_code(SKN_BAD_DATA);
     json_decref(look.metadata);
     free(look.held);
-    free(look.part);
+    free(look.holding);
     skn_checkpoint_close(&look.checkpoint);
     skn_run_folder_close(&look.run);
     return code;

@@ -29,9 +29,10 @@ plan_run(const cli_call_t *call)
     if (status == SKN_OK && cli_flag(call, "model")) {
         status = skn_model_write(&run.whole, stdout, &error);
     } else if (status == SKN_OK) {
-        (void)printf("# %s on %u units: %.1f million parameters, about "
+        (void)printf("# %s on %u unit%s: %.1f million parameters, about "
                      "%" PRIu64 " MiB, %" PRIu64 " batches an epoch\n",
                      run.model->name, run.plan.units,
+                     run.plan.units == 1 ? "" : "s",
                      (double)run.plan.parameters * 1e-6,
                      run.plan.memory_bytes >> 20, run.plan.batches_per_epoch);
         if (run.plan.offload_bytes > 0)
@@ -79,7 +80,9 @@ const cli_verb_t cli_plan = {
     .description =
         "Decides everything that the model file leaves open and prints every\n"
         "actor and pipe as a topology file, which `skein run` runs as it is:\n"
-        "`skein plan FILE | skein run -` trains what `skein train FILE` does.\n"
+        "`skein plan FILE | skein run -` trains what `skein train FILE` does,\n"
+        "without the ensemble and the ranker that it may add. With --model,\n"
+        "what is still auto is decided by the run, or means nothing there.\n"
         "For several nodes, comments at its head forecast what each holds,\n"
         "bytes and seconds a batch, and the bottleneck; where one node alone\n"
         "should be faster, they say `use one node`.",

@@ -238,6 +238,21 @@ read_options(predict_t *predict, skn_error_t *error)
     return SKN_OK;
 }
 
+/* Names of some other data, as a rule. */
+static void
+warn_names(const predict_t *predict, const char *path)
+{
+    char text[SKN_ERROR_TEXT_BYTES];
+    uint32_t labels = skn_predictor_info(predict->predictor)->label_count;
+    (void)snprintf(text, sizeof(text),
+                   "%.200s has %zu names, the model has %u labels", path,
+                   predict->names.count, labels);
+    cli_warn(predict->call, text,
+             predict->names.count < labels
+                 ? "those without a name are printed as numbers"
+                 : "names beyond the last label are not used");
+}
+
 static skn_status_t
 open_all(predict_t *predict, skn_error_t *error)
 {
@@ -259,6 +274,8 @@ open_all(predict_t *predict, skn_error_t *error)
         status = cli_names_read(&predict->names, names, error);
     if (status != SKN_OK)
         return status;
+    if (names && predict->names.count != info->label_count)
+        warn_names(predict, names);
     predict->lines = cli_lines_open(
         call->operand_count > 1 ? call->operands[1] : "-", error);
     return predict->lines ? SKN_OK : error->status;
@@ -312,8 +329,10 @@ const cli_verb_t cli_predict = {
         "in one. Lines come from FILE, or from standard input (-), as in data\n"
         "files: labels, which are not looked at, then feature:value; a line\n"
         "that begins with a space or with a feature:value has none. For each\n"
-        "line one line comes out, at once: label:probability, best first,\n"
-        "over all labels of the model, or those that --index finds:\n"
+        "line one line comes out, at once: label:probability, best first. A\n"
+        "softmax sums to 1 over all labels of the model; with --index, over\n"
+        "those that it finds. A first line of three whole numbers is taken\n"
+        "for the header of a data file, and not answered.\n"
         "    echo '17:0.5 4:1' | skein predict runs/x -k 3",
     .run = predict_run,
 };

@@ -20,7 +20,7 @@ train_run(const cli_call_t *call)
     if (code == 0 && cli_flag(call, "resume") &&
         cli_network_begun(outcome.path, 0))
         cli_ensemble_sweep(outcome.path);
-    return code;
+    return outcome.joined ? cli_ensemble_tell(call, &outcome) : code;
 }
 
 static const cli_option_t options[] = {

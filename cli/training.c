@@ -58,6 +58,19 @@ warn_offload(const cli_call_t *call, const skn_plan_t *plan,
              "names another folder");
 }
 
+/* Then there is no best model, and nothing ends the run early. */
+static void
+warn_validate(const cli_call_t *call, const skn_model_run_t *run)
+{
+    char text[SKN_ERROR_TEXT_BYTES];
+    if (run->model->train.validate <= 0.0 || run->plan.data.validate_points > 0)
+        return;
+    (void)snprintf(text, sizeof(text),
+                   "train.validate %g of %" PRIu64 " points holds none back",
+                   run->model->train.validate, run->plan.data.train_points);
+    cli_warn(call, text, "the newest model is taken for the best");
+}
+
 static void
 announce(const cli_call_t *call, const skn_model_run_t *run, const job_t *job)
 {
@@ -89,11 +102,11 @@ announce(const cli_call_t *call, const skn_model_run_t *run, const job_t *job)
             (void)printf("       %" PRIu64 " points without labels are not "
                          "trained on, %" PRIu64 " without features are\n",
                          plan->data.unlabelled, plan->data.featureless);
-        (void)printf("model  %.1f million parameters, %u actors on %u units, "
+        (void)printf("model  %.1f million parameters, %u actors on %u unit%s, "
                      "about %" PRIu64 " MiB of memory%s\nrun    %s\n",
                      (double)plan->parameters * 1e-6, run->actor_count,
-                     plan->units, plan->memory_bytes >> 20, file,
-                     job->run_path);
+                     plan->units, plan->units == 1 ? "" : "s",
+                     plan->memory_bytes >> 20, file, job->run_path);
     }
     (void)fflush(stdout);
 }
@@ -172,13 +185,16 @@ go(const cli_call_t *call, skn_model_run_t *run, job_t *job, bool resumes)
             cli_warn(call, "this run has finished: nothing is trained",
                      "another model, or more epochs, is a run of its own, "
                      "with another checkpoint.path");
-        cli_follow_show(call, run->resume.done.bytes);
+        job->outcome.joined = run->resume.joined && job->training->outcome;
+        if (!job->outcome.joined)
+            cli_follow_show(call, run->resume.done.bytes);
         return 0;
     }
     if (run->node == 0 && !job->training->predict) {
         if (resumes)
             announce_resume(call, run, job);
         announce(call, run, job);
+        warn_validate(call, run);
         warn_offload(call, &run->plan, job->run_path);
     }
     cli_follow_t follow = {

@@ -16,6 +16,7 @@ typedef struct cli_outcome {
     char path[SKN_TEXT_MAX]; /* where the whole is to be */
     bool stopped;            /* it was asked to end, and is not done */
     bool asked;              /* it was asked to end */
+    bool joined; /* it is there, whole: the caller says how good it is */
 } cli_outcome_t;
 
 typedef struct cli_training {

@@ -242,9 +242,10 @@ announce(const cli_tuning_t *tuning)
     }
     (void)printf("data   %" PRIu64 " training points, %" PRIu64
                  " held back, %u labels\n"
-                 "tune   %u candidates, %u rounds, in %s\nauto  ",
+                 "tune   %u candidates, %u round%s, in %s\nauto  ",
                  data->train_points, data->validate_points, data->labels,
-                 halving->candidates, halving->rounds, tuning->folder);
+                 halving->candidates, halving->rounds,
+                 halving->rounds == 1 ? "" : "s", tuning->folder);
     for (int k = 0; k < CLI_TUNED_COUNT; k++) {
         char key[SKN_NAME_MAX + 64], value[32];
         const char *name =
@@ -269,9 +270,11 @@ comment(const cli_tuning_t *tuning, const cli_verdict_t *verdict,
     char what[CLI_DIFFERS_BYTES];
     skn_json_text_add(text,
                       "# tune.yaml - %s as `skein tune` found it to be best: "
-                      "%u candidates, %u rounds,\n# seed %u, %u trials.\n",
+                      "%u candidates, %u round%s,\n# seed %u, %u trials.\n",
                       tuning->file, tuning->halving.candidates,
-                      tuning->halving.ends, tuning->seed, tuning->trials.count);
+                      tuning->halving.ends,
+                      tuning->halving.ends == 1 ? "" : "s", tuning->seed,
+                      tuning->trials.count);
     skn_json_text_add(text, "# Differs from auto: %s.\n",
                       verdict->best
                           ? cli_tuning_differs(tuning, verdict->best, what)

@@ -203,8 +203,9 @@ fit(cli_tuning_t *tuning, skn_error_t *error)
     if (!tuning->call->json) {
         char time[32];
         cli_bar_time(cli_halving_seconds(halving, &pace), time, sizeof(time));
-        (void)printf("       about %s in all, with %u candidates, %u rounds\n",
-                     time, halving->candidates, halving->ends);
+        (void)printf("       about %s in all, with %u candidates, %u round%s\n",
+                     time, halving->candidates, halving->ends,
+                     halving->ends == 1 ? "" : "s");
         (void)fflush(stdout);
     }
     return status;

@@ -154,7 +154,7 @@ vi_store_u8_n(uint8_t *x, vi_t a, size_t n)
 VF_WORD vi_t
 vi_load_u4_n(const uint8_t *x, size_t i, size_t n)
 {
-    return n ? x[i / 2] >> i % 2 * 4 & 15u : 0;
+    return n ? (vi_t)(x[i / 2] >> i % 2 * 4) & 15u : 0;
 }
 
 VF_WORD void

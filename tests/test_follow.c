@@ -140,7 +140,7 @@ Test(follow, the_end_is_two_lines)
 Test(follow, an_end_without_its_hash_shows_none)
 {
     expect_shown("{\"event\":\"done\",\"epochs\":1}",
-                 "done     1 epochs in 0.0 s (0.0 CPU s)\nweights_sha256 \n",
+                 "done     1 epoch in 0.0 s (0.0 CPU s)\nweights_sha256 \n",
                  "");
 }
 

@@ -1,7 +1,8 @@
 /* test_join.c - the whole answers with the mean of the logits of its networks.
  *
  * The oracle takes the probabilities of each network, by the arrays that it was
- * written from, in double. Covers topology/join.c.
+ * written from, in double. Covers topology/join.c
+ * and topology/join_text.c.
  * SPDX-License-Identifier: Apache-2.0 */
 #include "topology/join.h"
 

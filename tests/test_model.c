@@ -5,6 +5,7 @@
 #include <unistd.h>
 
 #include "tests/model_fixture.h"
+#include "topology/model_tables.h"
 
 #define CONFIGS "configs/"
 
@@ -283,6 +284,35 @@ Test(model, the_sample_has_every_default_that_it_claims)
     cr_expect(sample->idle.notice.every_s == shortest->idle.notice.every_s);
     skn_model_destroy(&sample);
     skn_model_destroy(&shortest);
+}
+
+/* Every key of the section stands in the text, as a key. */
+static void
+expect_keys(const skn_section_t *section, const char *text)
+{
+    for (const skn_option_t *option = section->options; option->name;
+         option++) {
+        char key[80], line[80];
+        (void)snprintf(key, sizeof(key), " %s: ", option->name);
+        (void)snprintf(line, sizeof(line), "\n%s: ", option->name);
+        cr_expect(strstr(text, key) || strstr(text, line),
+                  "%s.%s is not in the sample", section->path, option->name);
+    }
+    for (const skn_part_t *part = section->parts; part->name; part++)
+        if (part->section && part->form != SKN_FORM_NODES)
+            expect_keys(part->section, text);
+}
+
+Test(model, the_sample_has_every_key)
+{
+    char text[16384] = "";
+    FILE *file = fopen(CONFIGS "sample.yaml", "r");
+    cr_assert(file);
+    cr_assert(fread(text, 1, sizeof(text) - 1, file) > 0);
+    (void)fclose(file);
+    expect_keys(&skn_model_section, text);
+    expect_keys(&skn_hidden_section, text);
+    expect_keys(&skn_output_section, text);
 }
 
 Test(model, every_key_of_idle_is_read_and_its_file_starts_at_the_folder)

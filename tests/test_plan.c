@@ -332,6 +332,22 @@ Test(plan, no_more_rows_are_drawn_than_there_are_labels)
     }
 }
 
+/* 50 tables of 2^18 buckets would be 13 million for 20 labels. */
+Test(plan, few_labels_get_few_buckets)
+{
+    static const struct {
+        uint32_t labels;
+        int64_t bits;
+    } cases[] = { { 20, 3 }, { 600, 5 }, { 9000, 6 } };
+    for (size_t k = 0; k < sizeof(cases) / sizeof(cases[0]); k++) {
+        write_data(300, 20, cases[k].labels, 1);
+        skn_model_t *model = model_of("", ", sampler: { kind: dwta }", "");
+        (void)plan_of(model, 1);
+        cr_expect_eq(output_of(model)->sampler.bits, cases[k].bits);
+        skn_model_destroy(&model);
+    }
+}
+
 /* DESIGN section 4: one config gives one model on any machine. */
 Test(plan, cores_change_shards_and_nothing_else)
 {

@@ -182,3 +182,17 @@ Test(ranking_metrics, propensities_are_those_of_the_paper)
         cr_expect(k == 0 || inverse[k] < inverse[k - 1], "rare labels gain");
     }
 }
+
+/* log N - 1 is below zero: the formula would make rare labels worth less. */
+Test(ranking_metrics, one_or_two_points_say_nothing_of_rarity)
+{
+    const uint32_t frequency[] = { 0, 1, 2 };
+    float inverse[3];
+    for (uint64_t points = 1; points <= 2; points++) {
+        skn_inverse_propensities(inverse, frequency, 3, points, 0.55, 1.5);
+        for (size_t k = 0; k < 3; k++)
+            cr_expect_eq(inverse[k], 1.0F);
+    }
+    skn_inverse_propensities(inverse, frequency, 3, 3, 0.55, 1.5);
+    cr_expect(inverse[0] > inverse[1] && inverse[1] > inverse[2]);
+}

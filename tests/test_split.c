@@ -96,6 +96,23 @@ Test(split, without_a_share_nothing_validates)
     skn_dataset_close(&dataset);
 }
 
+Test(split, a_share_that_leaves_no_point_to_train_on_is_told_by_its_name)
+{
+    skn_dataset_t *dataset = points(1, 0);
+    skn_split_t split;
+    skn_error_t error = { 0 };
+    uint64_t seed = 0; /* the first that holds the point back */
+    while (skn_split_init(&split, dataset, 0.5, seed, &error) == SKN_OK) {
+        skn_split_fini(&split);
+        seed++;
+    }
+    cr_expect_eq(error.status, SKN_BAD_DATA);
+    cr_expect_str_eq(error.text,
+                     "train.validate 0.5 holds back all points with labels of "
+                     "the training file, 1");
+    skn_dataset_close(&dataset);
+}
+
 Test(split, a_file_without_labels_is_refused)
 {
     skn_dataset_t *dataset = points(10, 1);

@@ -10,39 +10,10 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "actors/progress.h"
-#include "topology/document.h"
-#include "topology/trained.h"
+#include "topology/join_parts.h"
 
 /* Weights that are in memory at once; at least a row is. */
 #define CHUNK_NUMBERS (1u << 20)
-
-/* One layer of all networks; a span is what one network has of it. */
-typedef struct layer {
-    const char *name;
-    bool input, output;
-    skn_dtype_t dtype;      /* of its weights when they are joined */
-    uint64_t rows, columns; /* of its weights */
-    uint64_t units;         /* columns of the first layer, rows of others */
-    uint64_t span_rows[SKN_ENSEMBLE_MAX], span_columns[SKN_ENSEMBLE_MAX];
-    skn_checkpoint_shard_t *shard;
-    float *chunk;   /* [chunk_numbers]: rows, or biases */
-    uint16_t *half; /* the same number: what is read, or written, as bf16 */
-    uint64_t chunk_rows, chunk_numbers;
-} layer_t;
-
-typedef struct join {
-    const char *into;
-    const char *const *path;
-    size_t count; /* of networks */
-    skn_trained_t part[SKN_ENSEMBLE_MAX];
-    layer_t *layer; /* [layer_count] */
-    size_t layer_count;
-    skn_run_folder_t *run;
-    skn_checkpoint_writer_t *writer;
-    skn_joined_t *joined;
-    skn_join_extra_t extra;
-} join_t;
 
 /* What is read of one network's tensor. */
 typedef struct block {
@@ -77,7 +48,7 @@ weight_of(const skn_trained_t *part, const char *layer, skn_error_t *error)
 }
 
 static skn_status_t
-refuse(const join_t *join, size_t k, const char *what, skn_error_t *error)
+refuse(const skn_join_t *join, size_t k, const char *what, skn_error_t *error)
 {
     (void)skn_fail(error, SKN_USAGE, "%.200s has other %s than %.200s",
                    join->path[k], what, join->path[0]);
@@ -87,7 +58,7 @@ refuse(const join_t *join, size_t k, const char *what, skn_error_t *error)
 }
 
 static skn_status_t
-check_model(const join_t *join, size_t k, skn_error_t *error)
+check_model(const skn_join_t *join, size_t k, skn_error_t *error)
 {
     const skn_model_t *first = join->part[0].model;
     const skn_model_t *other = join->part[k].model;
@@ -107,7 +78,7 @@ check_model(const join_t *join, size_t k, skn_error_t *error)
 }
 
 static skn_status_t
-open_parts(join_t *join, skn_error_t *error)
+open_parts(skn_join_t *join, skn_error_t *error)
 {
     skn_status_t status = SKN_OK;
     for (size_t k = 0; k < join->count && status == SKN_OK; k++) {
@@ -122,10 +93,11 @@ open_parts(join_t *join, skn_error_t *error)
 /* Takes the sizes of layer `at`: they must be those of the first network where
  * the data decide, and fit the layer below. */
 static skn_status_t
-size_layer(const join_t *join, size_t at, layer_t *layer, skn_error_t *error)
+size_layer(const skn_join_t *join, size_t at, skn_join_layer_t *layer,
+           skn_error_t *error)
 {
     const skn_model_t *model = join->part[0].model;
-    *layer = (layer_t){
+    *layer = (skn_join_layer_t){
         .name = model->layers[at].name,
         .input = at == 0,
         .output = at + 1 == model->layer_count,
@@ -159,7 +131,7 @@ size_layer(const join_t *join, size_t at, layer_t *layer, skn_error_t *error)
 }
 
 static skn_status_t
-size_layers(join_t *join, skn_error_t *error)
+size_layers(skn_join_t *join, skn_error_t *error)
 {
     skn_status_t status = SKN_OK;
     size_t count = join->part[0].model->layer_count;
@@ -169,7 +141,8 @@ size_layers(join_t *join, skn_error_t *error)
     join->layer_count = count;
     for (size_t at = 0; at < count && status == SKN_OK; at++)
         status = size_layer(join, at, &join->layer[at], error);
-    const layer_t *input = &join->layer[0], *last = &join->layer[count - 1];
+    const skn_join_layer_t *input = &join->layer[0],
+                           *last = &join->layer[count - 1];
     const skn_ranker_t *ranker = join->extra.ranker;
     if (status == SKN_OK && ranker &&
         (ranker->label_count != last->units ||
@@ -178,114 +151,6 @@ size_layers(join_t *join, skn_error_t *error)
                         "a ranker of %u labels and %u features does not fit",
                         ranker->label_count, ranker->feature_count);
     return status;
-}
-
-/* --- the config ---------------------------------------------------------- */
-
-static void
-set(skn_document_t *document, skn_json_text_t *text, skn_problems_t *problems)
-{
-    if (text->failed)
-        (void)skn_problems_fail(problems, SKN_NO_MEMORY, "no room for a key");
-    else
-        (void)skn_document_set(document, text->bytes, problems);
-    skn_json_text_fini(text);
-}
-
-static void
-set_layers(const join_t *join, skn_document_t *document,
-           skn_problems_t *problems)
-{
-    for (size_t at = 0; at < join->layer_count; at++) {
-        const layer_t *layer = &join->layer[at];
-        skn_json_text_t text = { 0 };
-        skn_json_text_add(&text, "model.layers.%s.", layer->name);
-        if (layer->output)
-            skn_json_text_add(&text, "weights=%s",
-                              layer->dtype == SKN_DTYPE_F32 ? "f32" : "bf16");
-        else
-            skn_json_text_add(&text, "units=%" PRIu64, layer->units);
-        set(document, &text, problems);
-    }
-}
-
-/* That of the first network, for all of them together; the caller frees. */
-static char *
-config_text(const join_t *join, skn_error_t *error)
-{
-    const char *config = skn_run_folder_config(join->part[0].run);
-    char *bytes = NULL;
-    size_t byte_count = 0;
-    skn_problems_t *problems = skn_problems_new(error);
-    skn_json_text_t path = { 0 }, ranker = { 0 };
-    if (!problems)
-        return NULL;
-    skn_document_t *document =
-        skn_document_parse(config, strlen(config), "run.json", problems);
-    if (document) {
-        set_layers(join, document, problems);
-        skn_json_text_add(&path, "checkpoint.path=");
-        skn_json_text_add_string(&path, join->into);
-        set(document, &path, problems);
-        skn_json_text_add(&ranker, "train.ranker_trees=%u",
-                          join->extra.ranker ? join->extra.ranker->tree_count
-                                             : 0);
-        set(document, &ranker, problems);
-    }
-    skn_status_t status = skn_problems_error(problems, error);
-    FILE *file = status == SKN_OK ? open_memstream(&bytes, &byte_count) : NULL;
-    if (file) {
-        status = skn_document_write(skn_document_root(document), file, error);
-        if (fclose(file) != 0 || status != SKN_OK) {
-            free(bytes);
-            bytes = NULL;
-        }
-    }
-    if (!bytes && status == SKN_OK)
-        (void)skn_fail(error, SKN_NO_MEMORY, "no room for the config");
-    skn_document_destroy(&document);
-    skn_problems_destroy(&problems);
-    return bytes;
-}
-
-/* What is known of all of them; the caller finishes the text. */
-static skn_status_t
-metadata_text(const join_t *join, skn_json_text_t *text, skn_error_t *error)
-{
-    skn_progress_t all;
-    skn_progress_init(&all);
-    for (size_t k = 0; k < join->count; k++) {
-        skn_progress_t one;
-        skn_status_t status =
-            skn_progress_read(skn_checkpoint_metadata(join->part[k].checkpoint),
-                              &one, NULL, error);
-        if (status != SKN_OK)
-            return status;
-        all.seconds += one.seconds;
-        all.cpu_seconds += one.cpu_seconds;
-        all.loss += one.loss / (double)join->count;
-        if (one.epoch > all.epoch)
-            all.epoch = one.epoch;
-    }
-    all.seconds += join->extra.seconds;
-    all.cpu_seconds += join->extra.cpu_seconds;
-    all.batch = join->joined->batch;
-    all.finished = true;
-    skn_json_text_add(text, "{");
-    skn_progress_write(&all, text);
-    for (size_t k = 0; k < join->count; k++) {
-        const skn_checkpoint_t *checkpoint = join->part[k].checkpoint;
-        skn_json_text_add(text, k ? "," : ",\"joined\":[");
-        skn_json_text_add(text,
-                          "{\"run\":\"%s\",\"batch\":%" PRIu64 ",\"path\":",
-                          skn_checkpoint_run_id(checkpoint),
-                          skn_checkpoint_batch(checkpoint));
-        skn_json_text_add_string(text, skn_checkpoint_path(checkpoint));
-        skn_json_text_add(text, "}");
-    }
-    skn_json_text_add(text, "],\"history\":[]}");
-    return text->failed ? skn_fail(error, SKN_NO_MEMORY, "no room for metadata")
-                        : SKN_OK;
 }
 
 /* --- weights ------------------------------------------------------------- */
@@ -312,8 +177,8 @@ narrow(float value)
 
 /* As floats, whatever they are on disk. */
 static skn_status_t
-read_block(const join_t *join, const layer_t *layer, const block_t *block,
-           skn_error_t *error)
+read_block(const skn_join_t *join, const skn_join_layer_t *layer,
+           const block_t *block, skn_error_t *error)
 {
     skn_checkpoint_t *checkpoint = join->part[block->network].checkpoint;
     const skn_checkpoint_tensor_t *tensor =
@@ -337,8 +202,8 @@ read_block(const join_t *join, const layer_t *layer, const block_t *block,
 
 /* Rows of network `k`'s weights, with `column` of the whole to their left. */
 static skn_status_t
-read_rows(const join_t *join, const layer_t *layer, size_t k, uint64_t row,
-          uint64_t rows, uint64_t column, skn_error_t *error)
+read_rows(const skn_join_t *join, const skn_join_layer_t *layer, size_t k,
+          uint64_t row, uint64_t rows, uint64_t column, skn_error_t *error)
 {
     block_t block = {
         .network = k,
@@ -355,8 +220,8 @@ read_rows(const join_t *join, const layer_t *layer, size_t k, uint64_t row,
 /* The next `count` numbers of tensor `piece` of the layer's file, behind
  * `done`; they are multiplied by `share` first. */
 static skn_status_t
-write_numbers(const layer_t *layer, size_t piece, uint64_t done, size_t count,
-              float share, skn_error_t *error)
+write_numbers(const skn_join_layer_t *layer, size_t piece, uint64_t done,
+              size_t count, float share, skn_error_t *error)
 {
     size_t element = skn_dtype_bytes(layer->dtype);
     bool halves = layer->dtype == SKN_DTYPE_BF16;
@@ -372,7 +237,7 @@ write_numbers(const layer_t *layer, size_t piece, uint64_t done, size_t count,
 }
 
 static skn_status_t
-write_rows(const join_t *join, const layer_t *layer, uint64_t done,
+write_rows(const skn_join_t *join, const skn_join_layer_t *layer, uint64_t done,
            uint64_t rows, skn_error_t *error)
 {
     float share = layer->output ? 1.0F / (float)join->count : 1.0F;
@@ -382,7 +247,8 @@ write_rows(const join_t *join, const layer_t *layer, uint64_t done,
 
 /* Features and labels have a row in each network. */
 static skn_status_t
-write_beside(const join_t *join, layer_t *layer, skn_error_t *error)
+write_beside(const skn_join_t *join, skn_join_layer_t *layer,
+             skn_error_t *error)
 {
     skn_status_t status = SKN_OK;
     for (uint64_t row = 0; row < layer->rows && status == SKN_OK;
@@ -402,7 +268,8 @@ write_beside(const join_t *join, layer_t *layer, skn_error_t *error)
 
 /* Units in the middle look at the units of their own network alone. */
 static skn_status_t
-write_diagonal(const join_t *join, layer_t *layer, skn_error_t *error)
+write_diagonal(const skn_join_t *join, skn_join_layer_t *layer,
+               skn_error_t *error)
 {
     skn_status_t status = SKN_OK;
     uint64_t done = 0, column = 0;
@@ -425,7 +292,7 @@ write_diagonal(const join_t *join, layer_t *layer, skn_error_t *error)
 
 /* Biases [first, first + count) of network `k`, or their mean over all. */
 static skn_status_t
-write_bias_part(const join_t *join, const layer_t *layer, size_t k,
+write_bias_part(const skn_join_t *join, const skn_join_layer_t *layer, size_t k,
                 uint64_t first, uint64_t count, uint64_t done,
                 skn_error_t *error)
 {
@@ -450,7 +317,8 @@ write_bias_part(const join_t *join, const layer_t *layer, size_t k,
 
 /* Those of labels are means, those of units stand side by side. */
 static skn_status_t
-write_bias(const join_t *join, const layer_t *layer, skn_error_t *error)
+write_bias(const skn_join_t *join, const skn_join_layer_t *layer,
+           skn_error_t *error)
 {
     skn_status_t status = SKN_OK;
     uint64_t done = 0, most = layer->chunk_numbers / 2;
@@ -470,7 +338,7 @@ write_bias(const join_t *join, const layer_t *layer, skn_error_t *error)
 
 /* Its two tensors: weights and biases. */
 static skn_status_t
-open_layer(const join_t *join, layer_t *layer, skn_error_t *error)
+open_layer(const skn_join_t *join, skn_join_layer_t *layer, skn_error_t *error)
 {
     char file[SKN_NAME_MAX + 1];
     skn_piece_t piece[2] = {
@@ -507,7 +375,7 @@ open_layer(const join_t *join, layer_t *layer, skn_error_t *error)
 }
 
 static skn_status_t
-write_layer(const join_t *join, layer_t *layer, skn_error_t *error)
+write_layer(const skn_join_t *join, skn_join_layer_t *layer, skn_error_t *error)
 {
     skn_status_t status = open_layer(join, layer, error);
     if (status == SKN_OK)
@@ -527,7 +395,7 @@ write_layer(const join_t *join, layer_t *layer, skn_error_t *error)
 
 /* *same: a join of the same, to the same folder, was broken off. */
 static skn_status_t
-was_broken_off(const join_t *join, const char *config, bool *same,
+was_broken_off(const skn_join_t *join, const char *config, bool *same,
                skn_error_t *error)
 {
     skn_error_t none = { 0 };
@@ -540,7 +408,7 @@ was_broken_off(const join_t *join, const char *config, bool *same,
 }
 
 static skn_status_t
-open_run(join_t *join, const char *config, skn_error_t *error)
+open_run(skn_join_t *join, const char *config, skn_error_t *error)
 {
     size_t checkpoints = 0;
     skn_run_options_t options = { .config_text = config,
@@ -558,9 +426,9 @@ open_run(join_t *join, const char *config, skn_error_t *error)
 }
 
 static void
-describe(const join_t *join)
+describe(const skn_join_t *join)
 {
-    const layer_t *first = &join->layer[0];
+    const skn_join_layer_t *first = &join->layer[0];
     skn_joined_t *joined = join->joined;
     joined->features = first->rows;
     joined->units = first->units;
@@ -577,10 +445,10 @@ describe(const join_t *join)
 
 /* Nothing is made before everything is known to fit. */
 static skn_status_t
-begin(join_t *join, skn_error_t *error)
+begin(skn_join_t *join, skn_error_t *error)
 {
     skn_status_t status = size_layers(join, error);
-    char *config = status == SKN_OK ? config_text(join, error) : NULL;
+    char *config = status == SKN_OK ? skn_join_config(join, error) : NULL;
     if (!config)
         return error->status;
     describe(join);
@@ -596,11 +464,11 @@ begin(join_t *join, skn_error_t *error)
 }
 
 static skn_status_t
-finish(join_t *join, skn_error_t *error)
+finish(skn_join_t *join, skn_error_t *error)
 {
     skn_json_text_t metadata = { 0 };
     skn_error_t warning = { 0 };
-    skn_status_t status = metadata_text(join, &metadata, error);
+    skn_status_t status = skn_join_metadata(join, &metadata, error);
     if (status == SKN_OK)
         status = skn_checkpoint_finish(&join->writer, metadata.bytes, 1,
                                        &warning, error);
@@ -617,7 +485,7 @@ skn_join(const char *into, const char *const *path, size_t count,
     if (!error)
         error = &own;
     *joined = (skn_joined_t){ 0 };
-    join_t join = {
+    skn_join_t join = {
         .into = into, .path = path, .count = count, .joined = joined
     };
     if (extra)

@@ -9,6 +9,7 @@
 #include "actors/messages.h"
 #include "formats/json_text.h"
 #include "topology/nearest.h"
+#include "topology/values.h"
 
 static const char *const option_types[] = {
     [SKN_OPTION_BOOL] = "truth",  [SKN_OPTION_INT] = "whole number",
@@ -112,6 +113,7 @@ skn_kind_print(const skn_kind_t *kind, bool fields, FILE *file)
 static void
 add_option(skn_json_text_t *text, const skn_option_t *option)
 {
+    char least[SKN_REAL_TEXT_BYTES], most[SKN_REAL_TEXT_BYTES];
     skn_json_text_add(text, "{\"name\":\"%s\",\"type\":\"%s\",\"default\":",
                       option->name, option_types[option->type]);
     if (option->fallback)
@@ -120,9 +122,14 @@ add_option(skn_json_text_t *text, const skn_option_t *option)
         skn_json_text_add(text, "null");
     skn_json_text_add(text, ",\"required\":%s",
                       option->fallback ? "false" : "true");
-    if (is_number(option))
+    if (option->type == SKN_OPTION_REAL) {
+        skn_value_real_text(option->min, least);
+        skn_value_real_text(option->max, most);
+        skn_json_text_add(text, ",\"min\":%s,\"max\":%s", least, most);
+    } else if (is_number(option)) {
         skn_json_text_add(text, ",\"min\":%.17g,\"max\":%.17g", option->min,
                           option->max);
+    }
     if (option->choices) {
         skn_json_text_add(text, ",\"choices\":");
         skn_json_text_add_string(text, option->choices);

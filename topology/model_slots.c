@@ -45,29 +45,6 @@ print_size(int64_t bytes, char *text, size_t text_bytes)
                    bytes >> size_units[k].shift, size_units[k].name);
 }
 
-/* 1e-08 and 1e+09 as people write them: 1e-8, 1e9. */
-static void
-shorten_exponent(char *text)
-{
-    char *digits = strchr(text, 'e');
-    if (!digits)
-        return;
-    digits += digits[1] == '-' ? 2 : 1;
-    size_t zeros = strspn(digits, "+0");
-    memmove(digits, digits + zeros, strlen(digits + zeros) + 1);
-}
-
-static void
-print_real(double real, char *text, size_t text_bytes)
-{
-    for (int digits = 6; digits <= 17; digits++) {
-        (void)snprintf(text, text_bytes, "%.*g", digits, real);
-        if (strtod(text, NULL) == real)
-            break;
-    }
-    shorten_exponent(text);
-}
-
 /* The k-th of the words "a|b|c". */
 static const char *
 print_choice(const char *choices, int k, char *text, size_t text_bytes)
@@ -122,7 +99,7 @@ skn_slot_text(const skn_option_t *option, skn_slot_t slot, const void *base,
     case SKN_SLOT_REAL:
         if (*(const double *)at < 0.0)
             return "auto";
-        print_real(*(const double *)at, text, text_bytes);
+        skn_value_real_text(*(const double *)at, text);
         return text;
     case SKN_SLOT_NONE:
         break;

@@ -300,6 +300,16 @@ auto_sampler(const skn_plan_data_t *data)
                                                     : SKN_SAMPLER_LOG_UNIFORM;
 }
 
+/* Functions of a key of 3 bits each: no more than make 64 buckets a label. */
+static int64_t
+auto_dwta_bits(const skn_plan_data_t *data)
+{
+    int64_t bits = 6;
+    while (bits > 1 && ldexp(1.0, (int)(3 * bits)) > 64.0 * data->labels)
+        bits--;
+    return bits;
+}
+
 /* Only what means something for the kind: the rest stays `auto`, so that the
  * resolved model is a model file that the checker takes. */
 static void
@@ -319,7 +329,8 @@ resolve_sampler(const skn_plan_data_t *data, int64_t batch_rows,
     if (sampler->tables == SKN_AUTO && hashes)
         sampler->tables = 50;
     if (sampler->bits == SKN_AUTO && hashes)
-        sampler->bits = sampler->kind == SKN_SAMPLER_DWTA ? 6 : 9;
+        sampler->bits =
+            sampler->kind == SKN_SAMPLER_DWTA ? auto_dwta_bits(data) : 9;
     if (sampler->lists == SKN_AUTO && clusters)
         sampler->lists = 64;
     if (sampler->list_rows == SKN_AUTO && clusters)

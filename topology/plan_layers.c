@@ -6,6 +6,7 @@
 
 #include "actors/block.h"
 #include "topology/plan_parts.h"
+#include "topology/values.h"
 
 #define NAME_BYTES 96
 
@@ -230,10 +231,13 @@ set_parts(wire_t *wire, const skn_model_sampler_t *sampler)
 {
     char text[512] = "";
     size_t used = 0;
-    for (size_t k = 0; k < sampler->of_count && used < sizeof(text); k++)
-        used += (size_t)snprintf(
-            text + used, sizeof(text) - used, "%s%s:%.17g", k ? "," : "",
-            sampler_words[sampler->of[k].kind], sampler->of[k].share);
+    for (size_t k = 0; k < sampler->of_count && used < sizeof(text); k++) {
+        char share[SKN_REAL_TEXT_BYTES];
+        skn_value_real_text(sampler->of[k].share, share);
+        used += (size_t)snprintf(text + used, sizeof(text) - used, "%s%s:%s",
+                                 k ? "," : "",
+                                 sampler_words[sampler->of[k].kind], share);
+    }
     if (sampler->of_count > 0)
         skn_wire_text(wire, "parts", text);
 }

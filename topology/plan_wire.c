@@ -6,6 +6,7 @@
 
 #include "actors/block.h"
 #include "topology/plan_parts.h"
+#include "topology/values.h"
 
 void
 skn_wire_actor(wire_t *wire, const char *name, const char *kind,
@@ -22,11 +23,12 @@ skn_wire_int(wire_t *wire, const char *name, uint64_t value)
     skn_draft_option(wire->draft, name, "%" PRIu64, value);
 }
 
-/* %.17g comes back as the same double. */
 void
 skn_wire_real(wire_t *wire, const char *name, double value)
 {
-    skn_draft_option(wire->draft, name, "%.17g", value);
+    char text[SKN_REAL_TEXT_BYTES];
+    skn_value_real_text(value, text);
+    skn_draft_option(wire->draft, name, "%s", text);
 }
 
 void

@@ -56,6 +56,16 @@ mark_best(skn_run_folder_t *run, uint64_t batch)
     free(list);
 }
 
+/* Whether it was made of several networks, or of one and a ranker. */
+static bool
+is_joined(const skn_checkpoint_t *checkpoint)
+{
+    json_t *metadata = json_loads(skn_checkpoint_metadata(checkpoint), 0, NULL);
+    bool joined = json_object_get(metadata, "joined") != NULL;
+    json_decref(metadata);
+    return joined;
+}
+
 static skn_status_t
 read_checkpoint(skn_run_folder_t *run, bool locked,
                 skn_checkpoint_t *checkpoint, skn_resume_t *resume,
@@ -80,6 +90,7 @@ read_checkpoint(skn_run_folder_t *run, bool locked,
         !skn_checkpoint_is_whole(checkpoint))
         return status;
     resume->finished = true;
+    resume->joined = is_joined(checkpoint);
     status = skn_checkpoint_weights_sha256(checkpoint, sha256, error);
     if (status == SKN_OK)
         status = skn_ledger_read(checkpoint, &progress.ledger, error);
@@ -282,9 +293,11 @@ fit_config(const char *path, const skn_model_t *old, const skn_model_t *model,
     /* Which points are held back: others have been trained on. */
     if (old->train.validate != model->train.validate)
         return misfit(path, "train.validate", NULL, error);
-    if (model->train.validate > 0 && old->train.seed != model->train.seed)
-        return misfit(path, "train.seed, which chooses what is held back,",
-                      NULL, error);
+    /* Which points are in which batch, and how many batches an epoch has. */
+    if (old->train.seed != model->train.seed)
+        return misfit(path, "train.seed", NULL, error);
+    if (old->train.batch_rows != model->train.batch_rows)
+        return misfit(path, "train.batch_rows", NULL, error);
     if (old->train.optimizer.kind != optimizer &&
         optimizer != SKN_OPTIMIZER_SGD)
         return misfit(

@@ -27,6 +27,7 @@ typedef struct skn_resume {
     bool has_run;        /* the folder holds a run */
     bool has_checkpoint; /* ... with at least one complete checkpoint */
     bool finished;       /* ... and the run came to its end */
+    bool joined;         /* ... which is joined: `done` has no scores, then */
     uint64_t batch, generation;
     uint64_t newest; /* batch of the newest checkpoint, damaged or not */
     char run_id[SKN_RUN_ID_BYTES];

@@ -65,7 +65,16 @@ skn_trained_run(const char *path, bool *one, skn_error_t *error)
         return skn_run_folder_look(path, error);
     (void)skn_fail(error, SKN_NO_INPUT,
                    "%s is neither a run folder nor a checkpoint", path);
-    if (holds(path, "coordinator.journal"))
+    if (holds(path, "network-1/run.json")) {
+        (void)skn_fail(error, SKN_NO_INPUT,
+                       "%s is unfinished: its networks are not joined yet",
+                       path);
+        (void)skn_fail_hint(error, SKN_NO_INPUT,
+                            "go on with `skein train FILE --resume -o "
+                            "checkpoint.path=%s`, or give one of them, such as "
+                            "%s/network-1",
+                            path, path);
+    } else if (holds(path, "coordinator.journal"))
         (void)skn_fail_hint(error, SKN_NO_INPUT,
                             "its nodes have a run folder each: give that of "
                             "the one that led, such as %s/NAME",

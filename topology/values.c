@@ -452,3 +452,26 @@ skn_values_check(skn_document_t *document, const skn_node_t *mapping,
     return skn_problems_count(problems) > count_before ? SKN_BAD_CONFIG
                                                        : SKN_OK;
 }
+
+/* 1e-08 and 1e+09 as people write them: 1e-8, 1e9. */
+static void
+shorten_exponent(char *text)
+{
+    char *digits = strchr(text, 'e');
+    if (!digits)
+        return;
+    digits += digits[1] == '-' ? 2 : 1;
+    size_t zeros = strspn(digits, "+0");
+    memmove(digits, digits + zeros, strlen(digits + zeros) + 1);
+}
+
+void
+skn_value_real_text(double real, char text[SKN_REAL_TEXT_BYTES])
+{
+    for (int digits = 6; digits <= 17; digits++) {
+        (void)snprintf(text, SKN_REAL_TEXT_BYTES, "%.*g", digits, real);
+        if (strtod(text, NULL) == real)
+            break;
+    }
+    shorten_exponent(text);
+}

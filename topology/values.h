@@ -52,4 +52,9 @@ const skn_value_t *skn_values_get(const skn_option_t *options,
  */
 bool skn_value_unsigned(const char *text, uint64_t *number);
 
+#define SKN_REAL_TEXT_BYTES 32
+/* The shortest decimal number that reads back as `real`, as people write it:
+ * 0.95, 1e-8, 1e9. */
+void skn_value_real_text(double real, char text[SKN_REAL_TEXT_BYTES]);
+
 #endif

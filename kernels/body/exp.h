@@ -140,14 +140,17 @@ typedef struct exp_job {
     vf_t shift;
 } exp_job_t;
 
-VF_WORD vf_t
-exp_step(const exp_job_t *job, size_t i, size_t lanes)
+VF_WORD void
+exp_step(const exp_job_t *job, size_t i, size_t ways, size_t lanes, vf_t *power)
 {
-    vf_t power = vf_exp(vf_sub(vf_load_n(job->o + i, lanes), job->shift));
-    power = vf_mul(power, vf_load_weight(job->weight, i, lanes));
-    vf_store_n(job->out + i, power, lanes);
-    /* Lanes beyond n are not 0 yet. */
-    return lanes == VF_LANES ? power : vf_load_n(job->out + i, lanes);
+    EXP_EACH power[v] =
+        vf_sub(vf_load_n(job->o + i + v * VF_LANES, lanes), job->shift);
+    vf_exp_ways(power, ways);
+    EXP_EACH power[v] =
+        vf_mul(power[v], vf_load_weight(job->weight, i + v * VF_LANES, lanes));
+    EXP_EACH vf_store_n(job->out + i + v * VF_LANES, power[v], lanes);
+    if (lanes < VF_LANES) /* those beyond n are not 0 yet */
+        power[0] = vf_load_n(job->out + i, lanes);
 }
 
 static float
@@ -155,20 +158,16 @@ exp_weight_sum(float *e, const float *o, const float *weight, size_t n, float m)
 {
     const size_t ways = EXP_WAYS;
     exp_job_t job = { e, o, weight, vf_set(m) };
-    vf_t sum = vf_zero(), x[EXP_WAYS];
+    vf_t sum = vf_zero(), power[EXP_WAYS];
     size_t i = 0;
-    for (; i + ways * VF_LANES <= n; i += ways * VF_LANES) {
-        EXP_EACH x[v] = vf_sub(vf_load(o + i + v * VF_LANES), job.shift);
-        vf_exp_ways(x, ways);
-        EXP_EACH x[v] =
-            vf_mul(x[v], vf_load_weight(weight, i + v * VF_LANES, VF_LANES));
-        EXP_EACH vf_store(e + i + v * VF_LANES, x[v]);
-        EXP_EACH sum = vf_add(sum, x[v]);
+    for (; i + EXP_WAYS * VF_LANES <= n; i += EXP_WAYS * VF_LANES) {
+        exp_step(&job, i, EXP_WAYS, VF_LANES, power);
+        EXP_EACH sum = vf_add(sum, power[v]);
     }
-    for (; i + VF_LANES <= n; i += VF_LANES)
-        sum = vf_add(sum, exp_step(&job, i, VF_LANES));
-    if (i < n)
-        sum = vf_add(sum, exp_step(&job, i, n - i));
+    for (; i < n; i += VF_LANES) {
+        exp_step(&job, i, 1, vf_lanes(n - i), power);
+        sum = vf_add(sum, power[0]);
+    }
     return vf_sum(sum);
 }
 
@@ -186,74 +185,69 @@ raise(float *greatest, const float *x, size_t n)
     }
 }
 
-VF_WORD vf_t
-exp_part(const float *o, const float *m, vf_t weight, float *sum, size_t lanes)
+typedef struct part_job {
+    float *e;       /* the powers, or */
+    uint16_t *half; /* the nearest of bf16; NULL: e */
+    const float *o, *m;
+    float *sum;
+    vf_t weight;
+} part_job_t;
+
+VF_WORD void
+exp_part(const part_job_t *job, size_t i, size_t ways, size_t lanes)
 {
-    vf_t x = vf_sub(vf_load_n(o, lanes), vf_load_n(m, lanes));
-    vf_t power = vf_mul(vf_exp(x), weight);
-    vf_store_n(sum, vf_add(vf_load_n(sum, lanes), power), lanes);
-    return power;
+    vf_t x[EXP_WAYS];
+    float *sum = job->sum + i;
+    EXP_EACH x[v] = vf_sub(vf_load_n(job->o + i + v * VF_LANES, lanes),
+                           vf_load_n(job->m + i + v * VF_LANES, lanes));
+    vf_exp_ways(x, ways);
+    EXP_EACH x[v] = vf_mul(x[v], job->weight);
+    EXP_EACH vf_store_n(sum + v * VF_LANES,
+                        vf_add(vf_load_n(sum + v * VF_LANES, lanes), x[v]),
+                        lanes);
+    if (!job->half) {
+        EXP_EACH vf_store_n(job->e + i + v * VF_LANES, x[v], lanes);
+    } else if (ways == 1) {
+        vi_store_u16_n(job->half + i, bf16_nearest(x[0]), lanes);
+    } else {
+#pragma GCC unroll 4
+        for (size_t v = 0; v < ways; v += 2)
+            bf16_store_two(job->half + i + v * VF_LANES, x[v], x[v + 1]);
+    }
 }
 
 static void
 exp_each(float *e, uint16_t *half, const float *o, const float *m, float weight,
          float *sum, size_t n)
 {
-    const size_t ways = EXP_WAYS;
-    vf_t factor = vf_set(weight), x[EXP_WAYS];
+    part_job_t job = { e, half, o, m, sum, vf_set(weight) };
     size_t i = 0;
-    for (; i + ways * VF_LANES <= n; i += ways * VF_LANES) {
-        EXP_EACH x[v] = vf_sub(vf_load(o + i + v * VF_LANES),
-                               vf_load(m + i + v * VF_LANES));
-        vf_exp_ways(x, ways);
-        EXP_EACH x[v] = vf_mul(x[v], factor);
-        EXP_EACH vf_store(sum + i + v * VF_LANES,
-                          vf_add(vf_load(sum + i + v * VF_LANES), x[v]));
-        if (half) {
-#pragma GCC unroll 4
-            for (size_t v = 0; v < ways; v += 2)
-                bf16_store_two(half + i + v * VF_LANES, x[v], x[v + 1]);
-        } else {
-            EXP_EACH vf_store(e + i + v * VF_LANES, x[v]);
-        }
-    }
-    for (; i < n; i += VF_LANES) {
-        size_t lanes = vf_lanes(n - i);
-        vf_t power = exp_part(o + i, m + i, factor, sum + i, lanes);
-        if (half)
-            vi_store_u16_n(half + i, bf16_nearest(power), lanes);
-        else
-            vf_store_n(e + i, power, lanes);
-    }
+    for (; i + EXP_WAYS * VF_LANES <= n; i += EXP_WAYS * VF_LANES)
+        exp_part(&job, i, EXP_WAYS, VF_LANES);
+    for (; i < n; i += VF_LANES)
+        exp_part(&job, i, 1, vf_lanes(n - i));
 }
 
 VF_WORD void
-sigmoid_step(const void *what, size_t i, size_t lanes)
+sigmoid_step(const exp_job_t *job, size_t i, size_t ways, size_t lanes)
 {
-    const exp_job_t *job = what;
-    vf_t power = vf_exp(vf_negative(vf_load_n(job->o + i, lanes)));
-    vf_t weight = vf_load_weight(job->weight, i, lanes);
-    vf_t share = vf_div(weight, vf_add(vf_set(1.0f), power));
-    vf_store_n(job->out + i, share, lanes);
+    vf_t x[EXP_WAYS];
+    EXP_EACH x[v] = vf_negative(vf_load_n(job->o + i + v * VF_LANES, lanes));
+    vf_exp_ways(x, ways);
+    EXP_EACH x[v] = vf_div(vf_load_weight(job->weight, i + v * VF_LANES, lanes),
+                           vf_add(vf_set(1.0f), x[v]));
+    EXP_EACH vf_store_n(job->out + i + v * VF_LANES, x[v], lanes);
 }
 
 static void
 sigmoid_weight(float *d, const float *o, const float *weight, size_t n)
 {
-    const size_t ways = EXP_WAYS;
     exp_job_t job = { .out = d, .o = o, .weight = weight };
-    vf_t x[EXP_WAYS];
     size_t i = 0;
-    for (; i + ways * VF_LANES <= n; i += ways * VF_LANES) {
-        EXP_EACH x[v] = vf_negative(vf_load(o + i + v * VF_LANES));
-        vf_exp_ways(x, ways);
-        EXP_EACH x[v] =
-            vf_div(vf_load_weight(weight, i + v * VF_LANES, VF_LANES),
-                   vf_add(vf_set(1.0f), x[v]));
-        EXP_EACH vf_store(d + i + v * VF_LANES, x[v]);
-    }
+    for (; i + EXP_WAYS * VF_LANES <= n; i += EXP_WAYS * VF_LANES)
+        sigmoid_step(&job, i, EXP_WAYS, VF_LANES);
     for (; i < n; i += VF_LANES)
-        sigmoid_step(&job, i, vf_lanes(n - i));
+        sigmoid_step(&job, i, 1, vf_lanes(n - i));
 }
 
 /* log(1 + e^o) = max(o, 0) + log(1 + e^-|o|): no term overflows. The maximum

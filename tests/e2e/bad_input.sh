@@ -296,6 +296,8 @@ other "data.normalize" -o data.normalize=none
 sed '2s/^[0-9]*/7/' train.txt >points.txt
 other "data.train (its points differ)" -o data.train=points.txt
 other "train.validate" -o train.validate=0.2
+other "train.seed" -o train.seed=9
+other "train.batch_rows" -o train.batch_rows=20
 other "train.optimizer.kind" -o train.optimizer.kind=adagrad
 other "number format of layer 'output'" -o train.optimizer.kind=sgd \
     -o model.layers.output.weights=bf16

@@ -222,6 +222,11 @@ seq -f 'name %g' 0 899 >names.txt
 check_equal "labels have names" \
     "$(echo '1:1 5:2' | "$skein" predict run -k 1 --labels names.txt)" \
     "name $(echo "$same" | cut -d' ' -f1)"
+check_equal "too few names are told" "$(echo '1:1' |
+    "$skein" predict run --labels <(echo one) 2>&1 >/dev/null |
+    sed 's/warning: [^ ]* has/warning: FILE has/')" \
+    "skein: warning: FILE has 1 names, the model has 900 labels; those \
+without a name are printed as numbers"
 "$skein" predict run test.txt --json >json.out
 check "predict --json is JSON" every_line_is_json json.out
 printf '1:1\n\n2:1 x\n3:1\n' | "$skein" predict run >out 2>err
@@ -385,6 +390,8 @@ printf 'X' | dd of="$file" bs=1 seek=9000 conv=notrunc 2>/dev/null
 check_code 65 "inspect finds a changed byte" "$skein" inspect damaged
 "$skein" inspect damaged >out 2>err
 check_match "and says where" 'cannot be used: .*output.*is damaged' err
+check_match "its list marks it" \
+    "^holds *$(readlink run/latest) .*DAMAGED" out
 check "an older checkpoint is evaluated" "$skein" eval damaged
 check_code 65 "the damaged one by itself is refused" \
     "$skein" eval damaged/latest

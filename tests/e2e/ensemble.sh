@@ -57,6 +57,10 @@ check_match "and it is told what to do" 'skein join' .check
 check "a finished one is left as it is" \
     "$skein" train tiny.yaml "${three[@]}" --resume
 check_match "it is the same" "\"weights_sha256\":\"$(sha_of out)\"" .check
+p1_of() { grep -o '"p1":[0-9.]*' "$1" | tail -n 1; }
+check_equal "and as good" "$(p1_of .check)" "$(p1_of out)"
+check_match "inspect has the epochs of each" '^  network 3$' \
+    <("$skein" inspect run)
 check_match "a plan is of one of them" '^# one of 3 networks' \
     <("$skein" plan tiny.yaml -o train.ensemble=3 -o checkpoint.path=plan)
 
@@ -77,6 +81,8 @@ for signal in KILL TERM; do
     code=0
     wait "$victim" 2>/dev/null || code=$?
     [ $signal = KILL ] || check_equal "a stop is no failure" "$code" 0
+    check_code 66 "it is no model yet" "$skein" eval killed
+    check_match "it is told what it is" 'killed is unfinished: ' .check
     check_equal "after SIG$signal there is no third network" \
         "$(find killed -name network-3 | wc -l)" 0
     check_code 73 "it is not begun over its networks" \

@@ -9,6 +9,7 @@
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "cli/follow.h"
@@ -61,6 +62,38 @@ state_of(const char *path, skn_verify_t verify)
                : error.status;
     skn_checkpoint_close(&newest);
     return status == SKN_OK && progress.finished ? DONE : BEGUN;
+}
+
+/* The join takes the best of a network that is done: that it is sound is looked
+ * at before the others are trained. */
+static skn_status_t
+check_best(const member_t *member, skn_error_t *error)
+{
+    char best[CLI_NETWORK_PATH_BYTES + 8];
+    struct stat facts;
+    (void)snprintf(best, sizeof(best), "%s/best", member->path);
+    if (lstat(best, &facts) != 0)
+        return SKN_OK;
+    skn_checkpoint_t *checkpoint =
+        skn_checkpoint_open(best, SKN_VERIFY_ALL, error);
+    skn_checkpoint_close(&checkpoint);
+    return error->status == SKN_OK
+               ? SKN_OK
+               : skn_fail_hint(error, error->status,
+                               "remove %.160s, and it is trained again",
+                               member->path);
+}
+
+static skn_status_t
+check_all_best(const cli_outcome_t *whole, skn_error_t *error)
+{
+    skn_status_t status = SKN_OK;
+    for (uint32_t k = 0; k < whole->networks && status == SKN_OK; k++) {
+        member_t member = member_of(whole, k);
+        if (state_of(member.path, SKN_VERIFY_LAZY) == DONE)
+            status = check_best(&member, error);
+    }
+    return status;
 }
 
 static void
@@ -320,6 +353,8 @@ cli_ensemble(const cli_call_t *call, const cli_outcome_t *whole)
 {
     skn_error_t error = { 0 };
     bool resumes = cli_flag(call, "resume");
+    if (resumes && check_all_best(whole, &error) != SKN_OK)
+        return cli_report(call, &error);
     for (uint32_t k = 0; k < whole->networks; k++) {
         member_t member = member_of(whole, k);
         state_t state = state_of(member.path, SKN_VERIFY_ALL);

@@ -3,6 +3,7 @@
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "cli/verbs.h"
@@ -251,11 +252,38 @@ is_part(const char *path)
     return part;
 }
 
+/* Whether other nodes may have files that are not here. */
+static bool
+has_nodes(const look_t *look)
+{
+    skn_model_t *model = NULL;
+    skn_error_t error = { 0 };
+    bool nodes = skn_trained_model(look->run, &model, &error) != SKN_OK ||
+                 model->node_count > 1;
+    skn_model_destroy(&model);
+    return nodes;
+}
+
+static void
+prove_best(look_t *look)
+{
+    char path[SKN_TEXT_MAX + 8];
+    struct stat facts;
+    (void)snprintf(path, sizeof(path), "%s/best",
+                   skn_run_folder_path(look->run));
+    if (look->one || lstat(path, &facts) != 0 || stat(path, &facts) == 0)
+        return;
+    look->damaged = true;
+    cli_warn(look->call, "`best` names a checkpoint that is gone", "");
+}
+
 /* Every byte of every checkpoint of the run; damage is a warning each. */
 static void
 prove_all(look_t *look)
 {
     const char *run = skn_run_folder_path(look->run);
+    bool nodes = has_nodes(look);
+    prove_best(look);
     for (size_t k = 0; !look->one && k < look->held_count; k++) {
         char name[SKN_BATCH_NAME_BYTES], path[SKN_TEXT_MAX + 32];
         char text[SKN_ERROR_TEXT_BYTES + 64];
@@ -267,7 +295,7 @@ prove_all(look_t *look)
         skn_checkpoint_close(&checkpoint);
         if (error.status == SKN_OK)
             continue;
-        look->holding[k] = is_part(path) ? PART : DAMAGED;
+        look->holding[k] = nodes && is_part(path) ? PART : DAMAGED;
         if (look->holding[k] == PART)
             continue;
         look->damaged = true;

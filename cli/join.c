@@ -2,6 +2,7 @@
  * SPDX-License-Identifier: Apache-2.0 */
 #include <inttypes.h>
 
+#include "cli/networks.h"
 #include "cli/process.h"
 #include "cli/rank.h"
 #include "cli/verbs.h"
@@ -35,6 +36,12 @@ join_run(const cli_call_t *call)
         return cli_report(call, &error);
     }
     cli_outlive_file_limit();
+    if (cli_networks_begun(into, 0)) { /* `train` removes them once joined */
+        (void)skn_fail(&error, SKN_CANNOT_CREATE,
+                       "%.200s holds networks of `skein train`", into);
+        (void)skn_fail_hint(&error, SKN_CANNOT_CREATE, "choose another folder");
+        return cli_report(call, &error);
+    }
     if (is_taken(into)) { /* before a ranker takes its time */
         (void)skn_fail(&error, SKN_CANNOT_CREATE, "%.200s holds a run already",
                        into);

@@ -27,6 +27,14 @@ cli_network_begun(const char *whole, uint32_t k)
     return skn_run_folder_begun(cli_network_path(whole, k, path));
 }
 
+bool
+cli_networks_begun(const char *whole, uint32_t first)
+{
+    while (first < SKN_ENSEMBLE_MAX && !cli_network_begun(whole, first))
+        first++;
+    return first < SKN_ENSEMBLE_MAX;
+}
+
 /* A model as text, with those parts of `as` that do not change what is learnt:
  * where things lie, and what of a machine they take. The caller frees. */
 static char *
@@ -127,7 +135,7 @@ cli_networks_fit(const skn_model_run_t *run, const char *whole,
     const skn_model_train_t *train = &run->model->train;
     char path[CLI_NETWORK_PATH_BYTES];
     skn_status_t status = SKN_OK;
-    if (cli_network_begun(whole, (uint32_t)train->ensemble)) {
+    if (cli_networks_begun(whole, (uint32_t)train->ensemble)) {
         (void)skn_fail(error, SKN_BAD_CONFIG,
                        "%.200s holds more networks than the %" PRId64
                        " of train.ensemble",

@@ -12,6 +12,8 @@ const char *cli_network_path(const char *whole, uint32_t k,
                              char path[CLI_NETWORK_PATH_BYTES]);
 /* Whether a run was begun there. */
 bool cli_network_begun(const char *whole, uint32_t k);
+/* Whether any was, from number `first` on. */
+bool cli_networks_begun(const char *whole, uint32_t first);
 /* Whether `run`, which is one of several networks, may go on with those that
  * are in the folder `whole`: SKN_BAD_CONFIG, with the line of the config that
  * differs, or SKN_BAD_DATA. What does not change a model may differ. */

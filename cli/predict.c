@@ -258,7 +258,14 @@ open_all(predict_t *predict, skn_error_t *error)
 {
     const cli_call_t *call = predict->call;
     const char *names = cli_value(call, "labels");
+    const char *lines = call->operand_count > 1 ? call->operands[1] : "-";
     skn_status_t status = read_options(predict, error);
+    if (status == SKN_OK && names && strcmp(names, "-") == 0 &&
+        strcmp(lines, "-") == 0) {
+        (void)skn_fail(error, SKN_USAGE,
+                       "--labels and the lines are both standard input");
+        status = skn_fail_hint(error, SKN_USAGE, "give one of them as a file");
+    }
     if (status != SKN_OK)
         return status;
     predict->predictor = skn_predictor_open(call->operands[0], error);
@@ -276,8 +283,7 @@ open_all(predict_t *predict, skn_error_t *error)
         return status;
     if (names && predict->names.count != info->label_count)
         warn_names(predict, names);
-    predict->lines = cli_lines_open(
-        call->operand_count > 1 ? call->operands[1] : "-", error);
+    predict->lines = cli_lines_open(lines, error);
     return predict->lines ? SKN_OK : error->status;
 }
 

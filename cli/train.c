@@ -18,7 +18,7 @@ train_run(const cli_call_t *call)
     if (outcome.networks > 0)
         return cli_ensemble(call, &outcome);
     if (code == 0 && cli_flag(call, "resume") &&
-        cli_network_begun(outcome.path, 0))
+        cli_networks_begun(outcome.path, 0))
         cli_ensemble_sweep(outcome.path);
     return outcome.joined ? cli_ensemble_tell(call, &outcome) : code;
 }

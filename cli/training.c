@@ -270,7 +270,7 @@ check_ensemble(const skn_model_run_t *run, const job_t *job, bool resumes,
                skn_error_t *error)
 {
     const skn_model_train_t *train = &run->model->train;
-    bool begun = cli_network_begun(job->run_path, 0);
+    bool begun = cli_networks_begun(job->run_path, 0);
     if (begun && (!resumes || !has_parts(train))) {
         (void)skn_fail(error, SKN_CANNOT_CREATE,
                        "%.200s holds networks that are not joined",
@@ -285,6 +285,15 @@ check_ensemble(const skn_model_run_t *run, const job_t *job, bool resumes,
     }
     skn_status_t status =
         begun ? cli_networks_fit(run, job->run_path, error) : SKN_OK;
+    for (size_t k = 0; k + 1 < run->model->layer_count; k++) {
+        const skn_model_layer_t *layer = &run->model->layers[k];
+        if (status == SKN_OK && train->ensemble * layer->units > SKN_HIDDEN_MAX)
+            status = skn_fail(error, SKN_BAD_CONFIG,
+                              "layer %s of %" PRId64 " networks would have "
+                              "%" PRId64 " units, at most %u are allowed",
+                              layer->name, train->ensemble,
+                              train->ensemble * layer->units, SKN_HIDDEN_MAX);
+    }
     if (status == SKN_OK && train->ensemble > 1 &&
         train->seed > SEED_MAX - train->ensemble)
         status = skn_fail(error, SKN_BAD_CONFIG,
@@ -301,12 +310,15 @@ leave_ensemble(const skn_model_run_t *run, job_t *job, bool resumes, bool *left,
                skn_error_t *error)
 {
     const skn_model_train_t *train = &run->model->train;
-    bool begun = cli_network_begun(job->run_path, 0);
+    bool begun = cli_networks_begun(job->run_path, 0);
+    skn_status_t status = SKN_OK;
     *left = false;
-    if (!job->training->outcome || run->resume.has_checkpoint ||
-        (run->resume.has_run && !begun))
-        return SKN_OK;
-    skn_status_t status = check_ensemble(run, job, resumes, error);
+    if (job->training->outcome && has_parts(train))
+        status = skn_resume_single(&run->resume, job->run_path, error);
+    if (status != SKN_OK || !job->training->outcome ||
+        run->resume.has_checkpoint || (run->resume.has_run && !begun))
+        return status;
+    status = check_ensemble(run, job, resumes, error);
     *left = status == SKN_OK && has_parts(train);
     if (*left) {
         job->outcome = (cli_outcome_t){

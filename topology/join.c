@@ -393,6 +393,23 @@ write_layer(const skn_join_t *join, skn_join_layer_t *layer, skn_error_t *error)
 
 /* --- all of it ----------------------------------------------------------- */
 
+/* Line by line, but for checkpoint.path: a folder has several names, and may
+ * have been moved. */
+static bool
+same_config(const char *left, const char *right)
+{
+    while (*left && *right) {
+        size_t bytes = strcspn(left, "\n"), other = strcspn(right, "\n");
+        bool paths = strncmp(left, "  path: ", 8) == 0 &&
+                     strncmp(right, "  path: ", 8) == 0;
+        if (!paths && (bytes != other || strncmp(left, right, bytes) != 0))
+            return false;
+        left += bytes + (left[bytes] != '\0');
+        right += other + (right[other] != '\0');
+    }
+    return !*left && !*right;
+}
+
 /* *same: a join of the same, to the same folder, was broken off. */
 static skn_status_t
 was_broken_off(const skn_join_t *join, const char *config, bool *same,
@@ -400,7 +417,7 @@ was_broken_off(const skn_join_t *join, const char *config, bool *same,
 {
     skn_error_t none = { 0 };
     skn_run_folder_t *run = skn_run_folder_look(join->into, &none);
-    *same = run && strcmp(skn_run_folder_config(run), config) == 0;
+    *same = run && same_config(skn_run_folder_config(run), config);
     skn_run_folder_close(&run);
     return none.status == SKN_NO_MEMORY
                ? skn_fail(error, SKN_NO_MEMORY, "%.200s", none.text)

@@ -42,7 +42,7 @@ describe(skn_predictor_t *predictor)
     predictor->info = (skn_predictor_info_t){
         .path = skn_checkpoint_path(trained->checkpoint),
         .run_id = skn_checkpoint_run_id(trained->checkpoint),
-        .warning = skn_checkpoint_warning(trained->checkpoint),
+        .warning = trained->warning,
         .config = skn_run_folder_config(trained->run),
         .batch = skn_checkpoint_batch(trained->checkpoint),
         .feature_count = network->feature_count,

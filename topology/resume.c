@@ -2,6 +2,7 @@
  * SPDX-License-Identifier: Apache-2.0 */
 #include "topology/resume.h"
 
+#include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -79,6 +80,7 @@ read_checkpoint(skn_run_folder_t *run, bool locked,
     uint64_t batch;
     resume->has_checkpoint = true;
     resume->batch = skn_checkpoint_batch(checkpoint);
+    resume->epoch = status == SKN_OK ? progress.epoch : 0;
     (void)skn_batch_name_parse(name ? name + 1 : path, &batch,
                                &resume->generation);
     (void)snprintf(resume->checkpoint, sizeof(resume->checkpoint), "%s", path);
@@ -309,6 +311,39 @@ fit_config(const char *path, const skn_model_t *old, const skn_model_t *model,
 }
 
 skn_status_t
+skn_resume_single(const skn_resume_t *resume, const char *path,
+                  skn_error_t *error)
+{
+    if (!resume->has_checkpoint || resume->finished)
+        return SKN_OK;
+    return misfit(path, "train.ensemble or train.ranker_trees",
+                  "one network without a ranker is in it: give -o "
+                  "train.ensemble=1 -o train.ranker_trees=0, or another "
+                  "checkpoint.path",
+                  error);
+}
+
+/* A run that has more than it is asked for would be at its end for good. */
+static skn_status_t
+fit_length(const skn_resume_t *resume, const char *path,
+           const skn_model_train_t *train, skn_error_t *error)
+{
+    bool epochs = (uint64_t)train->epochs < resume->epoch;
+    bool batches =
+        train->max_batches > 0 && (uint64_t)train->max_batches < resume->batch;
+    if (resume->finished || (!epochs && !batches))
+        return SKN_OK;
+    (void)skn_fail(error, SKN_BAD_CONFIG,
+                   "%s has %" PRIu64 " %s, and train.%s is %" PRId64, path,
+                   epochs ? resume->epoch : resume->batch,
+                   epochs ? "epochs" : "batches",
+                   epochs ? "epochs" : "max_batches",
+                   epochs ? train->epochs : train->max_batches);
+    return skn_fail_hint(error, SKN_BAD_CONFIG,
+                         "give as many as when it was begun, or more");
+}
+
+skn_status_t
 skn_resume_fits(const skn_resume_t *resume, const char *path,
                 const skn_model_t *model, uint32_t features, uint32_t labels,
                 skn_error_t *error)
@@ -326,6 +361,8 @@ skn_resume_fits(const skn_resume_t *resume, const char *path,
         has_config ? skn_trained_model(run, &old, error) : SKN_OK;
     if (status == SKN_OK && has_config)
         status = fit_config(path, old, model, error);
+    if (status == SKN_OK)
+        status = fit_length(resume, path, &model->train, error);
     if (status == SKN_OK) {
         checkpoint =
             skn_checkpoint_open(resume->checkpoint, SKN_VERIFY_HERE, error);

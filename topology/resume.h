@@ -29,6 +29,7 @@ typedef struct skn_resume {
     bool finished;       /* ... and the run came to its end */
     bool joined;         /* ... which is joined: `done` has no scores, then */
     uint64_t batch, generation;
+    uint64_t epoch;  /* completed */
     uint64_t newest; /* batch of the newest checkpoint, damaged or not */
     char run_id[SKN_RUN_ID_BYTES];
     char checkpoint[SKN_TEXT_MAX];      /* folder of the newest one */
@@ -62,6 +63,10 @@ skn_status_t skn_resume_refuse(const char *path, skn_error_t *error);
 skn_status_t skn_resume_fits(const skn_resume_t *resume, const char *path,
                              const skn_model_t *model, uint32_t features,
                              uint32_t labels, skn_error_t *error);
+/* Refuses to go on from `resume`, a run of one network that is not done, where
+ * several, or a ranker, are asked for: SKN_BAD_CONFIG. */
+skn_status_t skn_resume_single(const skn_resume_t *resume, const char *path,
+                               skn_error_t *error);
 /* The line of a config that is kept with a run, on what its training file
  * holds: a comment for everybody but skn_resume_same_data. */
 #define SKN_RESUME_DATA "# xxh3 of data.train: "

@@ -137,6 +137,7 @@ skn_trained_open(skn_trained_t *trained, const char *path, skn_verify_t verify,
                  skn_error_t *error)
 {
     char best[SKN_TEXT_MAX + 8];
+    struct stat facts;
     skn_error_t own = { 0 };
     if (!error)
         error = &own;
@@ -152,7 +153,13 @@ skn_trained_open(skn_trained_t *trained, const char *path, skn_verify_t verify,
     if (!trained->one && holds(best, "manifest.json"))
         path = best;
     trained->checkpoint = skn_trained_checkpoint(path, verify, error);
-    return trained->checkpoint ? SKN_OK : error->status;
+    if (!trained->checkpoint)
+        return error->status;
+    trained->warning = skn_checkpoint_warning(trained->checkpoint);
+    if (!trained->one && path != best && lstat(best, &facts) == 0)
+        trained->warning = "`best` names a checkpoint that is gone: the newest "
+                           "is used";
+    return SKN_OK;
 }
 
 void

@@ -13,6 +13,7 @@ typedef struct skn_trained {
     skn_run_folder_t *run; /* opened with skn_run_folder_look */
     skn_model_t *model;    /* the config, every value decided */
     bool one;              /* the path named one checkpoint, not a run */
+    const char *warning;   /* what was refused, or is gone; "": nothing */
 } skn_trained_t;
 
 /* The run folder that `path` is, or that the checkpoint `path` lies in;

@@ -297,6 +297,10 @@ sed '2s/^[0-9]*/7/' train.txt >points.txt
 other "data.train (its points differ)" -o data.train=points.txt
 other "train.validate" -o train.validate=0.2
 other "train.seed" -o train.seed=9
+other "train.ensemble or train.ranker_trees" -o train.ensemble=2
+refused "a resume that is shorter than what there is" 78 \
+    "hurt has * batches, and train.max_batches is 1; *" \
+    "${resuming[@]}" -o train.max_batches=1
 other "train.batch_rows" -o train.batch_rows=20
 other "train.optimizer.kind" -o train.optimizer.kind=adagrad
 other "number format of layer 'output'" -o train.optimizer.kind=sgd \

@@ -390,6 +390,15 @@ printf 'X' | dd of="$file" bs=1 seek=9000 conv=notrunc 2>/dev/null
 check_code 65 "inspect finds a changed byte" "$skein" inspect damaged
 "$skein" inspect damaged >out 2>err
 check_match "and says where" 'cannot be used: .*output.*is damaged' err
+cp -r run bestless
+ln -sfn batch-000000009999 bestless/best
+check_code 65 "a best model that is gone is no sound run" \
+    "$skein" inspect bestless
+check_match "evaluated is the newest, with a word" \
+    'warning: .best. names a checkpoint that is gone' \
+    <("$skein" eval bestless 2>&1)
+check_code 64 "names and lines are not both standard input" \
+    "$skein" predict run --labels -
 check_match "its list marks it" \
     "^holds *$(readlink run/latest) .*DAMAGED" out
 check "an older checkpoint is evaluated" "$skein" eval damaged

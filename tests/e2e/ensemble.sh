@@ -124,6 +124,29 @@ for other in train.seed=50 train.epochs=4 model.layers.hidden.units=16 \
         "$skein" train tiny.yaml "${few[@]}" --resume -o $other
 done
 cp -r late again
+rm -r again/network-1
+check_code 78 "nor where the first network is not there" \
+    "$skein" train tiny.yaml "${few[@]}" -o checkpoint.path=again \
+    --resume -o train.epochs=4
+check_code 73 "nor is another begun beside the others" \
+    "$skein" train tiny.yaml "${few[@]}" -o checkpoint.path=again
+check_code 73 "nor anything joined into them" \
+    "$skein" join alone/1 alone/2 --into again
+check "the first is trained anew, and joined" "$skein" train tiny.yaml \
+    "${few[@]}" -o checkpoint.path=again --resume
+check_match "to the same whole" "$(sha_of right.out)" .check
+rm -rf again
+cp -r late again
+ln -s batch-000000009999 again/network-1/best
+check_code 66 "a best model that is gone is told before anything is trained" \
+    "$skein" train tiny.yaml "${few[@]}" -o checkpoint.path=again --resume
+check_match "with what to do" 'remove again/network-1, and it is trained' .check
+rm -rf again
+check_code 78 "more units than a layer may have are none" \
+    "$skein" train tiny.yaml -o train.ensemble=2 \
+    -o model.layers.hidden.units=40000 -o checkpoint.path=again
+rm -rf again
+cp -r late again
 echo x >again/network-2/run.json
 check_code 65 "a damaged run.json is told" "$skein" train tiny.yaml \
     "${few[@]}" -o checkpoint.path=again --resume
@@ -141,7 +164,7 @@ cp late/run.json networks/
 rm -rf late
 mv networks late
 check "a join that was broken off is done again" "$skein" train tiny.yaml \
-    "${few[@]}" --resume
+    "${few[@]}" -o checkpoint.path="$PWD/late" --resume
 check_match "all of it" "$(sha_of right.out)" .check
 check_equal "and the networks are gone" \
     "$(find late again -name 'network-*' | wc -l)" 0

@@ -361,8 +361,6 @@ skn_resume_fits(const skn_resume_t *resume, const char *path,
         has_config ? skn_trained_model(run, &old, error) : SKN_OK;
     if (status == SKN_OK && has_config)
         status = fit_config(path, old, model, error);
-    if (status == SKN_OK)
-        status = fit_length(resume, path, &model->train, error);
     if (status == SKN_OK) {
         checkpoint =
             skn_checkpoint_open(resume->checkpoint, SKN_VERIFY_HERE, error);
@@ -372,6 +370,8 @@ skn_resume_fits(const skn_resume_t *resume, const char *path,
         status = fit_layer(checkpoint, path, model, k, features, labels, error);
     if (status == SKN_OK)
         status = fit_format(checkpoint, path, model, error);
+    if (status == SKN_OK)
+        status = fit_length(resume, path, &model->train, error);
     skn_checkpoint_close(&checkpoint);
     skn_model_destroy(&old);
     skn_run_folder_close(&run);

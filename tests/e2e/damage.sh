@@ -159,5 +159,6 @@ check_equal "  then the run ends, and says so" \
     "70 skein: the worker process was killed by signal 9 (Killed); was it \
 killed for memory? see dmesg"
 check "  and it resumes" "$skein" train tiny.yaml --resume \
-    -o checkpoint.path=doomed -o train.max_batches=10
+    -o checkpoint.path=doomed -o train.epochs=1000000 \
+    -o train.max_batches=$(($(batch_of doomed) + 10))
 finish

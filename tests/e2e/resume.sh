@@ -165,8 +165,10 @@ check_equal "SIGTERM twice ends the run at once" $? 143
 rm -r twice
 insist INT
 check_equal "SIGINT twice, too" $? 130
-check "  and it resumes all the same" train twice --resume "${long[@]}" \
-    -o train.max_batches=10
+check_code 78 "  it does not go on to fewer batches than it has" \
+    train twice --resume "${long[@]}" -o train.max_batches=1
+check "  but to more it does" train twice --resume "${long[@]}" \
+    -o train.max_batches=$(($(batch_of twice) + 10))
 
 # --- who may resume what -----------------------------------------------------
 train fresh --resume -o train.window=1

@@ -3,7 +3,8 @@
 # Sourced after lib.sh. `tiny_model` fills $work with train.txt, test.txt (600
 # and 200 points, 200 features, 900 labels in 60 topics; the seed is fixed) and
 # tiny.yaml (two shards a layer, 12 actors); the script then works there.
-# `event`, `sha_of` and `every_line_is_json` read what `--json` printed.
+# `event`, `sha_of` and `every_line_is_json` read what `--json` printed,
+# `batch_of` what a run has saved.
 # SPDX-License-Identifier: Apache-2.0
 # shellcheck shell=bash
 tiny_model() {
@@ -56,6 +57,11 @@ PYTHON
 sha_of() {
     event "done" weights_sha256 "$1" 2>/dev/null ||
         echo "no done in $1: $(tail -c 400 "$1")"
+}
+# batch_of FOLDER: the batches that its newest checkpoint has.
+batch_of() {
+    local newest
+    newest=$(readlink "$1/latest") && echo $((10#${newest#batch-}))
 }
 every_line_is_json() {
     python3 -c 'import json, sys

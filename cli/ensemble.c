@@ -19,6 +19,7 @@
 #include "formats/json_text.h"
 #include "topology/evaluate.h"
 #include "topology/join.h"
+#include "topology/shell_word.h"
 #include "topology/trained.h"
 
 /* Of one network. */
@@ -170,7 +171,8 @@ train_one(const cli_call_t *call, const member_t *member, state_t state,
         path.failed ? skn_fail(&error, SKN_NO_MEMORY, "no room for a path")
                     : call_of(call, own, state, &one, &error);
     const cli_training_t training = { .path = call->operands[0],
-                                      .outcome = &outcome };
+                                      .outcome = &outcome,
+                                      .member = true };
     int code = status == SKN_OK ? cli_training(&one, &training)
                                 : cli_report(call, &error);
     skn_json_text_fini(&path);
@@ -202,6 +204,7 @@ heed_signals(const cli_call_t *call, const cli_outcome_t *whole)
 {
     const struct sigaction leave = { .sa_handler = say_farewell };
     skn_json_text_t path = { 0 };
+    char word[SKN_SHELL_WORD_BYTES];
     sigset_t none;
     skn_json_text_add_string(&path, whole->path);
     int bytes =
@@ -209,7 +212,9 @@ heed_signals(const cli_call_t *call, const cli_outcome_t *whole)
                  call->json ? "{\"event\":\"stopped\",\"path\":%s}\n"
                             : "stopped, with all networks trained; go on "
                               "with --resume -o checkpoint.path=%s\n",
-                 path.failed ? "\"\"" : path.bytes);
+                 !call->json   ? skn_shell_word(whole->path, word)
+                 : path.failed ? "\"\""
+                               : path.bytes);
     skn_json_text_fini(&path);
     farewell.bytes =
         bytes > 0 && (size_t)bytes < sizeof(farewell.text) ? (size_t)bytes : 0;
@@ -321,10 +326,13 @@ tell_stop(const cli_call_t *call, const cli_outcome_t *whole, uint32_t k,
         cli_json_string(whole->path, stdout);
         (void)puts("}");
     }
-    if (!call->json)
-        (void)printf("stopped in network %u of %u; go on with --resume -o "
-                     "checkpoint.path=%s\n",
-                     k + 1, whole->networks, whole->path);
+    if (call->json)
+        return;
+    char word[SKN_SHELL_WORD_BYTES];
+    (void)printf("stopped %s network %u of %u; go on with --resume -o "
+                 "checkpoint.path=%s\n",
+                 trained ? "after" : "in", k + 1, whole->networks,
+                 skn_shell_word(whole->path, word));
 }
 
 void

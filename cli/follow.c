@@ -14,6 +14,7 @@
 #include "formats/json_text.h"
 #include "topology/groups.h"
 #include "topology/load.h"
+#include "topology/shell_word.h"
 
 #define LINE_BYTES 65536
 /* How often a lease is looked at. */
@@ -405,10 +406,25 @@ stop_unread(skn_topology_t *topology, bool *unread)
 }
 
 static void
+print_stopped(const char *line, const char *resume_path)
+{
+    char word[SKN_SHELL_WORD_BYTES];
+    json_t *event = json_loads(line, 0, NULL);
+    if (resume_path[0])
+        (void)printf("stopped at batch %.0f; go on with --resume -o "
+                     "checkpoint.path=%s\n",
+                     skn_json_number(event, "batch"),
+                     skn_shell_word(resume_path, word));
+    (void)fflush(stdout);
+    json_decref(event);
+}
+
+static void
 follow_events(const cli_call_t *call, skn_topology_t *topology,
               const cli_follow_t *follow, bool *unread)
 {
     static const char stopped[] = "{\"event\":\"stopped\"";
+    const char *resume_path = call->json ? NULL : follow->resume_path;
     leash_t leash = { .holds = follow->leash,
                       .lease = follow->lease,
                       .quota = follow->lease ? skn_groups_units("") : 0 };
@@ -421,10 +437,14 @@ follow_events(const cli_call_t *call, skn_topology_t *topology,
                                                  line, sizeof(line), &nothing);
         if (status == SKN_UNAVAILABLE)
             break;
-        if (status == SKN_OK && follow->stopped)
-            *follow->stopped = *follow->stopped ||
-                               strncmp(line, stopped, strlen(stopped)) == 0;
-        if (status == SKN_OK)
+        bool is_stop =
+            status == SKN_OK && strncmp(line, stopped, strlen(stopped)) == 0;
+        if (is_stop && follow->stopped)
+            *follow->stopped = true;
+        if (is_stop && resume_path) {
+            cli_bar_hide(&bar);
+            print_stopped(line, resume_path);
+        } else if (status == SKN_OK)
             cli_follow_print(call, line, &bar);
         else if (leash.holds)
             wait_on_leash(call, topology, &leash);

@@ -35,6 +35,9 @@ typedef struct cli_follow {
      * a cut of that generation. NULL: nowhere. */
     const char *cut_path;
     uint64_t generation;
+    /* What --resume goes on with, told when it stops. NULL: it is not named;
+     * "": nothing is said, for it is a part of what another tells. */
+    const char *resume_path;
     bool stops_unread; /* and when nobody reads standard output any more;
                            * SIGPIPE is then ignored */
 } cli_follow_t;

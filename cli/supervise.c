@@ -63,6 +63,17 @@ next_signal(const cli_keeper_t *keeper)
     return number > 0 ? number : 0;
 }
 
+/* To a person, who would ask again: a batch or a checkpoint may take a while.
+ * The terminal has put ^C into the line. */
+static void
+tell_asked(int number, int times)
+{
+    if (number == SIGINT && times == 1 && isatty(STDERR_FILENO))
+        (void)fputs("\rskein: it comes to a good end; Ctrl-C again ends it at "
+                    "once\n",
+                    stderr);
+}
+
 /* Waits for the worker, passing signals on, and wishes of the keeper: the last
  * one is left in *wish. Those do not count as asking a first time: SIGTERM may
  * well follow a notice. The last signal that asked is left in *asked_by.
@@ -80,6 +91,7 @@ watch(pid_t worker, const cli_keeper_t *keeper, cli_polite_wish_t *wish,
             if (keeper && keeper->asked)
                 *keeper->asked = true;
             (void)kill(worker, asked++ == 0 ? SIGUSR1 : SIGUSR2);
+            tell_asked(number, asked);
             if (keeper)
                 keeper->hurry(keeper->state);
             *wish = CLI_POLITE_STAY; /* it is over */
@@ -148,11 +160,14 @@ within_budget(time_t *restarts, int *count)
 }
 
 static int
-report_death(const cli_call_t *call, int number, int asked_by)
+report_death(const cli_call_t *call, int number, int asked_by, bool saves)
 {
     skn_error_t error = { 0 };
-    if (number == SIGUSR2)
-        return 128 + asked_by; /* the user insisted */
+    if (number == SIGUSR2) { /* the user insisted */
+        cli_warn(call, "the run was ended at once",
+                 saves ? "--resume goes on from its last checkpoint" : "");
+        return 128 + asked_by;
+    }
     (void)skn_fail(&error, SKN_INTERNAL,
                    "the worker process was killed by signal %d (%s)", number,
                    strsignal(number));
@@ -221,7 +236,7 @@ cli_supervise(const cli_call_t *call, cli_work_t *work, void *job,
             return end_like_it(number);
         if (number == SIGUSR2 || !begun || !*begun ||
             !within_budget(when, &restart_count))
-            return report_death(call, number, asked_by);
+            return report_death(call, number, asked_by, begun && *begun);
         char text[128];
         (void)snprintf(text, sizeof(text),
                        "the worker process died of signal %d (%s)", number,

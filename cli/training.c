@@ -205,6 +205,9 @@ go(const cli_call_t *call, skn_model_run_t *run, job_t *job, bool resumes)
         .lease = job->training->lease,
         .cut_path = may_cut(run, job) ? job->run_path : NULL,
         .generation = job->training->generation,
+        .resume_path = job->training->member ? ""
+                       : job->training->node ? NULL
+                                             : job->run_path,
         .stops_unread = job->training->node != NULL,
     };
     return cli_follow(call, &run->topology, &follow);

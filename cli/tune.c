@@ -420,7 +420,7 @@ static const cli_option_t options[] = {
     { "budget", 0, "TIME", "to be done within: 90s, 10m, 2h" },
     { "metric", 0, "NAME", "p1 (default), p3, p5, psp1 ..., ndcg3, ndcg5" },
     { "seed", 0, "S", "of the candidates (1)" },
-    { "folder", 0, "PATH", "where it is kept (runs/<config>-tune)" },
+    { "folder", 0, "PATH", "where it is kept (the run's folder, and -tune)" },
     { "resume", 0, NULL, "go on with the tuning in the folder" },
     CLI_COMMON_OPTIONS,
     { 0 },

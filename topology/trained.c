@@ -10,6 +10,7 @@
 
 #include "formats/folder.h"
 #include "topology/document.h"
+#include "topology/shell_word.h"
 
 /* Whether the folder `path` holds the file `name`. */
 static bool
@@ -69,11 +70,12 @@ skn_trained_run(const char *path, bool *one, skn_error_t *error)
         (void)skn_fail(error, SKN_NO_INPUT,
                        "%s is unfinished: its networks are not joined yet",
                        path);
+        char word[SKN_SHELL_WORD_BYTES];
         (void)skn_fail_hint(error, SKN_NO_INPUT,
                             "go on with `skein train FILE --resume -o "
                             "checkpoint.path=%s`, or give one of them, such as "
                             "%s/network-1",
-                            path, path);
+                            skn_shell_word(path, word), path);
     } else if (holds(path, "coordinator.journal"))
         (void)skn_fail_hint(error, SKN_NO_INPUT,
                             "its nodes have a run folder each: give that of "

@@ -96,6 +96,17 @@ for signal in KILL TERM; do
         "$(sha_of whole.out)"
 done
 
+# A person is told once what to do, of the whole.
+"$skein" train tiny.yaml -o train.ensemble=2 -o train.epochs=100000 \
+    -o checkpoint.path='for people' >people.out 2>&1 &
+victim=$!
+wait_until 300 test -e 'for people/network-1/latest'
+kill -TERM "$victim"
+wait "$victim"
+check_equal "a stop is told once, with the folder of the whole" \
+    "$(grep stopped people.out)" "stopped in network 1 of 2; go on with \
+--resume -o checkpoint.path='for people'"
+
 # --- what is there is looked at ---------------------------------------------
 # Three networks that are done, and no whole: a file in its place stops the
 # join, which must be done again by the next --resume, and by nothing else.

@@ -170,6 +170,24 @@ check_code 78 "  it does not go on to fewer batches than it has" \
 check "  but to more it does" train twice --resume "${long[@]}" \
     -o train.max_batches=$(($(batch_of twice) + 10))
 
+# A person who waits at a terminal would take it for deaf.
+script -qec "'$skein' train tiny.yaml -o checkpoint.path='on paper' \
+-o train.epochs=100000" paper >/dev/null 2>&1 </dev/null &
+pid=$!
+wait_until 100 has_checkpoint "on paper"
+kill -INT "$(pgrep -f "^$skein train tiny.yaml -o checkpoint.path=on paper" |
+    head -n 1)"
+wait "$pid"
+check_equal "Ctrl-C at a terminal ends well, too" $? 0
+check_match "  it is told what happens, and what a second one does" \
+    '^.?skein: it comes to a good end; Ctrl-C again ends it at once' paper
+check_match "  and then how it goes on, as a shell reads it" \
+    "^stopped at batch [0-9]+; go on with --resume -o \
+checkpoint.path='on paper'" paper
+check_match "a second one says what is left" \
+    '^skein: warning: the run was ended at once; --resume goes on from its' \
+    twice.err
+
 # --- who may resume what -----------------------------------------------------
 train fresh --resume -o train.window=1
 check "--resume without a run starts at batch 0 and says so" grep -Fxq \

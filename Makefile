@@ -43,7 +43,11 @@ files: ## which package ships this file? PATHS="/usr/bin/gcc-12 ..."
 	@$(MAKE) --no-print-directory build ONLY=skein
 	@docs/examples/files/run.sh $(BUILD)/skein $(BUILD)/files $(PATHS)
 
-test: deps ## every test; ends with one line: N passed, N failed
+test: deps ## tests (but for the long ones); closes with N passed, N failed
+	@$(MAKE) --no-print-directory build
+	@tests/run.sh $(BUILD) -LE long
+
+test-all: deps ## every test, the long ones among them
 	@$(MAKE) --no-print-directory build
 	@tests/run.sh $(BUILD)
 
@@ -98,5 +102,5 @@ install: build ## install below PREFIX (default /usr/local; DESTDIR too)
 clean: ## remove what was built
 	@rm -rf $(BUILD) $(BUILD)-*
 
-.PHONY: all help deps build demo wow files test bench bench-peers bench-rates \
-    fuzz sanitize coverage format tidy analyze nightly install clean
+.PHONY: all help deps build demo wow files test test-all bench bench-peers \
+    bench-rates fuzz sanitize coverage format tidy analyze nightly install clean

@@ -152,7 +152,8 @@ wait "$paused"
 check_equal "and can be ended well all the same" "$?" 0
 check_match "with a checkpoint, or before there was anything to save" \
     '"event":"stopped"' paused.json
-SKEIN_IDLE_ROOT=false start paused "${idle[@]}" -o train.epochs=1 \
+SKEIN_IDLE_ROOT=false start paused "${idle[@]}" -o train.epochs=1000000 \
+    -o train.max_batches=$(($(batch_of paused 2>/dev/null) + 10)) \
     -o idle.grace_s=0 --resume
 paused=$pid
 echo Full >$supply/status

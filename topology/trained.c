@@ -121,14 +121,12 @@ skn_trained_checkpoint(const char *path, skn_verify_t verify,
     for (size_t k = 0; k < count; k++)
         missing += !skn_checkpoint_has_file(checkpoint, k);
     if (missing > 0 && !skn_checkpoint_warning(checkpoint)[0]) {
-        (void)skn_fail(error, SKN_NO_INPUT,
-                       "%s: %zu of %zu files are not here, as other nodes "
-                       "keep them",
+        (void)skn_fail(error, SKN_NO_INPUT, "%s: %zu of %zu files are not here",
                        path, missing, count);
         (void)skn_fail_hint(error, SKN_NO_INPUT,
-                            "copy them from the folders of those nodes, or "
-                            "name a checkpoint that is whole here; `skein "
-                            "inspect` lists them");
+                            "if other nodes keep them, copy them from their "
+                            "folders; else name a checkpoint that is whole; "
+                            "`skein inspect` lists them");
     }
     skn_checkpoint_close(&checkpoint);
     return NULL;

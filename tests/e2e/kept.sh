@@ -73,9 +73,9 @@ check_equal "  with the weights that were told" \
 check_code 66 "a part of it is no model" "$skein" predict whole.b/latest \
     test.txt
 check_equal "  which predict says" "$(head -n 1 "$work/.check")" "skein: \
-whole.b/latest: 1 of 4 files are not here, as other nodes keep them; copy them \
-from the folders of those nodes, or name a checkpoint that is whole here; \
-\`skein inspect\` lists them"
+whole.b/latest: 1 of 4 files are not here; if other nodes keep them, copy them \
+from their folders; else name a checkpoint that is whole; \`skein inspect\` \
+lists them"
 check_equal "every node has two nodes' files of those before" \
     "$(find whole.?/batch-000000000260 -name '*.safetensors' -printf '%f\n' |
         sort | uniq -c | awk '{ print $1 }' | xargs)" "2 2 2 2"

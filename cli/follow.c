@@ -251,8 +251,22 @@ print_start(const json_t *event)
                  cli_event_text(event, "path"));
 }
 
-void
-cli_follow_print(const cli_call_t *call, const char *line, cli_bar_t *bar)
+/* resume_path: see cli_follow_t. */
+static void
+print_stopped(const json_t *event, const char *resume_path)
+{
+    char word[SKN_SHELL_WORD_BYTES];
+    if (resume_path && !resume_path[0])
+        return;
+    (void)printf("stopped at batch %.0f; go on with --resume%s%s\n",
+                 skn_json_number(event, "batch"),
+                 resume_path ? " -o checkpoint.path=" : "",
+                 resume_path ? skn_shell_word(resume_path, word) : "");
+}
+
+static void
+print_event(const cli_call_t *call, const char *line, cli_bar_t *bar,
+            const char *resume_path)
 {
     json_t *event = json_loads(line, 0, NULL);
     const char *name = cli_event_text(event, "event");
@@ -294,8 +308,7 @@ cli_follow_print(const cli_call_t *call, const char *line, cli_bar_t *bar)
     else if (strcmp(name, "checkpoint") == 0)
         (void)printf("saved  %s\n", cli_event_text(event, "path"));
     else if (strcmp(name, "stopped") == 0)
-        (void)printf("stopped at batch %.0f; go on with --resume\n",
-                     skn_json_number(event, "batch"));
+        print_stopped(event, resume_path);
     else if (strcmp(name, "idle") == 0)
         print_idle(event);
     else if (strcmp(name, "index") == 0)
@@ -307,6 +320,12 @@ cli_follow_print(const cli_call_t *call, const char *line, cli_bar_t *bar)
         (void)puts(line); /* an actor of the user's speaks */
     (void)fflush(stdout);
     json_decref(event);
+}
+
+void
+cli_follow_print(const cli_call_t *call, const char *line, cli_bar_t *bar)
+{
+    print_event(call, line, bar, NULL);
 }
 
 void
@@ -406,25 +425,10 @@ stop_unread(skn_topology_t *topology, bool *unread)
 }
 
 static void
-print_stopped(const char *line, const char *resume_path)
-{
-    char word[SKN_SHELL_WORD_BYTES];
-    json_t *event = json_loads(line, 0, NULL);
-    if (resume_path[0])
-        (void)printf("stopped at batch %.0f; go on with --resume -o "
-                     "checkpoint.path=%s\n",
-                     skn_json_number(event, "batch"),
-                     skn_shell_word(resume_path, word));
-    (void)fflush(stdout);
-    json_decref(event);
-}
-
-static void
 follow_events(const cli_call_t *call, skn_topology_t *topology,
               const cli_follow_t *follow, bool *unread)
 {
     static const char stopped[] = "{\"event\":\"stopped\"";
-    const char *resume_path = call->json ? NULL : follow->resume_path;
     leash_t leash = { .holds = follow->leash,
                       .lease = follow->lease,
                       .quota = follow->lease ? skn_groups_units("") : 0 };
@@ -437,15 +441,11 @@ follow_events(const cli_call_t *call, skn_topology_t *topology,
                                                  line, sizeof(line), &nothing);
         if (status == SKN_UNAVAILABLE)
             break;
-        bool is_stop =
-            status == SKN_OK && strncmp(line, stopped, strlen(stopped)) == 0;
-        if (is_stop && follow->stopped)
-            *follow->stopped = true;
-        if (is_stop && resume_path) {
-            cli_bar_hide(&bar);
-            print_stopped(line, resume_path);
-        } else if (status == SKN_OK)
-            cli_follow_print(call, line, &bar);
+        if (status == SKN_OK && follow->stopped)
+            *follow->stopped = *follow->stopped ||
+                               strncmp(line, stopped, strlen(stopped)) == 0;
+        if (status == SKN_OK)
+            print_event(call, line, &bar, follow->resume_path);
         else if (leash.holds)
             wait_on_leash(call, topology, &leash);
         if (follow->stops_unread)

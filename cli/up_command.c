@@ -15,6 +15,7 @@
 #include "cli/bar.h"
 #include "cli/process.h"
 #include "cli/up.h"
+#include "topology/shell_word.h"
 
 /* What --ssh was given counts: ssh takes the first value of an option. */
 #define SSH_DEFAULT "ssh"
@@ -64,20 +65,6 @@ list_arguments(const cli_call_t *call, const cli_up_local_t *local,
     add_option(command, "-o", command->path);
 }
 
-/* One word for a shell: in single quotes, with those inside stepped out of. */
-static void
-quote(FILE *file, const char *word)
-{
-    (void)fputc('\'', file);
-    for (; *word; word++) {
-        if (*word == '\'')
-            (void)fputs("'\\''", file);
-        else
-            (void)fputc(*word, file);
-    }
-    (void)fputc('\'', file);
-}
-
 /* The arguments as one line for the shell of another machine: in the same
  * folder there, so that paths mean the same. */
 static skn_status_t
@@ -92,11 +79,11 @@ write_line(cli_up_command_t *command, skn_error_t *error)
                         strerror(errno));
     }
     (void)fputs("cd ", file);
-    quote(file, here);
+    skn_shell_quote(here, file);
     (void)fputs(" && exec", file);
     for (size_t k = 0; k < command->count; k++) {
         (void)fputc(' ', file);
-        quote(file, command->argument[k]);
+        skn_shell_quote(command->argument[k], file);
     }
     free(here);
     return fclose(file) == 0

@@ -7,16 +7,7 @@
 
 #include "skein/limits.h"
 #include "skein/message.h"
-
-/* Under the address sanitizer no process can live in a small address space:
- * tests of short memory are left out there. */
-#if defined(__SANITIZE_ADDRESS__)
-#define UNDER_ADDRESS_SANITIZER 1
-#elif defined(__has_feature)
-#if __has_feature(address_sanitizer)
-#define UNDER_ADDRESS_SANITIZER 1
-#endif
-#endif
+#include "tests/sanitized.h"
 
 #define FIELDS_every(F, M)                                                     \
     F(M, u32, shard, 4095, "a number with a limit")                            \

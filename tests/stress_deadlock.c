@@ -16,18 +16,10 @@
 
 #include "actors/endings.h"
 #include "tests/flow_fixture.h"
+#include "tests/sanitized.h"
 #include "tests/tsan_libzmq.h"
 
-#if defined(__SANITIZE_THREAD__) || defined(__SANITIZE_ADDRESS__)
-#define TOPOLOGIES 100u
-#elif defined(__has_feature)
-#if __has_feature(thread_sanitizer) || __has_feature(address_sanitizer)
-#define TOPOLOGIES 100u
-#endif
-#endif
-#ifndef TOPOLOGIES
-#define TOPOLOGIES 1000u
-#endif
+#define TOPOLOGIES (UNDER_SANITIZER ? 100u : 1000u)
 /* Without a single message: some topologies have a million, and machines are
  * slow. */
 #define STUCK_NS (UINT64_C(30) * 1000000000)

@@ -8,6 +8,7 @@
 
 #include "actors/kinds.h"
 #include "tests/pipeline_fixture.h"
+#include "tests/sanitized.h"
 #include "topology/host.h"
 
 static pipeline_t data;
@@ -296,7 +297,7 @@ Test(plan_wire, what_an_index_saw_is_saved_once)
 }
 
 /* Sanitizers need memory of their own. */
-#if !defined(__SANITIZE_ADDRESS__) && !defined(__has_feature)
+#ifndef UNDER_ADDRESS_SANITIZER
 /* Resident bytes of this process. */
 static double
 resident(void)

@@ -16,6 +16,7 @@
 #include <zmq.h>
 
 #include "tests/endpoint_fixture.h"
+#include "tests/sanitized.h"
 #include "transport/canary.h"
 #include "transport/socket.h"
 
@@ -23,14 +24,7 @@ TestSuite(strangers, .timeout = 120);
 
 /* The bar of the issue for all that strangers may cost. The address sanitizer
  * keeps what was freed, and puts room around everything. */
-#if defined(__SANITIZE_ADDRESS__)
-#define SKN_ASAN 1
-#elif defined(__has_feature)
-#if __has_feature(address_sanitizer)
-#define SKN_ASAN 1
-#endif
-#endif
-#ifdef SKN_ASAN
+#ifdef UNDER_ADDRESS_SANITIZER
 #define RISE_BYTES_MAX ((size_t)512 << 20)
 #else
 #define RISE_BYTES_MAX ((size_t)16 << 20)

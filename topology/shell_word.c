@@ -2,33 +2,36 @@
  * SPDX-License-Identifier: Apache-2.0 */
 #include "topology/shell_word.h"
 
-#include <stdio.h>
+#include <stdbool.h>
 #include <string.h>
 
 static const char plain[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWX"
                             "YZ0123456789_-+.,:/@%=";
 
+void
+skn_shell_quote(const char *word, FILE *file)
+{
+    (void)fputc('\'', file);
+    for (; *word; word++) {
+        if (*word == '\'')
+            (void)fputs("'\\''", file);
+        else
+            (void)fputc(*word, file);
+    }
+    (void)fputc('\'', file);
+}
+
 const char *
 skn_shell_word(const char *word, char *text)
 {
-    static const char step_out[] = "'\\''";
-    char *out = text;
-    /* The closing quote, the end, and one step out have room. */
-    const char *last = text + SKN_SHELL_WORD_BYTES - sizeof(step_out) - 2;
-    if (word[0] && !word[strspn(word, plain)]) {
+    bool quotes = !word[0] || word[strspn(word, plain)];
+    FILE *file = quotes ? fmemopen(text, SKN_SHELL_WORD_BYTES, "w") : NULL;
+    if (!file) { /* or no memory for one */
         (void)snprintf(text, SKN_SHELL_WORD_BYTES, "%s", word);
         return text;
     }
-    *out++ = '\'';
-    for (; *word && out < last; word++) {
-        if (*word != '\'') {
-            *out++ = *word;
-            continue;
-        }
-        memcpy(out, step_out, sizeof(step_out) - 1);
-        out += sizeof(step_out) - 1;
-    }
-    *out++ = '\'';
-    *out = '\0';
+    skn_shell_quote(word, file);
+    if (fclose(file) != 0) /* it was cut */
+        (void)snprintf(text + SKN_SHELL_WORD_BYTES - 2, 2, "'");
     return text;
 }

@@ -3,9 +3,12 @@
 #ifndef TOPOLOGY_SHELL_WORD_H
 #define TOPOLOGY_SHELL_WORD_H
 
-#include <stddef.h>
+#include <stdio.h>
 
 #define SKN_SHELL_WORD_BYTES 4608 /* a path of 4096, with some quotes in it */
+
+/* Writes `word` in single quotes, with those inside stepped out of. */
+void skn_shell_quote(const char *word, FILE *file);
 
 /* Fills text[SKN_SHELL_WORD_BYTES], and returns it: `word` as it is where
  * a POSIX shell takes it for one word, else in single quotes; what is too long

@@ -7,6 +7,9 @@
 #include "cli/verb.h"
 #include "topology/problems.h"
 
+/* What a parent process can see of one. */
+#define EXIT_CODE_MAX 255u
+
 bool
 cli_flag(const cli_call_t *call, const char *name)
 {
@@ -62,6 +65,22 @@ cli_count(const cli_call_t *call, const char *name, uint32_t most,
                         name, most, text);
     *count = (uint32_t)number;
     return SKN_OK;
+}
+
+skn_status_t
+cli_requeue_check(const cli_call_t *call, skn_error_t *error)
+{
+    uint32_t code = 0;
+    return cli_count(call, "requeue-code", EXIT_CODE_MAX, &code, error);
+}
+
+int
+cli_requeue(const cli_call_t *call, int code, bool unfinished)
+{
+    uint32_t given = 0;
+    skn_error_t checked = { 0 };
+    (void)cli_count(call, "requeue-code", EXIT_CODE_MAX, &given, &checked);
+    return code == 0 && unfinished ? (int)given : code;
 }
 
 void

@@ -268,6 +268,7 @@ message_of(const coordinator_t *coordinator, const skn_duty_t *duty)
         .balance = coordinator->balance,
         .composed = coordinator->composing.text,
         .fault = skn_membership_fault(coordinator->membership, duty->member),
+        .how = cli_orders_how(coordinator->membership),
     };
     return cli_orders_message(&orders, duty);
 }
@@ -504,9 +505,7 @@ take_signals(coordinator_t *coordinator, int *stops)
 static void
 take_leash(coordinator_t *coordinator)
 {
-    char nothing[256];
-    ssize_t bytes = read(STDIN_FILENO, nothing, sizeof(nothing));
-    if (bytes > 0 || (bytes < 0 && errno == EINTR))
+    if (!cli_leash_is_gone())
         return;
     coordinator->leash = false;
     skn_membership_stop(coordinator->membership, cli_now_ns());

@@ -186,6 +186,7 @@ train_one(const cli_call_t *call, const member_t *member, state_t state,
 static struct {
     char text[SKN_TEXT_MAX + 256];
     size_t bytes;
+    int code;
 } farewell;
 
 static void
@@ -194,7 +195,7 @@ say_farewell(int number)
     (void)number;
     ssize_t written = write(STDOUT_FILENO, farewell.text, farewell.bytes);
     (void)written;
-    _exit(0);
+    _exit(farewell.code);
 }
 
 /* From here on there is nothing to save: the networks are, and all else is
@@ -216,6 +217,7 @@ heed_signals(const cli_call_t *call, const cli_outcome_t *whole)
                  : path.failed ? "\"\""
                                : path.bytes);
     skn_json_text_fini(&path);
+    farewell.code = cli_requeue(call, 0, true);
     farewell.bytes =
         bytes > 0 && (size_t)bytes < sizeof(farewell.text) ? (size_t)bytes : 0;
     (void)sigaction(SIGINT, &leave, NULL);
@@ -357,7 +359,7 @@ cli_ensemble_sweep(const char *path)
 }
 
 int
-cli_ensemble(const cli_call_t *call, const cli_outcome_t *whole)
+cli_ensemble(const cli_call_t *call, const cli_outcome_t *whole, bool *stopped)
 {
     skn_error_t error = { 0 };
     bool resumes = cli_flag(call, "resume");
@@ -366,16 +368,16 @@ cli_ensemble(const cli_call_t *call, const cli_outcome_t *whole)
     for (uint32_t k = 0; k < whole->networks; k++) {
         member_t member = member_of(whole, k);
         state_t state = state_of(member.path, SKN_VERIFY_ALL);
-        bool stopped = false, known = state == DONE && resumes;
+        bool known = state == DONE && resumes;
         tell_member(call, whole, &member, k, known ? DONE : ABSENT);
         if (known)
             continue;
-        int code = train_one(call, &member, state, &stopped);
+        int code = train_one(call, &member, state, stopped);
         bool trained = state_of(member.path, SKN_VERIFY_LAZY) == DONE;
-        stopped = code == 0 && (stopped || !trained);
-        if (stopped)
+        *stopped = code == 0 && (*stopped || !trained);
+        if (*stopped)
             tell_stop(call, whole, k, trained);
-        if (code != 0 || stopped)
+        if (code != 0 || *stopped)
             return code;
     }
     heed_signals(call, whole);

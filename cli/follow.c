@@ -424,11 +424,13 @@ stop_unread(skn_topology_t *topology, bool *unread)
     skn_topology_stop(topology);
 }
 
-static void
+/* Prints all events, to the last. True: one of them was `done`. */
+static bool
 follow_events(const cli_call_t *call, skn_topology_t *topology,
               const cli_follow_t *follow, bool *unread)
 {
-    static const char stopped[] = "{\"event\":\"stopped\"";
+    bool is_done = false;
+    static const char done[] = "{\"event\":\"done\"";
     leash_t leash = { .holds = follow->leash,
                       .lease = follow->lease,
                       .quota = follow->lease ? skn_groups_units("") : 0 };
@@ -441,9 +443,8 @@ follow_events(const cli_call_t *call, skn_topology_t *topology,
                                                  line, sizeof(line), &nothing);
         if (status == SKN_UNAVAILABLE)
             break;
-        if (status == SKN_OK && follow->stopped)
-            *follow->stopped = *follow->stopped ||
-                               strncmp(line, stopped, strlen(stopped)) == 0;
+        if (status == SKN_OK && strncmp(line, done, strlen(done)) == 0)
+            is_done = true;
         if (status == SKN_OK)
             print_event(call, line, &bar, follow->resume_path);
         else if (leash.holds)
@@ -452,6 +453,7 @@ follow_events(const cli_call_t *call, skn_topology_t *topology,
             stop_unread(topology, unread);
     }
     cli_bar_hide(&bar);
+    return is_done;
 }
 
 static skn_status_t
@@ -466,7 +468,7 @@ run(const cli_call_t *call, skn_topology_t *topology,
     options.no_binding = cli_flag(call, "no-binding");
     skn_status_t status = skn_topology_start(topology, &options, error);
     if (status != SKN_OK) { /* what was said till then is worth reading */
-        follow_events(call, topology, follow, unread);
+        (void)follow_events(call, topology, follow, unread);
         return status;
     }
     if (follow->begun)
@@ -474,8 +476,11 @@ run(const cli_call_t *call, skn_topology_t *topology,
     running = topology;
     if (stop_asked)
         skn_topology_stop(topology);
-    follow_events(call, topology, follow, unread);
-    return skn_topology_wait(topology, error);
+    bool is_done = follow_events(call, topology, follow, unread);
+    status = skn_topology_wait(topology, error);
+    if (follow->stopped && status == SKN_OK && !is_done)
+        *follow->stopped = skn_topology_stops(topology);
+    return status;
 }
 
 /* What this node has of a run that ended with the end of another. */

@@ -25,10 +25,11 @@ typedef struct cli_follow {
     const skn_start_options_t *options; /* NULL: one node; but for what `call`
                                          * says, which is added */
     volatile bool *begun; /* becomes true when all actors are ready; or NULL */
-    volatile bool *stopped; /* becomes true when the run has come to a good
-                             * end before it was done; or NULL */
-    bool leash;             /* end well when standard input ends */
-    bool lease;             /* ... and at once when a time is over that comes
+    /* Becomes true when the run has come to a good end because it was told to
+     * stop, here or on another node, before it was done; or NULL. */
+    volatile bool *stopped;
+    bool leash; /* end well when standard input ends */
+    bool lease; /* ... and at once when a time is over that comes
                              * there: u64 of the monotonic clock, ns */
     /* Where what the actors own is written when the run is broken off, by the
      * word CLI_FOLLOW_BREAK in place of a time or by another's end; as

@@ -23,6 +23,7 @@
 #include "cli/admission.h"
 #include "cli/alone.h"
 #include "cli/follow.h"
+#include "cli/member_end.h"
 #include "cli/member_rest.h"
 #include "cli/member_worker.h"
 #include "cli/process.h"
@@ -66,6 +67,8 @@ typedef struct member {
     bool connected, ever_connected, leash;
     bool greeted;       /* the coordinator was told who we are */
     bool leaving, over; /* asked to go; the coordinator let us */
+    bool run_done;      /* ... since the run is over */
+    const char *reason; /* why we go where it is not */
     bool rests;         /* ... for the memory, and comes back */
     int signals, stops, lock;
     uint64_t opened_ns, pulse_ns, leave_ns, over_ns;
@@ -365,6 +368,9 @@ take_order(member_t *member, const json_t *order)
             cli_talk_error(order, &member->fault);
         member->over = true;
         member->over_ns = cli_now_ns();
+        member->run_done = strcmp(cli_talk_text(order, "how"), "done") == 0;
+        if (!member->leaving)
+            member->reason = cli_member_reason(order);
         cli_up_stop(&member->worker.node);
     }
 }
@@ -419,11 +425,12 @@ take_arrivals(member_t *member)
 /* --- leaving ------------------------------------------------------------- */
 
 static void
-leave(member_t *member)
+leave(member_t *member, const char *reason)
 {
     if (member->leaving)
         return;
     member->leaving = true;
+    member->reason = reason;
     tell(member, "hands over what it has, and leaves");
     member->leave_ns = cli_now_ns();
     if (member->connected)
@@ -452,19 +459,17 @@ take_signals(member_t *member)
         if (info.ssi_signo == SIGINT && cli_flag(member->call, "leash"))
             continue; /* Ctrl-C is for who started us */
         member->stops++;
-        leave(member);
+        leave(member, "signal");
     }
 }
 
 static void
 take_leash(member_t *member)
 {
-    char nothing[256];
-    ssize_t bytes = read(STDIN_FILENO, nothing, sizeof(nothing));
-    if (bytes > 0 || (bytes < 0 && errno == EINTR))
+    if (!cli_leash_is_gone())
         return;
     member->leash = member->rests = false;
-    leave(member);
+    leave(member, "leash");
 }
 
 /* Whether all is said and done. */
@@ -529,7 +534,7 @@ serve(member_t *member)
         if (member->worker.crowded && !member->leaving)
             member->rests = true;
         if (member->worker.noticed || member->rests)
-            leave(member);
+            leave(member, member->worker.noticed ? "notice" : "memory");
         if (ended)
             say_ended(member);
         look_for_others(member);
@@ -648,6 +653,8 @@ open_all(member_t *member, skn_error_t *error)
         status = cli_count(member->call, "patience", CLI_WAIT_S_MAX,
                            &(uint32_t){ 0 }, error);
     if (status == SKN_OK)
+        status = cli_requeue_check(member->call, error);
+    if (status == SKN_OK)
         status = find_node(member, error);
     if (status != SKN_OK)
         return status;
@@ -682,6 +689,7 @@ begin_anew(member_t *member, skn_error_t *error)
     member->ended = NULL;
     member->connected = member->ever_connected = member->greeted = false;
     member->leaving = member->over = member->rests = false;
+    member->run_done = false;
     member->opened_ns = cli_now_ns();
     member->pulse_ns = member->pulse_count = member->lease_ns = 0;
     member->saved_batch = member->saved_told = member->misses = 0;
@@ -700,14 +708,6 @@ serve_and_rest(member_t *member)
         serve(member);
     if (error.status != SKN_OK && member->error.status == SKN_OK)
         member->error = error;
-}
-
-static skn_status_t
-block_signals(member_t *member, skn_error_t *error)
-{
-    static const int numbers[] = { SIGINT, SIGTERM, SIGCHLD, 0 };
-    cli_follow_outlive();
-    return cli_signals_take(numbers, &member->signals, error);
 }
 
 static void
@@ -745,7 +745,9 @@ member_run(const cli_call_t *call)
     member->opened_ns = cli_now_ns();
     cli_worker_init(&member->worker);
     cli_bar_init(&member->bar, call);
-    skn_status_t status = block_signals(member, &error);
+    static const int numbers[] = { SIGINT, SIGTERM, SIGCHLD, 0 };
+    cli_follow_outlive();
+    skn_status_t status = cli_signals_take(numbers, &member->signals, &error);
     if (status == SKN_OK)
         status = skn_model_read(call->operands[1], overrides,
                                 cli_overrides(call, overrides), &member->model,
@@ -759,9 +761,8 @@ member_run(const cli_call_t *call)
     } else {
         serve_and_rest(member);
         cli_bar_hide(&member->bar);
-        code = member->error.status == SKN_OK
-                   ? 0
-                   : cli_report(call, &member->error);
+        bool done = member->run_done || member->worker.done;
+        code = cli_member_end(call, done, member->reason, &member->error);
     }
     close_all(member);
     free(member);
@@ -776,6 +777,7 @@ static const cli_option_t options[] = {
     { "patience", 0, "SECONDS",
       "to a marker, when told to pause (2; any, if fixed)" },
     { "leash", 0, NULL, "leave when standard input ends" },
+    CLI_REQUEUE_OPTION,
     { "progress", 0, NULL, "tell how far the run is, five times a second" },
     CLI_COMMON_OPTIONS,
     { 0 },

@@ -23,14 +23,6 @@ asked_to_end(int signals)
     return false;
 }
 
-static bool
-is_let_go(void)
-{
-    char nothing[256];
-    ssize_t bytes = read(STDIN_FILENO, nothing, sizeof(nothing));
-    return bytes == 0 || (bytes < 0 && errno != EINTR && errno != EAGAIN);
-}
-
 /* A look that begins here knows nothing of what went before: it has to see
  * memory wanted, and then not for a minute, or not at all for as long. */
 static bool
@@ -45,7 +37,7 @@ wait_for_memory(cli_polite_t *polite, int signals, bool leash)
         };
         (void)poll(polled, 2, LOOK_MS);
         if ((polled[0].revents && asked_to_end(signals)) ||
-            (polled[1].revents && is_let_go()))
+            (polled[1].revents && cli_leash_is_gone()))
             return false;
         cli_polite_wish_t wish = cli_polite_step(polite, 0);
         if (wish == CLI_POLITE_LEAVE)

@@ -23,6 +23,7 @@ node_run(const cli_call_t *call)
         .lease = cli_flag(call, "lease"),
     };
     uint32_t generation = 0;
+    bool stopped = false;
     skn_from_t from;
     const char *number = cli_value(call, "generation");
     bool has_generation = number && strcmp(number, "0") != 0;
@@ -36,10 +37,13 @@ node_run(const cli_call_t *call)
         cli_count(call, "patience", CLI_WAIT_S_MAX, &training.patience_s,
                   &error) != SKN_OK ||
         cli_count(call, "top", SKN_PREDICTOR_LABELS_MAX, &training.labels,
-                  &error) != SKN_OK)
+                  &error) != SKN_OK ||
+        cli_requeue_check(call, &error) != SKN_OK)
         return cli_report(call, &error);
     training.generation = generation;
-    return cli_training(call, &training);
+    training.stopped = &stopped;
+    int code = cli_training(call, &training);
+    return cli_requeue(call, code, stopped);
 }
 
 static const cli_option_t options[] = {
@@ -54,6 +58,7 @@ static const cli_option_t options[] = {
     { "lease", 0, NULL, "end at the time that comes on standard input" },
     { "patience", 0, "SECONDS",
       "told to stop, to the next marker at most (2)" },
+    CLI_REQUEUE_OPTION,
     { "progress", 0, NULL, "tell how far the run is, five times a second" },
     CLI_RUN_OPTIONS,
     CLI_COMMON_OPTIONS,

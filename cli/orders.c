@@ -79,13 +79,27 @@ start_of(const cli_orders_t *orders, const skn_duty_t *duty)
 /* Its part may have been ended before it could say by itself what it failed
  * by: others heard of it first. */
 static json_t *
-bye_of(const skn_error_t *fault)
+bye_of(const cli_orders_t *orders)
 {
+    const skn_error_t *fault = orders->fault;
     if (!fault)
-        return json_pack("{ss}", "order", "bye");
-    return json_pack("{ss si ss ss}", "order", "bye", "code",
-                     skn_status_exit_code(fault->status), "text", fault->text,
-                     "hint", fault->hint);
+        return json_pack("{ss ss}", "order", "bye", "how", orders->how);
+    return json_pack("{ss ss si ss ss}", "order", "bye", "how", orders->how,
+                     "code", skn_status_exit_code(fault->status), "text",
+                     fault->text, "hint", fault->hint);
+}
+
+const char *
+cli_orders_how(const skn_membership_t *membership)
+{
+    bool stopped = false;
+    skn_error_t error = { 0 };
+    if (skn_membership_phase(membership) != SKN_PHASE_OVER)
+        return "left";
+    return skn_membership_result(membership, &stopped, &error) != SKN_OK
+               ? "failed"
+           : stopped ? "stopped"
+                     : "done";
 }
 
 json_t *
@@ -105,7 +119,7 @@ cli_orders_message(const cli_orders_t *orders, const skn_duty_t *duty)
     case SKN_DUTY_ABORT:
         return json_pack("{ss sb}", "order", "abort", "cut", duty->cut);
     case SKN_DUTY_BYE:
-        return bye_of(orders->fault);
+        return bye_of(orders);
     default:
         return NULL;
     }

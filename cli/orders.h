@@ -20,8 +20,12 @@ typedef struct cli_orders {
     const skn_balance_t *balance;
     json_t *composed;         /* the manifest of a composed point */
     const skn_error_t *fault; /* what who is told to go failed by; NULL */
+    const char *how; /* of a bye: "done", "stopped", "failed" is the run, or
+                      * "left": it goes on without this member */
 } cli_orders_t;
 
+/* What a member that is told "bye" hears of the run. */
+const char *cli_orders_how(const skn_membership_t *membership);
 /* The caller's to release. NULL: no memory, or a duty that no member has. */
 json_t *cli_orders_message(const cli_orders_t *orders, const skn_duty_t *duty);
 

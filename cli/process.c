@@ -73,6 +73,14 @@ cli_folder_remove(const char *path, skn_error_t *error)
                     strerror(errno));
 }
 
+bool
+cli_leash_is_gone(void)
+{
+    char nothing[256];
+    ssize_t bytes = read(STDIN_FILENO, nothing, sizeof(nothing));
+    return bytes == 0 || (bytes < 0 && errno != EINTR && errno != EAGAIN);
+}
+
 void
 cli_process_wait(pid_t process, int *status)
 {

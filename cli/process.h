@@ -4,6 +4,7 @@
 #ifndef CLI_PROCESS_H
 #define CLI_PROCESS_H
 
+#include <stdbool.h>
 #include <stdint.h>
 #include <sys/types.h>
 
@@ -17,6 +18,10 @@ uint64_t cli_now_ns(void);
  * SKN_UNAVAILABLE. */
 skn_status_t cli_signals_take(const int *numbers, int *descriptor,
                               skn_error_t *error);
+
+/* Reads what came on standard input, by which whoever started this process
+ * holds it. True: it was let go. */
+bool cli_leash_is_gone(void);
 
 /* Waits until the process, a child of this one, has ended; *status as waitpid
  * has it, left as it is where nobody asks (NULL) or there is no such child. */

@@ -182,8 +182,10 @@ report_death(const cli_call_t *call, int number, int asked_by, bool saves)
 
 /* Asked to end before there was anything to save. */
 static int
-report_early_end(const cli_call_t *call)
+report_early_end(const cli_call_t *call, const cli_keeper_t *keeper)
 {
+    if (keeper)
+        *keeper->stopped = true;
     (void)puts(call->json ? "{\"event\":\"stopped\",\"begun\":false}"
                           : "stopped before the run began");
     return 0;
@@ -231,7 +233,7 @@ cli_supervise(const cli_call_t *call, cli_work_t *work, void *job,
             return WEXITSTATUS(status);
         int number = WTERMSIG(status);
         if (number == SIGUSR1)
-            return report_early_end(call);
+            return report_early_end(call, keeper);
         if (number == SIGPIPE)
             return end_like_it(number);
         if (number == SIGUSR2 || !begun || !*begun ||

@@ -6,26 +6,40 @@
 #include "cli/training.h"
 #include "cli/verbs.h"
 
+/* *stopped: it was told to stop, and is not done. */
 static int
-train_run(const cli_call_t *call)
+train(const cli_call_t *call, bool *stopped)
 {
     cli_outcome_t outcome = { 0 };
     const cli_training_t training = {
         .path = call->operands[0],
         .outcome = &outcome,
+        .stopped = stopped,
     };
     int code = cli_training(call, &training);
     if (outcome.networks > 0)
-        return cli_ensemble(call, &outcome);
+        return cli_ensemble(call, &outcome, stopped);
     if (code == 0 && cli_flag(call, "resume") &&
         cli_networks_begun(outcome.path, 0))
         cli_ensemble_sweep(outcome.path);
     return outcome.joined ? cli_ensemble_tell(call, &outcome) : code;
 }
 
+static int
+train_run(const cli_call_t *call)
+{
+    skn_error_t error = { 0 };
+    bool stopped = false;
+    if (cli_requeue_check(call, &error) != SKN_OK)
+        return cli_report(call, &error);
+    int code = train(call, &stopped);
+    return cli_requeue(call, code, stopped);
+}
+
 static const cli_option_t options[] = {
     CLI_OVERRIDE_OPTION,
     { "resume", 0, NULL, "go on with the run in checkpoint.path" },
+    CLI_REQUEUE_OPTION,
     CLI_RUN_OPTIONS,
     CLI_COMMON_OPTIONS,
     { 0 },

@@ -414,6 +414,8 @@ cli_training(const cli_call_t *call, const cli_training_t *training)
     int code = cli_supervise(call, work, job,
                              training->node ? NULL : &job->begun, &keeps);
     cli_polite_close(&keeper.polite);
+    if (training->stopped)
+        *training->stopped = job->stopped;
     if (training->outcome) {
         *training->outcome = job->outcome;
         training->outcome->stopped = job->stopped;

@@ -34,7 +34,9 @@ typedef struct cli_training {
     bool lease;      /* a time comes there, and renewed: end before it */
     uint32_t patience_s; /* to the next marker, when stopped; 0: the default */
     cli_outcome_t *outcome; /* NULL: an ensemble is not looked for */
-    bool member;            /* of an ensemble, which says how it goes on */
+    bool *stopped; /* becomes true when it was told to stop, and is not done;
+                    * or NULL */
+    bool member;   /* of an ensemble, which says how it goes on */
 } cli_training_t;
 
 /* Of the verbs that may predict on several nodes. */

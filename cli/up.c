@@ -44,6 +44,7 @@ typedef struct up {
     bool failing, alone; /* a node failed; one that had joined no other */
     int insisted;        /* the signal of a user who does not want to wait */
     bool unread;         /* nobody reads what we print */
+    bool done, stopped;  /* what the first node said of the run */
 } up_t;
 
 static skn_status_t
@@ -91,6 +92,8 @@ take_event(void *job, cli_up_node_t *node, char *line)
         node->joined = true;
         forget_keys(up);
     }
+    up->done = up->done || strcmp(name, "done") == 0;
+    up->stopped = up->stopped || strcmp(name, "stopped") == 0;
     if (strcmp(name, "error") == 0)
         cli_up_keep_error(node, event);
     else if (node->is_first || strcmp(name, "warning") == 0 ||
@@ -294,7 +297,9 @@ report(up_t *up)
             blamed = node;
     }
     if (!blamed)
-        return 0;
+        return cli_requeue(up->call, 0,
+                           !up->unread && !up->done &&
+                               (up->stops > 0 || up->stopped));
     skn_error_t error = blamed->error;
     if (error.status == SKN_OK)
         (void)skn_fail(&error, SKN_UNAVAILABLE,
@@ -327,6 +332,8 @@ make_local(up_t *up, skn_error_t *error)
     uint32_t count = 0, wait_s = 0; /* looked at here, used by the nodes */
     skn_status_t status =
         cli_count(up->call, "wait", CLI_WAIT_S_MAX, &wait_s, error);
+    if (status == SKN_OK)
+        status = cli_requeue_check(up->call, error);
     if (status == SKN_OK)
         status = cli_count(up->call, "local-nodes", SKN_CLUSTER_NODES_MAX,
                            &count, error);
@@ -436,6 +443,7 @@ static const cli_option_t options[] = {
     { "resume", 0, NULL, "go on with the run in checkpoint.path" },
     CLI_PREDICT_OPTIONS,
     { "wait", 0, "SECONDS", "for all nodes, before giving up (120)" },
+    CLI_REQUEUE_OPTION,
     { "ssh", 0, "COMMAND", "in place of ssh, such as 'ssh -F file'" },
     { "remote-program", 0, "PATH", "skein on the machines of ssh: (skein)" },
     CLI_COMMON_OPTIONS,

@@ -26,6 +26,7 @@ typedef struct elastic {
     size_t kept_count;
     cli_bar_t bar;
     bool begun; /* the first generation has said what it is */
+    bool done;  /* the last one has said that the run is */
 } elastic_t;
 
 /* --- on a terminal -------------------------------------------------------- */
@@ -124,12 +125,14 @@ take(void *job, cli_crew_t *crew, uint32_t place, const json_t *event,
 {
     elastic_t *elastic = job;
     const char *name = cli_event_text(event, "event");
+    elastic->done = elastic->done || strcmp(name, "done") == 0;
     if (elastic->view) {
         view_event(elastic, place > 0 ? crew->process[place].name : "", event);
         return;
     }
-    if (strcmp(name, "nodes") == 0 ||
-        (!elastic->call->json && strcmp(name, "part") == 0))
+    bool of_member = strcmp(name, "part") == 0 || strcmp(name, "over") == 0 ||
+                     strcmp(name, "left") == 0;
+    if (strcmp(name, "nodes") == 0 || (!elastic->call->json && of_member))
         return;
     if (strcmp(name, "membership") == 0 && !elastic->call->json) {
         cli_bar_hide(&elastic->bar);
@@ -205,5 +208,7 @@ cli_up_elastic(const cli_call_t *call, const skn_model_t *model,
         error = crew.error;
     if (error.status != SKN_OK)
         return cli_report(call, &error);
-    return crew.insisted ? 128 + crew.insisted : 0;
+    if (crew.insisted)
+        return 128 + crew.insisted;
+    return cli_requeue(call, 0, crew.stops > 0 && !elastic.done);
 }

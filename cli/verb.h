@@ -80,6 +80,19 @@ int cli_finish(const cli_call_t *call, int code);
 /* Prints `text` in quotes, escaped, as JSON. */
 void cli_json_string(const char *text, FILE *file);
 
+/* Of verbs that a queueing system may start again: the exit code that says that
+ * the run is not over. */
+#define CLI_REQUEUE_OPTION                                                     \
+    {                                                                          \
+        "requeue-code", 0, "N",                                                \
+            "exit code when told to stop, the run not done (0)"                \
+    }
+/* SKN_USAGE: --requeue-code was given and is not a code in 1..255. */
+skn_status_t cli_requeue_check(const cli_call_t *call, skn_error_t *error);
+/* The exit code of a process that ended with `code`; `unfinished`: it was told
+ * to stop or leave, and the run is not over. A failure keeps its code. */
+int cli_requeue(const cli_call_t *call, int code, bool unfinished);
+
 #define CLI_COMMON_OPTIONS                                                     \
     { "json", 0, NULL, "print one JSON object a line" },                       \
     {                                                                          \

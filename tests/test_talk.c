@@ -189,6 +189,7 @@ Test(talk, an_order_to_begin_says_all_of_the_plan)
         .run_id = "0123",
         .manifests = &manifests,
         .seal = "",
+        .how = "left",
         .balance = cli_balancing_new(&model, none, NULL),
     };
     skn_duty_t duty = { .kind = SKN_DUTY_START,
@@ -213,11 +214,14 @@ Test(talk, an_order_to_begin_says_all_of_the_plan)
     expect_json(cli_orders_message(&orders, &duty),
                 "{\"order\":\"pause\",\"generation\":3}");
     duty.kind = SKN_DUTY_BYE;
-    expect_json(cli_orders_message(&orders, &duty), "{\"order\":\"bye\"}");
+    expect_json(cli_orders_message(&orders, &duty),
+                "{\"order\":\"bye\",\"how\":\"left\"}");
     skn_error_t full = { .status = SKN_STORAGE, .text = "no", .hint = "room" };
     orders.fault = &full;
+    orders.how = "stopped";
     expect_json(cli_orders_message(&orders, &duty),
-                "{\"order\":\"bye\",\"code\":74,\"text\":\"no\","
+                "{\"order\":\"bye\",\"how\":\"stopped\",\"code\":74,"
+                "\"text\":\"no\","
                 "\"hint\":\"room\"}");
     duty.kind = SKN_DUTY_TELL;
     cr_expect_null(cli_orders_message(&orders, &duty));

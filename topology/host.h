@@ -18,6 +18,8 @@ skn_topology_t *skn_topology_load(const char *path, skn_problems_t *problems,
                                   skn_error_t *error);
 const skn_spec_t *skn_topology_spec(const skn_topology_t *topology);
 
+/* Whether it was asked to stop: skn_topology_stop here, or on another node. */
+bool skn_topology_stops(const skn_topology_t *topology);
 /* Ends a run at once, as when another node fails: SKN_UNAVAILABLE. Then
  * skn_topology_wait. */
 void skn_topology_break(skn_topology_t *topology);

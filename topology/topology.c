@@ -141,6 +141,12 @@ skn_topology_stop(skn_topology_t *topology)
         skn_system_stop(topology->system);
 }
 
+bool
+skn_topology_stops(const skn_topology_t *topology)
+{
+    return topology->system && skn_system_stops(topology->system);
+}
+
 skn_status_t
 skn_topology_wait(skn_topology_t *topology, skn_error_t *error)
 {

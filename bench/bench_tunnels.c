@@ -19,6 +19,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "tests/held_port.h"
 #include "transport/endpoint.h"
 #include "transport/tunnels.h"
 
@@ -46,20 +47,6 @@ seconds_of(clockid_t clock)
     struct timespec now;
     (void)clock_gettime(clock, &now);
     return (double)now.tv_sec + (double)now.tv_nsec * 1e-9;
-}
-
-static unsigned
-free_port(void)
-{
-    struct sockaddr_in at = { .sin_family = AF_INET };
-    socklen_t bytes = sizeof(at);
-    int number = socket(AF_INET, SOCK_STREAM, 0);
-    at.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
-    if (bind(number, (struct sockaddr *)&at, sizeof(at)) != 0 ||
-        getsockname(number, (struct sockaddr *)&at, &bytes) != 0)
-        at.sin_port = 0;
-    (void)close(number);
-    return ntohs(at.sin_port);
 }
 
 static bool
@@ -106,7 +93,7 @@ world_open(world_t *world, bool tunnelled, skn_error_t *error)
             return false;
         if (k < C || !tunnelled)
             (void)snprintf(world->address[k], sizeof(world->address[k]),
-                           "tcp://127.0.0.1:%u", free_port());
+                           "tcp://127.0.0.1:%u", (unsigned)held_port());
         world->node[k] =
             (skn_tunnel_node_t){ names[k], world->address[k],
                                  skn_keys_public(world->keys[k]), A };

@@ -25,6 +25,7 @@ import pathlib
 import random
 import shutil
 import signal
+import socket
 import subprocess
 import sys
 import tempfile
@@ -83,8 +84,12 @@ class Run:
         self.ends = self.notices = 0
         self.harvest, self.done, self.error = {}, {}, None
         self.lead = None
-        port = 10240 + os.getpid() % 170 * 128 + (64 if policy == "skein"
-                                                  else 0)
+        # Bound and kept: the system gives their ports to nobody else.
+        self.held = [socket.socket() for _ in range(len(self.nodes) + 1)]
+        for one in self.held:
+            one.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+            one.bind(("127.0.0.1", 0))
+        ports = [one.getsockname()[1] for one in self.held]
         listed = []
         for k, name in enumerate(["lead"] + [n.name for n in self.nodes]):
             subprocess.run([self.skein, "keygen", "%s/%s.key" % (work, name)],
@@ -92,14 +97,14 @@ class Run:
             if k > 0:
                 listed.append('{name: %s, address: "tcp://127.0.0.1:%d", '
                               'key: "%s/%s.key", cores: 1}'
-                              % (name, port + k, work, name))
+                              % (name, ports[k], work, name))
         self.options = ["--json"]
         for text in ["train.reduction=fixed", "train.epochs=14",
                      "train.evaluate.every_epochs=0",
                      "checkpoint.every_batches=40"] + settings.override + [
                          "checkpoint.path=%s/run" % work,
                          "nodes=[%s]" % ", ".join(listed),
-                         "coordinator.address=tcp://127.0.0.1:%d" % port,
+                         "coordinator.address=tcp://127.0.0.1:%d" % ports[0],
                          "coordinator.key=%s/lead.key" % work]:
             self.options += ["-o", text]
         self.file = str(ROOT / "configs" / "wnhyp.yaml")

@@ -34,14 +34,16 @@ from nodes import Cage
 PERIOD_US = 20000
 
 
-def free_ports(count):
+HELD = []  # sockets that keep the ports of a run: nobody else is given them
+
+
+def held_ports(count):
     sockets = [socket.socket() for _ in range(count)]
     for one in sockets:
+        one.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         one.bind(("127.0.0.1", 0))
-    ports = [one.getsockname()[1] for one in sockets]
-    for one in sockets:
-        one.close()
-    return ports
+    HELD.extend(sockets)
+    return [one.getsockname()[1] for one in sockets]
 
 
 def write_config(skein, path, source, quotas, known, balance):
@@ -49,7 +51,7 @@ def write_config(skein, path, source, quotas, known, balance):
     for name in ["lead"] + ["n%d" % k for k in range(len(quotas))]:
         subprocess.run([skein, "keygen", os.path.join(folder, name + ".key")],
                        check=True, stdout=subprocess.DEVNULL)
-    ports = free_ports(len(quotas) + 1)
+    ports = held_ports(len(quotas) + 1)
     with open(source, encoding="utf-8") as file:
         text = file.read()
     base = os.path.dirname(os.path.abspath(source))

@@ -42,17 +42,21 @@ typedef struct cli_up_node {
     bool own_group;    /* of processes, with all that it starts */
 } cli_up_node_t;
 
-/* Where the nodes of --local-nodes live: their keys, until the end. */
+/* What the nodes of --local-nodes have of their own: their keys, for a while,
+ * and their ports, until the end. */
 typedef struct cli_up_local {
     char folder[64];
     bool elastic;       /* with a coordinator */
     char *overrides[8]; /* malloc'ed: nodes=..., resources.cores=auto, ... */
     size_t override_count;
     uint32_t count;
+    int held[SKN_CLUSTER_NODES_MAX + 1]; /* sockets that keep the ports */
+    size_t held_count;
 } cli_up_local_t;
 
-/* up_local.c: makes keys in a folder of its own, finds free ports, and writes
- * the override that gives the model `count` nodes. */
+/* up_local.c: makes keys in a folder of its own, holds ports that the system
+ * chooses, and writes the override that gives the model `count` nodes. Close
+ * `local` even if it fails. */
 skn_status_t cli_up_local_open(cli_up_local_t *local, uint32_t count,
                                skn_error_t *error);
 /* Removes the keys and their folder, now that nobody needs them. */

@@ -13,41 +13,30 @@
 #include "topology/model_run.h"
 #include "transport/keys.h"
 
-/* Below the ports that the system gives to whoever dials (32768 and up), so
- * that no connection takes one before its node has it; and a stretch of each
- * process its own, so that two runs that start together do not meet. */
-#define PORT_FIRST 10240u
-#define PORTS_EACH 128u
-#define STRETCHES ((32768u - PORT_FIRST) / PORTS_EACH)
-
-/* Whether nobody has the port of loopback now. */
-static bool
-is_free(uint16_t port)
+/* A port of loopback that stays ours until the run is over; 0: none is free.
+ *
+ * The system chooses it, and the socket that is bound to it is kept, though
+ * nothing ever listens on it: while it exists, Linux gives the port neither to
+ * a program that asks for any port nor to a connection that needs one. The node
+ * binds the same port beside it, as often as it is started, which is allowed
+ * because both sockets have SO_REUSEADDR. */
+static uint16_t
+hold_port(cli_up_local_t *local, skn_error_t *error)
 {
     struct sockaddr_in address = { .sin_family = AF_INET };
-    int number = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+    socklen_t bytes = sizeof(address);
+    int number = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0), on = 1;
     address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
-    address.sin_port = htons(port);
-    bool bound = number >= 0 && bind(number, (struct sockaddr *)&address,
-                                     sizeof(address)) == 0;
     if (number >= 0)
-        (void)close(number);
-    return bound;
-}
-
-/* The next free port of this process's stretch from *next on; 0: none. */
-static uint16_t
-find_port(uint32_t *next, skn_error_t *error)
-{
-    uint32_t first = PORT_FIRST + (uint32_t)getpid() % STRETCHES * PORTS_EACH;
-    while (*next < PORTS_EACH) {
-        uint16_t port = (uint16_t)(first + (*next)++);
-        if (is_free(port))
-            return port;
-    }
+        local->held[local->held_count++] = number;
+    if (number >= 0 &&
+        setsockopt(number, SOL_SOCKET, SO_REUSEADDR, &on, sizeof(on)) == 0 &&
+        bind(number, (struct sockaddr *)&address, sizeof(address)) == 0 &&
+        getsockname(number, (struct sockaddr *)&address, &bytes) == 0)
+        return ntohs(address.sin_port);
     (void)skn_fail(error, SKN_UNAVAILABLE,
-                   "no free port on loopback from %u to %u", first,
-                   first + PORTS_EACH - 1);
+                   "no port of loopback for a node of this machine: %s",
+                   strerror(errno));
     return 0;
 }
 
@@ -87,12 +76,12 @@ write_node(FILE *file, const cli_up_local_t *local, uint32_t k, uint16_t port,
 
 /* The coordinator of local nodes: a key and a port like theirs. */
 static skn_status_t
-write_coordinator(cli_up_local_t *local, uint32_t *next, skn_error_t *error)
+write_coordinator(cli_up_local_t *local, skn_error_t *error)
 {
     char path[128], public_key[SKN_KEY_TEXT_BYTES];
     (void)snprintf(path, sizeof(path), "%s/coordinator.key", local->folder);
     skn_status_t status = skn_keys_make(path, NULL, public_key, error);
-    uint16_t port = status == SKN_OK ? find_port(next, error) : 0;
+    uint16_t port = status == SKN_OK ? hold_port(local, error) : 0;
     if (port == 0)
         return error->status;
     for (int k = 0; k < 2; k++) {
@@ -115,14 +104,13 @@ static skn_status_t
 write_nodes(cli_up_local_t *local, uint32_t units, skn_error_t *error)
 {
     size_t bytes = 0;
-    uint32_t next = 0;
     skn_status_t status = SKN_OK;
     FILE *file = open_memstream(&local->overrides[0], &bytes);
     if (!file)
         return skn_fail(error, SKN_NO_MEMORY, "no room for the nodes");
     (void)fputs("nodes=[", file);
     for (uint32_t k = 0; k < local->count && status == SKN_OK; k++) {
-        uint16_t port = find_port(&next, error);
+        uint16_t port = hold_port(local, error);
         status = port == 0 ? error->status
                            : write_node(file, local, k, port, units, error);
     }
@@ -136,7 +124,7 @@ write_nodes(cli_up_local_t *local, uint32_t units, skn_error_t *error)
     if (!local->overrides[local->override_count++] && status == SKN_OK)
         status = skn_fail(error, SKN_NO_MEMORY, "no room for the nodes");
     if (status == SKN_OK && local->elastic)
-        status = write_coordinator(local, &next, error);
+        status = write_coordinator(local, error);
     return status;
 }
 
@@ -189,6 +177,8 @@ void
 cli_up_local_close(cli_up_local_t *local)
 {
     cli_up_local_forget(local);
+    for (size_t k = 0; k < local->held_count; k++)
+        (void)close(local->held[k]);
     for (size_t k = 0; k < local->override_count; k++)
         free(local->overrides[k]);
 }

@@ -1,10 +1,8 @@
 /* contract_shortage_tunnels.c - tunnels without memory: each allocation of
  * their opening fails in turn.  SPDX-License-Identifier: Apache-2.0 */
-#include <arpa/inet.h>
-#include <netinet/in.h>
-#include <sys/socket.h>
 #include <unistd.h>
 
+#include "tests/held_port.h"
 #include "tests/shortage.h"
 #include "transport/conduit.h"
 #include "transport/stream_pair.h"
@@ -16,15 +14,8 @@ static char address[64];
 static void
 make_keys(void)
 {
-    struct sockaddr_in at = { .sin_family = AF_INET };
-    socklen_t bytes = sizeof(at);
-    int number = socket(AF_INET, SOCK_STREAM, 0);
-    at.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
-    cr_assert_eq(bind(number, (struct sockaddr *)&at, sizeof(at)), 0);
-    cr_assert_eq(getsockname(number, (struct sockaddr *)&at, &bytes), 0);
-    (void)close(number);
     (void)snprintf(address, sizeof(address), "tcp://127.0.0.1:%u",
-                   (unsigned)ntohs(at.sin_port));
+                   (unsigned)held_port());
     for (size_t k = 0; k < 2; k++)
         cr_assert(keys[k] = skn_keys_new(NULL));
 }

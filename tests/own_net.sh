@@ -1,6 +1,6 @@
 #!/bin/sh
-# own_net.sh - runs a test on a loopback of its own, where that is allowed: a
-# port that a test has looked for is not taken by another before it is used.
+# own_net.sh - runs a test on a loopback of its own, where that is allowed, so
+# that nobody else on the machine reaches what listens there.
 #
 # Usage: tests/own_net.sh COMMAND [ARGUMENT...]
 # SPDX-License-Identifier: Apache-2.0

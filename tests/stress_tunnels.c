@@ -16,6 +16,7 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
+#include "tests/held_port.h"
 #include "tests/tsan_libzmq.h"
 #include "transport/conduit.h"
 #include "transport/endpoint.h"
@@ -41,21 +42,6 @@ expect(bool holds, const char *what, const char *why)
         return;
     wrong_count++;
     (void)fprintf(stderr, "stress_tunnels: %s: %s\n", what, why);
-}
-
-static void
-find_port(void)
-{
-    struct sockaddr_in at = { .sin_family = AF_INET };
-    socklen_t bytes = sizeof(at);
-    int number = socket(AF_INET, SOCK_STREAM, 0);
-    at.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
-    expect(bind(number, (struct sockaddr *)&at, sizeof(at)) == 0 &&
-               getsockname(number, (struct sockaddr *)&at, &bytes) == 0,
-           "no port", "");
-    (void)close(number);
-    (void)snprintf(address, sizeof(address), "tcp://127.0.0.1:%u",
-                   (unsigned)ntohs(at.sin_port));
 }
 
 static void
@@ -172,7 +158,8 @@ main(void)
 {
     pthread_t stranger;
     skn_tunnel_counts_t counts = { 0 };
-    find_port();
+    (void)snprintf(address, sizeof(address), "tcp://127.0.0.1:%u",
+                   (unsigned)held_port());
     for (uint32_t k = 0; k < NODES; k++)
         keys[k] = skn_keys_new(NULL);
     for (uint32_t k = 0; k < NODES; k++)

@@ -7,6 +7,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "tests/held_port.h"
 #include "transport/conduit.h"
 #include "transport/control.h"
 
@@ -34,20 +35,17 @@ open_server(pair_t *pair)
     skn_error_t error = { 0 };
     const char *keys[2] = { skn_keys_public(pair->keys[0]),
                             skn_keys_public(pair->keys[1]) };
-    for (uint32_t port = 9100 + (uint32_t)getpid() % 800; !pair->server;
-         port++) {
-        (void)snprintf(pair->address, sizeof(pair->address),
-                       "tcp://127.0.0.1:%u", port);
-        const skn_control_options_t options = {
-            .address = pair->address,
-            .keys = pair->server_keys,
-            .member_keys = keys,
-            .member_count = 2,
-            .admits = pair->admits,
-        };
-        pair->server = skn_control_listen(&options, &error);
-        cr_assert_lt(port, 10200, "%s", error.text);
-    }
+    (void)snprintf(pair->address, sizeof(pair->address), "tcp://127.0.0.1:%u",
+                   (unsigned)held_port());
+    const skn_control_options_t options = {
+        .address = pair->address,
+        .keys = pair->server_keys,
+        .member_keys = keys,
+        .member_count = 2,
+        .admits = pair->admits,
+    };
+    pair->server = skn_control_listen(&options, &error);
+    cr_assert(pair->server, "%s", error.text);
 }
 
 static skn_control_t *

@@ -3,15 +3,14 @@
  * actors/link_ports.c, actors/link_open.c, actors/link_clock.c,
  * actors/link_events.c and actors/system_edges.c.
  * SPDX-License-Identifier: Apache-2.0 */
-#include <arpa/inet.h>
 #include <criterion/criterion.h>
 #include <jansson.h>
-#include <netinet/in.h>
 #include <poll.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
 #include "tests/flow_fixture.h"
+#include "tests/held_port.h"
 
 TestSuite(links, .timeout = 120);
 
@@ -26,34 +25,13 @@ static char events[NODES_MAX][32][2048];
 static uint32_t event_counts[NODES_MAX];
 static uint64_t patience_ns; /* 0: as it is */
 
-/* Ports that no other test of ours takes: a stretch of each process its own,
- * below those that the system gives to whoever dials. */
-static uint16_t
-free_port(uint32_t *next)
-{
-    for (;;) {
-        struct sockaddr_in address = { .sin_family = AF_INET };
-        uint32_t port = 10240 + ((uint32_t)getpid() % 300 * 64 + (*next)++);
-        int number = socket(AF_INET, SOCK_STREAM, 0);
-        address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
-        address.sin_port = htons((uint16_t)port);
-        bool bound =
-            bind(number, (struct sockaddr *)&address, sizeof(address)) == 0;
-        close(number);
-        if (bound)
-            return (uint16_t)port;
-        cr_assert_lt(*next, 64);
-    }
-}
-
 static void
 have_nodes(uint32_t count)
 {
     static const char *const names[] = { "a", "b", "c", "d" };
-    uint32_t next = 0;
     for (uint32_t k = 0; k < count; k++) {
         (void)snprintf(addresses[k], sizeof(addresses[k]), "tcp://127.0.0.1:%u",
-                       free_port(&next));
+                       held_port());
         nodes[k] = (skn_wired_node_t){
             .name = names[k], .address = addresses[k], .key = "", .ssh = ""
         };

@@ -11,6 +11,7 @@
 #include <unistd.h>
 
 #include "tests/endpoint_fixture.h"
+#include "tests/held_port.h"
 #include "transport/control.h"
 #include "transport/conduit.h"
 #include "transport/tunnel_words.h"
@@ -36,19 +37,6 @@ typedef struct world {
     skn_endpoint_t *endpoint[NODES];
 } world_t;
 
-static uint16_t
-free_port(void)
-{
-    struct sockaddr_in at = { .sin_family = AF_INET };
-    socklen_t bytes = sizeof(at);
-    int number = socket(AF_INET, SOCK_STREAM, 0);
-    at.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
-    cr_assert_eq(bind(number, (struct sockaddr *)&at, sizeof(at)), 0);
-    cr_assert_eq(getsockname(number, (struct sockaddr *)&at, &bytes), 0);
-    (void)close(number);
-    return ntohs(at.sin_port);
-}
-
 static void
 world_init(world_t *world)
 {
@@ -57,7 +45,7 @@ world_init(world_t *world)
         cr_assert(world->keys[k] = skn_keys_new(&error));
         if (k < C)
             (void)snprintf(world->address[k], sizeof(world->address[k]),
-                           "tcp://127.0.0.1:%u", free_port());
+                           "tcp://127.0.0.1:%u", held_port());
         world->node[k] = (skn_tunnel_node_t){
             .name = names[k],
             .address = world->address[k],
@@ -260,7 +248,7 @@ start_before(world_t *world, uint32_t node)
                                         .node_count = NODES,
                                         .node = node,
                                         .keys = world->keys[node] };
-    (void)snprintf(text, sizeof(text), "tcp://127.0.0.1:%u", free_port());
+    (void)snprintf(text, sizeof(text), "tcp://127.0.0.1:%u", held_port());
     cr_assert_eq(skn_address_read(text, true, &address, &error), SKN_OK);
     int listener = skn_conduit_listen(&address, &error);
     cr_assert_geq(listener, 0, "%s", error.text);

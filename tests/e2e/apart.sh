@@ -16,17 +16,7 @@ sed -i 's/, shards: 2//; s/^train:/train:\n  reduction: fixed\n  window: 4/
     s/epochs: 5/epochs: 12/' tiny.yaml
 cp tiny.yaml alone.yaml
 names=(a b c)
-# Free ports below those that the system gives to whoever dials.
-mapfile -t ports < <(python3 -c '
-import os, socket
-first = 10240 + os.getpid() % 140 * 150
-for port in range(first, first + 150):
-    with socket.socket() as probe:
-        try:
-            probe.bind(("127.0.0.1", port))
-        except OSError:
-            continue
-    print(port)')
+hold_ports 3
 echo "nodes:" >>tiny.yaml
 for k in 0 1 2; do
     "$skein" keygen "${names[k]}.key" >/dev/null || exit 70

@@ -90,9 +90,9 @@ check_equal "  the same weights" "$(sha_of again.2.json)" \
 
 # Of every pipe the least that the checker lets through: what the window lets
 # in at a time. Nothing may stand still.
-first=$((21000 + $$ % 4000 * 2))
-nodes="[{ name: a, address: \"tcp://127.0.0.1:$first\", cores: 2 },"
-nodes+=" { name: b, address: \"tcp://127.0.0.1:$((first + 1))\", cores: 2 }]"
+hold_ports 2
+nodes="[{ name: a, address: \"tcp://127.0.0.1:${ports[0]}\", cores: 2 },"
+nodes+=" { name: b, address: \"tcp://127.0.0.1:${ports[1]}\", cores: 2 }]"
 # tight FILE NAME WINDOW OPTION...
 tight() {
     local file=$1 name=$2 window=$3 least=$(($3 * 2 - 1)) pid code=0

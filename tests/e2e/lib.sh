@@ -36,6 +36,23 @@ skip() { # SENTENCE REASON
     echo "SKIPPED: $1: $2"
 }
 
+# needs SENTENCE COMMAND...: ends the script if a command is missing, which is
+# told as skipped. In CI, where .ci/run has installed them, it has failed.
+needs() {
+    local sentence=$1 command missing=()
+    shift
+    for command in "$@"; do
+        command -v "$command" >/dev/null || missing+=("$command")
+    done
+    [ ${#missing[@]} -gt 0 ] || return 0
+    if [ "${CI:-}" = true ]; then
+        fail "$sentence: there is no ${missing[*]} here, and CI has to have it"
+    else
+        skip "$sentence" "needs ${missing[*]}; .ci/deps --engines installs that"
+    fi
+    finish
+}
+
 # check SENTENCE COMMAND...: passes if the command ends with 0.
 check() {
     local sentence=$1 code=0
@@ -96,6 +113,13 @@ wait_until() {
         [ "$tries" -gt 0 ] || return 1
         sleep 0.1
     done
+}
+
+# hold_ports COUNT: sets `ports` to ports of loopback that nobody else is given
+# until the script ends.
+hold_ports() {
+    read -r -a ports < <(python3 "$root/tests/e2e/hold_ports.py" "$1" $$)
+    [ ${#ports[@]} = "$1" ] || exit 70
 }
 
 # can_make_networks: whether this user may make network namespaces.

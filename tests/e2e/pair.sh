@@ -15,17 +15,7 @@ pair_model() {
     for name in a b; do "$skein" keygen "$name.key" >/dev/null || exit 70; done
 }
 key_of() { sed -n 's/.*public-key = "\(.*\)"/\1/p' "$1"; }
-# Below those that the system gives to whoever dials, in a stretch of their own.
-mapfile -t ports < <(python3 -c '
-import os, socket
-first, found = 10240 + os.getpid() % 150 * 150, []
-for port in range(first, first + 150):
-    try:
-        socket.create_server(("127.0.0.1", port)).close()
-        found.append(port)
-    except OSError:
-        pass
-print(*found, sep="\n")')
+hold_ports 150
 # cluster NAME: writes NAME.yaml, of nodes a and b on ports of their own, and
 # NAME.keyless.yaml; $port_a and $port_b are set.
 cluster() {

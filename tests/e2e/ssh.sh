@@ -19,17 +19,7 @@ sed -i 's/, shards: 2//; s/^train:/train:\n  reduction: fixed\n  window: 4/' \
     tiny.yaml
 cp tiny.yaml alone.yaml
 
-# Ports below those that the system gives to whoever dials.
-mapfile -t ports < <(python3 -c '
-import os, socket
-first, found = 10240 + (os.getpid() + 75) % 150 * 150, []
-for port in range(first, first + 150):
-    try:
-        socket.create_server(("127.0.0.1", port)).close()
-        found.append(port)
-    except OSError:
-        pass
-print(*found[:8], sep="\n")')
+hold_ports 7
 port=${ports[0]} closed=${ports[1]} silent=${ports[2]}
 
 # --- a server and a user of it ----------------------------------------------

@@ -53,6 +53,15 @@ for window in 1 4; do
     check_equal "  to the same weights" "$(sha_of "speeds.$window.json")" \
         "$(sha_of "exact.$window.json")"
 done
+# Ports are held from when they are found until the end, not let go between.
+thief=$build/fault/fault_thief
+for kind in plain elastic; do
+    more=(-o train.epochs=1)
+    [ $kind = plain ] || more+=(--elastic)
+    check "$kind nodes beside somebody who takes every port that is let go" \
+        timeout 120 "$thief" up tiny.yaml --local-nodes 3 --json \
+        -o checkpoint.path="thief.$kind" "${more[@]}"
+done
 check "a file with resources of its own runs on nodes, too" \
     up resources 2 -o resources.cores=1 -o train.epochs=1
 check "a run that is over is not trained again" \

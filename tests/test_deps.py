@@ -21,6 +21,7 @@ TOOLS = {
     done; exit 1""",
     "apt-cache": """[ -f "$FOLDER/lists" ]""",
     "apt-get": """echo "apt-get $*" >>"$FOLDER/calls"
+    [ ! -e "$SKEIN_POLICY" ] || "$SKEIN_POLICY" || echo $? >"$FOLDER/forbidden"
     case " $* " in
     *" update "*) touch "$FOLDER/lists"; exit ;;
     esac
@@ -40,7 +41,7 @@ class Deps(unittest.TestCase):
         self.addCleanup(self.kept.cleanup)
         for name, text in TOOLS.items():
             self.tool(name, text)
-        for name in ("bash", "env", "grep", "touch", "true"):
+        for name in ("bash", "env", "grep", "install", "rm", "touch", "true"):
             os.symlink(f"/usr/bin/{name}", os.path.join(self.folder, name))
         self.names = self.run_deps("--list").stdout.split()
         self.write("installed", "\n".join(self.names) + "\n")
@@ -67,7 +68,8 @@ class Deps(unittest.TestCase):
 
     def run_deps(self, *arguments, **variables):
         environment = {"PATH": self.folder, "FOLDER": self.folder,
-                       "SKEIN_SYSTEMD": os.path.join(self.folder, "none")}
+                       "SKEIN_SYSTEMD": os.path.join(self.folder, "none"),
+                       "SKEIN_POLICY": os.path.join(self.folder, "policy")}
         environment.update(variables)
         return subprocess.run(["/bin/bash", DEPS, *arguments],
                               env=environment, stdin=subprocess.DEVNULL,
@@ -153,6 +155,43 @@ class Deps(unittest.TestCase):
         self.assertIn("deps: leaving out openssh-server, ", done.stderr)
         self.assertEqual(self.run_deps().returncode, 0)
         self.assertIn("openssh-server", self.calls())
+
+    def test_engines_are_wanted_by_engines_alone(self):
+        self.write("lists", "")
+        self.assertNotIn("slurmctld", self.names)
+        self.assertEqual(self.run_deps("--engines").returncode, 0)
+        for name in ("slurmctld", "slurmd", "munge", "openmpi-bin"):
+            self.assertIn(name, self.calls().split())
+        before = self.calls()
+        self.assertEqual(self.run_deps("--engines").returncode, 0)
+        self.assertEqual(self.calls(), before)
+
+    def test_no_engine_is_installed_where_it_would_be_started(self):
+        self.write("lists", "")
+        done = self.run_deps("--engines", SKEIN_SYSTEMD=self.folder)
+        self.assertEqual(done.returncode, 0)
+        for name in ("slurmctld", "slurmd", "munge"):
+            self.assertIn("deps: leaving out %s, " % name, done.stderr)
+            self.assertNotIn(name, self.calls().split())
+        self.assertIn("openmpi-bin", self.calls().split())
+
+    def test_what_is_installed_is_not_started(self):
+        self.write("lists", "")
+        self.remove("openssh-server")
+        self.assertEqual(self.run_deps().returncode, 0)
+        with open(os.path.join(self.folder, "forbidden"),
+                  encoding="utf-8") as file:
+            self.assertEqual(file.read(), "101\n")
+        self.assertFalse(os.path.exists(os.path.join(self.folder, "policy")))
+
+    def test_a_policy_of_the_machines_owner_stays(self):
+        self.write("lists", "")
+        self.tool("policy", "exit 0")
+        self.remove("openssh-server")
+        self.assertEqual(self.run_deps().returncode, 0)
+        self.assertFalse(os.path.exists(os.path.join(self.folder,
+                                                     "forbidden")))
+        self.assertTrue(os.path.exists(os.path.join(self.folder, "policy")))
 
     def test_unknown_arguments_are_refused(self):
         self.assertEqual(self.run_deps("--chekc").returncode, 64)

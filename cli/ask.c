@@ -8,13 +8,11 @@
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
 #include "cli/follow.h"
 #include "cli/process.h"
 
-#define FOLDER "asked" /* below the run's */
 #define PATH_BYTES (SKN_TEXT_MAX + 2 * SKN_NAME_MAX + 160)
 #define WORDS_MAX 64u
 #define TOP "3"
@@ -99,46 +97,6 @@ find_newest(const cli_ask_t *ask, char newest[64])
     }
 }
 
-static void
-link_all(const char *from, const char *to)
-{
-    char source[PATH_BYTES + 128], target[PATH_BYTES + 128];
-    DIR *folder = opendir(from);
-    const struct dirent *entry;
-    while (folder && (entry = readdir(folder))) {
-        if (entry->d_name[0] == '.')
-            continue;
-        (void)snprintf(source, sizeof(source), "%s/%.96s", from, entry->d_name);
-        (void)snprintf(target, sizeof(target), "%s/%.96s", to, entry->d_name);
-        (void)!link(source, target); /* the other copy is as good */
-    }
-    if (folder)
-        (void)closedir(folder);
-}
-
-static void
-gather(const cli_ask_t *ask, const char *checkpoint)
-{
-    char from[PATH_BYTES], to[PATH_BYTES];
-    skn_error_t nothing = { 0 };
-    (void)snprintf(to, sizeof(to), "%s/" FOLDER, ask->path);
-    (void)cli_folder_remove(to, &nothing);
-    (void)mkdir(to, 0700);
-    (void)snprintf(to, sizeof(to), "%s/" FOLDER "/%s", ask->path, checkpoint);
-    (void)mkdir(to, 0700);
-    for (size_t k = 0; k < ask->model->node_count; k++) {
-        const char *node = ask->model->nodes[k].name;
-        (void)snprintf(from, sizeof(from), "%s/%s/%s", ask->path, node,
-                       checkpoint);
-        link_all(from, to);
-        (void)snprintf(from, sizeof(from), "%s/%s/run.json", ask->path, node);
-        (void)snprintf(to, sizeof(to), "%s/" FOLDER "/run.json", ask->path);
-        (void)!link(from, to);
-        (void)snprintf(to, sizeof(to), "%s/" FOLDER "/%s", ask->path,
-                       checkpoint);
-    }
-}
-
 /* --- the predictor -------------------------------------------------------- */
 
 static void
@@ -158,8 +116,8 @@ start_predictor(cli_ask_t *ask, skn_error_t *error)
     char self[4096], path[PATH_BYTES];
     if (cli_self_path(self, sizeof(self), error) != SKN_OK)
         return error->status;
-    (void)snprintf(path, sizeof(path), "%s/" FOLDER "/%s", ask->path,
-                   ask->checkpoint);
+    /* The folders of the nodes are read together (topology/trained.h). */
+    (void)snprintf(path, sizeof(path), "%s", ask->path);
     char *arguments[] = { self,
                           (char[]){ "predict" },
                           path,
@@ -235,7 +193,6 @@ cli_ask(cli_ask_t *ask, const char *question)
     if (!ask->alive || strcmp(newest, ask->checkpoint) != 0) {
         end_predictor(ask);
         (void)snprintf(ask->checkpoint, sizeof(ask->checkpoint), "%s", newest);
-        gather(ask, newest);
         if (start_predictor(ask, &error) != SKN_OK)
             cli_view_say(ask->answers, error.text);
         (void)snprintf(text, sizeof(text), "  (batch %lu)",
@@ -279,13 +236,9 @@ cli_ask_turn(cli_ask_t *ask)
 void
 cli_ask_close(cli_ask_t *ask)
 {
-    char path[PATH_BYTES];
-    skn_error_t nothing = { 0 };
     if (!ask->ready)
         return;
     end_predictor(ask);
     cli_names_fini(&ask->features);
-    (void)snprintf(path, sizeof(path), "%s/" FOLDER, ask->path);
-    (void)cli_folder_remove(path, &nothing);
     ask->ready = false;
 }

@@ -26,11 +26,11 @@
 #include "cli/process.h"
 #include "cli/talk.h"
 #include "cli/verbs.h"
-#include "formats/folder.h"
 #include "formats/journal.h"
 #include "topology/membership.h"
 #include "topology/model.h"
 #include "topology/problems.h"
+#include "topology/resume.h"
 
 #define JOURNAL_NAME "coordinator.journal"
 #define TICK_MS 100
@@ -160,7 +160,6 @@ open_journal(coordinator_t *coordinator, skn_error_t *error)
 {
     char path[SKN_TEXT_MAX + 32];
     const char *folder = coordinator->model->checkpoint.path;
-    int descriptor = -1;
     if (!folder[0])
         return skn_fail_hint(
             error,
@@ -168,10 +167,9 @@ open_journal(coordinator_t *coordinator, skn_error_t *error)
                      "a run with a coordinator needs a folder that it finds "
                      "again"),
             "give -o checkpoint.path=FOLDER, the same on all machines");
-    skn_status_t status = skn_folder_create(folder, &descriptor, error);
+    skn_status_t status = skn_resume_make_top(folder, error);
     if (status != SKN_OK)
         return status;
-    (void)close(descriptor);
     (void)snprintf(path, sizeof(path), "%s/" JOURNAL_NAME, folder);
     coordinator->journal =
         skn_journal_open(path, take_line, coordinator, error);

@@ -142,8 +142,9 @@ const cli_verb_t cli_eval = {
     .operands_max = 1,
     .options = options,
     .description =
-        "PATH is a run folder (its best model, or its newest) or a checkpoint\n"
-        "in one. Ranks all labels for every point of data.test (with --index,\n"
+        "PATH is a run folder (its best model, or its newest), a checkpoint\n"
+        "in one, or the folder with those of a run's nodes.\n"
+        "Ranks all labels for every point of data.test (with --index,\n"
         "those that it finds: the loss that it costs) and prints\n"
         "P@k, PSP@k (propensities from data.train) and nDCG@k.",
     .run = eval_run,

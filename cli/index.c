@@ -12,10 +12,7 @@ cli_index(const cli_call_t *call, skn_predictor_t *predictor,
         status = cli_count(call, "probes", SKN_UNIT_MAX, &probes, error);
     if (status != SKN_OK)
         return status;
-    if (cli_flag(call, "index"))
-        return skn_predictor_index(predictor, lists, probes, error);
-    if (lists == 0 && probes == 0)
-        return SKN_OK;
-    (void)skn_fail(error, SKN_USAGE, "--lists and --probes are of an index");
-    return skn_fail_hint(error, SKN_USAGE, "say --index too");
+    return cli_flag(call, "index")
+               ? skn_predictor_index(predictor, lists, probes, error)
+               : SKN_OK;
 }

@@ -6,16 +6,18 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "cli/holdings.h"
 #include "cli/verbs.h"
 #include "formats/checkpoint.h"
 #include "formats/json_text.h"
 #include "formats/ledger.h"
-#include "topology/trained.h"
+#include "topology/trained_missing.h"
 
 /* What is in a checkpoint of the run. */
 typedef enum holding {
     WHOLE,
-    PART, /* its other files are on other nodes */
+    GATHERED, /* with the folders of other nodes beside it */
+    PART,     /* its other files are on other nodes */
     DAMAGED
 } holding_t;
 
@@ -23,28 +25,20 @@ typedef enum holding {
 typedef struct look {
     const cli_call_t *call;
     const char *path;
-    bool one; /* a checkpoint, not a run */
-    skn_run_folder_t *run;
+    skn_trained_place_t place;
     skn_checkpoint_t *checkpoint; /* the one that is shown; may be NULL */
     json_t *metadata;
     char sha256[SKN_SHA256_TEXT_BYTES];
     skn_ledger_verdict_t ledger;
-    skn_batch_id_t *held; /* the run's checkpoints, newest first */
-    size_t held_count;
-    holding_t *holding; /* [held_count] */
+    cli_holdings_t all;
+    holding_t *holding; /* [all.count] */
     bool damaged;       /* one of them */
 } look_t;
 
 static bool
 names_batch(const look_t *look, const char *link, const skn_batch_id_t *id)
 {
-    char target[SKN_NAME_MAX + 1];
-    skn_batch_id_t named = { 0 };
-    ssize_t bytes = readlinkat(skn_run_folder_descriptor(look->run), link,
-                               target, sizeof(target) - 1);
-    target[bytes < 0 ? 0 : bytes] = '\0';
-    return skn_batch_name_parse(target, &named.batch, &named.generation) &&
-           named.batch == id->batch && named.generation == id->generation;
+    return cli_holdings_names(&look->all, link, id);
 }
 
 /* --- for people ---------------------------------------------------------- */
@@ -102,21 +96,30 @@ print_history(const json_t *history)
 static void
 print_text(const look_t *look)
 {
-    (void)printf("run      %s\ncreated  %s\n", skn_run_folder_id(look->run),
-                 skn_run_folder_created(look->run));
-    for (size_t k = 0; k < look->held_count; k++) {
+    static const char *const said[] = {
+        [WHOLE] = "",
+        [GATHERED] = "  in part, whole with the folders beside it",
+        [PART] = "  in part",
+        [DAMAGED] = "  DAMAGED",
+    };
+    (void)printf("run      %s\ncreated  %s\n",
+                 skn_run_folder_id(look->place.run),
+                 skn_run_folder_created(look->place.run));
+    for (size_t k = 0; k < look->all.count; k++) {
+        const skn_batch_id_t *id = &look->all.id[k];
         char name[SKN_BATCH_NAME_BYTES];
-        skn_batch_name(look->held[k].batch, look->held[k].generation, name);
-        (void)printf("%-8s %s%s%s%s%s\n", k == 0 ? "holds" : "", name,
-                     names_batch(look, "best", &look->held[k]) ? "  best" : "",
-                     names_batch(look, "latest", &look->held[k]) ? "  latest"
-                                                                 : "",
-                     look->holding[k] == PART ? "  in part" : "",
-                     look->holding[k] == DAMAGED ? "  DAMAGED" : "");
+        skn_batch_name(id->batch, id->generation, name);
+        (void)printf("%-8s %s%s%s%s", k == 0 ? "holds" : "", name,
+                     names_batch(look, "best", id) ? "  best" : "",
+                     names_batch(look, "latest", id) ? "  latest" : "",
+                     said[look->holding[k]]);
+        if (look->place.nodes.count > 0)
+            cli_holdings_print(&look->all, id);
+        (void)puts("");
     }
     if (!look->checkpoint) {
         (void)puts(
-            look->held_count > 0
+            look->all.count > 0
                 ? "         none is whole here: other nodes have the rest"
                 : "         no checkpoint yet");
         return;
@@ -139,7 +142,7 @@ print_text(const look_t *look)
         print_tensor(look, skn_checkpoint_tensor(look->checkpoint, k));
     print_history(json_object_get(look->metadata, "history"));
     if (cli_flag(look->call, "config"))
-        (void)printf("config\n%s", skn_run_folder_config(look->run));
+        (void)printf("config\n%s", skn_run_folder_config(look->place.run));
 }
 
 /* --- for programs -------------------------------------------------------- */
@@ -210,24 +213,30 @@ print_json(look_t *look)
     skn_json_text_add(&text, "{\"event\":\"inspect\",\"path\":");
     skn_json_text_add_string(&text, look->path);
     skn_json_text_add(&text, ",\"run\":\"%s\",\"created\":\"%s\"",
-                      skn_run_folder_id(look->run),
-                      skn_run_folder_created(look->run));
+                      skn_run_folder_id(look->place.run),
+                      skn_run_folder_created(look->place.run));
     skn_json_text_add(&text, ",\"checkpoints\":[");
-    for (size_t k = 0; k < look->held_count; k++)
+    for (size_t k = 0; k < look->all.count; k++) {
+        const skn_batch_id_t *id = &look->all.id[k];
+        bool part = look->holding[k] == PART || look->holding[k] == GATHERED;
         skn_json_text_add(
             &text,
             "%s{\"batch\":%" PRIu64 ",\"generation\":%" PRIu64
-            ",\"best\":%s,\"latest\":%s,\"part\":%s,\"damaged\":%s}",
-            k ? "," : "", look->held[k].batch, look->held[k].generation,
-            names_batch(look, "best", &look->held[k]) ? "true" : "false",
-            names_batch(look, "latest", &look->held[k]) ? "true" : "false",
-            look->holding[k] == PART ? "true" : "false",
+            ",\"best\":%s,\"latest\":%s,\"part\":%s,\"damaged\":%s",
+            k ? "," : "", id->batch, id->generation,
+            names_batch(look, "best", id) ? "true" : "false",
+            names_batch(look, "latest", id) ? "true" : "false",
+            part ? "true" : "false",
             look->holding[k] == DAMAGED ? "true" : "false");
+        if (look->place.nodes.count > 0)
+            cli_holdings_write(&look->all, id, &text);
+        skn_json_text_add(&text, "}");
+    }
     skn_json_text_add(&text, "]");
     if (look->checkpoint)
         add_checkpoint(&text, look);
     skn_json_text_add(&text, ",\"config\":");
-    skn_json_text_add_string(&text, skn_run_folder_config(look->run));
+    skn_json_text_add_string(&text, skn_run_folder_config(look->place.run));
     skn_json_text_add(&text, "}");
     if (!text.failed)
         (void)puts(text.bytes);
@@ -236,29 +245,13 @@ print_json(look_t *look)
 
 /* --- looking ------------------------------------------------------------- */
 
-/* Whether some files are missing, and those that are here are sound. */
-static bool
-is_part(const char *path)
-{
-    skn_checkpoint_t *checkpoint =
-        skn_checkpoint_open(path, SKN_VERIFY_HERE, NULL);
-    bool part = checkpoint && !skn_checkpoint_is_whole(checkpoint) &&
-                !skn_checkpoint_warning(checkpoint)[0];
-    for (size_t k = 0; part && skn_checkpoint_piece(checkpoint, k); k++)
-        part = !skn_checkpoint_has_file(
-                   checkpoint, skn_checkpoint_piece_file(checkpoint, k)) ||
-               skn_checkpoint_piece_bytes(checkpoint, k, NULL);
-    skn_checkpoint_close(&checkpoint);
-    return part;
-}
-
 /* Whether other nodes may have files that are not here. */
 static bool
 has_nodes(const look_t *look)
 {
     skn_model_t *model = NULL;
     skn_error_t error = { 0 };
-    bool nodes = skn_trained_model(look->run, &model, &error) != SKN_OK ||
+    bool nodes = skn_trained_model(look->place.run, &model, &error) != SKN_OK ||
                  model->node_count > 1;
     skn_model_destroy(&model);
     return nodes;
@@ -267,50 +260,88 @@ has_nodes(const look_t *look)
 static void
 prove_best(look_t *look)
 {
-    char path[SKN_TEXT_MAX + 8];
+    char path[SKN_TEXT_MAX + 64];
     struct stat facts;
     (void)snprintf(path, sizeof(path), "%s/best",
-                   skn_run_folder_path(look->run));
-    if (look->one || lstat(path, &facts) != 0 || stat(path, &facts) == 0)
+                   skn_run_folder_path(look->place.run));
+    if (look->place.one || lstat(path, &facts) != 0 || stat(path, &facts) == 0)
         return;
     look->damaged = true;
     cli_warn(look->call, "`best` names a checkpoint that is gone", "");
+}
+
+static void
+tell_damage(look_t *look, const char *name, const char *why)
+{
+    char text[SKN_ERROR_TEXT_BYTES + 64];
+    look->damaged = true;
+    (void)snprintf(text, sizeof(text), "%s cannot be used: %s", name, why);
+    cli_warn(look->call, text, "");
+}
+
+/* What the folders of nodes have of it: bytes that are damaged in one of them
+ * are told, though another's may be as good. */
+static bool
+is_sound_everywhere(look_t *look, const skn_batch_id_t *id, bool *whole)
+{
+    bool sound = true;
+    char name[SKN_BATCH_NAME_BYTES];
+    skn_batch_name(id->batch, id->generation, name);
+    *whole = false;
+    for (size_t k = 0; k < look->all.folder_count; k++) {
+        skn_error_t error = { 0 };
+        bool here = false;
+        if (!cli_holdings_prove(&look->all, k, id, &here, &error)) {
+            tell_damage(look, name, error.text);
+            sound = false;
+        }
+        *whole = *whole || here;
+    }
+    return sound;
+}
+
+static holding_t
+prove(look_t *look, const skn_batch_id_t *id, bool nodes)
+{
+    char name[SKN_BATCH_NAME_BYTES];
+    skn_error_t error = { 0 };
+    bool whole = true;
+    skn_batch_name(id->batch, id->generation, name);
+    skn_checkpoint_t *checkpoint =
+        cli_holdings_open(&look->all, id, SKN_VERIFY_ALL, &error);
+    bool gathered = checkpoint && skn_checkpoint_is_gathered(checkpoint);
+    bool good = checkpoint != NULL;
+    skn_checkpoint_close(&checkpoint);
+    if (!good && !nodes)
+        tell_damage(look, name, error.text);
+    if (!nodes)
+        return good ? WHOLE : DAMAGED;
+    bool sound = is_sound_everywhere(look, id, &whole);
+    if (good)
+        return gathered && !whole && look->place.nodes.count == 0 ? GATHERED
+                                                                  : WHOLE;
+    return sound ? PART : DAMAGED;
 }
 
 /* Every byte of every checkpoint of the run; damage is a warning each. */
 static void
 prove_all(look_t *look)
 {
-    const char *run = skn_run_folder_path(look->run);
     bool nodes = has_nodes(look);
     prove_best(look);
-    for (size_t k = 0; !look->one && k < look->held_count; k++) {
-        char name[SKN_BATCH_NAME_BYTES], path[SKN_TEXT_MAX + 32];
-        char text[SKN_ERROR_TEXT_BYTES + 64];
-        skn_error_t error = { 0 };
-        skn_batch_name(look->held[k].batch, look->held[k].generation, name);
-        (void)snprintf(path, sizeof(path), "%s/%s", run, name);
-        skn_checkpoint_t *checkpoint =
-            skn_checkpoint_open(path, SKN_VERIFY_ALL, &error);
-        skn_checkpoint_close(&checkpoint);
-        if (error.status == SKN_OK)
-            continue;
-        look->holding[k] = nodes && is_part(path) ? PART : DAMAGED;
-        if (look->holding[k] == PART)
-            continue;
-        look->damaged = true;
-        (void)snprintf(text, sizeof(text), "%s cannot be used: %s", name,
-                       error.text);
-        cli_warn(look->call, text, "");
-    }
+    for (size_t k = 0; !look->place.one && k < look->all.count; k++)
+        look->holding[k] = prove(look, &look->all.id[k], nodes);
 }
 
 static skn_status_t
 read_checkpoint(look_t *look, skn_error_t *error)
 {
-    look->checkpoint = skn_checkpoint_open(look->path, SKN_VERIFY_ALL, error);
-    if (!look->checkpoint)
+    look->checkpoint =
+        skn_checkpoint_open(look->place.path, SKN_VERIFY_ALL, error);
+    if (!look->checkpoint) {
+        skn_trained_missing(&look->place, error);
         return error->status;
+    }
     const char *metadata = skn_checkpoint_metadata(look->checkpoint);
     look->metadata =
         skn_json_object_parse("metadata", metadata, strlen(metadata), error);
@@ -326,23 +357,29 @@ read_checkpoint(look_t *look, skn_error_t *error)
 static skn_status_t
 look_at(look_t *look, skn_error_t *error)
 {
-    look->run = skn_trained_run(look->path, &look->one, error);
-    if (!look->run)
-        return error->status;
-    skn_status_t status = skn_run_folder_batches(
-        skn_run_folder_descriptor(look->run), skn_run_folder_path(look->run),
-        &look->held, &look->held_count, error);
+    skn_status_t status = skn_trained_find(look->path, &look->place, error);
+    if (status == SKN_OK)
+        status = cli_holdings_open_all(&look->all, &look->place, error);
     if (status != SKN_OK)
         return status;
-    look->holding = calloc(look->held_count + 1, sizeof(*look->holding));
+    if (look->place.note[0])
+        cli_warn(look->call, look->place.note, "");
+    look->holding = calloc(look->all.count + 1, sizeof(*look->holding));
     if (!look->holding)
         return skn_fail(error, SKN_NO_MEMORY, "no room for %zu checkpoints",
-                        look->held_count);
+                        look->all.count);
     prove_all(look);
-    bool any = look->one;
-    for (size_t k = 0; k < look->held_count; k++)
+    bool any = look->place.one;
+    for (size_t k = 0; k < look->all.count; k++)
         any = any || look->holding[k] != PART;
-    return any ? read_checkpoint(look, error) : SKN_OK;
+    if (any)
+        return read_checkpoint(look, error);
+    skn_error_t missing = { 0 };
+    if (look->all.count > 0)
+        skn_trained_missing(&look->place, &missing);
+    if (missing.text[0])
+        cli_warn(look->call, missing.text, missing.hint);
+    return SKN_OK;
 }
 
 static int
@@ -360,10 +397,10 @@ inspect_run(const cli_call_t *call)
     if (code == 0 && look.damaged)
         code = skn_status_exit_code(SKN_BAD_DATA);
     json_decref(look.metadata);
-    free(look.held);
+    cli_holdings_close(&look.all);
     free(look.holding);
     skn_checkpoint_close(&look.checkpoint);
-    skn_run_folder_close(&look.run);
+    skn_trained_place_fini(&look.place);
     return code;
 }
 
@@ -384,7 +421,8 @@ const cli_verb_t cli_inspect = {
         "Reads every byte and compares all hashes: what is damaged is told,\n"
         "and then the exit code is 65. Prints the run, its checkpoints, and\n"
         "of the newest whole one (or the one that PATH is) the tensors with\n"
-        "their hashes, weights_sha256, and the history of epochs. Of what\n"
-        "several nodes keep (checkpoint.copies) a folder has only a part.",
+        "their hashes, weights_sha256, and the history of epochs. Of a run on\n"
+        "several nodes each node's folder may have only a part: PATH may be\n"
+        "the folder that holds theirs, and then each line says who has it.",
     .run = inspect_run,
 };

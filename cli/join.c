@@ -69,13 +69,15 @@ join_run(const cli_call_t *call)
                      call->operand_count, joined.features, joined.units,
                      joined.labels, joined.parameters, joined.batch);
     } else {
-        (void)printf(
-            "model  %zu network%s: %" PRIu64 " features, %" PRIu64
-            " units, %" PRIu64 " labels, %.1f million parameters\nrun    %s\n",
-            call->operand_count,
-            call->operand_count > 1 ? "s side by side" : " and its ranker",
-            joined.features, joined.units, joined.labels,
-            (double)joined.parameters * 1e-6, into);
+        (void)printf("model  %zu network%s: %" PRIu64 " features, %" PRIu64
+                     " units, %" PRIu64
+                     " labels, %.1f million parameters\nrun    %s\n",
+                     call->operand_count,
+                     call->operand_count > 1 ? "s side by side"
+                     : ranks.trees > 0       ? " and its ranker"
+                                             : " out of its nodes' folders",
+                     joined.features, joined.units, joined.labels,
+                     (double)joined.parameters * 1e-6, into);
     }
     return 0;
 }
@@ -95,12 +97,13 @@ const cli_verb_t cli_join = {
     .operands_max = 16,
     .options = options,
     .description =
-        "Each PATH is a run folder (its best model, or its newest) or a\n"
-        "checkpoint in one, of the same layers, features and labels: runs of\n"
-        "one file with another train.seed, on any machines. The whole has\n"
-        "their units side by side and the mean of their logits, and nearly\n"
-        "always ranks better than any of them; it is as large, and as slow to\n"
-        "ask, as all of them together:\n"
+        "Each PATH is a run folder (its best model, or its newest), a\n"
+        "checkpoint in one, or the folder with those of a run's nodes, of the\n"
+        "same layers, features and labels: runs of one file with another\n"
+        "train.seed, on any machines. The whole has their units side by\n"
+        "side and the mean of their logits, and nearly always ranks better\n"
+        "than any of them; it is as large, and as slow to ask, as all of them\n"
+        "together:\n"
         "    skein train m.yaml -o train.seed=1 -o checkpoint.path=runs/1\n"
         "    skein train m.yaml -o train.seed=2 -o checkpoint.path=runs/2\n"
         "    skein join runs/1 runs/2 --into runs/both\n"
@@ -108,7 +111,8 @@ const cli_verb_t cli_join = {
         "It holds no moments: it is not trained on. 2 to 16 can be joined;\n"
         "whether they were done, or learnt of the same points, is not asked.\n"
         "--trees grows a ranker, which orders anew what they put first\n"
-        "(train.ranker_trees); with it one PATH is enough. Rankers that they\n"
-        "have themselves are not taken over.",
+        "(train.ranker_trees); with it one PATH is enough, and so it is where\n"
+        "PATH holds the folders of a run's nodes: its model is put together.\n"
+        "Rankers that they have themselves are not taken over.",
     .run = join_run,
 };

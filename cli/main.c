@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "cli/combinations.h"
 #include "cli/help.h"
 #include "cli/verb.h"
 #include "topology/nearest.h"
@@ -142,6 +143,9 @@ run_verb(const cli_verb_t *verb, int count, char **words)
     if (call.operand_count > verb->operands_max)
         return usage(&call, "unexpected argument '%s'",
                      call.operands[verb->operands_max], "see --help");
+    skn_error_t error = { 0 };
+    if (cli_combinations_check(&call, &error) != SKN_OK)
+        return cli_report(&call, &error);
     return cli_finish(&call, verb->run(&call));
 }
 

@@ -331,8 +331,9 @@ const cli_verb_t cli_predict = {
     .operands_max = 2,
     .options = options,
     .description =
-        "PATH is a run folder (its best model, or its newest) or a checkpoint\n"
-        "in one. Lines come from FILE, or from standard input (-), as in data\n"
+        "PATH is a run folder (its best model, or its newest), a checkpoint\n"
+        "in one, or the folder with those of a run's nodes.\n"
+        "Lines come from FILE, or from standard input (-), as in data\n"
         "files: labels, which are not looked at, then feature:value; a line\n"
         "that begins with a space or with a feature:value has none. For each\n"
         "line one line comes out, at once: label:probability, best first. A\n"

@@ -337,13 +337,9 @@ make_local(up_t *up, skn_error_t *error)
     if (status == SKN_OK)
         status = cli_count(up->call, "local-nodes", SKN_CLUSTER_NODES_MAX,
                            &count, error);
-    up->local.elastic = cli_flag(up->call, "elastic");
-    if (status == SKN_OK && up->local.elastic && count == 0)
-        return skn_fail_hint(
-            error,
-            skn_fail(error, SKN_USAGE, "--elastic goes with --local-nodes N"),
-            "a run on several machines is elastic where the "
-            "file has `coordinator:`");
+    /* Nodes that predict take no part in a run: nobody coordinates them. */
+    up->local.elastic =
+        cli_flag(up->call, "elastic") && !cli_value(up->call, "predict");
     return status == SKN_OK && count > 0
                ? cli_up_local_open(&up->local, count, error)
                : status;
@@ -380,6 +376,31 @@ read_model(up_t *up, skn_problems_t *problems, skn_error_t *error)
     return SKN_OK;
 }
 
+/* What the table of options cannot know: the file says whether a run is
+ * elastic. */
+static skn_status_t
+check_mode(const up_t *up, skn_error_t *error)
+{
+    static const char *const view[] = { "plain", "notes" };
+    bool elastic = up->model->coordinator.address[0];
+    for (size_t k = 0; k < sizeof(view) / sizeof(view[0]); k++)
+        if (!elastic && cli_flag(up->call, view[k]))
+            return skn_fail_hint(
+                error,
+                skn_fail(error, SKN_USAGE,
+                         "--%s is for runs whose nodes come and go", view[k]),
+                "give --elastic with --local-nodes, or `coordinator:` in the "
+                "file");
+    if (elastic && cli_flag(up->call, "resume") &&
+        !up->model->checkpoint.path[0])
+        return skn_fail_hint(
+            error,
+            skn_fail(error, SKN_USAGE,
+                     "--resume needs to know which run to go on with"),
+            "give -o checkpoint.path=FOLDER");
+    return SKN_OK;
+}
+
 static int
 work(up_t *up, skn_problems_t *problems)
 {
@@ -389,7 +410,10 @@ work(up_t *up, skn_problems_t *problems)
         status = read_model(up, problems, &error);
     if (skn_problems_count(problems) > 0)
         return cli_report_problems(up->call, problems);
-    if (status == SKN_OK && up->model->coordinator.address[0])
+    if (status == SKN_OK)
+        status = check_mode(up, &error);
+    if (status == SKN_OK && up->model->coordinator.address[0] &&
+        !cli_value(up->call, "predict"))
         return cli_up_elastic(up->call, up->model, &up->local);
     if (status == SKN_OK)
         status = block_signals(up, &error);
@@ -465,8 +489,8 @@ const cli_verb_t cli_up = {
         "which share its cores and talk over loopback.\n"
         "With --predict DATA nothing is trained: the best model of the run in\n"
         "checkpoint.path, or its newest, ranks all labels for each point of\n"
-        "DATA, and every node holds its share of it. DATA is a data file, on\n"
-        "all nodes alike, as the model's own are.\n"
+        "DATA, and every node holds its share of it; with --elastic, too.\n"
+        "DATA is a data file, on all nodes alike, as the model's own are.\n"
         "Where the file has `coordinator:`, or with --elastic, nodes may die,\n"
         "leave and come back while the run goes on: see docs/elastic.md.\n"
         "SIGINT and SIGTERM save and end well; a second one ends at once.",

@@ -12,6 +12,7 @@
 #include "cli/follow.h"
 #include "cli/harvested.h"
 #include "cli/member_worker.h"
+#include "topology/shell_word.h"
 
 /* Between two pictures, at most. */
 #define VIEW_MS 100
@@ -174,7 +175,7 @@ cli_up_elastic(const cli_call_t *call, const skn_model_t *model,
 {
     skn_error_t error = { 0 };
     elastic_t elastic = { .call = call };
-    char path[SKN_TEXT_MAX];
+    char path[SKN_TEXT_MAX], word[SKN_SHELL_WORD_BYTES];
     cli_up_elastic_path(model, path);
     cli_crew_t crew = {
         .call = call,
@@ -198,9 +199,11 @@ cli_up_elastic(const cli_call_t *call, const skn_model_t *model,
     cli_crew_close(&crew);
     cli_bar_hide(&elastic.bar);
     if (status == SKN_OK && !call->json)
-        (void)printf("the run is in %s, what each node has of it in %s/%s%s\n",
+        (void)printf("the run is in %s, what each node has of it in %s/%s%s; "
+                     "`skein predict %s` puts them together\n",
                      path, path, model->nodes[0].name,
-                     model->node_count > 1 ? ", ..." : "");
+                     model->node_count > 1 ? ", ..." : "",
+                     skn_shell_word(path, word));
     if (status == SKN_OK && crew.stops == 1 && !call->json)
         (void)printf("the same command with -o checkpoint.path=%s goes on\n",
                      path);

@@ -1,9 +1,11 @@
-/* checkpoint.c - finds a checkpoint, proves it whole, and gives its tensors.
+/* checkpoint.c - opens a checkpoint, proves it whole, and gives its tensors.
  *
- * This file owns: the choice of the newest whole checkpoint, and what is
- * checked before a byte of it is believed. Hashes are computed through read(),
- * not through the map: a bad sector is then a status and not a SIGBUS.
- * Not here: the form of the manifest (manifest.c), blocks (checkpoint_block.c).
+ * This file owns: what is checked before a byte of it is believed. Hashes are
+ * computed through read(), not through the map: a bad sector is then a status
+ * and not a SIGBUS.
+ * Not here: which one is opened (checkpoint_find.c), where its files may lie
+ * besides (checkpoint_beside.c), the form of the manifest (manifest.c), blocks
+ * (checkpoint_block.c).
  * SPDX-License-Identifier: Apache-2.0 */
 #include "formats/reader_state.h"
 
@@ -70,6 +72,12 @@ skn_checkpoint_is_whole(const skn_checkpoint_t *checkpoint)
         if (!checkpoint->file[k].map)
             return false;
     return true;
+}
+
+bool
+skn_checkpoint_is_gathered(const skn_checkpoint_t *checkpoint)
+{
+    return checkpoint->beside_count > 0;
 }
 
 size_t
@@ -152,51 +160,16 @@ check_hash(const checkpoint_file_t *file, uint64_t offset_bytes,
     return status;
 }
 
-/* Proves piece `index` of the manifest, once. */
+/* Whether the bytes of piece `index` of the manifest are those that were
+ * written. */
 static skn_status_t
-verify_piece(skn_checkpoint_t *checkpoint, size_t index, skn_error_t *error)
+prove_piece(const skn_checkpoint_t *checkpoint, size_t index,
+            skn_error_t *error)
 {
     const skn_manifest_piece_t *entry = &checkpoint->manifest.piece[index];
-    if (checkpoint->verified[index])
-        return SKN_OK;
     skn_safetensor_t tensor = skn_piece_tensor(&entry->piece);
-    skn_status_t status =
-        check_hash(&checkpoint->file[entry->file], entry->offset_bytes,
-                   entry->size_bytes, entry->hash, tensor.name, error);
-    checkpoint->verified[index] = status == SKN_OK;
-    return status;
-}
-
-skn_status_t
-skn_checkpoint_piece_at(skn_checkpoint_t *checkpoint, size_t index,
-                        const unsigned char **bytes, skn_error_t *error)
-{
-    size_t entry = checkpoint->order[index];
-    const skn_manifest_piece_t *piece = &checkpoint->manifest.piece[entry];
-    if (!checkpoint->file[piece->file].map)
-        return skn_fail(error, SKN_NO_INPUT, "%s: %s is not here",
-                        checkpoint->path,
-                        checkpoint->manifest.file[piece->file].name);
-    skn_status_t status = verify_piece(checkpoint, entry, error);
-    if (status != SKN_OK)
-        return status;
-    *bytes = (const unsigned char *)checkpoint->file[piece->file].map +
-             piece->offset_bytes;
-    return SKN_OK;
-}
-
-const void *
-skn_checkpoint_piece_bytes(skn_checkpoint_t *checkpoint, size_t index,
-                           skn_error_t *error)
-{
-    const unsigned char *bytes = NULL;
-    if (index >= checkpoint->manifest.piece_count) {
-        skn_fail(error, SKN_NO_INPUT, "%s: there is no piece %zu",
-                 checkpoint->path, index);
-        return NULL;
-    }
-    (void)skn_checkpoint_piece_at(checkpoint, index, &bytes, error);
-    return bytes;
+    return check_hash(&checkpoint->file[entry->file], entry->offset_bytes,
+                      entry->size_bytes, entry->hash, tensor.name, error);
 }
 
 /* Is `tensor` of the file's header what the manifest says? */
@@ -277,21 +250,22 @@ check_header(const skn_checkpoint_t *checkpoint, uint32_t index,
     return status;
 }
 
+/* File `index` of the manifest as it lies in the open folder `folder`. */
 static skn_status_t
-open_file(skn_checkpoint_t *checkpoint, uint32_t index, skn_error_t *error)
+open_file(skn_checkpoint_t *checkpoint, uint32_t index, int folder,
+          const char *path, skn_error_t *error)
 {
     const skn_manifest_file_t *file = &checkpoint->manifest.file[index];
     checkpoint_file_t *open_file = &checkpoint->file[index];
     uint64_t bytes;
-    skn_status_t status =
-        skn_folder_open_file(checkpoint->folder, checkpoint->path, file->name,
-                             &open_file->file, &bytes, error);
+    skn_status_t status = skn_folder_open_file(folder, path, file->name,
+                                               &open_file->file, &bytes, error);
     if (status != SKN_OK)
         return status;
-    if (asprintf(&open_file->path, "%s/%s", checkpoint->path, file->name) < 0) {
+    if (asprintf(&open_file->path, "%s/%s", path, file->name) < 0) {
         open_file->path = NULL;
         return skn_fail(error, SKN_NO_MEMORY, "%s: no room for its files",
-                        checkpoint->path);
+                        path);
     }
     if (bytes != file->bytes || bytes == 0 || bytes > SIZE_MAX)
         return skn_fail(error, SKN_BAD_DATA,
@@ -353,6 +327,8 @@ read_manifest(skn_checkpoint_t *checkpoint, skn_error_t *error)
     if (status == SKN_OK)
         status = skn_manifest_parse(path, bytes, byte_count,
                                     &checkpoint->manifest, error);
+    if (status == SKN_OK)
+        skn_json_seal_text(bytes, byte_count, checkpoint->seal);
     free(path);
     free(bytes);
     return status;
@@ -369,30 +345,117 @@ close_file(checkpoint_file_t *file)
     *file = (checkpoint_file_t){ .file = -1 };
 }
 
-/* May an older checkpoint, or another holder, take the place of what failed so?
- */
-static bool
-is_damage(skn_status_t status)
+bool
+skn_checkpoint_is_damage(skn_status_t status)
 {
     return status == SKN_BAD_DATA || status == SKN_NO_INPUT ||
            status == SKN_STORAGE;
 }
 
-/* Opens file `index`, or leaves it out where that is allowed. */
+/* Takes file `index` from another node's folder, one in which piece `piece` is
+ * sound (SIZE_MAX: any). What was open of it stays mapped: bytes of it may be
+ * in somebody's hands. */
+static bool
+take_beside(skn_checkpoint_t *checkpoint, uint32_t index, size_t piece)
+{
+    checkpoint_file_t *file = &checkpoint->file[index], *old = NULL;
+    skn_error_t fault = { 0 };
+    skn_checkpoint_look_beside(checkpoint);
+    if (checkpoint->beside_count == 0 || !(old = malloc(sizeof(*old))))
+        return false;
+    *old = *file;
+    for (size_t k = 0; k < checkpoint->beside_count; k++) {
+        int folder = -1;
+        *file = (checkpoint_file_t){ .file = -1 };
+        skn_status_t status =
+            skn_folder_open(checkpoint->beside[k], &folder, &fault);
+        if (status == SKN_OK)
+            status = open_file(checkpoint, index, folder, checkpoint->beside[k],
+                               &fault);
+        if (status == SKN_OK && piece != SIZE_MAX)
+            status = prove_piece(checkpoint, piece, &fault);
+        if (folder >= 0)
+            (void)close(folder);
+        if (status == SKN_OK) {
+            const skn_manifest_file_t *listed =
+                &checkpoint->manifest.file[index];
+            memset(checkpoint->verified + listed->piece_first, 0,
+                   listed->piece_count * sizeof(*checkpoint->verified));
+            file->damaged = old;
+            return true;
+        }
+        close_file(file);
+    }
+    *file = *old;
+    free(old);
+    return false;
+}
+
+/* Proves piece `index` of the manifest, once. */
 static skn_status_t
-load_file(skn_checkpoint_t *checkpoint, uint32_t index, skn_verify_t verify,
-          skn_error_t *error)
+verify_piece(skn_checkpoint_t *checkpoint, size_t index, skn_error_t *error)
 {
     skn_error_t fault = { 0 };
-    if (verify != SKN_VERIFY_HERE)
-        return open_file(checkpoint, index, error);
+    uint32_t file = checkpoint->manifest.piece[index].file;
+    if (checkpoint->verified[index])
+        return SKN_OK;
+    skn_status_t status = prove_piece(checkpoint, index, &fault);
+    if (skn_checkpoint_is_damage(status) &&
+        take_beside(checkpoint, file, index))
+        status = SKN_OK;
+    checkpoint->verified[index] = status == SKN_OK;
+    return status == SKN_OK ? SKN_OK
+                            : skn_fail(error, status, "%s", fault.text);
+}
+
+skn_status_t
+skn_checkpoint_piece_at(skn_checkpoint_t *checkpoint, size_t index,
+                        const unsigned char **bytes, skn_error_t *error)
+{
+    size_t entry = checkpoint->order[index];
+    const skn_manifest_piece_t *piece = &checkpoint->manifest.piece[entry];
+    if (!checkpoint->file[piece->file].map)
+        return skn_fail(error, SKN_NO_INPUT, "%s: %s is not here",
+                        checkpoint->path,
+                        checkpoint->manifest.file[piece->file].name);
+    skn_status_t status = verify_piece(checkpoint, entry, error);
+    if (status != SKN_OK)
+        return status;
+    *bytes = (const unsigned char *)checkpoint->file[piece->file].map +
+             piece->offset_bytes;
+    return SKN_OK;
+}
+
+const void *
+skn_checkpoint_piece_bytes(skn_checkpoint_t *checkpoint, size_t index,
+                           skn_error_t *error)
+{
+    const unsigned char *bytes = NULL;
+    if (index >= checkpoint->manifest.piece_count) {
+        skn_fail(error, SKN_NO_INPUT, "%s: there is no piece %zu",
+                 checkpoint->path, index);
+        return NULL;
+    }
+    (void)skn_checkpoint_piece_at(checkpoint, index, &bytes, error);
+    return bytes;
+}
+
+/* Opens file `index`, or leaves it out where that is allowed. */
+static skn_status_t
+load_file(skn_checkpoint_t *checkpoint, uint32_t index, skn_error_t *error)
+{
+    skn_error_t fault = { 0 };
     skn_status_t status = checkpoint->folder < 0
                               ? SKN_NO_INPUT
-                              : open_file(checkpoint, index, &fault);
+                              : open_file(checkpoint, index, checkpoint->folder,
+                                          checkpoint->path, &fault);
     if (status == SKN_OK)
         return status;
     close_file(&checkpoint->file[index]);
-    if (!is_damage(status))
+    if (skn_checkpoint_is_damage(status) && !checkpoint->alone &&
+        take_beside(checkpoint, index, SIZE_MAX))
+        return SKN_OK;
+    if (!skn_checkpoint_is_damage(status) || !checkpoint->alone)
         return skn_fail(error, status, "%s", fault.text);
     if (status != SKN_NO_INPUT)
         (void)snprintf(checkpoint->warning, sizeof(checkpoint->warning), "%s",
@@ -408,6 +471,7 @@ load_files(skn_checkpoint_t *checkpoint, skn_verify_t verify,
     skn_manifest_t *manifest = &checkpoint->manifest;
     skn_status_t status = SKN_OK;
     size_t pieces = manifest->piece_count;
+    checkpoint->alone = verify == SKN_VERIFY_HERE;
     checkpoint->file =
         calloc(manifest->file_count + 1, sizeof(*checkpoint->file));
     for (size_t i = 0; checkpoint->file && i < manifest->file_count; i++)
@@ -420,7 +484,7 @@ load_files(skn_checkpoint_t *checkpoint, skn_verify_t verify,
         return skn_fail(error, SKN_NO_MEMORY, "%s: no room for %zu tensors",
                         checkpoint->path, pieces);
     for (size_t i = 0; i < manifest->file_count && status == SKN_OK; i++)
-        status = load_file(checkpoint, (uint32_t)i, verify, error);
+        status = load_file(checkpoint, (uint32_t)i, error);
     for (size_t i = 0; verify == SKN_VERIFY_ALL && i < pieces; i++)
         if (status == SKN_OK)
             status = verify_piece(checkpoint, i, error);
@@ -435,11 +499,9 @@ load(skn_checkpoint_t *checkpoint, skn_verify_t verify, skn_error_t *error)
     return status == SKN_OK ? load_files(checkpoint, verify, error) : status;
 }
 
-/* The checkpoint in the folder `path`, which the open descriptor `folder`
- * names; it is taken over, and closed on failure. */
-static skn_status_t
-load_folder(const char *path, int folder, skn_verify_t verify,
-            skn_checkpoint_t **checkpoint, skn_error_t *error)
+skn_status_t
+skn_checkpoint_load(const char *path, int folder, skn_verify_t verify,
+                    skn_checkpoint_t **checkpoint, skn_error_t *error)
 {
     *checkpoint = calloc(1, sizeof(**checkpoint));
     if (!*checkpoint) {
@@ -455,91 +517,6 @@ load_folder(const char *path, int folder, skn_verify_t verify,
     if (status != SKN_OK)
         skn_checkpoint_close(checkpoint);
     return status;
-}
-
-/* The checkpoint `id` in the open run folder. */
-static skn_status_t
-load_batch(const char *run_path, int run_folder, const skn_batch_id_t *id,
-           skn_verify_t verify, skn_checkpoint_t **checkpoint,
-           skn_error_t *error)
-{
-    char name[SKN_BATCH_NAME_BYTES], *path = NULL;
-    skn_batch_name(id->batch, id->generation, name);
-    if (asprintf(&path, "%s/%s", run_path, name) < 0)
-        return skn_fail(error, SKN_NO_MEMORY, "%s: no room for its path", name);
-    int folder = openat(run_folder, name,
-                        O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
-    skn_status_t status;
-    if (folder < 0) {
-        int code = errno;
-        status =
-            skn_fail(error, skn_errno_status(code, SKN_BAD_DATA),
-                     "%s: cannot open the folder: %s", path, strerror(code));
-    } else {
-        status = load_folder(path, folder, verify, checkpoint, error);
-    }
-    if (status == SKN_OK && (*checkpoint)->manifest.batch != id->batch) {
-        status = skn_fail(error, SKN_BAD_DATA,
-                          "%s: the manifest is that of batch %" PRIu64, path,
-                          (*checkpoint)->manifest.batch);
-        skn_checkpoint_close(checkpoint);
-    }
-    free(path);
-    return status;
-}
-
-/* The newest of the run folder that is whole. */
-static skn_status_t
-load_newest(const char *path, int folder, skn_verify_t verify,
-            skn_checkpoint_t **checkpoint, skn_error_t *error)
-{
-    skn_batch_id_t *list = NULL;
-    size_t count = 0, refused = 0;
-    skn_error_t fault, newest;
-    skn_status_t status =
-        skn_run_folder_batches(folder, path, &list, &count, error);
-    if (status != SKN_OK)
-        return status;
-    if (count == 0)
-        return skn_fail(error, SKN_NO_INPUT, "%s holds no checkpoint", path);
-    for (size_t i = 0; i < count; i++) {
-        status = load_batch(path, folder, &list[i], verify, checkpoint, &fault);
-        if (!is_damage(status))
-            break;
-        if (refused++ == 0)
-            newest = fault;
-    }
-    if (status == SKN_OK && refused > 0) {
-        (void)snprintf((*checkpoint)->warning, sizeof((*checkpoint)->warning),
-                       "batch %" PRIu64 " is used; %zu newer refused, the "
-                       "newest because: %s",
-                       (*checkpoint)->manifest.batch, refused, newest.text);
-    } else if (is_damage(status)) {
-        status = skn_fail(error, SKN_BAD_DATA,
-                          "%s: none of %zu checkpoints can be used; the newest "
-                          "is refused: %s",
-                          path, count, newest.text);
-    } else if (status != SKN_OK) {
-        status = skn_fail(error, status, "%s", fault.text);
-    }
-    free(list);
-    return status;
-}
-
-skn_checkpoint_t *
-skn_checkpoint_open(const char *path, skn_verify_t verify, skn_error_t *error)
-{
-    skn_checkpoint_t *checkpoint = NULL;
-    int folder;
-    if (skn_folder_open(path, &folder, error) != SKN_OK)
-        return NULL;
-    if (faccessat(folder, "manifest.json", F_OK, AT_SYMLINK_NOFOLLOW) == 0) {
-        (void)load_folder(path, folder, verify, &checkpoint, error);
-        return checkpoint;
-    }
-    (void)load_newest(path, folder, verify, &checkpoint, error);
-    (void)close(folder);
-    return checkpoint;
 }
 
 skn_checkpoint_t *
@@ -568,6 +545,19 @@ skn_checkpoint_open_here(const char *path, const char *bytes, size_t byte_count,
     return checkpoint;
 }
 
+static void
+close_all(checkpoint_file_t *file)
+{
+    checkpoint_file_t *older = file->damaged;
+    close_file(file);
+    while (older) {
+        checkpoint_file_t *last = older;
+        older = last->damaged;
+        close_file(last);
+        free(last);
+    }
+}
+
 void
 skn_checkpoint_close(skn_checkpoint_t **checkpoint)
 {
@@ -576,7 +566,10 @@ skn_checkpoint_close(skn_checkpoint_t **checkpoint)
         return;
     int code = errno;
     for (size_t i = 0; old->file && i < old->manifest.file_count; i++)
-        close_file(&old->file[i]);
+        close_all(&old->file[i]);
+    for (size_t k = 0; k < old->beside_count; k++)
+        free(old->beside[k]);
+    free(old->beside);
     if (old->folder >= 0)
         (void)close(old->folder);
     skn_manifest_fini(&old->manifest);

@@ -104,12 +104,20 @@ typedef struct skn_checkpoint_tensor {
 } skn_checkpoint_tensor_t;
 
 /* Opens one checkpoint (`path` holds a manifest.json; `RUN/best` is such a
- * path), or the newest of the run folder `path` that is whole. NULL and:
- * SKN_NO_INPUT when there is none; SKN_BAD_DATA with the newest and its reason
- * when all are refused. Needs no lock; a checkpoint that is pruned while it is
- * open stays readable. */
+ * path), or the newest of the run folder `path` that is whole. Where several
+ * nodes have a part each, their folders are read together, in place: files of a
+ * checkpoint that are missing or damaged are taken from the run folders beside
+ * its own, and `path` may be what holds the run folders of nodes
+ * (node_folders.h). NULL and: SKN_NO_INPUT when there is none; SKN_BAD_DATA
+ * with the newest and its reason when all are refused. Needs no lock; a
+ * checkpoint that is pruned while it is open stays readable. */
 skn_checkpoint_t *skn_checkpoint_open(const char *path, skn_verify_t verify,
                                       skn_error_t *error);
+/* The same of the run folder `path`, or of the parts in it, but of that batch.
+ */
+skn_checkpoint_t *skn_checkpoint_open_batch(const char *path, uint64_t batch,
+                                            skn_verify_t verify,
+                                            skn_error_t *error);
 /* The checkpoint with the sealed manifest `bytes`, and those of its files that
  * lie in the folder `path`, which need not be there: as SKN_VERIFY_HERE. */
 skn_checkpoint_t *skn_checkpoint_open_here(const char *path, const char *bytes,
@@ -131,6 +139,8 @@ const skn_manifest_t *skn_checkpoint_manifest(
     const skn_checkpoint_t *checkpoint);
 bool skn_checkpoint_has_file(const skn_checkpoint_t *checkpoint, size_t file);
 bool skn_checkpoint_is_whole(const skn_checkpoint_t *checkpoint);
+/* Whether some of its files are those of folders beside its own. */
+bool skn_checkpoint_is_gathered(const skn_checkpoint_t *checkpoint);
 /* The global tensors, by name in byte order. NULL past the last. */
 size_t skn_checkpoint_tensor_count(const skn_checkpoint_t *checkpoint);
 const skn_checkpoint_tensor_t *skn_checkpoint_tensor(

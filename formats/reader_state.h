@@ -11,6 +11,7 @@ typedef struct checkpoint_file {
     int file; /* descriptor; -1: not open */
     void *map;
     size_t bytes;
+    struct checkpoint_file *damaged; /* the one that it stands for; or NULL */
 } checkpoint_file_t;
 
 struct skn_checkpoint {
@@ -22,6 +23,11 @@ struct skn_checkpoint {
     size_t tensor_count;
     size_t *order;  /* indices of the manifest's pieces, sorted */
     bool *verified; /* by index of the manifest's pieces */
+    char seal[SKN_HASH_TEXT_BYTES];
+    bool alone;    /* what is not in `path` is nowhere (SKN_VERIFY_HERE) */
+    bool looked;   /* `beside` is filled */
+    char **beside; /* folders of other nodes with the same checkpoint */
+    size_t beside_count;
     char warning[2 * SKN_ERROR_TEXT_BYTES];
 };
 
@@ -29,5 +35,18 @@ struct skn_checkpoint {
 skn_status_t skn_checkpoint_piece_at(skn_checkpoint_t *checkpoint, size_t index,
                                      const unsigned char **bytes,
                                      skn_error_t *error);
+
+/* May an older checkpoint, or another holder, take the place of what failed so?
+ */
+bool skn_checkpoint_is_damage(skn_status_t status);
+/* The checkpoint in the folder `path`, which the open descriptor `folder`
+ * names; it is taken over, and closed on failure. */
+skn_status_t skn_checkpoint_load(const char *path, int folder,
+                                 skn_verify_t verify,
+                                 skn_checkpoint_t **checkpoint,
+                                 skn_error_t *error);
+
+/* Fills `beside`, once (checkpoint_beside.c). */
+void skn_checkpoint_look_beside(skn_checkpoint_t *checkpoint);
 
 #endif

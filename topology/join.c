@@ -78,6 +78,51 @@ check_model(const skn_join_t *join, size_t k, skn_error_t *error)
 }
 
 static skn_status_t
+refuse_count(size_t count, skn_error_t *error)
+{
+    return skn_fail(error, SKN_USAGE,
+                    "%zu networks are to be joined, 2 to %u can be", count,
+                    SKN_ENSEMBLE_MAX);
+}
+
+/* The folders of a run's nodes are one network, however many are given. */
+static skn_status_t
+check_other(const skn_join_t *join, size_t k, skn_error_t *error)
+{
+    const skn_checkpoint_t *other = join->part[k].checkpoint;
+    for (size_t j = 0; j < k; j++) {
+        const skn_checkpoint_t *one = join->part[j].checkpoint;
+        bool same_folder =
+            strcmp(skn_run_folder_path(join->part[j].place.run),
+                   skn_run_folder_path(join->part[k].place.run)) == 0;
+        bool same_run = strcmp(skn_checkpoint_run_id(one),
+                               skn_checkpoint_run_id(other)) == 0;
+        if (same_folder || !same_run ||
+            skn_checkpoint_batch(one) != skn_checkpoint_batch(other))
+            continue;
+        (void)skn_fail(error, SKN_USAGE,
+                       "%.200s and %.200s are the same network, batch %" PRIu64
+                       " of run %.6s",
+                       join->path[j], join->path[k],
+                       skn_checkpoint_batch(other),
+                       skn_checkpoint_run_id(other));
+        return skn_fail_hint(error, SKN_USAGE,
+                             "of a run on several nodes, give the folder that "
+                             "holds theirs, once");
+    }
+    return SKN_OK;
+}
+
+/* One network is as good as joined: but where several nodes have a part of it
+ * each, it is put together in one place. */
+static bool
+is_in_parts(const skn_trained_t *part)
+{
+    return part->place.nodes.count > 0 ||
+           skn_checkpoint_is_gathered(part->checkpoint);
+}
+
+static skn_status_t
 open_parts(skn_join_t *join, skn_error_t *error)
 {
     skn_status_t status = SKN_OK;
@@ -86,7 +131,12 @@ open_parts(skn_join_t *join, skn_error_t *error)
                                   SKN_VERIFY_LAZY, error);
         if (status == SKN_OK)
             status = check_model(join, k, error);
+        if (status == SKN_OK)
+            status = check_other(join, k, error);
     }
+    if (status == SKN_OK && join->count == 1 && !join->extra.ranker &&
+        !is_in_parts(&join->part[0]))
+        status = refuse_count(1, error);
     return status;
 }
 
@@ -509,10 +559,8 @@ skn_join(const char *into, const char *const *path, size_t count,
         join.extra = *extra;
     if (join.extra.ranker && join.extra.ranker->label_count == 0)
         join.extra.ranker = NULL;
-    if (count < (extra ? 1 : 2) || count > SKN_ENSEMBLE_MAX)
-        return skn_fail(error, SKN_USAGE,
-                        "%zu networks are to be joined, 2 to %u can be", count,
-                        SKN_ENSEMBLE_MAX);
+    if (count < 1 || count > SKN_ENSEMBLE_MAX)
+        return refuse_count(count, error);
     skn_status_t status = open_parts(&join, error);
     if (status == SKN_OK)
         status = begin(&join, error);

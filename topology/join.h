@@ -24,15 +24,16 @@ typedef struct skn_join_extra {
     double seconds, cpu_seconds; /* that it took, for the run's sum */
 } skn_join_extra_t;
 
-/* Makes the run folder `into` of the `count` models `path`: run folders (their
- * best model, else their newest) or checkpoints. They stay as they are; memory
+/* Makes the run folder `into` of the `count` models `path`, which are all that
+ * skn_trained_open takes. They stay as they are; memory
  * for some rows at a time is all that it takes. The new run has the config of
  * the first one, is finished, and holds weights alone, no moments.
  * A ranker that one of the networks has is not taken over: it was fitted to
- * that one. With `extra` (NULL: { 0 }) one network is enough.
- * SKN_USAGE: too few, too many, or one does not fit the first (its layers,
- * loss, features, labels), nor the ranker; SKN_CANNOT_CREATE: a run is there
- * already.
+ * that one. With a ranker one network is enough, and without
+ * one where several nodes have a part of it each: it is whole in `into`.
+ * SKN_USAGE: too few, too many, the same twice, or one does not fit the first
+ * (its layers, loss, features, labels), nor the ranker; SKN_CANNOT_CREATE: a
+ * run is there already.
  * After a failure `into` holds no checkpoint. Any thread. */
 skn_status_t skn_join(const char *into, const char *const *path, size_t count,
                       const skn_join_extra_t *extra, skn_joined_t *joined,

@@ -40,7 +40,7 @@ set_layers(const skn_join_t *join, skn_document_t *document,
 char *
 skn_join_config(const skn_join_t *join, skn_error_t *error)
 {
-    const char *config = skn_run_folder_config(join->part[0].run);
+    const char *config = skn_run_folder_config(join->part[0].place.run);
     char *bytes = NULL;
     size_t byte_count = 0;
     skn_problems_t *problems = skn_problems_new(error);

@@ -13,6 +13,7 @@
 #include "actors/offload.h"
 #include "formats/checkpoint.h"
 #include "formats/folder.h"
+#include "topology/shell_word.h"
 #include "topology/trained.h"
 
 /* runs/<config>-<UTC>-<id>, unless the file says where. */
@@ -63,9 +64,12 @@ find_node(skn_model_run_t *run, const skn_model_run_options_t *options,
         return SKN_OK;
     status = skn_fail(error, SKN_USAGE, "%s has %zu nodes, this is one process",
                       model->source, model->node_count);
+    char word[SKN_SHELL_WORD_BYTES];
     return skn_fail_hint(error, status,
-                         "start them all with `skein up`, or each by hand with "
-                         "`skein node NAME FILE`");
+                         "start them all with `skein up %s`, or each by hand, "
+                         "such as `skein node %s %s`",
+                         skn_shell_word(options->path, word),
+                         model->nodes[0].name, word);
 }
 
 /* On a node that is not the first there is no run: how far it has come, and
@@ -175,7 +179,7 @@ static skn_status_t
 find_trained(skn_model_run_t *run, const skn_model_run_options_t *options,
              skn_error_t *error)
 {
-    char best[SKN_TEXT_MAX + 24];
+    skn_trained_place_t place;
     skn_resume_t *resume = &run->resume;
     const char *path = run->model->checkpoint.path;
     if (!path[0])
@@ -185,13 +189,12 @@ find_trained(skn_model_run_t *run, const skn_model_run_options_t *options,
                      "a prediction needs to know by which run"),
             "give -o checkpoint.path=FOLDER");
     (void)snprintf(options->run_path, SKN_TEXT_MAX, "%s", path);
-    (void)snprintf(best, sizeof(best), "%s/best/manifest.json", path);
-    if (access(best, F_OK) == 0) {
-        *strrchr(best, '/') = '\0';
-        path = best;
-    }
-    skn_checkpoint_t *checkpoint =
-        skn_trained_checkpoint(path, SKN_VERIFY_LAZY, error);
+    bool gone = false;
+    skn_checkpoint_t *checkpoint = NULL;
+    if (skn_trained_find(path, &place, error) == SKN_OK)
+        checkpoint =
+            skn_trained_checkpoint(&place, SKN_VERIFY_LAZY, &gone, error);
+    skn_trained_place_fini(&place);
     if (!checkpoint)
         return error->status;
     resume->has_run = resume->has_checkpoint = true;

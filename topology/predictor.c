@@ -43,7 +43,7 @@ describe(skn_predictor_t *predictor)
         .path = skn_checkpoint_path(trained->checkpoint),
         .run_id = skn_checkpoint_run_id(trained->checkpoint),
         .warning = trained->warning,
-        .config = skn_run_folder_config(trained->run),
+        .config = skn_run_folder_config(trained->place.run),
         .batch = skn_checkpoint_batch(trained->checkpoint),
         .feature_count = network->feature_count,
         .label_count = network->units[network->layer_count - 1],
@@ -70,7 +70,7 @@ skn_predictor_open(const char *path, skn_error_t *error)
      * that finds damage does everything need a look, for an older one. */
     skn_status_t status = load(predictor, path, SKN_VERIFY_LAZY, error);
     if (status == SKN_BAD_DATA && predictor->trained.checkpoint &&
-        !predictor->trained.one) {
+        !predictor->trained.place.one) {
         unload(predictor);
         status = load(predictor, path, SKN_VERIFY_ALL, error);
     }

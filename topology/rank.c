@@ -212,7 +212,7 @@ open_points(rank_t *rank, skn_error_t *error)
         return skn_fail(error, SKN_USAGE,
                         "a ranker is fitted to at most %u points", POINTS_MAX);
     const skn_resume_t there = { .has_checkpoint = true };
-    const char *run = skn_run_folder_path(rank->predictor->trained.run);
+    const char *run = skn_run_folder_path(rank->predictor->trained.place.run);
     status = skn_resume_same_data(
         &there, run, skn_dataset_info(rank->dataset)->content_hash, error);
     if (status == SKN_BAD_CONFIG) {

@@ -6,10 +6,13 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "actors/progress.h"
 #include "formats/checkpoint.h"
+#include "formats/folder.h"
 #include "topology/trained.h"
+#include "topology/trained_missing.h"
 
 skn_status_t
 skn_from_parse(const char *text, skn_from_t *from, skn_error_t *error)
@@ -129,9 +132,26 @@ open_chosen(const skn_run_folder_t *run, const skn_from_t *from,
     return checkpoint;
 }
 
+/* Why nothing could be opened: which node's folder lacks what, if that is it.
+ */
 static skn_status_t
-find_checkpoint(skn_run_folder_t *run, bool locked, const skn_from_t *from,
-                skn_resume_t *resume, skn_error_t *error)
+explain(const skn_run_folder_t *run, const skn_from_t *from, skn_error_t *error)
+{
+    skn_trained_place_t place;
+    skn_error_t ignored = { 0 };
+    if (!from->given && !from->parts && error->status != SKN_NO_MEMORY &&
+        skn_trained_find(skn_run_folder_path(run), &place, &ignored) == SKN_OK)
+        skn_trained_missing(&place, error);
+    if (!from->given && !from->parts)
+        skn_trained_place_fini(&place);
+    return error->status;
+}
+
+/* `parts`: nodes have run folders of the run in it, which are read, too. */
+static skn_status_t
+find_checkpoint(skn_run_folder_t *run, bool locked, bool parts,
+                const skn_from_t *from, skn_resume_t *resume,
+                skn_error_t *error)
 {
     skn_batch_id_t *list = NULL;
     size_t count = 0;
@@ -141,15 +161,78 @@ find_checkpoint(skn_run_folder_t *run, bool locked, const skn_from_t *from,
                                skn_run_folder_path(run), &list, &count, error);
     if (status == SKN_OK && count > 0)
         resume->newest = list[0].batch;
-    bool wanted = from->given || (count > 0 && !from->none);
+    bool wanted = from->given || ((count > 0 || parts) && !from->none);
     if (status == SKN_OK && wanted) {
         checkpoint = open_chosen(run, from, list, count, error);
-        status = checkpoint ? SKN_OK : error->status;
+        status = checkpoint ? SKN_OK : explain(run, from, error);
     }
     free(list);
     if (checkpoint)
         status = read_checkpoint(run, locked, checkpoint, resume, error);
     skn_checkpoint_close(&checkpoint);
+    return status;
+}
+
+skn_status_t
+skn_resume_make_top(const char *path, skn_error_t *error)
+{
+    skn_batch_id_t *list = NULL;
+    size_t count = 0;
+    int folder = -1;
+    skn_status_t status = skn_folder_create(path, &folder, error);
+    if (status == SKN_OK)
+        status = skn_run_folder_batches(folder, path, &list, &count, error);
+    if (status == SKN_OK && count > 0) {
+        (void)skn_fail(error, SKN_CANNOT_CREATE,
+                       "%.200s holds a run of one process, at batch %" PRIu64,
+                       path, list[0].batch);
+        status = skn_fail_hint(error, SKN_CANNOT_CREATE,
+                               "`skein train` goes on with it, with --resume; "
+                               "nodes that come and go need another "
+                               "checkpoint.path");
+    }
+    free(list);
+    if (folder >= 0)
+        (void)close(folder);
+    return status;
+}
+
+/* Without an own run, `path` may hold the folders of a run's nodes: one process
+ * goes on from what they have together, in `path` itself. Theirs stay as they
+ * are. */
+static skn_status_t
+take_over(const char *path, const skn_node_folders_t *parts, skn_error_t *error)
+{
+    skn_trained_place_t place;
+    skn_status_t status = skn_trained_find(path, &place, error);
+    skn_run_options_t options = { .run_id = parts->run_id,
+                                  .wait_ms = SKN_LOCK_WAIT_MS };
+    if (status == SKN_OK) {
+        options.config_text = skn_run_folder_config(place.run);
+        skn_run_folder_t *run =
+            skn_run_folder_open(path, &options, NULL, error);
+        status = run ? SKN_OK : error->status;
+        skn_run_folder_close(&run);
+    }
+    skn_trained_place_fini(&place);
+    return status;
+}
+
+/* A run of several nodes is not begun anew over their folders. */
+static skn_status_t
+refuse_parts(const char *path, skn_error_t *error)
+{
+    skn_node_folders_t parts = { 0 };
+    skn_status_t status = SKN_OK;
+    if (access(path, F_OK) == 0)
+        status = skn_node_folders_in(path, &parts, error);
+    if (status == SKN_OK && parts.count > 0) {
+        (void)skn_fail(error, SKN_CANNOT_CREATE,
+                       "%.200s holds the folders of a run's nodes", path);
+        status = skn_fail_hint(error, SKN_CANNOT_CREATE,
+                               "go on with --resume, or choose another folder");
+    }
+    skn_node_folders_fini(&parts);
     return status;
 }
 
@@ -162,12 +245,35 @@ skn_resume_refuse(const char *path, skn_error_t *error)
     if (!error)
         error = &own;
     if (!skn_run_folder_begun(path))
-        return SKN_OK;
+        return refuse_parts(path, error);
     skn_run_folder_t *run = skn_run_folder_open(path, &options, NULL, error);
     if (!run)
         return error->status;
     skn_run_folder_close(&run); /* it has saved nothing */
     return SKN_OK;
+}
+
+/* The folders of nodes in `path`; the run becomes that of one process there. */
+static skn_status_t
+find_parts(const char *path, bool locks, const skn_from_t *from,
+           skn_node_folders_t *parts, skn_error_t *error)
+{
+    skn_status_t status = access(path, F_OK) == 0
+                              ? skn_node_folders_in(path, parts, error)
+                              : SKN_OK;
+    if (status != SKN_OK || parts->count == 0 || !locks ||
+        skn_run_folder_begun(path))
+        return status;
+    if (!from->parts)
+        return take_over(path, parts, error);
+    (void)skn_fail(error, SKN_CANNOT_CREATE,
+                   "%.200s holds the folders of a run's nodes, and "
+                   "checkpoint.copies wants others",
+                   path);
+    return skn_fail_hint(error, SKN_CANNOT_CREATE,
+                         "go on with nodes that come and go (`skein up "
+                         "--elastic`), in one process (`skein train "
+                         "--resume`), or give -o checkpoint.copies=1");
 }
 
 /* With the lock, or only looking. */
@@ -180,17 +286,25 @@ find(const char *path, bool locks, const skn_from_t *from, skn_resume_t *resume,
     if (!error)
         error = &own;
     memset(resume, 0, sizeof(*resume));
+    skn_node_folders_t parts = { 0 };
+    skn_status_t status = find_parts(path, locks, from, &parts, error);
     resume->has_run = skn_run_folder_begun(path);
-    if (!resume->has_run && !from->given)
-        return SKN_OK;
+    if (status != SKN_OK || (!resume->has_run && !from->given)) {
+        skn_node_folders_fini(&parts);
+        return status;
+    }
     skn_run_folder_t *run =
         locks ? skn_run_folder_open(path, &options, NULL, error)
               : skn_run_folder_look(path, error);
-    if (!run)
-        return error->status;
-    memcpy(resume->run_id, skn_run_folder_id(run), SKN_RUN_ID_BYTES);
-    skn_status_t status = find_checkpoint(run, locks, from, resume, error);
+    if (run) {
+        memcpy(resume->run_id, skn_run_folder_id(run), SKN_RUN_ID_BYTES);
+        status =
+            find_checkpoint(run, locks, parts.count > 0, from, resume, error);
+    } else {
+        status = error->status;
+    }
     skn_run_folder_close(&run);
+    skn_node_folders_fini(&parts);
     return status;
 }
 
@@ -343,6 +457,21 @@ fit_length(const skn_resume_t *resume, const char *path,
                          "give as many as when it was begun, or more");
 }
 
+/* The run of the checkpoint; who only looks may have found it in the folder of
+ * a node. */
+static skn_run_folder_t *
+look_at_run(const skn_resume_t *resume, const char *path, skn_error_t *error)
+{
+    char run[SKN_TEXT_MAX];
+    if (skn_run_folder_begun(path))
+        return skn_run_folder_look(path, error);
+    (void)snprintf(run, sizeof(run), "%s", resume->checkpoint);
+    char *slash = strrchr(run, '/');
+    if (slash)
+        *slash = '\0';
+    return skn_run_folder_look(run, error);
+}
+
 skn_status_t
 skn_resume_fits(const skn_resume_t *resume, const char *path,
                 const skn_model_t *model, uint32_t features, uint32_t labels,
@@ -351,7 +480,7 @@ skn_resume_fits(const skn_resume_t *resume, const char *path,
     skn_model_t *old = NULL;
     skn_checkpoint_t *checkpoint = NULL;
     skn_run_folder_t *run =
-        resume->has_checkpoint ? skn_run_folder_look(path, error) : NULL;
+        resume->has_checkpoint ? look_at_run(resume, path, error) : NULL;
     if (!run)
         return resume->has_checkpoint ? error->status : SKN_OK;
     /* A folder that was given a manifest before the run began there has no

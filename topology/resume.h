@@ -37,7 +37,9 @@ typedef struct skn_resume {
     skn_json_text_t done;               /* finished: the `done` event again */
 } skn_resume_t;
 
-/* Looks into the run folder `path`; nothing there is no failure. Waits for a
+/* Looks into the run folder `path`; nothing there is no failure. Where `path`
+ * holds the folders of a run's nodes instead, it becomes a run folder of its
+ * own, and the checkpoint is what theirs hold together. Waits for a
  * predecessor that is just being stopped (SKN_BUSY after SKN_LOCK_WAIT_MS), but
  * does not keep the folder locked. Points `best` where the checkpoint says: a
  * run that was killed may not have come to it. SKN_BAD_DATA when there are
@@ -52,10 +54,15 @@ skn_status_t skn_resume_from(const char *path, const skn_from_t *from,
  * without a change to the folder. */
 skn_status_t skn_resume_look(const char *path, skn_resume_t *resume,
                              skn_error_t *error);
-/* Refuses a folder that holds a run: SKN_CANNOT_CREATE, or SKN_BUSY when that
+/* Refuses a folder that holds a run, or the folders of a run's nodes:
+ * SKN_CANNOT_CREATE, or SKN_BUSY when that
  * run is alive and does not end within SKN_LOCK_WAIT_MS. Anything else, as a
  * run that has saved nothing, is SKN_OK and left as it is. */
 skn_status_t skn_resume_refuse(const char *path, skn_error_t *error);
+/* Makes the folder of a run whose nodes come and go, if it is not there.
+ * SKN_CANNOT_CREATE where one process has saved a run in it: nodes would begin
+ * before what it has. */
+skn_status_t skn_resume_make_top(const char *path, skn_error_t *error);
 /* Refuses to go on from `resume` with another network than the run in `path`
  * was begun with: a part of its weights would be taken for the whole, or `eval`
  * and `predict`, which read the config of the beginning, would ask them another

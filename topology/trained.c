@@ -3,88 +3,183 @@
 #include "topology/trained.h"
 
 #include <errno.h>
+#include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "actors/progress.h"
 #include "formats/folder.h"
 #include "topology/document.h"
 #include "topology/shell_word.h"
+#include "topology/trained_missing.h"
+
+#define BEST_GONE "`best` names a checkpoint that is gone: the newest is used"
 
 /* Whether the folder `path` holds the file `name`. */
 static bool
 holds(const char *path, const char *name)
 {
-    char file[SKN_TEXT_MAX + 32];
+    char file[SKN_TEXT_MAX + 128];
     (void)snprintf(file, sizeof(file), "%s/%s", path, name);
     return access(file, F_OK) == 0;
 }
 
-static skn_run_folder_t *
-run_of_checkpoint(const char *path, skn_error_t *error)
+/* --- what a path is ------------------------------------------------------- */
+
+static skn_status_t
+find_checkpoint(const char *path, skn_trained_place_t *place,
+                skn_error_t *error)
 {
     char *whole = realpath(path, NULL); /* RUN/best is a link into RUN */
-    skn_run_folder_t *run = NULL;
-    if (!whole) {
-        skn_fail(error, skn_errno_status(errno, SKN_NO_INPUT), "%s: %s", path,
-                 strerror(errno));
-        return NULL;
-    }
+    skn_status_t status = SKN_OK;
+    if (!whole)
+        return skn_fail(error, skn_errno_status(errno, SKN_NO_INPUT), "%s: %s",
+                        path, strerror(errno));
     char *end = strrchr(whole, '/');
     if (end > whole)
         *end = '\0';
-    if (skn_run_folder_begun(whole))
-        run = skn_run_folder_look(whole, error);
-    else
-        (void)skn_fail_hint(
-            error,
-            skn_fail(error, SKN_NO_INPUT,
-                     "%s: the checkpoint lies in no run folder, which has its "
-                     "config",
-                     path),
-            "keep it beside run.json");
+    if (skn_run_folder_begun(whole)) {
+        place->run = skn_run_folder_look(whole, error);
+        status = place->run ? SKN_OK : error->status;
+    } else {
+        (void)skn_fail(error, SKN_NO_INPUT,
+                       "%s: the checkpoint lies in no run folder, which has "
+                       "its config",
+                       path);
+        status = skn_fail_hint(error, SKN_NO_INPUT, "keep it beside run.json");
+    }
     free(whole);
-    return run;
+    return status;
 }
 
-skn_run_folder_t *
-skn_trained_run(const char *path, bool *one, skn_error_t *error)
+/* Of the parts, one that has a config: a folder that was given a manifest
+ * before its run began has none yet (held.h). */
+static skn_status_t
+find_config(skn_trained_place_t *place, skn_error_t *error)
 {
-    struct stat facts;
-    *one = false;
-    if (stat(path, &facts) != 0) {
-        int code = errno;
-        skn_fail(error, skn_errno_status(code, SKN_NO_INPUT), "%s: %s", path,
-                 strerror(code));
-        return NULL;
+    for (size_t k = 0; k < place->nodes.count; k++) {
+        place->run = skn_run_folder_look(place->nodes.path[k], error);
+        if (!place->run)
+            return error->status;
+        if (skn_run_folder_config(place->run)[0])
+            return SKN_OK;
+        skn_run_folder_close(&place->run);
     }
-    *one = holds(path, "manifest.json");
-    if (*one)
-        return run_of_checkpoint(path, error);
-    if (S_ISDIR(facts.st_mode) && skn_run_folder_begun(path))
-        return skn_run_folder_look(path, error);
+    return skn_fail(error, SKN_NO_INPUT,
+                    "%s: none of its run folders has a config", place->path);
+}
+
+/* Whether the run in `path` came to its end; false, too, where it has nothing
+ * that can be read. */
+static bool
+is_done(const char *path, bool *any)
+{
+    skn_progress_t progress = { 0 };
+    skn_checkpoint_t *newest = skn_checkpoint_open(path, SKN_VERIFY_LAZY, NULL);
+    *any = newest != NULL;
+    if (newest && skn_progress_read(skn_checkpoint_metadata(newest), &progress,
+                                    NULL, NULL) != SKN_OK)
+        progress.finished = false;
+    skn_checkpoint_close(&newest);
+    return progress.finished;
+}
+
+/* The networks of a run that is not joined yet: the first one that is trained,
+ * else the first one that has saved anything. One alone is what the run will be
+ * a mean of; which, and how many there are, is said. */
+static skn_status_t
+find_network(const char *path, skn_trained_place_t *place, skn_error_t *error)
+{
+    uint32_t begun = 0, trained = 0, chosen = 0;
+    for (uint32_t k = 1; k <= SKN_ENSEMBLE_MAX; k++) {
+        char network[SKN_TEXT_MAX + 32];
+        bool any = false;
+        (void)snprintf(network, sizeof(network), "%s/network-%u", path, k);
+        if (!skn_run_folder_begun(network))
+            continue;
+        begun++;
+        bool done = is_done(network, &any);
+        if ((any && chosen == 0) || (done && trained == 0))
+            chosen = k;
+        trained += done;
+    }
+    if (chosen == 0) {
+        char word[SKN_SHELL_WORD_BYTES];
+        (void)skn_fail(error, SKN_NO_INPUT,
+                       "%s: none of its networks has a checkpoint yet", path);
+        return skn_fail_hint(error, SKN_NO_INPUT,
+                             "`skein train FILE --resume -o "
+                             "checkpoint.path=%s` goes on with them",
+                             skn_shell_word(path, word));
+    }
+    (void)snprintf(place->path, sizeof(place->path), "%s/network-%u", path,
+                   chosen);
+    (void)snprintf(place->note, sizeof(place->note),
+                   "%.200s is unfinished: its networks (%u begun, %u trained) "
+                   "are not joined and no ranker is fitted yet; this is "
+                   "network %u alone",
+                   path, begun, trained, chosen);
+    place->run = skn_run_folder_look(place->path, error);
+    return place->run ? SKN_OK : error->status;
+}
+
+static skn_status_t
+refuse(const char *path, const skn_node_folders_t *parts, skn_error_t *error)
+{
     (void)skn_fail(error, SKN_NO_INPUT,
                    "%s is neither a run folder nor a checkpoint", path);
-    if (holds(path, "network-1/run.json")) {
-        (void)skn_fail(error, SKN_NO_INPUT,
-                       "%s is unfinished: its networks are not joined yet",
-                       path);
-        char word[SKN_SHELL_WORD_BYTES];
-        (void)skn_fail_hint(error, SKN_NO_INPUT,
-                            "go on with `skein train FILE --resume -o "
-                            "checkpoint.path=%s`, or give one of them, such as "
-                            "%s/network-1",
-                            skn_shell_word(path, word), path);
-    } else if (holds(path, "coordinator.journal"))
-        (void)skn_fail_hint(error, SKN_NO_INPUT,
-                            "its nodes have a run folder each: give that of "
-                            "the one that led, such as %s/NAME",
-                            path);
-    else
-        (void)skn_fail_hint(error, SKN_NO_INPUT,
-                            "`skein train` prints the run folder as it starts");
-    return NULL;
+    if (parts->other[0][0])
+        return skn_fail_hint(error, SKN_NO_INPUT,
+                             "it holds several runs, such as %.60s and %.60s: "
+                             "give one of them",
+                             parts->other[0], parts->other[1]);
+    return skn_fail_hint(error, SKN_NO_INPUT,
+                         "`skein train` prints the run folder as it starts");
+}
+
+skn_status_t
+skn_trained_find(const char *path, skn_trained_place_t *place,
+                 skn_error_t *error)
+{
+    struct stat facts;
+    skn_error_t own = { 0 };
+    if (!error)
+        error = &own;
+    memset(place, 0, sizeof(*place));
+    if (strlen(path) >= SKN_TEXT_MAX)
+        return skn_fail(error, SKN_NO_INPUT, "%.80s...: File name too long",
+                        path);
+    if (stat(path, &facts) != 0) {
+        int code = errno;
+        return skn_fail(error, skn_errno_status(code, SKN_NO_INPUT), "%s: %s",
+                        path, strerror(code));
+    }
+    (void)snprintf(place->path, sizeof(place->path), "%s", path);
+    place->one = holds(path, "manifest.json");
+    if (place->one)
+        return find_checkpoint(path, place, error);
+    if (!S_ISDIR(facts.st_mode))
+        return refuse(path, &place->nodes, error);
+    skn_status_t status = skn_node_folders_in(path, &place->nodes, error);
+    if (status != SKN_OK)
+        return status;
+    if (skn_run_folder_begun(path)) {
+        place->run = skn_run_folder_look(path, error);
+        return place->run ? SKN_OK : error->status;
+    }
+    if (holds(path, "network-1/run.json"))
+        return find_network(path, place, error);
+    return place->nodes.count > 0 ? find_config(place, error)
+                                  : refuse(path, &place->nodes, error);
+}
+
+void
+skn_trained_place_fini(skn_trained_place_t *place)
+{
+    skn_run_folder_close(&place->run);
+    skn_node_folders_fini(&place->nodes);
 }
 
 skn_status_t
@@ -107,58 +202,82 @@ skn_trained_model(const skn_run_folder_t *run, skn_model_t **model,
     return status;
 }
 
-skn_checkpoint_t *
-skn_trained_checkpoint(const char *path, skn_verify_t verify,
-                       skn_error_t *error)
+/* --- which checkpoint ----------------------------------------------------- */
+
+/* Nodes mark their own best ones; which is the run's, its newest one knows. */
+static skn_checkpoint_t *
+best_of_parts(const skn_trained_place_t *place, skn_verify_t verify, bool *gone,
+              skn_error_t *error)
 {
-    skn_checkpoint_t *checkpoint = skn_checkpoint_open(path, verify, error);
-    if (checkpoint || !holds(path, "manifest.json"))
-        return checkpoint;
-    checkpoint = skn_checkpoint_open(path, SKN_VERIFY_HERE, NULL);
-    size_t missing = 0, count = 0;
-    if (checkpoint)
-        count = skn_checkpoint_manifest(checkpoint)->file_count;
-    for (size_t k = 0; k < count; k++)
-        missing += !skn_checkpoint_has_file(checkpoint, k);
-    if (missing > 0 && !skn_checkpoint_warning(checkpoint)[0]) {
-        (void)skn_fail(error, SKN_NO_INPUT, "%s: %zu of %zu files are not here",
-                       path, missing, count);
-        (void)skn_fail_hint(error, SKN_NO_INPUT,
-                            "if other nodes keep them, copy them from their "
-                            "folders; else name a checkpoint that is whole; "
-                            "`skein inspect` lists them");
-    }
-    skn_checkpoint_close(&checkpoint);
-    return NULL;
+    skn_progress_t progress = { 0 };
+    skn_checkpoint_t *newest = skn_checkpoint_open(place->path, verify, error);
+    if (!newest ||
+        skn_progress_read(skn_checkpoint_metadata(newest), &progress, NULL,
+                          NULL) != SKN_OK ||
+        progress.best_epoch == 0 ||
+        progress.best_batch == skn_checkpoint_batch(newest))
+        return newest;
+    skn_checkpoint_t *best = skn_checkpoint_open_batch(
+        place->path, progress.best_batch, verify, NULL);
+    *gone = best == NULL;
+    if (!best)
+        return newest;
+    skn_checkpoint_close(&newest);
+    return best;
+}
+
+static skn_checkpoint_t *
+best_of_run(const skn_trained_place_t *place, skn_verify_t verify, bool *gone,
+            skn_error_t *error)
+{
+    char best[SKN_TEXT_MAX + 64];
+    struct stat facts;
+    (void)snprintf(best, sizeof(best), "%s/best", place->path);
+    if (holds(best, "manifest.json"))
+        return skn_checkpoint_open(best, verify, error);
+    *gone = lstat(best, &facts) == 0;
+    return skn_checkpoint_open(place->path, verify, error);
+}
+
+skn_checkpoint_t *
+skn_trained_checkpoint(const skn_trained_place_t *place, skn_verify_t verify,
+                       bool *gone, skn_error_t *error)
+{
+    skn_checkpoint_t *checkpoint =
+        place->one ? skn_checkpoint_open(place->path, verify, error)
+        : place->nodes.count > 0 ? best_of_parts(place, verify, gone, error)
+                                 : best_of_run(place, verify, gone, error);
+    if (!checkpoint && error && error->status != SKN_NO_MEMORY)
+        skn_trained_missing(place, error);
+    return checkpoint;
 }
 
 skn_status_t
 skn_trained_open(skn_trained_t *trained, const char *path, skn_verify_t verify,
                  skn_error_t *error)
 {
-    char best[SKN_TEXT_MAX + 8];
-    struct stat facts;
+    skn_trained_place_t *place = &trained->place;
     skn_error_t own = { 0 };
+    bool gone = false;
     if (!error)
         error = &own;
     memset(trained, 0, sizeof(*trained));
-    trained->run = skn_trained_run(path, &trained->one, error);
-    if (!trained->run)
-        return error->status;
-    skn_status_t status =
-        skn_trained_model(trained->run, &trained->model, error);
+    skn_status_t status = skn_trained_find(path, place, error);
+    if (status == SKN_OK)
+        status = skn_trained_model(place->run, &trained->model, error);
     if (status != SKN_OK)
         return status;
-    (void)snprintf(best, sizeof(best), "%s/best", path);
-    if (!trained->one && holds(best, "manifest.json"))
-        path = best;
-    trained->checkpoint = skn_trained_checkpoint(path, verify, error);
+    trained->checkpoint = skn_trained_checkpoint(place, verify, &gone, error);
     if (!trained->checkpoint)
         return error->status;
-    trained->warning = skn_checkpoint_warning(trained->checkpoint);
-    if (!trained->one && path != best && lstat(best, &facts) == 0)
-        trained->warning = "`best` names a checkpoint that is gone: the newest "
-                           "is used";
+    if (place->note[0])
+        (void)snprintf(trained->warning, sizeof(trained->warning),
+                       "%s, batch %" PRIu64, place->note,
+                       skn_checkpoint_batch(trained->checkpoint));
+    else
+        (void)snprintf(trained->warning, sizeof(trained->warning), "%s",
+                       gone ? BEST_GONE
+                            : skn_checkpoint_warning(trained->checkpoint));
     return SKN_OK;
 }
 
@@ -166,6 +285,6 @@ void
 skn_trained_close(skn_trained_t *trained)
 {
     skn_checkpoint_close(&trained->checkpoint);
-    skn_run_folder_close(&trained->run);
+    skn_trained_place_fini(&trained->place);
     skn_model_destroy(&trained->model);
 }

@@ -27,9 +27,13 @@ typedef struct skn_predictor skn_predictor_t;
 
 /* Opens a model that was trained: a run folder (its `best` checkpoint if it
  * has one, else the newest that is whole) or one checkpoint, which must still
- * lie in its run folder, where the config is. NULL and SKN_NO_INPUT,
- * SKN_BAD_DATA (also for weights that do not fit the config), SKN_NO_MEMORY
- * (with the numbers, before it is taken). */
+ * lie in its run folder, where the config is. Of a run on several nodes the
+ * folders of the nodes are read together, in place: `path` is the folder that
+ * holds them, or any one of them. Of a run whose networks are not joined yet
+ * one network is opened, and the warning says which. NULL and SKN_NO_INPUT
+ * (also for parts that are missing: which folder lacks what), SKN_BAD_DATA
+ * (also for weights that do not fit the config), SKN_NO_MEMORY (with the
+ * numbers, before it is taken). */
 SKN_API skn_predictor_t *skn_predictor_open(const char *path,
                                             skn_error_t *error);
 /* Frees, sets *predictor to NULL, which it may be. No thread may ask it. */
@@ -39,7 +43,8 @@ SKN_API void skn_predictor_close(skn_predictor_t **predictor);
 typedef struct skn_predictor_info {
     const char *path;    /* of the checkpoint */
     const char *run_id;  /* 32 hex digits */
-    const char *warning; /* "", or newer checkpoints that were refused */
+    const char *warning; /* "", or newer checkpoints that were refused, or
+                          * what is unfinished about the run */
     const char *config;  /* the model file with every value, YAML */
     uint64_t batch;      /* trained batches */
     uint32_t feature_count, label_count;

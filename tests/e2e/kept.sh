@@ -70,12 +70,17 @@ check "the first node has the last checkpoint whole" \
 "$skein" inspect whole.a/latest --json >inspected.json
 check_equal "  with the weights that were told" \
     "$(event inspect weights_sha256 inspected.json)" "$sha"
-check_code 66 "a part of it is no model" "$skein" predict whole.b/latest \
-    test.txt
+check_equal "a part of it is read with those beside it" \
+    "$("$skein" predict whole.b/latest test.txt | sha256sum)" \
+    "$("$skein" predict whole.a test.txt | sha256sum)"
+mkdir apart
+cp -r whole.b apart/
+check_code 66 "  and is no model without them" "$skein" predict \
+    apart/whole.b/latest test.txt
 check_equal "  which predict says" "$(head -n 1 "$work/.check")" "skein: \
-whole.b/latest: 1 of 4 files are not here; if other nodes keep them, copy them \
-from their folders; else name a checkpoint that is whole; \`skein inspect\` \
-lists them"
+apart/whole.b/latest: batch-000000000266 is not all there: 1 of its 4 files, \
+output.1.safetensors, is in no node's folder; copy the folders of the other \
+nodes beside those that are there"
 check_equal "every node has two nodes' files of those before" \
     "$(find whole.?/batch-000000000260 -name '*.safetensors' -printf '%f\n' |
         sort | uniq -c | awk '{ print $1 }' | xargs)" "2 2 2 2"

@@ -1,0 +1,126 @@
+/* checkpoint_beside.c - where else the files of a checkpoint may lie.
+ *
+ * Several nodes keep a checkpoint together: each has the manifest of the whole
+ * and some of the files. Where their run folders lie side by side, as those of
+ * an elastic run do, and those that somebody has copied into one place, they
+ * are one model:
+ *
+ *     TOP/n0/batch-000000000116-g000002/{manifest.json, hidden.0.safetensors}
+ *     TOP/n1/batch-000000000116-g000002/{manifest.json, hidden.1.safetensors}
+ *
+ * What says so is the seal of the manifest, which covers the hash of every
+ * tensor. Nothing is copied, and a run of one process is not looked for.
+ * SPDX-License-Identifier: Apache-2.0 */
+#include "formats/reader_state.h"
+
+#include "formats/folder.h"
+
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+/* Whether several nodes wrote it: then others may have what is missing here. */
+static bool
+is_shared(const skn_checkpoint_t *checkpoint)
+{
+    const char *text = checkpoint->manifest.metadata;
+    json_t *metadata =
+        skn_json_object_parse("metadata", text, strlen(text), NULL);
+    bool shared = skn_json_number(metadata, "nodes") > 1;
+    json_decref(metadata);
+    return shared;
+}
+
+typedef struct search {
+    skn_checkpoint_t *checkpoint;
+    const char *top;        /* what holds the run folders */
+    const char *run, *name; /* our run folder; of the checkpoint, in each */
+    size_t room;
+} search_t;
+
+/* Whether the manifest in the folder `path` is ours, byte for byte. */
+static bool
+has_manifest(const char *path, const char *seal)
+{
+    char *bytes = NULL, found[SKN_HASH_TEXT_BYTES] = "";
+    size_t byte_count = 0;
+    int folder = -1;
+    if (skn_folder_open(path, &folder, NULL) != SKN_OK)
+        return false;
+    if (skn_folder_read_file(folder, path, "manifest.json",
+                             SKN_MANIFEST_BYTES_MAX, &bytes, &byte_count,
+                             NULL) == SKN_OK)
+        skn_json_seal_text(bytes, byte_count, found);
+    free(bytes);
+    (void)close(folder);
+    return strcmp(found, seal) == 0;
+}
+
+/* Without memory a place is as good as not there. */
+static skn_status_t
+visit(void *visitor, const char *entry, skn_error_t *error)
+{
+    search_t *search = visitor;
+    skn_checkpoint_t *checkpoint = search->checkpoint;
+    char *path = NULL;
+    (void)error;
+    if (strcmp(entry, search->run) == 0 ||
+        asprintf(&path, "%s/%s/%s", search->top, entry, search->name) < 0)
+        return SKN_OK;
+    if (access(path, F_OK) != 0 || !has_manifest(path, checkpoint->seal)) {
+        free(path);
+        return SKN_OK;
+    }
+    if (checkpoint->beside_count == search->room) {
+        size_t room = search->room ? 2 * search->room : 8;
+        char **more = realloc(checkpoint->beside, room * sizeof(*more));
+        if (!more) {
+            free(path);
+            return SKN_OK;
+        }
+        checkpoint->beside = more;
+        search->room = room;
+    }
+    checkpoint->beside[checkpoint->beside_count++] = path;
+    return SKN_OK;
+}
+
+static int
+by_path(const void *left, const void *right)
+{
+    return strcmp(*(char *const *)left, *(char *const *)right);
+}
+
+/* Cuts the last part off `path` and returns it. */
+static char *
+cut_last(char *path)
+{
+    char *slash = strrchr(path, '/');
+    if (!slash)
+        return NULL;
+    *slash = '\0';
+    return slash + 1;
+}
+
+void
+skn_checkpoint_look_beside(skn_checkpoint_t *checkpoint)
+{
+    skn_batch_id_t id;
+    int folder = -1;
+    if (checkpoint->looked || checkpoint->alone)
+        return;
+    checkpoint->looked = true;
+    char *top = is_shared(checkpoint) ? realpath(checkpoint->path, NULL) : NULL;
+    const char *name = top ? cut_last(top) : NULL;
+    const char *run = name ? cut_last(top) : NULL;
+    if (run && skn_batch_name_parse(name, &id.batch, &id.generation) &&
+        skn_folder_open(top[0] ? top : "/", &folder, NULL) == SKN_OK) {
+        search_t search = { checkpoint, top, run, name, 0 };
+        (void)skn_folder_list(folder, top, visit, &search, NULL);
+        (void)close(folder);
+    }
+    free(top);
+    if (checkpoint->beside_count > 1) /* the same choice each time */
+        qsort(checkpoint->beside, checkpoint->beside_count,
+              sizeof(*checkpoint->beside), by_path);
+}

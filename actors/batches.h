@@ -46,7 +46,7 @@ typedef struct skn_batches {
           "labels of the model" },                                            \
         { "batch_rows", SKN_OPTION_INT, NULL, 1, SKN_BATCH_ROWS_MAX, NULL,    \
           "samples of a batch" },                                             \
-        { "seed", SKN_OPTION_INT, "1", 0, 9007199254740992.0, NULL,           \
+        { "seed", SKN_OPTION_INT, "1", 0, SKN_WHOLE_MAX, NULL,                \
           "of every random number" },                                         \
         { "validate", SKN_OPTION_REAL, "0", 0, 0.5, NULL,                     \
           "share of the training points that is held back" },                 \

@@ -272,7 +272,7 @@ static const skn_option_t options[] = {
     { "path", SKN_OPTION_PATH, NULL, 0, 0, NULL, "folder of the run" },
     { "resume", SKN_OPTION_BOOL, "false", 0, 0, NULL,
       "the folder holds the run already" },
-    { "newest", SKN_OPTION_INT, "0", 0, 9007199254740992.0, NULL,
+    { "newest", SKN_OPTION_INT, "0", 0, SKN_WHOLE_MAX, NULL,
       "resume: batch of the newest checkpoint in the folder; 0: none" },
     { "checkpoint", SKN_OPTION_TEXT, "", 0, 0, NULL,
       "resume: the one that owners who ask get their state of; empty: none" },

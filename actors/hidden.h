@@ -35,7 +35,7 @@ typedef struct skn_hidden {
           "share of hidden units left out in training" },                     \
         { "leaves", SKN_OPTION_INT, "1", 1, SKN_LEAVES_MAX, NULL,             \
           "leaves of the tree that merges the parts from above" },            \
-        { "seed", SKN_OPTION_INT, "1", 0, 9007199254740992.0, NULL,           \
+        { "seed", SKN_OPTION_INT, "1", 0, SKN_WHOLE_MAX, NULL,                \
           "of every random number" }
 
 /* The options of owners that take turns (turns.h). */

@@ -85,6 +85,52 @@ skn_placement_os_index(const skn_placement_t *placement, uint32_t unit)
     return object ? object->os_index : 0;
 }
 
+bool
+skn_placement_is_masked(const skn_placement_t *placement)
+{
+    hwloc_const_bitmap_t set =
+        hwloc_topology_get_topology_cpuset(placement->topology);
+    return hwloc_bitmap_last(set) + 1 != (int)placement->unit_count;
+}
+
+const char *
+skn_placement_describe(const skn_placement_t *placement, char *text,
+                       size_t text_bytes)
+{
+    char numbers[32] = "0", system[64] = "";
+    uint32_t count = placement->unit_count;
+    if (count > 1)
+        (void)snprintf(numbers, sizeof(numbers), "0 %s %u",
+                       count == 2 ? "and" : "to", count - 1);
+    if (skn_placement_is_masked(placement))
+        (void)hwloc_bitmap_list_snprintf(
+            system, sizeof(system),
+            hwloc_topology_get_topology_cpuset(placement->topology));
+    (void)snprintf(text, text_bytes, "%u core%s, %s%s%s%s", count,
+                   count == 1 ? "" : "s", numbers,
+                   !system[0]   ? ""
+                   : count == 1 ? " (CPU "
+                                : " (CPUs ",
+                   system, system[0] ? " of the system)" : "");
+    return text;
+}
+
+uint32_t
+skn_placement_absent(const skn_placement_t *placement,
+                     const skn_wiring_t *wiring, uint32_t node, uint32_t *first)
+{
+    uint32_t count = 0;
+    for (uint32_t k = 0; k < wiring->actor_count; k++) {
+        const skn_wired_actor_t *actor = &wiring->actors[k];
+        if (actor->node != node || actor->core < 0 ||
+            (uint32_t)actor->core < placement->unit_count)
+            continue;
+        if (count++ == 0)
+            *first = k;
+    }
+    return count;
+}
+
 void
 skn_placement_plan(const skn_placement_t *placement, const skn_wiring_t *wiring,
                    uint32_t node, int32_t *units)

@@ -7,6 +7,8 @@
 #ifndef ACTORS_PLACEMENT_H
 #define ACTORS_PLACEMENT_H
 
+#include <stdbool.h>
+#include <stddef.h>
 #include <stdint.h>
 
 #include "actors/wiring.h"
@@ -26,6 +28,19 @@ uint32_t skn_placement_unit_count(const skn_placement_t *placement);
 /* What the system calls unit `unit`: the N of /proc's Cpus_allowed_list. */
 uint32_t skn_placement_os_index(const skn_placement_t *placement,
                                 uint32_t unit);
+
+/* Whether the system calls the units otherwise than 0, 1, ...: a mask leaves
+ * some of the machine's out. */
+bool skn_placement_is_masked(const skn_placement_t *placement);
+/* "2 cores, 0 and 1", "1 core, 0 (CPU 5 of the system)": for a sentence about
+ * a core that is not among them. Returns `text`. */
+const char *skn_placement_describe(const skn_placement_t *placement, char *text,
+                                   size_t text_bytes);
+/* How many actors of `node` are to run on a core that is not there; *first is
+ * the first of them. skn_placement_plan gives them another one. */
+uint32_t skn_placement_absent(const skn_placement_t *placement,
+                              const skn_wiring_t *wiring, uint32_t node,
+                              uint32_t *first);
 
 /* The unit of each actor of `wiring`, or SKN_CORE_FLOAT: cores that are given
  * are kept (modulo the units there are), SKN_CORE_AUTO is resolved for kinds

@@ -175,6 +175,30 @@ is_kept(const skn_actor_t *actor)
     return actor->system->options.keeps && actor->kind->cut;
 }
 
+/* The first of the actors whose core is not there says so for all of them. */
+static void
+warn_absent(skn_actor_t *actor)
+{
+    skn_system_t *system = actor->system;
+    uint32_t first = 0, count = 0;
+    char text[256], others[64] = "", cores[128];
+    if (system->placement)
+        count = skn_placement_absent(system->placement, system->wiring,
+                                     system->options.node, &first);
+    if (count == 0 || first != actor->number)
+        return;
+    if (count > 1)
+        (void)snprintf(others, sizeof(others),
+                       " (nor are those of %u more actor%s)", count - 1,
+                       count == 2 ? "" : "s");
+    (void)snprintf(
+        text, sizeof(text),
+        "core %d of '%.64s' is not there%s: this process may use %s",
+        actor->wired->core, actor->wired->name, others,
+        skn_placement_describe(system->placement, cores, sizeof(cores)));
+    skn_actor_warn(actor, text, "they run on those that there are");
+}
+
 static void *
 thread_main(void *thread_argument)
 {
@@ -185,6 +209,7 @@ thread_main(void *thread_argument)
                            actor->wired->name, actor->wired->nice,
                            &error) != SKN_OK)
         skn_actor_warn(actor, error.text, "it runs where the system puts it");
+    warn_absent(actor);
     skn_actor_run(actor);
     if (system->meets)
         (void)pthread_barrier_wait(&system->left);

@@ -379,7 +379,7 @@ static const skn_option_t options[] = {
       "number of the layer, counted from the input" },
     { "batch_rows", SKN_OPTION_INT, NULL, 1, SKN_BATCH_ROWS_MAX, NULL,
       "most samples of a batch" },
-    { "seed", SKN_OPTION_INT, "1", 0, 9007199254740992.0, NULL,
+    { "seed", SKN_OPTION_INT, "1", 0, SKN_WHOLE_MAX, NULL,
       "of every random number" },
     { "layer_name", SKN_OPTION_TEXT, "output", 0, 0, NULL,
       "its name in the model file and in checkpoints" },

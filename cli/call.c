@@ -5,7 +5,8 @@
 #include <string.h>
 
 #include "cli/verb.h"
-#include "topology/problems.h"
+#include "topology/document.h"
+#include "topology/values.h"
 
 /* What a parent process can see of one. */
 #define EXIT_CODE_MAX 255u
@@ -48,21 +49,50 @@ cli_overrides(const cli_call_t *call, const char **overrides)
     return count;
 }
 
+char *
+cli_override_of(const char *key, const char *text, skn_error_t *error)
+{
+    char *override = NULL;
+    size_t bytes = 0;
+    FILE *file = open_memstream(&override, &bytes);
+    if (file) {
+        (void)fprintf(file, "%s=", key);
+        skn_document_write_text(text, true, file);
+    }
+    if (file && fclose(file) == 0)
+        return override;
+    free(override);
+    (void)skn_fail(error, SKN_NO_MEMORY, "no room for -o %s", key);
+    return NULL;
+}
+
+/* As the user writes it: -k, or --threshold. */
+static const char *
+written(const cli_call_t *call, const char *name, char text[72])
+{
+    const cli_option_t *option = call->verb->options;
+    while (option->name && strcmp(option->name, name) != 0)
+        option++;
+    if (option->name && option->letter)
+        (void)snprintf(text, 72, "-%c", option->letter);
+    else
+        (void)snprintf(text, 72, "--%.64s", name);
+    return text;
+}
+
 skn_status_t
 cli_count(const cli_call_t *call, const char *name, uint32_t most,
           uint32_t *count, skn_error_t *error)
 {
     const char *text = cli_value(call, name);
-    char *end = NULL;
+    uint64_t number = 0;
+    char option[72];
     if (!text)
         return SKN_OK;
-    errno = 0;
-    unsigned long number = strtoul(text, &end, 10);
-    if (*text < '0' || *text > '9' || *end != '\0' || errno != 0 ||
-        number == 0 || number > most)
+    if (!skn_value_unsigned(text, &number) || number == 0 || number > most)
         return skn_fail(error, SKN_USAGE,
-                        "--%s must be a whole number in 1..%u, found '%.40s'",
-                        name, most, text);
+                        "%s must be a whole number in 1..%u, found '%.40s'",
+                        written(call, name, option), most, text);
     *count = (uint32_t)number;
     return SKN_OK;
 }
@@ -83,6 +113,38 @@ cli_requeue(const cli_call_t *call, int code, bool unfinished)
     return code == 0 && unfinished ? (int)given : code;
 }
 
+bool
+cli_read_real(const char *text, size_t text_bytes, double *real)
+{
+    static const skn_option_t any = { .name = "", .type = SKN_OPTION_REAL };
+    char copy[64], expected[64];
+    skn_value_t value;
+    if (text_bytes >= sizeof(copy))
+        return false;
+    memcpy(copy, text, text_bytes);
+    copy[text_bytes] = '\0';
+    if (!skn_value_parse(&any, copy, false, &value, expected, sizeof(expected)))
+        return false;
+    *real = value.real;
+    return true;
+}
+
+skn_status_t
+cli_real(const cli_call_t *call, const char *name, double least, double most,
+         double *real, skn_error_t *error)
+{
+    const char *text = cli_value(call, name);
+    char option[72];
+    if (!text)
+        return SKN_OK;
+    if (!cli_read_real(text, strlen(text), real) || *real < least ||
+        *real > most)
+        return skn_fail(error, SKN_USAGE,
+                        "%s must be a number in %g..%g, found '%.40s'",
+                        written(call, name, option), least, most, text);
+    return SKN_OK;
+}
+
 void
 cli_json_string(const char *text, FILE *file)
 {
@@ -100,51 +162,104 @@ cli_json_string(const char *text, FILE *file)
 }
 
 static void
+print_field(const char *name, const char *text)
+{
+    (void)printf(",\"%s\":", name);
+    cli_json_string(text, stdout);
+}
+
+static void
 report_event(const char *event, int code, const char *message, const char *hint)
 {
     (void)printf("{\"event\":\"%s\"", event);
     if (code != 0)
         (void)printf(",\"code\":%d", code);
-    (void)fputs(",\"message\":", stdout);
-    cli_json_string(message, stdout);
-    (void)fputs(",\"hint\":", stdout);
-    cli_json_string(hint, stdout);
+    print_field("message", message);
+    print_field("hint", hint);
     (void)fputs("}\n", stdout);
     (void)fflush(stdout);
+}
+
+void
+cli_print_sentence(const char *prefix, const char *message, const char *hint)
+{
+    (void)fflush(stdout);
+    (void)fputs(prefix, stderr);
+    skn_problems_print_text(message, stderr);
+    (void)fputs(hint[0] ? "; " : "", stderr);
+    skn_problems_print_text(hint, stderr);
+    (void)fputc('\n', stderr);
 }
 
 int
 cli_report(const cli_call_t *call, const skn_error_t *error)
 {
     int code = skn_status_exit_code(error->status);
-    (void)fflush(stdout);
-    (void)fprintf(stderr, "skein: %s%s%s\n", error->text,
-                  error->hint[0] ? "; " : "", error->hint);
+    cli_print_sentence("skein: ", error->text, error->hint);
     if (call->json)
         report_event("error", code, error->text, error->hint);
     return code;
+}
+
+/* The k-th problem as an event, with its place where it has one. */
+static void
+report_problem(const skn_problems_t *problems, size_t k, int code)
+{
+    const char *text = skn_problems_text(problems, k);
+    size_t file_bytes = 0;
+    uint32_t line = 0, column = 0;
+    (void)printf("{\"event\":\"error\",\"code\":%d", code);
+    if (skn_problems_place(problems, k, &file_bytes, &line, &column)) {
+        char file[SKN_ERROR_TEXT_BYTES];
+        (void)snprintf(file, sizeof(file), "%.*s", (int)file_bytes, text);
+        print_field("file", file);
+        (void)printf(",\"line\":%u,\"column\":%u", line, column);
+    }
+    print_field("message", text);
+    print_field("hint", skn_problems_hint_text(problems, k));
+    (void)fputs("}\n", stdout);
 }
 
 int
 cli_report_problems(const cli_call_t *call, const skn_problems_t *problems)
 {
     skn_error_t error = { 0 };
+    size_t kept = 0, count = skn_problems_count(problems);
     (void)skn_problems_error(problems, &error);
-    if (call->json)
-        return cli_report(call, &error);
+    int code = skn_status_exit_code(error.status);
     (void)fflush(stdout);
     skn_problems_print(problems, stderr);
-    return skn_status_exit_code(error.status);
+    while (call->json && skn_problems_text(problems, kept))
+        report_problem(problems, kept++, code);
+    if (call->json && kept < count) {
+        char more[64];
+        (void)snprintf(more, sizeof(more), "%zu more problems", count - kept);
+        report_event("error", code, more, "");
+    }
+    (void)fflush(stdout);
+    return code;
 }
 
 void
 cli_warn(const cli_call_t *call, const char *message, const char *hint)
 {
-    (void)fflush(stdout);
-    (void)fprintf(stderr, "skein: warning: %s%s%s\n", message,
-                  hint[0] ? "; " : "", hint);
+    cli_print_sentence("skein: warning: ", message, hint);
     if (call->json)
         report_event("warning", 0, message, hint);
+}
+
+void
+cli_warn_to(const void *call, const char *message, const char *hint)
+{
+    cli_warn(call, message, hint);
+}
+
+void
+cli_print_path(const char *before, const char *path, const char *after)
+{
+    (void)fputs(before, stdout);
+    skn_problems_print_text(path, stdout);
+    (void)fputs(after, stdout);
 }
 
 int

@@ -1,9 +1,13 @@
 /* check.c - skein check: is this file good, and what is it?
  * SPDX-License-Identifier: Apache-2.0 */
+#include <inttypes.h>
+#include <string.h>
 #include <unistd.h>
 
 #include "cli/verbs.h"
 #include "topology/check.h"
+#include "topology/model_run.h"
+#include "topology/shortfall.h"
 
 static void
 say_model(const cli_call_t *call, const char *path, const skn_model_t *model)
@@ -50,6 +54,41 @@ look_for(const cli_call_t *call, const char *key, const char *path)
     cli_warn(call, text, hint);
 }
 
+static void
+say_data(const cli_call_t *call, const skn_plan_data_t *data)
+{
+    (void)printf(
+        call->json ? "{\"event\":\"data\",\"train_points\":%" PRIu64
+                     ",\"validate_points\":%" PRIu64 ",\"test_points\":%" PRIu64
+                     ",\"features\":%" PRIu32 ",\"labels\":%" PRIu32 "}\n"
+                   : "data: %" PRIu64 " training points, %" PRIu64
+                     " held back, %" PRIu64 " test points, %" PRIu32
+                     " features, %" PRIu32 " labels\n",
+        data->train_points, data->validate_points, data->test_points,
+        data->features, data->labels);
+}
+
+/* Reads the data as a run would, and plans for it. Where the training file is
+ * refused, the test file is looked at by itself: each is told. */
+static int
+read_data(const cli_call_t *call, skn_model_t *model)
+{
+    skn_error_t error = { 0 }, also = { 0 };
+    skn_plan_t plan;
+    uint32_t units = skn_unit_count(&error);
+    if (units == 0)
+        return cli_report(call, &error);
+    if (skn_plan_make(&plan, model, units, &error) == SKN_OK) {
+        say_data(call, &plan.data);
+        return 0;
+    }
+    int code = cli_report(call, &error);
+    if (skn_plan_look(model, model->data.test, &also) != SKN_OK &&
+        strcmp(also.text, error.text) != 0)
+        (void)cli_report(call, &also);
+    return code;
+}
+
 static int
 check_run(const cli_call_t *call)
 {
@@ -59,6 +98,7 @@ check_run(const cli_call_t *call)
     skn_error_t error = { 0 };
     skn_checked_t checked = { 0 };
     skn_problems_t *problems = skn_problems_new(&error);
+    bool reads = cli_flag(call, "data");
     int code = 0;
     if (!problems)
         return cli_report(call, &error);
@@ -68,12 +108,25 @@ check_run(const cli_call_t *call)
         code = cli_report_problems(call, problems);
     } else if (status != SKN_OK) {
         code = cli_report(call, &error);
+    } else if (checked.spec && reads) {
+        (void)skn_fail(&error, SKN_USAGE,
+                       "--data is for model files, and %.300s is a topology",
+                       path);
+        code = cli_report(call, &error);
     } else if (checked.spec) {
         say_topology(call, path, skn_spec_wiring(checked.spec));
+        skn_shortfall_spec(checked.spec, cli_warn_to, call);
     } else {
         say_model(call, path, checked.model);
-        look_for(call, "data.train", checked.model->data.train);
-        look_for(call, "data.test", checked.model->data.test);
+        if (!reads) {
+            look_for(call, "data.train", checked.model->data.train);
+            look_for(call, "data.test", checked.model->data.test);
+        }
+        for (size_t k = 0; k < checked.model->plugin_count; k++)
+            look_for(call, "plugins", checked.model->plugins[k]);
+        skn_shortfall_model(checked.model, false, cli_warn_to, call);
+        if (reads)
+            code = read_data(call, checked.model);
     }
     skn_checked_fini(&checked);
     skn_problems_destroy(&problems);
@@ -82,6 +135,7 @@ check_run(const cli_call_t *call)
 
 static const cli_option_t options[] = {
     CLI_OVERRIDE_OPTION,
+    { "data", 0, NULL, "read the data files, too" },
     CLI_COMMON_OPTIONS,
     { 0 },
 };
@@ -95,7 +149,11 @@ const cli_verb_t cli_check = {
     .options = options,
     .description =
         "Reads the file, and starts nothing. All mistakes are told in one\n"
-        "pass, with their place; then the exit code is 78. Data files are\n"
-        "not opened.",
+        "pass, with their place; then the exit code is 78. What the file asks\n"
+        "of this machine that it has not is a warning. Data files are opened\n"
+        "with --data alone: each line is read as `skein train` would, the\n"
+        "first mistake of each file is told, and the exit code is 65 then, or\n"
+        "66 for a file that is not there. The cache that data.cache asks for\n"
+        "is written, so that the run need not read them again.",
     .run = check_run,
 };

@@ -37,7 +37,7 @@ static int
 doctor_run(const cli_call_t *call)
 {
     static cli_finding_t findings[CLI_FINDINGS_MAX]; /* 12 KiB */
-    size_t count = cli_look(findings), tally[3] = { 0 };
+    size_t count = cli_look("", findings), tally[3] = { 0 };
     for (size_t k = 0; k < count; k++) {
         print_finding(call, &findings[k]);
         tally[findings[k].health]++;
@@ -62,6 +62,7 @@ const cli_verb_t cli_doctor = {
     .options = options,
     .description =
         "Looks at processing units, memory nodes, kernels, huge pages, limits\n"
+        "(those of control groups, too), what others do on this machine now,\n"
         "and libraries, measures what a run that gives way takes from a busy\n"
         "owner, and says how to repair what is not fine. The exit code is 69\n"
         "if a run would fail, else 0.",

@@ -14,8 +14,12 @@
 #include <string.h>
 #include <sys/resource.h>
 #include <sys/statvfs.h>
+#include <time.h>
+#include <unistd.h>
 
 #include "cli/doctor_libraries.h"
+#include "topology/groups.h"
+#include "topology/idle_sample.h"
 #include "topology/idle_trial.h"
 #include "topology/model_run.h"
 
@@ -29,6 +33,7 @@
 #define DISK_WANTED ((uint64_t)1 << 30)
 
 typedef struct look {
+    const char *root; /* of the control groups */
     cli_finding_t *findings;
     size_t count;
 } look_t;
@@ -79,21 +84,11 @@ cli_chosen_word(const char *line, char *word, size_t word_bytes)
                        start + 1);
 }
 
-double
-cli_quota_units(const char *line)
-{
-    char *end;
-    double quota = strtod(line, &end);
-    double period = end == line ? 0 : strtod(end, NULL);
-    return quota > 0 && period > 0 ? quota / period : 0;
-}
-
 /* --- the processor ------------------------------------------------------- */
 
 static void
 look_at_units(look_t *look)
 {
-    char line[256];
     skn_error_t error = { 0 };
     uint32_t units = skn_unit_count(&error);
     if (units == 0) {
@@ -101,14 +96,14 @@ look_at_units(look_t *look)
                "hwloc cannot see the machine: is /sys mounted?");
         return;
     }
-    double quota = first_line("/sys/fs/cgroup/cpu.max", line, sizeof(line))
-                       ? cli_quota_units(line)
-                       : 0;
+    double quota = skn_groups_units(look->root);
     if (quota > 0 && quota < (double)units)
-        advise(add(look, "units", CLI_SLOW,
-                   "%u processing units, but a quota of %.2f", units, quota),
-               "raise the control group's cpu.max, or give "
-               "-o resources.cores=N so that no more actors compute");
+        advise(
+            add(look, "units", CLI_SLOW,
+                "%u processing unit%s, but a quota of %.2f", units,
+                units == 1 ? "" : "s", quota),
+            "raise the control group's quota (cpu.max, or cpu.cfs_quota_us), "
+            "or give -o resources.cores=N so that no more actors compute");
     else
         (void)add(look, "units", CLI_FINE, "%u processing unit%s", units,
                   units == 1 ? "" : "s");
@@ -214,7 +209,8 @@ look_at_memory(look_t *look)
         add(look, "memory", health, "%" PRIu64 " MiB available", bytes >> 20);
     if (health != CLI_FINE)
         advise(finding, "end other programs, or raise the control group's "
-                        "memory.max");
+                        "limit (memory.max, memory.high, or "
+                        "memory.limit_in_bytes)");
 }
 
 static void
@@ -244,19 +240,19 @@ look_at_locked(look_t *look)
                   (unsigned long long)limit.rlim_cur >> 10);
 }
 
+/* An actor is a thread; a run of one process has a dozen on two cores. */
 static void
 look_at_threads(look_t *look)
 {
-    char line[64];
-    if (!first_line("/sys/fs/cgroup/pids.max", line, sizeof(line)))
-        return;
-    char *end;
-    unsigned long most = strtoul(line, &end, 10);
-    if (end != line && most < 64)
-        advise(add(look, "threads", CLI_SLOW, "at most %lu here", most),
+    uint64_t most = skn_groups_threads(look->root);
+    if (most == UINT64_MAX)
+        (void)add(look, "threads", CLI_FINE, "without limit");
+    else if (most < 64)
+        advise(add(look, "threads", CLI_SLOW, "at most %" PRIu64 " more here",
+                   most),
                "raise the control group's pids.max: an actor is a thread");
     else
-        (void)add(look, "threads", CLI_FINE, "at most %.20s", line);
+        (void)add(look, "threads", CLI_FINE, "at most %" PRIu64 " more", most);
 }
 
 static void
@@ -275,6 +271,49 @@ look_at_disk(look_t *look)
 }
 
 /* --- other work ---------------------------------------------------------- */
+
+/* Long enough for 100 ticks of two processors. */
+#define LOOK_NS 500000000l
+/* Of a core: less is what any machine does by the way. */
+#define OTHERS_MIN 0.3
+
+static uint64_t
+now_ns(void)
+{
+    struct timespec now = { 0 };
+    (void)clock_gettime(CLOCK_MONOTONIC, &now);
+    return (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec;
+}
+
+/* What others use now spoils measurements, and a run's time. */
+static void
+look_at_others(look_t *look)
+{
+    cpu_set_t cpus;
+    skn_error_t error = { 0 };
+    skn_idle_sample_t sample = { 0 };
+    const struct timespec pause = { 0, LOOK_NS };
+    skn_idle_sampler_t *sampler = NULL;
+    if (sched_getaffinity(0, sizeof(cpus), &cpus) == 0)
+        sampler = skn_idle_sampler_new("", getpid(), &cpus, &error);
+    if (!sampler)
+        return;
+    skn_idle_sampler_take(sampler, now_ns(), &sample);
+    (void)nanosleep(&pause, NULL);
+    skn_idle_sampler_take(sampler, now_ns(), &sample);
+    skn_idle_sampler_destroy(&sampler);
+    int cores = CPU_COUNT(&cpus);
+    if (sample.outside >= OTHERS_MIN)
+        advise(add(look, "other work", CLI_SLOW,
+                   "others use %.1f of %d core%s now", sample.outside, cores,
+                   cores == 1 ? "" : "s"),
+               "end it, or wait for its end; what is measured meanwhile says "
+               "little");
+    else if (sample.outside >= 0)
+        (void)add(look, "other work", CLI_FINE,
+                  "others use %.1f of %d core%s now", sample.outside, cores,
+                  cores == 1 ? "" : "s");
+}
 
 /* Two processes spin on one core for 0.2 s, for each way that is tried. */
 static void
@@ -328,9 +367,9 @@ look_at_libraries(look_t *look)
 }
 
 size_t
-cli_look(cli_finding_t *findings)
+cli_look(const char *root, cli_finding_t *findings)
 {
-    look_t look = { .findings = findings };
+    look_t look = { .root = root, .findings = findings };
     look_at_units(&look);
     look_at_nodes(&look);
     look_at_kernels(&look);
@@ -342,6 +381,7 @@ cli_look(cli_finding_t *findings)
     look_at_locked(&look);
     look_at_threads(&look);
     look_at_disk(&look);
+    look_at_others(&look);
     look_at_politeness(&look);
     look_at_libraries(&look);
     return look.count;

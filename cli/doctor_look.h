@@ -20,14 +20,13 @@ typedef struct cli_finding {
 
 #define CLI_FINDINGS_MAX 32
 
-/* Looks at all of it; returns how many findings were written. */
-size_t cli_look(cli_finding_t *findings);
+/* Looks at all of it; returns how many findings were written. `root` is where
+ * the control groups are looked up: "" but in tests, where /proc and /sys lie
+ * below it. */
+size_t cli_look(const char *root, cli_finding_t *findings);
 
 /* The word in brackets of "always [madvise] never", as the kernel shows a
  * choice; "" if there is none. */
 void cli_chosen_word(const char *line, char *word, size_t word_bytes);
-/* Processing units that "max 100000" or "150000 100000" (quota and period of
- * a control group) allows; 0: no limit, or not understood. */
-double cli_quota_units(const char *line);
 
 #endif

@@ -6,28 +6,42 @@
 
 #include "cli/index.h"
 #include "cli/verbs.h"
+#include "topology/document.h"
 #include "topology/evaluate.h"
 
-/* The value of the last -o KEY=VALUE with this key, or NULL. */
+/* What -o may set; a NULL is the run's own file. */
+typedef struct files {
+    skn_problems_t *problems;
+    skn_document_t *document; /* holds the texts */
+    const char *test, *train;
+} files_t;
+
+/* The path under `key` of data; NULL if it is not set. */
 static const char *
-override_of(const cli_call_t *call, const char *key)
+path_of(const files_t *files, const char *key)
 {
-    const char *overrides[CLI_VALUES_MAX], *value = NULL;
-    size_t count = cli_overrides(call, overrides), bytes = strlen(key);
-    for (size_t k = 0; k < count; k++)
-        if (strncmp(overrides[k], key, bytes) == 0 &&
-            overrides[k][bytes] == '=')
-            value = overrides[k] + bytes + 1;
-    return value;
+    const skn_node_t *data =
+        skn_node_get(skn_document_root(files->document), "data");
+    const skn_node_t *node = skn_node_get(data, key);
+    const char *path = node ? skn_node_words(node) : NULL;
+    if (node && (!path || !path[0]))
+        (void)skn_problems_add(files->problems, node->mark,
+                               "data.%s must be a path, found nothing", key);
+    return path;
 }
 
 /* A trained model is what it is: only the data may be others. */
 static skn_status_t
-check_overrides(const cli_call_t *call, skn_error_t *error)
+read_files(const cli_call_t *call, files_t *files, skn_error_t *error)
 {
     const char *overrides[CLI_VALUES_MAX];
     size_t count = cli_overrides(call, overrides);
-    for (size_t k = 0; k < count; k++)
+    files->problems = skn_problems_new(error);
+    files->document =
+        files->problems ? skn_document_new("-o", files->problems) : NULL;
+    if (!files->document)
+        return SKN_NO_MEMORY;
+    for (size_t k = 0; k < count; k++) {
         if (strncmp(overrides[k], "data.test=", 10) != 0 &&
             strncmp(overrides[k], "data.train=", 11) != 0) {
             (void)skn_fail(error, SKN_USAGE,
@@ -37,7 +51,18 @@ check_overrides(const cli_call_t *call, skn_error_t *error)
             return skn_fail_hint(error, SKN_USAGE,
                                  "there are: data.test, data.train");
         }
-    return SKN_OK;
+        (void)skn_document_set(files->document, overrides[k], files->problems);
+    }
+    files->test = path_of(files, "test");
+    files->train = path_of(files, "train");
+    return skn_problems_error(files->problems, error);
+}
+
+static void
+files_fini(files_t *files)
+{
+    skn_document_destroy(&files->document);
+    skn_problems_destroy(&files->problems);
 }
 
 /* S(name in JSON, name for people) */
@@ -74,8 +99,9 @@ static void
 print_text(const skn_predictor_info_t *info, const skn_evaluation_t *found,
            double seconds)
 {
-    (void)printf("model  %s\ntest   %s: %" PRIu64 " points", info->path,
-                 found->test, found->points);
+    cli_print_path("model  ", info->path, "\n");
+    cli_print_path("test   ", found->test, "");
+    (void)printf(": %" PRIu64 " points", found->points);
     if (found->unlabelled > 0)
         (void)printf(", %" PRIu64 " without labels, which count as misses",
                      found->unlabelled);
@@ -98,31 +124,42 @@ now_seconds(void)
     return (double)now.tv_sec + 1e-9 * (double)now.tv_nsec;
 }
 
-static int
-eval_run(const cli_call_t *call)
+static skn_status_t
+evaluate(const cli_call_t *call, const files_t *files,
+         const skn_predictor_t *predictor, skn_error_t *error)
 {
-    skn_error_t error = { 0 };
-    skn_evaluation_t found = { 0 };
-    skn_status_t status = check_overrides(call, &error);
-    if (status != SKN_OK)
-        return cli_report(call, &error);
-    skn_predictor_t *predictor = skn_predictor_open(call->operands[0], &error);
-    if (!predictor)
-        return cli_report(call, &error);
     const skn_predictor_info_t *info = skn_predictor_info(predictor);
-    if (info->warning[0])
-        cli_warn(call, info->warning, "");
-    status = cli_index(call, predictor, &error);
+    skn_evaluation_t found = { 0 };
     double begin_seconds = now_seconds();
-    if (status == SKN_OK)
-        status = skn_evaluate(predictor, override_of(call, "data.test"),
-                              override_of(call, "data.train"), &found, &error);
+    skn_status_t status =
+        skn_evaluate(predictor, files->test, files->train, &found, error);
     double seconds = now_seconds() - begin_seconds;
     if (status == SKN_OK && found.warning[0])
         cli_warn(call, found.warning, "give -o data.train=FILE");
     if (status == SKN_OK)
         (call->json ? print_json : print_text)(info, &found, seconds);
+    return status;
+}
+
+static int
+eval_run(const cli_call_t *call)
+{
+    skn_error_t error = { 0 };
+    files_t files = { 0 };
+    skn_predictor_t *predictor = NULL;
+    skn_status_t status = read_files(call, &files, &error);
+    if (status == SKN_OK) {
+        predictor = skn_predictor_open(call->operands[0], &error);
+        status = predictor ? SKN_OK : error.status;
+    }
+    if (predictor && skn_predictor_info(predictor)->warning[0])
+        cli_warn(call, skn_predictor_info(predictor)->warning, "");
+    if (status == SKN_OK)
+        status = cli_index(call, predictor, &error);
+    if (status == SKN_OK)
+        status = evaluate(call, &files, predictor, &error);
     skn_predictor_close(&predictor);
+    files_fini(&files);
     return status == SKN_OK ? 0 : cli_report(call, &error);
 }
 

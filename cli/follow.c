@@ -244,11 +244,11 @@ static void
 print_start(const json_t *event)
 {
     (void)printf("model  %.1f million parameters, %.0f actors, about %.0f MiB "
-                 "of memory\nrun    %s\n",
+                 "of memory\n",
                  skn_json_number(event, "parameters") * 1e-6,
                  skn_json_number(event, "actors"),
-                 skn_json_number(event, "memory_mb"),
-                 cli_event_text(event, "path"));
+                 skn_json_number(event, "memory_mb"));
+    cli_print_path("run    ", cli_event_text(event, "path"), "\n");
 }
 
 /* resume_path: see cli_follow_t. */
@@ -284,10 +284,8 @@ print_event(const cli_call_t *call, const char *line, cli_bar_t *bar,
     if (strcmp(name, "epoch") == 0 && json_object_get(event, "p1"))
         bar->p1 = skn_json_number(event, "p1");
     if (strcmp(name, "warning") == 0)
-        (void)fprintf(stderr, "skein: warning: %s%s%s\n",
-                      cli_event_text(event, "message"),
-                      cli_event_text(event, "hint")[0] ? "; " : "",
-                      cli_event_text(event, "hint"));
+        cli_print_sentence("skein: warning: ", cli_event_text(event, "message"),
+                           cli_event_text(event, "hint"));
     if (cli_event_actor_waits(event)) {
         print_actor_waiting(event);
         name = "warning"; /* it was shown as one */
@@ -302,11 +300,11 @@ print_event(const cli_call_t *call, const char *line, cli_bar_t *bar,
         print_done(event);
     else if (strcmp(name, "start") == 0)
         print_start(event);
-    else if (strcmp(name, "resume") == 0)
-        (void)printf("resume %s at batch %.0f\n", cli_event_text(event, "path"),
-                     skn_json_number(event, "batch"));
-    else if (strcmp(name, "checkpoint") == 0)
-        (void)printf("saved  %s\n", cli_event_text(event, "path"));
+    else if (strcmp(name, "resume") == 0) {
+        cli_print_path("resume ", cli_event_text(event, "path"), "");
+        (void)printf(" at batch %.0f\n", skn_json_number(event, "batch"));
+    } else if (strcmp(name, "checkpoint") == 0)
+        cli_print_path("saved  ", cli_event_text(event, "path"), "\n");
     else if (strcmp(name, "stopped") == 0)
         print_stopped(event, resume_path);
     else if (strcmp(name, "idle") == 0)

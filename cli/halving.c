@@ -2,8 +2,9 @@
 #include "cli/halving.h"
 
 #include <math.h>
-#include <stdlib.h>
 #include <string.h>
+
+#include "cli/verb.h"
 
 /* Fewer are no search: then rather shorter trials. */
 #define CANDIDATES_MIN 4u
@@ -103,10 +104,10 @@ bool
 cli_halving_read_time(const char *text, double *seconds)
 {
     static const char units[] = "smh";
-    char *end = NULL;
-    double value = strtod(text, &end);
-    const char *unit = *end ? strchr(units, *end) : NULL;
-    if (end == text || (*end && (!unit || end[1])))
+    size_t bytes = strlen(text);
+    const char *unit = bytes > 0 ? strchr(units, text[bytes - 1]) : NULL;
+    double value = 0;
+    if (!cli_read_real(text, unit ? bytes - 1 : bytes, &value))
         return false;
     for (; unit && unit > units; unit--)
         value *= 60;
@@ -117,16 +118,12 @@ cli_halving_read_time(const char *text, double *seconds)
 bool
 cli_halving_read_share(const char *text, double *share)
 {
-    char *end = NULL;
-    double value = strtod(text, &end);
-    if (end == text)
+    size_t above = strcspn(text, "/");
+    const char *rest = text + above;
+    double value = 0, below = 1;
+    if (!cli_read_real(text, above, &value) ||
+        (*rest && !cli_read_real(rest + 1, strlen(rest + 1), &below)))
         return false;
-    if (*end == '/') {
-        const char *below = end + 1;
-        value /= strtod(below, &end);
-        if (end == below)
-            return false;
-    }
-    *share = value;
-    return *end == '\0' && value > 0 && value < 1;
+    *share = value / below;
+    return *share > 0 && *share < 1;
 }

@@ -12,7 +12,9 @@ cli_help_verbs(FILE *file)
     for (size_t k = 0; cli_verbs[k]; k++)
         (void)fprintf(file, "  %-12s %s\n", cli_verbs[k]->name,
                       cli_verbs[k]->help);
-    (void)fputs("\nskein VERB --help says more of each.\n", file);
+    (void)fputs(
+        "\n`skein help VERB`, or `skein VERB --help`, says more of one.\n",
+        file);
 }
 
 void

@@ -160,13 +160,49 @@ occupy_streams(void)
             (void)open("/dev/null", k == 0 ? O_WRONLY : O_RDONLY);
 }
 
+static const cli_verb_t *
+find_verb(const char *name)
+{
+    for (size_t k = 0; cli_verbs[k]; k++)
+        if (strcmp(cli_verbs[k]->name, name) == 0)
+            return cli_verbs[k];
+    return NULL;
+}
+
+static int
+unknown_verb(const cli_call_t *call, const char *word)
+{
+    skn_nearest_t nearest = { .wanted = word };
+    char hint[SKN_ERROR_HINT_BYTES] = "skein --help lists the verbs";
+    for (size_t k = 0; cli_verbs[k]; k++)
+        skn_nearest_offer(&nearest, cli_verbs[k]->name);
+    if (nearest.best)
+        (void)snprintf(hint, sizeof(hint), "did you mean 'skein %s'?",
+                       nearest.best);
+    return usage(call, "'%s' is no verb of skein", word, hint);
+}
+
+/* `skein help`, and `skein help VERB`, which is `skein VERB --help`. */
+static int
+print_help(const cli_call_t *call, int count, char **words)
+{
+    const cli_verb_t *verb = NULL;
+    if (count == 0 || strcmp(words[0], "help") == 0 || words[0][0] == '-') {
+        cli_help_verbs(stdout);
+    } else {
+        verb = find_verb(words[0]);
+        if (!verb)
+            return unknown_verb(call, words[0]);
+        cli_help_verb(verb, stdout);
+    }
+    return cli_finish(call, 0);
+}
+
 int
 main(int argument_count, char **arguments)
 {
     static const cli_verb_t none = { .name = "" };
     cli_call_t call = { .verb = &none };
-    skn_nearest_t nearest = { 0 };
-    char hint[SKN_ERROR_HINT_BYTES] = "skein --help lists the verbs";
     occupy_streams();
     if (argument_count < 2) {
         cli_help_verbs(stderr);
@@ -174,20 +210,11 @@ main(int argument_count, char **arguments)
     }
     const char *word = arguments[1];
     if (strcmp(word, "--help") == 0 || strcmp(word, "-h") == 0 ||
-        strcmp(word, "help") == 0) {
-        cli_help_verbs(stdout);
-        return cli_finish(&call, 0);
-    }
+        strcmp(word, "help") == 0)
+        return print_help(&call, argument_count - 2, arguments + 2);
     if (strcmp(word, "--version") == 0)
         word = "version";
-    nearest.wanted = word;
-    for (size_t k = 0; cli_verbs[k]; k++) {
-        if (strcmp(cli_verbs[k]->name, word) == 0)
-            return run_verb(cli_verbs[k], argument_count - 2, arguments + 2);
-        skn_nearest_offer(&nearest, cli_verbs[k]->name);
-    }
-    if (nearest.best)
-        (void)snprintf(hint, sizeof(hint), "did you mean 'skein %s'?",
-                       nearest.best);
-    return usage(&call, "'%s' is no verb of skein", word, hint);
+    const cli_verb_t *verb = find_verb(word);
+    return verb ? run_verb(verb, argument_count - 2, arguments + 2)
+                : unknown_verb(&call, word);
 }

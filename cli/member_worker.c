@@ -183,7 +183,7 @@ static skn_status_t
 exec_worker(cli_worker_t *worker, const cli_worker_start_t *start,
             const json_t *order, const char *nodes, skn_error_t *error)
 {
-    char self[4096], path[PATH_BYTES], number[32], copies[64];
+    char self[4096], number[32], copies[64];
     char from[64] = "none";
     line_t line = { .count = 0 };
     if (cli_self_path(self, sizeof(self), error) != SKN_OK)
@@ -192,7 +192,9 @@ exec_worker(cli_worker_t *worker, const cli_worker_start_t *start,
         (void)snprintf(from, sizeof(from), "%" PRIu64 "-g%" PRIu64,
                        cli_talk_number(order, "batch"),
                        cli_talk_number(order, "layout"));
-    (void)snprintf(path, sizeof(path), "checkpoint.path=%s", start->folder);
+    char *path = cli_override_of("checkpoint.path", start->folder, error);
+    if (!path)
+        return error->status;
     (void)snprintf(copies, sizeof(copies), "checkpoint.copies=%d", COPIES);
     (void)snprintf(number, sizeof(number), "%" PRIu64, worker->generation);
     add(&line, self);
@@ -219,7 +221,9 @@ exec_worker(cli_worker_t *worker, const cli_worker_start_t *start,
     add_two(&line, "-o", path);
     if (start->model->checkpoint.copies < COPIES)
         add_two(&line, "-o", copies);
-    return cli_up_start(&worker->node, line.argument, error);
+    skn_status_t status = cli_up_start(&worker->node, line.argument, error);
+    free(path);
+    return status;
 }
 
 /* A folder of another run would have the worker speak for that one. */

@@ -5,6 +5,7 @@
 #include "cli/verbs.h"
 #include "topology/cost.h"
 #include "topology/model_run.h"
+#include "topology/shortfall.h"
 
 static int
 plan_run(const cli_call_t *call)
@@ -26,6 +27,11 @@ plan_run(const cli_call_t *call)
     if (!problems)
         return cli_report(call, &error);
     skn_status_t status = skn_model_run_open(&run, &options, problems, &error);
+    if (status == SKN_OK) {
+        skn_shortfall_model(run.model, false, cli_warn_to, call);
+        if (run.plan.node_count == 0)
+            skn_shortfall_quota("", run.plan.units, cli_warn_to, call);
+    }
     if (status == SKN_OK && cli_flag(call, "model")) {
         status = skn_model_write(&run.whole, stdout, &error);
     } else if (status == SKN_OK) {

@@ -208,34 +208,15 @@ stream(predict_t *predict, skn_error_t *error)
 
 /* --- the verb ------------------------------------------------------------ */
 
-/* The number of option `name`, within [least, most]; false: it is none. */
-static bool
-read_number(const char *text, double least, double most, double *number)
-{
-    char *end;
-    errno = 0;
-    *number = strtod(text, &end);
-    return end != text && *end == '\0' && errno == 0 && *number >= least &&
-           *number <= most;
-}
-
 static skn_status_t
 read_options(predict_t *predict, skn_error_t *error)
 {
-    const char *labels = cli_value(predict->call, "top");
-    const char *threshold = cli_value(predict->call, "threshold");
-    double number = LABELS_DEFAULT;
-    if (labels && (!read_number(labels, 1, SKN_PREDICTOR_LABELS_MAX, &number) ||
-                   number != floor(number)))
-        return skn_fail(error, SKN_USAGE,
-                        "-k must be a whole number in 1..%u, found '%.40s'",
-                        SKN_PREDICTOR_LABELS_MAX, labels);
-    predict->k = (uint32_t)number;
-    if (threshold && !read_number(threshold, 0, 1, &predict->threshold))
-        return skn_fail(error, SKN_USAGE,
-                        "--threshold must be a number in 0..1, found '%.40s'",
-                        threshold);
-    return SKN_OK;
+    predict->k = LABELS_DEFAULT;
+    skn_status_t status = cli_count(
+        predict->call, "top", SKN_PREDICTOR_LABELS_MAX, &predict->k, error);
+    return status == SKN_OK ? cli_real(predict->call, "threshold", 0, 1,
+                                       &predict->threshold, error)
+                            : status;
 }
 
 /* Names of some other data, as a rule. */

@@ -12,6 +12,7 @@
 #include "formats/json_text.h"
 #include "formats/manifest.h"
 #include "topology/model_run.h"
+#include "topology/shortfall.h"
 
 /* Of a run's id, before the 8 of its generation. */
 #define LINK_RUN_DIGITS (SKN_RUN_ID_BYTES - 9)
@@ -39,6 +40,16 @@ typedef struct keeper {
     cli_polite_t *polite;
     bool tried;
 } keeper_t;
+
+static void
+warn_shortfall(const cli_call_t *call, const skn_model_run_t *run)
+{
+    const skn_plan_t *plan = &run->plan;
+    skn_shortfall_model(run->model, true, cli_warn_to, call);
+    skn_shortfall_quota(
+        "", plan->node_count > 0 ? plan->nodes[run->node].units : plan->units,
+        cli_warn_to, call);
+}
 
 /* What nobody asked for, and what makes the run slower. */
 static void
@@ -197,6 +208,7 @@ go(const cli_call_t *call, skn_model_run_t *run, job_t *job, bool resumes)
         warn_validate(call, run);
         warn_offload(call, &run->plan, job->run_path);
     }
+    warn_shortfall(call, run);
     cli_follow_t follow = {
         .options = &options,
         .begun = run->model->node_count > 0 ? NULL : &job->begun,
@@ -256,9 +268,6 @@ hurry(void *state)
         cli_polite_hurry(keeper->polite);
 }
 
-/* Numbers of actors' options end there. */
-#define SEED_MAX (INT64_C(1) << 53)
-
 /* Whether a run is joined of what is trained for it. */
 static bool
 has_parts(const skn_model_train_t *train)
@@ -298,7 +307,7 @@ check_ensemble(const skn_model_run_t *run, const job_t *job, bool resumes,
                               train->ensemble * layer->units, SKN_HIDDEN_MAX);
     }
     if (status == SKN_OK && train->ensemble > 1 &&
-        train->seed > SEED_MAX - train->ensemble)
+        train->seed > (int64_t)SKN_WHOLE_MAX - train->ensemble)
         status = skn_fail(error, SKN_BAD_CONFIG,
                           "train.seed is %" PRId64 ": those of %" PRId64
                           " networks end above 2^53",

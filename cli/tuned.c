@@ -100,6 +100,12 @@ set_paths(skn_document_t *document, const skn_model_t *model,
         set_path(document, "data.cache", model->data.cache, problems);
     set_path(document, "checkpoint.path", model->checkpoint.path, problems);
     set_path(document, "idle.notice.file", model->idle.notice.file, problems);
+    /* "[ -f x ]" is a list in YAML, and a test in a shell. */
+    if (model->idle.notice.command[0]) {
+        skn_json_text_add(&text, "idle.notice.command=");
+        skn_json_text_add_string(&text, model->idle.notice.command);
+        set(document, &text, problems);
+    }
     for (size_t k = 0; k < model->plugin_count; k++) {
         skn_json_text_add(&text, k ? ", " : "plugins=[");
         add_path(&text, model->plugins[k]);

@@ -69,9 +69,8 @@ typedef struct cli_up_command {
     char *argument[CLI_UP_ARGUMENTS_MAX];
     size_t count;
     char *line, *words; /* malloc'ed: for the shell over ssh; of --ssh */
-    char *folder;       /* malloc'ed: an override, of a role */
+    char *folder;       /* malloc'ed: an override, with the run's folder */
     char self[4096];
-    char path[SKN_TEXT_MAX + SKN_NAME_MAX + 32];
 } cli_up_command_t;
 skn_status_t cli_up_command(const cli_call_t *call, const cli_up_local_t *local,
                             const cli_up_node_t *node,

@@ -38,10 +38,12 @@ add_option(cli_up_command_t *command, const char *name, const char *value)
     }
 }
 
-static void
+static skn_status_t
 list_arguments(const cli_call_t *call, const cli_up_local_t *local,
-               const cli_up_node_t *node, cli_up_command_t *command)
+               const cli_up_node_t *node, cli_up_command_t *command,
+               skn_error_t *error)
 {
+    char path[SKN_TEXT_MAX + SKN_NAME_MAX + 2];
     add(command, "node");
     add(command, node->name);
     add(command, call->operands[0]);
@@ -59,10 +61,11 @@ list_arguments(const cli_call_t *call, const cli_up_local_t *local,
     for (size_t k = 0; k < local->override_count; k++)
         add_option(command, "-o", local->overrides[k]);
     if (!node->path)
-        return;
-    (void)snprintf(command->path, sizeof(command->path),
-                   "checkpoint.path=%s-%s", node->path, node->name);
-    add_option(command, "-o", command->path);
+        return SKN_OK;
+    (void)snprintf(path, sizeof(path), "%s-%s", node->path, node->name);
+    command->folder = cli_override_of("checkpoint.path", path, error);
+    add_option(command, "-o", command->folder);
+    return command->folder ? SKN_OK : error->status;
 }
 
 /* The arguments as one line for the shell of another machine: in the same
@@ -131,8 +134,10 @@ cli_up_command(const cli_call_t *call, const cli_up_local_t *local,
     if (status != SKN_OK)
         return status;
     add(command, !node->ssh[0] ? command->self : remote ? remote : "skein");
-    list_arguments(call, local, node, command);
-    return node->ssh[0] ? wrap_in_ssh(call, node, command, error) : SKN_OK;
+    status = list_arguments(call, local, node, command, error);
+    return status == SKN_OK && node->ssh[0]
+               ? wrap_in_ssh(call, node, command, error)
+               : status;
 }
 
 skn_status_t
@@ -148,10 +153,9 @@ cli_up_role_command(const cli_call_t *call, const cli_up_local_t *local,
         node->ssh[0]
             ? SKN_OK
             : cli_self_path(command->self, sizeof(command->self), error);
-    if (status == SKN_OK && role->path &&
-        asprintf(&command->folder, "checkpoint.path=%s", role->path) < 0) {
-        command->folder = NULL;
-        status = skn_fail(error, SKN_NO_MEMORY, "no room for a command line");
+    if (status == SKN_OK && role->path) {
+        command->folder = cli_override_of("checkpoint.path", role->path, error);
+        status = command->folder ? SKN_OK : error->status;
     }
     if (status != SKN_OK)
         return status;

@@ -64,10 +64,10 @@ write_node(FILE *file, const cli_up_local_t *local, uint32_t k, uint16_t port,
     (void)snprintf(path, sizeof(path), "%s/n%u.key", local->folder, k);
     skn_status_t status = skn_keys_make(path, NULL, public_key, error);
     deal_cores(units, local->count, k, &first, &count);
-    (void)fprintf(file,
-                  "%s{name: n%u, address: \"tcp://127.0.0.1:%u\", key: \"%s\", "
-                  "cores: [",
-                  k > 0 ? ", " : "", k, port, path);
+    (void)fprintf(file, "%s{name: n%u, address: \"tcp://127.0.0.1:%u\", key: ",
+                  k > 0 ? ", " : "", k, port);
+    cli_json_string(path, file);
+    (void)fputs(", cores: [", file);
     for (uint32_t c = first; c < first + count; c++)
         (void)fprintf(file, "%s%u", c > first ? ", " : "", c);
     (void)fputs("]}", file);
@@ -84,19 +84,16 @@ write_coordinator(cli_up_local_t *local, skn_error_t *error)
     uint16_t port = status == SKN_OK ? hold_port(local, error) : 0;
     if (port == 0)
         return error->status;
-    for (int k = 0; k < 2; k++) {
-        char **at = &local->overrides[local->override_count];
-        int bytes = k == 0 ? asprintf(at, "coordinator.key=%s", path)
-                           : asprintf(at,
-                                      "coordinator.address="
-                                      "tcp://127.0.0.1:%u",
-                                      port);
-        if (bytes < 0) {
-            *at = NULL;
-            return skn_fail(error, SKN_NO_MEMORY, "no room for the nodes");
-        }
-        local->override_count++;
+    char **at = &local->overrides[local->override_count];
+    at[0] = cli_override_of("coordinator.key", path, error);
+    if (!at[0])
+        return error->status;
+    local->override_count++;
+    if (asprintf(&at[1], "coordinator.address=tcp://127.0.0.1:%u", port) < 0) {
+        at[1] = NULL;
+        return skn_fail(error, SKN_NO_MEMORY, "no room for the nodes");
     }
+    local->override_count++;
     return SKN_OK;
 }
 

@@ -178,6 +178,9 @@ cli_up_keep_error(cli_up_node_t *node, const json_t *event)
 {
     double code = skn_json_number(event, "code");
     skn_status_t status = cli_status_of_code((int)code);
+    /* A config has an event a problem: the first one stands for all. */
+    if (status == SKN_BAD_CONFIG && node->error.status == SKN_BAD_CONFIG)
+        return;
     (void)skn_fail(&node->error, status, "%s",
                    cli_event_text(event, "message"));
     (void)skn_fail_hint(&node->error, status, "%s",

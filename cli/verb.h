@@ -57,26 +57,46 @@ const char *cli_value(const cli_call_t *call, const char *name);
 const char *cli_value_at(const cli_call_t *call, const char *name, size_t k);
 /* All values of -o: returns how many, at most CLI_VALUES_MAX. */
 size_t cli_overrides(const cli_call_t *call, const char **overrides);
+/* KEY=TEXT for another process's -o, with which the key has exactly this text;
+ * the caller's to free. NULL: SKN_NO_MEMORY. */
+char *cli_override_of(const char *key, const char *text, skn_error_t *error);
 
 /* The number that an option was given, if it was: *count stays as it is without
- * it. SKN_USAGE: it is not 1 to `most`. */
+ * it. SKN_USAGE: it is not 1 to `most`. Numbers are written as in a model file: in
+ * decimal, without a sign, blanks or leading zeros. */
 skn_status_t cli_count(const cli_call_t *call, const char *name, uint32_t most,
                        uint32_t *count, skn_error_t *error);
+/* The same for a number within [least, most]. */
+skn_status_t cli_real(const cli_call_t *call, const char *name, double least,
+                      double most, double *real, skn_error_t *error);
+/* A number of the command line, or a part of one, by the rules of the model
+ * file; false if it is none. */
+bool cli_read_real(const char *text, size_t text_bytes, double *real);
 /* A day: whoever waits longer has forgotten about it. */
 #define CLI_WAIT_S_MAX 86400u
 
 /* Says what went wrong: one line on standard error, and with --json an error
  * event on standard output. Returns the exit code. */
 int cli_report(const cli_call_t *call, const skn_error_t *error);
-/* The same for a list of problems, each on its line, with the source. */
+/* The same for a list of problems: each on its line, with the source, and with
+ * --json each an event with its file, line and column. */
 struct skn_problems;
 int cli_report_problems(const cli_call_t *call,
                         const struct skn_problems *problems);
+/* One line on standard error: `prefix`, the message and, behind a semicolon,
+ * the hint, unless that is "". */
+void cli_print_sentence(const char *prefix, const char *message,
+                        const char *hint);
 /* A warning: one line on standard error, an event with --json. */
 void cli_warn(const cli_call_t *call, const char *message, const char *hint);
+/* The same, for those who are given a function: `call` is a cli_call_t. */
+void cli_warn_to(const void *call, const char *message, const char *hint);
 /* Flushes standard output; a full disk or closed pipe is an exit code too. */
 int cli_finish(const cli_call_t *call, int code);
 
+/* Prints a path between two texts on standard output; a line break in it is
+ * printed as "\n", so that a line stays one. */
+void cli_print_path(const char *before, const char *path, const char *after);
 /* Prints `text` in quotes, escaped, as JSON. */
 void cli_json_string(const char *text, FILE *file);
 

@@ -30,29 +30,10 @@ Test(doctor_look, the_chosen_word_stands_in_brackets)
     expect_word("[a word longer than the room]", "a word longer t");
 }
 
-static void
-expect_units(const char *line, double want)
-{
-    double units = cli_quota_units(line);
-    cr_expect(fabs(units - want) < 1e-9, "of '%s': %g", line, units);
-}
-
-Test(doctor_look, a_quota_is_a_number_of_units)
-{
-    expect_units("150000 100000", 1.5);
-    expect_units("100000 100000", 1);
-    expect_units("max 100000", 0);
-    expect_units("", 0);
-    expect_units("100000", 0);
-    expect_units("0 100000", 0);
-    expect_units("-1 100000", 0);
-    expect_units("100000 0", 0);
-}
-
 Test(doctor_look, every_finding_says_what_was_found)
 {
     static cli_finding_t findings[CLI_FINDINGS_MAX];
-    size_t count = cli_look(findings);
+    size_t count = cli_look("", findings);
     cr_assert_gt(count, 10);
     cr_assert_leq(count, CLI_FINDINGS_MAX);
     for (size_t k = 0; k < count; k++) {
@@ -75,7 +56,7 @@ Test(doctor_look, kernels_that_cannot_run_are_broken)
 {
     static cli_finding_t findings[CLI_FINDINGS_MAX];
     cr_assert_eq(setenv("SKEIN_ISA", "mmx", 1), 0);
-    size_t count = cli_look(findings);
+    size_t count = cli_look("", findings);
     const cli_finding_t *kernels = finding_of(findings, count, "kernels");
     cr_assert(kernels);
     cr_expect_eq(kernels->health, CLI_BROKEN);
@@ -88,7 +69,7 @@ Test(doctor_look, scalar_kernels_cost_speed)
 {
     static cli_finding_t findings[CLI_FINDINGS_MAX];
     cr_assert_eq(setenv("SKEIN_ISA", "scalar", 1), 0);
-    size_t count = cli_look(findings);
+    size_t count = cli_look("", findings);
     const cli_finding_t *kernels = finding_of(findings, count, "kernels");
     cr_assert(kernels);
     cr_expect_eq(kernels->health, CLI_SLOW);

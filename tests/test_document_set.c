@@ -166,15 +166,94 @@ Test(document_set, refuses_paths_that_lead_nowhere)
                    "name one of its keys: model.layers.output.KEY=VALUE");
 }
 
-Test(document_set, refuses_what_a_file_may_not_hold_either)
+/* What stands under "a" after -o a=VALUE. */
+static const skn_node_t *
+set(const char *value)
 {
-    expect_refused("a=*x", "-o a=*x: aliases are refused",
-                   "write the value out");
-    expect_refused("a={b: 1, b: 2}", "-o a={b: 1, b: 2}: key 'b' is repeated",
+    static char assignment[256];
+    (void)snprintf(assignment, sizeof(assignment), "a=%s", value);
+    cr_assert_eq(skn_document_set(document, assignment, problems), SKN_OK,
+                 "%s: %s", assignment, skn_problems_text(problems, 0));
+    return skn_node_get(skn_document_root(document), "a");
+}
+
+Test(document_set, takes_text_as_it_is_typed)
+{
+    static const char *const typed[] = {
+        "o/run #1", "#x",      "a\nb",      "a: b", "- a",  "a ",  " a",
+        "\ta",      "&a",      "*a",        "!a b", "%a",   "@a",  "`a`",
+        "|",        "> b",     "? a",       "a\\b", "a\\",  "\"a", "a\"",
+        "it's",     "'a' 'b'", "\"a\"b",    "a,b",  "null", "~",   "<<",
+        "---",      "... #",   "[a] b",     "[a",   "{a",   "{a}", "[a]",
+        "\033[1m",  "a\rb",    "d\xc3\xa4", "=",    "a=b",  "a]",  "}",
+    };
+    for (size_t k = 0; k < sizeof(typed) / sizeof(typed[0]); k++)
+        cr_expect_str_eq(skn_node_words(set(typed[k])), typed[k]);
+}
+
+Test(document_set, takes_text_in_quotes_as_yaml)
+{
+    static const char *const pairs[][2] = {
+        { "\"o/run #1\"", "o/run #1" },
+        { "'it''s'", "it's" },
+        { "\"\"", "" },
+        { "''", "" },
+        { " 'a ' ", "a " },
+        { "\"\\\"\\n\\x41\"", "\"\nA" },
+        { "'\"a\"'", "\"a\"" },
+    };
+    for (size_t k = 0; k < sizeof(pairs) / sizeof(pairs[0]); k++) {
+        const skn_node_t *node = set(pairs[k][0]);
+        cr_expect_str_eq(skn_node_words(node), pairs[k][1], "%s", pairs[k][0]);
+        cr_expect(node->quoted);
+    }
+    expect_refused("a=\"\\q\"",
+                   "-o a=\"\\q\": invalid escape 'q' in double-quoted string",
                    "");
-    expect_refused("a=[1", "-o a=[1: flow sequence without a closing bracket",
+    expect_refused("a='b\nc'",
+                   "-o a='b\nc': YAML reads a line break in quotes as a blank; "
+                   "between double quotes, write \\n",
                    "");
+}
+
+Test(document_set, takes_numbers_and_words_without_the_blanks_around_them)
+{
+    cr_expect_str_eq(set(" 3 ")->text, "3");
+    cr_expect_str_eq(set("3 #4")->text, "3 #4");
+    cr_expect_str_eq(set("3\n4")->text, "3\n4");
+    cr_expect_str_eq(set("&b 3")->text, "&b 3");
+    cr_expect(skn_node_is_null(set("")));
+    cr_expect(skn_node_is_null(set(" ")));
+    cr_expect_null(skn_node_words(set("")));
+}
+
+Test(document_set, keeps_why_a_list_is_none_for_who_needs_one)
+{
+    static const char *const pairs[][2] = {
+        { "[1", "flow sequence without a closing bracket" },
+        { "[1] # 2", "something follows the closing bracket" },
+        { "{b: 1, b: 2}", "key 'b' is repeated" },
+        { "[*x]", "aliases are refused; write the value out" },
+    };
+    for (size_t k = 0; k < sizeof(pairs) / sizeof(pairs[0]); k++) {
+        const skn_node_t *node = set(pairs[k][0]);
+        cr_expect_eq(node->type, SKN_NODE_SCALAR);
+        cr_expect_str_eq(node->text, pairs[k][0]);
+        (void)skn_problems_add(problems, node->mark, "no list");
+        skn_node_hint_flaw(node, problems);
+        cr_expect_str_eq(
+            skn_problems_hint_text(problems, skn_problems_count(problems) - 1),
+            pairs[k][1]);
+    }
+    cr_expect_eq(set("[1, '#', [2]] ")->count, 3u);
+    cr_expect_eq(set("[a\n , b]")->count, 2u);
+    cr_expect_eq(set("{b: 1}")->type, SKN_NODE_MAPPING);
+}
+
+Test(document_set, refuses_what_is_no_text)
+{
     expect_refused("a=\xFF", "-o a=\xFF: byte 0xFF is not UTF-8", "");
+    expect_refused("a=[\xFF]", "-o a=[\xFF]: byte 0xFF is not UTF-8", "");
 }
 
 Test(document_set, limits_the_depth_of_path_and_value_together)

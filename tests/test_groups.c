@@ -178,3 +178,62 @@ Test(groups, what_a_quota_held_back_is_told)
     put("sys/fs/cgroup/cpu.stat", "usage_usec 3\nthrottled_usec 9\n");
     cr_expect_eq(skn_groups_throttled_ns(root), 9000);
 }
+
+Test(groups, where_they_are_mounted_is_looked_up)
+{
+    put("proc/self/cgroup", "1:cpu,cpuacct:/jobs/7\n0::/user/x\n");
+    put("proc/self/mountinfo",
+        "20 1 0:1 / / rw - ext4 /dev/sda rw\n"
+        "30 20 0:5 / /groups/cpu,cpuacct rw - cgroup cgroup rw,cpu,cpuacct\n"
+        "31 20 0:6 / /groups/unified rw - cgroup2 cgroup2 rw\n");
+    put("groups/cpu,cpuacct/jobs/7/cpu.cfs_quota_us", "50000\n");
+    put("groups/cpu,cpuacct/jobs/7/cpu.cfs_period_us", "100000\n");
+    cr_expect_eq(skn_groups_units(root), 0.5);
+    put("groups/unified/user/x/cpu.max", "max 100000\n");
+    put("groups/unified/user/cpu.max", "25000 100000\n");
+    cr_expect_eq(skn_groups_units(root), 0.25);
+}
+
+/* A container without a namespace of its own: names are those of the host, and
+ * what is mounted is its part of the tree. */
+Test(groups, a_mount_may_begin_below_the_root)
+{
+    put("proc/self/cgroup", "0::/docker/0123/init/worker\n");
+    put("proc/self/mountinfo",
+        "31 20 0:6 /docker/0123 /sys/fs/cgroup ro - cgroup2 cgroup rw\n");
+    put(V2 "/init/worker/memory.max", "max\n");
+    put(V2 "/init/cpu.max", "70000 100000\n");
+    cr_expect_eq(skn_groups_units(root), 0.7);
+    put("proc/self/cgroup", "0::/docker/01234\n");
+    put(V2 "/cpu.max", "60000 100000\n");
+    cr_expect_eq(skn_groups_units(root), 0.6, "another one's, or moved away");
+    put("proc/self/cgroup", "0::/../0123\n");
+    cr_expect_eq(skn_groups_units(root), 0.6, "out of its namespace");
+}
+
+Test(groups, memory_is_short_above_the_high_mark)
+{
+    put("proc/self/cgroup", "0::/a\n");
+    put(V2 "/a/memory.max", "%llu\n", (unsigned long long)(900 * MIB));
+    put(V2 "/a/memory.high", "%llu\n", (unsigned long long)(300 * MIB));
+    put(V2 "/a/memory.current", "%llu\n", (unsigned long long)(100 * MIB));
+    cr_expect_eq(skn_groups_memory_bytes(root), 200 * MIB);
+    put(V2 "/a/memory.max", "max\n");
+    cr_expect_eq(skn_groups_memory_bytes(root), 200 * MIB);
+    put(V2 "/a/memory.high", "max\n");
+    cr_expect_eq(skn_groups_memory_bytes(root), UINT64_MAX);
+}
+
+Test(groups, threads_are_what_the_limits_leave)
+{
+    put("proc/self/cgroup", "3:pids:/jobs\n0::/x\n");
+    cr_expect_eq(skn_groups_threads(root), UINT64_MAX);
+    put("sys/fs/cgroup/pids/jobs/pids.max", "max\n");
+    cr_expect_eq(skn_groups_threads(root), UINT64_MAX);
+    put("sys/fs/cgroup/pids/pids.max", "500\n");
+    put("sys/fs/cgroup/pids/pids.current", "480\n");
+    cr_expect_eq(skn_groups_threads(root), 20);
+    put(V2 "/x/pids.max", "7\n");
+    put(V2 "/x/pids.current", "9\n");
+    cr_expect_eq(skn_groups_threads(root), 0);
+}

@@ -137,7 +137,7 @@ Test(problems, print_the_line_and_a_caret_under_the_column)
     (void)skn_problems_add(problems, at(4, 5), "at the end");
     (void)skn_problems_add(problems, at(5, 1), "beyond the end");
     skn_mark_t other = { "y.yaml", 6, 1 };
-    (void)skn_problems_add(problems, other, "another \033 file");
+    (void)skn_problems_add(problems, other, "another \033 file\n");
     char *text = printed(problems);
     cr_expect_str_eq(text,
                      "x.yaml:1:4: one; two\n"
@@ -153,9 +153,26 @@ Test(problems, print_the_line_and_a_caret_under_the_column)
                      "     4 | last\n"
                      "       |     ^\n"
                      "x.yaml:5:1: beyond the end\n"
-                     "y.yaml:6:1: another ? file\n",
+                     "y.yaml:6:1: another \\x1b file\\n\n",
                      "%s", text);
     free(text);
+}
+
+Test(problems, know_the_file_and_the_place)
+{
+    skn_mark_t command = { "-o a=1", 0, 0 };
+    size_t bytes = 0;
+    uint32_t line = 0, column = 0;
+    (void)skn_problems_add(problems, command, "from the command line");
+    (void)skn_problems_add(problems, at(7, 3), "wrong");
+    (void)skn_problems_fail(problems, SKN_NO_INPUT, "no file");
+    cr_expect_not(skn_problems_place(problems, 0, &bytes, &line, &column));
+    cr_expect(skn_problems_place(problems, 1, &bytes, &line, &column));
+    cr_expect_eq(bytes, strlen("x.yaml"));
+    cr_expect_eq(line, 7u);
+    cr_expect_eq(column, 3u);
+    cr_expect_not(skn_problems_place(problems, 2, &bytes, &line, &column));
+    cr_expect_not(skn_problems_place(problems, 3, &bytes, &line, &column));
 }
 
 Test(problems, leave_out_what_lies_far_to_the_right)

@@ -31,7 +31,7 @@ expect_line(const char *text, const char *line)
 Test(reference, a_line_tells_key_type_range_default_and_meaning)
 {
     char *text = print_reference();
-    expect_line(text, "| `seed` | whole number | at least 0 | `1` | "
+    expect_line(text, "| `seed` | whole number | 0 to 9007199254740992 | `1` | "
                       "where all random numbers come from |");
     expect_line(text,
                 "| `window` | whole number | `auto`, 1 to 64 | `auto` | "

@@ -103,7 +103,7 @@ Test(values, are_read_by_their_type)
     cr_expect_eq(check("{rows: 65536, offset: -9223372036854775808, "
                        "memory: 8GiB, cache_bytes: 3KiB, rate: 1E-1, "
                        "scale: 1.7976931348623157e308, shuffle: false, "
-                       "title: 12, path: '', optimizer: \"sgd\"}"),
+                       "title: 12, path: p, optimizer: \"sgd\"}"),
                  SKN_OK, "%s", skn_problems_text(problems, 0));
     cr_expect_eq(values[ROWS].number, 65536);
     cr_expect_eq(values[OFFSET].number, INT64_MIN);
@@ -113,7 +113,7 @@ Test(values, are_read_by_their_type)
     cr_expect_eq(values[SCALE].real, DBL_MAX);
     cr_expect_not(values[SHUFFLE].truth);
     cr_expect_str_eq(values[TITLE].text, "12");
-    cr_expect_str_eq(values[PATH].text, "");
+    cr_expect_str_eq(values[PATH].text, "conf/p");
     cr_expect_str_eq(values[OPTIMIZER].text, "sgd");
 }
 
@@ -167,17 +167,8 @@ Test(values, that_are_missing_are_named_with_their_help)
 
 Test(values, of_the_wrong_type_are_refused_with_what_was_expected)
 {
-    static const char *const rows[] = { "abc",
-                                        "1.5",
-                                        "1_000",
-                                        "4Ki",
-                                        "8GiB",
-                                        "0x10",
-                                        "010",
-                                        "+1",
-                                        "--",
-                                        "1 ",
-                                        "99999999999999999999" };
+    static const char *const rows[] = { "abc",  "1.5", "1_000", "4Ki", "8GiB",
+                                        "0x10", "010", "+1",    "--",  "1 " };
     for (size_t k = 0; k < sizeof(rows) / sizeof(rows[0]); k++) {
         char text[64], want[128];
         cr_assert_not_null(rows[k]);
@@ -213,8 +204,8 @@ Test(values, of_sizes_and_reals_are_refused_with_what_was_expected)
                    "integer or a size such as 8GiB, found '8GB'",
                    "");
     expect_refused("{path: a, memory: 9999999999GiB}",
-                   "conf/x.yaml:1:19: option 'memory' of train must be an "
-                   "integer or a size such as 8GiB, found '9999999999GiB'",
+                   "conf/x.yaml:1:19: option 'memory' of train must be at "
+                   "most 8388607TiB, found '9999999999GiB'",
                    "");
     expect_refused("{path: a, rate: fast}",
                    "conf/x.yaml:1:17: option 'rate' of train must be a "
@@ -256,6 +247,78 @@ Test(values, of_truths_texts_and_choices_are_refused_with_what_was_expected)
                    "conf/x.yaml:1:22: option 'optimizer' of train must be a "
                    "word, found a list",
                    "");
+}
+
+/* Whole numbers are compared, and told, as such: as a double 2^53 + 1 is 2^53.
+ */
+Test(values, of_many_digits_are_refused_with_the_limit_in_digits)
+{
+    static const skn_option_t seed = { "seed", SKN_OPTION_INT,     "1",
+                                       0,      9007199254740992.0, NULL,
+                                       "" };
+    static const struct {
+        const char *text, *expected; /* NULL: it is good */
+    } cases[] = {
+        { "9007199254740992", NULL },
+        { "9007199254740993", "in 0..9007199254740992" },
+        { "9223372036854775807", "in 0..9007199254740992" },
+        { "18446744073709551615", "in 0..9007199254740992" },
+        { "-18446744073709551615", "in 0..9007199254740992" },
+        { "-1", "in 0..9007199254740992" },
+    };
+    skn_value_t value;
+    char expected[256];
+    for (size_t k = 0; k < sizeof(cases) / sizeof(cases[0]); k++) {
+        bool good = skn_value_parse(&seed, cases[k].text, false, &value,
+                                    expected, sizeof(expected));
+        cr_expect_eq(good, cases[k].expected == NULL, "%s", cases[k].text);
+        if (!good)
+            cr_expect_str_eq(expected, cases[k].expected);
+    }
+    expect_refused("{path: a, rows: 99999999999999999999}",
+                   "conf/x.yaml:1:17: option 'rows' of train must be in "
+                   "1..65536, found '99999999999999999999'",
+                   "");
+    expect_refused("{path: a, offset: 9223372036854775808}",
+                   "conf/x.yaml:1:19: option 'offset' of train must be at most "
+                   "9223372036854775807, found '9223372036854775808'",
+                   "");
+}
+
+Test(values, of_paths_are_refused_where_nothing_makes_no_sense)
+{
+    static const skn_option_t cache = { "cache", SKN_OPTION_PATH, "auto", 0,
+                                        0,       "auto|none",     "" };
+    static const skn_option_t test = { "test", SKN_OPTION_PATH, "", 0, 0, NULL,
+                                       "" };
+    skn_value_t value;
+    char expected[256];
+    expect_refused("path: ''",
+                   "conf/x.yaml:1:7: option 'path' of train must be a path, "
+                   "found ''",
+                   "");
+    cr_expect_not(
+        skn_value_parse(&cache, "", true, &value, expected, sizeof(expected)));
+    cr_expect(
+        skn_value_parse(&test, "", true, &value, expected, sizeof(expected)));
+}
+
+/* What -o was given: document_set.c. */
+Test(values, of_the_command_line_are_text_as_it_was_typed)
+{
+    static const char *const paths[] = { "a #b", " - c ", "d: e", "[f]",
+                                         "{g}",  "&h",    "~",    "h\ni" };
+    for (size_t k = 0; k < sizeof(paths) / sizeof(paths[0]); k++) {
+        char assignment[32];
+        cr_expect_eq(check("path: x"), SKN_OK);
+        (void)snprintf(assignment, sizeof(assignment), "path=%s", paths[k]);
+        cr_expect_eq(skn_document_set(document, assignment, problems), SKN_OK);
+        const skn_node_t *root = skn_document_root(document);
+        cr_expect_eq(skn_values_check(document, root, options, NULL, "train",
+                                      root->mark, values, problems),
+                     SKN_OK);
+        cr_expect_str_eq(values[PATH].text, paths[k]);
+    }
 }
 
 Test(values, out_of_range_are_refused_with_the_range)

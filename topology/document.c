@@ -173,7 +173,7 @@ skn_document_parse(const char *text, size_t text_bytes, const char *name,
     skn_problems_source(problems, name, text, text_bytes);
     skn_node_t *tree = NULL;
     skn_status_t status = skn_document_tree(
-        document, text, text_bytes, document->name, true, &tree, problems);
+        document, text, text_bytes, document->name, &tree, NULL, problems);
     if (status == SKN_OK && tree && tree->type != SKN_NODE_MAPPING) {
         char found[64];
         status = skn_problems_add(
@@ -310,6 +310,22 @@ skn_node_get(const skn_node_t *mapping, const char *key)
     while (item && strcmp(item->key, key) != 0)
         item = item->next;
     return item;
+}
+
+const char *
+skn_node_words(const skn_node_t *node)
+{
+    if (node->typed)
+        return node->typed[0] ? node->typed : NULL;
+    return node->type == SKN_NODE_SCALAR && !skn_node_is_null(node) ? node->text
+                                                                    : NULL;
+}
+
+void
+skn_node_hint_flaw(const skn_node_t *node, skn_problems_t *problems)
+{
+    if (node->flaw)
+        (void)skn_problems_hint(problems, "%s", node->flaw);
 }
 
 bool

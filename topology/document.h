@@ -39,6 +39,10 @@ struct skn_node {
     const char *key;     /* in its mapping; NULL in a list and for the root */
     const char *text;    /* scalar: UTF-8 without NUL inside; otherwise "" */
     bool quoted;         /* scalar: quoted or a block, so text in any case */
+    const char *typed;   /* from -o: the value as it was typed, unless it was in
+                          * quotes; otherwise NULL (see skn_node_words) */
+    const char *flaw;    /* from -o: why it is not YAML, though it looks like
+                          * it; NULL for a good value */
     uint32_t count;      /* children */
     skn_node_t *first, *last, *next;
 };
@@ -74,10 +78,17 @@ const char *skn_document_folder(const skn_document_t *document);
 void *skn_document_memory(skn_document_t *document, size_t bytes,
                           skn_problems_t *problems);
 
-/* `-o a.b.c=value`: puts a YAML value (a scalar or a flow value) at a path. A
- * list item is addressed by the value of its `name` key, which may hold dots;
- * missing mappings are created. Marks of what it sets are the command line:
- * "-o a.b.c=value". SKN_OK, or a problem was added. */
+/* `-o a.b.c=value`: puts a value at a path. A list item is addressed by the
+ * value of its `name` key, which may hold dots; missing mappings are created.
+ * Marks of what it sets are the command line: "-o a.b.c=value".
+ *
+ * A shell argument is no line of YAML: the value is taken as it was typed, so
+ * that " #", ": ", a line break or a leading "- " neither cuts nor changes it.
+ * Only a value that stands wholly in quotes, or that begins with [ or {, is
+ * read as YAML. Which of the two a list-like value is depends on its key, which
+ * is not known here: a path or a name takes what was typed (skn_node_words),
+ * everything else the list, or refuses it for its `flaw`. SKN_OK, or a problem
+ * was added. */
 skn_status_t skn_document_set(skn_document_t *document, const char *assignment,
                               skn_problems_t *problems);
 
@@ -94,12 +105,19 @@ skn_node_t *skn_document_edit(skn_document_t *document);
 /* The child of a mapping under `key`; NULL if there is none, or `mapping` is
  * NULL or no mapping. */
 const skn_node_t *skn_node_get(const skn_node_t *mapping, const char *key);
+/* What a key takes whose value is any text, such as a path or a name: the value
+ * of -o as it was typed, otherwise the text of the scalar. NULL if there is no
+ * text: a list or a mapping in a file, or no value at all. */
+const char *skn_node_words(const skn_node_t *node);
 /* An empty value, `~` or `null`, not quoted. */
 bool skn_node_is_null(const skn_node_t *node);
 /* What stands there, for "expected a list, found 'abc'": a mapping, a list,
  * nothing, or the text in quotes, cut at about 40 bytes. Returns `text`. */
 const char *skn_node_describe(const skn_node_t *node, char *text,
                               size_t text_bytes);
+/* Behind the problem that refuses the node: gives it the node's flaw, if it has
+ * one, as its hint. */
+void skn_node_hint_flaw(const skn_node_t *node, skn_problems_t *problems);
 
 /* Prints the tree as YAML that parses to the same tree: two spaces a level,
  * lists of scalars on one line, text quoted where it needs to be.

@@ -27,6 +27,7 @@ typedef struct builder {
     skn_mark_t key_mark;
     skn_mark_t last; /* where the parser is: for what has no place itself */
     skn_node_t *root;
+    size_t end; /* behind the bracket that closes the root */
     uint32_t document_count;
 } builder_t;
 
@@ -105,6 +106,13 @@ is_question(const unsigned char *text, const unsigned char *at,
     while (at > text && (at[-1] == ' ' || at[-1] == '\t' || at[-1] == '-'))
         at--;
     return at == text || at[-1] == '\n';
+}
+
+size_t
+skn_document_character_bytes(const char *at, const char *end)
+{
+    return character_bytes((const unsigned char *)at,
+                           (const unsigned char *)end);
 }
 
 static skn_status_t
@@ -375,9 +383,12 @@ refuse_repeated_keys(const builder_t *builder, const skn_node_t *mapping)
 }
 
 static skn_status_t
-on_end(builder_t *builder)
+on_end(builder_t *builder, struct fy_token *end)
 {
     const skn_node_t *ended = builder->open[--builder->depth];
+    const struct fy_mark *mark = end ? fy_token_end_mark(end) : NULL;
+    if (builder->depth == 0 && mark)
+        builder->end = mark->input_pos;
     return ended->type == SKN_NODE_MAPPING
                ? refuse_repeated_keys(builder, ended)
                : SKN_OK;
@@ -407,8 +418,9 @@ on_event(builder_t *builder, const struct fy_event *event)
                         event->mapping_start.mapping_start,
                         event->mapping_start.anchor, event->mapping_start.tag);
     case FYET_SEQUENCE_END:
+        return on_end(builder, event->sequence_end.sequence_end);
     case FYET_MAPPING_END:
-        return on_end(builder);
+        return on_end(builder, event->mapping_end.mapping_end);
     default:
         return SKN_OK;
     }
@@ -507,7 +519,7 @@ done:
 
 skn_status_t
 skn_document_tree(skn_document_t *document, const char *text, size_t text_bytes,
-                  const char *origin, bool has_lines, skn_node_t **tree,
+                  const char *origin, skn_node_t **tree, size_t *end,
                   skn_problems_t *problems)
 {
     static const char byte_order_mark[3] = { '\xEF', '\xBB', '\xBF' };
@@ -515,7 +527,8 @@ skn_document_tree(skn_document_t *document, const char *text, size_t text_bytes,
     builder_t builder = { .document = document,
                           .problems = problems,
                           .origin = origin,
-                          .has_lines = has_lines };
+                          .has_lines = end == NULL,
+                          .end = text_bytes };
     builder.last = mark_at(&builder, 1, 1);
     *tree = NULL;
     if (text_bytes > SKN_CONFIG_BYTES_MAX)
@@ -533,5 +546,7 @@ skn_document_tree(skn_document_t *document, const char *text, size_t text_bytes,
         status = SKN_BAD_CONFIG;
     if (status == SKN_OK)
         *tree = builder.root;
+    if (status == SKN_OK && end)
+        *end = builder.end;
     return status;
 }

@@ -1,7 +1,8 @@
 /* document_set.c - `-o a.b.c=value`: overrides from the command line.
  *
  * An override changes the tree before anybody checks it, so that it goes
- * through the same checker as the file.
+ * through the same checker as the file. This file owns what the value of an
+ * argument is: document.h says how it differs from a value in a file.
  * SPDX-License-Identifier: Apache-2.0 */
 #include <string.h>
 
@@ -187,6 +188,131 @@ walk(const override_t *override)
     return SKN_OK;
 }
 
+/* --- the value ------------------------------------------------------------ */
+
+static const char blanks[] = " \t\r\n";
+
+/* Whether the quote that opens `value` closes at its last byte. */
+static bool
+is_one_quoted(const char *value, size_t bytes)
+{
+    char quote = value[0];
+    for (size_t at = 1; at < bytes; at++) {
+        if (quote == '"' && value[at] == '\\') {
+            at++;
+        } else if (value[at] == quote) {
+            /* Two single quotes stand for one. */
+            if (quote == '"' || at + 1 == bytes || value[at + 1] != quote)
+                return at + 1 == bytes;
+            at++;
+        }
+    }
+    return false;
+}
+
+/* What the first of `found` says, without the place, which is the value's. */
+static const char *
+copy_reason(const override_t *override, const skn_problems_t *found)
+{
+    const char *text = skn_problems_text(found, 0);
+    const char *hint = skn_problems_hint_text(found, 0);
+    size_t place = strlen(override->mark.origin) + strlen(": ");
+    text = strlen(text) > place ? text + place : "it is not YAML";
+    size_t bytes = strlen(text) + strlen(hint) + strlen("; ");
+    char *copy = skn_document_room(override->document, bytes);
+    if (copy)
+        (void)snprintf(copy, bytes + 1, "%s%s%s", text, hint[0] ? "; " : "",
+                       hint);
+    return copy;
+}
+
+/* Reads a value that looks like YAML: in quotes, or a list or mapping in
+ * brackets. *flaw says why it is none, and NULL for a good one. */
+static skn_status_t
+read_yaml(override_t *override, const char *value, size_t bytes,
+          const char **flaw)
+{
+    skn_error_t error = { 0 };
+    size_t end = bytes;
+    bool in_quotes = value[0] == '"' || value[0] == '\'';
+    skn_problems_t *found = skn_problems_new(&error);
+    if (!found)
+        return skn_document_no_memory(override->document, override->problems);
+    skn_status_t status =
+        skn_document_tree(override->document, value, bytes,
+                          override->mark.origin, &override->value, &end, found);
+    if (status == SKN_OK && in_quotes && memchr(value, '\n', bytes))
+        *flaw = "YAML reads a line break in quotes as a blank; between double "
+                "quotes, write \\n";
+    else if (status == SKN_OK && end != bytes)
+        *flaw = "something follows the closing bracket";
+    else if (status == SKN_BAD_CONFIG)
+        *flaw = copy_reason(override, found);
+    if (*flaw) {
+        override->value = NULL;
+        status = SKN_OK;
+    }
+    skn_problems_destroy(&found);
+    return status == SKN_OK
+               ? SKN_OK
+               : skn_document_no_memory(override->document, override->problems);
+}
+
+static skn_status_t
+refuse_bytes(const override_t *override, const char *typed)
+{
+    const char *at = typed, *end = typed + strlen(typed);
+    if ((size_t)(end - at) > SKN_CONFIG_BYTES_MAX)
+        return skn_problems_add(override->problems, override->mark,
+                                "more than %u bytes", SKN_CONFIG_BYTES_MAX);
+    while (at < end) {
+        size_t bytes = skn_document_character_bytes(at, end);
+        if (bytes == 0)
+            return skn_problems_add(override->problems, override->mark,
+                                    "byte 0x%02X is not UTF-8",
+                                    (unsigned char)*at);
+        at += bytes;
+    }
+    return SKN_OK;
+}
+
+/* Text in quotes is YAML's; any other value has two readings, of which its key
+ * takes one: what was typed, and what that is without the blanks around it. */
+static skn_status_t
+read_value(override_t *override, const char *typed)
+{
+    skn_document_t *document = override->document;
+    const char *start = typed + strspn(typed, blanks), *flaw = NULL;
+    size_t bytes = strlen(start);
+    while (bytes > 0 && strchr(blanks, start[bytes - 1]))
+        bytes--;
+    bool quoted =
+        (start[0] == '"' || start[0] == '\'') && is_one_quoted(start, bytes);
+    skn_status_t status = refuse_bytes(override, typed);
+    if (status == SKN_OK && (quoted || start[0] == '[' || start[0] == '{'))
+        status = read_yaml(override, start, bytes, &flaw);
+    if (status != SKN_OK)
+        return status;
+    /* Whoever typed quotes around the whole meant YAML. */
+    if (quoted && flaw)
+        return skn_problems_add(override->problems, override->mark, "%s", flaw);
+    if (quoted && override->value)
+        return SKN_OK;
+    if (!override->value) {
+        override->value =
+            skn_document_node(document, SKN_NODE_SCALAR, override->mark);
+        char *text = skn_document_copy(document, start, bytes);
+        if (!override->value || !text)
+            return skn_document_no_memory(document, override->problems);
+        override->value->text = text;
+    }
+    override->value->flaw = flaw;
+    override->value->typed = skn_document_copy(document, typed, strlen(typed));
+    return override->value->typed
+               ? SKN_OK
+               : skn_document_no_memory(document, override->problems);
+}
+
 skn_status_t
 skn_document_set(skn_document_t *document, const char *assignment,
                  skn_problems_t *problems)
@@ -209,15 +335,7 @@ skn_document_set(skn_document_t *document, const char *assignment,
         skn_document_copy(document, assignment, (size_t)(equals - assignment));
     if (!override.path)
         return skn_document_no_memory(document, problems);
-    skn_status_t status =
-        skn_document_tree(document, equals + 1, strlen(equals + 1), origin,
-                          false, &override.value, problems);
-    if (status == SKN_OK && !override.value) {
-        override.value =
-            skn_document_node(document, SKN_NODE_SCALAR, override.mark);
-        if (!override.value)
-            status = skn_document_no_memory(document, problems);
-    }
+    skn_status_t status = read_value(&override, equals + 1);
     if (status == SKN_OK)
         status = check_path(&override);
     return status == SKN_OK ? walk(&override) : status;

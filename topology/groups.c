@@ -1,11 +1,12 @@
 /* groups.c - limits of memory and of processor time, up the tree of control
  * groups.
  *
- * /proc/self/cgroup names the group of each hierarchy. In a container that
- * name may be one of the host, which is not there: then what is mounted is the
- * container's own group. Kernel documentation: admin-guide/cgroup-v2.rst,
- * "Memory Interface Files", "CPU Interface Files"; cgroup-v1/memory.rst, 5.2;
- * scheduler/sched-bwc.rst.
+ * /proc/self/cgroup names the group of each hierarchy, /proc/self/mountinfo
+ * where the hierarchy is mounted, and from which of its groups on. In a
+ * container the name may be one of the host, which is not there: then what is
+ * mounted is the container's own group. Kernel documentation:
+ * admin-guide/cgroup-v2.rst, "Memory Interface Files", "CPU Interface Files",
+ * "PID Interface Files"; cgroup-v1/memory.rst, 5.2; scheduler/sched-bwc.rst.
  * SPDX-License-Identifier: Apache-2.0 */
 #include "topology/groups.h"
 
@@ -13,24 +14,26 @@
 #include <math.h>
 #include <stdbool.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
 #include "skein/limits.h"
+#include "topology/idle_way.h"
 
 /* Version 1 says this, in pages, for "no limit". */
 #define NO_LIMIT_V1 (UINT64_MAX / 2 / 4096 * 4096)
 
 /* What the two versions call things. */
 typedef struct words {
-    const char *limit, *usage, *inactive, *active;
+    const char *limit, *pressed, *usage, *inactive, *active;
 } words_t;
 
-static const words_t version1 = { "memory.limit_in_bytes",
+static const words_t version1 = { "memory.limit_in_bytes", NULL,
                                   "memory.usage_in_bytes",
                                   "total_inactive_file %" SCNu64,
                                   "total_active_file %" SCNu64 };
-static const words_t version2 = { "memory.max", "memory.current",
+static const words_t version2 = { "memory.max", "memory.high", "memory.current",
                                   "inactive_file %" SCNu64,
                                   "active_file %" SCNu64 };
 
@@ -69,13 +72,18 @@ read_reclaimable(const char *folder, const words_t *words)
     return sum;
 }
 
-/* What the group of `folder` leaves, by itself. */
+/* What the group of `folder` leaves, by itself. Above memory.high, of version
+ * 2, everything that asks for memory is held up until it hardly moves. */
 static double
 bytes_left(const char *folder, bool modern)
 {
     const words_t *words = modern ? &version2 : &version1;
-    uint64_t limit, usage = 0;
-    if (!read_number(folder, words->limit, &limit) || limit >= NO_LIMIT_V1)
+    uint64_t limit = UINT64_MAX, pressed, usage = 0;
+    (void)read_number(folder, words->limit, &limit);
+    if (words->pressed && read_number(folder, words->pressed, &pressed) &&
+        pressed < limit)
+        limit = pressed;
+    if (limit >= NO_LIMIT_V1)
         return INFINITY;
     (void)read_number(folder, words->usage, &usage);
     uint64_t reclaimable = read_reclaimable(folder, words);
@@ -104,6 +112,18 @@ units_of(const char *folder, bool modern)
                : INFINITY;
 }
 
+/* Threads and processes that the group of `folder` may still begin. */
+static double
+threads_left(const char *folder, bool modern)
+{
+    uint64_t limit, usage = 0;
+    (void)modern;
+    if (!read_number(folder, "pids.max", &limit))
+        return INFINITY;
+    (void)read_number(folder, "pids.current", &usage);
+    return limit > usage ? (double)(limit - usage) : 0;
+}
+
 /* How long the group was held back by its quota so far, below 0: the least is
  * the one that was longest. */
 static double
@@ -126,17 +146,57 @@ throttled_of(const char *folder, bool modern)
 
 /* --- the tree ------------------------------------------------------------ */
 
+/* Where a hierarchy is: the group at its mount point, and that. */
+typedef struct place {
+    char group[SKN_IDLE_PATH_BYTES], mount[SKN_IDLE_PATH_BYTES];
+} place_t;
+
+/* Without a word of /proc/self/mountinfo it is where it is by custom. */
+static void
+find_mount(const char *root, const char *controller, bool modern,
+           place_t *place)
+{
+    char *line = NULL;
+    size_t room = 0;
+    bool found = false;
+    FILE *file = open_in(root, "proc/self/mountinfo");
+    while (file && !found && getline(&line, &room, file) > 0)
+        found = skn_idle_mount(line, modern ? NULL : controller, place->mount,
+                               place->group);
+    free(line);
+    if (file)
+        (void)fclose(file);
+    if (found)
+        return;
+    place->group[0] = '\0';
+    (void)snprintf(place->mount, sizeof(place->mount), "/sys/fs/cgroup%s%s",
+                   modern ? "" : "/", modern ? "" : controller);
+}
+
+/* The part of `group` below the group that is mounted; "" for that itself. */
+static const char *
+below(const place_t *place, const char *group)
+{
+    size_t bytes = strlen(place->group);
+    if (strcmp(place->group, "/") == 0)
+        bytes = 0;
+    bool inside = strncmp(group, place->group, bytes) == 0 &&
+                  (group[bytes] == '/' || group[bytes] == '\0');
+    return inside ? group + bytes : "";
+}
+
 /* Writes where the group stands, and returns the length of what is above all
  * groups: the root of what is mounted, which stands for it where it is not
  * there. */
 static size_t
-find_folder(const char *root, const char *mount, const char *group,
+find_folder(const char *root, const place_t *place, const char *group,
             char folder[SKN_TEXT_MAX])
 {
-    int bytes = snprintf(folder, SKN_TEXT_MAX, "%s%s%s", root, mount, group);
+    int bytes = snprintf(folder, SKN_TEXT_MAX, "%s%s%s", root, place->mount,
+                         below(place, group));
     if (bytes >= (int)SKN_TEXT_MAX || access(folder, F_OK) != 0)
-        (void)snprintf(folder, SKN_TEXT_MAX, "%s%s", root, mount);
-    return strlen(root) + strlen(mount);
+        (void)snprintf(folder, SKN_TEXT_MAX, "%s%s", root, place->mount);
+    return strlen(root) + strlen(place->mount);
 }
 
 /* The folder above; false: there is none. */
@@ -189,14 +249,14 @@ static double
 least_of(const char *root, const char *controller,
          double (*ask)(const char *folder, bool modern))
 {
-    char line[SKN_TEXT_MAX], folder[SKN_TEXT_MAX], mount[64], *group;
+    char line[SKN_TEXT_MAX], folder[SKN_TEXT_MAX], *group;
+    place_t place;
     double least = INFINITY;
     bool modern;
     FILE *file = open_in(root, "proc/self/cgroup");
     while (next_group(file, controller, line, &modern, &group)) {
-        (void)snprintf(mount, sizeof(mount), "/sys/fs/cgroup%s%s",
-                       modern ? "" : "/", modern ? "" : controller);
-        size_t base = find_folder(root, mount, group, folder);
+        find_mount(root, controller, modern, &place);
+        size_t base = find_folder(root, &place, group, folder);
         do
             least = fmin(least, ask(folder, modern));
         while (go_up(folder, base));
@@ -218,6 +278,13 @@ skn_groups_units(const char *root)
 {
     double least = least_of(root, "cpu", units_of);
     return isfinite(least) ? least : 0;
+}
+
+uint64_t
+skn_groups_threads(const char *root)
+{
+    double least = least_of(root, "pids", threads_left);
+    return isfinite(least) ? (uint64_t)least : UINT64_MAX;
 }
 
 uint64_t

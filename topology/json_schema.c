@@ -159,8 +159,12 @@ put_type(json_t *json, const skn_option_t *option, skn_slot_kind_t slot_kind)
     case SKN_OPTION_CHOICE:
         pair_words(json, "enum", option->choices);
         break;
-    case SKN_OPTION_TEXT:
     case SKN_OPTION_PATH:
+        pair(json, "type", "string");
+        if (!option->fallback || option->fallback[0])
+            pair_number(json, "minLength", 1);
+        break;
+    case SKN_OPTION_TEXT:
         pair(json, "type", "string");
         break;
     }

@@ -82,6 +82,17 @@ skn_model_destroy(skn_model_t **model)
     *model = NULL;
 }
 
+const char *
+skn_model_place_text(const skn_model_place_t *place, char *text, size_t bytes)
+{
+    if (place->line > 0)
+        (void)snprintf(text, bytes, "%.200s:%u:%u", place->origin, place->line,
+                       place->column);
+    else
+        (void)snprintf(text, bytes, "%.200s", place->origin);
+    return text;
+}
+
 /* --- sections ------------------------------------------------------------ */
 
 static void read_part(reader_t *reader, const skn_node_t *mapping,

@@ -124,6 +124,9 @@ typedef struct skn_model_place {
     const char *origin;
     uint32_t line, column;
 } skn_model_place_t;
+/* "FILE:LINE:COLUMN", or what was given on the command line. Returns `text`. */
+const char *skn_model_place_text(const skn_model_place_t *place, char *text,
+                                 size_t bytes);
 
 /* `data:`. Paths are ready to open: relative ones were joined with the folder
  * of the model file; those of overrides start at the working directory. */
@@ -228,6 +231,7 @@ typedef struct skn_model_cores {
     int64_t limit;
     const uint32_t *list;
     size_t count;
+    skn_model_place_t place; /* of what the file says; unset for auto */
 } skn_model_cores_t;
 
 /* How many of them a plan over several nodes counts: by the file alone, so that

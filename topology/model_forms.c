@@ -23,6 +23,7 @@ is_list(reader_t *reader, const skn_node_t *node, const char *what,
     (void)skn_problems_add(reader->problems, node->mark,
                            "%s must be a list of %s, found %s", what, items,
                            skn_node_describe(node, found, sizeof(found)));
+    skn_node_hint_flaw(node, reader->problems);
     return false;
 }
 
@@ -130,6 +131,10 @@ skn_reader_cores(reader_t *reader, const skn_node_t *node, const char *owner,
     if (!node ||
         (node->type == SKN_NODE_SCALAR && strcmp(node->text, "auto") == 0))
         return;
+    cores->place = (skn_model_place_t){ .origin = skn_reader_text(
+                                            reader, node->mark.origin),
+                                        .line = node->mark.line,
+                                        .column = node->mark.column };
     if (node->type == SKN_NODE_LIST && node->count > 0 &&
         node->count <= SKN_ACTORS_MAX) {
         read_core_list(reader, node, cores);
@@ -148,6 +153,7 @@ skn_reader_cores(reader_t *reader, const skn_node_t *node, const char *owner,
                            node->type == SKN_NODE_LIST && node->count == 0
                                ? "an empty list"
                                : skn_node_describe(node, found, sizeof(found)));
+    skn_node_hint_flaw(node, reader->problems);
 }
 
 /* --- layers -------------------------------------------------------------- */

@@ -345,18 +345,6 @@ check_memory(const skn_model_run_t *run, const skn_model_run_options_t *options,
             : "");
 }
 
-/* "FILE:LINE:COLUMN: ", or what was given on the command line. */
-static const char *
-place_text(const skn_model_place_t *place, char *text, size_t bytes)
-{
-    if (place->line > 0)
-        (void)snprintf(text, bytes, "%.200s:%u:%u", place->origin, place->line,
-                       place->column);
-    else
-        (void)snprintf(text, bytes, "%.200s", place->origin);
-    return text;
-}
-
 /* A file in memory is no offload: then both together have to fit. */
 static skn_status_t
 refuse_memory_disk(const char *place, const char *folder, uint64_t bytes,
@@ -392,7 +380,7 @@ check_offload(const skn_model_run_t *run,
     if (bytes == 0 || (nodes && !options->node))
         return SKN_OK;
     const char *place =
-        place_text(&run->model->offload_place, text, sizeof(text));
+        skn_model_place_text(&run->model->offload_place, text, sizeof(text));
     /* A folder that is not there may be a disk that is not: no other serves. */
     if (run->model->train.optimizer.offload_path[0] &&
         access(folder, F_OK) != 0) {

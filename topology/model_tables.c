@@ -270,7 +270,7 @@ static const skn_section_t evaluate_section = {
 };
 
 #define TRAIN(O)                                                               \
-    O(skn_model_train_t, seed, "seed", INT, INT, "1", 0, ENDLESS, NULL,        \
+    O(skn_model_train_t, seed, "seed", INT, INT, "1", 0, SKN_WHOLE_MAX, NULL,  \
       "where all random numbers come from")                                    \
     O(skn_model_train_t, ensemble, "ensemble", INT, INT, "auto", 1,            \
       SKN_ENSEMBLE_MAX, "auto",                                                \

@@ -37,6 +37,28 @@
 /* Hidden units from which products are the greater part of a batch. */
 #define WIDE_UNITS 256
 
+static skn_data_t
+how_to_read(const skn_model_t *model)
+{
+    return (skn_data_t){
+        .normalize =
+            model->data.normalize == SKN_NORMALIZE_NONE ? "none" : "l2",
+        .cache = model->data.cache,
+        .memory_bytes = (uint64_t)model->data.memory_bytes,
+    };
+}
+
+skn_status_t
+skn_plan_look(const skn_model_t *model, const char *path, skn_error_t *error)
+{
+    const skn_data_t how = how_to_read(model);
+    skn_dataset_t *set = NULL;
+    skn_status_t status =
+        path[0] ? skn_data_open(&how, path, "test", &set, error) : SKN_OK;
+    skn_dataset_close(&set);
+    return status;
+}
+
 static skn_status_t
 read_test(skn_plan_data_t *data, const skn_data_t *how, const char *path,
           skn_error_t *error)
@@ -60,12 +82,7 @@ read_data(skn_plan_t *plan, const skn_model_t *model, skn_error_t *error)
     skn_plan_data_t *data = &plan->data;
     skn_dataset_t *train = NULL;
     skn_split_t split = { 0 };
-    skn_data_t how = {
-        .normalize =
-            model->data.normalize == SKN_NORMALIZE_NONE ? "none" : "l2",
-        .cache = model->data.cache,
-        .memory_bytes = (uint64_t)model->data.memory_bytes,
-    };
+    skn_data_t how = how_to_read(model);
     skn_status_t status =
         skn_data_open(&how, model->data.train, "train", &train, error);
     if (status == SKN_OK && skn_dataset_info(train)->label_total == 0) {

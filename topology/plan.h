@@ -64,6 +64,10 @@ typedef struct skn_plan_start {
     bool predict;    /* one pass over the test file, whose labels are told */
 } skn_plan_start_t;
 
+/* Reads a data file of `model` by itself, against no other's sizes; "" is none.
+ * Errors as of skn_plan_make. */
+skn_status_t skn_plan_look(const skn_model_t *model, const char *path,
+                           skn_error_t *error);
 /* `unit_count`: what this machine has; several nodes do not look at it.
  * Opens the data (building their binary copies if need be) and resolves every
  * auto of `model`, in place; it outlives the plan. */

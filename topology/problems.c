@@ -16,6 +16,7 @@ typedef struct problem {
     uint32_t rank;   /* orders the list: the line, or one of the two below */
     skn_mark_t mark; /* its origin is not kept: it may die before the list */
     bool in_source;
+    size_t origin_bytes; /* of the text that are the origin, if all of it is */
     char text[SKN_ERROR_TEXT_BYTES];
     char hint[SKN_ERROR_HINT_BYTES];
 } problem_t;
@@ -100,6 +101,7 @@ skn_problems_add(skn_problems_t *problems, skn_mark_t mark, const char *format,
     problem->in_source = mark.line && problems->source_origin &&
                          strcmp(mark.origin, problems->source_origin) == 0;
     problem->mark.origin = NULL;
+    problem->origin_bytes = strlen(mark.origin);
     if (used >= 0 && (size_t)used < sizeof(problem->text)) {
         va_list arguments;
         va_start(arguments, format);
@@ -157,6 +159,20 @@ const char *
 skn_problems_hint_text(const skn_problems_t *problems, size_t k)
 {
     return k < problems->kept ? problems->order[k]->hint : NULL;
+}
+
+bool
+skn_problems_place(const skn_problems_t *problems, size_t k, size_t *file_bytes,
+                   uint32_t *line, uint32_t *column)
+{
+    const problem_t *problem = k < problems->kept ? problems->order[k] : NULL;
+    if (!problem || problem->mark.line == 0 ||
+        problem->origin_bytes > strlen(problem->text))
+        return false;
+    *file_bytes = problem->origin_bytes;
+    *line = problem->mark.line;
+    *column = problem->mark.column;
+    return true;
 }
 
 skn_status_t
@@ -251,14 +267,28 @@ print_excerpt(const skn_problems_t *problems, skn_mark_t mark, FILE *file)
 }
 
 void
+skn_problems_print_text(const char *text, FILE *file)
+{
+    for (; *text; text++) {
+        unsigned char byte = (unsigned char)*text;
+        if (byte == '\n')
+            (void)fputs("\\n", file);
+        else if (byte < 0x20 || byte == 0x7F)
+            (void)fprintf(file, "\\x%02x", byte);
+        else
+            (void)fputc(byte, file);
+    }
+}
+
+void
 skn_problems_print(const skn_problems_t *problems, FILE *file)
 {
     for (size_t k = 0; k < problems->kept; k++) {
         const problem_t *problem = problems->order[k];
-        print_line(problem->text, strlen(problem->text), file);
+        skn_problems_print_text(problem->text, file);
         if (problem->hint[0]) {
             (void)fputs("; ", file);
-            print_line(problem->hint, strlen(problem->hint), file);
+            skn_problems_print_text(problem->hint, file);
         }
         (void)fputc('\n', file);
         if (problem->in_source && problems->source)

@@ -8,6 +8,8 @@
 #ifndef TOPOLOGY_PROBLEMS_H
 #define TOPOLOGY_PROBLEMS_H
 
+#include <stdbool.h>
+#include <stddef.h>
 #include <stdint.h>
 #include <stdio.h>
 
@@ -51,6 +53,10 @@ size_t skn_problems_count(const skn_problems_t *problems);
 const char *skn_problems_text(const skn_problems_t *problems, size_t k);
 const char *skn_problems_hint_text(const skn_problems_t *problems, size_t k);
 
+/* Where the k-th kept one stands in a file: the first *file_bytes of its text
+ * are the file's name. false: it has no line, or there is no k-th one. */
+bool skn_problems_place(const skn_problems_t *problems, size_t k,
+                        size_t *file_bytes, uint32_t *line, uint32_t *column);
 /* SKN_OK and an untouched `error` without problems; otherwise the status of
  * the first one, its sentence, " (and N more)" if there are more, its hint. */
 skn_status_t skn_problems_error(const skn_problems_t *problems,
@@ -62,5 +68,8 @@ void skn_problems_source(skn_problems_t *problems, const char *origin,
 /* All of them, each as "text; hint" on a line, then the line of the source
  * and a caret under the column, where the source is known. */
 void skn_problems_print(const skn_problems_t *problems, FILE *file);
+/* A sentence for a terminal, or for a log with a line a message: a line break
+ * in a path becomes "\n", what else a terminal may obey "\x1b". */
+void skn_problems_print_text(const char *text, FILE *file);
 
 #endif

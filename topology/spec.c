@@ -61,6 +61,7 @@ list_of(skn_spec_t *spec, const skn_node_t *mapping, const char *key)
     (void)skn_problems_add(spec->problems, list->mark,
                            "'%s' of topology must be a list, found %s", key,
                            skn_node_describe(list, found, sizeof(found)));
+    skn_node_hint_flaw(list, spec->problems);
     return NULL;
 }
 
@@ -88,8 +89,8 @@ read_topology(skn_spec_t *spec, const skn_node_t *topology)
                                   "name of a topology", name.text);
     spec->wiring.name = name.text;
     const skn_node_t *plugins = list_of(spec, topology, "plugins");
-    if (plugins)
-        (void)skn_spec_read_plugins(spec, plugins);
+    if (!plugins || skn_spec_read_plugins(spec, plugins) != SKN_OK)
+        spec->plugins_refused = skn_node_get(topology, "plugins") != NULL;
     read_nodes(spec, topology);
     const skn_node_t *actors = list_of(spec, topology, "actors");
     if (actors && actors->count > 0) {
@@ -102,7 +103,7 @@ read_topology(skn_spec_t *spec, const skn_node_t *topology)
         return;
     }
     const skn_node_t *pipes = list_of(spec, topology, "pipes");
-    if (pipes && spec->actors)
+    if (pipes && spec->actors && !spec->plugins_refused)
         (void)skn_spec_read_pipes(spec, pipes);
 }
 
@@ -174,4 +175,10 @@ const skn_wiring_t *
 skn_spec_wiring(const skn_spec_t *spec)
 {
     return &spec->wiring;
+}
+
+skn_mark_t
+skn_spec_core_mark(const skn_spec_t *spec, uint32_t actor)
+{
+    return skn_spec_mark(spec->actor_nodes[actor], "cores");
 }

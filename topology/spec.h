@@ -45,6 +45,9 @@ void skn_spec_destroy(skn_spec_t **spec);
 /* Belongs to the spec. */
 const skn_wiring_t *skn_spec_wiring(const skn_spec_t *spec);
 
+/* Where the file says on which core the actor is to run. */
+skn_mark_t skn_spec_core_mark(const skn_spec_t *spec, uint32_t actor);
+
 /* A number that is the same on all nodes of a run: over nodes, actors, their
  * options and pipes, but not over what may differ from machine to machine:
  * paths, addresses, keys, cores, the name of the topology, the run's id and its

@@ -217,7 +217,9 @@ read_nature(skn_spec_t *spec, entry_t *entry)
         return SKN_BAD_CONFIG; /* it is missing, and that was said */
     entry->kind = skn_spec_kind(spec, entry->values[KIND].text);
     if (!entry->kind) {
-        refuse_kind(spec, entry);
+        /* A plug-in that was refused may have brought it. */
+        if (!spec->plugins_refused)
+            refuse_kind(spec, entry);
         return SKN_BAD_CONFIG;
     }
     skn_status_t status = read_options(spec, entry);

@@ -33,6 +33,7 @@ struct skn_spec {
     const skn_node_t *node_list; /* of the document, one item a node */
     uint32_t node_count;
     bool nodes_refused;        /* which nodes there are is not known */
+    bool plugins_refused;      /* which kinds and messages there are is not */
     skn_wired_actor_t *actors; /* kind is NULL for an unknown one, if refused */
     const skn_node_t **actor_nodes;
     spec_name_t *names; /* of all actors, by stem, then by number */

@@ -77,8 +77,11 @@ size_shift(const char *suffix)
     return 0;
 }
 
+/* false: it is no integer. One that no int64_t holds becomes the nearest that
+ * one does, and *too_large. */
 static bool
-parse_int(const skn_option_t *option, const char *text, int64_t *number)
+parse_int(const skn_option_t *option, const char *text, int64_t *number,
+          bool *too_large)
 {
     bool negative = text[0] == '-';
     const char *digits = text + (negative ? 1 : 0);
@@ -94,7 +97,10 @@ parse_int(const skn_option_t *option, const char *text, int64_t *number)
     errno = 0;
     long long found = strtoll(text, NULL, 10);
     int64_t factor = (int64_t)1 << shift;
-    return errno == 0 && !__builtin_mul_overflow(found, factor, number);
+    *too_large = errno != 0 || __builtin_mul_overflow(found, factor, number);
+    if (*too_large)
+        *number = negative ? INT64_MIN : INT64_MAX;
+    return true;
 }
 
 /* Reads a double whatever the locale of the host program is. */
@@ -120,12 +126,48 @@ in_range(const skn_option_t *option, double number)
            (number >= option->min && number <= option->max);
 }
 
+/* As a double 2^53 + 1 is 2^53: limits that are integers are compared as such.
+ */
+static bool
+is_within(const skn_option_t *option, int64_t number)
+{
+    return in_range(option, (double)number) &&
+           (option->max == 0 || option->max >= (double)INT64_MAX ||
+            number <= (int64_t)option->max);
+}
+
 /* A number may be `auto` where the table's choices say so. */
 static const char *
 or_auto(const skn_option_t *option)
 {
     return option->choices && strcmp(option->choices, "auto") == 0 ? " or auto"
                                                                    : "";
+}
+
+/* The range of an integer, in digits: nobody counts those of 9.007199255e+15.
+ */
+static void
+say_whole_range(const skn_option_t *option, bool too_large, char *text,
+                size_t text_bytes)
+{
+    bool endless = option->max >= (double)INT64_MAX ||
+                   (option->min == 0 && option->max == 0);
+    int64_t min = (int64_t)option->min;
+    int64_t max = endless ? INT64_MAX : (int64_t)option->max;
+    if (endless && too_large && takes_sizes(option->name))
+        (void)snprintf(text, text_bytes, "at most %" PRId64 "TiB%s", max >> 40,
+                       or_auto(option));
+    else if (endless && too_large)
+        (void)snprintf(text, text_bytes, "at most %" PRId64 "%s", max,
+                       or_auto(option));
+    else if (endless)
+        (void)snprintf(text, text_bytes, "at least %" PRId64 "%s", min,
+                       or_auto(option));
+    else if (min == max)
+        (void)snprintf(text, text_bytes, "%" PRId64, min);
+    else
+        (void)snprintf(text, text_bytes, "in %" PRId64 "..%" PRId64 "%s", min,
+                       max, or_auto(option));
 }
 
 static void
@@ -145,14 +187,15 @@ static bool
 parse_number(const skn_option_t *option, const char *text, bool quoted,
              skn_value_t *value, char *expected, size_t expected_bytes)
 {
-    bool is_int = option->type == SKN_OPTION_INT;
+    bool is_int = option->type == SKN_OPTION_INT, too_large = false;
     if (or_auto(option)[0] && strcmp(text, "auto") == 0) {
         value->number = -1;
         value->real = -1.0;
         return true;
     }
-    bool good = !quoted && (is_int ? parse_int(option, text, &value->number)
-                                   : parse_real(text, &value->real));
+    bool good =
+        !quoted && (is_int ? parse_int(option, text, &value->number, &too_large)
+                           : parse_real(text, &value->real));
     if (!good) {
         const char *what = !is_int ? "a number"
                            : takes_sizes(option->name)
@@ -162,9 +205,13 @@ parse_number(const skn_option_t *option, const char *text, bool quoted,
                        or_auto(option), quoted ? " without quotes" : "");
         return false;
     }
-    if (in_range(option, is_int ? (double)value->number : value->real))
+    if (is_int ? !too_large && is_within(option, value->number)
+               : in_range(option, value->real))
         return true;
-    say_range(option, expected, expected_bytes);
+    if (is_int)
+        say_whole_range(option, value->number > 0, expected, expected_bytes);
+    else
+        say_range(option, expected, expected_bytes);
     return false;
 }
 
@@ -211,6 +258,15 @@ parse_choice(const skn_option_t *option, const char *text, char *expected,
     return false;
 }
 
+/* A path of no letters means something only where it is the fallback. */
+static bool
+may_be_empty(const skn_option_t *option)
+{
+    const char *fallback = option->fallback;
+    return fallback && (fallback[0] == '\0' || strcmp(fallback, "\"\"") == 0 ||
+                        strcmp(fallback, "''") == 0);
+}
+
 bool
 skn_value_parse(const skn_option_t *option, const char *text, bool quoted,
                 skn_value_t *value, char *expected, size_t expected_bytes)
@@ -230,8 +286,13 @@ skn_value_parse(const skn_option_t *option, const char *text, bool quoted,
                             expected_bytes);
     case SKN_OPTION_CHOICE:
         return parse_choice(option, text, expected, expected_bytes);
-    case SKN_OPTION_TEXT:
     case SKN_OPTION_PATH:
+        if (text[0] == '\0' && !may_be_empty(option)) {
+            (void)snprintf(expected, expected_bytes, "a path");
+            return false;
+        }
+        break;
+    case SKN_OPTION_TEXT:
         break;
     }
     size_t room = option->max > 0 ? (size_t)option->max + 1 : SKN_TEXT_MAX;
@@ -276,15 +337,17 @@ skn_value_path(skn_document_t *document, const skn_node_t *node,
     const char *folder = skn_document_folder(document);
     bool from_command =
         strncmp(node->mark.origin, "-o ", 3) == 0 && node->mark.line == 0;
-    if (node->text[0] == '\0' || node->text[0] == '/' || from_command ||
+    const char *path = skn_node_words(node);
+    if (!path)
+        path = node->text;
+    if (path[0] == '\0' || path[0] == '/' || from_command ||
         strcmp(folder, ".") == 0)
-        return node->text;
-    size_t bytes = strlen(folder) + strlen(node->text) + 2;
+        return path;
+    size_t bytes = strlen(folder) + strlen(path) + 2;
     char *joined = skn_document_memory(document, bytes, problems);
     if (joined)
         (void)snprintf(joined, bytes, "%s%s%s", folder,
-                       folder[strlen(folder) - 1] == '/' ? "" : "/",
-                       node->text);
+                       folder[strlen(folder) - 1] == '/' ? "" : "/", path);
     return joined;
 }
 
@@ -299,6 +362,10 @@ refuse_value(const check_t *check, const skn_option_t *option,
                            skn_node_describe(node, found, sizeof(found)));
     if (option->type == SKN_OPTION_CHOICE && node->type == SKN_NODE_SCALAR)
         hint_choice(check, option, node->text);
+    if (node->typed && !node->typed[0] && may_be_empty(option))
+        (void)skn_problems_hint(check->problems,
+                                "an empty one is written '\"\"'");
+    skn_node_hint_flaw(node, check->problems);
     return SKN_BAD_CONFIG;
 }
 
@@ -327,13 +394,20 @@ check_set(const check_t *check, const skn_option_t *option,
           const skn_node_t *node, skn_value_t *value)
 {
     char expected[256];
-    if (node->type != SKN_NODE_SCALAR || skn_node_is_null(node))
+    bool any_text =
+        option->type == SKN_OPTION_TEXT || option->type == SKN_OPTION_PATH;
+    const char *text = node->text;
+    if (any_text)
+        text = skn_node_words(node);
+    else if (node->type != SKN_NODE_SCALAR || skn_node_is_null(node))
+        text = NULL;
+    if (!text)
         return refuse_value(check, option, node, type_text(option->type));
-    if (!skn_value_parse(option, node->text, node->quoted, value, expected,
+    if (!skn_value_parse(option, text, node->quoted, value, expected,
                          sizeof(expected)))
         return refuse_value(check, option, node, expected);
     /* A path may have words with a meaning of their own: auto, none. */
-    if (option->type == SKN_OPTION_PATH && !is_choice(option, node->text))
+    if (option->type == SKN_OPTION_PATH && !is_choice(option, text))
         value->text = skn_value_path(check->document, node, check->problems);
     return value->text ? SKN_OK : SKN_NO_MEMORY;
 }
@@ -353,7 +427,7 @@ check_unset(const check_t *check, const skn_option_t *option, skn_mark_t place,
                                               : type_text(option->type));
     }
     /* Fallbacks stand as in YAML, where empty text has quotes. */
-    if (strcmp(fallback, "\"\"") == 0 || strcmp(fallback, "''") == 0)
+    if (may_be_empty(option))
         fallback = "";
     if (skn_value_parse(option, fallback, false, value, expected,
                         sizeof(expected)))
@@ -433,9 +507,11 @@ skn_values_check(skn_document_t *document, const skn_node_t *mapping,
         mapping = NULL;
     if (mapping && mapping->type != SKN_NODE_MAPPING) {
         char found[64];
-        return skn_problems_add(
+        (void)skn_problems_add(
             problems, mapping->mark, "%s must be a mapping, found %s", owner,
             skn_node_describe(mapping, found, sizeof(found)));
+        skn_node_hint_flaw(mapping, problems);
+        return SKN_BAD_CONFIG;
     }
     for (const skn_node_t *item = mapping ? mapping->first : NULL; item;
          item = item->next)

@@ -67,6 +67,9 @@
 #define SKN_CONFIG_BYTES_MAX (4u << 20)
 #define SKN_CONFIG_DEPTH_MAX 16u
 #define SKN_CONFIG_NODES_MAX 200000u
+/* Greatest whole number that every reader of JSON and YAML keeps exactly: 2^53.
+ * Seeds and numbers of batches end there. */
+#define SKN_WHOLE_MAX 9007199254740992.0
 /* Timers of one actor kind. */
 #define SKN_TIMERS_MAX 4u
 

@@ -619,6 +619,7 @@ thread_main(void *argument)
         fail_and_report(links, &error);
         wait_for_close(links);
     } else {
+        skn_links_tell_unknown(links);
         while (!may_leave(links))
             turn(links);
         skn_links_tell_traffic(links);

@@ -49,21 +49,42 @@ skn_links_tell_joined(skn_links_t *links, skn_link_peer_t *peer)
     tell(links, &text);
 }
 
+/* A name server may learn it yet; a typing error is worth knowing at once. */
+void
+skn_links_tell_unknown(skn_links_t *links)
+{
+    char text[SKN_ADDRESS_BYTES + 2 * SKN_NAME_MAX];
+    for (uint32_t k = 0; k < links->node_count; k++) {
+        const skn_wired_node_t *node = links->peers[k].node;
+        if (k == links->node || !skn_endpoint_is_unknown(links->endpoint, k))
+            continue;
+        (void)snprintf(text, sizeof(text),
+                       "node '%.64s': the name in %s is unknown here; it is "
+                       "looked up again",
+                       node->name, node->address);
+        skn_links_warn(links, text);
+    }
+}
+
 /* "b (tcp://10.0.0.2:7001), c (...)": who is not ready. */
 void
 skn_links_missing(const skn_links_t *links, char *text, size_t text_bytes)
 {
     size_t used = 0;
     text[0] = '\0';
-    for (uint32_t k = 0; k < links->node_count && used < text_bytes; k++)
-        if (k != links->node && !links->peers[k].is_ready)
-            used += (size_t)snprintf(
-                text + used, text_bytes - used,
-                links->peers[k].node->address[0] ? "%s%s (%s)"
-                                                 : "%s%s (via %s)",
-                used ? ", " : "", links->peers[k].node->name,
-                links->peers[k].node->address[0] ? links->peers[k].node->address
-                                                 : links->peers[k].node->via);
+    for (uint32_t k = 0; k < links->node_count && used < text_bytes; k++) {
+        const skn_wired_node_t *node = links->peers[k].node;
+        if (k == links->node || links->peers[k].is_ready)
+            continue;
+        bool dialled = node->address[0] != '\0';
+        used += (size_t)snprintf(text + used, text_bytes - used,
+                                 "%s%s (%s%s%s)", used ? ", " : "", node->name,
+                                 dialled ? "" : "via ",
+                                 dialled ? node->address : node->via,
+                                 skn_endpoint_is_unknown(links->endpoint, k)
+                                     ? ", a name that is unknown here"
+                                     : "");
+    }
 }
 
 void

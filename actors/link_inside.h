@@ -157,6 +157,7 @@ void skn_links_report(skn_links_t *links, skn_parcel_type_t type,
 
 /* link_events.c */
 void skn_links_warn(skn_links_t *links, const char *message);
+void skn_links_tell_unknown(skn_links_t *links);
 void skn_links_tell_joined(skn_links_t *links, skn_link_peer_t *peer);
 /* Who is not heard, though it may be well. */
 void skn_links_tell_silent(skn_links_t *links);

@@ -599,7 +599,7 @@ open_line(member_t *member, skn_error_t *error)
         .keys = member->own,
         .server_key = server_key,
     };
-    member->control = skn_control_dial(&line, error);
+    member->control = cli_talk_dial(member->call, &line, error);
     return member->control ? SKN_OK : error->status;
 }
 

@@ -106,6 +106,21 @@ cli_talk_set(const skn_model_t *model, const json_t *names)
     return set;
 }
 
+skn_control_t *
+cli_talk_dial(const cli_call_t *call, const skn_control_options_t *options,
+              skn_error_t *error)
+{
+    skn_control_t *control = skn_control_dial(options, error);
+    char text[SKN_ERROR_TEXT_BYTES];
+    if (!control || !skn_control_is_unknown(control))
+        return control;
+    (void)snprintf(text, sizeof(text),
+                   "the coordinator's name in %.300s is unknown here",
+                   options->address);
+    cli_warn(call, text, "it is looked up again; is it spelt right?");
+    return control;
+}
+
 skn_status_t
 cli_talk_send(skn_control_t *control, uint32_t member, json_t *message,
               skn_error_t *error)

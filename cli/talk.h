@@ -15,6 +15,7 @@
 
 #include <jansson.h>
 
+#include "cli/verb.h"
 #include "formats/held.h"
 #include "topology/membership.h"
 #include "topology/model.h"
@@ -44,6 +45,11 @@ skn_ending_t cli_talk_ending(const json_t *message, skn_error_t *error);
  * Names of no node are passed over. NULL: no memory. */
 json_t *cli_talk_names(const skn_model_t *model, uint64_t set);
 uint64_t cli_talk_set(const skn_model_t *model, const json_t *names);
+/* A member's line to its coordinator, as skn_control_dial; warns at once of a
+ * name that nobody knows. */
+skn_control_t *cli_talk_dial(const cli_call_t *call,
+                             const skn_control_options_t *options,
+                             skn_error_t *error);
 /* Sends `message`, and releases it; it may be NULL: SKN_NO_MEMORY. */
 skn_status_t cli_talk_send(skn_control_t *control, uint32_t member,
                            json_t *message, skn_error_t *error);

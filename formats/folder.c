@@ -12,6 +12,7 @@
 #include <fcntl.h>
 #include <inttypes.h>
 #include <limits.h>
+#include <pwd.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -73,6 +74,33 @@ skn_folder_open(const char *path, int *folder, skn_error_t *error)
     return SKN_OK;
 }
 
+static const char *
+name_of(uid_t user, char *text, size_t text_bytes)
+{
+    char room[1024];
+    struct passwd entry, *found = NULL;
+    if (getpwuid_r(user, &entry, room, sizeof(room), &found) == 0 && found)
+        (void)snprintf(text, text_bytes, "%s", found->pw_name);
+    else
+        (void)snprintf(text, text_bytes, "the user %u", (unsigned)user);
+    return text;
+}
+
+/* A folder that is there, and another's as a rule. */
+static skn_status_t
+fail_owner(const char *path, uid_t owner, skn_error_t *error)
+{
+    char theirs[64], ours[64];
+    skn_status_t status = skn_fail(
+        error, SKN_NO_PERMISSION,
+        "%s: the folder is there and belongs to %s; %s may not write to it",
+        path, name_of(owner, theirs, sizeof(theirs)),
+        name_of(geteuid(), ours, sizeof(ours)));
+    return skn_fail_hint(error, status,
+                         "choose a folder that you may write to, or be its "
+                         "owner");
+}
+
 /* What stands in the way at `part`, the longest start of `path` that is there
  * (errno tells). */
 static skn_status_t
@@ -90,6 +118,8 @@ fail_at(const char *path, const char *part, skn_error_t *error)
                              "file away");
     }
     bool whole = strcmp(path, part) == 0;
+    if (whole && (code == EACCES || code == EPERM) && stat(part, &facts) == 0)
+        return fail_owner(path, facts.st_uid, error);
     status = skn_fail(error, skn_errno_status(code, SKN_CANNOT_CREATE),
                       "%.*s: cannot create the folder: %.200s%s%s",
                       whole ? 400 : 200, path, whole ? "" : part,

@@ -63,6 +63,26 @@ static const char *const addresses[] = { "tcp://127.0.0.1:7",
                                          "tcp://slow.test:8",
                                          "tcp://no-such-host.invalid:9" };
 
+Test(finder, a_name_that_nobody_knows_is_known_to_be_so)
+{
+    skn_conduit_place_t place;
+    skn_finder_t *finder = skn_finder_new(addresses, 3, NULL);
+    cr_assert(finder);
+    cr_expect_not(skn_finder_is_unknown(finder, 2));
+    skn_finder_ask(finder, 2);
+    for (int tries = 0; tries < PATIENCE_MS / 10; tries++) {
+        if (skn_finder_is_unknown(finder, 2))
+            break;
+        (void)poll(NULL, 0, 10);
+    }
+    cr_expect(skn_finder_is_unknown(finder, 2));
+    cr_expect_not(skn_finder_found(finder, 2, &place));
+    skn_finder_ask(finder, 0);
+    (void)await_port(finder, 0);
+    cr_expect_not(skn_finder_is_unknown(finder, 0));
+    skn_finder_destroy(&finder);
+}
+
 Test(finder, what_is_asked_for_is_found)
 {
     skn_conduit_place_t place;

@@ -44,6 +44,7 @@ struct skn_control {
     skn_door_t *door; /* the coordinator's */
     skn_watch_t *watch;
     bool listens, keyed, admits;
+    bool is_unknown; /* the coordinator's name meant nothing here */
     skn_address_t own;
     char bound[SKN_ADDRESS_BYTES];
     member_t member[SKN_CONTROL_MEMBERS_MAX];
@@ -73,6 +74,8 @@ check(skn_control_t *control, const skn_control_options_t *options,
     skn_address_t resolved = control->own;
     if (!control->listens && skn_address_resolve(&resolved, NULL) == SKN_OK)
         control->own.ipv6 = resolved.ipv6;
+    else
+        control->is_unknown = !control->listens;
     if (options->keys || resolved.loopback)
         return SKN_OK;
     (void)skn_fail(error, SKN_BAD_CONFIG,
@@ -82,6 +85,12 @@ check(skn_control_t *control, const skn_control_options_t *options,
     return skn_fail_hint(error, SKN_BAD_CONFIG,
                          "make a key with skein keygen, and name it in "
                          "coordinator:");
+}
+
+bool
+skn_control_is_unknown(const skn_control_t *control)
+{
+    return control->is_unknown;
 }
 
 static skn_control_t *

@@ -52,6 +52,9 @@ skn_control_t *skn_control_listen(const skn_control_options_t *options,
 /* A member's end. It dials, and dials again, for ever. */
 skn_control_t *skn_control_dial(const skn_control_options_t *options,
                                 skn_error_t *error);
+/* A member's end: whether the coordinator's address is a name that nobody knew
+ * here when it was to be dialled; it is asked for again with each attempt. */
+bool skn_control_is_unknown(const skn_control_t *control);
 /* Gives what was sent a second to leave; sets *control to NULL, which it may
  * be already. */
 void skn_control_close(skn_control_t **control);

@@ -94,6 +94,10 @@ const char *skn_endpoint_address(const skn_endpoint_t *endpoint);
 skn_status_t skn_endpoint_connect(skn_endpoint_t *endpoint, uint32_t peer,
                                   const char *address, skn_error_t *error);
 
+/* Whether the address of `peer` is a name that nobody knew here when it was to
+ * be dialled; it is asked for again with each attempt. */
+bool skn_endpoint_is_unknown(const skn_endpoint_t *endpoint, uint32_t peer);
+
 /* A descriptor for poll() with POLLIN; the same as long as the endpoint lives.
  * Readable means: call skn_endpoint_take. It is as edge triggered as the ZMQ_FD
  * behind it: before each wait, call skn_endpoint_take until it says false, or

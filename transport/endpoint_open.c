@@ -104,7 +104,7 @@ set_address(const skn_endpoint_t *endpoint, peer_t *peer, const char *text,
     skn_address_t address, resolved;
     if (endpoint->keys && skn_conduit_is_local(text)) { /* of our tunnels */
         (void)snprintf(peer->address, sizeof(peer->address), "%s", text);
-        peer->ipv6 = false;
+        peer->ipv6 = peer->is_unknown = false;
         return SKN_OK;
     }
     skn_status_t status = skn_address_read(text, false, &address, error);
@@ -121,6 +121,7 @@ set_address(const skn_endpoint_t *endpoint, peer_t *peer, const char *text,
     } else if (status == SKN_OK) {
         address.ipv6 = resolved.ipv6;
     }
+    peer->is_unknown = status != SKN_OK;
     (void)snprintf(peer->address, sizeof(peer->address), "%s", address.text);
     peer->ipv6 = address.ipv6;
     return SKN_OK;
@@ -440,6 +441,15 @@ skn_endpoint_connect(skn_endpoint_t *endpoint, uint32_t number,
         return status == SKN_OK ? dial_peer(endpoint, peer, error) : status;
     }
     return skn_fail(error, SKN_BAD_CONFIG, "there is no node %u", number);
+}
+
+bool
+skn_endpoint_is_unknown(const skn_endpoint_t *endpoint, uint32_t number)
+{
+    for (size_t k = 0; k < endpoint->peer_count; k++)
+        if (endpoint->peer[k].number == number)
+            return endpoint->peer[k].is_unknown;
+    return false;
 }
 
 /* --- the end ------------------------------------------------------------- */

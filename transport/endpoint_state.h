@@ -54,6 +54,7 @@ typedef struct peer {
     char name[SKN_NAME_MAX + 1];
     char address[SKN_ADDRESS_BYTES]; /* "": not dialled */
     bool ipv6;
+    bool is_unknown; /* its name meant nothing here when it was dialled first */
     char public_key[SKN_KEY_TEXT_BYTES]; /* "": no keys */
     uint64_t sentence_ms;                /* when the last one was said */
     line_t line[SKN_LANE_COUNT];

@@ -10,6 +10,7 @@
 struct skn_finder {
     skn_errand_t errand; /* locks all below */
     uint64_t wanted;     /* a bit each; while it is asked for, too */
+    uint64_t unknown;    /* the last answer was that there is none */
     skn_conduit_place_t place[SKN_FINDER_MAX];       /* 0 bytes: not found */
     char address[SKN_FINDER_MAX][SKN_ADDRESS_BYTES]; /* never changed */
 };
@@ -39,6 +40,8 @@ find_all(skn_errand_t *errand)
         bool found = skn_conduit_find(finder->address[k], &place);
         skn_errand_lock(errand);
         finder->wanted &= ~((uint64_t)1 << k);
+        finder->unknown &= ~((uint64_t)1 << k);
+        finder->unknown |= (uint64_t)!found << k;
         if (found)
             finder->place[k] = place;
     }
@@ -75,6 +78,15 @@ skn_finder_ask(skn_finder_t *finder, uint32_t k)
     finder->wanted |= (uint64_t)1 << k;
     skn_errand_tell(&finder->errand);
     skn_errand_unlock(&finder->errand);
+}
+
+bool
+skn_finder_is_unknown(skn_finder_t *finder, uint32_t k)
+{
+    skn_errand_lock(&finder->errand);
+    bool unknown = finder->unknown >> k & 1u;
+    skn_errand_unlock(&finder->errand);
+    return unknown;
 }
 
 bool

@@ -23,6 +23,8 @@ void skn_finder_destroy(skn_finder_t **finder);
 
 /* Asks where number `k` is, unless that is being asked already. */
 void skn_finder_ask(skn_finder_t *finder, uint32_t k);
+/* Whether the last answer was that nobody knows the name. */
+bool skn_finder_is_unknown(skn_finder_t *finder, uint32_t k);
 /* Where it was found last; false: it never was. */
 bool skn_finder_found(skn_finder_t *finder, uint32_t k,
                       skn_conduit_place_t *place);

@@ -194,6 +194,14 @@ skn_tunnels_dial(skn_tunnels_t *tunnels, uint32_t node)
             place->sought_ms = tunnels->now_ms;
             skn_finder_ask(tunnels->finder, node);
         }
+        if (!found && !place->told_unknown &&
+            skn_finder_is_unknown(tunnels->finder, node)) {
+            place->told_unknown = true;
+            skn_tunnels_say(tunnels,
+                            "node '%s': the name in %.160s is unknown here; it "
+                            "is looked up again",
+                            place->name, place->address);
+        }
     }
     return skn_conduit_dial(&place->at, tunnels->service);
 }

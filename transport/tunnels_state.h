@@ -72,6 +72,7 @@ typedef struct place {
     uint32_t via;
     skn_conduit_place_t at; /* of an address; 0 bytes: not found yet */
     bool named;             /* the address is a name, sought now and then */
+    bool told_unknown;      /* that nobody knows it */
     uint64_t sought_ms;
     /* What this process dials in place of an address; -1, "": nothing. */
     int listener;

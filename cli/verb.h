@@ -62,8 +62,8 @@ size_t cli_overrides(const cli_call_t *call, const char **overrides);
 char *cli_override_of(const char *key, const char *text, skn_error_t *error);
 
 /* The number that an option was given, if it was: *count stays as it is without
- * it. SKN_USAGE: it is not 1 to `most`. Numbers are written as in a model file: in
- * decimal, without a sign, blanks or leading zeros. */
+ * it. SKN_USAGE: it is not 1 to `most`. Numbers are written as in a model file:
+ * in decimal, without a sign, blanks or leading zeros. */
 skn_status_t cli_count(const cli_call_t *call, const char *name, uint32_t most,
                        uint32_t *count, skn_error_t *error);
 /* The same for a number within [least, most]. */

@@ -286,7 +286,7 @@ tell_epoch(skn_actor_t *actor, coordinator_t *coordinator, bool evaluated,
     skn_progress_t *progress = &coordinator->progress;
     skn_json_text_t text = { 0 };
     double rows = (double)progress->loss_rows;
-    progress->loss = rows > 0 ? progress->loss_sum / rows : 0.0;
+    progress->loss = skn_progress_loss(progress);
     skn_json_text_add(
         &text,
         "{\"event\":\"epoch\",\"epoch\":%llu,\"batches\":%llu,"
@@ -602,8 +602,8 @@ tell_progress(skn_actor_t *actor, coordinator_t *coordinator, uint64_t batch,
         (unsigned long long)((coordinator->total_batches +
                               coordinator->batches_per_epoch - 1) /
                              coordinator->batches_per_epoch),
-        progress->loss_sum / (double)progress->loss_rows, rate.rows_per_s,
-        rate.batches_per_s, skn_watched_busy_s(&coordinator->watched, now_ns));
+        skn_progress_loss(progress), rate.rows_per_s, rate.batches_per_s,
+        skn_watched_busy_s(&coordinator->watched, now_ns));
 }
 
 static skn_status_t

@@ -2,6 +2,7 @@
 #include "actors/progress.h"
 
 #include <inttypes.h>
+#include <math.h>
 #include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -35,6 +36,10 @@
     N(mass_sum)                                                                \
     N(recall_sum) N(gradient_error) N(rounding.changed) N(rounding.square)
 
+/* Below what is told of a loss. A model that is sure of everything has 0, or
+ * what rounding makes of it: -0.000000 looks like a mistake. */
+#define LOSS_MIN 5e-7
+
 void
 skn_progress_init(skn_progress_t *progress)
 {
@@ -43,6 +48,15 @@ skn_progress_init(skn_progress_t *progress)
 #define S(name) progress->scores.name = progress->best_scores.name = -1.0;
     SCORES(S)
 #undef S
+}
+
+double
+skn_progress_loss(const skn_progress_t *progress)
+{
+    if (progress->loss_rows == 0)
+        return 0.0;
+    double loss = progress->loss_sum / (double)progress->loss_rows;
+    return fabs(loss) < LOSS_MIN ? 0.0 : loss;
 }
 
 void

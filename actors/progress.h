@@ -53,6 +53,9 @@ typedef struct skn_progress {
 void skn_progress_init(skn_progress_t *progress);
 /* Takes what one shard says of one batch into the epoch in work. */
 void skn_progress_add(skn_progress_t *progress, const skn_result_t *result);
+/* The mean loss of the epoch in work; 0 where it is next to 0, or nothing was
+ * counted. */
+double skn_progress_loss(const skn_progress_t *progress);
 /* Takes what was measured of a span of batches; what is no number is not. */
 void skn_progress_add_rounding(skn_progress_t *progress,
                                const skn_rounding_t *rounding);

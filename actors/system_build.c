@@ -262,7 +262,8 @@ acquire(skn_system_t *system, skn_error_t *error)
         system->placement = skn_placement_new(NULL, error);
         if (!system->placement)
             return SKN_UNAVAILABLE;
-        skn_placement_plan(system->placement, system->wiring, 0, system->units);
+        skn_placement_plan(system->placement, system->wiring,
+                           system->options.node, system->units);
     }
     system->context_is_ours = !system->options.zmq_context;
     system->context = system->context_is_ours

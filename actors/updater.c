@@ -697,7 +697,7 @@ static const skn_option_t options[] = {
       "how rows are stepped" },
     { "rate", SKN_OPTION_REAL, "0.001", 0, 1e6, NULL, "learning rate" },
     { "beta1", SKN_OPTION_REAL, "0.9", 0, 0.999999, NULL, "adam's beta 1" },
-    { "beta2", SKN_OPTION_REAL, "0.999", 0, 0.9999999, NULL, "adam's beta 2" },
+    { "beta2", SKN_OPTION_REAL, "0.999", 0, 0.99999999, NULL, "adam's beta 2" },
     { "epsilon", SKN_OPTION_REAL, "1e-8", 0, 1, NULL, "adam's epsilon" },
     { "weight_decay", SKN_OPTION_REAL, "0", 0, 1, NULL,
       "decoupled, on touched rows" },

@@ -1,11 +1,13 @@
 /* call.c - what verbs ask of their command line, and how they answer.
  * SPDX-License-Identifier: Apache-2.0 */
 #include <errno.h>
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "cli/verb.h"
 #include "topology/document.h"
+#include "topology/model.h"
 #include "topology/values.h"
 
 /* What a parent process can see of one. */
@@ -249,9 +251,30 @@ cli_warn(const cli_call_t *call, const char *message, const char *hint)
 }
 
 void
-cli_warn_to(const void *call, const char *message, const char *hint)
+cli_warn_to(const void *whose, const skn_model_place_t *place,
+            const char *message, const char *hint)
 {
-    cli_warn(call, message, hint);
+    const cli_call_t *call = whose;
+    cli_print_sentence("skein: warning: ", message, hint);
+    if (!call->json)
+        return;
+    (void)fputs("{\"event\":\"warning\"", stdout);
+    if (place && place->line > 0) {
+        print_field("file", place->origin);
+        (void)printf(",\"line\":%u,\"column\":%u", place->line, place->column);
+    }
+    print_field("message", message);
+    print_field("hint", hint);
+    (void)fputs("}\n", stdout);
+    (void)fflush(stdout);
+}
+
+const char *
+cli_loss_text(double loss, char text[CLI_LOSS_BYTES])
+{
+    (void)snprintf(text, CLI_LOSS_BYTES, fabs(loss) < 1e8 ? "%.4f" : "%.4e",
+                   loss);
+    return text;
 }
 
 void

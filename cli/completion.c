@@ -1,10 +1,12 @@
 /* completion.c - skein completion: what a shell may complete.
  *
- * Verbs and options come from the tables that they are read with; operands
- * are completed as files.  SPDX-License-Identifier: Apache-2.0 */
+ * Verbs, options, keys of -o and kinds of actors come from the tables that
+ * they are read with; other operands are completed as files.  SPDX-License-Identifier: Apache-2.0 */
 #include <string.h>
 
 #include "cli/verbs.h"
+#include "topology/kinds_reference.h"
+#include "topology/model_tables.h"
 
 static void
 print_names(FILE *file)
@@ -16,9 +18,55 @@ print_names(FILE *file)
 static void
 print_options(const cli_verb_t *verb, FILE *file)
 {
-    for (const cli_option_t *option = verb->options; option->name; option++)
+    for (const cli_option_t *option = verb->options; option->name; option++) {
         (void)fprintf(file, "%s--%s", option == verb->options ? "" : " ",
                       option->name);
+        if (option->letter)
+            (void)fprintf(file, " -%c", option->letter);
+    }
+}
+
+/* Verbs whose first operand is one of few words; NULL: a kind of actor. */
+static const struct {
+    const char *verb, *words;
+} operands[] = {
+    { "actors", NULL },
+    { "bench", "flow kernels" },
+    { "completion", "bash zsh fish" },
+    { "reference", "config messages" },
+};
+
+static void
+print_operands(const char *words, FILE *file)
+{
+    const skn_kind_t *const *kinds = skn_kinds_list();
+    if (words)
+        (void)fputs(words, file);
+    for (size_t k = 0; !words && kinds[k]; k++)
+        (void)fprintf(file, "%s%s", k ? " " : "", kinds[k]->name);
+}
+
+/* "data.train= data.test= ...": layers by the names that examples give them,
+ * nodes not at all. */
+static void
+print_keys(const skn_section_t *section, const char *path, FILE *file)
+{
+    char inner[128];
+    for (const skn_option_t *option = section->options; option->name; option++)
+        if (path[0])
+            (void)fprintf(file, "%s.%s= ", path, option->name);
+    for (const skn_part_t *part = section->parts; part->name; part++) {
+        (void)snprintf(inner, sizeof(inner), "%s%s%s", path, path[0] ? "." : "",
+                       part->name);
+        if (part->form == SKN_FORM_MAPPING) {
+            print_keys(part->section, inner, file);
+        } else if (part->form == SKN_FORM_LAYERS) {
+            print_keys(&skn_hidden_section, "model.layers.hidden", file);
+            print_keys(&skn_output_section, "model.layers.output", file);
+        } else if (part->form != SKN_FORM_MIXTURE) {
+            (void)fprintf(file, "%s= ", inner);
+        }
+    }
 }
 
 /* Text between single quotes of a shell, or of fish. */
@@ -39,10 +87,19 @@ print_bash(FILE *file)
 {
     (void)fputs("_skein() {\n"
                 "    local word=${COMP_WORDS[COMP_CWORD]} words=\n"
+                "    local before=${COMP_WORDS[COMP_CWORD-1]}\n"
                 "    if [ \"$COMP_CWORD\" = 1 ]; then\n"
+                "        words='help ",
+                file);
+    print_names(file);
+    (void)fputs("'\n    elif [[ ${COMP_WORDS[1]} == help ]]; then\n"
                 "        words='",
                 file);
     print_names(file);
+    (void)fputs("'\n    elif [[ $before == -o || $before == --override ]]; "
+                "then\n        compopt -o nospace\n        words='",
+                file);
+    print_keys(&skn_model_section, "", file);
     (void)fputs("'\n    elif [[ $word == -* ]]; then\n"
                 "        case ${COMP_WORDS[1]} in\n",
                 file);
@@ -51,8 +108,16 @@ print_bash(FILE *file)
         print_options(cli_verbs[k], file);
         (void)fputs("' ;;\n", file);
     }
-    (void)fputs("        esac\n"
-                "    else\n"
+    (void)fputs("        esac\n    elif [ \"$COMP_CWORD\" = 2 ]; then\n"
+                "        case ${COMP_WORDS[1]} in\n",
+                file);
+    for (size_t k = 0; k < sizeof(operands) / sizeof(operands[0]); k++) {
+        (void)fprintf(file, "            %s) words='", operands[k].verb);
+        print_operands(operands[k].words, file);
+        (void)fputs("' ;;\n", file);
+    }
+    (void)fputs("        esac\n    fi\n"
+                "    if [ -z \"$words\" ]; then\n"
                 "        mapfile -t COMPREPLY < <(compgen -f -- \"$word\")\n"
                 "        return\n"
                 "    fi\n"

@@ -79,8 +79,9 @@ print_scores(const json_t *event)
 static void
 print_epoch(const json_t *event)
 {
-    (void)printf("epoch %3.0f  loss %8.4f", skn_json_number(event, "epoch"),
-                 skn_json_number(event, "loss"));
+    char loss[CLI_LOSS_BYTES];
+    (void)printf("epoch %3.0f  loss %8s", skn_json_number(event, "epoch"),
+                 cli_loss_text(skn_json_number(event, "loss"), loss));
     print_scores(event);
     if (json_object_get(event, "validate_p1"))
         (void)printf("  validation P@1 %.4f",

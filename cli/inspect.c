@@ -81,8 +81,9 @@ print_history(const json_t *history)
         if (of > 0 && of != network)
             (void)printf("  network %.0f\n", of);
         network = of;
-        (void)printf("  %5.0f  %8.4f", skn_json_number(epoch, "epoch"),
-                     skn_json_number(epoch, "loss"));
+        char loss[CLI_LOSS_BYTES];
+        (void)printf("  %5.0f  %8s", skn_json_number(epoch, "epoch"),
+                     cli_loss_text(skn_json_number(epoch, "loss"), loss));
         if (json_object_get(epoch, "p1"))
             (void)printf("  %6.4f  %6.4f  %6.4f", skn_json_number(epoch, "p1"),
                          skn_json_number(epoch, "p3"),

@@ -84,6 +84,10 @@ read_option(cli_call_t *call, int count, char **words, int *at)
                          option->help);
         value = words[++*at];
     }
+    /* As of a variable of a shell that is not set. */
+    if (value && value[0] == '\0')
+        return usage(call, "option --%s needs a value, found ''", option->name,
+                     option->help);
     if (call->given_count == CLI_VALUES_MAX)
         return usage(call, "too many options at '%s'", word,
                      "put them into a file");
@@ -104,6 +108,10 @@ read_call(cli_call_t *call, int count, char **words)
             int code = read_option(call, count, words, &at);
             if (code != 0)
                 return code;
+        } else if (word[0] == '\0') {
+            return usage(call, "an argument of skein %s is empty",
+                         call->verb->name,
+                         "is a variable of the shell not set?");
         } else if (call->operand_count == CLI_VALUES_MAX) {
             return usage(call, "too many arguments at '%s'", word, "");
         } else {

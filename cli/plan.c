@@ -28,7 +28,7 @@ plan_run(const cli_call_t *call)
         return cli_report(call, &error);
     skn_status_t status = skn_model_run_open(&run, &options, problems, &error);
     if (status == SKN_OK) {
-        skn_shortfall_model(run.model, false, cli_warn_to, call);
+        skn_shortfall_model(run.model, SKN_SHORTFALL_NOBODY, cli_warn_to, call);
         if (run.plan.node_count == 0)
             skn_shortfall_quota("", run.plan.units, cli_warn_to, call);
     }

@@ -4,6 +4,7 @@
 #include "cli/follow.h"
 #include "cli/supervise.h"
 #include "cli/verbs.h"
+#include "topology/shortfall.h"
 
 /* Which of the topology's nodes this process is. */
 static skn_status_t
@@ -40,6 +41,9 @@ follow(const cli_call_t *call, skn_topology_t *topology)
         skn_topology_destroy(&topology);
         return cli_report(call, &error);
     }
+    const skn_wiring_t *wiring = skn_spec_wiring(skn_topology_spec(topology));
+    skn_shortfall_quota("", skn_shortfall_units(wiring, options.node),
+                        cli_warn_to, call);
     return cli_follow(call, &topology, &how);
 }
 

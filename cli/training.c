@@ -45,7 +45,7 @@ static void
 warn_shortfall(const cli_call_t *call, const skn_model_run_t *run)
 {
     const skn_plan_t *plan = &run->plan;
-    skn_shortfall_model(run->model, true, cli_warn_to, call);
+    skn_shortfall_model(run->model, run->node, cli_warn_to, call);
     skn_shortfall_quota(
         "", plan->node_count > 0 ? plan->nodes[run->node].units : plan->units,
         cli_warn_to, call);

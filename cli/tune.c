@@ -20,6 +20,7 @@
 #include "cli/verbs.h"
 #include "formats/folder.h"
 #include "topology/model_run.h"
+#include "topology/shortfall.h"
 
 #define CANDIDATES_DEFAULT 16u
 #define ROUNDS_DEFAULT 3u
@@ -143,6 +144,9 @@ prepare(cli_tuning_t *tuning, skn_error_t *error)
     }
     if (status != SKN_OK)
         return status;
+    skn_shortfall_model(tuning->model, SKN_SHORTFALL_NOBODY, cli_warn_to,
+                        tuning->call);
+    skn_shortfall_quota("", tuning->plan.units, cli_warn_to, tuning->call);
     cli_space_init(&tuning->space, tuning->model, data->train_points,
                    data->labels, data->labels_per_point);
     for (size_t k = 0; k < tuning->override_count; k++)

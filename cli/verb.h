@@ -89,11 +89,18 @@ void cli_print_sentence(const char *prefix, const char *message,
                         const char *hint);
 /* A warning: one line on standard error, an event with --json. */
 void cli_warn(const cli_call_t *call, const char *message, const char *hint);
-/* The same, for those who are given a function: `call` is a cli_call_t. */
-void cli_warn_to(const void *call, const char *message, const char *hint);
+/* The same with a place, of which a file, line and column are in the event, or
+ * NULL: for those who are given a function. `call` is a cli_call_t. */
+struct skn_model_place;
+void cli_warn_to(const void *call, const struct skn_model_place *place,
+                 const char *message, const char *hint);
 /* Flushes standard output; a full disk or closed pipe is an exit code too. */
 int cli_finish(const cli_call_t *call, int code);
 
+#define CLI_LOSS_BYTES 24
+/* A loss as people read it: one that runs away has many digits, of which the
+ * first few count. Returns `text`. */
+const char *cli_loss_text(double loss, char text[CLI_LOSS_BYTES]);
 /* Prints a path between two texts on standard output; a line break in it is
  * printed as "\n", so that a line stays one. */
 void cli_print_path(const char *before, const char *path, const char *after);

@@ -69,6 +69,7 @@ cli_view_event(cli_view_t *view, const json_t *event)
 {
     const char *name = cli_event_text(event, "event");
     cli_view_line_t text;
+    char loss[CLI_LOSS_BYTES];
     if (strcmp(name, "nodes") == 0) {
         take_nodes(view, json_object_get(event, "nodes"));
     } else if (strcmp(name, "membership") == 0) {
@@ -83,9 +84,10 @@ cli_view_event(cli_view_t *view, const json_t *event)
     } else if (strcmp(name, "epoch") == 0) {
         if (json_object_get(event, "p1"))
             view->p1 = skn_json_number(event, "p1");
-        (void)snprintf(text, sizeof(text), "epoch %.0f: loss %.4f, P@1 %.4f",
+        (void)snprintf(text, sizeof(text), "epoch %.0f: loss %s, P@1 %.4f",
                        skn_json_number(event, "epoch"),
-                       skn_json_number(event, "loss"), view->p1);
+                       cli_loss_text(skn_json_number(event, "loss"), loss),
+                       view->p1);
         cli_view_say(&view->happened, text);
     } else if (strcmp(name, "warning") == 0) {
         cli_view_say(&view->happened, cli_event_text(event, "message"));

@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "actors/kinds.h"
 #include "topology/model.h"
 #include "topology/model_tables.h"
 #include "topology/values.h"
@@ -144,6 +145,51 @@ Test(model_tables, the_kind_of_a_slot_fits_the_type_of_its_option)
                     (kind == SKN_SLOT_SIZE && option->type == SKN_OPTION_INT),
                 "%s.%s", sections[s]->path, option->name);
         }
+}
+
+/* Keys that a kind has, too, and that mean something else there. */
+static bool
+means_something_else(const skn_section_t *section, const char *name)
+{
+    static const char *const keys[][2] = {
+        { "train.evaluate", "rows" },              /* points */
+        { "model.layers.output.sampler", "rows" }, /* chosen for a batch */
+        { "links", "rate" },                       /* bits a second */
+    };
+    for (size_t k = 0; k < sizeof(keys) / sizeof(keys[0]); k++)
+        if (strcmp(section->path, keys[k][0]) == 0 &&
+            strcmp(name, keys[k][1]) == 0)
+            return true;
+    return false;
+}
+
+/* A value that a model file may have is refused by no actor that gets it: what
+ * is wrong is told of the key, once, and not of seven updaters. */
+Test(model_tables, actors_take_all_that_the_keys_of_their_name_may_be)
+{
+    size_t compared = 0;
+    for (size_t s = 0; s < section_count; s++)
+        for (const skn_option_t *key = sections[s]->options; key->name; key++) {
+            bool is_number =
+                key->type == SKN_OPTION_INT || key->type == SKN_OPTION_REAL;
+            if (!is_number || means_something_else(sections[s], key->name))
+                continue;
+            for (size_t k = 0; skn_kinds[k]; k++) {
+                const skn_option_t *option = skn_kinds[k]->options;
+                for (; option && option->name; option++) {
+                    if (strcmp(option->name, key->name) != 0 ||
+                        option->type != key->type ||
+                        (option->min == 0 && option->max == 0))
+                        continue;
+                    compared++;
+                    cr_expect_leq(option->min, key->min, "%s of %s",
+                                  option->name, skn_kinds[k]->name);
+                    cr_expect_geq(option->max, key->max, "%s of %s",
+                                  option->name, skn_kinds[k]->name);
+                }
+            }
+        }
+    cr_expect_gt(compared, 10u);
 }
 
 /* The k-th word of the choices of `key` is the name of the k-th constant. */

@@ -1,6 +1,7 @@
 /* test_progress.c - progress as JSON, there and back.
  * SPDX-License-Identifier: Apache-2.0 */
 #include <criterion/criterion.h>
+#include <math.h>
 
 #include "actors/progress.h"
 
@@ -46,6 +47,21 @@ object_of(const skn_progress_t *progress, const char *more)
     skn_json_text_add(&text, "%s}", more);
     cr_assert(!text.failed);
     return text;
+}
+
+Test(progress, a_loss_of_nothing_has_no_sign)
+{
+    skn_progress_t progress = some_progress();
+    cr_expect_eq(skn_progress_loss(&progress), 0.123456);
+    progress.loss_sum = -1e-5;
+    cr_expect_eq(signbit(skn_progress_loss(&progress)), 0);
+    cr_expect_eq(skn_progress_loss(&progress), 0.0);
+    progress.loss_sum = -0.0;
+    cr_expect_eq(signbit(skn_progress_loss(&progress)), 0);
+    progress.loss_sum = -1;
+    cr_expect_eq(skn_progress_loss(&progress), -0.001);
+    progress.loss_rows = 0;
+    cr_expect_eq(skn_progress_loss(&progress), 0.0);
 }
 
 Test(progress, comes_back_bit_for_bit)

@@ -15,12 +15,14 @@ TestSuite(shortfall, .timeout = 60);
 
 static struct {
     char message[SKN_ERROR_TEXT_BYTES], hint[SKN_ERROR_HINT_BYTES];
-    uint32_t count;
+    uint32_t count, line;
 } told;
 
 static void
-tell(const void *state, const char *message, const char *hint)
+tell(const void *state, const skn_model_place_t *place, const char *message,
+     const char *hint)
 {
+    told.line = place ? place->line : 0;
     cr_expect_eq(state, &told);
     told.count++;
     (void)snprintf(told.message, sizeof(told.message), "%s", message);
@@ -46,7 +48,7 @@ warnings(const char *resources, bool runs)
                  "%s", error.text);
     skn_document_destroy(&document);
     memset(&told, 0, sizeof(told));
-    skn_shortfall_model(model, runs, tell, &told);
+    skn_shortfall_model(model, runs ? 0 : SKN_SHORTFALL_NOBODY, tell, &told);
     skn_model_destroy(&model);
     skn_problems_destroy(&problems);
     return told.count;
@@ -72,15 +74,17 @@ Test(shortfall, a_core_that_is_not_there_is_told_with_those_that_are)
     cr_assert_gt(units, 0);
     cr_expect_eq(warnings("resources: { cores: [4000] }", false), 1);
     (void)snprintf(want, sizeof(want),
-                   "m.yaml:7:21: resources.cores names core 4000, and this "
-                   "process may use %u core",
+                   "m.yaml:7:21: 'cores' of resources names core 4000, and "
+                   "this process may use %u core",
                    units);
     cr_expect(begins(told.message, want), "%s", told.message);
+    cr_expect_eq(told.line, 7);
     cr_expect_eq(warnings("resources: { cores: 4000-4001 }", false), 1);
     cr_expect_eq(warnings("resources: { cores: [4000] }", true), 0);
     cr_expect_eq(warnings("resources: { cores: 4000 }", true), 1);
-    cr_expect(begins(told.message, "m.yaml:7:21: resources.cores is 4000, and"),
-              "%s", told.message);
+    cr_expect(
+        begins(told.message, "m.yaml:7:21: 'cores' of resources is 4000, and"),
+        "%s", told.message);
 }
 
 Test(shortfall, an_actor_of_a_topology_is_told_by_its_name)

@@ -391,7 +391,9 @@ TABLES(resources, RESOURCES)
 static const skn_part_t resources_parts[] = {
     { "cores", SKN_FORM_CORES, offsetof(skn_model_resources_t, cores), NULL,
       "processing units for the compute actors: auto (all that the process "
-      "may use), how many, a range (0-3) or a list of their numbers" },
+      "may use), how many, a range (0-3) or a list of their numbers, counted "
+      "from 0 within those that it may use (taskset, cpuset); a warning tells "
+      "those that are not there" },
     NO_PART
 };
 static const skn_section_t resources_section = {

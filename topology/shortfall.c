@@ -4,6 +4,7 @@
 
 #include <inttypes.h>
 #include <math.h>
+#include <stdarg.h>
 #include <stdio.h>
 
 #include "actors/placement.h"
@@ -45,50 +46,77 @@ find_renamed(const skn_model_cores_t *cores, const skn_placement_t *machine,
     return false;
 }
 
-static void
-warn_cores(const skn_model_cores_t *cores, const skn_placement_t *machine,
-           bool runs, skn_shortfall_tell_t *tell, const void *state)
+/* Where the warnings of a file go, and what they are about. */
+typedef struct teller {
+    skn_shortfall_tell_t *tell;
+    const void *state;
+    const skn_model_cores_t *cores;
+    const char *owner; /* "resources", "node 'a'" */
+} teller_t;
+
+__attribute__((format(printf, 3, 4))) static void
+warn(const teller_t *teller, const char *hint, const char *format, ...)
 {
+    char text[SKN_ERROR_TEXT_BYTES], said[SKN_ERROR_TEXT_BYTES / 2];
+    char place[PLACE_TEXT];
+    va_list arguments;
+    va_start(arguments, format);
+    (void)vsnprintf(said, sizeof(said), format, arguments);
+    va_end(arguments);
+    (void)snprintf(
+        text, sizeof(text), "%s: %s",
+        skn_model_place_text(&teller->cores->place, place, sizeof(place)),
+        said);
+    teller->tell(teller->state, &teller->cores->place, text, hint);
+}
+
+/* Of who `runs` the runtime warns of cores that are not there. */
+static void
+warn_cores(const teller_t *teller, const skn_placement_t *machine, bool runs)
+{
+    const skn_model_cores_t *cores = teller->cores;
     uint32_t units = skn_placement_unit_count(machine), core = 0;
-    char text[SKN_ERROR_TEXT_BYTES], place[PLACE_TEXT], there[CORES_TEXT];
-    (void)skn_model_place_text(&cores->place, place, sizeof(place));
+    char there[CORES_TEXT];
     (void)skn_placement_describe(machine, there, sizeof(there));
-    if (cores->limit > (int64_t)units) {
-        (void)snprintf(text, sizeof(text),
-                       "%s: resources.cores is %" PRId64
-                       ", and this process may use %s",
-                       place, cores->limit, there);
-        tell(state, text, "a run takes those that there are");
-    }
-    if (!runs && find_absent(cores, units, &core)) {
-        (void)snprintf(text, sizeof(text),
-                       "%s: resources.cores names core %u, and this process "
-                       "may use %s",
-                       place, core, there);
-        tell(state, text,
-             "on this machine its actors would run on those that there "
-             "are");
-    }
-    if (find_renamed(cores, machine, &core)) {
-        (void)snprintf(text, sizeof(text),
-                       "%s: core %u of resources.cores is CPU %u of the system",
-                       place, core, skn_placement_os_index(machine, core));
-        tell(state, text,
-             "cores are counted from 0 within those that this process may "
-             "use (taskset, cpuset)");
-    }
+    if (cores->limit > (int64_t)units)
+        warn(teller, "a run takes those that there are",
+             "'cores' of %s is %" PRId64 ", and this process may use %s",
+             teller->owner, cores->limit, there);
+    if (!runs && find_absent(cores, units, &core))
+        warn(teller,
+             "on this machine its actors would run on those that there are",
+             "'cores' of %s names core %u, and this process may use %s",
+             teller->owner, core, there);
+    if (find_renamed(cores, machine, &core))
+        warn(teller,
+             "cores are counted from 0 within those that this process may use "
+             "(taskset, cpuset)",
+             "core %u of %s is CPU %u of the system", core, teller->owner,
+             skn_placement_os_index(machine, core));
 }
 
 void
-skn_shortfall_model(const skn_model_t *model, bool runs,
+skn_shortfall_model(const skn_model_t *model, uint32_t node,
                     skn_shortfall_tell_t *tell, const void *state)
 {
-    const skn_model_cores_t *cores = &model->resources.cores;
-    if (model->node_count > 0 || !cores->place.origin)
+    char owner[SKN_NAME_MAX + 16] = "resources";
+    teller_t teller = { tell, state, &model->resources.cores, owner };
+    bool runs = node != SKN_SHORTFALL_NOBODY;
+    if (model->node_count > 0 && (!runs || node >= model->node_count))
+        return;
+    if (model->node_count > 0) {
+        teller.cores = &model->nodes[node].cores;
+        (void)snprintf(owner, sizeof(owner), "node '%.64s'",
+                       model->nodes[node].name);
+        /* Dealt out by a parent, who has counted them as we do. */
+        if (teller.cores->place.line == 0)
+            return;
+    }
+    if (!teller.cores->place.origin)
         return;
     skn_placement_t *machine = look_at_machine();
     if (machine)
-        warn_cores(cores, machine, runs, tell, state);
+        warn_cores(&teller, machine, runs);
     skn_placement_destroy(&machine);
 }
 
@@ -117,10 +145,29 @@ skn_shortfall_spec(const skn_spec_t *spec, skn_shortfall_tell_t *tell,
                        wiring->actors[first].name, wiring->actors[first].core,
                        more,
                        skn_placement_describe(machine, there, sizeof(there)));
-        tell(state, text,
+        tell(state, &at, text,
              "on this machine it would run on one of those that there are");
     }
     skn_placement_destroy(&machine);
+}
+
+uint32_t
+skn_shortfall_units(const skn_wiring_t *wiring, uint32_t node)
+{
+    uint32_t count = 0;
+    for (uint32_t k = 0; k < wiring->actor_count; k++) {
+        const skn_wired_actor_t *actor = &wiring->actors[k];
+        if (actor->node != node)
+            continue;
+        if (actor->core == SKN_CORE_AUTO && actor->kind->computes)
+            return 0;
+        bool again = actor->core < 0;
+        for (uint32_t n = 0; n < k && !again; n++)
+            again = wiring->actors[n].node == node &&
+                    wiring->actors[n].core == actor->core;
+        count += !again;
+    }
+    return count;
 }
 
 void
@@ -139,7 +186,7 @@ skn_shortfall_quota(const char *root, uint32_t units,
                    "raise the quota (cpu.max, or cpu.cfs_quota_us), or give "
                    "-o resources.cores=%.0f: threads beyond it are held back",
                    fmax(1.0, floor(quota)));
-    tell(state, text,
+    tell(state, NULL, text,
          units == 1 ? "raise the quota (cpu.max, or "
                       "cpu.cfs_quota_us)"
                     : hint);

@@ -10,18 +10,25 @@
 #include "topology/model.h"
 #include "topology/spec.h"
 
-/* What is called for each warning. */
-typedef void skn_shortfall_tell_t(const void *state, const char *message,
-                                  const char *hint);
+/* What is called for each warning; `place` is where the file asks, or NULL. */
+typedef void skn_shortfall_tell_t(const void *state,
+                                  const skn_model_place_t *place,
+                                  const char *message, const char *hint);
 
-/* The cores that the file gives this process. Those of its nodes are on other
- * machines, where each is looked at as it starts. `runs`: leaves out what the
- * runtime itself warns of. */
-void skn_shortfall_model(const skn_model_t *model, bool runs,
+/* For skn_shortfall_model: the file is only looked at. */
+#define SKN_SHORTFALL_NOBODY UINT32_MAX
+
+/* The cores that the file gives this process, which runs `node`, or is nobody:
+ * then those of nodes, which are on other machines, are left alone. What runs
+ * leaves out what the runtime itself warns of. */
+void skn_shortfall_model(const skn_model_t *model, uint32_t node,
                          skn_shortfall_tell_t *tell, const void *state);
 /* The cores of the actors of a topology without nodes. */
 void skn_shortfall_spec(const skn_spec_t *spec, skn_shortfall_tell_t *tell,
                         const void *state);
+/* How many cores the actors of `node` were given by their numbers; 0: some may
+ * run on any. */
+uint32_t skn_shortfall_units(const skn_wiring_t *wiring, uint32_t node);
 /* A quota that is less than the `units` of a run. `root` as in groups.h. */
 void skn_shortfall_quota(const char *root, uint32_t units,
                          skn_shortfall_tell_t *tell, const void *state);

@@ -10,8 +10,8 @@
 #include "topology/spec_parts.h"
 #include "topology/values.h"
 
-/* 2^60: a memory of an exbibyte is a mistake. */
-#define MEMORY_BYTES_MAX 1152921504606846976.0
+/* As nodes.memory of a model file: no limit but that of the type. */
+#define MEMORY_BYTES_MAX ((double)INT64_MAX)
 
 static const skn_option_t node_options[] = {
     { "name", SKN_OPTION_TEXT, NULL, 0, 0, NULL, "what actors call it" },

@@ -79,6 +79,15 @@ for number in 0x1p-1 ' .5' nan inf .5x; do
         "$skein" tune tiny.yaml --budget "$number"
 done
 
+# --- nothing ------------------------------------------------------------------
+for verb in train check plan run predict eval inspect keygen; do
+    says "$verb of nothing is told" 64 \
+        "skein: an argument of skein $verb is empty; is a variable of the \
+shell not set?" "$skein" $verb ""
+done
+check_code 64 "so is an option of nothing" \
+    "$skein" predict "run #1" test.txt --labels ""
+
 # --- help for a verb ----------------------------------------------------------
 for verb in train bench version; do
     check_equal "help $verb is $verb --help" "$("$skein" help $verb)" \
@@ -88,6 +97,26 @@ check_equal "help alone is --help" "$("$skein" help)" "$("$skein" --help)"
 says "help for no verb is told" 64 \
     "skein: 'trian' is no verb of skein; did you mean 'skein train'?" \
     "$skein" help trian
+
+# --- completion ---------------------------------------------------------------
+completes() { # WORDS...: what bash offers for the last of them
+    bash -c 'eval "$("$1" completion bash)"
+        compopt() { :; }
+        shift
+        COMP_WORDS=("$@") COMP_CWORD=$(($# - 1))
+        _skein
+        echo "${COMPREPLY[*]}"' - "$skein" skein "$@"
+}
+check_equal "keys are completed after -o" "$(completes train -o train.eva)" \
+    "train.evaluate.every_epochs= train.evaluate.rows= train.evaluate.topk= \
+train.evaluate.sampler_batches="
+check_equal "so are keys of layers" \
+    "$(completes plan m.yaml -o model.layers.output.sampler.b)" \
+    "model.layers.output.sampler.bits="
+check_equal "the words of bench" "$(completes bench '')" "flow kernels"
+check_equal "kinds of actors" "$(completes actors emb)" "embedding"
+check_equal "verbs behind help" "$(completes help tr)" "train"
+check_equal "short options" "$(completes predict -k)" "-k"
 
 # --- every problem, once ------------------------------------------------------
 cat >bad.yaml <<'YAML'
@@ -165,7 +194,7 @@ warns() { # SENTENCE REGEX COMMAND...
 sed '$a resources: { cores: [0, 4000] }' tiny.yaml >cores.yaml
 for verb in check plan; do
     warns "$verb tells a core that is not there, and those that are" \
-        "cores.yaml:13:21: resources.cores names core 4000, .* may use [0-9]+" \
+        "cores.yaml:13:21: .cores. of resources names core 4000, .* use [0-9]" \
         "$skein" $verb cores.yaml
 done
 "$skein" plan cores.yaml >plan.yaml 2>err
@@ -175,16 +204,19 @@ warns "check of a topology, too" \
 warns "run tells it" "core 4000 of '.*' is not there" "$skein" run plan.yaml
 warns "train tells it" "core 4000 of '.*' is not there" \
     "$skein" train cores.yaml -o train.epochs=1 -o checkpoint.path=cores
-warns "train tells more cores than there are" "resources.cores is 4000" \
+warns "train tells more cores than there are" ".cores. of resources is 4000" \
     "$skein" train tiny.yaml -o train.epochs=1 -o checkpoint.path=many \
     -o resources.cores=4000
 "$skein" train cores.yaml --json -o train.epochs=1 -o checkpoint.path=json \
     >out 2>err
 check_match "as an event" '"event":"warning".*core 4000 of' out
+"$skein" check cores.yaml --json >out 2>err
+check_match "with its place" '"event":"warning","file":"cores.yaml","line":13' \
+    out
 last=$(python3 -c 'import os; print(max(os.sched_getaffinity(0)))')
 if [ "$last" -gt 0 ]; then
     warns "a core that taskset renames is told" \
-        "core 0 of resources.cores is CPU $last of the system" \
+        "core 0 of resources is CPU $last of the system" \
         taskset -c "$last" "$skein" check tiny.yaml -o 'resources.cores=[0]'
     warns "and what it leaves" \
         "may use 1 core, 0 \\(CPU $last of the system\\)" \
@@ -192,6 +224,27 @@ if [ "$last" -gt 0 ]; then
 fi
 "$skein" check tiny.yaml -o resources.cores=1 >out 2>err
 check "cores that are there are no matter" test ! -s err
+
+# Each node binds its own actors, and not the first one's alone.
+bound() { # whether the actor output.1 of node n1 is held on one core
+    local task
+    for task in /proc/[0-9]*/task/*; do
+        [ "$(cat "$task/comm" 2>/dev/null)" = output.1 ] &&
+            grep -q '^Cpus_allowed_list:[[:space:]]*[0-9]*$' "$task/status" &&
+            tr '\0' ' ' <"${task%/task/*}/cmdline" | grep -q "bound.run" &&
+            return 0
+    done
+    return 1
+}
+if [ "$last" -gt 0 ]; then
+    "$skein" up tiny.yaml --local-nodes 2 -o train.epochs=100000 \
+        -o checkpoint.path=bound.run -o checkpoint.every_epochs=0 \
+        >out 2>err &
+    up=$!
+    check "the second node's actors are on its cores" wait_until 300 bound
+    kill -TERM "$up"
+    wait "$up"
+fi
 
 # --- names, owners ------------------------------------------------------------
 nowhere=tcp://no-such-host.invalid

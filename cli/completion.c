@@ -1,7 +1,8 @@
 /* completion.c - skein completion: what a shell may complete.
  *
  * Verbs, options, keys of -o and kinds of actors come from the tables that
- * they are read with; other operands are completed as files.  SPDX-License-Identifier: Apache-2.0 */
+ * they are read with; other operands are completed as files.
+ * SPDX-License-Identifier: Apache-2.0 */
 #include <string.h>
 
 #include "cli/verbs.h"

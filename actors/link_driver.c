@@ -19,6 +19,7 @@
 
 #include "actors/link_inside.h"
 #include "transport/fragment.h"
+#include "transport/thread_start.h"
 
 /* Parcels, and things of sockets, that one turn takes of each. */
 #define TURN_MAX 64
@@ -627,6 +628,7 @@ thread_main(void *argument)
     }
     skn_endpoint_close(&links->endpoint);
     skn_tunnels_close(&links->tunnels);
+    skn_system_leave(links->system);
     return NULL;
 }
 
@@ -681,9 +683,15 @@ int
 skn_links_start(skn_links_t *links, const pthread_attr_t *attributes)
 {
     int refused =
-        pthread_create(&links->thread, attributes, thread_main, links);
+        skn_thread_start(&links->thread, attributes, thread_main, links);
     links->has_thread = refused == 0;
     return refused;
+}
+
+bool
+skn_links_has_thread(const skn_links_t *links)
+{
+    return links->has_thread;
 }
 
 void

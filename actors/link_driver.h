@@ -12,6 +12,7 @@
 #define ACTORS_LINK_DRIVER_H
 
 #include <pthread.h>
+#include <stdbool.h>
 #include <stdint.h>
 
 #include "skein/error.h"
@@ -27,6 +28,7 @@ void skn_links_destroy(skn_links_t **links);
 /* Starts the thread; returns what pthread_create does. */
 int skn_links_start(skn_links_t *links, const pthread_attr_t *attributes);
 void skn_links_join(skn_links_t *links);
+bool skn_links_has_thread(const skn_links_t *links);
 
 /* All actors of this node are ready; have ended; one has failed. */
 void skn_links_ready(skn_links_t *links);

@@ -163,8 +163,8 @@ static void
 append_history(const json_t *list, skn_json_text_t *history)
 {
     for (size_t k = 0; k < json_array_size(list); k++) {
-        char *line = json_dumps(json_array_get(list, k),
-                                JSON_COMPACT | JSON_REAL_PRECISION(10));
+        char *line = skn_json_write(json_array_get(list, k),
+                                    JSON_COMPACT | JSON_REAL_PRECISION(10));
         if (line)
             skn_json_text_add(history, "%s%s", history->count ? "," : "", line);
         free(line);

@@ -50,13 +50,14 @@ print_handlers(const skn_actor_t *actor, FILE *file)
         const skn_in_pipe_t *pipe = &actor->in_pipes[k];
         if (pipe->latency.count == 0)
             continue;
-        fprintf(file,
-                "    %-20s %10" PRIu64 " handled, p50 <= %.1f us, "
-                "p99 <= %.1f us, longest %.1f us\n",
-                pipe->wired->schema->name, pipe->latency.count,
-                microseconds(skn_histogram_quantile_ns(&pipe->latency, 0.5)),
-                microseconds(skn_histogram_quantile_ns(&pipe->latency, 0.99)),
-                microseconds(pipe->latency.max_ns));
+        skn_text_print(
+            file,
+            "    %-20s %10" PRIu64 " handled, p50 <= %.1f us, "
+            "p99 <= %.1f us, longest %.1f us\n",
+            pipe->wired->schema->name, pipe->latency.count,
+            microseconds(skn_histogram_quantile_ns(&pipe->latency, 0.5)),
+            microseconds(skn_histogram_quantile_ns(&pipe->latency, 0.99)),
+            microseconds(pipe->latency.max_ns));
     }
 }
 
@@ -69,13 +70,13 @@ print_table(const skn_system_t *system, uint64_t run_ns, FILE *file)
         const skn_actor_t *actor = &system->actors[k];
         const skn_actor_counters_t *counters = &actor->counters;
         totals_t totals = add_edges(actor);
-        fprintf(file,
-                "%-24s %6.1f %8.1f %8.1f %10" PRIu64 " %10" PRIu64 " %12" PRIu64
-                " %12" PRIu64 "\n",
-                actor->wired->name, share(counters->handling_ns, run_ns),
-                share(counters->waiting_ns, run_ns),
-                share(counters->blocked_ns, run_ns), totals.messages_in,
-                totals.messages_out, totals.bytes_in, totals.bytes_out);
+        skn_text_print(file,
+                       "%-24s %6.1f %8.1f %8.1f %10" PRIu64 " %10" PRIu64
+                       " %12" PRIu64 " %12" PRIu64 "\n",
+                       actor->wired->name, share(counters->handling_ns, run_ns),
+                       share(counters->waiting_ns, run_ns),
+                       share(counters->blocked_ns, run_ns), totals.messages_in,
+                       totals.messages_out, totals.bytes_in, totals.bytes_out);
         print_handlers(actor, file);
     }
     fputs("(busy: in handlers; waiting: for a message; blocked: until a pipe "

@@ -111,7 +111,7 @@ skn_actor_tell(skn_actor_t *actor, skn_error_t *error, const char *format, ...)
     char line[2048];
     va_list arguments;
     va_start(arguments, format);
-    int length = vsnprintf(line, sizeof(line), format, arguments);
+    int length = skn_text_write_list(line, sizeof(line), format, arguments);
     va_end(arguments);
     if (length < 0 || length >= EVENT_BYTES_MAX)
         return skn_fail(error, SKN_INTERNAL, "%s tells an event of %d bytes",
@@ -120,7 +120,7 @@ skn_actor_tell(skn_actor_t *actor, skn_error_t *error, const char *format, ...)
     if (!text)
         return skn_fail(error, SKN_NO_MEMORY, "no room for an event");
     va_start(arguments, format);
-    (void)vsnprintf(text, (size_t)length + 1, format, arguments);
+    (void)skn_text_write_list(text, (size_t)length + 1, format, arguments);
     va_end(arguments);
     skn_actor_report(actor, SKN_PARCEL_EVENT, text);
     return SKN_OK;

@@ -14,6 +14,7 @@
 
 #include "actors/link_driver.h"
 #include "actors/system_build.h"
+#include "transport/thread_start.h"
 
 /* Stack of an actor: handlers keep their arrays in the state. */
 #define STACK_BYTES ((size_t)1 << 20)
@@ -63,12 +64,23 @@ begin_all(skn_system_t *system)
         close_all(system); /* nobody will tell of an end */
 }
 
+/* What waits for other nodes has not begun: told to stop, it just ends. */
+static void
+end_unbegun(skn_system_t *system)
+{
+    if (system->stop_told && system->links && !system->begun &&
+        system->ready_count == system->here_count)
+        close_all(system);
+}
+
 static void
 take_ready(skn_system_t *system, uint32_t who)
 {
     if (who < system->actor_count &&
-        ++system->ready_count == system->here_count && system->links)
+        ++system->ready_count == system->here_count && system->links) {
         skn_links_ready(system->links);
+        end_unbegun(system);
+    }
     if (who == system->actor_count && !system->closing)
         begin_all(system);
 }
@@ -138,8 +150,7 @@ take_parcel(skn_system_t *system, const skn_parcel_t *parcel)
     }
 }
 
-/* Asks for a good end; what waits for other nodes has not begun and just ends.
- */
+/* Asks for a good end. */
 static void
 stop_all(skn_system_t *system)
 {
@@ -147,9 +158,7 @@ stop_all(skn_system_t *system)
     tell_all(system, SKN_PARCEL_STOP);
     if (system->links)
         skn_links_stop(system->links);
-    if (system->links && !system->begun &&
-        system->ready_count == system->here_count)
-        close_all(system);
+    end_unbegun(system);
 }
 
 /* Takes what has come; waits for more if `timeout_ms` allows. */
@@ -215,31 +224,35 @@ thread_main(void *thread_argument)
         (void)pthread_barrier_wait(&system->left);
     if (!is_kept(actor))
         skn_actor_close(actor);
+    skn_system_leave(system);
     return NULL;
+}
+
+void
+skn_system_leave(skn_system_t *system)
+{
+    atomic_fetch_add(&system->gone_count, 1);
+    wake(system);
 }
 
 static skn_status_t
 start_threads(skn_system_t *system, skn_error_t *error)
 {
     pthread_attr_t attributes;
-    sigset_t all, before;
     int refused = 0;
     (void)pthread_attr_init(&attributes);
     (void)pthread_attr_setstacksize(&attributes, STACK_BYTES);
-    /* Signals belong to the host: its threads take them, ours never. */
-    sigfillset(&all);
-    (void)pthread_sigmask(SIG_SETMASK, &all, &before);
     for (uint32_t k = 0; k < system->actor_count && refused == 0; k++) {
         if (!system->actors[k].here)
             continue;
-        refused = pthread_create(&system->threads[system->thread_count],
-                                 &attributes, thread_main, &system->actors[k]);
+        refused =
+            skn_thread_start(&system->threads[system->thread_count],
+                             &attributes, thread_main, &system->actors[k]);
         if (refused == 0)
             system->thread_count++;
     }
     if (system->links && refused == 0)
         refused = skn_links_start(system->links, &attributes);
-    (void)pthread_sigmask(SIG_SETMASK, &before, NULL);
     (void)pthread_attr_destroy(&attributes);
     if (refused != 0)
         return skn_fail(
@@ -277,11 +290,12 @@ take_event(skn_system_t *system, char *line, size_t line_bytes,
            skn_error_t *error)
 {
     skn_event_t *event = system->first_event;
-    if (!event)
-        return system->closing
-                   ? skn_fail(error, SKN_UNAVAILABLE, "the run has ended")
-                   : skn_fail(error, SKN_BUSY, "no event yet");
-    (void)snprintf(line, line_bytes, "%s", event->text);
+    size_t event_bytes = strlen(event->text) + 1;
+    if (event_bytes > line_bytes)
+        return skn_fail(error, SKN_TOO_SMALL,
+                        "the next event needs a buffer of %zu bytes, not %zu",
+                        event_bytes, line_bytes);
+    memcpy(line, event->text, event_bytes);
     system->first_event = event->next;
     if (!system->first_event)
         system->last_event = &system->first_event;
@@ -290,23 +304,66 @@ take_event(skn_system_t *system, char *line, size_t line_bytes,
     return SKN_OK;
 }
 
+/* Whether every thread has left, so that nothing more is told and a join does
+ * not wait. */
+static bool
+all_gone(const skn_system_t *system)
+{
+    uint32_t count = system->thread_count;
+    if (system->links && skn_links_has_thread(system->links))
+        count++;
+    return system->joined ||
+           (system->closing && atomic_load(&system->gone_count) == count);
+}
+
+/* Takes what has come until there is an event, all have left, or `timeout_ms`
+ * (-1: never) is over; returns whether all have left. Who leaves counts first
+ * and wakes then: after a look at the count, no wake is lost before the wait.
+ */
+static bool
+await_event(skn_system_t *system, int timeout_ms)
+{
+    uint64_t end_ns = skn_monotonic_ns() +
+                      (uint64_t)(timeout_ms > 0 ? timeout_ms : 0) * 1000000u;
+    for (;;) {
+        pump(system, 0);
+        bool gone = all_gone(system);
+        if (gone)
+            pump(system, 0); /* what they told before they left */
+        uint64_t now_ns = skn_monotonic_ns();
+        if (gone || system->first_event || timeout_ms == 0 ||
+            (timeout_ms > 0 && now_ns >= end_ns))
+            return gone;
+        uint64_t left_ms = (end_ns - now_ns) / 1000000u + 1;
+        pump(system, timeout_ms < 0 ? -1 : (int)left_ms);
+    }
+}
+
 skn_status_t
 skn_system_event(skn_system_t *system, int timeout_ms, char *line,
                  size_t line_bytes, skn_error_t *error)
 {
-    pump(system, 0);
-    while (!system->first_event && !system->closing) {
-        pump(system, timeout_ms);
-        if (timeout_ms >= 0)
-            break;
-    }
-    if (!system->first_event && system->closing)
+    skn_status_t status;
+    bool gone = await_event(system, timeout_ms);
+    /* Joining waits for nobody, but there may be a trace to write. */
+    if (!system->first_event && gone && timeout_ms < 0)
         (void)skn_system_wait(system, NULL);
-    skn_status_t status = take_event(system, line, line_bytes, error);
+    if (system->first_event)
+        status = take_event(system, line, line_bytes, error);
+    else if (gone)
+        status = skn_fail(error, SKN_UNAVAILABLE, "the run has ended");
+    else
+        status = skn_fail(error, SKN_BUSY, "no event yet");
     /* The descriptor stays readable while there is more, and at the end. */
-    if (system->first_event || system->closing)
+    if (system->first_event || gone)
         wake(system);
     return status;
+}
+
+size_t
+skn_system_event_bytes(const skn_system_t *system)
+{
+    return system->first_event ? strlen(system->first_event->text) + 1 : 0;
 }
 
 /* Also in a signal handler: errno stays as it was. */

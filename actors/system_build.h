@@ -39,6 +39,7 @@ struct skn_system {
     uint32_t load_count;
     pthread_barrier_t left; /* all threads, between their loops and closes */
     bool meets;             /* `left` is made */
+    atomic_uint gone_count; /* threads that only have to return */
     uint32_t actor_count, thread_count;
     uint32_t node_count, here_count; /* actors of this node: with threads */
     skn_ports_t ports;               /* edges to and from other nodes */
@@ -63,6 +64,10 @@ struct skn_system {
 skn_status_t skn_system_build(skn_system_t *system, skn_error_t *error);
 /* The threads must be joined. Drops messages that nobody took. */
 void skn_system_unbuild(skn_system_t *system);
+
+/* system.c: the calling thread, which is one of the system's, does nothing more
+ * than return. Wakes the host. */
+void skn_system_leave(skn_system_t *system);
 
 /* Zeroed room for `count` items; NULL and a filled `error` without memory. */
 void *skn_system_array(size_t count, size_t item_bytes, skn_error_t *error);

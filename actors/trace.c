@@ -93,23 +93,24 @@ write_record(const record_t *record, FILE *file, uint32_t number,
 {
     double at_us = (double)(record->at_ns - origin_ns) / 1e3;
     if (record->type == SKN_TRACE_HANDLE || record->type == SKN_TRACE_HOOK) {
-        fprintf(file,
-                "{\"ph\":\"X\",\"name\":\"%s\",\"cat\":\"%s\",\"pid\":1,"
-                "\"tid\":%u,\"ts\":%.3f,\"dur\":%.3f",
-                record->name,
-                record->type == SKN_TRACE_HANDLE ? "handler" : "hook", number,
-                at_us, (double)record->duration_ns / 1e3);
+        skn_text_print(file,
+                       "{\"ph\":\"X\",\"name\":\"%s\",\"cat\":\"%s\",\"pid\":1,"
+                       "\"tid\":%u,\"ts\":%.3f,\"dur\":%.3f",
+                       record->name,
+                       record->type == SKN_TRACE_HANDLE ? "handler" : "hook",
+                       number, at_us, (double)record->duration_ns / 1e3);
         if (record->number != NO_BATCH)
             fprintf(file, ",\"args\":{\"batch\":%" PRIu64 "}", record->number);
         fputs("},\n", file);
         return;
     }
     bool sends = record->type == SKN_TRACE_SEND;
-    fprintf(file,
-            "{\"ph\":\"%s\",\"name\":\"%s\",\"cat\":\"message\",\"pid\":1,"
-            "\"tid\":%u,\"ts\":%.3f,\"id\":%" PRIu64 "%s},\n",
-            sends ? "s" : "f", record->name, number, at_us, record->number,
-            sends ? "" : ",\"bp\":\"e\"");
+    skn_text_print(
+        file,
+        "{\"ph\":\"%s\",\"name\":\"%s\",\"cat\":\"message\",\"pid\":1,"
+        "\"tid\":%u,\"ts\":%.3f,\"id\":%" PRIu64 "%s},\n",
+        sends ? "s" : "f", record->name, number, at_us, record->number,
+        sends ? "" : ",\"bp\":\"e\"");
 }
 
 void

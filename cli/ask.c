@@ -2,7 +2,6 @@
  * SPDX-License-Identifier: Apache-2.0 */
 #include "cli/ask.h"
 
-#include <ctype.h>
 #include <dirent.h>
 #include <math.h>
 #include <signal.h>
@@ -12,6 +11,7 @@
 
 #include "cli/follow.h"
 #include "cli/process.h"
+#include "formats/text.h"
 
 #define PATH_BYTES (SKN_TEXT_MAX + 2 * SKN_NAME_MAX + 160)
 #define WORDS_MAX 64u
@@ -35,6 +35,12 @@ find_word(const cli_names_t *features, const char *word)
     return SIZE_MAX;
 }
 
+static bool
+letter_or_digit(char byte)
+{
+    return skn_text_is_letter(byte) || skn_text_is_digit(byte);
+}
+
 void
 cli_ask_features(const cli_names_t *features, const char *question, char *line,
                  size_t line_bytes)
@@ -48,11 +54,11 @@ cli_ask_features(const cli_names_t *features, const char *question, char *line,
     }
     while (*question && count < WORDS_MAX) {
         size_t bytes = 0;
-        while (*question && !isalnum((unsigned char)*question))
+        while (*question && !letter_or_digit(*question))
             question++;
-        for (; isalnum((unsigned char)*question); question++)
+        for (; letter_or_digit(*question); question++)
             if (bytes + 1 < sizeof(word))
-                word[bytes++] = (char)tolower((unsigned char)*question);
+                word[bytes++] = skn_text_lower(*question);
         word[bytes] = '\0';
         size_t feature = bytes > 0 ? find_word(features, word) : SIZE_MAX;
         if (feature != SIZE_MAX)
@@ -63,9 +69,9 @@ cli_ask_features(const cli_names_t *features, const char *question, char *line,
         if (k == 0 || found[k] != found[kept - 1])
             found[kept++] = found[k];
     for (size_t k = 0; k < kept && used < line_bytes; k++)
-        used +=
-            (size_t)snprintf(line + used, line_bytes - used, "%s%zu:%.4f",
-                             k ? " " : "", found[k], 1 / sqrt((double)kept));
+        used += (size_t)skn_text_write(line + used, line_bytes - used,
+                                       "%s%zu:%.4f", k ? " " : "", found[k],
+                                       1 / sqrt((double)kept));
 }
 
 /* --- the checkpoint ------------------------------------------------------- */

@@ -51,10 +51,10 @@ write_busy(const skn_balance_t *balance, const skn_model_t *model, uint64_t set,
     size_t used = 0;
     for (uint32_t k = 0; k < model->node_count && used < text_bytes; k++)
         if (set >> k & 1u)
-            used += (size_t)snprintf(text + used, text_bytes - used,
-                                     "%s%s was busy %.0f%%", used ? ", " : "",
-                                     model->nodes[k].name,
-                                     100 * skn_balance_busy(balance, k));
+            used += (size_t)skn_text_write(
+                text + used, text_bytes - used, "%s%s was busy %.0f%%",
+                used ? ", " : "", model->nodes[k].name,
+                100 * skn_balance_busy(balance, k));
     return used < text_bytes ? used : text_bytes;
 }
 
@@ -72,16 +72,16 @@ write_text(const skn_balance_t *balance, const skn_model_t *model, uint64_t set,
                        ": %s is taken back, without it a batch takes no less",
                        name);
     else if (verdict.kind == SKN_BALANCE_LEAVE_OUT)
-        (void)snprintf(text + used, text_bytes - used,
-                       ": %s is left out for %llu min, for up to %.0f%% more "
-                       "batches a second",
-                       name, (unsigned long long)(verdict.for_ms / 60000),
-                       gain);
+        (void)skn_text_write(
+            text + used, text_bytes - used,
+            ": %s is left out for %llu min, for up to %.0f%% more "
+            "batches a second",
+            name, (unsigned long long)(verdict.for_ms / 60000), gain);
     else
-        (void)snprintf(text + used, text_bytes - used,
-                       ": rows are dealt by speed, for up to %.0f%% more "
-                       "batches a second",
-                       gain);
+        (void)skn_text_write(text + used, text_bytes - used,
+                             ": rows are dealt by speed, for up to %.0f%% more "
+                             "batches a second",
+                             gain);
 }
 
 /* Whether the verdict can be had: who is needed is asked of the membership. */

@@ -87,18 +87,18 @@ cli_bar_format(const cli_bar_t *bar, const cli_bar_facts_t *facts,
     double share = facts->batches > 0 ? facts->batch / facts->batches : 0;
     share = share > 1 ? 1 : share;
     text[0] = '\0';
-    (void)snprintf(head, sizeof(head), "epoch %.0f/%.0f", facts->epoch,
-                   facts->epochs);
+    (void)skn_text_write(head, sizeof(head), "epoch %.0f/%.0f", facts->epoch,
+                         facts->epochs);
     unsigned room =
         columns > strlen(head) ? columns - (unsigned)strlen(head) : 0;
-    (void)snprintf(part, sizeof(part), " %.0f%%", share * 100);
+    (void)skn_text_write(part, sizeof(part), " %.0f%%", share * 100);
     add(tail, sizeof(tail), room, part);
-    (void)snprintf(part, sizeof(part), "  %.0f/s", facts->examples_per_s);
+    (void)skn_text_write(part, sizeof(part), "  %.0f/s", facts->examples_per_s);
     add(tail, sizeof(tail), room, part);
-    (void)snprintf(part, sizeof(part), "  loss %.4g", facts->loss);
+    (void)skn_text_write(part, sizeof(part), "  loss %.4g", facts->loss);
     add(tail, sizeof(tail), room, part);
     if (bar->p1 >= 0) {
-        (void)snprintf(part, sizeof(part), "  P@1 %.3f", bar->p1);
+        (void)skn_text_write(part, sizeof(part), "  P@1 %.3f", bar->p1);
         add(tail, sizeof(tail), room, part);
     }
     if (bar->batches_per_s > 0) {

@@ -459,21 +459,22 @@ print(FILE *out, bool json, const char *name, size_t bytes,
 {
     double rate = figures->ns_each > 0 ? 1e9 / figures->ns_each : 0;
     if (json) {
-        fprintf(out,
-                "{\"case\":\"%s\",\"bytes\":%zu,\"messages_per_s\":%.0f,"
-                "\"ns_per_message\":%.1f,\"spread\":%.3f,\"p50_ns\":%.0f,"
-                "\"p99_ns\":%.0f,\"share_of_bare\":%.3f}\n",
-                name, bytes, rate, figures->ns_each, figures->spread,
-                figures->p50_ns, figures->p99_ns, roof_ns / figures->ns_each);
+        skn_text_print(
+            out,
+            "{\"case\":\"%s\",\"bytes\":%zu,\"messages_per_s\":%.0f,"
+            "\"ns_per_message\":%.1f,\"spread\":%.3f,\"p50_ns\":%.0f,"
+            "\"p99_ns\":%.0f,\"share_of_bare\":%.3f}\n",
+            name, bytes, rate, figures->ns_each, figures->spread,
+            figures->p50_ns, figures->p99_ns, roof_ns / figures->ns_each);
     } else {
-        fprintf(out, "%-22s %8zu %12.0f %9.0f %6.0f%%", name, bytes, rate,
-                figures->ns_each, 100 * figures->spread);
+        skn_text_print(out, "%-22s %8zu %12.0f %9.0f %6.0f%%", name, bytes,
+                       rate, figures->ns_each, 100 * figures->spread);
         if (figures->p50_ns > 0)
-            fprintf(out, " %9.1f %9.1f", figures->p50_ns / 1e3,
-                    figures->p99_ns / 1e3);
+            skn_text_print(out, " %9.1f %9.1f", figures->p50_ns / 1e3,
+                           figures->p99_ns / 1e3);
         else
             fprintf(out, " %9s %9s", "-", "-");
-        fprintf(out, " %7.0f%%\n", 100 * roof_ns / figures->ns_each);
+        skn_text_print(out, " %7.0f%%\n", 100 * roof_ns / figures->ns_each);
     }
     (void)fflush(out);
 }

@@ -180,14 +180,14 @@ print_roofs(const bench_session_t *session)
     for (int k = 0; k < BENCH_ROOFS; k++) {
         double rate = session->roof[k] * roofs[k].factor;
         if (session->json)
-            fprintf(session->out,
-                    "{\"roof\":\"%s\",\"isa\":\"%s\",\"bound\":\"%s\","
-                    "\"rate\":%.3f,\"unit\":\"%s\"}\n",
-                    roofs[k].name, session->kernels->isa, roofs[k].bound, rate,
-                    roofs[k].unit);
+            skn_text_print(session->out,
+                           "{\"roof\":\"%s\",\"isa\":\"%s\",\"bound\":\"%s\","
+                           "\"rate\":%.3f,\"unit\":\"%s\"}\n",
+                           roofs[k].name, session->kernels->isa, roofs[k].bound,
+                           rate, roofs[k].unit);
         else
-            fprintf(session->out, "%-7s %-36s %9.1f %s\n", roofs[k].bound,
-                    roofs[k].help, rate, roofs[k].unit);
+            skn_text_print(session->out, "%-7s %-36s %9.1f %s\n",
+                           roofs[k].bound, roofs[k].help, rate, roofs[k].unit);
     }
     if (!session->json)
         fprintf(session->out, "\n%-32s %-7s %9s %9s %-7s %7s %12s %6s\n",
@@ -298,19 +298,21 @@ bench_case(bench_session_t *session, const char *name,
     least_ns = share * time.median_ns;
     session->below_count += percent < BENCH_PERCENT_WANTED;
     if (session->json)
-        fprintf(session->out,
-                "{\"kernel\":\"%.*s\",\"case\":\"%s\",\"isa\":\"%s\","
-                "\"bound\":\"%s\",\"by\":\"%s\",\"rate\":%.3f,\"roof\":%.3f,"
-                "\"unit\":\"%s\",\"percent\":%.1f,\"ns_per_call\":%.1f,"
-                "\"spread\":%.3f}\n",
-                (int)strcspn(name, "/"), name, name, session->kernels->isa,
-                roofs[bound].bound, roofs[bound].name, amount / time.median_ns,
-                amount / least_ns, roofs[bound].unit, percent, time.median_ns,
-                time.spread);
+        skn_text_print(
+            session->out,
+            "{\"kernel\":\"%.*s\",\"case\":\"%s\",\"isa\":\"%s\","
+            "\"bound\":\"%s\",\"by\":\"%s\",\"rate\":%.3f,\"roof\":%.3f,"
+            "\"unit\":\"%s\",\"percent\":%.1f,\"ns_per_call\":%.1f,"
+            "\"spread\":%.3f}\n",
+            (int)strcspn(name, "/"), name, name, session->kernels->isa,
+            roofs[bound].bound, roofs[bound].name, amount / time.median_ns,
+            amount / least_ns, roofs[bound].unit, percent, time.median_ns,
+            time.spread);
     else
-        fprintf(session->out,
-                "%-32s %-7s %9.2f %9.2f %-7s %6.1f%% %12.1f %5.1f%%\n", name,
-                roofs[bound].bound, amount / time.median_ns, amount / least_ns,
-                roofs[bound].unit, percent, time.median_ns, 100 * time.spread);
+        skn_text_print(session->out,
+                       "%-32s %-7s %9.2f %9.2f %-7s %6.1f%% %12.1f %5.1f%%\n",
+                       name, roofs[bound].bound, amount / time.median_ns,
+                       amount / least_ns, roofs[bound].unit, percent,
+                       time.median_ns, 100 * time.spread);
     (void)fflush(session->out);
 }

@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "skein/text.h"
 #include "cli/verb.h"
 #include "topology/document.h"
 #include "topology/model.h"
@@ -272,8 +273,8 @@ cli_warn_to(const void *whose, const skn_model_place_t *place,
 const char *
 cli_loss_text(double loss, char text[CLI_LOSS_BYTES])
 {
-    (void)snprintf(text, CLI_LOSS_BYTES, fabs(loss) < 1e8 ? "%.4f" : "%.4e",
-                   loss);
+    (void)skn_text_write(text, CLI_LOSS_BYTES,
+                         fabs(loss) < 1e8 ? "%.4f" : "%.4e", loss);
     return text;
 }
 

@@ -123,8 +123,8 @@ around(double rate, uint64_t *random)
 {
     char text[32];
     double unit = (double)(cli_random(random) >> 11) * 0x1p-53;
-    (void)snprintf(text, sizeof(text), "%.1e", rate * exp2(4 * unit - 2));
-    return strtod(text, NULL);
+    (void)skn_text_write(text, sizeof(text), "%.1e", rate * exp2(4 * unit - 2));
+    return skn_text_real(text, NULL);
 }
 
 /* Both rules have longer steps where runs are short. */
@@ -289,7 +289,7 @@ cli_candidate_value(const cli_candidate_t *candidate, cli_tuned_t which,
     else if (which == CLI_TUNED_LOSS)
         (void)snprintf(text, bytes, "%s", losses[(int)value]);
     else
-        (void)snprintf(text, bytes, "%.10g", value);
+        (void)skn_text_write(text, bytes, "%.10g", value);
     return text;
 }
 

@@ -49,7 +49,8 @@ add(look_t *look, const char *name, cli_health_t health, const char *format,
     finding->health = health;
     finding->fix[0] = '\0';
     va_start(arguments, format);
-    (void)vsnprintf(finding->found, sizeof(finding->found), format, arguments);
+    (void)skn_text_write_list(finding->found, sizeof(finding->found), format,
+                              arguments);
     va_end(arguments);
     return finding;
 }

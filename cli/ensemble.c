@@ -305,12 +305,13 @@ join(const cli_call_t *call, const cli_outcome_t *whole, skn_error_t *error)
                      ",\"parameters\":%" PRIu64 "}\n",
                      whole->networks, joined.units, joined.parameters);
     } else {
-        (void)printf("joined %u network%s: %" PRIu64
-                     " units, %.1f million parameters\nrun    %s\n",
-                     whole->networks,
-                     whole->networks > 1 ? "s side by side" : " and its ranker",
-                     joined.units, (double)joined.parameters * 1e-6,
-                     whole->path);
+        (void)skn_text_print(
+            stdout,
+            "joined %u network%s: %" PRIu64
+            " units, %.1f million parameters\nrun    %s\n",
+            whole->networks,
+            whole->networks > 1 ? "s side by side" : " and its ranker",
+            joined.units, (double)joined.parameters * 1e-6, whole->path);
     }
     (void)fflush(stdout);
     /* The first goes last: while it is there, there is something to sweep. */

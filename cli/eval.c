@@ -86,13 +86,13 @@ print_json(const skn_predictor_info_t *info, const skn_evaluation_t *found,
     (void)printf(",\"points\":%" PRIu64, found->points);
 #define S(name, text)                                                          \
     if (found->scores.name >= 0)                                               \
-        (void)printf(",\"" #name "\":%.5f", found->scores.name);
+        (void)skn_text_print(stdout, ",\"" #name "\":%.5f", found->scores.name);
     SCORES(S)
 #undef S
     if (info->index_lists > 0)
         (void)printf(",\"index_lists\":%u,\"index_probes\":%u",
                      info->index_lists, info->index_probes);
-    (void)printf(",\"seconds\":%.3f}\n", seconds);
+    (void)skn_text_print(stdout, ",\"seconds\":%.3f}\n", seconds);
 }
 
 static void
@@ -105,13 +105,13 @@ print_text(const skn_predictor_info_t *info, const skn_evaluation_t *found,
     if (found->unlabelled > 0)
         (void)printf(", %" PRIu64 " without labels, which count as misses",
                      found->unlabelled);
-    (void)printf("\ntime   %.2f s\n", seconds);
+    (void)skn_text_print(stdout, "\ntime   %.2f s\n", seconds);
     if (info->index_lists > 0)
         (void)printf("index  %u lists, a point looks into %u of them\n",
                      info->index_lists, info->index_probes);
 #define S(name, text)                                                          \
     if (found->scores.name >= 0)                                               \
-        (void)printf("%-6s %.4f\n", text, found->scores.name);
+        (void)skn_text_print(stdout, "%-6s %.4f\n", text, found->scores.name);
     SCORES(S)
 #undef S
 }

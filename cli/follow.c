@@ -1,5 +1,6 @@
 /* follow.c - the worker's side of a run.
  * SPDX-License-Identifier: Apache-2.0 */
+#include "skein/text.h"
 #include "cli/follow.h"
 
 #include <errno.h>
@@ -16,7 +17,7 @@
 #include "topology/load.h"
 #include "topology/shell_word.h"
 
-#define LINE_BYTES 65536
+#define LINE_BYTES SKN_EVENT_BYTES_MAX
 /* How often a lease is looked at. */
 #define LEASE_LOOK_MS 100
 /* How often who holds us is told how busy we were. */
@@ -72,39 +73,41 @@ print_scores(const json_t *event)
     };
     for (size_t k = 0; k < sizeof(names) / sizeof(names[0]); k++)
         if (json_object_get(event, names[k][0]))
-            (void)printf("  %s %.4f", names[k][1],
-                         skn_json_number(event, names[k][0]));
+            (void)skn_text_print(stdout, "  %s %.4f", names[k][1],
+                                 skn_json_number(event, names[k][0]));
 }
 
 static void
 print_epoch(const json_t *event)
 {
     char loss[CLI_LOSS_BYTES];
-    (void)printf("epoch %3.0f  loss %8s", skn_json_number(event, "epoch"),
-                 cli_loss_text(skn_json_number(event, "loss"), loss));
+    (void)skn_text_print(stdout, "epoch %3.0f  loss %8s",
+                         skn_json_number(event, "epoch"),
+                         cli_loss_text(skn_json_number(event, "loss"), loss));
     print_scores(event);
     if (json_object_get(event, "validate_p1"))
-        (void)printf("  validation P@1 %.4f",
-                     skn_json_number(event, "validate_p1"));
+        (void)skn_text_print(stdout, "  validation P@1 %.4f",
+                             skn_json_number(event, "validate_p1"));
     double rate = skn_json_number(event, "examples_per_s");
     if (rate > 0) /* 0: all was there already */
-        (void)printf("  %.0f examples/s", rate);
-    (void)printf("  %.1f s  %.0f MB\n", skn_json_number(event, "seconds"),
-                 skn_json_number(event, "rss_mb"));
+        (void)skn_text_print(stdout, "  %.0f examples/s", rate);
+    (void)skn_text_print(stdout, "  %.1f s  %.0f MB\n",
+                         skn_json_number(event, "seconds"),
+                         skn_json_number(event, "rss_mb"));
 }
 
 static void
 print_done(const json_t *event)
 {
     double epochs = skn_json_number(event, "epochs");
-    (void)printf("done   %3.0f epoch%s in %.1f s (%.1f CPU s)", epochs,
-                 epochs > 0.5 && epochs < 1.5 ? "" : "s",
-                 skn_json_number(event, "seconds"),
-                 skn_json_number(event, "cpu_seconds"));
+    (void)skn_text_print(stdout, "done   %3.0f epoch%s in %.1f s (%.1f CPU s)",
+                         epochs, epochs > 0.5 && epochs < 1.5 ? "" : "s",
+                         skn_json_number(event, "seconds"),
+                         skn_json_number(event, "cpu_seconds"));
     print_scores(event);
     if (json_object_get(event, "best_epoch"))
-        (void)printf("  best: epoch %.0f",
-                     skn_json_number(event, "best_epoch"));
+        (void)skn_text_print(stdout, "  best: epoch %.0f",
+                             skn_json_number(event, "best_epoch"));
     (void)printf("\nweights_sha256 %s\n",
                  cli_event_text(event, "weights_sha256"));
 }
@@ -168,10 +171,10 @@ cli_event_actor_waits(const json_t *event)
 static void
 print_actor_waiting(const json_t *event)
 {
-    (void)fprintf(stderr, "skein: warning: %s has waited %.0f s for %s\n",
-                  cli_event_text(event, "actor"),
-                  skn_json_number(event, "seconds"),
-                  cli_event_text(event, "for"));
+    (void)skn_text_print(
+        stderr, "skein: warning: %s has waited %.0f s for %s\n",
+        cli_event_text(event, "actor"), skn_json_number(event, "seconds"),
+        cli_event_text(event, "for"));
 }
 
 /* How the run gives way to others on its machine. */
@@ -182,15 +185,16 @@ print_idle(const json_t *event)
     const char *reason = cli_event_text(event, "reason");
     (void)fputs("idle   ", stdout);
     if (strcmp(action, "begin") == 0 && json_object_get(event, "share"))
-        (void)printf("gives way by %s: takes %.1f%% of a busy core\n",
-                     cli_event_text(event, "way"),
-                     100 * skn_json_number(event, "share"));
+        (void)skn_text_print(stdout,
+                             "gives way by %s: takes %.1f%% of a busy core\n",
+                             cli_event_text(event, "way"),
+                             100 * skn_json_number(event, "share"));
     else if (strcmp(action, "begin") == 0)
         (void)printf("gives way by %s\n", cli_event_text(event, "way"));
     else if (strcmp(action, "threads") == 0)
-        (void)printf("%.0f of %.0f cores: %s\n",
-                     skn_json_number(event, "threads"),
-                     skn_json_number(event, "cores"), reason);
+        (void)skn_text_print(stdout, "%.0f of %.0f cores: %s\n",
+                             skn_json_number(event, "threads"),
+                             skn_json_number(event, "cores"), reason);
     else if (strcmp(action, "pause") == 0)
         (void)printf("%s: %s\n",
                      json_is_true(json_object_get(event, "paused")) ? "pauses"
@@ -203,12 +207,14 @@ print_idle(const json_t *event)
                      cli_event_text(event, "source"),
                      cli_event_text(event, "what"));
     else
-        (void)printf("%.1f core seconds in %.1f s, others %.1f, of %.0f "
-                     "cores\n",
-                     skn_json_number(event, "core_seconds"),
-                     skn_json_number(event, "seconds"),
-                     skn_json_number(event, "outside_core_seconds"),
-                     skn_json_number(event, "cores"));
+        (void)skn_text_print(
+            stdout,
+            "%.1f core seconds in %.1f s, others %.1f, of %.0f "
+            "cores\n",
+            skn_json_number(event, "core_seconds"),
+            skn_json_number(event, "seconds"),
+            skn_json_number(event, "outside_core_seconds"),
+            skn_json_number(event, "cores"));
 }
 
 /* Hash tables tell `buckets`, clusters `lists`. */
@@ -217,12 +223,14 @@ print_index(const json_t *event)
 {
     const char *key;
     json_t *value;
-    (void)printf("index  %s at batch %.0f:", cli_event_text(event, "actor"),
-                 skn_json_number(event, "batch"));
+    (void)skn_text_print(
+        stdout, "index  %s at batch %.0f:", cli_event_text(event, "actor"),
+        skn_json_number(event, "batch"));
     json_object_foreach((json_t *)(uintptr_t)event, key, value)
     {
         if (json_is_number(value) && strcmp(key, "batch") != 0)
-            (void)printf(" %s %.10g", key, json_number_value(value));
+            (void)skn_text_print(stdout, " %s %.10g", key,
+                                 json_number_value(value));
     }
     (void)putchar('\n');
 }
@@ -234,9 +242,9 @@ print_prediction(const json_t *event)
     const json_t *labels = json_object_get(event, "labels");
     const json_t *scores = json_object_get(event, "scores");
     for (size_t k = 0; k < json_array_size(labels); k++)
-        (void)printf("%s%.0f:%.6g", k ? " " : "",
-                     json_number_value(json_array_get(labels, k)),
-                     json_number_value(json_array_get(scores, k)));
+        (void)skn_text_print(stdout, "%s%.0f:%.6g", k ? " " : "",
+                             json_number_value(json_array_get(labels, k)),
+                             json_number_value(json_array_get(scores, k)));
     (void)fputc('\n', stdout);
 }
 
@@ -244,11 +252,12 @@ print_prediction(const json_t *event)
 static void
 print_start(const json_t *event)
 {
-    (void)printf("model  %.1f million parameters, %.0f actors, about %.0f MiB "
-                 "of memory\n",
-                 skn_json_number(event, "parameters") * 1e-6,
-                 skn_json_number(event, "actors"),
-                 skn_json_number(event, "memory_mb"));
+    (void)skn_text_print(
+        stdout,
+        "model  %.1f million parameters, %.0f actors, about %.0f MiB "
+        "of memory\n",
+        skn_json_number(event, "parameters") * 1e-6,
+        skn_json_number(event, "actors"), skn_json_number(event, "memory_mb"));
     cli_print_path("run    ", cli_event_text(event, "path"), "\n");
 }
 
@@ -259,10 +268,11 @@ print_stopped(const json_t *event, const char *resume_path)
     char word[SKN_SHELL_WORD_BYTES];
     if (resume_path && !resume_path[0])
         return;
-    (void)printf("stopped at batch %.0f; go on with --resume%s%s\n",
-                 skn_json_number(event, "batch"),
-                 resume_path ? " -o checkpoint.path=" : "",
-                 resume_path ? skn_shell_word(resume_path, word) : "");
+    (void)skn_text_print(stdout,
+                         "stopped at batch %.0f; go on with --resume%s%s\n",
+                         skn_json_number(event, "batch"),
+                         resume_path ? " -o checkpoint.path=" : "",
+                         resume_path ? skn_shell_word(resume_path, word) : "");
 }
 
 static void
@@ -303,7 +313,8 @@ print_event(const cli_call_t *call, const char *line, cli_bar_t *bar,
         print_start(event);
     else if (strcmp(name, "resume") == 0) {
         cli_print_path("resume ", cli_event_text(event, "path"), "");
-        (void)printf(" at batch %.0f\n", skn_json_number(event, "batch"));
+        (void)skn_text_print(stdout, " at batch %.0f\n",
+                             skn_json_number(event, "batch"));
     } else if (strcmp(name, "checkpoint") == 0)
         cli_print_path("saved  ", cli_event_text(event, "path"), "\n");
     else if (strcmp(name, "stopped") == 0)

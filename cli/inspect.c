@@ -6,6 +6,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "skein/text.h"
 #include "cli/holdings.h"
 #include "cli/verbs.h"
 #include "formats/checkpoint.h"
@@ -79,18 +80,20 @@ print_history(const json_t *history)
         const json_t *epoch = json_array_get(history, k);
         double of = skn_json_number(epoch, "network"); /* was joined */
         if (of > 0 && of != network)
-            (void)printf("  network %.0f\n", of);
+            (void)skn_text_print(stdout, "  network %.0f\n", of);
         network = of;
         char loss[CLI_LOSS_BYTES];
-        (void)printf("  %5.0f  %8s", skn_json_number(epoch, "epoch"),
-                     cli_loss_text(skn_json_number(epoch, "loss"), loss));
+        (void)skn_text_print(
+            stdout, "  %5.0f  %8s", skn_json_number(epoch, "epoch"),
+            cli_loss_text(skn_json_number(epoch, "loss"), loss));
         if (json_object_get(epoch, "p1"))
-            (void)printf("  %6.4f  %6.4f  %6.4f", skn_json_number(epoch, "p1"),
-                         skn_json_number(epoch, "p3"),
-                         skn_json_number(epoch, "p5"));
+            (void)skn_text_print(
+                stdout, "  %6.4f  %6.4f  %6.4f", skn_json_number(epoch, "p1"),
+                skn_json_number(epoch, "p3"), skn_json_number(epoch, "p5"));
         else
             (void)printf("  %6s  %6s  %6s", "-", "-", "-");
-        (void)printf("  %8.1f\n", skn_json_number(epoch, "seconds"));
+        (void)skn_text_print(stdout, "  %8.1f\n",
+                             skn_json_number(epoch, "seconds"));
     }
 }
 
@@ -125,15 +128,17 @@ print_text(const look_t *look)
                 : "         no checkpoint yet");
         return;
     }
-    (void)printf("shown    %s\nbatch    %" PRIu64 ", epoch %.0f%s\n"
-                 "weights_sha256 %s\n",
-                 skn_checkpoint_path(look->checkpoint),
-                 skn_checkpoint_batch(look->checkpoint),
-                 skn_json_number(look->metadata, "epoch"),
-                 json_is_true(json_object_get(look->metadata, "finished"))
-                     ? ", the run has finished"
-                     : "",
-                 look->sha256);
+    (void)skn_text_print(
+        stdout,
+        "shown    %s\nbatch    %" PRIu64 ", epoch %.0f%s\n"
+        "weights_sha256 %s\n",
+        skn_checkpoint_path(look->checkpoint),
+        skn_checkpoint_batch(look->checkpoint),
+        skn_json_number(look->metadata, "epoch"),
+        json_is_true(json_object_get(look->metadata, "finished"))
+            ? ", the run has finished"
+            : "",
+        look->sha256);
     if (look->ledger.known)
         (void)printf("ledger   %" PRIu64 " lost, %" PRIu64 " applied twice\n",
                      look->ledger.lost, look->ledger.applied_twice);

@@ -2,6 +2,7 @@
  * SPDX-License-Identifier: Apache-2.0 */
 #include <inttypes.h>
 
+#include "skein/text.h"
 #include "cli/networks.h"
 #include "cli/process.h"
 #include "cli/rank.h"
@@ -69,15 +70,16 @@ join_run(const cli_call_t *call)
                      call->operand_count, joined.features, joined.units,
                      joined.labels, joined.parameters, joined.batch);
     } else {
-        (void)printf("model  %zu network%s: %" PRIu64 " features, %" PRIu64
-                     " units, %" PRIu64
-                     " labels, %.1f million parameters\nrun    %s\n",
-                     call->operand_count,
-                     call->operand_count > 1 ? "s side by side"
-                     : ranks.trees > 0       ? " and its ranker"
-                                             : " out of its nodes' folders",
-                     joined.features, joined.units, joined.labels,
-                     (double)joined.parameters * 1e-6, into);
+        (void)skn_text_print(stdout,
+                             "model  %zu network%s: %" PRIu64
+                             " features, %" PRIu64 " units, %" PRIu64
+                             " labels, %.1f million parameters\nrun    %s\n",
+                             call->operand_count,
+                             call->operand_count > 1 ? "s side by side"
+                             : ranks.trees > 0       ? " and its ranker"
+                                               : " out of its nodes' folders",
+                             joined.features, joined.units, joined.labels,
+                             (double)joined.parameters * 1e-6, into);
     }
     return 0;
 }

@@ -70,6 +70,8 @@ put_exit_codes(FILE *file)
 {
     put_section("EXIT STATUS", file);
     for (int status = 0; status < SKN_STATUS_COUNT; status++) {
+        if (status == SKN_TOO_SMALL)
+            continue; /* only a host that calls the library sees it */
         (void)fprintf(file, ".TP\n%d\n",
                       skn_status_exit_code((skn_status_t)status));
         put(skn_status_text((skn_status_t)status), file);

@@ -218,7 +218,7 @@ tell(member_t *member, const char *format, ...)
     cli_bar_hide(&member->bar);
     va_start(arguments, format);
     (void)printf("%s ", member->node->name);
-    (void)vprintf(format, arguments);
+    (void)skn_text_print_list(stdout, format, arguments);
     (void)putchar('\n');
     va_end(arguments);
     (void)fflush(stdout);

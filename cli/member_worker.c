@@ -89,7 +89,8 @@ static void
 write_real(FILE *file, const char *name, const json_t *value)
 {
     if (json_number_value(value) > 0) /* else the default */
-        (void)fprintf(file, ", %s: %.9g", name, json_number_value(value));
+        (void)skn_text_print(file, ", %s: %.9g", name,
+                             json_number_value(value));
 }
 
 static skn_status_t

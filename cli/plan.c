@@ -35,12 +35,13 @@ plan_run(const cli_call_t *call)
     if (status == SKN_OK && cli_flag(call, "model")) {
         status = skn_model_write(&run.whole, stdout, &error);
     } else if (status == SKN_OK) {
-        (void)printf("# %s on %u unit%s: %.1f million parameters, about "
-                     "%" PRIu64 " MiB, %" PRIu64 " batches an epoch\n",
-                     run.model->name, run.plan.units,
-                     run.plan.units == 1 ? "" : "s",
-                     (double)run.plan.parameters * 1e-6,
-                     run.plan.memory_bytes >> 20, run.plan.batches_per_epoch);
+        (void)skn_text_print(
+            stdout,
+            "# %s on %u unit%s: %.1f million parameters, about "
+            "%" PRIu64 " MiB, %" PRIu64 " batches an epoch\n",
+            run.model->name, run.plan.units, run.plan.units == 1 ? "" : "s",
+            (double)run.plan.parameters * 1e-6, run.plan.memory_bytes >> 20,
+            run.plan.batches_per_epoch);
         if (run.plan.offload_bytes > 0)
             (void)printf("# adam's moments: %" PRIu64 " MiB more, in a file "
                          "without a name in %s\n",

@@ -53,7 +53,7 @@ print_json(const predict_t *predict, const uint32_t *label, const float *score,
         (void)printf("%s%u", r ? "," : "", label[r]);
     (void)fputs("],\"scores\":[", stdout);
     for (uint32_t r = 0; r < count; r++)
-        (void)printf("%s%.6g", r ? "," : "", (double)score[r]);
+        (void)skn_text_print(stdout, "%s%.6g", r ? "," : "", (double)score[r]);
     if (predict->names.count > 0) {
         (void)fputs("],\"names\":[", stdout);
         for (uint32_t r = 0; r < count; r++) {
@@ -84,7 +84,7 @@ print_point(const predict_t *predict, size_t i)
     for (uint32_t r = 0; r < count; r++) {
         (void)fputs(r == 0 ? "" : predict->names.count ? "\t" : " ", stdout);
         print_label(predict, label[r]);
-        (void)printf(":%.6g", (double)score[r]);
+        (void)skn_text_print(stdout, ":%.6g", (double)score[r]);
     }
     (void)fputc('\n', stdout);
 }

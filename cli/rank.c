@@ -23,17 +23,21 @@ cli_rank(const cli_call_t *call, const char *path,
     if (status != SKN_OK)
         return status;
     if (call->json)
-        (void)printf("{\"event\":\"ranker\",\"trees\":%u,\"nodes\":%" PRIu64
-                     ",\"weights\":%" PRIu64 ",\"bytes\":%" PRIu64
-                     ",\"seconds\":%.3f,\"cpu_seconds\":%.3f}\n",
-                     own.trees, ranked.nodes, ranked.weights, ranked.bytes,
-                     ranked.seconds, ranked.cpu_seconds);
+        (void)skn_text_print(
+            stdout,
+            "{\"event\":\"ranker\",\"trees\":%u,\"nodes\":%" PRIu64
+            ",\"weights\":%" PRIu64 ",\"bytes\":%" PRIu64
+            ",\"seconds\":%.3f,\"cpu_seconds\":%.3f}\n",
+            own.trees, ranked.nodes, ranked.weights, ranked.bytes,
+            ranked.seconds, ranked.cpu_seconds);
     else
-        (void)printf("ranker %u tree%s, %" PRIu64 " nodes, %.1f million "
-                     "weights, %" PRIu64 " MiB, in %.1f s (%.1f CPU s)\n",
-                     own.trees, own.trees > 1 ? "s" : "", ranked.nodes,
-                     (double)ranked.weights * 1e-6, ranked.bytes >> 20,
-                     ranked.seconds, ranked.cpu_seconds);
+        (void)skn_text_print(
+            stdout,
+            "ranker %u tree%s, %" PRIu64 " nodes, %.1f million "
+            "weights, %" PRIu64 " MiB, in %.1f s (%.1f CPU s)\n",
+            own.trees, own.trees > 1 ? "s" : "", ranked.nodes,
+            (double)ranked.weights * 1e-6, ranked.bytes >> 20, ranked.seconds,
+            ranked.cpu_seconds);
     (void)fflush(stdout);
     return SKN_OK;
 }

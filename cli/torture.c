@@ -97,7 +97,7 @@ say(torture_t *torture, const char *format, ...)
         return;
     cli_bar_hide(&torture->bar);
     va_start(arguments, format);
-    (void)vprintf(format, arguments);
+    (void)skn_text_print_list(stdout, format, arguments);
     va_end(arguments);
     (void)fflush(stdout);
 }
@@ -436,15 +436,19 @@ static void
 tell_partial(const torture_t *torture)
 {
     if (torture->call->json)
-        (void)printf("{\"event\":\"torture_partial\",\"partials\":%u,"
-                     "\"told_lost\":%.0f,\"p1\":%.5f,\"want_p1\":%.5f}\n",
-                     torture->partials, torture->told_lost, torture->p1,
-                     torture->want_p1);
+        (void)skn_text_print(
+            stdout,
+            "{\"event\":\"torture_partial\",\"partials\":%u,"
+            "\"told_lost\":%.0f,\"p1\":%.5f,\"want_p1\":%.5f}\n",
+            torture->partials, torture->told_lost, torture->p1,
+            torture->want_p1);
     else
-        (void)printf("survivors kept what they had %u times; %.0f updates of "
-                     "blocks lost, %.0f told of; P@1 %.4f, undisturbed %.4f\n",
-                     torture->partials, torture->lost, torture->told_lost,
-                     torture->p1, torture->want_p1);
+        (void)skn_text_print(
+            stdout,
+            "survivors kept what they had %u times; %.0f updates of "
+            "blocks lost, %.0f told of; P@1 %.4f, undisturbed %.4f\n",
+            torture->partials, torture->lost, torture->told_lost, torture->p1,
+            torture->want_p1);
 }
 
 /* A rollback behind a partial recovery takes its losses back: fewer may be lost
@@ -475,15 +479,16 @@ judge(torture_t *torture)
         tell_partial(torture);
     double mean_s = nodes ? torture->back_s_sum / nodes : 0;
     if (torture->call->json)
-        (void)printf("{\"event\":\"torture\",\"kills\":%u,"
-                     "\"kills_coordinator\":%u,\"leaves\":%u,\"lost\":%.0f,"
-                     "\"applied_twice\":%.0f,\"same_weights\":%s,"
-                     "\"generations\":%" PRIu64
-                     ",\"back_s_mean\":%.2f,\"back_s_max\":%.2f}\n",
-                     torture->killed, torture->killed_coordinator,
-                     torture->left, torture->lost, torture->applied_twice,
-                     same ? "true" : "false", torture->generation, mean_s,
-                     torture->back_s_max);
+        (void)skn_text_print(
+            stdout,
+            "{\"event\":\"torture\",\"kills\":%u,"
+            "\"kills_coordinator\":%u,\"leaves\":%u,\"lost\":%.0f,"
+            "\"applied_twice\":%.0f,\"same_weights\":%s,"
+            "\"generations\":%" PRIu64
+            ",\"back_s_mean\":%.2f,\"back_s_max\":%.2f}\n",
+            torture->killed, torture->killed_coordinator, torture->left,
+            torture->lost, torture->applied_twice, same ? "true" : "false",
+            torture->generation, mean_s, torture->back_s_max);
     else
         say(torture,
             "%u kills (%u of the coordinator) and %u leaves in %" PRIu64

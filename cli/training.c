@@ -76,9 +76,10 @@ warn_validate(const cli_call_t *call, const skn_model_run_t *run)
     char text[SKN_ERROR_TEXT_BYTES];
     if (run->model->train.validate <= 0.0 || run->plan.data.validate_points > 0)
         return;
-    (void)snprintf(text, sizeof(text),
-                   "train.validate %g of %" PRIu64 " points holds none back",
-                   run->model->train.validate, run->plan.data.train_points);
+    (void)skn_text_write(
+        text, sizeof(text),
+        "train.validate %g of %" PRIu64 " points holds none back",
+        run->model->train.validate, run->plan.data.train_points);
     cli_warn(call, text, "the newest model is taken for the best");
 }
 
@@ -104,20 +105,23 @@ announce(const cli_call_t *call, const skn_model_run_t *run, const job_t *job)
         if (plan->offload_bytes > 0)
             (void)snprintf(file, sizeof(file), ", %" PRIu64 " MiB in a file",
                            plan->offload_bytes >> 20);
-        (void)printf("data   %" PRIu64 " training points, %u features, %u "
-                     "labels, %.2f a point; %" PRIu64 " test points\n",
-                     plan->data.train_points, plan->data.features,
-                     plan->data.labels, plan->data.labels_per_point,
-                     plan->data.test_points);
+        (void)skn_text_print(
+            stdout,
+            "data   %" PRIu64 " training points, %u features, %u "
+            "labels, %.2f a point; %" PRIu64 " test points\n",
+            plan->data.train_points, plan->data.features, plan->data.labels,
+            plan->data.labels_per_point, plan->data.test_points);
         if (plan->data.unlabelled > 0 || plan->data.featureless > 0)
             (void)printf("       %" PRIu64 " points without labels are not "
                          "trained on, %" PRIu64 " without features are\n",
                          plan->data.unlabelled, plan->data.featureless);
-        (void)printf("model  %.1f million parameters, %u actors on %u unit%s, "
-                     "about %" PRIu64 " MiB of memory%s\nrun    %s\n",
-                     (double)plan->parameters * 1e-6, run->actor_count,
-                     plan->units, plan->units == 1 ? "" : "s",
-                     plan->memory_bytes >> 20, file, job->run_path);
+        (void)skn_text_print(
+            stdout,
+            "model  %.1f million parameters, %u actors on %u unit%s, "
+            "about %" PRIu64 " MiB of memory%s\nrun    %s\n",
+            (double)plan->parameters * 1e-6, run->actor_count, plan->units,
+            plan->units == 1 ? "" : "s", plan->memory_bytes >> 20, file,
+            job->run_path);
     }
     (void)fflush(stdout);
 }

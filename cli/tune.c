@@ -115,7 +115,8 @@ read_model(cli_tuning_t *tuning, skn_error_t *error)
     if (tuning->model->train.validate > 0)
         return SKN_OK;
     skn_model_destroy(&tuning->model);
-    (void)snprintf(held, sizeof(held), "train.validate=%g", VALIDATE_DEFAULT);
+    (void)skn_text_write(held, sizeof(held), "train.validate=%g",
+                         VALIDATE_DEFAULT);
     overrides[count++] = held;
     return skn_model_read(tuning->file, overrides, count, &tuning->model,
                           tuning->problems, error);
@@ -297,10 +298,10 @@ tell_verdict(const cli_tuning_t *tuning, const cli_verdict_t *verdict,
     char what[CLI_DIFFERS_BYTES];
     (void)cli_tuning_differs(tuning, verdict->best, what);
     if (!tuning->call->json) {
-        (void)printf("best   %s: %s %.4f\n       %s%s\nwrote  %s/tune.yaml\n",
-                     what, tuning->metric, verdict->score, said,
-                     tuning->late ? "; the time is used up" : "",
-                     tuning->folder);
+        (void)skn_text_print(
+            stdout, "best   %s: %s %.4f\n       %s%s\nwrote  %s/tune.yaml\n",
+            what, tuning->metric, verdict->score, said,
+            tuning->late ? "; the time is used up" : "", tuning->folder);
         return;
     }
     json_t *event = json_pack(

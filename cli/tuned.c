@@ -23,17 +23,18 @@ compare(const cli_verdict_t *verdict, char *text, size_t bytes)
     else if (isnan(verdict->auto_score))
         (void)snprintf(text, bytes, "the trial of auto itself failed");
     else if (isnan(verdict->error))
-        (void)snprintf(text, bytes, "%.4f more than auto", more);
+        (void)skn_text_write(text, bytes, "%.4f more than auto", more);
     else if (more <= verdict->error)
-        (void)snprintf(text, bytes,
-                       "%.4f more than auto, within the standard error of "
-                       "%.4f: it may be no better",
-                       more, verdict->error);
+        (void)skn_text_write(
+            text, bytes,
+            "%.4f more than auto, within the standard error of "
+            "%.4f: it may be no better",
+            more, verdict->error);
     else
-        (void)snprintf(text, bytes,
-                       "%.4f more than auto, with a standard error of %.4f%s",
-                       more, verdict->error,
-                       more < 2 * verdict->error ? ": likely better" : "");
+        (void)skn_text_write(
+            text, bytes, "%.4f more than auto, with a standard error of %.4f%s",
+            more, verdict->error,
+            more < 2 * verdict->error ? ": likely better" : "");
 }
 
 const char *
@@ -42,10 +43,11 @@ cli_verdict_describe(const cli_verdict_t *verdict, char *text, size_t bytes)
     compare(verdict, text, bytes);
     size_t used = strlen(text);
     if (verdict->share < 1)
-        (void)snprintf(text + used, bytes - used,
-                       "; trials had %.2g of their length, and whole runs may "
-                       "differ",
-                       verdict->share);
+        (void)skn_text_write(
+            text + used, bytes - used,
+            "; trials had %.2g of their length, and whole runs may "
+            "differ",
+            verdict->share);
     return text;
 }
 

@@ -45,11 +45,12 @@ tell_trial(const cli_tuning_t *tuning, uint32_t round, uint32_t candidate,
         return;
     }
     if (isnan(result->score))
-        (void)printf("%5u  %6.2f  failed        -  %s: %s\n", round + 1, epochs,
-                     text, why);
+        (void)skn_text_print(stdout, "%5u  %6.2f  failed        -  %s: %s\n",
+                             round + 1, epochs, text, why);
     else
-        (void)printf("%5u  %6.2f  %6.4f  %7.1f  %s\n", round + 1, epochs,
-                     result->score, result->cpu_s, text);
+        (void)skn_text_print(stdout, "%5u  %6.2f  %6.4f  %7.1f  %s\n",
+                             round + 1, epochs, result->score, result->cpu_s,
+                             text);
     (void)fflush(stdout);
 }
 
@@ -69,7 +70,7 @@ add(order_t *order, const char *format, ...)
     char *text = order->text[order->texts++];
     va_list arguments;
     va_start(arguments, format);
-    (void)vsnprintf(text, sizeof(order->text[0]), format, arguments);
+    (void)skn_text_write_list(text, sizeof(order->text[0]), format, arguments);
     va_end(arguments);
     order->list[order->count++] = text;
 }

@@ -2,6 +2,7 @@
  *
  * ECMA-48 sequences that every terminal of today knows: the other screen, go
  * home, clear to the end of a line. SPDX-License-Identifier: Apache-2.0 */
+#include "skein/text.h"
 #include "cli/view.h"
 
 #include <stdio.h>
@@ -84,10 +85,10 @@ cli_view_event(cli_view_t *view, const json_t *event)
     } else if (strcmp(name, "epoch") == 0) {
         if (json_object_get(event, "p1"))
             view->p1 = skn_json_number(event, "p1");
-        (void)snprintf(text, sizeof(text), "epoch %.0f: loss %s, P@1 %.4f",
-                       skn_json_number(event, "epoch"),
-                       cli_loss_text(skn_json_number(event, "loss"), loss),
-                       view->p1);
+        (void)skn_text_write(
+            text, sizeof(text), "epoch %.0f: loss %s, P@1 %.4f",
+            skn_json_number(event, "epoch"),
+            cli_loss_text(skn_json_number(event, "loss"), loss), view->p1);
         cli_view_say(&view->happened, text);
     } else if (strcmp(name, "warning") == 0) {
         cli_view_say(&view->happened, cli_event_text(event, "message"));
@@ -165,9 +166,10 @@ draw_node(const cli_view_node_t *node, cli_view_line_t line, size_t columns)
     put(line, 0, columns, text);
     if (node->generation <= 0)
         return;
-    (void)snprintf(text, sizeof(text), "g%-3.0f %3.0f%% %5.1f/s %6.2f MB/s",
-                   node->generation, node->share * 100, node->batches_per_s,
-                   node->bytes_per_s * 1e-6);
+    (void)skn_text_write(text, sizeof(text),
+                         "g%-3.0f %3.0f%% %5.1f/s %6.2f MB/s", node->generation,
+                         node->share * 100, node->batches_per_s,
+                         node->bytes_per_s * 1e-6);
     put(line, 16, columns, text);
 }
 
@@ -179,11 +181,12 @@ draw_head(const cli_view_t *view, cli_view_line_t line, size_t columns)
     double share = view->batches > 0 ? view->batch / view->batches : 0;
     for (size_t k = 0; k < 12; k++)
         bar[k] = (double)k + 0.5 < share * 12 ? '#' : '.';
-    (void)snprintf(text, sizeof(text),
-                   " generation %.0f  batch %.0f of %.0f [%s]  epoch %.0f of "
-                   "%.0f  loss %.3f  P@1 %.3f",
-                   view->generation, view->batch, view->batches, bar,
-                   view->epoch, view->epochs, view->loss, view->p1);
+    (void)skn_text_write(
+        text, sizeof(text),
+        " generation %.0f  batch %.0f of %.0f [%s]  epoch %.0f of "
+        "%.0f  loss %.3f  P@1 %.3f",
+        view->generation, view->batch, view->batches, bar, view->epoch,
+        view->epochs, view->loss, view->p1);
     put(line, 0, columns, text);
 }
 

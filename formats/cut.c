@@ -189,7 +189,7 @@ write_metadata(const skn_manifest_t *base, uint64_t batch,
     if (json_object_set_new(object, "batch", json_integer((json_int_t)batch)) ==
             0 &&
         json_object_set_new(object, "finished", json_false()) == 0)
-        text = json_dumps(object, JSON_COMPACT | JSON_REAL_PRECISION(17));
+        text = skn_json_write(object, JSON_COMPACT | JSON_REAL_PRECISION(17));
     json_decref(object);
     if (!text)
         return skn_fail(error, SKN_NO_MEMORY, "no room for the metadata");

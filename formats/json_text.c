@@ -12,6 +12,8 @@
 #include <string.h>
 #include <xxhash.h>
 
+#include "formats/text.h"
+
 #define SEAL_OPEN "\n,\"seal_xxh3_128\":\""
 #define SEAL_CLOSE "\"}\n"
 #define SEAL_OPEN_BYTES (sizeof(SEAL_OPEN) - 1)
@@ -57,13 +59,13 @@ skn_json_text_add(skn_json_text_t *text, const char *format, ...)
     va_list arguments, again;
     va_start(arguments, format);
     va_copy(again, arguments);
-    int length = vsnprintf(NULL, 0, format, arguments);
+    int length = skn_text_write_list(NULL, 0, format, arguments);
     va_end(arguments);
     if (length < 0)
         text->failed = true;
     else if (reserve(text, (size_t)length)) {
-        (void)vsnprintf(text->bytes + text->count, (size_t)length + 1, format,
-                        again);
+        (void)skn_text_write_list(text->bytes + text->count, (size_t)length + 1,
+                                  format, again);
         text->count += (size_t)length;
     }
     va_end(again);
@@ -168,9 +170,11 @@ skn_json_object_parse(const char *path, const char *bytes, size_t byte_count,
                       skn_error_t *error)
 {
     json_error_t fault;
+    locale_t before = skn_text_enter();
     errno = 0;
     json_t *root =
         json_loadb(bytes, byte_count, JSON_REJECT_DUPLICATES, &fault);
+    skn_text_leave(before);
     /* Without memory to begin with, the parser says nothing at all; where it
      * ends later, it speaks of an invalid token. */
     bool short_of_memory =
@@ -191,6 +195,24 @@ skn_json_object_parse(const char *path, const char *bytes, size_t byte_count,
         return NULL;
     }
     return root;
+}
+
+char *
+skn_json_write(const json_t *value, size_t flags)
+{
+    locale_t before = skn_text_enter();
+    char *text = json_dumps(value, flags);
+    skn_text_leave(before);
+    return text;
+}
+
+json_t *
+skn_json_read(const char *text)
+{
+    locale_t before = skn_text_enter();
+    json_t *value = json_loads(text, 0, NULL);
+    skn_text_leave(before);
+    return value;
 }
 
 bool

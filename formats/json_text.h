@@ -48,6 +48,10 @@ void skn_json_seal_text(const char *bytes, size_t byte_count,
  * with json_decref. NULL and SKN_BAD_DATA with line and column otherwise. */
 json_t *skn_json_object_parse(const char *path, const char *bytes,
                               size_t byte_count, skn_error_t *error);
+/* `value` as text, for free(); NULL: no room. And the value of a text, whole or
+ * NULL. As jansson does it, with numbers in C form whatever the locale. */
+char *skn_json_write(const json_t *value, size_t flags);
+json_t *skn_json_read(const char *text);
 /* False when `key` is missing or no integer from 0 up. */
 bool skn_json_u64(const json_t *object, const char *key, uint64_t *value);
 /* The string at `key`, alive as long as `object`; NULL when there is none. */

@@ -189,15 +189,95 @@ Test(system, a_host_follows_the_run_in_its_own_poll_loop)
     skn_system_destroy(&system);
 }
 
-Test(system, a_line_that_is_too_long_is_cut)
+/* Nothing is cut, since a part of an object is no JSON. */
+Test(system, an_event_that_is_too_long_for_the_buffer_stays)
 {
-    char small[8];
-    flow_actors(&flow, &teller, 1, 1, 0);
+    char exact[12], small[11] = "untouched";
+    flow_actors(&flow, &teller, 1, 2, 0);
     skn_system_t *system = skn_system_new(&flow.wiring, NULL, &error);
     cr_assert_eq(skn_system_start(system, &error), SKN_OK);
-    cr_expect_eq(skn_system_event(system, -1, small, sizeof(small), &error),
+    for (int k = 0; k < 2; k++)
+        cr_expect_eq(skn_system_event(system, -1, small, sizeof(small), &error),
+                     SKN_TOO_SMALL);
+    cr_expect_str_eq(error.text,
+                     "the next event needs a buffer of 12 bytes, not 11");
+    cr_expect_str_eq(small, "untouched");
+    cr_expect_eq(skn_system_event_bytes(system), 12);
+    cr_expect_eq(skn_system_event(system, -1, exact, sizeof(exact), &error),
                  SKN_OK);
-    cr_expect_str_eq(small, "{\"event");
+    cr_expect_str_eq(exact, "{\"event\":0}");
+    cr_expect_eq(skn_system_event(system, -1, exact, sizeof(exact), &error),
+                 SKN_OK);
+    cr_expect_str_eq(exact, "{\"event\":1}");
+    cr_expect_eq(skn_system_event(system, -1, exact, 0, &error),
+                 SKN_UNAVAILABLE, "there is no event that could be too long");
+    cr_expect_eq(skn_system_event_bytes(system), 0);
+    skn_system_destroy(&system);
+}
+
+/* holder: stays in its handler until the test lets it go. */
+static int held[2];
+
+static skn_status_t
+hold(skn_actor_t *actor, void *state, const void *message, skn_error_t *e)
+{
+    char byte;
+    (void)actor, (void)state, (void)message, (void)e;
+    return read(held[0], &byte, 1) == 1 ? SKN_OK : SKN_INTERNAL;
+}
+
+static const skn_handler_t hold_handlers[] = { { &token_schema, hold, NULL },
+                                               { 0 } };
+static const skn_kind_t holder = { .name = "holder",
+                                   .options = flow_options,
+                                   .handlers = hold_handlers };
+
+static skn_status_t
+fall(skn_actor_t *actor, void *state, skn_error_t *e)
+{
+    token_t token = { .text = "" };
+    bool *sent = state;
+    if (*sent)
+        return skn_fail(e, SKN_BAD_DATA, "fell");
+    *sent = true;
+    return skn_actor_send(actor, &token_schema, &token, e);
+}
+
+static const skn_kind_t faller = { .name = "faller",
+                                   .state_bytes = sizeof(bool),
+                                   .options = flow_options,
+                                   .sends = token_sends,
+                                   .produce = fall };
+
+Test(system, an_event_without_a_wait_waits_for_no_thread)
+{
+    struct pollfd polled;
+    cr_assert_eq(pipe(held), 0);
+    flow_actors(&flow, &faller, 1, 0, 0);
+    flow_actors(&flow, &holder, 1, 0, 0);
+    flow_pipe(&flow, &token_schema, SKN_PATTERN_ONE, 2, 0, 1, 1, 1);
+    skn_system_t *system = skn_system_new(&flow.wiring, NULL, &error);
+    cr_assert_eq(skn_system_start(system, &error), SKN_OK);
+    while (!system->closing) /* until the failure has come */
+        cr_assert_eq(skn_system_event(system, 0, line, sizeof(line), &error),
+                     SKN_BUSY);
+    for (int k = 0; k < 100; k++)
+        cr_assert_eq(skn_system_event(system, 0, line, sizeof(line), &error),
+                     SKN_BUSY);
+    cr_expect_eq(skn_system_event(system, 5, line, sizeof(line), &error),
+                 SKN_BUSY);
+    cr_assert_eq(write(held[1], "x", 1), 1);
+    skn_status_t status;
+    do { /* a host sleeps in its own loop, and is woken at the end */
+        polled = (struct pollfd){ skn_system_fd(system), POLLIN, 0 };
+        cr_assert_eq(poll(&polled, 1, -1), 1);
+        status = skn_system_event(system, 0, line, sizeof(line), &error);
+    } while (status == SKN_BUSY);
+    cr_expect_eq(status, SKN_UNAVAILABLE);
+    cr_assert_not(system->joined);
+    polled = (struct pollfd){ skn_system_fd(system), POLLIN, 0 };
+    cr_expect_eq(poll(&polled, 1, 0), 1, "it stays readable at the end");
+    cr_expect_eq(skn_system_wait(system, &error), SKN_BAD_DATA);
     skn_system_destroy(&system);
 }
 

@@ -228,9 +228,9 @@ static const char *
 size_text(double bytes, char text[32])
 {
     if (bytes < 1e6)
-        (void)snprintf(text, 32, "%.1f kB", bytes * 1e-3);
+        (void)skn_text_write(text, 32, "%.1f kB", bytes * 1e-3);
     else
-        (void)snprintf(text, 32, "%.2f MB", bytes * 1e-6);
+        (void)skn_text_write(text, 32, "%.2f MB", bytes * 1e-6);
     return text;
 }
 
@@ -262,23 +262,23 @@ print_node(const skn_plan_t *plan, const skn_cost_t *cost, uint32_t n,
         (void)snprintf(
             files, sizeof(files), ", and %llu MiB in a file",
             (unsigned long long)(plan->nodes[n].offload_bytes >> 20));
-    (void)fprintf(file,
-                  "#   %s: %u core%s, %u shard%s, %.1f million parameters, "
-                  "about %llu MiB%s\n"
-                  "#     a batch: %s sent, %s received, %.2f ms on "
-                  "the link, %.2f ms of work\n",
-                  plan->model->nodes[n].name, units, units == 1 ? "" : "s",
-                  node->shards, node->shards == 1 ? "" : "s",
-                  (double)node->parameters * 1e-6,
-                  (unsigned long long)(plan->nodes[n].memory_bytes >> 20),
-                  files, size_text(node->bytes.sent, sent),
-                  size_text(node->bytes.received, received),
-                  node->link_seconds * 1e3, node->work_seconds * 1e3);
+    (void)skn_text_print(
+        file,
+        "#   %s: %u core%s, %u shard%s, %.1f million parameters, "
+        "about %llu MiB%s\n"
+        "#     a batch: %s sent, %s received, %.2f ms on "
+        "the link, %.2f ms of work\n",
+        plan->model->nodes[n].name, units, units == 1 ? "" : "s", node->shards,
+        node->shards == 1 ? "" : "s", (double)node->parameters * 1e-6,
+        (unsigned long long)(plan->nodes[n].memory_bytes >> 20), files,
+        size_text(node->bytes.sent, sent),
+        size_text(node->bytes.received, received), node->link_seconds * 1e3,
+        node->work_seconds * 1e3);
     print_relayed(plan->model, n, file);
     if (plan->model->nodes[n].notice_s <= 0)
         return;
     double bytes = (double)skn_plan_hand_over_bytes(plan, n);
-    (void)fprintf(
+    (void)skn_text_print(
         file, "#     to hand over: %s, %.1f s of %g s of notice%s\n",
         size_text(bytes, sent), bytes * 8 / plan->model->links.rate,
         plan->model->nodes[n].notice_s,
@@ -289,12 +289,13 @@ static void
 print_verdict(const skn_plan_t *plan, const skn_cost_t *cost, FILE *file)
 {
     const skn_model_node_t *nodes = plan->model->nodes;
-    (void)fprintf(file,
-                  "# expected bottleneck: %s of %s, %.2f ms a batch; %s alone "
-                  "would take %.2f ms\n",
-                  cost->link_bound ? "the link" : "the cores",
-                  nodes[cost->slowest].name, cost->batch_seconds * 1e3,
-                  nodes[cost->alone].name, cost->alone_seconds * 1e3);
+    (void)skn_text_print(
+        file,
+        "# expected bottleneck: %s of %s, %.2f ms a batch; %s alone "
+        "would take %.2f ms\n",
+        cost->link_bound ? "the link" : "the cores", nodes[cost->slowest].name,
+        cost->batch_seconds * 1e3, nodes[cost->alone].name,
+        cost->alone_seconds * 1e3);
     if (cost->use_one)
         (void)fprintf(file,
                       "# use one node: %s alone is expected to be faster than "
@@ -314,18 +315,20 @@ skn_cost_print(const skn_plan_t *plan, FILE *file, skn_error_t *error)
     if (plan->node_count == 0)
         return SKN_OK;
     skn_cost_plan(plan, &cost);
-    (void)fprintf(file,
-                  "# %u nodes, %s on the links, which carry %g Mbit/s each "
-                  "way:\n",
-                  plan->node_count, words[plan->model->links.coding],
-                  plan->model->links.rate * 1e-6);
+    (void)skn_text_print(
+        file,
+        "# %u nodes, %s on the links, which carry %g Mbit/s each "
+        "way:\n",
+        plan->node_count, words[plan->model->links.coding],
+        plan->model->links.rate * 1e-6);
     for (uint32_t n = 0; n < plan->node_count; n++)
         print_node(plan, &cost, n, file);
-    (void)fprintf(file,
-                  "# assumed: %.2f of the hidden values are not zero (d), %.2f "
-                  "of the samples have a label at a node (phi), %g GFLOP/s a "
-                  "core\n",
-                  cost.open, cost.positives, SKN_COST_OPERATIONS * 1e-9);
+    (void)skn_text_print(
+        file,
+        "# assumed: %.2f of the hidden values are not zero (d), %.2f "
+        "of the samples have a label at a node (phi), %g GFLOP/s a "
+        "core\n",
+        cost.open, cost.positives, SKN_COST_OPERATIONS * 1e-9);
     print_verdict(plan, &cost, file);
     if (ferror(file))
         return skn_fail(error, SKN_STORAGE, "writing a forecast: %s",

@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "formats/text.h"
 #include "topology/document.h"
 
 /* --- scalars ------------------------------------------------------------- */
@@ -20,7 +21,7 @@ looks_typed(const char *text)
                                          "no",   "on",    "off",   "y",   "n",
                                          ".inf", "-.inf", "+.inf", ".nan" };
     for (size_t k = 0; k < sizeof(words) / sizeof(words[0]); k++)
-        if (strcasecmp(text, words[k]) == 0)
+        if (skn_text_same_word(text, words[k]))
             return true;
     const char *digits = text + (*text == '-' || *text == '+' ? 1 : 0);
     return (*digits >= '0' && *digits <= '9') ||

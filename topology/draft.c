@@ -145,7 +145,7 @@ skn_draft_option(skn_draft_t *draft, const char *name, const char *format, ...)
     char text[SKN_TEXT_MAX + 1];
     va_list arguments;
     va_start(arguments, format);
-    (void)vsnprintf(text, sizeof(text), format, arguments);
+    (void)skn_text_write_list(text, sizeof(text), format, arguments);
     va_end(arguments);
     assert(draft->actor || !draft->document);
     if (draft->document && !draft->options)

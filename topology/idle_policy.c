@@ -10,6 +10,8 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "skein/text.h"
+
 /* Share of the free cores that is taken. */
 #define FREE_SHARE 0.9
 /* Of the cores: others are busy. */
@@ -78,28 +80,31 @@ target_threads(const skn_idle_policy_t *policy, const skn_idle_sample_t *sample,
     size_t bytes = SKN_IDLE_REASON_BYTES;
     bool one = true;
     if (sample->memory_pressure > MEMORY_TIGHT)
-        (void)snprintf(reason, bytes,
-                       "tasks wait for memory %.0f%% of the time",
-                       sample->memory_pressure);
+        (void)skn_text_write(reason, bytes,
+                             "tasks wait for memory %.0f%% of the time",
+                             sample->memory_pressure);
     else if (sample->io_pressure > IO_TIGHT)
-        (void)snprintf(reason, bytes, "tasks wait for disks %.0f%% of the time",
-                       sample->io_pressure);
+        (void)skn_text_write(reason, bytes,
+                             "tasks wait for disks %.0f%% of the time",
+                             sample->io_pressure);
     else if (policy->give_memory)
         (void)snprintf(reason, bytes, "memory is short");
     else if (lasts(policy->busy_ns, SKN_IDLE_BUSY_NS, sample->now_ns))
-        (void)snprintf(reason, bytes, "other work uses %.1f of %.0f cores",
-                       outside, cores);
+        (void)skn_text_write(reason, bytes,
+                             "other work uses %.1f of %.0f cores", outside,
+                             cores);
     else
         one = false;
     if (one)
         return 1;
     if (reserve > 0 && count > 1)
-        (void)snprintf(reason, bytes,
-                       "other work uses %.1f of %.0f cores, %lld stay free",
-                       outside, cores, (long long)reserve);
+        (void)skn_text_write(
+            reason, bytes, "other work uses %.1f of %.0f cores, %lld stay free",
+            outside, cores, (long long)reserve);
     else
-        (void)snprintf(reason, bytes, "other work uses %.1f of %.0f cores",
-                       outside, cores);
+        (void)skn_text_write(reason, bytes,
+                             "other work uses %.1f of %.0f cores", outside,
+                             cores);
     count -= reserve;
     if (count > (int64_t)most_threads(limits))
         count = (int64_t)most_threads(limits);
@@ -167,13 +172,13 @@ decide_memory(skn_idle_policy_t *policy, const skn_idle_sample_t *sample,
         (void)snprintf(decision->memory_reason, SKN_IDLE_REASON_BYTES,
                        "there is memory again");
     else if (little)
-        (void)snprintf(decision->memory_reason, SKN_IDLE_REASON_BYTES,
-                       "%.0f%% of the memory is available",
-                       100.0 * sample->memory_free);
+        (void)skn_text_write(decision->memory_reason, SKN_IDLE_REASON_BYTES,
+                             "%.0f%% of the memory is available",
+                             100.0 * sample->memory_free);
     else
-        (void)snprintf(decision->memory_reason, SKN_IDLE_REASON_BYTES,
-                       "tasks wait for memory %.0f%% of the time",
-                       sample->memory_pressure);
+        (void)skn_text_write(decision->memory_reason, SKN_IDLE_REASON_BYTES,
+                             "tasks wait for memory %.0f%% of the time",
+                             sample->memory_pressure);
 }
 
 void

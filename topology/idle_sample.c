@@ -87,15 +87,22 @@ skn_idle_task_read(const char *text, skn_idle_task_t *task)
     return true;
 }
 
+/* The number that `text` starts with; -1: none. */
+static double
+number_at(const char *text)
+{
+    char *end;
+    double number = skn_text_real(text, &end);
+    return end == text ? -1.0 : number;
+}
+
 double
 skn_idle_pressure(const char *text)
 {
-    const char *some = strstr(text, "some ");
-    double percent = -1.0;
-    if (!some || sscanf(some, "some avg10=%lf", &percent) != 1 ||
-        !(percent >= 0.0))
-        return -1.0;
-    return percent;
+    static const char key[] = "some avg10=";
+    const char *some = strstr(text, key);
+    double percent = number_at(some ? some + strlen(key) : "");
+    return percent >= 0.0 ? percent : -1.0;
 }
 
 /* The kB of a line of /proc/meminfo; -1: none. */
@@ -103,10 +110,8 @@ static double
 kilobytes(const char *text, const char *name)
 {
     const char *at = strstr(text, name);
-    double value = -1.0;
-    if (!at || sscanf(at + strlen(name), ": %lf", &value) != 1)
-        return -1.0;
-    return value;
+    return number_at(at && at[strlen(name)] == ':' ? at + strlen(name) + 1
+                                                   : "");
 }
 
 double

@@ -147,7 +147,8 @@ skn_join_metadata(const skn_join_t *join, skn_json_text_t *text,
         skn_json_text_add_string(text, skn_checkpoint_path(checkpoint));
         skn_json_text_add(text, "}");
     }
-    char *epochs = json_dumps(history, JSON_COMPACT | JSON_REAL_PRECISION(10));
+    char *epochs =
+        skn_json_write(history, JSON_COMPACT | JSON_REAL_PRECISION(10));
     skn_json_text_add(text, "],\"history\":%s}", epochs ? epochs : "");
     if (status == SKN_OK && (text->failed || !epochs))
         status = skn_fail(error, SKN_NO_MEMORY, "no room for metadata");

@@ -73,7 +73,7 @@ static void
 pair_number(json_t *json, const char *key, double number)
 {
     put_key(json, key);
-    (void)fprintf(json->file, "%.16g", number);
+    (void)skn_text_print(json->file, "%.16g", number);
 }
 
 /* The words of "a|b". */

@@ -55,10 +55,10 @@ range_text(const skn_option_t *option, char *text, size_t text_bytes)
     if (option->type == SKN_OPTION_BOOL)
         (void)snprintf(text, text_bytes, "true|false");
     else if (is_number(option) && option->max >= 1e15)
-        (void)snprintf(text, text_bytes, "at least %.10g", option->min);
+        (void)skn_text_write(text, text_bytes, "at least %.10g", option->min);
     else if (is_number(option))
-        (void)snprintf(text, text_bytes, "%.10g to %.10g", option->min,
-                       option->max);
+        (void)skn_text_write(text, text_bytes, "%.10g to %.10g", option->min,
+                             option->max);
     else
         (void)snprintf(text, text_bytes, "%s",
                        option->choices ? option->choices : "");

@@ -45,7 +45,8 @@ skn_membership_tell(skn_membership_t *membership, const char *format, ...)
     skn_duty_t *order = skn_membership_give(membership, SKN_DUTY_TELL, 0);
     va_list arguments;
     va_start(arguments, format);
-    (void)vsnprintf(order->text, sizeof(order->text), format, arguments);
+    (void)skn_text_write_list(order->text, sizeof(order->text), format,
+                              arguments);
     va_end(arguments);
 }
 

@@ -8,11 +8,11 @@
 #include "topology/model.h"
 
 #include <assert.h>
-#include <ctype.h>
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "formats/text.h"
 #include "topology/model_reader.h"
 #include "topology/model_rules.h"
 #include "topology/values.h"
@@ -60,7 +60,8 @@ keep_name(reader_t *reader, const char *source)
         bytes = (size_t)(dot - name);
     char *copy = skn_reader_reserve(reader, bytes + 1);
     for (size_t k = 0; copy && k < bytes; k++) {
-        bool plain = isalnum((unsigned char)name[k]) || name[k] == '_' ||
+        bool plain = skn_text_is_letter(name[k]) ||
+                     skn_text_is_digit(name[k]) || name[k] == '_' ||
                      (k > 0 && (name[k] == '-' || name[k] == '.'));
         copy[k] = plain ? name[k] : '_';
     }

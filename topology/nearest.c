@@ -5,22 +5,16 @@
  * SPDX-License-Identifier: Apache-2.0 */
 #include "topology/nearest.h"
 
-#include <ctype.h>
 #include <stdint.h>
 #include <string.h>
 
+#include "formats/text.h"
 #include "skein/limits.h"
 
 static size_t
 least(size_t a, size_t b)
 {
     return a < b ? a : b;
-}
-
-static int
-letter(char byte)
-{
-    return tolower((unsigned char)byte);
 }
 
 size_t
@@ -38,11 +32,13 @@ skn_nearest_distance(const char *a, const char *b)
         const size_t *two_above = table[(i + 1) % 3];
         row[0] = i;
         for (size_t j = 1; j <= columns; j++) {
-            size_t change = letter(a[i - 1]) != letter(b[j - 1]) ? 1 : 0;
+            size_t change =
+                skn_text_lower(a[i - 1]) != skn_text_lower(b[j - 1]) ? 1 : 0;
             row[j] =
                 least(above[j - 1] + change, least(above[j], row[j - 1]) + 1);
-            if (i > 1 && j > 1 && letter(a[i - 1]) == letter(b[j - 2]) &&
-                letter(a[i - 2]) == letter(b[j - 1]))
+            if (i > 1 && j > 1 &&
+                skn_text_lower(a[i - 1]) == skn_text_lower(b[j - 2]) &&
+                skn_text_lower(a[i - 2]) == skn_text_lower(b[j - 1]))
                 row[j] = least(row[j], two_above[j - 2] + 1);
         }
     }

@@ -3,11 +3,10 @@
 #include "topology/nodes.h"
 
 #include <arpa/inet.h>
-#include <ctype.h>
 #include <stdio.h>
 #include <string.h>
-#include <strings.h>
 
+#include "formats/text.h"
 #include "skein/limits.h"
 #include "topology/nearest.h"
 #include "topology/values.h"
@@ -28,8 +27,8 @@ split_address(const char *text, char *host)
     text += strlen(SCHEME);
     const char *colon = strrchr(text, ':');
     if (!colon || colon == text || colon - text >= HOST_BYTES ||
-        !isdigit((unsigned char)colon[1]) ||
-        !skn_value_unsigned(colon + 1, &port) || port < 1 || port > 65535)
+        !skn_text_is_digit(colon[1]) || !skn_value_unsigned(colon + 1, &port) ||
+        port < 1 || port > 65535)
         return false;
     memcpy(host, text, (size_t)(colon - text));
     host[colon - text] = '\0';
@@ -63,10 +62,10 @@ skn_address_is_good(const char *text)
     if (inet_pton(AF_INET, host, &number) == 1)
         return number.s_addr != htonl(INADDR_ANY);
     for (const char *at = host; *at; at++) {
-        if (!isalnum((unsigned char)*at) && *at != '-' && *at != '.' &&
-            *at != '_')
+        if (!skn_text_is_letter(*at) && !skn_text_is_digit(*at) && *at != '-' &&
+            *at != '.' && *at != '_')
             return false;
-        letters |= isalpha((unsigned char)*at) != 0;
+        letters |= skn_text_is_letter(*at);
     }
     /* A name of digits and dots is an address with a mistake in it. */
     return letters && host[0] != '.' && host[0] != '-';
@@ -84,7 +83,7 @@ skn_address_is_loopback(const char *text)
         return ntohl(number.s_addr) >> 24 == IN_LOOPBACKNET;
     if (read_ipv6(host, &wide))
         return IN6_IS_ADDR_LOOPBACK(&wide);
-    return strcasecmp(host, "localhost") == 0;
+    return skn_text_same_word(host, "localhost");
 }
 
 /* --- rules --------------------------------------------------------------- */

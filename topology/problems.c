@@ -105,9 +105,9 @@ skn_problems_add(skn_problems_t *problems, skn_mark_t mark, const char *format,
     if (used >= 0 && (size_t)used < sizeof(problem->text)) {
         va_list arguments;
         va_start(arguments, format);
-        (void)vsnprintf(problem->text + used,
-                        sizeof(problem->text) - (size_t)used, format,
-                        arguments);
+        (void)skn_text_write_list(problem->text + used,
+                                  sizeof(problem->text) - (size_t)used, format,
+                                  arguments);
         va_end(arguments);
     }
     return SKN_BAD_CONFIG;
@@ -120,8 +120,9 @@ skn_problems_hint(skn_problems_t *problems, const char *format, ...)
     if (problems->latest) {
         va_list arguments;
         va_start(arguments, format);
-        (void)vsnprintf(problems->latest->hint, sizeof(problems->latest->hint),
-                        format, arguments);
+        (void)skn_text_write_list(problems->latest->hint,
+                                  sizeof(problems->latest->hint), format,
+                                  arguments);
         va_end(arguments);
     }
     return SKN_BAD_CONFIG;
@@ -136,8 +137,8 @@ skn_problems_fail(skn_problems_t *problems, skn_status_t status,
     if (problem) {
         va_list arguments;
         va_start(arguments, format);
-        (void)vsnprintf(problem->text, sizeof(problem->text), format,
-                        arguments);
+        (void)skn_text_write_list(problem->text, sizeof(problem->text), format,
+                                  arguments);
         va_end(arguments);
     }
     return status;

@@ -75,9 +75,9 @@ print_range(const skn_option_t *option, FILE *file)
     if (is_number && option->choices)
         (void)fputs(", ", file);
     if (is_number && option->max >= (double)INT64_MAX)
-        (void)fprintf(file, "at least %.16g", option->min);
+        (void)skn_text_print(file, "at least %.16g", option->min);
     else if (is_number)
-        (void)fprintf(file, "%.16g to %.16g", option->min, option->max);
+        (void)skn_text_print(file, "%.16g to %.16g", option->min, option->max);
 }
 
 static void

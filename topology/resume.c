@@ -64,7 +64,7 @@ mark_best(skn_run_folder_t *run, uint64_t batch)
 static bool
 is_joined(const skn_checkpoint_t *checkpoint)
 {
-    json_t *metadata = json_loads(skn_checkpoint_metadata(checkpoint), 0, NULL);
+    json_t *metadata = skn_json_read(skn_checkpoint_metadata(checkpoint));
     bool joined = json_object_get(metadata, "joined") != NULL;
     json_decref(metadata);
     return joined;

@@ -105,7 +105,7 @@ write_all(FILE *file, const skn_model_t *model)
     write_part(file, "checkpoint", model);
     write_part(file, "links", model);
     if (has_notice(model))
-        (void)fprintf(file, "links.rate %.17g\n", model->links.rate);
+        (void)skn_text_print(file, "links.rate %.17g\n", model->links.rate);
     (void)fprintf(file, "coordinator.recovery %s\n",
                   model->coordinator.recovery == SKN_RECOVERY_PARTIAL
                       ? "partial"

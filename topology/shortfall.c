@@ -1,5 +1,6 @@
 /* shortfall.c - warns where a file asks this machine for more than it has.
  * SPDX-License-Identifier: Apache-2.0 */
+#include "skein/text.h"
 #include "topology/shortfall.h"
 
 #include <inttypes.h>
@@ -61,7 +62,7 @@ warn(const teller_t *teller, const char *hint, const char *format, ...)
     char place[PLACE_TEXT];
     va_list arguments;
     va_start(arguments, format);
-    (void)vsnprintf(said, sizeof(said), format, arguments);
+    (void)skn_text_write_list(said, sizeof(said), format, arguments);
     va_end(arguments);
     (void)snprintf(
         text, sizeof(text), "%s: %s",
@@ -178,14 +179,16 @@ skn_shortfall_quota(const char *root, uint32_t units,
     char text[SKN_ERROR_TEXT_BYTES], hint[SKN_ERROR_HINT_BYTES];
     if (quota <= 0 || quota >= (double)units)
         return;
-    (void)snprintf(text, sizeof(text),
-                   "the run takes %u core%s, and the quota of its control "
-                   "group is %.2f",
-                   units, units == 1 ? "" : "s", quota);
-    (void)snprintf(hint, sizeof(hint),
-                   "raise the quota (cpu.max, or cpu.cfs_quota_us), or give "
-                   "-o resources.cores=%.0f: threads beyond it are held back",
-                   fmax(1.0, floor(quota)));
+    (void)skn_text_write(
+        text, sizeof(text),
+        "the run takes %u core%s, and the quota of its control "
+        "group is %.2f",
+        units, units == 1 ? "" : "s", quota);
+    (void)skn_text_write(
+        hint, sizeof(hint),
+        "raise the quota (cpu.max, or cpu.cfs_quota_us), or give "
+        "-o resources.cores=%.0f: threads beyond it are held back",
+        fmax(1.0, floor(quota)));
     tell(state, NULL, text,
          units == 1 ? "raise the quota (cpu.max, or "
                       "cpu.cfs_quota_us)"

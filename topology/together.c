@@ -2,7 +2,7 @@
  * SPDX-License-Identifier: Apache-2.0 */
 #include "topology/together.h"
 
-#include <pthread.h>
+#include "transport/thread_start.h"
 
 void
 skn_together(uint32_t count, void *(*work)(void *), void *argument,
@@ -14,8 +14,8 @@ skn_together(uint32_t count, void *(*work)(void *), void *argument,
     if (count > SKN_TOGETHER_MAX)
         count = SKN_TOGETHER_MAX;
     while (started + 1 < count &&
-           pthread_create(&thread[started], NULL, work,
-                          own + (started + 1) * bytes) == 0)
+           skn_thread_start(&thread[started], NULL, work,
+                            own + (started + 1) * bytes) == 0)
         started++;
     (void)work(argument);
     for (uint32_t t = 0; t < started; t++)

@@ -8,7 +8,6 @@
 #include <errno.h>
 #include <float.h>
 #include <inttypes.h>
-#include <locale.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -103,18 +102,13 @@ parse_int(const skn_option_t *option, const char *text, int64_t *number,
     return true;
 }
 
-/* Reads a double whatever the locale of the host program is. */
 static bool
 parse_real(const char *text, double *real)
 {
     if (text[0] == '\0' || text[strspn(text, "0123456789+-.eE")] != '\0')
         return false;
-    locale_t plain = newlocale(LC_ALL_MASK, "C", (locale_t)0);
-    if (plain == (locale_t)0)
-        return false;
     char *end = NULL;
-    *real = strtod_l(text, &end, plain);
-    freelocale(plain);
+    *real = skn_text_real(text, &end);
     return *end == '\0' && isfinite(*real);
 }
 
@@ -174,13 +168,13 @@ static void
 say_range(const skn_option_t *option, char *text, size_t text_bytes)
 {
     if (option->min == option->max)
-        (void)snprintf(text, text_bytes, "%.10g", option->min);
+        (void)skn_text_write(text, text_bytes, "%.10g", option->min);
     else if (option->max >= DBL_MAX || option->max >= (double)INT64_MAX)
-        (void)snprintf(text, text_bytes, "at least %.10g%s", option->min,
-                       or_auto(option));
+        (void)skn_text_write(text, text_bytes, "at least %.10g%s", option->min,
+                             or_auto(option));
     else
-        (void)snprintf(text, text_bytes, "in %.10g..%.10g%s", option->min,
-                       option->max, or_auto(option));
+        (void)skn_text_write(text, text_bytes, "in %.10g..%.10g%s", option->min,
+                             option->max, or_auto(option));
 }
 
 static bool
@@ -545,8 +539,8 @@ void
 skn_value_real_text(double real, char text[SKN_REAL_TEXT_BYTES])
 {
     for (int digits = 6; digits <= 17; digits++) {
-        (void)snprintf(text, SKN_REAL_TEXT_BYTES, "%.*g", digits, real);
-        if (strtod(text, NULL) == real)
+        (void)skn_text_write(text, SKN_REAL_TEXT_BYTES, "%.*g", digits, real);
+        if (skn_text_real(text, NULL) == real)
             break;
     }
     shorten_exponent(text);

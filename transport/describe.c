@@ -50,11 +50,11 @@ print_item(skn_field_kind_t kind, const char *items, size_t k, FILE *file)
     switch (kind) {
     case SKN_FIELD_f32s:
         memcpy(&narrow, item, sizeof(narrow));
-        (void)fprintf(file, " %.6g", (double)narrow);
+        (void)skn_text_print(file, " %.6g", (double)narrow);
         break;
     case SKN_FIELD_f64s:
         memcpy(&real, item, sizeof(real));
-        (void)fprintf(file, " %.6g", real);
+        (void)skn_text_print(file, " %.6g", real);
         break;
     case SKN_FIELD_bytes:
         (void)fprintf(file, " %02x", (uint8_t)*item);
@@ -93,7 +93,7 @@ skn_print(const skn_schema_t *schema, const void *message, FILE *file)
         if (field->kind == SKN_FIELD_str)
             print_text(skn_field_text(field, message), file);
         else if (field->kind == SKN_FIELD_f64)
-            (void)fprintf(file, "%.6g", skn_field_real(field, message));
+            (void)skn_text_print(file, "%.6g", skn_field_real(field, message));
         else if (field->kind == SKN_FIELD_loan) /* no address in a log */
             (void)fputs(skn_field_number(field, message) ? "lent" : "none",
                         file);

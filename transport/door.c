@@ -6,7 +6,6 @@
 
 #include <errno.h>
 #include <pthread.h>
-#include <signal.h>
 #include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
@@ -16,6 +15,7 @@
 #include <zmq.h>
 
 #include "transport/socket.h"
+#include "transport/thread_start.h"
 
 #define SENTENCE_MS 1000
 /* Ends of connections that brought nothing, and for which nothing was said: so
@@ -98,7 +98,7 @@ say(skn_door_t *door, const char *format, ...)
         door->text[(door->first + door->count) % SKN_DOOR_SENTENCES_MAX];
     va_list arguments;
     va_start(arguments, format);
-    (void)vsnprintf(text, SKN_DOOR_TEXT_BYTES, format, arguments);
+    (void)skn_text_write_list(text, SKN_DOOR_TEXT_BYTES, format, arguments);
     va_end(arguments);
     size_t bytes = strlen(text);
     if (door->unsaid > 0)
@@ -321,18 +321,6 @@ door_thread(void *argument)
     return NULL;
 }
 
-/* Signals belong to the host's threads. */
-static int
-start_thread(skn_door_t *door)
-{
-    sigset_t all, before;
-    (void)sigfillset(&all);
-    (void)pthread_sigmask(SIG_SETMASK, &all, &before);
-    int code = pthread_create(&door->thread, NULL, door_thread, door);
-    (void)pthread_sigmask(SIG_SETMASK, &before, NULL);
-    return code;
-}
-
 skn_door_t *
 skn_door_open(const skn_door_parts_t *parts, skn_error_t *error)
 {
@@ -349,7 +337,7 @@ skn_door_open(const skn_door_parts_t *parts, skn_error_t *error)
     (void)pthread_mutex_init(&door->lock, NULL);
     int code = door->stop_event < 0 || door->notice_event < 0
                    ? errno
-                   : start_thread(door);
+                   : skn_thread_start(&door->thread, NULL, door_thread, door);
     if (code == 0)
         return door;
     (void)skn_fail(error, SKN_NO_MEMORY, "no thread for the authenticator: %s",

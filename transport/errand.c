@@ -2,10 +2,11 @@
  * SPDX-License-Identifier: Apache-2.0 */
 #include "transport/errand.h"
 
-#include <signal.h>
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
+
+#include "transport/thread_start.h"
 
 static void
 part(skn_errand_t *errand)
@@ -29,16 +30,11 @@ thread_main(void *argument)
     return NULL;
 }
 
-/* Signals are for the owner's threads. */
 static int
 start_thread(skn_errand_t *errand)
 {
     pthread_t thread;
-    sigset_t all, before;
-    (void)sigfillset(&all);
-    (void)pthread_sigmask(SIG_SETMASK, &all, &before);
-    int code = pthread_create(&thread, NULL, thread_main, errand);
-    (void)pthread_sigmask(SIG_SETMASK, &before, NULL);
+    int code = skn_thread_start(&thread, NULL, thread_main, errand);
     if (code == 0)
         (void)pthread_detach(thread);
     return code;

@@ -5,7 +5,6 @@
 #include "transport/tunnels.h"
 
 #include <errno.h>
-#include <signal.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
@@ -13,6 +12,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "transport/thread_start.h"
 #include "transport/tunnels_state.h"
 
 /* While something waits for its time, and otherwise. */
@@ -77,7 +77,8 @@ skn_tunnels_say(skn_tunnels_t *tunnels, const char *format, ...)
                           SENTENCES_MAX];
         tunnels->text_ms = tunnels->now_ms;
         va_start(arguments, format);
-        (void)vsnprintf(text, SKN_TUNNEL_TEXT_BYTES, format, arguments);
+        (void)skn_text_write_list(text, SKN_TUNNEL_TEXT_BYTES, format,
+                                  arguments);
         va_end(arguments);
     }
     (void)pthread_mutex_unlock(&tunnels->lock);
@@ -407,18 +408,6 @@ skn_tunnels_polled_max(const skn_tunnels_t *tunnels)
            2 * tunnels->passage_max;
 }
 
-/* Signals are for the owner's threads. */
-static int
-start_thread(skn_tunnels_t *tunnels)
-{
-    sigset_t all, before;
-    (void)sigfillset(&all);
-    (void)pthread_sigmask(SIG_SETMASK, &all, &before);
-    int code = pthread_create(&tunnels->thread, NULL, thread_main, tunnels);
-    (void)pthread_sigmask(SIG_SETMASK, &before, NULL);
-    return code;
-}
-
 skn_status_t
 skn_tunnels_start(skn_tunnels_t *tunnels, const char *router,
                   skn_error_t *error)
@@ -427,7 +416,7 @@ skn_tunnels_start(skn_tunnels_t *tunnels, const char *router,
     skn_address_to_dial(router, address);
     if (!skn_conduit_find(address, &tunnels->router_at))
         return skn_fail(error, SKN_INTERNAL, "no way to %s", address);
-    int code = start_thread(tunnels);
+    int code = skn_thread_start(&tunnels->thread, NULL, thread_main, tunnels);
     tunnels->has_thread = code == 0;
     return code == 0 ? SKN_OK
                      : skn_fail(error, SKN_NO_MEMORY,

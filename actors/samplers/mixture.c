@@ -47,7 +47,7 @@ read_part(const char *text, size_t length, skn_mixture_part_t *part,
     if (colon < length && colon <= SKN_NAME_MAX) {
         (void)snprintf(name, sizeof(name), "%.*s", (int)colon, text);
         part->kind = skn_sampler_find(name);
-        part->share = strtod(text + colon + 1, &end);
+        part->share = skn_text_real(text + colon + 1, &end);
     }
     if (!part->kind || part->kind == &skn_sampler_mixture ||
         part->kind == &skn_sampler_exact || end != text + length ||

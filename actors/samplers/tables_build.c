@@ -159,10 +159,10 @@ skn_tables_describe(const skn_builder_t *builder, char *text, size_t bytes)
         .offset = { builder->offset, tables * (buckets + 1) },
     };
     skn_bucket_load_t load = skn_tables_load(&index);
-    (void)snprintf(text, bytes,
-                   "\"buckets\":%llu,\"empty\":%llu,\"greatest\":%llu,"
-                   "\"met\":%.1f",
-                   (unsigned long long)load.buckets,
-                   (unsigned long long)load.empty,
-                   (unsigned long long)load.greatest, load.met);
+    (void)skn_text_write(text, bytes,
+                         "\"buckets\":%llu,\"empty\":%llu,\"greatest\":%llu,"
+                         "\"met\":%.1f",
+                         (unsigned long long)load.buckets,
+                         (unsigned long long)load.empty,
+                         (unsigned long long)load.greatest, load.met);
 }

@@ -20,8 +20,6 @@
 #include "skein/limits.h"
 #include "skein/message.h"
 
-#define SKN_API __attribute__((visibility("default")))
-
 #ifdef __cplusplus
 extern "C" {
 #endif
@@ -148,7 +146,9 @@ SKN_API uint32_t skn_actor_index(const skn_actor_t *actor);
 SKN_API uint32_t skn_actor_peers(const skn_actor_t *actor);
 
 /* Its options, checked against the kind's table: `name` must stand in it, with
- * the type asked for. Text lives as long as the actor. */
+ * the type asked for. Text (also of a path and a choice) lives as long as the
+ * actor. Otherwise the answer is false, 0 or "", and the actor fails with
+ * SKN_USAGE after the hook or handler that asked. */
 SKN_API bool skn_actor_option_bool(const skn_actor_t *actor, const char *name);
 SKN_API int64_t skn_actor_option_int(const skn_actor_t *actor,
                                      const char *name);
@@ -162,7 +162,8 @@ SKN_API uint64_t skn_actor_time_ns(const skn_actor_t *actor);
 
 /* Lets timer `number` of the kind's table, whose interval is 0, fire once at
  * `due_ns` of that clock or soon after (timers are a millisecond's work), in
- * place of what was asked for before; UINT64_MAX: not at all. */
+ * place of what was asked for before; UINT64_MAX: not at all. Where the kind
+ * has no such timer the actor fails with SKN_USAGE, as above. */
 SKN_API void skn_actor_alarm(skn_actor_t *actor, uint32_t number,
                              uint64_t due_ns);
 
@@ -224,8 +225,11 @@ SKN_API skn_status_t skn_actor_ask_clock(skn_actor_t *actor, uint64_t tag,
 SKN_MESSAGE_STRUCT(skn_clock, SKN_FIELDS_clock)
 SKN_API extern const skn_schema_t skn_clock_schema;
 
-/* Tells the host of the topology something: one line of JSON (an event), which
- * skn_topology_event hands out in order. */
+/* Sends the host of the topology an event: one JSON object on one line of at
+ * most SKN_EVENT_BYTES_MAX bytes with its NUL, which skn_topology_event hands
+ * out in order. Numbers are in C form whatever the locale. SKN_USAGE for any
+ * other text, which is not sent. While the host has not read the last
+ * SKN_EVENTS_MAX events, an actor that has sent one takes no new work. */
 SKN_API __attribute__((format(printf, 3, 4))) skn_status_t skn_actor_tell(
     skn_actor_t *actor, skn_error_t *error, const char *format, ...);
 
@@ -241,6 +245,9 @@ typedef struct skn_plugin {
 } skn_plugin_t;
 #define SKN_PLUGIN_VERSION 1u
 #define SKN_PLUGIN_SYMBOL "skn_plugin"
+/* Defined by the plug-in alone. In C++ a const without this declaration would
+ * not be exported. */
+SKN_API extern const skn_plugin_t skn_plugin;
 
 #ifdef __cplusplus
 }

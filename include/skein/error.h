@@ -1,13 +1,15 @@
 /* error.h - how a function of Skein says that something went wrong.
  *
  * A status, and one sentence made where the fact is known: what, where, and
- * what to do. Header only: every folder may include it.
+ * what to do. Every folder may include it.
  * SPDX-License-Identifier: Apache-2.0 */
 #ifndef SKEIN_ERROR_H
 #define SKEIN_ERROR_H
 
 #include <stdarg.h>
 #include <stdio.h>
+
+#include "skein/text.h"
 
 /* S(NAME, exit code of the command line, what it means). The codes are those
  * of sysexits.h; 79 lies behind its end, for what it has no word for. */
@@ -25,7 +27,8 @@
     S(BAD_MESSAGE, 76, "a message breaks the protocol")                        \
     S(NO_PERMISSION, 77, "permission denied")                                  \
     S(BAD_CONFIG, 78, "a configuration is refused")                            \
-    S(DIVERGED, 79, "training diverged: the loss is not a finite number")
+    S(DIVERGED, 79, "training diverged: the loss is not a finite number")      \
+    S(TOO_SMALL, 64, "the caller's buffer is too small")
 
 typedef enum skn_status {
 #define S(name, code, text) SKN_##name,
@@ -79,7 +82,8 @@ skn_fail(skn_error_t *error, skn_status_t status, const char *format, ...)
         va_start(arguments, format);
         error->status = status;
         error->hint[0] = '\0';
-        (void)vsnprintf(error->text, sizeof(error->text), format, arguments);
+        (void)skn_text_write_list(error->text, sizeof(error->text), format,
+                                  arguments);
         va_end(arguments);
     }
     return status;
@@ -92,7 +96,8 @@ skn_fail_hint(skn_error_t *error, skn_status_t status, const char *format, ...)
     if (error) {
         va_list arguments;
         va_start(arguments, format);
-        (void)vsnprintf(error->hint, sizeof(error->hint), format, arguments);
+        (void)skn_text_write_list(error->hint, sizeof(error->hint), format,
+                                  arguments);
         va_end(arguments);
     }
     return status;

@@ -55,6 +55,11 @@
 /* Nesting and nodes of a msgpack header, before msgpack-c sees it. */
 #define SKN_HEADER_DEPTH_MAX 8u
 #define SKN_HEADER_NODES_MAX 4096u
+/* One event, with its NUL: a host with so large a buffer can read them all. */
+#define SKN_EVENT_BYTES_MAX 65536u
+/* Events that the host has not read, before actors that send more of them wait:
+ * some MB of usual events; a host that reads is never so far behind. */
+#define SKN_EVENTS_MAX 16384u
 /* Fields of one message. */
 #define SKN_FIELDS_MAX 32u
 /* Rounds of a coded run through the lengths of its rows: nodes of a merge tree

@@ -9,7 +9,11 @@
  *         puts(line);
  *     status = skn_topology_wait(topology, &e);
  *     skn_topology_destroy(&topology);
- * All functions are for one thread, the host's, except skn_topology_stop.
+ * A topology is for one thread at a time, except skn_topology_stop; several
+ * topologies of a process do not know of each other. None of these functions
+ * may be called in a child that fork() made: there the actors' threads are
+ * missing. A NULL where none is allowed is SKN_USAGE (or, of a function that
+ * returns no status, nothing happens).
  * SPDX-License-Identifier: Apache-2.0 */
 #ifndef SKEIN_TOPOLOGY_H
 #define SKEIN_TOPOLOGY_H
@@ -24,10 +28,11 @@ extern "C" {
 
 typedef struct skn_topology skn_topology_t;
 
-/* Parses and checks `yaml`; `name` stands in errors as the file's name, and
- * relative paths start at its folder. `kinds` (may be NULL) are the host's own
- * actor kinds, ending with NULL, beside the built-in ones and those of the
- * topology's plug-ins. NULL and a filled `error` if it is refused. */
+/* Parses and checks `yaml`; `name` stands in errors as the file's name (NULL:
+ * "topology"), and relative paths start at its folder. `kinds` (may be NULL)
+ * are the host's own actor kinds, ending with NULL, beside the built-in ones
+ * and those of the topology's plug-ins. NULL and a filled `error` if it is
+ * refused. */
 SKN_API skn_topology_t *skn_topology_new(const char *yaml, const char *name,
                                          const skn_kind_t *const *kinds,
                                          skn_error_t *error);
@@ -69,18 +74,25 @@ SKN_API skn_status_t skn_topology_start(skn_topology_t *topology,
  * level triggered. -1 before start. */
 SKN_API int skn_topology_fd(const skn_topology_t *topology);
 
-/* The next event, one line of JSON without its newline, cut at `line_bytes`.
- * Waits at most `timeout_ms` (-1: for ever, 0: not at all). SKN_BUSY: nothing
- * yet. SKN_UNAVAILABLE: the run has ended and there is nothing more. */
+/* The next event, one line of JSON without its newline. Waits at most
+ * `timeout_ms` (-1: for ever, 0: not at all). SKN_BUSY: nothing yet.
+ * SKN_UNAVAILABLE: the run has ended, all actors have left, and there is
+ * nothing more. SKN_TOO_SMALL: the event and its NUL need more than
+ * `line_bytes`, which SKN_EVENT_BYTES_MAX never are; it stays the next. */
 SKN_API skn_status_t skn_topology_event(skn_topology_t *topology,
                                         int timeout_ms, char *line,
                                         size_t line_bytes, skn_error_t *error);
 
+/* How many bytes the next event and its NUL need; 0: none has come yet. */
+SKN_API size_t skn_topology_event_bytes(const skn_topology_t *topology);
+
 /* Asks every actor to come to a good end soon. From any thread, and safe in a
- * signal handler. */
+ * signal handler, from skn_topology_new to skn_topology_destroy: what is asked
+ * before or during skn_topology_start counts, too. */
 SKN_API void skn_topology_stop(skn_topology_t *topology);
 
-/* Waits until all actors have ended; the status of the first failure. */
+/* Waits until all actors have ended; the status of the first failure. Events
+ * that were not read are kept, however many. */
 SKN_API skn_status_t skn_topology_wait(skn_topology_t *topology,
                                        skn_error_t *error);
 

@@ -1,0 +1,40 @@
+/* text.h - writes and reads numbers in C form, whatever locale the host chose.
+ *
+ * In a program that has called setlocale(), printf() may write 0.5 as "0,5" and
+ * strtod() may stop at the point. What Skein writes and reads is for machines,
+ * so everything that holds a number with a point goes through these functions.
+ * They change the locale of the calling thread for the length of the call only;
+ * any thread may call them, while others call setlocale().
+ * SPDX-License-Identifier: Apache-2.0 */
+#ifndef SKEIN_TEXT_H
+#define SKEIN_TEXT_H
+
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdio.h>
+
+#define SKN_API __attribute__((visibility("default")))
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/* As snprintf, vsnprintf, fprintf and vfprintf. */
+SKN_API __attribute__((format(printf, 3, 4))) int skn_text_write(
+    char *text, size_t text_bytes, const char *format, ...);
+SKN_API __attribute__((format(printf, 3, 0))) int skn_text_write_list(
+    char *text, size_t text_bytes, const char *format, va_list arguments);
+SKN_API __attribute__((format(printf, 2, 3))) int skn_text_print(
+    FILE *file, const char *format, ...);
+SKN_API __attribute__((format(printf, 2, 0))) int skn_text_print_list(
+    FILE *file, const char *format, va_list arguments);
+
+/* As strtod: the number at the start of `text`; *end (`end` may be NULL) is set
+ * to the first byte that does not belong to it, `text` itself for none. */
+SKN_API double skn_text_real(const char *text, char **end);
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif

@@ -1,0 +1,17 @@
+/* host_locale.c - lets every test program be a host that has chosen a locale.
+ *
+ * Linked into all of them; does nothing unless SKEIN_TEST_LOCALE is set. Used
+ * by tests/e2e/locale.sh. SPDX-License-Identifier: Apache-2.0 */
+#include <locale.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+__attribute__((constructor)) static void
+choose_locale(void)
+{
+    const char *name = getenv("SKEIN_TEST_LOCALE");
+    if (!name || setlocale(LC_ALL, name))
+        return;
+    (void)fprintf(stderr, "there is no locale %s\n", name);
+    exit(77);
+}

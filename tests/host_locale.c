@@ -10,8 +10,12 @@ __attribute__((constructor)) static void
 choose_locale(void)
 {
     const char *name = getenv("SKEIN_TEST_LOCALE");
-    if (!name || setlocale(LC_ALL, name))
-        return;
-    (void)fprintf(stderr, "there is no locale %s\n", name);
-    exit(77);
+    if (name && !setlocale(LC_ALL, name)) {
+        (void)fprintf(stderr, "there is no locale %s\n", name);
+        exit(77);
+    }
+    /* What the system says of its errors may be in the host's language; the
+     * tests know the English sentences. */
+    if (name)
+        (void)setlocale(LC_MESSAGES, "C");
 }

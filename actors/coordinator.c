@@ -58,7 +58,8 @@ typedef struct coordinator {
     bool at_marker;   /* the window is empty, results are still to come */
     bool training, looking, saving; /* what an answer is awaited of */
     bool restoring, predicts;
-    bool resaves; /* what we begin from is still to be written again */
+    bool resaves;    /* what we begin from is still to be written again */
+    bool hands_over; /* ... and then it pauses: who only gave may go */
     bool halting, saving_best, epoch_done, stopping, stale;
     bool warned; /* of the error of codings */
     skn_purpose_t evaluating;
@@ -267,7 +268,8 @@ on_saved(skn_actor_t *actor, void *state, const void *message,
         return status;
     if (coordinator->resaves) {
         coordinator->resaves = false;
-        return skn_actor_ask_clock(actor, CLOCK_START, error);
+        if (!(coordinator->stopping = coordinator->hands_over))
+            return skn_actor_ask_clock(actor, CLOCK_START, error);
     }
     if (is_last(coordinator) || coordinator->stopping)
         return end_run(actor, coordinator, error);
@@ -675,6 +677,7 @@ coordinator_open(skn_actor_t *actor, void *state, skn_error_t *error)
     coordinator->validates = skn_actor_option_bool(actor, "validates");
     coordinator->tests = skn_actor_option_bool(actor, "tests");
     coordinator->predicts = skn_actor_option_bool(actor, "predicts");
+    coordinator->hands_over = skn_actor_option_bool(actor, "hands_over");
     coordinator->saves = skn_actor_receivers(actor, &skn_save_schema) > 0;
     skn_progress_init(&coordinator->progress);
     if (resume[0]) {
@@ -754,6 +757,7 @@ static const skn_option_t options[] = {
       "wait till the checkpointer has given owners their state" },
     { "resaves", SKN_OPTION_BOOL, "false", 0, 0, NULL,
       "then save it again, before anything is trained" },
+    { "hands_over", SKN_OPTION_BOOL, "false", 0, 0, NULL, "and stop then" },
     { 0 },
 };
 

@@ -8,7 +8,8 @@
  * but any one (with two copies) hold a whole checkpoint between them.
  *
  * Before a run goes on it gives the node's owners their state: of the files
- * that lie here, and of those that others have (restorer.h, fetcher.h).
+ * that lie here, and of those that others have (restorer.h, fetcher.h). A node
+ * that leaves has no owners; its keeper only gives to others.
  * SPDX-License-Identifier: Apache-2.0 */
 #include <stdlib.h>
 #include <string.h>
@@ -31,6 +32,7 @@
 
 typedef struct keeper {
     uint32_t node, nodes;
+    uint32_t keepers; /* the first of them, which keep; others only give */
     char who[SKN_NAME_MAX + 16]; /* opens sentences that others show */
     skn_run_folder_t *run;
     uint64_t generation;
@@ -53,6 +55,13 @@ static bool
 leads(const keeper_t *keeper)
 {
     return keeper->node == 0;
+}
+
+/* Its node leaves: it gives what it holds, and keeps nothing of what comes. */
+static bool
+only_gives(const keeper_t *keeper)
+{
+    return keeper->node >= keeper->keepers;
 }
 
 /* --- reports ------------------------------------------------------------- */
@@ -198,6 +207,8 @@ start_here(skn_actor_t *actor, keeper_t *keeper, const skn_keep_t *keep,
         leads(keeper) ? SKN_OK : enter_run(actor, keeper, keep->run, error);
     keeper->started = true;
     keeper->restores = keep->restores;
+    if (only_gives(keeper) && !keeper->restores)
+        skn_actor_finish(actor);
     return status == SKN_OK && keeper->restores
                ? start_restoring(actor, keeper, keep, error)
                : status;
@@ -233,8 +244,12 @@ on_keep(skn_actor_t *actor, void *state, const void *message,
         return start_here(actor, keeper, keep, error);
     if (step == SKN_KEEP_GO) {
         keeper->restorer.waits = false;
+        if (only_gives(keeper)) /* all have what they lacked */
+            skn_actor_finish(actor);
         return SKN_OK;
     }
+    if (only_gives(keeper))
+        return SKN_OK;
     bool writes = step == SKN_KEEP_SEAL || step == SKN_KEEP_COMMIT;
     if (step == SKN_KEEP_WRITE || (writes && !intake->writer))
         return skn_fail(error, SKN_BAD_MESSAGE,
@@ -366,8 +381,8 @@ end_save(skn_actor_t *actor, keeper_t *keeper, const skn_saved_t *saved,
     return skn_actor_send(actor, &skn_saved_schema, saved, error);
 }
 
-/* The model itself must not be lost; what is between is only told, for a while.
- */
+/* The model itself must not be lost, nor what nodes that leave have handed
+ * over; what is between is only told, for a while. */
 static skn_status_t
 give_up(skn_actor_t *actor, keeper_t *keeper, skn_error_t *error)
 {
@@ -378,7 +393,7 @@ give_up(skn_actor_t *actor, keeper_t *keeper, skn_error_t *error)
     bool renamed = keeper->book.step == SKN_KEEP_COMMIT;
     skn_gatherer_close(&keeper->gatherer);
     keeper->failures++;
-    if (keeper->save->hash ||
+    if (keeper->save->hash || keeper->keepers < keeper->nodes ||
         (keeper->generation > 0 && keeper->failures >= FAILURES_MAX)) {
         *error = failure;
         return failure.status;
@@ -448,7 +463,7 @@ gather(skn_actor_t *actor, keeper_t *keeper, skn_error_t *error)
         status =
             skn_fail(&book->failure, SKN_NO_MEMORY,
                      "no room for a list of %zu files", book->whole.file_count);
-    for (uint32_t k = 1; k < keeper->nodes && status == SKN_OK; k++)
+    for (uint32_t k = 1; k < book->nodes && status == SKN_OK; k++)
         status =
             skn_fetcher_hold(&fetcher, actor, k, file,
                              skn_book_files(book, k, file), &book->failure);
@@ -563,7 +578,7 @@ keeper_produce(skn_actor_t *actor, void *state, skn_error_t *error)
             skn_actor_rest(actor);
         return status;
     }
-    if (!keeper->restores) {
+    if (!keeper->restores || only_gives(keeper)) {
         skn_actor_rest(actor);
         return SKN_OK;
     }
@@ -594,18 +609,28 @@ keeper_open(skn_actor_t *actor, void *state, skn_error_t *error)
                         keeper->nodes, SKN_CLUSTER_NODES_MAX);
     (void)snprintf(keeper->who, sizeof(keeper->who), "node '%.64s'",
                    skn_actor_option_text(actor, "node"));
+    keeper->keepers = (uint32_t)skn_actor_option_int(actor, "keepers");
+    if (keeper->keepers == 0 || keeper->keepers > keeper->nodes)
+        keeper->keepers = keeper->nodes;
     keeper->generation = (uint64_t)skn_actor_option_int(actor, "generation");
     keeper->keep = (uint32_t)skn_actor_option_int(actor, "keep");
     uint32_t owners = skn_actor_receivers(actor, &skn_restored_schema);
+    int64_t senders = skn_actor_option_int(actor, "owners");
+    if ((senders == 0) != only_gives(keeper))
+        return skn_fail(error, SKN_BAD_CONFIG,
+                        "%s: %lld owners send their state to keeper %u of %u "
+                        "that keep",
+                        skn_actor_name(actor), (long long)senders, keeper->node,
+                        keeper->keepers);
     skn_status_t status =
-        skn_intake_open(&keeper->intake,
-                        (uint32_t)skn_actor_option_int(actor, "owners"), error);
+        senders > 0 ? skn_intake_open(&keeper->intake, (uint32_t)senders, error)
+                    : SKN_OK;
     if (status == SKN_OK)
         status = skn_restorer_open(&keeper->restorer, owners, error);
     keeper->restorer.waits = true;
     if (status != SKN_OK || !leads(keeper))
         return status;
-    status = skn_book_open(&keeper->book, keeper->nodes, error);
+    status = skn_book_open(&keeper->book, keeper->keepers, error);
     skn_book_turn(&keeper->book, SKN_KEEP_GO, 0);
     return status == SKN_OK
                ? enter_run(actor, keeper, skn_actor_option_text(actor, "run"),
@@ -673,8 +698,11 @@ static const skn_option_t options[] = {
       "the first node: id of a new run, 32 hex digits; empty: drawn" },
     { "config", SKN_OPTION_TEXT, "", 0, SKN_CONFIG_BYTES_MAX, NULL,
       "text of the config, kept in the folder" },
-    { "owners", SKN_OPTION_INT, NULL, 1, SKN_ACTORS_MAX, NULL,
-      "owners that send their state to this node" },
+    { "owners", SKN_OPTION_INT, NULL, 0, SKN_ACTORS_MAX, NULL,
+      "owners that send their state to this node; 0: it leaves" },
+    { "keepers", SKN_OPTION_INT, "0", 0, SKN_CLUSTER_NODES_MAX, NULL,
+      "how many of the nodes keep, the first ones; the others only give what "
+      "they hold of `checkpoint`; 0: all keep" },
     { "keep", SKN_OPTION_INT, "3", 1, 1000000, NULL, "checkpoints that stay" },
     { "generation", SKN_OPTION_INT, "0", 0, SKN_GENERATION_MAX, NULL,
       "of the nodes, in the names of checkpoints" },
@@ -703,8 +731,6 @@ static const skn_schema_t *const sends[] = {
 static const skn_schema_t *const gathers[] = { NULL };
 
 static const skn_schema_t *const needs[] = {
-    &skn_tensor_schema,
-    &skn_chunk_schema,
     &skn_keep_schema,
     NULL,
 };

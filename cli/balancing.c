@@ -106,7 +106,8 @@ cli_balancing_turn(skn_balance_t *balance, uint64_t *looked,
     static const skn_balance_verdict_t go_on = { .kind = SKN_BALANCE_GO_ON };
     uint64_t generation = skn_membership_generation(membership);
     uint64_t set = skn_membership_members(membership), now_ns = cli_now_ns();
-    if (skn_membership_phase(membership) != SKN_PHASE_RUNNING)
+    if (skn_membership_phase(membership) != SKN_PHASE_RUNNING ||
+        skn_membership_serving(membership)) /* it trains nothing */
         return go_on;
     if (generation != *looked) {
         skn_balance_begin(balance, set, now_ns);

@@ -70,7 +70,8 @@ cli_composing_choose(cli_composing_t *composing, uint64_t set,
         *point = (skn_point_t){ .saved = true,
                                 .batch = sum.batch,
                                 .layout = generation,
-                                .composed = true };
+                                .composed = true,
+                                .lost = sum.lost };
     }
     skn_manifest_fini(&base);
     skn_json_text_fini(&text);

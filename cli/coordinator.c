@@ -24,15 +24,13 @@
 #include "cli/lookout.h"
 #include "cli/orders.h"
 #include "cli/process.h"
+#include "cli/run_journal.h"
 #include "cli/talk.h"
 #include "cli/verbs.h"
-#include "formats/journal.h"
 #include "topology/membership.h"
 #include "topology/model.h"
 #include "topology/problems.h"
-#include "topology/resume.h"
 
-#define JOURNAL_NAME "coordinator.journal"
 #define TICK_MS 100
 /* Messages of a turn. A second of all members' pulses is 128: who speaks
  * without end must not keep us from signals, and from others' silence. */
@@ -57,18 +55,12 @@ typedef struct coordinator {
     uint32_t count;
     skn_keys_t *own;
     skn_control_t *control;
-    skn_journal_t *journal;
+    cli_run_journal_t journal;
     skn_membership_t *membership;
     skn_harvest_t *harvest;
     cli_lookout_t lookout;
-    skn_harvest_sum_t harvested; /* of the journal */
     skn_balance_t *balance;
-    uint64_t balanced;              /* the generation that it looks at */
-    double speeds[SKN_MEMBERS_MAX]; /* of the journal; 0: not there */
-    char run_id[SKN_RUN_ID_BYTES];
-    uint64_t generation, members, saved_batch; /* of the journal */
-    uint64_t saved_in; /* the generation that saved_batch was told in */
-    bool over;         /* the journal says */
+    uint64_t balanced; /* the generation that it looks at */
     holding_t holding[SKN_MEMBERS_MAX];
     cli_manifests_t manifests;
     cli_composing_t composing;
@@ -78,8 +70,7 @@ typedef struct coordinator {
     cli_doubts_t doubts;
     int signals;
     bool leash;
-    uint64_t over_ns;   /* since when nothing is left to do; 0: not yet */
-    skn_error_t broken; /* the journal cannot be written */
+    uint64_t over_ns; /* since when nothing is left to do; 0: not yet */
 } coordinator_t;
 
 /* --- words for people ---------------------------------------------------- */
@@ -100,91 +91,12 @@ say(coordinator_t *coordinator, const char *text)
     cli_event_put(event);
 }
 
-/* --- the journal --------------------------------------------------------- */
-
-static skn_status_t
-take_line(void *job, const json_t *line, skn_error_t *error)
-{
-    coordinator_t *coordinator = job;
-    const json_t *members = json_object_get(line, "members");
-    const char *run = cli_talk_text(line, "run");
-    (void)error;
-    if (run[0])
-        (void)snprintf(coordinator->run_id, sizeof(coordinator->run_id), "%s",
-                       run);
-    if (members) {
-        coordinator->generation = cli_talk_number(line, "generation");
-        coordinator->members = cli_talk_set(coordinator->model, members);
-    }
-    if (json_object_get(line, "saved"))
-        coordinator->saved_batch = cli_talk_number(line, "saved");
-    cli_harvested_read(json_object_get(line, "harvest"),
-                       &coordinator->harvested);
-    cli_balancing_read(json_object_get(line, "speeds"), coordinator->model,
-                       coordinator->speeds);
-    coordinator->over = strcmp(cli_talk_text(line, "over"), "done") == 0;
-    return SKN_OK;
-}
-
 static json_t *
 harvested(const coordinator_t *coordinator)
 {
     skn_harvest_sum_t sum;
     skn_harvest_sum(coordinator->harvest, &sum);
     return cli_harvested_json(&sum);
-}
-
-/* Takes `line`. */
-static void
-record(coordinator_t *coordinator, json_t *line)
-{
-    char *text = line ? json_dumps(line, JSON_COMPACT) : NULL;
-    json_decref(line);
-    if (coordinator->broken.status != SKN_OK) {
-        free(text);
-        return;
-    }
-    if (!text)
-        (void)skn_fail(&coordinator->broken, SKN_NO_MEMORY,
-                       "no room for a line of the journal");
-    else if (skn_journal_add(coordinator->journal, text,
-                             &coordinator->broken) != SKN_OK)
-        (void)skn_fail_hint(&coordinator->broken, coordinator->broken.status,
-                            "nothing is lost: make room and start the "
-                            "coordinator again");
-    free(text);
-}
-
-static skn_status_t
-open_journal(coordinator_t *coordinator, skn_error_t *error)
-{
-    char path[SKN_TEXT_MAX + 32];
-    const char *folder = coordinator->model->checkpoint.path;
-    if (!folder[0])
-        return skn_fail_hint(
-            error,
-            skn_fail(error, SKN_USAGE,
-                     "a run with a coordinator needs a folder that it finds "
-                     "again"),
-            "give -o checkpoint.path=FOLDER, the same on all machines");
-    skn_status_t status = skn_resume_make_top(folder, error);
-    if (status != SKN_OK)
-        return status;
-    (void)snprintf(path, sizeof(path), "%s/" JOURNAL_NAME, folder);
-    coordinator->journal =
-        skn_journal_open(path, take_line, coordinator, error);
-    if (!coordinator->journal)
-        return error->status;
-    if (coordinator->run_id[0])
-        return SKN_OK;
-    skn_status_t drawn = skn_run_id_draw(coordinator->run_id, error);
-    if (drawn != SKN_OK)
-        return drawn;
-    record(coordinator, json_pack("{ss ss}", "run", coordinator->run_id,
-                                  "config", coordinator->model->name));
-    if (coordinator->broken.status != SKN_OK)
-        *error = coordinator->broken;
-    return coordinator->broken.status;
 }
 
 /* --- checkpoints that members hold --------------------------------------- */
@@ -234,13 +146,17 @@ choose(void *job, uint64_t set, skn_point_t *point, skn_error_t *error)
     if (lists == 0)
         return SKN_NO_INPUT;
     const skn_held_t *held =
-        skn_held_choose(holders, count, coordinator->run_id,
+        skn_held_choose(holders, count, coordinator->journal.run_id,
                         coordinator->doubts.seal, coordinator->doubts.count);
     if (!held) {
         skn_held_none(holders, count, error);
         return SKN_UNAVAILABLE;
     }
-    *point = (skn_point_t){ .batch = held->batch, .layout = held->generation };
+    *point = (skn_point_t){
+        .batch = held->batch,
+        .layout = held->generation,
+        .copies = (uint32_t)skn_held_copies(holders, count, held),
+    };
     coordinator->from_batch = held->batch;
     /* Two may be of the same batch and layout: one of them is not whole. */
     memcpy(coordinator->seal, held->seal, sizeof(coordinator->seal));
@@ -260,7 +176,7 @@ message_of(const coordinator_t *coordinator, const skn_duty_t *duty)
     const cli_orders_t orders = {
         .model = coordinator->model,
         .keys = coordinator->keys,
-        .run_id = coordinator->run_id,
+        .run_id = coordinator->journal.run_id,
         .manifests = &coordinator->manifests,
         .seal = coordinator->seal,
         .balance = coordinator->balance,
@@ -285,22 +201,28 @@ carry_out(coordinator_t *coordinator)
             if (order.point.composed)
                 skn_harvest_partial(coordinator->harvest,
                                     coordinator->composing.sum.lost);
-            skn_harvest_begin(coordinator->harvest, order.generation, order.set,
-                              order.point.batch, cli_now_ns());
-            record(coordinator,
-                   json_pack("{sI so sI sI sb so so}", "generation",
-                             (json_int_t)order.generation, "members",
-                             cli_talk_names(coordinator->model, order.set),
-                             "batch", (json_int_t)order.point.batch, "layout",
-                             (json_int_t)order.point.layout, "from_saved",
-                             order.point.saved, "harvest",
-                             harvested(coordinator), "speeds",
-                             cli_balancing_json(coordinator->balance,
-                                                coordinator->model)));
+            skn_harvest_begin(coordinator->harvest, order.generation,
+                              order.set & ~order.serving, order.point.batch,
+                              cli_now_ns());
+            cli_run_journal_add(
+                &coordinator->journal,
+                json_pack("{sI so so* sI sI sb so so}", "generation",
+                          (json_int_t)order.generation, "members",
+                          cli_talk_names(coordinator->model, order.set),
+                          "serving",
+                          order.serving ? cli_talk_names(coordinator->model,
+                                                         order.serving)
+                                        : NULL,
+                          "batch", (json_int_t)order.point.batch, "layout",
+                          (json_int_t)order.point.layout, "from_saved",
+                          order.point.saved, "harvest", harvested(coordinator),
+                          "speeds",
+                          cli_balancing_json(coordinator->balance,
+                                             coordinator->model)));
             if (order.point.composed)
                 cli_composing_tell(&coordinator->composing, order.generation,
                                    coordinator->call->json);
-        } else if (coordinator->broken.status == SKN_OK)
+        } else if (coordinator->journal.broken.status == SKN_OK)
             /* Who does not hear it is silent, and is found dead. */
             (void)cli_talk_send(coordinator->control, order.member,
                                 message_of(coordinator, &order), &nothing);
@@ -396,18 +318,23 @@ take_misses(coordinator_t *coordinator, uint32_t member, const json_t *message)
 
 /* Of who trains, or did when another coordinator was here; once each. */
 static void
-take_saved(coordinator_t *coordinator, uint32_t member, uint64_t batch)
+take_saved(coordinator_t *coordinator, uint32_t member, const json_t *message)
 {
+    cli_run_journal_t *journal = &coordinator->journal;
+    uint64_t batch = cli_talk_number(message, "batch");
     uint64_t set =
-        skn_membership_members(coordinator->membership) | coordinator->members;
-    uint64_t now = skn_membership_generation(coordinator->membership);
+        skn_membership_members(coordinator->membership) | journal->members;
+    uint64_t in = json_object_get(message, "generation")
+                      ? cli_talk_number(message, "generation")
+                      : skn_membership_generation(coordinator->membership);
     if (!(set >> member & 1u) ||
-        (coordinator->saved_in == now && batch <= coordinator->saved_batch))
+        (journal->saved_in == in && batch <= journal->saved_batch))
         return;
-    coordinator->saved_in = now;
-    coordinator->saved_batch = batch;
-    skn_membership_saved(coordinator->membership, batch);
-    record(coordinator, json_pack("{sI so}", "saved", (json_int_t)batch,
+    journal->saved_in = in;
+    journal->saved_batch = batch;
+    skn_membership_saved(coordinator->membership, in, batch);
+    cli_run_journal_add(&coordinator->journal,
+                        json_pack("{sI so}", "saved", (json_int_t)batch,
                                   "harvest", harvested(coordinator)));
 }
 
@@ -416,7 +343,6 @@ take_message(coordinator_t *coordinator, uint32_t member, const json_t *message)
 {
     skn_membership_t *membership = coordinator->membership;
     const char *what = cli_talk_text(message, "say");
-    uint64_t batch = cli_talk_number(message, "batch");
     if (strcmp(what, "hello") == 0) {
         take_hello(coordinator, member, message);
     } else if (strcmp(what, "pulse") == 0) {
@@ -424,7 +350,7 @@ take_message(coordinator_t *coordinator, uint32_t member, const json_t *message)
     } else if (strcmp(what, "holds") == 0) {
         take_holds(coordinator, member, message);
     } else if (strcmp(what, "saved") == 0) {
-        take_saved(coordinator, member, batch);
+        take_saved(coordinator, member, message);
     } else if (strcmp(what, "ended") == 0) {
         take_ended(coordinator, member, message);
     } else if (strcmp(what, "misses") == 0) {
@@ -553,7 +479,7 @@ static void
 lead(coordinator_t *coordinator)
 {
     int stops = 0;
-    while (stops < 2 && coordinator->broken.status == SKN_OK) {
+    while (stops < 2 && coordinator->journal.broken.status == SKN_OK) {
         struct pollfd polled[2] = {
             { coordinator->signals, POLLIN, 0 },
             { coordinator->leash ? STDIN_FILENO : -1, POLLIN, 0 },
@@ -600,11 +526,41 @@ read_keys(coordinator_t *coordinator, skn_error_t *error)
     return coordinator->own ? SKN_OK : error->status;
 }
 
+/* Who takes part, as the journal has it. */
+static skn_membership_t *
+open_membership(coordinator_t *coordinator, uint32_t wait_s, skn_error_t *error)
+{
+    const skn_model_t *model = coordinator->model;
+    const cli_run_journal_t *journal = &coordinator->journal;
+    uint32_t copies = (uint32_t)model->checkpoint.copies;
+    uint32_t cores[SKN_MEMBERS_MAX] = { 0 };
+    for (uint32_t k = 0; k < coordinator->count; k++)
+        cores[k] = skn_model_cores_count(&model->nodes[k].cores);
+    const skn_membership_options_t options = {
+        .count = coordinator->count,
+        .cores = cores,
+        .least = (uint32_t)model->coordinator.least,
+        .first_wait_ns = wait_s * 1000000000ull,
+        .choose = choose,
+        .job = coordinator,
+        .generation = journal->generation,
+        .members = journal->members,
+        .serving = journal->serving,
+        .saved_batch = journal->saved_batch,
+        .saved_here =
+            journal->saved_in > 0 && journal->saved_in == journal->generation,
+        .copies = copies < CLI_TALK_COPIES_MIN ? CLI_TALK_COPIES_MIN : copies,
+        .partial = model->coordinator.recovery == SKN_RECOVERY_PARTIAL,
+        .undialled = skn_model_undialled(model),
+    };
+    return skn_membership_new(&options, coordinator->names, error);
+}
+
 static skn_status_t
 open_all(coordinator_t *coordinator, skn_error_t *error)
 {
     const skn_model_t *model = coordinator->model;
-    uint32_t wait_s = FIRST_WAIT_S, cores[SKN_MEMBERS_MAX] = { 0 };
+    uint32_t wait_s = FIRST_WAIT_S;
     if (!model->coordinator.address[0])
         return skn_fail_hint(error,
                              skn_fail(error, SKN_USAGE,
@@ -619,34 +575,19 @@ open_all(coordinator_t *coordinator, skn_error_t *error)
         status = cli_admission_init(&coordinator->admission, model,
                                     coordinator->names, error);
     if (status == SKN_OK)
-        status = open_journal(coordinator, error);
-    if (status != SKN_OK || coordinator->over)
+        status = cli_run_journal_open(&coordinator->journal, model, error);
+    if (status != SKN_OK || coordinator->journal.over)
         return status;
-    for (uint32_t k = 0; k < coordinator->count; k++)
-        cores[k] = skn_model_cores_count(&model->nodes[k].cores);
-    skn_membership_options_t options = {
-        .count = coordinator->count,
-        .cores = cores,
-        .least = (uint32_t)model->coordinator.least,
-        .first_wait_ns = wait_s * 1000000000ull,
-        .choose = choose,
-        .job = coordinator,
-        .generation = coordinator->generation,
-        .members = coordinator->members,
-        .saved_batch = coordinator->saved_batch,
-        .partial = model->coordinator.recovery == SKN_RECOVERY_PARTIAL,
-        .undialled = skn_model_undialled(model),
-    };
-    coordinator->balance = cli_balancing_new(model, coordinator->speeds, error);
-    coordinator->membership =
-        skn_membership_new(&options, coordinator->names, error);
-    coordinator->harvest =
-        skn_harvest_new(coordinator->count, &coordinator->harvested, error);
+    coordinator->balance =
+        cli_balancing_new(model, coordinator->journal.speeds, error);
+    coordinator->membership = open_membership(coordinator, wait_s, error);
+    coordinator->harvest = skn_harvest_new(
+        coordinator->count, &coordinator->journal.harvested, error);
     if (!coordinator->membership || !coordinator->harvest ||
         !coordinator->balance)
         return error->status;
-    skn_harvest_goes_on(coordinator->harvest, coordinator->generation,
-                        coordinator->members);
+    skn_harvest_goes_on(coordinator->harvest, coordinator->journal.generation,
+                        coordinator->journal.members);
     skn_control_options_t line = {
         .address = model->coordinator.address,
         .keys = coordinator->own,
@@ -667,7 +608,7 @@ close_all(coordinator_t *coordinator)
     skn_membership_destroy(&coordinator->membership);
     skn_harvest_destroy(&coordinator->harvest);
     skn_balance_destroy(&coordinator->balance);
-    skn_journal_close(&coordinator->journal);
+    cli_run_journal_close(&coordinator->journal);
     skn_keys_destroy(&coordinator->own);
     for (uint32_t k = 0; k < coordinator->count; k++)
         skn_held_free(&coordinator->holding[k].list,
@@ -686,16 +627,17 @@ finish(coordinator_t *coordinator)
     bool stopped = false;
     skn_error_t error = { 0 };
     skn_status_t status =
-        coordinator->broken.status != SKN_OK
-            ? coordinator->broken.status
+        coordinator->journal.broken.status != SKN_OK
+            ? coordinator->journal.broken.status
             : skn_membership_result(coordinator->membership, &stopped, &error);
-    if (coordinator->broken.status != SKN_OK)
-        error = coordinator->broken;
+    if (coordinator->journal.broken.status != SKN_OK)
+        error = coordinator->journal.broken;
     bool over = skn_membership_phase(coordinator->membership) == SKN_PHASE_OVER;
     if (status == SKN_OK && over) {
-        record(coordinator,
-               json_pack("{ss so}", "over", stopped ? "stopped" : "done",
-                         "harvest", harvested(coordinator)));
+        cli_run_journal_add(&coordinator->journal,
+                            json_pack("{ss so}", "over",
+                                      stopped ? "stopped" : "done", "harvest",
+                                      harvested(coordinator)));
         say(coordinator, stopped ? "the run is stopped; it goes on when the "
                                    "coordinator is started again"
                                  : "the run is done");
@@ -755,7 +697,7 @@ coordinator_run(const cli_call_t *call)
         code = cli_report_problems(call, problems);
     } else if (status != SKN_OK) {
         code = cli_report(call, &error);
-    } else if (coordinator->over) {
+    } else if (coordinator->journal.over) {
         cli_warn(call, "this run is done: there is nothing to coordinate",
                  "another run needs another checkpoint.path");
         code = 0;

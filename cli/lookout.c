@@ -55,6 +55,8 @@ state_of(const cli_lookout_seat_t *seat, const skn_membership_t *membership,
         return "out";
     if (!(skn_membership_members(membership) & ((uint64_t)1 << member)))
         return "waits";
+    if (skn_membership_serving(membership) & ((uint64_t)1 << member))
+        return "leaves";
     if (phase == SKN_PHASE_PAUSING)
         return "pauses";
     if (phase != SKN_PHASE_RUNNING)

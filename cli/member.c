@@ -16,7 +16,6 @@
 #include <string.h>
 #include <sys/random.h>
 #include <sys/signalfd.h>
-#include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -200,10 +199,11 @@ say_pulse(member_t *member, bool now)
         (void)say(member, json_incref(member->ended));
     if (member->leaving && member->pulse_count % ENDED_PULSES == 0)
         (void)say(member, json_pack("{ss}", "say", "leaving"));
-    if (member->worker.saved_batch > member->saved_told) {
-        member->saved_told = member->worker.saved_batch;
+    if (worker->saved_batch > member->saved_told) {
+        member->saved_told = worker->saved_batch;
         member->fault.status = SKN_OK;
-        (void)say(member, json_pack("{ss sI}", "say", "saved", "batch",
+        (void)say(member, json_pack("{ss sI sI}", "say", "saved", "generation",
+                                    (json_int_t)worker->generation, "batch",
                                     (json_int_t)member->saved_told));
     }
 }

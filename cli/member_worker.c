@@ -27,7 +27,6 @@
  * trained, so that with reduction `fixed` it goes on as long as that takes. */
 #define PATIENCE_S "2"
 #define PATIENCE_FIXED_S "86400"
-#define COPIES 2
 /* `skein node` has a worker, which may have children of its own. */
 #define TREE_DEPTH 4
 #define FOLDER_BYTES (SKN_TEXT_MAX + 2 * SKN_NAME_MAX)
@@ -123,6 +122,8 @@ write_node(FILE *file, const cli_worker_start_t *start, const json_t *node,
         (void)fprintf(file, ", memory: %" PRIu64, memory);
     write_real(file, "speed", json_object_get(node, "speed"));
     write_real(file, "notice", json_object_get(node, "notice"));
+    if (json_is_true(json_object_get(node, "leaves")))
+        (void)fputs(", leaves: true", file);
     (void)fputs("}", file);
     return SKN_OK;
 }
@@ -196,7 +197,8 @@ exec_worker(cli_worker_t *worker, const cli_worker_start_t *start,
     char *path = cli_override_of("checkpoint.path", start->folder, error);
     if (!path)
         return error->status;
-    (void)snprintf(copies, sizeof(copies), "checkpoint.copies=%d", COPIES);
+    (void)snprintf(copies, sizeof(copies), "checkpoint.copies=%d",
+                   CLI_TALK_COPIES_MIN);
     (void)snprintf(number, sizeof(number), "%" PRIu64, worker->generation);
     add(&line, self);
     add_two(&line, "node", start->node->name);
@@ -220,7 +222,7 @@ exec_worker(cli_worker_t *worker, const cli_worker_start_t *start,
         add_two(&line, "-o", cli_value_at(start->call, "override", k));
     add_two(&line, "-o", nodes);
     add_two(&line, "-o", path);
-    if (start->model->checkpoint.copies < COPIES)
+    if (start->model->checkpoint.copies < CLI_TALK_COPIES_MIN)
         add_two(&line, "-o", copies);
     skn_status_t status = cli_up_start(&worker->node, line.argument, error);
     free(path);

@@ -33,37 +33,48 @@ via_of(const skn_model_t *model, const skn_model_node_t *node, uint64_t set)
     return via;
 }
 
-static json_t *
-nodes_of(const cli_orders_t *orders, uint64_t set)
+/* Adds those of `some`, which are of `set`. */
+static void
+add_nodes(const cli_orders_t *orders, uint64_t set, uint64_t some, bool leaves,
+          json_t *nodes)
 {
-    json_t *nodes = json_array();
     for (uint32_t k = 0; nodes && k < orders->model->node_count; k++) {
         const skn_model_node_t *node = &orders->model->nodes[k];
-        if (!(set & ((uint64_t)1 << k)))
+        if (!(some & ((uint64_t)1 << k)))
             continue;
-        (void)json_array_append_new(
-            nodes,
-            json_pack("{ss ss ss ss so sI sf sf}", "name", node->name,
-                      "address", node->address, "via",
-                      via_of(orders->model, node, set), "key", orders->keys[k],
-                      "cores", cores_of(&node->cores), "memory",
-                      (json_int_t)(node->memory_bytes == SKN_AUTO
-                                       ? 0
-                                       : node->memory_bytes),
-                      "speed", skn_balance_speed(orders->balance, k), "notice",
-                      node->notice_s));
+        json_t *item = json_pack(
+            "{ss ss ss ss so sI sf sf}", "name", node->name, "address",
+            node->address, "via", via_of(orders->model, node, set), "key",
+            orders->keys[k], "cores", cores_of(&node->cores), "memory",
+            (json_int_t)(node->memory_bytes == SKN_AUTO ? 0
+                                                        : node->memory_bytes),
+            "speed", skn_balance_speed(orders->balance, k), "notice",
+            node->notice_s);
+        if (item && leaves)
+            (void)json_object_set_new(item, "leaves", json_true());
+        (void)json_array_append_new(nodes, item);
     }
+}
+
+/* The first one leads; those that only hand over come last. */
+static json_t *
+nodes_of(const cli_orders_t *orders, uint64_t set, uint64_t serving)
+{
+    json_t *nodes = json_array();
+    add_nodes(orders, set, set & ~serving, false, nodes);
+    add_nodes(orders, set, set & serving, true, nodes);
     return nodes;
 }
 
 static json_t *
 start_of(const cli_orders_t *orders, const skn_duty_t *duty)
 {
-    json_t *message = json_pack(
-        "{ss sI ss sI sI sb so}", "order", "start", "generation",
-        (json_int_t)duty->generation, "run", orders->run_id, "batch",
-        (json_int_t)duty->point.batch, "layout", (json_int_t)duty->point.layout,
-        "saved", duty->point.saved, "nodes", nodes_of(orders, duty->set));
+    json_t *message =
+        json_pack("{ss sI ss sI sI sb so}", "order", "start", "generation",
+                  (json_int_t)duty->generation, "run", orders->run_id, "batch",
+                  (json_int_t)duty->point.batch, "layout",
+                  (json_int_t)duty->point.layout, "saved", duty->point.saved,
+                  "nodes", nodes_of(orders, duty->set, duty->serving));
     json_t *manifest =
         duty->point.composed ? orders->composed
         : duty->point.saved

@@ -25,6 +25,10 @@
 #define CLI_TALK_VERSION 1
 #define CLI_TALK_VERSION_MIN 1
 
+/* Of each part of a checkpoint, whatever the file says: any one folder may
+ * vanish. */
+#define CLI_TALK_COPIES_MIN 2
+
 /* Checkpoints that a member tells of, the newest; and files of each. */
 #define CLI_TALK_HELD_MAX 16u
 

@@ -15,8 +15,10 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "skein/text.h"
 #include "cli/crew.h"
 #include "cli/follow.h"
+#include "cli/leaving.h"
 #include "cli/process.h"
 #include "cli/random.h"
 #include "cli/up_elastic.h"
@@ -49,7 +51,7 @@ typedef struct torture {
     cli_bar_t bar;
     uint32_t kills, killed, killed_coordinator, node_count;
     uint32_t leaves, left; /* by notice */
-    uint32_t leaving;      /* the place of who leaves now; 0: nobody does */
+    cli_leaving_t leaving;
     uint64_t random;
     /* The undisturbed run. */
     char want_sha256[65];
@@ -234,29 +236,21 @@ announce(torture_t *torture, const char *what, uint32_t number, uint32_t all,
 }
 
 static void
-dismiss(torture_t *torture, cli_crew_t *crew)
+dismiss(torture_t *torture, cli_crew_t *crew, uint64_t reached)
 {
-    uint32_t place = 1 + (uint32_t)draw(torture, torture->node_count);
-    if (crew->process[place].process <= 0)
-        return; /* it is on its way: another one, then */
-    cli_crew_dismiss(crew, place,
-                     1 + (uint32_t)draw(torture, 2 * DELAY_MS_MAX));
-    torture->leaving = place;
+    char names[SKN_CLUSTER_NODES_MAX * (SKN_NAME_MAX + 1)] = "";
+    size_t used = 0;
+    if (!cli_leaving_tell(&torture->leaving, crew, &torture->random, reached))
+        return; /* some are on their way */
     torture->left++;
     torture->whole = false;
     torture->step = STEP_WAIT;
-    announce(torture, "leave", torture->left, torture->leaves,
-             crew->process[place].name, "");
-}
-
-/* Whoever was told to leave has done so: its machine is somebody else's. */
-static void
-see_to_leaver(torture_t *torture, cli_crew_t *crew)
-{
-    if (torture->leaving == 0 || crew->process[torture->leaving].process > 0)
-        return;
-    (void)remove_folder(crew, torture->leaving, &torture->error);
-    torture->leaving = 0;
+    for (uint32_t k = 0; k < torture->node_count; k++)
+        if (torture->leaving.set >> k & 1u)
+            used +=
+                (size_t)snprintf(names + used, sizeof(names) - used, "%s%s",
+                                 used ? " " : "", crew->process[k + 1].name);
+    announce(torture, "leave", torture->left, torture->leaves, names, "");
 }
 
 static void
@@ -286,8 +280,9 @@ strike(torture_t *torture, cli_crew_t *crew)
 static void
 turn(torture_t *torture, cli_crew_t *crew, uint64_t reached)
 {
-    see_to_leaver(torture, crew);
-    if (to_come(torture) == 0 || torture->done)
+    (void)cli_leaving_turn(&torture->leaving, crew, &torture->error);
+    if (to_come(torture) == 0 || torture->done ||
+        cli_leaving_waits(&torture->leaving))
         return;
     if (torture->step == STEP_WAIT && torture->whole) {
         torture->batch = reached;
@@ -303,7 +298,7 @@ turn(torture_t *torture, cli_crew_t *crew, uint64_t reached)
     if (draw(torture, to_come(torture)) < torture->kills - torture->killed)
         strike(torture, crew);
     else
-        dismiss(torture, crew);
+        dismiss(torture, crew, reached);
 }
 
 /* --- what is heard -------------------------------------------------------- */
@@ -312,6 +307,16 @@ typedef struct heard {
     torture_t *torture;
     uint64_t reached;
 } heard_t;
+
+/* Before the next kill or leave: for the parts to lie on two nodes, and with
+ * those that leave together on all. */
+static size_t
+members_wanted(const torture_t *torture)
+{
+    return torture->leaving.together > 1 ? torture->node_count
+           : torture->node_count > 1     ? 2
+                                         : 1;
+}
 
 /* Where checkpoints come faster than words about progress, they tell. The first
  * of a generation is what it began with. */
@@ -324,7 +329,7 @@ take_training(heard_t *heard, const char *name, const json_t *event)
     bool first = saved && torture->saved_generation != torture->generation;
     if (saved) {
         torture->saved_generation = torture->generation;
-        torture->whole = torture->members > 1 || torture->node_count == 1;
+        torture->whole = torture->members >= members_wanted(torture);
     }
     if (!saved && strcmp(name, "progress") != 0)
         return;
@@ -478,6 +483,11 @@ judge(torture_t *torture)
     if (torture->partial)
         tell_partial(torture);
     double mean_s = nodes ? torture->back_s_sum / nodes : 0;
+    uint32_t together = torture->leaving.together > 1 && torture->left > 0
+                            ? torture->leaving.together
+                            : torture->left > 0;
+    double leave_s = cli_leaving_median(&torture->leaving);
+    double leave_s_max = cli_leaving_longest(&torture->leaving);
     if (torture->call->json)
         (void)skn_text_print(
             stdout,
@@ -485,19 +495,23 @@ judge(torture_t *torture)
             "\"kills_coordinator\":%u,\"leaves\":%u,\"lost\":%.0f,"
             "\"applied_twice\":%.0f,\"same_weights\":%s,"
             "\"generations\":%" PRIu64
-            ",\"back_s_mean\":%.2f,\"back_s_max\":%.2f}\n",
+            ",\"back_s_mean\":%.2f,\"back_s_max\":%.2f"
+            ",\"leaves_together\":%u,\"leave_s_median\":%.2f,"
+            "\"leave_s_max\":%.2f}\n",
             torture->killed, torture->killed_coordinator, torture->left,
             torture->lost, torture->applied_twice, same ? "true" : "false",
-            torture->generation, mean_s, torture->back_s_max);
+            torture->generation, mean_s, torture->back_s_max, together, leave_s,
+            leave_s_max);
     else
         say(torture,
             "%u kills (%u of the coordinator) and %u leaves in %" PRIu64
             " generations: %.0f batches lost, %.0f applied twice\n"
-            "training again after %.1f s, at most %.1f s\n"
+            "training again after %.1f s, at most %.1f s; left after %.1f s, "
+            "at most %.1f s\n"
             "%s as an undisturbed run: %s\n",
             torture->killed, torture->killed_coordinator, torture->left,
             torture->generation, torture->lost, torture->applied_twice, mean_s,
-            torture->back_s_max,
+            torture->back_s_max, leave_s, leave_s_max,
             same               ? "same weights"
             : torture->partial ? "other weights, of course,"
                                : "NOT the same weights",
@@ -594,6 +608,27 @@ work(torture_t *torture, cli_up_local_t *local, skn_model_t **model,
     return status;
 }
 
+static skn_status_t
+read_together(const cli_call_t *call, uint32_t nodes, torture_t *torture,
+              skn_error_t *error)
+{
+    uint32_t *together = &torture->leaving.together;
+    skn_status_t status = cli_count(call, "leaves-together",
+                                    SKN_CLUSTER_NODES_MAX, together, error);
+    if (status != SKN_OK || !cli_value(call, "leaves-together"))
+        return status;
+    if (*together > nodes)
+        return skn_fail(error, SKN_USAGE,
+                        "--leaves-together=%u: there are %u nodes", *together,
+                        nodes);
+    if (torture->leaves > 0)
+        return SKN_OK;
+    (void)skn_fail(error, SKN_USAGE,
+                   "--leaves-together=%u, and it is not said how often",
+                   *together);
+    return skn_fail_hint(error, SKN_USAGE, "give --leaves L, too");
+}
+
 static int
 torture_run(const cli_call_t *call)
 {
@@ -617,6 +652,8 @@ torture_run(const cli_call_t *call)
     if (status == SKN_OK)
         status = cli_count(call, "leaves", KILLS_MAX, &torture.leaves, &error);
     if (status == SKN_OK)
+        status = read_together(call, nodes, &torture, &error);
+    if (status == SKN_OK)
         status = cli_count(call, "seed", 1000000000, &seed, &error);
     torture.random = seed;
     cli_bar_init(&torture.bar, call);
@@ -628,6 +665,7 @@ torture_run(const cli_call_t *call)
         code = cli_report_problems(call, problems);
     else
         code = status == SKN_OK ? judge(&torture) : cli_report(call, &error);
+    cli_leaving_fini(&torture.leaving);
     cli_up_local_close(&local);
     skn_model_destroy(&model);
     skn_problems_destroy(&problems);
@@ -639,6 +677,7 @@ static const cli_option_t options[] = {
     { "local-nodes", 0, "N", "nodes of this machine to train on (3)" },
     { "kills", 0, "K", "processes to kill on the way (10; 0 with --leaves)" },
     { "leaves", 0, "L", "nodes that are told to leave, and come back (0)" },
+    { "leaves-together", 0, "K", "nodes that leave at the same moment (1)" },
     { "seed", 0, "S", "of what happens when (1)" },
     CLI_COMMON_OPTIONS,
     { 0 },
@@ -655,12 +694,15 @@ const cli_verb_t cli_torture = {
         "Trains the model twice, with `train.reduction: fixed`: undisturbed\n"
         "in one process, and on nodes of this machine of which one after the\n"
         "other is killed with SIGKILL at a random moment, together with its\n"
-        "folder, or told to leave by SIGTERM; one of six kills is the\n"
-        "coordinator's. Good (exit code 0) is a run that ends with the same\n"
-        "weights, bit by bit, in which each batch was applied once. With\n"
-        "`coordinator.recovery: partial` the key stays as it is; good is a\n"
-        "run without a batch that was applied twice, that lost no more than\n"
-        "was told, and whose P@1 is at most .03 less. Both runs are kept in\n"
-        "checkpoint.path.",
+        "folder, or told to leave by SIGTERM, after which its folder is\n"
+        "removed, too; one of six kills is the coordinator's. With\n"
+        "--leaves-together K nodes are told at the same moment, and each part\n"
+        "of what was trained must lie on two of those that stay, or on the\n"
+        "one that does; if all leave, their folders are kept. Good (exit code\n"
+        "0) is a run that ends with the same weights, bit by bit, in which\n"
+        "each batch was applied once. With `coordinator.recovery: partial`\n"
+        "the key stays as it is; good is a run without a batch that was\n"
+        "applied twice, that lost no more than was told, and whose P@1 is at\n"
+        "most .03 less. Both runs are kept in checkpoint.path.",
     .run = torture_run,
 };

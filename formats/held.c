@@ -458,6 +458,23 @@ is_covered(const skn_holder_t *holders, size_t holder_count,
     return true;
 }
 
+size_t
+skn_held_copies(const skn_holder_t *holders, size_t holder_count,
+                const skn_held_t *held)
+{
+    size_t fewest = holder_count;
+    for (size_t f = 0; f < held->file_count; f++) {
+        size_t copies = 0;
+        for (size_t h = 0; h < holder_count; h++) {
+            const skn_held_t *other = find_same(&holders[h], held);
+            copies += other && other->file[f].here;
+        }
+        if (copies < fewest)
+            fewest = copies;
+    }
+    return fewest;
+}
+
 static bool
 is_newer(const skn_held_t *held, const skn_held_t *than)
 {

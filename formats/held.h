@@ -78,6 +78,10 @@ const skn_held_t *skn_held_choose(const skn_holder_t *holders,
                                   size_t holder_count, const char *run_id,
                                   char (*without)[SKN_HASH_TEXT_BYTES],
                                   size_t without_count);
+/* How many of the holders have that file of `held` which fewest have: with one
+ * less than that of them, any, it is still whole. */
+size_t skn_held_copies(const skn_holder_t *holders, size_t holder_count,
+                       const skn_held_t *held);
 void skn_held_none(const skn_holder_t *holders, size_t holder_count,
                    skn_error_t *error);
 

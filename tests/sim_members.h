@@ -23,6 +23,8 @@
 /* After the healing: more than every wait that there is. */
 #define HEAL_NS (120000 * MS)
 #define END_NS (HEAL_NS + 600000 * MS)
+/* Of one who leaves. */
+#define GRACE_NS (20000 * MS)
 #define RUN_ID "0123456789abcdef0123456789abcdef"
 
 /* A checkpoint on one disk: which parts of it lie there. */
@@ -94,7 +96,12 @@ typedef struct member {
     skn_ending_t ending;
     skn_status_t status; /* of that end */
     uint32_t pulses;
-    uint64_t saved, saved_told;
+    uint64_t saved, saved_in, saved_told;
+    /* Since it wants to leave: generations begun, and what else happened that
+     * may have been the reason of some of them. */
+    uint32_t leave_begun, leave_events;
+    bool died;     /* and its coordinator has not heard of it since */
+    bool released; /* it was told that it may: its disk is somebody else's */
     copy_t disk[KEPT];
     size_t disk_count;
     cut_t cut; /* on its disk */
@@ -105,11 +112,13 @@ typedef struct member {
 /* What a generation does, as its workers do it together. */
 typedef struct generation {
     uint64_t set, batch, begun; /* it began there, in that state */
+    uint64_t serving;           /* of the set: these only hand over */
     uint32_t state, saving;     /* ... and the one that is being saved */
     composed_t composed;        /* it was, for this one; .set 0: it was not */
     uint64_t even;              /* the last batch at which no block lagged */
     uint32_t stage;             /* of a save; 0: none */
     bool saved;                 /* at this batch */
+    uint64_t kept;              /* batch of the last save that was complete */
     bool trained;
 } generation_t;
 
@@ -124,7 +133,9 @@ typedef struct world {
     /* The coordinator. */
     skn_membership_t *membership;
     uint64_t coordinator_ns; /* when it is started again; 0: it lives */
-    uint64_t journal_generation, journal_members, journal_saved;
+    uint64_t journal_generation, journal_members, journal_serving;
+    uint64_t journal_saved, journal_saved_in;
+    uint64_t told_leaving; /* those that it knows want to leave */
     bool done;
     skn_held_t list[MEMBERS_MAX][KEPT];
     skn_held_file_t file[MEMBERS_MAX][KEPT][MEMBERS_MAX];
@@ -133,6 +144,7 @@ typedef struct world {
     states_t states;
     cut_t cut[MEMBERS_MAX]; /* as they said */
     composed_t composed;    /* last */
+    uint32_t leaves, joint; /* in all; those of several at once */
     uint64_t chosen_batch;
     uint32_t chosen, composed_count;
     uint32_t faults;
@@ -279,9 +291,9 @@ list_copies(world_t *world, uint32_t number, const copy_t *disk, size_t count)
     world->list_count[number] = listed;
 }
 
-/* The newest that `set` holds together. */
+/* The newest that `set` holds together, and how many copies of each part. */
 static const skn_held_t *
-choose_of(world_t *world, uint64_t set, size_t *lists)
+choose_of(world_t *world, uint64_t set, size_t *lists, size_t *copies)
 {
     skn_holder_t holders[MEMBERS_MAX];
     size_t count = 0;
@@ -292,7 +304,10 @@ choose_of(world_t *world, uint64_t set, size_t *lists)
                 (skn_holder_t){ world->list[k], world->list_count[k] };
             *lists += world->list_count[k];
         }
-    return skn_held_choose(holders, count, RUN_ID, NULL, 0);
+    const skn_held_t *held = skn_held_choose(holders, count, RUN_ID, NULL, 0);
+    if (held && copies)
+        *copies = skn_held_copies(holders, count, held);
+    return held;
 }
 
 static inline uint32_t
@@ -350,29 +365,33 @@ compose(world_t *world, uint64_t set, const skn_held_t *held,
     *point = (skn_point_t){ .saved = true,
                             .batch = composed.batch,
                             .layout = number,
-                            .composed = true };
+                            .composed = true,
+                            .lost = (uint64_t)__builtin_popcountll(
+                                composed.set & ~composed.cut) };
 }
 
 static inline skn_status_t
 choose(void *job, uint64_t set, skn_point_t *point, skn_error_t *error)
 {
-    size_t lists;
-    const skn_held_t *held = choose_of(job, set, &lists);
+    size_t lists, copies = 0;
+    const skn_held_t *held = choose_of(job, set, &lists, &copies);
     if (lists == 0)
         return SKN_NO_INPUT;
     if (!held)
         return skn_fail(error, SKN_UNAVAILABLE, "parts are missing");
     world_t *world = job;
-    *point = (skn_point_t){ .batch = held->batch, .layout = held->generation };
+    *point = (skn_point_t){ .batch = held->batch,
+                            .layout = held->generation,
+                            .copies = (uint32_t)copies };
     world->chosen = state_of(held);
     if (world->partial && skn_membership_keeps(world->membership))
         compose(world, set, held, point);
     return SKN_OK;
 }
 
-/* Whether the newest whole checkpoint outlives the disks of `lost`, where those
- * of `apart` cannot be together. What lies on the disks is looked at, whatever
- * was said of it. */
+/* Whether the newest whole checkpoint outlives the disks of `lost`, and those
+ * that are given away, where those of `apart` cannot be together. What lies on
+ * the disks is looked at, whatever was said of it. */
 static inline bool
 outlives(world_t *world, uint64_t lost, uint64_t apart)
 {
@@ -383,16 +402,19 @@ outlives(world_t *world, uint64_t lost, uint64_t apart)
     if (!other)
         exit(70);
     other->count = world->count;
-    for (uint32_t k = 0; k < world->count; k++)
+    for (uint32_t k = 0; k < world->count; k++) {
         list_copies(other, k, world->member[k].disk,
                     world->member[k].disk_count);
-    const skn_held_t *with = choose_of(other, all, &lists);
+        if (world->member[k].released)
+            all &= ~bit(k);
+    }
+    const skn_held_t *with = choose_of(other, all, &lists, NULL);
     uint64_t batch = with ? with->batch : 0;
     for (uint32_t k = 0; k < world->count; k++) {
         if (apart && !(apart & bit(k)))
             continue;
         uint64_t set = all & ~lost & ~(apart & bit(k));
-        const skn_held_t *without = choose_of(other, set, &lists);
+        const skn_held_t *without = choose_of(other, set, &lists, NULL);
         good = good || (without && without->batch == batch);
     }
     free(other);
@@ -444,8 +466,8 @@ write_cut(world_t *world, uint32_t number)
     member_t *member = &world->member[number];
     const generation_t *generation = &world->generation[member->runs];
     uint64_t room = generation->batch - generation->even;
-    if (!generation->trained || !is_mended(world, number) ||
-        draw(world, 6) == 0)
+    if (!generation->trained || generation->serving ||
+        !is_mended(world, number) || draw(world, 6) == 0)
         return;
     state_t state = world->states.at[generation->state];
     uint64_t batch = generation->batch -
@@ -527,7 +549,7 @@ begin_generation(world_t *world, const skn_duty_t *duty)
 {
     generation_t *generation = &world->generation[duty->generation];
     bool found = false;
-    *generation = (generation_t){ .set = duty->set };
+    *generation = (generation_t){ .set = duty->set, .serving = duty->serving };
     if (!duty->point.saved)
         return;
     generation->batch = generation->begun = generation->even =

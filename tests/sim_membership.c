@@ -5,56 +5,23 @@
  *
  * Drives topology/membership.c and formats/held.c as cli/coordinator.c and
  * cli/member.c do, in a false world: members die (some with their disks), come
- * back, stop and go on, leave, lose lines one way or both, find disks full;
- * the coordinator dies between any two of its orders, or of a journal
- * that cannot be written, and comes back with it. After `heal_ns` nothing bad
+ * back, stop and go on, leave (one, several or all at once, and their disks go
+ * with them), lose lines one way or both, find disks full;
+ * the coordinator dies between any two of its orders, or of a journal that
+ * cannot be written, and comes back with it. After `heal_ns` nothing bad
  * happens any more, but that in some worlds two members never reach each other
  * again. Looked at in every step: only one generation trains, and none after a
  * newer one has; a member hears of a generation only when it is in the journal;
- * a checkpoint that is gone on from holds each batch once; the run comes to its
- * end, with each batch applied once. With --partial survivors keep what they
- * have (sim_partial.h): each block has had, or missed, each batch once.
+ * a checkpoint that is gone on from holds each batch once; nothing is lost with
+ * the disk of one who was let go, which sees few generations until then
+ * (sim_leaves.h); the run comes to its end, with each batch applied once. With
+ * --partial survivors keep what they have (sim_partial.h): each block has had,
+ * or missed, each batch once.
  * SPDX-License-Identifier: Apache-2.0 */
 #include <inttypes.h>
 
-#include "tests/sim_members.h"
-
-/* --- lines --------------------------------------------------------------- */
-
-static message_t *
-send(world_t *world, bool to_member, uint32_t number)
-{
-    static message_t nowhere;
-    member_t *member = &world->member[number];
-    bool cut = world->now_ns < member->cut_ns &&
-               (to_member ? member->cut_down : member->cut_up);
-    if (!member->connected || world->coordinator_ns || cut ||
-        world->message_count == MESSAGES_MAX)
-        return &nowhere;
-    message_t *message = &world->message[world->message_count++];
-    *message = (message_t){ .due_ns = world->now_ns + STEP_NS,
-                            .to_member = to_member,
-                            .member = number,
-                            .incarnation = member->incarnation };
-    return message;
-}
-
-static void
-break_line(world_t *world, uint32_t number)
-{
-    member_t *member = &world->member[number];
-    size_t kept = 0;
-    if (!member->connected)
-        return;
-    for (size_t k = 0; k < world->message_count; k++)
-        if (world->message[k].member != number)
-            world->message[kept++] = world->message[k];
-    world->message_count = kept;
-    member->connected = member->greeted = false;
-    member->dial_ns = world->now_ns + 100 * MS + draw(world, 900) * MS;
-    if (!world->coordinator_ns)
-        skn_membership_lost(world->membership, number, world->now_ns);
-}
+#include "tests/sim_leaves.h"
+#include "tests/sim_lines.h"
 
 /* --- members ------------------------------------------------------------- */
 
@@ -67,6 +34,19 @@ say(world_t *world, uint32_t number, say_t what)
     message->generation = member->runs;
     message->batch = member->runs ? world->generation[member->runs].batch : 0;
     message->sent_ns = world->now_ns;
+}
+
+static void
+say_saved(world_t *world, uint32_t number)
+{
+    member_t *member = &world->member[number];
+    if (member->saved <= member->saved_told)
+        return;
+    member->saved_told = member->saved;
+    message_t *message = send(world, false, number);
+    message->say = SAY_SAVED;
+    message->batch = member->saved;
+    message->generation = member->saved_in;
 }
 
 static void
@@ -106,12 +86,7 @@ end_worker(world_t *world, uint32_t number, skn_ending_t ending)
         return;
     trace(world, "%s ends generation %llu (%d)", names[number],
           (unsigned long long)generation, (int)ending);
-    if (member->saved > member->saved_told) {
-        member->saved_told = member->saved;
-        message_t *message = send(world, false, number);
-        message->say = SAY_SAVED;
-        message->batch = member->saved;
-    }
+    say_saved(world, number);
     if (ending != SKN_ENDING_FAILED)
         miss(world, number, 0);
     member->runs = member->cutting_ns = 0;
@@ -143,6 +118,7 @@ begin_worker(world_t *world, uint32_t number, uint64_t generation)
           (unsigned long long)generation);
     member->ready_ns = world->now_ns + (300 + draw(world, 700)) * MS;
     member->paused = false;
+    member->saved_told = 0;
     member->met = 0;
     for (uint32_t k = 0; k < MEMBERS_MAX; k++)
         member->heard_ns[k] = member->ready_ns;
@@ -192,11 +168,16 @@ obey(world_t *world, uint32_t number, const message_t *order)
             member->cutting_ns = world->now_ns + draw(world, 5000) * MS + 1;
         break;
     case SKN_DUTY_BYE:
-        if (member->leaving) {
-            member->gone = true;
-            member->alive = false;
-            break_line(world, number);
+        if (!member->leaving)
+            break;
+        member->gone = true;
+        member->alive = false;
+        if (member->released) {
+            trace(world, "%s has left, and its disk is gone", names[number]);
+            member->disk_count = 0;
+            member->cut = (cut_t){ 0 };
         }
+        break_line(world, number);
         break;
     default:
         break;
@@ -213,22 +194,13 @@ kill_member(world_t *world, uint32_t number, bool wipe)
         member->cut = (cut_t){ 0 };
     }
     member->alive = false;
+    member->died = true;
     member->runs = member->cutting_ns = 0;
     member->seen = member->lease_ns = member->ended = 0;
     member->leaving = member->paused = false;
     member->misses = 0;
     member->back_ns = world->now_ns + draw(world, 8000) * MS;
     break_line(world, number);
-}
-
-/* What the worker of a member hears of another one. */
-static bool
-hears(const world_t *world, uint32_t number, uint32_t peer)
-{
-    const member_t *other = &world->member[peer];
-    return other->alive && other->runs == world->member[number].runs &&
-           world->now_ns >= other->stopped_ns &&
-           world->now_ns >= other->ready_ns && !is_cut(world, number, peer);
 }
 
 /* Who is missed is told sooner by whom nothing reaches any more than by whom
@@ -284,7 +256,7 @@ live(world_t *world, uint32_t number)
     member_t *member = &world->member[number];
     if (!member->alive && world->now_ns >= member->back_ns) {
         member->alive = true;
-        member->gone = false;
+        member->gone = member->leaving = member->released = false;
         member->incarnation = draw(world, UINT64_MAX) | 1;
         member->connected = member->greeted = false;
         member->dial_ns = world->now_ns + 100 * MS;
@@ -322,12 +294,7 @@ live(world_t *world, uint32_t number)
             say_misses(world, number);
         if (member->ended && !member->runs && fourth)
             say_ended(world, number);
-        if (member->saved > member->saved_told) {
-            member->saved_told = member->saved;
-            message_t *message = send(world, false, number);
-            message->say = SAY_SAVED;
-            message->batch = member->saved;
-        }
+        say_saved(world, number);
     }
     /* A line that is silent for long is given up by both of its ends. */
     if (!cut)
@@ -359,12 +326,13 @@ static void
 save_on(world_t *world, uint64_t number)
 {
     generation_t *generation = &world->generation[number];
-    uint32_t size = (uint32_t)__builtin_popcountll(generation->set);
+    uint64_t keep = generation->set & ~generation->serving;
+    uint32_t size = (uint32_t)__builtin_popcountll(keep);
     uint32_t at = generation->stage++;
     if (at == 0)
         generation->saving = even_state(world, generation);
     if (at < 2 * size) {
-        uint32_t k = nth_of(generation->set, at % size);
+        uint32_t k = nth_of(keep, at % size);
         if (!is_mended(world, k)) {
             fail_to_save(world, number, k);
             return;
@@ -373,12 +341,11 @@ save_on(world_t *world, uint64_t number)
         if (at < size) {
             *copy = (copy_t){ .batch = generation->batch,
                               .layout = number,
-                              .set = generation->set,
+                              .set = keep,
                               .state = generation->saving,
                               .parts = bit(k) };
             for (uint32_t p = 0; p < world->count; p++)
-                if ((generation->set & bit(p)) &&
-                    next_of(generation->set, p) == k)
+                if ((keep & bit(p)) && next_of(keep, p) == k)
                     copy->parts |= bit(p);
         } else {
             copy->manifest = true;
@@ -388,15 +355,17 @@ save_on(world_t *world, uint64_t number)
     }
     generation->stage = 0;
     generation->saved = true;
-    world->member[skn_membership_lead(generation->set)].saved =
-        generation->batch;
+    member_t *lead = &world->member[skn_membership_lead(keep)];
+    lead->saved = generation->kept = generation->batch;
+    lead->saved_in = number;
 }
 
 static void
 end_all(world_t *world, uint64_t number, skn_ending_t lead)
 {
     generation_t *generation = &world->generation[number];
-    uint32_t first = skn_membership_lead(generation->set);
+    uint32_t first =
+        skn_membership_lead(generation->set & ~generation->serving);
     for (uint32_t k = 0; k < world->count; k++)
         if (generation->set & bit(k))
             end_worker(world, k, k == first ? lead : SKN_ENDING_WELL);
@@ -406,7 +375,8 @@ static void
 train(world_t *world, uint64_t number)
 {
     generation_t *generation = &world->generation[number];
-    member_t *lead = &world->member[skn_membership_lead(generation->set)];
+    member_t *lead = &world->member[skn_membership_lead(generation->set &
+                                                        ~generation->serving)];
     bool at_marker =
         generation->batch % MARK == 0 || generation->batch == generation->begun;
     generation->trained = true;
@@ -425,7 +395,7 @@ train(world_t *world, uint64_t number)
         end_all(world, number, SKN_ENDING_DONE);
         return;
     }
-    if (at_marker && lead->paused) {
+    if (generation->serving || (at_marker && lead->paused)) {
         end_all(world, number, SKN_ENDING_STOPPED);
         return;
     }
@@ -470,13 +440,18 @@ open_coordinator(world_t *world)
         .job = world,
         .generation = world->journal_generation,
         .members = world->journal_members,
+        .serving = world->journal_serving,
+        .copies = 2,
         .saved_batch = world->journal_saved,
+        .saved_here = world->journal_saved_in > 0 &&
+                      world->journal_saved_in == world->journal_generation,
         .partial = world->partial,
     };
     world->membership = skn_membership_new(&options, names, &error);
     if (!world->membership)
         exit(70);
     world->coordinator_ns = 0;
+    world->told_leaving = 0;
     memset(world->list_count, 0, sizeof(world->list_count));
     memset(world->cut, 0, sizeof(world->cut));
 }
@@ -509,11 +484,18 @@ carry_out(world_t *world)
             }
             world->journal_generation = duty.generation;
             world->journal_members = duty.set;
+            world->journal_serving = duty.serving;
+            if (duty.point.saved && !duty.point.composed &&
+                duty.point.batch > world->journal_saved)
+                world->journal_saved = duty.point.batch;
             begin_generation(world, &duty);
+            count_for_leavers(world);
         } else if (duty.kind == SKN_DUTY_TELL) {
             trace(world, "told: %s", duty.text);
         } else {
             trace(world, "duty %d of %s", (int)duty.kind, names[duty.member]);
+            if (duty.kind == SKN_DUTY_BYE)
+                release(world, duty.member);
             send(world, true, duty.member)->duty = duty;
         }
         if (faults && draw(world, 400) == 0) {
@@ -531,6 +513,8 @@ hear(world_t *world, const message_t *message)
     uint32_t number = message->member;
     switch (message->say) {
     case SAY_HELLO:
+        world->told_leaving &= ~bit(number);
+        world->member[number].died = false;
         skn_membership_hello(membership, number, message->incarnation,
                              message->generation, world->now_ns);
         break;
@@ -553,10 +537,11 @@ hear(world_t *world, const message_t *message)
                              message->ending, &error, world->now_ns);
         break;
     case SAY_LEAVING:
+        world->told_leaving |= bit(number);
         skn_membership_leaving(membership, number, world->now_ns);
         break;
     case SAY_SAVED:
-        skn_membership_saved(membership, message->batch);
+        skn_membership_saved(membership, message->generation, message->batch);
         if (world->now_ns < HEAL_NS && draw(world, 60) == 0) {
             world->faults++;
             kill_coordinator(world);
@@ -564,6 +549,7 @@ hear(world_t *world, const message_t *message)
         }
         if (message->batch > world->journal_saved)
             world->journal_saved = message->batch;
+        world->journal_saved_in = message->generation;
         break;
     case SAY_MISSES:
         skn_membership_misses(membership, number, message->misses,
@@ -622,6 +608,31 @@ cut_lines(world_t *world, uint32_t number)
     }
 }
 
+/* One leaves, or several do at the same moment: any number of all. */
+static void
+leave(world_t *world, uint32_t number)
+{
+    uint64_t set = bit(number);
+    bool several = draw(world, 2);
+    bool all = several && draw(world, 5) == 0;
+    for (uint32_t k = 0; several && k < world->count; k++)
+        if (all || draw(world, 2))
+            set |= bit(k);
+    for (uint32_t k = 0; k < world->count; k++) {
+        member_t *member = &world->member[k];
+        if (!(set & bit(k)) || !member->alive || member->leaving)
+            continue;
+        member->leaving = true;
+        member->leave_begun = 0;
+        member->leave_events = 0;
+        trace(world, "%s leaves%s", names[k], several ? ", of several" : "");
+        say(world, k, SAY_LEAVING);
+        member->back_ns = world->now_ns + GRACE_NS;
+        world->leaves++;
+        world->joint += several;
+    }
+}
+
 static void
 spoil(world_t *world)
 {
@@ -668,24 +679,26 @@ spoil(world_t *world)
               names[number], (double)member->disk_ns * 1e-9);
         break;
     default:
-        if (!member->alive || member->leaving)
-            break;
-        member->leaving = true;
-        trace(world, "%s leaves", names[number]);
-        say(world, number, SAY_LEAVING);
-        member->back_ns = world->now_ns + 20000 * MS;
+        leave(world, number);
         break;
     }
+    note_event(world);
 }
 
-/* Who wanted to leave does not wait for ever. */
+/* Who wanted to leave does not wait for ever, and need not where nothing else
+ * happened. */
 static void
 lose_patience(world_t *world)
 {
-    for (uint32_t k = 0; k < world->count; k++)
-        if (world->member[k].alive && world->member[k].leaving &&
-            world->now_ns >= world->member[k].back_ns)
-            kill_member(world, k, false);
+    for (uint32_t k = 0; k < world->count; k++) {
+        const member_t *member = &world->member[k];
+        if (!member->alive || !member->leaving ||
+            world->now_ns < member->back_ns)
+            continue;
+        if (member->leave_events == 0 && !world->forever)
+            wrong(world, "one who leaves was not let go");
+        kill_member(world, k, false);
+    }
 }
 
 static bool
@@ -713,7 +726,9 @@ run(world_t *world)
     return !world->wrong;
 }
 
-static uint64_t composed; /* beginnings from cuts, in all worlds */
+/* Of all worlds: beginnings from cuts, members that left, those that did at the
+ * same moment as others. */
+static uint64_t composed, leaves, joint;
 
 static bool
 play(uint64_t seed, bool partial, uint64_t *generations, uint64_t *faults)
@@ -741,6 +756,8 @@ play(uint64_t seed, bool partial, uint64_t *generations, uint64_t *faults)
     *generations += world->journal_generation;
     *faults += world->faults;
     composed += world->composed_count;
+    leaves += world->leaves;
+    joint += world->joint;
     free(world->states.at);
     free(world->generation);
     free(world->message);
@@ -772,9 +789,10 @@ main(int argc, char **argv)
     }
     for (uint64_t seed = first; seed <= last && failed < 10; seed++)
         failed += !play(seed, partial, &generations, &faults);
-    (void)printf("%" PRIu64 " worlds, %" PRIu64 " generations, %" PRIu64
-                 " faults, %" PRIu64 " beginnings from cuts: %" PRIu64
-                 " went wrong\n",
-                 last - first + 1, generations, faults, composed, failed);
+    (void)printf(
+        "%" PRIu64 " worlds, %" PRIu64 " generations, %" PRIu64
+        " faults, %" PRIu64 " beginnings from cuts, %" PRIu64
+        " leaves (%" PRIu64 " of several at once): %" PRIu64 " went wrong\n",
+        last - first + 1, generations, faults, composed, leaves, joint, failed);
     return failed > 0;
 }

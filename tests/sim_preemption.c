@@ -252,7 +252,7 @@ save(world_t *world)
         oldest->incarnation[k] = world->node[k].incarnation;
     world->saves_ns = 0;
     world->saved = true;
-    skn_membership_saved(world->membership, oldest->batch);
+    skn_membership_saved(world->membership, world->generation, oldest->batch);
 }
 
 static void

@@ -288,6 +288,20 @@ entry(size_t k, uint64_t batch, uint64_t generation, char seal, bool first,
     return held;
 }
 
+Test(held, the_file_that_fewest_have_says_how_many_may_go)
+{
+    skn_held_t a[] = { entry(0, 9, 1, 'x', true, true) };
+    skn_held_t b[] = { entry(1, 9, 1, 'x', true, false) };
+    skn_held_t c[] = { entry(2, 9, 1, 'x', false, true),
+                       entry(3, 7, 1, 'y', true, true) };
+    skn_holder_t all[] = { { a, 1 }, { b, 1 }, { c, 2 } };
+    cr_expect_eq(skn_held_copies(all, 3, &a[0]), 2);
+    cr_expect_eq(skn_held_copies(all, 2, &a[0]), 1);
+    cr_expect_eq(skn_held_copies(all + 1, 1, &a[0]), 0);
+    cr_expect_eq(skn_held_copies(all, 3, &c[1]), 1);
+    cr_expect_eq(skn_held_copies(all, 0, &a[0]), 0);
+}
+
 Test(held, the_newest_that_is_whole_between_all_is_chosen)
 {
     skn_held_t a[] = { entry(0, 9, 1, 'x', true, false),

@@ -373,7 +373,7 @@ Test(membership_apart, two_minutes_later_that_is_forgotten)
 Test(membership_apart, who_alone_has_a_part_is_in_and_the_others_go)
 {
     play_t play = begin(1, NULL);
-    skn_membership_saved(play.membership, 50);
+    skn_membership_saved(play.membership, 1, 50);
     needed = C;
     misses(&play, 1, C);
     misses(&play, 2, B);
@@ -386,7 +386,7 @@ Test(membership_apart, who_alone_has_a_part_is_in_and_the_others_go)
 Test(membership_apart, two_that_are_left_out_may_both_be_needed)
 {
     play_t play = begin(1, NULL);
-    skn_membership_saved(play.membership, 50);
+    skn_membership_saved(play.membership, 1, 50);
     needed = B | C;
     misses(&play, 0, B);
     misses(&play, 3, C);
@@ -400,7 +400,7 @@ Test(membership_apart, two_that_are_left_out_may_both_be_needed)
 Test(membership_apart, parts_of_two_that_do_not_reach_each_other_are_waited_for)
 {
     play_t play = begin(1, NULL);
-    skn_membership_saved(play.membership, 50);
+    skn_membership_saved(play.membership, 1, 50);
     needed = B | C;
     misses(&play, 1, C);
     misses(&play, 2, B);
@@ -506,7 +506,7 @@ Test(membership_apart, whose_disk_has_room_again_comes_back_at_once)
         uint64_t generation = skn_membership_generation(play.membership);
         skn_membership_ended(play.membership, 0, generation, SKN_ENDING_FAILED,
                              &full, play.now_ns);
-        skn_membership_saved(play.membership, 50); /* before that */
+        skn_membership_saved(play.membership, 1, 50); /* before that */
         skn_membership_room(play.membership, 1, UINT64_MAX, play.now_ns);
         play.batch += 100;
         pass(&play, 3000);

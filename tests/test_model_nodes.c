@@ -193,6 +193,15 @@ static const refusal_t refusals[] = {
       "keygen NAME.key\n"
       "m.yaml:10:56: at least 3 nodes are to train, and there are 2; set "
       "'least' to no more than that, or list more nodes\n" },
+    { "nodes: [{ name: a, address: 'tcp://127.0.0.1:7001', leaves: true },\n"
+      "        { name: b, address: 'tcp://127.0.0.1:7002' }]\n",
+      "m.yaml:7:61: node 'a' is the first, which leads, and leaves; list the "
+      "nodes that leave behind those that stay\n" },
+    { "nodes: [{ name: a, address: 'tcp://127.0.0.1:7001' },\n"
+      "        { name: b, address: 'tcp://127.0.0.1:7002', leaves: true },\n"
+      "        { name: c, address: 'tcp://127.0.0.1:7003' }]\n",
+      "m.yaml:9:17: node 'c' stands behind one that leaves; list the nodes "
+      "that leave behind those that stay\n" },
     { "links: { coding: bf16 }\ntrain: { reduction: fixed }\n",
       "m.yaml:7:18: 'reduction: fixed' promises the same bits for any number "
       "of nodes, which this coding rounds; set 'coding: f32', or leave it "

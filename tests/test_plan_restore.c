@@ -173,7 +173,7 @@ Test(plan_restore, without_nodes_everybody_reads)
 /* --- where nodes keep checkpoints (topology/plan_keepers.c) -------------- */
 
 static skn_model_t *
-kept_model(uint32_t nodes, uint32_t copies)
+kept_model_of(uint32_t nodes, uint32_t copies, uint32_t stay)
 {
     char text[4096];
     size_t used = (size_t)snprintf(
@@ -186,9 +186,17 @@ kept_model(uint32_t nodes, uint32_t copies)
     for (uint32_t k = 0; k < nodes; k++)
         used += (size_t)snprintf(text + used, sizeof(text) - used,
                                  "%s  - { name: n%u, address: "
-                                 "'tcp://127.0.0.1:%u', cores: 2 }\n",
-                                 k ? "" : "nodes:\n", k, 7001 + k);
+                                 "'tcp://127.0.0.1:%u', cores: 2, leaves: %s "
+                                 "}\n",
+                                 k ? "" : "nodes:\n", k, 7001 + k,
+                                 k < stay ? "false" : "true");
     return fixture_good(text);
+}
+
+static skn_model_t *
+kept_model(uint32_t nodes, uint32_t copies)
+{
+    return kept_model_of(nodes, copies, nodes);
 }
 
 /* How many pipes of `message` lead from node `from` to the keeper of `to`. */
@@ -249,6 +257,38 @@ Test(plan_restore, each_keeper_knows_how_many_send_to_it)
     cr_expect_eq(keepers, 3);
     skn_spec_destroy(&spec);
     skn_model_destroy(&model);
+}
+
+/* Those behind the first one, two or three of four leave: they get no shard and
+ * no copy, and give what others fetch. */
+Test(plan_restore, nodes_that_leave_have_a_keeper_that_gets_nothing)
+{
+    for (uint32_t stay = 1; stay < 4; stay++) {
+        skn_model_t *model = kept_model_of(4, 2, stay);
+        skn_spec_t *spec = wire_of(model, &going_on);
+        const skn_wiring_t *wiring = skn_spec_wiring(spec);
+        for (uint32_t a = 0; a < wiring->actor_count; a++) {
+            const skn_wired_actor_t *actor = &wiring->actors[a];
+            if (strcmp(actor->kind->name, "coordinator") == 0)
+                cr_expect(value_of(actor, "hands_over")->truth);
+            if (strcmp(actor->kind->name, "keeper") != 0) {
+                cr_expect_lt(actor->node, stay, "%s", actor->name);
+                continue;
+            }
+            cr_expect_eq(value_of(actor, "keepers")->number, stay);
+            cr_expect_eq(value_of(actor, "owners")->number == 0,
+                         actor->node >= stay);
+        }
+        for (uint32_t from = 0; from < 4; from++)
+            for (uint32_t to = 0; to < 4; to++) {
+                uint32_t most = stay < 2 ? stay : 2;
+                bool want = from < stay && to < stay &&
+                            (to + stay - from) % stay < most;
+                cr_expect_eq(count_ways(spec, "tensor", from, to), want);
+            }
+        skn_spec_destroy(&spec);
+        skn_model_destroy(&model);
+    }
 }
 
 /* Nobody reads for himself, and each is counted at its own keeper. */

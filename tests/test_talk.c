@@ -206,6 +206,15 @@ Test(talk, an_order_to_begin_says_all_of_the_plan)
                 "\"key\":\"KB\","
                 "\"cores\":\"auto\",\"memory\":1048576,\"speed\":0.5,"
                 "\"notice\":30.0}]}");
+    /* Who leaves comes last, and only gives what it holds. */
+    duty.serving = 1;
+    json_t *order = cli_orders_message(&orders, &duty);
+    json_t *list = json_object_get(order, "nodes");
+    cr_expect_str_eq(cli_talk_text(json_array_get(list, 0), "name"), "b");
+    cr_expect_null(json_object_get(json_array_get(list, 0), "leaves"));
+    cr_expect_str_eq(cli_talk_text(json_array_get(list, 1), "name"), "a");
+    cr_expect(json_is_true(json_object_get(json_array_get(list, 1), "leaves")));
+    json_decref(order);
     duty.kind = SKN_DUTY_ABORT;
     duty.cut = true;
     expect_json(cli_orders_message(&orders, &duty),

@@ -152,7 +152,7 @@ add_work(const skn_plan_t *plan, size_t layer, skn_cost_t *cost)
 {
     double seconds = operations_of(plan, layer) / SKN_COST_OPERATIONS;
     cost->alone_seconds += seconds / plan->nodes[cost->alone].units;
-    for (uint32_t n = 0; n < plan->node_count; n++) {
+    for (uint32_t n = 0; n < plan->keepers; n++) {
         uint64_t share = skn_plan_share(plan, layer, n);
         cost->nodes[n].work_seconds +=
             seconds * share_of(plan, layer, n) /

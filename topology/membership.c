@@ -34,6 +34,7 @@ skn_membership_give(skn_membership_t *membership, skn_duty_kind_t kind,
         .member = member,
         .generation = membership->generation,
         .set = membership->members,
+        .serving = membership->serving,
         .point = membership->point,
     };
     return order;
@@ -132,9 +133,13 @@ skn_membership_end_generation(skn_membership_t *membership, uint64_t now_ns)
 static void
 begin_gathering(skn_membership_t *membership, uint64_t now_ns)
 {
-    bool trained = membership->batch > membership->point.batch ||
-                   membership->phase == SKN_PHASE_PAUSING;
-    membership->futile = trained ? 0 : membership->futile + 1;
+    /* Who only hands over trains nothing, and the others pause for those that
+     * leave, or join, as soon as there is a checkpoint to go on from. */
+    bool saved =
+        membership->saved_here &&
+        (membership->serving || membership->phase == SKN_PHASE_PAUSING);
+    bool useful = membership->batch > membership->point.batch || saved;
+    membership->futile = useful ? 0 : membership->futile + 1;
     uint32_t doublings = membership->futile > SKN_MEMBER_RETRY_DOUBLINGS
                              ? SKN_MEMBER_RETRY_DOUBLINGS
                              : membership->futile;
@@ -144,8 +149,11 @@ begin_gathering(skn_membership_t *membership, uint64_t now_ns)
             : now_ns + ((uint64_t)SKN_MEMBER_RETRY_MS << doublings) * NS_PER_MS;
     for (uint32_t k = 0; k < membership->options.count; k++)
         membership->member[k].held = membership->member[k].asked = false;
+    uint64_t leavers = skn_membership_leavers(membership, membership->serving);
+    if (leavers && !membership->reason[0])
+        skn_membership_because_of(membership, leavers, "leaves", "leave");
     membership->former = membership->members;
-    membership->members = 0;
+    membership->members = membership->serving = 0;
     skn_membership_enter(membership, SKN_PHASE_GATHERING, now_ns);
 }
 
@@ -209,7 +217,7 @@ skn_membership_hello(skn_membership_t *membership, uint32_t number,
     if (!is_new) { /* what was on its line to it may be lost */
         member->held = member->asked = false;
         if (membership->phase == SKN_PHASE_PAUSING &&
-            number == skn_membership_lead(membership->members))
+            number == lead_of(membership))
             (void)skn_membership_give(membership, SKN_DUTY_PAUSE, number);
         if (membership->phase == SKN_PHASE_OVER)
             (void)skn_membership_give(membership, SKN_DUTY_BYE, number);
@@ -258,7 +266,7 @@ skn_membership_pulse(skn_membership_t *membership, uint32_t number,
     member->suspect_ns = 0;
     member->runs = generation;
     if (begins && membership->phase == SKN_PHASE_PAUSING &&
-        number == skn_membership_lead(membership->members))
+        number == lead_of(membership))
         (void)skn_membership_give(membership, SKN_DUTY_PAUSE, number);
     if (generation == membership->generation &&
         takes_part(membership, number) && batch > membership->batch)
@@ -302,8 +310,6 @@ skn_membership_leaving(skn_membership_t *membership, uint32_t number,
         return;
     skn_membership_tell(membership, "%s wants to leave",
                         membership->names[number]);
-    if (member->runs == 0 && !takes_part(membership, number))
-        (void)skn_membership_give(membership, SKN_DUTY_BYE, number);
 }
 
 void
@@ -316,8 +322,11 @@ skn_membership_lost(skn_membership_t *membership, uint32_t number,
 }
 
 void
-skn_membership_saved(skn_membership_t *membership, uint64_t batch)
+skn_membership_saved(skn_membership_t *membership, uint64_t generation,
+                     uint64_t batch)
 {
+    if (generation == membership->generation && membership->members)
+        membership->saved_here = true;
     if (batch > membership->saved_batch)
         membership->saved_batch = batch;
     for (uint32_t k = 0; k < membership->options.count; k++)
@@ -428,6 +437,10 @@ blame(skn_membership_t *membership, uint32_t number, const skn_error_t *error,
     member_t *member = &membership->member[number];
     if (skn_membership_is_echo(error))
         return;
+    /* Those who stay cannot do without those who leave: that is no mistake of
+     * the run's, and another try comes later, and later. */
+    if (membership->serving && is_mistake(error->status))
+        return;
     member->strikes++;
     bool untrained = !membership->point.saved && membership->batch == 0;
     if ((is_mistake(error->status) && untrained) ||
@@ -532,26 +545,40 @@ find_dead(skn_membership_t *membership, uint64_t now_ns)
     }
 }
 
-/* A reason to end a generation that is well: "" for none. */
+/* Whether the generation that runs has got somewhere: its workers have met each
+ * other, and each part of the checkpoint that it began from lies with enough of
+ * them. Paused before, it would have been for nothing. */
+static bool
+is_of_use(const skn_membership_t *membership)
+{
+    return membership->saved_here ||
+           (membership->batch > membership->point.batch &&
+            !membership->serving);
+}
+
+/* A reason to end a generation that is well. */
 static bool
 wants_change(skn_membership_t *membership, uint64_t now_ns)
 {
     bool settled =
         ms_since(membership->started_ns, now_ns) >= SKN_MEMBER_SETTLE_MS &&
         membership->batch > membership->point.batch;
+    uint64_t leavers = skn_membership_leavers(membership, membership->members);
+    if (membership->serving)
+        return is_of_use(membership);
     if (membership->renew)
         return true;
-    for (uint32_t k = 0; k < membership->options.count; k++) {
+    if (leavers) {
+        if (!is_of_use(membership))
+            return false;
+        skn_membership_because_of(membership, leavers, "leaves", "leave");
+        return true;
+    }
+    for (uint32_t k = 0; settled && k < membership->options.count; k++) {
         const member_t *member = &membership->member[k];
-        bool in = takes_part(membership, k);
-        if (!member->here || (in && !member->leaving))
-            continue;
-        if (in) {
-            skn_membership_because(membership, membership->names[k], "leaves");
-            return true;
-        }
-        if (!settled || member->leaving || member->barred_ns > now_ns ||
-            member->spared_ns > now_ns || member->runs != 0 ||
+        if (!member->here || takes_part(membership, k) || member->leaving ||
+            member->barred_ns > now_ns || member->spared_ns > now_ns ||
+            member->runs != 0 ||
             !skn_membership_is_linked(membership,
                                       membership->members | bit(k)) ||
             skn_membership_is_apart(membership, k, membership->members))
@@ -560,6 +587,21 @@ wants_change(skn_membership_t *membership, uint64_t now_ns)
         return true;
     }
     return false;
+}
+
+/* One who takes part leaves before the first batch of the run: nothing is lost
+ * if the others begin without it at once. */
+static bool
+drop_beginning(skn_membership_t *membership, uint64_t now_ns)
+{
+    uint64_t leavers = skn_membership_leavers(membership, membership->members);
+    if (!leavers || membership->point.saved || membership->batch > 0 ||
+        membership->saved_here)
+        return false;
+    skn_membership_because_of(membership, leavers, "leaves", "leave");
+    membership->futile = 0;
+    skn_membership_end_generation(membership, now_ns);
+    return true;
 }
 
 static void
@@ -573,8 +615,7 @@ run(skn_membership_t *membership, uint64_t now_ns)
         return;
     }
     /* Paused before it had met the others, who would wait for it. */
-    const member_t *lead =
-        &membership->member[skn_membership_lead(membership->members)];
+    const member_t *lead = &membership->member[lead_of(membership)];
     if (lead->ended &&
         ms_since(lead->ended_ns, now_ns) >= SKN_MEMBER_FOLLOW_MS) {
         skn_membership_end_generation(membership, now_ns);
@@ -583,10 +624,12 @@ run(skn_membership_t *membership, uint64_t now_ns)
     if (skn_membership_fall_apart(membership, now_ns) ||
         membership->phase != SKN_PHASE_RUNNING)
         return;
-    if (!membership->stop && !wants_change(membership, now_ns))
+    if (drop_beginning(membership, now_ns))
         return;
-    (void)skn_membership_give(membership, SKN_DUTY_PAUSE,
-                              skn_membership_lead(membership->members));
+    bool stops = membership->stop && !membership->serving;
+    if (!stops && !wants_change(membership, now_ns))
+        return;
+    (void)skn_membership_give(membership, SKN_DUTY_PAUSE, lead_of(membership));
     skn_membership_enter(membership, SKN_PHASE_PAUSING, now_ns);
 }
 
@@ -604,17 +647,6 @@ wait_for_idle(skn_membership_t *membership, uint64_t now_ns)
         finish(membership, true, now_ns);
     else
         begin_gathering(membership, now_ns);
-}
-
-void
-skn_membership_let_go(skn_membership_t *membership)
-{
-    for (uint32_t k = 0; k < membership->options.count; k++) {
-        const member_t *member = &membership->member[k];
-        if (member->here && member->leaving && member->runs == 0 &&
-            !takes_part(membership, k))
-            (void)skn_membership_give(membership, SKN_DUTY_BYE, k);
-    }
 }
 
 void
@@ -737,6 +769,12 @@ uint64_t
 skn_membership_members(const skn_membership_t *membership)
 {
     return membership->members;
+}
+
+uint64_t
+skn_membership_serving(const skn_membership_t *membership)
+{
+    return membership->serving;
 }
 
 skn_status_t

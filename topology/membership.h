@@ -76,6 +76,9 @@ typedef struct skn_point {
     uint64_t layout; /* the generation that wrote the checkpoint */
     /* ... or whose cuts it is composed of (formats/cut.h): updates are lost. */
     bool composed;
+    uint64_t lost;   /* ... so many */
+    uint32_t copies; /* how many of those that were asked about hold the part of
+                      * it that fewest hold */
 } skn_point_t;
 
 /* The newest checkpoint that the members of `set` hold together. SKN_NO_INPUT:
@@ -90,9 +93,13 @@ typedef struct skn_membership_options {
     uint64_t first_wait_ns; /* for all of them, at the very start */
     skn_choose_t *choose;
     void *job;
+    /* Of each part, on different members: checkpoint.copies. Who leaves is
+     * waited for till those who stay have so many. */
+    uint32_t copies;
     /* Of an earlier coordinator's log; zeroes for a new run. */
-    uint64_t generation, members;
+    uint64_t generation, members, serving;
     uint64_t saved_batch;  /* of the newest checkpoint that was ever complete */
+    bool saved_here;       /* ... and `generation` has saved one */
     const uint32_t *cores; /* of each, copied; NULL: all have as many */
     bool partial;          /* after a death, survivors keep what they have */
     /* Those that nobody can dial: two of them need a third that can be. */
@@ -123,6 +130,8 @@ typedef struct skn_order_to {
     skn_duty_kind_t kind;
     uint32_t member;
     uint64_t generation, set;
+    uint64_t serving; /* of `set`: they get no rows and no copies, and give what
+                       * they hold of the point to the others, which lead */
     skn_point_t point;
     bool cut; /* ABORT: it first writes what it has, within its time */
     char text[SKN_DUTY_TEXT_BYTES];
@@ -178,14 +187,16 @@ void skn_membership_ended(skn_membership_t *membership, uint32_t member,
  * so one stays out of the next generations, until nobody does. */
 void skn_membership_misses(skn_membership_t *membership, uint32_t member,
                            uint64_t set, uint64_t now_ns);
-/* It will leave and wants to hand over. No failure. */
+/* It will leave and wants to hand over. No failure. Any number may leave at
+ * once, all of them, too. */
 void skn_membership_leaving(skn_membership_t *membership, uint32_t member,
                             uint64_t now_ns);
 /* Its connection has ended. */
 void skn_membership_lost(skn_membership_t *membership, uint32_t member,
                          uint64_t now_ns);
-/* A checkpoint of `batch` is complete. */
-void skn_membership_saved(skn_membership_t *membership, uint64_t batch);
+/* A checkpoint of `batch` is complete, which `generation` has written. */
+void skn_membership_saved(skn_membership_t *membership, uint64_t generation,
+                          uint64_t batch);
 /* The members should begin anew, though they are the same: `who` `what`s, as
  * people are told. The generation ends at its next marker. */
 void skn_membership_renew(skn_membership_t *membership, const char *who,
@@ -210,6 +221,8 @@ skn_membership_phase_t skn_membership_phase(const skn_membership_t *membership);
 uint64_t skn_membership_generation(const skn_membership_t *membership);
 /* Of the generation that runs; 0: none does. */
 uint64_t skn_membership_members(const skn_membership_t *membership);
+/* Those of them that leave, and only hand over what they hold. */
+uint64_t skn_membership_serving(const skn_membership_t *membership);
 /* How far the newest generation has come. */
 uint64_t skn_membership_batch(const skn_membership_t *membership);
 /* Whether a member is taken to live: then it is told that its pulse was heard,

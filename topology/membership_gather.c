@@ -51,7 +51,7 @@ is_not_wanted(const member_t *member, uint64_t now_ns)
 }
 
 /* Members that could begin, and whether one that is here is not ready yet; who
- * leaves, or is left out, is in *leavers. */
+ * leaves, or is left out, is in *leavers: others may need what it holds. */
 static uint64_t
 candidates(skn_membership_t *membership, uint64_t now_ns, uint64_t *leavers,
            bool *unready)
@@ -61,15 +61,9 @@ candidates(skn_membership_t *membership, uint64_t now_ns, uint64_t *leavers,
     *unready = false;
     for (uint32_t k = 0; k < membership->options.count; k++) {
         member_t *member = &membership->member[k];
-        if (!member->here || member->barred_ns > now_ns)
+        bool barred = member->barred_ns > now_ns && !member->leaving;
+        if (!member->here || barred)
             continue;
-        if (is_not_wanted(member, now_ns)) {
-            if (member->runs == 0 && member->held)
-                *leavers |= bit(k);
-            else if (member->runs == 0)
-                ask(membership, k, now_ns);
-            continue;
-        }
         if (member->runs != 0) {
             if (ms_since(member->abort_ns, now_ns) >= 1000)
                 skn_membership_abort(membership, k, now_ns);
@@ -77,6 +71,8 @@ candidates(skn_membership_t *membership, uint64_t now_ns, uint64_t *leavers,
         } else if (!member->held) {
             ask(membership, k, now_ns);
             *unready = true;
+        } else if (is_not_wanted(member, now_ns)) {
+            *leavers |= bit(k);
         } else {
             set |= bit(k);
         }
@@ -102,18 +98,24 @@ wait_for_members(skn_membership_t *membership, uint64_t set, const char *why,
         why);
 }
 
-static void
-start(skn_membership_t *membership, uint64_t set, uint64_t ready,
-      const skn_point_t *point, uint64_t now_ns)
+void
+skn_membership_start(skn_membership_t *membership, uint64_t stay,
+                     uint64_t serving, uint64_t ready, const skn_point_t *point,
+                     uint64_t now_ns)
 {
     char text[200];
-    skn_membership_leave_out(membership, set, ready, now_ns);
+    skn_membership_leave_out(membership, stay | serving, ready, now_ns);
     if (membership->generation < membership->newest)
         membership->generation = membership->newest;
     membership->generation++;
-    membership->members = set;
+    membership->members = stay | serving;
+    membership->serving = serving;
+    membership->saved_here = false;
     membership->point = *point;
     membership->batch = point->batch;
+    if (point->saved && !point->composed &&
+        point->batch > membership->saved_batch)
+        membership->saved_batch = point->batch; /* nobody had told us */
     membership->ever = true;
     membership->started_ns = now_ns;
     membership->renew = membership->spoiled = false;
@@ -121,7 +123,7 @@ start(skn_membership_t *membership, uint64_t set, uint64_t ready,
     skn_membership_tell(membership, "generation %llu from batch %llu: %s%s%s",
                         (unsigned long long)membership->generation,
                         (unsigned long long)point->batch,
-                        skn_membership_list(membership, set, text),
+                        skn_membership_list(membership, stay, text),
                         membership->reason[0] ? "; " : "", membership->reason);
     membership->reason[0] = '\0';
     for (uint32_t k = 0; k < membership->options.count; k++) {
@@ -134,23 +136,10 @@ start(skn_membership_t *membership, uint64_t set, uint64_t ready,
     skn_membership_enter(membership, SKN_PHASE_RUNNING, now_ns);
 }
 
-/* Who wants to leave and holds what the others lack stays for one generation
- * more: that begins with writing all of it again, on nodes that stay. */
-static bool
-is_kept_by(const skn_membership_t *membership, uint64_t set)
-{
-    skn_error_t nothing = { 0 };
-    skn_point_t point = { 0 };
-    return membership->saved_batch == 0 ||
-           membership->options.choose(membership->options.job, set, &point,
-                                      &nothing) == SKN_OK;
-}
-
-/* With others of those that are ready: a part may lie only where somebody does
- * not reach all. */
-static bool
-choose_instead(skn_membership_t *membership, uint64_t *set, uint64_t ready,
-               skn_point_t *point)
+bool
+skn_membership_choose_instead(skn_membership_t *membership, uint64_t *set,
+                              uint64_t ready, uint64_t leavers,
+                              skn_point_t *point)
 {
     uint64_t out = ready & ~*set;
     while (__builtin_popcountll(out) > INSTEAD_MAX)
@@ -158,8 +147,9 @@ choose_instead(skn_membership_t *membership, uint64_t *set, uint64_t ready,
     for (uint64_t some = out; some; some = (some - 1) & out) {
         skn_error_t nothing = { 0 };
         uint64_t other = skn_membership_with(membership, some, ready);
-        if ((uint32_t)__builtin_popcountll(other) < membership->options.least ||
-            other == 0 ||
+        /* A generation that only takes over trains nothing. */
+        uint32_t least = other & leavers ? 1 : membership->options.least;
+        if ((uint32_t)__builtin_popcountll(other & ~leavers) < least ||
             membership->options.choose(membership->options.job, other, point,
                                        &nothing) != SKN_OK)
             continue;
@@ -193,7 +183,7 @@ choose(skn_membership_t *membership, uint64_t *together, uint64_t ready,
         *point = (skn_point_t){ 0 };
         return true;
     }
-    if (choose_instead(membership, together, ready, point)) {
+    if (skn_membership_choose_instead(membership, together, ready, 0, point)) {
         point->saved = true;
         return true;
     }
@@ -239,6 +229,8 @@ find_running(skn_membership_t *membership, bool *wait, uint64_t now_ns)
     if (ended || running != membership->options.members)
         return false;
     membership->members = membership->options.members;
+    membership->serving = membership->options.serving;
+    membership->saved_here = membership->options.saved_here;
     membership->point = (skn_point_t){ .saved = membership->saved_batch > 0,
                                        .batch = membership->saved_batch };
     membership->batch = membership->saved_batch;
@@ -250,9 +242,8 @@ find_running(skn_membership_t *membership, bool *wait, uint64_t now_ns)
     return true;
 }
 
-/* Whether nobody trains any more: see SKN_MEMBER_LEASE_MS. */
-static bool
-all_is_still(const skn_membership_t *membership, uint64_t now_ns)
+bool
+skn_membership_is_still(const skn_membership_t *membership, uint64_t now_ns)
 {
     uint64_t heard_ns = membership->begun_ns;
     for (uint32_t k = 0; k < membership->options.count; k++) {
@@ -281,9 +272,6 @@ skn_membership_gather(skn_membership_t *membership, uint64_t now_ns)
     uint64_t leavers;
     uint64_t ready = candidates(membership, now_ns, &leavers, &unready);
     uint64_t set = skn_membership_together(membership, ready);
-    if ((ready == 0 && !unready) ||
-        ms_since(membership->phase_ns, now_ns) >= SKN_MEMBER_GATHER_MS)
-        skn_membership_let_go(membership);
     uint64_t waited_ms = ms_since(membership->phase_ns, now_ns);
     uint32_t count = (uint32_t)__builtin_popcountll(ready);
     if (unready && waited_ms < SKN_MEMBER_GATHER_MS)
@@ -291,6 +279,9 @@ skn_membership_gather(skn_membership_t *membership, uint64_t now_ns)
     if (count < membership->options.least &&
         skn_membership_take_back(membership))
         return; /* they are looked at in the next turn */
+    if ((set || !unready) &&
+        skn_membership_hand_over(membership, set, ready, leavers, now_ns))
+        return;
     if (count < membership->options.least ||
         (!membership->ever && count < membership->options.count &&
          now_ns - membership->begun_ns < membership->options.first_wait_ns)) {
@@ -302,14 +293,9 @@ skn_membership_gather(skn_membership_t *membership, uint64_t now_ns)
                          "it is here, and does not reach all others", now_ns);
         return;
     }
-    if (now_ns < membership->retry_ns || !all_is_still(membership, now_ns))
+    if (now_ns < membership->retry_ns ||
+        !skn_membership_is_still(membership, now_ns))
         return;
-    uint64_t with = skn_membership_together(membership, ready | leavers);
-    if (leavers && is_kept_by(membership, with) &&
-        !is_kept_by(membership, set)) {
-        ready |= leavers;
-        set = with;
-    }
     if (choose(membership, &set, ready, &point, now_ns))
-        start(membership, set, ready, &point, now_ns);
+        skn_membership_start(membership, set, 0, ready, &point, now_ns);
 }

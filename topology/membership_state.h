@@ -1,7 +1,8 @@
 /* membership_state.h - what the sources of membership share.
  *
  * membership.c: what comes, phases, the end. membership_gather.c: between two
- * generations. membership_apart.c: who does not reach whom.
+ * generations. membership_leave.c: who leaves. membership_apart.c: who does not
+ * reach whom.
  * SPDX-License-Identifier: Apache-2.0 */
 #ifndef TOPOLOGY_MEMBERSHIP_STATE_H
 #define TOPOLOGY_MEMBERSHIP_STATE_H
@@ -43,6 +44,7 @@ struct skn_membership {
     const char *const *names;
     skn_membership_phase_t phase;
     uint64_t generation, members; /* the newest one, and its set */
+    uint64_t serving;  /* those of the set that leave, and only hand over */
     uint64_t newest;   /* that members know of, if it is a newer one */
     uint64_t former;   /* the set of the last one that ended, while we gather */
     skn_point_t point; /* where it began */
@@ -54,11 +56,12 @@ struct skn_membership {
     uint32_t futile;   /* generations in a row that trained nothing */
     bool ever;         /* this coordinator has begun or found one */
     bool looked;       /* ... for the generation of the journal */
+    bool saved_here;   /* the generation has saved a checkpoint */
     bool stop, stopped;
     bool spoiled;      /* ... by what its state may be the reason of */
     uint64_t mistaken; /* failed by their configs since a batch was trained */
     bool renew; /* the generation that runs is to end, with nobody's change */
-    char reason[128]; /* why the next generation is another one */
+    char reason[240]; /* why the next generation is another one */
     skn_error_t error;
     member_t member[SKN_MEMBERS_MAX];
     uint32_t cores[SKN_MEMBERS_MAX];
@@ -76,6 +79,13 @@ static inline bool
 takes_part(const skn_membership_t *membership, uint32_t member)
 {
     return (membership->members & bit(member)) != 0;
+}
+
+/* Of the generation: those that lead it, and train, if anybody does. */
+static inline uint32_t
+lead_of(const skn_membership_t *membership)
+{
+    return skn_membership_lead(membership->members & ~membership->serving);
 }
 
 /* How long who failed `times` times in a row, 2 or more, stays out. */
@@ -104,6 +114,9 @@ void skn_membership_abort(skn_membership_t *membership, uint32_t number,
                           uint64_t now_ns);
 void skn_membership_because(skn_membership_t *membership, const char *name,
                             const char *what);
+/* ... because of those of `set`, of whom `one` is said, or `several`. */
+void skn_membership_because_of(skn_membership_t *membership, uint64_t set,
+                               const char *one, const char *several);
 /* Who was left out for the sake of the others is wanted again, and for good if
  * these could not even begin. False: nobody was. */
 bool skn_membership_take_back(skn_membership_t *membership);
@@ -133,8 +146,31 @@ void skn_membership_leave_out(skn_membership_t *membership, uint64_t set,
 bool skn_membership_fall_apart(skn_membership_t *membership, uint64_t now_ns);
 void skn_membership_fail(skn_membership_t *membership, const skn_error_t *error,
                          uint64_t now_ns);
-/* Tells those who leave, and have no part, that they may. */
+/* Those of `set` that are here and want to leave. */
+uint64_t skn_membership_leavers(const skn_membership_t *membership,
+                                uint64_t set);
+/* While a generation runs: tells those who leave, and have no part in it, that
+ * they may, as soon as it has saved what they hold. */
 void skn_membership_let_go(skn_membership_t *membership);
+/* Between two generations: `leavers` (who wants to leave, or is left out) are
+ * let go, or begin a generation with those of `stay` in which they only serve.
+ * `ready` are all that could stay. True: such a generation begins, or will. */
+bool skn_membership_hand_over(skn_membership_t *membership, uint64_t stay,
+                              uint64_t ready, uint64_t leavers,
+                              uint64_t now_ns);
+/* Others of `ready` than *set, which are whole together: a part may lie only
+ * where somebody does not reach all. Those of `leavers` among them only serve.
+ */
+bool skn_membership_choose_instead(skn_membership_t *membership, uint64_t *set,
+                                   uint64_t ready, uint64_t leavers,
+                                   skn_point_t *point);
+/* Whether nobody trains any more: see SKN_MEMBER_LEASE_MS. */
+bool skn_membership_is_still(const skn_membership_t *membership,
+                             uint64_t now_ns);
+/* Begins a generation of `stay` and `serving`, of those of `ready`. */
+void skn_membership_start(skn_membership_t *membership, uint64_t stay,
+                          uint64_t serving, uint64_t ready,
+                          const skn_point_t *point, uint64_t now_ns);
 /* Begins the next generation if it can begin now. */
 void skn_membership_gather(skn_membership_t *membership, uint64_t now_ns);
 

@@ -256,6 +256,8 @@ typedef struct skn_model_node {
     double speed;         /* of one of its cores, against other nodes' */
     double notice_s;      /* before it is taken away; 0: its rows need not pass
                            * its link by then */
+    bool
+        leaves; /* it serves the checkpoint that is gone on from, and no more */
 } skn_model_node_t;
 
 typedef struct skn_model_links {

@@ -33,6 +33,30 @@ check_names(const skn_model_t *model, const skn_node_t *list,
     }
 }
 
+/* Shards and copies are dealt to the first nodes, of which the first leads. */
+static void
+check_leavers(const skn_model_t *model, const skn_node_t *list,
+              skn_problems_t *problems)
+{
+    const skn_node_t *item = list->first;
+    bool before = true;
+    for (size_t k = 0; k < model->node_count; k++, item = item->next) {
+        bool stays = !model->nodes[k].leaves;
+        if ((k == 0 && !stays) || (stays && !before)) {
+            (void)skn_problems_add(
+                problems, skn_rules_mark(item, stays ? "name" : "leaves"),
+                stays ? "node '%.64s' stands behind one that leaves"
+                      : "node '%.64s' is the first, which leads, and leaves",
+                model->nodes[k].name);
+            (void)skn_problems_hint(problems,
+                                    "list the nodes that leave behind those "
+                                    "that stay");
+            return;
+        }
+        before = stays;
+    }
+}
+
 /* `key` of resources, which is set. */
 static void
 refuse_resource(const skn_node_t *root, const char *key,
@@ -64,6 +88,7 @@ skn_rules_nodes(const skn_model_t *model, const skn_node_t *root,
         nodes[k].key = model->nodes[k].key;
     }
     check_names(model, list, problems);
+    check_leavers(model, list, problems);
     skn_nodes_check(nodes, (uint32_t)model->node_count, list, problems);
     if (resources->cores.count > 0 || resources->cores.limit != SKN_AUTO)
         refuse_resource(root, "cores", problems);
@@ -91,7 +116,9 @@ static void
 check_least(const skn_model_t *model, const skn_node_t *mapping,
             skn_problems_t *problems)
 {
-    if (model->coordinator.least <= (int64_t)model->node_count)
+    /* Those who take over what others hold train nothing. */
+    if (model->coordinator.least <= (int64_t)model->node_count ||
+        model->nodes[model->node_count - 1].leaves)
         return;
     (void)skn_problems_add(problems, skn_rules_mark(mapping, "least"),
                            "at least %lld nodes are to train, and there are "

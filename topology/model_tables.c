@@ -427,6 +427,11 @@ static const skn_section_t resources_section = {
       "seconds from the word that its machine is taken away; it gets no more " \
       "of the model than passes its link (links.rate) in half of them; 0: "    \
       "not limited")                                                           \
+    O(skn_model_node_t, leaves, "leaves", BOOL, BOOL, "false", 0, 0, NULL,     \
+      "it only hands over what it holds of the checkpoint that the run goes "  \
+      "on from: it gets no rows and no copies, and the run pauses as soon as " \
+      "the others have all of that; such nodes come last; set by `skein "      \
+      "coordinator`")                                                          \
     O(skn_model_node_t, ssh, "ssh", TEXT, TEXT, "", 0, 0, NULL,                \
       "host that `skein up` starts the node on, by ssh; empty: this machine")
 TABLES(node, NODE)

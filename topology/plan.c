@@ -517,8 +517,11 @@ deal_units(skn_plan_t *plan, uint32_t unit_count)
     if (model->node_count > 1) {
         plan->node_count = (uint32_t)model->node_count;
         for (uint32_t k = 0; k < plan->node_count; k++) {
+            if (model->nodes[k].leaves)
+                continue;
             plan->nodes[k].units =
                 skn_model_cores_count(skn_plan_cores(model, k));
+            plan->keepers = k + 1;
             plan->units += plan->nodes[k].units;
         }
         return;

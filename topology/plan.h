@@ -43,6 +43,8 @@ typedef struct skn_plan {
     uint64_t offload_bytes; /* and keep in files */
     bool offload_auto;      /* the model file leaves that to us */
     uint32_t node_count;    /* 0: one process, also where one node is listed */
+    uint32_t keepers;       /* the first so many get shards and copies; those
+                             * behind them only hand over what they hold */
     skn_plan_node_t nodes[SKN_CLUSTER_NODES_MAX];
 } skn_plan_t;
 

@@ -86,6 +86,8 @@ add_coordinator(wire_t *wire)
         skn_wire_text(wire, "restores", "true");
     if (wire->start->resave)
         skn_wire_text(wire, "resaves", "true");
+    if (plan->keepers < plan->node_count)
+        skn_wire_text(wire, "hands_over", "true");
     if (wire->start->predict)
         skn_wire_text(wire, "predicts", "true");
 }

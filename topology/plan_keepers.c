@@ -5,7 +5,9 @@
  *     keeper.0 ─keep─▶ keeper.* ─kept─▶ keeper.0       the steps
  *     keeper.* ─holding, fetch, fetched─▶ keeper.*     what one has not
  *
- * The nodes stand in a ring: the copies of the last are with the first.
+ * The nodes stand in a ring: the copies of the last are with the first. Nodes
+ * that leave stand behind it: their keepers get nothing, and give what they
+ * hold of the checkpoint that the run goes on from.
  * SPDX-License-Identifier: Apache-2.0 */
 #include <stdlib.h>
 
@@ -22,8 +24,8 @@ static uint32_t
 copies_of(const wire_t *wire)
 {
     uint64_t copies = (uint64_t)wire->model->checkpoint.copies;
-    return copies < wire->plan->node_count ? (uint32_t)copies
-                                           : wire->plan->node_count;
+    return copies < wire->plan->keepers ? (uint32_t)copies
+                                        : wire->plan->keepers;
 }
 
 static void
@@ -56,8 +58,8 @@ list_owners(const wire_t *wire, uint32_t node, names_t *names)
 static uint32_t
 count_senders(const wire_t *wire, uint32_t node, names_t *names)
 {
-    uint32_t nodes = wire->plan->node_count, count = 0;
-    for (uint32_t k = 0; k < copies_of(wire); k++) {
+    uint32_t nodes = wire->plan->keepers, count = 0;
+    for (uint32_t k = 0; node < nodes && k < copies_of(wire); k++) {
         list_owners(wire, (node + nodes - k) % nodes, names);
         count += names->count;
     }
@@ -85,6 +87,7 @@ skn_wire_keepers(wire_t *wire)
         if (start->config_text)
             skn_wire_text(wire, "config", start->config_text);
         skn_wire_int(wire, "owners", count_senders(wire, k, names));
+        skn_wire_int(wire, "keepers", wire->plan->keepers);
         skn_wire_int(wire, "keep", (uint64_t)wire->model->checkpoint.keep);
         skn_wire_int(wire, "generation", start->generation);
     }
@@ -132,7 +135,7 @@ static void
 pipe_state(wire_t *wire, uint32_t node, names_t *owners, names_t *keepers)
 {
     static const char *const messages[] = { "tensor", "chunk" };
-    uint32_t nodes = wire->plan->node_count;
+    uint32_t nodes = wire->plan->keepers;
     list_owners(wire, node, owners);
     keepers->count = 0;
     for (uint32_t k = 0; k < copies_of(wire); k++)

@@ -267,6 +267,8 @@ static uint64_t
 node_bytes(const skn_plan_t *plan, uint32_t node)
 {
     size_t layers = plan->model->layer_count;
+    if (plan->node_count > 0 && node >= plan->keepers)
+        return BASE_BYTES; /* it reads no data */
     uint64_t bytes = BASE_BYTES + data_bytes(plan, node), rows = 0;
     for (size_t k = 0; k < layers; k++) {
         rows = plan->node_count > 0 ? skn_plan_share(plan, k, node)

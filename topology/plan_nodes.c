@@ -106,7 +106,7 @@ skn_status_t
 skn_plan_check_nodes(const skn_plan_t *plan, skn_error_t *error)
 {
     const skn_model_t *model = plan->model;
-    for (uint32_t n = 0; n < plan->node_count; n++) {
+    for (uint32_t n = 0; n < plan->keepers; n++) {
         uint64_t share = 0;
         for (size_t k = 0; k < model->layer_count; k++)
             share += skn_plan_share(plan, k, n);

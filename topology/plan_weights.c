@@ -178,6 +178,10 @@ skn_plan_deal_weights(skn_plan_t *plan)
     double each = bytes_by_weight(plan, &dealt, bytes);
     for (uint32_t n = 0; n < plan->node_count; n++) {
         skn_plan_node_t *node = &plan->nodes[n];
+        if (node->units == 0) { /* it has no shard that this could count for */
+            node->weight = plan->nodes[0].weight;
+            continue;
+        }
         /* All are full: they share what nobody should have to. */
         double share = dealt.full[n] ? dealt.most[n] : each * dealt.weight[n];
         node->weight = (uint64_t)(share / bytes * UNIT / node->units) + 1;

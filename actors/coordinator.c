@@ -94,8 +94,7 @@ is_last(const coordinator_t *coordinator)
            coordinator->stale;
 }
 
-/* --- spans -------------------------------------------------------------------
- */
+/* --- spans --------------------------------------------------------------- */
 
 static uint64_t
 least_multiple_above(uint64_t value, uint64_t step)
@@ -120,8 +119,7 @@ next_span(skn_actor_t *actor, coordinator_t *coordinator, skn_error_t *error)
     return send_go(actor, first, end, SKN_PURPOSE_TRAIN, error);
 }
 
-/* --- the end -----------------------------------------------------------------
- */
+/* --- the end ------------------------------------------------------------- */
 
 static skn_status_t
 tell_done(skn_actor_t *actor, const coordinator_t *coordinator,
@@ -152,8 +150,7 @@ end_run(skn_actor_t *actor, coordinator_t *coordinator, skn_error_t *error)
     return status;
 }
 
-/* --- checkpoints -------------------------------------------------------------
- */
+/* --- checkpoints --------------------------------------------------------- */
 
 static skn_status_t
 save(skn_actor_t *actor, coordinator_t *coordinator, skn_error_t *error)
@@ -271,6 +268,12 @@ on_saved(skn_actor_t *actor, void *state, const void *message,
         if (!(coordinator->stopping = coordinator->hands_over))
             return skn_actor_ask_clock(actor, CLOCK_START, error);
     }
+    if (coordinator->stopping && !saved->path[0] &&
+        !skn_actor_option_bool(actor, "may_lose"))
+        return skn_fail(error, SKN_STORAGE,
+                        "told to stop, the run could not save batch %llu: the "
+                        "warning before says why",
+                        (unsigned long long)coordinator->progress.batch);
     if (is_last(coordinator) || coordinator->stopping)
         return end_run(actor, coordinator, error);
     if (coordinator->nodes > 1)
@@ -278,8 +281,7 @@ on_saved(skn_actor_t *actor, void *state, const void *message,
     return next_span(actor, coordinator, error);
 }
 
-/* --- epochs ------------------------------------------------------------------
- */
+/* --- epochs -------------------------------------------------------------- */
 
 static skn_status_t
 tell_epoch(skn_actor_t *actor, coordinator_t *coordinator, bool evaluated,
@@ -634,8 +636,7 @@ on_result(skn_actor_t *actor, void *state, const void *message,
     return skn_actor_send(actor, &skn_halt_schema, &halt, error);
 }
 
-/* --- open and close ----------------------------------------------------------
- */
+/* --- open and close ------------------------------------------------------ */
 
 static uint64_t
 option_u64(const skn_actor_t *actor, const char *name)
@@ -758,6 +759,8 @@ static const skn_option_t options[] = {
     { "resaves", SKN_OPTION_BOOL, "false", 0, 0, NULL,
       "then save it again, before anything is trained" },
     { "hands_over", SKN_OPTION_BOOL, "false", 0, 0, NULL, "and stop then" },
+    { "may_lose", SKN_OPTION_BOOL, "false", 0, 0, NULL,
+      "told to stop, end well even if the last checkpoint cannot be written" },
     { 0 },
 };
 

@@ -10,6 +10,8 @@
 #include <unistd.h>
 
 #define TEXT_BYTES 512
+/* To the start of the line, and nothing in it. */
+#define CLEAR "\r\033[K"
 /* A bar shorter than this says nothing, a longer one nothing more. */
 #define CELLS_MIN 6u
 #define CELLS_MAX 30u
@@ -24,12 +26,19 @@ is_set(const char *name)
     return value && *value;
 }
 
+/* Whether standard error is a terminal that knows its own lines. */
+static bool
+is_terminal(void)
+{
+    const char *terminal = getenv("TERM");
+    return isatty(STDERR_FILENO) && terminal && *terminal &&
+           strcmp(terminal, "dumb") != 0;
+}
+
 bool
 cli_bar_possible(const cli_call_t *call)
 {
-    const char *terminal = getenv("TERM");
-    return !call->json && isatty(STDERR_FILENO) && terminal && *terminal &&
-           strcmp(terminal, "dumb") != 0;
+    return !call->json && is_terminal();
 }
 
 void
@@ -148,6 +157,13 @@ void
 cli_bar_hide(cli_bar_t *bar)
 {
     if (bar->shown)
-        (void)fputs("\r\033[K", stderr);
+        (void)fputs(CLEAR, stderr);
     bar->shown = false;
+}
+
+void
+cli_bar_clear(void)
+{
+    if (is_terminal())
+        (void)fputs(CLEAR, stderr);
 }

@@ -29,6 +29,9 @@ bool cli_bar_possible(const cli_call_t *call);
 void cli_bar_init(cli_bar_t *bar, const cli_call_t *call);
 void cli_bar_show(cli_bar_t *bar, const cli_bar_facts_t *facts);
 void cli_bar_hide(cli_bar_t *bar);
+/* Empties the line of a terminal on standard error that the bar of another
+ * process may stand on, and the ^C of a person. Nothing elsewhere. */
+void cli_bar_clear(void);
 
 /* The line, at most `columns` wide: what does not fit is left out, first the
  * bar, then parts from the right. */

@@ -4,8 +4,12 @@
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
+#include <termios.h>
+#include <unistd.h>
 
 #include "skein/text.h"
+#include "cli/follow.h"
 #include "cli/verb.h"
 #include "topology/document.h"
 #include "topology/model.h"
@@ -286,6 +290,17 @@ cli_print_path(const char *before, const char *path, const char *after)
     (void)fputs(after, stdout);
 }
 
+/* Whether standard output is a terminal that was closed: nobody is there to be
+ * told that something could not be written. */
+static bool
+terminal_is_gone(void)
+{
+    struct stat facts;
+    struct termios modes;
+    return fstat(STDOUT_FILENO, &facts) == 0 && S_ISCHR(facts.st_mode) &&
+           tcgetattr(STDOUT_FILENO, &modes) != 0 && errno == EIO;
+}
+
 int
 cli_finish(const cli_call_t *call, int code)
 {
@@ -294,7 +309,11 @@ cli_finish(const cli_call_t *call, int code)
     int reason = errno;
     if ((flushed && !ferror(stdout)) || code != 0)
         return code; /* what went wrong first was told */
-    if (flushed) {   /* a line before the last one was lost */
+    if (cli_follow_unread())
+        return cli_follow_end_unread();
+    if (terminal_is_gone())
+        return code;
+    if (flushed) { /* a line before the last one was lost */
         (void)skn_fail(&error, SKN_STORAGE,
                        "standard output: not all could be written");
         (void)skn_fail_hint(&error, SKN_STORAGE, "is the disk full?");

@@ -11,7 +11,6 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/random.h>
-#include <sys/signalfd.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -25,6 +24,7 @@
 #include "cli/orders.h"
 #include "cli/process.h"
 #include "cli/run_journal.h"
+#include "cli/stop.h"
 #include "cli/talk.h"
 #include "cli/verbs.h"
 #include "topology/membership.h"
@@ -68,7 +68,7 @@ typedef struct coordinator {
     char seal[SKN_HASH_TEXT_BYTES]; /* of the checkpoint chosen last */
     uint64_t from_batch;            /* its batch */
     cli_doubts_t doubts;
-    int signals;
+    cli_stop_t stop;
     bool leash;
     uint64_t over_ns; /* since when nothing is left to do; 0: not yet */
 } coordinator_t;
@@ -414,15 +414,13 @@ take_arrivals(coordinator_t *coordinator)
     }
 }
 
+/* Or nobody reads what is told any more. */
 static void
-take_signals(coordinator_t *coordinator, int *stops)
+take_signals(coordinator_t *coordinator)
 {
-    struct signalfd_siginfo info;
-    while (read(coordinator->signals, &info, sizeof(info)) ==
-           (ssize_t)sizeof(info)) {
+    if (cli_stop_take(&coordinator->stop) != CLI_STOP_NOTHING ||
+        cli_follow_unread())
         skn_membership_stop(coordinator->membership, cli_now_ns());
-        ++*stops;
-    }
 }
 
 /* Let go by whoever started us: as if we were asked to stop. */
@@ -478,16 +476,15 @@ tell_nodes(coordinator_t *coordinator)
 static void
 lead(coordinator_t *coordinator)
 {
-    int stops = 0;
-    while (stops < 2 && coordinator->journal.broken.status == SKN_OK) {
+    while (coordinator->stop.interrupts < 2 &&
+           coordinator->journal.broken.status == SKN_OK) {
         struct pollfd polled[2] = {
-            { coordinator->signals, POLLIN, 0 },
+            { coordinator->stop.descriptor, POLLIN, 0 },
             { coordinator->leash ? STDIN_FILENO : -1, POLLIN, 0 },
         };
         skn_control_wait(coordinator->control, polled, 2, TICK_MS);
         take_arrivals(coordinator);
-        if (polled[0].revents)
-            take_signals(coordinator, &stops);
+        take_signals(coordinator);
         if (polled[1].revents)
             take_leash(coordinator);
         skn_membership_tick(coordinator->membership, cli_now_ns());
@@ -617,8 +614,7 @@ close_all(coordinator_t *coordinator)
     cli_composing_fini(&coordinator->composing);
     cli_admission_fini(&coordinator->admission);
     skn_model_destroy(&coordinator->model);
-    if (coordinator->signals >= 0)
-        (void)close(coordinator->signals);
+    cli_stop_close(&coordinator->stop);
 }
 
 static int
@@ -682,11 +678,12 @@ coordinator_run(const cli_call_t *call)
     }
     coordinator->call = call;
     coordinator->leash = cli_flag(call, "leash");
-    coordinator->signals = -1;
-    static const int numbers[] = { SIGINT, SIGTERM, 0 };
+    coordinator->stop =
+        (cli_stop_t){ .doing = "bringing the run to a stop, which saves it",
+                      .insisting = "leave the members to themselves",
+                      .leashed = coordinator->leash };
     cli_follow_outlive();
-    skn_status_t status =
-        cli_signals_take(numbers, &coordinator->signals, &error);
+    skn_status_t status = cli_stop_open(&coordinator->stop, &error);
     if (status == SKN_OK)
         status = skn_model_read(call->operands[0], overrides,
                                 cli_overrides(call, overrides),

@@ -7,7 +7,6 @@
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/signalfd.h>
 #include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
@@ -71,7 +70,7 @@ take_event(void *job, cli_up_node_t *process, char *line)
         return;
     process->spoke = true;
     /* It was away when the run was told to stop. */
-    if (crew->stops > 0 && process == &crew->process[0] &&
+    if (crew->stopping && process == &crew->process[0] &&
         json_array_size(json_object_get(event, "members")) > 0)
         cli_up_stop(process);
     if (strcmp(cli_event_text(event, "event"), "error") == 0)
@@ -176,26 +175,26 @@ see_to_ends(cli_crew_t *crew)
     }
 }
 
-static void
-take_signals(cli_crew_t *crew)
-{
-    struct signalfd_siginfo info;
-    while (read(crew->signals, &info, sizeof(info)) == (ssize_t)sizeof(info))
-        if (info.ssi_signo != SIGCHLD) {
-            cli_crew_stop(crew);
-            crew->insisted = crew->stops > 1 ? (int)info.ssi_signo : 0;
-        }
-}
-
 void
 cli_crew_stop(cli_crew_t *crew)
 {
-    crew->stops++;
+    crew->stopping = true;
     cli_up_stop(&crew->process[0]);
-    for (uint32_t k = 0; crew->stops > 1 && k < crew->count; k++)
+}
+
+static void
+take_signals(cli_crew_t *crew)
+{
+    cli_stop_news_t news = cli_stop_take(&crew->stop);
+    if (news == CLI_STOP_NOTHING)
+        return;
+    cli_crew_stop(crew);
+    if (news != CLI_STOP_AT_ONCE)
+        return;
+    crew->insisted = true;
+    for (uint32_t k = 0; k < crew->count; k++)
         cli_up_kill(&crew->process[k], SIGKILL);
-    if (crew->stops > 1)
-        end_crew(crew, NULL);
+    end_crew(crew, NULL);
 }
 
 /* The process and all that it has started; returns when they are gone. */
@@ -252,7 +251,8 @@ cli_crew_turn(cli_crew_t *crew, int timeout_ms)
         polled[2 * k + 1] =
             (struct pollfd){ crew->process[k].err.descriptor, POLLIN, 0 };
     }
-    polled[2 * crew->count] = (struct pollfd){ crew->signals, POLLIN, 0 };
+    polled[2 * crew->count] =
+        (struct pollfd){ crew->stop.descriptor, POLLIN, 0 };
     (void)poll(polled, 2 * crew->count + 1, timeout_ms);
     for (uint32_t k = 0; k < crew->count; k++) {
         cli_up_node_t *process = &crew->process[k];
@@ -262,7 +262,7 @@ cli_crew_turn(cli_crew_t *crew, int timeout_ms)
             (void)cli_up_read(&process->err, process, take_complaint, crew);
     }
     take_signals(crew);
-    if (!crew->over && crew->stops == 0 && cli_follow_unread())
+    if (!crew->over && !crew->stopping && cli_follow_unread())
         cli_crew_stop(crew); /* `skein up ... | head` */
     see_to_ends(crew);
     if (crew->over && cli_now_ns() - crew->over_ns >= FAREWELL_MS * 1000000ull)
@@ -284,10 +284,11 @@ cli_crew_open(cli_crew_t *crew, skn_error_t *error)
         process->name = k == 0 ? "coordinator" : crew->model->nodes[k - 1].name;
         process->ssh = k == 0 ? "" : crew->model->nodes[k - 1].ssh;
     }
-    static const int numbers[] = { SIGINT, SIGTERM, SIGCHLD, 0 };
     cli_follow_outlive();
     crew->lock = -1;
-    skn_status_t status = cli_signals_take(numbers, &crew->signals, error);
+    crew->stop.doing = "saving a checkpoint";
+    crew->stop.insisting = "quit without saving";
+    skn_status_t status = cli_stop_open(&crew->stop, error);
     return status == SKN_OK
                ? cli_alone(crew->path, ".up",
                            "its nodes are started from there: end it first, "
@@ -314,8 +315,6 @@ cli_crew_close(cli_crew_t *crew)
             kill_group(process);
         cli_up_fini(process);
     }
-    if (crew->signals >= 0)
-        (void)close(crew->signals);
-    crew->signals = -1;
+    cli_stop_close(&crew->stop);
     skn_folder_lock_close(&crew->lock);
 }

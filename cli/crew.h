@@ -11,6 +11,7 @@
 
 #include <jansson.h>
 
+#include "cli/stop.h"
 #include "cli/up.h"
 
 /* Place 0 is the coordinator's, place k + 1 that of node k. */
@@ -40,16 +41,16 @@ struct cli_crew {
     uint32_t absence_ms[CLI_CREW_MAX]; /* after a leave; 0: it stays away */
     uint32_t ends[CLI_CREW_MAX];       /* in a row, before it was of use */
     uint32_t count;                    /* of places */
-    int signals;
-    int lock; /* on the folder of the run: nobody else starts these */
-    uint32_t stops;
-    int insisted; /* the signal of a user who does not want to wait */
-    bool over;    /* the coordinator has ended, and as it should */
+    cli_stop_t stop;
+    int lock;      /* on the folder of the run: nobody else starts these */
+    bool stopping; /* it was asked to, or nobody reads what is said */
+    bool insisted; /* a user does not want to wait */
+    bool over;     /* the coordinator has ended, and as it should */
     uint64_t over_ns;
     skn_error_t error;
 };
 
-/* `crew` has its first members filled. Blocks SIGINT, SIGTERM, SIGCHLD.
+/* `crew` has its first members filled. Blocks the signals of cli/stop.h.
  * SKN_BUSY where another crew is at work on the run of `path`. */
 skn_status_t cli_crew_open(cli_crew_t *crew, skn_error_t *error);
 /* Starts all. */
@@ -62,7 +63,7 @@ void cli_crew_kill(cli_crew_t *crew, uint32_t place, uint32_t after_ms);
 /* Gives the member at `place` notice; it is started again `after_ms` (not 0)
  * after it has left. */
 void cli_crew_dismiss(cli_crew_t *crew, uint32_t place, uint32_t after_ms);
-/* Asks for a good end of the run, as SIGTERM does. */
+/* Asks for a good end of the run, as SIGTERM does; once. */
 void cli_crew_stop(cli_crew_t *crew);
 /* What is still there is killed. */
 void cli_crew_close(cli_crew_t *crew);

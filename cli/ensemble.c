@@ -6,7 +6,6 @@
 #include "cli/ensemble.h"
 
 #include <inttypes.h>
-#include <signal.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -16,6 +15,7 @@
 #include "cli/networks.h"
 #include "cli/process.h"
 #include "cli/rank.h"
+#include "cli/stop.h"
 #include "formats/json_text.h"
 #include "topology/evaluate.h"
 #include "topology/join.h"
@@ -203,10 +203,8 @@ say_farewell(int number)
 static void
 heed_signals(const cli_call_t *call, const cli_outcome_t *whole)
 {
-    const struct sigaction leave = { .sa_handler = say_farewell };
     skn_json_text_t path = { 0 };
     char word[SKN_SHELL_WORD_BYTES];
-    sigset_t none;
     skn_json_text_add_string(&path, whole->path);
     int bytes =
         snprintf(farewell.text, sizeof(farewell.text),
@@ -220,11 +218,7 @@ heed_signals(const cli_call_t *call, const cli_outcome_t *whole)
     farewell.code = cli_requeue(call, 0, true);
     farewell.bytes =
         bytes > 0 && (size_t)bytes < sizeof(farewell.text) ? (size_t)bytes : 0;
-    (void)sigaction(SIGINT, &leave, NULL);
-    (void)sigaction(SIGTERM, &leave, NULL);
-    (void)fflush(NULL);
-    (void)sigemptyset(&none);
-    (void)sigprocmask(SIG_SETMASK, &none, NULL);
+    cli_stop_handle(say_farewell);
 }
 
 /* The `done` event of the whole, with scores if there is a test file. */
@@ -283,7 +277,6 @@ join(const cli_call_t *call, const cli_outcome_t *whole, skn_error_t *error)
     }
     skn_ranker_t ranker = { 0 };
     skn_join_extra_t extra = { .ranker = &ranker };
-    cli_outlive_file_limit();
     skn_status_t status =
         whole->ranker_trees > 0
             ? cli_rank(call, path[0],

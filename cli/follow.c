@@ -8,10 +8,12 @@
 #include <poll.h>
 #include <signal.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <time.h>
 #include <unistd.h>
 
 #include "cli/process.h"
+#include "cli/stop.h"
 #include "formats/json_text.h"
 #include "topology/groups.h"
 #include "topology/load.h"
@@ -32,8 +34,8 @@ typedef struct leash {
     skn_node_load_t load;
 } leash_t;
 
-/* The run that SIGUSR1 stops, once it runs: signal handlers have no argument.
- */
+/* The run that the parent's word stops, once it runs: signal handlers have no
+ * argument. */
 static skn_topology_t *volatile running;
 static volatile sig_atomic_t stop_asked;
 
@@ -421,10 +423,14 @@ bool
 cli_follow_unread(void)
 {
     struct pollfd polled = { STDOUT_FILENO, 0, 0 };
-    return poll(&polled, 1, 0) == 1 && (polled.revents & POLLERR) != 0;
+    struct stat facts;
+    /* A terminal that is gone has POLLERR, too: that is SIGHUP's to tell. */
+    return poll(&polled, 1, 0) == 1 && (polled.revents & POLLERR) != 0 &&
+           fstat(STDOUT_FILENO, &facts) == 0 &&
+           (S_ISFIFO(facts.st_mode) || S_ISSOCK(facts.st_mode));
 }
 
-/* Where the other nodes are to be told: a good end instead of SIGPIPE. */
+/* `| head`: a good end instead of SIGPIPE. */
 static void
 stop_unread(skn_topology_t *topology, bool *unread)
 {
@@ -459,8 +465,7 @@ follow_events(const cli_call_t *call, skn_topology_t *topology,
             print_event(call, line, &bar, follow->resume_path);
         else if (leash.holds)
             wait_on_leash(call, topology, &leash);
-        if (follow->stops_unread)
-            stop_unread(topology, unread);
+        stop_unread(topology, unread);
     }
     cli_bar_hide(&bar);
     return is_done;
@@ -537,7 +542,7 @@ cli_follow(const cli_call_t *call, skn_topology_t **topology,
 {
     skn_error_t error = { 0 };
     struct sigaction action = { .sa_handler = on_stop_signal };
-    (void)sigaction(SIGUSR1, &action, NULL);
+    (void)sigaction(cli_stop_word(), &action, NULL);
     bool unread = false;
     skn_status_t status = run(call, *topology, follow, &unread, &error);
     running = NULL;

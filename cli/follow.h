@@ -39,12 +39,11 @@ typedef struct cli_follow {
     /* What --resume goes on with, told when it stops. NULL: it is not named;
      * "": nothing is said, for it is a part of what another tells. */
     const char *resume_path;
-    bool stops_unread; /* and when nobody reads standard output any more;
-                           * SIGPIPE is then ignored */
 } cli_follow_t;
 
-/* Takes *topology. Runs it to its end; returns the exit code. SIGUSR1 asks for
- * a good end, as the parent process does on SIGINT and SIGTERM. */
+/* Takes *topology. Runs it to its end; returns the exit code. Asked for a good
+ * end by the parent process (cli_stop_word), and where standard output is a
+ * pipe that nobody reads any more. */
 int cli_follow(const cli_call_t *call, skn_topology_t **topology,
                const cli_follow_t *follow);
 /* Makes the process outlive whoever reads its standard output. */

@@ -36,7 +36,6 @@ join_run(const cli_call_t *call)
                             "where the run folder of the whole is to be made");
         return cli_report(call, &error);
     }
-    cli_outlive_file_limit();
     if (cli_networks_begun(into, 0)) { /* `train` removes them once joined */
         (void)skn_fail(&error, SKN_CANNOT_CREATE,
                        "%.200s holds networks of `skein train`", into);

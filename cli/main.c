@@ -9,6 +9,7 @@
 
 #include "cli/combinations.h"
 #include "cli/help.h"
+#include "cli/process.h"
 #include "cli/verb.h"
 #include "topology/nearest.h"
 
@@ -212,6 +213,7 @@ main(int argument_count, char **arguments)
     static const cli_verb_t none = { .name = "" };
     cli_call_t call = { .verb = &none };
     occupy_streams();
+    cli_outlive_file_limit();
     if (argument_count < 2) {
         cli_help_verbs(stderr);
         return skn_status_exit_code(SKN_USAGE);

@@ -16,6 +16,7 @@
 #include <string.h>
 #include <sys/random.h>
 #include <sys/signalfd.h>
+#include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -26,6 +27,7 @@
 #include "cli/member_rest.h"
 #include "cli/member_worker.h"
 #include "cli/process.h"
+#include "cli/stop.h"
 #include "cli/talk.h"
 #include "cli/verbs.h"
 #include "formats/folder_lock.h"
@@ -69,7 +71,8 @@ typedef struct member {
     bool run_done;      /* ... since the run is over */
     const char *reason; /* why we go where it is not */
     bool rests;         /* ... for the memory, and comes back */
-    int signals, stops, lock;
+    cli_stop_t stop;
+    int lock;
     uint64_t opened_ns, pulse_ns, leave_ns, over_ns;
     /* When pulse k was sent, at k % PULSES; and till when we may work. */
     uint64_t pulse_count, sent_ns[PULSES], lease_ns;
@@ -444,23 +447,15 @@ leave(member_t *member, const char *reason)
 static bool
 may_return(const member_t *member)
 {
-    return member->rests && member->stops == 0 && !member->worker.noticed &&
+    return member->rests && !member->stop.asked_by && !member->worker.noticed &&
            !member->worker.done && member->error.status == SKN_OK;
 }
 
 static void
 take_signals(member_t *member)
 {
-    struct signalfd_siginfo info;
-    while (read(member->signals, &info, sizeof(info)) ==
-           (ssize_t)sizeof(info)) {
-        if (info.ssi_signo == SIGCHLD)
-            continue; /* looked at in each turn */
-        if (info.ssi_signo == SIGINT && cli_flag(member->call, "leash"))
-            continue; /* Ctrl-C is for who started us */
-        member->stops++;
+    if (cli_stop_take(&member->stop) != CLI_STOP_NOTHING)
         leave(member, "signal");
-    }
 }
 
 static void
@@ -478,7 +473,7 @@ is_over(member_t *member)
 {
     uint64_t time_ns = cli_now_ns();
     bool idle = !cli_worker_lives(&member->worker);
-    if (member->error.status != SKN_OK || member->stops > 1)
+    if (member->error.status != SKN_OK || member->stop.interrupts > 1)
         return true;
     if (member->over)
         return idle || time_ns - member->over_ns >= FAREWELL_MS * 1000000ull;
@@ -518,7 +513,7 @@ serve(member_t *member)
     while (!is_over(member)) {
         cli_up_node_t *node = &member->worker.node;
         struct pollfd polled[] = {
-            { member->signals, POLLIN, 0 },
+            { member->stop.descriptor, POLLIN, 0 },
             { member->leash ? STDIN_FILENO : -1, POLLIN, 0 },
             { node->out.descriptor, POLLIN, 0 },
             { node->err.descriptor, POLLIN, 0 },
@@ -537,13 +532,15 @@ serve(member_t *member)
             leave(member, member->worker.noticed ? "notice" : "memory");
         if (ended)
             say_ended(member);
+        if (!member->leaving && cli_follow_unread())
+            leave(member, "unread");
         look_for_others(member);
         if (member->connected)
             say_pulse(member, false);
     }
     cli_worker_kill(&member->worker);
     /* The run is over, or goes on without us, for our own fault. */
-    if (member->over && member->stops == 0 && !member->leaving &&
+    if (member->over && !member->stop.asked_by && !member->leaving &&
         member->error.status == SKN_OK)
         member->error = member->fault;
 }
@@ -673,7 +670,7 @@ static bool
 rest(member_t *member, skn_error_t *error)
 {
     skn_control_close(&member->control); /* who does not answer is not there */
-    return cli_member_rest(member->call, member->model, member->signals,
+    return cli_member_rest(member->call, member->model, &member->stop,
                            member->leash, error);
 }
 
@@ -720,8 +717,7 @@ close_all(member_t *member)
     skn_model_destroy(&member->model);
     json_decref(member->ended);
     free(member->settings);
-    if (member->signals >= 0)
-        (void)close(member->signals);
+    cli_stop_close(&member->stop);
     skn_folder_lock_close(&member->lock);
 }
 
@@ -745,9 +741,11 @@ member_run(const cli_call_t *call)
     member->opened_ns = cli_now_ns();
     cli_worker_init(&member->worker);
     cli_bar_init(&member->bar, call);
-    static const int numbers[] = { SIGINT, SIGTERM, SIGCHLD, 0 };
+    member->stop = (cli_stop_t){ .doing = "handing over what this node has",
+                                 .insisting = "quit without",
+                                 .leashed = member->leash };
     cli_follow_outlive();
-    skn_status_t status = cli_signals_take(numbers, &member->signals, &error);
+    skn_status_t status = cli_stop_open(&member->stop, &error);
     if (status == SKN_OK)
         status = skn_model_read(call->operands[1], overrides,
                                 cli_overrides(call, overrides), &member->model,
@@ -793,8 +791,9 @@ const cli_verb_t cli_member = {
     .description =
         "Dials the coordinator of the model file and takes part as node NAME,\n"
         "whenever the coordinator wants it to. Its part of the run is kept in\n"
-        "checkpoint.path/NAME. On SIGTERM it hands over what it has and ends;\n"
-        "killed, it may be started again at any time, with its folder or\n"
-        "without. See docs/elastic.md.",
+        "checkpoint.path/NAME. On SIGTERM, SIGHUP, SIGUSR1, SIGUSR2, SIGXCPU\n"
+        "or Ctrl-C it hands over what it has and ends; killed, it may be\n"
+        "started again at any time, with its folder or without. See\n"
+        "docs/elastic.md.",
     .run = member_run,
 };

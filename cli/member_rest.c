@@ -3,8 +3,6 @@
 
 #include <errno.h>
 #include <poll.h>
-#include <signal.h>
-#include <sys/signalfd.h>
 #include <unistd.h>
 
 #include "cli/polite.h"
@@ -13,30 +11,20 @@
 
 #define LOOK_MS 200
 
-static bool
-asked_to_end(int signals)
-{
-    struct signalfd_siginfo info;
-    while (read(signals, &info, sizeof(info)) == (ssize_t)sizeof(info))
-        if (info.ssi_signo != SIGCHLD)
-            return true;
-    return false;
-}
-
 /* A look that begins here knows nothing of what went before: it has to see
  * memory wanted, and then not for a minute, or not at all for as long. */
 static bool
-wait_for_memory(cli_polite_t *polite, int signals, bool leash)
+wait_for_memory(cli_polite_t *polite, cli_stop_t *stop, bool leash)
 {
     uint64_t begun_ns = cli_now_ns();
     bool wanted = false;
     for (;;) {
         struct pollfd polled[] = {
-            { signals, POLLIN, 0 },
+            { stop->descriptor, POLLIN, 0 },
             { leash ? STDIN_FILENO : -1, POLLIN, 0 },
         };
         (void)poll(polled, 2, LOOK_MS);
-        if ((polled[0].revents && asked_to_end(signals)) ||
+        if (cli_stop_take(stop) != CLI_STOP_NOTHING ||
             (polled[1].revents && cli_leash_is_gone()))
             return false;
         cli_polite_wish_t wish = cli_polite_step(polite, 0);
@@ -50,15 +38,15 @@ wait_for_memory(cli_polite_t *polite, int signals, bool leash)
 }
 
 bool
-cli_member_rest(const cli_call_t *call, const skn_model_t *model, int signals,
-                bool leash, skn_error_t *error)
+cli_member_rest(const cli_call_t *call, const skn_model_t *model,
+                cli_stop_t *stop, bool leash, skn_error_t *error)
 {
     cli_polite_options_t options;
     cli_polite_options_of(&model->idle, false, &options);
     cli_polite_t *polite = cli_polite_open(call, &options, error);
     if (!polite)
         return false;
-    bool enough = wait_for_memory(polite, signals, leash);
+    bool enough = wait_for_memory(polite, stop, leash);
     cli_polite_close(&polite);
     return enough;
 }

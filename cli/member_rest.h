@@ -3,14 +3,15 @@
 #ifndef CLI_MEMBER_REST_H
 #define CLI_MEMBER_REST_H
 
+#include "cli/stop.h"
 #include "cli/verb.h"
 #include "topology/model.h"
 
 /* Looks at the machine's memory until it has been enough for a minute (docs/
- * idle.md). False: a signal came on `signals` (of cli_signals_take), standard
+ * idle.md). False: a signal asked for an end, standard
  * input ended where `leash`, the machine will be taken away, or, in `error`,
  * there is no memory to look with. The caller has no worker. */
 bool cli_member_rest(const cli_call_t *call, const skn_model_t *model,
-                     int signals, bool leash, skn_error_t *error);
+                     cli_stop_t *stop, bool leash, skn_error_t *error);
 
 #endif

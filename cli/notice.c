@@ -34,9 +34,12 @@ start(const char *command)
     char *const words[] = { shell, option, (char *)(uintptr_t)command, NULL };
     posix_spawn_file_actions_t files;
     posix_spawnattr_t attributes;
-    sigset_t none;
+    sigset_t none, usual;
     pid_t pid = 0;
     (void)sigemptyset(&none);
+    (void)sigemptyset(&usual);
+    (void)sigaddset(&usual, SIGPIPE); /* which we ignore */
+    (void)sigaddset(&usual, SIGXFSZ);
     if (posix_spawn_file_actions_init(&files) != 0)
         return 0;
     if (posix_spawnattr_init(&attributes) != 0) {
@@ -45,8 +48,10 @@ start(const char *command)
     }
     int refused =
         posix_spawnattr_setflags(&attributes, POSIX_SPAWN_SETSIGMASK |
+                                                  POSIX_SPAWN_SETSIGDEF |
                                                   POSIX_SPAWN_SETPGROUP) |
         posix_spawnattr_setsigmask(&attributes, &none) |
+        posix_spawnattr_setsigdefault(&attributes, &usual) |
         posix_spawnattr_setpgroup(&attributes, 0);
     for (int stream = 0; stream <= 2; stream++)
         refused |= posix_spawn_file_actions_addopen(

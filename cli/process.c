@@ -1,4 +1,4 @@
-/* process.c - clock, signals, exit codes.
+/* process.c - clock, children, exit codes.
  * SPDX-License-Identifier: Apache-2.0 */
 #include "cli/process.h"
 
@@ -7,7 +7,6 @@
 #include <signal.h>
 #include <stdio.h>
 #include <string.h>
-#include <sys/signalfd.h>
 #include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
@@ -18,21 +17,6 @@ cli_now_ns(void)
     struct timespec now;
     (void)clock_gettime(CLOCK_MONOTONIC, &now);
     return (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec;
-}
-
-skn_status_t
-cli_signals_take(const int *numbers, int *descriptor, skn_error_t *error)
-{
-    sigset_t set;
-    (void)sigemptyset(&set);
-    for (; *numbers; numbers++)
-        (void)sigaddset(&set, *numbers);
-    (void)sigprocmask(SIG_BLOCK, &set, NULL);
-    *descriptor = signalfd(-1, &set, SFD_CLOEXEC | SFD_NONBLOCK);
-    return *descriptor >= 0
-               ? SKN_OK
-               : skn_fail(error, SKN_UNAVAILABLE, "no signal descriptor: %s",
-                          strerror(errno));
 }
 
 void

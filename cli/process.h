@@ -1,5 +1,5 @@
 /* process.h - what the long-lived processes of the command share: the clock,
- * signals as a descriptor, exit codes of others.
+ * exit codes of others.
  * SPDX-License-Identifier: Apache-2.0 */
 #ifndef CLI_PROCESS_H
 #define CLI_PROCESS_H
@@ -12,12 +12,6 @@
 
 /* CLOCK_MONOTONIC: the same for all processes of a machine. */
 uint64_t cli_now_ns(void);
-
-/* Blocks the signals of the list, which ends with 0, for this process, and
- * makes *descriptor readable when one has come; not inherited, never waits.
- * SKN_UNAVAILABLE. */
-skn_status_t cli_signals_take(const int *numbers, int *descriptor,
-                              skn_error_t *error);
 
 /* Reads what came on standard input, by which whoever started this process
  * holds it. True: it was let go. */

@@ -11,9 +11,12 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "cli/follow.h"
+#include "cli/stop.h"
+
 #define RESTARTS_MAX 5
 #define RESTART_SPAN_S 60
-#define KEEPER_TICK_NS 200000000
+#define KEEPER_TICK_MS 200
 
 void *
 cli_shared_new(size_t bytes)
@@ -24,81 +27,43 @@ cli_shared_new(size_t bytes)
 }
 
 static void
-watched_signals(sigset_t *set)
-{
-    (void)sigemptyset(set);
-    (void)sigaddset(set, SIGINT);
-    (void)sigaddset(set, SIGTERM);
-    (void)sigaddset(set, SIGCHLD);
-}
-
-/* In the child: the parent speaks by SIGUSR1 (end well) and SIGUSR2 (now).
- * Until cli_follow has something to end well, both end the process. */
-static void
 become_worker(pid_t parent)
 {
-    const struct sigaction ignore = { .sa_handler = SIG_IGN };
-    const struct sigaction end = { .sa_handler = SIG_DFL };
-    sigset_t none;
     (void)prctl(PR_SET_PDEATHSIG, SIGKILL);
     if (getppid() != parent)
         _exit(skn_status_exit_code(SKN_UNAVAILABLE)); /* it is gone already */
-    (void)sigaction(SIGINT, &ignore, NULL);
-    (void)sigaction(SIGTERM, &ignore, NULL);
-    (void)sigaction(SIGUSR1, &end, NULL);
-    (void)sigaction(SIGUSR2, &end, NULL);
-    (void)sigemptyset(&none);
-    (void)sigprocmask(SIG_SETMASK, &none, NULL);
+    cli_stop_become_worker();
 }
 
-/* The next signal; 0: it is time for the keeper. */
+static cli_stop_news_t
+take_news(cli_stop_t *stop, const cli_keeper_t *keeper)
+{
+    return cli_stop_wait(stop, keeper ? KEEPER_TICK_MS : -1);
+}
+
+/* Waits for the worker, passing on what signals ask for, and wishes of the
+ * keeper: the last one is left in *wish. Returns its wait status. */
 static int
-next_signal(const cli_keeper_t *keeper)
+watch(pid_t worker, cli_stop_t *stop, const cli_keeper_t *keeper,
+      cli_polite_wish_t *wish)
 {
-    const struct timespec tick = { 0, KEEPER_TICK_NS };
-    sigset_t set;
-    watched_signals(&set);
-    int number =
-        keeper ? sigtimedwait(&set, NULL, &tick) : sigwaitinfo(&set, NULL);
-    return number > 0 ? number : 0;
-}
-
-/* To a person, who would ask again: a batch or a checkpoint may take a while.
- * The terminal has put ^C into the line. */
-static void
-tell_asked(int number, int times)
-{
-    if (number == SIGINT && times == 1 && isatty(STDERR_FILENO))
-        (void)fputs("\rskein: it comes to a good end; Ctrl-C again ends it at "
-                    "once\n",
-                    stderr);
-}
-
-/* Waits for the worker, passing signals on, and wishes of the keeper: the last
- * one is left in *wish. Those do not count as asking a first time: SIGTERM may
- * well follow a notice. The last signal that asked is left in *asked_by.
- * Returns its wait status. */
-static int
-watch(pid_t worker, const cli_keeper_t *keeper, cli_polite_wish_t *wish,
-      int *asked_by)
-{
-    int status = 0, asked = 0;
+    int status = 0;
     *wish = CLI_POLITE_STAY;
     for (;;) {
-        int number = next_signal(keeper);
-        if (number == SIGINT || number == SIGTERM) {
-            *asked_by = number;
-            if (keeper && keeper->asked)
+        cli_stop_news_t news = take_news(stop, keeper);
+        if (news == CLI_STOP_AT_ONCE)
+            (void)kill(worker, SIGKILL);
+        else if (news == CLI_STOP_ASKED)
+            (void)kill(worker, cli_stop_word());
+        if (keeper && news != CLI_STOP_NOTHING) {
+            if (keeper->asked)
                 *keeper->asked = true;
-            (void)kill(worker, asked++ == 0 ? SIGUSR1 : SIGUSR2);
-            tell_asked(number, asked);
-            if (keeper)
-                keeper->hurry(keeper->state);
+            keeper->hurry(keeper->state);
             *wish = CLI_POLITE_STAY; /* it is over */
         }
         if (waitpid(worker, &status, WNOHANG) == worker)
             return status;
-        if (!keeper || asked > 0)
+        if (!keeper || stop->asked_by)
             continue;
         cli_polite_wish_t now = keeper->look(keeper->state, worker);
         if (now == CLI_POLITE_STAY || *wish == CLI_POLITE_LEAVE ||
@@ -106,7 +71,7 @@ watch(pid_t worker, const cli_keeper_t *keeper, cli_polite_wish_t *wish,
             (now == CLI_POLITE_GIVE_MEMORY && !keeper->gives_memory))
             continue;
         if (*wish == CLI_POLITE_STAY) {
-            (void)kill(worker, SIGUSR1);
+            (void)kill(worker, cli_stop_word());
             keeper->hurry(keeper->state);
         }
         *wish = now;
@@ -116,11 +81,10 @@ watch(pid_t worker, const cli_keeper_t *keeper, cli_polite_wish_t *wish,
 /* Whether the run may go on: its memory is not needed any more, and nobody has
  * asked for an end meanwhile. */
 static bool
-wait_for_memory(const cli_keeper_t *keeper)
+wait_for_memory(cli_stop_t *stop, const cli_keeper_t *keeper)
 {
     for (;;) {
-        int number = next_signal(keeper);
-        if (number == SIGINT || number == SIGTERM)
+        if (take_news(stop, keeper) != CLI_STOP_NOTHING)
             return false;
         switch (keeper->look(keeper->state, 0)) {
         case CLI_POLITE_STAY:
@@ -136,14 +100,16 @@ wait_for_memory(const cli_keeper_t *keeper)
 /* Whether a worker that has ended is to be started again: it was ended for its
  * memory, before its run was done. */
 static bool
-goes_on(const cli_keeper_t *keeper, cli_polite_wish_t wish, int status)
+goes_on(cli_stop_t *stop, const cli_keeper_t *keeper, cli_polite_wish_t wish,
+        int status)
 {
     bool early = WIFSIGNALED(status)
-                     ? WTERMSIG(status) == SIGUSR1
+                     ? WTERMSIG(status) == cli_stop_word()
                      : WEXITSTATUS(status) == 0 && keeper && *keeper->stopped;
     if (keeper)
         (void)keeper->look(keeper->state, 0);
-    return wish == CLI_POLITE_GIVE_MEMORY && early && wait_for_memory(keeper);
+    return wish == CLI_POLITE_GIVE_MEMORY && early &&
+           wait_for_memory(stop, keeper);
 }
 
 static bool
@@ -160,13 +126,13 @@ within_budget(time_t *restarts, int *count)
 }
 
 static int
-report_death(const cli_call_t *call, int number, int asked_by, bool saves)
+report_death(const cli_call_t *call, int number, bool insisted, bool saves)
 {
     skn_error_t error = { 0 };
-    if (number == SIGUSR2) { /* the user insisted */
+    if (insisted) {
         cli_warn(call, "the run was ended at once",
                  saves ? "--resume goes on from its last checkpoint" : "");
-        return 128 + asked_by;
+        return 128 + SIGINT;
     }
     (void)skn_fail(&error, SKN_INTERNAL,
                    "the worker process was killed by signal %d (%s)", number,
@@ -191,58 +157,77 @@ report_early_end(const cli_call_t *call, const cli_keeper_t *keeper)
     return 0;
 }
 
-/* Nobody reads what the worker prints: it ends, as others do before `head`. */
-static int
-end_like_it(int number)
+/* Forks a worker, which never returns. -1: it cannot be, as was reported. */
+static pid_t
+start_worker(const cli_call_t *call, cli_work_t *work, void *job, int attempt)
 {
-    const struct sigaction end = { .sa_handler = SIG_DFL };
-    (void)sigaction(number, &end, NULL);
-    (void)raise(number);
-    return 128 + number;
+    skn_error_t error = { 0 };
+    pid_t parent = getpid();
+    (void)fflush(NULL);
+    pid_t worker = fork();
+    if (worker == 0) {
+        become_worker(parent);
+        int code = cli_finish(call, work(call, job, attempt));
+        _exit(code);
+    }
+    if (worker < 0) {
+        (void)skn_fail(&error, SKN_NO_MEMORY, "no worker process: %s",
+                       strerror(errno));
+        (void)cli_report(call, &error);
+    }
+    return worker;
 }
 
-int
-cli_supervise(const cli_call_t *call, cli_work_t *work, void *job,
-              const volatile bool *begun, const cli_keeper_t *keeper)
+/* Starts it as often as it has to be; returns the exit code. */
+static int
+repeat(const cli_call_t *call, cli_work_t *work, void *job,
+       const volatile bool *begun, const cli_keeper_t *keeper, cli_stop_t *stop)
 {
     cli_polite_wish_t wish;
     time_t when[RESTARTS_MAX] = { 0 };
-    int restart_count = 0, asked_by = SIGTERM;
-    sigset_t set;
-    watched_signals(&set);
-    (void)sigprocmask(SIG_BLOCK, &set, NULL);
+    int restart_count = 0;
     for (int attempt = 0;; attempt++) {
-        pid_t parent = getpid(), worker;
-        (void)fflush(NULL);
-        worker = fork();
-        if (worker < 0) {
-            skn_error_t error = { 0 };
-            (void)skn_fail(&error, SKN_NO_MEMORY, "no worker process: %s",
-                           strerror(errno));
-            return cli_report(call, &error);
-        }
-        if (worker == 0) {
-            become_worker(parent);
-            int code = cli_finish(call, work(call, job, attempt));
-            _exit(code);
-        }
-        int status = watch(worker, keeper, &wish, &asked_by);
-        if (goes_on(keeper, wish, status))
+        pid_t worker = start_worker(call, work, job, attempt);
+        if (worker < 0)
+            return skn_status_exit_code(SKN_NO_MEMORY);
+        int status = watch(worker, stop, keeper, &wish);
+        if (goes_on(stop, keeper, wish, status))
             continue;
         if (WIFEXITED(status))
             return WEXITSTATUS(status);
         int number = WTERMSIG(status);
-        if (number == SIGUSR1)
+        if (number == cli_stop_word())
             return report_early_end(call, keeper);
-        if (number == SIGPIPE)
-            return end_like_it(number);
-        if (number == SIGUSR2 || !begun || !*begun ||
+        if (number == SIGPIPE) /* nobody reads what it prints */
+            return cli_follow_end_unread();
+        if (stop->asked_by || !begun || !*begun ||
             !within_budget(when, &restart_count))
-            return report_death(call, number, asked_by, begun && *begun);
+            return report_death(call, number, stop->interrupts > 1,
+                                begun && *begun);
         char text[128];
         (void)snprintf(text, sizeof(text),
                        "the worker process died of signal %d (%s)", number,
                        strsignal(number));
         cli_warn(call, text, "it starts again from its last checkpoint");
     }
+}
+
+int
+cli_supervise(const cli_call_t *call, cli_work_t *work, void *job,
+              const volatile bool *begun, const cli_keeper_t *keeper)
+{
+    skn_error_t error = { 0 };
+    cli_stop_t stop = {
+        .doing = begun || keeper ? "saving a checkpoint"
+                                 : "finishing what has begun",
+        .insisting = begun || keeper ? "quit without saving" : "quit at once",
+        .leashed = keeper && keeper->leashed,
+        .leased = keeper && keeper->leased,
+    };
+    cli_follow_outlive();
+    if (cli_stop_open(&stop, &error) != SKN_OK)
+        return cli_report(call, &error);
+    int code = repeat(call, work, job, begun, keeper, &stop);
+    cli_stop_close(&stop);
+    return code;
 }

@@ -3,8 +3,8 @@
  * The messaging library asserts on some errors of the environment, and the
  * system may kill for memory: then the worker is started again, with what the
  * run folder holds, within a budget (5 in 60 s). The worker dies with its
- * parent. SIGINT and SIGTERM ask the worker for a good end, the second time at
- * once. DESIGN section 3.  SPDX-License-Identifier: Apache-2.0 */
+ * parent. The signals of cli/stop.h ask the worker for a good end.
+ * DESIGN section 3.  SPDX-License-Identifier: Apache-2.0 */
 #ifndef CLI_SUPERVISE_H
 #define CLI_SUPERVISE_H
 
@@ -28,6 +28,7 @@ typedef struct cli_keeper {
     bool gives_memory;      /* such an end may be followed by another start */
     volatile bool *stopped; /* shared: the worker came to an end too early */
     bool *asked; /* becomes true when a signal asks for an end; or NULL */
+    bool leashed, leased; /* as in cli_stop_t */
 } cli_keeper_t;
 
 /* Forks, before any other thread exists, and runs `work` in the child until it

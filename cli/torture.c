@@ -402,7 +402,7 @@ run_disturbed(torture_t *torture, const skn_model_t *model,
         .patience_s = "600",
         .take = take,
         .job = &heard,
-        .signals = -1,
+        .stop.descriptor = -1,
     };
     torture->node_count = (uint32_t)model->node_count;
     torture->heard_ns = cli_now_ns();
@@ -424,7 +424,7 @@ run_disturbed(torture_t *torture, const skn_model_t *model,
         return status;
     if (crew.error.status != SKN_OK)
         *error = crew.error;
-    else if (crew.stops > 0)
+    else if (crew.stopping)
         (void)skn_fail(error, SKN_UNAVAILABLE,
                        "stopped after %u kills and %u leaves", torture->killed,
                        torture->left);

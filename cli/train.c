@@ -55,9 +55,9 @@ const cli_verb_t cli_train = {
     .description =
         "Compiles the model file into a topology of actors and runs it: one\n"
         "line an epoch, checkpoints in checkpoint.path (default\n"
-        "runs/<config>-<UTC>-<id>/). SIGINT (Ctrl-C) and SIGTERM\n"
-        "save and end with exit code 0; a second one ends at once, with 130\n"
-        "or 143.\n"
+        "runs/<config>-<UTC>-<id>/). Ctrl-C, SIGTERM, SIGHUP,\n"
+        "SIGUSR1, SIGUSR2 and SIGXCPU save and end with exit code 0; only a\n"
+        "second Ctrl-C ends at once, with 130.\n"
         "With train.ensemble or train.ranker_trees, which auto may choose,\n"
         "one network is trained after the other in folders network-N there,\n"
         "each with a `done`; when all are, the ranker is fitted, they are\n"

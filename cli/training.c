@@ -224,7 +224,6 @@ go(const cli_call_t *call, skn_model_run_t *run, job_t *job, bool resumes)
         .resume_path = job->training->member ? ""
                        : job->training->node ? NULL
                                              : job->run_path,
-        .stops_unread = job->training->node != NULL,
     };
     return cli_follow(call, &run->topology, &follow);
 }
@@ -413,8 +412,6 @@ cli_training(const cli_call_t *call, const cli_training_t *training)
         }
         memcpy(job->run_id, training->run_id, sizeof(job->run_id));
     }
-    if (training->node) /* the other nodes would wait in vain for a word */
-        cli_follow_outlive();
     keeper_t keeper = { .call = call, .job = job };
     bool asked = false;
     const cli_keeper_t keeps = { .look = look,
@@ -422,7 +419,9 @@ cli_training(const cli_call_t *call, const cli_training_t *training)
                                  .state = &keeper,
                                  .gives_memory = training->node == NULL,
                                  .stopped = &job->stopped,
-                                 .asked = &asked };
+                                 .asked = &asked,
+                                 .leashed = training->leash,
+                                 .leased = training->lease };
     /* The death of a node is that of the run: its others hold what it had. */
     int code = cli_supervise(call, work, job,
                              training->node ? NULL : &job->begun, &keeps);

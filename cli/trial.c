@@ -7,7 +7,6 @@
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/signalfd.h>
 #include <unistd.h>
 
 #include "cli/follow.h"
@@ -47,6 +46,8 @@ take_event(void *job, cli_up_node_t *node, char *line)
         trial->cpu_s = skn_json_number(event, "cpu_seconds");
         trial->train_s = skn_json_number(event, "seconds");
         trial->end = isnan(trial->score) ? CLI_TRIAL_FAILED : CLI_TRIAL_DONE;
+    } else if (strcmp(name, "stopped") == 0) {
+        trial->end = CLI_TRIAL_STOPPED; /* somebody has told it to */
     } else if (strcmp(name, "error") == 0) {
         cli_up_keep_error(node, event);
     } else if (strcmp(name, "warning") == 0 &&
@@ -64,15 +65,11 @@ take_complaint(void *job, cli_up_node_t *node, char *line)
     (void)snprintf(node->last, sizeof(node->last), "%s", line);
 }
 
-/* Whether one of those that ask for an end is among the signals. */
+/* Whether an end is asked for, or nobody reads what is told. */
 static bool
-end_is_asked(int signals)
+end_is_asked(cli_stop_t *stop)
 {
-    struct signalfd_siginfo signal;
-    bool asked = false;
-    while (read(signals, &signal, sizeof(signal)) == (ssize_t)sizeof(signal))
-        asked = asked || signal.ssi_signo != SIGCHLD;
-    return asked;
+    return cli_stop_take(stop) != CLI_STOP_NOTHING || cli_follow_unread();
 }
 
 static int
@@ -94,10 +91,11 @@ follow(watch_t *watch)
     while (process->out.descriptor >= 0 || process->err.descriptor >= 0) {
         struct pollfd polled[] = { { process->out.descriptor, POLLIN, 0 },
                                    { process->err.descriptor, POLLIN, 0 },
-                                   { watch->order->signals, POLLIN, 0 } };
+                                   { watch->order->stop->descriptor, POLLIN,
+                                     0 } };
         uint64_t until_ns = watch->order->until_ns;
         (void)poll(polled, 3, wait_ms(watch));
-        if (end_is_asked(watch->order->signals))
+        if (end_is_asked(watch->order->stop))
             end_it(watch, CLI_TRIAL_STOPPED);
         else if (until_ns > 0 && cli_now_ns() >= until_ns &&
                  watch->trial->end == CLI_TRIAL_FAILED)

@@ -10,6 +10,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "cli/stop.h"
 #include "skein/error.h"
 
 #define CLI_TRIAL_OVERRIDES_MAX 24u
@@ -19,7 +20,7 @@ typedef struct cli_trial_order {
     const char *const *overrides; /* KEY=VALUE; first the user's, then ours */
     size_t override_count;
     const char *metric;    /* "p1": the member validate_p1 of its last epoch */
-    int signals;           /* SIGINT, SIGTERM and SIGCHLD come there */
+    cli_stop_t *stop;      /* a signal ends the trial at once */
     uint64_t until_ns;     /* it is ended then, by cli_now_ns(); 0: never */
     const char *self_path; /* of this program */
 } cli_trial_order_t;
@@ -28,7 +29,7 @@ typedef enum cli_trial_end {
     CLI_TRIAL_DONE,   /* with a score */
     CLI_TRIAL_FAILED, /* see `text` */
     CLI_TRIAL_LATE,   /* `until_ns` came first */
-    CLI_TRIAL_STOPPED /* by a signal to us */
+    CLI_TRIAL_STOPPED /* by a signal, to us or to the trial itself */
 } cli_trial_end_t;
 
 typedef struct cli_trial {

@@ -368,15 +368,15 @@ stop_early(const cli_tuning_t *tuning)
 static skn_status_t
 work(cli_tuning_t *tuning, skn_error_t *error)
 {
-    static const int numbers[] = { SIGINT, SIGTERM, SIGCHLD, 0 };
-    skn_status_t status =
-        cli_self_path(tuning->self_path, sizeof(tuning->self_path), error);
+    cli_follow_outlive();
+    skn_status_t status = cli_stop_open(&tuning->stop, error);
+    if (status == SKN_OK)
+        status =
+            cli_self_path(tuning->self_path, sizeof(tuning->self_path), error);
     if (status == SKN_OK)
         status = prepare(tuning, error);
     if (status == SKN_OK)
         status = open_folder(tuning, error);
-    if (status == SKN_OK)
-        status = cli_signals_take(numbers, &tuning->signals, error);
     if (status != SKN_OK)
         return status;
     announce(tuning);
@@ -400,7 +400,9 @@ tune_run(const cli_call_t *call)
         return cli_report(call, &error);
     }
     tuning->call = call;
-    tuning->signals = -1;
+    tuning->stop = (cli_stop_t){ .doing = "trials that are done are kept",
+                                 .insisting = "quit at once",
+                                 .descriptor = -1 };
     skn_status_t status = read_options(tuning, &error);
     if (status == SKN_OK)
         status = work(tuning, &error);
@@ -408,8 +410,7 @@ tune_run(const cli_call_t *call)
         code = cli_report_problems(call, tuning->problems);
     else if (status != SKN_OK)
         code = cli_report(call, &error);
-    if (tuning->signals >= 0)
-        (void)close(tuning->signals);
+    cli_stop_close(&tuning->stop);
     cli_trials_close(&tuning->trials);
     skn_model_destroy(&tuning->model);
     skn_problems_destroy(&tuning->problems);
@@ -447,7 +448,7 @@ const cli_verb_t cli_tune = {
         "of training points that are held back (train.validate, default\n"
         "0.05); the test file is not opened. Ends with tune.yaml in its\n"
         "folder, which `skein train` takes, and says what it is worth.\n"
-        "SIGINT and SIGTERM stop it; --resume goes on behind the last trial\n"
-        "that was done.",
+        "Ctrl-C, SIGTERM, SIGHUP, SIGUSR1, SIGUSR2 and SIGXCPU stop it;\n"
+        "--resume goes on behind the last trial that was done.",
     .run = tune_run,
 };

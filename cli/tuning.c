@@ -128,7 +128,7 @@ try_one(cli_tuning_t *tuning, uint32_t round, uint32_t candidate,
         .overrides = order.list,
         .override_count = order.count,
         .metric = tuning->metric,
-        .signals = tuning->signals,
+        .stop = &tuning->stop,
         .until_ns = tuning->until_ns,
         .self_path = tuning->self_path,
     };
@@ -140,7 +140,9 @@ try_one(cli_tuning_t *tuning, uint32_t round, uint32_t candidate,
     skn_json_text_fini(&order.path);
     if (status != SKN_OK)
         return status;
-    tuning->stopped = trial->end == CLI_TRIAL_STOPPED;
+    /* What has come to its end when it is told to counts, and is the last. */
+    tuning->stopped =
+        trial->end == CLI_TRIAL_STOPPED || tuning->stop.asked_by > 0;
     tuning->late = trial->end == CLI_TRIAL_LATE;
     /* Without auto there is nothing to go by: a resume begins with it again. */
     bool is_needed = round == 0 && candidate == 0;

@@ -3,6 +3,7 @@
 #ifndef CLI_TUNING_H
 #define CLI_TUNING_H
 
+#include "cli/stop.h"
 #include "cli/trials.h"
 #include "cli/tuned.h"
 #include "cli/verb.h"
@@ -25,7 +26,7 @@ typedef struct cli_tuning {
     double cost[CLI_CANDIDATES_MAX];
     cli_trials_t trials;
     char folder[SKN_TEXT_MAX], self_path[4096];
-    int signals;
+    cli_stop_t stop;
     uint64_t until_ns; /* 0: no limit */
     bool stopped, late;
     skn_problems_t *problems;

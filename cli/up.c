@@ -11,12 +11,11 @@
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/signalfd.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 #include "cli/follow.h"
-#include "cli/process.h"
+#include "cli/stop.h"
 #include "cli/training.h"
 #include "cli/up.h"
 #include "cli/up_elastic.h"
@@ -39,10 +38,9 @@ typedef struct up {
     cli_up_node_t nodes[SKN_CLUSTER_NODES_MAX];
     uint32_t count;
     cli_bar_t bar;
-    int signals;         /* signalfd */
-    int stops;           /* that were asked for */
+    cli_stop_t stop;
     bool failing, alone; /* a node failed; one that had joined no other */
-    int insisted;        /* the signal of a user who does not want to wait */
+    bool insisted;       /* a user does not want to wait */
     bool unread;         /* nobody reads what we print */
     bool done, stopped;  /* what the first node said of the run */
 } up_t;
@@ -193,20 +191,15 @@ wait_for_dead(up_t *up)
 static void
 take_signals(up_t *up)
 {
-    struct signalfd_siginfo info;
-    while (read(up->signals, &info, sizeof(info)) == (ssize_t)sizeof(info)) {
-        if (info.ssi_signo == SIGCHLD)
-            continue; /* looked at in each turn */
-        if (up->stops++ == 0) {
-            cli_up_stop(&up->nodes[0]); /* it tells the others */
-            continue;
-        }
-        up->insisted = (int)info.ssi_signo;
-        for (uint32_t k = 0; k < up->count; k++) {
-            cli_up_stop(&up->nodes[k]);
-            cli_up_kill(&up->nodes[k], SIGTERM);
-            cli_up_kill(&up->nodes[k], SIGTERM);
-        }
+    cli_stop_news_t news = cli_stop_take(&up->stop);
+    if (news == CLI_STOP_ASKED)
+        cli_up_stop(&up->nodes[0]); /* it tells the others */
+    if (news != CLI_STOP_AT_ONCE)
+        return;
+    up->insisted = true;
+    for (uint32_t k = 0; k < up->count; k++) {
+        cli_up_stop(&up->nodes[k]); /* over ssh it ends in its own time */
+        cli_up_kill(&up->nodes[k], SIGKILL);
     }
 }
 
@@ -217,7 +210,6 @@ stop_unread(up_t *up)
     if (up->unread || !cli_follow_unread())
         return;
     up->unread = true;
-    up->stops++;
     cli_up_stop(&up->nodes[0]);
 }
 
@@ -241,7 +233,7 @@ listen_once(up_t *up, int timeout_ms)
         polled[2 * k + 1] =
             (struct pollfd){ up->nodes[k].err.descriptor, POLLIN, 0 };
     }
-    polled[2 * up->count] = (struct pollfd){ up->signals, POLLIN, 0 };
+    polled[2 * up->count] = (struct pollfd){ up->stop.descriptor, POLLIN, 0 };
     (void)poll(polled, 2 * up->count + 1, timeout_ms);
     for (uint32_t k = 0; k < up->count; k++) {
         cli_up_node_t *node = &up->nodes[k];
@@ -299,7 +291,7 @@ report(up_t *up)
     if (!blamed)
         return cli_requeue(up->call, 0,
                            !up->unread && !up->done &&
-                               (up->stops > 0 || up->stopped));
+                               (up->stop.asked_by || up->stopped));
     skn_error_t error = blamed->error;
     if (error.status == SKN_OK)
         (void)skn_fail(&error, SKN_UNAVAILABLE,
@@ -312,19 +304,11 @@ report(up_t *up)
                    is_echo(blamed) ? "" : "': ", error.text);
     memcpy(named.hint, error.hint, sizeof(named.hint));
     if (up->insisted)
-        return 128 + up->insisted;
+        return 128 + SIGINT;
     return cli_report(up->call, &named);
 }
 
 /* --- the verb ------------------------------------------------------------ */
-
-static skn_status_t
-block_signals(up_t *up, skn_error_t *error)
-{
-    static const int numbers[] = { SIGINT, SIGTERM, SIGHUP, SIGCHLD, 0 };
-    cli_follow_outlive();
-    return cli_signals_take(numbers, &up->signals, error);
-}
 
 static skn_status_t
 make_local(up_t *up, skn_error_t *error)
@@ -405,7 +389,10 @@ static int
 work(up_t *up, skn_problems_t *problems)
 {
     skn_error_t error = { 0 };
-    skn_status_t status = make_local(up, &error);
+    cli_follow_outlive();
+    skn_status_t status = cli_stop_open(&up->stop, &error);
+    if (status == SKN_OK)
+        status = make_local(up, &error);
     if (status == SKN_OK)
         status = read_model(up, problems, &error);
     if (skn_problems_count(problems) > 0)
@@ -415,8 +402,6 @@ work(up_t *up, skn_problems_t *problems)
     if (status == SKN_OK && up->model->coordinator.address[0] &&
         !cli_value(up->call, "predict"))
         return cli_up_elastic(up->call, up->model, &up->local);
-    if (status == SKN_OK)
-        status = block_signals(up, &error);
     cli_bar_init(&up->bar, up->call);
     for (uint32_t k = 0; k < up->count && status == SKN_OK; k++)
         status = start_node(up, &up->nodes[k], &error);
@@ -442,15 +427,16 @@ up_run(const cli_call_t *call)
         code = cli_report(call, &error);
     } else {
         up->call = call;
-        up->signals = -1;
+        up->stop = (cli_stop_t){ .doing = "saving a checkpoint",
+                                 .insisting = "quit without saving",
+                                 .descriptor = -1 };
         code = work(up, problems);
         unread = up->unread && code == 0;
         for (uint32_t k = 0; k < up->count; k++)
             cli_up_fini(&up->nodes[k]);
         cli_up_local_close(&up->local);
         skn_model_destroy(&up->model);
-        if (up->signals >= 0)
-            (void)close(up->signals);
+        cli_stop_close(&up->stop);
     }
     free(up);
     skn_problems_destroy(&problems);
@@ -493,6 +479,7 @@ const cli_verb_t cli_up = {
         "DATA is a data file, on all nodes alike, as the model's own are.\n"
         "Where the file has `coordinator:`, or with --elastic, nodes may die,\n"
         "leave and come back while the run goes on: see docs/elastic.md.\n"
-        "SIGINT and SIGTERM save and end well; a second one ends at once.",
+        "Ctrl-C, SIGTERM, SIGHUP, SIGUSR1, SIGUSR2 and SIGXCPU save and end\n"
+        "well; only a second Ctrl-C ends at once.",
     .run = up_run,
 };

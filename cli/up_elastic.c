@@ -2,6 +2,7 @@
  * SPDX-License-Identifier: Apache-2.0 */
 #include "cli/up_elastic.h"
 
+#include <signal.h>
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
@@ -185,7 +186,7 @@ cli_up_elastic(const cli_call_t *call, const skn_model_t *model,
         .path = path,
         .take = take,
         .job = &elastic,
-        .signals = -1,
+        .stop.descriptor = -1,
     };
     cli_bar_init(&elastic.bar, call);
     skn_status_t status = cli_crew_open(&crew, &error);
@@ -204,7 +205,7 @@ cli_up_elastic(const cli_call_t *call, const skn_model_t *model,
                      path, path, model->nodes[0].name,
                      model->node_count > 1 ? ", ..." : "",
                      skn_shell_word(path, word));
-    if (status == SKN_OK && crew.stops == 1 && !call->json)
+    if (status == SKN_OK && crew.stopping && !elastic.done && !call->json)
         (void)printf("the same command with -o checkpoint.path=%s goes on\n",
                      path);
     if (status == SKN_OK && crew.error.status != SKN_OK)
@@ -212,6 +213,6 @@ cli_up_elastic(const cli_call_t *call, const skn_model_t *model,
     if (error.status != SKN_OK)
         return cli_report(call, &error);
     if (crew.insisted)
-        return 128 + crew.insisted;
-    return cli_requeue(call, 0, crew.stops > 0 && !elastic.done);
+        return 128 + SIGINT;
+    return cli_requeue(call, 0, crew.stop.asked_by && !elastic.done);
 }

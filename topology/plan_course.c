@@ -84,6 +84,8 @@ add_coordinator(wire_t *wire)
         skn_wire_text(wire, "resume", wire->start->checkpoint);
     if (wire->restored_count > 0)
         skn_wire_text(wire, "restores", "true");
+    if (wire->start->generation > 0)
+        skn_wire_text(wire, "may_lose", "true");
     if (wire->start->resave)
         skn_wire_text(wire, "resaves", "true");
     if (plan->keepers < plan->node_count)

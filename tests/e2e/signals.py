@@ -12,11 +12,15 @@ SPDX-License-Identifier: Apache-2.0
 import json
 import os
 import pathlib
+import pty
+import resource
+import select
 import signal
 import socket
 import subprocess
 import sys
 import tempfile
+import time
 
 from second_opinion import SKEIN, Report, drawer, write_points
 
@@ -115,10 +119,17 @@ class Run:
     def named(self, name):
         return [event for event in self.events if event["event"] == name]
 
+    def errors(self):
+        return self.error_path.read_text(errors="replace")
+
+    def await_error(self, text):
+        """Until it is on standard error, or the alarm."""
+        while text not in self.errors() and self.process.poll() is None:
+            time.sleep(0.01)
+
     def said(self):
         """Its last events and its standard error, for a failed check."""
-        error = self.error_path.read_text(errors="replace")
-        return f"{self.process.returncode} {self.events[-4:]} {error}"
+        return f"{self.process.returncode} {self.events[-4:]} {self.errors()}"
 
 
 def check_end(report, sentence, run, code, last=None, **members):
@@ -128,6 +139,242 @@ def check_end(report, sentence, run, code, last=None, **members):
     good = got == code and (not last or (event["event"] == last
                                          and members.items() <= event.items()))
     report.check(sentence, good, run.said())
+
+
+# --- what is on the disk -----------------------------------------------------
+
+def batch_of(run_folder):
+    """Of its newest checkpoint; -1: there is none."""
+    try:
+        return int(os.readlink(run_folder / "latest").split("-")[1])
+    except FileNotFoundError:
+        return -1
+
+
+def check_saved(report, sentence, run, run_folder):
+    """Ended well, saved once, and the batch is that of its `stopped`."""
+    code = run.end()
+    stopped = run.named("stopped")
+    saved = [event["batch"] for event in run.named("checkpoint")]
+    batch = stopped[-1].get("batch") if stopped else None
+    good = (code == 0 and len(stopped) == 1 and saved.count(batch) == 1
+            and saved[-1] == batch == batch_of(run_folder))
+    report.check(sentence, good, f"{batch_of(run_folder)} {run.said()}")
+
+
+def worker_of(run):
+    """The process that trains."""
+    pid = run.process.pid
+    path = pathlib.Path(f"/proc/{pid}/task/{pid}/children")
+    return int(path.read_text(encoding="ascii").split()[0])
+
+
+# --- signals -----------------------------------------------------------------
+
+ASKING = (signal.SIGTERM, signal.SIGHUP, signal.SIGUSR1, signal.SIGUSR2,
+          signal.SIGXCPU)
+
+
+def begun(folder, *words, name, **how):
+    """A run of `train` that has trained an epoch."""
+    run = Run(folder, "train", "m.yaml", "-o", f"checkpoint.path={name}",
+              *words, **how)
+    run.until("epoch")
+    return run
+
+
+def check_train(report, folder):
+    """Each of them, all of them, to the process, its group and its worker."""
+    for number in (signal.SIGINT, *ASKING):
+        name = signal.Signals(number).name
+        run = begun(folder, name=name)
+        run.send(number)
+        check_saved(report, f"train saves and ends on {name}", run,
+                    folder / name)
+        report.check("  and says what it does", name in run.errors()
+                     or number == signal.SIGINT and "press Ctrl-C again to "
+                     "quit without saving" in run.errors(), run.said())
+    run = begun(folder, name="mixed")
+    run.send(*ASKING, signal.SIGTERM, signal.SIGINT, *ASKING)
+    check_saved(report, "all of them, in any order, are one wish", run,
+                folder / "mixed")
+    run = begun(folder, name="group", start_new_session=True)
+    for number in ASKING:
+        os.killpg(run.process.pid, number)
+    check_saved(report, "and to the whole group", run, folder / "group")
+    for number in ASKING:
+        name = "worker" + signal.Signals(number).name
+        run = begun(folder, name=name)
+        os.kill(worker_of(run), number)
+        check_saved(report, f"and {name[6:]} to the worker alone", run,
+                    folder / name)
+
+
+def check_slow_save(report, folder):
+    """Slurm sends SIGTERM at the start and the end of its grace time."""
+    run = begun(folder, name="slow")
+    worker = worker_of(run)
+    run.send(signal.SIGUSR1)
+    run.await_error("SIGUSR1")
+    os.kill(worker, signal.SIGSTOP)  # it takes as long as it takes
+    for _ in range(3):
+        run.send(signal.SIGTERM, signal.SIGHUP)
+        time.sleep(0)
+    os.kill(worker, signal.SIGCONT)
+    check_saved(report, "a second signal while it saves changes nothing", run,
+                folder / "slow")
+
+
+def check_interrupts(report, folder):
+    """Only a second SIGINT ends at once, whatever the worker does."""
+    run = begun(folder, name="twice")
+    os.kill(worker_of(run), signal.SIGSTOP)  # as a handler that hangs
+    run.send(signal.SIGTERM, signal.SIGINT)
+    run.await_error("press Ctrl-C again to quit without saving")
+    report.check("SIGINT is answered at once, though the worker hangs",
+                 run.process.poll() is None, run.said())
+    while run.process.poll() is None:  # soon after the first it is the same
+        run.send(signal.SIGINT)
+        time.sleep(0.02)
+    report.check("a second one ends it at once", run.process.returncode in
+                 (130, -signal.SIGINT), run.said())
+
+
+def check_ignored(report, folder):
+    """nohup ignores SIGHUP: it stays ignored."""
+    run = begun(folder, name="nohup", preexec_fn=lambda: signal.signal(
+        signal.SIGHUP, signal.SIG_IGN), start_new_session=True)
+    os.killpg(run.process.pid, signal.SIGHUP)
+    for _ in range(3):
+        run.until("epoch")
+    report.check("SIGHUP that is ignored stays ignored",
+                 "SIGHUP" not in run.errors(), run.said())
+    run.send(signal.SIGTERM)
+    check_saved(report, "  and SIGTERM is heeded", run, folder / "nohup")
+
+
+def check_early(report, folder):
+    """Before there is a worker, and before it trains: nothing is left over."""
+    for k in range(8):
+        name = f"early{k}"
+        run = Run(folder, "train", "m.yaml", "-o", f"checkpoint.path={name}")
+        time.sleep(0.004 * k)
+        run.send(signal.SIGTERM)
+        code = run.end()
+        batch = [event.get("batch", -1) for event in run.named("stopped")]
+        report.check("a signal in the first moments ends it well",
+                     code == -signal.SIGTERM or code == 0 and
+                     batch in ([batch_of(folder / name)], [-1]), run.said())
+
+
+def check_limits(report, folder):
+    """A limit of the shell ends no run without a word, or its checkpoint."""
+    run = begun(folder, "-o", "checkpoint.every_batches=20", name="fsize")
+    run.until("checkpoint")
+    resource.prlimit(worker_of(run), resource.RLIMIT_FSIZE, (512, 512))
+    run.until("warning")
+    report.check("a file that may not grow is told (ulimit -f)",
+                 "File too large" in run.errors(), run.said())
+    kept = batch_of(folder / "fsize")
+    run.send(signal.SIGTERM)
+    check_end(report, "  a run that cannot save as it stops has failed", run,
+              74, "error")
+    report.check("  and the checkpoint before is there",
+                 batch_of(folder / "fsize") == kept, run.said())
+    run = Run(folder, "train", "m.yaml", "-o", "checkpoint.path=cpu",
+              preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_CPU,
+                                                    (2, 2)))
+    check_saved(report, "and so does the end of its CPU time (ulimit -t)", run,
+                folder / "cpu")
+
+
+def check_unread(report, folder):
+    """`| head`: whoever reads goes away."""
+    plan = subprocess.run([SKEIN, "plan", "m.yaml", "-o",
+                           "checkpoint.path=plan"], cwd=folder, check=True,
+                          capture_output=True).stdout
+    (folder / "plan.yaml").write_bytes(plan)
+    for words, name in ((("train", "m.yaml", "-o", "checkpoint.path=head"),
+                         "head"), (("run", "plan.yaml"), "plan")):
+        run = Run(folder, *words)
+        run.until("epoch")
+        run.process.stdout.close()
+        code = run.process.wait()
+        report.check(f"{words[0]} that nobody reads saves, and ends as others "
+                     "do", code == -signal.SIGPIPE
+                     and batch_of(folder / name) > 0, run.said())
+
+
+def on_terminal(folder, words, key, after):
+    """What a terminal shows of it, if `key` is pressed once `after` stands."""
+    pid, end = pty.fork()
+    if pid == 0:
+        os.chdir(folder)
+        os.environ["TERM"] = "xterm"
+        os.execv(SKEIN, ["skein", *words])
+    shown = b""
+    while True:
+        select.select([end], [], [])
+        try:
+            piece = os.read(end, 65536)
+        except OSError:
+            piece = b""
+        if not piece:
+            break
+        shown += piece
+        if key and after in shown:
+            os.write(end, key)
+            key = None
+    os.close(end)
+    return shown, os.waitpid(pid, 0)[1]
+
+
+def check_terminal(report, folder):
+    """Ctrl-C takes the progress away, and the ^C, before it says anything."""
+    shown, status = on_terminal(
+        folder, ("train", "m.yaml", "-o", "checkpoint.path=terminal"), b"\x03",
+        b"left")
+    report.check("Ctrl-C clears the line that its sentence stands on",
+                 b"\r\x1b[Kskein: stopping: saving a checkpoint (press Ctrl-C "
+                 b"again to quit without saving)\r\n" in shown, shown[-600:])
+    report.check("  and the run is saved", status == 0
+                 and batch_of(folder / "terminal") > 0, shown[-600:])
+
+
+def check_verbs(report, folder):
+    """The other verbs that train, each with another signal."""
+    runs = {name: Run(folder, "node", name, "pair.yaml", "-o",
+                      "checkpoint.path=nodes") for name in "ab"}
+    runs["a"].until("epoch")
+    runs["b"].send(signal.SIGHUP)
+    check_saved(report, "SIGHUP to one node of two saves", runs["a"],
+                folder / "nodes")
+    check_end(report, "  and ends both", runs["b"], 0)
+    run = Run(folder, "up", "m.yaml", "--local-nodes", "2", "-o",
+              "checkpoint.path=up", start_new_session=True)
+    run.until("epoch")
+    for number in (signal.SIGXCPU, signal.SIGTERM, signal.SIGTERM):
+        os.killpg(run.process.pid, number)
+    check_saved(report, "signals to the group of `up` save", run, folder / "up")
+    run = Run(folder, "up", "m.yaml", "--local-nodes", "2", "--elastic", "-o",
+              "checkpoint.path=elastic")
+    run.until("epoch")
+    run.send(signal.SIGHUP, signal.SIGUSR1, signal.SIGTERM)
+    check_end(report, "signals to `up --elastic` stop the run", run, 0,
+              "harvest")
+    report.check("  and it is saved", batch_of(folder / "elastic/n0") > 0,
+                 run.said())
+    run = Run(folder, "train", "m.yaml", "-o", "train.ensemble=2", "-o",
+              "checkpoint.path=both")
+    run.until("epoch")
+    run.send(signal.SIGUSR1, signal.SIGTERM)
+    check_saved(report, "an ensemble saves the network that it trains", run,
+                folder / "both/network-1")
+    run = Run(folder, "tune", "m.yaml", "-o", "train.epochs=3", "--folder",
+              "tune")
+    run.until("trial")
+    run.send(signal.SIGHUP, signal.SIGUSR1)
+    check_end(report, "tune keeps the trials that are done", run, 0, "stopped")
 
 
 # --- --requeue-code ----------------------------------------------------------
@@ -212,6 +459,15 @@ def main():
         folder = pathlib.Path(name)
         try:
             make_files(folder)
+            check_train(report, folder)
+            check_slow_save(report, folder)
+            check_interrupts(report, folder)
+            check_ignored(report, folder)
+            check_early(report, folder)
+            check_limits(report, folder)
+            check_unread(report, folder)
+            check_terminal(report, folder)
+            check_verbs(report, folder)
             check_requeue_train(report, folder)
             check_requeue_nodes(report, folder)
             check_requeue_members(report, folder)

@@ -15,6 +15,7 @@
 #include <unistd.h>
 
 #include "cli/admission.h"
+#include "cli/again.h"
 #include "cli/balancing.h"
 #include "cli/composing.h"
 #include "cli/doubts.h"
@@ -637,6 +638,8 @@ finish(coordinator_t *coordinator)
         say(coordinator, stopped ? "the run is stopped; it goes on when the "
                                    "coordinator is started again"
                                  : "the run is done");
+        if (stopped && !coordinator->call->json)
+            cli_again_tell(coordinator->call, "to go on:", NULL);
     }
     skn_harvest_sum_t sum;
     skn_harvest_sum(coordinator->harvest, &sum);

@@ -11,6 +11,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "cli/again.h"
 #include "cli/follow.h"
 #include "cli/networks.h"
 #include "cli/process.h"
@@ -19,7 +20,7 @@
 #include "formats/json_text.h"
 #include "topology/evaluate.h"
 #include "topology/join.h"
-#include "topology/shell_word.h"
+#include "topology/run_config.h"
 #include "topology/trained.h"
 
 /* Of one network. */
@@ -184,7 +185,7 @@ train_one(const cli_call_t *call, const member_t *member, state_t state,
 
 /* What is said by who is asked to end from here on. */
 static struct {
-    char text[SKN_TEXT_MAX + 256];
+    char *text; /* for good */
     size_t bytes;
     int code;
 } farewell;
@@ -203,21 +204,18 @@ say_farewell(int number)
 static void
 heed_signals(const cli_call_t *call, const cli_outcome_t *whole)
 {
-    skn_json_text_t path = { 0 };
-    char word[SKN_SHELL_WORD_BYTES];
-    skn_json_text_add_string(&path, whole->path);
-    int bytes =
-        snprintf(farewell.text, sizeof(farewell.text),
-                 call->json ? "{\"event\":\"stopped\",\"path\":%s}\n"
-                            : "stopped, with all networks trained; go on "
-                              "with --resume -o checkpoint.path=%s\n",
-                 !call->json   ? skn_shell_word(whole->path, word)
-                 : path.failed ? "\"\""
-                               : path.bytes);
-    skn_json_text_fini(&path);
+    FILE *file = open_memstream(&farewell.text, &farewell.bytes);
     farewell.code = cli_requeue(call, 0, true);
-    farewell.bytes =
-        bytes > 0 && (size_t)bytes < sizeof(farewell.text) ? (size_t)bytes : 0;
+    if (file && call->json) {
+        (void)fputs("{\"event\":\"stopped\",\"path\":", file);
+        cli_json_string(whole->path, file);
+        (void)fputs("}\n", file);
+    } else if (file) {
+        (void)fputs("stopped, with all networks trained; to go on:\n", file);
+        cli_again_write(call, whole->named ? NULL : whole->path, file);
+    }
+    if (file && fclose(file) != 0)
+        farewell.bytes = 0;
     cli_stop_handle(say_farewell);
 }
 
@@ -265,6 +263,15 @@ cli_ensemble_tell(const cli_call_t *call, const cli_outcome_t *whole)
                                                      : cli_report(call, &error);
 }
 
+/* The whole has a run.json now. */
+static void
+forget_config(const char *path)
+{
+    char name[SKN_TEXT_MAX + 32];
+    (void)snprintf(name, sizeof(name), "%s/" SKN_RUN_CONFIG_ENSEMBLE, path);
+    (void)unlink(name);
+}
+
 static skn_status_t
 join(const cli_call_t *call, const cli_outcome_t *whole, skn_error_t *error)
 {
@@ -310,6 +317,7 @@ join(const cli_call_t *call, const cli_outcome_t *whole, skn_error_t *error)
     /* The first goes last: while it is there, there is something to sweep. */
     for (uint32_t k = whole->networks; k-- > 0 && status == SKN_OK;)
         status = cli_folder_remove(path[k], error);
+    forget_config(whole->path);
     return status == SKN_OK ? tell_whole(call, whole, error) : status;
 }
 
@@ -324,11 +332,9 @@ tell_stop(const cli_call_t *call, const cli_outcome_t *whole, uint32_t k,
     }
     if (call->json)
         return;
-    char word[SKN_SHELL_WORD_BYTES];
-    (void)printf("stopped %s network %u of %u; go on with --resume -o "
-                 "checkpoint.path=%s\n",
-                 trained ? "after" : "in", k + 1, whole->networks,
-                 skn_shell_word(whole->path, word));
+    (void)printf("stopped %s network %u of %u; ", trained ? "after" : "in",
+                 k + 1, whole->networks);
+    cli_again_tell(call, "to go on:", whole->named ? NULL : whole->path);
 }
 
 void
@@ -348,6 +354,8 @@ cli_ensemble_sweep(const char *path)
             cli_network_begun(path, k))
             (void)cli_folder_remove(network, &error);
     }
+    if (checkpoint)
+        forget_config(path);
     json_decref(metadata);
     skn_checkpoint_close(&checkpoint);
 }

@@ -12,12 +12,12 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "cli/again.h"
 #include "cli/process.h"
 #include "cli/stop.h"
 #include "formats/json_text.h"
 #include "topology/groups.h"
 #include "topology/load.h"
-#include "topology/shell_word.h"
 
 #define LINE_BYTES SKN_EVENT_BYTES_MAX
 /* How often a lease is looked at. */
@@ -263,23 +263,26 @@ print_start(const json_t *event)
     cli_print_path("run    ", cli_event_text(event, "path"), "\n");
 }
 
-/* resume_path: see cli_follow_t. */
-static void
-print_stopped(const json_t *event, const char *resume_path)
+void
+cli_follow_tell_stop(const cli_call_t *call, const json_t *event,
+                     const char *resume_path)
 {
-    char word[SKN_SHELL_WORD_BYTES];
-    if (resume_path && !resume_path[0])
-        return;
-    (void)skn_text_print(stdout,
-                         "stopped at batch %.0f; go on with --resume%s%s\n",
-                         skn_json_number(event, "batch"),
-                         resume_path ? " -o checkpoint.path=" : "",
-                         resume_path ? skn_shell_word(resume_path, word) : "");
+    (void)skn_text_print(stdout, "stopped at batch %.0f; to go on:\n",
+                         skn_json_number(event, "batch"));
+    cli_again_write(call, resume_path, stdout);
+}
+
+static void
+print_stopped(const cli_call_t *call, const json_t *event,
+              const cli_follow_t *follow)
+{
+    if (!follow || !follow->is_part)
+        cli_follow_tell_stop(call, event, follow ? follow->resume_path : NULL);
 }
 
 static void
 print_event(const cli_call_t *call, const char *line, cli_bar_t *bar,
-            const char *resume_path)
+            const cli_follow_t *follow)
 {
     json_t *event = json_loads(line, 0, NULL);
     const char *name = cli_event_text(event, "event");
@@ -320,7 +323,7 @@ print_event(const cli_call_t *call, const char *line, cli_bar_t *bar,
     } else if (strcmp(name, "checkpoint") == 0)
         cli_print_path("saved  ", cli_event_text(event, "path"), "\n");
     else if (strcmp(name, "stopped") == 0)
-        print_stopped(event, resume_path);
+        print_stopped(call, event, follow);
     else if (strcmp(name, "idle") == 0)
         print_idle(event);
     else if (strcmp(name, "index") == 0)
@@ -462,7 +465,7 @@ follow_events(const cli_call_t *call, skn_topology_t *topology,
         if (status == SKN_OK && strncmp(line, done, strlen(done)) == 0)
             is_done = true;
         if (status == SKN_OK)
-            print_event(call, line, &bar, follow->resume_path);
+            print_event(call, line, &bar, follow);
         else if (leash.holds)
             wait_on_leash(call, topology, &leash);
         stop_unread(topology, unread);

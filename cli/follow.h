@@ -36,9 +36,10 @@ typedef struct cli_follow {
      * a cut of that generation. NULL: nowhere. */
     const char *cut_path;
     uint64_t generation;
-    /* What --resume goes on with, told when it stops. NULL: it is not named;
-     * "": nothing is said, for it is a part of what another tells. */
+    /* The run's folder, where the command that goes on has to name it; NULL:
+     * it does. */
     const char *resume_path;
+    bool is_part; /* of what another tells the end of: says nothing of it */
 } cli_follow_t;
 
 /* Takes *topology. Runs it to its end; returns the exit code. Asked for a good
@@ -63,6 +64,10 @@ bool cli_event_actor_waits(const json_t *event);
 /* Prints one event of a run, a line of JSON, in the form that `call` asks for;
  * the bar, which may be NULL, gives way to it, or shows it. */
 void cli_follow_print(const cli_call_t *call, const char *line, cli_bar_t *bar);
+/* Says where a run has stopped, by its event `stopped`, and on a line of its
+ * own the command that goes on; resume_path as in cli_follow_t. */
+void cli_follow_tell_stop(const cli_call_t *call, const json_t *event,
+                          const char *resume_path);
 void cli_follow_show(const cli_call_t *call, const char *line);
 
 #endif

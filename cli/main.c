@@ -133,10 +133,11 @@ too_few(const cli_call_t *call)
 }
 
 static int
-run_verb(const cli_verb_t *verb, int count, char **words)
+run_verb(const cli_verb_t *verb, const char *program, int count, char **words)
 {
     static cli_call_t call; /* 10 KiB: kept off the stack */
     call.verb = verb;
+    call.program = program;
     for (int k = 0; k < count; k++)
         if (strcmp(words[k], "--json") == 0)
             call.json = true; /* also for what is wrong with the options */
@@ -225,6 +226,7 @@ main(int argument_count, char **arguments)
     if (strcmp(word, "--version") == 0)
         word = "version";
     const cli_verb_t *verb = find_verb(word);
-    return verb ? run_verb(verb, argument_count - 2, arguments + 2)
-                : unknown_verb(&call, word);
+    return verb
+               ? run_verb(verb, arguments[0], argument_count - 2, arguments + 2)
+               : unknown_verb(&call, word);
 }

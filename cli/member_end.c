@@ -4,6 +4,7 @@
 
 #include <string.h>
 
+#include "cli/again.h"
 #include "cli/follow.h"
 #include "cli/talk.h"
 
@@ -30,5 +31,7 @@ cli_member_end(const cli_call_t *call, bool done, const char *reason,
         cli_event_put(json_pack("{ss ss ss}", "event", "left", "node",
                                 call->operands[0], "reason",
                                 failed ? "failed" : reason));
+    else if (!over && !failed)
+        cli_again_tell(call, "to take part again:", NULL);
     return cli_requeue(call, code, !over);
 }

@@ -7,6 +7,7 @@
 #include <signal.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
@@ -35,6 +36,13 @@ cli_self_path(char *text, size_t bytes, skn_error_t *error)
                        : skn_fail(error, SKN_UNAVAILABLE,
                                   "which program this is cannot be read: %s",
                                   strerror(errno));
+}
+
+bool
+cli_is_folder(const char *path)
+{
+    struct stat facts;
+    return stat(path, &facts) == 0 && S_ISDIR(facts.st_mode);
 }
 
 static int

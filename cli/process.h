@@ -32,6 +32,9 @@ skn_status_t cli_self_path(char *text, size_t bytes, skn_error_t *error);
  * an error of the write, and no signal. */
 void cli_outlive_file_limit(void);
 
+/* Whether `path` is a folder. */
+bool cli_is_folder(const char *path);
+
 /* Removes a folder with all that is in it; one that is not there is removed.
  * It follows no links. SKN_STORAGE. */
 skn_status_t cli_folder_remove(const char *path, skn_error_t *error);

@@ -3,8 +3,10 @@
 #include "cli/ensemble.h"
 #include "cli/follow.h"
 #include "cli/networks.h"
+#include "cli/process.h"
 #include "cli/training.h"
 #include "cli/verbs.h"
+#include "topology/shell_word.h"
 
 /* *stopped: it was told to stop, and is not done. */
 static int
@@ -25,12 +27,29 @@ train(const cli_call_t *call, bool *stopped)
     return outcome.joined ? cli_ensemble_tell(call, &outcome) : code;
 }
 
+/* A run folder in place of a model file is for a run that goes on. */
+static skn_status_t
+check_folder(const cli_call_t *call, skn_error_t *error)
+{
+    const char *path = call->operands[0];
+    char word[SKN_SHELL_WORD_BYTES];
+    if (cli_flag(call, "resume") || !cli_is_folder(path))
+        return SKN_OK;
+    (void)skn_fail(error, SKN_USAGE, "%.200s is a folder, not a model file",
+                   path);
+    return skn_fail_hint(error, SKN_USAGE,
+                         "if it holds a run, go on with `skein train --resume "
+                         "%.200s`",
+                         skn_shell_word(path, word));
+}
+
 static int
 train_run(const cli_call_t *call)
 {
     skn_error_t error = { 0 };
     bool stopped = false;
-    if (cli_requeue_check(call, &error) != SKN_OK)
+    if (cli_requeue_check(call, &error) != SKN_OK ||
+        check_folder(call, &error) != SKN_OK)
         return cli_report(call, &error);
     int code = train(call, &stopped);
     return cli_requeue(call, code, stopped);
@@ -38,7 +57,8 @@ train_run(const cli_call_t *call)
 
 static const cli_option_t options[] = {
     CLI_OVERRIDE_OPTION,
-    { "resume", 0, NULL, "go on with the run in checkpoint.path" },
+    { "resume", 0, NULL,
+      "go on with the run in checkpoint.path, or in the folder FILE" },
     CLI_REQUEUE_OPTION,
     CLI_RUN_OPTIONS,
     CLI_COMMON_OPTIONS,
@@ -62,6 +82,8 @@ const cli_verb_t cli_train = {
         "one network is trained after the other in folders network-N there,\n"
         "each with a `done`; when all are, the ranker is fitted, they are\n"
         "joined to one run, and the folders are removed. --resume goes on\n"
-        "with the network that was not done.",
+        "with the network that was not done.\n"
+        "`skein train --resume FOLDER` goes on with the run in FOLDER by the\n"
+        "config that is kept there; -o sets keys on top of it.",
     .run = train_run,
 };

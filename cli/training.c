@@ -7,12 +7,14 @@
 
 #include "cli/follow.h"
 #include "cli/networks.h"
+#include "cli/process.h"
 #include "cli/supervise.h"
 #include "cli/training.h"
 #include "formats/json_text.h"
 #include "formats/manifest.h"
 #include "topology/model_run.h"
 #include "topology/shortfall.h"
+#include "topology/run_config.h"
 
 /* Of a run's id, before the 8 of its generation. */
 #define LINK_RUN_DIGITS (SKN_RUN_ID_BYTES - 9)
@@ -221,9 +223,11 @@ go(const cli_call_t *call, skn_model_run_t *run, job_t *job, bool resumes)
         .lease = job->training->lease,
         .cut_path = may_cut(run, job) ? job->run_path : NULL,
         .generation = job->training->generation,
-        .resume_path = job->training->member ? ""
-                       : job->training->node ? NULL
-                                             : job->run_path,
+        .resume_path =
+            job->outcome.named && strcmp(job->training->path, "-") != 0
+                ? NULL
+                : job->run_path,
+        .is_part = job->training->member,
     };
     return cli_follow(call, &run->topology, &follow);
 }
@@ -233,6 +237,7 @@ static void
 leave_to_parent(void *shared, const skn_model_t *model)
 {
     job_t *job = shared;
+    job->outcome.named = model->checkpoint.path[0] != '\0';
     if (!model->idle.enabled)
         return;
     cli_polite_worker();
@@ -341,7 +346,10 @@ leave_ensemble(const skn_model_run_t *run, job_t *job, bool resumes, bool *left,
             .ranker_trees = (uint32_t)train->ranker_trees,
             .threads = run->plan.units,
             .seed = train->seed,
+            .named = job->outcome.named,
         };
+        status =
+            skn_run_config_keep(job->run_path, &run->whole, resumes, error);
     }
     return status;
 }
@@ -368,6 +376,7 @@ work(const cli_call_t *call, void *shared, int attempt)
         .patience_s = job->training->patience_s,
         .again = attempt > 0,
         .must_be_new = true,
+        .from_run = cli_is_folder(job->training->path),
         .node = job->training->node,
         .predict = job->training->predict,
         .predict_labels = job->training->labels,

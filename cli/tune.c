@@ -14,6 +14,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "cli/again.h"
 #include "cli/follow.h"
 #include "cli/process.h"
 #include "cli/tuning.h"
@@ -359,9 +360,10 @@ stop_early(const cli_tuning_t *tuning)
     if (tuning->call->json)
         cli_event_put(json_pack("{sssI}", "event", "stopped", "trials",
                                 (json_int_t)tuning->trials.count));
-    else
-        (void)printf("stopped after %u trials; go on with --resume\n",
-                     tuning->trials.count);
+    else {
+        (void)printf("stopped after %u trials; ", tuning->trials.count);
+        cli_again_tell(tuning->call, "to go on:", NULL);
+    }
     return SKN_OK;
 }
 

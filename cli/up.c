@@ -39,10 +39,11 @@ typedef struct up {
     uint32_t count;
     cli_bar_t bar;
     cli_stop_t stop;
-    bool failing, alone; /* a node failed; one that had joined no other */
-    bool insisted;       /* a user does not want to wait */
-    bool unread;         /* nobody reads what we print */
-    bool done, stopped;  /* what the first node said of the run */
+    bool failing, alone;     /* a node failed; one that had joined no other */
+    bool insisted;           /* a user does not want to wait */
+    bool unread;             /* nobody reads what we print */
+    bool done, stopped;      /* what the first node said of the run */
+    char path[SKN_TEXT_MAX]; /* of it, where the command does not name it */
 } up_t;
 
 static skn_status_t
@@ -78,6 +79,14 @@ forget_keys(up_t *up)
 }
 
 static void
+tell_stop(up_t *up, const json_t *event)
+{
+    cli_bar_hide(&up->bar);
+    cli_follow_tell_stop(up->call, event, up->path[0] ? up->path : NULL);
+    (void)fflush(stdout);
+}
+
+static void
 take_event(void *job, cli_up_node_t *node, char *line)
 {
     up_t *up = job;
@@ -92,8 +101,14 @@ take_event(void *job, cli_up_node_t *node, char *line)
     }
     up->done = up->done || strcmp(name, "done") == 0;
     up->stopped = up->stopped || strcmp(name, "stopped") == 0;
+    if (node->is_first && strcmp(name, "start") == 0 &&
+        !up->model->checkpoint.path[0])
+        (void)snprintf(up->path, sizeof(up->path), "%s",
+                       cli_event_text(event, "path"));
     if (strcmp(name, "error") == 0)
         cli_up_keep_error(node, event);
+    else if (node->is_first && strcmp(name, "stopped") == 0 && !up->call->json)
+        tell_stop(up, event);
     else if (node->is_first || strcmp(name, "warning") == 0 ||
              cli_event_actor_waits(event) ||
              (up->call->json &&

@@ -8,6 +8,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "cli/again.h"
 #include "cli/ask.h"
 #include "cli/crew.h"
 #include "cli/follow.h"
@@ -206,8 +207,8 @@ cli_up_elastic(const cli_call_t *call, const skn_model_t *model,
                      model->node_count > 1 ? ", ..." : "",
                      skn_shell_word(path, word));
     if (status == SKN_OK && crew.stopping && !elastic.done && !call->json)
-        (void)printf("the same command with -o checkpoint.path=%s goes on\n",
-                     path);
+        cli_again_tell(call,
+                       "to go on:", model->checkpoint.path[0] ? NULL : path);
     if (status == SKN_OK && crew.error.status != SKN_OK)
         error = crew.error;
     if (error.status != SKN_OK)

@@ -27,6 +27,7 @@ typedef struct cli_option {
 /* The command line of a verb, read against its options. */
 typedef struct cli_call {
     const struct cli_verb *verb;
+    const char *program; /* as it was called; NULL: not known */
     bool json;
     struct {
         const cli_option_t *option;

@@ -34,7 +34,9 @@ read_back(FILE *file, char *text, size_t text_bytes)
 static void
 show(const char *line, bool json)
 {
-    cli_call_t call = { .json = json };
+    static const cli_option_t options[] = { { .name = "resume" }, { 0 } };
+    static const cli_verb_t verb = { .name = "train", .options = options };
+    cli_call_t call = { .verb = &verb, .program = "./skein", .json = json };
     FILE *standard = divert(STDOUT_FILENO), *error = divert(STDERR_FILENO);
     cli_follow_show(&call, line);
     (void)fflush(stdout);
@@ -152,7 +154,9 @@ Test(follow, checkpoints_and_stops_are_lines)
     expect_shown("{\"event\":\"checkpoint\",\"batch\":10}", "saved  \n", "");
     expect_shown("{\"event\":\"stopped\",\"batch\":412,\"epoch\":3,"
                  "\"seconds\":1,\"cpu_seconds\":2}",
-                 "stopped at batch 412; go on with --resume\n", "");
+                 "stopped at batch 412; to go on:\n"
+                 "./skein train --resume\n",
+                 "");
 }
 
 /* On both ways: a person sees it though a program reads the events. */

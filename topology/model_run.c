@@ -14,6 +14,7 @@
 #include "formats/checkpoint.h"
 #include "formats/folder.h"
 #include "topology/shell_word.h"
+#include "topology/run_config.h"
 #include "topology/trained.h"
 
 /* runs/<config>-<UTC>-<id>, unless the file says where. */
@@ -65,6 +66,12 @@ find_node(skn_model_run_t *run, const skn_model_run_options_t *options,
     status = skn_fail(error, SKN_USAGE, "%s has %zu nodes, this is one process",
                       model->source, model->node_count);
     char word[SKN_SHELL_WORD_BYTES];
+    if (options->from_run)
+        return skn_fail_hint(error, status,
+                             "give its model file to `skein up FILE --resume "
+                             "-o checkpoint.path=%s`, or go on in one "
+                             "process: -o 'nodes=[]'",
+                             skn_shell_word(options->path, word));
     return skn_fail_hint(error, status,
                          "start them all with `skein up %s`, or each by hand, "
                          "such as `skein node %s %s`",
@@ -462,8 +469,13 @@ skn_model_run_open(skn_model_run_t *run, const skn_model_run_options_t *options,
     if (units == 0)
         return error->status;
     skn_status_t status =
-        skn_model_read(options->path, options->overrides,
-                       options->override_count, &run->model, problems, error);
+        options->from_run
+            ? skn_run_config_read(options->path, options->overrides,
+                                  options->override_count, &run->model,
+                                  problems, error)
+            : skn_model_read(options->path, options->overrides,
+                             options->override_count, &run->model, problems,
+                             error);
     if (status == SKN_OK)
         status = find_node(run, options, error);
     if (status == SKN_OK && options->on_model)

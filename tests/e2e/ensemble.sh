@@ -105,8 +105,9 @@ wait_until 300 test -e 'for people/network-1/latest'
 kill -TERM "$victim"
 wait "$victim"
 check_equal "a stop is told once, with the folder of the whole" \
-    "$(grep stopped people.out)" "stopped in network 1 of 2; go on with \
---resume -o checkpoint.path='for people'"
+    "$(grep -A 1 stopped people.out)" "stopped in network 1 of 2; to go on:
+$skein train tiny.yaml -o train.ensemble=2 -o train.epochs=100000 \
+-o 'checkpoint.path=for people' --resume"
 
 # --- what is there is looked at ---------------------------------------------
 # Three networks that are done, and no whole: a file in its place stops the

@@ -176,8 +176,8 @@ check_equal "Ctrl-C at a terminal ends well, too" $? 0
 check_match "  it is told what happens, and what a second one does" \
     'skein: stopping: saving a checkpoint \(press Ctrl-C again to quit' paper
 check_match "  and then how it goes on, as a shell reads it" \
-    "^stopped at batch [0-9]+; go on with --resume -o \
-checkpoint.path='on paper'" paper
+    "train tiny.yaml -o 'checkpoint.path=on paper' -o train.epochs=100000 \
+--resume" paper
 check_match "a second one says what is left" \
     '^skein: warning: the run was ended at once; --resume goes on from its' \
     twice.err

@@ -377,6 +377,116 @@ def check_verbs(report, folder):
     check_end(report, "tune keeps the trials that are done", run, 0, "stopped")
 
 
+# --- going on ----------------------------------------------------------------
+
+def stop_and_paste(folder, words, number, ready):
+    """Stops `skein WORDS` on `ready`, and has a shell run what it says then.
+
+    The second run is stopped as the first was. Its standard output, and that
+    of the first."""
+    texts, command = [], [SKEIN, *words]
+    for _ in range(2):
+        with subprocess.Popen(command, cwd=folder, stdin=subprocess.DEVNULL,
+                              stdout=subprocess.PIPE, text=True,
+                              stderr=subprocess.STDOUT) as process:
+            Run.started.append(process)
+            text = ""
+            for line in process.stdout:
+                text += line
+                if number and ready in line:
+                    os.kill(process.pid, number)
+                    number, again = None, number
+            texts.append(text)
+        lines = text.splitlines()
+        at = [k for k, line in enumerate(lines) if line.endswith("on:")
+              or line.endswith("again:")]
+        line = lines[at[-1] + 1] if at else "false"
+        command, number = ["sh", "-c", "exec " + line], again
+    return texts
+
+
+PASTED = {
+    "train": (("train", "m.yaml", "-o", "checkpoint.path=a b'c"), "epoch"),
+    "train, unnamed": (("train", "u.yaml", "-o", "train.seed=4"), "epoch"),
+    "an ensemble": (("train", "m.yaml", "-o", "train.ensemble=2", "-o",
+                     "checkpoint.path=paste both"), "epoch"),
+    "up": (("up", "u.yaml", "--local-nodes", "2"), "epoch"),
+    "up --elastic": (("up", "u.yaml", "--local-nodes", "2", "--elastic"),
+                     "epoch"),
+    "tune": (("tune", "m.yaml", "--folder", "paste tune", "-o",
+              "train.epochs=30"), "auto"),
+}
+
+
+def check_pasted(report, folder):
+    """The line after a stop is a command."""
+    (folder / "u.yaml").write_text(MODEL.replace("path: run, ", ""),
+                                   encoding="ascii")
+    for name, (words, ready) in PASTED.items():
+        first, second = stop_and_paste(folder, words, signal.SIGTERM, ready)
+        want = {"tune": "tune ", "up --elastic": "generation 2"}
+        report.check(f"{name}: the line after a stop goes on",
+                     want.get(name, "resume ") in second,
+                     first[-400:] + second[-600:])
+
+
+def check_folder(report, folder):
+    """A run folder is enough to go on, from wherever one is."""
+    def train(*words, where="elsewhere"):
+        (folder / where).mkdir(exist_ok=True)
+        return Run(folder / where, "train", *words)
+
+    run = begun(folder, "-o", "train.seed=9", "-o", "train.window=4",
+                name="whole")
+    run.send(signal.SIGTERM)
+    check_saved(report, "a run that is stopped", run, folder / "whole")
+    batch = batch_of(folder / "whole")
+    limit = ("-o", f"train.max_batches={batch + 40}")
+    run = train("--resume", "../whole", *limit)
+    done = run.until("done")
+    report.check("  goes on from its folder alone, in another folder",
+                 done and done["batches"] == batch + 40 and
+                 run.named("resume")[0]["batch"] == batch, run.said())
+    straight = Run(folder, "train", "m.yaml", "-o", "train.seed=9", "-o",
+                   "train.window=4", "-o", "checkpoint.path=straight", "-o",
+                   f"train.max_batches={batch + 40}")
+    want = straight.until("done")
+    report.check("  to the same weights", done and want and
+                 want["weights_sha256"] == done["weights_sha256"], run.said())
+    check_end(report, "  and is done then", train("--resume", "../whole"), 0,
+              "done")
+    run = Run(folder, "train", "m.yaml", "-o", "train.ensemble=2", "-o",
+              "checkpoint.path=networks", "-o", "train.max_batches=4000")
+    run.until("epoch")
+    run.send(signal.SIGTERM)
+    run.end()
+    run = train("--resume", "../networks")
+    check_end(report, "the folder of an ensemble goes on with its networks", run,
+              0, "done")
+    report.check("  and joins them", len(run.named("join")) == 1
+                 and not (folder / "networks/ensemble.yaml").exists(),
+                 run.said())
+    check_end(report, "  and is done then", train("--resume", "../networks"), 0,
+              "done")
+    check_end(report, "without --resume a folder is no model file",
+              train("../whole"), 64, "error")
+    check_end(report, "a folder without a run is refused",
+              train("--resume", "."), 66, "error")
+    nodes = Run(folder, "up", "m.yaml", "--local-nodes", "2", "-o",
+                "checkpoint.path=fixed")
+    nodes.until("epoch")
+    nodes.send(signal.SIGTERM)
+    nodes.end()
+    run = train("--resume", "../fixed")
+    check_end(report, "the folder of several nodes says how it goes on", run,
+              64, "error")
+    report.check("  in words", "skein up FILE --resume -o checkpoint.path=" in
+                 run.errors() and "nodes=[]" in run.errors(), run.said())
+    run = train("--resume", "../fixed", "-o", "nodes=[]", "-o",
+                f"train.max_batches={batch_of(folder / 'fixed') + 20}")
+    check_end(report, "  which works", run, 0, "done")
+
+
 # --- --requeue-code ----------------------------------------------------------
 
 def check_requeue_train(report, folder):
@@ -468,6 +578,8 @@ def main():
             check_unread(report, folder)
             check_terminal(report, folder)
             check_verbs(report, folder)
+            check_pasted(report, folder)
+            check_folder(report, folder)
             check_requeue_train(report, folder)
             check_requeue_nodes(report, folder)
             check_requeue_members(report, folder)

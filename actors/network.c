@@ -191,6 +191,7 @@ typedef struct pass {
     float *greatest;      /* [rows] m */
     double *sum;          /* [rows] z */
     skn_topk_t *topk;     /* [rows] */
+    bool *overflows;      /* [rows] a sum of the point is not finite */
     float *promise;       /* [rows][lists], where there is an index */
     uint32_t *offset;     /* [lists + 1] into point */
     uint32_t *point;      /* [rows * probes] who looks into a list */
@@ -206,6 +207,7 @@ pass_fini(pass_t *pass)
     free(pass->greatest);
     free(pass->sum);
     free(pass->topk);
+    free(pass->overflows);
     free(pass->promise);
     free(pass->offset);
     free(pass->point);
@@ -244,11 +246,12 @@ pass_init(pass_t *pass, const skn_network_t *network, size_t rows, uint32_t k,
     pass->greatest = skn_floats_new(rows, error);
     pass->sum = calloc(rows, sizeof(*pass->sum));
     pass->topk = malloc(rows * sizeof(*pass->topk));
+    pass->overflows = calloc(rows, sizeof(*pass->overflows));
     pass->gemm = skn_floats_new(scratch / sizeof(float) + 1, error);
     if (!pass->lower || !pass->upper || !pass->strip || !pass->greatest ||
         !pass->gemm)
         return SKN_NO_MEMORY;
-    if (!pass->sum || !pass->topk)
+    if (!pass->sum || !pass->topk || !pass->overflows)
         return skn_fail(error, SKN_NO_MEMORY, "no room for %zu rankings", rows);
     for (size_t i = 0; i < rows; i++) {
         pass->greatest[i] = -INFINITY;
@@ -259,13 +262,19 @@ pass_init(pass_t *pass, const skn_network_t *network, size_t rows, uint32_t k,
                : SKN_OK;
 }
 
-/* ReLU, and the 1 that meets the next layer's bias. */
+/* ReLU, and the 1 that meets the next layer's bias. Where a sum is not finite
+ * the point goes on as zeros, which no kernel below can stumble over. */
 static void
 activate(const pass_t *pass, uint32_t units)
 {
+    const skn_kernels_t *kernels = pass->network->kernels;
     for (size_t i = 0; i < pass->rows; i++) {
         float *row = pass->lower + i * pass->stride;
-        pass->network->kernels->relu(row, units);
+        if (!kernels->finite_all(row, units)) {
+            pass->overflows[i] = true;
+            memset(row, 0, units * sizeof(*row));
+        }
+        kernels->relu(row, units);
         row[units] = 1.0f;
     }
 }
@@ -312,7 +321,7 @@ hide(pass_t *pass, uint32_t at)
 
 /* Adds a strip of logits to (m, z). The strip is used up. */
 static void
-add_strip(const pass_t *pass, size_t i, float *logit, size_t count)
+add_shares(const pass_t *pass, size_t i, float *logit, size_t count)
 {
     const skn_kernels_t *kernels = pass->network->kernels;
     float greatest = kernels->row_max(logit, count);
@@ -323,6 +332,21 @@ add_strip(const pass_t *pass, size_t i, float *logit, size_t count)
     if (isfinite(pass->greatest[i]))
         pass->sum[i] += (double)kernels->exp_weight_sum(
             logit, logit, NULL, count, pass->greatest[i]);
+}
+
+/* Takes in a strip of logits of point i: label unit[c], or first + c. */
+static void
+add_strip(const pass_t *pass, size_t i, float *logit, size_t count,
+          const uint32_t *unit, uint32_t first)
+{
+    const skn_network_t *network = pass->network;
+    if (!network->kernels->finite_all(logit, count)) {
+        pass->overflows[i] = true;
+        return;
+    }
+    skn_topk_scan(&pass->topk[i], network->kernels, logit, count, unit, first);
+    if (network->softmax)
+        add_shares(pass, i, logit, count);
 }
 
 /* The points that look into a list, against `count` of its labels. */
@@ -350,13 +374,9 @@ look(const pass_t *pass, const uint32_t *point, size_t points,
         .c_stride = STRIP_LABELS,
     };
     network->kernels->gemm(&job, pass->gemm);
-    for (size_t p = 0; p < points; p++) {
-        float *logit = pass->strip + p * STRIP_LABELS;
-        skn_topk_scan(&pass->topk[point[p]], network->kernels, logit, count,
-                      unit, 0);
-        if (network->softmax)
-            add_strip(pass, point[p], logit, count);
-    }
+    for (size_t p = 0; p < points; p++)
+        add_strip(pass, point[p], pass->strip + p * STRIP_LABELS, count, unit,
+                  0);
 }
 
 /* Ranks what the index finds: list after list, so that its rows are read once
@@ -380,6 +400,13 @@ rank_listed(const pass_t *pass)
         .c_stride = shortlist->list_count,
     };
     network->kernels->gemm(&job, pass->gemm);
+    for (size_t i = 0; i < pass->rows; i++) {
+        float *promise = pass->promise + i * job.c_stride;
+        if (network->kernels->finite_all(promise, job.c_stride))
+            continue;
+        pass->overflows[i] = true;
+        memset(promise, 0, job.c_stride * sizeof(*promise));
+    }
     skn_shortlist_route(shortlist, network->kernels, pass->promise, pass->rows,
                         pass->offset, pass->point);
     for (uint32_t l = 0; l < shortlist->list_count; l++) {
@@ -403,13 +430,9 @@ rank(const pass_t *pass)
         if (count > STRIP_LABELS)
             count = STRIP_LABELS;
         multiply(pass, last, first, count, pass->strip, STRIP_LABELS);
-        for (size_t i = 0; i < pass->rows; i++) {
-            float *logit = pass->strip + i * STRIP_LABELS;
-            skn_topk_scan(&pass->topk[i], network->kernels, logit, count, NULL,
-                          first);
-            if (network->softmax)
-                add_strip(pass, i, logit, count);
-        }
+        for (size_t i = 0; i < pass->rows; i++)
+            add_strip(pass, i, pass->strip + i * STRIP_LABELS, count, NULL,
+                      first);
     }
 }
 
@@ -426,90 +449,49 @@ probability(const pass_t *pass, size_t i, float o)
 
 /* --- the answer ---------------------------------------------------------- */
 
-/* A feature and its value, which stand apart in a point. */
-typedef struct pair {
-    uint32_t feature;
-    float value;
-} pair_t;
-
-static int
-by_feature(const void *left, const void *right)
+/* Orders the kept labels again by the ranker. false: its sums overflow. */
+static bool
+order(const pass_t *pass, const skn_points_t *points, size_t i, uint32_t count,
+      uint32_t *id, float *chance)
 {
-    const pair_t *a = left, *b = right;
-    return (a->feature > b->feature) - (a->feature < b->feature);
-}
-
-/* Point `i` for the ranker, which walks features as they ascend; those of a
- * data file do. *copy is the caller's to free. */
-static skn_status_t
-sparse_of(const skn_points_t *points, size_t i, skn_sparse_t *sparse,
-          void **copy, skn_error_t *error)
-{
-    size_t first = points->offset[i], count = points->offset[i + 1] - first;
-    *copy = NULL;
-    *sparse = (skn_sparse_t){ .count = count };
-    if (count == 0) /* there may be no array at all */
-        return SKN_OK;
-    sparse->feature = points->feature + first;
-    sparse->value = points->value + first;
-    size_t k = 1;
-    while (k < count && sparse->feature[k - 1] < sparse->feature[k])
-        k++;
-    if (k == count)
-        return SKN_OK;
-    pair_t *pair = malloc(2 * count * sizeof(*pair));
-    if (!pair)
-        return skn_fail(error, SKN_NO_MEMORY, "no room for %zu features",
-                        count);
-    for (k = 0; k < count; k++)
-        pair[k] = (pair_t){ sparse->feature[k], sparse->value[k] };
-    qsort(pair, count, sizeof(*pair), by_feature);
-    uint32_t *feature = (uint32_t *)(void *)(pair + count);
-    float *value = (float *)(void *)(feature + count);
-    for (k = 0; k < count; k++) {
-        feature[k] = pair[k].feature;
-        value[k] = pair[k].value;
+    const skn_network_t *network = pass->network;
+    size_t first = points->offset[i];
+    skn_sparse_t sparse = { .count = points->offset[i + 1] - first };
+    if (sparse.count > 0) { /* else there may be no array at all */
+        sparse.feature = points->feature + first;
+        sparse.value = points->value + first;
     }
-    *copy = pair;
-    sparse->feature = feature;
-    sparse->value = value;
-    return SKN_OK;
+    uint32_t ranked =
+        count < SKN_RANKER_CANDIDATES ? count : SKN_RANKER_CANDIDATES;
+    if (!skn_ranker_order(&network->ranker, &sparse, network->softmax, ranked,
+                          id, chance))
+        return false;
+    /* The network's order of the others is left, behind these. */
+    for (uint32_t r = ranked; r < count; r++)
+        chance[r] = fminf(chance[r], chance[r - 1]);
+    return true;
 }
 
 /* The labels that were kept of sample `i`, best first. */
-static skn_status_t
+static void
 answer(const pass_t *pass, const skn_points_t *points, size_t i, uint32_t k,
-       uint32_t *label, float *score, skn_error_t *error)
+       uint32_t *label, float *score)
 {
-    const skn_network_t *network = pass->network;
     const skn_topk_t *best = &pass->topk[i];
     uint32_t id[SKN_TOPK_MAX];
     float chance[SKN_TOPK_MAX];
-    for (uint32_t r = 0; r < best->count; r++) {
+    bool good = !pass->overflows[i];
+    for (uint32_t r = 0; r < best->count && good; r++) {
         id[r] = best->id[r];
         chance[r] = probability(pass, i, best->value[r]);
     }
-    if (network->ranker.label_count > 0) {
-        skn_sparse_t sparse;
-        void *copy;
-        skn_status_t status = sparse_of(points, i, &sparse, &copy, error);
-        if (status != SKN_OK)
-            return status;
-        uint32_t ranked = best->count < SKN_RANKER_CANDIDATES
-                              ? best->count
-                              : SKN_RANKER_CANDIDATES;
-        skn_ranker_order(&network->ranker, &sparse, network->softmax, ranked,
-                         id, chance);
-        free(copy);
-        /* The network's order of the others is left, behind these. */
-        for (uint32_t r = ranked; r < best->count; r++)
-            chance[r] = fminf(chance[r], chance[r - 1]);
-    }
+    if (good && pass->network->ranker.label_count > 0)
+        good = order(pass, points, i, best->count, id, chance);
     for (uint32_t r = 0; r < k; r++) {
-        label[r] = r < best->count ? id[r] : UINT32_MAX;
-        score[r] = r < best->count ? chance[r] : 0.0F;
+        bool has = good && r < best->count;
+        label[r] = has ? id[r] : UINT32_MAX;
+        score[r] = has ? chance[r] : good ? 0.0F : NAN;
     }
-    return SKN_OK;
 }
 
 skn_status_t
@@ -533,8 +515,7 @@ skn_network_best(const skn_network_t *network, const skn_points_t *points,
             rank(&pass);
     }
     for (size_t i = 0; i < points->count && status == SKN_OK; i++)
-        status =
-            answer(&pass, points, i, k, label + i * k, score + i * k, error);
+        answer(&pass, points, i, k, label + i * k, score + i * k);
     pass_fini(&pass);
     return status;
 }

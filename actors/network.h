@@ -51,8 +51,10 @@ skn_status_t skn_network_index(skn_network_t *network, uint32_t lists,
                                uint32_t probes, skn_error_t *error);
 
 /* The k best labels of at most SKN_NETWORK_POINTS_MAX points, whose features
- * are in range and whose values are scaled already. As skn_predictor_best. Any
- * number of threads. */
+ * are in range and ascending, and whose values are scaled already. As
+ * skn_predictor_best; but the call goes on where the sums of a point overflow,
+ * and that point's labels are UINT32_MAX, its scores NaN. Any number of
+ * threads. */
 skn_status_t skn_network_best(const skn_network_t *network,
                               const skn_points_t *points, uint32_t k,
                               uint32_t *label, float *score,

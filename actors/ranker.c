@@ -319,6 +319,7 @@ skn_ranker_margin(const skn_ranker_t *ranker, uint32_t node,
 typedef struct path {
     uint32_t node[SKN_RANKER_DEPTH_MAX], length;
     double lack[SKN_RANKER_DEPTH_MAX];
+    bool finite; /* every margin so far is */
 } path_t;
 
 /* Moves to the leaf `node`, as far as the path is not there already. */
@@ -336,6 +337,7 @@ follow(const skn_ranker_t *ranker, const skn_sparse_t *point, path_t *path,
     for (; at < length; at++) {
         uint32_t n = up[length - 1 - at];
         double z = (double)skn_ranker_margin(ranker, n, point);
+        path->finite = path->finite && isfinite(z);
         double less = z < 1.0 ? 1.0 - z : 0.0;
         path->node[at] = n;
         path->lack[at] = less * less + (at > 0 ? path->lack[at - 1] : 0.0);
@@ -345,14 +347,14 @@ follow(const skn_ranker_t *ranker, const skn_sparse_t *point, path_t *path,
 }
 
 /* Adds to lack[count] what tree `tree` says: leaf after leaf, so that nodes
- * that they share are looked at once. */
-static void
+ * that they share are looked at once. false: a margin is not finite. */
+static bool
 add_lacks(const skn_ranker_t *ranker, const skn_sparse_t *point, uint32_t tree,
           uint32_t count, const uint32_t *label, double *lack)
 {
     const uint32_t *leaf = ranker->leaf + (size_t)tree * ranker->label_count;
     uint32_t order[SKN_TOPK_MAX];
-    path_t path = { .length = 0 };
+    path_t path = { .finite = true };
     for (uint32_t k = 0; k < count; k++) {
         uint32_t at = k;
         for (; at > 0 && leaf[label[order[at - 1]]] > leaf[label[k]]; at--)
@@ -365,6 +367,7 @@ add_lacks(const skn_ranker_t *ranker, const skn_sparse_t *point, uint32_t tree,
                               ? LACK_UNKNOWN
                               : follow(ranker, point, &path, node);
     }
+    return path.finite;
 }
 
 /* --- the order ----------------------------------------------------------- */
@@ -385,14 +388,15 @@ settle(uint32_t *label, float *probability, uint32_t at)
     probability[at] = p;
 }
 
-void
+bool
 skn_ranker_order(const skn_ranker_t *ranker, const skn_sparse_t *point,
                  bool shares, uint32_t count, uint32_t *label,
                  float *probability)
 {
     double before = 0.0, after = 0.0, lack[SKN_TOPK_MAX] = { 0.0 };
     for (uint32_t t = 0; t < ranker->tree_count; t++)
-        add_lacks(ranker, point, t, count, label, lack);
+        if (!add_lacks(ranker, point, t, count, label, lack))
+            return false;
     for (uint32_t k = 0; k < count; k++) {
         before += (double)probability[k];
         probability[k] *=
@@ -404,4 +408,5 @@ skn_ranker_order(const skn_ranker_t *ranker, const skn_sparse_t *point,
         probability[k] *= share;
         settle(label, probability, k);
     }
+    return true;
 }

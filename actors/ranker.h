@@ -76,8 +76,9 @@ float skn_ranker_margin(const skn_ranker_t *ranker, uint32_t node,
 /* Orders `count` labels of a point and their probabilities anew, best first,
  * of equal ones the lower label; count <= SKN_TOPK_MAX. `shares`: probabilities
  * are shares of all labels, and what these have together is shared out among
- * them again; else each stands by itself. */
-void skn_ranker_order(const skn_ranker_t *ranker, const skn_sparse_t *point,
+ * them again; else each stands by itself. false: a sum is not finite, and the
+ * order means nothing. */
+bool skn_ranker_order(const skn_ranker_t *ranker, const skn_sparse_t *point,
                       bool shares, uint32_t count, uint32_t *label,
                       float *probability);
 

@@ -11,6 +11,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "formats/pairs.h"
+
 /* How much of a refused word is shown. */
 #define WORD_SHOWN_BYTES 24u
 
@@ -253,33 +255,6 @@ point_reserve(skn_xmc_point_t *point, size_t room_count, const cursor_t *cursor,
     return SKN_OK;
 }
 
-static int
-by_number(const void *left, const void *right)
-{
-    uint64_t a = *(const uint64_t *)left, b = *(const uint64_t *)right;
-    return (a > b) - (a < b);
-}
-
-/* Sorts index[count], and value[count] with it if it is not NULL. Index and
- * value travel as one 64-bit key. */
-static void
-pairs_sort(uint32_t *index, float *value, uint64_t *key, size_t count)
-{
-    for (size_t k = 0; k < count; k++) {
-        uint32_t bits = 0;
-        if (value)
-            memcpy(&bits, value + k, sizeof(bits));
-        key[k] = (uint64_t)index[k] << 32 | bits;
-    }
-    qsort(key, count, sizeof(*key), by_number);
-    for (size_t k = 0; k < count; k++) {
-        uint32_t bits = (uint32_t)key[k];
-        index[k] = (uint32_t)(key[k] >> 32);
-        if (value)
-            memcpy(value + k, &bits, sizeof(bits));
-    }
-}
-
 /* Sorts a list if it needs it, and refuses repeats. `from` is where its words
  * start in the line. */
 static skn_status_t
@@ -292,7 +267,7 @@ list_finish(const cursor_t *cursor, const char *from, const list_t *list,
         rising++;
     if (rising >= count)
         return SKN_OK;
-    pairs_sort(index, value, key, count);
+    skn_pairs_sort(index, value, key, count);
     for (size_t k = 1; k < count; k++)
         if (index[k - 1] == index[k])
             return refuse_repeat(cursor, from, list, index[k], error);

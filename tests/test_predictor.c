@@ -188,8 +188,10 @@ Test(predictor, questions_out_of_range_are_refused)
                    "0 labels a point were asked for, 1 to 128 are allowed");
     expect_refused(predictor, 0, 1, 129, SKN_USAGE,
                    "129 labels a point were asked for, 1 to 128 are allowed");
+    skn_predictor_strict(predictor, true);
     expect_refused(predictor, 9, 1, 1, SKN_BAD_DATA,
                    "point 0 has feature 9, the model has 9");
+    skn_predictor_strict(predictor, false);
     expect_refused(predictor, 3, NAN, 1, SKN_BAD_DATA,
                    "point 0: the value of feature 3 is not finite");
     skn_points_t none = { 0, (size_t[]){ 0 }, NULL, NULL };
@@ -199,6 +201,189 @@ Test(predictor, questions_out_of_range_are_refused)
     cr_expect_null(predictor);
     skn_predictor_close(&predictor);
     trained_remove(&fixture);
+}
+
+/* Two features, at most; the second point is empty where `offset` says so. */
+typedef struct offsets_case {
+    size_t count, offset[4];
+    bool no_offset, no_feature, no_value;
+    const char *text;
+} offsets_case_t;
+
+Test(predictor, offsets_that_cannot_be_are_refused_with_the_point)
+{
+    static const offsets_case_t cases[] = {
+        { 2,
+          { 0, 2, 1 },
+          .text = "point 1 begins at offset 2 and ends at 1; "
+                  "offsets must not fall" },
+        { 1, { 5, 2 }, .text = "the offset of point 0 is 5, it must be 0" },
+        { 1, { 1, 2 }, .text = "the offset of point 0 is 1, it must be 0" },
+        { 3,
+          { 0, 1, SIZE_MAX, 2 },
+          .text = "point 2 begins at offset 18446744073709551615 and ends at "
+                  "2; offsets must not fall" },
+        { 1,
+          { 0, SIZE_MAX / 2 },
+          .text = "the offsets say 9223372036854775807 features, more than any "
+                  "memory has" },
+        { 1, { 0 }, .no_offset = true, .text = "1 points have no offsets" },
+        { 1,
+          { 0, 2 },
+          .no_feature = true,
+          .text = "the offsets say 2 features, and there is no array of "
+                  "features" },
+        { 1,
+          { 0, 2 },
+          .no_value = true,
+          .text = "the offsets say 2 features, and there is no array of "
+                  "values" },
+    };
+    trained_fixture_t fixture = { 0 };
+    skn_predictor_t *predictor = open_plain(&fixture);
+    uint32_t feature[] = { 1, 2 };
+    float value[] = { 1, 1 };
+    for (size_t k = 0; k < sizeof(cases) / sizeof(cases[0]); k++) {
+        uint32_t label[3] = { 0 };
+        float score[3] = { 0 };
+        skn_error_t error = { 0 };
+        skn_points_t points = { cases[k].count,
+                                cases[k].no_offset ? NULL : cases[k].offset,
+                                cases[k].no_feature ? NULL : feature,
+                                cases[k].no_value ? NULL : value };
+        cr_expect_eq(
+            skn_predictor_best(predictor, &points, 1, label, score, &error),
+            SKN_BAD_DATA, "case %zu", k);
+        cr_expect_str_eq(error.text, cases[k].text);
+        for (size_t i = 0; i < cases[k].count; i++)
+            cr_expect(label[i] == UINT32_MAX && isnan(score[i]));
+        cr_expect_eq(skn_predictor_unknown(predictor, &points, NULL, NULL), 0);
+    }
+    skn_predictor_close(&predictor);
+    trained_remove(&fixture);
+}
+
+Test(predictor, missing_arguments_are_a_wrong_use_and_no_crash)
+{
+    trained_fixture_t fixture = { 0 };
+    skn_predictor_t *predictor = open_plain(&fixture);
+    size_t offset[] = { 0, 0 };
+    skn_points_t points = { 1, offset, NULL, NULL };
+    uint32_t label[1];
+    float score[1];
+    skn_error_t error = { 0 };
+    cr_expect_eq(skn_predictor_best(NULL, &points, 1, label, score, &error),
+                 SKN_USAGE);
+    cr_expect_eq(skn_predictor_best(predictor, NULL, 1, label, score, &error),
+                 SKN_USAGE);
+    cr_expect_eq(skn_predictor_best(predictor, &points, 1, NULL, score, &error),
+                 SKN_USAGE);
+    cr_expect_eq(skn_predictor_best(predictor, &points, 1, label, NULL, &error),
+                 SKN_USAGE);
+    cr_expect_eq(skn_predictor_index(NULL, 0, 0, &error), SKN_USAGE);
+    cr_expect_null(skn_predictor_info(NULL));
+    cr_expect_null(skn_predictor_open(NULL, &error));
+    cr_expect_eq(error.status, SKN_USAGE);
+    cr_expect_null(skn_predictor_open("", &error));
+    cr_expect_eq(skn_predictor_unknown(NULL, &points, NULL, NULL), 0);
+    skn_predictor_strict(NULL, true);
+    skn_predictor_close(NULL);
+    skn_predictor_close(&predictor);
+    trained_remove(&fixture);
+}
+
+/* The answer to one point. */
+static void
+ask(const skn_predictor_t *predictor, size_t count, const uint32_t *feature,
+    const float *value, uint32_t label[K], float score[K])
+{
+    size_t offset[] = { 0, count };
+    skn_points_t points = { 1, offset, feature, value };
+    skn_error_t error = { 0 };
+    cr_assert_eq(
+        skn_predictor_best(predictor, &points, K, label, score, &error), SKN_OK,
+        "%s", error.text);
+}
+
+static void
+expect_same_answer(trained_fixture_t *fixture)
+{
+    static const uint32_t once[] = { 1, 4, 7 };
+    static const float sums[] = { 0.5F, 1.0F, 3.0F };
+    /* feature 4 in three pieces, out of order, and two unknown ones */
+    static const uint32_t pieces[] = { 7, 4, 99, 1, 4, 4, UINT32_MAX };
+    static const float parts[] = { 3.0F, 0.25F, 1.0F, 0.5F, 1.5F, -0.75F, 2.F };
+    skn_predictor_t *predictor = open_plain(fixture);
+    uint32_t want[K], got[K], feature = 0;
+    float want_score[K], got_score[K];
+    size_t offset[] = { 0, 0, 7 }, point = 0;
+    skn_points_t points = { 2, offset, pieces, parts };
+    ask(predictor, 3, once, sums, want, want_score);
+    ask(predictor, 7, pieces, parts, got, got_score);
+    cr_expect_arr_eq(got, want, sizeof(want));
+    cr_expect_arr_eq(got_score, want_score, sizeof(want_score));
+    cr_expect_eq(skn_predictor_unknown(predictor, &points, &point, &feature),
+                 2);
+    cr_expect_eq(point, 1);
+    cr_expect_eq(feature, 99);
+    skn_predictor_close(&predictor);
+    trained_remove(fixture);
+}
+
+Test(predictor, repeated_features_add_up_and_unknown_ones_are_left_out)
+{
+    trained_fixture_t scaled = { 0 }, raw = { .raw = true };
+    expect_same_answer(&scaled);
+    expect_same_answer(&raw);
+}
+
+/* Of four points the second and the third overflow, in the first layer, or as
+ * they are added up; the others have the answers that they have alone. */
+static void
+expect_overflow(trained_fixture_t *fixture, bool index)
+{
+    static const size_t offset[] = { 0, 1, 3, 5, 6 };
+    static const uint32_t feature[] = { 2, 0, 1, 3, 3, 5 };
+    static const float value[] = { 1, 3e38F, 3e38F, 3e38F, 3e38F, 1 };
+    fixture->raw = true;
+    skn_predictor_t *predictor = open_plain(fixture);
+    skn_points_t points = { 4, offset, feature, value };
+    uint32_t label[4 * K], alone[K];
+    float score[4 * K], alone_score[K];
+    skn_error_t error = { 0 };
+    if (index)
+        cr_assert_eq(skn_predictor_index(predictor, 20, 20, NULL), SKN_OK);
+    cr_expect_eq(
+        skn_predictor_best(predictor, &points, K, label, score, &error),
+        SKN_BAD_DATA);
+    cr_expect(strcmp(error.text, "point 1: its sums are not finite") == 0 ||
+                  strcmp(error.text, "point 2: the values of feature 3 add up "
+                                     "to more than a float can hold") == 0,
+              "%s", error.text);
+    for (size_t r = 0; r < K; r++) {
+        cr_expect(label[K + r] == UINT32_MAX && isnan(score[K + r]));
+        cr_expect(label[2 * K + r] == UINT32_MAX && isnan(score[2 * K + r]));
+    }
+    for (size_t i = 0; i < 4; i += 3) {
+        ask(predictor, 1, feature + offset[i], value + offset[i], alone,
+            alone_score);
+        cr_expect_arr_eq(label + i * K, alone, sizeof(alone));
+        cr_expect_arr_eq(score + i * K, alone_score, sizeof(alone_score));
+    }
+    skn_predictor_close(&predictor);
+    trained_remove(fixture);
+}
+
+Test(predictor, sums_that_overflow_cost_their_own_point_only)
+{
+    trained_fixture_t plain = { 0 }, dense = { .dense = true },
+                      half = { .half = true }, one = { .one_vs_all = true },
+                      listed = { 0 };
+    expect_overflow(&plain, false);
+    expect_overflow(&dense, false);
+    expect_overflow(&half, false);
+    expect_overflow(&one, false);
+    expect_overflow(&listed, true);
 }
 
 /* --- paths --------------------------------------------------------------- */

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "topology/model_run.h"
+#include "topology/points_clean.h"
 #include "topology/predictor_parts.h"
 
 static skn_status_t
@@ -61,6 +62,10 @@ skn_predictor_open(const char *path, skn_error_t *error)
     skn_error_t own = { 0 };
     if (!error)
         error = &own;
+    if (!path || !path[0]) {
+        (void)skn_fail(error, SKN_USAGE, "no path of a model is given");
+        return NULL;
+    }
     skn_predictor_t *predictor = calloc(1, sizeof(*predictor));
     if (!predictor) {
         skn_fail(error, SKN_NO_MEMORY, "no room for a predictor");
@@ -84,7 +89,7 @@ skn_predictor_open(const char *path, skn_error_t *error)
 void
 skn_predictor_close(skn_predictor_t **predictor)
 {
-    if (!*predictor)
+    if (!predictor || !*predictor)
         return;
     unload(*predictor);
     free(*predictor);
@@ -95,11 +100,20 @@ skn_status_t
 skn_predictor_index(skn_predictor_t *predictor, uint32_t lists, uint32_t probes,
                     skn_error_t *error)
 {
+    if (!predictor)
+        return skn_fail(error, SKN_USAGE, "there is no predictor");
     skn_network_t *network = &predictor->network;
     skn_status_t status = skn_network_index(network, lists, probes, error);
     predictor->info.index_lists = network->shortlist.list_count;
     predictor->info.index_probes = network->shortlist.probes;
     return status;
+}
+
+void
+skn_predictor_strict(skn_predictor_t *predictor, bool strict)
+{
+    if (predictor)
+        predictor->strict = strict;
 }
 
 skn_data_t
@@ -118,62 +132,57 @@ skn_predictor_data(const skn_predictor_t *predictor)
 const skn_predictor_info_t *
 skn_predictor_info(const skn_predictor_t *predictor)
 {
-    return &predictor->info;
+    return predictor ? &predictor->info : NULL;
 }
 
+/* A call that cannot be answered at all. */
 static skn_status_t
-check(const skn_predictor_t *predictor, const skn_points_t *points,
-      skn_error_t *error)
+check_call(const skn_predictor_t *predictor, const skn_points_t *points,
+           uint32_t k, const uint32_t *label, const float *score,
+           skn_error_t *error)
 {
-    uint32_t features = predictor->info.feature_count;
-    for (size_t i = 0; i < points->count; i++)
-        for (size_t k = points->offset[i]; k < points->offset[i + 1]; k++) {
-            if (points->feature[k] >= features)
-                return skn_fail(error, SKN_BAD_DATA,
-                                "point %zu has feature %u, the model has %u", i,
-                                points->feature[k], features);
-            if (!isfinite(points->value[k]))
-                return skn_fail(error, SKN_BAD_DATA,
-                                "point %zu: the value of feature %u is not "
-                                "finite",
-                                i, points->feature[k]);
-        }
+    if (!predictor || !points)
+        return skn_fail(error, SKN_USAGE, "there is no %s",
+                        predictor ? "points" : "predictor");
+    if (k < 1 || k > SKN_PREDICTOR_LABELS_MAX)
+        return skn_fail(error, SKN_USAGE,
+                        "%u labels a point were asked for, 1 to %u are allowed",
+                        k, SKN_PREDICTOR_LABELS_MAX);
+    if (points->count > 0 && (!label || !score))
+        return skn_fail(error, SKN_USAGE, "there is no array for %s",
+                        label ? "scores" : "labels");
     return SKN_OK;
 }
 
-/* At most SKN_NETWORK_POINTS_MAX points, their values scaled in a copy. */
-static skn_status_t
-best_scaled(const skn_predictor_t *predictor, const skn_points_t *points,
-            uint32_t k, uint32_t *label, float *score, skn_error_t *error)
+/* What a point that is refused has for an answer. */
+static void
+blank(uint32_t *label, float *score, size_t count)
 {
-    size_t first = points->offset[0];
-    size_t total = points->offset[points->count] - first;
-    float *value = malloc((total + 1) * sizeof(*value));
-    if (!value)
-        return skn_fail(error, SKN_NO_MEMORY, "no room for %zu values", total);
-    if (total > 0) /* else there may be no array at all */
-        memcpy(value, points->value + first, total * sizeof(*value));
-    for (size_t i = 0; i < points->count; i++)
-        skn_values_normalize(value + (points->offset[i] - first),
-                             points->offset[i + 1] - points->offset[i]);
-    skn_points_t scaled = *points;
-    /* Shifted back by `first`, so that the offsets fit. */
-    size_t *offset = malloc((points->count + 1) * sizeof(*offset));
-    skn_status_t status = SKN_OK;
-    if (!offset)
-        status = skn_fail(error, SKN_NO_MEMORY, "no room for %zu points",
-                          points->count);
-    for (size_t i = 0; offset && i <= points->count; i++)
-        offset[i] = points->offset[i] - first;
-    scaled.offset = offset;
-    scaled.value = value;
-    if (points->feature)
-        scaled.feature = points->feature + first;
-    if (status == SKN_OK)
-        status = skn_network_best(&predictor->network, &scaled, k, label, score,
-                                  error);
-    free(offset);
-    free(value);
+    for (size_t r = 0; r < count; r++) {
+        label[r] = UINT32_MAX;
+        score[r] = NAN;
+    }
+}
+
+/* Answers points [first, first + count), at most SKN_NETWORK_POINTS_MAX. */
+static skn_status_t
+best_part(const skn_predictor_t *predictor, skn_points_clean_t *clean,
+          const skn_points_t *points, size_t first, size_t count, uint32_t k,
+          uint32_t *label, float *score, skn_error_t *error)
+{
+    skn_status_t status = skn_points_clean(clean, points, first, count, error);
+    if (status != SKN_OK)
+        return status;
+    skn_points_t part = skn_point_rows_points(&clean->rows, count);
+    status =
+        skn_network_best(&predictor->network, &part, k, label, score, error);
+    for (size_t i = 0; i < count && status == SKN_OK; i++) {
+        if (clean->refused[i])
+            blank(label + i * k, score + i * k, k);
+        else if (isnan(score[i * k]) && clean->refusal.status == SKN_OK)
+            (void)skn_fail(&clean->refusal, SKN_BAD_DATA,
+                           "point %zu: its sums are not finite", first + i);
+    }
     return status;
 }
 
@@ -182,24 +191,49 @@ skn_predictor_best(const skn_predictor_t *predictor, const skn_points_t *points,
                    uint32_t k, uint32_t *label, float *score,
                    skn_error_t *error)
 {
-    if (k < 1 || k > SKN_PREDICTOR_LABELS_MAX)
-        return skn_fail(error, SKN_USAGE,
-                        "%u labels a point were asked for, 1 to %u are allowed",
-                        k, SKN_PREDICTOR_LABELS_MAX);
-    skn_status_t status = check(predictor, points, error);
+    skn_status_t status = check_call(predictor, points, k, label, score, error);
+    if (status != SKN_OK)
+        return status;
+    status = skn_points_check(points, error);
+    if (status != SKN_OK) {
+        blank(label, score, points->count * k);
+        return status;
+    }
+    skn_points_clean_t clean = {
+        .feature_count = predictor->info.feature_count,
+        .strict = predictor->strict,
+        .normalize = predictor->info.normalizes,
+    };
     for (size_t first = 0; first < points->count && status == SKN_OK;
          first += SKN_NETWORK_POINTS_MAX) {
-        skn_points_t part = *points;
-        part.count = points->count - first;
-        if (part.count > SKN_NETWORK_POINTS_MAX)
-            part.count = SKN_NETWORK_POINTS_MAX;
-        part.offset = points->offset + first;
-        status =
-            predictor->info.normalizes
-                ? best_scaled(predictor, &part, k, label + first * k,
-                              score + first * k, error)
-                : skn_network_best(&predictor->network, &part, k,
-                                   label + first * k, score + first * k, error);
+        size_t count = points->count - first;
+        if (count > SKN_NETWORK_POINTS_MAX)
+            count = SKN_NETWORK_POINTS_MAX;
+        status = best_part(predictor, &clean, points, first, count, k,
+                           label + first * k, score + first * k, error);
     }
-    return status;
+    skn_points_clean_fini(&clean);
+    if (status == SKN_OK && clean.refusal.status != SKN_OK && error)
+        *error = clean.refusal;
+    return status == SKN_OK ? clean.refusal.status : status;
+}
+
+uint64_t
+skn_predictor_unknown(const skn_predictor_t *predictor,
+                      const skn_points_t *points, size_t *point,
+                      uint32_t *feature)
+{
+    uint64_t count = 0;
+    if (!predictor || !points || skn_points_check(points, NULL) != SKN_OK)
+        return 0;
+    for (size_t i = 0; i < points->count; i++)
+        for (size_t k = points->offset[i]; k < points->offset[i + 1]; k++) {
+            if (points->feature[k] < predictor->info.feature_count)
+                continue;
+            if (count == 0 && point)
+                *point = i;
+            if (count++ == 0 && feature)
+                *feature = points->feature[k];
+        }
+    return count;
 }

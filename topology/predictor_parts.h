@@ -11,6 +11,7 @@ struct skn_predictor {
     skn_trained_t trained;
     skn_network_t network;
     skn_predictor_info_t info;
+    bool strict; /* skn_predictor_strict */
 };
 
 /* How its run's files are opened: as in training, with the model's sizes. */

@@ -77,13 +77,15 @@ SKN_API skn_status_t skn_predictor_index(skn_predictor_t *predictor,
                                          skn_error_t *error);
 
 /* Points as sparse rows: point i has the features feature[offset[i]] to
- * feature[offset[i + 1] - 1], each once and below feature_count, and the
- * values beside them, finite. Belongs to the caller. */
+ * feature[offset[i + 1] - 1] and the values beside them. Features may stand in
+ * any order; the values of one that stands several times in a point are added
+ * up, whatever their order, before anything else is done with them. Belongs to
+ * the caller, and is only read. */
 typedef struct skn_points {
     size_t count;
-    const size_t *offset; /* [count + 1], ascending from 0 */
+    const size_t *offset; /* [count + 1], from 0, never falling */
     const uint32_t *feature;
-    const float *value;
+    const float *value; /* finite */
 } skn_points_t;
 
 /* The k best labels of each point, best first (of equal ones the lower label):
@@ -91,13 +93,36 @@ typedef struct skn_points {
  * fewer than k labels the rest are UINT32_MAX and 0. 1 <= k <=
  * SKN_PREDICTOR_LABELS_MAX. The values are used as the model was trained:
  * scaled to length 1 first if info->normalizes. Fastest with some hundred
- * points a call; more than 256 are cut into such calls. SKN_USAGE for a k out
- * of range, SKN_BAD_DATA for a feature out of range or a value that is not
- * finite, SKN_NO_MEMORY. */
+ * points a call; more than 256 are cut into such calls.
+ *
+ * Features that the model does not have (feature >= info->feature_count) are
+ * left out, before values are scaled: a point of such features alone is a point
+ * without features. skn_predictor_unknown counts them; skn_predictor_strict
+ * makes them an error.
+ *
+ * SKN_BAD_DATA where a point cannot be answered: a value, a sum of values of
+ * one feature, or a sum inside the network is not finite. `error` names the
+ * first such point. All others are answered nevertheless; those that are not
+ * have UINT32_MAX and NaN. So have all points where the offsets are wrong,
+ * which is SKN_BAD_DATA, too. SKN_USAGE for a k out of range or a missing
+ * argument; SKN_NO_MEMORY. After these two the answers mean nothing. */
 SKN_API skn_status_t skn_predictor_best(const skn_predictor_t *predictor,
                                         const skn_points_t *points, uint32_t k,
                                         uint32_t *label, float *score,
                                         skn_error_t *error);
+
+/* How many of the features of `points` the model does not have, repeated ones
+ * counted each time. If there are any, *point and *feature are the first; both
+ * may be NULL. 0 also for points that skn_predictor_best refuses for their
+ * offsets. Any number of threads. */
+SKN_API uint64_t skn_predictor_unknown(const skn_predictor_t *predictor,
+                                       const skn_points_t *points,
+                                       size_t *point, uint32_t *feature);
+
+/* From now on skn_predictor_best refuses points with features that the model
+ * does not have (true), or leaves such features out (false, as at first). No
+ * thread may ask the predictor meanwhile. */
+SKN_API void skn_predictor_strict(skn_predictor_t *predictor, bool strict);
 
 #ifdef __cplusplus
 }

@@ -244,6 +244,7 @@ open_data(skn_batches_t *batches, const skn_actor_t *actor,
         .memory_bytes = (uint64_t)skn_actor_option_int(actor, "memory_bytes"),
         .features = feature_count,
         .labels = batches->label_count,
+        .questions = skn_actor_option_bool(actor, "questions"),
     };
     skn_status_t status =
         skn_data_open(&data, skn_actor_option_text(actor, "train"), "train",

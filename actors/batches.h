@@ -34,6 +34,8 @@ typedef struct skn_batches {
 #define SKN_BATCHES_OPTIONS                                                   \
     { "train", SKN_OPTION_PATH, NULL, 0, 0, NULL, "training file" },          \
         { "test", SKN_OPTION_PATH, "", 0, 0, NULL, "test file" },             \
+        { "questions", SKN_OPTION_BOOL, "false", 0, 0, NULL,                  \
+          "the test file is asked: lines that cannot be read stay, marked" }, \
         { "normalize", SKN_OPTION_CHOICE, "l2", 0, 0, "l2|none",              \
           "scale each point's values to length 1" },                          \
         { "cache", SKN_OPTION_TEXT, "auto", 0, 0, NULL,                       \

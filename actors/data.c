@@ -44,6 +44,8 @@ skn_data_open(const skn_data_t *data, const char *path, const char *which,
         .feature_count = data->features,
         .label_count = data->labels,
         .expected_by = "the model",
+        .unknown_ignored = strcmp(which, "test") == 0,
+        .questions = data->questions && strcmp(which, "test") == 0,
     };
     if (strcmp(data->cache, "none") == 0) {
         options.cache = SKN_CACHE_ANONYMOUS;

@@ -9,6 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "actors/actor.h"
 #include "actors/data.h"
 #include "actors/kinds.h"
 #include "actors/messages.h"
@@ -26,7 +27,8 @@ typedef struct meeting {
 typedef struct evaluator {
     float *inverse; /* [labels] 1 / propensity */
     uint32_t label_count;
-    uint64_t batches; /* of the pass, counted */
+    uint64_t batches;   /* of the pass, counted */
+    uint64_t overflows; /* points of the pass whose logits are not finite */
     bool predicts, softmax;
     skn_ranking_sums_t sums;
     meeting_t meetings[SKN_ISSUED_MAX + 1];
@@ -63,6 +65,14 @@ merge_row(const meeting_t *meeting, uint32_t row, uint32_t k_max,
     }
 }
 
+/* Whether the logits of a row overflow: NaN is never ranked, and what is
+ * infinite comes first. */
+static bool
+overflows(const skn_topk_t *ranked)
+{
+    return ranked->count == 0 || !isfinite(ranked->value[0]);
+}
+
 static void
 count_batch(evaluator_t *evaluator, const meeting_t *meeting)
 {
@@ -71,6 +81,10 @@ count_batch(evaluator_t *evaluator, const meeting_t *meeting)
     for (uint32_t i = 0; i < truth->rows; i++) {
         uint32_t at = truth->offset.at[i];
         merge_row(meeting, i, SKN_RANKING_CUT, &ranked);
+        if (overflows(&ranked)) {
+            ranked.count = 0;
+            evaluator->overflows++;
+        }
         skn_ranking_add(&evaluator->sums, evaluator->inverse, &ranked,
                         truth->label.at + at, truth->offset.at[i + 1] - at);
     }
@@ -97,11 +111,16 @@ static skn_status_t
 tell_row(skn_actor_t *actor, const evaluator_t *evaluator,
          const meeting_t *meeting, uint32_t row, skn_error_t *error)
 {
+    const skn_labels_t *truth = meeting->truth;
     skn_topk_t ranked;
     skn_json_text_t text = { 0 };
     double greatest = 0, sum = 1;
     merge_row(meeting, row, meeting->part[0]->k, &ranked);
-    if (evaluator->softmax)
+    /* Empty answers, as of `skein predict`. A question that cannot be read has
+     * a label to tell it by (skn_xmc_bounds_t). */
+    if (truth->offset.at[row] < truth->offset.at[row + 1] || overflows(&ranked))
+        ranked.count = 0;
+    else if (evaluator->softmax)
         merge_sums(meeting, row, &greatest, &sum);
     skn_json_text_add(&text, "{\"event\":\"prediction\",\"labels\":[");
     for (uint32_t k = 0; k < ranked.count; k++)
@@ -155,6 +174,21 @@ is_fitting(const evaluator_t *evaluator, const meeting_t *meeting)
     return true;
 }
 
+static void
+warn_overflows(skn_actor_t *actor, evaluator_t *evaluator)
+{
+    char text[SKN_ERROR_TEXT_BYTES];
+    if (evaluator->overflows == 0)
+        return;
+    (void)snprintf(text, sizeof(text),
+                   "the sums of %llu points of an evaluation are not finite, "
+                   "and count as wrong",
+                   (unsigned long long)evaluator->overflows);
+    skn_actor_warn(actor, text,
+                   "scale the values, or train with data.normalize: l2");
+    evaluator->overflows = 0;
+}
+
 /* Counts the batch if both its truth and its ranking are here. */
 static skn_status_t
 meet(skn_actor_t *actor, evaluator_t *evaluator, meeting_t *meeting,
@@ -180,6 +214,7 @@ meet(skn_actor_t *actor, evaluator_t *evaluator, meeting_t *meeting,
             skn_ranking_metrics(&evaluator->sums, applied.purpose);
         memset(&evaluator->sums, 0, sizeof(evaluator->sums));
         evaluator->batches = 0;
+        warn_overflows(actor, evaluator);
         status = skn_actor_send(actor, &skn_metrics_schema, &metrics, error);
     }
     if (status == SKN_OK)

@@ -83,7 +83,16 @@ print_json(const skn_predictor_info_t *info, const skn_evaluation_t *found,
     (void)printf(",\"run\":\"%s\",\"batch\":%" PRIu64 ",\"test\":",
                  info->run_id, info->batch);
     cli_json_string(found->test, stdout);
-    (void)printf(",\"points\":%" PRIu64, found->points);
+    (void)printf(",\"points\":%" PRIu64 ",\"unlabelled\":%" PRIu64,
+                 found->points, found->unlabelled);
+    if (found->unknown.points > 0)
+        (void)printf(",\"unknown_labels\":%" PRIu64
+                     ",\"unknown_features\":%" PRIu64
+                     ",\"unknown_points\":%" PRIu64,
+                     found->unknown.labels, found->unknown.features,
+                     found->unknown.points);
+    if (found->overflows > 0)
+        (void)printf(",\"overflows\":%" PRIu64, found->overflows);
 #define S(name, text)                                                          \
     if (found->scores.name >= 0)                                               \
         (void)skn_text_print(stdout, ",\"" #name "\":%.5f", found->scores.name);
@@ -116,6 +125,21 @@ print_text(const skn_predictor_info_t *info, const skn_evaluation_t *found,
 #undef S
 }
 
+static void
+warn_data(const cli_call_t *call, const skn_evaluation_t *found)
+{
+    char text[SKN_ERROR_TEXT_BYTES];
+    for (uint32_t k = 0; k < found->note_count; k++)
+        cli_warn(call, found->note[k].text, found->note[k].hint);
+    if (found->overflows == 0)
+        return;
+    (void)snprintf(text, sizeof(text),
+                   "%.300s: the sums of %" PRIu64 " points are not finite, and "
+                   "count as wrong; the first is point %" PRIu64,
+                   found->test, found->overflows, found->overflow_first);
+    cli_warn(call, text, "scale the values, or train with data.normalize: l2");
+}
+
 static double
 now_seconds(void)
 {
@@ -134,6 +158,8 @@ evaluate(const cli_call_t *call, const files_t *files,
     skn_status_t status =
         skn_evaluate(predictor, files->test, files->train, &found, error);
     double seconds = now_seconds() - begin_seconds;
+    if (status == SKN_OK)
+        warn_data(call, &found);
     if (status == SKN_OK && found.warning[0])
         cli_warn(call, found.warning, "give -o data.train=FILE");
     if (status == SKN_OK)

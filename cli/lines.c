@@ -14,6 +14,7 @@ struct cli_lines {
     const char *name;
     char *room; /* what was read and not handed out: [at, end) */
     size_t room_bytes, at, end;
+    size_t passed; /* bytes of a line in work that is too long to be kept */
     uint64_t number;
     bool ended;
 };
@@ -75,24 +76,27 @@ fill(cli_lines_t *lines, skn_error_t *error)
     return status;
 }
 
+/* Hands out the line of `length` bytes at the front; or, if it is too long, its
+ * length alone. */
 static void
 hand_out(cli_lines_t *lines, size_t length, size_t ending, const char **text,
          size_t *bytes)
 {
-    *text = lines->room + lines->at;
-    *bytes = length;
-    if (length > 0 && (*text)[length - 1] == '\r')
-        --*bytes;
+    const char *start = lines->room + lines->at;
+    bool returns = length > 0 && start[length - 1] == '\r';
+    *bytes = lines->passed + length - (returns ? 1 : 0);
+    *text = *bytes > SKN_LINE_BYTES_MAX ? NULL : start;
     lines->at += length + ending;
+    lines->passed = 0;
     lines->number++;
 }
 
-static skn_status_t
-too_long(const cli_lines_t *lines, skn_error_t *error)
+/* Drops the begin of a line that is already too long. */
+static void
+pass_over(cli_lines_t *lines)
 {
-    return skn_fail(error, SKN_BAD_DATA,
-                    "%s:%llu: a line of more than %u bytes", lines->name,
-                    (unsigned long long)lines->number + 1, SKN_LINE_BYTES_MAX);
+    lines->passed += lines->end - lines->at;
+    lines->at = lines->end;
 }
 
 skn_status_t
@@ -101,19 +105,18 @@ cli_lines_next(cli_lines_t *lines, bool wait, const char **text, size_t *bytes,
 {
     size_t looked = 0; /* of the line, without finding its end */
     *bytes = SIZE_MAX;
+    *text = NULL;
     *more = false;
     for (;;) {
         char *start = lines->room + lines->at;
         size_t length = lines->end - lines->at;
         const char *end = memchr(start + looked, '\n', length - looked);
-        if ((end ? (size_t)(end - start) : length) > SKN_LINE_BYTES_MAX)
-            return too_long(lines, error);
         if (end) {
             hand_out(lines, (size_t)(end - start), 1, text, bytes);
             return SKN_OK;
         }
         if (lines->ended) {
-            if (length > 0)
+            if (lines->passed + length > 0)
                 hand_out(lines, length, 0, text, bytes);
             return SKN_OK;
         }
@@ -122,6 +125,11 @@ cli_lines_next(cli_lines_t *lines, bool wait, const char **text, size_t *bytes,
             return SKN_OK;
         }
         looked = length;
+        /* One byte more may be the CR of a CRLF. */
+        if (lines->passed > 0 || length > SKN_LINE_BYTES_MAX + 1u) {
+            pass_over(lines);
+            looked = 0;
+        }
         skn_status_t status = fill(lines, error);
         if (status != SKN_OK)
             return status;

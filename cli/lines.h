@@ -22,8 +22,9 @@ void cli_lines_close(cli_lines_t **lines);
 
 /* The next line without its line end, not NUL-terminated; it lives until the
  * next call. *bytes is SIZE_MAX at the end. `wait` false: also where a line is
- * not complete yet, and then *more is true. SKN_BAD_DATA for a line of more
- * than SKN_LINE_BYTES_MAX. */
+ * not complete yet, and then *more is true. A line that is longer than
+ * SKN_LINE_BYTES_MAX is passed over: *text is NULL, *bytes its length, and the
+ * next one can be had. As skn_stream_read. */
 skn_status_t cli_lines_next(cli_lines_t *lines, bool wait, const char **text,
                             size_t *bytes, bool *more, skn_error_t *error);
 /* The number of the line handed out last, from 1; and the file's name. */

@@ -2,6 +2,7 @@
  * SPDX-License-Identifier: Apache-2.0 */
 #include <inttypes.h>
 
+#include "cli/training.h"
 #include "cli/verbs.h"
 #include "topology/cost.h"
 #include "topology/model_run.h"
@@ -31,6 +32,7 @@ plan_run(const cli_call_t *call)
         skn_shortfall_model(run.model, SKN_SHORTFALL_NOBODY, cli_warn_to, call);
         if (run.plan.node_count == 0)
             skn_shortfall_quota("", run.plan.units, cli_warn_to, call);
+        cli_training_notes(call, &run.plan);
     }
     if (status == SKN_OK && cli_flag(call, "model")) {
         status = skn_model_write(&run.whole, stdout, &error);

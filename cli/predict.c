@@ -1,6 +1,7 @@
 /* predict.c - skein predict: the best labels of each line.
  * SPDX-License-Identifier: Apache-2.0 */
 #include <errno.h>
+#include <inttypes.h>
 #include <math.h>
 #include <signal.h>
 #include <stdlib.h>
@@ -10,11 +11,14 @@
 #include "cli/lines.h"
 #include "cli/names.h"
 #include "cli/verbs.h"
+#include "formats/stream.h"
 #include "formats/xmc.h"
 #include "skein/predictor.h"
 
 /* Lines that are ranked in one go: as many as make the products wide. */
 #define LINES_MAX 256u
+/* Refused lines that are told one by one on standard error. */
+#define REFUSALS_SHOWN 10u
 #define LABELS_DEFAULT 5
 
 typedef struct predict {
@@ -24,9 +28,14 @@ typedef struct predict {
     cli_names_t names;
     uint32_t k;
     double threshold;
+    bool strict;
+    bool begun; /* a point, or the header, has been read */
     skn_xmc_point_t point;
+    uint64_t refused; /* lines */
+    skn_xmc_unknown_t unknown;
     /* the points that wait */
     size_t count, offset[LINES_MAX + 1], room;
+    uint64_t line[LINES_MAX];
     uint32_t *feature;
     float *value;
     uint32_t label[LINES_MAX * SKN_PREDICTOR_LABELS_MAX];
@@ -38,7 +47,7 @@ typedef struct predict {
 static void
 print_label(const predict_t *predict, uint32_t label)
 {
-    if (label < predict->names.count)
+    if (label < predict->names.count && predict->names.name[label][0])
         (void)fputs(predict->names.name[label], stdout);
     else
         (void)printf("%u", label);
@@ -89,6 +98,73 @@ print_point(const predict_t *predict, size_t i)
     (void)fputc('\n', stdout);
 }
 
+/* --- lines without an answer --------------------------------------------- */
+
+static skn_status_t
+flush(skn_error_t *error)
+{
+    if (fflush(stdout) == 0 && !ferror(stdout))
+        return SKN_OK;
+    return skn_fail(error, SKN_STORAGE, "standard output: %s", strerror(errno));
+}
+
+/* One line in, one line out: where there is no answer, the line that says so.
+ * `why` NULL: it is no mistake. */
+static void
+print_empty(const predict_t *predict, uint64_t line, const skn_error_t *why)
+{
+    if (!predict->call->json) {
+        (void)fputc('\n', stdout);
+        return;
+    }
+    (void)fputc('{', stdout);
+    if (why) {
+        (void)printf("\"event\":\"error\",\"line\":%" PRIu64 ",\"message\":",
+                     line);
+        cli_json_string(why->text, stdout);
+        (void)fputs(",\"hint\":", stdout);
+        cli_json_string(why->hint, stdout);
+        (void)fputc(',', stdout);
+    }
+    (void)fputs("\"labels\":[],\"scores\":[]", stdout);
+    if (predict->names.count > 0)
+        (void)fputs(",\"names\":[]", stdout);
+    (void)fputs("}\n", stdout);
+}
+
+/* A line that cannot be answered: the stream goes on, or, with --strict, ends
+ * with `why`. */
+static skn_status_t
+refuse_line(predict_t *predict, uint64_t line, const skn_error_t *why,
+            skn_error_t *error)
+{
+    if (predict->strict) {
+        *error = *why;
+        return why->status;
+    }
+    print_empty(predict, line, why);
+    if (predict->refused++ < REFUSALS_SHOWN) {
+        (void)fflush(stdout);
+        (void)fprintf(stderr, "skein: %s%s%s\n", why->text,
+                      why->hint[0] ? "; " : "", why->hint);
+    }
+    if (predict->refused == REFUSALS_SHOWN)
+        (void)fputs("skein: further lines that are refused are counted only\n",
+                    stderr);
+    return SKN_OK;
+}
+
+static skn_status_t
+refuse_sums(predict_t *predict, size_t i, skn_error_t *error)
+{
+    skn_error_t why = { 0 };
+    (void)skn_fail(&why, SKN_BAD_DATA,
+                   "%s:%" PRIu64 ":1: its sums are not finite",
+                   cli_lines_name(predict->lines), predict->line[i]);
+    (void)skn_fail_hint(&why, SKN_BAD_DATA, "scale the values");
+    return refuse_line(predict, predict->line[i], &why, error);
+}
+
 /* Ranks and prints the points that wait. */
 static skn_status_t
 answer(predict_t *predict, skn_error_t *error)
@@ -97,48 +173,37 @@ answer(predict_t *predict, skn_error_t *error)
                             predict->value };
     if (predict->count == 0)
         return SKN_OK;
+    skn_error_t why = { 0 };
     skn_status_t status =
         skn_predictor_best(predict->predictor, &points, predict->k,
-                           predict->label, predict->score, error);
-    for (size_t i = 0; i < predict->count && status == SKN_OK; i++)
-        print_point(predict, i);
+                           predict->label, predict->score, &why);
+    if (status == SKN_BAD_DATA) /* of some points, which are told below */
+        status = SKN_OK;
+    else if (status != SKN_OK)
+        *error = why;
+    for (size_t i = 0; i < predict->count && status == SKN_OK; i++) {
+        if (isnan(predict->score[i * predict->k]))
+            status = refuse_sums(predict, i, error);
+        else
+            print_point(predict, i);
+    }
     predict->count = 0;
-    if (status == SKN_OK && (fflush(stdout) != 0 || ferror(stdout)))
-        status = skn_fail(error, SKN_STORAGE, "standard output: %s",
-                          strerror(errno));
-    return status;
+    return status == SKN_OK ? flush(error) : status;
 }
 
 /* --- lines --------------------------------------------------------------- */
 
-/* Three whole numbers in the first line are the header of a data file. */
-static bool
-is_header(const char *text, size_t bytes)
-{
-    size_t words = 0;
-    for (size_t k = 0; k < bytes; k++) {
-        bool blank = text[k] == ' ' || text[k] == '\t';
-        if (!blank && (text[k] < '0' || text[k] > '9'))
-            return false;
-        if (!blank && (k == 0 || text[k - 1] == ' ' || text[k - 1] == '\t'))
-            words++;
-    }
-    return words == 3;
-}
-
 static skn_status_t
-read_point(predict_t *predict, const char *text, size_t bytes,
-           skn_error_t *error)
+read_point(predict_t *predict, const skn_xmc_line_t *line, skn_error_t *error)
 {
     skn_xmc_bounds_t bounds = {
         .expected_features =
             skn_predictor_info(predict->predictor)->feature_count,
         .expected_by = "the model",
         .labels_optional = true,
+        .unknown_ignored = !predict->strict,
     };
-    skn_xmc_line_t line = { text, bytes, cli_lines_name(predict->lines),
-                            cli_lines_number(predict->lines) };
-    return skn_xmc_line_parse(&line, &bounds, &predict->point, error);
+    return skn_xmc_line_parse(line, &bounds, &predict->point, error);
 }
 
 /* Puts the point to those that wait. */
@@ -167,9 +232,127 @@ keep_point(predict_t *predict, skn_error_t *error)
         memcpy(predict->value + first, point->value,
                point->feature_count * sizeof(*point->value));
     }
+    predict->line[predict->count] = cli_lines_number(predict->lines);
     predict->offset[0] = 0;
     predict->offset[++predict->count] = end;
     return SKN_OK;
+}
+
+/* A first line of three whole numbers gets no answer. Where they are not the
+ * sizes of the model it may have been meant as a point, and whoever has sent it
+ * must not wait for one without a word. */
+static void
+pass_header(const predict_t *predict, const skn_xmc_line_t *line)
+{
+    const skn_predictor_info_t *info = skn_predictor_info(predict->predictor);
+    char sizes[48], text[SKN_ERROR_TEXT_BYTES];
+    size_t bytes = line->bytes;
+    while (bytes > 0 &&
+           (line->text[bytes - 1] < '0' || line->text[bytes - 1] > '9'))
+        bytes--;
+    (void)snprintf(sizes, sizeof(sizes), " %u %u", info->feature_count,
+                   info->label_count);
+    size_t sizes_bytes = strlen(sizes);
+    if (bytes > sizes_bytes &&
+        memcmp(line->text + bytes - sizes_bytes, sizes, sizes_bytes) == 0)
+        return;
+    (void)snprintf(text, sizeof(text),
+                   "%s:%" PRIu64 ":1: three whole numbers are taken for the "
+                   "header of a data file, and get no answer",
+                   skn_stream_name_shown(line->file), line->number);
+    cli_warn(predict->call, text,
+             "if they are features, begin the line with a space");
+}
+
+static void
+count_unknown(predict_t *predict, const skn_xmc_line_t *line)
+{
+    const skn_xmc_point_t *point = &predict->point;
+    skn_xmc_unknown_t *unknown = &predict->unknown;
+    if (point->unknown_features == 0)
+        return;
+    if (unknown->points++ == 0) {
+        unknown->line = line->number;
+        unknown->column = point->unknown_column;
+    }
+    unknown->features += point->unknown_features;
+}
+
+static skn_status_t
+refuse_length(const skn_xmc_line_t *line, skn_error_t *error)
+{
+    return skn_fail(error, SKN_BAD_DATA,
+                    "%s:%" PRIu64 ":1: the line has %zu bytes, and at most %u "
+                    "are possible",
+                    skn_stream_name_shown(line->file), line->number,
+                    line->bytes, SKN_LINE_BYTES_MAX);
+}
+
+/* Answers `line` now, or puts its point to those that wait. */
+static skn_status_t
+take_line(predict_t *predict, skn_xmc_line_t *line, skn_error_t *error)
+{
+    skn_error_t why = { 0 };
+    if (line->number == 1 && line->text) {
+        size_t mark = skn_xmc_mark_bytes(line->text, line->bytes);
+        line->text += mark;
+        line->bytes -= mark;
+    }
+    bool comment = line->text && skn_xmc_line_is_comment(line);
+    bool first = !predict->begun && !comment;
+    if (comment && !predict->begun)
+        return SKN_OK;
+    predict->begun = true;
+    if (first && line->text && skn_xmc_line_is_header(line)) {
+        pass_header(predict, line);
+        return SKN_OK;
+    }
+    skn_status_t status = SKN_OK;
+    if (!line->text)
+        status = refuse_length(line, &why);
+    else if (!comment)
+        status = read_point(predict, line, &why);
+    if (status == SKN_OK && !comment) {
+        count_unknown(predict, line);
+        return keep_point(predict, error);
+    }
+    if (status != SKN_OK && status != SKN_BAD_DATA) {
+        *error = why;
+        return status;
+    }
+    status = answer(predict, error); /* those before it */
+    if (status == SKN_OK && comment)
+        print_empty(predict, line->number, NULL);
+    else if (status == SKN_OK)
+        status = refuse_line(predict, line->number, &why, error);
+    return status == SKN_OK ? flush(error) : status;
+}
+
+/* What became of lines that are not as they should be. */
+static void
+conclude(const predict_t *predict)
+{
+    const skn_xmc_unknown_t *unknown = &predict->unknown;
+    char text[SKN_ERROR_TEXT_BYTES];
+    const char *name = skn_stream_name_shown(cli_lines_name(predict->lines));
+    if (unknown->features > 0) {
+        (void)snprintf(text, sizeof(text),
+                       "%s:%" PRIu64 ":%" PRIu64 ": here is the first of "
+                       "%" PRIu64 " feature%s, in %" PRIu64 " line%s, that the "
+                       "model does not have; they were left out",
+                       name, unknown->line, unknown->column, unknown->features,
+                       unknown->features == 1 ? "" : "s", unknown->points,
+                       unknown->points == 1 ? "" : "s");
+        cli_warn(predict->call, text, "--strict refuses them");
+    }
+    if (predict->refused > 0) {
+        (void)snprintf(text, sizeof(text),
+                       "%s: %" PRIu64 " of %" PRIu64 " lines were refused, and "
+                       "have an empty answer",
+                       name, predict->refused,
+                       cli_lines_number(predict->lines));
+        cli_warn(predict->call, text, "--strict ends at the first of them");
+    }
 }
 
 /* Line after line; answers when there are enough, or no more for now. */
@@ -191,18 +374,18 @@ stream(predict_t *predict, skn_error_t *error)
                 return status;
             continue;
         }
-        if (cli_lines_number(predict->lines) == 1 && is_header(text, bytes))
-            continue;
-        status = read_point(predict, text, bytes, error);
-        if (status == SKN_OK)
-            status = keep_point(predict, error);
+        skn_xmc_line_t line = { text, bytes, cli_lines_name(predict->lines),
+                                cli_lines_number(predict->lines) };
+        status = take_line(predict, &line, error);
         if (status == SKN_OK && predict->count == LINES_MAX)
             status = answer(predict, error);
         if (status != SKN_OK)
             break;
     }
     /* What came before a mistake is answered all the same. */
-    skn_status_t last = answer(predict, status == SKN_OK ? error : NULL);
+    skn_error_t nothing = { 0 };
+    skn_status_t last = answer(predict, status == SKN_OK ? error : &nothing);
+    conclude(predict);
     return status == SKN_OK ? last : status;
 }
 
@@ -212,6 +395,7 @@ static skn_status_t
 read_options(predict_t *predict, skn_error_t *error)
 {
     predict->k = LABELS_DEFAULT;
+    predict->strict = cli_flag(predict->call, "strict");
     skn_status_t status = cli_count(
         predict->call, "top", SKN_PREDICTOR_LABELS_MAX, &predict->k, error);
     return status == SKN_OK ? cli_real(predict->call, "threshold", 0, 1,
@@ -299,6 +483,7 @@ static const cli_option_t options[] = {
     { "top", 'k', "N", "how many labels a line (default 5)" },
     { "threshold", 0, "X", "leave out labels less probable than X" },
     { "labels", 0, "FILE", "names of the labels, a line each" },
+    { "strict", 0, NULL, "end at the first line that is not as it should be" },
     CLI_INDEX_OPTIONS,
     CLI_COMMON_OPTIONS,
     { 0 },
@@ -319,8 +504,13 @@ const cli_verb_t cli_predict = {
         "that begins with a space or with a feature:value has none. For each\n"
         "line one line comes out, at once: label:probability, best first. A\n"
         "softmax sums to 1 over all labels of the model; with --index, over\n"
-        "those that it finds. A first line of three whole numbers is taken\n"
-        "for the header of a data file, and not answered.\n"
+        "those that it finds.\n"
+        "Features that the model does not have are left out, and counted in\n"
+        "a warning at the end. A line that cannot be read or ranked gets an\n"
+        "empty answer and an error on standard error; with --json an event\n"
+        "`error` takes the place of its answer. Neither changes the exit code,\n"
+        "unless --strict ends the stream there. Comments (#) at the top and a\n"
+        "header of three whole numbers behind them get no answer.\n"
         "    echo '17:0.5 4:1' | skein predict runs/x -k 3",
     .run = predict_run,
 };

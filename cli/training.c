@@ -85,6 +85,13 @@ warn_validate(const cli_call_t *call, const skn_model_run_t *run)
     cli_warn(call, text, "the newest model is taken for the best");
 }
 
+void
+cli_training_notes(const cli_call_t *call, const skn_plan_t *plan)
+{
+    for (uint32_t k = 0; k < plan->data.note_count; k++)
+        cli_warn(call, plan->data.note[k].text, plan->data.note[k].hint);
+}
+
 static void
 announce(const cli_call_t *call, const skn_model_run_t *run, const job_t *job)
 {
@@ -207,10 +214,13 @@ go(const cli_call_t *call, skn_model_run_t *run, job_t *job, bool resumes)
             cli_follow_show(call, run->resume.done.bytes);
         return 0;
     }
+    if (run->node == 0 && job->training->predict)
+        cli_training_notes(call, &run->plan);
     if (run->node == 0 && !job->training->predict) {
         if (resumes)
             announce_resume(call, run, job);
         announce(call, run, job);
+        cli_training_notes(call, &run->plan);
         warn_validate(call, run);
         warn_offload(call, &run->plan, job->run_path);
     }

@@ -5,6 +5,7 @@
 
 #include "cli/verb.h"
 #include "skein/limits.h"
+#include "topology/plan.h"
 
 /* What a run turned out to be, for `train` alone. Networks: they are the
  * caller's to train and to join, and nothing was trained. */
@@ -48,6 +49,9 @@ typedef struct cli_training {
         "top", 'k', "N", "--predict: how many labels a point (default 5)"      \
     }
 #define CLI_LABELS_DEFAULT 5u
+
+/* Warns of what the plan noticed in the data files. */
+void cli_training_notes(const cli_call_t *call, const skn_plan_t *plan);
 
 /* Reads the model, finds where its run stands, and runs it to its end under a
  * parent that watches. Returns the exit code. */

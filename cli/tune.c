@@ -17,6 +17,7 @@
 #include "cli/again.h"
 #include "cli/follow.h"
 #include "cli/process.h"
+#include "cli/training.h"
 #include "cli/tuning.h"
 #include "cli/verbs.h"
 #include "formats/folder.h"
@@ -382,6 +383,7 @@ work(cli_tuning_t *tuning, skn_error_t *error)
     if (status != SKN_OK)
         return status;
     announce(tuning);
+    cli_training_notes(tuning->call, &tuning->plan);
     status = cli_tuning_run(tuning, error);
     if (status != SKN_OK)
         return status;

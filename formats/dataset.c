@@ -63,6 +63,17 @@ file_unmap(skn_dataset_t *dataset)
     dataset->file = NULL;
 }
 
+/* Whether a cache has what is wanted of labels, or of features: those below
+ * `wanted`, and no others. */
+static bool
+sort_fits(uint32_t seen, uint64_t unknown, uint32_t expected, uint32_t wanted,
+          bool unknown_ignored)
+{
+    if (unknown > 0)
+        return unknown_ignored && expected == wanted;
+    return wanted == 0 || seen <= wanted;
+}
+
 /* Whether the mapped file is a whole cache of this source with these options.
  * Indices beyond the expected sizes do not fit either: then building again
  * finds the line to name in the sentence. */
@@ -76,11 +87,15 @@ cache_fits(const skn_dataset_t *dataset, const struct stat *source,
     if (!skn_dataset_head_check(head, dataset->file_bytes) ||
         head->source_bytes != (uint64_t)source->st_size ||
         head->source_mtime_ns != mtime_ns ||
-        head->normalize != (uint32_t)options->normalize)
+        head->normalize != (uint32_t)options->normalize ||
+        head->questions != (uint32_t)options->questions)
         return false;
-    if (options->feature_count && head->feature_seen > options->feature_count)
-        return false;
-    if (options->label_count && head->label_seen > options->label_count)
+    if (!sort_fits(head->feature_seen, head->unknown_features,
+                   head->expected_features, options->feature_count,
+                   options->unknown_ignored) ||
+        !sort_fits(head->label_seen, head->unknown_labels,
+                   head->expected_labels, options->label_count,
+                   options->unknown_ignored))
         return false;
     (void)madvise(dataset->file, dataset->file_bytes, MADV_WILLNEED);
     return skn_dataset_body_check(dataset->file);
@@ -108,33 +123,71 @@ cache_find(skn_dataset_t *dataset, const skn_dataset_places_t *places,
     return false;
 }
 
+/* Builds the cache in `temp`, which is open. */
+static skn_status_t
+build_there(skn_dataset_t *dataset, const char *path, skn_dataset_temp_t *temp,
+            const struct stat *source, const skn_dataset_options_t *options,
+            skn_error_t *error)
+{
+    skn_status_t status = skn_dataset_build(path, options, temp, error);
+    /* Whoever may read the source may read its cache, and nobody else. */
+    if (status == SKN_OK)
+        (void)fchmod(temp->fd, (source->st_mode & 0444) | 0600);
+    bool named = temp->path != NULL;
+    if (status == SKN_OK)
+        status = skn_dataset_temp_keep(temp, error);
+    if (status == SKN_OK && named) {
+        dataset->cache_path = strdup(temp->final);
+        if (!dataset->cache_path)
+            status = no_memory(path, error);
+    }
+    /* What this process has just written needs no check. */
+    if (status == SKN_OK && !file_map(dataset, temp->fd))
+        status = skn_fail(error, SKN_NO_MEMORY, "%s: cannot be mapped: %s",
+                          skn_stream_name_shown(temp->final), strerror(errno));
+    return status;
+}
+
+/* All places have failed: says so of the first and of the last. */
+static skn_status_t
+refuse_places(const skn_error_t *first, const skn_dataset_places_t *places,
+              skn_error_t *error)
+{
+    if (!error || places->count == 0)
+        return error ? error->status : SKN_STORAGE;
+    skn_error_t last = *error;
+    (void)skn_fail(error, last.status, "%.240s; nor elsewhere: %.240s",
+                   first->text, last.text);
+    return skn_fail_hint(error, last.status, "%s; or %s", first->hint,
+                         last.hint);
+}
+
+/* Builds the cache at the first place that can be written and has room. */
 static skn_status_t
 cache_build(skn_dataset_t *dataset, const char *path,
             const skn_dataset_places_t *places, const struct stat *source,
             const skn_dataset_options_t *options, skn_error_t *error)
 {
     skn_dataset_temp_t temp;
-    skn_status_t status = skn_dataset_temp_open(places, &temp, error);
-    if (status != SKN_OK)
-        return status;
-    status = skn_dataset_build(path, options, temp.fd, temp.final, error);
-    /* Whoever may read the source may read its cache, and nobody else. */
-    if (status == SKN_OK)
-        (void)fchmod(temp.fd, (source->st_mode & 0444) | 0600);
-    bool named = temp.path != NULL;
-    if (status == SKN_OK)
-        status = skn_dataset_temp_keep(&temp, error);
-    if (status == SKN_OK && named) {
-        dataset->cache_path = strdup(temp.final);
-        if (!dataset->cache_path)
-            status = no_memory(path, error);
+    skn_error_t own = { 0 }, first = { 0 };
+    if (!error)
+        error = &own;
+    size_t end = places->count + (places->anonymous ? 1 : 0);
+    skn_status_t status = SKN_OK;
+    for (size_t place = 0; place < end; place++) {
+        status = skn_dataset_temp_open(places, place, &temp, error);
+        if (status == SKN_OK)
+            status = build_there(dataset, path, &temp, source, options, error);
+        bool unwritable = temp.unwritable;
+        skn_dataset_temp_close(&temp);
+        if (status == SKN_OK || !unwritable)
+            break;
+        if (place == 0)
+            first = *error;
+        if (place + 1 == end && places->anonymous)
+            (void)refuse_places(&first, places, error);
     }
-    /* What this process has just written needs no check. */
-    if (status == SKN_OK && !file_map(dataset, temp.fd))
-        status = skn_fail(error, SKN_NO_MEMORY, "%s: cannot be mapped: %s",
-                          skn_stream_name_shown(temp.final), strerror(errno));
     dataset->info.built = true;
-    skn_dataset_temp_close(&temp);
     return status;
 }
 
@@ -177,6 +230,8 @@ view_open(skn_dataset_t *dataset, const char *path,
                                                 : head->feature_count,
         .label_count =
             options->label_count ? options->label_count : head->label_count,
+        .own_feature_count = head->feature_count,
+        .own_label_count = head->label_count,
         .feature_total = head->feature_total,
         .label_total = head->label_total,
         .point_features_max = head->point_features_max,
@@ -185,6 +240,12 @@ view_open(skn_dataset_t *dataset, const char *path,
         .unlabelled_count = head->unlabelled_count,
         .labels_occurring = head->labels_occurring,
         .content_hash = head->content_hash,
+        .unknown = { head->unknown_labels, head->unknown_features,
+                     head->unknown_points, head->unknown_bare,
+                     head->unknown_line, head->unknown_column },
+        .unread = { head->unread_points, head->unread_line },
+        .odd = { head->odd_what, head->odd_line, head->odd_greatest,
+                 head->odd_next },
         .mapped_bytes = dataset->file_bytes,
         .normalize = options->normalize,
         .has_header = head->has_header != 0,

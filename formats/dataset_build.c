@@ -28,9 +28,9 @@
 #define BEHIND_BYTES (16u << 20)
 
 typedef struct build {
-    const char *source_name, *cache_name;
+    const char *source_name;
     const skn_dataset_options_t *options;
-    int fd;
+    skn_dataset_temp_t *temp;
     uint8_t *buffer; /* [buffer_room]; buffer_used bytes wait for a write */
     size_t buffer_room, buffer_used;
     uint32_t *count; /* [count_room], frequencies of a range of labels */
@@ -45,14 +45,8 @@ typedef struct build {
 static skn_status_t
 refuse_write(const build_t *build, skn_error_t *error)
 {
-    int why = errno;
-    (void)skn_fail(error, SKN_STORAGE, "%s: the cache cannot be written: %s",
-                   skn_stream_name_shown(build->cache_name), strerror(why));
-    if (why == ENOSPC || why == EDQUOT || why == EFBIG)
-        return skn_fail_hint(error, SKN_STORAGE,
-                             "free some space, or choose another place for "
-                             "the cache");
-    return SKN_STORAGE;
+    return skn_dataset_temp_refuse(build->temp, SKN_STORAGE, "written", errno,
+                                   error);
 }
 
 static skn_status_t
@@ -61,7 +55,7 @@ buffer_flush(build_t *build, skn_error_t *error)
     const uint8_t *at = build->buffer;
     (void)XXH3_64bits_update(build->hash, at, build->buffer_used);
     while (build->buffer_used > 0) {
-        ssize_t written = write(build->fd, at, build->buffer_used);
+        ssize_t written = write(build->temp->fd, at, build->buffer_used);
         if (written < 0 && errno == EINTR)
             continue;
         if (written < 0)
@@ -188,9 +182,35 @@ source_look(const skn_xmc_reader_t *reader, uint64_t *bytes, int64_t *mtime_ns,
 }
 
 static void
-sizes_take(skn_dataset_head_t *head, const skn_xmc_reader_t *reader)
+unknown_take(skn_dataset_head_t *head, const skn_dataset_options_t *options,
+             const skn_xmc_unknown_t *unknown)
+{
+    if (unknown->points == 0)
+        return;
+    head->version = SKN_DATASET_VERSION_PARTIAL;
+    head->unknown_labels = unknown->labels;
+    head->unknown_features = unknown->features;
+    head->unknown_points = unknown->points;
+    head->unknown_bare = unknown->bare_points;
+    head->unknown_line = unknown->line;
+    head->unknown_column = unknown->column;
+    head->expected_features = options->feature_count;
+    head->expected_labels = options->label_count;
+}
+
+static void
+sizes_take(skn_dataset_head_t *head, const skn_dataset_options_t *options,
+           const skn_xmc_reader_t *reader)
 {
     skn_xmc_sizes_t sizes = skn_xmc_sizes(reader);
+    skn_xmc_odd_t odd = skn_xmc_odd(reader);
+    unknown_take(head, options, &sizes.unknown);
+    head->odd_what = odd.what;
+    head->odd_line = odd.line;
+    head->odd_greatest = odd.greatest;
+    head->odd_next = odd.next;
+    head->unread_points = sizes.unread.points;
+    head->unread_line = sizes.unread.line;
     head->has_header = sizes.has_header;
     head->feature_count = sizes.feature_count;
     head->label_count = sizes.label_count;
@@ -205,7 +225,10 @@ source_read(build_t *build, skn_error_t *error)
     const skn_dataset_options_t *options = build->options;
     skn_xmc_bounds_t bounds = { .expected_features = options->feature_count,
                                 .expected_labels = options->label_count,
-                                .expected_by = options->expected_by };
+                                .expected_by = options->expected_by,
+                                .unknown_ignored = options->unknown_ignored,
+                                .questions = options->questions,
+                                .labels_optional = options->questions };
     skn_dataset_head_t *head = &build->head;
     skn_xmc_reader_t *reader;
     uint64_t bytes;
@@ -225,7 +248,7 @@ source_read(build_t *build, skn_error_t *error)
         status = skn_fail(error, SKN_BUSY, "%s: changed while it was read",
                           skn_stream_name_shown(build->source_name));
     if (status == SKN_OK)
-        sizes_take(head, reader);
+        sizes_take(head, options, reader);
     skn_xmc_close(&reader);
     return status;
 }
@@ -285,10 +308,11 @@ tables_put(build_t *build, skn_error_t *error)
         status = buffer_flush(build, error);
     if (status != SKN_OK)
         return status;
-    void *file = mmap(NULL, rows_end, PROT_READ, MAP_SHARED, build->fd, 0);
+    void *file =
+        mmap(NULL, rows_end, PROT_READ, MAP_SHARED, build->temp->fd, 0);
     if (file == MAP_FAILED)
         return skn_fail(error, SKN_NO_MEMORY, "%s: cannot be mapped: %s",
-                        skn_stream_name_shown(build->cache_name),
+                        skn_stream_name_shown(build->temp->final),
                         strerror(errno));
     (void)madvise(file, rows_end, MADV_SEQUENTIAL);
     uint64_t first = 0;
@@ -332,7 +356,10 @@ build_init(build_t *build, skn_error_t *error)
     head->version = SKN_DATASET_VERSION;
     head->byte_order = SKN_DATASET_BYTE_ORDER;
     head->normalize = (uint32_t)build->options->normalize;
-    if (lseek(build->fd, sizeof(*head), SEEK_SET) < 0)
+    head->questions = build->options->questions;
+    if (head->questions)
+        head->version = SKN_DATASET_VERSION_PARTIAL;
+    if (lseek(build->temp->fd, sizeof(*head), SEEK_SET) < 0)
         return refuse_write(build, error);
     return SKN_OK;
 }
@@ -363,8 +390,8 @@ head_put(build_t *build, skn_error_t *error)
     head->head_hash = skn_dataset_head_hash(head);
     const uint8_t *bytes = (const uint8_t *)head;
     for (size_t done = 0; done < sizeof(*head);) {
-        ssize_t written =
-            pwrite(build->fd, bytes + done, sizeof(*head) - done, (off_t)done);
+        ssize_t written = pwrite(build->temp->fd, bytes + done,
+                                 sizeof(*head) - done, (off_t)done);
         if (written < 0 && errno == EINTR)
             continue;
         if (written < 0)
@@ -376,12 +403,9 @@ head_put(build_t *build, skn_error_t *error)
 
 skn_status_t
 skn_dataset_build(const char *path, const skn_dataset_options_t *options,
-                  int fd, const char *cache_name, skn_error_t *error)
+                  skn_dataset_temp_t *temp, skn_error_t *error)
 {
-    build_t build = { .source_name = path,
-                      .cache_name = cache_name,
-                      .options = options,
-                      .fd = fd };
+    build_t build = { .source_name = path, .options = options, .temp = temp };
     skn_status_t status = build_init(&build, error);
     if (status == SKN_OK)
         status = source_read(&build, error);

@@ -51,7 +51,9 @@ bool
 skn_dataset_head_check(const skn_dataset_head_t *head, uint64_t file_bytes)
 {
     if (memcmp(head->magic, SKN_DATASET_MAGIC, sizeof(head->magic)) != 0 ||
-        head->version != SKN_DATASET_VERSION ||
+        head->version != (head->unknown_points > 0 || head->questions
+                              ? SKN_DATASET_VERSION_PARTIAL
+                              : SKN_DATASET_VERSION) ||
         head->byte_order != SKN_DATASET_BYTE_ORDER ||
         head->head_hash != skn_dataset_head_hash(head))
         return false;

@@ -20,6 +20,9 @@
 
 #define SKN_DATASET_MAGIC "SKEIN\0ds" /* with a NUL: no text file */
 #define SKN_DATASET_VERSION 1u
+/* Of a cache from which something was left out: an older Skein, which would
+ * take it for the whole file, refuses it. */
+#define SKN_DATASET_VERSION_PARTIAL 2u
 #define SKN_DATASET_BYTE_ORDER 0x01020304u
 /* The first two words of a row: its counts. */
 #define SKN_DATASET_ROW_WORDS 2u
@@ -41,7 +44,17 @@ typedef struct skn_dataset_head {
     uint32_t point_features_max, point_labels_max;
     uint32_t labels_occurring, unused;
     uint64_t payload_hash; /* XXH3 of all behind the head */
-    uint8_t padding[256 - 152];
+    /* What was left out, and the sizes that it was beyond; zeros if nothing
+     * was. Then what is odd (skn_xmc_odd_t). All of it came after version 1,
+     * whose files have zeros here. */
+    uint64_t unknown_labels, unknown_features, unknown_points, unknown_bare;
+    uint64_t unknown_line, unknown_column;
+    uint32_t expected_features, expected_labels;
+    uint64_t odd_line;
+    uint32_t odd_what, odd_greatest, odd_next;
+    uint32_t questions; /* options.questions: it is no cache for training */
+    uint64_t unread_points, unread_line;
+    uint8_t padding[256 - 248];
     uint64_t head_hash; /* XXH3 of the head before this */
 } skn_dataset_head_t;
 _Static_assert(sizeof(skn_dataset_head_t) == 256, "the head of the file");
@@ -67,12 +80,6 @@ bool skn_dataset_body_check(const void *file);
 void skn_dataset_row_account(skn_dataset_head_t *head, uint32_t label_count,
                              uint32_t feature_count);
 
-/* Parses `path` and writes a whole cache to the empty file `fd`. `cache_name`
- * stands in sentences about writing. Does not sync. */
-skn_status_t skn_dataset_build(const char *path,
-                               const skn_dataset_options_t *options, int fd,
-                               const char *cache_name, skn_error_t *error);
-
 /* Where a cache can be: names in the order of preference. */
 #define SKN_DATASET_PLACES_MAX 2u
 typedef struct skn_dataset_places {
@@ -88,20 +95,35 @@ skn_status_t skn_dataset_places_init(skn_dataset_places_t *places,
                                      skn_error_t *error);
 void skn_dataset_places_fini(skn_dataset_places_t *places);
 
+/* Longest part of a name in a sentence about a temporary file. */
+#define SKN_DATASET_SHOWN_BYTES 320u
+
 /* A new file that becomes a cache. */
 typedef struct skn_dataset_temp {
     int fd;
     char *path;        /* NULL: it has no name */
-    const char *final; /* what path will be renamed to */
+    const char *final; /* what path will be renamed to, or what to call it */
+    size_t place;      /* number of its place; places->count: anonymous */
+    bool unwritable;   /* that place has failed, another may do */
+    char shown[SKN_DATASET_SHOWN_BYTES];
 } skn_dataset_temp_t;
 
-/* Creates it at the first place that can be written. */
+/* Creates it at place `place`. */
 skn_status_t skn_dataset_temp_open(const skn_dataset_places_t *places,
-                                   skn_dataset_temp_t *temp,
+                                   size_t place, skn_dataset_temp_t *temp,
                                    skn_error_t *error);
 /* Syncs and renames. The file stays open. */
 skn_status_t skn_dataset_temp_keep(skn_dataset_temp_t *temp,
                                    skn_error_t *error);
+/* Fills `error`: for errno `why` the file cannot be `verb` (created, written).
+ */
+skn_status_t skn_dataset_temp_refuse(skn_dataset_temp_t *temp,
+                                     skn_status_t status, const char *verb,
+                                     int why, skn_error_t *error);
+/* Parses `path` and writes a whole cache to the empty file. Does not sync. */
+skn_status_t skn_dataset_build(const char *path,
+                               const skn_dataset_options_t *options,
+                               skn_dataset_temp_t *temp, skn_error_t *error);
 /* Closes; removes the file if it was not kept. */
 void skn_dataset_temp_close(skn_dataset_temp_t *temp);
 

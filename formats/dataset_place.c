@@ -99,12 +99,11 @@ skn_dataset_places_fini(skn_dataset_places_t *places)
     places->count = 0;
 }
 
-/* Whether another place may have more luck; a full disk is told instead. */
+/* Whether another place may have more luck, also where this one is full. */
 static bool
-is_refusal(int why)
+is_of_the_place(int why)
 {
-    return why == EACCES || why == EPERM || why == EROFS || why == ENOENT ||
-           why == ENOTDIR || why == ENAMETOOLONG;
+    return why != EMFILE && why != ENFILE && why != ENOMEM;
 }
 
 /* Whether a cache may replace `place`, which the user named: a slip of the pen
@@ -143,14 +142,19 @@ user_folder_make(const char *place)
     free(above);
 }
 
-/* A file without a name; where the system cannot, one that loses it. */
-static int
-anonymous_open(void)
+/* Where files without a name go. */
+static const char *
+temp_folder(void)
 {
     const char *folder = getenv("TMPDIR");
+    return folder && *folder ? folder : "/tmp";
+}
+
+/* A file without a name; where the system cannot, one that loses it. */
+static int
+anonymous_open(const char *folder)
+{
     char path[PATH_MAX];
-    if (!folder || !*folder)
-        folder = "/tmp";
     int fd = open(folder, O_TMPFILE | O_RDWR | O_CLOEXEC, 0600);
     if (fd >= 0 || (errno != EOPNOTSUPP && errno != EISDIR && errno != EINVAL))
         return fd;
@@ -165,46 +169,76 @@ anonymous_open(void)
     return fd;
 }
 
-skn_status_t
-skn_dataset_temp_open(const skn_dataset_places_t *places,
-                      skn_dataset_temp_t *temp, skn_error_t *error)
+/* What the user can do about a place that has failed. */
+static skn_status_t
+say_remedy(const skn_dataset_temp_t *temp, int why, skn_error_t *error)
 {
-    *temp = (skn_dataset_temp_t){ .fd = -1 };
-    for (size_t k = 0; k < places->count; k++) {
-        const char *place = places->path[k];
-        if (k == 1)
-            user_folder_make(place);
-        skn_status_t status =
-            places->anonymous ? SKN_OK : replace_check(place, error);
-        if (status != SKN_OK)
-            return status;
-        if (asprintf(&temp->path, "%s.XXXXXX", place) < 0) {
-            temp->path = NULL;
-            return no_memory(place, error);
-        }
-        temp->final = place;
-        temp->fd = mkostemp(temp->path, O_CLOEXEC);
-        if (temp->fd >= 0)
-            return SKN_OK;
-        int why = errno;
-        free(temp->path);
-        temp->path = NULL;
-        if (!places->anonymous || !is_refusal(why))
-            return skn_fail_hint(
-                error,
-                skn_fail(error,
-                         why == EACCES || why == EPERM ? SKN_NO_PERMISSION
-                                                       : SKN_CANNOT_CREATE,
-                         "%s: the cache cannot be created: %s",
-                         skn_stream_name_shown(place), strerror(why)),
-                "set data.cache to a path in a folder that you may write to");
-    }
-    temp->final = "temporary file";
-    temp->fd = anonymous_open();
+    bool full = why == ENOSPC || why == EDQUOT || why == EFBIG;
+    if (temp->shown[0])
+        return skn_fail_hint(error, error ? error->status : SKN_OK,
+                             "set TMPDIR to a folder that you may write to%s",
+                             full ? " and that has room" : "");
+    return skn_fail_hint(error, error ? error->status : SKN_OK,
+                         "%sset data.cache to a path in a folder that %s",
+                         full ? "free some space, or " : "",
+                         full ? "has room" : "you may write to");
+}
+
+/* Says why the file at temp->final cannot be had or written. */
+skn_status_t
+skn_dataset_temp_refuse(skn_dataset_temp_t *temp, skn_status_t status,
+                        const char *verb, int why, skn_error_t *error)
+{
+    temp->unwritable = is_of_the_place(why);
+    (void)skn_fail(error, status, "%s: the cache cannot be %s: %s",
+                   skn_stream_name_shown(temp->final), verb, strerror(why));
+    (void)say_remedy(temp, why, error);
+    return status;
+}
+
+static skn_status_t
+temp_open_anonymous(skn_dataset_temp_t *temp, skn_error_t *error)
+{
+    const char *folder = temp_folder();
+    (void)snprintf(temp->shown, sizeof(temp->shown),
+                   "a temporary file in %.240s (TMPDIR)",
+                   skn_stream_name_shown(folder));
+    temp->final = temp->shown;
+    temp->fd = anonymous_open(folder);
     if (temp->fd >= 0)
         return SKN_OK;
-    return skn_fail(error, SKN_CANNOT_CREATE,
-                    "no temporary file can be created: %s", strerror(errno));
+    return skn_dataset_temp_refuse(temp, SKN_CANNOT_CREATE, "created", errno,
+                                   error);
+}
+
+skn_status_t
+skn_dataset_temp_open(const skn_dataset_places_t *places, size_t place,
+                      skn_dataset_temp_t *temp, skn_error_t *error)
+{
+    *temp = (skn_dataset_temp_t){ .fd = -1, .place = place };
+    if (place == places->count)
+        return temp_open_anonymous(temp, error);
+    temp->final = places->path[place];
+    if (place == 1)
+        user_folder_make(temp->final);
+    skn_status_t status =
+        places->anonymous ? SKN_OK : replace_check(temp->final, error);
+    if (status != SKN_OK)
+        return status;
+    if (asprintf(&temp->path, "%s.XXXXXX", temp->final) < 0) {
+        temp->path = NULL;
+        return no_memory(temp->final, error);
+    }
+    temp->fd = mkostemp(temp->path, O_CLOEXEC);
+    if (temp->fd >= 0)
+        return SKN_OK;
+    int why = errno;
+    free(temp->path);
+    temp->path = NULL;
+    return skn_dataset_temp_refuse(
+        temp,
+        why == EACCES || why == EPERM ? SKN_NO_PERMISSION : SKN_CANNOT_CREATE,
+        "created", why, error);
 }
 
 skn_status_t
@@ -213,9 +247,8 @@ skn_dataset_temp_keep(skn_dataset_temp_t *temp, skn_error_t *error)
     if (!temp->path)
         return SKN_OK;
     if (fsync(temp->fd) != 0 || rename(temp->path, temp->final) != 0)
-        return skn_fail(error, SKN_STORAGE,
-                        "%s: the cache cannot be written: %s",
-                        skn_stream_name_shown(temp->final), strerror(errno));
+        return skn_dataset_temp_refuse(temp, SKN_STORAGE, "written", errno,
+                                       error);
     /* The name is lost in a crash without this, which costs a rebuild only:
      * so its failure is no failure. */
     int folder = open(dirname(temp->path), O_RDONLY | O_DIRECTORY | O_CLOEXEC);

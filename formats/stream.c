@@ -51,6 +51,8 @@ const char *
 skn_stream_name_shown(const char *path)
 {
     size_t bytes = strlen(path);
+    if (bytes == 0)
+        return "\"\"";
     return bytes > NAME_SHOWN_BYTES ? path + bytes - NAME_SHOWN_BYTES : path;
 }
 
@@ -61,15 +63,46 @@ no_memory(const skn_stream_t *stream, skn_error_t *error)
                     skn_stream_name_shown(stream->name));
 }
 
-/* Fills the empty input from the file: at least `least_bytes`, if it has them.
- * A pipe may give one byte at a time, and the magic number needs four. */
-static skn_status_t
-input_fill(skn_stream_t *stream, size_t least_bytes, skn_error_t *error)
+/* The first bytes of packed files. The middle one opens a frame that zstd is to
+ * skip; its lowest four bits are free. */
+static const struct {
+    packing_t packing;
+    uint8_t bytes[MAGIC_BYTES], mask[MAGIC_BYTES];
+} magics[] = {
+    { GZIP, { 0x1f, 0x8b }, { 0xff, 0xff } },
+    { ZSTD, { 0x50, 0x2a, 0x4d, 0x18 }, { 0xf0, 0xff, 0xff, 0xff } },
+    { ZSTD, { 0x28, 0xb5, 0x2f, 0xfd }, { 0xff, 0xff, 0xff, 0xff } },
+};
+
+/* What a file that starts with these bytes is. *open: more bytes may yet make
+ * it a packed one. */
+static packing_t
+packing_of(const uint8_t *start, size_t bytes, bool *open)
 {
+    *open = false;
+    for (size_t m = 0; m < sizeof(magics) / sizeof(magics[0]); m++) {
+        size_t k = 0;
+        while (k < bytes && k < MAGIC_BYTES &&
+               (start[k] & magics[m].mask[k]) == magics[m].bytes[k])
+            k++;
+        while (k < MAGIC_BYTES && magics[m].mask[k] == 0)
+            k++;
+        if (k == MAGIC_BYTES)
+            return magics[m].packing;
+        *open = *open || k == bytes;
+    }
+    return PLAIN;
+}
+
+/* Fills the empty input from the file. */
+static skn_status_t
+input_fill(skn_stream_t *stream, skn_error_t *error)
+{
+    bool open = true;
     if (stream->source_ended)
         return SKN_OK;
     stream->input_at = stream->input_end = 0;
-    while (stream->input_end < least_bytes && !stream->source_ended) {
+    while (open && !stream->source_ended) {
         ssize_t got = read(stream->fd, stream->input_buffer + stream->input_end,
                            INPUT_BYTES - stream->input_end);
         if (got < 0 && errno == EINTR)
@@ -79,30 +112,26 @@ input_fill(skn_stream_t *stream, size_t least_bytes, skn_error_t *error)
                             skn_stream_name_shown(stream->name),
                             strerror(errno));
         stream->source_ended = got == 0;
+        /* A pipe may give one byte at a time, and the magic number has four.
+         * But who sends a single empty line waits for its answer. */
+        if (stream->source_bytes == stream->input_end)
+            (void)packing_of(stream->input_buffer,
+                             stream->input_end + (size_t)got, &open);
+        else
+            open = false;
         stream->source_bytes += (uint64_t)got;
         stream->input_end += (size_t)got;
     }
     return SKN_OK;
 }
 
-static packing_t
-packing_of(const uint8_t *start, size_t bytes)
-{
-    static const uint8_t gzip_magic[] = { 0x1f, 0x8b };
-    static const uint8_t zstd_magic[] = { 0x28, 0xb5, 0x2f, 0xfd };
-    if (bytes >= 2 && memcmp(start, gzip_magic, 2) == 0)
-        return GZIP;
-    if (bytes >= 4 && memcmp(start, zstd_magic, 4) == 0)
-        return ZSTD;
-    return PLAIN;
-}
-
 /* Chooses the unpacker once the first bytes are there. */
 static skn_status_t
 unpacker_open(skn_stream_t *stream, skn_error_t *error)
 {
+    bool open;
     stream->packing = packing_of(stream->input + stream->input_at,
-                                 stream->input_end - stream->input_at);
+                                 stream->input_end - stream->input_at, &open);
     if (stream->packing == GZIP) {
         /* 15: the largest window; + 16: gzip, not zlib (zlib.h). */
         if (inflateInit2(&stream->gzip, 15 + 16) != Z_OK)
@@ -181,7 +210,7 @@ skn_stream_open(const char *path, skn_stream_t **stream_out, skn_error_t *error)
         goto done;
     }
     (void)posix_fadvise(stream->fd, 0, 0, POSIX_FADV_SEQUENTIAL);
-    status = input_fill(stream, MAGIC_BYTES, error);
+    status = input_fill(stream, error);
     if (status == SKN_OK)
         status = unpacker_open(stream, error);
 done:
@@ -301,6 +330,16 @@ step(skn_stream_t *stream, void *room, size_t room_bytes, size_t *got_bytes,
     return SKN_OK;
 }
 
+/* Zeros behind a member or frame are padding, such as of tapes and disk blocks;
+ * another member may follow. */
+static void
+padding_skip(skn_stream_t *stream)
+{
+    while (stream->input_at < stream->input_end &&
+           stream->input[stream->input_at] == 0)
+        stream->input_at++;
+}
+
 skn_status_t
 skn_stream_read(skn_stream_t *stream, void *room, size_t room_bytes,
                 size_t *got_bytes, skn_error_t *error)
@@ -309,10 +348,14 @@ skn_stream_read(skn_stream_t *stream, void *room, size_t room_bytes,
     *got_bytes = 0;
     while (*got_bytes == 0) {
         if (stream->input_at == stream->input_end)
-            status = input_fill(stream, 1, error);
+            status = input_fill(stream, error);
         if (status != SKN_OK)
             return status;
+        if (stream->packing != PLAIN && !stream->inside)
+            padding_skip(stream);
         bool dry = stream->input_at == stream->input_end;
+        if (dry && !stream->source_ended)
+            continue; /* it was all padding */
         if (dry && !stream->inside)
             return SKN_OK;
         /* An unpacker may hold bytes back after it has taken all input. */

@@ -1,7 +1,8 @@
 /* stream.h - bytes of a file that may be compressed, from its start to its end.
  *
- * Plain text, gzip (also several members) and zstd (also several frames) are
- * told apart by their first bytes, never by the name of the file.
+ * Plain text, gzip (also several members) and zstd (also several frames, and
+ * those to be skipped) are told apart by their first bytes, never by the name
+ * of the file. Zeros between and behind members and frames are padding.
  * One stream is for one thread at a time.
  * SPDX-License-Identifier: Apache-2.0 */
 #ifndef FORMATS_STREAM_H
@@ -47,7 +48,8 @@ skn_status_t skn_stream_stat(const skn_stream_t *stream, struct stat *source,
                              skn_error_t *error);
 
 /* `path`, or its tail: a sentence in skn_error_t has room for 512 bytes, and
- * the reason must not be pushed out by a long path. Points into `path`. */
+ * the reason must not be pushed out by a long path. Points into `path`; of ""
+ * it makes two quotation marks. */
 const char *skn_stream_name_shown(const char *path);
 
 #endif

@@ -11,6 +11,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "formats/xmc_odd.h"
+
 /* The window at first: many lines, yet within a second-level cache. It doubles
  * for a longer line, up to SKN_LINE_BYTES_MAX and its line end. */
 #define WINDOW_BYTES (1u << 18)
@@ -24,7 +26,9 @@ struct skn_xmc_reader {
     uint64_t point_count, line_number;
     uint64_t empty_count; /* empty lines that may still turn out to be points */
     bool line_held;       /* `line` follows them and was not parsed yet */
-    uint32_t feature_seen, label_seen;
+    skn_xmc_watch_t watch; /* its peaks are the sizes */
+    skn_xmc_unknown_t unknown;
+    skn_xmc_unread_t unread;
     skn_xmc_line_t line;
     /* window[window_room]; bytes [at, end) were read and not used. */
     char *window;
@@ -105,8 +109,8 @@ line_next(skn_xmc_reader_t *reader, bool *more, skn_error_t *error)
 
 /* --- the header --------------------------------------------------------- */
 
-/* Whether the line is exactly three whole numbers. One that does not fit
- * becomes UINT64_MAX. */
+/* Whether the line is exactly three whole numbers, and maybe a comment. One
+ * that does not fit becomes UINT64_MAX. */
 static bool
 header_read(const skn_xmc_line_t *line, uint64_t number[3], size_t column[3])
 {
@@ -127,7 +131,30 @@ header_read(const skn_xmc_line_t *line, uint64_t number[3], size_t column[3])
     }
     while (at < end && (*at == ' ' || *at == '\t'))
         at++;
-    return at == end;
+    return at == end || *at == '#';
+}
+
+bool
+skn_xmc_line_is_header(const skn_xmc_line_t *line)
+{
+    uint64_t number[3];
+    size_t column[3];
+    return header_read(line, number, column);
+}
+
+bool
+skn_xmc_line_is_comment(const skn_xmc_line_t *line)
+{
+    const char *at = line->text, *end = at + line->bytes;
+    while (at < end && (*at == ' ' || *at == '\t'))
+        at++;
+    return at < end && *at == '#';
+}
+
+size_t
+skn_xmc_mark_bytes(const char *text, size_t bytes)
+{
+    return bytes >= 3 && memcmp(text, "\xef\xbb\xbf", 3) == 0 ? 3 : 0;
 }
 
 /* Takes the held first line as the header if it is one. */
@@ -156,25 +183,31 @@ header_take(skn_xmc_reader_t *reader, skn_error_t *error)
     return SKN_OK;
 }
 
-/* Reads the first line and decides whether it is a header. */
+/* Reads the first line that is no comment, and decides whether it is a header.
+ */
 static skn_status_t
 first_line_read(skn_xmc_reader_t *reader, skn_error_t *error)
 {
     bool more;
-    skn_status_t status = line_next(reader, &more, error);
-    if (status != SKN_OK)
-        return status;
+    skn_xmc_line_t *line = &reader->line;
+    do {
+        skn_status_t status = line_next(reader, &more, error);
+        if (status != SKN_OK)
+            return status;
+        size_t mark = reader->line_number == 1
+                          ? skn_xmc_mark_bytes(line->text, line->bytes)
+                          : 0;
+        line->text += mark;
+        line->bytes -= mark;
+    } while (more && skn_xmc_line_is_comment(line));
     if (!more)
         return skn_fail_hint(
             error,
-            skn_fail(error, SKN_BAD_DATA, "%s: the file is empty",
+            skn_fail(error, SKN_BAD_DATA,
+                     reader->line_number > 0 ? "%s: the file has no points"
+                                             : "%s: the file is empty",
                      skn_stream_name_shown(reader->name)),
             "a line is label,label feature:value feature:value");
-    skn_xmc_line_t *line = &reader->line;
-    if (line->bytes >= 3 && memcmp(line->text, "\xef\xbb\xbf", 3) == 0) {
-        line->text += 3;
-        line->bytes -= 3;
-    }
     reader->line_held = line->bytes > 0;
     reader->empty_count = line->bytes == 0;
     return header_take(reader, error);
@@ -294,15 +327,37 @@ end_check(const skn_xmc_reader_t *reader, skn_error_t *error)
 }
 
 static void
-sizes_extend(skn_xmc_reader_t *reader, const skn_xmc_point_t *point)
+unknown_add(skn_xmc_unknown_t *unknown, uint64_t line,
+            const skn_xmc_point_t *point)
 {
-    reader->point_count++;
-    if (point->feature_count &&
-        point->feature[point->feature_count - 1] >= reader->feature_seen)
-        reader->feature_seen = point->feature[point->feature_count - 1] + 1;
-    if (point->label_count &&
-        point->label[point->label_count - 1] >= reader->label_seen)
-        reader->label_seen = point->label[point->label_count - 1] + 1;
+    if (unknown->points++ == 0) {
+        unknown->line = line;
+        unknown->column = point->unknown_column;
+    }
+    unknown->labels += point->unknown_labels;
+    unknown->features += point->unknown_features;
+    unknown->bare_points +=
+        point->unknown_labels > 0 && point->label_count == 0;
+}
+
+/* The held line as a question; label 0 says that it cannot be read. */
+static skn_status_t
+question_parse(skn_xmc_reader_t *reader, skn_xmc_point_t *point,
+               skn_error_t *error)
+{
+    skn_error_t why = { 0 };
+    skn_status_t status =
+        skn_xmc_line_parse(&reader->line, &reader->bounds, point, &why);
+    point->label_count = 0;
+    if (status == SKN_BAD_DATA) {
+        if (reader->unread.points++ == 0)
+            reader->unread.line = reader->line_number;
+        point->label[point->label_count++] = 0;
+        return SKN_OK;
+    }
+    if (status != SKN_OK && error)
+        *error = why;
+    return status;
 }
 
 /* Reads lines until one is held, is an empty one that the header counts, or
@@ -315,6 +370,8 @@ line_hold(skn_xmc_reader_t *reader, bool *more, skn_error_t *error)
         skn_status_t status = line_next(reader, more, error);
         if (status != SKN_OK || !*more)
             return status;
+        if (skn_xmc_line_is_comment(&reader->line))
+            continue;
         reader->line_held = reader->line.bytes > 0;
         if (reader->line_held)
             break;
@@ -333,6 +390,7 @@ skn_xmc_next(skn_xmc_reader_t *reader, skn_xmc_point_t *point, bool *more,
     uint64_t most =
         reader->bounds.has_header ? reader->header_points : SKN_POINTS_MAX;
     point->label_count = point->feature_count = 0;
+    point->unknown_labels = point->unknown_features = 0;
     skn_status_t status = line_hold(reader, more, error);
     if (status != SKN_OK)
         return status;
@@ -340,35 +398,53 @@ skn_xmc_next(skn_xmc_reader_t *reader, skn_xmc_point_t *point, bool *more,
         return end_check(reader, error);
     if (reader->point_count == most)
         return refuse_points(reader, error);
+    reader->point_count++;
     if (reader->empty_count) {
         reader->empty_count--;
-    } else {
-        status =
-            skn_xmc_line_parse(&reader->line, &reader->bounds, point, error);
-        reader->line_held = false;
+        return SKN_OK;
     }
-    if (status == SKN_OK)
-        sizes_extend(reader, point);
-    return status;
+    reader->line_held = false;
+    status =
+        reader->bounds.questions
+            ? question_parse(reader, point, error)
+            : skn_xmc_line_parse(&reader->line, &reader->bounds, point, error);
+    if (status != SKN_OK)
+        return status;
+    skn_xmc_watch_point(&reader->watch, &reader->line, point);
+    if (point->unknown_labels > 0 || point->unknown_features > 0)
+        unknown_add(&reader->unknown, reader->line_number, point);
+    return SKN_OK;
 }
 
 skn_xmc_sizes_t
 skn_xmc_sizes(const skn_xmc_reader_t *reader)
 {
     const skn_xmc_bounds_t *bounds = &reader->bounds;
+    uint32_t features = reader->watch.feature.greatest;
+    uint32_t labels = reader->watch.label.greatest;
     skn_xmc_sizes_t sizes = {
         .has_header = bounds->has_header,
         .point_count = reader->point_count,
-        .feature_count = reader->feature_seen,
-        .label_count = reader->label_seen,
-        .feature_seen = reader->feature_seen,
-        .label_seen = reader->label_seen,
+        .feature_count = features,
+        .label_count = labels,
+        .feature_seen = features,
+        .label_seen = labels,
+        .unknown = reader->unknown,
+        .unread = reader->unread,
     };
     if (bounds->has_header) {
         sizes.feature_count = bounds->header_features;
         sizes.label_count = bounds->header_labels;
     }
     return sizes;
+}
+
+skn_xmc_odd_t
+skn_xmc_odd(const skn_xmc_reader_t *reader)
+{
+    if (reader->bounds.has_header || reader->bounds.questions)
+        return (skn_xmc_odd_t){ .what = SKN_XMC_NOTHING_ODD };
+    return skn_xmc_watch_end(&reader->watch, reader->point_count);
 }
 
 const skn_stream_t *

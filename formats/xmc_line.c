@@ -27,6 +27,8 @@ typedef struct list {
     const char *noun; /* "label" or "feature" */
     uint32_t limit;
     uint32_t header_count, expected_count;
+    bool ignores; /* from `limit` on up to this one they are left out: */
+    uint64_t ignored_last;
 } list_t;
 
 static inline bool
@@ -113,6 +115,7 @@ static bool
 is_models_limit(const list_t *list, const skn_xmc_bounds_t *bounds)
 {
     return list->expected_count && list->limit == list->expected_count &&
+           !list->ignores &&
            !(bounds && bounds->has_header &&
              list->header_count == list->expected_count);
 }
@@ -149,7 +152,7 @@ say_range(const cursor_t *cursor, const char *start, const list_t *list,
                         PLACE_FORMAT "%s %.*s%s is out of range: the header "
                                      "says %u %ss, counted from 0",
                         PLACE(cursor, start), list->noun, shown, start, more,
-                        list->limit, list->noun);
+                        list->header_count, list->noun);
     return skn_fail(error, SKN_BAD_DATA,
                     PLACE_FORMAT "%s %.*s%s is out of range: at most %u is "
                                  "possible",
@@ -163,11 +166,15 @@ refuse_range(const cursor_t *cursor, const char *start, const list_t *list,
 {
     const skn_xmc_bounds_t *bounds = cursor->bounds;
     (void)say_range(cursor, start, list, error);
-    return skn_fail_hint(
-        error, SKN_BAD_DATA,
-        is_models_limit(list, bounds)  ? "take a file that fits the model"
-        : bounds && bounds->has_header ? "correct the header or the line"
-                                       : "correct the line");
+    if (is_models_limit(list, bounds))
+        return skn_fail_hint(error, SKN_BAD_DATA,
+                             "take a file that fits the model, or train with a "
+                             "larger data.%s_count",
+                             list->noun);
+    return skn_fail_hint(error, SKN_BAD_DATA,
+                         bounds && bounds->has_header
+                             ? "correct the header or the line"
+                             : "correct the line");
 }
 
 /* Where `index` stands for the second time. The words were read once without
@@ -193,15 +200,25 @@ repeat_find(const cursor_t *cursor, const char *from, bool features,
 }
 
 static skn_status_t
-refuse_repeat(const cursor_t *cursor, const char *from, const list_t *list,
-              uint32_t index, skn_error_t *error)
+refuse_repeat(const cursor_t *cursor, const char *from, uint32_t label,
+              skn_error_t *error)
 {
-    bool features = list->noun[0] == 'f';
-    const char *where = repeat_find(cursor, from, features, index);
-    (void)skn_fail(error, SKN_BAD_DATA,
-                   PLACE_FORMAT "%s %u stands twice in this line",
-                   PLACE(cursor, where), list->noun, index);
+    (void)skn_fail(
+        error, SKN_BAD_DATA, PLACE_FORMAT "label %u stands twice in this line",
+        PLACE(cursor, repeat_find(cursor, from, false, label)), label);
     return skn_fail_hint(error, SKN_BAD_DATA, "keep one of them");
+}
+
+static skn_status_t
+refuse_sum(const cursor_t *cursor, const char *from, uint32_t feature,
+           skn_error_t *error)
+{
+    (void)skn_fail(error, SKN_BAD_DATA,
+                   PLACE_FORMAT "the values of feature %u add up to more than "
+                                "a float can hold",
+                   PLACE(cursor, repeat_find(cursor, from, true, feature)),
+                   feature);
+    return skn_fail_hint(error, SKN_BAD_DATA, "scale the values");
 }
 
 static skn_status_t
@@ -255,26 +272,63 @@ point_reserve(skn_xmc_point_t *point, size_t room_count, const cursor_t *cursor,
     return SKN_OK;
 }
 
-/* Sorts a list if it needs it, and refuses repeats. `from` is where its words
- * start in the line. */
-static skn_status_t
-list_finish(const cursor_t *cursor, const char *from, const list_t *list,
-            uint32_t *index, float *value, uint64_t *key, size_t count,
-            skn_error_t *error)
+static bool
+is_rising(const uint32_t *index, size_t count)
 {
     size_t rising = 1;
     while (rising < count && index[rising - 1] < index[rising])
         rising++;
-    if (rising >= count)
+    return rising >= count;
+}
+
+/* Sorts the labels if they need it, and refuses repeats. `from` is where they
+ * start in the line. */
+static skn_status_t
+labels_finish(const cursor_t *cursor, const char *from, skn_xmc_point_t *point,
+              skn_error_t *error)
+{
+    if (is_rising(point->label, point->label_count))
         return SKN_OK;
-    skn_pairs_sort(index, value, key, count);
-    for (size_t k = 1; k < count; k++)
-        if (index[k - 1] == index[k])
-            return refuse_repeat(cursor, from, list, index[k], error);
+    skn_pairs_sort(point->label, NULL, point->key, point->label_count);
+    for (size_t k = 1; k < point->label_count; k++)
+        if (point->label[k - 1] == point->label[k])
+            return refuse_repeat(cursor, from, point->label[k], error);
+    return SKN_OK;
+}
+
+/* Sorts the features if they need it, and adds up repeats. */
+static skn_status_t
+features_finish(const cursor_t *cursor, const char *from,
+                skn_xmc_point_t *point, skn_error_t *error)
+{
+    size_t count = point->feature_count;
+    if (is_rising(point->feature, count))
+        return SKN_OK;
+    skn_pairs_sort(point->feature, point->value, point->key, count);
+    point->feature_count = skn_pairs_add(point->feature, point->value, count);
+    for (size_t k = 0; k < point->feature_count; k++)
+        if (isinf(point->value[k]))
+            return refuse_sum(cursor, from, point->feature[k], error);
     return SKN_OK;
 }
 
 /* --- the line ----------------------------------------------------------- */
+
+static inline bool
+is_ignored(const list_t *list, uint64_t index)
+{
+    return list->ignores && index <= list->ignored_last;
+}
+
+/* Counts an index at `at` that the expected sizes do not reach. */
+static void
+leave_out(const cursor_t *cursor, const char *at, skn_xmc_point_t *point,
+          uint32_t *count)
+{
+    if (point->unknown_labels == 0 && point->unknown_features == 0)
+        point->unknown_column = (size_t)(at - cursor->line->text) + 1;
+    ++*count;
+}
 
 /* Reads `l1,l2,...` up to a blank or the end. */
 static skn_status_t
@@ -293,11 +347,14 @@ labels_parse(cursor_t *cursor, const list_t *list, skn_xmc_point_t *point,
         }
         if (!next || (next < end && *next != ',' && !is_blank(*next)))
             return refuse_word(cursor, at, "a label", error);
-        if (index >= list->limit)
-            return refuse_range(cursor, at, list, error);
-        if (count == SKN_LINE_ITEMS_MAX)
+        if (index < list->limit && count == SKN_LINE_ITEMS_MAX)
             return refuse_count(cursor, at, list, error);
-        point->label[count++] = (uint32_t)index;
+        if (index < list->limit)
+            point->label[count++] = (uint32_t)index;
+        else if (is_ignored(list, index))
+            leave_out(cursor, at, point, &point->unknown_labels);
+        else
+            return refuse_range(cursor, at, list, error);
         at = next;
         if (at == end || is_blank(*at))
             break;
@@ -305,8 +362,7 @@ labels_parse(cursor_t *cursor, const list_t *list, skn_xmc_point_t *point,
     }
     cursor->at = at;
     point->label_count = count;
-    return list_finish(cursor, from, list, point->label, NULL, point->key,
-                       count, error);
+    return labels_finish(cursor, from, point, error);
 }
 
 static skn_status_t
@@ -336,7 +392,22 @@ value_parse(cursor_t *cursor, float *value, skn_error_t *error)
     return SKN_OK;
 }
 
-/* Reads `f:v f:v ...` up to the end. */
+/* Steps over `qid:N`, which svmlight has before the features. */
+static bool
+query_skip(cursor_t *cursor)
+{
+    const char *at = cursor->at, *end = cursor->end;
+    if (end - at < 5 || memcmp(at, "qid:", 4) != 0)
+        return false;
+    for (at += 4; at < end && is_digit(*at);)
+        at++;
+    if (at == cursor->at + 4 || (at < end && !is_blank(*at)))
+        return false;
+    cursor->at = at;
+    return true;
+}
+
+/* Reads `f:v f:v ...` up to the end, or a comment. */
 static skn_status_t
 features_parse(cursor_t *cursor, const list_t *list, skn_xmc_point_t *point,
                skn_error_t *error)
@@ -344,7 +415,7 @@ features_parse(cursor_t *cursor, const list_t *list, skn_xmc_point_t *point,
     const char *from = cursor->at, *end = cursor->end;
     size_t count = 0;
     skn_status_t status = SKN_OK;
-    for (;;) {
+    for (bool first = true;; first = false) {
         while (cursor->at < end && is_blank(*cursor->at))
             cursor->at++;
         if (cursor->at == end)
@@ -352,35 +423,51 @@ features_parse(cursor_t *cursor, const list_t *list, skn_xmc_point_t *point,
         const char *at = cursor->at;
         uint64_t index;
         const char *next = index_read(at, end, &index);
+        if (!next && *at == '#')
+            break;
+        if (!next && first && query_skip(cursor)) {
+            from = cursor->at;
+            continue;
+        }
         if (!next || (next < end && *next != ':' && !is_blank(*next)))
             return refuse_word(cursor, at, "a feature", error);
-        if (index >= list->limit)
+        bool known = index < list->limit;
+        if (!known && !is_ignored(list, index))
             return refuse_range(cursor, at, list, error);
-        if (count == SKN_LINE_ITEMS_MAX)
+        if (known && count == SKN_LINE_ITEMS_MAX)
             return refuse_count(cursor, at, list, error);
-        point->feature[count] = (uint32_t)index;
-        point->value[count] = 1.0f;
+        float value = 1.0f;
         cursor->at = next;
         if (next < end && *next == ':') {
             cursor->at++;
-            status = value_parse(cursor, point->value + count, error);
+            status = value_parse(cursor, &value, error);
             if (status != SKN_OK)
                 return status;
         }
-        count++;
+        if (!known) {
+            leave_out(cursor, at, point, &point->unknown_features);
+            continue;
+        }
+        point->feature[count] = (uint32_t)index;
+        point->value[count++] = value;
     }
     point->feature_count = count;
-    return list_finish(cursor, from, list, point->feature, point->value,
-                       point->key, count, error);
+    return features_finish(cursor, from, point, error);
 }
 
 static list_t
-list_of(const char *noun, bool has_header, uint32_t header_count,
+list_of(const char *noun, const skn_xmc_bounds_t *b, uint32_t header_count,
         uint32_t expected_count)
 {
-    list_t list = { noun, SKN_UNIT_MAX, header_count, expected_count };
+    bool has_header = b->has_header;
+    list_t list = { .noun = noun,
+                    .limit = SKN_UNIT_MAX,
+                    .header_count = header_count,
+                    .expected_count = expected_count };
     if (has_header)
         list.limit = header_count;
+    list.ignores = expected_count && b->unknown_ignored;
+    list.ignored_last = has_header ? header_count - UINT64_C(1) : UINT64_MAX;
     if (expected_count && expected_count < list.limit)
         list.limit = expected_count;
     return list;
@@ -406,15 +493,15 @@ skn_xmc_line_parse(const skn_xmc_line_t *line, const skn_xmc_bounds_t *bounds,
     static const skn_xmc_bounds_t unbounded = { 0 };
     const skn_xmc_bounds_t *b = bounds ? bounds : &unbounded;
     cursor_t cursor = { line->text, line->text + line->bytes, line, bounds };
-    list_t labels =
-        list_of("label", b->has_header, b->header_labels, b->expected_labels);
-    list_t features = list_of("feature", b->has_header, b->header_features,
-                              b->expected_features);
+    list_t labels = list_of("label", b, b->header_labels, b->expected_labels);
+    list_t features =
+        list_of("feature", b, b->header_features, b->expected_features);
     /* An item takes a digit and a separator, but the last has none. */
     size_t room_count = line->bytes / 2 + 1;
     if (room_count > SKN_LINE_ITEMS_MAX)
         room_count = SKN_LINE_ITEMS_MAX;
     point->label_count = point->feature_count = 0;
+    point->unknown_labels = point->unknown_features = 0;
     skn_status_t status = point_reserve(point, room_count, &cursor, error);
     if (status == SKN_OK && has_labels(line, b))
         status = labels_parse(&cursor, &labels, point, error);

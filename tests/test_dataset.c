@@ -1,6 +1,7 @@
-/* test_dataset.c - data files as arrays of points (formats/dataset.c), and how
- * their caches are built (formats/dataset_build.c). The oracle reads the text
- * again. SPDX-License-Identifier: Apache-2.0 */
+/* test_dataset.c - data files as arrays of points (formats/dataset.c), how their
+ * caches are built (formats/dataset_build.c), and what is said of them
+ * (formats/dataset_note.c). The oracle reads the text again.
+ * SPDX-License-Identifier: Apache-2.0 */
 #include "formats/dataset.h"
 
 #include <criterion/criterion.h>
@@ -193,6 +194,112 @@ Test(dataset, larger_indices_than_expected_are_refused_also_from_a_cache)
     folder_remove(folder.path);
 }
 
+/* Opens f.txt for a model of 3 features and 2 labels. */
+static void
+expect_left_out(const folder_t *folder, bool built)
+{
+    skn_dataset_options_t options = { .feature_count = 3,
+                                      .label_count = 2,
+                                      .unknown_ignored = true };
+    skn_error_t note = { 0 };
+    skn_dataset_t *dataset = open_good(folder->file, &options);
+    const skn_dataset_info_t *info = skn_dataset_info(dataset);
+    cr_expect_eq(info->built, built);
+    cr_expect_eq(info->feature_count, 3u);
+    cr_expect_eq(info->label_count, 2u);
+    cr_expect_eq(info->unknown.labels, 2u);
+    cr_expect_eq(info->unknown.features, 1u);
+    cr_expect_eq(info->unlabelled_count, 2u);
+    skn_dataset_point_t point = skn_dataset_point(dataset, 1);
+    cr_expect_eq(point.label_count, 1u);
+    cr_expect_eq(point.label[0], 0u);
+    cr_expect_eq(point.feature_count, 1u);
+    cr_expect_eq(point.value[0], 1.0F, "left out before it is scaled");
+    cr_expect(skn_dataset_note_unknown(info, "f.txt", &note));
+    cr_expect_str_eq(note.text,
+                     "f.txt:2:1: here is the first of 2 labels and 1 feature, "
+                     "in 2 points, that the model does not have; they are left "
+                     "out; 1 point has no label left, and counts as wrong");
+    skn_dataset_close(&dataset);
+}
+
+Test(dataset, what_a_model_lacks_is_left_out_and_the_cache_remembers_for_whom)
+{
+    folder_t folder;
+    skn_dataset_options_t wider = { .feature_count = 8,
+                                    .label_count = 8,
+                                    .unknown_ignored = true };
+    folder_make(&folder);
+    text_write(folder.file, "1 0:1\n7,0 1:2 5:9\n2 2:1\n 1:1\n");
+    expect_left_out(&folder, true);
+    expect_left_out(&folder, false);
+    /* For a wider model, or for none, it has too little; and for a narrower
+     * one, which needs a cache of its own, too much. */
+    cr_expect(open_builds(folder.file, &wider));
+    cr_expect(!open_builds(folder.file, NULL));
+    expect_left_out(&folder, true);
+    cr_expect(open_builds(folder.file, NULL));
+    wider.unknown_ignored = false;
+    wider.label_count = 2;
+    expect_refused(folder.file, &wider, SKN_BAD_DATA, NULL);
+    folder_remove(folder.path);
+}
+
+Test(dataset, questions_that_cannot_be_read_are_marked_by_a_label)
+{
+    folder_t folder;
+    skn_dataset_options_t options = { .feature_count = 3,
+                                      .label_count = 2,
+                                      .unknown_ignored = true,
+                                      .questions = true };
+    static const uint32_t labels[] = { 0, 1, 0, 1, 0 };
+    static const uint32_t features[] = { 1, 0, 2, 0, 0 };
+    folder_make(&folder);
+    text_write(folder.file, "1 0:1\n9 1:x\n0:1 1:2 5:1\n1,1 1:1\n\n7\n");
+    for (int turn = 0; turn < 2; turn++) {
+        skn_error_t note = { 0 };
+        skn_dataset_t *dataset = open_good(folder.file, &options);
+        const skn_dataset_info_t *info = skn_dataset_info(dataset);
+        cr_expect_eq(info->built, turn == 0);
+        cr_assert_eq(info->point_count, 6u);
+        for (uint64_t k = 0; k < 5; k++) {
+            skn_dataset_point_t point = skn_dataset_point(dataset, k);
+            cr_expect_eq(point.label_count, labels[k], "point %lu", k);
+            cr_expect_eq(point.feature_count, features[k], "point %lu", k);
+        }
+        cr_expect(skn_dataset_note_unread(info, "f.txt", &note));
+        cr_expect_str_eq(note.text,
+                         "f.txt:2:1: here is the first of 2 lines that cannot "
+                         "be read; the answer is empty");
+        skn_dataset_close(&dataset);
+    }
+    /* It is no file to learn from, and its cache is not either. */
+    options.questions = false;
+    expect_refused(folder.file, &options, SKN_BAD_DATA, NULL);
+    folder_remove(folder.path);
+}
+
+Test(dataset, what_is_odd_is_known_from_the_text_and_from_the_cache)
+{
+    folder_t folder;
+    folder_make(&folder);
+    text_write(folder.file, "0 1:1\n1 2:1\n1,4567 1:2\n");
+    for (int turn = 0; turn < 2; turn++) {
+        skn_error_t note = { 0 };
+        skn_dataset_t *dataset = open_good(folder.file, NULL);
+        const skn_dataset_info_t *info = skn_dataset_info(dataset);
+        cr_expect_eq(info->built, turn == 0);
+        cr_expect(!skn_dataset_note_unknown(info, "f.txt", &note));
+        cr_expect(skn_dataset_note_odd(info, "f.txt", &note));
+        cr_expect_str_eq(note.text,
+                         "f.txt:3:1: label 4567 is far beyond those of all "
+                         "other lines, which end at 1, and the model gets 4568 "
+                         "labels for it");
+        skn_dataset_close(&dataset);
+    }
+    folder_remove(folder.path);
+}
+
 /* --- when a cache fits -------------------------------------------------- */
 
 Test(dataset, a_changed_source_is_read_again)
@@ -291,7 +398,7 @@ Test(dataset, a_source_that_is_missing_or_empty_is_refused)
 Test(dataset, a_full_disk_is_told_and_leaves_nothing)
 {
     folder_t folder;
-    char sentence[512];
+    char sentence[1024];
     size_t bytes;
     folder_make(&folder);
     text_write(folder.file, sample_text);
@@ -300,10 +407,13 @@ Test(dataset, a_full_disk_is_told_and_leaves_nothing)
     cr_assert_eq(unlink(folder.cache), 0);
     struct sigaction ignore = { .sa_handler = SIG_IGN };
     cr_assert_eq(sigaction(SIGXFSZ, &ignore, NULL), 0);
+    cr_assert_eq(setenv("TMPDIR", folder.path, 1), 0);
     (void)snprintf(sentence, sizeof(sentence),
                    "%s: the cache cannot be "
-                   "written: File too large",
-                   folder.cache);
+                   "written: File too large; nor elsewhere: a temporary file "
+                   "in %s (TMPDIR): the cache cannot be written: File too "
+                   "large",
+                   folder.cache, folder.path);
     for (size_t room = 0; room < bytes; room += 16) {
         struct rlimit limit = { room, RLIM_INFINITY };
         skn_error_t error = { 0 };
@@ -315,8 +425,10 @@ Test(dataset, a_full_disk_is_told_and_leaves_nothing)
         cr_assert_eq(setrlimit(RLIMIT_FSIZE, &limit), 0);
         cr_expect_eq(status, SKN_STORAGE, "%zu bytes", room);
         cr_expect_str_eq(error.text, sentence);
-        cr_expect_str_eq(error.hint, "free some space, or choose another "
-                                     "place for the cache");
+        cr_expect_str_eq(error.hint,
+                         "free some space, or set data.cache to a path in a "
+                         "folder that has room; or set TMPDIR to a folder that "
+                         "you may write to and that has room");
         cr_expect_eq(folder_count(folder.path), 1u);
     }
     folder_remove(folder.path);

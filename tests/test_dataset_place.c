@@ -5,6 +5,8 @@
 #include <criterion/criterion.h>
 
 #include <fcntl.h>
+#include <signal.h>
+#include <sys/resource.h>
 #include <sys/wait.h>
 
 #include "tests/data_folder.h"
@@ -67,9 +69,12 @@ Test(dataset_place, a_cache_need_not_have_a_name)
     expect_same_as_text(dataset, folder.file);
     skn_dataset_close(&dataset);
     cr_assert_eq(setenv("TMPDIR", folder.other, 1), 0);
-    expect_refused(folder.file, &options, SKN_CANNOT_CREATE,
-                   "no temporary file can be created: No such file or "
-                   "directory");
+    char sentence[700];
+    (void)snprintf(sentence, sizeof(sentence),
+                   "a temporary file in %s (TMPDIR): the cache cannot be "
+                   "created: No such file or directory",
+                   folder.other);
+    expect_refused(folder.file, &options, SKN_CANNOT_CREATE, sentence);
     folder_remove(folder.path);
 }
 
@@ -202,17 +207,57 @@ Test(dataset_place, a_named_cache_that_cannot_be_read_is_kept)
     folder_remove(folder.path);
 }
 
-Test(dataset_place, a_folder_in_the_place_of_a_cache_is_told)
+Test(dataset_place, a_folder_in_the_place_of_a_cache_sends_it_home)
 {
     folder_t folder;
-    char sentence[512];
     folder_make(&folder);
     text_write(folder.file, sample_text);
     cr_assert_eq(mkdir(folder.cache, 0700), 0);
+    cr_assert_eq(setenv("XDG_CACHE_HOME", folder.other, 1), 0);
+    expect_user_place(&folder, "/skein");
+    folder_remove(folder.path);
+}
+
+/* The size that files may have here stands for a disk without room. */
+static void
+full(rlim_t bytes)
+{
+    struct rlimit limit = { bytes, RLIM_INFINITY };
+    struct sigaction ignore = { .sa_handler = SIG_IGN };
+    cr_assert_eq(sigaction(SIGXFSZ, &ignore, NULL), 0);
+    cr_assert_eq(setrlimit(RLIMIT_FSIZE, &limit), 0);
+}
+
+Test(dataset_place, a_full_disk_is_told_with_what_to_do_for_each_place)
+{
+    folder_t folder;
+    char sentence[700];
+    skn_error_t error = { 0 };
+    skn_dataset_t *dataset;
+    folder_make(&folder);
+    text_write(folder.file, sample_text);
+    skn_dataset_options_t options = { .cache = SKN_CACHE_PATH,
+                                      .cache_path = folder.other };
+    full(100);
+    cr_expect_eq(skn_dataset_open(folder.file, &options, &dataset, &error),
+                 SKN_STORAGE);
     (void)snprintf(sentence, sizeof(sentence),
-                   "%s: the cache cannot be written: Is a directory",
-                   folder.cache);
-    expect_refused(folder.file, NULL, SKN_STORAGE, sentence);
-    cr_expect_eq(folder_count(folder.path), 2u);
+                   "%s: the cache cannot be written: File too large",
+                   folder.other);
+    cr_expect_str_eq(error.text, sentence);
+    cr_expect_str_eq(error.hint, "free some space, or set data.cache to a path "
+                                 "in a folder that has room");
+    cr_assert_eq(setenv("TMPDIR", folder.path, 1), 0);
+    options = (skn_dataset_options_t){ .cache = SKN_CACHE_ANONYMOUS };
+    cr_expect_eq(skn_dataset_open(folder.file, &options, &dataset, &error),
+                 SKN_STORAGE);
+    (void)snprintf(sentence, sizeof(sentence),
+                   "a temporary file in %s (TMPDIR): the cache cannot be "
+                   "written: File too large",
+                   folder.path);
+    cr_expect_str_eq(error.text, sentence);
+    cr_expect_str_eq(error.hint, "set TMPDIR to a folder that you may write to "
+                                 "and that has room");
+    full(RLIM_INFINITY);
     folder_remove(folder.path);
 }

@@ -84,6 +84,41 @@ Test(evaluate, without_a_training_file_there_is_no_psp)
     trained_remove(&fixture);
 }
 
+Test(evaluate, what_cannot_be_right_counts_as_wrong_and_is_told)
+{
+    trained_fixture_t fixture = { .raw = true };
+    skn_evaluation_t found;
+    skn_error_t error = { 0 };
+    char test[TEMP_FOLDER_BYTES + 32];
+    trained_make(&fixture);
+    (void)snprintf(test, sizeof(test), "%s/odd.txt", fixture.folder);
+    FILE *file = fopen(test, "w");
+    cr_assert(file);
+    /* fine, unknown label, unlabelled, unknown feature, two that overflow */
+    (void)fprintf(file,
+                  "1 2:1\n%u 2:1\n 2:1\n1 2:1 %u:1\n"
+                  "1 0:3e38 1:3e38 2:3e38\n1 0:-3e38 1:3e38 2:3e38\n",
+                  TRAINED_LABELS, TRAINED_FEATURES);
+    (void)fclose(file);
+    skn_predictor_t *predictor = skn_predictor_open(fixture.path, &error);
+    cr_assert(predictor, "%s", error.text);
+    cr_assert_eq(skn_evaluate(predictor, test, NULL, &found, &error), SKN_OK,
+                 "%s", error.text);
+    cr_expect_eq(found.points, 6);
+    cr_expect_eq(found.unlabelled, 2);
+    cr_expect_eq(found.unknown.labels, 1);
+    cr_expect_eq(found.unknown.features, 1);
+    cr_expect_eq(found.unknown.points, 2);
+    cr_expect_eq(found.unknown.bare_points, 1);
+    cr_expect_eq(found.unknown.line, 2);
+    cr_expect_eq(found.note_count, 1);
+    cr_expect_eq(found.overflows, 2);
+    cr_expect_eq(found.overflow_first, 4);
+    cr_expect_leq(found.scores.p1, 2.0 / 6 + 1e-9);
+    skn_predictor_close(&predictor);
+    trained_remove(&fixture);
+}
+
 Test(evaluate, a_missing_test_file_is_told_with_the_way_out)
 {
     trained_fixture_t fixture = { 0 };

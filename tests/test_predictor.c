@@ -1,6 +1,7 @@
 /* test_predictor.c - a trained model answers as the oracle does.
  *
- * Covers topology/predictor.c, topology/trained.c and actors/network.c.
+ * Covers topology/predictor.c, topology/points_clean.c, topology/trained.c and
+ * actors/network.c.
  * SPDX-License-Identifier: Apache-2.0 */
 #include "skein/predictor.h"
 

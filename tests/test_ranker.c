@@ -465,7 +465,8 @@ Test(ranker, orders_by_what_is_lacking_on_the_way)
         double sum = 0;
         for (uint32_t l = 0; l < 4; l++)
             sum += (double)was[l] * exp(-0.5 * lack[l]);
-        skn_ranker_order(&ranker, &nothing, shares, 4, label, chance);
+        cr_expect(
+            skn_ranker_order(&ranker, &nothing, shares, 4, label, chance));
         for (uint32_t r = 0; r < 4; r++)
             cr_expect_float_eq((double)chance[r],
                                (double)was[label[r]] *
@@ -479,9 +480,24 @@ Test(ranker, orders_by_what_is_lacking_on_the_way)
     }
     uint32_t label[2] = { 1, 0 };
     float chance[2] = { 0, 0 };
-    skn_ranker_order(&ranker, &nothing, true, 2, label, chance);
+    cr_expect(skn_ranker_order(&ranker, &nothing, true, 2, label, chance));
     cr_expect_eq(label[0], 0, "of equal ones the lower");
     cr_expect_eq(chance[0], 0.0F);
+    skn_ranker_fini(&ranker);
+}
+
+Test(ranker, margins_that_overflow_are_told)
+{
+    static const uint32_t feature[] = { 0, 297 };
+    static const float values[][2] = { { 1, 3e38F }, { 1, -3e38F } };
+    skn_ranker_t ranker;
+    make_by_hand(&ranker);
+    for (int k = 0; k < 2; k++) {
+        skn_sparse_t point = { feature, values[k], 2 };
+        uint32_t label[4] = { 2, 3, 1, 0 };
+        float chance[4] = { 0.4F, 0.3F, 0.2F, 0.05F };
+        cr_expect(!skn_ranker_order(&ranker, &point, true, 4, label, chance));
+    }
     skn_ranker_fini(&ranker);
 }
 

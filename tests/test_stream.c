@@ -10,6 +10,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 #include <xxhash.h>
+#include <zlib.h>
 #include <zstd.h>
 
 #include "tests/data_folder.h"
@@ -64,6 +65,98 @@ Test(stream, packed_text_comes_out_the_same_in_steps_of_any_size)
         cr_expect_eq(memcmp(room, sample_text, bytes), 0);
         cr_expect_eq(skn_stream_hash(stream), XXH3_64bits(sample_text, bytes));
         skn_stream_close(&stream);
+    }
+}
+
+/* What `member` is, and then a second one, with `padding` zeros behind each. */
+static void
+expect_padded(const char *member, size_t member_bytes, const char *text,
+              size_t padding)
+{
+    size_t text_bytes = strlen(text), bytes = 2 * (member_bytes + padding);
+    char *file = calloc(1, bytes), room[1024];
+    cr_assert(file);
+    memcpy(file, member, member_bytes);
+    memcpy(file + member_bytes + padding, member, member_bytes);
+    for (int twice = 0; twice < 2; twice++) {
+        skn_stream_t *stream;
+        skn_error_t error = { 0 };
+        cr_assert_eq(skn_stream_open_memory(
+                         "m", file, twice ? bytes : bytes / 2, &stream, &error),
+                     SKN_OK, "%s", error.text);
+        cr_expect_eq(read_all(stream, room, sizeof(room), 7),
+                     text_bytes * (size_t)(1 + twice));
+        cr_expect_eq(
+            memcmp(room + text_bytes * (size_t)twice, text, text_bytes), 0);
+        skn_stream_close(&stream);
+    }
+    free(file);
+}
+
+Test(stream, zeros_between_and_behind_members_and_frames_are_padding)
+{
+    char gzip[512], zstd[512], skipped[512] = "\x5a\x2a\x4d\x18\3\0\0\0abc";
+    z_stream deflating = { 0 };
+    cr_assert_eq(
+        deflateInit2(&deflating, 6, Z_DEFLATED, 15 + 16, 8, Z_DEFAULT_STRATEGY),
+        Z_OK);
+    deflating.next_in = (Bytef *)(uintptr_t)sample_text;
+    deflating.avail_in = (uInt)strlen(sample_text);
+    deflating.next_out = (Bytef *)gzip;
+    deflating.avail_out = sizeof(gzip);
+    cr_assert_eq(deflate(&deflating, Z_FINISH), Z_STREAM_END);
+    size_t gzip_bytes = sizeof(gzip) - deflating.avail_out;
+    (void)deflateEnd(&deflating);
+    size_t zstd_bytes =
+        ZSTD_compress(zstd, sizeof(zstd), sample_text, strlen(sample_text), 3);
+    cr_assert(!ZSTD_isError(zstd_bytes));
+    memcpy(skipped + 11, zstd, zstd_bytes); /* a frame to skip, then this */
+    for (size_t padding = 0; padding < 3000; padding += 1 + padding * 7) {
+        expect_padded(gzip, gzip_bytes, sample_text, padding);
+        expect_padded(zstd, zstd_bytes, sample_text, padding);
+        expect_padded(skipped, zstd_bytes + 11, sample_text, padding);
+    }
+}
+
+/* A block device or a tape pads with more than the reader has in memory. */
+Test(stream, padding_longer_than_the_buffer_is_read_over)
+{
+    folder_t folder;
+    char zstd[512], room[512];
+    folder_make(&folder);
+    int fd = open(folder.file, O_WRONLY | O_CREAT, 0600);
+    size_t bytes =
+        ZSTD_compress(zstd, sizeof(zstd), sample_text, strlen(sample_text), 3);
+    cr_assert_eq(write(fd, zstd, bytes), (ssize_t)bytes);
+    cr_assert_eq(ftruncate(fd, 1 << 20), 0);
+    (void)close(fd);
+    skn_stream_t *stream;
+    cr_assert_eq(skn_stream_open(folder.file, &stream, NULL), SKN_OK);
+    cr_expect_eq(read_all(stream, room, sizeof(room), 500),
+                 strlen(sample_text));
+    skn_stream_close(&stream);
+    folder_remove(folder.path);
+}
+
+/* Who asks one question at a time gets an answer to an empty first line. */
+Test(stream, one_byte_of_a_pipe_is_given_at_once)
+{
+    static const char starts[] = { '\n', '0', '#', ' ' };
+    for (size_t k = 0; k < sizeof(starts); k++) {
+        int ends[2];
+        char path[64], got[8];
+        size_t bytes = 0;
+        cr_assert_eq(pipe(ends), 0);
+        cr_assert_eq(write(ends[1], &starts[k], 1), 1);
+        (void)snprintf(path, sizeof(path), "/dev/fd/%d", ends[0]);
+        skn_stream_t *stream;
+        cr_assert_eq(skn_stream_open(path, &stream, NULL), SKN_OK);
+        cr_expect_eq(skn_stream_read(stream, got, sizeof(got), &bytes, NULL),
+                     SKN_OK);
+        cr_expect_eq(bytes, 1u);
+        skn_stream_close(&stream);
+        (void)close(ends[0]);
+        (void)close(ends[1]);
     }
 }
 
@@ -149,5 +242,5 @@ Test(stream, the_tail_of_a_long_name_is_shown)
     name[sizeof(name) - 1] = '\0';
     cr_expect_eq(skn_stream_name_shown(name), name + 299 - 240);
     cr_expect_eq(skn_stream_name_shown(name + 59), name + 59);
-    cr_expect_eq(skn_stream_name_shown(name + 299), name + 299);
+    cr_expect_eq(skn_stream_name_shown(name + 298), name + 298);
 }

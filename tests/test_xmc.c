@@ -1,5 +1,6 @@
 /* test_xmc.c - whole files of the Extreme Classification format, plain and
- * packed (formats/xmc.c, formats/stream.c).
+ * packed (formats/xmc.c, formats/stream.c), and what is odd in them
+ * (formats/xmc_odd.c).
  * SPDX-License-Identifier: Apache-2.0 */
 #include "formats/xmc.h"
 
@@ -98,6 +99,124 @@ Test(xmc, only_three_whole_numbers_are_a_header)
     expect_file("1 3 5:1\n", "1 3:1 5:1|");
     expect_file("1,2 3 5\n", "1,2 3:1 5:1|");
     expect_file("0 3 5\n", "");
+}
+
+Test(xmc, comments_are_skipped_and_the_header_may_follow_them)
+{
+    expect_file("# by scikit-learn\n#\n1 2:3\n4 5:6\n", "1 2:3|4 5:6|");
+    expect_file("\xef\xbb\xbf# made by hand\r\n2 7 7 # counts\r\n1 2:3\r\n"
+                "  # in between\r\n4 5:6 # info\r\n# end\r\n",
+                "1 2:3|4 5:6|");
+    expect_file("2 7 7\t#counts\n1 2:3 #x\n4 qid:3 5:6\n#", "1 2:3|4 5:6|");
+    EXPECT_FILE_REFUSED("# nothing\n#\n", "f.txt: the file has no points");
+    EXPECT_FILE_REFUSED("# one\n# two\n1 2:3\n# three\n1 2:x\n",
+                        "f.txt:5:5: expected a finite decimal number, found "
+                        "\"x\"");
+}
+
+/* What is odd about a file. */
+static skn_xmc_odd_t
+odd_of(const char *file, const skn_xmc_bounds_t *bounds, skn_xmc_sizes_t *sizes)
+{
+    skn_xmc_reader_t *reader;
+    skn_xmc_point_t point;
+    skn_error_t error = { 0 };
+    bool more = true;
+    skn_xmc_point_init(&point);
+    cr_assert_eq(
+        skn_xmc_open_memory(NAME, file, strlen(file), bounds, &reader, &error),
+        SKN_OK);
+    while (more)
+        cr_assert_eq(skn_xmc_next(reader, &point, &more, &error), SKN_OK, "%s",
+                     error.text);
+    skn_xmc_odd_t odd = skn_xmc_odd(reader);
+    if (sizes)
+        *sizes = skn_xmc_sizes(reader);
+    skn_xmc_close(&reader);
+    skn_xmc_point_fini(&point);
+    return odd;
+}
+
+#define POINTS4 "0 1:1 5:2\n1,2 0:1\n2 5:1 3:2\n0 4:3\n"
+
+Test(xmc, counts_that_are_not_quite_a_header_are_noticed)
+{
+    static const char *const odd[] = {
+        "4,6,3\n" POINTS4,
+        "4 6 3 7\n" POINTS4,
+        "4 6\n" POINTS4,
+        " 4 6 3\n" POINTS4,
+        "40 60\n" POINTS4,
+        "4\t6\n" POINTS4,
+        "9,12,7\n" POINTS4,
+        "3,6\n" POINTS4,
+        "12\n" POINTS4 POINTS4 POINTS4,
+        "# c\n4 6 3 1\n" POINTS4,
+        "4 6 2 1\n0 1 5\n1 0\n0 2\n1 3\n",
+    };
+    for (size_t k = 0; k < sizeof(odd) / sizeof(odd[0]); k++) {
+        skn_xmc_odd_t found = odd_of(odd[k], NULL, NULL);
+        cr_expect_eq(found.what, SKN_XMC_ODD_COUNTS, "%s: %d", odd[k],
+                     found.what);
+        cr_expect_eq(found.line, odd[k][0] == '#' ? 2u : 1u);
+    }
+}
+
+Test(xmc, points_are_not_taken_for_counts)
+{
+    static const char *const fine[] = {
+        "4 6 3\n" POINTS4, /* that is the header */
+        POINTS4,
+        "0,2\n" POINTS4, /* labels alone */
+        "2\n" POINTS4,
+        "3\n" POINTS4,                  /* a label that no other line has */
+        "1 4\n" POINTS4,                /* a feature without a value */
+        "1 5 8 2\n0 1 5\n1 0\n2 5 3\n", /* a bag of words */
+        "3,4\n0,1\n2\n4,3\n",
+        "5 4:1\n0 1:1\n",
+        "300 1:1 2:1\n0 1:1\n1 1:2\n",
+    };
+    for (size_t k = 0; k < sizeof(fine) / sizeof(fine[0]); k++) {
+        skn_xmc_odd_t found = odd_of(fine[k], NULL, NULL);
+        cr_expect_eq(found.what, SKN_XMC_NOTHING_ODD, "%s: %d", fine[k],
+                     found.what);
+    }
+}
+
+Test(xmc, one_index_far_beyond_all_others_is_noticed)
+{
+    skn_xmc_odd_t odd = odd_of(POINTS4 "1,9999999 2:1\n" POINTS4, NULL, NULL);
+    cr_expect_eq(odd.what, SKN_XMC_ODD_LABEL);
+    cr_expect_eq(odd.line, 5u);
+    cr_expect_eq(odd.greatest, 9999999u);
+    cr_expect_eq(odd.next, 2u);
+    odd = odd_of(POINTS4 "1 2:1 77777:1\n", NULL, NULL);
+    cr_expect_eq(odd.what, SKN_XMC_ODD_FEATURE);
+    cr_expect_eq(odd.line, 5u);
+    cr_expect_eq(odd.greatest, 77777u);
+    cr_expect_eq(odd.next, 5u);
+    /* twice is no slip, and a header knows what it says */
+    odd = odd_of(POINTS4 "9999999 2:1\n9999999 1:1\n", NULL, NULL);
+    cr_expect_eq(odd.what, SKN_XMC_NOTHING_ODD);
+    odd = odd_of("5 9 90000\n" POINTS4 "80000 2:1\n", NULL, NULL);
+    cr_expect_eq(odd.what, SKN_XMC_NOTHING_ODD);
+}
+
+Test(xmc, what_is_left_out_is_counted_with_its_first_place)
+{
+    skn_xmc_bounds_t bounds = { .expected_features = 5,
+                                .expected_labels = 2,
+                                .unknown_ignored = true };
+    skn_xmc_sizes_t sizes;
+    (void)odd_of("0 1:1\n" POINTS4, &bounds, &sizes);
+    cr_expect_eq(sizes.unknown.labels, 2u);
+    cr_expect_eq(sizes.unknown.features, 2u);
+    cr_expect_eq(sizes.unknown.points, 3u);
+    cr_expect_eq(sizes.unknown.bare_points, 1u);
+    cr_expect_eq(sizes.unknown.line, 2u);
+    cr_expect_eq(sizes.unknown.column, 7u);
+    cr_expect_eq(sizes.label_seen, 2u);
+    cr_expect_eq(sizes.feature_seen, 5u);
 }
 
 Test(xmc, line_ends_may_be_lf_or_crlf_and_the_last_may_be_missing)

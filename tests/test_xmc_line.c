@@ -1,6 +1,7 @@
 /* test_xmc_line.c - lines and numbers of the Extreme Classification format
- * (formats/xmc_line.c, formats/xmc_number.c). The oracle for numbers is strtod,
- * rounded to float. SPDX-License-Identifier: Apache-2.0 */
+ * (formats/xmc_line.c, formats/pairs.c, formats/xmc_number.c). The oracle for
+ * numbers is strtod, rounded to float.
+ * SPDX-License-Identifier: Apache-2.0 */
 #include "formats/xmc.h"
 
 #include <criterion/criterion.h>
@@ -186,16 +187,96 @@ Test(xmc_line, bytes_that_no_text_has_are_named)
     skn_xmc_point_fini(&point);
 }
 
-Test(xmc_line, repeats_are_refused_at_the_second_place)
+Test(xmc_line, a_repeated_label_is_refused_at_its_second_place)
 {
     expect_refused("4,5,4 1:1", NULL,
                    "f.txt:3:5: label 4 stands twice in this line");
-    expect_refused("4 7:1 8:7 7:2", NULL,
-                   "f.txt:3:11: feature 7 stands twice in this line");
-    expect_refused("4,44 44:4 04:1 4", NULL,
-                   "f.txt:3:16: feature 4 stands twice in this line");
-    expect_refused(" 9:7 8:7 7:9 7", NULL,
-                   "f.txt:3:14: feature 7 stands twice in this line");
+    expect_refused("44,4,44,04 4:1 4", NULL,
+                   "f.txt:3:9: label 4 stands twice in this line");
+}
+
+Test(xmc_line, the_values_of_a_repeated_feature_add_up)
+{
+    expect_line("4 7:1 8:7 7:2", "4 7:3 8:7");
+    expect_line("0 3 3", "0 3:2");
+    expect_line("4,44 44:4 04:1 4", "4,44 4:2 44:4");
+    expect_line(" 9:7 8:7 7:9 7 9:-7", " 7:10 8:7 9:0");
+    expect_line(" 1:3e38 1:-3e38 1:3e38", " 1:3e+38");
+    expect_refused(" 1:3e38 2:1 1:3e38", NULL,
+                   "f.txt:3:13: the values of feature 1 add up to more than a "
+                   "float can hold");
+}
+
+Test(xmc_line, a_sum_has_the_same_bits_in_any_order)
+{
+    static const char *const lines[] = { " 5:0.1 5:1e8 5:-0.3 5:-1e8 5:1e-3",
+                                         " 5:-1e8 5:1e-3 5:1e8 5:-0.3 5:0.1",
+                                         " 5:1e8 5:0.1 5:1e-3 5:-1e8 5:-0.3" };
+    float sum[3];
+    for (int k = 0; k < 3; k++) {
+        skn_xmc_point_t point;
+        skn_xmc_point_init(&point);
+        skn_xmc_line_t line = line_of(lines[k]);
+        cr_assert_eq(skn_xmc_line_parse(&line, NULL, &point, NULL), SKN_OK);
+        cr_assert_eq(point.feature_count, 1u);
+        sum[k] = point.value[0];
+        skn_xmc_point_fini(&point);
+    }
+    cr_expect_eq(memcmp(&sum[0], &sum[1], sizeof(float)), 0);
+    cr_expect_eq(memcmp(&sum[0], &sum[2], sizeof(float)), 0);
+}
+
+Test(xmc_line, query_numbers_and_comments_of_svmlight_are_skipped)
+{
+    expect_line("3 qid:7 1:2", "3 1:2");
+    expect_line("3 qid:10", "3");
+    expect_line(" qid:7 1:2 # 5:1 of query 7", " 1:2");
+    expect_line("3 1:2 #", "3 1:2");
+    expect_line("3,4 # no features", "3,4");
+    expect_line("3\t#x", "3");
+    expect_refused("3 1:2 qid:7", NULL,
+                   "f.txt:3:7: expected a feature, found \"qid:7\"");
+    expect_refused("3 qid: 1:2", NULL,
+                   "f.txt:3:3: expected a feature, found \"qid:\"");
+    expect_refused("3 qid:x 1:2", NULL,
+                   "f.txt:3:3: expected a feature, found \"qid:x\"");
+    expect_refused("3#x 1:2", NULL,
+                   "f.txt:3:1: expected a label, found \"3#x\"");
+}
+
+Test(xmc_line, what_the_model_does_not_have_can_be_left_out)
+{
+    skn_xmc_bounds_t bounds = { .expected_features = 8,
+                                .expected_labels = 4,
+                                .unknown_ignored = true };
+    char got[256];
+    skn_error_t error = { 0 };
+    skn_xmc_point_t point;
+    skn_xmc_point_init(&point);
+    skn_xmc_line_t line =
+        line_of("9,3,4 8:2 1:5 99999999999999999999:1 4294967296 1");
+    cr_expect_eq(skn_xmc_line_parse(&line, &bounds, &point, &error), SKN_OK,
+                 "%s", error.text);
+    point_print(&point, got, sizeof(got));
+    cr_expect_str_eq(got, "3 1:6");
+    cr_expect_eq(point.unknown_labels, 2u);
+    cr_expect_eq(point.unknown_features, 3u);
+    cr_expect_eq(point.unknown_column, 1u);
+    line = line_of("1 7:1 8:1");
+    cr_expect_eq(skn_xmc_line_parse(&line, &bounds, &point, &error), SKN_OK);
+    cr_expect_eq(point.unknown_labels, 0u);
+    cr_expect_eq(point.unknown_features, 1u);
+    cr_expect_eq(point.unknown_column, 7u);
+    skn_xmc_point_fini(&point);
+    /* A line must be right nevertheless, and so must a file by its header. */
+    expect_refused("9 9:nan", &bounds,
+                   "f.txt:3:5: expected a finite decimal number, found "
+                   "\"nan\"");
+    bounds.has_header = true;
+    bounds.header_features = bounds.header_labels = 20;
+    expect_refused("9 20:1", &bounds,
+                   "f.txt:3:3: feature 20 is out of range: the header says 20 "
+                   "features, counted from 0");
 }
 
 Test(xmc_line, indices_end_where_the_limits_say)

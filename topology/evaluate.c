@@ -2,6 +2,7 @@
  * SPDX-License-Identifier: Apache-2.0 */
 #include "topology/evaluate.h"
 
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -45,6 +46,16 @@ typedef struct rows {
     float score[SKN_NETWORK_POINTS_MAX * SKN_RANKING_CUT];
 } rows_t;
 
+/* A point that overflows has no labels, and so is counted as wrong. */
+static void
+note_overflow(const rows_t *rows, size_t i, skn_evaluation_t *evaluation)
+{
+    if (!isnan(rows->score[i * SKN_RANKING_CUT]))
+        return;
+    if (evaluation->overflows++ == 0)
+        evaluation->overflow_first = rows->number[i];
+}
+
 static void
 add_point(skn_ranking_sums_t *sums, const float *inverse, const rows_t *rows,
           size_t i, const skn_dataset_point_t *point)
@@ -63,7 +74,7 @@ add_point(skn_ranking_sums_t *sums, const float *inverse, const rows_t *rows,
 static skn_status_t
 pass(const skn_predictor_t *predictor, const skn_dataset_t *dataset,
      const float *inverse, rows_t *rows, skn_ranking_sums_t *sums,
-     skn_error_t *error)
+     skn_evaluation_t *evaluation, skn_error_t *error)
 {
     uint64_t total = skn_dataset_info(dataset)->point_count;
     skn_status_t status = SKN_OK;
@@ -84,6 +95,7 @@ pass(const skn_predictor_t *predictor, const skn_dataset_t *dataset,
         for (size_t i = 0; i < count && status == SKN_OK; i++) {
             skn_dataset_point_t point = skn_dataset_point(dataset, first + i);
             add_point(sums, inverse, rows, i, &point);
+            note_overflow(rows, i, evaluation);
         }
     }
     return status;
@@ -98,6 +110,20 @@ conclude(const skn_ranking_sums_t *sums, skn_evaluation_t *evaluation)
     if (evaluation->warning[0])
         evaluation->scores.psp1 = evaluation->scores.psp3 =
             evaluation->scores.psp5 = -1.0;
+}
+
+static void
+take_notes(const skn_dataset_t *dataset, skn_evaluation_t *evaluation)
+{
+    const skn_dataset_info_t *info = skn_dataset_info(dataset);
+    skn_error_t *note = evaluation->note;
+    evaluation->unlabelled = info->unlabelled_count;
+    evaluation->unknown = info->unknown;
+    if (skn_dataset_note_odd(info, evaluation->test, &note[0]))
+        evaluation->note_count++;
+    if (skn_dataset_note_unknown(info, evaluation->test,
+                                 &note[evaluation->note_count]))
+        evaluation->note_count++;
 }
 
 skn_status_t
@@ -123,13 +149,14 @@ skn_evaluate(const skn_predictor_t *predictor, const char *test,
         return skn_fail_hint(error, status, "give -o data.test=FILE");
     if (status != SKN_OK)
         return status;
-    evaluation->unlabelled = skn_dataset_info(dataset)->unlabelled_count;
+    take_notes(dataset, evaluation);
     rows_t *rows = calloc(1, sizeof(*rows));
     float *inverse = malloc(predictor->info.label_count * sizeof(*inverse));
     if (rows && inverse) {
         weigh_labels(predictor, train ? train : own->train, inverse,
                      evaluation);
-        status = pass(predictor, dataset, inverse, rows, &sums, error);
+        status =
+            pass(predictor, dataset, inverse, rows, &sums, evaluation, error);
         conclude(&sums, evaluation);
     } else {
         status = skn_fail(error, SKN_NO_MEMORY, "no room for an evaluation");

@@ -4,11 +4,17 @@
 #define TOPOLOGY_EVALUATE_H
 
 #include "actors/progress.h"
+#include "formats/dataset.h"
 #include "skein/predictor.h"
 
 typedef struct skn_evaluation {
     skn_scores_t scores; /* psp* are -1 without a training file */
     uint64_t points, unlabelled;
+    uint64_t overflows; /* points whose sums are not finite: they are wrong */
+    uint64_t overflow_first;   /* the first of them, counted from 0 */
+    skn_xmc_unknown_t unknown; /* what the model does not have */
+    skn_error_t note[2];       /* on the test file; it stops nothing */
+    uint32_t note_count;
     const char *test; /* the file; lives as long as the predictor, or as the
                        * caller's text */
     char warning[SKN_ERROR_TEXT_BYTES]; /* "", or why there is no psp* */

@@ -136,6 +136,8 @@ typedef struct skn_model_data {
     skn_normalize_t normalize;
     const char *cache; /* "auto", "none" or a path */
     int64_t memory_bytes;
+    int64_t feature_count, label_count; /* of the model; 0: as the file has */
+    bool questions; /* not of the file: `test` is predicted */
 } skn_model_data_t;
 
 /* `sampler:` of the output layer, or an item of a mixture's `of`. */

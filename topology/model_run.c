@@ -161,6 +161,7 @@ only_look(skn_model_t *model, const skn_model_run_options_t *options)
     bool half = train->optimizer.kind != SKN_OPTIMIZER_ADAM &&
                 train->updates == SKN_UPDATES_LOAN;
     model->data.test = options->predict;
+    model->data.questions = true;
     train->optimizer.kind = SKN_OPTIMIZER_SGD;
     train->updates = SKN_UPDATES_LOAN;
     train->evaluate.rows = 0;

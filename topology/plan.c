@@ -45,6 +45,8 @@ how_to_read(const skn_model_t *model)
             model->data.normalize == SKN_NORMALIZE_NONE ? "none" : "l2",
         .cache = model->data.cache,
         .memory_bytes = (uint64_t)model->data.memory_bytes,
+        .features = (uint32_t)model->data.feature_count,
+        .labels = (uint32_t)model->data.label_count,
     };
 }
 
@@ -57,6 +59,47 @@ skn_plan_look(const skn_model_t *model, const char *path, skn_error_t *error)
         path[0] ? skn_data_open(&how, path, "test", &set, error) : SKN_OK;
     skn_dataset_close(&set);
     return status;
+}
+
+static void
+take_notes(skn_plan_data_t *data, const skn_dataset_t *dataset,
+           const char *path)
+{
+    const skn_dataset_info_t *info = skn_dataset_info(dataset);
+    if (skn_dataset_note_odd(info, path, &data->note[data->note_count]))
+        data->note_count++;
+    if (skn_dataset_note_unread(info, path, &data->note[data->note_count]))
+        data->note_count++;
+    if (skn_dataset_note_unknown(info, path, &data->note[data->note_count]))
+        data->note_count++;
+}
+
+/* Whether the model file asks for fewer than the header of its training file
+ * promises. Indices in the lines were compared as they were read. */
+static skn_status_t
+check_count(const char *path, uint32_t file, int64_t asked, const char *noun,
+            skn_error_t *error)
+{
+    if (asked == 0 || file <= (uint64_t)asked)
+        return SKN_OK;
+    (void)skn_fail(error, SKN_BAD_CONFIG,
+                   "data.%s_count is %lld, and %.240s has %u %ss by its header",
+                   noun, (long long)asked, path, file, noun);
+    return skn_fail_hint(error, SKN_BAD_CONFIG,
+                         "give at least %u, or correct the header", file);
+}
+
+static skn_status_t
+check_counts(const skn_model_t *model, const skn_dataset_t *train,
+             skn_error_t *error)
+{
+    const skn_dataset_info_t *info = skn_dataset_info(train);
+    const skn_model_data_t *data = &model->data;
+    skn_status_t status = check_count(data->train, info->own_feature_count,
+                                      data->feature_count, "feature", error);
+    return status != SKN_OK ? status
+                            : check_count(data->train, info->own_label_count,
+                                          data->label_count, "label", error);
 }
 
 static skn_status_t
@@ -72,6 +115,7 @@ read_test(skn_plan_data_t *data, const skn_data_t *how, const char *path,
     data->test_points = skn_dataset_info(test)->point_count;
     data->mapped_bytes += skn_dataset_info(test)->mapped_bytes;
     data->content_hash = skn_data_hash(data->content_hash, test);
+    take_notes(data, test, path);
     skn_dataset_close(&test);
     return SKN_OK;
 }
@@ -91,6 +135,8 @@ read_data(skn_plan_t *plan, const skn_model_t *model, skn_error_t *error)
         (void)skn_fail_hint(error, status,
                             "labels stand before the first space of a line");
     }
+    if (status == SKN_OK)
+        status = check_counts(model, train, error);
     if (status == SKN_OK)
         status = skn_split_init(&split, train, model->train.validate,
                                 (uint64_t)model->train.seed, error);
@@ -114,10 +160,12 @@ read_data(skn_plan_t *plan, const skn_model_t *model, skn_error_t *error)
         .content_hash = skn_data_hash(0, train),
         .mapped_bytes = info->mapped_bytes,
     };
+    take_notes(data, train, model->data.train);
     skn_split_fini(&split);
     skn_dataset_close(&train);
     how.features = data->features;
     how.labels = data->labels;
+    how.questions = model->data.questions;
     return read_test(data, &how, model->data.test, error);
 }
 

@@ -14,6 +14,9 @@
 #include "topology/model.h"
 #include "topology/spec.h"
 
+/* Most notes on the data: three of each file. */
+#define SKN_PLAN_NOTES_MAX 6u
+
 /* What the data say, after the validation points were taken out. */
 typedef struct skn_plan_data {
     uint64_t train_points, validate_points, test_points;
@@ -23,6 +26,9 @@ typedef struct skn_plan_data {
     uint64_t train_hash;   /* of what the training file holds */
     uint64_t content_hash; /* skn_data_hash of both files */
     uint64_t mapped_bytes; /* both files, as a reader has them in memory */
+    /* What the user should know; it stops nothing. */
+    skn_error_t note[SKN_PLAN_NOTES_MAX];
+    uint32_t note_count;
 } skn_plan_data_t;
 
 /* What several nodes were dealt. */

@@ -23,6 +23,8 @@ skn_wire_data(wire_t *wire)
     const skn_model_t *model = wire->model;
     skn_wire_training_file(wire);
     skn_wire_text(wire, "test", model->data.test);
+    if (model->data.questions)
+        skn_wire_text(wire, "questions", "true");
     skn_wire_int(wire, "labels", wire->plan->data.labels);
     skn_wire_int(wire, "batch_rows", (uint64_t)model->train.batch_rows);
     skn_wire_int(wire, "seed", (uint64_t)model->train.seed);

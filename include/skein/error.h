@@ -8,6 +8,7 @@
 
 #include <stdarg.h>
 #include <stdio.h>
+#include <string.h>
 
 #include "skein/text.h"
 
@@ -72,6 +73,36 @@ skn_status_text(skn_status_t status)
     return status < SKN_STATUS_COUNT ? texts[status] : "unknown status";
 }
 
+/* Writes control characters in `text` as \n, \t, \x1b and so on: a path or a
+ * word of a file may have them, and a sentence is one line. What no longer fits
+ * into `room` bytes is cut off. */
+static inline void
+skn_error_escape(char *text, size_t room)
+{
+    for (size_t at = 0; text[at]; at++) {
+        unsigned char byte = (unsigned char)text[at];
+        char escape[5];
+        if (byte >= 0x20 && byte != 0x7f)
+            continue;
+        int length = byte == '\n'   ? snprintf(escape, sizeof(escape), "\\n")
+                     : byte == '\t' ? snprintf(escape, sizeof(escape), "\\t")
+                     : byte == '\r' ? snprintf(escape, sizeof(escape), "\\r")
+                                    : snprintf(escape, sizeof(escape),
+                                               "\\x%02x", (unsigned)byte);
+        size_t bytes = (size_t)length, tail = strlen(text + at + 1);
+        if (at + bytes >= room) {
+            text[at] = '\0';
+            return;
+        }
+        if (at + bytes + tail >= room)
+            tail = room - 1 - at - bytes;
+        memmove(text + at + bytes, text + at + 1, tail);
+        memcpy(text + at, escape, bytes);
+        text[at + bytes + tail] = '\0';
+        at += bytes - 1;
+    }
+}
+
 /* Fills `error` (may be NULL), empties its hint, and returns `status`, so that
  * the call is the return statement. */
 __attribute__((format(printf, 3, 4))) static inline skn_status_t
@@ -85,6 +116,7 @@ skn_fail(skn_error_t *error, skn_status_t status, const char *format, ...)
         (void)skn_text_write_list(error->text, sizeof(error->text), format,
                                   arguments);
         va_end(arguments);
+        skn_error_escape(error->text, sizeof(error->text));
     }
     return status;
 }
@@ -99,6 +131,7 @@ skn_fail_hint(skn_error_t *error, skn_status_t status, const char *format, ...)
         (void)skn_text_write_list(error->hint, sizeof(error->hint), format,
                                   arguments);
         va_end(arguments);
+        skn_error_escape(error->hint, sizeof(error->hint));
     }
     return status;
 }

@@ -124,6 +124,22 @@ for loss in softmax one_vs_all; do
     check "  as one process does" same_answers one.json 7
     check "  and leave the run as it was" cmp a/run/run.json before.json
 done
+# What a stream of questions may have in it: the lines without an answer are
+# the same, and the others are answered.
+{
+    printf '# by hand\n3,3 1:1\n5:1\n5:x\n5:1 200:3 999999999999:1\n5:1\n'
+    printf '5:1 5:1\n5:nan\n1,2 5:2 # by hand\n'
+} >bad.txt
+"$skein" predict a/run bad.txt --json -k 1 >one.json 2>one.err
+check "lines that cannot be read do not end a prediction by three nodes" \
+    all 3 tiny.yaml "${options[@]}" --predict "$PWD/bad.txt" -k 1
+check_equal "  and their answers are empty, as those of one" \
+    "$(grep '"prediction"' 0.json | grep -o '"labels":[^]]*')" \
+    "$(grep -o '"labels":[^]]*' one.json)"
+check_match "  they are counted" "bad\.txt:2:1: here is the first of 3 lines \
+that cannot be read; the answer is empty; " 0.err
+check_match "  and so is what the model lacks" "bad\.txt:5:5: here is the \
+first of 2 features, in 1 point, that the model does not have; " 0.err
 check_code 66 "without a run there is nothing to predict by" \
     "$skein" up tiny.yaml --local-nodes 2 --predict test.txt \
     -o checkpoint.path=nowhere

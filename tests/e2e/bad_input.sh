@@ -106,20 +106,67 @@ line "a colon without a value" '2 10 20\n1 2:1\n19 7:\n' \
     ":3:6: expected a value after the colon, found nothing$form"
 line "a word" '2 10 20\n1 2:1\nx 7:1\n' \
     ':3:1: expected a label, found "x"'"$form"
-line "a feature twice" '2 10 20\n1 2:1\n19 7:1 7:2\n' \
-    ":3:8: feature 7 stands twice in this line; keep one of them"
+line "a label twice" '2 10 20\n1 2:1\n19,7,19 7:1\n' \
+    ":3:6: label 19 stands twice in this line; keep one of them"
+line "a sum of a feature's values that is too large" \
+    '2 10 20\n1 2:1\n19 7:3e38 7:3e38\n' \
+    ":3:11: the values of feature 7 add up to more than a float can hold; \
+scale the values"
 line "no label at all" '2 10 20\n 2:1\n 7:1\n' \
     ": no point has a label; labels stand before the first space of a line"
-printf '1 200 1000\n950 3:1\n' >wide.txt
-refused "a test file with more labels than the model" 65 \
-    "wide.txt:2:1: label 950 is out of range: the model has 900 labels (0 to \
-899), this file's header says 1000; take a file that fits the \
-model" "${training[@]}" -o data.test=wide.txt
-printf '1 300 900\n90 250:1\n' >wide.txt
-refused "a test file with more features" 65 \
-    "wide.txt:2:4: feature 250 is out of range: the model has 200 features (0 \
-to 199), this file's header says 300; take a file that fits the \
-model" "${training[@]}" -o data.test=wide.txt
+# What only the test file has is left out, by whatever header.
+widen='to train a wider model, begin the training file with a line `points '\
+'features labels`, or set data\.label_count and data\.feature_count'
+for header in '3 300 1000\n' ''; do
+    printf '%b950,3 3:1\n950 250:1 4:1\n7 4:1\n' "$header" >wide.txt
+    rm -rf new
+    "${training[@]}" -o data.test=wide.txt >out 2>err </dev/null
+    check_equal "a test file with more than the model has" $? 0
+    at=$(($(printf '%b' "$header" | wc -l) + 1)):1
+    check_match "  is cut, which is told" "^skein: warning: wide\.txt:$at: \
+here is the first of 2 labels and 1 feature, in 2 points, that the model does \
+not have; they are left out; 1 point has no label left, and counts as wrong; \
+$widen$" err
+    "$skein" eval new -o data.test=wide.txt --json >out 2>err
+    check_match "  eval cuts it, too, and counts" '"points":3,"unlabelled":1,'\
+'"unknown_labels":2,"unknown_features":1,"unknown_points":2,' out
+    check_match "  and tells it" "in 2 points, that the model does not have" err
+done
+rm -rf new
+wider=(-o data.label_count=1000 -o data.feature_count=300)
+"${training[@]}" -o data.test=wide.txt "${wider[@]}" >out 2>err </dev/null
+check_equal "the model can be wider than its training file" \
+    "$? $(cat err) $(grep -c '300 features, 1000 labels' out)" "0  1"
+rm -rf new
+refused "but not narrower than the header" 78 \
+    "data.label_count is 899, and * has 900 labels by its header; \
+give at least 900, or correct the header" \
+    "${training[@]}" -o data.label_count=899
+tail -n +2 train.txt >headless.txt
+greatest=$(cut -d' ' -f1 headless.txt | tr , '\n' | sort -n | tail -n 1)
+refused "  nor than the lines" 65 "headless.txt:*: label $greatest is out of \
+range: the model has $greatest labels (0 to $((greatest - 1))), this file has \
+no header; take a file that fits the model, or train with a larger \
+data.label_count" "${training[@]}" -o data.train=headless.txt \
+    -o data.label_count="$greatest"
+
+# Counts in a first line that is not exactly a header.
+for counts in '600,200,900' '600 200 900 7' '600 200' ' 600 200 900'; do
+    { echo "$counts" && cat headless.txt; } >counts.txt
+    rm -rf new
+    "${training[@]}" -o data.train=counts.txt >out 2>err </dev/null
+    check_match "'$counts' is not taken for a header without a word" \
+        "^skein: warning: counts\.txt:1:1: this line looks like the counts of \
+a header, and is read as a point; the file has [0-9]+ labels and [0-9]+ \
+features with it; " err
+done
+{ cat headless.txt && echo '9999,3 5:1'; } >stray.txt
+rm -rf new
+"${training[@]}" -o data.train=stray.txt >out 2>err </dev/null
+check_match "a label far beyond all others is told" "^skein: warning: \
+stray\.txt:601:1: label 9999 is far beyond those of all other lines, which end \
+at $greatest, and the model gets 10000 labels for it; " err
+rm -rf new
 
 printf '4 10 20\n1 2:1\n 7\n19 \n3 5:1\n' >odd.txt
 odd=(-o data.train=odd.txt -o data.test=odd.txt)

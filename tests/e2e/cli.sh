@@ -229,13 +229,76 @@ check_equal "too few names are told" "$(echo '1:1' |
 without a name are printed as numbers"
 "$skein" predict run test.txt --json >json.out
 check "predict --json is JSON" every_line_is_json json.out
-printf '1:1\n\n2:1 x\n3:1\n' | "$skein" predict run >out 2>err
-check_equal "a bad line is told with its place" "$?: $(cat err)" \
-    "65: skein: stdin:3:5: expected a feature, found \"x\"; a line is \
+printf '1:1\n\n2:1 x\n3:1\n' >bad.txt
+"$skein" predict run bad.txt --strict >out 2>err
+check_equal "--strict: a bad line is told with its place" "$?: $(cat err)" \
+    "65: skein: bad.txt:3:5: expected a feature, found \"x\"; a line is \
 label,label feature:value feature:value"
-check_equal "lines before it are answered" "$(wc -l <out)" 2
-echo '200:1' | "$skein" predict run >out 2>err
-check_equal "a feature that the model lacks is told" "$?" 65
+check_equal "  lines before it are answered" "$(wc -l <out)" 2
+echo '200:1' | "$skein" predict run --strict >out 2>err
+check_equal "  a feature that the model lacks ends it, too" "$?" 65
+
+# stream SENTENCE: predicts the lines of stream.txt to out, err and json.out. Of
+# all but $bad lines the answers are those that they have alone.
+stream() {
+    local code=0
+    "$skein" predict run stream.txt -k 2 >out 2>err || code=$?
+    "$skein" predict run stream.txt -k 2 --json >json.out 2>json.err
+    check_equal "$1: the stream goes on to its end" "$code" 0
+    check_equal "  an answer a line" "$(wc -l <out) $(wc -l <json.out)" \
+        "$2 $(($2 + $3))"
+    check "  also in JSON" every_line_is_json json.out
+}
+good=$(echo '5:1' | "$skein" predict run -k 2)
+{
+    printf '\xef\xbb\xbf# by hand\r\n#\n1 200 900\r\n5:1\n5:x\n5:1\n'
+    printf '5:nan\n5:1e999\n5:-inf\n5:1 \x00\n\xff\xfe\n7:\n,\n3,3 1:1\n'
+    printf '5:1 #y\n'
+    head -c 33554433 /dev/zero | tr '\0' 1
+    printf '\n5:1\n'
+} >stream.txt
+stream "lines that cannot be read" 14 1
+check_equal "  and an empty one for each of those" "$(grep -c '^$' out)" 10
+check_equal "  none of the others is touched" \
+    "$(grep -v '^$' out | sort -u)" "$good"
+check_match "  errors have the place" \
+    '^skein: stream.txt:5:3: expected a finite decimal number, found "x"; ' err
+check_match "  also where it is the length" '^skein: stream.txt:16:1: the '\
+'line has 33554433 bytes, and at most 33554432 are possible' err
+check_match "  and are counted" '^skein: warning: stream.txt: 10 of 17 lines '\
+'were refused, and have an empty answer; ' err
+check_equal "  in JSON they take the place of the answers" \
+    "$(grep -n '"event":"error"' json.out | cut -d: -f1 | tr '\n' ' ')" \
+    "2 4 5 6 7 8 9 10 11 13 "
+check_match "  with the line, and without labels" '^\{"event":"error",'\
+'"line":5,"message":"stream.txt:5:3: .*","labels":\[\],"scores":\[\]\}$' \
+    json.out
+
+yes '5:x' | head -n 40 >stream.txt
+stream "many bad lines" 40 1
+check_equal "  are not told one by one" "$(wc -l <err)" 12
+
+printf '5:1 200:3 999999999999:1\n5:1\n4294967296:2\n' >stream.txt
+stream "features that the model lacks" 3 1
+check_equal "  are left out before the values are scaled" \
+    "$(head -n 2 out | sort -u)" "$good"
+check_equal "  and counted, with the first place" "$(cat err)" "skein: \
+warning: stream.txt:1:5: here is the first of 3 features, in 2 lines, that the \
+model does not have; they were left out; --strict refuses them"
+
+printf '7:2 5:1 5:0.5 7:-1 5:1.5 7:1\n7:2 5:3\n' | "$skein" predict run >out
+check_equal "the values of a repeated feature add up" "$(sort -u out | wc -l)" 1
+printf '3 qid:4 7:2 # 1:1\n 7:2\n# not at the top\n' | "$skein" predict run >out
+check_equal "qid: and comments are passed over" \
+    "$(sort -u out | wc -l) $(sed -n 3p out)" "2 "
+
+printf '2 4 9\n5:1\n' | "$skein" predict run -k 2 2>err >out
+check_equal "a header of another model is told" "$(cat out err)" "$good
+skein: warning: stdin:1:1: three whole numbers are taken for the header of a \
+data file, and get no answer; if they are features, begin the line with a space"
+printf ' 2 4 9\n5:1\n' | "$skein" predict run -k 2 2>err >out
+check_equal "  behind a space they are features" "$(wc -l <out) $(cat err)" "2 "
+
 says "-k must be a number" 64 \
     "skein: -k must be a whole number in 1..128, found 'x'" \
     "$skein" predict run -k x

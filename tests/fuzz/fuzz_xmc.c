@@ -52,6 +52,8 @@ file_fuzz(const char *text, size_t count, const skn_xmc_bounds_t *bounds)
             point_require(&point, sizes.feature_count, sizes.label_count);
     }
     require((status == SKN_OK) == (error.text[0] == '\0'));
+    if (status == SKN_OK)
+        require(skn_xmc_odd(reader).line <= count + 1);
     skn_xmc_close(&reader);
     skn_xmc_point_fini(&point);
 }
@@ -99,6 +101,8 @@ LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t count)
         return 0;
     skn_xmc_bounds_t bounds = { 0 };
     bounds.expected_features = bounds.expected_labels = bytes[0] & 0x1f;
+    bounds.unknown_ignored = bytes[0] & 0x20;
+    bounds.labels_optional = bytes[0] & 0x40;
     const char *text = (const char *)bytes + 1;
     file_fuzz(text, count - 1, &bounds);
     line_fuzz(text, count - 1, &bounds);

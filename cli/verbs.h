@@ -24,6 +24,7 @@ extern const cli_verb_t cli_actors;
 extern const cli_verb_t cli_doctor;
 extern const cli_verb_t cli_keygen;
 extern const cli_verb_t cli_bench;
+extern const cli_verb_t cli_recipe;
 extern const cli_verb_t cli_reference;
 extern const cli_verb_t cli_schema;
 extern const cli_verb_t cli_man;

@@ -54,6 +54,16 @@ model:
 train: { batch_rows: 16, epochs: 3 }
 """
 
+ELASTIC_MODEL = MODEL + """\
+checkpoint: { path: run, every_batches: 20 }
+coordinator: { address: "tcp://127.0.0.1:7000", key: lead.key }
+nodes:
+  - { name: a, address: "tcp://127.0.0.1:7001", key: a.key }
+  - { name: b, address: "tcp://127.0.0.1:7002", key: b.key }
+  - { name: c, address: "tcp://127.0.0.1:7003", key: c.key }
+"""
+
+
 def nodes(*cores):
     """An override that lists a node a number of cores."""
     return "nodes=[" + ", ".join(
@@ -153,6 +163,14 @@ COMMANDS = {
     "completion-zsh": ["completion", "zsh"],
     "completion-fish": ["completion", "fish"],
 }
+
+COMMANDS.update({
+    "recipe-slurm": ["recipe", "slurm", "model.yaml", "--nodes", "3",
+                     "-o", "train.epochs=3"],
+    "recipe-slurm-elastic": ["recipe", "slurm", "elastic.yaml", "--elastic",
+                             "--nodes", "2"],
+    "recipe-mpi": ["recipe", "mpi", "model.yaml", "-o", nodes(1, 1)],
+})
 
 # What nobody would see in a text that is right.
 OTHER_ENVIRONMENT = {"COLUMNS": "40", "LINES": "10", "LC_ALL": "C",
@@ -354,6 +372,7 @@ def main(words):
         draw_points(folder / "test.txt", 50, 300, 6000, 8)
         (folder / "model.yaml").write_text(MODEL, encoding="ascii")
         (folder / "deep.yaml").write_text(DEEP_MODEL, encoding="ascii")
+        (folder / "elastic.yaml").write_text(ELASTIC_MODEL, encoding="ascii")
         plain = {"PATH": os.environ["PATH"], "HOME": name,
                  "LC_ALL": "C.UTF-8"}
         golden = Golden(folder, plain)

@@ -122,6 +122,14 @@ hold_ports() {
     [ ${#ports[@]} = "$1" ] || exit 70
 }
 
+# docs MARK: runs the commands that docs/slurm.md has below <!-- MARK -->.
+docs() {
+    local commands
+    commands=$(sed -n "/^<!-- $1 -->\$/,/^[^ <]/s/^    //p" \
+        "$root/docs/slurm.md")
+    [ -n "$commands" ] && eval "$commands"
+}
+
 # can_make_networks: whether this user may make network namespaces.
 can_make_networks() {
     [ "$(id -u)" = 0 ] && command -v ip >/dev/null &&

@@ -1,0 +1,274 @@
+/* recipe.c - skein recipe: what a cluster's engine is given to run a model.
+ *
+ * A recipe is a text with places for what the file and the options say. The
+ * texts of Slurm and of mpirun are those that tests/e2e/slurm.sh and mpi.sh
+ * run; docs/slurm.md tells what to do with them.
+ * SPDX-License-Identifier: Apache-2.0 */
+#include <string.h>
+
+#include "cli/recipes.h"
+#include "cli/verbs.h"
+#include "topology/check.h"
+#include "topology/nearest.h"
+#include "topology/shell_word.h"
+
+/* Without --nodes and a list in the file: the fewest that are several. */
+#define NODES_DEFAULT 2u
+
+typedef struct recipe {
+    const cli_call_t *call;
+    const cli_engine_t *engine;
+    const skn_model_t *model;
+    uint32_t nodes;
+} recipe_t;
+
+/* --- what stands in the places -------------------------------------------- */
+
+static void
+print_file(const recipe_t *recipe)
+{
+    char word[SKN_SHELL_WORD_BYTES];
+    (void)fputs(skn_shell_word(recipe->model->source, word), stdout);
+}
+
+/* Each -o again, a line of the command each. */
+static void
+print_overrides(const recipe_t *recipe)
+{
+    const char *overrides[CLI_VALUES_MAX];
+    size_t count = cli_overrides(recipe->call, overrides);
+    for (size_t k = 0; k < count; k++) {
+        (void)fputs("    -o ", stdout);
+        skn_shell_quote(overrides[k], stdout);
+        (void)fputs(" \\\n", stdout);
+    }
+}
+
+static void
+print_nodes(const recipe_t *recipe)
+{
+    (void)printf("%u", recipe->nodes);
+}
+
+static void
+print_last(const recipe_t *recipe)
+{
+    (void)printf("%u", recipe->nodes - 1);
+}
+
+static void
+print_cores(const recipe_t *recipe)
+{
+    const skn_model_cores_t *cores = &recipe->model->resources.cores;
+    uint32_t count = skn_model_cores_count(cores);
+    (void)printf("%u", count > 0 ? count : 1);
+}
+
+static void
+print_names(const recipe_t *recipe)
+{
+    for (size_t k = 0; k < recipe->model->node_count; k++)
+        (void)printf("%s%s", k > 0 ? " " : "", recipe->model->nodes[k].name);
+}
+
+static const struct {
+    const char *name;
+    void (*print)(const recipe_t *recipe);
+} places[] = {
+    { "@file@", print_file },   { "@overrides@\n", print_overrides },
+    { "@nodes@", print_nodes }, { "@last@", print_last },
+    { "@cores@", print_cores }, { "@names@", print_names },
+};
+
+static void
+print_text(const recipe_t *recipe, const char *text)
+{
+    while (*text) {
+        size_t plain = strcspn(text, "@"), k = 0;
+        (void)fwrite(text, 1, plain, stdout);
+        text += plain;
+        while (k < sizeof(places) / sizeof(places[0]) &&
+               strncmp(text, places[k].name, strlen(places[k].name)) != 0)
+            k++;
+        if (k < sizeof(places) / sizeof(places[0])) {
+            places[k].print(recipe);
+            text += strlen(places[k].name);
+        } else if (*text) {
+            (void)fputc(*text++, stdout);
+        }
+    }
+}
+
+/* --- what can be wrong --------------------------------------------------- */
+
+static const cli_engine_t *
+find_engine(const char *name, skn_error_t *error)
+{
+    skn_nearest_t nearest = { .wanted = name };
+    for (size_t k = 0; cli_engines[k].name; k++) {
+        if (strcmp(cli_engines[k].name, name) == 0)
+            return &cli_engines[k];
+        skn_nearest_offer(&nearest, cli_engines[k].name);
+    }
+    (void)skn_fail(error, SKN_USAGE, "there is no recipe for '%.80s'", name);
+    (void)skn_fail_hint(error, SKN_USAGE, "there are: slurm, mpi%s%s%s",
+                        nearest.best ? "; did you mean '" : "",
+                        nearest.best ? nearest.best : "",
+                        nearest.best ? "'?" : "");
+    return NULL;
+}
+
+/* Nodes come and go: the file says who they may be, and whom they ask. */
+static skn_status_t
+check_elastic(const recipe_t *recipe, skn_error_t *error)
+{
+    const skn_model_t *model = recipe->model;
+    if (!recipe->engine->elastic)
+        return skn_fail(error, SKN_USAGE,
+                        "%s starts all nodes at once and none later: it has no "
+                        "recipe with --elastic",
+                        recipe->engine->title);
+    if (model->coordinator.address[0])
+        return SKN_OK;
+    (void)skn_fail(error, SKN_USAGE,
+                   "%s has no `coordinator:`, which --elastic needs",
+                   model->source);
+    return skn_fail_hint(error, SKN_USAGE,
+                         "give the file coordinator: { address: ..., key: ... "
+                         "} and under nodes: each host that may take part; "
+                         "docs/slurm.md has the commands");
+}
+
+static skn_status_t
+check_fixed(const recipe_t *recipe, skn_error_t *error)
+{
+    const skn_model_t *model = recipe->model;
+    if (model->coordinator.address[0] && recipe->engine->elastic)
+        return skn_fail(error, SKN_USAGE,
+                        "%s has a `coordinator:`: its nodes come and go, which "
+                        "--elastic is for",
+                        model->source);
+    if (model->coordinator.address[0])
+        return skn_fail(error, SKN_USAGE,
+                        "%s has a `coordinator:`, and %s starts all nodes at "
+                        "once and none later: leave it out",
+                        model->source, recipe->engine->title);
+    if (recipe->engine->lists_nodes && model->checkpoint.copies > 1) {
+        (void)skn_fail(error, SKN_USAGE,
+                       "%s keeps checkpoints in parts (checkpoint.copies is "
+                       "%lld), and the next nodes may be others",
+                       model->source, (long long)model->checkpoint.copies);
+        return skn_fail_hint(error, SKN_USAGE,
+                             "give -o checkpoint.copies=1, which keeps them "
+                             "whole in the job's folder");
+    }
+    if (recipe->engine->lists_nodes || model->node_count > 0)
+        return SKN_OK;
+    (void)skn_fail(error, SKN_USAGE, "%s has no nodes", model->source);
+    return skn_fail_hint(error, SKN_USAGE,
+                         "list them under nodes:, in the order of the ranks "
+                         "that %s starts",
+                         recipe->engine->title);
+}
+
+/* How many nodes: as asked for, or those of the file, if they count. */
+static skn_status_t
+count_nodes(recipe_t *recipe, bool elastic, skn_error_t *error)
+{
+    size_t listed = recipe->model->node_count;
+    bool chosen = recipe->engine->lists_nodes; /* from which the file has */
+    recipe->nodes = listed > 0 ? (uint32_t)listed : NODES_DEFAULT;
+    skn_status_t status = cli_count(
+        recipe->call, "nodes", SKN_CLUSTER_NODES_MAX, &recipe->nodes, error);
+    if (status != SKN_OK || recipe->nodes == listed ||
+        (chosen && (!elastic || recipe->nodes < listed)))
+        return status;
+    return skn_fail(error, SKN_USAGE, "--nodes is %u, and %s lists %zu",
+                    recipe->nodes, recipe->model->source, listed);
+}
+
+/* --- the verb ------------------------------------------------------------ */
+
+static skn_status_t
+print_recipe(recipe_t *recipe, const skn_checked_t *checked, skn_error_t *error)
+{
+    bool elastic = cli_flag(recipe->call, "elastic");
+    if (!checked->model)
+        return skn_fail(error, SKN_USAGE,
+                        "%s is a topology; recipes are for model files",
+                        recipe->call->operands[1]);
+    recipe->model = checked->model;
+    skn_status_t status =
+        elastic ? check_elastic(recipe, error) : check_fixed(recipe, error);
+    if (status == SKN_OK)
+        status = count_nodes(recipe, elastic, error);
+    if (status == SKN_OK)
+        print_text(recipe,
+                   elastic ? recipe->engine->elastic : recipe->engine->fixed);
+    return status;
+}
+
+static int
+recipe_run(const cli_call_t *call)
+{
+    const char *overrides[CLI_VALUES_MAX], *path = call->operands[1];
+    size_t override_count = cli_overrides(call, overrides);
+    skn_error_t error = { 0 };
+    skn_checked_t checked = { 0 };
+    recipe_t recipe = { .call = call };
+    skn_status_t status = SKN_OK;
+    skn_problems_t *problems = skn_problems_new(&error);
+    if (!problems)
+        return cli_report(call, &error);
+    recipe.engine = find_engine(call->operands[0], &error);
+    if (!recipe.engine)
+        status = error.status;
+    else if (strcmp(path, "-") == 0)
+        status = skn_fail(&error, SKN_USAGE,
+                          "a recipe needs a file that the nodes can read, and "
+                          "- is standard input");
+    else
+        status = skn_check_file(path, overrides, override_count, &checked,
+                                problems, &error);
+    if (status == SKN_OK && skn_problems_count(problems) == 0)
+        status = print_recipe(&recipe, &checked, &error);
+    int code = 0;
+    if (skn_problems_count(problems) > 0)
+        code = cli_report_problems(call, problems);
+    else if (status != SKN_OK)
+        code = cli_report(call, &error);
+    skn_checked_fini(&checked);
+    skn_problems_destroy(&problems);
+    return code;
+}
+
+static const cli_option_t options[] = {
+    { "nodes", 0, "N", "nodes to ask for (those of the file, or 2)" },
+    { "elastic", 0, NULL, "nodes that come, leave and die: an array of jobs" },
+    CLI_OVERRIDE_OPTION,
+    CLI_DOCUMENT_OPTIONS,
+    { 0 },
+};
+
+const cli_verb_t cli_recipe = {
+    .name = "recipe",
+    .help = "print what a cluster's engine runs a model with",
+    .operands = "slurm|mpi FILE",
+    .operands_min = 2,
+    .operands_max = 2,
+    .options = options,
+    .description =
+        "Prints a commented script to be looked through, changed, and given\n"
+        "to the engine. For Slurm it is a batch file:\n"
+        "\n"
+        "    skein recipe slurm model.yaml --nodes 4 >run.sbatch\n"
+        "    sbatch run.sbatch\n"
+        "\n"
+        "The run takes the nodes that Slurm gives, saves when they are taken\n"
+        "away, and goes on when Slurm starts it again. With --elastic each\n"
+        "node is a job of its own, and the others train on while it is away;\n"
+        "the file then has `coordinator:`. For mpirun it is what each rank\n"
+        "runs. docs/slurm.md has all commands, and what each signal and exit\n"
+        "code means.",
+    .run = recipe_run,
+};

@@ -58,9 +58,14 @@ check "  and it is in the queue again" wait_until 300 job_is "$job" Restarts=1
 check_match "  having saved" "stopped at batch [0-9]+" "skein-$job.out"
 check_match "  since it asked for that" "Requeuing JobId=$job\$" \
     "$slurm/log/ctld"
+before=$(batch_of "skein-$job/run")
+goes_on() { [ "$(batch_of "skein-$job/run")" -gt "$before" ]; }
+check "  it starts again, and goes on" wait_until 600 goes_on
+check "SIGUSR1, as before the time limit" scancel --signal=USR1 "$job"
+check "  brings it there, too" wait_until 300 job_is "$job" Restarts=2
 end_soon model.yaml "$(batch_of "skein-$job/run")"
 undisturbed model.yaml alone
-check "  it starts again, and ends" \
+check "  and it starts again, and ends" \
     wait_until 900 job_is "$job" "JobState=COMPLETED ExitCode=0:0" ||
     cat "skein-$job.out"
 "$skein" inspect "skein-$job/run" --json >inspected.json

@@ -52,8 +52,8 @@ if can_make_networks; then
     caps="hosts of their own: links of $rate"
     polite=()
 else
-    base=$((20000 + $$ % 10000))
-    address() { echo "tcp://127.0.0.1:$((base + $1))"; }
+    hold_ports 6
+    address() { echo "tcp://127.0.0.1:${ports[$1]}"; }
     group=
     caps="no root: loopback, where each sends at most $rate"
 fi

@@ -21,11 +21,18 @@ data_of() { # CONFIG: the options that say where its data are
         -o data.test="$work/paths/test.txt"
 }
 
+# What a file says of its nodes is an example; their ports are the test's.
+hold_ports 2
+places=(-o "nodes.a.address=tcp://127.0.0.1:${ports[0]}"
+    -o "nodes.b.address=tcp://127.0.0.1:${ports[1]}")
 for config in "$root"/configs/*.yaml; do
     name=$(basename "$config" .yaml)
     verb=train
-    ! grep -q "^nodes:" "$config" || verb=up
     mapfile -t data < <(data_of "$name")
+    if grep -q "^nodes:" "$config"; then
+        verb=up
+        data+=("${places[@]}")
+    fi
     check "configs/$name.yaml is good" "$skein" check "$config" "${data[@]}"
     check "configs/$name.yaml trains" "$skein" $verb "$config" "${few[@]}" \
         "${data[@]}" \

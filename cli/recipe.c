@@ -105,13 +105,17 @@ static const cli_engine_t *
 find_engine(const char *name, skn_error_t *error)
 {
     skn_nearest_t nearest = { .wanted = name };
+    char names[128] = "";
     for (size_t k = 0; cli_engines[k].name; k++) {
+        size_t used = strlen(names);
         if (strcmp(cli_engines[k].name, name) == 0)
             return &cli_engines[k];
         skn_nearest_offer(&nearest, cli_engines[k].name);
+        (void)snprintf(names + used, sizeof(names) - used, "%s%s",
+                       k > 0 ? ", " : "", cli_engines[k].name);
     }
     (void)skn_fail(error, SKN_USAGE, "there is no recipe for '%.80s'", name);
-    (void)skn_fail_hint(error, SKN_USAGE, "there are: slurm, mpi%s%s%s",
+    (void)skn_fail_hint(error, SKN_USAGE, "there are: %s%s%s%s", names,
                         nearest.best ? "; did you mean '" : "",
                         nearest.best ? nearest.best : "",
                         nearest.best ? "'?" : "");

@@ -161,9 +161,8 @@ cli_bar_hide(cli_bar_t *bar)
     bar->shown = false;
 }
 
-void
-cli_bar_clear(void)
+const char *
+cli_bar_clearing(void)
 {
-    if (is_terminal())
-        (void)fputs(CLEAR, stderr);
+    return is_terminal() ? CLEAR : "";
 }

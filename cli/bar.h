@@ -29,9 +29,10 @@ bool cli_bar_possible(const cli_call_t *call);
 void cli_bar_init(cli_bar_t *bar, const cli_call_t *call);
 void cli_bar_show(cli_bar_t *bar, const cli_bar_facts_t *facts);
 void cli_bar_hide(cli_bar_t *bar);
-/* Empties the line of a terminal on standard error that the bar of another
- * process may stand on, and the ^C of a person. Nothing elsewhere. */
-void cli_bar_clear(void);
+/* What goes before a sentence on standard error, in the same write: it empties
+ * the line that the bar of another process may stand on, and the ^C of a
+ * person. "" where that is no terminal. */
+const char *cli_bar_clearing(void);
 
 /* The line, at most `columns` wide: what does not fit is left out, first the
  * bar, then parts from the right. */

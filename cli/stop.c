@@ -102,20 +102,19 @@ cli_stop_note(cli_stop_t *stop, int number, pid_t sender, uint64_t now_ns)
 static void
 answer(const cli_stop_t *stop, int number, cli_stop_news_t news)
 {
-    bool by_hand = number == SIGINT;
+    const char *clearing = cli_bar_clearing();
     if (stop->is_silent)
         return;
-    if (news == CLI_STOP_AT_ONCE || news == CLI_STOP_ASKED || by_hand)
-        cli_bar_clear();
-    if (by_hand && stop->interrupts == 1)
+    if (number == SIGINT && stop->interrupts == 1)
         (void)fprintf(stderr,
-                      "skein: stopping: %s (press Ctrl-C again to %s)\n",
-                      stop->doing, stop->insisting);
-    else if (news == CLI_STOP_ASKED)
-        for (size_t k = 0; k < ASKING_COUNT; k++)
-            if (asking[k].number == number)
-                (void)fprintf(stderr, "skein: stopping: %s (%s)\n", stop->doing,
-                              asking[k].name);
+                      "%sskein: stopping: %s (press Ctrl-C again to %s)\n",
+                      clearing, stop->doing, stop->insisting);
+    else if (news == CLI_STOP_AT_ONCE)
+        (void)fputs(clearing, stderr);
+    for (size_t k = 0; news == CLI_STOP_ASKED && k < ASKING_COUNT; k++)
+        if (asking[k].number == number && number != SIGINT)
+            (void)fprintf(stderr, "%sskein: stopping: %s (%s)\n", clearing,
+                          stop->doing, asking[k].name);
 }
 
 /* Whatever we are doing by then, the next SIGINT ends us. */

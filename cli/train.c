@@ -58,7 +58,7 @@ train_run(const cli_call_t *call)
 static const cli_option_t options[] = {
     CLI_OVERRIDE_OPTION,
     { "resume", 0, NULL,
-      "go on with the run in checkpoint.path, or in the folder FILE" },
+      "go on with the run in checkpoint.path, or in FILE" },
     CLI_REQUEUE_OPTION,
     CLI_RUN_OPTIONS,
     CLI_COMMON_OPTIONS,

@@ -69,8 +69,7 @@ find_node(skn_model_run_t *run, const skn_model_run_options_t *options,
     if (options->from_run)
         return skn_fail_hint(error, status,
                              "give its model file to `skein up FILE --resume "
-                             "-o checkpoint.path=%s`, or go on in one "
-                             "process: -o 'nodes=[]'",
+                             "-o checkpoint.path=%s`",
                              skn_shell_word(options->path, word));
     return skn_fail_hint(error, status,
                          "start them all with `skein up %s`, or each by hand, "

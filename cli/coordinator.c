@@ -682,7 +682,8 @@ coordinator_run(const cli_call_t *call)
     coordinator->call = call;
     coordinator->leash = cli_flag(call, "leash");
     coordinator->stop =
-        (cli_stop_t){ .doing = "bringing the run to a stop, which saves it",
+        (cli_stop_t){ .json = call->json,
+                      .doing = "bringing the run to a stop, which saves it",
                       .insisting = "leave the members to themselves",
                       .leashed = coordinator->leash };
     cli_follow_outlive();

@@ -286,6 +286,7 @@ cli_crew_open(cli_crew_t *crew, skn_error_t *error)
     }
     cli_follow_outlive();
     crew->lock = -1;
+    crew->stop.json = crew->call->json;
     crew->stop.doing = "saving a checkpoint";
     crew->stop.insisting = "quit without saving";
     skn_status_t status = cli_stop_open(&crew->stop, error);

@@ -741,7 +741,8 @@ member_run(const cli_call_t *call)
     member->opened_ns = cli_now_ns();
     cli_worker_init(&member->worker);
     cli_bar_init(&member->bar, call);
-    member->stop = (cli_stop_t){ .doing = "handing over what this node has",
+    member->stop = (cli_stop_t){ .json = call->json,
+                                 .doing = "handing over what this node has",
                                  .insisting = "quit without",
                                  .leashed = member->leash };
     cli_follow_outlive();

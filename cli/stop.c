@@ -103,15 +103,14 @@ static void
 answer(const cli_stop_t *stop, int number, cli_stop_news_t news)
 {
     const char *clearing = cli_bar_clearing();
-    if (stop->is_silent)
-        return;
     if (number == SIGINT && stop->interrupts == 1)
         (void)fprintf(stderr,
                       "%sskein: stopping: %s (press Ctrl-C again to %s)\n",
                       clearing, stop->doing, stop->insisting);
     else if (news == CLI_STOP_AT_ONCE)
         (void)fputs(clearing, stderr);
-    for (size_t k = 0; news == CLI_STOP_ASKED && k < ASKING_COUNT; k++)
+    for (size_t k = 0;
+         news == CLI_STOP_ASKED && !stop->json && k < ASKING_COUNT; k++)
         if (asking[k].number == number && number != SIGINT)
             (void)fprintf(stderr, "%sskein: stopping: %s (%s)\n", clearing,
                           stop->doing, asking[k].name);

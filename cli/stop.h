@@ -24,13 +24,13 @@ typedef enum cli_stop_news {
     CLI_STOP_AT_ONCE  /* end now */
 } cli_stop_news_t;
 
-/* { .descriptor = -1 } is closed. The first four are the caller's to set. */
+/* { .descriptor = -1 } is closed. The first five are the caller's to set. */
 typedef struct cli_stop {
     const char *doing;     /* "saving a checkpoint": what it brings about */
     const char *insisting; /* "quit without saving": the second Ctrl-C does */
     bool leashed;          /* SIGINT is for whoever started this process */
     bool leased;           /* so is every other of these signals */
-    bool is_silent;        /* says nothing: the terminal is a picture */
+    bool json;             /* only Ctrl-C is answered: events say the rest */
     int descriptor; /* readable when a signal has come, or a child ended */
     int asked_by;   /* the first signal that did; 0: none yet */
     uint32_t interrupts;

@@ -221,6 +221,7 @@ cli_supervise(const cli_call_t *call, cli_work_t *work, void *job,
         .doing = begun || keeper ? "saving a checkpoint"
                                  : "finishing what has begun",
         .insisting = begun || keeper ? "quit without saving" : "quit at once",
+        .json = call->json,
         .leashed = keeper && keeper->leashed,
         .leased = keeper && keeper->leased,
     };

@@ -35,9 +35,9 @@ check_folder(const cli_call_t *call, skn_error_t *error)
     char word[SKN_SHELL_WORD_BYTES];
     if (cli_flag(call, "resume") || !cli_is_folder(path))
         return SKN_OK;
-    (void)skn_fail(error, SKN_USAGE, "%.200s is a folder, not a model file",
+    (void)skn_fail(error, SKN_NO_INPUT, "%.200s is a folder, not a model file",
                    path);
-    return skn_fail_hint(error, SKN_USAGE,
+    return skn_fail_hint(error, SKN_NO_INPUT,
                          "if it holds a run, go on with `skein train --resume "
                          "%.200s`",
                          skn_shell_word(path, word));
@@ -57,8 +57,7 @@ train_run(const cli_call_t *call)
 
 static const cli_option_t options[] = {
     CLI_OVERRIDE_OPTION,
-    { "resume", 0, NULL,
-      "go on with the run in checkpoint.path, or in FILE" },
+    { "resume", 0, NULL, "go on with the run in checkpoint.path, or in FILE" },
     CLI_REQUEUE_OPTION,
     CLI_RUN_OPTIONS,
     CLI_COMMON_OPTIONS,

@@ -404,7 +404,8 @@ tune_run(const cli_call_t *call)
         return cli_report(call, &error);
     }
     tuning->call = call;
-    tuning->stop = (cli_stop_t){ .doing = "trials that are done are kept",
+    tuning->stop = (cli_stop_t){ .json = call->json,
+                                 .doing = "trials that are done are kept",
                                  .insisting = "quit at once",
                                  .descriptor = -1 };
     skn_status_t status = read_options(tuning, &error);

@@ -442,7 +442,8 @@ up_run(const cli_call_t *call)
         code = cli_report(call, &error);
     } else {
         up->call = call;
-        up->stop = (cli_stop_t){ .doing = "saving a checkpoint",
+        up->stop = (cli_stop_t){ .json = call->json,
+                                 .doing = "saving a checkpoint",
                                  .insisting = "quit without saving",
                                  .descriptor = -1 };
         code = work(up, problems);

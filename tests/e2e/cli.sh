@@ -364,7 +364,8 @@ says "a closed standard input is told" 74 \
     "stdin: Bad file descriptor; check the path" \
     bash -c "exec \"$skein\" check - <&-"
 says "a folder for a model file is told" 66 \
-    "run: Is a directory; name a file in it" "$skein" train run
+    "skein: run is a folder, not a model file; if it holds a run, go on with \
+\`skein train --resume run\`" "$skein" train run
 check_code 78 "a data file for a model file is told" "$skein" train train.txt
 says "a model file for a run folder is told" 66 \
     "skein: tiny.yaml is neither a run folder nor a checkpoint; \`skein \

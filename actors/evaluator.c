@@ -181,8 +181,8 @@ warn_overflows(skn_actor_t *actor, evaluator_t *evaluator)
     if (evaluator->overflows == 0)
         return;
     (void)snprintf(text, sizeof(text),
-                   "the sums of %llu points of an evaluation are not finite, "
-                   "and count as wrong",
+                   "points of an evaluation whose sums are not finite: %llu, "
+                   "which count as wrong",
                    (unsigned long long)evaluator->overflows);
     skn_actor_warn(actor, text,
                    "scale the values, or train with data.normalize: l2");

@@ -134,8 +134,9 @@ warn_data(const cli_call_t *call, const skn_evaluation_t *found)
     if (found->overflows == 0)
         return;
     (void)snprintf(text, sizeof(text),
-                   "%.300s: the sums of %" PRIu64 " points are not finite, and "
-                   "count as wrong; the first is point %" PRIu64,
+                   "%.300s: points whose sums are not finite: %" PRIu64 ", "
+                   "which count as wrong; the first is point %" PRIu64
+                   ", counted from 0",
                    found->test, found->overflows, found->overflow_first);
     cli_warn(call, text, "scale the values, or train with data.normalize: l2");
 }

@@ -244,3 +244,24 @@ Test(stream, the_tail_of_a_long_name_is_shown)
     cr_expect_eq(skn_stream_name_shown(name + 59), name + 59);
     cr_expect_eq(skn_stream_name_shown(name + 298), name + 298);
 }
+
+Test(stream, a_message_is_one_line_whatever_the_path_has)
+{
+    skn_stream_t *stream;
+    skn_error_t error = { 0 };
+    char longest[SKN_ERROR_TEXT_BYTES + 100];
+    cr_expect_eq(skn_stream_open("a\nb\t\r\x1b[2J\x7f", &stream, &error),
+                 SKN_NO_INPUT);
+    cr_expect_str_eq(error.text, "a\\nb\\t\\r\\x1b[2J\\x7f: there is no such "
+                                 "file");
+    cr_expect_eq(skn_stream_open("", &stream, &error), SKN_NO_INPUT);
+    cr_expect_str_eq(error.text, "\"\": there is no such file");
+    /* What does not fit is cut, not written beyond the end. */
+    for (size_t bytes = 500; bytes < 520; bytes++) {
+        memset(longest, '\n', bytes);
+        longest[bytes] = '\0';
+        (void)skn_fail(&error, SKN_USAGE, "%s", longest);
+        cr_expect_lt(strlen(error.text), sizeof(error.text));
+        cr_expect_null(strchr(error.text, '\n'));
+    }
+}

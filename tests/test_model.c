@@ -62,7 +62,7 @@ Test(model, the_shortest_file_gets_every_default)
     cr_expect(train->reduction == SKN_REDUCTION_FAST);
     cr_expect(train->updates == SKN_UPDATES_LOAN);
     cr_expect(train->late == SKN_LATE_WAIT);
-    cr_expect(train->validate == 0.0 && train->patience == 0);
+    cr_expect(train->validate == 0.0 && train->patience == SKN_AUTO);
     cr_expect(train->optimizer.kind == SKN_OPTIMIZER_AUTO);
     cr_expect(train->optimizer.rate < 0.0);
     cr_expect(train->optimizer.beta1 == 0.9 && train->optimizer.beta2 == 0.999);
@@ -163,7 +163,7 @@ Test(model, what_is_set_is_found)
     cr_expect(train->window == 3 && train->order == SKN_ORDER_FREE);
     cr_expect(train->updates == SKN_UPDATES_COPY);
     cr_expect(train->late == SKN_LATE_WAIT && train->validate == 0.1);
-    cr_expect(train->patience == 3, "auto, with points held back");
+    cr_expect(train->patience == SKN_AUTO);
     cr_expect(train->optimizer.kind == SKN_OPTIMIZER_ADAM);
     cr_expect(train->optimizer.rate == 1e-3);
     cr_expect(train->schedule.kind == SKN_SCHEDULE_COSINE);

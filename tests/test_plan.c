@@ -91,6 +91,23 @@ Test(plan, nothing_stays_auto)
     skn_model_destroy(&model);
 }
 
+Test(plan, patience_follows_validate)
+{
+    write_data(100, 20, 50, 1);
+    skn_model_t *model = model_of("", "", "");
+    (void)plan_of(model, 1);
+    cr_expect_eq(model->train.patience, 0, "no points are held back");
+    skn_model_destroy(&model);
+    model = model_of("", "", "train: { validate: 0.2 }\n");
+    (void)plan_of(model, 1);
+    cr_expect_eq(model->train.patience, 3);
+    skn_model_destroy(&model);
+    model = model_of("", "", "train: { validate: 0.2, patience: 7 }\n");
+    (void)plan_of(model, 1);
+    cr_expect_eq(model->train.patience, 7);
+    skn_model_destroy(&model);
+}
+
 Test(plan, what_the_file_says_stays)
 {
     write_data(100, 20, 50, 1);

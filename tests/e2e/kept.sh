@@ -79,7 +79,7 @@ check_code 66 "  and is no model without them" "$skein" predict \
     apart/whole.b/latest test.txt
 check_equal "  which predict says" "$(head -n 1 "$work/.check")" "skein: \
 apart/whole.b/latest: batch-000000000266 is not all there: 1 of its 4 files, \
-output.1.safetensors, is in no node's folder; copy the folders of the other \
+output.2.safetensors, is in no node's folder; copy the folders of the other \
 nodes beside those that are there"
 check_equal "every node has two nodes' files of those before" \
     "$(find whole.?/batch-000000000260 -name '*.safetensors' -printf '%f\n' |

@@ -79,8 +79,7 @@ check_equal "  no batch lost, none applied twice" \
 # From here on exit code 85 is enough.
 echo "RequeueExit=85" >>"$slurm/slurm.conf"
 check "slurm.conf is changed" scontrol reconfigure
-sed -i "s/epochs: [0-9]*/epochs: 1000000/
-    s/every_batches: 20/every_batches: 20, copies: 3/" model.yaml
+sed -i "s/epochs: [0-9]*/epochs: 1000000/" model.yaml
 docs elastic-file || exit 70
 docs elastic >elastic.said
 coordinator=$!

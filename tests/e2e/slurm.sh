@@ -130,8 +130,8 @@ all_left() {
     [ $(($(ended_with 85 "$job") + $(ended_with 85 "$more"))) = 6 ]
 }
 check "  and the members go into the queue" wait_until 300 all_left
-end_soon elastic.yaml "$(grep -oE 'batch [0-9]+' coordinator.out |
-    tail -n 1 | grep -oE '[0-9]+')"
+end_soon elastic.yaml "$(basename -a run/n?/batch-* |
+    sed 's/^batch-0*\([0-9]*\).*/\1/' | sort -n | tail -n 1)"
 "$skein" coordinator elastic.yaml --wait 3 >>coordinator.out 2>&1 &
 coordinator=$!
 at_exit "kill -9 $coordinator 2>/dev/null"

@@ -271,9 +271,8 @@ on_saved(skn_actor_t *actor, void *state, const void *message,
     if (coordinator->stopping && !saved->path[0] &&
         !skn_actor_option_bool(actor, "may_lose"))
         return skn_fail(error, SKN_STORAGE,
-                        "told to stop, the run could not save batch %llu: the "
-                        "warning before says why",
-                        (unsigned long long)coordinator->progress.batch);
+                        "told to stop, the run could not save its last batch: "
+                        "the warning before says why");
     if (is_last(coordinator) || coordinator->stopping)
         return end_run(actor, coordinator, error);
     if (coordinator->nodes > 1)

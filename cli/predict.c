@@ -508,9 +508,9 @@ const cli_verb_t cli_predict = {
         "Features that the model does not have are left out, and counted in\n"
         "a warning at the end. A line that cannot be read or ranked gets an\n"
         "empty answer and an error on standard error; with --json an event\n"
-        "`error` takes the place of its answer. Neither changes the exit code,\n"
-        "unless --strict ends the stream there. Comments (#) at the top and a\n"
-        "header of three whole numbers behind them get no answer.\n"
+        "`error` takes the place of its answer. Neither changes the exit\n"
+        "code, unless --strict ends the stream there. Comments (#) at the top\n"
+        "and a header of three whole numbers behind them get no answer.\n"
         "    echo '17:0.5 4:1' | skein predict runs/x -k 3",
     .run = predict_run,
 };

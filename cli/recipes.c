@@ -85,7 +85,8 @@ static const char slurm_elastic[] =
     "#SBATCH --array=0-@last@\n"
     "#SBATCH --nodes=1 --ntasks=1\n"
     "#SBATCH --exclusive          # one member a host: the file names hosts\n"
-    "#SBATCH --output=member-%a.out\n"
+    /* In two parts: it is no conversion of a number. */
+    "#SBATCH --output=member-%" "a.out\n"
     SLURM_LIVES
     "set -uo pipefail\n"
     "job=${SLURM_ARRAY_JOB_ID}_$SLURM_ARRAY_TASK_ID\n"

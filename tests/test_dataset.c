@@ -1,4 +1,4 @@
-/* test_dataset.c - data files as arrays of points (formats/dataset.c), how their
+/* test_dataset.c - data files as arrays of points (formats/dataset.c), how
  * caches are built (formats/dataset_build.c), and what is said of them
  * (formats/dataset_note.c). The oracle reads the text again.
  * SPDX-License-Identifier: Apache-2.0 */

@@ -417,14 +417,16 @@ on device" "$skein" train tiny.yaml -o checkpoint.path=full/run \
     mkdir cache
     small=(-o data.train=full/small.txt -o data.test=full/small.txt)
     check "no room beside the data sends their cache elsewhere" \
-        seen 0 "" env XDG_CACHE_HOME="$work/cache" "${training[@]}" "${small[@]}"
+        seen 0 "" \
+        env XDG_CACHE_HOME="$work/cache" "${training[@]}" "${small[@]}"
     check_equal "  to the user's folder" "$(ls cache/skein | wc -l)" 1
     rm -rf new cache
     refused "and if there is no room anywhere, the places are named" 74 \
         "full/small.txt.skc: the cache cannot be written: No space left on \
 device; nor elsewhere: a temporary file in full (TMPDIR): the cache cannot be \
 written: No space left on device; free some space, *" \
-        env XDG_CACHE_HOME="$work/full" TMPDIR=full "${training[@]}" "${small[@]}"
+        env XDG_CACHE_HOME="$work/full" TMPDIR=full \
+        "${training[@]}" "${small[@]}"
     umount full && mount -t tmpfs -o size=2m tmpfs full
     # The first checkpoint fits, then somebody fills the disk.
     "$skein" train tiny.yaml --json -o checkpoint.path=full/run \

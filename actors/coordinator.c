@@ -8,7 +8,6 @@
  * batches below `batch`, and none beyond. Times come from clock messages; the
  * time and CPU time of evaluations are taken out.
  * SPDX-License-Identifier: Apache-2.0 */
-#include <stdlib.h>
 #include <string.h>
 
 #include "actors/kinds.h"
@@ -271,8 +270,7 @@ on_saved(skn_actor_t *actor, void *state, const void *message,
     if (coordinator->stopping && !saved->path[0] &&
         !skn_actor_option_bool(actor, "may_lose"))
         return skn_fail(error, SKN_STORAGE,
-                        "told to stop, the run could not save its last batch: "
-                        "the warning before says why");
+                        "the last state could not be saved");
     if (is_last(coordinator) || coordinator->stopping)
         return end_run(actor, coordinator, error);
     if (coordinator->nodes > 1)

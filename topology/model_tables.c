@@ -47,27 +47,27 @@ static const skn_part_t no_parts[] = { NO_PART };
 
 /* --- data ---------------------------------------------------------------- */
 
-#define DATA(O)                                                                 \
-    O(skn_model_data_t, train, "train", PATH, PATH, NULL, 0, 0, NULL,           \
-      "training points: XMC text, plain or compressed (.gz, .zst)")             \
-    O(skn_model_data_t, test, "test", PATH, PATH, "", 0, 0, NULL,               \
-      "test points, for evaluation only; empty: none")                          \
-    O(skn_model_data_t, normalize, "normalize", CHOICE, CHOICE, "l2", 0, 0,     \
-      WORDS(SKN_NORMALIZES),                                                    \
-      "scale the features of each point to length 1 "                           \
-      "(l2), or take them as they are")                                         \
-    O(skn_model_data_t, cache, "cache", PATH, PATH, "auto", 0, 0, "auto|none",  \
-      "where the parsed points are kept for the next run: beside the file, "    \
-      "or in the user's cache where there is no room or permission (auto); in " \
-      "a file without a name in $TMPDIR or /tmp, for this run alone (none); "   \
-      "or in files whose names begin with this path (PATH-train.skc)")          \
-    O(skn_model_data_t, memory_bytes, "memory", INT, SIZE, "1GiB", 1, ENDLESS,  \
-      NULL, "memory that building the cache may use")                           \
-    O(skn_model_data_t, feature_count, "feature_count", INT, INT, "0", 0,       \
-      SKN_UNIT_MAX, NULL,                                                       \
-      "features of the model, at least those of the training file; more make "  \
-      "room for some that only later files have; 0: as the training file has")  \
-    O(skn_model_data_t, label_count, "label_count", INT, INT, "0", 0,           \
+#define DATA(O)                                                                \
+    O(skn_model_data_t, train, "train", PATH, PATH, NULL, 0, 0, NULL,          \
+      "training points: XMC text, plain or compressed (.gz, .zst)")            \
+    O(skn_model_data_t, test, "test", PATH, PATH, "", 0, 0, NULL,              \
+      "test points, for evaluation only; empty: none")                         \
+    O(skn_model_data_t, normalize, "normalize", CHOICE, CHOICE, "l2", 0, 0,    \
+      WORDS(SKN_NORMALIZES),                                                   \
+      "scale the features of each point to length 1 "                          \
+      "(l2), or take them as they are")                                        \
+    O(skn_model_data_t, cache, "cache", PATH, PATH, "auto", 0, 0, "auto|none", \
+      "where the parsed points are kept for the next run: beside the file, "   \
+      "or in the user's cache where it cannot be written (auto); in "          \
+      "a file without a name in $TMPDIR or /tmp, for this run alone (none); "  \
+      "or in files whose names begin with this path (PATH-train.skc)")         \
+    O(skn_model_data_t, memory_bytes, "memory", INT, SIZE, "1GiB", 1, ENDLESS, \
+      NULL, "memory that building the cache may use")                          \
+    O(skn_model_data_t, feature_count, "feature_count", INT, INT, "0", 0,      \
+      SKN_UNIT_MAX, NULL,                                                      \
+      "features of the model, at least those of the training file; more make " \
+      "room for some that only later files have; 0: as the training file has") \
+    O(skn_model_data_t, label_count, "label_count", INT, INT, "0", 0,          \
       SKN_UNIT_MAX, NULL, "the same of labels")
 TABLES(data, DATA)
 

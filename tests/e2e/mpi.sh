@@ -45,7 +45,7 @@ epochs $goal
 "$skein" train tiny.yaml --json -o checkpoint.path=quiet \
     -o train.epochs=$goal >quiet.json 2>quiet.err </dev/null
 check "the same command with --resume goes on" \
-    mpirun -n 2 --bind-to none --mca odls_base_sigkill_timeout 30 \
+    mpirun -n 2 --bind-to none --mca odls_base_sigkill_timeout 5 \
     bash node.sh --resume
 check_equal "  to the weights of a run that nobody disturbs" "$(sha)" \
     "$(sha_of quiet.json)"

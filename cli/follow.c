@@ -13,6 +13,7 @@
 #include <unistd.h>
 
 #include "cli/again.h"
+#include "cli/chosen.h"
 #include "cli/process.h"
 #include "cli/stop.h"
 #include "formats/json_text.h"
@@ -261,6 +262,7 @@ print_start(const json_t *event)
         skn_json_number(event, "parameters") * 1e-6,
         skn_json_number(event, "actors"), skn_json_number(event, "memory_mb"));
     cli_print_path("run    ", cli_event_text(event, "path"), "\n");
+    cli_chosen_print(json_object_get(event, "auto"), stdout);
 }
 
 void

@@ -8,6 +8,38 @@
 #include "topology/model_run.h"
 #include "topology/shortfall.h"
 
+/* The topology, with comments on it. */
+static skn_status_t
+print_plan(const skn_model_run_t *run, const char *run_path, skn_error_t *error)
+{
+    (void)skn_text_print(
+        stdout,
+        "# %s on %u unit%s: %.1f million parameters, about "
+        "%" PRIu64 " MiB, %" PRIu64 " batches an epoch\n",
+        run->model->name, run->plan.units, run->plan.units == 1 ? "" : "s",
+        (double)run->plan.parameters * 1e-6, run->plan.memory_bytes >> 20,
+        run->plan.batches_per_epoch);
+    if (run->plan.offload_bytes > 0)
+        (void)printf("# adam's moments: %" PRIu64 " MiB more, in a file "
+                     "without a name in %s\n",
+                     run->plan.offload_bytes >> 20,
+                     skn_plan_offload_path(run->plan.model, run_path));
+    if (run->model->train.ranker_trees > 0)
+        (void)printf("# without the ranker (%lld tree%s), which `skein "
+                     "train` grows at the end\n",
+                     (long long)run->model->train.ranker_trees,
+                     run->model->train.ranker_trees > 1 ? "s" : "");
+    if (run->model->train.ensemble > 1)
+        (void)printf("# one of %lld networks, which `skein train` trains "
+                     "one after the other and joins\n",
+                     (long long)run->model->train.ensemble);
+    skn_status_t status = skn_cost_print(&run->plan, stdout, error);
+    if (status == SKN_OK)
+        status =
+            skn_spec_print(skn_topology_spec(run->topology), stdout, error);
+    return status;
+}
+
 static int
 plan_run(const cli_call_t *call)
 {
@@ -35,33 +67,10 @@ plan_run(const cli_call_t *call)
         cli_training_notes(call, &run.plan);
     }
     if (status == SKN_OK && cli_flag(call, "model")) {
-        status = skn_model_write(&run.whole, stdout, &error);
+        status =
+            skn_model_write_why(&run.whole, &run.plan.reasons, stdout, &error);
     } else if (status == SKN_OK) {
-        (void)skn_text_print(
-            stdout,
-            "# %s on %u unit%s: %.1f million parameters, about "
-            "%" PRIu64 " MiB, %" PRIu64 " batches an epoch\n",
-            run.model->name, run.plan.units, run.plan.units == 1 ? "" : "s",
-            (double)run.plan.parameters * 1e-6, run.plan.memory_bytes >> 20,
-            run.plan.batches_per_epoch);
-        if (run.plan.offload_bytes > 0)
-            (void)printf("# adam's moments: %" PRIu64 " MiB more, in a file "
-                         "without a name in %s\n",
-                         run.plan.offload_bytes >> 20,
-                         skn_plan_offload_path(run.plan.model, run_path));
-        if (run.model->train.ranker_trees > 0)
-            (void)printf("# without the ranker (%lld tree%s), which `skein "
-                         "train` grows at the end\n",
-                         (long long)run.model->train.ranker_trees,
-                         run.model->train.ranker_trees > 1 ? "s" : "");
-        if (run.model->train.ensemble > 1)
-            (void)printf("# one of %lld networks, which `skein train` trains "
-                         "one after the other and joins\n",
-                         (long long)run.model->train.ensemble);
-        status = skn_cost_print(&run.plan, stdout, &error);
-        if (status == SKN_OK)
-            status =
-                skn_spec_print(skn_topology_spec(run.topology), stdout, &error);
+        status = print_plan(&run, run_path, &error);
     }
     if (skn_problems_count(problems) > 0)
         code = cli_report_problems(call, problems);
@@ -91,7 +100,8 @@ const cli_verb_t cli_plan = {
         "actor and pipe as a topology file, which `skein run` runs as it is:\n"
         "`skein plan FILE | skein run -` trains what `skein train FILE` does,\n"
         "without the ensemble and the ranker that it may add. With --model,\n"
-        "what is still auto is decided by the run, or means nothing there.\n"
+        "a comment says why behind each value that was auto; what still is\n"
+        "auto is decided by the run, or means nothing there.\n"
         "For several nodes, comments at its head forecast what each holds,\n"
         "bytes and seconds a batch, and the bottleneck; where one node alone\n"
         "should be faster, they say `use one node`.",

@@ -5,6 +5,7 @@
 #include <string.h>
 #include <time.h>
 
+#include "cli/chosen.h"
 #include "cli/follow.h"
 #include "cli/networks.h"
 #include "cli/process.h"
@@ -92,8 +93,30 @@ cli_training_notes(const cli_call_t *call, const skn_plan_t *plan)
         cli_warn(call, plan->data.note[k].text, plan->data.note[k].hint);
 }
 
+/* ,"auto":{...} */
 static void
-announce(const cli_call_t *call, const skn_model_run_t *run, const job_t *job)
+print_chosen(skn_model_run_t *run)
+{
+    json_t *chosen = cli_chosen(&run->plan, run->model);
+    char *text =
+        chosen ? json_dumps(chosen, JSON_COMPACT | JSON_REAL_PRECISION(12))
+               : NULL;
+    (void)printf(",\"auto\":%s", text ? text : "{}");
+    free(text);
+    json_decref(chosen);
+}
+
+/* For people, once: networks of an ensemble are of one choice. */
+static void
+tell_chosen(skn_model_run_t *run)
+{
+    json_t *chosen = cli_chosen(&run->plan, run->model);
+    cli_chosen_print(chosen, stdout);
+    json_decref(chosen);
+}
+
+static void
+announce(const cli_call_t *call, skn_model_run_t *run, const job_t *job)
 {
     const skn_plan_t *plan = &run->plan;
     if (call->json) {
@@ -106,9 +129,10 @@ announce(const cli_call_t *call, const skn_model_run_t *run, const job_t *job)
                      plan->parameters, run->actor_count,
                      plan->memory_bytes >> 20, plan->offload_bytes >> 20);
         cli_json_string(job->run_path, stdout);
-        (void)printf(",\"unlabelled\":%" PRIu64 ",\"featureless\":%" PRIu64
-                     "}\n",
+        (void)printf(",\"unlabelled\":%" PRIu64 ",\"featureless\":%" PRIu64,
                      plan->data.unlabelled, plan->data.featureless);
+        print_chosen(run);
+        (void)puts("}");
     } else {
         char file[48] = "";
         if (plan->offload_bytes > 0)
@@ -131,6 +155,8 @@ announce(const cli_call_t *call, const skn_model_run_t *run, const job_t *job)
             (double)plan->parameters * 1e-6, run->actor_count, plan->units,
             plan->units == 1 ? "" : "s", plan->memory_bytes >> 20, file,
             job->run_path);
+        if (!job->training->member)
+            tell_chosen(run);
     }
     (void)fflush(stdout);
 }
@@ -333,11 +359,25 @@ check_ensemble(const skn_model_run_t *run, const job_t *job, bool resumes,
     return status;
 }
 
+/* What is chosen for the whole is said before the networks are trained. */
+static void
+tell_whole(const cli_call_t *call, skn_model_run_t *run)
+{
+    if (call->json) {
+        (void)fputs("{\"event\":\"auto\"", stdout);
+        print_chosen(run);
+        (void)puts("}");
+    } else {
+        tell_chosen(run);
+    }
+    (void)fflush(stdout);
+}
+
 /* *left: the caller has several networks to train; not where there is a run of
  * one in the folder. */
 static skn_status_t
-leave_ensemble(const skn_model_run_t *run, job_t *job, bool resumes, bool *left,
-               skn_error_t *error)
+leave_ensemble(const cli_call_t *call, skn_model_run_t *run, job_t *job,
+               bool resumes, bool *left, skn_error_t *error)
 {
     const skn_model_train_t *train = &run->model->train;
     bool begun = cli_networks_begun(job->run_path, 0);
@@ -358,6 +398,7 @@ leave_ensemble(const skn_model_run_t *run, job_t *job, bool resumes, bool *left,
             .seed = train->seed,
             .named = job->outcome.named,
         };
+        tell_whole(call, run);
         status =
             skn_run_config_keep(job->run_path, &run->whole, resumes, error);
     }
@@ -403,7 +444,8 @@ work(const cli_call_t *call, void *shared, int attempt)
         code = cli_report_problems(call, problems);
     else if (status != SKN_OK)
         code = cli_report(call, &error);
-    else if (leave_ensemble(&run, job, options.resume, &left, &error) != SKN_OK)
+    else if (leave_ensemble(call, &run, job, options.resume, &left, &error) !=
+             SKN_OK)
         code = cli_report(call, &error);
     else if (!left)
         code = go(call, &run, job, options.resume || options.again);

@@ -128,6 +128,10 @@ PLANS = {
     "plan-cores": (4, "topology", "model.yaml", ("resources.cores=[1, 3]",)),
     "model-auto": (1, "model", "model.yaml", ()),
     "model-deep": (1, "model", "deep.yaml", ()),
+    "why-xmc": (2, "why", "xmc.yaml", ()),
+    "why-xmc-6": (2, "why", "xmc.yaml", ("train.epochs=6",)),
+    "why-xmc-3": (2, "why", "xmc.yaml", ("train.epochs=3",)),
+    "why-deep": (2, "why", "deep.yaml", ()),
     "model-dropout": (1, "model", "model.yaml",
                       ("model.layers.hidden.units=64",
                        "model.layers.hidden.dropout=0.5")),
@@ -373,6 +377,10 @@ def main(words):
         (folder / "model.yaml").write_text(MODEL, encoding="ascii")
         (folder / "deep.yaml").write_text(DEEP_MODEL, encoding="ascii")
         (folder / "elastic.yaml").write_text(ELASTIC_MODEL, encoding="ascii")
+        xmc = (ROOT / "configs" / "xmc.yaml").read_text(encoding="ascii")
+        (folder / "xmc.yaml").write_text(
+            xmc.replace("../data/", f"{ROOT}/data/")
+            .replace("\ndata:", "\ndata:\n  cache: none"), encoding="ascii")
         plain = {"PATH": os.environ["PATH"], "HOME": name,
                  "LC_ALL": "C.UTF-8"}
         golden = Golden(folder, plain)

@@ -43,6 +43,7 @@ struct skn_node {
                           * quotes; otherwise NULL (see skn_node_words) */
     const char *flaw;    /* from -o: why it is not YAML, though it looks like
                           * it; NULL for a good value */
+    const char *note;    /* scalar: a comment to print behind it; NULL: none */
     uint32_t count;      /* children */
     skn_node_t *first, *last, *next;
 };

@@ -162,6 +162,8 @@ write_line(const skn_node_t *node, FILE *file)
         }
         (void)fputc(']', file);
     }
+    if (node->note)
+        (void)fprintf(file, "  # %s", node->note);
     (void)fputc('\n', file);
 }
 

@@ -237,10 +237,6 @@ read_file(reader_t *reader)
         skn_rules_coordinator(model, root, reader->problems);
     if (!reader->nodes_refused && !reader->train_refused)
         skn_rules_links(model, root, reader->problems);
-    /* Without points held back there is nothing to be patient about. Three
-     * epochs: one is noise, two a coincidence. */
-    if (model->train.patience == SKN_AUTO)
-        model->train.patience = model->train.validate > 0.0 ? 3 : 0;
 }
 
 skn_status_t

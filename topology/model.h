@@ -16,6 +16,7 @@
 
 #include "formats/dataset.h"
 #include "skein/error.h"
+#include "topology/reasons.h"
 
 /* `auto` in a number. No number of a model file may be negative. */
 #define SKN_AUTO (-1)
@@ -339,5 +340,10 @@ uint64_t skn_model_undialled(const skn_model_t *model);
  * same model (paths as joined, `name` aside). SKN_STORAGE if it cannot. */
 skn_status_t skn_model_write(const skn_model_t *model, FILE *file,
                              skn_error_t *error);
+/* The same with a comment behind each value that has a reason, and each value
+ * put beside its reason. `file` may be NULL: only that. */
+skn_status_t skn_model_write_why(const skn_model_t *model,
+                                 skn_reasons_t *reasons, FILE *file,
+                                 skn_error_t *error);
 
 #endif

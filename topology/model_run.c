@@ -34,7 +34,38 @@ choose_path(const skn_model_t *model, const char *run_id, char *path)
                    run_id);
 }
 
-/* Which node this process is. A run with nodes never trains alone. */
+/* Whether the run to go on with is one of several nodes, whose folders lie in
+ * checkpoint.path. */
+static bool
+resumes_nodes(const skn_model_t *model, const skn_model_run_options_t *options)
+{
+    const char *path = model->checkpoint.path;
+    skn_node_folders_t nodes = { 0 };
+    if (!options->resume || !options->must_be_new || options->node ||
+        !path[0] || access(path, F_OK) != 0)
+        return false;
+    (void)skn_node_folders_in(path, &nodes, NULL);
+    bool any = nodes.count > 0;
+    skn_node_folders_fini(&nodes);
+    return any;
+}
+
+/* The run of several nodes becomes that of one process: nodes were one network
+ * without a ranker. */
+static void
+leave_nodes(skn_model_t *model)
+{
+    model->node_count = 0;
+    model->coordinator.address = "";
+    model->checkpoint.copies = 1;
+    if (model->train.ensemble == SKN_AUTO)
+        model->train.ensemble = 1;
+    if (model->train.ranker_trees == SKN_AUTO)
+        model->train.ranker_trees = 0;
+}
+
+/* Which node this process is. A run with nodes never trains alone, unless it
+ * goes on with what they have left. */
 static skn_status_t
 find_node(skn_model_run_t *run, const skn_model_run_options_t *options,
           skn_error_t *error)
@@ -61,6 +92,8 @@ find_node(skn_model_run_t *run, const skn_model_run_options_t *options,
                              "its nodes stand under nodes:, such as %s",
                              model->nodes[0].name);
     }
+    if (resumes_nodes(model, options))
+        leave_nodes(run->model);
     if (!options->must_be_new || model->node_count < 2)
         return SKN_OK;
     status = skn_fail(error, SKN_USAGE, "%s has %zu nodes, this is one process",

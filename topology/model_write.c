@@ -18,9 +18,27 @@
 
 typedef struct writer {
     const skn_model_t *model;
+    skn_reasons_t *reasons; /* of some values; or NULL */
     skn_document_t *document;
-    skn_problems_t *problems; /* of short memory only */
+    skn_problems_t *problems;       /* of short memory only */
+    char key[SKN_REASON_KEY_BYTES]; /* of what is written, as -o has it */
 } writer_t;
+
+/* Goes down to `name` in the key; returns where it ends, for leave(). */
+static size_t
+enter(writer_t *writer, const char *name)
+{
+    size_t end = strlen(writer->key);
+    (void)snprintf(writer->key + end, sizeof(writer->key) - end, "%s%s",
+                   end > 0 ? "." : "", name);
+    return end;
+}
+
+static void
+leave(writer_t *writer, size_t end)
+{
+    writer->key[end] = '\0';
+}
 
 static skn_node_t *
 append(writer_t *writer, skn_node_t *parent, skn_node_type_t type,
@@ -40,9 +58,11 @@ write_layers(writer_t *writer, skn_node_t *parent, const char *key)
     skn_node_t *list = append(writer, parent, SKN_NODE_LIST, key, NULL, false);
     for (size_t k = 0; k < writer->model->layer_count; k++) {
         const skn_model_layer_t *layer = &writer->model->layers[k];
+        size_t end = enter(writer, layer->name);
         write_section(
             writer, append(writer, list, SKN_NODE_MAPPING, NULL, NULL, false),
             layer->output ? &skn_output_section : &skn_hidden_section, layer);
+        leave(writer, end);
     }
 }
 
@@ -53,10 +73,15 @@ write_mixture(writer_t *writer, skn_node_t *parent, const char *key,
     if (sampler->of_count == 0)
         return;
     skn_node_t *list = append(writer, parent, SKN_NODE_LIST, key, NULL, false);
-    for (size_t k = 0; k < sampler->of_count; k++)
+    for (size_t k = 0; k < sampler->of_count; k++) {
+        char number[24];
+        (void)snprintf(number, sizeof(number), "%zu", k);
+        size_t end = enter(writer, number);
         write_section(writer,
                       append(writer, list, SKN_NODE_MAPPING, NULL, NULL, false),
                       &skn_mixed_section, &sampler->of[k]);
+        leave(writer, end);
+    }
 }
 
 static void
@@ -102,6 +127,7 @@ static void
 write_part(writer_t *writer, skn_node_t *parent, const skn_part_t *part,
            const void *base)
 {
+    size_t end = enter(writer, part->name);
     switch (part->form) {
     case SKN_FORM_MAPPING:
         write_section(
@@ -127,6 +153,23 @@ write_part(writer_t *writer, skn_node_t *parent, const skn_part_t *part,
         write_nodes(writer, parent, part->name);
         break;
     }
+    leave(writer, end);
+}
+
+/* The reason of the value in hand goes behind it, and the value beside the
+ * reason. */
+static void
+add_reason(writer_t *writer, const char *name, const char *value,
+           skn_node_t *node)
+{
+    size_t end = enter(writer, name);
+    skn_reason_t *reason =
+        writer->reasons ? skn_reasons_find(writer->reasons, writer->key) : NULL;
+    leave(writer, end);
+    if (!reason || !node)
+        return;
+    (void)snprintf(reason->value, sizeof(reason->value), "%s", value);
+    node->note = reason->note;
 }
 
 /* A plan decides every value; the reader refuses one that means nothing. */
@@ -154,8 +197,9 @@ write_section(writer_t *writer, skn_node_t *parent,
             slot.kind == SKN_SLOT_NONE
                 ? "1"
                 : skn_slot_text(option, slot, base, text, sizeof(text));
-        (void)append(writer, parent, SKN_NODE_SCALAR, option->name, value,
-                     is_text);
+        add_reason(writer, option->name, value,
+                   append(writer, parent, SKN_NODE_SCALAR, option->name, value,
+                          is_text));
     }
     for (const skn_part_t *part = section->parts; part->name; part++)
         write_part(writer, parent, part, base);
@@ -164,7 +208,14 @@ write_section(writer_t *writer, skn_node_t *parent,
 skn_status_t
 skn_model_write(const skn_model_t *model, FILE *file, skn_error_t *error)
 {
-    writer_t writer = { .model = model };
+    return skn_model_write_why(model, NULL, file, error);
+}
+
+skn_status_t
+skn_model_write_why(const skn_model_t *model, skn_reasons_t *reasons,
+                    FILE *file, skn_error_t *error)
+{
+    writer_t writer = { .model = model, .reasons = reasons };
     skn_status_t status = SKN_NO_MEMORY;
     writer.problems = skn_problems_new(error);
     if (!writer.problems)
@@ -174,10 +225,10 @@ skn_model_write(const skn_model_t *model, FILE *file, skn_error_t *error)
         write_section(&writer, skn_document_edit(writer.document),
                       &skn_model_section, model);
     status = skn_problems_error(writer.problems, error);
-    if (status == SKN_OK)
+    if (status == SKN_OK && file)
         status =
             skn_document_write(skn_document_root(writer.document), file, error);
-    if (status == SKN_OK && fflush(file) != 0)
+    if (status == SKN_OK && file && fflush(file) != 0)
         status = skn_fail(error, SKN_STORAGE, "writing the model: %s",
                           strerror(errno));
     skn_document_destroy(&writer.document);

@@ -12,6 +12,7 @@
 #include "formats/dataset.h"
 #include "skein/limits.h"
 #include "topology/model.h"
+#include "topology/reasons.h"
 #include "topology/spec.h"
 
 /* Most notes on the data: three of each file. */
@@ -52,6 +53,7 @@ typedef struct skn_plan {
     uint32_t keepers;       /* the first so many get shards and copies; those
                              * behind them only hand over what they hold */
     skn_plan_node_t nodes[SKN_CLUSTER_NODES_MAX];
+    skn_reasons_t reasons; /* of what was auto, and is not any more */
 } skn_plan_t;
 
 /* How a run begins. */

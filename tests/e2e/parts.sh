@@ -155,8 +155,17 @@ check_code 73 "a new run is not begun over the folders of nodes" \
     "$skein" train tiny.yaml -o checkpoint.path=three
 batch=$((10#${newest:6:12}))
 more=(-o train.epochs=$((batch / 19 + 3)) -o train.evaluate.every_epochs=0)
-check "one process goes on" "$skein" train tiny.yaml --resume --json \
-    -o checkpoint.path=three "${more[@]}"
+# The file may list nodes: they are left.
+sed 's/^train:/train:\n  ranker_trees: auto/' tiny.yaml >nodes.yaml
+cat >>nodes.yaml <<'YAML'
+nodes:
+  - { name: n0, address: "tcp://127.0.0.1:7001", cores: 1 }
+  - { name: n1, address: "tcp://127.0.0.1:7002", cores: 1 }
+YAML
+check_code 64 "nodes are not trained by one process" "$skein" train \
+    nodes.yaml --resume -o checkpoint.path=alone "${more[@]}"
+check "but one process goes on with what they have" "$skein" train \
+    nodes.yaml --resume --json -o checkpoint.path=three "${more[@]}"
 cp .check gone.json
 check_equal "  from what the nodes had together" \
     "$(event resume batch gone.json)" "$batch"

@@ -41,6 +41,18 @@ print_spec(const skn_plan_t *plan, const char *form, skn_problems_t *problems,
     return status != SKN_OK;
 }
 
+/* What `auto` chose, and why, without the rest of the model. */
+static int
+print_reasons(skn_plan_t *plan, const skn_model_t *model, skn_error_t *error)
+{
+    if (skn_model_write_why(model, &plan->reasons, NULL, error) != SKN_OK)
+        return 1;
+    for (size_t k = 0; k < plan->reasons.count; k++)
+        (void)printf("%s: %s  # %s\n", plan->reasons.at[k].key,
+                     plan->reasons.at[k].value, plan->reasons.at[k].note);
+    return 0;
+}
+
 int
 main(int count, char **words)
 {
@@ -58,6 +70,8 @@ main(int count, char **words)
         skn_plan_make(&plan, model, units, &error) == SKN_OK) {
         if (strcmp(words[2], "model") == 0)
             code = skn_model_write(model, stdout, &error) != SKN_OK;
+        else if (strcmp(words[2], "why") == 0)
+            code = print_reasons(&plan, model, &error);
         else
             code = print_spec(&plan, words[2], problems, &error);
     }

@@ -72,22 +72,41 @@ skn_actor_report(skn_actor_t *actor, skn_parcel_type_t type, void *pointer)
 void
 skn_actor_fail(skn_actor_t *actor, const skn_error_t *error)
 {
+    skn_error_t named = *error;
+    skn_place_name(actor, &named);
     actor->phase = SKN_PHASE_FAILED;
-    skn_actor_report(actor, SKN_PARCEL_FAILED, skn_error_copy(error));
+    skn_actor_report(actor, SKN_PARCEL_FAILED, skn_error_copy(&named));
 }
 
-/* What a hook or a handler gave back. Where it failed and made no sentence
- * `error` gets one, since nobody takes what says "ok" for a failure. */
-static skn_status_t
-judge(const skn_actor_t *actor, const char *what, skn_status_t status,
-      skn_error_t *error)
+skn_status_t
+skn_actor_leave(skn_actor_t *actor, skn_status_t status, skn_error_t *error)
 {
-    if (status == SKN_OK || error->status != SKN_OK)
-        return status;
-    return skn_fail(error, status < SKN_STATUS_COUNT ? status : SKN_INTERNAL,
-                    "%s: '%s' failed and does not say why: %s (status %d)",
-                    actor->wired->name, what, skn_status_text(status),
-                    (int)status);
+    /* Nobody takes what says "ok" for a failure. */
+    if (status != SKN_OK && error->status == SKN_OK)
+        skn_fail(error, status < SKN_STATUS_COUNT ? status : SKN_INTERNAL,
+                 "%s failed and does not say why: %s (status %d)",
+                 actor->wired->name, skn_status_text(status), (int)status);
+    if (status != SKN_OK)
+        skn_place_name(actor, error);
+    skn_place_leave(&actor->place);
+    return status;
+}
+
+/* Opens a kind, or starts it: a hook that may be NULL. */
+static skn_status_t
+enter_hook(skn_actor_t *actor, skn_place_type_t type, skn_hook_t *hook,
+           skn_error_t *error)
+{
+    if (!hook)
+        return SKN_OK;
+    uint64_t begin_ns = skn_monotonic_ns();
+    skn_place_enter(&actor->place, type, NULL, begin_ns);
+    skn_status_t status =
+        skn_actor_leave(actor, hook(actor, actor->state, error), error);
+    uint64_t spent_ns = skn_monotonic_ns() - begin_ns;
+    actor->counters.handling_ns += spent_ns;
+    actor->counters.open_ns += type == SKN_PLACE_OPEN ? spent_ns : 0;
+    return status;
 }
 
 /* Whether the budget allows one restart more, and takes it. */
@@ -106,18 +125,16 @@ may_restart(skn_actor_t *actor)
 static skn_status_t
 restart(skn_actor_t *actor, const skn_error_t *cause, skn_error_t *error)
 {
-    skn_status_t status = SKN_OK;
-    if (actor->kind->close)
-        actor->kind->close(actor, actor->state);
+    skn_actor_close(actor);
     memset(actor->state, 0, actor->kind->state_bytes);
     actor->counters.restarts++;
-    if (actor->kind->open)
-        status = actor->kind->open(actor, actor->state, error);
-    if (status == SKN_OK && actor->kind->start)
-        status = actor->kind->start(actor, actor->state, error);
+    skn_status_t status =
+        enter_hook(actor, SKN_PLACE_OPEN, actor->kind->open, error);
+    if (status == SKN_OK)
+        status = enter_hook(actor, SKN_PLACE_START, actor->kind->start, error);
     if (status == SKN_OK)
         skn_actor_warn(actor, cause->text, "the actor was started again");
-    return judge(actor, "open", status, error);
+    return status;
 }
 
 skn_status_t
@@ -127,8 +144,10 @@ skn_actor_handle(skn_actor_t *actor, const skn_handler_t *handler,
 {
     uint64_t begin_ns = actor->now_ns;
     actor->resting = false;
+    skn_place_enter(&actor->place, SKN_PLACE_HANDLER, handler->schema->name,
+                    begin_ns);
     skn_status_t status = handler->handle(actor, actor->state, message, error);
-    status = judge(actor, handler->schema->name, status, error);
+    status = skn_actor_leave(actor, status, error);
     uint64_t end_ns = skn_monotonic_ns();
     actor->now_ns = end_ns; /* the next message is taken now */
     if (latency)
@@ -150,21 +169,23 @@ skn_actor_handle(skn_actor_t *actor, const skn_handler_t *handler,
     return status;
 }
 
-typedef skn_status_t hook_t(skn_actor_t *, void *, skn_error_t *);
-
-/* Runs a hook of the kind with its time accounted for; NULL does nothing. */
+/* Runs a hook of the kind with its time accounted for; NULL does nothing. A
+ * timer has the name that it is traced by. */
 static void
-run_hook(skn_actor_t *actor, hook_t *hook, const char *name)
+run_hook(skn_actor_t *actor, skn_place_type_t type, skn_hook_t *hook,
+         const char *name)
 {
     skn_error_t error = { 0 };
     if (!hook)
         return;
     actor->now_ns = skn_monotonic_ns();
+    skn_place_enter(&actor->place, type, name, actor->now_ns);
     skn_status_t status = hook(actor, actor->state, &error);
+    status = skn_actor_leave(actor, status, &error);
     uint64_t end_ns = skn_monotonic_ns();
     actor->counters.handling_ns += end_ns - actor->now_ns;
     skn_trace_span(actor->trace, name, actor->now_ns, end_ns, NULL, NULL);
-    if (judge(actor, name, status, &error) != SKN_OK)
+    if (status != SKN_OK)
         skn_actor_fail(actor, &error);
 }
 
@@ -306,7 +327,9 @@ fire_timers(skn_actor_t *actor)
             continue;
         actor->timer_due_ns[k] = next_due(timer, now_ns);
         actor->resting = false;
-        run_hook(actor, timer->fire, timer->name);
+        run_hook(actor,
+                 timer->interval_ms > 0 ? SKN_PLACE_TIMER : SKN_PLACE_ALARM,
+                 timer->fire, timer->name);
     }
 }
 
@@ -362,7 +385,7 @@ advance(skn_actor_t *actor)
     if (actor->phase == SKN_PHASE_RUNNING && actor->unsent == 0 &&
         actor->clock_count == 0 && (actor->finished || work_has_ended(actor))) {
         actor->phase = SKN_PHASE_DRAINING;
-        run_hook(actor, actor->kind->drain, "drain");
+        run_hook(actor, SKN_PLACE_DRAIN, actor->kind->drain, "drain");
     }
     if (actor->phase == SKN_PHASE_DRAINING && actor->unsent == 0) {
         actor->phase = SKN_PHASE_ENDING;
@@ -387,7 +410,7 @@ begin(skn_actor_t *actor)
     for (uint32_t k = 0; timer && timer->name; k++, timer++)
         actor->timer_due_ns[k] = next_due(timer, now_ns);
     actor->phase = SKN_PHASE_RUNNING;
-    run_hook(actor, actor->kind->start, "start");
+    run_hook(actor, SKN_PLACE_START, actor->kind->start, "start");
 }
 
 static void
@@ -439,6 +462,28 @@ sooner(int one_ms, int other_ms)
                                                               : one_ms;
 }
 
+/* Accounts for a wait: for room at the first edge that has none, or for a
+ * message, which says where it came from (incoming.c). */
+static void
+count_wait(skn_actor_t *actor, bool blocked, uint64_t waited_ns)
+{
+    actor->counters.wakeups++;
+    if (!blocked) {
+        actor->counters.waiting_ns += waited_ns;
+        actor->waited_ns += waited_ns;
+        return;
+    }
+    actor->counters.blocked_ns += waited_ns;
+    for (uint32_t p = 0; p < actor->out_pipe_count; p++) {
+        const skn_out_pipe_t *pipe = &actor->out_pipes[p];
+        for (uint32_t k = 0; k < pipe->edge_count; k++)
+            if (pipe->edges[k].outbox.count > 0 || pipe->shared.count > 0) {
+                pipe->edges[k].counters.full_ns += waited_ns;
+                return;
+            }
+    }
+}
+
 static void
 wait_for_parcels(skn_actor_t *actor)
 {
@@ -460,9 +505,7 @@ wait_for_parcels(skn_actor_t *actor)
     uint64_t end_ns = skn_monotonic_ns();
     if (actor->load)
         skn_load_enter(actor->load, end_ns);
-    actor->counters.wakeups++;
-    *(blocked ? &actor->counters.blocked_ns : &actor->counters.waiting_ns) +=
-        end_ns - begin_ns;
+    count_wait(actor, blocked, end_ns - begin_ns);
 }
 
 static bool
@@ -479,7 +522,7 @@ produce(skn_actor_t *actor)
 {
     uint64_t end_ns = skn_monotonic_ns() + PRODUCE_NS;
     do
-        run_hook(actor, actor->kind->produce, "produce");
+        run_hook(actor, SKN_PLACE_PRODUCE, actor->kind->produce, "produce");
     while (may_produce(actor) && actor->now_ns < end_ns);
 }
 
@@ -515,13 +558,11 @@ void
 skn_actor_run(skn_actor_t *actor)
 {
     skn_error_t error = { 0 };
-    skn_status_t status = SKN_OK;
     actor->phase = SKN_PHASE_OPENING;
     if (actor->load)
         skn_load_enter(actor->load, skn_monotonic_ns());
-    if (actor->kind->open)
-        status = actor->kind->open(actor, actor->state, &error);
-    if (judge(actor, "open", status, &error) != SKN_OK) {
+    if (enter_hook(actor, SKN_PLACE_OPEN, actor->kind->open, &error) !=
+        SKN_OK) {
         skn_actor_fail(actor, &error);
     } else {
         actor->phase = SKN_PHASE_READY;
@@ -538,11 +579,15 @@ skn_actor_run(skn_actor_t *actor)
     }
     if (actor->load)
         skn_load_leave(actor->load, skn_monotonic_ns());
+    skn_usage_thread(&actor->counters.ran_ns, &actor->counters.queued_ns);
 }
 
 void
 skn_actor_close(skn_actor_t *actor)
 {
-    if (actor->kind->close)
-        actor->kind->close(actor, actor->state);
+    if (!actor->kind->close)
+        return;
+    skn_place_enter(&actor->place, SKN_PLACE_CLOSE, NULL, skn_monotonic_ns());
+    actor->kind->close(actor, actor->state);
+    skn_place_leave(&actor->place);
 }

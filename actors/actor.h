@@ -11,6 +11,7 @@
 #define ACTORS_ACTOR_H
 
 #include "actors/counters.h"
+#include "actors/place.h"
 #include "actors/system_load.h"
 #include "actors/trace.h"
 #include "actors/wiring.h"
@@ -142,6 +143,7 @@ struct skn_actor {
     uint32_t outlet_count;
 
     skn_phase_t phase;
+    skn_place_t place; /* also read by the watchdog */
     bool closing, resting, finished, wire;
     bool moved;      /* work or credit has come since the last wait began */
     bool blames;     /* sender.h: a failure is about the message in hand */
@@ -151,6 +153,7 @@ struct skn_actor {
     uint64_t quiet_ns;   /* waiting.h: when the last of it had; 0: unknown */
     uint32_t told_count; /* and how often it was told for whom it waits */
     uint64_t now_ns;     /* when the message in hand was taken */
+    uint64_t waited_ns;  /* since the last message, for one */
     uint64_t clock_tags[SKN_CLOCKS_MAX];
     uint32_t clock_count;
     skn_outlet_t *links; /* of the link driver; NULL: the only node */
@@ -170,10 +173,16 @@ struct skn_actor {
 void skn_actor_run(skn_actor_t *actor);
 void skn_actor_close(skn_actor_t *actor);
 uint64_t skn_monotonic_ns(void);
-/* Runs one hook of the kind and accounts for its time. */
+/* Fails the actor; the sentence is given its name and kind, if it lacks them.
+ */
 void skn_actor_fail(skn_actor_t *actor, const skn_error_t *error);
 void skn_actor_report(skn_actor_t *actor, skn_parcel_type_t type,
                       void *pointer);
+/* A hook or handler of the kind, entered by skn_place_enter, has returned
+ * `status`. A failure is given its place, and a sentence if it has none. */
+typedef skn_status_t skn_hook_t(skn_actor_t *, void *, skn_error_t *);
+skn_status_t skn_actor_leave(skn_actor_t *actor, skn_status_t status,
+                             skn_error_t *error);
 
 /* A parcel for the host, which is woken; its pointer, from malloc, is given
  * away. And what a parcel FAILED points at; NULL without memory. */

@@ -157,7 +157,7 @@ save(skn_actor_t *actor, coordinator_t *coordinator, skn_error_t *error)
     skn_json_text_t text = { 0 };
     skn_progress_t *progress = &coordinator->progress;
     coordinator->watched.told_ns = 0;
-    coordinator->saving = true;
+    coordinator->saving = skn_actor_note_save(actor, true);
     skn_watched_rest(&coordinator->watched, skn_actor_time_ns(actor));
     progress->finished =
         is_last(coordinator) && !coordinator->stopping && !coordinator->resaves;
@@ -240,7 +240,7 @@ on_saved(skn_actor_t *actor, void *state, const void *message,
         return on_restored(actor, coordinator, error);
     if (!coordinator->saving || saved->batch != coordinator->progress.batch)
         return unasked(actor, "a checkpoint of batch", saved->batch, error);
-    coordinator->saving = false;
+    coordinator->saving = skn_actor_note_save(actor, false);
     if (saved->path[0]) {
         skn_json_text_t text = { 0 };
         skn_json_text_add(&text, "{\"event\":\"checkpoint\",\"path\":");

@@ -21,12 +21,19 @@ typedef struct skn_histogram {
 typedef struct skn_edge_counters {
     uint64_t messages, bytes;
     uint64_t queue_max; /* sender: outbox; receiver: parts waiting */
+    uint64_t full_ns;   /* sender: it was blocked, here first of all */
 } skn_edge_counters_t;
 
 typedef struct skn_actor_counters {
     uint64_t waiting_ns;  /* nothing to do */
     uint64_t handling_ns; /* in a handler, a timer, produce, start, drain */
     uint64_t blocked_ns;  /* an outbox waits for credit */
+    uint64_t remote_ns;   /* of waiting: until one of another node came */
+    uint64_t open_ns;     /* of handling: the first open */
+    uint64_t ran_ns;      /* CPU time of the thread; 0: not known */
+    uint64_t queued_ns;   /* it could have run, and had no core */
+    uint64_t saving_ns;   /* skn_actor_note_save */
+    uint64_t saves, save_begin_ns;
     uint64_t wakeups, restarts;
     uint64_t dropped; /* messages that the topology sends nowhere */
 } skn_actor_counters_t;

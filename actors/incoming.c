@@ -100,10 +100,13 @@ handle_reduced(skn_actor_t *actor, skn_in_pipe_t *pipe, skn_part_set_t *set,
     void *sum = skn_payload_copy(actor->pool, schema, set->part[0], error);
     if (!sum)
         return error ? error->status : SKN_NO_MEMORY;
+    skn_place_enter(&actor->place, SKN_PLACE_COMBINE, schema->name,
+                    actor->now_ns);
     for (uint32_t k = 1; k < pipe->sender_count && status == SKN_OK; k++) {
         *refused = k;
         status = pipe->handler->combine(sum, set->part[k], error);
     }
+    status = skn_actor_leave(actor, status, error);
     if (status == SKN_OK) {
         *refused = SIZE_MAX; /* it is of all of them */
         status =
@@ -268,6 +271,9 @@ take_message(skn_actor_t *actor, const skn_parcel_t *parcel, skn_error_t *error)
     skn_in_pipe_t *pipe = edge->pipe;
     const void *message = parcel->pointer;
     skn_status_t status = SKN_OK;
+    if (actor->waited_ns > 0 && skn_actor_is_elsewhere(actor, edge->sender))
+        actor->counters.remote_ns += actor->waited_ns;
+    actor->waited_ns = 0;
     edge->counters.messages++;
     edge->counters.bytes += skn_payload_of(message)->used_bytes;
     if (actor->trace)

@@ -17,6 +17,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "actors/crash.h"
 #include "actors/link_inside.h"
 #include "transport/fragment.h"
 #include "transport/thread_start.h"
@@ -550,8 +551,12 @@ wait(skn_links_t *links)
     bool takes = has_room(links) || links->failed;
     if (timeout_ms <= 0 || (takes && !skn_inbox_is_empty(links->inbox)))
         return;
+    bool capped = !skn_bucket_is_open(&links->bucket, links->now_ns);
+    uint64_t begin_ns = capped ? skn_monotonic_ns() : 0;
     /* The inbox is the last; while it is not looked into, it wakes nobody. */
     (void)poll(links->polled, takes ? 2 : 1, timeout_ms);
+    if (capped)
+        links->capped_ns += skn_monotonic_ns() - begin_ns;
 }
 
 /* Each peer comes first in its turn: what one leaves of the bucket is all that
@@ -606,6 +611,8 @@ thread_main(void *argument)
 {
     skn_links_t *links = argument;
     skn_error_t error = { 0 };
+    skn_crash_thread_t crash;
+    skn_crash_enter(&crash, NULL, "the thread of the links to other nodes");
     (void)skn_placement_bind(links->system->placement,
                              links->system->placement ? SKN_CORE_FLOAT
                                                       : SKN_UNIT_UNBOUND,
@@ -628,6 +635,7 @@ thread_main(void *argument)
     }
     skn_endpoint_close(&links->endpoint);
     skn_tunnels_close(&links->tunnels);
+    skn_crash_leave(&crash);
     skn_system_leave(links->system);
     return NULL;
 }

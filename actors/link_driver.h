@@ -15,6 +15,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "actors/figures.h"
 #include "skein/error.h"
 
 typedef struct skn_system skn_system_t;
@@ -39,5 +40,8 @@ void skn_links_stop(skn_links_t *links);
 void skn_links_close(skn_links_t *links);
 /* Ends without a word: the others are ended, too. */
 void skn_links_leave(skn_links_t *links);
+
+/* Adds what the links have carried, and how; after skn_links_join. */
+void skn_links_figures(const skn_links_t *links, skn_figures_t *figures);
 
 #endif

@@ -243,6 +243,28 @@ tell_door(skn_links_t *links)
     tell(links, &text);
 }
 
+void
+skn_links_figures(const skn_links_t *links, skn_figures_t *figures)
+{
+    figures->capped_ns = links->capped_ns;
+    for (uint32_t k = 0; k < links->node_count; k++) {
+        skn_link_counts_t counts;
+        skn_link_figures_t *link = &figures->links[figures->link_count];
+        if (k == links->node || !links->peers[k].link)
+            continue;
+        skn_link_count(links->peers[k].link, &counts);
+        (void)snprintf(link->peer, sizeof(link->peer), "%s",
+                       links->peers[k].node->name);
+        link->bytes_sent = counts.header_bytes_sent + counts.body_bytes_sent;
+        link->bytes_received =
+            counts.header_bytes_taken + counts.body_bytes_taken;
+        link->rtt_ns = counts.rtt_ns;
+        link->rtt_min_ns = counts.rtt_min_ns;
+        link->bytes_per_second = counts.bytes_per_second;
+        figures->link_count++;
+    }
+}
+
 /* How the links did, for whoever looks into a run. */
 void
 skn_links_tell_end(skn_links_t *links)

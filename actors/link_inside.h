@@ -99,6 +99,7 @@ struct skn_links {
     uint64_t now_ns, begin_ns, told_waiting_ns, ready_ns;
     uint64_t body_bytes;          /* of fragments that came */
     uint64_t busy_bytes, busy_ns; /* at the last look at what was carried */
+    uint64_t capped_ns;           /* waited while the bucket was closed */
     uint64_t leave_ns; /* closing after a failure: at the latest then */
     uint64_t finished_ns;
     bool ended_here; /* all actors of this node have */

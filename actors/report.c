@@ -1,140 +1,153 @@
 /* report.c - where the time of a run went, a line an actor.
- *
- * Read by the host's thread after the actors' threads have been joined.
  * SPDX-License-Identifier: Apache-2.0 */
 #include <inttypes.h>
 
 #include "actors/system.h"
-#include "actors/system_build.h"
 
-/* Both ends of an actor's pipes, added up. */
-typedef struct totals {
-    uint64_t messages_in, bytes_in, messages_out, bytes_out;
-    uint64_t outbox_max; /* the longest that one edge ever was */
-} totals_t;
-
-static totals_t
-add_edges(const skn_actor_t *actor)
+/* A share of the run in tenths of a percent: "12.3". */
+static const char *
+share(uint64_t part_ns, uint64_t whole_ns, char text[48])
 {
-    totals_t totals = { 0 };
-    for (uint32_t k = 0; k < actor->in_edge_count; k++) {
-        totals.messages_in += actor->in_edges[k].counters.messages;
-        totals.bytes_in += actor->in_edges[k].counters.bytes;
-    }
-    for (uint32_t k = 0; k < actor->out_edge_count; k++) {
-        const skn_edge_counters_t *counters = &actor->out_edges[k].counters;
-        totals.messages_out += counters->messages;
-        totals.bytes_out += counters->bytes;
-        if (counters->queue_max > totals.outbox_max)
-            totals.outbox_max = counters->queue_max;
-    }
-    return totals;
+    double of = whole_ns > 0 ? (double)part_ns / (double)whole_ns : 0.0;
+    uint64_t tenths = (uint64_t)(1000.0 * of + 0.5);
+    (void)snprintf(text, 48, "%" PRIu64 ".%" PRIu64, tenths / 10, tenths % 10);
+    return text;
 }
 
-static double
-share(uint64_t part_ns, uint64_t whole_ns)
+/* Two or three digits and a unit: "1.0 ms", "43 us". */
+static const char *
+duration(uint64_t ns, char text[48])
 {
-    return whole_ns > 0 ? 100.0 * (double)part_ns / (double)whole_ns : 0;
-}
-
-static double
-microseconds(uint64_t ns)
-{
-    return (double)ns / 1e3;
+    static const char *const units[] = { "ns", "us", "ms", "s" };
+    uint64_t whole = ns, tenths = 0;
+    size_t unit = 0;
+    while (whole >= 1000 && unit < 3) {
+        tenths = whole % 1000 / 100;
+        whole /= 1000;
+        unit++;
+    }
+    if (whole < 10 && unit > 0)
+        (void)snprintf(text, 48, "%" PRIu64 ".%" PRIu64 " %s", whole, tenths,
+                       units[unit]);
+    else
+        (void)snprintf(text, 48, "%" PRIu64 " %s", whole, units[unit]);
+    return text;
 }
 
 static void
-print_handlers(const skn_actor_t *actor, FILE *file)
+print_handlers(const skn_actor_figures_t *actor, FILE *file)
 {
-    for (uint32_t k = 0; k < actor->in_pipe_count; k++) {
-        const skn_in_pipe_t *pipe = &actor->in_pipes[k];
-        if (pipe->latency.count == 0)
+    char half[48], most[48], longest[48];
+    for (uint64_t k = 0; k < actor->handler_count; k++) {
+        const skn_handler_figures_t *handler = &actor->handler[k];
+        if (handler->count == 0)
             continue;
-        skn_text_print(
-            file,
-            "    %-20s %10" PRIu64 " handled, p50 <= %.1f us, "
-            "p99 <= %.1f us, longest %.1f us\n",
-            pipe->wired->schema->name, pipe->latency.count,
-            microseconds(skn_histogram_quantile_ns(&pipe->latency, 0.5)),
-            microseconds(skn_histogram_quantile_ns(&pipe->latency, 0.99)),
-            microseconds(pipe->latency.max_ns));
+        fprintf(file,
+                "    %-20s %10" PRIu64
+                " handled, p50 <= %s, p99 <= %s, longest %s\n",
+                handler->message, handler->count,
+                duration(handler->p50_ns, half),
+                duration(handler->p99_ns, most),
+                duration(handler->max_ns, longest));
     }
 }
 
-static void
-print_table(const skn_system_t *system, uint64_t run_ns, FILE *file)
+void
+skn_figures_table(const skn_figures_t *figures, FILE *file)
 {
-    fprintf(file, "%-24s %6s %8s %8s %10s %10s %12s %12s\n", "actor", "busy %",
-            "waiting", "blocked", "in", "out", "bytes in", "bytes out");
-    for (uint32_t k = 0; k < system->actor_count; k++) {
-        const skn_actor_t *actor = &system->actors[k];
-        const skn_actor_counters_t *counters = &actor->counters;
-        totals_t totals = add_edges(actor);
-        skn_text_print(file,
-                       "%-24s %6.1f %8.1f %8.1f %10" PRIu64 " %10" PRIu64
-                       " %12" PRIu64 " %12" PRIu64 "\n",
-                       actor->wired->name, share(counters->handling_ns, run_ns),
-                       share(counters->waiting_ns, run_ns),
-                       share(counters->blocked_ns, run_ns), totals.messages_in,
-                       totals.messages_out, totals.bytes_in, totals.bytes_out);
+    char text[6][48];
+    fprintf(file, "%-24s %6s %6s %6s %8s %8s %10s %10s %12s %12s\n", "actor",
+            "busy %", "cpu", "queued", "waiting", "blocked", "in", "out",
+            "bytes in", "bytes out");
+    for (uint64_t k = 0; k < figures->actor_count; k++) {
+        const skn_actor_figures_t *actor = &figures->actors[k];
+        uint64_t run_ns = figures->run_ns;
+        fprintf(file,
+                "%-24s %6s %6s %6s %8s %8s %10" PRIu64 " %10" PRIu64
+                " %12" PRIu64 " %12" PRIu64 "\n",
+                actor->name, share(actor->busy_ns, run_ns, text[0]),
+                share(actor->ran_ns, run_ns, text[1]),
+                share(actor->queued_ns, run_ns, text[2]),
+                share(actor->waiting_ns, run_ns, text[3]),
+                share(actor->blocked_ns, run_ns, text[4]), actor->messages_in,
+                actor->messages_out, actor->bytes_in, actor->bytes_out);
         print_handlers(actor, file);
     }
-    fputs("(busy: in handlers; waiting: for a message; blocked: until a pipe "
-          "out has room; % of the run)\n",
+    fputs("(% of the run. busy: in handlers; waiting: for a message; blocked: "
+          "until a pipe out\nhas room; what is left to 100 went into passing "
+          "messages, and before and after the\nactor's own run. cpu: its "
+          "thread ran; queued: it was ready and had no core: both are\nparts "
+          "of the others)\n",
           file);
 }
 
 static void
-print_json_handlers(const skn_actor_t *actor, FILE *file)
+write_handlers(const skn_actor_figures_t *actor, FILE *file)
 {
-    const char *comma = "";
     fputs("\"handlers\":[", file);
-    for (uint32_t k = 0; k < actor->in_pipe_count; k++) {
-        const skn_in_pipe_t *pipe = &actor->in_pipes[k];
+    for (uint64_t k = 0; k < actor->handler_count; k++) {
+        const skn_handler_figures_t *handler = &actor->handler[k];
         fprintf(file,
                 "%s{\"message\":\"%s\",\"count\":%" PRIu64
-                ",\"p50_ns\":%" PRIu64 ",\"p99_ns\":%" PRIu64
-                ",\"max_ns\":%" PRIu64 "}",
-                comma, pipe->wired->schema->name, pipe->latency.count,
-                skn_histogram_quantile_ns(&pipe->latency, 0.5),
-                skn_histogram_quantile_ns(&pipe->latency, 0.99),
-                pipe->latency.max_ns);
-        comma = ",";
+                ",\"sum_ns\":%" PRIu64 ",\"p50_ns\":%" PRIu64
+                ",\"p99_ns\":%" PRIu64 ",\"max_ns\":%" PRIu64 "}",
+                k > 0 ? "," : "", handler->message, handler->count,
+                handler->sum_ns, handler->p50_ns, handler->p99_ns,
+                handler->max_ns);
     }
     fputs("]}", file);
 }
 
 static void
-print_json(const skn_system_t *system, uint64_t run_ns, FILE *file)
+write_actor(const skn_actor_figures_t *actor, FILE *file)
 {
-    fprintf(file, "{\"run_ns\":%" PRIu64 ",\"actors\":[", run_ns);
-    for (uint32_t k = 0; k < system->actor_count; k++) {
-        const skn_actor_t *actor = &system->actors[k];
-        const skn_actor_counters_t *counters = &actor->counters;
-        totals_t totals = add_edges(actor);
-        fprintf(file,
-                "%s{\"name\":\"%s\",\"kind\":\"%s\",\"busy_ns\":%" PRIu64
-                ",\"waiting_ns\":%" PRIu64 ",\"blocked_ns\":%" PRIu64
-                ",\"wakeups\":%" PRIu64 ",\"restarts\":%" PRIu64
-                ",\"messages_in\":%" PRIu64 ",\"messages_out\":%" PRIu64
-                ",\"bytes_in\":%" PRIu64 ",\"bytes_out\":%" PRIu64
-                ",\"dropped\":%" PRIu64 ",\"outbox_max\":%" PRIu64 ",",
-                k > 0 ? "," : "", actor->wired->name, actor->kind->name,
-                counters->handling_ns, counters->waiting_ns,
-                counters->blocked_ns, counters->wakeups, counters->restarts,
-                totals.messages_in, totals.messages_out, totals.bytes_in,
-                totals.bytes_out, counters->dropped, totals.outbox_max);
-        print_json_handlers(actor, file);
+    fprintf(file, "{\"name\":\"%s\",\"kind\":\"%s\",\"core\":%d", actor->name,
+            actor->kind, actor->core);
+#define N(number) fprintf(file, ",\"" #number "\":%" PRIu64, actor->number);
+    SKN_ACTOR_FIGURES(N)
+#undef N
+    if (actor->full_ns > 0)
+        fprintf(file, ",\"full_message\":\"%s\",\"full_receiver\":\"%s\"",
+                actor->full_message, actor->full_receiver);
+    fputc(',', file);
+    write_handlers(actor, file);
+}
+
+void
+skn_figures_json(const skn_figures_t *figures, FILE *file)
+{
+    fprintf(file, "{\"event\":\"report\",\"node\":\"%s\",\"others_known\":%s",
+            figures->node, figures->others_known ? "true" : "false");
+#define N(number) fprintf(file, ",\"" #number "\":%" PRIu64, figures->number);
+    SKN_NODE_FIGURES(N)
+#undef N
+    fputs(",\"links\":[", file);
+    for (uint64_t k = 0; k < figures->link_count; k++) {
+        const skn_link_figures_t *link = &figures->links[k];
+        fprintf(file, "%s{\"peer\":\"%s\"", k > 0 ? "," : "", link->peer);
+#define N(number) fprintf(file, ",\"" #number "\":%" PRIu64, link->number);
+        SKN_LINK_FIGURES(N)
+#undef N
+        fputc('}', file);
     }
-    fputs("]}\n", file);
+    fputs("],\"actors\":[", file);
+    for (uint64_t k = 0; k < figures->actor_count; k++) {
+        fputs(k > 0 ? "," : "", file);
+        write_actor(&figures->actors[k], file);
+    }
+    fputs("]", file);
 }
 
 void
 skn_system_report(const skn_system_t *system, bool json, FILE *file)
 {
-    uint64_t run_ns = system->end_ns - system->begin_ns;
+    skn_figures_t figures;
+    if (skn_system_figures(system, &figures, NULL) != SKN_OK)
+        return;
     if (json)
-        print_json(system, run_ns, file);
+        skn_figures_json(&figures, file);
     else
-        print_table(system, run_ns, file);
+        skn_figures_table(&figures, file);
+    fputs(json ? "}\n" : "", file);
+    skn_figures_fini(&figures);
 }

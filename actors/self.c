@@ -8,6 +8,7 @@
 
 #include "actors/actor.h"
 #include "actors/system.h"
+#include "actors/watched.h"
 #include "formats/json_text.h"
 
 /* Longest event: what a host is asked to have room for. */
@@ -140,4 +141,17 @@ skn_actor_warn(skn_actor_t *actor, const char *message, const char *hint)
     if (!text.failed)
         (void)skn_actor_tell(actor, NULL, "%s", text.bytes);
     skn_json_text_fini(&text);
+}
+
+bool
+skn_actor_note_save(skn_actor_t *actor, bool stands)
+{
+    skn_actor_counters_t *counters = &actor->counters;
+    if (stands) {
+        counters->save_begin_ns = actor->now_ns;
+        return true;
+    }
+    counters->saving_ns += actor->now_ns - counters->save_begin_ns;
+    counters->saves++;
+    return false;
 }

@@ -12,8 +12,10 @@
 #include <sys/eventfd.h>
 #include <unistd.h>
 
+#include "actors/crash.h"
 #include "actors/link_driver.h"
 #include "actors/system_build.h"
+#include "actors/watchdog.h"
 #include "transport/thread_start.h"
 
 /* Stack of an actor: handlers keep their arrays in the state. */
@@ -214,6 +216,8 @@ thread_main(void *thread_argument)
     skn_actor_t *actor = thread_argument;
     skn_system_t *system = actor->system;
     skn_error_t error = { 0 };
+    skn_crash_thread_t crash;
+    skn_crash_enter(&crash, actor, NULL);
     if (skn_placement_bind(system->placement, system->units[actor->number],
                            actor->wired->name, actor->wired->nice,
                            &error) != SKN_OK)
@@ -224,6 +228,7 @@ thread_main(void *thread_argument)
         (void)pthread_barrier_wait(&system->left);
     if (!is_kept(actor))
         skn_actor_close(actor);
+    skn_crash_leave(&crash);
     skn_system_leave(system);
     return NULL;
 }
@@ -242,6 +247,7 @@ start_threads(skn_system_t *system, skn_error_t *error)
     int refused = 0;
     (void)pthread_attr_init(&attributes);
     (void)pthread_attr_setstacksize(&attributes, STACK_BYTES);
+
     for (uint32_t k = 0; k < system->actor_count && refused == 0; k++) {
         if (!system->actors[k].here)
             continue;
@@ -251,6 +257,8 @@ start_threads(skn_system_t *system, skn_error_t *error)
         if (refused == 0)
             system->thread_count++;
     }
+    if (refused == 0)
+        refused = skn_watchdog_start(system->watchdog, &attributes);
     if (system->links && refused == 0)
         refused = skn_links_start(system->links, &attributes);
     (void)pthread_attr_destroy(&attributes);
@@ -261,14 +269,29 @@ start_threads(skn_system_t *system, skn_error_t *error)
     return SKN_OK;
 }
 
+static void
+drop_event(skn_system_t *system)
+{
+    skn_event_t *event = system->first_event;
+    system->first_event = event->next;
+    if (!system->first_event)
+        system->last_event = &system->first_event;
+    free(event->text);
+    free(event);
+}
+
 skn_status_t
-skn_system_start(skn_system_t *system, skn_error_t *error)
+skn_system_start_told(skn_system_t *system, skn_system_tell_t *tell, void *job,
+                      skn_error_t *error)
 {
     skn_status_t status = start_threads(system, error);
     system->begin_ns = skn_monotonic_ns();
     while (status == SKN_OK && system->failure.status == SKN_OK &&
-           system->ready_count < system->here_count)
+           system->ready_count < system->here_count) {
         pump(system, -1);
+        for (; tell && system->first_event; drop_event(system))
+            tell(job, system->first_event->text);
+    }
     if (status == SKN_OK && system->failure.status == SKN_OK) {
         if (!system->links) /* else when the other nodes are ready too */
             begin_all(system);
@@ -277,6 +300,12 @@ skn_system_start(skn_system_t *system, skn_error_t *error)
     close_all(system);
     skn_status_t failure = skn_system_wait(system, error);
     return status != SKN_OK ? status : failure;
+}
+
+skn_status_t
+skn_system_start(skn_system_t *system, skn_error_t *error)
+{
+    return skn_system_start_told(system, NULL, NULL, error);
 }
 
 int
@@ -296,11 +325,7 @@ take_event(skn_system_t *system, char *line, size_t line_bytes,
                         "the next event needs a buffer of %zu bytes, not %zu",
                         event_bytes, line_bytes);
     memcpy(line, event->text, event_bytes);
-    system->first_event = event->next;
-    if (!system->first_event)
-        system->last_event = &system->first_event;
-    free(event->text);
-    free(event);
+    drop_event(system);
     return SKN_OK;
 }
 
@@ -404,14 +429,21 @@ static void
 write_trace(skn_system_t *system)
 {
     FILE *file = system->trace_file;
+    uint32_t process = system->options.node + 1;
+    uint64_t origin_ns = system->options.trace_origin_ns;
     fputs("{\"displayTimeUnit\":\"ms\",\"traceEvents\":[\n", file);
     for (uint32_t k = 0; k < system->actor_count; k++)
         if (system->actors[k].trace)
-            skn_trace_write(system->actors[k].trace, file, k + 1,
-                            system->wiring->actors[k].name, system->begin_ns);
-    fputs("{\"ph\":\"M\",\"name\":\"process_name\",\"pid\":1,\"tid\":0,"
-          "\"args\":{\"name\":\"skein\"}}\n]}\n",
-          file);
+            skn_trace_write(system->actors[k].trace, file, process, k + 1,
+                            system->wiring->actors[k].name,
+                            origin_ns > 0 ? origin_ns : system->begin_ns);
+    fprintf(file,
+            "{\"ph\":\"M\",\"name\":\"process_name\",\"pid\":%u,\"tid\":0,"
+            "\"args\":{\"name\":\"%s\"}}\n]}\n",
+            process,
+            system->wiring->node_count > 0
+                ? system->wiring->nodes[system->options.node].name
+                : "skein");
     bool written = !ferror(file);
     if (fclose(file) != 0)
         written = false;
@@ -431,6 +463,7 @@ skn_system_wait(skn_system_t *system, skn_error_t *error)
             (void)pthread_join(system->threads[k], NULL);
         if (system->links)
             skn_links_join(system->links);
+        skn_watchdog_stop(system->watchdog);
         system->joined = true;
         if (system->meets)
             (void)pthread_barrier_destroy(&system->left);
@@ -466,8 +499,13 @@ skn_system_cut(skn_system_t *system, struct skn_cut_writer *writer,
     for (uint32_t k = 0; k < system->actor_count && status == SKN_OK; k++) {
         skn_actor_t *actor = &system->actors[k];
         /* One that failed may have stopped in the middle of a row. */
-        if (actor->here && is_kept(actor) && actor->phase != SKN_PHASE_FAILED)
-            status = actor->kind->cut(actor, actor->state, writer, error);
+        if (!actor->here || !is_kept(actor) || actor->phase == SKN_PHASE_FAILED)
+            continue;
+        skn_place_enter(&actor->place, SKN_PLACE_CUT, NULL, skn_monotonic_ns());
+        skn_error_t own = { 0 };
+        status = actor->kind->cut(actor, actor->state, writer, &own);
+        if (skn_actor_leave(actor, status, &own) != SKN_OK && error)
+            *error = own;
     }
     return status;
 }
@@ -497,12 +535,8 @@ skn_system_destroy(skn_system_t **system)
         (void)skn_system_wait(*system, NULL);
         close_kept(*system);
     }
-    while ((*system)->first_event) {
-        skn_event_t *event = (*system)->first_event;
-        (*system)->first_event = event->next;
-        free(event->text);
-        free(event);
-    }
+    while ((*system)->first_event)
+        drop_event(*system);
     skn_system_unbuild(*system);
     free(*system);
     *system = NULL;

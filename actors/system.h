@@ -7,6 +7,7 @@
 
 #include <stdio.h>
 
+#include "actors/figures.h"
 #include "actors/wiring.h"
 #include "skein/topology.h"
 
@@ -20,7 +21,13 @@ skn_system_t *skn_system_new(const skn_wiring_t *wiring,
 /* Stops what runs, joins, frees. Sets *system to NULL; it may be NULL. */
 void skn_system_destroy(skn_system_t **system);
 
-/* Starts the threads and returns when all are ready, or the first failure. */
+/* Starts the threads and returns when all are ready, or the first failure.
+ * Events that come meanwhile are given to `tell`; NULL: they stay for
+ * skn_system_event. */
+typedef void skn_system_tell_t(void *job, const char *line);
+skn_status_t skn_system_start_told(skn_system_t *system,
+                                   skn_system_tell_t *tell, void *job,
+                                   skn_error_t *error);
 skn_status_t skn_system_start(skn_system_t *system, skn_error_t *error);
 /* As skn_topology_fd, _event, _stop, _wait. */
 int skn_system_fd(const skn_system_t *system);
@@ -41,6 +48,10 @@ void skn_system_break(skn_system_t *system);
 skn_status_t skn_system_cut(skn_system_t *system, struct skn_cut_writer *writer,
                             skn_error_t *error);
 
+/* What this node has measured; after skn_system_wait, and freed by
+ * skn_figures_fini. SKN_NO_MEMORY. */
+skn_status_t skn_system_figures(const skn_system_t *system,
+                                skn_figures_t *figures, skn_error_t *error);
 /* Where the time went and what the pipes carried, a line an actor; after
  * skn_system_wait. `json`: one object instead of a table. */
 void skn_system_report(const skn_system_t *system, bool json, FILE *file);

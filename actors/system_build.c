@@ -18,6 +18,7 @@
 #include "actors/link_driver.h"
 #include "actors/system.h"
 #include "actors/waiting.h"
+#include "actors/watchdog.h"
 
 /* Payloads that an actor keeps for reuse: a few batches of activations. */
 #define POOL_IDLE_BYTES_MAX ((size_t)256 << 20)
@@ -113,7 +114,13 @@ skn_system_build(skn_system_t *system, skn_error_t *error)
             status = build_actor(system, k, error);
     for (uint32_t p = 0; p < wiring->pipe_count && status == SKN_OK; p++)
         status = skn_system_connect_pipe(system, &wiring->pipes[p], error);
-    return status == SKN_OK ? find_endings(system, error) : status;
+    if (status == SKN_OK)
+        status = find_endings(system, error);
+    if (status == SKN_OK) {
+        system->watchdog = skn_watchdog_new(system, error);
+        status = system->watchdog ? SKN_OK : SKN_NO_MEMORY;
+    }
+    return status;
 }
 
 static void
@@ -148,6 +155,7 @@ unbuild_actor(skn_actor_t *actor)
 void
 skn_system_unbuild(skn_system_t *system)
 {
+    skn_watchdog_destroy(&system->watchdog);
     for (uint32_t k = 0; k < system->actor_count; k++)
         if (system->controls[k])
             skn_outlet_close(&system->controls[k]);
@@ -183,7 +191,8 @@ skn_system_unbuild(skn_system_t *system)
 }
 
 /* Sockets: three inboxes, the host's outlets both ways, and two for each pair
- * of actors that a pipe joins, or three with the link driver between them. */
+ * of actors that a pipe joins, or three with the link driver between them; and
+ * the host's inbox, the link driver's, and the watchdog's outlet. */
 static uint32_t
 socket_bound(const skn_wiring_t *wiring)
 {
@@ -193,7 +202,7 @@ socket_bound(const skn_wiring_t *wiring)
                  (wiring->pipes[p].pattern == SKN_PATTERN_ONE
                       ? 1
                       : wiring->pipes[p].to_count);
-    uint64_t sockets = 2 + 6 * (uint64_t)wiring->actor_count + 3 * edges;
+    uint64_t sockets = 3 + 6 * (uint64_t)wiring->actor_count + 3 * edges;
     return sockets < UINT32_MAX ? (uint32_t)sockets : UINT32_MAX;
 }
 
@@ -287,6 +296,8 @@ skn_system_new(const skn_wiring_t *wiring, const skn_start_options_t *options,
     system->wake_descriptor = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
     if (options)
         system->options = *options;
+    if (system->options.patience_ms > 0)
+        system->patience_ns = (uint64_t)system->options.patience_ms * 1000000u;
     skn_status_t status = allocate(system, error);
     if (status == SKN_OK)
         status = acquire(system, error);

@@ -50,7 +50,8 @@ struct skn_system {
     /* When links to other nodes last carried more than clocks and credit, by
      * the monotonic clock; 0: never. Their driver sets it. */
     _Atomic uint64_t carried_ns;
-    uint64_t patience_ns; /* waiting.h */
+    uint64_t patience_ns; /* waiting.h, watchdog.h */
+    struct skn_watchdog *watchdog;
     bool stop_told, closing, joined;
     bool begun;          /* the actors were told to start */
     skn_error_t failure; /* the first one */

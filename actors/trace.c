@@ -88,17 +88,17 @@ skn_trace_flow(skn_trace_t *trace, skn_trace_type_t type, uint64_t at_ns,
 }
 
 static void
-write_record(const record_t *record, FILE *file, uint32_t number,
-             uint64_t origin_ns)
+write_record(const record_t *record, FILE *file, uint32_t process,
+             uint32_t number, uint64_t origin_ns)
 {
-    double at_us = (double)(record->at_ns - origin_ns) / 1e3;
+    double at_us = (double)(int64_t)(record->at_ns - origin_ns) / 1e3;
     if (record->type == SKN_TRACE_HANDLE || record->type == SKN_TRACE_HOOK) {
-        skn_text_print(file,
-                       "{\"ph\":\"X\",\"name\":\"%s\",\"cat\":\"%s\",\"pid\":1,"
-                       "\"tid\":%u,\"ts\":%.3f,\"dur\":%.3f",
-                       record->name,
-                       record->type == SKN_TRACE_HANDLE ? "handler" : "hook",
-                       number, at_us, (double)record->duration_ns / 1e3);
+        skn_text_print(
+            file,
+            "{\"ph\":\"X\",\"name\":\"%s\",\"cat\":\"%s\",\"pid\":%u,"
+            "\"tid\":%u,\"ts\":%.3f,\"dur\":%.3f",
+            record->name, record->type == SKN_TRACE_HANDLE ? "handler" : "hook",
+            process, number, at_us, (double)record->duration_ns / 1e3);
         if (record->number != NO_BATCH)
             fprintf(file, ",\"args\":{\"batch\":%" PRIu64 "}", record->number);
         fputs("},\n", file);
@@ -107,23 +107,23 @@ write_record(const record_t *record, FILE *file, uint32_t number,
     bool sends = record->type == SKN_TRACE_SEND;
     skn_text_print(
         file,
-        "{\"ph\":\"%s\",\"name\":\"%s\",\"cat\":\"message\",\"pid\":1,"
+        "{\"ph\":\"%s\",\"name\":\"%s\",\"cat\":\"message\",\"pid\":%u,"
         "\"tid\":%u,\"ts\":%.3f,\"id\":%" PRIu64 "%s},\n",
-        sends ? "s" : "f", record->name, number, at_us, record->number,
+        sends ? "s" : "f", record->name, process, number, at_us, record->number,
         sends ? "" : ",\"bp\":\"e\"");
 }
 
 void
-skn_trace_write(const skn_trace_t *trace, FILE *file, uint32_t number,
-                const char *name, uint64_t origin_ns)
+skn_trace_write(const skn_trace_t *trace, FILE *file, uint32_t process,
+                uint32_t number, const char *name, uint64_t origin_ns)
 {
     fprintf(file,
-            "{\"ph\":\"M\",\"name\":\"thread_name\",\"pid\":1,\"tid\":%u,"
+            "{\"ph\":\"M\",\"name\":\"thread_name\",\"pid\":%u,\"tid\":%u,"
             "\"args\":{\"name\":\"%s\"}},\n",
-            number, name);
+            process, number, name);
     uint64_t kept =
         trace->added < SKN_TRACE_RECORDS ? trace->added : SKN_TRACE_RECORDS;
     for (uint64_t k = trace->added - kept; k < trace->added; k++)
-        write_record(&trace->record[k % SKN_TRACE_RECORDS], file, number,
-                     origin_ns);
+        write_record(&trace->record[k % SKN_TRACE_RECORDS], file, process,
+                     number, origin_ns);
 }

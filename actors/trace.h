@@ -36,9 +36,9 @@ void skn_trace_span(skn_trace_t *trace, const char *name, uint64_t begin_ns,
 void skn_trace_flow(skn_trace_t *trace, skn_trace_type_t type, uint64_t at_ns,
                     const char *name, uint64_t edge, uint64_t sequence);
 
-/* Writes the actor's records as events of thread `number`, called `name`, each
- * followed by a comma; times relative to `origin_ns`. */
-void skn_trace_write(const skn_trace_t *trace, FILE *file, uint32_t number,
-                     const char *name, uint64_t origin_ns);
+/* Writes the actor's records as events of thread `number` of process `process`,
+ * called `name`, each followed by a comma; times relative to `origin_ns`. */
+void skn_trace_write(const skn_trace_t *trace, FILE *file, uint32_t process,
+                     uint32_t number, const char *name, uint64_t origin_ns);
 
 #endif

@@ -2,6 +2,7 @@
  * SPDX-License-Identifier: Apache-2.0 */
 #include "actors/usage.h"
 
+#include <inttypes.h>
 #include <stdio.h>
 #include <sys/resource.h>
 #include <unistd.h>
@@ -28,4 +29,18 @@ skn_usage_now(skn_usage_t *usage)
         (uint64_t)(used.ru_utime.tv_sec + used.ru_stime.tv_sec) * 1000000000u +
         (uint64_t)(used.ru_utime.tv_usec + used.ru_stime.tv_usec) * 1000u;
     usage->rss_bytes = resident_bytes();
+}
+
+void
+skn_usage_thread(uint64_t *ran_ns, uint64_t *queued_ns)
+{
+    uint64_t ran, queued;
+    FILE *file = fopen("/proc/thread-self/schedstat", "re");
+    if (!file)
+        return;
+    if (fscanf(file, "%" SCNu64 " %" SCNu64, &ran, &queued) == 2) {
+        *ran_ns = ran;
+        *queued_ns = queued;
+    }
+    fclose(file);
 }

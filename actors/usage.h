@@ -13,4 +13,8 @@ typedef struct skn_usage {
 /* Any thread. What the system does not tell is 0. */
 void skn_usage_now(skn_usage_t *usage);
 
+/* CPU time of the calling thread, and how long it was ready to run and had no
+ * core. What the system does not tell is left as it is. */
+void skn_usage_thread(uint64_t *ran_ns, uint64_t *queued_ns);
+
 #endif

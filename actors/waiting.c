@@ -6,6 +6,7 @@
 
 #include "actors/sender.h"
 #include "actors/system_build.h"
+#include "actors/watchdog.h"
 #include "formats/json_text.h"
 
 #define SECOND_NS UINT64_C(1000000000)
@@ -167,14 +168,36 @@ tell(skn_actor_t *actor, const char *what, uint64_t seconds)
     skn_json_text_fini(&text);
 }
 
-static void
-give_up(skn_actor_t *actor, const char *what, uint64_t seconds)
+/* Half of the patience: it waits for less long than what keeps it has lasted,
+ * but not by much. */
+static const skn_actor_t *
+culprit(const skn_actor_t *actor, uint64_t now_ns, skn_stay_t *stay)
 {
+    return skn_watchdog_longest(actor->system, now_ns,
+                                actor->system->patience_ns / 2, stay);
+}
+
+static void
+give_up(skn_actor_t *actor, const char *what, uint64_t now_ns)
+{
+    char where[SKN_PLACE_TEXT_BYTES];
     skn_error_t error = { 0 };
-    (void)skn_fail(&error, SKN_UNAVAILABLE,
-                   "%s has waited %" PRIu64 " s for %s, and the run was asked "
-                   "to stop",
-                   actor->wired->name, seconds, what);
+    skn_stay_t stay;
+    const skn_actor_t *stuck = culprit(actor, now_ns, &stay);
+    if (stuck)
+        (void)skn_fail(
+            &error, SKN_UNAVAILABLE,
+            "%s waits for %s, %s has been in %s for %" PRIu64 " s, and the run "
+            "was asked to stop",
+            actor->wired->name, what, stuck->wired->name,
+            skn_place_text(stay.type, stay.name, where, sizeof(where)),
+            (now_ns - stay.since_ns) / SECOND_NS);
+    else
+        (void)skn_fail(&error, SKN_UNAVAILABLE,
+                       "%s has waited %" PRIu64 " s for %s, and the run was "
+                       "asked to stop",
+                       actor->wired->name,
+                       (now_ns - actor->quiet_ns) / SECOND_NS, what);
     (void)skn_fail_hint(&error, SKN_UNAVAILABLE,
                         "look at what keeps that one, and go on with --resume");
     skn_actor_fail(actor, &error);
@@ -196,11 +219,14 @@ skn_waiting_look(skn_actor_t *actor, uint64_t now_ns)
         actor->quiet_ns = now_ns; /* nobody owes it anything */
         return;
     }
-    uint64_t seconds = (now_ns - actor->quiet_ns) / SECOND_NS;
+    skn_stay_t stay;
     if (has_to_stop(actor)) {
-        give_up(actor, what, seconds);
+        give_up(actor, what, now_ns);
         return;
     }
-    tell(actor, what, seconds);
+    /* Where a handler of this process does not return that is reported, and
+     * that others wait for it follows. */
+    if (!culprit(actor, now_ns, &stay))
+        tell(actor, what, (now_ns - actor->quiet_ns) / SECOND_NS);
     actor->told_count += actor->told_count < TOLD_MAX;
 }

@@ -2,7 +2,8 @@
  *
  * A part or credit that never comes keeps the actor waiting, and at last all:
  * a node may withhold it while its link answers. Whoever has had no parcel for
- * 30 s though others owe it one tells an event, and again after 60, 120, ... s.
+ * 30 s though others owe it one tells an event, and again after 60, 120, ... s,
+ * unless a handler of this process does not return (watchdog.h).
  * Where the run was asked to stop, which it cannot then, it ends after 60 s in
  * which the links, too, have carried next to nothing.
  * Costs a look at the time that is known anyway; for the actor's own thread.

@@ -6,6 +6,8 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "skein/actor.h"
+
 typedef struct skn_watched {
     uint64_t every_ns; /* between two words; 0: there are none */
     uint64_t rows;     /* seen so far */
@@ -27,5 +29,9 @@ typedef struct skn_watched_rate {
  * a pause only starts the clock. */
 bool skn_watched_due(skn_watched_t *watched, uint64_t batch, uint64_t now_ns,
                      skn_watched_rate_t *rate);
+
+/* For the report: from here on the course of the run stands at a checkpoint, or
+ * (false) goes on. The actor's thread; returns `stands`. */
+bool skn_actor_note_save(skn_actor_t *actor, bool stands);
 
 #endif

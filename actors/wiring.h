@@ -67,6 +67,7 @@ typedef struct skn_wired_node {
 typedef struct skn_wired_actor {
     const char *name; /* "output.3" */
     const skn_kind_t *kind;
+    const char *plugin; /* the file that the kind is from; NULL: no plug-in */
     uint32_t index, peers;     /* 3, and how many "output.*" there are */
     const skn_value_t *values; /* one for each option of the kind, in order */
     int core;      /* logical number within the process's mask, or SKN_CORE_* */

@@ -16,6 +16,7 @@
 #include "cli/chosen.h"
 #include "cli/process.h"
 #include "cli/stop.h"
+#include "cli/trace_events.h"
 #include "formats/json_text.h"
 #include "topology/groups.h"
 #include "topology/load.h"
@@ -167,13 +168,34 @@ print_node(const char *name, const json_t *event, FILE *file)
 bool
 cli_event_actor_waits(const json_t *event)
 {
-    return strcmp(cli_event_text(event, "event"), "waiting") == 0 &&
-           json_object_get(event, "actor");
+    const char *name = cli_event_text(event, "event");
+    return strcmp(name, "stuck") == 0 ||
+           (strcmp(name, "waiting") == 0 && json_object_get(event, "actor"));
+}
+
+static void
+print_stuck(const json_t *event)
+{
+    const char *plugin = cli_event_text(event, "plugin");
+    double more = skn_json_number(event, "more");
+    char others[48] = "";
+    if (more > 0)
+        (void)skn_text_write(others, sizeof(others),
+                             " and %.0f more of its kind", more);
+    (void)skn_text_print(
+        stderr, "skein: warning: %s%s %s been in %s for %.0f s (%s%s%s)\n",
+        cli_event_text(event, "actor"), others, more > 0 ? "have" : "has",
+        cli_event_text(event, "in"), skn_json_number(event, "seconds"),
+        cli_event_text(event, "kind"), plugin[0] ? " of " : "", plugin);
 }
 
 static void
 print_actor_waiting(const json_t *event)
 {
+    if (strcmp(cli_event_text(event, "event"), "stuck") == 0) {
+        print_stuck(event);
+        return;
+    }
     (void)skn_text_print(
         stderr, "skein: warning: %s has waited %.0f s for %s\n",
         cli_event_text(event, "actor"), skn_json_number(event, "seconds"),
@@ -476,16 +498,33 @@ follow_events(const cli_call_t *call, skn_topology_t *topology,
     return is_done;
 }
 
+static void
+print_early(void *job, const char *line)
+{
+    cli_follow_show(job, line);
+}
+
 static skn_status_t
 run(const cli_call_t *call, skn_topology_t *topology,
-    const cli_follow_t *follow, bool *unread, skn_error_t *error)
+    const cli_follow_t *follow, bool *unread, cli_trace_events_t *trace,
+    skn_error_t *error)
 {
     skn_start_options_t options = { 0 };
     if (follow->options)
         options = *follow->options;
     options.trace_path = cli_value(call, "trace");
+    if (cli_trace_events_begin(trace, call, &options, error) != SKN_OK)
+        return error->status;
     options.wire = cli_flag(call, "wire");
     options.no_binding = cli_flag(call, "no-binding");
+    uint32_t patience_s = 0;
+    if (cli_count(call, "warn-after", CLI_WAIT_S_MAX, &patience_s, error) !=
+        SKN_OK)
+        return SKN_USAGE;
+    options.patience_ms = patience_s * 1000;
+    if (cli_flag(call, "report"))
+        skn_topology_measure(topology, follow->prepare_ns);
+    skn_topology_tell_start(topology, print_early, (void *)(uintptr_t)call);
     skn_status_t status = skn_topology_start(topology, &options, error);
     if (status != SKN_OK) { /* what was said till then is worth reading */
         (void)follow_events(call, topology, follow, unread);
@@ -549,12 +588,14 @@ cli_follow(const cli_call_t *call, skn_topology_t **topology,
     struct sigaction action = { .sa_handler = on_stop_signal };
     (void)sigaction(cli_stop_word(), &action, NULL);
     bool unread = false;
-    skn_status_t status = run(call, *topology, follow, &unread, &error);
+    cli_trace_events_t trace = { "" };
+    skn_status_t status = run(call, *topology, follow, &unread, &trace, &error);
     running = NULL;
     if (follow->cut_path && status == SKN_UNAVAILABLE)
         write_cut(call, *topology, follow);
     if (status == SKN_OK && cli_flag(call, "report"))
         skn_topology_report(*topology, call->json, stdout);
+    cli_trace_events_end(&trace, status == SKN_OK);
     skn_topology_destroy(topology);
     if (unread && status == SKN_OK)
         return cli_follow_end_unread();

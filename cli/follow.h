@@ -14,6 +14,8 @@
     { "trace", 0, "FILE", "write a Chrome / Perfetto trace at the end" },      \
         { "wire", 0, NULL, "encode and decode every message between actors" }, \
         { "no-binding", 0, NULL, "do not bind threads to processing units" },  \
+        { "warn-after", 0, "SECONDS",                                          \
+          "of an actor that waits or does not return (30)" },                  \
     {                                                                          \
         "report", 0, NULL, "say at the end where the time went"                \
     }
@@ -40,6 +42,7 @@ typedef struct cli_follow {
      * it does. */
     const char *resume_path;
     bool is_part; /* of what another tells the end of: says nothing of it */
+    uint64_t prepare_ns; /* what went before, for the report */
 } cli_follow_t;
 
 /* Takes *topology. Runs it to its end; returns the exit code. Asked for a good
@@ -59,7 +62,8 @@ const char *cli_event_text(const json_t *event, const char *key);
 /* Prints it, a line of JSON on standard output, and releases it; it may be
  * NULL. */
 void cli_event_put(json_t *event);
-/* Whether it is an actor that waits, and not a node for others at the start. */
+/* Whether it is an actor that waits, or a handler that does not return, and not
+ * a node that waits for others at the start. */
 bool cli_event_actor_waits(const json_t *event);
 /* Prints one event of a run, a line of JSON, in the form that `call` asks for;
  * the bar, which may be NULL, gives way to it, or shows it. */

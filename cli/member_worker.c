@@ -310,7 +310,8 @@ cli_worker_repeats(const char *name)
 static bool
 is_for_people(const cli_worker_t *worker, const char *name)
 {
-    if (strcmp(name, "warning") == 0 || strcmp(name, "idle") == 0)
+    if (strcmp(name, "warning") == 0 || strcmp(name, "idle") == 0 ||
+        strcmp(name, "stuck") == 0)
         return true;
     if (!worker->leads || strcmp(name, "traffic") == 0 ||
         strcmp(name, "load") == 0)

@@ -60,6 +60,8 @@ static const cli_option_t options[] = {
       "told to stop, to the next marker at most (2)" },
     CLI_REQUEUE_OPTION,
     { "progress", 0, NULL, "tell how far the run is, five times a second" },
+    { "trace-events", 0, "NS",
+      "tell the trace as events, of times since then" },
     CLI_RUN_OPTIONS,
     CLI_COMMON_OPTIONS,
     { 0 },

@@ -13,6 +13,7 @@
 
 #include "cli/follow.h"
 #include "cli/stop.h"
+#include "skein/topology.h"
 
 #define RESTARTS_MAX 5
 #define RESTART_SPAN_S 60
@@ -27,12 +28,13 @@ cli_shared_new(size_t bytes)
 }
 
 static void
-become_worker(pid_t parent)
+become_worker(pid_t parent, int note)
 {
     (void)prctl(PR_SET_PDEATHSIG, SIGKILL);
     if (getppid() != parent)
         _exit(skn_status_exit_code(SKN_UNAVAILABLE)); /* it is gone already */
     cli_stop_become_worker();
+    (void)skn_report_crashes(note >= 0 ? note : STDERR_FILENO, NULL);
 }
 
 static cli_stop_news_t
@@ -125,24 +127,71 @@ within_budget(time_t *restarts, int *count)
     return true;
 }
 
+/* What the worker wrote into `note` when it crashed, without the end of the
+ * line; else only which signal it was. */
+static void
+describe_death(int note, int number, char *text, size_t bytes)
+{
+    int by = 0;
+    ssize_t count = note >= 0 ? pread(note, text, bytes - 1, 0) : 0;
+    text[count > 0 ? count : 0] = '\0';
+    text[strcspn(text, "\n")] = '\0';
+    if (sscanf(text, "signal %d", &by) != 1 || by != number)
+        (void)snprintf(text, bytes, "signal %d (%s)", number,
+                       strsignal(number));
+}
+
+static bool
+has_option(const cli_call_t *call, const char *name)
+{
+    const cli_option_t *option = call->verb->options;
+    while (option->name && strcmp(option->name, name) != 0)
+        option++;
+    return option->name != NULL;
+}
+
+/* What to do about a death that `text` describes. `saves`: there may be a
+ * checkpoint of the run. */
+static void
+advise(const cli_call_t *call, int number, const char *text, bool saves,
+       skn_error_t *error)
+{
+    const char *resume =
+        saves && number != SIGKILL && has_option(call, "resume")
+            ? "go on with --resume; "
+            : "";
+    char plugin[160] = "";
+    (void)sscanf(text,
+                 "signal %*d (%*[^)]) in actor %*s (%*[^ ,)] of %159[^,)]",
+                 plugin);
+    if (plugin[0])
+        (void)skn_fail_hint(error, error->status,
+                            "%sthe fault is in %s or in what it calls: a "
+                            "debugger or a core dump shows the line",
+                            resume, plugin);
+    else
+        (void)skn_fail_hint(
+            error, error->status, "%s%s", resume,
+            number == SIGKILL   ? "was it killed for memory? see dmesg"
+            : number == SIGABRT ? "was memory or something else of the system "
+                                  "short? if not, please report this"
+                                : "please report this");
+}
+
 static int
-report_death(const cli_call_t *call, int number, bool insisted, bool saves)
+report_death(const cli_call_t *call, int number, const char *text,
+             bool insisted, const volatile bool *begun)
 {
     skn_error_t error = { 0 };
     if (insisted) {
         cli_warn(call, "the run was ended at once",
-                 saves ? "--resume goes on from its last checkpoint" : "");
+                 begun && *begun ? "--resume goes on from its last checkpoint"
+                                 : "");
         return 128 + SIGINT;
     }
-    (void)skn_fail(&error, SKN_INTERNAL,
-                   "the worker process was killed by signal %d (%s)", number,
-                   strsignal(number));
-    (void)skn_fail_hint(
-        &error, SKN_INTERNAL, "%s",
-        number == SIGKILL   ? "was it killed for memory? see dmesg"
-        : number == SIGABRT ? "was memory or something else of the system "
-                              "short? go on with --resume, or report this"
-                            : "go on with --resume, and report this");
+    (void)skn_fail(&error, SKN_INTERNAL, "the worker process was killed by %s",
+                   text);
+    advise(call, number, text, !begun || *begun, &error);
     return cli_report(call, &error);
 }
 
@@ -159,14 +208,15 @@ report_early_end(const cli_call_t *call, const cli_keeper_t *keeper)
 
 /* Forks a worker, which never returns. -1: it cannot be, as was reported. */
 static pid_t
-start_worker(const cli_call_t *call, cli_work_t *work, void *job, int attempt)
+start_worker(const cli_call_t *call, cli_work_t *work, void *job, int attempt,
+             int note)
 {
     skn_error_t error = { 0 };
     pid_t parent = getpid();
     (void)fflush(NULL);
     pid_t worker = fork();
     if (worker == 0) {
-        become_worker(parent);
+        become_worker(parent, note);
         int code = cli_finish(call, work(call, job, attempt));
         _exit(code);
     }
@@ -185,9 +235,12 @@ repeat(const cli_call_t *call, cli_work_t *work, void *job,
 {
     cli_polite_wish_t wish;
     time_t when[RESTARTS_MAX] = { 0 };
-    int restart_count = 0;
+    int restart_count = 0, note = memfd_create("skein-crash", MFD_CLOEXEC);
     for (int attempt = 0;; attempt++) {
-        pid_t worker = start_worker(call, work, job, attempt);
+        char text[SKN_ERROR_TEXT_BYTES], died[SKN_ERROR_TEXT_BYTES];
+        if (note >= 0 && (ftruncate(note, 0) != 0 || lseek(note, 0, SEEK_SET)))
+            note = -1;
+        pid_t worker = start_worker(call, work, job, attempt, note);
         if (worker < 0)
             return skn_status_exit_code(SKN_NO_MEMORY);
         int status = watch(worker, stop, keeper, &wish);
@@ -196,19 +249,18 @@ repeat(const cli_call_t *call, cli_work_t *work, void *job,
         if (WIFEXITED(status))
             return WEXITSTATUS(status);
         int number = WTERMSIG(status);
+        describe_death(note, number, text, sizeof(text));
         if (number == cli_stop_word())
             return report_early_end(call, keeper);
         if (number == SIGPIPE) /* nobody reads what it prints */
             return cli_follow_end_unread();
         if (stop->asked_by || !begun || !*begun ||
             !within_budget(when, &restart_count))
-            return report_death(call, number, stop->interrupts > 1,
-                                begun && *begun);
-        char text[128];
-        (void)snprintf(text, sizeof(text),
-                       "the worker process died of signal %d (%s)", number,
-                       strsignal(number));
-        cli_warn(call, text, "it starts again from its last checkpoint");
+            return report_death(call, number, text, stop->interrupts > 1,
+                                begun);
+        (void)snprintf(died, sizeof(died), "the worker process died of %.440s",
+                       text);
+        cli_warn(call, died, "it starts again from its last checkpoint");
     }
 }
 

@@ -226,7 +226,8 @@ start_options(const skn_model_run_t *run, job_t *job, bool resumes)
 }
 
 static int
-go(const cli_call_t *call, skn_model_run_t *run, job_t *job, bool resumes)
+go(const cli_call_t *call, skn_model_run_t *run, job_t *job, bool resumes,
+   uint64_t begin_ns)
 {
     skn_start_options_t options = start_options(run, job, resumes);
     if (run->resume.finished) {
@@ -264,6 +265,7 @@ go(const cli_call_t *call, skn_model_run_t *run, job_t *job, bool resumes)
                 ? NULL
                 : job->run_path,
         .is_part = job->training->member,
+        .prepare_ns = cli_now_ns() - begin_ns,
     };
     return cli_follow(call, &run->topology, &follow);
 }
@@ -416,6 +418,7 @@ work(const cli_call_t *call, void *shared, int attempt)
     bool left = false,
          shown = cli_bar_possible(call) || job->training->progress;
     int code = 0;
+    uint64_t begin_ns = cli_now_ns();
     skn_model_run_options_t options = {
         .path = job->training->path,
         .overrides = overrides,
@@ -448,7 +451,7 @@ work(const cli_call_t *call, void *shared, int attempt)
              SKN_OK)
         code = cli_report(call, &error);
     else if (!left)
-        code = go(call, &run, job, options.resume || options.again);
+        code = go(call, &run, job, options.resume || options.again, begin_ns);
     skn_model_run_close(&run);
     skn_problems_destroy(&problems);
     return code;

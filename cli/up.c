@@ -19,6 +19,7 @@
 #include "cli/training.h"
 #include "cli/up.h"
 #include "cli/up_elastic.h"
+#include "cli/up_report.h"
 #include "cli/verbs.h"
 #include "topology/model.h"
 #include "topology/plan.h"
@@ -38,6 +39,7 @@ typedef struct up {
     cli_up_node_t nodes[SKN_CLUSTER_NODES_MAX];
     uint32_t count;
     cli_bar_t bar;
+    cli_up_report_t report;
     cli_stop_t stop;
     bool failing, alone;     /* a node failed; one that had joined no other */
     bool insisted;           /* a user does not want to wait */
@@ -50,6 +52,7 @@ static skn_status_t
 start_node(up_t *up, cli_up_node_t *node, skn_error_t *error)
 {
     cli_up_command_t command = { 0 };
+    node->trace_origin_ns = up->report.trace ? up->report.origin_ns : 0;
     skn_status_t status =
         cli_up_command(up->call, &up->local, node, &command, error);
     if (status == SKN_OK)
@@ -90,6 +93,8 @@ static void
 take_event(void *job, cli_up_node_t *node, char *line)
 {
     up_t *up = job;
+    if (cli_up_report_trace(&up->report, line))
+        return;
     json_t *event = json_loads(line, 0, NULL);
     const char *name = cli_event_text(event, "event");
     if (event && !node->spoke && node->last[0])
@@ -109,6 +114,9 @@ take_event(void *job, cli_up_node_t *node, char *line)
         cli_up_keep_error(node, event);
     else if (node->is_first && strcmp(name, "stopped") == 0 && !up->call->json)
         tell_stop(up, event);
+    else if (cli_up_report_take(&up->report, (size_t)(node - up->nodes), event,
+                                line))
+        cli_bar_hide(&up->bar);
     else if (node->is_first || strcmp(name, "warning") == 0 ||
              cli_event_actor_waits(event) ||
              (up->call->json &&
@@ -376,11 +384,12 @@ read_model(up_t *up, skn_problems_t *problems, skn_error_t *error)
 }
 
 /* What the table of options cannot know: the file says whether a run is
- * elastic. */
+ * elastic, whose nodes come and go: there is no one report of them. */
 static skn_status_t
 check_mode(const up_t *up, skn_error_t *error)
 {
     static const char *const view[] = { "plain", "notes" };
+    static const char *const whole[] = { "report", "trace" };
     bool elastic = up->model->coordinator.address[0];
     for (size_t k = 0; k < sizeof(view) / sizeof(view[0]); k++)
         if (!elastic && cli_flag(up->call, view[k]))
@@ -390,6 +399,14 @@ check_mode(const up_t *up, skn_error_t *error)
                          "--%s is for runs whose nodes come and go", view[k]),
                 "give --elastic with --local-nodes, or `coordinator:` in the "
                 "file");
+    for (size_t k = 0; k < sizeof(whole) / sizeof(whole[0]); k++)
+        if (elastic && cli_flag(up->call, whole[k]))
+            return skn_fail_hint(
+                error,
+                skn_fail(error, SKN_USAGE, "--%s is for runs whose nodes stay",
+                         whole[k]),
+                "leave it out, or run the model without --elastic and "
+                "`coordinator:`");
     if (elastic && cli_flag(up->call, "resume") &&
         !up->model->checkpoint.path[0])
         return skn_fail_hint(
@@ -417,6 +434,8 @@ work(up_t *up, skn_problems_t *problems)
     if (status == SKN_OK && up->model->coordinator.address[0] &&
         !cli_value(up->call, "predict"))
         return cli_up_elastic(up->call, up->model, &up->local);
+    if (status == SKN_OK)
+        status = cli_up_report_open(&up->report, up->call, &error);
     cli_bar_init(&up->bar, up->call);
     for (uint32_t k = 0; k < up->count && status == SKN_OK; k++)
         status = start_node(up, &up->nodes[k], &error);
@@ -425,6 +444,7 @@ work(up_t *up, skn_problems_t *problems)
             cli_up_kill(&up->nodes[k], SIGKILL);
     watch(up);
     cli_bar_hide(&up->bar);
+    cli_up_report_print(&up->report);
     return status == SKN_OK ? report(up) : cli_report(up->call, &error);
 }
 
@@ -451,6 +471,7 @@ up_run(const cli_call_t *call)
         for (uint32_t k = 0; k < up->count; k++)
             cli_up_fini(&up->nodes[k]);
         cli_up_local_close(&up->local);
+        cli_up_report_close(&up->report);
         skn_model_destroy(&up->model);
         cli_stop_close(&up->stop);
     }
@@ -466,6 +487,8 @@ static const cli_option_t options[] = {
     { "elastic", 0, NULL, "--local-nodes that may die, leave and come back" },
     { "plain", 0, NULL, "with --elastic: lines, on a terminal too" },
     { "notes", 0, "FILE", "... on a terminal: shows lines as they come there" },
+    { "report", 0, NULL, "say at the end where the time went, node by node" },
+    { "trace", 0, "FILE", "write a trace of all nodes, for Chrome / Perfetto" },
     { "resume", 0, NULL, "go on with the run in checkpoint.path" },
     CLI_PREDICT_OPTIONS,
     { "wait", 0, "SECONDS", "for all nodes, before giving up (120)" },

@@ -14,8 +14,8 @@
 #include "topology/model.h"
 
 #define CLI_UP_ARGUMENTS_MAX (2 * CLI_VALUES_MAX + 16)
-/* The longest event. */
-#define CLI_UP_LINE_BYTES 65536
+/* The longest event: a report, some 2 KiB an actor. */
+#define CLI_UP_LINE_BYTES ((size_t)1 << 20)
 
 /* A stream of lines from a process. */
 typedef struct cli_up_stream {
@@ -31,15 +31,16 @@ typedef struct cli_up_node {
     int status;       /* of waitpid */
     int leash;        /* our end of its standard input; -1: let go */
     cli_up_stream_t out, err;
-    skn_error_t error; /* what it said when it failed */
-    char last[512];    /* line of its standard error */
-    bool is_first;     /* of the list: it leads */
-    bool spoke;        /* it is there: an event has come */
-    bool joined;       /* it had a link to another node */
-    bool cut;          /* it did not end by itself after another had */
-    bool failed;       /* it ended by itself, and not well */
-    bool dies_with_us; /* at once, and not in its own time */
-    bool own_group;    /* of processes, with all that it starts */
+    skn_error_t error;        /* what it said when it failed */
+    char last[512];           /* line of its standard error */
+    bool is_first;            /* of the list: it leads */
+    bool spoke;               /* it is there: an event has come */
+    bool joined;              /* it had a link to another node */
+    bool cut;                 /* it did not end by itself after another had */
+    bool failed;              /* it ended by itself, and not well */
+    bool dies_with_us;        /* at once, and not in its own time */
+    uint64_t trace_origin_ns; /* its trace is wanted, and counts from there */
+    bool own_group;           /* of processes, with all that it starts */
 } cli_up_node_t;
 
 /* What the nodes of --local-nodes have of their own: their keys, for a while,
@@ -70,7 +71,7 @@ typedef struct cli_up_command {
     size_t count;
     char *line, *words; /* malloc'ed: for the shell over ssh; of --ssh */
     char *folder;       /* malloc'ed: an override, with the run's folder */
-    char self[4096];
+    char self[4096], origin[24];
 } cli_up_command_t;
 skn_status_t cli_up_command(const cli_call_t *call, const cli_up_local_t *local,
                             const cli_up_node_t *node,

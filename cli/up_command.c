@@ -8,6 +8,7 @@
  * hosts it takes is the business of the user's ssh config. Split at spaces, as
  * $GIT_SSH_COMMAND mostly is used.  SPDX-License-Identifier: Apache-2.0 */
 #include <errno.h>
+#include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -53,6 +54,13 @@ list_arguments(const cli_call_t *call, const cli_up_local_t *local,
         add(command, "--resume");
     if (node->is_first && cli_bar_possible(call))
         add(command, "--progress");
+    if (cli_flag(call, "report"))
+        add(command, "--report");
+    if (node->trace_origin_ns > 0) {
+        (void)snprintf(command->origin, sizeof(command->origin), "%" PRIu64,
+                       node->trace_origin_ns);
+        add_option(command, "--trace-events", command->origin);
+    }
     add_option(command, "--wait", cli_value(call, "wait"));
     add_option(command, "--predict", cli_value(call, "predict"));
     add_option(command, "-k", cli_value(call, "top"));

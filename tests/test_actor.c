@@ -321,7 +321,8 @@ Test(actor, who_does_not_handle_the_clock_may_not_ask_for_it)
     flow_actors(&flow, &deaf, 1, 0, 0);
     cr_expect_eq(flow_run(&flow, NULL, &error), SKN_INTERNAL);
     cr_expect_str_eq(error.text,
-                     "deaf.0 asks for the clock and does not handle it");
+                     "deaf.0 (in its start) asks for the clock and does not "
+                     "handle it");
 }
 
 /* --- failure and restart ------------------------------------------------- */
@@ -359,7 +360,9 @@ Test(actor, a_failed_handler_ends_the_run_with_its_sentence)
     flow_actors(&flow, &fragile, 1, 0, 4);
     flow_pipe(&flow, &token_schema, SKN_PATTERN_ONE, 3, 0, 1, 1, 1);
     cr_expect_eq(flow_run(&flow, NULL, &error), SKN_BAD_MESSAGE);
-    cr_expect_str_eq(error.text, "token \"3\" is one too many");
+    cr_expect_str_eq(error.text,
+                     "fragile.0 (in its handler of 'token'): token \"3\" "
+                     "is one too many");
     cr_expect_eq(flow_logs[1].count, 3);
 }
 
@@ -395,8 +398,9 @@ Test(actor, a_handler_that_fails_without_a_sentence_fails_the_run)
     flow_pipe(&flow, &token_schema, SKN_PATTERN_ONE, 3, 0, 1, 1, 1);
     cr_expect_eq(flow_run(&flow, NULL, &error), SKN_BAD_DATA);
     cr_expect_str_eq(error.text,
-                     "mute.0: 'token' failed and does not say why: a data file "
-                     "or a checkpoint is refused (status 2)");
+                     "mute.0 (in its handler of 'token') failed and does "
+                     "not say why: a data file or a checkpoint is refused "
+                     "(status 2)");
 }
 
 Test(actor, an_open_that_fails_without_a_sentence_ends_the_run)
@@ -406,8 +410,8 @@ Test(actor, an_open_that_fails_without_a_sentence_ends_the_run)
     flow_pipe(&flow, &token_schema, SKN_PATTERN_ONE, 3, 0, 1, 1, 1);
     cr_expect_eq(flow_run(&flow, NULL, &error), SKN_INTERNAL);
     cr_expect_str_eq(error.text,
-                     "closed.0: 'open' failed and does not say why: unknown "
-                     "status (status 9999)");
+                     "closed.0 (in its open) failed and does not say why: "
+                     "unknown status (status 9999)");
 }
 
 Test(actor, an_actor_without_state_is_started_again_within_its_budget)
@@ -421,7 +425,8 @@ Test(actor, an_actor_without_state_is_started_again_within_its_budget)
     json_t *event = json_loads(flow_events[0], 0, NULL);
     cr_assert(event, "%s", flow_events[0]);
     cr_expect_str_eq(json_string_value(json_object_get(event, "message")),
-                     "token \"4\" is one too many");
+                     "robust.0 (in its handler of 'token'): token \"4\" "
+                     "is one too many");
     cr_expect_str_eq(json_string_value(json_object_get(event, "actor")),
                      "robust.0");
     json_decref(event);
@@ -433,7 +438,9 @@ Test(actor, the_sixth_restart_in_a_minute_is_a_failure)
     flow_actors(&flow, &robust, 1, 0, 5);
     flow_pipe(&flow, &token_schema, SKN_PATTERN_ONE, 3, 0, 1, 1, 1);
     cr_expect_eq(flow_run(&flow, NULL, &error), SKN_BAD_MESSAGE);
-    cr_expect_str_eq(error.text, "token \"29\" is one too many");
+    cr_expect_str_eq(error.text,
+                     "robust.0 (in its handler of 'token'): token \"29\" "
+                     "is one too many");
 }
 
 /* --- stop ---------------------------------------------------------------- */

@@ -319,7 +319,8 @@ Test(endings, asking_again_after_the_end_is_refused, .timeout = 60)
     skn_error_t error = { 0 };
     cr_expect_eq(run_asker(5, true, &error), SKN_INTERNAL);
     cr_expect_str_eq(error.text,
-                     "asker.0 sends token after its pipes have ended");
+                     "asker.0 (in its handler of 'token') sends token "
+                     "after its pipes have ended");
     cr_expect_str_eq(error.hint,
                      "what goes on asking when it is answered is a gate, and "
                      "ends by its own word");

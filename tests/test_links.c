@@ -410,12 +410,17 @@ expect_refusal(const skn_kind_t *kind, uint32_t senders, const char *text)
 
 Test(links, who_refuses_a_message_names_its_sender_and_the_node)
 {
-    expect_refusal(&picky, 1, "no token (token from maker.1 of node 'a')");
+    expect_refusal(&picky, 1,
+                   "picky.0 (in its handler of 'token'): no token (token from "
+                   "maker.1 of node 'a')");
 }
 
 Test(links, who_refuses_a_part_names_its_sender_and_the_node)
 {
-    expect_refusal(&choosy, 2, "no tokens (token from maker.1 of node 'a')");
+    expect_refusal(
+        &choosy, 2,
+        "choosy.0 (in its handler of 'token'): no tokens (token from "
+        "maker.1 of node 'a')");
 }
 
 Test(links, another_config_is_refused_at_both_ends)

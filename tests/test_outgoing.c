@@ -99,8 +99,9 @@ Test(outgoing, scatter_refuses_a_key_that_nobody_owns)
     flow_pipe(&flow, &token_schema, SKN_PATTERN_SCATTER, 2, from, 1, to, 2)
         ->bounds = narrow;
     cr_expect_eq(flow_run(&flow, NULL, &error), SKN_BAD_MESSAGE);
-    cr_expect_str_eq(error.text, "maker.0 sends token with key 0; its "
-                                 "receivers own 1 to 8");
+    cr_expect_str_eq(error.text,
+                     "maker.0 (in its produce) sends token with key 0; its "
+                     "receivers own 1 to 8");
 }
 
 /* splitter: runs of keys that begin at n and have m items. */
@@ -229,8 +230,9 @@ Test(outgoing, scatter_refuses_a_run_that_leaves_the_bounds)
 {
     split_pipe(8, 3, &slice_sink, SKN_COLLECT_NONE); /* 8, 9, 10 */
     cr_expect_eq(flow_run(&flow, NULL, &error), SKN_BAD_MESSAGE);
-    cr_expect_str_eq(error.text, "splitter.0 sends token with run 10; its "
-                                 "receivers own 0 to 9");
+    cr_expect_str_eq(error.text,
+                     "splitter.0 (in its start) sends token with run 10; its "
+                     "receivers own 0 to 9");
 }
 
 /* --- credit -------------------------------------------------------------- */
@@ -375,5 +377,6 @@ Test(outgoing, a_message_before_the_start_is_refused)
     flow_actors(&flow, &sink, 1, 0, 0);
     flow_pipe(&flow, &token_schema, SKN_PATTERN_ONE, 1, 0, 1, 1, 1);
     cr_expect_eq(flow_run(&flow, NULL, &error), SKN_INTERNAL);
-    cr_expect_str_eq(error.text, "early.0 sends token before the start");
+    cr_expect_str_eq(error.text,
+                     "early.0 (in its open) sends token before the start");
 }

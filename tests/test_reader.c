@@ -244,8 +244,10 @@ Test(reader, other_data_than_those_of_the_source_are_refused)
 {
     skn_error_t error = { 0 };
     cr_expect_eq(run_beside(other, &error), SKN_BAD_DATA);
-    cr_expect(strstr(error.text, "reader: the training or test file is not "
-                                 "that of the source (hash "),
+    cr_expect(strstr(error.text, "reader (in its handler of 'issue'): the "
+                                 "training or test file is not that of the "
+                                 "source (hash "),
+
               "%s", error.text);
     cr_expect_str_eq(error.hint,
                      "every node needs the same files: copy them again");

@@ -58,7 +58,7 @@ Test(system, a_failure_in_open_is_told_and_everybody_is_closed)
     uint32_t before = thread_count();
     flow_actors(&flow, &opener, 8, 5, 0);
     cr_expect_eq(flow_run(&flow, NULL, &error), SKN_NO_INPUT);
-    cr_expect_str_eq(error.text, "opener.5 finds no file");
+    cr_expect_str_eq(error.text, "opener.5 (in its open) finds no file");
     cr_expect_eq(atomic_load(&opened), 8);
     cr_expect_eq(atomic_load(&closed), 8);
     cr_expect_eq(thread_count(), before);
@@ -107,7 +107,7 @@ Test(system, a_failure_in_start_ends_the_run_for_all)
     flow_actors(&flow, &sink, 1, 0, 0);
     flow_pipe(&flow, &token_schema, SKN_PATTERN_ONE, 2, 1, 3, 4, 1);
     cr_expect_eq(flow_run(&flow, NULL, &error), SKN_STORAGE);
-    cr_expect_str_eq(error.text, "no start today");
+    cr_expect_str_eq(error.text, "unlucky.0 (in its start): no start today");
     cr_expect_eq(atomic_load(&closed), 1);
 }
 

@@ -18,7 +18,7 @@ events_of(skn_trace_t *trace, uint64_t origin_ns)
     size_t bytes = 0;
     FILE *file = open_memstream(&text, &bytes);
     fputc('[', file);
-    skn_trace_write(trace, file, 7, "output.3", origin_ns);
+    skn_trace_write(trace, file, 1, 7, "output.3", origin_ns);
     fputs("0]", file);
     fclose(file);
     skn_trace_destroy(&trace);

@@ -20,6 +20,14 @@ const skn_spec_t *skn_topology_spec(const skn_topology_t *topology);
 
 /* Whether it was asked to stop: skn_topology_stop here, or on another node. */
 bool skn_topology_stops(const skn_topology_t *topology);
+/* Before skn_topology_start: gives events that come while it waits for actors
+ * to be ready to `tell`, one line of JSON each. */
+void skn_topology_tell_start(skn_topology_t *topology,
+                             void (*tell)(void *job, const char *line),
+                             void *job);
+/* Before skn_topology_start: it will be reported, so that what the machine
+ * gives the run is measured, too; the host took `prepare_ns` before it. */
+void skn_topology_measure(skn_topology_t *topology, uint64_t prepare_ns);
 /* Ends a run at once, as when another node fails: SKN_UNAVAILABLE. Then
  * skn_topology_wait. */
 void skn_topology_break(skn_topology_t *topology);

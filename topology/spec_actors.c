@@ -314,9 +314,11 @@ make_actors(skn_spec_t *spec, const entry_t *entries, uint32_t entry_count)
     uint32_t actor = 0;
     for (uint32_t k = 0; k < entry_count; k++) {
         const entry_t *entry = &entries[k];
+        const char *plugin = skn_spec_plugin_of(spec, entry->kind);
         for (uint32_t replica = 0; replica < entry->count; replica++) {
             skn_wired_actor_t *made = &spec->actors[actor];
             made->kind = entry->kind;
+            made->plugin = plugin;
             made->values = entry->options;
             made->core = entry->core;
             made->node = entry->host;

@@ -185,7 +185,21 @@ add_plugin(skn_spec_t *spec, skn_mark_t mark, const char *path)
     const skn_kind_t *const *kinds = plugin->kinds;
     for (; kinds && *kinds && status == SKN_OK; kinds++)
         status = add_kind(spec, mark, *kinds);
+    spec->plugin_ends[spec->plugin_count - 1] = spec->kind_count;
     return status;
+}
+
+const char *
+skn_spec_plugin_of(const skn_spec_t *spec, const skn_kind_t *kind)
+{
+    uint32_t place = 0, plugin = 0;
+    while (place < spec->kind_count && spec->kinds[place] != kind)
+        place++;
+    if (place < spec->kinds_before || place == spec->kind_count)
+        return NULL;
+    while (plugin < spec->plugin_count && spec->plugin_ends[plugin] <= place)
+        plugin++;
+    return plugin < spec->plugin_count ? spec->plugin_paths[plugin] : NULL;
 }
 
 skn_status_t
@@ -197,7 +211,9 @@ skn_spec_read_plugins(skn_spec_t *spec, const skn_node_t *list)
                                 PLUGINS_MAX);
     spec->plugins = skn_spec_memory(spec, list->count, sizeof(void *));
     spec->plugin_paths = skn_spec_memory(spec, list->count, sizeof(char *));
-    if (!spec->plugins || !spec->plugin_paths)
+    spec->plugin_ends = skn_spec_memory(spec, list->count, sizeof(uint32_t));
+    spec->kinds_before = spec->kind_count;
+    if (!spec->plugins || !spec->plugin_paths || !spec->plugin_ends)
         return SKN_NO_MEMORY;
     skn_status_t status = SKN_OK;
     for (const skn_node_t *item = list->first; item; item = item->next) {

@@ -28,7 +28,8 @@ struct skn_spec {
     uint32_t schema_count, schema_room;
     void **plugins; /* of dlopen */
     const char **plugin_paths;
-    uint32_t plugin_count;
+    uint32_t *plugin_ends; /* how many kinds there were with its own */
+    uint32_t plugin_count, kinds_before; /* ... and without any plug-in */
     skn_wired_node_t *nodes;
     const skn_node_t *node_list; /* of the document, one item a node */
     uint32_t node_count;
@@ -57,6 +58,8 @@ skn_status_t skn_spec_read_kinds(skn_spec_t *spec,
                                  const skn_kind_t *const *kinds);
 skn_status_t skn_spec_read_plugins(skn_spec_t *spec, const skn_node_t *list);
 void skn_spec_close_plugins(skn_spec_t *spec);
+/* The path of the plug-in that a kind is from; NULL: it is from none. */
+const char *skn_spec_plugin_of(const skn_spec_t *spec, const skn_kind_t *kind);
 const skn_kind_t *skn_spec_kind(const skn_spec_t *spec, const char *name);
 const skn_schema_t *skn_spec_schema(const skn_spec_t *spec, const char *name);
 bool skn_spec_sends(const skn_kind_t *kind, const skn_schema_t *schema);

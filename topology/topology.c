@@ -5,9 +5,12 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "actors/crash.h"
 #include "actors/kinds.h"
 #include "actors/system.h"
 #include "topology/host.h"
+#include "topology/measure.h"
+#include "topology/verdict.h"
 
 /* The atomic ones are for skn_topology_stop, which another thread or a signal
  * handler may call at any time. */
@@ -15,7 +18,13 @@ struct skn_topology {
     skn_spec_t *spec;
     _Atomic(skn_system_t *) system; /* NULL before start */
     atomic_bool stopped;
-    atomic_int process; /* where the threads are; 0 before start */
+    atomic_int process;      /* where the threads are; 0 before start */
+    skn_system_tell_t *tell; /* events of the start; NULL: they wait */
+    void *job;
+    skn_measure_t measure;
+    uint64_t prepare_ns;
+    skn_figures_t figures; /* with `measured`: of the whole run */
+    bool measured;
 };
 
 /* A child that fork() made has a copy of the system, and none of its threads:
@@ -133,6 +142,7 @@ skn_topology_destroy(skn_topology_t **topology)
     /* In a child the parent's threads cannot be joined: what they use stays. */
     if (!is_elsewhere(*topology)) {
         skn_system_destroy(&system);
+        skn_figures_fini(&(*topology)->figures);
         skn_spec_destroy(&(*topology)->spec);
         free(*topology);
     }
@@ -175,7 +185,7 @@ skn_topology_start(skn_topology_t *topology, const skn_start_options_t *options,
     if (!system)
         return error->status;
     publish(topology, system);
-    return skn_system_start(system, error);
+    return skn_system_start_told(system, topology->tell, topology->job, error);
 }
 
 int
@@ -239,6 +249,21 @@ skn_topology_wait(skn_topology_t *topology, skn_error_t *error)
 }
 
 void
+skn_topology_tell_start(skn_topology_t *topology, skn_system_tell_t *tell,
+                        void *job)
+{
+    topology->tell = tell;
+    topology->job = job;
+}
+
+void
+skn_topology_measure(skn_topology_t *topology, uint64_t prepare_ns)
+{
+    topology->prepare_ns = prepare_ns;
+    skn_measure_begin(&topology->measure, "");
+}
+
+void
 skn_topology_break(skn_topology_t *topology)
 {
     skn_system_t *system = system_of(topology, "skn_topology_break", NULL);
@@ -262,10 +287,39 @@ skn_topology_busy_ns(const skn_topology_t *topology)
     return system ? skn_system_busy_ns(system) : 0;
 }
 
+skn_status_t
+skn_report_crashes(int descriptor, skn_error_t *error)
+{
+    return skn_crash_watch(descriptor, error);
+}
+
+/* Once, when all have ended: later looks at the machine would see more. */
+static bool
+measure(skn_topology_t *topology, const skn_system_t *system)
+{
+    skn_figures_t *figures = &topology->figures;
+    if (!topology->measured &&
+        skn_system_figures(system, figures, NULL) == SKN_OK) {
+        skn_measure_end(&topology->measure, "", figures);
+        figures->prepare_ns = topology->prepare_ns;
+        topology->measured = true;
+    }
+    return topology->measured;
+}
+
 void
 skn_topology_report(const skn_topology_t *topology, bool json, FILE *file)
 {
+    skn_topology_t *own = (skn_topology_t *)(uintptr_t)topology;
     skn_system_t *system = system_of(topology, "skn_topology_report", NULL);
-    if (system && file)
-        skn_system_report(system, json, file);
+    skn_verdict_t verdict;
+    if (!system || !file || !measure(own, system))
+        return;
+    const skn_figures_t *const nodes[] = { &topology->figures };
+    skn_verdict_find(nodes, 1, &verdict);
+    if (json)
+        skn_figures_json(&topology->figures, file);
+    else
+        skn_figures_table(&topology->figures, file);
+    skn_verdict_print(&verdict, json ? "," : NULL, file);
 }

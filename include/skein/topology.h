@@ -1,7 +1,8 @@
 /* topology.h - loads a topology, starts its actors, and follows the run.
  *
- * A host program owns the process: Skein takes no signal, writes to no stream,
- * and uses the host's ZeroMQ context if it gives one.
+ * A host program owns the process: Skein takes no signal unless it is asked to
+ * (skn_report_crashes), writes to no stream, and uses the host's ZeroMQ context
+ * if it gives one.
  *
  *     skn_topology_t *topology = skn_topology_new(yaml, "inline", kinds, &e);
  *     skn_topology_start(topology, NULL, &e);
@@ -40,10 +41,12 @@ SKN_API skn_topology_t *skn_topology_new(const char *yaml, const char *name,
 SKN_API void skn_topology_destroy(skn_topology_t **topology);
 
 typedef struct skn_start_options {
-    void *zmq_context;      /* the host's own; NULL: one is made */
-    const char *trace_path; /* Chrome trace written at the end; NULL: none */
-    bool wire;              /* in-process pipes go through encode and decode */
-    bool no_binding;        /* leave the threads where the system puts them */
+    void *zmq_context;        /* the host's own; NULL: one is made */
+    const char *trace_path;   /* Chrome trace written at the end; NULL: none */
+    uint64_t trace_origin_ns; /* of the monotonic clock: the trace's times
+                               * count from there; 0: from the start */
+    bool wire;       /* in-process pipes go through encode and decode */
+    bool no_binding; /* leave the threads where the system puts them */
     /* For a topology with several nodes; each is a process of its own. */
     uint32_t node;        /* which of its nodes this is, by its place */
     const char *run_id;   /* 32 hex digits; NULL: drawn by the first node, and
@@ -57,6 +60,9 @@ typedef struct skn_start_options {
     uint64_t send_bytes_per_s; /* to all other nodes together; 0: any */
     bool background;           /* packets give way to others' (DSCP CS1) */
     bool tells_traffic;        /* once a second: the event `traffic` */
+    /* After so long an actor that waits for another one, and a handler that has
+     * not returned, are reported as events `waiting` and `stuck`; 0: 30,000. */
+    uint32_t patience_ms;
     bool keeps; /* what actors own outlives the run, for a cut (topology/host.h)
                  */
 } skn_start_options_t;
@@ -101,6 +107,18 @@ SKN_API skn_status_t skn_topology_wait(skn_topology_t *topology,
  * that is shared or rationed is at work for longer a batch, so that nodes of
  * one run can be compared by it. 0 before the start. */
 SKN_API uint64_t skn_topology_busy_ns(const skn_topology_t *topology);
+
+/* From here on a crash of this process (SIGSEGV, SIGBUS, SIGFPE, SIGILL,
+ * SIGABRT, SIGTRAP, SIGSYS) writes one line to `descriptor`: the signal, and
+ * the actor whose thread it came from, its kind, handler and plug-in, such as
+ * "signal 11 (Segmentation fault) in actor print (log_print of ./crash.so, in
+ * its handler of 'total')". Then the signal does what it would have done
+ * without: the handler that the host had before runs, or the process ends.
+ * Installs handlers of these signals for the whole process, so it is for a host
+ * that wants them; call it before topologies start, and after the host has
+ * installed its own. `descriptor` stays open. A second call only changes it.
+ * SKN_UNAVAILABLE when the system refuses a handler. Any thread. */
+SKN_API skn_status_t skn_report_crashes(int descriptor, skn_error_t *error);
 
 /* After skn_topology_wait: where the time of each actor went, what its pipes
  * carried, how long its handlers took; a table, or one line of JSON. Prints

@@ -404,9 +404,9 @@ if [ "$(id -u)" = 0 ] && mount -t tmpfs -o size=40k tmpfs full 2>mount.log
 then
     at_exit "umount '$work/full' 2>/dev/null"
     check "a full disk at the end of a run fails it" seen 74 \
-        "full/run/.tmp-*safetensors: cannot reserve its length: No space left \
-on device" "$skein" train tiny.yaml -o checkpoint.path=full/run \
-        -o train.epochs=1
+        "checkpointer (in its handler of 'chunk'): full/run/.tmp-*safetensors: \
+cannot reserve its length: No space left on device" "$skein" train tiny.yaml \
+        -o checkpoint.path=full/run -o train.epochs=1
     "$skein" train tiny.yaml -o checkpoint.path=full/two -o train.epochs=2 \
         >two.out 2>two.err </dev/null
     check_match "  and before the end it says that nothing is kept yet" \
@@ -455,14 +455,15 @@ awk 'NR == 1 { print; next } { gsub(/:[0-9.]+/, ":3e38"); print }' \
 diverge=(-o data.train=huge.txt -o data.normalize=none -o train.window=1
     -o model.layers.output.shards=1)
 rm -rf new
-refused "a loss that is not finite stops the run" 79 "batch [0-9]*: the loss \
+refused "a loss that is not finite stops the run" 79 \
+    "output.0 (in its handler of *): batch [0-9]*: the loss \
 of layer 'output' (output.0) is not finite; training diverged; lower \
 train.optimizer.rate, or warm up with train.schedule" \
     bash -c 'rm -rf new && exec "$@"' - "${training[@]}" "${diverge[@]}"
 # Shards that are in work when another fails: nobody may pull out their rows.
 for _ in 1 2 3 4 5 6; do
     rm -rf new
-    seen 79 "batch *" "${training[@]}" "${diverge[@]}" -o train.window=4 \
+    seen 79 "* batch *" "${training[@]}" "${diverge[@]}" -o train.window=4 \
         -o model.layers.output.shards=2 -o model.layers.output.loss=one_vs_all
     echo $?
 done | grep -v "^exit" | sort | uniq -c >ends

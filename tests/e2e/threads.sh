@@ -23,8 +23,8 @@ threads = {}
 for task in os.listdir("/proc/%d/task" % pid):
     folder = "/proc/%d/task/%s/" % (pid, task)
     name = open(folder + "comm").read().strip()
-    if int(task) == pid or name.startswith("ZMQbg"):
-        continue # the host's thread and those of the messaging library
+    if int(task) == pid or name.startswith("ZMQbg") or name == "watchdog":
+        continue # the host's thread, those of the messaging library, ours
     stat = open(folder + "stat").read().rsplit(")", 1)[1].split()
     threads.setdefault(name, []).append(
         (frozenset(os.sched_getaffinity(int(task))), int(stat[16])))

@@ -85,4 +85,34 @@ for coding in int8 int4; do
 assert abs($(event "done" p1 "$coding.json") -
     $(event "done" p1 twice.1.json)) < 0.15"
 done
+# --- where the time went, of all nodes ---------------------------------------
+check "a report and a trace of two nodes" up reported 2 "${fixed[@]}" \
+    -o train.epochs=1 --report --trace trace.json
+check_equal "a report a node, and one verdict" \
+    "$(grep -o '"event":"\(report\|verdict\)"' reported.json | sort | uniq -c |
+        tr -s ' \n' ' ')" ' 2 "event":"report" 1 "event":"verdict" '
+check "a trace of both, whose messages leave before they come" python3 - <<'PY'
+import json, sys
+events = json.load(open("trace.json"))["traceEvents"]
+names = {e["pid"]: e["args"]["name"] for e in events
+         if e["name"] == "process_name"}
+assert names == {0: "skein up", 1: "n0", 2: "n1"}, names
+sent = {e["id"]: e for e in events if e["ph"] == "s"}
+across = [(sent[e["id"]], e) for e in events if e["ph"] == "f"
+          and e["id"] in sent and sent[e["id"]]["pid"] != e["pid"]]
+assert across, "no message from node to node"
+late = [(s["ts"], f["ts"]) for s, f in across if f["ts"] < s["ts"] - 1e6]
+assert not late, late[:3]
+PY
+timeout 120 "$skein" up tiny.yaml --local-nodes 2 "${fixed[@]}" --report \
+    -o train.epochs=1 -o checkpoint.path=tabled >out 2>err </dev/null
+check_equal "as text a table a node" "$(grep '^node' out | tr '\n' ' ')" \
+    "node n0 node n1 "
+check_match "and the last line says what bounds the run" '^bound by .*\.$' \
+    <(tail -1 out)
+for option in --report "--trace trace.json"; do
+    # shellcheck disable=SC2086
+    check_code 64 "elastic nodes have no $option" "$skein" up tiny.yaml \
+        --local-nodes 2 --elastic $option
+done
 finish

@@ -337,6 +337,16 @@ tell_stop(const cli_call_t *call, const cli_outcome_t *whole, uint32_t k,
     cli_again_tell(call, "to go on:", whole->named ? NULL : whole->path);
 }
 
+static void
+tell_early_stop(const cli_call_t *call, const cli_outcome_t *whole)
+{
+    if (call->json)
+        (void)puts("{\"event\":\"stopped\",\"begun\":false}");
+    else
+        cli_again_tell(call, "stopped before the first network; to go on:",
+                       whole->named ? NULL : whole->path);
+}
+
 void
 cli_ensemble_sweep(const char *path)
 {
@@ -365,6 +375,11 @@ cli_ensemble(const cli_call_t *call, const cli_outcome_t *whole, bool *stopped)
 {
     skn_error_t error = { 0 };
     bool resumes = cli_flag(call, "resume");
+    if (whole->asked) { /* while it was planned */
+        *stopped = true;
+        tell_early_stop(call, whole);
+        return 0;
+    }
     if (resumes && check_all_best(whole, &error) != SKN_OK)
         return cli_report(call, &error);
     for (uint32_t k = 0; k < whole->networks; k++) {

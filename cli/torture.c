@@ -12,7 +12,6 @@
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 #include <unistd.h>
 
 #include "skein/text.h"
@@ -164,22 +163,29 @@ run_reference(torture_t *torture, const cli_up_local_t *local, const char *path,
                                  .file = torture->call->operands[0],
                                  .path = path };
     process.out.descriptor = process.err.descriptor = -1;
-    skn_status_t status = cli_up_role_command(torture->call, local, &process,
-                                              &role, &command, error);
+    cli_stop_t stop = { .json = torture->call->json,
+                        .doing = "saving the undisturbed run",
+                        .insisting = "quit without saving",
+                        .descriptor = -1 };
+    skn_status_t status = cli_stop_open(&stop, error);
+    if (status == SKN_OK)
+        status = cli_up_role_command(torture->call, local, &process, &role,
+                                     &command, error);
     if (status == SKN_OK)
         status = cli_up_start(&process, command.argument, error);
     while (status == SKN_OK && process.out.descriptor >= 0) {
-        struct timespec nap = { 0, 20000000 };
+        if (cli_stop_wait(&stop, 20) != CLI_STOP_NOTHING)
+            cli_up_kill(&process, stop.interrupts > 1 ? SIGKILL : SIGTERM);
         (void)cli_up_read(&process.out, &process, take_reference, torture);
         if (process.err.descriptor >= 0)
             (void)cli_up_read(&process.err, &process, take_nothing, torture);
-        (void)nanosleep(&nap, NULL);
     }
     if (process.process > 0)
         cli_process_wait(process.process, &process.status);
     cli_bar_hide(&torture->bar);
     cli_up_fini(&process);
     cli_up_command_fini(&command);
+    cli_stop_close(&stop);
     if (status != SKN_OK)
         return status;
     if (process.error.status != SKN_OK)

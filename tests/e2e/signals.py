@@ -271,6 +271,16 @@ def check_early(report, folder):
                      batch in ([batch_of(folder / name)], [-1]), run.said())
 
 
+    for k in range(12):
+        run = Run(folder, "train", "m.yaml", "-o", "train.ensemble=2", "-o",
+                  f"checkpoint.path=early_both{k}")
+        time.sleep(0.01 * k)
+        run.send(signal.SIGTERM)
+        code = run.end()
+        report.check("and an ensemble, while it is planned", code in
+                     (0, -signal.SIGTERM), run.said())
+
+
 def check_limits(report, folder):
     """A limit of the shell ends no run without a word, or its checkpoint."""
     run = begun(folder, "-o", "checkpoint.every_batches=20", name="fsize")
@@ -379,6 +389,15 @@ def check_verbs(report, folder):
     run.until("trial")
     run.send(signal.SIGHUP, signal.SIGUSR1)
     check_end(report, "tune keeps the trials that are done", run, 0, "stopped")
+    run = Run(folder, "torture", "m.yaml", "--kills", "1", "-o",
+              "checkpoint.path=torture")
+    while not (folder / "torture/undisturbed/run.json").exists():
+        time.sleep(0.01)
+    run.send(signal.SIGHUP)
+    check_end(report, "torture stops with the run that it compares with", run,
+              69, "error")
+    report.check("  which is saved", batch_of(folder / "torture/undisturbed") >=
+                 0, run.said())
 
 
 # --- going on ----------------------------------------------------------------
@@ -410,13 +429,13 @@ def stop_and_paste(folder, words, number, ready):
 
 
 PASTED = {
-    "train": (("train", "m.yaml", "-o", "checkpoint.path=a b'c"), "epoch"),
-    "train, unnamed": (("train", "u.yaml", "-o", "train.seed=4"), "epoch"),
+    "train": (("train", "m.yaml", "-o", "checkpoint.path=a b'c"), "  loss "),
+    "train, unnamed": (("train", "u.yaml", "-o", "train.seed=4"), "  loss "),
     "an ensemble": (("train", "m.yaml", "-o", "train.ensemble=2", "-o",
-                     "checkpoint.path=paste both"), "epoch"),
-    "up": (("up", "u.yaml", "--local-nodes", "2"), "epoch"),
+                     "checkpoint.path=paste both"), "  loss "),
+    "up": (("up", "u.yaml", "--local-nodes", "2"), "  loss "),
     "up --elastic": (("up", "u.yaml", "--local-nodes", "2", "--elastic"),
-                     "epoch"),
+                     "  loss "),
     "tune": (("tune", "m.yaml", "--folder", "paste tune", "-o",
               "train.epochs=30"), "auto"),
 }
@@ -507,7 +526,7 @@ def check_requeue_train(report, folder):
     check_end(report, "  when it is resumed, too", run, 0, "done")
     run = Run(folder, "train", "missing.yaml", *REQUEUE)
     check_end(report, "a failure keeps its exit code", run, 66, "error")
-    for wrong in ("0", "256", "-1", "x", ""):
+    for wrong in ("0", "256", "-1", "x"):
         run = Run(folder, "train", "m.yaml", "--requeue-code", wrong)
         check_end(report, f"--requeue-code '{wrong}' is refused", run, 64,
                   "error", message="--requeue-code must be a whole number in "

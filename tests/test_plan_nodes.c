@@ -124,7 +124,8 @@ Test(plan_nodes, given_cores_are_those_of_the_node)
     skn_model_t *model = model_of(cores, ", units: 256", "", "");
     static const uint32_t list[] = { 5, 2, 7 };
     skn_model_node_t *nodes = (skn_model_node_t *)(uintptr_t)model->nodes;
-    nodes[1].cores = (skn_model_cores_t){ SKN_AUTO, list, 3 };
+    nodes[1].cores =
+        (skn_model_cores_t){ .limit = SKN_AUTO, .list = list, .count = 3 };
     skn_plan_t plan = plan_of(model, 1);
     cr_expect_eq(plan.units, 4u);
     cr_expect_eq(skn_plan_seat(&plan, 1, 0).core, 0);

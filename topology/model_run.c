@@ -34,8 +34,9 @@ choose_path(const skn_model_t *model, const char *run_id, char *path)
                    run_id);
 }
 
-/* Whether the run to go on with is one of several nodes, whose folders lie in
- * checkpoint.path. */
+/* Whether one process is to go on with the run of several nodes: it was given
+ * their folder, or that of one of them, in place of a file that lists them; or
+ * their folders lie in checkpoint.path. */
 static bool
 resumes_nodes(const skn_model_t *model, const skn_model_run_options_t *options)
 {
@@ -45,7 +46,7 @@ resumes_nodes(const skn_model_t *model, const skn_model_run_options_t *options)
         !path[0] || access(path, F_OK) != 0)
         return false;
     (void)skn_node_folders_in(path, &nodes, NULL);
-    bool any = nodes.count > 0;
+    bool any = nodes.count > 0 || (options->from_run && model->node_count > 1);
     skn_node_folders_fini(&nodes);
     return any;
 }
@@ -92,18 +93,15 @@ find_node(skn_model_run_t *run, const skn_model_run_options_t *options,
                              "its nodes stand under nodes:, such as %s",
                              model->nodes[0].name);
     }
-    if (resumes_nodes(model, options))
+    if (resumes_nodes(model, options)) {
+        run->left_nodes = model->node_count;
         leave_nodes(run->model);
+    }
     if (!options->must_be_new || model->node_count < 2)
         return SKN_OK;
     status = skn_fail(error, SKN_USAGE, "%s has %zu nodes, this is one process",
                       model->source, model->node_count);
     char word[SKN_SHELL_WORD_BYTES];
-    if (options->from_run)
-        return skn_fail_hint(error, status,
-                             "give its model file to `skein up FILE --resume "
-                             "-o checkpoint.path=%s`",
-                             skn_shell_word(options->path, word));
     return skn_fail_hint(error, status,
                          "start them all with `skein up %s`, or each by hand, "
                          "such as `skein node %s %s`",

@@ -43,7 +43,8 @@ typedef struct skn_model_run {
     skn_resume_t resume;
     skn_topology_t *topology; /* NULL if the run has finished already */
     uint32_t actor_count;
-    uint32_t node; /* its place among the model's nodes */
+    uint32_t node;     /* its place among the model's nodes */
+    size_t left_nodes; /* that it goes on without, in this one process */
     uint64_t data_hash;
 } skn_model_run_t;
 

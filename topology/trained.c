@@ -12,6 +12,7 @@
 #include "actors/progress.h"
 #include "formats/folder.h"
 #include "topology/document.h"
+#include "topology/run_config.h"
 #include "topology/shell_word.h"
 #include "topology/trained_missing.h"
 
@@ -86,6 +87,65 @@ is_done(const char *path, bool *any)
     return progress.finished;
 }
 
+/* How many networks the run in `path` is to have, and whether a ranker; 0: it
+ * keeps no config of the whole. */
+static uint32_t
+wanted_networks(const char *path, bool *ranker)
+{
+    skn_error_t ignored = { 0 };
+    skn_problems_t *problems = skn_problems_new(&ignored);
+    skn_document_t *document = NULL;
+    skn_model_t *model = NULL;
+    char *text = NULL;
+    size_t bytes = 0;
+    int folder = -1;
+    uint32_t networks = 0;
+    if (problems && skn_folder_open(path, &folder, &ignored) == SKN_OK &&
+        skn_folder_read_file(folder, path, SKN_RUN_CONFIG_ENSEMBLE,
+                             SKN_CONFIG_BYTES_MAX, &text, &bytes,
+                             &ignored) == SKN_OK)
+        document = skn_document_parse(text, bytes, "ensemble", problems);
+    if (document &&
+        skn_model_check(document, &model, problems, &ignored) == SKN_OK) {
+        networks = (uint32_t)model->train.ensemble;
+        *ranker = model->train.ranker_trees > 0;
+    }
+    if (folder >= 0)
+        (void)close(folder);
+    skn_model_destroy(&model);
+    skn_document_destroy(&document);
+    skn_problems_destroy(&problems);
+    free(text);
+    return networks;
+}
+
+/* What there is instead of the whole. */
+static void
+note_network(skn_trained_place_t *place, const char *path, uint32_t begun,
+             uint32_t trained, uint32_t chosen)
+{
+    bool ranker = false;
+    uint32_t wanted = wanted_networks(path, &ranker);
+    const char *more = wanted > 1 && ranker
+                           ? ", none are joined and the ranker "
+                             "is not fitted yet"
+                       : wanted > 1 ? ", and none are joined yet"
+                                    : ", and the ranker is not fitted "
+                                      "yet";
+    if (wanted > 0)
+        (void)snprintf(place->note, sizeof(place->note),
+                       "%.200s is unfinished: %u of its %u network%s %s "
+                       "trained%s; this is network %u of %u alone",
+                       path, trained, wanted, wanted > 1 ? "s" : "",
+                       wanted > 1 ? "are" : "is", more, chosen, wanted);
+    else
+        (void)snprintf(place->note, sizeof(place->note),
+                       "%.200s is unfinished: its networks (%u begun, %u "
+                       "trained) are not joined and no ranker is fitted yet; "
+                       "this is network %u alone",
+                       path, begun, trained, chosen);
+}
+
 /* The networks of a run that is not joined yet: the first one that is trained,
  * else the first one that has saved anything. One alone is what the run will be
  * a mean of; which, and how many there are, is said. */
@@ -116,11 +176,7 @@ find_network(const char *path, skn_trained_place_t *place, skn_error_t *error)
     }
     (void)snprintf(place->path, sizeof(place->path), "%s/network-%u", path,
                    chosen);
-    (void)snprintf(place->note, sizeof(place->note),
-                   "%.200s is unfinished: its networks (%u begun, %u trained) "
-                   "are not joined and no ranker is fitted yet; this is "
-                   "network %u alone",
-                   path, begun, trained, chosen);
+    note_network(place, path, begun, trained, chosen);
     place->run = skn_run_folder_look(place->path, error);
     return place->run ? SKN_OK : error->status;
 }

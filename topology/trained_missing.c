@@ -60,16 +60,21 @@ held_of(const folder_t *folder, uint64_t batch, uint64_t generation)
     return NULL;
 }
 
-/* What the place should have: the checkpoint that it is, else the newest. */
+/* What the place should have: the checkpoint that it is, else the newest of its
+ * run folder, or of all folders of nodes in it. */
 static void
 choose(missing_t *missing, const skn_trained_place_t *place)
 {
     uint64_t batch = 0, generation = 0;
+    char *run = realpath(skn_run_folder_path(place->run), NULL);
+    const char *own = run ? name_of(run) : "";
     char *whole = place->one ? realpath(place->path, NULL) : NULL;
     bool given =
         whole && skn_batch_name_parse(name_of(whole), &batch, &generation);
     for (size_t k = 0; k < missing->parts.count; k++) {
         const folder_t *folder = &missing->folder[k];
+        if (!given && place->nodes.count == 0 && strcmp(folder->name, own) != 0)
+            continue;
         const skn_held_t *best = missing->wanted,
                          *held = given ? held_of(folder, batch, generation)
                                  : folder->count > 0 ? &folder->held[0]
@@ -79,6 +84,7 @@ choose(missing_t *missing, const skn_trained_place_t *place)
                       held->generation > best->generation)))
             missing->wanted = held;
     }
+    free(run);
     free(whole);
 }
 

@@ -82,8 +82,9 @@ for signal in KILL TERM; do
     wait "$victim" 2>/dev/null || code=$?
     [ $signal = KILL ] || check_equal "a stop is no failure" "$code" 0
     check "it is scored by what there is" "$skein" eval killed
-    check_match "it is told what it is" "killed is unfinished: its networks \
-\\(2 begun, 1 trained\\) are not joined .* this is network 1 alone" .check
+    check_match "it is told what it is" "killed is unfinished: 1 of its 3 \
+networks are trained, and none are joined yet; this is network 1 of 3 alone" \
+        .check
     check_equal "after SIG$signal there is no third network" \
         "$(find killed -name network-3 | wc -l)" 0
     check_code 73 "it is not begun over its networks" \

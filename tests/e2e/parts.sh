@@ -141,6 +141,7 @@ check_match "  has the run go by what is whole" \
 
 # --- damage ------------------------------------------------------------------
 cp -r three damaged
+cp -r three again
 printf x | dd of="$(ls damaged/n0/"$newest"/output.0.safetensors)" bs=1 \
     seek=5000 conv=notrunc 2>/dev/null
 check "a byte is wrong in one copy: another one is used" \
@@ -166,7 +167,7 @@ check_code 64 "nodes are not trained by one process" "$skein" train \
     nodes.yaml --resume -o checkpoint.path=alone "${more[@]}"
 check "but one process goes on with what they have" "$skein" train \
     nodes.yaml --resume --json -o checkpoint.path=three "${more[@]}"
-cp .check gone.json
+grep '^{' .check >gone.json
 check_equal "  from what the nodes had together" \
     "$(event resume batch gone.json)" "$batch"
 check_equal "  with each batch once" "$(event "done" lost gone.json) \
@@ -181,6 +182,14 @@ check "  and the nodes' folders are as they were" \
 check_equal "predict takes what is newest" \
     "$("$skein" predict three test.txt -k 3)" \
     "$("$skein" predict alone test.txt -k 3)"
+cp -r three/n1 solo
+check_code 66 "a node alone cannot" "$skein" train --resume solo
+check "and so one goes on from any node's folder, by its own config" \
+    "$skein" train --resume --json again/n1 "${more[@]}"
+check_match "  which is said" 'the run goes on in this one process' .check
+cp .check gone.json
+check_equal "  to the same weights" "$(sha_of <(grep '^{' gone.json))" \
+    "$(sha_of alone.json)"
 check_code 73 "and the nodes do not begin before it" "$skein" up tiny.yaml \
     --local-nodes 3 --elastic -o checkpoint.path=three "${long[@]}"
 
@@ -212,9 +221,9 @@ for verb in predict eval inspect; do
     # shellcheck disable=SC2086
     check "$verb takes a run whose networks are not joined" \
         "$skein" $verb half $data
-    check_match "  and says what it is" "half is unfinished: its networks \
-\\(1 begun, 0 trained\\) are not joined and no ranker is fitted yet; this is \
-network 1 alone" .check
+    check_match "  and says what it is" "half is unfinished: 0 of its 2 \
+networks are trained, and none are joined yet; this is network 1 of 2 alone" \
+        .check
 done
 check "nothing was touched" cmp half.before <(list half)
 check_code 66 "what holds several runs is none of them" "$skein" predict .

@@ -11,13 +11,13 @@
  * SPDX-License-Identifier: Apache-2.0 */
 #include "actors/actor.h"
 
-#include <assert.h>
 #include <limits.h>
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
 #include <unistd.h>
 
+#include "actors/system_build.h"
 #include "actors/usage.h"
 #include "actors/waiting.h"
 
@@ -81,6 +81,10 @@ skn_actor_fail(skn_actor_t *actor, const skn_error_t *error)
 skn_status_t
 skn_actor_leave(skn_actor_t *actor, skn_status_t status, skn_error_t *error)
 {
+    if (actor->misuse->status != SKN_OK) {
+        *error = *actor->misuse; /* whatever came of it */
+        status = error->status;
+    }
     /* Nobody takes what says "ok" for a failure. */
     if (status != SKN_OK && error->status == SKN_OK)
         skn_fail(error, status < SKN_STATUS_COUNT ? status : SKN_INTERNAL,
@@ -189,6 +193,14 @@ run_hook(skn_actor_t *actor, skn_place_type_t type, skn_hook_t *hook,
         skn_actor_fail(actor, &error);
 }
 
+/* Takes no new work: messages wait for credit, or events for the host. */
+static bool
+is_blocked(const skn_actor_t *actor)
+{
+    return actor->unsent > 0 ||
+           (actor->tells && skn_system_has_many_events(actor->system));
+}
+
 /* --- time ---------------------------------------------------------------- */
 
 static const skn_handler_t *
@@ -203,8 +215,11 @@ clock_handler(const skn_actor_t *actor)
 skn_status_t
 skn_actor_ask_clock(skn_actor_t *actor, uint64_t tag, skn_error_t *error)
 {
+    if (!actor)
+        return skn_fail(error, SKN_USAGE,
+                        "skn_actor_ask_clock: the actor is NULL");
     if (!clock_handler(actor) || actor->clock_count == SKN_CLOCKS_MAX)
-        return skn_fail(error, SKN_INTERNAL,
+        return skn_fail(error, SKN_USAGE,
                         "%s asks for the clock and does not handle it",
                         actor->wired->name);
     actor->clock_tags[actor->clock_count++] = tag;
@@ -294,8 +309,16 @@ next_due(const skn_timer_t *timer, uint64_t now_ns)
 void
 skn_actor_alarm(skn_actor_t *actor, uint32_t number, uint64_t due_ns)
 {
-    assert(actor->kind->timers[number].interval_ms == 0);
-    actor->timer_due_ns[number] = due_ns;
+    const skn_timer_t *timer = actor ? actor->kind->timers : NULL;
+    for (uint32_t k = 0; timer && timer->name && k < number; k++)
+        timer++;
+    if (timer && timer->name && timer->interval_ms == 0)
+        actor->timer_due_ns[number] = due_ns;
+    else if (actor)
+        skn_actor_misuse(actor, "skn_actor_alarm",
+                         "for timer %u, and the kind has no such timer with "
+                         "an interval of 0",
+                         number);
 }
 
 void
@@ -303,6 +326,12 @@ skn_actor_awaits(skn_actor_t *actor, const skn_schema_t *schema, uint64_t batch,
                  const bool *here, uint32_t senders)
 {
     skn_awaited_t awaited = { .batch = batch };
+    if (!actor)
+        return;
+    if (senders > 0 && (!schema || !here)) {
+        skn_actor_misuse(actor, "skn_actor_awaits", "with NULL");
+        return;
+    }
     for (uint32_t k = 0; k < senders; k++) {
         if (here[k])
             continue;
@@ -322,7 +351,7 @@ fire_timers(skn_actor_t *actor)
     const skn_timer_t *timer = actor->kind->timers;
     uint64_t now_ns = timer && timer->name ? skn_monotonic_ns() : 0;
     for (uint32_t k = 0; timer && timer->name; k++, timer++) {
-        if (actor->phase != SKN_PHASE_RUNNING || actor->unsent > 0 ||
+        if (actor->phase != SKN_PHASE_RUNNING || is_blocked(actor) ||
             now_ns < actor->timer_due_ns[k])
             continue;
         actor->timer_due_ns[k] = next_due(timer, now_ns);
@@ -338,7 +367,7 @@ timeout_ms(const skn_actor_t *actor)
 {
     const skn_timer_t *timer = actor->kind->timers;
     uint64_t soonest_ns = UINT64_MAX;
-    if (actor->phase != SKN_PHASE_RUNNING || actor->unsent > 0)
+    if (actor->phase != SKN_PHASE_RUNNING || is_blocked(actor))
         return -1;
     for (uint32_t k = 0; timer && timer->name; k++, timer++)
         if (actor->timer_due_ns[k] < soonest_ns)
@@ -428,7 +457,8 @@ take_control(skn_actor_t *actor)
         if (parcel.type == SKN_PARCEL_START)
             begin(actor);
         actor->moved = actor->moved || parcel.type == SKN_PARCEL_START ||
-                       parcel.type == SKN_PARCEL_CREDIT;
+                       parcel.type == SKN_PARCEL_CREDIT ||
+                       parcel.type == SKN_PARCEL_READ;
         if (parcel.type == SKN_PARCEL_STOP)
             actor->resting = false; /* skn_actor_stop_wanted says yes now */
         if (parcel.type == SKN_PARCEL_CREDIT &&
@@ -451,7 +481,7 @@ is_alive(const skn_actor_t *actor)
 static bool
 can_work(const skn_actor_t *actor)
 {
-    return actor->unsent == 0 && is_alive(actor);
+    return !is_blocked(actor) && is_alive(actor);
 }
 
 /* Of two times to wait; -1 is for ever. */
@@ -495,7 +525,7 @@ wait_for_parcels(skn_actor_t *actor)
         skn_incoming_return_credit(actor, &error) != SKN_OK)
         skn_actor_fail(actor, &error);
     uint64_t begin_ns = skn_monotonic_ns();
-    bool blocked = actor->unsent > 0;
+    bool blocked = is_blocked(actor);
     skn_waiting_look(actor, begin_ns);
     if (actor->load)
         skn_load_leave(actor->load, begin_ns);
@@ -511,7 +541,7 @@ wait_for_parcels(skn_actor_t *actor)
 static bool
 may_produce(const skn_actor_t *actor)
 {
-    return goes_on(actor) && actor->unsent == 0 && actor->kind->produce &&
+    return goes_on(actor) && !is_blocked(actor) && actor->kind->produce &&
            !actor->finished && !actor->resting && actor->clock_count == 0;
 }
 
@@ -585,9 +615,12 @@ skn_actor_run(skn_actor_t *actor)
 void
 skn_actor_close(skn_actor_t *actor)
 {
+    bool had_failed = actor->misuse->status != SKN_OK;
     if (!actor->kind->close)
         return;
     skn_place_enter(&actor->place, SKN_PLACE_CLOSE, NULL, skn_monotonic_ns());
     actor->kind->close(actor, actor->state);
+    if (actor->misuse->status != SKN_OK && !had_failed)
+        skn_actor_fail(actor, actor->misuse);
     skn_place_leave(&actor->place);
 }

@@ -27,6 +27,7 @@ typedef enum skn_parcel_type {
     SKN_PARCEL_CREDIT,  /* number: more messages allowed on out-edge `slot` */
     SKN_PARCEL_START,
     SKN_PARCEL_STOP,  /* come to a good end soon */
+    SKN_PARCEL_READ,  /* the host has read events: there is room for more */
     SKN_PARCEL_CLOSE, /* leave the loop */
     SKN_PARCEL_READY,
     SKN_PARCEL_ENDED,
@@ -146,6 +147,7 @@ struct skn_actor {
     skn_place_t place; /* also read by the watchdog */
     bool closing, resting, finished, wire;
     bool moved;      /* work or credit has come since the last wait began */
+    bool tells;      /* it has sent an event */
     bool blames;     /* sender.h: a failure is about the message in hand */
     uint64_t unsent; /* messages in all outboxes: more than 0 is "blocked" */
     uint32_t open_edges; /* in-edges that have not ended, peers' aside */
@@ -164,8 +166,9 @@ struct skn_actor {
     uint64_t restart_ns[5]; /* SKN_RESTARTS_MAX; the oldest is overwritten */
     uint32_t restart_next;
     skn_actor_counters_t counters;
-    skn_trace_t *trace; /* NULL: not traced */
-    skn_load_t *load;   /* of its core; NULL: it has none, or is background */
+    skn_error_t *misuse; /* the first wrong call of the kind; OK: none yet */
+    skn_trace_t *trace;  /* NULL: not traced */
+    skn_load_t *load;    /* of its core; NULL: it has none, or is background */
 };
 
 /* actor.c: the thread of an actor, until it is told to close; then its end. In
@@ -190,6 +193,11 @@ void skn_host_report(skn_outlet_t *host, int wake_descriptor,
                      const skn_parcel_t *parcel);
 skn_error_t *skn_error_copy(const skn_error_t *error);
 
+/* self.c: the kind has called a function wrongly that has no status to say so:
+ * the actor fails after the hook. The sentence begins with the actor and the
+ * function. */
+__attribute__((format(printf, 3, 4))) void skn_actor_misuse(
+    const skn_actor_t *actor, const char *function, const char *format, ...);
 /* self.c: an event of the kind "warning"; any text. Best effort. */
 void skn_actor_warn(skn_actor_t *actor, const char *message, const char *hint);
 

@@ -9,6 +9,7 @@
 #include <string.h>
 
 #include "actors/actor.h"
+#include "transport/field.h"
 #include "transport/schema.h"
 
 /* Messages that one handler may leave behind without credit. A handler that
@@ -268,6 +269,19 @@ void *
 skn_actor_message(skn_actor_t *actor, const skn_schema_t *schema,
                   const size_t *counts, skn_error_t *error)
 {
+    if (!actor || !schema) {
+        skn_fail(error, SKN_USAGE, "skn_actor_message: the %s is NULL",
+                 actor ? "schema" : "actor");
+        return NULL;
+    }
+    for (size_t k = 0; !counts && k < schema->field_count; k++)
+        if (skn_field_has_room(schema->fields[k].kind)) {
+            skn_fail(error, SKN_USAGE,
+                     "%s makes a message '%s' without counts, and field '%s' "
+                     "needs one",
+                     actor->wired->name, schema->name, schema->fields[k].name);
+            return NULL;
+        }
     return skn_payload_new(actor->pool, schema, counts, error);
 }
 
@@ -283,6 +297,11 @@ may_send(const skn_actor_t *actor, const skn_out_pipe_t *pipe)
 skn_status_t
 skn_actor_post(skn_actor_t *actor, const void *message, skn_error_t *error)
 {
+    if (!actor || !message) {
+        skn_message_drop(message);
+        return skn_fail(error, SKN_USAGE, "skn_actor_post: the %s is NULL",
+                        actor ? "message" : "actor");
+    }
     const skn_schema_t *schema = skn_payload_of(message)->schema;
     skn_out_pipe_t *pipe = pipe_for(actor, schema);
     if (!pipe) { /* the topology sends it nowhere: allowed */
@@ -293,11 +312,11 @@ skn_actor_post(skn_actor_t *actor, const void *message, skn_error_t *error)
     if (!may_send(actor, pipe)) {
         skn_payload_drop(message);
         if (actor->phase < SKN_PHASE_RUNNING)
-            return skn_fail(error, SKN_INTERNAL, "%s sends %s before the start",
+            return skn_fail(error, SKN_USAGE, "%s sends %s before the start",
                             actor->wired->name, schema->name);
-        skn_status_t status = skn_fail(error, SKN_INTERNAL,
-                                       "%s sends %s after its pipes have ended",
-                                       actor->wired->name, schema->name);
+        skn_status_t status =
+            skn_fail(error, SKN_USAGE, "%s sends %s after its pipes have ended",
+                     actor->wired->name, schema->name);
         return skn_fail_hint(error, status,
                              "what goes on asking when it is answered is a "
                              "gate, and ends by its own word");
@@ -316,6 +335,11 @@ skn_status_t
 skn_actor_send(skn_actor_t *actor, const skn_schema_t *schema,
                const void *message, skn_error_t *error)
 {
+    if (!actor || !schema || !message)
+        return skn_fail(error, SKN_USAGE, "skn_actor_send: the %s is NULL",
+                        !actor    ? "actor"
+                        : !schema ? "schema"
+                                  : "message");
     void *copy = skn_payload_copy(actor->pool, schema, message, error);
     if (!copy)
         return error ? error->status : SKN_BAD_MESSAGE;
@@ -325,7 +349,7 @@ skn_actor_send(skn_actor_t *actor, const skn_schema_t *schema,
 uint32_t
 skn_actor_receivers(const skn_actor_t *actor, const skn_schema_t *schema)
 {
-    const skn_out_pipe_t *pipe = pipe_for(actor, schema);
+    const skn_out_pipe_t *pipe = actor ? pipe_for(actor, schema) : NULL;
     return pipe ? pipe->edge_count : 0;
 }
 

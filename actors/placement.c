@@ -11,31 +11,43 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
+#include "actors/system_machine.h"
+
 struct skn_placement {
     hwloc_topology_t topology;
     uint32_t unit_count;
+    bool drawn; /* the topology is our own, of a made-up machine */
 };
 
 static skn_status_t
-load(skn_placement_t *placement, const char *description, skn_error_t *error)
+draw(skn_placement_t *placement, const char *description, skn_error_t *error)
 {
+    placement->drawn = true;
     if (hwloc_topology_init(&placement->topology) != 0)
         return skn_fail(error, SKN_NO_MEMORY, "hwloc does not start: %s",
                         strerror(errno));
-    /* Without the flag hwloc shows units that taskset has taken away. */
-    if (!description)
-        (void)hwloc_topology_set_flags(
-            placement->topology,
-            HWLOC_TOPOLOGY_FLAG_IS_THISSYSTEM |
-                HWLOC_TOPOLOGY_FLAG_RESTRICT_TO_CPUBINDING);
-    if (description &&
-        hwloc_topology_set_synthetic(placement->topology, description) != 0)
+    if (hwloc_topology_set_synthetic(placement->topology, description) != 0)
         return skn_fail(error, SKN_BAD_CONFIG,
                         "'%s' is no hwloc description of a machine",
                         description);
     if (hwloc_topology_load(placement->topology) != 0)
         return skn_fail(error, SKN_UNAVAILABLE,
-                        "hwloc cannot read this machine: %s", strerror(errno));
+                        "hwloc cannot draw this machine: %s", strerror(errno));
+    return SKN_OK;
+}
+
+static skn_status_t
+load(skn_placement_t *placement, const char *description, skn_error_t *error)
+{
+    skn_error_t own = { 0 };
+    if (!error)
+        error = &own;
+    if (!description)
+        placement->topology = skn_machine_keep(error);
+    else if (draw(placement, description, error) != SKN_OK)
+        return error->status;
+    if (!placement->topology)
+        return error->status;
     int units = hwloc_get_nbobjs_by_type(placement->topology, HWLOC_OBJ_PU);
     placement->unit_count = units > 0 ? (uint32_t)units : 1;
     return SKN_OK;
@@ -59,8 +71,10 @@ skn_placement_destroy(skn_placement_t **placement)
 {
     if (!*placement)
         return;
-    if ((*placement)->topology)
+    if ((*placement)->topology && (*placement)->drawn)
         hwloc_topology_destroy((*placement)->topology);
+    else if ((*placement)->topology)
+        skn_machine_drop((*placement)->topology);
     free(*placement);
     *placement = NULL;
 }
@@ -131,6 +145,24 @@ skn_placement_absent(const skn_placement_t *placement,
     return count;
 }
 
+/* Whether `actor` gets a unit of its own. */
+static bool
+is_bound(const skn_wired_actor_t *actor, uint32_t node)
+{
+    return actor->node == node &&
+           (actor->core >= 0 ||
+            (actor->core == SKN_CORE_AUTO && actor->kind->computes));
+}
+
+bool
+skn_placement_is_needed(const skn_wiring_t *wiring, uint32_t node)
+{
+    for (uint32_t k = 0; k < wiring->actor_count; k++)
+        if (is_bound(&wiring->actors[k], node))
+            return true;
+    return false;
+}
+
 void
 skn_placement_plan(const skn_placement_t *placement, const skn_wiring_t *wiring,
                    uint32_t node, int32_t *units)
@@ -140,12 +172,12 @@ skn_placement_plan(const skn_placement_t *placement, const skn_wiring_t *wiring,
         const skn_wired_actor_t *actor = &wiring->actors[k];
         if (actor->node != node)
             units[k] = SKN_UNIT_UNBOUND;
-        else if (actor->core >= 0)
-            units[k] = (int32_t)((uint32_t)actor->core % placement->unit_count);
-        else if (actor->core == SKN_CORE_AUTO && actor->kind->computes)
-            units[k] = (int32_t)(next++ % placement->unit_count);
-        else
+        else if (!is_bound(actor, node))
             units[k] = SKN_CORE_FLOAT;
+        else
+            units[k] =
+                (int32_t)((actor->core >= 0 ? (uint32_t)actor->core : next++) %
+                          placement->unit_count);
     }
 }
 

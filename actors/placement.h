@@ -23,6 +23,11 @@ typedef struct skn_placement skn_placement_t;
 skn_placement_t *skn_placement_new(const char *description, skn_error_t *error);
 void skn_placement_destroy(skn_placement_t **placement);
 
+/* Whether an actor of `node` is to have a unit of its own. Where none is, no
+ * machine need be read: all threads stay on the units of the one that starts
+ * them. */
+bool skn_placement_is_needed(const skn_wiring_t *wiring, uint32_t node);
+
 /* Units that the process may use. At least 1. */
 uint32_t skn_placement_unit_count(const skn_placement_t *placement);
 /* What the system calls unit `unit`: the N of /proc's Cpus_allowed_list. */

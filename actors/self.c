@@ -2,82 +2,129 @@
  *
  * Called by the actor's own thread from its hooks and handlers.
  * SPDX-License-Identifier: Apache-2.0 */
-#include <assert.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "actors/actor.h"
-#include "actors/system.h"
+#include "actors/system_build.h"
 #include "actors/watched.h"
+#include "formats/json_line.h"
 #include "formats/json_text.h"
 
-/* Longest event: what a host is asked to have room for. */
-#define EVENT_BYTES_MAX 65536
+/* --- mistakes of a kind --------------------------------------------------- */
+
+void
+skn_actor_misuse(const skn_actor_t *actor, const char *function,
+                 const char *format, ...)
+{
+    char what[SKN_ERROR_TEXT_BYTES];
+    va_list arguments;
+    if (actor->misuse->status != SKN_OK)
+        return; /* the first one is the cause */
+    va_start(arguments, format);
+    (void)skn_text_write_list(what, sizeof(what), format, arguments);
+    va_end(arguments);
+    skn_fail(actor->misuse, SKN_USAGE, "%s calls %s %.300s", actor->wired->name,
+             function, what);
+}
+
+/* --- what an actor knows of itself ---------------------------------------- */
 
 const char *
 skn_actor_name(const skn_actor_t *actor)
 {
-    return actor->wired->name;
+    return actor ? actor->wired->name : "";
 }
 
 uint32_t
 skn_actor_index(const skn_actor_t *actor)
 {
-    return actor->wired->index;
+    return actor ? actor->wired->index : 0;
 }
 
 uint32_t
 skn_actor_peers(const skn_actor_t *actor)
 {
-    return actor->wired->peers;
+    return actor ? actor->wired->peers : 0;
 }
 
-/* Asking for an option that the kind's table lacks is our bug. */
+/* Each type of option, what it is called, and which function reads it. */
+static const struct {
+    const char *name, *reader;
+} option_types[] = {
+    [SKN_OPTION_BOOL] = { "a truth value", "skn_actor_option_bool" },
+    [SKN_OPTION_INT] = { "an integer", "skn_actor_option_int" },
+    [SKN_OPTION_REAL] = { "a real number", "skn_actor_option_real" },
+    [SKN_OPTION_TEXT] = { "a text", "skn_actor_option_text" },
+    [SKN_OPTION_PATH] = { "a path", "skn_actor_option_text" },
+    [SKN_OPTION_CHOICE] = { "a choice", "skn_actor_option_text" },
+};
+
+/* The value of option `name`, for the function that reads values of `type`;
+ * one of zeros and "" where the kind has no such option. */
 static const skn_value_t *
-value_of(const skn_actor_t *actor, const char *name)
+value_of(const skn_actor_t *actor, const char *name, skn_option_type_t type)
 {
-    const skn_option_t *option = actor->kind->options;
+    static const skn_value_t none = { .text = "" };
+    const char *reader = option_types[type].reader;
+    const skn_option_t *option = actor ? actor->kind->options : NULL;
     size_t k = 0;
-    while (option[k].name && strcmp(option[k].name, name) != 0)
+    if (!actor)
+        return &none;
+    if (!name) {
+        skn_actor_misuse(actor, reader, "without the name of an option");
+        return &none;
+    }
+    while (option && option[k].name && strcmp(option[k].name, name) != 0)
         k++;
-    assert(option[k].name);
+    if (!option || !option[k].name) {
+        skn_actor_misuse(actor, reader,
+                         "for option '%s', which the kind does not have", name);
+        return &none;
+    }
+    if (strcmp(option_types[option[k].type].reader, reader) != 0) {
+        skn_actor_misuse(actor, reader, "for option '%s', which is %s: use %s",
+                         name, option_types[option[k].type].name,
+                         option_types[option[k].type].reader);
+        return &none;
+    }
     return &actor->wired->values[k];
 }
 
 bool
 skn_actor_option_bool(const skn_actor_t *actor, const char *name)
 {
-    return value_of(actor, name)->truth;
+    return value_of(actor, name, SKN_OPTION_BOOL)->truth;
 }
 
 int64_t
 skn_actor_option_int(const skn_actor_t *actor, const char *name)
 {
-    return value_of(actor, name)->number;
+    return value_of(actor, name, SKN_OPTION_INT)->number;
 }
 
 double
 skn_actor_option_real(const skn_actor_t *actor, const char *name)
 {
-    return value_of(actor, name)->real;
+    return value_of(actor, name, SKN_OPTION_REAL)->real;
 }
 
 const char *
 skn_actor_option_text(const skn_actor_t *actor, const char *name)
 {
-    return value_of(actor, name)->text;
+    return value_of(actor, name, SKN_OPTION_TEXT)->text;
 }
 
 uint64_t
 skn_actor_time_ns(const skn_actor_t *actor)
 {
-    return actor->now_ns;
+    return actor ? actor->now_ns : 0;
 }
 
 const void *
 skn_message_keep(const void *message)
 {
-    return skn_payload_keep(message);
+    return message ? skn_payload_keep(message) : NULL;
 }
 
 void
@@ -89,13 +136,15 @@ skn_message_drop(const void *message)
 void
 skn_actor_rest(skn_actor_t *actor)
 {
-    actor->resting = true;
+    if (actor)
+        actor->resting = true;
 }
 
 void
 skn_actor_finish(skn_actor_t *actor)
 {
-    actor->finished = true;
+    if (actor)
+        actor->finished = true;
 }
 
 bool
@@ -103,7 +152,22 @@ skn_actor_stop_wanted(const skn_actor_t *actor)
 {
     /* Not when a parcel of it is taken: nobody acts on an answer of who has
      * heard of it already without having heard of it. */
-    return skn_system_stops(actor->system);
+    return actor && skn_system_stops(actor->system);
+}
+
+/* An event goes to programs that read line by line. */
+static skn_status_t
+check_event(const skn_actor_t *actor, const char *text, skn_error_t *error)
+{
+    size_t at;
+    const char *fault = skn_json_line_fault(text, &at);
+    if (!fault)
+        return SKN_OK;
+    return skn_fail(error, SKN_USAGE,
+                    "%s sends an event that is not one JSON object on one "
+                    "line; it has %s, at byte %zu: %.*s",
+                    actor->wired->name, fault, at, (int)strcspn(text, "\r\n"),
+                    text);
 }
 
 skn_status_t
@@ -111,18 +175,29 @@ skn_actor_tell(skn_actor_t *actor, skn_error_t *error, const char *format, ...)
 {
     char line[2048];
     va_list arguments;
+    if (!actor || !format)
+        return skn_fail(error, SKN_USAGE, "skn_actor_tell: the %s is NULL",
+                        actor ? "format" : "actor");
     va_start(arguments, format);
     int length = skn_text_write_list(line, sizeof(line), format, arguments);
     va_end(arguments);
-    if (length < 0 || length >= EVENT_BYTES_MAX)
-        return skn_fail(error, SKN_INTERNAL, "%s tells an event of %d bytes",
-                        actor->wired->name, length);
+    if (length < 0 || (unsigned)length >= SKN_EVENT_BYTES_MAX)
+        return skn_fail(error, SKN_USAGE,
+                        "%s sends an event of %d bytes; at most %u are allowed",
+                        actor->wired->name, length, SKN_EVENT_BYTES_MAX - 1);
     char *text = malloc((size_t)length + 1);
     if (!text)
         return skn_fail(error, SKN_NO_MEMORY, "no room for an event");
     va_start(arguments, format);
     (void)skn_text_write_list(text, (size_t)length + 1, format, arguments);
     va_end(arguments);
+    skn_status_t status = check_event(actor, text, error);
+    if (status != SKN_OK) {
+        free(text);
+        return status;
+    }
+    actor->tells = true;
+    skn_system_count_event(actor->system);
     skn_actor_report(actor, SKN_PARCEL_EVENT, text);
     return SKN_OK;
 }

@@ -116,15 +116,63 @@ take_failure(skn_system_t *system, const skn_parcel_t *parcel)
     close_all(system);
 }
 
+/* --- events that were sent and not read ----------------------------------- */
+
+void
+skn_system_count_event(skn_system_t *system)
+{
+    atomic_fetch_add(&system->event_count, 1);
+}
+
+static bool
+is_full(skn_system_t *system)
+{
+    return atomic_load(&system->event_count) >= SKN_EVENTS_MAX &&
+           !atomic_load(&system->waits);
+}
+
+/* Says that it is awaited before it looks again: either the look finds room, or
+ * whoever makes room finds that it is awaited. */
+bool
+skn_system_has_many_events(skn_system_t *system)
+{
+    if (!is_full(system))
+        return false;
+    atomic_store(&system->events_awaited, true);
+    return is_full(system);
+}
+
+/* Half of them gone is room for those who wait to send many. */
 static void
-keep_event(skn_system_t *system, char *text)
+uncount_event(skn_system_t *system)
+{
+    uint32_t left = atomic_fetch_sub(&system->event_count, 1) - 1;
+    if (left <= SKN_EVENTS_MAX / 2 &&
+        atomic_exchange(&system->events_awaited, false))
+        tell_all(system, SKN_PARCEL_READ);
+}
+
+/* From now on the host reads none until the run has ended. */
+static void
+lift_event_bound(skn_system_t *system)
+{
+    atomic_store(&system->waits, true);
+    if (atomic_exchange(&system->events_awaited, false))
+        tell_all(system, SKN_PARCEL_READ);
+}
+
+static void
+keep_event(skn_system_t *system, char *text, bool counts)
 {
     skn_event_t *event = calloc(1, sizeof(*event));
     if (!event) {
         free(text);
+        if (counts)
+            uncount_event(system);
         return;
     }
     event->text = text;
+    event->counts = counts;
     *system->last_event = event;
     system->last_event = &event->next;
 }
@@ -147,7 +195,7 @@ take_parcel(skn_system_t *system, const skn_parcel_t *parcel)
         break;
     default:
         assert(parcel->type == SKN_PARCEL_EVENT);
-        keep_event(system, parcel->pointer);
+        keep_event(system, parcel->pointer, parcel->slot < system->actor_count);
         break;
     }
 }
@@ -276,6 +324,8 @@ drop_event(skn_system_t *system)
     system->first_event = event->next;
     if (!system->first_event)
         system->last_event = &system->first_event;
+    if (event->counts)
+        uncount_event(system);
     free(event->text);
     free(event);
 }
@@ -456,6 +506,7 @@ write_trace(skn_system_t *system)
 skn_status_t
 skn_system_wait(skn_system_t *system, skn_error_t *error)
 {
+    lift_event_bound(system);
     while (!system->closing)
         pump(system, -1);
     if (!system->joined) {

@@ -187,6 +187,7 @@ skn_system_unbuild(skn_system_t *system)
     free(system->units);
     free(system->controls);
     free(system->actors);
+    free(system->misuses);
     free(system->threads);
 }
 
@@ -226,12 +227,13 @@ allocate(skn_system_t *system, skn_error_t *error)
     const skn_wiring_t *wiring = system->wiring;
     uint32_t count = wiring->actor_count;
     system->actors = skn_system_array(count, sizeof(skn_actor_t), error);
+    system->misuses = skn_system_array(count, sizeof(skn_error_t), error);
     system->threads = skn_system_array(count, sizeof(pthread_t), error);
     system->units = skn_system_array(count, sizeof(int32_t), error);
     system->controls = skn_system_array(count, sizeof(skn_outlet_t *), error);
     system->loads = skn_system_array(count, sizeof(skn_load_t), error);
-    if (!system->actors || !system->threads || !system->units ||
-        !system->controls || !system->loads)
+    if (!system->actors || !system->misuses || !system->threads ||
+        !system->units || !system->controls || !system->loads)
         return SKN_NO_MEMORY;
     for (uint32_t k = 0; k < count; k++) {
         skn_actor_t *actor = &system->actors[k];
@@ -239,6 +241,7 @@ allocate(skn_system_t *system, skn_error_t *error)
         actor->kind = wiring->actors[k].kind;
         actor->here = wiring->actors[k].node == system->options.node;
         system->here_count += actor->here;
+        actor->misuse = &system->misuses[k];
         actor->number = k;
         actor->system = system;
         actor->wire = system->options.wire;
@@ -267,7 +270,8 @@ acquire(skn_system_t *system, skn_error_t *error)
                              "name a file that you may write for the trace");
     for (uint32_t k = 0; k < system->actor_count; k++)
         system->units[k] = SKN_UNIT_UNBOUND;
-    if (!system->options.no_binding) {
+    if (!system->options.no_binding &&
+        skn_placement_is_needed(system->wiring, system->options.node)) {
         system->placement = skn_placement_new(NULL, error);
         if (!system->placement)
             return SKN_UNAVAILABLE;

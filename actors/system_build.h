@@ -15,6 +15,7 @@
 typedef struct skn_event {
     struct skn_event *next;
     char *text;
+    bool counts; /* in event_count: an actor sent it, not the link driver */
 } skn_event_t;
 
 typedef enum skn_inbox_name {
@@ -34,12 +35,16 @@ struct skn_system {
     skn_inbox_t *inbox;      /* what the actors report */
     skn_outlet_t **controls; /* [actor_count] */
     skn_actor_t *actors;
+    skn_error_t *misuses; /* [actor_count] skn_actor_t.misuse */
     pthread_t *threads;
     skn_load_t *loads; /* [load_count] of the cores of this node */
     uint32_t load_count;
-    pthread_barrier_t left; /* all threads, between their loops and closes */
-    bool meets;             /* `left` is made */
-    atomic_uint gone_count; /* threads that only have to return */
+    pthread_barrier_t left;  /* all threads, between their loops and closes */
+    bool meets;              /* `left` is made */
+    atomic_uint gone_count;  /* threads that only have to return */
+    atomic_uint event_count; /* sent by actors, and not read by the host */
+    atomic_bool events_awaited; /* an actor waits for the host to read them */
+    atomic_bool waits;          /* the host waits for the end instead */
     uint32_t actor_count, thread_count;
     uint32_t node_count, here_count; /* actors of this node: with threads */
     skn_ports_t ports;               /* edges to and from other nodes */
@@ -69,6 +74,10 @@ void skn_system_unbuild(skn_system_t *system);
 /* system.c: the calling thread, which is one of the system's, does nothing more
  * than return. Wakes the host. */
 void skn_system_leave(skn_system_t *system);
+/* system.c: an actor sends an event; whether there are so many that those who
+ * send them should wait. An actor that is about to wait asks the latter. */
+void skn_system_count_event(skn_system_t *system);
+bool skn_system_has_many_events(skn_system_t *system);
 
 /* Zeroed room for `count` items; NULL and a filled `error` without memory. */
 void *skn_system_array(size_t count, size_t item_bytes, skn_error_t *error);

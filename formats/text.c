@@ -36,6 +36,8 @@ int
 skn_text_write_list(char *text, size_t text_bytes, const char *format,
                     va_list arguments)
 {
+    if (!format)
+        format = "";
     locale_t before = skn_text_enter();
     int length = vsnprintf(text, text_bytes, format, arguments);
     skn_text_leave(before);
@@ -55,6 +57,8 @@ skn_text_write(char *text, size_t text_bytes, const char *format, ...)
 int
 skn_text_print_list(FILE *file, const char *format, va_list arguments)
 {
+    if (!file || !format)
+        return -1;
     locale_t before = skn_text_enter();
     int length = vfprintf(file, format, arguments);
     skn_text_leave(before);
@@ -74,6 +78,11 @@ skn_text_print(FILE *file, const char *format, ...)
 double
 skn_text_real(const char *text, char **end)
 {
+    if (!text) {
+        if (end)
+            *end = NULL;
+        return 0;
+    }
     locale_t before = skn_text_enter();
     double real = strtod(text, end);
     skn_text_leave(before);

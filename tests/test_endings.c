@@ -317,7 +317,7 @@ Test(endings, what_answers_set_in_motion_is_not_lost, .timeout = 60)
 Test(endings, asking_again_after_the_end_is_refused, .timeout = 60)
 {
     skn_error_t error = { 0 };
-    cr_expect_eq(run_asker(5, true, &error), SKN_INTERNAL);
+    cr_expect_eq(run_asker(5, true, &error), SKN_USAGE);
     cr_expect_str_eq(error.text,
                      "asker.0 (in its handler of 'token') sends token "
                      "after its pipes have ended");

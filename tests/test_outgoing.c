@@ -376,7 +376,7 @@ Test(outgoing, a_message_before_the_start_is_refused)
     flow_actors(&flow, &early, 1, 0, 0);
     flow_actors(&flow, &sink, 1, 0, 0);
     flow_pipe(&flow, &token_schema, SKN_PATTERN_ONE, 1, 0, 1, 1, 1);
-    cr_expect_eq(flow_run(&flow, NULL, &error), SKN_INTERNAL);
+    cr_expect_eq(flow_run(&flow, NULL, &error), SKN_USAGE);
     cr_expect_str_eq(error.text,
                      "early.0 (in its open) sends token before the start");
 }

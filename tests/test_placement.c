@@ -80,6 +80,25 @@ Test(placement, each_node_places_its_own_actors_only)
     skn_placement_destroy(&placement);
 }
 
+/* Reading the machine is most of what a start costs. */
+Test(placement, no_machine_is_needed_where_nobody_is_bound)
+{
+    skn_wiring_t wiring = { .actors = actors, .actor_count = 2 };
+    for (uint32_t k = 0; k < 2; k++)
+        actors[k] = (skn_wired_actor_t){ .name = "a",
+                                         .kind = &hermit,
+                                         .core = SKN_CORE_AUTO };
+    cr_expect_not(skn_placement_is_needed(&wiring, 0));
+    actors[1].core = SKN_CORE_FLOAT;
+    cr_expect_not(skn_placement_is_needed(&wiring, 0));
+    actors[1].core = 0;
+    cr_expect(skn_placement_is_needed(&wiring, 0));
+    cr_expect_not(skn_placement_is_needed(&wiring, 1));
+    actors[1].core = SKN_CORE_AUTO;
+    actors[1].kind = &computer;
+    cr_expect(skn_placement_is_needed(&wiring, 0));
+}
+
 Test(placement, a_machine_of_one_unit_takes_everybody)
 {
     skn_placement_t *placement =

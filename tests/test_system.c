@@ -5,6 +5,8 @@
 #include <dirent.h>
 #include <jansson.h>
 #include <poll.h>
+#include <signal.h>
+#include <sys/time.h>
 #include <unistd.h>
 #include <zmq.h>
 
@@ -16,7 +18,7 @@ static flow_t flow;
 static skn_error_t error;
 static char line[2048];
 
-/* --- failure ------------------------------------------------------------- */
+/* --- failure -------------------------------------------------------------- */
 
 static atomic_uint opened, closed;
 
@@ -142,7 +144,7 @@ Test(system, no_actors_end_at_once)
     cr_expect_eq(flow_run(&flow, NULL, &error), SKN_OK, "%s", error.text);
 }
 
-/* --- events -------------------------------------------------------------- */
+/* --- events --------------------------------------------------------------- */
 
 static skn_status_t
 tell_produce(skn_actor_t *actor, void *state, skn_error_t *wrong)
@@ -215,6 +217,56 @@ Test(system, an_event_that_is_too_long_for_the_buffer_stays)
     skn_system_destroy(&system);
 }
 
+/* A host that does not read holds up those who send, and loses nothing. */
+Test(system, events_that_are_not_read_are_bounded)
+{
+    uint64_t seen = 0;
+    uint32_t most = 0;
+    skn_start_options_t options = { .no_binding = true };
+    flow_actors(&flow, &teller, 2, 3 * SKN_EVENTS_MAX, 0);
+    skn_system_t *system = skn_system_new(&flow.wiring, &options, &error);
+    cr_assert_eq(skn_system_start(system, &error), SKN_OK);
+    while (atomic_load(&system->event_count) < SKN_EVENTS_MAX)
+        sched_yield();
+    while (skn_system_event(system, -1, line, sizeof(line), &error) == SKN_OK) {
+        uint32_t count = atomic_load(&system->event_count);
+        most = count > most ? count : most;
+        seen++;
+    }
+    cr_expect_eq(seen, 6 * SKN_EVENTS_MAX);
+    /* Each of the two may have been in the middle of a turn. */
+    cr_expect_leq(most, SKN_EVENTS_MAX + 2);
+    cr_expect_eq(skn_system_wait(system, &error), SKN_OK);
+    skn_system_destroy(&system);
+}
+
+Test(system, a_host_that_waits_for_the_end_need_not_read)
+{
+    uint64_t seen = 0;
+    skn_start_options_t options = { .no_binding = true };
+    flow_actors(&flow, &teller, 1, 2 * SKN_EVENTS_MAX, 0);
+    skn_system_t *system = skn_system_new(&flow.wiring, &options, &error);
+    cr_assert_eq(skn_system_start(system, &error), SKN_OK);
+    cr_expect_eq(skn_system_wait(system, &error), SKN_OK);
+    while (skn_system_event(system, 0, line, sizeof(line), &error) == SKN_OK)
+        seen++;
+    cr_expect_eq(error.status, SKN_UNAVAILABLE);
+    cr_expect_eq(seen, 2 * SKN_EVENTS_MAX);
+    skn_system_destroy(&system);
+}
+
+Test(system, a_host_that_reads_nothing_can_stop_and_destroy)
+{
+    skn_start_options_t options = { .no_binding = true };
+    flow_actors(&flow, &teller, 2, 3 * SKN_EVENTS_MAX, 0);
+    skn_system_t *system = skn_system_new(&flow.wiring, &options, &error);
+    cr_assert_eq(skn_system_start(system, &error), SKN_OK);
+    while (atomic_load(&system->event_count) < SKN_EVENTS_MAX)
+        sched_yield();
+    skn_system_stop(system);
+    skn_system_destroy(&system);
+}
+
 /* holder: stays in its handler until the test lets it go. */
 static int held[2];
 
@@ -281,7 +333,37 @@ Test(system, an_event_without_a_wait_waits_for_no_thread)
     skn_system_destroy(&system);
 }
 
-/* --- contexts ------------------------------------------------------------ */
+/* --- profilers ------------------------------------------------------------ */
+
+static atomic_uint ticks;
+
+static void
+on_tick(int number)
+{
+    (void)number;
+    atomic_fetch_add(&ticks, 1);
+}
+
+/* A profiler interrupts actors wherever they are; nothing may notice. */
+Test(system, actors_are_open_to_a_profiler_and_do_not_notice)
+{
+    const struct itimerval often = { { 0, 500 }, { 0, 500 } };
+    const struct itimerval never = { { 0, 0 }, { 0, 0 } };
+    struct sigaction action = { .sa_handler = on_tick };
+    cr_assert_eq(sigaction(SIGPROF, &action, NULL), 0);
+    flow_actors(&flow, &maker, 2, 40000, 1);
+    flow_actors(&flow, &relay, 2, 1, 1);
+    flow_actors(&flow, &sink, 1, 0, 0);
+    flow_pipe(&flow, &token_schema, SKN_PATTERN_ANY, 2, 0, 2, 2, 2);
+    flow_pipe(&flow, &token_schema, SKN_PATTERN_BROADCAST, 2, 2, 2, 4, 1);
+    cr_assert_eq(setitimer(ITIMER_PROF, &often, NULL), 0);
+    cr_expect_eq(flow_run(&flow, NULL, &error), SKN_OK, "%s", error.text);
+    cr_assert_eq(setitimer(ITIMER_PROF, &never, NULL), 0);
+    cr_expect_eq(flow_logs[4].count, 80000);
+    cr_expect_gt(atomic_load(&ticks), 0);
+}
+
+/* --- contexts ------------------------------------------------------------- */
 
 Test(system, two_systems_share_the_context_of_the_host)
 {
@@ -317,7 +399,7 @@ Test(system, a_context_without_room_for_sockets_is_refused)
     cr_expect_eq(zmq_ctx_term(context), 0);
 }
 
-/* --- threads ------------------------------------------------------------- */
+/* --- threads -------------------------------------------------------------- */
 
 /* Name and units of the task `id` from its status file. */
 static bool
@@ -398,7 +480,7 @@ Test(system, threads_carry_the_names_and_units_of_their_actors)
     skn_placement_destroy(&placement);
 }
 
-/* --- trace and report ---------------------------------------------------- */
+/* --- trace and report ----------------------------------------------------- */
 
 static json_t *
 traced_run(char *path)

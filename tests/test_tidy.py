@@ -184,7 +184,8 @@ class Tidy(unittest.TestCase):
         for call, better in (("strcpy(a, b)", "snprintf"),
                              ("sprintf(a, b)", "snprintf"),
                              ("strcat(a, b)", "snprintf"),
-                             ("atoi(a)", "strtol"), ("atof(a)", "strtod"),
+                             ("atoi(a)", "strtol"),
+                             ("atof(a)", "skn_text_real"),
                              ("gets(a)", "fgets"), ("alloca(4)", "bounded"),
                              ("abort()", "a status"), ("exit(1)", "status"),
                              ("sleep(1)", "waiting"),
@@ -199,6 +200,33 @@ class Tidy(unittest.TestCase):
     def test_names_that_only_contain_a_banned_word_are_fine(self):
         self.clean(self.calls("formats/answer.c",
                               "at_exit(); x.exit(); skn_abort(1)"))
+
+    def test_numbers_with_a_point_ask_no_locale(self):
+        for call in ('snprintf(a, 9, "%s %.3f", b, c)',
+                     'fprintf(file, "x" /* y */\n "%-8g%%", a)',
+                     'printf("%*.*Le", a, b, c)', 'sscanf(a, "%lf", &b)',
+                     'const char *f = "%.17g"'):
+            self.caught(self.calls("cli/verb.c", call), "cli/verb.c:",
+                        "skn_text_")
+            self.clean(self.calls("tests/test_x.c", call))
+        for call in ('skn_text_write(a, 9, "%.3f", b)',
+                     'skn_fail(error, 1, "%g of %g", share(a, (b)), c)',
+                     'printf("%d%% free, %s", a, "100% gone")',
+                     'printf("%s", text(b, "%.1f", c))'):
+            self.clean(self.calls("cli/verb.c", call))
+
+    def test_readers_and_letters_of_the_locale_are_caught(self):
+        for call, better in (("strtod(a, 0)", "skn_text_real"),
+                             ("strtof(a, 0)", "skn_text_real"),
+                             ("vsnprintf(a, 1, b, c)", "skn_text_write_list"),
+                             ("vfprintf(a, b, c)", "skn_text_print_list"),
+                             ("isalpha(a)", "formats/text.h"),
+                             ("strcasecmp(a, b)", "formats/text.h"),
+                             ("setlocale(0, a)", "skn_text_enter")):
+            self.caught(self.calls("topology/x.c", call), "topology/x.c:7:",
+                        better)
+            self.clean(self.calls("tests/test_x.c", call))
+        self.clean(self.calls("formats/text.c", "strtod(a, 0)"))
 
     def test_only_the_main_file_exits(self):
         self.clean(self.calls("cli/main.c", "exit(1)"))

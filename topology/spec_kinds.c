@@ -6,6 +6,7 @@
 #include <dlfcn.h>
 #include <string.h>
 
+#include "actors/kind_check.h"
 #include "topology/spec_parts.h"
 
 /* A list of pointers that grows in the document's memory by doubling; what it
@@ -70,10 +71,13 @@ add_schema(skn_spec_t *spec, skn_mark_t mark, const skn_kind_t *kind,
 static skn_status_t
 add_kind(skn_spec_t *spec, skn_mark_t mark, const skn_kind_t *kind)
 {
-    skn_status_t status = SKN_OK;
+    skn_error_t why = { 0 };
     if (!kind->name || !kind->name[0])
         return skn_problems_add(spec->problems, mark,
                                 "a kind of actor has no name");
+    skn_status_t status = skn_kind_check(kind, &why);
+    if (status != SKN_OK)
+        return skn_problems_add(spec->problems, mark, "%s", why.text);
     if (skn_spec_kind(spec, kind->name))
         return skn_problems_add(spec->problems, mark,
                                 "kind '%s' is there already", kind->name);

@@ -87,7 +87,7 @@ typedef struct skn_parts {
 static inline void
 skn_parts_refuse(const skn_parts_t *parts, size_t place)
 {
-    if (parts->refused)
+    if (parts && parts->refused)
         *parts->refused = place;
 }
 

@@ -149,17 +149,15 @@ typedef struct skn_schema {
 #define SKN_CODED_ENTRY_OF(text, what, ...)                                    \
     { .name = (text), .kind = SKN_CODED_##what, __VA_ARGS__ },
 
+/* In the order of the members: C++ before 20 has no designators. */
 #define SKN_MESSAGE_SCHEMA_WITH(type, text, number, FIELDS, about, list)       \
     static const skn_field_t type##_fields[] = { FIELDS(SKN_FIELD_ENTRY,       \
                                                         type##_t) };           \
     const skn_schema_t type##_schema = {                                       \
-        .name = (text),                                                        \
-        .id = (number),                                                        \
-        .struct_bytes = sizeof(type##_t),                                      \
-        .help = (about),                                                       \
-        .fields = type##_fields,                                               \
-        .field_count = sizeof(type##_fields) / sizeof(type##_fields[0]),       \
-        .coded = (list),                                                       \
+        (text),           (number),                                            \
+        sizeof(type##_t), (about),                                             \
+        type##_fields,    sizeof(type##_fields) / sizeof(type##_fields[0]),    \
+        (list),                                                                \
     };
 
 #endif

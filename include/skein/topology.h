@@ -37,7 +37,10 @@ typedef struct skn_topology skn_topology_t;
 SKN_API skn_topology_t *skn_topology_new(const char *yaml, const char *name,
                                          const skn_kind_t *const *kinds,
                                          skn_error_t *error);
-/* Stops what still runs, waits for it, frees, sets *topology to NULL. */
+/* Ends what still runs: actors leave after the handler that they are in, and
+ * messages that wait between them are dropped (skn_topology_stop, then
+ * skn_topology_wait, is the end that loses nothing). Frees, sets *topology to
+ * NULL. */
 SKN_API void skn_topology_destroy(skn_topology_t **topology);
 
 typedef struct skn_start_options {

@@ -47,6 +47,13 @@ check_equal "libskein.so shows skn_ symbols only" "$(cat strangers)" ""
 nm -g --defined-only "$libdir/libskein.a" 2>/dev/null |
     awk 'NF == 3 { print $3 }' | grep -Ev '^(skn_|__odr_asan)' >strangers
 check_equal "libskein.a claims skn_ names only" "$(cat strangers)" ""
+# Each of them is called wrongly there.
+nm -D --defined-only "$libdir/libskein.so" | awk '{ print $3 }' |
+    while read -r name; do
+        grep -qw "$name" "$root/tests/test_misuse.c" || echo "$name"
+    done >untested
+check_equal "tests/test_misuse.c knows every public function" \
+    "$(cat untested)" ""
 check "the library's name carries its version" \
     sh -c "objdump -p '$libdir/libskein.so' | grep -q 'SONAME *libskein.so.0'"
 
@@ -58,6 +65,31 @@ if nm -D --defined-only "$libdir/libskein.so" |
     check "a C++ program links with the shared library" \
         with "" g++ -std=c++17 program.cc
     check "and runs" runs
+    # A const of C++ is not exported unless it was declared before.
+    cat >plugin.cc <<'EOF'
+#include <skein/actor.h>
+static skn_status_t tell(skn_actor_t *actor, void *, skn_error_t *error)
+{
+    skn_actor_finish(actor);
+    return skn_actor_tell(actor, error, "{\"event\":\"from C++\"}");
+}
+static skn_kind_t teller = {};
+static const skn_kind_t *const kinds[] = { &teller, nullptr };
+SKN_API const skn_plugin_t skn_plugin = { SKN_PLUGIN_VERSION, kinds };
+static const bool made = (teller.name = "teller", teller.produce = tell, true);
+EOF
+    cat >plugin.yaml <<'EOF'
+skein: 1
+topology:
+  name: plugin
+  plugins: [./plugin.so]
+  actors: [{ name: a, kind: teller }]
+EOF
+    check "a plug-in in C++ is built" g++ -std=c++17 -shared -fPIC \
+        -I"$prefix/include" plugin.cc -o plugin.so
+    "$skein" run plugin.yaml --json >plugin.out 2>&1
+    check_match "and its kind runs" '"from C\+\+"' plugin.out
+
     mkdir static && cp "$libdir/libskein.a" static/
     check "a C program links with the static library" \
         with --static gcc -std=c11 program.c -Lstatic -Wl,-Bstatic -lskein \

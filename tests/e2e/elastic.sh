@@ -132,8 +132,8 @@ check_equal "skein up --elastic gives the same weights" "$(sha_of up.json)" \
     "$want"
 check "each line that it prints is JSON" every_line_is_json up.json
 "$skein" inspect up >inspected.out 2>&1
-check_match "its folder is not one node's" "run folder each: .* up/NAME" \
-    inspected.out
+check_match "its folder is the model that its nodes hold" \
+    "^ledger +0 lost, 0 applied twice" inspected.out
 "$skein" up tiny.yaml --local-nodes 2 --elastic --json -o checkpoint.path=once \
     -o train.epochs=100000 >once.json 2>once.err </dev/null &
 lead_pid=$!

@@ -201,6 +201,19 @@ probe_cut_place(char *text)
         memmove(from, to + 1, strlen(to + 1) + 1);
 }
 
+/* What the actor itself said: without its name, which the runtime puts before a
+ * sentence that does not begin with it, if `want` has no name either. */
+static inline const char *
+probe_said(const char *want)
+{
+    const char *text = probe.error.text;
+    size_t name_bytes = strcspn(text, ": ");
+    bool is_named = strncmp(text + name_bytes, ": ", 2) == 0;
+    return is_named && strcmp(text + name_bytes + 2, want) == 0
+               ? text + name_bytes + 2
+               : text;
+}
+
 /* Runs the topology to its end; what it told is in probe.events, a line an
  * event, and how it ended in probe.status and probe.error. */
 static inline void

@@ -225,7 +225,7 @@ expect_borne(const base_t *base, const char *name, const char *value)
     }
     probe_run();
     if (probe.status == SKN_BUSY) {
-        cr_expect_str_eq(probe.error.text, OPENED);
+        cr_expect_str_eq(probe_said(OPENED), OPENED);
         return;
     }
     cr_expect(probe.status != SKN_OK && probe.status != SKN_INTERNAL &&
@@ -340,7 +340,7 @@ Test(contract_options, every_kind_has_a_base_here_and_it_opens)
     for (size_t k = 0; k < BASE_COUNT; k++) {
         take_base(&bases[k]);
         probe_run();
-        cr_expect_str_eq(probe.error.text, OPENED, "%s: %s",
+        cr_expect_str_eq(probe_said(OPENED), OPENED, "%s: %s",
                          bases[k].kind->name, probe.error.text);
     }
 }

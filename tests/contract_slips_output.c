@@ -353,7 +353,8 @@ Test(slips_output, an_index_that_nobody_waits_for_is_refused)
     probe.start = start_with_an_index;
     probe_run();
     cr_expect_eq(probe.status, REFUSED);
-    cr_expect_str_eq(probe.error.text, "an index of batch 7, none expected");
+    cr_expect_str_eq(probe.error.text,
+                     "output: an index of batch 7, none expected");
 }
 
 /* More batches than the window has room for, of which none can begin. */

@@ -176,7 +176,7 @@ slip_run_all(const slip_t *rows, size_t row_count, void (*reset)(void))
         cr_expect_eq(probe.status, want, "%s %u: %s: status %d, '%s'",
                      row ? row->message : "well", row ? row->turn : 0,
                      row ? row->edit : "", (int)probe.status, probe.error.text);
-        cr_expect_str_eq(probe.error.text, says, "%s %u: %s: says\n%s\nnot\n%s",
+        cr_expect_str_eq(probe_said(says), says, "%s %u: %s: says\n%s\nnot\n%s",
                          row ? row->message : "well", row ? row->turn : 0,
                          row ? row->edit : "", probe.error.text, says);
         cr_expect(!row || slip.turn > row->turn, "%s %u was never posted",

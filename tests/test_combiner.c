@@ -593,6 +593,7 @@ Test(combiner, too_little_memory_is_told)
     probe_option("window", "64");
     probe_run();
     cr_expect_eq(probe.status, SKN_NO_MEMORY);
-    cr_expect_str_eq(probe.error.text, "no room for the parts of 128 batches");
+    cr_expect_str_eq(probe.error.text,
+                     "combiner: no room for the parts of 128 batches");
 }
 #endif

@@ -127,7 +127,7 @@ Test(spec_print, gives_the_same_wiring_again)
         "    - { name: a.3.1, kind: relay }\n"
         "    - { name: a.3.0, kind: relay }\n"
         "    - { name: b, kind: relay, replicate: 1 }\n"
-        "    - { name: r, kind: word_reader, options: { path: '', rate: "
+        "    - { name: r, kind: word_reader, options: { path: 'a b', rate: "
         "1.7976931348623157e-308, title: \"a'\\\"\\\\, {é}\\n#: \" } }\n",
         "    - { from: r, to: [a.3.1, a.3.0, true, b], message: word,\n"
         "        pattern: broadcast }\n"

@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <unistd.h>
 
+#include "actors/system_machine.h"
 #include "tests/pipeline_fixture.h"
 #include "tests/shortage.h"
 #include "topology/host.h"
@@ -21,6 +22,8 @@ runs_init(void)
     if (access("/dev/shm", W_OK) == 0)
         cr_assert_eq(setenv("TMPDIR", "/dev/shm", 0), 0);
     pipeline_init(&data);
+    /* It stays for the life of the process, and is no loss of a run. */
+    skn_machine_drop(skn_machine_keep(NULL));
 }
 
 static void

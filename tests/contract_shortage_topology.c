@@ -10,6 +10,7 @@
 #include <unistd.h>
 
 #include "actors/kinds.h"
+#include "actors/system_machine.h"
 #include "tests/pipeline_fixture.h"
 #include "tests/shortage.h"
 #include "tests/trained_fixture.h"
@@ -46,6 +47,8 @@ set_up(void)
                       TRAINED_LABELS);
         cr_assert_eq(fclose(file), 0);
     }
+    /* It stays for the life of the process, and is no loss of a run. */
+    skn_machine_drop(skn_machine_keep(NULL));
 }
 
 static void

@@ -65,7 +65,7 @@ pipeline_write(pipeline_t *pipeline, FILE *file)
             pipeline->feature[i][k] = feature;
             pipeline->value[i][k] = value;
             squares += value * value;
-            (void)fprintf(file, " %u:%.6f", feature, value);
+            (void)skn_text_print(file, " %u:%.6f", feature, value);
             feature += 1 + oracle_next(&random) % 5;
         }
         for (uint32_t k = 0; k < pipeline->feature_count[i]; k++)
@@ -180,7 +180,7 @@ trained_follow(trained_t *trained, skn_topology_t *topology)
     while (skn_topology_event(topology, -1, line, sizeof(line), &error) ==
            SKN_OK) {
         if ((at = strstr(line, "\"loss\":")))
-            trained->loss = strtod(at + 7, NULL);
+            trained->loss = skn_text_real(at + 7, NULL);
         if ((at = strstr(line, "\"weights_sha256\":\"")))
             (void)snprintf(trained->sha256, sizeof(trained->sha256), "%.64s",
                            at + 18);

@@ -21,8 +21,9 @@ point_print(const skn_xmc_point_t *point, char *text, size_t room)
         used += (size_t)snprintf(text + used, room - used, "%s%u", k ? "," : "",
                                  point->label[k]);
     for (size_t k = 0; k < point->feature_count; k++)
-        used += (size_t)snprintf(text + used, room - used, " %u:%g",
-                                 point->feature[k], (double)point->value[k]);
+        used +=
+            (size_t)skn_text_write(text + used, room - used, " %u:%g",
+                                   point->feature[k], (double)point->value[k]);
 }
 
 #endif

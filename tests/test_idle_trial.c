@@ -14,8 +14,8 @@ Test(idle_trial, the_way_that_is_chosen_leaves_the_owner_its_core)
     skn_idle_place_t place;
     double share = 7.0;
     skn_idle_choose(&place, &share);
-    (void)fprintf(stderr, "%s: takes %.1f%% of a busy core\n",
-                  skn_idle_way_name(place.way), 100.0 * share);
+    (void)skn_text_print(stderr, "%s: takes %.1f%% of a busy core\n",
+                         skn_idle_way_name(place.way), 100.0 * share);
     cr_expect(place.way < SKN_IDLE_WAY_COUNT);
     cr_expect_leq(share, 1.0);
     if (share > SKN_IDLE_TRIAL_SHARE_MAX)
@@ -37,8 +37,8 @@ Test(idle_trial, every_way_that_can_be_opened_is_measured)
             continue;
         cr_expect_eq(skn_idle_trial(&place, &share, &error), SKN_OK, "%s",
                      error.text);
-        (void)fprintf(stderr, "%s: %.1f%%\n", skn_idle_way_name(way),
-                      100.0 * share);
+        (void)skn_text_print(stderr, "%s: %.1f%%\n", skn_idle_way_name(way),
+                             100.0 * share);
         cr_expect(share >= 0.0 && share <= 1.0, "%f", share);
         skn_idle_place_close(&place);
     }

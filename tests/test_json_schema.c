@@ -42,7 +42,7 @@ is_number(const skn_node_t *node, bool whole, double *number)
     char *end = NULL;
     if (node->type != SKN_NODE_SCALAR || node->quoted || !node->text[0])
         return false;
-    *number = strtod(node->text, &end);
+    *number = skn_text_real(node->text, &end);
     if (*end != '\0')
         return false;
     return !whole || strspn(node->text, "-0123456789") == strlen(node->text);

@@ -159,7 +159,7 @@ Test(model_slots, any_real_reads_back_as_printed)
         all.real = ldexp((double)(seed >> 11), (int)(seed % 120) - 110);
         (void)skn_slot_text(&options[REAL], slots[REAL], &all, text,
                             sizeof(text));
-        cr_expect(strtod(text, NULL) == all.real, "%s, seed %llu", text,
+        cr_expect(skn_text_real(text, NULL) == all.real, "%s, seed %llu", text,
                   (unsigned long long)seed);
     }
 }

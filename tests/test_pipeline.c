@@ -663,7 +663,7 @@ expect_as_in_double(layout_t layout, double rate)
     pipeline_init(&pipeline);
     net_init(&net, layout.dense > 0);
     net_draw(&net);
-    (void)snprintf(word, sizeof(word), "train.optimizer.rate=%g", rate);
+    (void)skn_text_write(word, sizeof(word), "train.optimizer.rate=%g", rate);
     layout.word[0] = word;
     (void)snprintf(name, sizeof(name), "window %u, %u batches", layout.window,
                    layout.batches);

@@ -327,8 +327,8 @@ Test(plan_wire, the_estimate_of_memory_holds)
     while (skn_topology_event(run.topology, -1, line, sizeof(line), &error) ==
            SKN_OK) {
         const char *at = strstr(line, "\"rss_mb\":");
-        if (at && strtod(at + 9, NULL) * 1048576 - before > most)
-            most = strtod(at + 9, NULL) * 1048576 - before;
+        if (at && skn_text_real(at + 9, NULL) * 1048576 - before > most)
+            most = skn_text_real(at + 9, NULL) * 1048576 - before;
     }
     cr_assert_eq(skn_topology_wait(run.topology, &error), SKN_OK, "%s",
                  error.text);

@@ -35,11 +35,11 @@ write_points(const char *path)
         (void)fprintf(file, "%u", i % (LABELS - 10));
         for (uint32_t f = 0; f < FEATURES; f++)
             if (f == i % FEATURES || oracle_next(&random) % 5 == 0)
-                (void)fprintf(file, " %u:%.3f", f,
-                              f == i % FEATURES
-                                  ? 3.0
-                                  : 0.2 +
-                                        (double)(oracle_next(&random) % 9) / 9);
+                (void)skn_text_print(
+                    file, " %u:%.3f", f,
+                    f == i % FEATURES
+                        ? 3.0
+                        : 0.2 + (double)(oracle_next(&random) % 9) / 9);
         (void)fputc('\n', file);
     }
     cr_assert_eq(fclose(file), 0);
@@ -356,8 +356,8 @@ Test(ranker, weights_have_a_bound)
     cr_assert(file, "%s", path);
     for (uint32_t i = 0; i < 202; i++) {
         point[i] = i;
-        (void)fprintf(file, "%u %u:%.3f\n", i / 101, i,
-                      0.5 + (double)(i % 101) / 250);
+        (void)skn_text_print(file, "%u %u:%.3f\n", i / 101, i,
+                             0.5 + (double)(i % 101) / 250);
     }
     cr_assert_eq(fclose(file), 0);
     cr_assert_eq(skn_dataset_open(path, &options, &dataset, &error), SKN_OK,

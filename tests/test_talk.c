@@ -57,8 +57,8 @@ Test(talk, how_a_part_ended_is_a_word_or_an_error_of_printable_words)
                         &error);
     cr_assert_eq(cli_talk_ending(message, &error), SKN_ENDING_FAILED);
     cr_assert_eq(error.status, SKN_BAD_DATA);
-    cr_assert_str_eq(error.text, "red  [31m fake: done");
-    cr_assert_str_eq(error.hint, " ");
+    cr_assert_str_eq(error.text, "red \\x1b[31m\\nfake: done");
+    cr_assert_str_eq(error.hint, "\\x07");
     json_decref(message);
 }
 

@@ -385,7 +385,7 @@ expect_number(const char *text)
 {
     float got = NAN;
     char *end;
-    double exact = strtod(text, &end);
+    double exact = skn_text_real(text, &end);
     size_t bytes = skn_xmc_number_parse(text, strlen(text), &got);
     cr_assert_eq(bytes, (size_t)(end - text), "%s: read %zu bytes", text,
                  bytes);
@@ -466,8 +466,8 @@ Test(xmc_line, random_numbers_agree_with_strtod)
         if (!isfinite(value))
             continue;
         int digits = (int)(seed >> 8 & 15) + 1;
-        (void)snprintf(text, sizeof(text), k % 3 ? "%.*e" : "%.*g", digits,
-                       (double)value);
+        (void)skn_text_write(text, sizeof(text), k % 3 ? "%.*e" : "%.*g",
+                             digits, (double)value);
         expect_number(text);
     }
 }

@@ -137,7 +137,7 @@ open_chosen(const skn_run_folder_t *run, const skn_from_t *from,
 static skn_status_t
 explain(const skn_run_folder_t *run, const skn_from_t *from, skn_error_t *error)
 {
-    skn_trained_place_t place;
+    skn_trained_place_t place = { 0 };
     skn_error_t ignored = { 0 };
     if (!from->given && !from->parts && error->status != SKN_NO_MEMORY &&
         skn_trained_find(skn_run_folder_path(run), &place, &ignored) == SKN_OK)

@@ -211,7 +211,22 @@ unasked(const skn_actor_t *actor, const char *what, uint64_t number,
                     skn_actor_name(actor), what, (unsigned long long)number);
 }
 
-static bool epoch_is_whole(const coordinator_t *coordinator);
+static uint64_t
+epochs_begun(const coordinator_t *coordinator)
+{
+    return (coordinator->progress.batch + coordinator->batches_per_epoch - 1) /
+           coordinator->batches_per_epoch;
+}
+
+/* Whether all batches of an epoch are trained that was not told yet. */
+static bool
+epoch_is_whole(const coordinator_t *coordinator)
+{
+    const skn_progress_t *progress = &coordinator->progress;
+    return epochs_begun(coordinator) > progress->epoch &&
+           (progress->batch % coordinator->batches_per_epoch == 0 ||
+            progress->batch >= coordinator->total_batches);
+}
 
 /* All owners have their state. Where other nodes have it now than before, each
  * part of it gets its copies again before anything is trained; at the end of a
@@ -270,7 +285,9 @@ on_saved(skn_actor_t *actor, void *state, const void *message,
     if (coordinator->stopping && !saved->path[0] &&
         !skn_actor_option_bool(actor, "may_lose"))
         return skn_fail(error, SKN_STORAGE,
-                        "the last state could not be saved");
+                        "told to stop, the run could not save batch %llu; the "
+                        "warning before this says why",
+                        (unsigned long long)coordinator->progress.batch);
     if (is_last(coordinator) || coordinator->stopping)
         return end_run(actor, coordinator, error);
     if (coordinator->nodes > 1)
@@ -361,23 +378,6 @@ evaluate(skn_actor_t *actor, coordinator_t *coordinator, skn_purpose_t purpose,
     coordinator->looking = true;
     skn_watched_work(&coordinator->watched, skn_actor_time_ns(actor));
     return send_go(actor, 0, 0, purpose, error);
-}
-
-static uint64_t
-epochs_begun(const coordinator_t *coordinator)
-{
-    return (coordinator->progress.batch + coordinator->batches_per_epoch - 1) /
-           coordinator->batches_per_epoch;
-}
-
-/* Whether all batches of an epoch are trained that was not told yet. */
-static bool
-epoch_is_whole(const coordinator_t *coordinator)
-{
-    const skn_progress_t *progress = &coordinator->progress;
-    return epochs_begun(coordinator) > progress->epoch &&
-           (progress->batch % coordinator->batches_per_epoch == 0 ||
-            progress->batch >= coordinator->total_batches);
 }
 
 /* The window is empty and the time is known: is an epoch complete? A run that

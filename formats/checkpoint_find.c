@@ -146,9 +146,11 @@ load_newest(const char *path, const uint64_t *only, skn_verify_t verify,
     candidates_t all = { 0 };
     skn_node_folders_t parts = { 0 };
     skn_status_t status = add_candidates(&all, path, 0, only, error);
-    /* A run.json that is damaged has no parts, and is no matter here. */
-    if (status == SKN_OK)
-        (void)skn_node_folders_in(path, &parts, NULL);
+    if (status == SKN_OK) {
+        skn_status_t looked = skn_node_folders_in(path, &parts, error);
+        /* A damaged run.json has no parts; its checkpoints may be sound. */
+        status = skn_checkpoint_is_damage(looked) ? SKN_OK : looked;
+    }
     for (size_t k = 0; k < parts.count && status == SKN_OK; k++)
         status = add_candidates(&all, parts.path[k], k + 1, only, error);
     if (status == SKN_OK && all.count == 0)

@@ -56,11 +56,14 @@ visit(void *visitor, const char *entry, skn_error_t *error)
     if (asprintf(&path, "%s/%s", search->top, entry) < 0)
         return skn_fail(error, SKN_NO_MEMORY, "%s: no room for its path",
                         entry);
+    skn_error_t fault = { 0 };
     skn_run_folder_t *run =
-        skn_run_folder_begun(path) ? skn_run_folder_look(path, NULL) : NULL;
+        skn_run_folder_begun(path) ? skn_run_folder_look(path, &fault) : NULL;
     if (!run) {
         free(path);
-        return SKN_OK;
+        return fault.status == SKN_NO_MEMORY
+                   ? skn_fail(error, SKN_NO_MEMORY, "%s", fault.text)
+                   : SKN_OK;
     }
     bool first = !search->given && parts->count == 0;
     if (first)

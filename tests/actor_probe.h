@@ -201,17 +201,31 @@ probe_cut_place(char *text)
         memmove(from, to + 1, strlen(to + 1) + 1);
 }
 
-/* What the actor itself said: without its name, which the runtime puts before a
- * sentence that does not begin with it, if `want` has no name either. */
+/* Whether `text` is a sentence about the actor `name`. */
+static inline bool
+probe_is_about(const char *text, const char *name)
+{
+    size_t bytes = strlen(name);
+    return strncmp(text, name, bytes) == 0 &&
+           (text[bytes] == ':' || text[bytes] == ' ');
+}
+
+/* The sentence of the failure, to be compared with `want`. The runtime puts the
+ * name of the actor before a sentence that does not begin with it: where `want`
+ * has no name the name has to be there, and is left out. */
 static inline const char *
 probe_said(const char *want)
 {
+    const char *names[] = { probe.name ? probe.name : probe.kind->name,
+                            "probe" };
     const char *text = probe.error.text;
-    size_t name_bytes = strcspn(text, ": ");
-    bool is_named = strncmp(text + name_bytes, ": ", 2) == 0;
-    return is_named && strcmp(text + name_bytes + 2, want) == 0
-               ? text + name_bytes + 2
-               : text;
+    for (size_t k = 0; want[0] && k < 2; k++)
+        if (probe_is_about(want, names[k]))
+            return text;
+    for (size_t k = 0; want[0] && k < 2; k++)
+        if (probe_is_about(text, names[k]) && text[strlen(names[k])] == ':')
+            return text + strlen(names[k]) + 2;
+    return want[0] ? "a sentence without the name of an actor" : text;
 }
 
 /* Runs the topology to its end; what it told is in probe.events, a line an

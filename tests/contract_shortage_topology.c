@@ -137,7 +137,7 @@ override_wrongly(skn_error_t *error)
     skn_document_t *document = skn_document_parse(
         long_text, sizeof(long_text) - 1, "long.yaml", problems);
     if (document)
-        (void)skn_document_set(document, "train.window=[1", problems);
+        (void)skn_document_set(document, "train.window='1\n2'", problems);
     skn_document_destroy(&document);
     return end_with(&problems, SKN_OK, error);
 }

@@ -32,7 +32,8 @@ typedef enum skn_parcel_type {
     SKN_PARCEL_READY,
     SKN_PARCEL_ENDED,
     SKN_PARCEL_FAILED, /* pointer: skn_error_t, malloc'ed */
-    SKN_PARCEL_EVENT,  /* pointer: text, malloc'ed */
+    SKN_PARCEL_EVENT,  /* an actor tells it; pointer: text, malloc'ed */
+    SKN_PARCEL_NOTICE, /* the same of the runtime, beside the bound of events */
     /* To the link driver: a clock of all nodes is asked for; number: the tag.
      * Control inbox: pointer: skn_clock_t, malloc'ed. */
     SKN_PARCEL_CLOCK

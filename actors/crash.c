@@ -31,7 +31,9 @@ static const struct {
 };
 #define SIGNAL_COUNT (sizeof(signals) / sizeof(signals[0]))
 
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static struct sigaction before[SIGNAL_COUNT];
+static bool installed;
 static atomic_int told_to = -1; /* a descriptor; -1: nobody asked */
 
 /* Of the calling thread. A variable of this model needs no call to be reached,
@@ -115,21 +117,62 @@ on_crash(int number, siginfo_t *info, void *context)
     errno = saved;
 }
 
+/* Puts the host's handlers of the first `count` signals back, but where it has
+ * put another in the place of ours since. */
+static void
+put_back(size_t count)
+{
+    for (size_t k = 0; k < count; k++) {
+        struct sigaction now;
+        if (sigaction(signals[k].number, NULL, &now) == 0 &&
+            (now.sa_flags & SA_SIGINFO) && now.sa_sigaction == on_crash)
+            (void)sigaction(signals[k].number, &before[k], NULL);
+    }
+}
+
+static skn_status_t
+install(skn_error_t *error)
+{
+    struct sigaction action = { .sa_sigaction = on_crash,
+                                .sa_flags = SA_SIGINFO | SA_ONSTACK };
+    (void)sigfillset(&action.sa_mask);
+    for (size_t k = 0; k < SIGNAL_COUNT; k++)
+        if (sigaction(signals[k].number, &action, &before[k]) != 0) {
+            put_back(k);
+            return skn_fail(error, SKN_UNAVAILABLE, "no handler of signal %d",
+                            signals[k].number);
+        }
+    return SKN_OK;
+}
+
 skn_status_t
 skn_crash_watch(int descriptor, skn_error_t *error)
 {
     static skn_crash_thread_t own;
-    struct sigaction action = { .sa_sigaction = on_crash,
-                                .sa_flags = SA_SIGINFO | SA_ONSTACK };
-    if (atomic_exchange(&told_to, descriptor) >= 0)
-        return SKN_OK;
-    (void)sigfillset(&action.sa_mask);
-    for (size_t k = 0; k < SIGNAL_COUNT; k++)
-        if (sigaction(signals[k].number, &action, &before[k]) != 0)
-            return skn_fail(error, SKN_UNAVAILABLE, "no handler of signal %d",
-                            signals[k].number);
-    skn_crash_enter(&own, NULL, NULL);
-    return SKN_OK;
+    if (descriptor < 0)
+        return skn_fail(error, SKN_USAGE,
+                        "%d is not a file descriptor, so no crash can be "
+                        "reported there",
+                        descriptor);
+    (void)pthread_mutex_lock(&lock);
+    bool first = !installed;
+    skn_status_t status = first ? install(error) : SKN_OK;
+    if (status == SKN_OK) {
+        installed = true;
+        atomic_store(&told_to, descriptor);
+    }
+    (void)pthread_mutex_unlock(&lock);
+    if (status == SKN_OK && first)
+        skn_crash_enter(&own, NULL, NULL);
+    return status;
+}
+
+/* A host that unloads the library keeps no handler of ours. */
+__attribute__((destructor)) static void
+forget(void)
+{
+    if (installed)
+        put_back(SIGNAL_COUNT);
 }
 
 static uintptr_t

@@ -65,11 +65,16 @@ merge_row(const meeting_t *meeting, uint32_t row, uint32_t k_max,
     }
 }
 
-/* Whether the logits of a row overflow: NaN is never ranked, and what is
- * infinite comes first. */
+/* Whether the logits of a row overflow: NaN is never ranked, what is infinite
+ * comes first, and a sum over all of them, where there is one, shows both. */
 static bool
-overflows(const skn_topk_t *ranked)
+overflows(const skn_topk_t *ranked, const meeting_t *meeting, uint32_t row)
 {
+    for (size_t p = 0; p < meeting->part_count; p++) {
+        const skn_ranking_t *part = meeting->part[p];
+        if (part->sum.count > row && !isfinite(part->sum.at[row]))
+            return true;
+    }
     return ranked->count == 0 || !isfinite(ranked->value[0]);
 }
 
@@ -81,7 +86,7 @@ count_batch(evaluator_t *evaluator, const meeting_t *meeting)
     for (uint32_t i = 0; i < truth->rows; i++) {
         uint32_t at = truth->offset.at[i];
         merge_row(meeting, i, SKN_RANKING_CUT, &ranked);
-        if (overflows(&ranked)) {
+        if (overflows(&ranked, meeting, i)) {
             ranked.count = 0;
             evaluator->overflows++;
         }
@@ -118,7 +123,8 @@ tell_row(skn_actor_t *actor, const evaluator_t *evaluator,
     merge_row(meeting, row, meeting->part[0]->k, &ranked);
     /* Empty answers, as of `skein predict`. A question that cannot be read has
      * a label to tell it by (skn_xmc_bounds_t). */
-    if (truth->offset.at[row] < truth->offset.at[row + 1] || overflows(&ranked))
+    if (truth->offset.at[row] < truth->offset.at[row + 1] ||
+        overflows(&ranked, meeting, row))
         ranked.count = 0;
     else if (evaluator->softmax)
         merge_sums(meeting, row, &greatest, &sum);

@@ -11,8 +11,9 @@
 static void
 tell(skn_links_t *links, skn_json_text_t *text)
 {
-    if (!text->failed)
-        skn_links_report(links, SKN_PARCEL_EVENT, strdup(text->bytes));
+    char *line = text->failed ? NULL : strdup(text->bytes);
+    if (line)
+        skn_links_report(links, SKN_PARCEL_NOTICE, line);
     skn_json_text_fini(text);
 }
 

@@ -194,8 +194,9 @@ take_parcel(skn_system_t *system, const skn_parcel_t *parcel)
         atomic_store(&system->stop_wanted, true);
         break;
     default:
-        assert(parcel->type == SKN_PARCEL_EVENT);
-        keep_event(system, parcel->pointer, parcel->slot < system->actor_count);
+        assert(parcel->type == SKN_PARCEL_EVENT ||
+               parcel->type == SKN_PARCEL_NOTICE);
+        keep_event(system, parcel->pointer, parcel->type == SKN_PARCEL_EVENT);
         break;
     }
 }
@@ -292,6 +293,7 @@ static skn_status_t
 start_threads(skn_system_t *system, skn_error_t *error)
 {
     pthread_attr_t attributes;
+    const char *whose = "the watchdog";
     int refused = 0;
     (void)pthread_attr_init(&attributes);
     (void)pthread_attr_setstacksize(&attributes, STACK_BYTES);
@@ -304,16 +306,21 @@ start_threads(skn_system_t *system, skn_error_t *error)
                              &attributes, thread_main, &system->actors[k]);
         if (refused == 0)
             system->thread_count++;
+        else
+            whose = system->wiring->actors[k].name;
     }
     if (refused == 0)
         refused = skn_watchdog_start(system->watchdog, &attributes);
-    if (system->links && refused == 0)
+    if (system->links && refused == 0) {
+        whose = "the links";
         refused = skn_links_start(system->links, &attributes);
+    }
     (void)pthread_attr_destroy(&attributes);
     if (refused != 0)
-        return skn_fail(
-            error, SKN_NO_MEMORY, "no thread for actor %u of %u: %s",
-            system->thread_count + 1, system->here_count, strerror(refused));
+        return skn_fail(error, SKN_NO_MEMORY,
+                        "no thread for %s after those of %u of %u actors: %s",
+                        whose, system->thread_count, system->here_count,
+                        strerror(refused));
     return SKN_OK;
 }
 
@@ -436,8 +443,9 @@ skn_system_event(skn_system_t *system, int timeout_ms, char *line,
 }
 
 size_t
-skn_system_event_bytes(const skn_system_t *system)
+skn_system_event_bytes(skn_system_t *system)
 {
+    pump(system, 0);
     return system->first_event ? strlen(system->first_event->text) + 1 : 0;
 }
 
@@ -498,9 +506,12 @@ write_trace(skn_system_t *system)
     if (fclose(file) != 0)
         written = false;
     system->trace_file = NULL;
-    if (!written)
-        skn_actor_warn(&system->actors[0], "the trace could not be written",
-                       "is the disk full?");
+    for (uint32_t k = 0; !written && k < system->actor_count; k++)
+        if (system->actors[k].here) { /* those of other nodes have no outlet */
+            skn_actor_warn(&system->actors[k], "the trace could not be written",
+                           "is the disk full?");
+            written = true;
+        }
 }
 
 skn_status_t
@@ -555,7 +566,8 @@ skn_system_cut(skn_system_t *system, struct skn_cut_writer *writer,
         skn_place_enter(&actor->place, SKN_PLACE_CUT, NULL, skn_monotonic_ns());
         skn_error_t own = { 0 };
         status = actor->kind->cut(actor, actor->state, writer, &own);
-        if (skn_actor_leave(actor, status, &own) != SKN_OK && error)
+        status = skn_actor_leave(actor, status, &own);
+        if (status != SKN_OK && error)
             *error = own;
     }
     return status;

@@ -33,7 +33,7 @@ skn_status_t skn_system_start(skn_system_t *system, skn_error_t *error);
 int skn_system_fd(const skn_system_t *system);
 skn_status_t skn_system_event(skn_system_t *system, int timeout_ms, char *line,
                               size_t line_bytes, skn_error_t *error);
-size_t skn_system_event_bytes(const skn_system_t *system);
+size_t skn_system_event_bytes(skn_system_t *system);
 void skn_system_stop(skn_system_t *system);
 /* Whether it was called. Any thread. */
 bool skn_system_stops(const skn_system_t *system);

@@ -105,11 +105,13 @@ skn_machine_drop(hwloc_topology_t topology)
     (void)pthread_mutex_unlock(&lock);
 }
 
-/* At the end of the process, and when a host unloads the library. */
+/* At the end of the process, and when a host unloads the library. In a child of
+ * fork() the lock may be that of a thread which is not there. */
 __attribute__((destructor)) static void
 forget(void)
 {
-    (void)pthread_mutex_lock(&lock);
+    if (pthread_mutex_trylock(&lock) != 0)
+        return;
     sweep(true);
     (void)pthread_mutex_unlock(&lock);
 }

@@ -111,6 +111,8 @@ waits_for_room(const skn_actor_t *actor, char *text, size_t text_bytes)
 bool
 skn_waiting_for(const skn_actor_t *actor, char *text, size_t text_bytes)
 {
+    if (actor->tells && skn_system_has_many_events(actor->system))
+        return false; /* its host reads no events */
     if (actor->unsent > 0)
         return waits_for_room(actor, text, text_bytes);
     return waits_for_part(actor, text, text_bytes);

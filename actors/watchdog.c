@@ -89,8 +89,7 @@ report(skn_watchdog_t *watchdog, const skn_actor_t *actor, uint64_t now_ns,
         skn_json_text_add(&text, ",\"more\":%" PRIu32, more);
     skn_json_text_add(&text, ",\"seconds\":%" PRIu64 "}",
                       (now_ns - stay->since_ns) / SECOND_NS);
-    const skn_parcel_t parcel = { .type = SKN_PARCEL_EVENT,
-                                  .slot = actor->number,
+    const skn_parcel_t parcel = { .type = SKN_PARCEL_NOTICE,
                                   .pointer =
                                       text.failed ? NULL : strdup(text.bytes) };
     if (parcel.pointer)

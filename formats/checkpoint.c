@@ -355,20 +355,27 @@ skn_checkpoint_is_damage(skn_status_t status)
 /* Takes file `index` from another node's folder, one in which piece `piece` is
  * sound (SIZE_MAX: any). What was open of it stays mapped: bytes of it may be
  * in somebody's hands. */
-static bool
+static skn_status_t
 take_beside(skn_checkpoint_t *checkpoint, uint32_t index, size_t piece)
 {
     checkpoint_file_t *file = &checkpoint->file[index], *old = NULL;
     skn_error_t fault = { 0 };
-    skn_checkpoint_look_beside(checkpoint);
-    if (checkpoint->beside_count == 0 || !(old = malloc(sizeof(*old))))
-        return false;
+    skn_status_t status = skn_checkpoint_look_beside(checkpoint);
+    if (status != SKN_OK)
+        return status;
+    if (checkpoint->beside_count == 0)
+        return SKN_NO_INPUT;
+    old = malloc(sizeof(*old));
+    if (!old)
+        return SKN_NO_MEMORY;
     *old = *file;
-    for (size_t k = 0; k < checkpoint->beside_count; k++) {
+    status = SKN_NO_INPUT;
+    for (size_t k = 0;
+         k < checkpoint->beside_count && skn_checkpoint_is_damage(status);
+         k++) {
         int folder = -1;
         *file = (checkpoint_file_t){ .file = -1 };
-        skn_status_t status =
-            skn_folder_open(checkpoint->beside[k], &folder, &fault);
+        status = skn_folder_open(checkpoint->beside[k], &folder, &fault);
         if (status == SKN_OK)
             status = open_file(checkpoint, index, folder, checkpoint->beside[k],
                                &fault);
@@ -382,13 +389,28 @@ take_beside(skn_checkpoint_t *checkpoint, uint32_t index, size_t piece)
             memset(checkpoint->verified + listed->piece_first, 0,
                    listed->piece_count * sizeof(*checkpoint->verified));
             file->damaged = old;
-            return true;
+            return SKN_OK;
         }
         close_file(file);
     }
     *file = *old;
     free(old);
-    return false;
+    return status;
+}
+
+/* What is damaged or missing here is taken from another node's folder, and
+ * `fault` says what remains to be said. */
+static skn_status_t
+mend(skn_checkpoint_t *checkpoint, uint32_t index, size_t piece,
+     skn_status_t status, skn_error_t *fault)
+{
+    if (!skn_checkpoint_is_damage(status))
+        return status;
+    skn_status_t taken = take_beside(checkpoint, index, piece);
+    if (taken == SKN_NO_MEMORY)
+        return skn_fail(fault, taken, "%s: no room for the folders beside it",
+                        checkpoint->path);
+    return taken == SKN_OK ? SKN_OK : status;
 }
 
 /* Proves piece `index` of the manifest, once. */
@@ -400,9 +422,7 @@ verify_piece(skn_checkpoint_t *checkpoint, size_t index, skn_error_t *error)
     if (checkpoint->verified[index])
         return SKN_OK;
     skn_status_t status = prove_piece(checkpoint, index, &fault);
-    if (skn_checkpoint_is_damage(status) &&
-        take_beside(checkpoint, file, index))
-        status = SKN_OK;
+    status = mend(checkpoint, file, index, status, &fault);
     checkpoint->verified[index] = status == SKN_OK;
     return status == SKN_OK ? SKN_OK
                             : skn_fail(error, status, "%s", fault.text);
@@ -452,8 +472,9 @@ load_file(skn_checkpoint_t *checkpoint, uint32_t index, skn_error_t *error)
     if (status == SKN_OK)
         return status;
     close_file(&checkpoint->file[index]);
-    if (skn_checkpoint_is_damage(status) && !checkpoint->alone &&
-        take_beside(checkpoint, index, SIZE_MAX))
+    if (!checkpoint->alone)
+        status = mend(checkpoint, index, SIZE_MAX, status, &fault);
+    if (status == SKN_OK)
         return SKN_OK;
     if (!skn_checkpoint_is_damage(status) || !checkpoint->alone)
         return skn_fail(error, status, "%s", fault.text);

@@ -15,20 +15,22 @@
 
 #include "formats/folder.h"
 
+#include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
 /* Whether several nodes wrote it: then others may have what is missing here. */
-static bool
-is_shared(const skn_checkpoint_t *checkpoint)
+static skn_status_t
+find_shared(const skn_checkpoint_t *checkpoint, bool *shared)
 {
+    skn_error_t error = { 0 };
     const char *text = checkpoint->manifest.metadata;
     json_t *metadata =
-        skn_json_object_parse("metadata", text, strlen(text), NULL);
-    bool shared = skn_json_number(metadata, "nodes") > 1;
+        skn_json_object_parse("metadata", text, strlen(text), &error);
+    *shared = metadata && skn_json_number(metadata, "nodes") > 1;
     json_decref(metadata);
-    return shared;
+    return error.status == SKN_NO_MEMORY ? SKN_NO_MEMORY : SKN_OK;
 }
 
 typedef struct search {
@@ -49,14 +51,14 @@ has_manifest(const char *path, const char *seal)
         return false;
     if (skn_folder_read_file(folder, path, "manifest.json",
                              SKN_MANIFEST_BYTES_MAX, &bytes, &byte_count,
-                             NULL) == SKN_OK)
+                             NULL) == SKN_OK &&
+        skn_json_check_seal(path, bytes, byte_count, NULL) == SKN_OK)
         skn_json_seal_text(bytes, byte_count, found);
     free(bytes);
     (void)close(folder);
     return strcmp(found, seal) == 0;
 }
 
-/* Without memory a place is as good as not there. */
 static skn_status_t
 visit(void *visitor, const char *entry, skn_error_t *error)
 {
@@ -64,9 +66,10 @@ visit(void *visitor, const char *entry, skn_error_t *error)
     skn_checkpoint_t *checkpoint = search->checkpoint;
     char *path = NULL;
     (void)error;
-    if (strcmp(entry, search->run) == 0 ||
-        asprintf(&path, "%s/%s/%s", search->top, entry, search->name) < 0)
+    if (strcmp(entry, search->run) == 0)
         return SKN_OK;
+    if (asprintf(&path, "%s/%s/%s", search->top, entry, search->name) < 0)
+        return SKN_NO_MEMORY;
     if (access(path, F_OK) != 0 || !has_manifest(path, checkpoint->seal)) {
         free(path);
         return SKN_OK;
@@ -76,7 +79,7 @@ visit(void *visitor, const char *entry, skn_error_t *error)
         char **more = realloc(checkpoint->beside, room * sizeof(*more));
         if (!more) {
             free(path);
-            return SKN_OK;
+            return SKN_NO_MEMORY;
         }
         checkpoint->beside = more;
         search->room = room;
@@ -102,25 +105,31 @@ cut_last(char *path)
     return slash + 1;
 }
 
-void
+skn_status_t
 skn_checkpoint_look_beside(skn_checkpoint_t *checkpoint)
 {
     skn_batch_id_t id;
     int folder = -1;
+    bool shared = false;
     if (checkpoint->looked || checkpoint->alone)
-        return;
-    checkpoint->looked = true;
-    char *top = is_shared(checkpoint) ? realpath(checkpoint->path, NULL) : NULL;
+        return SKN_OK;
+    skn_status_t status = find_shared(checkpoint, &shared);
+    char *top = shared ? realpath(checkpoint->path, NULL) : NULL;
+    if (shared && !top && errno == ENOMEM)
+        status = SKN_NO_MEMORY;
     const char *name = top ? cut_last(top) : NULL;
     const char *run = name ? cut_last(top) : NULL;
     if (run && skn_batch_name_parse(name, &id.batch, &id.generation) &&
         skn_folder_open(top[0] ? top : "/", &folder, NULL) == SKN_OK) {
         search_t search = { checkpoint, top, run, name, 0 };
-        (void)skn_folder_list(folder, top, visit, &search, NULL);
+        if (skn_folder_list(folder, top, visit, &search, NULL) == SKN_NO_MEMORY)
+            status = SKN_NO_MEMORY;
         (void)close(folder);
     }
     free(top);
+    checkpoint->looked = status == SKN_OK;
     if (checkpoint->beside_count > 1) /* the same choice each time */
         qsort(checkpoint->beside, checkpoint->beside_count,
               sizeof(*checkpoint->beside), by_path);
+    return status;
 }

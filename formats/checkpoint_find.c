@@ -119,6 +119,8 @@ load_first(const char *path, const candidates_t *all, skn_verify_t verify,
         if (skn_checkpoint_is_damage(status) && refused == 0)
             newest = fault;
         refused += skn_checkpoint_is_damage(status) && !again;
+        if (status == SKN_OK && again) /* another copy of it was refused */
+            refused -= 1;
     }
     if (status == SKN_OK && refused > 0) {
         skn_checkpoint_t *used = *checkpoint;

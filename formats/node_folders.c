@@ -6,6 +6,7 @@
 
 #include "formats/folder.h"
 
+#include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -155,7 +156,8 @@ skn_node_folders_beside(const char *run_path, skn_node_folders_t *parts,
     skn_status_t status = take_id(run_path, parts, error ? error : &own);
     char *top = status == SKN_OK ? realpath(run_path, NULL) : NULL;
     if (status == SKN_OK && !top)
-        return skn_fail(error, SKN_NO_INPUT, "%s is gone", run_path);
+        return skn_fail(error, errno == ENOMEM ? SKN_NO_MEMORY : SKN_NO_INPUT,
+                        "%s: %s", run_path, strerror(errno));
     char *slash = top ? strrchr(top, '/') : NULL;
     if (slash)
         slash[slash == top] = '\0';

@@ -466,7 +466,8 @@ list_of(const char *noun, const skn_xmc_bounds_t *b, uint32_t header_count,
                     .expected_count = expected_count };
     if (has_header)
         list.limit = header_count;
-    list.ignores = expected_count && b->unknown_ignored;
+    list.ignores = expected_count && b->unknown_ignored &&
+                   !(has_header && header_count == 0);
     list.ignored_last = has_header ? header_count - UINT64_C(1) : UINT64_MAX;
     if (expected_count && expected_count < list.limit)
         list.limit = expected_count;

@@ -47,15 +47,33 @@ note_event(world_t *world)
         world->member[k].leave_events++;
 }
 
+/* Whether a disk, a line or a process fails now: its trouble may end more
+ * generations than one. */
+static inline bool
+is_in_trouble(const world_t *world)
+{
+    for (uint32_t k = 0; k < world->count; k++) {
+        const member_t *member = &world->member[k];
+        if (!is_mended(world, k) || world->now_ns < member->stopped_ns ||
+            world->now_ns < member->cut_ns)
+            return true;
+        for (uint32_t other = 0; other < world->count; other++)
+            if (is_cut(world, k, other))
+                return true;
+    }
+    return false;
+}
+
 /* A generation begins. A leaver sees the one that it serves in, and the first
  * of those who stay; each event may end one or two more. */
 static inline void
 count_for_leavers(world_t *world)
 {
+    bool counts = !is_in_trouble(world);
     for (uint32_t k = 0; k < world->count; k++) {
         member_t *member = &world->member[k];
-        if (member->alive && member->leaving && !member->released &&
-            ++member->leave_begun > 3 + 3 * member->leave_events)
+        if (counts && member->alive && member->leaving && !member->released &&
+            ++member->leave_begun > 2 + 3 * member->leave_events)
             wrong(world, "generations follow each other, and one who wants to "
                          "leave is not let go");
     }

@@ -140,6 +140,7 @@ typedef struct world {
     skn_held_t list[MEMBERS_MAX][KEPT];
     skn_held_file_t file[MEMBERS_MAX][KEPT][MEMBERS_MAX];
     size_t list_count[MEMBERS_MAX];
+    bool calm;    /* nothing happens but that members leave, and come back */
     bool partial; /* survivors keep what they have */
     states_t states;
     cut_t cut[MEMBERS_MAX]; /* as they said */

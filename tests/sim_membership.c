@@ -105,6 +105,7 @@ end_of_disk(world_t *world, uint32_t number)
     end_worker(world, number, SKN_ENDING_FAILED);
     member->status = SKN_STORAGE;
     say_ended(world, number);
+    note_event(world);
 }
 
 static void
@@ -255,6 +256,7 @@ live(world_t *world, uint32_t number)
 {
     member_t *member = &world->member[number];
     if (!member->alive && world->now_ns >= member->back_ns) {
+        note_event(world); /* it joins */
         member->alive = true;
         member->gone = member->leaving = member->released = false;
         member->incarnation = draw(world, UINT64_MAX) | 1;
@@ -405,6 +407,22 @@ train(world_t *world, uint64_t number)
     generation->saved = false;
 }
 
+/* A lead that is paused before its worker has met the others ends alone, and
+ * they wait for it in vain. */
+static bool
+pause_alone(world_t *world, uint64_t number)
+{
+    const generation_t *generation = &world->generation[number];
+    uint32_t lead = skn_membership_lead(generation->set & ~generation->serving);
+    const member_t *member = &world->member[lead];
+    if (!member->alive || member->runs != number || !member->paused ||
+        generation->trained || world->now_ns < member->ready_ns ||
+        world->now_ns < member->stopped_ns)
+        return false;
+    end_worker(world, lead, SKN_ENDING_STOPPED);
+    return true;
+}
+
 static void
 work(world_t *world)
 {
@@ -413,7 +431,7 @@ work(world_t *world)
         generation_t *generation = &world->generation[g];
         if (!generation->set)
             continue;
-        if (all_work(world, g, generation->set)) {
+        if (!pause_alone(world, g) && all_work(world, g, generation->set)) {
             working++;
             train(world, g);
         }
@@ -461,6 +479,7 @@ kill_coordinator(world_t *world)
 {
     world->coordinator_ns = world->now_ns + 100 * MS + draw(world, 6000) * MS;
     trace(world, "the coordinator is killed");
+    note_event(world);
     skn_membership_destroy(&world->membership);
     for (uint32_t k = 0; k < world->count; k++)
         break_line(world, k);
@@ -470,7 +489,7 @@ static void
 carry_out(world_t *world)
 {
     skn_duty_t duty;
-    bool faults = world->now_ns < HEAL_NS;
+    bool faults = !world->calm && world->now_ns < HEAL_NS;
     while (world->membership && skn_membership_next(world->membership, &duty)) {
         if (duty.kind == SKN_DUTY_RECORD) {
             if (duty.generation >= GENERATIONS_MAX) {
@@ -542,7 +561,7 @@ hear(world_t *world, const message_t *message)
         break;
     case SAY_SAVED:
         skn_membership_saved(membership, message->generation, message->batch);
-        if (world->now_ns < HEAL_NS && draw(world, 60) == 0) {
+        if (!world->calm && world->now_ns < HEAL_NS && draw(world, 60) == 0) {
             world->faults++;
             kill_coordinator(world);
             return;
@@ -640,14 +659,16 @@ spoil(world_t *world)
     member_t *member = &world->member[number];
     if (world->now_ns >= HEAL_NS || draw(world, 60) != 0)
         return;
-    if (world->membership && draw(world, 8) == 0) {
+    if (!world->calm && world->membership && draw(world, 8) == 0) {
+        note_event(world);
         if (draw(world, 2) == 0)
             (void)skn_membership_spare(world->membership, number,
                                        world->now_ns + draw(world, 60000) * MS);
         skn_membership_renew(world->membership, "rows", "are dealt anew");
     }
     world->faults++;
-    switch (draw(world, 8)) {
+    note_event(world); /* for those that leave already */
+    switch (world->calm ? 7 : draw(world, 8)) {
     case 0:
         if (member->alive)
             kill_member(world, number,
@@ -682,11 +703,10 @@ spoil(world_t *world)
         leave(world, number);
         break;
     }
-    note_event(world);
 }
 
-/* Who wanted to leave does not wait for ever, and need not where nothing else
- * happened. */
+/* A member that wants to leave does not wait longer than its grace, and need not
+ * wait so long where nothing else happens. */
 static void
 lose_patience(world_t *world)
 {
@@ -695,7 +715,7 @@ lose_patience(world_t *world)
         if (!member->alive || !member->leaving ||
             world->now_ns < member->back_ns)
             continue;
-        if (member->leave_events == 0 && !world->forever)
+        if (member->leave_events == 0 && world->calm)
             wrong(world, "one who leaves was not let go");
         kill_member(world, k, false);
     }
@@ -744,6 +764,7 @@ play(uint64_t seed, bool partial, uint64_t *generations, uint64_t *faults)
     world->message = calloc(MESSAGES_MAX, sizeof(message_t));
     if (!world->generation || !world->message)
         exit(70);
+    world->calm = draw(world, 4) == 0;
     world->count = 2 + (uint32_t)draw(world, MEMBERS_MAX - 1);
     for (uint32_t k = 0; k < world->count; k++)
         world->member[k].back_ns = draw(world, 4000) * MS;

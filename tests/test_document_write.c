@@ -98,6 +98,30 @@ Test(document_write, quotes_what_needs_it)
         "u: \" x \"\n");
 }
 
+/* An argument may have what a file may not. */
+Test(document_write, escapes_what_the_reader_refuses_and_ends_of_lines)
+{
+    skn_problems_t *problems = skn_problems_new(NULL);
+    skn_document_t *document = skn_document_new("x", problems);
+    cr_assert_eq(
+        skn_document_set(document,
+                         "a=#\xEF\xBB\xBF\xEF\xBF\xBE\xEF\xBF\xBF"
+                         "\xE2\x80\xA8\xE2\x80\xA9\xC2\x85\xE2\x80\xAA",
+                         problems),
+        SKN_OK);
+    char *text = written(skn_document_root(document));
+    cr_expect_str_eq(text, "a: \"#\\ufeff\\ufffe\\uffff\\u2028\\u2029\\x85"
+                           "\xE2\x80\xAA\"\n");
+    skn_document_t *again =
+        skn_document_parse(text, strlen(text), "y", problems);
+    cr_assert_not_null(again, "%s: %s", text, skn_problems_text(problems, 0));
+    cr_expect(same(skn_document_root(document), skn_document_root(again)));
+    free(text);
+    skn_document_destroy(&again);
+    skn_document_destroy(&document);
+    skn_problems_destroy(&problems);
+}
+
 Test(document_write, gives_back_every_short_text)
 {
     /* All pairs of the characters that mean something in YAML, and triples

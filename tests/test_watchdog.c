@@ -85,6 +85,43 @@ Test(watchdog, a_handler_that_does_not_return_is_reported_and_not_who_waits)
     skn_system_destroy(&system);
 }
 
+/* Stays once, and tells an event with each message. */
+static skn_status_t
+teller_take(skn_actor_t *actor, void *state, const void *message,
+            skn_error_t *wrong)
+{
+    (void)sleeper_take(actor, state, message, wrong);
+    return skn_actor_tell(actor, wrong, "{\"event\":\"taken\"}");
+}
+static const skn_handler_t teller_handlers[] = { { &token_schema, teller_take,
+                                                   NULL },
+                                                 { 0 } };
+static const skn_kind_t teller = { .name = "teller",
+                                   .options = flow_options,
+                                   .handlers = teller_handlers };
+
+Test(watchdog, reports_take_no_room_from_the_events_of_actors)
+{
+    char line[2048];
+    int reports = 0, taken = 0;
+    flow_actors(&flow, &maker, 1, 20, 0);
+    flow_actors(&flow, &teller, 1, 0, 0);
+    flow_pipe(&flow, &token_schema, SKN_PATTERN_ONE, 1, 0, 1, 1, 1);
+    skn_system_t *system = new_system();
+    cr_assert_eq(skn_system_start(system, &error), SKN_OK, "%s", error.text);
+    while (skn_system_event(system, -1, line, sizeof(line), NULL) == SKN_OK) {
+        if (begins(line, "{\"event\":\"stuck\"")) {
+            reports++;
+            atomic_store(&may_return, true);
+        }
+        taken += begins(line, "{\"event\":\"taken\"");
+    }
+    cr_expect_geq(reports, 1);
+    cr_expect_eq(taken, 20);
+    cr_expect_eq(skn_system_wait(system, &error), SKN_OK, "%s", error.text);
+    skn_system_destroy(&system);
+}
+
 static int told;
 
 static void

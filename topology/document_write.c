@@ -71,6 +71,28 @@ opens_brackets(const char *text)
     return open > 0 || most > 8;
 }
 
+/* The character at `at` where a reader would refuse it or take it for the end of
+ * a line, with its length; 0 for any other. */
+static uint32_t
+unprintable(const char *at, size_t *bytes)
+{
+    const unsigned char *byte = (const unsigned char *)at;
+    if (byte[0] < 0x20 || byte[0] == 0x7F)
+        return byte[0];
+    if (byte[0] == 0xC2 && byte[1] < 0xA0) { /* U+0085 and its like */
+        *bytes = 2;
+        return byte[1];
+    }
+    *bytes = 3;
+    if (byte[0] == 0xE2 && byte[1] == 0x80 && (byte[2] | 1) == 0xA9)
+        return 0x2000u | (byte[2] & 0x3Fu); /* U+2028, U+2029 */
+    if (byte[0] == 0xEF && byte[1] == 0xBB && byte[2] == 0xBF)
+        return 0xFEFF; /* a byte order mark */
+    if (byte[0] == 0xEF && byte[1] == 0xBF && byte[2] >= 0xBE)
+        return 0xFFC0u | (byte[2] & 0x3Fu); /* no characters */
+    return 0;
+}
+
 void
 skn_document_write_text(const char *text, bool text_only, FILE *file)
 {
@@ -81,31 +103,23 @@ skn_document_write_text(const char *text, bool text_only, FILE *file)
     bool hides = opens_brackets(text);
     (void)fputc('"', file);
     for (const char *at = text; *at; at++) {
-        unsigned char byte = (unsigned char)*at;
-        /* U+0085 and other C1 controls are two bytes: C2 80 to C2 9F. */
-        if (byte == 0xC2 && (unsigned char)at[1] < 0xA0) {
-            (void)fprintf(file, "\\x%02x", (unsigned char)*++at);
-            continue;
+        size_t bytes = 1;
+        uint32_t hidden = unprintable(at, &bytes);
+        if (hides && (*at == '[' || *at == '{')) {
+            hidden = (unsigned char)*at;
+            bytes = 1;
         }
-        switch (byte) {
-        case '"':
-        case '\\':
-            (void)fputc('\\', file);
-            (void)fputc(byte, file);
-            break;
-        case '\n':
+        if (*at == '"' || *at == '\\')
+            (void)fprintf(file, "\\%c", *at);
+        else if (*at == '\n')
             (void)fputs("\\n", file);
-            break;
-        case '\t':
+        else if (*at == '\t')
             (void)fputs("\\t", file);
-            break;
-        default:
-            if (byte < 0x20 || byte == 0x7F ||
-                (hides && (byte == '[' || byte == '{')))
-                (void)fprintf(file, "\\x%02x", byte);
-            else
-                (void)fputc(byte, file);
-        }
+        else if (hidden)
+            (void)fprintf(file, hidden < 0x100 ? "\\x%02x" : "\\u%04x", hidden);
+        else
+            (void)fputc(*at, file);
+        at += hidden ? bytes - 1 : 0;
     }
     (void)fputc('"', file);
 }

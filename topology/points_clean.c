@@ -140,8 +140,10 @@ skn_points_clean(skn_points_clean_t *clean, const skn_points_t *points,
         clean->refused[i] = why.status != SKN_OK;
         if (clean->refused[i]) {
             kept = 0;
-            if (clean->refusal.status == SKN_OK)
+            if (clean->refusal.status == SKN_OK) {
                 clean->refusal = why;
+                clean->refused_first = first + i;
+            }
         }
         if (clean->normalize && kept > 0)
             skn_values_normalize(rows->value + at, kept);

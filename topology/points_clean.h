@@ -16,8 +16,9 @@ typedef struct skn_points_clean {
     /* --- what came of the last call --- */
     skn_point_rows_t rows;
     bool refused[SKN_NETWORK_POINTS_MAX];
-    skn_error_t refusal; /* of the first of all calls that was refused */
-    uint64_t *key;       /* [key_room], scratch */
+    skn_error_t refusal;  /* of the first point of all calls that was refused */
+    size_t refused_first; /* that point, if any was */
+    uint64_t *key;        /* [key_room], scratch */
     size_t key_room;
 } skn_points_clean_t;
 

@@ -179,9 +179,12 @@ best_part(const skn_predictor_t *predictor, skn_points_clean_t *clean,
     for (size_t i = 0; i < count && status == SKN_OK; i++) {
         if (clean->refused[i])
             blank(label + i * k, score + i * k, k);
-        else if (isnan(score[i * k]) && clean->refusal.status == SKN_OK)
+        else if (isnan(score[i * k]) && (clean->refusal.status == SKN_OK ||
+                                         first + i < clean->refused_first)) {
             (void)skn_fail(&clean->refusal, SKN_BAD_DATA,
                            "point %zu: its sums are not finite", first + i);
+            clean->refused_first = first + i;
+        }
     }
     return status;
 }

@@ -211,7 +211,7 @@ skn_topology_event(skn_topology_t *topology, int timeout_ms, char *line,
 }
 
 size_t
-skn_topology_event_bytes(const skn_topology_t *topology)
+skn_topology_event_bytes(skn_topology_t *topology)
 {
     skn_system_t *system =
         system_of(topology, "skn_topology_event_bytes", NULL);

@@ -63,15 +63,16 @@ skn_tunnels_relay(skn_tunnels_t *tunnels)
     return tunnels->relays && two;
 }
 
-/* What finds no room is left out: it is counted, too. */
-void
+/* Returns whether there was room: a sentence that finds none is left out. */
+bool
 skn_tunnels_say(skn_tunnels_t *tunnels, const char *format, ...)
 {
     va_list arguments;
     (void)pthread_mutex_lock(&tunnels->lock);
-    if (tunnels->text_count < SENTENCES_MAX &&
-        (tunnels->text_ms == 0 ||
-         tunnels->now_ms - tunnels->text_ms >= SENTENCE_MS)) {
+    bool has_room = tunnels->text_count < SENTENCES_MAX &&
+                    (tunnels->text_ms == 0 ||
+                     tunnels->now_ms - tunnels->text_ms >= SENTENCE_MS);
+    if (has_room) {
         char *text =
             tunnels->text[(tunnels->text_first + tunnels->text_count++) %
                           SENTENCES_MAX];
@@ -82,6 +83,7 @@ skn_tunnels_say(skn_tunnels_t *tunnels, const char *format, ...)
         va_end(arguments);
     }
     (void)pthread_mutex_unlock(&tunnels->lock);
+    return has_room;
 }
 
 bool
@@ -124,8 +126,8 @@ skn_passage_new(skn_tunnels_t *tunnels, passage_state_t state, int descriptor,
 {
     passage_t *passage = find_room(tunnels);
     if (!passage) {
-        skn_tunnels_say(tunnels, "no room for another stream beside %zu",
-                        tunnels->passage_max);
+        (void)skn_tunnels_say(tunnels, "no room for another stream beside %zu",
+                              tunnels->passage_max);
         skn_tunnels_add(tunnels, &tunnels->counts.full, 1);
         (void)close(descriptor);
         return NULL;
@@ -196,13 +198,12 @@ skn_tunnels_dial(skn_tunnels_t *tunnels, uint32_t node)
             skn_finder_ask(tunnels->finder, node);
         }
         if (!found && !place->told_unknown &&
-            skn_finder_is_unknown(tunnels->finder, node)) {
-            place->told_unknown = true;
-            skn_tunnels_say(tunnels,
-                            "node '%s': the name in %.160s is unknown here; it "
-                            "is looked up again",
-                            place->name, place->address);
-        }
+            skn_finder_is_unknown(tunnels->finder, node))
+            place->told_unknown = skn_tunnels_say(
+                tunnels,
+                "node '%s': the name in %.160s is unknown here; it is looked "
+                "up again",
+                place->name, place->address);
     }
     return skn_conduit_dial(&place->at, tunnels->service);
 }

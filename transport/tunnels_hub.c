@@ -54,7 +54,7 @@ skn_hub_accept(skn_tunnels_t *tunnels)
 static void
 refuse(skn_tunnels_t *tunnels, passage_t *passage, const char *why)
 {
-    skn_tunnels_say(tunnels, "refused a connection %s", why);
+    (void)skn_tunnels_say(tunnels, "refused a connection %s", why);
     skn_tunnels_add(tunnels, &tunnels->counts.strangers, 1);
     skn_passage_end(tunnels, passage);
 }
@@ -219,8 +219,9 @@ take_word(skn_tunnels_t *tunnels, uint32_t from, bool fresh, skn_frame_t frame)
     if (fresh)
         greet(tunnels, from);
     if (skn_tunnel_word_read(frame.at, frame.bytes, &word, NULL) != SKN_OK) {
-        skn_tunnels_say(tunnels, "node %s says what is no word of tunnels",
-                        tunnels->place[from].name);
+        (void)skn_tunnels_say(tunnels,
+                              "node %s says what is no word of tunnels",
+                              tunnels->place[from].name);
         return;
     }
     set_here(tunnels, from, true);
@@ -235,9 +236,9 @@ skn_hub_take(skn_tunnels_t *tunnels)
     if (!skn_control_take(tunnels->hub, &arrival))
         return false;
     if (arrival.kind == SKN_CONTROL_STRANGER)
-        skn_tunnels_say(tunnels, "at the line of tunnels: %.*s",
-                        (int)arrival.frame.bytes,
-                        (const char *)arrival.frame.at);
+        (void)skn_tunnels_say(tunnels, "at the line of tunnels: %.*s",
+                              (int)arrival.frame.bytes,
+                              (const char *)arrival.frame.at);
     else if (arrival.kind == SKN_CONTROL_LOST)
         set_here(tunnels, tunnels->member[arrival.member], false);
     else if (arrival.kind == SKN_CONTROL_MESSAGE)

@@ -122,8 +122,9 @@ take_word(skn_tunnels_t *tunnels, uint32_t hub, skn_frame_t frame)
 {
     skn_tunnel_word_t word;
     if (skn_tunnel_word_read(frame.at, frame.bytes, &word, NULL) != SKN_OK)
-        skn_tunnels_say(tunnels, "node %s says what is no word of tunnels",
-                        tunnels->place[hub].name);
+        (void)skn_tunnels_say(tunnels,
+                              "node %s says what is no word of tunnels",
+                              tunnels->place[hub].name);
     else if (word.number > 0)
         take_answer(tunnels, hub, &word);
     else if (word.kind == SKN_TUNNEL_OPEN)

@@ -121,7 +121,7 @@ struct skn_tunnels {
 uint64_t skn_tunnels_now_ms(void);
 /* Entries of poll that there may be at most. */
 size_t skn_tunnels_polled_max(const skn_tunnels_t *tunnels);
-__attribute__((format(printf, 2, 3))) void skn_tunnels_say(
+__attribute__((format(printf, 2, 3))) bool skn_tunnels_say(
     skn_tunnels_t *tunnels, const char *format, ...);
 /* A free one, with a descriptor to keep; NULL: none, and it is closed. */
 passage_t *skn_passage_new(skn_tunnels_t *tunnels, passage_state_t state,

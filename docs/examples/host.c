@@ -70,7 +70,7 @@ on_interrupt(int number)
 static int
 on_event(zloop_t *loop, zmq_pollitem_t *item, void *topology)
 {
-    char line[256];
+    static char line[SKN_EVENT_BYTES_MAX];
     (void)loop, (void)item;
     skn_status_t status =
         skn_topology_event(topology, 0, line, sizeof(line), NULL);

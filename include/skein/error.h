@@ -80,16 +80,17 @@ static inline void
 skn_error_escape(char *text, size_t room)
 {
     for (size_t at = 0; text[at]; at++) {
-        unsigned char byte = (unsigned char)text[at];
-        char escape[5];
+        unsigned char byte = 0;
+        char hex[8];
+        memcpy(&byte, text + at, 1);
         if (byte >= 0x20 && byte != 0x7f)
             continue;
-        int length = byte == '\n'   ? snprintf(escape, sizeof(escape), "\\n")
-                     : byte == '\t' ? snprintf(escape, sizeof(escape), "\\t")
-                     : byte == '\r' ? snprintf(escape, sizeof(escape), "\\r")
-                                    : snprintf(escape, sizeof(escape),
-                                               "\\x%02x", (unsigned)byte);
-        size_t bytes = (size_t)length, tail = strlen(text + at + 1);
+        (void)snprintf(hex, sizeof(hex), "\\x%02x", byte);
+        const char *escape = byte == '\n'   ? "\\n"
+                             : byte == '\t' ? "\\t"
+                             : byte == '\r' ? "\\r"
+                                            : hex;
+        size_t bytes = strlen(escape), tail = strlen(text + at + 1);
         if (at + bytes >= room) {
             text[at] = '\0';
             return;

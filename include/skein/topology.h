@@ -92,8 +92,9 @@ SKN_API skn_status_t skn_topology_event(skn_topology_t *topology,
                                         int timeout_ms, char *line,
                                         size_t line_bytes, skn_error_t *error);
 
-/* How many bytes the next event and its NUL need; 0: none has come yet. */
-SKN_API size_t skn_topology_event_bytes(const skn_topology_t *topology);
+/* How many bytes the next event and its NUL need; 0: none has come yet. Takes
+ * what has come, as skn_topology_event does, and waits for nothing. */
+SKN_API size_t skn_topology_event_bytes(skn_topology_t *topology);
 
 /* Asks every actor to come to a good end soon. From any thread, and safe in a
  * signal handler, from skn_topology_new to skn_topology_destroy: what is asked

@@ -43,8 +43,10 @@ is_free(const world_t *world, uint32_t number)
 static inline void
 note_event(world_t *world)
 {
-    for (uint32_t k = 0; k < world->count; k++)
+    for (uint32_t k = 0; k < world->count; k++) {
         world->member[k].leave_events++;
+        world->member[k].event_ns = world->now_ns;
+    }
 }
 
 /* Whether a disk, a line or a process fails now: its trouble may end more

@@ -25,6 +25,9 @@
 #define END_NS (HEAL_NS + 600000 * MS)
 /* Of one who leaves. */
 #define GRACE_NS (20000 * MS)
+/* In which it is let go where nothing else happens: two generations, one of
+ * which may have to be begun once more. */
+#define LET_GO_NS (12000 * MS)
 #define RUN_ID "0123456789abcdef0123456789abcdef"
 
 /* A checkpoint on one disk: which parts of it lie there. */
@@ -100,7 +103,8 @@ typedef struct member {
     /* Since it wants to leave: generations begun, and what else happened that
      * may have been the reason of some of them. */
     uint32_t leave_begun, leave_events;
-    bool died;     /* and its coordinator has not heard of it since */
+    uint64_t event_ns; /* the last of them, or when it wanted to */
+    bool died;         /* and its coordinator has not heard of it since */
     bool released; /* it was told that it may: its disk is somebody else's */
     copy_t disk[KEPT];
     size_t disk_count;
@@ -124,7 +128,7 @@ typedef struct generation {
 
 typedef struct world {
     uint64_t seed, random, now_ns;
-    uint32_t count;
+    uint32_t count, least; /* members, and how many at least are to train */
     member_t member[MEMBERS_MAX];
     generation_t *generation;
     uint64_t trained; /* the newest generation that trained */
@@ -433,7 +437,8 @@ cut_off(world_t *world, uint32_t number)
     if (other == number)
         return;
     uint64_t pair = bit(number) | bit(other);
-    if (!world->forever && draw(world, 8) == 0 && outlives(world, 0, pair)) {
+    if (!world->forever && world->least < world->count && draw(world, 8) == 0 &&
+        outlives(world, 0, pair)) {
         world->forever = pair;
         until_ns = END_NS;
     }

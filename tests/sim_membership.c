@@ -452,7 +452,7 @@ open_coordinator(world_t *world)
     skn_error_t error = { 0 };
     const skn_membership_options_t options = {
         .count = world->count,
-        .least = 1,
+        .least = world->least,
         .first_wait_ns = 3000 * MS,
         .choose = choose,
         .job = world,
@@ -644,6 +644,7 @@ leave(world_t *world, uint32_t number)
         member->leaving = true;
         member->leave_begun = 0;
         member->leave_events = 0;
+        member->event_ns = world->now_ns;
         trace(world, "%s leaves%s", names[k], several ? ", of several" : "");
         say(world, k, SAY_LEAVING);
         member->back_ns = world->now_ns + GRACE_NS;
@@ -657,7 +658,7 @@ spoil(world_t *world)
 {
     uint32_t number = (uint32_t)draw(world, world->count);
     member_t *member = &world->member[number];
-    if (world->now_ns >= HEAL_NS || draw(world, 60) != 0)
+    if (world->now_ns >= HEAL_NS || draw(world, world->calm ? 150 : 60) != 0)
         return;
     if (!world->calm && world->membership && draw(world, 8) == 0) {
         note_event(world);
@@ -706,18 +707,24 @@ spoil(world_t *world)
 }
 
 /* A member that wants to leave does not wait longer than its grace, and need not
- * wait so long where nothing else happens. */
+ * wait so long where nothing else happens, and nobody has gone away with parts
+ * that those who are here lack. */
 static void
 lose_patience(world_t *world)
 {
+    bool all_here = true;
+    for (uint32_t k = 0; k < world->count; k++)
+        all_here =
+            all_here && (world->member[k].alive || world->member[k].released);
     for (uint32_t k = 0; k < world->count; k++) {
         const member_t *member = &world->member[k];
-        if (!member->alive || !member->leaving ||
-            world->now_ns < member->back_ns)
+        if (!member->alive || !member->leaving)
             continue;
-        if (member->leave_events == 0 && world->calm)
+        if (world->calm && all_here &&
+            world->now_ns >= member->event_ns + LET_GO_NS)
             wrong(world, "one who leaves was not let go");
-        kill_member(world, k, false);
+        if (world->now_ns >= member->back_ns)
+            kill_member(world, k, false);
     }
 }
 
@@ -766,6 +773,8 @@ play(uint64_t seed, bool partial, uint64_t *generations, uint64_t *faults)
         exit(70);
     world->calm = draw(world, 4) == 0;
     world->count = 2 + (uint32_t)draw(world, MEMBERS_MAX - 1);
+    world->least =
+        1 + (draw(world, 2) ? (uint32_t)draw(world, world->count) : 0);
     for (uint32_t k = 0; k < world->count; k++)
         world->member[k].back_ns = draw(world, 4000) * MS;
     bool good = run(world);

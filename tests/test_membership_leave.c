@@ -99,6 +99,54 @@ trains(const play_t *play)
     return skn_membership_members(play->membership) & ~serving(play);
 }
 
+/* Three at least are to train. The two that stay hold everything, some of it
+ * once: c gives it to them before it goes, though they will not train. */
+Test(membership_leave, too_few_to_train_get_their_copies_first)
+{
+    play_t play;
+    begin_all(&play, 3, 3);
+    leave(&play, C);
+    pass(&play, 200, 7);
+    end_all(&play);
+    pass(&play, 3000, 0);
+    cr_assert_eq(trains(&play), A | B);
+    cr_assert_eq(serving(&play), C);
+    save(&play);
+    pass(&play, 200, 0);
+    end_all(&play);
+    play.duty_count = 0;
+    pass(&play, 3000, 0);
+    cr_expect_eq(let_go(&play), C);
+    cr_expect_eq(skn_membership_members(play.membership), 0, "two are too few");
+    skn_membership_destroy(&play.membership);
+}
+
+/* A coordinator that comes back hears of a leaver before it hears how far the
+ * generation is, which has not saved yet. */
+Test(membership_leave,
+     what_a_generation_has_trained_is_kept_by_another_coordinator)
+{
+    play_t play;
+    open_play_by(&play, (skn_membership_options_t){ .count = 2,
+                                                    .least = 1,
+                                                    .copies = 2,
+                                                    .generation = 1,
+                                                    .members = A | B });
+    arrive(&play, 0, 11);
+    arrive(&play, 1, 12);
+    play.runs[0] = play.runs[1] = 1;
+    skn_membership_hello(play.membership, 0, 11, 1, play.now_ns);
+    skn_membership_hello(play.membership, 1, 12, 1, play.now_ns);
+    skn_membership_leaving(play.membership, 1, play.now_ns);
+    skn_membership_tick(play.membership, play.now_ns);
+    skn_membership_tick(play.membership, play.now_ns + 1000000);
+    pass(&play, 3000, 400);
+    cr_expect_eq(count_of(&play, SKN_DUTY_ABORT), 0);
+    cr_expect_eq(skn_membership_batch(play.membership), 400);
+    cr_expect_eq(skn_membership_generation(play.membership), 1);
+    skn_membership_destroy(&play.membership);
+}
+
 Test(membership_leave, one_is_let_go_after_the_marker)
 {
     play_t play;

@@ -269,8 +269,11 @@ skn_membership_pulse(skn_membership_t *membership, uint32_t number,
         number == lead_of(membership))
         (void)skn_membership_give(membership, SKN_DUTY_PAUSE, number);
     if (generation == membership->generation &&
-        takes_part(membership, number) && batch > membership->batch)
-        membership->batch = batch;
+        takes_part(membership, number)) {
+        membership->is_found = false;
+        if (batch > membership->batch)
+            membership->batch = batch;
+    }
     bool stray = generation != 0 && (generation != membership->generation ||
                                      !takes_part(membership, number) ||
                                      membership->phase == SKN_PHASE_ABORTING);
@@ -596,7 +599,7 @@ drop_beginning(skn_membership_t *membership, uint64_t now_ns)
 {
     uint64_t leavers = skn_membership_leavers(membership, membership->members);
     if (!leavers || membership->point.saved || membership->batch > 0 ||
-        membership->saved_here)
+        membership->saved_here || membership->is_found)
         return false;
     skn_membership_because_of(membership, leavers, "leaves", "leave");
     membership->futile = 0;

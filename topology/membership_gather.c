@@ -118,7 +118,7 @@ skn_membership_start(skn_membership_t *membership, uint64_t stay,
         membership->saved_batch = point->batch; /* nobody had told us */
     membership->ever = true;
     membership->started_ns = now_ns;
-    membership->renew = membership->spoiled = false;
+    membership->renew = membership->spoiled = membership->is_found = false;
     (void)skn_membership_give(membership, SKN_DUTY_RECORD, 0);
     skn_membership_tell(membership, "generation %llu from batch %llu: %s%s%s",
                         (unsigned long long)membership->generation,
@@ -235,7 +235,7 @@ find_running(skn_membership_t *membership, bool *wait, uint64_t now_ns)
                                        .batch = membership->saved_batch };
     membership->batch = membership->saved_batch;
     membership->started_ns = now_ns;
-    membership->looked = true;
+    membership->looked = membership->is_found = true;
     skn_membership_tell(membership, "generation %llu goes on",
                         (unsigned long long)membership->generation);
     skn_membership_enter(membership, SKN_PHASE_RUNNING, now_ns);

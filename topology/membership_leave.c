@@ -10,8 +10,8 @@
  *     they have one copy of each part    their generation begins; it writes the
  *                                        checkpoint again at once, and then
  *                                        the leavers, which waited, are let go
- *     they lack a part                   a generation in which the leavers that
- *                                        hold it only serve: they get no rows
+ *     they lack a part, or are fewer     a generation in which the leavers that
+ *     than are to train                  hold it only serve: they get no rows
  *                                        and no copies. It ends as soon as its
  *                                        first checkpoint is complete
  *
@@ -156,11 +156,15 @@ skn_membership_hand_over(skn_membership_t *membership, uint64_t stay,
     uint64_t all = skn_membership_with(membership, stay, stay | leavers);
     bool alone = choose(membership, stay, &without);
     bool whole = choose(membership, all, &with);
-    if (alone && (!whole || is_same(&without, &with))) {
-        if (is_kept(membership, stay, &without))
-            let_go(membership, leavers);
+    bool lacks_copies = alone && (!whole || is_same(&without, &with));
+    if (lacks_copies && is_kept(membership, stay, &without)) {
+        let_go(membership, leavers);
         return false;
     }
+    /* Those who stay write all copies as soon as they train. */
+    if (lacks_copies && (!whole || (uint32_t)__builtin_popcountll(stay) >=
+                                       membership->options.least))
+        return false;
     if (!whole && membership->saved_batch == 0) {
         let_go(membership, leavers); /* nothing was ever whole */
         return false;
@@ -171,7 +175,8 @@ skn_membership_hand_over(skn_membership_t *membership, uint64_t stay,
     if (now_ns < membership->retry_ns ||
         !skn_membership_is_still(membership, now_ns))
         return true;
-    uint64_t serving = fewest(membership, stay, all, &with);
+    uint64_t serving =
+        lacks_copies ? all & ~stay : fewest(membership, stay, all, &with);
     if (!serving)
         return false;
     skn_membership_because_of(membership, serving, "hands over what it holds",

@@ -60,6 +60,7 @@ struct skn_membership {
     bool stop, stopped;
     bool spoiled;      /* ... by what its state may be the reason of */
     uint64_t mistaken; /* failed by their configs since a batch was trained */
+    bool is_found; /* the generation ran before, and no pulse of it has come */
     bool renew; /* the generation that runs is to end, with nobody's change */
     char reason[240]; /* why the next generation is another one */
     skn_error_t error;

@@ -81,6 +81,19 @@ count_for_leavers(world_t *world)
     }
 }
 
+/* Whether a member that wants to leave waits though nothing else happens, and
+ * nobody has gone away with parts that those who are here lack. */
+static inline bool
+waits_in_vain(const world_t *world, uint32_t number)
+{
+    const member_t *member = &world->member[number];
+    for (uint32_t k = 0; k < world->count; k++)
+        if (!world->member[k].alive && !world->member[k].released)
+            return false;
+    return world->calm && member->alive && member->leaving &&
+           world->now_ns >= member->event_ns + LET_GO_NS;
+}
+
 /* For a world that is looked at alone. */
 static inline void
 show_disks(const world_t *world)

@@ -51,4 +51,26 @@ hears(const world_t *world, uint32_t number, uint32_t peer)
            world->now_ns >= other->ready_ns && !is_cut(world, number, peer);
 }
 
+/* The line of one, or those of all but one at a time, go silent, or end at once
+ * for both of their ends. */
+static inline void
+cut_lines(world_t *world, uint32_t number)
+{
+    uint64_t until_ns = world->now_ns + draw(world, 15000) * MS;
+    bool up = draw(world, 3) != 0, down = !up || draw(world, 2);
+    bool others = draw(world, 4) == 0, ends = draw(world, 2) == 0;
+    for (uint32_t k = 0; k < world->count; k++) {
+        member_t *member = &world->member[k];
+        if ((k == number) == others)
+            continue;
+        member->cut_ns = until_ns;
+        member->cut_up = up;
+        member->cut_down = down;
+        if (ends)
+            break_line(world, k);
+        trace(world, "%s is cut off till %.2f, up %d, down %d%s", names[k],
+              (double)until_ns * 1e-9, up, down, ends ? ", at once" : "");
+    }
+}
+
 #endif

@@ -605,28 +605,6 @@ deliver(world_t *world)
 
 /* --- what goes wrong ----------------------------------------------------- */
 
-/* The line of one, or those of all but one at a time, go silent, or end at once
- * for both of their ends. */
-static void
-cut_lines(world_t *world, uint32_t number)
-{
-    uint64_t until_ns = world->now_ns + draw(world, 15000) * MS;
-    bool up = draw(world, 3) != 0, down = !up || draw(world, 2);
-    bool others = draw(world, 4) == 0, ends = draw(world, 2) == 0;
-    for (uint32_t k = 0; k < world->count; k++) {
-        member_t *member = &world->member[k];
-        if ((k == number) == others)
-            continue;
-        member->cut_ns = until_ns;
-        member->cut_up = up;
-        member->cut_down = down;
-        if (ends)
-            break_line(world, k);
-        trace(world, "%s is cut off till %.2f, up %d, down %d%s", names[k],
-              (double)until_ns * 1e-9, up, down, ends ? ", at once" : "");
-    }
-}
-
 /* One leaves, or several do at the same moment: any number of all. */
 static void
 leave(world_t *world, uint32_t number)
@@ -706,24 +684,15 @@ spoil(world_t *world)
     }
 }
 
-/* A member that wants to leave does not wait longer than its grace, and need not
- * wait so long where nothing else happens, and nobody has gone away with parts
- * that those who are here lack. */
 static void
 lose_patience(world_t *world)
 {
-    bool all_here = true;
-    for (uint32_t k = 0; k < world->count; k++)
-        all_here =
-            all_here && (world->member[k].alive || world->member[k].released);
     for (uint32_t k = 0; k < world->count; k++) {
         const member_t *member = &world->member[k];
-        if (!member->alive || !member->leaving)
-            continue;
-        if (world->calm && all_here &&
-            world->now_ns >= member->event_ns + LET_GO_NS)
+        if (waits_in_vain(world, k))
             wrong(world, "one who leaves was not let go");
-        if (world->now_ns >= member->back_ns)
+        if (member->alive && member->leaving &&
+            world->now_ns >= member->back_ns)
             kill_member(world, k, false);
     }
 }

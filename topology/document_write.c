@@ -71,8 +71,8 @@ opens_brackets(const char *text)
     return open > 0 || most > 8;
 }
 
-/* The character at `at` where a reader would refuse it or take it for the end of
- * a line, with its length; 0 for any other. */
+/* The character at `at` where a reader would refuse it, or take it for the end
+ * of a line, with its length; 0 for any other. */
 static uint32_t
 unprintable(const char *at, size_t *bytes)
 {

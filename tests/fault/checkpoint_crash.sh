@@ -1,14 +1,14 @@
 #!/usr/bin/env bash
 # checkpoint_crash.sh - a checkpoint survives a kill, or an error, at any step.
 #
-# Usage: checkpoint_crash.sh CHECKPOINT_WRITER
+# Usage: checkpoint_crash.sh CHECKPOINT_WRITER [EVERY]    each EVERYth k: 4
 # For each system call that changes the disk, and each k: the writer is killed
 # when it enters the k-th one, or the call fails. Afterwards the run folder must
 # open, hold no left-over, and give the old or a newer checkpoint, every byte
 # right. k rises until the writer ends undisturbed.
 # SPDX-License-Identifier: Apache-2.0
 set -u
-writer=$1
+writer=$1 every=${2:-4} sweeps=0
 # The leak finder cannot work in a process that is being traced.
 export ASAN_OPTIONS=detect_leaks=0
 if ! command -v strace >/dev/null ||
@@ -46,8 +46,8 @@ inspect() {
 
 # sweep FROM OLDEST CALL EFFECT: FROM is a folder to start with, or nothing.
 sweep() {
-    local k=0 code
-    while [ $((k += 1)) -le 400 ]; do
+    local k=$((1 + sweeps++ % every - every)) code
+    while [ $((k += every)) -le 400 ]; do
         rm -rf "$work/run"
         [ -z "$1" ] || cp -a "$1" "$work/run"
         disturb "$3:$4:when=$k"

@@ -356,18 +356,19 @@ skn_checkpoint_is_damage(skn_status_t status)
  * sound (SIZE_MAX: any). What was open of it stays mapped: bytes of it may be
  * in somebody's hands. */
 static skn_status_t
-take_beside(skn_checkpoint_t *checkpoint, uint32_t index, size_t piece)
+take_beside(skn_checkpoint_t *checkpoint, uint32_t index, size_t piece,
+            skn_error_t *error)
 {
     checkpoint_file_t *file = &checkpoint->file[index], *old = NULL;
-    skn_error_t fault = { 0 };
-    skn_status_t status = skn_checkpoint_look_beside(checkpoint);
+    skn_status_t status = skn_checkpoint_look_beside(checkpoint, error);
     if (status != SKN_OK)
         return status;
     if (checkpoint->beside_count == 0)
         return SKN_NO_INPUT;
     old = malloc(sizeof(*old));
     if (!old)
-        return SKN_NO_MEMORY;
+        return skn_fail(error, SKN_NO_MEMORY, "%s: no room for another copy",
+                        checkpoint->path);
     *old = *file;
     status = SKN_NO_INPUT;
     for (size_t k = 0;
@@ -375,12 +376,12 @@ take_beside(skn_checkpoint_t *checkpoint, uint32_t index, size_t piece)
          k++) {
         int folder = -1;
         *file = (checkpoint_file_t){ .file = -1 };
-        status = skn_folder_open(checkpoint->beside[k], &folder, &fault);
+        status = skn_folder_open(checkpoint->beside[k], &folder, error);
         if (status == SKN_OK)
             status = open_file(checkpoint, index, folder, checkpoint->beside[k],
-                               &fault);
+                               error);
         if (status == SKN_OK && piece != SIZE_MAX)
-            status = prove_piece(checkpoint, piece, &fault);
+            status = prove_piece(checkpoint, piece, error);
         if (folder >= 0)
             (void)close(folder);
         if (status == SKN_OK) {
@@ -406,10 +407,10 @@ mend(skn_checkpoint_t *checkpoint, uint32_t index, size_t piece,
 {
     if (!skn_checkpoint_is_damage(status))
         return status;
-    skn_status_t taken = take_beside(checkpoint, index, piece);
+    skn_error_t other = { 0 };
+    skn_status_t taken = take_beside(checkpoint, index, piece, &other);
     if (taken == SKN_NO_MEMORY)
-        return skn_fail(fault, taken, "%s: no room for the folders beside it",
-                        checkpoint->path);
+        return skn_fail(fault, taken, "%s", other.text);
     return taken == SKN_OK ? SKN_OK : status;
 }
 

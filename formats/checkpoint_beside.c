@@ -20,17 +20,26 @@
 #include <string.h>
 #include <unistd.h>
 
+/* A place that cannot be looked into has nothing for us; but what this process
+ * lacks says nothing of the place. */
+static skn_status_t
+pass_over(skn_status_t status)
+{
+    return status == SKN_NO_MEMORY ? status : SKN_OK;
+}
+
 /* Whether several nodes wrote it: then others may have what is missing here. */
 static skn_status_t
-find_shared(const skn_checkpoint_t *checkpoint, bool *shared)
+find_shared(const skn_checkpoint_t *checkpoint, bool *shared,
+            skn_error_t *error)
 {
-    skn_error_t error = { 0 };
     const char *text = checkpoint->manifest.metadata;
     json_t *metadata =
-        skn_json_object_parse("metadata", text, strlen(text), &error);
+        skn_json_object_parse("metadata", text, strlen(text), error);
     *shared = metadata && skn_json_number(metadata, "nodes") > 1;
+    skn_status_t status = metadata ? SKN_OK : pass_over(error->status);
     json_decref(metadata);
-    return error.status == SKN_NO_MEMORY ? SKN_NO_MEMORY : SKN_OK;
+    return status;
 }
 
 typedef struct search {
@@ -41,22 +50,35 @@ typedef struct search {
 } search_t;
 
 /* Whether the manifest in the folder `path` is ours, byte for byte. */
-static bool
-has_manifest(const char *path, const char *seal)
+static skn_status_t
+find_manifest(const char *path, const char *seal, bool *same,
+              skn_error_t *error)
 {
     char *bytes = NULL, found[SKN_HASH_TEXT_BYTES] = "";
     size_t byte_count = 0;
     int folder = -1;
-    if (skn_folder_open(path, &folder, NULL) != SKN_OK)
-        return false;
-    if (skn_folder_read_file(folder, path, "manifest.json",
-                             SKN_MANIFEST_BYTES_MAX, &bytes, &byte_count,
-                             NULL) == SKN_OK &&
-        skn_json_check_seal(path, bytes, byte_count, NULL) == SKN_OK)
+    skn_status_t status = skn_folder_open(path, &folder, error);
+    if (status == SKN_OK)
+        status = skn_folder_read_file(folder, path, "manifest.json",
+                                      SKN_MANIFEST_BYTES_MAX, &bytes,
+                                      &byte_count, error);
+    if (status == SKN_OK)
+        status = skn_json_check_seal(path, bytes, byte_count, error);
+    if (status == SKN_OK)
         skn_json_seal_text(bytes, byte_count, found);
+    *same = strcmp(found, seal) == 0;
     free(bytes);
-    (void)close(folder);
-    return strcmp(found, seal) == 0;
+    if (folder >= 0)
+        (void)close(folder);
+    return pass_over(status);
+}
+
+static skn_status_t
+no_room(const search_t *search, skn_error_t *error)
+{
+    return skn_fail(error, SKN_NO_MEMORY,
+                    "%s: no room for a list of the folders beside it",
+                    search->checkpoint->path);
 }
 
 static skn_status_t
@@ -65,21 +87,24 @@ visit(void *visitor, const char *entry, skn_error_t *error)
     search_t *search = visitor;
     skn_checkpoint_t *checkpoint = search->checkpoint;
     char *path = NULL;
-    (void)error;
+    bool same = false;
+    skn_status_t status = SKN_OK;
     if (strcmp(entry, search->run) == 0)
         return SKN_OK;
     if (asprintf(&path, "%s/%s/%s", search->top, entry, search->name) < 0)
-        return SKN_NO_MEMORY;
-    if (access(path, F_OK) != 0 || !has_manifest(path, checkpoint->seal)) {
+        return no_room(search, error);
+    if (access(path, F_OK) == 0)
+        status = find_manifest(path, checkpoint->seal, &same, error);
+    if (!same) {
         free(path);
-        return SKN_OK;
+        return status;
     }
     if (checkpoint->beside_count == search->room) {
         size_t room = search->room ? 2 * search->room : 8;
         char **more = realloc(checkpoint->beside, room * sizeof(*more));
         if (!more) {
             free(path);
-            return SKN_NO_MEMORY;
+            return no_room(search, error);
         }
         checkpoint->beside = more;
         search->room = room;
@@ -106,25 +131,29 @@ cut_last(char *path)
 }
 
 skn_status_t
-skn_checkpoint_look_beside(skn_checkpoint_t *checkpoint)
+skn_checkpoint_look_beside(skn_checkpoint_t *checkpoint, skn_error_t *error)
 {
     skn_batch_id_t id;
     int folder = -1;
     bool shared = false;
     if (checkpoint->looked || checkpoint->alone)
         return SKN_OK;
-    skn_status_t status = find_shared(checkpoint, &shared);
+    skn_status_t status = find_shared(checkpoint, &shared, error);
     char *top = shared ? realpath(checkpoint->path, NULL) : NULL;
-    if (shared && !top && errno == ENOMEM)
-        status = SKN_NO_MEMORY;
+    if (shared && !top)
+        status =
+            pass_over(skn_fail(error, skn_errno_status(errno, SKN_OK), "%s: %s",
+                               checkpoint->path, strerror(errno)));
     const char *name = top ? cut_last(top) : NULL;
     const char *run = name ? cut_last(top) : NULL;
-    if (run && skn_batch_name_parse(name, &id.batch, &id.generation) &&
-        skn_folder_open(top[0] ? top : "/", &folder, NULL) == SKN_OK) {
+    if (run && skn_batch_name_parse(name, &id.batch, &id.generation)) {
         search_t search = { checkpoint, top, run, name, 0 };
-        if (skn_folder_list(folder, top, visit, &search, NULL) == SKN_NO_MEMORY)
-            status = SKN_NO_MEMORY;
-        (void)close(folder);
+        status = skn_folder_open(top[0] ? top : "/", &folder, error);
+        if (status == SKN_OK)
+            status = skn_folder_list(folder, top, visit, &search, error);
+        if (folder >= 0)
+            (void)close(folder);
+        status = pass_over(status);
     }
     free(top);
     checkpoint->looked = status == SKN_OK;

@@ -21,20 +21,13 @@ load_batch(const char *run_path, const skn_batch_id_t *id, skn_verify_t verify,
            skn_checkpoint_t **checkpoint, skn_error_t *error)
 {
     char name[SKN_BATCH_NAME_BYTES], *path = NULL;
-    int run_folder = -1;
     skn_batch_name(id->batch, id->generation, name);
-    skn_status_t status = skn_folder_open(run_path, &run_folder, error);
-    if (status != SKN_OK)
-        return status;
-    if (asprintf(&path, "%s/%s", run_path, name) < 0) {
-        (void)close(run_folder);
+    if (asprintf(&path, "%s/%s", run_path, name) < 0)
         return skn_fail(error, SKN_NO_MEMORY, "%s: no room for its path", name);
-    }
-    int folder = openat(run_folder, name,
-                        O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+    int folder =
+        openat(AT_FDCWD, path, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
     int code = errno;
-    (void)close(run_folder);
-    status =
+    skn_status_t status =
         folder < 0
             ? skn_fail(error, skn_errno_status(code, SKN_BAD_DATA),
                        "%s: cannot open the folder: %s", path, strerror(code))
@@ -150,8 +143,9 @@ load_newest(const char *path, const uint64_t *only, skn_verify_t verify,
     skn_status_t status = add_candidates(&all, path, 0, only, error);
     if (status == SKN_OK) {
         skn_status_t looked = skn_node_folders_in(path, &parts, error);
-        /* A damaged run.json has no parts; its checkpoints may be sound. */
-        status = skn_checkpoint_is_damage(looked) ? SKN_OK : looked;
+        /* A damaged run.json has no parts; its checkpoints may be sound. Nodes
+         * that cannot be looked for may have newer ones. */
+        status = looked == SKN_BAD_DATA ? SKN_OK : looked;
     }
     for (size_t k = 0; k < parts.count && status == SKN_OK; k++)
         status = add_candidates(&all, parts.path[k], k + 1, only, error);

@@ -26,7 +26,9 @@ skn_errno_status(int code, skn_status_t otherwise)
     case EPERM:
     case EROFS:
         return SKN_NO_PERMISSION;
-    case ENOMEM:
+    case ENOMEM: /* what this process lacks says nothing of the file */
+    case EMFILE:
+    case ENFILE:
         return SKN_NO_MEMORY;
     default:
         return otherwise;

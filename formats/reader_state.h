@@ -46,8 +46,10 @@ skn_status_t skn_checkpoint_load(const char *path, int folder,
                                  skn_checkpoint_t **checkpoint,
                                  skn_error_t *error);
 
-/* Fills `beside`, once (checkpoint_beside.c). SKN_NO_MEMORY, or SKN_OK, also
- * where a folder cannot be looked into. */
-skn_status_t skn_checkpoint_look_beside(skn_checkpoint_t *checkpoint);
+/* Fills `beside`, once (checkpoint_beside.c). SKN_NO_MEMORY, which no file
+ * descriptors are, too; or SKN_OK, also where a folder cannot be looked into.
+ * `error` is not NULL, and means nothing after SKN_OK. */
+skn_status_t skn_checkpoint_look_beside(skn_checkpoint_t *checkpoint,
+                                        skn_error_t *error);
 
 #endif

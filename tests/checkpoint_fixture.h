@@ -18,6 +18,9 @@
 /* Bytes of one write: odd, so that elements are torn apart. */
 static size_t fixture_step_bytes = 13;
 
+#define FIXTURE_METADATA "{\"epoch\": 1.5}"
+static const char *fixture_metadata = FIXTURE_METADATA;
+
 /* The 64 bits at a place; narrower types keep the lowest. */
 static inline uint64_t
 fixture_bits(const char *name, uint64_t batch, uint64_t row, uint64_t column)
@@ -169,7 +172,7 @@ fixture_write(skn_run_folder_t *run, uint64_t batch, unsigned hidden_shards,
     if (status == SKN_OK)
         status = fixture_write_output(writer, output_shards, batch, error);
     if (status == SKN_OK)
-        return skn_checkpoint_finish(&writer, "{\"epoch\": 1.5}", keep, NULL,
+        return skn_checkpoint_finish(&writer, fixture_metadata, keep, NULL,
                                      error);
     skn_checkpoint_abandon(&writer);
     return status;
@@ -210,7 +213,7 @@ static inline bool
 fixture_good(skn_checkpoint_t *checkpoint)
 {
     if (skn_checkpoint_tensor_count(checkpoint) != 6 ||
-        strcmp(skn_checkpoint_metadata(checkpoint), "{\"epoch\": 1.5}") != 0)
+        strcmp(skn_checkpoint_metadata(checkpoint), fixture_metadata) != 0)
         return false;
     for (size_t i = 0; i < 6; i++) {
         const skn_checkpoint_tensor_t *tensor =

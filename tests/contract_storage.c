@@ -19,255 +19,7 @@
 #include "formats/folder.h"
 #include "formats/folder_lock.h"
 #include "formats/xmc.h"
-#include "tests/checkpoint_fixture.h"
-#include "tests/faults.h"
-#include "tests/temp_folder.h"
-
-typedef struct place {
-    char folder[TEMP_FOLDER_BYTES];
-    char run[TEMP_FOLDER_BYTES + 16], text[TEMP_FOLDER_BYTES + 16],
-        cache[TEMP_FOLDER_BYTES + 16];
-} place_t;
-
-typedef struct subject {
-    const char *name;
-    /* Makes what `act` needs; may be NULL. */
-    void (*prepare)(place_t *place);
-    skn_status_t (*act)(place_t *place, skn_error_t *error);
-    /* What must hold however `act` ended; may be NULL. */
-    void (*inspect)(place_t *place, skn_status_t status);
-    /* Calls that the operation may do without, separated by spaces. */
-    const char *forgiven;
-} subject_t;
-
-static const skn_run_options_t new_run = {
-    .run_id = "0123456789abcdef0123456789abcdef",
-    .config_text = "skein: 1\n",
-};
-static const skn_run_options_t old_run = { .resume = true };
-
-static void
-write_text(const char *path, const char *text)
-{
-    FILE *file = fopen(path, "w");
-    cr_assert(file && fputs(text, file) >= 0 && fclose(file) == 0);
-}
-
-/* --- subjects: the folder of a run ---------------------------------------- */
-
-static skn_status_t
-make_run(place_t *place, skn_error_t *error)
-{
-    skn_run_folder_t *run =
-        skn_run_folder_open(place->run, &new_run, NULL, error);
-    bool made = run != NULL;
-    skn_run_folder_close(&run);
-    return made ? SKN_OK : error->status;
-}
-
-static void
-prepare_run(place_t *place)
-{
-    skn_error_t error = { 0 };
-    cr_assert_eq(make_run(place, &error), SKN_OK, "%s", error.text);
-}
-
-/* A run with the checkpoints of batches 10 and 20. */
-static void
-prepare_checkpoints(place_t *place)
-{
-    skn_error_t error = { 0 };
-    skn_run_folder_t *run =
-        skn_run_folder_open(place->run, &new_run, NULL, &error);
-    cr_assert(run, "%s", error.text);
-    for (uint64_t batch = 10; batch <= 20; batch += 10)
-        cr_assert_eq(fixture_write(run, batch, 2, 3, 3, &error), SKN_OK, "%s",
-                     error.text);
-    skn_run_folder_close(&run);
-}
-
-static skn_status_t
-resume_run(place_t *place, skn_error_t *error)
-{
-    size_t count = 0;
-    skn_run_folder_t *run =
-        skn_run_folder_open(place->run, &old_run, &count, error);
-    if (!run)
-        return error->status;
-    cr_expect_str_eq(skn_run_folder_id(run), new_run.run_id);
-    cr_expect_str_eq(skn_run_folder_config(run), new_run.config_text);
-    cr_expect_eq(count, 2u);
-    skn_run_folder_close(&run);
-    return SKN_OK;
-}
-
-static skn_status_t
-look_at_run(place_t *place, skn_error_t *error)
-{
-    skn_run_folder_t *run = skn_run_folder_look(place->run, error);
-    if (!run)
-        return error->status;
-    cr_expect_str_eq(skn_run_folder_id(run), new_run.run_id);
-    skn_run_folder_close(&run);
-    return SKN_OK;
-}
-
-/* A run that could not be made must not stand in the way of the next try. */
-static void
-inspect_new_run(place_t *place, skn_status_t status)
-{
-    skn_error_t error = { 0 };
-    skn_run_folder_t *run = skn_run_folder_look(place->run, NULL);
-    if (status == SKN_OK)
-        cr_expect(run);
-    if (!run)
-        run = skn_run_folder_open(place->run, &new_run, NULL, &error);
-    cr_assert(run, "%s", error.text);
-    cr_expect_str_eq(skn_run_folder_config(run), new_run.config_text);
-    skn_run_folder_close(&run);
-}
-
-/* --- subjects: checkpoints ------------------------------------------------ */
-
-static skn_status_t
-write_checkpoint(place_t *place, skn_error_t *error)
-{
-    skn_run_folder_t *run =
-        skn_run_folder_open(place->run, &old_run, NULL, error);
-    if (!run)
-        return error->status;
-    skn_status_t status = fixture_write(run, 30, 3, 2, 2, error);
-    skn_run_folder_close(&run);
-    return status;
-}
-
-/* The same batch once more: the two folders change places. */
-static skn_status_t
-write_again(place_t *place, skn_error_t *error)
-{
-    skn_run_folder_t *run =
-        skn_run_folder_open(place->run, &old_run, NULL, error);
-    if (!run)
-        return error->status;
-    skn_status_t status = fixture_write(run, 20, 1, 4, 2, error);
-    skn_run_folder_close(&run);
-    return status;
-}
-
-static skn_status_t
-mark_and_prune(place_t *place, skn_error_t *error)
-{
-    skn_run_folder_t *run =
-        skn_run_folder_open(place->run, &old_run, NULL, error);
-    if (!run)
-        return error->status;
-    skn_status_t status = skn_run_folder_mark_best(run, 20, 0, error);
-    if (status == SKN_OK)
-        status = skn_run_folder_mark_latest(run, 20, 0, error);
-    if (status == SKN_OK)
-        status = skn_run_folder_prune(run, 20, 0, 1, error);
-    skn_run_folder_close(&run);
-    return status;
-}
-
-static skn_status_t
-forget_the_newer(place_t *place, skn_error_t *error)
-{
-    skn_run_folder_t *run =
-        skn_run_folder_open(place->run, &old_run, NULL, error);
-    if (!run)
-        return error->status;
-    skn_status_t status = skn_run_folder_forget_after(run, 10, 0, error);
-    skn_run_folder_close(&run);
-    return status;
-}
-
-/* The newest checkpoint can be opened, and is whole to the last element. */
-static uint64_t
-newest_batch(place_t *place)
-{
-    skn_error_t error = { 0 };
-    skn_checkpoint_t *checkpoint =
-        skn_checkpoint_open(place->run, SKN_VERIFY_ALL, &error);
-    cr_assert(checkpoint, "%s", error.text);
-    cr_expect_str_eq(skn_checkpoint_warning(checkpoint), "");
-    cr_expect(fixture_good(checkpoint));
-    uint64_t batch = skn_checkpoint_batch(checkpoint);
-    skn_checkpoint_close(&checkpoint);
-    return batch;
-}
-
-static void
-inspect_new_checkpoint(place_t *place, skn_status_t status)
-{
-    uint64_t batch = newest_batch(place);
-    /* A sync of the run's folder may fail after the rename: then it is 30. */
-    cr_expect(batch == 30 || (batch == 20 && status != SKN_OK), "%u",
-              (unsigned)batch);
-    /* And the next attempt succeeds over whatever this one left. */
-    skn_error_t error = { 0 };
-    cr_expect_eq(write_checkpoint(place, &error), SKN_OK, "%s", error.text);
-    cr_expect_eq(newest_batch(place), 30u);
-}
-
-static void
-inspect_same_checkpoint(place_t *place, skn_status_t status)
-{
-    (void)status;
-    cr_expect_eq(newest_batch(place), 20u);
-}
-
-static void
-inspect_kept(place_t *place, skn_status_t status)
-{
-    cr_expect_eq(newest_batch(place), 20u);
-    skn_error_t error = { 0 };
-    cr_expect(status != SKN_OK || mark_and_prune(place, &error) == SKN_OK, "%s",
-              error.text);
-}
-
-static void
-inspect_forgotten(place_t *place, skn_status_t status)
-{
-    uint64_t batch = newest_batch(place);
-    cr_expect(batch == 10 || (batch == 20 && status != SKN_OK));
-    skn_error_t error = { 0 };
-    cr_expect_eq(forget_the_newer(place, &error), SKN_OK, "%s", error.text);
-    cr_expect_eq(newest_batch(place), 10u);
-}
-
-static skn_status_t
-read_with(place_t *place, skn_verify_t verify, skn_error_t *error)
-{
-    char hex[SKN_SHA256_TEXT_BYTES];
-    skn_checkpoint_t *checkpoint =
-        skn_checkpoint_open(place->run, verify, error);
-    if (!checkpoint)
-        return error->status;
-    uint64_t batch = skn_checkpoint_batch(checkpoint);
-    skn_status_t status = skn_checkpoint_weights_sha256(checkpoint, hex, error);
-    faults_pause(true); /* the fixture's own buffers */
-    if (status == SKN_OK)
-        cr_expect(fixture_good(checkpoint));
-    faults_pause(false);
-    /* An older one takes its place only with a word about it. */
-    cr_expect_eq(batch == 10, skn_checkpoint_warning(checkpoint)[0] != '\0',
-                 "%u: %s", (unsigned)batch, skn_checkpoint_warning(checkpoint));
-    skn_checkpoint_close(&checkpoint);
-    return status;
-}
-
-static skn_status_t
-read_checkpoint(place_t *place, skn_error_t *error)
-{
-    return read_with(place, SKN_VERIFY_ALL, error);
-}
-
-static skn_status_t
-read_lazily(place_t *place, skn_error_t *error)
-{
-    return read_with(place, SKN_VERIFY_LAZY, error);
-}
+#include "tests/storage_runs.h"
 
 /* --- subjects: data files ------------------------------------------------- */
 
@@ -315,10 +67,17 @@ build_named_cache(place_t *place, skn_error_t *error)
     return open_set(place, SKN_CACHE_PATH, error);
 }
 
+/* In the folder of the test, which sentences then name. */
 static skn_status_t
 build_without_name(place_t *place, skn_error_t *error)
 {
-    return open_set(place, SKN_CACHE_ANONYMOUS, error);
+    char before[256];
+    const char *now = getenv("TMPDIR");
+    (void)snprintf(before, sizeof(before), "%s", now ? now : "/tmp");
+    cr_assert_eq(setenv("TMPDIR", place->folder, 1), 0);
+    skn_status_t status = open_set(place, SKN_CACHE_ANONYMOUS, error);
+    cr_assert_eq(setenv("TMPDIR", before, 1), 0);
+    return status;
 }
 
 static void
@@ -480,7 +239,8 @@ inspect_lock(place_t *place, skn_status_t status)
  * look at the lock, which is taken again; the first try to remove a folder,
  * which takes it for a file; the links and the pruning after a checkpoint,
  * which are warnings; an older cache or checkpoint that takes the place of one
- * that cannot be read; another place for a cache. */
+ * that cannot be read, here or in another node's folder; another place for a
+ * cache that was given none by name, whatever failed at the first. */
 static const subject_t subjects[] = {
     { "make a run", NULL, make_run, inspect_new_run,
       "open openat close fstat fstatat" },
@@ -503,8 +263,10 @@ static const subject_t subjects[] = {
       "close openat fstat pread mmap" },
     { "read lazily", prepare_checkpoints, read_lazily, NULL,
       "close openat fstat pread mmap" },
+    { "read in parts", prepare_parts, read_checkpoint, NULL,
+      "close open openat fdopendir fstat pread mmap" },
     { "build a cache", prepare_text, build_cache, inspect_cache,
-      "open openat close fsync fstat mmap mkostemp" },
+      "open openat close fsync fstat mmap mkostemp write pwrite rename" },
     { "build a named cache", prepare_text, build_named_cache, inspect_cache,
       "open openat close fsync fstat mmap mkostemp" },
     { "build without a name", prepare_text, build_without_name, inspect_cache,
@@ -525,6 +287,7 @@ static void
 place_make(place_t *place)
 {
     fixture_step_bytes = 64;
+    fixture_metadata = FIXTURE_METADATA;
     /* Thousands of small folders: in memory, where there is such a place. */
     if (access("/dev/shm", W_OK) == 0)
         cr_assert_eq(setenv("TMPDIR", "/dev/shm", 0), 0);
@@ -630,6 +393,23 @@ Test(contract_storage, other_refusals_are_told_and_nothing_whole_is_lost)
     }
 }
 
+/* That says nothing of what lies on the disk: an older checkpoint that took the
+ * place of a sound one would be work that is lost. */
+Test(contract_storage, a_lack_of_descriptors_is_no_damage)
+{
+    for (size_t k = 0; k < SUBJECT_COUNT; k++) {
+        const subject_t *subject = &subjects[k];
+        bool hit = strncmp(subject->name, "read ", 5) == 0 &&
+                   subject->prepare != prepare_text;
+        for (uint64_t n = 1; hit; n++) {
+            batch_read = 20;
+            hit = try_one(subject, FAULT_SYSTEM, n, EMFILE, false);
+            cr_expect_eq(batch_read, 20u, "%s: call %u", subject->name,
+                         (unsigned)n);
+        }
+    }
+}
+
 Test(contract_storage, reads_and_writes_that_are_cut_short_change_nothing)
 {
     for (size_t k = 0; k < SUBJECT_COUNT; k++)
@@ -730,7 +510,8 @@ static const struct {
     { "build a named cache", "$/cache: the cache cannot be created" },
     { "build a named cache", "$/cache: the cache cannot be written" },
     { "build a named cache", "$/cache: cannot be mapped" },
-    { "build without a name", "no temporary file can be created" },
+    { "build without a name", "a temporary file in $ (TMPDIR): the cache "
+                              "cannot be created" },
     { "read a text", "$/set: cannot be looked at" },
 };
 
@@ -764,6 +545,7 @@ Test(contract_storage, the_status_follows_from_the_error)
     } cases[] = {
         { EACCES, SKN_NO_PERMISSION }, { EPERM, SKN_NO_PERMISSION },
         { EROFS, SKN_NO_PERMISSION },  { ENOMEM, SKN_NO_MEMORY },
+        { EMFILE, SKN_NO_MEMORY },     { ENFILE, SKN_NO_MEMORY },
         { EIO, SKN_STORAGE },          { ENOSPC, SKN_STORAGE },
     };
     for (size_t k = 0; k < sizeof(cases) / sizeof(cases[0]); k++) {

@@ -477,7 +477,7 @@ tell_nodes(coordinator_t *coordinator)
 static void
 lead(coordinator_t *coordinator)
 {
-    while (coordinator->stop.interrupts < 2 &&
+    while (!cli_stop_insisted(&coordinator->stop) &&
            coordinator->journal.broken.status == SKN_OK) {
         struct pollfd polled[2] = {
             { coordinator->stop.descriptor, POLLIN, 0 },
@@ -645,7 +645,9 @@ finish(coordinator_t *coordinator)
     skn_harvest_sum(coordinator->harvest, &sum);
     if (over)
         cli_harvested_tell(&sum, coordinator->call->json);
-    return status == SKN_OK ? 0 : cli_report(coordinator->call, &error);
+    if (status != SKN_OK)
+        return cli_report(coordinator->call, &error);
+    return over ? 0 : cli_stop_code(&coordinator->stop, 0);
 }
 
 /* People see where it is, and for whom it waits. */

@@ -191,7 +191,6 @@ take_signals(cli_crew_t *crew)
     cli_crew_stop(crew);
     if (news != CLI_STOP_AT_ONCE)
         return;
-    crew->insisted = true;
     for (uint32_t k = 0; k < crew->count; k++)
         cli_up_kill(&crew->process[k], SIGKILL);
     end_crew(crew, NULL);

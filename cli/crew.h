@@ -44,7 +44,6 @@ struct cli_crew {
     cli_stop_t stop;
     int lock;      /* on the folder of the run: nobody else starts these */
     bool stopping; /* it was asked to, or nobody reads what is said */
-    bool insisted; /* a user does not want to wait */
     bool over;     /* the coordinator has ended, and as it should */
     uint64_t over_ns;
     skn_error_t error;

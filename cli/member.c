@@ -81,9 +81,8 @@ typedef struct member {
     skn_error_t fault; /* our own, till we are wanted again */
     uint64_t saved_batch, saved_told;
     skn_reach_t *reach;
-    uint64_t misses; /* nodes of the model that our worker did not hear */
-    bool
-        has_missed; /* it has said so: that it misses nobody is repeated, too */
+    uint64_t misses;   /* nodes of the model that our worker did not hear */
+    bool has_missed;   /* it said so: that it misses nobody is repeated, too */
     uint64_t ended_ns; /* when it ended */
     cli_bar_t bar;
     skn_error_t error;
@@ -473,7 +472,7 @@ is_over(member_t *member)
 {
     uint64_t time_ns = cli_now_ns();
     bool idle = !cli_worker_lives(&member->worker);
-    if (member->error.status != SKN_OK || member->stop.interrupts > 1)
+    if (member->error.status != SKN_OK || cli_stop_insisted(&member->stop))
         return true;
     if (member->over)
         return idle || time_ns - member->over_ns >= FAREWELL_MS * 1000000ull;
@@ -761,7 +760,8 @@ member_run(const cli_call_t *call)
         serve_and_rest(member);
         cli_bar_hide(&member->bar);
         bool done = member->run_done || member->worker.done;
-        code = cli_member_end(call, done, member->reason, &member->error);
+        code = cli_member_end(call, done, member->reason, &member->stop,
+                              &member->error);
     }
     close_all(member);
     free(member);

@@ -19,7 +19,7 @@ cli_member_reason(const json_t *bye)
 
 int
 cli_member_end(const cli_call_t *call, bool done, const char *reason,
-               const skn_error_t *error)
+               const cli_stop_t *stop, const skn_error_t *error)
 {
     bool failed = error->status != SKN_OK;
     int code = failed ? cli_report(call, error) : 0;
@@ -33,5 +33,5 @@ cli_member_end(const cli_call_t *call, bool done, const char *reason,
                                 failed ? "failed" : reason));
     else if (!over && !failed)
         cli_again_tell(call, "to take part again:", NULL);
-    return cli_requeue(call, code, !over);
+    return over ? 0 : cli_stop_code(stop, cli_requeue(call, code, true));
 }

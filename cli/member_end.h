@@ -5,6 +5,7 @@
 
 #include <jansson.h>
 
+#include "cli/stop.h"
 #include "cli/verb.h"
 
 /* Why a member that did not ask to leave is sent away by a "bye": "stopped" or
@@ -12,8 +13,9 @@
 const char *cli_member_reason(const json_t *bye);
 
 /* Tells the event `over` (the run is done) or `left` with `reason`, after what
- * failed if `error` has a status. Returns the exit code. */
+ * failed if `error` has a status. Returns the exit code, which depends on what
+ * `stop` has seen. */
 int cli_member_end(const cli_call_t *call, bool done, const char *reason,
-                   const skn_error_t *error);
+                   const cli_stop_t *stop, const skn_error_t *error);
 
 #endif

@@ -56,6 +56,7 @@ cli_stop_open(cli_stop_t *stop, skn_error_t *error)
 {
     sigset_t set;
     all_of_them(&set);
+    stop->starter = stop->leased ? getppid() : 0;
     (void)sigaddset(&set, SIGCHLD);
     (void)sigprocmask(SIG_BLOCK, &set, NULL);
     stop->descriptor = signalfd(-1, &set, SFD_CLOEXEC | SFD_NONBLOCK);
@@ -71,6 +72,18 @@ cli_stop_close(cli_stop_t *stop)
     if (stop->descriptor >= 0)
         (void)close(stop->descriptor);
     stop->descriptor = -1;
+}
+
+bool
+cli_stop_insisted(const cli_stop_t *stop)
+{
+    return stop->interrupts > 1;
+}
+
+int
+cli_stop_code(const cli_stop_t *stop, int code)
+{
+    return cli_stop_insisted(stop) ? CLI_STOP_INSISTED : code;
 }
 
 cli_stop_news_t
@@ -92,9 +105,9 @@ cli_stop_note(cli_stop_t *stop, int number, pid_t sender, uint64_t now_ns)
     }
     if (first)
         stop->asked_by = number;
-    return number == SIGINT && stop->interrupts > 1 ? CLI_STOP_AT_ONCE
-           : first                                  ? CLI_STOP_ASKED
-                                                    : CLI_STOP_NOTHING;
+    return number == SIGINT && cli_stop_insisted(stop) ? CLI_STOP_AT_ONCE
+           : first                                     ? CLI_STOP_ASKED
+                                                       : CLI_STOP_NOTHING;
 }
 
 /* The first wish is answered, and the first Ctrl-C: whoever pressed it has to
@@ -114,6 +127,17 @@ answer(const cli_stop_t *stop, int number, cli_stop_news_t news)
         if (asking[k].number == number && number != SIGINT)
             (void)fprintf(stderr, "%sskein: stopping: %s (%s)\n", clearing,
                           stop->doing, asking[k].name);
+}
+
+/* What came to us alone, such as the end of our CPU time, is to be known by who
+ * decides. A terminal interrupts all of a group, so that nobody does it twice.
+ */
+static void
+pass_to_starter(const cli_stop_t *stop, int number)
+{
+    if (stop->starter > 0 && getppid() == stop->starter && number != SIGINT &&
+        number != SIGCHLD)
+        (void)kill(stop->starter, number);
 }
 
 /* Whatever we are doing by then, the next SIGINT ends us. */
@@ -138,6 +162,7 @@ cli_stop_take(cli_stop_t *stop)
                (ssize_t)sizeof(info)) {
         int number = (int)info.ssi_signo;
         uint32_t interrupts = stop->interrupts;
+        pass_to_starter(stop, number);
         cli_stop_news_t news =
             cli_stop_note(stop, number, (pid_t)info.ssi_pid, cli_now_ns());
         if (news != CLI_STOP_NOTHING || stop->interrupts > interrupts)

@@ -24,13 +24,17 @@ typedef enum cli_stop_news {
     CLI_STOP_AT_ONCE  /* end now */
 } cli_stop_news_t;
 
+/* The exit code of what a second Ctrl-C has ended, as shells have it. */
+#define CLI_STOP_INSISTED 130
+
 /* { .descriptor = -1 } is closed. The first five are the caller's to set. */
 typedef struct cli_stop {
     const char *doing;     /* "saving a checkpoint": what it brings about */
     const char *insisting; /* "quit without saving": the second Ctrl-C does */
     bool leashed;          /* SIGINT is for whoever started this process */
-    bool leased;           /* so is every other of these signals */
-    bool json;             /* only Ctrl-C is answered: events say the rest */
+    bool leased;    /* so is every other of these signals: they are passed on */
+    bool json;      /* only Ctrl-C is answered: events say the rest */
+    pid_t starter;  /* who that was; 0: nobody is passed anything */
     int descriptor; /* readable when a signal has come, or a child ended */
     int asked_by;   /* the first signal that did; 0: none yet */
     uint32_t interrupts;
@@ -47,6 +51,11 @@ cli_stop_news_t cli_stop_take(cli_stop_t *stop);
 /* The same after a wait for it, of `timeout_ms` at most; -1: without end. */
 cli_stop_news_t cli_stop_wait(cli_stop_t *stop, int timeout_ms);
 void cli_stop_close(cli_stop_t *stop);
+
+/* Whether Ctrl-C was pressed again; and the exit code that says so, in place of
+ * `code` if it was. */
+bool cli_stop_insisted(const cli_stop_t *stop);
+int cli_stop_code(const cli_stop_t *stop, int code);
 
 /* What signal `number` of process `sender` means at `now_ns`: counts it. Pure
  * but for *stop. */

@@ -187,7 +187,7 @@ report_death(const cli_call_t *call, int number, const char *text,
         cli_warn(call, "the run was ended at once",
                  begun && *begun ? "--resume goes on from its last checkpoint"
                                  : "");
-        return 128 + SIGINT;
+        return CLI_STOP_INSISTED;
     }
     (void)skn_fail(&error, SKN_INTERNAL, "the worker process was killed by %s",
                    text);
@@ -256,7 +256,7 @@ repeat(const cli_call_t *call, cli_work_t *work, void *job,
             return cli_follow_end_unread();
         if (stop->asked_by || !begun || !*begun ||
             !within_budget(when, &restart_count))
-            return report_death(call, number, text, stop->interrupts > 1,
+            return report_death(call, number, text, cli_stop_insisted(stop),
                                 begun);
         (void)snprintf(died, sizeof(died), "the worker process died of %.440s",
                        text);

@@ -76,6 +76,7 @@ typedef struct torture {
     uint64_t saved_generation;  /* that has saved last */
     bool awaited; /* a kill that no newer one has trained after yet */
     double back_s_sum, back_s_max;
+    bool insisted; /* Ctrl-C was pressed again */
     skn_error_t error;
 } torture_t;
 
@@ -175,7 +176,7 @@ run_reference(torture_t *torture, const cli_up_local_t *local, const char *path,
         status = cli_up_start(&process, command.argument, error);
     while (status == SKN_OK && process.out.descriptor >= 0) {
         if (cli_stop_wait(&stop, 20) != CLI_STOP_NOTHING)
-            cli_up_kill(&process, stop.interrupts > 1 ? SIGKILL : SIGTERM);
+            cli_up_kill(&process, cli_stop_insisted(&stop) ? SIGKILL : SIGTERM);
         (void)cli_up_read(&process.out, &process, take_reference, torture);
         if (process.err.descriptor >= 0)
             (void)cli_up_read(&process.err, &process, take_nothing, torture);
@@ -185,6 +186,7 @@ run_reference(torture_t *torture, const cli_up_local_t *local, const char *path,
     cli_bar_hide(&torture->bar);
     cli_up_fini(&process);
     cli_up_command_fini(&command);
+    torture->insisted = cli_stop_insisted(&stop);
     cli_stop_close(&stop);
     if (status != SKN_OK)
         return status;
@@ -426,6 +428,7 @@ run_disturbed(torture_t *torture, const skn_model_t *model,
                               SILENCE_S, torture->killed);
     }
     cli_crew_close(&crew);
+    torture->insisted = cli_stop_insisted(&crew.stop);
     if (status != SKN_OK)
         return status;
     if (crew.error.status != SKN_OK)
@@ -671,6 +674,8 @@ torture_run(const cli_call_t *call)
         code = cli_report_problems(call, problems);
     else
         code = status == SKN_OK ? judge(&torture) : cli_report(call, &error);
+    if (torture.insisted)
+        code = CLI_STOP_INSISTED;
     cli_leaving_fini(&torture.leaving);
     cli_up_local_close(&local);
     skn_model_destroy(&model);

@@ -415,6 +415,7 @@ tune_run(const cli_call_t *call)
         code = cli_report_problems(call, tuning->problems);
     else if (status != SKN_OK)
         code = cli_report(call, &error);
+    code = cli_stop_code(&tuning->stop, code);
     cli_stop_close(&tuning->stop);
     cli_trials_close(&tuning->trials);
     skn_model_destroy(&tuning->model);

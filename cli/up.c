@@ -42,7 +42,6 @@ typedef struct up {
     cli_up_report_t report;
     cli_stop_t stop;
     bool failing, alone;     /* a node failed; one that had joined no other */
-    bool insisted;           /* a user does not want to wait */
     bool unread;             /* nobody reads what we print */
     bool done, stopped;      /* what the first node said of the run */
     char path[SKN_TEXT_MAX]; /* of it, where the command does not name it */
@@ -219,7 +218,6 @@ take_signals(up_t *up)
         cli_up_stop(&up->nodes[0]); /* it tells the others */
     if (news != CLI_STOP_AT_ONCE)
         return;
-    up->insisted = true;
     for (uint32_t k = 0; k < up->count; k++) {
         cli_up_stop(&up->nodes[k]); /* over ssh it ends in its own time */
         cli_up_kill(&up->nodes[k], SIGKILL);
@@ -326,8 +324,8 @@ report(up_t *up)
                    is_echo(blamed) ? "" : blamed->name,
                    is_echo(blamed) ? "" : "': ", error.text);
     memcpy(named.hint, error.hint, sizeof(named.hint));
-    if (up->insisted)
-        return 128 + SIGINT;
+    if (cli_stop_insisted(&up->stop))
+        return CLI_STOP_INSISTED;
     return cli_report(up->call, &named);
 }
 

@@ -213,7 +213,6 @@ cli_up_elastic(const cli_call_t *call, const skn_model_t *model,
         error = crew.error;
     if (error.status != SKN_OK)
         return cli_report(call, &error);
-    if (crew.insisted)
-        return 128 + SIGINT;
-    return cli_requeue(call, 0, crew.stop.asked_by && !elastic.done);
+    return cli_stop_code(
+        &crew.stop, cli_requeue(call, 0, crew.stop.asked_by && !elastic.done));
 }

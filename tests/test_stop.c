@@ -2,6 +2,8 @@
  * SPDX-License-Identifier: Apache-2.0 */
 #include <criterion/criterion.h>
 #include <signal.h>
+#include <sys/wait.h>
+#include <unistd.h>
 
 #include "cli/stop.h"
 
@@ -75,6 +77,43 @@ Test(stop, signals_that_came_while_nobody_looked_are_taken)
     cr_expect_eq(cli_stop_take(&stop), CLI_STOP_NOTHING);
     cli_stop_close(&stop);
     cr_expect_eq(stop.descriptor, -1);
+}
+
+/* The end of its CPU time comes to the process that spends it. A terminal
+ * interrupts whoever started it, too: passed on, that would be a second one. */
+Test(stop, who_is_leased_passes_on_what_it_is_sent_but_no_interrupt)
+{
+    cli_stop_t stop = { .doing = "x", .insisting = "y", .descriptor = -1 };
+    skn_error_t error = { 0 };
+    for (size_t k = 0; k < POLITE_COUNT; k++) {
+        stop.asked_by = 0;
+        cr_assert_eq(cli_stop_open(&stop, &error), SKN_OK);
+        pid_t child = fork();
+        if (child == 0) {
+            cli_stop_t leased = { .leased = true, .descriptor = -1 };
+            bool good = cli_stop_open(&leased, &error) == SKN_OK;
+            (void)raise(SIGINT);
+            (void)raise(polite[k]);
+            _exit(good && cli_stop_take(&leased) == CLI_STOP_NOTHING ? 0 : 1);
+        }
+        int status = 1;
+        cr_assert_eq(waitpid(child, &status, 0), child);
+        cr_expect_eq(status, 0);
+        cr_expect_eq(cli_stop_take(&stop), CLI_STOP_ASKED);
+        cr_expect_eq(stop.asked_by, polite[k]);
+        cr_expect_eq(stop.interrupts, 0);
+        cli_stop_close(&stop);
+    }
+}
+
+Test(stop, the_exit_code_says_that_a_second_interrupt_came)
+{
+    cli_stop_t stop = { .descriptor = -1 };
+    cr_expect_eq(cli_stop_code(&stop, 85), 85);
+    (void)cli_stop_note(&stop, SIGINT, 0, 0);
+    cr_expect_eq(cli_stop_code(&stop, 85), 85);
+    (void)cli_stop_note(&stop, SIGINT, 0, 1);
+    cr_expect_eq(cli_stop_code(&stop, 85), 130);
 }
 
 Test(stop, an_ignored_hangup_stays_ignored)

@@ -4,7 +4,7 @@
 Starts every verb that trains, sends it the signals that schedulers, shells and
 terminals send, and looks at what was said, at the exit code, and at what lies
 on the disk. A process is waited for by what it says, never by the clock; an
-alarm ends all of it if something hangs.
+alarm ends all of it if one wait takes too long.
 
 Covers cli/stop.c, cli/supervise.c, cli/member_end.c, cli/again.c,
 topology/run_config.c and --requeue-code.
@@ -17,7 +17,6 @@ import pty
 import resource
 import select
 import signal
-import socket
 import subprocess
 import sys
 import tempfile
@@ -41,23 +40,18 @@ train:
 checkpoint: { path: run, every_epochs: 0 }
 """
 SHORT = ("-o", "train.epochs=2")
+LONG = ("-o", "checkpoint.copies=2", "-o", "checkpoint.every_batches=20", "-o",
+        "train.epochs=2000")
 REQUEUE = ("--requeue-code", "85")
 
 
 # --- what is trained ---------------------------------------------------------
 
-def free_ports(count):
-    """Ports below those that the system gives to whoever dials."""
-    first, found = 10240 + os.getpid() % 150 * 150, []
-    for port in range(first, first + 150):
-        try:
-            socket.create_server(("127.0.0.1", port)).close()
-            found.append(port)
-        except OSError:
-            continue
-        if len(found) == count:
-            return found
-    raise OSError("no free ports")
+def hold_ports(count):
+    """Ports that nobody else is given until this process ends."""
+    words = [sys.executable, pathlib.Path(__file__).parent / "hold_ports.py",
+             str(count), str(os.getpid())]
+    return subprocess.check_output(words, text=True).split()
 
 
 def make_files(folder):
@@ -73,7 +67,7 @@ def make_files(folder):
     for name in ("a", "b", "lead"):
         subprocess.run([SKEIN, "keygen", name + ".key"], cwd=folder, check=True,
                        stdout=subprocess.DEVNULL)
-    port = free_ports(3)
+    port = hold_ports(3)
     nodes = "nodes:\n" + "".join(
         f'  - {{ name: {name}, address: "tcp://127.0.0.1:{port[k]}", '
         f"key: {name}.key, cores: 1 }}\n" for k, name in enumerate("ab"))
@@ -84,6 +78,17 @@ def make_files(folder):
 
 
 # --- processes ---------------------------------------------------------------
+
+WAIT_S = 60  # far more than any of them takes, however busy the machine
+
+
+def expect(what):
+    """Until the next call: what is waited for, for WAIT_S at most."""
+    def give_up(*_):
+        raise TimeoutError(f"{what} after {WAIT_S} s")
+    signal.signal(signal.SIGALRM, give_up)
+    signal.alarm(WAIT_S)
+
 
 class Run:
     """A process of `skein` that prints events."""
@@ -96,11 +101,12 @@ class Run:
             self.process = subprocess.Popen(
                 [SKEIN, *words, "--json"], cwd=folder, stdin=subprocess.DEVNULL,
                 stdout=subprocess.PIPE, stderr=error, text=True, **how)
-        self.events = []
+        self.events, self.words = [], words
         Run.started.append(self.process)
 
     def until(self, name, **members):
         """Reads events up to one of that name and those members; or None."""
+        expect(f"{self.words} has not got to {name or 'its end'}")
         for line in self.process.stdout:
             event = json.loads(line)
             self.events.append(event)
@@ -117,6 +123,13 @@ class Run:
         self.until(None)
         return self.process.wait()
 
+    def interrupt_twice(self, sentence):
+        """Ctrl-C, which is answered with `sentence`, and another one."""
+        self.send(signal.SIGINT)
+        self.await_error(sentence)
+        time.sleep(0.05)  # soon after the first it is the same
+        self.send(signal.SIGINT)
+
     def named(self, name):
         return [event for event in self.events if event["event"] == name]
 
@@ -124,7 +137,8 @@ class Run:
         return self.error_path.read_text(errors="replace")
 
     def await_error(self, text):
-        """Until it is on standard error, or the alarm."""
+        """Until it is on standard error, or the process has ended."""
+        expect(f"{self.words} has not said '{text}'")
         while text not in self.errors() and self.process.poll() is None:
             time.sleep(0.01)
 
@@ -163,11 +177,15 @@ def check_saved(report, sentence, run, run_folder):
     report.check(sentence, good, f"{batch_of(run_folder)} {run.said()}")
 
 
-def worker_of(run):
-    """The process that trains."""
-    pid = run.process.pid
+def child_of(pid):
+    """The first process that it has started."""
     path = pathlib.Path(f"/proc/{pid}/task/{pid}/children")
     return int(path.read_text(encoding="ascii").split()[0])
+
+
+def worker_of(run):
+    """The process that trains."""
+    return child_of(run.process.pid)
 
 
 def pending_of(process):
@@ -222,6 +240,7 @@ def check_slow_save(report, folder):
     os.kill(worker, signal.SIGSTOP)  # it takes as long as it takes
     waiting = pending_of(worker)
     run.send(signal.SIGUSR1)
+    expect("the worker is not told of SIGUSR1")
     while pending_of(worker) == waiting:
         time.sleep(0.01)
     for _ in range(3):
@@ -239,6 +258,7 @@ def check_interrupts(report, folder):
     run.await_error("press Ctrl-C again to quit without saving")
     report.check("SIGINT is answered at once, though the worker hangs",
                  run.process.poll() is None, run.said())
+    expect("Ctrl-C does not end the run")
     while run.process.poll() is None:  # soon after the first it is the same
         run.send(signal.SIGINT)
         time.sleep(0.02)
@@ -313,7 +333,7 @@ def check_unread(report, folder):
         run = Run(folder, *words)
         run.until("epoch")
         run.process.stdout.close()
-        code = run.process.wait()
+        code = run.process.wait(WAIT_S)
         report.check(f"{words[0]} that nobody reads saves, and ends as others "
                      "do", code == -signal.SIGPIPE
                      and batch_of(folder / name) > 0, run.said())
@@ -327,6 +347,7 @@ def on_terminal(folder, words, key, after):
         os.environ["TERM"] = "xterm"
         os.execv(SKEIN, ["skein", *words])
     shown = b""
+    expect(f"{words} on a terminal has not ended")
     while True:
         select.select([end], [], [])
         try:
@@ -389,15 +410,23 @@ def check_verbs(report, folder):
     run.until("trial")
     run.send(signal.SIGHUP, signal.SIGUSR1)
     check_end(report, "tune keeps the trials that are done", run, 0, "stopped")
-    run = Run(folder, "torture", "m.yaml", "--kills", "1", "-o",
-              "checkpoint.path=torture")
-    while not (folder / "torture/undisturbed/run.json").exists():
-        time.sleep(0.01)
-    run.send(signal.SIGHUP)
-    check_end(report, "torture stops with the run that it compares with", run,
-              69, "error")
-    report.check("  which is saved", batch_of(folder / "torture/undisturbed") >=
-                 0, run.said())
+    for number, code in ((signal.SIGHUP, 69), (signal.SIGINT, 130)):
+        path = folder / f"torture{code}"
+        run = Run(folder, "torture", "m.yaml", "--kills", "1", "-o",
+                  f"checkpoint.path={path}")
+        expect("torture has not begun")
+        while not (path / "undisturbed/run.json").exists():
+            time.sleep(0.01)
+        if number == signal.SIGINT:
+            os.kill(worker_of(run), signal.SIGSTOP)  # the undisturbed run
+            run.interrupt_twice("press Ctrl-C again to quit without saving")
+        else:
+            run.send(number)
+        check_end(report, f"torture that is told to stop ends with {code}",
+                  run, code, "error")
+        report.check("  and what it compares with is saved, or not",
+                     (batch_of(path / "undisturbed") >= 0) == (code == 69),
+                     run.said())
 
 
 # --- going on ----------------------------------------------------------------
@@ -413,6 +442,7 @@ def stop_and_paste(folder, words, number, ready):
                               stdout=subprocess.PIPE, text=True,
                               stderr=subprocess.STDOUT) as process:
             Run.started.append(process)
+            expect(f"{command} has not ended")
             text = ""
             for line in process.stdout:
                 text += line
@@ -500,10 +530,13 @@ def check_folder(report, folder):
     nodes.until("epoch")
     nodes.send(signal.SIGTERM)
     nodes.end()
-    run = train("--resume", "../fixed")
-    check_end(report, "the folder of several nodes says how it goes on", run,
-              64, "error")
-    report.check("  in words", "skein up FILE --resume -o checkpoint.path=" in
+    batch = batch_of(folder / "fixed")
+    run = train("--resume", "../fixed", "-o", f"train.max_batches={batch + 40}")
+    done = run.until("done")
+    report.check("the folder of several nodes goes on in one process",
+                 run.end() == 0 and done and done["batches"] == batch + 40 and
+                 run.named("resume")[0]["batch"] == batch, run.said())
+    report.check("  and says so", "the run goes on in this one process" in
                  run.errors(), run.said())
 
 
@@ -559,9 +592,7 @@ def check_requeue_members(report, folder):
                        f"checkpoint.path={path}", *words) for name in "ab"]
         return lead, *members
 
-    lead, first, second = start("leaving", "-o", "checkpoint.copies=2", "-o",
-                                "checkpoint.every_batches=20", "-o",
-                                "train.epochs=2000")
+    lead, first, second = start("leaving", *LONG)
     first.until("checkpoint")
     second.send(signal.SIGTERM)
     check_end(report, "a member that leaves ends with 85", second, 85, "left",
@@ -575,16 +606,25 @@ def check_requeue_members(report, folder):
         check_end(report, f"the run is over: member {name} ends with 0", run, 0,
                   "over", node=name)
     lead.end()
-
-
-def hangs(*_):
-    raise TimeoutError("something hangs")
+    lead, first, second = start("cpu_time", *LONG)
+    first.until("checkpoint")
+    os.kill(child_of(child_of(second.process.pid)), signal.SIGXCPU)
+    check_end(report, "a member leaves at the end of its worker's CPU time",
+              second, 85, "left", node="b", reason="signal")
+    os.kill(lead.process.pid, signal.SIGSTOP)  # nobody lets it go
+    first.interrupt_twice("press Ctrl-C again to quit without")
+    check_end(report, "a member whose user insists ends with 130", first, 130,
+              "left", node="a", reason="signal")
+    lead.process.kill()
+    lead, first, second = start("insisted", *LONG)
+    first.until("checkpoint")
+    os.kill(first.process.pid, signal.SIGSTOP)  # it does not stop
+    lead.interrupt_twice("press Ctrl-C again to leave the members to")
+    check_end(report, "and a coordinator", lead, 130)
 
 
 def main():
     report = Report()
-    signal.signal(signal.SIGALRM, hangs)
-    signal.alarm(300)
     with tempfile.TemporaryDirectory(prefix="skein-signals.") as name:
         folder = pathlib.Path(name)
         try:
@@ -603,7 +643,10 @@ def main():
             check_requeue_train(report, folder)
             check_requeue_nodes(report, folder)
             check_requeue_members(report, folder)
+        except TimeoutError as late:
+            report.check("nothing hangs", False, late)
         finally:
+            signal.alarm(0)
             for process in Run.started:
                 process.kill()
     return report.close()

@@ -95,6 +95,14 @@ ask_nothing(void)
            skn_topology_busy_ns(NULL) == 0;
 }
 
+/* Neither a handler is installed nor the descriptor kept. */
+static bool
+crashes_nowhere(void)
+{
+    return is_usage(skn_report_crashes(-1, &error)) &&
+           skn_report_crashes(-1, NULL) == SKN_USAGE;
+}
+
 static bool
 predict_with_nothing(void)
 {
@@ -171,6 +179,7 @@ Test(misuse, of_a_function_for_hosts_is_refused)
         { "skn_topology_event", event_of_nothing },
         { "skn_topology_wait", wait_for_nothing },
         { "skn_topology_fd and others", ask_nothing },
+        { "skn_report_crashes", crashes_nowhere },
         { "skn_predictor_*", predict_with_nothing },
         { "skn_text_*", texts_of_nothing },
         { "skn_actor_*", actor_of_nothing },

@@ -23,19 +23,27 @@ seen() {
     [ "$code" = "$wanted" ] && [[ ${line#skein: } = $pattern ]] &&
         ! grep -q "signal 11" err
 }
-# told CODE PATTERN COMMAND...: with --json the line stands alone, and an error
-# event has the code, the message and the hint of that line.
+# told CODE PATTERN COMMAND...: with --json the line stands alone, but for the
+# lines of the file below one that has a place in it. An error event has the
+# code, the place, the message and the hint of that line.
 told() {
     local wanted=$1
     seen "$@" --json || return 1
-    [ "$(wc -l <err)" = 1 ] && every_line_is_json out && python3 -c '
-import json, sys
-line = sys.stdin.readline().rstrip("\n").removeprefix("skein: ")
+    every_line_is_json out && python3 -c '
+import json, re, sys
+line, *rest = sys.stdin.read().splitlines()
+line = line.removeprefix("skein: ")
 event = json.loads(open("out").read().splitlines()[-1])
 assert event["event"] == "error", event
 assert event["code"] == int(sys.argv[1]), event
 hint = "; " + event["hint"] if event["hint"] else ""
-assert event["message"] + hint == line, (event, line)' "$wanted" <err
+assert event["message"] + hint == line, (event, line)
+if rest:
+    place = "%s:%d:%d: " % (event["file"], event["line"], event["column"])
+    assert line.startswith(place), (event, line)
+    assert re.fullmatch(" *%d [|] .*" % event["line"], rest[0]), rest
+    assert len(rest) == 2 and re.fullmatch(" *[|] *\\^", rest[1]), rest
+' "$wanted" <err
 }
 # refused SENTENCE CODE PATTERN COMMAND...
 refused() {
@@ -231,8 +239,8 @@ refused "a share that a node cannot hold" 71 "node 'b' needs about * MiB of \
 memory for its share, nodes.b.memory allows 1 MiB; allow more, *" \
     "$skein" node a bad.yaml
 refused "a model with nodes in one process" 64 "bad.yaml has 2 nodes, this is \
-one process; start them all with \`skein up\`, or each by hand with \`skein \
-node NAME FILE\`" "$skein" train bad.yaml
+one process; start them all with \`skein up bad.yaml\`, or each by hand, such \
+as \`skein node a bad.yaml\`" "$skein" train bad.yaml
 refused "a node that the model has not" 64 "bad.yaml has no node 'z'; its \
 nodes stand under nodes:, such as a" "$skein" node z bad.yaml
 refused "nodes that the model has not" 64 "tiny.yaml has no nodes; list them \

@@ -254,13 +254,11 @@ data: { train: train.txt }
 model: { layers: [{ name: hidden, units: 8 }, { name: output }] }
 nodes:
   - { name: a, address: "tcp://no-such-host.invalid:17101", key: a.key }
-  - { name: b, address: "tcp://127.0.0.1:0", key: b.key }
+  - { name: b, address: "tcp://127.0.0.1:PORT", key: b.key }
 coordinator: { address: "tcp://no-such-host.invalid:17100", key: a.key }
 YAML
-port=$(python3 -c 'import socket
-with socket.socket() as s:
-    s.bind(("127.0.0.1", 0)); print(s.getsockname()[1])')
-sed -i "s/127.0.0.1:0/127.0.0.1:$port/" nodes.yaml
+hold_ports 1
+sed -i "s/PORT/${ports[0]}/" nodes.yaml
 for name in a b; do "$skein" keygen $name.key >out 2>&1; done
 "$skein" node b nodes.yaml --wait 1 >out 2>err
 check_match "a peer's name that is unknown is told at once" \

@@ -81,14 +81,22 @@ then
     cp train.txt disk/
     code=0
     timeout 60 "$skein" train tiny.yaml "${small[@]}" -o checkpoint.path=new \
-        -o data.train=disk/train.txt >out 2>err || code=$?
-    check_equal "no room for the data's cache is told" "$code $(cat err)" \
-        "74 skein: disk/train.txt.skc: the cache cannot be written: No \
-space left on device; free some space, or choose another place for the cache"
+        -o data.train=disk/train.txt -o data.cache=disk/named \
+        >out 2>err || code=$?
+    check_equal "no room for a cache that is named is told" "$code $(cat err)" \
+        "74 skein: disk/named-train.skc: the cache cannot be written: No space \
+left on device; free some space, or set data.cache to a path in a folder that \
+has room"
     check_equal "  and leaves nothing behind" "$(ls -A disk)" train.txt
-    check "  without one there is a run" "$skein" train tiny.yaml \
-        "${small[@]}" -o checkpoint.path=new -o data.train=disk/train.txt \
-        -o data.cache=none
+    for cache in none auto; do
+        check "  with data.cache=$cache there is a run" "$skein" train \
+            tiny.yaml "${small[@]}" --json -o checkpoint.path=new.$cache \
+            -o data.train=disk/train.txt -o data.cache=$cache
+        cp .check new.$cache.json
+    done
+    check_equal "  to the same weights" "$(sha_of new.auto.json)" \
+        "$(sha_of new.none.json)"
+    check_equal "  and leaves nothing behind" "$(ls -A disk)" train.txt
     umount disk && mount -t tmpfs -o size=16k tmpfs disk
     code=0
     timeout 60 "$skein" train tiny.yaml "${small[@]}" --json \

@@ -131,11 +131,12 @@ No space left on device"
     cp train.txt disk
     cluster cache
     node cache a cache.yaml --wait 3
-    node cache b cache.yaml --wait 3 -o data.train=disk/train.txt
-    ended "the other node's disk is full" cache "69 74"
+    node cache b cache.yaml --wait 3 -o data.train=disk/train.txt \
+        -o data.cache=disk/named
+    ended "the other node has no room for the cache that it names" cache "69 74"
     said cache a "^skein: waited 3 s for b "
-    said cache b "^skein: disk/train.txt.skc: the cache cannot be written: No \
-space left on device"
+    said cache b "^skein: disk/named-train.skc: the cache cannot be written: \
+No space left on device"
     umount disk
 else
     skip "a full disk on one node" "only root can mount a small one"

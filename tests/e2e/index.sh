@@ -52,12 +52,15 @@ says "lists without an index are refused" \
 says "and probes" \
     "skein: --probes means nothing without --index; say --index too" \
     "$skein" eval run --probes 3
-for wrong in 0 -1 x 1.5 99999999999999999999 ''; do
+for wrong in 0 -1 x 1.5 99999999999999999999; do
     says "--probes '$wrong' is refused" \
         "skein: --probes must be a whole number in 1..2147483647, found \
 '$wrong'" \
         "$skein" predict run --index --probes "$wrong"
 done
+says "--probes '' is refused" \
+    "skein: option --probes needs a value, found ''; lists a point looks into \
+(default a twentieth)" "$skein" predict run --index --probes ''
 says "more lists than labels are refused" "skein: 1000 lists for 900 labels" \
     "$skein" predict run --index --lists 1000
 says "more probes than lists are refused" \

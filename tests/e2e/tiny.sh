@@ -58,10 +58,12 @@ sha_of() {
     event "done" weights_sha256 "$1" 2>/dev/null ||
         echo "no done in $1: $(tail -c 400 "$1")"
 }
-# batch_of FOLDER: the batches that its newest checkpoint has.
+# batch_of FOLDER: the batches that its newest checkpoint has. Who is killed may
+# not have led `latest` to it yet.
 batch_of() {
     local newest
-    newest=$(readlink "$1/latest") && echo $((10#${newest#batch-}))
+    newest=$(cd "$1" && printf '%s\n' batch-* | sort | tail -n 1 | cut -d- -f2)
+    [ "$newest" != '*' ] && echo $((10#$newest))
 }
 every_line_is_json() {
     python3 -c 'import json, sys

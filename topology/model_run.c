@@ -37,18 +37,21 @@ choose_path(const skn_model_t *model, const char *run_id, char *path)
 /* Whether one process is to go on with the run of several nodes: it was given
  * their folder, or that of one of them, in place of a file that lists them; or
  * their folders lie in checkpoint.path. */
-static bool
-resumes_nodes(const skn_model_t *model, const skn_model_run_options_t *options)
+static skn_status_t
+find_left(const skn_model_t *model, const skn_model_run_options_t *options,
+          bool *left, skn_error_t *error)
 {
     const char *path = model->checkpoint.path;
     skn_node_folders_t nodes = { 0 };
+    *left = false;
     if (!options->resume || !options->must_be_new || options->node ||
         !path[0] || access(path, F_OK) != 0)
-        return false;
-    (void)skn_node_folders_in(path, &nodes, NULL);
-    bool any = nodes.count > 0 || (options->from_run && model->node_count > 1);
+        return SKN_OK;
+    skn_status_t status = skn_node_folders_in(path, &nodes, error);
+    *left = nodes.count > 0 || (options->from_run && model->node_count > 1);
     skn_node_folders_fini(&nodes);
-    return any;
+    /* What is no run's folder, or damaged, is told of when it is opened. */
+    return status == SKN_NO_MEMORY ? status : SKN_OK;
 }
 
 /* The run of several nodes becomes that of one process: nodes were one network
@@ -93,7 +96,11 @@ find_node(skn_model_run_t *run, const skn_model_run_options_t *options,
                              "its nodes stand under nodes:, such as %s",
                              model->nodes[0].name);
     }
-    if (resumes_nodes(model, options)) {
+    bool left;
+    status = find_left(model, options, &left, error);
+    if (status != SKN_OK)
+        return status;
+    if (left) {
         run->left_nodes = model->node_count;
         leave_nodes(run->model);
     }

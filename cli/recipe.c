@@ -122,6 +122,23 @@ find_engine(const char *name, skn_error_t *error)
     return NULL;
 }
 
+/* The name stands in comments, too, which a line break would end. */
+static skn_status_t
+check_name(const char *path, skn_error_t *error)
+{
+    if (strcmp(path, "-") == 0)
+        return skn_fail(error, SKN_USAGE,
+                        "a recipe needs a file that the nodes can read, and - "
+                        "is standard input");
+    for (size_t k = 0; path[k]; k++)
+        if ((unsigned char)path[k] < 0x20 || path[k] == 0x7F)
+            return skn_fail(error, SKN_USAGE,
+                            "a recipe is a text, and the name of %.200s has a "
+                            "line break or another control character",
+                            path);
+    return SKN_OK;
+}
+
 /* Nodes come and go: the file says who they may be, and whom they ask. */
 static skn_status_t
 check_elastic(const recipe_t *recipe, skn_error_t *error)
@@ -220,18 +237,13 @@ recipe_run(const cli_call_t *call)
     skn_error_t error = { 0 };
     skn_checked_t checked = { 0 };
     recipe_t recipe = { .call = call };
-    skn_status_t status = SKN_OK;
     skn_problems_t *problems = skn_problems_new(&error);
     if (!problems)
         return cli_report(call, &error);
     recipe.engine = find_engine(call->operands[0], &error);
-    if (!recipe.engine)
-        status = error.status;
-    else if (strcmp(path, "-") == 0)
-        status = skn_fail(&error, SKN_USAGE,
-                          "a recipe needs a file that the nodes can read, and "
-                          "- is standard input");
-    else
+    skn_status_t status =
+        recipe.engine ? check_name(path, &error) : error.status;
+    if (status == SKN_OK)
         status = skn_check_file(path, overrides, override_count, &checked,
                                 problems, &error);
     if (status == SKN_OK && skn_problems_count(problems) == 0)

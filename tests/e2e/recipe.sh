@@ -58,7 +58,7 @@ asked_again() { grep -c "^requeue $1\$" asked; }
 
 "$skein" recipe slurm tiny.yaml --nodes 2 -o "train.epochs=7" \
     -o "data.train=it's \"here\"  # and \$there" -o resources.cores=3 \
-    >run.sbatch
+    -o resources.memory=2GiB >run.sbatch
 check_match "it asks for the nodes" '^#SBATCH --nodes=2$' run.sbatch
 check_match "  and their cores" '^#SBATCH --cpus-per-task=3 ' run.sbatch
 echo "RequeueExit             = 85" >config
@@ -74,14 +74,22 @@ data.train=it's \"here\"  # and \$there
 -o
 resources.cores=3
 -o
+resources.memory=2GiB
+-o
+resources.cores=auto
+-o
+resources.memory=auto
+-o
 -o
 --requeue-code
 85"
 check_match "  by a list of all" "^nodes=\[\{ name: h1, address: \
 \"tcp://10.0.0.1:7001\", key: \"$work/skein-7/h1.key\", cores: 3 \}, \
 \{ name: h2, address: \"tcp://10.0.0.2:7001\", .*, \]\$" words
-sed -n 's/^nodes=/nodes=/p' words >list
-check "  that skein reads" "$skein" check tiny.yaml -o "$(cat list)"
+mapfile -t given < <(sed -n '/^tiny.yaml$/,/^--requeue-code$/p' words |
+    head -n -1)
+check "  and skein takes all of it, whatever the file says of one process" \
+    "$skein" check "${given[@]}"
 check_equal "  whose secret halves are the owner's alone" \
     "$(stat -c %a skein-7/h1.key_secret)" 600
 mkdir skein-7/run
@@ -124,6 +132,12 @@ cp tiny.yaml "a folder/it's.yaml"
 "$skein" recipe slurm "a folder/it's.yaml" -o data.train=x >odd.sbatch
 check "a file whose name a shell would take apart" batch odd.sbatch 0
 check_match "  stays one word" "^a folder/it's.yaml$" words
+for name in $'x\necho taken' $'x\recho' $'x\x7f'; do
+    cp tiny.yaml "$name"
+    check_code 64 "  a control character in a name is refused" \
+        "$skein" recipe slurm "$name"
+    check_match "  as one" "^skein: a recipe is a text, and the name of" .check
+done
 
 # --- tests that need an engine ------------------------------------------------
 engine() { # CI: what a test says that needs one which is not there

@@ -154,9 +154,11 @@ call_of(const cli_call_t *call, const char *const own[OWN_OVERRIDES],
 }
 
 static int
-train_one(const cli_call_t *call, const member_t *member, state_t state,
-          bool *stopped)
+train_one(const cli_call_t *call, const cli_outcome_t *whole,
+          const member_t *member, state_t state, bool *stopped)
 {
+    /* Standard input was read for the whole, whose folder has the config. */
+    const char *file = call->operands[0];
     char seed[48];
     cli_call_t one;
     cli_outcome_t outcome = { 0 };
@@ -171,7 +173,9 @@ train_one(const cli_call_t *call, const member_t *member, state_t state,
     skn_status_t status =
         path.failed ? skn_fail(&error, SKN_NO_MEMORY, "no room for a path")
                     : call_of(call, own, state, &one, &error);
-    const cli_training_t training = { .path = call->operands[0],
+    const cli_training_t training = { .path = strcmp(file, "-") == 0
+                                                  ? whole->path
+                                                  : file,
                                       .outcome = &outcome,
                                       .member = true };
     int code = status == SKN_OK ? cli_training(&one, &training)
@@ -183,40 +187,26 @@ train_one(const cli_call_t *call, const member_t *member, state_t state,
 
 /* --- the whole ----------------------------------------------------------- */
 
-/* What is said by who is asked to end from here on. */
-static struct {
-    char *text; /* for good */
-    size_t bytes;
-    int code;
-} farewell;
-
+/* Where nothing is trained there is nothing to save: the networks that are done
+ * are, and --resume makes again whatever is interrupted. */
 static void
-say_farewell(int number)
+heed_signals(const cli_call_t *call, const cli_outcome_t *whole,
+             const char *sentence, bool unfinished)
 {
-    (void)number;
-    ssize_t written = write(STDOUT_FILENO, farewell.text, farewell.bytes);
-    (void)written;
-    _exit(farewell.code);
-}
-
-/* From here on there is nothing to save: the networks are, and all else is
- * made again by --resume. */
-static void
-heed_signals(const cli_call_t *call, const cli_outcome_t *whole)
-{
-    FILE *file = open_memstream(&farewell.text, &farewell.bytes);
-    farewell.code = cli_requeue(call, 0, true);
+    char *text = NULL;
+    size_t bytes = 0;
+    FILE *file = open_memstream(&text, &bytes);
     if (file && call->json) {
         (void)fputs("{\"event\":\"stopped\",\"path\":", file);
         cli_json_string(whole->path, file);
         (void)fputs("}\n", file);
     } else if (file) {
-        (void)fputs("stopped, with all networks trained; to go on:\n", file);
+        (void)fprintf(file, "%s\n", sentence);
         cli_again_write(call, whole->named ? NULL : whole->path, file);
     }
-    if (file && fclose(file) != 0)
-        farewell.bytes = 0;
-    cli_stop_handle(say_farewell);
+    if (file)
+        (void)fclose(file);
+    cli_stop_farewell(text, cli_requeue(call, 0, unfinished));
 }
 
 /* The `done` event of the whole, with scores if there is a test file. */
@@ -259,6 +249,7 @@ int
 cli_ensemble_tell(const cli_call_t *call, const cli_outcome_t *whole)
 {
     skn_error_t error = { 0 };
+    heed_signals(call, whole, "stopped; to have the scores:", false);
     return tell_whole(call, whole, &error) == SKN_OK ? 0
                                                      : cli_report(call, &error);
 }
@@ -380,16 +371,18 @@ cli_ensemble(const cli_call_t *call, const cli_outcome_t *whole, bool *stopped)
         tell_early_stop(call, whole);
         return 0;
     }
+    heed_signals(call, whole, "stopped; to go on:", true);
     if (resumes && check_all_best(whole, &error) != SKN_OK)
         return cli_report(call, &error);
     for (uint32_t k = 0; k < whole->networks; k++) {
         member_t member = member_of(whole, k);
+        heed_signals(call, whole, "stopped; to go on:", true);
         state_t state = state_of(member.path, SKN_VERIFY_ALL);
         bool known = state == DONE && resumes;
         tell_member(call, whole, &member, k, known ? DONE : ABSENT);
         if (known)
             continue;
-        int code = train_one(call, &member, state, stopped);
+        int code = train_one(call, whole, &member, state, stopped);
         bool trained = state_of(member.path, SKN_VERIFY_LAZY) == DONE;
         *stopped = code == 0 && (*stopped || !trained);
         if (*stopped)
@@ -397,6 +390,7 @@ cli_ensemble(const cli_call_t *call, const cli_outcome_t *whole, bool *stopped)
         if (code != 0 || *stopped)
             return code;
     }
-    heed_signals(call, whole);
+    heed_signals(call, whole,
+                 "stopped, with all networks trained; to go on:", true);
     return join(call, whole, &error) == SKN_OK ? 0 : cli_report(call, &error);
 }

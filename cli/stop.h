@@ -69,8 +69,9 @@ cli_stop_news_t cli_stop_note(cli_stop_t *stop, int number, pid_t sender,
 void cli_stop_become_worker(void);
 int cli_stop_word(void);
 
-/* From here on these signals call `handler`, those that have come already at
- * once. */
-void cli_stop_handle(void (*handler)(int));
+/* From here on, until the next cli_stop_open, these signals write `text` to
+ * standard output and end the process with `code`, those that have come already
+ * at once. Takes `text` (of malloc; NULL is ""). */
+void cli_stop_farewell(char *text, int code);
 
 #endif

@@ -263,10 +263,7 @@ go(const cli_call_t *call, skn_model_run_t *run, job_t *job, bool resumes,
         .lease = job->training->lease,
         .cut_path = may_cut(run, job) ? job->run_path : NULL,
         .generation = job->training->generation,
-        .resume_path =
-            job->outcome.named && strcmp(job->training->path, "-") != 0
-                ? NULL
-                : job->run_path,
+        .resume_path = job->outcome.named ? NULL : job->run_path,
         .is_part = job->training->member,
         .prepare_ns = cli_now_ns() - begin_ns,
     };
@@ -278,7 +275,8 @@ static void
 leave_to_parent(void *shared, const skn_model_t *model)
 {
     job_t *job = shared;
-    job->outcome.named = model->checkpoint.path[0] != '\0';
+    job->outcome.named = model->checkpoint.path[0] != '\0' &&
+                         strcmp(job->training->path, "-") != 0;
     if (!model->idle.enabled)
         return;
     cli_polite_worker();

@@ -15,7 +15,7 @@ typedef struct cli_outcome {
     uint32_t threads;        /* to do so */
     int64_t seed;            /* of the first */
     char path[SKN_TEXT_MAX]; /* where the whole is to be */
-    bool named;              /* the command says where that is */
+    bool named;              /* the command, if it is given again, goes there */
     bool stopped;            /* it was asked to end, and is not done */
     bool asked;              /* it was asked to end */
     bool joined; /* it is there, whole: the caller says how good it is */

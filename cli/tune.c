@@ -368,16 +368,27 @@ stop_early(const cli_tuning_t *tuning)
     return SKN_OK;
 }
 
+/* While the data is read, which may take minutes, nobody looks for signals. */
+static void
+heed_signals(const cli_tuning_t *tuning)
+{
+    cli_stop_farewell(strdup(tuning->call->json
+                                 ? "{\"event\":\"stopped\",\"begun\":false}\n"
+                                 : "stopped before a trial began\n"),
+                      0);
+}
+
 static skn_status_t
 work(cli_tuning_t *tuning, skn_error_t *error)
 {
     cli_follow_outlive();
-    skn_status_t status = cli_stop_open(&tuning->stop, error);
-    if (status == SKN_OK)
-        status =
-            cli_self_path(tuning->self_path, sizeof(tuning->self_path), error);
+    heed_signals(tuning);
+    skn_status_t status =
+        cli_self_path(tuning->self_path, sizeof(tuning->self_path), error);
     if (status == SKN_OK)
         status = prepare(tuning, error);
+    if (status == SKN_OK)
+        status = cli_stop_open(&tuning->stop, error);
     if (status == SKN_OK)
         status = open_folder(tuning, error);
     if (status != SKN_OK)

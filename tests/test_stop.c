@@ -2,6 +2,8 @@
  * SPDX-License-Identifier: Apache-2.0 */
 #include <criterion/criterion.h>
 #include <signal.h>
+#include <stdlib.h>
+#include <string.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -128,4 +130,61 @@ Test(stop, an_ignored_hangup_stays_ignored)
     (void)raise(SIGUSR1);
     cr_expect_eq(cli_stop_take(&stop), CLI_STOP_ASKED);
     cli_stop_close(&stop);
+}
+
+/* Runs `act` in a process of its own; *said is the first bytes that it prints.
+ * Returns its exit code. */
+static int
+exit_of(void (*act)(void), char said[16])
+{
+    int pipes[2], status = 0;
+    cr_assert_eq(pipe(pipes), 0);
+    pid_t child = fork();
+    if (child == 0) {
+        (void)dup2(pipes[1], STDOUT_FILENO);
+        act();
+        _exit(99);
+    }
+    (void)close(pipes[1]);
+    ssize_t bytes = read(pipes[0], said, 15);
+    said[bytes > 0 ? bytes : 0] = '\0';
+    (void)close(pipes[0]);
+    cr_assert_eq(waitpid(child, &status, 0), child);
+    return WIFEXITED(status) ? WEXITSTATUS(status) : -1;
+}
+
+static void
+open_and_part(void)
+{
+    cli_stop_t stop = { .descriptor = -1 };
+    skn_error_t error = { 0 };
+    (void)cli_stop_open(&stop, &error);
+    (void)raise(SIGUSR1);
+    cli_stop_farewell(strdup("gone\n"), 7);
+}
+
+static void
+part_and_open(void)
+{
+    cli_stop_t stop = { .doing = "x", .insisting = "y", .descriptor = -1 };
+    skn_error_t error = { 0 };
+    cli_stop_farewell(NULL, 1);
+    cli_stop_farewell(strdup("gone\n"), 7);
+    (void)cli_stop_open(&stop, &error);
+    (void)raise(SIGTERM);
+    _exit(cli_stop_take(&stop) == CLI_STOP_ASKED ? 0 : 1);
+}
+
+Test(stop, one_that_came_before_a_farewell_ends_the_process_with_its_words)
+{
+    char said[16];
+    cr_expect_eq(exit_of(open_and_part, said), 7);
+    cr_expect_str_eq(said, "gone\n");
+}
+
+Test(stop, behind_a_farewell_signals_are_taken_again)
+{
+    char said[16];
+    cr_expect_eq(exit_of(part_and_open, said), 0);
+    cr_expect_str_eq(said, "");
 }

@@ -110,6 +110,34 @@ check_equal "a stop is told once, with the folder of the whole" \
 $skein train tiny.yaml -o train.ensemble=2 -o train.epochs=100000 \
 -o 'checkpoint.path=for people' --resume"
 
+# Standard input has the model once, whatever is trained by it.
+"$skein" train - "${three[@]}" -o checkpoint.path='from a pipe' \
+    <tiny.yaml >pipe.out 2>&1
+check_equal "from standard input all networks are trained" \
+    "$(sha_of pipe.out)" "$(sha_of out)"
+"$skein" train - -o train.ensemble=2 -o train.epochs=100000 \
+    -o checkpoint.path=pipe <tiny.yaml >pipe.out 2>&1 &
+victim=$!
+wait_until 300 test -e pipe/network-1/latest
+kill -TERM "$victim"
+wait "$victim"
+check_equal "and are gone on with by the folder" \
+    "$(grep -A 1 stopped pipe.out)" "stopped in network 1 of 2; to go on:
+$skein train pipe -o train.ensemble=2 -o train.epochs=100000 \
+-o checkpoint.path=pipe --resume"
+
+# Where nothing is trained, a stop is heard, too: here while the whole is scored.
+mv test.txt kept.txt
+mkfifo test.txt
+check_equal "a stop while the whole is scored ends it; the run is done" \
+    "$(interrupted test.txt said "$skein" train tiny.yaml \
+        -o train.ensemble=3 --resume --requeue-code 86)" 0
+check_equal "  with what to do" "$(tail -n 2 said)" "stopped; to have the \
+scores:
+$skein train tiny.yaml -o train.ensemble=3 --requeue-code 86 --resume"
+rm test.txt
+mv kept.txt test.txt
+
 # --- what is there is looked at ---------------------------------------------
 # Three networks that are done, and no whole: a file in its place stops the
 # join, which must be done again by the next --resume, and by nothing else.

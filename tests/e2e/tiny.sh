@@ -4,7 +4,7 @@
 # and 200 points, 200 features, 900 labels in 60 topics; the seed is fixed) and
 # tiny.yaml (two shards a layer, 12 actors); the script then works there.
 # `event`, `sha_of` and `every_line_is_json` read what `--json` printed,
-# `batch_of` what a run has saved.
+# `batch_of` what a run has saved; `interrupted` stops a command as it reads.
 # SPDX-License-Identifier: Apache-2.0
 # shellcheck shell=bash
 tiny_model() {
@@ -69,4 +69,19 @@ every_line_is_json() {
     python3 -c 'import json, sys
 for line in open(sys.argv[1]):
     assert isinstance(json.loads(line), dict), line' "$1"
+}
+# interrupted PIPE SAID COMMAND...: sends the command SIGINT once it reads the
+# named pipe, which has nothing; prints its exit code. What it said is in SAID.
+interrupted() {
+    local pipe=$1 said=$2 victim code=0
+    shift 2
+    exec 3<>"$pipe"
+    "$@" >"$said" 2>&1 3>&- &
+    victim=$!
+    wait_until 300 sh -c "ls -l /proc/$victim/fd | grep -q '$pipe\$'"
+    kill -INT "$victim"
+    wait_until 100 sh -c "! kill -0 $victim" || kill -KILL "$victim"
+    wait "$victim" 2>/dev/null || code=$?
+    exec 3>&-
+    echo $code
 }

@@ -84,6 +84,13 @@ check_equal "and it says so" "$(event stopped trials stopped.out)" 0
 check "the trial's folder is gone" test ! -e stopped/trial
 check "every line was JSON" every_line_is_json stopped.out
 
+mkfifo slow.txt
+check_equal "Ctrl-C while the data is read ends it" "$(interrupted slow.txt \
+    said "$skein" tune tiny.yaml "${some[@]}" -o data.train=slow.txt \
+    --folder slow)" 0
+check_equal "  in one line" "$(cat said)" "stopped before a trial began"
+check "  and nothing is left" test ! -e slow
+
 # --- the budget -------------------------------------------------------------
 begin=$SECONDS
 check_code 64 "a budget that is too small for one trial is told" \

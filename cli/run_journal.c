@@ -8,9 +8,8 @@
 #include "cli/balancing.h"
 #include "cli/harvested.h"
 #include "cli/talk.h"
+#include "formats/node_folders.h"
 #include "topology/resume.h"
-
-#define JOURNAL_NAME "coordinator.journal"
 
 static skn_status_t
 take_line(void *job, const json_t *line, skn_error_t *error)
@@ -78,7 +77,7 @@ cli_run_journal_open(cli_run_journal_t *journal, const skn_model_t *model,
     skn_status_t status = skn_resume_make_top(folder, error);
     if (status != SKN_OK)
         return status;
-    (void)snprintf(path, sizeof(path), "%s/" JOURNAL_NAME, folder);
+    (void)snprintf(path, sizeof(path), "%s/" SKN_COORDINATOR_JOURNAL, folder);
     journal->file = skn_journal_open(path, take_line, journal, error);
     if (!journal->file)
         return error->status;

@@ -89,11 +89,48 @@ write_owner(int lock, const char *path, skn_error_t *error)
     return skn_file_write(lock, full, text, (size_t)length, 0, error);
 }
 
+static skn_status_t
+fail_busy(const char *path, long owner, skn_error_t *error)
+{
+    (void)(owner > 0 ? skn_fail(error, SKN_BUSY, "%s is held by process %ld",
+                                path, owner)
+                     : skn_fail(error, SKN_BUSY,
+                                "%s is held by another process", path));
+    return skn_fail_hint(error, SKN_BUSY,
+                         "wait for it, or choose another folder");
+}
+
+static void
+pause_once(void)
+{
+    const struct timespec pause = { 0, POLL_MS * 1000000L };
+    (void)clock_nanosleep(CLOCK_MONOTONIC, 0, &pause, NULL);
+}
+
+/* By a lock that may be shared, as a file that is only read may have. */
+skn_status_t
+skn_folder_lock_ask(const char *path, uint32_t wait_ms, skn_error_t *error)
+{
+    int file = open(path, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
+    if (file < 0)
+        return SKN_OK;
+    bool held = true;
+    for (uint32_t waited_ms = 0; held; waited_ms += POLL_MS) {
+        held = flock(file, LOCK_SH | LOCK_NB) != 0 && errno == EWOULDBLOCK;
+        if (waited_ms >= wait_ms)
+            break;
+        if (held)
+            pause_once();
+    }
+    skn_status_t status = held ? fail_busy(path, 0, error) : SKN_OK;
+    (void)close(file);
+    return status;
+}
+
 skn_status_t
 skn_folder_lock_open(int folder, const char *path, uint32_t wait_ms, int *lock,
                      skn_error_t *error)
 {
-    const struct timespec pause = { 0, POLL_MS * 1000000L };
     long owner = 0;
     for (uint32_t waited_ms = 0;; waited_ms += POLL_MS) {
         skn_status_t status = try_lock(folder, path, lock, &owner, error);
@@ -101,16 +138,9 @@ skn_folder_lock_open(int folder, const char *path, uint32_t wait_ms, int *lock,
             return status;
         if (*lock >= 0)
             break;
-        if (waited_ms >= wait_ms) {
-            status = owner > 0
-                         ? skn_fail(error, SKN_BUSY,
-                                    "%s is held by process %ld", path, owner)
-                         : skn_fail(error, SKN_BUSY,
-                                    "%s is held by another process", path);
-            return skn_fail_hint(error, status,
-                                 "wait for it, or choose another folder");
-        }
-        (void)clock_nanosleep(CLOCK_MONOTONIC, 0, &pause, NULL);
+        if (waited_ms >= wait_ms)
+            return fail_busy(path, owner, error);
+        pause_once();
     }
     skn_status_t status = write_owner(*lock, path, error);
     if (status != SKN_OK)

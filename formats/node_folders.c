@@ -11,8 +11,6 @@
 #include <string.h>
 #include <unistd.h>
 
-#define JOURNAL "coordinator.journal"
-
 typedef struct search {
     const char *top;
     skn_node_folders_t *parts;
@@ -139,7 +137,8 @@ skn_node_folders_in(const char *path, skn_node_folders_t *parts,
         begun ? take_id(path, parts, error ? error : &own) : SKN_OK;
     if (status == SKN_OK)
         status = list(path, begun, parts, error);
-    (void)snprintf(journal, sizeof(journal), "%s/" JOURNAL, path);
+    (void)snprintf(journal, sizeof(journal), "%s/" SKN_COORDINATOR_JOURNAL,
+                   path);
     if (status == SKN_OK && !begun &&
         (parts->other[0][0] ||
          (parts->count == 1 && access(journal, F_OK) != 0)))

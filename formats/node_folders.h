@@ -15,6 +15,9 @@
 
 #include "formats/run_folder.h"
 
+/* What a coordinator writes into that folder, and keeps locked. */
+#define SKN_COORDINATOR_JOURNAL "coordinator.journal"
+
 typedef struct skn_node_folders {
     char **path; /* run folders of that run, in the order of their names */
     size_t count;

@@ -351,7 +351,8 @@ static skn_status_t
 find_run(skn_error_t *error)
 {
     skn_resume_t resume;
-    skn_status_t status = skn_resume_find(model.path, &resume, error);
+    skn_status_t status =
+        skn_resume_from(model.path, &(skn_from_t){ 0 }, &resume, error);
     if (status == SKN_OK)
         cr_expect(resume.has_run && resume.has_checkpoint && resume.batch == 1);
     skn_resume_fini(&resume);

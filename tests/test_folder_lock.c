@@ -102,6 +102,26 @@ Test(folder_lock, waits_for_a_holder_that_lets_go)
     cr_assert_eq(waitpid(child, NULL, 0), child);
 }
 
+Test(folder_lock, is_asked_for_without_being_taken)
+{
+    char file[TEMP_FOLDER_BYTES + 8];
+    int go, lock;
+    skn_error_t error = { 0 };
+    (void)snprintf(file, sizeof(file), "%s/lock", path);
+    cr_expect_eq(skn_folder_lock_ask(file, 0, &error), SKN_OK);
+    cr_expect_eq(access(file, F_OK), -1);
+    pid_t child = hold(&go);
+    cr_expect_eq(skn_folder_lock_ask(file, 0, &error), SKN_BUSY);
+    cr_expect_eq(skn_folder_lock_ask(file, 40, &error), SKN_BUSY);
+    cr_expect(strstr(error.text, "/lock is held by another process"), "%s",
+              error.text);
+    (void)close(go);
+    cr_expect_eq(skn_folder_lock_ask(file, 5000, &error), SKN_OK);
+    cr_expect_eq(skn_folder_lock_open(folder, path, 0, &lock, NULL), SKN_OK);
+    skn_folder_lock_close(&lock);
+    cr_assert_eq(waitpid(child, NULL, 0), child);
+}
+
 Test(folder_lock, holds_its_own_pid_and_outlives_a_removed_file)
 {
     char *text = NULL, want[32];

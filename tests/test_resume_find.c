@@ -15,6 +15,7 @@
 static pipeline_t data;
 static char run_path[TEMP_FOLDER_BYTES + 16];
 static trained_t trained;
+static const skn_from_t newest;
 
 /* Trains 12 batches with a checkpoint at every fourth. */
 static void
@@ -47,8 +48,8 @@ found(void)
 {
     skn_resume_t resume;
     skn_error_t error = { 0 };
-    cr_assert_eq(skn_resume_find(run_path, &resume, &error), SKN_OK, "%s",
-                 error.text);
+    cr_assert_eq(skn_resume_from(run_path, &newest, &resume, &error), SKN_OK,
+                 "%s", error.text);
     return resume;
 }
 
@@ -188,11 +189,13 @@ Test(resume_find, with_all_damaged_nothing_is_thrown_away)
     damage(4);
     damage(8);
     damage(12);
-    cr_expect_eq(skn_resume_find(run_path, &resume, &error), SKN_BAD_DATA);
+    cr_expect_eq(skn_resume_from(run_path, &newest, &resume, &error),
+                 SKN_BAD_DATA);
     cr_expect(strstr(error.text, "none of 3 checkpoints can be used"), "%s",
               error.text);
     skn_resume_fini(&resume);
-    cr_expect_eq(skn_resume_find(run_path, &resume, NULL), SKN_BAD_DATA);
+    cr_expect_eq(skn_resume_from(run_path, &newest, &resume, NULL),
+                 SKN_BAD_DATA);
     skn_resume_fini(&resume);
     char path[sizeof(run_path) + 64];
     (void)snprintf(path, sizeof(path), "%s/batch-000000000012/manifest.json",
@@ -229,32 +232,6 @@ Test(resume_find, the_folder_is_free_again_after_a_look)
     skn_resume_fini(&resume);
 }
 
-/* As the other nodes of a run do, whose first one holds the lock. */
-Test(resume_find, a_look_needs_no_lock_and_finds_the_same)
-{
-    train();
-    skn_resume_t want = found(), got;
-    skn_run_options_t options = { .resume = true };
-    skn_error_t error = { 0 };
-    skn_run_folder_t *held =
-        skn_run_folder_open(run_path, &options, NULL, &error);
-    cr_assert(held, "%s", error.text);
-    cr_assert_eq(skn_resume_look(run_path, &got, &error), SKN_OK, "%s",
-                 error.text);
-    cr_expect(got.has_run && got.has_checkpoint);
-    cr_expect_eq(got.batch, want.batch);
-    cr_expect_eq(got.newest, want.newest);
-    cr_expect_str_eq(got.run_id, want.run_id);
-    cr_expect_str_eq(got.checkpoint, want.checkpoint);
-    cr_expect_eq(got.finished, want.finished);
-    skn_resume_fini(&want);
-    skn_resume_fini(&got);
-    skn_run_folder_close(&held);
-    cr_expect_eq(skn_resume_look("/nowhere/at/all", &got, &error), SKN_OK);
-    cr_expect_not(got.has_run);
-    skn_resume_fini(&got);
-}
-
 Test(resume_find, a_broken_run_file_is_told)
 {
     char path[sizeof(run_path) + 16];
@@ -263,7 +240,8 @@ Test(resume_find, a_broken_run_file_is_told)
     train();
     (void)snprintf(path, sizeof(path), "%s/run.json", run_path);
     cr_assert_eq(truncate(path, 10), 0);
-    cr_expect_eq(skn_resume_find(run_path, &resume, &error), SKN_BAD_DATA);
+    cr_expect_eq(skn_resume_from(run_path, &newest, &resume, &error),
+                 SKN_BAD_DATA);
     cr_expect(strstr(error.text, "10 bytes are too few for a sealed text"),
               "%s", error.text);
     skn_resume_fini(&resume);

@@ -11,6 +11,7 @@
 #include "actors/progress.h"
 #include "formats/checkpoint.h"
 #include "formats/folder.h"
+#include "formats/folder_lock.h"
 #include "topology/trained.h"
 #include "topology/trained_missing.h"
 
@@ -71,9 +72,8 @@ is_joined(const skn_checkpoint_t *checkpoint)
 }
 
 static skn_status_t
-read_checkpoint(skn_run_folder_t *run, bool locked,
-                skn_checkpoint_t *checkpoint, skn_resume_t *resume,
-                skn_error_t *error)
+read_checkpoint(skn_run_folder_t *run, skn_checkpoint_t *checkpoint,
+                skn_resume_t *resume, skn_error_t *error)
 {
     skn_progress_t progress;
     char sha256[SKN_SHA256_TEXT_BYTES] = "";
@@ -89,7 +89,7 @@ read_checkpoint(skn_run_folder_t *run, bool locked,
     (void)snprintf(resume->checkpoint, sizeof(resume->checkpoint), "%s", path);
     (void)snprintf(resume->warning, sizeof(resume->warning), "%s",
                    skn_checkpoint_warning(checkpoint));
-    if (status == SKN_OK && progress.best_epoch > 0 && locked)
+    if (status == SKN_OK && progress.best_epoch > 0)
         mark_best(run, progress.best_batch);
     if (status != SKN_OK || !progress.finished ||
         !skn_checkpoint_is_whole(checkpoint))
@@ -149,9 +149,8 @@ explain(const skn_run_folder_t *run, const skn_from_t *from, skn_error_t *error)
 
 /* `parts`: nodes have run folders of the run in it, which are read, too. */
 static skn_status_t
-find_checkpoint(skn_run_folder_t *run, bool locked, bool parts,
-                const skn_from_t *from, skn_resume_t *resume,
-                skn_error_t *error)
+find_checkpoint(skn_run_folder_t *run, bool parts, const skn_from_t *from,
+                skn_resume_t *resume, skn_error_t *error)
 {
     skn_batch_id_t *list = NULL;
     size_t count = 0;
@@ -168,7 +167,7 @@ find_checkpoint(skn_run_folder_t *run, bool locked, bool parts,
     }
     free(list);
     if (checkpoint)
-        status = read_checkpoint(run, locked, checkpoint, resume, error);
+        status = read_checkpoint(run, checkpoint, resume, error);
     skn_checkpoint_close(&checkpoint);
     return status;
 }
@@ -197,14 +196,35 @@ skn_resume_make_top(const char *path, skn_error_t *error)
     return status;
 }
 
+/* Nodes that live would train beside whoever goes on from their folders. */
+static skn_status_t
+refuse_living(const char *path, const skn_node_folders_t *parts,
+              skn_error_t *error)
+{
+    char file[SKN_TEXT_MAX + 32];
+    (void)snprintf(file, sizeof(file), "%s/" SKN_COORDINATOR_JOURNAL, path);
+    skn_status_t status = skn_folder_lock_ask(file, SKN_LOCK_WAIT_MS, error);
+    for (size_t k = 0; k < parts->count && status == SKN_OK; k++) {
+        (void)snprintf(file, sizeof(file), "%s/lock", parts->path[k]);
+        status = skn_folder_lock_ask(file, SKN_LOCK_WAIT_MS, error);
+    }
+    return status == SKN_BUSY
+               ? skn_fail_hint(error, status,
+                               "nodes still train there: stop their run, and "
+                               "one process goes on with it")
+               : status;
+}
+
 /* Without an own run, `path` may hold the folders of a run's nodes: one process
  * goes on from what they have together, in `path` itself. Theirs stay as they
  * are. */
 static skn_status_t
 take_over(const char *path, const skn_node_folders_t *parts, skn_error_t *error)
 {
-    skn_trained_place_t place;
-    skn_status_t status = skn_trained_find(path, &place, error);
+    skn_trained_place_t place = { 0 };
+    skn_status_t status = refuse_living(path, parts, error);
+    if (status == SKN_OK)
+        status = skn_trained_find(path, &place, error);
     skn_run_options_t options = { .run_id = parts->run_id,
                                   .wait_ms = SKN_LOCK_WAIT_MS };
     if (status == SKN_OK) {
@@ -255,14 +275,13 @@ skn_resume_refuse(const char *path, skn_error_t *error)
 
 /* The folders of nodes in `path`; the run becomes that of one process there. */
 static skn_status_t
-find_parts(const char *path, bool locks, const skn_from_t *from,
-           skn_node_folders_t *parts, skn_error_t *error)
+find_parts(const char *path, const skn_from_t *from, skn_node_folders_t *parts,
+           skn_error_t *error)
 {
     skn_status_t status = access(path, F_OK) == 0
                               ? skn_node_folders_in(path, parts, error)
                               : SKN_OK;
-    if (status != SKN_OK || parts->count == 0 || !locks ||
-        skn_run_folder_begun(path))
+    if (status != SKN_OK || parts->count == 0 || skn_run_folder_begun(path))
         return status;
     if (!from->parts)
         return take_over(path, parts, error);
@@ -276,10 +295,9 @@ find_parts(const char *path, bool locks, const skn_from_t *from,
                          "--resume`), or give -o checkpoint.copies=1");
 }
 
-/* With the lock, or only looking. */
-static skn_status_t
-find(const char *path, bool locks, const skn_from_t *from, skn_resume_t *resume,
-     skn_error_t *error)
+skn_status_t
+skn_resume_from(const char *path, const skn_from_t *from, skn_resume_t *resume,
+                skn_error_t *error)
 {
     skn_error_t own = { 0 };
     skn_run_options_t options = { .resume = true, .wait_ms = SKN_LOCK_WAIT_MS };
@@ -287,44 +305,22 @@ find(const char *path, bool locks, const skn_from_t *from, skn_resume_t *resume,
         error = &own;
     memset(resume, 0, sizeof(*resume));
     skn_node_folders_t parts = { 0 };
-    skn_status_t status = find_parts(path, locks, from, &parts, error);
+    skn_status_t status = find_parts(path, from, &parts, error);
     resume->has_run = skn_run_folder_begun(path);
     if (status != SKN_OK || (!resume->has_run && !from->given)) {
         skn_node_folders_fini(&parts);
         return status;
     }
-    skn_run_folder_t *run =
-        locks ? skn_run_folder_open(path, &options, NULL, error)
-              : skn_run_folder_look(path, error);
+    skn_run_folder_t *run = skn_run_folder_open(path, &options, NULL, error);
     if (run) {
         memcpy(resume->run_id, skn_run_folder_id(run), SKN_RUN_ID_BYTES);
-        status =
-            find_checkpoint(run, locks, parts.count > 0, from, resume, error);
+        status = find_checkpoint(run, parts.count > 0, from, resume, error);
     } else {
         status = error->status;
     }
     skn_run_folder_close(&run);
     skn_node_folders_fini(&parts);
     return status;
-}
-
-skn_status_t
-skn_resume_find(const char *path, skn_resume_t *resume, skn_error_t *error)
-{
-    return find(path, true, &(skn_from_t){ 0 }, resume, error);
-}
-
-skn_status_t
-skn_resume_from(const char *path, const skn_from_t *from, skn_resume_t *resume,
-                skn_error_t *error)
-{
-    return find(path, true, from, resume, error);
-}
-
-skn_status_t
-skn_resume_look(const char *path, skn_resume_t *resume, skn_error_t *error)
-{
-    return find(path, false, &(skn_from_t){ 0 }, resume, error);
 }
 
 static skn_status_t
@@ -457,8 +453,8 @@ fit_length(const skn_resume_t *resume, const char *path,
                          "give as many as when it was begun, or more");
 }
 
-/* The run of the checkpoint; who only looks may have found it in the folder of
- * a node. */
+/* The run of the checkpoint; who predicts may have found it in the folder of a
+ * node. */
 static skn_run_folder_t *
 look_at_run(const skn_resume_t *resume, const char *path, skn_error_t *error)
 {

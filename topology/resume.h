@@ -37,23 +37,17 @@ typedef struct skn_resume {
     skn_json_text_t done;               /* finished: the `done` event again */
 } skn_resume_t;
 
-/* Looks into the run folder `path`; nothing there is no failure. Where `path`
- * holds the folders of a run's nodes instead, it becomes a run folder of its
- * own, and the checkpoint is what theirs hold together. Waits for a
- * predecessor that is just being stopped (SKN_BUSY after SKN_LOCK_WAIT_MS), but
- * does not keep the folder locked. Points `best` where the checkpoint says: a
- * run that was killed may not have come to it. SKN_BAD_DATA when there are
- * checkpoints and all of them are damaged. */
-skn_status_t skn_resume_find(const char *path, skn_resume_t *resume,
-                             skn_error_t *error);
-/* The same from where `from` says. With `parts` a run has finished here only if
- * its last checkpoint is whole here: else it is made so by going on. */
+/* Looks into the run folder `path` for where `from` says; nothing there is no
+ * failure. Where `path` holds the folders of a run's nodes instead, it becomes
+ * a run folder of its own, and the checkpoint is what theirs hold together. Waits
+ * for a predecessor that is just being stopped, be it of those nodes (SKN_BUSY
+ * after SKN_LOCK_WAIT_MS), but does not keep the folder locked. Points `best`
+ * where the checkpoint says: a run that was killed may not have come to it.
+ * SKN_BAD_DATA when there are checkpoints and all of them are damaged. With
+ * `parts` a run has finished here only if its last checkpoint is whole here:
+ * else it is made so by going on. */
 skn_status_t skn_resume_from(const char *path, const skn_from_t *from,
                              skn_resume_t *resume, skn_error_t *error);
-/* The same without the lock, which another node of the run may hold, and
- * without a change to the folder. */
-skn_status_t skn_resume_look(const char *path, skn_resume_t *resume,
-                             skn_error_t *error);
 /* Refuses a folder that holds a run, or the folders of a run's nodes:
  * SKN_CANNOT_CREATE, or SKN_BUSY when that
  * run is alive and does not end within SKN_LOCK_WAIT_MS. Anything else, as a

@@ -126,7 +126,7 @@ check_equal "and are gone on with by the folder" \
 $skein train pipe -o train.ensemble=2 -o train.epochs=100000 \
 -o checkpoint.path=pipe --resume"
 
-# Where nothing is trained, a stop is heard, too: here while the whole is scored.
+# A stop is heard where nothing is trained, too: here while the whole is scored.
 mv test.txt kept.txt
 mkfifo test.txt
 check_equal "a stop while the whole is scored ends it; the run is done" \

@@ -25,6 +25,11 @@ stopped_run() {
     up=$!
     at_exit "kill -9 $up 2>/dev/null"
     wait_until 300 eval "[ \$(grep -c '\"checkpoint\"' '$folder.json') -ge 3 ]"
+    check_code 75 "one process does not train beside them" "$skein" train \
+        tiny.yaml --resume "${long[@]}" -o checkpoint.path="$folder"
+    check_match "  which is said" "^skein: $folder/.* is held by another \
+process; nodes still train there" .check
+    check "  and leaves the folder to them" test ! -e "$folder/run.json"
     kill -TERM "$up"
     check "a run of $nodes nodes in $folder is told to stop" wait "$up"
 }

@@ -207,7 +207,7 @@ carry_out(coordinator_t *coordinator)
                               cli_now_ns());
             cli_run_journal_add(
                 &coordinator->journal,
-                json_pack("{sI so so* sI sI sb so so}", "generation",
+                json_pack("{sI so so* sI sI sb sb so so}", "generation",
                           (json_int_t)order.generation, "members",
                           cli_talk_names(coordinator->model, order.set),
                           "serving",
@@ -216,8 +216,8 @@ carry_out(coordinator_t *coordinator)
                                         : NULL,
                           "batch", (json_int_t)order.point.batch, "layout",
                           (json_int_t)order.point.layout, "from_saved",
-                          order.point.saved, "harvest", harvested(coordinator),
-                          "speeds",
+                          order.point.saved, "composed", order.point.composed,
+                          "harvest", harvested(coordinator), "speeds",
                           cli_balancing_json(coordinator->balance,
                                              coordinator->model)));
             if (order.point.composed)
@@ -328,15 +328,16 @@ take_saved(coordinator_t *coordinator, uint32_t member, const json_t *message)
     uint64_t in = json_object_get(message, "generation")
                       ? cli_talk_number(message, "generation")
                       : skn_membership_generation(coordinator->membership);
-    if (!(set >> member & 1u) ||
-        (journal->saved_in == in && batch <= journal->saved_batch))
+    if (!(set >> member & 1u) || in < journal->saved_in ||
+        (in == journal->saved_in && batch <= journal->saved_batch))
         return;
     journal->saved_in = in;
     journal->saved_batch = batch;
     skn_membership_saved(coordinator->membership, in, batch);
     cli_run_journal_add(&coordinator->journal,
-                        json_pack("{sI so}", "saved", (json_int_t)batch,
-                                  "harvest", harvested(coordinator)));
+                        json_pack("{sI sI so}", "saved", (json_int_t)batch,
+                                  "generation", (json_int_t)in, "harvest",
+                                  harvested(coordinator)));
 }
 
 static void

@@ -52,7 +52,7 @@
 /* Pulses that may be on their way; an answer to an older one is no lease. */
 #define PULSES 32u
 
-/* After so many the last end is said again, and that we want to leave. */
+/* After so many the last end is said again, and whatever else still holds. */
 #define ENDED_PULSES 4u
 
 typedef struct member {
@@ -79,7 +79,7 @@ typedef struct member {
     uint32_t wait_s, grace_s;
     json_t *ended;     /* what was said last of an end, until a new beginning */
     skn_error_t fault; /* our own, till we are wanted again */
-    uint64_t saved_batch, saved_told;
+    uint64_t saved_told;
     skn_reach_t *reach;
     uint64_t misses;   /* nodes of the model that our worker did not hear */
     bool has_missed;   /* it said so: that it misses nobody is repeated, too */
@@ -195,19 +195,21 @@ say_pulse(member_t *member, bool now)
                   (json_int_t)worker->load_at_us, "room_bytes",
                   (json_int_t)cli_talk_room_bytes(member->folder)));
     /* Nothing is said once: a line that ends takes with it what is on it. */
-    if (member->has_missed && member->pulse_count % ENDED_PULSES == 0)
+    bool again = member->pulse_count % ENDED_PULSES == 0;
+    if (member->has_missed && again)
         say_misses(member);
-    if (member->ended && member->pulse_count % ENDED_PULSES == 0)
+    if (member->ended && again)
         (void)say(member, json_incref(member->ended));
-    if (member->leaving && member->pulse_count % ENDED_PULSES == 0)
+    if (member->leaving && again)
         (void)say(member, json_pack("{ss}", "say", "leaving"));
-    if (worker->saved_batch > member->saved_told) {
-        member->saved_told = worker->saved_batch;
+    if (worker->saved_batch > member->saved_told)
         member->fault.status = SKN_OK;
-        (void)say(member, json_pack("{ss sI sI}", "say", "saved", "generation",
-                                    (json_int_t)worker->generation, "batch",
-                                    (json_int_t)member->saved_told));
-    }
+    else if (worker->saved_batch == 0 || !again)
+        return;
+    member->saved_told = worker->saved_batch;
+    (void)say(member, json_pack("{ss sI sI}", "say", "saved", "generation",
+                                (json_int_t)worker->generation, "batch",
+                                (json_int_t)member->saved_told));
 }
 
 /* A line for people, of what becomes of this node. */
@@ -491,8 +493,7 @@ is_over(member_t *member)
     return true;
 }
 
-/* The worker sees to it by itself, but for one that is on its way to a marker.
- */
+/* The worker does so by itself, but for one that is on its way to a marker. */
 static void
 see_to_lease(member_t *member)
 {
@@ -688,7 +689,7 @@ begin_anew(member_t *member, skn_error_t *error)
     member->run_done = false;
     member->opened_ns = cli_now_ns();
     member->pulse_ns = member->pulse_count = member->lease_ns = 0;
-    member->saved_batch = member->saved_told = member->misses = 0;
+    member->saved_told = member->misses = 0;
     skn_reach_seek(member->reach, 0);
     skn_status_t status = draw_incarnation(member, error);
     return status == SKN_OK ? open_line(member, error) : status;

@@ -32,7 +32,10 @@ take_line(void *job, const json_t *line, skn_error_t *error)
         journal->saved_batch = cli_talk_number(line, "batch");
     if (json_object_get(line, "saved")) {
         journal->saved_batch = cli_talk_number(line, "saved");
-        journal->saved_in = journal->generation;
+        /* Older journals leave out whose it is. */
+        journal->saved_in = json_object_get(line, "generation")
+                                ? cli_talk_number(line, "generation")
+                                : journal->generation;
     }
     cli_harvested_read(json_object_get(line, "harvest"), &journal->harvested);
     cli_balancing_read(json_object_get(line, "speeds"), journal->model,

@@ -39,10 +39,10 @@ typedef struct skn_resume {
 
 /* Looks into the run folder `path` for where `from` says; nothing there is no
  * failure. Where `path` holds the folders of a run's nodes instead, it becomes
- * a run folder of its own, and the checkpoint is what theirs hold together. Waits
- * for a predecessor that is just being stopped, be it of those nodes (SKN_BUSY
- * after SKN_LOCK_WAIT_MS), but does not keep the folder locked. Points `best`
- * where the checkpoint says: a run that was killed may not have come to it.
+ * a run folder of its own, and the checkpoint is what theirs hold together.
+ * Waits for a predecessor that is just being stopped, be it of those nodes
+ * (SKN_BUSY after SKN_LOCK_WAIT_MS), but keeps no lock of the folder. Points
+ * `best` where the checkpoint says: a killed run may not have come to it.
  * SKN_BAD_DATA when there are checkpoints and all of them are damaged. With
  * `parts` a run has finished here only if its last checkpoint is whole here:
  * else it is made so by going on. */

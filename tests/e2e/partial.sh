@@ -86,6 +86,10 @@ begin one
 strike one c
 await "one: the others keep what they have" '"partial","generation":2' \
     one.lead.json
+check_match "one: the journal knows that nobody has saved that" \
+    '"generation":2,.*"composed":true' one/coordinator.journal
+check_match "  and who saved what is" '"saved":[0-9]*,"generation":1' \
+    one/coordinator.journal
 check "one: the dead one's blocks are set back by a checkpoint's distance" \
     python3 - $every <<'PYTHON'
 import json, sys

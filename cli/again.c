@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "topology/document.h"
 #include "topology/shell_word.h"
 
 #define PLAIN                                                                  \
@@ -42,22 +43,11 @@ put_option(const cli_option_t *option, const char *value, FILE *file)
         put_word(value, file);
 }
 
-/* A path with letters that mean something in a model file goes as a JSON text,
- * which is one of its forms. */
 static void
 put_path(const char *path, FILE *file)
 {
-    char *text = NULL;
-    size_t bytes = 0;
-    FILE *word = open_memstream(&text, &bytes);
-    if (!word)
-        return;
-    (void)fputs("checkpoint.path=", word);
-    if (path[strspn(path, PLAIN)] == '\0')
-        (void)fputs(path, word);
-    else
-        cli_json_string(path, word);
-    if (fclose(word) == 0) {
+    char *text = skn_override_of("checkpoint.path", path, NULL);
+    if (text) {
         put_word("-o", file);
         put_word(text, file);
     }

@@ -11,7 +11,7 @@
 #include "skein/text.h"
 #include "cli/follow.h"
 #include "cli/verb.h"
-#include "topology/document.h"
+#include "topology/document_tree.h"
 #include "topology/model.h"
 #include "topology/values.h"
 
@@ -54,23 +54,6 @@ cli_overrides(const cli_call_t *call, const char **overrides)
         count++;
     }
     return count;
-}
-
-char *
-cli_override_of(const char *key, const char *text, skn_error_t *error)
-{
-    char *override = NULL;
-    size_t bytes = 0;
-    FILE *file = open_memstream(&override, &bytes);
-    if (file) {
-        (void)fprintf(file, "%s=", key);
-        skn_document_write_text(text, true, file);
-    }
-    if (file && fclose(file) == 0)
-        return override;
-    free(override);
-    (void)skn_fail(error, SKN_NO_MEMORY, "no room for -o %s", key);
-    return NULL;
 }
 
 /* As the user writes it: -k, or --threshold. */
@@ -155,15 +138,20 @@ cli_real(const cli_call_t *call, const char *name, double least, double most,
 void
 cli_json_string(const char *text, FILE *file)
 {
+    const char *end = text + strlen(text);
     (void)fputc('"', file);
-    for (; *text; text++) {
+    while (text < end) {
         unsigned char byte = (unsigned char)*text;
+        size_t bytes = skn_document_character_bytes(text, end);
         if (byte == '"' || byte == '\\')
             (void)fprintf(file, "\\%c", byte);
-        else if (byte < 0x20)
+        else if (byte < 0x20 || byte == 0x7F)
             (void)fprintf(file, "\\u%04x", byte);
-        else
-            (void)fputc(byte, file);
+        else if (bytes > 0)
+            (void)fwrite(text, 1, bytes, file);
+        else /* of no character: a path may have such */
+            (void)fputs("\\ufffd", file);
+        text += bytes > 0 ? bytes : 1;
     }
     (void)fputc('"', file);
 }
@@ -247,12 +235,20 @@ cli_report_problems(const cli_call_t *call, const skn_problems_t *problems)
     return code;
 }
 
+static bool
+prints_document(const cli_call_t *call)
+{
+    const cli_option_t *option = call->verb->options;
+    while (option && option->name &&
+           strcmp(option->help, CLI_DOCUMENT_JSON) != 0)
+        option++;
+    return option && option->name;
+}
+
 void
 cli_warn(const cli_call_t *call, const char *message, const char *hint)
 {
-    cli_print_sentence("skein: warning: ", message, hint);
-    if (call->json)
-        report_event("warning", 0, message, hint);
+    cli_warn_to(call, NULL, message, hint);
 }
 
 void
@@ -261,7 +257,7 @@ cli_warn_to(const void *whose, const skn_model_place_t *place,
 {
     const cli_call_t *call = whose;
     cli_print_sentence("skein: warning: ", message, hint);
-    if (!call->json)
+    if (!call->json || prints_document(call))
         return;
     (void)fputs("{\"event\":\"warning\"", stdout);
     if (place && place->line > 0) {

@@ -175,8 +175,9 @@ see_to_ends(cli_crew_t *crew)
     }
 }
 
-void
-cli_crew_stop(cli_crew_t *crew)
+/* Asks for a good end of the run, as SIGTERM does; once. */
+static void
+stop_crew(cli_crew_t *crew)
 {
     crew->stopping = true;
     cli_up_stop(&crew->process[0]);
@@ -188,7 +189,7 @@ take_signals(cli_crew_t *crew)
     cli_stop_news_t news = cli_stop_take(&crew->stop);
     if (news == CLI_STOP_NOTHING)
         return;
-    cli_crew_stop(crew);
+    stop_crew(crew);
     if (news != CLI_STOP_AT_ONCE)
         return;
     for (uint32_t k = 0; k < crew->count; k++)
@@ -262,7 +263,7 @@ cli_crew_turn(cli_crew_t *crew, int timeout_ms)
     }
     take_signals(crew);
     if (!crew->over && !crew->stopping && cli_follow_unread())
-        cli_crew_stop(crew); /* `skein up ... | head` */
+        stop_crew(crew); /* `skein up ... | head` */
     see_to_ends(crew);
     if (crew->over && cli_now_ns() - crew->over_ns >= FAREWELL_MS * 1000000ull)
         for (uint32_t k = 0; k < crew->count; k++)

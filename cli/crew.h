@@ -62,8 +62,6 @@ void cli_crew_kill(cli_crew_t *crew, uint32_t place, uint32_t after_ms);
 /* Gives the member at `place` notice; it is started again `after_ms` (not 0)
  * after it has left. */
 void cli_crew_dismiss(cli_crew_t *crew, uint32_t place, uint32_t after_ms);
-/* Asks for a good end of the run, as SIGTERM does; once. */
-void cli_crew_stop(cli_crew_t *crew);
 /* What is still there is killed. */
 void cli_crew_close(cli_crew_t *crew);
 

@@ -18,6 +18,7 @@
 #include "cli/rank.h"
 #include "cli/stop.h"
 #include "formats/json_text.h"
+#include "topology/document.h"
 #include "topology/evaluate.h"
 #include "topology/join.h"
 #include "topology/run_config.h"
@@ -163,16 +164,13 @@ train_one(const cli_call_t *call, const cli_outcome_t *whole,
     cli_call_t one;
     cli_outcome_t outcome = { 0 };
     skn_error_t error = { 0 };
-    skn_json_text_t path = { 0 };
-    skn_json_text_add(&path, "checkpoint.path=");
-    skn_json_text_add_string(&path, member->path);
+    char *path = skn_override_of("checkpoint.path", member->path, &error);
     (void)snprintf(seed, sizeof(seed), "train.seed=%" PRId64, member->seed);
     const char *const own[OWN_OVERRIDES] = { "train.ensemble=1",
                                              "train.ranker_trees=0", seed,
-                                             path.bytes };
+                                             path };
     skn_status_t status =
-        path.failed ? skn_fail(&error, SKN_NO_MEMORY, "no room for a path")
-                    : call_of(call, own, state, &one, &error);
+        path ? call_of(call, own, state, &one, &error) : error.status;
     const cli_training_t training = { .path = strcmp(file, "-") == 0
                                                   ? whole->path
                                                   : file,
@@ -180,7 +178,7 @@ train_one(const cli_call_t *call, const cli_outcome_t *whole,
                                       .member = true };
     int code = status == SKN_OK ? cli_training(&one, &training)
                                 : cli_report(call, &error);
-    skn_json_text_fini(&path);
+    free(path);
     *stopped = outcome.stopped || outcome.asked;
     return code;
 }

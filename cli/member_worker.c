@@ -17,6 +17,7 @@
 #include "formats/folder.h"
 #include "formats/held.h"
 #include "formats/json_text.h"
+#include "topology/document.h"
 #include "topology/idle_sample.h"
 #include "transport/keys.h"
 
@@ -194,7 +195,7 @@ exec_worker(cli_worker_t *worker, const cli_worker_start_t *start,
         (void)snprintf(from, sizeof(from), "%" PRIu64 "-g%" PRIu64,
                        cli_talk_number(order, "batch"),
                        cli_talk_number(order, "layout"));
-    char *path = cli_override_of("checkpoint.path", start->folder, error);
+    char *path = skn_override_of("checkpoint.path", start->folder, error);
     if (!path)
         return error->status;
     (void)snprintf(copies, sizeof(copies), "checkpoint.copies=%d",

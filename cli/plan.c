@@ -63,7 +63,8 @@ plan_run(const cli_call_t *call)
     if (status == SKN_OK) {
         skn_shortfall_model(run.model, SKN_SHORTFALL_NOBODY, cli_warn_to, call);
         if (run.plan.node_count == 0)
-            skn_shortfall_quota("", run.plan.units, cli_warn_to, call);
+            skn_shortfall_quota("", run.plan.units, SKN_SHORTFALL_CORES,
+                                cli_warn_to, call);
         cli_training_notes(call, &run.plan);
     }
     if (status == SKN_OK && cli_flag(call, "model")) {

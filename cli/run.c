@@ -42,8 +42,10 @@ follow(const cli_call_t *call, skn_topology_t *topology)
         return cli_report(call, &error);
     }
     const skn_wiring_t *wiring = skn_spec_wiring(skn_topology_spec(topology));
-    skn_shortfall_quota("", skn_shortfall_units(wiring, options.node),
-                        cli_warn_to, call);
+    skn_shortfall_quota(
+        "", skn_shortfall_units(wiring, options.node),
+        "put the actors of the file on as many cores as that, at most ",
+        cli_warn_to, call);
     return cli_follow(call, &topology, &how);
 }
 

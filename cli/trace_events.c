@@ -3,6 +3,7 @@
 #include "cli/trace_events.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
@@ -10,6 +11,7 @@
 #include <unistd.h>
 
 #include "cli/process.h"
+#include "topology/values.h"
 
 /* Nodes of one run have no clock in common but the time of day: the trace's
  * times count from the moment that `origin` names by it. */
@@ -34,18 +36,24 @@ cli_trace_events_begin(cli_trace_events_t *events, const cli_call_t *call,
     events->path[0] = '\0';
     if (!origin)
         return SKN_OK;
-    if (sscanf(origin, "%" SCNu64, &origin_ns) != 1)
+    if (!skn_value_unsigned(origin, &origin_ns))
         return skn_fail(error, SKN_USAGE,
                         "--trace-events needs a time in nanoseconds, found "
                         "'%.40s'",
                         origin);
-    (void)snprintf(events->path, sizeof(events->path),
-                   "/tmp/skein-trace.XXXXXX");
-    int file = mkstemp(events->path);
+    const char *folder = getenv("TMPDIR");
+    if (!folder || !folder[0] || strlen(folder) > 64)
+        folder = "/tmp";
+    (void)snprintf(events->path, sizeof(events->path), "%s/skein-trace.XXXXXX",
+                   folder);
+    int file = mkostemp(events->path, O_CLOEXEC);
     if (file < 0) {
+        char text[160];
+        (void)snprintf(text, sizeof(text), "no file for a trace in %s: %s",
+                       folder, strerror(errno));
+        cli_warn(call, text, "the trace is without this node");
         events->path[0] = '\0';
-        return skn_fail(error, SKN_CANNOT_CREATE, "no file for a trace: %s",
-                        strerror(errno));
+        return SKN_OK;
     }
     (void)close(file);
     options->trace_path = events->path;

@@ -10,11 +10,12 @@
 #define CLI_TRACE_EVENT_HEAD "{\"event\":\"trace\",\"of\":"
 
 typedef struct cli_trace_events {
-    char path[64]; /* where the runtime writes it; "": not wanted */
+    char path[96]; /* where the runtime writes it; "": not wanted */
 } cli_trace_events_t;
 
 /* With the option --trace-events: has the trace written to a file that nobody
- * else sees. SKN_CANNOT_CREATE, SKN_USAGE. */
+ * else sees, in $TMPDIR; where it cannot be, the run goes on without, and a
+ * warning says so. SKN_USAGE. */
 skn_status_t cli_trace_events_begin(cli_trace_events_t *events,
                                     const cli_call_t *call,
                                     skn_start_options_t *options,

@@ -49,9 +49,11 @@ warn_shortfall(const cli_call_t *call, const skn_model_run_t *run)
 {
     const skn_plan_t *plan = &run->plan;
     skn_shortfall_model(run->model, run->node, cli_warn_to, call);
-    skn_shortfall_quota(
-        "", plan->node_count > 0 ? plan->nodes[run->node].units : plan->units,
-        cli_warn_to, call);
+    bool nodes = plan->node_count > 0;
+    skn_shortfall_quota("", nodes ? plan->nodes[run->node].units : plan->units,
+                        nodes ? "set its `cores` in the file to "
+                              : SKN_SHORTFALL_CORES,
+                        cli_warn_to, call);
 }
 
 /* What nobody asked for, and what makes the run slower. */

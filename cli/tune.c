@@ -149,7 +149,8 @@ prepare(cli_tuning_t *tuning, skn_error_t *error)
         return status;
     skn_shortfall_model(tuning->model, SKN_SHORTFALL_NOBODY, cli_warn_to,
                         tuning->call);
-    skn_shortfall_quota("", tuning->plan.units, cli_warn_to, tuning->call);
+    skn_shortfall_quota("", tuning->plan.units, SKN_SHORTFALL_CORES,
+                        cli_warn_to, tuning->call);
     cli_space_init(&tuning->space, tuning->model, data->train_points,
                    data->labels, data->labels_per_point);
     for (size_t k = 0; k < tuning->override_count; k++)

@@ -53,42 +53,57 @@ cli_verdict_describe(const cli_verdict_t *verdict, char *text, size_t bytes)
 
 /* --- keys ----------------------------------------------------------------- */
 
-/* Adds `path` from the root on, quoted: YAML reads what JSON does. */
-static void
-add_path(skn_json_text_t *text, const char *path)
+/* `path` from the root on; the caller's to free. NULL: no memory. */
+static char *
+whole_of(const char *path)
 {
     bool word = strcmp(path, "auto") == 0 || strcmp(path, "none") == 0;
     char *here = path[0] == '/' || word ? NULL : getcwd(NULL, 0), *whole = NULL;
     if (asprintf(&whole, "%s%s%s", here ? here : "", here ? "/" : "", path) < 0)
         whole = NULL;
-    if (whole)
-        skn_json_text_add_string(text, whole);
-    text->failed = text->failed || !whole;
-    free(whole);
     free(here);
+    return whole;
+}
+
+static void
+no_room(skn_problems_t *problems)
+{
+    (void)skn_problems_add(problems, (skn_mark_t){ .origin = NAME },
+                           "no room for a key");
 }
 
 static void
 set(skn_document_t *document, skn_json_text_t *text, skn_problems_t *problems)
 {
     if (text->failed)
-        (void)skn_problems_add(problems, (skn_mark_t){ .origin = NAME },
-                               "no room for a key");
+        no_room(problems);
     else
         (void)skn_document_set(document, text->bytes, problems);
     skn_json_text_fini(text);
 }
 
 static void
+set_text(skn_document_t *document, const char *key, const char *text,
+         skn_problems_t *problems)
+{
+    char *override = skn_override_of(key, text, NULL);
+    if (override)
+        (void)skn_document_set(document, override, problems);
+    else
+        no_room(problems);
+    free(override);
+}
+
+static void
 set_path(skn_document_t *document, const char *key, const char *path,
          skn_problems_t *problems)
 {
-    skn_json_text_t text = { 0 };
-    if (!path[0])
-        return;
-    skn_json_text_add(&text, "%s=", key);
-    add_path(&text, path);
-    set(document, &text, problems);
+    char *whole = path[0] ? whole_of(path) : NULL;
+    if (whole)
+        set_text(document, key, whole, problems);
+    else if (path[0])
+        no_room(problems);
+    free(whole);
 }
 
 static void
@@ -103,14 +118,16 @@ set_paths(skn_document_t *document, const skn_model_t *model,
     set_path(document, "checkpoint.path", model->checkpoint.path, problems);
     set_path(document, "idle.notice.file", model->idle.notice.file, problems);
     /* "[ -f x ]" is a list in YAML, and a test in a shell. */
-    if (model->idle.notice.command[0]) {
-        skn_json_text_add(&text, "idle.notice.command=");
-        skn_json_text_add_string(&text, model->idle.notice.command);
-        set(document, &text, problems);
-    }
+    if (model->idle.notice.command[0])
+        set_text(document, "idle.notice.command", model->idle.notice.command,
+                 problems);
     for (size_t k = 0; k < model->plugin_count; k++) {
+        char *whole = whole_of(model->plugins[k]);
         skn_json_text_add(&text, k ? ", " : "plugins=[");
-        add_path(&text, model->plugins[k]);
+        if (whole)
+            skn_json_text_add_string(&text, whole);
+        text.failed = text.failed || !whole;
+        free(whole);
     }
     if (model->plugin_count > 0) {
         skn_json_text_add(&text, "]");

@@ -4,12 +4,13 @@
 
 #include <inttypes.h>
 #include <math.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "cli/bar.h"
 #include "cli/follow.h"
 #include "cli/process.h"
-#include "formats/json_text.h"
+#include "topology/document.h"
 
 /* Of what is left of the budget: a forecast is not exact. */
 #define BUDGET_SHARE 0.9
@@ -61,7 +62,7 @@ typedef struct order {
     size_t count;
     char text[CLI_TRIAL_OVERRIDES_MAX][SKN_NAME_MAX + 96];
     uint32_t texts;
-    skn_json_text_t path;
+    char *path; /* the last of the list */
 } order_t;
 
 __attribute__((format(printf, 2, 3))) static void
@@ -108,9 +109,8 @@ list_overrides(const cli_tuning_t *tuning, uint32_t round, uint32_t candidate,
         train->evaluate.topk < 5 ? (int64_t)5 : train->evaluate.topk);
     add(order, "checkpoint.every_batches=0");
     add(order, "checkpoint.every_epochs=0");
-    skn_json_text_add(&order->path, "checkpoint.path=");
-    skn_json_text_add_string(&order->path, path);
-    order->list[order->count++] = order->path.bytes;
+    order->path = skn_override_of("checkpoint.path", path, NULL);
+    order->list[order->count++] = order->path;
 }
 
 /* A trial that is not known yet. One that was stopped, or came too late, is
@@ -133,11 +133,11 @@ try_one(cli_tuning_t *tuning, uint32_t round, uint32_t candidate,
         .self_path = tuning->self_path,
     };
     skn_status_t status =
-        order.path.failed ? skn_fail(error, SKN_NO_MEMORY, "no room for a path")
-                          : cli_folder_remove(path, error);
+        order.path ? cli_folder_remove(path, error)
+                   : skn_fail(error, SKN_NO_MEMORY, "no room for a path");
     if (status == SKN_OK)
         status = cli_trial_run(&wanted, trial, error);
-    skn_json_text_fini(&order.path);
+    free(order.path);
     if (status != SKN_OK)
         return status;
     /* What has come to its end when it is told to counts, and is the last. */

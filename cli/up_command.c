@@ -16,6 +16,7 @@
 #include "cli/bar.h"
 #include "cli/process.h"
 #include "cli/up.h"
+#include "topology/document.h"
 #include "topology/shell_word.h"
 
 /* What --ssh was given counts: ssh takes the first value of an option. */
@@ -71,7 +72,7 @@ list_arguments(const cli_call_t *call, const cli_up_local_t *local,
     if (!node->path)
         return SKN_OK;
     (void)snprintf(path, sizeof(path), "%s-%s", node->path, node->name);
-    command->folder = cli_override_of("checkpoint.path", path, error);
+    command->folder = skn_override_of("checkpoint.path", path, error);
     add_option(command, "-o", command->folder);
     return command->folder ? SKN_OK : error->status;
 }
@@ -162,7 +163,7 @@ cli_up_role_command(const cli_call_t *call, const cli_up_local_t *local,
             ? SKN_OK
             : cli_self_path(command->self, sizeof(command->self), error);
     if (status == SKN_OK && role->path) {
-        command->folder = cli_override_of("checkpoint.path", role->path, error);
+        command->folder = skn_override_of("checkpoint.path", role->path, error);
         status = command->folder ? SKN_OK : error->status;
     }
     if (status != SKN_OK)

@@ -10,6 +10,7 @@
 #include <unistd.h>
 
 #include "cli/up.h"
+#include "topology/document.h"
 #include "topology/model_run.h"
 #include "transport/keys.h"
 
@@ -85,7 +86,7 @@ write_coordinator(cli_up_local_t *local, skn_error_t *error)
     if (port == 0)
         return error->status;
     char **at = &local->overrides[local->override_count];
-    at[0] = cli_override_of("coordinator.key", path, error);
+    at[0] = skn_override_of("coordinator.key", path, error);
     if (!at[0])
         return error->status;
     local->override_count++;

@@ -58,9 +58,6 @@ const char *cli_value(const cli_call_t *call, const char *name);
 const char *cli_value_at(const cli_call_t *call, const char *name, size_t k);
 /* All values of -o: returns how many, at most CLI_VALUES_MAX. */
 size_t cli_overrides(const cli_call_t *call, const char **overrides);
-/* KEY=TEXT for another process's -o, with which the key has exactly this text;
- * the caller's to free. NULL: SKN_NO_MEMORY. */
-char *cli_override_of(const char *key, const char *text, skn_error_t *error);
 
 /* The number that an option was given, if it was: *count stays as it is without
  * it. SKN_USAGE: it is not 1 to `most`. Numbers are written as in a model file:
@@ -88,7 +85,8 @@ int cli_report_problems(const cli_call_t *call,
  * the hint, unless that is "". */
 void cli_print_sentence(const char *prefix, const char *message,
                         const char *hint);
-/* A warning: one line on standard error, an event with --json. */
+/* A warning: one line on standard error, and an event with --json, but for
+ * verbs that print a document. */
 void cli_warn(const cli_call_t *call, const char *message, const char *hint);
 /* The same with a place, of which a file, line and column are in the event, or
  * NULL: for those who are given a function. `call` is a cli_call_t. */
@@ -105,7 +103,8 @@ const char *cli_loss_text(double loss, char text[CLI_LOSS_BYTES]);
 /* Prints a path between two texts on standard output; a line break in it is
  * printed as "\n", so that a line stays one. */
 void cli_print_path(const char *before, const char *path, const char *after);
-/* Prints `text` in quotes, escaped, as JSON. */
+/* Prints `text` in quotes, escaped, as JSON; bytes that are no UTF-8 become
+ * U+FFFD. */
 void cli_json_string(const char *text, FILE *file);
 
 /* Of verbs that a queueing system may start again: the exit code that says that
@@ -126,9 +125,11 @@ int cli_requeue(const cli_call_t *call, int code, bool unfinished);
     {                                                                          \
         "help", 'h', NULL, "say what this verb does"                           \
     }
-/* Of verbs that print a document, which has one form. */
+/* Of verbs that print a document, which has one form: their warnings are no
+ * events, which would stand before it. */
+#define CLI_DOCUMENT_JSON "say what is wrong as JSON; the rest stays as it is"
 #define CLI_DOCUMENT_OPTIONS                                                   \
-    { "json", 0, NULL, "say what is wrong as JSON; the rest stays as it is" }, \
+    { "json", 0, NULL, CLI_DOCUMENT_JSON },                                    \
     {                                                                          \
         "help", 'h', NULL, "say what this verb does"                           \
     }

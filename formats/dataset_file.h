@@ -103,12 +103,11 @@ typedef struct skn_dataset_temp {
     int fd;
     char *path;        /* NULL: it has no name */
     const char *final; /* what path will be renamed to, or what to call it */
-    size_t place;      /* number of its place; places->count: anonymous */
     bool unwritable;   /* that place has failed, another may do */
     char shown[SKN_DATASET_SHOWN_BYTES];
 } skn_dataset_temp_t;
 
-/* Creates it at place `place`. */
+/* Creates it at place `place`; places->count: anonymous. */
 skn_status_t skn_dataset_temp_open(const skn_dataset_places_t *places,
                                    size_t place, skn_dataset_temp_t *temp,
                                    skn_error_t *error);

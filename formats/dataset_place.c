@@ -215,7 +215,7 @@ skn_status_t
 skn_dataset_temp_open(const skn_dataset_places_t *places, size_t place,
                       skn_dataset_temp_t *temp, skn_error_t *error)
 {
-    *temp = (skn_dataset_temp_t){ .fd = -1, .place = place };
+    *temp = (skn_dataset_temp_t){ .fd = -1 };
     if (place == places->count)
         return temp_open_anonymous(temp, error);
     temp->final = places->path[place];

@@ -18,7 +18,7 @@ skn_status_t skn_folder_lock_open(int folder, const char *path,
                                   uint32_t wait_ms, int *lock,
                                   skn_error_t *error);
 /* SKN_BUSY where another process has the file `path` locked, and still has
- * after `wait_ms`. Keeps no lock and changes nothing. No such file is SKN_OK. */
+ * after `wait_ms`. Keeps no lock, changes nothing. No such file is SKN_OK. */
 skn_status_t skn_folder_lock_ask(const char *path, uint32_t wait_ms,
                                  skn_error_t *error);
 /* Gives the folder back and sets *lock to -1, which it may be already. */

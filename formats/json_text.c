@@ -90,7 +90,7 @@ skn_json_text_add_string(skn_json_text_t *text, const char *string)
         } else if (byte == '\n') {
             *out++ = '\\';
             *out++ = 'n';
-        } else if (byte < 0x20) {
+        } else if (byte < 0x20 || byte == 0x7F) { /* which YAML refuses */
             out += snprintf(out, 7, "\\u%04x", byte);
         } else {
             *out++ = *in;

@@ -55,6 +55,9 @@ Test(again, the_folder_of_the_run_where_nobody_named_it)
            "--resume\n");
     expect(&call, "runs/a #1",
            "skein train m.yaml -o 'checkpoint.path=\"runs/a #1\"' --resume\n");
+    expect(&call, "runs/\x7f",
+           "skein train m.yaml -o 'checkpoint.path=\"runs/\\x7f\"' "
+           "--resume\n");
     call.operands[0] = "-"; /* which cannot be read again */
     expect(&call, "runs/m-1", "skein train runs/m-1 --resume\n");
 }

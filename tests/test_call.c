@@ -119,6 +119,12 @@ Test(call, text_in_quotes_is_json_for_every_byte)
     char *bytes = quoted("P@1 \xc3\xa9");
     cr_expect_str_eq(bytes, "\"P@1 \xc3\xa9\"");
     free(bytes);
+    bytes = quoted("a\xff\xc3"); /* of a path, say */
+    cr_expect_str_eq(bytes, "\"a\\ufffd\\ufffd\"");
+    free(bytes);
+    bytes = quoted("\x7f");
+    cr_expect_str_eq(bytes, "\"\\u007f\"");
+    free(bytes);
 }
 
 /* What `say` prints to stream `descriptor`. */

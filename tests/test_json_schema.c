@@ -197,7 +197,6 @@ Test(json_schema, what_the_reader_refuses_is_not_valid)
         "resources.cores=[]",
         "resources.cores=[one]",
         "plugins=a.so",
-        "nodes=[]",
         "nodes=[{ address: a }]",
         "nodes=[{ name: a, core: 1 }]",
         "nodes=[{ name: a, cores: a-b }]",

@@ -626,7 +626,7 @@ Test(model, all_mistakes_are_told_in_one_pass)
         "data: { trian: t, memory: 0 }\n"
         "model: { layers: [ { name: h, units: 0 }, { name: o, units: 3 } ] }\n"
         "train: { patience: 2 }\n"
-        "nodes: []\n",
+        "nodes: 1\n",
         "m.yaml:1:8: option 'skein' of the model file must be 1, found '2'\n"
         "m.yaml:2:7: option 'train' of data is missing; train: training "
         "points: XMC text, plain or compressed (.gz, .zst)\n"
@@ -638,8 +638,7 @@ Test(model, all_mistakes_are_told_in_one_pass)
         "the last layer has a row a label\n"
         "m.yaml:4:20: 'patience' needs points that are held back, and "
         "'validate' is 0; set 'validate', for example 0.05\n"
-        "m.yaml:5:8: 'nodes' lists no node; leave it out for a run in one "
-        "process\n");
+        "m.yaml:5:8: 'nodes' must be a list of nodes, found '1'\n");
 }
 
 /* --- corrupted files ----------------------------------------------------- */

@@ -103,6 +103,10 @@ Test(model_nodes, overrides_reach_nodes_by_name_and_links)
     cr_assert_not_null(model, "%s", said);
     cr_expect_eq(model->links.coding, SKN_LINK_CODING_INT8);
     skn_model_destroy(&model);
+    model = read_with("nodes=[]", said);
+    cr_assert_not_null(model, "%s", said);
+    cr_expect_eq(model->node_count, 0u);
+    skn_model_destroy(&model);
     model = read_with("nodes=[{ name: x, cores: 1-3 }]", said);
     cr_assert_not_null(model, "%s", said);
     cr_expect_eq(model->node_count, 1u);
@@ -134,8 +138,6 @@ typedef struct refusal {
 static const refusal_t refusals[] = {
     { "nodes: a\n",
       "m.yaml:7:8: 'nodes' must be a list of nodes, found 'a'\n" },
-    { "nodes: []\n", "m.yaml:7:8: 'nodes' lists no node; leave it out for a "
-                     "run in one process\n" },
     { "nodes: [a]\n", "m.yaml:7:9: node 1 must be a mapping, found 'a'\n" },
     { "nodes: [{ cores: 1 }]\n",
       "m.yaml:7:9: option 'name' of node 1 is missing; name: name of the node, "

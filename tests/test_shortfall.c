@@ -136,16 +136,19 @@ Test(shortfall, a_quota_below_the_cores_of_a_run_is_told)
     memset(&told, 0, sizeof(told));
     put(root, "proc/self/cgroup", "0::/jobs/one\n");
     put(root, "sys/fs/cgroup/jobs/one/cpu.max", "max 100000\n");
-    skn_shortfall_quota(root, 4, tell, &told);
+    skn_shortfall_quota(root, 4, SKN_SHORTFALL_CORES, tell, &told);
     cr_expect_eq(told.count, 0);
     put(root, "sys/fs/cgroup/jobs/cpu.max", "250000 100000\n");
-    skn_shortfall_quota(root, 2, tell, &told);
+    skn_shortfall_quota(root, 2, SKN_SHORTFALL_CORES, tell, &told);
     cr_expect_eq(told.count, 0);
-    skn_shortfall_quota(root, 4, tell, &told);
+    skn_shortfall_quota(root, 4, SKN_SHORTFALL_CORES, tell, &told);
     cr_expect_eq(told.count, 1);
     cr_expect_str_eq(told.message,
                      "the run takes 4 cores, and the quota of its control "
                      "group is 2.50");
-    cr_expect(strstr(told.hint, "resources.cores=2"), "%s", told.hint);
+    cr_expect(strstr(told.hint, "or give -o resources.cores=2: "), "%s",
+              told.hint);
+    skn_shortfall_quota(root, 4, "list fewer: ", tell, &told);
+    cr_expect(strstr(told.hint, "or list fewer: 2: "), "%s", told.hint);
     temp_folder_remove(root);
 }

@@ -10,6 +10,7 @@
 #include "cli/process.h"
 #include "cli/trace_events.h"
 #include "cli/verbs.h"
+#include "tests/temp_folder.h"
 
 TestSuite(trace_events, .timeout = 60);
 
@@ -43,9 +44,33 @@ Test(trace_events, without_the_option_there_are_none)
 
 Test(trace_events, an_origin_that_is_no_number_is_refused)
 {
-    cli_call_t call = call_of("now");
+    static const char *const wrong[] = { "now", "-1", "12x", "" };
+    for (size_t k = 0; k < sizeof(wrong) / sizeof(wrong[0]); k++) {
+        cli_call_t call = call_of(wrong[k]);
+        cr_expect_eq(cli_trace_events_begin(&events, &call, &options, &error),
+                     SKN_USAGE, "'%s'", wrong[k]);
+    }
+}
+
+Test(trace_events, the_file_lies_where_the_user_wants_temporary_files)
+{
+    char folder[TEMP_FOLDER_BYTES], missing[TEMP_FOLDER_BYTES + 8];
+    cli_call_t call = call_of("1");
+    temp_folder_make(folder);
+    (void)setenv("TMPDIR", folder, 1);
+    cr_assert_eq(cli_trace_events_begin(&events, &call, &options, &error),
+                 SKN_OK);
+    cr_expect_eq(strncmp(options.trace_path, folder, strlen(folder)), 0, "%s",
+                 options.trace_path);
+    cli_trace_events_end(&events, false);
+    options.trace_path = NULL;
+    (void)snprintf(missing, sizeof(missing), "%s/none", folder);
+    (void)setenv("TMPDIR", missing, 1);
     cr_expect_eq(cli_trace_events_begin(&events, &call, &options, &error),
-                 SKN_USAGE);
+                 SKN_OK, "the run goes on without");
+    cr_expect_null(options.trace_path);
+    cli_trace_events_end(&events, true);
+    temp_folder_remove(folder);
 }
 
 Test(trace_events, records_are_events_and_the_file_goes,

@@ -128,5 +128,8 @@ skn_status_t skn_document_write(const skn_node_t *node, FILE *file,
 /* One scalar as it must stand in YAML, also inside [] and {}. `text_only`: it
  * is text even if it looks like a number, true, or null. */
 void skn_document_write_text(const char *text, bool text_only, FILE *file);
+/* KEY=TEXT, for -o and skn_document_set, with which the key has exactly this
+ * text; the caller's to free. NULL: SKN_NO_MEMORY. */
+char *skn_override_of(const char *key, const char *text, skn_error_t *error);
 
 #endif

@@ -124,6 +124,23 @@ skn_document_write_text(const char *text, bool text_only, FILE *file)
     (void)fputc('"', file);
 }
 
+char *
+skn_override_of(const char *key, const char *text, skn_error_t *error)
+{
+    char *override = NULL;
+    size_t bytes = 0;
+    FILE *file = open_memstream(&override, &bytes);
+    if (file) {
+        (void)fprintf(file, "%s=", key);
+        skn_document_write_text(text, true, file);
+    }
+    if (file && fclose(file) == 0)
+        return override;
+    free(override);
+    (void)skn_fail(error, SKN_NO_MEMORY, "no room for -o %s", key);
+    return NULL;
+}
+
 static void
 write_scalar(const skn_node_t *node, FILE *file)
 {

@@ -256,10 +256,8 @@ put_part(json_t *json, const skn_part_t *part)
     case SKN_FORM_NODES:
         pair(json, "description", part->help);
         pair(json, "type", "array");
-        if (part->form == SKN_FORM_NODES) {
-            pair_number(json, "minItems", 1);
+        if (part->form == SKN_FORM_NODES)
             pair_number(json, "maxItems", SKN_CLUSTER_NODES_MAX);
-        }
         open_with(json, "items", '{');
         put_section(json, part->section);
         close_with(json, '}');

@@ -278,13 +278,8 @@ skn_reader_nodes(reader_t *reader, const skn_node_t *node)
     size_t k = 0;
     if (!node || !is_list(reader, node, "'nodes'", "nodes"))
         return;
-    if (node->count == 0) {
-        (void)skn_problems_add(reader->problems, node->mark,
-                               "'nodes' lists no node");
-        (void)skn_problems_hint(reader->problems,
-                                "leave it out for a run in one process");
-        return;
-    }
+    if (node->count == 0)
+        return; /* -o nodes=[], for a run in one process */
     if (node->count > SKN_CLUSTER_NODES_MAX) {
         (void)skn_problems_add(reader->problems, node->mark,
                                "%" PRIu32 " nodes, at most %u allowed",

@@ -452,7 +452,7 @@ static const skn_part_t node_parts[] = {
 const skn_section_t skn_node_section = {
     "nodes",
     "A process of the run, one a machine as a rule; the first one leads. A "
-    "list of 1 to 64 of these.",
+    "list of up to 64 of these.",
     node_options, node_slots, node_parts
 };
 

@@ -7,7 +7,6 @@
 #include <unistd.h>
 
 #include "formats/folder.h"
-#include "formats/json_text.h"
 #include "topology/document.h"
 #include "topology/trained.h"
 
@@ -17,19 +16,6 @@ is_ensemble(const char *folder)
     char path[SKN_TEXT_MAX + 32];
     (void)snprintf(path, sizeof(path), "%s/" SKN_RUN_CONFIG_ENSEMBLE, folder);
     return access(path, F_OK) == 0;
-}
-
-/* checkpoint.path=FOLDER; the caller's to free. */
-static char *
-path_override(const char *folder)
-{
-    skn_json_text_t text = { 0 };
-    skn_json_text_add(&text, "checkpoint.path=");
-    skn_json_text_add_string(&text, folder);
-    if (!text.failed)
-        return text.bytes;
-    skn_json_text_fini(&text);
-    return NULL;
 }
 
 /* The config that `folder` has, as text; the caller's to free. */
@@ -68,12 +54,11 @@ skn_run_config_read(const char *folder, const char *const *overrides,
     char *config = config_of(folder, error);
     if (!config)
         return error->status;
-    char *path = path_override(folder);
+    char *path = skn_override_of("checkpoint.path", folder, error);
     /* A name without a folder: its paths are resolved already. */
     skn_document_t *document =
         skn_document_parse(config, strlen(config), "run.json", problems);
-    skn_status_t status =
-        path ? SKN_OK : skn_fail(error, SKN_NO_MEMORY, "no room for a path");
+    skn_status_t status = path ? SKN_OK : SKN_NO_MEMORY;
     if (document && path)
         (void)skn_document_set(document, path, problems);
     for (size_t k = 0; document && k < override_count; k++)

@@ -172,7 +172,7 @@ skn_shortfall_units(const skn_wiring_t *wiring, uint32_t node)
 }
 
 void
-skn_shortfall_quota(const char *root, uint32_t units,
+skn_shortfall_quota(const char *root, uint32_t units, const char *fewer,
                     skn_shortfall_tell_t *tell, const void *state)
 {
     double quota = skn_groups_units(root);
@@ -184,11 +184,10 @@ skn_shortfall_quota(const char *root, uint32_t units,
         "the run takes %u core%s, and the quota of its control "
         "group is %.2f",
         units, units == 1 ? "" : "s", quota);
-    (void)skn_text_write(
-        hint, sizeof(hint),
-        "raise the quota (cpu.max, or cpu.cfs_quota_us), or give "
-        "-o resources.cores=%.0f: threads beyond it are held back",
-        fmax(1.0, floor(quota)));
+    (void)skn_text_write(hint, sizeof(hint),
+                         "raise the quota (cpu.max, or cpu.cfs_quota_us), or "
+                         "%s%.0f: threads beyond it are held back",
+                         fewer, fmax(1.0, floor(quota)));
     tell(state, NULL, text,
          units == 1 ? "raise the quota (cpu.max, or "
                       "cpu.cfs_quota_us)"

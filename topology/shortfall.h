@@ -29,8 +29,10 @@ void skn_shortfall_spec(const skn_spec_t *spec, skn_shortfall_tell_t *tell,
 /* How many cores the actors of `node` were given by their numbers; 0: some may
  * run on any. */
 uint32_t skn_shortfall_units(const skn_wiring_t *wiring, uint32_t node);
-/* A quota that is less than the `units` of a run. `root` as in groups.h. */
-void skn_shortfall_quota(const char *root, uint32_t units,
+/* A quota that is less than the `units` of a run. `root` as in groups.h. The
+ * hint has `fewer`, such as "give -o resources.cores=", and how many. */
+void skn_shortfall_quota(const char *root, uint32_t units, const char *fewer,
                          skn_shortfall_tell_t *tell, const void *state);
+#define SKN_SHORTFALL_CORES "give -o resources.cores="
 
 #endif

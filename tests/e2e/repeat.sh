@@ -119,7 +119,8 @@ for window in 1 4; do
         same_story "w$window"
     "$skein" plan tiny.yaml -o train.window="$window" \
         -o checkpoint.path="plan$window" >"plan$window.yaml" 2>plan.err
-    "$skein" run - --json <"plan$window.yaml" >"plan$window.json" 2>&1
+    "$skein" run - --json <"plan$window.yaml" >"plan$window.json" \
+        2>>plan.err
     check_equal "window $window: plan | run trains what train does" \
         "$(sha_of "plan$window.json")" "$sha"
 done

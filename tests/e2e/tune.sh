@@ -84,6 +84,15 @@ check_equal "and it says so" "$(event stopped trials stopped.out)" 0
 check "the trial's folder is gone" test ! -e stopped/trial
 check "every line was JSON" every_line_is_json stopped.out
 
+cat tiny.yaml - >nodes.yaml <<'YAML'
+nodes:
+  - { name: a, address: "tcp://127.0.0.1:7001", cores: 1 }
+  - { name: b, address: "tcp://127.0.0.1:7002", cores: 1 }
+YAML
+check_code 64 "several nodes are not tuned" "$skein" tune nodes.yaml
+check_match "  and it is told how" "give -o 'nodes=\[\]'" .check
+check "  which does it" "$skein" tune nodes.yaml -o 'nodes=[]' --candidates 1 \
+    --rounds 1 --folder one-process
 mkfifo slow.txt
 check_equal "Ctrl-C while the data is read ends it" "$(interrupted slow.txt \
     said "$skein" tune tiny.yaml "${some[@]}" -o data.train=slow.txt \

@@ -195,14 +195,20 @@ report_death(const cli_call_t *call, int number, const char *text,
     return cli_report(call, &error);
 }
 
-/* Asked to end before there was anything to save. */
+/* Asked to end before there was anything to save: at its beginning, or when a
+ * worker had taken the place of one that died. */
 static int
-report_early_end(const cli_call_t *call, const cli_keeper_t *keeper)
+report_early_end(const cli_call_t *call, const cli_keeper_t *keeper, bool begun)
 {
     if (keeper)
         *keeper->stopped = true;
-    (void)puts(call->json ? "{\"event\":\"stopped\",\"begun\":false}"
-                          : "stopped before the run began");
+    if (call->json)
+        (void)printf("{\"event\":\"stopped\",\"begun\":%s}\n",
+                     begun ? "true" : "false");
+    else
+        (void)puts(begun ? "stopped before the run went on; --resume goes on "
+                           "from its last checkpoint"
+                         : "stopped before the run began");
     return 0;
 }
 
@@ -251,7 +257,7 @@ repeat(const cli_call_t *call, cli_work_t *work, void *job,
         int number = WTERMSIG(status);
         describe_death(note, number, text, sizeof(text));
         if (number == cli_stop_word())
-            return report_early_end(call, keeper);
+            return report_early_end(call, keeper, begun && *begun);
         if (number == SIGPIPE) /* nobody reads what it prints */
             return cli_follow_end_unread();
         if (stop->asked_by || !begun || !*begun ||

@@ -431,6 +431,22 @@ check_equal "what dies before the run began is not started again" \
     "70: skein: the worker process was killed by signal 9 (Killed); was it \
 killed for memory? see dmesg"
 
+cp train.txt goes.txt
+"$skein" train tiny.yaml "${watched[@]}" -o train.epochs=1000000 --json \
+    -o data.train=goes.txt -o data.cache=none -o checkpoint.path=goes \
+    -o checkpoint.every_batches=20 >out 2>err </dev/null &
+pid=$!
+wait_until 300 test -e goes/latest
+rm goes.txt
+mkfifo goes.txt # what takes the dead one's place waits for its data
+worker
+kill -9 "$worker"
+wait_until 300 grep -q 'it starts again' err
+kill -TERM "$pid"
+wait "$pid"
+check_equal "a stop before a run goes on again is no stop before it began" \
+    "$? $(event stopped begun out)" "0 True"
+
 (timeout 20 cat train.txt >held.txt &)
 says "data from a pipe is told" 66 "skein: held.txt: is no file that stays, \
 and data is read more than once; copy it into a file" \

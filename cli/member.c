@@ -73,13 +73,12 @@ typedef struct member {
     bool rests;         /* ... for the memory, and comes back */
     cli_stop_t stop;
     int lock;
-    uint64_t opened_ns, pulse_ns, leave_ns, over_ns;
+    uint64_t opened_ns, pulse_ns, leave_ns, over_ns, saved_told;
     /* When pulse k was sent, at k % PULSES; and till when we may work. */
     uint64_t pulse_count, sent_ns[PULSES], lease_ns;
     uint32_t wait_s, grace_s;
     json_t *ended;     /* what was said last of an end, until a new beginning */
     skn_error_t fault; /* our own, till we are wanted again */
-    uint64_t saved_told;
     skn_reach_t *reach;
     uint64_t misses;   /* nodes of the model that our worker did not hear */
     bool has_missed;   /* it said so: that it misses nobody is repeated, too */

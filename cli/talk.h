@@ -21,9 +21,10 @@
 #include "topology/model.h"
 #include "transport/control.h"
 
-/* Raised when what is said changes its meaning; one below is understood. */
-#define CLI_TALK_VERSION 1
-#define CLI_TALK_VERSION_MIN 1
+/* Raised when what is said changes its meaning. Versions from the second on, and
+ * the next one, are understood. */
+#define CLI_TALK_VERSION 2
+#define CLI_TALK_VERSION_MIN 2
 
 /* Of each part of a checkpoint, whatever the file says: any one folder may
  * vanish. */

@@ -35,7 +35,7 @@ static const skn_run_options_t new_run = {
 };
 static const skn_run_options_t old_run = { .resume = true };
 
-static void
+static inline void
 write_text(const char *path, const char *text)
 {
     FILE *file = fopen(path, "w");
@@ -44,7 +44,7 @@ write_text(const char *path, const char *text)
 
 /* --- subjects: the folder of a run ---------------------------------------- */
 
-static skn_status_t
+static inline skn_status_t
 make_run(place_t *place, skn_error_t *error)
 {
     skn_run_folder_t *run =
@@ -54,7 +54,7 @@ make_run(place_t *place, skn_error_t *error)
     return made ? SKN_OK : error->status;
 }
 
-static void
+static inline void
 prepare_run(place_t *place)
 {
     skn_error_t error = { 0 };
@@ -62,7 +62,7 @@ prepare_run(place_t *place)
 }
 
 /* A run with the checkpoints of batches 10 and 20. */
-static void
+static inline void
 prepare_checkpoints(place_t *place)
 {
     skn_error_t error = { 0 };
@@ -75,7 +75,7 @@ prepare_checkpoints(place_t *place)
     skn_run_folder_close(&run);
 }
 
-static skn_status_t
+static inline skn_status_t
 resume_run(place_t *place, skn_error_t *error)
 {
     size_t count = 0;
@@ -90,7 +90,7 @@ resume_run(place_t *place, skn_error_t *error)
     return SKN_OK;
 }
 
-static skn_status_t
+static inline skn_status_t
 look_at_run(place_t *place, skn_error_t *error)
 {
     skn_run_folder_t *run = skn_run_folder_look(place->run, error);
@@ -102,7 +102,7 @@ look_at_run(place_t *place, skn_error_t *error)
 }
 
 /* A run that could not be made must not stand in the way of the next try. */
-static void
+static inline void
 inspect_new_run(place_t *place, skn_status_t status)
 {
     skn_error_t error = { 0 };
@@ -118,7 +118,7 @@ inspect_new_run(place_t *place, skn_status_t status)
 
 /* --- subjects: checkpoints ------------------------------------------------ */
 
-static skn_status_t
+static inline skn_status_t
 write_checkpoint(place_t *place, skn_error_t *error)
 {
     skn_run_folder_t *run =
@@ -131,7 +131,7 @@ write_checkpoint(place_t *place, skn_error_t *error)
 }
 
 /* The same batch once more: the two folders change places. */
-static skn_status_t
+static inline skn_status_t
 write_again(place_t *place, skn_error_t *error)
 {
     skn_run_folder_t *run =
@@ -143,7 +143,7 @@ write_again(place_t *place, skn_error_t *error)
     return status;
 }
 
-static skn_status_t
+static inline skn_status_t
 mark_and_prune(place_t *place, skn_error_t *error)
 {
     skn_run_folder_t *run =
@@ -159,7 +159,7 @@ mark_and_prune(place_t *place, skn_error_t *error)
     return status;
 }
 
-static skn_status_t
+static inline skn_status_t
 forget_the_newer(place_t *place, skn_error_t *error)
 {
     skn_run_folder_t *run =
@@ -186,7 +186,7 @@ newest_batch(place_t *place)
     return batch;
 }
 
-static void
+static inline void
 inspect_new_checkpoint(place_t *place, skn_status_t status)
 {
     uint64_t batch = newest_batch(place);
@@ -199,14 +199,14 @@ inspect_new_checkpoint(place_t *place, skn_status_t status)
     cr_expect_eq(newest_batch(place), 30u);
 }
 
-static void
+static inline void
 inspect_same_checkpoint(place_t *place, skn_status_t status)
 {
     (void)status;
     cr_expect_eq(newest_batch(place), 20u);
 }
 
-static void
+static inline void
 inspect_kept(place_t *place, skn_status_t status)
 {
     cr_expect_eq(newest_batch(place), 20u);
@@ -215,7 +215,7 @@ inspect_kept(place_t *place, skn_status_t status)
               error.text);
 }
 
-static void
+static inline void
 inspect_forgotten(place_t *place, skn_status_t status)
 {
     uint64_t batch = newest_batch(place);
@@ -227,7 +227,7 @@ inspect_forgotten(place_t *place, skn_status_t status)
 
 static uint64_t batch_read; /* by read_with */
 
-static skn_status_t
+static inline skn_status_t
 read_with(place_t *place, skn_verify_t verify, skn_error_t *error)
 {
     char hex[SKN_SHA256_TEXT_BYTES];
@@ -248,13 +248,13 @@ read_with(place_t *place, skn_verify_t verify, skn_error_t *error)
     return status;
 }
 
-static skn_status_t
+static inline skn_status_t
 read_checkpoint(place_t *place, skn_error_t *error)
 {
     return read_with(place, SKN_VERIFY_ALL, error);
 }
 
-static skn_status_t
+static inline skn_status_t
 read_lazily(place_t *place, skn_error_t *error)
 {
     return read_with(place, SKN_VERIFY_LAZY, error);
@@ -262,7 +262,7 @@ read_lazily(place_t *place, skn_error_t *error)
 
 /* Of two nodes, each with the whole of it; the newest of the first one lacks a
  * file. */
-static void
+static inline void
 prepare_parts(place_t *place)
 {
     char command[4 * sizeof(place->run)];

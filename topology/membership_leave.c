@@ -165,7 +165,7 @@ skn_membership_hand_over(skn_membership_t *membership, uint64_t stay,
     if (lacks_copies && (!whole || (uint32_t)__builtin_popcountll(stay) >=
                                        membership->options.least))
         return false;
-    if (!whole && membership->saved_batch == 0) {
+    if (!whole && membership->saved_batch == 0 && !membership->point.saved) {
         let_go(membership, leavers); /* nothing was ever whole */
         return false;
     }

@@ -52,7 +52,7 @@ check_equal "the coordinator tells of each once" \
     "$(grep -c '"text": *"refused: node .c.' run.lead.json)" 3
 check "while the others train on" grep -q '"checkpoint"' run.a.json
 check_equal "in their first generation" \
-    "$(grep -c '"generation"' run/coordinator.journal)" 1
+    "$(grep -c '"members":\[' run/coordinator.journal)" 1
 
 # What is a machine's own may differ.
 member run c "${calm[@]}" -o data.cache=none -o data.memory=2GiB \
@@ -69,7 +69,7 @@ check_code 1 "without a failure" grep -q 'failed\|fails\|another config: [^t]' \
 # --- two machines with the key of one node ----------------------------------
 # In folders of their own, as on two machines.
 sed 's/checkpoint: { path: run/checkpoint: { path: twin/' three.yaml >twin.yaml
-begun() { grep -c '"generation"' run/coordinator.journal; }
+begun() { grep -c '"members":\[' run/coordinator.journal; }
 generations=$(begun)
 twin() {
     timeout 60 "$skein" member c twin.yaml "${calm[@]}" \

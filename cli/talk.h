@@ -21,8 +21,8 @@
 #include "topology/model.h"
 #include "transport/control.h"
 
-/* Raised when what is said changes its meaning. Versions from the second on, and
- * the next one, are understood. */
+/* Raised when what is said changes its meaning. The next version is understood,
+ * and those from the least on. */
 #define CLI_TALK_VERSION 2
 #define CLI_TALK_VERSION_MIN 2
 

@@ -381,8 +381,7 @@ Test(contract_storage, a_call_that_fails_is_told_and_nothing_whole_is_lost)
 
 Test(contract_storage, memory_that_runs_short_is_told_and_nothing_is_lost)
 {
-    static const int codes[] = { ENOMEM };
-    try_all(FAULT_MEMORY, codes, 1);
+    try_all(FAULT_MEMORY, (const int[]){ ENOMEM }, 1);
 }
 
 /* That says nothing of what lies on the disk: an older checkpoint that took the
@@ -406,12 +405,12 @@ Test(contract_storage, reads_and_writes_that_are_cut_short_change_nothing)
 {
     for (size_t k = 0; k < SUBJECT_COUNT; k++)
         (void)try_one(&subjects[k], FAULT_SHORT, 1, 0, true);
-    try_all(FAULT_SHORT, 0);
+    try_all(FAULT_SHORT, (const int[]){ 0 }, 1);
 }
 
 Test(contract_storage, interrupted_reads_and_writes_change_nothing)
 {
-    try_all(FAULT_SIGNAL, EINTR);
+    try_all(FAULT_SIGNAL, (const int[]){ EINTR }, 1);
 }
 
 /* --- what is said --------------------------------------------------------- */

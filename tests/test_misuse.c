@@ -129,10 +129,11 @@ texts_of_nothing(void)
     char text[4] = "abc", *end = text;
     const char *volatile none = NULL; /* the compiler knows formats */
     FILE *volatile nowhere = NULL;
-    return skn_text_write(text, sizeof(text), none) == 0 && !text[0] &&
+    return skn_text_write(text, sizeof(text), none, 0) == 0 && !text[0] &&
            skn_text_print(nowhere, "%d", 1) < 0 &&
-           skn_text_print(stderr, none) < 0 && skn_text_real(NULL, &end) == 0 &&
-           !end && skn_text_real("", NULL) == 0;
+           skn_text_print(stderr, none, 0) < 0 &&
+           skn_text_real(NULL, &end) == 0 && !end &&
+           skn_text_real("", NULL) == 0;
 }
 
 /* They are called by the two above. */
@@ -310,7 +311,7 @@ static skn_status_t
 tell_null(skn_actor_t *actor, skn_error_t *e)
 {
     const char *volatile none = NULL;
-    return skn_actor_tell(actor, e, none);
+    return skn_actor_tell(actor, e, none, 0);
 }
 
 static skn_status_t

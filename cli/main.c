@@ -128,7 +128,7 @@ too_few(const cli_call_t *call)
     char hint[SKN_ERROR_HINT_BYTES];
     (void)snprintf(hint, sizeof(hint), "use it as skein %s %s",
                    call->verb->name, call->verb->operands);
-    return usage(call, "skein %s needs an argument more", call->verb->name,
+    return usage(call, "skein %s needs one more argument", call->verb->name,
                  hint);
 }
 

@@ -337,20 +337,23 @@ conclude(const predict_t *predict)
     const char *name = skn_stream_name_shown(cli_lines_name(predict->lines));
     if (unknown->features > 0) {
         (void)snprintf(text, sizeof(text),
-                       "%s:%" PRIu64 ":%" PRIu64 ": here is the first of "
-                       "%" PRIu64 " feature%s, in %" PRIu64 " line%s, that the "
-                       "model does not have; they were left out",
+                       "%s:%" PRIu64 ":%" PRIu64 ": %" PRIu64 " feature%s, in "
+                       "%" PRIu64 " line%s, that the model does not have %s "
+                       "left out (%s here)",
                        name, unknown->line, unknown->column, unknown->features,
                        unknown->features == 1 ? "" : "s", unknown->points,
-                       unknown->points == 1 ? "" : "s");
+                       unknown->points == 1 ? "" : "s",
+                       unknown->features == 1 ? "was" : "were",
+                       unknown->features == 1 ? "it is" : "the first is");
         cli_warn(predict->call, text, "--strict refuses them");
     }
     if (predict->refused > 0) {
         (void)snprintf(text, sizeof(text),
-                       "%s: %" PRIu64 " of %" PRIu64 " lines were refused, and "
-                       "have an empty answer",
-                       name, predict->refused,
-                       cli_lines_number(predict->lines));
+                       "%s: %" PRIu64 " of %" PRIu64 " lines %s refused, and "
+                       "%s an empty answer",
+                       name, predict->refused, cli_lines_number(predict->lines),
+                       predict->refused == 1 ? "was" : "were",
+                       predict->refused == 1 ? "has" : "have");
         cli_warn(predict->call, text, "--strict ends at the first of them");
     }
 }

@@ -149,8 +149,17 @@ check_elastic(const recipe_t *recipe, skn_error_t *error)
                         "%s starts all nodes at once and none later: it has no "
                         "recipe with --elastic",
                         recipe->engine->title);
-    if (model->coordinator.address[0])
+    if (model->coordinator.address[0] && model->checkpoint.path[0])
         return SKN_OK;
+    if (model->coordinator.address[0]) {
+        (void)skn_fail(error, SKN_USAGE,
+                       "%s has no checkpoint.path, where a run of members "
+                       "keeps what it has",
+                       model->source);
+        return skn_fail_hint(error, SKN_USAGE,
+                             "give the file checkpoint: { path: FOLDER }, the "
+                             "same for the coordinator and its members");
+    }
     (void)skn_fail(error, SKN_USAGE,
                    "%s has no `coordinator:`, which --elastic needs",
                    model->source);

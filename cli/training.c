@@ -249,8 +249,10 @@ go(const cli_call_t *call, skn_model_run_t *run, job_t *job, bool resumes,
         if (resumes)
             announce_resume(call, run, job);
         if (run->left_nodes > 0)
-            cli_warn(call, "the run goes on in this one process",
-                     "its nodes go on with `skein up`");
+            cli_warn(call,
+                     "the run goes on in this one process; once it has saved, "
+                     "its nodes cannot go on with it",
+                     "to go on with the nodes, stop now and use `skein up`");
         announce(call, run, job);
         cli_training_notes(call, &run->plan);
         warn_validate(call, run);

@@ -156,8 +156,7 @@ Test(verdict, the_load_of_others)
     work(&actors[0][2], 3 * SECOND, 6 * SECOND);
     nodes[0].others_ns = 15 * SECOND;
     expect_bound(1, SKN_BOUND_OTHERS,
-                 "other programs on its cores (they took "
-                 "75% of 2");
+                 "other programs on its cores (of 2 cores they took 75%");
     nodes[0].others_known = false;
     expect_bound(1, SKN_BOUND_OTHERS, "other programs");
     /* Nobody else was there. */

@@ -110,7 +110,7 @@ TABLES(hidden, HIDDEN)
     O(skn_model_layer_t, label_smoothing, "label_smoothing", REAL, REAL,       \
       "auto", 0, 0.95, "auto",                                                 \
       "softmax: share of a point's target that all labels have alike, so "     \
-      "that rare labels are not learnt by heart; auto: from the points a "     \
+      "that rare labels are not memorised; auto: from the points a "           \
       "label")                                                                 \
     O(skn_model_layer_t, weights, "weights", CHOICE, CHOICE, "auto", 0, 0,     \
       WORDS(SKN_WEIGHTS),                                                      \

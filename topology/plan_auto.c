@@ -147,9 +147,9 @@ why_usual(skn_why_t why, double points, int64_t batch_rows)
     bool by_batches = usual > clamp(epochs, 3, 12);
     skn_why(why, "%s",
             by_batches && usual == 40
-                ? "40 at most, and 1,000 batches would take more"
+                ? "at most 40; 1,000 batches would take more"
             : by_batches  ? "they make 1,000 batches"
-            : epochs > 12 ? "12 at most, and 4 million samples would take more"
+            : epochs > 12 ? "at most 12; 4 million samples would take more"
             : epochs < 3  ? "at least, though they are over 4 million samples"
                           : "they make about 4 million samples");
 }
@@ -231,7 +231,7 @@ auto_rate(const skn_plan_data_t *data, const skn_model_train_t *train,
                 "points",
                 name, given);
     else
-        skn_why(why, "the usual one of %s", name);
+        skn_why(why, "Skein's default for %s", name);
     return round_rate(rate);
 }
 
@@ -293,7 +293,7 @@ resolve_schedule(const skn_plan_data_t *data, skn_model_train_t *train,
         return;
     schedule->warmup_batches = clamp(batches / 20, 1, 100);
     if (batches / 20 > 100)
-        skn_why(why, "100 at most, and a twentieth of the batches is more");
+        skn_why(why, "at most 100; a twentieth of the batches is more");
     else
         skn_why(why, "a twentieth of %.0f batches", batches);
     skn_reasons_add(reasons, "train.schedule.warmup_batches", why);
@@ -311,7 +311,8 @@ is_restricted(const skn_model_t *model, skn_why_t why)
                         : model->node_count != 0        ? "nodes are"
                                                         : NULL;
     if (given)
-        skn_why(why, "%s given, for one network alone", given);
+        skn_why(why, "%s set, so that one network is trained, without a ranker",
+                given);
     return given != NULL;
 }
 
@@ -380,8 +381,8 @@ resolve_window(skn_model_train_t *train, skn_reasons_t *reasons)
     if (train->window == SKN_AUTO) {
         train->window = stale ? 4 : 2;
         skn_reasons_add(reasons, "train.window",
-                        stale ? "the default where parts may be late"
-                              : "the default where no part may be late");
+                        stale ? "the default with train.late: stale"
+                              : "the default with train.late: wait");
     }
     if (stale && train->staleness_max == SKN_AUTO) {
         train->staleness_max = 2 * train->window - 1;
@@ -640,7 +641,7 @@ auto_dropout(const skn_plan_data_t *data, const skn_model_train_t *train,
     }
     if (data->train_points < SOME_POINTS && brevity == WHOLE) {
         why_points(why, data,
-                   "fewer than 65,536, and would be learnt by heart");
+                   "fewer than 65,536, which the model would memorise");
         return 0.7;
     }
     if (data->train_points < SOME_POINTS) {

@@ -429,10 +429,12 @@ weigh_others(inquiry_t *inquiry, const skn_figures_t *figures,
     if (figures->others_known)
         (void)snprintf(
             candidate.what, sizeof(candidate.what),
-            "other programs on its cores%s (they took %d%% of "
-            "%d, the run got %d%%)",
-            node, percent(others / units), (int)units,
-            percent(share(figures->cpu_ns, figures->run_ns) / units));
+            "other programs on its cores%s (of %d core%s they took %d%%, the run "
+            "%d%%)",
+            node, (int)units, (int)units == 1 ? "" : "s",
+            percent(at_most(others / units, 1.0)),
+            percent(
+                at_most(share(figures->cpu_ns, figures->run_ns) / units, 1.0)));
     else
         (void)snprintf(candidate.what, sizeof(candidate.what),
                        "other programs on its cores%s (an actor waited %d%% of "
@@ -534,9 +536,10 @@ weigh_checkpoints(inquiry_t *inquiry, const skn_figures_t *figures)
                    slow ? ", most of it waiting for the disk" : "");
     (void)snprintf(candidate.change, sizeof(candidate.change), "%s",
                    slow ? "a faster disk for checkpoint.path, or fewer of them "
-                          "(checkpoint.every_batches)"
+                          "(checkpoint.every_epochs, checkpoint.every_batches)"
                    : figures->saves > FEW_SAVES
-                       ? "a larger checkpoint.every_batches"
+                       ? "a larger checkpoint.every_epochs, and "
+                         "checkpoint.every_batches if it is set"
                        : "a longer run makes little of them");
     offer(inquiry, &candidate);
 }

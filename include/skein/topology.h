@@ -11,10 +11,10 @@
  *     status = skn_topology_wait(topology, &e);
  *     skn_topology_destroy(&topology);
  * A topology is for one thread at a time, except skn_topology_stop; several
- * topologies of a process do not know of each other. None of these functions
- * may be called in a child that fork() made: there the actors' threads are
- * missing. A NULL where none is allowed is SKN_USAGE (or, of a function that
- * returns no status, nothing happens).
+ * topologies of a process do not know of each other. In a child that fork()
+ * made, the threads of a topology that was started before are missing: there it
+ * can only be destroyed. A NULL where none is allowed is SKN_USAGE (or, of a
+ * function that returns no status, nothing happens).
  * SPDX-License-Identifier: Apache-2.0 */
 #ifndef SKEIN_TOPOLOGY_H
 #define SKEIN_TOPOLOGY_H

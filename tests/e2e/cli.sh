@@ -44,7 +44,7 @@ says "a value where none belongs is told" 64 \
     "skein: option --resume takes no value; leave out what follows it" \
     "$skein" train tiny.yaml --resume=yes
 says "an argument too few is told" 64 \
-    "skein: skein train needs an argument more; use it as skein train FILE" \
+    "skein: skein train needs one more argument; use it as skein train FILE" \
     "$skein" train
 says "an argument too many is told" 64 \
     "skein: unexpected argument 'b'; see --help" "$skein" check a b
@@ -283,8 +283,8 @@ stream "features that the model lacks" 3 1
 check_equal "  are left out before the values are scaled" \
     "$(head -n 2 out | sort -u)" "$good"
 check_equal "  and counted, with the first place" "$(cat err)" "skein: \
-warning: stream.txt:1:5: here is the first of 3 features, in 2 lines, that the \
-model does not have; they were left out; --strict refuses them"
+warning: stream.txt:1:5: 3 features, in 2 lines, that the model does not have \
+were left out (the first is here); --strict refuses them"
 
 printf '7:2 5:1 5:0.5 7:-1 5:1.5 7:1\n7:2 5:3\n' | "$skein" predict run >out
 check_equal "the values of a repeated feature add up" "$(sort -u out | wc -l)" 1

@@ -52,7 +52,7 @@ letter, then letters, digits, '_' and '-', 64 at most" \
         "$skein" keygen keys/b --name "$name"
 done
 says "a path is needed" 64 \
-    "skein: skein keygen needs an argument more; use it as skein keygen PATH" \
+    "skein: skein keygen needs one more argument; use it as skein keygen PATH" \
     "$skein" keygen
 says "a full output is an error" 74 "skein: standard output: No space left on \
 device" bash -c '"$0" keygen keys/full >/dev/full' "$skein"

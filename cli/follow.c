@@ -17,6 +17,7 @@
 #include "cli/process.h"
 #include "cli/stop.h"
 #include "cli/trace_events.h"
+#include "cli/supervise.h"
 #include "formats/json_text.h"
 #include "topology/groups.h"
 #include "topology/load.h"
@@ -382,7 +383,7 @@ end_of_lease(const cli_call_t *call)
     skn_error_t error = { 0 };
     (void)skn_fail(&error, SKN_UNAVAILABLE,
                    "the coordinator was not heard for too long");
-    _exit(cli_finish(call, cli_report(call, &error)));
+    cli_worker_exit(cli_finish(call, cli_report(call, &error)));
 }
 
 static uint64_t

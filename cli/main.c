@@ -4,6 +4,7 @@
  * SPDX-License-Identifier: Apache-2.0 */
 #include <errno.h>
 #include <fcntl.h>
+#include <signal.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -212,8 +213,11 @@ int
 main(int argument_count, char **arguments)
 {
     static const cli_verb_t none = { .name = "" };
+    const struct sigaction usual = { .sa_handler = SIG_DFL };
     cli_call_t call = { .verb = &none };
     occupy_streams();
+    /* Whoever ignores it has its children ignore it, and no wait would end. */
+    (void)sigaction(SIGCHLD, &usual, NULL);
     cli_outlive_file_limit();
     if (argument_count < 2) {
         cli_help_verbs(stderr);

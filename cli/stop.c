@@ -14,6 +14,7 @@
 
 #include "cli/bar.h"
 #include "cli/process.h"
+#include "cli/supervise.h"
 
 /* GNU timeout sends its signal to the process and, 0.1 ms later, to its group:
  * two SIGINT of one process within this time are one wish. Those of a terminal
@@ -247,7 +248,7 @@ say_farewell(int number)
     (void)number;
     ssize_t written = write(STDOUT_FILENO, farewell.text, farewell.bytes);
     (void)written;
-    _exit(farewell.code);
+    cli_worker_exit(farewell.code);
 }
 
 void

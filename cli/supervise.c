@@ -19,6 +19,18 @@
 #define RESTART_SPAN_S 60
 #define KEEPER_TICK_MS 200
 
+/* Shared with the worker: it came to its own end, and no plug-in ended the
+ * process behind its back. */
+static volatile bool *finished;
+
+void
+cli_worker_exit(int code)
+{
+    if (finished)
+        *finished = true;
+    _exit(code);
+}
+
 void *
 cli_shared_new(size_t bytes)
 {
@@ -195,6 +207,22 @@ report_death(const cli_call_t *call, int number, const char *text,
     return cli_report(call, &error);
 }
 
+static int
+report_exit(const cli_call_t *call, int code, const volatile bool *begun)
+{
+    skn_error_t error = { 0 };
+    (void)skn_fail(&error, SKN_INTERNAL,
+                   "the worker process was ended from within, with code %d",
+                   code);
+    (void)skn_fail_hint(&error, error.status,
+                        "%sa plug-in, or a library that it calls, must not "
+                        "call exit()",
+                        begun && *begun && has_option(call, "resume")
+                            ? "go on with --resume; "
+                            : "");
+    return cli_report(call, &error);
+}
+
 /* Asked to end before there was anything to save: at its beginning, or when a
  * worker had taken the place of one that died. */
 static int
@@ -219,12 +247,13 @@ start_worker(const cli_call_t *call, cli_work_t *work, void *job, int attempt,
 {
     skn_error_t error = { 0 };
     pid_t parent = getpid();
+    if (finished)
+        *finished = false;
     (void)fflush(NULL);
     pid_t worker = fork();
     if (worker == 0) {
         become_worker(parent, note);
-        int code = cli_finish(call, work(call, job, attempt));
-        _exit(code);
+        cli_worker_exit(cli_finish(call, work(call, job, attempt)));
     }
     if (worker < 0) {
         (void)skn_fail(&error, SKN_NO_MEMORY, "no worker process: %s",
@@ -242,6 +271,8 @@ repeat(const cli_call_t *call, cli_work_t *work, void *job,
     cli_polite_wish_t wish;
     time_t when[RESTARTS_MAX] = { 0 };
     int restart_count = 0, note = memfd_create("skein-crash", MFD_CLOEXEC);
+    if (!finished)
+        finished = cli_shared_new(sizeof(*finished));
     for (int attempt = 0;; attempt++) {
         char text[SKN_ERROR_TEXT_BYTES], died[SKN_ERROR_TEXT_BYTES];
         if (note >= 0 && (ftruncate(note, 0) != 0 || lseek(note, 0, SEEK_SET)))
@@ -250,6 +281,8 @@ repeat(const cli_call_t *call, cli_work_t *work, void *job,
         if (worker < 0)
             return skn_status_exit_code(SKN_NO_MEMORY);
         int status = watch(worker, stop, keeper, &wish);
+        if (WIFEXITED(status) && finished && !*finished)
+            return report_exit(call, WEXITSTATUS(status), begun);
         if (goes_on(stop, keeper, wish, status))
             continue;
         if (WIFEXITED(status))

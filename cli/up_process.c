@@ -37,8 +37,11 @@ become(const cli_up_node_t *node, char *const *arguments, const int *streams,
         (void)setpgid(0, 0);
     /* Killed with its parent; over ssh the leash does it. */
     (void)prctl(PR_SET_PDEATHSIG, node->dies_with_us ? SIGKILL : SIGTERM);
+    /* What asks for an end is blocked here, and stays so until the node reads
+     * it: it would be killed else. ssh reads nothing. */
     (void)sigemptyset(&none);
-    (void)sigprocmask(SIG_SETMASK, &none, NULL);
+    if (node->ssh[0])
+        (void)sigprocmask(SIG_SETMASK, &none, NULL);
     if (getppid() == parent && dup2(streams[0], STDIN_FILENO) >= 0 &&
         dup2(streams[1], STDOUT_FILENO) >= 0 &&
         dup2(streams[2], STDERR_FILENO) >= 0) {

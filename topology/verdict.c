@@ -429,8 +429,8 @@ weigh_others(inquiry_t *inquiry, const skn_figures_t *figures,
     if (figures->others_known)
         (void)snprintf(
             candidate.what, sizeof(candidate.what),
-            "other programs on its cores%s (of %d core%s they took %d%%, the run "
-            "%d%%)",
+            "other programs on its cores%s (of %d core%s they took %d%%, "
+            "the run %d%%)",
             node, (int)units, (int)units == 1 ? "" : "s",
             percent(at_most(others / units, 1.0)),
             percent(

@@ -277,6 +277,25 @@ def check_ignored(report, folder):
     check_saved(report, "  and SIGTERM is heeded", run, folder / "nohup")
 
 
+def check_children(report, folder):
+    """Whoever starts a run may ignore the ends of children: it has its own."""
+    run = Run(folder, "train", "m.yaml", "-o", "checkpoint.path=alone", *SHORT,
+              preexec_fn=lambda: signal.signal(signal.SIGCHLD, signal.SIG_IGN))
+    report.check("a run ends where SIGCHLD was ignored", run.end() == 0,
+                 run.said())
+
+
+def check_early_nodes(report, folder):
+    """Signals to the group while `up` starts its nodes."""
+    for k in range(6):
+        run = Run(folder, "up", "m.yaml", "--local-nodes", "2", *REQUEUE, "-o",
+                  f"checkpoint.path=nodes{k}", start_new_session=True)
+        time.sleep(0.1 + 0.05 * k)
+        os.killpg(run.process.pid, signal.SIGTERM)
+        report.check("and of nodes, none of which is killed by it",
+                     run.end() in (85, -signal.SIGTERM), run.said())
+
+
 def check_early(report, folder):
     """Before there is a worker, and before it trains: nothing is left over."""
     for k in range(8):
@@ -634,6 +653,8 @@ def main():
             check_interrupts(report, folder)
             check_ignored(report, folder)
             check_early(report, folder)
+            check_early_nodes(report, folder)
+            check_children(report, folder)
             check_limits(report, folder)
             check_unread(report, folder)
             check_terminal(report, folder)

@@ -75,6 +75,11 @@ abort 6 Aborted
 trap 5 Trace/breakpoint trap
 sys 31 Bad system call
 END
+topology '' 'at: handler, how: exit'
+run
+check_equal "an end of the process from within is no good end" \
+    "$code $(cat err)" "70 skein: the worker process was ended from within, \
+with code 0; a plug-in, or a library that it calls, must not call exit()"
 topology '' 'at: handler, how: overflow'
 run
 check_match "a stack that is full is named" \

@@ -15,7 +15,7 @@
         { "wire", 0, NULL, "encode and decode every message between actors" }, \
         { "no-binding", 0, NULL, "do not bind threads to processing units" },  \
         { "warn-after", 0, "SECONDS",                                          \
-          "warn of an actor that waits, or is in a handler, so long (30)" },   \
+          "warn of actors that wait or hang for so long (30)" },               \
     {                                                                          \
         "report", 0, NULL, "say at the end where the time went"                \
     }

@@ -112,7 +112,7 @@ void cli_json_string(const char *text, FILE *file);
 #define CLI_REQUEUE_OPTION                                                     \
     {                                                                          \
         "requeue-code", 0, "N",                                                \
-            "exit code of a run that is stopped before it is done (0)"         \
+            "exit code of a run that is stopped, not done (0)"                 \
     }
 /* SKN_USAGE: --requeue-code was given and is not a code in 1..255. */
 skn_status_t cli_requeue_check(const cli_call_t *call, skn_error_t *error);

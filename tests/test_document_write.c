@@ -122,6 +122,15 @@ Test(document_write, escapes_what_the_reader_refuses_and_ends_of_lines)
     skn_problems_destroy(&problems);
 }
 
+/* A path need not be UTF-8: its last byte may begin a character. */
+Test(document_write, ends_where_a_text_ends_in_half_a_character)
+{
+    static const char text[] = "x\xC2\0y";
+    char *override = skn_override_of("k", text, NULL);
+    cr_assert_str_eq(override, "k=\"x\xC2\"");
+    free(override);
+}
+
 Test(document_write, gives_back_every_short_text)
 {
     /* All pairs of the characters that mean something in YAML, and triples

@@ -71,26 +71,28 @@ opens_brackets(const char *text)
     return open > 0 || most > 8;
 }
 
-/* The character at `at` where a reader would refuse it, or take it for the end
- * of a line, with its length; 0 for any other. */
+/* Returns the character at `at` if a reader would refuse it or end the line
+ * there, and sets *bytes to its length where that is not 1; else returns 0. */
 static uint32_t
 unprintable(const char *at, size_t *bytes)
 {
     const unsigned char *byte = (const unsigned char *)at;
     if (byte[0] < 0x20 || byte[0] == 0x7F)
         return byte[0];
-    if (byte[0] == 0xC2 && byte[1] < 0xA0) { /* U+0085 and its like */
+    if (byte[0] == 0xC2 && byte[1] >= 0x80 && byte[1] < 0xA0) { /* U+0085 */
         *bytes = 2;
         return byte[1];
     }
-    *bytes = 3;
+    uint32_t found = 0;
     if (byte[0] == 0xE2 && byte[1] == 0x80 && (byte[2] | 1) == 0xA9)
-        return 0x2000u | (byte[2] & 0x3Fu); /* U+2028, U+2029 */
-    if (byte[0] == 0xEF && byte[1] == 0xBB && byte[2] == 0xBF)
-        return 0xFEFF; /* a byte order mark */
-    if (byte[0] == 0xEF && byte[1] == 0xBF && byte[2] >= 0xBE)
-        return 0xFFC0u | (byte[2] & 0x3Fu); /* no characters */
-    return 0;
+        found = 0x2000u | (byte[2] & 0x3Fu); /* U+2028, U+2029 */
+    else if (byte[0] == 0xEF && byte[1] == 0xBB && byte[2] == 0xBF)
+        found = 0xFEFF; /* a byte order mark */
+    else if (byte[0] == 0xEF && byte[1] == 0xBF && byte[2] >= 0xBE)
+        found = 0xFFC0u | (byte[2] & 0x3Fu); /* no characters */
+    if (found)
+        *bytes = 3;
+    return found;
 }
 
 void
@@ -105,10 +107,8 @@ skn_document_write_text(const char *text, bool text_only, FILE *file)
     for (const char *at = text; *at; at++) {
         size_t bytes = 1;
         uint32_t hidden = unprintable(at, &bytes);
-        if (hides && (*at == '[' || *at == '{')) {
+        if (hides && (*at == '[' || *at == '{'))
             hidden = (unsigned char)*at;
-            bytes = 1;
-        }
         if (*at == '"' || *at == '\\')
             (void)fprintf(file, "\\%c", *at);
         else if (*at == '\n')
@@ -119,7 +119,7 @@ skn_document_write_text(const char *text, bool text_only, FILE *file)
             (void)fprintf(file, hidden < 0x100 ? "\\x%02x" : "\\u%04x", hidden);
         else
             (void)fputc(*at, file);
-        at += hidden ? bytes - 1 : 0;
+        at += bytes - 1;
     }
     (void)fputc('"', file);
 }

@@ -62,7 +62,7 @@ static const char slurm_fixed[] =
     "    bash -c 'exec skein node \"$SLURMD_NODENAME\" \"$@\"' \\\n"
     "    bash @file@ \\\n"
     "@overrides@\n"
-    /* What a file says of one process means nothing beside nodes. */
+    /* These keys are for a run in one process, and refused beside nodes. */
     "    -o resources.cores=auto -o resources.memory=auto \\\n"
     "    -o \"nodes=[$nodes]\" -o \"checkpoint.path=$folder/run\" \\\n"
     /* An empty list is no variable that is not set, as bash 4.3 has it. */

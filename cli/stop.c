@@ -131,9 +131,9 @@ answer(const cli_stop_t *stop, int number, cli_stop_news_t news)
                           stop->doing, asking[k].name);
 }
 
-/* What came to us alone, such as the end of our CPU time, is to be known by who
- * decides. A terminal interrupts all of a group, so that nobody does it twice.
- */
+/* Passes on a signal that may have reached this process alone, such as the end
+ * of its CPU time, to the process that decides. SIGINT is left out: a terminal
+ * sends it to the whole group. */
 static void
 pass_to_starter(const cli_stop_t *stop, int number)
 {

@@ -19,8 +19,8 @@
 #define RESTART_SPAN_S 60
 #define KEEPER_TICK_MS 200
 
-/* Shared with the worker: it came to its own end, and no plug-in ended the
- * process behind its back. */
+/* Shared with the worker, which sets it before it exits by itself: without it a
+ * plug-in has ended the process. */
 static volatile bool *finished;
 
 void

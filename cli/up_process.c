@@ -37,8 +37,8 @@ become(const cli_up_node_t *node, char *const *arguments, const int *streams,
         (void)setpgid(0, 0);
     /* Killed with its parent; over ssh the leash does it. */
     (void)prctl(PR_SET_PDEATHSIG, node->dies_with_us ? SIGKILL : SIGTERM);
-    /* What asks for an end is blocked here, and stays so until the node reads
-     * it: it would be killed else. ssh reads nothing. */
+    /* The signals that ask for an end stay blocked until the node reads them;
+     * otherwise they would kill it. ssh does not read them. */
     (void)sigemptyset(&none);
     if (node->ssh[0])
         (void)sigprocmask(SIG_SETMASK, &none, NULL);

@@ -125,8 +125,8 @@ int cli_requeue(const cli_call_t *call, int code, bool unfinished);
     {                                                                          \
         "help", 'h', NULL, "say what this verb does"                           \
     }
-/* Of verbs that print a document, which has one form: their warnings are no
- * events, which would stand before it. */
+/* For verbs that print a document: their warnings are not printed as events,
+ * which would stand in front of the document. */
 #define CLI_DOCUMENT_JSON "say what is wrong as JSON; the rest stays as it is"
 #define CLI_DOCUMENT_OPTIONS                                                   \
     { "json", 0, NULL, CLI_DOCUMENT_JSON },                                    \

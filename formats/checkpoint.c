@@ -399,8 +399,9 @@ take_beside(skn_checkpoint_t *checkpoint, uint32_t index, size_t piece,
     return status;
 }
 
-/* What is damaged or missing here is taken from another node's folder, and
- * `fault` says what remains to be said. */
+/* Takes a damaged or missing file from another node's folder. Where no folder
+ * has it, `status` is returned and `fault` stays; a lack of memory replaces
+ * both. */
 static skn_status_t
 mend(skn_checkpoint_t *checkpoint, uint32_t index, size_t piece,
      skn_status_t status, skn_error_t *fault)

@@ -15,7 +15,7 @@
 
 #include "formats/run_folder.h"
 
-/* What a coordinator writes into that folder, and keeps locked. */
+/* The file in that folder that a coordinator writes and keeps locked. */
 #define SKN_COORDINATOR_JOURNAL "coordinator.journal"
 
 typedef struct skn_node_folders {

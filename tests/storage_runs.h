@@ -23,7 +23,7 @@ typedef struct subject {
     /* Makes what `act` needs; may be NULL. */
     void (*prepare)(place_t *place);
     skn_status_t (*act)(place_t *place, skn_error_t *error);
-    /* What must hold however `act` ended; may be NULL. */
+    /* Checks what must hold however `act` ended; may be NULL. */
     void (*inspect)(place_t *place, skn_status_t status);
     /* Calls that the operation may do without, separated by spaces. */
     const char *forgiven;
@@ -260,8 +260,8 @@ read_lazily(place_t *place, skn_error_t *error)
     return read_with(place, SKN_VERIFY_LAZY, error);
 }
 
-/* Of two nodes, each with the whole of it; the newest of the first one lacks a
- * file. */
+/* Makes the folders of two nodes, each with the whole checkpoint; the newest of
+ * the first node lacks a file. */
 static inline void
 prepare_parts(place_t *place)
 {

@@ -50,7 +50,7 @@ find_left(const skn_model_t *model, const skn_model_run_options_t *options,
     skn_status_t status = skn_node_folders_in(path, &nodes, error);
     *left = nodes.count > 0 || (options->from_run && model->node_count > 1);
     skn_node_folders_fini(&nodes);
-    /* What is no run's folder, or damaged, is told of when it is opened. */
+    /* A folder that is damaged, or no run's, is reported when it is opened. */
     return status == SKN_NO_MEMORY ? status : SKN_OK;
 }
 

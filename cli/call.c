@@ -8,10 +8,9 @@
 #include <termios.h>
 #include <unistd.h>
 
-#include "skein/text.h"
 #include "cli/follow.h"
 #include "cli/verb.h"
-#include "topology/document_tree.h"
+#include "formats/text.h"
 #include "topology/model.h"
 #include "topology/values.h"
 
@@ -142,7 +141,7 @@ cli_json_string(const char *text, FILE *file)
     (void)fputc('"', file);
     while (text < end) {
         unsigned char byte = (unsigned char)*text;
-        size_t bytes = skn_document_character_bytes(text, end);
+        size_t bytes = skn_text_character_bytes(text, end);
         if (byte == '"' || byte == '\\')
             (void)fprintf(file, "\\%c", byte);
         else if (byte < 0x20 || byte == 0x7F)

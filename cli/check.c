@@ -43,15 +43,14 @@ say_topology(const cli_call_t *call, const char *path,
 
 /* The file is good; what it names may still have to be made. */
 static void
-look_for(const cli_call_t *call, const char *key, const char *path,
-         const char *form)
+look_for(const cli_call_t *call, const char *key, const char *path)
 {
     char text[SKN_ERROR_TEXT_BYTES], hint[SKN_ERROR_HINT_BYTES];
     if (!path[0] || access(path, R_OK) == 0)
         return;
     (void)snprintf(text, sizeof(text), "%s: %.400s cannot be read now", key,
                    path);
-    (void)snprintf(hint, sizeof(hint), "give -o %s=%s", key, form);
+    (void)snprintf(hint, sizeof(hint), "give -o %s=PATH", key);
     cli_warn(call, text, hint);
 }
 
@@ -120,11 +119,9 @@ check_run(const cli_call_t *call)
     } else {
         say_model(call, path, checked.model);
         if (!reads) {
-            look_for(call, "data.train", checked.model->data.train, "PATH");
-            look_for(call, "data.test", checked.model->data.test, "PATH");
+            look_for(call, "data.train", checked.model->data.train);
+            look_for(call, "data.test", checked.model->data.test);
         }
-        for (size_t k = 0; k < checked.model->plugin_count; k++)
-            look_for(call, "plugins", checked.model->plugins[k], "[PATH]");
         skn_shortfall_model(checked.model, SKN_SHORTFALL_NOBODY, cli_warn_to,
                             call);
         if (reads)

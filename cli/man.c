@@ -65,8 +65,18 @@ put_option(const cli_option_t *option, FILE *file)
     (void)fputc('\n', file);
 }
 
+static bool
+has_option(const cli_verb_t *verb, const char *name)
+{
+    for (const cli_option_t *option = verb->options; option->name; option++)
+        if (strcmp(option->name, name) == 0)
+            return true;
+    return false;
+}
+
+/* `verb` is NULL for the page of them all. */
 static void
-put_exit_codes(FILE *file)
+put_exit_codes(const cli_verb_t *verb, FILE *file)
 {
     put_section("EXIT STATUS", file);
     for (int status = 0; status < SKN_STATUS_COUNT; status++) {
@@ -77,6 +87,11 @@ put_exit_codes(FILE *file)
         put(skn_status_text((skn_status_t)status), file);
         (void)fputc('\n', file);
     }
+    (void)fputs(".TP\n130\nended by a second Ctrl-C\n", file);
+    if (!verb || has_option(verb, "requeue-code"))
+        (void)fputs(".TP\nN of \\fB\\-\\-requeue\\-code\\fR\n"
+                    "told to stop or leave before the run was over\n",
+                    file);
 }
 
 void
@@ -98,7 +113,7 @@ cli_man_verb(const cli_verb_t *verb, FILE *file)
     put_section("OPTIONS", file);
     for (const cli_option_t *option = verb->options; option->name; option++)
         put_option(option, file);
-    put_exit_codes(file);
+    put_exit_codes(verb, file);
     put_section("SEE ALSO", file);
     (void)fputs(".BR skein (1)\n", file);
 }
@@ -116,7 +131,7 @@ cli_man_all(FILE *file)
         put(cli_verbs[k]->help, file);
         (void)fputc('\n', file);
     }
-    put_exit_codes(file);
+    put_exit_codes(NULL, file);
     put_section("ENVIRONMENT", file);
     (void)fputs(".TP\n.B SKEIN_ISA\nforces a lower set of instructions: "
                 "scalar, avx2\n"

@@ -223,13 +223,9 @@ report_exit(const cli_call_t *call, int code, const volatile bool *begun)
     return cli_report(call, &error);
 }
 
-/* Asked to end before there was anything to save: at its beginning, or when a
- * worker had taken the place of one that died. */
-static int
-report_early_end(const cli_call_t *call, const cli_keeper_t *keeper, bool begun)
+void
+cli_tell_early_end(const cli_call_t *call, bool begun)
 {
-    if (keeper)
-        *keeper->stopped = true;
     if (call->json)
         (void)printf("{\"event\":\"stopped\",\"begun\":%s}\n",
                      begun ? "true" : "false");
@@ -237,6 +233,15 @@ report_early_end(const cli_call_t *call, const cli_keeper_t *keeper, bool begun)
         (void)puts(begun ? "stopped before the run went on; --resume goes on "
                            "from its last checkpoint"
                          : "stopped before the run began");
+}
+
+/* Asked to end before there was anything to save. */
+static int
+report_early_end(const cli_call_t *call, const cli_keeper_t *keeper, bool begun)
+{
+    if (keeper)
+        *keeper->stopped = true;
+    cli_tell_early_end(call, begun);
     return 0;
 }
 

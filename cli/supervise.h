@@ -40,6 +40,11 @@ typedef struct cli_keeper {
 int cli_supervise(const cli_call_t *call, cli_work_t *work, void *job,
                   const volatile bool *begun, const cli_keeper_t *keeper);
 
+/* Tells that the run was asked to end before there was anything to save: at
+ * its beginning, or (`begun`) when a worker had taken the place of one that
+ * died. */
+void cli_tell_early_end(const cli_call_t *call, bool begun);
+
 /* Ends a worker, or any other process of ours, at once: a worker that ends in
  * another way was ended by a plug-in. Also in a signal handler. */
 _Noreturn void cli_worker_exit(int code);

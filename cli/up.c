@@ -16,6 +16,7 @@
 
 #include "cli/follow.h"
 #include "cli/stop.h"
+#include "cli/supervise.h"
 #include "cli/training.h"
 #include "cli/up.h"
 #include "cli/up_elastic.h"
@@ -84,7 +85,11 @@ static void
 tell_stop(up_t *up, const json_t *event)
 {
     cli_bar_hide(&up->bar);
-    cli_follow_tell_stop(up->call, event, up->path[0] ? up->path : NULL);
+    if (json_object_get(event, "batch"))
+        cli_follow_tell_stop(up->call, event, up->path[0] ? up->path : NULL);
+    else
+        cli_tell_early_end(up->call,
+                           json_is_true(json_object_get(event, "begun")));
     (void)fflush(stdout);
 }
 
@@ -309,10 +314,13 @@ report(up_t *up)
         if (node->failed && (!blamed || (is_echo(blamed) && !is_echo(node))))
             blamed = node;
     }
-    if (!blamed)
-        return cli_requeue(up->call, 0,
-                           !up->unread && !up->done &&
-                               (up->stop.asked_by || up->stopped));
+    if (!blamed) {
+        bool asked = up->stop.asked_by != 0;
+        bool over = up->unread || up->done;
+        if (asked && !over && !up->stopped)
+            cli_tell_early_end(up->call, false);
+        return cli_requeue(up->call, 0, !over && (asked || up->stopped));
+    }
     skn_error_t error = blamed->error;
     if (error.status == SKN_OK)
         (void)skn_fail(&error, SKN_UNAVAILABLE,

@@ -8,11 +8,13 @@
 #include <stdbool.h>
 #include <string.h>
 
+#include "formats/text.h"
+
 /* Objects and lists within each other; hosts' parsers have such limits, too. */
 #define DEPTH_MAX 64u
 
 typedef struct look {
-    const char *at;
+    const char *at, *end;
     const char *fault; /* NULL: none so far */
 } look_t;
 
@@ -67,7 +69,10 @@ read_string(look_t *look)
             return fail(look, *look->at ? "a control character in a string"
                                         : "a string without an end");
         } else {
-            look->at++;
+            size_t bytes = skn_text_character_bytes(look->at, look->end);
+            if (bytes == 0)
+                return fail(look, "bytes that are no UTF-8 in a string");
+            look->at += bytes;
         }
     }
     look->at++;
@@ -173,7 +178,7 @@ read_object(look_t *look)
 const char *
 skn_json_line_fault(const char *text, size_t *at)
 {
-    look_t look = { .at = text };
+    look_t look = { .at = text, .end = text + strlen(text) };
     skip_blanks(&look);
     if (*look.at != '{')
         (void)fail(&look, "no '{' at its start");

@@ -81,9 +81,11 @@ skn_json_text_add_string(skn_json_text_t *text, const char *string)
         return;
     }
     char *out = text->bytes + text->count;
+    const char *end = string + length;
     *out++ = '"';
-    for (const char *in = string; *in; in++) {
+    for (const char *in = string; in < end;) {
         unsigned char byte = (unsigned char)*in;
+        size_t bytes = skn_text_character_bytes(in, end);
         if (byte == '"' || byte == '\\') {
             *out++ = '\\';
             *out++ = *in;
@@ -92,9 +94,13 @@ skn_json_text_add_string(skn_json_text_t *text, const char *string)
             *out++ = 'n';
         } else if (byte < 0x20 || byte == 0x7F) { /* which YAML refuses */
             out += snprintf(out, 7, "\\u%04x", byte);
-        } else {
-            *out++ = *in;
+        } else if (bytes > 0) {
+            memcpy(out, in, bytes);
+            out += bytes;
+        } else { /* of no character: a path may have such */
+            out += snprintf(out, 7, "\\ufffd");
         }
+        in += bytes > 0 ? bytes : 1;
     }
     *out++ = '"';
     *out = '\0';
@@ -144,8 +150,7 @@ skn_json_check_seal(const char *path, const char *bytes, size_t byte_count,
 {
     if (byte_count < SEAL_BYTES)
         return skn_fail(error, SKN_BAD_DATA,
-                        "%s: %zu bytes are too few for a sealed text", path,
-                        byte_count);
+                        "%s is cut short: it has %zu bytes", path, byte_count);
     char want[SEAL_BYTES + 1], hash[SKN_HASH_TEXT_BYTES];
     size_t content_bytes = byte_count - SEAL_BYTES;
     skn_hash_text(bytes, content_bytes, hash);

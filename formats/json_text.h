@@ -32,7 +32,7 @@ typedef struct skn_json_text {
 void skn_json_text_fini(skn_json_text_t *text);
 __attribute__((format(printf, 2, 3))) void skn_json_text_add(
     skn_json_text_t *text, const char *format, ...);
-/* Adds `string` (UTF-8) in quotes, escaped. */
+/* Adds `string` in quotes, escaped; bytes that are no UTF-8 become U+FFFD. */
 void skn_json_text_add_string(skn_json_text_t *text, const char *string);
 /* Adds the seal and the brace that closes the outermost object.
  * SKN_NO_MEMORY when this or an earlier addition failed. */

@@ -325,6 +325,11 @@ read_run(skn_run_folder_t *run, skn_error_t *error)
         json_decref(root);
     }
     free(bytes);
+    if (status == SKN_BAD_DATA)
+        (void)skn_fail_hint(error, status,
+                            "put a copy of %s in its place; the checkpoints "
+                            "beside it cannot be read without it",
+                            RUN_FILE);
     return status;
 }
 

@@ -117,3 +117,23 @@ skn_text_same_word(const char *one, const char *other)
     }
     return skn_text_lower(*one) == skn_text_lower(*other);
 }
+
+size_t
+skn_text_character_bytes(const char *at, const char *end)
+{
+    const unsigned char *byte = (const unsigned char *)at;
+    if (byte[0] < 0x80)
+        return 1;
+    size_t length = byte[0] >= 0xF0 ? 4 : byte[0] >= 0xE0 ? 3 : 2;
+    if (byte[0] < 0xC2 || byte[0] > 0xF4 || (size_t)(end - at) < length)
+        return 0;
+    for (size_t k = 1; k < length; k++)
+        if ((byte[k] & 0xC0) != 0x80)
+            return 0;
+    if ((byte[0] == 0xE0 && byte[1] < 0xA0) ||
+        (byte[0] == 0xED && byte[1] > 0x9F) ||
+        (byte[0] == 0xF0 && byte[1] < 0x90) ||
+        (byte[0] == 0xF4 && byte[1] > 0x8F))
+        return 0;
+    return length;
+}

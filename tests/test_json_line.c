@@ -21,7 +21,7 @@ Test(json_line, takes_objects)
         "{\"a\":{\"b\":[1,[],{}]},\"c\":null}",
         "{\"a\":-0.5e+10,\"b\":true,\"c\":false,\"d\":\"\\u00e4\\n\\\\\"}",
         "{ \"a\" : [ \"x\" , 2 ] , \"\" : 0 }",
-        "{\"a\":\"\xe4\"}"
+        "{\"a\":\"\xc3\xa4\"}"
     };
     for (size_t k = 0; k < sizeof(good) / sizeof(good[0]); k++)
         cr_expect_null(skn_json_line_fault(good[k], &at), "%s: %zu", good[k],
@@ -51,6 +51,8 @@ Test(json_line, refuses_the_rest_with_its_place)
         { "{\"a\":\"\t\"}", "a control character in a string", 6 },
         { "{\"a\":\"\\x\"}", "an escape that JSON does not know", 7 },
         { "{\"a\":\"\\u00g0\"}", "an escape \\u without four digits", 11 },
+        { "{\"a\":\"\xe4\"}", "bytes that are no UTF-8 in a string", 6 },
+        { "{\"a\":\"\xc3", "bytes that are no UTF-8 in a string", 6 },
         { "{\"a\":", "no value where one is expected", 5 },
         { "{", "no string where one is expected", 1 },
     };
@@ -81,8 +83,8 @@ Test(json_line, stops_at_64_levels)
 Test(json_line, agrees_with_a_parser)
 {
     static const char text[] =
-        "{\"a\":[1,-2.5e3,true,{\"b\":null}],\"c\":\"\\u0041\\n x\"}";
-    static const char bytes[] = "{}[]\",:0123.eE+-tfn \\ux";
+        "{\"a\":[1,-2.5e3,true,{\"b\":null}],\"c\":\"\\u0041\\n \xC3\xA9\"}";
+    static const char bytes[] = "{}[]\",:0123.eE+-tfn \\ux\xC3\xA9\xED\xA0";
     uint64_t seed = 1;
     for (int round = 0; round < 200000; round++) {
         char changed[sizeof(text)];

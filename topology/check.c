@@ -22,6 +22,8 @@ skn_check_file(const char *path, const char *const *overrides,
         checked->spec = skn_spec_load(&document, skn_kinds, problems);
     } else {
         status = skn_model_check(document, &checked->model, problems, error);
+        if (status == SKN_OK)
+            skn_spec_try_plugins(document, skn_kinds, problems);
         skn_document_destroy(&document);
     }
     if (skn_problems_count(problems) > 0) {

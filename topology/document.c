@@ -174,16 +174,17 @@ skn_document_parse(const char *text, size_t text_bytes, const char *name,
     skn_node_t *tree = NULL;
     skn_status_t status = skn_document_tree(
         document, text, text_bytes, document->name, &tree, NULL, problems);
-    if (status == SKN_OK && tree && tree->type != SKN_NODE_MAPPING) {
+    if (tree && tree->type != SKN_NODE_MAPPING) {
         char found[64];
         status = skn_problems_add(
             problems, tree->mark, "expected a mapping, found %s",
             skn_node_describe(tree, found, sizeof(found)));
+        tree = NULL;
     }
-    if (status != SKN_OK)
-        skn_document_destroy(&document);
-    else if (tree)
+    if (tree)
         document->root = tree;
+    else if (status != SKN_OK)
+        skn_document_destroy(&document);
     else
         document->root->mark.line = document->root->mark.column = 1;
     return document;

@@ -52,8 +52,10 @@ typedef struct skn_document skn_document_t;
 
 /* Reads a file ("-": standard input, called "stdin" in messages). NULL when it
  * adds a problem: SKN_NO_INPUT or SKN_NO_PERMISSION if the file cannot be
- * opened, SKN_STORAGE if it cannot be read, otherwise SKN_BAD_CONFIG. An empty
- * file is an empty mapping. */
+ * opened, SKN_STORAGE if it cannot be read, otherwise SKN_BAD_CONFIG. Where all
+ * that is wrong is keys that stand twice, there is a document beside the
+ * problems, in which the first of two counts, so that a checker can add what
+ * else is wrong. An empty file is an empty mapping. */
 skn_document_t *skn_document_load(const char *path, skn_problems_t *problems);
 /* The same from memory; `name` stands in messages as the file's name. The text
  * is copied. */

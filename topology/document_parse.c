@@ -11,6 +11,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "formats/text.h"
 #include "skein/limits.h"
 #include "topology/document_tree.h"
 
@@ -29,28 +30,10 @@ typedef struct builder {
     skn_node_t *root;
     size_t end; /* behind the bracket that closes the root */
     uint32_t document_count;
+    uint32_t repeated_count; /* keys that stand twice: the tree is whole */
 } builder_t;
 
 /* --- bytes --------------------------------------------------------------- */
-
-/* The length of the character at `at` (RFC 3629, table 3-7 of Unicode), 0 if
- * it is none. */
-static size_t
-character_bytes(const unsigned char *at, const unsigned char *end)
-{
-    if (at[0] < 0x80)
-        return 1;
-    size_t length = at[0] >= 0xF0 ? 4 : at[0] >= 0xE0 ? 3 : 2;
-    if (at[0] < 0xC2 || at[0] > 0xF4 || (size_t)(end - at) < length)
-        return 0;
-    for (size_t k = 1; k < length; k++)
-        if ((at[k] & 0xC0) != 0x80)
-            return 0;
-    if ((at[0] == 0xE0 && at[1] < 0xA0) || (at[0] == 0xED && at[1] > 0x9F) ||
-        (at[0] == 0xF0 && at[1] < 0x90) || (at[0] == 0xF4 && at[1] > 0x8F))
-        return 0;
-    return length;
-}
 
 /* Whether YAML allows the character (YAML 1.2.2, production 1: c-printable);
  * a lone carriage return is refused too, since editors disagree on whether it
@@ -108,13 +91,6 @@ is_question(const unsigned char *text, const unsigned char *at,
     return at == text || at[-1] == '\n';
 }
 
-size_t
-skn_document_character_bytes(const char *at, const char *end)
-{
-    return character_bytes((const unsigned char *)at,
-                           (const unsigned char *)end);
-}
-
 static skn_status_t
 check_bytes(const builder_t *builder, const char *text, size_t text_bytes)
 {
@@ -123,7 +99,8 @@ check_bytes(const builder_t *builder, const char *text, size_t text_bytes)
     uint32_t line = 1, column = 1, open = 0;
     while (at < end) {
         skn_mark_t mark = mark_at(builder, line, column);
-        size_t length = character_bytes(at, end);
+        size_t length =
+            skn_text_character_bytes((const char *)at, (const char *)end);
         if (length == 0)
             return skn_problems_add(builder->problems, mark,
                                     "byte 0x%02X is not UTF-8", at[0]);
@@ -177,7 +154,8 @@ is_text(const char *text, size_t text_bytes)
     const unsigned char *at = (const unsigned char *)text;
     const unsigned char *end = at + text_bytes;
     while (at < end) {
-        size_t length = character_bytes(at, end);
+        size_t length =
+            skn_text_character_bytes((const char *)at, (const char *)end);
         if (length == 0 || *at == '\0')
             return false;
         at += length;
@@ -354,7 +332,7 @@ compare_keys(const void *a, const void *b)
 }
 
 static skn_status_t
-refuse_repeated_keys(const builder_t *builder, const skn_node_t *mapping)
+refuse_repeated_keys(builder_t *builder, const skn_node_t *mapping)
 {
     if (mapping->count < 2)
         return SKN_OK;
@@ -369,6 +347,7 @@ refuse_repeated_keys(const builder_t *builder, const skn_node_t *mapping)
         const skn_node_t *first = items[k - 1], *again = items[k];
         if (again->key[0] == '\0' || strcmp(first->key, again->key) != 0)
             continue;
+        builder->repeated_count++;
         if (builder->has_lines)
             (void)skn_problems_add(builder->problems, again->key_mark,
                                    "key '%s' is repeated; it stands in line "
@@ -542,10 +521,11 @@ skn_document_tree(skn_document_t *document, const char *text, size_t text_bytes,
     skn_status_t status = check_bytes(&builder, text, text_bytes);
     if (status == SKN_OK && text_bytes > 0)
         status = parse(&builder, text, text_bytes);
+    if (status == SKN_OK && skn_problems_count(problems) ==
+                                problems_before + builder.repeated_count)
+        *tree = builder.root;
     if (status == SKN_OK && skn_problems_count(problems) > problems_before)
         status = SKN_BAD_CONFIG;
-    if (status == SKN_OK)
-        *tree = builder.root;
     if (status == SKN_OK && end)
         *end = builder.end;
     return status;

@@ -6,6 +6,7 @@
  * SPDX-License-Identifier: Apache-2.0 */
 #include <string.h>
 
+#include "formats/text.h"
 #include "skein/limits.h"
 #include "topology/document_tree.h"
 
@@ -266,7 +267,7 @@ refuse_bytes(const override_t *override, const char *typed)
         return skn_problems_add(override->problems, override->mark,
                                 "more than %u bytes", SKN_CONFIG_BYTES_MAX);
     while (at < end) {
-        size_t bytes = skn_document_character_bytes(at, end);
+        size_t bytes = skn_text_character_bytes(at, end);
         if (bytes == 0)
             return skn_problems_add(override->problems, override->mark,
                                     "byte 0x%02X is not UTF-8",

@@ -32,15 +32,12 @@ void skn_document_hang(skn_node_t *parent, skn_node_t *node);
  * NULL for an empty text. `end` is NULL for a file, whose marks are `origin`
  * and a line. For the value of an argument marks have no line, and *end is
  * where it ends: behind the closing bracket of a list or mapping, otherwise
- * `text_bytes`. What is refused is added to `problems`. document_parse.c */
+ * `text_bytes`. What is refused is added to `problems`; where that is only keys
+ * that stand twice, *tree is set, too. document_parse.c */
 skn_status_t skn_document_tree(skn_document_t *document, const char *text,
                                size_t text_bytes, const char *origin,
                                skn_node_t **tree, size_t *end,
                                skn_problems_t *problems);
-/* The length of the UTF-8 character at `at`, which is before `end`; 0 if there
- * is none. document_parse.c */
-size_t skn_document_character_bytes(const char *at, const char *end);
-
 /* SKN_NO_MEMORY, added to `problems`. */
 skn_status_t skn_document_no_memory(const skn_document_t *document,
                                     skn_problems_t *problems);

@@ -128,7 +128,6 @@ skn_spec_t *
 skn_spec_load(skn_document_t **document, const skn_kind_t *const *kinds,
               skn_problems_t *problems)
 {
-    size_t count_before = skn_problems_count(problems);
     skn_spec_t *spec = calloc(1, sizeof(*spec));
     if (!spec) {
         skn_document_destroy(document);
@@ -140,13 +139,13 @@ skn_spec_load(skn_document_t **document, const skn_kind_t *const *kinds,
     spec->problems = problems;
     *document = NULL;
     read_file(spec, kinds);
-    if (skn_problems_count(problems) == count_before)
+    if (skn_problems_count(problems) == 0)
         (void)skn_spec_check_owners(spec);
-    if (skn_problems_count(problems) == count_before)
+    if (skn_problems_count(problems) == 0)
         (void)skn_spec_check_nodes(spec);
-    if (skn_problems_count(problems) == count_before)
+    if (skn_problems_count(problems) == 0)
         (void)skn_spec_check_graph(spec);
-    if (skn_problems_count(problems) > count_before)
+    if (skn_problems_count(problems) > 0)
         skn_spec_destroy(&spec);
     if (!spec)
         return NULL;

@@ -32,10 +32,15 @@ typedef struct skn_spec skn_spec_t;
 
 /* Checks a topology and wires it. `kinds` (may be NULL) ends with NULL and
  * outlives the spec; those of the file's plug-ins are added. Takes *document
- * in any case and sets it to NULL. NULL when problems were added: everything
- * that is wrong with actors and pipes, or, when each is right by itself, with
- * the graph of them. */
+ * in any case and sets it to NULL. NULL when there are problems, of the
+ * document or of what it says: everything that is wrong with actors and pipes,
+ * or, when each is right by itself, with the graph of them. */
 skn_spec_t *skn_spec_load(skn_document_t **document,
+                          const skn_kind_t *const *kinds,
+                          skn_problems_t *problems);
+/* Loads each plug-in that a model file names, as a run of it would, adds to
+ * `problems` what is wrong with it, and lets it go. */
+void skn_spec_try_plugins(skn_document_t *document,
                           const skn_kind_t *const *kinds,
                           skn_problems_t *problems);
 /* Frees it with its wiring, closes its plug-ins, sets *spec to NULL. Nothing

@@ -8,6 +8,7 @@
 
 #include "actors/kind_check.h"
 #include "topology/spec_parts.h"
+#include "topology/values.h"
 
 /* A list of pointers that grows in the document's memory by doubling; what it
  * leaves behind is at most as much again. */
@@ -148,16 +149,15 @@ skn_spec_handler(const skn_kind_t *kind, const skn_schema_t *schema)
 
 /* The path for dlopen, which looks for a name without a slash elsewhere. */
 static const char *
-plugin_path(skn_spec_t *spec, const char *text)
+plugin_path(skn_spec_t *spec, const skn_node_t *item)
 {
-    const char *folder = skn_document_folder(spec->document);
-    bool here = strcmp(folder, ".") == 0;
-    if (text[0] == '/' || (here && strchr(text, '/')))
+    const char *text = skn_value_path(spec->document, item, spec->problems);
+    if (!text || strchr(text, '/'))
         return text;
-    size_t bytes = strlen(folder) + strlen(text) + 2;
+    size_t bytes = strlen(text) + 3;
     char *path = skn_spec_memory(spec, bytes, 1);
     if (path)
-        (void)snprintf(path, bytes, "%s/%s", folder, text);
+        (void)snprintf(path, bytes, "./%s", text);
     return path;
 }
 
@@ -228,13 +228,25 @@ skn_spec_read_plugins(skn_spec_t *spec, const skn_node_t *list)
                 skn_node_describe(item, found, sizeof(found)));
             continue;
         }
-        const char *path = plugin_path(spec, item->text);
+        const char *path = plugin_path(spec, item);
         if (!path)
             return SKN_NO_MEMORY;
         skn_status_t added = add_plugin(spec, item->mark, path);
         status = added == SKN_OK ? status : added;
     }
     return status;
+}
+
+void
+skn_spec_try_plugins(skn_document_t *document, const skn_kind_t *const *kinds,
+                     skn_problems_t *problems)
+{
+    skn_spec_t spec = { .document = document, .problems = problems };
+    const skn_node_t *list =
+        skn_node_get(skn_document_root(document), "plugins");
+    if (list && skn_spec_read_kinds(&spec, kinds) == SKN_OK)
+        (void)skn_spec_read_plugins(&spec, list);
+    skn_spec_close_plugins(&spec);
 }
 
 void

@@ -330,7 +330,12 @@ the newest is refused: hurt/$newest/hidden.0.safetensors: * bytes, the \
 manifest says *" "${resuming[@]}"
 rm -rf hurt && cp -a good hurt && truncate -s -1 hurt/run.json
 refused "a damaged run.json" 65 \
-    "hurt/run.json: the text and its seal do not match" "${resuming[@]}"
+    "hurt/run.json: the text and its seal do not match; put a copy of run.json \
+in its place; *" "${resuming[@]}"
+: >hurt/run.json
+refused "an empty run.json" 65 \
+    "hurt/run.json is cut short: it has 0 bytes; put a copy of *" \
+    "${resuming[@]}"
 # other WHAT OPTION...: a run that is not at its end, and another network. What
 # is smaller than it was fits into the old weights.
 rm -rf hurt && cp -a good hurt && rm -rf "hurt/$newest"

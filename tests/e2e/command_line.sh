@@ -160,6 +160,22 @@ topology:
 YAML
 check_equal "a plug-in that is not there is one problem" \
     "$(problems "$skein" check plugin.yaml)" "78 plugin.yaml 4 13"
+{
+    cat tiny.yaml
+    echo 'plugins: [./nope.so, train.txt]'
+    echo 'data: {}'
+    echo 'trian: 1'
+} >plugged.yaml
+lines=$(wc -l <plugged.yaml)
+check_equal "a key that stands twice hides no other mistake" \
+    "$(problems "$skein" check plugged.yaml)" "78 plugged.yaml $((lines - 1)) 1
+78 plugged.yaml $lines 1"
+sed -i -e '$d' plugged.yaml
+sed -i -e '$d' plugged.yaml
+lines=$(wc -l <plugged.yaml)
+check_equal "each plug-in of a model that cannot be loaded is a problem" \
+    "$(problems "$skein" check plugged.yaml)" "78 plugged.yaml $lines 11
+78 plugged.yaml $lines 22"
 
 # --- data files ---------------------------------------------------------------
 "$skein" check tiny.yaml --data >out 2>err

@@ -108,9 +108,11 @@ def ahead(name):
         most = max(most, count)
     return most
 def in_flight(name):
-    """Most batches begun and not yet applied by all."""
+    """Most batches begun and not yet applied by all. A handler's span begins
+    where the one before it ended, which may be before its message came: its
+    end is what surely follows the message."""
     found = handled(name)
-    begun = sorted((spans[0][0], t) for t, spans in
+    begun = sorted((spans[0][1], t) for t, spans in
                    found["embedding.0", "batch"].items())
     done = {t: max(span[0] for span in spans) for t, spans in
             found["source", "applied"].items()}

@@ -56,17 +56,6 @@ matters(const char *key)
     return false;
 }
 
-/* "hidden.units" of "model.layers.hidden.units". */
-static const char *
-short_key(const char *key)
-{
-    static const char *const starts[] = { "model.layers.", "train." };
-    for (size_t k = 0; k < 2; k++)
-        if (strncmp(key, starts[k], strlen(starts[k])) == 0)
-            return key + strlen(starts[k]);
-    return key;
-}
-
 void
 cli_chosen_print(const json_t *chosen, FILE *file)
 {
@@ -79,7 +68,8 @@ cli_chosen_print(const json_t *chosen, FILE *file)
         char *value = json_dumps(json_object_get(one, "value"),
                                  JSON_ENCODE_ANY | JSON_REAL_PRECISION(12));
         const char *text = json_string_value(json_object_get(one, "value"));
-        (void)fprintf(file, "%-6s %s %s: %s\n", title, short_key(key),
+        /* As -o takes it. */
+        (void)fprintf(file, "%-6s %s=%s: %s\n", title, key,
                       text    ? text
                       : value ? value
                               : "",

@@ -273,9 +273,10 @@ Test(reasons, events_have_them_by_key)
     FILE *out = open_memstream(&said, &bytes);
     cli_chosen_print(chosen, out);
     cr_assert_eq(fclose(out), 0);
-    cr_expect_eq(strncmp(said, "auto   batch_rows 32: ", 22), 0, "%s", said);
-    cr_expect(strstr(said, "\n       optimizer.rate 0.09: adagrad's"), "%s",
-              said);
+    cr_expect_eq(strncmp(said, "auto   train.batch_rows=32: ", 28), 0, "%s",
+                 said);
+    cr_expect(strstr(said, "\n       train.optimizer.rate=0.09: adagrad's"),
+              "%s", said);
     cr_expect_null(strstr(said, "shards"));
     free(said);
     json_decref(chosen);

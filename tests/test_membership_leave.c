@@ -99,6 +99,33 @@ trains(const play_t *play)
     return skn_membership_members(play->membership) & ~serving(play);
 }
 
+/* The holders of batch 7 are gone, and the run goes on from batch 5: nobody is
+ * kept for the seventh any more. */
+Test(membership_leave, what_is_given_up_keeps_nobody)
+{
+    play_t play;
+    begin_all(&play, 3, 3);
+    end_all(&play);
+    hold(&play, A | B | C, 5);
+    pass(&play, 3000, 0);
+    cr_assert_eq(skn_membership_generation(play.membership), 2);
+    skn_membership_saved(play.membership, 1, 7); /* told late */
+    save(&play);
+    leave(&play, C);
+    pass(&play, 200, 5);
+    end_all(&play);
+    pass(&play, 3000, 0);
+    cr_assert_eq(serving(&play), C);
+    save(&play);
+    pass(&play, 200, 0);
+    end_all(&play);
+    play.duty_count = 0;
+    pass(&play, 3000, 0);
+    cr_expect_eq(let_go(&play), C);
+    cr_expect_eq(skn_membership_generation(play.membership), 3);
+    skn_membership_destroy(&play.membership);
+}
+
 /* Three at least are to train. The two that stay hold everything, some of it
  * once: c gives it to them before it goes, though they will not train. */
 Test(membership_leave, too_few_to_train_get_their_copies_first)

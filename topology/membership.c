@@ -330,7 +330,7 @@ skn_membership_saved(skn_membership_t *membership, uint64_t generation,
 {
     if (generation == membership->generation && membership->members)
         membership->saved_here = true;
-    if (batch > membership->saved_batch)
+    if (generation == membership->generation && batch > membership->saved_batch)
         membership->saved_batch = batch;
     for (uint32_t k = 0; k < membership->options.count; k++)
         /* It may be told late of what was before a failure. */

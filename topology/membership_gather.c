@@ -113,9 +113,10 @@ skn_membership_start(skn_membership_t *membership, uint64_t stay,
     membership->saved_here = false;
     membership->point = *point;
     membership->batch = point->batch;
-    if (point->saved && !point->composed &&
-        point->batch > membership->saved_batch)
-        membership->saved_batch = point->batch; /* nobody had told us */
+    /* A newer one than we were told of, or an older one: then what was saved
+     * beyond it is given up, and nobody waits for it. */
+    if (point->saved && !point->composed)
+        membership->saved_batch = point->batch;
     membership->ever = true;
     membership->started_ns = now_ns;
     membership->renew = membership->spoiled = membership->is_found = false;

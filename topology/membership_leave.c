@@ -82,9 +82,9 @@ is_same(const skn_point_t *a, const skn_point_t *b)
            a->composed == b->composed && a->lost == b->lost;
 }
 
-/* Whether nobody but those of `set` is needed for `point`. Where they fall back
- * to an older one than was ever saved, others may still bring what that lacks.
- */
+/* Whether nobody but those of `set` is needed for `point`. Where they would
+ * fall back to an older one than the run has gone on from, others may still
+ * bring what they lack. */
 static bool
 is_kept(const skn_membership_t *membership, uint64_t set,
         const skn_point_t *point)

@@ -49,7 +49,7 @@ struct skn_membership {
     uint64_t former;   /* the set of the last one that ended, while we gather */
     skn_point_t point; /* where it began */
     uint64_t batch;    /* as far as it has come */
-    uint64_t saved_batch;
+    uint64_t saved_batch; /* the newest of what the run went on from */
     uint64_t begun_ns, started_ns, phase_ns, told_ns, retry_ns;
     uint64_t tick_ns;  /* the last one */
     uint64_t apart_ns; /* since when two of the members miss each other */

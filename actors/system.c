@@ -341,8 +341,8 @@ skn_status_t
 skn_system_start_told(skn_system_t *system, skn_system_tell_t *tell, void *job,
                       skn_error_t *error)
 {
-    skn_status_t status = start_threads(system, error);
     system->begin_ns = skn_monotonic_ns();
+    skn_status_t status = start_threads(system, error);
     while (status == SKN_OK && system->failure.status == SKN_OK &&
            system->ready_count < system->here_count) {
         pump(system, -1);

@@ -134,7 +134,7 @@ cli_man_all(FILE *file)
     put_exit_codes(NULL, file);
     put_section("ENVIRONMENT", file);
     (void)fputs(".TP\n.B SKEIN_ISA\nforces a lower set of instructions: "
-                "scalar, avx2\n"
+                "scalar, avx2, avx512, avx512_bf16\n"
                 ".TP\n.B NO_COLOR\nno color in the progress bar\n",
                 file);
 }

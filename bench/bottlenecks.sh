@@ -34,9 +34,9 @@ is_wanted() { [ "$wanted" = "  " ] || [[ $wanted = *" $1 "* ]]; }
 judge() {
     local said named=no
     said=$(tail -1 out)
-    if grep -Eq "^bound by $2" <<<"$said"; then
+    if grep -Eq "^bound by ($2)" <<<"$said"; then
         named=yes
-    elif grep -Eq "then by $2" <<<"$said"; then
+    elif grep -Eq "then by ($2)" <<<"$said"; then
         named=second
     fi
     [ "$named" = yes ] || missed=$((missed + 1))
@@ -148,7 +148,7 @@ PY
         -o data.train=long.txt.zst -o data.test=few.txt -o data.cache=none \
         -o train.epochs=1 -o train.max_batches=2 -o checkpoint.path=run \
         --report >out 2>err </dev/null
-    judge reading 'reading the data|source'
+    judge reading 'reading the data|the actor source'
 fi
 if is_wanted batches; then
     train -o train.batch_rows=4 -o train.max_batches=2500 -o train.epochs=1

@@ -90,7 +90,8 @@ Test(verdict, reading)
     expect_bound(1, SKN_BOUND_READING, "reading the data (source works 80%");
     quiet_node(0);
     actors[0][0].busy_ns = actors[0][0].open_ns = 6 * SECOND;
-    expect_bound(1, SKN_BOUND_READING, "source, whose start takes 60%");
+    expect_bound(1, SKN_BOUND_READING,
+                 "the actor source, whose start takes 60%");
     quiet_node(0);
     nodes[0].prepare_ns = 30 * SECOND;
     expect_bound(1, SKN_BOUND_READING, "before the run (75% of the whole)");
@@ -100,7 +101,8 @@ Test(verdict, a_slow_start)
 {
     quiet_node(0);
     actors[0][2].busy_ns = actors[0][2].open_ns = 6 * SECOND;
-    expect_bound(1, SKN_BOUND_START, "output.0, whose start takes 60%");
+    expect_bound(1, SKN_BOUND_START,
+                 "the actor output.0, whose start takes 60%");
 }
 
 Test(verdict, scarce_credit)
@@ -148,6 +150,10 @@ Test(verdict, one_core_too_few)
     for (size_t k = 0; k < 4; k++)
         actors[0][k].core = -1;
     expect_bound(1, SKN_BOUND_CORES, "too few cores");
+    /* Busy, and nobody waits: another core would change little. */
+    for (size_t k = 0; k < 4; k++)
+        work(&actors[0][k], 24 * SECOND / 10, SECOND / 2);
+    expect_bound(1, SKN_BOUND_READING, "(source works 24% of the run)");
 }
 
 Test(verdict, the_load_of_others)

@@ -10,6 +10,9 @@
 #define FULL 0.7
 /* An actor that takes so much of what its core does is itself the reason. */
 #define ALONE 0.8
+/* Where a core is scarce, actors wait for it: measured, .39 to .62 of the time
+ * that they could have run (.18 where two of them read at the same time). */
+#define LATE 0.25
 /* Shorter runs say nothing: threads have hardly begun. */
 #define RUN_NS_MIN UINT64_C(10000000)
 /* Where messages are handled so quickly their own cost counts: a wake-up and a
@@ -237,8 +240,8 @@ weigh_start(inquiry_t *inquiry, const skn_figures_t *figures)
     candidate.bound = reads(slowest) ? SKN_BOUND_READING : SKN_BOUND_START;
     candidate.cost = share(slowest->open_ns, all_ns);
     (void)snprintf(candidate.what, sizeof(candidate.what),
-                   "%s%s, whose start takes %d%% of the run", slowest->name,
-                   node, percent(candidate.cost));
+                   "the actor %s%s, whose start takes %d%% of the run",
+                   slowest->name, node, percent(candidate.cost));
     (void)snprintf(candidate.change, sizeof(candidate.change), "%s",
                    reads(slowest) ? "keep the cache beside the file "
                                     "(data.cache), or put it on a faster disk"
@@ -326,7 +329,8 @@ weigh_batches(inquiry_t *inquiry, const skn_figures_t *figures)
 typedef struct core {
     double ran, top; /* CPU time of all its actors, of the one with most */
     double queued;   /* most that one waited beyond what the others ran */
-    double units;    /* cores of the group */
+    double late;  /* of the time that all could have run they waited so much */
+    double units; /* cores of the group */
     uint32_t actors; /* that did anything */
 } core_t;
 
@@ -335,10 +339,13 @@ static core_t
 add_core(const skn_figures_t *figures, int number, double units)
 {
     core_t core = { .units = units };
-    double ran = 0.0;
-    for (uint64_t k = 0; k < figures->actor_count; k++)
-        if (number < 0 || figures->actors[k].core == number)
-            ran += (double)figures->actors[k].ran_ns;
+    double ran = 0.0, late = 0.0;
+    for (uint64_t k = 0; k < figures->actor_count; k++) {
+        if (number >= 0 && figures->actors[k].core != number)
+            continue;
+        ran += (double)figures->actors[k].ran_ns;
+        late += (double)figures->actors[k].queued_ns;
+    }
     for (uint64_t k = 0; k < figures->actor_count; k++) {
         const skn_actor_figures_t *actor = &figures->actors[k];
         double own = (double)actor->ran_ns;
@@ -349,6 +356,7 @@ add_core(const skn_figures_t *figures, int number, double units)
         core.top = own > core.top ? own : core.top;
         core.queued = queued > core.queued ? queued : core.queued;
     }
+    core.late = late > 0 ? late / (ran + late) : 1.0; /* 0: not known */
     core.ran = ran / units / (double)figures->run_ns;
     core.top /= units * (double)figures->run_ns;
     core.queued /= (double)figures->run_ns;
@@ -380,7 +388,8 @@ fullest_core(const skn_figures_t *figures)
         core_t core = add_core(figures, figures->actors[k].core, 1.0);
         if (core.ran > fullest.ran)
             fullest.ran = core.ran, fullest.top = core.top,
-            fullest.actors = core.actors, fullest.units = core.units;
+            fullest.late = core.late, fullest.actors = core.actors,
+            fullest.units = core.units;
         if (core.queued > fullest.queued)
             fullest.queued = core.queued;
     }
@@ -393,7 +402,8 @@ weigh_cores(inquiry_t *inquiry, const skn_figures_t *figures,
 {
     uint32_t cores = bound_cores(figures), of = (uint32_t)core->units;
     char node[96];
-    if (core->ran < FULL || core->top > ALONE * core->ran || core->actors <= of)
+    if (core->ran < FULL || core->top > ALONE * core->ran ||
+        core->actors <= of || core->late < LATE)
         return;
     candidate_t candidate = { .bound = SKN_BOUND_CORES, .cost = core->ran };
     (void)of_node(inquiry, figures, node, sizeof(node));

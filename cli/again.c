@@ -21,15 +21,6 @@ put_word(const char *word, FILE *file)
         skn_shell_quote(word, file);
 }
 
-static bool
-has_option(const cli_verb_t *verb, const char *name)
-{
-    for (const cli_option_t *option = verb->options; option->name; option++)
-        if (strcmp(option->name, name) == 0)
-            return true;
-    return false;
-}
-
 static void
 put_option(const cli_option_t *option, const char *value, FILE *file)
 {
@@ -78,7 +69,7 @@ cli_again_write(const cli_call_t *call, const char *path, FILE *file)
             put_option(call->given[k].option, call->given[k].value, file);
     if (path && !is_standard_input(call))
         put_path(path, file);
-    if (has_option(call->verb, "resume"))
+    if (cli_has_option(call->verb, "resume"))
         put_word("--resume", file);
     (void)fputc('\n', file);
 }

@@ -18,6 +18,15 @@
 #define EXIT_CODE_MAX 255u
 
 bool
+cli_has_option(const cli_verb_t *verb, const char *name)
+{
+    for (const cli_option_t *option = verb->options; option->name; option++)
+        if (strcmp(option->name, name) == 0)
+            return true;
+    return false;
+}
+
+bool
 cli_flag(const cli_call_t *call, const char *name)
 {
     for (size_t k = 0; k < call->given_count; k++)

@@ -65,15 +65,6 @@ put_option(const cli_option_t *option, FILE *file)
     (void)fputc('\n', file);
 }
 
-static bool
-has_option(const cli_verb_t *verb, const char *name)
-{
-    for (const cli_option_t *option = verb->options; option->name; option++)
-        if (strcmp(option->name, name) == 0)
-            return true;
-    return false;
-}
-
 /* `verb` is NULL for the page of them all. */
 static void
 put_exit_codes(const cli_verb_t *verb, FILE *file)
@@ -88,7 +79,7 @@ put_exit_codes(const cli_verb_t *verb, FILE *file)
         (void)fputc('\n', file);
     }
     (void)fputs(".TP\n130\nended by a second Ctrl-C\n", file);
-    if (!verb || has_option(verb, "requeue-code"))
+    if (!verb || cli_has_option(verb, "requeue-code"))
         (void)fputs(".TP\nN of \\fB\\-\\-requeue\\-code\\fR\n"
                     "told to stop or leave before the run was over\n",
                     file);

@@ -153,15 +153,6 @@ describe_death(int note, int number, char *text, size_t bytes)
                        strsignal(number));
 }
 
-static bool
-has_option(const cli_call_t *call, const char *name)
-{
-    const cli_option_t *option = call->verb->options;
-    while (option->name && strcmp(option->name, name) != 0)
-        option++;
-    return option->name != NULL;
-}
-
 /* What to do about a death that `text` describes. `saves`: there may be a
  * checkpoint of the run. */
 static void
@@ -169,7 +160,7 @@ advise(const cli_call_t *call, int number, const char *text, bool saves,
        skn_error_t *error)
 {
     const char *resume =
-        saves && number != SIGKILL && has_option(call, "resume")
+        saves && number != SIGKILL && cli_has_option(call->verb, "resume")
             ? "go on with --resume; "
             : "";
     char plugin[160] = "";
@@ -217,7 +208,7 @@ report_exit(const cli_call_t *call, int code, const volatile bool *begun)
     (void)skn_fail_hint(&error, error.status,
                         "%sa plug-in, or a library that it calls, must not "
                         "call exit()",
-                        begun && *begun && has_option(call, "resume")
+                        begun && *begun && cli_has_option(call->verb, "resume")
                             ? "go on with --resume; "
                             : "");
     return cli_report(call, &error);

@@ -51,6 +51,8 @@ typedef struct cli_verb {
 
 extern const cli_verb_t *const cli_verbs[];
 
+/* Whether the verb takes the option at all. */
+bool cli_has_option(const cli_verb_t *verb, const char *name);
 /* Whether a flag was given; the last value of an option, or NULL; the k-th
  * value of an option, or NULL past the last. */
 bool cli_flag(const cli_call_t *call, const char *name);

@@ -11,15 +11,14 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
-#include <unistd.h>
 
 /* Rows of a tensor that are hashed at once: stays in the second cache. */
 #define HASH_STEP_BYTES (256u * 1024)
 /* Of a mapped file, how much stays resident behind a copy: a checkpoint is as
  * large as the weights, and would double what a run takes. */
-#define BEHIND_BYTES ((size_t)16 << 20)
+#define BEHIND_BYTES ((size_t)1 << 20)
 /* Linux's fault_around_bytes is 64 KiB. */
-#define AROUND_BYTES (1 << 20)
+#define AROUND_BYTES ((size_t)1 << 20)
 
 typedef struct rectangle {
     uint64_t row_first, row_end, column_first, column_end;
@@ -37,24 +36,30 @@ lesser(uint64_t a, uint64_t b)
     return a < b ? a : b;
 }
 
-/* Unmaps the pages of [from, end) of a mapped piece, which are read: they stay
- * in the system's cache, and come back when they are read again. Those shortly
- * before may be there again, since a fault brings its neighbours along. */
-static void
-give_back(const unsigned char *piece, const unsigned char *from,
+/* Unmaps what of `map` was read before `end`, from `from` on, as soon as that
+ * is past the next multiple of BEHIND_BYTES: a call for each small block would
+ * cost more than the block. The pages stay in the system's cache. Those shortly
+ * before may be there again, since a fault brings its neighbours along. True:
+ * done. */
+static bool
+give_back(const unsigned char *map, const unsigned char *from,
           const unsigned char *end)
 {
-    from = from - piece < AROUND_BYTES ? piece : from - AROUND_BYTES;
-    size_t inside = (size_t)(uintptr_t)from % (size_t)sysconf(_SC_PAGESIZE);
-    (void)madvise((void *)(uintptr_t)(from - inside),
-                  (size_t)(end - from) + inside, MADV_DONTNEED);
+    size_t first = (size_t)(from - map) / BEHIND_BYTES * BEHIND_BYTES;
+    size_t last = (size_t)(end - map) / BEHIND_BYTES * BEHIND_BYTES;
+    if (first == last)
+        return false;
+    first = first < AROUND_BYTES ? 0 : first - AROUND_BYTES;
+    (void)madvise((void *)(uintptr_t)(map + first), last - first,
+                  MADV_DONTNEED);
+    return true;
 }
 
 /* Copies what `want` and `piece` share; *copied counts its elements. */
 static void
 copy_shared(const rectangle_t *want, const skn_piece_t *piece,
-            const unsigned char *bytes, unsigned char *destination,
-            size_t stride_bytes, uint64_t *copied)
+            const unsigned char *map, const unsigned char *bytes,
+            unsigned char *destination, size_t stride_bytes, uint64_t *copied)
 {
     size_t element = skn_dtype_bytes(piece->dtype);
     uint64_t row_first = greater(want->row_first, piece->row_first);
@@ -76,10 +81,8 @@ copy_shared(const rectangle_t *want, const skn_piece_t *piece,
         memcpy(to, from, count * element);
         from += piece->columns * element;
         to += stride_bytes;
-        if ((size_t)(end - behind) < BEHIND_BYTES && row + 1 < row_end)
-            continue;
-        give_back(bytes, behind, end);
-        behind = end;
+        if (give_back(map, behind, end))
+            behind = end;
     }
     *copied += (row_end - row_first) * count;
 }
@@ -113,7 +116,10 @@ copy_pieces(skn_checkpoint_t *checkpoint, const skn_checkpoint_tensor_t *tensor,
             skn_checkpoint_piece_at(checkpoint, index, &bytes, error);
         if (status != SKN_OK)
             return status;
-        copy_shared(want, piece, bytes, destination, stride_bytes, &copied);
+        uint32_t file =
+            checkpoint->manifest.piece[checkpoint->order[index]].file;
+        copy_shared(want, piece, checkpoint->file[file].map, bytes, destination,
+                    stride_bytes, &copied);
     }
     /* Open checked that the pieces cover the tensor once. */
     assert(copied == area);

@@ -228,6 +228,14 @@ class Tidy(unittest.TestCase):
             self.clean(self.calls("tests/test_x.c", call))
         self.clean(self.calls("formats/text.c", "strtod(a, 0)"))
 
+    def test_calls_that_a_signal_ends_are_caught_in_transport(self):
+        for call, better in (("zmq_bind(a, b)", "skn_socket_bind"),
+                             ("zmq_connect(a, b)", "skn_socket_connect"),
+                             ("zmq_getsockopt(a, 1, b, c)", "skn_socket_get")):
+            self.caught(self.calls("transport/x.c", call), "transport/x.c:7:",
+                        better)
+            self.clean(self.calls("transport/socket.c", call))
+
     def test_only_the_main_file_exits(self):
         self.clean(self.calls("cli/main.c", "exit(1)"))
         self.caught(self.calls("cli/verb.c", "exit(1)"), "cli/verb.c:7:",

@@ -4,6 +4,7 @@
 #include <poll.h>
 #include <pthread.h>
 #include <signal.h>
+#include <stdatomic.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -167,6 +168,7 @@ Test(topology, a_stop_from_another_thread_counts_at_every_moment_of_the_start)
 }
 
 static skn_topology_t *signalled;
+static atomic_bool started;
 
 static void
 on_signal(int number)
@@ -179,7 +181,10 @@ static void *
 signal_thread(void *argument)
 {
     const pthread_t *host = argument;
-    (void)pthread_kill(*host, SIGUSR1);
+    do {
+        (void)pthread_kill(*host, SIGUSR1);
+        (void)usleep(200);
+    } while (!atomic_load(&started));
     return NULL;
 }
 
@@ -191,9 +196,13 @@ Test(topology, a_stop_in_a_signal_handler_counts_during_the_start)
     for (int round = 0; round < 40; round++) {
         signalled = skn_topology_new(endless_text, "e", endless_kinds, &error);
         cr_assert(signalled, "%s", error.text);
+        atomic_store(&started, false);
         cr_assert_eq(pthread_create(&thread, NULL, signal_thread, &host), 0);
-        cr_assert_eq(skn_topology_start(signalled, NULL, &error), SKN_OK);
-        cr_expect_eq(skn_topology_wait(signalled, &error), SKN_OK);
+        cr_assert_eq(skn_topology_start(signalled, NULL, &error), SKN_OK, "%s",
+                     error.text);
+        atomic_store(&started, true);
+        cr_expect_eq(skn_topology_wait(signalled, &error), SKN_OK, "%s",
+                     error.text);
         (void)pthread_join(thread, NULL);
         skn_topology_destroy(&signalled);
     }

@@ -71,7 +71,7 @@ skn_authenticator_start(skn_authenticator_t *authenticator, void *context,
     if (authenticator->socket &&
         zmq_setsockopt(authenticator->socket, ZMQ_LINGER, &none,
                        sizeof(none)) == 0 &&
-        zmq_bind(authenticator->socket, ZAP_ADDRESS) == 0)
+        skn_socket_bind(authenticator->socket, ZAP_ADDRESS))
         return SKN_OK;
     return skn_fail(error, SKN_UNAVAILABLE,
                     "the authenticator cannot start: %s", zmq_strerror(errno));
@@ -101,7 +101,6 @@ receive(void *socket, request_t *request)
 {
     unsigned char rest[FRAME_BYTES_MAX];
     int more = 1;
-    size_t more_bytes = sizeof(more);
     memset(request, 0, sizeof(*request));
     for (size_t k = 0; more; k++) {
         unsigned char *frame = k < FRAMES ? request->frame[k] : rest;
@@ -116,7 +115,7 @@ receive(void *socket, request_t *request)
         else
             request->bytes[k] = (size_t)bytes;
         request->frame_count = k + 1;
-        if (zmq_getsockopt(socket, ZMQ_RCVMORE, &more, &more_bytes) != 0)
+        if (!skn_socket_get(socket, ZMQ_RCVMORE, &more, sizeof(more)))
             return false;
     }
     return true;

@@ -87,7 +87,7 @@ skn_canary_try(void *context, const char *address, const char *server_key,
                 ZMQ_EVENT_HANDSHAKE_FAILED_PROTOCOL |
                 ZMQ_EVENT_HANDSHAKE_FAILED_NO_DETAIL | ZMQ_EVENT_DISCONNECTED,
             error);
-    if (monitor && zmq_connect(socket, address) == 0)
+    if (monitor && skn_socket_connect(socket, address))
         status = wait_for_verdict(monitor, address, error);
     else if (monitor)
         status = skn_fail(error, SKN_UNAVAILABLE, "cannot dial %s: %s", address,

@@ -198,8 +198,7 @@ bind_and_try(skn_control_t *control, const skn_control_options_t *options,
              skn_error_t *error)
 {
     char dialled[SKN_ADDRESS_BYTES];
-    size_t bytes = sizeof(control->bound);
-    if (zmq_bind(control->socket, control->own.text) != 0) {
+    if (!skn_socket_bind(control->socket, control->own.text)) {
         int code = zmq_errno();
         (void)skn_fail(
             error, code == EACCES ? SKN_NO_PERMISSION : SKN_UNAVAILABLE,
@@ -210,8 +209,8 @@ bind_and_try(skn_control_t *control, const skn_control_options_t *options,
                                    "already? or choose another port"
                                  : "is this the right machine?");
     }
-    if (zmq_getsockopt(control->socket, ZMQ_LAST_ENDPOINT, control->bound,
-                       &bytes) != 0)
+    if (!skn_socket_get(control->socket, ZMQ_LAST_ENDPOINT, control->bound,
+                        sizeof(control->bound)))
         return skn_fail(error, SKN_UNAVAILABLE, "no address: %s",
                         zmq_strerror(zmq_errno()));
     skn_watch_port(
@@ -269,7 +268,7 @@ skn_control_dial(const skn_control_options_t *options, skn_error_t *error)
             status = error->status;
     }
     if (status == SKN_OK &&
-        zmq_connect(control->socket, control->own.text) != 0)
+        !skn_socket_connect(control->socket, control->own.text))
         status = skn_fail(error, SKN_BAD_CONFIG, "cannot dial %s: %s",
                           control->own.text, zmq_strerror(zmq_errno()));
     if (status != SKN_OK)

@@ -74,7 +74,7 @@ skn_line_dial(skn_endpoint_t *endpoint, line_t *line, skn_error_t *error)
     if (status == SKN_OK)
         status = skn_source_add(endpoint, &line->monitor_source,
                                 skn_socket_descriptor(line->monitor), error);
-    if (status == SKN_OK && zmq_connect(line->socket, peer->address) != 0)
+    if (status == SKN_OK && !skn_socket_connect(line->socket, peer->address))
         status = skn_fail(error, SKN_BAD_CONFIG, "node %s: cannot dial %s: %s",
                           peer->name, peer->address, zmq_strerror(zmq_errno()));
     if (status != SKN_OK)
@@ -274,9 +274,8 @@ bool
 skn_line_room(line_t *line)
 {
     int events = 0;
-    size_t bytes = sizeof(events);
     if (!line->socket ||
-        zmq_getsockopt(line->socket, ZMQ_EVENTS, &events, &bytes) != 0 ||
+        !skn_socket_get(line->socket, ZMQ_EVENTS, &events, sizeof(events)) ||
         !line->busy || !(events & ZMQ_POLLOUT))
         return false;
     line->busy = false;

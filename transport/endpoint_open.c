@@ -359,12 +359,11 @@ open_router(skn_endpoint_t *endpoint, skn_error_t *error)
 static skn_status_t
 bind_router(skn_endpoint_t *endpoint, skn_error_t *error)
 {
-    size_t bytes = sizeof(endpoint->address);
-    if (zmq_bind(endpoint->router, endpoint->own.text) != 0)
+    if (!skn_socket_bind(endpoint->router, endpoint->own.text))
         return skn_conduit_cannot_listen(endpoint->own.text, zmq_errno(),
                                          error);
-    if (zmq_getsockopt(endpoint->router, ZMQ_LAST_ENDPOINT, endpoint->address,
-                       &bytes) != 0)
+    if (!skn_socket_get(endpoint->router, ZMQ_LAST_ENDPOINT, endpoint->address,
+                        sizeof(endpoint->address)))
         return skn_fail(error, SKN_UNAVAILABLE, "no address: %s",
                         zmq_strerror(zmq_errno()));
     const char *port = strrchr(endpoint->address, ':');

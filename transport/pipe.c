@@ -11,6 +11,8 @@
 #include <string.h>
 #include <zmq.h>
 
+#include "transport/socket.h"
+
 /* A parcel that was put happens before it is taken: libzmq's queues see to it.
  * The thread sanitizer cannot see into a libzmq that was built without it, so
  * it is told, for what the parcel points at and for nothing else. */
@@ -108,10 +110,10 @@ skn_inbox_open(void *context, const char *address, skn_error_t *error)
         return NULL;
     }
     inbox->socket = socket_open(context, ZMQ_PULL, error);
-    size_t bytes = sizeof(inbox->descriptor);
-    if (inbox->socket && (zmq_bind(inbox->socket, address) != 0 ||
-                          zmq_getsockopt(inbox->socket, ZMQ_FD,
-                                         &inbox->descriptor, &bytes) != 0)) {
+    if (inbox->socket &&
+        (!skn_socket_bind(inbox->socket, address) ||
+         !skn_socket_get(inbox->socket, ZMQ_FD, &inbox->descriptor,
+                         sizeof(inbox->descriptor)))) {
         skn_fail(error, SKN_INTERNAL, "cannot bind %s: %s", address,
                  zmq_strerror(errno));
         zmq_close(inbox->socket);
@@ -193,7 +195,7 @@ skn_outlet_open(void *context, const char *address, skn_error_t *error)
         return NULL;
     }
     outlet->socket = socket_open(context, ZMQ_PUSH, error);
-    if (outlet->socket && zmq_connect(outlet->socket, address) != 0) {
+    if (outlet->socket && !skn_socket_connect(outlet->socket, address)) {
         skn_fail(error, SKN_INTERNAL, "cannot connect to %s: %s", address,
                  zmq_strerror(errno));
         zmq_close(outlet->socket);

@@ -33,6 +33,49 @@ skn_socket_library(bool keyed, skn_error_t *error)
     return SKN_OK;
 }
 
+bool
+skn_socket_bind(void *socket, const char *address)
+{
+    int result;
+    do
+        result = zmq_bind(socket, address);
+    while (result != 0 && errno == EINTR);
+    return result == 0;
+}
+
+bool
+skn_socket_connect(void *socket, const char *address)
+{
+    int result;
+    do
+        result = zmq_connect(socket, address);
+    while (result != 0 && errno == EINTR);
+    return result == 0;
+}
+
+bool
+skn_socket_get(void *socket, int option, void *value, size_t bytes)
+{
+    int result;
+    size_t room;
+    do {
+        room = bytes;
+        result = zmq_getsockopt(socket, option, value, &room);
+    } while (result != 0 && errno == EINTR);
+    return result == 0;
+}
+
+/* A monitor is bound by libzmq itself, which gives up what it began. */
+static bool
+monitor_begin(void *socket, const char *name, int events)
+{
+    int result;
+    do
+        result = zmq_socket_monitor(socket, name, events);
+    while (result != 0 && errno == EINTR);
+    return result == 0;
+}
+
 static bool
 set_number(void *socket, int option, int number)
 {
@@ -149,8 +192,8 @@ skn_socket_monitor(void *context, void *socket, int events, skn_error_t *error)
      * is at most the rate of connections, and `events` keeps it short. */
     if (!set_number(monitor, ZMQ_RCVHWM, 0) ||
         !set_number(monitor, ZMQ_LINGER, 0) ||
-        zmq_socket_monitor(socket, name, events) != 0 ||
-        zmq_connect(monitor, name) != 0) {
+        !monitor_begin(socket, name, events) ||
+        !skn_socket_connect(monitor, name)) {
         (void)skn_fail(error, SKN_UNAVAILABLE, "no monitor of a socket: %s",
                        zmq_strerror(errno));
         (void)zmq_close(monitor);
@@ -159,21 +202,27 @@ skn_socket_monitor(void *context, void *socket, int events, skn_error_t *error)
     return monitor;
 }
 
+static bool
+take_frame(void *monitor, void *frame, size_t bytes)
+{
+    int taken;
+    do
+        taken = zmq_recv(monitor, frame, bytes, ZMQ_DONTWAIT);
+    while (taken < 0 && errno == EINTR);
+    return taken >= 0;
+}
+
 /* An event is two frames: 16 bits of what and 32 of which, then an address. */
 bool
 skn_monitor_take(void *monitor, uint16_t *event, uint32_t *value)
 {
     unsigned char frame[6];
     char address[SKN_FRAME_OVERHEAD_BYTES];
-    int bytes;
-    do
-        bytes = zmq_recv(monitor, frame, sizeof(frame), ZMQ_DONTWAIT);
-    while (bytes < 0 && errno == EINTR);
-    if (bytes < 0)
+    if (!take_frame(monitor, frame, sizeof(frame)))
         return false;
     (void)memcpy(event, frame, sizeof(*event));
     (void)memcpy(value, frame + sizeof(*event), sizeof(*value));
-    (void)zmq_recv(monitor, address, sizeof(address), ZMQ_DONTWAIT);
+    (void)take_frame(monitor, address, sizeof(address));
     return true;
 }
 
@@ -197,7 +246,6 @@ int
 skn_socket_descriptor(void *socket)
 {
     int descriptor = -1;
-    size_t bytes = sizeof(descriptor);
-    (void)zmq_getsockopt(socket, ZMQ_FD, &descriptor, &bytes);
+    (void)skn_socket_get(socket, ZMQ_FD, &descriptor, sizeof(descriptor));
     return descriptor;
 }

@@ -1,10 +1,12 @@
-/* socket.h - the one place where sockets between nodes get their options.
+/* socket.h - the one place where sockets between nodes get their options, and
+ * where libzmq is asked again after a signal.
  *
  * For transport/ only.  SPDX-License-Identifier: Apache-2.0 */
 #ifndef TRANSPORT_SOCKET_H
 #define TRANSPORT_SOCKET_H
 
 #include <stdbool.h>
+#include <stddef.h>
 #include <stdint.h>
 
 #include "skein/error.h"
@@ -39,6 +41,12 @@ typedef struct skn_socket_options {
     bool hears;             /* a DEALER that is answered */
     int handshake_ms;       /* 0: SKN_HANDSHAKE_MS */
 } skn_socket_options_t;
+
+/* zmq_bind, zmq_connect and zmq_getsockopt (of `bytes`), and again where a
+ * signal of the host came between. False: errno. For every socket. */
+bool skn_socket_bind(void *socket, const char *address);
+bool skn_socket_connect(void *socket, const char *address);
+bool skn_socket_get(void *socket, int option, void *value, size_t bytes);
 
 /* A socket with every option set and looked at; not bound, not connected.
  * NULL: SKN_NO_MEMORY (descriptors), SKN_UNAVAILABLE (an option is refused). */

@@ -21,6 +21,9 @@ asan=detect_stack_use_after_return=1:allocator_may_return_null=1
 export ASAN_OPTIONS=${ASAN_OPTIONS:-$asan}
 export UBSAN_OPTIONS=${UBSAN_OPTIONS:-print_stacktrace=1}
 ulimit -c 0
+# Of many cases alike, some are enough where long tests are left out
+# (tests/sanitized.h).
+[[ " $* " = *" -LE long "* ]] || export SKEIN_TESTS=all
 # Debian's python3: the stand-in of a version manager takes ten times as long to
 # start, and scripts start it often.
 [ ! -x /usr/bin/python3 ] || export PATH=/usr/bin:$PATH

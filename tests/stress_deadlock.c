@@ -19,7 +19,7 @@
 #include "tests/sanitized.h"
 #include "tests/tsan_libzmq.h"
 
-#define TOPOLOGIES (UNDER_SANITIZER ? 100u : 300u)
+#define TOPOLOGIES (is_spared(1) ? 100u : 300u)
 /* Without a single message: some topologies have a million, and machines are
  * slow. */
 #define STUCK_NS (UINT64_C(30) * 1000000000)

@@ -181,10 +181,10 @@ static void *
 signal_thread(void *argument)
 {
     const pthread_t *host = argument;
-    do {
+    for (int k = 0; k < 200 && (k == 0 || !atomic_load(&started)); k++) {
         (void)pthread_kill(*host, SIGUSR1);
-        (void)usleep(200);
-    } while (!atomic_load(&started));
+        (void)sched_yield();
+    }
     return NULL;
 }
 

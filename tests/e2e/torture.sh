@@ -2,8 +2,8 @@
 # torture.sh - `skein torture`: random kills and leaves, and the weights are the
 # same.
 #
-# Covers cli/torture.c over what elastic.sh does one by one; leaves.sh has
-# members that leave together. SKEIN_SEED=N repeats the kills of a failure.
+# Covers cli/torture.c over what elastic.sh and leaves.sh do one by one.
+# SKEIN_SEED=N repeats the kills and leaves of a failure.
 # SPDX-License-Identifier: Apache-2.0
 # shellcheck source=tests/e2e/lib.sh
 . "$(dirname "$0")/lib.sh"
@@ -28,4 +28,13 @@ check_equal "and nothing came of them" \
     "$(event torture same_weights torture.json)" True
 check_code 73 "and another one wants a folder of its own" \
     "$skein" torture tiny.yaml --local-nodes 3 -o checkpoint.path=torture
+
+"$skein" torture tiny.yaml --local-nodes 4 --leaves 2 --leaves-together 3 \
+    --seed "$seed" --json -o checkpoint.path=together -o train.epochs=200 \
+    -o train.evaluate.every_epochs=0 >together.json 2>together.err </dev/null
+check_equal "skein torture --leaves-together: exit code" $? 0 ||
+    tail -n 40 together.json together.err
+check_equal "three of four left twice" "$(event torture leaves together.json)" 2
+check_equal "and nothing came of it" \
+    "$(event torture same_weights together.json)" True
 finish

@@ -166,7 +166,8 @@ skn_actor_handle(skn_actor_t *actor, const skn_handler_t *handler,
         skn_trace_span(actor->trace, handler->schema->name, begin_ns, end_ns,
                        handler->schema, traced);
     }
-    if (status != SKN_OK && actor->kind->restarts && may_restart(actor)) {
+    if (status != SKN_OK && actor->misuse->status == SKN_OK &&
+        actor->kind->restarts && may_restart(actor)) {
         skn_error_t cause = *error;
         status = restart(actor, &cause, error);
     }

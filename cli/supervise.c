@@ -259,20 +259,22 @@ start_worker(const cli_call_t *call, cli_work_t *work, void *job, int attempt,
     return worker;
 }
 
-/* Starts it as often as it has to be; returns the exit code. */
+/* Starts it as often as it has to be; returns the exit code. `note` takes what
+ * a worker writes when it crashes; -1: none. */
 static int
 repeat(const cli_call_t *call, cli_work_t *work, void *job,
-       const volatile bool *begun, const cli_keeper_t *keeper, cli_stop_t *stop)
+       const volatile bool *begun, const cli_keeper_t *keeper, cli_stop_t *stop,
+       int note)
 {
     cli_polite_wish_t wish;
     time_t when[RESTARTS_MAX] = { 0 };
-    int restart_count = 0, note = memfd_create("skein-crash", MFD_CLOEXEC);
+    int restart_count = 0;
     if (!finished)
         finished = cli_shared_new(sizeof(*finished));
     for (int attempt = 0;; attempt++) {
         char text[SKN_ERROR_TEXT_BYTES], died[SKN_ERROR_TEXT_BYTES];
-        if (note >= 0 && (ftruncate(note, 0) != 0 || lseek(note, 0, SEEK_SET)))
-            note = -1;
+        if (note >= 0)
+            (void)(ftruncate(note, 0) == 0 && lseek(note, 0, SEEK_SET) == 0);
         pid_t worker = start_worker(call, work, job, attempt, note);
         if (worker < 0)
             return skn_status_exit_code(SKN_NO_MEMORY);
@@ -315,7 +317,10 @@ cli_supervise(const cli_call_t *call, cli_work_t *work, void *job,
     cli_follow_outlive();
     if (cli_stop_open(&stop, &error) != SKN_OK)
         return cli_report(call, &error);
-    int code = repeat(call, work, job, begun, keeper, &stop);
+    int note = memfd_create("skein-crash", MFD_CLOEXEC);
+    int code = repeat(call, work, job, begun, keeper, &stop, note);
+    if (note >= 0)
+        (void)close(note);
     cli_stop_close(&stop);
     return code;
 }

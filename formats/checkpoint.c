@@ -371,8 +371,7 @@ take_beside(skn_checkpoint_t *checkpoint, uint32_t index, size_t piece,
                         checkpoint->path);
     *old = *file;
     status = SKN_NO_INPUT;
-    for (size_t k = 0;
-         k < checkpoint->beside_count && skn_checkpoint_is_damage(status);
+    for (size_t k = 0; k < checkpoint->beside_count && status != SKN_NO_MEMORY;
          k++) {
         int folder = -1;
         *file = (checkpoint_file_t){ .file = -1 };
@@ -590,9 +589,7 @@ skn_checkpoint_close(skn_checkpoint_t **checkpoint)
     int code = errno;
     for (size_t i = 0; old->file && i < old->manifest.file_count; i++)
         close_all(&old->file[i]);
-    for (size_t k = 0; k < old->beside_count; k++)
-        free(old->beside[k]);
-    free(old->beside);
+    skn_checkpoint_forget_beside(old);
     if (old->folder >= 0)
         (void)close(old->folder);
     skn_manifest_fini(&old->manifest);

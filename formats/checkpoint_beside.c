@@ -130,6 +130,16 @@ cut_last(char *path)
     return slash + 1;
 }
 
+void
+skn_checkpoint_forget_beside(skn_checkpoint_t *checkpoint)
+{
+    for (size_t k = 0; k < checkpoint->beside_count; k++)
+        free(checkpoint->beside[k]);
+    free(checkpoint->beside);
+    checkpoint->beside = NULL;
+    checkpoint->beside_count = 0;
+}
+
 skn_status_t
 skn_checkpoint_look_beside(skn_checkpoint_t *checkpoint, skn_error_t *error)
 {
@@ -156,6 +166,8 @@ skn_checkpoint_look_beside(skn_checkpoint_t *checkpoint, skn_error_t *error)
         status = pass_over(status);
     }
     free(top);
+    if (status != SKN_OK) /* half a list would be taken for a whole one */
+        skn_checkpoint_forget_beside(checkpoint);
     checkpoint->looked = status == SKN_OK;
     if (checkpoint->beside_count > 1) /* the same choice each time */
         qsort(checkpoint->beside, checkpoint->beside_count,

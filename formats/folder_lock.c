@@ -112,8 +112,11 @@ skn_status_t
 skn_folder_lock_ask(const char *path, uint32_t wait_ms, skn_error_t *error)
 {
     int file = open(path, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
-    if (file < 0)
+    if (file < 0 && errno == ENOENT)
         return SKN_OK;
+    if (file < 0)
+        return skn_fail(error, skn_errno_status(errno, SKN_STORAGE), "%s: %s",
+                        path, strerror(errno));
     bool held = true;
     for (uint32_t waited_ms = 0; held; waited_ms += POLL_MS) {
         held = flock(file, LOCK_SH | LOCK_NB) != 0 && errno == EWOULDBLOCK;

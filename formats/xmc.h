@@ -134,7 +134,7 @@ typedef struct skn_xmc_unread {
 /* What a file without a header may have said by mistake. */
 typedef enum skn_xmc_oddity {
     SKN_XMC_NOTHING_ODD,
-    SKN_XMC_ODD_COUNTS, /* the first line: counts, but not quite a header */
+    SKN_XMC_ODD_COUNTS, /* counts as of a header, read as a point */
     SKN_XMC_ODD_LABEL,  /* the greatest one, alone and far beyond the others */
     SKN_XMC_ODD_FEATURE
 } skn_xmc_oddity_t;

@@ -10,6 +10,10 @@
 #define STRAY_ROWS_MIN 1000u
 /* The same where the line looks like counts by its form, too. */
 #define COUNTS_TIMES 2u
+/* Of how many points at most one may have the form of a header, and is noticed.
+ */
+#define BARE_SHARE 10u
+#define HEADER_COUNTS 3u
 
 /* The whole numbers of a line that has nothing else but blanks and commas; 0:
  * it has, or too many. */
@@ -57,9 +61,14 @@ skn_xmc_watch_point(skn_xmc_watch_t *watch, const skn_xmc_line_t *line,
     if (watch->first_line == 0) {
         watch->first_line = line->number;
         watch->number_count = numbers_read(line, watch->number);
-    } else if (watch->number_count > 0 && !watch->valued) {
-        watch->valued = memchr(line->text, ':', line->bytes) != NULL;
+        return;
     }
+    uint64_t number[SKN_XMC_COUNTS_MAX];
+    if (!watch->valued)
+        watch->valued = memchr(line->text, ':', line->bytes) != NULL;
+    if (numbers_read(line, number) == HEADER_COUNTS &&
+        !memchr(line->text, ',', line->bytes) && watch->bare_count++ == 0)
+        watch->bare_line = line->number;
 }
 
 /* Whether the greatest index stands in `line` alone, `times` beyond others. */
@@ -119,6 +128,10 @@ skn_xmc_watch_end(const skn_xmc_watch_t *watch, uint64_t point_count)
     if (is_counts(watch, point_count))
         return (skn_xmc_odd_t){ .what = SKN_XMC_ODD_COUNTS,
                                 .line = watch->first_line };
+    if (watch->valued && watch->bare_count > 0 &&
+        watch->bare_count * BARE_SHARE <= point_count)
+        return (skn_xmc_odd_t){ .what = SKN_XMC_ODD_COUNTS,
+                                .line = watch->bare_line };
     for (int k = 0; k < 2; k++)
         if (peak[k]->greatest >= STRAY_ROWS_MIN &&
             stands_out(peak[k], peak[k]->line, STRAY_TIMES))

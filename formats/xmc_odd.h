@@ -1,9 +1,9 @@
 /* xmc_odd.h - notices what a file without a header may say by mistake; for
  * xmc.c only.
  *
- * A first line of counts that is not exactly a header becomes a point, and one
- * stray index makes a model of millions of rows. Neither can be refused: both
- * may be meant. So the reader keeps, at the price of some comparisons a point,
+ * A line of counts becomes a point where it is not exactly a header, or is that
+ * of another file behind this one; and one stray index makes a model of millions
+ * of rows. Neither can be refused: both may be meant. So the reader keeps, at the price of some comparisons a point,
  * what is needed to say so afterwards.
  * SPDX-License-Identifier: Apache-2.0 */
 #ifndef FORMATS_XMC_ODD_H
@@ -27,6 +27,7 @@ typedef struct skn_xmc_watch {
     uint64_t number[SKN_XMC_COUNTS_MAX]; /* in it, if there is nothing else */
     size_t number_count;                 /* 0: there is something else */
     bool valued;                         /* some other line has a value */
+    uint64_t bare_line, bare_count; /* the first of three numbers; how many */
 } skn_xmc_watch_t;
 
 /* The line of each point, and the point, in their order. */

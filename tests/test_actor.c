@@ -366,6 +366,36 @@ Test(actor, a_failed_handler_ends_the_run_with_its_sentence)
     cr_expect_eq(flow_logs[1].count, 3);
 }
 
+/* Asks for an option that it does not have. */
+static skn_status_t
+wrong_token(skn_actor_t *actor, void *state, const void *message,
+            skn_error_t *wrong)
+{
+    const token_t *token = message;
+    (void)state, (void)wrong;
+    flow_note(actor, token->batch);
+    (void)skn_actor_option_int(actor, "none");
+    return SKN_OK;
+}
+static const skn_handler_t wrong_handlers[] = { { &token_schema, wrong_token,
+                                                  NULL },
+                                                { 0 } };
+static const skn_kind_t wrongly_robust = { .name = "robust",
+                                           .options = flow_options,
+                                           .handlers = wrong_handlers,
+                                           .restarts = true };
+
+Test(actor, a_mistake_of_the_kind_is_not_mended_by_a_restart)
+{
+    flow_actors(&flow, &maker, 1, 100, 0);
+    flow_actors(&flow, &wrongly_robust, 1, 0, 0);
+    flow_pipe(&flow, &token_schema, SKN_PATTERN_ONE, 3, 0, 1, 1, 1);
+    cr_expect_eq(flow_run(&flow, NULL, &error), SKN_USAGE);
+    cr_expect(strstr(error.text, "robust.0 (in its handler of 'token')"), "%s",
+              error.text);
+    cr_expect_eq(flow_logs[1].count, 1);
+}
+
 /* Hooks that give a status back and make no sentence. */
 static skn_status_t
 mute_token(skn_actor_t *actor, void *state, const void *message,

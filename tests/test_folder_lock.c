@@ -122,6 +122,16 @@ Test(folder_lock, is_asked_for_without_being_taken)
     cr_assert_eq(waitpid(child, NULL, 0), child);
 }
 
+Test(folder_lock, that_cannot_be_looked_at_is_not_taken_for_free)
+{
+    char file[TEMP_FOLDER_BYTES + 8];
+    skn_error_t error = { 0 };
+    (void)snprintf(file, sizeof(file), "%s/lock", path);
+    cr_assert_eq(symlink("lock", file), 0);
+    cr_expect_neq(skn_folder_lock_ask(file, 0, &error), SKN_OK);
+    cr_expect(strstr(error.text, "/lock: "), "%s", error.text);
+}
+
 Test(folder_lock, holds_its_own_pid_and_outlives_a_removed_file)
 {
     char *text = NULL, want[32];

@@ -48,6 +48,10 @@ Test(measure, others_are_what_the_cores_worked_and_the_process_did_not)
         units * 500 * (1000000000u / (uint64_t)sysconf(_SC_CLK_TCK));
     cr_expect_eq(figures.others_ns + figures.cpu_ns, all_ns);
     cr_expect_eq(figures.quota_milli, 0);
+    write_stat(900); /* of other cores than at the beginning */
+    skn_measure_end(&measure, root, &figures);
+    cr_expect_not(figures.others_known);
+    cr_expect_eq(figures.others_ns, 0);
     (void)snprintf(path, sizeof(path), "rm -r %s", root);
     cr_expect_eq(system(path), 0);
 }

@@ -162,6 +162,22 @@ Test(xmc, counts_that_are_not_quite_a_header_are_noticed)
     }
 }
 
+/* cat a.txt b.txt, where a.txt has no header. */
+Test(xmc, a_header_behind_the_first_line_is_noticed)
+{
+    static const char *const odd[] = {
+        POINTS4 POINTS4 "4 6 3\n" POINTS4,
+        POINTS4 POINTS4 POINTS4 POINTS4 "4 6 3\n" POINTS4 "4 6 3\n",
+        POINTS4 POINTS4 POINTS4 "90 6 3\n",
+    };
+    for (size_t k = 0; k < sizeof(odd) / sizeof(odd[0]); k++) {
+        skn_xmc_odd_t found = odd_of(odd[k], NULL, NULL);
+        cr_expect_eq(found.what, SKN_XMC_ODD_COUNTS, "%s: %d", odd[k],
+                     found.what);
+        cr_expect_eq(found.line, k == 0 ? 9u : k == 1 ? 17u : 13u);
+    }
+}
+
 Test(xmc, points_are_not_taken_for_counts)
 {
     static const char *const fine[] = {
@@ -175,6 +191,9 @@ Test(xmc, points_are_not_taken_for_counts)
         "3,4\n0,1\n2\n4,3\n",
         "5 4:1\n0 1:1\n",
         "300 1:1 2:1\n0 1:1\n1 1:2\n",
+        POINTS4 POINTS4 POINTS4 "0,1 5\n2 5\n0\n",
+        POINTS4 "0 1 5\n2 5 0\n1 4 2\n",     /* every second line */
+        "2 5\n0 1 5\n1 4 2\n0 2 3\n1 0 4\n", /* no values at all */
     };
     for (size_t k = 0; k < sizeof(fine) / sizeof(fine[0]); k++) {
         skn_xmc_odd_t found = odd_of(fine[k], NULL, NULL);

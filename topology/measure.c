@@ -46,13 +46,14 @@ busy_ticks(const char *root, uint32_t *units)
 void
 skn_measure_begin(skn_measure_t *measure, const char *root)
 {
-    uint32_t units;
     measure->begun = true;
     measure->cpu_ns = process_ns();
     measure->throttled_ns = skn_groups_throttled_ns(root);
-    measure->busy_ticks = busy_ticks(root, &units);
+    measure->busy_ticks = busy_ticks(root, &measure->units);
 }
 
+/* Who is moved to other cores meanwhile knows nothing of those that are busy.
+ */
 void
 skn_measure_end(const skn_measure_t *measure, const char *root,
                 skn_figures_t *figures)
@@ -62,14 +63,18 @@ skn_measure_end(const skn_measure_t *measure, const char *root,
     long per_second = sysconf(_SC_CLK_TCK);
     if (!measure->begun)
         return;
-    uint64_t ticks = busy_ticks(root, &units) - measure->busy_ticks;
+    uint64_t ticks = busy_ticks(root, &units);
+    figures->others_known =
+        units > 0 && units == measure->units && ticks >= measure->busy_ticks;
+    if (!figures->others_known)
+        ticks = measure->busy_ticks;
     uint64_t all_ns =
-        ticks * (1000000000u / (uint64_t)(per_second > 0 ? per_second : 100));
+        (ticks - measure->busy_ticks) *
+        (1000000000u / (uint64_t)(per_second > 0 ? per_second : 100));
     figures->cpu_ns = process_ns() - measure->cpu_ns;
     figures->throttled_ns =
         skn_groups_throttled_ns(root) - measure->throttled_ns;
     figures->quota_milli = (uint64_t)(1000.0 * skn_groups_units(root));
-    figures->others_known = units > 0;
     figures->others_ns =
         all_ns > figures->cpu_ns ? all_ns - figures->cpu_ns : 0;
     if (sched_getaffinity(0, sizeof(cores), &cores) == 0)

@@ -10,6 +10,7 @@
 
 typedef struct skn_measure {
     bool begun;
+    uint32_t units; /* whose ticks are counted; 0: unknown */
     uint64_t cpu_ns, throttled_ns, busy_ticks;
 } skn_measure_t;
 

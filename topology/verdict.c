@@ -618,14 +618,10 @@ weigh_link(inquiry_t *inquiry, const skn_figures_t *figures)
     for (size_t n = 0; n < inquiry->count; n++)
         if (load_of(inquiry->nodes[n]) > most)
             most = load_of(inquiry->nodes[n]);
-    double capped = share(figures->capped_ns, figures->run_ns);
-    bool queues =
-        capped > 0.2 || link->rtt_ns > 2 * link->rtt_min_ns + 2 * LATENCY_NS;
-    bool is_far = !queues && link->rtt_min_ns >= LATENCY_NS;
-    candidate_t candidate = { .bound =
-                                  is_far ? SKN_BOUND_LATENCY : SKN_BOUND_RATE,
+    candidate_t candidate = { .bound = is_slow(figures, link),
                               .cost = at_most(waits, 1 - most) };
-    if (!is_far && !queues)
+    bool is_far = candidate.bound == SKN_BOUND_LATENCY;
+    if (candidate.bound == SKN_BOUND_NONE)
         return;
     uint64_t kbit_s =
         (uint64_t)((double)link->bytes_sent * 8e6 / (double)figures->run_ns);
@@ -637,13 +633,16 @@ weigh_link(inquiry_t *inquiry, const skn_figures_t *figures)
                        figures->node, link->peer, link->rtt_min_ns / 1000000u,
                        percent(waits));
     else
-        (void)snprintf(
-            candidate.what, sizeof(candidate.what),
-            "the link from %s to %s, which carries %" PRIu64 ".%02" PRIu64
-            " Mbit/s%s (actors wait %d%% of the run "
-            "for other nodes)",
-            figures->node, link->peer, kbit_s / 1000, kbit_s % 1000 / 10,
-            capped > CAPPED ? ", the rate that is set" : "", percent(waits));
+        (void)snprintf(candidate.what, sizeof(candidate.what),
+                       "the link from %s to %s, which carries %" PRIu64
+                       ".%02" PRIu64 " Mbit/s%s (actors wait %d%% of the run "
+                       "for other nodes)",
+                       figures->node, link->peer, kbit_s / 1000,
+                       kbit_s % 1000 / 10,
+                       share(figures->capped_ns, figures->run_ns) > CAPPED
+                           ? ", the rate that is set"
+                           : "",
+                       percent(waits));
     (void)snprintf(candidate.change, sizeof(candidate.change), "%s",
                    is_far ? "a larger train.window or train.batch_rows hides it"
                           : "a faster link, fewer bytes (links.coding), or a "

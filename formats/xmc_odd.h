@@ -1,10 +1,11 @@
 /* xmc_odd.h - notices what a file without a header may say by mistake; for
  * xmc.c only.
  *
- * A line of counts becomes a point where it is not exactly a header, or is that
- * of another file behind this one; and one stray index makes a model of millions
- * of rows. Neither can be refused: both may be meant. So the reader keeps, at the price of some comparisons a point,
- * what is needed to say so afterwards.
+ * A line of counts becomes a point where it is not exactly a header, or where
+ * it is the header of another file behind this one; and one stray index makes a
+ * model of millions of rows. Neither can be refused: both may be meant. So the
+ * reader keeps, at the price of some comparisons a point, what is needed to say
+ * so afterwards.
  * SPDX-License-Identifier: Apache-2.0 */
 #ifndef FORMATS_XMC_ODD_H
 #define FORMATS_XMC_ODD_H

@@ -4,6 +4,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "cli/training.h"
 #include "cli/verbs.h"
 #include "topology/check.h"
 #include "topology/model_run.h"
@@ -80,6 +81,7 @@ read_data(const cli_call_t *call, skn_model_t *model)
         return cli_report(call, &error);
     if (skn_plan_make(&plan, model, units, &error) == SKN_OK) {
         say_data(call, &plan.data);
+        cli_training_notes(call, &plan);
         return 0;
     }
     int code = cli_report(call, &error);

@@ -43,6 +43,11 @@ cli_names_read(cli_names_t *names, const char *path, skn_error_t *error)
         status = cli_lines_next(lines, true, &text, &bytes, &more, error);
         if (status != SKN_OK || bytes == SIZE_MAX)
             break;
+        if (names->count == 0 && bytes >= 3 &&
+            memcmp(text, "\xef\xbb\xbf", 3) == 0) {
+            text += 3; /* a byte order mark */
+            bytes -= 3;
+        }
         status = add(names, text, bytes, error);
     }
     cli_lines_close(&lines);

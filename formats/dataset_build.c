@@ -8,6 +8,7 @@
 #include "formats/dataset_file.h"
 
 #include <errno.h>
+#include <inttypes.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -26,6 +27,8 @@
 /* How much of the mapped rows stays resident behind the second pass: a
  * multiple of every page size. */
 #define BEHIND_BYTES (16u << 20)
+/* From here on a label that only one line has is not believed: a gigabyte. */
+#define STRAY_LABEL_MAX (UINT32_C(1) << 27)
 
 typedef struct build {
     const char *source_name;
@@ -219,6 +222,25 @@ sizes_take(skn_dataset_head_t *head, const skn_dataset_options_t *options,
     head->content_hash = skn_stream_hash(skn_xmc_stream(reader));
 }
 
+/* A table of all labels is written next: 8 bytes for each, of which a single
+ * slip can make gigabytes. */
+static skn_status_t
+check_stray(const build_t *build, skn_error_t *error)
+{
+    const skn_dataset_head_t *head = &build->head;
+    if (head->odd_what != SKN_XMC_ODD_LABEL ||
+        head->odd_greatest < STRAY_LABEL_MAX)
+        return SKN_OK;
+    (void)skn_fail(error, SKN_BAD_DATA,
+                   "%s:%" PRIu64 ":1: label %u is far beyond those of all "
+                   "other lines, which end at %u",
+                   skn_stream_name_shown(build->source_name), head->odd_line,
+                   head->odd_greatest, head->odd_next);
+    return skn_fail_hint(error, SKN_BAD_DATA,
+                         "correct the line; or begin the file with a line "
+                         "`points features labels`, if it is right");
+}
+
 static skn_status_t
 source_read(build_t *build, skn_error_t *error)
 {
@@ -247,8 +269,10 @@ source_read(build_t *build, skn_error_t *error)
         (bytes != head->source_bytes || mtime_ns != head->source_mtime_ns))
         status = skn_fail(error, SKN_BUSY, "%s: changed while it was read",
                           skn_stream_name_shown(build->source_name));
-    if (status == SKN_OK)
+    if (status == SKN_OK) {
         sizes_take(head, options, reader);
+        status = check_stray(build, error);
+    }
     skn_xmc_close(&reader);
     return status;
 }

@@ -479,7 +479,15 @@ skn_status_t
 skn_run_folder_mark_latest(skn_run_folder_t *run, uint64_t batch,
                            uint64_t generation, skn_error_t *error)
 {
-    return mark(run, "latest", batch, generation, error);
+    struct stat facts;
+    skn_status_t status = SKN_OK;
+    /* Whoever removed it meanwhile did not know that the run goes on: without
+     * it nobody finds the checkpoint. */
+    if (fstatat(run->folder, RUN_FILE, &facts, AT_SYMLINK_NOFOLLOW) != 0 &&
+        errno == ENOENT)
+        status = write_run_file(run, error);
+    return status == SKN_OK ? mark(run, "latest", batch, generation, error)
+                            : status;
 }
 
 static skn_status_t

@@ -280,6 +280,18 @@ Test(run_folder, of_two_generations_of_a_batch_the_later_is_newer)
     skn_run_folder_close(&run);
 }
 
+Test(run_folder, has_its_file_again_with_the_next_checkpoint)
+{
+    char file[TEMP_FOLDER_BYTES + 32];
+    skn_run_folder_t *run = enter(false, NULL, NULL);
+    (void)snprintf(file, sizeof(file), "%s/run.json", skn_run_folder_path(run));
+    plant(run, "batch-000000000001");
+    cr_assert_eq(unlink(file), 0);
+    cr_assert_eq(skn_run_folder_mark_latest(run, 1, 0, NULL), SKN_OK);
+    cr_expect_eq(access(file, F_OK), 0);
+    skn_run_folder_close(&run);
+}
+
 Test(run_folder, removes_nothing_when_best_is_unclear)
 {
     skn_error_t error = { 0 };

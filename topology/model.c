@@ -246,7 +246,13 @@ skn_model_check(struct skn_document *document, skn_model_t **model,
     reader_t reader = { .document = document, .problems = problems };
     *model = NULL;
     reader.owned = calloc(1, sizeof(*reader.owned));
-    if (reader.owned)
+    const skn_node_t *root = skn_document_root(document);
+    if (reader.owned && skn_node_get(root, "topology") &&
+        !skn_node_get(root, "model")) {
+        (void)skn_problems_add(problems, root->mark,
+                               "this is a topology file, and no model file");
+        (void)skn_problems_hint(problems, "`skein run` runs it");
+    } else if (reader.owned)
         read_file(&reader);
     else
         (void)skn_problems_fail(problems, SKN_NO_MEMORY, "no room for a model");

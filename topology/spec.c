@@ -114,6 +114,12 @@ read_file(skn_spec_t *spec, const skn_kind_t *const *kinds)
     skn_value_t version;
     if (skn_spec_read_kinds(spec, kinds) != SKN_OK)
         return;
+    if (skn_node_get(root, "model") && !skn_node_get(root, "topology")) {
+        (void)skn_problems_add(spec->problems, root->mark,
+                               "this is a model file, and no topology file");
+        (void)skn_problems_hint(spec->problems, "`skein train` trains it");
+        return;
+    }
     (void)skn_values_check(spec->document, root, file_options, file_others,
                            "the file", root->mark, &version, spec->problems);
     const skn_node_t *topology = skn_node_get(root, "topology");

@@ -4,7 +4,11 @@
  * list of messages that they send and handle, and the plug-ins themselves.
  * SPDX-License-Identifier: Apache-2.0 */
 #include <dlfcn.h>
+#include <fcntl.h>
+#include <link.h>
 #include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
 
 #include "actors/kind_check.h"
 #include "topology/spec_parts.h"
@@ -161,9 +165,48 @@ plugin_path(skn_spec_t *spec, const skn_node_t *item)
     return path;
 }
 
+/* Whether the file ends before its segments do. dlopen would map them all the
+ * same, and the process would die of SIGBUS where it looks into what is not
+ * there. False: it does not, or dlopen will say what is wrong. */
+static bool
+is_cut_short(const char *path)
+{
+    ElfW(Ehdr) head;
+    ElfW(Phdr) segment;
+    struct stat about;
+    bool cut = false;
+    int file = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
+    if (file < 0)
+        return false;
+    bool known = fstat(file, &about) == 0 && S_ISREG(about.st_mode) &&
+                 pread(file, &head, sizeof(head), 0) == (ssize_t)sizeof(head) &&
+                 memcmp(head.e_ident, ELFMAG, SELFMAG) == 0 &&
+                 head.e_phentsize == sizeof(segment);
+    uint64_t bytes = known ? (uint64_t)about.st_size : 0;
+    for (uint32_t k = 0; known && k < head.e_phnum && !cut; k++) {
+        uint64_t at = head.e_phoff + (uint64_t)k * sizeof(segment);
+        cut = at > bytes || pread(file, &segment, sizeof(segment), (off_t)at) !=
+                                (ssize_t)sizeof(segment);
+        cut = cut || (segment.p_type == PT_LOAD &&
+                      (segment.p_offset > bytes ||
+                       segment.p_filesz > bytes - segment.p_offset));
+    }
+    (void)close(file);
+    return cut;
+}
+
 static skn_status_t
 add_plugin(skn_spec_t *spec, skn_mark_t mark, const char *path)
 {
+    if (is_cut_short(path)) {
+        (void)skn_problems_add(spec->problems, mark,
+                               "the plug-in cannot be loaded: %s ends before "
+                               "its segments do",
+                               path);
+        return skn_problems_hint(spec->problems,
+                                 "it was cut short: copy it again, or compile "
+                                 "it again");
+    }
     void *handle = dlopen(path, RTLD_NOW | RTLD_LOCAL);
     if (!handle) {
         const char *reason = dlerror();

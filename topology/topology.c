@@ -176,9 +176,12 @@ skn_topology_start(skn_topology_t *topology, const skn_start_options_t *options,
         return skn_fail(error, SKN_USAGE, "the topology was started before");
     if (options)
         how = *options;
-    if (wiring->node_count > 0 && how.node >= wiring->node_count)
-        return skn_fail(error, SKN_USAGE, "node %u of %u", how.node,
-                        wiring->node_count);
+    uint32_t nodes = wiring->node_count > 0 ? wiring->node_count : 1;
+    if (how.node >= nodes)
+        return skn_fail(error, SKN_USAGE,
+                        "skn_topology_start: node is %u, and the topology has "
+                        "%u node%s, counted from 0",
+                        how.node, nodes, nodes == 1 ? "" : "s");
     if (how.config_hash == 0 && wiring->node_count > 1)
         how.config_hash = skn_spec_hash(topology->spec);
     skn_system_t *system = skn_system_new(wiring, &how, error);

@@ -30,7 +30,8 @@ count(skn_actor_t *actor, void *state, skn_error_t *error)
 {
     uint64_t *next = state;
     number_t number = { *next };
-    if (*next == (uint64_t)skn_actor_option_int(actor, "last"))
+    if (*next == (uint64_t)skn_actor_option_int(actor, "last") ||
+        skn_actor_stop_wanted(actor))
         skn_actor_finish(actor);
     ++*next;
     return skn_actor_send(actor, &number_schema, &number, error);

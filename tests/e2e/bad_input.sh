@@ -175,6 +175,12 @@ check_match "a label far beyond all others is told" "^skein: warning: \
 stray\.txt:601:1: label 9999 is far beyond those of all other lines, which end \
 at $greatest, and the model gets 10000 labels for it; " err
 rm -rf new
+"$skein" check tiny.yaml --data -o data.train=stray.txt >out 2>err
+check_match "check --data tells that, too" \
+    "^skein: warning: stray\.txt:601:1: " err
+{ cat headless.txt && echo '2000000000 5:1'; } >far.txt
+data "a label that would make gigabytes is refused" far.txt \
+    ":601:1: label 2000000000 is far beyond*or begin the file with a line *"
 
 printf '4 10 20\n1 2:1\n 7\n19 \n3 5:1\n' >odd.txt
 odd=(-o data.train=odd.txt -o data.test=odd.txt)

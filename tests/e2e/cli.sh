@@ -222,6 +222,10 @@ seq -f 'name %g' 0 899 >names.txt
 check_equal "labels have names" \
     "$(echo '1:1 5:2' | "$skein" predict run -k 1 --labels names.txt)" \
     "name $(echo "$same" | cut -d' ' -f1)"
+printf '\357\273\277' | cat - names.txt >marked.txt
+check_equal "a byte order mark is none of the first one" \
+    "$("$skein" predict run -k 900 --labels marked.txt <<<'1:1 5:2' |
+        grep -c $'\xef')" 0
 check_equal "too few names are told" "$(echo '1:1' |
     "$skein" predict run --labels <(echo one) 2>&1 >/dev/null |
     sed 's/warning: [^ ]* has/warning: FILE has/')" \

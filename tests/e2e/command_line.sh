@@ -177,6 +177,19 @@ check_equal "each plug-in of a model that cannot be loaded is a problem" \
     "$(problems "$skein" check plugged.yaml)" "78 plugged.yaml $lines 11
 78 plugged.yaml $lines 22"
 
+head -c 1000 "$build/libskein.so.0" >cut.so
+sed 's/nope/cut/' plugin.yaml >cut.yaml
+check_equal "so is one that was cut short, which would kill the process" \
+    "$(problems "$skein" check cut.yaml)" "78 cut.yaml 4 13"
+"$skein" plan tiny.yaml >planned.yaml
+"$skein" train planned.yaml 2>err
+check_equal "what is no model file is said to be a topology" \
+    "$(head -n 1 err)" "planned.yaml:2:1: this is a topology file, and no \
+model file; \`skein run\` runs it"
+"$skein" run tiny.yaml 2>err
+check_equal "and the reverse" "$(head -n 1 err)" "tiny.yaml:1:1: this is a \
+model file, and no topology file; \`skein train\` trains it"
+
 # --- data files ---------------------------------------------------------------
 "$skein" check tiny.yaml --data >out 2>err
 check_equal "check --data counts what it reads" "$(grep ^data: out)" \

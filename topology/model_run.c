@@ -140,7 +140,9 @@ static skn_status_t
 find_old_run(skn_model_run_t *run, const skn_model_run_options_t *options,
              skn_error_t *error)
 {
-    skn_from_t from = { .parts = skn_model_is_kept(run->model) };
+    skn_from_t from = { .parts = skn_model_is_kept(run->model),
+                        .alone = !options->node,
+                        .left = run->left_nodes > 1 };
     skn_status_t status =
         options->from ? skn_from_parse(options->from, &from, error) : SKN_OK;
     return status == SKN_OK

@@ -215,6 +215,28 @@ refuse_living(const char *path, const skn_node_folders_t *parts,
                : status;
 }
 
+/* The same for the folder of one of them, `path`. A run that was not one of
+ * nodes may have been copied beside itself, and both go on. */
+static skn_status_t
+refuse_living_beside(const char *path, const skn_from_t *from,
+                     skn_error_t *error)
+{
+    char top[SKN_TEXT_MAX];
+    skn_node_folders_t parts = { 0 };
+    const skn_node_folders_t none = { 0 };
+    skn_status_t status = skn_node_folders_beside(path, &parts, error);
+    if (status == SKN_OK && parts.count > 0) {
+        (void)snprintf(top, sizeof(top), "%s", parts.path[0]);
+        char *slash = strrchr(top, '/');
+        if (slash)
+            *slash = '\0';
+        status = refuse_living(slash ? top : ".", from->left ? &parts : &none,
+                               error);
+    }
+    skn_node_folders_fini(&parts);
+    return status;
+}
+
 /* Without an own run, `path` may hold the folders of a run's nodes: one process
  * goes on from what they have together, in `path` itself. Theirs stay as they
  * are. */
@@ -281,6 +303,8 @@ find_parts(const char *path, const skn_from_t *from, skn_node_folders_t *parts,
     skn_status_t status = access(path, F_OK) == 0
                               ? skn_node_folders_in(path, parts, error)
                               : SKN_OK;
+    if (status == SKN_OK && from->alone && skn_run_folder_begun(path))
+        return refuse_living_beside(path, from, error);
     if (status != SKN_OK || parts->count == 0 || skn_run_folder_begun(path))
         return status;
     if (!from->parts)

@@ -30,6 +30,12 @@ stopped_run() {
     check_match "  which is said" "^skein: $folder/.* is held by another \
 process; nodes still train there" .check
     check "  and leaves the folder to them" test ! -e "$folder/run.json"
+    cp -r "$folder/n0" "$folder/gone"
+    check_code 75 "nor in the folder of a node that is gone" "$skein" train \
+        tiny.yaml --resume "${long[@]}" -o checkpoint.path="$folder/gone"
+    check_match "  which is said, too" "^skein: .*/coordinator.journal is held \
+by another process; nodes still train there" .check
+    rm -r "$folder/gone"
     kill -TERM "$up"
     check "a run of $nodes nodes in $folder is told to stop" wait "$up"
 }

@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "cli/lines.h"
+#include "formats/xmc.h"
 
 static skn_status_t
 add(cli_names_t *names, const char *text, size_t bytes, skn_error_t *error)
@@ -43,12 +44,8 @@ cli_names_read(cli_names_t *names, const char *path, skn_error_t *error)
         status = cli_lines_next(lines, true, &text, &bytes, &more, error);
         if (status != SKN_OK || bytes == SIZE_MAX)
             break;
-        if (names->count == 0 && bytes >= 3 &&
-            memcmp(text, "\xef\xbb\xbf", 3) == 0) {
-            text += 3; /* a byte order mark */
-            bytes -= 3;
-        }
-        status = add(names, text, bytes, error);
+        size_t mark = names->count == 0 ? skn_xmc_mark_bytes(text, bytes) : 0;
+        status = add(names, text + mark, bytes - mark, error);
     }
     cli_lines_close(&lines);
     return status;

@@ -273,8 +273,8 @@ repeat(const cli_call_t *call, cli_work_t *work, void *job,
         finished = cli_shared_new(sizeof(*finished));
     for (int attempt = 0;; attempt++) {
         char text[SKN_ERROR_TEXT_BYTES], died[SKN_ERROR_TEXT_BYTES];
-        if (note >= 0)
-            (void)(ftruncate(note, 0) == 0 && lseek(note, 0, SEEK_SET) == 0);
+        bool empty = ftruncate(note, 0) == 0 && lseek(note, 0, SEEK_SET) == 0;
+        note = empty ? note : -1;
         pid_t worker = start_worker(call, work, job, attempt, note);
         if (worker < 0)
             return skn_status_exit_code(SKN_NO_MEMORY);

@@ -10,6 +10,7 @@
 #include "formats/reader_state.h"
 
 #include "formats/folder.h"
+#include "formats/paths.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -589,7 +590,7 @@ skn_checkpoint_close(skn_checkpoint_t **checkpoint)
     int code = errno;
     for (size_t i = 0; old->file && i < old->manifest.file_count; i++)
         close_all(&old->file[i]);
-    skn_checkpoint_forget_beside(old);
+    skn_paths_free(&old->beside, &old->beside_count);
     if (old->folder >= 0)
         (void)close(old->folder);
     skn_manifest_fini(&old->manifest);

@@ -14,6 +14,7 @@
 #include "formats/reader_state.h"
 
 #include "formats/folder.h"
+#include "formats/paths.h"
 
 #include <errno.h>
 #include <stdlib.h>
@@ -46,7 +47,6 @@ typedef struct search {
     skn_checkpoint_t *checkpoint;
     const char *top;        /* what holds the run folders */
     const char *run, *name; /* our run folder; of the checkpoint, in each */
-    size_t room;
 } search_t;
 
 /* Whether the manifest in the folder `path` is ours, byte for byte. */
@@ -99,24 +99,9 @@ visit(void *visitor, const char *entry, skn_error_t *error)
         free(path);
         return status;
     }
-    if (checkpoint->beside_count == search->room) {
-        size_t room = search->room ? 2 * search->room : 8;
-        char **more = realloc(checkpoint->beside, room * sizeof(*more));
-        if (!more) {
-            free(path);
-            return no_room(search, error);
-        }
-        checkpoint->beside = more;
-        search->room = room;
-    }
-    checkpoint->beside[checkpoint->beside_count++] = path;
-    return SKN_OK;
-}
-
-static int
-by_path(const void *left, const void *right)
-{
-    return strcmp(*(char *const *)left, *(char *const *)right);
+    return skn_paths_add(&checkpoint->beside, &checkpoint->beside_count, path)
+               ? SKN_OK
+               : no_room(search, error);
 }
 
 /* Cuts the last part off `path` and returns it. */
@@ -128,16 +113,6 @@ cut_last(char *path)
         return NULL;
     *slash = '\0';
     return slash + 1;
-}
-
-void
-skn_checkpoint_forget_beside(skn_checkpoint_t *checkpoint)
-{
-    for (size_t k = 0; k < checkpoint->beside_count; k++)
-        free(checkpoint->beside[k]);
-    free(checkpoint->beside);
-    checkpoint->beside = NULL;
-    checkpoint->beside_count = 0;
 }
 
 skn_status_t
@@ -157,7 +132,7 @@ skn_checkpoint_look_beside(skn_checkpoint_t *checkpoint, skn_error_t *error)
     const char *name = top ? cut_last(top) : NULL;
     const char *run = name ? cut_last(top) : NULL;
     if (run && skn_batch_name_parse(name, &id.batch, &id.generation)) {
-        search_t search = { checkpoint, top, run, name, 0 };
+        search_t search = { checkpoint, top, run, name };
         status = skn_folder_open(top[0] ? top : "/", &folder, error);
         if (status == SKN_OK)
             status = skn_folder_list(folder, top, visit, &search, error);
@@ -167,10 +142,9 @@ skn_checkpoint_look_beside(skn_checkpoint_t *checkpoint, skn_error_t *error)
     }
     free(top);
     if (status != SKN_OK) /* half a list would be taken for a whole one */
-        skn_checkpoint_forget_beside(checkpoint);
+        skn_paths_free(&checkpoint->beside, &checkpoint->beside_count);
     checkpoint->looked = status == SKN_OK;
-    if (checkpoint->beside_count > 1) /* the same choice each time */
-        qsort(checkpoint->beside, checkpoint->beside_count,
-              sizeof(*checkpoint->beside), by_path);
+    /* The same choice each time. */
+    skn_paths_sort(checkpoint->beside, checkpoint->beside_count);
     return status;
 }

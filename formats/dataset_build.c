@@ -8,7 +8,6 @@
 #include "formats/dataset_file.h"
 
 #include <errno.h>
-#include <inttypes.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -203,15 +202,14 @@ unknown_take(skn_dataset_head_t *head, const skn_dataset_options_t *options,
 
 static void
 sizes_take(skn_dataset_head_t *head, const skn_dataset_options_t *options,
-           const skn_xmc_reader_t *reader)
+           const skn_xmc_reader_t *reader, const skn_xmc_odd_t *odd)
 {
     skn_xmc_sizes_t sizes = skn_xmc_sizes(reader);
-    skn_xmc_odd_t odd = skn_xmc_odd(reader);
     unknown_take(head, options, &sizes.unknown);
-    head->odd_what = odd.what;
-    head->odd_line = odd.line;
-    head->odd_greatest = odd.greatest;
-    head->odd_next = odd.next;
+    head->odd_what = odd->what;
+    head->odd_line = odd->line;
+    head->odd_greatest = odd->greatest;
+    head->odd_next = odd->next;
     head->unread_points = sizes.unread.points;
     head->unread_line = sizes.unread.line;
     head->has_header = sizes.has_header;
@@ -225,20 +223,13 @@ sizes_take(skn_dataset_head_t *head, const skn_dataset_options_t *options,
 /* A table of all labels is written next: 8 bytes for each, of which a single
  * slip can make gigabytes. */
 static skn_status_t
-check_stray(const build_t *build, skn_error_t *error)
+check_stray(const build_t *build, const skn_xmc_odd_t *odd, skn_error_t *error)
 {
-    const skn_dataset_head_t *head = &build->head;
-    if (head->odd_what != SKN_XMC_ODD_LABEL ||
-        head->odd_greatest < STRAY_LABEL_MAX)
+    const skn_dataset_info_t info = { .odd = *odd };
+    if (odd->what != SKN_XMC_ODD_LABEL || odd->greatest < STRAY_LABEL_MAX)
         return SKN_OK;
-    (void)skn_fail(error, SKN_BAD_DATA,
-                   "%s:%" PRIu64 ":1: label %u is far beyond those of all "
-                   "other lines, which end at %u",
-                   skn_stream_name_shown(build->source_name), head->odd_line,
-                   head->odd_greatest, head->odd_next);
-    return skn_fail_hint(error, SKN_BAD_DATA,
-                         "correct the line; or begin the file with a line "
-                         "`points features labels`, if it is right");
+    (void)skn_dataset_note_odd(&info, build->source_name, error);
+    return SKN_BAD_DATA;
 }
 
 static skn_status_t
@@ -270,8 +261,9 @@ source_read(build_t *build, skn_error_t *error)
         status = skn_fail(error, SKN_BUSY, "%s: changed while it was read",
                           skn_stream_name_shown(build->source_name));
     if (status == SKN_OK) {
-        sizes_take(head, options, reader);
-        status = check_stray(build, error);
+        skn_xmc_odd_t odd = skn_xmc_odd(reader);
+        sizes_take(head, options, reader, &odd);
+        status = check_stray(build, &odd, error);
     }
     skn_xmc_close(&reader);
     return status;

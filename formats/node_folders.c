@@ -5,6 +5,7 @@
 #include "formats/node_folders.h"
 
 #include "formats/folder.h"
+#include "formats/paths.h"
 
 #include <errno.h>
 #include <stdlib.h>
@@ -15,28 +16,7 @@ typedef struct search {
     const char *top;
     skn_node_folders_t *parts;
     bool given; /* parts->run_id says which run */
-    size_t room;
 } search_t;
-
-static skn_status_t
-add(search_t *search, char *path, skn_error_t *error)
-{
-    skn_node_folders_t *parts = search->parts;
-    if (parts->count == search->room) {
-        size_t room = search->room ? 2 * search->room : 8;
-        char **more = realloc(parts->path, room * sizeof(*more));
-        if (!more) {
-            free(path);
-            return skn_fail(error, SKN_NO_MEMORY,
-                            "%s: no room for a list of run folders",
-                            search->top);
-        }
-        parts->path = more;
-        search->room = room;
-    }
-    parts->path[parts->count++] = path;
-    return SKN_OK;
-}
 
 static const char *
 name_of(const char *path)
@@ -70,7 +50,11 @@ visit(void *visitor, const char *entry, skn_error_t *error)
     bool same = strcmp(parts->run_id, skn_run_folder_id(run)) == 0;
     skn_run_folder_close(&run);
     if (same)
-        return add(search, path, error);
+        return skn_paths_add(&parts->path, &parts->count, path)
+                   ? SKN_OK
+                   : skn_fail(error, SKN_NO_MEMORY,
+                              "%s: no room for a list of run folders",
+                              search->top);
     if (!search->given && !parts->other[0][0]) {
         (void)snprintf(parts->other[0], sizeof(parts->other[0]), "%s",
                        name_of(parts->path[0]));
@@ -78,22 +62,6 @@ visit(void *visitor, const char *entry, skn_error_t *error)
     }
     free(path);
     return SKN_OK;
-}
-
-static int
-by_path(const void *left, const void *right)
-{
-    return strcmp(*(char *const *)left, *(char *const *)right);
-}
-
-static void
-forget(skn_node_folders_t *parts)
-{
-    for (size_t k = 0; k < parts->count; k++)
-        free(parts->path[k]);
-    free(parts->path);
-    parts->path = NULL;
-    parts->count = 0;
 }
 
 static skn_status_t
@@ -109,8 +77,8 @@ list(const char *path, bool given, skn_node_folders_t *parts,
         (void)close(folder);
     if (status != SKN_OK)
         skn_node_folders_fini(parts);
-    else if (parts->count > 1)
-        qsort(parts->path, parts->count, sizeof(*parts->path), by_path);
+    else
+        skn_paths_sort(parts->path, parts->count);
     return status;
 }
 
@@ -142,7 +110,7 @@ skn_node_folders_in(const char *path, skn_node_folders_t *parts,
     if (status == SKN_OK && !begun &&
         (parts->other[0][0] ||
          (parts->count == 1 && access(journal, F_OK) != 0)))
-        forget(parts);
+        skn_paths_free(&parts->path, &parts->count);
     return status;
 }
 
@@ -169,6 +137,6 @@ skn_node_folders_beside(const char *run_path, skn_node_folders_t *parts,
 void
 skn_node_folders_fini(skn_node_folders_t *parts)
 {
-    forget(parts);
+    skn_paths_free(&parts->path, &parts->count);
     *parts = (skn_node_folders_t){ 0 };
 }

@@ -51,6 +51,5 @@ skn_status_t skn_checkpoint_load(const char *path, int folder,
  * `error` is not NULL, and means nothing after SKN_OK. */
 skn_status_t skn_checkpoint_look_beside(skn_checkpoint_t *checkpoint,
                                         skn_error_t *error);
-void skn_checkpoint_forget_beside(skn_checkpoint_t *checkpoint);
 
 #endif

@@ -10,8 +10,7 @@
 #define STRAY_ROWS_MIN 1000u
 /* The same where the line looks like counts by its form, too. */
 #define COUNTS_TIMES 2u
-/* Of how many points at most one may have the form of a header, and is noticed.
- */
+/* Points in the form of a header are reported if at most one in ten is so. */
 #define BARE_SHARE 10u
 #define HEADER_COUNTS 3u
 

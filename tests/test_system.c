@@ -293,7 +293,7 @@ fall(skn_actor_t *actor, void *state, skn_error_t *e)
     token_t token = { .text = "" };
     bool *sent = state;
     if (*sent && !atomic_load(&holds))
-        return SKN_OK; /* who is told to end first does not take the token */
+        return SKN_OK; /* an actor told to end now would never take the token */
     if (*sent)
         return skn_fail(e, SKN_BAD_DATA, "fell");
     *sent = true;

@@ -231,7 +231,8 @@ class Tidy(unittest.TestCase):
     def test_calls_that_a_signal_ends_are_caught_in_transport(self):
         for call, better in (("zmq_bind(a, b)", "skn_socket_bind"),
                              ("zmq_connect(a, b)", "skn_socket_connect"),
-                             ("zmq_getsockopt(a, 1, b, c)", "skn_socket_get")):
+                             ("zmq_getsockopt(a, 1, b, c)", "skn_socket_get"),
+                             ("zmq_recv(a, b, 1, 0)", "skn_socket_take")):
             self.caught(self.calls("transport/x.c", call), "transport/x.c:7:",
                         better)
             self.clean(self.calls("transport/socket.c", call))

@@ -52,8 +52,8 @@ skn_measure_begin(skn_measure_t *measure, const char *root)
     measure->busy_ticks = busy_ticks(root, &measure->units);
 }
 
-/* Who is moved to other cores meanwhile knows nothing of those that are busy.
- */
+/* If the process has been moved to other cores since, the two counts are not of
+ * the same cores, and what others used is unknown. */
 void
 skn_measure_end(const skn_measure_t *measure, const char *root,
                 skn_figures_t *figures)

@@ -218,21 +218,15 @@ refuse_living(const char *path, const skn_node_folders_t *parts,
 /* The same for the folder of one of them, `path`. A run that was not one of
  * nodes may have been copied beside itself, and both go on. */
 static skn_status_t
-refuse_living_beside(const char *path, const skn_from_t *from,
-                     skn_error_t *error)
+refuse_living_beside(const char *path, bool left, skn_error_t *error)
 {
-    char top[SKN_TEXT_MAX];
+    char top[SKN_TEXT_MAX + 4];
     skn_node_folders_t parts = { 0 };
-    const skn_node_folders_t none = { 0 };
-    skn_status_t status = skn_node_folders_beside(path, &parts, error);
-    if (status == SKN_OK && parts.count > 0) {
-        (void)snprintf(top, sizeof(top), "%s", parts.path[0]);
-        char *slash = strrchr(top, '/');
-        if (slash)
-            *slash = '\0';
-        status = refuse_living(slash ? top : ".", from->left ? &parts : &none,
-                               error);
-    }
+    (void)snprintf(top, sizeof(top), "%s/..", path);
+    skn_status_t status =
+        left ? skn_node_folders_beside(path, &parts, error) : SKN_OK;
+    if (status == SKN_OK)
+        status = refuse_living(top, &parts, error);
     skn_node_folders_fini(&parts);
     return status;
 }
@@ -303,9 +297,10 @@ find_parts(const char *path, const skn_from_t *from, skn_node_folders_t *parts,
     skn_status_t status = access(path, F_OK) == 0
                               ? skn_node_folders_in(path, parts, error)
                               : SKN_OK;
-    if (status == SKN_OK && from->alone && skn_run_folder_begun(path))
-        return refuse_living_beside(path, from, error);
-    if (status != SKN_OK || parts->count == 0 || skn_run_folder_begun(path))
+    if (status == SKN_OK && skn_run_folder_begun(path))
+        return from->alone ? refuse_living_beside(path, from->left, error)
+                           : SKN_OK;
+    if (status != SKN_OK || parts->count == 0)
         return status;
     if (!from->parts)
         return take_over(path, parts, error);

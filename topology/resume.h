@@ -15,8 +15,8 @@ typedef struct skn_from {
     bool given; /* exactly this one */
     bool none;  /* none: from batch 0, whatever the folder holds */
     bool parts; /* some of its files may be on other nodes (copies) */
-    bool alone; /* for one process, beside which no node may train */
-    bool left;  /* ... though the run was one of several nodes */
+    bool alone; /* one process resumes it, and no node may still be training */
+    bool left;  /* it was a run of several nodes until now */
     uint64_t batch, generation;
 } skn_from_t;
 

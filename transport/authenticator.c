@@ -104,10 +104,7 @@ receive(void *socket, request_t *request)
     memset(request, 0, sizeof(*request));
     for (size_t k = 0; more; k++) {
         unsigned char *frame = k < FRAMES ? request->frame[k] : rest;
-        int bytes;
-        do
-            bytes = zmq_recv(socket, frame, FRAME_BYTES_MAX, ZMQ_DONTWAIT);
-        while (bytes < 0 && errno == EINTR);
+        int bytes = skn_socket_take(socket, frame, FRAME_BYTES_MAX);
         if (bytes < 0)
             return false;
         if (bytes > FRAME_BYTES_MAX || k >= FRAMES)

@@ -139,10 +139,7 @@ skn_inbox_close(skn_inbox_t **inbox)
 bool
 skn_inbox_take(skn_inbox_t *inbox, skn_parcel_t *parcel)
 {
-    int bytes;
-    do
-        bytes = zmq_recv(inbox->socket, parcel, sizeof(*parcel), ZMQ_DONTWAIT);
-    while (bytes < 0 && errno == EINTR);
+    int bytes = skn_socket_take(inbox->socket, parcel, sizeof(*parcel));
     assert(bytes < 0 || bytes == (int)sizeof(*parcel));
     inbox->empty = bytes < 0;
     if (bytes < 0)

@@ -7,6 +7,7 @@
 #include <errno.h>
 #include <stdatomic.h>
 #include <string.h>
+#include <unistd.h>
 #include <zmq.h>
 
 /* In zmq.h behind its draft guard, in the library since 4.3.0: with it, a
@@ -36,44 +37,27 @@ skn_socket_library(bool keyed, skn_error_t *error)
 bool
 skn_socket_bind(void *socket, const char *address)
 {
-    int result;
-    do
-        result = zmq_bind(socket, address);
-    while (result != 0 && errno == EINTR);
-    return result == 0;
+    return TEMP_FAILURE_RETRY(zmq_bind(socket, address)) == 0;
 }
 
 bool
 skn_socket_connect(void *socket, const char *address)
 {
-    int result;
-    do
-        result = zmq_connect(socket, address);
-    while (result != 0 && errno == EINTR);
-    return result == 0;
+    return TEMP_FAILURE_RETRY(zmq_connect(socket, address)) == 0;
 }
 
 bool
 skn_socket_get(void *socket, int option, void *value, size_t bytes)
 {
-    int result;
-    size_t room;
-    do {
-        room = bytes;
-        result = zmq_getsockopt(socket, option, value, &room);
-    } while (result != 0 && errno == EINTR);
-    return result == 0;
+    return TEMP_FAILURE_RETRY(zmq_getsockopt(socket, option, value, &bytes)) ==
+           0;
 }
 
-/* A monitor is bound by libzmq itself, which gives up what it began. */
-static bool
-monitor_begin(void *socket, const char *name, int events)
+int
+skn_socket_take(void *socket, void *frame, size_t bytes)
 {
-    int result;
-    do
-        result = zmq_socket_monitor(socket, name, events);
-    while (result != 0 && errno == EINTR);
-    return result == 0;
+    return (int)TEMP_FAILURE_RETRY(
+        zmq_recv(socket, frame, bytes, ZMQ_DONTWAIT));
 }
 
 static bool
@@ -192,7 +176,7 @@ skn_socket_monitor(void *context, void *socket, int events, skn_error_t *error)
      * is at most the rate of connections, and `events` keeps it short. */
     if (!set_number(monitor, ZMQ_RCVHWM, 0) ||
         !set_number(monitor, ZMQ_LINGER, 0) ||
-        !monitor_begin(socket, name, events) ||
+        TEMP_FAILURE_RETRY(zmq_socket_monitor(socket, name, events)) != 0 ||
         !skn_socket_connect(monitor, name)) {
         (void)skn_fail(error, SKN_UNAVAILABLE, "no monitor of a socket: %s",
                        zmq_strerror(errno));
@@ -202,27 +186,17 @@ skn_socket_monitor(void *context, void *socket, int events, skn_error_t *error)
     return monitor;
 }
 
-static bool
-take_frame(void *monitor, void *frame, size_t bytes)
-{
-    int taken;
-    do
-        taken = zmq_recv(monitor, frame, bytes, ZMQ_DONTWAIT);
-    while (taken < 0 && errno == EINTR);
-    return taken >= 0;
-}
-
 /* An event is two frames: 16 bits of what and 32 of which, then an address. */
 bool
 skn_monitor_take(void *monitor, uint16_t *event, uint32_t *value)
 {
     unsigned char frame[6];
     char address[SKN_FRAME_OVERHEAD_BYTES];
-    if (!take_frame(monitor, frame, sizeof(frame)))
+    if (skn_socket_take(monitor, frame, sizeof(frame)) < 0)
         return false;
     (void)memcpy(event, frame, sizeof(*event));
     (void)memcpy(value, frame + sizeof(*event), sizeof(*value));
-    (void)take_frame(monitor, address, sizeof(address));
+    (void)skn_socket_take(monitor, address, sizeof(address));
     return true;
 }
 

@@ -42,11 +42,13 @@ typedef struct skn_socket_options {
     int handshake_ms;       /* 0: SKN_HANDSHAKE_MS */
 } skn_socket_options_t;
 
-/* zmq_bind, zmq_connect and zmq_getsockopt (of `bytes`), and again where a
- * signal of the host came between. False: errno. For every socket. */
+/* zmq_bind, zmq_connect, zmq_getsockopt (of `bytes`) and a zmq_recv that never
+ * waits, and again where a signal of the host came between. False and -1: see
+ * errno. For every socket. */
 bool skn_socket_bind(void *socket, const char *address);
 bool skn_socket_connect(void *socket, const char *address);
 bool skn_socket_get(void *socket, int option, void *value, size_t bytes);
+int skn_socket_take(void *socket, void *frame, size_t bytes);
 
 /* A socket with every option set and looked at; not bound, not connected.
  * NULL: SKN_NO_MEMORY (descriptors), SKN_UNAVAILABLE (an option is refused). */

@@ -39,7 +39,8 @@ check_equal "all roofs are measured, and are more than nothing" \
 check_equal "bounds are compute, cache or memory" \
     "$(sed -n 's/.* bound=\([a-z]*\) .*/\1/p' fields.out | sort -u | xargs)" \
     "cache compute memory"
-python3 - json.out <<'EOF' >out 2>&1
+# A roof measured while others ran is too low: noise, if it is not so thrice.
+shares() { python3 - json.out <<'EOF'; }
 import json, sys
 lines = [json.loads(line) for line in open(sys.argv[1])]
 cases = [line for line in lines if "case" in line]
@@ -47,12 +48,17 @@ for case in cases:
     share = 100 * case["rate"] / case["roof"]
     # Both are printed with three digits.
     assert abs(share - case["percent"]) < 1 + .1 * case["percent"], case
-    assert 0 < case["percent"], case
+    # A roof that a kernel breaks through is none; noise is allowed for.
+    assert 0 < case["percent"] < 300, case
 last = lines[-1]
 assert last["kernels"] == len(cases), last
 below = sum(case["percent"] < last["wanted_percent"] for case in cases)
 assert abs(last["below"] - below) <= 1, (last, below)
 EOF
+for _ in 1 2 3; do
+    shares >out 2>&1 && break
+    "$skein" bench kernels --runs 1 --json >json.out
+done
 check_equal "percentages follow from figures and roofs, and are counted" \
     "$(cat out)" ""
 

@@ -15,6 +15,7 @@
 #include "actors/system_load.h"
 #include "actors/trace.h"
 #include "actors/wiring.h"
+#include "formats/json_text.h"
 #include "transport/payload.h"
 #include "transport/pipe.h"
 #include "transport/schema.h"
@@ -199,7 +200,10 @@ skn_error_t *skn_error_copy(const skn_error_t *error);
  * function. */
 __attribute__((format(printf, 3, 4))) void skn_actor_misuse(
     const skn_actor_t *actor, const char *function, const char *format, ...);
-/* self.c: an event of the kind "warning"; any text. Best effort. */
+/* self.c: an event of the runtime, which no bound of the kind's own events
+ * holds back; `text` is emptied. Best effort, as is skn_actor_warn(): an event
+ * "warning" of any text. */
+void skn_actor_notice(skn_actor_t *actor, skn_json_text_t *text);
 void skn_actor_warn(skn_actor_t *actor, const char *message, const char *hint);
 
 /* outgoing.c */

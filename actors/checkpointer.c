@@ -82,13 +82,9 @@ tell_failure(skn_actor_t *actor, const checkpointer_t *checkpointer,
              skn_error_t *error)
 {
     skn_json_text_t text = { 0 };
-    size_t count;
-    uint64_t newest;
-    skn_status_t found = find_newest(checkpointer->run, &count, &newest, NULL);
-    const char *hint = found == SKN_OK && count > 0
-                           ? "the older checkpoints are intact"
-                           : "this run has no checkpoint yet: make room, or "
-                             "all of it may be lost";
+    char hint[SKN_ERROR_HINT_BYTES];
+    skn_run_folder_after_failure(checkpointer->run,
+                                 checkpointer->intake.failure.hint, hint);
     skn_json_text_add(&text, "{\"event\":\"warning\",\"message\":");
     skn_json_text_add_string(&text, checkpointer->intake.failure.text);
     skn_json_text_add(&text, ",\"hint\":");
@@ -126,6 +122,8 @@ finish(skn_actor_t *actor, checkpointer_t *checkpointer, skn_error_t *error)
         status = skn_ledger_read_back(path, hex, &verdict, failure);
     if (status != SKN_OK && save->hash) {
         *error = *failure; /* the model itself cannot be kept: no warning */
+        skn_run_folder_after_failure(checkpointer->run, failure->hint,
+                                     error->hint);
         return status;
     }
     if (status != SKN_OK) {

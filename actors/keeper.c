@@ -353,19 +353,12 @@ tell_failure(skn_actor_t *actor, const keeper_t *keeper, const char *what,
              bool over, skn_error_t *error)
 {
     skn_json_text_t text = { 0 };
-    skn_batch_id_t *list = NULL;
-    size_t count = 0;
-    (void)skn_run_folder_batches(skn_run_folder_descriptor(keeper->run),
-                                 skn_run_folder_path(keeper->run), &list,
-                                 &count, NULL);
-    free(list);
+    char hint[SKN_ERROR_HINT_BYTES];
+    skn_run_folder_after_failure(keeper->run, "", hint);
     skn_json_text_add(&text, "{\"event\":\"warning\",\"message\":");
     skn_json_text_add_string(&text, what);
     skn_json_text_add(&text, ",\"hint\":\"%s\"}",
-                      over        ? "older checkpoints stay in its folder"
-                      : count > 0 ? "the older checkpoints are intact"
-                                  : "this run has no checkpoint yet: make "
-                                    "room, or all of it may be lost");
+                      over ? "older checkpoints stay in its folder" : hint);
     skn_status_t status =
         text.failed ? SKN_OK : skn_actor_tell(actor, error, "%s", text.bytes);
     skn_json_text_fini(&text);

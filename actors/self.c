@@ -203,6 +203,15 @@ skn_actor_tell(skn_actor_t *actor, skn_error_t *error, const char *format, ...)
 }
 
 void
+skn_actor_notice(skn_actor_t *actor, skn_json_text_t *text)
+{
+    char *line = text->failed ? NULL : strdup(text->bytes);
+    if (line)
+        skn_actor_report(actor, SKN_PARCEL_NOTICE, line);
+    skn_json_text_fini(text);
+}
+
+void
 skn_actor_warn(skn_actor_t *actor, const char *message, const char *hint)
 {
     skn_json_text_t text = { 0 };
@@ -213,9 +222,7 @@ skn_actor_warn(skn_actor_t *actor, const char *message, const char *hint)
     skn_json_text_add(&text, ",\"hint\":");
     skn_json_text_add_string(&text, hint);
     skn_json_text_add(&text, "}");
-    if (!text.failed)
-        (void)skn_actor_tell(actor, NULL, "%s", text.bytes);
-    skn_json_text_fini(&text);
+    skn_actor_notice(actor, &text);
 }
 
 bool

@@ -164,10 +164,8 @@ tell(skn_actor_t *actor, const char *what, uint64_t seconds)
     skn_json_text_add_string(&text, actor->wired->name);
     skn_json_text_add(&text, ",\"for\":");
     skn_json_text_add_string(&text, what);
-    if (!text.failed)
-        (void)skn_actor_tell(actor, NULL, "%s,\"seconds\":%" PRIu64 "}",
-                             text.bytes, seconds);
-    skn_json_text_fini(&text);
+    skn_json_text_add(&text, ",\"seconds\":%" PRIu64 "}", seconds);
+    skn_actor_notice(actor, &text);
 }
 
 /* Half of the patience: it waits for less long than what keeps it has lasted,

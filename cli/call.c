@@ -10,6 +10,7 @@
 
 #include "cli/follow.h"
 #include "cli/verb.h"
+#include "formats/folder.h"
 #include "formats/text.h"
 #include "topology/model.h"
 #include "topology/values.h"
@@ -309,21 +310,12 @@ int
 cli_finish(const cli_call_t *call, int code)
 {
     skn_error_t error = { 0 };
-    bool flushed = fflush(stdout) == 0;
-    int reason = errno;
-    if ((flushed && !ferror(stdout)) || code != 0)
+    if (skn_file_finish(stdout, "standard output", &error) == SKN_OK ||
+        code != 0)
         return code; /* what went wrong first was told */
     if (cli_follow_unread())
         return cli_follow_end_unread();
     if (terminal_is_gone())
         return code;
-    if (flushed) { /* a line before the last one was lost */
-        (void)skn_fail(&error, SKN_STORAGE,
-                       "standard output: not all could be written");
-        (void)skn_fail_hint(&error, SKN_STORAGE, "is the disk full?");
-    } else {
-        (void)skn_fail(&error, SKN_STORAGE, "standard output: %s",
-                       strerror(reason));
-    }
     return cli_report(call, &error);
 }

@@ -12,6 +12,7 @@
 #include "cli/help.h"
 #include "cli/process.h"
 #include "cli/verb.h"
+#include "skein/topology.h"
 #include "topology/nearest.h"
 
 static int
@@ -219,6 +220,7 @@ main(int argument_count, char **arguments)
     /* Whoever ignores it has its children ignore it, and no wait would end. */
     (void)sigaction(SIGCHLD, &usual, NULL);
     cli_outlive_file_limit();
+    (void)skn_report_crashes(STDERR_FILENO, NULL);
     if (argument_count < 2) {
         cli_help_verbs(stderr);
         return skn_status_exit_code(SKN_USAGE);

@@ -11,6 +11,7 @@
 #include "cli/lines.h"
 #include "cli/names.h"
 #include "cli/verbs.h"
+#include "formats/folder.h"
 #include "formats/stream.h"
 #include "formats/xmc.h"
 #include "skein/predictor.h"
@@ -103,9 +104,7 @@ print_point(const predict_t *predict, size_t i)
 static skn_status_t
 flush(skn_error_t *error)
 {
-    if (fflush(stdout) == 0 && !ferror(stdout))
-        return SKN_OK;
-    return skn_fail(error, SKN_STORAGE, "standard output: %s", strerror(errno));
+    return skn_file_finish(stdout, "standard output", error);
 }
 
 /* One line in, one line out: where there is no answer, the line that says so.

@@ -11,6 +11,7 @@
 
 #include "formats/folder.h"
 #include "formats/paths.h"
+#include "formats/run_folder.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -329,6 +330,9 @@ read_manifest(skn_checkpoint_t *checkpoint, skn_error_t *error)
         status = skn_manifest_parse(path, bytes, byte_count,
                                     &checkpoint->manifest, error);
     if (status == SKN_OK)
+        status = skn_batch_check_name(checkpoint->path,
+                                      checkpoint->manifest.batch, error);
+    if (status == SKN_OK)
         skn_json_seal_text(bytes, byte_count, checkpoint->seal);
     free(path);
     free(bytes);
@@ -558,6 +562,8 @@ skn_checkpoint_open_here(const char *path, const char *bytes, size_t byte_count,
     if (status == SKN_OK)
         status = skn_manifest_parse(path, bytes, byte_count,
                                     &checkpoint->manifest, error);
+    if (status == SKN_OK)
+        status = skn_batch_check_name(path, checkpoint->manifest.batch, error);
     if (status == SKN_OK &&
         skn_folder_open(path, &checkpoint->folder, &fault) != SKN_OK)
         checkpoint->folder = -1; /* nothing of it is here */

@@ -32,12 +32,6 @@ load_batch(const char *run_path, const skn_batch_id_t *id, skn_verify_t verify,
             ? skn_fail(error, skn_errno_status(code, SKN_BAD_DATA),
                        "%s: cannot open the folder: %s", path, strerror(code))
             : skn_checkpoint_load(path, folder, verify, checkpoint, error);
-    if (status == SKN_OK && (*checkpoint)->manifest.batch != id->batch) {
-        status = skn_fail(error, SKN_BAD_DATA,
-                          "%s: the manifest is that of batch %" PRIu64, path,
-                          (*checkpoint)->manifest.batch);
-        skn_checkpoint_close(checkpoint);
-    }
     free(path);
     return status;
 }

@@ -71,15 +71,6 @@ plan_shard(skn_checkpoint_shard_t *shard, const skn_piece_t *piece,
     return status;
 }
 
-static skn_status_t
-fail_shard(const skn_checkpoint_shard_t *shard, skn_status_t otherwise,
-           const char *what, skn_error_t *error)
-{
-    int code = errno;
-    return skn_fail(error, skn_errno_status(code, otherwise), "%s: %s: %s",
-                    shard->path, what, strerror(code));
-}
-
 /* Creates the file, reserves its length and writes the header. */
 static skn_status_t
 start_file(skn_checkpoint_shard_t *shard, const unsigned char *header,
@@ -89,14 +80,15 @@ start_file(skn_checkpoint_shard_t *shard, const unsigned char *header,
         openat(shard->writer->folder, shard->name,
                O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0666);
     if (shard->file < 0)
-        return fail_shard(shard, SKN_CANNOT_CREATE, "cannot create", error);
+        return skn_fail_errno(error, SKN_CANNOT_CREATE, shard->path, NULL,
+                              "cannot create");
     /* File systems that cannot reserve say so; then the writes will tell. */
     while (fallocate(shard->file, 0, 0, (off_t)shard->bytes) != 0) {
         if (errno == EOPNOTSUPP || errno == ENOSYS)
             break;
         if (errno != EINTR)
-            return fail_shard(shard, SKN_STORAGE, "cannot reserve its length",
-                              error);
+            return skn_fail_errno(error, SKN_STORAGE, shard->path, NULL,
+                                  "cannot reserve its length");
     }
     skn_hash_text(header, (size_t)shard->header_bytes, shard->header_hash);
     return skn_file_write(shard->file, shard->path, header,
@@ -209,9 +201,11 @@ skn_checkpoint_shard_close(skn_checkpoint_shard_t **handle, skn_error_t *error)
     /* After a failed sync the kernel may have dropped the pages: a second try
      * that succeeds would prove nothing, so the checkpoint is lost. */
     if (status == SKN_OK && fsync(shard->file) != 0)
-        status = fail_shard(shard, SKN_STORAGE, "cannot sync", error);
+        status = skn_fail_errno(error, SKN_STORAGE, shard->path, NULL,
+                                "cannot sync");
     if (close(shard->file) != 0 && status == SKN_OK)
-        status = fail_shard(shard, SKN_STORAGE, "cannot close", error);
+        status = skn_fail_errno(error, SKN_STORAGE, shard->path, NULL,
+                                "cannot close");
     shard->file = -1;
     if (status != SKN_OK)
         shard->writer->failed = true;

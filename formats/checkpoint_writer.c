@@ -47,11 +47,11 @@ make_folder(skn_checkpoint_writer_t *writer, skn_error_t *error)
             openat(run_folder, writer->name,
                    O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
     if (writer->folder < 0) {
-        int code = errno;
+        skn_status_t failed =
+            skn_fail_errno(error, SKN_CANNOT_CREATE, writer->path, NULL,
+                           "cannot create the folder");
         (void)unlinkat(run_folder, writer->name, AT_REMOVEDIR);
-        return skn_fail(error, skn_errno_status(code, SKN_CANNOT_CREATE),
-                        "%s: cannot create the folder: %s", writer->path,
-                        strerror(code));
+        return failed;
     }
     return SKN_OK;
 }
@@ -211,10 +211,11 @@ rename_folder(const skn_checkpoint_writer_t *writer, const char *name,
         }
     }
     if (result != 0) {
+        char what[SKN_BATCH_NAME_BYTES + 24];
         int code = errno;
-        return skn_fail(error, skn_errno_status(code, SKN_STORAGE),
-                        "%s: cannot rename to %s: %s", writer->path, name,
-                        strerror(code));
+        (void)snprintf(what, sizeof(what), "cannot rename to %s", name);
+        errno = code;
+        return skn_fail_errno(error, SKN_STORAGE, writer->path, NULL, what);
     }
     return SKN_OK;
 }

@@ -45,15 +45,47 @@ fail_length(size_t length, skn_error_t *error)
     return skn_fail_hint(error, status, "choose another folder");
 }
 
-/* "PATH: WHAT: TEXT OF ERRNO", or "PATH/NAME: ...". */
-static skn_status_t
-fail_errno(skn_error_t *error, skn_status_t otherwise, const char *path,
-           const char *name, const char *what)
+/* What to do about `code`; NULL: nothing that it tells. */
+static const char *
+remedy(int code)
+{
+    switch (code) {
+    case ENOSPC:
+    case EDQUOT:
+        return "make room, or choose another disk";
+    case EFBIG:
+        return "raise the limit of a file's size (ulimit -f)";
+    case ENAMETOOLONG:
+        return "choose shorter names";
+    default:
+        return NULL;
+    }
+}
+
+skn_status_t
+skn_file_finish(FILE *file, const char *what, skn_error_t *error)
+{
+    errno = 0;
+    bool flushed = fflush(file) == 0;
+    int code = errno;
+    if (flushed && !ferror(file))
+        return SKN_OK;
+    (void)skn_fail(error, SKN_STORAGE, "%s: %s", what,
+                   flushed ? "not all could be written" : strerror(code));
+    const char *hint = flushed ? "is the disk full?" : remedy(code);
+    return hint ? skn_fail_hint(error, SKN_STORAGE, "%s", hint) : SKN_STORAGE;
+}
+
+skn_status_t
+skn_fail_errno(skn_error_t *error, skn_status_t otherwise, const char *path,
+               const char *name, const char *what)
 {
     int code = errno;
-    return skn_fail(error, skn_errno_status(code, otherwise), "%s%s%s: %s: %s",
-                    path, name ? "/" : "", name ? name : "", what,
-                    strerror(code));
+    skn_status_t status =
+        skn_fail(error, skn_errno_status(code, otherwise), "%s%s%s: %s: %s",
+                 path, name ? "/" : "", name ? name : "", what, strerror(code));
+    const char *hint = remedy(code);
+    return hint ? skn_fail_hint(error, status, "%s", hint) : status;
 }
 
 bool
@@ -71,8 +103,8 @@ skn_folder_open(const char *path, int *folder, skn_error_t *error)
 {
     *folder = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
     if (*folder < 0)
-        return fail_errno(error, SKN_NO_INPUT, path, NULL,
-                          "cannot open the folder");
+        return skn_fail_errno(error, SKN_NO_INPUT, path, NULL,
+                              "cannot open the folder");
     return SKN_OK;
 }
 
@@ -126,11 +158,11 @@ fail_at(const char *path, const char *part, skn_error_t *error)
                       "%.*s: cannot create the folder: %.200s%s%s",
                       whole ? 400 : 200, path, whole ? "" : part,
                       whole ? "" : ": ", strerror(code));
-    const char *hint =
-        status == SKN_NO_PERMISSION ? "choose a folder that you may write to"
-        : code == ENOSPC || code == EDQUOT ? "make room, or choose another disk"
-        : code == ENAMETOOLONG             ? "choose shorter names"
-                                           : "choose another folder";
+    const char *hint = remedy(code);
+    if (!hint)
+        hint = status == SKN_NO_PERMISSION
+                   ? "choose a folder that you may write to"
+                   : "choose another folder";
     return skn_fail_hint(error, status, "%s", hint);
 }
 
@@ -223,8 +255,8 @@ skn_status_t
 skn_folder_sync(int folder, const char *path, skn_error_t *error)
 {
     if (fsync(folder) != 0)
-        return fail_errno(error, SKN_STORAGE, path, NULL,
-                          "cannot sync the folder");
+        return skn_fail_errno(error, SKN_STORAGE, path, NULL,
+                              "cannot sync the folder");
     return SKN_OK;
 }
 
@@ -236,8 +268,8 @@ skn_folder_list(int folder, const char *path, skn_folder_visit_t *visit,
     int again = openat(folder, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
     DIR *list = again < 0 ? NULL : fdopendir(again);
     if (!list) {
-        skn_status_t status = fail_errno(error, SKN_STORAGE, path, NULL,
-                                         "cannot list the folder");
+        skn_status_t status = skn_fail_errno(error, SKN_STORAGE, path, NULL,
+                                             "cannot list the folder");
         if (again >= 0)
             (void)close(again);
         return status;
@@ -248,8 +280,8 @@ skn_folder_list(int folder, const char *path, skn_folder_visit_t *visit,
         if (strcmp(entry->d_name, ".") != 0 && strcmp(entry->d_name, "..") != 0)
             status = visit(visitor, entry->d_name, error);
     if (status == SKN_OK && errno != 0)
-        status = fail_errno(error, SKN_STORAGE, path, NULL,
-                            "cannot list the folder");
+        status = skn_fail_errno(error, SKN_STORAGE, path, NULL,
+                                "cannot list the folder");
     (void)closedir(list);
     return status;
 }
@@ -282,13 +314,14 @@ skn_folder_remove(int folder, const char *path, const char *name,
     int inner =
         openat(folder, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
     if (inner < 0)
-        return fail_errno(error, SKN_STORAGE, path, name, "cannot remove");
+        return skn_fail_errno(error, SKN_STORAGE, path, name, "cannot remove");
     remover_t remover = { inner, path, name };
     skn_status_t status =
         skn_folder_list(inner, path, remove_inner, &remover, error);
     (void)close(inner);
     if (status == SKN_OK && unlinkat(folder, name, AT_REMOVEDIR) != 0)
-        status = fail_errno(error, SKN_STORAGE, path, name, "cannot remove");
+        status =
+            skn_fail_errno(error, SKN_STORAGE, path, name, "cannot remove");
     return status;
 }
 
@@ -303,7 +336,8 @@ skn_file_write(int file, const char *path, const void *bytes, size_t byte_count,
             continue;
         if (done <= 0) {
             errno = done == 0 ? ENOSPC : errno;
-            return fail_errno(error, SKN_STORAGE, path, NULL, "cannot write");
+            return skn_fail_errno(error, SKN_STORAGE, path, NULL,
+                                  "cannot write");
         }
         next += done;
         byte_count -= (size_t)done;
@@ -322,7 +356,8 @@ skn_file_read(int file, const char *path, void *bytes, size_t byte_count,
         if (done < 0 && errno == EINTR)
             continue;
         if (done < 0)
-            return fail_errno(error, SKN_STORAGE, path, NULL, "cannot read");
+            return skn_fail_errno(error, SKN_STORAGE, path, NULL,
+                                  "cannot read");
         if (done == 0)
             return skn_fail(error, SKN_BAD_DATA,
                             "%s: the file ends at byte %" PRIu64, path,
@@ -344,15 +379,15 @@ skn_folder_write_file(int folder, const char *path, const char *name,
         openat(folder, name,
                O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0666);
     if (file < 0)
-        return fail_errno(error, SKN_CANNOT_CREATE, path, name,
-                          "cannot create");
+        return skn_fail_errno(error, SKN_CANNOT_CREATE, path, name,
+                              "cannot create");
     skn_status_t status =
         skn_file_write(file, full, bytes, byte_count, 0, error);
     if (status == SKN_OK && fsync(file) != 0)
-        status = fail_errno(error, SKN_STORAGE, path, name, "cannot sync");
+        status = skn_fail_errno(error, SKN_STORAGE, path, name, "cannot sync");
     /* Some network file systems report a lost write only here. */
     if (close(file) != 0 && status == SKN_OK)
-        status = fail_errno(error, SKN_STORAGE, path, name, "cannot close");
+        status = skn_fail_errno(error, SKN_STORAGE, path, name, "cannot close");
     if (status != SKN_OK)
         (void)unlinkat(folder, name, 0);
     return status;
@@ -367,11 +402,13 @@ skn_folder_open_file(int folder, const char *path, const char *name, int *file,
     *file =
         openat(folder, name, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
     if (*file < 0)
-        return fail_errno(error, errno == ELOOP ? SKN_BAD_DATA : SKN_NO_INPUT,
-                          path, name, "cannot open");
+        return skn_fail_errno(error,
+                              errno == ELOOP ? SKN_BAD_DATA : SKN_NO_INPUT,
+                              path, name, "cannot open");
     skn_status_t status = SKN_OK;
     if (fstat(*file, &facts) != 0)
-        status = fail_errno(error, SKN_STORAGE, path, name, "cannot look at");
+        status =
+            skn_fail_errno(error, SKN_STORAGE, path, name, "cannot look at");
     else if (!S_ISREG(facts.st_mode))
         status = skn_fail(error, SKN_BAD_DATA, "%s/%s: not a regular file",
                           path, name);
@@ -429,9 +466,11 @@ skn_folder_link(int folder, const char *path, const char *name,
     if (status != SKN_OK)
         return status;
     if (symlinkat(target, folder, fresh) != 0)
-        return fail_errno(error, SKN_CANNOT_CREATE, path, name, "cannot link");
+        return skn_fail_errno(error, SKN_CANNOT_CREATE, path, name,
+                              "cannot link");
     if (renameat(folder, fresh, folder, name) != 0) {
-        status = fail_errno(error, SKN_STORAGE, path, name, "cannot replace");
+        status =
+            skn_fail_errno(error, SKN_STORAGE, path, name, "cannot replace");
         (void)unlinkat(folder, fresh, 0);
         return status;
     }

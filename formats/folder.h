@@ -18,6 +18,15 @@
 /* The status for `code` (an errno): no permission, no memory, or `otherwise`.
  */
 skn_status_t skn_errno_status(int code, skn_status_t otherwise);
+/* Fails with "PATH: WHAT: TEXT OF errno", or "PATH/NAME: ..." with a `name`,
+ * the status of skn_errno_status(errno), and a remedy where the disk is full
+ * or the file too large. */
+skn_status_t skn_fail_errno(skn_error_t *error, skn_status_t otherwise,
+                            const char *path, const char *name,
+                            const char *what);
+/* Flushes `file`: whether all that was ever printed into it was taken. A
+ * failure says "WHAT: why", and the remedy. */
+skn_status_t skn_file_finish(FILE *file, const char *what, skn_error_t *error);
 
 /* 1 to SKN_NAME_MAX characters of [A-Za-z0-9_.-], the first no dot. */
 bool skn_file_name_good(const char *name);

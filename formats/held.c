@@ -243,10 +243,8 @@ put_manifest(int folder, const char *path, const char *bytes, size_t byte_count,
         status = skn_folder_write_file(folder, path, FRESH, bytes, byte_count,
                                        error);
     if (status == SKN_OK && renameat(folder, FRESH, folder, MANIFEST) != 0) {
-        int code = errno;
-        status = skn_fail(error, skn_errno_status(code, SKN_STORAGE),
-                          "%s/" MANIFEST ": cannot rename: %s", path,
-                          strerror(code));
+        status =
+            skn_fail_errno(error, SKN_STORAGE, path, MANIFEST, "cannot rename");
     }
     return status == SKN_OK ? skn_folder_sync(folder, path, error) : status;
 }
@@ -336,10 +334,8 @@ make_checkpoint(const skn_run_folder_t *run, const char *name,
         status = skn_folder_remove(run_folder, run_path, name, error);
     if (status == SKN_OK && (folder < 0 || renameat(run_folder, FRESH_FOLDER,
                                                     run_folder, name) != 0)) {
-        int code = errno;
-        status = skn_fail(error, skn_errno_status(code, SKN_CANNOT_CREATE),
-                          "%s/%s: cannot create the folder: %s", run_path, name,
-                          strerror(code));
+        status = skn_fail_errno(error, SKN_CANNOT_CREATE, run_path, name,
+                                "cannot create the folder");
     }
     if (folder >= 0)
         (void)close(folder);

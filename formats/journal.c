@@ -25,15 +25,6 @@ struct skn_journal {
     char *path;
 };
 
-static skn_status_t
-fail_with(const char *path, const char *what, skn_status_t otherwise,
-          skn_error_t *error)
-{
-    int code = errno;
-    return skn_fail(error, skn_errno_status(code, otherwise), "%s: %s: %s",
-                    path, what, strerror(code));
-}
-
 /* One whole line without its newline. */
 static skn_status_t
 read_line(const skn_journal_t *journal, size_t number, const char *line,
@@ -88,8 +79,8 @@ read_all(skn_journal_t *journal, skn_journal_take_t *take, void *job,
 {
     struct stat facts;
     if (fstat(journal->file, &facts) != 0)
-        return fail_with(journal->path, "cannot look at it", SKN_STORAGE,
-                         error);
+        return skn_fail_errno(error, SKN_STORAGE, journal->path, NULL,
+                              "cannot look at it");
     if (facts.st_size > JOURNAL_BYTES_MAX)
         return skn_fail(error, SKN_BAD_DATA, "%s: %lld bytes are no journal",
                         journal->path, (long long)facts.st_size);
@@ -111,8 +102,8 @@ read_all(skn_journal_t *journal, skn_journal_take_t *take, void *job,
     free(text);
     if (status == SKN_OK && journal->end < facts.st_size &&
         ftruncate(journal->file, journal->end) != 0)
-        status =
-            fail_with(journal->path, "cannot cut it off", SKN_STORAGE, error);
+        status = skn_fail_errno(error, SKN_STORAGE, journal->path, NULL,
+                                "cannot cut it off");
     return status;
 }
 
@@ -130,8 +121,8 @@ sync_folder(const char *path, skn_error_t *error)
         open(slash ? folder : ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
     skn_status_t status = SKN_OK;
     if (descriptor < 0 || fsync(descriptor) != 0)
-        status =
-            fail_with(path, "its folder cannot be synced", SKN_STORAGE, error);
+        status = skn_fail_errno(error, SKN_STORAGE, path, NULL,
+                                "its folder cannot be synced");
     if (descriptor >= 0)
         (void)close(descriptor);
     free(folder);
@@ -156,7 +147,8 @@ skn_journal_open(const char *path, skn_journal_take_t *take, void *job,
     }
     journal->file = open(path, O_RDWR | O_CREAT | O_NOFOLLOW | O_CLOEXEC, 0666);
     if (journal->file < 0)
-        status = fail_with(path, "cannot open it", SKN_CANNOT_CREATE, error);
+        status = skn_fail_errno(error, SKN_CANNOT_CREATE, path, NULL,
+                                "cannot open it");
     else if (flock(journal->file, LOCK_EX | LOCK_NB) != 0)
         status = skn_fail(error, SKN_BUSY,
                           "%s is held by another process, which coordinates "
@@ -191,7 +183,8 @@ skn_journal_add(skn_journal_t *journal, const char *object, skn_error_t *error)
         skn_file_write(journal->file, journal->path, line, (size_t)length,
                        (uint64_t)journal->end, error);
     if (status == SKN_OK && fdatasync(journal->file) != 0)
-        status = fail_with(journal->path, "cannot sync it", SKN_STORAGE, error);
+        status = skn_fail_errno(error, SKN_STORAGE, journal->path, NULL,
+                                "cannot sync it");
     if (status == SKN_OK)
         journal->end += length;
     else

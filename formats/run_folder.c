@@ -92,6 +92,27 @@ skn_batch_name_parse(const char *name, uint64_t *batch, uint64_t *generation)
     return *generation > 0; /* a checkpoint has one name */
 }
 
+skn_status_t
+skn_batch_check_name(const char *path, uint64_t batch, skn_error_t *error)
+{
+    size_t end = strlen(path);
+    while (end && path[end - 1] == '/')
+        end--;
+    size_t start = end;
+    while (start && path[start - 1] != '/')
+        start--;
+    char name[SKN_BATCH_NAME_BYTES];
+    uint64_t named = 0, generation = 0;
+    if (end - start >= sizeof(name))
+        return SKN_OK;
+    memcpy(name, path + start, end - start);
+    name[end - start] = '\0';
+    if (!skn_batch_name_parse(name, &named, &generation) || named == batch)
+        return SKN_OK;
+    return skn_fail(error, SKN_BAD_DATA,
+                    "%s: the manifest is that of batch %" PRIu64, path, batch);
+}
+
 typedef struct batch_list {
     skn_batch_id_t *at;
     size_t count, room;
@@ -192,10 +213,8 @@ write_run_file(skn_run_folder_t *run, skn_error_t *error)
                                        text.bytes, text.count, error);
     if (status == SKN_OK &&
         renameat(run->folder, fresh, run->folder, RUN_FILE) != 0) {
-        int code = errno;
-        status = skn_fail(error, skn_errno_status(code, SKN_STORAGE),
-                          "%s/%s: cannot rename: %s", run->path, RUN_FILE,
-                          strerror(code));
+        status = skn_fail_errno(error, SKN_STORAGE, run->path, RUN_FILE,
+                                "cannot rename");
         (void)unlinkat(run->folder, fresh, 0);
     }
     if (status == SKN_OK)
@@ -502,12 +521,32 @@ remove_checkpoint(skn_run_folder_t *run, const skn_batch_id_t *id,
     if (status != SKN_OK)
         return status;
     if (renameat(run->folder, name, run->folder, away) != 0) {
-        int code = errno;
-        return skn_fail(error, skn_errno_status(code, SKN_STORAGE),
-                        "%s/%s: cannot rename: %s", run->path, name,
-                        strerror(code));
+        return skn_fail_errno(error, SKN_STORAGE, run->path, name,
+                              "cannot rename");
     }
     return skn_folder_remove(run->folder, run->path, away, error);
+}
+
+void
+skn_run_folder_after_failure(const skn_run_folder_t *run, const char *remedy,
+                             char text[SKN_ERROR_HINT_BYTES])
+{
+    skn_batch_id_t *list = NULL;
+    size_t count = 0;
+    bool known = skn_run_folder_batches(run->folder, run->path, &list, &count,
+                                        NULL) == SKN_OK &&
+                 count > 0;
+    const char *gap = remedy[0] ? "; " : "";
+    if (known)
+        (void)snprintf(text, SKN_ERROR_HINT_BYTES,
+                       "%s%sbatch %" PRIu64 " is saved", remedy, gap,
+                       list[0].batch);
+    else
+        (void)snprintf(text, SKN_ERROR_HINT_BYTES,
+                       "%s%sno batch of this run is saved yet: all of it may "
+                       "be lost",
+                       remedy, gap);
+    free(list);
 }
 
 /* *best is what `best` names; false when there is no such link. */

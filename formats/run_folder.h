@@ -80,11 +80,21 @@ void skn_batch_name(uint64_t batch, uint64_t generation,
 /* False for every other name. */
 bool skn_batch_name_parse(const char *name, uint64_t *batch,
                           uint64_t *generation);
+/* SKN_BAD_DATA where the folder `path` has the name of another batch than
+ * `batch`, which its manifest says; every other name is as good. */
+skn_status_t skn_batch_check_name(const char *path, uint64_t batch,
+                                  skn_error_t *error);
 /* The checkpoints in the open folder `folder`, newest first; *list is the
  * caller's to free. They have their names, and are not verified. */
 skn_status_t skn_run_folder_batches(int folder, const char *path,
                                     skn_batch_id_t **list, size_t *count,
                                     skn_error_t *error);
+
+/* What to do after a save that has failed: `remedy` (of that failure; may be
+ * empty), and which batch of the run is saved. */
+void skn_run_folder_after_failure(const skn_run_folder_t *run,
+                                  const char *remedy,
+                                  char text[SKN_ERROR_HINT_BYTES]);
 
 /* Points `best` at a checkpoint: prune leaves it alone. */
 skn_status_t skn_run_folder_mark_best(skn_run_folder_t *run, uint64_t batch,

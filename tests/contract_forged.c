@@ -331,9 +331,15 @@ Test(contract_forged, a_checkpoint_under_a_false_number_is_not_used)
                    run_path, batch_path);
     cr_expect_str_eq(error.text, want);
     cr_expect_eq(error.status, SKN_BAD_DATA);
-    /* By its own path it is what it says it is. */
+    /* By its own path, too; a folder of another name is what it says it is. */
+    cr_expect_null(skn_checkpoint_open(batch_path, SKN_VERIFY_ALL, &error));
+    (void)snprintf(want, sizeof(want), "%s: the manifest is that of batch 11",
+                   batch_path);
+    cr_expect_str_eq(error.text, want);
+    (void)snprintf(want, sizeof(want), "%s/copy", run_path);
+    cr_assert_eq(rename(batch_path, want), 0);
     skn_checkpoint_t *checkpoint =
-        skn_checkpoint_open(batch_path, SKN_VERIFY_ALL, &error);
+        skn_checkpoint_open(want, SKN_VERIFY_ALL, &error);
     cr_assert(checkpoint, "%s", error.text);
     cr_expect_eq(skn_checkpoint_batch(checkpoint), 11u);
     skn_checkpoint_close(&checkpoint);

@@ -136,9 +136,9 @@ texts_of_nothing(void)
            skn_text_real("", NULL) == 0;
 }
 
-/* They are called by the two above. */
-static const void *const covered[] = { skn_text_write_list,
-                                       skn_text_print_list };
+/* They are called by the two above, and by skn_fail(). */
+static const void *const covered[] = { skn_text_write_list, skn_text_print_list,
+                                       skn_error_write };
 
 static bool
 actor_of_nothing(void)

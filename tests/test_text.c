@@ -1,4 +1,5 @@
-/* test_text.c - numbers keep their C form, and letters are those of ASCII.
+/* test_text.c - numbers keep their C form, letters are those of ASCII, and the
+ * sentence of an error is one line (formats/error.c).
  *
  * tests/e2e/locale.sh runs this program with decimal commas and dotless i's.
  * SPDX-License-Identifier: Apache-2.0 */
@@ -56,6 +57,47 @@ Test(text, reads_a_point_and_stops_at_a_comma)
         cr_expect_eq(end, cases[k].text + cases[k].used, "%s", cases[k].text);
     }
     cr_expect_eq(skn_text_real("0.5", NULL), 0.5);
+}
+
+/* A long value costs the middle of a sentence, never its reason. */
+Test(text, an_error_keeps_its_reason)
+{
+    char value[4000];
+    skn_error_t error = { 0 };
+    memset(value, 'v', sizeof(value));
+    value[sizeof(value) - 1] = '\0';
+    skn_fail(&error, SKN_USAGE, "-o a=%s: no\tkey\x01\x7f", value);
+    cr_expect_eq(strlen(error.text), sizeof(error.text) - 1);
+    cr_expect_eq(strncmp(error.text, "-o a=vvv", 8), 0, "%s", error.text);
+    cr_expect(strstr(error.text, "vvv ... vvv"), "%s", error.text);
+    const char *colon = strchr(error.text, ':');
+    cr_expect_str_eq(colon ? colon : "", ": no\\tkey\\x01\\x7f");
+    /* Its own text may be part of it. */
+    skn_fail(&error, SKN_USAGE, "first");
+    skn_fail(&error, SKN_USAGE, "%s, then second", error.text);
+    cr_expect_str_eq(error.text, "first, then second");
+    const char *volatile none = NULL; /* the compiler knows formats */
+    skn_fail(&error, SKN_USAGE, none, 0);
+    cr_expect_str_eq(error.text, "");
+    skn_fail_hint(&error, SKN_USAGE, "%s", value);
+    cr_expect_eq(strlen(error.hint), sizeof(error.hint) - 1);
+}
+
+/* Wherever it is cut, no letter is torn. */
+Test(text, an_error_is_cut_between_letters)
+{
+    for (size_t shift = 0; shift < 8; shift++) {
+        char value[2000];
+        skn_error_t error = { 0 };
+        for (size_t k = 0; k + 2 < sizeof(value); k += 2)
+            memcpy(value + k, "\xc3\xa4", 3);
+        skn_fail(&error, SKN_USAGE, "%.*s%s%.*s", (int)(shift & 1), "x", value,
+                 (int)(shift >> 1), "yyy");
+        json_t *text = json_string(error.text); /* takes sound UTF-8 only */
+        cr_expect(text, "shift %zu", shift);
+        cr_expect_geq(strlen(error.text), sizeof(error.text) - 4);
+        json_decref(text);
+    }
 }
 
 /* What a host has set, for the process or for the thread, it has afterwards. */

@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "formats/folder.h"
 #include "formats/text.h"
 #include "topology/document.h"
 
@@ -233,8 +234,5 @@ skn_document_write(const skn_node_t *node, FILE *file, skn_error_t *error)
         write_line(node, file);
     else
         write_children(node, 0, false, file);
-    if (ferror(file))
-        return skn_fail(error, SKN_STORAGE, "writing YAML: %s",
-                        strerror(errno));
-    return SKN_OK;
+    return skn_file_finish(file, "writing YAML", error);
 }

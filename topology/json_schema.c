@@ -6,6 +6,7 @@
 #include <errno.h>
 #include <string.h>
 
+#include "formats/folder.h"
 #include "skein/limits.h"
 #include "topology/model_tables.h"
 #include "topology/reference.h"
@@ -311,8 +312,5 @@ skn_json_schema_print(FILE *file, skn_error_t *error)
     put_section(&json, &skn_model_section);
     close_with(&json, '}');
     (void)fputc('\n', file);
-    if (fflush(file) != 0 || ferror(file))
-        return skn_fail(error, SKN_STORAGE, "writing the schema: %s",
-                        strerror(errno));
-    return SKN_OK;
+    return skn_file_finish(file, "writing the schema", error);
 }

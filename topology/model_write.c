@@ -228,9 +228,6 @@ skn_model_write_why(const skn_model_t *model, skn_reasons_t *reasons,
     if (status == SKN_OK && file)
         status =
             skn_document_write(skn_document_root(writer.document), file, error);
-    if (status == SKN_OK && file && fflush(file) != 0)
-        status = skn_fail(error, SKN_STORAGE, "writing the model: %s",
-                          strerror(errno));
     skn_document_destroy(&writer.document);
     skn_problems_destroy(&writer.problems);
     return status;

@@ -7,6 +7,7 @@
 #include <errno.h>
 #include <string.h>
 
+#include "formats/folder.h"
 #include "topology/model_tables.h"
 
 static const char introduction[] =
@@ -145,8 +146,5 @@ skn_reference_print(FILE *file, skn_error_t *error)
 {
     (void)fputs(introduction, file);
     print_section(&skn_model_section, file);
-    if (fflush(file) != 0 || ferror(file))
-        return skn_fail(error, SKN_STORAGE, "writing the reference: %s",
-                        strerror(errno));
-    return SKN_OK;
+    return skn_file_finish(file, "writing the reference", error);
 }

@@ -13,6 +13,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "formats/folder.h"
 #include "topology/spec_parts.h"
 
 /* Column of the notes, where names are short. */
@@ -395,9 +396,7 @@ draw(const skn_spec_t *spec, void (*print)(const drawing_t *, FILE *),
         find_groups(&drawing);
         find_order(&drawing);
         print(&drawing, file);
-        if (ferror(file))
-            status = skn_fail(error, SKN_STORAGE, "writing a drawing: %s",
-                              strerror(errno));
+        status = skn_file_finish(file, "writing a drawing", error);
     }
     free(drawing.group);
     free(drawing.order);

@@ -10,6 +10,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "actors/crash.h"
 #include "actors/kind_check.h"
 #include "topology/spec_parts.h"
 #include "topology/values.h"
@@ -195,6 +196,19 @@ is_cut_short(const char *path)
     return cut;
 }
 
+/* The plug-in's constructors run here: a crash in one is told with its path. */
+static void *
+load(const char *path)
+{
+    char role[SKN_TEXT_MAX];
+    skn_crash_thread_t thread;
+    (void)snprintf(role, sizeof(role), "the loading of plug-in %s", path);
+    skn_crash_enter(&thread, NULL, role);
+    void *handle = dlopen(path, RTLD_NOW | RTLD_LOCAL);
+    skn_crash_leave(&thread);
+    return handle;
+}
+
 static skn_status_t
 add_plugin(skn_spec_t *spec, skn_mark_t mark, const char *path)
 {
@@ -207,7 +221,7 @@ add_plugin(skn_spec_t *spec, skn_mark_t mark, const char *path)
                                  "it was cut short: copy it again, or compile "
                                  "it again");
     }
-    void *handle = dlopen(path, RTLD_NOW | RTLD_LOCAL);
+    void *handle = load(path);
     if (!handle) {
         const char *reason = dlerror();
         return skn_problems_add(spec->problems, mark,
@@ -230,7 +244,10 @@ add_plugin(skn_spec_t *spec, skn_mark_t mark, const char *path)
     }
     skn_status_t status = SKN_OK;
     const skn_kind_t *const *kinds = plugin->kinds;
-    for (; kinds && *kinds && status == SKN_OK; kinds++)
+    if (!kinds || !*kinds)
+        return skn_problems_add(spec->problems, mark,
+                                "plug-in %s brings no kind of actor", path);
+    for (; *kinds && status == SKN_OK; kinds++)
         status = add_kind(spec, mark, *kinds);
     spec->plugin_ends[spec->plugin_count - 1] = spec->kind_count;
     return status;

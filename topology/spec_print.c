@@ -7,6 +7,7 @@
 #include <inttypes.h>
 #include <string.h>
 
+#include "formats/folder.h"
 #include "topology/spec_parts.h"
 
 /* --- YAML ---------------------------------------------------------------- */
@@ -180,15 +181,6 @@ print_pipe(const skn_spec_t *spec, const skn_wired_pipe_t *pipe, FILE *file)
     (void)fputs(" }\n", file);
 }
 
-static skn_status_t
-finish(FILE *file, const char *what, skn_error_t *error)
-{
-    if (ferror(file)) /* of an earlier line, perhaps: errno is gone then */
-        return skn_fail(error, SKN_STORAGE, "writing %s: %s", what,
-                        errno ? strerror(errno) : "not all was taken");
-    return SKN_OK;
-}
-
 skn_status_t
 skn_spec_print(const skn_spec_t *spec, FILE *file, skn_error_t *error)
 {
@@ -210,5 +202,5 @@ skn_spec_print(const skn_spec_t *spec, FILE *file, skn_error_t *error)
         (void)fputs("  pipes:\n", file);
     for (uint32_t k = 0; k < spec->pipe_count; k++)
         print_pipe(spec, &spec->pipes[k], file);
-    return finish(file, "a topology", error);
+    return skn_file_finish(file, "writing a topology", error);
 }

@@ -7,8 +7,7 @@
 #define SKEIN_ERROR_H
 
 #include <stdarg.h>
-#include <stdio.h>
-#include <string.h>
+#include <stddef.h>
 
 #include "skein/text.h"
 
@@ -73,36 +72,20 @@ skn_status_text(skn_status_t status)
     return status < SKN_STATUS_COUNT ? texts[status] : "unknown status";
 }
 
-/* Writes control characters in `text` as \n, \t, \x1b and so on: a path or a
- * word of a file may have them, and a sentence is one line. What no longer fits
- * into `room` bytes is cut off. */
-static inline void
-skn_error_escape(char *text, size_t room)
-{
-    for (size_t at = 0; text[at]; at++) {
-        unsigned char byte = 0;
-        char hex[8];
-        memcpy(&byte, text + at, 1);
-        if (byte >= 0x20 && byte != 0x7f)
-            continue;
-        (void)snprintf(hex, sizeof(hex), "\\x%02x", byte);
-        const char *escape = byte == '\n'   ? "\\n"
-                             : byte == '\t' ? "\\t"
-                             : byte == '\r' ? "\\r"
-                                            : hex;
-        size_t bytes = strlen(escape), tail = strlen(text + at + 1);
-        if (at + bytes >= room) {
-            text[at] = '\0';
-            return;
-        }
-        if (at + bytes + tail >= room)
-            tail = room - 1 - at - bytes;
-        memmove(text + at + bytes, text + at + 1, tail);
-        memcpy(text + at, escape, bytes);
-        text[at + bytes + tail] = '\0';
-        at += bytes - 1;
-    }
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/* Writes a sentence as skn_fail() does into `text`, of `text_bytes` (at least
+ * 16): control characters as \n, \t, \x1b and so on, since a path or a word of
+ * a file may have them and a sentence is one line. Of one that is too long the
+ * middle is left out: its end says why. Any thread. */
+SKN_API __attribute__((format(printf, 3, 0))) void skn_error_write(
+    char *text, size_t text_bytes, const char *format, va_list arguments);
+
+#ifdef __cplusplus
 }
+#endif
 
 /* Fills `error` (may be NULL), empties its hint, and returns `status`, so that
  * the call is the return statement. */
@@ -114,10 +97,8 @@ skn_fail(skn_error_t *error, skn_status_t status, const char *format, ...)
         va_start(arguments, format);
         error->status = status;
         error->hint[0] = '\0';
-        (void)skn_text_write_list(error->text, sizeof(error->text), format,
-                                  arguments);
+        skn_error_write(error->text, sizeof(error->text), format, arguments);
         va_end(arguments);
-        skn_error_escape(error->text, sizeof(error->text));
     }
     return status;
 }
@@ -129,10 +110,8 @@ skn_fail_hint(skn_error_t *error, skn_status_t status, const char *format, ...)
     if (error) {
         va_list arguments;
         va_start(arguments, format);
-        (void)skn_text_write_list(error->hint, sizeof(error->hint), format,
-                                  arguments);
+        skn_error_write(error->hint, sizeof(error->hint), format, arguments);
         va_end(arguments);
-        skn_error_escape(error->hint, sizeof(error->hint));
     }
     return status;
 }

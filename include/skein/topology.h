@@ -101,7 +101,8 @@ SKN_API size_t skn_topology_event_bytes(skn_topology_t *topology);
  * before or during skn_topology_start counts, too. */
 SKN_API void skn_topology_stop(skn_topology_t *topology);
 
-/* Waits until all actors have ended; the status of the first failure. Events
+/* Waits until all actors have ended; the status of the first failure,
+ * SKN_OK at once where none runs, since the topology was not started. Events
  * that were not read are kept, however many. */
 SKN_API skn_status_t skn_topology_wait(skn_topology_t *topology,
                                        skn_error_t *error);

@@ -424,12 +424,14 @@ then
     at_exit "umount '$work/full' 2>/dev/null"
     check "a full disk at the end of a run fails it" seen 74 \
         "checkpointer (in its handler of 'chunk'): full/run/.tmp-*safetensors: \
-cannot reserve its length: No space left on device" "$skein" train tiny.yaml \
-        -o checkpoint.path=full/run -o train.epochs=1
+cannot reserve its length: No space left on device; make room, or choose \
+another disk; no batch of this run is saved yet: all of it may be lost" \
+        "$skein" train tiny.yaml -o checkpoint.path=full/run -o train.epochs=1
     "$skein" train tiny.yaml -o checkpoint.path=full/two -o train.epochs=2 \
         >two.out 2>two.err </dev/null
     check_match "  and before the end it says that nothing is kept yet" \
-        "No space left on device; this run has no checkpoint yet" two.err
+        "No space left on device; make room, or choose another disk; no batch \
+of this run is saved yet: all of it may be lost$" two.err
     rm -rf full/*
     seq -f '%g 1:1 2:0.5 3:0.25' 0 20 >full/small.txt
     head -c 1m /dev/zero >full/filler 2>filler.log
@@ -454,7 +456,8 @@ written: No space left on device; free some space, *" \
     head -c 2m /dev/zero >full/filler 2>filler.log
     wait_until 100 grep -q "No space left" full.err
     check_match "a full disk during a run is a warning" "^skein: warning: \
-full/run/.*: No space left on device; the older checkpoints are intact$" \
+full/run/.*: No space left on device; make room, or choose another disk; batch \
+[0-9]+ is saved$" \
         full.err
     rm full/filler
     before=$(grep -c '"event":"checkpoint"' full.json)
@@ -463,6 +466,14 @@ full/run/.*: No space left on device; the older checkpoints are intact$" \
     kill -TERM $!
     wait $!
     check_equal "  to a good end" $? 0
+    head -c 2m /dev/zero >full/filler 2>filler.log
+    saved=$(readlink full/run/latest | sed 's/batch-0*//')
+    "$skein" train --resume full/run -o train.epochs=$((saved / 19 + 2)) \
+        -o checkpoint.every_batches=1000000 >out 2>err </dev/null
+    check_equal "one that is full at the end fails the run" $? 74
+    check_match "  and says which batch is saved" "^skein: checkpointer .*: No \
+space left on device; make room, or choose another disk; batch $saved is \
+saved$" err
     umount full
 else
     skip "a full disk" "only root can mount a small one"

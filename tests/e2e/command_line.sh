@@ -181,6 +181,19 @@ head -c 1000 "$build/libskein.so.0" >cut.so
 sed 's/nope/cut/' plugin.yaml >cut.yaml
 check_equal "so is one that was cut short, which would kill the process" \
     "$(problems "$skein" check cut.yaml)" "78 cut.yaml 4 13"
+echo 'void __attribute__((constructor)) die(void) { __builtin_trap(); }' |
+    cc -shared -fPIC -x c - -o dying.so
+sed 's/nope/dying/' plugin.yaml >dying.yaml
+says "a crash of its constructor is told with its path" 132 \
+    "signal 4 (Illegal instruction) in the loading of plug-in ./dying.so" \
+    "$skein" check dying.yaml
+printf '#include "skein/actor.h"\n%s\n' \
+    'const skn_plugin_t skn_plugin = { SKN_PLUGIN_VERSION, 0 };' |
+    cc -shared -fPIC -I"$root/include" -x c - -o empty.so
+sed 's/nope/empty/' plugin.yaml >empty.yaml
+"$skein" check empty.yaml >out 2>err
+check_equal "one that brings no kind is refused" "$(head -n 1 err)" \
+    "empty.yaml:4:13: plug-in ./empty.so brings no kind of actor"
 "$skein" plan tiny.yaml >planned.yaml
 "$skein" train planned.yaml 2>err
 check_equal "what is no model file is said to be a topology" \

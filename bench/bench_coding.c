@@ -9,8 +9,8 @@
 
 #include <string.h>
 
-#include "actors/messages.h"
-#include "transport/coding.h"
+#include "actors/protocol/messages.h"
+#include "transport/message/coding.h"
 
 #define SAMPLES 1024u
 #define UNITS 128u

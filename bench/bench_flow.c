@@ -1,6 +1,6 @@
 /* bench_flow.c - messages between actors; what `skein bench flow` prints.
  * SPDX-License-Identifier: Apache-2.0 */
-#include "cli/bench_flow.h"
+#include "cli/bench/bench_flow.h"
 
 int
 main(void)

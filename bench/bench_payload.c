@@ -7,8 +7,8 @@
 #include <string.h>
 #include <time.h>
 
-#include "tests/sample_messages.h"
-#include "transport/schema.h"
+#include "tests/support/sample_messages.h"
+#include "transport/message/schema.h"
 
 #define RUN_COUNT 21
 

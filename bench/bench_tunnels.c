@@ -19,9 +19,9 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "tests/held_port.h"
-#include "transport/endpoint.h"
-#include "transport/tunnels.h"
+#include "tests/support/held_port.h"
+#include "transport/endpoint/endpoint.h"
+#include "transport/tunnel/tunnels.h"
 
 enum {
     A,

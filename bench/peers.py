@@ -214,7 +214,7 @@ def read_points(path):
 
 
 def propensities(own):
-    """1 / p of each label, as actors/ranking_metrics.h has it."""
+    """1 / p of each label, as actors/course/ranking_metrics.h has it."""
     counts, points = {}, 0
     for labels, _ in read_points(own.train):
         points += 1

@@ -4,7 +4,7 @@
 Usage: bench/preemption.py [--nodes N] [--compress X] [--seed S] [--notice-s T]
            [--limit-s L] [--policy skein|restart|both] [--build DIR] [-o K=V]...
 Trains configs/wnhyp.yaml on N nodes of this machine (4). Each lives as long as
-topology/preemption.h says, X times faster (1800: a day in 48 s), is away for
+tests/sim/preemption.h says, X times faster (1800: a day in 48 s), is away for
 half an hour on average, X times faster, and comes back. Half of the ends are
 told T seconds before (2, not compressed).
   skein    SIGTERM is the notice; at its end a node is killed and its folder
@@ -38,7 +38,7 @@ LEAST_S = 60.0
 
 
 def life_s(share):
-    """The inverse of the bathtub: see topology/preemption.c."""
+    """The inverse of the bathtub: see tests/sim/preemption.c."""
     def taken(hours):
         return 1.0 if hours >= 24 else 0.45 * (
             1 - math.exp(-hours) + math.exp((hours - 24) / 0.8))

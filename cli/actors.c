@@ -1,7 +1,7 @@
 /* actors.c - skein actors: the kinds of actors that there are.
  * SPDX-License-Identifier: Apache-2.0 */
-#include "cli/verbs.h"
-#include "topology/kinds_reference.h"
+#include "cli/base/verbs.h"
+#include "topology/spec/kinds_reference.h"
 
 static int
 unknown_kind(const cli_call_t *call, const char *name, const char *nearest)

@@ -4,11 +4,11 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "cli/training.h"
-#include "cli/verbs.h"
-#include "topology/check.h"
-#include "topology/model_run.h"
-#include "topology/shortfall.h"
+#include "cli/base/training.h"
+#include "cli/base/verbs.h"
+#include "topology/run/check.h"
+#include "topology/run/model_run.h"
+#include "topology/run/shortfall.h"
 
 static void
 say_model(const cli_call_t *call, const char *path, const skn_model_t *model)

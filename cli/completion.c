@@ -5,9 +5,9 @@
  * SPDX-License-Identifier: Apache-2.0 */
 #include <string.h>
 
-#include "cli/verbs.h"
-#include "topology/kinds_reference.h"
-#include "topology/model_tables.h"
+#include "cli/base/verbs.h"
+#include "topology/spec/kinds_reference.h"
+#include "topology/model/model_tables.h"
 
 static void
 print_names(FILE *file)

@@ -11,18 +11,18 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "cli/again.h"
-#include "cli/follow.h"
-#include "cli/networks.h"
-#include "cli/process.h"
+#include "cli/base/again.h"
+#include "cli/base/follow.h"
+#include "cli/base/networks.h"
+#include "cli/base/process.h"
 #include "cli/rank.h"
-#include "cli/stop.h"
-#include "formats/json_text.h"
-#include "topology/document.h"
-#include "topology/evaluate.h"
-#include "topology/join.h"
-#include "topology/run_config.h"
-#include "topology/trained.h"
+#include "cli/base/stop.h"
+#include "formats/text/json_text.h"
+#include "topology/config/document.h"
+#include "topology/predict/evaluate.h"
+#include "topology/predict/join.h"
+#include "topology/run/run_config.h"
+#include "topology/run/trained.h"
 
 /* Of one network. */
 #define OWN_OVERRIDES 4u

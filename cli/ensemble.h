@@ -3,7 +3,7 @@
 #ifndef CLI_ENSEMBLE_H
 #define CLI_ENSEMBLE_H
 
-#include "cli/training.h"
+#include "cli/base/training.h"
 
 /* Trains the networks that `whole` tells of with the call's own overrides, each
  * in a folder of its own in whole->path, joins them there, says how good the

@@ -5,9 +5,9 @@
 #include <time.h>
 
 #include "cli/index.h"
-#include "cli/verbs.h"
-#include "topology/document.h"
-#include "topology/evaluate.h"
+#include "cli/base/verbs.h"
+#include "topology/config/document.h"
+#include "topology/predict/evaluate.h"
 
 /* What -o may set; a NULL is the run's own file. */
 typedef struct files {

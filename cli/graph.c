@@ -7,10 +7,10 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "cli/process.h"
-#include "cli/verbs.h"
-#include "topology/check.h"
-#include "topology/model_run.h"
+#include "cli/base/process.h"
+#include "cli/base/verbs.h"
+#include "topology/run/check.h"
+#include "topology/run/model_run.h"
 
 extern char **environ;
 

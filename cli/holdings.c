@@ -6,7 +6,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "formats/folder.h"
+#include "formats/folder/folder.h"
 
 /* The newest first; each once. */
 static int

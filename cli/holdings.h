@@ -3,8 +3,8 @@
 #ifndef CLI_HOLDINGS_H
 #define CLI_HOLDINGS_H
 
-#include "formats/held.h"
-#include "topology/trained.h"
+#include "formats/checkpoint/held.h"
+#include "topology/run/trained.h"
 
 /* { 0 } is empty. */
 typedef struct cli_holdings {

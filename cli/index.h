@@ -3,7 +3,7 @@
 #ifndef CLI_INDEX_H
 #define CLI_INDEX_H
 
-#include "cli/verb.h"
+#include "cli/base/verb.h"
 #include "skein/predictor.h"
 
 /* clang-format off */

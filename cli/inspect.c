@@ -8,11 +8,11 @@
 
 #include "skein/text.h"
 #include "cli/holdings.h"
-#include "cli/verbs.h"
-#include "formats/checkpoint.h"
-#include "formats/json_text.h"
-#include "formats/ledger.h"
-#include "topology/trained_missing.h"
+#include "cli/base/verbs.h"
+#include "formats/checkpoint/checkpoint.h"
+#include "formats/text/json_text.h"
+#include "formats/checkpoint/ledger.h"
+#include "topology/run/trained_missing.h"
 
 /* What is in a checkpoint of the run. */
 typedef enum holding {

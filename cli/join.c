@@ -3,12 +3,12 @@
 #include <inttypes.h>
 
 #include "skein/text.h"
-#include "cli/networks.h"
-#include "cli/process.h"
+#include "cli/base/networks.h"
+#include "cli/base/process.h"
 #include "cli/rank.h"
-#include "cli/verbs.h"
-#include "formats/checkpoint.h"
-#include "topology/join.h"
+#include "cli/base/verbs.h"
+#include "formats/checkpoint/checkpoint.h"
+#include "topology/predict/join.h"
 
 static bool
 is_taken(const char *into)

@@ -1,7 +1,7 @@
 /* keygen.c - skein keygen: a key pair for one node.
  * SPDX-License-Identifier: Apache-2.0 */
-#include "cli/verbs.h"
-#include "transport/keys.h"
+#include "cli/base/verbs.h"
+#include "transport/socket/keys.h"
 
 static void
 say_json(const char *path, const char *public_key)

@@ -8,12 +8,12 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "cli/combinations.h"
-#include "cli/help.h"
-#include "cli/process.h"
-#include "cli/verb.h"
+#include "cli/base/combinations.h"
+#include "cli/base/help.h"
+#include "cli/base/process.h"
+#include "cli/base/verb.h"
 #include "skein/topology.h"
-#include "topology/nearest.h"
+#include "topology/config/nearest.h"
 
 static int
 usage(const cli_call_t *call, const char *format, const char *what,

@@ -7,7 +7,7 @@
 #include <errno.h>
 #include <string.h>
 
-#include "cli/verbs.h"
+#include "cli/base/verbs.h"
 #include "skein/limits.h"
 
 /* Text as roff: dashes stay dashes, and no line begins with a request. */

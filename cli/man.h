@@ -3,7 +3,7 @@
 #ifndef CLI_MAN_H
 #define CLI_MAN_H
 
-#include "cli/verb.h"
+#include "cli/base/verb.h"
 
 void cli_man_verb(const cli_verb_t *verb, FILE *file);
 /* skein(1), which names the others. */

@@ -2,11 +2,11 @@
  * SPDX-License-Identifier: Apache-2.0 */
 #include <string.h>
 
-#include "cli/follow.h"
-#include "cli/training.h"
-#include "cli/verbs.h"
+#include "cli/base/follow.h"
+#include "cli/base/training.h"
+#include "cli/base/verbs.h"
 #include "skein/predictor.h"
-#include "topology/resume.h"
+#include "topology/run/resume.h"
 
 static int
 node_run(const cli_call_t *call)

@@ -2,11 +2,11 @@
  * SPDX-License-Identifier: Apache-2.0 */
 #include <inttypes.h>
 
-#include "cli/training.h"
-#include "cli/verbs.h"
-#include "topology/cost.h"
-#include "topology/model_run.h"
-#include "topology/shortfall.h"
+#include "cli/base/training.h"
+#include "cli/base/verbs.h"
+#include "topology/plan/cost.h"
+#include "topology/run/model_run.h"
+#include "topology/run/shortfall.h"
 
 /* The topology, with comments on it. */
 static skn_status_t

@@ -8,12 +8,12 @@
 #include <string.h>
 
 #include "cli/index.h"
-#include "cli/lines.h"
-#include "cli/names.h"
-#include "cli/verbs.h"
-#include "formats/folder.h"
-#include "formats/stream.h"
-#include "formats/xmc.h"
+#include "cli/base/lines.h"
+#include "cli/base/names.h"
+#include "cli/base/verbs.h"
+#include "formats/folder/folder.h"
+#include "formats/dataset/stream.h"
+#include "formats/dataset/xmc.h"
 #include "skein/predictor.h"
 
 /* Lines that are ranked in one go: as many as make the products wide. */

@@ -4,7 +4,7 @@
 
 #include <inttypes.h>
 
-#include "topology/model_run.h"
+#include "topology/run/model_run.h"
 
 skn_status_t
 cli_rank(const cli_call_t *call, const char *path,

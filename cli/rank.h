@@ -3,9 +3,9 @@
 #ifndef CLI_RANK_H
 #define CLI_RANK_H
 
-#include "cli/verb.h"
-#include "topology/join.h"
-#include "topology/rank.h"
+#include "cli/base/verb.h"
+#include "topology/predict/join.h"
+#include "topology/predict/rank.h"
 
 /* Fits `ranker`, the caller's to fini, to the network `path` and the training
  * file of its run; what that took goes into `extra`. 0 threads: one for each

@@ -7,10 +7,10 @@
 #include <string.h>
 
 #include "cli/recipes.h"
-#include "cli/verbs.h"
-#include "topology/check.h"
-#include "topology/nearest.h"
-#include "topology/shell_word.h"
+#include "cli/base/verbs.h"
+#include "topology/run/check.h"
+#include "topology/config/nearest.h"
+#include "topology/config/shell_word.h"
 
 /* Without --nodes and a list in the file: the fewest that are several. */
 #define NODES_DEFAULT 2u

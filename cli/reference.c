@@ -1,11 +1,11 @@
 /* reference.c - skein reference, skein schema: what may stand in files.
  * SPDX-License-Identifier: Apache-2.0 */
-#include "topology/reference.h"
+#include "topology/model/reference.h"
 
 #include <string.h>
 
-#include "cli/verbs.h"
-#include "topology/kinds_reference.h"
+#include "cli/base/verbs.h"
+#include "topology/spec/kinds_reference.h"
 
 static int
 reference_run(const cli_call_t *call)

@@ -1,10 +1,10 @@
 /* run.c - skein run: any topology file.  SPDX-License-Identifier: Apache-2.0 */
 #include <string.h>
 
-#include "cli/follow.h"
-#include "cli/supervise.h"
-#include "cli/verbs.h"
-#include "topology/shortfall.h"
+#include "cli/base/follow.h"
+#include "cli/base/supervise.h"
+#include "cli/base/verbs.h"
+#include "topology/run/shortfall.h"
 
 /* Which of the topology's nodes this process is. */
 static skn_status_t

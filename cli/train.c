@@ -1,12 +1,12 @@
 /* train.c - skein train: from a model file to a trained model.
  * SPDX-License-Identifier: Apache-2.0 */
 #include "cli/ensemble.h"
-#include "cli/follow.h"
-#include "cli/networks.h"
-#include "cli/process.h"
-#include "cli/training.h"
-#include "cli/verbs.h"
-#include "topology/shell_word.h"
+#include "cli/base/follow.h"
+#include "cli/base/networks.h"
+#include "cli/base/process.h"
+#include "cli/base/training.h"
+#include "cli/base/verbs.h"
+#include "topology/config/shell_word.h"
 
 /* *stopped: it was told to stop, and is not done. */
 static int

@@ -14,16 +14,16 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "cli/follow.h"
-#include "cli/stop.h"
-#include "cli/supervise.h"
-#include "cli/training.h"
-#include "cli/up.h"
-#include "cli/up_elastic.h"
-#include "cli/up_report.h"
-#include "cli/verbs.h"
-#include "topology/model.h"
-#include "topology/plan.h"
+#include "cli/base/follow.h"
+#include "cli/base/stop.h"
+#include "cli/base/supervise.h"
+#include "cli/base/training.h"
+#include "cli/up/up.h"
+#include "cli/elastic/up_elastic.h"
+#include "cli/up/up_report.h"
+#include "cli/base/verbs.h"
+#include "topology/model/model.h"
+#include "topology/plan/plan.h"
 
 /* After one node has failed: how long the others may take to say so; those
  * that it never joined cannot know. */

@@ -1,5 +1,5 @@
 /* verbs.c - the list of verbs.  SPDX-License-Identifier: Apache-2.0 */
-#include "cli/verbs.h"
+#include "cli/base/verbs.h"
 
 const cli_verb_t *const cli_verbs[] = {
     &cli_train,       &cli_tune,   &cli_up,      &cli_node,

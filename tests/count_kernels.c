@@ -8,7 +8,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "actors/rows.h"
+#include "actors/rows/rows.h"
 #include "kernels/kernels.h"
 #include "kernels/topk.h"
 
@@ -94,7 +94,7 @@ static const skn_adam_t adam = {
     C(gemm_gradient_bf16, gemm_gradient(true))
 /* clang-format on */
 
-/* The products of an output shard, as actors/head.c lays them. */
+/* The products of an output shard, as actors/output/head.c lays them. */
 static void
 gemm_logits(bool half, bool rows)
 {

@@ -22,7 +22,7 @@ export ASAN_OPTIONS=${ASAN_OPTIONS:-$asan}
 export UBSAN_OPTIONS=${UBSAN_OPTIONS:-print_stacktrace=1}
 ulimit -c 0
 # Of many cases alike, some are enough where long tests are left out
-# (tests/sanitized.h).
+# (tests/support/sanitized.h).
 [[ " $* " = *" -LE long "* ]] || export SKEIN_TESTS=all
 # Debian's python3: the stand-in of a version manager takes ten times as long to
 # start, and scripts start it often.

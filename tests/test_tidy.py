@@ -11,6 +11,7 @@ import io
 import os
 import tempfile
 import unittest
+import unittest.mock
 
 import checks
 
@@ -20,6 +21,8 @@ LOADER = importlib.machinery.SourceFileLoader(
 TIDY = importlib.util.module_from_spec(
     importlib.util.spec_from_loader("tidy", LOADER))
 LOADER.exec_module(TIDY)
+SOURCE = "formats/text/answer.c"
+TEST = "tests/formats/text/test_answer.c"
 BODY = """#include <stdint.h>
 
 int
@@ -57,7 +60,7 @@ class Tidy(unittest.TestCase):
     def source(self, name, body, extra=None):
         """A tree of one source with its test."""
         stem = os.path.basename(name)[:-2]
-        test = f"tests/test_{stem}.c"
+        test = f"tests/{os.path.dirname(name)}/test_{stem}.c"
         files = {name: head(name) + body}
         if not name.startswith("tests/"):
             files[test] = head(test) + BODY
@@ -81,36 +84,36 @@ class Tidy(unittest.TestCase):
     # --- any text ---
 
     def test_a_clean_tree_passes(self):
-        self.clean(self.source("formats/answer.c", BODY))
+        self.clean(self.source(SOURCE, BODY))
 
     def test_80_columns_pass_and_81_do_not(self):
         line = "/* " + "x" * 74 + " */"
         self.assertEqual(len(line), 80)
-        self.clean(self.source("formats/answer.c", line + "\n" + BODY))
-        self.caught(self.source("formats/answer.c", "/*  " + line[3:] + "\n"),
-                    "formats/answer.c:4:", "81 columns")
+        self.clean(self.source(SOURCE, line + "\n" + BODY))
+        self.caught(self.source(SOURCE, "/*  " + line[3:] + "\n"),
+                    SOURCE + ":4:", "81 columns")
 
     def test_columns_are_counted_in_letters_not_bytes(self):
-        self.clean(self.source("formats/answer.c",
+        self.clean(self.source(SOURCE,
                                "/* " + "é" * 74 + " */\n" + BODY))
 
     def test_trailing_blanks_are_caught(self):
-        self.caught(self.source("formats/answer.c", "int skn_x; \n"),
-                    "formats/answer.c:4:", "blanks")
+        self.caught(self.source(SOURCE, "int skn_x; \n"),
+                    SOURCE + ":4:", "blanks")
 
     def test_tabs_are_caught(self):
-        self.caught(self.source("formats/answer.c", "\tint skn_x;\n"),
-                    "formats/answer.c:4:", "tab")
+        self.caught(self.source(SOURCE, "\tint skn_x;\n"),
+                    SOURCE + ":4:", "tab")
 
     def test_a_missing_newline_at_the_end_is_caught(self):
-        self.caught(self.source("formats/answer.c", "int skn_x;"),
-                    "formats/answer.c:4:", "newline")
+        self.caught(self.source(SOURCE, "int skn_x;"),
+                    SOURCE + ":4:", "newline")
 
     def test_left_overs_are_caught(self):
         for word in ("TO" "DO", "FIX" "ME", "XX" "X", "HA" "CK"):
-            self.caught(self.source("formats/answer.c",
+            self.caught(self.source(SOURCE,
                                     f"/* {word}: later */\n"),
-                        "formats/answer.c:4:", "left over")
+                        SOURCE + ":4:", "left over")
 
     def test_scripts_need_an_spdx_line(self):
         self.caught(self.run_tidy({"tests/x.sh": "#!/bin/sh\n"}),
@@ -130,51 +133,52 @@ class Tidy(unittest.TestCase):
         def function(count):
             return ("int\nskn_x(void)\n{\n" + "    ;\n" * (count - 1)
                     + "}\n")
-        self.clean(self.source("formats/answer.c", function(60)))
-        self.caught(self.source("formats/answer.c", function(61)),
-                    "formats/answer.c:6:", "a function of 61 lines")
+        self.clean(self.source(SOURCE, function(60)))
+        self.caught(self.source(SOURCE, function(61)),
+                    SOURCE + ":6:", "a function of 61 lines")
 
     def test_files_of_800_lines_pass_with_a_warning(self):
-        code, output = self.source("formats/answer.c", "int skn_x;\n" * 797)
+        code, output = self.source(SOURCE, "int skn_x;\n" * 797)
         self.assertEqual(code, 0, output)
-        self.assertIn("warning: formats/answer.c:1: 800 lines", output)
+        self.assertIn("warning: formats/text/answer.c:1: 800 lines", output)
 
     def test_files_of_801_lines_are_caught(self):
-        self.caught(self.source("formats/answer.c", "int skn_x;\n" * 798),
-                    "formats/answer.c:1:", "801 lines")
+        self.caught(self.source(SOURCE, "int skn_x;\n" * 798),
+                    SOURCE + ":1:", "801 lines")
 
     def test_include_guards_stand_for_the_path(self):
         good = {"include/skein/x.h": header("x.h", "SKEIN_X_H"),
-                "actors/losses/y.h": header("y.h", "ACTORS_LOSSES_Y_H")}
+                "actors/output/y.h": header("y.h", "ACTORS_OUTPUT_Y_H")}
         self.clean(self.run_tidy(good))
-        self.caught(self.run_tidy({"actors/y.h": header("y.h", "Y_H")}),
-                    "actors/y.h:1:", "ACTORS_Y_H")
+        self.caught(self.run_tidy({"actors/output/y.h": header("y.h", "Y_H")}),
+                    "actors/output/y.h:1:",
+                    "ACTORS_OUTPUT_Y_H")
 
     def test_a_source_without_a_test_is_caught(self):
-        name = "formats/answer.c"
+        name = SOURCE
         self.caught(self.run_tidy({name: head(name) + BODY}),
-                    "formats/answer.c:1:", "no tests/test_answer.c")
+                    SOURCE + ":1:", "no " + TEST)
 
     def test_a_contract_test_may_name_the_source(self):
-        name, test = "formats/answer.c", "tests/contract_answers.c"
+        name, test = SOURCE, "tests/contract_answers.c"
         self.clean(self.run_tidy({
             name: head(name) + BODY,
-            test: head(test) + "/* Covers formats/answer.c. */\n"}))
+            test: head(test) + "/* Covers formats/text/answer.c. */\n"}))
 
     def test_a_test_may_include_the_header_of_the_source(self):
-        name, test = "formats/answer.c", "tests/test_questions.c"
+        name, test = SOURCE, "tests/formats/text/test_questions.c"
         self.clean(self.run_tidy({
             name: head(name) + BODY,
-            test: head(test) + '#include "formats/answer.h"\n'}))
+            test: head(test) + '#include "formats/text/answer.h"\n'}))
 
     def test_a_test_that_nothing_runs_is_caught(self):
-        test, script = "tests/test_answer.c", "tests/e2e/answer.sh"
+        test, script = TEST, "tests/e2e/answer.sh"
         files = {test: head(test) + BODY, script: "#!/bin/sh\n",
-                 "CMakeLists.txt": "skn_test(answers all)\n"}
+                 "CMakeLists.txt": "skn_tests(answers all)\n"}
         output = self.run_tidy(files)
-        self.caught(output, test + ":1:", "no skn_test")
-        self.caught(output, script + ":1:", "neither CMakeLists.txt nor")
-        files["CMakeLists.txt"] = ("skn_test(answer all)\n"
+        self.caught(output, test + ":1:", "no skn_tests")
+        self.caught(output, script + ":1:", "neither tests/")
+        files["CMakeLists.txt"] = ("skn_tests(answer all)\n"
                                    f"skn_script(answer {script})\n")
         self.assertNotIn("runs it", self.run_tidy(files)[1])
 
@@ -190,15 +194,15 @@ class Tidy(unittest.TestCase):
                              ("abort()", "a status"), ("exit(1)", "status"),
                              ("sleep(1)", "waiting"),
                              ("usleep (1)", "waiting")):
-            self.caught(self.calls("formats/answer.c", call),
-                        "formats/answer.c:7:", better)
+            self.caught(self.calls(SOURCE, call),
+                        SOURCE + ":7:", better)
 
     def test_banned_words_in_comments_and_text_are_fine(self):
-        self.clean(self.source("formats/answer.c", "/* not strcpy() */\n"
+        self.clean(self.source(SOURCE, "/* not strcpy() */\n"
                                "const char *skn_x = \"exit(\\\"1\\\")\";\n"))
 
     def test_names_that_only_contain_a_banned_word_are_fine(self):
-        self.clean(self.calls("formats/answer.c",
+        self.clean(self.calls(SOURCE,
                               "at_exit(); x.exit(); skn_abort(1)"))
 
     def test_numbers_with_a_point_ask_no_locale(self):
@@ -220,22 +224,22 @@ class Tidy(unittest.TestCase):
                              ("strtof(a, 0)", "skn_text_real"),
                              ("vsnprintf(a, 1, b, c)", "skn_text_write_list"),
                              ("vfprintf(a, b, c)", "skn_text_print_list"),
-                             ("isalpha(a)", "formats/text.h"),
-                             ("strcasecmp(a, b)", "formats/text.h"),
+                             ("isalpha(a)", "formats/text/text.h"),
+                             ("strcasecmp(a, b)", "formats/text/text.h"),
                              ("setlocale(0, a)", "skn_text_enter")):
-            self.caught(self.calls("topology/x.c", call), "topology/x.c:7:",
-                        better)
+            self.caught(self.calls("topology/run/x.c", call),
+                        "topology/run/x.c:7:", better)
             self.clean(self.calls("tests/test_x.c", call))
-        self.clean(self.calls("formats/text.c", "strtod(a, 0)"))
+        self.clean(self.calls("formats/text/text.c", "strtod(a, 0)"))
 
     def test_calls_that_a_signal_ends_are_caught_in_transport(self):
         for call, better in (("zmq_bind(a, b)", "skn_socket_bind"),
                              ("zmq_connect(a, b)", "skn_socket_connect"),
                              ("zmq_getsockopt(a, 1, b, c)", "skn_socket_get"),
                              ("zmq_recv(a, b, 1, 0)", "skn_socket_take")):
-            self.caught(self.calls("transport/x.c", call), "transport/x.c:7:",
-                        better)
-            self.clean(self.calls("transport/socket.c", call))
+            self.caught(self.calls("transport/socket/x.c", call),
+                        "transport/socket/x.c:7:", better)
+            self.clean(self.calls("transport/socket/socket.c", call))
 
     def test_only_the_main_file_exits(self):
         self.clean(self.calls("cli/main.c", "exit(1)"))
@@ -250,9 +254,9 @@ class Tidy(unittest.TestCase):
     def test_an_actor_asks_no_clock_and_starts_no_thread(self):
         for call in ("clock_gettime(0, 0)", "poll(0, 0, 0)",
                      "pthread_create(0, 0, 0, 0)"):
-            self.caught(self.calls("actors/source.c", call),
-                        "actors/source.c:7:", "use")
-            self.clean(self.calls("actors/actor.c", call))
+            self.caught(self.calls("actors/course/source.c", call),
+                        "actors/course/source.c:7:", "use")
+            self.clean(self.calls("actors/runtime/actor.c", call))
 
     def test_kernels_do_not_allocate(self):
         self.caught(self.calls("kernels/variant.c", "malloc(1)"),
@@ -268,53 +272,71 @@ class Tidy(unittest.TestCase):
         for name, line in (
                 ("kernels/x.c", '"skein/limits.h"'),
                 ("kernels/x.c", '"vec.h"'), ("kernels/x.c", "<math.h>"),
-                ("transport/x.c", '"skein/message.h"'),
-                ("transport/x.c", '"kernels/kernels.h"'),
-                ("transport/x.c", "<czmq.h>"),
-                ("transport/x.c", "<msgpack.h>"),
-                ("formats/x.c", '"skein/error.h"'),
-                ("formats/x.c", "<zstd.h>"),
-                ("actors/x.c", '"skein/actor.h"'),
-                ("actors/x.c", '"transport/pipe.h"'),
-                ("actors/x.c", '"formats/xmc.h"'),
-                ("actors/x.c", '"kernels/kernels.h"'),
-                ("actors/x.c", '"kernels/philox.h"'),
-                ("actors/x.c", '"kernels/topk.h"'),
+                ("transport/socket/x.c", '"skein/message.h"'),
+                ("transport/message/x.c", '"kernels/kernels.h"'),
+                ("transport/socket/x.c", "<czmq.h>"),
+                ("transport/socket/x.c", "<msgpack.h>"),
+                ("formats/text/x.c", '"skein/error.h"'),
+                ("formats/text/x.c", "<zstd.h>"),
+                ("actors/rows/x.c", '"skein/actor.h"'),
+                ("actors/runtime/x.c", '"transport/inproc/pipe.h"'),
+                ("actors/protocol/x.c", '"formats/dataset/xmc.h"'),
+                ("actors/rows/x.c", '"kernels/kernels.h"'),
+                ("actors/rows/x.c", '"kernels/philox.h"'),
+                ("actors/rows/x.c", '"kernels/topk.h"'),
                 ("cli/x.c", "<jansson.h>"),
-                ("actors/x.c", "<hwloc.h>"),
-                ("actors/losses/x.c", '"../messages.h"'),
-                ("actors/actor.c", "<zmq.h>"),
-                ("topology/x.c", '"actors/wiring.h"'),
-                ("topology/x.c", "<libfyaml.h>"),
-                ("cli/x.c", '"topology/plan.h"'),
-                ("cli/x.c", '"transport/keys.h"'),
-                ("topology/x.c", '"transport/keys.h"'),
-                ("transport/x.c", "<sodium.h>"),
-                ("cli/doctor.c", '"transport/pipe.h"')):
+                ("actors/rows/x.c", "<hwloc.h>"),
+                ("actors/output/x.c", '"../protocol/messages.h"'),
+                ("actors/runtime/actor.c", "<zmq.h>"),
+                ("topology/run/x.c", '"actors/runtime/wiring.h"'),
+                ("topology/run/x.c", "<libfyaml.h>"),
+                ("cli/x.c", '"topology/plan/plan.h"'),
+                ("cli/x.c", '"transport/socket/keys.h"'),
+                ("topology/model/x.c", '"transport/socket/keys.h"'),
+                ("transport/socket/x.c", "<sodium.h>"),
+                ("cli/doctor/doctor.c", '"transport/inproc/pipe.h"')):
             self.clean(self.includes(name, line))
 
     def test_each_folder_includes_nothing_else(self):
         for name, line in (
                 ("kernels/x.c", '"skein/error.h"'),
-                ("kernels/x.c", '"transport/pipe.h"'),
+                ("kernels/x.c", '"transport/inproc/pipe.h"'),
                 ("kernels/x.c", '"../actors/actor.h"'),
-                ("transport/x.c", '"skein/actor.h"'),
-                ("transport/x.c", '"actors/messages.h"'),
-                ("transport/x.c", '"kernels/vec.h"'),
-                ("transport/x.c", "<hwloc.h>"),
-                ("formats/x.c", '"transport/pipe.h"'),
-                ("formats/x.c", "<czmq.h>"),
-                ("actors/x.c", '"topology/plan.h"'),
-                ("actors/x.c", '"kernels/vec.h"'),
-                ("actors/x.c", "<libfyaml.h>"),
-                ("actors/x.c", "<czmq.h>"),
-                ("topology/x.c", '"transport/pipe.h"'),
-                ("topology/x.c", '"cli/verbs.h"'),
-                ("topology/x.c", "<zmq.h>"),
-                ("cli/x.c", '"actors/wiring.h"'),
+                ("transport/socket/x.c", '"skein/actor.h"'),
+                ("transport/socket/x.c", '"actors/protocol/messages.h"'),
+                ("transport/socket/x.c", '"kernels/vec.h"'),
+                ("transport/socket/x.c", "<hwloc.h>"),
+                ("formats/text/x.c", '"transport/inproc/pipe.h"'),
+                ("formats/text/x.c", "<czmq.h>"),
+                ("actors/rows/x.c", '"topology/plan/plan.h"'),
+                ("actors/rows/x.c", '"kernels/vec.h"'),
+                ("actors/rows/x.c", "<libfyaml.h>"),
+                ("actors/rows/x.c", "<czmq.h>"),
+                ("topology/run/x.c", '"transport/inproc/pipe.h"'),
+                ("topology/run/x.c", '"cli/base/verbs.h"'),
+                ("topology/run/x.c", "<zmq.h>"),
+                ("cli/x.c", '"actors/runtime/wiring.h"'),
                 ("cli/x.c", "<hwloc.h>")):
             self.caught(self.includes(name, line), f"{name}:4:",
                         "include" if "czmq" not in line else "")
+
+    def test_what_lies_in_no_room_is_caught(self):
+        self.caught(self.source("actors/attic/x.c", BODY),
+                    "actors/attic/x.c:1:", "table of rooms")
+
+    def test_a_room_of_40_files_passes_and_of_41_does_not(self):
+        def room(count):
+            names = [f"formats/text/x{k}.h" for k in range(count)]
+            return self.run_tidy({
+                name: header(name, f"FORMATS_TEXT_X{k}_H")
+                for k, name in enumerate(names)})
+        self.clean(room(40))
+        self.caught(room(41), "formats/text:1:", "41 sources")
+
+    def test_a_table_of_rooms_goes_from_the_ground_up(self):
+        with unittest.mock.patch.dict(TIDY.ROOMS, {"kernels": "cli/base"}):
+            self.caught(self.source(SOURCE, BODY), ".ci/tidy:1:",
+                        "kernels includes cli/base")
 
     def test_public_headers_bring_no_library(self):
         name = "include/skein/x.h"
@@ -326,25 +348,27 @@ class Tidy(unittest.TestCase):
 
     def test_zeromq_stays_in_transport_and_the_runtime(self):
         call = "zmq_msg_init(0)"
-        for name in ("transport/x.c", "actors/actor.c", "actors/system.c",
-                     "actors/system_build.c", "actors/link_driver.c",
-                     "tests/test_x.c"):
+        for name in ("transport/socket/x.c", "actors/runtime/actor.c",
+                     "actors/runtime/system.c",
+                     "actors/runtime/system_build.c",
+                     "actors/links/link_driver.c", "tests/test_x.c"):
             self.clean(self.calls(name, call))
-        for name in ("actors/source.c", "topology/x.c", "cli/x.c"):
+        for name in ("actors/course/source.c", "topology/run/x.c", "cli/x.c"):
             self.caught(self.calls(name, call), name + ":7:", "ZeroMQ")
             self.caught(self.calls(name, "zsock_t *x"), name, "ZeroMQ")
 
     def test_the_hosts_context_may_be_named(self):
-        self.clean(self.calls("topology/x.c", "(void)options->zmq_context"))
+        self.clean(self.calls("topology/run/x.c", "(void)options->zmq_context"))
 
     def test_actors_share_no_memory(self):
         for words in ("pthread_mutex_lock(&x)", "atomic_load(&x)",
                       "_Atomic int x", "__atomic_load_n(&x, 0)",
                       "volatile int x"):
-            self.caught(self.calls("actors/source.c", words),
-                        "actors/source.c:7:", "send a message")
-            for name in ("actors/actor.c", "actors/system.c",
-                         "actors/link_driver.c", "actors/trace.c"):
+            self.caught(self.calls("actors/course/source.c", words),
+                        "actors/course/source.c:7:", "send a message")
+            for name in ("actors/runtime/actor.c", "actors/runtime/system.c",
+                         "actors/links/link_driver.c",
+                         "actors/runtime/trace.c"):
                 self.clean(self.calls(name, words))
 
 

@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "actors/draws.h"
+#include "actors/protocol/draws.h"
 
 #define WORDS_MAX (SKN_BLOCK_ROWS_MAX / 64)
 /* The stream of the start u; those of blocks are numbers of blocks. */

@@ -17,7 +17,7 @@
 
 #include "actors/samplers/blockwise.h"
 #include "actors/samplers/cluster.h"
-#include "actors/workspace.h"
+#include "actors/protocol/workspace.h"
 
 struct skn_sampler {
     skn_sampler_options_t options;

@@ -13,7 +13,7 @@
 #include <string.h>
 
 #include "actors/samplers/cluster.h"
-#include "actors/workspace.h"
+#include "actors/protocol/workspace.h"
 
 /* A centroid forgets what is older than about so many of its samples. */
 #define STEP_MIN 1024

@@ -4,8 +4,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "actors/draws.h"
-#include "actors/workspace.h"
+#include "actors/protocol/draws.h"
+#include "actors/protocol/workspace.h"
 
 /* Tables of a sampler that does not say how many. */
 #define TABLES_DEFAULT 50

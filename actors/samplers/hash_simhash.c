@@ -10,7 +10,7 @@
 #include <string.h>
 
 #include "actors/samplers/hash.h"
-#include "actors/workspace.h"
+#include "actors/protocol/workspace.h"
 #include "kernels/philox.h"
 
 /* Function i: a random third of the coordinates (the first of a shuffle of

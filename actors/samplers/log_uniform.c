@@ -18,8 +18,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "actors/draws.h"
-#include "actors/rowset.h"
+#include "actors/protocol/draws.h"
+#include "actors/protocol/rowset.h"
 #include "actors/samplers/sampler.h"
 
 /* Masses of rows are multiples of 2^-40 of their block's. The rarest of ten

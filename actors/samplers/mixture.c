@@ -12,8 +12,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "actors/draws.h"
-#include "actors/rowset.h"
+#include "actors/protocol/draws.h"
+#include "actors/protocol/rowset.h"
 
 typedef struct part {
     const skn_sampler_kind_t *kind;

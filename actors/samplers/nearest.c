@@ -5,7 +5,7 @@
 #include <string.h>
 
 #include "actors/samplers/cluster.h"
-#include "actors/workspace.h"
+#include "actors/protocol/workspace.h"
 
 /* Lists of a sampler that does not say how many. */
 #define LISTS_DEFAULT 64

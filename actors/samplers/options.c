@@ -4,8 +4,8 @@
 
 #include <string.h>
 
-#include "actors/data.h"
-#include "actors/draws.h"
+#include "actors/protocol/data.h"
+#include "actors/protocol/draws.h"
 
 static uint32_t
 option_u32(const skn_actor_t *actor, const char *name)

@@ -27,8 +27,8 @@
 #ifndef ACTORS_SAMPLERS_SAMPLER_H
 #define ACTORS_SAMPLERS_SAMPLER_H
 
-#include "actors/messages.h"
-#include "actors/rows.h"
+#include "actors/protocol/messages.h"
+#include "actors/rows/rows.h"
 #include "skein/error.h"
 
 /* Parts of a mixture. */

@@ -5,8 +5,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "actors/draws.h"
-#include "actors/rowset.h"
+#include "actors/protocol/draws.h"
+#include "actors/protocol/rowset.h"
 #include "actors/samplers/blockwise.h"
 
 /* A sample's bucket in one table, for one draw. */

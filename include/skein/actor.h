@@ -116,9 +116,9 @@ typedef struct skn_kind {
      * is left. May be NULL. */
     skn_status_t (*drain)(skn_actor_t *, void *state, skn_error_t *);
     /* The run was broken off, and this actor has not failed: writes what it
-     * owns as it is (formats/cut.h). All actors have left their handlers, and
-     * those without this are closed; on the host's thread. Only where the host
-     * asks for it. May be NULL. */
+     * owns as it is (formats/checkpoint/cut.h). All actors have left their
+     * handlers, and those without this are closed; on the host's thread. Only
+     * where the host asks for it. May be NULL. */
     skn_status_t (*cut)(skn_actor_t *, void *state, struct skn_cut_writer *,
                         skn_error_t *);
     /* Frees what open made; also after a failed open. All actors have left

@@ -1,7 +1,7 @@
 /* message.h - how a message is declared: once, as a table of fields.
  *
  * From the table come a struct, a schema, and through the schema (which
- * transport/schema.c walks) encode, decode, validate and print.
+ * transport/message/schema.c walks) encode, decode, validate and print.
  *
  *     #define FIELDS_word(F, M)                                   \
  *         F(M, str, text,  64,         "one word")                \

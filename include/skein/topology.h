@@ -66,7 +66,7 @@ typedef struct skn_start_options {
     /* After so long an actor that waits for another one, and a handler that has
      * not returned, are reported as events `waiting` and `stuck`; 0: 30,000. */
     uint32_t patience_ms;
-    bool keeps; /* what actors own outlives the run, for a cut (topology/host.h)
+    bool keeps; /* what actors own outlives the run, for a cut of the command's
                  */
 } skn_start_options_t;
 

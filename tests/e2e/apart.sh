@@ -4,8 +4,9 @@
 # Three nodes of loopback, each with a working folder of its own and the run in
 # `run`, so that only the first one has checkpoints. Whatever ends the run, it
 # goes on to the weights of a run that nobody disturbed; and what it has learnt
-# is told by all of them together as by one process. Covers actors/restore.c,
-# actors/restorer.c, topology/plan_restore.c, and --predict of `node` and `up`.
+# is told by all of them together as by one process. Covers
+# actors/rows/restore.c, actors/checkpoints/restorer.c,
+# topology/plan/plan_restore.c, and --predict of `node` and `up`.
 # SPDX-License-Identifier: Apache-2.0
 # shellcheck source=tests/e2e/lib.sh
 . "$(dirname "$0")/lib.sh"

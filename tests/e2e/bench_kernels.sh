@@ -2,8 +2,9 @@
 # bench_kernels.sh - `skein bench kernels` measures every kernel that there is.
 #
 # One run a case: what is printed counts here, not how fast it was. Covers
-# cli/bench_kernels.c, cli/bench_products.c, cli/bench_registers.c,
-# cli/bench_roofs.c, cli/bench_rows.c and cli/bench_table.c.
+# cli/bench/bench_kernels.c, cli/bench/bench_products.c,
+# cli/bench/bench_registers.c, cli/bench/bench_roofs.c, cli/bench/bench_rows.c
+# and cli/bench/bench_table.c.
 # SPDX-License-Identifier: Apache-2.0
 # shellcheck source=tests/e2e/lib.sh
 . "$(dirname "$0")/lib.sh"

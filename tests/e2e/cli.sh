@@ -1,11 +1,11 @@
 #!/usr/bin/env bash
 # cli.sh - what the verbs print, and what they say when something is wrong.
 #
-# Covers cli/actors.c, cli/bench.c, cli/check.c, cli/completion.c,
-# cli/doctor.c, cli/eval.c, cli/follow.c, cli/graph.c, cli/help.c,
-# cli/inspect.c, cli/main.c, cli/man.c, cli/plan.c, cli/predict.c,
-# cli/reference.c, cli/run.c, cli/supervise.c, cli/train.c, cli/verbs.c and
-# cli/version.c.
+# Covers cli/actors.c, cli/bench/bench.c, cli/check.c, cli/completion.c,
+# cli/doctor/doctor.c, cli/eval.c, cli/base/follow.c, cli/graph.c,
+# cli/base/help.c, cli/inspect.c, cli/main.c, cli/man.c, cli/plan.c,
+# cli/predict.c, cli/reference.c, cli/run.c, cli/base/supervise.c, cli/train.c,
+# cli/verbs.c and cli/doctor/version.c.
 # SPDX-License-Identifier: Apache-2.0
 # shellcheck source=tests/e2e/lib.sh
 . "$(dirname "$0")/lib.sh"
@@ -318,7 +318,8 @@ check_equal "each line is answered at once" \
 eval "exec ${answers[1]}>&-"
 wait "${answers_PID:-}" 2>/dev/null
 says "a full disk is told once" 74 \
-    "skein: standard output: No space left on device" \
+    "skein: standard output: No space left on device; make room, or choose \
+another disk" \
     bash -c "\"$skein\" predict run test.txt >/dev/full"
 for _ in $(seq 20); do tail -n +2 test.txt; done |
     "$skein" predict run 2>err | head -n 1 >out

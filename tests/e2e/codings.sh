@@ -3,8 +3,8 @@
 #
 # `gradient_error` of epochs on two and three nodes, in every coding, with a
 # softmax that is merged early (whose u and v cancel more and more as it learns)
-# or late, and one-vs-all (where nothing cancels). Covers actors/rounding.c from
-# link to event.
+# or late, and one-vs-all (where nothing cancels). Covers
+# actors/combine/rounding.c from link to event.
 # SPDX-License-Identifier: Apache-2.0
 # shellcheck source=tests/e2e/lib.sh
 . "$(dirname "$0")/lib.sh"

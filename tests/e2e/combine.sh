@@ -5,7 +5,8 @@
 # The weights are those of one process, however many shards a node has; with
 # windows and credits as tight as they may be; and two nodes of two shards send
 # hardly more than two of one, as `skein plan` foretells. Covers
-# actors/combiner.c, topology/plan_combiners.c and topology/cost.c.
+# actors/combine/combiner.c, topology/plan/plan_combiners.c and
+# topology/plan/cost.c.
 # SPDX-License-Identifier: Apache-2.0
 # shellcheck source=tests/e2e/lib.sh
 . "$(dirname "$0")/lib.sh"

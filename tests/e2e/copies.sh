@@ -2,7 +2,7 @@
 # copies.sh - where rows lie, and over how many shards, changes no model: not
 # in a run, not across a resume; and checkpoints hold the masters.
 #
-# Covers actors/copy.c, actors/updater.c, actors/tensors.c.
+# Covers actors/rows/copy.c, actors/rows/updater.c, actors/rows/tensors.c.
 # SPDX-License-Identifier: Apache-2.0
 # shellcheck source=tests/e2e/lib.sh
 . "$(dirname "$0")/lib.sh"

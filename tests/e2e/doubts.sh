@@ -1,8 +1,8 @@
 #!/usr/bin/env bash
 # doubts.sh - checkpoints whose files have the right length and other bytes.
 #
-# Covers cli/doubts.c, choose of cli/coordinator.c and the mistakes that all
-# members make (topology/membership.c).
+# Covers cli/elastic/doubts.c, choose of cli/elastic/coordinator.c and the
+# mistakes that all members make (topology/elastic/membership.c).
 # SPDX-License-Identifier: Apache-2.0
 # shellcheck source=tests/e2e/lib.sh
 . "$(dirname "$0")/lib.sh"

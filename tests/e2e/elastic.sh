@@ -1,9 +1,11 @@
 #!/usr/bin/env bash
 # elastic.sh - nodes come, leave and die, and the weights are the same.
 #
-# Covers cli/coordinator.c, cli/member.c, cli/member_worker.c, cli/crew.c,
-# cli/up_elastic.c, cli/talk.c, topology/membership.c and actors/coordinator.c
-# (patience); cli/process.c and cli/alone.c. torture.sh has them at random.
+# Covers cli/elastic/coordinator.c, cli/elastic/member.c,
+# cli/elastic/member_worker.c, cli/elastic/crew.c, cli/elastic/up_elastic.c,
+# cli/base/talk.c, topology/elastic/membership.c and actors/course/coordinator.c
+# (patience); cli/base/process.c and cli/base/alone.c. torture.sh has them at
+# random.
 # SPDX-License-Identifier: Apache-2.0
 # shellcheck source=tests/e2e/lib.sh
 . "$(dirname "$0")/lib.sh"

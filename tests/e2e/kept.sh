@@ -2,8 +2,9 @@
 # kept.sh - checkpoints that nodes keep in folders of their own: any one of them
 # may be lost, and the run goes on to the same weights, on fewer nodes and back.
 #
-# Covers actors/keeper.c, fetcher.c, gatherer.c, restorer.c, formats/held.c,
-# topology/plan_keepers.c, and --from and --generation of `skein node`.
+# Covers actors/checkpoints/keeper.c, fetcher.c, gatherer.c, restorer.c,
+# formats/checkpoint/held.c, topology/plan/plan_keepers.c, and --from and
+# --generation of `skein node`.
 # SPDX-License-Identifier: Apache-2.0
 # shellcheck source=tests/e2e/lib.sh
 . "$(dirname "$0")/lib.sh"

@@ -55,7 +55,8 @@ says "a path is needed" 64 \
     "skein: skein keygen needs one more argument; use it as skein keygen PATH" \
     "$skein" keygen
 says "a full output is an error" 74 "skein: standard output: No space left on \
-device" bash -c '"$0" keygen keys/full >/dev/full' "$skein"
+device; make room, or choose another disk" \
+    bash -c '"$0" keygen keys/full >/dev/full' "$skein"
 
 says "with --json it is one object" 0 "" "$skein" keygen keys/c --json
 check_equal "  which names files and key" "$(python3 -c '

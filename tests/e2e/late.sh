@@ -8,8 +8,8 @@
 # gradients do not depend on when they are applied, so that the way from the
 # first weights to the last is that of a run which waits. With one-vs-all, since
 # no normaliser is estimated there.
-# Covers actors/lateness.c, actors/normalisers.c, actors/layer.c,
-# actors/embedding.c and actors/output.c.
+# Covers actors/protocol/lateness.c, actors/output/normalisers.c,
+# actors/hidden/layer.c, actors/hidden/embedding.c and actors/output/output.c.
 # SPDX-License-Identifier: Apache-2.0
 # shellcheck source=tests/e2e/lib.sh
 . "$(dirname "$0")/lib.sh"

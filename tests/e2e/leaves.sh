@@ -2,8 +2,8 @@
 # leaves.sh - several nodes are told to leave at the same moment, and their
 # folders are deleted when they have: nothing is lost.
 #
-# Covers topology/membership_leave.c, topology/plan_keepers.c, actors/keeper.c,
-# cli/leaving.c, cli/run_journal.c.
+# Covers topology/elastic/membership_leave.c, topology/plan/plan_keepers.c,
+# actors/checkpoints/keeper.c, cli/elastic/leaving.c, cli/elastic/run_journal.c.
 # SPDX-License-Identifier: Apache-2.0
 # shellcheck source=tests/e2e/lib.sh
 . "$(dirname "$0")/lib.sh"

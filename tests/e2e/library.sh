@@ -50,9 +50,10 @@ check_equal "libskein.a claims skn_ names only" "$(cat strangers)" ""
 # Each of them is called wrongly there.
 nm -D --defined-only "$libdir/libskein.so" | awk '{ print $3 }' |
     while read -r name; do
-        grep -qw "$name" "$root/tests/test_misuse.c" || echo "$name"
+        grep -qw "$name" "$root/tests/topology/run/test_misuse.c" ||
+            echo "$name"
     done >untested
-check_equal "tests/test_misuse.c knows every public function" \
+check_equal "tests/topology/run/test_misuse.c knows every public function" \
     "$(cat untested)" ""
 check "the library's name carries its version" \
     sh -c "objdump -p '$libdir/libskein.so' | grep -q 'SONAME *libskein.so.0'"

@@ -4,7 +4,7 @@
 # German and French write 0.5 with a comma, Turkish has two letters i. The
 # locales are made in the work folder. A program trains, predicts and checks
 # what it was told under each; then some unit tests that read or write numbers
-# run under one of them: tests/host_locale.c makes them such hosts.
+# run under one of them: tests/support/host_locale.c makes them such hosts.
 # SKEIN_LOCALES=all runs all unit tests under each (nightly).
 # SPDX-License-Identifier: Apache-2.0
 # shellcheck source=tests/e2e/lib.sh

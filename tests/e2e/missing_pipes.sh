@@ -2,7 +2,7 @@
 # missing_pipes.sh - a plan that lacks a pipe is refused.
 #
 # Pipes of a printed plan are left out in turn: nobody may wait for ever for
-# what never comes. Covers `needs` of the kinds and topology/spec_graph.c.
+# what never comes. Covers `needs` of the kinds and topology/spec/spec_graph.c.
 # SPDX-License-Identifier: Apache-2.0
 # shellcheck source=tests/e2e/lib.sh
 . "$(dirname "$0")/lib.sh"

@@ -2,7 +2,8 @@
 # old_journal.sh - the coordinator's journal is of a backup, or is gone, and the
 # members live.
 #
-# Covers skn_membership_newest (topology/membership.c), cli/coordinator.c.
+# Covers skn_membership_newest (topology/elastic/membership.c),
+# cli/elastic/coordinator.c.
 # SPDX-License-Identifier: Apache-2.0
 # shellcheck source=tests/e2e/lib.sh
 . "$(dirname "$0")/lib.sh"

@@ -5,8 +5,8 @@
 # own (hosts_relayed with $undialled: a stream that they dial is passed on, and
 # there is no way to them). c and d reach each other through a. The fifth is a
 # stranger's, and in the end the coordinator's.
-# Covers actors/link_tunnels.c, actors/routes.c and transport/tunnels*.c with
-# real processes. SPDX-License-Identifier: Apache-2.0
+# Covers actors/links/link_tunnels.c, actors/links/routes.c and
+# transport/tunnels*.c with real processes. SPDX-License-Identifier: Apache-2.0
 # shellcheck source=tests/e2e/lib.sh
 . "$(dirname "$0")/lib.sh"
 # shellcheck source=tests/e2e/tiny.sh

@@ -3,9 +3,10 @@
 # that holds theirs, or from any of them; and a run whose networks are not
 # joined yet is one, too.
 #
-# Covers cli/holdings.c, cli/combinations.c, topology/trained.c,
-# topology/trained_missing.c, topology/resume.c, formats/node_folders.c,
-# formats/checkpoint_find.c and formats/checkpoint_beside.c.
+# Covers cli/holdings.c, cli/base/combinations.c, topology/run/trained.c,
+# topology/run/trained_missing.c, topology/run/resume.c,
+# formats/checkpoint/node_folders.c, formats/checkpoint/checkpoint_find.c and
+# formats/checkpoint/checkpoint_beside.c.
 # SPDX-License-Identifier: Apache-2.0
 # shellcheck source=tests/e2e/lib.sh
 . "$(dirname "$0")/lib.sh"

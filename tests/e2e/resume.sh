@@ -1,9 +1,10 @@
 #!/usr/bin/env bash
 # resume.sh - a run that is killed or stopped goes on to the same weights.
 #
-# Covers cli/supervise.c, cli/train.c, topology/resume.c, topology/model_run.c,
-# actors/coordinator.c, actors/checkpointer.c and actors/progress.c.
-# SKEIN_SEED=N repeats the moments of an earlier failure; ROUNDS=N kills more.
+# Covers cli/base/supervise.c, cli/train.c, topology/run/resume.c,
+# topology/run/model_run.c, actors/course/coordinator.c,
+# actors/checkpoints/checkpointer.c and actors/course/progress.c. SKEIN_SEED=N
+# repeats the moments of an earlier failure; ROUNDS=N kills more.
 # SPDX-License-Identifier: Apache-2.0
 # shellcheck source=tests/e2e/lib.sh
 . "$(dirname "$0")/lib.sh"

@@ -6,8 +6,8 @@ terminals send, and looks at what was said, at the exit code, and at what lies
 on the disk. A process is waited for by what it says, never by the clock; an
 alarm ends all of it if one wait takes too long.
 
-Covers cli/stop.c, cli/supervise.c, cli/member_end.c, cli/again.c,
-topology/run_config.c and --requeue-code.
+Covers cli/base/stop.c, cli/base/supervise.c, cli/elastic/member_end.c,
+cli/base/again.c, topology/run/run_config.c and --requeue-code.
 SPDX-License-Identifier: Apache-2.0
 """
 import json

@@ -2,7 +2,7 @@
 # threads.sh - a run is the actors of its plan: one thread each, by that name,
 # on that core; and every row of the weights has one writer.
 #
-# Looks into /proc while a run goes on. Covers actors/placement.c.
+# Looks into /proc while a run goes on. Covers actors/runtime/placement.c.
 # SPDX-License-Identifier: Apache-2.0
 # shellcheck source=tests/e2e/lib.sh
 . "$(dirname "$0")/lib.sh"

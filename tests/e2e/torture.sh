@@ -2,7 +2,7 @@
 # torture.sh - `skein torture`: random kills and leaves, and the weights are the
 # same.
 #
-# Covers cli/torture.c over what elastic.sh and leaves.sh do one by one.
+# Covers cli/elastic/torture.c over what elastic.sh and leaves.sh do one by one.
 # SKEIN_SEED=N repeats the kills and leaves of a failure.
 # SPDX-License-Identifier: Apache-2.0
 # shellcheck source=tests/e2e/lib.sh

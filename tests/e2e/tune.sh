@@ -1,7 +1,8 @@
 #!/usr/bin/env bash
 # tune.sh - successive halving on a tiny model: what it tells, keeps, refuses.
 #
-# Covers cli/tune.c, cli/trial.c, cli/trials.c, cli/tuned.c and cli/tuning.c.
+# Covers cli/tune/tune.c, cli/tune/trial.c, cli/tune/trials.c, cli/tune/tuned.c
+# and cli/tune/tuning.c.
 # SPDX-License-Identifier: Apache-2.0
 # shellcheck source=tests/e2e/lib.sh
 . "$(dirname "$0")/lib.sh"

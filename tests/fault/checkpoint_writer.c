@@ -6,9 +6,9 @@
  *
  * Exit code 1: a call failed, and said why; 2: what was read back is wrong.
  * SPDX-License-Identifier: Apache-2.0 */
-#include "tests/checkpoint_fixture.h"
+#include "tests/support/checkpoint_fixture.h"
 
-#include "formats/folder.h"
+#include "formats/folder/folder.h"
 
 #include <inttypes.h>
 

@@ -14,9 +14,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "actors/messages.h"
-#include "transport/coding.h"
-#include "transport/link.h"
+#include "actors/protocol/messages.h"
+#include "transport/message/coding.h"
+#include "transport/link/link.h"
 
 #define RECORD_BYTES_MAX ((size_t)1 << 22)
 #define HEAD_BYTES 16

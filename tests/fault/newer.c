@@ -4,7 +4,7 @@
  * --wrap=skn_fragment_read: what it says is of version 2, and it takes nothing
  * that is not, as the first six fields of a header let it (docs/wire.md).
  * SPDX-License-Identifier: Apache-2.0 */
-#include "transport/fragment.h"
+#include "transport/link/fragment.h"
 
 #define NEXT (SKN_LINK_VERSION + 1)
 

@@ -9,7 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "transport/link.h"
+#include "transport/link/link.h"
 
 #define LINKS_MAX 64
 #define HELD_MAX 64

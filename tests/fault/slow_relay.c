@@ -8,7 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "actors/messages.h"
+#include "actors/protocol/messages.h"
 #include "skein/topology.h"
 
 #define WAITING_MAX 128 /* more than any window here */

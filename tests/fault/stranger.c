@@ -18,7 +18,7 @@
 #include <unistd.h>
 
 #include "stranger_raw.h"
-#include "transport/fragment.h"
+#include "transport/link/fragment.h"
 
 #define MS_NS 1000000u
 #define AT_ONCE_MAX 1024u

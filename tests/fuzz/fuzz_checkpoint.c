@@ -7,7 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "formats/manifest.h"
+#include "formats/checkpoint/manifest.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t byte_count);
 

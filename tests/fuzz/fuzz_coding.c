@@ -7,10 +7,10 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "actors/messages.h"
-#include "tests/coded_messages.h"
-#include "transport/coding.h"
-#include "transport/field.h"
+#include "actors/protocol/messages.h"
+#include "tests/support/coded_messages.h"
+#include "transport/message/coding.h"
+#include "transport/message/field.h"
 
 #define IDLE_BYTES_MAX ((size_t)1 << 20)
 #define MESSAGE_BYTES_MAX ((size_t)1 << 20)

@@ -11,8 +11,8 @@
 #include <string.h>
 
 #include "tests/fuzz/lsan_libfyaml.h"
-#include "tests/word_kinds.h"
-#include "topology/spec.h"
+#include "tests/support/word_kinds.h"
+#include "topology/spec/spec.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t count);
 
@@ -51,7 +51,8 @@ write_tree(const skn_document_t *document)
     skn_problems_t *problems = skn_problems_new(NULL);
     FILE *file = open_memstream(&text, &text_bytes);
     if (file) {
-        (void)skn_document_write(skn_document_root(document), file, NULL);
+        (void)skn_document_write(skn_document_root(document), file,
+                                 "writing YAML", NULL);
         (void)fclose(file);
         skn_document_t *again =
             skn_document_parse(text, text_bytes, "again", problems);

@@ -10,7 +10,7 @@
 
 #include <xxhash.h>
 
-#include "formats/dataset_file.h"
+#include "formats/dataset/dataset_file.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t count);
 

@@ -9,8 +9,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "transport/fragment.h"
-#include "transport/link.h"
+#include "transport/link/fragment.h"
+#include "transport/link/link.h"
 
 #define WINDOW_BYTES ((size_t)1 << 16)
 #define RECORD_BYTES_MAX ((size_t)1 << 18)

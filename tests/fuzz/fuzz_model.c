@@ -6,8 +6,8 @@
 #include <string.h>
 
 #include "tests/fuzz/lsan_libfyaml.h"
-#include "topology/document.h"
-#include "topology/model.h"
+#include "topology/config/document.h"
+#include "topology/model/model.h"
 
 /* The printed form of the model file in `text`; NULL if it is refused. */
 static char *

@@ -10,8 +10,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "transport/rendezvous.h"
-#include "transport/tunnel_words.h"
+#include "transport/tunnel/rendezvous.h"
+#include "transport/tunnel/tunnel_words.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t byte_count);
 

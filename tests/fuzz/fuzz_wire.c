@@ -7,11 +7,11 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "actors/messages.h"
-#include "tests/sample_messages.h"
-#include "transport/field.h"
-#include "transport/schema.h"
-#include "transport/walk.h"
+#include "actors/protocol/messages.h"
+#include "tests/support/sample_messages.h"
+#include "transport/message/field.h"
+#include "transport/message/schema.h"
+#include "transport/message/walk.h"
 
 #define IDLE_BYTES_MAX ((size_t)1 << 20)
 

@@ -1,13 +1,13 @@
 /* fuzz_xmc.c - any bytes as a data file, as a line, and as a number.
  *
- * Whatever is accepted must keep the promises of formats/xmc.h. The first byte
- * chooses between bounds, so that both sides of every limit are met.
+ * Whatever is accepted must keep the promises of formats/dataset/xmc.h. The
+ * first byte chooses between bounds, so that both sides of every limit are met.
  * SPDX-License-Identifier: Apache-2.0 */
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "formats/xmc.h"
+#include "formats/dataset/xmc.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t count);
 

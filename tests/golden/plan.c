@@ -9,9 +9,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "actors/kinds.h"
-#include "topology/cost.h"
-#include "topology/plan.h"
+#include "actors/protocol/kinds.h"
+#include "topology/plan/cost.h"
+#include "topology/plan/plan.h"
 
 static int
 print_spec(const skn_plan_t *plan, const char *form, skn_problems_t *problems,

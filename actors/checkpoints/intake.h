@@ -1,0 +1,55 @@
+/* intake.h - the state of owners, on its way into the files of a checkpoint.
+ *
+ * Tensors are announced, then come chunk by chunk; each owner writes one file.
+ * A write that fails leaves the rest of the stream to be thrown away: what
+ * failed stands in `failure` when all is complete.
+ * SPDX-License-Identifier: Apache-2.0 */
+#ifndef ACTORS_CHECKPOINTS_INTAKE_H
+#define ACTORS_CHECKPOINTS_INTAKE_H
+
+#include "actors/protocol/messages.h"
+#include "actors/rows/tensors.h"
+#include "formats/checkpoint/checkpoint.h"
+#include "kernels/kernels.h"
+#include "skein/actor.h"
+
+typedef struct skn_intake_shard {
+    char file[SKN_NAME_MAX + 1];
+    skn_piece_t piece[SKN_TENSOR_VIEWS_MAX];
+    uint32_t piece_count;
+    bool complete;
+    skn_checkpoint_shard_t *writer;
+} skn_intake_shard_t;
+
+typedef struct skn_intake {
+    skn_checkpoint_writer_t *writer;
+    skn_intake_shard_t *shards; /* [owners] */
+    uint32_t owners, shard_count, complete;
+    bool open; /* state is awaited */
+    uint64_t batch;
+    const skn_kernels_t *kernels;
+    skn_error_t failure; /* of the checkpoint in work */
+} skn_intake_t;
+
+/* `owners` send their state here. SKN_NO_MEMORY, SKN_BAD_CONFIG. Closed by
+ * skn_intake_close, also after a failure. */
+skn_status_t skn_intake_open(skn_intake_t *intake, uint32_t owners,
+                             skn_error_t *error);
+void skn_intake_close(skn_intake_t *intake);
+
+/* Begins a checkpoint; what fails is in `failure`. */
+void skn_intake_begin(skn_intake_t *intake, skn_run_folder_t *run,
+                      uint64_t batch, uint64_t generation);
+/* Gives it up, or what is left of it. */
+void skn_intake_drop(skn_intake_t *intake);
+
+/* SKN_BAD_MESSAGE for what was not asked for. */
+skn_status_t skn_intake_tensor(skn_intake_t *intake, const skn_actor_t *actor,
+                               const skn_tensor_t *tensor, skn_error_t *error);
+/* *all: the last owner has sent everything. SKN_DIVERGED for values that are
+ * not finite. */
+skn_status_t skn_intake_chunk(skn_intake_t *intake, skn_actor_t *actor,
+                              const skn_chunk_t *chunk, bool *all,
+                              skn_error_t *error);
+
+#endif

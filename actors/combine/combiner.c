@@ -1,0 +1,388 @@
+/* combiner.c - one share of a node in place of one of each of its shards.
+ *
+ *     output.0 ─┐  partition, output_gradient              ┌─▶ embedding.*
+ *     output.1 ─┴────▶ combiner.0 ─── the same, merged ────┴─▶ output.*
+ *
+ * What the shards of a node tell of a batch is merged before it leaves the
+ * node, so that a link carries it once, however many cores the node has
+ * (combining.h). Parts come one by one, since a batch has a gradient for each
+ * slice of the layer below; each is sent on when it is whole, those of a
+ * softmax behind their partition. They are answers: no more batches are here
+ * than are in flight, and whoever sends them is never kept waiting by others.
+ * DESIGN section 4 (reduce), section 5 (step 4).
+ *
+ * This file owns: the parts that wait for the rest of theirs.
+ * SPDX-License-Identifier: Apache-2.0 */
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "actors/combine/combining.h"
+#include "actors/protocol/cuts.h"
+#include "actors/protocol/kinds.h"
+
+/* A batch of which not everything has been sent. */
+typedef struct flight {
+    bool used;
+    uint64_t batch, next; /* next: the first that may come here again */
+    uint32_t rows, partition_count, sent_count;
+    const skn_partition_t **partitions; /* [shards] */
+    skn_share_t *shares;                /* [slices][shards] */
+    uint32_t *share_count;              /* [slices] */
+} flight_t;
+
+typedef struct combiner {
+    skn_combining_t combining;
+    skn_cuts_t cuts; /* of the layer below */
+    uint32_t flight_count;
+    flight_t *flights;
+    const skn_partition_t **partitions; /* of all flights */
+    skn_share_t *shares;
+    uint32_t *share_count;
+} combiner_t;
+
+/* --- batches ------------------------------------------------------------- */
+
+static skn_share_t *
+shares_of(const combiner_t *combiner, const flight_t *flight, uint32_t slice)
+{
+    return flight->shares + (size_t)slice * combiner->combining.shards;
+}
+
+static void
+drop_slice(const combiner_t *combiner, const flight_t *flight, uint32_t slice)
+{
+    skn_share_t *share = shares_of(combiner, flight, slice);
+    for (uint32_t s = 0; s < combiner->combining.shards; s++) {
+        skn_message_drop(share[s].message);
+        share[s].message = NULL;
+    }
+}
+
+static void
+end_flight(const combiner_t *combiner, flight_t *flight)
+{
+    for (uint32_t s = 0; s < combiner->combining.shards; s++) {
+        skn_message_drop(flight->partitions[s]);
+        flight->partitions[s] = NULL;
+    }
+    for (uint32_t k = 0; k < combiner->cuts.slices; k++) {
+        drop_slice(combiner, flight, k);
+        flight->share_count[k] = 0;
+    }
+    flight->next = flight->batch + combiner->flight_count;
+    flight->partition_count = flight->sent_count = 0;
+    flight->used = false;
+}
+
+/* What a part says of itself. */
+typedef struct part {
+    const char *name;
+    uint64_t batch;
+    uint32_t shard, rows;
+} part_t;
+
+static skn_status_t
+refuse(const combiner_t *combiner, const part_t *part, const char *what,
+       skn_error_t *error)
+{
+    return skn_fail(error, SKN_BAD_MESSAGE,
+                    "%s: %s of shard %" PRIu32 ", batch %" PRIu64 ": %s",
+                    combiner->combining.name, part->name, part->shard,
+                    part->batch, what);
+}
+
+/* Whether a batch can be in flight together with all that are here. */
+static bool
+fits_window(const combiner_t *combiner, uint64_t batch)
+{
+    for (uint32_t k = 0; k < combiner->flight_count; k++) {
+        const flight_t *other = &combiner->flights[k];
+        uint64_t apart =
+            batch > other->batch ? batch - other->batch : other->batch - batch;
+        if (other->used && apart >= combiner->flight_count)
+            return false;
+    }
+    return true;
+}
+
+/* The batch of a part; NULL if it is none of now, or the part none of ours. */
+static flight_t *
+flight_for(combiner_t *combiner, const part_t *part, skn_error_t *error)
+{
+    const skn_combining_t *combining = &combiner->combining;
+    flight_t *flight = &combiner->flights[part->batch % combiner->flight_count];
+    const char *what = NULL;
+    if (part->shard < combining->shard_first ||
+        part->shard - combining->shard_first >= combining->shards)
+        what = "the shard is none of those that are combined here";
+    else if (part->rows > combining->batch_rows)
+        what = "too many samples";
+    else if (!flight->used && part->batch < flight->next)
+        what = "the batch has been sent on";
+    else if (flight->used ? part->batch != flight->batch
+                          : !fits_window(combiner, part->batch))
+        what = "the batch is beyond the window";
+    else if (flight->used && part->rows != flight->rows)
+        what = "other parts have another number of samples";
+    if (what) {
+        (void)refuse(combiner, part, what, error);
+        return NULL;
+    }
+    flight->used = true;
+    flight->batch = part->batch;
+    flight->rows = part->rows;
+    return flight;
+}
+
+/* --- handlers ------------------------------------------------------------ */
+
+/* Sends a slice if all of it is here, and its partition is on its way. */
+static skn_status_t
+send_slice(skn_actor_t *actor, combiner_t *combiner, flight_t *flight,
+           uint32_t slice, skn_error_t *error)
+{
+    uint32_t shards = combiner->combining.shards;
+    const skn_share_t *shares = shares_of(combiner, flight, slice);
+    if (flight->share_count[slice] < shards || !shares[0].message ||
+        (shares[0].normalised && flight->partition_count < shards))
+        return SKN_OK;
+    skn_status_t status = skn_combining_shares(
+        &combiner->combining, actor, shares, flight->partitions, error);
+    drop_slice(combiner, flight, slice);
+    if (++flight->sent_count == combiner->cuts.slices)
+        end_flight(combiner, flight);
+    return status;
+}
+
+static skn_status_t
+on_partition(skn_actor_t *actor, void *state, const void *message,
+             skn_error_t *error)
+{
+    combiner_t *combiner = state;
+    skn_combining_t *combining = &combiner->combining;
+    const skn_partition_t *partition = message;
+    const part_t part = { "partition", partition->batch, partition->shard,
+                          partition->rows };
+    flight_t *flight = flight_for(combiner, &part, error);
+    if (!flight)
+        return SKN_BAD_MESSAGE;
+    const skn_partition_t **place =
+        &flight->partitions[partition->shard - combining->shard_first];
+    if (*place)
+        return refuse(combiner, &part, "it comes twice", error);
+    skn_status_t status =
+        skn_combining_check_partition(combining, partition, error);
+    if (status != SKN_OK)
+        return status;
+    *place = skn_message_keep(partition);
+    if (++flight->partition_count < combining->shards)
+        return SKN_OK;
+    status =
+        skn_combining_partitions(combining, actor, flight->partitions, error);
+    for (uint32_t k = 0; k < combiner->cuts.slices && status == SKN_OK; k++)
+        status = send_slice(actor, combiner, flight, k, error);
+    return status;
+}
+
+/* The slice of the layer below that a share is for; `slices` if it is none. */
+static uint32_t
+slice_of(const combiner_t *combiner, const skn_share_t *share)
+{
+    const skn_cuts_t *cuts = &combiner->cuts;
+    uint32_t slice = 0;
+    while (slice < cuts->slices && cuts->first[slice] != share->column_first)
+        slice++;
+    if (slice < cuts->slices && skn_cuts_width(cuts, slice) != share->columns)
+        return cuts->slices;
+    return slice;
+}
+
+static skn_status_t
+take_share(skn_actor_t *actor, combiner_t *combiner, const skn_share_t *share,
+           skn_error_t *error)
+{
+    const part_t part = { share->sums ? "hidden_gradient" : "output_gradient",
+                          share->batch, share->shard, share->rows };
+    uint32_t slice = slice_of(combiner, share);
+    flight_t *flight = flight_for(combiner, &part, error);
+    if (!flight)
+        return SKN_BAD_MESSAGE;
+    if (slice == combiner->cuts.slices)
+        return refuse(combiner, &part, "columns of no slice", error);
+    skn_share_t *place = shares_of(combiner, flight, slice) + share->shard -
+                         combiner->combining.shard_first;
+    if (place->message ||
+        flight->share_count[slice] == combiner->combining.shards)
+        return refuse(combiner, &part, "it comes twice", error);
+    skn_status_t status =
+        skn_combining_check_share(&combiner->combining, share, error);
+    if (status != SKN_OK)
+        return status;
+    *place = *share;
+    (void)skn_message_keep(share->message);
+    flight->share_count[slice]++;
+    return send_slice(actor, combiner, flight, slice, error);
+}
+
+static skn_status_t
+on_output_gradient(skn_actor_t *actor, void *state, const void *message,
+                   skn_error_t *error)
+{
+    skn_share_t share = skn_share_of_output(message);
+    return take_share(actor, state, &share, error);
+}
+
+static skn_status_t
+on_hidden_gradient(skn_actor_t *actor, void *state, const void *message,
+                   skn_error_t *error)
+{
+    skn_share_t share = skn_share_of_hidden(message);
+    return take_share(actor, state, &share, error);
+}
+
+/* --- open and close ------------------------------------------------------ */
+
+static uint32_t
+option_u32(const skn_actor_t *actor, const char *name)
+{
+    return (uint32_t)skn_actor_option_int(actor, name);
+}
+
+static skn_status_t
+open_flights(combiner_t *combiner, skn_error_t *error)
+{
+    size_t shards = combiner->combining.shards, slices = combiner->cuts.slices;
+    size_t flights = combiner->flight_count;
+    combiner->flights = calloc(flights, sizeof(*combiner->flights));
+    combiner->partitions =
+        calloc(flights * shards, sizeof(*combiner->partitions));
+    combiner->shares =
+        calloc(flights * slices * shards, sizeof(*combiner->shares));
+    combiner->share_count =
+        calloc(flights * slices, sizeof(*combiner->share_count));
+    if (!combiner->flights || !combiner->partitions || !combiner->shares ||
+        !combiner->share_count) {
+        combiner->flight_count = 0; /* nothing is in them */
+        return skn_fail(error, SKN_NO_MEMORY,
+                        "no room for the parts of %zu batches", flights);
+    }
+    for (size_t k = 0; k < flights; k++) {
+        flight_t *flight = &combiner->flights[k];
+        flight->partitions = combiner->partitions + k * shards;
+        flight->shares = combiner->shares + k * slices * shards;
+        flight->share_count = combiner->share_count + k * slices;
+    }
+    return SKN_OK;
+}
+
+static skn_status_t
+combiner_open(skn_actor_t *actor, void *state, skn_error_t *error)
+{
+    combiner_t *combiner = state;
+    skn_status_t status =
+        skn_cuts_make(&combiner->cuts, option_u32(actor, "columns"),
+                      option_u32(actor, "slices"),
+                      skn_actor_option_text(actor, "slice_weights"),
+                      skn_actor_name(actor), error);
+    if (status != SKN_OK)
+        return status;
+    combiner->combining = (skn_combining_t){
+        .name = skn_actor_name(actor),
+        .shard_first = option_u32(actor, "shard_first"),
+        .shards = option_u32(actor, "shards"),
+        .batch_rows = option_u32(actor, "batch_rows"),
+        .columns = skn_cuts_widest(&combiner->cuts),
+        .leaf_first = option_u32(actor, "leaf_first"),
+        .leaves = option_u32(actor, "leaf_count"),
+        .tree_leaves = option_u32(actor, "leaves"),
+        .as_leaf = skn_actor_option_int(actor, "as_leaf"),
+    };
+    status = skn_combining_init(&combiner->combining, error);
+    if (status != SKN_OK)
+        return status;
+    /* Batches that are issued and not applied are neighbours, fewer than two
+     * windows: each has a place of its own. */
+    combiner->flight_count = 2 * option_u32(actor, "window");
+    return open_flights(combiner, error);
+}
+
+/* Whoever sends parts has ended: what is not whole by now never will be. */
+static skn_status_t
+combiner_drain(skn_actor_t *actor, void *state, skn_error_t *error)
+{
+    const combiner_t *combiner = state;
+    for (uint32_t k = 0; k < combiner->flight_count; k++)
+        if (combiner->flights[k].used)
+            return skn_fail(error, SKN_BAD_MESSAGE,
+                            "%s: parts of batch %" PRIu64 " have not come",
+                            skn_actor_name(actor), combiner->flights[k].batch);
+    return SKN_OK;
+}
+
+static void
+combiner_close(skn_actor_t *actor, void *state)
+{
+    combiner_t *combiner = state;
+    (void)actor;
+    for (uint32_t k = 0; k < combiner->flight_count; k++)
+        end_flight(combiner, &combiner->flights[k]);
+    free(combiner->flights);
+    free(combiner->partitions);
+    free(combiner->shares);
+    free(combiner->share_count);
+    skn_cuts_fini(&combiner->cuts);
+    skn_combining_fini(&combiner->combining);
+}
+
+static const skn_option_t options[] = {
+    { "shard_first", SKN_OPTION_INT, "0", 0, SKN_SHARD_MAX - 1, NULL,
+      "first shard of those whose parts are combined" },
+    { "shards", SKN_OPTION_INT, NULL, 1, SKN_SHARD_MAX, NULL,
+      "how many they are" },
+    { "leaves", SKN_OPTION_INT, NULL, 1, SKN_LEAVES_MAX, NULL,
+      "leaves of the tree that their parts are of" },
+    { "leaf_first", SKN_OPTION_INT, "0", 0, SKN_LEAVES_MAX - 1, NULL,
+      "first leaf of theirs" },
+    { "leaf_count", SKN_OPTION_INT, NULL, 1, SKN_LEAVES_MAX, NULL,
+      "leaves of theirs" },
+    { "as_leaf", SKN_OPTION_INT, "-1", -1, SKN_LEAVES_MAX - 1, NULL,
+      "what is sent is this leaf of another tree; -1: nodes of the same" },
+    { "columns", SKN_OPTION_INT, NULL, 1, SKN_HIDDEN_MAX, NULL,
+      "units of the layer below" },
+    SKN_CUTS_OPTIONS,
+    { "batch_rows", SKN_OPTION_INT, NULL, 1, SKN_BATCH_ROWS_MAX, NULL,
+      "most samples of a batch" },
+    { "window", SKN_OPTION_INT, "1", 1, SKN_WINDOW_MAX, NULL,
+      "batches in flight" },
+    { 0 },
+};
+
+static const skn_handler_t handlers[] = {
+    { &skn_partition_schema, on_partition, NULL },
+    { &skn_output_gradient_schema, on_output_gradient, NULL },
+    { &skn_hidden_gradient_schema, on_hidden_gradient, NULL },
+    { 0 },
+};
+
+static const skn_schema_t *const sends[] = {
+    &skn_partition_schema,
+    &skn_output_gradient_schema,
+    &skn_hidden_gradient_schema,
+    NULL,
+};
+
+static const skn_schema_t *const gathers[] = { NULL };
+
+const skn_kind_t skn_combiner = {
+    .name = "combiner",
+    .help = "merges what the shards of a node send to other nodes",
+    .state_bytes = sizeof(combiner_t),
+    .options = options,
+    .handlers = handlers,
+    .sends = sends,
+    .gathers = gathers,
+    .open = combiner_open,
+    .drain = combiner_drain,
+    .close = combiner_close,
+};

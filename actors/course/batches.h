@@ -1,0 +1,74 @@
+/* batches.h - the batches of a run, made from the data and a number.
+ *
+ * Which points batch t has follows from the seed, the sizes and t alone, so
+ * that the source and the readers of other nodes make the same ones, each from
+ * its own copy of the data. One thread, the actor's.
+ * SPDX-License-Identifier: Apache-2.0 */
+#ifndef ACTORS_COURSE_BATCHES_H
+#define ACTORS_COURSE_BATCHES_H
+
+#include "actors/protocol/data.h"
+#include "actors/protocol/messages.h"
+#include "actors/protocol/rowset.h"
+#include "actors/protocol/split.h"
+#include "skein/actor.h"
+
+typedef struct skn_batches {
+    skn_dataset_t *train, *test; /* test: NULL, there is none */
+    skn_split_t split;
+    uint32_t batch_rows, label_count;
+    uint64_t seed, test_rows, data_hash;
+    uint64_t per_epoch; /* batches */
+    uint32_t *order;    /* [split.train_count], of epoch order_epoch */
+    uint64_t order_epoch;
+    /* Scratch of the batch in the making. */
+    skn_dataset_point_t *points;
+    uint32_t *place; /* [features] distinct number + 1, 0: not seen */
+    uint32_t *met;   /* [met_room] of the batch in work: distinct numbers */
+    size_t met_room;
+    skn_rowset_t met_labels; /* of the batch in work; empty between */
+} skn_batches_t;
+
+/* clang-format off */
+/* The options that skn_batches_open reads. */
+#define SKN_BATCHES_OPTIONS                                                   \
+    { "train", SKN_OPTION_PATH, NULL, 0, 0, NULL, "training file" },          \
+        { "test", SKN_OPTION_PATH, "", 0, 0, NULL, "test file" },             \
+        { "questions", SKN_OPTION_BOOL, "false", 0, 0, NULL,                  \
+          "the test file is asked: lines that cannot be read stay, marked" }, \
+        { "normalize", SKN_OPTION_CHOICE, "l2", 0, 0, "l2|none",              \
+          "scale each point's values to length 1" },                          \
+        { "cache", SKN_OPTION_TEXT, "auto", 0, 0, NULL,                       \
+          "auto: keep a binary copy beside the file; none" },                 \
+        { "memory_bytes", SKN_OPTION_INT, "67108864", 1 << 20, 1e15, NULL,    \
+          "buffers while the binary copy is made" },                          \
+        { "features", SKN_OPTION_INT, NULL, 1, SKN_UNIT_MAX, NULL,            \
+          "input features of the model" },                                    \
+        { "labels", SKN_OPTION_INT, NULL, 1, SKN_UNIT_MAX, NULL,              \
+          "labels of the model" },                                            \
+        { "batch_rows", SKN_OPTION_INT, NULL, 1, SKN_BATCH_ROWS_MAX, NULL,    \
+          "samples of a batch" },                                             \
+        { "seed", SKN_OPTION_INT, "1", 0, SKN_WHOLE_MAX, NULL,                \
+          "of every random number" },                                         \
+        { "validate", SKN_OPTION_REAL, "0", 0, 0.5, NULL,                     \
+          "share of the training points that is held back" },                 \
+        { "test_rows", SKN_OPTION_INT, "0", 0, 1e15, NULL,                    \
+          "test points looked at, from the first; 0: all" }
+/* clang-format on */
+
+/* Opens the data, allocates. Freed by skn_batches_close, also after a failure.
+ * As skn_data_open; SKN_BAD_DATA, SKN_NO_MEMORY. */
+skn_status_t skn_batches_open(skn_batches_t *batches, const skn_actor_t *actor,
+                              skn_error_t *error);
+void skn_batches_close(skn_batches_t *batches);
+
+/* Batches of an evaluation pass over all its points. */
+uint64_t skn_batches_of_pass(const skn_batches_t *batches,
+                             skn_purpose_t purpose);
+
+/* Makes the labels and the batch that `issue` names and posts them, each if
+ * there is somebody to get it. SKN_BAD_MESSAGE if there is no such batch. */
+skn_status_t skn_batches_post(skn_batches_t *batches, skn_actor_t *actor,
+                              const skn_issue_t *issue, skn_error_t *error);
+
+#endif

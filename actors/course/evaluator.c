@@ -1,0 +1,392 @@
+/* evaluator.c - P@k, PSP@k and nDCG@k, exact over all labels.
+ *
+ * Merges the best labels of all output shards (ties: the lower label first),
+ * holds them against the truth, and reports when the last batch of a pass has
+ * been counted. Formulas: ranking_metrics.h. Where it predicts, it tells the
+ * labels of each point and their probabilities, in the order of the file.
+ * SPDX-License-Identifier: Apache-2.0 */
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "actors/runtime/reporting.h"
+#include "actors/protocol/data.h"
+#include "actors/protocol/kinds.h"
+#include "actors/protocol/messages.h"
+#include "actors/course/ranking_metrics.h"
+#include "formats/text/json_text.h"
+
+/* A batch whose truth or whose ranking is here: they come on two ways, and
+ * either may be first. */
+typedef struct meeting {
+    const skn_labels_t *truth;
+    const skn_ranking_t **part; /* one of each output shard */
+    size_t part_count, part_room;
+} meeting_t;
+
+typedef struct evaluator {
+    float *inverse; /* [labels] 1 / propensity */
+    uint32_t label_count;
+    uint64_t batches;   /* of the pass, counted */
+    uint64_t overflows; /* points of the pass whose logits are not finite */
+    bool predicts, softmax;
+    skn_ranking_sums_t sums;
+    meeting_t meetings[SKN_ISSUED_MAX + 1];
+} evaluator_t;
+
+static meeting_t *
+meeting_of(evaluator_t *evaluator, uint64_t batch)
+{
+    return &evaluator->meetings[batch % (SKN_ISSUED_MAX + 1)];
+}
+
+static void
+end_meeting(meeting_t *meeting)
+{
+    skn_message_drop(meeting->truth);
+    for (size_t p = 0; p < meeting->part_count; p++)
+        skn_message_drop(meeting->part[p]);
+    meeting->truth = NULL;
+    meeting->part_count = 0;
+}
+
+static void
+merge_row(const meeting_t *meeting, uint32_t row, uint32_t k_max,
+          skn_topk_t *ranked)
+{
+    skn_topk_init(ranked, k_max);
+    for (size_t p = 0; p < meeting->part_count; p++) {
+        const skn_ranking_t *part = meeting->part[p];
+        for (uint32_t k = 0; k < part->k; k++) {
+            size_t at = (size_t)row * part->k + k;
+            if (part->label.at[at] < UINT32_MAX)
+                skn_topk_offer(ranked, part->score.at[at], part->label.at[at]);
+        }
+    }
+}
+
+/* Whether the logits of a row overflow: NaN is never ranked, what is infinite
+ * comes first, and a sum over all of them, where there is one, shows both. */
+static bool
+overflows(const skn_topk_t *ranked, const meeting_t *meeting, uint32_t row)
+{
+    for (size_t p = 0; p < meeting->part_count; p++) {
+        const skn_ranking_t *part = meeting->part[p];
+        if (part->sum.count > row && !isfinite(part->sum.at[row]))
+            return true;
+    }
+    return ranked->count == 0 || !isfinite(ranked->value[0]);
+}
+
+static void
+count_batch(evaluator_t *evaluator, const meeting_t *meeting)
+{
+    const skn_labels_t *truth = meeting->truth;
+    skn_topk_t ranked;
+    for (uint32_t i = 0; i < truth->rows; i++) {
+        uint32_t at = truth->offset.at[i];
+        merge_row(meeting, i, SKN_RANKING_CUT, &ranked);
+        if (overflows(&ranked, meeting, i)) {
+            ranked.count = 0;
+            evaluator->overflows++;
+        }
+        skn_ranking_add(&evaluator->sums, evaluator->inverse, &ranked,
+                        truth->label.at + at, truth->offset.at[i + 1] - at);
+    }
+    evaluator->batches++;
+}
+
+/* (m, z) of all shards together: DESIGN section 5, step 3. */
+static void
+merge_sums(const meeting_t *meeting, uint32_t row, double *greatest,
+           double *sum)
+{
+    *greatest = -INFINITY;
+    *sum = 0;
+    for (size_t p = 0; p < meeting->part_count; p++)
+        *greatest = fmax(*greatest, (double)meeting->part[p]->greatest.at[row]);
+    for (size_t p = 0; p < meeting->part_count; p++) {
+        const skn_ranking_t *part = meeting->part[p];
+        *sum += (double)part->sum.at[row] *
+                exp((double)part->greatest.at[row] - *greatest);
+    }
+}
+
+static skn_status_t
+tell_row(skn_actor_t *actor, const evaluator_t *evaluator,
+         const meeting_t *meeting, uint32_t row, skn_error_t *error)
+{
+    const skn_labels_t *truth = meeting->truth;
+    skn_topk_t ranked;
+    skn_json_text_t text = { 0 };
+    double greatest = 0, sum = 1;
+    merge_row(meeting, row, meeting->part[0]->k, &ranked);
+    /* Empty answers, as of `skein predict`. A question that cannot be read has
+     * a label to tell it by (skn_xmc_bounds_t). */
+    if (truth->offset.at[row] < truth->offset.at[row + 1] ||
+        overflows(&ranked, meeting, row))
+        ranked.count = 0;
+    else if (evaluator->softmax)
+        merge_sums(meeting, row, &greatest, &sum);
+    skn_json_text_add(&text, "{\"event\":\"prediction\",\"labels\":[");
+    for (uint32_t k = 0; k < ranked.count; k++)
+        skn_json_text_add(&text, "%s%u", k ? "," : "", ranked.id[k]);
+    skn_json_text_add(&text, "],\"scores\":[");
+    for (uint32_t k = 0; k < ranked.count; k++) {
+        double logit = (double)ranked.value[k];
+        skn_json_text_add(&text, "%s%.6g", k ? "," : "",
+                          evaluator->softmax ? exp(logit - greatest) / sum
+                                             : 1.0 / (1.0 + exp(-logit)));
+    }
+    skn_json_text_add(&text, "]}");
+    skn_status_t status =
+        text.failed ? skn_fail(error, SKN_NO_MEMORY, "no room for an event")
+                    : skn_actor_tell(actor, error, "%s", text.bytes);
+    skn_json_text_fini(&text);
+    return status;
+}
+
+static skn_status_t
+tell_batch(skn_actor_t *actor, const evaluator_t *evaluator,
+           const meeting_t *meeting, skn_error_t *error)
+{
+    skn_status_t status = SKN_OK;
+    for (uint32_t i = 0; i < meeting->truth->rows && status == SKN_OK; i++)
+        status = tell_row(actor, evaluator, meeting, i, error);
+    return status;
+}
+
+/* Whether the parts are rankings of the batch that the truth is of. */
+static bool
+is_fitting(const evaluator_t *evaluator, const meeting_t *meeting)
+{
+    const skn_labels_t *truth = meeting->truth;
+    for (size_t p = 0; p < meeting->part_count; p++) {
+        const skn_ranking_t *part = meeting->part[p];
+        size_t count = (size_t)part->rows * part->k;
+        size_t sums =
+            evaluator->predicts && evaluator->softmax ? part->rows : 0;
+        if (part->greatest.count < sums || part->sum.count < sums ||
+            part->k > SKN_TOPK_MAX)
+            return false;
+        if (part->batch != truth->batch || part->rows != truth->rows ||
+            part->label.count != count || part->score.count != count)
+            return false;
+        for (size_t k = 0; k < count; k++)
+            if (part->label.at[k] >= evaluator->label_count &&
+                part->label.at[k] != UINT32_MAX)
+                return false;
+    }
+    return true;
+}
+
+static void
+warn_overflows(skn_actor_t *actor, evaluator_t *evaluator)
+{
+    char text[SKN_ERROR_TEXT_BYTES];
+    if (evaluator->overflows == 0)
+        return;
+    (void)snprintf(text, sizeof(text),
+                   "points of an evaluation whose sums are not finite: %llu, "
+                   "which count as wrong",
+                   (unsigned long long)evaluator->overflows);
+    skn_actor_warn(actor, text,
+                   "scale the values, or train with data.normalize: l2");
+    evaluator->overflows = 0;
+}
+
+/* Counts the batch if both its truth and its ranking are here. */
+static skn_status_t
+meet(skn_actor_t *actor, evaluator_t *evaluator, meeting_t *meeting,
+     skn_error_t *error)
+{
+    if (!meeting->truth || meeting->part_count == 0)
+        return SKN_OK;
+    skn_applied_t applied = { .batch = meeting->truth->batch,
+                              .purpose = meeting->truth->purpose };
+    if (!is_fitting(evaluator, meeting))
+        return skn_fail(error, SKN_BAD_MESSAGE,
+                        "%s: the rankings of batch %llu do not fit its labels",
+                        skn_actor_name(actor),
+                        (unsigned long long)applied.batch);
+    count_batch(evaluator, meeting);
+    skn_status_t status = evaluator->predicts
+                              ? tell_batch(actor, evaluator, meeting, error)
+                              : SKN_OK;
+    bool last = evaluator->batches == meeting->truth->horizon + 1;
+    end_meeting(meeting);
+    if (last && status == SKN_OK) {
+        skn_metrics_t metrics =
+            skn_ranking_metrics(&evaluator->sums, applied.purpose);
+        memset(&evaluator->sums, 0, sizeof(evaluator->sums));
+        evaluator->batches = 0;
+        warn_overflows(actor, evaluator);
+        status = skn_actor_send(actor, &skn_metrics_schema, &metrics, error);
+    }
+    if (status == SKN_OK)
+        status = skn_actor_send(actor, &skn_applied_schema, &applied, error);
+    return status;
+}
+
+static skn_status_t
+on_ranking(skn_actor_t *actor, void *state, const void *message,
+           skn_error_t *error)
+{
+    evaluator_t *evaluator = state;
+    const skn_parts_t *parts = message;
+    const skn_ranking_t *first = parts->at[0];
+    meeting_t *meeting = meeting_of(evaluator, first->batch);
+    if (meeting->part_count > 0)
+        return skn_fail(
+            error, SKN_BAD_MESSAGE, "%s: a second ranking of batch %llu",
+            skn_actor_name(actor), (unsigned long long)first->batch);
+    if (parts->count > meeting->part_room) { /* once for each meeting */
+        free(meeting->part);
+        meeting->part_room = 0;
+        meeting->part = malloc(parts->count * sizeof(*meeting->part));
+        if (!meeting->part)
+            return skn_fail(error, SKN_NO_MEMORY, "no room for %zu rankings",
+                            parts->count);
+        meeting->part_room = parts->count;
+    }
+    for (size_t p = 0; p < parts->count; p++)
+        meeting->part[p] = skn_message_keep(parts->at[p]);
+    meeting->part_count = parts->count;
+    return meet(actor, evaluator, meeting, error);
+}
+
+/* Whether the offsets cut the labels into one list a sample. */
+static bool
+are_cut(const skn_labels_t *labels)
+{
+    const skn_u32s_t *offset = &labels->offset;
+    if (offset->count != labels->rows + (size_t)1 || offset->at[0] != 0 ||
+        offset->at[labels->rows] != labels->label.count)
+        return false;
+    for (uint32_t i = 0; i < labels->rows; i++)
+        if (offset->at[i] > offset->at[i + 1])
+            return false;
+    return true;
+}
+
+static skn_status_t
+on_labels(skn_actor_t *actor, void *state, const void *message,
+          skn_error_t *error)
+{
+    evaluator_t *evaluator = state;
+    const skn_labels_t *labels = message;
+    meeting_t *meeting = meeting_of(evaluator, labels->batch);
+    if (labels->purpose == SKN_PURPOSE_TRAIN)
+        return SKN_OK;
+    for (size_t k = 0; k < labels->label.count; k++)
+        if (labels->label.at[k] >= evaluator->label_count)
+            return skn_fail(error, SKN_BAD_MESSAGE,
+                            "%s: label %u, there are %u", skn_actor_name(actor),
+                            labels->label.at[k], evaluator->label_count);
+    if (!are_cut(labels))
+        return skn_fail(error, SKN_BAD_MESSAGE,
+                        "%s: the labels of batch %llu do not fit its %u "
+                        "samples",
+                        skn_actor_name(actor),
+                        (unsigned long long)labels->batch, labels->rows);
+    if (meeting->truth)
+        return skn_fail(
+            error, SKN_BAD_MESSAGE, "%s: batch %llu is beyond the window",
+            skn_actor_name(actor), (unsigned long long)labels->batch);
+    meeting->truth = skn_message_keep(labels);
+    return meet(actor, evaluator, meeting, error);
+}
+
+static skn_status_t
+evaluator_open(skn_actor_t *actor, void *state, skn_error_t *error)
+{
+    evaluator_t *evaluator = state;
+    skn_dataset_t *train = NULL;
+    evaluator->label_count = (uint32_t)skn_actor_option_int(actor, "labels");
+    evaluator->predicts = skn_actor_option_bool(actor, "predicts");
+    evaluator->softmax =
+        strcmp(skn_actor_option_text(actor, "loss"), "softmax") == 0;
+    skn_data_t data = {
+        .normalize = skn_actor_option_text(actor, "normalize"),
+        .cache = skn_actor_option_text(actor, "cache"),
+        .features = (uint32_t)skn_actor_option_int(actor, "features"),
+        .labels = evaluator->label_count,
+    };
+    skn_status_t status = skn_data_open(
+        &data, skn_actor_option_text(actor, "train"), "train", &train, error);
+    if (status != SKN_OK)
+        return status;
+    const skn_dataset_info_t *info = skn_dataset_info(train);
+    evaluator->inverse =
+        malloc(evaluator->label_count * sizeof(*evaluator->inverse));
+    if (evaluator->inverse)
+        skn_inverse_propensities(evaluator->inverse, info->label_frequency,
+                                 evaluator->label_count, info->point_count,
+                                 skn_actor_option_real(actor, "psp_a"),
+                                 skn_actor_option_real(actor, "psp_b"));
+    skn_dataset_close(&train);
+    if (!evaluator->inverse)
+        return skn_fail(error, SKN_NO_MEMORY, "no room for %u propensities",
+                        evaluator->label_count);
+    return SKN_OK;
+}
+
+static void
+evaluator_close(skn_actor_t *actor, void *state)
+{
+    evaluator_t *evaluator = state;
+    (void)actor;
+    free(evaluator->inverse);
+    for (int k = 0; k <= (int)SKN_ISSUED_MAX; k++) {
+        end_meeting(&evaluator->meetings[k]);
+        free(evaluator->meetings[k].part);
+    }
+}
+
+static const skn_option_t options[] = {
+    { "train", SKN_OPTION_PATH, NULL, 0, 0, NULL,
+      "training file: label frequencies, for propensities" },
+    { "normalize", SKN_OPTION_CHOICE, "l2", 0, 0, "l2|none",
+      "as the source has it, so that the binary copy is shared" },
+    { "cache", SKN_OPTION_TEXT, "auto", 0, 0, NULL, "as the source has it" },
+    { "features", SKN_OPTION_INT, NULL, 1, SKN_UNIT_MAX, NULL,
+      "input features of the model" },
+    { "labels", SKN_OPTION_INT, NULL, 1, SKN_UNIT_MAX, NULL,
+      "labels of the model" },
+    { "psp_a", SKN_OPTION_REAL, "0.55", 0, 10, NULL, "propensity constant A" },
+    { "psp_b", SKN_OPTION_REAL, "1.5", 0, 100, NULL, "propensity constant B" },
+    { "predicts", SKN_OPTION_BOOL, "false", 0, 0, NULL,
+      "tell the best labels of every point" },
+    { "loss", SKN_OPTION_CHOICE, "softmax", 0, 0, "softmax|one_vs_all",
+      "how a logit becomes a probability" },
+    { 0 },
+};
+
+static const skn_handler_t handlers[] = {
+    { &skn_labels_schema, on_labels, NULL },
+    { &skn_ranking_schema, on_ranking, NULL },
+    { 0 },
+};
+
+static const skn_schema_t *const sends[] = {
+    &skn_metrics_schema,
+    &skn_applied_schema,
+    NULL,
+};
+
+static const skn_schema_t *const gathers[] = {
+    &skn_ranking_schema,
+    NULL,
+};
+
+const skn_kind_t skn_evaluator = {
+    .name = "evaluator",
+    .help = "P@k, PSP@k and nDCG@k over all labels",
+    .state_bytes = sizeof(evaluator_t),
+    .options = options,
+    .handlers = handlers,
+    .sends = sends,
+    .gathers = gathers,
+    .open = evaluator_open,
+    .close = evaluator_close,
+};

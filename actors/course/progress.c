@@ -1,0 +1,294 @@
+/* progress.c - progress as JSON.  SPDX-License-Identifier: Apache-2.0 */
+#include "actors/course/progress.h"
+
+#include <inttypes.h>
+#include <math.h>
+#include <stddef.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* Every number of skn_scores_t and skn_progress_t, once. */
+#define SCORES(S) S(p1) S(p3) S(p5) S(psp1) S(psp3) S(psp5) S(ndcg3) S(ndcg5)
+#define COUNTS(N)                                                              \
+    N(batch)                                                                   \
+    N(epoch)                                                                   \
+    N(best_epoch)                                                              \
+    N(best_batch)                                                              \
+    N(stale_epochs)                                                            \
+    N(loss_rows)                                                               \
+    N(active)                                                                  \
+    N(possible)                                                                \
+    N(loss_batches)                                                            \
+    N(distinct)                                                                \
+    N(measured)                                                                \
+    N(listed)                                                                  \
+    N(capped)                                                                  \
+    N(late)                                                                    \
+    N(estimated)                                                               \
+    N(nodes) N(wire_bytes_sent) N(wire_bytes_received)
+#define REALS(N)                                                               \
+    N(seconds)                                                                 \
+    N(cpu_seconds)                                                             \
+    N(loss)                                                                    \
+    N(best_p1)                                                                 \
+    N(loss_sum)                                                                \
+    N(mass_sum)                                                                \
+    N(recall_sum) N(gradient_error) N(rounding.changed) N(rounding.square)
+
+/* Below what is told of a loss. A model that is sure of everything has 0, or
+ * what rounding makes of it: -0.000000 looks like a mistake. */
+#define LOSS_MIN 5e-7
+
+void
+skn_progress_init(skn_progress_t *progress)
+{
+    memset(progress, 0, sizeof(*progress));
+    progress->best_p1 = progress->gradient_error = -1.0;
+#define S(name) progress->scores.name = progress->best_scores.name = -1.0;
+    SCORES(S)
+#undef S
+}
+
+double
+skn_progress_loss(const skn_progress_t *progress)
+{
+    if (progress->loss_rows == 0)
+        return 0.0;
+    double loss = progress->loss_sum / (double)progress->loss_rows;
+    return fabs(loss) < LOSS_MIN ? 0.0 : loss;
+}
+
+void
+skn_progress_add(skn_progress_t *progress, const skn_result_t *result)
+{
+    progress->loss_sum += result->loss;
+    if (result->shard == 0) { /* shards tell the same samples */
+        progress->loss_rows += result->rows;
+        progress->loss_batches++;
+    }
+    progress->active += result->active;
+    progress->possible += result->owned * result->rows;
+    progress->distinct += result->distinct;
+    progress->listed += result->listed;
+    progress->capped += result->capped;
+    progress->estimated += result->estimated;
+    if (result->recall >= 0) {
+        progress->measured++;
+        progress->mass_sum += result->mass;
+        progress->recall_sum += result->recall;
+    }
+}
+
+void
+skn_progress_add_rounding(skn_progress_t *progress,
+                          const skn_rounding_t *rounding)
+{
+    if (skn_rounding_error(rounding) < 0)
+        return;
+    progress->rounding.changed += rounding->changed;
+    progress->rounding.square += rounding->square;
+    progress->gradient_error = skn_rounding_error(&progress->rounding);
+}
+
+void
+skn_progress_new_epoch(skn_progress_t *progress)
+{
+    progress->rounding = (skn_rounding_t){ 0 };
+    progress->loss_sum = progress->mass_sum = progress->recall_sum = 0;
+    progress->loss_rows = progress->loss_batches = 0;
+    progress->active = progress->possible = 0;
+    progress->distinct = progress->measured = 0;
+    progress->listed = progress->capped = 0;
+    progress->late = progress->estimated = 0;
+}
+
+void
+skn_progress_catch_up(skn_progress_t *progress, uint64_t batches_per_epoch)
+{
+    /* One that ends just here is told when the run begins. */
+    uint64_t told =
+        progress->batch > 0 ? (progress->batch - 1) / batches_per_epoch : 0;
+    if (progress->epoch >= told)
+        return;
+    progress->epoch = told;
+    skn_progress_new_epoch(progress);
+}
+
+skn_scores_t
+skn_scores_of(const skn_metrics_t *metrics)
+{
+    skn_scores_t scores;
+#define S(name) scores.name = metrics->name;
+    SCORES(S)
+#undef S
+    return scores;
+}
+
+void
+skn_scores_write(const skn_scores_t *scores, const char *prefix,
+                 skn_json_text_t *text)
+{
+#define S(name)                                                                \
+    if (scores->name >= 0)                                                     \
+        skn_json_text_add(text, ",\"%s" #name "\":%.5f", prefix, scores->name);
+    SCORES(S)
+#undef S
+}
+
+/* %.17g: a double comes back as it was. */
+void
+skn_progress_write(const skn_progress_t *progress, skn_json_text_t *text)
+{
+    skn_json_text_add(text, "\"finished\":%s,\"best_sha256\":\"%s\"",
+                      progress->finished ? "true" : "false",
+                      progress->best_sha256);
+#define N(name)                                                                \
+    skn_json_text_add(text, ",\"" #name "\":%" PRIu64, progress->name);
+    COUNTS(N)
+#undef N
+#define N(name) skn_json_text_add(text, ",\"" #name "\":%.17g", progress->name);
+    REALS(N)
+#undef N
+#define S(name)                                                                \
+    skn_json_text_add(text, ",\"" #name "\":%.17g,\"best_" #name "\":%.17g",   \
+                      progress->scores.name, progress->best_scores.name);
+    skn_json_text_add(text, ",\"scores\":{\"of\":\"last\"");
+    SCORES(S)
+#undef S
+    skn_json_text_add(text, "}");
+}
+
+static void
+append_history(const json_t *list, skn_json_text_t *history)
+{
+    for (size_t k = 0; k < json_array_size(list); k++) {
+        char *line = skn_json_write(json_array_get(list, k),
+                                    JSON_COMPACT | JSON_REAL_PRECISION(10));
+        if (line)
+            skn_json_text_add(history, "%s%s", history->count ? "," : "", line);
+        free(line);
+    }
+}
+
+skn_status_t
+skn_progress_read(const char *json, skn_progress_t *progress,
+                  skn_json_text_t *history, skn_error_t *error)
+{
+    json_t *object =
+        skn_json_object_parse("metadata", json, strlen(json), error);
+    if (!object)
+        return SKN_BAD_DATA;
+    skn_progress_init(progress);
+    const json_t *scores = json_object_get(object, "scores");
+    const char *sha = skn_json_string(object, "best_sha256");
+    skn_status_t status = SKN_OK;
+    if (!skn_json_u64(object, "batch", &progress->batch) || !scores || !sha)
+        status = skn_fail(error, SKN_BAD_DATA,
+                          "the checkpoint's metadata lacks its progress");
+    if (sha)
+        (void)snprintf(progress->best_sha256, sizeof(progress->best_sha256),
+                       "%s", sha);
+    progress->finished = json_is_true(json_object_get(object, "finished"));
+#define N(name) (void)skn_json_u64(object, #name, &progress->name);
+    COUNTS(N)
+#undef N
+#define N(name) progress->name = skn_json_number(object, #name);
+    REALS(N)
+#undef N
+#define S(name)                                                                \
+    progress->scores.name = skn_json_number(scores, #name);                    \
+    progress->best_scores.name = skn_json_number(scores, "best_" #name);
+    SCORES(S)
+#undef S
+    if (history)
+        append_history(json_object_get(object, "history"), history);
+    json_decref(object);
+    return status;
+}
+
+bool
+skn_progress_is_best(const skn_progress_t *progress)
+{
+    return progress->best_epoch > 0 && progress->best_batch == progress->batch;
+}
+
+bool
+skn_progress_lacks_hash(const skn_progress_t *progress)
+{
+    return skn_progress_is_best(progress) && !progress->best_sha256[0];
+}
+
+skn_status_t
+skn_progress_load(skn_checkpoint_t *checkpoint, skn_progress_t *progress,
+                  skn_json_text_t *history, skn_error_t *error)
+{
+    skn_status_t status = skn_progress_read(skn_checkpoint_metadata(checkpoint),
+                                            progress, history, error);
+    if (status == SKN_OK && skn_progress_is_best(progress) &&
+        skn_checkpoint_is_whole(checkpoint))
+        status = skn_checkpoint_weights_sha256(checkpoint,
+                                               progress->best_sha256, error);
+    return status;
+}
+
+void
+skn_progress_write_draws(const skn_progress_t *progress, skn_json_text_t *text)
+{
+    double active = (double)progress->active;
+    double batches = (double)progress->loss_batches;
+    double measured = (double)progress->measured;
+    skn_json_text_add(text, ",\"active_fraction\":%.6f",
+                      progress->possible ? active / (double)progress->possible
+                                         : 0.0);
+    if (progress->loss_batches > 0)
+        skn_json_text_add(text, ",\"distinct_rows\":%.1f",
+                          (double)progress->distinct / batches);
+    if (progress->capped > 0)
+        skn_json_text_add(text, ",\"capped_fraction\":%.6f",
+                          (double)progress->capped / (double)progress->listed);
+    if (progress->late + progress->estimated > 0)
+        skn_json_text_add(
+            text, ",\"late_parts\":%" PRIu64 ",\"estimated_parts\":%" PRIu64,
+            progress->late, progress->estimated);
+    if (progress->rounding.square > 0)
+        skn_json_text_add(text, ",\"gradient_error\":%.4g",
+                          progress->gradient_error);
+    if (progress->measured > 0)
+        skn_json_text_add(
+            text, ",\"sampler_mass\":%.6f,\"sampler_recall\":%.6f",
+            progress->mass_sum / measured, progress->recall_sum / measured);
+}
+
+void
+skn_progress_write_done(const skn_progress_t *progress, const char *sha256,
+                        skn_json_text_t *text)
+{
+    bool best = progress->best_epoch > 0;
+    skn_json_text_add(text,
+                      "{\"event\":\"done\",\"epochs\":%" PRIu64
+                      ",\"batches\":%" PRIu64
+                      ",\"seconds\":%.3f,\"cpu_seconds\":%.3f,"
+                      "\"loss\":%.6f",
+                      progress->epoch, progress->batch, progress->seconds,
+                      progress->cpu_seconds, progress->loss);
+    skn_scores_write(best ? &progress->best_scores : &progress->scores, "",
+                     text);
+    if (progress->nodes > 1)
+        skn_json_text_add(text,
+                          ",\"nodes\":%" PRIu64 ",\"wire_bytes_sent\":%" PRIu64
+                          ",\"wire_bytes_received\":%" PRIu64,
+                          progress->nodes, progress->wire_bytes_sent,
+                          progress->wire_bytes_received);
+    if (progress->nodes > 1 && progress->gradient_error >= 0)
+        skn_json_text_add(text, ",\"gradient_error\":%.4g",
+                          progress->gradient_error);
+    if (best)
+        skn_json_text_add(text,
+                          ",\"model\":\"best\",\"best_epoch\":%" PRIu64
+                          ",\"validate_p1\":%.5f",
+                          progress->best_epoch, progress->best_p1);
+    skn_ledger_write(&progress->ledger, text);
+    skn_json_text_add(text, ",\"weights_sha256\":\"%s\"}",
+                      best ? progress->best_sha256 : sha256);
+}

@@ -1,0 +1,228 @@
+/* source.c - lets `window` batches into flight, and makes those of its node.
+ *
+ * The one gate of the pipeline: batch t leaves when batch t - window has been
+ * applied by every owner. It bounds memory alone: how stale the rows are that
+ * somebody computes from is kept by the owners, with a window W of their own
+ * (turns.h). Under `order: fixed` batch t is applied after the forward pass of
+ * t + W - 1, so that a gate of W would let one batch pass in the time of the
+ * longest way to an owner; with 2 W - 1 there are W on the way.
+ *
+ * The coordinator says how far to run; there, or when told to halt, the window
+ * runs empty: a marker. A batch follows from its number (batches.h): a resume
+ * needs no more, and neither do the readers of other nodes, which make theirs
+ * from their own copy of the data when they are told to. DESIGN section 5,
+ * step 1.  SPDX-License-Identifier: Apache-2.0 */
+#include "actors/course/batches.h"
+#include "actors/protocol/kinds.h"
+#include "actors/combine/rounding.h"
+
+typedef struct source {
+    skn_batches_t batches;
+    uint32_t window, owners;
+    /* The span in work: batches [next, end) are to be issued, those below
+     * `low` have been applied by all. */
+    bool running;
+    skn_purpose_t purpose;
+    uint64_t next, end, low, floor, trained;
+    skn_rounding_t rounding; /* of gradients of the span, over all owners */
+    uint64_t late;           /* parts of them that were not waited for */
+    uint32_t applied[SKN_ISSUED_MAX + 1]; /* owners that applied, by batch */
+} source_t;
+
+static skn_status_t
+issue(skn_actor_t *actor, source_t *source, skn_error_t *error)
+{
+    skn_issue_t issue = {
+        .batch = source->next++,
+        .floor = source->floor,
+        .horizon = source->end - 1,
+        .purpose = source->purpose,
+        .data = source->batches.data_hash,
+    };
+    skn_status_t status = SKN_OK;
+    source->applied[issue.batch % (SKN_ISSUED_MAX + 1)] = 0;
+    if (skn_actor_receivers(actor, &skn_issue_schema) > 0)
+        status = skn_actor_send(actor, &skn_issue_schema, &issue, error);
+    if (status == SKN_OK)
+        status = skn_batches_post(&source->batches, actor, &issue, error);
+    return status;
+}
+
+static skn_status_t
+reach(skn_actor_t *actor, source_t *source, skn_error_t *error)
+{
+    skn_reached_t reached = { .batch = source->next,
+                              .purpose = source->purpose,
+                              .changed = source->rounding.changed,
+                              .square = source->rounding.square,
+                              .late = source->late };
+    source->rounding = (skn_rounding_t){ 0 };
+    source->late = 0;
+    source->running = false;
+    if (source->purpose == SKN_PURPOSE_TRAIN)
+        source->trained = source->next;
+    return skn_actor_send(actor, &skn_reached_schema, &reached, error);
+}
+
+static skn_status_t
+source_produce(skn_actor_t *actor, void *state, skn_error_t *error)
+{
+    source_t *source = state;
+    if (!source->running) {
+        skn_actor_rest(actor);
+        return SKN_OK;
+    }
+    if (source->next == source->end && source->low == source->next)
+        return reach(actor, source, error);
+    if (source->next < source->end &&
+        source->next - source->low < source->window)
+        return issue(actor, source, error);
+    skn_actor_rest(actor);
+    return SKN_OK;
+}
+
+/* Whether there are such batches: a file to look at, an end not before its
+ * first. */
+static bool
+can_go(const source_t *source, const skn_go_t *go)
+{
+    if (go->purpose == SKN_PURPOSE_TRAIN)
+        return go->first <= go->end;
+    return go->purpose == SKN_PURPOSE_VALIDATE ||
+           (go->purpose == SKN_PURPOSE_TEST && source->batches.test);
+}
+
+static skn_status_t
+on_go(skn_actor_t *actor, void *state, const void *message, skn_error_t *error)
+{
+    source_t *source = state;
+    const skn_go_t *go = message;
+    if (go->purpose == SKN_GO_FINISH) {
+        skn_actor_finish(actor);
+        return SKN_OK;
+    }
+    if (source->running)
+        return skn_fail(error, SKN_INTERNAL,
+                        "the source was sent off while it was running");
+    if (!can_go(source, go))
+        return skn_fail(error, SKN_BAD_MESSAGE,
+                        "%s: sent off for purpose %u, batches %llu to %llu, "
+                        "which are not there",
+                        skn_actor_name(actor), go->purpose,
+                        (unsigned long long)go->first,
+                        (unsigned long long)go->end);
+    source->running = true;
+    source->purpose = (skn_purpose_t)go->purpose;
+    source->next = source->low = go->first;
+    source->end = go->end;
+    source->floor =
+        go->purpose == SKN_PURPOSE_TRAIN ? go->first : source->trained;
+    if (go->purpose == SKN_PURPOSE_TRAIN) {
+        source->trained = go->first;
+    } else {
+        source->end = skn_batches_of_pass(&source->batches, source->purpose);
+    }
+    return SKN_OK;
+}
+
+static skn_status_t
+on_halt(skn_actor_t *actor, void *state, const void *message,
+        skn_error_t *error)
+{
+    source_t *source = state;
+    (void)message;
+    if (!source->running || source->purpose != SKN_PURPOSE_TRAIN ||
+        source->next == source->end)
+        return SKN_OK;
+    source->end = source->next;
+    skn_halt_t halt = { .batch = source->next == 0 ? 0 : source->next - 1 };
+    return skn_actor_send(actor, &skn_halt_schema, &halt, error);
+}
+
+static skn_status_t
+on_applied(skn_actor_t *actor, void *state, const void *message,
+           skn_error_t *error)
+{
+    source_t *source = state;
+    const skn_applied_t *applied = message;
+    uint32_t owners = source->purpose == SKN_PURPOSE_TRAIN ? source->owners : 1;
+    if (applied->batch < source->low || applied->batch >= source->next)
+        return skn_fail(error, SKN_BAD_MESSAGE,
+                        "%s: batch %llu was applied and is not in flight",
+                        skn_actor_name(actor),
+                        (unsigned long long)applied->batch);
+    if (source->applied[applied->batch % (SKN_ISSUED_MAX + 1)]++ == owners)
+        return skn_fail(error, SKN_BAD_MESSAGE,
+                        "%s: batch %llu was applied more than %u times",
+                        skn_actor_name(actor),
+                        (unsigned long long)applied->batch, owners);
+    source->rounding.changed += applied->changed;
+    source->rounding.square += applied->square;
+    source->late += applied->late;
+    while (source->low < source->next &&
+           source->applied[source->low % (SKN_ISSUED_MAX + 1)] == owners)
+        source->low++;
+    return SKN_OK;
+}
+
+/* --- open and close ----------------------------------------------------- */
+
+static skn_status_t
+source_open(skn_actor_t *actor, void *state, skn_error_t *error)
+{
+    source_t *source = state;
+    source->window = (uint32_t)skn_actor_option_int(actor, "window");
+    source->owners = (uint32_t)skn_actor_option_int(actor, "owners");
+    return skn_batches_open(&source->batches, actor, error);
+}
+
+static void
+source_close(skn_actor_t *actor, void *state)
+{
+    (void)actor;
+    skn_batches_close(&((source_t *)state)->batches);
+}
+
+static const skn_option_t options[] = {
+    SKN_BATCHES_OPTIONS,
+    { "window", SKN_OPTION_INT, "1", 1, SKN_ISSUED_MAX, NULL,
+      "batches issued and not applied: 2 windows of the owners, less 1" },
+    { "owners", SKN_OPTION_INT, NULL, 1, SKN_ACTORS_MAX, NULL,
+      "updaters that must have applied a batch" },
+    { 0 },
+};
+
+static const skn_handler_t handlers[] = {
+    { &skn_go_schema, on_go, NULL },
+    { &skn_halt_schema, on_halt, NULL },
+    { &skn_applied_schema, on_applied, NULL },
+    { 0 },
+};
+
+static const skn_schema_t *const sends[] = {
+    &skn_issue_schema,   &skn_batch_schema, &skn_labels_schema,
+    &skn_reached_schema, &skn_halt_schema,  NULL,
+};
+
+static const skn_schema_t *const gathers[] = { NULL };
+
+static const skn_schema_t *const needs[] = {
+    &skn_go_schema,
+    &skn_applied_schema,
+    NULL,
+};
+
+const skn_kind_t skn_source = {
+    .name = "source",
+    .help = "lets `window` batches into flight and makes those of its node",
+    .state_bytes = sizeof(source_t),
+    .options = options,
+    .handlers = handlers,
+    .sends = sends,
+    .gathers = gathers,
+    .needs = needs,
+    .open = source_open,
+    .produce = source_produce,
+    .close = source_close,
+    .gate = true,
+};

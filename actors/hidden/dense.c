@@ -1,0 +1,425 @@
+/* dense.c - hidden units between the first hidden layer and the output: a
+ * range of a layer's rows, one row a unit.
+ *
+ * Batch t: h = ReLU(W x), where x is the layer below with a 1 behind it, which
+ * meets the bias. Then dropout, and the slice goes up. When its gradient g has
+ * come, W^T g goes down at once, cut as the layer below is cut, and is summed
+ * there in a tree (merge.h) whose leaves are shards, or with reduction `fixed`
+ * blocks of SKN_SLICE_COLUMNS units. W is the one of the forward pass: it is
+ * copied then, since later rows may have been updated, or be away, by now.
+ * The row gradients g x^T go to the updater with the rows, when it is their
+ * turn. DESIGN sections 5 (steps 2 to 5) and 6.
+ *
+ * This file owns: the inputs and the weights of the batches in flight. Not
+ * here: the batches themselves (layer.c), the update rule (updater.c).
+ * SPDX-License-Identifier: Apache-2.0 */
+#include <stdlib.h>
+#include <string.h>
+
+#include "actors/protocol/block.h"
+#include "actors/protocol/kinds.h"
+#include "actors/hidden/layer.h"
+#include "actors/protocol/cuts.h"
+#include "actors/hidden/slices.h"
+#include "actors/protocol/workspace.h"
+
+typedef struct dense {
+    skn_layer_t layer; /* first: layer.h */
+    skn_slices_t below;
+    skn_cuts_t cuts; /* of the layer below */
+    float *inputs;   /* [passes][batch_rows][below.stride] */
+    float *weights;  /* [flights][units][below.stride] */
+    void *gemm;      /* scratch of the greatest product */
+    bool fixed;      /* a leaf a block of units, not one a shard */
+    bool half;       /* products multiply bf16 */
+    skn_merge_t down;
+    uint32_t node_count, node[SKN_NODES_MAX]; /* those that are sent down */
+    bool packed;    /* at open positions only: packing.h */
+    uint32_t *open; /* [batch_rows] */
+    float *whole;   /* [batch_rows][columns below] of a node, to be packed */
+} dense_t;
+
+/* What a leaf of the tree is computed from. */
+typedef struct leaf_source {
+    const dense_t *dense;
+    const skn_pass_t *pass;
+    uint32_t column_first, columns;
+} leaf_source_t;
+
+static float *
+input_of(const dense_t *dense, const skn_pass_t *pass)
+{
+    return dense->inputs +
+           (size_t)pass->slot * dense->below.rows_max * dense->below.stride;
+}
+
+static float *
+weights_of(const dense_t *dense, const skn_pass_t *pass)
+{
+    return dense->weights + (size_t)pass->flight * dense->layer.hidden.columns *
+                                dense->below.stride;
+}
+
+/* sum[rows][units] = x[rows][inputs + 1] . W[units][inputs + 1]^T */
+static void
+dense_forward(skn_layer_t *layer, const skn_pass_t *pass, float *sum)
+{
+    const dense_t *dense = (const dense_t *)layer;
+    const skn_kernels_t *kernels = layer->hidden.kernels;
+    float *w = weights_of(dense, pass);
+    size_t stride = dense->below.stride;
+    for (uint32_t unit = 0; unit < layer->hidden.columns; unit++)
+        skn_rows_get(layer->rows, kernels, unit, w + unit * stride);
+    skn_gemm_t job = {
+        .m = pass->rows,
+        .n = layer->hidden.columns,
+        .k = (size_t)dense->below.columns + 1,
+        .a = { .at = input_of(dense, pass),
+               .row_stride = stride,
+               .column_stride = 1 },
+        .b = { .at = w, .row_stride = 1, .column_stride = stride },
+        .c = sum,
+        .c_stride = layer->hidden.columns,
+        .half = dense->half,
+    };
+    kernels->gemm(&job, dense->gemm);
+}
+
+/* pull[rows][columns] = g[rows][units] . W[units][column_first ..], over the
+ * units of the leaf. */
+static void
+compute_leaf(void *source, uint32_t leaf, skn_partial_t *into)
+{
+    const leaf_source_t *from = source;
+    const dense_t *dense = from->dense;
+    const skn_hidden_t *hidden = &dense->layer.hidden;
+    size_t first = 0, units = hidden->columns;
+    if (dense->fixed) {
+        first = (size_t)leaf * SKN_SLICE_COLUMNS - hidden->column_first;
+        units -= first;
+        if (units > SKN_SLICE_COLUMNS)
+            units = SKN_SLICE_COLUMNS;
+    }
+    skn_gemm_t job = {
+        .m = from->pass->rows,
+        .n = from->columns,
+        .k = units,
+        .a = { .at = from->pass->gradient + first,
+               .row_stride = hidden->columns,
+               .column_stride = 1 },
+        .b = { .at = weights_of(dense, from->pass) +
+                     first * dense->below.stride + from->column_first,
+               .row_stride = dense->below.stride,
+               .column_stride = 1 },
+        .c = into->pull,
+        .c_stride = from->columns,
+        .half = dense->half,
+    };
+    hidden->kernels->gemm(&job, dense->gemm);
+}
+
+/* The units of one receiver: those whose gradient has a use there. */
+static skn_status_t
+send_down(skn_actor_t *actor, dense_t *dense, const skn_pass_t *pass,
+          uint32_t first, uint32_t end, skn_error_t *error)
+{
+    leaf_source_t source = { dense, pass, first, end - first };
+    skn_packing_t packing = { .mask = input_of(dense, pass) + first,
+                              .stride = dense->below.stride,
+                              .rows = pass->rows,
+                              .columns = source.columns,
+                              .kernels = dense->layer.hidden.kernels };
+    size_t cells = dense->packed ? skn_packing_count(&packing, dense->open)
+                                 : (size_t)pass->rows * source.columns;
+    size_t counts[] = { dense->packed ? pass->rows : 0, dense->node_count,
+                        dense->node_count * cells, 0 };
+    skn_hidden_gradient_t *down =
+        skn_actor_message(actor, &skn_hidden_gradient_schema, counts, error);
+    if (!down)
+        return SKN_NO_MEMORY;
+    down->batch = pass->batch;
+    down->shard = skn_actor_index(actor);
+    down->rows = pass->rows;
+    down->column_first = first;
+    down->columns = source.columns;
+    if (dense->packed)
+        memcpy(down->open.at, dense->open, pass->rows * sizeof(uint32_t));
+    dense->down.rows = pass->rows;
+    dense->down.columns = source.columns;
+    for (uint32_t k = 0; k < dense->node_count; k++) {
+        float *to = down->value.at + k * cells;
+        skn_partial_t partial = { .pull = dense->packed ? dense->whole : to };
+        down->node.at[k] = dense->node[k];
+        skn_merge_leaves(&dense->down, dense->node[k], compute_leaf, &source,
+                         &partial);
+        if (dense->packed)
+            skn_packing_pack(&packing, dense->open, dense->whole,
+                             source.columns, to);
+    }
+    return skn_actor_post(actor, down, error);
+}
+
+static skn_status_t
+dense_landed(skn_actor_t *actor, skn_layer_t *layer, const skn_pass_t *pass,
+             skn_error_t *error)
+{
+    dense_t *dense = (dense_t *)layer;
+    skn_status_t status = SKN_OK;
+    for (uint32_t k = 0; k < dense->cuts.slices && status == SKN_OK; k++)
+        status = send_down(actor, dense, pass, dense->cuts.first[k],
+                           dense->cuts.first[k + 1], error);
+    return status;
+}
+
+/* value[units][inputs + 1] = g[rows][units]^T . x[rows][inputs + 1] */
+static skn_gradient_t *
+dense_gradient(skn_actor_t *actor, skn_layer_t *layer,
+               const skn_pass_t *const *passes, uint32_t count,
+               skn_error_t *error)
+{
+    const skn_pass_t *pass = passes[0]; /* none of a dense layer trails */
+    const dense_t *dense = (const dense_t *)layer;
+    (void)count;
+    size_t units = layer->hidden.columns;
+    size_t width = (size_t)dense->below.columns + 1;
+    size_t counts[] = { units, units * width, 0 };
+    skn_gradient_t *message =
+        skn_actor_message(actor, &skn_gradient_schema, counts, error);
+    if (!message)
+        return NULL;
+    for (uint32_t unit = 0; unit < units; unit++)
+        message->unit.at[unit] = unit;
+    skn_gemm_t job = {
+        .m = units,
+        .n = width,
+        .k = pass->rows,
+        .a = { .at = pass->gradient, .row_stride = 1, .column_stride = units },
+        .b = { .at = input_of(dense, pass),
+               .row_stride = dense->below.stride,
+               .column_stride = 1 },
+        .c = message->value.at,
+        .c_stride = width,
+        .half = dense->half,
+    };
+    layer->hidden.kernels->gemm(&job, dense->gemm);
+    return message;
+}
+
+static skn_status_t
+on_activation(skn_actor_t *actor, void *state, const void *message,
+              skn_error_t *error)
+{
+    dense_t *dense = state;
+    const skn_parts_t *parts = message;
+    const skn_activation_t *first = parts->at[0];
+    skn_pass_t *pass =
+        skn_layer_admit(actor, &dense->layer, first->batch, first->rows, error);
+    if (!pass)
+        return SKN_BAD_MESSAGE;
+    skn_status_t status =
+        skn_slices_join(&dense->below, parts, input_of(dense, pass), error);
+    if (status != SKN_OK)
+        return status;
+    pass->floor = first->floor;
+    pass->horizon = first->horizon;
+    pass->purpose = first->purpose;
+    pass->phase = SKN_PASS_WAITING;
+    return skn_layer_take_turns(actor, &dense->layer, error);
+}
+
+/* --- open and close ------------------------------------------------------ */
+
+static const skn_layer_work_t work = {
+    .forward = dense_forward,
+    .landed = dense_landed,
+    .gradient = dense_gradient,
+};
+
+/* Floats of scratch that each of the three products fits into. */
+static size_t
+gemm_floats(const dense_t *dense)
+{
+    const skn_kernels_t *kernels = dense->layer.hidden.kernels;
+    size_t rows = dense->below.rows_max, units = dense->layer.hidden.columns;
+    size_t width = (size_t)dense->below.columns + 1;
+    size_t bytes[] = { kernels->gemm_scratch_bytes(rows, units, width),
+                       kernels->gemm_scratch_bytes(rows, width, units),
+                       kernels->gemm_scratch_bytes(units, width, rows) };
+    size_t most = bytes[0] > bytes[1] ? bytes[0] : bytes[1];
+    most = most > bytes[2] ? most : bytes[2];
+    return most / sizeof(float) + 1;
+}
+
+/* The nodes of the layer's tree that this shard sends down. */
+static skn_status_t
+open_tree(dense_t *dense, const skn_actor_t *actor, skn_error_t *error)
+{
+    const skn_hidden_t *hidden = &dense->layer.hidden;
+    int64_t leaf = skn_actor_option_int(actor, "leaf");
+    dense->fixed =
+        strcmp(skn_actor_option_text(actor, "reduction"), "fixed") == 0;
+    dense->half =
+        strcmp(skn_actor_option_text(actor, "precision"), "bf16") == 0;
+    dense->down.kernels = hidden->kernels;
+    dense->down.leaf_count = 1; /* of its own */
+    dense->node_count = 1;
+    dense->node[0] =
+        skn_node_place(0, leaf < 0 ? skn_actor_index(actor) : (uint32_t)leaf);
+    if (dense->fixed) {
+        int64_t units = skn_actor_option_int(actor, "units");
+        dense->down.leaf_count = skn_slice_blocks((uint64_t)units);
+        uint32_t first = hidden->column_first / SKN_SLICE_COLUMNS;
+        uint32_t leaves = skn_slice_blocks(hidden->columns);
+        if (hidden->column_first % SKN_SLICE_COLUMNS != 0 ||
+            first + leaves > dense->down.leaf_count)
+            return skn_fail(error, SKN_BAD_CONFIG,
+                            "%s: units %u to %u are no slice of %lld",
+                            skn_actor_name(actor), hidden->column_first,
+                            hidden->column_first + hidden->columns,
+                            (long long)units);
+        dense->node_count = skn_merge_cover(dense->down.leaf_count, first,
+                                            first + leaves, dense->node);
+    }
+    dense->down.scratch = skn_floats_new(
+        skn_merge_scratch_floats(dense->down.leaf_count, dense->below.rows_max,
+                                 dense->below.columns),
+        error);
+    return dense->down.scratch ? SKN_OK : SKN_NO_MEMORY;
+}
+
+static skn_status_t
+open_packing(dense_t *dense, const skn_actor_t *actor, skn_error_t *error)
+{
+    size_t rows = dense->below.rows_max;
+    dense->packed = skn_actor_option_bool(actor, "packed");
+    dense->open = malloc(rows * sizeof(*dense->open));
+    if (dense->packed)
+        dense->whole = skn_floats_new(rows * dense->below.columns, error);
+    if (dense->packed && !dense->whole)
+        return SKN_NO_MEMORY;
+    return dense->open ? SKN_OK
+                       : skn_fail(error, SKN_NO_MEMORY,
+                                  "no room for a batch of %zu rows", rows);
+}
+
+static skn_status_t
+dense_open(skn_actor_t *actor, void *state, skn_error_t *error)
+{
+    dense_t *dense = state;
+    uint32_t units = (uint32_t)skn_actor_option_int(actor, "row_count");
+    dense->below = (skn_slices_t){
+        .name = skn_actor_name(actor),
+        .rows_max = (uint32_t)skn_actor_option_int(actor, "batch_rows"),
+        .columns = (uint32_t)skn_actor_option_int(actor, "inputs"),
+    };
+    dense->below.stride = skn_stride_floats(dense->below.columns + 1);
+    skn_layer_shape_t shape = {
+        .column_first = (uint32_t)skn_actor_option_int(actor, "row_first"),
+        .columns = units,
+        .rows = units,
+        .width = dense->below.columns + 1,
+    };
+    skn_status_t status =
+        skn_layer_open(&dense->layer, actor, &work, &shape, error);
+    if (status == SKN_OK)
+        status = skn_cuts_make(&dense->cuts, dense->below.columns,
+                               (uint32_t)skn_actor_option_int(actor, "slices"),
+                               skn_actor_option_text(actor, "slice_weights"),
+                               skn_actor_name(actor), error);
+    if (status != SKN_OK)
+        return status;
+    size_t stride = dense->below.stride;
+    size_t inputs = dense->layer.pass_count * dense->below.rows_max;
+    size_t weights = (size_t)dense->layer.flight_count * units;
+    dense->inputs = skn_floats_new(inputs * stride, error);
+    dense->weights = skn_floats_new(weights * stride, error);
+    dense->gemm = skn_floats_new(gemm_floats(dense), error);
+    if (!dense->inputs || !dense->weights || !dense->gemm)
+        return SKN_NO_MEMORY;
+    status = open_packing(dense, actor, error);
+    return status == SKN_OK ? open_tree(dense, actor, error) : status;
+}
+
+static void
+dense_close(skn_actor_t *actor, void *state)
+{
+    dense_t *dense = state;
+    (void)actor;
+    free(dense->inputs);
+    free(dense->weights);
+    free(dense->gemm);
+    free(dense->down.scratch);
+    free(dense->open);
+    free(dense->whole);
+    skn_cuts_fini(&dense->cuts);
+    skn_layer_close(&dense->layer);
+}
+
+static const skn_option_t options[] = {
+    { "inputs", SKN_OPTION_INT, NULL, 1, SKN_HIDDEN_MAX, NULL,
+      "units of the layer below" },
+    SKN_CUTS_OPTIONS,
+    { "units", SKN_OPTION_INT, NULL, 1, SKN_HIDDEN_MAX, NULL,
+      "units of the whole layer" },
+    { "precision", SKN_OPTION_CHOICE, "f32", 0, 0, "f32|bf16",
+      "number format in which matrix products multiply" },
+    { "reduction", SKN_OPTION_CHOICE, "fast", 0, 0, "fast|fixed",
+      "fixed: the same bits for every number of shards" },
+    { "leaf", SKN_OPTION_INT, "-1", -1, SKN_SHARD_MAX - 1, NULL,
+      "fast: the leaf of the tree that it is; -1: that of its number" },
+    { "packed", SKN_OPTION_BOOL, "false", 0, 0, NULL,
+      "send gradients of open hidden units only: fewer bytes, more work" },
+    { "row_first", SKN_OPTION_INT, "0", 0, SKN_HIDDEN_MAX, NULL,
+      "first unit of the shard, a multiple of 8" },
+    { "row_count", SKN_OPTION_INT, NULL, 1, SKN_HIDDEN_MAX, NULL,
+      "units of the shard" },
+    SKN_HIDDEN_OPTIONS,
+    SKN_TURNS_OPTIONS,
+    SKN_COPY_OPTIONS,
+    { 0 },
+};
+
+static const skn_handler_t handlers[] = {
+    { &skn_activation_schema, on_activation, NULL },
+    { &skn_partition_schema, skn_layer_on_partition, NULL },
+    { &skn_output_gradient_schema, skn_layer_on_output_gradient, NULL },
+    { &skn_hidden_gradient_schema, skn_layer_on_hidden_gradient, NULL },
+    { &skn_lease_schema, skn_layer_on_lease, NULL },
+    { &skn_halt_schema, skn_layer_on_halt, NULL },
+    { 0 },
+};
+
+static const skn_schema_t *const sends[] = {
+    &skn_activation_schema,
+    &skn_hidden_gradient_schema,
+    &skn_gradient_schema,
+    NULL,
+};
+
+static const skn_schema_t *const gathers[] = {
+    &skn_activation_schema,
+    &skn_partition_schema,
+    &skn_output_gradient_schema,
+    &skn_hidden_gradient_schema,
+    NULL,
+};
+
+static const skn_schema_t *const needs[] = {
+    &skn_activation_schema,
+    &skn_lease_schema,
+    NULL,
+};
+
+const skn_kind_t skn_dense = {
+    .name = "dense",
+    .help = "hidden units over a hidden layer: a range of the layer's rows",
+    .state_bytes = sizeof(dense_t),
+    .options = options,
+    .handlers = handlers,
+    .sends = sends,
+    .gathers = gathers,
+    .needs = needs,
+    .open = dense_open,
+    .close = dense_close,
+    .computes = true,
+};

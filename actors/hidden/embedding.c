@@ -1,0 +1,294 @@
+/* embedding.c - hidden units of the first layer: a slice of its columns.
+ *
+ * Batch t: h = ReLU(bias + sum over the sample's features of value * row),
+ * each unit summed by one actor in feature order, so the bits do not depend on
+ * how columns are dealt. Then dropout, and the slice goes to the next layer.
+ * When the gradient of the slice has come, the gradient of each distinct
+ * feature's row is formed once and goes to the updater with the rows.
+ * DESIGN section 5, steps 2 and 5.
+ *
+ * This file owns: the sums over features, forwards and backwards. Not here:
+ * the batches in flight (layer.c), the update rule (updater.c), who may go
+ * first (turns.c).
+ * SPDX-License-Identifier: Apache-2.0 */
+#include <stdlib.h>
+#include <string.h>
+
+#include "actors/protocol/kinds.h"
+#include "actors/hidden/layer.h"
+
+typedef struct embedding {
+    skn_layer_t layer;      /* first: layer.h */
+    uint32_t feature_count; /* the bias is row feature_count */
+    uint32_t *place;        /* late: stale: [features] in a gradient of several
+                             * batches, + 1; 0: not there */
+} embedding_t;
+
+static void
+sum_features(skn_layer_t *layer, const skn_pass_t *pass, float *sum)
+{
+    const embedding_t *embedding = (const embedding_t *)layer;
+    const skn_batch_t *batch = pass->input;
+    const skn_rows_t *rows = layer->rows;
+    size_t stride = rows->stride_bytes / sizeof(float);
+    size_t columns = layer->hidden.columns;
+    const float *bias = skn_rows_weight(rows, embedding->feature_count);
+    for (uint32_t i = 0; i < batch->rows; i++) {
+        uint32_t first = batch->offset.at[i], end = batch->offset.at[i + 1];
+        float *out = sum + i * columns;
+        memcpy(out, bias, columns * sizeof(float));
+        layer->hidden.kernels->gather_add(
+            out, skn_rows_weight(rows, 0), stride, batch->feature.at + first,
+            batch->value.at + first, end - first, columns);
+    }
+}
+
+/* The distinct features of the batches, each once; their number. Of a single
+ * batch they stand as they are: no place is needed. */
+static size_t
+list_units(const embedding_t *embedding, const skn_pass_t *const *pass,
+           uint32_t count, uint32_t *unit)
+{
+    const skn_batch_t *batch = pass[0]->input;
+    size_t unit_count = batch->distinct.count;
+    memcpy(unit, batch->distinct.at, unit_count * sizeof(*unit));
+    for (uint32_t p = 0; p < count && count > 1; p++) {
+        batch = pass[p]->input;
+        unit_count = p == 0 ? 0 : unit_count;
+        for (size_t k = 0; k < batch->distinct.count; k++) {
+            uint32_t *place = &embedding->place[batch->distinct.at[k]];
+            if (*place > 0)
+                continue;
+            unit[unit_count++] = batch->distinct.at[k];
+            *place = (uint32_t)unit_count;
+        }
+    }
+    return unit_count;
+}
+
+/* Adds the gradient of each distinct feature's row, and of the bias. */
+static void
+form_gradient(const embedding_t *embedding, const skn_pass_t *pass,
+              bool is_alone, skn_gradient_t *message)
+{
+    const skn_kernels_t *kernels = embedding->layer.hidden.kernels;
+    const skn_batch_t *batch = pass->input;
+    size_t columns = embedding->layer.hidden.columns;
+    for (size_t k = 0; k < batch->distinct.count; k++) {
+        uint32_t first = batch->distinct_offset.at[k];
+        uint32_t end = batch->distinct_offset.at[k + 1];
+        size_t at = is_alone ? k : embedding->place[batch->distinct.at[k]] - 1u;
+        kernels->gather_add(message->value.at + at * columns, pass->gradient,
+                            columns, batch->sample.at + first,
+                            batch->weight.at + first, end - first, columns);
+    }
+    float *bias = message->value.at + (message->unit.count - 1) * columns;
+    for (uint32_t i = 0; i < batch->rows; i++)
+        kernels->add(bias, bias, pass->gradient + i * columns, columns);
+}
+
+static skn_gradient_t *
+gradient_new(skn_actor_t *actor, skn_layer_t *layer,
+             const skn_pass_t *const *pass, uint32_t count, skn_error_t *error)
+{
+    const embedding_t *embedding = (const embedding_t *)layer;
+    size_t room = 1, columns = layer->hidden.columns;
+    for (uint32_t k = 0; k < count; k++)
+        room += ((const skn_batch_t *)pass[k]->input)->distinct.count;
+    size_t counts[] = { room, room * columns, count };
+    skn_gradient_t *message =
+        skn_actor_message(actor, &skn_gradient_schema, counts, error);
+    if (!message)
+        return NULL;
+    if (count == 0) { /* an update that changes nothing */
+        message->unit.count = message->value.count = 0;
+        return message;
+    }
+    uint32_t *unit = message->unit.at;
+    message->unit.count = list_units(embedding, pass, count, unit) + 1;
+    message->value.count = message->unit.count * columns;
+    memset(message->value.at, 0, message->value.count * sizeof(float));
+    unit[message->unit.count - 1] = embedding->feature_count;
+    for (uint32_t k = 0; k < count; k++)
+        form_gradient(embedding, pass[k], count == 1, message);
+    for (size_t k = 0; k + 1 < message->unit.count && count > 1; k++)
+        embedding->place[unit[k]] = 0;
+    return message;
+}
+
+/* Whether offset[0..item_count] cuts `total` items: 0, ascending, total. */
+static bool
+cuts(const skn_u32s_t *offset, size_t item_count, size_t total)
+{
+    if (offset->count != item_count + 1 || offset->at[0] != 0 ||
+        offset->at[item_count] != total)
+        return false;
+    for (size_t k = 0; k < item_count; k++)
+        if (offset->at[k] > offset->at[k + 1])
+            return false;
+    return true;
+}
+
+static bool
+all_below(const skn_u32s_t *run, uint32_t end)
+{
+    for (size_t k = 0; k < run->count; k++)
+        if (run->at[k] >= end)
+            return false;
+    return true;
+}
+
+/* The features of the samples, and the samples of the features: what the sums
+ * over them read without a look. */
+static skn_status_t
+check_batch(const skn_actor_t *actor, uint32_t feature_count,
+            const skn_batch_t *batch, skn_error_t *error)
+{
+    for (size_t k = 0; k < batch->feature.count; k++)
+        if (batch->feature.at[k] >= feature_count)
+            return skn_fail(error, SKN_BAD_MESSAGE,
+                            "%s: batch %llu has feature %u, the layer has %u",
+                            skn_actor_name(actor),
+                            (unsigned long long)batch->batch,
+                            batch->feature.at[k], feature_count);
+    if (!cuts(&batch->offset, batch->rows, batch->feature.count) ||
+        batch->value.count != batch->feature.count)
+        return skn_fail(error, SKN_BAD_MESSAGE,
+                        "%s: the features of batch %llu do not fit its %u "
+                        "samples",
+                        skn_actor_name(actor), (unsigned long long)batch->batch,
+                        batch->rows);
+    if (!cuts(&batch->distinct_offset, batch->distinct.count,
+              batch->sample.count) ||
+        batch->weight.count != batch->sample.count ||
+        !all_below(&batch->distinct, feature_count) ||
+        !all_below(&batch->sample, batch->rows))
+        return skn_fail(error, SKN_BAD_MESSAGE,
+                        "%s: the distinct features of batch %llu do not fit",
+                        skn_actor_name(actor),
+                        (unsigned long long)batch->batch);
+    return SKN_OK;
+}
+
+static skn_status_t
+on_batch(skn_actor_t *actor, void *state, const void *message,
+         skn_error_t *error)
+{
+    embedding_t *embedding = state;
+    const skn_batch_t *batch = message;
+    skn_status_t status =
+        check_batch(actor, embedding->feature_count, batch, error);
+    if (status != SKN_OK)
+        return status;
+    skn_pass_t *pass = skn_layer_admit(actor, &embedding->layer, batch->batch,
+                                       batch->rows, error);
+    if (!pass)
+        return SKN_BAD_MESSAGE;
+    pass->floor = batch->floor;
+    pass->horizon = batch->horizon;
+    pass->purpose = batch->purpose;
+    pass->input = skn_message_keep(batch);
+    pass->phase = SKN_PASS_WAITING;
+    return skn_layer_take_turns(actor, &embedding->layer, error);
+}
+
+static const skn_layer_work_t work = {
+    .forward = sum_features,
+    .gradient = gradient_new,
+    .trails = true,
+};
+
+static const skn_timer_t timers[] = {
+    [SKN_LAYER_TIMER_LATE] = { "late", 0, skn_layer_on_late },
+    { 0 },
+};
+
+static skn_status_t
+embedding_open(skn_actor_t *actor, void *state, skn_error_t *error)
+{
+    embedding_t *embedding = state;
+    embedding->feature_count =
+        (uint32_t)skn_actor_option_int(actor, "features");
+    skn_layer_shape_t shape = {
+        .column_first = (uint32_t)skn_actor_option_int(actor, "column_first"),
+        .columns = (uint32_t)skn_actor_option_int(actor, "column_count"),
+        .rows = embedding->feature_count + 1,
+    };
+    shape.width = shape.columns;
+    skn_status_t status =
+        skn_layer_open(&embedding->layer, actor, &work, &shape, error);
+    if (status != SKN_OK || !embedding->layer.stale)
+        return status;
+    embedding->place =
+        calloc(embedding->feature_count, sizeof(*embedding->place));
+    return embedding->place
+               ? SKN_OK
+               : skn_fail(error, SKN_NO_MEMORY, "no room for %u features",
+                          embedding->feature_count);
+}
+
+static void
+embedding_close(skn_actor_t *actor, void *state)
+{
+    (void)actor;
+    free(((embedding_t *)state)->place);
+    skn_layer_close(&((embedding_t *)state)->layer);
+}
+
+static const skn_option_t options[] = {
+    { "features", SKN_OPTION_INT, NULL, 1, SKN_UNIT_MAX, NULL,
+      "input features; the bias is one row more" },
+    { "column_first", SKN_OPTION_INT, "0", 0, SKN_HIDDEN_MAX, NULL,
+      "first hidden unit of the shard, a multiple of 8" },
+    { "column_count", SKN_OPTION_INT, NULL, 1, SKN_HIDDEN_MAX, NULL,
+      "hidden units of the shard" },
+    SKN_HIDDEN_OPTIONS,
+    SKN_TURNS_OPTIONS,
+    SKN_COPY_OPTIONS,
+    { 0 },
+};
+
+static const skn_handler_t handlers[] = {
+    { &skn_batch_schema, on_batch, NULL },
+    { &skn_partition_schema, skn_layer_on_partition, NULL },
+    { &skn_output_gradient_schema, skn_layer_on_output_gradient, NULL },
+    { &skn_hidden_gradient_schema, skn_layer_on_hidden_gradient, NULL },
+    { &skn_lease_schema, skn_layer_on_lease, NULL },
+    { &skn_halt_schema, skn_layer_on_halt, NULL },
+    { 0 },
+};
+
+static const skn_schema_t *const sends[] = {
+    &skn_activation_schema,
+    &skn_gradient_schema,
+    NULL,
+};
+
+static const skn_schema_t *const gathers[] = {
+    &skn_partition_schema,
+    &skn_output_gradient_schema,
+    &skn_hidden_gradient_schema,
+    NULL,
+};
+
+static const skn_schema_t *const needs[] = {
+    &skn_batch_schema,
+    &skn_lease_schema,
+    NULL,
+};
+
+const skn_kind_t skn_embedding = {
+    .name = "embedding",
+    .help = "hidden units over the sparse input: a slice of their columns",
+    .state_bytes = sizeof(embedding_t),
+    .options = options,
+    .handlers = handlers,
+    .sends = sends,
+    .gathers = gathers,
+    .timers = timers,
+    .needs = needs,
+    .open = embedding_open,
+    .drain = skn_layer_drain,
+    .close = embedding_close,
+    .computes = true,
+};

@@ -1,0 +1,78 @@
+/* hidden.h - what every hidden layer does, whatever it is computed from:
+ * activation and dropout forwards; merged, masked gradients backwards.
+ * SPDX-License-Identifier: Apache-2.0 */
+#ifndef ACTORS_HIDDEN_HIDDEN_H
+#define ACTORS_HIDDEN_HIDDEN_H
+
+#include "actors/combine/merge.h"
+#include "actors/protocol/messages.h"
+#include "actors/combine/rounding.h"
+#include "skein/actor.h"
+
+typedef struct skn_hidden {
+    const skn_kernels_t *kernels;
+    uint32_t column_first, columns;
+    float keep; /* 1 - dropout */
+    uint64_t dropout_key;
+    uint32_t batch_rows;
+    skn_merge_t merge;
+    float *root;            /* greatest, sum and push of the merged partial */
+    skn_tree_node_t *nodes; /* [leaves]: no cover of the tree has more */
+    skn_packing_t packing;  /* of the activation in work */
+    uint32_t *open;         /* [batch_rows] its open positions, once counted */
+    size_t open_sum;
+    skn_rounding_t rounding; /* of the gradient that was merged last */
+} skn_hidden_t;
+
+/* clang-format off */
+/* The options that skn_hidden_open reads. */
+#define SKN_HIDDEN_OPTIONS                                                    \
+    { "layer", SKN_OPTION_INT, "0", 0, 1023, NULL,                            \
+      "number of the layer, counted from the input" },                        \
+        { "batch_rows", SKN_OPTION_INT, NULL, 1, SKN_BATCH_ROWS_MAX, NULL,    \
+          "most samples of a batch" },                                        \
+        { "dropout", SKN_OPTION_REAL, "0", 0, 0.95, NULL,                     \
+          "share of hidden units left out in training" },                     \
+        { "leaves", SKN_OPTION_INT, "1", 1, SKN_LEAVES_MAX, NULL,             \
+          "leaves of the tree that merges the parts from above" },            \
+        { "seed", SKN_OPTION_INT, "1", 0, SKN_WHOLE_MAX, NULL,                \
+          "of every random number" }
+
+/* The options of owners that take turns (turns.h). */
+#define SKN_TURNS_OPTIONS                                                     \
+    { "window", SKN_OPTION_INT, "1", 1, SKN_WINDOW_MAX, NULL,                 \
+      "batches in flight" },                                                  \
+        { "order", SKN_OPTION_CHOICE, "fixed", 0, 0, "fixed|free",            \
+          "fixed: same bits every time; free: as soon as possible" },         \
+        { "late", SKN_OPTION_CHOICE, "wait", 0, 0, "wait|stale",              \
+          "stale: go on without parts that are late (lateness.h)" },          \
+        { "senders", SKN_OPTION_INT, "1", 1, SKN_SHARD_MAX, NULL,             \
+          "late: stale: who sends parts, each its own" },                     \
+        { "staleness_max", SKN_OPTION_INT, "0", 0, SKN_ISSUED_MAX, NULL,      \
+          "late: stale: batches that a part may be behind" }
+/* clang-format on */
+
+/* Reads the options of `actor`, allocates. Freed by skn_hidden_close, also
+ * after a failure. */
+skn_status_t skn_hidden_open(skn_hidden_t *hidden, skn_actor_t *actor,
+                             uint32_t column_first, uint32_t columns,
+                             skn_error_t *error);
+void skn_hidden_close(skn_hidden_t *hidden);
+
+/* ReLU, and dropout in training, on a slice [rows][columns], in place. */
+void skn_hidden_activate(const skn_hidden_t *hidden,
+                         skn_activation_t *activation);
+
+/* Merges the output shards' parts into the gradient [rows][columns] of the
+ * mean loss, masked where `activation` is 0. `partitions` are those of the same
+ * shards and batch, or NULL if the parts are not normalised. */
+skn_status_t skn_hidden_merge(skn_hidden_t *hidden, const skn_parts_t *parts,
+                              const skn_parts_t *partitions,
+                              const skn_activation_t *activation,
+                              float *gradient, skn_error_t *error);
+/* The same for parts that only add up, from the shards of a dense layer. */
+skn_status_t skn_hidden_sum(skn_hidden_t *hidden, const skn_parts_t *parts,
+                            const skn_activation_t *activation, float *gradient,
+                            skn_error_t *error);
+
+#endif

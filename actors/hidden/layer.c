@@ -1,0 +1,526 @@
+/* layer.c - the passes of a hidden layer's shard.
+ * SPDX-License-Identifier: Apache-2.0 */
+#include "actors/hidden/layer.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "actors/runtime/reporting.h"
+#include "actors/protocol/workspace.h"
+
+/* Batches that trail have gradients of their own. */
+static skn_status_t
+open_stale(skn_layer_t *layer, const skn_actor_t *actor, skn_error_t *error)
+{
+    uint32_t senders = (uint32_t)skn_actor_option_int(actor, "senders");
+    uint32_t staleness_max =
+        (uint32_t)skn_actor_option_int(actor, "staleness_max");
+    if (strcmp(skn_actor_option_text(actor, "late"), "stale") != 0)
+        return SKN_OK;
+    if (!layer->work->trails || !layer->turns.free_order ||
+        layer->hidden.merge.leaf_count != 1)
+        return skn_fail(error, SKN_BAD_CONFIG,
+                        "%s: late: stale goes with order free, and leaves 1 of "
+                        "a first layer",
+                        skn_actor_name(actor));
+    layer->stale = true;
+    layer->pass_count += staleness_max + 1;
+    layer->flight_count = layer->pass_count;
+    skn_lateness_init(&layer->lateness, senders, staleness_max,
+                      SKN_LATENESS_AHEAD(layer->turns.window),
+                      SKN_LATENESS_ADDED);
+    layer->part = skn_floats_new(layer->gradient_floats, error);
+    if (!layer->part)
+        return SKN_NO_MEMORY;
+    layer->here = calloc((size_t)layer->pass_count * senders, sizeof(bool));
+    return layer->here
+               ? SKN_OK
+               : skn_fail(error, SKN_NO_MEMORY,
+                          "no room for the parts of %u shards", senders);
+}
+
+skn_status_t
+skn_layer_open(skn_layer_t *layer, skn_actor_t *actor,
+               const skn_layer_work_t *work, const skn_layer_shape_t *shape,
+               skn_error_t *error)
+{
+    uint64_t window = (uint64_t)skn_actor_option_int(actor, "window");
+    size_t floats =
+        (size_t)skn_actor_option_int(actor, "batch_rows") * shape->columns;
+    layer->work = work;
+    layer->pass_count = 2 * (uint32_t)window;
+    layer->flight_count = (uint32_t)window;
+    layer->gradient_floats = floats;
+    skn_turns_init(&layer->turns, window,
+                   strcmp(skn_actor_option_text(actor, "order"), "free") == 0);
+    skn_status_t status = skn_hidden_open(
+        &layer->hidden, actor, shape->column_first, shape->columns, error);
+    layer->held_max = layer->hidden.merge.leaf_count < SKN_SHARD_MAX
+                          ? layer->hidden.merge.leaf_count
+                          : SKN_SHARD_MAX;
+    if (status == SKN_OK)
+        status = skn_copy_open(&layer->copy, actor, shape->rows, shape->width,
+                               error);
+    if (status != SKN_OK)
+        return status;
+    status = open_stale(layer, actor, error);
+    if (status != SKN_OK)
+        return status;
+    layer->gradients = skn_floats_new(layer->flight_count * floats, error);
+    if (!layer->gradients)
+        return SKN_NO_MEMORY;
+    layer->held =
+        calloc(2 * layer->pass_count * layer->held_max, sizeof(*layer->held));
+    if (!layer->held)
+        return skn_fail(error, SKN_NO_MEMORY, "no room for %u batches",
+                        layer->pass_count);
+    for (uint32_t k = 0; k < layer->pass_count; k++) {
+        skn_pass_t *pass = &layer->pass[k];
+        pass->slot = k;
+        pass->partitions.at = layer->held + 2 * k * layer->held_max;
+        pass->shares.at = pass->partitions.at + layer->held_max;
+        pass->here =
+            layer->stale ? layer->here + k * layer->lateness.senders : NULL;
+    }
+    return SKN_OK;
+}
+
+static void
+drop_held(skn_held_t *held)
+{
+    while (held->count > 0)
+        skn_message_drop(held->at[--held->count]);
+}
+
+static void
+end_pass(skn_pass_t *pass)
+{
+    skn_message_drop(pass->input);
+    skn_message_drop(pass->activation);
+    drop_held(&pass->partitions);
+    drop_held(&pass->shares);
+    pass->input = NULL;
+    pass->activation = NULL;
+    pass->phase = SKN_PASS_FREE;
+}
+
+void
+skn_layer_close(skn_layer_t *layer)
+{
+    for (uint32_t k = 0; k < layer->pass_count; k++)
+        end_pass(&layer->pass[k]);
+    free(layer->gradients);
+    free(layer->here);
+    free(layer->part);
+    free(layer->held);
+    skn_copy_close(&layer->copy);
+    skn_hidden_close(&layer->hidden);
+}
+
+static skn_pass_t *
+pass_of(skn_layer_t *layer, uint64_t batch)
+{
+    return &layer->pass[batch % layer->pass_count];
+}
+
+skn_pass_t *
+skn_layer_admit(skn_actor_t *actor, skn_layer_t *layer, uint64_t batch,
+                uint32_t rows, skn_error_t *error)
+{
+    skn_pass_t *pass = pass_of(layer, batch);
+    if (pass->phase == SKN_PASS_FREE && rows <= layer->hidden.batch_rows) {
+        pass->batch = batch;
+        pass->rows = rows;
+        return pass;
+    }
+    skn_fail(error, SKN_BAD_MESSAGE,
+             "%s: batch %llu of %u rows was not asked for",
+             skn_actor_name(actor), (unsigned long long)batch, rows);
+    return NULL;
+}
+
+static skn_status_t
+forward(skn_actor_t *actor, skn_layer_t *layer, skn_pass_t *pass,
+        skn_error_t *error)
+{
+    size_t count = (size_t)pass->rows * layer->hidden.columns;
+    skn_activation_t *activation =
+        skn_actor_message(actor, &skn_activation_schema, &count, error);
+    if (!activation)
+        return SKN_NO_MEMORY;
+    pass->flight = (uint32_t)(pass->batch % layer->flight_count);
+    pass->gradient = layer->gradients + pass->flight * layer->gradient_floats;
+    activation->batch = pass->batch;
+    activation->floor = pass->floor;
+    activation->horizon = pass->horizon;
+    activation->purpose = pass->purpose;
+    activation->shard = skn_actor_index(actor);
+    activation->rows = pass->rows;
+    activation->column_first = layer->hidden.column_first;
+    activation->columns = layer->hidden.columns;
+    layer->work->forward(layer, pass, activation->value.at);
+    skn_hidden_activate(&layer->hidden, activation);
+    if (pass->purpose == SKN_PURPOSE_TRAIN) {
+        pass->activation = skn_message_keep(activation);
+        pass->phase = SKN_PASS_FLYING;
+        pass->here_count = 0;
+        if (layer->stale)
+            memset(pass->here, 0, layer->lateness.senders * sizeof(bool));
+        skn_turns_forward_done(&layer->turns);
+    } else {
+        end_pass(pass);
+    }
+    return skn_actor_post(actor, activation, error);
+}
+
+static bool
+is_whole(const skn_layer_t *layer, const skn_pass_t *pass)
+{
+    return !layer->stale || pass->here_count == layer->lateness.senders;
+}
+
+/* The batches whose gradients are sent with that of `pass`: this one, if it is
+ * whole, and those that trailed and are now. A part alone is not sent: Adam
+ * would take a step of its own for it, as large as that of the whole. */
+static uint32_t
+list_whole(skn_layer_t *layer, skn_pass_t *pass, skn_pass_t **list)
+{
+    uint32_t count = 0;
+    if (is_whole(layer, pass))
+        list[count++] = pass;
+    for (uint32_t k = 0; layer->stale && k < layer->pass_count; k++)
+        if (layer->pass[k].phase == SKN_PASS_TRAILING &&
+            is_whole(layer, &layer->pass[k]))
+            list[count++] = &layer->pass[k];
+    return count;
+}
+
+/* What was sent ends; what is not whole trails. */
+static void
+close_passes(skn_layer_t *layer)
+{
+    for (uint32_t k = 0; k < layer->pass_count; k++)
+        if (layer->pass[k].phase == SKN_PASS_TRAILING &&
+            is_whole(layer, &layer->pass[k]))
+            end_pass(&layer->pass[k]);
+}
+
+static skn_status_t
+update(skn_actor_t *actor, skn_layer_t *layer, skn_pass_t *pass,
+       skn_error_t *error)
+{
+    skn_pass_t *list[SKN_PASSES_MAX];
+    uint32_t count = list_whole(layer, pass, list);
+    skn_gradient_t *gradient = layer->work->gradient(
+        actor, layer, (const skn_pass_t *const *)list, count, error);
+    if (!gradient)
+        return SKN_NO_MEMORY;
+    gradient->batch = pass->batch;
+    gradient->trails = !is_whole(layer, pass);
+    gradient->whole.count = 0;
+    for (uint32_t k = 0; k < count; k++)
+        if (list[k] != pass)
+            gradient->whole.at[gradient->whole.count++] = list[k]->batch;
+    gradient->changed = pass->rounding.changed;
+    gradient->square = pass->rounding.square;
+    gradient->late = layer->late;
+    gradient->rows = skn_copy_lent(&layer->copy, layer->rows);
+    layer->rows = NULL;
+    layer->late = 0;
+    skn_turns_update_sent(&layer->turns);
+    if (layer->stale) {
+        pass->phase = SKN_PASS_TRAILING;
+        close_passes(layer);
+        skn_lateness_moved(&layer->lateness, true, skn_actor_time_ns(actor));
+    } else {
+        end_pass(pass);
+    }
+    return skn_actor_post(actor, gradient, error);
+}
+
+/* The oldest batch that waits; NULL if there is none. */
+static skn_pass_t *
+next_waiting(skn_layer_t *layer)
+{
+    skn_pass_t *oldest = NULL;
+    for (uint32_t k = 0; k < layer->pass_count; k++) {
+        skn_pass_t *pass = &layer->pass[k];
+        if (pass->phase == SKN_PASS_WAITING &&
+            (!oldest || pass->batch < oldest->batch))
+            oldest = pass;
+    }
+    return oldest;
+}
+
+static bool
+may_forward(const skn_layer_t *layer, const skn_pass_t *next)
+{
+    if (!next)
+        return false;
+    if (next->purpose != SKN_PURPOSE_TRAIN)
+        return skn_turns_look_allowed(&layer->turns, next->floor);
+    return next->batch == layer->turns.forwards &&
+           skn_turns_forward_allowed(&layer->turns, next->floor);
+}
+
+/* The last batch before a marker takes along whatever trails: it waits for
+ * the parts that are missing. */
+static bool
+waits_for_trail(const skn_layer_t *layer, const skn_pass_t *last)
+{
+    bool waits = false;
+    if (!layer->stale ||
+        (last->batch != last->horizon && last->batch != layer->turns.cut))
+        return false;
+    for (uint32_t k = 0; k < layer->pass_count; k++)
+        waits = waits || (layer->pass[k].phase == SKN_PASS_TRAILING &&
+                          layer->pass[k].here_count < layer->lateness.senders);
+    return waits;
+}
+
+/* Under `late: stale`: whether nothing can be done but to wait for parts of the
+ * oldest batch, and they are late. It lands without them, then. Near a marker
+ * the window does not fill, so that all parts are waited for. */
+static bool
+leave_late(skn_actor_t *actor, skn_layer_t *layer, skn_pass_t *last)
+{
+    const skn_turns_t *turns = &layer->turns;
+    uint64_t now_ns = skn_actor_time_ns(actor), due_ns = UINT64_MAX;
+    bool waits = last->phase == SKN_PASS_FLYING;
+    skn_actor_awaits(actor, &skn_output_gradient_schema, last->batch,
+                     last->here, waits ? layer->lateness.senders : 0);
+    if (!turns->rows_here || last->phase != SKN_PASS_FLYING ||
+        last->here_count == 0 ||
+        turns->forwards - turns->updates < turns->window)
+        skn_lateness_moved(&layer->lateness, false, now_ns);
+    else
+        due_ns = skn_lateness_wait(&layer->lateness, last->here, now_ns);
+    skn_actor_alarm(actor, SKN_LAYER_TIMER_LATE,
+                    due_ns > now_ns ? due_ns : UINT64_MAX);
+    if (due_ns > now_ns)
+        return false;
+    layer->late += skn_lateness_leave(&layer->lateness, last->here);
+    last->phase = SKN_PASS_LANDED;
+    return true;
+}
+
+skn_status_t
+skn_layer_on_late(skn_actor_t *actor, void *state, skn_error_t *error)
+{
+    return skn_layer_take_turns(actor, state, error);
+}
+
+skn_status_t
+skn_layer_take_turns(skn_actor_t *actor, skn_layer_t *layer, skn_error_t *error)
+{
+    skn_status_t status = SKN_OK;
+    while (status == SKN_OK) {
+        skn_pass_t *next = next_waiting(layer);
+        if (next && next->purpose == SKN_PURPOSE_TRAIN &&
+            next->batch < layer->turns.forwards)
+            return skn_fail(error, SKN_BAD_MESSAGE,
+                            "%s: batch %llu was not asked for, batch %llu is "
+                            "the next",
+                            skn_actor_name(actor),
+                            (unsigned long long)next->batch,
+                            (unsigned long long)layer->turns.forwards);
+        skn_pass_t *last = pass_of(layer, layer->turns.updates);
+        if (may_forward(layer, next))
+            status = forward(actor, layer, next, error);
+        else if (last->phase == SKN_PASS_LANDED &&
+                 skn_turns_update_allowed(&layer->turns, last->horizon) &&
+                 !waits_for_trail(layer, last))
+            status = update(actor, layer, last, error);
+        else if (!layer->stale || !leave_late(actor, layer, last))
+            break;
+    }
+    return status;
+}
+
+/* --- handlers ------------------------------------------------------------ */
+
+static skn_pass_t *
+flying_pass(skn_actor_t *actor, skn_layer_t *layer, uint64_t batch,
+            skn_error_t *error)
+{
+    skn_pass_t *pass = pass_of(layer, batch);
+    if (pass->phase == SKN_PASS_FLYING && pass->batch == batch)
+        return pass;
+    skn_fail(error, SKN_BAD_MESSAGE,
+             "%s: a gradient or partition of batch %llu, which is not in "
+             "flight",
+             skn_actor_name(actor), (unsigned long long)batch);
+    return NULL;
+}
+
+static skn_status_t
+land(skn_actor_t *actor, skn_layer_t *layer, skn_pass_t *pass,
+     skn_error_t *error)
+{
+    skn_status_t status = SKN_OK;
+    pass->phase = SKN_PASS_LANDED;
+    if (layer->work->landed)
+        status = layer->work->landed(actor, layer, pass, error);
+    return status == SKN_OK ? skn_layer_take_turns(actor, layer, error)
+                            : status;
+}
+
+static skn_status_t
+hold(skn_actor_t *actor, const skn_layer_t *layer, skn_held_t *held,
+     const skn_parts_t *parts, uint64_t batch, skn_error_t *error)
+{
+    if (held->count > 0 || parts->count > layer->held_max)
+        return skn_fail(error, SKN_BAD_MESSAGE,
+                        "%s: gradients or partitions of batch %llu come twice",
+                        skn_actor_name(actor), (unsigned long long)batch);
+    for (size_t p = 0; p < parts->count; p++)
+        held->at[p] = skn_message_keep(parts->at[p]);
+    held->count = parts->count;
+    return SKN_OK;
+}
+
+static skn_status_t
+merge(skn_actor_t *actor, skn_layer_t *layer, skn_pass_t *pass,
+      const skn_parts_t *shares, const skn_parts_t *partitions,
+      skn_error_t *error)
+{
+    skn_status_t status =
+        skn_hidden_merge(&layer->hidden, shares, partitions, pass->activation,
+                         pass->gradient, error);
+    pass->rounding = layer->hidden.rounding;
+    drop_held(&pass->partitions);
+    drop_held(&pass->shares);
+    return status == SKN_OK ? land(actor, layer, pass, error) : status;
+}
+
+/* One part, as it comes: it adds to those that are here. */
+static skn_status_t
+take_part(skn_actor_t *actor, skn_layer_t *layer, const skn_parts_t *parts,
+          skn_error_t *error)
+{
+    const skn_output_gradient_t *part = parts->at[0];
+    skn_pass_t *pass = pass_of(layer, part->batch);
+    uint32_t place = parts->place;
+    bool is_late = pass->phase > SKN_PASS_FLYING;
+    if (parts->count != 1 || parts->senders != layer->lateness.senders ||
+        part->normalised || pass->batch != part->batch ||
+        pass->phase < SKN_PASS_FLYING)
+        return skn_fail(error, SKN_BAD_MESSAGE,
+                        "%s: a gradient of batch %llu, which is not in flight",
+                        skn_actor_name(actor), (unsigned long long)part->batch);
+    if (pass->here[place] ||
+        (is_late && !skn_lateness_came(&layer->lateness, place)))
+        return skn_fail(error, SKN_BAD_MESSAGE,
+                        "%s: gradients of batch %llu come twice",
+                        skn_actor_name(actor), (unsigned long long)part->batch);
+    bool is_first = pass->here_count == 0;
+    float *to = is_first ? pass->gradient : layer->part;
+    skn_status_t status = skn_hidden_merge(&layer->hidden, parts, NULL,
+                                           pass->activation, to, error);
+    if (status != SKN_OK)
+        return status;
+    if (!is_first)
+        layer->hidden.kernels->add(pass->gradient, pass->gradient, layer->part,
+                                   (size_t)pass->rows * layer->hidden.columns);
+    pass->here[place] = true;
+    pass->rounding = (skn_rounding_t){ 0 }; /* of a part: not measured */
+    if (++pass->here_count == layer->lateness.senders && !is_late)
+        pass->phase = SKN_PASS_LANDED;
+    return skn_layer_take_turns(actor, layer, error);
+}
+
+skn_status_t
+skn_layer_on_output_gradient(skn_actor_t *actor, void *state,
+                             const void *message, skn_error_t *error)
+{
+    skn_layer_t *layer = state;
+    const skn_parts_t *shares = message;
+    const skn_output_gradient_t *first = shares->at[0];
+    if (layer->stale)
+        return take_part(actor, layer, shares, error);
+    skn_pass_t *pass = flying_pass(actor, layer, first->batch, error);
+    if (!pass)
+        return SKN_BAD_MESSAGE;
+    if (!first->normalised)
+        return merge(actor, layer, pass, shares, NULL, error);
+    skn_parts_t partitions = { .at = pass->partitions.at,
+                               .count = pass->partitions.count };
+    if (partitions.count > 0)
+        return merge(actor, layer, pass, shares, &partitions, error);
+    return hold(actor, layer, &pass->shares, shares, first->batch, error);
+}
+
+skn_status_t
+skn_layer_on_partition(skn_actor_t *actor, void *state, const void *message,
+                       skn_error_t *error)
+{
+    skn_layer_t *layer = state;
+    const skn_parts_t *partitions = message;
+    const skn_partition_t *first = partitions->at[0];
+    skn_pass_t *pass = flying_pass(actor, layer, first->batch, error);
+    if (!pass)
+        return SKN_BAD_MESSAGE;
+    skn_parts_t shares = { .at = pass->shares.at, .count = pass->shares.count };
+    if (shares.count > 0)
+        return merge(actor, layer, pass, &shares, partitions, error);
+    return hold(actor, layer, &pass->partitions, partitions, first->batch,
+                error);
+}
+
+skn_status_t
+skn_layer_on_hidden_gradient(skn_actor_t *actor, void *state,
+                             const void *message, skn_error_t *error)
+{
+    skn_layer_t *layer = state;
+    const skn_parts_t *parts = message;
+    const skn_hidden_gradient_t *first = parts->at[0];
+    skn_pass_t *pass = flying_pass(actor, layer, first->batch, error);
+    if (!pass)
+        return SKN_BAD_MESSAGE;
+    skn_status_t status = skn_hidden_sum(
+        &layer->hidden, parts, pass->activation, pass->gradient, error);
+    pass->rounding = layer->hidden.rounding;
+    return status == SKN_OK ? land(actor, layer, pass, error) : status;
+}
+
+skn_status_t
+skn_layer_on_lease(skn_actor_t *actor, void *state, const void *message,
+                   skn_error_t *error)
+{
+    skn_layer_t *layer = state;
+    const skn_lease_t *lease = message;
+    skn_status_t status =
+        skn_copy_take(&layer->copy, lease, &layer->rows, error);
+    if (status != SKN_OK || !layer->rows)
+        return status;
+    skn_turns_rows_back(&layer->turns, lease->batch);
+    return skn_layer_take_turns(actor, layer, error);
+}
+
+skn_status_t
+skn_layer_drain(skn_actor_t *actor, void *state, skn_error_t *error)
+{
+    const skn_layer_t *layer = state;
+    uint32_t count = 0;
+    char text[160];
+    (void)error;
+    for (uint32_t k = 0; k < layer->pass_count; k++)
+        count += layer->pass[k].phase == SKN_PASS_TRAILING;
+    if (count == 0)
+        return SKN_OK;
+    (void)snprintf(text, sizeof(text),
+                   "%s: late parts of %u batches have found no update to go "
+                   "with before the end",
+                   skn_actor_name(actor), count);
+    skn_actor_warn(actor, text, "a run that comes to a marker waits for them");
+    return SKN_OK;
+}
+
+skn_status_t
+skn_layer_on_halt(skn_actor_t *actor, void *state, const void *message,
+                  skn_error_t *error)
+{
+    skn_layer_t *layer = state;
+    layer->turns.cut = ((const skn_halt_t *)message)->batch;
+    return skn_layer_take_turns(actor, layer, error);
+}

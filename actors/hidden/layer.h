@@ -1,0 +1,144 @@
+/* layer.h - a shard of a hidden layer: its batches, and whose turn it is.
+ *
+ * What the first hidden layer (embedding.c) and the later ones (dense.c) do
+ * alike. A batch passes through in four phases:
+ *
+ *     free ─input─▶ waiting ─turn─▶ flying ─gradient from above─▶ landed
+ *       ▲                 └─ an evaluation ends here                 │
+ *       └────────── turn: row gradients go to the updater ───────────┘
+ *
+ * With `late: stale` a batch may land without some of the parts from above. Its
+ * update changes nothing then; it trails behind until they have come, and is
+ * part, whole, of the next update: at the latest of the last one before a
+ * marker, which waits for all. None trails more than `staleness_max` behind.
+ *
+ * A kind's state begins with its skn_layer_t, so that the handlers below serve
+ * every kind; what differs stands in skn_layer_work_t. One thread, the actor's.
+ * SPDX-License-Identifier: Apache-2.0 */
+#ifndef ACTORS_HIDDEN_LAYER_H
+#define ACTORS_HIDDEN_LAYER_H
+
+#include "actors/rows/copy.h"
+#include "actors/hidden/hidden.h"
+#include "actors/protocol/lateness.h"
+#include "actors/rows/rows.h"
+#include "actors/protocol/turns.h"
+
+typedef enum skn_phase_of_pass {
+    SKN_PASS_FREE,
+    SKN_PASS_WAITING, /* the input is here */
+    SKN_PASS_FLYING,  /* the activation has gone up */
+    SKN_PASS_LANDED,  /* the gradient has come down */
+    SKN_PASS_TRAILING /* its turn is over, and parts are late */
+} skn_phase_of_pass_t;
+
+typedef struct skn_held { /* parts of a gather that are kept */
+    const void **at;      /* room for one of each shard above */
+    size_t count;
+} skn_held_t;
+
+typedef struct skn_pass { /* one batch in one layer */
+    skn_phase_of_pass_t phase;
+    uint32_t slot;   /* its place among the layer's passes */
+    uint32_t flight; /* the same among those past their forward pass */
+    uint64_t batch, floor, horizon;
+    uint32_t purpose, rows;
+    const void *input; /* message kept by the kind; dropped at the end */
+    const skn_activation_t *activation;
+    /* Of a softmax above: whichever has come before the other. */
+    skn_held_t partitions, shares;
+    float *gradient;         /* [rows][columns], behind dropout and ReLU */
+    skn_rounding_t rounding; /* of it */
+    /* late: stale. */
+    bool *here; /* [senders] whose parts the gradient has */
+    uint32_t here_count;
+} skn_pass_t;
+
+typedef struct skn_layer skn_layer_t;
+
+typedef struct skn_layer_work {
+    /* The sums before ReLU, [rows][columns], from layer->rows. */
+    void (*forward)(skn_layer_t *layer, const skn_pass_t *pass, float *sum);
+    /* pass->gradient is here; layer->rows may be away. NULL: nothing to do. */
+    skn_status_t (*landed)(skn_actor_t *actor, skn_layer_t *layer,
+                           const skn_pass_t *pass, skn_error_t *error);
+    /* The row gradients of `count` batches together, maybe of none; `batch` and
+     * `rows` are filled in by the layer. NULL and a filled `error` when memory
+     * is short. */
+    skn_gradient_t *(*gradient)(skn_actor_t *actor, skn_layer_t *layer,
+                                const skn_pass_t *const *pass, uint32_t count,
+                                skn_error_t *error);
+    bool trails; /* it can: what it is computed from has no gradient */
+} skn_layer_work_t;
+
+struct skn_layer {
+    const skn_layer_work_t *work;
+    skn_hidden_t hidden;
+    skn_turns_t turns;
+    skn_copy_t copy;
+    const skn_rows_t *rows; /* lent, or the copy's; NULL while they are away */
+    /* Batches are issued before their turn; from its forward pass to its update
+     * a batch is one of the window. */
+    uint32_t pass_count, flight_count;
+    float *gradients; /* [flights][gradient_floats] */
+    size_t gradient_floats;
+    const void **held; /* of all passes */
+    size_t held_max;   /* parts of a gather from above */
+                       /* late: stale. */
+    bool stale;
+    skn_lateness_t lateness;
+    bool *here;    /* of all passes */
+    float *part;   /* [rows][columns] one that is added to others */
+    uint64_t late; /* parts not waited for, since the last gradient was sent */
+    skn_pass_t pass[SKN_PASSES_MAX];
+};
+
+/* The columns of the layer that a shard has, and the rows in which its weights
+ * lie. */
+typedef struct skn_layer_shape {
+    uint32_t column_first, columns;
+    uint32_t rows, width;
+} skn_layer_shape_t;
+
+/* Reads SKN_HIDDEN_OPTIONS, SKN_TURNS_OPTIONS and SKN_COPY_OPTIONS, allocates.
+ * Freed by skn_layer_close, also after a failure. */
+skn_status_t skn_layer_open(skn_layer_t *layer, skn_actor_t *actor,
+                            const skn_layer_work_t *work,
+                            const skn_layer_shape_t *shape, skn_error_t *error);
+void skn_layer_close(skn_layer_t *layer);
+
+/* A free pass for a batch whose input has come, its phase still free: the kind
+ * fills purpose, floor, horizon, input, and makes it waiting. NULL and
+ * SKN_BAD_MESSAGE for a batch outside of the window, or of too many rows. */
+skn_pass_t *skn_layer_admit(skn_actor_t *actor, skn_layer_t *layer,
+                            uint64_t batch, uint32_t rows, skn_error_t *error);
+/* Does whatever can be done now, in the one order that turns.h allows. */
+skn_status_t skn_layer_take_turns(skn_actor_t *actor, skn_layer_t *layer,
+                                  skn_error_t *error);
+
+/* Handlers (skn_handle_t); `state` begins with the layer. The gradients of a
+ * softmax wait for their partitions. */
+skn_status_t skn_layer_on_output_gradient(skn_actor_t *actor, void *state,
+                                          const void *message,
+                                          skn_error_t *error);
+skn_status_t skn_layer_on_partition(skn_actor_t *actor, void *state,
+                                    const void *message, skn_error_t *error);
+skn_status_t skn_layer_on_hidden_gradient(skn_actor_t *actor, void *state,
+                                          const void *message,
+                                          skn_error_t *error);
+/* The only timer of a kind whose work trails. */
+enum {
+    SKN_LAYER_TIMER_LATE
+};
+/* The drain hook of such a kind: warns if a halt came when all batches had been
+ * applied, but for parts that were late and had no update to go with. */
+skn_status_t skn_layer_drain(skn_actor_t *actor, void *state,
+                             skn_error_t *error);
+skn_status_t skn_layer_on_late(skn_actor_t *actor, void *state,
+                               skn_error_t *error);
+skn_status_t skn_layer_on_lease(skn_actor_t *actor, void *state,
+                                const void *message, skn_error_t *error);
+skn_status_t skn_layer_on_halt(skn_actor_t *actor, void *state,
+                               const void *message, skn_error_t *error);
+
+#endif

@@ -1,0 +1,133 @@
+/* link_clock.c - the clock of a run with several nodes: all are asked what they
+ * have used, and who asked gets the sum.
+ * SPDX-License-Identifier: Apache-2.0 */
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "actors/links/link_inside.h"
+#include "actors/machine/usage.h"
+
+/* What a node has used, as it travels. */
+typedef struct used {
+    uint64_t cpu_ns, rss_bytes, sent_bytes, received_bytes;
+} used_t;
+
+static used_t
+used_here(const skn_links_t *links)
+{
+    skn_usage_t usage;
+    used_t used;
+    skn_usage_now(&usage);
+    used.cpu_ns = usage.cpu_ns;
+    used.rss_bytes = usage.rss_bytes;
+    skn_links_bytes(links, &used.sent_bytes, &used.received_bytes);
+    return used;
+}
+
+static void
+add(skn_clock_t *clock, const used_t *used)
+{
+    clock->cpu_ns += used->cpu_ns;
+    clock->rss_bytes += used->rss_bytes;
+    clock->wire_sent_bytes += used->sent_bytes;
+    clock->wire_received_bytes += used->received_bytes;
+}
+
+/* To the control inbox of an actor, made when it first asks. */
+static skn_outlet_t *
+outlet_of(skn_links_t *links, uint32_t actor, skn_error_t *error)
+{
+    char address[SKN_INBOX_ADDRESS_BYTES];
+    if (!links->askers[actor]) {
+        skn_system_address(links->system, actor, SKN_INBOX_CONTROL, address);
+        links->askers[actor] =
+            skn_outlet_open(links->system->context, address, error);
+    }
+    return links->askers[actor];
+}
+
+/* All nodes have answered: the clock goes to who asked. */
+static skn_status_t
+answer(skn_links_t *links, skn_link_question_t *question, skn_error_t *error)
+{
+    skn_outlet_t *outlet = outlet_of(links, question->actor, error);
+    skn_clock_t *clock = outlet ? malloc(sizeof(*clock)) : NULL;
+    question->open = false;
+    if (!outlet)
+        return SKN_NO_MEMORY;
+    if (!clock)
+        return skn_fail(error, SKN_NO_MEMORY, "no room for a clock");
+    *clock = question->clock;
+    clock->wall_ns = skn_monotonic_ns();
+    skn_parcel_t parcel = { .type = SKN_PARCEL_CLOCK, .pointer = clock };
+    return skn_outlet_put(outlet, &parcel, error);
+}
+
+skn_status_t
+skn_links_ask_clock(skn_links_t *links, const skn_parcel_t *parcel,
+                    skn_error_t *error)
+{
+    skn_link_question_t *question =
+        &links->questions[links->question_count % SKN_LINK_QUESTIONS];
+    if (question->open)
+        return skn_fail(error, SKN_INTERNAL,
+                        "more than %u clocks are asked for at once",
+                        SKN_LINK_QUESTIONS);
+    used_t used = used_here(links);
+    *question = (skn_link_question_t){ .open = true,
+                                       .number = links->question_count++,
+                                       .actor = parcel->slot,
+                                       .missing = links->node_count - 1 };
+    question->clock.tag = parcel->number;
+    add(&question->clock, &used);
+    skn_record_t record = { .kind = SKN_RECORD_ASK,
+                            .number = question->number };
+    return skn_links_send_all(links, &record, NULL, error);
+}
+
+/* Who asks and takes no answers would have us queue them without end. A peer
+ * of ours asks no further before the first of so many answers has come. */
+skn_status_t
+skn_links_tell_usage(skn_links_t *links, skn_link_peer_t *peer, uint64_t number,
+                     skn_error_t *error)
+{
+    uint64_t *end = &peer->answer_end[peer->answer_count % SKN_LINK_QUESTIONS];
+    if (*end > skn_link_acked_end(peer->link)) {
+        peer->records_refused[SKN_RECORD_REASON_QUESTION]++;
+        return skn_fail(error, SKN_BAD_MESSAGE,
+                        "node '%s' asks for more than %u clocks at once",
+                        peer->node->name, SKN_LINK_QUESTIONS);
+    }
+    used_t used = used_here(links);
+    skn_record_t record = { .kind = SKN_RECORD_USAGE, .number = number };
+    skn_wire_t wire = { .frame_count = 1 };
+    wire.frame[0] = (skn_frame_t){ &used, sizeof(used) };
+    skn_status_t status = skn_links_send(peer, &record, &wire, error);
+    *end = skn_link_queued_end(peer->link);
+    peer->answer_count++;
+    return status;
+}
+
+skn_status_t
+skn_links_take_usage(skn_links_t *links, skn_link_peer_t *peer, uint64_t number,
+                     skn_frame_t frame, skn_error_t *error)
+{
+    skn_link_question_t *question =
+        &links->questions[number % SKN_LINK_QUESTIONS];
+    uint64_t bit = UINT64_C(1) << (peer->number % 64);
+    used_t used;
+    if (!question->open || question->number != number ||
+        frame.bytes != sizeof(used) ||
+        (question->answered[peer->number / 64] & bit)) {
+        peer->records_refused[SKN_RECORD_REASON_QUESTION]++;
+        return skn_fail(error, SKN_BAD_MESSAGE,
+                        "node '%s' answers the question %" PRIu64
+                        ", which was not asked",
+                        peer->node->name, number);
+    }
+    question->answered[peer->number / 64] |= bit;
+    memcpy(&used, frame.at, sizeof(used));
+    add(&question->clock, &used);
+    return --question->missing == 0 ? answer(links, question, error) : SKN_OK;
+}

@@ -1,0 +1,52 @@
+/* link_guard.h - numbers from other nodes: are they such as training has?
+ *
+ * Encryption says who sent a message, not that its numbers are good: a node
+ * with bad memory, or one gone bad, would spoil the rows of all others in one
+ * batch. Looked at are the runs that pass from layer to layer, losses and
+ * scores (the table in link_guard.c), as they arrive: that they are finite, and
+ * that none reaches SKN_GUARD_JUMP times what this edge has ever brought (but
+ * for sums over labels and the like, which may). What is wrong by less than
+ * that passes: docs/keys.md says so. A look at 1,024 x 128 values takes 12 us
+ * (AVX2), a small part of what it takes to decode them.
+ * Pure; a guard belongs to one thread.  SPDX-License-Identifier: Apache-2.0 */
+#ifndef ACTORS_LINKS_LINK_GUARD_H
+#define ACTORS_LINKS_LINK_GUARD_H
+
+#include <stdint.h>
+
+#include "kernels/kernels.h"
+#include "skein/error.h"
+#include "skein/message.h"
+
+/* Guarded runs of one message. */
+#define SKN_GUARD_RUNS_MAX 3u
+/* Gradients and activations of healthy runs grow by less than ten times from
+ * one batch to the next, and 1,024 is a hundred times that; below 1,024 itself
+ * nothing is refused. */
+#define SKN_GUARD_JUMP 1024.0f
+/* The first messages of an edge show what is usual there; they may be anything
+ * whose product with its like is still a float. */
+#define SKN_GUARD_FIRST 16u
+#define SKN_GUARD_FIRST_MAX 0x1p60f
+
+/* What one edge has brought; starts as zeroes. */
+typedef struct skn_guard {
+    uint32_t message_count; /* up to SKN_GUARD_FIRST */
+    float greatest[SKN_GUARD_RUNS_MAX];
+} skn_guard_t;
+
+typedef enum skn_guard_verdict {
+    SKN_GUARD_GOOD,
+    SKN_GUARD_NOT_FINITE,
+    SKN_GUARD_EXPLODED
+} skn_guard_verdict_t;
+
+/* Looks at a decoded message of `schema`, whose runs may hold anything. For
+ * what is not good `error` is filled with SKN_DIVERGED and a sentence without
+ * a subject: "activation.value of batch 7 that is not finite". */
+skn_guard_verdict_t skn_guard_look(skn_guard_t *guard,
+                                   const skn_kernels_t *kernels,
+                                   const skn_schema_t *schema,
+                                   const void *message, skn_error_t *error);
+
+#endif

@@ -1,0 +1,182 @@
+/* link_inside.h - the inside of the link driver, for link_*.c only.
+ *
+ * Touched by the driver's thread alone, from its start to its end.
+ * SPDX-License-Identifier: Apache-2.0 */
+#ifndef ACTORS_LINKS_LINK_INSIDE_H
+#define ACTORS_LINKS_LINK_INSIDE_H
+
+#include <poll.h>
+
+#include "actors/links/link_guard.h"
+#include "actors/links/links.h"
+#include "actors/combine/rounding.h"
+#include "actors/runtime/system_build.h"
+#include "transport/link/bucket.h"
+#include "transport/message/coding.h"
+#include "transport/endpoint/endpoint.h"
+#include "transport/socket/keys.h"
+#include "transport/link/link.h"
+#include "transport/link/record.h"
+#include "transport/tunnel/tunnels.h"
+
+/* R(NAME, its name in counters, what a peer did): the end of the run. */
+#define SKN_RECORD_REASONS(R)                                                  \
+    R(FORM, "form", "it is no record, or no message of its edge")              \
+    R(EDGE, "edge", "it is of an edge that is none of the peer's")             \
+    R(ORDER, "order", "a message without credit or out of order")              \
+    R(CREDIT, "credit", "credit for what was not sent")                        \
+    R(QUESTION, "question", "an answer to no question, or too many questions") \
+    R(NOT_FINITE, "not_finite", "values that are not finite")                  \
+    R(EXPLODED, "exploded", "values far beyond all that came before")
+
+typedef enum skn_record_reason {
+#define R(name, word, text) SKN_RECORD_REASON_##name,
+    SKN_RECORD_REASONS(R)
+#undef R
+    SKN_RECORD_REASON_COUNT
+} skn_record_reason_t;
+
+/* Clocks that actors of a node may have asked for at once. */
+#define SKN_LINK_QUESTIONS 64u
+
+typedef struct skn_link_peer {
+    uint32_t number; /* of the node */
+    const skn_wired_node_t *node;
+    skn_link_t *link;
+    bool joined;    /* the link was up once */
+    bool is_ready;  /* all its actors are */
+    bool has_ended; /* all its actors have */
+    bool left;      /* the link is done */
+    bool pulses;    /* its second lane stands */
+    bool is_silent; /* so it was told: see skn_links_tell_silent */
+    uint64_t records_refused[SKN_RECORD_REASON_COUNT];
+    /* Where our last answers to its questions end in our stream: a ring. */
+    uint64_t answer_end[SKN_LINK_QUESTIONS];
+    uint64_t answer_count;
+    /* A fragment that the socket did not take: header and body. */
+    uint8_t *held;
+    size_t held_header_bytes, held_body_bytes;
+    bool holds;
+} skn_link_peer_t;
+
+/* A clock that waits for the answers of the other nodes. */
+typedef struct skn_link_question {
+    bool open;
+    uint64_t number;
+    uint32_t actor, missing;
+    uint64_t answered[SKN_PEERS_MAX / 64]; /* bits of nodes */
+    skn_clock_t clock;
+} skn_link_question_t;
+
+struct skn_links {
+    skn_system_t *system;
+    skn_ports_t *ports;
+    uint32_t node, node_count;
+    uint64_t seed; /* of the run, for codings that round at random */
+    skn_inbox_t *inbox;
+    skn_outlet_t *host;   /* what is reported */
+    skn_outlet_t *orders; /* the host's, to `inbox` */
+    pthread_t thread;
+    bool has_thread;
+
+    skn_keys_t *keys;
+    skn_endpoint_t *endpoint;
+    skn_tunnels_t *tunnels; /* NULL: every node can be dialled */
+    skn_link_peer_t *peers; /* [node_count]; the own one is empty */
+    const skn_kernels_t *kernels;
+    skn_coder_t *coder;
+    skn_rounding_probe_t probe;
+    skn_pool_t *pool;
+    skn_guard_t *guards; /* [import_count] */
+    uint32_t *owing;     /* [import_count] imports with credit to send */
+    uint32_t owing_count;
+    skn_link_question_t questions[SKN_LINK_QUESTIONS];
+    uint64_t question_count;
+    skn_outlet_t **askers;      /* [actor_count], NULL until one asks */
+    struct pollfd polled[2];    /* the endpoint, and the inbox */
+    skn_bucket_t bucket;        /* what may leave, pulses aside */
+    uint32_t first_peer;        /* who sends first in this turn */
+    uint64_t wait_ns;           /* for the other nodes, at the start */
+    uint64_t nobodys_fragments; /* from no node of the topology */
+    uint64_t now_ns, begin_ns, told_waiting_ns, ready_ns;
+    uint64_t body_bytes;          /* of fragments that came */
+    uint64_t busy_bytes, busy_ns; /* at the last look at what was carried */
+    uint64_t capped_ns;           /* waited while the bucket was closed */
+    uint64_t leave_ns; /* closing after a failure: at the latest then */
+    uint64_t finished_ns;
+    bool ended_here; /* all actors of this node have */
+    bool ready_here, ready_all, finishing, finished, closing, failed,
+        failed_elsewhere;
+};
+
+/* link_ports.c: what actors send to other nodes, and what comes from them. */
+skn_status_t skn_links_take_parcel(skn_links_t *links,
+                                   const skn_parcel_t *parcel,
+                                   skn_error_t *error);
+skn_status_t skn_links_take_record(skn_links_t *links, skn_link_peer_t *peer,
+                                   skn_frame_t bytes, skn_error_t *error);
+/* Random bits of message `number` of an edge, in a coding that needs them. */
+uint64_t skn_links_coding_key(uint64_t seed, uint32_t edge, uint64_t number);
+/* The option `seed` of the first actor that has one: a run has one. 0: none. */
+uint64_t skn_links_seed(const skn_wiring_t *wiring);
+/* Sends the credit that receivers have given back. */
+skn_status_t skn_links_give_credit(skn_links_t *links, skn_error_t *error);
+
+/* link_clock.c: an actor's question, another node's, its answer to ours. */
+skn_status_t skn_links_ask_clock(skn_links_t *links, const skn_parcel_t *parcel,
+                                 skn_error_t *error);
+skn_status_t skn_links_tell_usage(skn_links_t *links, skn_link_peer_t *peer,
+                                  uint64_t number, skn_error_t *error);
+skn_status_t skn_links_take_usage(skn_links_t *links, skn_link_peer_t *peer,
+                                  uint64_t number, skn_frame_t frame,
+                                  skn_error_t *error);
+
+/* link_tunnels.c: nodes that nobody can dial. */
+skn_status_t skn_links_open_tunnels(skn_links_t *links,
+                                    const char (*keys)[SKN_KEY_TEXT_BYTES],
+                                    skn_error_t *error);
+/* A relay between this node and a peer that is not heard itself, so that
+ * nothing can be said of the peer; NULL: none. */
+const skn_link_peer_t *skn_links_silent_relay(const skn_links_t *links,
+                                              const skn_link_peer_t *peer);
+/* Why the link to a peer is dead; of a relay's silence, with its name. */
+void skn_links_why_dead(const skn_links_t *links, const skn_link_peer_t *peer,
+                        skn_error_t *error);
+/* Passes on what the tunnels have to say. */
+void skn_links_hear_tunnels(skn_links_t *links);
+
+/* link_driver.c */
+/* What all links have sent and received, headers of fragments included. */
+void skn_links_bytes(const skn_links_t *links, uint64_t *sent,
+                     uint64_t *received);
+/* Queues a record for a peer; `wire` may be NULL. */
+skn_status_t skn_links_send(skn_link_peer_t *peer, const skn_record_t *record,
+                            const skn_wire_t *wire, skn_error_t *error);
+/* The same for every peer, also when one of them refuses: its error. */
+skn_status_t skn_links_send_all(skn_links_t *links, const skn_record_t *record,
+                                const skn_wire_t *wire, skn_error_t *error);
+void skn_links_report(skn_links_t *links, skn_parcel_type_t type,
+                      void *pointer);
+
+/* link_events.c */
+void skn_links_add_figures(const skn_links_t *links, skn_figures_t *figures);
+void skn_links_warn(skn_links_t *links, const char *message);
+void skn_links_tell_unknown(skn_links_t *links);
+void skn_links_tell_joined(skn_links_t *links, skn_link_peer_t *peer);
+/* Who is not heard, though it may be well. */
+void skn_links_tell_silent(skn_links_t *links);
+void skn_links_tell_waiting(skn_links_t *links);
+void skn_links_tell_traffic(skn_links_t *links);
+void skn_links_tell_end(skn_links_t *links);
+/* "b (tcp://10.0.0.2:7001), c (...)": who is not ready. */
+void skn_links_missing(const skn_links_t *links, char *text, size_t text_bytes);
+
+/* link_open.c: as skn_link_driver_t has them. */
+skn_links_t *skn_links_make(skn_system_t *system, skn_error_t *error);
+void skn_links_destroy(skn_links_t **links);
+/* link_open.c: frees what a parcel brings that nobody takes any more. */
+void skn_links_drop(const skn_parcel_t *parcel);
+/* link_open.c: in the driver's thread, before its first turn. */
+skn_status_t skn_links_open_endpoint(skn_links_t *links, skn_error_t *error);
+
+#endif

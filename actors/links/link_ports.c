@@ -1,0 +1,368 @@
+/* link_ports.c - from parcels to records and back, edge by edge.
+ *
+ * A peer with a key may still be wrong: whatever a record says is checked
+ * against the ports before anything is done with it.
+ * SPDX-License-Identifier: Apache-2.0 */
+#include <assert.h>
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "actors/protocol/draws.h"
+#include "actors/links/link_inside.h"
+#include "transport/message/field.h"
+
+/* The largest message that a peer may make us hold. The biggest of ours is a
+ * batch's activations: 2^16 samples of 2^11 units. */
+#define MESSAGE_BYTES_MAX ((size_t)512 << 20)
+
+/* --- from here to there -------------------------------------------------- */
+
+uint64_t
+skn_links_seed(const skn_wiring_t *wiring)
+{
+    for (uint32_t a = 0; a < wiring->actor_count; a++) {
+        const skn_option_t *options = wiring->actors[a].kind->options;
+        for (size_t k = 0; options && options[k].name; k++)
+            if (strcmp(options[k].name, "seed") == 0 &&
+                options[k].type == SKN_OPTION_INT)
+                return (uint64_t)wiring->actors[a].values[k].number;
+    }
+    return 0;
+}
+
+uint64_t
+skn_links_coding_key(uint64_t seed, uint32_t edge, uint64_t number)
+{
+    return skn_draw_key(seed, SKN_DRAW_CODING, edge) ^ number;
+}
+
+/* Random bits of a lossy coding: of the batch where a message has one, so that
+ * a run that resumes rounds as one that was never stopped. */
+static uint64_t
+coding_key(const skn_links_t *links, const skn_export_t *gate,
+           const void *message)
+{
+    const skn_schema_t *schema = gate->pipe->schema;
+    const skn_field_t *batch = skn_field_named(schema, "batch");
+    bool known = batch && batch->kind == SKN_FIELD_u64;
+    uint64_t number = known ? skn_field_number(batch, message) : gate->sent;
+    return skn_links_coding_key(links->seed, gate->edge, number);
+}
+
+static skn_status_t
+send_message(skn_links_t *links, skn_export_t *gate, const void *message,
+             skn_error_t *error)
+{
+    const skn_schema_t *schema = gate->pipe->schema;
+    skn_link_peer_t *peer = &links->peers[gate->node];
+    skn_record_t record = { SKN_RECORD_MESSAGE, gate->edge, gate->sent };
+    skn_coding_t coding = (skn_coding_t)gate->pipe->coding;
+    uint64_t key = coding_key(links, gate, message);
+    skn_rounding_copy_t copy;
+    const void *measured = message;
+    skn_wire_t wire = { .frame_count = 0 };
+    skn_status_t status =
+        skn_rounding_measure(&links->probe, schema, message, coding, key,
+                             links->coder, &copy, &measured, error);
+    if (status == SKN_OK)
+        status = skn_coding_encode(schema, measured, coding, key, links->coder,
+                                   &wire, error);
+    if (status == SKN_OK)
+        status = skn_links_send(peer, &record, &wire, error);
+    for (size_t k = 0; k < wire.frame_count && status == SKN_OK; k++)
+        gate->bytes += wire.frame[k].bytes;
+    gate->sent++;
+    skn_message_drop(message);
+    return status;
+}
+
+static skn_status_t
+send_end(skn_links_t *links, skn_export_t *gate, skn_error_t *error)
+{
+    skn_record_t record = { SKN_RECORD_END, gate->edge, gate->sent };
+    return skn_links_send(&links->peers[gate->node], &record, NULL, error);
+}
+
+/* A receiver is done with messages; the sender learns what the slowest of its
+ * node has done. */
+static void
+note_credit(skn_links_t *links, const skn_parcel_t *parcel)
+{
+    skn_landing_t *landing = &links->ports->landings[parcel->slot];
+    skn_import_t *import = &links->ports->imports[landing->import];
+    landing->returned += parcel->number;
+    if (!import->owes) {
+        import->owes = true;
+        links->owing[links->owing_count++] = landing->import;
+    }
+}
+
+skn_status_t
+skn_links_give_credit(skn_links_t *links, skn_error_t *error)
+{
+    skn_ports_t *ports = links->ports;
+    skn_status_t status = SKN_OK;
+    for (uint32_t k = 0; k < links->owing_count; k++) {
+        skn_import_t *import = &ports->imports[links->owing[k]];
+        uint64_t least = UINT64_MAX;
+        for (uint32_t at = import->first_landing; at != SKN_PORT_NONE;
+             at = ports->landings[at].next)
+            if (ports->landings[at].returned < least)
+                least = ports->landings[at].returned;
+        import->owes = false;
+        if (least == import->granted || import->ended || links->finishing)
+            continue;
+        skn_record_t record = { SKN_RECORD_CREDIT, import->edge,
+                                least - import->granted };
+        import->granted = least;
+        if (status == SKN_OK)
+            status = skn_links_send(&links->peers[import->node], &record, NULL,
+                                    error);
+    }
+    links->owing_count = 0;
+    return status;
+}
+
+skn_status_t
+skn_links_take_parcel(skn_links_t *links, const skn_parcel_t *parcel,
+                      skn_error_t *error)
+{
+    switch (parcel->type) {
+    case SKN_PARCEL_MESSAGE:
+        return send_message(links, &links->ports->exports[parcel->slot],
+                            parcel->pointer, error);
+    case SKN_PARCEL_END:
+        return send_end(links, &links->ports->exports[parcel->slot], error);
+    case SKN_PARCEL_CLOCK:
+        return skn_links_ask_clock(links, parcel, error);
+    default:
+        assert(parcel->type == SKN_PARCEL_CREDIT);
+        note_credit(links, parcel);
+        return SKN_OK;
+    }
+}
+
+/* --- from there to here -------------------------------------------------- */
+
+/* Counts what ends the run, by its reason; gives `status` back. */
+static skn_status_t
+counted(skn_link_peer_t *peer, skn_record_reason_t reason, skn_status_t status)
+{
+    if (status == SKN_BAD_MESSAGE || status == SKN_DIVERGED)
+        peer->records_refused[reason]++;
+    return status;
+}
+
+/* The edge that a peer names, if it is one between us; `of_import`: one that
+ * it sends on. NULL and a filled `error`: it has broken the protocol. */
+static uint32_t
+port_of(const skn_links_t *links, skn_link_peer_t *peer, uint32_t edge,
+        bool of_import, skn_error_t *error)
+{
+    const skn_ports_t *ports = links->ports;
+    uint32_t port =
+        edge < ports->edge_count ? ports->port_of_edge[edge] : SKN_PORT_NONE;
+    bool fits = port != SKN_PORT_NONE &&
+                (of_import ? port < ports->import_count &&
+                                 ports->imports[port].edge == edge &&
+                                 ports->imports[port].node == peer->number
+                           : port < ports->export_count &&
+                                 ports->exports[port].edge == edge &&
+                                 ports->exports[port].node == peer->number);
+    if (fits)
+        return port;
+    peer->records_refused[SKN_RECORD_REASON_EDGE]++;
+    skn_fail(error, SKN_BAD_MESSAGE,
+             "node '%s' speaks of edge %" PRIu32 ", which is none of its own",
+             peer->node->name, edge);
+    return SKN_PORT_NONE;
+}
+
+static skn_status_t
+land(skn_links_t *links, const skn_import_t *import, skn_parcel_type_t type,
+     const void *message, uint64_t number, skn_error_t *error)
+{
+    skn_status_t status = SKN_OK;
+    if (message)
+        skn_payload_keep_many(message, import->landing_count - 1);
+    for (uint32_t at = import->first_landing; at != SKN_PORT_NONE;) {
+        const skn_landing_t *landing = &links->ports->landings[at];
+        skn_parcel_t parcel = { .type = type,
+                                .slot = landing->slot,
+                                .number = number,
+                                .pointer = (void *)(uintptr_t)message };
+        if (status == SKN_OK)
+            status = skn_outlet_put(landing->inbox, &parcel, error);
+        else
+            skn_message_drop(message);
+        at = landing->next;
+    }
+    return status;
+}
+
+/* The message is dropped if its numbers are none of training. */
+static skn_status_t
+look_at_values(skn_links_t *links, skn_link_peer_t *peer, skn_import_t *import,
+               void *message, skn_error_t *error)
+{
+    skn_error_t cause = { 0 };
+    skn_guard_verdict_t verdict =
+        skn_guard_look(&links->guards[import - links->ports->imports],
+                       links->kernels, import->pipe->schema, message, &cause);
+    if (verdict == SKN_GUARD_GOOD)
+        return SKN_OK;
+    skn_message_drop(message);
+    (void)counted(peer,
+                  verdict == SKN_GUARD_NOT_FINITE ? SKN_RECORD_REASON_NOT_FINITE
+                                                  : SKN_RECORD_REASON_EXPLODED,
+                  cause.status);
+    (void)skn_fail(error, cause.status, "node '%s' sends %.400s",
+                   peer->node->name, cause.text);
+    return skn_fail_hint(error, cause.status,
+                         "training diverged there (lower "
+                         "train.optimizer.rate), or that node computes "
+                         "wrongly: look at its memory, or leave it out");
+}
+
+static skn_status_t
+take_message(skn_links_t *links, skn_link_peer_t *peer,
+             const skn_record_t *record, const skn_wire_t *wire,
+             skn_error_t *error)
+{
+    void *message = NULL;
+    uint32_t port = port_of(links, peer, record->edge, true, error);
+    if (port == SKN_PORT_NONE)
+        return SKN_BAD_MESSAGE;
+    skn_import_t *import = &links->ports->imports[port];
+    const skn_schema_t *schema = import->pipe->schema;
+    if (import->ended || record->number != import->taken ||
+        import->taken - import->granted >= import->pipe->credit)
+        return counted(peer, SKN_RECORD_REASON_ORDER,
+                       skn_fail(error, SKN_BAD_MESSAGE,
+                                "node '%s' sends %s number %" PRIu64
+                                " of edge %" PRIu32
+                                " without credit or out of order",
+                                peer->node->name, schema->name, record->number,
+                                record->edge));
+    skn_error_t cause = { 0 };
+    if (skn_coding_decode(schema, wire->frame, wire->frame_count,
+                          MESSAGE_BYTES_MAX, links->coder, links->pool,
+                          &message, &cause) != SKN_OK)
+        return counted(peer, SKN_RECORD_REASON_FORM,
+                       skn_fail(error, cause.status, "node '%s': %.400s",
+                                peer->node->name, cause.text));
+    skn_status_t status = look_at_values(links, peer, import, message, error);
+    if (status != SKN_OK)
+        return status;
+    return land(links, import, SKN_PARCEL_MESSAGE, message, import->taken++,
+                error);
+}
+
+static skn_status_t
+take_end(skn_links_t *links, skn_link_peer_t *peer, const skn_record_t *record,
+         skn_error_t *error)
+{
+    uint32_t port = port_of(links, peer, record->edge, true, error);
+    if (port == SKN_PORT_NONE)
+        return SKN_BAD_MESSAGE;
+    skn_import_t *import = &links->ports->imports[port];
+    if (import->ended || record->number != import->taken)
+        return counted(peer, SKN_RECORD_REASON_ORDER,
+                       skn_fail(error, SKN_BAD_MESSAGE,
+                                "node '%s' ends edge %" PRIu32
+                                " behind %" PRIu64 " messages, %" PRIu64
+                                " have come",
+                                peer->node->name, record->edge, record->number,
+                                import->taken));
+    import->ended = true;
+    return land(links, import, SKN_PARCEL_END, NULL, 0, error);
+}
+
+static skn_status_t
+take_credit(skn_links_t *links, skn_link_peer_t *peer,
+            const skn_record_t *record, skn_error_t *error)
+{
+    uint32_t port = port_of(links, peer, record->edge, false, error);
+    if (port == SKN_PORT_NONE)
+        return SKN_BAD_MESSAGE;
+    skn_export_t *gate = &links->ports->exports[port];
+    if (record->number == 0 || record->number > gate->sent - gate->paid)
+        return counted(peer, SKN_RECORD_REASON_CREDIT,
+                       skn_fail(error, SKN_BAD_MESSAGE,
+                                "node '%s' gives credit for %" PRIu64
+                                " messages of edge %" PRIu32 ", %" PRIu64
+                                " are out",
+                                peer->node->name, record->number, record->edge,
+                                gate->sent - gate->paid));
+    gate->paid += record->number;
+    skn_parcel_t parcel = { .type = SKN_PARCEL_CREDIT,
+                            .slot = gate->slot,
+                            .number = record->number };
+    return skn_outlet_put(gate->control, &parcel, error);
+}
+
+/* Another node's failure becomes ours, in its words. */
+static skn_status_t
+take_fail(const skn_links_t *links, const skn_link_peer_t *peer,
+          const skn_record_t *record, const skn_wire_t *wire,
+          skn_error_t *error)
+{
+    skn_status_t status =
+        record->number > SKN_OK && record->number < SKN_STATUS_COUNT
+            ? (skn_status_t)record->number
+            : SKN_UNAVAILABLE;
+    char text[400];
+    size_t bytes = wire->frame[0].bytes;
+    if (bytes >= sizeof(text))
+        bytes = sizeof(text) - 1;
+    memcpy(text, wire->frame[0].at, bytes);
+    text[bytes] = '\0';
+    for (size_t k = 0; k < bytes; k++) /* it goes to terminals, and to JSON */
+        if (text[k] < ' ' || text[k] > '~')
+            text[k] = '?';
+    status = skn_fail(error, status, "node '%s': %s", peer->node->name, text);
+    return skn_fail_hint(error, status,
+                         links->ready_all
+                             ? "go on with --resume when its cause is gone"
+                             : "start all nodes again when its cause is gone");
+}
+
+skn_status_t
+skn_links_take_record(skn_links_t *links, skn_link_peer_t *peer,
+                      skn_frame_t bytes, skn_error_t *error)
+{
+    skn_record_t record;
+    skn_wire_t wire;
+    skn_error_t cause = { 0 };
+    if (skn_record_read(bytes, &record, &wire, &cause) != SKN_OK)
+        return counted(peer, SKN_RECORD_REASON_FORM,
+                       skn_fail(error, cause.status, "node '%s': %.400s",
+                                peer->node->name, cause.text));
+    switch (record.kind) {
+    case SKN_RECORD_MESSAGE:
+        return take_message(links, peer, &record, &wire, error);
+    case SKN_RECORD_CREDIT:
+        return take_credit(links, peer, &record, error);
+    case SKN_RECORD_END:
+        return take_end(links, peer, &record, error);
+    case SKN_RECORD_READY:
+        peer->is_ready = true;
+        return SKN_OK;
+    case SKN_RECORD_ENDED:
+        peer->has_ended = true;
+        return SKN_OK;
+    case SKN_RECORD_STOP:
+        skn_links_report(links, SKN_PARCEL_STOP, NULL);
+        return SKN_OK;
+    case SKN_RECORD_ASK:
+        return skn_links_tell_usage(links, peer, record.number, error);
+    case SKN_RECORD_USAGE:
+        return skn_links_take_usage(links, peer, record.number, wire.frame[0],
+                                    error);
+    default:
+        assert(record.kind == SKN_RECORD_FAIL);
+        links->failed_elsewhere = true;
+        return take_fail(links, peer, &record, &wire, error);
+    }
+}

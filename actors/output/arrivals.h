@@ -1,0 +1,44 @@
+/* arrivals.h - batches of which an output shard has got something, and which it
+ * has not computed: labels and hidden vectors come on two ways.
+ *
+ * One thread, the actor's.  SPDX-License-Identifier: Apache-2.0 */
+#ifndef ACTORS_OUTPUT_ARRIVALS_H
+#define ACTORS_OUTPUT_ARRIVALS_H
+
+#include "actors/protocol/messages.h"
+#include "skein/actor.h"
+#include "skein/limits.h"
+
+typedef struct skn_arrival {
+    uint64_t batch;
+    bool used, has_hidden;
+    const skn_labels_t *labels; /* kept */
+    uint32_t hidden_rows;
+    float *hidden; /* [batch_rows][hidden_stride] */
+} skn_arrival_t;
+
+typedef struct skn_arrivals {
+    uint32_t count; /* at a time, at most */
+    skn_arrival_t at[SKN_ISSUED_MAX + 1];
+} skn_arrivals_t;
+
+/* Room for `count` batches of so many floats. Freed by close, also after a
+ * failure. SKN_NO_MEMORY. */
+skn_status_t skn_arrivals_open(skn_arrivals_t *arrivals, uint32_t count,
+                               size_t hidden_floats, skn_error_t *error);
+void skn_arrivals_close(skn_arrivals_t *arrivals);
+
+/* That of a batch, a new one if there is none. NULL and SKN_BAD_MESSAGE: more
+ * batches than can be in flight. */
+skn_arrival_t *skn_arrivals_of(skn_arrivals_t *arrivals,
+                               const skn_actor_t *actor, uint64_t batch,
+                               skn_error_t *error);
+/* SKN_BAD_MESSAGE if both are there and are of different numbers of samples. */
+skn_status_t skn_arrival_check(const skn_arrival_t *arrival,
+                               const skn_actor_t *actor, skn_error_t *error);
+/* The oldest batch, if all of it is there; else NULL. */
+skn_arrival_t *skn_arrivals_next(skn_arrivals_t *arrivals);
+/* It is done with; who takes its labels drops them. */
+void skn_arrival_end(skn_arrival_t *arrival);
+
+#endif

@@ -1,0 +1,78 @@
+/* look.c - the best of all rows, whatever was drawn.
+ * SPDX-License-Identifier: Apache-2.0 */
+#include "actors/output/head.h"
+
+#include <math.h>
+
+#include "actors/protocol/workspace.h"
+
+/* Adds a strip of logits to (m, z) of sample i. The strip is used up. */
+static void
+add_strip(const skn_head_t *head, const skn_look_t *look, uint32_t i,
+          float *logit, size_t count)
+{
+    float greatest = head->kernels->row_max(logit, count);
+    if (greatest > look->greatest[i]) {
+        look->sum[i] *= expf(look->greatest[i] - greatest);
+        look->greatest[i] = greatest;
+    }
+    if (isfinite(look->greatest[i]))
+        look->sum[i] += head->kernels->exp_weight_sum(logit, logit, NULL, count,
+                                                      look->greatest[i]);
+}
+
+static void
+take_strip(skn_head_t *head, const skn_look_t *look, uint32_t rows,
+           uint32_t first, uint32_t count)
+{
+    for (uint32_t i = 0; i < rows; i++) {
+        float *logit = head->work + i * skn_stride_floats(SKN_LOOK_UNITS);
+        skn_topk_scan(&head->topk[i], head->kernels, logit, count, NULL,
+                      head->row_first + first);
+        if (look->sum)
+            add_strip(head, look, i, logit, count);
+    }
+}
+
+static void
+begin_look(skn_head_t *head, const skn_look_t *look, uint32_t rows)
+{
+    for (uint32_t i = 0; i < rows; i++) {
+        skn_topk_init(&head->topk[i], look->k);
+        if (look->sum) {
+            look->greatest[i] = -INFINITY;
+            look->sum[i] = 0.0f;
+        }
+    }
+}
+
+skn_status_t
+skn_head_look(skn_head_t *head, const float *hidden, uint32_t rows,
+              const skn_look_t *look, skn_error_t *error)
+{
+    skn_status_t status = SKN_OK;
+    begin_look(head, look, rows);
+    for (uint32_t first = 0; first < head->row_count && status == SKN_OK;
+         first += SKN_LOOK_UNITS) {
+        uint32_t count = head->row_count - first;
+        if (count > SKN_LOOK_UNITS)
+            count = SKN_LOOK_UNITS;
+        skn_gemm_t job = skn_rows_product(head->rows, first, count, hidden,
+                                          head->hidden_stride, rows);
+        job.c = head->work;
+        job.c_stride = skn_stride_floats(SKN_LOOK_UNITS);
+        status = skn_head_multiply(head, &job, error);
+        if (status == SKN_OK)
+            take_strip(head, look, rows, first, count);
+    }
+    for (uint32_t i = 0; i < rows && status == SKN_OK; i++) {
+        const skn_topk_t *best = &head->topk[i];
+        for (uint32_t r = 0; r < look->k; r++) {
+            size_t at = (size_t)i * look->k + r;
+            bool there = r < best->count;
+            look->label[at] = there ? best->id[r] : UINT32_MAX;
+            look->score[at] = there ? best->value[r] : -INFINITY;
+        }
+    }
+    return status;
+}

@@ -1,0 +1,794 @@
+/* output.c - a set of blocks of the output layer, on one core.
+ *
+ * Batch t: gather the hidden slices, wait for the turn, draw the active set,
+ * send (m, z) to the other output shards and, with (u, v), to the layer below;
+ * when every shard's (m, z) is here, form the row gradients and send them,
+ * with the rows, to the updater. Merged early, nobody waits for the normaliser:
+ * the hidden gradient is on its way before. Merged late, it leaves then, as one
+ * array in place of two. DESIGN section 5, steps 3 and 4.
+ *
+ * This file owns: the batches in flight of its shard. Not here: arithmetic
+ * (head.c), what is said to others (share.c), who may go first (turns.c), the
+ * update rule (updater.c).
+ * SPDX-License-Identifier: Apache-2.0 */
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "actors/output/arrivals.h"
+#include "actors/protocol/block.h"
+#include "actors/rows/copy.h"
+#include "actors/output/diagnose.h"
+#include "actors/output/head.h"
+#include "actors/hidden/hidden.h"
+#include "actors/output/index_keeper.h"
+#include "actors/protocol/kinds.h"
+#include "actors/protocol/lateness.h"
+#include "actors/output/normalisers.h"
+#include "actors/samplers/options.h"
+#include "actors/output/share.h"
+#include "actors/hidden/slices.h"
+#include "actors/protocol/turns.h"
+#include "actors/protocol/workspace.h"
+
+typedef struct output {
+    skn_head_t head;
+    skn_copy_t copy;
+    skn_turns_t turns;
+    skn_index_keeper_t keeper;
+    skn_diagnose_t diagnose;
+    double weight_cap; /* of a sampled row; 0: none */
+    uint32_t topk;
+    bool normalises; /* an evaluation tells (m, z) */
+    skn_share_options_t share;
+    uint32_t label_count;
+    uint32_t flight_count;
+    skn_flight_t flights[SKN_WINDOW_MAX + 1];
+    skn_arrivals_t arrivals;
+    skn_tree_node_t *nodes; /* [leaves]: no cover of the tree has more */
+    uint64_t marker;        /* the next one: batches applied there */
+    /* late: stale. Parts of normalisers come one by one. */
+    bool stale;
+    skn_lateness_t lateness;
+    skn_normalisers_t normalisers;
+} output_t;
+
+enum {
+    TIMER_LATE
+};
+
+static skn_flight_t *
+flight_of(output_t *output, uint64_t batch)
+{
+    return &output->flights[batch % output->flight_count];
+}
+
+static skn_diagnosis_t *
+diagnosis_of(output_t *output, const skn_flight_t *flight)
+{
+    return &output->diagnose.of[flight - output->flights];
+}
+
+/* --- forward -------------------------------- */
+
+static skn_status_t
+look(skn_actor_t *actor, output_t *output, skn_arrival_t *arrival,
+     skn_error_t *error)
+{
+    const skn_labels_t *labels = arrival->labels;
+    size_t count = (size_t)labels->rows * output->topk;
+    size_t sums = output->normalises ? labels->rows : 0;
+    const size_t counts[] = { count, count, sums, sums };
+    skn_ranking_t *ranking =
+        skn_actor_message(actor, &skn_ranking_schema, counts, error);
+    if (!ranking)
+        return error->status;
+    ranking->batch = labels->batch;
+    ranking->purpose = labels->purpose;
+    ranking->shard = skn_actor_index(actor);
+    ranking->rows = labels->rows;
+    ranking->k = output->topk;
+    skn_look_t look = {
+        .k = output->topk,
+        .label = ranking->label.at,
+        .score = ranking->score.at,
+        .greatest = sums > 0 ? ranking->greatest.at : NULL,
+        .sum = sums > 0 ? ranking->sum.at : NULL,
+    };
+    skn_status_t status = skn_head_look(&output->head, arrival->hidden,
+                                        labels->rows, &look, error);
+    skn_message_drop(labels);
+    skn_arrival_end(arrival);
+    if (status == SKN_OK)
+        return skn_actor_post(actor, ranking, error);
+    skn_message_drop(ranking);
+    return status;
+}
+
+static skn_status_t
+forward(skn_actor_t *actor, output_t *output, skn_arrival_t *arrival,
+        skn_error_t *error)
+{
+    skn_flight_t *flight = flight_of(output, arrival->batch);
+    float *hidden = flight->hidden;
+    flight->hidden = arrival->hidden; /* they change places: no copy */
+    arrival->hidden = hidden;
+    flight->labels = arrival->labels;
+    flight->rows = flight->labels->rows;
+    skn_arrival_end(arrival);
+    skn_status_t status = skn_index_keeper_adopt(
+        &output->keeper, flight->labels->batch, output->head.sampler_kind,
+        output->head.sampler, error);
+    if (status == SKN_OK)
+        status = skn_head_forward(&output->head, flight, error);
+    if (status != SKN_OK)
+        return status;
+    skn_diagnose_flight(&output->diagnose, &output->head, flight,
+                        diagnosis_of(output, flight));
+    skn_turns_forward_done(&output->turns);
+    return skn_share_send(actor, &output->head, flight, &output->share, error);
+}
+
+/* --- update -------------------------------- */
+
+static skn_status_t
+send_result(skn_actor_t *actor, output_t *output, const skn_flight_t *flight,
+            uint32_t distinct, skn_error_t *error)
+{
+    const skn_selection_t *selection = &flight->selection;
+    skn_result_t result = {
+        .batch = flight->labels->batch,
+        .shard = skn_actor_index(actor),
+        .rows = flight->rows,
+        .loss = skn_head_loss(&output->head, flight),
+        .distinct = distinct,
+        .owned = output->head.row_count,
+        .mass = diagnosis_of(output, flight)->mass,
+        .recall = diagnosis_of(output, flight)->recall,
+    };
+    if (output->stale)
+        result.estimated =
+            skn_normalisers_of(&output->normalisers, result.batch)->left;
+    if (!selection->everything) {
+        result.listed = selection->unit_count;
+        result.capped =
+            skn_selection_capped(selection, (float)output->weight_cap);
+    }
+    for (uint32_t g = 0; g < selection->group_count; g++)
+        result.active += (uint64_t)selection->group[g].sample_count *
+                         selection->group[g].unit_count;
+    if (!isfinite(result.loss)) {
+        skn_status_t status =
+            skn_fail(error, SKN_DIVERGED,
+                     "batch %llu: the loss of layer 'output' (%s) is not "
+                     "finite; training diverged",
+                     (unsigned long long)result.batch, skn_actor_name(actor));
+        return skn_fail_hint(error, status,
+                             "lower train.optimizer.rate, or warm up with "
+                             "train.schedule");
+    }
+    return skn_actor_send(actor, &skn_result_schema, &result, error);
+}
+
+static skn_status_t
+update(skn_actor_t *actor, output_t *output, skn_flight_t *flight,
+       skn_error_t *error)
+{
+    skn_head_t *head = &output->head;
+    uint32_t unit_count = skn_head_gradient_units(head, flight);
+    size_t counts[] = { unit_count, unit_count * ((size_t)head->hidden + 1),
+                        0 };
+    skn_gradient_t *gradient =
+        skn_actor_message(actor, &skn_gradient_schema, counts, error);
+    if (!gradient)
+        return error->status;
+    skn_status_t status = send_result(actor, output, flight, unit_count, error);
+    if (status == SKN_OK)
+        status = skn_head_gradient(head, flight, gradient->unit.at,
+                                   gradient->value.at, error);
+    if (status != SKN_OK) {
+        skn_message_drop(gradient);
+        return status;
+    }
+    skn_index_keeper_change(&output->keeper, gradient->unit.at, unit_count);
+    gradient->batch = flight->labels->batch;
+    output->marker = flight->labels->horizon + 1;
+    gradient->rows = skn_copy_lent(&output->copy, head->rows);
+    head->rows = NULL;
+    skn_message_drop(flight->labels);
+    flight->labels = NULL;
+    skn_turns_update_sent(&output->turns);
+    if (output->stale)
+        skn_lateness_moved(&output->lateness, true, skn_actor_time_ns(actor));
+    return skn_actor_post(actor, gradient, error);
+}
+
+static skn_status_t look_for_late(skn_actor_t *actor, output_t *output,
+                                  skn_error_t *error);
+
+/* Does whatever can be done now, in the one order that turns.h allows. */
+static skn_status_t
+take_turns(skn_actor_t *actor, output_t *output, skn_error_t *error)
+{
+    skn_status_t status = SKN_OK;
+    while (status == SKN_OK) {
+        skn_arrival_t *next = skn_arrivals_next(&output->arrivals);
+        skn_flight_t *flight = flight_of(output, output->turns.updates);
+        bool trains = next && next->labels->purpose == SKN_PURPOSE_TRAIN;
+        if (trains &&
+            skn_turns_forward_allowed(&output->turns, next->labels->floor) &&
+            skn_index_keeper_ready(&output->keeper, next->batch))
+            status = forward(actor, output, next, error);
+        else if (next && !trains &&
+                 skn_turns_look_allowed(&output->turns, next->labels->floor))
+            status = look(actor, output, next, error);
+        else if (flight->labels && flight->complete &&
+                 skn_turns_update_allowed(&output->turns,
+                                          flight->labels->horizon))
+            status = update(actor, output, flight, error);
+        else
+            break;
+    }
+    return status == SKN_OK && output->stale
+               ? look_for_late(actor, output, error)
+               : status;
+}
+
+/* --- handlers -------------------------------- */
+
+/* What the head reads without a look: offsets that cut the labels, labels of
+ * the layer, distinct ones in their order. */
+static bool
+are_sound(const output_t *output, const skn_labels_t *labels)
+{
+    const skn_u32s_t *offset = &labels->offset;
+    uint32_t rows = labels->rows;
+    if (rows > output->head.batch_rows || offset->count != rows + (size_t)1 ||
+        offset->at[0] != 0 || offset->at[rows] != labels->label.count)
+        return false;
+    for (uint32_t i = 0; i < rows; i++)
+        if (offset->at[i] > offset->at[i + 1])
+            return false;
+    for (size_t k = 0; k < labels->label.count; k++)
+        if (labels->label.at[k] >= output->label_count)
+            return false;
+    for (size_t k = 1; k < labels->distinct.count; k++)
+        if (labels->distinct.at[k - 1] >= labels->distinct.at[k])
+            return false;
+    return true;
+}
+
+static skn_status_t
+told_twice(const skn_actor_t *actor, const char *what, uint64_t batch,
+           skn_error_t *error)
+{
+    return skn_fail(error, SKN_BAD_MESSAGE, "%s: %s of batch %llu come twice",
+                    skn_actor_name(actor), what, (unsigned long long)batch);
+}
+
+static skn_status_t
+on_labels(skn_actor_t *actor, void *state, const void *message,
+          skn_error_t *error)
+{
+    output_t *output = state;
+    const skn_labels_t *labels = message;
+    if (!are_sound(output, labels))
+        return skn_fail(error, SKN_BAD_MESSAGE,
+                        "%s: the labels of batch %llu do not fit its %u "
+                        "samples, or the layer",
+                        skn_actor_name(actor),
+                        (unsigned long long)labels->batch, labels->rows);
+    if (labels->purpose == SKN_PURPOSE_TRAIN &&
+        labels->batch < output->turns.forwards)
+        return told_twice(actor, "labels", labels->batch, error);
+    skn_arrival_t *arrival =
+        skn_arrivals_of(&output->arrivals, actor, labels->batch, error);
+    if (!arrival)
+        return error->status;
+    if (arrival->labels)
+        return told_twice(actor, "labels", labels->batch, error);
+    arrival->labels = skn_message_keep(labels);
+    skn_status_t status = skn_arrival_check(arrival, actor, error);
+    return status == SKN_OK ? take_turns(actor, output, error) : status;
+}
+
+static skn_status_t
+on_activation(skn_actor_t *actor, void *state, const void *message,
+              skn_error_t *error)
+{
+    output_t *output = state;
+    const skn_parts_t *parts = message;
+    const skn_activation_t *first = parts->at[0];
+    if (first->purpose == SKN_PURPOSE_TRAIN &&
+        first->batch < output->turns.forwards)
+        return told_twice(actor, "hidden vectors", first->batch, error);
+    skn_arrival_t *arrival =
+        skn_arrivals_of(&output->arrivals, actor, first->batch, error);
+    if (!arrival)
+        return error->status;
+    if (arrival->has_hidden)
+        return told_twice(actor, "hidden vectors", first->batch, error);
+    skn_slices_t below = { .name = skn_actor_name(actor),
+                           .rows_max = output->head.batch_rows,
+                           .columns = output->head.hidden,
+                           .stride = output->head.hidden_stride };
+    skn_status_t status =
+        skn_slices_join(&below, parts, arrival->hidden, error);
+    if (status != SKN_OK)
+        return status;
+    arrival->has_hidden = true;
+    arrival->hidden_rows = first->rows;
+    status = skn_arrival_check(arrival, actor, error);
+    return status == SKN_OK ? take_turns(actor, output, error) : status;
+}
+
+/* All parts are there, or what stands for them: the normaliser, and what waits
+ * for it. */
+static skn_status_t
+complete(skn_actor_t *actor, output_t *output, skn_flight_t *flight,
+         const skn_tree_node_t *nodes, size_t node_count, skn_error_t *error)
+{
+    unsigned long long batch = flight->labels->batch;
+    if (!skn_head_complete(&output->head, flight, nodes, node_count))
+        return skn_fail(error, SKN_BAD_MESSAGE,
+                        "%s: the partitions of batch %llu do not fit",
+                        skn_actor_name(actor), batch);
+    if (output->stale)
+        skn_head_raise(flight);
+    /* The shard that has its label says a row of each sample: somebody lies, or
+     * reckons wrongly, and what we would send were no numbers. */
+    if (!skn_head_has_rows(&output->head, flight))
+        return skn_fail(error, SKN_BAD_MESSAGE,
+                        "%s: by the partitions of batch %llu a sample with "
+                        "labels has no rows",
+                        skn_actor_name(actor), batch);
+    return skn_share_finish(actor, &output->head, flight, &output->share,
+                            error);
+}
+
+static skn_status_t
+refuse_partition(const skn_actor_t *actor, uint64_t batch, skn_error_t *error)
+{
+    return skn_fail(error, SKN_BAD_MESSAGE,
+                    "%s: the partitions of batch %llu do not fit",
+                    skn_actor_name(actor), (unsigned long long)batch);
+}
+
+/* One part of each shard: `late: wait`. */
+static skn_status_t
+take_partitions(skn_actor_t *actor, output_t *output, const skn_parts_t *parts,
+                skn_error_t *error)
+{
+    size_t node_count = 0;
+    uint64_t batch = ((const skn_partition_t *)parts->at[0])->batch;
+    skn_flight_t *flight = flight_of(output, batch);
+    bool fits = flight->labels && flight->labels->batch == batch;
+    for (size_t p = 0; p < parts->count && fits; p++) {
+        const skn_partition_t *part = parts->at[p];
+        size_t rows = part->rows, samples = part->node.count * rows;
+        bool logs = output->head.late;
+        fits = rows == flight->rows && part->greatest.count == samples &&
+               part->sum.count == (logs ? 0 : samples) &&
+               node_count + part->node.count <= output->head.merge.leaf_count;
+        if (!fits)
+            skn_parts_refuse(parts, p);
+        for (size_t k = 0; k < part->node.count && fits; k++)
+            output->nodes[node_count++] = (skn_tree_node_t){
+                .place = part->node.at[k],
+                .partial = { .greatest = part->greatest.at + k * rows,
+                             .sum = logs ? NULL : part->sum.at + k * rows },
+            };
+    }
+    return fits ? complete(actor, output, flight, output->nodes, node_count,
+                           error)
+                : refuse_partition(actor, batch, error);
+}
+
+/* One part of one shard: `late: stale`. Others may be a window ahead. */
+static skn_status_t
+take_part(skn_actor_t *actor, output_t *output, const skn_parts_t *parts,
+          skn_error_t *error)
+{
+    const skn_partition_t *part = parts->at[0];
+    const skn_turns_t *turns = &output->turns;
+    skn_normalisers_t *all = &output->normalisers;
+    skn_normaliser_t *normaliser = NULL;
+    bool fits = parts->count == 1 && parts->senders == all->senders &&
+                part->node.count == 1 && part->greatest.count == part->rows &&
+                part->sum.count == 0 &&
+                (!turns->begun || /* others are, where a run goes on */
+                 part->batch < turns->updates + output->arrivals.count);
+    if (fits && part->batch >= turns->updates)
+        normaliser = skn_normalisers_of(all, part->batch);
+    if (!fits || (normaliser && !normaliser->done &&
+                  !skn_normalisers_take(all, normaliser, parts->place,
+                                        part->greatest.at, part->rows)))
+        return refuse_partition(actor, part->batch, error);
+    if (!normaliser || normaliser->done) {
+        skn_normalisers_late(all, part->batch, parts->place, part->greatest.at,
+                             part->rows);
+        return skn_lateness_came(&output->lateness, parts->place)
+                   ? SKN_OK
+                   : told_twice(actor, "partitions", part->batch, error);
+    }
+    skn_flight_t *flight = flight_of(output, part->batch);
+    if (normaliser->count < all->senders)
+        return SKN_OK;
+    if (!flight->labels || flight->labels->batch != part->batch ||
+        flight->rows != normaliser->rows)
+        return refuse_partition(actor, part->batch, error);
+    return complete(
+        actor, output, flight,
+        skn_normalisers_complete(all, normaliser, flight->own_offset),
+        all->senders, error);
+}
+
+/* Under `late: stale`: whether nothing can be done but to wait for parts of the
+ * oldest batch; if they are late, it goes on with estimates. Near a marker the
+ * window does not fill, so that all parts are waited for. */
+static skn_status_t
+look_for_late(skn_actor_t *actor, output_t *output, skn_error_t *error)
+{
+    const skn_turns_t *turns = &output->turns;
+    skn_flight_t *flight = flight_of(output, turns->updates);
+    uint64_t now_ns = skn_actor_time_ns(actor), due_ns = UINT64_MAX;
+    skn_normalisers_t *all = &output->normalisers;
+    skn_normaliser_t *normaliser = NULL;
+    if (flight->labels && !flight->complete)
+        normaliser = skn_normalisers_of(all, turns->updates);
+    skn_actor_awaits(actor, &skn_partition_schema, turns->updates,
+                     normaliser ? normaliser->here : NULL,
+                     normaliser ? all->senders : 0);
+    if (!turns->rows_here || turns->forwards - turns->updates < turns->window)
+        normaliser = NULL;
+    if (!normaliser)
+        skn_lateness_moved(&output->lateness, false, now_ns);
+    else if (normaliser->count > 0 && normaliser->rows == flight->rows &&
+             skn_normalisers_can_do_without(all, normaliser))
+        due_ns = skn_lateness_wait(&output->lateness, normaliser->here, now_ns);
+    skn_actor_alarm(actor, TIMER_LATE, due_ns > now_ns ? due_ns : UINT64_MAX);
+    if (due_ns > now_ns)
+        return SKN_OK;
+    normaliser->left = skn_lateness_leave(&output->lateness, normaliser->here);
+    skn_status_t status =
+        complete(actor, output, flight,
+                 skn_normalisers_complete(all, normaliser, flight->own_offset),
+                 all->senders, error);
+    return status == SKN_OK ? take_turns(actor, output, error) : status;
+}
+
+static skn_status_t
+on_late(skn_actor_t *actor, void *state, skn_error_t *error)
+{
+    return take_turns(actor, state, error);
+}
+
+static skn_status_t
+on_partition(skn_actor_t *actor, void *state, const void *message,
+             skn_error_t *error)
+{
+    output_t *output = state;
+    skn_status_t status = output->stale
+                              ? take_part(actor, output, message, error)
+                              : take_partitions(actor, output, message, error);
+    return status == SKN_OK ? take_turns(actor, output, error) : status;
+}
+
+/* Shows the builder what changed. A halt may be told after its last batch has
+ * come back: it makes a marker of where we stand. */
+static skn_status_t
+show_rows(skn_actor_t *actor, output_t *output, skn_error_t *error)
+{
+    const skn_turns_t *turns = &output->turns;
+    uint64_t applied = turns->returned;
+    /* The hidden vectors of the last batch stay until the window has passed;
+     * a run that begins here has none. */
+    const skn_flight_t *last = flight_of(output, applied > 0 ? applied - 1 : 0);
+    skn_index_view_t view = {
+        .rows = output->head.rows,
+        .applied = applied,
+        .marker = applied == output->marker || turns->cut == applied - 1,
+        .hidden = last->hidden,
+        .hidden_stride = output->head.hidden_stride,
+        .hidden_rows = last->rows,
+    };
+    return skn_index_keeper_send(&output->keeper, actor, &view, error);
+}
+
+static skn_status_t
+on_lease(skn_actor_t *actor, void *state, const void *message,
+         skn_error_t *error)
+{
+    output_t *output = state;
+    const skn_lease_t *lease = message;
+    skn_status_t status =
+        skn_copy_take(&output->copy, lease, &output->head.rows, error);
+    if (status != SKN_OK || !output->head.rows)
+        return status;
+    if (!output->turns.begun)
+        output->marker = lease->batch; /* a run begins at one */
+    skn_turns_rows_back(&output->turns, lease->batch);
+    status = show_rows(actor, output, error);
+    return status == SKN_OK ? take_turns(actor, output, error) : status;
+}
+
+static skn_status_t
+on_index(skn_actor_t *actor, void *state, const void *message,
+         skn_error_t *error)
+{
+    output_t *output = state;
+    skn_status_t status =
+        skn_index_keeper_take(&output->keeper, message, error);
+    return status == SKN_OK ? take_turns(actor, output, error) : status;
+}
+
+static skn_status_t
+on_halt(skn_actor_t *actor, void *state, const void *message,
+        skn_error_t *error)
+{
+    output_t *output = state;
+    skn_turns_t *turns = &output->turns;
+    skn_status_t status = SKN_OK;
+    turns->cut = ((const skn_halt_t *)message)->batch;
+    if (turns->rows_here && turns->returned == turns->cut + 1)
+        status = show_rows(actor, output, error);
+    return status == SKN_OK ? take_turns(actor, output, error) : status;
+}
+
+/* --- open and close -------------------------------- */
+
+static uint32_t
+option_u32(const skn_actor_t *actor, const char *name)
+{
+    return (uint32_t)skn_actor_option_int(actor, name);
+}
+
+static skn_status_t
+open_sampler(skn_actor_t *actor, output_t *output, skn_error_t *error)
+{
+    skn_head_t *head = &output->head;
+    skn_sampler_options_t options;
+    skn_status_t status =
+        skn_sampler_options(actor, head->kernels, head->block_rows,
+                            &head->sampler_kind, &options, error);
+    if (status != SKN_OK)
+        return status;
+    output->weight_cap = options.weight_cap;
+    head->sampler =
+        skn_sampler_open(actor, head->sampler_kind, &options, error);
+    if (!head->sampler)
+        return error->status;
+    status = skn_index_keeper_open(&output->keeper, actor, head->sampler_kind,
+                                   &options, output->turns.window, error);
+    if (status != SKN_OK)
+        return status;
+    return skn_diagnose_init(
+        &output->diagnose, head,
+        (uint64_t)skn_actor_option_int(actor, "diagnose_batches"), error);
+}
+
+static skn_status_t
+open_flights(output_t *output, skn_error_t *error)
+{
+    const skn_head_t *head = &output->head;
+    size_t floats = head->batch_rows * head->hidden_stride;
+    skn_status_t status = SKN_OK;
+    for (uint32_t k = 0; k < output->flight_count && status == SKN_OK; k++)
+        status = skn_flight_init(&output->flights[k], head, error);
+    return status == SKN_OK
+               ? skn_arrivals_open(&output->arrivals, output->arrivals.count,
+                                   floats, error)
+               : status;
+}
+
+/* A one-vs-all loss has no normaliser, and waits for none. */
+static skn_status_t
+open_stale(const skn_actor_t *actor, output_t *output, skn_error_t *error)
+{
+    uint32_t leaves = output->head.merge.leaf_count;
+    if (strcmp(skn_actor_option_text(actor, "late"), "stale") != 0 ||
+        output->head.loss != SKN_LOSS_IS_SOFTMAX)
+        return SKN_OK;
+    if (!output->head.late || !output->turns.free_order ||
+        leaves > SKN_SHARD_MAX)
+        return skn_fail(error, SKN_BAD_CONFIG,
+                        "%s: late: stale goes with order free and merge late",
+                        skn_actor_name(actor));
+    output->stale = true;
+    skn_lateness_init(&output->lateness, leaves,
+                      option_u32(actor, "staleness_max"), SKN_LATENESS_IDLE,
+                      SKN_LATENESS_ESTIMATED);
+    return skn_normalisers_init(&output->normalisers, leaves,
+                                output->head.batch_rows, output->arrivals.count,
+                                error);
+}
+
+/* The options that are plain; the sampler's are read with it. */
+static void
+read_options(const skn_actor_t *actor, output_t *output)
+{
+    skn_head_t *head = &output->head;
+    uint32_t window = option_u32(actor, "window");
+    head->loss = strcmp(skn_actor_option_text(actor, "loss"), "softmax") == 0
+                     ? SKN_LOSS_IS_SOFTMAX
+                     : SKN_LOSS_IS_ONE_VS_ALL;
+    head->fixed =
+        strcmp(skn_actor_option_text(actor, "reduction"), "fixed") == 0;
+    head->smoothing = (float)skn_actor_option_real(actor, "label_smoothing");
+    head->smooth_row =
+        head->smoothing / (float)skn_actor_option_int(actor, "labels");
+    head->whole_every =
+        (uint64_t)skn_actor_option_int(actor, "diagnose_batches");
+    head->half = strcmp(skn_actor_option_text(actor, "precision"), "bf16") == 0;
+    head->late = head->loss == SKN_LOSS_IS_SOFTMAX &&
+                 strcmp(skn_actor_option_text(actor, "merge"), "late") == 0;
+    head->hidden = option_u32(actor, "hidden");
+    head->row_first = option_u32(actor, "row_first");
+    head->row_count = option_u32(actor, "row_count");
+    head->block_rows =
+        skn_block_rows((uint64_t)skn_actor_option_int(actor, "labels"));
+    head->batch_rows = option_u32(actor, "batch_rows");
+    head->merge.leaf_count = option_u32(actor, "leaves");
+    output->topk = option_u32(actor, "topk");
+    output->normalises = skn_actor_option_bool(actor, "normalises") &&
+                         head->loss == SKN_LOSS_IS_SOFTMAX;
+    output->label_count = option_u32(actor, "labels");
+    output->share.packed = skn_actor_option_bool(actor, "packed");
+    output->flight_count = window + 1;
+    output->arrivals.count = 2 * window;
+    skn_turns_init(&output->turns, window,
+                   strcmp(skn_actor_option_text(actor, "order"), "free") == 0);
+}
+
+static skn_status_t
+output_open(skn_actor_t *actor, void *state, skn_error_t *error)
+{
+    output_t *output = state;
+    skn_head_t *head = &output->head;
+    head->kernels = skn_kernels_pick(error);
+    if (!head->kernels)
+        return error->status;
+    head->merge.kernels = head->kernels;
+    read_options(actor, output);
+    if (head->late && head->fixed)
+        return skn_fail(error, SKN_BAD_CONFIG,
+                        "%s: merge late goes with reduction fast alone",
+                        skn_actor_name(actor));
+    if (head->row_first % head->block_rows != 0)
+        return skn_fail(error, SKN_BAD_CONFIG,
+                        "%s: row_first %u is no multiple of the block of %u "
+                        "rows",
+                        skn_actor_name(actor), head->row_first,
+                        head->block_rows);
+    skn_status_t status = skn_cuts_make(
+        &output->share.cuts, head->hidden, option_u32(actor, "slices"),
+        skn_actor_option_text(actor, "slice_weights"), skn_actor_name(actor),
+        error);
+    if (status == SKN_OK)
+        status = open_stale(actor, output, error);
+    if (status != SKN_OK)
+        return status;
+    output->nodes = malloc(head->merge.leaf_count * sizeof(*output->nodes));
+    if (!output->nodes)
+        return skn_fail(error, SKN_NO_MEMORY, "no room for a tree of %u leaves",
+                        head->merge.leaf_count);
+    int64_t leaf = skn_actor_option_int(actor, "leaf");
+    status = skn_head_init(
+        head, leaf < 0 ? skn_actor_index(actor) : (uint32_t)leaf, error);
+    if (status == SKN_OK)
+        status = skn_copy_open(&output->copy, actor, head->row_count,
+                               head->hidden + 1, error);
+    if (status == SKN_OK)
+        status = open_sampler(actor, output, error);
+    return status == SKN_OK ? open_flights(output, error) : status;
+}
+
+static void
+output_close(skn_actor_t *actor, void *state)
+{
+    output_t *output = state;
+    (void)actor;
+    for (uint32_t k = 0; k < output->flight_count; k++) {
+        skn_message_drop(output->flights[k].labels);
+        skn_message_drop(output->flights[k].part);
+        skn_flight_fini(&output->flights[k]);
+    }
+    skn_arrivals_close(&output->arrivals);
+    free(output->nodes);
+    skn_cuts_fini(&output->share.cuts);
+    skn_normalisers_fini(&output->normalisers);
+    skn_index_keeper_close(&output->keeper);
+    skn_diagnose_fini(&output->diagnose);
+    skn_copy_close(&output->copy);
+    skn_head_fini(&output->head);
+}
+
+static const skn_option_t options[] = {
+    { "labels", SKN_OPTION_INT, NULL, 1, SKN_UNIT_MAX, NULL,
+      "rows of the whole layer" },
+    { "row_first", SKN_OPTION_INT, "0", 0, SKN_UNIT_MAX, NULL,
+      "first row of the shard, a multiple of the block" },
+    { "row_count", SKN_OPTION_INT, NULL, 1, SKN_UNIT_MAX, NULL,
+      "rows of the shard" },
+    { "hidden", SKN_OPTION_INT, NULL, 1, SKN_HIDDEN_MAX, NULL,
+      "units of the layer below" },
+    SKN_CUTS_OPTIONS,
+    { "packed", SKN_OPTION_BOOL, "false", 0, 0, NULL,
+      "send gradients of open hidden units only: fewer bytes, more work" },
+    { "loss", SKN_OPTION_CHOICE, "softmax", 0, 0, "softmax|one_vs_all",
+      "what is minimised" },
+    { "label_smoothing", SKN_OPTION_REAL, "0", 0, 0.95, NULL,
+      "softmax: share of a sample's target that all labels have alike" },
+    { "precision", SKN_OPTION_CHOICE, "f32", 0, 0, "f32|bf16",
+      "number format in which matrix products multiply" },
+    { "reduction", SKN_OPTION_CHOICE, "fast", 0, 0, "fast|fixed",
+      "fixed: the same bits for every number of shards" },
+    { "merge", SKN_OPTION_CHOICE, "early", 0, 0, "early|late",
+      "softmax, late: hidden gradients leave normalised, for a layer below "
+      "that gets no partition; only with reduction fast" },
+    { "leaf", SKN_OPTION_INT, "-1", -1, SKN_SHARD_MAX - 1, NULL,
+      "fast: the leaf of the tree that it is; -1: that of its number" },
+    { "diagnose_batches", SKN_OPTION_INT, "0", 0, 1e15, NULL,
+      "measure mass and recall of the active set so often; 0: never" },
+    { "topk", SKN_OPTION_INT, "5", 1, SKN_TOPK_MAX, NULL,
+      "best labels a point in an evaluation" },
+    { "normalises", SKN_OPTION_BOOL, "false", 0, 0, NULL,
+      "evaluations tell the shard's normaliser, for probabilities" },
+    SKN_SAMPLER_OPTIONS,
+    SKN_INDEX_KEEPER_OPTIONS,
+    SKN_HIDDEN_OPTIONS,
+    SKN_TURNS_OPTIONS,
+    SKN_COPY_OPTIONS,
+    { 0 },
+};
+
+static const skn_handler_t handlers[] = {
+    { &skn_labels_schema, on_labels, NULL },
+    { &skn_activation_schema, on_activation, NULL },
+    { &skn_partition_schema, on_partition, NULL },
+    { &skn_lease_schema, on_lease, NULL },
+    { &skn_halt_schema, on_halt, NULL },
+    { &skn_index_schema, on_index, NULL },
+    { 0 },
+};
+
+static const skn_timer_t timers[] = { [TIMER_LATE] = { "late", 0, on_late },
+                                      { 0 } };
+
+static const skn_schema_t *const sends[] = {
+    &skn_partition_schema,
+    &skn_output_gradient_schema,
+    &skn_gradient_schema,
+    &skn_result_schema,
+    &skn_ranking_schema,
+    &skn_dirty_schema,
+    NULL,
+};
+
+static const skn_schema_t *const gathers[] = {
+    &skn_activation_schema,
+    &skn_partition_schema,
+    NULL,
+};
+
+static const skn_schema_t *const needs[] = {
+    &skn_labels_schema,
+    &skn_activation_schema,
+    &skn_lease_schema,
+    NULL,
+};
+
+const skn_kind_t skn_output = {
+    .name = "output",
+    .help = "rows of the output layer: active sets, logits, loss, gradients",
+    .state_bytes = sizeof(output_t),
+    .options = options,
+    .handlers = handlers,
+    .sends = sends,
+    .gathers = gathers,
+    .timers = timers,
+    .needs = needs,
+    .open = output_open,
+    .close = output_close,
+    .computes = true,
+};

@@ -1,0 +1,521 @@
+/* network.c - loads the weights of a network, and ranks all labels.
+ *
+ * The output layer is passed through in strips of labels. Beside the best k,
+ * each sample keeps (m, z), the greatest logit so far and the sum of
+ * exp(o - m), as an output shard does (DESIGN section 5, step 3).
+ * SPDX-License-Identifier: Apache-2.0 */
+#include "actors/predict/network.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "actors/rows/tensors.h"
+#include "actors/protocol/workspace.h"
+#include "kernels/topk.h"
+
+/* Labels of a strip, as in head.c. */
+#define STRIP_LABELS 1024u
+
+/* --- loading ------------------------------------------------------------- */
+
+static skn_status_t
+find_weight(skn_checkpoint_t *checkpoint, const char *layer,
+            const skn_checkpoint_tensor_t **tensor, skn_error_t *error)
+{
+    char name[SKN_NAME_MAX + 1];
+    (void)snprintf(name, sizeof(name), "%.48s.weight", layer);
+    *tensor = skn_checkpoint_find(checkpoint, name);
+    if (!*tensor)
+        return skn_fail(error, SKN_BAD_DATA, "%s: there is no tensor %s",
+                        skn_checkpoint_path(checkpoint), name);
+    return SKN_OK;
+}
+
+/* Takes the sizes of layer `at` from its tensor. */
+static skn_status_t
+size_layer(skn_network_t *network, const skn_checkpoint_tensor_t *tensor,
+           uint32_t at, skn_error_t *error)
+{
+    bool input = at == 0, output = at + 1 == network->layer_count;
+    uint64_t units = input ? tensor->columns : tensor->rows;
+    uint64_t below = input ? tensor->rows : tensor->columns;
+    uint64_t units_max = output ? SKN_UNIT_MAX : SKN_HIDDEN_MAX;
+    if (tensor->dims != 2 || units == 0 || units > units_max || below == 0 ||
+        below > SKN_UNIT_MAX ||
+        (tensor->dtype != SKN_DTYPE_F32 &&
+         (input || tensor->dtype != SKN_DTYPE_BF16)))
+        return skn_fail(error, SKN_BAD_DATA,
+                        "%s: %s [%llu][%llu] is no layer of weights",
+                        tensor->name, skn_dtype_name(tensor->dtype),
+                        (unsigned long long)tensor->rows,
+                        (unsigned long long)tensor->columns);
+    if (!input && below != network->units[at - 1])
+        return skn_fail(error, SKN_BAD_DATA,
+                        "%s has %llu columns, the layer below has %u units",
+                        tensor->name, (unsigned long long)below,
+                        network->units[at - 1]);
+    network->units[at] = (uint32_t)units;
+    network->parameter_count += (below + 1) * units;
+    if (input)
+        network->feature_count = (uint32_t)below;
+    if (!output && units > network->units_max)
+        network->units_max = (uint32_t)units;
+    network->rows[at] = (skn_rows_t){
+        .kind =
+            tensor->dtype == SKN_DTYPE_BF16 ? SKN_ROWS_SGD_BF16 : SKN_ROWS_SGD,
+        .row_count = (uint32_t)(input ? below + 1 : units),
+        .width = (uint32_t)(input ? units : below + 1),
+    };
+    return SKN_OK;
+}
+
+static skn_status_t
+load_layer(skn_network_t *network, skn_checkpoint_t *checkpoint,
+           const char *layer, uint32_t at, skn_error_t *error)
+{
+    skn_rows_t size = network->rows[at];
+    skn_tensor_view_t view[SKN_TENSOR_VIEWS_MAX];
+    skn_tensor_place_t place = {
+        .layer = layer,
+        .bias_row = at == 0,
+        .global_rows = at == 0 ? network->feature_count : network->units[at],
+        .global_columns = at == 0 ? network->units[0] : network->units[at - 1],
+    };
+    skn_status_t status =
+        skn_rows_init(&network->rows[at], size.kind, size.row_count, size.width,
+                      at + 1 == network->layer_count, error);
+    if (status != SKN_OK)
+        return status;
+    uint32_t count = skn_tensors_of(&network->rows[at], &place, true, view);
+    return skn_tensors_load(checkpoint, view, count, error);
+}
+
+static skn_status_t
+check_room(const skn_network_t *network, uint64_t ranker_bytes,
+           uint64_t memory_bytes_max, skn_error_t *error)
+{
+    uint64_t bytes = 0;
+    for (uint32_t k = 0; k < network->layer_count; k++)
+        bytes +=
+            skn_rows_bytes(network->rows[k].kind, network->rows[k].row_count,
+                           network->rows[k].width);
+    bytes += ranker_bytes;
+    if (bytes <= memory_bytes_max)
+        return SKN_OK;
+    return skn_fail(error, SKN_NO_MEMORY,
+                    "the model needs %llu MiB of memory, %llu MiB are "
+                    "available",
+                    (unsigned long long)(bytes >> 20),
+                    (unsigned long long)(memory_bytes_max >> 20));
+}
+
+skn_status_t
+skn_network_load(skn_network_t *network, skn_checkpoint_t *checkpoint,
+                 const char *const *layer, uint32_t layer_count,
+                 uint64_t memory_bytes_max, skn_error_t *error)
+{
+    skn_status_t status = SKN_OK;
+    if (layer_count < 2 || layer_count > SKN_NETWORK_LAYERS_MAX)
+        return skn_fail(error, SKN_BAD_CONFIG, "a model of %u layers",
+                        layer_count);
+    network->kernels = skn_kernels_pick(error);
+    if (!network->kernels)
+        return SKN_BAD_CONFIG;
+    network->layer_count = layer_count;
+    for (uint32_t k = 0; k < layer_count && status == SKN_OK; k++) {
+        const skn_checkpoint_tensor_t *tensor;
+        status = find_weight(checkpoint, layer[k], &tensor, error);
+        if (status == SKN_OK)
+            status = size_layer(network, tensor, k, error);
+    }
+    if (status == SKN_OK)
+        status = check_room(
+            network, skn_ranker_bytes_of(checkpoint, layer[layer_count - 1]),
+            memory_bytes_max, error);
+    for (uint32_t k = 0; k < layer_count && status == SKN_OK; k++)
+        status = load_layer(network, checkpoint, layer[k], k, error);
+    if (status == SKN_OK)
+        status = skn_ranker_load(&network->ranker, checkpoint,
+                                 layer[layer_count - 1], network->feature_count,
+                                 network->units[layer_count - 1], error);
+    return status;
+}
+
+void
+skn_network_fini(skn_network_t *network)
+{
+    for (uint32_t k = 0; k < network->layer_count; k++)
+        skn_rows_fini(&network->rows[k]);
+    skn_shortlist_fini(&network->shortlist);
+    skn_ranker_fini(&network->ranker);
+    memset(network, 0, sizeof(*network));
+}
+
+skn_status_t
+skn_network_index(skn_network_t *network, uint32_t lists, uint32_t probes,
+                  skn_error_t *error)
+{
+    const skn_rows_t *rows = &network->rows[network->layer_count - 1];
+    skn_shortlist_t shortlist;
+    if (lists == 0)
+        lists = skn_shortlist_lists(rows->row_count);
+    if (lists > rows->row_count)
+        return skn_fail(error, SKN_USAGE, "%u lists for %u labels", lists,
+                        rows->row_count);
+    if (probes == 0)
+        probes = skn_shortlist_probes(lists);
+    if (probes > lists || probes > SKN_PROBES_MAX)
+        return skn_fail(error, SKN_USAGE,
+                        "%u probes: the index has %u lists, and a point looks "
+                        "into %u at most",
+                        probes, lists, SKN_PROBES_MAX);
+    skn_status_t status = skn_shortlist_build(&shortlist, network->kernels,
+                                              rows, lists, probes, error);
+    if (status != SKN_OK) {
+        skn_shortlist_fini(&shortlist);
+        return status;
+    }
+    skn_shortlist_fini(&network->shortlist);
+    network->shortlist = shortlist;
+    return SKN_OK;
+}
+
+/* --- one pass ------------------------------------------------------------ */
+
+typedef struct pass {
+    const skn_network_t *network;
+    size_t rows, stride;
+    float *lower, *upper; /* [rows][stride], the last column in use is 1 */
+    float *strip;         /* [rows][STRIP_LABELS] */
+    float *greatest;      /* [rows] m */
+    double *sum;          /* [rows] z */
+    skn_topk_t *topk;     /* [rows] */
+    bool *overflows;      /* [rows] a sum of the point is not finite */
+    float *promise;       /* [rows][lists], where there is an index */
+    uint32_t *offset;     /* [lists + 1] into point */
+    uint32_t *point;      /* [rows * probes] who looks into a list */
+    void *gemm;
+} pass_t;
+
+static void
+pass_fini(pass_t *pass)
+{
+    free(pass->lower);
+    free(pass->upper);
+    free(pass->strip);
+    free(pass->greatest);
+    free(pass->sum);
+    free(pass->topk);
+    free(pass->overflows);
+    free(pass->promise);
+    free(pass->offset);
+    free(pass->point);
+    free(pass->gemm);
+}
+
+static skn_status_t
+look_init(pass_t *pass, const skn_shortlist_t *shortlist, skn_error_t *error)
+{
+    size_t lists = shortlist->list_count;
+    pass->promise = skn_floats_new(pass->rows * lists, error);
+    pass->offset = malloc((lists + 1) * sizeof(*pass->offset));
+    pass->point = malloc(pass->rows * shortlist->probes * sizeof(*pass->point));
+    if (!pass->promise || !pass->offset || !pass->point)
+        return skn_fail(error, SKN_NO_MEMORY, "no room to look into %zu lists",
+                        lists);
+    return SKN_OK;
+}
+
+static skn_status_t
+pass_init(pass_t *pass, const skn_network_t *network, size_t rows, uint32_t k,
+          skn_error_t *error)
+{
+    size_t widest =
+        network->units_max > STRIP_LABELS ? network->units_max : STRIP_LABELS;
+    if (network->shortlist.list_count > widest)
+        widest = network->shortlist.list_count;
+    size_t scratch = network->kernels->gemm_scratch_bytes(
+        rows, widest, (size_t)network->units_max + 1);
+    pass->network = network;
+    pass->rows = rows;
+    pass->stride = skn_stride_floats((size_t)network->units_max + 1);
+    pass->lower = skn_floats_new(rows * pass->stride, error);
+    pass->upper = skn_floats_new(rows * pass->stride, error);
+    pass->strip = skn_floats_new(rows * STRIP_LABELS, error);
+    pass->greatest = skn_floats_new(rows, error);
+    pass->sum = calloc(rows, sizeof(*pass->sum));
+    pass->topk = malloc(rows * sizeof(*pass->topk));
+    pass->overflows = calloc(rows, sizeof(*pass->overflows));
+    pass->gemm = skn_floats_new(scratch / sizeof(float) + 1, error);
+    if (!pass->lower || !pass->upper || !pass->strip || !pass->greatest ||
+        !pass->gemm)
+        return SKN_NO_MEMORY;
+    if (!pass->sum || !pass->topk || !pass->overflows)
+        return skn_fail(error, SKN_NO_MEMORY, "no room for %zu rankings", rows);
+    for (size_t i = 0; i < rows; i++) {
+        pass->greatest[i] = -INFINITY;
+        skn_topk_init(&pass->topk[i], k);
+    }
+    return network->shortlist.list_count > 0
+               ? look_init(pass, &network->shortlist, error)
+               : SKN_OK;
+}
+
+/* ReLU, and the 1 that meets the next layer's bias. Where a sum is not finite
+ * the point goes on as zeros, which no kernel below can stumble over. */
+static void
+activate(const pass_t *pass, uint32_t units)
+{
+    const skn_kernels_t *kernels = pass->network->kernels;
+    for (size_t i = 0; i < pass->rows; i++) {
+        float *row = pass->lower + i * pass->stride;
+        if (!kernels->finite_all(row, units)) {
+            pass->overflows[i] = true;
+            memset(row, 0, units * sizeof(*row));
+        }
+        kernels->relu(row, units);
+        row[units] = 1.0f;
+    }
+}
+
+static void
+embed(const pass_t *pass, const skn_points_t *points)
+{
+    const skn_network_t *network = pass->network;
+    const skn_rows_t *rows = &network->rows[0];
+    size_t units = network->units[0];
+    const float *bias = skn_rows_weight(rows, network->feature_count);
+    for (size_t i = 0; i < pass->rows; i++) {
+        size_t first = points->offset[i], end = points->offset[i + 1];
+        float *out = pass->lower + i * pass->stride;
+        memcpy(out, bias, units * sizeof(float));
+        network->kernels->gather_add(
+            out, skn_rows_weight(rows, 0), rows->stride_bytes / sizeof(float),
+            points->feature + first, points->value + first, end - first, units);
+    }
+    activate(pass, network->units[0]);
+}
+
+/* c[rows][count] = lower . rows[first .. first + count]^T of layer `at` */
+static void
+multiply(const pass_t *pass, uint32_t at, size_t first, size_t count, float *c,
+         size_t c_stride)
+{
+    skn_gemm_t job = skn_rows_product(&pass->network->rows[at], first, count,
+                                      pass->lower, pass->stride, pass->rows);
+    job.c = c;
+    job.c_stride = c_stride;
+    pass->network->kernels->gemm(&job, pass->gemm);
+}
+
+static void
+hide(pass_t *pass, uint32_t at)
+{
+    multiply(pass, at, 0, pass->network->units[at], pass->upper, pass->stride);
+    float *lower = pass->lower;
+    pass->lower = pass->upper;
+    pass->upper = lower;
+    activate(pass, pass->network->units[at]);
+}
+
+/* Adds a strip of logits to (m, z). The strip is used up. */
+static void
+add_shares(const pass_t *pass, size_t i, float *logit, size_t count)
+{
+    const skn_kernels_t *kernels = pass->network->kernels;
+    float greatest = kernels->row_max(logit, count);
+    if (greatest > pass->greatest[i]) {
+        pass->sum[i] *= exp((double)pass->greatest[i] - (double)greatest);
+        pass->greatest[i] = greatest;
+    }
+    if (isfinite(pass->greatest[i]))
+        pass->sum[i] += (double)kernels->exp_weight_sum(
+            logit, logit, NULL, count, pass->greatest[i]);
+}
+
+/* Takes in a strip of logits of point i: label unit[c], or first + c. */
+static void
+add_strip(const pass_t *pass, size_t i, float *logit, size_t count,
+          const uint32_t *unit, uint32_t first)
+{
+    const skn_network_t *network = pass->network;
+    if (!network->kernels->finite_all(logit, count)) {
+        pass->overflows[i] = true;
+        return;
+    }
+    skn_topk_scan(&pass->topk[i], network->kernels, logit, count, unit, first);
+    if (network->softmax)
+        add_shares(pass, i, logit, count);
+}
+
+/* The points that look into a list, against `count` of its labels. */
+static void
+look(const pass_t *pass, const uint32_t *point, size_t points,
+     const uint32_t *unit, size_t count)
+{
+    const skn_network_t *network = pass->network;
+    skn_matrix_t w =
+        skn_rows_matrix(&network->rows[network->layer_count - 1], NULL);
+    skn_gemm_t job = {
+        .m = points,
+        .n = count,
+        .k = network->shortlist.width,
+        .a = { .at = pass->lower,
+               .row_stride = pass->stride,
+               .column_stride = 1,
+               .row_index = point },
+        .b = { .at = w.at,
+               .bf16 = w.bf16,
+               .row_stride = 1,
+               .column_stride = w.row_stride,
+               .column_index = unit },
+        .c = pass->strip,
+        .c_stride = STRIP_LABELS,
+    };
+    network->kernels->gemm(&job, pass->gemm);
+    for (size_t p = 0; p < points; p++)
+        add_strip(pass, point[p], pass->strip + p * STRIP_LABELS, count, unit,
+                  0);
+}
+
+/* Ranks what the index finds: list after list, so that its rows are read once
+ * for all points that look into it. */
+static void
+rank_listed(const pass_t *pass)
+{
+    const skn_network_t *network = pass->network;
+    const skn_shortlist_t *shortlist = &network->shortlist;
+    skn_gemm_t job = {
+        .m = pass->rows,
+        .n = shortlist->list_count,
+        .k = shortlist->width,
+        .a = { .at = pass->lower,
+               .row_stride = pass->stride,
+               .column_stride = 1 },
+        .b = { .at = shortlist->centroid,
+               .row_stride = 1,
+               .column_stride = shortlist->stride },
+        .c = pass->promise,
+        .c_stride = shortlist->list_count,
+    };
+    network->kernels->gemm(&job, pass->gemm);
+    for (size_t i = 0; i < pass->rows; i++) {
+        float *promise = pass->promise + i * job.c_stride;
+        if (network->kernels->finite_all(promise, job.c_stride))
+            continue;
+        pass->overflows[i] = true;
+        memset(promise, 0, job.c_stride * sizeof(*promise));
+    }
+    skn_shortlist_route(shortlist, network->kernels, pass->promise, pass->rows,
+                        pass->offset, pass->point);
+    for (uint32_t l = 0; l < shortlist->list_count; l++) {
+        const uint32_t *point = pass->point + pass->offset[l];
+        size_t points = pass->offset[l + 1] - pass->offset[l];
+        uint32_t end = shortlist->offset[l + 1];
+        for (uint32_t k = shortlist->offset[l]; points > 0 && k < end;
+             k += STRIP_LABELS)
+            look(pass, point, points, shortlist->unit + k,
+                 end - k < STRIP_LABELS ? end - k : STRIP_LABELS);
+    }
+}
+
+static void
+rank(const pass_t *pass)
+{
+    const skn_network_t *network = pass->network;
+    uint32_t last = network->layer_count - 1, labels = network->units[last];
+    for (uint32_t first = 0; first < labels; first += STRIP_LABELS) {
+        uint32_t count = labels - first;
+        if (count > STRIP_LABELS)
+            count = STRIP_LABELS;
+        multiply(pass, last, first, count, pass->strip, STRIP_LABELS);
+        for (size_t i = 0; i < pass->rows; i++)
+            add_strip(pass, i, pass->strip + i * STRIP_LABELS, count, NULL,
+                      first);
+    }
+}
+
+/* The probability of logit `o` of sample i. */
+static float
+probability(const pass_t *pass, size_t i, float o)
+{
+    double value =
+        pass->network->softmax
+            ? exp((double)o - (double)pass->greatest[i]) / pass->sum[i]
+            : 1.0 / (1.0 + exp(-(double)o));
+    return (float)value;
+}
+
+/* --- the answer ---------------------------------------------------------- */
+
+/* Orders the kept labels again by the ranker. false: its sums overflow. */
+static bool
+order(const pass_t *pass, const skn_points_t *points, size_t i, uint32_t count,
+      uint32_t *id, float *chance)
+{
+    const skn_network_t *network = pass->network;
+    size_t first = points->offset[i];
+    skn_sparse_t sparse = { .count = points->offset[i + 1] - first };
+    if (sparse.count > 0) { /* else there may be no array at all */
+        sparse.feature = points->feature + first;
+        sparse.value = points->value + first;
+    }
+    uint32_t ranked =
+        count < SKN_RANKER_CANDIDATES ? count : SKN_RANKER_CANDIDATES;
+    if (!skn_ranker_order(&network->ranker, &sparse, network->softmax, ranked,
+                          id, chance))
+        return false;
+    /* The network's order of the others is left, behind these. */
+    for (uint32_t r = ranked; r < count; r++)
+        chance[r] = fminf(chance[r], chance[r - 1]);
+    return true;
+}
+
+/* The labels that were kept of sample `i`, best first. */
+static void
+answer(const pass_t *pass, const skn_points_t *points, size_t i, uint32_t k,
+       uint32_t *label, float *score)
+{
+    const skn_topk_t *best = &pass->topk[i];
+    uint32_t id[SKN_TOPK_MAX];
+    float chance[SKN_TOPK_MAX];
+    bool good = !pass->overflows[i];
+    for (uint32_t r = 0; r < best->count && good; r++) {
+        id[r] = best->id[r];
+        chance[r] = probability(pass, i, best->value[r]);
+    }
+    if (good && pass->network->ranker.label_count > 0)
+        good = order(pass, points, i, best->count, id, chance);
+    for (uint32_t r = 0; r < k; r++) {
+        bool has = good && r < best->count;
+        label[r] = has ? id[r] : UINT32_MAX;
+        score[r] = has ? chance[r] : good ? 0.0F : NAN;
+    }
+}
+
+skn_status_t
+skn_network_best(const skn_network_t *network, const skn_points_t *points,
+                 uint32_t k, uint32_t *label, float *score, skn_error_t *error)
+{
+    pass_t pass = { 0 };
+    uint32_t kept = k;
+    if (points->count == 0)
+        return SKN_OK;
+    if (network->ranker.label_count > 0 && kept < SKN_RANKER_CANDIDATES)
+        kept = SKN_RANKER_CANDIDATES;
+    skn_status_t status = pass_init(&pass, network, points->count, kept, error);
+    if (status == SKN_OK) {
+        embed(&pass, points);
+        for (uint32_t at = 1; at + 1 < network->layer_count; at++)
+            hide(&pass, at);
+        if (network->shortlist.list_count > 0)
+            rank_listed(&pass);
+        else
+            rank(&pass);
+    }
+    for (size_t i = 0; i < points->count && status == SKN_OK; i++)
+        answer(&pass, points, i, k, label + i * k, score + i * k);
+    pass_fini(&pass);
+    return status;
+}

@@ -1,0 +1,28 @@
+/* split.h - which points of a training file train, and which validate.
+ *
+ * A point validates if its own draw, keyed by (seed, point), falls below the
+ * share; points without labels do neither. The source and the plan must agree.
+ * SPDX-License-Identifier: Apache-2.0 */
+#ifndef ACTORS_PROTOCOL_SPLIT_H
+#define ACTORS_PROTOCOL_SPLIT_H
+
+#include "formats/dataset/dataset.h"
+
+typedef struct skn_split {
+    uint32_t *train, *validate; /* points, ascending */
+    uint32_t train_count, validate_count;
+} skn_split_t;
+
+/* SKN_BAD_DATA if no point is left to train on; SKN_NO_MEMORY. */
+skn_status_t skn_split_init(skn_split_t *split, const skn_dataset_t *dataset,
+                            double validate, uint64_t seed, skn_error_t *error);
+void skn_split_fini(skn_split_t *split);
+
+/* Batches that `points` points make; the last may be short. */
+static inline uint64_t
+skn_split_batches(uint64_t points, uint64_t batch_rows)
+{
+    return (points + batch_rows - 1) / batch_rows;
+}
+
+#endif

@@ -1,0 +1,66 @@
+/* turns.c - the order of forwards and updates.
+ * SPDX-License-Identifier: Apache-2.0 */
+#include "actors/protocol/turns.h"
+
+#include <string.h>
+
+void
+skn_turns_init(skn_turns_t *turns, uint64_t window, bool free_order)
+{
+    memset(turns, 0, sizeof(*turns));
+    turns->window = window;
+    turns->free_order = free_order;
+    turns->cut = UINT64_MAX;
+}
+
+bool
+skn_turns_forward_allowed(const skn_turns_t *turns, uint64_t floor)
+{
+    /* Updates that batch t must have seen: those below t - window + 1. */
+    uint64_t needed = turns->forwards + 1 > turns->window
+                          ? turns->forwards + 1 - turns->window
+                          : 0;
+    if (needed < floor)
+        needed = floor;
+    return turns->rows_here && turns->returned >= needed;
+}
+
+bool
+skn_turns_look_allowed(const skn_turns_t *turns, uint64_t floor)
+{
+    return turns->rows_here && turns->returned >= floor;
+}
+
+bool
+skn_turns_update_allowed(const skn_turns_t *turns, uint64_t horizon)
+{
+    uint64_t waits_for = turns->updates + turns->window - 1;
+    if (waits_for > horizon)
+        waits_for = horizon;
+    if (waits_for > turns->cut)
+        waits_for = turns->cut;
+    return turns->rows_here && turns->updates < turns->forwards &&
+           (turns->free_order || turns->forwards > waits_for);
+}
+
+void
+skn_turns_forward_done(skn_turns_t *turns)
+{
+    turns->forwards++;
+}
+
+void
+skn_turns_update_sent(skn_turns_t *turns)
+{
+    turns->updates++;
+    turns->rows_here = false;
+}
+
+void
+skn_turns_rows_back(skn_turns_t *turns, uint64_t applied)
+{
+    if (!turns->begun)
+        turns->forwards = turns->updates = applied;
+    turns->begun = turns->rows_here = true;
+    turns->returned = applied;
+}

@@ -1,0 +1,40 @@
+/* workspace.c - memory and kernels.  SPDX-License-Identifier: Apache-2.0 */
+#include "actors/protocol/workspace.h"
+
+#include <stdlib.h>
+
+#define ALIGN_BYTES 64u
+
+float *
+skn_floats_new(size_t count, skn_error_t *error)
+{
+    size_t bytes = (count * sizeof(float) / ALIGN_BYTES + 1) * ALIGN_BYTES;
+    float *floats = count <= SIZE_MAX / sizeof(float) - ALIGN_BYTES
+                        ? aligned_alloc(ALIGN_BYTES, bytes)
+                        : NULL;
+    if (!floats)
+        skn_fail(error, SKN_NO_MEMORY, "no room for %zu floats of workspace",
+                 count);
+    return floats;
+}
+
+size_t
+skn_stride_floats(size_t count)
+{
+    size_t line = ALIGN_BYTES / sizeof(float);
+    size_t lines = (count + line - 1) / line;
+    return lines > 0 ? (lines | 1) * line : 0;
+}
+
+const skn_kernels_t *
+skn_kernels_pick(skn_error_t *error)
+{
+    const skn_kernels_t *kernels = skn_kernels_best();
+    if (!kernels) {
+        skn_fail(error, SKN_BAD_CONFIG,
+                 "SKEIN_ISA=%s: this processor or this build lacks it; there "
+                 "are %s",
+                 getenv("SKEIN_ISA"), skn_kernels_names());
+    }
+    return kernels;
+}

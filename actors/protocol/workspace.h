@@ -1,0 +1,25 @@
+/* workspace.h - aligned arrays and the kernels, for the kinds that compute.
+ * SPDX-License-Identifier: Apache-2.0 */
+#ifndef ACTORS_PROTOCOL_WORKSPACE_H
+#define ACTORS_PROTOCOL_WORKSPACE_H
+
+#include <stddef.h>
+
+#include "kernels/kernels.h"
+#include "skein/error.h"
+
+/* `count` floats at a multiple of 64 bytes, not cleared; free() frees them.
+ * At least one, so that NULL always means: no memory. */
+float *skn_floats_new(size_t count, skn_error_t *error);
+
+/* `count` floats rounded up to whole lines of the cache: the distance between
+ * the rows of a matrix whose rows shall be aligned. Of lines there is an odd
+ * number: an even one, a power of two above all, puts many rows onto few sets
+ * of a cache. */
+size_t skn_stride_floats(size_t count);
+
+/* The kernels of this processor, or those that SKEIN_ISA names. NULL and
+ * SKN_BAD_CONFIG if it names some that this processor cannot run. */
+const skn_kernels_t *skn_kernels_pick(skn_error_t *error);
+
+#endif

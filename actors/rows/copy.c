@@ -1,0 +1,97 @@
+/* copy.c - new rows adopted.  SPDX-License-Identifier: Apache-2.0 */
+#include "actors/rows/copy.h"
+
+#include <string.h>
+
+skn_status_t
+skn_copy_open(skn_copy_t *copy, const skn_actor_t *actor, uint32_t row_count,
+              uint32_t width, skn_error_t *error)
+{
+    bool half = strcmp(skn_actor_option_text(actor, "weights"), "bf16") == 0;
+    copy->name = skn_actor_name(actor);
+    copy->row_count = row_count;
+    copy->width = width;
+    copy->copies = strcmp(skn_actor_option_text(actor, "updates"), "copy") == 0;
+    if (!copy->copies)
+        return SKN_OK;
+    return skn_rows_init(&copy->rows, half ? SKN_ROWS_SGD_BF16 : SKN_ROWS_SGD,
+                         row_count, width,
+                         skn_actor_option_bool(actor, "huge_pages"), error);
+}
+
+void
+skn_copy_close(skn_copy_t *copy)
+{
+    skn_rows_fini(&copy->rows);
+}
+
+static skn_status_t
+refuse(const skn_copy_t *copy, const skn_lease_t *lease, const char *what,
+       skn_error_t *error)
+{
+    return skn_fail(error, SKN_BAD_MESSAGE, "%s: lease of batch %llu: %s",
+                    copy->name, (unsigned long long)lease->batch, what);
+}
+
+static skn_status_t
+check(const skn_copy_t *copy, const skn_lease_t *lease, skn_error_t *error)
+{
+    size_t cells = lease->unit.count * copy->rows.width;
+    bool half = skn_rows_are_bf16(&copy->rows);
+    if (lease->rows)
+        return refuse(copy, lease, "rows are lent to a shard with a copy",
+                      error);
+    if (lease->value.count != (half ? 0 : cells) ||
+        lease->half.count != (half ? cells : 0))
+        return refuse(copy, lease, "values of another width or format", error);
+    for (size_t k = 0; k < lease->unit.count; k++)
+        if (lease->unit.at[k] >= copy->rows.row_count)
+            return refuse(copy, lease, "a row beyond the shard", error);
+    return SKN_OK;
+}
+
+/* Rows of this process: an address that came from elsewhere is refused where
+ * the message is decoded. */
+static skn_status_t
+take_loan(const skn_copy_t *copy, const skn_lease_t *lease,
+          const skn_rows_t **rows, skn_error_t *error)
+{
+    const skn_rows_t *lent = lease->rows;
+    if (!lent)
+        return refuse(copy, lease, "no rows for a shard without a copy", error);
+    if (lent->row_count != copy->row_count || lent->width != copy->width)
+        return skn_fail(error, SKN_BAD_MESSAGE,
+                        "%s: lease of batch %llu: %u rows of %u, the shard has "
+                        "%u of %u",
+                        copy->name, (unsigned long long)lease->batch,
+                        lent->row_count, lent->width, copy->row_count,
+                        copy->width);
+    *rows = lent;
+    return SKN_OK;
+}
+
+skn_status_t
+skn_copy_take(skn_copy_t *copy, const skn_lease_t *lease,
+              const skn_rows_t **rows, skn_error_t *error)
+{
+    size_t width = copy->rows.width;
+    if (*rows)
+        return refuse(copy, lease, "rows that were not lent", error);
+    if (!copy->copies)
+        return take_loan(copy, lease, rows, error);
+    skn_status_t status = check(copy, lease, error);
+    if (status != SKN_OK)
+        return status;
+    for (size_t k = 0; k < lease->unit.count; k++) {
+        uint32_t row = lease->unit.at[k];
+        if (skn_rows_are_bf16(&copy->rows))
+            memcpy(skn_rows_weight_bf16(&copy->rows, row),
+                   lease->half.at + k * width, width * sizeof(uint16_t));
+        else
+            memcpy(skn_rows_weight(&copy->rows, row),
+                   lease->value.at + k * width, width * sizeof(float));
+    }
+    if (!lease->more)
+        *rows = &copy->rows;
+    return SKN_OK;
+}

@@ -1,0 +1,767 @@
+/* updater.c - the only writer of a shard's weights and optimizer state.
+ *
+ * A gradient message lends it the rows of its shard; it steps the rows that
+ * the gradient names, gives the rows back, and tells the source that the batch
+ * is applied here. It owns the memory of the rows: it makes them (drawn from
+ * the seed, read from a checkpoint, or asked for where that lies on another
+ * node: restore.h) and writes them into checkpoints, piece by piece, while no
+ * batch is in flight. DESIGN section 5, step 5.
+ * SPDX-License-Identifier: Apache-2.0 */
+#include <stdlib.h>
+#include <string.h>
+
+#include "actors/protocol/draws.h"
+#include "actors/protocol/finite.h"
+#include "actors/protocol/kinds.h"
+#include "actors/protocol/messages.h"
+#include "actors/rows/optimizer.h"
+#include "actors/rows/restore.h"
+#include "actors/rows/tensors.h"
+#include "actors/protocol/workspace.h"
+#include "formats/checkpoint/cut.h"
+#include "formats/checkpoint/ledger.h"
+
+/* How many rows ahead of the one in work are fetched: into the second-level
+ * cache, which waits for more lines at once than the first does. */
+#define PREFETCH_ROWS 4
+
+typedef struct updater {
+    skn_rows_t rows;
+    skn_optimizer_t optimizer;
+    uint32_t row_first; /* global number of row 0 */
+    skn_tensor_place_t place;
+    char file[SKN_NAME_MAX];
+    bool copies, half;   /* the shard has a copy, in bf16 */
+    bool priming;        /* the first copy is being sent */
+    uint32_t prime_row;  /* its next row */
+    uint64_t next_batch; /* that the rows are for, as they are */
+    /* Where it began, and batches since: were they in order? */
+    uint64_t first_batch, stepped;
+    skn_restore_t restore;
+    /* Of each block (formats/checkpoint/ledger.h); NULL: none is kept. */
+    skn_ledger_entry_t *ledger;
+    /* What they will never get, of each; NULL: the run loses nothing. */
+    skn_ledger_entry_t *missed;
+    uint64_t trailing[SKN_PASSES_MAX]; /* batches whose gradient is to come */
+    uint32_t trailing_count;
+    skn_piece_t ledger_piece;
+    /* A checkpoint that is being sent: */
+    bool saving;
+    uint64_t saving_batch, saving_row;
+    uint32_t saving_view, view_count;
+    skn_tensor_view_t views[SKN_TENSOR_VIEWS_MAX];
+} updater_t;
+
+/* Inline at any price: gcc 12 takes a function that does nothing but fetch for
+ * one without effects, and drops the calls of it. */
+static inline __attribute__((always_inline)) void
+prefetch(const skn_rows_t *rows, uint32_t row)
+{
+    const unsigned char *at = rows->at + row * rows->stride_bytes;
+    for (size_t k = 0; k < rows->stride_bytes; k += 64)
+        __builtin_prefetch(at + k, 0, 2);
+    if (!rows->offload.at)
+        return;
+    at = rows->moment_at + row * rows->moment_stride_bytes;
+    for (size_t k = 0; k < rows->moment_stride_bytes; k += 64)
+        __builtin_prefetch(at + k, 0, 2);
+}
+
+/* Moments in a file: all that a batch touches is asked for before the first of
+ * it is needed, so that the disk has many requests to choose from. */
+static void
+expect_rows(const skn_rows_t *rows, const uint32_t *unit, size_t count)
+{
+    size_t stride = rows->moment_stride_bytes;
+    for (size_t k = 0, end; k < count && rows->offload.at; k = end) {
+        for (end = k + 1; end < count && unit[end] == unit[end - 1] + 1;)
+            end++;
+        if (unit[end - 1] < rows->row_count)
+            skn_offload_expect(rows->moment_at + unit[k] * stride,
+                               (end - k) * stride);
+    }
+}
+
+/* The rows go back to the shard; or room for the new values of `count` rows,
+ * which set_copy fills. NULL and a filled `error` when memory is short. */
+static skn_lease_t *
+lease_new(skn_actor_t *actor, updater_t *updater, uint64_t applied,
+          size_t count, skn_error_t *error)
+{
+    size_t units = updater->copies ? count : 0;
+    size_t cells = units * updater->rows.width;
+    size_t counts[] = { units, updater->half ? 0 : cells,
+                        updater->half ? cells : 0 };
+    skn_lease_t *lease =
+        skn_actor_message(actor, &skn_lease_schema, counts, error);
+    if (!lease)
+        return NULL;
+    lease->batch = applied;
+    lease->rows = updater->copies ? NULL : &updater->rows;
+    return lease;
+}
+
+/* Unit `k` of a lease of copies is row `row`, as it is now. */
+static void
+set_copy(const updater_t *updater, skn_lease_t *lease, size_t k, uint32_t row)
+{
+    size_t width = updater->rows.width;
+    const float *weight = skn_rows_weight(&updater->rows, row);
+    lease->unit.at[k] = row;
+    if (updater->half)
+        updater->optimizer.kernels->f32_to_bf16(lease->half.at + k * width,
+                                                weight, width);
+    else
+        memcpy(lease->value.at + k * width, weight, width * sizeof(float));
+}
+
+/* The next part of the shard's first copy. */
+static skn_status_t
+prime(skn_actor_t *actor, updater_t *updater, skn_error_t *error)
+{
+    const skn_rows_t *rows = &updater->rows;
+    uint32_t left = rows->row_count - updater->prime_row;
+    uint32_t count = SKN_CHUNK_BYTES / (rows->width * (uint32_t)sizeof(float));
+    if (count == 0)
+        count = 1;
+    if (count > left)
+        count = left;
+    skn_lease_t *lease =
+        lease_new(actor, updater, updater->next_batch, count, error);
+    if (!lease)
+        return error->status;
+    for (uint32_t k = 0; k < count; k++)
+        set_copy(updater, lease, k, updater->prime_row + k);
+    updater->prime_row += count;
+    updater->priming = updater->prime_row < rows->row_count;
+    lease->more = updater->priming;
+    return skn_actor_post(actor, lease, error);
+}
+
+/* Steps the rows of a gradient, and puts them into a lease of copies. */
+static skn_status_t
+step_rows(skn_actor_t *actor, updater_t *updater,
+          const skn_gradient_t *gradient, skn_lease_t *lease,
+          skn_error_t *error)
+{
+    const skn_rows_t *rows = &updater->rows;
+    const uint32_t *unit = gradient->unit.at;
+    size_t count = gradient->unit.count;
+    skn_optimizer_begin(&updater->optimizer, gradient->batch);
+    expect_rows(rows, unit, count);
+    for (size_t k = 0; k < count; k++) {
+        if (unit[k] >= rows->row_count)
+            return skn_fail(error, SKN_BAD_MESSAGE,
+                            "%s: gradient of row %u, the shard has %u",
+                            skn_actor_name(actor), unit[k], rows->row_count);
+        if (k + PREFETCH_ROWS < count &&
+            unit[k + PREFETCH_ROWS] < rows->row_count)
+            prefetch(rows, unit[k + PREFETCH_ROWS]);
+        skn_optimizer_step(&updater->optimizer, rows, unit[k],
+                           updater->row_first + unit[k],
+                           gradient->value.at + k * rows->width);
+        if (updater->copies)
+            set_copy(updater, lease, k, unit[k]);
+    }
+    return SKN_OK;
+}
+
+/* Which batches a gradient is of. */
+static skn_status_t
+note_batches(const skn_actor_t *actor, updater_t *updater,
+             const skn_gradient_t *gradient, skn_error_t *error)
+{
+    uint64_t blocks = updater->ledger_piece.rows;
+    for (size_t k = 0; k < gradient->whole.count; k++) {
+        uint32_t place = 0;
+        while (place < updater->trailing_count &&
+               updater->trailing[place] != gradient->whole.at[k])
+            place++;
+        if (place == updater->trailing_count)
+            return skn_fail(error, SKN_BAD_MESSAGE,
+                            "%s: gradient of batch %llu with that of batch "
+                            "%llu, which does not trail",
+                            skn_actor_name(actor),
+                            (unsigned long long)gradient->batch,
+                            (unsigned long long)gradient->whole.at[k]);
+        updater->trailing[place] = updater->trailing[--updater->trailing_count];
+        skn_ledger_add(updater->ledger, blocks, gradient->whole.at[k]);
+    }
+    if (!gradient->trails)
+        skn_ledger_add(updater->ledger, blocks, gradient->batch);
+    else if (updater->trailing_count == SKN_PASSES_MAX)
+        return skn_fail(error, SKN_BAD_MESSAGE,
+                        "%s: gradients of %u batches trail",
+                        skn_actor_name(actor), SKN_PASSES_MAX + 1);
+    else
+        updater->trailing[updater->trailing_count++] = gradient->batch;
+    return SKN_OK;
+}
+
+static skn_status_t
+on_gradient(skn_actor_t *actor, void *state, const void *message,
+            skn_error_t *error)
+{
+    updater_t *updater = state;
+    const skn_gradient_t *gradient = message;
+    size_t count = gradient->unit.count, width = updater->rows.width;
+    if (gradient->value.count != count * width)
+        return skn_fail(error, SKN_BAD_MESSAGE,
+                        "%s: gradient of batch %llu: %zu values for %zu rows "
+                        "of %zu",
+                        skn_actor_name(actor),
+                        (unsigned long long)gradient->batch,
+                        gradient->value.count, count, width);
+    if (gradient->rows != (updater->copies ? NULL : &updater->rows))
+        return skn_fail(error, SKN_BAD_MESSAGE,
+                        "%s: gradient of batch %llu: %s", skn_actor_name(actor),
+                        (unsigned long long)gradient->batch,
+                        updater->copies ? "rows that were not lent"
+                                        : "it comes without the rows");
+    skn_lease_t *lease =
+        lease_new(actor, updater, gradient->batch + 1, count, error);
+    if (!lease)
+        return error->status;
+    skn_status_t status = note_batches(actor, updater, gradient, error);
+    if (status == SKN_OK)
+        status = step_rows(actor, updater, gradient, lease, error);
+    if (status != SKN_OK) {
+        skn_message_drop(lease);
+        return status;
+    }
+    updater->stepped++;
+    if (gradient->batch >= updater->next_batch)
+        updater->next_batch = gradient->batch + 1;
+    skn_applied_t applied = { .batch = gradient->batch,
+                              .shard = skn_actor_index(actor),
+                              .changed = gradient->changed,
+                              .square = gradient->square,
+                              .late = gradient->late };
+    status = skn_actor_post(actor, lease, error);
+    return status == SKN_OK
+               ? skn_actor_send(actor, &skn_applied_schema, &applied, error)
+               : status;
+}
+
+/* --- checkpoints -------------------------------------------------------------
+ */
+
+/* All rectangles of the shard's state: those of its rows, and the ledger. */
+static uint32_t
+list_views(updater_t *updater, bool reading, skn_tensor_view_t *view)
+{
+    uint32_t count =
+        skn_tensors_of(&updater->rows, &updater->place, reading, view);
+    if (updater->ledger)
+        view[count++] =
+            (skn_tensor_view_t){ .piece = updater->ledger_piece,
+                                 .at = (unsigned char *)updater->ledger,
+                                 .stride_bytes = sizeof(*updater->ledger),
+                                 .row_bytes = sizeof(*updater->ledger) };
+    if (updater->missed) {
+        skn_tensor_view_t *missed = &view[count++];
+        *missed = view[count - 2];
+        missed->at = (unsigned char *)updater->missed;
+        (void)snprintf(missed->piece.name, sizeof(missed->piece.name),
+                       "%.48s." SKN_MISSED_NAME, updater->place.layer);
+    }
+    return count;
+}
+
+static skn_status_t
+send_tensors(skn_actor_t *actor, updater_t *updater, skn_error_t *error)
+{
+    skn_status_t status = SKN_OK;
+    for (uint32_t k = 0; k < updater->view_count && status == SKN_OK; k++) {
+        const skn_piece_t *piece = &updater->views[k].piece;
+        skn_tensor_t tensor = {
+            .batch = updater->saving_batch,
+            .file = updater->file,
+            .name = piece->name,
+            .dtype = piece->dtype,
+            .dims = piece->dims,
+            .rows = piece->rows,
+            .columns = piece->columns,
+            .global_rows = piece->global_rows,
+            .global_columns = piece->global_columns,
+            .row_first = piece->row_first,
+            .column_first = piece->column_first,
+        };
+        status = skn_actor_send(actor, &skn_tensor_schema, &tensor, error);
+    }
+    return status;
+}
+
+static skn_status_t
+on_save(skn_actor_t *actor, void *state, const void *message,
+        skn_error_t *error)
+{
+    updater_t *updater = state;
+    const skn_save_t *save = message;
+    updater->saving = true;
+    updater->saving_batch = save->batch;
+    updater->saving_view = 0;
+    updater->saving_row = 0;
+    updater->view_count = list_views(updater, false, updater->views);
+    skn_offload_walk(&updater->rows.offload, true);
+    return send_tensors(actor, updater, error);
+}
+
+/* As many rows of the tensor in hand as fit into one piece. */
+static skn_chunk_t *
+next_piece(skn_actor_t *actor, updater_t *updater, skn_error_t *error)
+{
+    const skn_tensor_view_t *view = &updater->views[updater->saving_view];
+    uint64_t left = view->piece.rows - updater->saving_row;
+    uint64_t rows = SKN_CHUNK_BYTES / view->row_bytes;
+    if (rows > left)
+        rows = left;
+    size_t counts[] = { strlen(updater->file), rows * view->row_bytes };
+    skn_chunk_t *piece =
+        skn_actor_message(actor, &skn_chunk_schema, counts, error);
+    if (!piece)
+        return NULL;
+    memcpy((char *)(uintptr_t)piece->file, updater->file, counts[0] + 1);
+    piece->batch = updater->saving_batch;
+    piece->tensor = updater->saving_view;
+    piece->offset_bytes = updater->saving_row * view->row_bytes;
+    for (uint64_t k = 0; k < rows; k++)
+        memcpy(piece->bytes.at + k * view->row_bytes,
+               view->at + (updater->saving_row + k) * view->stride_bytes,
+               view->row_bytes);
+    updater->saving_row += rows;
+    if (updater->saving_row == view->piece.rows) {
+        updater->saving_row = 0;
+        updater->saving_view++;
+    }
+    updater->saving = updater->saving_view < updater->view_count;
+    if (!updater->saving)
+        skn_offload_walk(&updater->rows.offload, false);
+    piece->last = !updater->saving;
+    /* Moments that the disk lost would look like others in the checkpoint. */
+    if (piece->last &&
+        skn_offload_check(&updater->rows.offload, error) != SKN_OK) {
+        skn_message_drop(piece);
+        return NULL;
+    }
+    return piece;
+}
+
+static skn_status_t
+updater_produce(skn_actor_t *actor, void *state, skn_error_t *error)
+{
+    updater_t *updater = state;
+    if (updater->priming)
+        return prime(actor, updater, error);
+    if (!updater->saving) {
+        skn_actor_rest(actor);
+        return SKN_OK;
+    }
+    skn_chunk_t *piece = next_piece(actor, updater, error);
+    return piece ? skn_actor_post(actor, piece, error) : error->status;
+}
+
+/* --- open and close ----------------------------------------------------------
+ */
+
+static skn_rows_kind_t
+kind_of(const skn_actor_t *actor)
+{
+    const char *optimizer = skn_actor_option_text(actor, "optimizer");
+    bool half = strcmp(skn_actor_option_text(actor, "weights"), "bf16") == 0;
+    bool sliced = strcmp(skn_actor_option_text(actor, "bias"), "row") == 0;
+    /* The shard's copy may be bf16: the rows here are its masters. */
+    half = half && strcmp(skn_actor_option_text(actor, "updates"), "copy") != 0;
+    if (strcmp(optimizer, "sgd") == 0)
+        return half ? SKN_ROWS_SGD_BF16 : SKN_ROWS_SGD;
+    if (strcmp(optimizer, "adagrad") == 0)
+        return sliced ? SKN_ROWS_ADAGRAD_SLICED
+               : half ? SKN_ROWS_ADAGRAD_BF16
+                      : SKN_ROWS_ADAGRAD;
+    return SKN_ROWS_ADAM;
+}
+
+static void
+open_optimizer(const skn_actor_t *actor, updater_t *updater, uint64_t seed,
+               uint64_t tensor)
+{
+    skn_optimizer_t *optimizer = &updater->optimizer;
+    const char *schedule = skn_actor_option_text(actor, "schedule");
+    optimizer->rate = skn_actor_option_real(actor, "rate");
+    optimizer->beta1 = skn_actor_option_real(actor, "beta1");
+    optimizer->beta2 = skn_actor_option_real(actor, "beta2");
+    optimizer->eps = skn_actor_option_real(actor, "epsilon");
+    optimizer->weight_decay = skn_actor_option_real(actor, "weight_decay");
+    optimizer->schedule = strcmp(schedule, "constant") == 0 ? SKN_RATE_CONSTANT
+                          : strcmp(schedule, "warmup") == 0 ? SKN_RATE_WARMUP
+                                                            : SKN_RATE_COSINE;
+    optimizer->warmup_batches =
+        (uint64_t)skn_actor_option_int(actor, "warmup_batches");
+    optimizer->total_batches =
+        (uint64_t)skn_actor_option_int(actor, "total_batches");
+    optimizer->floor = skn_actor_option_real(actor, "floor");
+    optimizer->noise_key = skn_draw_key(seed, SKN_DRAW_ROUND, tensor);
+    skn_optimizer_init(optimizer);
+}
+
+/* Where the shard's blocks lie among those of the layer; they are of so many
+ * rows, or columns where the bias is a row, whatever the layout. */
+static skn_status_t
+open_ledger(const skn_actor_t *actor, updater_t *updater, skn_error_t *error)
+{
+    const skn_tensor_place_t *place = &updater->place;
+    uint64_t block = (uint64_t)skn_actor_option_int(actor, "ledger");
+    bool slice = place->bias_row;
+    uint64_t first = slice ? place->column_first : place->row_first;
+    uint64_t count = slice ? updater->rows.width : updater->rows.row_count;
+    uint64_t all = slice ? place->global_columns : place->global_rows;
+    if (block == 0)
+        return SKN_OK;
+    if (first % block != 0 || (count % block != 0 && first + count != all))
+        return skn_fail(error, SKN_BAD_CONFIG,
+                        "%s: %llu from %llu on are no whole blocks of %llu",
+                        skn_actor_name(actor), (unsigned long long)count,
+                        (unsigned long long)first, (unsigned long long)block);
+    updater->ledger_piece = (skn_piece_t){
+        .dtype = SKN_DTYPE_U64,
+        .dims = 2,
+        .rows = (count + block - 1) / block,
+        .columns = 2,
+        .global_rows = (all + block - 1) / block,
+        .global_columns = 2,
+        .row_first = first / block,
+    };
+    (void)snprintf(updater->ledger_piece.name,
+                   sizeof(updater->ledger_piece.name), "%.48s." SKN_LEDGER_NAME,
+                   place->layer);
+    updater->ledger =
+        calloc(updater->ledger_piece.rows, sizeof(*updater->ledger));
+    bool misses = skn_actor_option_bool(actor, "misses");
+    if (misses)
+        updater->missed =
+            calloc(updater->ledger_piece.rows, sizeof(*updater->missed));
+    return updater->ledger && (updater->missed || !misses)
+               ? SKN_OK
+               : skn_fail(error, SKN_NO_MEMORY, "%s: no room for its ledger",
+                          skn_actor_name(actor));
+}
+
+/* A run that was begun without a ledger: what it did is believed. And what a
+ * block has not had by now it misses. */
+static void
+complete_ledger(updater_t *updater)
+{
+    skn_ledger_entry_t entry = skn_ledger_of(updater->next_batch);
+    uint64_t count = updater->ledger_piece.rows, empty = 0;
+    for (uint64_t k = 0; k < count; k++)
+        empty += updater->ledger[k].batches == 0;
+    for (uint64_t k = 0; empty == count && k < count; k++)
+        updater->ledger[k] = entry;
+    if (updater->missed)
+        skn_ledger_miss(updater->ledger, updater->missed, count,
+                        updater->next_batch);
+}
+
+/* First weights: normal, all biases alike; the same for every layout. */
+static skn_status_t
+draw_rows(const skn_actor_t *actor, const updater_t *updater,
+          skn_error_t *error)
+{
+    uint64_t key = skn_draw_key((uint64_t)skn_actor_option_int(actor, "seed"),
+                                SKN_DRAW_WEIGHTS,
+                                (uint64_t)skn_actor_option_int(actor, "layer"));
+    float deviation = (float)skn_actor_option_real(actor, "init");
+    float bias = (float)skn_actor_option_real(actor, "init_bias");
+    const skn_kernels_t *kernels = updater->optimizer.kernels;
+    const skn_rows_t *rows = &updater->rows;
+    bool bias_row = updater->place.bias_row;
+    uint32_t columns = rows->width - (bias_row ? 0 : 1);
+    uint32_t count = rows->row_count - (bias_row ? 1 : 0);
+    float *weight = skn_floats_new(rows->width, error);
+    if (!weight)
+        return SKN_NO_MEMORY;
+    for (uint32_t row = 0; row < count; row++) {
+        kernels->normal(weight, columns, deviation, key,
+                        updater->row_first + row,
+                        (uint32_t)updater->place.column_first);
+        if (!bias_row)
+            weight[columns] = bias;
+        skn_rows_set(rows, kernels, row, weight);
+    }
+    for (uint32_t k = 0; k < rows->width; k++)
+        weight[k] = bias;
+    if (bias_row)
+        skn_rows_set(rows, kernels, count, weight);
+    free(weight);
+    return SKN_OK;
+}
+
+static skn_status_t
+read_rows(updater_t *updater, const char *path, skn_error_t *error)
+{
+    skn_tensor_view_t view[SKN_TENSOR_VIEWS_MAX];
+    uint32_t count = list_views(updater, true, view);
+    skn_checkpoint_t *checkpoint =
+        skn_checkpoint_open(path, SKN_VERIFY_LAZY, error);
+    if (!checkpoint)
+        return error->status;
+    while (count > updater->restore.required &&
+           !skn_checkpoint_find(checkpoint, view[count - 1].piece.name))
+        count--;
+    skn_status_t status = skn_tensors_load(checkpoint, view, count, error);
+    skn_checkpoint_close(&checkpoint);
+    complete_ledger(updater);
+    return status;
+}
+
+static skn_status_t
+open_rows(const skn_actor_t *actor, updater_t *updater, skn_rows_kind_t kind,
+          skn_error_t *error)
+{
+    uint32_t count = (uint32_t)skn_actor_option_int(actor, "rows");
+    uint32_t width = (uint32_t)skn_actor_option_int(actor, "width");
+    bool huge = skn_actor_option_bool(actor, "huge_pages");
+    const char *folder = skn_actor_option_text(actor, "offload");
+    return folder[0] && kind == SKN_ROWS_ADAM
+               ? skn_rows_init_offloaded(&updater->rows, count, width, huge,
+                                         folder, error)
+               : skn_rows_init(&updater->rows, kind, count, width, huge, error);
+}
+
+static skn_status_t
+updater_open(skn_actor_t *actor, void *state, skn_error_t *error)
+{
+    updater_t *updater = state;
+    uint64_t seed = (uint64_t)skn_actor_option_int(actor, "seed");
+    uint64_t tensor = (uint64_t)skn_actor_option_int(actor, "layer");
+    const char *resume = skn_actor_option_text(actor, "resume");
+    updater->optimizer.kernels = skn_kernels_pick(error);
+    if (!updater->optimizer.kernels)
+        return error->status;
+    updater->row_first = (uint32_t)skn_actor_option_int(actor, "row_first");
+    updater->place = (skn_tensor_place_t){
+        .layer = skn_actor_option_text(actor, "layer_name"),
+        .bias_row = strcmp(skn_actor_option_text(actor, "bias"), "row") == 0,
+        .global_rows = (uint64_t)skn_actor_option_int(actor, "global_rows"),
+        .global_columns =
+            (uint64_t)skn_actor_option_int(actor, "global_columns"),
+        .row_first = updater->row_first,
+        .column_first = (uint64_t)skn_actor_option_int(actor, "column_first"),
+        .slice = skn_actor_index(actor),
+    };
+    (void)snprintf(updater->file, sizeof(updater->file), "%.40s.%u.safetensors",
+                   updater->place.layer, skn_actor_index(actor));
+    updater->copies =
+        strcmp(skn_actor_option_text(actor, "updates"), "copy") == 0;
+    updater->half =
+        strcmp(skn_actor_option_text(actor, "weights"), "bf16") == 0;
+    open_optimizer(actor, updater, seed, tensor);
+    skn_rows_kind_t kind = kind_of(actor);
+    if (updater->half && !updater->copies && kind != SKN_ROWS_SGD_BF16 &&
+        kind != SKN_ROWS_ADAGRAD_BF16)
+        return skn_fail(error, SKN_BAD_CONFIG,
+                        "%s: rows in bf16 that are lent need the optimizer sgd "
+                        "or adagrad",
+                        skn_actor_name(actor));
+    skn_status_t status = open_rows(actor, updater, kind, error);
+    if (status != SKN_OK)
+        return status;
+    updater->next_batch = (uint64_t)skn_actor_option_int(actor, "first_batch");
+    status = open_ledger(actor, updater, error);
+    if (status != SKN_OK)
+        return status;
+    updater->restore.view_count =
+        list_views(updater, true, updater->restore.views);
+    updater->restore.required = updater->restore.view_count -
+                                (updater->ledger ? 1 : 0) -
+                                (updater->missed ? 1 : 0);
+    skn_restore_open(&updater->restore, actor);
+    if (updater->restore.wanted)
+        return SKN_OK;
+    return resume[0] ? read_rows(updater, resume, error)
+                     : draw_rows(actor, updater, error);
+}
+
+/* The shard gets its rows, and may begin. */
+static skn_status_t
+begin(skn_actor_t *actor, updater_t *updater, skn_error_t *error)
+{
+    updater->first_batch = updater->next_batch;
+    updater->priming = updater->copies;
+    if (updater->copies)
+        return SKN_OK; /* updater_produce sends it */
+    skn_lease_t *lease =
+        lease_new(actor, updater, updater->next_batch, 0, error);
+    return lease ? skn_actor_post(actor, lease, error) : error->status;
+}
+
+static skn_status_t
+on_restored(skn_actor_t *actor, void *state, const void *message,
+            skn_error_t *error)
+{
+    updater_t *updater = state;
+    skn_restore_t *restore = &updater->restore;
+    bool all = false;
+    skn_status_t status =
+        skn_restore_take(restore, actor, message, &all, error);
+    if (status != SKN_OK || !all)
+        return status;
+    if (restore->begun) {
+        updater->next_batch = restore->batch;
+        complete_ledger(updater);
+    } else
+        status = draw_rows(actor, updater, error);
+    return status == SKN_OK ? begin(actor, updater, error) : status;
+}
+
+static skn_status_t
+updater_start(skn_actor_t *actor, void *state, skn_error_t *error)
+{
+    updater_t *updater = state;
+    return updater->restore.wanted
+               ? skn_restore_ask(&updater->restore, actor, error)
+               : begin(actor, updater, error);
+}
+
+static bool
+is_finite(const updater_t *updater, const skn_tensor_view_t *view)
+{
+    bool finite = true;
+    for (uint64_t row = 0; finite && row < view->piece.rows; row++)
+        finite = skn_are_finite(updater->optimizer.kernels, view->piece.dtype,
+                                view->at + row * view->stride_bytes,
+                                view->row_bytes);
+    return finite;
+}
+
+/* With `order: free` a batch may have overtaken one: what the rows are then is
+ * in no file's words. Such rows are set back, as are those that diverge. */
+static skn_status_t
+updater_cut(skn_actor_t *actor, void *state, skn_cut_writer_t *writer,
+            skn_error_t *error)
+{
+    updater_t *updater = state;
+    skn_tensor_view_t view[SKN_TENSOR_VIEWS_MAX];
+    if (updater->restore.wanted)
+        return skn_fail(error, SKN_BUSY, "%s has no rows yet",
+                        skn_actor_name(actor));
+    if (updater->first_batch + updater->stepped != updater->next_batch)
+        return SKN_OK;
+    for (uint32_t k = 0; k < updater->trailing_count && updater->missed; k++)
+        skn_ledger_add(updater->missed, updater->ledger_piece.rows,
+                       updater->trailing[k]); /* it will never come */
+    updater->trailing_count = 0;
+    uint32_t count = list_views(updater, false, view);
+    skn_offload_walk(&updater->rows.offload, true);
+    for (uint32_t k = 0; k < count; k++)
+        if (!is_finite(updater, &view[k]))
+            return SKN_OK;
+    return skn_cut_add(writer, updater->file, updater->next_batch, view, count,
+                       error);
+}
+
+static void
+updater_close(skn_actor_t *actor, void *state)
+{
+    updater_t *updater = state;
+    (void)actor;
+    skn_rows_fini(&updater->rows);
+    free(updater->ledger);
+    free(updater->missed);
+}
+
+static const skn_option_t options[] = {
+    { "layer", SKN_OPTION_INT, "0", 0, 1023, NULL,
+      "number of the layer, counted from the input" },
+    { "layer_name", SKN_OPTION_TEXT, NULL, 0, 0, NULL,
+      "its name in the model file and in checkpoints" },
+    { "row_first", SKN_OPTION_INT, "0", 0, SKN_UNIT_MAX, NULL,
+      "first row of the shard" },
+    { "rows", SKN_OPTION_INT, NULL, 1, SKN_UNIT_MAX, NULL,
+      "rows of the shard, with the bias if it is a row" },
+    { "column_first", SKN_OPTION_INT, "0", 0, SKN_HIDDEN_MAX, NULL,
+      "first column of the shard" },
+    { "width", SKN_OPTION_INT, NULL, 1, SKN_HIDDEN_MAX + 1, NULL,
+      "weights of a row, with the bias if it is a column" },
+    { "global_rows", SKN_OPTION_INT, NULL, 1, SKN_UNIT_MAX, NULL,
+      "rows of the layer's weights, without the bias" },
+    { "global_columns", SKN_OPTION_INT, NULL, 1, SKN_HIDDEN_MAX, NULL,
+      "columns of the layer's weights, without the bias" },
+    { "bias", SKN_OPTION_CHOICE, "column", 0, 0, "row|column",
+      "where the bias stands: last row (embedding) or last column" },
+    { "weights", SKN_OPTION_CHOICE, "f32", 0, 0, "f32|bf16",
+      "number format of the shard's rows; bf16, lent: with sgd or adagrad" },
+    { "updates", SKN_OPTION_CHOICE, "loan", 0, 0, "loan|copy",
+      "loan: the shard reads the rows here; copy: new values are sent" },
+    { "optimizer", SKN_OPTION_CHOICE, "adam", 0, 0, "adam|adagrad|sgd",
+      "how rows are stepped" },
+    { "rate", SKN_OPTION_REAL, "0.001", 0, 1e6, NULL, "learning rate" },
+    { "beta1", SKN_OPTION_REAL, "0.9", 0, 0.999999, NULL, "adam's beta 1" },
+    { "beta2", SKN_OPTION_REAL, "0.999", 0, 0.99999999, NULL, "adam's beta 2" },
+    { "epsilon", SKN_OPTION_REAL, "1e-8", 0, 1, NULL, "adam's epsilon" },
+    { "weight_decay", SKN_OPTION_REAL, "0", 0, 1, NULL,
+      "decoupled, on touched rows" },
+    { "schedule", SKN_OPTION_CHOICE, "constant", 0, 0, "constant|warmup|cosine",
+      "how the rate goes" },
+    { "warmup_batches", SKN_OPTION_INT, "0", 0, 1e15, NULL,
+      "batches of linear warm-up" },
+    { "total_batches", SKN_OPTION_INT, "0", 0, 1e15, NULL,
+      "batches of the run, for a cosine" },
+    { "floor", SKN_OPTION_REAL, "0", 0, 1, NULL,
+      "share of the rate at a cosine's end" },
+    { "seed", SKN_OPTION_INT, "1", 0, SKN_WHOLE_MAX, NULL,
+      "of every random number" },
+    { "init", SKN_OPTION_REAL, "0.05", 0, 10, NULL,
+      "standard deviation of the first weights" },
+    { "init_bias", SKN_OPTION_REAL, "0", -100, 100, NULL, "all first biases" },
+    { "huge_pages", SKN_OPTION_BOOL, "true", 0, 0, NULL,
+      "ask for pages of 2 MiB" },
+    { "offload", SKN_OPTION_PATH, "", 0, 0, NULL,
+      "folder of the file that adam's moments are kept in; empty: memory" },
+    { "ledger", SKN_OPTION_INT, "0", 0, SKN_UNIT_MAX, NULL,
+      "rows of a block whose batches are counted, or columns where the bias "
+      "is a row; 0: none are" },
+    { "misses", SKN_OPTION_BOOL, "false", 0, 0, NULL,
+      "keep which batches blocks will never get, beside the ledger" },
+    { "first_batch", SKN_OPTION_INT, "0", 0, SKN_WHOLE_MAX, NULL,
+      "batch to begin with; more than 0 after a resume" },
+    { "resume", SKN_OPTION_TEXT, "", 0, 0, NULL,
+      "checkpoint to read the rows from" },
+    SKN_RESTORE_OPTIONS,
+    { 0 },
+};
+
+static const skn_handler_t handlers[] = {
+    { &skn_gradient_schema, on_gradient, NULL },
+    { &skn_save_schema, on_save, NULL },
+    { &skn_restored_schema, on_restored, NULL },
+    { 0 },
+};
+
+static const skn_schema_t *const sends[] = {
+    &skn_want_schema,   &skn_lease_schema, &skn_applied_schema,
+    &skn_tensor_schema, &skn_chunk_schema, NULL,
+};
+
+static const skn_schema_t *const gathers[] = { NULL };
+
+static const skn_schema_t *const needs[] = {
+    &skn_gradient_schema,
+    NULL,
+};
+
+const skn_kind_t skn_updater = {
+    .name = "updater",
+    .help = "the only writer of a shard's weights and optimizer state",
+    .state_bytes = sizeof(updater_t),
+    .options = options,
+    .handlers = handlers,
+    .sends = sends,
+    .gathers = gathers,
+    .needs = needs,
+    .open = updater_open,
+    .start = updater_start,
+    .produce = updater_produce,
+    .cut = updater_cut,
+    .close = updater_close,
+};

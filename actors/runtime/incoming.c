@@ -1,0 +1,378 @@
+/* incoming.c - how a message reaches its handler: parts, order, credit.
+ *
+ * This file owns: the actor's in-pipes, the parts that wait for the rest of
+ * their set, and the credit that is owed to the senders.
+ * SPDX-License-Identifier: Apache-2.0 */
+#include <assert.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "actors/runtime/sender.h"
+#include "transport/message/schema.h"
+
+/* Parcels taken before the control inbox is looked at again: fairness between
+ * work and credits. 64 as measured for one wait and many takes (notes). */
+#define PASS_PARCELS_MAX 64
+/* Pipes of so many credits may lack one of them. `credit` is 2 window + 1 in
+ * planned topologies, of which 2 window - 1 messages are used. */
+#define LOT_CREDIT_MIN 4
+
+static skn_status_t
+give_credit(skn_in_edge_t *edge, skn_error_t *error)
+{
+    skn_parcel_t credit = { .type = SKN_PARCEL_CREDIT,
+                            .slot = edge->out_slot,
+                            .number = edge->owed };
+    edge->owed = 0;
+    return skn_outlet_put(edge->control, &credit, error);
+}
+
+/* One message of `edge` has been dealt with. Credit goes back in lots of half
+ * a pipe; what is left, when the actor runs out of work. */
+static skn_status_t
+owe_credit(skn_in_edge_t *edge, skn_error_t *error)
+{
+    if (++edge->owed < (edge->credit + 1) / 2)
+        return SKN_OK;
+    return give_credit(edge, error);
+}
+
+/* An actor of a pipeline runs out of work after every batch. The credit of a
+ * single message is kept then where the sender has three others: it would wake
+ * the sender, and on the way there a link, for nothing. */
+skn_status_t
+skn_incoming_return_credit(skn_actor_t *actor, skn_error_t *error)
+{
+    skn_status_t status = SKN_OK;
+    for (uint32_t k = 0; k < actor->in_edge_count && status == SKN_OK; k++) {
+        skn_in_edge_t *edge = &actor->in_edges[k];
+        if (edge->owed > (edge->credit >= LOT_CREDIT_MIN ? 1 : 0))
+            status = give_credit(edge, error);
+    }
+    return status;
+}
+
+/* The set for `key`, or a free one for it; NULL when more sets are open than
+ * credit allows to senders that send in much the same order. Keys are mostly
+ * neighbours, so that nearly every set stands at home. */
+static skn_part_set_t *
+set_for(skn_in_pipe_t *pipe, uint64_t key)
+{
+    skn_part_set_t *home = &pipe->sets[key % pipe->set_count];
+    skn_part_set_t *unused = home->arrived == 0 ? home : NULL;
+    if (!unused && home->key == key)
+        return home;
+    for (uint32_t k = 0;
+         k < pipe->set_count && (pipe->displaced_count > 0 || !unused); k++) {
+        skn_part_set_t *set = &pipe->sets[k];
+        if (set->arrived > 0 && set->key == key)
+            return set;
+        if (set->arrived == 0 && !unused)
+            unused = set;
+    }
+    if (!unused)
+        return NULL;
+    unused->key = key;
+    pipe->displaced_count += unused != home;
+    return unused;
+}
+
+static void
+free_set(skn_in_pipe_t *pipe, skn_part_set_t *set)
+{
+    set->arrived = 0;
+    pipe->displaced_count -= set != &pipe->sets[set->key % pipe->set_count];
+}
+
+static uint64_t
+by_value(const skn_wired_pipe_t *wired, const void *message)
+{
+    const char *at = (const char *)message + wired->by->offset;
+    return *(const uint64_t *)at;
+}
+
+static skn_status_t
+handle_reduced(skn_actor_t *actor, skn_in_pipe_t *pipe, skn_part_set_t *set,
+               size_t *refused, skn_error_t *error)
+{
+    const skn_schema_t *schema = pipe->wired->schema;
+    skn_status_t status = SKN_OK;
+    void *sum = skn_payload_copy(actor->pool, schema, set->part[0], error);
+    if (!sum)
+        return error ? error->status : SKN_NO_MEMORY;
+    skn_place_enter(&actor->place, SKN_PLACE_COMBINE, schema->name,
+                    actor->now_ns);
+    for (uint32_t k = 1; k < pipe->sender_count && status == SKN_OK; k++) {
+        *refused = k;
+        status = pipe->handler->combine(sum, set->part[k], error);
+    }
+    status = skn_actor_leave(actor, status, error);
+    if (status == SKN_OK) {
+        *refused = SIZE_MAX; /* it is of all of them */
+        status =
+            skn_actor_handle(actor, pipe->handler, &pipe->latency, sum, error);
+    }
+    skn_payload_drop(sum);
+    return status;
+}
+
+/* All parts are here: handle them, drop them, owe credit to each sender. */
+static skn_status_t
+handle_set(skn_actor_t *actor, skn_in_pipe_t *pipe, skn_part_set_t *set,
+           skn_error_t *error)
+{
+    skn_status_t status;
+    size_t refused = SIZE_MAX;
+    if (pipe->wired->collect == SKN_COLLECT_REDUCE) {
+        status = handle_reduced(actor, pipe, set, &refused, error);
+    } else {
+        skn_parts_t parts = { .at = set->part,
+                              .count = pipe->sender_count,
+                              .refused = &refused,
+                              .senders = pipe->sender_count };
+        status = skn_actor_handle(actor, pipe->handler, &pipe->latency, &parts,
+                                  error);
+    }
+    if (pipe->sender_count == 1)
+        refused = 0;
+    if (status != SKN_OK && refused < pipe->sender_count)
+        skn_sender_add(actor, &actor->in_edges[pipe->first_slot + refused],
+                       error);
+    pipe->done[pipe->done_count++ % pipe->set_count] = set->key;
+    for (uint32_t k = 0; k < pipe->sender_count; k++) {
+        skn_payload_drop(set->part[k]);
+        set->part[k] = NULL;
+        if (status == SKN_OK)
+            status = owe_credit(&actor->in_edges[pipe->first_slot + k], error);
+    }
+    free_set(pipe, set);
+    return status;
+}
+
+/* Whether a set for `key` was complete not long ago. */
+static bool
+was_done(const skn_in_pipe_t *pipe, uint64_t key)
+{
+    for (uint32_t k = 0; k < pipe->set_count && k < pipe->done_count; k++)
+        if (pipe->done[k] == key)
+            return true;
+    return false;
+}
+
+/* Who has sent the first part that is there. */
+static const skn_in_edge_t *
+first_here(const skn_actor_t *actor, const skn_in_pipe_t *pipe,
+           const skn_part_set_t *set)
+{
+    uint32_t k = 0;
+    while (!set->part[k])
+        k++;
+    return &actor->in_edges[pipe->first_slot + k];
+}
+
+/* A sender has ended and owes its part of a set, which would wait for ever.
+ * Where all had sent theirs once, the others are to be named, too. */
+static skn_status_t
+part_missing(const skn_actor_t *actor, const skn_in_pipe_t *pipe,
+             const skn_part_set_t *set, uint32_t sender, skn_error_t *error)
+{
+    char missing[SKN_SENDER_TEXT_BYTES], there[SKN_SENDER_TEXT_BYTES];
+    const char *name = pipe->wired->schema->name, *by = pipe->wired->by->name;
+    unsigned long long key = set->key;
+    const skn_in_edge_t *edge = &actor->in_edges[pipe->first_slot + sender];
+    (void)skn_actor_text(actor, edge->sender, missing);
+    if (!was_done(pipe, set->key))
+        return skn_fail(error, SKN_BAD_MESSAGE,
+                        "%s: the %s of %s ended before its part for %s %llu",
+                        actor->wired->name, name, missing, by, key);
+    edge = first_here(actor, pipe, set);
+    return skn_fail(error, SKN_BAD_MESSAGE,
+                    "%s got %s for %s %llu once more from %s, though that was "
+                    "complete, and not from %s, which has ended",
+                    actor->wired->name, name, by, key,
+                    skn_actor_text(actor, edge->sender, there), missing);
+}
+
+/* More sets are open than senders may be apart; one of them may stand there
+ * because a sender repeats itself. */
+static skn_status_t
+too_many_sets(const skn_actor_t *actor, const skn_in_pipe_t *pipe,
+              skn_error_t *error)
+{
+    const char *name = pipe->wired->schema->name;
+    char sender[SKN_SENDER_TEXT_BYTES];
+    for (uint32_t k = 0; k < pipe->set_count; k++) {
+        const skn_part_set_t *set = &pipe->sets[k];
+        if (!was_done(pipe, set->key))
+            continue;
+        (void)skn_actor_text(actor, first_here(actor, pipe, set)->sender,
+                             sender);
+        return skn_fail(error, SKN_BAD_MESSAGE,
+                        "%s got %s for %s %llu once more from %s, though that "
+                        "was complete",
+                        actor->wired->name, name, pipe->wired->by->name,
+                        (unsigned long long)set->key, sender);
+    }
+    return skn_fail(error, SKN_BAD_MESSAGE,
+                    "%s waits for parts of %u sets of %s: its senders send in "
+                    "orders that lie too far apart",
+                    actor->wired->name, pipe->set_count, name);
+}
+
+static skn_status_t
+collect(skn_actor_t *actor, skn_in_edge_t *edge, const void *message,
+        skn_error_t *error)
+{
+    skn_in_pipe_t *pipe = edge->pipe;
+    uint64_t key = by_value(pipe->wired, message);
+    skn_part_set_t *set = set_for(pipe, key);
+    if (!set || set->part[edge->part]) {
+        char sender[SKN_SENDER_TEXT_BYTES];
+        skn_payload_drop(message);
+        if (!set)
+            return too_many_sets(actor, pipe, error);
+        return skn_fail(error, SKN_BAD_MESSAGE,
+                        "%s got %s for %s %llu twice from %s",
+                        actor->wired->name, pipe->wired->schema->name,
+                        pipe->wired->by->name, (unsigned long long)key,
+                        skn_actor_text(actor, edge->sender, sender));
+    }
+    set->part[edge->part] = message;
+    if (++set->arrived > edge->counters.queue_max)
+        edge->counters.queue_max = set->arrived;
+    if (set->arrived == pipe->sender_count)
+        return handle_set(actor, pipe, set, error);
+    /* A flow of a trace ends in a span; a part that waits makes none. */
+    if (actor->trace)
+        skn_trace_span(actor->trace, "part", actor->now_ns, skn_monotonic_ns(),
+                       pipe->wired->schema, message);
+    for (uint32_t k = 0; k < pipe->sender_count && pipe->ended_count > 0; k++)
+        if (!set->part[k] && actor->in_edges[pipe->first_slot + k].ended)
+            return part_missing(actor, pipe, set, k, error);
+    return SKN_OK;
+}
+
+/* The option `wire`: what another node would have received. */
+static skn_status_t
+through_the_wire(skn_actor_t *actor, const void **message, skn_error_t *error)
+{
+    void *copy = NULL;
+    skn_status_t status = skn_recode(skn_payload_of(*message)->schema, *message,
+                                     actor->scratch, actor->pool, &copy, error);
+    skn_payload_drop(*message);
+    *message = copy;
+    return status;
+}
+
+static skn_status_t
+take_message(skn_actor_t *actor, const skn_parcel_t *parcel, skn_error_t *error)
+{
+    skn_in_edge_t *edge = &actor->in_edges[parcel->slot];
+    skn_in_pipe_t *pipe = edge->pipe;
+    const void *message = parcel->pointer;
+    skn_status_t status = SKN_OK;
+    if (actor->waited_ns > 0 && skn_actor_is_elsewhere(actor, edge->sender))
+        actor->counters.remote_ns += actor->waited_ns;
+    actor->waited_ns = 0;
+    edge->counters.messages++;
+    edge->counters.bytes += skn_payload_of(message)->used_bytes;
+    if (actor->trace)
+        skn_trace_flow(actor->trace, SKN_TRACE_TAKE, actor->now_ns,
+                       pipe->wired->schema->name, edge->id, parcel->number);
+    if (actor->wire)
+        status = through_the_wire(actor, &message, error);
+    if (status != SKN_OK)
+        return status;
+    if (skn_collect_waits(pipe->wired->collect))
+        return collect(actor, edge, message, error);
+    const skn_parts_t part = { .at = &message,
+                               .count = 1,
+                               .place = edge->part,
+                               .senders = pipe->sender_count };
+    status = skn_actor_handle(
+        actor, pipe->handler, &pipe->latency,
+        pipe->wired->collect == SKN_COLLECT_PARTS ? &part : message, error);
+    skn_payload_drop(message);
+    if (status != SKN_OK)
+        skn_sender_add(actor, edge, error);
+    return status == SKN_OK ? owe_credit(edge, error) : status;
+}
+
+static skn_status_t
+take_end(skn_actor_t *actor, uint32_t slot, skn_error_t *error)
+{
+    skn_in_edge_t *edge = &actor->in_edges[slot];
+    skn_in_pipe_t *pipe = edge->pipe;
+    assert(!edge->ended);
+    edge->ended = true;
+    pipe->ended_count++;
+    if (pipe->wired->peer)
+        actor->open_peers--;
+    else
+        actor->open_edges--;
+    for (uint32_t k = 0; k < pipe->set_count; k++) {
+        const skn_part_set_t *set = &pipe->sets[k];
+        if (set->arrived > 0 && !set->part[edge->part])
+            return part_missing(actor, pipe, set, edge->part, error);
+    }
+    return SKN_OK;
+}
+
+/* Takes up to a pass of `inbox`; only answers are also taken while blocked.
+ * False: the inbox is empty, and needs no further look before the wait. */
+static bool
+take_pass(skn_actor_t *actor, skn_inbox_t *inbox)
+{
+    skn_parcel_t parcel;
+    int taken = 0;
+    while (taken < PASS_PARCELS_MAX &&
+           (actor->unsent == 0 || inbox == actor->answers) &&
+           actor->phase != SKN_PHASE_FAILED && skn_inbox_take(inbox, &parcel)) {
+        skn_error_t error = { 0 };
+        skn_status_t status;
+        if (taken++ == 0)
+            actor->now_ns = skn_monotonic_ns();
+        actor->moved = true;
+        if (parcel.type == SKN_PARCEL_END)
+            status = take_end(actor, parcel.slot, &error);
+        else
+            status = take_message(actor, &parcel, &error);
+        if (status != SKN_OK)
+            skn_actor_fail(actor, &error);
+    }
+    return taken == PASS_PARCELS_MAX;
+}
+
+bool
+skn_incoming_answers(skn_actor_t *actor)
+{
+    return take_pass(actor, actor->answers);
+}
+
+bool
+skn_incoming_work(skn_actor_t *actor)
+{
+    return take_pass(actor, actor->work);
+}
+
+static void
+drop_inbox(skn_inbox_t *inbox)
+{
+    skn_parcel_t parcel;
+    while (inbox && skn_inbox_take(inbox, &parcel))
+        if (parcel.type == SKN_PARCEL_MESSAGE)
+            skn_payload_drop(parcel.pointer);
+}
+
+void
+skn_incoming_drop(skn_actor_t *actor)
+{
+    drop_inbox(actor->work);
+    drop_inbox(actor->answers);
+    for (uint32_t k = 0; k < actor->in_pipe_count; k++) {
+        skn_in_pipe_t *pipe = &actor->in_pipes[k];
+        for (uint32_t s = 0; s < pipe->set_count; s++)
+            for (uint32_t p = 0; p < pipe->sender_count; p++)
+                skn_payload_drop(pipe->sets[s].part[p]);
+    }
+}

@@ -1,0 +1,154 @@
+/* kind_check.c - reads the table of a kind before any actor is made of it.
+ *
+ * This file owns: the rules of a kind's table, and those of a message's table
+ * that hold in a process; transport/message/schema.c has the ones for links,
+ * and topology/config/values.c checks the defaults of options.
+ * SPDX-License-Identifier: Apache-2.0 */
+#include "actors/runtime/kind_check.h"
+
+#include <stddef.h>
+#include <string.h>
+
+#include "transport/message/field.h"
+
+/* Messages of `needs`: topology/spec/spec_graph.c keeps a bit for each. */
+#define NEEDS_MAX 31u
+
+static skn_status_t
+check_options(const skn_kind_t *kind, skn_error_t *error)
+{
+    const skn_option_t *options = kind->options;
+    for (size_t k = 0; options && options[k].name; k++) {
+        const skn_option_t *option = &options[k];
+        if ((unsigned)option->type > SKN_OPTION_CHOICE)
+            return skn_fail(error, SKN_BAD_CONFIG,
+                            "kind '%s': option '%s' has the unknown type %d",
+                            kind->name, option->name, (int)option->type);
+        if (option->type == SKN_OPTION_CHOICE && !option->choices)
+            return skn_fail(error, SKN_BAD_CONFIG,
+                            "kind '%s': option '%s' is a choice of nothing",
+                            kind->name, option->name);
+        for (size_t j = 0; j < k; j++)
+            if (strcmp(options[j].name, option->name) == 0)
+                return skn_fail(error, SKN_BAD_CONFIG,
+                                "kind '%s': two options are called '%s'",
+                                kind->name, option->name);
+    }
+    return SKN_OK;
+}
+
+/* The rules whose breach would have the runtime read or write beside a struct.
+ */
+static skn_status_t
+check_schema(const skn_kind_t *kind, const skn_schema_t *schema,
+             skn_error_t *error)
+{
+    const char *name = schema->name ? schema->name : "";
+    if (!name[0])
+        return skn_fail(error, SKN_BAD_CONFIG,
+                        "kind '%s': message %u has no name", kind->name,
+                        schema->id);
+    if (schema->field_count > SKN_FIELDS_MAX ||
+        (!schema->fields && schema->field_count > 0))
+        return skn_fail(error, SKN_BAD_CONFIG,
+                        "kind '%s': message '%s' has %zu fields%s, at most %u "
+                        "are allowed",
+                        kind->name, name, schema->field_count,
+                        schema->fields ? "" : " and no table of them",
+                        SKN_FIELDS_MAX);
+    if (schema->struct_bytes > SKN_FIELDS_MAX * sizeof(max_align_t))
+        return skn_fail(error, SKN_BAD_CONFIG,
+                        "kind '%s': the struct of message '%s' has %zu bytes, "
+                        "at most %zu are allowed",
+                        kind->name, name, schema->struct_bytes,
+                        SKN_FIELDS_MAX * sizeof(max_align_t));
+    for (size_t k = 0; k < schema->field_count; k++) {
+        const skn_field_t *field = &schema->fields[k];
+        if (!field->name || (unsigned)field->kind >= SKN_FIELD_KIND_COUNT ||
+            field->offset > schema->struct_bytes ||
+            skn_field_struct_bytes(field->kind) >
+                schema->struct_bytes - field->offset)
+            return skn_fail(error, SKN_BAD_CONFIG,
+                            "kind '%s': field %zu of message '%s' has no name, "
+                            "no kind, or lies beside its struct",
+                            kind->name, k, name);
+    }
+    return SKN_OK;
+}
+
+static skn_status_t
+check_messages(const skn_kind_t *kind, skn_error_t *error)
+{
+    skn_status_t status = SKN_OK;
+    const skn_handler_t *handlers = kind->handlers;
+    for (size_t k = 0; status == SKN_OK && kind->sends && kind->sends[k]; k++)
+        status = check_schema(kind, kind->sends[k], error);
+    for (size_t k = 0; status == SKN_OK && handlers && handlers[k].schema;
+         k++) {
+        const char *name = handlers[k].schema->name;
+        status = check_schema(kind, handlers[k].schema, error);
+        if (status == SKN_OK && !handlers[k].handle)
+            status = skn_fail(error, SKN_BAD_CONFIG,
+                              "kind '%s': the handler of '%s' is NULL",
+                              kind->name, name);
+        for (size_t j = 0; status == SKN_OK && j < k; j++)
+            if (handlers[j].schema->id == handlers[k].schema->id)
+                status = skn_fail(error, SKN_BAD_CONFIG,
+                                  "kind '%s' has two handlers of '%s'",
+                                  kind->name, name);
+    }
+    return status;
+}
+
+static skn_status_t
+check_timers(const skn_kind_t *kind, skn_error_t *error)
+{
+    const skn_timer_t *timers = kind->timers;
+    for (size_t k = 0; timers && timers[k].name; k++) {
+        if (k == SKN_TIMERS_MAX)
+            return skn_fail(error, SKN_BAD_CONFIG,
+                            "kind '%s' has more than %u timers", kind->name,
+                            SKN_TIMERS_MAX);
+        if (!timers[k].fire)
+            return skn_fail(error, SKN_BAD_CONFIG,
+                            "kind '%s': the function of timer '%s' is NULL",
+                            kind->name, timers[k].name);
+    }
+    return SKN_OK;
+}
+
+/* `list`, which is called `name`, holds messages that the kind handles. */
+static skn_status_t
+check_handled(const skn_kind_t *kind, const skn_schema_t *const *list,
+              const char *name, size_t most, skn_error_t *error)
+{
+    for (size_t k = 0; list && list[k]; k++) {
+        const skn_handler_t *handler = kind->handlers;
+        if (k == most)
+            return skn_fail(error, SKN_BAD_CONFIG,
+                            "kind '%s': more than %zu messages stand in `%s`",
+                            kind->name, most, name);
+        while (handler && handler->schema && handler->schema->id != list[k]->id)
+            handler++;
+        if (!handler || !handler->schema)
+            return skn_fail(error, SKN_BAD_CONFIG,
+                            "kind '%s': '%s' of `%s` has no handler",
+                            kind->name, list[k]->name, name);
+    }
+    return SKN_OK;
+}
+
+skn_status_t
+skn_kind_check(const skn_kind_t *kind, skn_error_t *error)
+{
+    skn_status_t status = check_options(kind, error);
+    if (status == SKN_OK)
+        status = check_messages(kind, error);
+    if (status == SKN_OK)
+        status = check_timers(kind, error);
+    if (status == SKN_OK)
+        status = check_handled(kind, kind->gathers, "gathers", SIZE_MAX, error);
+    if (status == SKN_OK)
+        status = check_handled(kind, kind->needs, "needs", NEEDS_MAX, error);
+    return status;
+}

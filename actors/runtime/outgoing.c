@@ -1,0 +1,426 @@
+/* outgoing.c - how a message leaves an actor: patterns, credit, outboxes.
+ *
+ * This file owns: the actor's out-pipes and their outboxes. A send never
+ * blocks: without credit the message waits here, and the loop takes no new
+ * work until the outboxes are empty again.
+ * SPDX-License-Identifier: Apache-2.0 */
+#include <assert.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "actors/runtime/actor.h"
+#include "transport/message/field.h"
+#include "transport/message/schema.h"
+
+/* Messages that one handler may leave behind without credit. A handler that
+ * makes more than this out of one message needs a pipe with more credit. */
+#define OUTBOX_MAX (1u << 20)
+
+static skn_status_t
+outbox_put(skn_actor_t *actor, skn_outbox_t *outbox, const void *message,
+           skn_error_t *error)
+{
+    if (outbox->count == outbox->room) {
+        uint32_t room = outbox->room ? 2 * outbox->room : 8;
+        const void **grown =
+            room <= OUTBOX_MAX ? malloc(room * sizeof(*grown)) : NULL;
+        if (!grown)
+            return skn_fail(error, SKN_NO_MEMORY,
+                            "%s: %u messages wait for credit and there is no "
+                            "room for more",
+                            actor->wired->name, outbox->count);
+        for (uint32_t k = 0; k < outbox->count; k++)
+            grown[k] = outbox->message[(outbox->first + k) % outbox->room];
+        free(outbox->message);
+        outbox->message = grown;
+        outbox->room = room;
+        outbox->first = 0;
+    }
+    outbox->message[(outbox->first + outbox->count++) % outbox->room] = message;
+    actor->unsent++;
+    return SKN_OK;
+}
+
+static const void *
+outbox_take(skn_actor_t *actor, skn_outbox_t *outbox)
+{
+    assert(outbox->count > 0);
+    const void *message = outbox->message[outbox->first];
+    outbox->first = (outbox->first + 1) % outbox->room;
+    outbox->count--;
+    actor->unsent--;
+    return message;
+}
+
+/* One message onto one edge that has credit. The message is given away. */
+static skn_status_t
+edge_send(skn_actor_t *actor, skn_out_edge_t *edge, const void *message,
+          skn_error_t *error)
+{
+    const skn_payload_t *payload = skn_payload_of(message);
+    skn_parcel_t parcel = {
+        .type = SKN_PARCEL_MESSAGE,
+        .slot = edge->slot,
+        .number = edge->counters.messages,
+        .pointer = (void *)(uintptr_t)message,
+    };
+    assert(edge->credit > 0);
+    edge->credit--;
+    edge->counters.messages++;
+    edge->counters.bytes += payload->used_bytes;
+    if (actor->trace)
+        skn_trace_flow(actor->trace, SKN_TRACE_SEND, skn_monotonic_ns(),
+                       payload->schema->name, edge->id, parcel.number);
+    skn_status_t status = skn_outlet_put(edge->work, &parcel, error);
+    if (status != SKN_OK)
+        skn_payload_drop(message);
+    return status;
+}
+
+static skn_status_t
+edge_post(skn_actor_t *actor, skn_out_edge_t *edge, const void *message,
+          skn_error_t *error)
+{
+    if (edge->credit > 0 && edge->outbox.count == 0)
+        return edge_send(actor, edge, message, error);
+    skn_status_t status = outbox_put(actor, &edge->outbox, message, error);
+    if (status != SKN_OK)
+        skn_payload_drop(message);
+    if (edge->outbox.count > edge->counters.queue_max)
+        edge->counters.queue_max = edge->outbox.count;
+    return status;
+}
+
+static skn_out_edge_t *
+edge_with_most_credit(skn_out_pipe_t *pipe)
+{
+    skn_out_edge_t *best = NULL;
+    for (uint32_t k = 0; k < pipe->edge_count; k++)
+        if (pipe->edges[k].credit > 0 &&
+            (!best || pipe->edges[k].credit > best->credit))
+            best = &pipe->edges[k];
+    return best;
+}
+
+static skn_status_t
+post_any(skn_actor_t *actor, skn_out_pipe_t *pipe, const void *message,
+         skn_error_t *error)
+{
+    skn_out_edge_t *edge = edge_with_most_credit(pipe);
+    if (edge && pipe->shared.count == 0)
+        return edge_send(actor, edge, message, error);
+    skn_status_t status = outbox_put(actor, &pipe->shared, message, error);
+    if (status != SKN_OK)
+        skn_payload_drop(message);
+    return status;
+}
+
+static skn_status_t
+post_broadcast(skn_actor_t *actor, skn_out_pipe_t *pipe, const void *message,
+               skn_error_t *error)
+{
+    skn_status_t status = SKN_OK;
+    skn_payload_keep_many(message, pipe->edge_count - 1);
+    for (uint32_t k = 0; k < pipe->edge_count; k++) {
+        if (status == SKN_OK)
+            status = edge_post(actor, &pipe->edges[k], message, error);
+        else
+            skn_payload_drop(message);
+    }
+    return status;
+}
+
+/* The receiver whose range [bounds[k], bounds[k + 1]) holds `key`; the count
+ * of receivers when none does. */
+static uint32_t
+range_of(const skn_wired_pipe_t *wired, uint64_t key)
+{
+    uint32_t low = 0, high = wired->to_count;
+    if (key < wired->bounds[0])
+        return wired->to_count;
+    while (low < high) {
+        uint32_t middle = low + (high - low) / 2;
+        if (key < wired->bounds[middle + 1])
+            high = middle;
+        else
+            low = middle + 1;
+    }
+    return low;
+}
+
+static skn_status_t
+key_outside(const skn_actor_t *actor, const skn_out_pipe_t *pipe, uint64_t key,
+            skn_error_t *error)
+{
+    const skn_wired_pipe_t *wired = pipe->wired;
+    return skn_fail(error, SKN_BAD_MESSAGE,
+                    "%s sends %s with %s %llu; its receivers own %llu to %llu",
+                    actor->wired->name, wired->schema->name, wired->key->name,
+                    (unsigned long long)key,
+                    (unsigned long long)wired->bounds[0],
+                    (unsigned long long)wired->bounds[wired->to_count] - 1);
+}
+
+static uint64_t
+key_at(const skn_field_t *key, const void *message, size_t k)
+{
+    const char *at = (const char *)message + key->offset;
+    switch (key->kind) {
+    case SKN_FIELD_u32:
+        return *(const uint32_t *)at;
+    case SKN_FIELD_u64:
+        return *(const uint64_t *)at;
+    case SKN_FIELD_u32s:
+        return ((const skn_u32s_t *)at)->at[k];
+    default:
+        assert(key->kind == SKN_FIELD_u64s);
+        return ((const skn_u64s_t *)at)->at[k];
+    }
+}
+
+/* A copy of `message` with the items [first, end) of its key run and of every
+ * other run that is as long. */
+static void *
+slice(skn_actor_t *actor, const skn_schema_t *schema, const void *message,
+      size_t whole, size_t first, size_t end, skn_error_t *error)
+{
+    /* Any message struct fits: fields are at most 16 bytes each. */
+    max_align_t copy[SKN_FIELDS_MAX];
+    static const size_t item_bytes[] = {
+#define K(kind, type, bytes, help) bytes,
+        SKN_FIELD_KINDS(K)
+#undef K
+    };
+    assert(schema->struct_bytes <= sizeof(copy));
+    memcpy(copy, message, schema->struct_bytes);
+    for (size_t k = 0; k < schema->field_count; k++) {
+        const skn_field_t *field = &schema->fields[k];
+        if (item_bytes[field->kind] == 0)
+            continue;
+        /* All runs are a pointer and a count (message.h). */
+        skn_bytes_t *run = (skn_bytes_t *)((char *)copy + field->offset);
+        if (run->count != whole)
+            continue;
+        run->at += first * item_bytes[field->kind];
+        run->count = end - first;
+    }
+    return skn_payload_copy(actor->pool, schema, copy, error);
+}
+
+/* A run of keys: each receiver gets its slice. Receivers that collect parts
+ * get an empty one too, the others nothing. */
+static skn_status_t
+post_split(skn_actor_t *actor, skn_out_pipe_t *pipe, const void *message,
+           skn_error_t *error)
+{
+    const skn_wired_pipe_t *wired = pipe->wired;
+    size_t count =
+        ((const skn_u32s_t *)((const char *)message + wired->key->offset))
+            ->count;
+    skn_status_t status = SKN_OK;
+    size_t first = 0;
+    for (uint32_t k = 0; k < pipe->edge_count && status == SKN_OK; k++) {
+        size_t end = first;
+        while (end < count &&
+               key_at(wired->key, message, end) >= wired->bounds[k] &&
+               key_at(wired->key, message, end) < wired->bounds[k + 1])
+            end++;
+        if (end > first || wired->collect != SKN_COLLECT_NONE) {
+            void *part =
+                slice(actor, wired->schema, message, count, first, end, error);
+            status = part ? edge_post(actor, &pipe->edges[k], part, error)
+                          : (error ? error->status : SKN_NO_MEMORY);
+        }
+        first = end;
+    }
+    if (status == SKN_OK && first < count)
+        status =
+            key_outside(actor, pipe, key_at(wired->key, message, first), error);
+    skn_payload_drop(message);
+    return status;
+}
+
+static skn_status_t
+post_scatter(skn_actor_t *actor, skn_out_pipe_t *pipe, const void *message,
+             skn_error_t *error)
+{
+    const skn_wired_pipe_t *wired = pipe->wired;
+    if (wired->key->kind == SKN_FIELD_u32s ||
+        wired->key->kind == SKN_FIELD_u64s)
+        return post_split(actor, pipe, message, error);
+    uint64_t key = key_at(wired->key, message, 0);
+    uint32_t receiver = range_of(wired, key);
+    if (receiver < pipe->edge_count)
+        return edge_post(actor, &pipe->edges[receiver], message, error);
+    skn_payload_drop(message);
+    return key_outside(actor, pipe, key, error);
+}
+
+static skn_out_pipe_t *
+pipe_for(const skn_actor_t *actor, const skn_schema_t *schema)
+{
+    for (uint32_t k = 0; k < actor->out_pipe_count; k++)
+        if (actor->out_pipes[k].wired->schema == schema)
+            return &actor->out_pipes[k];
+    return NULL;
+}
+
+void *
+skn_actor_message(skn_actor_t *actor, const skn_schema_t *schema,
+                  const size_t *counts, skn_error_t *error)
+{
+    if (!actor || !schema) {
+        skn_fail(error, SKN_USAGE, "skn_actor_message: the %s is NULL",
+                 actor ? "schema" : "actor");
+        return NULL;
+    }
+    for (size_t k = 0; !counts && k < schema->field_count; k++)
+        if (skn_field_has_room(schema->fields[k].kind)) {
+            skn_fail(error, SKN_USAGE,
+                     "%s makes a message '%s' without counts, and field '%s' "
+                     "needs one",
+                     actor->wired->name, schema->name, schema->fields[k].name);
+            return NULL;
+        }
+    return skn_payload_new(actor->pool, schema, counts, error);
+}
+
+/* A late pipe is open as long as there may be answers. */
+static bool
+may_send(const skn_actor_t *actor, const skn_out_pipe_t *pipe)
+{
+    return actor->phase == SKN_PHASE_RUNNING ||
+           actor->phase == SKN_PHASE_DRAINING ||
+           (actor->phase == SKN_PHASE_ENDING && pipe->late);
+}
+
+skn_status_t
+skn_actor_post(skn_actor_t *actor, const void *message, skn_error_t *error)
+{
+    if (!actor || !message) {
+        skn_message_drop(message);
+        return skn_fail(error, SKN_USAGE, "skn_actor_post: the %s is NULL",
+                        actor ? "message" : "actor");
+    }
+    const skn_schema_t *schema = skn_payload_of(message)->schema;
+    skn_out_pipe_t *pipe = pipe_for(actor, schema);
+    if (!pipe) { /* the topology sends it nowhere: allowed */
+        actor->counters.dropped++;
+        skn_payload_drop(message);
+        return SKN_OK;
+    }
+    if (!may_send(actor, pipe)) {
+        skn_payload_drop(message);
+        if (actor->phase < SKN_PHASE_RUNNING)
+            return skn_fail(error, SKN_USAGE, "%s sends %s before the start",
+                            actor->wired->name, schema->name);
+        skn_status_t status =
+            skn_fail(error, SKN_USAGE, "%s sends %s after its pipes have ended",
+                     actor->wired->name, schema->name);
+        return skn_fail_hint(error, status,
+                             "what goes on asking when it is answered is a "
+                             "gate, and ends by its own word");
+    }
+    switch (pipe->wired->pattern) {
+    case SKN_PATTERN_SCATTER:
+        return post_scatter(actor, pipe, message, error);
+    case SKN_PATTERN_ANY:
+        return post_any(actor, pipe, message, error);
+    default:
+        return post_broadcast(actor, pipe, message, error);
+    }
+}
+
+skn_status_t
+skn_actor_send(skn_actor_t *actor, const skn_schema_t *schema,
+               const void *message, skn_error_t *error)
+{
+    if (!actor || !schema || !message)
+        return skn_fail(error, SKN_USAGE, "skn_actor_send: the %s is NULL",
+                        !actor    ? "actor"
+                        : !schema ? "schema"
+                                  : "message");
+    void *copy = skn_payload_copy(actor->pool, schema, message, error);
+    if (!copy)
+        return error ? error->status : SKN_BAD_MESSAGE;
+    return skn_actor_post(actor, copy, error);
+}
+
+uint32_t
+skn_actor_receivers(const skn_actor_t *actor, const skn_schema_t *schema)
+{
+    const skn_out_pipe_t *pipe = actor ? pipe_for(actor, schema) : NULL;
+    return pipe ? pipe->edge_count : 0;
+}
+
+static skn_out_pipe_t *
+pipe_of_edge(skn_actor_t *actor, const skn_out_edge_t *edge)
+{
+    for (uint32_t k = 0; k < actor->out_pipe_count; k++) {
+        skn_out_pipe_t *pipe = &actor->out_pipes[k];
+        if (edge >= pipe->edges && edge < pipe->edges + pipe->edge_count)
+            return pipe;
+    }
+    assert(false && "an edge belongs to a pipe");
+    return NULL;
+}
+
+skn_status_t
+skn_outgoing_credit(skn_actor_t *actor, uint32_t slot, uint32_t credit,
+                    skn_error_t *error)
+{
+    skn_status_t status = SKN_OK;
+    skn_out_edge_t *edge = &actor->out_edges[slot];
+    edge->credit += credit;
+    if (actor->unsent == 0)
+        return SKN_OK;
+    uint64_t begin_ns = actor->trace ? skn_monotonic_ns() : 0;
+    while (status == SKN_OK && edge->credit > 0 && edge->outbox.count > 0)
+        status =
+            edge_send(actor, edge, outbox_take(actor, &edge->outbox), error);
+    skn_out_pipe_t *pipe = pipe_of_edge(actor, edge);
+    while (status == SKN_OK && edge->credit > 0 && pipe->shared.count > 0)
+        status =
+            edge_send(actor, edge, outbox_take(actor, &pipe->shared), error);
+    /* The flows of a trace begin in a span. */
+    if (actor->trace)
+        skn_trace_span(actor->trace, "outbox", begin_ns, skn_monotonic_ns(),
+                       NULL, NULL);
+    return status;
+}
+
+skn_status_t
+skn_outgoing_end(skn_actor_t *actor, bool late, skn_error_t *error)
+{
+    skn_status_t status = SKN_OK;
+    assert(actor->unsent == 0);
+    for (uint32_t p = 0; p < actor->out_pipe_count; p++) {
+        const skn_out_pipe_t *pipe = &actor->out_pipes[p];
+        for (uint32_t k = 0; k < pipe->edge_count && pipe->late == late; k++) {
+            skn_parcel_t end = { .type = SKN_PARCEL_END,
+                                 .slot = pipe->edges[k].slot };
+            if (status == SKN_OK)
+                status = skn_outlet_put(pipe->edges[k].work, &end, error);
+        }
+    }
+    return status;
+}
+
+void
+skn_outgoing_drop(skn_actor_t *actor)
+{
+    for (uint32_t k = 0; k < actor->out_edge_count; k++) {
+        skn_outbox_t *outbox = &actor->out_edges[k].outbox;
+        while (outbox->count > 0)
+            skn_payload_drop(outbox_take(actor, outbox));
+        free(outbox->message);
+        memset(outbox, 0, sizeof(*outbox));
+    }
+    for (uint32_t k = 0; k < actor->out_pipe_count; k++) {
+        skn_outbox_t *outbox = &actor->out_pipes[k].shared;
+        while (outbox->count > 0)
+            skn_payload_drop(outbox_take(actor, outbox));
+        free(outbox->message);
+        memset(outbox, 0, sizeof(*outbox));
+    }
+}

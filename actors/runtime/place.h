@@ -1,0 +1,79 @@
+/* place.h - where an actor's thread is: in which hook or handler of its kind.
+ *
+ * Written by the actor's thread at each entry and exit. Read by the same thread
+ * for the sentence of a failure, by its signal handler after a crash (crash.h),
+ * and by the watchdog for handlers that do not return (watchdog.h).
+ * SPDX-License-Identifier: Apache-2.0 */
+#ifndef ACTORS_RUNTIME_PLACE_H
+#define ACTORS_RUNTIME_PLACE_H
+
+#include <stdatomic.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "skein/error.h"
+
+/* P(NAME, what it is called, whether the name of a message or timer follows) */
+#define SKN_PLACES(P)                                                          \
+    P(LOOP, "", 0)                                                             \
+    P(OPEN, "its open", 0)                                                     \
+    P(START, "its start", 0)                                                   \
+    P(PRODUCE, "its produce", 0)                                               \
+    P(DRAIN, "its drain", 0)                                                   \
+    P(CUT, "its cut", 0)                                                       \
+    P(CLOSE, "its close", 0)                                                   \
+    P(HANDLER, "its handler of ", 1)                                           \
+    P(COMBINE, "its combine of ", 1)                                           \
+    P(TIMER, "its timer ", 1)                                                  \
+    P(ALARM, "its alarm ", 1)
+
+typedef enum skn_place_type {
+#define P(name, text, named) SKN_PLACE_##name,
+    SKN_PLACES(P)
+#undef P
+} skn_place_type_t;
+
+typedef struct skn_place {
+    _Atomic(const char *) name; /* of the message or timer */
+    _Atomic uint64_t since_ns;  /* when the thread came here */
+    _Atomic uint32_t type;      /* skn_place_type_t */
+} skn_place_t;
+
+/* The thread enters a hook or handler, or (SKN_PLACE_LOOP) has left it. */
+static inline void
+skn_place_enter(skn_place_t *place, skn_place_type_t type, const char *name,
+                uint64_t now_ns)
+{
+    atomic_store_explicit(&place->type, SKN_PLACE_LOOP, memory_order_relaxed);
+    atomic_store_explicit(&place->name, name, memory_order_relaxed);
+    atomic_store_explicit(&place->since_ns, now_ns, memory_order_relaxed);
+    atomic_store_explicit(&place->type, type, memory_order_release);
+}
+
+static inline void
+skn_place_leave(skn_place_t *place)
+{
+    atomic_store_explicit(&place->type, SKN_PLACE_LOOP, memory_order_relaxed);
+}
+
+#define SKN_PLACE_TEXT_BYTES 256
+
+struct skn_actor;
+
+/* "its handler of 'total'" in text[bytes]; "" in the loop of the runtime.
+ * Returns `text`. Async-signal-safe, as are the next two. */
+char *skn_place_text(skn_place_type_t type, const char *name, char *text,
+                     size_t bytes);
+/* "print (log_print of ./crash.so, in its handler of 'total')": the actor, its
+ * kind where that has another name, the plug-in's file, and the place. */
+char *skn_place_describe(const struct skn_actor *actor, char *text,
+                         size_t bytes);
+/* Adds `more` to text[bytes] behind its first *used bytes, as far as it fits;
+ * the text ends with a NUL. */
+void skn_place_add(char *text, size_t bytes, size_t *used, const char *more);
+
+/* Makes the description the subject of the error's sentence. Does nothing to a
+ * sentence that has it already. */
+void skn_place_name(const struct skn_actor *actor, skn_error_t *error);
+
+#endif

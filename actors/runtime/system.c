@@ -1,0 +1,609 @@
+/* system.c - the host's side: threads, readiness, events, the end.
+ *
+ * This file owns: the context (unless the host gave one), the threads, and the
+ * host's inbox. What the pipes look like is built in system_build.c.
+ * SPDX-License-Identifier: Apache-2.0 */
+#include "actors/runtime/system.h"
+
+#include <assert.h>
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/eventfd.h>
+#include <unistd.h>
+
+#include "actors/runtime/crash.h"
+#include "actors/runtime/link_driver.h"
+#include "actors/runtime/reporting.h"
+#include "actors/runtime/system_build.h"
+#include "actors/runtime/watchdog.h"
+#include "transport/socket/thread_start.h"
+
+/* Stack of an actor: handlers keep their arrays in the state. */
+#define STACK_BYTES ((size_t)1 << 20)
+
+static void
+wake(const skn_system_t *system)
+{
+    uint64_t one = 1;
+    ssize_t written = write(system->wake_descriptor, &one, sizeof(one));
+    (void)written; /* a full counter is awake already */
+}
+
+static void
+tell_all(skn_system_t *system, skn_parcel_type_t type)
+{
+    /* The pointer says that what was written to the system is there to be read
+     * by who takes the parcel: the barrier of close_all. */
+    skn_parcel_t parcel = { .type = type, .pointer = system };
+    for (uint32_t k = 0; k < system->actor_count; k++)
+        if (system->controls[k])
+            (void)skn_outlet_put(system->controls[k], &parcel, NULL);
+}
+
+static void
+close_all(skn_system_t *system)
+{
+    if (system->closing)
+        return;
+    system->closing = true;
+    /* Nobody closes before all have left their handlers: after a failure an
+     * output shard may still compute with the rows that its updater lends. */
+    if (system->thread_count > 0)
+        system->meets = pthread_barrier_init(&system->left, NULL,
+                                             system->thread_count) == 0;
+    tell_all(system, SKN_PARCEL_CLOSE);
+    if (system->links)
+        system->wiring->link_driver->close(system->links);
+}
+
+/* Lets the actors begin: all of this node are ready, and all other nodes. */
+static void
+begin_all(skn_system_t *system)
+{
+    system->begun = true;
+    tell_all(system, SKN_PARCEL_START);
+    if (system->here_count == 0)
+        close_all(system); /* nobody will tell of an end */
+}
+
+/* What waits for other nodes has not begun: told to stop, it just ends. */
+static void
+end_unbegun(skn_system_t *system)
+{
+    if (system->stop_told && system->links && !system->begun &&
+        system->ready_count == system->here_count)
+        close_all(system);
+}
+
+static void
+take_ready(skn_system_t *system, uint32_t who)
+{
+    if (who < system->actor_count &&
+        ++system->ready_count == system->here_count && system->links) {
+        system->wiring->link_driver->ready(system->links);
+        end_unbegun(system);
+    }
+    if (who == system->actor_count && !system->closing)
+        begin_all(system);
+}
+
+/* The other nodes may still need what we have sent. */
+static void
+take_ended(skn_system_t *system, uint32_t who)
+{
+    if (who == system->actor_count)
+        close_all(system);
+    else if (++system->ended_count == system->here_count && system->links)
+        system->wiring->link_driver->finish(system->links);
+    else if (system->ended_count == system->here_count)
+        close_all(system);
+}
+
+static void
+take_failure(skn_system_t *system, const skn_parcel_t *parcel)
+{
+    const skn_error_t *error = parcel->pointer;
+    if (system->failure.status == SKN_OK) {
+        if (error)
+            system->failure = *error;
+        else
+            skn_fail(&system->failure, SKN_NO_MEMORY,
+                     "an actor failed and memory was too short to say why");
+        if (system->links && parcel->slot < system->actor_count)
+            system->wiring->link_driver->fail(system->links, &system->failure);
+    }
+    free(parcel->pointer);
+    close_all(system);
+}
+
+/* --- events that were sent and not read ----------------------------------- */
+
+void
+skn_system_count_event(skn_system_t *system)
+{
+    atomic_fetch_add(&system->event_count, 1);
+}
+
+static bool
+is_full(skn_system_t *system)
+{
+    return atomic_load(&system->event_count) >= SKN_EVENTS_MAX &&
+           !atomic_load(&system->waits);
+}
+
+/* Says that it is awaited before it looks again: either the look finds room, or
+ * whoever makes room finds that it is awaited. */
+bool
+skn_system_has_many_events(skn_system_t *system)
+{
+    if (!is_full(system))
+        return false;
+    atomic_store(&system->events_awaited, true);
+    return is_full(system);
+}
+
+/* Half of them gone is room for those who wait to send many. */
+static void
+uncount_event(skn_system_t *system)
+{
+    uint32_t left = atomic_fetch_sub(&system->event_count, 1) - 1;
+    if (left <= SKN_EVENTS_MAX / 2 &&
+        atomic_exchange(&system->events_awaited, false))
+        tell_all(system, SKN_PARCEL_READ);
+}
+
+/* From now on the host reads none until the run has ended. */
+static void
+lift_event_bound(skn_system_t *system)
+{
+    atomic_store(&system->waits, true);
+    if (atomic_exchange(&system->events_awaited, false))
+        tell_all(system, SKN_PARCEL_READ);
+}
+
+static void
+keep_event(skn_system_t *system, char *text, bool counts)
+{
+    skn_event_t *event = calloc(1, sizeof(*event));
+    if (!event) {
+        free(text);
+        if (counts)
+            uncount_event(system);
+        return;
+    }
+    event->text = text;
+    event->counts = counts;
+    *system->last_event = event;
+    system->last_event = &event->next;
+}
+
+static void
+take_parcel(skn_system_t *system, const skn_parcel_t *parcel)
+{
+    switch (parcel->type) {
+    case SKN_PARCEL_READY:
+        take_ready(system, parcel->slot);
+        break;
+    case SKN_PARCEL_ENDED:
+        take_ended(system, parcel->slot);
+        break;
+    case SKN_PARCEL_FAILED:
+        take_failure(system, parcel);
+        break;
+    case SKN_PARCEL_STOP: /* another node was told to */
+        atomic_store(&system->stop_wanted, true);
+        break;
+    default:
+        assert(parcel->type == SKN_PARCEL_EVENT ||
+               parcel->type == SKN_PARCEL_NOTICE);
+        keep_event(system, parcel->pointer, parcel->type == SKN_PARCEL_EVENT);
+        break;
+    }
+}
+
+/* Asks for a good end. */
+static void
+stop_all(skn_system_t *system)
+{
+    system->stop_told = true;
+    tell_all(system, SKN_PARCEL_STOP);
+    if (system->links)
+        system->wiring->link_driver->stop(system->links);
+    end_unbegun(system);
+}
+
+/* Takes what has come; waits for more if `timeout_ms` allows. */
+static void
+pump(skn_system_t *system, int timeout_ms)
+{
+    skn_parcel_t parcel;
+    uint64_t count;
+    if (timeout_ms != 0)
+        skn_inbox_wait(&system->inbox, 1, system->wake_descriptor, timeout_ms);
+    ssize_t bytes = read(system->wake_descriptor, &count, sizeof(count));
+    (void)bytes; /* nothing there: fine, it does not block */
+    while (skn_inbox_take(system->inbox, &parcel))
+        take_parcel(system, &parcel);
+    if (atomic_load(&system->stop_wanted) && !system->stop_told)
+        stop_all(system);
+}
+
+/* Whether what the actor owns outlives its thread, for a cut. */
+static bool
+is_kept(const skn_actor_t *actor)
+{
+    return actor->system->options.keeps && actor->kind->cut;
+}
+
+/* The first of the actors whose core is not there says so for all of them. */
+static void
+warn_absent(skn_actor_t *actor)
+{
+    skn_system_t *system = actor->system;
+    uint32_t first = 0, count = 0;
+    char text[256], others[64] = "", cores[128];
+    if (system->placement)
+        count = skn_placement_absent(system->placement, system->wiring,
+                                     system->options.node, &first);
+    if (count == 0 || first != actor->number)
+        return;
+    if (count > 1)
+        (void)snprintf(others, sizeof(others),
+                       " (nor are those of %u more actor%s)", count - 1,
+                       count == 2 ? "" : "s");
+    (void)snprintf(
+        text, sizeof(text),
+        "core %d of '%.64s' is not there%s: this process may use %s",
+        actor->wired->core, actor->wired->name, others,
+        skn_placement_describe(system->placement, cores, sizeof(cores)));
+    skn_actor_warn(actor, text, "they run on those that there are");
+}
+
+static void *
+thread_main(void *thread_argument)
+{
+    skn_actor_t *actor = thread_argument;
+    skn_system_t *system = actor->system;
+    skn_error_t error = { 0 };
+    skn_crash_thread_t crash;
+    skn_crash_enter(&crash, actor, NULL);
+    if (skn_placement_bind(system->placement, system->units[actor->number],
+                           actor->wired->name, actor->wired->nice,
+                           &error) != SKN_OK)
+        skn_actor_warn(actor, error.text, "it runs where the system puts it");
+    warn_absent(actor);
+    skn_actor_run(actor);
+    if (system->meets)
+        (void)pthread_barrier_wait(&system->left);
+    if (!is_kept(actor))
+        skn_actor_close(actor);
+    skn_crash_leave(&crash);
+    skn_system_leave(system);
+    return NULL;
+}
+
+void
+skn_system_leave(skn_system_t *system)
+{
+    atomic_fetch_add(&system->gone_count, 1);
+    wake(system);
+}
+
+static skn_status_t
+start_threads(skn_system_t *system, skn_error_t *error)
+{
+    pthread_attr_t attributes;
+    const char *whose = "the watchdog";
+    int refused = 0;
+    (void)pthread_attr_init(&attributes);
+    (void)pthread_attr_setstacksize(&attributes, STACK_BYTES);
+
+    for (uint32_t k = 0; k < system->actor_count && refused == 0; k++) {
+        if (!system->actors[k].here)
+            continue;
+        refused =
+            skn_thread_start(&system->threads[system->thread_count],
+                             &attributes, thread_main, &system->actors[k]);
+        if (refused == 0)
+            system->thread_count++;
+        else
+            whose = system->wiring->actors[k].name;
+    }
+    if (refused == 0)
+        refused = skn_watchdog_start(system->watchdog, &attributes);
+    if (system->links && refused == 0) {
+        whose = "the links";
+        refused =
+            system->wiring->link_driver->start(system->links, &attributes);
+    }
+    (void)pthread_attr_destroy(&attributes);
+    if (refused != 0)
+        return skn_fail(error, SKN_NO_MEMORY,
+                        "no thread for %s after those of %u of %u actors: %s",
+                        whose, system->thread_count, system->here_count,
+                        strerror(refused));
+    return SKN_OK;
+}
+
+static void
+drop_event(skn_system_t *system)
+{
+    skn_event_t *event = system->first_event;
+    system->first_event = event->next;
+    if (!system->first_event)
+        system->last_event = &system->first_event;
+    if (event->counts)
+        uncount_event(system);
+    free(event->text);
+    free(event);
+}
+
+skn_status_t
+skn_system_start_told(skn_system_t *system, skn_system_tell_t *tell, void *job,
+                      skn_error_t *error)
+{
+    system->begin_ns = skn_monotonic_ns();
+    skn_status_t status = start_threads(system, error);
+    while (status == SKN_OK && system->failure.status == SKN_OK &&
+           system->ready_count < system->here_count) {
+        pump(system, -1);
+        for (; tell && system->first_event; drop_event(system))
+            tell(job, system->first_event->text);
+    }
+    if (status == SKN_OK && system->failure.status == SKN_OK) {
+        if (!system->links) /* else when the other nodes are ready too */
+            begin_all(system);
+        return SKN_OK;
+    }
+    close_all(system);
+    skn_status_t failure = skn_system_wait(system, error);
+    return status != SKN_OK ? status : failure;
+}
+
+skn_status_t
+skn_system_start(skn_system_t *system, skn_error_t *error)
+{
+    return skn_system_start_told(system, NULL, NULL, error);
+}
+
+int
+skn_system_fd(const skn_system_t *system)
+{
+    return system->wake_descriptor;
+}
+
+static skn_status_t
+take_event(skn_system_t *system, char *line, size_t line_bytes,
+           skn_error_t *error)
+{
+    skn_event_t *event = system->first_event;
+    size_t event_bytes = strlen(event->text) + 1;
+    if (event_bytes > line_bytes)
+        return skn_fail(error, SKN_TOO_SMALL,
+                        "the next event needs a buffer of %zu bytes, not %zu",
+                        event_bytes, line_bytes);
+    memcpy(line, event->text, event_bytes);
+    drop_event(system);
+    return SKN_OK;
+}
+
+/* Whether every thread has left, so that nothing more is told and a join does
+ * not wait. */
+static bool
+all_gone(const skn_system_t *system)
+{
+    uint32_t count = system->thread_count;
+    if (system->links && system->wiring->link_driver->has_thread(system->links))
+        count++;
+    return system->joined ||
+           (system->closing && atomic_load(&system->gone_count) == count);
+}
+
+/* Takes what has come until there is an event, all have left, or `timeout_ms`
+ * (-1: never) is over; returns whether all have left. Who leaves counts first
+ * and wakes then: after a look at the count, no wake is lost before the wait.
+ */
+static bool
+await_event(skn_system_t *system, int timeout_ms)
+{
+    uint64_t end_ns = skn_monotonic_ns() +
+                      (uint64_t)(timeout_ms > 0 ? timeout_ms : 0) * 1000000u;
+    for (;;) {
+        pump(system, 0);
+        bool gone = all_gone(system);
+        if (gone)
+            pump(system, 0); /* what they told before they left */
+        uint64_t now_ns = skn_monotonic_ns();
+        if (gone || system->first_event || timeout_ms == 0 ||
+            (timeout_ms > 0 && now_ns >= end_ns))
+            return gone;
+        uint64_t left_ms = (end_ns - now_ns) / 1000000u + 1;
+        pump(system, timeout_ms < 0 ? -1 : (int)left_ms);
+    }
+}
+
+skn_status_t
+skn_system_event(skn_system_t *system, int timeout_ms, char *line,
+                 size_t line_bytes, skn_error_t *error)
+{
+    skn_status_t status;
+    bool gone = await_event(system, timeout_ms);
+    /* Joining waits for nobody, but there may be a trace to write. */
+    if (!system->first_event && gone && timeout_ms < 0)
+        (void)skn_system_wait(system, NULL);
+    if (system->first_event)
+        status = take_event(system, line, line_bytes, error);
+    else if (gone)
+        status = skn_fail(error, SKN_UNAVAILABLE, "the run has ended");
+    else
+        status = skn_fail(error, SKN_BUSY, "no event yet");
+    /* The descriptor stays readable while there is more, and at the end. */
+    if (system->first_event || gone)
+        wake(system);
+    return status;
+}
+
+size_t
+skn_system_event_bytes(skn_system_t *system)
+{
+    pump(system, 0);
+    return system->first_event ? strlen(system->first_event->text) + 1 : 0;
+}
+
+/* Also in a signal handler: errno stays as it was. */
+void
+skn_system_stop(skn_system_t *system)
+{
+    int saved = errno;
+    atomic_store(&system->stop_wanted, true);
+    wake(system);
+    errno = saved;
+}
+
+bool
+skn_system_stops(const skn_system_t *system)
+{
+    return atomic_load(&system->stop_wanted);
+}
+
+uint64_t
+skn_system_carried_ns(const skn_system_t *system)
+{
+    return atomic_load(&system->carried_ns);
+}
+
+uint64_t
+skn_system_busy_ns(const skn_system_t *system)
+{
+    uint64_t now_ns = skn_monotonic_ns(), most_ns = 0;
+    for (uint32_t k = 0; k < system->load_count; k++) {
+        uint64_t busy_ns = skn_load_busy_ns(&system->loads[k], now_ns);
+        if (busy_ns > most_ns)
+            most_ns = busy_ns;
+    }
+    return most_ns;
+}
+
+static void
+write_trace(skn_system_t *system)
+{
+    FILE *file = system->trace_file;
+    uint32_t process = system->options.node + 1;
+    uint64_t origin_ns = system->options.trace_origin_ns;
+    fputs("{\"displayTimeUnit\":\"ms\",\"traceEvents\":[\n", file);
+    for (uint32_t k = 0; k < system->actor_count; k++)
+        if (system->actors[k].trace)
+            skn_trace_write(system->actors[k].trace, file, process, k + 1,
+                            system->wiring->actors[k].name,
+                            origin_ns > 0 ? origin_ns : system->begin_ns);
+    fprintf(file,
+            "{\"ph\":\"M\",\"name\":\"process_name\",\"pid\":%u,\"tid\":0,"
+            "\"args\":{\"name\":\"%s\"}}\n]}\n",
+            process,
+            system->wiring->node_count > 0
+                ? system->wiring->nodes[system->options.node].name
+                : "skein");
+    bool written = !ferror(file);
+    if (fclose(file) != 0)
+        written = false;
+    system->trace_file = NULL;
+    for (uint32_t k = 0; !written && k < system->actor_count; k++)
+        if (system->actors[k].here) { /* those of other nodes have no outlet */
+            skn_actor_warn(&system->actors[k], "the trace could not be written",
+                           "is the disk full?");
+            written = true;
+        }
+}
+
+skn_status_t
+skn_system_wait(skn_system_t *system, skn_error_t *error)
+{
+    lift_event_bound(system);
+    while (!system->closing)
+        pump(system, -1);
+    if (!system->joined) {
+        for (uint32_t k = 0; k < system->thread_count; k++)
+            (void)pthread_join(system->threads[k], NULL);
+        if (system->links)
+            system->wiring->link_driver->join(system->links);
+        skn_watchdog_stop(system->watchdog);
+        system->joined = true;
+        if (system->meets)
+            (void)pthread_barrier_destroy(&system->left);
+        system->end_ns = skn_monotonic_ns();
+        if (system->trace_file && system->thread_count > 0)
+            write_trace(system);
+        pump(system, 0); /* what was told at the very end */
+    }
+    if (system->failure.status != SKN_OK && error)
+        *error = system->failure;
+    return system->failure.status;
+}
+
+void
+skn_system_break(skn_system_t *system)
+{
+    if (system->closing)
+        return;
+    (void)skn_fail(&system->failure, SKN_UNAVAILABLE,
+                   "was ended with its generation");
+    if (system->links)
+        system->wiring->link_driver->leave(system->links);
+    close_all(system);
+}
+
+skn_status_t
+skn_system_cut(skn_system_t *system, struct skn_cut_writer *writer,
+               skn_error_t *error)
+{
+    skn_status_t status = SKN_OK;
+    if (!system->joined || !system->begun)
+        return skn_fail(error, SKN_BUSY, "the run has not begun");
+    for (uint32_t k = 0; k < system->actor_count && status == SKN_OK; k++) {
+        skn_actor_t *actor = &system->actors[k];
+        /* One that failed may have stopped in the middle of a row. */
+        if (!actor->here || !is_kept(actor) || actor->phase == SKN_PHASE_FAILED)
+            continue;
+        skn_place_enter(&actor->place, SKN_PLACE_CUT, NULL, skn_monotonic_ns());
+        skn_error_t own = { 0 };
+        status = actor->kind->cut(actor, actor->state, writer, &own);
+        status = skn_actor_leave(actor, status, &own);
+        if (status != SKN_OK && error)
+            *error = own;
+    }
+    return status;
+}
+
+/* Those that had threads: the first of this node's. */
+static void
+close_kept(skn_system_t *system)
+{
+    uint32_t left = system->thread_count;
+    for (uint32_t k = 0; k < system->actor_count && left > 0; k++) {
+        if (!system->actors[k].here)
+            continue;
+        left--;
+        if (is_kept(&system->actors[k]))
+            skn_actor_close(&system->actors[k]);
+    }
+}
+
+void
+skn_system_destroy(skn_system_t **system)
+{
+    if (!*system)
+        return;
+    int saved = errno;
+    if ((*system)->thread_count > 0) {
+        close_all(*system);
+        (void)skn_system_wait(*system, NULL);
+        close_kept(*system);
+    }
+    while ((*system)->first_event)
+        drop_event(*system);
+    skn_system_unbuild(*system);
+    free(*system);
+    *system = NULL;
+    errno = saved;
+}

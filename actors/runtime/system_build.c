@@ -1,0 +1,314 @@
+/* system_build.c - from a wiring to actors with inboxes, and back.
+ *
+ * Everything is made by the host's thread before the actors' threads start,
+ * and taken apart by it after they have been joined. Actors of other nodes
+ * keep their places in the arrays, empty. The edges: system_edges.c.
+ * SPDX-License-Identifier: Apache-2.0 */
+#include "actors/runtime/system_build.h"
+
+#include <assert.h>
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/eventfd.h>
+#include <unistd.h>
+
+#include "actors/runtime/endings.h"
+#include "actors/runtime/link_driver.h"
+#include "actors/runtime/system.h"
+#include "actors/runtime/waiting.h"
+#include "actors/runtime/watchdog.h"
+
+/* Payloads that an actor keeps for reuse: a few batches of activations. */
+#define POOL_IDLE_BYTES_MAX ((size_t)256 << 20)
+#define STATE_ALIGN_BYTES 64u
+
+static skn_inbox_t *
+inbox_of(const skn_system_t *system, uint32_t number, skn_inbox_name_t which,
+         skn_error_t *error)
+{
+    char address[SKN_INBOX_ADDRESS_BYTES];
+    skn_system_address(system, number, which, address);
+    return skn_inbox_open(system->context, address, error);
+}
+
+static skn_status_t
+allocate_actor(skn_actor_t *actor, skn_error_t *error)
+{
+    size_t state_bytes = (actor->kind->state_bytes + STATE_ALIGN_BYTES) /
+                         STATE_ALIGN_BYTES * STATE_ALIGN_BYTES;
+    actor->state = aligned_alloc(STATE_ALIGN_BYTES, state_bytes);
+    if (!actor->state)
+        return skn_fail(error, SKN_NO_MEMORY, "no room for actor %s",
+                        actor->wired->name);
+    memset(actor->state, 0, state_bytes);
+    actor->pool = skn_pool_new(POOL_IDLE_BYTES_MAX, error);
+    actor->scratch = actor->pool ? skn_scratch_new(error) : NULL;
+    return actor->scratch ? SKN_OK : SKN_NO_MEMORY;
+}
+
+static skn_status_t
+build_actor(skn_system_t *system, uint32_t number, skn_error_t *error)
+{
+    char address[SKN_INBOX_ADDRESS_BYTES];
+    skn_actor_t *actor = &system->actors[number];
+    if (allocate_actor(actor, error) != SKN_OK)
+        return SKN_NO_MEMORY;
+    actor->work = inbox_of(system, number, SKN_INBOX_WORK, error);
+    actor->control = inbox_of(system, number, SKN_INBOX_CONTROL, error);
+    if (actor->peer_edge_count > 0)
+        actor->answers = inbox_of(system, number, SKN_INBOX_ANSWERS, error);
+    skn_system_address(system, number, SKN_INBOX_CONTROL, address);
+    system->controls[number] = skn_outlet_open(system->context, address, error);
+    skn_system_address(system, 0, SKN_INBOX_HOST, address);
+    actor->host = skn_outlet_open(system->context, address, error);
+    if (!actor->work || !actor->control || !system->controls[number] ||
+        !actor->host || (actor->peer_edge_count > 0 && !actor->answers))
+        return SKN_NO_MEMORY;
+    if (system->links) {
+        skn_system_address(system, system->actor_count, SKN_INBOX_WORK,
+                           address);
+        actor->links = skn_outlet_open(system->context, address, error);
+        if (!actor->links)
+            return SKN_NO_MEMORY;
+    }
+    if (system->trace_file)
+        actor->trace = skn_trace_new(error);
+    return system->trace_file && !actor->trace ? SKN_NO_MEMORY : SKN_OK;
+}
+
+/* Which pipes end late; all actors have theirs by now. */
+static skn_status_t
+find_endings(skn_system_t *system, skn_error_t *error)
+{
+    const skn_wiring_t *wiring = system->wiring;
+    bool *late = skn_system_array(wiring->pipe_count, sizeof(bool), error);
+    skn_status_t status =
+        late ? skn_endings_find(wiring, late, error) : SKN_NO_MEMORY;
+    for (uint32_t k = 0; k < system->actor_count && status == SKN_OK; k++) {
+        skn_actor_t *actor = &system->actors[k];
+        for (uint32_t p = 0; p < actor->out_pipe_count && actor->here; p++)
+            actor->out_pipes[p].late =
+                late[actor->out_pipes[p].wired - wiring->pipes];
+    }
+    free(late);
+    return status;
+}
+
+skn_status_t
+skn_system_build(skn_system_t *system, skn_error_t *error)
+{
+    const skn_wiring_t *wiring = system->wiring;
+    skn_status_t status;
+    system->inbox = inbox_of(system, 0, SKN_INBOX_HOST, error);
+    if (!system->inbox)
+        return SKN_NO_MEMORY;
+    status = skn_system_allocate_edges(system, error);
+    if (status == SKN_OK && system->node_count > 1) {
+        system->links = wiring->link_driver->make(system, error);
+        status = system->links ? SKN_OK : error->status;
+    }
+    for (uint32_t k = 0; k < system->actor_count && status == SKN_OK; k++)
+        if (system->actors[k].here)
+            status = build_actor(system, k, error);
+    for (uint32_t p = 0; p < wiring->pipe_count && status == SKN_OK; p++)
+        status = skn_system_connect_pipe(system, &wiring->pipes[p], error);
+    if (status == SKN_OK)
+        status = find_endings(system, error);
+    if (status == SKN_OK) {
+        system->watchdog = skn_watchdog_new(system, error);
+        status = system->watchdog ? SKN_OK : SKN_NO_MEMORY;
+    }
+    return status;
+}
+
+static void
+unbuild_actor(skn_actor_t *actor)
+{
+    skn_incoming_drop(actor);
+    skn_outgoing_drop(actor);
+    for (uint32_t k = 0; k < actor->outlet_count; k++)
+        skn_outlet_close(&actor->outlets[k]);
+    skn_outlet_close(&actor->host);
+    skn_outlet_close(&actor->links);
+    for (uint32_t k = 0; k < actor->clock_here_count; k++)
+        free(actor->clock_here[k]);
+    skn_inbox_close(&actor->work);
+    skn_inbox_close(&actor->answers);
+    skn_inbox_close(&actor->control);
+    for (uint32_t k = 0; k < actor->in_pipe_count; k++) {
+        free(actor->in_pipes[k].sets);
+        free(actor->in_pipes[k].done);
+        free(actor->in_pipes[k].parts);
+    }
+    free(actor->out_pipes);
+    free(actor->out_edges);
+    free(actor->in_pipes);
+    free(actor->in_edges);
+    free(actor->outlets);
+    free(actor->outlet_names);
+    free(actor->state);
+    skn_trace_destroy(&actor->trace);
+}
+
+void
+skn_system_unbuild(skn_system_t *system)
+{
+    skn_watchdog_destroy(&system->watchdog);
+    for (uint32_t k = 0; k < system->actor_count; k++)
+        if (system->controls[k])
+            skn_outlet_close(&system->controls[k]);
+    for (uint32_t k = 0; k < system->actor_count; k++)
+        unbuild_actor(&system->actors[k]);
+    for (uint32_t k = 0; k < system->ports.outlet_count; k++)
+        skn_outlet_close(&system->ports.outlets[k]);
+    if (system->links)
+        system->wiring->link_driver->destroy(&system->links);
+    /* Pools last: messages of one actor waited in the inboxes of others. */
+    for (uint32_t k = 0; k < system->actor_count; k++) {
+        skn_pool_destroy(&system->actors[k].pool);
+        skn_scratch_destroy(&system->actors[k].scratch);
+    }
+    skn_inbox_close(&system->inbox);
+    if (system->context_is_ours)
+        skn_context_destroy(&system->context);
+    if (system->wake_descriptor >= 0)
+        close(system->wake_descriptor);
+    if (system->trace_file)
+        fclose(system->trace_file);
+    skn_placement_destroy(&system->placement);
+    free(system->ports.exports);
+    free(system->ports.imports);
+    free(system->ports.landings);
+    free(system->ports.outlets);
+    free(system->ports.outlet_names);
+    free(system->ports.port_of_edge);
+    free(system->loads);
+    free(system->units);
+    free(system->controls);
+    free(system->actors);
+    free(system->misuses);
+    free(system->threads);
+}
+
+/* Sockets: three inboxes, the host's outlets both ways, and two for each pair
+ * of actors that a pipe joins, or three with the link driver between them; and
+ * the host's inbox, the link driver's, and the watchdog's outlet. */
+static uint32_t
+socket_bound(const skn_wiring_t *wiring)
+{
+    uint64_t edges = 0;
+    for (uint32_t p = 0; p < wiring->pipe_count; p++)
+        edges += (uint64_t)wiring->pipes[p].from_count *
+                 (wiring->pipes[p].pattern == SKN_PATTERN_ONE
+                      ? 1
+                      : wiring->pipes[p].to_count);
+    uint64_t sockets = 3 + 6 * (uint64_t)wiring->actor_count + 3 * edges;
+    return sockets < UINT32_MAX ? (uint32_t)sockets : UINT32_MAX;
+}
+
+/* Of the actor's core; what is niced, or floats, does not count. */
+static skn_load_t *
+load_of(skn_system_t *system, const skn_actor_t *actor)
+{
+    int core = actor->wired->core;
+    if (!actor->here || core < 0 || actor->wired->nice > 0)
+        return NULL;
+    for (uint32_t k = 0; k < system->load_count; k++)
+        if (system->loads[k].core == core)
+            return &system->loads[k];
+    skn_load_init(&system->loads[system->load_count], core);
+    return &system->loads[system->load_count++];
+}
+
+static skn_status_t
+allocate(skn_system_t *system, skn_error_t *error)
+{
+    const skn_wiring_t *wiring = system->wiring;
+    uint32_t count = wiring->actor_count;
+    system->actors = skn_system_array(count, sizeof(skn_actor_t), error);
+    system->misuses = skn_system_array(count, sizeof(skn_error_t), error);
+    system->threads = skn_system_array(count, sizeof(pthread_t), error);
+    system->units = skn_system_array(count, sizeof(int32_t), error);
+    system->controls = skn_system_array(count, sizeof(skn_outlet_t *), error);
+    system->loads = skn_system_array(count, sizeof(skn_load_t), error);
+    if (!system->actors || !system->misuses || !system->threads ||
+        !system->units || !system->controls || !system->loads)
+        return SKN_NO_MEMORY;
+    for (uint32_t k = 0; k < count; k++) {
+        skn_actor_t *actor = &system->actors[k];
+        actor->wired = &wiring->actors[k];
+        actor->kind = wiring->actors[k].kind;
+        actor->here = wiring->actors[k].node == system->options.node;
+        system->here_count += actor->here;
+        actor->misuse = &system->misuses[k];
+        actor->number = k;
+        actor->system = system;
+        actor->wire = system->options.wire;
+        actor->wake_descriptor = system->wake_descriptor;
+        actor->load = load_of(system, actor);
+    }
+    system->actor_count = count;
+    system->node_count = wiring->node_count > 0 ? wiring->node_count : 1;
+    return SKN_OK;
+}
+
+/* What the system needs of the machine. */
+static skn_status_t
+acquire(skn_system_t *system, skn_error_t *error)
+{
+    const char *trace_path = system->options.trace_path;
+    if (system->wake_descriptor < 0)
+        return skn_fail(error, SKN_NO_MEMORY, "no event descriptor: %s",
+                        strerror(errno));
+    if (trace_path)
+        system->trace_file = fopen(trace_path, "we");
+    if (trace_path && !system->trace_file)
+        return skn_fail_hint(error,
+                             skn_fail(error, SKN_CANNOT_CREATE, "%s: %s",
+                                      trace_path, strerror(errno)),
+                             "name a file that you may write for the trace");
+    for (uint32_t k = 0; k < system->actor_count; k++)
+        system->units[k] = SKN_UNIT_UNBOUND;
+    if (!system->options.no_binding &&
+        skn_placement_is_needed(system->wiring, system->options.node)) {
+        system->placement = skn_placement_new(NULL, error);
+        if (!system->placement)
+            return SKN_UNAVAILABLE;
+        skn_placement_plan(system->placement, system->wiring,
+                           system->options.node, system->units);
+    }
+    system->context_is_ours = !system->options.zmq_context;
+    system->context = system->context_is_ours
+                          ? skn_context_new(socket_bound(system->wiring), error)
+                          : system->options.zmq_context;
+    return system->context ? SKN_OK : SKN_NO_MEMORY;
+}
+
+skn_system_t *
+skn_system_new(const skn_wiring_t *wiring, const skn_start_options_t *options,
+               skn_error_t *error)
+{
+    skn_system_t *system = calloc(1, sizeof(*system));
+    if (!system) {
+        skn_fail(error, SKN_NO_MEMORY, "no room for a system of actors");
+        return NULL;
+    }
+    system->wiring = wiring;
+    system->patience_ns = SKN_WAITING_PATIENCE_NS;
+    system->last_event = &system->first_event;
+    system->wake_descriptor = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+    if (options)
+        system->options = *options;
+    if (system->options.patience_ms > 0)
+        system->patience_ns = (uint64_t)system->options.patience_ms * 1000000u;
+    skn_status_t status = allocate(system, error);
+    if (status == SKN_OK)
+        status = acquire(system, error);
+    if (status == SKN_OK)
+        status = skn_system_build(system, error);
+    if (status != SKN_OK)
+        skn_system_destroy(&system);
+    return system;
+}

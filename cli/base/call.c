@@ -1,0 +1,321 @@
+/* call.c - what verbs ask of their command line, and how they answer.
+ * SPDX-License-Identifier: Apache-2.0 */
+#include <errno.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <termios.h>
+#include <unistd.h>
+
+#include "cli/base/follow.h"
+#include "cli/base/verb.h"
+#include "formats/folder/folder.h"
+#include "formats/text/text.h"
+#include "topology/model/model.h"
+#include "topology/config/values.h"
+
+/* What a parent process can see of one. */
+#define EXIT_CODE_MAX 255u
+
+bool
+cli_has_option(const cli_verb_t *verb, const char *name)
+{
+    for (const cli_option_t *option = verb->options; option->name; option++)
+        if (strcmp(option->name, name) == 0)
+            return true;
+    return false;
+}
+
+bool
+cli_flag(const cli_call_t *call, const char *name)
+{
+    for (size_t k = 0; k < call->given_count; k++)
+        if (strcmp(call->given[k].option->name, name) == 0)
+            return true;
+    return false;
+}
+
+const char *
+cli_value_at(const cli_call_t *call, const char *name, size_t at)
+{
+    for (size_t k = 0; k < call->given_count; k++)
+        if (strcmp(call->given[k].option->name, name) == 0 && at-- == 0)
+            return call->given[k].value;
+    return NULL;
+}
+
+const char *
+cli_value(const cli_call_t *call, const char *name)
+{
+    const char *value = NULL;
+    for (size_t k = 0; cli_value_at(call, name, k); k++)
+        value = cli_value_at(call, name, k);
+    return value;
+}
+
+size_t
+cli_overrides(const cli_call_t *call, const char **overrides)
+{
+    size_t count = 0;
+    while (count < CLI_VALUES_MAX && cli_value_at(call, "override", count)) {
+        overrides[count] = cli_value_at(call, "override", count);
+        count++;
+    }
+    return count;
+}
+
+/* As the user writes it: -k, or --threshold. */
+static const char *
+written(const cli_call_t *call, const char *name, char text[72])
+{
+    const cli_option_t *option = call->verb->options;
+    while (option->name && strcmp(option->name, name) != 0)
+        option++;
+    if (option->name && option->letter)
+        (void)snprintf(text, 72, "-%c", option->letter);
+    else
+        (void)snprintf(text, 72, "--%.64s", name);
+    return text;
+}
+
+skn_status_t
+cli_count(const cli_call_t *call, const char *name, uint32_t most,
+          uint32_t *count, skn_error_t *error)
+{
+    const char *text = cli_value(call, name);
+    uint64_t number = 0;
+    char option[72];
+    if (!text)
+        return SKN_OK;
+    if (!skn_value_unsigned(text, &number) || number == 0 || number > most)
+        return skn_fail(error, SKN_USAGE,
+                        "%s must be a whole number in 1..%u, found '%.40s'",
+                        written(call, name, option), most, text);
+    *count = (uint32_t)number;
+    return SKN_OK;
+}
+
+skn_status_t
+cli_requeue_check(const cli_call_t *call, skn_error_t *error)
+{
+    uint32_t code = 0;
+    return cli_count(call, "requeue-code", EXIT_CODE_MAX, &code, error);
+}
+
+int
+cli_requeue(const cli_call_t *call, int code, bool unfinished)
+{
+    uint32_t given = 0;
+    skn_error_t checked = { 0 };
+    (void)cli_count(call, "requeue-code", EXIT_CODE_MAX, &given, &checked);
+    return code == 0 && unfinished ? (int)given : code;
+}
+
+bool
+cli_read_real(const char *text, size_t text_bytes, double *real)
+{
+    static const skn_option_t any = { .name = "", .type = SKN_OPTION_REAL };
+    char copy[64], expected[64];
+    skn_value_t value;
+    if (text_bytes >= sizeof(copy))
+        return false;
+    memcpy(copy, text, text_bytes);
+    copy[text_bytes] = '\0';
+    if (!skn_value_parse(&any, copy, false, &value, expected, sizeof(expected)))
+        return false;
+    *real = value.real;
+    return true;
+}
+
+skn_status_t
+cli_real(const cli_call_t *call, const char *name, double least, double most,
+         double *real, skn_error_t *error)
+{
+    const char *text = cli_value(call, name);
+    char option[72];
+    if (!text)
+        return SKN_OK;
+    if (!cli_read_real(text, strlen(text), real) || *real < least ||
+        *real > most)
+        return skn_fail(error, SKN_USAGE,
+                        "%s must be a number in %g..%g, found '%.40s'",
+                        written(call, name, option), least, most, text);
+    return SKN_OK;
+}
+
+void
+cli_json_string(const char *text, FILE *file)
+{
+    const char *end = text + strlen(text);
+    (void)fputc('"', file);
+    while (text < end) {
+        unsigned char byte = (unsigned char)*text;
+        size_t bytes = skn_text_character_bytes(text, end);
+        if (byte == '"' || byte == '\\')
+            (void)fprintf(file, "\\%c", byte);
+        else if (byte < 0x20 || byte == 0x7F)
+            (void)fprintf(file, "\\u%04x", byte);
+        else if (bytes > 0)
+            (void)fwrite(text, 1, bytes, file);
+        else /* of no character: a path may have such */
+            (void)fputs("\\ufffd", file);
+        text += bytes > 0 ? bytes : 1;
+    }
+    (void)fputc('"', file);
+}
+
+static void
+print_field(const char *name, const char *text)
+{
+    (void)printf(",\"%s\":", name);
+    cli_json_string(text, stdout);
+}
+
+static void
+report_event(const char *event, int code, const char *message, const char *hint)
+{
+    (void)printf("{\"event\":\"%s\"", event);
+    if (code != 0)
+        (void)printf(",\"code\":%d", code);
+    print_field("message", message);
+    print_field("hint", hint);
+    (void)fputs("}\n", stdout);
+    (void)fflush(stdout);
+}
+
+void
+cli_print_sentence(const char *prefix, const char *message, const char *hint)
+{
+    (void)fflush(stdout);
+    (void)fputs(prefix, stderr);
+    skn_problems_print_text(message, stderr);
+    (void)fputs(hint[0] ? "; " : "", stderr);
+    skn_problems_print_text(hint, stderr);
+    (void)fputc('\n', stderr);
+}
+
+int
+cli_report(const cli_call_t *call, const skn_error_t *error)
+{
+    int code = skn_status_exit_code(error->status);
+    cli_print_sentence("skein: ", error->text, error->hint);
+    if (call->json)
+        report_event("error", code, error->text, error->hint);
+    return code;
+}
+
+/* The k-th problem as an event, with its place where it has one. */
+static void
+report_problem(const skn_problems_t *problems, size_t k, int code)
+{
+    const char *text = skn_problems_text(problems, k);
+    size_t file_bytes = 0;
+    uint32_t line = 0, column = 0;
+    (void)printf("{\"event\":\"error\",\"code\":%d", code);
+    if (skn_problems_place(problems, k, &file_bytes, &line, &column)) {
+        char file[SKN_ERROR_TEXT_BYTES];
+        (void)snprintf(file, sizeof(file), "%.*s", (int)file_bytes, text);
+        print_field("file", file);
+        (void)printf(",\"line\":%u,\"column\":%u", line, column);
+    }
+    print_field("message", text);
+    print_field("hint", skn_problems_hint_text(problems, k));
+    (void)fputs("}\n", stdout);
+}
+
+int
+cli_report_problems(const cli_call_t *call, const skn_problems_t *problems)
+{
+    skn_error_t error = { 0 };
+    size_t kept = 0, count = skn_problems_count(problems);
+    (void)skn_problems_error(problems, &error);
+    int code = skn_status_exit_code(error.status);
+    (void)fflush(stdout);
+    skn_problems_print(problems, stderr);
+    while (call->json && skn_problems_text(problems, kept))
+        report_problem(problems, kept++, code);
+    if (call->json && kept < count) {
+        char more[64];
+        (void)snprintf(more, sizeof(more), "%zu more problems", count - kept);
+        report_event("error", code, more, "");
+    }
+    (void)fflush(stdout);
+    return code;
+}
+
+static bool
+prints_document(const cli_call_t *call)
+{
+    const cli_option_t *option = call->verb->options;
+    while (option && option->name &&
+           strcmp(option->help, CLI_DOCUMENT_JSON) != 0)
+        option++;
+    return option && option->name;
+}
+
+void
+cli_warn(const cli_call_t *call, const char *message, const char *hint)
+{
+    cli_warn_to(call, NULL, message, hint);
+}
+
+void
+cli_warn_to(const void *whose, const skn_model_place_t *place,
+            const char *message, const char *hint)
+{
+    const cli_call_t *call = whose;
+    cli_print_sentence("skein: warning: ", message, hint);
+    if (!call->json || prints_document(call))
+        return;
+    (void)fputs("{\"event\":\"warning\"", stdout);
+    if (place && place->line > 0) {
+        print_field("file", place->origin);
+        (void)printf(",\"line\":%u,\"column\":%u", place->line, place->column);
+    }
+    print_field("message", message);
+    print_field("hint", hint);
+    (void)fputs("}\n", stdout);
+    (void)fflush(stdout);
+}
+
+const char *
+cli_loss_text(double loss, char text[CLI_LOSS_BYTES])
+{
+    (void)skn_text_write(text, CLI_LOSS_BYTES,
+                         fabs(loss) < 1e8 ? "%.4f" : "%.4e", loss);
+    return text;
+}
+
+void
+cli_print_path(const char *before, const char *path, const char *after)
+{
+    (void)fputs(before, stdout);
+    skn_problems_print_text(path, stdout);
+    (void)fputs(after, stdout);
+}
+
+/* Whether standard output is a terminal that was closed: nobody is there to be
+ * told that something could not be written. */
+static bool
+terminal_is_gone(void)
+{
+    struct stat facts;
+    struct termios modes;
+    return fstat(STDOUT_FILENO, &facts) == 0 && S_ISCHR(facts.st_mode) &&
+           tcgetattr(STDOUT_FILENO, &modes) != 0 && errno == EIO;
+}
+
+int
+cli_finish(const cli_call_t *call, int code)
+{
+    skn_error_t error = { 0 };
+    if (skn_file_finish(stdout, "standard output", &error) == SKN_OK ||
+        code != 0)
+        return code; /* what went wrong first was told */
+    if (cli_follow_unread())
+        return cli_follow_end_unread();
+    if (terminal_is_gone())
+        return code;
+    return cli_report(call, &error);
+}

@@ -1,0 +1,71 @@
+/* combinations.c - the one table of options that need, or exclude, each other.
+ *
+ * An option that nothing looks at is a wish that is not granted in silence:
+ * whatever one mode of a verb would ignore is refused here, before the verb
+ * runs. What depends on the model file as well is refused by the verb.
+ * SPDX-License-Identifier: Apache-2.0 */
+#include "cli/base/combinations.h"
+
+#include <string.h>
+
+typedef enum bond {
+    NEEDS,   /* `option` means nothing without `other` */
+    EXCLUDES /* `option` means nothing beside `other` */
+} bond_t;
+
+typedef struct combination {
+    const char *verb, *option;
+    bond_t bond;
+    const char *other;
+    const char *hint; /* what to do */
+} combination_t;
+
+#define NO_TRAINING "nothing is trained with --predict: leave one of them out"
+#define OWN_MACHINE                                                            \
+    "--local-nodes are processes of this machine: leave one of them out"
+#define INDEX_TOO "say --index too"
+
+/* clang-format off */
+static const combination_t combinations[] = {
+    { "coordinator", "progress", NEEDS, "json", "give --json, too" },
+    { "eval", "lists", NEEDS, "index", INDEX_TOO },
+    { "eval", "probes", NEEDS, "index", INDEX_TOO },
+    { "graph", "svg", EXCLUDES, "text", "give one of them" },
+    { "node", "from", EXCLUDES, "predict", NO_TRAINING },
+    { "node", "generation", EXCLUDES, "predict", NO_TRAINING },
+    { "node", "resume", EXCLUDES, "predict", NO_TRAINING },
+    { "node", "top", NEEDS, "predict", "give --predict DATA, too" },
+    { "predict", "lists", NEEDS, "index", INDEX_TOO },
+    { "predict", "probes", NEEDS, "index", INDEX_TOO },
+    { "up", "elastic", NEEDS, "local-nodes",
+      "a run on several machines is elastic where the file has "
+      "`coordinator:`" },
+    { "up", "notes", EXCLUDES, "json", "give one of them" },
+    { "up", "notes", EXCLUDES, "plain", "give one of them" },
+    { "up", "notes", EXCLUDES, "predict", NO_TRAINING },
+    { "up", "plain", EXCLUDES, "predict", NO_TRAINING },
+    { "up", "remote-program", EXCLUDES, "local-nodes", OWN_MACHINE },
+    { "up", "resume", EXCLUDES, "predict", NO_TRAINING },
+    { "up", "ssh", EXCLUDES, "local-nodes", OWN_MACHINE },
+    { "up", "top", NEEDS, "predict", "give --predict DATA, too" },
+};
+/* clang-format on */
+
+skn_status_t
+cli_combinations_check(const cli_call_t *call, skn_error_t *error)
+{
+    size_t count = sizeof(combinations) / sizeof(combinations[0]);
+    for (size_t k = 0; k < count; k++) {
+        const combination_t *row = &combinations[k];
+        if (strcmp(call->verb->name, row->verb) != 0 ||
+            !cli_flag(call, row->option) ||
+            cli_flag(call, row->other) == (row->bond == NEEDS))
+            continue;
+        (void)skn_fail(error, SKN_USAGE,
+                       row->bond == NEEDS ? "--%s means nothing without --%s"
+                                          : "--%s means nothing with --%s",
+                       row->option, row->other);
+        return skn_fail_hint(error, SKN_USAGE, "%s", row->hint);
+    }
+    return SKN_OK;
+}

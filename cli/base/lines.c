@@ -1,0 +1,149 @@
+/* lines.c - cuts a stream into lines.  SPDX-License-Identifier: Apache-2.0 */
+#include "cli/base/lines.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "formats/dataset/stream.h"
+#include "skein/limits.h"
+
+#define ROOM_BYTES 65536u
+
+struct cli_lines {
+    skn_stream_t *stream;
+    const char *name;
+    char *room; /* what was read and not handed out: [at, end) */
+    size_t room_bytes, at, end;
+    size_t passed; /* bytes of a line in work that is too long to be kept */
+    uint64_t number;
+    bool ended;
+};
+
+cli_lines_t *
+cli_lines_open(const char *path, skn_error_t *error)
+{
+    bool standard = strcmp(path, "-") == 0;
+    cli_lines_t *lines = calloc(1, sizeof(*lines));
+    char *room = malloc(ROOM_BYTES);
+    if (!lines || !room) {
+        free(lines);
+        free(room);
+        skn_fail(error, SKN_NO_MEMORY, "no room for lines");
+        return NULL;
+    }
+    lines->room = room;
+    lines->room_bytes = ROOM_BYTES;
+    lines->name = standard ? "stdin" : path;
+    if (skn_stream_open(standard ? "/dev/stdin" : path, &lines->stream,
+                        error) != SKN_OK)
+        cli_lines_close(&lines);
+    return lines;
+}
+
+void
+cli_lines_close(cli_lines_t **lines)
+{
+    if (!*lines)
+        return;
+    skn_stream_close(&(*lines)->stream);
+    free((*lines)->room);
+    free(*lines);
+    *lines = NULL;
+}
+
+/* Reads more behind what is there, which moves to the front. */
+static skn_status_t
+fill(cli_lines_t *lines, skn_error_t *error)
+{
+    size_t got = 0;
+    memmove(lines->room, lines->room + lines->at, lines->end - lines->at);
+    lines->end -= lines->at;
+    lines->at = 0;
+    if (lines->end == lines->room_bytes) {
+        size_t bytes = lines->room_bytes * 2;
+        char *room = realloc(lines->room, bytes);
+        if (!room)
+            return skn_fail(error, SKN_NO_MEMORY,
+                            "no room for a line of %zu bytes", bytes);
+        lines->room = room;
+        lines->room_bytes = bytes;
+    }
+    skn_status_t status =
+        skn_stream_read(lines->stream, lines->room + lines->end,
+                        lines->room_bytes - lines->end, &got, error);
+    lines->end += got;
+    lines->ended = status == SKN_OK && got == 0;
+    return status;
+}
+
+/* Hands out the line of `length` bytes at the front; or, if it is too long, its
+ * length alone. */
+static void
+hand_out(cli_lines_t *lines, size_t length, size_t ending, const char **text,
+         size_t *bytes)
+{
+    const char *start = lines->room + lines->at;
+    bool returns = length > 0 && start[length - 1] == '\r';
+    *bytes = lines->passed + length - (returns ? 1 : 0);
+    *text = *bytes > SKN_LINE_BYTES_MAX ? NULL : start;
+    lines->at += length + ending;
+    lines->passed = 0;
+    lines->number++;
+}
+
+/* Drops the begin of a line that is already too long. */
+static void
+pass_over(cli_lines_t *lines)
+{
+    lines->passed += lines->end - lines->at;
+    lines->at = lines->end;
+}
+
+skn_status_t
+cli_lines_next(cli_lines_t *lines, bool wait, const char **text, size_t *bytes,
+               bool *more, skn_error_t *error)
+{
+    size_t looked = 0; /* of the line, without finding its end */
+    *bytes = SIZE_MAX;
+    *text = NULL;
+    *more = false;
+    for (;;) {
+        char *start = lines->room + lines->at;
+        size_t length = lines->end - lines->at;
+        const char *end = memchr(start + looked, '\n', length - looked);
+        if (end) {
+            hand_out(lines, (size_t)(end - start), 1, text, bytes);
+            return SKN_OK;
+        }
+        if (lines->ended) {
+            if (lines->passed + length > 0)
+                hand_out(lines, length, 0, text, bytes);
+            return SKN_OK;
+        }
+        if (!wait) {
+            *more = true;
+            return SKN_OK;
+        }
+        looked = length;
+        /* One byte more may be the CR of a CRLF. */
+        if (lines->passed > 0 || length > SKN_LINE_BYTES_MAX + 1u) {
+            pass_over(lines);
+            looked = 0;
+        }
+        skn_status_t status = fill(lines, error);
+        if (status != SKN_OK)
+            return status;
+    }
+}
+
+uint64_t
+cli_lines_number(const cli_lines_t *lines)
+{
+    return lines->number;
+}
+
+const char *
+cli_lines_name(const cli_lines_t *lines)
+{
+    return lines->name;
+}

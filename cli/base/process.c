@@ -1,0 +1,90 @@
+/* process.c - clock, children, exit codes.
+ * SPDX-License-Identifier: Apache-2.0 */
+#include "cli/base/process.h"
+
+#include <errno.h>
+#include <ftw.h>
+#include <signal.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+
+uint64_t
+cli_now_ns(void)
+{
+    struct timespec now;
+    (void)clock_gettime(CLOCK_MONOTONIC, &now);
+    return (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec;
+}
+
+void
+cli_outlive_file_limit(void)
+{
+    const struct sigaction ignore = { .sa_handler = SIG_IGN };
+    (void)sigaction(SIGXFSZ, &ignore, NULL);
+}
+
+skn_status_t
+cli_self_path(char *text, size_t bytes, skn_error_t *error)
+{
+    ssize_t length = readlink("/proc/self/exe", text, bytes - 1);
+    text[length < 0 ? 0 : length] = '\0';
+    return length >= 0 ? SKN_OK
+                       : skn_fail(error, SKN_UNAVAILABLE,
+                                  "which program this is cannot be read: %s",
+                                  strerror(errno));
+}
+
+bool
+cli_is_folder(const char *path)
+{
+    struct stat facts;
+    return stat(path, &facts) == 0 && S_ISDIR(facts.st_mode);
+}
+
+static int
+remove_one(const char *path, const struct stat *facts, int kind,
+           struct FTW *place)
+{
+    (void)facts;
+    (void)kind;
+    (void)place;
+    return remove(path);
+}
+
+skn_status_t
+cli_folder_remove(const char *path, skn_error_t *error)
+{
+    if (nftw(path, remove_one, 16, FTW_DEPTH | FTW_PHYS) == 0 ||
+        errno == ENOENT)
+        return SKN_OK;
+    return skn_fail(error, SKN_STORAGE, "%s cannot be removed: %s", path,
+                    strerror(errno));
+}
+
+bool
+cli_leash_is_gone(void)
+{
+    char nothing[256];
+    ssize_t bytes = read(STDIN_FILENO, nothing, sizeof(nothing));
+    return bytes == 0 || (bytes < 0 && errno != EINTR && errno != EAGAIN);
+}
+
+void
+cli_process_wait(pid_t process, int *status)
+{
+    while (waitpid(process, status, 0) < 0 && errno == EINTR)
+        continue;
+}
+
+skn_status_t
+cli_status_of_code(int code)
+{
+    for (int k = 1; k < SKN_STATUS_COUNT; k++)
+        if (skn_status_exit_code((skn_status_t)k) == code)
+            return (skn_status_t)k;
+    return SKN_INTERNAL;
+}

@@ -1,0 +1,19 @@
+/* random.h - numbers for draws that must be the same for the same seed:
+ * SplitMix64 (Steele, Lea, Flood 2014).
+ * SPDX-License-Identifier: Apache-2.0 */
+#ifndef CLI_BASE_RANDOM_H
+#define CLI_BASE_RANDOM_H
+
+#include <stdint.h>
+
+/* The next of the numbers that *state, a seed at first, stands for. */
+static inline uint64_t
+cli_random(uint64_t *state)
+{
+    uint64_t value = *state += 0x9E3779B97F4A7C15u;
+    value = (value ^ (value >> 30)) * 0xBF58476D1CE4E5B9u;
+    value = (value ^ (value >> 27)) * 0x94D049BB133111EBu;
+    return value ^ (value >> 31);
+}
+
+#endif

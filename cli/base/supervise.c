@@ -1,0 +1,326 @@
+/* supervise.c - fork, wait, forward signals, restart.
+ * SPDX-License-Identifier: Apache-2.0 */
+#include "cli/base/supervise.h"
+
+#include <errno.h>
+#include <signal.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/prctl.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "cli/base/follow.h"
+#include "cli/base/stop.h"
+#include "skein/topology.h"
+
+#define RESTARTS_MAX 5
+#define RESTART_SPAN_S 60
+#define KEEPER_TICK_MS 200
+
+/* Shared with the worker, which sets it before it exits by itself: without it a
+ * plug-in has ended the process. */
+static volatile bool *finished;
+
+void
+cli_worker_exit(int code)
+{
+    if (finished)
+        *finished = true;
+    _exit(code);
+}
+
+void *
+cli_shared_new(size_t bytes)
+{
+    void *shared = mmap(NULL, bytes, PROT_READ | PROT_WRITE,
+                        MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+    return shared == MAP_FAILED ? NULL : shared;
+}
+
+static void
+become_worker(pid_t parent, int note)
+{
+    (void)prctl(PR_SET_PDEATHSIG, SIGKILL);
+    if (getppid() != parent)
+        _exit(skn_status_exit_code(SKN_UNAVAILABLE)); /* it is gone already */
+    cli_stop_become_worker();
+    (void)skn_report_crashes(note >= 0 ? note : STDERR_FILENO, NULL);
+}
+
+static cli_stop_news_t
+take_news(cli_stop_t *stop, const cli_keeper_t *keeper)
+{
+    return cli_stop_wait(stop, keeper ? KEEPER_TICK_MS : -1);
+}
+
+/* Waits for the worker, passing on what signals ask for, and wishes of the
+ * keeper: the last one is left in *wish. Returns its wait status. */
+static int
+watch(pid_t worker, cli_stop_t *stop, const cli_keeper_t *keeper,
+      cli_polite_wish_t *wish)
+{
+    int status = 0;
+    *wish = CLI_POLITE_STAY;
+    for (;;) {
+        cli_stop_news_t news = take_news(stop, keeper);
+        if (news == CLI_STOP_AT_ONCE)
+            (void)kill(worker, SIGKILL);
+        else if (news == CLI_STOP_ASKED)
+            (void)kill(worker, cli_stop_word());
+        if (keeper && news != CLI_STOP_NOTHING) {
+            if (keeper->asked)
+                *keeper->asked = true;
+            keeper->hurry(keeper->state);
+            *wish = CLI_POLITE_STAY; /* it is over */
+        }
+        if (waitpid(worker, &status, WNOHANG) == worker)
+            return status;
+        if (!keeper || stop->asked_by)
+            continue;
+        cli_polite_wish_t now = keeper->look(keeper->state, worker);
+        if (now == CLI_POLITE_STAY || *wish == CLI_POLITE_LEAVE ||
+            now == *wish ||
+            (now == CLI_POLITE_GIVE_MEMORY && !keeper->gives_memory))
+            continue;
+        if (*wish == CLI_POLITE_STAY) {
+            (void)kill(worker, cli_stop_word());
+            keeper->hurry(keeper->state);
+        }
+        *wish = now;
+    }
+}
+
+/* Whether the run may go on: its memory is not needed any more, and nobody has
+ * asked for an end meanwhile. */
+static bool
+wait_for_memory(cli_stop_t *stop, const cli_keeper_t *keeper)
+{
+    for (;;) {
+        if (take_news(stop, keeper) != CLI_STOP_NOTHING)
+            return false;
+        switch (keeper->look(keeper->state, 0)) {
+        case CLI_POLITE_STAY:
+            return true;
+        case CLI_POLITE_LEAVE:
+            return false;
+        case CLI_POLITE_GIVE_MEMORY:
+            break;
+        }
+    }
+}
+
+/* Whether a worker that has ended is to be started again: it was ended for its
+ * memory, before its run was done. */
+static bool
+goes_on(cli_stop_t *stop, const cli_keeper_t *keeper, cli_polite_wish_t wish,
+        int status)
+{
+    bool early = WIFSIGNALED(status)
+                     ? WTERMSIG(status) == cli_stop_word()
+                     : WEXITSTATUS(status) == 0 && keeper && *keeper->stopped;
+    if (keeper)
+        (void)keeper->look(keeper->state, 0);
+    return wish == CLI_POLITE_GIVE_MEMORY && early &&
+           wait_for_memory(stop, keeper);
+}
+
+static bool
+within_budget(time_t *restarts, int *count)
+{
+    struct timespec now;
+    (void)clock_gettime(CLOCK_MONOTONIC, &now);
+    int slot = *count % RESTARTS_MAX;
+    if (*count >= RESTARTS_MAX && now.tv_sec - restarts[slot] < RESTART_SPAN_S)
+        return false;
+    restarts[slot] = now.tv_sec;
+    ++*count;
+    return true;
+}
+
+/* What the worker wrote into `note` when it crashed, without the end of the
+ * line; else only which signal it was. */
+static void
+describe_death(int note, int number, char *text, size_t bytes)
+{
+    int by = 0;
+    ssize_t count = note >= 0 ? pread(note, text, bytes - 1, 0) : 0;
+    text[count > 0 ? count : 0] = '\0';
+    text[strcspn(text, "\n")] = '\0';
+    if (sscanf(text, "signal %d", &by) != 1 || by != number)
+        (void)snprintf(text, bytes, "signal %d (%s)", number,
+                       strsignal(number));
+}
+
+/* What to do about a death that `text` describes. `saves`: there may be a
+ * checkpoint of the run. */
+static void
+advise(const cli_call_t *call, int number, const char *text, bool saves,
+       skn_error_t *error)
+{
+    const char *resume =
+        saves && number != SIGKILL && cli_has_option(call->verb, "resume")
+            ? "go on with --resume; "
+            : "";
+    char plugin[160] = "";
+    (void)sscanf(text,
+                 "signal %*d (%*[^)]) in actor %*s (%*[^ ,)] of %159[^,)]",
+                 plugin);
+    if (plugin[0])
+        (void)skn_fail_hint(error, error->status,
+                            "%sthe fault is in %s or in what it calls: a "
+                            "debugger or a core dump shows the line",
+                            resume, plugin);
+    else
+        (void)skn_fail_hint(
+            error, error->status, "%s%s", resume,
+            number == SIGKILL   ? "was it killed for memory? see dmesg"
+            : number == SIGABRT ? "was memory or something else of the system "
+                                  "short? if not, please report this"
+                                : "please report this");
+}
+
+static int
+report_death(const cli_call_t *call, int number, const char *text,
+             bool insisted, const volatile bool *begun)
+{
+    skn_error_t error = { 0 };
+    if (insisted) {
+        cli_warn(call, "the run was ended at once",
+                 begun && *begun ? "--resume goes on from its last checkpoint"
+                                 : "");
+        return CLI_STOP_INSISTED;
+    }
+    (void)skn_fail(&error, SKN_INTERNAL, "the worker process was killed by %s",
+                   text);
+    advise(call, number, text, !begun || *begun, &error);
+    return cli_report(call, &error);
+}
+
+static int
+report_exit(const cli_call_t *call, int code, const volatile bool *begun)
+{
+    skn_error_t error = { 0 };
+    (void)skn_fail(&error, SKN_INTERNAL,
+                   "the worker process was ended from within, with code %d",
+                   code);
+    (void)skn_fail_hint(&error, error.status,
+                        "%sa plug-in, or a library that it calls, must not "
+                        "call exit()",
+                        begun && *begun && cli_has_option(call->verb, "resume")
+                            ? "go on with --resume; "
+                            : "");
+    return cli_report(call, &error);
+}
+
+void
+cli_tell_early_end(const cli_call_t *call, bool begun)
+{
+    if (call->json)
+        (void)printf("{\"event\":\"stopped\",\"begun\":%s}\n",
+                     begun ? "true" : "false");
+    else
+        (void)puts(begun ? "stopped before the run went on; --resume goes on "
+                           "from its last checkpoint"
+                         : "stopped before the run began");
+}
+
+/* Asked to end before there was anything to save. */
+static int
+report_early_end(const cli_call_t *call, const cli_keeper_t *keeper, bool begun)
+{
+    if (keeper)
+        *keeper->stopped = true;
+    cli_tell_early_end(call, begun);
+    return 0;
+}
+
+/* Forks a worker, which never returns. -1: it cannot be, as was reported. */
+static pid_t
+start_worker(const cli_call_t *call, cli_work_t *work, void *job, int attempt,
+             int note)
+{
+    skn_error_t error = { 0 };
+    pid_t parent = getpid();
+    if (finished)
+        *finished = false;
+    (void)fflush(NULL);
+    pid_t worker = fork();
+    if (worker == 0) {
+        become_worker(parent, note);
+        cli_worker_exit(cli_finish(call, work(call, job, attempt)));
+    }
+    if (worker < 0) {
+        (void)skn_fail(&error, SKN_NO_MEMORY, "no worker process: %s",
+                       strerror(errno));
+        (void)cli_report(call, &error);
+    }
+    return worker;
+}
+
+/* Starts it as often as it has to be; returns the exit code. `note` takes what
+ * a worker writes when it crashes; -1: none. */
+static int
+repeat(const cli_call_t *call, cli_work_t *work, void *job,
+       const volatile bool *begun, const cli_keeper_t *keeper, cli_stop_t *stop,
+       int note)
+{
+    cli_polite_wish_t wish;
+    time_t when[RESTARTS_MAX] = { 0 };
+    int restart_count = 0;
+    if (!finished)
+        finished = cli_shared_new(sizeof(*finished));
+    for (int attempt = 0;; attempt++) {
+        char text[SKN_ERROR_TEXT_BYTES], died[SKN_ERROR_TEXT_BYTES];
+        bool empty = ftruncate(note, 0) == 0 && lseek(note, 0, SEEK_SET) == 0;
+        note = empty ? note : -1;
+        pid_t worker = start_worker(call, work, job, attempt, note);
+        if (worker < 0)
+            return skn_status_exit_code(SKN_NO_MEMORY);
+        int status = watch(worker, stop, keeper, &wish);
+        if (WIFEXITED(status) && finished && !*finished)
+            return report_exit(call, WEXITSTATUS(status), begun);
+        if (goes_on(stop, keeper, wish, status))
+            continue;
+        if (WIFEXITED(status))
+            return WEXITSTATUS(status);
+        int number = WTERMSIG(status);
+        describe_death(note, number, text, sizeof(text));
+        if (number == cli_stop_word())
+            return report_early_end(call, keeper, begun && *begun);
+        if (number == SIGPIPE) /* nobody reads what it prints */
+            return cli_follow_end_unread();
+        if (stop->asked_by || !begun || !*begun ||
+            !within_budget(when, &restart_count))
+            return report_death(call, number, text, cli_stop_insisted(stop),
+                                begun);
+        (void)snprintf(died, sizeof(died), "the worker process died of %.440s",
+                       text);
+        cli_warn(call, died, "it starts again from its last checkpoint");
+    }
+}
+
+int
+cli_supervise(const cli_call_t *call, cli_work_t *work, void *job,
+              const volatile bool *begun, const cli_keeper_t *keeper)
+{
+    skn_error_t error = { 0 };
+    cli_stop_t stop = {
+        .doing = begun || keeper ? "saving a checkpoint"
+                                 : "finishing what has begun",
+        .insisting = begun || keeper ? "quit without saving" : "quit at once",
+        .json = call->json,
+        .leashed = keeper && keeper->leashed,
+        .leased = keeper && keeper->leased,
+    };
+    cli_follow_outlive();
+    if (cli_stop_open(&stop, &error) != SKN_OK)
+        return cli_report(call, &error);
+    int note = memfd_create("skein-crash", MFD_CLOEXEC);
+    int code = repeat(call, work, job, begun, keeper, &stop, note);
+    if (note >= 0)
+        (void)close(note);
+    cli_stop_close(&stop);
+    return code;
+}

@@ -1,0 +1,226 @@
+/* admission.c - whom a coordinator lets take part, of those with a key.
+ * SPDX-License-Identifier: Apache-2.0 */
+#include "cli/elastic/admission.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "cli/base/process.h"
+#include "cli/base/talk.h"
+#include "topology/model/settings.h"
+
+/* Who is let in is asked again whether it lives. */
+#define ASK_NS 1000000000ull
+/* One that says nonsense all the time does not fill our disks. */
+#define COMPLAINT_NS 1000000000ull
+
+skn_status_t
+cli_admission_init(cli_admission_t *admission, const skn_model_t *model,
+                   const char *const *names, skn_error_t *error)
+{
+    admission->names = names;
+    admission->settings = skn_settings_text(model, error);
+    return admission->settings ? SKN_OK : error->status;
+}
+
+static void
+drop(struct cli_admitted *admitted)
+{
+    json_decref(admitted->waiting);
+    admitted->waiting = NULL;
+}
+
+void
+cli_admission_fini(cli_admission_t *admission)
+{
+    for (uint32_t k = 0; k < SKN_MEMBERS_MAX; k++)
+        drop(&admission->member[k]);
+    free(admission->settings);
+    admission->settings = NULL;
+}
+
+/* A peer of an older version says none. What is no text fits none. */
+static skn_status_t
+check(const cli_admission_t *admission, const char *name, const json_t *hello,
+      skn_error_t *error)
+{
+    const json_t *settings = json_object_get(hello, "settings");
+    if (!settings)
+        return SKN_OK;
+    const char *text = json_string_value(settings);
+    return skn_settings_compare(admission->settings, text ? text : "?", name,
+                                error);
+}
+
+/* Takes `order`, for the member or the `other` one with its key. Who does not
+ * hear it says hello again. */
+static void
+give(const cli_admission_t *admission, uint32_t member, bool other,
+     json_t *order)
+{
+    char *text = order ? json_dumps(order, JSON_COMPACT) : NULL;
+    const skn_frame_t frame = { text, text ? strlen(text) : 0 };
+    json_decref(order);
+    if (text)
+        (void)(other
+                   ? skn_control_answer(admission->control, member, frame, NULL)
+                   : skn_control_send(admission->control, member, frame, NULL));
+    free(text);
+}
+
+/* False: nothing else is to be done about its message. */
+static bool
+refuse(cli_admission_t *admission, uint32_t member, bool other,
+       const skn_error_t *why, const char **news)
+{
+    struct cli_admitted *admitted = &admission->member[member];
+    char told[sizeof(admitted->told)];
+    give(admission, member, other,
+         json_pack("{ss si ss ss}", "order", "refused", "code",
+                   skn_status_exit_code(why->status), "text", why->text, "hint",
+                   why->hint));
+    (void)snprintf(told, sizeof(told), "refused: %s", why->text);
+    if (strcmp(told, admitted->told) != 0)
+        *news = memcpy(admitted->told, told, sizeof(told));
+    return false;
+}
+
+/* --- two with one key ----------------------------------------------------- */
+
+static void
+ask(const cli_admission_t *admission, uint32_t member, bool other)
+{
+    give(admission, member, other, json_pack("{ss}", "order", "who"));
+}
+
+/* As far as is known: it may have died a moment ago. */
+static bool
+lives(const cli_admission_t *admission, uint32_t member)
+{
+    return admission->member[member].stands &&
+           skn_membership_hears(admission->membership, member);
+}
+
+static bool
+let_in(cli_admission_t *admission, uint32_t member, const json_t *hello)
+{
+    struct cli_admitted *admitted = &admission->member[member];
+    if (!skn_control_admit(admission->control, member))
+        return false;
+    admitted->incarnation = cli_talk_number(hello, "incarnation");
+    admitted->stands = true;
+    admitted->told[0] = '\0';
+    drop(admitted);
+    return true;
+}
+
+static bool
+take_other(cli_admission_t *admission, uint32_t member, const json_t *hello,
+           uint64_t now_ns)
+{
+    struct cli_admitted *admitted = &admission->member[member];
+    bool same = cli_talk_number(hello, "incarnation") == admitted->incarnation;
+    if (same || !lives(admission, member))
+        return let_in(admission, member, hello);
+    drop(admitted);
+    admitted->waiting = json_deep_copy(hello);
+    admitted->asked_ns = now_ns;
+    ask(admission, member, false);
+    return false;
+}
+
+/* Who is let in has answered. */
+static bool
+refuse_waiting(cli_admission_t *admission, uint32_t member, const char **news)
+{
+    skn_error_t why = { 0 };
+    drop(&admission->member[member]);
+    (void)skn_fail(&why, SKN_BUSY,
+                   "node '%.64s' is a member already, from %s, and is not let "
+                   "in from %s as well",
+                   admission->names[member],
+                   skn_control_where(admission->control, member, false),
+                   skn_control_where(admission->control, member, true));
+    (void)skn_fail_hint(&why, SKN_BUSY,
+                        "end that one first, or give each machine a node of "
+                        "its own");
+    return refuse(admission, member, true, &why, news);
+}
+
+bool
+cli_admission_take(cli_admission_t *admission,
+                   const skn_control_arrival_t *arrival, const json_t *message,
+                   uint64_t now_ns, const char **news)
+{
+    uint32_t member = arrival->member;
+    skn_error_t why = { 0 };
+    struct cli_admitted *admitted = &admission->member[member];
+    bool hello = strcmp(cli_talk_text(message, "say"), "hello") == 0;
+    if (arrival->other && arrival->fresh)
+        drop(admitted); /* a third one */
+    if (!hello && arrival->other) {
+        if (!admitted->waiting)
+            ask(admission, member, true);
+        return false;
+    }
+    if (!hello)
+        return true;
+    if (check(admission, admission->names[member], message, &why) != SKN_OK)
+        return refuse(admission, member, arrival->other, &why, news);
+    if (arrival->other)
+        return take_other(admission, member, message, now_ns);
+    admitted->incarnation = cli_talk_number(message, "incarnation");
+    return admitted->waiting && lives(admission, member)
+               ? refuse_waiting(admission, member, news)
+               : true;
+}
+
+bool
+cli_admission_complains(cli_admission_t *admission, uint32_t member,
+                        uint64_t now_ns)
+{
+    uint64_t *complaint_ns = &admission->member[member].complaint_ns;
+    if (*complaint_ns > 0 && now_ns - *complaint_ns < COMPLAINT_NS)
+        return false;
+    *complaint_ns = now_ns;
+    return true;
+}
+
+void
+cli_admission_lost(cli_admission_t *admission, uint32_t member)
+{
+    admission->member[member].stands = false;
+}
+
+json_t *
+cli_admission_next(cli_admission_t *admission, uint64_t now_ns,
+                   uint32_t *member)
+{
+    for (uint32_t k = 0; k < SKN_MEMBERS_MAX; k++) {
+        struct cli_admitted *admitted = &admission->member[k];
+        if (!admitted->waiting)
+            continue;
+        if (lives(admission, k)) {
+            if (now_ns - admitted->asked_ns < ASK_NS)
+                continue;
+            admitted->asked_ns = now_ns;
+            ask(admission, k, false);
+            continue;
+        }
+        json_t *hello = json_incref(admitted->waiting);
+        *member = k;
+        if (let_in(admission, k, hello))
+            return hello;
+        drop(admitted);
+        json_decref(hello);
+    }
+    return NULL;
+}
+
+void
+cli_admission_refused(const json_t *order, skn_error_t *error)
+{
+    cli_talk_error(order, error);
+    if (error->status == SKN_OK)
+        error->status = SKN_BAD_CONFIG;
+}

@@ -1,0 +1,98 @@
+/* composing.c - what members have cut, and the checkpoint that is made of it.
+ * SPDX-License-Identifier: Apache-2.0 */
+#include "cli/elastic/composing.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+
+void
+cli_composing_fini(cli_composing_t *composing)
+{
+    for (uint32_t k = 0; k < SKN_MEMBERS_MAX; k++)
+        skn_cut_fini(&composing->cut[k]);
+    json_decref(composing->text);
+    *composing = (cli_composing_t){ 0 };
+}
+
+void
+cli_composing_take(cli_composing_t *composing, uint32_t member,
+                   const json_t *message)
+{
+    const json_t *text = json_object_get(message, "cut");
+    skn_error_t nothing = { 0 };
+    skn_cut_fini(&composing->cut[member]);
+    if (json_is_string(text))
+        (void)skn_cut_parse(json_string_value(text), json_string_length(text),
+                            &composing->cut[member], &nothing);
+}
+
+static size_t
+list_cuts(const cli_composing_t *composing, uint64_t set, uint64_t generation,
+          const char *run_id, const skn_cut_t *list[SKN_MEMBERS_MAX])
+{
+    size_t count = 0;
+    for (uint32_t k = 0; k < SKN_MEMBERS_MAX; k++) {
+        const skn_cut_t *cut = &composing->cut[k];
+        if ((set & ((uint64_t)1 << k)) && cut->part.file_count > 0 &&
+            cut->generation == generation &&
+            strcmp(cut->part.run_id, run_id) == 0)
+            list[count++] = cut;
+    }
+    return count;
+}
+
+bool
+cli_composing_choose(cli_composing_t *composing, uint64_t set,
+                     uint64_t generation, const skn_held_t *held,
+                     const cli_manifests_t *manifests, skn_point_t *point)
+{
+    const skn_cut_t *list[SKN_MEMBERS_MAX];
+    skn_manifest_t base = { 0 };
+    skn_json_text_t text = { 0 };
+    skn_cut_sum_t sum;
+    skn_error_t nothing = { 0 };
+    size_t count = list_cuts(composing, set, generation, held->run_id, list);
+    /* Not by its batch: what was composed may be of that of a checkpoint that
+     * is not whole. */
+    const json_t *manifest = cli_manifests_sealed(manifests, held->seal);
+    bool chosen =
+        count > 0 && manifest && !held->finished &&
+        skn_manifest_parse("", json_string_value(manifest),
+                           json_string_length(manifest), &base,
+                           &nothing) == SKN_OK &&
+        skn_cut_compose(&base, list, count, &sum, &text, &nothing) == SKN_OK;
+    json_t *composed = chosen ? json_stringn(text.bytes, text.count) : NULL;
+    if (composed) {
+        json_decref(composing->text);
+        composing->text = composed;
+        composing->sum = sum;
+        *point = (skn_point_t){ .saved = true,
+                                .batch = sum.batch,
+                                .layout = generation,
+                                .composed = true,
+                                .lost = sum.lost };
+    }
+    skn_manifest_fini(&base);
+    skn_json_text_fini(&text);
+    return composed != NULL;
+}
+
+void
+cli_composing_tell(const cli_composing_t *composing, uint64_t generation,
+                   bool json)
+{
+    const skn_cut_sum_t *sum = &composing->sum;
+    if (json)
+        (void)printf(
+            "{\"event\":\"partial\",\"generation\":%" PRIu64
+            ",\"batch\":%" PRIu64 ",\"from\":%" PRIu64 ",\"kept\":%" PRIu64
+            ",\"back\":%" PRIu64 ",\"lost\":%" PRIu64 "}\n",
+            generation, sum->batch, sum->base, sum->kept, sum->back, sum->lost);
+    else
+        (void)printf("partial: %" PRIu64 " blocks keep what they have, %" PRIu64
+                     " are as at batch %" PRIu64 "; %" PRIu64
+                     " updates of blocks are lost\n",
+                     sum->kept, sum->back, sum->base, sum->lost);
+    (void)fflush(stdout);
+}

@@ -1,0 +1,743 @@
+/* coordinator.c - skein coordinator: who takes part in a run, and since when.
+ *
+ * The socket, the clock and the journal around topology/elastic/membership.h.
+ * It holds no state of the model: what it needs to know again after its death
+ * is in its journal, and what members hold they say when they are asked.
+ * SPDX-License-Identifier: Apache-2.0 */
+#include <errno.h>
+#include <inttypes.h>
+#include <poll.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/random.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "cli/elastic/admission.h"
+#include "cli/base/again.h"
+#include "cli/elastic/balancing.h"
+#include "cli/elastic/composing.h"
+#include "cli/elastic/doubts.h"
+#include "cli/base/follow.h"
+#include "cli/elastic/harvested.h"
+#include "cli/elastic/lookout.h"
+#include "cli/elastic/orders.h"
+#include "cli/base/process.h"
+#include "cli/elastic/run_journal.h"
+#include "cli/base/stop.h"
+#include "cli/base/talk.h"
+#include "cli/base/verbs.h"
+#include "topology/elastic/membership.h"
+#include "topology/model/model.h"
+#include "topology/config/problems.h"
+
+#define TICK_MS 100
+/* Messages of a turn. A second of all members' pulses is 128: who speaks
+ * without end must not keep us from signals, and from others' silence. */
+#define TURN_MAX 256
+/* For all nodes of the list to show up at the start of a run. */
+#define FIRST_WAIT_S 15u
+/* For members to hear that the run is over. */
+#define FAREWELL_MS 1500u
+
+/* What one member said that it holds. */
+typedef struct holding {
+    skn_held_t *list;
+    size_t count;
+} holding_t;
+
+typedef struct coordinator {
+    const cli_call_t *call;
+    skn_model_t *model;
+    const char *names[SKN_MEMBERS_MAX];
+    const char *keys[SKN_MEMBERS_MAX];
+    char key_text[SKN_MEMBERS_MAX][SKN_KEY_TEXT_BYTES];
+    uint32_t count;
+    skn_keys_t *own;
+    skn_control_t *control;
+    cli_run_journal_t journal;
+    skn_membership_t *membership;
+    skn_harvest_t *harvest;
+    cli_lookout_t lookout;
+    skn_balance_t *balance;
+    uint64_t balanced; /* the generation that it looks at */
+    holding_t holding[SKN_MEMBERS_MAX];
+    cli_manifests_t manifests;
+    cli_composing_t composing;
+    cli_admission_t admission;
+    char seal[SKN_HASH_TEXT_BYTES]; /* of the checkpoint chosen last */
+    uint64_t from_batch;            /* its batch */
+    cli_doubts_t doubts;
+    cli_stop_t stop;
+    bool leash;
+    uint64_t over_ns; /* since when nothing is left to do; 0: not yet */
+} coordinator_t;
+
+/* --- words for people ---------------------------------------------------- */
+
+static void
+say(coordinator_t *coordinator, const char *text)
+{
+    if (!coordinator->call->json) {
+        (void)printf("%s\n", text);
+        (void)fflush(stdout);
+        return;
+    }
+    uint64_t set = skn_membership_members(coordinator->membership);
+    json_t *event = json_pack(
+        "{ss sI so ss}", "event", "membership", "generation",
+        (json_int_t)skn_membership_generation(coordinator->membership),
+        "members", cli_talk_names(coordinator->model, set), "text", text);
+    cli_event_put(event);
+}
+
+static json_t *
+harvested(const coordinator_t *coordinator)
+{
+    skn_harvest_sum_t sum;
+    skn_harvest_sum(coordinator->harvest, &sum);
+    return cli_harvested_json(&sum);
+}
+
+/* --- checkpoints that members hold --------------------------------------- */
+
+static bool
+is_held(const void *job, const char *seal)
+{
+    const coordinator_t *coordinator = job;
+    for (uint32_t k = 0; k < coordinator->count; k++)
+        for (size_t n = 0; n < coordinator->holding[k].count; n++)
+            if (strcmp(coordinator->holding[k].list[n].seal, seal) == 0)
+                return true;
+    return false;
+}
+
+static void
+take_holds(coordinator_t *coordinator, uint32_t member, const json_t *message)
+{
+    holding_t *holding = &coordinator->holding[member];
+    skn_error_t error = { 0 };
+    skn_held_free(&holding->list, holding->count);
+    holding->count = 0;
+    if (cli_talk_take_holds(message, &holding->list, &holding->count, &error) !=
+        SKN_OK) {
+        cli_warn(coordinator->call, error.text, coordinator->names[member]);
+        return;
+    }
+    cli_manifests_keep(&coordinator->manifests, message);
+    cli_composing_take(&coordinator->composing, member, message);
+    skn_membership_holds(coordinator->membership, member, cli_now_ns());
+}
+
+static skn_status_t
+choose(void *job, uint64_t set, skn_point_t *point, skn_error_t *error)
+{
+    coordinator_t *coordinator = job;
+    skn_holder_t holders[SKN_MEMBERS_MAX];
+    size_t count = 0, lists = 0;
+    for (uint32_t k = 0; k < coordinator->count; k++) {
+        const holding_t *holding = &coordinator->holding[k];
+        if (!(set & ((uint64_t)1 << k)))
+            continue;
+        holders[count++] =
+            (skn_holder_t){ .held = holding->list, .count = holding->count };
+        lists += holding->count;
+    }
+    if (lists == 0)
+        return SKN_NO_INPUT;
+    const skn_held_t *held =
+        skn_held_choose(holders, count, coordinator->journal.run_id,
+                        coordinator->doubts.seal, coordinator->doubts.count);
+    if (!held) {
+        skn_held_none(holders, count, error);
+        return SKN_UNAVAILABLE;
+    }
+    *point = (skn_point_t){
+        .batch = held->batch,
+        .layout = held->generation,
+        .copies = (uint32_t)skn_held_copies(holders, count, held),
+    };
+    coordinator->from_batch = held->batch;
+    /* Two may be of the same batch and layout: one of them is not whole. */
+    memcpy(coordinator->seal, held->seal, sizeof(coordinator->seal));
+    if (skn_membership_keeps(coordinator->membership))
+        (void)cli_composing_choose(
+            &coordinator->composing, set,
+            skn_membership_generation(coordinator->membership), held,
+            &coordinator->manifests, point);
+    return SKN_OK;
+}
+
+/* --- orders -------------------------------------------------------------- */
+
+static json_t *
+message_of(const coordinator_t *coordinator, const skn_duty_t *duty)
+{
+    const cli_orders_t orders = {
+        .model = coordinator->model,
+        .keys = coordinator->keys,
+        .run_id = coordinator->journal.run_id,
+        .manifests = &coordinator->manifests,
+        .seal = coordinator->seal,
+        .balance = coordinator->balance,
+        .composed = coordinator->composing.text,
+        .fault = skn_membership_fault(coordinator->membership, duty->member),
+        .how = cli_orders_how(coordinator->membership),
+    };
+    return cli_orders_message(&orders, duty);
+}
+
+static void
+carry_out(coordinator_t *coordinator)
+{
+    skn_duty_t order;
+    skn_error_t nothing = { 0 };
+    while (skn_membership_next(coordinator->membership, &order)) {
+        if (order.kind == SKN_DUTY_TELL)
+            say(coordinator, order.text);
+        else if (order.kind == SKN_DUTY_RECORD) {
+            /* Not sooner: who was told that we know one leaves it out. */
+            cli_manifests_drop(&coordinator->manifests, is_held, coordinator);
+            if (order.point.composed)
+                skn_harvest_partial(coordinator->harvest,
+                                    coordinator->composing.sum.lost);
+            skn_harvest_begin(coordinator->harvest, order.generation,
+                              order.set & ~order.serving, order.point.batch,
+                              cli_now_ns());
+            cli_run_journal_add(
+                &coordinator->journal,
+                json_pack("{sI so so* sI sI sb sb so so}", "generation",
+                          (json_int_t)order.generation, "members",
+                          cli_talk_names(coordinator->model, order.set),
+                          "serving",
+                          order.serving ? cli_talk_names(coordinator->model,
+                                                         order.serving)
+                                        : NULL,
+                          "batch", (json_int_t)order.point.batch, "layout",
+                          (json_int_t)order.point.layout, "from_saved",
+                          order.point.saved, "composed", order.point.composed,
+                          "harvest", harvested(coordinator), "speeds",
+                          cli_balancing_json(coordinator->balance,
+                                             coordinator->model)));
+            if (order.point.composed)
+                cli_composing_tell(&coordinator->composing, order.generation,
+                                   coordinator->call->json);
+        } else if (coordinator->journal.broken.status == SKN_OK)
+            /* Who does not hear it is silent, and is found dead. */
+            (void)cli_talk_send(coordinator->control, order.member,
+                                message_of(coordinator, &order), &nothing);
+    }
+}
+
+/* --- what comes ---------------------------------------------------------- */
+
+static void
+take_ended(coordinator_t *coordinator, uint32_t member, const json_t *message)
+{
+    skn_error_t error = { 0 };
+    skn_ending_t ending = cli_talk_ending(message, &error);
+    uint64_t generation = cli_talk_number(message, "generation");
+    skn_membership_phase_t phase =
+        skn_membership_phase(coordinator->membership);
+    if (ending == SKN_ENDING_FAILED && !skn_membership_is_echo(&error) &&
+        (phase == SKN_PHASE_RUNNING || phase == SKN_PHASE_PAUSING))
+        skn_harvest_failure(coordinator->harvest, member, generation);
+    if (ending == SKN_ENDING_FAILED && phase == SKN_PHASE_RUNNING &&
+        skn_membership_batch(coordinator->membership) ==
+            coordinator->from_batch &&
+        cli_doubts_add(&coordinator->doubts, coordinator->seal, generation,
+                       error.status))
+        say(coordinator, "the newest checkpoint cannot be read: it is passed "
+                         "over for an older one");
+    skn_membership_ended(coordinator->membership, member, generation, ending,
+                         &error, cli_now_ns());
+}
+
+static void
+take_hello(coordinator_t *coordinator, uint32_t member, const json_t *message)
+{
+    uint64_t version = cli_talk_number(message, "version");
+    uint64_t incarnation = cli_talk_number(message, "incarnation");
+    char text[160];
+    if (version >= CLI_TALK_VERSION_MIN && version <= CLI_TALK_VERSION + 1) {
+        skn_membership_hello(coordinator->membership, member, incarnation,
+                             cli_talk_number(message, "generation"),
+                             cli_now_ns());
+        skn_membership_newest(coordinator->membership, member,
+                              cli_talk_number(message, "newest"));
+        skn_harvest_hello(coordinator->harvest, member, incarnation,
+                          (uint32_t)cli_talk_number(message, "cores"),
+                          cli_now_ns());
+        cli_lookout_hello(&coordinator->lookout, member);
+        return;
+    }
+    (void)snprintf(text, sizeof(text),
+                   "%.64s speaks version %" PRIu64
+                   " of what members say, this is version %d: it stays out",
+                   coordinator->names[member], version, CLI_TALK_VERSION);
+    cli_warn(coordinator->call, text, "install the same skein on both");
+}
+
+static void
+take_pulse(coordinator_t *coordinator, uint32_t member, const json_t *message)
+{
+    skn_membership_t *membership = coordinator->membership;
+    uint64_t generation = cli_talk_number(message, "generation");
+    uint64_t now_ns = cli_now_ns();
+    const skn_harvest_pulse_t pulse = {
+        .generation = cli_talk_number(message, "worked"),
+        .batch = cli_talk_number(message, "batch"),
+        .busy_ns = cli_talk_number(message, "busy_ns"),
+        .cpu_ns = cli_talk_number(message, "cpu_ns"),
+        .sent_bytes = cli_talk_number(message, "sent_bytes"),
+    };
+    skn_membership_pulse(membership, member, generation, pulse.batch, now_ns);
+    skn_membership_room(membership, member,
+                        cli_talk_number(message, "room_bytes"), now_ns);
+    skn_harvest_pulse(coordinator->harvest, member, &pulse, now_ns);
+    cli_lookout_pulse(&coordinator->lookout, member, &pulse, now_ns);
+    if (generation == coordinator->balanced)
+        skn_balance_load(coordinator->balance, member,
+                         cli_talk_number(message, "load_us"),
+                         cli_talk_number(message, "load_at_us"),
+                         skn_membership_batch(membership));
+    json_int_t number = (json_int_t)cli_talk_number(message, "pulse");
+    if (skn_membership_hears(membership, member))
+        (void)cli_talk_send(
+            coordinator->control, member,
+            json_pack("{ss sI}", "order", "heard", "pulse", number), NULL);
+}
+
+static void
+take_misses(coordinator_t *coordinator, uint32_t member, const json_t *message)
+{
+    uint64_t set =
+        cli_talk_set(coordinator->model, json_object_get(message, "nodes"));
+    skn_membership_misses(coordinator->membership, member, set, cli_now_ns());
+}
+
+/* Of who trains, or did when another coordinator was here; once each. */
+static void
+take_saved(coordinator_t *coordinator, uint32_t member, const json_t *message)
+{
+    cli_run_journal_t *journal = &coordinator->journal;
+    uint64_t batch = cli_talk_number(message, "batch");
+    uint64_t set =
+        skn_membership_members(coordinator->membership) | journal->members;
+    uint64_t in = json_object_get(message, "generation")
+                      ? cli_talk_number(message, "generation")
+                      : skn_membership_generation(coordinator->membership);
+    if (!(set >> member & 1u) || in < journal->saved_in ||
+        (in == journal->saved_in && batch <= journal->saved_batch))
+        return;
+    journal->saved_in = in;
+    journal->saved_batch = batch;
+    skn_membership_saved(coordinator->membership, in, batch);
+    cli_run_journal_add(&coordinator->journal,
+                        json_pack("{sI sI so}", "saved", (json_int_t)batch,
+                                  "generation", (json_int_t)in, "harvest",
+                                  harvested(coordinator)));
+}
+
+static void
+take_message(coordinator_t *coordinator, uint32_t member, const json_t *message)
+{
+    skn_membership_t *membership = coordinator->membership;
+    const char *what = cli_talk_text(message, "say");
+    if (strcmp(what, "hello") == 0) {
+        take_hello(coordinator, member, message);
+    } else if (strcmp(what, "pulse") == 0) {
+        take_pulse(coordinator, member, message);
+    } else if (strcmp(what, "holds") == 0) {
+        take_holds(coordinator, member, message);
+    } else if (strcmp(what, "saved") == 0) {
+        take_saved(coordinator, member, message);
+    } else if (strcmp(what, "ended") == 0) {
+        take_ended(coordinator, member, message);
+    } else if (strcmp(what, "misses") == 0) {
+        take_misses(coordinator, member, message);
+    } else if (strcmp(what, "leaving") == 0) {
+        skn_membership_leaving(membership, member, cli_now_ns());
+        skn_harvest_notice(coordinator->harvest, member);
+    }
+}
+
+/* Of who has the key of a member, and may be one. */
+static void
+take_word(coordinator_t *coordinator, const skn_control_arrival_t *arrival,
+          const json_t *message)
+{
+    const char *news = NULL;
+    if (cli_admission_take(&coordinator->admission, arrival, message,
+                           cli_now_ns(), &news))
+        take_message(coordinator, arrival->member, message);
+    else if (news)
+        say(coordinator, news);
+}
+
+/* Those that had to wait till it was known whether another one lives. */
+static void
+take_waiting(coordinator_t *coordinator)
+{
+    uint32_t member;
+    json_t *hello;
+    while ((hello = cli_admission_next(&coordinator->admission, cli_now_ns(),
+                                       &member))) {
+        take_hello(coordinator, member, hello);
+        json_decref(hello);
+    }
+}
+
+static void
+take_arrivals(coordinator_t *coordinator)
+{
+    skn_control_arrival_t arrival;
+    for (int taken = 0;
+         taken < TURN_MAX && skn_control_take(coordinator->control, &arrival);
+         taken++) {
+        skn_error_t error = { 0 };
+        json_t *message = NULL;
+        if (arrival.kind == SKN_CONTROL_LOST) {
+            cli_admission_lost(&coordinator->admission, arrival.member);
+            skn_membership_lost(coordinator->membership, arrival.member,
+                                cli_now_ns());
+        } else if (arrival.kind == SKN_CONTROL_STRANGER)
+            cli_warn(coordinator->call, arrival.frame.at,
+                     "the coordinator's door");
+        else if ((message = cli_talk_read(arrival.frame, &error)))
+            take_word(coordinator, &arrival, message);
+        else if (cli_admission_complains(&coordinator->admission,
+                                         arrival.member, cli_now_ns()))
+            cli_warn(coordinator->call, error.text,
+                     coordinator->names[arrival.member]);
+        json_decref(message);
+        carry_out(coordinator);
+    }
+}
+
+/* Or nobody reads what is told any more. */
+static void
+take_signals(coordinator_t *coordinator)
+{
+    if (cli_stop_take(&coordinator->stop) != CLI_STOP_NOTHING ||
+        cli_follow_unread())
+        skn_membership_stop(coordinator->membership, cli_now_ns());
+}
+
+/* Let go by whoever started us: as if we were asked to stop. */
+static void
+take_leash(coordinator_t *coordinator)
+{
+    if (!cli_leash_is_gone())
+        return;
+    coordinator->leash = false;
+    skn_membership_stop(coordinator->membership, cli_now_ns());
+}
+
+static void
+count(coordinator_t *coordinator)
+{
+    uint64_t here = 0;
+    for (uint32_t k = 0; k < coordinator->count; k++)
+        if (skn_membership_hears(coordinator->membership, k))
+            here |= (uint64_t)1 << k;
+    skn_harvest_tick(coordinator->harvest, here, cli_now_ns());
+    if (skn_membership_phase(coordinator->membership) == SKN_PHASE_OVER)
+        skn_harvest_end(coordinator->harvest, cli_now_ns());
+}
+
+/* Whether the rows of the generation that runs should be dealt anew. */
+static void
+balance(coordinator_t *coordinator)
+{
+    char text[SKN_DUTY_TEXT_BYTES];
+    if (!coordinator->model->coordinator.balance)
+        return;
+    skn_balance_verdict_t verdict = cli_balancing_turn(
+        coordinator->balance, &coordinator->balanced, coordinator->model,
+        coordinator->membership, text, sizeof(text));
+    if (verdict.kind == SKN_BALANCE_GO_ON)
+        return;
+    say(coordinator, text);
+    cli_balancing_renew(verdict, coordinator->model, coordinator->membership);
+}
+
+/* For people who watch. */
+static void
+tell_nodes(coordinator_t *coordinator)
+{
+    if (!coordinator->call->json || !cli_flag(coordinator->call, "progress"))
+        return;
+    json_t *event = cli_lookout_event(
+        &coordinator->lookout, coordinator->membership, coordinator->balance,
+        coordinator->names, coordinator->count, cli_now_ns());
+    cli_event_put(event);
+}
+
+static void
+lead(coordinator_t *coordinator)
+{
+    while (!cli_stop_insisted(&coordinator->stop) &&
+           coordinator->journal.broken.status == SKN_OK) {
+        struct pollfd polled[2] = {
+            { coordinator->stop.descriptor, POLLIN, 0 },
+            { coordinator->leash ? STDIN_FILENO : -1, POLLIN, 0 },
+        };
+        skn_control_wait(coordinator->control, polled, 2, TICK_MS);
+        take_arrivals(coordinator);
+        take_signals(coordinator);
+        if (polled[1].revents)
+            take_leash(coordinator);
+        skn_membership_tick(coordinator->membership, cli_now_ns());
+        take_waiting(coordinator);
+        count(coordinator);
+        balance(coordinator);
+        carry_out(coordinator);
+        tell_nodes(coordinator);
+        if (skn_membership_phase(coordinator->membership) != SKN_PHASE_OVER)
+            continue;
+        if (coordinator->over_ns == 0)
+            coordinator->over_ns = cli_now_ns();
+        if (cli_now_ns() - coordinator->over_ns >= FAREWELL_MS * 1000000ull)
+            break;
+    }
+}
+
+/* --- opening ------------------------------------------------------------- */
+
+static skn_status_t
+read_keys(coordinator_t *coordinator, skn_error_t *error)
+{
+    const skn_model_t *model = coordinator->model;
+    skn_status_t status = SKN_OK;
+    coordinator->count = (uint32_t)model->node_count;
+    for (uint32_t k = 0; k < coordinator->count && status == SKN_OK; k++) {
+        coordinator->names[k] = model->nodes[k].name;
+        coordinator->keys[k] = coordinator->key_text[k];
+        if (model->nodes[k].key[0])
+            status = skn_key_load_public(model->nodes[k].key,
+                                         coordinator->key_text[k], error);
+    }
+    if (status != SKN_OK || !model->coordinator.key[0])
+        return status;
+    coordinator->own = skn_keys_load(model->coordinator.key, error);
+    return coordinator->own ? SKN_OK : error->status;
+}
+
+/* Who takes part, as the journal has it. */
+static skn_membership_t *
+open_membership(coordinator_t *coordinator, uint32_t wait_s, skn_error_t *error)
+{
+    const skn_model_t *model = coordinator->model;
+    const cli_run_journal_t *journal = &coordinator->journal;
+    uint32_t copies = (uint32_t)model->checkpoint.copies;
+    uint32_t cores[SKN_MEMBERS_MAX] = { 0 };
+    for (uint32_t k = 0; k < coordinator->count; k++)
+        cores[k] = skn_model_cores_count(&model->nodes[k].cores);
+    const skn_membership_options_t options = {
+        .count = coordinator->count,
+        .cores = cores,
+        .least = (uint32_t)model->coordinator.least,
+        .first_wait_ns = wait_s * 1000000000ull,
+        .choose = choose,
+        .job = coordinator,
+        .generation = journal->generation,
+        .members = journal->members,
+        .serving = journal->serving,
+        .saved_batch = journal->saved_batch,
+        .saved_here =
+            journal->saved_in > 0 && journal->saved_in == journal->generation,
+        .copies = copies < CLI_TALK_COPIES_MIN ? CLI_TALK_COPIES_MIN : copies,
+        .partial = model->coordinator.recovery == SKN_RECOVERY_PARTIAL,
+        .undialled = skn_model_undialled(model),
+    };
+    return skn_membership_new(&options, coordinator->names, error);
+}
+
+static skn_status_t
+open_all(coordinator_t *coordinator, skn_error_t *error)
+{
+    const skn_model_t *model = coordinator->model;
+    uint32_t wait_s = FIRST_WAIT_S;
+    if (!model->coordinator.address[0])
+        return skn_fail_hint(error,
+                             skn_fail(error, SKN_USAGE,
+                                      "%s names no coordinator",
+                                      coordinator->call->operands[0]),
+                             "give its address under coordinator:");
+    skn_status_t status =
+        cli_count(coordinator->call, "wait", CLI_WAIT_S_MAX, &wait_s, error);
+    if (status == SKN_OK)
+        status = read_keys(coordinator, error);
+    if (status == SKN_OK)
+        status = cli_admission_init(&coordinator->admission, model,
+                                    coordinator->names, error);
+    if (status == SKN_OK)
+        status = cli_run_journal_open(&coordinator->journal, model, error);
+    if (status != SKN_OK || coordinator->journal.over)
+        return status;
+    coordinator->balance =
+        cli_balancing_new(model, coordinator->journal.speeds, error);
+    coordinator->membership = open_membership(coordinator, wait_s, error);
+    coordinator->harvest = skn_harvest_new(
+        coordinator->count, &coordinator->journal.harvested, error);
+    if (!coordinator->membership || !coordinator->harvest ||
+        !coordinator->balance)
+        return error->status;
+    skn_harvest_goes_on(coordinator->harvest, coordinator->journal.generation,
+                        coordinator->journal.members);
+    skn_control_options_t line = {
+        .address = model->coordinator.address,
+        .keys = coordinator->own,
+        .member_keys = coordinator->keys,
+        .member_count = coordinator->count,
+        .admits = true,
+    };
+    coordinator->control = skn_control_listen(&line, error);
+    coordinator->admission.control = coordinator->control;
+    coordinator->admission.membership = coordinator->membership;
+    return coordinator->control ? SKN_OK : error->status;
+}
+
+static void
+close_all(coordinator_t *coordinator)
+{
+    skn_control_close(&coordinator->control);
+    skn_membership_destroy(&coordinator->membership);
+    skn_harvest_destroy(&coordinator->harvest);
+    skn_balance_destroy(&coordinator->balance);
+    cli_run_journal_close(&coordinator->journal);
+    skn_keys_destroy(&coordinator->own);
+    for (uint32_t k = 0; k < coordinator->count; k++)
+        skn_held_free(&coordinator->holding[k].list,
+                      coordinator->holding[k].count);
+    cli_manifests_drop(&coordinator->manifests, NULL, NULL);
+    cli_composing_fini(&coordinator->composing);
+    cli_admission_fini(&coordinator->admission);
+    skn_model_destroy(&coordinator->model);
+    cli_stop_close(&coordinator->stop);
+}
+
+static int
+finish(coordinator_t *coordinator)
+{
+    bool stopped = false;
+    skn_error_t error = { 0 };
+    skn_status_t status =
+        coordinator->journal.broken.status != SKN_OK
+            ? coordinator->journal.broken.status
+            : skn_membership_result(coordinator->membership, &stopped, &error);
+    if (coordinator->journal.broken.status != SKN_OK)
+        error = coordinator->journal.broken;
+    bool over = skn_membership_phase(coordinator->membership) == SKN_PHASE_OVER;
+    if (status == SKN_OK && over) {
+        cli_run_journal_add(&coordinator->journal,
+                            json_pack("{ss so}", "over",
+                                      stopped ? "stopped" : "done", "harvest",
+                                      harvested(coordinator)));
+        say(coordinator, stopped ? "the run is stopped; it goes on when the "
+                                   "coordinator is started again"
+                                 : "the run is done");
+        if (stopped && !coordinator->call->json)
+            cli_again_tell(coordinator->call, "to go on:", NULL);
+    }
+    skn_harvest_sum_t sum;
+    skn_harvest_sum(coordinator->harvest, &sum);
+    if (over)
+        cli_harvested_tell(&sum, coordinator->call->json);
+    if (status != SKN_OK)
+        return cli_report(coordinator->call, &error);
+    return over ? 0 : cli_stop_code(&coordinator->stop, 0);
+}
+
+/* People see where it is, and for whom it waits. */
+static void
+welcome(const coordinator_t *coordinator)
+{
+    if (coordinator->call->json)
+        return;
+    (void)printf("coordinates %s at %s; `skein member NAME %s` there, or on "
+                 "other machines, takes part, as:",
+                 coordinator->model->name,
+                 coordinator->model->coordinator.address,
+                 coordinator->call->operands[0]);
+    for (uint32_t k = 0; k < coordinator->count; k++)
+        (void)printf(" %s", coordinator->names[k]);
+    (void)putchar('\n');
+    (void)fflush(stdout);
+}
+
+static int
+coordinator_run(const cli_call_t *call)
+{
+    skn_error_t error = { 0 };
+    const char *overrides[CLI_VALUES_MAX];
+    skn_problems_t *problems = skn_problems_new(&error);
+    coordinator_t *coordinator = calloc(1, sizeof(*coordinator));
+    int code;
+    if (!coordinator || !problems) {
+        (void)skn_fail(&error, SKN_NO_MEMORY, "no room for a coordinator");
+        free(coordinator);
+        skn_problems_destroy(&problems);
+        return cli_report(call, &error);
+    }
+    coordinator->call = call;
+    coordinator->leash = cli_flag(call, "leash");
+    coordinator->stop =
+        (cli_stop_t){ .json = call->json,
+                      .doing = "bringing the run to a stop, which saves it",
+                      .insisting = "leave the members to themselves",
+                      .leashed = coordinator->leash };
+    cli_follow_outlive();
+    skn_status_t status = cli_stop_open(&coordinator->stop, &error);
+    if (status == SKN_OK)
+        status = skn_model_read(call->operands[0], overrides,
+                                cli_overrides(call, overrides),
+                                &coordinator->model, problems, &error);
+    if (status == SKN_OK)
+        status = open_all(coordinator, &error);
+    if (skn_problems_count(problems) > 0) {
+        code = cli_report_problems(call, problems);
+    } else if (status != SKN_OK) {
+        code = cli_report(call, &error);
+    } else if (coordinator->journal.over) {
+        cli_warn(call, "this run is done: there is nothing to coordinate",
+                 "another run needs another checkpoint.path");
+        code = 0;
+    } else {
+        welcome(coordinator);
+        lead(coordinator);
+        code = finish(coordinator);
+    }
+    close_all(coordinator);
+    free(coordinator);
+    skn_problems_destroy(&problems);
+    return code;
+}
+
+static const cli_option_t options[] = {
+    CLI_OVERRIDE_OPTION,
+    { "wait", 0, "SECONDS", "for all nodes of the list, at the start (15)" },
+    { "leash", 0, NULL, "bring the run to a stop when standard input ends" },
+    { "progress", 0, NULL, "with --json: how all nodes do, twice a second" },
+    CLI_COMMON_OPTIONS,
+    { 0 },
+};
+
+const cli_verb_t cli_coordinator = {
+    .name = "coordinator",
+    .help = "decide which nodes take part in a run, while it runs",
+    .operands = "FILE",
+    .operands_min = 1,
+    .operands_max = 1,
+    .options = options,
+    .description =
+        "Listens at the address under `coordinator:` of the model file, for\n"
+        "the nodes that it lists: `skein member` on each machine. Those that\n"
+        "are there train together; when one joins, leaves or dies, the others\n"
+        "go on from the last checkpoint that they hold together. It writes a\n"
+        "journal into checkpoint.path: killed and started again, it finds the\n"
+        "run as it is. See docs/elastic.md.",
+    .run = coordinator_run,
+};

@@ -1,0 +1,200 @@
+/* leaving.c - several nodes are told to leave; what they held must be kept.
+ * SPDX-License-Identifier: Apache-2.0 */
+#include "cli/elastic/leaving.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "cli/base/follow.h"
+#include "cli/base/process.h"
+#include "cli/base/random.h"
+#include "formats/checkpoint/held.h"
+
+#define COPIES 2u
+/* For a node to come back, at most: its machine is free again. */
+#define AWAY_MS_MAX 800u
+
+void
+cli_leaving_fini(cli_leaving_t *leaving)
+{
+    free(leaving->seconds);
+    leaving->seconds = NULL;
+}
+
+static uint32_t
+nodes_of(const cli_crew_t *crew)
+{
+    return (uint32_t)crew->model->node_count;
+}
+
+static uint64_t
+bit(uint32_t node)
+{
+    return (uint64_t)1 << node;
+}
+
+bool
+cli_leaving_waits(const cli_leaving_t *leaving)
+{
+    return leaving->set != leaving->ended;
+}
+
+bool
+cli_leaving_tell(cli_leaving_t *leaving, cli_crew_t *crew, uint64_t *random,
+                 uint64_t batch)
+{
+    uint32_t nodes = nodes_of(crew), running = 0;
+    uint32_t left = leaving->together > 1 ? leaving->together : 1;
+    for (uint32_t k = 0; k < nodes; k++)
+        running += crew->process[k + 1].process > 0;
+    if (running < left)
+        return false;
+    leaving->set = leaving->ended = 0;
+    leaving->told_ns = cli_now_ns();
+    leaving->batch = batch;
+    for (uint32_t k = 0; left > 0; k = (k + 1) % nodes) {
+        bool takes = cli_random(random) % nodes < left;
+        if (!takes || (leaving->set & bit(k)) ||
+            crew->process[k + 1].process <= 0)
+            continue;
+        cli_crew_dismiss(crew, k + 1,
+                         1 + (uint32_t)(cli_random(random) % AWAY_MS_MAX));
+        leaving->set |= bit(k);
+        left--;
+    }
+    return true;
+}
+
+/* --- what they held ------------------------------------------------------- */
+
+static void
+path_of(const cli_crew_t *crew, uint32_t node, char *path, size_t path_bytes)
+{
+    (void)snprintf(path, path_bytes, "%s/%s", crew->path,
+                   crew->model->nodes[node].name);
+}
+
+/* The newest checkpoint of which each part lies on `copies` of the holders. */
+static const skn_held_t *
+find_newest(const skn_holder_t *holders, size_t count, size_t copies)
+{
+    const skn_held_t *newest = NULL;
+    for (size_t h = 0; h < count; h++)
+        for (size_t k = 0; k < holders[h].count; k++) {
+            const skn_held_t *held = &holders[h].held[k];
+            if ((!newest || held->batch > newest->batch) &&
+                skn_held_copies(holders, count, held) >= copies)
+                newest = held;
+        }
+    return newest;
+}
+
+/* Of those that stayed, and of those that are back: what lies with these was
+ * dealt to them since. */
+static skn_status_t
+judge(const cli_leaving_t *leaving, const skn_holder_t *holders, size_t count,
+      skn_error_t *error)
+{
+    size_t stayed = count - (size_t)__builtin_popcountll(leaving->set);
+    size_t copies = stayed < COPIES ? stayed : COPIES;
+    const skn_held_t *enough = find_newest(holders, count, copies);
+    const skn_held_t *whole = find_newest(holders, count, 1);
+    if (enough && enough->batch >= leaving->batch)
+        return SKN_OK;
+    return skn_fail(
+        error, SKN_INTERNAL,
+        "%zu nodes stayed when others left at batch %llu, and of "
+        "no later checkpoint each part lies on %zu nodes: the newest "
+        "such one is of batch %llu, the newest whole one of batch "
+        "%llu",
+        stayed, (unsigned long long)leaving->batch, copies,
+        (unsigned long long)(enough ? enough->batch : 0),
+        (unsigned long long)(whole ? whole->batch : 0));
+}
+
+static skn_status_t
+check_copies(const cli_leaving_t *leaving, const cli_crew_t *crew,
+             skn_error_t *error)
+{
+    char path[SKN_TEXT_MAX + SKN_NAME_MAX + 2];
+    skn_held_t *held[SKN_CLUSTER_NODES_MAX] = { NULL };
+    skn_holder_t holders[SKN_CLUSTER_NODES_MAX];
+    size_t count = 0;
+    skn_status_t status = SKN_OK;
+    for (uint32_t k = 0; k < nodes_of(crew) && status == SKN_OK; k++) {
+        path_of(crew, k, path, sizeof(path));
+        status =
+            skn_held_list(path, &held[count], &holders[count].count, error);
+        holders[count].held = held[count];
+        count += status == SKN_OK;
+    }
+    if (status == SKN_OK && leaving->together < count)
+        status = judge(leaving, holders, count, error);
+    for (size_t k = 0; k < count; k++)
+        skn_held_free(&held[k], holders[k].count);
+    return status;
+}
+
+/* --- their ends ----------------------------------------------------------- */
+
+static skn_status_t
+note_seconds(cli_leaving_t *leaving, skn_error_t *error)
+{
+    double *more = realloc(leaving->seconds,
+                           (leaving->count + 1) * sizeof(*leaving->seconds));
+    if (!more)
+        return skn_fail(error, SKN_NO_MEMORY, "no room for a list of seconds");
+    leaving->seconds = more;
+    more[leaving->count++] = (double)(cli_now_ns() - leaving->told_ns) * 1e-9;
+    return SKN_OK;
+}
+
+skn_status_t
+cli_leaving_turn(cli_leaving_t *leaving, const cli_crew_t *crew,
+                 skn_error_t *error)
+{
+    char path[SKN_TEXT_MAX + SKN_NAME_MAX + 2];
+    skn_status_t status = SKN_OK;
+    bool all = leaving->together >= nodes_of(crew);
+    if (!cli_leaving_waits(leaving))
+        return SKN_OK;
+    for (uint32_t k = 0; k < nodes_of(crew) && status == SKN_OK; k++) {
+        if (!(leaving->set & ~leaving->ended & bit(k)) ||
+            crew->process[k + 1].process > 0)
+            continue;
+        leaving->ended |= bit(k);
+        path_of(crew, k, path, sizeof(path));
+        if (!all)
+            status = cli_folder_remove(path, error);
+    }
+    if (status != SKN_OK || cli_leaving_waits(leaving))
+        return status;
+    status = note_seconds(leaving, error);
+    return status == SKN_OK ? check_copies(leaving, crew, error) : status;
+}
+
+static int
+compare(const void *a, const void *b)
+{
+    double one = *(const double *)a, other = *(const double *)b;
+    return one < other ? -1 : one > other;
+}
+
+double
+cli_leaving_median(cli_leaving_t *leaving)
+{
+    if (leaving->count == 0)
+        return 0;
+    qsort(leaving->seconds, leaving->count, sizeof(*leaving->seconds), compare);
+    return leaving->seconds[leaving->count / 2];
+}
+
+double
+cli_leaving_longest(const cli_leaving_t *leaving)
+{
+    double longest = 0;
+    for (uint32_t k = 0; k < leaving->count; k++)
+        if (leaving->seconds[k] > longest)
+            longest = leaving->seconds[k];
+    return longest;
+}

@@ -1,0 +1,91 @@
+/* manifests.c - what members need to begin from a checkpoint that they hold
+ * parts of only.  SPDX-License-Identifier: Apache-2.0 */
+#include "cli/elastic/manifests.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "cli/base/talk.h"
+#include "formats/text/json_text.h"
+
+struct cli_manifest {
+    char seal[SKN_HASH_TEXT_BYTES];
+    json_t *text;
+    cli_manifest_t *next;
+};
+
+/* Whoever is told a seal must find what it stands for. */
+static bool
+has_seal(const json_t *text, const char *seal)
+{
+    char found[SKN_HASH_TEXT_BYTES];
+    skn_error_t nothing = { 0 };
+    const char *bytes = json_string_value(text);
+    size_t count = json_string_length(text);
+    if (!bytes || skn_json_check_seal("", bytes, count, &nothing) != SKN_OK)
+        return false;
+    skn_json_seal_text(bytes, count, found);
+    return strcmp(found, seal) == 0;
+}
+
+void
+cli_manifests_keep(cli_manifests_t *manifests, const json_t *message)
+{
+    size_t k;
+    const json_t *item;
+    json_array_foreach(json_object_get(message, "checkpoints"), k, item)
+    {
+        json_t *text = json_object_get(item, "manifest");
+        const char *seal = cli_talk_text(item, "seal");
+        size_t bytes = json_string_length(text);
+        if (!text || cli_manifests_sealed(manifests, seal) ||
+            bytes > CLI_MANIFESTS_BYTES_MAX - manifests->bytes ||
+            !has_seal(text, seal))
+            continue;
+        cli_manifest_t *manifest = calloc(1, sizeof(*manifest));
+        if (!manifest)
+            return;
+        (void)snprintf(manifest->seal, sizeof(manifest->seal), "%s", seal);
+        manifest->text = json_incref(text);
+        manifest->next = manifests->first;
+        manifests->first = manifest;
+        manifests->bytes += bytes;
+    }
+}
+
+void
+cli_manifests_drop(cli_manifests_t *manifests,
+                   bool (*is_held)(const void *job, const char *seal),
+                   const void *job)
+{
+    cli_manifest_t **at = &manifests->first;
+    while (*at) {
+        cli_manifest_t *manifest = *at;
+        if (is_held && is_held(job, manifest->seal)) {
+            at = &manifest->next;
+            continue;
+        }
+        *at = manifest->next;
+        manifests->bytes -= json_string_length(manifest->text);
+        json_decref(manifest->text);
+        free(manifest);
+    }
+}
+
+json_t *
+cli_manifests_seals(const cli_manifests_t *manifests)
+{
+    json_t *seals = json_array();
+    for (const cli_manifest_t *at = manifests->first; at; at = at->next)
+        (void)json_array_append_new(seals, json_string(at->seal));
+    return seals;
+}
+
+json_t *
+cli_manifests_sealed(const cli_manifests_t *manifests, const char *seal)
+{
+    for (const cli_manifest_t *at = manifests->first; at; at = at->next)
+        if (strcmp(at->seal, seal) == 0)
+            return at->text;
+    return NULL;
+}

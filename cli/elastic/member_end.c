@@ -1,0 +1,37 @@
+/* member_end.c - the last event of `skein member`, for whoever may start it
+ * again.  SPDX-License-Identifier: Apache-2.0 */
+#include "cli/elastic/member_end.h"
+
+#include <string.h>
+
+#include "cli/base/again.h"
+#include "cli/base/follow.h"
+#include "cli/base/talk.h"
+
+const char *
+cli_member_reason(const json_t *bye)
+{
+    const char *how = cli_talk_text(bye, "how");
+    return strcmp(how, "stopped") == 0  ? "stopped"
+           : strcmp(how, "failed") == 0 ? "failed"
+                                        : "sent";
+}
+
+int
+cli_member_end(const cli_call_t *call, bool done, const char *reason,
+               const cli_stop_t *stop, const skn_error_t *error)
+{
+    bool failed = error->status != SKN_OK;
+    int code = failed ? cli_report(call, error) : 0;
+    bool over = done && !failed;
+    if (call->json && over)
+        cli_event_put(
+            json_pack("{ss ss}", "event", "over", "node", call->operands[0]));
+    else if (call->json)
+        cli_event_put(json_pack("{ss ss ss}", "event", "left", "node",
+                                call->operands[0], "reason",
+                                failed ? "failed" : reason));
+    else if (!over && !failed)
+        cli_again_tell(call, "to take part again:", NULL);
+    return over ? 0 : cli_stop_code(stop, cli_requeue(call, code, true));
+}

@@ -1,0 +1,52 @@
+/* member_rest.c - waiting for memory.  SPDX-License-Identifier: Apache-2.0 */
+#include "cli/elastic/member_rest.h"
+
+#include <errno.h>
+#include <poll.h>
+#include <unistd.h>
+
+#include "cli/base/polite.h"
+#include "cli/base/process.h"
+#include "topology/idle/idle_policy.h"
+
+#define LOOK_MS 200
+
+/* A look that begins here knows nothing of what went before: it has to see
+ * memory wanted, and then not for a minute, or not at all for as long. */
+static bool
+wait_for_memory(cli_polite_t *polite, cli_stop_t *stop, bool leash)
+{
+    uint64_t begun_ns = cli_now_ns();
+    bool wanted = false;
+    for (;;) {
+        struct pollfd polled[] = {
+            { stop->descriptor, POLLIN, 0 },
+            { leash ? STDIN_FILENO : -1, POLLIN, 0 },
+        };
+        (void)poll(polled, 2, LOOK_MS);
+        if (cli_stop_take(stop) != CLI_STOP_NOTHING ||
+            (polled[1].revents && cli_leash_is_gone()))
+            return false;
+        cli_polite_wish_t wish = cli_polite_step(polite, 0);
+        if (wish == CLI_POLITE_LEAVE)
+            return false;
+        if (wish == CLI_POLITE_STAY &&
+            (wanted || cli_now_ns() - begun_ns >= SKN_IDLE_RESUME_NS))
+            return true;
+        wanted = wanted || wish == CLI_POLITE_GIVE_MEMORY;
+    }
+}
+
+bool
+cli_member_rest(const cli_call_t *call, const skn_model_t *model,
+                cli_stop_t *stop, bool leash, skn_error_t *error)
+{
+    cli_polite_options_t options;
+    cli_polite_options_of(&model->idle, false, &options);
+    cli_polite_t *polite = cli_polite_open(call, &options, error);
+    if (!polite)
+        return false;
+    bool enough = wait_for_memory(polite, stop, leash);
+    cli_polite_close(&polite);
+    return enough;
+}

@@ -1,0 +1,17 @@
+/* member_rest.h - a member that has given its memory back waits until its
+ * machine has enough again.  SPDX-License-Identifier: Apache-2.0 */
+#ifndef CLI_ELASTIC_MEMBER_REST_H
+#define CLI_ELASTIC_MEMBER_REST_H
+
+#include "cli/base/stop.h"
+#include "cli/base/verb.h"
+#include "topology/model/model.h"
+
+/* Looks at the machine's memory until it has been enough for a minute (docs/
+ * idle.md). False: a signal asked for an end, standard
+ * input ended where `leash`, the machine will be taken away, or, in `error`,
+ * there is no memory to look with. The caller has no worker. */
+bool cli_member_rest(const cli_call_t *call, const skn_model_t *model,
+                     cli_stop_t *stop, bool leash, skn_error_t *error);
+
+#endif

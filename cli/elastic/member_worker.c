@@ -1,0 +1,538 @@
+/* member_worker.c - `skein node` for one generation: its command line, its
+ * words, its end.  SPDX-License-Identifier: Apache-2.0 */
+#include "cli/elastic/member_worker.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <inttypes.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "cli/base/follow.h"
+#include "cli/base/process.h"
+#include "cli/base/talk.h"
+#include "formats/folder/folder.h"
+#include "formats/checkpoint/held.h"
+#include "formats/text/json_text.h"
+#include "topology/config/document.h"
+#include "topology/idle/idle_sample.h"
+#include "transport/socket/keys.h"
+
+/* For the other nodes of a generation: who is not there is dead by then. */
+#define NODE_WAIT_S "30"
+/* A worker that is told to pause goes on to the next marker if that takes no
+ * longer (actors/course/coordinator.c): a marker of its own would change what
+ * is trained, so that with reduction `fixed` it goes on as long as that takes.
+ * */
+#define PATIENCE_S "2"
+#define PATIENCE_FIXED_S "86400"
+/* `skein node` has a worker, which may have children of its own. */
+#define TREE_DEPTH 4
+#define FOLDER_BYTES (SKN_TEXT_MAX + 2 * SKN_NAME_MAX)
+#define PATH_BYTES (FOLDER_BYTES + SKN_NAME_MAX + 8)
+
+void
+cli_worker_init(cli_worker_t *worker)
+{
+    *worker = (cli_worker_t){ .ended = true };
+    worker->node.leash = -1;
+    worker->node.out.descriptor = worker->node.err.descriptor = -1;
+}
+
+void
+cli_worker_fini(cli_worker_t *worker)
+{
+    cli_up_fini(&worker->node);
+}
+
+/* --- the nodes of a generation -------------------------------------------- */
+
+/* The key files of all nodes, in a folder of this one; ours stays where its
+ * secret half is. */
+static skn_status_t
+save_key(const cli_worker_start_t *start, const json_t *node, char *path,
+         size_t path_bytes, skn_error_t *error)
+{
+    const char *name = cli_talk_text(node, "name");
+    const char *key = cli_talk_text(node, "key");
+    char folder[FOLDER_BYTES];
+    int descriptor = -1;
+    path[0] = '\0';
+    if (!skn_name_good(name))
+        return skn_fail(error, SKN_BAD_MESSAGE, "a node without a name");
+    if (!key[0])
+        return SKN_OK;
+    if (strcmp(name, start->node->name) == 0) {
+        (void)snprintf(path, path_bytes, "%s", start->node->key);
+        return SKN_OK;
+    }
+    (void)snprintf(folder, sizeof(folder), "%s.keys", start->folder);
+    (void)snprintf(path, path_bytes, "%s/%s.key", folder, name);
+    skn_status_t status = skn_folder_create(folder, &descriptor, error);
+    if (descriptor >= 0)
+        (void)close(descriptor);
+    return status == SKN_OK ? skn_key_save_public(path, name, key, error)
+                            : status;
+}
+
+static bool
+is_plain(const char *text)
+{
+    return text[strspn(text, "abcdefghijklmnopqrstuvwxyz"
+                             "ABCDEFGHIJKLMNOPQRSTUVWXYZ"
+                             "0123456789_-.:/[]")] == '\0';
+}
+
+static void
+write_real(FILE *file, const char *name, const json_t *value)
+{
+    if (json_number_value(value) > 0) /* else the default */
+        (void)skn_text_print(file, ", %s: %.9g", name,
+                             json_number_value(value));
+}
+
+static skn_status_t
+write_node(FILE *file, const cli_worker_start_t *start, const json_t *node,
+           bool first, skn_error_t *error)
+{
+    char path[PATH_BYTES];
+    const char *address = cli_talk_text(node, "address");
+    const char *via = cli_talk_text(node, "via");
+    json_t *cores = json_object_get(node, "cores");
+    uint64_t memory = cli_talk_number(node, "memory");
+    skn_status_t status =
+        is_plain(address) && is_plain(via)
+            ? save_key(start, node, path, sizeof(path), error)
+            : skn_fail(error, SKN_BAD_MESSAGE, "an address that is none");
+    if (status != SKN_OK)
+        return status;
+    (void)fprintf(file, "%s{name: %s, ", first ? "" : ", ",
+                  cli_talk_text(node, "name"));
+    if (address[0])
+        (void)fprintf(file, "address: \"%s\", ", address);
+    else if (via[0]) /* one alone has neither */
+        (void)fprintf(file, "via: \"%s\", ", via);
+    (void)fputs("key: ", file);
+    cli_json_string(path, file);
+    char *text = json_dumps(cores, JSON_ENCODE_ANY | JSON_COMPACT);
+    (void)fprintf(file, ", cores: %s", text ? text : "auto");
+    free(text);
+    if (memory > 0)
+        (void)fprintf(file, ", memory: %" PRIu64, memory);
+    write_real(file, "speed", json_object_get(node, "speed"));
+    write_real(file, "notice", json_object_get(node, "notice"));
+    if (json_is_true(json_object_get(node, "leaves")))
+        (void)fputs(", leaves: true", file);
+    (void)fputs("}", file);
+    return SKN_OK;
+}
+
+/* nodes=[...]; the caller's to free. Who is first leads. */
+static char *
+nodes_override(const cli_worker_start_t *start, const json_t *nodes,
+               bool *leads, skn_error_t *error)
+{
+    char *text = NULL;
+    size_t bytes = 0, k;
+    const json_t *node;
+    skn_status_t status = SKN_OK;
+    FILE *file = open_memstream(&text, &bytes);
+    if (!file) {
+        (void)skn_fail(error, SKN_NO_MEMORY, "no room for the nodes");
+        return NULL;
+    }
+    *leads = strcmp(cli_talk_text(json_array_get(nodes, 0), "name"),
+                    start->node->name) == 0;
+    (void)fputs("nodes=[", file);
+    json_array_foreach(nodes, k, node)
+    {
+        if (status == SKN_OK)
+            status = write_node(file, start, node, k == 0, error);
+    }
+    (void)fputs("]", file);
+    if (fclose(file) != 0 && status == SKN_OK)
+        status = skn_fail(error, SKN_NO_MEMORY, "no room for the nodes");
+    if (status == SKN_OK)
+        return text;
+    free(text);
+    return NULL;
+}
+
+/* --- its command line ----------------------------------------------------- */
+
+typedef struct line {
+    char *argument[CLI_UP_ARGUMENTS_MAX + 24];
+    size_t count;
+} line_t;
+
+static void
+add(line_t *line, const char *text)
+{
+    if (line->count + 1 < sizeof(line->argument) / sizeof(line->argument[0]))
+        line->argument[line->count++] = (char *)(uintptr_t)text;
+    line->argument[line->count] = NULL;
+}
+
+static void
+add_two(line_t *line, const char *option, const char *value)
+{
+    add(line, option);
+    add(line, value);
+}
+
+static skn_status_t
+exec_worker(cli_worker_t *worker, const cli_worker_start_t *start,
+            const json_t *order, const char *nodes, skn_error_t *error)
+{
+    char self[4096], number[32], copies[64];
+    char from[64] = "none";
+    line_t line = { .count = 0 };
+    if (cli_self_path(self, sizeof(self), error) != SKN_OK)
+        return error->status;
+    if (json_is_true(json_object_get(order, "saved")))
+        (void)snprintf(from, sizeof(from), "%" PRIu64 "-g%" PRIu64,
+                       cli_talk_number(order, "batch"),
+                       cli_talk_number(order, "layout"));
+    char *path = skn_override_of("checkpoint.path", start->folder, error);
+    if (!path)
+        return error->status;
+    (void)snprintf(copies, sizeof(copies), "checkpoint.copies=%d",
+                   CLI_TALK_COPIES_MIN);
+    (void)snprintf(number, sizeof(number), "%" PRIu64, worker->generation);
+    add(&line, self);
+    add_two(&line, "node", start->node->name);
+    add(&line, start->call->operands[1]);
+    add(&line, "--json");
+    add(&line, "--leash");
+    add(&line, "--lease");
+    add(&line, "--progress");
+    add(&line, "--resume");
+    add_two(&line, "--wait", NODE_WAIT_S);
+    add_two(&line, "--patience",
+            cli_value(start->call, "patience")
+                ? cli_value(start->call, "patience")
+            : start->model->train.reduction == SKN_REDUCTION_FIXED
+                ? PATIENCE_FIXED_S
+                : PATIENCE_S);
+    add_two(&line, "--run", cli_talk_text(order, "run"));
+    add_two(&line, "--generation", number);
+    add_two(&line, "--from", from);
+    for (size_t k = 0; cli_value_at(start->call, "override", k); k++)
+        add_two(&line, "-o", cli_value_at(start->call, "override", k));
+    add_two(&line, "-o", nodes);
+    add_two(&line, "-o", path);
+    if (start->model->checkpoint.copies < CLI_TALK_COPIES_MIN)
+        add_two(&line, "-o", copies);
+    skn_status_t status = cli_up_start(&worker->node, line.argument, error);
+    free(path);
+    return status;
+}
+
+/* A folder of another run would have the worker speak for that one. */
+static skn_status_t
+check_folder(const char *folder, const char *run, skn_error_t *error)
+{
+    skn_error_t nothing = { 0 };
+    skn_run_folder_t *found = skn_run_folder_look(folder, &nothing);
+    bool other = found && strcmp(skn_run_folder_id(found), run) != 0;
+    skn_run_folder_close(&found);
+    if (!other)
+        return SKN_OK;
+    return skn_fail_hint(
+        error,
+        skn_fail(error, SKN_CANNOT_CREATE, "%.400s holds another run", folder),
+        "give another checkpoint.path, or move that folder away; and if the "
+        "coordinator has lost its journal, put that back");
+}
+
+skn_status_t
+cli_worker_begin(cli_worker_t *worker, const cli_worker_start_t *start,
+                 const json_t *order, skn_error_t *error)
+{
+    const char *manifest = cli_talk_text(order, "manifest");
+    const char *run = cli_talk_text(order, "run");
+    skn_status_t (*take)(const char *, const char *, uint64_t, uint64_t,
+                         const char *, size_t, skn_error_t *) =
+        json_is_true(json_object_get(order, "composed")) ? skn_held_compose
+                                                         : skn_held_adopt;
+    skn_status_t status = SKN_OK;
+    const uint64_t cpu_ns = worker->cpu_before_ns + worker->cpu_ns;
+    const uint64_t sent_bytes = worker->sent_before_bytes + worker->sent_bytes;
+    cli_up_fini(&worker->node);
+    cli_worker_init(worker);
+    worker->cpu_before_ns = cpu_ns;
+    worker->sent_before_bytes = sent_bytes;
+    worker->call = start->call;
+    worker->bar = start->bar;
+    worker->model = start->model;
+    worker->generation = cli_talk_number(order, "generation");
+    worker->batch = cli_talk_number(order, "batch");
+    (void)snprintf(worker->name, sizeof(worker->name), "%s", start->node->name);
+    worker->node.name = worker->name;
+    worker->node.ssh = "";
+    worker->node.dies_with_us = true;
+    if (!skn_hash_text_good(run)) /* 32 hex digits, too */
+        status = skn_fail(error, SKN_BAD_MESSAGE, "a run without an id");
+    if (status == SKN_OK)
+        status = check_folder(start->folder, run, error);
+    if (status == SKN_OK && manifest[0])
+        status = take(start->folder, run, cli_talk_number(order, "batch"),
+                      cli_talk_number(order, "layout"), manifest,
+                      strlen(manifest), error);
+    if (status != SKN_OK)
+        return status;
+    char *nodes = nodes_override(start, json_object_get(order, "nodes"),
+                                 &worker->leads, error);
+    if (!nodes)
+        return error->status;
+    status = exec_worker(worker, start, order, nodes, error);
+    free(nodes);
+    worker->ended = status != SKN_OK;
+    if (worker->node.leash >= 0)
+        (void)fcntl(worker->node.leash, F_SETFL, O_NONBLOCK);
+    return status;
+}
+
+/* --- its words ------------------------------------------------------------ */
+
+bool
+cli_worker_repeats(const char *name)
+{
+    static const char *const names[] = { "start", "resume", "joined", "waiting",
+                                         "link",  "links",  "stopped" };
+    for (size_t k = 0; k < sizeof(names) / sizeof(names[0]); k++)
+        if (strcmp(name, names[k]) == 0)
+            return true;
+    return false;
+}
+
+static bool
+is_for_people(const cli_worker_t *worker, const char *name)
+{
+    if (strcmp(name, "warning") == 0 || strcmp(name, "idle") == 0 ||
+        strcmp(name, "stuck") == 0)
+        return true;
+    if (!worker->leads || strcmp(name, "traffic") == 0 ||
+        strcmp(name, "load") == 0)
+        return false;
+    if (strcmp(name, "progress") == 0)
+        return worker->call->json ? cli_flag(worker->call, "progress")
+                                  : cli_bar_possible(worker->call);
+    if (worker->call->json)
+        return true;
+    /* Where a part has stopped, the run goes on by itself. */
+    return strcmp(name, "stopped") != 0 &&
+           (worker->generation <= 1 || !cli_worker_repeats(name));
+}
+
+static void
+take_event(void *job, cli_up_node_t *node, char *line)
+{
+    cli_worker_t *worker = job;
+    json_t *event = json_loads(line, 0, NULL);
+    const char *name = cli_event_text(event, "event");
+    double batch = skn_json_number(event, "batch");
+    double busy_s = skn_json_number(event, "busy_s");
+    node->spoke = node->spoke || event;
+    if (strcmp(name, "traffic") == 0)
+        worker->sent_bytes = (uint64_t)skn_json_number(event, "bytes_sent");
+    if (busy_s > 0)
+        worker->busy_ns = (uint64_t)(busy_s * 1e9);
+    if (strcmp(name, "load") == 0) {
+        worker->load_us = cli_talk_number(event, "busy_us");
+        worker->load_at_us = cli_talk_number(event, "at_us");
+    }
+    if (strcmp(name, "error") == 0) {
+        cli_up_keep_error(node, event);
+    } else if (event) {
+        worker->done = worker->done || strcmp(name, "done") == 0;
+        worker->stopped = worker->stopped || strcmp(name, "stopped") == 0;
+        worker->noticed =
+            worker->noticed ||
+            (strcmp(name, "idle") == 0 &&
+             strcmp(cli_event_text(event, "action"), "leave") == 0);
+        if (strcmp(name, "idle") == 0 &&
+            strcmp(cli_event_text(event, "action"), "memory") == 0)
+            worker->crowded = json_is_true(json_object_get(event, "needed"));
+        if (strcmp(name, "silent") == 0)
+            worker->misses =
+                cli_talk_set(worker->model, json_object_get(event, "peers"));
+        if (strcmp(name, "progress") == 0 && batch > 0)
+            worker->batch = (uint64_t)batch;
+        if (strcmp(name, "checkpoint") == 0 && batch > 0)
+            worker->saved_batch = worker->batch = (uint64_t)batch;
+        if (is_for_people(worker, name))
+            cli_follow_print(worker->call, line, worker->bar);
+    }
+    json_decref(event);
+}
+
+static void
+take_complaint(void *job, cli_up_node_t *node, char *line)
+{
+    cli_worker_t *worker = job;
+    if (strncmp(line, "skein:", 6) == 0 || strncmp(line, "hint:", 5) == 0)
+        return; /* an event says it, too */
+    (void)snprintf(node->last, sizeof(node->last), "%s", line);
+    cli_bar_hide(worker->bar);
+    (void)fprintf(stderr, "[%s] %s\n", node->name, line);
+}
+
+/* --- what it uses --------------------------------------------------------- */
+
+static size_t
+read_file(const char *path, char *text, size_t text_bytes)
+{
+    FILE *file = fopen(path, "re");
+    size_t count = file ? fread(text, 1, text_bytes - 1, file) : 0;
+    if (file)
+        (void)fclose(file);
+    text[count] = '\0';
+    return count;
+}
+
+/* Of a process and all that it has started. */
+static uint64_t
+cpu_ticks(long process, int depth)
+{
+    char path[64], text[1024], *at, *end;
+    skn_idle_task_t task;
+    uint64_t ticks = 0;
+    (void)snprintf(path, sizeof(path), "/proc/%ld/stat", process);
+    if (read_file(path, text, sizeof(text)) > 0 &&
+        skn_idle_task_read(text, &task))
+        ticks = task.ticks;
+    (void)snprintf(path, sizeof(path), "/proc/%ld/task/%ld/children", process,
+                   process);
+    if (depth == 0 || read_file(path, text, sizeof(text)) == 0)
+        return ticks;
+    for (at = text;; at = end) {
+        long child = strtol(at, &end, 10);
+        if (end == at)
+            return ticks;
+        ticks += cpu_ticks(child, depth - 1);
+    }
+}
+
+void
+cli_worker_look(cli_worker_t *worker)
+{
+    long per_s = sysconf(_SC_CLK_TCK);
+    if (worker->node.process <= 0 || per_s <= 0)
+        return;
+    uint64_t cpu_ns = cpu_ticks(worker->node.process, TREE_DEPTH) *
+                      (1000000000u / (uint64_t)per_s);
+    if (cpu_ns > worker->cpu_ns) /* what was killed in it is not counted */
+        worker->cpu_ns = cpu_ns;
+}
+
+/* --- its end -------------------------------------------------------------- */
+
+bool
+cli_worker_lives(const cli_worker_t *worker)
+{
+    return worker->node.process > 0;
+}
+
+void
+cli_worker_feed(const cli_worker_t *worker, uint64_t until_ns)
+{
+    /* A worker that does not read has other troubles. */
+    if (worker->node.leash >= 0)
+        (void)!write(worker->node.leash, &until_ns, sizeof(until_ns));
+}
+
+static void
+read_all(cli_worker_t *worker)
+{
+    if (worker->node.out.descriptor >= 0)
+        (void)cli_up_read(&worker->node.out, &worker->node, take_event, worker);
+    if (worker->node.err.descriptor >= 0)
+        (void)cli_up_read(&worker->node.err, &worker->node, take_complaint,
+                          worker);
+}
+
+static void
+bury(cli_worker_t *worker)
+{
+    cli_up_node_t *node = &worker->node;
+    node->process = 0;
+    node->failed = !WIFEXITED(node->status) || WEXITSTATUS(node->status) != 0;
+    cli_up_stop(node);
+    if (!node->failed || node->error.status != SKN_OK)
+        return;
+    if (WIFSIGNALED(node->status))
+        (void)skn_fail(&node->error, SKN_INTERNAL,
+                       "the worker was killed by signal %d (%s)",
+                       WTERMSIG(node->status),
+                       strsignal(WTERMSIG(node->status)));
+    else
+        (void)skn_fail(&node->error, SKN_INTERNAL,
+                       "the worker ended with exit code %d and did not say why",
+                       WEXITSTATUS(node->status));
+}
+
+bool
+cli_worker_turn(cli_worker_t *worker)
+{
+    cli_up_node_t *node = &worker->node;
+    read_all(worker);
+    if (worker->break_ns > 0 && cli_now_ns() >= worker->break_ns)
+        cli_worker_kill(worker);
+    if (node->process > 0 && worker->done)
+        cli_worker_look(worker); /* it will end soon */
+    if (node->process > 0 &&
+        waitpid(node->process, &node->status, WNOHANG) == node->process) {
+        bury(worker);
+        read_all(worker); /* its last words */
+    }
+    if (worker->ended || node->process > 0)
+        return false;
+    worker->ended = true;
+    return true;
+}
+
+const char *
+cli_worker_ending(const cli_worker_t *worker)
+{
+    return worker->node.failed ? "failed"
+           : worker->done      ? "done"
+           : worker->stopped   ? "stopped"
+                               : "well";
+}
+
+/* Nobody is to blame. */
+static void
+end_with_others(cli_worker_t *worker)
+{
+    cli_worker_look(worker);
+    if (worker->node.error.status == SKN_OK)
+        (void)skn_fail(&worker->node.error, SKN_UNAVAILABLE,
+                       "was ended with its generation");
+}
+
+void
+cli_worker_break(cli_worker_t *worker)
+{
+    if (worker->node.process <= 0 || worker->break_ns > 0)
+        return;
+    end_with_others(worker);
+    worker->break_ns = cli_now_ns() + CLI_WORKER_CUT_MS * 1000000ull;
+    cli_worker_feed(worker, CLI_FOLLOW_BREAK);
+}
+
+void
+cli_worker_kill(cli_worker_t *worker)
+{
+    cli_up_node_t *node = &worker->node;
+    if (node->process <= 0)
+        return;
+    end_with_others(worker);
+    cli_up_kill(node, SIGKILL);
+    cli_process_wait(node->process, &node->status);
+    bury(worker);
+    read_all(worker);
+}

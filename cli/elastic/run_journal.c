@@ -1,0 +1,103 @@
+/* run_journal.c - the lines of a coordinator's journal.
+ * SPDX-License-Identifier: Apache-2.0 */
+#include "cli/elastic/run_journal.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "cli/elastic/balancing.h"
+#include "cli/elastic/harvested.h"
+#include "cli/base/talk.h"
+#include "formats/checkpoint/node_folders.h"
+#include "topology/run/resume.h"
+
+static skn_status_t
+take_line(void *job, const json_t *line, skn_error_t *error)
+{
+    cli_run_journal_t *journal = job;
+    const json_t *members = json_object_get(line, "members");
+    const char *run = cli_talk_text(line, "run");
+    (void)error;
+    if (run[0])
+        (void)snprintf(journal->run_id, sizeof(journal->run_id), "%s", run);
+    if (members) {
+        journal->generation = cli_talk_number(line, "generation");
+        journal->members = cli_talk_set(journal->model, members);
+        journal->serving =
+            cli_talk_set(journal->model, json_object_get(line, "serving"));
+    }
+    if (json_is_true(json_object_get(line, "from_saved")) &&
+        !json_is_true(json_object_get(line, "composed")) &&
+        cli_talk_number(line, "batch") > journal->saved_batch)
+        journal->saved_batch = cli_talk_number(line, "batch");
+    if (json_object_get(line, "saved")) {
+        journal->saved_batch = cli_talk_number(line, "saved");
+        /* Older journals leave out whose it is. */
+        journal->saved_in = json_object_get(line, "generation")
+                                ? cli_talk_number(line, "generation")
+                                : journal->generation;
+    }
+    cli_harvested_read(json_object_get(line, "harvest"), &journal->harvested);
+    cli_balancing_read(json_object_get(line, "speeds"), journal->model,
+                       journal->speeds);
+    journal->over = strcmp(cli_talk_text(line, "over"), "done") == 0;
+    return SKN_OK;
+}
+
+void
+cli_run_journal_add(cli_run_journal_t *journal, json_t *line)
+{
+    char *text = line ? json_dumps(line, JSON_COMPACT) : NULL;
+    json_decref(line);
+    if (journal->broken.status != SKN_OK) {
+        free(text);
+        return;
+    }
+    if (!text)
+        (void)skn_fail(&journal->broken, SKN_NO_MEMORY,
+                       "no room for a line of the journal");
+    else if (skn_journal_add(journal->file, text, &journal->broken) != SKN_OK)
+        (void)skn_fail_hint(&journal->broken, journal->broken.status,
+                            "nothing is lost: make room and start the "
+                            "coordinator again");
+    free(text);
+}
+
+skn_status_t
+cli_run_journal_open(cli_run_journal_t *journal, const skn_model_t *model,
+                     skn_error_t *error)
+{
+    char path[SKN_TEXT_MAX + 32];
+    const char *folder = model->checkpoint.path;
+    *journal = (cli_run_journal_t){ .model = model };
+    if (!folder[0])
+        return skn_fail_hint(
+            error,
+            skn_fail(error, SKN_USAGE,
+                     "a run with a coordinator needs a folder that it finds "
+                     "again"),
+            "give -o checkpoint.path=FOLDER, the same on all machines");
+    skn_status_t status = skn_resume_make_top(folder, error);
+    if (status != SKN_OK)
+        return status;
+    (void)snprintf(path, sizeof(path), "%s/" SKN_COORDINATOR_JOURNAL, folder);
+    journal->file = skn_journal_open(path, take_line, journal, error);
+    if (!journal->file)
+        return error->status;
+    if (journal->run_id[0])
+        return SKN_OK;
+    status = skn_run_id_draw(journal->run_id, error);
+    if (status != SKN_OK)
+        return status;
+    cli_run_journal_add(journal, json_pack("{ss ss}", "run", journal->run_id,
+                                           "config", model->name));
+    if (journal->broken.status != SKN_OK)
+        *error = journal->broken;
+    return journal->broken.status;
+}
+
+void
+cli_run_journal_close(cli_run_journal_t *journal)
+{
+    skn_journal_close(&journal->file);
+}

@@ -1,0 +1,719 @@
+/* torture.c - skein torture: a run whose nodes are killed, and must not care.
+ *
+ * Trains the model undisturbed in one process; then on nodes of this machine,
+ * each with a folder of its own, while nodes are killed with SIGKILL, or told
+ * to leave, at random moments, come back, and find their folders removed. The
+ * weights must be the same to the bit, and every batch must have been applied
+ * once. Where survivors keep what they have (`recovery: partial`) there are no
+ * bits to compare: no batch may be applied twice, no more may be lost than was
+ * told, and P@1 must be about that of the undisturbed run.
+ * SPDX-License-Identifier: Apache-2.0 */
+#include <inttypes.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "skein/text.h"
+#include "cli/elastic/crew.h"
+#include "cli/base/follow.h"
+#include "cli/elastic/leaving.h"
+#include "cli/base/process.h"
+#include "cli/base/random.h"
+#include "cli/elastic/up_elastic.h"
+#include "cli/base/verbs.h"
+#include "formats/text/json_text.h"
+#include "topology/config/problems.h"
+
+#define NODES_DEFAULT 3u
+#define KILLS_DEFAULT 10u
+#define KILLS_MAX 10000u
+/* One of so many kills is the coordinator's, whose journal stays. */
+#define COORDINATOR_SHARE 6u
+/* A kill comes up to so long after the batch that it waits for. */
+#define DELAY_MS_MAX 400u
+/* Between markers, where the file does not say: a kill undoes so many. */
+#define EVERY_BATCHES "20"
+/* What P@1 may differ by for the updates that are lost, and by chance: more
+ * than between seeds (docs/evidence/partial.md). */
+#define P1_LESS_MAX .03
+/* Nothing was heard for so long: it hangs, and that is what is told. */
+#define SILENCE_S 120u
+
+typedef enum step {
+    STEP_WAIT, /* for the generation to be whole, and the next kill's batch */
+    STEP_AIM   /* the kill's moment is chosen */
+} step_t;
+
+typedef struct torture {
+    const cli_call_t *call;
+    cli_bar_t bar;
+    uint32_t kills, killed, killed_coordinator, node_count;
+    uint32_t leaves, left; /* by notice */
+    cli_leaving_t leaving;
+    uint64_t random;
+    /* The undisturbed run. */
+    char want_sha256[65];
+    uint64_t batches;
+    double want_p1; /* -1: there are no test points */
+    /* The disturbed one. */
+    char sha256[65];
+    step_t step;
+    uint64_t due_ns, heard_ns;
+    uint64_t batch;      /* as far as it has come */
+    uint64_t generation; /* that runs */
+    bool whole;          /* it has saved: every part is held twice again */
+    size_t members;      /* of it */
+    bool done;
+    double lost, applied_twice; /* -1: was not told */
+    /* `recovery: partial`: how often it happened, and what was told to be lost
+     * then. */
+    bool partial;
+    uint32_t partials;
+    double told_lost, p1;
+    uint64_t killed_ns;
+    uint64_t killed_generation; /* that was killed in */
+    uint64_t saved_generation;  /* that has saved last */
+    bool awaited; /* a kill that no newer one has trained after yet */
+    double back_s_sum, back_s_max;
+    bool insisted; /* Ctrl-C was pressed again */
+    skn_error_t error;
+} torture_t;
+
+/* The same kills for the same seed. */
+static uint64_t
+draw(torture_t *torture, uint64_t below)
+{
+    uint64_t value = cli_random(&torture->random);
+    return below ? value % below : 0;
+}
+
+static void say(torture_t *torture, const char *format, ...)
+    __attribute__((format(printf, 2, 3)));
+
+static void
+say(torture_t *torture, const char *format, ...)
+{
+    va_list arguments;
+    if (torture->call->json)
+        return;
+    cli_bar_hide(&torture->bar);
+    va_start(arguments, format);
+    (void)skn_text_print_list(stdout, format, arguments);
+    va_end(arguments);
+    (void)fflush(stdout);
+}
+
+/* --- the undisturbed run -------------------------------------------------- */
+
+static double
+p1_of(const json_t *event)
+{
+    const json_t *p1 = json_object_get(event, "p1");
+    return p1 ? json_number_value(p1) : -1;
+}
+
+static void
+take_reference(void *job, cli_up_node_t *node, char *line)
+{
+    torture_t *torture = job;
+    json_t *event = json_loads(line, 0, NULL);
+    const char *name = cli_event_text(event, "event");
+    if (strcmp(name, "done") == 0) {
+        (void)snprintf(torture->want_sha256, sizeof(torture->want_sha256), "%s",
+                       cli_event_text(event, "weights_sha256"));
+        torture->batches =
+            (uint64_t)json_integer_value(json_object_get(event, "batches"));
+        torture->want_p1 = p1_of(event);
+    } else if (strcmp(name, "error") == 0) {
+        cli_up_keep_error(node, event);
+    } else if (cli_bar_possible(torture->call) &&
+               strcmp(name, "progress") == 0) {
+        cli_follow_print(torture->call, line, &torture->bar);
+    }
+    json_decref(event);
+}
+
+static void
+take_nothing(void *job, cli_up_node_t *node, char *line)
+{
+    (void)job;
+    (void)node;
+    (void)line;
+}
+
+/* A folder that is in use is not gone on in: what is compared begins anew. */
+static void
+blame_reference(const skn_error_t *cause, skn_error_t *error)
+{
+    bool used = cause->status == SKN_CANNOT_CREATE;
+    (void)skn_fail(error, cause->status, "undisturbed: %s", cause->text);
+    (void)skn_fail_hint(error, cause->status, "%s",
+                        used ? "choose another checkpoint.path" : cause->hint);
+}
+
+static skn_status_t
+run_reference(torture_t *torture, const cli_up_local_t *local, const char *path,
+              skn_error_t *error)
+{
+    cli_up_node_t process = {
+        .name = "undisturbed", .ssh = "", .leash = -1, .dies_with_us = true
+    };
+    cli_up_command_t command = { 0 };
+    const cli_up_role_t role = { .verb = "train",
+                                 .file = torture->call->operands[0],
+                                 .path = path };
+    process.out.descriptor = process.err.descriptor = -1;
+    cli_stop_t stop = { .json = torture->call->json,
+                        .doing = "saving the undisturbed run",
+                        .insisting = "quit without saving",
+                        .descriptor = -1 };
+    skn_status_t status = cli_stop_open(&stop, error);
+    if (status == SKN_OK)
+        status = cli_up_role_command(torture->call, local, &process, &role,
+                                     &command, error);
+    if (status == SKN_OK)
+        status = cli_up_start(&process, command.argument, error);
+    while (status == SKN_OK && process.out.descriptor >= 0) {
+        if (cli_stop_wait(&stop, 20) != CLI_STOP_NOTHING)
+            cli_up_kill(&process, cli_stop_insisted(&stop) ? SIGKILL : SIGTERM);
+        (void)cli_up_read(&process.out, &process, take_reference, torture);
+        if (process.err.descriptor >= 0)
+            (void)cli_up_read(&process.err, &process, take_nothing, torture);
+    }
+    if (process.process > 0)
+        cli_process_wait(process.process, &process.status);
+    cli_bar_hide(&torture->bar);
+    cli_up_fini(&process);
+    cli_up_command_fini(&command);
+    torture->insisted = cli_stop_insisted(&stop);
+    cli_stop_close(&stop);
+    if (status != SKN_OK)
+        return status;
+    if (process.error.status != SKN_OK)
+        blame_reference(&process.error, error);
+    else if (!torture->want_sha256[0])
+        (void)skn_fail(error, SKN_UNAVAILABLE,
+                       "the undisturbed run did not come to its end");
+    return error->status;
+}
+
+/* --- kills ---------------------------------------------------------------- */
+
+/* Of kills and leaves. */
+static uint32_t
+to_come(const torture_t *torture)
+{
+    return torture->kills - torture->killed + torture->leaves - torture->left;
+}
+
+static void
+choose_moment(torture_t *torture)
+{
+    /* Spread over what is left of the run: what is left to come, too. */
+    uint64_t left = torture->batches > torture->batch
+                        ? torture->batches - torture->batch
+                        : 1;
+    uint64_t after = draw(torture, left / (to_come(torture) + 1) + 1);
+    torture->step = STEP_AIM;
+    torture->batch += after; /* the batch to wait for */
+    torture->due_ns = 0;
+}
+
+/* As if the machine had never been there. */
+static skn_status_t
+remove_folder(const cli_crew_t *crew, uint32_t place, skn_error_t *error)
+{
+    char path[SKN_TEXT_MAX + SKN_NAME_MAX + 2];
+    (void)snprintf(path, sizeof(path), "%s/%s", crew->path,
+                   crew->model->nodes[place - 1].name);
+    return cli_folder_remove(path, error);
+}
+
+/* Tells people, and what reads JSON, of number `number` of what happens. */
+static void
+announce(torture_t *torture, const char *what, uint32_t number, uint32_t all,
+         const char *node, const char *more)
+{
+    say(torture, "%s %u of %u: %s%s\n", what, number, all, node, more);
+    if (!torture->call->json)
+        return;
+    (void)printf("{\"event\":\"%s\",\"%s\":%u,\"node\":\"%s\"}\n", what, what,
+                 number, node);
+    (void)fflush(stdout);
+}
+
+static void
+dismiss(torture_t *torture, cli_crew_t *crew, uint64_t reached)
+{
+    char names[SKN_CLUSTER_NODES_MAX * (SKN_NAME_MAX + 1)] = "";
+    size_t used = 0;
+    if (!cli_leaving_tell(&torture->leaving, crew, &torture->random, reached))
+        return; /* some are on their way */
+    torture->left++;
+    torture->whole = false;
+    torture->step = STEP_WAIT;
+    for (uint32_t k = 0; k < torture->node_count; k++)
+        if (torture->leaving.set >> k & 1u)
+            used +=
+                (size_t)snprintf(names + used, sizeof(names) - used, "%s%s",
+                                 used ? " " : "", crew->process[k + 1].name);
+    announce(torture, "leave", torture->left, torture->leaves, names, "");
+}
+
+static void
+strike(torture_t *torture, cli_crew_t *crew)
+{
+    bool coordinator =
+        draw(torture, torture->kills - torture->killed) <
+        torture->kills / COORDINATOR_SHARE - torture->killed_coordinator;
+    uint32_t place =
+        coordinator ? 0 : 1 + (uint32_t)draw(torture, torture->node_count);
+    uint32_t after_ms = (uint32_t)draw(torture, 2 * DELAY_MS_MAX);
+    cli_crew_kill(crew, place, after_ms);
+    if (place > 0)
+        (void)remove_folder(crew, place, &torture->error);
+    torture->killed++;
+    torture->killed_coordinator += coordinator;
+    torture->killed_ns = cli_now_ns();
+    torture->killed_generation = torture->generation;
+    torture->awaited = !coordinator;
+    torture->whole = coordinator && torture->whole;
+    torture->step = STEP_WAIT;
+    announce(torture, "kill", torture->killed, torture->kills,
+             crew->process[place].name,
+             place > 0 ? ", and its folder is gone" : "");
+}
+
+static void
+turn(torture_t *torture, cli_crew_t *crew, uint64_t reached)
+{
+    (void)cli_leaving_turn(&torture->leaving, crew, &torture->error);
+    if (to_come(torture) == 0 || torture->done ||
+        cli_leaving_waits(&torture->leaving))
+        return;
+    if (torture->step == STEP_WAIT && torture->whole) {
+        torture->batch = reached;
+        choose_moment(torture);
+    }
+    if (torture->step != STEP_AIM || reached < torture->batch)
+        return;
+    if (torture->due_ns == 0)
+        torture->due_ns =
+            cli_now_ns() + draw(torture, DELAY_MS_MAX) * 1000000ull + 1;
+    if (cli_now_ns() < torture->due_ns)
+        return;
+    if (draw(torture, to_come(torture)) < torture->kills - torture->killed)
+        strike(torture, crew);
+    else
+        dismiss(torture, crew, reached);
+}
+
+/* --- what is heard -------------------------------------------------------- */
+
+typedef struct heard {
+    torture_t *torture;
+    uint64_t reached;
+} heard_t;
+
+/* Before the next kill or leave: for the parts to lie on two nodes, and with
+ * those that leave together on all. */
+static size_t
+members_wanted(const torture_t *torture)
+{
+    return torture->leaving.together > 1 ? torture->node_count
+           : torture->node_count > 1     ? 2
+                                         : 1;
+}
+
+/* Where checkpoints come faster than words about progress, they tell. The first
+ * of a generation is what it began with. */
+static void
+take_training(heard_t *heard, const char *name, const json_t *event)
+{
+    torture_t *torture = heard->torture;
+    uint64_t batch = (uint64_t)skn_json_number(event, "batch");
+    bool saved = strcmp(name, "checkpoint") == 0;
+    bool first = saved && torture->saved_generation != torture->generation;
+    if (saved) {
+        torture->saved_generation = torture->generation;
+        torture->whole = torture->members >= members_wanted(torture);
+    }
+    if (!saved && strcmp(name, "progress") != 0)
+        return;
+    heard->reached = batch;
+    if (first || !torture->awaited ||
+        torture->generation == torture->killed_generation)
+        return;
+    double seconds = (double)(cli_now_ns() - torture->killed_ns) * 1e-9;
+    torture->awaited = false;
+    torture->back_s_sum += seconds;
+    if (seconds > torture->back_s_max)
+        torture->back_s_max = seconds;
+}
+
+static void
+take_done(torture_t *torture, const json_t *event)
+{
+    const json_t *lost = json_object_get(event, "lost");
+    const json_t *twice = json_object_get(event, "applied_twice");
+    torture->done = true;
+    (void)snprintf(torture->sha256, sizeof(torture->sha256), "%s",
+                   cli_event_text(event, "weights_sha256"));
+    torture->lost = lost ? json_number_value(lost) : -1;
+    torture->applied_twice = twice ? json_number_value(twice) : -1;
+    torture->p1 = p1_of(event);
+}
+
+static void
+take(void *job, cli_crew_t *crew, uint32_t place, const json_t *event,
+     const char *line)
+{
+    heard_t *heard = job;
+    torture_t *torture = heard->torture;
+    const char *name = cli_event_text(event, "event");
+    (void)place;
+    torture->heard_ns = cli_now_ns();
+    if (strcmp(name, "membership") == 0) {
+        uint64_t generation =
+            (uint64_t)json_integer_value(json_object_get(event, "generation"));
+        torture->whole = torture->whole && generation == torture->generation;
+        torture->generation = generation;
+        torture->members = json_array_size(json_object_get(event, "members"));
+        say(torture, "  %s\n", cli_event_text(event, "text"));
+    }
+    if (strcmp(name, "done") == 0)
+        take_done(torture, event);
+    if (strcmp(name, "partial") == 0) {
+        torture->partials++;
+        torture->told_lost += skn_json_number(event, "lost");
+    }
+    take_training(heard, name, event);
+    if (torture->call->json && strcmp(name, "progress") != 0)
+        (void)puts(line);
+    else if (!torture->call->json && strcmp(name, "warning") == 0)
+        say(torture, "  %s\n", cli_event_text(event, "message"));
+    (void)crew;
+}
+
+static skn_status_t
+run_disturbed(torture_t *torture, const skn_model_t *model,
+              const cli_up_local_t *local, const char *path, skn_error_t *error)
+{
+    heard_t heard = { .torture = torture };
+    cli_crew_t crew = {
+        .call = torture->call,
+        .file = torture->call->operands[0],
+        .model = model,
+        .local = local,
+        .path = path,
+        .patience_s = "600",
+        .take = take,
+        .job = &heard,
+        .stop.descriptor = -1,
+    };
+    torture->node_count = (uint32_t)model->node_count;
+    torture->heard_ns = cli_now_ns();
+    skn_status_t status = cli_crew_open(&crew, error);
+    if (status == SKN_OK)
+        status = cli_crew_start(&crew, error);
+    while (status == SKN_OK && cli_crew_turn(&crew, 20)) {
+        turn(torture, &crew, heard.reached);
+        if (torture->error.status != SKN_OK)
+            *error = torture->error;
+        status = error->status;
+        if (cli_now_ns() - torture->heard_ns > SILENCE_S * 1000000000ull)
+            status = skn_fail(error, SKN_UNAVAILABLE,
+                              "nothing was heard for %u s after kill %u",
+                              SILENCE_S, torture->killed);
+    }
+    cli_crew_close(&crew);
+    torture->insisted = cli_stop_insisted(&crew.stop);
+    if (status != SKN_OK)
+        return status;
+    if (crew.error.status != SKN_OK)
+        *error = crew.error;
+    else if (crew.stopping)
+        (void)skn_fail(error, SKN_UNAVAILABLE,
+                       "stopped after %u kills and %u leaves", torture->killed,
+                       torture->left);
+    else if (!torture->done)
+        (void)skn_fail(error, SKN_UNAVAILABLE,
+                       "the run ended and did not say that it was done");
+    return error->status;
+}
+
+/* --- the verdict ---------------------------------------------------------- */
+
+/* Of a run that loses updates on purpose. */
+static void
+tell_partial(const torture_t *torture)
+{
+    if (torture->call->json)
+        (void)skn_text_print(
+            stdout,
+            "{\"event\":\"torture_partial\",\"partials\":%u,"
+            "\"told_lost\":%.0f,\"p1\":%.5f,\"want_p1\":%.5f}\n",
+            torture->partials, torture->told_lost, torture->p1,
+            torture->want_p1);
+    else
+        (void)skn_text_print(
+            stdout,
+            "survivors kept what they had %u times; %.0f updates of "
+            "blocks lost, %.0f told of; P@1 %.4f, undisturbed %.4f\n",
+            torture->partials, torture->lost, torture->told_lost, torture->p1,
+            torture->want_p1);
+}
+
+/* A rollback behind a partial recovery takes its losses back: fewer may be lost
+ * than were told of. */
+static void
+judge_partial(const torture_t *torture, skn_error_t *error)
+{
+    if (torture->applied_twice != 0 || torture->lost < 0 ||
+        torture->lost > torture->told_lost)
+        (void)skn_fail(error, SKN_INTERNAL,
+                       "the ledger does not close: %.0f lost, %.0f told of, "
+                       "%.0f applied twice",
+                       torture->lost, torture->told_lost,
+                       torture->applied_twice);
+    else if (torture->p1 < torture->want_p1 - P1_LESS_MAX)
+        (void)skn_fail(error, SKN_INTERNAL,
+                       "P@1 is %.4f, and %.4f in the undisturbed run",
+                       torture->p1, torture->want_p1);
+}
+
+static int
+judge(torture_t *torture)
+{
+    skn_error_t error = { 0 };
+    uint32_t nodes = torture->killed - torture->killed_coordinator;
+    bool same = strcmp(torture->sha256, torture->want_sha256) == 0;
+    if (torture->partial)
+        tell_partial(torture);
+    double mean_s = nodes ? torture->back_s_sum / nodes : 0;
+    uint32_t together = torture->leaving.together > 1 && torture->left > 0
+                            ? torture->leaving.together
+                            : torture->left > 0;
+    double leave_s = cli_leaving_median(&torture->leaving);
+    double leave_s_max = cli_leaving_longest(&torture->leaving);
+    if (torture->call->json)
+        (void)skn_text_print(
+            stdout,
+            "{\"event\":\"torture\",\"kills\":%u,"
+            "\"kills_coordinator\":%u,\"leaves\":%u,\"lost\":%.0f,"
+            "\"applied_twice\":%.0f,\"same_weights\":%s,"
+            "\"generations\":%" PRIu64
+            ",\"back_s_mean\":%.2f,\"back_s_max\":%.2f"
+            ",\"leaves_together\":%u,\"leave_s_median\":%.2f,"
+            "\"leave_s_max\":%.2f}\n",
+            torture->killed, torture->killed_coordinator, torture->left,
+            torture->lost, torture->applied_twice, same ? "true" : "false",
+            torture->generation, mean_s, torture->back_s_max, together, leave_s,
+            leave_s_max);
+    else
+        say(torture,
+            "%u kills (%u of the coordinator) and %u leaves in %" PRIu64
+            " generations: %.0f batches lost, %.0f applied twice\n"
+            "training again after %.1f s, at most %.1f s; left after %.1f s, "
+            "at most %.1f s\n"
+            "%s as an undisturbed run: %s\n",
+            torture->killed, torture->killed_coordinator, torture->left,
+            torture->generation, torture->lost, torture->applied_twice, mean_s,
+            torture->back_s_max, leave_s, leave_s_max,
+            same               ? "same weights"
+            : torture->partial ? "other weights, of course,"
+                               : "NOT the same weights",
+            torture->sha256);
+    (void)fflush(stdout);
+    if (torture->partial)
+        judge_partial(torture, &error);
+    else if (!same)
+        (void)skn_fail(&error, SKN_INTERNAL,
+                       "the weights are not those of the undisturbed run, %s",
+                       torture->want_sha256);
+    else if (torture->lost != 0 || torture->applied_twice != 0)
+        (void)skn_fail(&error, SKN_INTERNAL, "the ledger does not close");
+    if (error.status == SKN_OK && to_come(torture) > 0)
+        (void)skn_fail_hint(
+            &error,
+            skn_fail(&error, SKN_USAGE,
+                     "the run was over after %u of %u kills and leaves",
+                     torture->killed + torture->left,
+                     torture->kills + torture->leaves),
+            "give it more epochs");
+    return error.status == SKN_OK ? 0 : cli_report(torture->call, &error);
+}
+
+/* --- the verb ------------------------------------------------------------- */
+
+static skn_status_t
+force(cli_up_local_t *local, const char *override, skn_error_t *error)
+{
+    char **at = &local->overrides[local->override_count];
+    *at = strdup(override);
+    if (!*at)
+        return skn_fail(error, SKN_NO_MEMORY, "no room for an override");
+    local->override_count++;
+    return SKN_OK;
+}
+
+/* Overrides that make a run one that can be compared, for both; `model` is
+ * that of the nodes then. */
+static skn_status_t
+force_both(torture_t *torture, cli_up_local_t *local, cli_up_local_t *alone,
+           skn_model_t **model, skn_problems_t *problems, skn_error_t *error)
+{
+    const char *overrides[CLI_VALUES_MAX];
+    size_t count = cli_overrides(torture->call, overrides);
+    skn_status_t status = skn_model_read(torture->call->operands[0], overrides,
+                                         count, model, problems, error);
+    if (status != SKN_OK)
+        return status;
+    torture->partial = (*model)->coordinator.recovery == SKN_RECOVERY_PARTIAL;
+    skn_model_destroy(model);
+    if (!torture->partial)
+        status = force(alone, "train.reduction=fixed", error);
+    if (status == SKN_OK && !torture->partial)
+        status = force(local, "train.reduction=fixed", error);
+    for (size_t k = 0; k < local->override_count && count < CLI_VALUES_MAX; k++)
+        overrides[count++] = local->overrides[k];
+    if (status == SKN_OK)
+        status = skn_model_read(torture->call->operands[0], overrides, count,
+                                model, problems, error);
+    if (status != SKN_OK || (*model)->checkpoint.every_batches != SKN_AUTO)
+        return status;
+    status = force(alone, "checkpoint.every_batches=" EVERY_BATCHES, error);
+    return status == SKN_OK
+               ? force(local, "checkpoint.every_batches=" EVERY_BATCHES, error)
+               : status;
+}
+
+static skn_status_t
+work(torture_t *torture, cli_up_local_t *local, skn_model_t **model,
+     skn_problems_t *problems, skn_error_t *error)
+{
+    char path[SKN_TEXT_MAX], part[SKN_TEXT_MAX + 16];
+    cli_up_local_t alone = { 0 };
+    skn_status_t status =
+        force_both(torture, local, &alone, model, problems, error);
+    if (status == SKN_OK) {
+        cli_up_elastic_path(*model, path);
+        (void)snprintf(part, sizeof(part), "%s/undisturbed", path);
+        say(torture, "an undisturbed run, in one process\n");
+        status = run_reference(torture, &alone, part, error);
+    }
+    if (status == SKN_OK) {
+        say(torture,
+            "%" PRIu64 " batches, weights %s\n"
+            "the same on %zu nodes, with %u kills and %u leaves\n",
+            torture->batches, torture->want_sha256, (*model)->node_count,
+            torture->kills, torture->leaves);
+        (void)snprintf(part, sizeof(part), "%s/disturbed", path);
+        status = run_disturbed(torture, *model, local, part, error);
+    }
+    for (size_t k = 0; k < alone.override_count; k++)
+        free(alone.overrides[k]);
+    return status;
+}
+
+static skn_status_t
+read_together(const cli_call_t *call, uint32_t nodes, torture_t *torture,
+              skn_error_t *error)
+{
+    uint32_t *together = &torture->leaving.together;
+    skn_status_t status = cli_count(call, "leaves-together",
+                                    SKN_CLUSTER_NODES_MAX, together, error);
+    if (status != SKN_OK || !cli_value(call, "leaves-together"))
+        return status;
+    if (*together > nodes)
+        return skn_fail(error, SKN_USAGE,
+                        "--leaves-together=%u: there are %u nodes", *together,
+                        nodes);
+    if (torture->leaves > 0)
+        return SKN_OK;
+    (void)skn_fail(error, SKN_USAGE,
+                   "--leaves-together=%u, and it is not said how often",
+                   *together);
+    return skn_fail_hint(error, SKN_USAGE, "give --leaves L, too");
+}
+
+static int
+torture_run(const cli_call_t *call)
+{
+    skn_error_t error = { 0 };
+    torture_t torture = {
+        .call = call, .kills = KILLS_DEFAULT, .lost = -1, .applied_twice = -1
+    };
+    cli_up_local_t local = { .elastic = true };
+    skn_model_t *model = NULL;
+    skn_problems_t *problems = skn_problems_new(&error);
+    uint32_t nodes = NODES_DEFAULT, seed = 1;
+    int code;
+    skn_status_t status = problems
+                              ? cli_count(call, "local-nodes",
+                                          SKN_CLUSTER_NODES_MAX, &nodes, &error)
+                              : SKN_NO_MEMORY;
+    if (cli_value(call, "leaves")) /* and no kills, unless they are given */
+        torture.kills = 0;
+    if (status == SKN_OK)
+        status = cli_count(call, "kills", KILLS_MAX, &torture.kills, &error);
+    if (status == SKN_OK)
+        status = cli_count(call, "leaves", KILLS_MAX, &torture.leaves, &error);
+    if (status == SKN_OK)
+        status = read_together(call, nodes, &torture, &error);
+    if (status == SKN_OK)
+        status = cli_count(call, "seed", 1000000000, &seed, &error);
+    torture.random = seed;
+    cli_bar_init(&torture.bar, call);
+    if (status == SKN_OK)
+        status = cli_up_local_open(&local, nodes, &error);
+    if (status == SKN_OK)
+        status = work(&torture, &local, &model, problems, &error);
+    if (problems && skn_problems_count(problems) > 0)
+        code = cli_report_problems(call, problems);
+    else
+        code = status == SKN_OK ? judge(&torture) : cli_report(call, &error);
+    if (torture.insisted)
+        code = CLI_STOP_INSISTED;
+    cli_leaving_fini(&torture.leaving);
+    cli_up_local_close(&local);
+    skn_model_destroy(&model);
+    skn_problems_destroy(&problems);
+    return code;
+}
+
+static const cli_option_t options[] = {
+    CLI_OVERRIDE_OPTION,
+    { "local-nodes", 0, "N", "nodes of this machine to train on (3)" },
+    { "kills", 0, "K", "processes to kill on the way (10; 0 with --leaves)" },
+    { "leaves", 0, "L", "nodes that are told to leave, and come back (0)" },
+    { "leaves-together", 0, "K", "nodes that leave at the same moment (1)" },
+    { "seed", 0, "S", "of what happens when (1)" },
+    CLI_COMMON_OPTIONS,
+    { 0 },
+};
+
+const cli_verb_t cli_torture = {
+    .name = "torture",
+    .help = "kill the nodes of a run, and see whether it ends the same",
+    .operands = "FILE",
+    .operands_min = 1,
+    .operands_max = 1,
+    .options = options,
+    .description =
+        "Trains the model twice, with `train.reduction: fixed`: undisturbed\n"
+        "in one process, and on nodes of this machine of which one after the\n"
+        "other is killed with SIGKILL at a random moment, together with its\n"
+        "folder, or told to leave by SIGTERM, after which its folder is\n"
+        "removed, too; one of six kills is the coordinator's. With\n"
+        "--leaves-together K nodes are told at the same moment, and each part\n"
+        "of what was trained must lie on two of those that stay, or on the\n"
+        "one that does; if all leave, their folders are kept. Good (exit code\n"
+        "0) is a run that ends with the same weights, bit by bit, in which\n"
+        "each batch was applied once. With `coordinator.recovery: partial`\n"
+        "the key stays as it is; good is a run without a batch that was\n"
+        "applied twice, that lost no more than was told, and whose P@1 is at\n"
+        "most .03 less. Both runs are kept in checkpoint.path.",
+    .run = torture_run,
+};

@@ -1,0 +1,218 @@
+/* up_elastic.c - skein up of a run with a coordinator.
+ * SPDX-License-Identifier: Apache-2.0 */
+#include "cli/elastic/up_elastic.h"
+
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "cli/base/again.h"
+#include "cli/elastic/ask.h"
+#include "cli/elastic/crew.h"
+#include "cli/base/follow.h"
+#include "cli/elastic/harvested.h"
+#include "cli/elastic/member_worker.h"
+#include "topology/config/shell_word.h"
+
+/* Between two pictures, at most. */
+#define VIEW_MS 100
+/* `done` and `harvest`, of the last generation; others may be before. */
+#define KEPT_MAX 8u
+
+typedef struct elastic {
+    const cli_call_t *call;
+    cli_view_t *view; /* NULL: plain lines */
+    FILE *notes;
+    json_t *kept[KEPT_MAX]; /* what is said when the view is closed */
+    size_t kept_count;
+    cli_bar_t bar;
+    bool begun; /* the first generation has said what it is */
+    bool done;  /* the last one has said that the run is */
+} elastic_t;
+
+/* --- on a terminal -------------------------------------------------------- */
+
+static void
+view_event(elastic_t *elastic, const char *node, const json_t *event)
+{
+    cli_view_t *view = elastic->view;
+    const char *name = cli_event_text(event, "event");
+    bool last = strcmp(name, "done") == 0 || strcmp(name, "harvest") == 0;
+    cli_view_event(view, event);
+    if (strcmp(name, "idle") == 0)
+        cli_view_note(view, node, event);
+    if (last && elastic->kept_count < KEPT_MAX)
+        elastic->kept[elastic->kept_count++] = json_deep_copy(event);
+}
+
+/* Lines that somebody beside us writes there. */
+static void
+take_notes(elastic_t *elastic)
+{
+    cli_view_line_t line;
+    if (!elastic->notes)
+        return;
+    clearerr(elastic->notes);
+    while (fgets(line, sizeof(line), elastic->notes)) {
+        line[strcspn(line, "\n")] = '\0';
+        cli_view_say(&elastic->view->happened, line);
+    }
+}
+
+static void
+view_turn(elastic_t *elastic, cli_ask_t *ask)
+{
+    cli_view_t *view = elastic->view;
+    take_notes(elastic);
+    cli_ask_turn(ask);
+    cli_view_turn(view);
+    if (!view->asked)
+        return;
+    cli_ask(ask, view->question);
+    view->question[0] = '\0';
+    view->asked = false;
+}
+
+/* The terminal is as it was: what is worth keeping is said there. */
+static void
+say_kept(elastic_t *elastic)
+{
+    for (size_t k = 0; k < elastic->kept_count; k++) {
+        char *line = json_dumps(elastic->kept[k], JSON_COMPACT);
+        if (strcmp(cli_event_text(elastic->kept[k], "event"), "harvest") == 0)
+            cli_harvested_print(elastic->kept[k], stdout);
+        else if (line)
+            cli_follow_show(elastic->call, line);
+        free(line);
+        json_decref(elastic->kept[k]);
+    }
+    elastic->kept_count = 0;
+    (void)fflush(stdout);
+}
+
+static skn_status_t
+run_in_view(elastic_t *elastic, cli_crew_t *crew, skn_error_t *error)
+{
+    const char *notes = cli_value(elastic->call, "notes");
+    elastic->view = calloc(1, sizeof(*elastic->view));
+    if (!elastic->view)
+        return skn_fail(error, SKN_NO_MEMORY, "no room for a view");
+    cli_ask_t ask = { .path = crew->path,
+                      .model = crew->model,
+                      .answers = &elastic->view->answers };
+    elastic->notes = notes ? fopen(notes, "re") : NULL;
+    crew->complain = cli_view_complain;
+    crew->complain_job = elastic->view;
+    cli_view_open(elastic->view);
+    cli_ask_open(&ask);
+    while (cli_crew_turn(crew, VIEW_MS))
+        view_turn(elastic, &ask);
+    cli_view_close(elastic->view);
+    cli_ask_close(&ask);
+    crew->complain = NULL;
+    if (elastic->notes)
+        (void)fclose(elastic->notes);
+    free(elastic->view);
+    elastic->view = NULL;
+    say_kept(elastic);
+    return SKN_OK;
+}
+
+/* --- in lines ------------------------------------------------------------- */
+
+static void
+take(void *job, cli_crew_t *crew, uint32_t place, const json_t *event,
+     const char *line)
+{
+    elastic_t *elastic = job;
+    const char *name = cli_event_text(event, "event");
+    elastic->done = elastic->done || strcmp(name, "done") == 0;
+    if (elastic->view) {
+        view_event(elastic, place > 0 ? crew->process[place].name : "", event);
+        return;
+    }
+    bool of_member = strcmp(name, "part") == 0 || strcmp(name, "over") == 0 ||
+                     strcmp(name, "left") == 0;
+    if (strcmp(name, "nodes") == 0 || (!elastic->call->json && of_member))
+        return;
+    if (strcmp(name, "membership") == 0 && !elastic->call->json) {
+        cli_bar_hide(&elastic->bar);
+        (void)printf("%s\n", cli_event_text(event, "text"));
+        (void)fflush(stdout);
+        return;
+    }
+    if (strcmp(name, "harvest") == 0 && !elastic->call->json) {
+        cli_bar_hide(&elastic->bar);
+        cli_harvested_print(event, stdout);
+        (void)fflush(stdout);
+        return;
+    }
+    if (!elastic->call->json && elastic->begun && cli_worker_repeats(name))
+        return;
+    elastic->begun = elastic->begun || strcmp(name, "start") == 0;
+    if (strcmp(name, "progress") != 0 || cli_bar_possible(elastic->call))
+        cli_follow_print(elastic->call, line, &elastic->bar);
+}
+
+void
+cli_up_elastic_path(const skn_model_t *model, char path[SKN_TEXT_MAX])
+{
+    char when[32];
+    time_t now = time(NULL);
+    struct tm utc;
+    (void)gmtime_r(&now, &utc);
+    (void)strftime(when, sizeof(when), "%Y%m%dT%H%M%SZ", &utc);
+    if (model->checkpoint.path[0])
+        (void)snprintf(path, SKN_TEXT_MAX, "%s", model->checkpoint.path);
+    else
+        (void)snprintf(path, SKN_TEXT_MAX, "runs/%.128s-%s-%ld", model->name,
+                       when, (long)getpid());
+}
+
+int
+cli_up_elastic(const cli_call_t *call, const skn_model_t *model,
+               const cli_up_local_t *local)
+{
+    skn_error_t error = { 0 };
+    elastic_t elastic = { .call = call };
+    char path[SKN_TEXT_MAX], word[SKN_SHELL_WORD_BYTES];
+    cli_up_elastic_path(model, path);
+    cli_crew_t crew = {
+        .call = call,
+        .file = call->operands[0],
+        .model = model,
+        .local = local,
+        .path = path,
+        .take = take,
+        .job = &elastic,
+        .stop.descriptor = -1,
+    };
+    cli_bar_init(&elastic.bar, call);
+    skn_status_t status = cli_crew_open(&crew, &error);
+    if (status == SKN_OK)
+        status = cli_crew_start(&crew, &error);
+    if (status == SKN_OK && !call->json && !cli_flag(call, "plain") &&
+        cli_view_possible())
+        status = run_in_view(&elastic, &crew, &error);
+    while (status == SKN_OK && cli_crew_turn(&crew, 200))
+        ;
+    cli_crew_close(&crew);
+    cli_bar_hide(&elastic.bar);
+    if (status == SKN_OK && !call->json)
+        (void)printf("the run is in %s, what each node has of it in %s/%s%s; "
+                     "`skein predict %s` puts them together\n",
+                     path, path, model->nodes[0].name,
+                     model->node_count > 1 ? ", ..." : "",
+                     skn_shell_word(path, word));
+    if (status == SKN_OK && crew.stopping && !elastic.done && !call->json)
+        cli_again_tell(call,
+                       "to go on:", model->checkpoint.path[0] ? NULL : path);
+    if (status == SKN_OK && crew.error.status != SKN_OK)
+        error = crew.error;
+    if (error.status != SKN_OK)
+        return cli_report(call, &error);
+    return cli_stop_code(
+        &crew.stop, cli_requeue(call, 0, crew.stop.asked_by && !elastic.done));
+}

@@ -1,0 +1,234 @@
+/* tuned.c - the model file that a tuning ends with.
+ * SPDX-License-Identifier: Apache-2.0 */
+#include "cli/tune/tuned.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "formats/folder/folder.h"
+#include "formats/text/json_text.h"
+#include "topology/config/document.h"
+
+#define NEW_NAME "tune.yaml.new"
+#define NAME "tune.yaml"
+
+static void
+compare(const cli_verdict_t *verdict, char *text, size_t bytes)
+{
+    double more = verdict->score - verdict->auto_score;
+    if (verdict->best == 0)
+        (void)snprintf(text, bytes, "nothing better than auto was found");
+    else if (isnan(verdict->auto_score))
+        (void)snprintf(text, bytes, "the trial of auto itself failed");
+    else if (isnan(verdict->error))
+        (void)skn_text_write(text, bytes, "%.4f more than auto", more);
+    else if (more <= verdict->error)
+        (void)skn_text_write(
+            text, bytes,
+            "%.4f more than auto, within the standard error of "
+            "%.4f: it may be no better",
+            more, verdict->error);
+    else
+        (void)skn_text_write(
+            text, bytes, "%.4f more than auto, with a standard error of %.4f%s",
+            more, verdict->error,
+            more < 2 * verdict->error ? ": likely better" : "");
+}
+
+const char *
+cli_verdict_describe(const cli_verdict_t *verdict, char *text, size_t bytes)
+{
+    compare(verdict, text, bytes);
+    size_t used = strlen(text);
+    if (verdict->share < 1)
+        (void)skn_text_write(
+            text + used, bytes - used,
+            "; trials had %.2g of their length, and whole runs may "
+            "differ",
+            verdict->share);
+    return text;
+}
+
+/* --- keys ----------------------------------------------------------------- */
+
+/* `path` from the root on; the caller's to free. NULL: no memory. */
+static char *
+whole_of(const char *path)
+{
+    bool word = strcmp(path, "auto") == 0 || strcmp(path, "none") == 0;
+    char *here = path[0] == '/' || word ? NULL : getcwd(NULL, 0), *whole = NULL;
+    if (asprintf(&whole, "%s%s%s", here ? here : "", here ? "/" : "", path) < 0)
+        whole = NULL;
+    free(here);
+    return whole;
+}
+
+static void
+no_room(skn_problems_t *problems)
+{
+    (void)skn_problems_add(problems, (skn_mark_t){ .origin = NAME },
+                           "no room for a key");
+}
+
+static void
+set(skn_document_t *document, skn_json_text_t *text, skn_problems_t *problems)
+{
+    if (text->failed)
+        no_room(problems);
+    else
+        (void)skn_document_set(document, text->bytes, problems);
+    skn_json_text_fini(text);
+}
+
+static void
+set_text(skn_document_t *document, const char *key, const char *text,
+         skn_problems_t *problems)
+{
+    char *override = skn_override_of(key, text, NULL);
+    if (override)
+        (void)skn_document_set(document, override, problems);
+    else
+        no_room(problems);
+    free(override);
+}
+
+static void
+set_path(skn_document_t *document, const char *key, const char *path,
+         skn_problems_t *problems)
+{
+    char *whole = path[0] ? whole_of(path) : NULL;
+    if (whole)
+        set_text(document, key, whole, problems);
+    else if (path[0])
+        no_room(problems);
+    free(whole);
+}
+
+static void
+set_paths(skn_document_t *document, const skn_model_t *model,
+          skn_problems_t *problems)
+{
+    skn_json_text_t text = { 0 };
+    set_path(document, "data.train", model->data.train, problems);
+    set_path(document, "data.test", model->data.test, problems);
+    if (strcmp(model->data.cache, "auto") != 0)
+        set_path(document, "data.cache", model->data.cache, problems);
+    set_path(document, "checkpoint.path", model->checkpoint.path, problems);
+    set_path(document, "idle.notice.file", model->idle.notice.file, problems);
+    /* "[ -f x ]" is a list in YAML, and a test in a shell. */
+    if (model->idle.notice.command[0])
+        set_text(document, "idle.notice.command", model->idle.notice.command,
+                 problems);
+    for (size_t k = 0; k < model->plugin_count; k++) {
+        char *whole = whole_of(model->plugins[k]);
+        skn_json_text_add(&text, k ? ", " : "plugins=[");
+        if (whole)
+            skn_json_text_add_string(&text, whole);
+        text.failed = text.failed || !whole;
+        free(whole);
+    }
+    if (model->plugin_count > 0) {
+        skn_json_text_add(&text, "]");
+        set(document, &text, problems);
+    }
+    for (size_t k = 0; k < model->node_count; k++) {
+        char key[SKN_NAME_MAX + 16];
+        (void)snprintf(key, sizeof(key), "nodes.%s.key", model->nodes[k].name);
+        set_path(document, key, model->nodes[k].key, problems);
+    }
+}
+
+/* What follows from another key when it is `auto` would become another: all are
+ * written as soon as one is. */
+static void
+set_found(skn_document_t *document, const cli_tuned_file_t *tuned,
+          skn_problems_t *problems)
+{
+    const cli_space_t *space = tuned->space;
+    if (memcmp(tuned->best, &space->base, sizeof(space->base)) == 0)
+        return;
+    for (int k = 0; k < CLI_TUNED_COUNT; k++) {
+        char key[SKN_NAME_MAX + 64], value[32];
+        skn_json_text_t text = { 0 };
+        if (!space->free[k])
+            continue;
+        skn_json_text_add(
+            &text, "%s=%s",
+            cli_space_key(space, (cli_tuned_t)k, key, sizeof(key)),
+            cli_candidate_value(tuned->best, (cli_tuned_t)k, value,
+                                sizeof(value)));
+        set(document, &text, problems);
+    }
+}
+
+/* --- the file ------------------------------------------------------------- */
+
+static skn_status_t
+write_whole(const char *folder, const char *bytes, size_t byte_count,
+            skn_error_t *error)
+{
+    int descriptor = -1;
+    skn_status_t status = skn_folder_open(folder, &descriptor, error);
+    if (status != SKN_OK)
+        return status;
+    status = skn_folder_remove(descriptor, folder, NEW_NAME, error);
+    if (status == SKN_OK)
+        status = skn_folder_write_file(descriptor, folder, NEW_NAME, bytes,
+                                       byte_count, error);
+    if (status == SKN_OK &&
+        renameat(descriptor, NEW_NAME, descriptor, NAME) != 0)
+        status = skn_fail(error, SKN_STORAGE, "%s/%s cannot be written", folder,
+                          NAME);
+    if (status == SKN_OK)
+        status = skn_folder_sync(descriptor, folder, error);
+    (void)close(descriptor);
+    return status;
+}
+
+static skn_status_t
+print(const cli_tuned_file_t *tuned, const skn_document_t *document,
+      skn_error_t *error)
+{
+    char *bytes = NULL;
+    size_t byte_count = 0;
+    FILE *file = open_memstream(&bytes, &byte_count);
+    if (!file)
+        return skn_fail(error, SKN_NO_MEMORY, "no room for %s", NAME);
+    (void)fputs(tuned->comment, file);
+    skn_status_t status = skn_document_write(skn_document_root(document), file,
+                                             "writing the model", error);
+    if (fclose(file) != 0 && status == SKN_OK)
+        status = skn_fail(error, SKN_NO_MEMORY, "no room for %s", NAME);
+    if (status == SKN_OK)
+        status = write_whole(tuned->folder, bytes, byte_count, error);
+    free(bytes);
+    return status;
+}
+
+skn_status_t
+cli_tuned_write(const cli_tuned_file_t *tuned, skn_problems_t *problems,
+                skn_error_t *error)
+{
+    skn_model_t *model = NULL;
+    skn_document_t *document = NULL;
+    skn_status_t status =
+        skn_model_read(tuned->file, tuned->overrides, tuned->override_count,
+                       &model, problems, error);
+    if (status == SKN_OK)
+        document = skn_document_load(tuned->file, problems);
+    if (document) {
+        for (size_t k = 0; k < tuned->override_count; k++)
+            (void)skn_document_set(document, tuned->overrides[k], problems);
+        set_paths(document, model, problems);
+        set_found(document, tuned, problems);
+    }
+    if (status == SKN_OK)
+        status = skn_problems_error(problems, error);
+    if (status == SKN_OK)
+        status = print(tuned, document, error);
+    skn_document_destroy(&document);
+    skn_model_destroy(&model);
+    return status;
+}

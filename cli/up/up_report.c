@@ -1,0 +1,110 @@
+/* up_report.c - tables, a verdict and a trace of all nodes.
+ * SPDX-License-Identifier: Apache-2.0 */
+#include "cli/up/up_report.h"
+
+#include <errno.h>
+#include <string.h>
+#include <time.h>
+
+#include "cli/base/follow.h"
+#include "cli/base/trace_events.h"
+#include "topology/run/verdict.h"
+
+skn_status_t
+cli_up_report_open(cli_up_report_t *report, const cli_call_t *call,
+                   skn_error_t *error)
+{
+    const char *path = cli_value(call, "trace");
+    struct timespec now;
+    report->call = call;
+    (void)clock_gettime(CLOCK_REALTIME, &now);
+    report->origin_ns =
+        (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec;
+    if (!path)
+        return SKN_OK;
+    report->trace = fopen(path, "we");
+    if (!report->trace)
+        return skn_fail_hint(
+            error,
+            skn_fail(error, SKN_CANNOT_CREATE, "%s: %s", path, strerror(errno)),
+            "name a file that you may write for the trace");
+    (void)fputs("{\"displayTimeUnit\":\"ms\",\"traceEvents\":[\n",
+                report->trace);
+    return SKN_OK;
+}
+
+bool
+cli_up_report_trace(cli_up_report_t *report, const char *line)
+{
+    size_t head = strlen(CLI_TRACE_EVENT_HEAD), bytes = strlen(line);
+    if (!report->trace || bytes <= head + 1 ||
+        strncmp(line, CLI_TRACE_EVENT_HEAD, head) != 0)
+        return false;
+    (void)fwrite(line + head, 1, bytes - head - 1, report->trace);
+    (void)fputs(",\n", report->trace);
+    return true;
+}
+
+bool
+cli_up_report_take(cli_up_report_t *report, size_t place, const json_t *event,
+                   const char *line)
+{
+    if (strcmp(cli_event_text(event, "event"), "report") != 0)
+        return false;
+    if (report->call->json)
+        (void)puts(line);
+    if (!report->has[place])
+        report->has[place] =
+            skn_figures_read(event, &report->figures[place], NULL) == SKN_OK;
+    return true;
+}
+
+/* Without its last line, which closes the list, it would be no JSON. */
+static void
+end_trace(cli_up_report_t *report)
+{
+    (void)fputs("{\"ph\":\"M\",\"name\":\"process_name\",\"pid\":0,\"tid\":0,"
+                "\"args\":{\"name\":\"skein up\"}}\n]}\n",
+                report->trace);
+    bool written = !ferror(report->trace);
+    if (fclose(report->trace) != 0)
+        written = false;
+    report->trace = NULL;
+    if (!written)
+        cli_warn(report->call, "the trace could not be written",
+                 "is the disk full?");
+}
+
+void
+cli_up_report_print(cli_up_report_t *report)
+{
+    const skn_figures_t *nodes[SKN_CLUSTER_NODES_MAX];
+    size_t count = 0;
+    skn_verdict_t verdict;
+    for (size_t k = 0; k < SKN_CLUSTER_NODES_MAX; k++) {
+        if (!report->has[k])
+            continue;
+        nodes[count++] = &report->figures[k];
+        if (report->call->json)
+            continue;
+        (void)printf("\nnode %s\n", report->figures[k].node);
+        skn_figures_table(&report->figures[k], stdout);
+    }
+    if (count > 0) {
+        skn_verdict_find(nodes, count, &verdict);
+        skn_verdict_print(&verdict,
+                          report->call->json ? "{\"event\":\"verdict\"," : NULL,
+                          stdout);
+    }
+    (void)fflush(stdout);
+}
+
+void
+cli_up_report_close(cli_up_report_t *report)
+{
+    if (report->trace)
+        end_trace(report);
+    for (size_t k = 0; k < SKN_CLUSTER_NODES_MAX; k++)
+        if (report->has[k])
+            skn_figures_fini(&report->figures[k]);
+}

@@ -1,0 +1,150 @@
+/* checkpoint_beside.c - where else the files of a checkpoint may lie.
+ *
+ * Several nodes keep a checkpoint together: each has the manifest of the whole
+ * and some of the files. Where their run folders lie side by side, as those of
+ * an elastic run do, and those that somebody has copied into one place, they
+ * are one model:
+ *
+ *     TOP/n0/batch-000000000116-g000002/{manifest.json, hidden.0.safetensors}
+ *     TOP/n1/batch-000000000116-g000002/{manifest.json, hidden.1.safetensors}
+ *
+ * What says so is the seal of the manifest, which covers the hash of every
+ * tensor. Nothing is copied, and a run of one process is not looked for.
+ * SPDX-License-Identifier: Apache-2.0 */
+#include "formats/checkpoint/reader_state.h"
+
+#include "formats/folder/folder.h"
+#include "formats/text/paths.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+/* A place that cannot be looked into has nothing for us; but what this process
+ * lacks says nothing of the place. */
+static skn_status_t
+pass_over(skn_status_t status)
+{
+    return status == SKN_NO_MEMORY ? status : SKN_OK;
+}
+
+/* Whether several nodes wrote it: then others may have what is missing here. */
+static skn_status_t
+find_shared(const skn_checkpoint_t *checkpoint, bool *shared,
+            skn_error_t *error)
+{
+    const char *text = checkpoint->manifest.metadata;
+    json_t *metadata =
+        skn_json_object_parse("metadata", text, strlen(text), error);
+    *shared = metadata && skn_json_number(metadata, "nodes") > 1;
+    skn_status_t status = metadata ? SKN_OK : pass_over(error->status);
+    json_decref(metadata);
+    return status;
+}
+
+typedef struct search {
+    skn_checkpoint_t *checkpoint;
+    const char *top;        /* what holds the run folders */
+    const char *run, *name; /* our run folder; of the checkpoint, in each */
+} search_t;
+
+/* Whether the manifest in the folder `path` is ours, byte for byte. */
+static skn_status_t
+find_manifest(const char *path, const char *seal, bool *same,
+              skn_error_t *error)
+{
+    char *bytes = NULL, found[SKN_HASH_TEXT_BYTES] = "";
+    size_t byte_count = 0;
+    int folder = -1;
+    skn_status_t status = skn_folder_open(path, &folder, error);
+    if (status == SKN_OK)
+        status = skn_folder_read_file(folder, path, "manifest.json",
+                                      SKN_MANIFEST_BYTES_MAX, &bytes,
+                                      &byte_count, error);
+    if (status == SKN_OK)
+        status = skn_json_check_seal(path, bytes, byte_count, error);
+    if (status == SKN_OK)
+        skn_json_seal_text(bytes, byte_count, found);
+    *same = strcmp(found, seal) == 0;
+    free(bytes);
+    if (folder >= 0)
+        (void)close(folder);
+    return pass_over(status);
+}
+
+static skn_status_t
+no_room(const search_t *search, skn_error_t *error)
+{
+    return skn_fail(error, SKN_NO_MEMORY,
+                    "%s: no room for a list of the folders beside it",
+                    search->checkpoint->path);
+}
+
+static skn_status_t
+visit(void *visitor, const char *entry, skn_error_t *error)
+{
+    search_t *search = visitor;
+    skn_checkpoint_t *checkpoint = search->checkpoint;
+    char *path = NULL;
+    bool same = false;
+    skn_status_t status = SKN_OK;
+    if (strcmp(entry, search->run) == 0)
+        return SKN_OK;
+    if (asprintf(&path, "%s/%s/%s", search->top, entry, search->name) < 0)
+        return no_room(search, error);
+    if (access(path, F_OK) == 0)
+        status = find_manifest(path, checkpoint->seal, &same, error);
+    if (!same) {
+        free(path);
+        return status;
+    }
+    return skn_paths_add(&checkpoint->beside, &checkpoint->beside_count, path)
+               ? SKN_OK
+               : no_room(search, error);
+}
+
+/* Cuts the last part off `path` and returns it. */
+static char *
+cut_last(char *path)
+{
+    char *slash = strrchr(path, '/');
+    if (!slash)
+        return NULL;
+    *slash = '\0';
+    return slash + 1;
+}
+
+skn_status_t
+skn_checkpoint_look_beside(skn_checkpoint_t *checkpoint, skn_error_t *error)
+{
+    skn_batch_id_t id;
+    int folder = -1;
+    bool shared = false;
+    if (checkpoint->looked || checkpoint->alone)
+        return SKN_OK;
+    skn_status_t status = find_shared(checkpoint, &shared, error);
+    char *top = shared ? realpath(checkpoint->path, NULL) : NULL;
+    if (shared && !top)
+        status =
+            pass_over(skn_fail(error, skn_errno_status(errno, SKN_OK), "%s: %s",
+                               checkpoint->path, strerror(errno)));
+    const char *name = top ? cut_last(top) : NULL;
+    const char *run = name ? cut_last(top) : NULL;
+    if (run && skn_batch_name_parse(name, &id.batch, &id.generation)) {
+        search_t search = { checkpoint, top, run, name };
+        status = skn_folder_open(top[0] ? top : "/", &folder, error);
+        if (status == SKN_OK)
+            status = skn_folder_list(folder, top, visit, &search, error);
+        if (folder >= 0)
+            (void)close(folder);
+        status = pass_over(status);
+    }
+    free(top);
+    if (status != SKN_OK) /* half a list would be taken for a whole one */
+        skn_paths_free(&checkpoint->beside, &checkpoint->beside_count);
+    checkpoint->looked = status == SKN_OK;
+    /* The same choice each time. */
+    skn_paths_sort(checkpoint->beside, checkpoint->beside_count);
+    return status;
+}

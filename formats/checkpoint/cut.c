@@ -1,0 +1,223 @@
+/* cut.c - cuts that are read, and the checkpoint that is composed of them.
+ * SPDX-License-Identifier: Apache-2.0 */
+#include "formats/checkpoint/cut.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "formats/folder/folder.h"
+#include "formats/checkpoint/ledger.h"
+
+#define WHAT "the cut"
+
+/* --- reading -------------------------------------------------------------- */
+
+skn_status_t
+skn_cut_read(const char *run_path, char **bytes, size_t *byte_count,
+             skn_error_t *error)
+{
+    char path[SKN_TEXT_MAX + 64];
+    int folder = -1;
+    *bytes = NULL;
+    *byte_count = 0;
+    (void)snprintf(path, sizeof(path), "%s/" SKN_CUT_NAME, run_path);
+    skn_status_t status = skn_folder_open(path, &folder, error);
+    if (status == SKN_OK)
+        status = skn_folder_read_file(folder, path, "manifest.json",
+                                      SKN_MANIFEST_BYTES_MAX, bytes, byte_count,
+                                      error);
+    if (folder >= 0)
+        (void)close(folder);
+    if (status == SKN_OK)
+        status = skn_json_check_seal(path, *bytes, *byte_count, error);
+    if (status != SKN_OK) {
+        free(*bytes);
+        *bytes = NULL;
+    }
+    return status;
+}
+
+/* How far each file is, as the metadata say. */
+static skn_status_t
+read_far(skn_cut_t *cut, skn_error_t *error)
+{
+    const skn_manifest_t *part = &cut->part;
+    json_t *metadata = skn_json_object_parse("metadata", part->metadata,
+                                             strlen(part->metadata), error);
+    const json_t *files = json_object_get(metadata, "files");
+    skn_status_t status = metadata ? SKN_OK : SKN_BAD_DATA;
+    cut->batch = calloc(part->file_count + 1, sizeof(*cut->batch));
+    if (status == SKN_OK && !cut->batch)
+        status = skn_fail(error, SKN_NO_MEMORY, "no room for a cut");
+    if (status == SKN_OK &&
+        !skn_json_u64(metadata, "generation", &cut->generation))
+        status = skn_fail(error, SKN_BAD_DATA, WHAT ": it says no generation");
+    for (size_t k = 0; status == SKN_OK && k < part->file_count; k++)
+        if (!skn_json_u64(files, part->file[k].name, &cut->batch[k]) ||
+            cut->batch[k] > part->batch)
+            status = skn_fail(error, SKN_BAD_DATA,
+                              WHAT ": it does not say how far %s is",
+                              part->file[k].name);
+    json_decref(metadata);
+    return status;
+}
+
+skn_status_t
+skn_cut_parse(const char *bytes, size_t byte_count, skn_cut_t *cut,
+              skn_error_t *error)
+{
+    *cut = (skn_cut_t){ 0 };
+    skn_status_t status = skn_json_check_seal(WHAT, bytes, byte_count, error);
+    if (status == SKN_OK)
+        status =
+            skn_manifest_parse_part(WHAT, bytes, byte_count, &cut->part, error);
+    if (status == SKN_OK)
+        status = read_far(cut, error);
+    if (status != SKN_OK)
+        skn_cut_fini(cut);
+    return status;
+}
+
+void
+skn_cut_fini(skn_cut_t *cut)
+{
+    skn_manifest_fini(&cut->part);
+    free(cut->batch);
+    *cut = (skn_cut_t){ 0 };
+}
+
+/* --- composing ------------------------------------------------------------ */
+
+/* The same rectangles of the same tensors, in the same order. */
+static bool
+has_same_pieces(const skn_manifest_t *base, const skn_manifest_file_t *file,
+                const skn_manifest_t *part, const skn_manifest_file_t *other)
+{
+    bool same = file->piece_count == other->piece_count;
+    for (size_t k = 0; same && k < file->piece_count; k++)
+        same = skn_piece_same(&base->piece[file->piece_first + k].piece,
+                              &part->piece[other->piece_first + k].piece);
+    return same;
+}
+
+/* The cut whose file is to stand for `file` of `base`, and its place there;
+ * NULL: none. Of two, which cannot be, the one that is further. */
+static const skn_cut_t *
+find_cut(const skn_manifest_t *base, const skn_manifest_file_t *file,
+         const skn_cut_t *const *cut, size_t cut_count, size_t *place)
+{
+    const skn_cut_t *best = NULL;
+    for (size_t k = 0; k < cut_count; k++) {
+        const skn_manifest_t *part = &cut[k]->part;
+        size_t at = skn_manifest_find(part, file->name);
+        if (at == SIZE_MAX || cut[k]->batch[at] < base->batch ||
+            (best && cut[k]->batch[at] <= best->batch[*place]) ||
+            !has_same_pieces(base, file, part, &part->file[at]))
+            continue;
+        best = cut[k];
+        *place = at;
+    }
+    return best;
+}
+
+/* Blocks whose batches a file counts. */
+static uint64_t
+blocks_of(const skn_manifest_t *manifest, const skn_manifest_file_t *file)
+{
+    uint64_t blocks = 0;
+    for (size_t k = 0; k < file->piece_count; k++) {
+        const skn_piece_t *piece =
+            &manifest->piece[file->piece_first + k].piece;
+        const char *dot = strrchr(piece->name, '.');
+        if (dot && strcmp(dot + 1, SKN_LEDGER_NAME) == 0)
+            blocks += piece->rows;
+    }
+    return blocks;
+}
+
+/* The batch behind the last that any block has had. */
+static uint64_t
+farthest(const skn_manifest_t *base, const skn_cut_t *const *cut,
+         size_t cut_count)
+{
+    uint64_t batch = base->batch;
+    for (size_t k = 0; k < base->file_count; k++) {
+        size_t place = 0;
+        const skn_cut_t *from =
+            find_cut(base, &base->file[k], cut, cut_count, &place);
+        if (from && from->batch[place] > batch)
+            batch = from->batch[place];
+    }
+    return batch;
+}
+
+/* Puts into *whole each file of `base`, from a cut or as it is. */
+static skn_status_t
+pick(const skn_manifest_t *base, const skn_cut_t *const *cut, size_t cut_count,
+     skn_manifest_t *whole, skn_cut_sum_t *sum, skn_error_t *error)
+{
+    skn_status_t status = SKN_OK;
+    for (size_t k = 0; k < base->file_count && status == SKN_OK; k++) {
+        const skn_manifest_file_t *file = &base->file[k];
+        size_t place = k;
+        const skn_cut_t *from = find_cut(base, file, cut, cut_count, &place);
+        skn_manifest_t one = from ? from->part : *base;
+        uint64_t batch = from ? from->batch[place] : base->batch;
+        uint64_t blocks = blocks_of(base, file);
+        one.file += place;
+        one.file_count = 1;
+        *(from ? &sum->kept : &sum->back) += blocks;
+        sum->lost += (sum->batch - batch) * blocks;
+        status = skn_manifest_merge(whole, &one, error);
+    }
+    return status;
+}
+
+/* What is said of the run: as at `base`, but for the batch. */
+static skn_status_t
+write_metadata(const skn_manifest_t *base, uint64_t batch,
+               skn_manifest_t *whole, skn_error_t *error)
+{
+    json_t *object = skn_json_object_parse("metadata", base->metadata,
+                                           strlen(base->metadata), error);
+    if (!object)
+        return SKN_BAD_DATA;
+    char *text = NULL;
+    if (json_object_set_new(object, "batch", json_integer((json_int_t)batch)) ==
+            0 &&
+        json_object_set_new(object, "finished", json_false()) == 0)
+        text = skn_json_write(object, JSON_COMPACT | JSON_REAL_PRECISION(17));
+    json_decref(object);
+    if (!text)
+        return skn_fail(error, SKN_NO_MEMORY, "no room for the metadata");
+    whole->metadata = text;
+    return SKN_OK;
+}
+
+skn_status_t
+skn_cut_compose(const skn_manifest_t *base, const skn_cut_t *const *cut,
+                size_t cut_count, skn_cut_sum_t *sum, skn_json_text_t *text,
+                skn_error_t *error)
+{
+    skn_manifest_t whole = { 0 };
+    *sum = (skn_cut_sum_t){ .batch = farthest(base, cut, cut_count),
+                            .base = base->batch };
+    if (sum->batch == base->batch)
+        return skn_fail(error, SKN_NO_INPUT,
+                        "no block is further than batch %" PRIu64, base->batch);
+    memcpy(whole.run_id, base->run_id, sizeof(whole.run_id));
+    whole.batch = sum->batch;
+    skn_status_t status = pick(base, cut, cut_count, &whole, sum, error);
+    if (status == SKN_OK)
+        status = write_metadata(base, sum->batch, &whole, error);
+    if (status == SKN_OK)
+        status = skn_manifest_sort(&whole, error);
+    if (status == SKN_OK)
+        status =
+            skn_manifest_text("the composed checkpoint", &whole, text, error);
+    skn_manifest_fini(&whole);
+    return status;
+}

@@ -1,0 +1,100 @@
+/* safetensors.h - named arrays in one file: u64 header length, JSON, raw data.
+ *
+ *     0        8                 8 + n                        end of file
+ *     | n, LE  | JSON, spaces    | tensor | tensor | ...      |
+ *
+ * The JSON maps each name to { "dtype", "shape", "data_offsets": [first, end] }
+ * with offsets counted from 8 + n. Tensors follow each other without hole or
+ * overlap, wide elements first, so that each is aligned to its element: a file
+ * can be mapped and read in place. Any safetensors reader opens it; numpy alone
+ * needs six lines. Nothing here touches a file: bytes in, bytes out.
+ * Format: Hugging Face, safetensors 0.4, README "Format".
+ * SPDX-License-Identifier: Apache-2.0 */
+#ifndef FORMATS_CHECKPOINT_SAFETENSORS_H
+#define FORMATS_CHECKPOINT_SAFETENSORS_H
+
+#include "skein/error.h"
+#include "skein/limits.h"
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+/* The reference reader stops at 100 MB; 65,536 tensors of ours need 14 MiB. */
+#define SKN_SAFETENSORS_HEADER_BYTES_MAX (16u << 20)
+/* Tensors of one file, and of one checkpoint: 10^7 rows in blocks of 4,096, by
+ * weights, two moments and a bias, are 9,766. */
+#define SKN_SAFETENSORS_COUNT_MAX 65536u
+/* "NAME@ROW,COLUMN": a name, and two numbers of at most 19 digits. */
+#define SKN_SAFETENSORS_NAME_MAX 128u
+#define SKN_SAFETENSORS_DIMS_MAX 4u
+
+typedef enum skn_dtype {
+    SKN_DTYPE_F32,
+    SKN_DTYPE_BF16,
+    SKN_DTYPE_U32,
+    SKN_DTYPE_U64,
+    SKN_DTYPE_COUNT
+} skn_dtype_t;
+
+typedef struct skn_safetensor {
+    char name[SKN_SAFETENSORS_NAME_MAX + 1];
+    skn_dtype_t dtype;
+    uint32_t dims; /* 0: one element */
+    uint64_t shape[SKN_SAFETENSORS_DIMS_MAX];
+    uint64_t offset_bytes; /* from the start of the data */
+    uint64_t size_bytes;
+} skn_safetensor_t;
+
+/* What a header says. `tensor` is on the heap, in the order of the offsets. */
+typedef struct skn_safetensors {
+    skn_safetensor_t *tensor;
+    size_t count;
+    uint64_t header_bytes; /* where the data starts: 8 + n */
+} skn_safetensors_t;
+
+/* Bytes of one element; 0 for what is no dtype. */
+size_t skn_dtype_bytes(skn_dtype_t dtype);
+/* "F32", ...; static storage. */
+const char *skn_dtype_name(skn_dtype_t dtype);
+/* False when `name` is none of ours; then *dtype stays as it was. */
+bool skn_dtype_find(const char *name, skn_dtype_t *dtype);
+
+/* *size_bytes = product of the shape x bytes of an element. SKN_BAD_DATA when
+ * that exceeds INT64_MAX: JSON integers and file offsets end there. */
+skn_status_t skn_safetensor_size(const skn_safetensor_t *tensor,
+                                 uint64_t *size_bytes, skn_error_t *error);
+
+/* Gives each of the `count` tensors (name, dtype, dims, shape are set) its size
+ * and its offset; the order of the array stays. *data_bytes is their sum.
+ * SKN_BAD_DATA when a size overflows. */
+skn_status_t skn_safetensors_place(skn_safetensor_t *tensor, size_t count,
+                                   uint64_t *data_bytes, skn_error_t *error);
+
+/* The first bytes of the file that holds the placed tensors: length, JSON and
+ * padding. *header is the caller's to free. SKN_BAD_DATA when a name holds a
+ * quote, a backslash or a control character, or the header grows too long. */
+skn_status_t skn_safetensors_header(const skn_safetensor_t *tensor,
+                                    size_t count, unsigned char **header,
+                                    size_t *header_bytes, skn_error_t *error);
+
+/* The header's length n out of the first 8 bytes of a file of `file_bytes`,
+ * checked against both limits. `path` only opens the sentences. */
+skn_status_t skn_safetensors_length(const char *path,
+                                    const unsigned char first[8],
+                                    uint64_t file_bytes, uint64_t *length_bytes,
+                                    skn_error_t *error);
+
+/* Reads a header: `bytes` are the first 8 + n of a file of `file_bytes`.
+ * Refused with SKN_BAD_DATA: anything but an object with unique names, one of
+ * our dtypes, at most 4 dimensions, sizes that fit the shapes, and offsets that
+ * fill the file without hole or overlap. On failure *tensors is empty. */
+skn_status_t skn_safetensors_parse(const char *path, const unsigned char *bytes,
+                                   size_t byte_count, uint64_t file_bytes,
+                                   skn_safetensors_t *tensors,
+                                   skn_error_t *error);
+
+/* Frees; `tensors` is empty afterwards. */
+void skn_safetensors_fini(skn_safetensors_t *tensors);
+
+#endif

@@ -1,0 +1,336 @@
+/* dataset.c - opens a data file as an array of points, through its cache.
+ *
+ * This file owns: the map of the cache, and the decision whether a cache fits.
+ * Not here: the checks (dataset_check.c), the writing (dataset_build.c), the
+ * names (dataset_place.c), the layout (dataset_file.h).
+ * SPDX-License-Identifier: Apache-2.0 */
+#include "formats/dataset/dataset.h"
+
+#include <assert.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "formats/dataset/dataset_file.h"
+#include "formats/dataset/stream.h"
+
+struct skn_dataset {
+    void *file; /* the mapped cache, file_bytes long */
+    size_t file_bytes;
+    const uint32_t *row;    /* [row_words] */
+    const uint64_t *offset; /* [point_count + 1] */
+    /* A copy of the frequencies where there are more labels than the cache has
+     * seen; else NULL. */
+    void *wider;
+    size_t wider_bytes;
+    char *cache_path;
+    skn_dataset_info_t info;
+};
+
+static skn_status_t
+no_memory(const char *path, skn_error_t *error)
+{
+    return skn_fail(error, SKN_NO_MEMORY, "%s: no memory for the dataset",
+                    skn_stream_name_shown(path));
+}
+
+/* Maps the cache `fd`. false: it is no file that could be one. */
+static bool
+file_map(skn_dataset_t *dataset, int fd)
+{
+    struct stat status;
+    if (fstat(fd, &status) != 0 || !S_ISREG(status.st_mode) ||
+        (uint64_t)status.st_size < sizeof(skn_dataset_head_t))
+        return false;
+    size_t bytes = (size_t)status.st_size;
+    void *file = mmap(NULL, bytes, PROT_READ, MAP_SHARED, fd, 0);
+    if (file == MAP_FAILED)
+        return false;
+    dataset->file = file;
+    dataset->file_bytes = bytes;
+    return true;
+}
+
+static void
+file_unmap(skn_dataset_t *dataset)
+{
+    if (dataset->file)
+        (void)munmap(dataset->file, dataset->file_bytes);
+    dataset->file = NULL;
+}
+
+/* Whether a cache has what is wanted of labels, or of features: those below
+ * `wanted`, and no others. */
+static bool
+sort_fits(uint32_t seen, uint64_t unknown, uint32_t expected, uint32_t wanted,
+          bool unknown_ignored)
+{
+    if (unknown > 0)
+        return unknown_ignored && expected == wanted;
+    return wanted == 0 || seen <= wanted;
+}
+
+/* Whether the mapped file is a whole cache of this source with these options.
+ * Indices beyond the expected sizes do not fit either: then building again
+ * finds the line to name in the sentence. */
+static bool
+cache_fits(const skn_dataset_t *dataset, const struct stat *source,
+           const skn_dataset_options_t *options)
+{
+    const skn_dataset_head_t *head = dataset->file;
+    int64_t mtime_ns =
+        source->st_mtim.tv_sec * INT64_C(1000000000) + source->st_mtim.tv_nsec;
+    if (!skn_dataset_head_check(head, dataset->file_bytes) ||
+        head->source_bytes != (uint64_t)source->st_size ||
+        head->source_mtime_ns != mtime_ns ||
+        head->normalize != (uint32_t)options->normalize ||
+        head->questions != (uint32_t)options->questions)
+        return false;
+    if (!sort_fits(head->feature_seen, head->unknown_features,
+                   head->expected_features, options->feature_count,
+                   options->unknown_ignored) ||
+        !sort_fits(head->label_seen, head->unknown_labels,
+                   head->expected_labels, options->label_count,
+                   options->unknown_ignored))
+        return false;
+    (void)madvise(dataset->file, dataset->file_bytes, MADV_WILLNEED);
+    return skn_dataset_body_check(dataset->file);
+}
+
+/* Looks for a cache that fits at each place. */
+static bool
+cache_find(skn_dataset_t *dataset, const skn_dataset_places_t *places,
+           const struct stat *source, const skn_dataset_options_t *options)
+{
+    for (size_t k = 0; k < places->count; k++) {
+        /* O_NONBLOCK: a pipe of that name would wait for a writer. */
+        int fd = open(places->path[k], O_RDONLY | O_CLOEXEC | O_NONBLOCK);
+        if (fd < 0)
+            continue;
+        bool found = file_map(dataset, fd);
+        (void)close(fd);
+        if (found && cache_fits(dataset, source, options)) {
+            dataset->cache_path = strdup(places->path[k]);
+            if (dataset->cache_path)
+                return true;
+        }
+        file_unmap(dataset);
+    }
+    return false;
+}
+
+/* Builds the cache in `temp`, which is open. */
+static skn_status_t
+build_there(skn_dataset_t *dataset, const char *path, skn_dataset_temp_t *temp,
+            const struct stat *source, const skn_dataset_options_t *options,
+            skn_error_t *error)
+{
+    skn_status_t status = skn_dataset_build(path, options, temp, error);
+    /* Whoever may read the source may read its cache, and nobody else. */
+    if (status == SKN_OK)
+        (void)fchmod(temp->fd, (source->st_mode & 0444) | 0600);
+    bool named = temp->path != NULL;
+    if (status == SKN_OK)
+        status = skn_dataset_temp_keep(temp, error);
+    if (status == SKN_OK && named) {
+        dataset->cache_path = strdup(temp->final);
+        if (!dataset->cache_path)
+            status = no_memory(path, error);
+    }
+    /* What this process has just written needs no check. */
+    if (status == SKN_OK && !file_map(dataset, temp->fd))
+        status = skn_fail(error, SKN_NO_MEMORY, "%s: cannot be mapped: %s",
+                          skn_stream_name_shown(temp->final), strerror(errno));
+    return status;
+}
+
+/* All places have failed: says so of the first and of the last. */
+static skn_status_t
+refuse_places(const skn_error_t *first, const skn_dataset_places_t *places,
+              skn_error_t *error)
+{
+    if (!error || places->count == 0)
+        return error ? error->status : SKN_STORAGE;
+    skn_error_t last = *error;
+    (void)skn_fail(error, last.status, "%.240s; nor elsewhere: %.240s",
+                   first->text, last.text);
+    return skn_fail_hint(error, last.status, "%s; or %s", first->hint,
+                         last.hint);
+}
+
+/* Builds the cache at the first place that can be written and has room. */
+static skn_status_t
+cache_build(skn_dataset_t *dataset, const char *path,
+            const skn_dataset_places_t *places, const struct stat *source,
+            const skn_dataset_options_t *options, skn_error_t *error)
+{
+    skn_dataset_temp_t temp;
+    skn_error_t own = { 0 }, first = { 0 };
+    if (!error)
+        error = &own;
+    size_t end = places->count + (places->anonymous ? 1 : 0);
+    skn_status_t status = SKN_OK;
+    for (size_t place = 0; place < end; place++) {
+        status = skn_dataset_temp_open(places, place, &temp, error);
+        if (status == SKN_OK)
+            status = build_there(dataset, path, &temp, source, options, error);
+        bool unwritable = temp.unwritable;
+        skn_dataset_temp_close(&temp);
+        if (status == SKN_OK || !unwritable)
+            break;
+        if (place == 0)
+            first = *error;
+        if (place + 1 == end && places->anonymous)
+            (void)refuse_places(&first, places, error);
+    }
+    dataset->info.built = true;
+    return status;
+}
+
+/* Points info at [label_count] frequencies: those of the cache, or a wider
+ * copy whose tail is zero. */
+static skn_status_t
+frequency_open(skn_dataset_t *dataset, const uint32_t *frequency,
+               const char *path, skn_error_t *error)
+{
+    const skn_dataset_head_t *head = dataset->file;
+    dataset->info.label_frequency = frequency;
+    if (dataset->info.label_count <= head->label_seen)
+        return SKN_OK;
+    size_t bytes = (size_t)dataset->info.label_count * sizeof(*frequency);
+    void *wider = mmap(NULL, bytes, PROT_READ | PROT_WRITE,
+                       MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+    if (wider == MAP_FAILED)
+        return no_memory(path, error);
+    memcpy(wider, frequency, (size_t)head->label_seen * sizeof(*frequency));
+    dataset->wider = wider;
+    dataset->wider_bytes = bytes;
+    /* Of its tail no page is written. */
+    dataset->info.mapped_bytes += head->label_seen * sizeof(*frequency);
+    dataset->info.label_frequency = wider;
+    return SKN_OK;
+}
+
+static skn_status_t
+view_open(skn_dataset_t *dataset, const char *path,
+          const skn_dataset_options_t *options, skn_error_t *error)
+{
+    const uint8_t *byte = dataset->file;
+    const skn_dataset_head_t *head = dataset->file;
+    skn_dataset_layout_t layout = skn_dataset_layout(head);
+    dataset->row = (const void *)(byte + layout.row_at);
+    dataset->offset = (const void *)(byte + layout.offset_at);
+    dataset->info = (skn_dataset_info_t){
+        .point_count = head->point_count,
+        .feature_count = options->feature_count ? options->feature_count
+                                                : head->feature_count,
+        .label_count =
+            options->label_count ? options->label_count : head->label_count,
+        .own_feature_count = head->feature_count,
+        .own_label_count = head->label_count,
+        .feature_total = head->feature_total,
+        .label_total = head->label_total,
+        .point_features_max = head->point_features_max,
+        .point_labels_max = head->point_labels_max,
+        .featureless_count = head->featureless_count,
+        .unlabelled_count = head->unlabelled_count,
+        .labels_occurring = head->labels_occurring,
+        .content_hash = head->content_hash,
+        .unknown = { head->unknown_labels, head->unknown_features,
+                     head->unknown_points, head->unknown_bare,
+                     head->unknown_line, head->unknown_column },
+        .unread = { head->unread_points, head->unread_line },
+        .odd = { head->odd_what, head->odd_line, head->odd_greatest,
+                 head->odd_next },
+        .mapped_bytes = dataset->file_bytes,
+        .normalize = options->normalize,
+        .has_header = head->has_header != 0,
+        .built = dataset->info.built,
+        .cache_path = dataset->cache_path,
+    };
+    return frequency_open(dataset, (const void *)(byte + layout.frequency_at),
+                          path, error);
+}
+
+/* The source may be a pipe: it is looked at by name, not opened. */
+static skn_status_t
+source_look(const char *path, struct stat *source, skn_error_t *error)
+{
+    if (stat(path, source) == 0)
+        return SKN_OK;
+    skn_stream_t *stream;
+    skn_status_t status = skn_stream_open(path, &stream, error);
+    skn_stream_close(&stream);
+    return status != SKN_OK
+               ? status
+               : skn_fail(error, SKN_BUSY, "%s: came while it was looked for",
+                          skn_stream_name_shown(path));
+}
+
+skn_status_t
+skn_dataset_open(const char *path, const skn_dataset_options_t *options_given,
+                 skn_dataset_t **dataset_out, skn_error_t *error)
+{
+    static const skn_dataset_options_t defaults = { 0 };
+    const skn_dataset_options_t *options =
+        options_given ? options_given : &defaults;
+    skn_dataset_places_t places = { 0 };
+    struct stat source;
+    *dataset_out = NULL;
+    skn_dataset_t *dataset = calloc(1, sizeof(*dataset));
+    if (!dataset)
+        return no_memory(path, error);
+    skn_status_t status = source_look(path, &source, error);
+    if (status == SKN_OK)
+        status = skn_dataset_places_init(&places, path, S_ISREG(source.st_mode),
+                                         options, error);
+    if (status == SKN_OK && !cache_find(dataset, &places, &source, options))
+        status = cache_build(dataset, path, &places, &source, options, error);
+    if (status == SKN_OK)
+        status = view_open(dataset, path, options, error);
+    skn_dataset_places_fini(&places);
+    if (status != SKN_OK)
+        skn_dataset_close(&dataset);
+    *dataset_out = dataset;
+    return status;
+}
+
+void
+skn_dataset_close(skn_dataset_t **dataset)
+{
+    skn_dataset_t *closing = *dataset;
+    *dataset = NULL;
+    if (!closing)
+        return;
+    file_unmap(closing);
+    if (closing->wider)
+        (void)munmap(closing->wider, closing->wider_bytes);
+    free(closing->cache_path);
+    free(closing);
+}
+
+const skn_dataset_info_t *
+skn_dataset_info(const skn_dataset_t *dataset)
+{
+    return &dataset->info;
+}
+
+skn_dataset_point_t
+skn_dataset_point(const skn_dataset_t *dataset, uint64_t at)
+{
+    assert(at < dataset->info.point_count);
+    const uint32_t *row = dataset->row + dataset->offset[at];
+    const uint32_t *label = row + SKN_DATASET_ROW_WORDS;
+    const uint32_t *feature = label + row[0];
+    return (skn_dataset_point_t){
+        .label = label,
+        .feature = feature,
+        .value = (const float *)(const void *)(feature + row[1]),
+        .label_count = row[0],
+        .feature_count = row[1],
+    };
+}

@@ -1,0 +1,438 @@
+/* dataset_build.c - writes a cache file from a text file, in bounded memory.
+ *
+ * This file owns: the write buffer and the counts of labels while building.
+ * First pass: text to rows. Second: over the rows just written, to offsets and
+ * frequencies; more passes only if the labels do not fit into the budget.
+ * Not here: where the file lies (dataset_place.c), its layout's checks.
+ * SPDX-License-Identifier: Apache-2.0 */
+#include "formats/dataset/dataset_file.h"
+
+#include <errno.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include <xxhash.h>
+
+#include "formats/dataset/xmc.h"
+
+#define MEMORY_BYTES_DEFAULT (64u << 20)
+#define MEMORY_BYTES_MIN (1u << 20)
+/* Larger writes are not faster. */
+#define BUFFER_BYTES_MAX (4u << 20)
+#define PROGRESS_BYTES (1u << 20)
+/* How much of the mapped rows stays resident behind the second pass: a
+ * multiple of every page size. */
+#define BEHIND_BYTES (16u << 20)
+/* From here on a label that only one line has is not believed: a gigabyte. */
+#define STRAY_LABEL_MAX (UINT32_C(1) << 27)
+
+typedef struct build {
+    const char *source_name;
+    const skn_dataset_options_t *options;
+    skn_dataset_temp_t *temp;
+    uint8_t *buffer; /* [buffer_room]; buffer_used bytes wait for a write */
+    size_t buffer_room, buffer_used;
+    uint32_t *count; /* [count_room], frequencies of a range of labels */
+    size_t count_room;
+    XXH3_state_t *hash; /* of what was written behind the head */
+    uint64_t told_bytes;
+    skn_dataset_head_t head;
+} build_t;
+
+/* --- writing ------------------------------------------------------------ */
+
+static skn_status_t
+refuse_write(const build_t *build, skn_error_t *error)
+{
+    return skn_dataset_temp_refuse(build->temp, SKN_STORAGE, "written", errno,
+                                   error);
+}
+
+static skn_status_t
+buffer_flush(build_t *build, skn_error_t *error)
+{
+    const uint8_t *at = build->buffer;
+    (void)XXH3_64bits_update(build->hash, at, build->buffer_used);
+    while (build->buffer_used > 0) {
+        ssize_t written = write(build->temp->fd, at, build->buffer_used);
+        if (written < 0 && errno == EINTR)
+            continue;
+        if (written < 0)
+            return refuse_write(build, error);
+        at += written;
+        build->buffer_used -= (size_t)written;
+    }
+    return SKN_OK;
+}
+
+static skn_status_t
+put(build_t *build, const void *bytes, size_t count, skn_error_t *error)
+{
+    const uint8_t *from = bytes;
+    while (count > 0) {
+        size_t room = build->buffer_room - build->buffer_used;
+        size_t now = count < room ? count : room;
+        memcpy(build->buffer + build->buffer_used, from, now);
+        build->buffer_used += now;
+        from += now;
+        count -= now;
+        if (build->buffer_used < build->buffer_room)
+            continue;
+        skn_status_t status = buffer_flush(build, error);
+        if (status != SKN_OK)
+            return status;
+    }
+    return SKN_OK;
+}
+
+/* Zeros from `at` to the next part at `next`, less than 64 bytes. */
+static skn_status_t
+put_padding(build_t *build, uint64_t at, uint64_t next, skn_error_t *error)
+{
+    static const uint8_t zeros[64] = { 0 };
+    return put(build, zeros, (size_t)(next - at), error);
+}
+
+/* --- first pass: text to rows ------------------------------------------- */
+
+/* Divides the values by their length, computed in double. */
+void
+skn_values_normalize(float *value, size_t count)
+{
+    double square = 0;
+    for (size_t k = 0; k < count; k++)
+        square += (double)value[k] * (double)value[k];
+    if (square == 0)
+        return;
+    double scale = 1 / sqrt(square);
+    for (size_t k = 0; k < count; k++)
+        value[k] = (float)(value[k] * scale);
+}
+
+static skn_status_t
+row_put(build_t *build, const skn_xmc_point_t *point, skn_error_t *error)
+{
+    uint32_t counts[SKN_DATASET_ROW_WORDS] = { (uint32_t)point->label_count,
+                                               (uint32_t)point->feature_count };
+    skn_dataset_row_account(&build->head, counts[0], counts[1]);
+    if (build->options->normalize == SKN_NORMALIZE_L2)
+        skn_values_normalize(point->value, point->feature_count);
+    skn_status_t status = put(build, counts, sizeof(counts), error);
+    if (status == SKN_OK)
+        status = put(build, point->label,
+                     point->label_count * sizeof(*point->label), error);
+    if (status == SKN_OK)
+        status = put(build, point->feature,
+                     point->feature_count * sizeof(*point->feature), error);
+    if (status == SKN_OK)
+        status = put(build, point->value,
+                     point->feature_count * sizeof(*point->value), error);
+    return status;
+}
+
+static skn_status_t
+progress_tell(build_t *build, uint64_t done_bytes, skn_error_t *error)
+{
+    const skn_dataset_options_t *options = build->options;
+    if (!options->progress || done_bytes - build->told_bytes < PROGRESS_BYTES)
+        return SKN_OK;
+    build->told_bytes = done_bytes;
+    if (options->progress(options->listener, done_bytes,
+                          build->head.source_bytes))
+        return SKN_OK;
+    return skn_fail(error, SKN_BUSY, "%s: reading was stopped",
+                    skn_stream_name_shown(build->source_name));
+}
+
+static skn_status_t
+rows_put(build_t *build, skn_xmc_reader_t *reader, skn_error_t *error)
+{
+    skn_xmc_point_t point;
+    skn_status_t status = SKN_OK;
+    bool more = true;
+    skn_xmc_point_init(&point);
+    while (status == SKN_OK) {
+        status = skn_xmc_next(reader, &point, &more, error);
+        if (status != SKN_OK || !more)
+            break;
+        status = row_put(build, &point, error);
+        if (status == SKN_OK)
+            status = progress_tell(
+                build, skn_stream_source_bytes(skn_xmc_stream(reader)), error);
+    }
+    skn_xmc_point_fini(&point);
+    return status;
+}
+
+/* What the open source is, so that a later change of it can be seen. */
+static skn_status_t
+source_look(const skn_xmc_reader_t *reader, uint64_t *bytes, int64_t *mtime_ns,
+            skn_error_t *error)
+{
+    struct stat source;
+    skn_status_t status =
+        skn_stream_stat(skn_xmc_stream(reader), &source, error);
+    *bytes = S_ISREG(source.st_mode) ? (uint64_t)source.st_size : 0;
+    *mtime_ns = S_ISREG(source.st_mode)
+                    ? source.st_mtim.tv_sec * INT64_C(1000000000) +
+                          source.st_mtim.tv_nsec
+                    : 0;
+    return status;
+}
+
+static void
+unknown_take(skn_dataset_head_t *head, const skn_dataset_options_t *options,
+             const skn_xmc_unknown_t *unknown)
+{
+    if (unknown->points == 0)
+        return;
+    head->version = SKN_DATASET_VERSION_PARTIAL;
+    head->unknown_labels = unknown->labels;
+    head->unknown_features = unknown->features;
+    head->unknown_points = unknown->points;
+    head->unknown_bare = unknown->bare_points;
+    head->unknown_line = unknown->line;
+    head->unknown_column = unknown->column;
+    head->expected_features = options->feature_count;
+    head->expected_labels = options->label_count;
+}
+
+static void
+sizes_take(skn_dataset_head_t *head, const skn_dataset_options_t *options,
+           const skn_xmc_reader_t *reader, const skn_xmc_odd_t *odd)
+{
+    skn_xmc_sizes_t sizes = skn_xmc_sizes(reader);
+    unknown_take(head, options, &sizes.unknown);
+    head->odd_what = odd->what;
+    head->odd_line = odd->line;
+    head->odd_greatest = odd->greatest;
+    head->odd_next = odd->next;
+    head->unread_points = sizes.unread.points;
+    head->unread_line = sizes.unread.line;
+    head->has_header = sizes.has_header;
+    head->feature_count = sizes.feature_count;
+    head->label_count = sizes.label_count;
+    head->feature_seen = sizes.feature_seen;
+    head->label_seen = sizes.label_seen;
+    head->content_hash = skn_stream_hash(skn_xmc_stream(reader));
+}
+
+/* A table of all labels is written next: 8 bytes for each, of which a single
+ * slip can make gigabytes. */
+static skn_status_t
+check_stray(const build_t *build, const skn_xmc_odd_t *odd, skn_error_t *error)
+{
+    const skn_dataset_info_t info = { .odd = *odd };
+    if (odd->what != SKN_XMC_ODD_LABEL || odd->greatest < STRAY_LABEL_MAX)
+        return SKN_OK;
+    (void)skn_dataset_note_odd(&info, build->source_name, error);
+    return SKN_BAD_DATA;
+}
+
+static skn_status_t
+source_read(build_t *build, skn_error_t *error)
+{
+    const skn_dataset_options_t *options = build->options;
+    skn_xmc_bounds_t bounds = { .expected_features = options->feature_count,
+                                .expected_labels = options->label_count,
+                                .expected_by = options->expected_by,
+                                .unknown_ignored = options->unknown_ignored,
+                                .questions = options->questions,
+                                .labels_optional = options->questions };
+    skn_dataset_head_t *head = &build->head;
+    skn_xmc_reader_t *reader;
+    uint64_t bytes;
+    int64_t mtime_ns;
+    skn_status_t status =
+        skn_xmc_open(build->source_name, &bounds, &reader, error);
+    if (status != SKN_OK)
+        return status;
+    status =
+        source_look(reader, &head->source_bytes, &head->source_mtime_ns, error);
+    if (status == SKN_OK)
+        status = rows_put(build, reader, error);
+    if (status == SKN_OK)
+        status = source_look(reader, &bytes, &mtime_ns, error);
+    if (status == SKN_OK &&
+        (bytes != head->source_bytes || mtime_ns != head->source_mtime_ns))
+        status = skn_fail(error, SKN_BUSY, "%s: changed while it was read",
+                          skn_stream_name_shown(build->source_name));
+    if (status == SKN_OK) {
+        skn_xmc_odd_t odd = skn_xmc_odd(reader);
+        sizes_take(head, options, reader, &odd);
+        status = check_stray(build, &odd, error);
+    }
+    skn_xmc_close(&reader);
+    return status;
+}
+
+/* --- second pass: rows to offsets and frequencies ----------------------- */
+
+/* Walks over the rows in `file`, which we have written: counts the labels from
+ * `first` on that have a place in build->count, and writes the offsets if
+ * `offsets` is set. */
+static skn_status_t
+rows_walk(build_t *build, uint8_t *file, uint64_t first, bool offsets,
+          skn_error_t *error)
+{
+    const uint32_t *row = (const void *)(file + sizeof(skn_dataset_head_t));
+    uint64_t at = 0, behind = 0;
+    memset(build->count, 0, build->count_room * sizeof(*build->count));
+    for (uint64_t k = 0; k < build->head.point_count; k++) {
+        const uint32_t *label = row + at + SKN_DATASET_ROW_WORDS;
+        for (uint32_t l = 0; l < row[at]; l++)
+            if (label[l] - first < build->count_room)
+                build->count[label[l] - first]++;
+        skn_status_t status =
+            offsets ? put(build, &at, sizeof(at), error) : SKN_OK;
+        if (status != SKN_OK)
+            return status;
+        at += SKN_DATASET_ROW_WORDS + row[at] + 2 * (uint64_t)row[at + 1];
+        if (at * sizeof(*row) - behind >= 2 * BEHIND_BYTES) {
+            (void)madvise(file + behind, BEHIND_BYTES, MADV_DONTNEED);
+            behind += BEHIND_BYTES;
+        }
+    }
+    return offsets ? put(build, &at, sizeof(at), error) : SKN_OK;
+}
+
+/* Writes what build->count has of the labels from `first` on. */
+static skn_status_t
+counts_put(build_t *build, uint64_t first, skn_error_t *error)
+{
+    uint64_t count = build->head.label_seen - first;
+    if (count > build->count_room)
+        count = build->count_room;
+    for (uint64_t k = 0; k < count; k++)
+        build->head.labels_occurring += build->count[k] > 0;
+    return put(build, build->count, count * sizeof(*build->count), error);
+}
+
+static skn_status_t
+tables_put(build_t *build, skn_error_t *error)
+{
+    const skn_dataset_head_t *head = &build->head;
+    skn_dataset_layout_t layout = skn_dataset_layout(head);
+    uint64_t rows_end = layout.row_at + head->row_words * sizeof(uint32_t);
+    uint64_t offsets_end =
+        layout.offset_at + (head->point_count + 1) * sizeof(uint64_t);
+    skn_status_t status = put_padding(build, rows_end, layout.offset_at, error);
+    if (status == SKN_OK)
+        status = buffer_flush(build, error);
+    if (status != SKN_OK)
+        return status;
+    void *file =
+        mmap(NULL, rows_end, PROT_READ, MAP_SHARED, build->temp->fd, 0);
+    if (file == MAP_FAILED)
+        return skn_fail(error, SKN_NO_MEMORY, "%s: cannot be mapped: %s",
+                        skn_stream_name_shown(build->temp->final),
+                        strerror(errno));
+    (void)madvise(file, rows_end, MADV_SEQUENTIAL);
+    uint64_t first = 0;
+    do {
+        status = rows_walk(build, file, first, first == 0, error);
+        if (status == SKN_OK && first == 0)
+            status =
+                put_padding(build, offsets_end, layout.frequency_at, error);
+        if (status == SKN_OK)
+            status = counts_put(build, first, error);
+        first += build->count_room;
+    } while (status == SKN_OK && first < head->label_seen);
+    (void)munmap(file, rows_end);
+    return status == SKN_OK ? buffer_flush(build, error) : status;
+}
+
+/* --- the whole ---------------------------------------------------------- */
+
+static skn_status_t
+build_init(build_t *build, skn_error_t *error)
+{
+    uint64_t memory = build->options->memory_bytes;
+    if (memory == 0)
+        memory = MEMORY_BYTES_DEFAULT;
+    if (memory < MEMORY_BYTES_MIN)
+        memory = MEMORY_BYTES_MIN;
+    build->buffer_room = BUFFER_BYTES_MAX;
+    if (memory / 4 < build->buffer_room)
+        build->buffer_room = (size_t)(memory / 4);
+    build->count_room = (memory - build->buffer_room) / sizeof(*build->count);
+    if (build->count_room > SKN_UNIT_MAX)
+        build->count_room = SKN_UNIT_MAX;
+    build->buffer = malloc(build->buffer_room);
+    build->hash = XXH3_createState();
+    if (!build->buffer || !build->hash)
+        return skn_fail(error, SKN_NO_MEMORY, "%s: no memory for the cache",
+                        skn_stream_name_shown(build->source_name));
+    (void)XXH3_64bits_reset(build->hash);
+    skn_dataset_head_t *head = &build->head;
+    memcpy(head->magic, SKN_DATASET_MAGIC, sizeof(head->magic));
+    head->version = SKN_DATASET_VERSION;
+    head->byte_order = SKN_DATASET_BYTE_ORDER;
+    head->normalize = (uint32_t)build->options->normalize;
+    head->questions = build->options->questions;
+    if (head->questions)
+        head->version = SKN_DATASET_VERSION_PARTIAL;
+    if (lseek(build->temp->fd, sizeof(*head), SEEK_SET) < 0)
+        return refuse_write(build, error);
+    return SKN_OK;
+}
+
+/* The counts are needed once the labels are known: no more than those. */
+static skn_status_t
+counts_init(build_t *build, skn_error_t *error)
+{
+    if (build->count_room > build->head.label_seen)
+        build->count_room = build->head.label_seen;
+    if (build->count_room == 0)
+        build->count_room = 1;
+    build->count = calloc(build->count_room, sizeof(*build->count));
+    if (!build->count)
+        return skn_fail(
+            error, SKN_NO_MEMORY, "%s: no memory to count %zu labels",
+            skn_stream_name_shown(build->source_name), build->count_room);
+    return SKN_OK;
+}
+
+/* The head comes last: a file without one is not a cache. */
+static skn_status_t
+head_put(build_t *build, skn_error_t *error)
+{
+    skn_dataset_head_t *head = &build->head;
+    head->file_bytes = skn_dataset_layout(head).file_bytes;
+    head->payload_hash = XXH3_64bits_digest(build->hash);
+    head->head_hash = skn_dataset_head_hash(head);
+    const uint8_t *bytes = (const uint8_t *)head;
+    for (size_t done = 0; done < sizeof(*head);) {
+        ssize_t written = pwrite(build->temp->fd, bytes + done,
+                                 sizeof(*head) - done, (off_t)done);
+        if (written < 0 && errno == EINTR)
+            continue;
+        if (written < 0)
+            return refuse_write(build, error);
+        done += (size_t)written;
+    }
+    return SKN_OK;
+}
+
+skn_status_t
+skn_dataset_build(const char *path, const skn_dataset_options_t *options,
+                  skn_dataset_temp_t *temp, skn_error_t *error)
+{
+    build_t build = { .source_name = path, .options = options, .temp = temp };
+    skn_status_t status = build_init(&build, error);
+    if (status == SKN_OK)
+        status = source_read(&build, error);
+    if (status == SKN_OK)
+        status = counts_init(&build, error);
+    if (status == SKN_OK)
+        status = tables_put(&build, error);
+    if (status == SKN_OK)
+        status = head_put(&build, error);
+    free(build.count);
+    free(build.buffer);
+    (void)XXH3_freeState(build.hash);
+    return status;
+}

@@ -1,0 +1,98 @@
+/* dataset_note.c - says what was left out of a data file, and what is odd.
+ * SPDX-License-Identifier: Apache-2.0 */
+#include "formats/dataset/dataset.h"
+
+#include <inttypes.h>
+
+#include "formats/dataset/stream.h"
+
+static const char *
+plural(uint64_t count)
+{
+    return count == 1 ? "" : "s";
+}
+
+bool
+skn_dataset_note_unknown(const skn_dataset_info_t *info, const char *path,
+                         skn_error_t *note)
+{
+    const skn_xmc_unknown_t *unknown = &info->unknown;
+    char bare[96] = "", labels[48] = "", features[48] = "";
+    if (unknown->points == 0)
+        return false;
+    if (unknown->bare_points > 0)
+        (void)snprintf(bare, sizeof(bare),
+                       "; %" PRIu64 " point%s no label left, and count%s as "
+                       "wrong",
+                       unknown->bare_points,
+                       unknown->bare_points == 1 ? " has" : "s have",
+                       unknown->bare_points == 1 ? "s" : "");
+    if (unknown->labels > 0)
+        (void)snprintf(labels, sizeof(labels), "%" PRIu64 " label%s%s",
+                       unknown->labels, plural(unknown->labels),
+                       unknown->features > 0 ? " and " : "");
+    if (unknown->features > 0)
+        (void)snprintf(features, sizeof(features), "%" PRIu64 " feature%s",
+                       unknown->features, plural(unknown->features));
+    (void)skn_fail(note, SKN_BAD_DATA,
+                   "%s:%" PRIu64 ":%" PRIu64 ": here is the first of %s%s, in "
+                   "%" PRIu64 " point%s, that the model does not have; they "
+                   "are left out%s",
+                   skn_stream_name_shown(path), unknown->line, unknown->column,
+                   labels, features, unknown->points, plural(unknown->points),
+                   bare);
+    (void)skn_fail_hint(note, SKN_BAD_DATA,
+                        "to train a wider model, begin the training file with "
+                        "a line `points features labels`, or set "
+                        "data.label_count and data.feature_count");
+    return true;
+}
+
+bool
+skn_dataset_note_unread(const skn_dataset_info_t *info, const char *path,
+                        skn_error_t *note)
+{
+    if (info->unread.points == 0)
+        return false;
+    (void)skn_fail(note, SKN_BAD_DATA,
+                   "%s:%" PRIu64 ":1: here is the first of %" PRIu64 " line%s "
+                   "that cannot be read; the answer is empty",
+                   skn_stream_name_shown(path), info->unread.line,
+                   info->unread.points, plural(info->unread.points));
+    (void)skn_fail_hint(note, SKN_BAD_DATA,
+                        "a line is label,label feature:value feature:value");
+    return true;
+}
+
+bool
+skn_dataset_note_odd(const skn_dataset_info_t *info, const char *path,
+                     skn_error_t *note)
+{
+    const skn_xmc_odd_t *odd = &info->odd;
+    const char *shown = skn_stream_name_shown(path);
+    if (odd->what == SKN_XMC_NOTHING_ODD)
+        return false;
+    if (odd->what == SKN_XMC_ODD_COUNTS) {
+        (void)skn_fail(note, SKN_BAD_DATA,
+                       "%s:%" PRIu64 ":1: this line looks like the counts of a "
+                       "header, and is read as a point; the file has %u labels "
+                       "and %u features with it",
+                       shown, odd->line, info->label_count,
+                       info->feature_count);
+        (void)skn_fail_hint(note, SKN_BAD_DATA,
+                            "a header is three whole numbers with blanks "
+                            "between: points features labels");
+        return true;
+    }
+    const char *noun = odd->what == SKN_XMC_ODD_LABEL ? "label" : "feature";
+    (void)skn_fail(note, SKN_BAD_DATA,
+                   "%s:%" PRIu64 ":1: %s %u is far beyond those of all other "
+                   "lines, which end at %u, and the model gets %" PRIu64
+                   " %ss for it",
+                   shown, odd->line, noun, odd->greatest, odd->next,
+                   odd->greatest + UINT64_C(1), noun);
+    (void)skn_fail_hint(note, SKN_BAD_DATA,
+                        "correct the line; or begin the file with a line "
+                        "`points features labels`, if it is right");
+    return true;
+}

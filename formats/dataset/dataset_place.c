@@ -1,0 +1,274 @@
+/* dataset_place.c - where the cache of a data file lies, and how it gets there.
+ *
+ * This file owns: the names. A cache is written under a name of its own and
+ * renamed when it is whole, so that two builders both succeed and a reader
+ * never sees a half; one that was killed leaves <cache>.XXXXXX behind.
+ * Folders: XDG Base Directory Specification 0.8, XDG_CACHE_HOME.
+ * SPDX-License-Identifier: Apache-2.0 */
+#include "formats/dataset/dataset_file.h"
+
+#include <assert.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <inttypes.h>
+#include <libgen.h>
+#include <limits.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <xxhash.h>
+
+#include "formats/dataset/stream.h"
+
+/* Of the source's name, in the shared folder: the hash makes it unique. */
+#define STEM_BYTES 100
+
+static skn_status_t
+no_memory(const char *path, skn_error_t *error)
+{
+    return skn_fail(error, SKN_NO_MEMORY, "%s: no memory for the cache",
+                    skn_stream_name_shown(path));
+}
+
+/* The user's folder for caches: "$XDG_CACHE_HOME/skein". NULL if there is no
+ * such thing, or no memory: then this place is passed over. */
+static char *
+user_folder(void)
+{
+    const char *base = getenv("XDG_CACHE_HOME"), *home = getenv("HOME");
+    char *folder = NULL;
+    /* The specification: relative paths there are to be ignored. */
+    bool has_base = base && base[0] == '/';
+    if (!has_base && (!home || home[0] != '/'))
+        return NULL;
+    if (asprintf(&folder, "%s%s/skein", has_base ? base : home,
+                 has_base ? "" : "/.cache") < 0)
+        return NULL;
+    return folder;
+}
+
+/* A name in the user's folder that depends on the whole path of the source. */
+static char *
+user_place(const char *path)
+{
+    char *folder = user_folder(), *whole = realpath(path, NULL), *place = NULL;
+    if (folder && whole) {
+        uint64_t hash = XXH3_64bits(whole, strlen(whole));
+        if (asprintf(&place, "%s/%.*s-%016" PRIx64 ".skc", folder, STEM_BYTES,
+                     strrchr(whole, '/') + 1, hash) < 0)
+            place = NULL;
+    }
+    free(folder);
+    free(whole);
+    return place;
+}
+
+skn_status_t
+skn_dataset_places_init(skn_dataset_places_t *places, const char *path,
+                        bool regular, const skn_dataset_options_t *options,
+                        skn_error_t *error)
+{
+    *places = (skn_dataset_places_t){ .anonymous = true };
+    if (options->cache == SKN_CACHE_PATH) {
+        places->anonymous = false;
+        assert(options->cache_path);
+        places->path[0] = strdup(options->cache_path);
+        if (!places->path[0])
+            return no_memory(path, error);
+        places->count = 1;
+    } else if (options->cache == SKN_CACHE_AUTO && regular) {
+        if (asprintf(&places->path[0], "%s.skc", path) < 0) {
+            places->path[0] = NULL;
+            return no_memory(path, error);
+        }
+        places->path[1] = user_place(path);
+        places->count = places->path[1] ? 2 : 1;
+    }
+    return SKN_OK;
+}
+
+void
+skn_dataset_places_fini(skn_dataset_places_t *places)
+{
+    for (size_t k = 0; k < SKN_DATASET_PLACES_MAX; k++) {
+        free(places->path[k]);
+        places->path[k] = NULL;
+    }
+    places->count = 0;
+}
+
+/* Whether another place may have more luck, also where this one is full. */
+static bool
+is_of_the_place(int why)
+{
+    return why != EMFILE && why != ENFILE && why != ENOMEM;
+}
+
+/* Whether a cache may replace `place`, which the user named: a slip of the pen
+ * must not cost the user a file. */
+static skn_status_t
+replace_check(const char *place, skn_error_t *error)
+{
+    char magic[sizeof(SKN_DATASET_MAGIC) - 1];
+    int fd = open(place, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
+    if (fd < 0 && (errno == ENOENT || errno == ENOTDIR))
+        return SKN_OK; /* creating it says more */
+    if (fd < 0)
+        return skn_fail(error, SKN_NO_PERMISSION,
+                        "%s: cannot be read, and is not overwritten: %s",
+                        skn_stream_name_shown(place), strerror(errno));
+    ssize_t got = read(fd, magic, sizeof(magic));
+    (void)close(fd);
+    if (got == 0 || (got == (ssize_t)sizeof(magic) &&
+                     memcmp(magic, SKN_DATASET_MAGIC, sizeof(magic)) == 0))
+        return SKN_OK;
+    return skn_fail(error, SKN_CANNOT_CREATE,
+                    "%s: is not a cache of Skein, and is not overwritten",
+                    skn_stream_name_shown(place));
+}
+
+/* Makes the user's folder, and the one above it. */
+static void
+user_folder_make(const char *place)
+{
+    char *folder = strdup(place), *above = strdup(place);
+    if (folder && above) {
+        (void)mkdir(dirname(dirname(above)), 0700);
+        (void)mkdir(dirname(folder), 0700);
+    }
+    free(folder);
+    free(above);
+}
+
+/* Where files without a name go. */
+static const char *
+temp_folder(void)
+{
+    const char *folder = getenv("TMPDIR");
+    return folder && *folder ? folder : "/tmp";
+}
+
+/* A file without a name; where the system cannot, one that loses it. */
+static int
+anonymous_open(const char *folder)
+{
+    char path[PATH_MAX];
+    int fd = open(folder, O_TMPFILE | O_RDWR | O_CLOEXEC, 0600);
+    if (fd >= 0 || (errno != EOPNOTSUPP && errno != EISDIR && errno != EINVAL))
+        return fd;
+    int bytes = snprintf(path, sizeof(path), "%s/skein.XXXXXX", folder);
+    if (bytes < 0 || (size_t)bytes >= sizeof(path)) {
+        errno = ENAMETOOLONG;
+        return -1;
+    }
+    fd = mkostemp(path, O_CLOEXEC);
+    if (fd >= 0)
+        (void)unlink(path);
+    return fd;
+}
+
+/* What the user can do about a place that has failed. */
+static skn_status_t
+say_remedy(const skn_dataset_temp_t *temp, int why, skn_error_t *error)
+{
+    bool full = why == ENOSPC || why == EDQUOT || why == EFBIG;
+    if (temp->shown[0])
+        return skn_fail_hint(error, error ? error->status : SKN_OK,
+                             "set TMPDIR to a folder that you may write to%s",
+                             full ? " and that has room" : "");
+    return skn_fail_hint(error, error ? error->status : SKN_OK,
+                         "%sset data.cache to a path in a folder that %s",
+                         full ? "free some space, or " : "",
+                         full ? "has room" : "you may write to");
+}
+
+/* Says why the file at temp->final cannot be had or written. */
+skn_status_t
+skn_dataset_temp_refuse(skn_dataset_temp_t *temp, skn_status_t status,
+                        const char *verb, int why, skn_error_t *error)
+{
+    temp->unwritable = is_of_the_place(why);
+    (void)skn_fail(error, status, "%s: the cache cannot be %s: %s",
+                   skn_stream_name_shown(temp->final), verb, strerror(why));
+    (void)say_remedy(temp, why, error);
+    return status;
+}
+
+static skn_status_t
+temp_open_anonymous(skn_dataset_temp_t *temp, skn_error_t *error)
+{
+    const char *folder = temp_folder();
+    (void)snprintf(temp->shown, sizeof(temp->shown),
+                   "a temporary file in %.240s (TMPDIR)",
+                   skn_stream_name_shown(folder));
+    temp->final = temp->shown;
+    temp->fd = anonymous_open(folder);
+    if (temp->fd >= 0)
+        return SKN_OK;
+    return skn_dataset_temp_refuse(temp, SKN_CANNOT_CREATE, "created", errno,
+                                   error);
+}
+
+skn_status_t
+skn_dataset_temp_open(const skn_dataset_places_t *places, size_t place,
+                      skn_dataset_temp_t *temp, skn_error_t *error)
+{
+    *temp = (skn_dataset_temp_t){ .fd = -1 };
+    if (place == places->count)
+        return temp_open_anonymous(temp, error);
+    temp->final = places->path[place];
+    if (place == 1)
+        user_folder_make(temp->final);
+    skn_status_t status =
+        places->anonymous ? SKN_OK : replace_check(temp->final, error);
+    if (status != SKN_OK)
+        return status;
+    if (asprintf(&temp->path, "%s.XXXXXX", temp->final) < 0) {
+        temp->path = NULL;
+        return no_memory(temp->final, error);
+    }
+    temp->fd = mkostemp(temp->path, O_CLOEXEC);
+    if (temp->fd >= 0)
+        return SKN_OK;
+    int why = errno;
+    free(temp->path);
+    temp->path = NULL;
+    return skn_dataset_temp_refuse(
+        temp,
+        why == EACCES || why == EPERM ? SKN_NO_PERMISSION : SKN_CANNOT_CREATE,
+        "created", why, error);
+}
+
+skn_status_t
+skn_dataset_temp_keep(skn_dataset_temp_t *temp, skn_error_t *error)
+{
+    if (!temp->path)
+        return SKN_OK;
+    if (fsync(temp->fd) != 0 || rename(temp->path, temp->final) != 0)
+        return skn_dataset_temp_refuse(temp, SKN_STORAGE, "written", errno,
+                                       error);
+    /* The name is lost in a crash without this, which costs a rebuild only:
+     * so its failure is no failure. */
+    int folder = open(dirname(temp->path), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    if (folder >= 0) {
+        (void)fsync(folder);
+        (void)close(folder);
+    }
+    free(temp->path);
+    temp->path = NULL;
+    return SKN_OK;
+}
+
+void
+skn_dataset_temp_close(skn_dataset_temp_t *temp)
+{
+    if (temp->path)
+        (void)unlink(temp->path);
+    free(temp->path);
+    temp->path = NULL;
+    if (temp->fd >= 0)
+        (void)close(temp->fd);
+    temp->fd = -1;
+}

@@ -1,0 +1,454 @@
+/* xmc.c - points out of a file in the Extreme Classification format.
+ *
+ * This file owns: the window of text in memory, the header, the count of
+ * points. Incremental: whoever reads can do other work between two points.
+ * Not here: what stands in a line (xmc_line.c), unpacking (stream.c).
+ * Format: The Extreme Classification Repository (Bhatia et al. 2016).
+ * SPDX-License-Identifier: Apache-2.0 */
+#include "formats/dataset/xmc.h"
+
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "formats/dataset/xmc_odd.h"
+
+/* The window at first: many lines, yet within a second-level cache. It doubles
+ * for a longer line, up to SKN_LINE_BYTES_MAX and its line end. */
+#define WINDOW_BYTES (1u << 18)
+#define WINDOW_BYTES_MAX ((size_t)SKN_LINE_BYTES_MAX + 2)
+
+struct skn_xmc_reader {
+    skn_stream_t *stream;
+    char *name;
+    skn_xmc_bounds_t bounds;
+    uint64_t header_points;
+    uint64_t point_count, line_number;
+    uint64_t empty_count; /* empty lines that may still turn out to be points */
+    bool line_held;       /* `line` follows them and was not parsed yet */
+    skn_xmc_watch_t watch; /* its peaks are the sizes */
+    skn_xmc_unknown_t unknown;
+    skn_xmc_unread_t unread;
+    skn_xmc_line_t line;
+    /* window[window_room]; bytes [at, end) were read and not used. */
+    char *window;
+    size_t window_room, at, end;
+    bool ended;
+};
+
+/* Reads more text behind what is in the window; makes room first. */
+static skn_status_t
+window_fill(skn_xmc_reader_t *reader, skn_error_t *error)
+{
+    if (reader->at > 0) {
+        memmove(reader->window, reader->window + reader->at,
+                reader->end - reader->at);
+        reader->end -= reader->at;
+        reader->at = 0;
+    }
+    if (reader->end == reader->window_room) {
+        size_t room = reader->window_room * 2;
+        if (room > WINDOW_BYTES_MAX)
+            room = WINDOW_BYTES_MAX;
+        char *wider = realloc(reader->window, room);
+        if (!wider)
+            return skn_fail(error, SKN_NO_MEMORY,
+                            "%s:%" PRIu64 ":1: no memory for a line of more "
+                            "than %zu bytes",
+                            skn_stream_name_shown(reader->name),
+                            reader->line_number + 1, reader->end);
+        reader->window = wider;
+        reader->window_room = room;
+    }
+    size_t got;
+    skn_status_t status =
+        skn_stream_read(reader->stream, reader->window + reader->end,
+                        reader->window_room - reader->end, &got, error);
+    reader->end += got;
+    reader->ended = status == SKN_OK && got == 0;
+    return status;
+}
+
+/* Points reader->line at the next line of the file; *more is false at its end.
+ * The text stays where it is until the next call. */
+static skn_status_t
+line_next(skn_xmc_reader_t *reader, bool *more, skn_error_t *error)
+{
+    size_t searched = 0;
+    const char *stop = NULL;
+    for (;;) {
+        const char *text = reader->window + reader->at;
+        size_t bytes = reader->end - reader->at;
+        stop = memchr(text + searched, '\n', bytes - searched);
+        searched = stop ? (size_t)(stop - text) : bytes;
+        /* One byte more than the limit may be the CR of a CRLF. */
+        if (searched > SKN_LINE_BYTES_MAX + 1u)
+            return skn_fail_hint(
+                error,
+                skn_fail(error, SKN_BAD_DATA,
+                         "%s:%" PRIu64 ":1: the line is longer than %u bytes",
+                         skn_stream_name_shown(reader->name),
+                         reader->line_number + 1, SKN_LINE_BYTES_MAX),
+                "is it a text file?");
+        if (stop || reader->ended)
+            break;
+        skn_status_t status = window_fill(reader, error);
+        if (status != SKN_OK)
+            return status;
+    }
+    const char *text = reader->window + reader->at;
+    *more = stop || searched > 0;
+    reader->at += searched + (stop ? 1 : 0);
+    if (searched > 0 && text[searched - 1] == '\r')
+        searched--;
+    reader->line_number += *more;
+    reader->line =
+        (skn_xmc_line_t){ text, searched, reader->name, reader->line_number };
+    return SKN_OK;
+}
+
+/* --- the header --------------------------------------------------------- */
+
+/* Whether the line is exactly three whole numbers, and maybe a comment. One
+ * that does not fit becomes UINT64_MAX. */
+static bool
+header_read(const skn_xmc_line_t *line, uint64_t number[3], size_t column[3])
+{
+    const char *at = line->text, *end = at + line->bytes;
+    for (int k = 0; k < 3; k++) {
+        while (k > 0 && at < end && (*at == ' ' || *at == '\t'))
+            at++;
+        const char *start = at;
+        uint64_t read = 0;
+        for (; at < end && *at >= '0' && *at <= '9'; at++)
+            read = read > UINT64_MAX / 100 ? UINT64_MAX
+                                           : read * 10 + (uint64_t)(*at - '0');
+        bool ends = at == end || *at == ' ' || *at == '\t';
+        if (at == start || !ends)
+            return false;
+        number[k] = read;
+        column[k] = (size_t)(start - line->text) + 1;
+    }
+    while (at < end && (*at == ' ' || *at == '\t'))
+        at++;
+    return at == end || *at == '#';
+}
+
+bool
+skn_xmc_line_is_header(const skn_xmc_line_t *line)
+{
+    uint64_t number[3];
+    size_t column[3];
+    return header_read(line, number, column);
+}
+
+bool
+skn_xmc_line_is_comment(const skn_xmc_line_t *line)
+{
+    const char *at = line->text, *end = at + line->bytes;
+    while (at < end && (*at == ' ' || *at == '\t'))
+        at++;
+    return at < end && *at == '#';
+}
+
+size_t
+skn_xmc_mark_bytes(const char *text, size_t bytes)
+{
+    return bytes >= 3 && memcmp(text, "\xef\xbb\xbf", 3) == 0 ? 3 : 0;
+}
+
+/* Takes the held first line as the header if it is one. */
+static skn_status_t
+header_take(skn_xmc_reader_t *reader, skn_error_t *error)
+{
+    static const char *const nouns[] = { "points", "features", "labels" };
+    static const uint64_t most[] = { SKN_POINTS_MAX, SKN_UNIT_MAX,
+                                     SKN_UNIT_MAX };
+    uint64_t number[3];
+    size_t column[3];
+    if (!header_read(&reader->line, number, column))
+        return SKN_OK;
+    for (int k = 0; k < 3; k++)
+        if (number[k] > most[k])
+            return skn_fail(error, SKN_BAD_DATA,
+                            "%s:%" PRIu64 ":%zu: the header says more than "
+                            "%" PRIu64 " %s, which is the most possible",
+                            skn_stream_name_shown(reader->name),
+                            reader->line_number, column[k], most[k], nouns[k]);
+    reader->bounds.has_header = true;
+    reader->header_points = number[0];
+    reader->bounds.header_features = (uint32_t)number[1];
+    reader->bounds.header_labels = (uint32_t)number[2];
+    reader->line_held = false;
+    return SKN_OK;
+}
+
+/* Reads the first line that is no comment, and decides whether it is a header.
+ */
+static skn_status_t
+first_line_read(skn_xmc_reader_t *reader, skn_error_t *error)
+{
+    bool more;
+    skn_xmc_line_t *line = &reader->line;
+    do {
+        skn_status_t status = line_next(reader, &more, error);
+        if (status != SKN_OK)
+            return status;
+        size_t mark = reader->line_number == 1
+                          ? skn_xmc_mark_bytes(line->text, line->bytes)
+                          : 0;
+        line->text += mark;
+        line->bytes -= mark;
+    } while (more && skn_xmc_line_is_comment(line));
+    if (!more)
+        return skn_fail_hint(
+            error,
+            skn_fail(error, SKN_BAD_DATA,
+                     reader->line_number > 0 ? "%s: the file has no points"
+                                             : "%s: the file is empty",
+                     skn_stream_name_shown(reader->name)),
+            "a line is label,label feature:value feature:value");
+    reader->line_held = line->bytes > 0;
+    reader->empty_count = line->bytes == 0;
+    return header_take(reader, error);
+}
+
+/* --- open and close ----------------------------------------------------- */
+
+static skn_status_t
+reader_open(const char *name, skn_stream_t *stream,
+            const skn_xmc_bounds_t *bounds, skn_xmc_reader_t **reader_out,
+            skn_error_t *error)
+{
+    skn_status_t status = SKN_OK;
+    skn_xmc_reader_t *reader = calloc(1, sizeof(*reader));
+    if (!reader) {
+        skn_stream_close(&stream);
+        return skn_fail(error, SKN_NO_MEMORY, "%s: no memory to read it",
+                        skn_stream_name_shown(name));
+    }
+    reader->stream = stream;
+    reader->name = strdup(name);
+    reader->window = malloc(WINDOW_BYTES);
+    reader->window_room = WINDOW_BYTES;
+    if (bounds)
+        reader->bounds = *bounds;
+    reader->bounds.has_header = false;
+    if (!reader->name || !reader->window)
+        status = skn_fail(error, SKN_NO_MEMORY, "%s: no memory to read it",
+                          skn_stream_name_shown(name));
+    else
+        status = first_line_read(reader, error);
+    if (status != SKN_OK)
+        skn_xmc_close(&reader);
+    *reader_out = reader;
+    return status;
+}
+
+skn_status_t
+skn_xmc_open(const char *path, const skn_xmc_bounds_t *bounds,
+             skn_xmc_reader_t **reader, skn_error_t *error)
+{
+    skn_stream_t *stream;
+    *reader = NULL;
+    skn_status_t status = skn_stream_open(path, &stream, error);
+    return status == SKN_OK ? reader_open(path, stream, bounds, reader, error)
+                            : status;
+}
+
+skn_status_t
+skn_xmc_open_memory(const char *name, const void *start, size_t bytes,
+                    const skn_xmc_bounds_t *bounds, skn_xmc_reader_t **reader,
+                    skn_error_t *error)
+{
+    skn_stream_t *stream;
+    *reader = NULL;
+    skn_status_t status =
+        skn_stream_open_memory(name, start, bytes, &stream, error);
+    return status == SKN_OK ? reader_open(name, stream, bounds, reader, error)
+                            : status;
+}
+
+void
+skn_xmc_close(skn_xmc_reader_t **reader)
+{
+    skn_xmc_reader_t *closing = *reader;
+    *reader = NULL;
+    if (!closing)
+        return;
+    skn_stream_close(&closing->stream);
+    free(closing->window);
+    free(closing->name);
+    free(closing);
+}
+
+/* --- points ------------------------------------------------------------- */
+
+static skn_status_t
+refuse_points(const skn_xmc_reader_t *reader, skn_error_t *error)
+{
+    if (!reader->bounds.has_header)
+        return skn_fail(error, SKN_BAD_DATA,
+                        "%s:%" PRIu64 ":1: more than %u points",
+                        skn_stream_name_shown(reader->name),
+                        reader->line_number, SKN_POINTS_MAX);
+    (void)skn_fail(error, SKN_BAD_DATA,
+                   "%s:%" PRIu64 ":1: the header says %" PRIu64 " points, but "
+                   "here is one more",
+                   skn_stream_name_shown(reader->name), reader->line_number,
+                   reader->header_points);
+    return skn_fail_hint(error, SKN_BAD_DATA,
+                         "correct the header, or leave it out");
+}
+
+static skn_status_t
+refuse_end(const skn_xmc_reader_t *reader, skn_error_t *error)
+{
+    (void)skn_fail(error, SKN_BAD_DATA,
+                   "%s:1:1: the header says %" PRIu64 " points, but the file "
+                   "ends after %" PRIu64,
+                   skn_stream_name_shown(reader->name), reader->header_points,
+                   reader->point_count);
+    return skn_fail_hint(error, SKN_BAD_DATA,
+                         "is it cut off? else correct the header");
+}
+
+/* At the end of the text: as many points as the header said, or some. */
+static skn_status_t
+end_check(const skn_xmc_reader_t *reader, skn_error_t *error)
+{
+    if (reader->bounds.has_header &&
+        reader->point_count < reader->header_points)
+        return refuse_end(reader, error);
+    if (!reader->bounds.has_header && reader->point_count == 0)
+        return skn_fail(error, SKN_BAD_DATA, "%s: the file has no points",
+                        skn_stream_name_shown(reader->name));
+    return SKN_OK;
+}
+
+static void
+unknown_add(skn_xmc_unknown_t *unknown, uint64_t line,
+            const skn_xmc_point_t *point)
+{
+    if (unknown->points++ == 0) {
+        unknown->line = line;
+        unknown->column = point->unknown_column;
+    }
+    unknown->labels += point->unknown_labels;
+    unknown->features += point->unknown_features;
+    unknown->bare_points +=
+        point->unknown_labels > 0 && point->label_count == 0;
+}
+
+/* The held line as a question; label 0 says that it cannot be read. */
+static skn_status_t
+question_parse(skn_xmc_reader_t *reader, skn_xmc_point_t *point,
+               skn_error_t *error)
+{
+    skn_error_t why = { 0 };
+    skn_status_t status =
+        skn_xmc_line_parse(&reader->line, &reader->bounds, point, &why);
+    point->label_count = 0;
+    if (status == SKN_BAD_DATA) {
+        if (reader->unread.points++ == 0)
+            reader->unread.line = reader->line_number;
+        point->label[point->label_count++] = 0;
+        return SKN_OK;
+    }
+    if (status != SKN_OK && error)
+        *error = why;
+    return status;
+}
+
+/* Reads lines until one is held, is an empty one that the header counts, or
+ * the text has ended (*more is false). */
+static skn_status_t
+line_hold(skn_xmc_reader_t *reader, bool *more, skn_error_t *error)
+{
+    *more = true;
+    while (!reader->line_held) {
+        skn_status_t status = line_next(reader, more, error);
+        if (status != SKN_OK || !*more)
+            return status;
+        if (skn_xmc_line_is_comment(&reader->line))
+            continue;
+        reader->line_held = reader->line.bytes > 0;
+        if (reader->line_held)
+            break;
+        reader->empty_count++;
+        if (reader->bounds.has_header &&
+            reader->point_count < reader->header_points)
+            break;
+    }
+    return SKN_OK;
+}
+
+skn_status_t
+skn_xmc_next(skn_xmc_reader_t *reader, skn_xmc_point_t *point, bool *more,
+             skn_error_t *error)
+{
+    uint64_t most =
+        reader->bounds.has_header ? reader->header_points : SKN_POINTS_MAX;
+    point->label_count = point->feature_count = 0;
+    point->unknown_labels = point->unknown_features = 0;
+    skn_status_t status = line_hold(reader, more, error);
+    if (status != SKN_OK)
+        return status;
+    if (!*more)
+        return end_check(reader, error);
+    if (reader->point_count == most)
+        return refuse_points(reader, error);
+    reader->point_count++;
+    if (reader->empty_count) {
+        reader->empty_count--;
+        return SKN_OK;
+    }
+    reader->line_held = false;
+    status =
+        reader->bounds.questions
+            ? question_parse(reader, point, error)
+            : skn_xmc_line_parse(&reader->line, &reader->bounds, point, error);
+    if (status != SKN_OK)
+        return status;
+    skn_xmc_watch_point(&reader->watch, &reader->line, point);
+    if (point->unknown_labels > 0 || point->unknown_features > 0)
+        unknown_add(&reader->unknown, reader->line_number, point);
+    return SKN_OK;
+}
+
+skn_xmc_sizes_t
+skn_xmc_sizes(const skn_xmc_reader_t *reader)
+{
+    const skn_xmc_bounds_t *bounds = &reader->bounds;
+    uint32_t features = reader->watch.feature.greatest;
+    uint32_t labels = reader->watch.label.greatest;
+    skn_xmc_sizes_t sizes = {
+        .has_header = bounds->has_header,
+        .point_count = reader->point_count,
+        .feature_count = features,
+        .label_count = labels,
+        .feature_seen = features,
+        .label_seen = labels,
+        .unknown = reader->unknown,
+        .unread = reader->unread,
+    };
+    if (bounds->has_header) {
+        sizes.feature_count = bounds->header_features;
+        sizes.label_count = bounds->header_labels;
+    }
+    return sizes;
+}
+
+skn_xmc_odd_t
+skn_xmc_odd(const skn_xmc_reader_t *reader)
+{
+    if (reader->bounds.has_header || reader->bounds.questions)
+        return (skn_xmc_odd_t){ .what = SKN_XMC_NOTHING_ODD };
+    return skn_xmc_watch_end(&reader->watch, reader->point_count);
+}
+
+const skn_stream_t *
+skn_xmc_stream(const skn_xmc_reader_t *reader)
+{
+    return reader->stream;
+}

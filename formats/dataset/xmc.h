@@ -1,0 +1,166 @@
+/* xmc.h - the Extreme Classification text format: one point a line.
+ *
+ *     2 10 5                  optional: points, features, labels
+ *     0,3 1:0.5 7:1.25        labels, then feature:value
+ *      2:1 4                  a leading space: no labels; `4` means `4:1`
+ *     1                       labels only
+ *
+ * Decided here, where the format leaves it open:
+ * - A first line of exactly three whole numbers is the header, although it
+ *   could also be a label and two features.
+ * - Blanks are spaces and tabs; one CR before the line end is dropped, and so
+ *   is a byte order mark before the first line.
+ * - A line whose first word begins with '#' is a comment, and is skipped
+ *   wherever it stands; the header may follow comments. '#' behind a blank
+ *   begins a comment that ends with its line. `qid:N` before the features is
+ *   skipped. All of these are svmlight's.
+ * - A line of blanks is a point without labels and features. So is an empty
+ *   line, but empty lines at the end of the file are points only as far as the
+ *   header counts them.
+ * - Labels and features are sorted on reading. The values of a feature that
+ *   stands several times in a line are added up, in double and in an order that
+ *   does not depend on the line's. A repeated label is refused.
+ * - Values are finite decimal numbers that fit into a float, and so are their
+ *   sums.
+ * Errors start with file:line:column, counted from 1, columns in bytes.
+ * SPDX-License-Identifier: Apache-2.0 */
+#ifndef FORMATS_DATASET_XMC_H
+#define FORMATS_DATASET_XMC_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "formats/dataset/stream.h"
+#include "skein/error.h"
+#include "skein/limits.h"
+
+/* One point, in memory that grows and is used again for the next line. */
+typedef struct skn_xmc_point {
+    uint32_t *label;   /* [label_count], ascending */
+    uint32_t *feature; /* [feature_count], ascending */
+    float *value;      /* [feature_count], finite */
+    size_t label_count, feature_count;
+    /* Left out, where `unknown_ignored`; the first stands at this column. */
+    uint32_t unknown_labels, unknown_features;
+    size_t unknown_column;
+    uint64_t *key; /* scratch for sorting, [room_count] like the others */
+    size_t room_count;
+} skn_xmc_point_t;
+
+/* What a line may contain. { 0 }: any index below SKN_UNIT_MAX. */
+typedef struct skn_xmc_bounds {
+    bool has_header; /* the file's own first line says: */
+    uint32_t header_features, header_labels;
+    /* Sizes that another file set; 0: nothing is expected. `expected_by` names
+     * that file and must outlive its user; NULL: "the model". */
+    uint32_t expected_features, expected_labels;
+    const char *expected_by;
+    bool labels_optional; /* a line may begin with a feature:value: no labels */
+    /* What is beyond the expected sizes, though not beyond the file's own, is
+     * left out and counted in the point, not refused. */
+    bool unknown_ignored;
+    /* The file is asked, not learnt from. Its points have no labels, but for
+     * lines that cannot be read: each is a point with label 0, and nothing
+     * else. Only readers look at this. */
+    bool questions;
+} skn_xmc_bounds_t;
+
+/* A line without its line end, and where it came from. */
+typedef struct skn_xmc_line {
+    const char *text; /* need not end with a NUL */
+    size_t bytes;
+    const char *file;
+    uint64_t number; /* counted from 1 */
+} skn_xmc_line_t;
+
+/* An empty point. Nothing is allocated yet. */
+void skn_xmc_point_init(skn_xmc_point_t *point);
+void skn_xmc_point_fini(skn_xmc_point_t *point);
+
+/* Reads one line into `point`. A pure function of its arguments: it keeps
+ * nothing, and any number of threads may call it, each with its own point.
+ * `bounds` may be NULL. SKN_BAD_DATA; SKN_NO_MEMORY. After a failure the
+ * point's counts are 0. */
+skn_status_t skn_xmc_line_parse(const skn_xmc_line_t *line,
+                                const skn_xmc_bounds_t *bounds,
+                                skn_xmc_point_t *point, skn_error_t *error);
+
+/* Bytes of the byte order mark that the text of a file starts with: 0 or 3. */
+size_t skn_xmc_mark_bytes(const char *text, size_t bytes);
+/* Whether a line is a comment, or, where it is the first that is not, the
+ * header. */
+bool skn_xmc_line_is_comment(const skn_xmc_line_t *line);
+bool skn_xmc_line_is_header(const skn_xmc_line_t *line);
+
+/* Reads the longest decimal number at the start of `text`: sign, digits with
+ * one '.', exponent. Returns its length in bytes, 0 if there is none. *value
+ * is at most 1 ulp from the exact value; infinite if it does not fit. */
+size_t skn_xmc_number_parse(const char *text, size_t bytes, float *value);
+
+typedef struct skn_xmc_reader skn_xmc_reader_t;
+
+/* Opens a file and reads its header. Of `bounds` (may be NULL) only what is
+ * expected counts. SKN_NO_INPUT, SKN_NO_PERMISSION, SKN_BAD_DATA,
+ * SKN_STORAGE, SKN_NO_MEMORY leave *reader NULL. One reader is for one thread
+ * at a time. */
+skn_status_t skn_xmc_open(const char *path, const skn_xmc_bounds_t *bounds,
+                          skn_xmc_reader_t **reader, skn_error_t *error);
+/* The same over `bytes` bytes at `start`, which must outlive the reader. */
+skn_status_t skn_xmc_open_memory(const char *name, const void *start,
+                                 size_t bytes, const skn_xmc_bounds_t *bounds,
+                                 skn_xmc_reader_t **reader, skn_error_t *error);
+/* Frees, sets *reader to NULL. *reader may be NULL already. */
+void skn_xmc_close(skn_xmc_reader_t **reader);
+
+/* Reads the next point; *more is false at the end, after the number of points
+ * was compared with the header. After a failure only close is allowed. */
+skn_status_t skn_xmc_next(skn_xmc_reader_t *reader, skn_xmc_point_t *point,
+                          bool *more, skn_error_t *error);
+
+/* What was left out, where `unknown_ignored`. */
+typedef struct skn_xmc_unknown {
+    uint64_t labels, features; /* each time that one stands */
+    uint64_t points;           /* that had some */
+    uint64_t bare_points;      /* whose labels were all left out */
+    uint64_t line, column;     /* of the first, counted from 1 */
+} skn_xmc_unknown_t;
+
+/* Questions that cannot be read. */
+typedef struct skn_xmc_unread {
+    uint64_t points, line; /* how many, and the line of the first */
+} skn_xmc_unread_t;
+
+/* What a file without a header may have said by mistake. */
+typedef enum skn_xmc_oddity {
+    SKN_XMC_NOTHING_ODD,
+    SKN_XMC_ODD_COUNTS, /* counts as of a header, read as a point */
+    SKN_XMC_ODD_LABEL,  /* the greatest one, alone and far beyond the others */
+    SKN_XMC_ODD_FEATURE
+} skn_xmc_oddity_t;
+
+typedef struct skn_xmc_odd {
+    skn_xmc_oddity_t what;
+    uint64_t line;           /* where it stands */
+    uint32_t greatest, next; /* index, and the greatest of all other lines */
+} skn_xmc_odd_t;
+
+/* What is known so far. The sizes are the header's if there is one, else one
+ * more than the greatest index seen. */
+typedef struct skn_xmc_sizes {
+    bool has_header;
+    uint64_t point_count; /* points read so far */
+    uint32_t feature_count, label_count;
+    uint32_t feature_seen, label_seen; /* greatest index seen + 1 */
+    skn_xmc_unknown_t unknown;
+    skn_xmc_unread_t unread;
+} skn_xmc_sizes_t;
+skn_xmc_sizes_t skn_xmc_sizes(const skn_xmc_reader_t *reader);
+
+/* The most suspicious thing of a file that was read to its end. */
+skn_xmc_odd_t skn_xmc_odd(const skn_xmc_reader_t *reader);
+
+/* The bytes below the reader: position, hash, stat. Lives as long as it. */
+const skn_stream_t *skn_xmc_stream(const skn_xmc_reader_t *reader);
+
+#endif

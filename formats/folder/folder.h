@@ -1,0 +1,86 @@
+/* folder.h - files below one open folder: checked names, whole writes, durable
+ * replacement.
+ *
+ * Every file is reached by its name from the folder's descriptor and never
+ * through a symbolic link, so that nothing in a checkpoint leads elsewhere.
+ * `path` is the folder's path; it only opens the sentences. Any thread.
+ * SPDX-License-Identifier: Apache-2.0 */
+#ifndef FORMATS_FOLDER_FOLDER_H
+#define FORMATS_FOLDER_FOLDER_H
+
+#include "skein/error.h"
+#include "skein/limits.h"
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+/* The status for `code` (an errno): no permission, no memory, or `otherwise`.
+ */
+skn_status_t skn_errno_status(int code, skn_status_t otherwise);
+/* Fails with "PATH: WHAT: TEXT OF errno", or "PATH/NAME: ..." with a `name`,
+ * the status of skn_errno_status(errno), and a remedy where the disk is full
+ * or the file too large. */
+skn_status_t skn_fail_errno(skn_error_t *error, skn_status_t otherwise,
+                            const char *path, const char *name,
+                            const char *what);
+/* Flushes `file`: whether all that was ever printed into it was taken. A
+ * failure says "WHAT: why", and the remedy. */
+skn_status_t skn_file_finish(FILE *file, const char *what, skn_error_t *error);
+
+/* 1 to SKN_NAME_MAX characters of [A-Za-z0-9_.-], the first no dot. */
+bool skn_file_name_good(const char *name);
+
+/* Creates the folder `path` and its missing parents, and opens it; *folder is
+ * the caller's to close. SKN_CANNOT_CREATE or SKN_NO_PERMISSION. */
+skn_status_t skn_folder_create(const char *path, int *folder,
+                               skn_error_t *error);
+/* Whether skn_folder_create can make `path`, or files can be made in it if it
+ * is there; makes nothing. The same statuses, with what to do. */
+skn_status_t skn_folder_check(const char *path, skn_error_t *error);
+/* Opens the existing folder `path`. SKN_NO_INPUT or SKN_NO_PERMISSION. */
+skn_status_t skn_folder_open(const char *path, int *folder, skn_error_t *error);
+/* Makes names that were added to or taken from `folder` durable. */
+skn_status_t skn_folder_sync(int folder, const char *path, skn_error_t *error);
+
+/* Calls `visit` for each name but "." and "..", in no order, until it fails. */
+typedef skn_status_t skn_folder_visit_t(void *visitor, const char *name,
+                                        skn_error_t *error);
+skn_status_t skn_folder_list(int folder, const char *path,
+                             skn_folder_visit_t *visit, void *visitor,
+                             skn_error_t *error);
+
+/* Removes a file, or a folder that holds only files; a missing one is fine. */
+skn_status_t skn_folder_remove(int folder, const char *path, const char *name,
+                               skn_error_t *error);
+
+/* Writes the new file `name` (refused if it is there) and syncs it. A file that
+ * failed is removed. */
+skn_status_t skn_folder_write_file(int folder, const char *path,
+                                   const char *name, const void *bytes,
+                                   size_t byte_count, skn_error_t *error);
+/* Reads a whole regular file of at most `bytes_max`; *bytes is the caller's to
+ * free and ends with a NUL that *byte_count leaves out. */
+skn_status_t skn_folder_read_file(int folder, const char *path,
+                                  const char *name, size_t bytes_max,
+                                  char **bytes, size_t *byte_count,
+                                  skn_error_t *error);
+/* Opens a regular file for reading; SKN_BAD_DATA when it is none. */
+skn_status_t skn_folder_open_file(int folder, const char *path,
+                                  const char *name, int *file,
+                                  uint64_t *file_bytes, skn_error_t *error);
+/* Points the symbolic link `name` at `target`: readers see the old target or
+ * the new one. The folder is synced. */
+skn_status_t skn_folder_link(int folder, const char *path, const char *name,
+                             const char *target, skn_error_t *error);
+
+/* All of `bytes` at `offset_bytes`; a short write is continued. */
+skn_status_t skn_file_write(int file, const char *path, const void *bytes,
+                            size_t byte_count, uint64_t offset_bytes,
+                            skn_error_t *error);
+/* Exactly `byte_count` bytes; SKN_BAD_DATA when the file ends before. */
+skn_status_t skn_file_read(int file, const char *path, void *bytes,
+                           size_t byte_count, uint64_t offset_bytes,
+                           skn_error_t *error);
+
+#endif

@@ -1,0 +1,243 @@
+/* json_text.c - a growing JSON text, its seal, and checked reading of numbers.
+ *
+ * This file owns: the escaping of strings, and the form of the seal. Written by
+ * hand because it is short and keeps the bytes that it is given; read with
+ * jansson, which keeps 64-bit integers and refuses duplicate keys.
+ * SPDX-License-Identifier: Apache-2.0 */
+#include "formats/text/json_text.h"
+
+#include <errno.h>
+#include <stdarg.h>
+#include <stdlib.h>
+#include <string.h>
+#include <xxhash.h>
+
+#include "formats/text/text.h"
+
+#define SEAL_OPEN "\n,\"seal_xxh3_128\":\""
+#define SEAL_CLOSE "\"}\n"
+#define SEAL_OPEN_BYTES (sizeof(SEAL_OPEN) - 1)
+#define SEAL_CLOSE_BYTES (sizeof(SEAL_CLOSE) - 1)
+#define HASH_DIGITS (SKN_HASH_TEXT_BYTES - 1)
+#define SEAL_BYTES (SEAL_OPEN_BYTES + HASH_DIGITS + SEAL_CLOSE_BYTES)
+
+void
+skn_json_text_fini(skn_json_text_t *text)
+{
+    free(text->bytes);
+    *text = (skn_json_text_t){ 0 };
+}
+
+/* Room for `more` bytes and the NUL. */
+static bool
+reserve(skn_json_text_t *text, size_t more)
+{
+    if (text->failed)
+        return false;
+    if (text->room - text->count > more)
+        return true;
+    size_t room = text->room ? text->room : 1024;
+    while (room - text->count <= more) {
+        if (room > SIZE_MAX / 2)
+            goto failed;
+        room *= 2;
+    }
+    char *bytes = realloc(text->bytes, room);
+    if (!bytes)
+        goto failed;
+    text->bytes = bytes;
+    text->room = room;
+    return true;
+failed:
+    text->failed = true;
+    return false;
+}
+
+void
+skn_json_text_add(skn_json_text_t *text, const char *format, ...)
+{
+    va_list arguments, again;
+    va_start(arguments, format);
+    va_copy(again, arguments);
+    int length = skn_text_write_list(NULL, 0, format, arguments);
+    va_end(arguments);
+    if (length < 0)
+        text->failed = true;
+    else if (reserve(text, (size_t)length)) {
+        (void)skn_text_write_list(text->bytes + text->count, (size_t)length + 1,
+                                  format, again);
+        text->count += (size_t)length;
+    }
+    va_end(again);
+}
+
+void
+skn_json_text_add_string(skn_json_text_t *text, const char *string)
+{
+    /* A control character becomes six bytes: the worst case. */
+    size_t length = strlen(string);
+    if (length > SIZE_MAX / 8 || !reserve(text, length * 6 + 2)) {
+        text->failed = true;
+        return;
+    }
+    char *out = text->bytes + text->count;
+    const char *end = string + length;
+    *out++ = '"';
+    for (const char *in = string; in < end;) {
+        unsigned char byte = (unsigned char)*in;
+        size_t bytes = skn_text_character_bytes(in, end);
+        if (byte == '"' || byte == '\\') {
+            *out++ = '\\';
+            *out++ = *in;
+        } else if (byte == '\n') {
+            *out++ = '\\';
+            *out++ = 'n';
+        } else if (byte < 0x20 || byte == 0x7F) { /* which YAML refuses */
+            out += snprintf(out, 7, "\\u%04x", byte);
+        } else if (bytes > 0) {
+            memcpy(out, in, bytes);
+            out += bytes;
+        } else { /* of no character: a path may have such */
+            out += snprintf(out, 7, "\\ufffd");
+        }
+        in += bytes > 0 ? bytes : 1;
+    }
+    *out++ = '"';
+    *out = '\0';
+    text->count = (size_t)(out - text->bytes);
+}
+
+void
+skn_hash_text(const void *bytes, size_t byte_count,
+              char text[SKN_HASH_TEXT_BYTES])
+{
+    XXH128_hash_t hash = XXH3_128bits(bytes, byte_count);
+    (void)snprintf(text, SKN_HASH_TEXT_BYTES, "%016llx%016llx",
+                   (unsigned long long)hash.high64,
+                   (unsigned long long)hash.low64);
+}
+
+uint64_t
+skn_hash_u64(const void *bytes, size_t byte_count)
+{
+    return XXH3_64bits(bytes, byte_count);
+}
+
+bool
+skn_hash_text_good(const char *text)
+{
+    return strlen(text) == HASH_DIGITS &&
+           strspn(text, "0123456789abcdef") == HASH_DIGITS;
+}
+
+skn_status_t
+skn_json_text_seal(skn_json_text_t *text, skn_error_t *error)
+{
+    char hash[SKN_HASH_TEXT_BYTES];
+    if (reserve(text, SEAL_BYTES)) {
+        skn_hash_text(text->bytes, text->count, hash);
+        skn_json_text_add(text, "%s%s%s", SEAL_OPEN, hash, SEAL_CLOSE);
+    }
+    if (text->failed)
+        return skn_fail(error, SKN_NO_MEMORY,
+                        "no room for a JSON text of %zu bytes", text->count);
+    return SKN_OK;
+}
+
+skn_status_t
+skn_json_check_seal(const char *path, const char *bytes, size_t byte_count,
+                    skn_error_t *error)
+{
+    if (byte_count < SEAL_BYTES)
+        return skn_fail(error, SKN_BAD_DATA,
+                        "%s is cut short: it has %zu bytes", path, byte_count);
+    char want[SEAL_BYTES + 1], hash[SKN_HASH_TEXT_BYTES];
+    size_t content_bytes = byte_count - SEAL_BYTES;
+    skn_hash_text(bytes, content_bytes, hash);
+    (void)snprintf(want, sizeof(want), "%s%s%s", SEAL_OPEN, hash, SEAL_CLOSE);
+    if (memcmp(bytes + content_bytes, want, SEAL_BYTES) != 0)
+        return skn_fail(error, SKN_BAD_DATA,
+                        "%s: the text and its seal do not match", path);
+    return SKN_OK;
+}
+
+void
+skn_json_seal_text(const char *bytes, size_t byte_count,
+                   char text[SKN_HASH_TEXT_BYTES])
+{
+    size_t first = byte_count - SEAL_BYTES + strlen(SEAL_OPEN);
+    memcpy(text, bytes + first, HASH_DIGITS);
+    text[HASH_DIGITS] = '\0';
+}
+
+json_t *
+skn_json_object_parse(const char *path, const char *bytes, size_t byte_count,
+                      skn_error_t *error)
+{
+    json_error_t fault;
+    locale_t before = skn_text_enter();
+    errno = 0;
+    json_t *root =
+        json_loadb(bytes, byte_count, JSON_REJECT_DUPLICATES, &fault);
+    skn_text_leave(before);
+    /* Without memory to begin with, the parser says nothing at all; where it
+     * ends later, it speaks of an invalid token. */
+    bool short_of_memory =
+        !root && (fault.text[0] == '\0' || errno == ENOMEM ||
+                  json_error_code(&fault) == json_error_out_of_memory);
+    if (short_of_memory) {
+        skn_fail(error, SKN_NO_MEMORY, "%s: no room to read it", path);
+        return NULL;
+    }
+    if (!root) {
+        skn_fail(error, SKN_BAD_DATA, "%s:%d:%d: %s", path, fault.line,
+                 fault.column, fault.text);
+        return NULL;
+    }
+    if (!json_is_object(root)) {
+        json_decref(root);
+        skn_fail(error, SKN_BAD_DATA, "%s: an object is expected", path);
+        return NULL;
+    }
+    return root;
+}
+
+char *
+skn_json_write(const json_t *value, size_t flags)
+{
+    locale_t before = skn_text_enter();
+    char *text = json_dumps(value, flags);
+    skn_text_leave(before);
+    return text;
+}
+
+json_t *
+skn_json_read(const char *text)
+{
+    locale_t before = skn_text_enter();
+    json_t *value = json_loads(text, 0, NULL);
+    skn_text_leave(before);
+    return value;
+}
+
+bool
+skn_json_u64(const json_t *object, const char *key, uint64_t *value)
+{
+    const json_t *number = json_object_get(object, key);
+    if (!json_is_integer(number) || json_integer_value(number) < 0)
+        return false;
+    *value = (uint64_t)json_integer_value(number);
+    return true;
+}
+
+const char *
+skn_json_string(const json_t *object, const char *key)
+{
+    return json_string_value(json_object_get(object, key));
+}
+
+double
+skn_json_number(const json_t *object, const char *key)
+{
+    return json_number_value(json_object_get(object, key));
+}

@@ -1,0 +1,260 @@
+/* test_call.c - what verbs ask of their command line, and how they answer.
+ * Covers cli/base/call.c and cli/base/help.c.
+ * SPDX-License-Identifier: Apache-2.0 */
+#include <criterion/criterion.h>
+#include <jansson.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "cli/base/help.h"
+#include "cli/base/verb.h"
+
+static const cli_option_t options[] = {
+    CLI_OVERRIDE_OPTION,
+    { "resume", 'r', NULL, "go on" },
+    { "port", 0, "N", "where to listen" },
+    CLI_COMMON_OPTIONS,
+    { NULL, 0, NULL, NULL },
+};
+static const cli_verb_t verb = { .name = "paint",
+                                 .help = "colour a wall",
+                                 .operands = "WALL",
+                                 .options = options,
+                                 .description = "Twice is better." };
+
+static void
+give(cli_call_t *call, size_t option, const char *value)
+{
+    call->given[call->given_count].option = &options[option];
+    call->given[call->given_count++].value = value;
+}
+
+Test(call, values_are_found_in_their_order)
+{
+    static cli_call_t call = { .verb = &verb };
+    give(&call, 0, "a=1");
+    give(&call, 2, "7");
+    give(&call, 0, "b=2");
+    give(&call, 1, NULL);
+    cr_expect(cli_flag(&call, "resume"));
+    cr_expect(!cli_flag(&call, "json"));
+    cr_expect_str_eq(cli_value(&call, "override"), "b=2");
+    cr_expect_str_eq(cli_value_at(&call, "override", 0), "a=1");
+    cr_expect_str_eq(cli_value_at(&call, "override", 1), "b=2");
+    cr_expect_null(cli_value_at(&call, "override", 2));
+    cr_expect_str_eq(cli_value(&call, "port"), "7");
+    cr_expect_null(cli_value(&call, "help"));
+}
+
+Test(call, a_count_is_a_whole_number_within_its_limit)
+{
+    static const char *const bad[] = {
+        "",    "0",   "-1",   "+1",         " 1",  "1 ",
+        "abc", "1.5", "1e3",  "11",         "1.0", "0x3",
+        "1_0", "1,0", "0010", "4294967296", "08",  "99999999999999999999"
+    };
+    static const struct {
+        const char *text;
+        uint32_t count;
+    } good[] = { { "1", 1 }, { "9", 9 }, { "10", 10 } };
+    uint32_t count = 7;
+    static cli_call_t none = { .verb = &verb };
+    cr_expect_eq(cli_count(&none, "port", 10, &count, NULL), SKN_OK);
+    cr_expect_eq(count, 7, "as it was");
+    for (size_t k = 0; k < sizeof(bad) / sizeof(bad[0]); k++) {
+        cli_call_t call = { .verb = &verb };
+        skn_error_t error = { 0 };
+        char want[128];
+        give(&call, 2, bad[k]);
+        cr_expect_eq(cli_count(&call, "port", 10, &count, &error), SKN_USAGE,
+                     "'%s'", bad[k]);
+        (void)snprintf(want, sizeof(want),
+                       "--port must be a whole number in 1..10, found '%s'",
+                       bad[k]);
+        cr_expect_str_eq(error.text, want);
+        cr_expect_eq(count, 7, "'%s'", bad[k]);
+    }
+    for (size_t k = 0; k < sizeof(good) / sizeof(good[0]); k++) {
+        cli_call_t call = { .verb = &verb };
+        give(&call, 2, good[k].text);
+        cr_expect_eq(cli_count(&call, "port", 10, &count, NULL), SKN_OK);
+        cr_expect_eq(count, good[k].count, "'%s'", good[k].text);
+    }
+}
+
+Test(call, overrides_come_all_and_no_more_than_fit)
+{
+    static cli_call_t call = { .verb = &verb };
+    const char *overrides[CLI_VALUES_MAX];
+    cr_expect_eq(cli_overrides(&call, overrides), 0);
+    for (size_t k = 0; k < CLI_VALUES_MAX; k++)
+        give(&call, 0, k % 2 ? "odd" : "even");
+    cr_expect_eq(cli_overrides(&call, overrides), CLI_VALUES_MAX);
+    cr_expect_str_eq(overrides[CLI_VALUES_MAX - 1], "odd");
+}
+
+static char *
+quoted(const char *text)
+{
+    char *bytes = NULL;
+    size_t count = 0;
+    FILE *file = open_memstream(&bytes, &count);
+    cli_json_string(text, file);
+    (void)fclose(file);
+    return bytes;
+}
+
+Test(call, text_in_quotes_is_json_for_every_byte)
+{
+    for (int byte = 1; byte < 0x80; byte++) {
+        char text[4] = { 'a', (char)byte, 'b', '\0' };
+        char *bytes = quoted(text);
+        json_t *value = json_loads(bytes, JSON_DECODE_ANY, NULL);
+        cr_assert(value, "byte %d gives %s", byte, bytes);
+        cr_expect_str_eq(json_string_value(value), text);
+        json_decref(value);
+        free(bytes);
+    }
+    char *bytes = quoted("P@1 \xc3\xa9");
+    cr_expect_str_eq(bytes, "\"P@1 \xc3\xa9\"");
+    free(bytes);
+    bytes = quoted("a\xff\xc3"); /* of a path, say */
+    cr_expect_str_eq(bytes, "\"a\\ufffd\\ufffd\"");
+    free(bytes);
+    bytes = quoted("\x7f");
+    cr_expect_str_eq(bytes, "\"\\u007f\"");
+    free(bytes);
+}
+
+/* What `say` prints to stream `descriptor`. */
+static void
+caught(int descriptor, void (*say)(void), char *text, size_t text_bytes)
+{
+    FILE *file = tmpfile();
+    cr_assert(file);
+    (void)fflush(NULL);
+    int kept = dup(descriptor);
+    (void)dup2(fileno(file), descriptor);
+    say();
+    (void)fflush(NULL);
+    (void)dup2(kept, descriptor);
+    (void)close(kept);
+    rewind(file);
+    text[fread(text, 1, text_bytes - 1, file)] = '\0';
+    (void)fclose(file);
+}
+
+static cli_call_t talks = { .verb = &verb, .json = true };
+static cli_call_t plain = { .verb = &verb };
+static int code;
+
+static void
+fail_plainly(void)
+{
+    skn_error_t error = { 0 };
+    (void)skn_fail(&error, SKN_NO_INPUT, "no \"wall\"");
+    (void)skn_fail_hint(&error, SKN_NO_INPUT, "build one");
+    code = cli_report(&plain, &error);
+}
+
+static void
+fail_in_json(void)
+{
+    skn_error_t error = { 0 };
+    (void)skn_fail(&error, SKN_NO_INPUT, "no \"wall\"");
+    code = cli_report(&talks, &error);
+}
+
+static void
+warn_in_json(void)
+{
+    cli_warn(&talks, "it rains", "");
+}
+
+Test(call, a_failure_is_one_line_and_a_code)
+{
+    char text[512];
+    caught(STDERR_FILENO, fail_plainly, text, sizeof(text));
+    cr_expect_str_eq(text, "skein: no \"wall\"; build one\n");
+    cr_expect_eq(code, 66);
+    caught(STDOUT_FILENO, fail_plainly, text, sizeof(text));
+    cr_expect_str_eq(text, "");
+}
+
+Test(call, a_failure_is_an_event_too_with_json)
+{
+    char text[512];
+    caught(STDOUT_FILENO, fail_in_json, text, sizeof(text));
+    cr_expect_str_eq(text, "{\"event\":\"error\",\"code\":66,\"message\":"
+                           "\"no \\\"wall\\\"\",\"hint\":\"\"}\n");
+    caught(STDERR_FILENO, fail_in_json, text, sizeof(text));
+    cr_expect_str_eq(text, "skein: no \"wall\"\n");
+}
+
+Test(call, a_warning_is_both_with_json)
+{
+    char text[512];
+    caught(STDOUT_FILENO, warn_in_json, text, sizeof(text));
+    cr_expect_str_eq(text, "{\"event\":\"warning\",\"message\":\"it rains\","
+                           "\"hint\":\"\"}\n");
+    caught(STDERR_FILENO, warn_in_json, text, sizeof(text));
+    cr_expect_str_eq(text, "skein: warning: it rains\n");
+}
+
+static void
+print_into_a_full_disk(void)
+{
+    int kept = dup(STDOUT_FILENO);
+    cr_assert(freopen("/dev/full", "w", stdout));
+    (void)puts("much");
+    code = cli_finish(&plain, 0);
+    (void)dup2(kept, STDOUT_FILENO);
+    (void)close(kept);
+}
+
+Test(call, a_full_disk_is_an_exit_code)
+{
+    char text[512];
+    caught(STDERR_FILENO, print_into_a_full_disk, text, sizeof(text));
+    cr_expect_eq(code, 74);
+    cr_expect_eq(strncmp(text, "skein: standard output: ", 24), 0, "%s", text);
+}
+
+static void
+help_verbs(void)
+{
+    cli_help_verbs(stdout);
+}
+
+static void
+help_verb(void)
+{
+    cli_help_verb(&verb, stdout);
+}
+
+Test(help, lists_the_verbs)
+{
+    char text[4096];
+    caught(STDOUT_FILENO, help_verbs, text, sizeof(text));
+    for (size_t k = 0; cli_verbs[k]; k++)
+        cr_expect(strstr(text, cli_verbs[k]->name) &&
+                      strstr(text, cli_verbs[k]->help),
+                  "%s in\n%s", cli_verbs[k]->name, text);
+}
+
+Test(help, says_all_of_a_verb)
+{
+    static const char *const words[] = { "usage: skein paint [options] WALL",
+                                         "Twice is better.",
+                                         "-r, --resume",
+                                         "--port N",
+                                         "where to listen",
+                                         "-o, --override KEY=VALUE",
+                                         "--json",
+                                         "-h, --help" };
+    char text[4096];
+    caught(STDOUT_FILENO, help_verb, text, sizeof(text));
+    for (size_t k = 0; k < sizeof(words) / sizeof(words[0]); k++)
+        cr_expect(strstr(text, words[k]), "%s in\n%s", words[k], text);
+}

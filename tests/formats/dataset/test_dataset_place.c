@@ -1,0 +1,263 @@
+/* test_dataset_place.c - where caches lie (formats/dataset/dataset_place.c).
+ * SPDX-License-Identifier: Apache-2.0 */
+#include "formats/dataset/dataset.h"
+
+#include <criterion/criterion.h>
+
+#include <fcntl.h>
+#include <signal.h>
+#include <sys/resource.h>
+#include <sys/wait.h>
+
+#include "tests/support/data_folder.h"
+
+Test(dataset_place, a_cache_can_be_put_where_the_user_says)
+{
+    folder_t folder;
+    folder_make(&folder);
+    skn_dataset_options_t options = { .cache = SKN_CACHE_PATH,
+                                      .cache_path = folder.other };
+    text_write(folder.file, sample_text);
+    skn_dataset_t *dataset = open_good(folder.file, &options);
+    cr_expect_str_eq(skn_dataset_info(dataset)->cache_path, folder.other);
+    skn_dataset_close(&dataset);
+    cr_expect(!open_builds(folder.file, &options));
+    cr_expect_neq(access(folder.cache, F_OK), 0);
+    folder_remove(folder.path);
+}
+
+Test(dataset_place, a_place_that_holds_another_file_is_not_overwritten)
+{
+    folder_t folder;
+    char sentence[512];
+    folder_make(&folder);
+    text_write(folder.file, sample_text);
+    /* The likeliest slip: the data file itself. */
+    skn_dataset_options_t options = { .cache = SKN_CACHE_PATH,
+                                      .cache_path = folder.file };
+    (void)snprintf(sentence, sizeof(sentence),
+                   "%s: is not a cache of Skein, "
+                   "and is not overwritten",
+                   folder.file);
+    expect_refused(folder.file, &options, SKN_CANNOT_CREATE, sentence);
+    size_t bytes;
+    uint8_t *text = file_read(folder.file, &bytes);
+    cr_expect_eq(bytes, strlen(sample_text));
+    free(text);
+    options.cache_path = folder.path;
+    (void)snprintf(sentence, sizeof(sentence),
+                   "%s: is not a cache of Skein, and is not overwritten",
+                   folder.path);
+    expect_refused(folder.file, &options, SKN_CANNOT_CREATE, sentence);
+    options.cache_path = "/nonexistent/folder/f.skc";
+    expect_refused(folder.file, &options, SKN_CANNOT_CREATE,
+                   "/nonexistent/folder/f.skc: the cache cannot be created: "
+                   "No such file or directory");
+    folder_remove(folder.path);
+}
+
+Test(dataset_place, a_cache_need_not_have_a_name)
+{
+    folder_t folder;
+    folder_make(&folder);
+    skn_dataset_options_t options = { .cache = SKN_CACHE_ANONYMOUS };
+    text_write(folder.file, sample_text);
+    cr_assert_eq(setenv("TMPDIR", folder.path, 1), 0);
+    skn_dataset_t *dataset = open_good(folder.file, &options);
+    cr_expect_null(skn_dataset_info(dataset)->cache_path);
+    cr_expect_eq(folder_count(folder.path), 1u);
+    expect_same_as_text(dataset, folder.file);
+    skn_dataset_close(&dataset);
+    cr_assert_eq(setenv("TMPDIR", folder.other, 1), 0);
+    char sentence[700];
+    (void)snprintf(sentence, sizeof(sentence),
+                   "a temporary file in %s (TMPDIR): the cache cannot be "
+                   "created: No such file or directory",
+                   folder.other);
+    expect_refused(folder.file, &options, SKN_CANNOT_CREATE, sentence);
+    folder_remove(folder.path);
+}
+
+/* A folder that cannot be written sends the cache to the user's own. */
+static void
+expect_user_place(const folder_t *folder, const char *under)
+{
+    char start[600];
+    for (int turn = 0; turn < 2; turn++) {
+        skn_dataset_t *dataset = open_good(folder->file, NULL);
+        const skn_dataset_info_t *info = skn_dataset_info(dataset);
+        (void)snprintf(start, sizeof(start), "%s%s/f.txt-", folder->other,
+                       under);
+        cr_expect_eq(info->built, turn == 0);
+        cr_expect_eq(strncmp(info->cache_path, start, strlen(start)), 0, "%s",
+                     info->cache_path);
+        expect_same_as_text(dataset, folder->file);
+        skn_dataset_close(&dataset);
+    }
+}
+
+Test(dataset_place, a_folder_that_cannot_be_written_sends_the_cache_home)
+{
+    folder_t folder;
+    folder_make(&folder);
+    text_write(folder.file, sample_text);
+    cr_assert_eq(chmod(folder.file, 0644), 0);
+    cr_assert_eq(mkdir(folder.other, 0777), 0);
+    cr_assert_eq(chmod(folder.other, 0777), 0);
+    cr_assert_eq(chmod(folder.path, 0555), 0);
+    cr_assert(geteuid() != 0 || seteuid(65534) == 0); /* root writes all */
+    cr_assert_eq(setenv("XDG_CACHE_HOME", folder.other, 1), 0);
+    expect_user_place(&folder, "/skein");
+    cr_assert_eq(setenv("XDG_CACHE_HOME", "relative", 1), 0);
+    cr_assert_eq(setenv("HOME", folder.other, 1), 0);
+    expect_user_place(&folder, "/.cache/skein");
+    cr_assert_eq(unsetenv("XDG_CACHE_HOME"), 0);
+    cr_assert_eq(setenv("HOME", "/nonexistent", 1), 0);
+    skn_dataset_t *dataset = open_good(folder.file, NULL);
+    cr_expect_null(skn_dataset_info(dataset)->cache_path);
+    skn_dataset_close(&dataset);
+    cr_assert(getuid() != 0 || seteuid(0) == 0);
+    cr_assert_eq(chmod(folder.path, 0755), 0);
+    folder_remove(folder.path);
+}
+
+Test(dataset_place, a_name_without_room_for_the_suffix_sends_the_cache_home)
+{
+    folder_t folder;
+    char path[600];
+    folder_make(&folder);
+    cr_assert_eq(setenv("XDG_CACHE_HOME", folder.other, 1), 0);
+    int bytes = snprintf(path, sizeof(path), "%s/", folder.path);
+    memset(path + bytes, 'n', 250);
+    path[bytes + 250] = '\0';
+    text_write(path, sample_text);
+    cr_expect(open_builds(path, NULL));
+    cr_expect(!open_builds(path, NULL));
+    folder_remove(folder.path);
+}
+
+Test(dataset_place, a_cache_is_as_secret_as_its_source)
+{
+    folder_t folder;
+    struct stat status;
+    folder_make(&folder);
+    text_write(folder.file, sample_text);
+    cr_assert_eq(chmod(folder.file, 0640), 0);
+    (void)open_builds(folder.file, NULL);
+    cr_assert_eq(stat(folder.cache, &status), 0);
+    cr_expect_eq(status.st_mode & 0777, 0640u);
+    folder_remove(folder.path);
+}
+
+Test(dataset_place, a_pipe_can_be_read_once)
+{
+    folder_t folder;
+    folder_make(&folder);
+    cr_assert_eq(mkfifo(folder.file, 0600), 0);
+    pid_t writer = fork();
+    if (writer == 0) {
+        int fd = open(folder.file, O_WRONLY);
+        size_t bytes = strlen(sample_text);
+        _exit(write(fd, sample_text, bytes) == (ssize_t)bytes ? 0 : 1);
+    }
+    skn_dataset_t *dataset = open_good(folder.file, NULL);
+    expect_sample_info(skn_dataset_info(dataset));
+    cr_expect_null(skn_dataset_info(dataset)->cache_path);
+    skn_dataset_close(&dataset);
+    int code;
+    cr_assert_eq(waitpid(writer, &code, 0), writer);
+    cr_expect_eq(code, 0);
+    folder_remove(folder.path);
+}
+
+Test(dataset_place, a_named_cache_is_replaced_when_it_does_not_fit)
+{
+    folder_t folder;
+    folder_make(&folder);
+    skn_dataset_options_t options = { .cache = SKN_CACHE_PATH,
+                                      .cache_path = folder.other };
+    text_write(folder.other, "");
+    text_write(folder.file, sample_text);
+    cr_expect(open_builds(folder.file, &options));
+    options.normalize = SKN_NORMALIZE_NONE;
+    cr_expect(open_builds(folder.file, &options));
+    cr_expect(!open_builds(folder.file, &options));
+    folder_remove(folder.path);
+}
+
+Test(dataset_place, a_named_cache_that_cannot_be_read_is_kept)
+{
+    folder_t folder;
+    char sentence[512];
+    folder_make(&folder);
+    skn_dataset_options_t options = { .cache = SKN_CACHE_PATH,
+                                      .cache_path = folder.other };
+    text_write(folder.file, sample_text);
+    text_write(folder.other, "precious");
+    cr_assert_eq(chmod(folder.file, 0644), 0);
+    cr_assert_eq(chmod(folder.other, 0), 0);
+    cr_assert_eq(chmod(folder.path, 0777), 0);
+    cr_assert(geteuid() != 0 || seteuid(65534) == 0);
+    (void)snprintf(sentence, sizeof(sentence),
+                   "%s: cannot be read, and is not overwritten: Permission "
+                   "denied",
+                   folder.other);
+    expect_refused(folder.file, &options, SKN_NO_PERMISSION, sentence);
+    cr_assert(getuid() != 0 || seteuid(0) == 0);
+    folder_remove(folder.path);
+}
+
+Test(dataset_place, a_folder_in_the_place_of_a_cache_sends_it_home)
+{
+    folder_t folder;
+    folder_make(&folder);
+    text_write(folder.file, sample_text);
+    cr_assert_eq(mkdir(folder.cache, 0700), 0);
+    cr_assert_eq(setenv("XDG_CACHE_HOME", folder.other, 1), 0);
+    expect_user_place(&folder, "/skein");
+    folder_remove(folder.path);
+}
+
+/* The size that files may have here stands for a disk without room. */
+static void
+full(rlim_t bytes)
+{
+    struct rlimit limit = { bytes, RLIM_INFINITY };
+    struct sigaction ignore = { .sa_handler = SIG_IGN };
+    cr_assert_eq(sigaction(SIGXFSZ, &ignore, NULL), 0);
+    cr_assert_eq(setrlimit(RLIMIT_FSIZE, &limit), 0);
+}
+
+Test(dataset_place, a_full_disk_is_told_with_what_to_do_for_each_place)
+{
+    folder_t folder;
+    char sentence[700];
+    skn_error_t error = { 0 };
+    skn_dataset_t *dataset;
+    folder_make(&folder);
+    text_write(folder.file, sample_text);
+    skn_dataset_options_t options = { .cache = SKN_CACHE_PATH,
+                                      .cache_path = folder.other };
+    full(100);
+    cr_expect_eq(skn_dataset_open(folder.file, &options, &dataset, &error),
+                 SKN_STORAGE);
+    (void)snprintf(sentence, sizeof(sentence),
+                   "%s: the cache cannot be written: File too large",
+                   folder.other);
+    cr_expect_str_eq(error.text, sentence);
+    cr_expect_str_eq(error.hint, "free some space, or set data.cache to a path "
+                                 "in a folder that has room");
+    cr_assert_eq(setenv("TMPDIR", folder.path, 1), 0);
+    options = (skn_dataset_options_t){ .cache = SKN_CACHE_ANONYMOUS };
+    cr_expect_eq(skn_dataset_open(folder.file, &options, &dataset, &error),
+                 SKN_STORAGE);
+    (void)snprintf(sentence, sizeof(sentence),
+                   "a temporary file in %s (TMPDIR): the cache cannot be "
+                   "written: File too large",
+                   folder.path);
+    cr_expect_str_eq(error.text, sentence);
+    cr_expect_str_eq(error.hint, "set TMPDIR to a folder that you may write to "
+                                 "and that has room");
+    full(RLIM_INFINITY);
+    folder_remove(folder.path);
+}

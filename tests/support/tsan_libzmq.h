@@ -1,0 +1,23 @@
+/* tsan_libzmq.h - what the thread sanitizer may pass over: memory that libzmq
+ * itself allocates, copies, decrypts and frees, also by libsodium and by the
+ * strings of its C++ library (nothing of ours is C++). Debian's are not
+ * instrumented, so that the sanitizer sees their calls of free and memcpy and
+ * not libzmq's atomics.
+ * What parcels point at is not passed over: transport/inproc/pipe.c says what
+ * happens before what. Included by each stress program that runs actors.
+ * SPDX-License-Identifier: Apache-2.0 */
+#ifndef TESTS_SUPPORT_TSAN_LIBZMQ_H
+#define TESTS_SUPPORT_TSAN_LIBZMQ_H
+
+const char *__tsan_default_suppressions(void);
+
+const char *
+__tsan_default_suppressions(void)
+{
+    return "called_from_lib:libzmq.so.5\n"
+           "called_from_lib:libstdc++.so.6\n"
+           "called_from_lib:libsodium.so.23\n"
+           "called_from_lib:libpgm-5.3.so.0\n";
+}
+
+#endif

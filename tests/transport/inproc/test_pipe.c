@@ -1,0 +1,248 @@
+/* test_pipe.c - inboxes and outlets between threads.
+ * SPDX-License-Identifier: Apache-2.0 */
+#include <criterion/criterion.h>
+#include <pthread.h>
+#include <signal.h>
+#include <sys/eventfd.h>
+#include <unistd.h>
+#include <zmq.h>
+
+#include "transport/inproc/pipe.h"
+
+TestSuite(pipe, .timeout = 60);
+
+static skn_error_t error;
+static void *context;
+
+static void
+start(void)
+{
+    context = skn_context_new(16, &error);
+    cr_assert(context, "%s", error.text);
+}
+
+static void
+stop(void)
+{
+    skn_context_destroy(&context);
+    cr_expect_null(context);
+    skn_context_destroy(&context);
+}
+
+Test(pipe, parcels_arrive_whole_and_in_order, .init = start, .fini = stop)
+{
+    skn_inbox_t *inbox = skn_inbox_open(context, "inproc://a", &error);
+    skn_outlet_t *outlet = skn_outlet_open(context, "inproc://a", &error);
+    skn_parcel_t parcel;
+    cr_assert(inbox && outlet, "%s", error.text);
+    cr_expect(!skn_inbox_take(inbox, &parcel));
+    /* Far more than libzmq's default mark of 1,000 a side. */
+    for (uint32_t k = 0; k < 10000; k++) {
+        parcel = (skn_parcel_t){ k, ~k, (uint64_t)k << 32, &parcel };
+        cr_assert_eq(skn_outlet_put(outlet, &parcel, &error), SKN_OK);
+    }
+    for (uint32_t k = 0; k < 10000; k++) {
+        cr_assert(skn_inbox_take(inbox, &parcel));
+        cr_assert_eq(parcel.type, k);
+        cr_assert_eq(parcel.slot, ~k);
+        cr_assert_eq(parcel.number, (uint64_t)k << 32);
+        cr_assert_eq(parcel.pointer, &parcel);
+    }
+    cr_expect(!skn_inbox_take(inbox, &parcel));
+    skn_outlet_close(&outlet);
+    skn_inbox_close(&inbox);
+    cr_expect(!outlet && !inbox);
+    skn_outlet_close(&outlet);
+    skn_inbox_close(&inbox);
+}
+
+Test(pipe, an_outlet_may_come_before_its_inbox, .init = start, .fini = stop)
+{
+    skn_outlet_t *outlet = skn_outlet_open(context, "inproc://late", &error);
+    skn_parcel_t parcel = { .type = 5 };
+    cr_assert(outlet);
+    cr_expect_eq(skn_outlet_put(outlet, &parcel, &error), SKN_OK);
+    skn_inbox_t *inbox = skn_inbox_open(context, "inproc://late", &error);
+    cr_assert(inbox);
+    parcel.type = 0;
+    cr_expect(skn_inbox_take(inbox, &parcel));
+    cr_expect_eq(parcel.type, 5);
+    skn_outlet_close(&outlet);
+    skn_inbox_close(&inbox);
+}
+
+Test(pipe, an_address_belongs_to_one_inbox, .init = start, .fini = stop)
+{
+    skn_inbox_t *inbox = skn_inbox_open(context, "inproc://one", &error);
+    cr_assert(inbox);
+    cr_expect_null(skn_inbox_open(context, "inproc://one", &error));
+    cr_expect_eq(error.status, SKN_INTERNAL);
+    cr_expect_str_eq(error.text,
+                     "cannot bind inproc://one: Address already in use");
+    cr_expect_null(skn_outlet_open(context, "nonsense", &error));
+    cr_expect_str_eq(error.text,
+                     "cannot connect to nonsense: Invalid argument");
+    skn_inbox_close(&inbox);
+}
+
+#define SENDERS 4u
+#define EACH 20000u
+
+static void *
+send_many(void *number)
+{
+    skn_outlet_t *outlet = skn_outlet_open(context, "inproc://many", NULL);
+    for (uint32_t k = 0; outlet && k < EACH; k++) {
+        skn_parcel_t parcel = { .slot = (uint32_t)(uintptr_t)number,
+                                .number = k };
+        (void)skn_outlet_put(outlet, &parcel, NULL);
+    }
+    skn_outlet_close(&outlet);
+    return NULL;
+}
+
+/* An outlet that is closed has sent what was put into it. */
+Test(pipe, many_threads_send_to_one, .init = start, .fini = stop)
+{
+    pthread_t threads[SENDERS];
+    uint64_t next[SENDERS] = { 0 };
+    skn_parcel_t parcel;
+    skn_inbox_t *inbox = skn_inbox_open(context, "inproc://many", &error);
+    cr_assert(inbox);
+    for (uintptr_t k = 0; k < SENDERS; k++)
+        cr_assert_eq(pthread_create(&threads[k], NULL, send_many, (void *)k),
+                     0);
+    for (uint32_t count = 0; count < SENDERS * EACH;) {
+        skn_inbox_wait(&inbox, 1, -1, -1);
+        while (skn_inbox_take(inbox, &parcel)) {
+            cr_assert_eq(parcel.number, next[parcel.slot]);
+            next[parcel.slot]++;
+            count++;
+        }
+    }
+    for (uint32_t k = 0; k < SENDERS; k++)
+        cr_assert_eq(pthread_join(threads[k], NULL), 0);
+    cr_expect(!skn_inbox_take(inbox, &parcel));
+    skn_inbox_close(&inbox);
+}
+
+Test(pipe, a_wait_ends_with_a_parcel_a_descriptor_or_its_time, .init = start,
+     .fini = stop)
+{
+    skn_inbox_t *inboxes[3] = { NULL, NULL, NULL };
+    skn_parcel_t parcel = { 0 };
+    int descriptor = eventfd(0, EFD_NONBLOCK);
+    inboxes[1] = skn_inbox_open(context, "inproc://b", &error);
+    skn_outlet_t *outlet = skn_outlet_open(context, "inproc://b", &error);
+    cr_assert(inboxes[1] && outlet && descriptor >= 0);
+    skn_inbox_wait(inboxes, 3, descriptor, 0);
+    skn_inbox_wait(inboxes, 3, descriptor, 1);
+    cr_assert_eq(skn_outlet_put(outlet, &parcel, &error), SKN_OK);
+    skn_inbox_wait(inboxes, 3, -1, -1); /* would wait for ever */
+    cr_expect(skn_inbox_take(inboxes[1], &parcel));
+    uint64_t one = 1;
+    cr_assert_eq(write(descriptor, &one, sizeof(one)), sizeof(one));
+    skn_inbox_wait(inboxes, 3, descriptor, -1);
+    skn_outlet_close(&outlet);
+    skn_inbox_close(&inboxes[1]);
+    close(descriptor);
+}
+
+Test(pipe, more_sockets_than_the_library_allows_are_refused)
+{
+    cr_expect_null(skn_context_new(1u << 30, &error));
+    cr_expect_eq(error.status, SKN_NO_MEMORY);
+    cr_expect_str_eq(error.text, "the topology needs 1073741824 sockets, this "
+                                 "libzmq allows 65535");
+}
+
+/* --- ends ----------------------------------------------------------------- */
+
+Test(pipe, an_inbox_closes_over_parcels_that_nobody_took, .init = start,
+     .fini = stop)
+{
+    for (uint32_t round = 0; round < 20; round++) {
+        char address[SKN_INBOX_ADDRESS_BYTES]; /* a name is free only later */
+        (void)snprintf(address, sizeof(address), "inproc://full%u", round);
+        skn_inbox_t *inbox = skn_inbox_open(context, address, &error);
+        skn_outlet_t *outlet = skn_outlet_open(context, address, &error);
+        cr_assert(inbox && outlet, "%s", error.text);
+        skn_parcel_t parcel = { .type = round };
+        for (uint32_t k = 0; k < 10 * round; k++) {
+            parcel.number = k;
+            cr_assert_eq(skn_outlet_put(outlet, &parcel, &error), SKN_OK);
+        }
+        for (uint32_t k = 0; k < round; k++) { /* a part of them is taken */
+            cr_assert(skn_inbox_take(inbox, &parcel));
+            cr_expect_eq(parcel.number, k);
+            cr_expect_eq(parcel.type, round);
+        }
+        if (round % 2 == 0)
+            skn_outlet_close(&outlet);
+        skn_inbox_close(&inbox);
+        cr_expect_null(inbox);
+        skn_outlet_close(&outlet);
+        cr_expect_null(outlet);
+    }
+}
+
+Test(pipe, closing_twice_is_allowed, .init = start, .fini = stop)
+{
+    skn_inbox_t *inbox = skn_inbox_open(context, "inproc://twice", &error);
+    skn_outlet_t *outlet = skn_outlet_open(context, "inproc://twice", &error);
+    for (int k = 0; k < 2; k++) {
+        skn_inbox_close(&inbox);
+        skn_outlet_close(&outlet);
+        cr_expect_null(inbox);
+        cr_expect_null(outlet);
+    }
+}
+
+/* Each outlet's own order is kept, and none is starved for good. */
+Test(pipe, parcels_of_many_outlets_come_in_the_order_of_each, .init = start,
+     .fini = stop)
+{
+    skn_outlet_t *outlets[16];
+    uint64_t next[16] = { 0 };
+    skn_parcel_t parcel;
+    skn_inbox_t *inbox = skn_inbox_open(context, "inproc://fair", &error);
+    cr_assert(inbox);
+    for (uint32_t k = 0; k < 16; k++) {
+        outlets[k] = skn_outlet_open(context, "inproc://fair", &error);
+        cr_assert(outlets[k]);
+        for (uint64_t number = 0; number < 100 + k; number++) {
+            parcel = (skn_parcel_t){ .slot = k, .number = number };
+            cr_assert_eq(skn_outlet_put(outlets[k], &parcel, &error), SKN_OK);
+        }
+    }
+    while (skn_inbox_take(inbox, &parcel))
+        cr_expect_eq(parcel.number, next[parcel.slot]++);
+    for (uint32_t k = 0; k < 16; k++) {
+        cr_expect_eq(next[k], 100 + k, "outlet %u", k);
+        skn_outlet_close(&outlets[k]);
+    }
+    skn_inbox_close(&inbox);
+}
+
+/* All that a parcel has arrives, whatever it is. */
+Test(pipe, every_value_of_a_parcel_survives, .init = start, .fini = stop)
+{
+    static const uint64_t numbers[] = { 0, 1, UINT32_MAX, UINT64_MAX };
+    int somewhere = 0;
+    skn_inbox_t *inbox = skn_inbox_open(context, "inproc://all", &error);
+    skn_outlet_t *outlet = skn_outlet_open(context, "inproc://all", &error);
+    for (size_t k = 0; k < 4; k++)
+        for (size_t n = 0; n < 4; n++) {
+            skn_parcel_t out = { (uint32_t)numbers[k], (uint32_t)numbers[n],
+                                 numbers[(k + n) % 4],
+                                 n % 2 ? &somewhere : NULL };
+            skn_parcel_t in = { 0 };
+            cr_assert_eq(skn_outlet_put(outlet, &out, &error), SKN_OK);
+            cr_assert(skn_inbox_take(inbox, &in));
+            cr_expect(in.type == out.type && in.slot == out.slot &&
+                      in.number == out.number && in.pointer == out.pointer);
+            cr_expect(!skn_inbox_take(inbox, &in));
+        }
+    skn_outlet_close(&outlet);
+    skn_inbox_close(&inbox);
+}

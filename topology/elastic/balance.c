@@ -1,0 +1,436 @@
+/* balance.c - windows of load, a verdict on each, and what follows of some.
+ * SPDX-License-Identifier: Apache-2.0 */
+#include "topology/elastic/balance.h"
+
+#include <math.h>
+#include <stdlib.h>
+
+#define NODES_MAX 64u
+#define NS_PER_MS 1000000u
+/* What is busy for less is as fast as that: its share of the work says too
+ * little about it. */
+#define BUSY_MIN 0.02
+#define STEP_MAX 8.0
+/* Shares of which one is less than so much of the other tell what a row costs:
+ * at least so much of what all of a batch costs by the row. */
+#define SHARE_CHANGE 0.75
+#define SLOPE_MIN 0.01
+/* Speeds that a plan takes. */
+#define SPEED_MIN 0.001
+#define SPEED_MAX 1000.0
+
+typedef struct sample {
+    uint64_t busy_us, at_us, batch; /* at_us 0: none */
+} sample_t;
+
+/* A batch costs fixed_us + share * all_us. */
+typedef struct cost {
+    double fixed_us, all_us;
+} cost_t;
+
+typedef struct node {
+    double speed, cores;
+    sample_t first, window, last; /* of what pays; of the window; newest */
+    double busy;                  /* of the last window; -1: not known */
+    cost_t cost;                  /* by the window or the move before this */
+    cost_t known;                 /* at the last move */
+    double share, batch_us;       /* then; 0: there was none */
+    uint64_t out_ms;              /* how long it was left out last */
+    bool needed;
+} node_t;
+
+struct skn_balance {
+    uint32_t count, least;
+    uint64_t trial;   /* who was left out last, until that is judged */
+    double former_us; /* what a batch took before */
+    uint64_t begun_ns;
+    uint64_t set;          /* that trains; 0: none does */
+    uint64_t window_ns;    /* when the window began */
+    uint64_t pays_ns;      /* since when it pays; 0: it does not */
+    double gain, gain_min; /* of the last window, least since it pays */
+    double batch_us;       /* what a batch took in it */
+    uint64_t moved_ns;     /* when it was dealt anew last; 0: never */
+    uint64_t apart_ms;
+    node_t node[NODES_MAX];
+};
+
+static bool
+takes_part(const skn_balance_t *balance, uint32_t node)
+{
+    return (balance->set >> node & 1u) != 0;
+}
+
+static uint64_t
+ms_since(uint64_t then_ns, uint64_t now_ns)
+{
+    return now_ns > then_ns ? (now_ns - then_ns) / NS_PER_MS : 0;
+}
+
+skn_balance_t *
+skn_balance_new(uint32_t count, uint32_t least, const uint32_t *cores,
+                const double *speeds, skn_error_t *error)
+{
+    if (count == 0 || count > NODES_MAX) {
+        (void)skn_fail(error, SKN_USAGE, "%u nodes to balance", count);
+        return NULL;
+    }
+    skn_balance_t *balance = calloc(1, sizeof(*balance));
+    if (!balance) {
+        (void)skn_fail(error, SKN_NO_MEMORY, "no room for a balance");
+        return NULL;
+    }
+    balance->count = count;
+    balance->least = least;
+    balance->apart_ms = SKN_BALANCE_APART_MS;
+    for (uint32_t n = 0; n < count; n++)
+        balance->node[n] =
+            (node_t){ .speed = speeds[n], .cores = cores[n], .busy = -1 };
+    return balance;
+}
+
+void
+skn_balance_destroy(skn_balance_t **balance)
+{
+    free(*balance);
+    *balance = NULL;
+}
+
+void
+skn_balance_begin(skn_balance_t *balance, uint64_t set, uint64_t now_ns)
+{
+    balance->set = set;
+    balance->window_ns = balance->begun_ns = now_ns;
+    balance->pays_ns = 0;
+    balance->gain = 0;
+    for (uint32_t n = 0; n < balance->count; n++) {
+        node_t *node = &balance->node[n];
+        node->first = node->window = node->last = (sample_t){ .at_us = 0 };
+        node->busy = -1;
+    }
+}
+
+void
+skn_balance_load(skn_balance_t *balance, uint32_t number, uint64_t busy_us,
+                 uint64_t at_us, uint64_t batch)
+{
+    if (number >= balance->count || !takes_part(balance, number))
+        return;
+    node_t *node = &balance->node[number];
+    if (at_us <= node->last.at_us || busy_us < node->last.busy_us ||
+        batch < node->last.batch)
+        return; /* the same again, or a worker that is no more */
+    node->last = (sample_t){ busy_us, at_us, batch };
+    if (node->window.at_us == 0)
+        node->first = node->window = node->last;
+}
+
+/* --- a window ------------------------------------------------------------- */
+
+static double
+busy_since(const node_t *node, const sample_t *since)
+{
+    double us = (double)(node->last.at_us - since->at_us);
+    double busy =
+        us > 0 ? (double)(node->last.busy_us - since->busy_us) / us : 0;
+    return fmin(fmax(busy, BUSY_MIN), 1.0);
+}
+
+/* What a batch took, with what the node waited. */
+static double
+batch_us_since(const node_t *node, const sample_t *since)
+{
+    return (double)(node->last.at_us - since->at_us) /
+           (double)(node->last.batch - since->batch);
+}
+
+/* Whether each node has told of most of the window, and of batches in it. */
+static bool
+is_whole(const skn_balance_t *balance)
+{
+    for (uint32_t n = 0; n < balance->count; n++) {
+        const node_t *node = &balance->node[n];
+        if (takes_part(balance, n) &&
+            (node->window.at_us == 0 ||
+             node->last.at_us - node->window.at_us <
+                 SKN_BALANCE_WINDOW_MS * 1000u * 3 / 5 ||
+             node->last.batch == node->window.batch))
+            return false;
+    }
+    return true;
+}
+
+/* What a batch has cost a node since then. Two costs of two shares tell its
+ * parts, where more rows cost more, or fewer ones no less: then rows are next
+ * to nothing of it. Else both parts are what they were, on a machine that is
+ * faster or slower now. */
+static cost_t
+find_cost(const skn_balance_t *balance, uint32_t number, const sample_t *since)
+{
+    const node_t *node = &balance->node[number];
+    double share = skn_balance_share(balance, balance->set, number);
+    double us = batch_us_since(node, since) * busy_since(node, since);
+    if (node->batch_us <= 0)
+        return (cost_t){ 0, us / share };
+    if (fmin(share, node->share) < SHARE_CHANGE * fmax(share, node->share) &&
+        (share < node->share || us > node->batch_us)) {
+        double slope = (us - node->batch_us) / (share - node->share);
+        slope = fmin(fmax(slope, SLOPE_MIN * us / share), us / share);
+        return (cost_t){ us - slope * share, slope };
+    }
+    double change = us / (node->known.fixed_us + node->known.all_us * share);
+    return (cost_t){ node->known.fixed_us * change,
+                     node->known.all_us * change };
+}
+
+/* What a batch costs all of `set` if rows are dealt so that it costs them the
+ * same, or no more than the one that has most to do without any. */
+static double
+find_even_us(const skn_balance_t *balance, uint64_t set)
+{
+    double rate = 0, fixed = 0, most = 0;
+    for (uint32_t n = 0; n < balance->count; n++) {
+        const cost_t *cost = &balance->node[n].cost;
+        if (!(set >> n & 1u))
+            continue;
+        rate += 1 / cost->all_us;
+        fixed += cost->fixed_us / cost->all_us;
+        most = fmax(most, cost->fixed_us);
+    }
+    return fmax((1 + fixed) / rate, most);
+}
+
+/* Whom the others would be faster without; 0: nobody. *us: a batch's cost. */
+static uint64_t
+find_out(const skn_balance_t *balance, double *us)
+{
+    uint32_t slow = 0, count = (uint32_t)__builtin_popcountll(balance->set);
+    double most = -1;
+    for (uint32_t n = 0; n < balance->count; n++) {
+        if (!takes_part(balance, n) || balance->node[n].cost.fixed_us <= most)
+            continue;
+        slow = n;
+        most = balance->node[n].cost.fixed_us;
+    }
+    uint64_t out = (uint64_t)1 << slow;
+    double without_us = find_even_us(balance, balance->set & ~out);
+    if (count <= balance->least || count <= 2 || balance->node[slow].needed ||
+        without_us * (1 + SKN_BALANCE_OUT_GAIN) > *us)
+        return 0;
+    *us = without_us;
+    return out;
+}
+
+/* What a batch would gain by shares that make all nodes equally busy. */
+static double
+find_gain(skn_balance_t *balance)
+{
+    double most = 0;
+    for (uint32_t n = 0; n < balance->count; n++) {
+        node_t *node = &balance->node[n];
+        if (!takes_part(balance, n))
+            continue;
+        node->busy = busy_since(node, &node->window);
+        node->cost = find_cost(balance, n, &node->window);
+        if (node->busy >= most) {
+            most = node->busy;
+            balance->batch_us = batch_us_since(node, &node->window);
+        }
+    }
+    double us = find_even_us(balance, balance->set);
+    (void)find_out(balance, &us);
+    return 1 / fmax(1 - most + us / balance->batch_us, BUSY_MIN) - 1;
+}
+
+/* The share that makes a batch cost `node` so much. */
+static double
+share_for(const node_t *node, double us)
+{
+    return fmax(us - node->cost.fixed_us, 0) / node->cost.all_us;
+}
+
+/* Costs over all of the time that it has paid. */
+static void
+learn(skn_balance_t *balance)
+{
+    for (uint32_t n = 0; n < balance->count; n++) {
+        node_t *node = &balance->node[n];
+        if (!takes_part(balance, n))
+            continue;
+        node->cost = find_cost(balance, n, &node->first);
+        node->known = node->cost;
+        node->share = skn_balance_share(balance, balance->set, n);
+        node->batch_us = node->cost.fixed_us + node->cost.all_us * node->share;
+    }
+}
+
+/* Speeds of those of `set`, so that a batch costs each `us`. Their sum over
+ * cores stays, so that who was never measured counts as the mean. */
+static void
+set_speeds(skn_balance_t *balance, uint64_t set, double us)
+{
+    double before = 0, after = 0, largest = 0;
+    for (uint32_t n = 0; n < balance->count; n++) {
+        node_t *node = &balance->node[n];
+        if (!(set >> n & 1u))
+            continue;
+        before += node->speed * node->cores;
+        largest =
+            fmax(largest, share_for(node, us) / node->cores / node->speed);
+    }
+    for (uint32_t n = 0; n < balance->count; n++) {
+        node_t *node = &balance->node[n];
+        if (!(set >> n & 1u))
+            continue;
+        double speed = share_for(node, us) / node->cores;
+        node->speed = fmax(speed / largest, node->speed / STEP_MAX);
+        after += node->speed * node->cores;
+    }
+    for (uint32_t n = 0; n < balance->count; n++) {
+        node_t *node = &balance->node[n];
+        if (set >> n & 1u)
+            node->speed =
+                fmin(fmax(node->speed * before / after, SPEED_MIN), SPEED_MAX);
+    }
+}
+
+/* Speeds by what was learnt, of all or of all but one. */
+static skn_balance_verdict_t
+decide(skn_balance_t *balance)
+{
+    double us = find_even_us(balance, balance->set);
+    uint64_t out = find_out(balance, &us);
+    set_speeds(balance, balance->set & ~out, us);
+    balance->trial = out;
+    balance->former_us = balance->batch_us;
+    if (!out)
+        return (skn_balance_verdict_t){ .kind = SKN_BALANCE_DEAL };
+    uint32_t number = (uint32_t)__builtin_ctzll(out);
+    uint64_t *out_ms = &balance->node[number].out_ms;
+    *out_ms = *out_ms == 0 ? SKN_BALANCE_OUT_MS : 2 * *out_ms;
+    if (*out_ms > SKN_BALANCE_OUT_MS_MAX)
+        *out_ms = SKN_BALANCE_OUT_MS_MAX;
+    return (skn_balance_verdict_t){ SKN_BALANCE_LEAVE_OUT, number, *out_ms };
+}
+
+/* Moves are further apart each time. */
+static skn_balance_verdict_t
+move(skn_balance_t *balance, uint64_t now_ns)
+{
+    if (balance->moved_ns > 0 && balance->apart_ms < SKN_BALANCE_APART_MS_MAX)
+        balance->apart_ms *= 2;
+    balance->moved_ns = now_ns;
+    learn(balance);
+    return decide(balance);
+}
+
+static void
+look(skn_balance_t *balance, uint64_t now_ns)
+{
+    balance->gain = find_gain(balance);
+    if (balance->gain < SKN_BALANCE_SMALL_GAIN) {
+        balance->pays_ns = 0;
+    } else if (balance->pays_ns == 0) {
+        balance->pays_ns = balance->window_ns;
+        balance->gain_min = balance->gain;
+        for (uint32_t n = 0; n < balance->count; n++)
+            balance->node[n].first = balance->node[n].window;
+    }
+    balance->gain_min = fmin(balance->gain_min, balance->gain);
+    balance->window_ns = now_ns;
+    for (uint32_t n = 0; n < balance->count; n++)
+        balance->node[n].window = balance->node[n].last;
+}
+
+/* Whether a batch takes no less since somebody was left out: it was of use. */
+static skn_balance_verdict_t
+judge_trial(skn_balance_t *balance, uint64_t now_ns)
+{
+    static const skn_balance_verdict_t go_on = { .kind = SKN_BALANCE_GO_ON };
+    uint64_t trial = balance->trial;
+    if (!trial || (balance->set & trial) ||
+        ms_since(balance->begun_ns, now_ns) < SKN_BALANCE_LARGE_MS)
+        return go_on;
+    balance->trial = 0;
+    if (balance->batch_us < balance->former_us)
+        return go_on;
+    uint32_t number = (uint32_t)__builtin_ctzll(trial);
+    skn_balance_need(balance, number);
+    return (skn_balance_verdict_t){ .kind = SKN_BALANCE_TAKE_BACK,
+                                    .node = number };
+}
+
+/* Whether it has paid for long enough, and the last move is long ago. */
+static bool
+is_time(const skn_balance_t *balance, uint64_t now_ns)
+{
+    if (balance->pays_ns == 0)
+        return false;
+    uint64_t pays_ms = ms_since(balance->pays_ns, now_ns);
+    uint64_t wanted_ms = balance->gain_min >= SKN_BALANCE_LARGE_GAIN
+                             ? SKN_BALANCE_LARGE_MS
+                             : SKN_BALANCE_SMALL_MS;
+    return pays_ms >= wanted_ms &&
+           (balance->moved_ns == 0 ||
+            ms_since(balance->moved_ns, now_ns) >= balance->apart_ms);
+}
+
+skn_balance_verdict_t
+skn_balance_due(skn_balance_t *balance, uint64_t now_ns)
+{
+    skn_balance_verdict_t verdict = { .kind = SKN_BALANCE_GO_ON };
+    if (balance->set == 0 || (balance->set & (balance->set - 1)) == 0 ||
+        ms_since(balance->window_ns, now_ns) < SKN_BALANCE_WINDOW_MS ||
+        !is_whole(balance))
+        return verdict;
+    look(balance, now_ns);
+    verdict = judge_trial(balance, now_ns);
+    if (verdict.kind == SKN_BALANCE_GO_ON && is_time(balance, now_ns))
+        verdict = move(balance, now_ns);
+    if (verdict.kind != SKN_BALANCE_GO_ON)
+        balance->set = 0; /* until the next generation */
+    return verdict;
+}
+
+void
+skn_balance_need(skn_balance_t *balance, uint32_t number)
+{
+    balance->node[number].needed = true;
+}
+
+/* --- what is known -------------------------------------------------------- */
+
+double
+skn_balance_speed(const skn_balance_t *balance, uint32_t number)
+{
+    return balance->node[number].speed;
+}
+
+double
+skn_balance_share(const skn_balance_t *balance, uint64_t set, uint32_t number)
+{
+    const node_t *own = &balance->node[number];
+    double all = 0;
+    for (uint32_t n = 0; n < balance->count; n++)
+        if (set >> n & 1u)
+            all += balance->node[n].speed * balance->node[n].cores;
+    return all > 0 ? own->speed * own->cores / all : 0;
+}
+
+void
+skn_balance_set_speed(skn_balance_t *balance, uint32_t number, double speed)
+{
+    if (number < balance->count && speed >= SPEED_MIN && speed <= SPEED_MAX)
+        balance->node[number].speed = speed;
+}
+
+double
+skn_balance_busy(const skn_balance_t *balance, uint32_t number)
+{
+    return balance->node[number].busy;
+}
+
+double
+skn_balance_gain(const skn_balance_t *balance)
+{
+    return balance->gain;
+}

@@ -1,0 +1,92 @@
+/* load.c - the busiest of what a node consists of.
+ * SPDX-License-Identifier: Apache-2.0 */
+#include "topology/idle/load.h"
+
+#include <dirent.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/resource.h>
+
+static uint64_t
+since(uint64_t then, uint64_t now)
+{
+    return now > then ? now - then : 0;
+}
+
+/* The busiest thread, of those that were there at both looks. */
+static uint64_t
+most_since(const skn_node_load_t *load, const skn_load_look_t *look,
+           uint64_t held_ns)
+{
+    uint64_t most_ns = 0;
+    for (size_t k = 0; k < look->thread_count; k++) {
+        const skn_load_thread_t *now = &look->threads[k];
+        for (size_t j = 0; j < load->thread_count; j++) {
+            const skn_load_thread_t *then = &load->thread[j];
+            if (then->id != now->id)
+                continue;
+            uint64_t ns =
+                since(then->ran_ns, now->ran_ns) +
+                since(held_ns, since(then->waited_ns, now->waited_ns));
+            most_ns = ns > most_ns ? ns : most_ns;
+        }
+    }
+    return most_ns;
+}
+
+void
+skn_node_load_add(skn_node_load_t *load, const skn_load_look_t *look)
+{
+    uint64_t held_ns = since(load->throttled_ns, look->throttled_ns);
+    uint64_t most_ns = since(held_ns, since(load->core_ns, look->core_ns));
+    uint64_t passed_ns = since(load->at_ns, look->at_ns);
+    uint64_t thread_ns = most_since(load, look, held_ns);
+    most_ns = thread_ns > most_ns ? thread_ns : most_ns;
+    if (look->quota > 0) {
+        double quota_ns =
+            (double)since(load->cpu_ns, look->cpu_ns) / look->quota;
+        most_ns = quota_ns > (double)most_ns ? (uint64_t)quota_ns : most_ns;
+    }
+    if (load->at_ns > 0)
+        load->busy_ns += most_ns < passed_ns ? most_ns : passed_ns;
+    load->at_ns = look->at_ns;
+    load->core_ns = look->core_ns;
+    load->cpu_ns = look->cpu_ns;
+    load->throttled_ns = look->throttled_ns;
+    load->thread_count = look->thread_count < SKN_LOAD_THREADS
+                             ? look->thread_count
+                             : SKN_LOAD_THREADS;
+    if (load->thread_count > 0)
+        memcpy(load->thread, look->threads,
+               load->thread_count * sizeof(load->thread[0]));
+}
+
+size_t
+skn_load_threads(skn_load_thread_t *threads, size_t max)
+{
+    static const char folder[] = "/proc/self/task";
+    size_t count = 0;
+    int own = getpriority(PRIO_PROCESS, 0);
+    DIR *tasks = opendir(folder);
+    for (struct dirent *entry;
+         tasks && count < max && (entry = readdir(tasks));) {
+        char path[64];
+        uint64_t ran_ns, waited_ns;
+        int32_t id = (int32_t)strtol(entry->d_name, NULL, 10);
+        if (id <= 0 || getpriority(PRIO_PROCESS, (id_t)id) > own)
+            continue; /* what runs in the background holds nobody up */
+        (void)snprintf(path, sizeof(path), "%s/%" PRId32 "/schedstat", folder,
+                       id);
+        FILE *file = fopen(path, "re"); /* it may have ended */
+        if (file &&
+            fscanf(file, "%" SCNu64 " %" SCNu64, &ran_ns, &waited_ns) == 2)
+            threads[count++] = (skn_load_thread_t){ id, ran_ns, waited_ns };
+        if (file)
+            (void)fclose(file);
+    }
+    if (tasks)
+        (void)closedir(tasks);
+    return count;
+}

@@ -1,0 +1,477 @@
+/* model_rules.c - what must hold between the keys of a model file.
+ *
+ * A key that has no effect beside another one is refused, unless it has its
+ * default: whoever writes `tables: 50` for a uniform sampler expects tables.
+ * SPDX-License-Identifier: Apache-2.0 */
+#include "topology/model/model_rules.h"
+
+#include <math.h>
+#include <string.h>
+
+#include "skein/limits.h"
+#include "topology/model/model_tables.h"
+#include "transport/socket/keys.h"
+
+#define BIT(kind) (1u << (kind))
+#define RANDOM (BIT(SKN_SAMPLER_UNIFORM) | BIT(SKN_SAMPLER_LOG_UNIFORM))
+#define HASHED (BIT(SKN_SAMPLER_SIMHASH) | BIT(SKN_SAMPLER_DWTA))
+#define CLUSTER BIT(SKN_SAMPLER_CLUSTER)
+#define MIXTURE BIT(SKN_SAMPLER_MIXTURE)
+#define SAMPLED (BIT(SKN_SAMPLER_AUTO) | RANDOM | HASHED | CLUSTER | MIXTURE)
+#define INDEXED (HASHED | CLUSTER)
+
+/* Shares are decimal fractions; their sum is off by a few roundings. */
+#define SHARE_ERROR 1e-6
+/* A mixture of more samplers is a mistake, as is one of a single one. */
+#define MIXTURE_MIN 2u
+#define MIXTURE_MAX 8u
+
+/* For which kinds a key means something; keys not named do for all. */
+typedef struct meaning {
+    const char *key;
+    unsigned kinds;
+} meaning_t;
+
+static const meaning_t sampler_meanings[] = {
+    { "rows", SAMPLED },         { "labels", SAMPLED },
+    { "weight_cap", SAMPLED },   { "tables", HASHED },
+    { "bits", HASHED },          { "lists", CLUSTER },
+    { "list_rows", CLUSTER },    { "refresh_batches", INDEXED },
+    { "uniform_rows", INDEXED }, { NULL, 0 },
+};
+#define ADAM BIT(SKN_OPTIMIZER_ADAM)
+#define ADAGRAD BIT(SKN_OPTIMIZER_ADAGRAD)
+#define SGD BIT(SKN_OPTIMIZER_SGD)
+#define ANY_OPTIMIZER BIT(SKN_OPTIMIZER_AUTO)
+static const meaning_t optimizer_meanings[] = {
+    { "beta1", ANY_OPTIMIZER | ADAM },
+    { "beta2", ANY_OPTIMIZER | ADAM },
+    { "epsilon", ANY_OPTIMIZER | ADAM | ADAGRAD },
+    { "weight_decay", ANY_OPTIMIZER | ADAM | SGD },
+    { "offload", ANY_OPTIMIZER | ADAM },
+    { "offload_path", ANY_OPTIMIZER | ADAM },
+    { NULL, 0 },
+};
+#define ANY_SCHEDULE BIT(SKN_SCHEDULE_AUTO)
+static const meaning_t schedule_meanings[] = {
+    { "warmup_batches",
+      ANY_SCHEDULE | BIT(SKN_SCHEDULE_WARMUP) | BIT(SKN_SCHEDULE_COSINE) },
+    { "floor", ANY_SCHEDULE | BIT(SKN_SCHEDULE_COSINE) },
+    { NULL, 0 },
+};
+
+skn_mark_t
+skn_rules_mark(const skn_node_t *mapping, const char *key)
+{
+    const skn_node_t *node = skn_node_get(mapping, key);
+    return node ? node->mark : mapping->mark;
+}
+
+/* The k-th word of "a|b|c", for a sentence. */
+static const char *
+word_of(const char *choices, unsigned k, size_t *bytes)
+{
+    for (; k > 0; k--)
+        choices = strchr(choices, '|') + 1;
+    *bytes = strcspn(choices, "|");
+    return choices;
+}
+
+/* "simhash, dwta": the words of the kinds, without auto. */
+static void
+list_kinds(const char *choices, unsigned kinds, char *text, size_t text_bytes)
+{
+    size_t used = 0;
+    text[0] = '\0';
+    for (unsigned k = 1; kinds >> k != 0; k++) {
+        size_t bytes = 0;
+        const char *word = NULL;
+        if (!(kinds >> k & 1u))
+            continue;
+        word = word_of(choices, k, &bytes);
+        int more = snprintf(text + used, text_bytes - used, "%s%.*s",
+                            used ? ", " : "", (int)bytes, word);
+        if (more < 0 || (size_t)more >= text_bytes - used)
+            return;
+        used += (size_t)more;
+    }
+}
+
+/* Refuses what differs from its default and means nothing for `kind`. */
+static void
+check_meanings(const skn_section_t *section, const meaning_t *meanings,
+               const void *base, unsigned kind, const skn_node_t *node,
+               skn_problems_t *problems)
+{
+    const char *choices = NULL;
+    for (const skn_option_t *option = section->options; option->name; option++)
+        if (strcmp(option->name, "kind") == 0)
+            choices = option->choices;
+    for (size_t k = 0; section->options[k].name; k++) {
+        const skn_option_t *option = &section->options[k];
+        const meaning_t *meaning = meanings;
+        char kinds[128];
+        size_t bytes = 0;
+        while (meaning->key && strcmp(meaning->key, option->name) != 0)
+            meaning++;
+        if (!meaning->key || meaning->kinds & BIT(kind) ||
+            skn_slot_is_default(option, section->slots[k], base))
+            continue;
+        const char *word = word_of(choices, kind, &bytes);
+        list_kinds(choices, meaning->kinds, kinds, sizeof(kinds));
+        (void)skn_problems_add(problems, skn_rules_mark(node, option->name),
+                               "'%s' means nothing for kind '%.*s'",
+                               option->name, (int)bytes, word);
+        (void)skn_problems_hint(problems, "it is for %s", kinds);
+    }
+}
+
+/* --- layers -------------------------------------------------------------- */
+
+/* One part of a mixture; `indexed` counts those with an index so far. */
+static void
+check_mixed(const skn_model_sampler_t *part, const skn_node_t *item,
+            unsigned *indexed, skn_problems_t *problems)
+{
+    if (!(BIT(part->kind) & (RANDOM | INDEXED))) {
+        (void)skn_problems_add(problems, skn_rules_mark(item, "kind"),
+                               "a mixture cannot hold this kind of sampler");
+        (void)skn_problems_hint(problems, "it takes uniform, log_uniform, "
+                                          "simhash, dwta and cluster");
+        return;
+    }
+    check_meanings(&skn_mixed_section, sampler_meanings, part, part->kind, item,
+                   problems);
+    if (BIT(part->kind) & INDEXED && ++*indexed == 2) {
+        (void)skn_problems_add(problems, skn_rules_mark(item, "kind"),
+                               "a second part with an index; a shard keeps "
+                               "one index");
+        (void)skn_problems_hint(problems, "keep one of simhash, dwta and "
+                                          "cluster");
+    }
+}
+
+static void
+check_mixture(const skn_model_sampler_t *sampler, const skn_node_t *node,
+              skn_problems_t *problems)
+{
+    const skn_node_t *list = skn_node_get(node, "of");
+    unsigned indexed = 0;
+    double sum = 0.0;
+    if (sampler->kind != SKN_SAMPLER_MIXTURE) {
+        if (sampler->of_count == 0)
+            return;
+        (void)skn_problems_add(problems, list->mark,
+                               "'of' means nothing without 'kind: mixture'");
+        return;
+    }
+    if (sampler->of_count < MIXTURE_MIN || sampler->of_count > MIXTURE_MAX) {
+        (void)skn_problems_add(problems, skn_rules_mark(node, "of"),
+                               "a mixture of %zu samplers, %u to %u expected",
+                               sampler->of_count, MIXTURE_MIN, MIXTURE_MAX);
+        (void)skn_problems_hint(problems, "list them under 'of', each with "
+                                          "'kind' and 'share'");
+        return;
+    }
+    const skn_node_t *item = list->first;
+    for (size_t k = 0; k < sampler->of_count; k++, item = item->next) {
+        sum += sampler->of[k].share;
+        check_mixed(&sampler->of[k], item, &indexed, problems);
+    }
+    if (indexed == sampler->of_count) {
+        (void)skn_problems_add(problems, list->mark,
+                               "all parts of the mixture have an index, and "
+                               "some rows are in no list of it");
+        (void)skn_problems_hint(problems,
+                                "give uniform or log_uniform a share");
+    }
+    if (fabs(sum - 1.0) > SHARE_ERROR)
+        (void)skn_problems_add(problems, list->mark,
+                               "the shares of the mixture sum to %g, 1 "
+                               "expected",
+                               sum);
+}
+
+static bool
+sampler_has_index(const skn_model_sampler_t *sampler)
+{
+    unsigned kinds = BIT(sampler->kind);
+    for (size_t k = 0; k < sampler->of_count; k++)
+        kinds |= BIT(sampler->of[k].kind);
+    return (kinds & (INDEXED | BIT(SKN_SAMPLER_AUTO))) != 0;
+}
+
+static void
+check_output(const skn_model_layer_t *layer, const skn_node_t *node,
+             skn_problems_t *problems)
+{
+    const skn_model_sampler_t *sampler = &layer->sampler;
+    const skn_node_t *sampler_node = skn_node_get(node, "sampler");
+    if (!sampler_node)
+        sampler_node = node;
+    check_meanings(&skn_sampler_section, sampler_meanings, sampler,
+                   sampler->kind, sampler_node, problems);
+    check_mixture(sampler, sampler_node, problems);
+    if (sampler->rows == 0 && !sampler->labels && sampler->uniform_rows <= 0) {
+        (void)skn_problems_add(problems, skn_rules_mark(sampler_node, "rows"),
+                               "there would be nothing to tell labels from: "
+                               "'rows' is 0 and 'labels' is false");
+        (void)skn_problems_hint(problems, "set 'rows', or leave 'labels' true");
+    }
+    if (layer->label_smoothing > 0 && layer->loss == SKN_LOSS_ONE_VS_ALL) {
+        (void)skn_problems_add(
+            problems, skn_rules_mark(node, "label_smoothing"),
+            "'label_smoothing' means nothing for one logistic "
+            "loss a label");
+        (void)skn_problems_hint(problems, "leave it out, or set 'loss: "
+                                          "softmax'");
+    }
+    if (layer->index_lag != SKN_AUTO && !sampler_has_index(sampler)) {
+        (void)skn_problems_add(problems, skn_rules_mark(node, "index_lag"),
+                               "'index_lag' means nothing for a sampler "
+                               "without an index");
+        (void)skn_problems_hint(problems, "it is for simhash, dwta, cluster");
+    }
+}
+
+void
+skn_rules_layers(const skn_model_t *model, const skn_node_t *layers,
+                 skn_problems_t *problems)
+{
+    const skn_node_t *node = layers->first;
+    for (size_t k = 0; k < model->layer_count; k++, node = node->next) {
+        const skn_model_layer_t *layer = &model->layers[k];
+        skn_mark_t mark = skn_rules_mark(node, "name");
+        if (!skn_name_good(layer->name)) {
+            (void)skn_problems_add(
+                problems, mark, "'%.64s' is no name for a layer", layer->name);
+            (void)skn_problems_hint(problems,
+                                    "a letter, then letters, digits, '_' and "
+                                    "'-', %u at most",
+                                    SKN_NAME_MAX);
+        }
+        for (size_t other = 0; other < k; other++)
+            if (strcmp(model->layers[other].name, layer->name) == 0) {
+                (void)skn_problems_add(problems, mark,
+                                       "there are two layers named '%.64s'",
+                                       layer->name);
+                break;
+            }
+        if (layer->output)
+            check_output(layer, node, problems);
+    }
+}
+
+bool
+skn_rules_mean(const skn_section_t *section, const char *key, const void *base)
+{
+    const skn_model_sampler_t *sampler = base;
+    const skn_model_optimizer_t *optimizer = base;
+    const skn_model_schedule_t *schedule = base;
+    const meaning_t *meaning;
+    unsigned kind;
+    if (section == &skn_output_section && strcmp(key, "label_smoothing") == 0)
+        return ((const skn_model_layer_t *)base)->loss != SKN_LOSS_ONE_VS_ALL;
+    if (section == &skn_output_section)
+        return strcmp(key, "index_lag") != 0 ||
+               sampler_has_index(&((const skn_model_layer_t *)base)->sampler);
+    if (section == &skn_sampler_section || section == &skn_mixed_section) {
+        meaning = sampler_meanings;
+        kind = sampler->kind;
+    } else if (strcmp(section->path, "train.optimizer") == 0) {
+        meaning = optimizer_meanings;
+        kind = optimizer->kind;
+    } else if (strcmp(section->path, "train.schedule") == 0) {
+        meaning = schedule_meanings;
+        kind = schedule->kind;
+    } else {
+        return true;
+    }
+    while (meaning->key && strcmp(meaning->key, key) != 0)
+        meaning++;
+    return !meaning->key || (meaning->kinds & BIT(kind)) != 0;
+}
+
+/* --- train --------------------------------------------------------------- */
+
+static void
+check_order(const skn_model_train_t *train, const skn_node_t *node,
+            skn_problems_t *problems)
+{
+    if (train->late == SKN_LATE_STALE && train->order == SKN_ORDER_FIXED) {
+        (void)skn_problems_add(problems, skn_rules_mark(node, "late"),
+                               "'late: stale' makes results depend on time, "
+                               "which 'order: fixed' excludes");
+        (void)skn_problems_hint(problems, "set 'order: free', or wait");
+    }
+    if (train->reduction == SKN_REDUCTION_FIXED &&
+        train->order == SKN_ORDER_FREE) {
+        (void)skn_problems_add(problems, skn_rules_mark(node, "reduction"),
+                               "'reduction: fixed' promises the same bits, "
+                               "which 'order: free' excludes");
+        (void)skn_problems_hint(problems, "set 'order: fixed', or 'reduction: "
+                                          "fast'");
+    }
+}
+
+/* Without a window there is nothing to do but to wait. Deeper layers would
+ * have to take their gradients back. */
+static void
+check_late(const skn_model_t *model, const skn_node_t *node,
+           skn_problems_t *problems)
+{
+    const skn_model_train_t *train = &model->train;
+    if (train->late != SKN_LATE_STALE) {
+        if (train->staleness_max == SKN_AUTO)
+            return;
+        (void)skn_problems_add(problems, skn_rules_mark(node, "staleness_max"),
+                               "'staleness_max' means nothing with 'late: "
+                               "wait'");
+        (void)skn_problems_hint(problems, "leave it out, or set 'late: stale'");
+        return;
+    }
+    if (train->merge == SKN_MERGING_EARLY) {
+        (void)skn_problems_add(problems, skn_rules_mark(node, "merge"),
+                               "'merge: early' needs every shard's normaliser "
+                               "in the layer below, which 'late: stale' does "
+                               "not wait for");
+        (void)skn_problems_hint(problems, "leave 'merge' out");
+    }
+    if (train->window == 1) {
+        (void)skn_problems_add(problems, skn_rules_mark(node, "window"),
+                               "'late: stale' goes on with later batches, of "
+                               "which 'window: 1' allows none");
+        (void)skn_problems_hint(problems, "set 'window' to 2 or more");
+    }
+    if (model->layer_count > 2) {
+        (void)skn_problems_add(problems, skn_rules_mark(node, "late"),
+                               "'late: stale' is there for one hidden layer, "
+                               "and there are %zu",
+                               model->layer_count - 1);
+        (void)skn_problems_hint(problems, "wait");
+    }
+}
+
+static void
+check_precision(const skn_model_train_t *train, const skn_node_t *node,
+                skn_problems_t *problems)
+{
+    if (train->precision != SKN_PRECISION_BF16 ||
+        train->reduction != SKN_REDUCTION_FIXED)
+        return;
+    (void)skn_problems_add(problems, skn_rules_mark(node, "precision"),
+                           "'precision: bf16' sums as each processor does, so "
+                           "that bits depend on the machine, which "
+                           "'reduction: fixed' excludes");
+    (void)skn_problems_hint(problems, "set 'precision: f32', or 'reduction: "
+                                      "fast'");
+}
+
+static void
+check_merge(const skn_model_train_t *train, const skn_node_t *node,
+            skn_problems_t *problems)
+{
+    if (train->merge != SKN_MERGING_LATE ||
+        train->reduction != SKN_REDUCTION_FIXED)
+        return;
+    (void)skn_problems_add(problems, skn_rules_mark(node, "merge"),
+                           "'merge: late' rounds each shard's part by itself, "
+                           "so that bits depend on the shards, which "
+                           "'reduction: fixed' excludes");
+    (void)skn_problems_hint(problems, "set 'merge: early', or 'reduction: "
+                                      "fast'");
+}
+
+static void
+check_offload(const skn_model_optimizer_t *optimizer, const skn_node_t *node,
+              skn_problems_t *problems)
+{
+    if (optimizer->offload != SKN_OFFLOAD_NONE || !optimizer->offload_path[0])
+        return;
+    (void)skn_problems_add(
+        problems,
+        skn_rules_mark(skn_node_get(node, "optimizer"), "offload_path"),
+        "'offload_path' means nothing with 'offload: none'");
+    (void)skn_problems_hint(problems, "leave it out, or set 'offload: file'");
+}
+
+static void
+check_part(const char *key, const meaning_t *meanings, const void *base,
+           unsigned kind, const skn_node_t *node, skn_problems_t *problems)
+{
+    const skn_part_t *part = skn_model_section.parts;
+    while (strcmp(part->name, "train") != 0)
+        part++;
+    part = part->section->parts;
+    while (strcmp(part->name, key) != 0)
+        part++;
+    const skn_node_t *child = skn_node_get(node, key);
+    check_meanings(part->section, meanings, base, kind, child ? child : node,
+                   problems);
+}
+
+void
+skn_rules_train(const skn_model_t *model, const skn_node_t *root,
+                skn_problems_t *problems)
+{
+    const skn_model_train_t *train = &model->train;
+    const skn_node_t *node = skn_node_get(root, "train");
+    if (!node)
+        node = root;
+    check_order(train, node, problems);
+    check_merge(train, node, problems);
+    check_precision(train, node, problems);
+    check_late(model, node, problems);
+    check_part("optimizer", optimizer_meanings, &train->optimizer,
+               train->optimizer.kind, node, problems);
+    check_offload(&train->optimizer, node, problems);
+    check_part("schedule", schedule_meanings, &train->schedule,
+               train->schedule.kind, node, problems);
+    if (train->ensemble > 1 && model->node_count > 0) {
+        (void)skn_problems_add(problems, skn_rules_mark(node, "ensemble"),
+                               "'ensemble' is %lld: the networks of an "
+                               "ensemble are trained without nodes",
+                               (long long)train->ensemble);
+        (void)skn_problems_hint(problems,
+                                "train each with another seed, on nodes or "
+                                "not, and `skein join` them");
+    }
+    if (train->ranker_trees > 0 && model->node_count > 0) {
+        (void)skn_problems_add(problems, skn_rules_mark(node, "ranker_trees"),
+                               "'ranker_trees' is %lld: they are grown on "
+                               "one machine, without nodes",
+                               (long long)train->ranker_trees);
+        (void)skn_problems_hint(problems,
+                                "train without, and `skein join --trees` "
+                                "where the training file is");
+    }
+    if (train->patience > 0 && train->validate <= 0.0) {
+        (void)skn_problems_add(problems, skn_rules_mark(node, "patience"),
+                               "'patience' needs points that are held back, "
+                               "and 'validate' is 0");
+        (void)skn_problems_hint(problems, "set 'validate', for example 0.05");
+    }
+}
+
+void
+skn_rules_both(const skn_model_t *model, const skn_node_t *root,
+               skn_problems_t *problems)
+{
+    const skn_model_layer_t *output = &model->layers[model->layer_count - 1];
+    const skn_node_t *layers =
+        skn_node_get(skn_node_get(root, "model"), "layers");
+    skn_optimizer_kind_t kind = model->train.optimizer.kind;
+    if (output->weights == SKN_WEIGHTS_BF16 &&
+        model->train.updates == SKN_UPDATES_LOAN &&
+        (kind == SKN_OPTIMIZER_ADAM ||
+         (kind == SKN_OPTIMIZER_AUTO && model->train.optimizer.rate >= 0))) {
+        (void)skn_problems_add(problems,
+                               skn_rules_mark(layers->last, "weights"),
+                               "weights in bf16 lose the small steps of "
+                               "'adam'");
+        (void)skn_problems_hint(problems, "set 'updates: copy' in 'train', "
+                                          "which keeps f32 masters, or use "
+                                          "adagrad or sgd, which round at "
+                                          "random");
+    }
+}

@@ -1,0 +1,250 @@
+/* settings.c - what all machines of a run must have alike.
+ *
+ * Written by the tables of model_tables.c, so that a new key is in it by
+ * itself; the few that a machine may have as it likes are named here.
+ * SPDX-License-Identifier: Apache-2.0 */
+#include "topology/model/settings.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "skein/limits.h"
+#include "topology/model/model_tables.h"
+
+/* The longest number or word. */
+#define VALUE_TEXT_BYTES 40
+/* "model.layers.<name>.sampler.of.7" */
+#define PATH_BYTES (SKN_NAME_MAX + 64)
+/* Of a value, in a sentence: the names of all layers are one. */
+#define SHOWN 60
+
+/* --- writing -------------------------------------------------------------- */
+
+static bool
+is_own(const char *path, const skn_option_t *option, skn_slot_t slot)
+{
+    return slot.kind == SKN_SLOT_NONE || slot.kind == SKN_SLOT_PATH ||
+           slot.kind == SKN_SLOT_SIZE || /* of memory */
+           strcmp(option->name, "offload") == 0 ||
+           (slot.kind == SKN_SLOT_TEXT && strcmp(option->name, "name") == 0) ||
+           (strcmp(path, "links") == 0 && strcmp(option->name, "rate") == 0);
+}
+
+static void
+write_section(FILE *file, const char *path, const skn_section_t *section,
+              const void *base)
+{
+    char text[VALUE_TEXT_BYTES], inner[PATH_BYTES];
+    for (size_t k = 0; section->options[k].name; k++) {
+        const skn_option_t *option = &section->options[k];
+        if (!is_own(path, option, section->slots[k]))
+            (void)fprintf(file, "%s.%s %s\n", path, option->name,
+                          skn_slot_text(option, section->slots[k], base, text,
+                                        sizeof(text)));
+    }
+    for (const skn_part_t *part = section->parts; part->name; part++) {
+        (void)snprintf(inner, sizeof(inner), "%s.%s", path, part->name);
+        if (part->form == SKN_FORM_MAPPING)
+            write_section(file, inner, part->section,
+                          (const char *)base + part->offset);
+    }
+}
+
+static void
+write_layer(FILE *file, const skn_model_layer_t *layer)
+{
+    const skn_model_sampler_t *sampler = &layer->sampler;
+    char path[PATH_BYTES];
+    (void)snprintf(path, sizeof(path), "model.layers.%.64s", layer->name);
+    write_section(file, path,
+                  layer->output ? &skn_output_section : &skn_hidden_section,
+                  layer);
+    if (layer->output)
+        (void)fprintf(file, "%s.sampler.of %zu\n", path, sampler->of_count);
+    for (size_t k = 0; k < sampler->of_count; k++) {
+        (void)snprintf(path, sizeof(path), "model.layers.%.64s.sampler.of.%zu",
+                       layer->name, k);
+        write_section(file, path, &skn_mixed_section, &sampler->of[k]);
+    }
+}
+
+/* A section of the whole file, by its name. */
+static void
+write_part(FILE *file, const char *name, const skn_model_t *model)
+{
+    for (const skn_part_t *part = skn_model_section.parts; part->name; part++)
+        if (strcmp(part->name, name) == 0)
+            write_section(file, name, part->section,
+                          (const char *)model + part->offset);
+}
+
+/* Links have a rate in the plan only where a node hands over in time. */
+static bool
+has_notice(const skn_model_t *model)
+{
+    for (size_t k = 0; k < model->node_count; k++)
+        if (model->nodes[k].notice_s > 0)
+            return true;
+    return false;
+}
+
+static void
+write_all(FILE *file, const skn_model_t *model)
+{
+    (void)fputs("model.layers ", file);
+    for (size_t k = 0; k < model->layer_count; k++)
+        (void)fprintf(file, "%s%.64s", k > 0 ? "," : "", model->layers[k].name);
+    (void)fputc('\n', file);
+    for (size_t k = 0; k < model->layer_count; k++)
+        write_layer(file, &model->layers[k]);
+    write_part(file, "train", model);
+    write_part(file, "data", model);
+    (void)fprintf(file, "data.test %s\n",
+                  model->data.test[0] ? "given" : "none");
+    write_part(file, "checkpoint", model);
+    write_part(file, "links", model);
+    if (has_notice(model))
+        (void)skn_text_print(file, "links.rate %.17g\n", model->links.rate);
+    (void)fprintf(file, "coordinator.recovery %s\n",
+                  model->coordinator.recovery == SKN_RECOVERY_PARTIAL
+                      ? "partial"
+                      : "rollback");
+}
+
+char *
+skn_settings_text(const skn_model_t *model, skn_error_t *error)
+{
+    char *text = NULL;
+    size_t bytes = 0;
+    FILE *file = open_memstream(&text, &bytes);
+    bool good = file != NULL;
+    if (file) {
+        write_all(file, model);
+        good = ferror(file) == 0;
+        good = fclose(file) == 0 && good;
+    }
+    if (good && bytes <= SKN_SETTINGS_BYTES_MAX)
+        return text;
+    free(text);
+    (void)skn_fail(error, SKN_NO_MEMORY, "no room for the settings of a run");
+    return NULL;
+}
+
+/* --- comparing ------------------------------------------------------------ */
+
+typedef struct line {
+    const char *key, *value;
+    int key_bytes, value_bytes;
+} line_t;
+
+/* The next one of *text; false at its end, or if it is none. */
+static bool
+next_line(const char **text, line_t *line)
+{
+    const char *end = strchr(*text, '\n'), *at = *text;
+    if (!end)
+        return false;
+    for (; at < end; at++)
+        if (*at < ' ' || *at > '~')
+            return false;
+    *line = (line_t){ .key = *text };
+    line->key_bytes = (int)strcspn(*text, " \n");
+    line->value = *text + line->key_bytes + 1;
+    line->value_bytes = (int)(end - line->value);
+    *text = end + 1;
+    return line->key_bytes > 0 && line->value_bytes > 0;
+}
+
+static bool
+is_text(const char *text)
+{
+    line_t line;
+    if (strnlen(text, SKN_SETTINGS_BYTES_MAX + 1) > SKN_SETTINGS_BYTES_MAX)
+        return false;
+    while (*text)
+        if (!next_line(&text, &line))
+            return false;
+    return true;
+}
+
+/* Both are in the same order as a rule, so that it is the next one. */
+static bool
+find(const char *text, const char **from, const line_t *wanted, line_t *found)
+{
+    for (const char *at = *from; next_line(&at, found);)
+        if (found->key_bytes == wanted->key_bytes &&
+            memcmp(found->key, wanted->key, (size_t)found->key_bytes) == 0) {
+            *from = at;
+            return true;
+        }
+    if (*from == text)
+        return false;
+    *from = text;
+    return find(text, from, wanted, found);
+}
+
+static int
+shown(int bytes)
+{
+    return bytes < SHOWN ? bytes : SHOWN;
+}
+
+/* Whether -o alone makes it the same. */
+static bool
+is_value(const line_t *line)
+{
+    static const char *const others[] = { "model.layers ", "data.test " };
+    for (size_t k = 0; k < sizeof(others) / sizeof(others[0]); k++)
+        if (strncmp(line->key, others[k], strlen(others[k])) == 0)
+            return false;
+    return line->key_bytes < 3 ||
+           memcmp(line->key + line->key_bytes - 3, ".of", 3) != 0;
+}
+
+static skn_status_t
+refuse(const line_t *run, const line_t *theirs, size_t others, const char *name,
+       skn_error_t *error)
+{
+    char more[60] = "";
+    if (others > 0)
+        (void)snprintf(more, sizeof(more), " (%zu more keys differ)", others);
+    (void)skn_fail(error, SKN_BAD_CONFIG,
+                   "node '%.64s' has another config: %.*s is %.*s there, and "
+                   "%.*s in the run%s",
+                   name, run->key_bytes, run->key, shown(theirs->value_bytes),
+                   theirs->value, shown(run->value_bytes), run->value, more);
+    if (!is_value(run))
+        return skn_fail_hint(error, SKN_BAD_CONFIG,
+                             "start it with the coordinator's file");
+    return skn_fail_hint(error, SKN_BAD_CONFIG,
+                         "start it with the coordinator's file, and the same "
+                         "-o: %.*s=%.*s",
+                         run->key_bytes, run->key, shown(run->value_bytes),
+                         run->value);
+}
+
+skn_status_t
+skn_settings_compare(const char *run, const char *theirs, const char *name,
+                     skn_error_t *error)
+{
+    const char *from = theirs;
+    line_t mine, its, first_mine = { 0 }, first_its = { 0 };
+    size_t count = 0;
+    if (!is_text(theirs))
+        return skn_fail(error, SKN_BAD_MESSAGE,
+                        "node '%.64s' says in no known way what its config is",
+                        name);
+    while (next_line(&run, &mine)) {
+        if (!find(theirs, &from, &mine, &its) ||
+            (mine.value_bytes == its.value_bytes &&
+             memcmp(mine.value, its.value, (size_t)its.value_bytes) == 0))
+            continue;
+        if (count++ == 0) {
+            first_mine = mine;
+            first_its = its;
+        }
+    }
+    return count == 0 ? SKN_OK
+                      : refuse(&first_mine, &first_its, count - 1, name, error);
+}

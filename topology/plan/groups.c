@@ -1,0 +1,295 @@
+/* groups.c - limits of memory and of processor time, up the tree of control
+ * groups.
+ *
+ * /proc/self/cgroup names the group of each hierarchy, /proc/self/mountinfo
+ * where the hierarchy is mounted, and from which of its groups on. In a
+ * container the name may be one of the host, which is not there: then what is
+ * mounted is the container's own group. Kernel documentation:
+ * admin-guide/cgroup-v2.rst, "Memory Interface Files", "CPU Interface Files",
+ * "PID Interface Files"; cgroup-v1/memory.rst, 5.2; scheduler/sched-bwc.rst.
+ * SPDX-License-Identifier: Apache-2.0 */
+#include "topology/plan/groups.h"
+
+#include <inttypes.h>
+#include <math.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "skein/limits.h"
+#include "topology/idle/idle_way.h"
+
+/* Version 1 says this, in pages, for "no limit". */
+#define NO_LIMIT_V1 (UINT64_MAX / 2 / 4096 * 4096)
+
+/* What the two versions call things. */
+typedef struct words {
+    const char *limit, *pressed, *usage, *inactive, *active;
+} words_t;
+
+static const words_t version1 = { "memory.limit_in_bytes", NULL,
+                                  "memory.usage_in_bytes",
+                                  "total_inactive_file %" SCNu64,
+                                  "total_active_file %" SCNu64 };
+static const words_t version2 = { "memory.max", "memory.high", "memory.current",
+                                  "inactive_file %" SCNu64,
+                                  "active_file %" SCNu64 };
+
+static FILE *
+open_in(const char *folder, const char *name)
+{
+    char path[SKN_TEXT_MAX];
+    int bytes = snprintf(path, sizeof(path), "%s/%s", folder, name);
+    return bytes < (int)sizeof(path) ? fopen(path, "re") : NULL;
+}
+
+/* The number that a file is; false if it is none. */
+static bool
+read_number(const char *folder, const char *name, uint64_t *number)
+{
+    FILE *file = open_in(folder, name);
+    bool found = file && fscanf(file, "%" SCNu64, number) == 1;
+    if (file)
+        (void)fclose(file);
+    return found;
+}
+
+/* Pages of files in the group: they make room when memory is asked for. */
+static uint64_t
+read_reclaimable(const char *folder, const words_t *words)
+{
+    char line[128];
+    uint64_t sum = 0, number;
+    FILE *file = open_in(folder, "memory.stat");
+    while (file && fgets(line, sizeof(line), file))
+        if (sscanf(line, words->inactive, &number) == 1 ||
+            sscanf(line, words->active, &number) == 1)
+            sum += number;
+    if (file)
+        (void)fclose(file);
+    return sum;
+}
+
+/* What the group of `folder` leaves, by itself. Above memory.high, of version
+ * 2, everything that asks for memory is held up until it hardly moves. */
+static double
+bytes_left(const char *folder, bool modern)
+{
+    const words_t *words = modern ? &version2 : &version1;
+    uint64_t limit = UINT64_MAX, pressed, usage = 0;
+    (void)read_number(folder, words->limit, &limit);
+    if (words->pressed && read_number(folder, words->pressed, &pressed) &&
+        pressed < limit)
+        limit = pressed;
+    if (limit >= NO_LIMIT_V1)
+        return INFINITY;
+    (void)read_number(folder, words->usage, &usage);
+    uint64_t reclaimable = read_reclaimable(folder, words);
+    usage -= reclaimable < usage ? reclaimable : usage;
+    return limit > usage ? (double)(limit - usage) : 0;
+}
+
+/* --- processor time ------------------------------------------------------ */
+
+/* Processing units that the group of `folder` may use: "max 100000" or "40000
+ * 100000" in version 2; in version 1 two files, of which one says -1. */
+static double
+units_of(const char *folder, bool modern)
+{
+    uint64_t quota_us = 0, period_us = 0;
+    FILE *file = modern ? open_in(folder, "cpu.max") : NULL;
+    bool found = modern
+                     ? file && fscanf(file, "%" SCNu64 " %" SCNu64, &quota_us,
+                                      &period_us) == 2
+                     : read_number(folder, "cpu.cfs_quota_us", &quota_us) &&
+                           read_number(folder, "cpu.cfs_period_us", &period_us);
+    if (file)
+        (void)fclose(file);
+    return found && quota_us <= INT64_MAX && quota_us > 0 && period_us > 0
+               ? (double)quota_us / (double)period_us
+               : INFINITY;
+}
+
+/* Threads and processes that the group of `folder` may still begin. */
+static double
+threads_left(const char *folder, bool modern)
+{
+    uint64_t limit, usage = 0;
+    (void)modern;
+    if (!read_number(folder, "pids.max", &limit))
+        return INFINITY;
+    (void)read_number(folder, "pids.current", &usage);
+    return limit > usage ? (double)(limit - usage) : 0;
+}
+
+/* How long the group was held back by its quota so far, below 0: the least is
+ * the one that was longest. */
+static double
+throttled_of(const char *folder, bool modern)
+{
+    char line[128];
+    uint64_t number;
+    double throttled_ns = INFINITY;
+    FILE *file = open_in(folder, "cpu.stat");
+    while (file && fgets(line, sizeof(line), file)) {
+        if (!modern && sscanf(line, "throttled_time %" SCNu64, &number) == 1)
+            throttled_ns = -(double)number;
+        if (modern && sscanf(line, "throttled_usec %" SCNu64, &number) == 1)
+            throttled_ns = -1000.0 * (double)number;
+    }
+    if (file)
+        (void)fclose(file);
+    return throttled_ns;
+}
+
+/* --- the tree ------------------------------------------------------------ */
+
+/* Where a hierarchy is: the group at its mount point, and that. */
+typedef struct place {
+    char group[SKN_IDLE_PATH_BYTES], mount[SKN_IDLE_PATH_BYTES];
+} place_t;
+
+/* Without a word of /proc/self/mountinfo it is where it is by custom. */
+static void
+find_mount(const char *root, const char *controller, bool modern,
+           place_t *place)
+{
+    char *line = NULL;
+    size_t room = 0;
+    bool found = false;
+    FILE *file = open_in(root, "proc/self/mountinfo");
+    while (file && !found && getline(&line, &room, file) > 0)
+        found = skn_idle_mount(line, modern ? NULL : controller, place->mount,
+                               place->group);
+    free(line);
+    if (file)
+        (void)fclose(file);
+    if (found)
+        return;
+    place->group[0] = '\0';
+    (void)snprintf(place->mount, sizeof(place->mount), "/sys/fs/cgroup%s%s",
+                   modern ? "" : "/", modern ? "" : controller);
+}
+
+/* The part of `group` below the group that is mounted; "" for that itself. */
+static const char *
+below(const place_t *place, const char *group)
+{
+    size_t bytes = strlen(place->group);
+    if (strcmp(place->group, "/") == 0)
+        bytes = 0;
+    bool inside = strncmp(group, place->group, bytes) == 0 &&
+                  (group[bytes] == '/' || group[bytes] == '\0');
+    return inside ? group + bytes : "";
+}
+
+/* Writes where the group stands, and returns the length of what is above all
+ * groups: the root of what is mounted, which stands for it where it is not
+ * there. */
+static size_t
+find_folder(const char *root, const place_t *place, const char *group,
+            char folder[SKN_TEXT_MAX])
+{
+    int bytes = snprintf(folder, SKN_TEXT_MAX, "%s%s%s", root, place->mount,
+                         below(place, group));
+    if (bytes >= (int)SKN_TEXT_MAX || access(folder, F_OK) != 0)
+        (void)snprintf(folder, SKN_TEXT_MAX, "%s%s", root, place->mount);
+    return strlen(root) + strlen(place->mount);
+}
+
+/* The folder above; false: there is none. */
+static bool
+go_up(char *folder, size_t base)
+{
+    char *slash = strrchr(folder, '/');
+    if (strlen(folder) <= base || !slash || slash < folder + base)
+        return false;
+    *slash = '\0';
+    return true;
+}
+
+/* Whether the comma-separated `list` of controllers has `name` in it. */
+static bool
+lists(const char *list, const char *name)
+{
+    size_t length = strlen(name);
+    for (const char *at = list; (at = strstr(at, name)); at += length)
+        if ((at == list || at[-1] == ',') &&
+            (at[length] == '\0' || at[length] == ','))
+            return true;
+    return false;
+}
+
+/* The next hierarchy of /proc/self/cgroup that has `controller` (version 1) or
+ * all (version 2): whether it is of version 2, and its group, in `line`. */
+static bool
+next_group(FILE *file, const char *controller, char line[SKN_TEXT_MAX],
+           bool *modern, char **group)
+{
+    while (file && fgets(line, SKN_TEXT_MAX, file)) {
+        char *controllers = strchr(line, ':');
+        *group = controllers ? strchr(controllers + 1, ':') : NULL;
+        if (!*group)
+            continue;
+        *(*group)++ = '\0';
+        (*group)[strcspn(*group, "\n")] = '\0';
+        if (strcmp(*group, "/") == 0)
+            **group = '\0';
+        *modern = controllers[1] == '\0';
+        if (*modern || lists(controllers + 1, controller))
+            return true;
+    }
+    return false;
+}
+
+/* The least that any group says that we are in; INFINITY: none has a limit. */
+static double
+least_of(const char *root, const char *controller,
+         double (*ask)(const char *folder, bool modern))
+{
+    char line[SKN_TEXT_MAX], folder[SKN_TEXT_MAX], *group;
+    place_t place;
+    double least = INFINITY;
+    bool modern;
+    FILE *file = open_in(root, "proc/self/cgroup");
+    while (next_group(file, controller, line, &modern, &group)) {
+        find_mount(root, controller, modern, &place);
+        size_t base = find_folder(root, &place, group, folder);
+        do
+            least = fmin(least, ask(folder, modern));
+        while (go_up(folder, base));
+    }
+    if (file)
+        (void)fclose(file);
+    return least;
+}
+
+uint64_t
+skn_groups_memory_bytes(const char *root)
+{
+    double least = least_of(root, "memory", bytes_left);
+    return isfinite(least) ? (uint64_t)least : UINT64_MAX;
+}
+
+double
+skn_groups_units(const char *root)
+{
+    double least = least_of(root, "cpu", units_of);
+    return isfinite(least) ? least : 0;
+}
+
+uint64_t
+skn_groups_threads(const char *root)
+{
+    double least = least_of(root, "pids", threads_left);
+    return isfinite(least) ? (uint64_t)least : UINT64_MAX;
+}
+
+uint64_t
+skn_groups_throttled_ns(const char *root)
+{
+    double least = least_of(root, "cpu", throttled_of);
+    return isfinite(least) ? (uint64_t)-least : 0;
+}

@@ -1,0 +1,236 @@
+/* plan.c - from a model file and its data to a plan: every auto is decided.
+ *
+ * This file owns: what the data say, which cores there are, and where moments
+ * lie. What is learnt, and why, is decided in plan_auto.c.
+ * SPDX-License-Identifier: Apache-2.0 */
+#include "topology/plan/plan.h"
+
+#include <string.h>
+
+#include "actors/protocol/data.h"
+#include "actors/protocol/split.h"
+#include "topology/plan/plan_auto.h"
+#include "topology/plan/plan_parts.h"
+
+static skn_data_t
+how_to_read(const skn_model_t *model)
+{
+    return (skn_data_t){
+        .normalize =
+            model->data.normalize == SKN_NORMALIZE_NONE ? "none" : "l2",
+        .cache = model->data.cache,
+        .memory_bytes = (uint64_t)model->data.memory_bytes,
+        .features = (uint32_t)model->data.feature_count,
+        .labels = (uint32_t)model->data.label_count,
+    };
+}
+
+skn_status_t
+skn_plan_look(const skn_model_t *model, const char *path, skn_error_t *error)
+{
+    const skn_data_t how = how_to_read(model);
+    skn_dataset_t *set = NULL;
+    skn_status_t status =
+        path[0] ? skn_data_open(&how, path, "test", &set, error) : SKN_OK;
+    skn_dataset_close(&set);
+    return status;
+}
+
+static void
+take_notes(skn_plan_data_t *data, const skn_dataset_t *dataset,
+           const char *path)
+{
+    const skn_dataset_info_t *info = skn_dataset_info(dataset);
+    if (skn_dataset_note_odd(info, path, &data->note[data->note_count]))
+        data->note_count++;
+    if (skn_dataset_note_unread(info, path, &data->note[data->note_count]))
+        data->note_count++;
+    if (skn_dataset_note_unknown(info, path, &data->note[data->note_count]))
+        data->note_count++;
+}
+
+/* Whether the model file asks for fewer than the header of its training file
+ * promises. Indices in the lines were compared as they were read. */
+static skn_status_t
+check_count(const char *path, uint32_t file, int64_t asked, const char *noun,
+            skn_error_t *error)
+{
+    if (asked == 0 || file <= (uint64_t)asked)
+        return SKN_OK;
+    (void)skn_fail(error, SKN_BAD_CONFIG,
+                   "data.%s_count is %lld, and %.240s has %u %ss by its header",
+                   noun, (long long)asked, path, file, noun);
+    return skn_fail_hint(error, SKN_BAD_CONFIG,
+                         "give at least %u, or correct the header", file);
+}
+
+static skn_status_t
+check_counts(const skn_model_t *model, const skn_dataset_t *train,
+             skn_error_t *error)
+{
+    const skn_dataset_info_t *info = skn_dataset_info(train);
+    const skn_model_data_t *data = &model->data;
+    skn_status_t status = check_count(data->train, info->own_feature_count,
+                                      data->feature_count, "feature", error);
+    return status != SKN_OK ? status
+                            : check_count(data->train, info->own_label_count,
+                                          data->label_count, "label", error);
+}
+
+static skn_status_t
+read_test(skn_plan_data_t *data, const skn_data_t *how, const char *path,
+          skn_error_t *error)
+{
+    skn_dataset_t *test = NULL;
+    if (!path[0])
+        return SKN_OK;
+    skn_status_t status = skn_data_open(how, path, "test", &test, error);
+    if (status != SKN_OK)
+        return status;
+    data->test_points = skn_dataset_info(test)->point_count;
+    data->mapped_bytes += skn_dataset_info(test)->mapped_bytes;
+    data->content_hash = skn_data_hash(data->content_hash, test);
+    take_notes(data, test, path);
+    skn_dataset_close(&test);
+    return SKN_OK;
+}
+
+static skn_status_t
+read_data(skn_plan_t *plan, const skn_model_t *model, skn_error_t *error)
+{
+    skn_plan_data_t *data = &plan->data;
+    skn_dataset_t *train = NULL;
+    skn_split_t split = { 0 };
+    skn_data_t how = how_to_read(model);
+    skn_status_t status =
+        skn_data_open(&how, model->data.train, "train", &train, error);
+    if (status == SKN_OK && skn_dataset_info(train)->label_total == 0) {
+        status = skn_fail(error, SKN_BAD_DATA, "%s: no point has a label",
+                          model->data.train);
+        (void)skn_fail_hint(error, status,
+                            "labels stand before the first space of a line");
+    }
+    if (status == SKN_OK)
+        status = check_counts(model, train, error);
+    if (status == SKN_OK)
+        status = skn_split_init(&split, train, model->train.validate,
+                                (uint64_t)model->train.seed, error);
+    if (status != SKN_OK) {
+        skn_dataset_close(&train);
+        return status;
+    }
+    const skn_dataset_info_t *info = skn_dataset_info(train);
+    double points = (double)info->point_count;
+    *data = (skn_plan_data_t){
+        .train_points = split.train_count,
+        .validate_points = split.validate_count,
+        .unlabelled = info->unlabelled_count,
+        .featureless = info->featureless_count,
+        .features = info->feature_count ? info->feature_count : 1,
+        .labels = info->label_count,
+        .labels_occurring = info->labels_occurring,
+        .labels_per_point = (double)info->label_total / points,
+        .features_per_point = (double)info->feature_total / points,
+        .train_hash = info->content_hash,
+        .content_hash = skn_data_hash(0, train),
+        .mapped_bytes = info->mapped_bytes,
+    };
+    take_notes(data, train, model->data.train);
+    skn_split_fini(&split);
+    skn_dataset_close(&train);
+    how.features = data->features;
+    how.labels = data->labels;
+    how.questions = model->data.questions;
+    return read_test(data, &how, model->data.test, error);
+}
+
+static void
+deal_units(skn_plan_t *plan, uint32_t unit_count)
+{
+    const skn_model_t *model = plan->model;
+    const skn_model_cores_t *cores = skn_plan_cores(model, 0);
+    plan->units = 0;
+    if (model->node_count > 1) {
+        plan->node_count = (uint32_t)model->node_count;
+        for (uint32_t k = 0; k < plan->node_count; k++) {
+            if (model->nodes[k].leaves)
+                continue;
+            plan->nodes[k].units =
+                skn_model_cores_count(skn_plan_cores(model, k));
+            plan->keepers = k + 1;
+            plan->units += plan->nodes[k].units;
+        }
+        return;
+    }
+    plan->units = unit_count;
+    if (cores->count > 0)
+        plan->units = (uint32_t)cores->count;
+    else if (cores->limit > 0 && cores->limit < (int64_t)unit_count)
+        plan->units = (uint32_t)cores->limit;
+}
+
+/* Results do not depend on it, so that what this machine has may decide; for
+ * several nodes it is what the file allows them. */
+static void
+resolve_offload(skn_plan_t *plan, skn_model_t *model, uint64_t memory_bytes)
+{
+    skn_model_optimizer_t *optimizer = &model->train.optimizer;
+    skn_plan_estimate(plan);
+    if (optimizer->kind != SKN_OPTIMIZER_ADAM ||
+        optimizer->offload != SKN_OFFLOAD_AUTO)
+        return;
+    bool fits = plan->node_count > 0 || plan->memory_bytes <= memory_bytes;
+    fits = fits && skn_plan_check_memory(plan, NULL) == SKN_OK;
+    optimizer->offload = fits ? SKN_OFFLOAD_NONE : SKN_OFFLOAD_FILE;
+    skn_reasons_add(&plan->reasons, "train.optimizer.offload",
+                    fits ? "moments fit into memory"
+                         : "moments do not fit into memory");
+    plan->offload_auto = true;
+    skn_plan_estimate(plan);
+}
+
+const char *
+skn_plan_offload_path(const skn_model_t *model, const char *run_path)
+{
+    const char *path = model->train.optimizer.offload_path;
+    return path[0] ? path : run_path && run_path[0] ? run_path : ".";
+}
+
+skn_status_t
+skn_plan_make(skn_plan_t *plan, skn_model_t *model, uint32_t unit_count,
+              skn_error_t *error)
+{
+    return skn_plan_make_within(plan, model, unit_count, UINT64_MAX, error);
+}
+
+skn_status_t
+skn_plan_make_within(skn_plan_t *plan, skn_model_t *model, uint32_t unit_count,
+                     uint64_t memory_bytes, skn_error_t *error)
+{
+    memset(plan, 0, sizeof(*plan));
+    skn_status_t status = read_data(plan, model, error);
+    if (status != SKN_OK)
+        return status;
+    plan->model = model;
+    deal_units(plan, unit_count);
+    skn_plan_auto_train(&plan->data, model, &plan->reasons);
+    skn_plan_auto_ways(plan, model, &plan->reasons);
+    /* The reader made the layers; they are ours to complete. */
+    skn_model_layer_t *layers = (skn_model_layer_t *)(uintptr_t)model->layers;
+    for (size_t k = 0; k < model->layer_count; k++)
+        skn_plan_auto_layer(plan, model, &layers[k], &plan->reasons);
+    skn_plan_auto_numbers(model, &layers[model->layer_count - 1],
+                          &plan->reasons);
+    plan->batches_per_epoch = skn_split_batches(
+        plan->data.train_points, (uint64_t)model->train.batch_rows);
+    plan->total_batches =
+        plan->batches_per_epoch * (uint64_t)model->train.epochs;
+    if (model->train.max_batches > 0 &&
+        (uint64_t)model->train.max_batches < plan->total_batches)
+        plan->total_batches = (uint64_t)model->train.max_batches;
+    if (plan->node_count > 0)
+        skn_plan_deal_weights(plan);
+    resolve_offload(plan, model, memory_bytes);
+    status = skn_plan_check_nodes(plan, error);
+    return status == SKN_OK ? skn_plan_check_memory(plan, error) : status;
+}

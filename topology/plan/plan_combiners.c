@@ -1,0 +1,249 @@
+/* plan_combiners.c - who sends what a layer's shards tell of a batch.
+ *
+ *     node a   output.0 ─┐
+ *              output.1 ─┴─▶ combiner.0 ─┬─▶ embedding.*, output.*
+ *     node b   output.2 ─────────────────┘
+ *
+ * A node that has several shards of a layer sends one part for all of them,
+ * where the parts cross links at all; a shard that is alone on its node sends
+ * its own. With reduction `fast` each of these senders is a leaf of the tree
+ * that the parts are merged in; with `fixed` leaves are blocks of rows.
+ * SPDX-License-Identifier: Apache-2.0 */
+#include <stdio.h>
+
+#include "actors/protocol/block.h"
+#include "actors/protocol/cover.h"
+#include "topology/plan/plan_parts.h"
+
+#define NAME_BYTES 48
+
+static bool
+is_fixed(const skn_plan_t *plan)
+{
+    return plan->model->train.reduction == SKN_REDUCTION_FIXED;
+}
+
+/* The first shard of a layer that is on `node`, or on one behind it: nodes
+ * ascend with the shards. */
+static uint32_t
+shard_from(const skn_plan_t *plan, size_t layer, uint32_t node)
+{
+    uint32_t low = 0, high = shards_of(&plan->model->layers[layer]);
+    while (low < high) {
+        uint32_t middle = low + (high - low) / 2;
+        if (skn_plan_seat(plan, layer, middle).node < node)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    return low;
+}
+
+/* The shards of a layer on a node: [*first, *first + the count returned). */
+static uint32_t
+shards_on(const skn_plan_t *plan, size_t layer, uint32_t node, uint32_t *first)
+{
+    *first = shard_from(plan, layer, node);
+    return shard_from(plan, layer, node + 1) - *first;
+}
+
+/* Parts are put together as they come, each a leaf of its own tree. */
+bool
+skn_plan_is_stale(const skn_plan_t *plan)
+{
+    return plan->model->train.late == SKN_LATE_STALE;
+}
+
+bool
+skn_plan_combines(const skn_plan_t *plan, size_t layer, uint32_t node)
+{
+    uint32_t first;
+    return layer > 0 && plan->node_count > 1 &&
+           skn_plan_crosses(plan, layer - 1) &&
+           shards_on(plan, layer, node, &first) > 1;
+}
+
+/* What the shards below `end`, which is the first of a sender, send as. */
+static uint32_t
+senders_before(const skn_plan_t *plan, size_t layer, uint32_t end)
+{
+    uint32_t count = 0, shard = 0;
+    while (shard < end) {
+        uint32_t node = skn_plan_seat(plan, layer, shard).node;
+        if (skn_plan_combines(plan, layer, node))
+            shard = shard_from(plan, layer, node + 1);
+        else
+            shard++;
+        count++;
+    }
+    return count;
+}
+
+uint32_t
+skn_plan_senders(const skn_plan_t *plan, size_t layer)
+{
+    return senders_before(plan, layer, shards_of(&plan->model->layers[layer]));
+}
+
+uint32_t
+skn_plan_leaf(const skn_plan_t *plan, size_t layer, uint32_t shard)
+{
+    uint32_t first, node = skn_plan_seat(plan, layer, shard).node;
+    (void)shards_on(plan, layer, node, &first);
+    return skn_plan_combines(plan, layer, node) ? shard - first
+           : skn_plan_is_stale(plan)            ? 0
+                                     : senders_before(plan, layer, shard);
+}
+
+uint32_t
+skn_plan_leaves(const skn_plan_t *plan, size_t layer)
+{
+    uint64_t units = skn_plan_outputs(plan, layer);
+    if (!is_fixed(plan))
+        return skn_plan_senders(plan, layer);
+    return plan->model->layers[layer].output ? (uint32_t)skn_block_count(units)
+                                             : skn_slice_blocks(units);
+}
+
+/* The first leaf behind a row of a layer, with reduction `fixed`. */
+static uint32_t
+leaf_at(const skn_plan_t *plan, size_t layer, uint32_t shard)
+{
+    uint64_t row = skn_plan_first(plan, layer, shard);
+    uint64_t rows = plan->model->layers[layer].output
+                        ? skn_block_rows(skn_plan_outputs(plan, layer))
+                        : SKN_SLICE_COLUMNS;
+    return (uint32_t)((row + rows - 1) / rows);
+}
+
+uint32_t
+skn_plan_parts(const skn_plan_t *plan, size_t layer, uint32_t node)
+{
+    uint32_t first, place[SKN_NODES_MAX];
+    uint32_t count = shards_on(plan, layer, node, &first);
+    if (count == 0 || !is_fixed(plan))
+        return count > 0;
+    return skn_merge_cover(skn_plan_leaves(plan, layer),
+                           leaf_at(plan, layer, first),
+                           leaf_at(plan, layer, first + count), place);
+}
+
+/* --- actors -------------------------------------------------------------- */
+
+/* Combiners of a layer are numbered from 0, node by node. */
+static void
+name_combiner(const wire_t *wire, uint32_t layer, uint32_t node, char *name)
+{
+    uint32_t number = 0;
+    for (uint32_t n = 0; n < node; n++)
+        number += skn_plan_combines(wire->plan, layer, n);
+    if (layer + 1 == wire->layer_count)
+        (void)snprintf(name, NAME_BYTES, "combiner.%u", number);
+    else
+        (void)snprintf(name, NAME_BYTES, "combiner_%u.%u", layer, number);
+}
+
+static void
+add_combiner(wire_t *wire, uint32_t layer, uint32_t node)
+{
+    const skn_plan_t *plan = wire->plan;
+    const skn_model_layer_t *below = &wire->model->layers[layer - 1];
+    char name[NAME_BYTES];
+    skn_plan_seat_t seat = { .node = node, .core = SKN_CORE_FLOAT };
+    uint32_t first, count = shards_on(plan, layer, node, &first);
+    uint32_t leaf_first = leaf_at(plan, layer, first);
+    name_combiner(wire, layer, node, name);
+    skn_wire_actor(wire, name, "combiner", seat, 0);
+    skn_wire_int(wire, "shard_first", first);
+    skn_wire_int(wire, "shards", count);
+    if (is_fixed(plan)) {
+        skn_wire_int(wire, "leaves", skn_plan_leaves(plan, layer));
+        skn_wire_int(wire, "leaf_first", leaf_first);
+        skn_wire_int(wire, "leaf_count",
+                     leaf_at(plan, layer, first + count) - leaf_first);
+    } else {
+        skn_wire_int(wire, "leaves", count);
+        skn_wire_int(wire, "leaf_count", count);
+        skn_wire_int(
+            wire, "as_leaf",
+            skn_plan_is_stale(plan) ? 0 : senders_before(plan, layer, first));
+    }
+    skn_wire_int(wire, "columns", (uint64_t)below->units);
+    skn_wire_cuts(wire, layer);
+    skn_wire_int(wire, "batch_rows", (uint64_t)wire->model->train.batch_rows);
+    skn_wire_int(wire, "window", (uint64_t)wire->model->train.window);
+}
+
+void
+skn_wire_combiners(wire_t *wire)
+{
+    for (uint32_t k = 1; k < wire->layer_count; k++)
+        for (uint32_t n = 0; n < wire->plan->node_count; n++)
+            if (skn_plan_combines(wire->plan, k, n))
+                add_combiner(wire, k, n);
+}
+
+/* --- pipes --------------------------------------------------------------- */
+
+const char *const *
+skn_wire_senders(wire_t *wire, uint32_t layer)
+{
+    const skn_plan_t *plan = wire->plan;
+    skn_plan_names_t *names = wire->names;
+    uint32_t shards = shards_of(&wire->model->layers[layer]), count = 0;
+    names->at[0] = wire->stem[layer];
+    names->at[1] = NULL;
+    if (skn_plan_senders(plan, layer) == shards)
+        return names->at; /* all of them, each for itself */
+    for (uint32_t s = 0; s < shards; s++) {
+        uint32_t first, node = skn_plan_seat(plan, layer, s).node;
+        char *name = names->text[count];
+        (void)shards_on(plan, layer, node, &first);
+        if (!skn_plan_combines(plan, layer, node))
+            (void)snprintf(name, sizeof(names->text[0]), "%s.%u",
+                           wire->stem[layer], s);
+        else if (s == first)
+            name_combiner(wire, layer, node, name);
+        else
+            continue;
+        names->at[count++] = name;
+    }
+    names->at[count] = NULL;
+    return names->at;
+}
+
+/* What the shards of a node send goes to their combiner: `credit` of them. */
+static void
+pipe_to_combiner(wire_t *wire, uint32_t layer, uint32_t node,
+                 const char *message, uint32_t credit)
+{
+    skn_plan_names_t *names = wire->names;
+    char combiner[NAME_BYTES];
+    const char *const to[] = { combiner, NULL };
+    uint32_t first, count = shards_on(wire->plan, layer, node, &first);
+    name_combiner(wire, layer, node, combiner);
+    for (uint32_t k = 0; k < count; k++) {
+        (void)snprintf(names->text[k], sizeof(names->text[k]), "%s.%u",
+                       wire->stem[layer], first + k);
+        names->at[k] = names->text[k];
+    }
+    names->at[count] = NULL;
+    skn_draft_pipe_t pipe = {
+        .from = names->at,
+        .to = to,
+        .message = message,
+        .pattern = "one",
+        .credit = credit < SKN_CREDIT_MAX ? credit : SKN_CREDIT_MAX,
+        .peer = true,
+    };
+    skn_draft_pipe(wire->draft, &pipe);
+}
+
+void
+skn_wire_combiner_pipes(wire_t *wire, uint32_t layer, const char *message,
+                        uint32_t messages)
+{
+    for (uint32_t n = 0; n < wire->plan->node_count; n++)
+        if (skn_plan_combines(wire->plan, layer, n))
+            pipe_to_combiner(wire, layer, n, message, messages * wire->credit);
+}

@@ -1,0 +1,131 @@
+/* plan_course.c - the actors of a plan that lead it: source, evaluator,
+ * coordinator, checkpointer.
+ * SPDX-License-Identifier: Apache-2.0 */
+#include "topology/plan/plan_parts.h"
+
+/* The first node leads. */
+static const skn_plan_seat_t lead = { .node = 0, .core = SKN_CORE_FLOAT };
+
+void
+skn_wire_training_file(wire_t *wire)
+{
+    const skn_model_data_t *data = &wire->model->data;
+    skn_wire_text(wire, "train", data->train);
+    skn_wire_text(wire, "normalize",
+                  data->normalize == SKN_NORMALIZE_NONE ? "none" : "l2");
+    skn_wire_text(wire, "cache", data->cache);
+    skn_wire_int(wire, "features", wire->plan->data.features);
+}
+
+void
+skn_wire_data(wire_t *wire)
+{
+    const skn_model_t *model = wire->model;
+    skn_wire_training_file(wire);
+    skn_wire_text(wire, "test", model->data.test);
+    if (model->data.questions)
+        skn_wire_text(wire, "questions", "true");
+    skn_wire_int(wire, "labels", wire->plan->data.labels);
+    skn_wire_int(wire, "batch_rows", (uint64_t)model->train.batch_rows);
+    skn_wire_int(wire, "seed", (uint64_t)model->train.seed);
+    skn_wire_real(wire, "validate", model->train.validate);
+    skn_wire_int(wire, "test_rows", (uint64_t)model->train.evaluate.rows);
+}
+
+void
+skn_wire_source(wire_t *wire)
+{
+    skn_wire_actor(wire, "source", "source", lead, 0);
+    skn_wire_data(wire);
+    skn_wire_int(wire, "window", wire->issued);
+    skn_wire_int(wire, "owners", wire->owners);
+}
+
+static void
+add_evaluator(wire_t *wire)
+{
+    skn_wire_actor(wire, "evaluator", "evaluator", lead, 0);
+    skn_wire_training_file(wire);
+    skn_wire_int(wire, "labels", wire->plan->data.labels);
+    if (!wire->start->predict)
+        return;
+    skn_wire_text(wire, "predicts", "true");
+    skn_wire_text(wire, "loss",
+                  wire->output->loss == SKN_LOSS_SOFTMAX ? "softmax"
+                                                         : "one_vs_all");
+}
+
+static void
+add_coordinator(wire_t *wire)
+{
+    const skn_model_t *model = wire->model;
+    const skn_plan_t *plan = wire->plan;
+    skn_wire_actor(wire, "coordinator", "coordinator", lead, 0);
+    skn_wire_int(wire, "batches_per_epoch", plan->batches_per_epoch);
+    skn_wire_int(wire, "epochs", (uint64_t)model->train.epochs);
+    skn_wire_int(wire, "shards", shards_of(wire->output));
+    skn_wire_int(wire, "nodes",
+                 model->node_count > 1 ? (uint64_t)model->node_count : 1);
+    skn_wire_int(wire, "max_batches", (uint64_t)model->train.max_batches);
+    skn_wire_int(wire, "every_batches",
+                 model->checkpoint.every_batches > 0
+                     ? (uint64_t)model->checkpoint.every_batches
+                     : 0);
+    skn_wire_int(wire, "every_epochs",
+                 (uint64_t)model->checkpoint.every_epochs);
+    skn_wire_int(wire, "evaluate_every",
+                 (uint64_t)model->train.evaluate.every_epochs);
+    skn_wire_text(wire, "validates",
+                  plan->data.validate_points > 0 ? "true" : "false");
+    skn_wire_text(wire, "tests", plan->data.test_points > 0 ? "true" : "false");
+    skn_wire_int(wire, "patience", (uint64_t)model->train.patience);
+    skn_wire_int(wire, "progress_ms", wire->start->progress_ms);
+    if (wire->start->patience_s > 0)
+        skn_wire_int(wire, "patience_s", wire->start->patience_s);
+    if (wire->start->checkpoint)
+        skn_wire_text(wire, "resume", wire->start->checkpoint);
+    if (wire->restored_count > 0)
+        skn_wire_text(wire, "restores", "true");
+    if (wire->start->generation > 0)
+        skn_wire_text(wire, "may_lose", "true");
+    if (wire->start->resave)
+        skn_wire_text(wire, "resaves", "true");
+    if (plan->keepers < plan->node_count)
+        skn_wire_text(wire, "hands_over", "true");
+    if (wire->start->predict)
+        skn_wire_text(wire, "predicts", "true");
+}
+
+static void
+add_checkpointer(wire_t *wire)
+{
+    const skn_plan_start_t *start = wire->start;
+    if (!start->run_path || wire->kept)
+        return;
+    skn_wire_actor(wire, "checkpointer", "checkpointer", lead, 0);
+    skn_wire_text(wire, "path", start->run_path);
+    skn_wire_text(wire, "resume", start->resume ? "true" : "false");
+    skn_wire_int(wire, "newest", start->newest);
+    if (wire->restored_count > 0 && start->checkpoint)
+        skn_wire_text(wire, "checkpoint", start->checkpoint);
+    if (start->predict)
+        skn_wire_text(wire, "looks", "true");
+    if (start->run_id)
+        skn_wire_text(wire, "run", start->run_id);
+    if (start->config_text)
+        skn_wire_text(wire, "config", start->config_text);
+    skn_wire_int(wire, "owners",
+                 wire->owners + (skn_wire_saves_index(wire) ? 1 : 0));
+    skn_wire_int(wire, "keep", (uint64_t)wire->model->checkpoint.keep);
+    skn_wire_int(wire, "generation", start->generation);
+}
+
+void
+skn_wire_course(wire_t *wire)
+{
+    skn_wire_readers(wire);
+    add_evaluator(wire);
+    add_coordinator(wire);
+    add_checkpointer(wire);
+    skn_wire_keepers(wire);
+}

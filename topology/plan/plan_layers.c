@@ -1,0 +1,362 @@
+/* plan_layers.c - the actors of a plan that compute: the shards of each layer,
+ * and the updaters and table builders beside them.
+ * SPDX-License-Identifier: Apache-2.0 */
+#include <math.h>
+#include <string.h>
+
+#include "actors/protocol/block.h"
+#include "topology/plan/plan_parts.h"
+#include "topology/config/values.h"
+
+#define NAME_BYTES 96
+
+#define WORD_OF(NAME, word) #word,
+static const char *const loss_words[] = { SKN_LOSSES(WORD_OF) };
+static const char *const weight_words[] = { SKN_WEIGHTS(WORD_OF) };
+static const char *const sampler_words[] = { SKN_SAMPLERS(WORD_OF) };
+static const char *const order_words[] = { SKN_ORDERS(WORD_OF) };
+static const char *const update_words[] = { SKN_UPDATES(WORD_OF) };
+static const char *const reduction_words[] = { SKN_REDUCTIONS(WORD_OF) };
+static const char *const precision_words[] = { SKN_PRECISIONS(WORD_OF) };
+static const char *const optimizer_words[] = { SKN_OPTIMIZERS(WORD_OF) };
+static const char *const schedule_words[] = { SKN_SCHEDULES(WORD_OF) };
+#undef WORD_OF
+
+/* Leaves of the tree of the parts that come down to a hidden layer: that of the
+ * output shards, or of the dense layer above. The output's own is its tree. */
+static uint32_t
+leaves_above(const wire_t *wire, uint32_t layer)
+{
+    if (skn_plan_is_stale(wire->plan) && layer + 1 < wire->layer_count)
+        return 1; /* parts are added as they come */
+    return skn_plan_leaves(wire->plan,
+                           layer + 1 < wire->layer_count ? layer + 1 : layer);
+}
+
+/* SKN_HIDDEN_OPTIONS, SKN_TURNS_OPTIONS, SKN_COPY_OPTIONS. */
+static void
+set_shared(wire_t *wire, uint32_t layer, double dropout)
+{
+    const skn_model_train_t *train = &wire->model->train;
+    skn_wire_int(wire, "layer", layer);
+    skn_wire_int(wire, "batch_rows", (uint64_t)train->batch_rows);
+    skn_wire_real(wire, "dropout", dropout);
+    skn_wire_int(wire, "leaves", leaves_above(wire, layer));
+    skn_wire_int(wire, "seed", (uint64_t)train->seed);
+    skn_wire_int(wire, "window", (uint64_t)train->window);
+    skn_wire_text(wire, "order", order_words[train->order]);
+    skn_wire_text(wire, "updates", update_words[train->updates]);
+    skn_wire_text(wire, "huge_pages",
+                  wire->model->resources.huge_pages ? "true" : "false");
+    if (layer > 0) /* the first has no matrix product */
+        skn_wire_text(wire, "precision", precision_words[train->precision]);
+    if (!skn_plan_is_stale(wire->plan))
+        return;
+    skn_wire_text(wire, "late", "stale");
+    skn_wire_int(wire, "senders",
+                 skn_plan_senders(wire->plan, wire->layer_count - 1));
+    skn_wire_int(wire, "staleness_max", (uint64_t)train->staleness_max);
+}
+
+/* Gradients that leave a node are sent for open units alone. */
+static void
+set_packed(wire_t *wire, uint32_t layer)
+{
+    if (skn_plan_crosses(wire->plan, layer - 1))
+        skn_wire_text(wire, "packed", "true");
+}
+
+/* Where some parts are combined, leaves are not numbered as shards are. */
+static void
+set_leaf(wire_t *wire, uint32_t layer, uint32_t shard)
+{
+    if (wire->model->train.reduction != SKN_REDUCTION_FIXED &&
+        (skn_plan_is_stale(wire->plan) ||
+         skn_plan_senders(wire->plan, layer) <
+             shards_of(&wire->model->layers[layer])))
+        skn_wire_int(wire, "leaf", skn_plan_leaf(wire->plan, layer, shard));
+}
+
+/* Where an updater's rows lie in their layer. */
+typedef struct place {
+    uint32_t layer, shard;
+    uint64_t row_first, rows, column_first, width;
+    uint64_t global_rows, global_columns;
+    bool bias_row;
+} place_t;
+
+/* One-vs-all starts from how often a sample has a label, any of them. Biases of
+ * 0 would say every second time: steps that only teach every row not to fire
+ * spoil the hidden vectors first, and nearly all of their units stay open. */
+static double
+first_bias(const wire_t *wire, const skn_model_layer_t *layer)
+{
+    const skn_plan_data_t *data = &wire->plan->data;
+    double share = data->labels_per_point / data->labels;
+    if (!layer->output || layer->loss != SKN_LOSS_ONE_VS_ALL || share <= 0 ||
+        share >= 0.5)
+        return 0;
+    return log(share / (1 - share));
+}
+
+static void
+add_updater(wire_t *wire, const place_t *place)
+{
+    const skn_model_train_t *train = &wire->model->train;
+    const skn_model_layer_t *layer = &wire->model->layers[place->layer];
+    char name[NAME_BYTES];
+    (void)snprintf(name, sizeof(name), "%s.%u", wire->updater[place->layer],
+                   place->shard);
+    skn_wire_actor(wire, name, "updater",
+                   skn_plan_seat(wire->plan, place->layer, place->shard), 0);
+    skn_wire_int(wire, "layer", place->layer);
+    skn_wire_text(wire, "layer_name", layer->name);
+    skn_wire_int(wire, "row_first", place->row_first);
+    skn_wire_int(wire, "rows", place->rows);
+    skn_wire_int(wire, "column_first", place->column_first);
+    skn_wire_int(wire, "width", place->width);
+    skn_wire_int(wire, "global_rows", place->global_rows);
+    skn_wire_int(wire, "global_columns", place->global_columns);
+    skn_wire_text(wire, "bias", place->bias_row ? "row" : "column");
+    skn_wire_text(wire, "weights",
+                  layer->output ? weight_words[layer->weights] : "f32");
+    skn_wire_text(wire, "updates", update_words[train->updates]);
+    skn_wire_text(wire, "optimizer", optimizer_words[train->optimizer.kind]);
+    skn_wire_real(wire, "rate", train->optimizer.rate);
+    skn_wire_real(wire, "beta1", train->optimizer.beta1);
+    skn_wire_real(wire, "beta2", train->optimizer.beta2);
+    skn_wire_real(wire, "epsilon", train->optimizer.epsilon);
+    skn_wire_real(wire, "weight_decay", train->optimizer.weight_decay);
+    skn_wire_text(wire, "schedule", schedule_words[train->schedule.kind]);
+    skn_wire_int(wire, "warmup_batches",
+                 train->schedule.warmup_batches > 0
+                     ? (uint64_t)train->schedule.warmup_batches
+                     : 0);
+    skn_wire_int(wire, "total_batches", wire->plan->total_batches);
+    skn_wire_real(wire, "floor", train->schedule.floor);
+    skn_wire_int(wire, "seed", (uint64_t)train->seed);
+    skn_wire_real(wire, "init", layer->init_std);
+    skn_wire_real(wire, "init_bias", first_bias(wire, layer));
+    skn_wire_text(wire, "huge_pages",
+                  wire->model->resources.huge_pages ? "true" : "false");
+    if (train->optimizer.kind == SKN_OPTIMIZER_ADAM &&
+        train->optimizer.offload == SKN_OFFLOAD_FILE)
+        skn_wire_text(
+            wire, "offload",
+            skn_plan_offload_path(wire->model, wire->start->run_path));
+    /* What shards are cut at, from the layer's size alone. */
+    skn_wire_int(wire, "ledger",
+                 layer->output ? skn_block_rows(place->global_rows)
+                               : SKN_SLICE_COLUMNS);
+    if (wire->model->coordinator.recovery == SKN_RECOVERY_PARTIAL)
+        skn_wire_text(wire, "misses", "true");
+    skn_wire_int(wire, "first_batch", wire->start->first_batch);
+    skn_wire_resume(wire, name,
+                    skn_plan_seat(wire->plan, place->layer, place->shard).node);
+}
+
+static void
+add_embedding(wire_t *wire, uint32_t shard)
+{
+    const skn_model_layer_t *layer = &wire->model->layers[0];
+    uint64_t units = (uint64_t)layer->units;
+    uint64_t first = skn_plan_first(wire->plan, 0, shard);
+    uint64_t count = skn_plan_first(wire->plan, 0, shard + 1) - first;
+    char name[NAME_BYTES];
+    (void)snprintf(name, sizeof(name), "%s.%u", wire->stem[0], shard);
+    skn_wire_actor(wire, name, "embedding", skn_plan_seat(wire->plan, 0, shard),
+                   0);
+    skn_wire_int(wire, "features", wire->plan->data.features);
+    skn_wire_int(wire, "column_first", first);
+    skn_wire_int(wire, "column_count", count);
+    set_shared(wire, 0, layer->dropout);
+    place_t place = {
+        .layer = 0,
+        .shard = shard,
+        .rows = (uint64_t)wire->plan->data.features + 1,
+        .column_first = first,
+        .width = count,
+        .global_rows = wire->plan->data.features,
+        .global_columns = units,
+        .bias_row = true,
+    };
+    add_updater(wire, &place);
+}
+
+static void
+add_dense(wire_t *wire, uint32_t number, uint32_t shard)
+{
+    const skn_model_layer_t *layer = &wire->model->layers[number];
+    const skn_model_layer_t *below = &wire->model->layers[number - 1];
+    uint64_t units = (uint64_t)layer->units;
+    uint64_t first = skn_plan_first(wire->plan, number, shard);
+    uint64_t count = skn_plan_first(wire->plan, number, shard + 1) - first;
+    char name[NAME_BYTES];
+    (void)snprintf(name, sizeof(name), "%s.%u", wire->stem[number], shard);
+    skn_wire_actor(wire, name, "dense",
+                   skn_plan_seat(wire->plan, number, shard), 0);
+    skn_wire_int(wire, "inputs", (uint64_t)below->units);
+    skn_wire_cuts(wire, number);
+    skn_wire_int(wire, "units", units);
+    skn_wire_text(wire, "reduction",
+                  reduction_words[wire->model->train.reduction]);
+    skn_wire_int(wire, "row_first", first);
+    skn_wire_int(wire, "row_count", count);
+    set_shared(wire, number, layer->dropout);
+    set_packed(wire, number);
+    set_leaf(wire, number, shard);
+    place_t place = {
+        .layer = number,
+        .shard = shard,
+        .row_first = first,
+        .rows = count,
+        .width = (uint64_t)below->units + 1,
+        .global_rows = units,
+        .global_columns = (uint64_t)below->units,
+    };
+    add_updater(wire, &place);
+}
+
+/* What is left at auto means nothing for the sampler. */
+static void
+set_known(wire_t *wire, const char *name, int64_t value)
+{
+    if (value >= 0)
+        skn_wire_int(wire, name, (uint64_t)value);
+}
+
+/* "uniform:0.5,simhash:0.5" */
+static void
+set_parts(wire_t *wire, const skn_model_sampler_t *sampler)
+{
+    char text[512] = "";
+    size_t used = 0;
+    for (size_t k = 0; k < sampler->of_count && used < sizeof(text); k++) {
+        char share[SKN_REAL_TEXT_BYTES];
+        skn_value_real_text(sampler->of[k].share, share);
+        used += (size_t)snprintf(text + used, sizeof(text) - used, "%s%s:%s",
+                                 k ? "," : "",
+                                 sampler_words[sampler->of[k].kind], share);
+    }
+    if (sampler->of_count > 0)
+        skn_wire_text(wire, "parts", text);
+}
+
+/* The first value that a sampler or a part of a mixture has of an option. */
+static int64_t
+first_known(const skn_model_sampler_t *sampler, size_t offset)
+{
+    int64_t value = *(const int64_t *)((const char *)sampler + offset);
+    for (size_t k = 0; k < sampler->of_count && value < 0; k++)
+        value = *(const int64_t *)((const char *)&sampler->of[k] + offset);
+    return value;
+}
+
+#define SET_KNOWN(name)                                                        \
+    set_known(wire, #name,                                                     \
+              first_known(sampler, offsetof(skn_model_sampler_t, name)))
+
+/* SKN_SAMPLER_OPTIONS: the output shard and its builder have them alike. */
+static void
+set_sampler(wire_t *wire, const skn_model_sampler_t *sampler)
+{
+    skn_wire_text(wire, "sampler", sampler_words[sampler->kind]);
+    SET_KNOWN(rows);
+    SET_KNOWN(uniform_rows);
+    SET_KNOWN(tables);
+    SET_KNOWN(bits);
+    SET_KNOWN(lists);
+    SET_KNOWN(list_rows);
+    skn_wire_real(wire, "weight_cap", sampler->weight_cap);
+    set_parts(wire, sampler);
+    skn_wire_training_file(wire);
+}
+
+static void
+add_builder(wire_t *wire, uint32_t shard, uint64_t first, uint64_t end)
+{
+    uint32_t number = wire->layer_count - 1;
+    const skn_model_layer_t *below = &wire->model->layers[number - 1];
+    char name[NAME_BYTES];
+    if (!skn_plan_has_index(&wire->output->sampler))
+        return;
+    (void)snprintf(name, sizeof(name), "table_builder.%u", shard);
+    /* It shares the shard's unit and gives way to it. */
+    skn_wire_actor(wire, name, "table_builder",
+                   skn_plan_seat(wire->plan, number, shard), 10);
+    skn_wire_int(wire, "labels", wire->plan->data.labels);
+    skn_wire_int(wire, "row_first", first);
+    skn_wire_int(wire, "row_count", end - first);
+    skn_wire_int(wire, "hidden", (uint64_t)below->units);
+    skn_wire_int(wire, "layer", number);
+    skn_wire_int(wire, "batch_rows", (uint64_t)wire->model->train.batch_rows);
+    skn_wire_int(wire, "seed", (uint64_t)wire->model->train.seed);
+    skn_wire_text(wire, "layer_name", wire->output->name);
+    if (skn_wire_saves_index(wire))
+        skn_wire_resume(wire, name,
+                        skn_plan_seat(wire->plan, number, shard).node);
+    set_sampler(wire, &wire->output->sampler);
+}
+
+static void
+add_output(wire_t *wire, uint32_t shard)
+{
+    uint32_t number = wire->layer_count - 1;
+    const skn_model_layer_t *layer = wire->output;
+    const skn_model_layer_t *below = &wire->model->layers[number - 1];
+    uint64_t labels = wire->plan->data.labels;
+    uint64_t first = skn_plan_first(wire->plan, number, shard);
+    uint64_t end = skn_plan_first(wire->plan, number, shard + 1);
+    char name[NAME_BYTES];
+    (void)snprintf(name, sizeof(name), "%s.%u", wire->stem[number], shard);
+    skn_wire_actor(wire, name, "output",
+                   skn_plan_seat(wire->plan, number, shard), 0);
+    skn_wire_int(wire, "labels", labels);
+    skn_wire_int(wire, "row_first", first);
+    skn_wire_int(wire, "row_count", end - first);
+    skn_wire_int(wire, "hidden", (uint64_t)below->units);
+    skn_wire_cuts(wire, number);
+    skn_wire_text(wire, "loss", loss_words[layer->loss]);
+    skn_wire_text(wire, "weights", weight_words[layer->weights]);
+    skn_wire_text(wire, "reduction",
+                  reduction_words[wire->model->train.reduction]);
+    if (layer->loss == SKN_LOSS_SOFTMAX)
+        skn_wire_real(wire, "label_smoothing", layer->label_smoothing);
+    if (wire->model->train.merge == SKN_MERGING_LATE)
+        skn_wire_text(wire, "merge", "late");
+    skn_wire_int(wire, "topk", (uint64_t)wire->model->train.evaluate.topk);
+    if (wire->start->predict)
+        skn_wire_text(wire, "normalises", "true");
+    skn_wire_int(wire, "diagnose_batches",
+                 (uint64_t)wire->model->train.evaluate.sampler_batches);
+    set_sampler(wire, &layer->sampler);
+    if (skn_plan_has_index(&layer->sampler)) {
+        const skn_model_sampler_t *sampler = &layer->sampler;
+        SET_KNOWN(refresh_batches);
+        set_known(wire, "index_lag", layer->index_lag);
+    }
+    set_shared(wire, number, 0);
+    set_packed(wire, number);
+    set_leaf(wire, number, shard);
+    place_t place = {
+        .layer = number,
+        .shard = shard,
+        .row_first = first,
+        .rows = end - first,
+        .width = (uint64_t)below->units + 1,
+        .global_rows = labels,
+        .global_columns = (uint64_t)below->units,
+    };
+    add_updater(wire, &place);
+    add_builder(wire, shard, first, end);
+}
+
+void
+skn_wire_layers(wire_t *wire)
+{
+    for (uint32_t k = 0; k < wire->layer_count; k++)
+        for (uint32_t s = 0; s < shards_of(&wire->model->layers[k]); s++)
+            (k == 0                       ? add_embedding(wire, s)
+             : k + 1 == wire->layer_count ? add_output(wire, s)
+                                          : add_dense(wire, k, s));
+}

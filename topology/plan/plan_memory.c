@@ -1,0 +1,433 @@
+/* plan_memory.c - what a plan's actors will hold, in all and on each node.
+ * SPDX-License-Identifier: Apache-2.0 */
+#include <math.h>
+
+#include "actors/rows/rows.h"
+#include "actors/output/strips.h"
+#include "topology/plan/plan_parts.h"
+#include "actors/predict/ranker.h"
+
+/* Tables and activations of the runtime itself. */
+#define BASE_BYTES ((uint64_t)96 << 20)
+/* Bits of one hash function of dwta (hash_dwta.c): the place in a bin of 8. */
+#define DWTA_CODE_BITS 3
+
+static skn_rows_kind_t
+rows_kind(const skn_model_t *model, size_t number)
+{
+    const skn_model_layer_t *layer = &model->layers[number];
+    /* The masters of a bf16 copy are f32. */
+    bool half = layer->output && layer->weights == SKN_WEIGHTS_BF16 &&
+                model->train.updates == SKN_UPDATES_LOAN;
+    switch (model->train.optimizer.kind) {
+    case SKN_OPTIMIZER_SGD:
+        return half ? SKN_ROWS_SGD_BF16 : SKN_ROWS_SGD;
+    case SKN_OPTIMIZER_ADAGRAD:
+        return number == 0 ? SKN_ROWS_ADAGRAD_SLICED
+               : half      ? SKN_ROWS_ADAGRAD_BF16
+                           : SKN_ROWS_ADAGRAD;
+    default:
+        return SKN_ROWS_ADAM;
+    }
+}
+
+static bool
+is_offloaded(const skn_model_t *model)
+{
+    return model->train.optimizer.kind == SKN_OPTIMIZER_ADAM &&
+           model->train.optimizer.offload == SKN_OFFLOAD_FILE;
+}
+
+/* What the rows of layer `number` take in memory: the updaters', with their
+ * moments if they are there, and the shards' copies. */
+static uint64_t
+rows_bytes(const skn_model_t *model, size_t number, uint64_t rows,
+           uint32_t width)
+{
+    const skn_model_layer_t *layer = &model->layers[number];
+    bool half = layer->output && layer->weights == SKN_WEIGHTS_BF16;
+    uint64_t bytes =
+        is_offloaded(model)
+            ? skn_rows_resident_bytes(rows, width)
+            : skn_rows_bytes(rows_kind(model, number), rows, width);
+    if (model->train.updates == SKN_UPDATES_COPY)
+        bytes += skn_rows_bytes(half ? SKN_ROWS_SGD_BF16 : SKN_ROWS_SGD, rows,
+                                width);
+    return bytes;
+}
+
+uint64_t
+skn_plan_state_bytes(const skn_plan_t *plan, size_t layer, uint64_t count)
+{
+    static const uint64_t numbers[] = { [SKN_OPTIMIZER_SGD] = 1,
+                                        [SKN_OPTIMIZER_ADAGRAD] = 2,
+                                        [SKN_OPTIMIZER_ADAM] = 3 };
+    return (skn_plan_inputs(plan, layer) + 1) * count *
+           numbers[plan->model->train.optimizer.kind] * sizeof(float);
+}
+
+/* --- samplers ------------------------------------------------------------- */
+
+static bool
+is_hashed(const skn_model_sampler_t *sampler)
+{
+    return sampler->kind == SKN_SAMPLER_SIMHASH ||
+           sampler->kind == SKN_SAMPLER_DWTA;
+}
+
+static uint64_t
+known(int64_t value)
+{
+    return value == SKN_AUTO ? 0 : (uint64_t)value;
+}
+
+/* Rows that a batch of `batch` points draws by the index of `sampler`, each as
+ * often as it is drawn: hash tables give a list a point, clusters one for each
+ * centroid. */
+static double
+hard_draws(const skn_model_sampler_t *sampler, double rows, double batch)
+{
+    double draws = 0.0;
+    if (is_hashed(sampler))
+        draws = batch * rows;
+    else if (sampler->kind == SKN_SAMPLER_CLUSTER)
+        draws = fmin(batch, (double)known(sampler->lists)) * rows;
+    for (size_t k = 0; k < sampler->of_count; k++)
+        draws +=
+            hard_draws(&sampler->of[k], rows * sampler->of[k].share, batch);
+    return draws;
+}
+
+/* The tables of one index over `rows` rows: numbers of 4 bytes, as they are
+ * built and as they travel (tables.h). */
+static double
+index_numbers(const skn_model_sampler_t *sampler, double rows, double shards)
+{
+    double tables = (double)known(sampler->tables);
+    int bits = (int)known(sampler->bits);
+    if (sampler->kind == SKN_SAMPLER_DWTA)
+        bits *= DWTA_CODE_BITS;
+    return tables * (2.0 * rows + shards * ldexp(1.0, bits));
+}
+
+/* What `shards` samplers and their builders keep by row, and the index that one
+ * computes with, the next one, and the one that is being built. */
+static double
+sampler_bytes(const skn_model_sampler_t *sampler, double rows, double shards)
+{
+    double bytes = 0.0;
+    if (is_hashed(sampler))
+        bytes = 16.0 * rows + 3.0 * 4.0 * index_numbers(sampler, rows, shards);
+    else if (sampler->kind == SKN_SAMPLER_CLUSTER)
+        bytes = (8.0 * 4.0 + 8.0) * rows;
+    else if (sampler->kind == SKN_SAMPLER_LOG_UNIFORM)
+        bytes = 12.0 * rows;
+    else if (sampler->kind == SKN_SAMPLER_MIXTURE)
+        bytes = 8.125 * rows;
+    for (size_t k = 0; k < sampler->of_count; k++)
+        bytes += sampler_bytes(&sampler->of[k], rows, shards);
+    return bytes;
+}
+
+static double
+refresh_of(const skn_model_sampler_t *sampler)
+{
+    double batches = (double)known(sampler->refresh_batches);
+    for (size_t k = 0; k < sampler->of_count && batches < 1.0; k++)
+        batches = refresh_of(&sampler->of[k]);
+    return fmax(batches, 1.0);
+}
+
+/* What the shards of the output layer on a node keep by row, beside the rows:
+ * where each is in a list, the sampler, and the builder's copy of the rows
+ * with those that are on their way to it. */
+static uint64_t
+listed_bytes(const skn_plan_t *plan, uint64_t rows, uint32_t shards)
+{
+    const skn_model_t *model = plan->model;
+    const skn_model_layer_t *output = &model->layers[model->layer_count - 1];
+    uint64_t width = skn_plan_inputs(plan, model->layer_count - 1) + 1;
+    double count = (double)rows;
+    double bytes = 4.0 * count + sampler_bytes(&output->sampler, count, shards);
+    if (!skn_plan_has_index(&output->sampler) || rows == 0)
+        return (uint64_t)bytes;
+    bytes += (double)skn_rows_bytes(SKN_ROWS_SGD, rows, (uint32_t)width);
+    return (uint64_t)(bytes + 4.25 * count +
+                      2.0 * 4.0 * (double)(width + 1) * count /
+                          refresh_of(&output->sampler));
+}
+
+/* --- data ----------------------------------------------------------------- */
+
+static uint32_t
+shards_on(const skn_plan_t *plan, size_t layer, uint32_t node)
+{
+    uint32_t count = 0;
+    for (uint32_t s = 0; s < shards_of(&plan->model->layers[layer]); s++)
+        count +=
+            plan->node_count == 0 || skn_plan_seat(plan, layer, s).node == node;
+    return count;
+}
+
+/* What a node that reads keeps of the data: the files' copies, as they are
+ * mapped; the numbers of points, twice for training; a place a feature, also
+ * with each first-layer shard; the labels' marks; and the propensities, where
+ * it evaluates. */
+static uint64_t
+data_bytes(const skn_plan_t *plan, uint32_t node)
+{
+    const skn_plan_data_t *data = &plan->data;
+    uint64_t features = data->features, labels = data->labels;
+    return data->mapped_bytes + 8 * data->train_points +
+           4 * data->validate_points +
+           4 * features * (1 + (uint64_t)shards_on(plan, 0, node)) +
+           labels / 8 + (node == 0 ? 4 * labels : 0);
+}
+
+/* --- layers --------------------------------------------------------------- */
+
+/* Rows of the output layer that a batch computes for a point, and those that
+ * it touches in all: so many draws at random meet so many different ones. */
+static void
+count_active(const skn_plan_t *plan, const skn_model_layer_t *layer,
+             double units, double *active, double *touched)
+{
+    const skn_model_sampler_t *sampler = &layer->sampler;
+    double batch = (double)plan->model->train.batch_rows;
+    double shared = (double)known(sampler->uniform_rows) +
+                    batch * plan->data.labels_per_point;
+    *active = *touched = units;
+    if (sampler->kind == SKN_SAMPLER_EXACT)
+        return;
+    double rows = (double)known(sampler->rows);
+    double hard = hard_draws(sampler, rows, batch);
+    *active = fmin(rows + shared, units);
+    *touched = fmin(rows + shared + units * -expm1(-hard / units), units);
+}
+
+/* What layer `number` takes where `count` of its units are: rows, logits of the
+ * batches in flight, gradients, activations, which all nodes have. */
+static uint64_t
+layer_bytes(const skn_plan_t *plan, size_t number, uint64_t count)
+{
+    const skn_model_t *model = plan->model;
+    const skn_model_layer_t *layer = &model->layers[number];
+    uint64_t flights = (uint64_t)model->train.window + 1;
+    uint64_t issued = 2 * (uint64_t)model->train.window;
+    uint64_t batch = (uint64_t)model->train.batch_rows;
+    uint64_t below = skn_plan_inputs(plan, number);
+    uint64_t units = skn_plan_outputs(plan, number), bytes = 0;
+    double active, touched;
+    if (count > 0)
+        bytes = number == 0
+                    ? rows_bytes(model, number, below + 1, (uint32_t)count)
+                    : rows_bytes(model, number, count, (uint32_t)below + 1);
+    /* what trails: an activation, a gradient */
+    if (model->train.late == SKN_LATE_STALE)
+        issued += (uint64_t)model->train.staleness_max + 1;
+    if (!layer->output)
+        return bytes + (4 * flights + 2 * issued) * batch * units * 4;
+    count_active(plan, layer, (double)units, &active, &touched);
+    active *= (double)count / (double)units;
+    touched *= (double)count / (double)units;
+    /* each shard's v of the whole layer below, whatever its own rows */
+    if (model->train.merge == SKN_MERGING_LATE && count > 0)
+        bytes += flights * batch * below * 4;
+    /* logits, and lists where each point has its own; row gradients and copies
+     * on their way */
+    bool lists = skn_plan_has_index(&layer->sampler);
+    uint64_t stride = skn_strips_stride(batch);
+    return bytes +
+           (uint64_t)((double)(flights * stride) * active *
+                      (lists ? 12.0 : 4.0)) +
+           (uint64_t)((model->train.updates == SKN_UPDATES_COPY ? 4.0 : 2.0) *
+                      touched * (double)(below + 1) * 4.0);
+}
+
+/* Moments of `node` that are in files: as many as its memory holds rows. */
+static uint64_t
+offload_bytes(const skn_plan_t *plan, uint32_t node)
+{
+    uint64_t bytes = 0;
+    for (size_t k = 0;
+         k < plan->model->layer_count && is_offloaded(plan->model); k++) {
+        uint64_t count = plan->node_count > 0 ? skn_plan_share(plan, k, node)
+                                              : skn_plan_outputs(plan, k);
+        uint64_t below = skn_plan_inputs(plan, k);
+        if (count > 0)
+            bytes += k == 0
+                         ? skn_rows_offload_bytes(below + 1, (uint32_t)count)
+                         : skn_rows_offload_bytes(count, (uint32_t)below + 1);
+    }
+    return bytes;
+}
+
+static uint64_t
+node_bytes(const skn_plan_t *plan, uint32_t node)
+{
+    size_t layers = plan->model->layer_count;
+    if (plan->node_count > 0 && node >= plan->keepers)
+        return BASE_BYTES; /* it reads no data */
+    uint64_t bytes = BASE_BYTES + data_bytes(plan, node), rows = 0;
+    for (size_t k = 0; k < layers; k++) {
+        rows = plan->node_count > 0 ? skn_plan_share(plan, k, node)
+                                    : skn_plan_outputs(plan, k);
+        bytes += layer_bytes(plan, k, rows);
+    }
+    return bytes + listed_bytes(plan, rows, shards_on(plan, layers - 1, node));
+}
+
+/* --- after training ------------------------------------------------------- */
+
+/* The rows of all networks, as a predictor holds them. */
+static uint64_t
+predictor_bytes(const skn_plan_t *plan)
+{
+    const skn_model_t *model = plan->model;
+    uint64_t bytes = 0;
+    for (size_t k = 0; k < model->layer_count; k++) {
+        uint64_t below = skn_plan_inputs(plan, k);
+        uint64_t units = skn_plan_outputs(plan, k);
+        bytes += (below + 1) * units *
+                 (model->layers[k].weights == SKN_WEIGHTS_BF16 ? 2 : 4);
+    }
+    return bytes;
+}
+
+/* Of the trees, at most: half of the network's parameters as weights, and the
+ * few that each row keeps in any case; some more nodes than labels. */
+static uint64_t
+ranker_bytes(const skn_plan_t *plan)
+{
+    uint64_t trees = (uint64_t)plan->model->train.ranker_trees;
+    uint64_t nodes =
+        trees * (plan->data.labels + plan->data.labels / 16 + UINT64_C(2));
+    const skn_ranker_t most = {
+        .label_count = plan->data.labels,
+        .tree_count = (uint32_t)trees,
+        .node_count = nodes < UINT32_MAX ? (uint32_t)nodes : UINT32_MAX,
+        .weight_count = plan->parameters / SKN_RANK_PARAMETERS_A_WEIGHT +
+                        SKN_RANKER_ROW_WEIGHTS_MIN * nodes,
+    };
+    return skn_ranker_bytes(&most);
+}
+
+/* While a ranker is fitted (rank.c, ranker_fit.c): the network with its index
+ * is asked, and then rows are fitted, and gathered, which takes them twice;
+ * while all of it is scored, it is there with the units of all networks. */
+static uint64_t
+after_bytes(const skn_plan_t *plan)
+{
+    const skn_plan_data_t *data = &plan->data;
+    const skn_model_train_t *train = &plan->model->train;
+    uint64_t one = predictor_bytes(plan), ranker = ranker_bytes(plan);
+    uint64_t labels = data->labels, points = data->train_points;
+    uint64_t all = BASE_BYTES + data->mapped_bytes;
+    uint64_t whole = (uint64_t)train->ensemble * one + ranker;
+    if (train->ranker_trees == 0)
+        return train->ensemble > 1 ? all + whole : 0;
+    uint64_t neighbours = points / SKN_RANK_SHOWN_EACH * SKN_RANK_NEIGHBOURS;
+    uint64_t pairs = (uint64_t)((double)points * data->labels_per_point);
+    uint64_t width = skn_plan_inputs(plan, plan->model->layer_count - 1) + 2;
+    uint64_t index =
+        (uint64_t)(4.0 * sqrt((double)labels)) * width * 4 + labels * 8;
+    uint64_t asking = one + index + 4 * neighbours;
+    uint64_t threads = plan->units ? plan->units : 1;
+    uint64_t fitting =
+        4 * (neighbours + pairs) + 28 * labels + 2 * ranker + 4 * points +
+        threads * (13 * (uint64_t)data->features + 37 * points + 16 * labels);
+    if (whole < asking)
+        whole = asking;
+    if (whole < fitting)
+        whole = fitting;
+    return all + 4 * points + whole;
+}
+
+void
+skn_plan_estimate(skn_plan_t *plan)
+{
+    const skn_model_t *model = plan->model;
+    plan->parameters = 0;
+    plan->memory_bytes = plan->offload_bytes = 0;
+    for (size_t k = 0; k < model->layer_count; k++)
+        plan->parameters +=
+            (skn_plan_inputs(plan, k) + 1) * skn_plan_outputs(plan, k);
+    for (uint32_t n = 0; n < plan->node_count; n++) {
+        plan->nodes[n].memory_bytes = node_bytes(plan, n);
+        plan->memory_bytes += plan->nodes[n].memory_bytes;
+        plan->nodes[n].offload_bytes = offload_bytes(plan, n);
+        plan->offload_bytes += plan->nodes[n].offload_bytes;
+    }
+    if (plan->node_count > 0)
+        return;
+    plan->memory_bytes = node_bytes(plan, 0);
+    plan->offload_bytes = offload_bytes(plan, 0);
+    uint64_t after = after_bytes(plan);
+    if (plan->memory_bytes < after)
+        plan->memory_bytes = after;
+}
+
+static skn_status_t
+check_node(const skn_plan_t *plan, uint32_t node, skn_error_t *error)
+{
+    const skn_model_node_t *asked = &plan->model->nodes[node];
+    uint64_t bytes = plan->nodes[node].memory_bytes;
+    if (asked->memory_bytes == SKN_AUTO ||
+        bytes <= (uint64_t)asked->memory_bytes)
+        return SKN_OK;
+    skn_status_t status = skn_fail(
+        error, SKN_NO_MEMORY,
+        "node '%s' needs about %llu MiB of memory for its share, nodes.%s."
+        "memory allows %lld MiB",
+        asked->name, (unsigned long long)(bytes >> 20), asked->name,
+        (long long)(asked->memory_bytes >> 20));
+    return skn_fail_hint(error, status,
+                         "allow more, give it fewer of the cores, add a node, "
+                         "or take fewer model.layers.hidden.units");
+}
+
+/* Nodes that share one machine. */
+static skn_status_t
+check_sum(const skn_plan_t *plan, skn_error_t *error)
+{
+    int64_t allowed = plan->model->resources.memory_bytes;
+    if (allowed == SKN_AUTO || plan->memory_bytes <= (uint64_t)allowed)
+        return SKN_OK;
+    skn_status_t status = skn_fail(
+        error, SKN_NO_MEMORY,
+        "the %u nodes of this machine need about %llu MiB of memory, "
+        "resources.memory allows %lld MiB",
+        plan->node_count, (unsigned long long)(plan->memory_bytes >> 20),
+        (long long)(allowed >> 20));
+    return skn_fail_hint(error, status,
+                         "allow more, take fewer nodes, or fewer "
+                         "model.layers.hidden.units");
+}
+
+skn_status_t
+skn_plan_check_memory(const skn_plan_t *plan, skn_error_t *error)
+{
+    const skn_model_t *model = plan->model;
+    int64_t allowed = model->resources.memory_bytes;
+    skn_status_t status = SKN_OK;
+    for (uint32_t n = 0; n < plan->node_count && status == SKN_OK; n++)
+        status = check_node(plan, n, error);
+    if (plan->node_count > 0)
+        return status == SKN_OK ? check_sum(plan, error) : status;
+    const char *key = "resources";
+    if (model->node_count > 0) {
+        allowed = model->nodes[0].memory_bytes;
+        key = model->nodes[0].name;
+    }
+    if (allowed == SKN_AUTO || plan->memory_bytes <= (uint64_t)allowed)
+        return SKN_OK;
+    status = skn_fail(error, SKN_NO_MEMORY,
+                      "the run needs about %llu MiB of memory, %s%s.memory "
+                      "allows %lld MiB",
+                      (unsigned long long)(plan->memory_bytes >> 20),
+                      model->node_count > 0 ? "nodes." : "", key,
+                      (long long)(allowed >> 20));
+    return skn_fail_hint(error, status,
+                         "allow more, or take fewer "
+                         "model.layers.hidden.units");
+}

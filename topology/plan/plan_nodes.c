@@ -1,0 +1,124 @@
+/* plan_nodes.c - who gets what: the shards of a layer dealt to the cores of all
+ * nodes.
+ *
+ * Cores are counted through all nodes, node by node; shard s of S stands on
+ * core s C / S of C. So there is a shard a core as a rule, a node gets by its
+ * cores, and the shards of a node are neighbours: one stretch of rows. Rows of
+ * the output layer are dealt by the nodes' weights (plan_weights.c), hidden
+ * units evenly.
+ * SPDX-License-Identifier: Apache-2.0 */
+#include "actors/protocol/block.h"
+#include "actors/protocol/cuts.h"
+#include "topology/plan/plan_parts.h"
+
+const skn_model_cores_t *
+skn_plan_cores(const skn_model_t *model, size_t node)
+{
+    return node < model->node_count ? &model->nodes[node].cores
+                                    : &model->resources.cores;
+}
+
+uint64_t
+skn_plan_inputs(const skn_plan_t *plan, size_t layer)
+{
+    return layer == 0 ? plan->data.features
+                      : (uint64_t)plan->model->layers[layer - 1].units;
+}
+
+uint64_t
+skn_plan_outputs(const skn_plan_t *plan, size_t layer)
+{
+    const skn_model_layer_t *wanted = &plan->model->layers[layer];
+    return wanted->output ? plan->data.labels : (uint64_t)wanted->units;
+}
+
+/* One for each, if there are enough, and the others by the nodes' weights. */
+static uint64_t
+first_block(const skn_plan_t *plan, uint64_t units, uint32_t shards,
+            uint32_t shard)
+{
+    uint64_t blocks = skn_block_count(units);
+    if (plan->node_count == 0 || blocks < shards)
+        return blocks * shard / shards;
+    return shard + (blocks - shards) *
+                       skn_plan_weight_before(plan, shards, shard) /
+                       skn_plan_weight_before(plan, shards, shards);
+}
+
+uint64_t
+skn_plan_first(const skn_plan_t *plan, size_t layer, uint32_t shard)
+{
+    const skn_model_layer_t *wanted = &plan->model->layers[layer];
+    uint64_t units = skn_plan_outputs(plan, layer);
+    uint32_t shards = shards_of(wanted);
+    if (!wanted->output && !skn_plan_is_weighted(plan))
+        return skn_slice_first((uint32_t)units, shards, shard);
+    if (!wanted->output)
+        return skn_cuts_weighted((uint32_t)units, shards, shard,
+                                 skn_plan_weight_before(plan, shards, shard),
+                                 skn_plan_weight_before(plan, shards, shards));
+    uint64_t first =
+        first_block(plan, units, shards, shard) * skn_block_rows(units);
+    return first < units ? first : units;
+}
+
+skn_plan_seat_t
+skn_plan_seat(const skn_plan_t *plan, size_t layer, uint32_t shard)
+{
+    uint32_t shards = shards_of(&plan->model->layers[layer]);
+    skn_plan_seat_t seat = { .node = 0 };
+    uint32_t core = shard % plan->units; /* one process: round robin */
+    if (plan->node_count > 0)
+        core = (uint32_t)((uint64_t)shard * plan->units / shards);
+    while (seat.node + 1 < plan->node_count &&
+           core >= plan->nodes[seat.node].units)
+        core -= plan->nodes[seat.node++].units;
+    const skn_model_cores_t *cores = skn_plan_cores(plan->model, seat.node);
+    seat.core = cores->count > 0 ? (int)cores->list[core] : (int)core;
+    return seat;
+}
+
+uint64_t
+skn_plan_share(const skn_plan_t *plan, size_t layer, uint32_t node)
+{
+    uint64_t share = 0;
+    for (uint32_t s = 0; s < shards_of(&plan->model->layers[layer]); s++)
+        if (skn_plan_seat(plan, layer, s).node == node)
+            share += skn_plan_first(plan, layer, s + 1) -
+                     skn_plan_first(plan, layer, s);
+    return share;
+}
+
+bool
+skn_plan_crosses(const skn_plan_t *plan, size_t lower)
+{
+    uint32_t first = skn_plan_seat(plan, lower, 0).node;
+    for (size_t k = lower; k < lower + 2; k++) {
+        uint32_t last = shards_of(&plan->model->layers[k]) - 1;
+        if (skn_plan_seat(plan, k, 0).node != first ||
+            skn_plan_seat(plan, k, last).node != first)
+            return true; /* nodes ascend with the shards */
+    }
+    return false;
+}
+
+skn_status_t
+skn_plan_check_nodes(const skn_plan_t *plan, skn_error_t *error)
+{
+    const skn_model_t *model = plan->model;
+    for (uint32_t n = 0; n < plan->keepers; n++) {
+        uint64_t share = 0;
+        for (size_t k = 0; k < model->layer_count; k++)
+            share += skn_plan_share(plan, k, n);
+        if (share > 0)
+            continue;
+        skn_status_t status =
+            skn_fail(error, SKN_BAD_CONFIG,
+                     "%s: node '%s' gets no shard: the layers are cut into "
+                     "fewer than the nodes have cores",
+                     model->source, model->nodes[n].name);
+        return skn_fail_hint(error, status,
+                             "leave the node out, or 'shards' of the layers");
+    }
+    return SKN_OK;
+}

@@ -1,0 +1,213 @@
+/* plan_pipes.c - the pipes of a plan.
+ *
+ *   source ─batch─▶ embedding.* ─activation─▶ output.* ◀─partition─▶ output.*
+ *     │               ▲ ▲ └─gradient─▶ up_hidden.*  │ └─gradient─▶ up_output.*
+ *     │               │ └── lease ◀──────┘          │      lease ◀──┘
+ *     │               └──────── output_gradient ────┘
+ *     └─labels─▶ output.*, evaluator         applied: all updaters ─▶ source
+ *   coordinator ─go─▶ source ─reached─▶ coordinator ─save─▶ up_*, checkpointer
+ *
+ * Further hidden layers are dense.* between embedding and output. What output
+ * and dense shards of one node send down may go through a combiner.
+ * SPDX-License-Identifier: Apache-2.0 */
+#include "actors/protocol/block.h"
+#include "topology/plan/plan_parts.h"
+
+/* A list of stems for a pipe's end. */
+typedef struct ends {
+    const char *name[70];
+    uint32_t count;
+} ends_t;
+
+static void
+end_add(ends_t *ends, const char *name)
+{
+    ends->name[ends->count++] = name;
+}
+
+static void
+pipe_add(wire_t *wire, const ends_t *from, const ends_t *to,
+         const char *message, const char *pattern, uint32_t credit, bool peer)
+{
+    skn_draft_pipe_t pipe = {
+        .from = from->name,
+        .to = to->name,
+        .message = message,
+        .pattern = pattern,
+        .credit = credit,
+        .peer = peer,
+    };
+    skn_draft_pipe(wire->draft, &pipe);
+}
+
+static void
+pipe_one(wire_t *wire, const char *from, const char *to, const char *message,
+         const char *pattern, bool peer)
+{
+    ends_t sender = { 0 }, receiver = { 0 };
+    end_add(&sender, from);
+    end_add(&receiver, to);
+    pipe_add(wire, &sender, &receiver, message, pattern, wire->credit, peer);
+}
+
+/* How activations and their gradients travel between nodes. */
+static const char *
+coding_of(const wire_t *wire)
+{
+    static const char *const words[] = {
+#define WORD_OF(NAME, word) #word,
+        SKN_LINK_CODINGS(WORD_OF)
+#undef WORD_OF
+    };
+    return wire->plan->node_count > 0 ? words[wire->model->links.coding] : NULL;
+}
+
+static void
+pipe_up(wire_t *wire, uint32_t lower)
+{
+    ends_t from = { 0 }, to = { 0 };
+    end_add(&from, wire->stem[lower]);
+    end_add(&to, wire->stem[lower + 1]);
+    skn_draft_pipe_t pipe = {
+        .from = from.name,
+        .to = to.name,
+        .message = "activation",
+        .pattern = "gather",
+        .credit = wire->credit,
+        .coding = coding_of(wire),
+    };
+    skn_draft_pipe(wire->draft, &pipe);
+}
+
+/* Gradients go down cut by the columns of the layer below. */
+static void
+pipe_down(wire_t *wire, uint32_t upper, const char *message)
+{
+    const skn_model_layer_t *below = &wire->model->layers[upper - 1];
+    uint32_t shards = shards_of(below);
+    uint64_t bounds[SKN_SHARD_MAX + 1];
+    ends_t to = { 0 };
+    skn_wire_combiner_pipes(wire, upper, message, shards);
+    end_add(&to, wire->stem[upper - 1]);
+    for (uint32_t k = 0; k <= shards; k++)
+        bounds[k] = skn_plan_first(wire->plan, upper - 1, k);
+    skn_draft_pipe_t pipe = {
+        .from = skn_wire_senders(wire, upper),
+        .to = to.name,
+        .message = message,
+        .pattern = "scatter",
+        .collect = skn_plan_is_stale(wire->plan) ? "parts" : "gather",
+        .key = "column_first",
+        .bounds = bounds,
+        .bound_count = shards + 1,
+        .credit = wire->credit,
+        .peer = true,
+        .coding = coding_of(wire),
+    };
+    skn_draft_pipe(wire->draft, &pipe);
+}
+
+/* (m, z) of a softmax, to the shards beside and, unless these normalise their
+ * gradients, to the layer below. */
+static void
+pipe_partition(wire_t *wire)
+{
+    uint32_t last = wire->layer_count - 1;
+    ends_t to = { 0 };
+    if (wire->output->loss != SKN_LOSS_SOFTMAX)
+        return;
+    end_add(&to, wire->stem[last]);
+    if (wire->model->train.merge != SKN_MERGING_LATE)
+        end_add(&to, wire->stem[last - 1]);
+    skn_wire_combiner_pipes(wire, last, "partition", 1);
+    skn_draft_pipe_t pipe = {
+        .from = skn_wire_senders(wire, last),
+        .to = to.name,
+        .message = "partition",
+        .pattern = "broadcast",
+        .collect = skn_plan_is_stale(wire->plan) ? "parts" : "gather",
+        .credit = wire->credit,
+        .peer = true,
+    };
+    skn_draft_pipe(wire->draft, &pipe);
+}
+
+static void
+pipe_layers(wire_t *wire)
+{
+    uint32_t last = wire->layer_count - 1;
+    for (uint32_t k = 0; k <= last; k++) {
+        pipe_one(wire, wire->stem[k], wire->updater[k], "gradient", "one",
+                 false);
+        pipe_one(wire, wire->updater[k], wire->stem[k], "lease", "one", true);
+        if (k == last)
+            break;
+        pipe_up(wire, k);
+        pipe_down(wire, k + 1,
+                  k + 1 == last ? "output_gradient" : "hidden_gradient");
+    }
+    pipe_partition(wire);
+    if (!skn_plan_has_index(&wire->output->sampler))
+        return;
+    pipe_one(wire, wire->stem[last], "table_builder", "dirty", "one", false);
+    pipe_one(wire, "table_builder", wire->stem[last], "index", "one", true);
+}
+
+static void
+pipe_course(wire_t *wire)
+{
+    uint32_t last = wire->layer_count - 1;
+    ends_t source = { 0 }, layers = { 0 }, labels = { 0 }, coordinator = { 0 };
+    ends_t updaters = { 0 }, appliers = { 0 }, savers = { 0 }, keeper = { 0 };
+    end_add(&source, "source");
+    end_add(&coordinator, "coordinator");
+    end_add(&keeper, wire->kept ? "keeper.0" : "checkpointer");
+    end_add(&labels, wire->stem[last]);
+    end_add(&labels, "evaluator");
+    end_add(&appliers, "evaluator");
+    for (uint32_t k = 0; k <= last; k++) {
+        end_add(&layers, wire->stem[k]);
+        end_add(&updaters, wire->updater[k]);
+        end_add(&appliers, wire->updater[k]);
+        end_add(&savers, wire->updater[k]);
+    }
+    if (wire->plan->node_count > 1) {
+        skn_wire_reader_pipes(wire);
+    } else {
+        pipe_one(wire, "source", wire->stem[0], "batch", "broadcast", false);
+        pipe_add(wire, &source, &labels, "labels", "broadcast", wire->credit,
+                 false);
+    }
+    pipe_add(wire, &source, &layers, "halt", "broadcast", wire->credit, false);
+    pipe_add(wire, &appliers, &source, "applied", "one", wire->credit, false);
+    pipe_one(wire, wire->stem[last], "coordinator", "result", "one", false);
+    pipe_one(wire, wire->stem[last], "evaluator", "ranking", "gather", false);
+    pipe_one(wire, "evaluator", "coordinator", "metrics", "one", false);
+    pipe_one(wire, "coordinator", "source", "go", "one", false);
+    pipe_one(wire, "coordinator", "source", "halt", "one", false);
+    pipe_one(wire, "source", "coordinator", "reached", "one", false);
+    if (!wire->start->run_path)
+        return;
+    if (skn_wire_saves_index(wire)) {
+        end_add(&savers, "table_builder.0");
+        end_add(&updaters, "table_builder.0");
+    }
+    pipe_add(wire, &coordinator, &keeper, "save", "one", wire->credit, false);
+    pipe_add(wire, &keeper, &savers, "save", "broadcast", wire->credit, true);
+    if (wire->kept) {
+        skn_wire_keeper_pipes(wire);
+    } else {
+        pipe_add(wire, &updaters, &keeper, "tensor", "one", wire->credit,
+                 false);
+        pipe_add(wire, &updaters, &keeper, "chunk", "one", wire->credit, false);
+    }
+    pipe_add(wire, &keeper, &coordinator, "saved", "one", wire->credit, false);
+    skn_wire_restore_pipes(wire);
+}
+
+void
+skn_wire_pipes(wire_t *wire)
+{
+    pipe_layers(wire);
+    pipe_course(wire);
+}

@@ -1,0 +1,28 @@
+/* point_rows.h - points of a data set, gathered for one pass of a network.
+ * SPDX-License-Identifier: Apache-2.0 */
+#ifndef TOPOLOGY_PREDICT_POINT_ROWS_H
+#define TOPOLOGY_PREDICT_POINT_ROWS_H
+
+#include "actors/predict/network.h"
+#include "formats/dataset/dataset.h"
+
+/* { 0 } is empty. */
+typedef struct skn_point_rows {
+    size_t offset[SKN_NETWORK_POINTS_MAX + 1];
+    uint32_t *feature;
+    float *value;
+    size_t room;
+} skn_point_rows_t;
+
+/* Copies the points `point`, at most SKN_NETWORK_POINTS_MAX, in place of what
+ * was there. Freed by skn_point_rows_fini, also after a failure.
+ * SKN_NO_MEMORY. */
+skn_status_t skn_point_rows_take(skn_point_rows_t *rows,
+                                 const skn_dataset_t *dataset,
+                                 const uint32_t *point, size_t count,
+                                 skn_error_t *error);
+/* As a network is asked for them. */
+skn_points_t skn_point_rows_points(const skn_point_rows_t *rows, size_t count);
+void skn_point_rows_fini(skn_point_rows_t *rows);
+
+#endif

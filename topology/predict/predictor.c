@@ -1,0 +1,242 @@
+/* predictor.c - a trained model in memory.
+ * SPDX-License-Identifier: Apache-2.0 */
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "topology/run/model_run.h"
+#include "topology/predict/points_clean.h"
+#include "topology/predict/predictor_parts.h"
+
+static skn_status_t
+load(skn_predictor_t *predictor, const char *path, skn_verify_t verify,
+     skn_error_t *error)
+{
+    const char *names[SKN_NETWORK_LAYERS_MAX];
+    skn_trained_t *trained = &predictor->trained;
+    skn_status_t status = skn_trained_open(trained, path, verify, error);
+    if (status != SKN_OK)
+        return status;
+    const skn_model_t *model = trained->model;
+    size_t count = model->layer_count;
+    for (size_t k = 0; k < count && k < SKN_NETWORK_LAYERS_MAX; k++)
+        names[k] = model->layers[k].name;
+    predictor->network.softmax =
+        model->layers[count - 1].loss != SKN_LOSS_ONE_VS_ALL;
+    return skn_network_load(&predictor->network, trained->checkpoint, names,
+                            (uint32_t)count, skn_memory_available_bytes(),
+                            error);
+}
+
+static void
+unload(skn_predictor_t *predictor)
+{
+    skn_network_fini(&predictor->network);
+    skn_trained_close(&predictor->trained);
+}
+
+static void
+describe(skn_predictor_t *predictor)
+{
+    const skn_trained_t *trained = &predictor->trained;
+    const skn_network_t *network = &predictor->network;
+    predictor->info = (skn_predictor_info_t){
+        .path = skn_checkpoint_path(trained->checkpoint),
+        .run_id = skn_checkpoint_run_id(trained->checkpoint),
+        .warning = trained->warning,
+        .config = skn_run_folder_config(trained->place.run),
+        .batch = skn_checkpoint_batch(trained->checkpoint),
+        .feature_count = network->feature_count,
+        .label_count = network->units[network->layer_count - 1],
+        .layer_count = network->layer_count,
+        .parameter_count = network->parameter_count,
+        .softmax = network->softmax,
+        .normalizes = trained->model->data.normalize == SKN_NORMALIZE_L2,
+        .ranker_weights = network->ranker.weight_count,
+    };
+}
+
+skn_predictor_t *
+skn_predictor_open(const char *path, skn_error_t *error)
+{
+    skn_error_t own = { 0 };
+    if (!error)
+        error = &own;
+    if (!path || !path[0]) {
+        (void)skn_fail(error, SKN_USAGE, "no path of a model is given");
+        return NULL;
+    }
+    skn_predictor_t *predictor = calloc(1, sizeof(*predictor));
+    if (!predictor) {
+        skn_fail(error, SKN_NO_MEMORY, "no room for a predictor");
+        return NULL;
+    }
+    /* Weights are proved as they are read; the moments need not be. Only where
+     * that finds damage does everything need a look, for an older one. */
+    skn_status_t status = load(predictor, path, SKN_VERIFY_LAZY, error);
+    if (status == SKN_BAD_DATA && predictor->trained.checkpoint &&
+        !predictor->trained.place.one) {
+        unload(predictor);
+        status = load(predictor, path, SKN_VERIFY_ALL, error);
+    }
+    if (status == SKN_OK)
+        describe(predictor);
+    else
+        skn_predictor_close(&predictor);
+    return predictor;
+}
+
+void
+skn_predictor_close(skn_predictor_t **predictor)
+{
+    if (!predictor || !*predictor)
+        return;
+    unload(*predictor);
+    free(*predictor);
+    *predictor = NULL;
+}
+
+skn_status_t
+skn_predictor_index(skn_predictor_t *predictor, uint32_t lists, uint32_t probes,
+                    skn_error_t *error)
+{
+    if (!predictor)
+        return skn_fail(error, SKN_USAGE, "there is no predictor");
+    skn_network_t *network = &predictor->network;
+    skn_status_t status = skn_network_index(network, lists, probes, error);
+    predictor->info.index_lists = network->shortlist.list_count;
+    predictor->info.index_probes = network->shortlist.probes;
+    return status;
+}
+
+void
+skn_predictor_strict(skn_predictor_t *predictor, bool strict)
+{
+    if (predictor)
+        predictor->strict = strict;
+}
+
+skn_data_t
+skn_predictor_data(const skn_predictor_t *predictor)
+{
+    const skn_model_data_t *data = &predictor->trained.model->data;
+    return (skn_data_t){
+        .normalize = data->normalize == SKN_NORMALIZE_NONE ? "none" : "l2",
+        .cache = data->cache,
+        .memory_bytes = (uint64_t)data->memory_bytes,
+        .features = predictor->info.feature_count,
+        .labels = predictor->info.label_count,
+    };
+}
+
+const skn_predictor_info_t *
+skn_predictor_info(const skn_predictor_t *predictor)
+{
+    return predictor ? &predictor->info : NULL;
+}
+
+/* A call that cannot be answered at all. */
+static skn_status_t
+check_call(const skn_predictor_t *predictor, const skn_points_t *points,
+           uint32_t k, const uint32_t *label, const float *score,
+           skn_error_t *error)
+{
+    if (!predictor || !points)
+        return skn_fail(error, SKN_USAGE, "there is no %s",
+                        predictor ? "points" : "predictor");
+    if (k < 1 || k > SKN_PREDICTOR_LABELS_MAX)
+        return skn_fail(error, SKN_USAGE,
+                        "%u labels a point were asked for, 1 to %u are allowed",
+                        k, SKN_PREDICTOR_LABELS_MAX);
+    if (points->count > 0 && (!label || !score))
+        return skn_fail(error, SKN_USAGE, "there is no array for %s",
+                        label ? "scores" : "labels");
+    return SKN_OK;
+}
+
+/* What a point that is refused has for an answer. */
+static void
+blank(uint32_t *label, float *score, size_t count)
+{
+    for (size_t r = 0; r < count; r++) {
+        label[r] = UINT32_MAX;
+        score[r] = NAN;
+    }
+}
+
+/* Answers points [first, first + count), at most SKN_NETWORK_POINTS_MAX. */
+static skn_status_t
+best_part(const skn_predictor_t *predictor, skn_points_clean_t *clean,
+          const skn_points_t *points, size_t first, size_t count, uint32_t k,
+          uint32_t *label, float *score, skn_error_t *error)
+{
+    skn_status_t status = skn_points_clean(clean, points, first, count, error);
+    if (status != SKN_OK)
+        return status;
+    skn_points_t part = skn_point_rows_points(&clean->rows, count);
+    status =
+        skn_network_best(&predictor->network, &part, k, label, score, error);
+    for (size_t i = 0; i < count && status == SKN_OK; i++) {
+        if (clean->refused[i])
+            blank(label + i * k, score + i * k, k);
+        else if (isnan(score[i * k]) && (clean->refusal.status == SKN_OK ||
+                                         first + i < clean->refused_first)) {
+            (void)skn_fail(&clean->refusal, SKN_BAD_DATA,
+                           "point %zu: its sums are not finite", first + i);
+            clean->refused_first = first + i;
+        }
+    }
+    return status;
+}
+
+skn_status_t
+skn_predictor_best(const skn_predictor_t *predictor, const skn_points_t *points,
+                   uint32_t k, uint32_t *label, float *score,
+                   skn_error_t *error)
+{
+    skn_status_t status = check_call(predictor, points, k, label, score, error);
+    if (status != SKN_OK)
+        return status;
+    status = skn_points_check(points, error);
+    if (status != SKN_OK) {
+        blank(label, score, points->count * k);
+        return status;
+    }
+    skn_points_clean_t clean = {
+        .feature_count = predictor->info.feature_count,
+        .strict = predictor->strict,
+        .normalize = predictor->info.normalizes,
+    };
+    for (size_t first = 0; first < points->count && status == SKN_OK;
+         first += SKN_NETWORK_POINTS_MAX) {
+        size_t count = points->count - first;
+        if (count > SKN_NETWORK_POINTS_MAX)
+            count = SKN_NETWORK_POINTS_MAX;
+        status = best_part(predictor, &clean, points, first, count, k,
+                           label + first * k, score + first * k, error);
+    }
+    skn_points_clean_fini(&clean);
+    if (status == SKN_OK && clean.refusal.status != SKN_OK && error)
+        *error = clean.refusal;
+    return status == SKN_OK ? clean.refusal.status : status;
+}
+
+uint64_t
+skn_predictor_unknown(const skn_predictor_t *predictor,
+                      const skn_points_t *points, size_t *point,
+                      uint32_t *feature)
+{
+    uint64_t count = 0;
+    if (!predictor || !points || skn_points_check(points, NULL) != SKN_OK)
+        return 0;
+    for (size_t i = 0; i < points->count; i++)
+        for (size_t k = points->offset[i]; k < points->offset[i + 1]; k++) {
+            if (points->feature[k] < predictor->info.feature_count)
+                continue;
+            if (count == 0 && point)
+                *point = i;
+            if (count++ == 0 && feature)
+                *feature = points->feature[k];
+        }
+    return count;
+}

@@ -1,0 +1,23 @@
+/* together.c - the same work on several threads, for what is no actor.
+ * SPDX-License-Identifier: Apache-2.0 */
+#include "topology/predict/together.h"
+
+#include "transport/socket/thread_start.h"
+
+void
+skn_together(uint32_t count, void *(*work)(void *), void *argument,
+             size_t bytes)
+{
+    pthread_t thread[SKN_TOGETHER_MAX];
+    char *own = argument;
+    uint32_t started = 0;
+    if (count > SKN_TOGETHER_MAX)
+        count = SKN_TOGETHER_MAX;
+    while (started + 1 < count &&
+           skn_thread_start(&thread[started], NULL, work,
+                            own + (started + 1) * bytes) == 0)
+        started++;
+    (void)work(argument);
+    for (uint32_t t = 0; t < started; t++)
+        (void)pthread_join(thread[t], NULL);
+}

@@ -1,0 +1,564 @@
+/* model_run.c - read, plan, resume, wire.
+ * SPDX-License-Identifier: Apache-2.0 */
+#include "topology/run/model_run.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/random.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "actors/protocol/kinds.h"
+#include "actors/rows/offload.h"
+#include "formats/checkpoint/checkpoint.h"
+#include "formats/folder/folder.h"
+#include "topology/config/shell_word.h"
+#include "topology/run/run_config.h"
+#include "topology/run/trained.h"
+
+/* runs/<config>-<UTC>-<id>, unless the file says where. */
+static void
+choose_path(const skn_model_t *model, const char *run_id, char *path)
+{
+    char when[32];
+    time_t now = time(NULL);
+    struct tm utc;
+    if (model->checkpoint.path[0]) {
+        (void)snprintf(path, SKN_TEXT_MAX, "%s", model->checkpoint.path);
+        return;
+    }
+    (void)gmtime_r(&now, &utc);
+    (void)strftime(when, sizeof(when), "%Y%m%dT%H%M%SZ", &utc);
+    (void)snprintf(path, SKN_TEXT_MAX, "runs/%.128s-%s-%.6s", model->name, when,
+                   run_id);
+}
+
+/* Whether one process is to go on with the run of several nodes: it was given
+ * their folder, or that of one of them, in place of a file that lists them; or
+ * their folders lie in checkpoint.path. */
+static skn_status_t
+find_left(const skn_model_t *model, const skn_model_run_options_t *options,
+          bool *left, skn_error_t *error)
+{
+    const char *path = model->checkpoint.path;
+    skn_node_folders_t nodes = { 0 };
+    *left = false;
+    if (!options->resume || !options->must_be_new || options->node ||
+        !path[0] || access(path, F_OK) != 0)
+        return SKN_OK;
+    skn_status_t status = skn_node_folders_in(path, &nodes, error);
+    *left = nodes.count > 0 || (options->from_run && model->node_count > 1);
+    skn_node_folders_fini(&nodes);
+    /* A folder that is damaged, or no run's, is reported when it is opened. */
+    return status == SKN_NO_MEMORY ? status : SKN_OK;
+}
+
+/* The run of several nodes becomes that of one process: nodes were one network
+ * without a ranker. */
+static void
+leave_nodes(skn_model_t *model)
+{
+    model->node_count = 0;
+    model->coordinator.address = "";
+    model->checkpoint.copies = 1;
+    if (model->train.ensemble == SKN_AUTO)
+        model->train.ensemble = 1;
+    if (model->train.ranker_trees == SKN_AUTO)
+        model->train.ranker_trees = 0;
+}
+
+/* Which node this process is. A run with nodes never trains alone, unless it
+ * goes on with what they have left. */
+static skn_status_t
+find_node(skn_model_run_t *run, const skn_model_run_options_t *options,
+          skn_error_t *error)
+{
+    const skn_model_t *model = run->model;
+    skn_status_t status;
+    for (size_t k = 0; options->node && k < model->node_count; k++)
+        if (strcmp(model->nodes[k].name, options->node) == 0) {
+            run->node = (uint32_t)k;
+            return SKN_OK;
+        }
+    if (options->node && model->node_count == 0) {
+        status =
+            skn_fail(error, SKN_USAGE, "%s has no `nodes:`", model->source);
+        return skn_fail_hint(error, status,
+                             "list them there, train it in one process with "
+                             "`skein train`, or on nodes of this machine with "
+                             "`skein up FILE --local-nodes N`");
+    }
+    if (options->node) {
+        status = skn_fail(error, SKN_USAGE, "%s has no node '%.64s'",
+                          model->source, options->node);
+        return skn_fail_hint(error, status,
+                             "its nodes stand under nodes:, such as %s",
+                             model->nodes[0].name);
+    }
+    bool left;
+    status = find_left(model, options, &left, error);
+    if (status != SKN_OK)
+        return status;
+    if (left) {
+        run->left_nodes = model->node_count;
+        leave_nodes(run->model);
+    }
+    if (!options->must_be_new || model->node_count < 2)
+        return SKN_OK;
+    status = skn_fail(error, SKN_USAGE, "%s has %zu nodes, this is one process",
+                      model->source, model->node_count);
+    char word[SKN_SHELL_WORD_BYTES];
+    return skn_fail_hint(error, status,
+                         "start them all with `skein up %s`, or each by hand, "
+                         "such as `skein node %s %s`",
+                         skn_shell_word(options->path, word),
+                         model->nodes[0].name, word);
+}
+
+/* On a node that is not the first there is no run: how far it has come, and
+ * what this node has of it, comes from the first one. */
+static skn_status_t
+find_run_elsewhere(const skn_model_run_t *run,
+                   const skn_model_run_options_t *options, skn_error_t *error)
+{
+    /* Nodes of one machine have folders of their own. */
+    const char *name = run->model->nodes[run->node].name;
+    if (!options->run_path[0])
+        choose_path(run->model, options->run_id[0] ? options->run_id : name,
+                    options->run_path);
+    if (!skn_model_is_kept(run->model) || options->predict)
+        return SKN_OK;
+    skn_status_t status = skn_folder_check(options->run_path, error);
+    if (status == SKN_OK && options->must_be_new && !options->resume &&
+        !options->from)
+        status = skn_resume_refuse(options->run_path, error);
+    return status;
+}
+
+static skn_status_t
+find_old_run(skn_model_run_t *run, const skn_model_run_options_t *options,
+             skn_error_t *error)
+{
+    skn_from_t from = { .parts = skn_model_is_kept(run->model),
+                        .alone = !options->node,
+                        .left = run->left_nodes > 1 };
+    skn_status_t status =
+        options->from ? skn_from_parse(options->from, &from, error) : SKN_OK;
+    return status == SKN_OK
+               ? skn_resume_from(options->run_path, &from, &run->resume, error)
+               : status;
+}
+
+static skn_status_t
+find_run(skn_model_run_t *run, const skn_model_run_options_t *options,
+         skn_error_t *error)
+{
+    skn_status_t status = SKN_OK;
+    bool resumes = options->resume || options->from;
+    bool again = options->again && options->run_path[0];
+    if (resumes && !run->model->checkpoint.path[0] && !again) {
+        status = skn_fail(error, SKN_USAGE,
+                          "--resume needs to know which run to go on with");
+        return skn_fail_hint(error, status, "give -o checkpoint.path=FOLDER");
+    }
+    if (!options->run_id[0])
+        status = skn_run_id_draw(options->run_id, error);
+    if (status == SKN_OK && !options->run_path[0])
+        choose_path(run->model, options->run_id, options->run_path);
+    /* Before the data is read, which takes long. */
+    if (status == SKN_OK)
+        status = skn_folder_check(options->run_path, error);
+    if (status == SKN_OK && options->must_be_new && !resumes && !again)
+        return skn_resume_refuse(options->run_path, error);
+    if (status != SKN_OK || (!resumes && !again))
+        return status;
+    status = find_old_run(run, options, error);
+    if (status != SKN_OK || !run->resume.has_run)
+        return status;
+    /* The folder of somebody else, that we died over: it is refused again. */
+    if (!resumes && strcmp(run->resume.run_id, options->run_id) != 0) {
+        skn_resume_fini(&run->resume);
+        memset(&run->resume, 0, sizeof(run->resume));
+        return SKN_OK;
+    }
+    memcpy(options->run_id, run->resume.run_id, SKN_RUN_ID_BYTES);
+    return SKN_OK;
+}
+
+/* --- prediction ---------------------------------------------------------- */
+
+/* The same network, to be looked at: no moments, no index, and hidden vectors
+ * that are not rounded on their way, as they are few. */
+static void
+only_look(skn_model_t *model, const skn_model_run_options_t *options)
+{
+    skn_model_train_t *train = &model->train;
+    /* The reader made the layers; they are ours to change. */
+    skn_model_layer_t *output =
+        (skn_model_layer_t *)(uintptr_t)&model->layers[model->layer_count - 1];
+    bool half = train->optimizer.kind != SKN_OPTIMIZER_ADAM &&
+                train->updates == SKN_UPDATES_LOAN;
+    model->data.test = options->predict;
+    model->data.questions = true;
+    train->optimizer.kind = SKN_OPTIMIZER_SGD;
+    train->updates = SKN_UPDATES_LOAN;
+    train->evaluate.rows = 0;
+    train->evaluate.topk = options->predict_labels;
+    model->links.coding = SKN_LINK_CODING_F32;
+    if (!half) /* the masters of a copy in bf16 are f32 */
+        output->weights = SKN_WEIGHTS_F32;
+    /* Nothing is drawn: a look is at all rows. */
+    output->sampler = (skn_model_sampler_t){ .kind = SKN_SAMPLER_UNIFORM,
+                                             .rows = 1,
+                                             .labels = true,
+                                             .tables = SKN_AUTO,
+                                             .bits = SKN_AUTO,
+                                             .lists = SKN_AUTO,
+                                             .list_rows = SKN_AUTO,
+                                             .refresh_batches = SKN_AUTO,
+                                             .uniform_rows = SKN_AUTO,
+                                             .share = 1 };
+}
+
+/* The best model of the run, or its newest; only on the first node. */
+static skn_status_t
+find_trained(skn_model_run_t *run, const skn_model_run_options_t *options,
+             skn_error_t *error)
+{
+    skn_trained_place_t place;
+    skn_resume_t *resume = &run->resume;
+    const char *path = run->model->checkpoint.path;
+    if (!path[0])
+        return skn_fail_hint(
+            error,
+            skn_fail(error, SKN_USAGE,
+                     "a prediction needs to know by which run"),
+            "give -o checkpoint.path=FOLDER");
+    (void)snprintf(options->run_path, SKN_TEXT_MAX, "%s", path);
+    bool gone = false;
+    skn_checkpoint_t *checkpoint = NULL;
+    if (skn_trained_find(path, &place, error) == SKN_OK)
+        checkpoint =
+            skn_trained_checkpoint(&place, SKN_VERIFY_LAZY, &gone, error);
+    skn_trained_place_fini(&place);
+    if (!checkpoint)
+        return error->status;
+    resume->has_run = resume->has_checkpoint = true;
+    resume->batch = skn_checkpoint_batch(checkpoint);
+    (void)snprintf(resume->checkpoint, sizeof(resume->checkpoint), "%s",
+                   skn_checkpoint_path(checkpoint));
+    skn_checkpoint_close(&checkpoint);
+    return options->run_id[0] ? SKN_OK
+                              : skn_run_id_draw(options->run_id, error);
+}
+
+static char *
+model_text(const skn_model_t *model, uint64_t train_hash, skn_error_t *error)
+{
+    char *text = NULL;
+    size_t bytes = 0;
+    FILE *file = open_memstream(&text, &bytes);
+    skn_status_t status =
+        file ? skn_model_write(model, file, error)
+             : skn_fail(error, SKN_NO_MEMORY, "no room for the config");
+    if (file)
+        (void)fprintf(file, SKN_RESUME_DATA "%016llx\n",
+                      (unsigned long long)train_hash);
+    if (file && fclose(file) != 0 && status == SKN_OK)
+        status = skn_fail(error, SKN_NO_MEMORY, "no room for the config");
+    if (status == SKN_OK)
+        return text;
+    free(text);
+    return NULL;
+}
+
+/* `path` from the root on; the caller's to free. What is empty, or a word with
+ * a meaning of its own, stays. */
+static char *
+whole_path(const char *path, skn_error_t *error)
+{
+    char *whole = NULL, *folder = NULL;
+    bool word = strcmp(path, "auto") == 0 || strcmp(path, "none") == 0;
+    if (path[0] && path[0] != '/' && !word)
+        folder = getcwd(NULL, 0);
+    if (asprintf(&whole, "%s%s%s", folder ? folder : "", folder ? "/" : "",
+                 path) < 0)
+        whole = NULL;
+    free(folder);
+    if (!whole)
+        skn_fail(error, SKN_NO_MEMORY, "no room for the path %.200s", path);
+    return whole;
+}
+
+/* The model once more, with paths that hold from any folder: `skein eval` is
+ * called from any, and a plan may be kept in any. */
+static skn_status_t
+make_whole(skn_model_run_t *run, const char *run_path, skn_error_t *error)
+{
+    const skn_model_t *model = run->model;
+    const char *path[] = { model->data.train,
+                           model->data.test,
+                           model->data.cache,
+                           model->checkpoint.path,
+                           run_path,
+                           model->idle.notice.file,
+                           model->train.optimizer.offload_path };
+    for (size_t k = 0; k < sizeof(path) / sizeof(path[0]); k++) {
+        run->whole_path[k] = whole_path(path[k], error);
+        if (!run->whole_path[k])
+            return SKN_NO_MEMORY;
+    }
+    run->whole_plugin =
+        calloc(model->plugin_count + 1, sizeof(*run->whole_plugin));
+    if (!run->whole_plugin)
+        return skn_fail(error, SKN_NO_MEMORY, "no room for %zu plug-ins",
+                        model->plugin_count);
+    for (size_t k = 0; k < model->plugin_count; k++) {
+        run->whole_plugin[k] = whole_path(model->plugins[k], error);
+        if (!run->whole_plugin[k])
+            return SKN_NO_MEMORY;
+    }
+    run->whole_node = calloc(model->node_count + 1, sizeof(*run->whole_node));
+    if (!run->whole_node)
+        return skn_fail(error, SKN_NO_MEMORY, "no room for %zu nodes",
+                        model->node_count);
+    for (size_t k = 0; k < model->node_count; k++) {
+        run->whole_node[k] = model->nodes[k];
+        run->whole_node[k].key = whole_path(model->nodes[k].key, error);
+        if (!run->whole_node[k].key)
+            return SKN_NO_MEMORY;
+    }
+    run->whole = *model;
+    run->whole.nodes = run->whole_node;
+    run->whole.plugins = (const char *const *)run->whole_plugin;
+    run->whole.data.train = run->whole_path[0];
+    run->whole.data.test = run->whole_path[1];
+    run->whole.data.cache = run->whole_path[2];
+    run->whole.checkpoint.path = run->whole_path[3];
+    run->whole.idle.notice.file = run->whole_path[5];
+    run->whole.train.optimizer.offload_path = run->whole_path[6];
+    return SKN_OK;
+}
+
+/* What the run may need: less where it gives way to others. */
+static uint64_t
+memory_allowed(const skn_model_t *model)
+{
+    uint64_t bytes = skn_memory_available_bytes();
+    return model->idle.enabled ? (uint64_t)((double)bytes * model->idle.memory)
+                               : bytes;
+}
+
+/* Of several nodes this process will hold the share of one, or none. */
+static skn_status_t
+check_memory(const skn_model_run_t *run, const skn_model_run_options_t *options,
+             skn_error_t *error)
+{
+    const skn_plan_t *plan = &run->plan;
+    uint64_t available = memory_allowed(run->model);
+    skn_status_t status;
+    if (plan->node_count > 0) {
+        uint64_t share = plan->nodes[run->node].memory_bytes;
+        if (!options->node || share <= available)
+            return SKN_OK;
+        status = skn_fail(error, SKN_NO_MEMORY,
+                          "node '%.64s' needs about %llu MiB of memory for its "
+                          "share, %llu MiB are available",
+                          run->model->nodes[run->node].name,
+                          (unsigned long long)(share >> 20),
+                          (unsigned long long)(available >> 20));
+        return skn_fail_hint(error, status,
+                             "give it fewer of the cores, or add a node");
+    }
+    if (plan->memory_bytes <= available)
+        return SKN_OK;
+    status = skn_fail(
+        error, SKN_NO_MEMORY,
+        "the run needs about %llu MiB of memory, %llu MiB are available",
+        (unsigned long long)(plan->memory_bytes >> 20),
+        (unsigned long long)(available >> 20));
+    if (run->model->idle.enabled)
+        return skn_fail_hint(error, status,
+                             "idle.memory lets it have %g of what there is",
+                             run->model->idle.memory);
+    return skn_fail_hint(
+        error, status,
+        "%sseveral nodes, fewer model.layers.hidden.units, or optimizer "
+        "adagrad or sgd with weights: bf16, need less",
+        run->model->train.optimizer.kind == SKN_OPTIMIZER_ADAM &&
+                plan->offload_bytes == 0
+            ? "train.optimizer.offload: file, "
+            : "");
+}
+
+/* A file in memory is no offload: then both together have to fit. */
+static skn_status_t
+refuse_memory_disk(const char *place, const char *folder, uint64_t bytes,
+                   uint64_t available, skn_error_t *error)
+{
+    skn_status_t status = skn_fail(
+        error, SKN_NO_MEMORY,
+        "%s: %.100s is in memory itself (tmpfs): with the optimizer's file the "
+        "run needs about %llu MiB, %llu MiB are available",
+        place, folder, (unsigned long long)(bytes >> 20),
+        (unsigned long long)(available >> 20));
+    return skn_fail_hint(error, status,
+                         "give -o train.optimizer.offload_path=FOLDER on a "
+                         "disk");
+}
+
+/* The moments of this process must find room where they are to be. */
+static skn_status_t
+check_offload(const skn_model_run_t *run,
+              const skn_model_run_options_t *options, skn_error_t *error)
+{
+    const skn_plan_t *plan = &run->plan;
+    bool nodes = plan->node_count > 0;
+    uint64_t bytes =
+        nodes ? plan->nodes[run->node].offload_bytes : plan->offload_bytes;
+    uint64_t memory =
+        nodes ? plan->nodes[run->node].memory_bytes : plan->memory_bytes;
+    uint64_t available = memory_allowed(run->model);
+    const char *folder = skn_plan_offload_path(run->model, options->run_path);
+    skn_offload_disk_t disk = { 0 };
+    skn_status_t status;
+    char text[256];
+    if (bytes == 0 || (nodes && !options->node))
+        return SKN_OK;
+    const char *place =
+        skn_model_place_text(&run->model->offload_place, text, sizeof(text));
+    /* A folder that is not there may be a disk that is not: no other serves. */
+    if (run->model->train.optimizer.offload_path[0] &&
+        access(folder, F_OK) != 0) {
+        int code = errno;
+        status = skn_fail(error, skn_errno_status(code, SKN_CANNOT_CREATE),
+                          "%s: train.optimizer.offload_path: %.100s: %s", place,
+                          folder, strerror(code));
+        return skn_fail_hint(error, status, "make the folder, or mount it");
+    }
+    status = skn_offload_look(folder, &disk, error);
+    if (status != SKN_OK)
+        return status;
+    int64_t most = run->model->resources.memory_bytes;
+    if (!nodes && most != SKN_AUTO && (uint64_t)most < available)
+        available = (uint64_t)most;
+    if (disk.memory && memory + bytes > available)
+        return refuse_memory_disk(place, folder, memory + bytes, available,
+                                  error);
+    if (bytes <= disk.room_bytes)
+        return SKN_OK;
+    status = skn_fail(error, SKN_STORAGE,
+                      "%s: adam's moments need a file of %llu MiB in %.100s, "
+                      "where %llu MiB are free",
+                      place, (unsigned long long)(bytes >> 20), folder,
+                      (unsigned long long)(disk.room_bytes >> 20));
+    return skn_fail_hint(error, status,
+                         "give -o train.optimizer.offload_path=FOLDER on a "
+                         "disk with more, take fewer model.layers.hidden.units,"
+                         " or optimizer adagrad, which needs no file");
+}
+
+static skn_status_t
+wire(skn_model_run_t *run, const skn_model_run_options_t *options,
+     skn_problems_t *problems, skn_error_t *error)
+{
+    skn_status_t status = make_whole(run, options->run_path, error);
+    char *text = status == SKN_OK
+                     ? model_text(&run->whole, run->plan.data.train_hash, error)
+                     : NULL;
+    if (!text)
+        return error->status;
+    const char *run_path =
+        options->whole_paths ? run->whole_path[4] : options->run_path;
+    if (options->whole_paths)
+        run->plan.model = &run->whole;
+    skn_plan_start_t start = {
+        .run_path = options->unsaved ? NULL : run_path,
+        .run_id = options->run_id,
+        .config_text = text,
+        .progress_ms = options->progress_ms,
+        .patience_s = options->patience_s,
+        .resume = run->resume.has_run,
+        .checkpoint =
+            run->resume.has_checkpoint ? run->resume.checkpoint : NULL,
+        .first_batch = run->resume.batch,
+        .newest = run->resume.newest,
+        .restore = (options->resume || options->from || options->predict) &&
+                   run->model->node_count > 1,
+        .generation = options->generation,
+        .resave = options->generation > 0 && run->resume.has_checkpoint,
+        .predict = options->predict,
+    };
+    skn_spec_t *spec = skn_plan_wire(&run->plan, &start, skn_kinds, problems);
+    free(text);
+    if (!spec)
+        return skn_problems_error(problems, error);
+    run->actor_count = skn_spec_wiring(spec)->actor_count;
+    run->data_hash = run->plan.data.content_hash;
+    run->topology = skn_topology_of(&spec, error);
+    return run->topology ? SKN_OK : error->status;
+}
+
+skn_status_t
+skn_model_run_open(skn_model_run_t *run, const skn_model_run_options_t *options,
+                   skn_problems_t *problems, skn_error_t *error)
+{
+    memset(run, 0, sizeof(*run));
+    uint32_t units = skn_unit_count(error);
+    if (units == 0)
+        return error->status;
+    skn_status_t status =
+        options->from_run
+            ? skn_run_config_read(options->path, options->overrides,
+                                  options->override_count, &run->model,
+                                  problems, error)
+            : skn_model_read(options->path, options->overrides,
+                             options->override_count, &run->model, problems,
+                             error);
+    if (status == SKN_OK)
+        status = find_node(run, options, error);
+    if (status == SKN_OK && options->on_model)
+        options->on_model(options->on_model_state, run->model);
+    if (status == SKN_OK && options->predict)
+        only_look(run->model, options);
+    if (status == SKN_OK && !options->unsaved)
+        status = run->node > 0      ? find_run_elsewhere(run, options, error)
+                 : options->predict ? find_trained(run, options, error)
+                                    : find_run(run, options, error);
+    if (status != SKN_OK || run->resume.finished)
+        return status;
+    status = skn_plan_make_within(&run->plan, run->model, units,
+                                  memory_allowed(run->model), error);
+    if (status == SKN_OK)
+        status = check_memory(run, options, error);
+    if (status == SKN_OK)
+        status = check_offload(run, options, error);
+    if (status == SKN_OK)
+        status = skn_resume_fits(&run->resume, options->run_path, run->model,
+                                 run->plan.data.features, run->plan.data.labels,
+                                 error);
+    if (status == SKN_OK && !options->predict)
+        status = skn_resume_same_data(&run->resume, options->run_path,
+                                      run->plan.data.train_hash, error);
+    return status == SKN_OK ? wire(run, options, problems, error) : status;
+}
+
+void
+skn_model_run_close(skn_model_run_t *run)
+{
+    skn_topology_destroy(&run->topology);
+    skn_resume_fini(&run->resume);
+    for (size_t k = 0; run->whole_plugin && k < run->model->plugin_count; k++)
+        free(run->whole_plugin[k]);
+    free(run->whole_plugin);
+    run->whole_plugin = NULL;
+    for (size_t k = 0; run->whole_node && k < run->model->node_count; k++)
+        free((char *)(uintptr_t)run->whole_node[k].key);
+    free(run->whole_node);
+    run->whole_node = NULL;
+    skn_model_destroy(&run->model);
+    for (size_t k = 0; k < sizeof(run->whole_path) / sizeof(char *); k++)
+        free(run->whole_path[k]);
+    memset(run->whole_path, 0, sizeof(run->whole_path));
+}

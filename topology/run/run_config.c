@@ -1,0 +1,103 @@
+/* run_config.c - reads the config of a run folder, and keeps an ensemble's.
+ * SPDX-License-Identifier: Apache-2.0 */
+#include "topology/run/run_config.h"
+
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "formats/folder/folder.h"
+#include "topology/config/document.h"
+#include "topology/run/trained.h"
+
+static bool
+is_ensemble(const char *folder)
+{
+    char path[SKN_TEXT_MAX + 32];
+    (void)snprintf(path, sizeof(path), "%s/" SKN_RUN_CONFIG_ENSEMBLE, folder);
+    return access(path, F_OK) == 0;
+}
+
+/* The config that `folder` has, as text; the caller's to free. */
+static char *
+config_of(const char *folder, skn_error_t *error)
+{
+    char *text = NULL;
+    size_t bytes = 0;
+    int descriptor = -1;
+    if (is_ensemble(folder)) {
+        if (skn_folder_open(folder, &descriptor, error) == SKN_OK)
+            (void)skn_folder_read_file(
+                descriptor, folder, SKN_RUN_CONFIG_ENSEMBLE,
+                SKN_CONFIG_BYTES_MAX, &text, &bytes, error);
+        if (descriptor >= 0)
+            (void)close(descriptor);
+        return text;
+    }
+    skn_trained_place_t place = { 0 };
+    if (skn_trained_find(folder, &place, error) == SKN_OK && place.one)
+        (void)skn_fail(error, SKN_USAGE,
+                       "%.200s is a checkpoint: give the run folder that it "
+                       "lies in",
+                       folder);
+    else if (place.run && !(text = strdup(skn_run_folder_config(place.run))))
+        (void)skn_fail(error, SKN_NO_MEMORY, "no room for the config");
+    skn_trained_place_fini(&place);
+    return text;
+}
+
+skn_status_t
+skn_run_config_read(const char *folder, const char *const *overrides,
+                    size_t override_count, skn_model_t **model,
+                    struct skn_problems *problems, skn_error_t *error)
+{
+    char *config = config_of(folder, error);
+    if (!config)
+        return error->status;
+    char *path = skn_override_of("checkpoint.path", folder, error);
+    /* A name without a folder: its paths are resolved already. */
+    skn_document_t *document =
+        skn_document_parse(config, strlen(config), "run.json", problems);
+    skn_status_t status = path ? SKN_OK : SKN_NO_MEMORY;
+    if (document && path)
+        (void)skn_document_set(document, path, problems);
+    for (size_t k = 0; document && k < override_count; k++)
+        (void)skn_document_set(document, overrides[k], problems);
+    if (document && path)
+        status = skn_model_check(document, model, problems, error);
+    if (skn_problems_count(problems) > 0)
+        status = skn_problems_error(problems, error);
+    skn_document_destroy(&document);
+    free(path);
+    free(config);
+    return status;
+}
+
+skn_status_t
+skn_run_config_keep(const char *folder, const skn_model_t *model, bool resumes,
+                    skn_error_t *error)
+{
+    char *text = NULL;
+    size_t bytes = 0;
+    int descriptor = -1;
+    if (resumes && is_ensemble(folder))
+        return SKN_OK;
+    FILE *file = open_memstream(&text, &bytes);
+    skn_status_t status =
+        file ? skn_model_write(model, file, error)
+             : skn_fail(error, SKN_NO_MEMORY, "no room for the config");
+    if (file && fclose(file) != 0 && status == SKN_OK)
+        status = skn_fail(error, SKN_NO_MEMORY, "no room for the config");
+    if (status == SKN_OK)
+        status = skn_folder_create(folder, &descriptor, error);
+    if (status == SKN_OK)
+        status = skn_folder_remove(descriptor, folder, SKN_RUN_CONFIG_ENSEMBLE,
+                                   error);
+    if (status == SKN_OK)
+        status = skn_folder_write_file(
+            descriptor, folder, SKN_RUN_CONFIG_ENSEMBLE, text, bytes, error);
+    if (descriptor >= 0)
+        (void)close(descriptor);
+    free(text);
+    return status;
+}

@@ -1,0 +1,346 @@
+/* trained.c - finds the checkpoint and the config of a trained model.
+ * SPDX-License-Identifier: Apache-2.0 */
+#include "topology/run/trained.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "actors/course/progress.h"
+#include "formats/folder/folder.h"
+#include "topology/config/document.h"
+#include "topology/run/run_config.h"
+#include "topology/config/shell_word.h"
+#include "topology/run/trained_missing.h"
+
+#define BEST_GONE "`best` names a checkpoint that is gone: the newest is used"
+
+/* Whether the folder `path` holds the file `name`. */
+static bool
+holds(const char *path, const char *name)
+{
+    char file[SKN_TEXT_MAX + 128];
+    (void)snprintf(file, sizeof(file), "%s/%s", path, name);
+    return access(file, F_OK) == 0;
+}
+
+/* --- what a path is ------------------------------------------------------- */
+
+static skn_status_t
+find_checkpoint(const char *path, skn_trained_place_t *place,
+                skn_error_t *error)
+{
+    char *whole = realpath(path, NULL); /* RUN/best is a link into RUN */
+    skn_status_t status = SKN_OK;
+    if (!whole)
+        return skn_fail(error, skn_errno_status(errno, SKN_NO_INPUT), "%s: %s",
+                        path, strerror(errno));
+    char *end = strrchr(whole, '/');
+    if (end > whole)
+        *end = '\0';
+    if (skn_run_folder_begun(whole)) {
+        place->run = skn_run_folder_look(whole, error);
+        status = place->run ? SKN_OK : error->status;
+    } else {
+        (void)skn_fail(error, SKN_NO_INPUT,
+                       "%s: the checkpoint lies in no run folder, which has "
+                       "its config",
+                       path);
+        status = skn_fail_hint(error, SKN_NO_INPUT, "keep it beside run.json");
+    }
+    free(whole);
+    return status;
+}
+
+/* Of the parts, one that has a config: a folder that was given a manifest
+ * before its run began has none yet (held.h). */
+static skn_status_t
+find_config(skn_trained_place_t *place, skn_error_t *error)
+{
+    for (size_t k = 0; k < place->nodes.count; k++) {
+        place->run = skn_run_folder_look(place->nodes.path[k], error);
+        if (!place->run)
+            return error->status;
+        if (skn_run_folder_config(place->run)[0])
+            return SKN_OK;
+        skn_run_folder_close(&place->run);
+    }
+    return skn_fail(error, SKN_NO_INPUT,
+                    "%s: none of its run folders has a config", place->path);
+}
+
+/* Whether the run in `path` came to its end; false, too, where it has nothing
+ * that can be read. */
+static bool
+is_done(const char *path, bool *any)
+{
+    skn_progress_t progress = { 0 };
+    skn_checkpoint_t *newest = skn_checkpoint_open(path, SKN_VERIFY_LAZY, NULL);
+    *any = newest != NULL;
+    if (newest && skn_progress_read(skn_checkpoint_metadata(newest), &progress,
+                                    NULL, NULL) != SKN_OK)
+        progress.finished = false;
+    skn_checkpoint_close(&newest);
+    return progress.finished;
+}
+
+/* How many networks the run in `path` is to have, and whether a ranker; 0: it
+ * keeps no config of the whole. */
+static uint32_t
+wanted_networks(const char *path, bool *ranker)
+{
+    skn_error_t ignored = { 0 };
+    skn_problems_t *problems = skn_problems_new(&ignored);
+    skn_document_t *document = NULL;
+    skn_model_t *model = NULL;
+    char *text = NULL;
+    size_t bytes = 0;
+    int folder = -1;
+    uint32_t networks = 0;
+    if (problems && skn_folder_open(path, &folder, &ignored) == SKN_OK &&
+        skn_folder_read_file(folder, path, SKN_RUN_CONFIG_ENSEMBLE,
+                             SKN_CONFIG_BYTES_MAX, &text, &bytes,
+                             &ignored) == SKN_OK)
+        document = skn_document_parse(text, bytes, "ensemble", problems);
+    if (document &&
+        skn_model_check(document, &model, problems, &ignored) == SKN_OK) {
+        networks = (uint32_t)model->train.ensemble;
+        *ranker = model->train.ranker_trees > 0;
+    }
+    if (folder >= 0)
+        (void)close(folder);
+    skn_model_destroy(&model);
+    skn_document_destroy(&document);
+    skn_problems_destroy(&problems);
+    free(text);
+    return networks;
+}
+
+/* What there is instead of the whole. */
+static void
+note_network(skn_trained_place_t *place, const char *path, uint32_t begun,
+             uint32_t trained, uint32_t chosen)
+{
+    bool ranker = false;
+    uint32_t wanted = wanted_networks(path, &ranker);
+    const char *more = wanted > 1 && ranker
+                           ? ", none are joined and the ranker "
+                             "is not fitted yet"
+                       : wanted > 1 ? ", and none are joined yet"
+                                    : ", and the ranker is not fitted "
+                                      "yet";
+    if (wanted > 0)
+        (void)snprintf(place->note, sizeof(place->note),
+                       "%.200s is unfinished: %u of its %u network%s %s "
+                       "trained%s; this is network %u of %u alone",
+                       path, trained, wanted, wanted > 1 ? "s" : "",
+                       wanted > 1 ? "are" : "is", more, chosen, wanted);
+    else
+        (void)snprintf(place->note, sizeof(place->note),
+                       "%.200s is unfinished: its networks (%u begun, %u "
+                       "trained) are not joined and no ranker is fitted yet; "
+                       "this is network %u alone",
+                       path, begun, trained, chosen);
+}
+
+/* The networks of a run that is not joined yet: the first one that is trained,
+ * else the first one that has saved anything. One alone is what the run will be
+ * a mean of; which, and how many there are, is said. */
+static skn_status_t
+find_network(const char *path, skn_trained_place_t *place, skn_error_t *error)
+{
+    uint32_t begun = 0, trained = 0, chosen = 0;
+    for (uint32_t k = 1; k <= SKN_ENSEMBLE_MAX; k++) {
+        char network[SKN_TEXT_MAX + 32];
+        bool any = false;
+        (void)snprintf(network, sizeof(network), "%s/network-%u", path, k);
+        if (!skn_run_folder_begun(network))
+            continue;
+        begun++;
+        bool done = is_done(network, &any);
+        if ((any && chosen == 0) || (done && trained == 0))
+            chosen = k;
+        trained += done;
+    }
+    if (chosen == 0) {
+        char word[SKN_SHELL_WORD_BYTES];
+        (void)skn_fail(error, SKN_NO_INPUT,
+                       "%s: none of its networks has a checkpoint yet", path);
+        return skn_fail_hint(error, SKN_NO_INPUT,
+                             "`skein train FILE --resume -o "
+                             "checkpoint.path=%s` goes on with them",
+                             skn_shell_word(path, word));
+    }
+    (void)snprintf(place->path, sizeof(place->path), "%s/network-%u", path,
+                   chosen);
+    note_network(place, path, begun, trained, chosen);
+    place->run = skn_run_folder_look(place->path, error);
+    return place->run ? SKN_OK : error->status;
+}
+
+static skn_status_t
+refuse(const char *path, const skn_node_folders_t *parts, skn_error_t *error)
+{
+    (void)skn_fail(error, SKN_NO_INPUT,
+                   "%s is neither a run folder nor a checkpoint", path);
+    if (parts->other[0][0])
+        return skn_fail_hint(error, SKN_NO_INPUT,
+                             "it holds several runs, such as %.60s and %.60s: "
+                             "give one of them",
+                             parts->other[0], parts->other[1]);
+    return skn_fail_hint(error, SKN_NO_INPUT,
+                         "`skein train` prints the run folder as it starts");
+}
+
+skn_status_t
+skn_trained_find(const char *path, skn_trained_place_t *place,
+                 skn_error_t *error)
+{
+    struct stat facts;
+    skn_error_t own = { 0 };
+    if (!error)
+        error = &own;
+    memset(place, 0, sizeof(*place));
+    if (strlen(path) >= SKN_TEXT_MAX)
+        return skn_fail(error, SKN_NO_INPUT, "%.80s...: File name too long",
+                        path);
+    if (stat(path, &facts) != 0) {
+        int code = errno;
+        return skn_fail(error, skn_errno_status(code, SKN_NO_INPUT), "%s: %s",
+                        path, strerror(code));
+    }
+    (void)snprintf(place->path, sizeof(place->path), "%s", path);
+    place->one = holds(path, "manifest.json");
+    if (place->one)
+        return find_checkpoint(path, place, error);
+    if (!S_ISDIR(facts.st_mode))
+        return refuse(path, &place->nodes, error);
+    skn_status_t status = skn_node_folders_in(path, &place->nodes, error);
+    if (status != SKN_OK)
+        return status;
+    if (skn_run_folder_begun(path)) {
+        place->run = skn_run_folder_look(path, error);
+        return place->run ? SKN_OK : error->status;
+    }
+    if (holds(path, "network-1/run.json"))
+        return find_network(path, place, error);
+    return place->nodes.count > 0 ? find_config(place, error)
+                                  : refuse(path, &place->nodes, error);
+}
+
+void
+skn_trained_place_fini(skn_trained_place_t *place)
+{
+    skn_run_folder_close(&place->run);
+    skn_node_folders_fini(&place->nodes);
+}
+
+skn_status_t
+skn_trained_model(const skn_run_folder_t *run, skn_model_t **model,
+                  skn_error_t *error)
+{
+    const char *config = skn_run_folder_config(run);
+    skn_problems_t *problems = skn_problems_new(error);
+    if (!problems)
+        return SKN_NO_MEMORY;
+    /* A name without a folder: its paths are resolved already. */
+    skn_document_t *document =
+        skn_document_parse(config, strlen(config), "run.json", problems);
+    skn_status_t status =
+        document ? skn_model_check(document, model, problems, error) : SKN_OK;
+    if (skn_problems_count(problems) > 0)
+        status = skn_problems_error(problems, error);
+    skn_document_destroy(&document);
+    skn_problems_destroy(&problems);
+    return status;
+}
+
+/* --- which checkpoint ----------------------------------------------------- */
+
+/* Nodes mark their own best ones; which is the run's, its newest one knows. */
+static skn_checkpoint_t *
+best_of_parts(const skn_trained_place_t *place, skn_verify_t verify, bool *gone,
+              skn_error_t *error)
+{
+    skn_progress_t progress = { 0 };
+    skn_checkpoint_t *newest = skn_checkpoint_open(place->path, verify, error);
+    if (!newest ||
+        skn_progress_read(skn_checkpoint_metadata(newest), &progress, NULL,
+                          NULL) != SKN_OK ||
+        progress.best_epoch == 0 ||
+        progress.best_batch == skn_checkpoint_batch(newest))
+        return newest;
+    skn_checkpoint_t *best = skn_checkpoint_open_batch(
+        place->path, progress.best_batch, verify, NULL);
+    *gone = best == NULL;
+    if (!best)
+        return newest;
+    skn_checkpoint_close(&newest);
+    return best;
+}
+
+static skn_checkpoint_t *
+best_of_run(const skn_trained_place_t *place, skn_verify_t verify, bool *gone,
+            skn_error_t *error)
+{
+    char best[SKN_TEXT_MAX + 64];
+    struct stat facts;
+    (void)snprintf(best, sizeof(best), "%s/best", place->path);
+    if (holds(best, "manifest.json"))
+        return skn_checkpoint_open(best, verify, error);
+    *gone = lstat(best, &facts) == 0;
+    return skn_checkpoint_open(place->path, verify, error);
+}
+
+skn_checkpoint_t *
+skn_trained_checkpoint(const skn_trained_place_t *place, skn_verify_t verify,
+                       bool *gone, skn_error_t *error)
+{
+    skn_checkpoint_t *checkpoint =
+        place->one ? skn_checkpoint_open(place->path, verify, error)
+        : place->nodes.count > 0 ? best_of_parts(place, verify, gone, error)
+                                 : best_of_run(place, verify, gone, error);
+    if (!checkpoint && error && error->status != SKN_NO_MEMORY)
+        skn_trained_missing(place, error);
+    return checkpoint;
+}
+
+skn_status_t
+skn_trained_open(skn_trained_t *trained, const char *path, skn_verify_t verify,
+                 skn_error_t *error)
+{
+    skn_trained_place_t *place = &trained->place;
+    skn_error_t own = { 0 };
+    bool gone = false;
+    if (!error)
+        error = &own;
+    memset(trained, 0, sizeof(*trained));
+    skn_status_t status = skn_trained_find(path, place, error);
+    if (status == SKN_OK)
+        status = skn_trained_model(place->run, &trained->model, error);
+    if (status != SKN_OK)
+        return status;
+    trained->checkpoint = skn_trained_checkpoint(place, verify, &gone, error);
+    if (!trained->checkpoint)
+        return error->status;
+    if (place->note[0])
+        (void)snprintf(trained->warning, sizeof(trained->warning),
+                       "%s, batch %" PRIu64, place->note,
+                       skn_checkpoint_batch(trained->checkpoint));
+    else
+        (void)snprintf(trained->warning, sizeof(trained->warning), "%s",
+                       gone ? BEST_GONE
+                            : skn_checkpoint_warning(trained->checkpoint));
+    return SKN_OK;
+}
+
+void
+skn_trained_close(skn_trained_t *trained)
+{
+    skn_checkpoint_close(&trained->checkpoint);
+    skn_trained_place_fini(&trained->place);
+    skn_model_destroy(&trained->model);
+}

@@ -1,0 +1,283 @@
+/* endpoint_line.c - the connections that a node makes to its peers.
+ *
+ * libzmq redials after a connection broke or could not be made, but not after
+ * the peer refused our key or spoke nonsense: then the socket is made anew,
+ * ever later.  SPDX-License-Identifier: Apache-2.0 */
+#include <errno.h>
+#include <netinet/in.h>
+#include <netinet/tcp.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <sys/timerfd.h>
+
+#include "transport/endpoint/endpoint_state.h"
+#include "transport/socket/socket.h"
+#include "transport/socket/conduit.h"
+
+#define EVENTS                                                                 \
+    (ZMQ_EVENT_CONNECTED | ZMQ_EVENT_CONNECT_DELAYED |                         \
+     ZMQ_EVENT_CONNECT_RETRIED | ZMQ_EVENT_DISCONNECTED |                      \
+     ZMQ_EVENT_HANDSHAKE_SUCCEEDED | ZMQ_EVENT_HANDSHAKE_FAILED_AUTH |         \
+     ZMQ_EVENT_HANDSHAKE_FAILED_PROTOCOL |                                     \
+     ZMQ_EVENT_HANDSHAKE_FAILED_NO_DETAIL)
+
+/* After a refusal: 1, 2, 4, 8, 8 ... seconds. After anything else, libzmq is
+ * given time to redial by itself. */
+#define REFUSED_MS_MIN 1000u
+#define REFUSED_DOUBLINGS_MAX 3u
+#define BROKEN_MS 3000u
+/* A tunnel is dialled before its other end is there, which may take 4 s of the
+ * handshake (tunnels_state.h); the rest of it has as long as any other. */
+#define LED_HANDSHAKE_MS (4000 + SKN_HANDSHAKE_MS)
+/* Bytes that the system may hold and has not sent. More would only wait there,
+ * and heartbeats behind them: at 1 Mbit/s this is one second. */
+#define UNSENT_BYTES 131072
+
+void
+skn_line_close(skn_endpoint_t *endpoint, line_t *line, int linger_ms)
+{
+    skn_source_remove(endpoint, &line->dealer_source);
+    skn_source_remove(endpoint, &line->monitor_source);
+    skn_socket_close(&line->socket, &line->monitor, linger_ms);
+    line->lost = line->lost || line->standing;
+    line->standing = line->busy = false;
+}
+
+skn_status_t
+skn_line_dial(skn_endpoint_t *endpoint, line_t *line, skn_error_t *error)
+{
+    const peer_t *peer = line->peer;
+    skn_socket_options_t options = {
+        .type = ZMQ_DEALER,
+        .ipv6 = peer->ipv6,
+        .frame_bytes = SKN_FRAME_OVERHEAD_BYTES,
+        .fragments_max = endpoint->fragments_max,
+        .keys = endpoint->keys,
+        .server_key = endpoint->keys ? peer->public_key : NULL,
+        .service = endpoint->service,
+        .handshake_ms =
+            skn_conduit_is_local(peer->address) ? LED_HANDSHAKE_MS : 0,
+    };
+    skn_line_close(endpoint, line, 0);
+    line->redial_ms = 0;
+    line->socket = skn_socket_open(endpoint->context, &options, error);
+    if (!line->socket)
+        return error ? error->status : SKN_NO_MEMORY;
+    line->monitor =
+        skn_socket_monitor(endpoint->context, line->socket, EVENTS, error);
+    skn_status_t status = line->monitor ? SKN_OK
+                          : error       ? error->status
+                                        : SKN_NO_MEMORY;
+    if (status == SKN_OK)
+        status = skn_source_add(endpoint, &line->dealer_source,
+                                skn_socket_descriptor(line->socket), error);
+    if (status == SKN_OK)
+        status = skn_source_add(endpoint, &line->monitor_source,
+                                skn_socket_descriptor(line->monitor), error);
+    if (status == SKN_OK && !skn_socket_connect(line->socket, peer->address))
+        status = skn_fail(error, SKN_BAD_CONFIG, "node %s: cannot dial %s: %s",
+                          peer->name, peer->address, zmq_strerror(zmq_errno()));
+    if (status != SKN_OK)
+        skn_line_close(endpoint, line, 0);
+    return status;
+}
+
+/* --- redialling ---------------------------------------------------------- */
+
+static void
+set_timer(skn_endpoint_t *endpoint, uint64_t now, uint64_t due)
+{
+    struct itimerspec spec = { { 0 }, { 0 } };
+    if (due > 0) {
+        uint64_t wait_ms = due > now ? due - now : 1;
+        spec.it_value.tv_sec = (time_t)(wait_ms / 1000);
+        spec.it_value.tv_nsec = (long)(wait_ms % 1000) * 1000000;
+    }
+    (void)timerfd_settime(endpoint->timer, 0, &spec, NULL);
+}
+
+void
+skn_lines_redial(skn_endpoint_t *endpoint)
+{
+    uint64_t now = skn_endpoint_now_ms(), next = 0;
+    for (size_t k = 0; k < endpoint->peer_count * SKN_LANE_COUNT; k++) {
+        line_t *line =
+            &endpoint->peer[k / SKN_LANE_COUNT].line[k % SKN_LANE_COUNT];
+        if (line->redial_ms > 0 && line->redial_ms <= now &&
+            skn_line_dial(endpoint, line, NULL) != SKN_OK)
+            line->redial_ms = now + BROKEN_MS; /* no memory: later */
+        if (line->redial_ms > 0 && (next == 0 || line->redial_ms < next))
+            next = line->redial_ms;
+    }
+    set_timer(endpoint, now, next);
+}
+
+static void
+redial_in(skn_endpoint_t *endpoint, line_t *line, uint64_t wait_ms)
+{
+    if (line->redial_ms > 0)
+        return; /* an earlier event said when */
+    line->redial_ms = skn_endpoint_now_ms() + wait_ms;
+    skn_lines_redial(endpoint);
+}
+
+static uint64_t
+refused_ms(const line_t *line)
+{
+    uint32_t doublings = line->failures - 1;
+    return (uint64_t)REFUSED_MS_MIN
+           << (doublings < REFUSED_DOUBLINGS_MAX ? doublings
+                                                 : REFUSED_DOUBLINGS_MAX);
+}
+
+/* --- events -------------------------------------------------------------- */
+
+static bool
+arrive(const line_t *line, skn_arrival_kind_t kind, const char *sentence,
+       skn_arrival_t *arrival)
+{
+    *arrival = (skn_arrival_t){ .kind = kind,
+                                .peer = line->peer->number,
+                                .lane = line->lane,
+                                .sentence = sentence };
+    return true;
+}
+
+/* Two lanes fail together, and again and again: one line is enough. */
+static bool
+may_say(peer_t *peer)
+{
+    uint64_t now = skn_endpoint_now_ms();
+    if (peer->sentence_ms > 0 && now - peer->sentence_ms < SENTENCE_MS)
+        return false;
+    peer->sentence_ms = now;
+    return true;
+}
+
+static bool
+on_refused(skn_endpoint_t *endpoint, line_t *line, skn_arrival_t *arrival)
+{
+    peer_t *peer = line->peer;
+    endpoint->counts.refusals++;
+    line->failures++;
+    redial_in(endpoint, line, refused_ms(line));
+    if (!may_say(peer))
+        return false;
+    (void)snprintf(endpoint->sentence, SENTENCE_BYTES,
+                   "node %s refused our key: ask its owner to add %s",
+                   peer->name, skn_keys_public(endpoint->keys));
+    return arrive(line, SKN_ARRIVAL_REFUSED, endpoint->sentence, arrival);
+}
+
+/* A local name says nothing to anybody. */
+static const char *
+place_of(const peer_t *peer)
+{
+    return skn_conduit_is_local(peer->address) ? "the end of its tunnel"
+                                               : peer->address;
+}
+
+static bool
+on_failed(skn_endpoint_t *endpoint, line_t *line, uint16_t event,
+          skn_arrival_t *arrival)
+{
+    peer_t *peer = line->peer;
+    char *text = endpoint->sentence;
+    endpoint->counts.handshakes_failed_there++;
+    line->failures++;
+    redial_in(endpoint, line, refused_ms(line) + BROKEN_MS);
+    /* Once is a peer that came to its end in that moment; and a tunnel whose
+     * other end does not come ends so every time. */
+    if ((event == ZMQ_EVENT_HANDSHAKE_FAILED_NO_DETAIL &&
+         (line->failures < 2 || skn_conduit_is_local(peer->address))) ||
+        !may_say(peer))
+        return false;
+    if (!endpoint->keys)
+        (void)snprintf(text, SENTENCE_BYTES,
+                       "node %s at %s does not speak as nodes without keys do: "
+                       "if it has a key, this node needs one, too (skein "
+                       "keygen)",
+                       peer->name, place_of(peer));
+    else
+        (void)snprintf(text, SENTENCE_BYTES,
+                       "node %s at %s does not have the key %s: its key file "
+                       "differs from ours, or it runs without, or is another "
+                       "program",
+                       peer->name, place_of(peer), peer->public_key);
+    return arrive(line, SKN_ARRIVAL_HANDSHAKE_FAILED, text, arrival);
+}
+
+static bool
+on_disconnected(skn_endpoint_t *endpoint, line_t *line, skn_arrival_t *arrival)
+{
+    redial_in(endpoint, line, BROKEN_MS);
+    if (!line->standing)
+        return false; /* it never stood */
+    line->standing = false;
+    endpoint->counts.disconnected++;
+    return arrive(line, SKN_ARRIVAL_DISCONNECTED, "", arrival);
+}
+
+static bool
+on_connected(skn_endpoint_t *endpoint, line_t *line, skn_arrival_t *arrival)
+{
+    if (line->standing)
+        return false;
+    line->standing = true;
+    line->failures = 0;
+    line->peer->sentence_ms = 0;
+    endpoint->counts.connected++;
+    return arrive(line, SKN_ARRIVAL_CONNECTED, "", arrival);
+}
+
+bool
+skn_line_event(skn_endpoint_t *endpoint, line_t *line, skn_arrival_t *arrival,
+               bool *empty)
+{
+    uint16_t event;
+    uint32_t value;
+    int unsent = UNSENT_BYTES;
+    *empty = false;
+    if (line->lost) { /* with the socket before this one */
+        line->lost = false;
+        endpoint->counts.disconnected++;
+        return arrive(line, SKN_ARRIVAL_DISCONNECTED, "", arrival);
+    }
+    if (!line->monitor || !skn_monitor_take(line->monitor, &event, &value)) {
+        *empty = true;
+        return false;
+    }
+    switch (event) {
+    case ZMQ_EVENT_CONNECTED:
+        (void)setsockopt((int)value, IPPROTO_TCP, TCP_NOTSENT_LOWAT, &unsent,
+                         sizeof(unsent));
+        line->redial_ms = 0;
+        return false;
+    case ZMQ_EVENT_CONNECT_DELAYED:
+    case ZMQ_EVENT_CONNECT_RETRIED:
+        line->redial_ms = 0; /* libzmq is at it */
+        return false;
+    case ZMQ_EVENT_HANDSHAKE_SUCCEEDED:
+        return on_connected(endpoint, line, arrival);
+    case ZMQ_EVENT_HANDSHAKE_FAILED_AUTH:
+        return on_refused(endpoint, line, arrival);
+    case ZMQ_EVENT_DISCONNECTED:
+        return on_disconnected(endpoint, line, arrival);
+    default:
+        return on_failed(endpoint, line, event, arrival);
+    }
+}
+
+/* Nobody has anything to tell a DEALER of ours. What comes anyway is not read,
+ * and two messages (ZMQ_RCVHWM 1) are the most that can lie there. */
+bool
+skn_line_room(line_t *line)
+{
+    int events = 0;
+    if (!line->socket ||
+        !skn_socket_get(line->socket, ZMQ_EVENTS, &events, sizeof(events)) ||
+        !line->busy || !(events & ZMQ_POLLOUT))
+        return false;
+    line->busy = false;
+    return true;
+}

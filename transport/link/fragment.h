@@ -1,0 +1,84 @@
+/* fragment.h - the wire form of a fragment of a link: two frames.
+ *
+ * Frame 0 is a msgpack array of 12 values, at most 128 bytes; frame 1 is raw.
+ *
+ *     [version, type, run, node, incarnation, peer,      same in all versions
+ *      offset, ack, credit, held, stamp, echo]
+ *
+ * `run` is bin of 16 bytes, all others are unsigned; 0 stands for "nothing
+ * said". What each means: docs/wire.md. Nothing here has a state.
+ * SPDX-License-Identifier: Apache-2.0 */
+#ifndef TRANSPORT_LINK_FRAGMENT_H
+#define TRANSPORT_LINK_FRAGMENT_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#include "skein/error.h"
+#include "transport/link/link.h"
+
+#define SKN_LINK_VERSION 1u
+#define SKN_FRAGMENT_FIELDS 12u
+/* Those of every version: enough to tell the sender that ours is another. */
+#define SKN_FRAGMENT_FIRST_FIELDS 6u
+#define SKN_FRAGMENT_HEADER_BYTES_MAX 128u
+#define SKN_HELLO_BYTES 32u
+#define SKN_REFUSAL_BYTES 8u
+/* Offsets and stamps: 200 years of 1 Gbit/s, 290,000 years of us. Sums of two
+ * of them cannot wrap. */
+#define SKN_OFFSET_MAX ((uint64_t)INT64_MAX)
+
+/* T(NAME, number, least bytes of its body, most) */
+#define SKN_FRAGMENT_TYPES(T)                                                  \
+    T(HELLO, 1, SKN_HELLO_BYTES, SKN_HELLO_BYTES)                              \
+    T(DATA, 2, 1, SKN_FRAGMENT_BYTES_MAX)                                      \
+    T(ACK, 3, 0, 0)                                                            \
+    T(PULSE, 4, 0, 0)                                                          \
+    T(ANSWER, 5, 0, 0)                                                         \
+    T(REFUSE, 6, SKN_REFUSAL_BYTES, SKN_REFUSAL_BYTES)
+
+typedef enum skn_fragment_type {
+#define T(name, number, least, most) SKN_FRAGMENT_##name = (number),
+    SKN_FRAGMENT_TYPES(T)
+#undef T
+} skn_fragment_type_t;
+
+typedef struct skn_fragment_header {
+    uint32_t version, type;
+    uint8_t run[SKN_RUN_ID_BYTES];
+    uint32_t node;        /* the sender's place in the list of nodes */
+    uint64_t incarnation; /* this start of the sender; not 0 */
+    uint64_t peer;        /* the receiver's start that is meant; 0: any */
+    uint64_t offset;      /* data: of its first byte in the sender's stream */
+    uint64_t ack;         /* all bytes below it have arrived */
+    uint64_t credit;      /* bytes below it may be sent */
+    uint64_t held;        /* the first byte that is here behind a gap */
+    uint64_t stamp;       /* us since the sender's start, from 1 */
+    uint64_t echo;        /* a stamp of the receiver, plus the us it was kept */
+} skn_fragment_header_t;
+
+/* Writes `header` in the shortest form; the bytes written. */
+size_t skn_fragment_write(const skn_fragment_header_t *header,
+                          uint8_t bytes[SKN_FRAGMENT_HEADER_BYTES_MAX]);
+
+/* Reads a header that may be any bytes, and compares the length of the body
+ * with what its type allows. SKN_BAD_MESSAGE, and *reason HEADER, VERSION, TYPE
+ * or BODY; with VERSION the first six fields of *header are valid, otherwise
+ * none is. No allocation; time grows with the header's bytes. */
+skn_status_t skn_fragment_read(skn_frame_t frame, size_t body_bytes,
+                               skn_fragment_header_t *header,
+                               skn_link_reason_t *reason, skn_error_t *error);
+
+/* The bodies of hello and refuse: u64s, little-endian. */
+typedef struct skn_hello {
+    uint64_t config_hash, schemas_hash, data_hash;
+    uint64_t wants_answer; /* bit 0 of the flags */
+    uint64_t purpose;      /* bits 8 to 15; the others are 0 in version 1 */
+} skn_hello_t;
+void skn_hello_write(const skn_hello_t *hello, uint8_t body[SKN_HELLO_BYTES]);
+/* `body` has SKN_HELLO_BYTES at any address. */
+void skn_hello_read(const uint8_t *body, skn_hello_t *hello);
+void skn_refusal_write(uint64_t code, uint8_t body[SKN_REFUSAL_BYTES]);
+uint64_t skn_refusal_read(const uint8_t *body);
+
+#endif

@@ -1,0 +1,238 @@
+/* link.h - the link protocol between two nodes, as a pure state machine.
+ *
+ * A link carries a reliable, ordered stream of records to one peer, and one
+ * from it, over lanes that may lose, repeat, delay, reorder and cut:
+ *
+ *     records -> stream of bytes -> fragments -> (sockets, or a simulator)
+ *
+ * No socket, no clock, no thread: whoever drives it moves the fragments and
+ * says what time it is. Time is monotonic, in ns; one that goes back is taken
+ * for the latest one known. The wire form of a fragment:
+ * transport/link/fragment.h; the protocol in words: docs/wire.md.
+ *
+ * How to drive it: whenever something happened (records to send, fragments
+ * that came, a lane that became writable, skn_link_due_ns passed), call
+ * skn_link_tick, then skn_link_next and skn_link_next_pulse as often as they
+ * give something and the socket takes it, and skn_link_record until false.
+ *
+ * Memory, beside the link itself (7 KiB): what is queued and not yet acked,
+ * at most queue_bytes_max + one record; of what came, at most window_bytes
+ * + one record; both in chunks of 64 KiB, of which the first and the
+ * last may be partly filled; one fragment of each lane.
+ *
+ * A link belongs to one thread at a time.
+ * SPDX-License-Identifier: Apache-2.0 */
+#ifndef TRANSPORT_LINK_LINK_H
+#define TRANSPORT_LINK_LINK_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "skein/error.h"
+#include "transport/message/schema.h"
+
+/* The longest record; the largest body of a fragment. */
+#define SKN_RECORD_BYTES_MAX ((size_t)1 << 30)
+#define SKN_FRAGMENT_BYTES_MAX ((size_t)1 << 16)
+#define SKN_FRAGMENT_BYTES_MIN ((size_t)1 << 12)
+#define SKN_RUN_ID_BYTES 16u
+
+/* What a run is for. P(NAME, number on the wire, what a node does) */
+#define SKN_LINK_PURPOSES(P)                                                   \
+    P(BEGIN, 0, "begins anew")                                                 \
+    P(RESUME, 1, "goes on with a run")                                         \
+    P(PREDICT, 2, "predicts")
+
+typedef enum skn_link_purpose {
+#define P(name, number, text) SKN_LINK_##name = (number),
+    SKN_LINK_PURPOSES(P)
+#undef P
+} skn_link_purpose_t;
+
+typedef struct skn_link skn_link_t;
+
+/* R(NAME, its name in counters, why a fragment was refused or dropped). The
+ * link goes on. */
+#define SKN_LINK_REASONS(R)                                                    \
+    R(HEADER, "header", "its header is no fragment header")                    \
+    R(VERSION, "version", "it speaks another version of the protocol")         \
+    R(TYPE, "type", "its type is unknown")                                     \
+    R(BODY, "body", "its body has a wrong length for its type")                \
+    R(RUN, "run", "it belongs to another run")                                 \
+    R(NODE, "node", "it names another node as its sender")                     \
+    R(INCARNATION, "incarnation", "it is from or for another start of a node") \
+    R(EARLY, "early", "it came before the hello")                              \
+    R(ACK, "ack", "it acknowledges what was never sent")                       \
+    R(CREDIT, "credit", "it goes beyond the credit given")                     \
+    R(GAPS, "gaps", "too many gaps before it are open")                        \
+    R(DEAD, "dead", "the link is dead")
+
+typedef enum skn_link_reason {
+#define R(name, word, text) SKN_LINK_REASON_##name,
+    SKN_LINK_REASONS(R)
+#undef R
+    SKN_LINK_REASON_COUNT
+} skn_link_reason_t;
+
+/* The sentence of `reason`, and its name; static. NULL beyond the table. */
+const char *skn_link_reason_text(skn_link_reason_t reason);
+const char *skn_link_reason_name(skn_link_reason_t reason);
+
+/* S(NAME, its name, what it means) */
+#define SKN_LINK_STATES(S)                                                     \
+    S(NEW, "new", "waiting for the peer's hello")                              \
+    S(LIVE, "live", "the peer answers")                                        \
+    S(SUSPECT, "suspect", "the peer has not answered for suspect_ns")          \
+    S(DONE, "done", "both streams came to their ends and were acked")          \
+    S(DEAD, "dead", "given up; skn_link_failure says why")
+
+typedef enum skn_link_state {
+#define S(name, word, text) SKN_LINK_##name,
+    SKN_LINK_STATES(S)
+#undef S
+    SKN_LINK_STATE_COUNT
+} skn_link_state_t;
+
+/* "new", "live", ...; static. NULL beyond the table. */
+const char *skn_link_state_name(skn_link_state_t state);
+
+/* 0 means the default where one is named. */
+typedef struct skn_link_options {
+    const char *node_name, *peer_name; /* for sentences only; copied */
+    uint32_t node, peer; /* places in the list of nodes; differ. 0: the first */
+    uint8_t run[SKN_RUN_ID_BYTES]; /* all zero: adopt that of node 0 */
+    uint64_t incarnation; /* not 0; random for each start of the process */
+    /* Both ends must have the same, or the link dies with a sentence. */
+    uint64_t config_hash, schemas_hash, data_hash;
+    uint8_t purpose; /* skn_link_purpose_t; the same, and looked at first */
+    size_t fragment_bytes;   /* 64 KiB; within 1 and SKN_FRAGMENT_BYTES_MAX */
+    size_t window_bytes;     /* 8 MiB; what the peer may have sent beyond what
+                              * skn_link_record has taken; at most 1 GiB */
+    size_t record_bytes_max; /* SKN_RECORD_BYTES_MAX, and at most that; the
+                              * longest record that the peer may send */
+    size_t queue_bytes_max;  /* 256 MiB; skn_link_send is busy above it */
+    uint64_t ack_delay_ns;   /* 5 ms */
+    uint64_t pulse_ns;       /* 1 s, between two pulses */
+    uint64_t suspect_ns;     /* 4 s without an answer: SKN_LINK_SUSPECT */
+    uint64_t silence_ns;     /* 10 s: SKN_LINK_DEAD; UINT64_MAX: never */
+} skn_link_options_t;
+
+/* What goes onto the wire: two frames of one multipart message. */
+typedef struct skn_fragment {
+    skn_frame_t header, body; /* the body may be empty */
+} skn_fragment_t;
+
+typedef struct skn_link_counts {
+    /* Totals since the start. "sent" counts what skn_link_next gave. */
+    uint64_t records_sent, record_bytes_sent;
+    uint64_t records_taken, record_bytes_taken;
+    uint64_t fragments_sent, header_bytes_sent, body_bytes_sent;
+    uint64_t fragments_taken, header_bytes_taken, body_bytes_taken;
+    uint64_t resent_fragments, resent_bytes; /* a part of those sent */
+    uint64_t timeouts, connects;
+    uint64_t duplicate_fragments, out_of_order_fragments; /* taken */
+    uint64_t refused[SKN_LINK_REASON_COUNT]; /* not among those taken */
+    /* Now. */
+    uint64_t queue_bytes;     /* given to skn_link_send and not acked */
+    uint64_t in_flight_bytes; /* of those, sent */
+    uint64_t credit_bytes;    /* what may be sent beyond what was sent */
+    uint64_t arrived_bytes;   /* here, and not yet taken as records */
+    uint64_t memory_bytes;    /* allocated for both streams */
+    uint64_t fragment_bytes;  /* the size of fragments that the rate allows */
+    uint64_t rtt_ns, rtt_min_ns; /* data lane, smoothed; least. 0: unknown */
+    uint64_t pulse_rtt_ns;       /* of the last answered pulse. 0: unknown */
+    uint64_t bytes_per_second; /* acked, smoothed over busy times. 0: unknown */
+    uint64_t silent_ns;        /* since the last answer, at the last tick */
+} skn_link_counts_t;
+
+/* --- life ---------------------------------------------------------------- */
+
+/* NULL and SKN_BAD_CONFIG for an option out of its range, or SKN_NO_MEMORY. */
+skn_link_t *skn_link_new(const skn_link_options_t *options, skn_error_t *error);
+/* Frees, sets *link to NULL. *link may be NULL already. */
+void skn_link_destroy(skn_link_t **link);
+
+skn_link_state_t skn_link_state(const skn_link_t *link);
+/* Why the link is SKN_LINK_DEAD; NULL unless it is. With a hint. Lives as long
+ * as the link. */
+const skn_error_t *skn_link_failure(const skn_link_t *link);
+void skn_link_count(const skn_link_t *link, skn_link_counts_t *counts);
+
+/* The run that the link belongs to: given, or adopted from node 0 by its
+ * hello; false (and all zero) as long as there is none. A node that adopts one
+ * passes it on to its other links. Ignored where a link has a run already. */
+bool skn_link_run(const skn_link_t *link, uint8_t run[SKN_RUN_ID_BYTES]);
+void skn_link_set_run(skn_link_t *link, const uint8_t run[SKN_RUN_ID_BYTES]);
+
+/* Makes the link DEAD because of `error` of our own (a record that cannot be
+ * decoded, the end of the run); the peer is told that we gave up. Nothing
+ * where it is DEAD or DONE. */
+void skn_link_fail(skn_link_t *link, const skn_error_t *error);
+
+/* --- records ------------------------------------------------------------- */
+
+/* Queues one record: the bytes of all frames in a row, 1 to
+ * SKN_RECORD_BYTES_MAX of them together; copies. May be called in any state
+ * that is not DEAD, also before the hello. SKN_BAD_MESSAGE (empty or too long),
+ * SKN_BUSY (more than queue_bytes_max are queued; call again when
+ * skn_link_queued_bytes has gone down), SKN_UNAVAILABLE (finished, or DEAD: the
+ * failure), SKN_NO_MEMORY. Nothing is queued then. */
+skn_status_t skn_link_send(skn_link_t *link, const skn_frame_t *frame,
+                           size_t frame_count, skn_error_t *error);
+/* What was queued and is not acked yet: so that the driver can throttle. */
+size_t skn_link_queued_bytes(const skn_link_t *link);
+/* The same as places in the stream: where what was queued last ends, and what
+ * lies below what is acked. Neither goes back. */
+uint64_t skn_link_queued_end(const skn_link_t *link);
+uint64_t skn_link_acked_end(const skn_link_t *link);
+
+/* The next complete record of the peer, once and in order; false: none. Valid
+ * until the next call of this function or of skn_link_destroy; at any address.
+ * Taking it gives the peer credit. Works after the end of a link too. */
+bool skn_link_record(skn_link_t *link, skn_frame_t *record);
+
+/* Nothing more will be sent. The link is DONE when all of ours is acked and
+ * the peer's end was reached by skn_link_record. Go on driving it for a while
+ * (SKN_LINK_LINGER_NS) after that: our last ack may have been lost. */
+void skn_link_finish(skn_link_t *link);
+#define SKN_LINK_LINGER_NS UINT64_C(2000000000)
+/* The peer has finished, and all of its records have been taken. */
+bool skn_link_ended(const skn_link_t *link);
+
+/* --- fragments ----------------------------------------------------------- */
+
+/* The data lane to the peer was (re)connected: a hello goes out, and what is
+ * not acked goes out again. Between disconnected and connected (and at first)
+ * skn_link_next gives nothing; the pulse lane has no such state. */
+void skn_link_connected(skn_link_t *link, uint64_t now_ns);
+void skn_link_disconnected(skn_link_t *link, uint64_t now_ns);
+
+/* The next fragment for the data lane, or for the pulse lane; false: nothing
+ * now. It counts as sent: ask only when the lane can take it (what is lost
+ * comes again, after a time). Pointers are valid until the next call of the
+ * same function, of skn_link_send, _take, _connected or _destroy. A DEAD link
+ * still gives the fragment that tells the peer why. */
+bool skn_link_next(skn_link_t *link, uint64_t now_ns, skn_fragment_t *fragment);
+bool skn_link_next_pulse(skn_link_t *link, uint64_t now_ns,
+                         skn_fragment_t *fragment);
+
+/* Anything that came from the peer, on either lane: any bytes at all. Either it
+ * is used (also as a duplicate), or SKN_BAD_MESSAGE: it is counted by its
+ * reason, and changes nothing else; or SKN_NO_MEMORY, and it will come again.
+ * A hello that does not fit, a record that cannot be, or the peer's own word
+ * make the link DEAD; the status is then that of skn_link_failure. The frames
+ * are only read. */
+skn_status_t skn_link_take(skn_link_t *link, uint64_t now_ns,
+                           skn_frame_t header, skn_frame_t body,
+                           skn_error_t *error);
+
+/* --- time ---------------------------------------------------------------- */
+
+/* When skn_link_tick wants to be called; UINT64_MAX: time changes nothing. What
+ * skn_link_next would give already does not count. */
+uint64_t skn_link_due_ns(const skn_link_t *link, uint64_t now_ns);
+/* Lets timers run: delayed acks, resending, pulses, silence. */
+void skn_link_tick(skn_link_t *link, uint64_t now_ns);
+
+#endif

@@ -1,0 +1,78 @@
+/* flat.c - all frames of a message in one piece of memory.
+ *
+ * This file owns: the flat form (drawn in schema.h), for files, tests and
+ * wherever a message has to be one buffer. What the frames hold is not looked
+ * at. SPDX-License-Identifier: Apache-2.0 */
+#include <inttypes.h>
+#include <string.h>
+
+#include "transport/message/schema.h"
+
+#define FLAT_START_BYTES (2 * sizeof(uint32_t))
+
+size_t
+skn_wire_flat_bytes(const skn_wire_t *wire)
+{
+    size_t bytes = FLAT_START_BYTES + wire->frame_count * sizeof(uint64_t);
+    for (size_t k = 0; k < wire->frame_count; k++)
+        bytes += wire->frame[k].bytes;
+    return bytes;
+}
+
+void
+skn_wire_flatten(const skn_wire_t *wire, void *flat)
+{
+    uint32_t start[2] = { (uint32_t)wire->frame_count, 0 };
+    char *at = flat;
+    memcpy(at, start, sizeof(start));
+    at += sizeof(start);
+    for (size_t k = 0; k < wire->frame_count; k++) {
+        uint64_t bytes = wire->frame[k].bytes;
+        memcpy(at, &bytes, sizeof(bytes));
+        at += sizeof(bytes);
+    }
+    for (size_t k = 0; k < wire->frame_count; k++) {
+        if (wire->frame[k].bytes > 0)
+            memcpy(at, wire->frame[k].at, wire->frame[k].bytes);
+        at += wire->frame[k].bytes;
+    }
+}
+
+skn_status_t
+skn_wire_split(const void *flat, size_t flat_bytes, skn_wire_t *wire,
+               skn_error_t *error)
+{
+    uint32_t start[2] = { 0, 0 };
+    wire->frame_count = 0;
+    if (flat_bytes >= sizeof(start))
+        memcpy(start, flat, sizeof(start));
+    if (start[0] == 0 || start[0] > SKN_FRAMES_MAX || start[1] != 0)
+        return skn_fail(error, SKN_BAD_MESSAGE,
+                        "%zu flat bytes do not start like a message",
+                        flat_bytes);
+    const char *sizes = (const char *)flat + sizeof(start);
+    size_t left = flat_bytes - sizeof(start);
+    if (left < start[0] * sizeof(uint64_t))
+        return skn_fail(error, SKN_BAD_MESSAGE,
+                        "%zu flat bytes have no room for the sizes of %u "
+                        "frames",
+                        flat_bytes, start[0]);
+    const char *at = sizes + start[0] * sizeof(uint64_t);
+    left -= start[0] * sizeof(uint64_t);
+    for (uint32_t k = 0; k < start[0]; k++) {
+        uint64_t bytes;
+        memcpy(&bytes, sizes + k * sizeof(bytes), sizeof(bytes));
+        if (bytes > left)
+            return skn_fail(error, SKN_BAD_MESSAGE,
+                            "frame %u: %" PRIu64 " bytes announced, %zu left",
+                            k, bytes, left);
+        wire->frame[k] = (skn_frame_t){ at, (size_t)bytes };
+        at += bytes;
+        left -= (size_t)bytes;
+    }
+    if (left > 0)
+        return skn_fail(error, SKN_BAD_MESSAGE,
+                        "%zu flat bytes behind the last frame", left);
+    wire->frame_count = start[0];
+    return SKN_OK;
+}

@@ -1,0 +1,484 @@
+/* payload.c - messages that travel by pointer, and the pools they come from.
+ *
+ * This file owns: the layout of a payload, its count of holders, the idle
+ * lists of a pool, and the way home.
+ *
+ * The way home is a stack without locks: whoever drops a payload last pushes
+ * it; the owner takes the whole stack with one exchange. As nobody pops a
+ * single element, the ABA problem of such stacks cannot arise (the stack is
+ * that of Treiber 1986, IBM RJ 5118, pushing half only).
+ * SPDX-License-Identifier: Apache-2.0 */
+#include "transport/message/payload.h"
+
+#include <assert.h>
+#include <stdbool.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+
+#include "skein/limits.h"
+#include "transport/message/field.h"
+
+#if defined(__SANITIZE_ADDRESS__)
+#define SKN_ASAN 1
+#elif defined(__has_feature)
+#if __has_feature(address_sanitizer)
+#define SKN_ASAN 1
+#endif
+#endif
+#ifdef SKN_ASAN
+#include <sanitizer/asan_interface.h>
+#else
+#define ASAN_POISON_MEMORY_REGION(at, bytes) ((void)(at), (void)(bytes))
+#define ASAN_UNPOISON_MEMORY_REGION(at, bytes) ((void)(at), (void)(bytes))
+#endif
+
+/* Classes are 256, 384, 512, 768, 1024, ... bytes: at most a third is waste.
+ * 256 is the header, a struct and a short run; 66 classes end at 1.5 TiB. */
+#define CLASS_BYTES_MIN UINT64_C(256)
+#define CLASS_COUNT 66u
+#define HUGE_PAGE_BYTES ((size_t)2 << 20)
+
+struct skn_pool {
+    /* Touched by the owner only. */
+    skn_payload_t *idle[CLASS_COUNT];
+    size_t idle_bytes_max;
+    skn_pool_counts_t counts;
+    /* Touched by everybody: on a line of its own. `returned` is the stack, or
+     * &closed once the owner has gone; `late` then counts who is still out. */
+    _Alignas(64) _Atomic(skn_payload_t *) returned;
+    _Atomic int64_t late;
+};
+
+static skn_payload_t closed;
+
+/* --- blocks -------------------------------------------------------------- */
+
+static size_t
+class_bytes(uint32_t size_class)
+{
+    uint64_t bytes = size_class & 1 ? 384 : CLASS_BYTES_MIN;
+    return (size_t)(bytes << (size_class / 2));
+}
+
+/* The smallest class with room for `bytes`; CLASS_COUNT or more: none has. */
+static uint32_t
+class_of(size_t bytes)
+{
+    if (bytes <= CLASS_BYTES_MIN)
+        return 0;
+    /* 256 * 2^power < bytes <= 512 * 2^power. */
+    uint32_t power = 63u - (uint32_t)__builtin_clzll((bytes - 1) >> 8);
+    return bytes <= UINT64_C(384) << power ? 2 * power + 1 : 2 * power + 2;
+}
+
+/* A map of `bytes` (a multiple of 2 MiB) that starts at a huge page. The map
+ * is asked for one page longer, and its ends are cut off. */
+static void *
+map_huge(size_t bytes)
+{
+    size_t room_bytes = bytes + HUGE_PAGE_BYTES;
+    char *map = mmap(NULL, room_bytes, PROT_READ | PROT_WRITE,
+                     MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    if (map == MAP_FAILED)
+        return NULL;
+    size_t skip = (size_t)(-(uintptr_t)map & (HUGE_PAGE_BYTES - 1));
+    if (skip > 0)
+        (void)munmap(map, skip);
+    if (skip < HUGE_PAGE_BYTES)
+        (void)munmap(map + skip + bytes, HUGE_PAGE_BYTES - skip);
+    (void)madvise(map + skip, bytes, MADV_HUGEPAGE); /* a wish: may fail */
+    return map + skip;
+}
+
+static skn_payload_t *
+block_new(uint32_t size_class)
+{
+    size_t bytes = class_bytes(size_class);
+    if (bytes >= SKN_PAYLOAD_HUGE_BYTES)
+        return map_huge(bytes);
+    if (bytes < SKN_PAYLOAD_MAP_BYTES)
+        return aligned_alloc(SKN_RUN_ALIGN_BYTES, bytes);
+    void *map = mmap(NULL, bytes, PROT_READ | PROT_WRITE,
+                     MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    return map == MAP_FAILED ? NULL : map;
+}
+
+static void
+block_free(skn_payload_t *payload)
+{
+    size_t bytes = class_bytes(payload->size_class);
+    /* A later map may get the same addresses. */
+    ASAN_UNPOISON_MEMORY_REGION(payload, bytes);
+    if (bytes >= SKN_PAYLOAD_MAP_BYTES)
+        (void)munmap(payload, bytes);
+    else
+        free(payload);
+}
+
+/* --- pools --------------------------------------------------------------- */
+
+skn_pool_t *
+skn_pool_new(size_t idle_bytes_max, skn_error_t *error)
+{
+    skn_pool_t *pool = aligned_alloc(_Alignof(skn_pool_t), sizeof(*pool));
+    if (!pool) {
+        (void)skn_fail(error, SKN_NO_MEMORY, "no room for a message pool");
+        return NULL;
+    }
+    memset(pool, 0, sizeof(*pool));
+    pool->idle_bytes_max = idle_bytes_max;
+    atomic_init(&pool->returned, NULL);
+    atomic_init(&pool->late, 0);
+    return pool;
+}
+
+/* Owner only: back to the system. */
+static void
+give_back(skn_pool_t *pool, skn_payload_t *payload)
+{
+    pool->counts.total_bytes -= class_bytes(payload->size_class);
+    pool->counts.freed++;
+    block_free(payload);
+}
+
+/* Owner only: into its idle list, unless that would be too much. */
+static void
+lay_idle(skn_pool_t *pool, skn_payload_t *payload)
+{
+    uint32_t size_class = payload->size_class;
+    size_t bytes = class_bytes(size_class);
+    pool->counts.out--;
+    if (bytes > pool->idle_bytes_max - pool->counts.idle_bytes) {
+        give_back(pool, payload);
+        return;
+    }
+    payload->next = pool->idle[size_class];
+    pool->idle[size_class] = payload;
+    pool->counts.idle_bytes += bytes;
+}
+
+/* Owner only; NULL if the class has none. */
+static skn_payload_t *
+take_idle(skn_pool_t *pool, uint32_t size_class)
+{
+    skn_payload_t *payload = pool->idle[size_class];
+    if (payload) {
+        pool->idle[size_class] = payload->next;
+        pool->counts.idle_bytes -= class_bytes(size_class);
+    }
+    return payload;
+}
+
+/* A class that grows takes the place of idle blocks of other sizes: else what
+ * the first messages of a run left behind would fill the pool for ever. */
+static void
+make_place(skn_pool_t *pool, uint32_t size_class)
+{
+    size_t bytes = class_bytes(size_class);
+    if (bytes > pool->idle_bytes_max)
+        return;
+    for (uint32_t other = CLASS_COUNT; other-- > 0;) {
+        while (bytes > pool->idle_bytes_max - pool->counts.idle_bytes) {
+            skn_payload_t *payload = take_idle(pool, other);
+            if (!payload)
+                break;
+            give_back(pool, payload);
+        }
+    }
+}
+
+void
+skn_pool_collect(skn_pool_t *pool)
+{
+    /* Acquire: what the droppers read of the payloads happens before reuse. */
+    skn_payload_t *payload = NULL;
+    if (atomic_load_explicit(&pool->returned, memory_order_relaxed))
+        payload = atomic_exchange_explicit(&pool->returned, NULL,
+                                           memory_order_acquire);
+    while (payload) {
+        skn_payload_t *next = payload->next;
+        lay_idle(pool, payload);
+        payload = next;
+    }
+}
+
+void
+skn_pool_destroy(skn_pool_t **pool_at)
+{
+    skn_pool_t *pool = *pool_at;
+    if (!pool)
+        return;
+    *pool_at = NULL;
+    pool->idle_bytes_max = 0;
+    for (uint32_t size_class = 0; size_class < CLASS_COUNT; size_class++) {
+        skn_payload_t *payload;
+        while ((payload = take_idle(pool, size_class)))
+            block_free(payload);
+    }
+    /* From here on the droppers free; see free_late. */
+    skn_payload_t *payload = atomic_exchange_explicit(&pool->returned, &closed,
+                                                      memory_order_acq_rel);
+    while (payload) {
+        skn_payload_t *next = payload->next;
+        block_free(payload);
+        pool->counts.out--;
+        payload = next;
+    }
+    /* Droppers may have counted `late` below zero already: whoever brings it
+     * to exactly zero, after this addition, is the last. */
+    int64_t out = (int64_t)pool->counts.out;
+    if (atomic_fetch_add_explicit(&pool->late, out, memory_order_acq_rel) +
+            out ==
+        0)
+        free(pool);
+}
+
+void
+skn_pool_count(const skn_pool_t *pool, skn_pool_counts_t *counts)
+{
+    *counts = pool->counts;
+}
+
+/* --- making -------------------------------------------------------------- */
+
+static size_t
+round_up(size_t bytes)
+{
+    return (bytes + SKN_RUN_ALIGN_BYTES - 1) &
+           ~(size_t)(SKN_RUN_ALIGN_BYTES - 1);
+}
+
+/* Bytes of a payload with room for `counts`. They cannot overflow: 32 fields
+ * of at most 2^30 items of 8 bytes. */
+static skn_status_t
+measure(const skn_schema_t *schema, const size_t *counts, size_t *used_bytes,
+        skn_error_t *error)
+{
+    size_t bytes = sizeof(skn_payload_t) + round_up(schema->struct_bytes);
+    size_t text_bytes = 0;
+    for (size_t k = 0; k < schema->field_count; k++) {
+        const skn_field_t *field = &schema->fields[k];
+        if (!skn_field_has_room(field->kind))
+            continue;
+        size_t count = counts ? *counts++ : 0;
+        if (count > field->max || count > SKN_RUN_MAX)
+            return skn_fail(error, SKN_BAD_MESSAGE,
+                            "%s.%s has %zu items, at most %llu allowed",
+                            schema->name, field->name, count,
+                            (unsigned long long)field->max);
+        if (field->kind == SKN_FIELD_str)
+            text_bytes += count + 1;
+        else
+            bytes += round_up(count * skn_field_item_bytes(field->kind));
+    }
+    *used_bytes = bytes + text_bytes;
+    return SKN_OK;
+}
+
+/* Points the runs and strings of a zeroed struct at their room. */
+static void
+lay_out(const skn_schema_t *schema, const size_t *counts, char *message)
+{
+    char *at = message + round_up(schema->struct_bytes);
+    const size_t *count = counts;
+    for (size_t k = 0; k < schema->field_count; k++) {
+        const skn_field_t *field = &schema->fields[k];
+        if (!skn_field_has_room(field->kind))
+            continue;
+        size_t items = counts ? *count++ : 0;
+        if (field->kind == SKN_FIELD_str)
+            continue;
+        skn_run_t run = { at, items };
+        skn_field_set(field, message, &run, sizeof(run));
+        at += round_up(items * skn_field_item_bytes(field->kind));
+    }
+    count = counts;
+    for (size_t k = 0; k < schema->field_count; k++) {
+        const skn_field_t *field = &schema->fields[k];
+        if (!skn_field_has_room(field->kind))
+            continue;
+        size_t letters = counts ? *count++ : 0;
+        if (field->kind != SKN_FIELD_str)
+            continue;
+        at[0] = '\0';
+        at[letters] = '\0';
+        skn_field_set(field, message, &at, sizeof(at));
+        at += letters + 1;
+    }
+}
+
+/* A block of `size_class`: an idle one, a returned one, or a new one. */
+static skn_payload_t *
+take_block(skn_pool_t *pool, uint32_t size_class)
+{
+    skn_payload_t *payload = take_idle(pool, size_class);
+    if (!payload) {
+        skn_pool_collect(pool);
+        payload = take_idle(pool, size_class);
+    }
+    if (payload) {
+        pool->counts.reused++;
+    } else {
+        make_place(pool, size_class);
+        payload = block_new(size_class);
+        if (!payload)
+            return NULL;
+        pool->counts.allocated++;
+        pool->counts.total_bytes += class_bytes(size_class);
+    }
+    pool->counts.out++;
+    return payload;
+}
+
+void *
+skn_payload_new(skn_pool_t *pool, const skn_schema_t *schema,
+                const size_t *counts, skn_error_t *error)
+{
+    size_t used_bytes = 0;
+    if (measure(schema, counts, &used_bytes, error) != SKN_OK)
+        return NULL;
+    uint32_t size_class = class_of(used_bytes);
+    skn_payload_t *payload =
+        size_class < CLASS_COUNT ? take_block(pool, size_class) : NULL;
+    if (!payload) {
+        (void)skn_fail(error, SKN_NO_MEMORY,
+                       "%s: no room for a message of %zu bytes", schema->name,
+                       used_bytes);
+        return NULL;
+    }
+    ASAN_UNPOISON_MEMORY_REGION(payload, used_bytes);
+    ASAN_POISON_MEMORY_REGION((char *)payload + used_bytes,
+                              class_bytes(size_class) - used_bytes);
+    memset(payload, 0, sizeof(*payload) + schema->struct_bytes);
+    payload->size_class = size_class;
+    payload->schema = schema;
+    payload->pool = pool;
+    payload->used_bytes = used_bytes;
+    /* Release and acquire come with the hand-over to another thread. */
+    atomic_init(&payload->holders, 1);
+    char *message = (char *)(payload + 1);
+    lay_out(schema, counts, message);
+    return message;
+}
+
+/* Counts of the runs and strings of a caller's struct. */
+static skn_status_t
+count_rooms(const skn_schema_t *schema, const void *message, size_t *counts,
+            skn_error_t *error)
+{
+    for (size_t k = 0; k < schema->field_count; k++) {
+        const skn_field_t *field = &schema->fields[k];
+        if (!skn_field_has_room(field->kind))
+            continue;
+        if (field->kind == SKN_FIELD_str) {
+            const char *text = skn_field_text(field, message);
+            if (!text)
+                return skn_fail(error, SKN_BAD_MESSAGE, "%s.%s is no text",
+                                schema->name, field->name);
+            *counts++ = strnlen(text, SKN_TEXT_MAX + 1);
+            continue;
+        }
+        skn_run_t run = skn_field_run(field, message);
+        if (!run.at && run.count > 0)
+            return skn_fail(error, SKN_BAD_MESSAGE,
+                            "%s.%s has %zu items, but no memory", schema->name,
+                            field->name, run.count);
+        *counts++ = run.count;
+    }
+    return SKN_OK;
+}
+
+void *
+skn_payload_copy(skn_pool_t *pool, const skn_schema_t *schema,
+                 const void *message, skn_error_t *error)
+{
+    size_t counts[SKN_FIELDS_MAX] = { 0 };
+    assert(schema->field_count <= SKN_FIELDS_MAX);
+    if (count_rooms(schema, message, counts, error) != SKN_OK)
+        return NULL;
+    char *copy = skn_payload_new(pool, schema, counts, error);
+    if (!copy)
+        return NULL;
+    const size_t *count = counts;
+    for (size_t k = 0; k < schema->field_count; k++) {
+        const skn_field_t *field = &schema->fields[k];
+        if (field->kind == SKN_FIELD_str) {
+            char *text = (char *)(uintptr_t)skn_field_text(field, copy);
+            memcpy(text, skn_field_text(field, message), *count++);
+        } else if (skn_field_has_room(field->kind)) {
+            skn_run_t run = skn_field_run(field, message);
+            if (run.count > 0)
+                memcpy(skn_field_run(field, copy).at, run.at,
+                       run.count * skn_field_item_bytes(field->kind));
+            count++;
+        } else {
+            skn_field_set(field, copy, skn_field_at(field, message),
+                          skn_field_struct_bytes(field->kind));
+        }
+    }
+    return copy;
+}
+
+/* --- holding ------------------------------------------------------------- */
+
+void
+skn_payload_keep_many(const void *message, uint32_t more_count)
+{
+    /* Relaxed: the caller holds it, so it cannot go home meanwhile. */
+    uint32_t holders = atomic_fetch_add_explicit(
+        &skn_payload_of(message)->holders, more_count, memory_order_relaxed);
+    assert(holders > 0 && holders <= UINT32_MAX - more_count);
+    (void)holders;
+}
+
+const void *
+skn_payload_keep(const void *message)
+{
+    skn_payload_keep_many(message, 1);
+    return message;
+}
+
+/* The pool's owner has gone: the payload ends here, and the last one takes the
+ * pool with it. */
+static void
+free_late(skn_pool_t *pool, skn_payload_t *payload)
+{
+    block_free(payload);
+    if (atomic_fetch_sub_explicit(&pool->late, 1, memory_order_acq_rel) == 1)
+        free(pool);
+}
+
+void
+skn_payload_drop(const void *message)
+{
+    if (!message)
+        return;
+    skn_payload_t *payload = skn_payload_of(message);
+    /* A single holder needs no read-modify-write: nobody else can add one.
+     * Acquire: the reads of earlier holders happen before the reuse. */
+    uint32_t holders =
+        atomic_load_explicit(&payload->holders, memory_order_acquire);
+    if (holders != 1)
+        holders = atomic_fetch_sub_explicit(&payload->holders, 1,
+                                            memory_order_acq_rel);
+    assert(holders > 0);
+    if (holders != 1)
+        return;
+    atomic_store_explicit(&payload->holders, 0, memory_order_relaxed);
+    ASAN_POISON_MEMORY_REGION(payload + 1,
+                              payload->used_bytes - sizeof(*payload));
+    skn_pool_t *pool = payload->pool;
+    skn_payload_t *head =
+        atomic_load_explicit(&pool->returned, memory_order_acquire);
+    do {
+        if (head == &closed) {
+            free_late(pool, payload);
+            return;
+        }
+        payload->next = head;
+        /* Release: with collect's exchange. */
+    } while (!atomic_compare_exchange_weak_explicit(
+        &pool->returned, &head, payload, memory_order_acq_rel,
+        memory_order_acquire));
+}

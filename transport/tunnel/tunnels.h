@@ -1,0 +1,92 @@
+/* tunnels.h - links to nodes that can dial out and that nobody can dial.
+ *
+ *     c (no address)              a (the hub)               d (no address)
+ *     DEALER to d ─ local ─┐                          ┌─ loopback ─▶ ROUTER
+ *                       tunnel ═══dials═▶ splice ◀═dials═══ tunnel
+ *     ROUTER ◀─ loopback ─ tunnel ═════▶ splice ◀─ local ─ a's own DEALER
+ *                                  a's ROUTER ◀─ loopback ─ front ◀═══ c, d, b
+ *
+ * Sockets of links dial and listen as ever: those who dial a node without an
+ * address dial a local name of their own process, and behind it their bytes
+ * are led through streams that this node has dialled. Nothing here looks into
+ * them: CURVE is between the two ends of a link.
+ *
+ * A node with an address is a hub for those that have none: it listens at that
+ * address in place of its ROUTER, passes on what speaks ZMTP, and joins streams
+ * that come with a token of its own. Tokens are given over a line (control.h)
+ * to nodes of the run alone. docs/wire.md has the protocol.
+ *
+ * One thread of its own moves the bytes. The functions are for one thread.
+ * SPDX-License-Identifier: Apache-2.0 */
+#ifndef TRANSPORT_TUNNEL_TUNNELS_H
+#define TRANSPORT_TUNNEL_TUNNELS_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "skein/error.h"
+#include "transport/socket/keys.h"
+
+#define SKN_TUNNEL_NODES_MAX 64u
+#define SKN_TUNNEL_TEXT_BYTES 300
+
+typedef struct skn_tunnels skn_tunnels_t;
+
+typedef struct skn_tunnel_node {
+    const char *name;
+    const char *address;    /* tcp://host:port; "": nobody dials it */
+    const char *public_key; /* Z85 */
+    uint32_t via;           /* of one without an address: who relays to it */
+} skn_tunnel_node_t;
+
+/* Everything is copied. */
+typedef struct skn_tunnels_options {
+    const skn_tunnel_node_t *nodes; /* of the run, this one among them */
+    uint32_t node_count, node;      /* which one is this */
+    const skn_keys_t *keys;         /* not NULL */
+    bool background;                /* as skn_endpoint_options_t */
+} skn_tunnels_options_t;
+
+/* Listens where it must; nobody is heard yet. NULL and a filled `error`:
+ * SKN_BAD_CONFIG (an address), SKN_UNAVAILABLE (in use, not of this machine),
+ * SKN_NO_PERMISSION, SKN_NO_MEMORY. */
+skn_tunnels_t *skn_tunnels_open(const skn_tunnels_options_t *options,
+                                skn_error_t *error);
+/* Cuts all that passes. *tunnels may be NULL already. */
+void skn_tunnels_close(skn_tunnels_t **tunnels);
+
+/* Where this node's ROUTER is to listen, in place of its own address. */
+const char *skn_tunnels_own_address(const skn_tunnels_t *tunnels);
+/* Where `node` is to be dialled: its address, or a local name. */
+const char *skn_tunnels_address(const skn_tunnels_t *tunnels, uint32_t node);
+/* Starts the thread. `router`: the address that the ROUTER has bound.
+ * SKN_NO_MEMORY. */
+skn_status_t skn_tunnels_start(skn_tunnels_t *tunnels, const char *router,
+                               skn_error_t *error);
+
+/* The next thing worth a line, a few and then one a second at most; false if
+ * there is none. */
+bool skn_tunnels_take(skn_tunnels_t *tunnels, char text[SKN_TUNNEL_TEXT_BYTES]);
+
+/* C(name, what it counts). */
+#define SKN_TUNNEL_COUNTS(C)                                                   \
+    C(joined, "tunnels between two other nodes that were joined here")         \
+    C(relayed_bytes, "that passed through them, both ways")                    \
+    C(unknown_tokens, "streams cut here: with a token that is none")           \
+    C(strangers, "connections cut here: no node speaks so, or so slowly")      \
+    C(full, "connections cut here: there was no room for another one")
+
+typedef struct skn_tunnel_counts {
+#define C(name, help) uint64_t name;
+    SKN_TUNNEL_COUNTS(C)
+#undef C
+} skn_tunnel_counts_t;
+
+void skn_tunnels_count(skn_tunnels_t *tunnels, skn_tunnel_counts_t *counts);
+
+/* Whether two other nodes are there that can only speak through this one: they
+ * may have more to say to each other than to it. */
+bool skn_tunnels_relay(skn_tunnels_t *tunnels);
+
+#endif

@@ -120,7 +120,7 @@ turn(world_t *world, uint32_t from, uint32_t to, uint64_t *bytes)
 {
     static const uint8_t body[SKN_ENDPOINT_BODY_BYTES_MAX];
     const skn_frame_t header = { "header", 6 };
-    skn_arrival_t arrival;
+    skn_endpoint_event_t arrival;
     while (skn_endpoint_send(world->endpoint[from], to, SKN_LANE_DATA, header,
                              (skn_frame_t){ body, sizeof(body) },
                              NULL) == SKN_OK)

@@ -15,7 +15,7 @@
 #include "cli/base/follow.h"
 #include "cli/base/networks.h"
 #include "cli/base/process.h"
-#include "cli/rank.h"
+#include "cli/ranking.h"
 #include "cli/base/stop.h"
 #include "formats/text/json_text.h"
 #include "topology/config/document.h"
@@ -27,15 +27,15 @@
 /* Of one network. */
 #define OWN_OVERRIDES 4u
 
-typedef struct member {
+typedef struct ensemble_member {
     char path[CLI_NETWORK_PATH_BYTES];
     int64_t seed;
-} member_t;
+} ensemble_member_t;
 
-static member_t
+static ensemble_member_t
 member_of(const cli_outcome_t *whole, uint32_t k)
 {
-    member_t member = { .seed = whole->seed + k };
+    ensemble_member_t member = { .seed = whole->seed + k };
     (void)cli_network_path(whole->path, k, member.path);
     return member;
 }
@@ -70,7 +70,7 @@ state_of(const char *path, skn_verify_t verify)
 /* The join takes the best of a network that is done: that it is sound is looked
  * at before the others are trained. */
 static skn_status_t
-check_best(const member_t *member, skn_error_t *error)
+check_best(const ensemble_member_t *member, skn_error_t *error)
 {
     char best[CLI_NETWORK_PATH_BYTES + 8];
     struct stat facts;
@@ -92,7 +92,7 @@ check_all_best(const cli_outcome_t *whole, skn_error_t *error)
 {
     skn_status_t status = SKN_OK;
     for (uint32_t k = 0; k < whole->networks && status == SKN_OK; k++) {
-        member_t member = member_of(whole, k);
+        ensemble_member_t member = member_of(whole, k);
         if (state_of(member.path, SKN_VERIFY_LAZY) == DONE)
             status = check_best(&member, error);
     }
@@ -101,7 +101,7 @@ check_all_best(const cli_outcome_t *whole, skn_error_t *error)
 
 static void
 tell_member(const cli_call_t *call, const cli_outcome_t *whole,
-            const member_t *member, uint32_t k, state_t state)
+            const ensemble_member_t *member, uint32_t k, state_t state)
 {
     if (call->json) {
         (void)printf("{\"event\":\"network\",\"network\":%u,\"of\":%u"
@@ -156,7 +156,7 @@ call_of(const cli_call_t *call, const char *const own[OWN_OVERRIDES],
 
 static int
 train_one(const cli_call_t *call, const cli_outcome_t *whole,
-          const member_t *member, state_t state, bool *stopped)
+          const ensemble_member_t *member, state_t state, bool *stopped)
 {
     /* Standard input was read for the whole, whose folder has the config. */
     const char *file = call->operands[0];
@@ -264,7 +264,7 @@ forget_config(const char *path)
 static skn_status_t
 join(const cli_call_t *call, const cli_outcome_t *whole, skn_error_t *error)
 {
-    member_t member[SKN_ENSEMBLE_MAX];
+    ensemble_member_t member[SKN_ENSEMBLE_MAX];
     const char *path[SKN_ENSEMBLE_MAX];
     skn_joined_t joined;
     for (uint32_t k = 0; k < whole->networks; k++) {
@@ -373,7 +373,7 @@ cli_ensemble(const cli_call_t *call, const cli_outcome_t *whole, bool *stopped)
     if (resumes && check_all_best(whole, &error) != SKN_OK)
         return cli_report(call, &error);
     for (uint32_t k = 0; k < whole->networks; k++) {
-        member_t member = member_of(whole, k);
+        ensemble_member_t member = member_of(whole, k);
         heed_signals(call, whole, "stopped; to go on:", true);
         state_t state = state_of(member.path, SKN_VERIFY_ALL);
         bool known = state == DONE && resumes;

@@ -28,7 +28,7 @@
  * trained would lie nowhere. */
 #define FAILURES_MAX 5u
 
-#define PATH_BYTES (SKN_TEXT_MAX + SKN_BATCH_NAME_BYTES + 8)
+#define KEEPER_PATH_BYTES (SKN_TEXT_MAX + SKN_BATCH_NAME_BYTES + 8)
 
 typedef struct keeper {
     uint32_t node, nodes;
@@ -179,7 +179,7 @@ static skn_status_t
 start_restoring(skn_actor_t *actor, keeper_t *keeper, const skn_keep_t *keep,
                 skn_error_t *error)
 {
-    char name[SKN_BATCH_NAME_BYTES], path[PATH_BYTES];
+    char name[SKN_BATCH_NAME_BYTES], path[KEEPER_PATH_BYTES];
     skn_checkpoint_t *checkpoint = NULL;
     if (keep->manifest.count > 0) {
         skn_batch_name(keep->batch, keep->generation, name);
@@ -484,7 +484,7 @@ step_gathering(skn_actor_t *actor, keeper_t *keeper, bool *idle,
 static skn_status_t
 finish(skn_actor_t *actor, keeper_t *keeper, skn_error_t *error)
 {
-    char name[SKN_BATCH_NAME_BYTES], path[PATH_BYTES];
+    char name[SKN_BATCH_NAME_BYTES], path[KEEPER_PATH_BYTES];
     char hex[SKN_SHA256_TEXT_BYTES] = "";
     skn_ledger_verdict_t verdict = { 0 };
     const skn_error_t *failure = &keeper->book.failure;

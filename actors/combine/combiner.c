@@ -76,15 +76,15 @@ end_flight(const combiner_t *combiner, flight_t *flight)
 }
 
 /* What a part says of itself. */
-typedef struct part {
+typedef struct combiner_part {
     const char *name;
     uint64_t batch;
     uint32_t shard, rows;
-} part_t;
+} combiner_part_t;
 
 static skn_status_t
-refuse(const combiner_t *combiner, const part_t *part, const char *what,
-       skn_error_t *error)
+refuse(const combiner_t *combiner, const combiner_part_t *part,
+       const char *what, skn_error_t *error)
 {
     return skn_fail(error, SKN_BAD_MESSAGE,
                     "%s: %s of shard %" PRIu32 ", batch %" PRIu64 ": %s",
@@ -108,7 +108,8 @@ fits_window(const combiner_t *combiner, uint64_t batch)
 
 /* The batch of a part; NULL if it is none of now, or the part none of ours. */
 static flight_t *
-flight_for(combiner_t *combiner, const part_t *part, skn_error_t *error)
+flight_for(combiner_t *combiner, const combiner_part_t *part,
+           skn_error_t *error)
 {
     const skn_combining_t *combining = &combiner->combining;
     flight_t *flight = &combiner->flights[part->batch % combiner->flight_count];
@@ -162,8 +163,8 @@ on_partition(skn_actor_t *actor, void *state, const void *message,
     combiner_t *combiner = state;
     skn_combining_t *combining = &combiner->combining;
     const skn_partition_t *partition = message;
-    const part_t part = { "partition", partition->batch, partition->shard,
-                          partition->rows };
+    const combiner_part_t part = { "partition", partition->batch,
+                                   partition->shard, partition->rows };
     flight_t *flight = flight_for(combiner, &part, error);
     if (!flight)
         return SKN_BAD_MESSAGE;
@@ -202,8 +203,9 @@ static skn_status_t
 take_share(skn_actor_t *actor, combiner_t *combiner, const skn_share_t *share,
            skn_error_t *error)
 {
-    const part_t part = { share->sums ? "hidden_gradient" : "output_gradient",
-                          share->batch, share->shard, share->rows };
+    const combiner_part_t part = { share->sums ? "hidden_gradient"
+                                               : "output_gradient",
+                                   share->batch, share->shard, share->rows };
     uint32_t slice = slice_of(combiner, share);
     flight_t *flight = flight_for(combiner, &part, error);
     if (!flight)

@@ -9,7 +9,7 @@
 #include <string.h>
 
 /* Columns whose bits are looked at in one go. */
-#define STRIP 512u
+#define PACKING_STRIP 512u
 #define NOT_ZERO 0x7fffffffu /* any of these bits: neither 0 nor -0 */
 
 /* --- one row ------------------------------------------------------------- */
@@ -17,17 +17,17 @@
 static uint32_t
 strip_at(uint32_t columns, uint32_t c)
 {
-    return columns - c < STRIP ? columns - c : STRIP;
+    return columns - c < PACKING_STRIP ? columns - c : PACKING_STRIP;
 }
 
 static uint32_t
 count_row(const skn_packing_t *packing, const float *mask)
 {
-    uint8_t bits[STRIP / 8];
+    uint8_t bits[PACKING_STRIP / 8];
     uint32_t columns = packing->columns, count = 0;
     for (uint32_t c = 0; !packing->kernels && c < columns; c++)
         count += mask[c] != 0.0f;
-    for (uint32_t c = 0; packing->kernels && c < columns; c += STRIP)
+    for (uint32_t c = 0; packing->kernels && c < columns; c += PACKING_STRIP)
         count += (uint32_t)packing->kernels->nonzero_bits(
             bits, mask + c, strip_at(columns, c), NOT_ZERO);
     return count;
@@ -40,10 +40,10 @@ pack_row(const skn_packing_t *packing, const float *mask, const float *from,
          uint32_t count, float *packed, size_t room)
 {
     const skn_kernels_t *kernels = packing->kernels;
-    uint8_t bits[STRIP / 8];
-    float last[STRIP];
+    uint8_t bits[PACKING_STRIP / 8];
+    float last[PACKING_STRIP];
     size_t used = 0;
-    for (uint32_t c = 0; c < packing->columns; c += STRIP) {
+    for (uint32_t c = 0; c < packing->columns; c += PACKING_STRIP) {
         uint32_t n = strip_at(packing->columns, c);
         float *to = room - used < n ? last : packed + used;
         size_t open = kernels->nonzero_bits(bits, mask + c, n, NOT_ZERO);
@@ -62,9 +62,9 @@ unpack_row(const skn_packing_t *packing, const float *mask, uint32_t count,
            const float *packed, float *to)
 {
     const skn_kernels_t *kernels = packing->kernels;
-    uint8_t bits[STRIP / 8];
+    uint8_t bits[PACKING_STRIP / 8];
     size_t used = 0;
-    for (uint32_t c = 0; c < packing->columns; c += STRIP) {
+    for (uint32_t c = 0; c < packing->columns; c += PACKING_STRIP) {
         uint32_t n = strip_at(packing->columns, c);
         size_t open = kernels->nonzero_bits(bits, mask + c, n, NOT_ZERO);
         if (open > count - used)

@@ -27,11 +27,11 @@ skn_rounding_probe_fini(skn_rounding_probe_t *probe)
 /* --- sender -------------------------------------------------------------- */
 
 /* Runs of a gradient, whose rows are `samples` = [nodes][rows]. */
-typedef struct part {
+typedef struct rounding_part {
     size_t nodes, rows, columns;
     const skn_u32s_t *open, *pushed;
     const skn_f32s_t *pull, *push; /* push: NULL without one */
-} part_t;
+} rounding_part_t;
 
 static size_t
 length_of(const skn_u32s_t *lengths, size_t row, size_t columns)
@@ -41,7 +41,8 @@ length_of(const skn_u32s_t *lengths, size_t row, size_t columns)
 
 /* Whether the rows fill a run. */
 static bool
-fills(const part_t *part, const skn_u32s_t *lengths, const skn_f32s_t *run)
+fills(const rounding_part_t *part, const skn_u32s_t *lengths,
+      const skn_f32s_t *run)
 {
     uint64_t sum = 0;
     if (lengths->count > 0 && lengths->count != part->rows)
@@ -52,7 +53,7 @@ fills(const part_t *part, const skn_u32s_t *lengths, const skn_f32s_t *run)
 }
 
 static bool
-is_sound(const part_t *part)
+is_sound(const rounding_part_t *part)
 {
     if (part->nodes == 0 || !fills(part, part->open, part->pull))
         return false;
@@ -67,7 +68,8 @@ is_sound(const part_t *part)
 /* Sums of du du, dv dv and du dv of each sample. What is rounded is finite, or
  * the run diverges anyway. */
 static void
-sum_up(const part_t *part, const float *pull, const float *push, float *changed)
+sum_up(const rounding_part_t *part, const float *pull, const float *push,
+       float *changed)
 {
     size_t samples = part->nodes * part->rows;
     const float *u = part->pull->at, *v = part->push ? part->push->at : NULL;
@@ -119,8 +121,8 @@ is_due(uint64_t batch)
 
 /* Room for u', v' and what is told; *changed is the last of them. */
 static skn_status_t
-open_room(skn_rounding_probe_t *probe, const part_t *part, skn_f32s_t *changed,
-          skn_error_t *error)
+open_room(skn_rounding_probe_t *probe, const rounding_part_t *part,
+          skn_f32s_t *changed, skn_error_t *error)
 {
     size_t values = part->pull->count + (part->push ? part->push->count : 0);
     changed->count = (part->push ? 3 : 1) * part->nodes * part->rows;
@@ -139,23 +141,23 @@ skn_rounding_measure(skn_rounding_probe_t *probe, const skn_schema_t *schema,
     bool sums = schema == &skn_hidden_gradient_schema;
     const skn_output_gradient_t *output = message;
     const skn_hidden_gradient_t *hidden = message;
-    part_t part;
+    rounding_part_t part;
     if (sums && is_due(hidden->batch))
-        part = (part_t){ hidden->node.count,
-                         hidden->rows,
-                         hidden->columns,
-                         &hidden->open,
-                         &none,
-                         &hidden->value,
-                         NULL };
+        part = (rounding_part_t){ hidden->node.count,
+                                  hidden->rows,
+                                  hidden->columns,
+                                  &hidden->open,
+                                  &none,
+                                  &hidden->value,
+                                  NULL };
     else if (schema == &skn_output_gradient_schema && is_due(output->batch))
-        part = (part_t){ output->node.count,
-                         output->rows,
-                         output->columns,
-                         &output->open,
-                         &output->pushed,
-                         &output->pull,
-                         output->normalised ? &output->push : NULL };
+        part = (rounding_part_t){ output->node.count,
+                                  output->rows,
+                                  output->columns,
+                                  &output->open,
+                                  &output->pushed,
+                                  &output->pull,
+                                  output->normalised ? &output->push : NULL };
     else
         return SKN_OK;
     skn_f32s_t changed;

@@ -15,7 +15,7 @@
  * a shard each, the sum is exact. |g|^2 is taken as |g'|^2 - |g' - g|^2. One
  * batch of SKN_ROUNDING_BATCHES is measured, in every coding, at the cost of 12
  * bytes a sample there. Sums go with the gradient to the updater, from there to
- * the source, and at a marker to the coordinator.
+ * the source, and at a marker to the course.
  *
  * One thread each.  SPDX-License-Identifier: Apache-2.0 */
 #ifndef ACTORS_COMBINE_ROUNDING_H

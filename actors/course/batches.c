@@ -13,7 +13,7 @@
 
 /* Features, and points, that are fetched before their turn: both lie at random
  * in tables that no cache holds. */
-#define AHEAD 16
+#define BATCHES_AHEAD 16
 #define POINTS_AHEAD 4
 
 /* The points of a pass, as they stand in the list, or in the file (NULL). */
@@ -92,8 +92,9 @@ transpose(skn_batches_t *batches, skn_batch_t *batch)
     size_t distinct = 0, total = batch->feature.count;
     uint32_t *offset = batch->distinct_offset.at;
     for (size_t k = 0; k < total; k++) {
-        if (k + AHEAD < total)
-            __builtin_prefetch(&batches->place[batch->feature.at[k + AHEAD]]);
+        if (k + BATCHES_AHEAD < total)
+            __builtin_prefetch(
+                &batches->place[batch->feature.at[k + BATCHES_AHEAD]]);
         uint32_t *place = &batches->place[batch->feature.at[k]];
         if (*place == 0) {
             batch->distinct.at[distinct++] = batch->feature.at[k];

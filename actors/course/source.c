@@ -7,7 +7,7 @@
  * t + W - 1, so that a gate of W would let one batch pass in the time of the
  * longest way to an owner; with 2 W - 1 there are W on the way.
  *
- * The coordinator says how far to run; there, or when told to halt, the window
+ * The course says how far to run; there, or when told to halt, the window
  * runs empty: a marker. A batch follows from its number (batches.h): a resume
  * needs no more, and neither do the readers of other nodes, which make theirs
  * from their own copy of the data when they are told to. DESIGN section 5,
@@ -16,7 +16,7 @@
 #include "actors/protocol/kinds.h"
 #include "actors/combine/rounding.h"
 
-typedef struct source {
+typedef struct source_state {
     skn_batches_t batches;
     uint32_t window, owners;
     /* The span in work: batches [next, end) are to be issued, those below
@@ -27,10 +27,10 @@ typedef struct source {
     skn_rounding_t rounding; /* of gradients of the span, over all owners */
     uint64_t late;           /* parts of them that were not waited for */
     uint32_t applied[SKN_ISSUED_MAX + 1]; /* owners that applied, by batch */
-} source_t;
+} source_state_t;
 
 static skn_status_t
-issue(skn_actor_t *actor, source_t *source, skn_error_t *error)
+issue(skn_actor_t *actor, source_state_t *source, skn_error_t *error)
 {
     skn_issue_t issue = {
         .batch = source->next++,
@@ -49,7 +49,7 @@ issue(skn_actor_t *actor, source_t *source, skn_error_t *error)
 }
 
 static skn_status_t
-reach(skn_actor_t *actor, source_t *source, skn_error_t *error)
+reach(skn_actor_t *actor, source_state_t *source, skn_error_t *error)
 {
     skn_reached_t reached = { .batch = source->next,
                               .purpose = source->purpose,
@@ -67,7 +67,7 @@ reach(skn_actor_t *actor, source_t *source, skn_error_t *error)
 static skn_status_t
 source_produce(skn_actor_t *actor, void *state, skn_error_t *error)
 {
-    source_t *source = state;
+    source_state_t *source = state;
     if (!source->running) {
         skn_actor_rest(actor);
         return SKN_OK;
@@ -84,7 +84,7 @@ source_produce(skn_actor_t *actor, void *state, skn_error_t *error)
 /* Whether there are such batches: a file to look at, an end not before its
  * first. */
 static bool
-can_go(const source_t *source, const skn_go_t *go)
+can_go(const source_state_t *source, const skn_go_t *go)
 {
     if (go->purpose == SKN_PURPOSE_TRAIN)
         return go->first <= go->end;
@@ -95,7 +95,7 @@ can_go(const source_t *source, const skn_go_t *go)
 static skn_status_t
 on_go(skn_actor_t *actor, void *state, const void *message, skn_error_t *error)
 {
-    source_t *source = state;
+    source_state_t *source = state;
     const skn_go_t *go = message;
     if (go->purpose == SKN_GO_FINISH) {
         skn_actor_finish(actor);
@@ -129,7 +129,7 @@ static skn_status_t
 on_halt(skn_actor_t *actor, void *state, const void *message,
         skn_error_t *error)
 {
-    source_t *source = state;
+    source_state_t *source = state;
     (void)message;
     if (!source->running || source->purpose != SKN_PURPOSE_TRAIN ||
         source->next == source->end)
@@ -143,7 +143,7 @@ static skn_status_t
 on_applied(skn_actor_t *actor, void *state, const void *message,
            skn_error_t *error)
 {
-    source_t *source = state;
+    source_state_t *source = state;
     const skn_applied_t *applied = message;
     uint32_t owners = source->purpose == SKN_PURPOSE_TRAIN ? source->owners : 1;
     if (applied->batch < source->low || applied->batch >= source->next)
@@ -170,7 +170,7 @@ on_applied(skn_actor_t *actor, void *state, const void *message,
 static skn_status_t
 source_open(skn_actor_t *actor, void *state, skn_error_t *error)
 {
-    source_t *source = state;
+    source_state_t *source = state;
     source->window = (uint32_t)skn_actor_option_int(actor, "window");
     source->owners = (uint32_t)skn_actor_option_int(actor, "owners");
     return skn_batches_open(&source->batches, actor, error);
@@ -180,7 +180,7 @@ static void
 source_close(skn_actor_t *actor, void *state)
 {
     (void)actor;
-    skn_batches_close(&((source_t *)state)->batches);
+    skn_batches_close(&((source_state_t *)state)->batches);
 }
 
 static const skn_option_t options[] = {
@@ -215,7 +215,7 @@ static const skn_schema_t *const needs[] = {
 const skn_kind_t skn_source = {
     .name = "source",
     .help = "lets `window` batches into flight and makes those of its node",
-    .state_bytes = sizeof(source_t),
+    .state_bytes = sizeof(source_state_t),
     .options = options,
     .handlers = handlers,
     .sends = sends,

@@ -86,7 +86,7 @@ skn_layer_open(skn_layer_t *layer, skn_actor_t *actor,
 }
 
 static void
-drop_held(skn_held_t *held)
+drop_held(skn_held_part_t *held)
 {
     while (held->count > 0)
         skn_message_drop(held->at[--held->count]);
@@ -366,7 +366,7 @@ land(skn_actor_t *actor, skn_layer_t *layer, skn_pass_t *pass,
 }
 
 static skn_status_t
-hold(skn_actor_t *actor, const skn_layer_t *layer, skn_held_t *held,
+hold(skn_actor_t *actor, const skn_layer_t *layer, skn_held_part_t *held,
      const skn_parts_t *parts, uint64_t batch, skn_error_t *error)
 {
     if (held->count > 0 || parts->count > layer->held_max)

@@ -32,10 +32,10 @@ typedef enum skn_phase_of_pass {
     SKN_PASS_TRAILING /* its turn is over, and parts are late */
 } skn_phase_of_pass_t;
 
-typedef struct skn_held { /* parts of a gather that are kept */
-    const void **at;      /* room for one of each shard above */
+typedef struct skn_held_part { /* parts of a gather that are kept */
+    const void **at;           /* room for one of each shard above */
     size_t count;
-} skn_held_t;
+} skn_held_part_t;
 
 typedef struct skn_pass { /* one batch in one layer */
     skn_phase_of_pass_t phase;
@@ -46,7 +46,7 @@ typedef struct skn_pass { /* one batch in one layer */
     const void *input; /* message kept by the kind; dropped at the end */
     const skn_activation_t *activation;
     /* Of a softmax above: whichever has come before the other. */
-    skn_held_t partitions, shares;
+    skn_held_part_t partitions, shares;
     float *gradient;         /* [rows][columns], behind dropout and ReLU */
     skn_rounding_t rounding; /* of it */
     /* late: stale. */

@@ -7,6 +7,7 @@
 
 #include "actors/links/link_inside.h"
 #include "actors/machine/usage.h"
+#include "transport/socket/clock.h"
 
 /* What a node has used, as it travels. */
 typedef struct used {

@@ -21,6 +21,7 @@
 #include "actors/runtime/crash.h"
 #include "actors/links/link_inside.h"
 #include "transport/link/fragment.h"
+#include "transport/socket/clock.h"
 #include "transport/socket/thread_start.h"
 
 /* Parcels, and things of sockets, that one turn takes of each. */
@@ -44,7 +45,6 @@
 #define RELAY_LOOK_NS UINT64_C(20000000)
 /* After the end: so that a delayed acknowledgement goes out (5 ms). */
 #define LAST_ACK_NS UINT64_C(20000000)
-#define SECOND_NS UINT64_C(1000000000)
 /* A closed bucket is looked at so often at least. */
 #define BUCKET_WAIT_NS UINT64_C(100000000)
 /* Carried within a second, both ways: more than clocks and credit. */
@@ -195,7 +195,7 @@ take_parcels(skn_links_t *links)
 
 /* Which node a fragment says it is from, where no key says so. */
 static uint32_t
-sender_of(const skn_arrival_t *arrival)
+sender_of(const skn_endpoint_event_t *arrival)
 {
     skn_fragment_header_t fragment;
     skn_link_reason_t reason;
@@ -208,7 +208,7 @@ sender_of(const skn_arrival_t *arrival)
 }
 
 static void
-take_fragment(skn_links_t *links, const skn_arrival_t *arrival)
+take_fragment(skn_links_t *links, const skn_endpoint_event_t *arrival)
 {
     uint32_t number = arrival->peer;
     if (number == SKN_PEER_UNKNOWN)
@@ -230,7 +230,7 @@ take_fragment(skn_links_t *links, const skn_arrival_t *arrival)
 }
 
 static void
-take_arrival(skn_links_t *links, const skn_arrival_t *arrival)
+take_arrival(skn_links_t *links, const skn_endpoint_event_t *arrival)
 {
     skn_link_peer_t *peer = peer_of(links, arrival->peer);
     bool data = arrival->lane == SKN_LANE_DATA;
@@ -272,7 +272,7 @@ take_arrival(skn_links_t *links, const skn_arrival_t *arrival)
 static bool
 take_arrivals(skn_links_t *links)
 {
-    skn_arrival_t arrival;
+    skn_endpoint_event_t arrival;
     int taken = 0;
     while (taken < TURN_MAX && skn_endpoint_take(links->endpoint, &arrival)) {
         taken++;
@@ -351,7 +351,7 @@ skn_links_bytes(const skn_links_t *links, uint64_t *sent, uint64_t *received)
 static void
 pass_on_run(skn_links_t *links, const skn_link_peer_t *from)
 {
-    uint8_t run[SKN_RUN_ID_BYTES];
+    uint8_t run[SKN_LINK_RUN_BYTES];
     if (!skn_link_run(from->link, run))
         return;
     for (uint32_t k = 0; k < links->node_count; k++)
@@ -408,7 +408,7 @@ wait_for_nodes(skn_links_t *links)
         skn_error_t error = { 0 };
         skn_links_missing(links, missing, sizeof(missing));
         (void)skn_fail(&error, SKN_UNAVAILABLE, "waited %" PRIu64 " s for %s",
-                       waited_ns / SECOND_NS, missing);
+                       waited_ns / SKN_SECOND_NS, missing);
         (void)skn_fail_hint(&error, SKN_UNAVAILABLE,
                             "start these nodes, and look at their address in "
                             "nodes: and at firewalls");
@@ -475,7 +475,7 @@ static void
 note_busy(skn_links_t *links)
 {
     uint64_t bytes = links->body_bytes;
-    if (links->now_ns - links->busy_ns < SECOND_NS)
+    if (links->now_ns - links->busy_ns < SKN_SECOND_NS)
         return;
     for (uint32_t k = 0; k < links->node_count; k++)
         if (k != links->node)
@@ -520,7 +520,7 @@ may_leave(const skn_links_t *links)
 static int
 wait_ms(skn_links_t *links)
 {
-    uint64_t soonest_ns = links->now_ns + SECOND_NS;
+    uint64_t soonest_ns = links->now_ns + SKN_SECOND_NS;
     for (uint32_t k = 0; k < links->node_count; k++) {
         if (k == links->node)
             continue;

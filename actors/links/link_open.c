@@ -13,12 +13,12 @@
 #include "actors/links/routes.h"
 #include "actors/protocol/workspace.h"
 #include "kernels/kernels.h"
+#include "transport/socket/clock.h"
 
 /* Above what a driver lets wait (link_driver.c), and the largest message. */
 #define LINK_QUEUE_BYTES_MAX ((size_t)1 << 30)
 #define POOL_IDLE_BYTES ((size_t)256 << 20)
 #define WAIT_S_DEFAULT 120u
-#define SECOND_NS UINT64_C(1000000000)
 
 /* --- towards the other nodes --------------------------------------------- */
 
@@ -113,9 +113,9 @@ skn_links_open_endpoint(skn_links_t *links, skn_error_t *error)
 static skn_status_t
 read_run(const char *text, uint8_t *run, skn_error_t *error)
 {
-    for (size_t k = 0; text && text[0] && k < SKN_RUN_ID_BYTES; k++) {
+    for (size_t k = 0; text && text[0] && k < SKN_LINK_RUN_BYTES; k++) {
         unsigned byte;
-        if (strlen(text) != 2 * SKN_RUN_ID_BYTES ||
+        if (strlen(text) != 2 * SKN_LINK_RUN_BYTES ||
             sscanf(text + 2 * k, "%2x", &byte) != 1)
             return skn_fail(error, SKN_USAGE,
                             "the run id '%.40s' is not 32 hex digits", text);
@@ -228,9 +228,9 @@ skn_links_make(skn_system_t *system, skn_error_t *error)
     links->node = system->options.node;
     links->node_count = system->node_count;
     links->seed = skn_links_seed(system->wiring);
-    links->wait_ns = system->options.wait_s * SECOND_NS;
+    links->wait_ns = system->options.wait_s * SKN_SECOND_NS;
     if (links->wait_ns == 0)
-        links->wait_ns = WAIT_S_DEFAULT * SECOND_NS;
+        links->wait_ns = WAIT_S_DEFAULT * SKN_SECOND_NS;
     links->peers = calloc(links->node_count, sizeof(*links->peers));
     links->owing =
         calloc((size_t)system->ports.import_room + 1, sizeof(*links->owing));

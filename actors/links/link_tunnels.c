@@ -7,6 +7,7 @@
 
 #include "actors/links/link_inside.h"
 #include "actors/links/routes.h"
+#include "transport/socket/clock.h"
 
 skn_status_t
 skn_links_open_tunnels(skn_links_t *links,
@@ -46,7 +47,6 @@ skn_links_open_tunnels(skn_links_t *links,
 
 /* A pulse a second: so long nobody is silent who lives and is heard. */
 #define RELAY_DOUBT_NS UINT64_C(2000000000)
-#define SECOND_NS 1e9
 
 static const skn_link_peer_t *
 silent(const skn_links_t *links, uint32_t node)
@@ -89,7 +89,7 @@ skn_links_why_dead(const skn_links_t *links, const skn_link_peer_t *peer,
                    "node '%s', which relays between this node and '%s', has "
                    "not answered for %.1f s",
                    relay->node->name, peer->node->name,
-                   (double)counts.silent_ns / SECOND_NS);
+                   (double)counts.silent_ns / SKN_SECOND_NS);
     (void)skn_fail_hint(error, SKN_UNAVAILABLE,
                         "is it running, and its machine reachable?");
 }

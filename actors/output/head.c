@@ -11,8 +11,6 @@
 #include "actors/output/strips.h"
 #include "actors/protocol/workspace.h"
 
-#define LINE_FLOATS 16
-
 skn_status_t
 skn_head_init(skn_head_t *head, uint32_t leaf, skn_error_t *error)
 {
@@ -31,7 +29,8 @@ skn_head_init(skn_head_t *head, uint32_t leaf, skn_error_t *error)
         skn_merge_scratch_floats(head->merge.leaf_count, rows, head->hidden),
         error);
     head->scaled = skn_floats_new(rows * head->hidden_stride, error);
-    head->pull_rows = skn_floats_new(rows * head->hidden + LINE_FLOATS, error);
+    head->pull_rows =
+        skn_floats_new(rows * head->hidden + SKN_LINE_FLOATS, error);
     size_t units = SKN_LOOK_UNITS;
     if (head->fixed && head->block_rows > units)
         units = head->block_rows;
@@ -336,20 +335,20 @@ skn_head_forward(skn_head_t *head, skn_flight_t *flight, skn_error_t *error)
 
 /* The units [first, end) of a group that belong to a leaf, their logits, and
  * where exp goes: over the logits if the shard is one leaf, else aside. */
-typedef struct slice {
+typedef struct head_slice {
     const skn_group_t *group;
     uint32_t first, count;
     float *logit, *exp;
     size_t logit_stride, exp_stride;
-} slice_t;
+} head_slice_t;
 
-static slice_t
+static head_slice_t
 slice_of(const skn_head_t *head, const skn_flight_t *flight, uint32_t g,
          uint32_t leaf)
 {
     const skn_group_t *group = &flight->selection.group[g];
     const uint32_t *units = flight->selection.unit + group->unit_first;
-    slice_t slice = { .group = group, .count = group->unit_count };
+    head_slice_t slice = { .group = group, .count = group->unit_count };
     slice.logit_stride = skn_stride_floats(group->unit_count);
     slice.exp_stride = slice.logit_stride;
     if (flight->strips.serve)
@@ -370,8 +369,8 @@ slice_of(const skn_head_t *head, const skn_flight_t *flight, uint32_t g,
 
 /* m and z (or the one-vs-all derivative) of each sample of the slice. */
 static void
-normalise(const skn_head_t *head, skn_flight_t *flight, const slice_t *slice,
-          skn_partial_t *into)
+normalise(const skn_head_t *head, skn_flight_t *flight,
+          const head_slice_t *slice, skn_partial_t *into)
 {
     const float *weight =
         flight->selection.weight + slice->group->unit_first + slice->first;
@@ -396,7 +395,7 @@ normalise(const skn_head_t *head, skn_flight_t *flight, const slice_t *slice,
 
 /* pull[group samples] = exp . rows[units], over H columns. */
 static void
-pull(skn_head_t *head, const skn_flight_t *flight, const slice_t *slice,
+pull(skn_head_t *head, const skn_flight_t *flight, const head_slice_t *slice,
      float *into)
 {
     const skn_selection_t *selection = &flight->selection;
@@ -464,7 +463,7 @@ compute_leaf(void *source, uint32_t leaf, skn_partial_t *into)
     if (softmax)
         memset(into->push, 0, cells * sizeof(float));
     for (uint32_t g = 0; g < flight->selection.group_count; g++) {
-        slice_t slice = slice_of(head, flight, g, leaf);
+        head_slice_t slice = slice_of(head, flight, g, leaf);
         if (flight->strips.serve) {
             skn_strips_forward(head, flight, into);
         } else {

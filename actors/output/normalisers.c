@@ -7,7 +7,7 @@
 #include <string.h>
 
 /* Weight of the newest batch in a mean. */
-#define NEWEST 0.125f
+#define NORMALISER_NEWEST 0.125f
 
 skn_status_t
 skn_normalisers_init(skn_normalisers_t *normalisers, uint32_t senders,
@@ -115,8 +115,9 @@ learn(skn_normalisers_t *normalisers, uint32_t sender, const float *log,
         if (count[k] == 0)
             continue;
         float newest = (float)(sum[k] / count[k]);
-        *mean = normalisers->is_known[at] ? *mean + NEWEST * (newest - *mean)
-                                          : newest;
+        *mean = normalisers->is_known[at]
+                    ? *mean + NORMALISER_NEWEST * (newest - *mean)
+                    : newest;
         normalisers->is_known[at] = true;
     }
 }

@@ -83,16 +83,16 @@ compute(skn_head_t *head, skn_flight_t *flight, const share_t *share,
 
 /* --- columns of one receiver --------------------------------------------- */
 
-typedef struct slice {
+typedef struct share_slice {
     const skn_head_t *head;
     const skn_flight_t *flight;
     const skn_output_gradient_t *whole;
     uint32_t first, columns;
-} slice_t;
+} share_slice_t;
 
 /* A message for the slice with all but its values. */
 static skn_output_gradient_t *
-slice_new(skn_actor_t *actor, const slice_t *slice, const size_t *counts,
+slice_new(skn_actor_t *actor, const share_slice_t *slice, const size_t *counts,
           skn_error_t *error)
 {
     const skn_output_gradient_t *whole = slice->whole;
@@ -112,7 +112,7 @@ slice_new(skn_actor_t *actor, const slice_t *slice, const size_t *counts,
 }
 
 static skn_status_t
-send_slice(skn_actor_t *actor, const slice_t *slice, skn_error_t *error)
+send_slice(skn_actor_t *actor, const share_slice_t *slice, skn_error_t *error)
 {
     const skn_output_gradient_t *whole = slice->whole;
     size_t columns = slice->columns, stride = whole->columns;
@@ -139,7 +139,7 @@ send_slice(skn_actor_t *actor, const slice_t *slice, skn_error_t *error)
 
 /* What is sent of v: the open positions of samples that have one. */
 static size_t
-count_pushed(const slice_t *slice, const uint32_t *open, uint32_t *pushed)
+count_pushed(const share_slice_t *slice, const uint32_t *open, uint32_t *pushed)
 {
     size_t sum = 0;
     for (uint32_t i = 0; i < slice->flight->rows; i++) {
@@ -151,7 +151,7 @@ count_pushed(const slice_t *slice, const uint32_t *open, uint32_t *pushed)
 }
 
 static skn_status_t
-send_packed(skn_actor_t *actor, const slice_t *slice, skn_error_t *error)
+send_packed(skn_actor_t *actor, const share_slice_t *slice, skn_error_t *error)
 {
     const skn_output_gradient_t *whole = slice->whole;
     skn_head_t const *head = slice->head;
@@ -190,7 +190,7 @@ send_packed(skn_actor_t *actor, const slice_t *slice, skn_error_t *error)
 
 /* Gives (u, v) away: whole, or cut and packed. */
 static skn_status_t
-post_gradient(skn_actor_t *actor, slice_t *slice,
+post_gradient(skn_actor_t *actor, share_slice_t *slice,
               const skn_share_options_t *options, skn_error_t *error)
 {
     const skn_cuts_t *cuts = &options->cuts;
@@ -212,7 +212,7 @@ give_away(skn_actor_t *actor, const skn_head_t *head,
           const skn_flight_t *flight, skn_output_gradient_t *whole,
           const skn_share_options_t *options, skn_error_t *error)
 {
-    slice_t slice = { .head = head, .flight = flight, .whole = whole };
+    share_slice_t slice = { .head = head, .flight = flight, .whole = whole };
     return post_gradient(actor, &slice, options, error);
 }
 

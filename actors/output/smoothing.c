@@ -6,7 +6,7 @@
 #include <string.h>
 
 /* Rows that are fetched before their turn: they lie anywhere. */
-#define AHEAD 4
+#define LABELS_AHEAD 4
 
 /* sum of e / L c w over the units, [H + 1], in head->mean. */
 static void
@@ -19,8 +19,9 @@ mean_row(const skn_head_t *head, const uint32_t *unit, const float *weight,
     memset(mean, 0, width * sizeof(float));
     for (uint32_t k = 0; k < count; k++) {
         const float *w = copy;
-        if (k + AHEAD < count)
-            __builtin_prefetch(rows->at + unit[k + AHEAD] * rows->stride_bytes);
+        if (k + LABELS_AHEAD < count)
+            __builtin_prefetch(rows->at +
+                               unit[k + LABELS_AHEAD] * rows->stride_bytes);
         if (skn_rows_are_bf16(rows))
             skn_rows_get(rows, head->kernels, unit[k], copy);
         else

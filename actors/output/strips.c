@@ -133,18 +133,18 @@ skn_strips_begin(skn_head_t *head, skn_flight_t *flight, skn_error_t *error)
 /* --- one strip -------------------------------- */
 
 /* Units [first, first + count) of the set, and where their powers are kept. */
-typedef struct strip {
+typedef struct head_strip {
     uint32_t number, first, count;
     float *logit; /* [count][stride] */
     skn_matrix_t exp, row;
-} strip_t;
+} head_strip_t;
 
-static strip_t
+static head_strip_t
 strip_of(const skn_head_t *head, const skn_flight_t *flight, uint32_t number)
 {
     const skn_selection_t *selection = &flight->selection;
     const skn_strips_t *strips = &flight->strips;
-    strip_t strip = { .number = number, .first = number * strips->units };
+    head_strip_t strip = { .number = number, .first = number * strips->units };
     size_t block = strip.first * strips->stride;
     uint32_t left = selection->group[0].unit_count - strip.first;
     strip.count = left < strips->units ? left : strips->units;
@@ -180,7 +180,7 @@ pack(skn_head_t *head, skn_gemm_t *job, skn_error_t *error)
 /* Sums y o of the positives in the strip. */
 static void
 sum_positives(const skn_head_t *head, skn_flight_t *flight,
-              const strip_t *strip)
+              const head_strip_t *strip)
 {
     const skn_strips_t *strips = &flight->strips;
     for (uint32_t k = strips->own_first[strip->number];
@@ -197,7 +197,7 @@ sum_positives(const skn_head_t *head, skn_flight_t *flight,
  * nothing else waits for memory then. */
 static inline __attribute__((always_inline)) void
 fetch_next(const skn_head_t *head, const skn_flight_t *flight,
-           const strip_t *strip, uint32_t k)
+           const head_strip_t *strip, uint32_t k)
 {
     const skn_selection_t *selection = &flight->selection;
     uint32_t slot = strip->first + strip->count + k;
@@ -209,7 +209,7 @@ fetch_next(const skn_head_t *head, const skn_flight_t *flight,
 /* Where the powers of unit k go in bf16; NULL: they stay floats. */
 static uint16_t *
 half_of(const skn_head_t *head, const skn_flight_t *flight,
-        const strip_t *strip, uint32_t k)
+        const head_strip_t *strip, uint32_t k)
 {
     return head->half ? (uint16_t *)flight->strips.exp +
                             (strip->first + k) * flight->strips.stride
@@ -217,7 +217,8 @@ half_of(const skn_head_t *head, const skn_flight_t *flight,
 }
 
 static void
-sigmoids(const skn_head_t *head, skn_flight_t *flight, const strip_t *strip)
+sigmoids(const skn_head_t *head, skn_flight_t *flight,
+         const head_strip_t *strip)
 {
     const skn_kernels_t *kernels = head->kernels;
     const float *weight = flight->selection.weight + strip->first;
@@ -239,7 +240,7 @@ sigmoids(const skn_head_t *head, skn_flight_t *flight, const strip_t *strip)
  * NaN stays. */
 static void
 raise_greatest(const skn_head_t *head, const skn_flight_t *flight,
-               const strip_t *strip, skn_partial_t *into)
+               const head_strip_t *strip, skn_partial_t *into)
 {
     size_t stride = flight->strips.stride, rows = flight->rows;
     float *now = head->turned + head->hidden * stride, *factor = now;
@@ -270,8 +271,8 @@ raise_greatest(const skn_head_t *head, const skn_flight_t *flight,
 
 /* Powers instead of logits; a strip's sum by itself, which rounds less. */
 static void
-powers(const skn_head_t *head, const skn_flight_t *flight, const strip_t *strip,
-       skn_partial_t *into)
+powers(const skn_head_t *head, const skn_flight_t *flight,
+       const head_strip_t *strip, skn_partial_t *into)
 {
     const float *weight = flight->selection.weight + strip->first;
     size_t stride = flight->strips.stride;
@@ -289,7 +290,7 @@ powers(const skn_head_t *head, const skn_flight_t *flight, const strip_t *strip,
 
 /* u^T [H][samples] */
 static skn_status_t
-pull(skn_head_t *head, const skn_flight_t *flight, const strip_t *strip)
+pull(skn_head_t *head, const skn_flight_t *flight, const head_strip_t *strip)
 {
     skn_gemm_t job = {
         .m = head->hidden,
@@ -330,7 +331,7 @@ skn_strips_forward(skn_head_t *head, skn_flight_t *flight, skn_partial_t *into)
     };
     skn_status_t status = pack(head, &job, NULL);
     for (uint32_t s = 0; s < strip_count(flight) && status == SKN_OK; s++) {
-        strip_t strip = strip_of(head, flight, s);
+        head_strip_t strip = strip_of(head, flight, s);
         job.m = strip.count;
         job.a = strip.row;
         job.c = strip.logit;
@@ -388,7 +389,7 @@ skn_strips_gradient(skn_head_t *head, skn_flight_t *flight, float *value,
         .c_stride = width,
     };
     for (uint32_t s = 0; s < strip_count(flight) && status == SKN_OK; s++) {
-        strip_t strip = strip_of(head, flight, s);
+        head_strip_t strip = strip_of(head, flight, s);
         if (scale_samples(head, flight, s))
             status = pack(head, &job, error);
         job.m = strip.count;

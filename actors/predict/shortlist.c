@@ -19,7 +19,7 @@
 #define SEED_KEY 0x73686f72746c6973u
 
 /* What a build needs beside the lists. */
-typedef struct builder {
+typedef struct shortlist_builder {
     skn_shortlist_t *list;
     const skn_kernels_t *kernels;
     const skn_rows_t *rows;
@@ -32,7 +32,7 @@ typedef struct builder {
     uint32_t *member;  /* [lists] members in this round */
     uint32_t *home;    /* [rows] the nearest centroid */
     void *gemm;
-} builder_t;
+} shortlist_builder_t;
 
 uint32_t
 skn_shortlist_lists(uint32_t row_count)
@@ -52,7 +52,7 @@ skn_shortlist_probes(uint32_t list_count)
 
 /* Row `row` as f32, whatever it is kept in. */
 static void
-copy_row(const builder_t *builder, uint32_t row, float *out)
+copy_row(const shortlist_builder_t *builder, uint32_t row, float *out)
 {
     const skn_rows_t *rows = builder->rows;
     if (skn_rows_matrix(rows, NULL).bf16)
@@ -63,14 +63,14 @@ copy_row(const builder_t *builder, uint32_t row, float *out)
 }
 
 static void
-copy_lifted(const builder_t *builder, uint32_t row, float *out)
+copy_lifted(const shortlist_builder_t *builder, uint32_t row, float *out)
 {
     copy_row(builder, row, out);
     out[builder->rows->width] = builder->lift[row];
 }
 
 static void
-measure_norms(builder_t *builder)
+measure_norms(shortlist_builder_t *builder)
 {
     uint32_t count = builder->rows->row_count;
     size_t width = builder->rows->width;
@@ -91,7 +91,7 @@ measure_norms(builder_t *builder)
 
 /* Centroids start as rows drawn one from each of equal strips. */
 static void
-seed_centroids(const builder_t *builder)
+seed_centroids(const shortlist_builder_t *builder)
 {
     const skn_shortlist_t *list = builder->list;
     uint64_t rows = builder->rows->row_count;
@@ -106,7 +106,7 @@ seed_centroids(const builder_t *builder)
 
 /* product[i][c] = place i . centroid c */
 static void
-multiply(const builder_t *builder, size_t count)
+multiply(const shortlist_builder_t *builder, size_t count)
 {
     const skn_shortlist_t *list = builder->list;
     skn_gemm_t job = {
@@ -126,7 +126,7 @@ multiply(const builder_t *builder, size_t count)
 }
 
 static uint32_t
-nearest(const builder_t *builder, const float *product)
+nearest(const shortlist_builder_t *builder, const float *product)
 {
     uint32_t best = 0;
     float best_value = -INFINITY;
@@ -141,7 +141,7 @@ nearest(const builder_t *builder, const float *product)
 }
 
 static void
-learn(const builder_t *builder, uint32_t home, const float *place)
+learn(const shortlist_builder_t *builder, uint32_t home, const float *place)
 {
     const skn_shortlist_t *list = builder->list;
     double *sum = builder->sum + home * list->stride;
@@ -152,7 +152,7 @@ learn(const builder_t *builder, uint32_t home, const float *place)
 
 /* Finds the homes of rows 0, step, 2 step, ... */
 static void
-assign(const builder_t *builder, uint32_t step)
+assign(const shortlist_builder_t *builder, uint32_t step)
 {
     const skn_shortlist_t *list = builder->list;
     uint64_t rows = builder->rows->row_count;
@@ -178,7 +178,7 @@ assign(const builder_t *builder, uint32_t step)
 
 /* A centroid that nobody is near stays where it is. */
 static void
-move_centroids(builder_t *builder)
+move_centroids(shortlist_builder_t *builder)
 {
     const skn_shortlist_t *list = builder->list;
     for (uint32_t c = 0; c < list->list_count; c++) {
@@ -194,7 +194,7 @@ move_centroids(builder_t *builder)
 /* --- lists --------------------------------------------------------------- */
 
 static void
-fill_lists(const builder_t *builder)
+fill_lists(const shortlist_builder_t *builder)
 {
     skn_shortlist_t *list = builder->list;
     uint32_t rows = builder->rows->row_count;
@@ -209,7 +209,7 @@ fill_lists(const builder_t *builder)
 }
 
 static skn_status_t
-builder_init(builder_t *builder, skn_error_t *error)
+builder_init(shortlist_builder_t *builder, skn_error_t *error)
 {
     skn_shortlist_t *list = builder->list;
     size_t rows = builder->rows->row_count, lists = list->list_count;
@@ -238,7 +238,7 @@ builder_init(builder_t *builder, skn_error_t *error)
 }
 
 static void
-builder_fini(builder_t *builder)
+builder_fini(shortlist_builder_t *builder)
 {
     free(builder->lift);
     free(builder->place);
@@ -255,7 +255,9 @@ skn_shortlist_build(skn_shortlist_t *shortlist, const skn_kernels_t *kernels,
                     const skn_rows_t *rows, uint32_t list_count,
                     uint32_t probes, skn_error_t *error)
 {
-    builder_t builder = { .list = shortlist, .kernels = kernels, .rows = rows };
+    shortlist_builder_t builder = { .list = shortlist,
+                                    .kernels = kernels,
+                                    .rows = rows };
     memset(shortlist, 0, sizeof(*shortlist));
     shortlist->list_count = list_count;
     shortlist->probes = probes;

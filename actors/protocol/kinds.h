@@ -16,7 +16,7 @@ extern const skn_kind_t skn_table_builder;
 extern const skn_kind_t skn_evaluator;
 extern const skn_kind_t skn_checkpointer;
 extern const skn_kind_t skn_keeper;
-extern const skn_kind_t skn_coordinator;
+extern const skn_kind_t skn_course;
 
 /* All of them; ends with NULL. */
 extern const skn_kind_t *const skn_kinds[];

@@ -6,7 +6,7 @@
 
 /* Weight of the newest interval; one that is longer than twice the mean counts
  * as twice: a marker, or a pause of the machine. */
-#define NEWEST 0.125
+#define LATENESS_NEWEST 0.125
 #define LONGEST 2.0
 
 void
@@ -44,8 +44,9 @@ skn_lateness_moved(skn_lateness_t *lateness, bool done, uint64_t now_ns)
             lateness->interval_ns = interval_ns;
         else
             lateness->interval_ns +=
-                NEWEST * ((interval_ns < most_ns ? interval_ns : most_ns) -
-                          lateness->interval_ns);
+                LATENESS_NEWEST *
+                ((interval_ns < most_ns ? interval_ns : most_ns) -
+                 lateness->interval_ns);
     }
     lateness->moved_ns = now_ns;
     save_up(lateness);

@@ -179,7 +179,7 @@ typedef enum skn_purpose {
     F(M, f64, ndcg3, 0, "nDCG@3")                                              \
     F(M, f64, ndcg5, 0, "nDCG@5")
 
-/* The coordinator lets the source run up to a marker. */
+/* The course lets the source run up to a marker. */
 #define SKN_FIELDS_go(F, M)                                                    \
     F(M, u64, first, UINT64_MAX, "first batch")                                \
     F(M, u64, end, UINT64_MAX, "one behind the last; evaluation: all")         \

@@ -9,7 +9,6 @@
 #include "actors/protocol/block.h"
 
 #define HUGE_BYTES ((size_t)2 << 20)
-#define LINE_FLOATS 16 /* 64 bytes */
 #define PART_FLOATS 4
 
 static size_t
@@ -33,17 +32,17 @@ stride_bytes(skn_rows_kind_t kind, uint32_t width)
     size_t part = part_floats(kind, width);
     switch (kind) {
     case SKN_ROWS_ADAM:
-        return round_up(3 * part + 1, LINE_FLOATS) * sizeof(float);
+        return round_up(3 * part + 1, SKN_LINE_FLOATS) * sizeof(float);
     case SKN_ROWS_ADAGRAD:
     case SKN_ROWS_ADAGRAD_BF16:
-        return round_up(part + 1, LINE_FLOATS) * sizeof(float);
+        return round_up(part + 1, SKN_LINE_FLOATS) * sizeof(float);
     case SKN_ROWS_ADAGRAD_SLICED:
-        return round_up(part + skn_slice_blocks(width), LINE_FLOATS) *
+        return round_up(part + skn_slice_blocks(width), SKN_LINE_FLOATS) *
                sizeof(float);
     case SKN_ROWS_SGD:
-        return round_up(part, LINE_FLOATS) * sizeof(float);
+        return round_up(part, SKN_LINE_FLOATS) * sizeof(float);
     default:
-        return round_up(width, 2 * LINE_FLOATS) * sizeof(uint16_t);
+        return round_up(width, 2 * SKN_LINE_FLOATS) * sizeof(uint16_t);
     }
 }
 
@@ -57,14 +56,14 @@ skn_rows_bytes(skn_rows_kind_t kind, uint64_t row_count, uint32_t width)
 static size_t
 resident_stride_bytes(uint32_t width)
 {
-    return round_up(part_floats(SKN_ROWS_ADAM, width) + 1, LINE_FLOATS) *
+    return round_up(part_floats(SKN_ROWS_ADAM, width) + 1, SKN_LINE_FLOATS) *
            sizeof(float);
 }
 
 static size_t
 offload_stride_bytes(uint32_t width)
 {
-    return round_up(2 * part_floats(SKN_ROWS_ADAM, width), LINE_FLOATS) *
+    return round_up(2 * part_floats(SKN_ROWS_ADAM, width), SKN_LINE_FLOATS) *
            sizeof(float);
 }
 

@@ -28,6 +28,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#define SKN_LINE_FLOATS 16 /* of a cache line of 64 bytes */
+
 #include "actors/rows/offload.h"
 #include "kernels/kernels.h"
 #include "skein/error.h"

@@ -21,24 +21,17 @@
 #include "actors/runtime/system_build.h"
 #include "actors/machine/usage.h"
 #include "actors/runtime/waiting.h"
+#include "transport/socket/clock.h"
 
 /* Restarts of a stateless actor before its failure counts: 5 in 60 s, as the
  * supervisor of a process has (DESIGN section 3). */
-#define RESTARTS_MAX 5
+#define ACTOR_RESTARTS_MAX 5
 #define RESTART_SPAN_NS ((uint64_t)60 * 1000 * 1000 * 1000)
 /* How long an actor produces without a look at its inboxes: some ten looks. */
 #define PRODUCE_NS 20000u
 
 SKN_MESSAGE_SCHEMA(skn_clock, "clock", 1, SKN_FIELDS_clock,
                    "the time, and what the process has used, for an actor")
-
-uint64_t
-skn_monotonic_ns(void)
-{
-    struct timespec now;
-    (void)clock_gettime(CLOCK_MONOTONIC, &now);
-    return (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec;
-}
 
 void
 skn_host_report(skn_outlet_t *host, int wake_descriptor,
@@ -122,7 +115,7 @@ may_restart(skn_actor_t *actor)
     if (oldest != 0 && actor->now_ns - oldest < RESTART_SPAN_NS)
         return false;
     actor->restart_ns[actor->restart_next] = actor->now_ns;
-    actor->restart_next = (actor->restart_next + 1) % RESTARTS_MAX;
+    actor->restart_next = (actor->restart_next + 1) % ACTOR_RESTARTS_MAX;
     return true;
 }
 

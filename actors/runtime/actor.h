@@ -177,7 +177,6 @@ struct skn_actor {
  * between all actors meet: what one lends, another may be writing to. */
 void skn_actor_run(skn_actor_t *actor);
 void skn_actor_close(skn_actor_t *actor);
-uint64_t skn_monotonic_ns(void);
 /* Fails the actor; the sentence is given its name and kind, if it lacks them.
  */
 void skn_actor_fail(skn_actor_t *actor, const skn_error_t *error);

@@ -9,7 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-typedef struct walk {
+typedef struct endings_walk {
     const skn_wiring_t *wiring;
     bool *answered;      /* [actors] has peer pipes into it */
     bool *works;         /* [actors] has other pipes into it */
@@ -17,10 +17,10 @@ typedef struct walk {
     uint32_t *out;       /* pipes that an actor sends on */
     bool *seen;          /* [pipes] */
     uint32_t *stack;     /* [pipes] */
-} walk_t;
+} endings_walk_t;
 
 static void
-walk_fini(walk_t *walk)
+walk_fini(endings_walk_t *walk)
 {
     free(walk->answered);
     free(walk->works);
@@ -31,7 +31,7 @@ walk_fini(walk_t *walk)
 }
 
 static void
-list_pipes(walk_t *walk)
+list_pipes(endings_walk_t *walk)
 {
     const skn_wiring_t *wiring = walk->wiring;
     uint32_t *first = walk->out_first;
@@ -53,13 +53,13 @@ list_pipes(walk_t *walk)
 }
 
 static skn_status_t
-walk_init(walk_t *walk, const skn_wiring_t *wiring, skn_error_t *error)
+walk_init(endings_walk_t *walk, const skn_wiring_t *wiring, skn_error_t *error)
 {
     size_t actors = (size_t)wiring->actor_count + 1;
     size_t pipes = (size_t)wiring->pipe_count + 1, ends = 1;
     for (uint32_t p = 0; p < wiring->pipe_count; p++)
         ends += wiring->pipes[p].from_count;
-    *walk = (walk_t){ .wiring = wiring };
+    *walk = (endings_walk_t){ .wiring = wiring };
     walk->answered = calloc(actors, sizeof(bool));
     walk->works = calloc(actors, sizeof(bool));
     walk->out_first = calloc(actors + 1, sizeof(uint32_t));
@@ -76,7 +76,7 @@ walk_init(walk_t *walk, const skn_wiring_t *wiring, skn_error_t *error)
 
 /* Whether the end of pipe `q` waits for answers at all. */
 static bool
-may_be_late(const walk_t *walk, uint32_t q)
+may_be_late(const endings_walk_t *walk, uint32_t q)
 {
     const skn_wired_pipe_t *pipe = &walk->wiring->pipes[q];
     bool answered = false;
@@ -90,7 +90,7 @@ may_be_late(const walk_t *walk, uint32_t q)
 
 /* Whether `p` goes into a sender of `q`. */
 static bool
-feeds(const walk_t *walk, uint32_t p, uint32_t q)
+feeds(const endings_walk_t *walk, uint32_t p, uint32_t q)
 {
     const skn_wired_pipe_t *from = &walk->wiring->pipes[p];
     const skn_wired_pipe_t *to = &walk->wiring->pipes[q];
@@ -103,7 +103,7 @@ feeds(const walk_t *walk, uint32_t p, uint32_t q)
 
 /* Puts the pipes on the stack whose end waits for that of `p`. */
 static uint32_t
-push_waiting(walk_t *walk, uint32_t p, const bool *late, uint32_t q,
+push_waiting(endings_walk_t *walk, uint32_t p, const bool *late, uint32_t q,
              uint32_t depth)
 {
     const skn_wired_pipe_t *pipe = &walk->wiring->pipes[p];
@@ -128,7 +128,7 @@ push_waiting(walk_t *walk, uint32_t p, const bool *late, uint32_t q,
 /* Whether answers to the senders of `q` would wait for its end, if those in
  * `late` and q itself ended late. */
 static bool
-waits_for_itself(walk_t *walk, uint32_t q, const bool *late)
+waits_for_itself(endings_walk_t *walk, uint32_t q, const bool *late)
 {
     uint32_t depth = 1;
     memset(walk->seen, 0, walk->wiring->pipe_count * sizeof(bool));
@@ -145,7 +145,7 @@ waits_for_itself(walk_t *walk, uint32_t q, const bool *late)
 skn_status_t
 skn_endings_find(const skn_wiring_t *wiring, bool *late, skn_error_t *error)
 {
-    walk_t walk;
+    endings_walk_t walk;
     size_t bytes = (wiring->pipe_count + (size_t)1) * sizeof(bool);
     bool *alone = calloc(1, bytes), *none = calloc(1, bytes);
     skn_status_t status = walk_init(&walk, wiring, error);

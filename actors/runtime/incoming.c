@@ -9,6 +9,7 @@
 
 #include "actors/runtime/sender.h"
 #include "transport/message/schema.h"
+#include "transport/socket/clock.h"
 
 /* Parcels taken before the control inbox is looked at again: fairness between
  * work and credits. 64 as measured for one wait and many takes (notes). */

@@ -11,6 +11,7 @@
 #include "actors/runtime/actor.h"
 #include "transport/message/field.h"
 #include "transport/message/schema.h"
+#include "transport/socket/clock.h"
 
 /* Messages that one handler may leave behind without credit. A handler that
  * makes more than this out of one message needs a pipe with more credit. */

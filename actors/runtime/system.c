@@ -17,6 +17,7 @@
 #include "actors/runtime/reporting.h"
 #include "actors/runtime/system_build.h"
 #include "actors/runtime/watchdog.h"
+#include "transport/socket/clock.h"
 #include "transport/socket/thread_start.h"
 
 /* Stack of an actor: handlers keep their arrays in the state. */

@@ -8,8 +8,8 @@
 #include "actors/runtime/system_build.h"
 #include "actors/runtime/watchdog.h"
 #include "formats/text/json_text.h"
+#include "transport/socket/clock.h"
 
-#define SECOND_NS UINT64_C(1000000000)
 #define FOR_BYTES 512
 /* 30 s, 60 s, ... up to a year. */
 #define TOLD_MAX 20u
@@ -191,13 +191,13 @@ give_up(skn_actor_t *actor, const char *what, uint64_t now_ns)
             "was asked to stop",
             actor->wired->name, what, stuck->wired->name,
             skn_place_text(stay.type, stay.name, where, sizeof(where)),
-            (now_ns - stay.since_ns) / SECOND_NS);
+            (now_ns - stay.since_ns) / SKN_SECOND_NS);
     else
         (void)skn_fail(&error, SKN_UNAVAILABLE,
                        "%s has waited %" PRIu64 " s for %s, and the run was "
                        "asked to stop",
                        actor->wired->name,
-                       (now_ns - actor->quiet_ns) / SECOND_NS, what);
+                       (now_ns - actor->quiet_ns) / SKN_SECOND_NS, what);
     (void)skn_fail_hint(&error, SKN_UNAVAILABLE,
                         "look at what keeps that one, and go on with --resume");
     skn_actor_fail(actor, &error);
@@ -227,6 +227,6 @@ skn_waiting_look(skn_actor_t *actor, uint64_t now_ns)
     /* Where a handler of this process does not return that is reported, and
      * that others wait for it follows. */
     if (!culprit(actor, now_ns, &stay))
-        tell(actor, what, (now_ns - actor->quiet_ns) / SECOND_NS);
+        tell(actor, what, (now_ns - actor->quiet_ns) / SKN_SECOND_NS);
     actor->told_count += actor->told_count < TOLD_MAX;
 }

@@ -9,12 +9,12 @@
 
 #include "actors/runtime/system_build.h"
 #include "formats/text/json_text.h"
+#include "transport/socket/clock.h"
 #include "transport/socket/thread_start.h"
 
 /* Looks within the patience of a system: a stay is reported at most an eighth
  * of it late, and a look costs next to nothing. */
 #define LOOKS 8u
-#define SECOND_NS UINT64_C(1000000000)
 #define REPORTS_MAX 20u
 
 /* What was reported of an actor's stay so far. */
@@ -88,7 +88,7 @@ report(skn_watchdog_t *watchdog, const skn_actor_t *actor, uint64_t now_ns,
     if (more > 0)
         skn_json_text_add(&text, ",\"more\":%" PRIu32, more);
     skn_json_text_add(&text, ",\"seconds\":%" PRIu64 "}",
-                      (now_ns - stay->since_ns) / SECOND_NS);
+                      (now_ns - stay->since_ns) / SKN_SECOND_NS);
     const skn_parcel_t parcel = { .type = SKN_PARCEL_NOTICE,
                                   .pointer =
                                       text.failed ? NULL : strdup(text.bytes) };
@@ -168,8 +168,8 @@ thread_main(void *argument)
     while (!watchdog->stops) {
         uint64_t next_ns =
             skn_monotonic_ns() + watchdog->system->patience_ns / LOOKS + 1;
-        const struct timespec next = { (time_t)(next_ns / SECOND_NS),
-                                       (long)(next_ns % SECOND_NS) };
+        const struct timespec next = { (time_t)(next_ns / SKN_SECOND_NS),
+                                       (long)(next_ns % SKN_SECOND_NS) };
         int woken = 0;
         while (!watchdog->stops && woken == 0)
             woken = pthread_cond_timedwait(&watchdog->wanted, &watchdog->lock,

@@ -10,7 +10,7 @@
 
 #define WORDS_MAX (SKN_BLOCK_ROWS_MAX / 64)
 /* The stream of the start u; those of blocks are numbers of blocks. */
-#define START_STREAM UINT32_MAX
+#define BLOCK_STREAM UINT32_MAX
 
 /* Rows of the shard's block `block`: the last one may be short. */
 static uint32_t
@@ -110,7 +110,7 @@ skn_blockwise_draw(skn_blockwise_t *blockwise, uint64_t batch)
     blockwise->count = 0;
     if (blockwise->draws < blockwise->blocks)
         start =
-            skn_philox_below(key, START_STREAM, 0, (uint32_t)blockwise->blocks);
+            skn_philox_below(key, BLOCK_STREAM, 0, (uint32_t)blockwise->blocks);
     for (uint32_t block = 0;
          blockwise->draws > 0 && block < blockwise->block_count; block++) {
         uint32_t rows = rows_of(blockwise, block);

@@ -24,7 +24,7 @@ struct skn_sampler {
     skn_blockwise_t tail;   /* the even rows beside */
     skn_blockwise_t before; /* all rows, until there is an index */
     const skn_index_t *index;
-    skn_nearest_t nearest;
+    skn_centroids_t nearest;
     uint32_t *cluster; /* [batch_rows] of the batch in hand */
     uint32_t *row;     /* a list and the even rows */
     float *weight;

@@ -28,7 +28,7 @@
 struct skn_builder {
     skn_sampler_options_t options;
     const skn_rows_t *rows;
-    skn_nearest_t nearest;
+    skn_centroids_t nearest;
     uint64_t *seen; /* [centroids_max] samples of each */
     float *query;   /* [CENTROIDS_AT_ONCE][query_stride], the last column 1 */
     size_t query_stride;
@@ -125,7 +125,7 @@ static void
 builder_observe(skn_builder_t *builder, const float *hidden, size_t stride,
                 uint32_t count)
 {
-    skn_nearest_t *nearest = &builder->nearest;
+    skn_centroids_t *nearest = &builder->nearest;
     const skn_kernels_t *kernels = builder->options.kernels;
     for (uint32_t i = 0; i < count; i++) {
         const float *x = hidden + i * stride;
@@ -153,7 +153,7 @@ builder_observe(skn_builder_t *builder, const float *hidden, size_t stride,
 static const float *
 builder_state(skn_builder_t *builder, uint32_t *rows, uint32_t *columns)
 {
-    const skn_nearest_t *nearest = &builder->nearest;
+    const skn_centroids_t *nearest = &builder->nearest;
     size_t width = (size_t)nearest->columns + 1;
     for (uint32_t k = 0; k < nearest->count; k++) {
         float *row = builder->state + k * width;
@@ -172,7 +172,7 @@ static skn_status_t
 builder_restore(skn_builder_t *builder, const float *state, uint32_t rows,
                 uint32_t columns, skn_error_t *error)
 {
-    skn_nearest_t *nearest = &builder->nearest;
+    skn_centroids_t *nearest = &builder->nearest;
     if (columns != nearest->columns + 1)
         return skn_fail(error, SKN_BAD_DATA,
                         "centroids of %u numbers, %u expected", columns,

@@ -25,7 +25,7 @@
 /* Masses of rows are multiples of 2^-40 of their block's. The rarest of ten
  * million has 2^-28 of all, so it has at least 2^12 of them. */
 #define MASS_ONE 0x1p40
-#define START_STREAM UINT64_MAX
+#define LOG_UNIFORM_STREAM UINT64_MAX
 
 struct skn_sampler {
     skn_sampler_options_t options;
@@ -241,7 +241,7 @@ log_uniform_draw(skn_sampler_t *sampler, const skn_sampler_query_t *query,
 {
     uint64_t key =
         skn_draw_key(sampler->options.seed, SKN_DRAW_SAMPLE, query->batch);
-    skn_philox_t random = skn_philox_at(key, 0, START_STREAM);
+    skn_philox_t random = skn_philox_at(key, 0, LOG_UNIFORM_STREAM);
     double start = skn_philox_unit_double(random.word[0], random.word[1]);
     double m = (double)sampler->options.draws;
     uint32_t cursor = 0;

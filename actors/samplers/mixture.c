@@ -15,17 +15,17 @@
 #include "actors/protocol/draws.h"
 #include "actors/protocol/rowset.h"
 
-typedef struct part {
+typedef struct mixture_part {
     const skn_sampler_kind_t *kind;
     skn_sampler_t *sampler;
     skn_selection_t selection;
     uint32_t *group_of; /* [batch_rows] each sample's group there */
     bool indexed;
-} part_t;
+} mixture_part_t;
 
 struct skn_sampler {
     skn_sampler_options_t options;
-    part_t part[SKN_MIXTURE_MAX];
+    mixture_part_t part[SKN_MIXTURE_MAX];
     uint32_t part_count;
     uint32_t *leader; /* [batch_rows] 0, 1, 2, ..: each sample by itself */
     uint32_t *nobody; /* [batch_rows + 1] zeros: no sample has labels */
@@ -124,7 +124,7 @@ static void
 mixture_close(skn_sampler_t *sampler)
 {
     for (uint32_t k = 0; k < sampler->part_count; k++) {
-        part_t *part = &sampler->part[k];
+        mixture_part_t *part = &sampler->part[k];
         if (part->sampler)
             part->kind->close(part->sampler);
         skn_selection_fini(&part->selection);
@@ -148,7 +148,7 @@ prepare(skn_sampler_t *sampler, skn_error_t *error)
     if (status != SKN_OK)
         return status;
     for (uint32_t k = 0; k < count; k++) {
-        part_t *part = &sampler->part[k];
+        mixture_part_t *part = &sampler->part[k];
         skn_sampler_options_t own = options_of(options, read, k);
         part->kind = read[k].kind;
         part->indexed = part->kind->index != NULL;
@@ -203,7 +203,7 @@ mixture_chance(const skn_sampler_t *sampler, const skn_sampler_query_t *query,
 }
 
 static void
-find_groups(part_t *part)
+find_groups(mixture_part_t *part)
 {
     const skn_selection_t *selection = &part->selection;
     for (uint32_t g = 0; g < selection->group_count; g++) {
@@ -219,7 +219,7 @@ join(skn_sampler_t *sampler, const skn_sampler_query_t *query, uint32_t sample)
 {
     uint32_t cursor = 0;
     for (uint32_t k = 0; k < sampler->part_count; k++) {
-        const part_t *part = &sampler->part[k];
+        const mixture_part_t *part = &sampler->part[k];
         const skn_group_t *group =
             &part->selection.group[part->group_of[sample]];
         for (uint32_t at = 0; at < group->unit_count; at++)
@@ -236,12 +236,12 @@ join(skn_sampler_t *sampler, const skn_sampler_query_t *query, uint32_t sample)
 }
 
 /* The part whose groups the mixture takes; none: each sample is a group. */
-static const part_t *
+static const mixture_part_t *
 leading_part(const skn_sampler_t *sampler)
 {
-    const part_t *leading = &sampler->part[0];
+    const mixture_part_t *leading = &sampler->part[0];
     for (uint32_t k = 1; k < sampler->part_count; k++) {
-        const part_t *part = &sampler->part[k];
+        const mixture_part_t *part = &sampler->part[k];
         if (part->selection.group_count <= 1)
             continue;
         if (leading->selection.group_count > 1)
@@ -295,13 +295,13 @@ mixture_draw(skn_sampler_t *sampler, const skn_sampler_query_t *query,
     skn_status_t status = SKN_OK;
     bare.own_offset = sampler->nobody;
     for (uint32_t k = 0; k < sampler->part_count && status == SKN_OK; k++) {
-        part_t *part = &sampler->part[k];
+        mixture_part_t *part = &sampler->part[k];
         status =
             part->kind->draw(part->sampler, &bare, &part->selection, error);
         if (status == SKN_OK)
             find_groups(part);
     }
-    const part_t *leading = leading_part(sampler);
+    const mixture_part_t *leading = leading_part(sampler);
     uint32_t groups = leading ? leading->selection.group_count : query->rows;
     skn_selection_clear(selection);
     if (status == SKN_OK)

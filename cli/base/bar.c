@@ -9,7 +9,7 @@
 #include <sys/ioctl.h>
 #include <unistd.h>
 
-#define TEXT_BYTES 512
+#define BAR_BYTES 512
 /* To the start of the line, and nothing in it. */
 #define CLEAR "\r\033[K"
 /* A bar shorter than this says nothing, a longer one nothing more. */
@@ -17,7 +17,7 @@
 #define CELLS_MAX 30u
 /* Share of the newest measurement in the smoothed rate: about the last five
  * count, one second at five draws a second. */
-#define NEWEST 0.2
+#define RATE_NEWEST 0.2
 
 static bool
 is_set(const char *name)
@@ -92,7 +92,7 @@ void
 cli_bar_format(const cli_bar_t *bar, const cli_bar_facts_t *facts,
                unsigned columns, char *text, size_t text_bytes)
 {
-    char head[64], part[64], left[32], tail[TEXT_BYTES / 2] = "";
+    char head[64], part[64], left[32], tail[BAR_BYTES / 2] = "";
     double share = facts->batches > 0 ? facts->batch / facts->batches : 0;
     share = share > 1 ? 1 : share;
     text[0] = '\0';
@@ -136,13 +136,13 @@ terminal_columns(void)
 void
 cli_bar_show(cli_bar_t *bar, const cli_bar_facts_t *facts)
 {
-    char text[TEXT_BYTES];
+    char text[BAR_BYTES];
     if (!bar->wanted)
         return;
-    bar->batches_per_s =
-        bar->batches_per_s > 0
-            ? NEWEST * facts->batches_per_s + (1 - NEWEST) * bar->batches_per_s
-            : facts->batches_per_s;
+    bar->batches_per_s = bar->batches_per_s > 0
+                             ? RATE_NEWEST * facts->batches_per_s +
+                                   (1 - RATE_NEWEST) * bar->batches_per_s
+                             : facts->batches_per_s;
     /* The last column stays free: some terminals go to the next line. */
     cli_bar_format(bar, facts, terminal_columns() - 1, text, sizeof(text));
     (void)fflush(stdout);

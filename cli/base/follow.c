@@ -21,8 +21,9 @@
 #include "formats/text/json_text.h"
 #include "topology/plan/groups.h"
 #include "topology/idle/load.h"
+#include "transport/socket/clock.h"
 
-#define LINE_BYTES SKN_EVENT_BYTES_MAX
+#define EVENT_LINE_BYTES SKN_EVENT_BYTES_MAX
 /* How often a lease is looked at. */
 #define LEASE_LOOK_MS 100
 /* How often who holds us is told how busy we were. */
@@ -398,7 +399,7 @@ cpu_ns(void)
 static void
 tell_load(const skn_topology_t *topology, leash_t *leash)
 {
-    uint64_t now_ns = cli_now_ns();
+    uint64_t now_ns = skn_monotonic_ns();
     if (!leash->lease || now_ns - leash->told_ns < LOAD_NS)
         return;
     leash->told_ns = now_ns;
@@ -439,7 +440,7 @@ wait_on_leash(const cli_call_t *call, skn_topology_t *topology, leash_t *leash)
         else if (until_ns[k] > leash->until_ns)
             leash->until_ns = until_ns[k];
     /* Not before: who gives way may get no time to read while it is renewed. */
-    if (leash->until_ns > 0 && cli_now_ns() >= leash->until_ns)
+    if (leash->until_ns > 0 && skn_monotonic_ns() >= leash->until_ns)
         end_of_lease(call);
     if (!told || bytes > 0 || (bytes < 0 && errno == EINTR))
         return;
@@ -478,7 +479,7 @@ follow_events(const cli_call_t *call, skn_topology_t *topology,
     leash_t leash = { .holds = follow->leash,
                       .lease = follow->lease,
                       .quota = follow->lease ? skn_groups_units("") : 0 };
-    static char line[LINE_BYTES];
+    static char line[EVENT_LINE_BYTES];
     cli_bar_t bar;
     cli_bar_init(&bar, call);
     for (;;) {

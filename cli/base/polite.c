@@ -20,6 +20,7 @@
 #include "topology/idle/idle_sample.h"
 #include "topology/idle/idle_trial.h"
 #include "topology/run/model_run.h"
+#include "transport/socket/clock.h"
 
 #define SAMPLE_NS UINT64_C(1000000000)
 
@@ -291,7 +292,7 @@ add_up(cli_polite_t *polite, const skn_idle_sample_t *sample)
 cli_polite_wish_t
 cli_polite_step(cli_polite_t *polite, pid_t worker)
 {
-    uint64_t now_ns = cli_now_ns();
+    uint64_t now_ns = skn_monotonic_ns();
     const char *source = NULL;
     if (worker != polite->worker)
         take_in(polite, worker);

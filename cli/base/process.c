@@ -12,14 +12,6 @@
 #include <time.h>
 #include <unistd.h>
 
-uint64_t
-cli_now_ns(void)
-{
-    struct timespec now;
-    (void)clock_gettime(CLOCK_MONOTONIC, &now);
-    return (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec;
-}
-
 void
 cli_outlive_file_limit(void)
 {

@@ -10,9 +10,6 @@
 
 #include "skein/error.h"
 
-/* CLOCK_MONOTONIC: the same for all processes of a machine. */
-uint64_t cli_now_ns(void);
-
 /* Reads what came on standard input, by which whoever started this process
  * holds it. True: it was let go. */
 bool cli_leash_is_gone(void);

@@ -15,6 +15,7 @@
 #include "cli/base/bar.h"
 #include "cli/base/process.h"
 #include "cli/base/supervise.h"
+#include "transport/socket/clock.h"
 
 /* GNU timeout sends its signal to the process and, 0.1 ms later, to its group:
  * two SIGINT of one process within this time are one wish. Those of a terminal
@@ -165,8 +166,8 @@ cli_stop_take(cli_stop_t *stop)
         int number = (int)info.ssi_signo;
         uint32_t interrupts = stop->interrupts;
         pass_to_starter(stop, number);
-        cli_stop_news_t news =
-            cli_stop_note(stop, number, (pid_t)info.ssi_pid, cli_now_ns());
+        cli_stop_news_t news = cli_stop_note(stop, number, (pid_t)info.ssi_pid,
+                                             skn_monotonic_ns());
         if (news != CLI_STOP_NOTHING || stop->interrupts > interrupts)
             answer(stop, number, news);
         if (news == CLI_STOP_AT_ONCE)

@@ -15,7 +15,7 @@
 #include "cli/base/stop.h"
 #include "skein/topology.h"
 
-#define RESTARTS_MAX 5
+#define WORKER_RESTARTS_MAX 5
 #define RESTART_SPAN_S 60
 #define KEEPER_TICK_MS 200
 
@@ -131,8 +131,9 @@ within_budget(time_t *restarts, int *count)
 {
     struct timespec now;
     (void)clock_gettime(CLOCK_MONOTONIC, &now);
-    int slot = *count % RESTARTS_MAX;
-    if (*count >= RESTARTS_MAX && now.tv_sec - restarts[slot] < RESTART_SPAN_S)
+    int slot = *count % WORKER_RESTARTS_MAX;
+    if (*count >= WORKER_RESTARTS_MAX &&
+        now.tv_sec - restarts[slot] < RESTART_SPAN_S)
         return false;
     restarts[slot] = now.tv_sec;
     ++*count;
@@ -267,7 +268,7 @@ repeat(const cli_call_t *call, cli_work_t *work, void *job,
        int note)
 {
     cli_polite_wish_t wish;
-    time_t when[RESTARTS_MAX] = { 0 };
+    time_t when[WORKER_RESTARTS_MAX] = { 0 };
     int restart_count = 0;
     if (!finished)
         finished = cli_shared_new(sizeof(*finished));

@@ -12,6 +12,7 @@
 
 #include "cli/base/process.h"
 #include "topology/config/values.h"
+#include "transport/socket/clock.h"
 
 /* Nodes of one run have no clock in common but the time of day: the trace's
  * times count from the moment that `origin` names by it. */
@@ -23,7 +24,7 @@ monotonic_of(uint64_t origin_ns)
     uint64_t day_ns =
         (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec;
     uint64_t since_ns = day_ns > origin_ns ? day_ns - origin_ns : 0;
-    uint64_t here_ns = cli_now_ns();
+    uint64_t here_ns = skn_monotonic_ns();
     return here_ns > since_ns ? here_ns - since_ns : 1;
 }
 

@@ -16,6 +16,7 @@
 #include "topology/run/model_run.h"
 #include "topology/run/shortfall.h"
 #include "topology/run/run_config.h"
+#include "transport/socket/clock.h"
 
 /* Of a run's id, before the 8 of its generation. */
 #define LINK_RUN_DIGITS (SKN_RUN_ID_BYTES - 9)
@@ -37,12 +38,12 @@ typedef struct job {
 } job_t;
 
 /* Of the parent. */
-typedef struct keeper {
+typedef struct politeness {
     const cli_call_t *call;
     const job_t *job;
     cli_polite_t *polite;
     bool tried;
-} keeper_t;
+} politeness_t;
 
 static void
 warn_shortfall(const cli_call_t *call, const skn_model_run_t *run)
@@ -269,7 +270,7 @@ go(const cli_call_t *call, skn_model_run_t *run, job_t *job, bool resumes,
         .generation = job->training->generation,
         .resume_path = job->outcome.named ? NULL : job->run_path,
         .is_part = job->training->member,
-        .prepare_ns = cli_now_ns() - begin_ns,
+        .prepare_ns = skn_monotonic_ns() - begin_ns,
     };
     return cli_follow(call, &run->topology, &follow);
 }
@@ -295,7 +296,7 @@ leave_to_parent(void *shared, const skn_model_t *model)
 static cli_polite_wish_t
 look(void *state, pid_t worker)
 {
-    keeper_t *keeper = state;
+    politeness_t *keeper = state;
     skn_error_t error = { 0 };
     if (!keeper->job->polite_known)
         return CLI_POLITE_STAY;
@@ -314,7 +315,7 @@ look(void *state, pid_t worker)
 static void
 hurry(void *state)
 {
-    keeper_t *keeper = state;
+    politeness_t *keeper = state;
     if (keeper->polite)
         cli_polite_hurry(keeper->polite);
 }
@@ -423,7 +424,7 @@ work(const cli_call_t *call, void *shared, int attempt)
     bool left = false,
          shown = cli_bar_possible(call) || job->training->progress;
     int code = 0;
-    uint64_t begin_ns = cli_now_ns();
+    uint64_t begin_ns = skn_monotonic_ns();
     skn_model_run_options_t options = {
         .path = job->training->path,
         .overrides = overrides,
@@ -481,7 +482,7 @@ cli_training(const cli_call_t *call, const cli_training_t *training)
         }
         memcpy(job->run_id, training->run_id, sizeof(job->run_id));
     }
-    keeper_t keeper = { .call = call, .job = job };
+    politeness_t keeper = { .call = call, .job = job };
     bool asked = false;
     const cli_keeper_t keeps = { .look = look,
                                  .hurry = hurry,

@@ -10,34 +10,34 @@
 #include "cli/bench/bench_roofs.h"
 
 #define BATCH ((size_t)512)
-#define HIDDEN ((size_t)512)
-#define WIDTH (HIDDEN + 1) /* and the bias */
+#define HIDDEN_SHAPE ((size_t)512)
+#define PRODUCT_COLUMN (HIDDEN_SHAPE + 1) /* and the bias */
 /* 4,096 negatives and as many labels as points. */
 #define UNITS ((size_t)4096 + 512)
-#define STRIP ((size_t)SKN_LOOK_UNITS)
+#define STRIP_SHAPE ((size_t)SKN_LOOK_UNITS)
 /* Calls that take other rows, one after the other. */
 #define SHIFTS 8
 
 /* How a product is made: of floats; rounded to bf16; of rows that are bf16. */
-typedef enum form {
+typedef enum product_form {
     F32,
     BF16,
     BF16_ROWS,
     FORMS
-} form_t;
+} product_form_t;
 
 typedef struct products {
     bench_session_t *session;
-    float *hidden;    /* [BATCH][WIDTH] */
+    float *hidden;    /* [BATCH][PRODUCT_COLUMN] */
     float *share;     /* [UNITS][share_stride]: logits, or what they become */
     uint16_t *powers; /* the same */
-    float *out;       /* the greatest is [UNITS][WIDTH] */
+    float *out;       /* the greatest is [UNITS][PRODUCT_COLUMN] */
     /* Floats, or numbers of bf16, from row to row of each, and of the table. */
     size_t hidden_stride, share_stride, row_stride, half_stride;
     uint32_t *unit, *half_unit; /* UNITS ascending rows of the table */
     void *scratch, *packed;
     /* The case in hand, its rows, and which of SHIFTS the next call takes. */
-    form_t form;
+    product_form_t form;
     skn_gemm_t job;
     const float *rows;
     const uint16_t *half_rows;
@@ -104,7 +104,7 @@ call_forward(void *subject)
                                             : products->row_stride,
                          .column_stride = 1 };
     skn_gemm_t logits = { .n = BATCH,
-                          .k = WIDTH,
+                          .k = PRODUCT_COLUMN,
                           .b = { .at = products->hidden,
                                  .row_stride = 1,
                                  .column_stride = products->hidden_stride },
@@ -120,7 +120,7 @@ call_forward(void *subject)
         if (products->form == F32)
             logits.c += first * stride;
         products->session->kernels->gemm(&logits, products->scratch);
-        skn_gemm_t pull = { .m = HIDDEN,
+        skn_gemm_t pull = { .m = HIDDEN_SHAPE,
                             .n = BATCH,
                             .k = count,
                             .a = { .at = row.at,
@@ -143,25 +143,25 @@ call_gradient(void *subject)
 {
     products_t *products = subject;
     size_t strip = strip_units(products);
-    skn_gemm_t job = { .n = WIDTH,
+    skn_gemm_t job = { .n = PRODUCT_COLUMN,
                        .k = BATCH,
                        .b = { .at = products->hidden,
                               .row_stride = products->hidden_stride,
                               .column_stride = 1 },
-                       .c_stride = WIDTH };
+                       .c_stride = PRODUCT_COLUMN };
     pack(products, &job);
     for (size_t first = 0; first < UNITS; first += strip) {
         job.m = UNITS - first < strip ? UNITS - first : strip;
         job.a = powers_from(products, first);
-        job.c = products->out + first * WIDTH;
+        job.c = products->out + first * PRODUCT_COLUMN;
         products->session->kernels->gemm(&job, products->scratch);
     }
 }
 
 /* `cells` multiply-adds; `read` numbers of a table's rows, or of no table. */
 static void
-measure(products_t *products, const char *what, form_t form, double cells,
-        double read, void (*run)(void *subject))
+measure(products_t *products, const char *what, product_form_t form,
+        double cells, double read, void (*run)(void *subject))
 {
     static const char *const forms[] = { "f32", "bf16", "bf16_rows" };
     double work[BENCH_ROOFS] = { 0 };
@@ -180,7 +180,7 @@ measure(products_t *products, const char *what, form_t form, double cells,
 
 /* A product whose b are rows of the table, or of no table at all. */
 static void
-run(products_t *products, const char *what, form_t form, bool of_table,
+run(products_t *products, const char *what, product_form_t form, bool of_table,
     skn_gemm_t job)
 {
     double cells = (double)job.n * (double)job.k;
@@ -209,7 +209,7 @@ rows_of(const uint32_t *unit, size_t stride)
 }
 
 static void
-output_products(products_t *products, form_t form)
+output_products(products_t *products, product_form_t form)
 {
     size_t stride =
         form == BF16_ROWS ? products->half_stride : products->row_stride;
@@ -218,26 +218,27 @@ output_products(products_t *products, form_t form)
                             .column_stride = 1 };
     double units = (double)UNITS;
     measure(products, "forward", form,
-            units * (double)BATCH * (double)(WIDTH + HIDDEN),
-            units * (double)WIDTH, call_forward);
+            units * (double)BATCH * (double)(PRODUCT_COLUMN + HIDDEN_SHAPE),
+            units * (double)PRODUCT_COLUMN, call_forward);
     run(products, "look", form, true,
         (skn_gemm_t){ .m = BATCH,
-                      .n = STRIP,
-                      .k = WIDTH,
+                      .n = STRIP_SHAPE,
+                      .k = PRODUCT_COLUMN,
                       .a = hidden,
                       .b = columns_of(NULL, stride),
-                      .c_stride = STRIP });
+                      .c_stride = STRIP_SHAPE });
     if (form != BF16_ROWS) /* it has no rows */
         measure(products, "gradient", form,
-                units * (double)BATCH * (double)WIDTH, 0.0, call_gradient);
+                units * (double)BATCH * (double)PRODUCT_COLUMN, 0.0,
+                call_gradient);
 }
 
-/* A dense layer of HIDDEN units above another. */
+/* A dense layer of HIDDEN_SHAPE units above another. */
 static void
-dense_products(products_t *products, form_t form)
+dense_products(products_t *products, product_form_t form)
 {
     const float *weights = products->share;
-    const float *slope = weights + HIDDEN * products->hidden_stride;
+    const float *slope = weights + HIDDEN_SHAPE * products->hidden_stride;
     skn_matrix_t hidden = { .at = products->hidden,
                             .row_stride = products->hidden_stride,
                             .column_stride = 1 };
@@ -246,36 +247,38 @@ dense_products(products_t *products, form_t form)
     columns.at = rows.at = weights;
     run(products, "dense_forward", form, false,
         (skn_gemm_t){ .m = BATCH,
-                      .n = HIDDEN,
-                      .k = WIDTH,
+                      .n = HIDDEN_SHAPE,
+                      .k = PRODUCT_COLUMN,
                       .a = hidden,
                       .b = columns,
-                      .c_stride = HIDDEN });
+                      .c_stride = HIDDEN_SHAPE });
     run(products, "dense_pull", form, false,
-        (skn_gemm_t){
-            .m = BATCH,
-            .n = HIDDEN,
-            .k = HIDDEN,
-            .a = { .at = slope, .row_stride = HIDDEN, .column_stride = 1 },
-            .b = rows,
-            .c_stride = HIDDEN });
+        (skn_gemm_t){ .m = BATCH,
+                      .n = HIDDEN_SHAPE,
+                      .k = HIDDEN_SHAPE,
+                      .a = { .at = slope,
+                             .row_stride = HIDDEN_SHAPE,
+                             .column_stride = 1 },
+                      .b = rows,
+                      .c_stride = HIDDEN_SHAPE });
     run(products, "dense_gradient", form, false,
-        (skn_gemm_t){
-            .m = HIDDEN,
-            .n = WIDTH,
-            .k = BATCH,
-            .a = { .at = slope, .row_stride = 1, .column_stride = HIDDEN },
-            .b = hidden,
-            .c_stride = WIDTH });
+        (skn_gemm_t){ .m = HIDDEN_SHAPE,
+                      .n = PRODUCT_COLUMN,
+                      .k = BATCH,
+                      .a = { .at = slope,
+                             .row_stride = 1,
+                             .column_stride = HIDDEN_SHAPE },
+                      .b = hidden,
+                      .c_stride = PRODUCT_COLUMN });
 }
 
 /* Room that any of the products needs: `unit`s are many, the rest is not. */
 static size_t
 scratch_bytes(const skn_kernels_t *kernels)
 {
-    size_t a = kernels->gemm_scratch_bytes(BATCH, UNITS, WIDTH);
-    size_t b = kernels->gemm_scratch_bytes(BATCH, WIDTH, UNITS);
-    size_t c = kernels->gemm_scratch_bytes(UNITS, WIDTH, BATCH);
+    size_t a = kernels->gemm_scratch_bytes(BATCH, UNITS, PRODUCT_COLUMN);
+    size_t b = kernels->gemm_scratch_bytes(BATCH, PRODUCT_COLUMN, UNITS);
+    size_t c = kernels->gemm_scratch_bytes(UNITS, PRODUCT_COLUMN, BATCH);
     a = a > b ? a : b;
     return a > c ? a : c;
 }
@@ -303,8 +306,8 @@ make_arrays(products_t *products, skn_error_t *error)
     /* Each half of them is a number of bf16. */
     products->powers = (uint16_t *)bench_numbers(
         UNITS * products->share_stride / 2, true, error);
-    size_t packed = session->kernels->gemm_packed_bytes(BATCH, WIDTH);
-    size_t other = session->kernels->gemm_packed_bytes(WIDTH, BATCH);
+    size_t packed = session->kernels->gemm_packed_bytes(BATCH, PRODUCT_COLUMN);
+    size_t other = session->kernels->gemm_packed_bytes(PRODUCT_COLUMN, BATCH);
     products->packed = skn_floats_new(
         (packed > other ? packed : other) / sizeof(float) + 1, error);
     products->out =
@@ -327,18 +330,18 @@ bench_products(bench_session_t *session, skn_error_t *error)
 {
     products_t products = {
         .session = session,
-        .hidden_stride = skn_stride_floats(WIDTH),
+        .hidden_stride = skn_stride_floats(PRODUCT_COLUMN),
         .share_stride = skn_strips_stride(BATCH),
-        .row_stride = bench_row_floats(SKN_ROWS_ADAM, WIDTH),
-        .half_stride = 2 * bench_row_floats(SKN_ROWS_SGD_BF16, WIDTH),
+        .row_stride = bench_row_floats(SKN_ROWS_ADAM, PRODUCT_COLUMN),
+        .half_stride = 2 * bench_row_floats(SKN_ROWS_SGD_BF16, PRODUCT_COLUMN),
     };
     skn_status_t status = SKN_OK;
     if (!session->counting)
         status = make_arrays(&products, error);
     for (int form = F32; form < FORMS && status == SKN_OK; form++) {
-        output_products(&products, (form_t)form);
+        output_products(&products, (product_form_t)form);
         if (form != BF16_ROWS)
-            dense_products(&products, (form_t)form);
+            dense_products(&products, (product_form_t)form);
     }
     free(products.hidden);
     free(products.share);

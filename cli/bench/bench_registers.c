@@ -194,10 +194,10 @@ update(float *x, size_t n, float factor)
         }
 }
 
-#define TABLE SKN_PASTE(bench_registers_, SKN_ISA)
+#define REGISTERS_TABLE SKN_PASTE(bench_registers_, SKN_ISA)
 
-extern const bench_registers_t TABLE;
-const bench_registers_t TABLE = {
+extern const bench_registers_t REGISTERS_TABLE;
+const bench_registers_t REGISTERS_TABLE = {
     .isa = SKN_TEXT(SKN_ISA),
     .multiply = multiply,
     .half = HALF,

@@ -10,7 +10,7 @@
 #include "bench/bench.h"
 #include "cli/bench/bench_registers.h"
 
-#define HUGE_BYTES ((size_t)2 << 20)
+#define ROOF_HUGE_BYTES ((size_t)2 << 20)
 /* More than the last-level cache that one core can fill: of today's at most
  * 96 MiB. */
 #define TABLE_BYTES ((size_t)256 << 20)
@@ -67,7 +67,7 @@ float *
 bench_numbers(size_t count, bool sign, skn_error_t *error)
 {
     size_t bytes = count * sizeof(float);
-    size_t page = bytes >= HUGE_BYTES ? HUGE_BYTES : 64;
+    size_t page = bytes >= ROOF_HUGE_BYTES ? ROOF_HUGE_BYTES : 64;
     bytes = (bytes + page - 1) / page * page;
     float *x = aligned_alloc(page, bytes);
     uint32_t state = 12345, bits;
@@ -75,7 +75,7 @@ bench_numbers(size_t count, bool sign, skn_error_t *error)
         (void)skn_fail(error, SKN_NO_MEMORY, "no room for %zu bytes", bytes);
         return NULL;
     }
-    if (page == HUGE_BYTES)
+    if (page == ROOF_HUGE_BYTES)
         (void)madvise(x, bytes, MADV_HUGEPAGE);
     for (size_t i = 0; i < count; i++) {
         state = state * 1664525u + 1013904223u;
@@ -206,8 +206,8 @@ bench_session_init(bench_session_t *session, skn_error_t *error)
     session->table_floats = TABLE_BYTES / sizeof(float);
     /* On a huge page: pages from all over would meet in some of its sets. */
     size_t floats = BENCH_STREAMS * session->stream_floats;
-    if (floats < HUGE_BYTES / sizeof(float))
-        floats = HUGE_BYTES / sizeof(float);
+    if (floats < ROOF_HUGE_BYTES / sizeof(float))
+        floats = ROOF_HUGE_BYTES / sizeof(float);
     session->streams = bench_numbers(floats, true, error);
     session->table = bench_numbers(session->table_floats, false, error);
     if (!session->streams || !session->table)

@@ -15,7 +15,7 @@
 #define TOPK_STRIPS 16
 #define TOPK_K 5
 
-typedef struct rows {
+typedef struct bench_rows {
     const skn_kernels_t *kernels;
     float *x, *y; /* the next row of two streams; in the others: */
     uint8_t *bytes;
@@ -27,15 +27,15 @@ typedef struct rows {
     skn_topk_t topk;
     uint32_t calls;
     double sink;
-} rows_t;
+} bench_rows_t;
 
 static const skn_noise_t noise = { 1, 2, 3, 0 };
 
 /* Steps to the next row: of `room` floats of each stream. */
-static rows_t *
+static bench_rows_t *
 next(void *subject)
 {
-    rows_t *rows = subject;
+    bench_rows_t *rows = subject;
     rows->at = rows->at + 2 * rows->n <= rows->room ? rows->at + rows->n : 0;
     rows->x = rows->first + rows->at;
     rows->y = rows->x + rows->room;
@@ -47,7 +47,7 @@ next(void *subject)
 #define CALL(name, statement)                                                  \
     static void call_##name(void *subject)                                     \
     {                                                                          \
-        rows_t *rows = next(subject);                                          \
+        bench_rows_t *rows = next(subject);                                    \
         const skn_kernels_t *kernels = rows->kernels;                          \
         float *x = rows->x, *y = rows->y;                                      \
         size_t n = rows->n;                                                    \
@@ -93,7 +93,7 @@ CALL(normal, kernels->normal(x, n, 1.0f, 7, 0, 0))
 static void
 call_topk(void *subject)
 {
-    rows_t *rows = next(subject);
+    bench_rows_t *rows = next(subject);
     if (rows->calls++ % TOPK_STRIPS == 0)
         skn_topk_init(&rows->topk, TOPK_K);
     skn_topk_scan(&rows->topk, rows->kernels, rows->x, rows->n, NULL,
@@ -147,7 +147,7 @@ static const struct {
 
 /* Numbers in (-1, 1), about half of them behind a bit. */
 static void
-fill(rows_t *rows, const bench_session_t *session)
+fill(bench_rows_t *rows, const bench_session_t *session)
 {
     uint32_t state = 12345;
     for (size_t i = 0; i < BENCH_STREAMS * session->stream_floats; i++) {
@@ -167,7 +167,7 @@ fill(rows_t *rows, const bench_session_t *session)
 void
 bench_rows(bench_session_t *session)
 {
-    static rows_t rows; /* 20 KiB: kept off the stack */
+    static bench_rows_t rows; /* 20 KiB: kept off the stack */
     rows.kernels = session->kernels;
     rows.first = session->streams;
     rows.room = (BENCH_STREAMS - 1) * session->stream_floats / 2;

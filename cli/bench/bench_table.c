@@ -5,7 +5,7 @@
  * before the caches have forgotten it. SPDX-License-Identifier: Apache-2.0 */
 #include "cli/bench/bench_roofs.h"
 
-#define WIDTH 513               /* 512 hidden units and the bias */
+#define TABLE_COLUMN 513        /* 512 hidden units and the bias */
 #define ADAM_PART ((size_t)516) /* between w, m and v: part_floats of rows.h */
 #define BATCH_ROWS 4096
 /* Rows of a call, and how many are fetched ahead: PREFETCH_ROWS of
@@ -50,7 +50,8 @@ static const float *
 gradient_of(const table_t *table, size_t k)
 {
     return table->session->streams +
-           k * WIDTH % (2 * table->session->stream_floats - WIDTH);
+           k * TABLE_COLUMN %
+               (2 * table->session->stream_floats - TABLE_COLUMN);
 }
 
 static void
@@ -61,7 +62,8 @@ call_adam_row(void *subject)
     for (size_t k = 0; k < CALL_ROWS; k++) {
         float *w = next_row(table);
         table->session->kernels->adam_row(w, w + ADAM_PART, w + 2 * ADAM_PART,
-                                          gradient_of(table, k), WIDTH, &adam);
+                                          gradient_of(table, k), TABLE_COLUMN,
+                                          &adam);
     }
 }
 
@@ -70,8 +72,9 @@ call_adagrad_row(void *subject)
 {
     table_t *table = subject;
     for (size_t k = 0; k < CALL_ROWS; k++)
-        table->session->kernels->adagrad_row(
-            next_row(table), gradient_of(table, k), WIDTH, 1e-3f, 1.0f, 1e-8f);
+        table->session->kernels->adagrad_row(next_row(table),
+                                             gradient_of(table, k),
+                                             TABLE_COLUMN, 1e-3f, 1.0f, 1e-8f);
 }
 
 /* Of an embedding: the sums lie behind the weights. */
@@ -81,8 +84,9 @@ call_adagrad_columns(void *subject)
     table_t *table = subject;
     for (size_t k = 0; k < CALL_ROWS; k++) {
         float *w = next_row(table);
-        table->session->kernels->adagrad_columns(
-            w, w + ADAM_PART, gradient_of(table, k), WIDTH, 1e-3f, 1e-8f);
+        table->session->kernels->adagrad_columns(w, w + ADAM_PART,
+                                                 gradient_of(table, k),
+                                                 TABLE_COLUMN, 1e-3f, 1e-8f);
     }
 }
 
@@ -92,7 +96,7 @@ call_sgd_row(void *subject)
     table_t *table = subject;
     for (size_t k = 0; k < CALL_ROWS; k++)
         table->session->kernels->sgd_row(next_row(table), gradient_of(table, k),
-                                         WIDTH, 1e-3f, 0);
+                                         TABLE_COLUMN, 1e-3f, 0);
 }
 
 static void
@@ -102,8 +106,8 @@ call_sgd_row_bf16(void *subject)
     skn_noise_t noise = { 1, 2, 3, 0 };
     for (size_t k = 0; k < CALL_ROWS; k++, noise.row++)
         table->session->kernels->sgd_row_bf16((void *)next_row(table),
-                                              gradient_of(table, k), WIDTH,
-                                              1e-3f, 0, &noise);
+                                              gradient_of(table, k),
+                                              TABLE_COLUMN, 1e-3f, 0, &noise);
 }
 
 /* A row of each of SAMPLE_ROWS places of the table: what a sample's features
@@ -162,9 +166,9 @@ run_optimizers(bench_session_t *session)
 {
     for (size_t k = 0; k < sizeof(optimizers) / sizeof(optimizers[0]); k++) {
         table_t table = { .session = session,
-                          .stride =
-                              bench_row_floats(optimizers[k].kind, WIDTH) };
-        double cells = CALL_ROWS * WIDTH;
+                          .stride = bench_row_floats(optimizers[k].kind,
+                                                     TABLE_COLUMN) };
+        double cells = CALL_ROWS * TABLE_COLUMN;
         double work[BENCH_ROOFS] = {
             [BENCH_MEMORY_UPDATE] = cells * optimizers[k].update_bytes,
             [BENCH_ROOT] = cells * optimizers[k].roots,
@@ -180,7 +184,7 @@ run_gather_add(bench_session_t *session, const char *name, size_t columns,
                bool in_memory)
 {
     table_t table = { .session = session,
-                      .stride = bench_row_floats(SKN_ROWS_ADAM, WIDTH),
+                      .stride = bench_row_floats(SKN_ROWS_ADAM, TABLE_COLUMN),
                       .columns = columns };
     double cells = SAMPLE_ROWS * (double)columns;
     double work[BENCH_ROOFS] = { [BENCH_MULTIPLY] = cells };

@@ -32,15 +32,15 @@
 #define MEMORY_WANTED ((uint64_t)1 << 30)
 #define DISK_WANTED ((uint64_t)1 << 30)
 
-typedef struct look {
+typedef struct examination {
     const char *root; /* of the control groups */
     cli_finding_t *findings;
     size_t count;
-} look_t;
+} examination_t;
 
 __attribute__((format(printf, 4, 5))) static cli_finding_t *
-add(look_t *look, const char *name, cli_health_t health, const char *format,
-    ...)
+add(examination_t *look, const char *name, cli_health_t health,
+    const char *format, ...)
 {
     cli_finding_t *finding = &look->findings[look->count];
     va_list arguments;
@@ -88,7 +88,7 @@ cli_chosen_word(const char *line, char *word, size_t word_bytes)
 /* --- the processor ------------------------------------------------------- */
 
 static void
-look_at_units(look_t *look)
+look_at_units(examination_t *look)
 {
     skn_error_t error = { 0 };
     uint32_t units = skn_unit_count(&error);
@@ -111,7 +111,7 @@ look_at_units(look_t *look)
 }
 
 static void
-look_at_nodes(look_t *look)
+look_at_nodes(examination_t *look)
 {
     DIR *folder = opendir("/sys/devices/system/node");
     int nodes = 0, number;
@@ -124,7 +124,7 @@ look_at_nodes(look_t *look)
 }
 
 static void
-look_at_kernels(look_t *look)
+look_at_kernels(examination_t *look)
 {
     const char *used = cli_kernels_used(), *best = cli_kernels_best();
     const char *asked = getenv("SKEIN_ISA");
@@ -148,7 +148,7 @@ look_at_kernels(look_t *look)
 }
 
 static void
-look_at_binding(look_t *look)
+look_at_binding(examination_t *look)
 {
     cpu_set_t all, one;
     size_t cpu = 0;
@@ -168,7 +168,7 @@ look_at_binding(look_t *look)
 }
 
 static void
-look_at_clock(look_t *look)
+look_at_clock(examination_t *look)
 {
     char line[64];
     if (!first_line("/sys/devices/system/cpu/cpu0/cpufreq/scaling_governor",
@@ -184,7 +184,7 @@ look_at_clock(look_t *look)
 /* --- memory and limits --------------------------------------------------- */
 
 static void
-look_at_huge_pages(look_t *look)
+look_at_huge_pages(examination_t *look)
 {
     char line[128], word[32] = "";
     if (first_line("/sys/kernel/mm/transparent_hugepage/enabled", line,
@@ -200,7 +200,7 @@ look_at_huge_pages(look_t *look)
 }
 
 static void
-look_at_memory(look_t *look)
+look_at_memory(examination_t *look)
 {
     uint64_t bytes = skn_memory_available_bytes();
     cli_health_t health = bytes < MEMORY_NEEDED   ? CLI_BROKEN
@@ -215,7 +215,7 @@ look_at_memory(look_t *look)
 }
 
 static void
-look_at_files(look_t *look)
+look_at_files(examination_t *look)
 {
     struct rlimit limit = { 0 };
     (void)getrlimit(RLIMIT_NOFILE, &limit);
@@ -229,7 +229,7 @@ look_at_files(look_t *look)
 }
 
 static void
-look_at_locked(look_t *look)
+look_at_locked(examination_t *look)
 {
     struct rlimit limit = { 0 };
     (void)getrlimit(RLIMIT_MEMLOCK, &limit);
@@ -243,7 +243,7 @@ look_at_locked(look_t *look)
 
 /* An actor is a thread; a run of one process has a dozen on two cores. */
 static void
-look_at_threads(look_t *look)
+look_at_threads(examination_t *look)
 {
     uint64_t most = skn_groups_threads(look->root);
     if (most == UINT64_MAX)
@@ -257,7 +257,7 @@ look_at_threads(look_t *look)
 }
 
 static void
-look_at_disk(look_t *look)
+look_at_disk(examination_t *look)
 {
     struct statvfs disk;
     if (statvfs(".", &disk) != 0)
@@ -274,7 +274,7 @@ look_at_disk(look_t *look)
 /* --- other work ---------------------------------------------------------- */
 
 /* Long enough for 100 ticks of two processors. */
-#define LOOK_NS 500000000l
+#define DOCTOR_SAMPLE_NS 500000000l
 /* Of a core: less is what any machine does by the way. */
 #define OTHERS_MIN 0.3
 
@@ -288,12 +288,12 @@ now_ns(void)
 
 /* What others use now spoils measurements, and a run's time. */
 static void
-look_at_others(look_t *look)
+look_at_others(examination_t *look)
 {
     cpu_set_t cpus;
     skn_error_t error = { 0 };
     skn_idle_sample_t sample = { 0 };
-    const struct timespec pause = { 0, LOOK_NS };
+    const struct timespec pause = { 0, DOCTOR_SAMPLE_NS };
     skn_idle_sampler_t *sampler = NULL;
     if (sched_getaffinity(0, sizeof(cpus), &cpus) == 0)
         sampler = skn_idle_sampler_new("", getpid(), &cpus, &error);
@@ -318,7 +318,7 @@ look_at_others(look_t *look)
 
 /* Two processes spin on one core for 0.2 s, for each way that is tried. */
 static void
-look_at_politeness(look_t *look)
+look_at_politeness(examination_t *look)
 {
     skn_idle_place_t place;
     double share;
@@ -342,7 +342,7 @@ look_at_politeness(look_t *look)
 /* --- libraries ----------------------------------------------------------- */
 
 static void
-look_at_libraries(look_t *look)
+look_at_libraries(examination_t *look)
 {
     cli_library_t libraries[CLI_LIBRARIES_MAX];
     size_t count = cli_libraries(libraries);
@@ -370,7 +370,7 @@ look_at_libraries(look_t *look)
 size_t
 cli_look(const char *root, cli_finding_t *findings)
 {
-    look_t look = { .root = root, .findings = findings };
+    examination_t look = { .root = root, .findings = findings };
     look_at_units(&look);
     look_at_nodes(&look);
     look_at_kernels(&look);

@@ -13,8 +13,8 @@
 #include "cli/base/process.h"
 #include "formats/text/text.h"
 
-#define PATH_BYTES (SKN_TEXT_MAX + 2 * SKN_NAME_MAX + 160)
-#define WORDS_MAX 64u
+#define JOURNAL_PATH_BYTES (SKN_TEXT_MAX + 2 * SKN_NAME_MAX + 160)
+#define ORDER_WORDS_MAX 64u
 #define TOP "3"
 
 /* --- words ---------------------------------------------------------------- */
@@ -45,14 +45,14 @@ void
 cli_ask_features(const cli_names_t *features, const char *question, char *line,
                  size_t line_bytes)
 {
-    size_t found[WORDS_MAX], count = 0, used = 0, kept = 0;
+    size_t found[ORDER_WORDS_MAX], count = 0, used = 0, kept = 0;
     char word[64];
     line[0] = '\0';
     if (strchr(question, ':')) {
         (void)snprintf(line, line_bytes, "%s", question);
         return;
     }
-    while (*question && count < WORDS_MAX) {
+    while (*question && count < ORDER_WORDS_MAX) {
         size_t bytes = 0;
         while (*question && !letter_or_digit(*question))
             question++;
@@ -87,7 +87,7 @@ is_checkpoint(const char *name)
 static void
 find_newest(const cli_ask_t *ask, char newest[64])
 {
-    char path[PATH_BYTES];
+    char path[JOURNAL_PATH_BYTES];
     newest[0] = '\0';
     for (size_t k = 0; k < ask->model->node_count; k++) {
         (void)snprintf(path, sizeof(path), "%s/%s", ask->path,
@@ -119,7 +119,7 @@ end_predictor(cli_ask_t *ask)
 static skn_status_t
 start_predictor(cli_ask_t *ask, skn_error_t *error)
 {
-    char self[4096], path[PATH_BYTES];
+    char self[4096], path[JOURNAL_PATH_BYTES];
     if (cli_self_path(self, sizeof(self), error) != SKN_OK)
         return error->status;
     /* The folders of the nodes are read together (topology/run/trained.h). */

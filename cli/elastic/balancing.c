@@ -6,6 +6,7 @@
 
 #include "cli/base/process.h"
 #include "skein/limits.h"
+#include "transport/socket/clock.h"
 
 skn_balance_t *
 cli_balancing_new(const skn_model_t *model, const double *speeds,
@@ -105,8 +106,9 @@ cli_balancing_turn(skn_balance_t *balance, uint64_t *looked,
 {
     static const skn_balance_verdict_t go_on = { .kind = SKN_BALANCE_GO_ON };
     uint64_t generation = skn_membership_generation(membership);
-    uint64_t set = skn_membership_members(membership), now_ns = cli_now_ns();
-    if (skn_membership_phase(membership) != SKN_PHASE_RUNNING ||
+    uint64_t set = skn_membership_members(membership),
+             now_ns = skn_monotonic_ns();
+    if (skn_membership_phase(membership) != SKN_CLUSTER_RUNNING ||
         skn_membership_serving(membership)) /* it trains nothing */
         return go_on;
     if (generation != *looked) {

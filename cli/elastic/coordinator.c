@@ -31,23 +31,24 @@
 #include "topology/elastic/membership.h"
 #include "topology/model/model.h"
 #include "topology/config/problems.h"
+#include "transport/socket/clock.h"
 
-#define TICK_MS 100
+#define COORDINATOR_TICK_MS 100
 /* Messages of a turn. A second of all members' pulses is 128: who speaks
  * without end must not keep us from signals, and from others' silence. */
-#define TURN_MAX 256
+#define COORDINATOR_TURN_MAX 256
 /* For all nodes of the list to show up at the start of a run. */
 #define FIRST_WAIT_S 15u
 /* For members to hear that the run is over. */
 #define FAREWELL_MS 1500u
 
 /* What one member said that it holds. */
-typedef struct holding {
+typedef struct member_holding {
     skn_held_t *list;
     size_t count;
-} holding_t;
+} member_holding_t;
 
-typedef struct coordinator {
+typedef struct cluster {
     const cli_call_t *call;
     skn_model_t *model;
     const char *names[SKN_MEMBERS_MAX];
@@ -62,7 +63,7 @@ typedef struct coordinator {
     cli_lookout_t lookout;
     skn_balance_t *balance;
     uint64_t balanced; /* the generation that it looks at */
-    holding_t holding[SKN_MEMBERS_MAX];
+    member_holding_t holding[SKN_MEMBERS_MAX];
     cli_manifests_t manifests;
     cli_composing_t composing;
     cli_admission_t admission;
@@ -72,12 +73,12 @@ typedef struct coordinator {
     cli_stop_t stop;
     bool leash;
     uint64_t over_ns; /* since when nothing is left to do; 0: not yet */
-} coordinator_t;
+} cluster_t;
 
 /* --- words for people ---------------------------------------------------- */
 
 static void
-say(coordinator_t *coordinator, const char *text)
+say(cluster_t *coordinator, const char *text)
 {
     if (!coordinator->call->json) {
         (void)printf("%s\n", text);
@@ -93,7 +94,7 @@ say(coordinator_t *coordinator, const char *text)
 }
 
 static json_t *
-harvested(const coordinator_t *coordinator)
+harvested(const cluster_t *coordinator)
 {
     skn_harvest_sum_t sum;
     skn_harvest_sum(coordinator->harvest, &sum);
@@ -105,7 +106,7 @@ harvested(const coordinator_t *coordinator)
 static bool
 is_held(const void *job, const char *seal)
 {
-    const coordinator_t *coordinator = job;
+    const cluster_t *coordinator = job;
     for (uint32_t k = 0; k < coordinator->count; k++)
         for (size_t n = 0; n < coordinator->holding[k].count; n++)
             if (strcmp(coordinator->holding[k].list[n].seal, seal) == 0)
@@ -114,9 +115,9 @@ is_held(const void *job, const char *seal)
 }
 
 static void
-take_holds(coordinator_t *coordinator, uint32_t member, const json_t *message)
+take_holds(cluster_t *coordinator, uint32_t member, const json_t *message)
 {
-    holding_t *holding = &coordinator->holding[member];
+    member_holding_t *holding = &coordinator->holding[member];
     skn_error_t error = { 0 };
     skn_held_free(&holding->list, holding->count);
     holding->count = 0;
@@ -127,17 +128,17 @@ take_holds(coordinator_t *coordinator, uint32_t member, const json_t *message)
     }
     cli_manifests_keep(&coordinator->manifests, message);
     cli_composing_take(&coordinator->composing, member, message);
-    skn_membership_holds(coordinator->membership, member, cli_now_ns());
+    skn_membership_holds(coordinator->membership, member, skn_monotonic_ns());
 }
 
 static skn_status_t
 choose(void *job, uint64_t set, skn_point_t *point, skn_error_t *error)
 {
-    coordinator_t *coordinator = job;
+    cluster_t *coordinator = job;
     skn_holder_t holders[SKN_MEMBERS_MAX];
     size_t count = 0, lists = 0;
     for (uint32_t k = 0; k < coordinator->count; k++) {
-        const holding_t *holding = &coordinator->holding[k];
+        const member_holding_t *holding = &coordinator->holding[k];
         if (!(set & ((uint64_t)1 << k)))
             continue;
         holders[count++] =
@@ -172,7 +173,7 @@ choose(void *job, uint64_t set, skn_point_t *point, skn_error_t *error)
 /* --- orders -------------------------------------------------------------- */
 
 static json_t *
-message_of(const coordinator_t *coordinator, const skn_duty_t *duty)
+message_of(const cluster_t *coordinator, const skn_duty_t *duty)
 {
     const cli_orders_t orders = {
         .model = coordinator->model,
@@ -189,7 +190,7 @@ message_of(const coordinator_t *coordinator, const skn_duty_t *duty)
 }
 
 static void
-carry_out(coordinator_t *coordinator)
+carry_out(cluster_t *coordinator)
 {
     skn_duty_t order;
     skn_error_t nothing = { 0 };
@@ -204,7 +205,7 @@ carry_out(coordinator_t *coordinator)
                                     coordinator->composing.sum.lost);
             skn_harvest_begin(coordinator->harvest, order.generation,
                               order.set & ~order.serving, order.point.batch,
-                              cli_now_ns());
+                              skn_monotonic_ns());
             cli_run_journal_add(
                 &coordinator->journal,
                 json_pack("{sI so so* sI sI sb sb so so}", "generation",
@@ -233,7 +234,7 @@ carry_out(coordinator_t *coordinator)
 /* --- what comes ---------------------------------------------------------- */
 
 static void
-take_ended(coordinator_t *coordinator, uint32_t member, const json_t *message)
+take_ended(cluster_t *coordinator, uint32_t member, const json_t *message)
 {
     skn_error_t error = { 0 };
     skn_ending_t ending = cli_talk_ending(message, &error);
@@ -241,9 +242,9 @@ take_ended(coordinator_t *coordinator, uint32_t member, const json_t *message)
     skn_membership_phase_t phase =
         skn_membership_phase(coordinator->membership);
     if (ending == SKN_ENDING_FAILED && !skn_membership_is_echo(&error) &&
-        (phase == SKN_PHASE_RUNNING || phase == SKN_PHASE_PAUSING))
+        (phase == SKN_CLUSTER_RUNNING || phase == SKN_CLUSTER_PAUSING))
         skn_harvest_failure(coordinator->harvest, member, generation);
-    if (ending == SKN_ENDING_FAILED && phase == SKN_PHASE_RUNNING &&
+    if (ending == SKN_ENDING_FAILED && phase == SKN_CLUSTER_RUNNING &&
         skn_membership_batch(coordinator->membership) ==
             coordinator->from_batch &&
         cli_doubts_add(&coordinator->doubts, coordinator->seal, generation,
@@ -251,11 +252,11 @@ take_ended(coordinator_t *coordinator, uint32_t member, const json_t *message)
         say(coordinator, "the newest checkpoint cannot be read: it is passed "
                          "over for an older one");
     skn_membership_ended(coordinator->membership, member, generation, ending,
-                         &error, cli_now_ns());
+                         &error, skn_monotonic_ns());
 }
 
 static void
-take_hello(coordinator_t *coordinator, uint32_t member, const json_t *message)
+take_hello(cluster_t *coordinator, uint32_t member, const json_t *message)
 {
     uint64_t version = cli_talk_number(message, "version");
     uint64_t incarnation = cli_talk_number(message, "incarnation");
@@ -263,12 +264,12 @@ take_hello(coordinator_t *coordinator, uint32_t member, const json_t *message)
     if (version >= CLI_TALK_VERSION_MIN && version <= CLI_TALK_VERSION + 1) {
         skn_membership_hello(coordinator->membership, member, incarnation,
                              cli_talk_number(message, "generation"),
-                             cli_now_ns());
+                             skn_monotonic_ns());
         skn_membership_newest(coordinator->membership, member,
                               cli_talk_number(message, "newest"));
         skn_harvest_hello(coordinator->harvest, member, incarnation,
                           (uint32_t)cli_talk_number(message, "cores"),
-                          cli_now_ns());
+                          skn_monotonic_ns());
         cli_lookout_hello(&coordinator->lookout, member);
         return;
     }
@@ -280,11 +281,11 @@ take_hello(coordinator_t *coordinator, uint32_t member, const json_t *message)
 }
 
 static void
-take_pulse(coordinator_t *coordinator, uint32_t member, const json_t *message)
+take_pulse(cluster_t *coordinator, uint32_t member, const json_t *message)
 {
     skn_membership_t *membership = coordinator->membership;
     uint64_t generation = cli_talk_number(message, "generation");
-    uint64_t now_ns = cli_now_ns();
+    uint64_t now_ns = skn_monotonic_ns();
     const skn_harvest_pulse_t pulse = {
         .generation = cli_talk_number(message, "worked"),
         .batch = cli_talk_number(message, "batch"),
@@ -310,16 +311,17 @@ take_pulse(coordinator_t *coordinator, uint32_t member, const json_t *message)
 }
 
 static void
-take_misses(coordinator_t *coordinator, uint32_t member, const json_t *message)
+take_misses(cluster_t *coordinator, uint32_t member, const json_t *message)
 {
     uint64_t set =
         cli_talk_set(coordinator->model, json_object_get(message, "nodes"));
-    skn_membership_misses(coordinator->membership, member, set, cli_now_ns());
+    skn_membership_misses(coordinator->membership, member, set,
+                          skn_monotonic_ns());
 }
 
 /* Of who trains, or did when another coordinator was here; once each. */
 static void
-take_saved(coordinator_t *coordinator, uint32_t member, const json_t *message)
+take_saved(cluster_t *coordinator, uint32_t member, const json_t *message)
 {
     cli_run_journal_t *journal = &coordinator->journal;
     uint64_t batch = cli_talk_number(message, "batch");
@@ -341,7 +343,7 @@ take_saved(coordinator_t *coordinator, uint32_t member, const json_t *message)
 }
 
 static void
-take_message(coordinator_t *coordinator, uint32_t member, const json_t *message)
+take_message(cluster_t *coordinator, uint32_t member, const json_t *message)
 {
     skn_membership_t *membership = coordinator->membership;
     const char *what = cli_talk_text(message, "say");
@@ -358,19 +360,19 @@ take_message(coordinator_t *coordinator, uint32_t member, const json_t *message)
     } else if (strcmp(what, "misses") == 0) {
         take_misses(coordinator, member, message);
     } else if (strcmp(what, "leaving") == 0) {
-        skn_membership_leaving(membership, member, cli_now_ns());
+        skn_membership_leaving(membership, member, skn_monotonic_ns());
         skn_harvest_notice(coordinator->harvest, member);
     }
 }
 
 /* Of who has the key of a member, and may be one. */
 static void
-take_word(coordinator_t *coordinator, const skn_control_arrival_t *arrival,
+take_word(cluster_t *coordinator, const skn_control_arrival_t *arrival,
           const json_t *message)
 {
     const char *news = NULL;
     if (cli_admission_take(&coordinator->admission, arrival, message,
-                           cli_now_ns(), &news))
+                           skn_monotonic_ns(), &news))
         take_message(coordinator, arrival->member, message);
     else if (news)
         say(coordinator, news);
@@ -378,37 +380,37 @@ take_word(coordinator_t *coordinator, const skn_control_arrival_t *arrival,
 
 /* Those that had to wait till it was known whether another one lives. */
 static void
-take_waiting(coordinator_t *coordinator)
+take_waiting(cluster_t *coordinator)
 {
     uint32_t member;
     json_t *hello;
-    while ((hello = cli_admission_next(&coordinator->admission, cli_now_ns(),
-                                       &member))) {
+    while ((hello = cli_admission_next(&coordinator->admission,
+                                       skn_monotonic_ns(), &member))) {
         take_hello(coordinator, member, hello);
         json_decref(hello);
     }
 }
 
 static void
-take_arrivals(coordinator_t *coordinator)
+take_arrivals(cluster_t *coordinator)
 {
     skn_control_arrival_t arrival;
-    for (int taken = 0;
-         taken < TURN_MAX && skn_control_take(coordinator->control, &arrival);
+    for (int taken = 0; taken < COORDINATOR_TURN_MAX &&
+                        skn_control_take(coordinator->control, &arrival);
          taken++) {
         skn_error_t error = { 0 };
         json_t *message = NULL;
         if (arrival.kind == SKN_CONTROL_LOST) {
             cli_admission_lost(&coordinator->admission, arrival.member);
             skn_membership_lost(coordinator->membership, arrival.member,
-                                cli_now_ns());
+                                skn_monotonic_ns());
         } else if (arrival.kind == SKN_CONTROL_STRANGER)
             cli_warn(coordinator->call, arrival.frame.at,
                      "the coordinator's door");
         else if ((message = cli_talk_read(arrival.frame, &error)))
             take_word(coordinator, &arrival, message);
         else if (cli_admission_complains(&coordinator->admission,
-                                         arrival.member, cli_now_ns()))
+                                         arrival.member, skn_monotonic_ns()))
             cli_warn(coordinator->call, error.text,
                      coordinator->names[arrival.member]);
         json_decref(message);
@@ -418,38 +420,38 @@ take_arrivals(coordinator_t *coordinator)
 
 /* Or nobody reads what is told any more. */
 static void
-take_signals(coordinator_t *coordinator)
+take_signals(cluster_t *coordinator)
 {
     if (cli_stop_take(&coordinator->stop) != CLI_STOP_NOTHING ||
         cli_follow_unread())
-        skn_membership_stop(coordinator->membership, cli_now_ns());
+        skn_membership_stop(coordinator->membership, skn_monotonic_ns());
 }
 
 /* Let go by whoever started us: as if we were asked to stop. */
 static void
-take_leash(coordinator_t *coordinator)
+take_leash(cluster_t *coordinator)
 {
     if (!cli_leash_is_gone())
         return;
     coordinator->leash = false;
-    skn_membership_stop(coordinator->membership, cli_now_ns());
+    skn_membership_stop(coordinator->membership, skn_monotonic_ns());
 }
 
 static void
-count(coordinator_t *coordinator)
+count(cluster_t *coordinator)
 {
     uint64_t here = 0;
     for (uint32_t k = 0; k < coordinator->count; k++)
         if (skn_membership_hears(coordinator->membership, k))
             here |= (uint64_t)1 << k;
-    skn_harvest_tick(coordinator->harvest, here, cli_now_ns());
-    if (skn_membership_phase(coordinator->membership) == SKN_PHASE_OVER)
-        skn_harvest_end(coordinator->harvest, cli_now_ns());
+    skn_harvest_tick(coordinator->harvest, here, skn_monotonic_ns());
+    if (skn_membership_phase(coordinator->membership) == SKN_CLUSTER_OVER)
+        skn_harvest_end(coordinator->harvest, skn_monotonic_ns());
 }
 
 /* Whether the rows of the generation that runs should be dealt anew. */
 static void
-balance(coordinator_t *coordinator)
+balance(cluster_t *coordinator)
 {
     char text[SKN_DUTY_TEXT_BYTES];
     if (!coordinator->model->coordinator.balance)
@@ -465,18 +467,18 @@ balance(coordinator_t *coordinator)
 
 /* For people who watch. */
 static void
-tell_nodes(coordinator_t *coordinator)
+tell_nodes(cluster_t *coordinator)
 {
     if (!coordinator->call->json || !cli_flag(coordinator->call, "progress"))
         return;
     json_t *event = cli_lookout_event(
         &coordinator->lookout, coordinator->membership, coordinator->balance,
-        coordinator->names, coordinator->count, cli_now_ns());
+        coordinator->names, coordinator->count, skn_monotonic_ns());
     cli_event_put(event);
 }
 
 static void
-lead(coordinator_t *coordinator)
+lead(cluster_t *coordinator)
 {
     while (!cli_stop_insisted(&coordinator->stop) &&
            coordinator->journal.broken.status == SKN_OK) {
@@ -484,22 +486,23 @@ lead(coordinator_t *coordinator)
             { coordinator->stop.descriptor, POLLIN, 0 },
             { coordinator->leash ? STDIN_FILENO : -1, POLLIN, 0 },
         };
-        skn_control_wait(coordinator->control, polled, 2, TICK_MS);
+        skn_control_wait(coordinator->control, polled, 2, COORDINATOR_TICK_MS);
         take_arrivals(coordinator);
         take_signals(coordinator);
         if (polled[1].revents)
             take_leash(coordinator);
-        skn_membership_tick(coordinator->membership, cli_now_ns());
+        skn_membership_tick(coordinator->membership, skn_monotonic_ns());
         take_waiting(coordinator);
         count(coordinator);
         balance(coordinator);
         carry_out(coordinator);
         tell_nodes(coordinator);
-        if (skn_membership_phase(coordinator->membership) != SKN_PHASE_OVER)
+        if (skn_membership_phase(coordinator->membership) != SKN_CLUSTER_OVER)
             continue;
         if (coordinator->over_ns == 0)
-            coordinator->over_ns = cli_now_ns();
-        if (cli_now_ns() - coordinator->over_ns >= FAREWELL_MS * 1000000ull)
+            coordinator->over_ns = skn_monotonic_ns();
+        if (skn_monotonic_ns() - coordinator->over_ns >=
+            FAREWELL_MS * 1000000ull)
             break;
     }
 }
@@ -507,7 +510,7 @@ lead(coordinator_t *coordinator)
 /* --- opening ------------------------------------------------------------- */
 
 static skn_status_t
-read_keys(coordinator_t *coordinator, skn_error_t *error)
+read_keys(cluster_t *coordinator, skn_error_t *error)
 {
     const skn_model_t *model = coordinator->model;
     skn_status_t status = SKN_OK;
@@ -527,7 +530,7 @@ read_keys(coordinator_t *coordinator, skn_error_t *error)
 
 /* Who takes part, as the journal has it. */
 static skn_membership_t *
-open_membership(coordinator_t *coordinator, uint32_t wait_s, skn_error_t *error)
+open_membership(cluster_t *coordinator, uint32_t wait_s, skn_error_t *error)
 {
     const skn_model_t *model = coordinator->model;
     const cli_run_journal_t *journal = &coordinator->journal;
@@ -556,7 +559,7 @@ open_membership(coordinator_t *coordinator, uint32_t wait_s, skn_error_t *error)
 }
 
 static skn_status_t
-open_all(coordinator_t *coordinator, skn_error_t *error)
+open_all(cluster_t *coordinator, skn_error_t *error)
 {
     const skn_model_t *model = coordinator->model;
     uint32_t wait_s = FIRST_WAIT_S;
@@ -601,7 +604,7 @@ open_all(coordinator_t *coordinator, skn_error_t *error)
 }
 
 static void
-close_all(coordinator_t *coordinator)
+close_all(cluster_t *coordinator)
 {
     skn_control_close(&coordinator->control);
     skn_membership_destroy(&coordinator->membership);
@@ -620,7 +623,7 @@ close_all(coordinator_t *coordinator)
 }
 
 static int
-finish(coordinator_t *coordinator)
+finish(cluster_t *coordinator)
 {
     bool stopped = false;
     skn_error_t error = { 0 };
@@ -630,7 +633,8 @@ finish(coordinator_t *coordinator)
             : skn_membership_result(coordinator->membership, &stopped, &error);
     if (coordinator->journal.broken.status != SKN_OK)
         error = coordinator->journal.broken;
-    bool over = skn_membership_phase(coordinator->membership) == SKN_PHASE_OVER;
+    bool over =
+        skn_membership_phase(coordinator->membership) == SKN_CLUSTER_OVER;
     if (status == SKN_OK && over) {
         cli_run_journal_add(&coordinator->journal,
                             json_pack("{ss so}", "over",
@@ -653,7 +657,7 @@ finish(coordinator_t *coordinator)
 
 /* People see where it is, and for whom it waits. */
 static void
-welcome(const coordinator_t *coordinator)
+welcome(const cluster_t *coordinator)
 {
     if (coordinator->call->json)
         return;
@@ -674,7 +678,7 @@ coordinator_run(const cli_call_t *call)
     skn_error_t error = { 0 };
     const char *overrides[CLI_VALUES_MAX];
     skn_problems_t *problems = skn_problems_new(&error);
-    coordinator_t *coordinator = calloc(1, sizeof(*coordinator));
+    cluster_t *coordinator = calloc(1, sizeof(*coordinator));
     int code;
     if (!coordinator || !problems) {
         (void)skn_fail(&error, SKN_NO_MEMORY, "no room for a coordinator");

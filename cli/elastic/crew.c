@@ -15,6 +15,7 @@
 #include "cli/base/follow.h"
 #include "cli/base/process.h"
 #include "formats/folder/folder_lock.h"
+#include "transport/socket/clock.h"
 
 /* One that ends by itself is started again after 1 s, 2 s, ... 64 s; after so
  * many ends in a row that brought nothing it is the coordinator's end. */
@@ -24,7 +25,7 @@
 /* Of 5 ms, for what was killed to be gone. */
 #define GONE_TRIES 200
 /* For members to follow the coordinator's end. */
-#define FAREWELL_MS 20000u
+#define CREW_FAREWELL_MS 20000u
 
 static skn_status_t
 start_one(cli_crew_t *crew, uint32_t place, skn_error_t *error)
@@ -103,7 +104,7 @@ start_again(cli_crew_t *crew, uint32_t place)
                                                              : AGAIN_DOUBLINGS;
     crew->ends[place]++;
     crew->due_ns[place] =
-        cli_now_ns() + ((uint64_t)AGAIN_MS << doublings) * 1000000u;
+        skn_monotonic_ns() + ((uint64_t)AGAIN_MS << doublings) * 1000000u;
 }
 
 /* What another try would repeat: the file, the keys, the address. */
@@ -124,7 +125,7 @@ end_crew(cli_crew_t *crew, const skn_error_t *error)
     if (error && error->status != SKN_OK && crew->error.status == SKN_OK)
         crew->error = *error;
     if (!crew->over)
-        crew->over_ns = cli_now_ns();
+        crew->over_ns = skn_monotonic_ns();
     crew->over = true;
     for (uint32_t k = 0; k < crew->count; k++) {
         crew->due_ns[k] = 0;
@@ -154,7 +155,7 @@ bury(cli_crew_t *crew, uint32_t place)
         start_again(crew, place);
     } else if (crew->absence_ms[place] > 0) { /* it has left */
         crew->due_ns[place] =
-            cli_now_ns() + crew->absence_ms[place] * 1000000ull;
+            skn_monotonic_ns() + crew->absence_ms[place] * 1000000ull;
         crew->absence_ms[place] = 0;
     }
 }
@@ -162,7 +163,7 @@ bury(cli_crew_t *crew, uint32_t place)
 static void
 see_to_ends(cli_crew_t *crew)
 {
-    uint64_t time_ns = cli_now_ns();
+    uint64_t time_ns = skn_monotonic_ns();
     for (uint32_t k = 0; k < crew->count; k++) {
         cli_up_node_t *process = &crew->process[k];
         skn_error_t error = { 0 };
@@ -221,7 +222,7 @@ cli_crew_kill(cli_crew_t *crew, uint32_t place, uint32_t after_ms)
     kill_group(process);
     cli_up_stop(process);
     crew->ends[place] = 0;
-    crew->due_ns[place] = cli_now_ns() + after_ms * 1000000ull;
+    crew->due_ns[place] = skn_monotonic_ns() + after_ms * 1000000ull;
 }
 
 void
@@ -265,7 +266,8 @@ cli_crew_turn(cli_crew_t *crew, int timeout_ms)
     if (!crew->over && !crew->stopping && cli_follow_unread())
         stop_crew(crew); /* `skein up ... | head` */
     see_to_ends(crew);
-    if (crew->over && cli_now_ns() - crew->over_ns >= FAREWELL_MS * 1000000ull)
+    if (crew->over &&
+        skn_monotonic_ns() - crew->over_ns >= CREW_FAREWELL_MS * 1000000ull)
         for (uint32_t k = 0; k < crew->count; k++)
             cli_up_kill(&crew->process[k], SIGKILL);
     return lives(crew);

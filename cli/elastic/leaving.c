@@ -9,6 +9,7 @@
 #include "cli/base/process.h"
 #include "cli/base/random.h"
 #include "formats/checkpoint/held.h"
+#include "transport/socket/clock.h"
 
 #define COPIES 2u
 /* For a node to come back, at most: its machine is free again. */
@@ -50,7 +51,7 @@ cli_leaving_tell(cli_leaving_t *leaving, cli_crew_t *crew, uint64_t *random,
     if (running < left)
         return false;
     leaving->set = leaving->ended = 0;
-    leaving->told_ns = cli_now_ns();
+    leaving->told_ns = skn_monotonic_ns();
     leaving->batch = batch;
     for (uint32_t k = 0; left > 0; k = (k + 1) % nodes) {
         bool takes = cli_random(random) % nodes < left;
@@ -145,7 +146,8 @@ note_seconds(cli_leaving_t *leaving, skn_error_t *error)
     if (!more)
         return skn_fail(error, SKN_NO_MEMORY, "no room for a list of seconds");
     leaving->seconds = more;
-    more[leaving->count++] = (double)(cli_now_ns() - leaving->told_ns) * 1e-9;
+    more[leaving->count++] =
+        (double)(skn_monotonic_ns() - leaving->told_ns) * 1e-9;
     return SKN_OK;
 }
 

@@ -4,7 +4,7 @@
 
 #define EVERY_NS 500000000u
 /* Share of the newest rate in the one that is told. */
-#define NEWEST 0.4
+#define SPEED_NEWEST 0.4
 
 void
 cli_lookout_hello(cli_lookout_t *lookout, uint32_t member)
@@ -16,7 +16,7 @@ static double
 rate(double before, uint64_t was, uint64_t is, double seconds)
 {
     double now = is > was && seconds > 0 ? (double)(is - was) / seconds : 0;
-    return before > 0 ? NEWEST * now + (1 - NEWEST) * before : now;
+    return before > 0 ? SPEED_NEWEST * now + (1 - SPEED_NEWEST) * before : now;
 }
 
 void
@@ -57,9 +57,9 @@ state_of(const cli_lookout_seat_t *seat, const skn_membership_t *membership,
         return "waits";
     if (skn_membership_serving(membership) & ((uint64_t)1 << member))
         return "leaves";
-    if (phase == SKN_PHASE_PAUSING)
+    if (phase == SKN_CLUSTER_PAUSING)
         return "pauses";
-    if (phase != SKN_PHASE_RUNNING)
+    if (phase != SKN_CLUSTER_RUNNING)
         return "ends";
     return seat->cores > 0 &&
                    seat->generation == skn_membership_generation(membership)

@@ -17,7 +17,6 @@
 #include <sys/random.h>
 #include <sys/signalfd.h>
 #include <sys/wait.h>
-#include <time.h>
 #include <unistd.h>
 
 #include "cli/elastic/admission.h"
@@ -35,19 +34,20 @@
 #include "topology/run/model_run.h"
 #include "topology/config/problems.h"
 #include "topology/model/settings.h"
+#include "transport/socket/clock.h"
 #include "transport/socket/reach.h"
 
-#define TICK_MS 100
+#define MEMBER_TICK_MS 100
 /* For the coordinator, at the start. */
-#define WAIT_S_DEFAULT 120u
+#define MEMBER_WAIT_S 120u
 /* Of notice, where nobody said how much. */
 #define GRACE_S_DEFAULT 25u
 /* For a worker that was told to end with the others, after the end. */
-#define FAREWELL_MS 15000u
+#define MEMBER_FAREWELL_NS (15 * SKN_SECOND_NS)
 
 /* Who cannot be dialled is missed for so long after the end: nobody can try
  * whether it is reached, but it can itself. */
-#define UNTRIED_MS 5000u
+#define UNTRIED_NS (5 * SKN_SECOND_NS)
 
 /* Pulses that may be on their way; an answer to an older one is no lease. */
 #define PULSES 32u
@@ -55,7 +55,7 @@
 /* After so many the last end is said again, and whatever else still holds. */
 #define ENDED_PULSES 4u
 
-typedef struct member {
+typedef struct client {
     const cli_call_t *call;
     skn_model_t *model;
     const skn_model_node_t *node;
@@ -85,10 +85,10 @@ typedef struct member {
     uint64_t ended_ns; /* when it ended */
     cli_bar_t bar;
     skn_error_t error;
-} member_t;
+} client_t;
 
 static bool
-say(member_t *member, json_t *message)
+say(client_t *member, json_t *message)
 {
     skn_error_t nothing = { 0 };
     return cli_talk_send(member->control, 0, message, &nothing) == SKN_OK;
@@ -97,13 +97,13 @@ say(member_t *member, json_t *message)
 /* --- what we say --------------------------------------------------------- */
 
 static uint64_t
-runs(const member_t *member)
+runs(const client_t *member)
 {
     return member->worker.node.process > 0 ? member->worker.generation : 0;
 }
 
 static void
-say_misses(member_t *member)
+say_misses(client_t *member)
 {
     (void)say(member, json_pack("{ss so}", "say", "misses", "nodes",
                                 cli_talk_names(member->model, member->misses)));
@@ -111,7 +111,7 @@ say_misses(member_t *member)
 
 /* While a worker runs it knows whom it hears; later, we try to reach those. */
 static void
-look_for_others(member_t *member)
+look_for_others(client_t *member)
 {
     const cli_worker_t *worker = &member->worker;
     uint64_t misses = member->misses;
@@ -121,7 +121,7 @@ look_for_others(member_t *member)
         uint64_t undialled = skn_model_undialled(member->model);
         skn_reach_seek(member->reach, misses & ~undialled);
         misses &= ~skn_reach_found(member->reach);
-        if (cli_now_ns() - member->ended_ns >= UNTRIED_MS * 1000000ull)
+        if (skn_monotonic_ns() - member->ended_ns >= UNTRIED_NS)
             misses &= ~undialled;
     }
     if (misses == member->misses)
@@ -135,11 +135,11 @@ look_for_others(member_t *member)
 
 /* Who was missed at the end is said before the end. */
 static void
-keep_misses(member_t *member)
+keep_misses(client_t *member)
 {
     const cli_worker_t *worker = &member->worker;
     uint64_t misses = worker->node.failed ? worker->misses : 0;
-    member->ended_ns = cli_now_ns();
+    member->ended_ns = skn_monotonic_ns();
     if (misses == member->misses)
         return;
     member->misses = misses;
@@ -150,7 +150,7 @@ keep_misses(member_t *member)
 /* What was said to a coordinator that went away is said again. A line that
  * stands may take nothing for a moment. */
 static void
-say_hello(member_t *member)
+say_hello(client_t *member)
 {
     member->greeted =
         say(member, json_pack("{ss si sI sI sI si ss}", "say", "hello",
@@ -169,9 +169,9 @@ say_hello(member_t *member)
 }
 
 static void
-say_pulse(member_t *member, bool now)
+say_pulse(client_t *member, bool now)
 {
-    uint64_t time_ns = cli_now_ns();
+    uint64_t time_ns = skn_monotonic_ns();
     cli_worker_t *worker = &member->worker;
     if (!now && time_ns - member->pulse_ns < SKN_MEMBER_PULSE_MS * 1000000ull)
         return;
@@ -213,7 +213,7 @@ say_pulse(member_t *member, bool now)
 
 /* A line for people, of what becomes of this node. */
 __attribute__((format(printf, 2, 3))) static void
-tell(member_t *member, const char *format, ...)
+tell(client_t *member, const char *format, ...)
 {
     va_list arguments;
     if (member->call->json)
@@ -236,7 +236,7 @@ is_fault(const skn_error_t *error)
 
 /* What ended our part, where others did not: nobody else may show it here. */
 static void
-tell_failure(const member_t *member, const skn_error_t *error)
+tell_failure(const client_t *member, const skn_error_t *error)
 {
     if (!member->call->json && is_fault(error))
         cli_warn(member->call, error->text, error->hint);
@@ -244,7 +244,7 @@ tell_failure(const member_t *member, const skn_error_t *error)
 
 /* For who reads of several members what they did when. */
 static void
-tell_part(member_t *member, const char *how)
+tell_part(client_t *member, const char *how)
 {
     tell(member, "%s generation %" PRIu64,
          strcmp(how, "begins") == 0             ? "takes part in"
@@ -261,7 +261,7 @@ tell_part(member_t *member, const char *how)
 }
 
 static void
-say_ended(member_t *member)
+say_ended(client_t *member)
 {
     const cli_worker_t *worker = &member->worker;
     json_t *message = json_pack(
@@ -286,7 +286,7 @@ say_ended(member_t *member)
 
 /* What a pulse bought: the right to work for some time from its sending on. */
 static void
-take_heard(member_t *member, uint64_t pulse)
+take_heard(client_t *member, uint64_t pulse)
 {
     if (pulse == 0 || pulse > member->pulse_count ||
         member->pulse_count - pulse >= PULSES)
@@ -299,7 +299,7 @@ take_heard(member_t *member, uint64_t pulse)
 }
 
 static void
-refuse_part(member_t *member, uint64_t generation, const skn_error_t *error)
+refuse_part(client_t *member, uint64_t generation, const skn_error_t *error)
 {
     member->worker.generation = generation;
     member->worker.node.error = *error;
@@ -308,13 +308,13 @@ refuse_part(member_t *member, uint64_t generation, const skn_error_t *error)
 }
 
 static void
-begin(member_t *member, const json_t *order)
+begin(client_t *member, const json_t *order)
 {
     skn_error_t error = { 0 };
     uint64_t generation = cli_talk_number(order, "generation");
     if (generation <= member->worker.generation)
         return; /* somebody who led before speaks */
-    if (cli_now_ns() >= member->lease_ns)
+    if (skn_monotonic_ns() >= member->lease_ns)
         return; /* it may be old: it is said again, if it is not */
     cli_worker_kill(&member->worker);
     json_decref(member->ended);
@@ -337,7 +337,7 @@ begin(member_t *member, const json_t *order)
 }
 
 static void
-take_order(member_t *member, const json_t *order)
+take_order(client_t *member, const json_t *order)
 {
     const char *what = cli_talk_text(order, "order");
     skn_error_t error = { 0 };
@@ -370,7 +370,7 @@ take_order(member_t *member, const json_t *order)
             cli_talk_number(order, "code") > 0)
             cli_talk_error(order, &member->fault);
         member->over = true;
-        member->over_ns = cli_now_ns();
+        member->over_ns = skn_monotonic_ns();
         member->run_done = strcmp(cli_talk_text(order, "how"), "done") == 0;
         if (!member->leaving)
             member->reason = cli_member_reason(order);
@@ -379,7 +379,7 @@ take_order(member_t *member, const json_t *order)
 }
 
 static void
-refuse(member_t *member)
+refuse(client_t *member)
 {
     if (member->ever_connected)
         return; /* it may come back as it was */
@@ -394,7 +394,7 @@ refuse(member_t *member)
 }
 
 static void
-take_arrivals(member_t *member)
+take_arrivals(client_t *member)
 {
     skn_control_arrival_t arrival;
     while (skn_control_take(member->control, &arrival)) {
@@ -428,14 +428,14 @@ take_arrivals(member_t *member)
 /* --- leaving ------------------------------------------------------------- */
 
 static void
-leave(member_t *member, const char *reason)
+leave(client_t *member, const char *reason)
 {
     if (member->leaving)
         return;
     member->leaving = true;
     member->reason = reason;
     tell(member, "hands over what it has, and leaves");
-    member->leave_ns = cli_now_ns();
+    member->leave_ns = skn_monotonic_ns();
     if (member->connected)
         (void)say(member, json_pack("{ss}", "say", "leaving"));
     else
@@ -445,21 +445,21 @@ leave(member_t *member, const char *reason)
 /* Gave its memory back, handed over or at the end of its grace, and may come
  * back: nobody has asked it to end, and the run is not over. */
 static bool
-may_return(const member_t *member)
+may_return(const client_t *member)
 {
     return member->rests && !member->stop.asked_by && !member->worker.noticed &&
            !member->worker.done && member->error.status == SKN_OK;
 }
 
 static void
-take_signals(member_t *member)
+take_signals(client_t *member)
 {
     if (cli_stop_take(&member->stop) != CLI_STOP_NOTHING)
         leave(member, "signal");
 }
 
 static void
-take_leash(member_t *member)
+take_leash(client_t *member)
 {
     if (!cli_leash_is_gone())
         return;
@@ -469,14 +469,14 @@ take_leash(member_t *member)
 
 /* Whether all is said and done. */
 static bool
-is_over(member_t *member)
+is_over(client_t *member)
 {
-    uint64_t time_ns = cli_now_ns();
+    uint64_t time_ns = skn_monotonic_ns();
     bool idle = !cli_worker_lives(&member->worker);
     if (member->error.status != SKN_OK || cli_stop_insisted(&member->stop))
         return true;
     if (member->over)
-        return idle || time_ns - member->over_ns >= FAREWELL_MS * 1000000ull;
+        return idle || time_ns - member->over_ns >= MEMBER_FAREWELL_NS;
     if (member->leaving &&
         time_ns - member->leave_ns >= member->grace_s * 1000000000ull)
         return true;
@@ -494,10 +494,10 @@ is_over(member_t *member)
 
 /* The worker does so by itself, but for one that is on its way to a marker. */
 static void
-see_to_lease(member_t *member)
+see_to_lease(client_t *member)
 {
     if (!cli_worker_lives(&member->worker) || member->over ||
-        cli_now_ns() < member->lease_ns)
+        skn_monotonic_ns() < member->lease_ns)
         return;
     cli_worker_kill(&member->worker);
     cli_warn(member->call, "nothing is heard of the coordinator: we pause",
@@ -505,7 +505,7 @@ see_to_lease(member_t *member)
 }
 
 static void
-serve(member_t *member)
+serve(client_t *member)
 {
     tell(member, "looks for the coordinator at %s",
          member->model->coordinator.address);
@@ -517,7 +517,7 @@ serve(member_t *member)
             { node->out.descriptor, POLLIN, 0 },
             { node->err.descriptor, POLLIN, 0 },
         };
-        skn_control_wait(member->control, polled, 4, TICK_MS);
+        skn_control_wait(member->control, polled, 4, MEMBER_TICK_MS);
         if (polled[0].revents)
             take_signals(member);
         if (polled[1].revents)
@@ -547,7 +547,7 @@ serve(member_t *member)
 /* --- opening ------------------------------------------------------------- */
 
 static skn_status_t
-find_node(member_t *member, skn_error_t *error)
+find_node(client_t *member, skn_error_t *error)
 {
     const skn_model_t *model = member->model;
     const char *name = member->call->operands[0];
@@ -577,7 +577,7 @@ find_node(member_t *member, skn_error_t *error)
 }
 
 static skn_status_t
-open_line(member_t *member, skn_error_t *error)
+open_line(client_t *member, skn_error_t *error)
 {
     char server_key[SKN_KEY_TEXT_BYTES] = "";
     const skn_model_coordinator_t *coordinator = &member->model->coordinator;
@@ -600,7 +600,7 @@ open_line(member_t *member, skn_error_t *error)
 }
 
 static skn_status_t
-open_reach(member_t *member, skn_error_t *error)
+open_reach(client_t *member, skn_error_t *error)
 {
     const skn_model_t *model = member->model;
     const char *address[SKN_REACH_MAX];
@@ -614,7 +614,7 @@ open_reach(member_t *member, skn_error_t *error)
 
 /* Two of a name would take each other's place again and again. */
 static skn_status_t
-be_alone(member_t *member, skn_error_t *error)
+be_alone(client_t *member, skn_error_t *error)
 {
     char name[SKN_NAME_MAX + 16], hint[SKN_NAME_MAX + 80];
     (void)snprintf(name, sizeof(name), ".member-%.64s", member->node->name);
@@ -626,7 +626,7 @@ be_alone(member_t *member, skn_error_t *error)
 }
 
 static skn_status_t
-draw_incarnation(member_t *member, skn_error_t *error)
+draw_incarnation(client_t *member, skn_error_t *error)
 {
     if (getrandom(&member->incarnation, sizeof(member->incarnation), 0) < 0)
         return skn_fail(error, SKN_UNAVAILABLE, "no random bytes: %s",
@@ -636,9 +636,9 @@ draw_incarnation(member_t *member, skn_error_t *error)
 }
 
 static skn_status_t
-open_all(member_t *member, skn_error_t *error)
+open_all(client_t *member, skn_error_t *error)
 {
-    member->wait_s = WAIT_S_DEFAULT;
+    member->wait_s = MEMBER_WAIT_S;
     member->grace_s = GRACE_S_DEFAULT;
     skn_status_t status =
         cli_count(member->call, "wait", CLI_WAIT_S_MAX, &member->wait_s, error);
@@ -666,7 +666,7 @@ open_all(member_t *member, skn_error_t *error)
 }
 
 static bool
-rest(member_t *member, skn_error_t *error)
+rest(client_t *member, skn_error_t *error)
 {
     skn_control_close(&member->control); /* who does not answer is not there */
     return cli_member_rest(member->call, member->model, &member->stop,
@@ -676,7 +676,7 @@ rest(member_t *member, skn_error_t *error)
 /* As one that was started again: the coordinator has buried the former, or is
  * gone itself, as the run is over. */
 static skn_status_t
-begin_anew(member_t *member, skn_error_t *error)
+begin_anew(client_t *member, skn_error_t *error)
 {
     cli_worker_fini(&member->worker);
     cli_worker_init(&member->worker);
@@ -686,7 +686,7 @@ begin_anew(member_t *member, skn_error_t *error)
     member->connected = member->ever_connected = member->greeted = false;
     member->leaving = member->over = member->rests = false;
     member->run_done = false;
-    member->opened_ns = cli_now_ns();
+    member->opened_ns = skn_monotonic_ns();
     member->pulse_ns = member->pulse_count = member->lease_ns = 0;
     member->saved_told = member->misses = 0;
     skn_reach_seek(member->reach, 0);
@@ -695,7 +695,7 @@ begin_anew(member_t *member, skn_error_t *error)
 }
 
 static void
-serve_and_rest(member_t *member)
+serve_and_rest(client_t *member)
 {
     skn_error_t error = { 0 };
     serve(member);
@@ -707,7 +707,7 @@ serve_and_rest(member_t *member)
 }
 
 static void
-close_all(member_t *member)
+close_all(client_t *member)
 {
     skn_control_close(&member->control);
     skn_reach_destroy(&member->reach);
@@ -726,7 +726,7 @@ member_run(const cli_call_t *call)
     skn_error_t error = { 0 };
     const char *overrides[CLI_VALUES_MAX];
     skn_problems_t *problems = skn_problems_new(&error);
-    member_t *member = calloc(1, sizeof(*member));
+    client_t *member = calloc(1, sizeof(*member));
     int code;
     if (!member || !problems) {
         (void)skn_fail(&error, SKN_NO_MEMORY, "no room for a member");
@@ -737,7 +737,7 @@ member_run(const cli_call_t *call)
     member->call = call;
     member->lock = -1;
     member->leash = cli_flag(call, "leash");
-    member->opened_ns = cli_now_ns();
+    member->opened_ns = skn_monotonic_ns();
     cli_worker_init(&member->worker);
     cli_bar_init(&member->bar, call);
     member->stop = (cli_stop_t){ .json = call->json,

@@ -8,6 +8,7 @@
 #include "cli/base/polite.h"
 #include "cli/base/process.h"
 #include "topology/idle/idle_policy.h"
+#include "transport/socket/clock.h"
 
 #define LOOK_MS 200
 
@@ -16,7 +17,7 @@
 static bool
 wait_for_memory(cli_polite_t *polite, cli_stop_t *stop, bool leash)
 {
-    uint64_t begun_ns = cli_now_ns();
+    uint64_t begun_ns = skn_monotonic_ns();
     bool wanted = false;
     for (;;) {
         struct pollfd polled[] = {
@@ -31,7 +32,7 @@ wait_for_memory(cli_polite_t *polite, cli_stop_t *stop, bool leash)
         if (wish == CLI_POLITE_LEAVE)
             return false;
         if (wish == CLI_POLITE_STAY &&
-            (wanted || cli_now_ns() - begun_ns >= SKN_IDLE_RESUME_NS))
+            (wanted || skn_monotonic_ns() - begun_ns >= SKN_IDLE_RESUME_NS))
             return true;
         wanted = wanted || wish == CLI_POLITE_GIVE_MEMORY;
     }

@@ -19,12 +19,13 @@
 #include "formats/text/json_text.h"
 #include "topology/config/document.h"
 #include "topology/idle/idle_sample.h"
+#include "transport/socket/clock.h"
 #include "transport/socket/keys.h"
 
 /* For the other nodes of a generation: who is not there is dead by then. */
 #define NODE_WAIT_S "30"
 /* A worker that is told to pause goes on to the next marker if that takes no
- * longer (actors/course/coordinator.c): a marker of its own would change what
+ * longer (actors/course/course.c): a marker of its own would change what
  * is trained, so that with reduction `fixed` it goes on as long as that takes.
  * */
 #define PATIENCE_S "2"
@@ -32,7 +33,7 @@
 /* `skein node` has a worker, which may have children of its own. */
 #define TREE_DEPTH 4
 #define FOLDER_BYTES (SKN_TEXT_MAX + 2 * SKN_NAME_MAX)
-#define PATH_BYTES (FOLDER_BYTES + SKN_NAME_MAX + 8)
+#define WORKER_PATH_BYTES (FOLDER_BYTES + SKN_NAME_MAX + 8)
 
 void
 cli_worker_init(cli_worker_t *worker)
@@ -98,7 +99,7 @@ static skn_status_t
 write_node(FILE *file, const cli_worker_start_t *start, const json_t *node,
            bool first, skn_error_t *error)
 {
-    char path[PATH_BYTES];
+    char path[WORKER_PATH_BYTES];
     const char *address = cli_talk_text(node, "address");
     const char *via = cli_talk_text(node, "via");
     json_t *cores = json_object_get(node, "cores");
@@ -163,13 +164,13 @@ nodes_override(const cli_worker_start_t *start, const json_t *nodes,
 
 /* --- its command line ----------------------------------------------------- */
 
-typedef struct line {
+typedef struct worker_line {
     char *argument[CLI_UP_ARGUMENTS_MAX + 24];
     size_t count;
-} line_t;
+} worker_line_t;
 
 static void
-add(line_t *line, const char *text)
+add(worker_line_t *line, const char *text)
 {
     if (line->count + 1 < sizeof(line->argument) / sizeof(line->argument[0]))
         line->argument[line->count++] = (char *)(uintptr_t)text;
@@ -177,7 +178,7 @@ add(line_t *line, const char *text)
 }
 
 static void
-add_two(line_t *line, const char *option, const char *value)
+add_two(worker_line_t *line, const char *option, const char *value)
 {
     add(line, option);
     add(line, value);
@@ -189,7 +190,7 @@ exec_worker(cli_worker_t *worker, const cli_worker_start_t *start,
 {
     char self[4096], number[32], copies[64];
     char from[64] = "none";
-    line_t line = { .count = 0 };
+    worker_line_t line = { .count = 0 };
     if (cli_self_path(self, sizeof(self), error) != SKN_OK)
         return error->status;
     if (json_is_true(json_object_get(order, "saved")))
@@ -480,7 +481,7 @@ cli_worker_turn(cli_worker_t *worker)
 {
     cli_up_node_t *node = &worker->node;
     read_all(worker);
-    if (worker->break_ns > 0 && cli_now_ns() >= worker->break_ns)
+    if (worker->break_ns > 0 && skn_monotonic_ns() >= worker->break_ns)
         cli_worker_kill(worker);
     if (node->process > 0 && worker->done)
         cli_worker_look(worker); /* it will end soon */
@@ -520,7 +521,7 @@ cli_worker_break(cli_worker_t *worker)
     if (worker->node.process <= 0 || worker->break_ns > 0)
         return;
     end_with_others(worker);
-    worker->break_ns = cli_now_ns() + CLI_WORKER_CUT_MS * 1000000ull;
+    worker->break_ns = skn_monotonic_ns() + CLI_WORKER_CUT_MS * 1000000ull;
     cli_worker_feed(worker, CLI_FOLLOW_BREAK);
 }
 

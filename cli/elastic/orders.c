@@ -105,7 +105,7 @@ cli_orders_how(const skn_membership_t *membership)
 {
     bool stopped = false;
     skn_error_t error = { 0 };
-    if (skn_membership_phase(membership) != SKN_PHASE_OVER)
+    if (skn_membership_phase(membership) != SKN_CLUSTER_OVER)
         return "left";
     return skn_membership_result(membership, &stopped, &error) != SKN_OK
                ? "failed"

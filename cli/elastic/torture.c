@@ -24,8 +24,9 @@
 #include "cli/base/verbs.h"
 #include "formats/text/json_text.h"
 #include "topology/config/problems.h"
+#include "transport/socket/clock.h"
 
-#define NODES_DEFAULT 3u
+#define TORTURE_NODES 3u
 #define KILLS_DEFAULT 10u
 #define KILLS_MAX 10000u
 /* One of so many kills is the coordinator's, whose journal stays. */
@@ -275,7 +276,7 @@ strike(torture_t *torture, cli_crew_t *crew)
         (void)remove_folder(crew, place, &torture->error);
     torture->killed++;
     torture->killed_coordinator += coordinator;
-    torture->killed_ns = cli_now_ns();
+    torture->killed_ns = skn_monotonic_ns();
     torture->killed_generation = torture->generation;
     torture->awaited = !coordinator;
     torture->whole = coordinator && torture->whole;
@@ -300,8 +301,8 @@ turn(torture_t *torture, cli_crew_t *crew, uint64_t reached)
         return;
     if (torture->due_ns == 0)
         torture->due_ns =
-            cli_now_ns() + draw(torture, DELAY_MS_MAX) * 1000000ull + 1;
-    if (cli_now_ns() < torture->due_ns)
+            skn_monotonic_ns() + draw(torture, DELAY_MS_MAX) * 1000000ull + 1;
+    if (skn_monotonic_ns() < torture->due_ns)
         return;
     if (draw(torture, to_come(torture)) < torture->kills - torture->killed)
         strike(torture, crew);
@@ -345,7 +346,7 @@ take_training(heard_t *heard, const char *name, const json_t *event)
     if (first || !torture->awaited ||
         torture->generation == torture->killed_generation)
         return;
-    double seconds = (double)(cli_now_ns() - torture->killed_ns) * 1e-9;
+    double seconds = (double)(skn_monotonic_ns() - torture->killed_ns) * 1e-9;
     torture->awaited = false;
     torture->back_s_sum += seconds;
     if (seconds > torture->back_s_max)
@@ -373,7 +374,7 @@ take(void *job, cli_crew_t *crew, uint32_t place, const json_t *event,
     torture_t *torture = heard->torture;
     const char *name = cli_event_text(event, "event");
     (void)place;
-    torture->heard_ns = cli_now_ns();
+    torture->heard_ns = skn_monotonic_ns();
     if (strcmp(name, "membership") == 0) {
         uint64_t generation =
             (uint64_t)json_integer_value(json_object_get(event, "generation"));
@@ -413,7 +414,7 @@ run_disturbed(torture_t *torture, const skn_model_t *model,
         .stop.descriptor = -1,
     };
     torture->node_count = (uint32_t)model->node_count;
-    torture->heard_ns = cli_now_ns();
+    torture->heard_ns = skn_monotonic_ns();
     skn_status_t status = cli_crew_open(&crew, error);
     if (status == SKN_OK)
         status = cli_crew_start(&crew, error);
@@ -422,7 +423,7 @@ run_disturbed(torture_t *torture, const skn_model_t *model,
         if (torture->error.status != SKN_OK)
             *error = torture->error;
         status = error->status;
-        if (cli_now_ns() - torture->heard_ns > SILENCE_S * 1000000000ull)
+        if (skn_monotonic_ns() - torture->heard_ns > SILENCE_S * 1000000000ull)
             status = skn_fail(error, SKN_UNAVAILABLE,
                               "nothing was heard for %u s after kill %u",
                               SILENCE_S, torture->killed);
@@ -648,7 +649,7 @@ torture_run(const cli_call_t *call)
     cli_up_local_t local = { .elastic = true };
     skn_model_t *model = NULL;
     skn_problems_t *problems = skn_problems_new(&error);
-    uint32_t nodes = NODES_DEFAULT, seed = 1;
+    uint32_t nodes = TORTURE_NODES, seed = 1;
     int code;
     skn_status_t status = problems
                               ? cli_count(call, "local-nodes",

@@ -13,6 +13,7 @@
 #include "cli/base/process.h"
 #include "cli/up/up.h"
 #include "formats/text/json_text.h"
+#include "transport/socket/clock.h"
 
 typedef struct watch {
     const cli_trial_order_t *order;
@@ -75,7 +76,7 @@ end_is_asked(cli_stop_t *stop)
 static int
 wait_ms(const watch_t *watch)
 {
-    uint64_t now_ns = cli_now_ns(), until_ns = watch->order->until_ns;
+    uint64_t now_ns = skn_monotonic_ns(), until_ns = watch->order->until_ns;
     if (until_ns == 0)
         return -1;
     if (now_ns >= until_ns)
@@ -97,7 +98,7 @@ follow(watch_t *watch)
         (void)poll(polled, 3, wait_ms(watch));
         if (end_is_asked(watch->order->stop))
             end_it(watch, CLI_TRIAL_STOPPED);
-        else if (until_ns > 0 && cli_now_ns() >= until_ns &&
+        else if (until_ns > 0 && skn_monotonic_ns() >= until_ns &&
                  watch->trial->end == CLI_TRIAL_FAILED)
             end_it(watch, CLI_TRIAL_LATE);
         if (process->out.descriptor >= 0)
@@ -159,7 +160,7 @@ cli_trial_run(const cli_trial_order_t *order, cli_trial_t *trial,
                      .out.descriptor = -1,
                      .err.descriptor = -1 },
     };
-    uint64_t begun_ns = cli_now_ns();
+    uint64_t begun_ns = skn_monotonic_ns();
     *trial = (cli_trial_t){ .end = CLI_TRIAL_FAILED, .score = NAN };
     if (!arguments)
         return skn_fail(error, SKN_NO_MEMORY, "no room for a trial");
@@ -168,7 +169,7 @@ cli_trial_run(const cli_trial_order_t *order, cli_trial_t *trial,
         follow(&watch);
     if (watch.process.process > 0)
         cli_process_wait(watch.process.process, &watch.process.status);
-    trial->wall_s = (double)(cli_now_ns() - begun_ns) * 1e-9;
+    trial->wall_s = (double)(skn_monotonic_ns() - begun_ns) * 1e-9;
     if (trial->end == CLI_TRIAL_FAILED)
         explain(&watch);
     cli_up_fini(&watch.process);

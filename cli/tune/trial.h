@@ -19,9 +19,9 @@ typedef struct cli_trial_order {
     const char *file;             /* the model file */
     const char *const *overrides; /* KEY=VALUE; first the user's, then ours */
     size_t override_count;
-    const char *metric;    /* "p1": the member validate_p1 of its last epoch */
-    cli_stop_t *stop;      /* a signal ends the trial at once */
-    uint64_t until_ns;     /* it is ended then, by cli_now_ns(); 0: never */
+    const char *metric; /* "p1": the member validate_p1 of its last epoch */
+    cli_stop_t *stop;   /* a signal ends the trial at once */
+    uint64_t until_ns;  /* it is ended then, by skn_monotonic_ns(); 0: never */
     const char *self_path; /* of this program */
 } cli_trial_order_t;
 

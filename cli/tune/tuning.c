@@ -11,6 +11,7 @@
 #include "cli/base/follow.h"
 #include "cli/base/process.h"
 #include "topology/config/document.h"
+#include "transport/socket/clock.h"
 
 /* Of what is left of the budget: a forecast is not exact. */
 #define BUDGET_SHARE 0.9
@@ -175,7 +176,7 @@ forecast_s(const cli_tuning_t *tuning, uint32_t round, uint32_t candidate)
 static double
 left_s(const cli_tuning_t *tuning)
 {
-    uint64_t now_ns = cli_now_ns();
+    uint64_t now_ns = skn_monotonic_ns();
     return tuning->until_ns > now_ns
                ? (double)(tuning->until_ns - now_ns) * 1e-9
                : 0;
@@ -260,7 +261,7 @@ cli_tuning_run(cli_tuning_t *tuning, skn_error_t *error)
     uint32_t count = 0;
     if (tuning->budget_s > 0) /* what was tried before an end counts, too */
         tuning->until_ns =
-            cli_now_ns() +
+            skn_monotonic_ns() +
             (uint64_t)(fmax(0, tuning->budget_s - tuning->trials.wall_s) * 1e9);
     skn_status_t status = run_round(tuning, 0, list, 1, error);
     if (status == SKN_OK && !tuning->stopped && !tuning->late)

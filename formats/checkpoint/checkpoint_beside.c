@@ -43,11 +43,11 @@ find_shared(const skn_checkpoint_t *checkpoint, bool *shared,
     return status;
 }
 
-typedef struct search {
+typedef struct beside_search {
     skn_checkpoint_t *checkpoint;
     const char *top;        /* what holds the run folders */
     const char *run, *name; /* our run folder; of the checkpoint, in each */
-} search_t;
+} beside_search_t;
 
 /* Whether the manifest in the folder `path` is ours, byte for byte. */
 static skn_status_t
@@ -74,7 +74,7 @@ find_manifest(const char *path, const char *seal, bool *same,
 }
 
 static skn_status_t
-no_room(const search_t *search, skn_error_t *error)
+no_room(const beside_search_t *search, skn_error_t *error)
 {
     return skn_fail(error, SKN_NO_MEMORY,
                     "%s: no room for a list of the folders beside it",
@@ -84,7 +84,7 @@ no_room(const search_t *search, skn_error_t *error)
 static skn_status_t
 visit(void *visitor, const char *entry, skn_error_t *error)
 {
-    search_t *search = visitor;
+    beside_search_t *search = visitor;
     skn_checkpoint_t *checkpoint = search->checkpoint;
     char *path = NULL;
     bool same = false;
@@ -132,7 +132,7 @@ skn_checkpoint_look_beside(skn_checkpoint_t *checkpoint, skn_error_t *error)
     const char *name = top ? cut_last(top) : NULL;
     const char *run = name ? cut_last(top) : NULL;
     if (run && skn_batch_name_parse(name, &id.batch, &id.generation)) {
-        search_t search = { checkpoint, top, run, name };
+        beside_search_t search = { checkpoint, top, run, name };
         status = skn_folder_open(top[0] ? top : "/", &folder, error);
         if (status == SKN_OK)
             status = skn_folder_list(folder, top, visit, &search, error);

@@ -13,10 +13,10 @@
 #include <sys/mman.h>
 
 /* Rows of a tensor that are hashed at once: stays in the second cache. */
-#define HASH_STEP_BYTES (256u * 1024)
+#define BLOCK_STEP_BYTES (256u * 1024)
 /* Of a mapped file, how much stays resident behind a copy: a checkpoint is as
  * large as the weights, and would double what a run takes. */
-#define BEHIND_BYTES ((size_t)1 << 20)
+#define DROP_BEHIND_BYTES ((size_t)1 << 20)
 /* Linux's fault_around_bytes is 64 KiB. */
 #define AROUND_BYTES ((size_t)1 << 20)
 
@@ -37,16 +37,16 @@ lesser(uint64_t a, uint64_t b)
 }
 
 /* Unmaps what of `map` was read before `end`, from `from` on, as soon as that
- * is past the next multiple of BEHIND_BYTES: a call for each small block would
- * cost more than the block. The pages stay in the system's cache. Those shortly
- * before may be there again, since a fault brings its neighbours along. True:
- * done. */
+ * is past the next multiple of DROP_BEHIND_BYTES: a call for each small block
+ * would cost more than the block. The pages stay in the system's cache. Those
+ * shortly before may be there again, since a fault brings its neighbours along.
+ * True: done. */
 static bool
 give_back(const unsigned char *map, const unsigned char *from,
           const unsigned char *end)
 {
-    size_t first = (size_t)(from - map) / BEHIND_BYTES * BEHIND_BYTES;
-    size_t last = (size_t)(end - map) / BEHIND_BYTES * BEHIND_BYTES;
+    size_t first = (size_t)(from - map) / DROP_BEHIND_BYTES * DROP_BEHIND_BYTES;
+    size_t last = (size_t)(end - map) / DROP_BEHIND_BYTES * DROP_BEHIND_BYTES;
     if (first == last)
         return false;
     first = first < AROUND_BYTES ? 0 : first - AROUND_BYTES;
@@ -175,7 +175,7 @@ hash_tensor(skn_checkpoint_t *checkpoint, const skn_checkpoint_tensor_t *tensor,
     if (tensor->rows == 0 || tensor->columns == 0)
         return SKN_OK;
     size_t row_bytes = tensor->columns * skn_dtype_bytes(tensor->dtype);
-    size_t step_rows = HASH_STEP_BYTES / row_bytes;
+    size_t step_rows = BLOCK_STEP_BYTES / row_bytes;
     if (step_rows == 0)
         step_rows = 1;
     unsigned char *step = malloc(step_rows * row_bytes);

@@ -37,21 +37,21 @@ load_batch(const char *run_path, const skn_batch_id_t *id, skn_verify_t verify,
 }
 
 /* A checkpoint that may be taken. */
-typedef struct candidate {
+typedef struct find_candidate {
     skn_batch_id_t id;
     const char *run_path;
     size_t place; /* among the folders: the first one is asked first */
-} candidate_t;
+} find_candidate_t;
 
 typedef struct candidates {
-    candidate_t *at;
+    find_candidate_t *at;
     size_t count;
 } candidates_t;
 
 static int
 newest_first(const void *left, const void *right)
 {
-    const candidate_t *a = left, *b = right;
+    const find_candidate_t *a = left, *b = right;
     if (a->id.batch != b->id.batch)
         return a->id.batch < b->id.batch ? 1 : -1;
     if (a->id.generation != b->id.generation)
@@ -70,7 +70,7 @@ add_candidates(candidates_t *all, const char *run_path, size_t place,
     skn_status_t status = skn_folder_open(run_path, &folder, error);
     if (status == SKN_OK)
         status = skn_run_folder_batches(folder, run_path, &list, &count, error);
-    candidate_t *more =
+    find_candidate_t *more =
         status == SKN_OK
             ? realloc(all->at, (all->count + count + 1) * sizeof(*more))
             : NULL;
@@ -81,7 +81,8 @@ add_candidates(candidates_t *all, const char *run_path, size_t place,
                           "no room for a list of %zu checkpoints", count);
     for (size_t k = 0; status == SKN_OK && k < count; k++)
         if (!only || list[k].batch == *only)
-            all->at[all->count++] = (candidate_t){ list[k], run_path, place };
+            all->at[all->count++] =
+                (find_candidate_t){ list[k], run_path, place };
     free(list);
     if (folder >= 0)
         (void)close(folder);
@@ -98,7 +99,7 @@ load_first(const char *path, const candidates_t *all, skn_verify_t verify,
     skn_status_t status = SKN_NO_INPUT;
     for (size_t i = 0; i < all->count && skn_checkpoint_is_damage(status);
          i++) {
-        const candidate_t *one = &all->at[i];
+        const find_candidate_t *one = &all->at[i];
         bool again = i > 0 && one[-1].id.batch == one->id.batch &&
                      one[-1].id.generation == one->id.generation;
         status =

@@ -11,8 +11,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define FORMAT_NAME "skein-checkpoint"
-#define FORMAT_VERSION 1u
+#define MANIFEST_FORMAT "skein-checkpoint"
+#define MANIFEST_VERSION 1u
 
 static void
 print_shape(skn_json_text_t *text, const char *key, uint32_t dims,
@@ -43,9 +43,9 @@ void
 skn_manifest_print(const skn_manifest_t *manifest, skn_json_text_t *text)
 {
     skn_json_text_add(text,
-                      "{\"format\":\"" FORMAT_NAME "\",\"version\":%u,\n"
+                      "{\"format\":\"" MANIFEST_FORMAT "\",\"version\":%u,\n"
                       "\"run\":\"%s\",\"batch\":%" PRIu64 ",\n\"metadata\":",
-                      FORMAT_VERSION, manifest->run_id, manifest->batch);
+                      MANIFEST_VERSION, manifest->run_id, manifest->batch);
     skn_json_text_add_string(text, manifest->metadata);
     skn_json_text_add(text, ",\n\"files\":[");
     for (size_t i = 0; i < manifest->file_count; i++) {
@@ -190,13 +190,13 @@ read_head(const char *path, const json_t *root, skn_manifest_t *manifest,
 {
     uint64_t version;
     const char *format = skn_json_string(root, "format");
-    if (!format || strcmp(format, FORMAT_NAME) != 0 ||
+    if (!format || strcmp(format, MANIFEST_FORMAT) != 0 ||
         !skn_json_u64(root, "version", &version))
-        return skn_fail(error, SKN_BAD_DATA, "%s: no " FORMAT_NAME, path);
-    if (version != FORMAT_VERSION)
+        return skn_fail(error, SKN_BAD_DATA, "%s: no " MANIFEST_FORMAT, path);
+    if (version != MANIFEST_VERSION)
         return skn_fail(error, SKN_BAD_DATA,
                         "%s: version %" PRIu64 " is not known, only %u", path,
-                        version, FORMAT_VERSION);
+                        version, MANIFEST_VERSION);
     const char *metadata = skn_json_string(root, "metadata");
     if (!read_hash(root, "run", manifest->run_id) || !metadata ||
         !skn_json_u64(root, "batch", &manifest->batch) ||

@@ -12,11 +12,11 @@
 #include <string.h>
 #include <unistd.h>
 
-typedef struct search {
+typedef struct folder_search {
     const char *top;
     skn_node_folders_t *parts;
     bool given; /* parts->run_id says which run */
-} search_t;
+} folder_search_t;
 
 static const char *
 name_of(const char *path)
@@ -29,7 +29,7 @@ name_of(const char *path)
 static skn_status_t
 visit(void *visitor, const char *entry, skn_error_t *error)
 {
-    search_t *search = visitor;
+    folder_search_t *search = visitor;
     skn_node_folders_t *parts = search->parts;
     char *path = NULL;
     if (asprintf(&path, "%s/%s", search->top, entry) < 0)
@@ -68,7 +68,7 @@ static skn_status_t
 list(const char *path, bool given, skn_node_folders_t *parts,
      skn_error_t *error)
 {
-    search_t search = { .top = path, .parts = parts, .given = given };
+    folder_search_t search = { .top = path, .parts = parts, .given = given };
     int folder = -1;
     skn_status_t status = skn_folder_open(path, &folder, error);
     if (status == SKN_OK)

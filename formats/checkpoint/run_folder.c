@@ -19,8 +19,8 @@
 #include <time.h>
 #include <unistd.h>
 
-#define FORMAT_NAME "skein-run"
-#define FORMAT_VERSION 1u
+#define RUN_FORMAT "skein-run"
+#define RUN_VERSION 1u
 #define RUN_FILE "run.json"
 #define LOCK_FILE "lock" /* folder_lock.c's */
 #define TEMP_PREFIX ".tmp-"
@@ -200,9 +200,9 @@ write_run_file(skn_run_folder_t *run, skn_error_t *error)
     static const char fresh[] = TEMP_PREFIX RUN_FILE;
     skn_json_text_t text = { 0 };
     skn_json_text_add(&text,
-                      "{\"format\":\"" FORMAT_NAME "\",\"version\":%u,\n"
+                      "{\"format\":\"" RUN_FORMAT "\",\"version\":%u,\n"
                       "\"run\":\"%s\",\"created\":\"%s\",\n\"config\":",
-                      FORMAT_VERSION, run->id, run->created);
+                      RUN_VERSION, run->id, run->created);
     skn_json_text_add_string(&text, run->config);
     skn_status_t status = skn_json_text_seal(&text, error);
     /* A process that was killed here before has left its own. */
@@ -305,13 +305,13 @@ take_run(skn_run_folder_t *run, const char *path, const json_t *root,
     const char *id = skn_json_string(root, "run");
     const char *created = skn_json_string(root, "created");
     const char *config = skn_json_string(root, "config");
-    if (!format || strcmp(format, FORMAT_NAME) != 0 ||
-        !skn_json_u64(root, "version", &version) || version != FORMAT_VERSION ||
+    if (!format || strcmp(format, RUN_FORMAT) != 0 ||
+        !skn_json_u64(root, "version", &version) || version != RUN_VERSION ||
         !id || !skn_hash_text_good(id) || !created ||
         strlen(created) >= CREATED_BYTES || !config)
         return skn_fail(error, SKN_BAD_DATA,
-                        "%s: no " FORMAT_NAME " of version %u", path,
-                        FORMAT_VERSION);
+                        "%s: no " RUN_FORMAT " of version %u", path,
+                        RUN_VERSION);
     memcpy(run->id, id, SKN_RUN_ID_BYTES);
     (void)snprintf(run->created, CREATED_BYTES, "%s", created);
     run->config = strdup(config);

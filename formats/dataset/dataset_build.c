@@ -25,7 +25,7 @@
 #define PROGRESS_BYTES (1u << 20)
 /* How much of the mapped rows stays resident behind the second pass: a
  * multiple of every page size. */
-#define BEHIND_BYTES (16u << 20)
+#define SYNC_BEHIND_BYTES (16u << 20)
 /* From here on a label that only one line has is not believed: a gigabyte. */
 #define STRAY_LABEL_MAX (UINT32_C(1) << 27)
 
@@ -291,9 +291,9 @@ rows_walk(build_t *build, uint8_t *file, uint64_t first, bool offsets,
         if (status != SKN_OK)
             return status;
         at += SKN_DATASET_ROW_WORDS + row[at] + 2 * (uint64_t)row[at + 1];
-        if (at * sizeof(*row) - behind >= 2 * BEHIND_BYTES) {
-            (void)madvise(file + behind, BEHIND_BYTES, MADV_DONTNEED);
-            behind += BEHIND_BYTES;
+        if (at * sizeof(*row) - behind >= 2 * SYNC_BEHIND_BYTES) {
+            (void)madvise(file + behind, SYNC_BEHIND_BYTES, MADV_DONTNEED);
+            behind += SYNC_BEHIND_BYTES;
         }
     }
     return offsets ? put(build, &at, sizeof(at), error) : SKN_OK;

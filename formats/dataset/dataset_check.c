@@ -11,15 +11,15 @@
 #include <xxhash.h>
 
 /* Bytes that are hashed while the check has just brought them into a cache. */
-#define HASH_STEP_BYTES (1u << 18)
+#define CHECK_STEP_BYTES (1u << 18)
 
-typedef struct walk {
+typedef struct check_walk {
     const skn_dataset_head_t *head;
     const uint32_t *row;    /* [row_words] */
     const uint64_t *offset; /* [point_count + 1] */
     uint64_t at;            /* in words */
     skn_dataset_head_t sum; /* the totals of the rows so far */
-} walk_t;
+} check_walk_t;
 
 static uint64_t
 part_align(uint64_t bytes)
@@ -107,7 +107,7 @@ all_finite(const uint32_t *value_bits, uint32_t count)
 
 /* Checks the row at walk->at and steps over it. */
 static bool
-row_check(walk_t *walk)
+row_check(check_walk_t *walk)
 {
     const skn_dataset_head_t *head = walk->head;
     uint64_t left = head->row_words - walk->at;
@@ -163,9 +163,9 @@ skn_dataset_body_check(const void *file)
     const uint8_t *byte = file;
     const skn_dataset_head_t *head = file;
     skn_dataset_layout_t layout = skn_dataset_layout(head);
-    walk_t walk = { .head = head,
-                    .row = (const void *)(byte + layout.row_at),
-                    .offset = (const void *)(byte + layout.offset_at) };
+    check_walk_t walk = { .head = head,
+                          .row = (const void *)(byte + layout.row_at),
+                          .offset = (const void *)(byte + layout.offset_at) };
     XXH3_state_t *hash = XXH3_createState();
     if (!hash || XXH3_64bits_reset(hash) != XXH_OK) {
         (void)XXH3_freeState(hash);
@@ -176,7 +176,7 @@ skn_dataset_body_check(const void *file)
     while (good && walk.sum.point_count < head->point_count) {
         good = row_check(&walk);
         uint64_t checked = layout.row_at + walk.at * sizeof(uint32_t);
-        if (checked - hashed < HASH_STEP_BYTES)
+        if (checked - hashed < CHECK_STEP_BYTES)
             continue;
         (void)XXH3_64bits_update(hash, byte + hashed, checked - hashed);
         hashed = checked;

@@ -21,7 +21,7 @@
 /* Packed bytes read at once: large enough that the call does not count, small
  * enough for a second-level cache. */
 #define INPUT_BYTES (1u << 18)
-#define MAGIC_BYTES 4u
+#define STREAM_MAGIC_BYTES 4u
 /* The longest part of a path in a sentence of 512 bytes. */
 #define NAME_SHOWN_BYTES 240u
 
@@ -67,7 +67,7 @@ no_memory(const skn_stream_t *stream, skn_error_t *error)
  * skip; its lowest four bits are free. */
 static const struct {
     packing_t packing;
-    uint8_t bytes[MAGIC_BYTES], mask[MAGIC_BYTES];
+    uint8_t bytes[STREAM_MAGIC_BYTES], mask[STREAM_MAGIC_BYTES];
 } magics[] = {
     { GZIP, { 0x1f, 0x8b }, { 0xff, 0xff } },
     { ZSTD, { 0x50, 0x2a, 0x4d, 0x18 }, { 0xf0, 0xff, 0xff, 0xff } },
@@ -82,12 +82,12 @@ packing_of(const uint8_t *start, size_t bytes, bool *open)
     *open = false;
     for (size_t m = 0; m < sizeof(magics) / sizeof(magics[0]); m++) {
         size_t k = 0;
-        while (k < bytes && k < MAGIC_BYTES &&
+        while (k < bytes && k < STREAM_MAGIC_BYTES &&
                (start[k] & magics[m].mask[k]) == magics[m].bytes[k])
             k++;
-        while (k < MAGIC_BYTES && magics[m].mask[k] == 0)
+        while (k < STREAM_MAGIC_BYTES && magics[m].mask[k] == 0)
             k++;
-        if (k == MAGIC_BYTES)
+        if (k == STREAM_MAGIC_BYTES)
             return magics[m].packing;
         *open = *open || k == bytes;
     }

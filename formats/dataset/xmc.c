@@ -15,7 +15,7 @@
 
 /* The window at first: many lines, yet within a second-level cache. It doubles
  * for a longer line, up to SKN_LINE_BYTES_MAX and its line end. */
-#define WINDOW_BYTES (1u << 18)
+#define READ_BYTES (1u << 18)
 #define WINDOW_BYTES_MAX ((size_t)SKN_LINE_BYTES_MAX + 2)
 
 struct skn_xmc_reader {
@@ -229,8 +229,8 @@ reader_open(const char *name, skn_stream_t *stream,
     }
     reader->stream = stream;
     reader->name = strdup(name);
-    reader->window = malloc(WINDOW_BYTES);
-    reader->window_room = WINDOW_BYTES;
+    reader->window = malloc(READ_BYTES);
+    reader->window_room = READ_BYTES;
     if (bounds)
         reader->bounds = *bounds;
     reader->bounds.has_header = false;

@@ -16,11 +16,11 @@
 /* How much of a refused word is shown. */
 #define WORD_SHOWN_BYTES 24u
 
-typedef struct cursor {
+typedef struct line_cursor {
     const char *at, *end;
     const skn_xmc_line_t *line;
     const skn_xmc_bounds_t *bounds;
-} cursor_t;
+} line_cursor_t;
 
 /* One of the two lists of a line: its name, and how far its indices may go. */
 typedef struct list {
@@ -66,7 +66,7 @@ index_read(const char *at, const char *end, uint64_t *index)
 
 /* The word around `at`: from `start` to the next blank, cut for a sentence. */
 static int
-word_bytes(const cursor_t *cursor, const char *start)
+word_bytes(const line_cursor_t *cursor, const char *start)
 {
     const char *at = start;
     while (at < cursor->end && !is_blank(*at) &&
@@ -78,7 +78,7 @@ word_bytes(const cursor_t *cursor, const char *start)
 /* Refuses the word at `start`, which was to be `wanted`. A byte that no text
  * contains says more than that: the file is something else. */
 static skn_status_t
-say_word(const cursor_t *cursor, const char *start, const char *wanted,
+say_word(const line_cursor_t *cursor, const char *start, const char *wanted,
          skn_error_t *error)
 {
     int bytes = word_bytes(cursor, start);
@@ -101,7 +101,7 @@ say_word(const cursor_t *cursor, const char *start, const char *wanted,
 }
 
 static skn_status_t
-refuse_word(const cursor_t *cursor, const char *start, const char *wanted,
+refuse_word(const line_cursor_t *cursor, const char *start, const char *wanted,
             skn_error_t *error)
 {
     (void)say_word(cursor, start, wanted, error);
@@ -121,7 +121,7 @@ is_models_limit(const list_t *list, const skn_xmc_bounds_t *bounds)
 }
 
 static skn_status_t
-say_range(const cursor_t *cursor, const char *start, const list_t *list,
+say_range(const line_cursor_t *cursor, const char *start, const list_t *list,
           skn_error_t *error)
 {
     const skn_xmc_bounds_t *bounds = cursor->bounds;
@@ -161,7 +161,7 @@ say_range(const cursor_t *cursor, const char *start, const list_t *list,
 }
 
 static skn_status_t
-refuse_range(const cursor_t *cursor, const char *start, const list_t *list,
+refuse_range(const line_cursor_t *cursor, const char *start, const list_t *list,
              skn_error_t *error)
 {
     const skn_xmc_bounds_t *bounds = cursor->bounds;
@@ -180,7 +180,7 @@ refuse_range(const cursor_t *cursor, const char *start, const list_t *list,
 /* Where `index` stands for the second time. The words were read once without
  * an error, so this needs no checks. */
 static const char *
-repeat_find(const cursor_t *cursor, const char *from, bool features,
+repeat_find(const line_cursor_t *cursor, const char *from, bool features,
             uint32_t index)
 {
     uint64_t found = 0;
@@ -200,7 +200,7 @@ repeat_find(const cursor_t *cursor, const char *from, bool features,
 }
 
 static skn_status_t
-refuse_repeat(const cursor_t *cursor, const char *from, uint32_t label,
+refuse_repeat(const line_cursor_t *cursor, const char *from, uint32_t label,
               skn_error_t *error)
 {
     (void)skn_fail(
@@ -210,7 +210,7 @@ refuse_repeat(const cursor_t *cursor, const char *from, uint32_t label,
 }
 
 static skn_status_t
-refuse_sum(const cursor_t *cursor, const char *from, uint32_t feature,
+refuse_sum(const line_cursor_t *cursor, const char *from, uint32_t feature,
            skn_error_t *error)
 {
     (void)skn_fail(error, SKN_BAD_DATA,
@@ -222,7 +222,7 @@ refuse_sum(const cursor_t *cursor, const char *from, uint32_t feature,
 }
 
 static skn_status_t
-refuse_count(const cursor_t *cursor, const char *where, const list_t *list,
+refuse_count(const line_cursor_t *cursor, const char *where, const list_t *list,
              skn_error_t *error)
 {
     return skn_fail(error, SKN_BAD_DATA,
@@ -251,8 +251,8 @@ skn_xmc_point_fini(skn_xmc_point_t *point)
 /* Makes room for `room_count` labels and as many features. The old contents
  * are not kept. */
 static skn_status_t
-point_reserve(skn_xmc_point_t *point, size_t room_count, const cursor_t *cursor,
-              skn_error_t *error)
+point_reserve(skn_xmc_point_t *point, size_t room_count,
+              const line_cursor_t *cursor, skn_error_t *error)
 {
     if (room_count <= point->room_count)
         return SKN_OK;
@@ -284,8 +284,8 @@ is_rising(const uint32_t *index, size_t count)
 /* Sorts the labels if they need it, and refuses repeats. `from` is where they
  * start in the line. */
 static skn_status_t
-labels_finish(const cursor_t *cursor, const char *from, skn_xmc_point_t *point,
-              skn_error_t *error)
+labels_finish(const line_cursor_t *cursor, const char *from,
+              skn_xmc_point_t *point, skn_error_t *error)
 {
     if (is_rising(point->label, point->label_count))
         return SKN_OK;
@@ -298,7 +298,7 @@ labels_finish(const cursor_t *cursor, const char *from, skn_xmc_point_t *point,
 
 /* Sorts the features if they need it, and adds up repeats. */
 static skn_status_t
-features_finish(const cursor_t *cursor, const char *from,
+features_finish(const line_cursor_t *cursor, const char *from,
                 skn_xmc_point_t *point, skn_error_t *error)
 {
     size_t count = point->feature_count;
@@ -322,7 +322,7 @@ is_ignored(const list_t *list, uint64_t index)
 
 /* Counts an index at `at` that the expected sizes do not reach. */
 static void
-leave_out(const cursor_t *cursor, const char *at, skn_xmc_point_t *point,
+leave_out(const line_cursor_t *cursor, const char *at, skn_xmc_point_t *point,
           uint32_t *count)
 {
     if (point->unknown_labels == 0 && point->unknown_features == 0)
@@ -332,7 +332,7 @@ leave_out(const cursor_t *cursor, const char *at, skn_xmc_point_t *point,
 
 /* Reads `l1,l2,...` up to a blank or the end. */
 static skn_status_t
-labels_parse(cursor_t *cursor, const list_t *list, skn_xmc_point_t *point,
+labels_parse(line_cursor_t *cursor, const list_t *list, skn_xmc_point_t *point,
              skn_error_t *error)
 {
     const char *from = cursor->at, *at = from, *end = cursor->end;
@@ -366,7 +366,7 @@ labels_parse(cursor_t *cursor, const list_t *list, skn_xmc_point_t *point,
 }
 
 static skn_status_t
-refuse_size(const cursor_t *cursor, const char *start, skn_error_t *error)
+refuse_size(const line_cursor_t *cursor, const char *start, skn_error_t *error)
 {
     (void)skn_fail(error, SKN_BAD_DATA,
                    PLACE_FORMAT "value %.*s is too large: a float ends at "
@@ -377,7 +377,7 @@ refuse_size(const cursor_t *cursor, const char *start, skn_error_t *error)
 
 /* Reads the value behind the colon of a feature at cursor->at. */
 static skn_status_t
-value_parse(cursor_t *cursor, float *value, skn_error_t *error)
+value_parse(line_cursor_t *cursor, float *value, skn_error_t *error)
 {
     const char *start = cursor->at, *end = cursor->end;
     if (start == end || is_blank(*start))
@@ -394,7 +394,7 @@ value_parse(cursor_t *cursor, float *value, skn_error_t *error)
 
 /* Steps over `qid:N`, which svmlight has before the features. */
 static bool
-query_skip(cursor_t *cursor)
+query_skip(line_cursor_t *cursor)
 {
     const char *at = cursor->at, *end = cursor->end;
     if (end - at < 5 || memcmp(at, "qid:", 4) != 0)
@@ -409,8 +409,8 @@ query_skip(cursor_t *cursor)
 
 /* Reads `f:v f:v ...` up to the end, or a comment. */
 static skn_status_t
-features_parse(cursor_t *cursor, const list_t *list, skn_xmc_point_t *point,
-               skn_error_t *error)
+features_parse(line_cursor_t *cursor, const list_t *list,
+               skn_xmc_point_t *point, skn_error_t *error)
 {
     const char *from = cursor->at, *end = cursor->end;
     size_t count = 0;
@@ -493,7 +493,8 @@ skn_xmc_line_parse(const skn_xmc_line_t *line, const skn_xmc_bounds_t *bounds,
 {
     static const skn_xmc_bounds_t unbounded = { 0 };
     const skn_xmc_bounds_t *b = bounds ? bounds : &unbounded;
-    cursor_t cursor = { line->text, line->text + line->bytes, line, bounds };
+    line_cursor_t cursor = { line->text, line->text + line->bytes, line,
+                             bounds };
     list_t labels = list_of("label", b, b->header_labels, b->expected_labels);
     list_t features =
         list_of("feature", b, b->header_features, b->expected_features);

@@ -13,13 +13,13 @@
 /* Objects and lists within each other; hosts' parsers have such limits, too. */
 #define DEPTH_MAX 64u
 
-typedef struct look {
+typedef struct json_look {
     const char *at, *end;
     const char *fault; /* NULL: none so far */
-} look_t;
+} json_look_t;
 
 static bool
-fail(look_t *look, const char *fault)
+fail(json_look_t *look, const char *fault)
 {
     if (!look->fault)
         look->fault = fault;
@@ -27,13 +27,13 @@ fail(look_t *look, const char *fault)
 }
 
 static void
-skip_blanks(look_t *look)
+skip_blanks(json_look_t *look)
 {
     look->at += strspn(look->at, " \t");
 }
 
 static bool
-take(look_t *look, char byte)
+take(json_look_t *look, char byte)
 {
     skip_blanks(look);
     if (*look->at != byte)
@@ -43,7 +43,7 @@ take(look_t *look, char byte)
 }
 
 static bool
-read_escape(look_t *look)
+read_escape(json_look_t *look)
 {
     static const char digits[] = "0123456789abcdefABCDEF";
     char which = *++look->at;
@@ -57,7 +57,7 @@ read_escape(look_t *look)
 }
 
 static bool
-read_string(look_t *look)
+read_string(json_look_t *look)
 {
     if (!take(look, '"'))
         return fail(look, "no string where one is expected");
@@ -81,7 +81,7 @@ read_string(look_t *look)
 
 /* Digits, at least one. */
 static bool
-read_digits(look_t *look)
+read_digits(json_look_t *look)
 {
     size_t count = strspn(look->at, "0123456789");
     look->at += count;
@@ -89,7 +89,7 @@ read_digits(look_t *look)
 }
 
 static bool
-read_number(look_t *look)
+read_number(json_look_t *look)
 {
     look->at += *look->at == '-';
     bool zero = *look->at == '0';
@@ -109,7 +109,7 @@ read_number(look_t *look)
 
 /* A string, a number, true, false or null. */
 static bool
-read_scalar(look_t *look)
+read_scalar(json_look_t *look)
 {
     static const char *const words[] = { "true", "false", "null" };
     if (*look->at == '"')
@@ -124,7 +124,7 @@ read_scalar(look_t *look)
 
 /* The key of an object's next member. */
 static bool
-read_key(look_t *look)
+read_key(json_look_t *look)
 {
     return read_string(look) &&
            (take(look, ':') || fail(look, "a key without a ':'"));
@@ -133,7 +133,7 @@ read_key(look_t *look)
 /* Past what has just ended: the ends of objects and lists around it, and the
  * comma before the next value. `open` has the bracket that closes each. */
 static bool
-read_ends(look_t *look, const char *open, size_t *depth)
+read_ends(json_look_t *look, const char *open, size_t *depth)
 {
     while (*depth > 0) {
         char end = open[*depth - 1];
@@ -147,7 +147,7 @@ read_ends(look_t *look, const char *open, size_t *depth)
 }
 
 static bool
-read_object(look_t *look)
+read_object(json_look_t *look)
 {
     char open[DEPTH_MAX];
     size_t depth = 0;
@@ -178,7 +178,7 @@ read_object(look_t *look)
 const char *
 skn_json_line_fault(const char *text, size_t *at)
 {
-    look_t look = { .at = text, .end = text + strlen(text) };
+    json_look_t look = { .at = text, .end = text + strlen(text) };
     skip_blanks(&look);
     if (*look.at != '{')
         (void)fail(&look, "no '{' at its start");

@@ -266,7 +266,7 @@ pack_b(float *to, const skn_gemm_t *job, size_t column, size_t columns,
 
 /* Lines a multiple of 1 KiB apart share few places of a first-level cache. */
 #define ALIAS_FLOATS ((size_t)256)
-#define LINE_FLOATS ((size_t)16)
+#define GEMM_LINE_FLOATS ((size_t)16)
 
 /* A block of a where it lies, if tiles can read it there. */
 static left_t
@@ -317,7 +317,7 @@ VF_WORD void
 fetch_panel(const left_t *left, const float *a, size_t rows, size_t depth)
 {
     for (size_t r = 0; r < rows; r++)
-        for (size_t d = 0; d < depth; d += LINE_FLOATS)
+        for (size_t d = 0; d < depth; d += GEMM_LINE_FLOATS)
             __builtin_prefetch(a + r * left->row_step + d);
 }
 

@@ -146,7 +146,7 @@ static const base_t bases[] = {
     { &skn_keeper,
       "save",
       { { "path", "RUN" }, { "owners", "1" }, { "node", "a" } } },
-    { &skn_coordinator,
+    { &skn_course,
       "saved",
       { { "batches_per_epoch", "2" }, { "epochs", "1" } } },
 };
@@ -393,4 +393,4 @@ TRY_KIND(table_builder)
 TRY_KIND(evaluator)
 TRY_KIND(checkpointer)
 TRY_KIND(keeper)
-TRY_KIND(coordinator)
+TRY_KIND(course)

@@ -1,8 +1,8 @@
 /* contract_slips_course.c - the course of a run and wrong messages.
  *
- * The probe plays what is around a source, an evaluator and a coordinator: the
+ * The probe plays what is around a source, an evaluator and a course: the
  * answers to what each of them asked. Covers actors/course/source.c,
- * actors/course/evaluator.c and actors/course/coordinator.c.
+ * actors/course/evaluator.c and actors/course/course.c.
  * SPDX-License-Identifier: Apache-2.0 */
 #include "tests/support/slip.h"
 #include "tests/support/temp_folder.h"
@@ -319,7 +319,7 @@ Test(slips_evaluator, a_second_ranking_of_a_batch_is_refused)
                      "evaluator: a second ranking of batch 3");
 }
 
-/* --- coordinator ---------------------------------------------------------- */
+/* --- course ---------------------------------------------------------- */
 
 static skn_status_t
 post_reached(skn_actor_t *actor, uint64_t batch, uint32_t purpose,
@@ -373,8 +373,8 @@ post_saved(skn_actor_t *actor, uint64_t batch, skn_error_t *error)
 }
 
 static skn_status_t
-react_to_coordinator(skn_actor_t *actor, const skn_schema_t *schema,
-                     const void *message, skn_error_t *error)
+react_to_course(skn_actor_t *actor, const skn_schema_t *schema,
+                const void *message, skn_error_t *error)
 {
     const skn_go_t *go = message;
     skn_status_t status = SKN_OK;
@@ -397,31 +397,28 @@ react_to_coordinator(skn_actor_t *actor, const skn_schema_t *schema,
 
 /* Epochs of two batches: train, test, train, test, save. */
 static void
-be_coordinator(void)
+be_course(void)
 {
     static const char *const to[] = { "result", "reached", "metrics", "saved",
                                       NULL };
     static const char *const from[] = { "go", "halt", "save", NULL };
-    take_part(&skn_coordinator, to, from);
+    take_part(&skn_course, to, from);
     probe_option("batches_per_epoch", "2");
     probe_option("epochs", "2");
     probe_option("tests", "true");
-    probe.react = react_to_coordinator;
+    probe.react = react_to_course;
 }
 
-TestSuite(slips_coordinator, .init = be_coordinator, .timeout = 60);
+TestSuite(slips_course, .init = be_course, .timeout = 60);
 
 static void
 reset_none(void)
 {
 }
 
-#define MARKER(batch)                                                          \
-    "coordinator: a marker at batch " batch " was not asked for"
-#define PASS(purpose)                                                          \
-    "coordinator: a pass of purpose " purpose " was not asked for"
-#define SAVED(batch)                                                           \
-    "coordinator: a checkpoint of batch " batch " was not asked for"
+#define MARKER(batch) "course: a marker at batch " batch " was not asked for"
+#define PASS(purpose) "course: a pass of purpose " purpose " was not asked for"
+#define SAVED(batch) "course: a checkpoint of batch " batch " was not asked for"
 
 static const slip_t answers[] = {
     { "reached", 0, "batch=3", REFUSED, MARKER("3") },
@@ -447,7 +444,7 @@ static const slip_t answers[] = {
     { "result", 0, "batch=0xffffffffffffffff", SKN_OK, NULL },
 };
 
-Test(slips_coordinator, every_answer_to_what_was_not_asked_is_refused)
+Test(slips_course, every_answer_to_what_was_not_asked_is_refused)
 {
     SLIP_RUN(answers, reset_none);
 }
@@ -464,7 +461,7 @@ start_with_saved(skn_actor_t *actor, skn_error_t *error)
     return post_saved(actor, 0, error);
 }
 
-Test(slips_coordinator, answers_before_any_question_are_refused)
+Test(slips_course, answers_before_any_question_are_refused)
 {
     probe.start = start_with_metrics;
     probe_run();

@@ -3,7 +3,7 @@
 #
 # Every line of "Bad input": data files, configs, topologies, checkpoints, the
 # disk, permissions, memory, and a loss that is no number. Each is run with
-# --json, too. Covers topology/plan/plan.c and cli/train.c.
+# --json, too. Covers topology/plan/plan.c and cli/verb_train.c.
 # SPDX-License-Identifier: Apache-2.0
 # shellcheck source=tests/e2e/lib.sh
 . "$(dirname "$0")/lib.sh"
@@ -279,7 +279,7 @@ topology() { # SENTENCE SED-SCRIPT PATTERN
 topology "a cycle without a gate" \
     's/\(output_gradient.*\), peer: true/\1/' \
     "*: embedding.0 -> output.0 -> embedding.0 is a cycle of pipes without a \
-gate; lead it through a gate (source, coordinator), or give pipes that only \
+gate; lead it through a gate (source, course), or give pipes that only \
 answer \`peer: true\`"
 topology "too little credit" \
     's/\(from: embedding, to: output, .*\)credit: [0-9]*/\1credit: 1/' \

@@ -1,10 +1,11 @@
 #!/usr/bin/env bash
 # cli.sh - what the verbs print, and what they say when something is wrong.
 #
-# Covers cli/actors.c, cli/bench/bench.c, cli/check.c, cli/completion.c,
-# cli/doctor/doctor.c, cli/eval.c, cli/base/follow.c, cli/graph.c,
-# cli/base/help.c, cli/inspect.c, cli/main.c, cli/man.c, cli/plan.c,
-# cli/predict.c, cli/reference.c, cli/run.c, cli/base/supervise.c, cli/train.c,
+# Covers cli/verb_actors.c, cli/bench/bench.c, cli/verb_check.c,
+# cli/verb_completion.c, cli/doctor/doctor.c, cli/verb_eval.c,
+# cli/base/follow.c, cli/verb_graph.c, cli/base/help.c, cli/verb_inspect.c,
+# cli/main.c, cli/verb_man.c, cli/verb_plan.c, cli/verb_predict.c,
+# cli/verb_reference.c, cli/verb_run.c, cli/base/supervise.c, cli/verb_train.c,
 # cli/verbs.c and cli/doctor/version.c.
 # SPDX-License-Identifier: Apache-2.0
 # shellcheck source=tests/e2e/lib.sh

@@ -2,7 +2,7 @@
 # command_line.sh - what is typed is what is taken: values of -o, numbers,
 # help for a verb; and every problem of a file is told once, with its place.
 #
-# Covers cli/base/call.c, cli/check.c, cli/eval.c, cli/main.c,
+# Covers cli/base/call.c, cli/verb_check.c, cli/verb_eval.c, cli/main.c,
 # cli/up/up_command.c and topology/config/document_set.c.
 # SPDX-License-Identifier: Apache-2.0
 # shellcheck source=tests/e2e/lib.sh

@@ -3,7 +3,7 @@
 #
 # Covers cli/elastic/coordinator.c, cli/elastic/member.c,
 # cli/elastic/member_worker.c, cli/elastic/crew.c, cli/elastic/up_elastic.c,
-# cli/base/talk.c, topology/elastic/membership.c and actors/course/coordinator.c
+# cli/base/talk.c, topology/elastic/membership.c and actors/course/course.c
 # (patience); cli/base/process.c and cli/base/alone.c. torture.sh has them at
 # random.
 # SPDX-License-Identifier: Apache-2.0

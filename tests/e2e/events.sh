@@ -1,8 +1,8 @@
 #!/usr/bin/env bash
 # events.sh - docs/events.md names every event and member that is printed.
 #
-# Covers the forms of actors/course/coordinator.c, cli/train.c, cli/eval.c and
-# others against the document that people write their readers by.
+# Covers the forms of actors/course/course.c, cli/verb_train.c, cli/verb_eval.c
+# and others against the document that people write their readers by.
 # SPDX-License-Identifier: Apache-2.0
 # shellcheck source=tests/e2e/lib.sh
 . "$(dirname "$0")/lib.sh"

@@ -3,8 +3,8 @@
 #
 # A node that waited in vain, the same command again; --resume or --predict on
 # one node alone. Beside faults.sh, where it is the machines that fail. Covers
-# formats/checkpoint/run_folder.c, cli/up.c, cli/node.c and the sentences of the
-# links.
+# formats/checkpoint/run_folder.c, cli/verb_up.c, cli/verb_node.c and the
+# sentences of the links.
 # SPDX-License-Identifier: Apache-2.0
 # shellcheck source=tests/e2e/lib.sh
 . "$(dirname "$0")/lib.sh"

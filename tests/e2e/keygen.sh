@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # keygen.sh - skein keygen: two files, their modes, and every refusal.
 #
-# Covers cli/keygen.c.
+# Covers cli/verb_keygen.c.
 # SPDX-License-Identifier: Apache-2.0
 # shellcheck source=tests/e2e/lib.sh
 . "$(dirname "$0")/lib.sh"

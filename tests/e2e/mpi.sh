@@ -2,7 +2,8 @@
 # mpi.sh - two nodes that Open MPI's mpirun starts, by the command of
 # docs/slurm.md: they train, save when mpirun is told to end, and go on.
 #
-# Covers cli/recipe.c and cli/recipes.c.  SPDX-License-Identifier: Apache-2.0
+# Covers cli/verb_recipe.c and cli/recipes.c.
+# SPDX-License-Identifier: Apache-2.0
 # shellcheck source=tests/e2e/lib.sh
 . "$(dirname "$0")/lib.sh"
 # shellcheck source=tests/e2e/tiny.sh

@@ -2,7 +2,8 @@
 # recipe.sh - what `skein recipe` prints, run with stand-ins for the engine, and
 # what it refuses. A real Slurm runs it in slurm.sh, and mpirun in mpi.sh.
 #
-# Covers cli/recipe.c and cli/recipes.c.  SPDX-License-Identifier: Apache-2.0
+# Covers cli/verb_recipe.c and cli/recipes.c.
+# SPDX-License-Identifier: Apache-2.0
 # shellcheck source=tests/e2e/lib.sh
 . "$(dirname "$0")/lib.sh"
 # shellcheck source=tests/e2e/tiny.sh

@@ -1,8 +1,8 @@
 #!/usr/bin/env bash
 # resume.sh - a run that is killed or stopped goes on to the same weights.
 #
-# Covers cli/base/supervise.c, cli/train.c, topology/run/resume.c,
-# topology/run/model_run.c, actors/course/coordinator.c,
+# Covers cli/base/supervise.c, cli/verb_train.c, topology/run/resume.c,
+# topology/run/model_run.c, actors/course/course.c,
 # actors/checkpoints/checkpointer.c and actors/course/progress.c. SKEIN_SEED=N
 # repeats the moments of an earlier failure; ROUNDS=N kills more.
 # SPDX-License-Identifier: Apache-2.0

@@ -8,7 +8,8 @@ puts the pieces together, and computes in double what `predict`, `eval` and
 shapes, and the hash over all weights. So a mistake that writing and reading
 share, or training and predicting, is seen here.
 
-Covers cli/predict.c, cli/eval.c, cli/inspect.c and the format of checkpoints.
+Covers cli/verb_predict.c, cli/verb_eval.c, cli/verb_inspect.c and the format
+of checkpoints.
 SPDX-License-Identifier: Apache-2.0
 """
 import array

@@ -5,7 +5,7 @@
 # those of docs/slurm.md. First a run on three nodes is preempted as a whole and
 # goes on; then an array of members grows, loses one, then two at once, and they
 # come back elsewhere. Runs are long enough for any machine; they are told to
-# end soon when all that was to be seen has been. Covers cli/recipe.c,
+# end soon when all that was to be seen has been. Covers cli/verb_recipe.c,
 # cli/recipes.c and --requeue-code.
 # SPDX-License-Identifier: Apache-2.0
 # shellcheck source=tests/e2e/lib.sh

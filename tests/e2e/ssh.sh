@@ -2,7 +2,7 @@
 # ssh.sh - skein up with a node over ssh, to a server that the test starts.
 #
 # OpenSSH's sshd listens on loopback, with keys of its own in $work. Covers
-# cli/up.c, cli/up/up_command.c, cli/up/up_process.c and the leash of
+# cli/verb_up.c, cli/up/up_command.c, cli/up/up_process.c and the leash of
 # cli/base/follow.c.
 # SPDX-License-Identifier: Apache-2.0
 # shellcheck source=tests/e2e/lib.sh

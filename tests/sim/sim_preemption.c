@@ -453,7 +453,7 @@ play(uint64_t seed, uint32_t count, double hours, double mean[5])
     world->harvest = skn_harvest_new(count, NULL, &error);
     while (world->membership && world->harvest &&
            (double)world->now_ns < hours * 3600e9 &&
-           skn_membership_phase(world->membership) != SKN_PHASE_OVER) {
+           skn_membership_phase(world->membership) != SKN_CLUSTER_OVER) {
         world->now_ns += STEP_NS;
         restart_all(world, live(world));
         lead_on(world);

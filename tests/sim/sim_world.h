@@ -68,11 +68,11 @@ sim_check_memory(sim_world_t *world, const sim_node_t *node)
     skn_link_counts_t counts;
     skn_link_count(node->link, &counts);
     size_t window = node->options.window_bytes;
-    size_t slots = sizeof(void *) *
-                   (8 + 2 * (counts.queue_bytes + window) / SKN_CHUNK_BYTES);
+    size_t slots = sizeof(void *) * (8 + 2 * (counts.queue_bytes + window) /
+                                             SKN_STREAM_CHUNK_BYTES);
     uint64_t bound = 8192 + SKN_FRAGMENT_BYTES_MAX + counts.queue_bytes +
-                     window + 4 * SKN_CHUNK_BYTES + world->record_max + 4096 +
-                     slots;
+                     window + 4 * SKN_STREAM_CHUNK_BYTES + world->record_max +
+                     4096 + slots;
     if (counts.memory_bytes > bound)
         sim_wrong(world, "memory beyond its bound");
     if (skn_link_state(node->link) == SKN_LINK_DONE && counts.queue_bytes > 0)

@@ -15,6 +15,7 @@
 #include <inttypes.h>
 
 #include "actors/runtime/endings.h"
+#include "transport/socket/clock.h"
 #include "tests/support/flow_fixture.h"
 #include "tests/support/sanitized.h"
 #include "tests/support/tsan_libzmq.h"

@@ -89,7 +89,7 @@ stop(uint32_t node)
 static bool
 take(uint32_t from, uint32_t to)
 {
-    skn_arrival_t arrival;
+    skn_endpoint_event_t arrival;
     bool came = false;
     for (uint32_t k = 0; k < NODES; k++)
         while (skn_endpoint_take(endpoint[k], &arrival))

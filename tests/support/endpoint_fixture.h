@@ -83,21 +83,21 @@ wait_for(skn_endpoint_t *endpoint)
 }
 
 /* Waits for the next arrival, whatever it is. */
-static inline skn_arrival_t
+static inline skn_endpoint_event_t
 next_arrival(skn_endpoint_t *endpoint)
 {
-    skn_arrival_t arrival;
+    skn_endpoint_event_t arrival;
     while (!skn_endpoint_take(endpoint, &arrival))
         wait_for(endpoint);
     return arrival;
 }
 
 /* Waits for the next arrival of `kind`; others are passed over. */
-static inline skn_arrival_t
-await(skn_endpoint_t *endpoint, skn_arrival_kind_t kind)
+static inline skn_endpoint_event_t
+await(skn_endpoint_t *endpoint, skn_endpoint_event_kind_t kind)
 {
     for (;;) {
-        skn_arrival_t arrival = next_arrival(endpoint);
+        skn_endpoint_event_t arrival = next_arrival(endpoint);
         if (arrival.kind == kind)
             return arrival;
     }
@@ -134,7 +134,7 @@ static inline void
 send_now(skn_endpoint_t *endpoint, uint32_t peer, skn_lane_t lane,
          skn_frame_t header, skn_frame_t body)
 {
-    skn_arrival_t arrival;
+    skn_endpoint_event_t arrival;
     skn_status_t status;
     while ((status = skn_endpoint_send(endpoint, peer, lane, header, body,
                                        &error)) == SKN_BUSY) {

@@ -194,7 +194,7 @@ begin_two_of(play_t *play, bool partial)
     arrive(play, 0, 11);
     arrive(play, 1, 22);
     pass(play, 300, 0);
-    cr_assert_eq(skn_membership_phase(play->membership), SKN_PHASE_RUNNING);
+    cr_assert_eq(skn_membership_phase(play->membership), SKN_CLUSTER_RUNNING);
     cr_assert_eq(skn_membership_members(play->membership), 3);
 }
 

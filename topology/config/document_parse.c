@@ -15,7 +15,7 @@
 #include "skein/limits.h"
 #include "topology/config/document_tree.h"
 
-typedef struct builder {
+typedef struct tree_builder {
     skn_document_t *document;
     skn_problems_t *problems;
     const char *origin;
@@ -31,7 +31,7 @@ typedef struct builder {
     size_t end; /* behind the bracket that closes the root */
     uint32_t document_count;
     uint32_t repeated_count; /* keys that stand twice: the tree is whole */
-} builder_t;
+} tree_builder_t;
 
 /* --- bytes --------------------------------------------------------------- */
 
@@ -53,7 +53,7 @@ is_printable(const unsigned char *at, const unsigned char *end)
 }
 
 static skn_mark_t
-mark_at(const builder_t *builder, uint32_t line, uint32_t column)
+mark_at(const tree_builder_t *builder, uint32_t line, uint32_t column)
 {
     skn_mark_t mark = { builder->origin, 0, 0 };
     if (builder->has_lines) {
@@ -92,7 +92,7 @@ is_question(const unsigned char *text, const unsigned char *at,
 }
 
 static skn_status_t
-check_bytes(const builder_t *builder, const char *text, size_t text_bytes)
+check_bytes(const tree_builder_t *builder, const char *text, size_t text_bytes)
 {
     const unsigned char *at = (const unsigned char *)text;
     const unsigned char *end = at + text_bytes;
@@ -129,7 +129,7 @@ check_bytes(const builder_t *builder, const char *text, size_t text_bytes)
 
 /* Marks of libfyaml count from 0, and stand behind an opening quote. */
 static skn_mark_t
-mark_of(builder_t *builder, struct fy_token *token)
+mark_of(tree_builder_t *builder, struct fy_token *token)
 {
     const struct fy_mark *mark = token ? fy_token_start_mark(token) : NULL;
     if (!mark)
@@ -142,7 +142,7 @@ mark_of(builder_t *builder, struct fy_token *token)
 }
 
 static skn_status_t
-no_memory(const builder_t *builder)
+no_memory(const tree_builder_t *builder)
 {
     return skn_document_no_memory(builder->document, builder->problems);
 }
@@ -165,7 +165,7 @@ is_text(const char *text, size_t text_bytes)
 
 /* A copy of the text of a scalar; an empty value has no token. */
 static skn_status_t
-copy_text(builder_t *builder, struct fy_token *token, const char **text)
+copy_text(tree_builder_t *builder, struct fy_token *token, const char **text)
 {
     size_t bytes = 0;
     const char *found = token ? fy_token_get_text(token, &bytes) : "";
@@ -184,20 +184,21 @@ copy_text(builder_t *builder, struct fy_token *token, const char **text)
 /* --- events -------------------------------------------------------------- */
 
 static skn_node_t *
-parent_of_next(const builder_t *builder)
+parent_of_next(const tree_builder_t *builder)
 {
     return builder->depth ? builder->open[builder->depth - 1] : NULL;
 }
 
 static bool
-expects_key(const builder_t *builder)
+expects_key(const tree_builder_t *builder)
 {
     const skn_node_t *parent = parent_of_next(builder);
     return parent && parent->type == SKN_NODE_MAPPING && !builder->key;
 }
 
 static void
-refuse_extras(builder_t *builder, struct fy_token *anchor, struct fy_token *tag)
+refuse_extras(tree_builder_t *builder, struct fy_token *anchor,
+              struct fy_token *tag)
 {
     if (anchor) {
         (void)skn_problems_add(builder->problems, mark_of(builder, anchor),
@@ -216,7 +217,7 @@ refuse_extras(builder_t *builder, struct fy_token *anchor, struct fy_token *tag)
 
 /* Makes the node that comes next and hangs it into its place. */
 static skn_status_t
-add_node(builder_t *builder, skn_node_type_t type, skn_mark_t mark,
+add_node(tree_builder_t *builder, skn_node_type_t type, skn_mark_t mark,
          skn_node_t **made)
 {
     if (builder->document->node_count >= SKN_CONFIG_NODES_MAX)
@@ -241,7 +242,7 @@ add_node(builder_t *builder, skn_node_type_t type, skn_mark_t mark,
 }
 
 static skn_status_t
-on_key(builder_t *builder, struct fy_token *token)
+on_key(tree_builder_t *builder, struct fy_token *token)
 {
     builder->key_mark = mark_of(builder, token);
     skn_status_t status = copy_text(builder, token, &builder->key);
@@ -260,7 +261,7 @@ on_key(builder_t *builder, struct fy_token *token)
 }
 
 static skn_status_t
-on_scalar(builder_t *builder, const struct fy_event_scalar_data *scalar)
+on_scalar(tree_builder_t *builder, const struct fy_event_scalar_data *scalar)
 {
     refuse_extras(builder, scalar->anchor, scalar->tag);
     if (expects_key(builder))
@@ -282,7 +283,7 @@ on_scalar(builder_t *builder, const struct fy_event_scalar_data *scalar)
 /* The alias is refused; something takes its place, so that the rest of the
  * file can be looked at. */
 static skn_status_t
-on_alias(builder_t *builder, const struct fy_event_alias_data *alias)
+on_alias(tree_builder_t *builder, const struct fy_event_alias_data *alias)
 {
     skn_mark_t mark = mark_of(builder, alias->anchor);
     (void)skn_problems_add(builder->problems, mark, "aliases are refused");
@@ -297,7 +298,7 @@ on_alias(builder_t *builder, const struct fy_event_alias_data *alias)
 }
 
 static skn_status_t
-on_start(builder_t *builder, skn_node_type_t type, struct fy_token *start,
+on_start(tree_builder_t *builder, skn_node_type_t type, struct fy_token *start,
          struct fy_token *anchor, struct fy_token *tag)
 {
     refuse_extras(builder, anchor, tag);
@@ -332,7 +333,7 @@ compare_keys(const void *a, const void *b)
 }
 
 static skn_status_t
-refuse_repeated_keys(builder_t *builder, const skn_node_t *mapping)
+refuse_repeated_keys(tree_builder_t *builder, const skn_node_t *mapping)
 {
     if (mapping->count < 2)
         return SKN_OK;
@@ -362,7 +363,7 @@ refuse_repeated_keys(builder_t *builder, const skn_node_t *mapping)
 }
 
 static skn_status_t
-on_end(builder_t *builder, struct fy_token *end)
+on_end(tree_builder_t *builder, struct fy_token *end)
 {
     const skn_node_t *ended = builder->open[--builder->depth];
     const struct fy_mark *mark = end ? fy_token_end_mark(end) : NULL;
@@ -374,7 +375,7 @@ on_end(builder_t *builder, struct fy_token *end)
 }
 
 static skn_status_t
-on_event(builder_t *builder, const struct fy_event *event)
+on_event(tree_builder_t *builder, const struct fy_event *event)
 {
     switch (event->type) {
     case FYET_DOCUMENT_START:
@@ -433,7 +434,7 @@ new_diag(void)
 
 /* Adds what libfyaml found wrong; its lines and columns count from 1 here. */
 static skn_status_t
-add_syntax_problems(builder_t *builder, struct fy_diag *diag)
+add_syntax_problems(tree_builder_t *builder, struct fy_diag *diag)
 {
     uint32_t count = 0;
     void *place = NULL;
@@ -454,7 +455,8 @@ add_syntax_problems(builder_t *builder, struct fy_diag *diag)
 }
 
 static skn_status_t
-run_parser(builder_t *builder, struct fy_parser *parser, struct fy_diag *diag)
+run_parser(tree_builder_t *builder, struct fy_parser *parser,
+           struct fy_diag *diag)
 {
     bool ended = false;
     skn_status_t status = SKN_OK;
@@ -470,7 +472,7 @@ run_parser(builder_t *builder, struct fy_parser *parser, struct fy_diag *diag)
 }
 
 static skn_status_t
-parse(builder_t *builder, const char *text, size_t text_bytes)
+parse(tree_builder_t *builder, const char *text, size_t text_bytes)
 {
     skn_status_t status = SKN_OK;
     struct fy_parser *parser = NULL;
@@ -503,11 +505,11 @@ skn_document_tree(skn_document_t *document, const char *text, size_t text_bytes,
 {
     static const char byte_order_mark[3] = { '\xEF', '\xBB', '\xBF' };
     size_t problems_before = skn_problems_count(problems);
-    builder_t builder = { .document = document,
-                          .problems = problems,
-                          .origin = origin,
-                          .has_lines = end == NULL,
-                          .end = text_bytes };
+    tree_builder_t builder = { .document = document,
+                               .problems = problems,
+                               .origin = origin,
+                               .has_lines = end == NULL,
+                               .end = text_bytes };
     builder.last = mark_at(&builder, 1, 1);
     *tree = NULL;
     if (text_bytes > SKN_CONFIG_BYTES_MAX)

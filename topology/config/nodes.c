@@ -11,7 +11,7 @@
 #include "topology/config/nearest.h"
 #include "topology/config/values.h"
 
-#define SCHEME "tcp://"
+#define NODE_SCHEME "tcp://"
 /* RFC 1035, section 2.3.4: a name has at most 255 octets. */
 #define HOST_BYTES 256
 
@@ -22,9 +22,9 @@ static bool
 split_address(const char *text, char *host)
 {
     uint64_t port = 0;
-    if (strncmp(text, SCHEME, strlen(SCHEME)) != 0)
+    if (strncmp(text, NODE_SCHEME, strlen(NODE_SCHEME)) != 0)
         return false;
-    text += strlen(SCHEME);
+    text += strlen(NODE_SCHEME);
     const char *colon = strrchr(text, ':');
     if (!colon || colon == text || colon - text >= HOST_BYTES ||
         !skn_text_is_digit(colon[1]) || !skn_value_unsigned(colon + 1, &port) ||

@@ -6,7 +6,7 @@
 #include <stdlib.h>
 
 #define NODES_MAX 64u
-#define NS_PER_MS 1000000u
+#define BALANCE_NS_PER_MS 1000000u
 /* What is busy for less is as fast as that: its share of the work says too
  * little about it. */
 #define BUSY_MIN 0.02
@@ -63,7 +63,7 @@ takes_part(const skn_balance_t *balance, uint32_t node)
 static uint64_t
 ms_since(uint64_t then_ns, uint64_t now_ns)
 {
-    return now_ns > then_ns ? (now_ns - then_ns) / NS_PER_MS : 0;
+    return now_ns > then_ns ? (now_ns - then_ns) / BALANCE_NS_PER_MS : 0;
 }
 
 skn_balance_t *

@@ -93,7 +93,7 @@ void
 skn_membership_abort(skn_membership_t *membership, uint32_t number,
                      uint64_t now_ns)
 {
-    member_t *member = &membership->member[number];
+    member_state_t *member = &membership->member[number];
     skn_membership_give(membership, SKN_DUTY_ABORT, number)->cut =
         skn_membership_keeps(membership) && takes_part(membership, number);
     member->abort_ns = now_ns;
@@ -104,7 +104,7 @@ skn_membership_take_back(skn_membership_t *membership)
 {
     bool any = false;
     for (uint32_t k = 0; k < membership->options.count; k++) {
-        member_t *member = &membership->member[k];
+        member_state_t *member = &membership->member[k];
         if (member->spared_ns == 0)
             continue;
         member->spared_ns = 0;
@@ -119,15 +119,15 @@ skn_membership_take_back(skn_membership_t *membership)
 void
 skn_membership_end_generation(skn_membership_t *membership, uint64_t now_ns)
 {
-    if (membership->phase == SKN_PHASE_ABORTING ||
-        membership->phase == SKN_PHASE_OVER)
+    if (membership->phase == SKN_CLUSTER_ABORTING ||
+        membership->phase == SKN_CLUSTER_OVER)
         return;
     for (uint32_t k = 0; k < membership->options.count; k++)
         if (takes_part(membership, k) && membership->member[k].here &&
             !membership->member[k].ended)
             skn_membership_abort(membership, k, now_ns);
     (void)skn_membership_take_back(membership);
-    skn_membership_enter(membership, SKN_PHASE_ABORTING, now_ns);
+    skn_membership_enter(membership, SKN_CLUSTER_ABORTING, now_ns);
 }
 
 static void
@@ -137,7 +137,7 @@ begin_gathering(skn_membership_t *membership, uint64_t now_ns)
      * leave, or join, as soon as there is a checkpoint to go on from. */
     bool saved =
         membership->saved_here &&
-        (membership->serving || membership->phase == SKN_PHASE_PAUSING);
+        (membership->serving || membership->phase == SKN_CLUSTER_PAUSING);
     bool useful = membership->batch > membership->point.batch || saved;
     membership->futile = useful ? 0 : membership->futile + 1;
     uint32_t doublings = membership->futile > SKN_MEMBER_RETRY_DOUBLINGS
@@ -154,7 +154,7 @@ begin_gathering(skn_membership_t *membership, uint64_t now_ns)
         skn_membership_because_of(membership, leavers, "leaves", "leave");
     membership->former = membership->members;
     membership->members = membership->serving = 0;
-    skn_membership_enter(membership, SKN_PHASE_GATHERING, now_ns);
+    skn_membership_enter(membership, SKN_CLUSTER_GATHERING, now_ns);
 }
 
 static void
@@ -164,7 +164,7 @@ finish(skn_membership_t *membership, bool stopped, uint64_t now_ns)
     for (uint32_t k = 0; k < membership->options.count; k++)
         if (membership->member[k].here)
             (void)skn_membership_give(membership, SKN_DUTY_BYE, k);
-    skn_membership_enter(membership, SKN_PHASE_OVER, now_ns);
+    skn_membership_enter(membership, SKN_CLUSTER_OVER, now_ns);
 }
 
 void
@@ -183,19 +183,19 @@ static void
 bury(skn_membership_t *membership, uint32_t number, const char *how,
      uint64_t now_ns)
 {
-    member_t *member = &membership->member[number];
+    member_state_t *member = &membership->member[number];
     bool was_leaving = member->leaving;
     if (!member->here)
         return;
     member->here = member->held = member->asked = member->leaving = false;
     member->runs = 0;
     member->misses = member->suspect_ns = 0;
-    if (membership->phase == SKN_PHASE_OVER)
+    if (membership->phase == SKN_CLUSTER_OVER)
         return;
     skn_membership_tell(membership, "%s %s", membership->names[number],
                         was_leaving ? "has left" : how);
     if (takes_part(membership, number) && !member->ended &&
-        membership->phase != SKN_PHASE_GATHERING) {
+        membership->phase != SKN_CLUSTER_GATHERING) {
         skn_membership_because(membership, membership->names[number], how);
         skn_membership_end_generation(membership, now_ns);
     }
@@ -205,7 +205,7 @@ void
 skn_membership_hello(skn_membership_t *membership, uint32_t number,
                      uint64_t incarnation, uint64_t generation, uint64_t now_ns)
 {
-    member_t *member = &membership->member[number];
+    member_state_t *member = &membership->member[number];
     if (member->here && member->incarnation != incarnation)
         bury(membership, number, "died and is back", now_ns);
     bool is_new = !member->here;
@@ -216,18 +216,18 @@ skn_membership_hello(skn_membership_t *membership, uint32_t number,
     member->runs = generation;
     if (!is_new) { /* what was on its line to it may be lost */
         member->held = member->asked = false;
-        if (membership->phase == SKN_PHASE_PAUSING &&
+        if (membership->phase == SKN_CLUSTER_PAUSING &&
             number == lead_of(membership))
             (void)skn_membership_give(membership, SKN_DUTY_PAUSE, number);
-        if (membership->phase == SKN_PHASE_OVER)
+        if (membership->phase == SKN_CLUSTER_OVER)
             (void)skn_membership_give(membership, SKN_DUTY_BYE, number);
         return;
     }
     member->held = member->asked = member->leaving = false;
     member->here_ns = now_ns;
-    if (membership->phase == SKN_PHASE_OVER)
+    if (membership->phase == SKN_CLUSTER_OVER)
         (void)skn_membership_give(membership, SKN_DUTY_BYE, number);
-    else if (membership->phase == SKN_PHASE_GATHERING ||
+    else if (membership->phase == SKN_CLUSTER_GATHERING ||
              !takes_part(membership, number))
         skn_membership_tell(membership, "%s is here",
                             membership->names[number]);
@@ -241,7 +241,7 @@ skn_membership_newest(skn_membership_t *membership, uint32_t number,
                          ? membership->newest
                          : membership->generation;
     if (generation <= known || generation - known > NEWER_MAX ||
-        membership->phase == SKN_PHASE_OVER)
+        membership->phase == SKN_CLUSTER_OVER)
         return;
     membership->newest = generation;
     skn_membership_tell(membership,
@@ -256,7 +256,7 @@ void
 skn_membership_pulse(skn_membership_t *membership, uint32_t number,
                      uint64_t generation, uint64_t batch, uint64_t now_ns)
 {
-    member_t *member = &membership->member[number];
+    member_state_t *member = &membership->member[number];
     if (!member->here) { /* it was taken for dead, and its line stands */
         (void)skn_membership_give(membership, SKN_DUTY_WHO, number);
         return;
@@ -265,7 +265,7 @@ skn_membership_pulse(skn_membership_t *membership, uint32_t number,
     member->heard_ns = now_ns;
     member->suspect_ns = 0;
     member->runs = generation;
-    if (begins && membership->phase == SKN_PHASE_PAUSING &&
+    if (begins && membership->phase == SKN_CLUSTER_PAUSING &&
         number == lead_of(membership))
         (void)skn_membership_give(membership, SKN_DUTY_PAUSE, number);
     if (generation == membership->generation &&
@@ -276,15 +276,15 @@ skn_membership_pulse(skn_membership_t *membership, uint32_t number,
     }
     bool stray = generation != 0 && (generation != membership->generation ||
                                      !takes_part(membership, number) ||
-                                     membership->phase == SKN_PHASE_ABORTING);
+                                     membership->phase == SKN_CLUSTER_ABORTING);
     if (stray && now_ns - member->abort_ns >= 1000 * (uint64_t)NS_PER_MS &&
-        membership->phase != SKN_PHASE_GATHERING)
+        membership->phase != SKN_CLUSTER_GATHERING)
         skn_membership_abort(membership, number, now_ns);
     /* A beginning that it did not hear of, or had no lease for. Who leads may
      * have been told to pause meanwhile, and is told again when it runs. */
     if (generation == 0 && takes_part(membership, number) && !member->ended &&
-        (membership->phase == SKN_PHASE_RUNNING ||
-         membership->phase == SKN_PHASE_PAUSING) &&
+        (membership->phase == SKN_CLUSTER_RUNNING ||
+         membership->phase == SKN_CLUSTER_PAUSING) &&
         now_ns - member->start_ns >= 1000 * (uint64_t)NS_PER_MS) {
         (void)skn_membership_give(membership, SKN_DUTY_START, number);
         member->start_ns = now_ns;
@@ -295,7 +295,7 @@ void
 skn_membership_holds(skn_membership_t *membership, uint32_t number,
                      uint64_t now_ns)
 {
-    member_t *member = &membership->member[number];
+    member_state_t *member = &membership->member[number];
     member->heard_ns = now_ns;
     member->held = member->asked && member->here;
 }
@@ -304,12 +304,12 @@ void
 skn_membership_leaving(skn_membership_t *membership, uint32_t number,
                        uint64_t now_ns)
 {
-    member_t *member = &membership->member[number];
+    member_state_t *member = &membership->member[number];
     member->heard_ns = now_ns;
     if (!member->here || member->leaving)
         return;
     member->leaving = true;
-    if (membership->phase == SKN_PHASE_OVER)
+    if (membership->phase == SKN_CLUSTER_OVER)
         return;
     skn_membership_tell(membership, "%s wants to leave",
                         membership->names[number]);
@@ -319,7 +319,7 @@ void
 skn_membership_lost(skn_membership_t *membership, uint32_t number,
                     uint64_t now_ns)
 {
-    member_t *member = &membership->member[number];
+    member_state_t *member = &membership->member[number];
     if (member->here && member->suspect_ns == 0)
         member->suspect_ns = now_ns;
 }
@@ -344,10 +344,10 @@ skn_membership_saved(skn_membership_t *membership, uint64_t generation,
 void
 skn_membership_stop(skn_membership_t *membership, uint64_t now_ns)
 {
-    if (membership->stop || membership->phase == SKN_PHASE_OVER)
+    if (membership->stop || membership->phase == SKN_CLUSTER_OVER)
         return;
     membership->stop = true;
-    if (membership->phase == SKN_PHASE_GATHERING)
+    if (membership->phase == SKN_CLUSTER_GATHERING)
         finish(membership, true, now_ns);
 }
 
@@ -355,7 +355,7 @@ void
 skn_membership_renew(skn_membership_t *membership, const char *who,
                      const char *what)
 {
-    if (membership->phase != SKN_PHASE_RUNNING)
+    if (membership->phase != SKN_CLUSTER_RUNNING)
         return;
     membership->renew = true;
     skn_membership_because(membership, who, what);
@@ -365,7 +365,7 @@ bool
 skn_membership_spare(skn_membership_t *membership, uint32_t number,
                      uint64_t until_ns)
 {
-    member_t *member = &membership->member[number];
+    member_state_t *member = &membership->member[number];
     bool sooner = member->spared_ns > until_ns;
     if (!sooner && (!takes_part(membership, number) || member->needed))
         return false;
@@ -437,7 +437,7 @@ blame(skn_membership_t *membership, uint32_t number, const skn_error_t *error,
       uint64_t now_ns)
 {
     number = culprit(membership, number, error->text);
-    member_t *member = &membership->member[number];
+    member_state_t *member = &membership->member[number];
     if (skn_membership_is_echo(error))
         return;
     /* Those who stay cannot do without those who leave: that is no mistake of
@@ -472,7 +472,7 @@ void
 skn_membership_room(skn_membership_t *membership, uint32_t number,
                     uint64_t bytes, uint64_t now_ns)
 {
-    member_t *member = &membership->member[number];
+    member_state_t *member = &membership->member[number];
     bool first = member->strikes <= 2 && member->fault.status == SKN_STORAGE;
     if (!first || member->barred_ns <= now_ns || bytes < SKN_MEMBER_ROOM_BYTES)
         member->room_ns = 0;
@@ -501,7 +501,7 @@ skn_membership_ended(skn_membership_t *membership, uint32_t number,
                      uint64_t generation, skn_ending_t ending,
                      const skn_error_t *error, uint64_t now_ns)
 {
-    member_t *member = &membership->member[number];
+    member_state_t *member = &membership->member[number];
     member->heard_ns = now_ns;
     if (member->runs == generation)
         member->runs = 0;
@@ -512,8 +512,8 @@ skn_membership_ended(skn_membership_t *membership, uint32_t number,
     member->ended_ns = now_ns;
     if (ending != SKN_ENDING_FAILED)
         member->fault.status = SKN_OK;
-    if (membership->phase != SKN_PHASE_RUNNING &&
-        membership->phase != SKN_PHASE_PAUSING)
+    if (membership->phase != SKN_CLUSTER_RUNNING &&
+        membership->phase != SKN_CLUSTER_PAUSING)
         return;
     if (ending == SKN_ENDING_DONE) {
         membership->stop = true; /* the others follow; then it is over */
@@ -537,7 +537,7 @@ static void
 find_dead(skn_membership_t *membership, uint64_t now_ns)
 {
     for (uint32_t k = 0; k < membership->options.count; k++) {
-        member_t *member = &membership->member[k];
+        member_state_t *member = &membership->member[k];
         if (!member->here)
             continue;
         if (member->suspect_ns > 0 &&
@@ -578,7 +578,7 @@ wants_change(skn_membership_t *membership, uint64_t now_ns)
         return true;
     }
     for (uint32_t k = 0; settled && k < membership->options.count; k++) {
-        const member_t *member = &membership->member[k];
+        const member_state_t *member = &membership->member[k];
         if (!member->here || takes_part(membership, k) || member->leaving ||
             member->barred_ns > now_ns || member->spared_ns > now_ns ||
             member->runs != 0 ||
@@ -618,14 +618,14 @@ run(skn_membership_t *membership, uint64_t now_ns)
         return;
     }
     /* Paused before it had met the others, who would wait for it. */
-    const member_t *lead = &membership->member[lead_of(membership)];
+    const member_state_t *lead = &membership->member[lead_of(membership)];
     if (lead->ended &&
         ms_since(lead->ended_ns, now_ns) >= SKN_MEMBER_FOLLOW_MS) {
         skn_membership_end_generation(membership, now_ns);
         return;
     }
     if (skn_membership_fall_apart(membership, now_ns) ||
-        membership->phase != SKN_PHASE_RUNNING)
+        membership->phase != SKN_CLUSTER_RUNNING)
         return;
     if (drop_beginning(membership, now_ns))
         return;
@@ -633,7 +633,7 @@ run(skn_membership_t *membership, uint64_t now_ns)
     if (!stops && !wants_change(membership, now_ns))
         return;
     (void)skn_membership_give(membership, SKN_DUTY_PAUSE, lead_of(membership));
-    skn_membership_enter(membership, SKN_PHASE_PAUSING, now_ns);
+    skn_membership_enter(membership, SKN_CLUSTER_PAUSING, now_ns);
 }
 
 static void
@@ -668,18 +668,18 @@ skn_membership_tick(skn_membership_t *membership, uint64_t now_ns)
                             (unsigned long long)still_ms / 1000);
     find_dead(membership, now_ns);
     switch (membership->phase) {
-    case SKN_PHASE_GATHERING:
+    case SKN_CLUSTER_GATHERING:
         skn_membership_gather(membership, now_ns);
         break;
-    case SKN_PHASE_RUNNING:
-    case SKN_PHASE_PAUSING:
+    case SKN_CLUSTER_RUNNING:
+    case SKN_CLUSTER_PAUSING:
         skn_membership_let_go(membership);
         run(membership, now_ns);
         break;
-    case SKN_PHASE_ABORTING:
+    case SKN_CLUSTER_ABORTING:
         wait_for_idle(membership, now_ns);
         break;
-    case SKN_PHASE_OVER:
+    case SKN_CLUSTER_OVER:
         break;
     }
 }
@@ -731,7 +731,7 @@ skn_membership_keeps(const skn_membership_t *membership)
 const skn_error_t *
 skn_membership_fault(const skn_membership_t *membership, uint32_t number)
 {
-    const member_t *member = &membership->member[number];
+    const member_state_t *member = &membership->member[number];
     bool is_out =
         member->fault.status != SKN_OK && !takes_part(membership, number);
     return is_out ? &member->fault : NULL;

@@ -62,11 +62,11 @@
 #define SKN_MEMBER_RETRY_DOUBLINGS 6u
 
 typedef enum skn_membership_phase {
-    SKN_PHASE_GATHERING,
-    SKN_PHASE_RUNNING,
-    SKN_PHASE_PAUSING,
-    SKN_PHASE_ABORTING,
-    SKN_PHASE_OVER
+    SKN_CLUSTER_GATHERING,
+    SKN_CLUSTER_RUNNING,
+    SKN_CLUSTER_PAUSING,
+    SKN_CLUSTER_ABORTING,
+    SKN_CLUSTER_OVER
 } skn_membership_phase_t;
 
 /* Where a generation begins. `saved` false: at batch 0, from the seed. */
@@ -119,7 +119,7 @@ typedef struct skn_membership_options {
     O(BYE, "`member` may go; the run is over, or goes on without it")          \
     O(TELL, "people are told `text`")
 
-typedef enum skn_order_kind {
+typedef enum skn_duty_kind {
 #define O(name, text) SKN_DUTY_##name,
     SKN_DUTIES(O)
 #undef O
@@ -127,7 +127,7 @@ typedef enum skn_order_kind {
 
 #define SKN_DUTY_TEXT_BYTES 320
 
-typedef struct skn_order_to {
+typedef struct skn_duty {
     skn_duty_kind_t kind;
     uint32_t member;
     uint64_t generation, set;

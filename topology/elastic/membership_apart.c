@@ -126,7 +126,7 @@ leave_one_out(skn_membership_t *membership, uint32_t number, uint64_t set,
               uint64_t now_ns)
 {
     char text[200];
-    member_t *member = &membership->member[number];
+    member_state_t *member = &membership->member[number];
     bool again = member->apart > 0 &&
                  ms_since(member->apart_ns, now_ns) < SKN_MEMBER_FORGET_MS;
     if (member->out)
@@ -169,7 +169,7 @@ skn_membership_leave_out(skn_membership_t *membership, uint64_t set,
 bool
 skn_membership_fall_apart(skn_membership_t *membership, uint64_t now_ns)
 {
-    const member_t *member = membership->member;
+    const member_state_t *member = membership->member;
     for (uint32_t a = 0; a < membership->options.count; a++) {
         for (uint32_t b = 0; b < a; b++) {
             if (!takes_part(membership, a) || !takes_part(membership, b) ||
@@ -195,7 +195,7 @@ void
 skn_membership_misses(skn_membership_t *membership, uint32_t number,
                       uint64_t set, uint64_t now_ns)
 {
-    member_t *member = &membership->member[number];
+    member_state_t *member = &membership->member[number];
     member->heard_ns = now_ns;
     if (!member->here)
         return;
@@ -207,7 +207,7 @@ skn_membership_misses(skn_membership_t *membership, uint32_t number,
             skn_membership_is_apart(membership, k, others))
             continue;
         membership->member[k].out = false;
-        if (membership->phase != SKN_PHASE_OVER)
+        if (membership->phase != SKN_CLUSTER_OVER)
             skn_membership_tell(membership, "%s reaches the others again",
                                 membership->names[k]);
     }

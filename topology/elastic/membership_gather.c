@@ -34,7 +34,7 @@ skn_membership_list(const skn_membership_t *membership, uint64_t set,
 static void
 ask(skn_membership_t *membership, uint32_t number, uint64_t now_ns)
 {
-    member_t *member = &membership->member[number];
+    member_state_t *member = &membership->member[number];
     if (!member->asked || ms_since(member->ask_ns, now_ns) >= 1000) {
         (void)skn_membership_give(membership, SKN_DUTY_ASK, number);
         member->ask_ns = now_ns;
@@ -45,7 +45,7 @@ ask(skn_membership_t *membership, uint32_t number, uint64_t now_ns)
 /* Whether it is to be left out, for whatever reason that lets others have what
  * it holds. */
 static bool
-is_not_wanted(const member_t *member, uint64_t now_ns)
+is_not_wanted(const member_state_t *member, uint64_t now_ns)
 {
     return member->leaving || member->spared_ns > now_ns;
 }
@@ -60,7 +60,7 @@ candidates(skn_membership_t *membership, uint64_t now_ns, uint64_t *leavers,
     *leavers = 0;
     *unready = false;
     for (uint32_t k = 0; k < membership->options.count; k++) {
-        member_t *member = &membership->member[k];
+        member_state_t *member = &membership->member[k];
         bool barred = member->barred_ns > now_ns && !member->leaving;
         if (!member->here || barred)
             continue;
@@ -134,7 +134,7 @@ skn_membership_start(skn_membership_t *membership, uint64_t stay,
         membership->member[k].start_ns = now_ns;
         (void)skn_membership_give(membership, SKN_DUTY_START, k);
     }
-    skn_membership_enter(membership, SKN_PHASE_RUNNING, now_ns);
+    skn_membership_enter(membership, SKN_CLUSTER_RUNNING, now_ns);
 }
 
 bool
@@ -217,7 +217,7 @@ find_running(skn_membership_t *membership, bool *wait, uint64_t now_ns)
     uint64_t running = 0;
     bool ended = false;
     for (uint32_t k = 0; k < membership->options.count; k++) {
-        const member_t *member = &membership->member[k];
+        const member_state_t *member = &membership->member[k];
         if (!(membership->options.members & bit(k)) || !member->here)
             continue;
         if (member->runs == membership->generation)
@@ -239,7 +239,7 @@ find_running(skn_membership_t *membership, bool *wait, uint64_t now_ns)
     membership->looked = membership->is_found = true;
     skn_membership_tell(membership, "generation %llu goes on",
                         (unsigned long long)membership->generation);
-    skn_membership_enter(membership, SKN_PHASE_RUNNING, now_ns);
+    skn_membership_enter(membership, SKN_CLUSTER_RUNNING, now_ns);
     return true;
 }
 
@@ -248,7 +248,7 @@ skn_membership_is_still(const skn_membership_t *membership, uint64_t now_ns)
 {
     uint64_t heard_ns = membership->begun_ns;
     for (uint32_t k = 0; k < membership->options.count; k++) {
-        const member_t *member = &membership->member[k];
+        const member_state_t *member = &membership->member[k];
         if (!(membership->former & bit(k)))
             continue;
         if (member->here && member->held)

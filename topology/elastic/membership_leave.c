@@ -48,7 +48,7 @@ static void
 let_go(skn_membership_t *membership, uint64_t set)
 {
     for (uint32_t k = 0; k < membership->options.count; k++) {
-        const member_t *member = &membership->member[k];
+        const member_state_t *member = &membership->member[k];
         if ((set & bit(k)) && member->here && member->leaving &&
             member->runs == 0 && !takes_part(membership, k))
             (void)skn_membership_give(membership, SKN_DUTY_BYE, k);

@@ -13,7 +13,7 @@
 /* No input makes more: a START, an ABORT and a word for each member. */
 #define ORDERS_MAX (4u * SKN_MEMBERS_MAX + 16u)
 
-typedef struct member {
+typedef struct member_state {
     bool here;  /* heard of lately, and not dead */
     bool held;  /* it has said what it holds, since it was idle */
     bool asked; /* ... and was asked to */
@@ -37,7 +37,7 @@ typedef struct member {
     uint64_t apart_ns; /* when it was left out for that last */
     uint32_t apart;    /* times in a row */
     bool out;          /* it is now */
-} member_t;
+} member_state_t;
 
 struct skn_membership {
     skn_membership_options_t options;
@@ -64,7 +64,7 @@ struct skn_membership {
     bool renew; /* the generation that runs is to end, with nobody's change */
     char reason[240]; /* why the next generation is another one */
     skn_error_t error;
-    member_t member[SKN_MEMBERS_MAX];
+    member_state_t member[SKN_MEMBERS_MAX];
     uint32_t cores[SKN_MEMBERS_MAX];
     skn_duty_t order[ORDERS_MAX];
     size_t order_first, order_count;

@@ -17,18 +17,18 @@
 #include <unistd.h>
 
 /* /proc/stat has a line a processor and a long one of interrupts behind. */
-#define TEXT_BYTES 65536u
-#define PATH_BYTES 512u
+#define PROC_TEXT_BYTES 65536u
+#define PROC_PATH_BYTES 512u
 /* Processes of ours; more are others, which errs on the polite side. */
 #define TREE_MAX 64u
 /* Of all processes, when the tree is looked up. */
 #define TASKS_MAX 65536u
-#define LOOK_NS UINT64_C(10000000000)
+#define HISTORY_NS UINT64_C(10000000000)
 /* Somebody who has typed so lately is there. */
 #define SOMEBODY_S 300
 
 struct skn_idle_sampler {
-    char root[PATH_BYTES / 2];
+    char root[PROC_PATH_BYTES / 2];
     pid_t self;
     cpu_set_t cpus;
     pid_t tree[TREE_MAX];
@@ -38,7 +38,7 @@ struct skn_idle_sampler {
     uint64_t last_ns, look_ns, busy_ticks;
     double inside;
     double ticks_per_s;
-    char text[TEXT_BYTES];
+    char text[PROC_TEXT_BYTES];
 };
 
 /* --- texts of the kernel ------------------------------------------------- */
@@ -124,19 +124,19 @@ skn_idle_memory_free(const char *text)
 
 /* --- files --------------------------------------------------------------- */
 
-/* The text of a file, cut off at TEXT_BYTES; "" if it cannot be read. */
+/* The text of a file, cut off at PROC_TEXT_BYTES; "" if it cannot be read. */
 static const char *
 text_of(skn_idle_sampler_t *sampler, const char *path)
 {
     size_t bytes = 0;
     ssize_t got = 0;
-    char whole[PATH_BYTES];
+    char whole[PROC_PATH_BYTES];
     (void)snprintf(whole, sizeof(whole), "%s%s", sampler->root, path);
     int file = open(whole, O_RDONLY | O_CLOEXEC);
     if (file >= 0) {
-        while (bytes < TEXT_BYTES - 1 &&
+        while (bytes < PROC_TEXT_BYTES - 1 &&
                (got = read(file, sampler->text + bytes,
-                           TEXT_BYTES - 1 - bytes)) > 0)
+                           PROC_TEXT_BYTES - 1 - bytes)) > 0)
             bytes += (size_t)got;
         (void)close(file);
     }
@@ -156,7 +156,7 @@ read_task(skn_idle_sampler_t *sampler, long pid, skn_idle_task_t *task)
 static DIR *
 folder_of(const skn_idle_sampler_t *sampler, const char *path)
 {
-    char whole[PATH_BYTES];
+    char whole[PROC_PATH_BYTES];
     (void)snprintf(whole, sizeof(whole), "%s%s", sampler->root, path);
     return opendir(whole);
 }
@@ -258,7 +258,7 @@ runs_on_battery(skn_idle_sampler_t *sampler)
     DIR *folder = folder_of(sampler, supplies);
     bool discharges = false, powered = false;
     for (struct dirent *entry; folder && (entry = readdir(folder));) {
-        char path[PATH_BYTES / 2];
+        char path[PROC_PATH_BYTES / 2];
         if (entry->d_name[0] == '.' || strlen(entry->d_name) > 64)
             continue;
         (void)snprintf(path, sizeof(path), "%s/%.64s/type", supplies,
@@ -364,7 +364,7 @@ skn_idle_sampler_take(skn_idle_sampler_t *sampler, uint64_t now_ns,
     memset(sample, 0, sizeof(*sample));
     sample->now_ns = now_ns;
     sample->outside = take_outside(sampler, now_ns);
-    if (sampler->look_ns == 0 || now_ns - sampler->look_ns >= LOOK_NS) {
+    if (sampler->look_ns == 0 || now_ns - sampler->look_ns >= HISTORY_NS) {
         look_up_tree(sampler);
         sampler->look_ns = now_ns > 0 ? now_ns : 1;
     }

@@ -20,9 +20,9 @@
 
 #include "topology/idle/idle_sample.h"
 
-#define PREFIX "skein-idle-"
+#define GROUP_PREFIX "skein-idle-"
 /* More mounts than anybody has; what lies behind is not seen. */
-#define TEXT_BYTES 65536u
+#define GROUP_TEXT_BYTES 65536u
 #define WORD_BYTES SKN_IDLE_PATH_BYTES
 
 static const char *const names[] = {
@@ -181,7 +181,7 @@ is_limited(const char *path)
 static bool
 find_top(const char *controller, char *top)
 {
-    static char text[TEXT_BYTES];
+    static char text[GROUP_TEXT_BYTES];
     char root[SKN_IDLE_PATH_BYTES], own[SKN_IDLE_PATH_BYTES];
     char path[2 * SKN_IDLE_PATH_BYTES];
     if (!read_text("/proc/self/mountinfo", text, sizeof(text)) ||
@@ -245,9 +245,10 @@ open_group(skn_idle_place_t *place, skn_error_t *error)
                         "%s: no such hierarchy, or a limit that would be "
                         "escaped",
                         name);
-    int length = snprintf(
-        place->path, sizeof(place->path), "%s/" PREFIX "%ld-%" PRIu64 "-%d",
-        top, (long)getpid(), started_at(getpid()), (int)place->way);
+    int length =
+        snprintf(place->path, sizeof(place->path),
+                 "%s/" GROUP_PREFIX "%ld-%" PRIu64 "-%d", top, (long)getpid(),
+                 started_at(getpid()), (int)place->way);
     if (length < 0 || (size_t)length >= sizeof(place->path) ||
         (mkdir(place->path, 0755) != 0 && errno != EEXIST)) {
         place->path[0] = '\0';
@@ -355,7 +356,8 @@ clean_folder(const char *top)
     for (struct dirent *entry; folder && (entry = readdir(folder));) {
         long pid = 0;
         uint64_t start = 0;
-        if (sscanf(entry->d_name, PREFIX "%ld-%" SCNu64, &pid, &start) != 2 ||
+        if (sscanf(entry->d_name, GROUP_PREFIX "%ld-%" SCNu64, &pid, &start) !=
+                2 ||
             (pid > 0 && started_at(pid) == start))
             continue;
         /* One that is in use stays: the kernel refuses. */

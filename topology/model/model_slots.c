@@ -24,8 +24,6 @@ typedef struct size_unit {
 static const size_unit_t size_units[] = {
     { "TiB", 40 }, { "GiB", 30 }, { "MiB", 20 }, { "KiB", 10 }, { "", 0 },
 };
-/* The longest text of a size, a number or `auto`. */
-#define VALUE_TEXT_BYTES 40
 
 bool
 skn_option_takes_auto(const skn_option_t *option)
@@ -168,7 +166,7 @@ skn_slot_is_default(const skn_option_t *option, skn_slot_t slot,
         int choice;
         const char *text;
     } fallback = { 0 };
-    char text[VALUE_TEXT_BYTES], fallback_text[VALUE_TEXT_BYTES];
+    char text[SKN_VALUE_TEXT_BYTES], fallback_text[SKN_VALUE_TEXT_BYTES];
     skn_slot_t alone = { slot.kind, 0 };
     if (!option->fallback)
         return false;

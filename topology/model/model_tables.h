@@ -13,6 +13,9 @@
 #include "actors/runtime/wiring.h"
 #include "skein/actor.h"
 
+/* The text of a number, a word of a list, or "auto". */
+#define SKN_VALUE_TEXT_BYTES 40
+
 /* How a checked value lies in the struct of its section. */
 typedef enum skn_slot_kind {
     SKN_SLOT_NONE,  /* not kept: `skein: 1` */

@@ -13,9 +13,6 @@
 #include "topology/model/model_rules.h"
 #include "topology/model/model_tables.h"
 
-/* The longest number. */
-#define VALUE_TEXT_BYTES 40
-
 typedef struct writer {
     const skn_model_t *model;
     skn_reasons_t *reasons; /* of some values; or NULL */
@@ -109,7 +106,7 @@ static void
 write_cores(writer_t *writer, skn_node_t *parent, const char *key,
             const skn_model_cores_t *cores)
 {
-    char text[VALUE_TEXT_BYTES] = "auto";
+    char text[SKN_VALUE_TEXT_BYTES] = "auto";
     if (cores->count == 0) {
         if (cores->limit != SKN_AUTO)
             (void)snprintf(text, sizeof(text), "%" PRId64, cores->limit);
@@ -186,7 +183,7 @@ static void
 write_section(writer_t *writer, skn_node_t *parent,
               const skn_section_t *section, const void *base)
 {
-    char text[VALUE_TEXT_BYTES];
+    char text[SKN_VALUE_TEXT_BYTES];
     for (size_t k = 0; section->options[k].name; k++) {
         const skn_option_t *option = &section->options[k];
         skn_slot_t slot = section->slots[k];

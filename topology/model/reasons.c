@@ -10,12 +10,12 @@
 #include "skein/text.h"
 
 /* Of the comment in a model file. */
-#define PREFIX "auto: "
+#define REASON_PREFIX "auto: "
 
 const char *
 skn_reason_why(const skn_reason_t *reason)
 {
-    return reason->note + strlen(PREFIX);
+    return reason->note + strlen(REASON_PREFIX);
 }
 
 void
@@ -27,7 +27,7 @@ skn_reasons_add(skn_reasons_t *reasons, const char *key, const char *why)
     if (!reason)
         reason = &reasons->at[reasons->count++];
     (void)snprintf(reason->key, sizeof(reason->key), "%s", key);
-    (void)snprintf(reason->note, sizeof(reason->note), PREFIX "%s", why);
+    (void)snprintf(reason->note, sizeof(reason->note), REASON_PREFIX "%s", why);
 }
 
 skn_reason_t *

@@ -12,10 +12,8 @@
 #include "skein/limits.h"
 #include "topology/model/model_tables.h"
 
-/* The longest number or word. */
-#define VALUE_TEXT_BYTES 40
 /* "model.layers.<name>.sampler.of.7" */
-#define PATH_BYTES (SKN_NAME_MAX + 64)
+#define SETTING_PATH_BYTES (SKN_NAME_MAX + 64)
 /* Of a value, in a sentence: the names of all layers are one. */
 #define SHOWN 60
 
@@ -35,7 +33,7 @@ static void
 write_section(FILE *file, const char *path, const skn_section_t *section,
               const void *base)
 {
-    char text[VALUE_TEXT_BYTES], inner[PATH_BYTES];
+    char text[SKN_VALUE_TEXT_BYTES], inner[SETTING_PATH_BYTES];
     for (size_t k = 0; section->options[k].name; k++) {
         const skn_option_t *option = &section->options[k];
         if (!is_own(path, option, section->slots[k]))
@@ -55,7 +53,7 @@ static void
 write_layer(FILE *file, const skn_model_layer_t *layer)
 {
     const skn_model_sampler_t *sampler = &layer->sampler;
-    char path[PATH_BYTES];
+    char path[SETTING_PATH_BYTES];
     (void)snprintf(path, sizeof(path), "model.layers.%.64s", layer->name);
     write_section(file, path,
                   layer->output ? &skn_output_section : &skn_hidden_section,
@@ -133,14 +131,14 @@ skn_settings_text(const skn_model_t *model, skn_error_t *error)
 
 /* --- comparing ------------------------------------------------------------ */
 
-typedef struct line {
+typedef struct setting_line {
     const char *key, *value;
     int key_bytes, value_bytes;
-} line_t;
+} setting_line_t;
 
 /* The next one of *text; false at its end, or if it is none. */
 static bool
-next_line(const char **text, line_t *line)
+next_line(const char **text, setting_line_t *line)
 {
     const char *end = strchr(*text, '\n'), *at = *text;
     if (!end)
@@ -148,7 +146,7 @@ next_line(const char **text, line_t *line)
     for (; at < end; at++)
         if (*at < ' ' || *at > '~')
             return false;
-    *line = (line_t){ .key = *text };
+    *line = (setting_line_t){ .key = *text };
     line->key_bytes = (int)strcspn(*text, " \n");
     line->value = *text + line->key_bytes + 1;
     line->value_bytes = (int)(end - line->value);
@@ -159,7 +157,7 @@ next_line(const char **text, line_t *line)
 static bool
 is_text(const char *text)
 {
-    line_t line;
+    setting_line_t line;
     if (strnlen(text, SKN_SETTINGS_BYTES_MAX + 1) > SKN_SETTINGS_BYTES_MAX)
         return false;
     while (*text)
@@ -170,7 +168,8 @@ is_text(const char *text)
 
 /* Both are in the same order as a rule, so that it is the next one. */
 static bool
-find(const char *text, const char **from, const line_t *wanted, line_t *found)
+find(const char *text, const char **from, const setting_line_t *wanted,
+     setting_line_t *found)
 {
     for (const char *at = *from; next_line(&at, found);)
         if (found->key_bytes == wanted->key_bytes &&
@@ -192,7 +191,7 @@ shown(int bytes)
 
 /* Whether -o alone makes it the same. */
 static bool
-is_value(const line_t *line)
+is_value(const setting_line_t *line)
 {
     static const char *const others[] = { "model.layers ", "data.test " };
     for (size_t k = 0; k < sizeof(others) / sizeof(others[0]); k++)
@@ -203,8 +202,8 @@ is_value(const line_t *line)
 }
 
 static skn_status_t
-refuse(const line_t *run, const line_t *theirs, size_t others, const char *name,
-       skn_error_t *error)
+refuse(const setting_line_t *run, const setting_line_t *theirs, size_t others,
+       const char *name, skn_error_t *error)
 {
     char more[60] = "";
     if (others > 0)
@@ -229,7 +228,7 @@ skn_settings_compare(const char *run, const char *theirs, const char *name,
                      skn_error_t *error)
 {
     const char *from = theirs;
-    line_t mine, its, first_mine = { 0 }, first_its = { 0 };
+    setting_line_t mine, its, first_mine = { 0 }, first_its = { 0 };
     size_t count = 0;
     if (!is_text(theirs))
         return skn_fail(error, SKN_BAD_MESSAGE,

@@ -147,14 +147,14 @@ throttled_of(const char *folder, bool modern)
 /* --- the tree ------------------------------------------------------------ */
 
 /* Where a hierarchy is: the group at its mount point, and that. */
-typedef struct place {
+typedef struct group_place {
     char group[SKN_IDLE_PATH_BYTES], mount[SKN_IDLE_PATH_BYTES];
-} place_t;
+} group_place_t;
 
 /* Without a word of /proc/self/mountinfo it is where it is by custom. */
 static void
 find_mount(const char *root, const char *controller, bool modern,
-           place_t *place)
+           group_place_t *place)
 {
     char *line = NULL;
     size_t room = 0;
@@ -175,7 +175,7 @@ find_mount(const char *root, const char *controller, bool modern,
 
 /* The part of `group` below the group that is mounted; "" for that itself. */
 static const char *
-below(const place_t *place, const char *group)
+below(const group_place_t *place, const char *group)
 {
     size_t bytes = strlen(place->group);
     if (strcmp(place->group, "/") == 0)
@@ -189,7 +189,7 @@ below(const place_t *place, const char *group)
  * groups: the root of what is mounted, which stands for it where it is not
  * there. */
 static size_t
-find_folder(const char *root, const place_t *place, const char *group,
+find_folder(const char *root, const group_place_t *place, const char *group,
             char folder[SKN_TEXT_MAX])
 {
     int bytes = snprintf(folder, SKN_TEXT_MAX, "%s%s%s", root, place->mount,
@@ -250,7 +250,7 @@ least_of(const char *root, const char *controller,
          double (*ask)(const char *folder, bool modern))
 {
     char line[SKN_TEXT_MAX], folder[SKN_TEXT_MAX], *group;
-    place_t place;
+    group_place_t place;
     double least = INFINITY;
     bool modern;
     FILE *file = open_in(root, "proc/self/cgroup");

@@ -12,7 +12,7 @@
 #include "actors/protocol/block.h"
 
 /* Up to here exact softmax costs no more than sampling would save. */
-#define EXACT_LABELS_MAX 8192u
+#define EXACT_SOFTMAX_LABELS_MAX 8192u
 /* Negatives drawn a batch beside the labels, a point of it: with 4 and with 16
  * P@1 of wnrel is less (docs/decisions/0018-auto-again.md). */
 #define UNIFORM_TIMES 8
@@ -63,7 +63,7 @@ points_per_label(const skn_plan_data_t *data)
 static bool
 has_names(const skn_plan_data_t *data)
 {
-    return data->labels > EXACT_LABELS_MAX &&
+    return data->labels > EXACT_SOFTMAX_LABELS_MAX &&
            data->train_points >= SOME_POINTS &&
            points_per_label(data) < SINGLE_POINTS;
 }
@@ -73,7 +73,7 @@ static bool
 has_rare_labels(const skn_plan_data_t *data)
 {
     return points_per_label(data) < RARE_POINTS &&
-           data->labels > EXACT_LABELS_MAX;
+           data->labels > EXACT_SOFTMAX_LABELS_MAX;
 }
 
 /* "29,515 training points are fewer than 65,536" */
@@ -162,7 +162,7 @@ auto_epochs(const skn_plan_data_t *data, int64_t batch_rows, skn_why_t why)
 {
     double points = (double)data->train_points;
     int64_t usual = usual_epochs(points, batch_rows);
-    if (data->labels > EXACT_LABELS_MAX &&
+    if (data->labels > EXACT_SOFTMAX_LABELS_MAX &&
         points_per_label(data) >= RARE_POINTS) {
         skn_why(why,
                 "the usual %d, and half as many again for labels of %.1f "
@@ -439,7 +439,7 @@ static skn_sampler_choice_t
 auto_sampler(const skn_plan_data_t *data, skn_why_t why)
 {
     skn_count_text_t labels;
-    if (data->labels <= EXACT_LABELS_MAX) {
+    if (data->labels <= EXACT_SOFTMAX_LABELS_MAX) {
         skn_why(why, "%s labels are no more than 8,192",
                 skn_count_text(data->labels, labels));
         return SKN_SAMPLER_EXACT;
@@ -464,13 +464,13 @@ auto_dwta_bits(const skn_plan_data_t *data)
 }
 
 /* What is decided for a part of the model: the rest of its keys. */
-typedef struct part {
+typedef struct deal {
     skn_reasons_t *reasons;
     const char *path; /* "model.layers.output" */
-} part_t;
+} deal_t;
 
 static void
-note(const part_t *part, const char *key, const char *why)
+note(const deal_t *part, const char *key, const char *why)
 {
     char whole[SKN_REASON_KEY_BYTES];
     (void)snprintf(whole, sizeof(whole), "%s.%s", part->path, key);
@@ -479,7 +479,7 @@ note(const part_t *part, const char *key, const char *why)
 
 /* `auto` of a number: whether it was. */
 static bool
-decide(const part_t *part, const char *key, int64_t *value, int64_t chosen,
+decide(const deal_t *part, const char *key, int64_t *value, int64_t chosen,
        const char *why)
 {
     if (*value != SKN_AUTO)
@@ -491,7 +491,7 @@ decide(const part_t *part, const char *key, int64_t *value, int64_t chosen,
 
 static void
 resolve_rows(const skn_plan_data_t *data, int64_t batch_rows,
-             skn_model_sampler_t *sampler, const part_t *part)
+             skn_model_sampler_t *sampler, const deal_t *part)
 {
     bool decided = false;
     if (sampler->kind != SKN_SAMPLER_EXACT)
@@ -513,7 +513,7 @@ resolve_rows(const skn_plan_data_t *data, int64_t batch_rows,
  * resolved model is a model file that the checker takes. */
 static void
 resolve_sampler(const skn_plan_data_t *data, int64_t batch_rows,
-                skn_model_sampler_t *sampler, const part_t *part)
+                skn_model_sampler_t *sampler, const deal_t *part)
 {
     skn_why_t why;
     if (sampler->kind == SKN_SAMPLER_AUTO) {
@@ -546,7 +546,7 @@ resolve_sampler(const skn_plan_data_t *data, int64_t batch_rows,
     for (size_t k = 0; k < sampler->of_count; k++) {
         char path[SKN_REASON_KEY_BYTES];
         (void)snprintf(path, sizeof(path), "%s.of.%zu", part->path, k);
-        const part_t item = { part->reasons, path };
+        const deal_t item = { part->reasons, path };
         resolve_sampler(data, batch_rows,
                         (skn_model_sampler_t *)(uintptr_t)&sampler->of[k],
                         &item);
@@ -580,7 +580,7 @@ auto_smoothing(const skn_plan_data_t *data, skn_why_t why)
 
 /* How short a run is: at most half of the usual epochs, or three quarters. */
 typedef enum brevity {
-    WHOLE,
+    WHOLE_DATA,
     SHORTER,
     BRIEF
 } brevity_t;
@@ -591,7 +591,7 @@ brevity_of(const skn_plan_data_t *data, const skn_model_train_t *train)
     int64_t usual = usual_epochs((double)data->train_points, train->batch_rows);
     return 2 * train->epochs <= usual       ? BRIEF
            : 4 * train->epochs <= 3 * usual ? SHORTER
-                                            : WHOLE;
+                                            : WHOLE_DATA;
 }
 
 /* "6 epochs are too few for 1,024" */
@@ -618,7 +618,7 @@ auto_units(const skn_plan_data_t *data, const skn_model_train_t *train,
         why_brief(why, train, some ? "1,024" : "512");
         return 256;
     }
-    if (some && brevity == WHOLE) {
+    if (some && brevity == WHOLE_DATA) {
         why_points(why, data, "fewer than 65,536, which a wide layer suits");
         return 1024;
     }
@@ -639,7 +639,7 @@ auto_dropout(const skn_plan_data_t *data, const skn_model_train_t *train,
         why_points(why, data, "fewer than 4,096");
         return 0.5;
     }
-    if (data->train_points < SOME_POINTS && brevity == WHOLE) {
+    if (data->train_points < SOME_POINTS && brevity == WHOLE_DATA) {
         why_points(why, data,
                    "fewer than 65,536, which the model would memorise");
         return 0.7;
@@ -666,7 +666,7 @@ auto_dropout(const skn_plan_data_t *data, const skn_model_train_t *train,
 
 static void
 resolve_output(const skn_plan_t *plan, const skn_model_t *model,
-               skn_model_layer_t *layer, const part_t *part)
+               skn_model_layer_t *layer, const deal_t *part)
 {
     const skn_plan_data_t *data = &plan->data;
     uint64_t blocks = skn_block_count(data->labels);
@@ -682,7 +682,7 @@ resolve_output(const skn_plan_t *plan, const skn_model_t *model,
         note(part, "label_smoothing", why);
     }
     (void)snprintf(path, sizeof(path), "%s.sampler", part->path);
-    const part_t sampler = { part->reasons, path };
+    const deal_t sampler = { part->reasons, path };
     resolve_sampler(data, model->train.batch_rows, &layer->sampler, &sampler);
     if (skn_plan_has_index(&layer->sampler))
         (void)decide(part, "index_lag", &layer->index_lag,
@@ -699,7 +699,7 @@ resolve_output(const skn_plan_t *plan, const skn_model_t *model,
 
 static void
 resolve_hidden(const skn_plan_t *plan, const skn_model_t *model,
-               skn_model_layer_t *layer, const part_t *part)
+               skn_model_layer_t *layer, const deal_t *part)
 {
     skn_why_t why;
     if (layer->units == SKN_AUTO) {
@@ -731,7 +731,7 @@ skn_plan_auto_layer(const skn_plan_t *plan, const skn_model_t *model,
 {
     char path[SKN_REASON_KEY_BYTES];
     (void)snprintf(path, sizeof(path), "model.layers.%.64s", layer->name);
-    const part_t part = { reasons, path };
+    const deal_t part = { reasons, path };
     (layer->output ? resolve_output : resolve_hidden)(plan, model, layer,
                                                       &part);
 }

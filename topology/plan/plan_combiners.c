@@ -15,7 +15,7 @@
 #include "actors/protocol/cover.h"
 #include "topology/plan/plan_parts.h"
 
-#define NAME_BYTES 48
+#define COMBINER_NAME_BYTES 48
 
 static bool
 is_fixed(const skn_plan_t *plan)
@@ -138,9 +138,10 @@ name_combiner(const wire_t *wire, uint32_t layer, uint32_t node, char *name)
     for (uint32_t n = 0; n < node; n++)
         number += skn_plan_combines(wire->plan, layer, n);
     if (layer + 1 == wire->layer_count)
-        (void)snprintf(name, NAME_BYTES, "combiner.%u", number);
+        (void)snprintf(name, COMBINER_NAME_BYTES, "combiner.%u", number);
     else
-        (void)snprintf(name, NAME_BYTES, "combiner_%u.%u", layer, number);
+        (void)snprintf(name, COMBINER_NAME_BYTES, "combiner_%u.%u", layer,
+                       number);
 }
 
 static void
@@ -148,7 +149,7 @@ add_combiner(wire_t *wire, uint32_t layer, uint32_t node)
 {
     const skn_plan_t *plan = wire->plan;
     const skn_model_layer_t *below = &wire->model->layers[layer - 1];
-    char name[NAME_BYTES];
+    char name[COMBINER_NAME_BYTES];
     skn_plan_seat_t seat = { .node = node, .core = SKN_CORE_FLOAT };
     uint32_t first, count = shards_on(plan, layer, node, &first);
     uint32_t leaf_first = leaf_at(plan, layer, first);
@@ -218,7 +219,7 @@ pipe_to_combiner(wire_t *wire, uint32_t layer, uint32_t node,
                  const char *message, uint32_t credit)
 {
     skn_plan_names_t *names = wire->names;
-    char combiner[NAME_BYTES];
+    char combiner[COMBINER_NAME_BYTES];
     const char *const to[] = { combiner, NULL };
     uint32_t first, count = shards_on(wire->plan, layer, node, &first);
     name_combiner(wire, layer, node, combiner);

@@ -1,5 +1,5 @@
 /* plan_course.c - the actors of a plan that lead it: source, evaluator,
- * coordinator, checkpointer.
+ * course, checkpointer.
  * SPDX-License-Identifier: Apache-2.0 */
 #include "topology/plan/plan_parts.h"
 
@@ -56,11 +56,11 @@ add_evaluator(wire_t *wire)
 }
 
 static void
-add_coordinator(wire_t *wire)
+add_course(wire_t *wire)
 {
     const skn_model_t *model = wire->model;
     const skn_plan_t *plan = wire->plan;
-    skn_wire_actor(wire, "coordinator", "coordinator", lead, 0);
+    skn_wire_actor(wire, "course", "course", lead, 0);
     skn_wire_int(wire, "batches_per_epoch", plan->batches_per_epoch);
     skn_wire_int(wire, "epochs", (uint64_t)model->train.epochs);
     skn_wire_int(wire, "shards", shards_of(wire->output));
@@ -125,7 +125,7 @@ skn_wire_course(wire_t *wire)
 {
     skn_wire_readers(wire);
     add_evaluator(wire);
-    add_coordinator(wire);
+    add_course(wire);
     add_checkpointer(wire);
     skn_wire_keepers(wire);
 }

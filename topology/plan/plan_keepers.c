@@ -1,7 +1,7 @@
 /* plan_keepers.c - who keeps checkpoints where each node has its own folder.
  *
  *     owners of node n ─tensor, chunk─▶ keeper.n, keeper.n+1, ... (copies)
- *     coordinator ─save─▶ keeper.0 ─save─▶ owners      ─saved─▶ coordinator
+ *     course ─save─▶ keeper.0 ─save─▶ owners      ─saved─▶ course
  *     keeper.0 ─keep─▶ keeper.* ─kept─▶ keeper.0       the steps
  *     keeper.* ─holding, fetch, fetched─▶ keeper.*     what one has not
  *

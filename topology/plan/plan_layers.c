@@ -8,7 +8,7 @@
 #include "topology/plan/plan_parts.h"
 #include "topology/config/values.h"
 
-#define NAME_BYTES 96
+#define LAYER_NAME_BYTES 96
 
 #define WORD_OF(NAME, word) #word,
 static const char *const loss_words[] = { SKN_LOSSES(WORD_OF) };
@@ -78,12 +78,12 @@ set_leaf(wire_t *wire, uint32_t layer, uint32_t shard)
 }
 
 /* Where an updater's rows lie in their layer. */
-typedef struct place {
+typedef struct layer_place {
     uint32_t layer, shard;
     uint64_t row_first, rows, column_first, width;
     uint64_t global_rows, global_columns;
     bool bias_row;
-} place_t;
+} layer_place_t;
 
 /* One-vs-all starts from how often a sample has a label, any of them. Biases of
  * 0 would say every second time: steps that only teach every row not to fire
@@ -100,11 +100,11 @@ first_bias(const wire_t *wire, const skn_model_layer_t *layer)
 }
 
 static void
-add_updater(wire_t *wire, const place_t *place)
+add_updater(wire_t *wire, const layer_place_t *place)
 {
     const skn_model_train_t *train = &wire->model->train;
     const skn_model_layer_t *layer = &wire->model->layers[place->layer];
-    char name[NAME_BYTES];
+    char name[LAYER_NAME_BYTES];
     (void)snprintf(name, sizeof(name), "%s.%u", wire->updater[place->layer],
                    place->shard);
     skn_wire_actor(wire, name, "updater",
@@ -162,7 +162,7 @@ add_embedding(wire_t *wire, uint32_t shard)
     uint64_t units = (uint64_t)layer->units;
     uint64_t first = skn_plan_first(wire->plan, 0, shard);
     uint64_t count = skn_plan_first(wire->plan, 0, shard + 1) - first;
-    char name[NAME_BYTES];
+    char name[LAYER_NAME_BYTES];
     (void)snprintf(name, sizeof(name), "%s.%u", wire->stem[0], shard);
     skn_wire_actor(wire, name, "embedding", skn_plan_seat(wire->plan, 0, shard),
                    0);
@@ -170,7 +170,7 @@ add_embedding(wire_t *wire, uint32_t shard)
     skn_wire_int(wire, "column_first", first);
     skn_wire_int(wire, "column_count", count);
     set_shared(wire, 0, layer->dropout);
-    place_t place = {
+    layer_place_t place = {
         .layer = 0,
         .shard = shard,
         .rows = (uint64_t)wire->plan->data.features + 1,
@@ -191,7 +191,7 @@ add_dense(wire_t *wire, uint32_t number, uint32_t shard)
     uint64_t units = (uint64_t)layer->units;
     uint64_t first = skn_plan_first(wire->plan, number, shard);
     uint64_t count = skn_plan_first(wire->plan, number, shard + 1) - first;
-    char name[NAME_BYTES];
+    char name[LAYER_NAME_BYTES];
     (void)snprintf(name, sizeof(name), "%s.%u", wire->stem[number], shard);
     skn_wire_actor(wire, name, "dense",
                    skn_plan_seat(wire->plan, number, shard), 0);
@@ -205,7 +205,7 @@ add_dense(wire_t *wire, uint32_t number, uint32_t shard)
     set_shared(wire, number, layer->dropout);
     set_packed(wire, number);
     set_leaf(wire, number, shard);
-    place_t place = {
+    layer_place_t place = {
         .layer = number,
         .shard = shard,
         .row_first = first,
@@ -277,7 +277,7 @@ add_builder(wire_t *wire, uint32_t shard, uint64_t first, uint64_t end)
 {
     uint32_t number = wire->layer_count - 1;
     const skn_model_layer_t *below = &wire->model->layers[number - 1];
-    char name[NAME_BYTES];
+    char name[LAYER_NAME_BYTES];
     if (!skn_plan_has_index(&wire->output->sampler))
         return;
     (void)snprintf(name, sizeof(name), "table_builder.%u", shard);
@@ -307,7 +307,7 @@ add_output(wire_t *wire, uint32_t shard)
     uint64_t labels = wire->plan->data.labels;
     uint64_t first = skn_plan_first(wire->plan, number, shard);
     uint64_t end = skn_plan_first(wire->plan, number, shard + 1);
-    char name[NAME_BYTES];
+    char name[LAYER_NAME_BYTES];
     (void)snprintf(name, sizeof(name), "%s.%u", wire->stem[number], shard);
     skn_wire_actor(wire, name, "output",
                    skn_plan_seat(wire->plan, number, shard), 0);
@@ -338,7 +338,7 @@ add_output(wire_t *wire, uint32_t shard)
     set_shared(wire, number, 0);
     set_packed(wire, number);
     set_leaf(wire, number, shard);
-    place_t place = {
+    layer_place_t place = {
         .layer = number,
         .shard = shard,
         .row_first = first,

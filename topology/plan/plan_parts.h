@@ -122,7 +122,7 @@ void skn_wire_restore_pipes(wire_t *wire);
 /* plan_keepers.c: those who keep checkpoints on the nodes; their pipes. */
 void skn_wire_keepers(wire_t *wire);
 void skn_wire_keeper_pipes(wire_t *wire);
-/* plan_course.c: source, evaluator, coordinator, checkpointer. */
+/* plan_course.c: source, evaluator, course, checkpointer. */
 void skn_wire_source(wire_t *wire);
 /* The options of an actor that opens the training file; that makes batches. */
 void skn_wire_training_file(wire_t *wire);

@@ -5,7 +5,7 @@
  *     │               │ └── lease ◀──────┘          │      lease ◀──┘
  *     │               └──────── output_gradient ────┘
  *     └─labels─▶ output.*, evaluator         applied: all updaters ─▶ source
- *   coordinator ─go─▶ source ─reached─▶ coordinator ─save─▶ up_*, checkpointer
+ *   course ─go─▶ source ─reached─▶ course ─save─▶ up_*, checkpointer
  *
  * Further hidden layers are dense.* between embedding and output. What output
  * and dense shards of one node send down may go through a combiner.
@@ -157,10 +157,10 @@ static void
 pipe_course(wire_t *wire)
 {
     uint32_t last = wire->layer_count - 1;
-    ends_t source = { 0 }, layers = { 0 }, labels = { 0 }, coordinator = { 0 };
+    ends_t source = { 0 }, layers = { 0 }, labels = { 0 }, course = { 0 };
     ends_t updaters = { 0 }, appliers = { 0 }, savers = { 0 }, keeper = { 0 };
     end_add(&source, "source");
-    end_add(&coordinator, "coordinator");
+    end_add(&course, "course");
     end_add(&keeper, wire->kept ? "keeper.0" : "checkpointer");
     end_add(&labels, wire->stem[last]);
     end_add(&labels, "evaluator");
@@ -180,19 +180,19 @@ pipe_course(wire_t *wire)
     }
     pipe_add(wire, &source, &layers, "halt", "broadcast", wire->credit, false);
     pipe_add(wire, &appliers, &source, "applied", "one", wire->credit, false);
-    pipe_one(wire, wire->stem[last], "coordinator", "result", "one", false);
+    pipe_one(wire, wire->stem[last], "course", "result", "one", false);
     pipe_one(wire, wire->stem[last], "evaluator", "ranking", "gather", false);
-    pipe_one(wire, "evaluator", "coordinator", "metrics", "one", false);
-    pipe_one(wire, "coordinator", "source", "go", "one", false);
-    pipe_one(wire, "coordinator", "source", "halt", "one", false);
-    pipe_one(wire, "source", "coordinator", "reached", "one", false);
+    pipe_one(wire, "evaluator", "course", "metrics", "one", false);
+    pipe_one(wire, "course", "source", "go", "one", false);
+    pipe_one(wire, "course", "source", "halt", "one", false);
+    pipe_one(wire, "source", "course", "reached", "one", false);
     if (!wire->start->run_path)
         return;
     if (skn_wire_saves_index(wire)) {
         end_add(&savers, "table_builder.0");
         end_add(&updaters, "table_builder.0");
     }
-    pipe_add(wire, &coordinator, &keeper, "save", "one", wire->credit, false);
+    pipe_add(wire, &course, &keeper, "save", "one", wire->credit, false);
     pipe_add(wire, &keeper, &savers, "save", "broadcast", wire->credit, true);
     if (wire->kept) {
         skn_wire_keeper_pipes(wire);
@@ -201,7 +201,7 @@ pipe_course(wire_t *wire)
                  false);
         pipe_add(wire, &updaters, &keeper, "chunk", "one", wire->credit, false);
     }
-    pipe_add(wire, &keeper, &coordinator, "saved", "one", wire->credit, false);
+    pipe_add(wire, &keeper, &course, "saved", "one", wire->credit, false);
     skn_wire_restore_pipes(wire);
 }
 

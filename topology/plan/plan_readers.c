@@ -11,7 +11,7 @@
 
 #include "topology/plan/plan_parts.h"
 
-#define NAME_BYTES 48
+#define READER_NAME_BYTES 48
 
 static bool
 has_shards(const skn_plan_t *plan, uint32_t node)
@@ -28,14 +28,14 @@ name_reader(const skn_plan_t *plan, uint32_t node, char *name)
     uint32_t number = 0;
     for (uint32_t n = 1; n < node; n++)
         number += has_shards(plan, n);
-    (void)snprintf(name, NAME_BYTES, "reader.%u", number);
+    (void)snprintf(name, READER_NAME_BYTES, "reader.%u", number);
 }
 
 void
 skn_wire_readers(wire_t *wire)
 {
     for (uint32_t n = 1; n < wire->plan->node_count; n++) {
-        char name[NAME_BYTES];
+        char name[READER_NAME_BYTES];
         skn_plan_seat_t seat = { .node = n, .core = SKN_CORE_FLOAT };
         if (!has_shards(wire->plan, n))
             continue;
@@ -68,7 +68,7 @@ static void
 pipe_on_node(wire_t *wire, uint32_t node, uint32_t layer, const char *message,
              const char *also)
 {
-    char reader[NAME_BYTES] = "source";
+    char reader[READER_NAME_BYTES] = "source";
     const char *from[] = { reader, NULL };
     uint32_t count = list_shards(wire, layer, node);
     if (node > 0)

@@ -39,16 +39,16 @@ weigh_labels(const skn_predictor_t *predictor, const char *train,
 }
 
 /* Some points, and what the network says of them. */
-typedef struct rows {
+typedef struct answer_rows {
     skn_point_rows_t points;
     uint32_t number[SKN_NETWORK_POINTS_MAX];
     uint32_t label[SKN_NETWORK_POINTS_MAX * SKN_RANKING_CUT];
     float score[SKN_NETWORK_POINTS_MAX * SKN_RANKING_CUT];
-} rows_t;
+} answer_rows_t;
 
 /* A point that overflows has no labels, and so is counted as wrong. */
 static void
-note_overflow(const rows_t *rows, size_t i, skn_evaluation_t *evaluation)
+note_overflow(const answer_rows_t *rows, size_t i, skn_evaluation_t *evaluation)
 {
     if (!isnan(rows->score[i * SKN_RANKING_CUT]))
         return;
@@ -57,8 +57,8 @@ note_overflow(const rows_t *rows, size_t i, skn_evaluation_t *evaluation)
 }
 
 static void
-add_point(skn_ranking_sums_t *sums, const float *inverse, const rows_t *rows,
-          size_t i, const skn_dataset_point_t *point)
+add_point(skn_ranking_sums_t *sums, const float *inverse,
+          const answer_rows_t *rows, size_t i, const skn_dataset_point_t *point)
 {
     skn_topk_t ranked = { .k = SKN_RANKING_CUT };
     for (uint32_t r = 0; r < SKN_RANKING_CUT; r++) {
@@ -73,7 +73,7 @@ add_point(skn_ranking_sums_t *sums, const float *inverse, const rows_t *rows,
 
 static skn_status_t
 pass(const skn_predictor_t *predictor, const skn_dataset_t *dataset,
-     const float *inverse, rows_t *rows, skn_ranking_sums_t *sums,
+     const float *inverse, answer_rows_t *rows, skn_ranking_sums_t *sums,
      skn_evaluation_t *evaluation, skn_error_t *error)
 {
     uint64_t total = skn_dataset_info(dataset)->point_count;
@@ -150,7 +150,7 @@ skn_evaluate(const skn_predictor_t *predictor, const char *test,
     if (status != SKN_OK)
         return status;
     take_notes(dataset, evaluation);
-    rows_t *rows = calloc(1, sizeof(*rows));
+    answer_rows_t *rows = calloc(1, sizeof(*rows));
     float *inverse = malloc(predictor->info.label_count * sizeof(*inverse));
     if (rows && inverse) {
         weigh_labels(predictor, train ? train : own->train, inverse,

@@ -16,13 +16,13 @@
 #define CHUNK_NUMBERS (1u << 20)
 
 /* What is read of one network's tensor. */
-typedef struct block {
+typedef struct join_block {
     char name[SKN_NAME_MAX + 1];
     size_t network;
     uint64_t row, rows, columns; /* from column 0 on */
     float *to;                   /* rows are `stride` floats apart */
     uint64_t stride;
-} block_t;
+} join_block_t;
 
 /* --- do they fit? -------------------------------------------------------- */
 
@@ -228,7 +228,7 @@ narrow(float value)
 /* As floats, whatever they are on disk. */
 static skn_status_t
 read_block(const skn_join_t *join, const skn_join_layer_t *layer,
-           const block_t *block, skn_error_t *error)
+           const join_block_t *block, skn_error_t *error)
 {
     skn_checkpoint_t *checkpoint = join->part[block->network].checkpoint;
     const skn_checkpoint_tensor_t *tensor =
@@ -255,7 +255,7 @@ static skn_status_t
 read_rows(const skn_join_t *join, const skn_join_layer_t *layer, size_t k,
           uint64_t row, uint64_t rows, uint64_t column, skn_error_t *error)
 {
-    block_t block = {
+    join_block_t block = {
         .network = k,
         .row = row,
         .rows = rows,
@@ -349,7 +349,7 @@ write_bias_part(const skn_join_t *join, const skn_join_layer_t *layer, size_t k,
     skn_status_t status = SKN_OK;
     size_t end = layer->output ? join->count : k + 1;
     float *sum = layer->chunk, *one = layer->chunk + layer->chunk_numbers / 2;
-    block_t block = {
+    join_block_t block = {
         .row = first, .rows = count, .columns = 1, .to = one, .stride = 1
     };
     (void)snprintf(block.name, sizeof(block.name), "%.48s.bias", layer->name);

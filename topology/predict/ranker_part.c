@@ -11,7 +11,7 @@
 
 #include "topology/predict/ranker_parts.h"
 
-#define ROUNDS_MAX 20u
+#define MEANS_ROUNDS_MAX 20u
 /* Of the mean likeness of a label; less is no progress. */
 #define PROGRESS_MIN 1e-4
 
@@ -167,7 +167,7 @@ skn_ranker_part(skn_ranker_worker_t *worker, const skn_ranker_group_t *group)
     double before = -INFINITY;
     touch_features(worker);
     start(worker, label, count);
-    for (uint32_t round = 0; round < ROUNDS_MAX; round++) {
+    for (uint32_t round = 0; round < MEANS_ROUNDS_MAX; round++) {
         compare(worker, label, count);
         select_first(worker->key, count, count / 2);
         for (size_t q = 0; q < count; q++)

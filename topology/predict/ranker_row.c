@@ -8,7 +8,7 @@
 
 /* Decision 0027 has what was tried. */
 #define COST 1.0
-#define ROUNDS_MAX 20u
+#define DESCENT_ROUNDS_MAX 20u
 #define VIOLATION_MAX 0.1
 #define WEIGHT_MIN 0.1F
 
@@ -193,7 +193,7 @@ fit_row(skn_ranker_worker_t *worker)
     worker->touched_count = 0;
     for (size_t i = 0; i < count; i++)
         worker->alpha[i] = 0.0;
-    for (uint32_t round = 0; round < ROUNDS_MAX; round++) {
+    for (uint32_t round = 0; round < DESCENT_ROUNDS_MAX; round++) {
         double worst = 0.0;
         for (size_t i = 0; i < count; i++) {
             swap(worker, i, i + (size_t)skn_ranker_draw(worker, count - i));

@@ -37,16 +37,16 @@
 /* A link that was held back by the rate that is set for so much of the run. */
 #define CAPPED 0.2
 
-typedef struct candidate {
+typedef struct verdict_candidate {
     skn_bound_t bound;
     double cost;
     char what[512], change[256]; /* "the actor x, ..."; "split it" */
-} candidate_t;
+} verdict_candidate_t;
 
 typedef struct inquiry {
     const skn_figures_t *const *nodes;
     size_t count;
-    candidate_t best, next;
+    verdict_candidate_t best, next;
     const skn_actor_figures_t *actor; /* that works most, of all nodes */
     const skn_figures_t *home;        /* its node */
     double work, second; /* its share of the run, that of the next one */
@@ -147,7 +147,7 @@ longest_handler(const skn_actor_figures_t *actor)
 }
 
 static void
-offer(inquiry_t *inquiry, const candidate_t *candidate)
+offer(inquiry_t *inquiry, const verdict_candidate_t *candidate)
 {
     if (candidate->cost > inquiry->best.cost) {
         if (inquiry->best.bound != candidate->bound)
@@ -189,9 +189,10 @@ weigh_actor(inquiry_t *inquiry)
     const skn_handler_figures_t *handler = longest_handler(actor);
     /* Without it the run would last as long as the next one works, if nothing
      * else held it up: part of that is counted. */
-    candidate_t candidate = { .bound = reads(actor) ? SKN_BOUND_READING
-                                                    : SKN_BOUND_ACTOR,
-                              .cost = inquiry->work - 0.3 * inquiry->second };
+    verdict_candidate_t candidate = {
+        .bound = reads(actor) ? SKN_BOUND_READING : SKN_BOUND_ACTOR,
+        .cost = inquiry->work - 0.3 * inquiry->second
+    };
     (void)of_node(inquiry, inquiry->home, node, sizeof(node));
     if (reads(actor)) {
         (void)snprintf(candidate.what, sizeof(candidate.what),
@@ -222,7 +223,7 @@ weigh_start(inquiry_t *inquiry, const skn_figures_t *figures)
     for (uint64_t k = 0; k < figures->actor_count; k++)
         if (!slowest || figures->actors[k].open_ns > slowest->open_ns)
             slowest = &figures->actors[k];
-    candidate_t candidate = { .bound = SKN_BOUND_START };
+    verdict_candidate_t candidate = { .bound = SKN_BOUND_START };
     (void)of_node(inquiry, figures, node, sizeof(node));
     if (figures->prepare_ns > 0) {
         candidate.bound = SKN_BOUND_READING;
@@ -272,8 +273,9 @@ weigh_credit(inquiry_t *inquiry, const skn_figures_t *figures)
             continue;
         double blocked = share(sender->full_ns, figures->run_ns);
         double work = share(work_ns(receiver), figures->run_ns);
-        candidate_t candidate = { .bound = SKN_BOUND_CREDIT,
-                                  .cost = at_most(blocked, 1 - inquiry->work) };
+        verdict_candidate_t candidate = { .bound = SKN_BOUND_CREDIT,
+                                          .cost = at_most(blocked,
+                                                          1 - inquiry->work) };
         /* One that is in its handlers is no quicker with more before it. */
         candidate.cost = at_most(candidate.cost,
                                  1 - share(receiver->busy_ns, figures->run_ns));
@@ -310,9 +312,9 @@ weigh_batches(inquiry_t *inquiry, const skn_figures_t *figures)
     if (count == 0 || busy_ns / count > SHORT_NS)
         return;
     double passing = share(beside_ns, beside_ns + busy_ns);
-    candidate_t candidate = { .bound = SKN_BOUND_BATCHES,
-                              .cost = at_most(PASSING_COST * passing,
-                                              1 - inquiry->credit) };
+    verdict_candidate_t candidate = { .bound = SKN_BOUND_BATCHES,
+                                      .cost = at_most(PASSING_COST * passing,
+                                                      1 - inquiry->credit) };
     (void)of_node(inquiry, figures, node, sizeof(node));
     (void)snprintf(candidate.what, sizeof(candidate.what),
                    "messages that hold too little%s (%" PRIu64
@@ -405,7 +407,8 @@ weigh_cores(inquiry_t *inquiry, const skn_figures_t *figures,
     if (core->ran < FULL || core->top > ALONE * core->ran ||
         core->actors <= of || core->late < LATE)
         return;
-    candidate_t candidate = { .bound = SKN_BOUND_CORES, .cost = core->ran };
+    verdict_candidate_t candidate = { .bound = SKN_BOUND_CORES,
+                                      .cost = core->ran };
     (void)of_node(inquiry, figures, node, sizeof(node));
     if (cores == 0 || (figures->units > 0 && cores > figures->units))
         cores = (uint32_t)figures->units;
@@ -434,7 +437,7 @@ weigh_others(inquiry_t *inquiry, const skn_figures_t *figures,
     char node[96];
     if (figures->others_known && others < 0.1)
         return;
-    candidate_t candidate = { .bound = SKN_BOUND_OTHERS, .cost = cost };
+    verdict_candidate_t candidate = { .bound = SKN_BOUND_OTHERS, .cost = cost };
     (void)of_node(inquiry, figures, node, sizeof(node));
     if (figures->others_known)
         (void)snprintf(
@@ -464,7 +467,8 @@ weigh_quota(inquiry_t *inquiry, const skn_figures_t *figures)
     char node[96];
     if (quota <= 0.0 || throttled < 0.05)
         return;
-    candidate_t candidate = { .bound = SKN_BOUND_QUOTA, .cost = throttled };
+    verdict_candidate_t candidate = { .bound = SKN_BOUND_QUOTA,
+                                      .cost = throttled };
     if (used > FULL * quota)
         candidate.cost = at_most(used / quota, 1.0);
     (void)of_node(inquiry, figures, node, sizeof(node));
@@ -531,7 +535,7 @@ weigh_checkpoints(inquiry_t *inquiry, const skn_figures_t *figures)
             asleep_ns(&figures->actors[k]) > asleep)
             asleep = asleep_ns(&figures->actors[k]);
     bool slow = each_ns >= SLOW_SAVE_NS && asleep > figures->saving_ns / 2;
-    candidate_t candidate = {
+    verdict_candidate_t candidate = {
         .bound = slow ? SKN_BOUND_DISK : SKN_BOUND_CHECKPOINTS,
         .cost = share(figures->saving_ns, figures->run_ns),
     };
@@ -585,7 +589,7 @@ weigh_nodes(inquiry_t *inquiry)
     }
     if (inquiry->count < 2 || !slowest || next > 0.8 * most)
         return;
-    candidate_t candidate = { .bound = SKN_BOUND_NODE, .cost = most };
+    verdict_candidate_t candidate = { .bound = SKN_BOUND_NODE, .cost = most };
     (void)snprintf(candidate.what, sizeof(candidate.what),
                    "node %s, the slowest one (it works %d%% of the run, the "
                    "others at most %d%%)",
@@ -618,8 +622,8 @@ weigh_link(inquiry_t *inquiry, const skn_figures_t *figures)
     for (size_t n = 0; n < inquiry->count; n++)
         if (load_of(inquiry->nodes[n]) > most)
             most = load_of(inquiry->nodes[n]);
-    candidate_t candidate = { .bound = is_slow(figures, link),
-                              .cost = at_most(waits, 1 - most) };
+    verdict_candidate_t candidate = { .bound = is_slow(figures, link),
+                                      .cost = at_most(waits, 1 - most) };
     bool is_far = candidate.bound == SKN_BOUND_LATENCY;
     if (candidate.bound == SKN_BOUND_NONE)
         return;
@@ -655,7 +659,7 @@ weigh_link(inquiry_t *inquiry, const skn_figures_t *figures)
 static void
 write_sentence(const inquiry_t *inquiry, skn_verdict_t *verdict)
 {
-    const candidate_t *best = &inquiry->best, *next = &inquiry->next;
+    const verdict_candidate_t *best = &inquiry->best, *next = &inquiry->next;
     verdict->bound = best->bound;
     verdict->cost = best->cost;
     if (best->bound == SKN_BOUND_NONE) {

@@ -22,11 +22,11 @@ static const skn_option_t actor_options[] = {
     { NULL, SKN_OPTION_INT, NULL, 0, 0, NULL, NULL }
 };
 enum {
-    NAME,
+    ACTOR_NAME,
     KIND,
     REPLICATE,
     NICE,
-    CORES,
+    ACTOR_CORES,
     NODE,
     ACTOR_OPTION_COUNT
 };
@@ -146,7 +146,7 @@ typedef struct entry {
 static bool
 read_cores(skn_spec_t *spec, entry_t *entry)
 {
-    const char *text = entry->values[CORES].text;
+    const char *text = entry->values[ACTOR_CORES].text;
     uint64_t number = 0;
     if (text[0] == '\0')
         return false; /* it is no text, and that was said */
@@ -163,7 +163,7 @@ read_cores(skn_spec_t *spec, entry_t *entry)
     (void)skn_problems_add(spec->problems, skn_spec_mark(entry->node, "cores"),
                            "option 'cores' of actor '%s' must be auto, float "
                            "or the number of a core, found '%.40s'",
-                           entry->values[NAME].text, text);
+                           entry->values[ACTOR_NAME].text, text);
     return false;
 }
 
@@ -179,7 +179,7 @@ refuse_kind(skn_spec_t *spec, const entry_t *entry)
     }
     (void)skn_problems_add(spec->problems, skn_spec_mark(entry->node, "kind"),
                            "unknown kind '%.64s' of actor '%s'", wanted,
-                           entry->values[NAME].text);
+                           entry->values[ACTOR_NAME].text);
     if (nearest.best)
         (void)skn_problems_hint(spec->problems, "did you mean '%s'?",
                                 nearest.best);
@@ -199,7 +199,7 @@ read_options(skn_spec_t *spec, entry_t *entry)
         return SKN_NO_MEMORY;
     entry->options = values;
     (void)snprintf(owner, sizeof(owner), "%.64s '%.64s'", kind->name,
-                   entry->values[NAME].text);
+                   entry->values[ACTOR_NAME].text);
     return skn_values_check(
         spec->document, skn_node_get(entry->node, "options"), kind->options,
         NULL, owner, entry->node->mark, values, spec->problems);
@@ -210,7 +210,7 @@ static skn_status_t
 read_nature(skn_spec_t *spec, entry_t *entry)
 {
     bool placed = read_cores(spec, entry);
-    if (skn_spec_find_node(spec, entry->node, entry->values[NAME].text,
+    if (skn_spec_find_node(spec, entry->node, entry->values[ACTOR_NAME].text,
                            entry->values[NODE].text, &entry->host) != SKN_OK)
         placed = false;
     if (entry->values[KIND].text[0] == '\0')
@@ -230,7 +230,7 @@ read_nature(skn_spec_t *spec, entry_t *entry)
 static bool
 check_base(skn_spec_t *spec, const entry_t *entry)
 {
-    const char *name = entry->values[NAME].text;
+    const char *name = entry->values[ACTOR_NAME].text;
     skn_mark_t mark = skn_spec_mark(entry->node, "name");
     int64_t number = -1;
     (void)skn_spec_stem(name, &number);
@@ -267,7 +267,7 @@ read_entry(skn_spec_t *spec, const skn_node_t *node, entry_t *entry)
     entry->count = (uint32_t)entry->values[REPLICATE].number;
     if (!name || name->type != SKN_NODE_SCALAR || skn_node_is_null(name) ||
         !skn_spec_check_name(spec, name->mark, "name of an actor",
-                             entry->values[NAME].text))
+                             entry->values[ACTOR_NAME].text))
         entry->count = 0;
     else if (entry->numbered && !check_base(spec, entry))
         entry->count = 0;
@@ -281,7 +281,7 @@ static skn_status_t
 name_actor(skn_spec_t *spec, const entry_t *entry, uint32_t replica,
            uint32_t actor)
 {
-    const char *base = entry->values[NAME].text;
+    const char *base = entry->values[ACTOR_NAME].text;
     size_t bytes = strlen(base) + 12;
     char *name = skn_spec_memory(spec, bytes, 1);
     char *stem = skn_spec_memory(spec, bytes, 1);

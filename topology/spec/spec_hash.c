@@ -8,14 +8,14 @@
 
 #include "topology/spec/spec_parts.h"
 
-#define FNV_START UINT64_C(0xcbf29ce484222325)
-#define FNV_PRIME UINT64_C(0x00000100000001b3)
+#define SPEC_FNV_START UINT64_C(0xcbf29ce484222325)
+#define SPEC_FNV_PRIME UINT64_C(0x00000100000001b3)
 
 static uint64_t
 add_number(uint64_t hash, uint64_t number)
 {
     for (unsigned shift = 0; shift < 64; shift += 8)
-        hash = (hash ^ (number >> shift & 0xff)) * FNV_PRIME;
+        hash = (hash ^ (number >> shift & 0xff)) * SPEC_FNV_PRIME;
     return hash;
 }
 
@@ -23,7 +23,7 @@ static uint64_t
 add_text(uint64_t hash, const char *text)
 {
     do
-        hash = (hash ^ (unsigned char)*text) * FNV_PRIME;
+        hash = (hash ^ (unsigned char)*text) * SPEC_FNV_PRIME;
     while (*text++);
     return hash;
 }
@@ -113,7 +113,7 @@ add_pipe(uint64_t hash, const skn_wired_pipe_t *pipe)
 uint64_t
 skn_spec_hash(const skn_spec_t *spec)
 {
-    uint64_t hash = add_number(FNV_START, spec->node_count);
+    uint64_t hash = add_number(SPEC_FNV_START, spec->node_count);
     for (uint32_t k = 0; k < spec->node_count; k++)
         hash = add_text(hash, spec->nodes[k].name);
     hash = add_number(hash, spec->actor_count);

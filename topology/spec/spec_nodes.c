@@ -28,12 +28,12 @@ static const skn_option_t node_options[] = {
     { NULL, SKN_OPTION_INT, NULL, 0, 0, NULL, NULL }
 };
 enum {
-    NAME,
-    ADDRESS,
+    NODE_NAME,
+    NODE_ADDRESS,
     VIA,
-    KEY,
+    NODE_KEY,
     SSH,
-    CORES,
+    NODE_CORES,
     MEMORY,
     NODE_OPTION_COUNT
 };
@@ -56,12 +56,12 @@ read_node(skn_spec_t *spec, const skn_node_t *item, skn_wired_node_t *node)
                          item->mark, values, spec->problems);
     if (item->type != SKN_NODE_MAPPING || status == SKN_NO_MEMORY)
         return status;
-    node->name = values[NAME].text;
-    node->address = values[ADDRESS].text;
+    node->name = values[NODE_NAME].text;
+    node->address = values[NODE_ADDRESS].text;
     node->via = values[VIA].text;
-    node->key = values[KEY].text;
+    node->key = values[NODE_KEY].text;
     node->ssh = values[SSH].text;
-    node->core_count = (uint32_t)values[CORES].number;
+    node->core_count = (uint32_t)values[NODE_CORES].number;
     node->memory_bytes = (uint64_t)values[MEMORY].number;
     if (status == SKN_OK &&
         !skn_spec_check_name(spec, name->mark, "name of a node", node->name))

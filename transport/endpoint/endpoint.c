@@ -15,6 +15,7 @@
 #include <unistd.h>
 
 #include "transport/endpoint/endpoint_state.h"
+#include "transport/socket/clock.h"
 #include "transport/socket/socket.h"
 
 /* Sources that are looked into before epoll is asked again, so that a ROUTER
@@ -22,14 +23,6 @@
  * is the caller's turn. */
 #define TURNS_MAX 64u
 #define EVENTS_MAX 64
-
-uint64_t
-skn_endpoint_now_ms(void)
-{
-    struct timespec now;
-    (void)clock_gettime(CLOCK_MONOTONIC, &now);
-    return (uint64_t)now.tv_sec * 1000 + (uint64_t)now.tv_nsec / 1000000;
-}
 
 const char *
 skn_endpoint_address(const skn_endpoint_t *endpoint)
@@ -61,7 +54,7 @@ skn_endpoint_count(const skn_endpoint_t *endpoint,
 /* --- sources ------------------------------------------------------------- */
 
 void
-skn_source_ready(skn_endpoint_t *endpoint, source_t *source)
+skn_source_ready(skn_endpoint_t *endpoint, endpoint_source_t *source)
 {
     if (source->ready)
         return;
@@ -71,8 +64,8 @@ skn_source_ready(skn_endpoint_t *endpoint, source_t *source)
 }
 
 skn_status_t
-skn_source_add(skn_endpoint_t *endpoint, source_t *source, int descriptor,
-               skn_error_t *error)
+skn_source_add(skn_endpoint_t *endpoint, endpoint_source_t *source,
+               int descriptor, skn_error_t *error)
 {
     struct epoll_event event = { .events = EPOLLIN, .data.ptr = source };
     if (epoll_ctl(endpoint->epoll, EPOLL_CTL_ADD, descriptor, &event) != 0)
@@ -85,7 +78,7 @@ skn_source_add(skn_endpoint_t *endpoint, source_t *source, int descriptor,
 
 /* It stays in the ring, if it is there: a look at it finds nothing. */
 void
-skn_source_remove(skn_endpoint_t *endpoint, source_t *source)
+skn_source_remove(skn_endpoint_t *endpoint, endpoint_source_t *source)
 {
     if (source->descriptor >= 0)
         (void)epoll_ctl(endpoint->epoll, EPOLL_CTL_DEL, source->descriptor,
@@ -104,14 +97,14 @@ ask_epoll(skn_endpoint_t *endpoint)
 }
 
 /* The next source to look into, taken out of the ring; or NULL. */
-static source_t *
+static endpoint_source_t *
 next_source(skn_endpoint_t *endpoint)
 {
     if (endpoint->ring_count == 0 || endpoint->turn++ >= TURNS_MAX)
         ask_epoll(endpoint);
     if (endpoint->ring_count == 0)
         return NULL;
-    source_t *source = endpoint->ring[endpoint->ring_first];
+    endpoint_source_t *source = endpoint->ring[endpoint->ring_first];
     endpoint->ring_first = (endpoint->ring_first + 1) % endpoint->ring_room;
     endpoint->ring_count--;
     source->ready = false;
@@ -188,7 +181,8 @@ reason_to_drop(skn_endpoint_t *endpoint, size_t frame_count, bool known)
 }
 
 static bool
-take_fragment(skn_endpoint_t *endpoint, skn_arrival_t *arrival, bool *empty)
+take_fragment(skn_endpoint_t *endpoint, skn_endpoint_event_t *arrival,
+              bool *empty)
 {
     zmq_msg_t id;
     uint32_t peer;
@@ -212,7 +206,7 @@ take_fragment(skn_endpoint_t *endpoint, skn_arrival_t *arrival, bool *empty)
         return false;
     }
     endpoint->counts.fragments_taken++;
-    *arrival = (skn_arrival_t){
+    *arrival = (skn_endpoint_event_t){
         .kind = SKN_ARRIVAL_FRAGMENT,
         .peer = peer,
         .header = { zmq_msg_data(&endpoint->header),
@@ -227,31 +221,32 @@ take_fragment(skn_endpoint_t *endpoint, skn_arrival_t *arrival, bool *empty)
 /* --- taking -------------------------------------------------------------- */
 
 static bool
-take_sentence(skn_endpoint_t *endpoint, skn_arrival_t *arrival, bool *empty)
+take_sentence(skn_endpoint_t *endpoint, skn_endpoint_event_t *arrival,
+              bool *empty)
 {
     *empty = !skn_door_take(endpoint->door, endpoint->sentence);
-    *arrival = (skn_arrival_t){ .kind = SKN_ARRIVAL_STRANGER,
-                                .peer = SKN_PEER_UNKNOWN,
-                                .sentence = endpoint->sentence };
+    *arrival = (skn_endpoint_event_t){ .kind = SKN_ARRIVAL_STRANGER,
+                                       .peer = SKN_PEER_UNKNOWN,
+                                       .sentence = endpoint->sentence };
     return !*empty;
 }
 
 static bool
-take_room(line_t *line, skn_arrival_t *arrival)
+take_room(endpoint_line_t *line, skn_endpoint_event_t *arrival)
 {
     if (!skn_line_room(line))
         return false;
-    *arrival = (skn_arrival_t){ .kind = SKN_ARRIVAL_ROOM,
-                                .peer = line->peer->number,
-                                .lane = line->lane,
-                                .sentence = "" };
+    *arrival = (skn_endpoint_event_t){ .kind = SKN_ARRIVAL_ROOM,
+                                       .peer = line->peer->number,
+                                       .lane = line->lane,
+                                       .sentence = "" };
     return true;
 }
 
 /* True: `arrival` is filled. `*empty`: the source had nothing. */
 static bool
-look_into(skn_endpoint_t *endpoint, const source_t *source,
-          skn_arrival_t *arrival, bool *empty)
+look_into(skn_endpoint_t *endpoint, const endpoint_source_t *source,
+          skn_endpoint_event_t *arrival, bool *empty)
 {
     uint64_t ticks;
     *empty = true;
@@ -276,10 +271,10 @@ look_into(skn_endpoint_t *endpoint, const source_t *source,
 }
 
 bool
-skn_endpoint_take(skn_endpoint_t *endpoint, skn_arrival_t *arrival)
+skn_endpoint_take(skn_endpoint_t *endpoint, skn_endpoint_event_t *arrival)
 {
     uint32_t dropped = 0;
-    source_t *source;
+    endpoint_source_t *source;
     release_fragment(endpoint);
     while ((source = next_source(endpoint)) != NULL) {
         bool empty;
@@ -330,7 +325,7 @@ skn_endpoint_send(skn_endpoint_t *endpoint, uint32_t number, skn_lane_t lane,
         return skn_fail(error, SKN_INTERNAL,
                         "a fragment of %zu + %zu bytes to node %u",
                         header.bytes, body.bytes, number);
-    line_t *line = &peer->line[lane];
+    endpoint_line_t *line = &peer->line[lane];
     /* Not before CONNECTED was told, nor after DISCONNECTED: libzmq takes
      * fragments for a moment longer, and loses them.
      * If the second put finds no room, the connection ended between the two,

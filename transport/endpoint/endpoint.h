@@ -125,33 +125,33 @@ skn_status_t skn_endpoint_send(skn_endpoint_t *endpoint, uint32_t peer,
     A(HANDSHAKE_FAILED, 1, "the peer is no Skein node, or has another key")    \
     A(STRANGER, 1, "somebody was refused here")
 
-typedef enum skn_arrival_kind {
+typedef enum skn_endpoint_event_kind {
 #define A(name, sentence, text) SKN_ARRIVAL_##name,
     SKN_ARRIVALS(A)
 #undef A
     SKN_ARRIVAL_COUNT
-} skn_arrival_kind_t;
+} skn_endpoint_event_kind_t;
 
 /* `peer` is the number of the node, or SKN_PEER_UNKNOWN (STRANGER; FRAGMENT
  * without keys). `lane` is of connections, not of fragments: which lane a
  * fragment took is not told. Frames and sentence are valid until the next call
  * of any function of this endpoint. `sentence` is never NULL; the kinds that
  * have one come at most once in some seconds. */
-typedef struct skn_arrival {
-    skn_arrival_kind_t kind;
+typedef struct skn_endpoint_event {
+    skn_endpoint_event_kind_t kind;
     uint32_t peer;
     skn_lane_t lane;
     skn_frame_t header;
     skn_frame_t body;
     const char *sentence;
-} skn_arrival_t;
+} skn_endpoint_event_t;
 
 /* The next thing that happened; false if there is none. Never waits. Every
  * CONNECTED is followed by one DISCONNECTED of the same peer and lane before
  * the next CONNECTED. What is no fragment (exactly two frames behind the
  * routing id, header 1..1024 bytes, body within its limit, from a peer) is
  * dropped here, frame by frame, and counted. */
-bool skn_endpoint_take(skn_endpoint_t *endpoint, skn_arrival_t *arrival);
+bool skn_endpoint_take(skn_endpoint_t *endpoint, skn_endpoint_event_t *arrival);
 
 /* Counters by reason. C(name, what it counts). */
 #define SKN_ENDPOINT_COUNTS(C)                                                 \

@@ -11,6 +11,7 @@
 #include <sys/timerfd.h>
 
 #include "transport/endpoint/endpoint_state.h"
+#include "transport/socket/clock.h"
 #include "transport/socket/socket.h"
 #include "transport/socket/conduit.h"
 
@@ -31,10 +32,10 @@
 #define LED_HANDSHAKE_MS (4000 + SKN_HANDSHAKE_MS)
 /* Bytes that the system may hold and has not sent. More would only wait there,
  * and heartbeats behind them: at 1 Mbit/s this is one second. */
-#define UNSENT_BYTES 131072
+#define ENDPOINT_UNSENT_BYTES 131072
 
 void
-skn_line_close(skn_endpoint_t *endpoint, line_t *line, int linger_ms)
+skn_line_close(skn_endpoint_t *endpoint, endpoint_line_t *line, int linger_ms)
 {
     skn_source_remove(endpoint, &line->dealer_source);
     skn_source_remove(endpoint, &line->monitor_source);
@@ -44,7 +45,8 @@ skn_line_close(skn_endpoint_t *endpoint, line_t *line, int linger_ms)
 }
 
 skn_status_t
-skn_line_dial(skn_endpoint_t *endpoint, line_t *line, skn_error_t *error)
+skn_line_dial(skn_endpoint_t *endpoint, endpoint_line_t *line,
+              skn_error_t *error)
 {
     const peer_t *peer = line->peer;
     skn_socket_options_t options = {
@@ -99,9 +101,9 @@ set_timer(skn_endpoint_t *endpoint, uint64_t now, uint64_t due)
 void
 skn_lines_redial(skn_endpoint_t *endpoint)
 {
-    uint64_t now = skn_endpoint_now_ms(), next = 0;
+    uint64_t now = skn_monotonic_ms(), next = 0;
     for (size_t k = 0; k < endpoint->peer_count * SKN_LANE_COUNT; k++) {
-        line_t *line =
+        endpoint_line_t *line =
             &endpoint->peer[k / SKN_LANE_COUNT].line[k % SKN_LANE_COUNT];
         if (line->redial_ms > 0 && line->redial_ms <= now &&
             skn_line_dial(endpoint, line, NULL) != SKN_OK)
@@ -113,16 +115,16 @@ skn_lines_redial(skn_endpoint_t *endpoint)
 }
 
 static void
-redial_in(skn_endpoint_t *endpoint, line_t *line, uint64_t wait_ms)
+redial_in(skn_endpoint_t *endpoint, endpoint_line_t *line, uint64_t wait_ms)
 {
     if (line->redial_ms > 0)
         return; /* an earlier event said when */
-    line->redial_ms = skn_endpoint_now_ms() + wait_ms;
+    line->redial_ms = skn_monotonic_ms() + wait_ms;
     skn_lines_redial(endpoint);
 }
 
 static uint64_t
-refused_ms(const line_t *line)
+refused_ms(const endpoint_line_t *line)
 {
     uint32_t doublings = line->failures - 1;
     return (uint64_t)REFUSED_MS_MIN
@@ -133,13 +135,13 @@ refused_ms(const line_t *line)
 /* --- events -------------------------------------------------------------- */
 
 static bool
-arrive(const line_t *line, skn_arrival_kind_t kind, const char *sentence,
-       skn_arrival_t *arrival)
+arrive(const endpoint_line_t *line, skn_endpoint_event_kind_t kind,
+       const char *sentence, skn_endpoint_event_t *arrival)
 {
-    *arrival = (skn_arrival_t){ .kind = kind,
-                                .peer = line->peer->number,
-                                .lane = line->lane,
-                                .sentence = sentence };
+    *arrival = (skn_endpoint_event_t){ .kind = kind,
+                                       .peer = line->peer->number,
+                                       .lane = line->lane,
+                                       .sentence = sentence };
     return true;
 }
 
@@ -147,15 +149,16 @@ arrive(const line_t *line, skn_arrival_kind_t kind, const char *sentence,
 static bool
 may_say(peer_t *peer)
 {
-    uint64_t now = skn_endpoint_now_ms();
-    if (peer->sentence_ms > 0 && now - peer->sentence_ms < SENTENCE_MS)
+    uint64_t now = skn_monotonic_ms();
+    if (peer->sentence_ms > 0 && now - peer->sentence_ms < ENDPOINT_SENTENCE_MS)
         return false;
     peer->sentence_ms = now;
     return true;
 }
 
 static bool
-on_refused(skn_endpoint_t *endpoint, line_t *line, skn_arrival_t *arrival)
+on_refused(skn_endpoint_t *endpoint, endpoint_line_t *line,
+           skn_endpoint_event_t *arrival)
 {
     peer_t *peer = line->peer;
     endpoint->counts.refusals++;
@@ -178,8 +181,8 @@ place_of(const peer_t *peer)
 }
 
 static bool
-on_failed(skn_endpoint_t *endpoint, line_t *line, uint16_t event,
-          skn_arrival_t *arrival)
+on_failed(skn_endpoint_t *endpoint, endpoint_line_t *line, uint16_t event,
+          skn_endpoint_event_t *arrival)
 {
     peer_t *peer = line->peer;
     char *text = endpoint->sentence;
@@ -208,7 +211,8 @@ on_failed(skn_endpoint_t *endpoint, line_t *line, uint16_t event,
 }
 
 static bool
-on_disconnected(skn_endpoint_t *endpoint, line_t *line, skn_arrival_t *arrival)
+on_disconnected(skn_endpoint_t *endpoint, endpoint_line_t *line,
+                skn_endpoint_event_t *arrival)
 {
     redial_in(endpoint, line, BROKEN_MS);
     if (!line->standing)
@@ -219,7 +223,8 @@ on_disconnected(skn_endpoint_t *endpoint, line_t *line, skn_arrival_t *arrival)
 }
 
 static bool
-on_connected(skn_endpoint_t *endpoint, line_t *line, skn_arrival_t *arrival)
+on_connected(skn_endpoint_t *endpoint, endpoint_line_t *line,
+             skn_endpoint_event_t *arrival)
 {
     if (line->standing)
         return false;
@@ -231,12 +236,12 @@ on_connected(skn_endpoint_t *endpoint, line_t *line, skn_arrival_t *arrival)
 }
 
 bool
-skn_line_event(skn_endpoint_t *endpoint, line_t *line, skn_arrival_t *arrival,
-               bool *empty)
+skn_line_event(skn_endpoint_t *endpoint, endpoint_line_t *line,
+               skn_endpoint_event_t *arrival, bool *empty)
 {
     uint16_t event;
     uint32_t value;
-    int unsent = UNSENT_BYTES;
+    int unsent = ENDPOINT_UNSENT_BYTES;
     *empty = false;
     if (line->lost) { /* with the socket before this one */
         line->lost = false;
@@ -271,7 +276,7 @@ skn_line_event(skn_endpoint_t *endpoint, line_t *line, skn_arrival_t *arrival,
 /* Nobody has anything to tell a DEALER of ours. What comes anyway is not read,
  * and two messages (ZMQ_RCVHWM 1) are the most that can lie there. */
 bool
-skn_line_room(line_t *line)
+skn_line_room(endpoint_line_t *line)
 {
     int events = 0;
     if (!line->socket ||

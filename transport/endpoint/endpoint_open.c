@@ -27,7 +27,7 @@
 #define FRAGMENTS_MAX 64u
 /* Two connections a peer, as many that it made before those and that have not
  * been found dead yet, and strangers at the door. */
-#define CONNECTIONS_SPARE 64u
+#define ENDPOINT_CONNECTIONS_SPARE 64u
 #define CONNECTIONS_PER_PEER 4u
 /* Descriptors: of the context, the ROUTER, the door and their signals; of a
  * peer two DEALERs with monitors and their connections; a reserve. */
@@ -130,11 +130,12 @@ set_address(const skn_endpoint_t *endpoint, peer_t *peer, const char *text,
 static void
 init_line(peer_t *peer, skn_lane_t lane)
 {
-    line_t *line = &peer->line[lane];
+    endpoint_line_t *line = &peer->line[lane];
     line->peer = peer;
     line->lane = lane;
-    line->dealer_source = (source_t){ SOURCE_DEALER, false, -1, line };
-    line->monitor_source = (source_t){ SOURCE_MONITOR, false, -1, line };
+    line->dealer_source = (endpoint_source_t){ SOURCE_DEALER, false, -1, line };
+    line->monitor_source =
+        (endpoint_source_t){ SOURCE_MONITOR, false, -1, line };
 }
 
 static skn_status_t
@@ -231,7 +232,7 @@ endpoint_new(const skn_endpoint_options_t *options, skn_error_t *error)
     endpoint->connections_max =
         options->connections_max
             ? options->connections_max
-            : CONNECTIONS_SPARE +
+            : ENDPOINT_CONNECTIONS_SPARE +
                   CONNECTIONS_PER_PEER * (uint32_t)options->peer_count;
     endpoint->peer = calloc(options->peer_count + 1, sizeof(*endpoint->peer));
     endpoint->ring = calloc(sources, sizeof(*endpoint->ring));
@@ -264,8 +265,9 @@ open_context(skn_endpoint_t *endpoint, skn_error_t *error)
      * closed ones leave late. */
     (void)zmq_ctx_set(endpoint->context, ZMQ_MAX_SOCKETS,
                       (int)(64 + 12 * endpoint->peer_count));
-    endpoint->timer_source = (source_t){ SOURCE_TIMER, false, -1, NULL };
-    endpoint->kick_source = (source_t){ SOURCE_KICK, false, -1, NULL };
+    endpoint->timer_source =
+        (endpoint_source_t){ SOURCE_TIMER, false, -1, NULL };
+    endpoint->kick_source = (endpoint_source_t){ SOURCE_KICK, false, -1, NULL };
     skn_status_t status = skn_source_add(endpoint, &endpoint->timer_source,
                                          endpoint->timer, error);
     if (status == SKN_OK)
@@ -324,7 +326,8 @@ open_door(skn_endpoint_t *endpoint, skn_error_t *error)
         endpoint->door = skn_door_open(&parts, error);
     if (endpoint->door) {
         endpoint->watch = parts.watch;
-        endpoint->door_source = (source_t){ SOURCE_DOOR, false, -1, NULL };
+        endpoint->door_source =
+            (endpoint_source_t){ SOURCE_DOOR, false, -1, NULL };
         return skn_source_add(endpoint, &endpoint->door_source,
                               skn_door_descriptor(endpoint->door), error);
     }
@@ -351,7 +354,8 @@ open_router(skn_endpoint_t *endpoint, skn_error_t *error)
     endpoint->router = skn_socket_open(endpoint->context, &options, error);
     if (!endpoint->router)
         return error ? error->status : SKN_NO_MEMORY;
-    endpoint->router_source = (source_t){ SOURCE_ROUTER, false, -1, NULL };
+    endpoint->router_source =
+        (endpoint_source_t){ SOURCE_ROUTER, false, -1, NULL };
     return skn_source_add(endpoint, &endpoint->router_source,
                           skn_socket_descriptor(endpoint->router), error);
 }

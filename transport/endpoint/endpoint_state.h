@@ -15,7 +15,7 @@
 #include "transport/endpoint/endpoint.h"
 
 /* Sentences about one peer: the first at once, others that far apart. */
-#define SENTENCE_MS 10000
+#define ENDPOINT_SENTENCE_MS 10000
 #define SENTENCE_BYTES 512
 
 typedef enum source_kind {
@@ -29,15 +29,15 @@ typedef enum source_kind {
 
 /* Something that epoll looks at. `ready`: in the ring of those to look into,
  * since its descriptor tells only of what comes after a look found nothing. */
-typedef struct source {
+typedef struct endpoint_source {
     source_kind_t kind;
     bool ready;
     int descriptor; /* -1: not in epoll */
-    struct line *line;
-} source_t;
+    struct endpoint_line *line;
+} endpoint_source_t;
 
 /* A connection of ours: one lane to one peer. */
-typedef struct line {
+typedef struct endpoint_line {
     void *socket, *monitor;
     struct peer *peer;
     skn_lane_t lane;
@@ -46,8 +46,8 @@ typedef struct line {
     bool busy;          /* a send found no room */
     uint32_t failures;  /* handshakes in a row */
     uint64_t redial_ms; /* make the socket anew then, unless libzmq redials */
-    source_t dealer_source, monitor_source;
-} line_t;
+    endpoint_source_t dealer_source, monitor_source;
+} endpoint_line_t;
 
 typedef struct peer {
     uint32_t number;
@@ -57,7 +57,7 @@ typedef struct peer {
     bool is_unknown; /* its name meant nothing here when it was dialled first */
     char public_key[SKN_KEY_TEXT_BYTES]; /* "": no keys */
     uint64_t sentence_ms;                /* when the last one was said */
-    line_t line[SKN_LANE_COUNT];
+    endpoint_line_t line[SKN_LANE_COUNT];
 } peer_t;
 
 struct skn_endpoint {
@@ -73,8 +73,9 @@ struct skn_endpoint {
     peer_t *peer;
     size_t peer_count;
     int epoll, timer, kick;
-    source_t router_source, door_source, timer_source, kick_source;
-    source_t **ring; /* of ready sources: [ring_room], from ring_first */
+    endpoint_source_t router_source, door_source, timer_source, kick_source;
+    endpoint_source_t *
+        *ring; /* of ready sources: [ring_room], from ring_first */
     size_t ring_room, ring_first, ring_count;
     uint32_t turn;
     zmq_msg_t header, body; /* of the last fragment */
@@ -82,24 +83,23 @@ struct skn_endpoint {
     skn_endpoint_counts_t counts;
 };
 
-uint64_t skn_endpoint_now_ms(void);
-
 /* Adds a descriptor to epoll and takes it out; a source that is added is
  * looked into once, whatever its descriptor says. */
-skn_status_t skn_source_add(skn_endpoint_t *endpoint, source_t *source,
+skn_status_t skn_source_add(skn_endpoint_t *endpoint, endpoint_source_t *source,
                             int descriptor, skn_error_t *error);
-void skn_source_remove(skn_endpoint_t *endpoint, source_t *source);
-void skn_source_ready(skn_endpoint_t *endpoint, source_t *source);
+void skn_source_remove(skn_endpoint_t *endpoint, endpoint_source_t *source);
+void skn_source_ready(skn_endpoint_t *endpoint, endpoint_source_t *source);
 
 /* Makes both sockets of a line and dials; what was there is closed first. */
-skn_status_t skn_line_dial(skn_endpoint_t *endpoint, line_t *line,
+skn_status_t skn_line_dial(skn_endpoint_t *endpoint, endpoint_line_t *line,
                            skn_error_t *error);
-void skn_line_close(skn_endpoint_t *endpoint, line_t *line, int linger_ms);
+void skn_line_close(skn_endpoint_t *endpoint, endpoint_line_t *line,
+                    int linger_ms);
 /* Reads one event; true if it is an arrival. `*empty`: there was none. */
-bool skn_line_event(skn_endpoint_t *endpoint, line_t *line,
-                    skn_arrival_t *arrival, bool *empty);
+bool skn_line_event(skn_endpoint_t *endpoint, endpoint_line_t *line,
+                    skn_endpoint_event_t *arrival, bool *empty);
 /* Whether a busy line has room again. */
-bool skn_line_room(line_t *line);
+bool skn_line_room(endpoint_line_t *line);
 /* Redials what is due, and sets the timer for what is not. */
 void skn_lines_redial(skn_endpoint_t *endpoint);
 

@@ -7,13 +7,13 @@
 /* What may leave in one burst: as much as 20 ms bring, which no neighbour on
  * the link feels, and a fragment at least. */
 #define BURST_SECONDS 0.02
-#define BURST_BYTES_MIN 16384.0
+#define BUCKET_BYTES_MIN 16384.0
 
 static double
 burst_bytes(const skn_bucket_t *bucket)
 {
     double bytes = bucket->bytes_per_second * BURST_SECONDS;
-    return bytes > BURST_BYTES_MIN ? bytes : BURST_BYTES_MIN;
+    return bytes > BUCKET_BYTES_MIN ? bytes : BUCKET_BYTES_MIN;
 }
 
 void

@@ -55,21 +55,21 @@ skn_chunks_reserve(skn_chunks_t *chunks, uint64_t from, uint64_t to,
 {
     if (from >= to)
         return SKN_OK;
-    uint64_t last = (to - 1) / SKN_CHUNK_BYTES + 1;
-    assert(from / SKN_CHUNK_BYTES >= chunks->first);
+    uint64_t last = (to - 1) / SKN_STREAM_CHUNK_BYTES + 1;
+    assert(from / SKN_STREAM_CHUNK_BYTES >= chunks->first);
     skn_status_t status = reserve_slots(chunks, last, error);
-    for (uint64_t k = from / SKN_CHUNK_BYTES; k < last && status == SKN_OK;
-         k++) {
+    for (uint64_t k = from / SKN_STREAM_CHUNK_BYTES;
+         k < last && status == SKN_OK; k++) {
         uint8_t **slot = slot_of(chunks, k);
         if (*slot)
             continue;
-        *slot = malloc(SKN_CHUNK_BYTES);
+        *slot = malloc(SKN_STREAM_CHUNK_BYTES);
         if (*slot)
             chunks->chunk_count++;
         else
             status = skn_fail(error, SKN_NO_MEMORY,
                               "no room for %zu more bytes of a stream",
-                              SKN_CHUNK_BYTES);
+                              SKN_STREAM_CHUNK_BYTES);
     }
     return status;
 }
@@ -77,12 +77,12 @@ skn_chunks_reserve(skn_chunks_t *chunks, uint64_t from, uint64_t to,
 const uint8_t *
 skn_chunks_at(const skn_chunks_t *chunks, uint64_t offset, size_t *row_bytes)
 {
-    uint64_t number = offset / SKN_CHUNK_BYTES;
-    size_t inside = offset % SKN_CHUNK_BYTES;
+    uint64_t number = offset / SKN_STREAM_CHUNK_BYTES;
+    size_t inside = offset % SKN_STREAM_CHUNK_BYTES;
     assert(number >= chunks->first && number < chunks->last);
     const uint8_t *chunk = *slot_of(chunks, number);
     assert(chunk);
-    *row_bytes = SKN_CHUNK_BYTES - inside;
+    *row_bytes = SKN_STREAM_CHUNK_BYTES - inside;
     return chunk + inside;
 }
 
@@ -122,7 +122,7 @@ skn_chunks_read(const skn_chunks_t *chunks, uint64_t offset, void *bytes,
 void
 skn_chunks_trim(skn_chunks_t *chunks, uint64_t offset)
 {
-    uint64_t first = offset / SKN_CHUNK_BYTES;
+    uint64_t first = offset / SKN_STREAM_CHUNK_BYTES;
     for (; chunks->first < first && chunks->first < chunks->last;
          chunks->first++) {
         uint8_t **slot = slot_of(chunks, chunks->first);
@@ -138,6 +138,6 @@ skn_chunks_trim(skn_chunks_t *chunks, uint64_t offset)
 size_t
 skn_chunks_memory_bytes(const skn_chunks_t *chunks)
 {
-    return chunks->chunk_count * SKN_CHUNK_BYTES +
+    return chunks->chunk_count * SKN_STREAM_CHUNK_BYTES +
            chunks->slot_count * sizeof(*chunks->slot);
 }

@@ -14,7 +14,7 @@
 #include "skein/error.h"
 
 /* As large as the largest fragment, so that one touches at most two. */
-#define SKN_CHUNK_BYTES ((size_t)1 << 16)
+#define SKN_STREAM_CHUNK_BYTES ((size_t)1 << 16)
 
 /* { 0 } is an empty one that begins at offset 0. */
 typedef struct skn_chunks {

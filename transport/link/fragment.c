@@ -51,9 +51,9 @@ skn_fragment_write(const skn_fragment_header_t *header,
     at = put_number(at, header->version);
     at = put_number(at, header->type);
     *at++ = BIN_8;
-    *at++ = SKN_RUN_ID_BYTES;
-    memcpy(at, header->run, SKN_RUN_ID_BYTES);
-    at += SKN_RUN_ID_BYTES;
+    *at++ = SKN_LINK_RUN_BYTES;
+    memcpy(at, header->run, SKN_LINK_RUN_BYTES);
+    at += SKN_LINK_RUN_BYTES;
     at = put_number(at, header->node);
     at = put_number(at, header->incarnation);
     at = put_number(at, header->peer);
@@ -71,13 +71,13 @@ skn_fragment_write(const skn_fragment_header_t *header,
 
 /* Where the reading stands. The walk has seen that every value is whole; the
  * bounds are looked at all the same. */
-typedef struct cursor {
+typedef struct header_cursor {
     const uint8_t *at, *end;
     bool sound;
-} cursor_t;
+} header_cursor_t;
 
 static uint64_t
-get_big_endian(cursor_t *cursor, size_t width)
+get_big_endian(header_cursor_t *cursor, size_t width)
 {
     uint64_t number = 0;
     if ((size_t)(cursor->end - cursor->at) < width) {
@@ -91,7 +91,7 @@ get_big_endian(cursor_t *cursor, size_t width)
 
 /* An unsigned number of at most `max`. */
 static uint64_t
-get_number(cursor_t *cursor, uint64_t max)
+get_number(header_cursor_t *cursor, uint64_t max)
 {
     uint64_t number = get_big_endian(cursor, 1);
     if (number >= UINT_8 && number <= UINT_64)
@@ -104,7 +104,7 @@ get_number(cursor_t *cursor, uint64_t max)
 }
 
 static uint64_t
-get_count(cursor_t *cursor)
+get_count(header_cursor_t *cursor)
 {
     uint64_t first = get_big_endian(cursor, 1);
     if (first >= FIXARRAY && first < FIXARRAY + 16)
@@ -116,20 +116,20 @@ get_count(cursor_t *cursor)
 }
 
 static void
-get_run(cursor_t *cursor, uint8_t run[SKN_RUN_ID_BYTES])
+get_run(header_cursor_t *cursor, uint8_t run[SKN_LINK_RUN_BYTES])
 {
     if (get_big_endian(cursor, 1) != BIN_8 ||
-        get_big_endian(cursor, 1) != SKN_RUN_ID_BYTES ||
-        cursor->end - cursor->at < (ptrdiff_t)SKN_RUN_ID_BYTES) {
+        get_big_endian(cursor, 1) != SKN_LINK_RUN_BYTES ||
+        cursor->end - cursor->at < (ptrdiff_t)SKN_LINK_RUN_BYTES) {
         cursor->sound = false;
         return;
     }
-    memcpy(run, cursor->at, SKN_RUN_ID_BYTES);
-    cursor->at += SKN_RUN_ID_BYTES;
+    memcpy(run, cursor->at, SKN_LINK_RUN_BYTES);
+    cursor->at += SKN_LINK_RUN_BYTES;
 }
 
 static void
-get_first_fields(cursor_t *cursor, skn_fragment_header_t *header)
+get_first_fields(header_cursor_t *cursor, skn_fragment_header_t *header)
 {
     header->version = (uint32_t)get_number(cursor, UINT32_MAX);
     header->type = (uint32_t)get_number(cursor, UINT32_MAX);
@@ -142,7 +142,7 @@ get_first_fields(cursor_t *cursor, skn_fragment_header_t *header)
 }
 
 static void
-get_other_fields(cursor_t *cursor, skn_fragment_header_t *header)
+get_other_fields(header_cursor_t *cursor, skn_fragment_header_t *header)
 {
     header->offset = get_number(cursor, SKN_OFFSET_MAX);
     header->ack = get_number(cursor, SKN_OFFSET_MAX);
@@ -198,8 +198,8 @@ skn_fragment_read(skn_frame_t frame, size_t body_bytes,
     skn_status_t status = skn_walk_check(frame.at, frame.bytes, error);
     if (status != SKN_OK)
         return status;
-    cursor_t cursor = { frame.at, (const uint8_t *)frame.at + frame.bytes,
-                        true };
+    header_cursor_t cursor = { frame.at,
+                               (const uint8_t *)frame.at + frame.bytes, true };
     uint64_t count = get_count(&cursor);
     if (cursor.sound && count >= SKN_FRAGMENT_FIRST_FIELDS)
         get_first_fields(&cursor, header);

@@ -45,7 +45,7 @@ typedef enum skn_fragment_type {
 
 typedef struct skn_fragment_header {
     uint32_t version, type;
-    uint8_t run[SKN_RUN_ID_BYTES];
+    uint8_t run[SKN_LINK_RUN_BYTES];
     uint32_t node;        /* the sender's place in the list of nodes */
     uint64_t incarnation; /* this start of the sender; not 0 */
     uint64_t peer;        /* the receiver's start that is meant; 0: any */

@@ -11,7 +11,7 @@
 
 #include "transport/link/link_state.h"
 
-#define WINDOW_BYTES ((size_t)8 << 20)
+#define LINK_WINDOW_BYTES ((size_t)8 << 20)
 #define QUEUE_BYTES ((size_t)256 << 20)
 #define MS UINT64_C(1000000)
 
@@ -53,9 +53,9 @@ skn_link_state_name(skn_link_state_t state)
 /* --- life ---------------------------------------------------------------- */
 
 static bool
-is_zero(const uint8_t run[SKN_RUN_ID_BYTES])
+is_zero(const uint8_t run[SKN_LINK_RUN_BYTES])
 {
-    static const uint8_t none[SKN_RUN_ID_BYTES];
+    static const uint8_t none[SKN_LINK_RUN_BYTES];
     return memcmp(run, none, sizeof(none)) == 0;
 }
 
@@ -108,7 +108,7 @@ copy_options(skn_link_t *link, const skn_link_options_t *options)
     own->node_name = link->node_name;
     own->peer_name = link->peer_name;
     size_default(&own->fragment_bytes, SKN_FRAGMENT_BYTES_MAX);
-    size_default(&own->window_bytes, WINDOW_BYTES);
+    size_default(&own->window_bytes, LINK_WINDOW_BYTES);
     size_default(&own->record_bytes_max, SKN_RECORD_BYTES_MAX);
     size_default(&own->queue_bytes_max, QUEUE_BYTES);
     time_default(&own->ack_delay_ns, 5 * MS);
@@ -199,18 +199,18 @@ skn_link_count(const skn_link_t *link, skn_link_counts_t *counts)
 }
 
 bool
-skn_link_run(const skn_link_t *link, uint8_t run[SKN_RUN_ID_BYTES])
+skn_link_run(const skn_link_t *link, uint8_t run[SKN_LINK_RUN_BYTES])
 {
-    memcpy(run, link->options.run, SKN_RUN_ID_BYTES);
+    memcpy(run, link->options.run, SKN_LINK_RUN_BYTES);
     return link->has_run;
 }
 
 void
-skn_link_set_run(skn_link_t *link, const uint8_t run[SKN_RUN_ID_BYTES])
+skn_link_set_run(skn_link_t *link, const uint8_t run[SKN_LINK_RUN_BYTES])
 {
     if (link->has_run || is_zero(run))
         return;
-    memcpy(link->options.run, run, SKN_RUN_ID_BYTES);
+    memcpy(link->options.run, run, SKN_LINK_RUN_BYTES);
     link->has_run = true;
     skn_link_want_hello(link, 0, true);
 }
@@ -333,7 +333,7 @@ skn_link_finish(skn_link_t *link)
 bool
 skn_link_ended(const skn_link_t *link)
 {
-    return link->receiving.head == SKN_HEAD_ENDED;
+    return link->receiving.head == SKN_RECORD_ENDED;
 }
 
 void

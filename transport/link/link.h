@@ -36,7 +36,7 @@
 #define SKN_RECORD_BYTES_MAX ((size_t)1 << 30)
 #define SKN_FRAGMENT_BYTES_MAX ((size_t)1 << 16)
 #define SKN_FRAGMENT_BYTES_MIN ((size_t)1 << 12)
-#define SKN_RUN_ID_BYTES 16u
+#define SKN_LINK_RUN_BYTES 16u
 
 /* What a run is for. P(NAME, number on the wire, what a node does) */
 #define SKN_LINK_PURPOSES(P)                                                   \
@@ -101,7 +101,7 @@ const char *skn_link_state_name(skn_link_state_t state);
 typedef struct skn_link_options {
     const char *node_name, *peer_name; /* for sentences only; copied */
     uint32_t node, peer; /* places in the list of nodes; differ. 0: the first */
-    uint8_t run[SKN_RUN_ID_BYTES]; /* all zero: adopt that of node 0 */
+    uint8_t run[SKN_LINK_RUN_BYTES]; /* all zero: adopt that of node 0 */
     uint64_t incarnation; /* not 0; random for each start of the process */
     /* Both ends must have the same, or the link dies with a sentence. */
     uint64_t config_hash, schemas_hash, data_hash;
@@ -162,8 +162,8 @@ void skn_link_count(const skn_link_t *link, skn_link_counts_t *counts);
 /* The run that the link belongs to: given, or adopted from node 0 by its
  * hello; false (and all zero) as long as there is none. A node that adopts one
  * passes it on to its other links. Ignored where a link has a run already. */
-bool skn_link_run(const skn_link_t *link, uint8_t run[SKN_RUN_ID_BYTES]);
-void skn_link_set_run(skn_link_t *link, const uint8_t run[SKN_RUN_ID_BYTES]);
+bool skn_link_run(const skn_link_t *link, uint8_t run[SKN_LINK_RUN_BYTES]);
+void skn_link_set_run(skn_link_t *link, const uint8_t run[SKN_LINK_RUN_BYTES]);
 
 /* Makes the link DEAD because of `error` of our own (a record that cannot be
  * decoded, the end of the run); the peer is told that we gave up. Nothing

@@ -150,7 +150,7 @@ skn_link_say_refusal(skn_link_t *link, skn_fragment_t *fragment)
 static bool
 has_run(const skn_fragment_header_t *header)
 {
-    static const uint8_t none[SKN_RUN_ID_BYTES];
+    static const uint8_t none[SKN_LINK_RUN_BYTES];
     return memcmp(header->run, none, sizeof(none)) != 0;
 }
 
@@ -253,7 +253,7 @@ take_echo(skn_link_t *link, const skn_fragment_header_t *header,
             skn_link_want_hello(link, header->incarnation, false);
             return SKN_OK;
         }
-        memcpy(link->options.run, header->run, SKN_RUN_ID_BYTES);
+        memcpy(link->options.run, header->run, SKN_LINK_RUN_BYTES);
         link->has_run = true;
     }
     if (!known)
@@ -274,7 +274,7 @@ skn_link_take_hello(skn_link_t *link, const skn_fragment_header_t *header,
     skn_hello_t hello;
     skn_hello_read(body, &hello);
     if (has_run(header) && link->has_run &&
-        memcmp(header->run, link->options.run, SKN_RUN_ID_BYTES) != 0)
+        memcmp(header->run, link->options.run, SKN_LINK_RUN_BYTES) != 0)
         return take_foreign(link, header, reason, error);
     if (header->peer == link->options.incarnation)
         return take_echo(link, header, &hello, reason, error);

@@ -25,7 +25,7 @@ skn_link_header(const skn_link_t *link, skn_fragment_type_t type, uint64_t to)
         .incarnation = link->options.incarnation,
         .peer = to,
     };
-    memcpy(header.run, link->options.run, SKN_RUN_ID_BYTES);
+    memcpy(header.run, link->options.run, SKN_LINK_RUN_BYTES);
     return header;
 }
 
@@ -67,7 +67,8 @@ skn_link_leave(skn_link_t *link, const skn_fragment_header_t *header,
 }
 
 static void
-say_data(skn_link_t *link, const skn_piece_t *piece, skn_fragment_t *fragment)
+say_data(skn_link_t *link, const skn_stream_piece_t *piece,
+         skn_fragment_t *fragment)
 {
     skn_fragment_header_t header =
         skn_link_header(link, SKN_FRAGMENT_DATA, link->peer_incarnation);
@@ -86,7 +87,7 @@ say_data(skn_link_t *link, const skn_piece_t *piece, skn_fragment_t *fragment)
 bool
 skn_link_next(skn_link_t *link, uint64_t now_ns, skn_fragment_t *fragment)
 {
-    skn_piece_t piece;
+    skn_stream_piece_t piece;
     skn_link_tick(link, now_ns);
     if (!link->connected)
         return false;
@@ -200,32 +201,32 @@ take_data(skn_link_t *link, const skn_fragment_header_t *header,
     uint64_t pending = 0;
     bool gaps = link->receiving.held_count > 0;
     switch (skn_receiving_take(&link->receiving, header->offset, body)) {
-    case SKN_ARRIVAL_NEXT:
+    case SKN_STRETCH_NEXT:
         pending = link->receiving.arrived - link->said_ack;
         if (pending >= link->options.window_bytes / 4 || gaps)
             link->ack_now = true;
         if (link->ack_at_ns == 0)
             link->ack_at_ns = link->now_ns + link->options.ack_delay_ns;
         break;
-    case SKN_ARRIVAL_EARLY:
+    case SKN_STRETCH_EARLY:
         link->counts.out_of_order_fragments++;
         link->ack_now = true;
         break;
-    case SKN_ARRIVAL_DUPLICATE:
+    case SKN_STRETCH_DUPLICATE:
         link->counts.duplicate_fragments++;
         link->ack_now = true;
         break;
-    case SKN_ARRIVAL_CREDIT:
+    case SKN_STRETCH_CREDIT:
         *reason = SKN_LINK_REASON_CREDIT;
         return skn_fail(error, SKN_BAD_MESSAGE,
                         "node '%s': more bytes than it has credit for",
                         link->peer_name);
-    case SKN_ARRIVAL_GAPS:
+    case SKN_STRETCH_GAPS:
         *reason = SKN_LINK_REASON_GAPS;
         return skn_fail(error, SKN_BAD_MESSAGE,
                         "node '%s': more than %u gaps in its stream",
-                        link->peer_name, SKN_HELD_MAX);
-    case SKN_ARRIVAL_FAILED:
+                        link->peer_name, SKN_STRETCHES_MAX);
+    case SKN_STRETCH_FAILED:
         return skn_fail(error, SKN_NO_MEMORY,
                         "node '%s': no room for a fragment of %zu bytes",
                         link->peer_name, body.bytes);
@@ -252,7 +253,7 @@ take_other(skn_link_t *link, const skn_fragment_header_t *header,
            skn_frame_t body, skn_link_reason_t *reason, skn_error_t *error)
 {
     if (link->has_run &&
-        memcmp(header->run, link->options.run, SKN_RUN_ID_BYTES) != 0)
+        memcmp(header->run, link->options.run, SKN_LINK_RUN_BYTES) != 0)
         return refuse(link, reason, SKN_LINK_REASON_RUN, error);
     if (header->peer != link->options.incarnation)
         return refuse(link, reason, SKN_LINK_REASON_INCARNATION, error);

@@ -10,7 +10,7 @@
  * if the sender could have sent more: if as much as this is still under way.
  * Less than this says nothing at all. */
 #define STRETCHES_DOWN 2u
-#define BURST_BYTES_MIN 16384u
+#define PACE_BURST_BYTES_MIN 16384u
 /* How long one fragment may hold up the wire. Far below a quarter of libzmq's
  * 3 s between two heartbeats, which only count between whole frames: acks wait
  * behind it too. At 125 kB/s its header is then half a percent. */
@@ -108,9 +108,9 @@ skn_pace_acked(skn_pace_t *pace, uint64_t now_ns, uint64_t acked,
     uint64_t bytes = acked - pace->busy_since_acked;
     double old = pace->bytes_per_second;
     double sample = (double)bytes * 1e9 / (double)(elapsed_ns + 1);
-    bool full = in_flight_bytes >= BURST_BYTES_MIN;
+    bool full = in_flight_bytes >= PACE_BURST_BYTES_MIN;
     bool drained = in_flight_bytes == 0;
-    bool up = sample > old && bytes >= BURST_BYTES_MIN &&
+    bool up = sample > old && bytes >= PACE_BURST_BYTES_MIN &&
               elapsed_ns >= (drained ? pace->rtt_min_ns : stretch_ns(pace, 1));
     bool down = full && elapsed_ns >= stretch_ns(pace, STRETCHES_DOWN);
     if ((up || down) && old <= 0.0)

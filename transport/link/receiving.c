@@ -45,21 +45,21 @@ skn_receiving_credit(const skn_receiving_t *receiving)
 static bool
 hold(skn_receiving_t *receiving, uint64_t from, uint64_t to)
 {
-    skn_held_t *held = receiving->held;
+    skn_stretch_t *held = receiving->held;
     size_t count = receiving->held_count, first = 0;
     while (first < count && held[first].to < from)
         first++;
     size_t last = first; /* those that touch [from, to) are first..last-1 */
     while (last < count && held[last].from <= to)
         last++;
-    if (first == last && count == SKN_HELD_MAX)
+    if (first == last && count == SKN_STRETCHES_MAX)
         return false;
     if (first < last) {
         from = held[first].from < from ? held[first].from : from;
         to = held[last - 1].to > to ? held[last - 1].to : to;
     }
     memmove(held + first + 1, held + last, (count - last) * sizeof(*held));
-    held[first] = (skn_held_t){ from, to };
+    held[first] = (skn_stretch_t){ from, to };
     receiving->held_count = count + 1 - (last - first);
     return true;
 }
@@ -78,7 +78,7 @@ is_held(const skn_receiving_t *receiving, uint64_t from, uint64_t to)
 static void
 close_gaps(skn_receiving_t *receiving)
 {
-    skn_held_t *held = receiving->held;
+    skn_stretch_t *held = receiving->held;
     size_t closed = 0;
     while (closed < receiving->held_count &&
            held[closed].from <= receiving->arrived) {
@@ -90,28 +90,28 @@ close_gaps(skn_receiving_t *receiving)
     memmove(held, held + closed, receiving->held_count * sizeof(*held));
 }
 
-skn_arrival_t
+skn_stretch_fate_t
 skn_receiving_take(skn_receiving_t *receiving, uint64_t offset,
                    skn_frame_t body)
 {
     uint64_t end = offset + body.bytes;
     if (end > receiving->granted)
-        return SKN_ARRIVAL_CREDIT;
+        return SKN_STRETCH_CREDIT;
     if (end <= receiving->arrived || is_held(receiving, offset, end))
-        return SKN_ARRIVAL_DUPLICATE;
+        return SKN_STRETCH_DUPLICATE;
     uint64_t from = offset > receiving->arrived ? offset : receiving->arrived;
     if (skn_chunks_reserve(&receiving->chunks, from, end, NULL) != SKN_OK)
-        return SKN_ARRIVAL_FAILED;
+        return SKN_STRETCH_FAILED;
     if (from > receiving->arrived && !hold(receiving, from, end))
-        return SKN_ARRIVAL_GAPS;
+        return SKN_STRETCH_GAPS;
     skn_chunks_write(&receiving->chunks, from,
                      (const uint8_t *)body.at + (from - offset),
                      (size_t)(end - from));
     if (from > receiving->arrived)
-        return SKN_ARRIVAL_EARLY;
+        return SKN_STRETCH_EARLY;
     receiving->arrived = end;
     close_gaps(receiving);
-    return SKN_ARRIVAL_NEXT;
+    return SKN_STRETCH_NEXT;
 }
 
 /* --- records ------------------------------------------------------------- */
@@ -119,7 +119,7 @@ skn_receiving_take(skn_receiving_t *receiving, uint64_t offset,
 static bool
 break_off(skn_receiving_t *receiving, skn_error_t *error)
 {
-    receiving->head = SKN_HEAD_BROKEN;
+    receiving->head = SKN_RECORD_BROKEN;
     if (error && error->status == SKN_OK)
         (void)skn_fail(error, SKN_BAD_MESSAGE, "the stream is broken");
     return false;
@@ -151,7 +151,7 @@ read_length(skn_receiving_t *receiving, skn_error_t *error)
     receiving->record_bytes = (size_t)receiving->length;
     receiving->filled = 0;
     receiving->head =
-        receiving->length == 0 ? SKN_HEAD_ENDED : SKN_HEAD_FILLING;
+        receiving->length == 0 ? SKN_RECORD_ENDED : SKN_RECORD_FILLING;
     receiving->length = receiving->length_count = 0;
     return true;
 }
@@ -195,7 +195,7 @@ fill_record(skn_receiving_t *receiving, skn_error_t *error)
     receiving->filled += bytes;
     receiving->moved += bytes;
     if (receiving->filled == receiving->record_bytes)
-        receiving->head = SKN_HEAD_READY;
+        receiving->head = SKN_RECORD_READY;
     return true;
 }
 
@@ -205,11 +205,11 @@ skn_receiving_fill(skn_receiving_t *receiving, skn_error_t *error)
     bool sound = true;
     if (error)
         error->status = SKN_OK;
-    if (receiving->head == SKN_HEAD_LENGTH)
+    if (receiving->head == SKN_RECORD_LENGTH)
         sound = read_length(receiving, error);
-    if (receiving->head == SKN_HEAD_FILLING)
+    if (receiving->head == SKN_RECORD_FILLING)
         sound = fill_record(receiving, error);
-    if (receiving->head == SKN_HEAD_ENDED &&
+    if (receiving->head == SKN_RECORD_ENDED &&
         (receiving->arrived > receiving->moved || receiving->held_count > 0)) {
         (void)skn_fail(error, SKN_BAD_MESSAGE,
                        "bytes behind the end of the stream");
@@ -225,20 +225,20 @@ skn_receiving_record(skn_receiving_t *receiving, skn_frame_t *record,
 {
     if (error)
         error->status = SKN_OK;
-    if (receiving->head == SKN_HEAD_TAKEN) {
-        receiving->head = SKN_HEAD_LENGTH;
+    if (receiving->head == SKN_RECORD_TAKEN) {
+        receiving->head = SKN_RECORD_LENGTH;
         if (receiving->capacity > KEPT_BYTES_MAX) {
             free(receiving->record);
             receiving->record = NULL;
             receiving->capacity = 0;
         }
     }
-    if (receiving->head != SKN_HEAD_READY &&
+    if (receiving->head != SKN_RECORD_READY &&
         !skn_receiving_fill(receiving, error))
         return false;
-    if (receiving->head != SKN_HEAD_READY)
+    if (receiving->head != SKN_RECORD_READY)
         return false;
-    receiving->head = SKN_HEAD_TAKEN;
+    receiving->head = SKN_RECORD_TAKEN;
     receiving->record_count++;
     receiving->record_bytes_total += receiving->record_bytes;
     *record = (skn_frame_t){ receiving->record, receiving->record_bytes };

@@ -20,38 +20,39 @@
 #include "transport/message/schema.h"
 
 /* Stretches kept behind gaps. Disorder over 64 fragments opens at most 64. */
-#define SKN_HELD_MAX 256u
+#define SKN_STRETCHES_MAX 256u
 
-typedef struct skn_held {
+typedef struct skn_stretch {
     uint64_t from, to;
-} skn_held_t;
+} skn_stretch_t;
 
-typedef enum skn_arrival {
-    SKN_ARRIVAL_NEXT,      /* in order: `arrived` grew */
-    SKN_ARRIVAL_EARLY,     /* kept behind a gap */
-    SKN_ARRIVAL_DUPLICATE, /* nothing of it is new */
-    SKN_ARRIVAL_CREDIT,    /* not kept: beyond the credit given */
-    SKN_ARRIVAL_GAPS,      /* not kept: too many gaps */
-    SKN_ARRIVAL_FAILED     /* not kept: no memory, for now */
-} skn_arrival_t;
+typedef enum skn_stretch_fate {
+    SKN_STRETCH_NEXT,      /* in order: `arrived` grew */
+    SKN_STRETCH_EARLY,     /* kept behind a gap */
+    SKN_STRETCH_DUPLICATE, /* nothing of it is new */
+    SKN_STRETCH_CREDIT,    /* not kept: beyond the credit given */
+    SKN_STRETCH_GAPS,      /* not kept: too many gaps */
+    SKN_STRETCH_FAILED     /* not kept: no memory, for now */
+} skn_stretch_fate_t;
 
-typedef enum skn_head {
-    SKN_HEAD_LENGTH,  /* its length is not here yet */
-    SKN_HEAD_FILLING, /* some of its bytes are not */
-    SKN_HEAD_READY,   /* complete */
-    SKN_HEAD_TAKEN,   /* lent to the layer above */
-    SKN_HEAD_ENDED,   /* there is none: the stream came to its end */
-    SKN_HEAD_BROKEN   /* there is none: skn_receiving_record says why */
-} skn_head_t;
+typedef enum skn_record_state {
+    SKN_RECORD_LENGTH,  /* its length is not here yet */
+    SKN_RECORD_FILLING, /* some of its bytes are not */
+    SKN_RECORD_READY,   /* complete */
+    SKN_RECORD_TAKEN,   /* lent to the layer above */
+    SKN_RECORD_ENDED,   /* there is none: the stream came to its end */
+    SKN_RECORD_BROKEN   /* there is none: skn_receiving_record says why */
+} skn_record_state_t;
 
 typedef struct skn_receiving {
     size_t window_bytes, record_bytes_max;
     skn_chunks_t chunks;
     uint64_t moved, arrived;
-    uint64_t granted;              /* the most credit ever told to the peer */
-    skn_held_t held[SKN_HELD_MAX]; /* ascending, apart by at least a byte */
+    uint64_t granted; /* the most credit ever told to the peer */
+    skn_stretch_t
+        held[SKN_STRETCHES_MAX]; /* ascending, apart by at least a byte */
     size_t held_count;
-    skn_head_t head;
+    skn_record_state_t head;
     uint64_t length; /* the head's, as far as `length_count` bytes say */
     unsigned length_count;
     uint8_t *record; /* the head: `filled` of `record_bytes` are here */
@@ -65,8 +66,8 @@ void skn_receiving_init(skn_receiving_t *receiving, size_t window_bytes,
 void skn_receiving_fini(skn_receiving_t *receiving);
 
 /* Keeps what is new of [offset, offset + body.bytes). */
-skn_arrival_t skn_receiving_take(skn_receiving_t *receiving, uint64_t offset,
-                                 skn_frame_t body);
+skn_stretch_fate_t skn_receiving_take(skn_receiving_t *receiving,
+                                      uint64_t offset, skn_frame_t body);
 
 /* Gives back the last record, and looks for the next. True: it is complete.
  * False: not yet, or never (head ENDED), or (a filled error and head BROKEN)

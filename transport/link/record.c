@@ -5,19 +5,19 @@
 #include <string.h>
 
 /* Of a kind's line in the table. */
-typedef struct form {
+typedef struct record_form {
     skn_record_kind_t kind;
     size_t frames_min, frames_max;
-} form_t;
+} record_form_t;
 
-static const form_t forms[] = {
+static const record_form_t forms[] = {
 #define K(name, code, frames_min, frames_max)                                  \
     { SKN_RECORD_##name, (frames_min), (frames_max) },
     SKN_RECORD_KINDS(K)
 #undef K
 };
 
-static const form_t *
+static const record_form_t *
 form_of(uint8_t kind)
 {
     for (size_t k = 0; k < sizeof(forms) / sizeof(forms[0]); k++)
@@ -61,7 +61,7 @@ skn_record_read(skn_frame_t bytes, skn_record_t *record, skn_wire_t *wire,
         return skn_fail(error, SKN_BAD_MESSAGE,
                         "a record of %zu bytes has no room for its head",
                         bytes.bytes);
-    const form_t *form = form_of(head[0]);
+    const record_form_t *form = form_of(head[0]);
     if (!form || head[1] || head[2] || head[3])
         return skn_fail(error, SKN_BAD_MESSAGE,
                         "a record of the unknown kind %u", head[0]);

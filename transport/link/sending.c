@@ -141,7 +141,7 @@ arm_timeout(skn_sending_t *sending, uint64_t now_ns)
 
 bool
 skn_sending_next(skn_sending_t *sending, uint64_t now_ns, size_t most,
-                 skn_piece_t *piece)
+                 skn_stream_piece_t *piece)
 {
     size_t bytes = 0;
     assert(most > 0 && most <= SKN_FRAGMENT_BYTES_MAX);

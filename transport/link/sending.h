@@ -44,11 +44,11 @@ typedef struct skn_sending {
 } skn_sending_t;
 
 /* One piece of the stream that leaves now. */
-typedef struct skn_piece {
+typedef struct skn_stream_piece {
     uint64_t offset;
     skn_frame_t body;
     size_t again_bytes; /* of the body, sent before */
-} skn_piece_t;
+} skn_stream_piece_t;
 
 /* `sending` is { 0 }. SKN_NO_MEMORY. */
 skn_status_t skn_sending_init(skn_sending_t *sending, skn_error_t *error);
@@ -65,7 +65,7 @@ void skn_sending_disconnected(skn_sending_t *sending);
 /* The next piece, of at most `most` bytes; false: nothing may leave now. The
  * body is valid until the next call that changes `sending`. */
 bool skn_sending_next(skn_sending_t *sending, uint64_t now_ns, size_t most,
-                      skn_piece_t *piece);
+                      skn_stream_piece_t *piece);
 /* The peer has everything below `ack` and, if not 0, something from `held`
  * (> ack) on; both at most sending->sent. */
 void skn_sending_acked(skn_sending_t *sending, uint64_t now_ns, uint64_t ack,

@@ -97,7 +97,7 @@ coded_of(const skn_schema_t *schema, const skn_field_t *field)
 /* Rows by their lengths: whole rounds, and not too many. */
 static skn_status_t
 rows_by_length(const skn_schema_t *schema, const skn_field_t *field,
-               size_t count, skn_rows_t *rows, skn_error_t *error)
+               size_t count, skn_coded_rows_t *rows, skn_error_t *error)
 {
     uint64_t sum = 0;
     for (size_t k = 0; k < rows->length_count; k++)
@@ -115,11 +115,11 @@ rows_by_length(const skn_schema_t *schema, const skn_field_t *field,
 static skn_status_t
 find_rows(const skn_schema_t *schema, const skn_field_t *field,
           const skn_coded_field_t *coded, const void *message, size_t count,
-          skn_rows_t *rows, skn_error_t *error)
+          skn_coded_rows_t *rows, skn_error_t *error)
 {
     const skn_field_t *columns = skn_field_named(schema, coded->columns);
     const skn_field_t *lengths = skn_field_named(schema, coded->lengths);
-    *rows = (skn_rows_t){ .columns = count, .row_count = count > 0 };
+    *rows = (skn_coded_rows_t){ .columns = count, .row_count = count > 0 };
     if (count == 0)
         return SKN_OK;
     if (lengths) {
@@ -178,7 +178,7 @@ write_run(const skn_schema_t *schema, const skn_field_t *field,
     skn_run_t run = skn_field_run(field, message);
     size_t bytes;
     if (coded->kind == SKN_CODED_values) {
-        skn_rows_t rows;
+        skn_coded_rows_t rows;
         skn_status_t status =
             find_rows(schema, field, coded, message, run.count, &rows, error);
         if (status != SKN_OK)
@@ -237,7 +237,7 @@ skn_coding_round(const skn_schema_t *schema, const void *message,
     const skn_coded_field_t *coded = coded_of(schema, field);
     skn_run_t run = skn_field_run(field, message);
     skn_frame_t frame = { run.at, run.count * ITEM_BYTES };
-    skn_rows_t rows;
+    skn_coded_rows_t rows;
     assert(coded->kind == SKN_CODED_values);
     skn_status_t status =
         find_rows(schema, field, coded, message, run.count, &rows, error);
@@ -321,7 +321,7 @@ fill_kind(const skn_coder_t *coder, const skn_schema_t *schema,
         if (numbers && !as_it_is)
             good = skn_numbers_read(frame->at, frame->bytes, run.at, run.count);
         if (!numbers) {
-            skn_rows_t rows;
+            skn_coded_rows_t rows;
             skn_status_t status = find_rows(schema, field, coded, message,
                                             run.count, &rows, error);
             if (status != SKN_OK)

@@ -8,7 +8,7 @@
 
 #include "transport/message/coding_runs.h"
 
-#define FORM_BYTES 1u
+#define NUMBER_FORM_BYTES 1u
 #define VARINT_BITS 7u
 #define VARINT_MORE 0x80u
 
@@ -73,7 +73,7 @@ static size_t
 write_varints(skn_number_form_t form, const uint32_t *x, size_t count,
               uint8_t *to)
 {
-    uint8_t *at = to + FORM_BYTES;
+    uint8_t *at = to + NUMBER_FORM_BYTES;
     uint32_t last = 0;
     *to = (uint8_t)form;
     for (size_t k = 0; k < count; k++) {
@@ -89,16 +89,16 @@ write_varints(skn_number_form_t form, const uint32_t *x, size_t count,
 static size_t
 write_bitmap(const uint32_t *x, size_t count, uint8_t *to)
 {
-    uint8_t *bits = to + FORM_BYTES + sizeof(*x);
+    uint8_t *bits = to + NUMBER_FORM_BYTES + sizeof(*x);
     size_t bit_bytes = (x[count - 1] - x[0]) / 8 + 1;
     *to = SKN_NUMBERS_BITMAP;
-    memcpy(to + FORM_BYTES, x, sizeof(*x));
+    memcpy(to + NUMBER_FORM_BYTES, x, sizeof(*x));
     memset(bits, 0, bit_bytes);
     for (size_t k = 0; k < count; k++) {
         uint32_t place = x[k] - x[0];
         bits[place / 8] = (uint8_t)(bits[place / 8] | 1u << place % 8);
     }
-    return FORM_BYTES + sizeof(*x) + bit_bytes;
+    return NUMBER_FORM_BYTES + sizeof(*x) + bit_bytes;
 }
 
 size_t
@@ -124,7 +124,7 @@ skn_numbers_write(skn_coded_kind_t kind, const uint32_t *x, size_t count,
             least = bytes.bitmap;
         }
     }
-    if (least + FORM_BYTES >= count * sizeof(*x))
+    if (least + NUMBER_FORM_BYTES >= count * sizeof(*x))
         return 0;
     return form == SKN_NUMBERS_BITMAP ? write_bitmap(x, count, to)
                                       : write_varints(form, x, count, to);
@@ -198,9 +198,9 @@ bool
 skn_numbers_read(const uint8_t *from, size_t from_bytes, uint32_t *x,
                  size_t count)
 {
-    if (from_bytes < FORM_BYTES)
+    if (from_bytes < NUMBER_FORM_BYTES)
         return false;
-    const uint8_t *at = from + FORM_BYTES, *end = from + from_bytes;
+    const uint8_t *at = from + NUMBER_FORM_BYTES, *end = from + from_bytes;
     switch (*from) {
     case SKN_NUMBERS_VARINT:
     case SKN_NUMBERS_DELTA:

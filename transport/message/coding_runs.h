@@ -32,14 +32,14 @@ typedef enum skn_number_form {
 #define SKN_PIECE_ITEMS 1024u
 
 /* Where the rows of a run end: see skn_coded_field_t. */
-typedef struct skn_rows {
+typedef struct skn_coded_rows {
     const uint32_t *length; /* NULL: each row has `columns` items */
     size_t length_count, columns;
     size_t row_count;
-} skn_rows_t;
+} skn_coded_rows_t;
 
 static inline size_t
-skn_rows_length(const skn_rows_t *rows, size_t place)
+skn_rows_length(const skn_coded_rows_t *rows, size_t place)
 {
     return rows->length ? rows->length[place] : rows->columns;
 }
@@ -49,11 +49,11 @@ skn_rows_length(const skn_rows_t *rows, size_t place)
  * `to` has room for 4 * count + 1 bytes. `rows` end where the run does. The
  * random bits of row r are those of (key, stream, r). */
 size_t skn_values_write(const skn_kernels_t *kernels, skn_coding_t coding,
-                        bool sparse, const skn_rows_t *rows, const float *x,
-                        size_t count, uint64_t key, uint64_t stream,
-                        uint8_t *to);
+                        bool sparse, const skn_coded_rows_t *rows,
+                        const float *x, size_t count, uint64_t key,
+                        uint64_t stream, uint8_t *to);
 bool skn_values_read(const skn_kernels_t *kernels, bool sparse,
-                     const skn_rows_t *rows, const uint8_t *from,
+                     const skn_coded_rows_t *rows, const uint8_t *from,
                      size_t from_bytes, float *x, size_t count);
 
 /* `to` has room for 4 * count bytes; kind: ascending or small. */

@@ -16,7 +16,7 @@
 
 #include "transport/message/coding_runs.h"
 
-#define FORM_BYTES 1u
+#define VALUE_FORM_BYTES 1u
 #define SCALE_BYTES sizeof(float)
 
 /* Bits or half bytes of n items, in whole bytes. */
@@ -47,13 +47,13 @@ has_scale(skn_coding_t coding)
 }
 
 /* Where neither scales nor bits ask for rows, a run is one row: quicker. */
-static skn_rows_t
-rows_needed(skn_coding_t coding, bool sparse, const skn_rows_t *rows,
+static skn_coded_rows_t
+rows_needed(skn_coding_t coding, bool sparse, const skn_coded_rows_t *rows,
             size_t count)
 {
     if (sparse || has_scale(coding))
         return *rows;
-    return (skn_rows_t){ .columns = count, .row_count = 1 };
+    return (skn_coded_rows_t){ .columns = count, .row_count = 1 };
 }
 
 /* Loops over rows; `place` is the row's place in `length`. */
@@ -128,7 +128,8 @@ write_row(const skn_kernels_t *kernels, skn_coding_t coding, const float *x,
  * the sign of a zero. */
 static size_t
 write_bits(const skn_kernels_t *kernels, skn_coding_t coding,
-           const skn_rows_t *rows, const float *x, uint8_t *to, size_t *bytes)
+           const skn_coded_rows_t *rows, const float *x, uint8_t *to,
+           size_t *bytes)
 {
     uint32_t mask = coding == SKN_CODING_F32 ? UINT32_MAX : INT32_MAX;
     size_t sum = 0, all = 0;
@@ -154,7 +155,7 @@ write_bits(const skn_kernels_t *kernels, skn_coding_t coding,
 
 /* Bytes of the bits of all rows. */
 static size_t
-all_bits_bytes(const skn_rows_t *rows)
+all_bits_bytes(const skn_coded_rows_t *rows)
 {
     size_t sum = 0;
     EACH_ROW(rows, row, place)
@@ -166,7 +167,7 @@ all_bits_bytes(const skn_rows_t *rows)
 
 /* What the whole run takes if no zeros are left out. */
 static size_t
-dense_bytes(skn_coding_t coding, const skn_rows_t *rows)
+dense_bytes(skn_coding_t coding, const skn_coded_rows_t *rows)
 {
     size_t sum = 0;
     EACH_ROW(rows, row, place)
@@ -195,7 +196,7 @@ any_set(const uint8_t *bits, size_t length)
  * apart. *bytes is what the run takes. */
 static bool
 leaves_zeros_out(const skn_kernels_t *kernels, skn_coding_t coding,
-                 const skn_rows_t *rows, const float *x, size_t count,
+                 const skn_coded_rows_t *rows, const float *x, size_t count,
                  uint8_t *bits, size_t *bytes)
 {
     size_t without = 0;
@@ -208,17 +209,17 @@ leaves_zeros_out(const skn_kernels_t *kernels, skn_coding_t coding,
 
 size_t
 skn_values_write(const skn_kernels_t *kernels, skn_coding_t coding, bool sparse,
-                 const skn_rows_t *all_rows, const float *x, size_t count,
+                 const skn_coded_rows_t *all_rows, const float *x, size_t count,
                  uint64_t key, uint64_t stream, uint8_t *to)
 {
-    skn_rows_t needed = rows_needed(coding, sparse, all_rows, count);
-    const skn_rows_t *rows = &needed;
+    skn_coded_rows_t needed = rows_needed(coding, sparse, all_rows, count);
+    const skn_coded_rows_t *rows = &needed;
     skn_noise_t noise = { .key = key, .stream = stream };
-    uint8_t *bits = to + FORM_BYTES, *at = bits;
+    uint8_t *bits = to + VALUE_FORM_BYTES, *at = bits;
     size_t bytes = dense_bytes(coding, rows);
     sparse = sparse &&
              leaves_zeros_out(kernels, coding, rows, x, count, bits, &bytes);
-    if (bytes + FORM_BYTES >= count * sizeof(*x))
+    if (bytes + VALUE_FORM_BYTES >= count * sizeof(*x))
         return 0;
     *to = (uint8_t)(coding | (sparse ? SKN_FORM_SPARSE : 0));
     at += sparse ? all_bits_bytes(rows) : 0;
@@ -232,8 +233,8 @@ skn_values_write(const skn_kernels_t *kernels, skn_coding_t coding, bool sparse,
         bits += bits_bytes(length);
         x += length;
     }
-    assert((size_t)(at - to) == bytes + FORM_BYTES);
-    return bytes + FORM_BYTES;
+    assert((size_t)(at - to) == bytes + VALUE_FORM_BYTES);
+    return bytes + VALUE_FORM_BYTES;
 }
 
 /* --- read ---------------------------------------------------------------- */
@@ -325,22 +326,22 @@ read_row(rest_t *rest, const uint8_t *bits, float *x, size_t length)
 
 bool
 skn_values_read(const skn_kernels_t *kernels, bool sparse,
-                const skn_rows_t *all_rows, const uint8_t *from,
+                const skn_coded_rows_t *all_rows, const uint8_t *from,
                 size_t from_bytes, float *x, size_t count)
 {
     rest_t rest = { .kernels = kernels };
-    if (from_bytes < FORM_BYTES)
+    if (from_bytes < VALUE_FORM_BYTES)
         return false;
     unsigned form = *from & ~SKN_FORM_SPARSE;
     bool bitmap = *from & SKN_FORM_SPARSE;
     if (form >= SKN_CODING_COUNT || (form == SKN_CODING_F32 && !bitmap) ||
         (bitmap && !sparse))
         return false;
-    rest.at = from + FORM_BYTES;
+    rest.at = from + VALUE_FORM_BYTES;
     rest.end = from + from_bytes;
     rest.coding = (skn_coding_t)form;
     rest.raise = sparse && form != SKN_CODING_F32;
-    skn_rows_t rows = rows_needed(rest.coding, bitmap, all_rows, count);
+    skn_coded_rows_t rows = rows_needed(rest.coding, bitmap, all_rows, count);
     const uint8_t *bits = NULL;
     if (bitmap && !(bits = take(&rest, all_bits_bytes(&rows))))
         return false;

@@ -20,10 +20,10 @@ enum {
     VERSION,
     REQUEST_ID,
     DOMAIN,
-    ADDRESS,
+    ASKED_ADDRESS,
     ROUTING_ID,
     MECHANISM,
-    KEY,
+    ASKED_KEY,
     FRAMES
 };
 
@@ -149,19 +149,20 @@ judge(const skn_authenticator_t *authenticator, const request_t *request,
     *admitted = NULL;
     memset(refused, 0, sizeof(*refused));
     (void)snprintf(refused->address, sizeof(refused->address), "%.*s",
-                   (int)request->bytes[ADDRESS],
-                   (const char *)request->frame[ADDRESS]);
+                   (int)request->bytes[ASKED_ADDRESS],
+                   (const char *)request->frame[ASKED_ADDRESS]);
     if (request->too_long || !frame_is(request, VERSION, ZAP_VERSION) ||
         !frame_is(request, DOMAIN, SKN_ZAP_DOMAIN))
         return false;
     if (!authenticator->keyed)
-        return request->frame_count == KEY &&
+        return request->frame_count == ASKED_KEY &&
                frame_is(request, MECHANISM, "NULL") &&
                on_loopback(refused->address);
     if (request->frame_count != FRAMES ||
         !frame_is(request, MECHANISM, "CURVE") ||
-        request->bytes[KEY] != KEY_BYTES ||
-        !zmq_z85_encode(refused->public_key, request->frame[KEY], KEY_BYTES))
+        request->bytes[ASKED_KEY] != KEY_BYTES ||
+        !zmq_z85_encode(refused->public_key, request->frame[ASKED_KEY],
+                        KEY_BYTES))
         return false;
     *admitted = find_key(authenticator, refused->public_key);
     return *admitted != NULL;

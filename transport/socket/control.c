@@ -27,17 +27,17 @@
 #define POLLED_MAX 256u
 #define ADDRESS_BYTES 64u
 
-typedef struct connection {
+typedef struct control_connection {
     size_t id_bytes; /* 0: never spoke, or its connection has ended */
     uint8_t id[ROUTING_ID_BYTES];
     int descriptor;
     uint64_t since; /* the ends of connections up to here are not its end */
     char address[ADDRESS_BYTES];
-} connection_t;
+} control_connection_t;
 
-typedef struct member {
-    connection_t its, other; /* `other` is not let in */
-} member_t;
+typedef struct control_member {
+    control_connection_t its, other; /* `other` is not let in */
+} control_member_t;
 
 struct skn_control {
     void *context, *socket, *monitor;
@@ -47,7 +47,7 @@ struct skn_control {
     bool is_unknown; /* the coordinator's name meant nothing here */
     skn_address_t own;
     char bound[SKN_ADDRESS_BYTES];
-    member_t member[SKN_CONTROL_MEMBERS_MAX];
+    control_member_t member[SKN_CONTROL_MEMBERS_MAX];
     size_t member_count;
     zmq_msg_t frame; /* the last message */
     char sentence[SKN_DOOR_TEXT_BYTES];
@@ -309,7 +309,7 @@ put(void *socket, const void *at, size_t bytes, int flags)
 }
 
 static skn_status_t
-send_to(skn_control_t *control, const connection_t *connection,
+send_to(skn_control_t *control, const control_connection_t *connection,
         skn_frame_t frame, skn_error_t *error)
 {
     bool sent = false;
@@ -345,7 +345,7 @@ skn_control_answer(skn_control_t *control, uint32_t number, skn_frame_t frame,
 bool
 skn_control_admit(skn_control_t *control, uint32_t number)
 {
-    member_t *member = &control->member[number];
+    control_member_t *member = &control->member[number];
     if (member->other.id_bytes == 0)
         return false;
     member->its = member->other;
@@ -356,7 +356,7 @@ skn_control_admit(skn_control_t *control, uint32_t number)
 const char *
 skn_control_where(const skn_control_t *control, uint32_t number, bool other)
 {
-    const member_t *member = &control->member[number];
+    const control_member_t *member = &control->member[number];
     const char *address = other ? member->other.address : member->its.address;
     return address[0] ? address : "an unknown address";
 }
@@ -392,7 +392,7 @@ drop_rest(void *socket, zmq_msg_t *frame)
 /* By the number that our authenticator gave to the connection: of the frame,
  * since libzmq 4.3.4 forgets that of a routing id that it looked for ahead (as
  * zmq_poll does). Without keys everybody is member 0: for tests of one. */
-static member_t *
+static control_member_t *
 member_of(skn_control_t *control, zmq_msg_t *frame, uint64_t *since)
 {
     uint32_t number;
@@ -404,19 +404,19 @@ member_of(skn_control_t *control, zmq_msg_t *frame, uint64_t *since)
 }
 
 static bool
-is_of(const connection_t *connection, zmq_msg_t *id)
+is_of(const control_connection_t *connection, zmq_msg_t *id)
 {
     return connection->id_bytes == zmq_msg_size(id) &&
            memcmp(connection->id, zmq_msg_data(id), connection->id_bytes) == 0;
 }
 
 /* The connection that this frame came on, which may be a new one. */
-static connection_t *
-connection_of(skn_control_t *control, member_t *member, zmq_msg_t *id,
+static control_connection_t *
+connection_of(skn_control_t *control, control_member_t *member, zmq_msg_t *id,
               bool *fresh)
 {
     bool other = control->admits && !is_of(&member->its, id);
-    connection_t *connection = other ? &member->other : &member->its;
+    control_connection_t *connection = other ? &member->other : &member->its;
     const char *address = zmq_msg_gets(&control->frame, "Peer-Address");
     *fresh = !is_of(connection, id);
     if (!*fresh)
@@ -444,7 +444,7 @@ take_from_member(skn_control_t *control, skn_control_arrival_t *arrival,
     bool whole = zmq_msg_more(&id) && receive(control->socket, &control->frame);
     int descriptor = zmq_msg_get(&control->frame, ZMQ_SRCFD);
     uint64_t since = 0;
-    member_t *member = member_of(control, &control->frame, &since);
+    control_member_t *member = member_of(control, &control->frame, &since);
     size_t extra = whole ? drop_rest(control->socket, &control->frame) : 0;
     size_t bytes = zmq_msg_size(&control->frame);
     bool good = member && whole && extra == 0 && bytes > 0 &&
@@ -452,7 +452,8 @@ take_from_member(skn_control_t *control, skn_control_arrival_t *arrival,
                 zmq_msg_size(&id) <= ROUTING_ID_BYTES;
     if (good) {
         bool fresh;
-        connection_t *connection = connection_of(control, member, &id, &fresh);
+        control_connection_t *connection =
+            connection_of(control, member, &id, &fresh);
         connection->descriptor = descriptor;
         connection->since = since;
         *arrival = (skn_control_arrival_t){
@@ -469,7 +470,7 @@ take_from_member(skn_control_t *control, skn_control_arrival_t *arrival,
 }
 
 static bool
-has_ended(connection_t *connection, int descriptor, uint64_t number)
+has_ended(control_connection_t *connection, int descriptor, uint64_t number)
 {
     if (connection->id_bytes == 0 || connection->descriptor != descriptor ||
         number <= connection->since)
@@ -486,7 +487,7 @@ take_end(skn_control_t *control, skn_control_arrival_t *arrival)
     uint64_t number;
     while (skn_door_ended(control->door, &descriptor, &number))
         for (size_t k = 0; k < control->member_count; k++) {
-            member_t *member = &control->member[k];
+            control_member_t *member = &control->member[k];
             if (!has_ended(&member->its, descriptor, number)) {
                 (void)has_ended(&member->other, descriptor, number);
                 continue;

@@ -14,10 +14,11 @@
 #include <unistd.h>
 #include <zmq.h>
 
+#include "transport/socket/clock.h"
 #include "transport/socket/socket.h"
 #include "transport/socket/thread_start.h"
 
-#define SENTENCE_MS 1000
+#define DOOR_SENTENCE_MS 1000
 /* Ends of connections that brought nothing, and for which nothing was said: so
  * many more than our peers can make are worth a sentence. */
 #define EMPTY_TOLD 16u
@@ -50,14 +51,6 @@ struct skn_door {
     uint64_t ended_ever; /* number of the last of them */
 };
 
-static uint64_t
-now_ms(void)
-{
-    struct timespec now;
-    (void)clock_gettime(CLOCK_MONOTONIC, &now);
-    return (uint64_t)now.tv_sec * 1000 + (uint64_t)now.tv_nsec / 1000000;
-}
-
 int
 skn_door_events(void)
 {
@@ -72,10 +65,10 @@ skn_door_events(void)
 static bool
 may_say(skn_door_t *door)
 {
-    uint64_t now = now_ms();
-    uint64_t earned = (now - door->token_ms) / SENTENCE_MS;
+    uint64_t now = skn_monotonic_ms();
+    uint64_t earned = (now - door->token_ms) / DOOR_SENTENCE_MS;
     if (earned > 0) {
-        door->token_ms += earned * SENTENCE_MS;
+        door->token_ms += earned * DOOR_SENTENCE_MS;
         door->tokens = earned + door->tokens > SKN_DOOR_SENTENCES_MAX
                            ? SKN_DOOR_SENTENCES_MAX
                            : door->tokens + (uint32_t)earned;
@@ -186,8 +179,8 @@ handshake_failed(skn_door_t *door, uint16_t event, uint32_t why)
 static void
 accept_one(skn_door_t *door, int descriptor)
 {
-    skn_verdict_t verdict =
-        skn_watch_accept(door->parts.watch, descriptor, now_ms());
+    skn_door_verdict_t verdict =
+        skn_watch_accept(door->parts.watch, descriptor, skn_monotonic_ms());
     if (!atomic_load(&door->begun)) {
         door->canaries++;
         return;
@@ -246,8 +239,8 @@ end_one(skn_door_t *door, int descriptor)
     if (door->refusals > 0) {
         door->refusals--;
     } else if (++door->empties >= EMPTY_TOLD + 4 * door->parts.peer_count &&
-               now_ms() - door->empties_told_ms >= EMPTY_TOLD_MS) {
-        door->empties_told_ms = now_ms();
+               skn_monotonic_ms() - door->empties_told_ms >= EMPTY_TOLD_MS) {
+        door->empties_told_ms = skn_monotonic_ms();
         say(door,
             "%llu connections came and went without a fragment; does something "
             "scan this port?",
@@ -279,7 +272,7 @@ read_monitor(skn_door_t *door)
 static void
 look(skn_door_t *door)
 {
-    size_t cut_count = skn_watch_look(door->parts.watch, now_ms());
+    size_t cut_count = skn_watch_look(door->parts.watch, skn_monotonic_ms());
     if (cut_count == 0)
         return;
     (void)pthread_mutex_lock(&door->lock);
@@ -331,7 +324,7 @@ skn_door_open(const skn_door_parts_t *parts, skn_error_t *error)
     }
     door->parts = *parts;
     door->tokens = SKN_DOOR_SENTENCES_MAX;
-    door->token_ms = now_ms();
+    door->token_ms = skn_monotonic_ms();
     door->stop_event = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
     door->notice_event = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
     (void)pthread_mutex_init(&door->lock, NULL);

@@ -13,6 +13,7 @@
 #include <unistd.h>
 
 #include "transport/socket/address.h"
+#include "transport/socket/clock.h"
 #include "transport/socket/errand.h"
 
 /* For an answer; and from one attempt to the next. */
@@ -25,14 +26,6 @@ struct skn_reach {
     uint32_t count;
     char address[SKN_REACH_MAX][SKN_ADDRESS_BYTES]; /* never changed */
 };
-
-static uint64_t
-now_ns(void)
-{
-    struct timespec now;
-    (void)clock_gettime(CLOCK_MONOTONIC, &now);
-    return (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec;
-}
 
 /* --- the thread ----------------------------------------------------------- */
 
@@ -91,10 +84,10 @@ dial_all(const skn_reach_t *reach, uint64_t wanted)
         polled[count] = (struct pollfd){ descriptor, POLLOUT, 0 };
         number[count++] = k;
     }
-    uint64_t until_ns = now_ns() + ANSWER_MS * 1000000ull;
+    uint64_t until_ns = skn_monotonic_ns() + ANSWER_MS * 1000000ull;
     uint32_t open = count;
-    while (open > 0 && now_ns() < until_ns) {
-        uint64_t left_ms = (until_ns - now_ns()) / 1000000u + 1;
+    while (open > 0 && skn_monotonic_ns() < until_ns) {
+        uint64_t left_ms = (until_ns - skn_monotonic_ns()) / 1000000u + 1;
         (void)poll(polled, count, (int)left_ms);
         for (uint32_t k = 0; k < count; k++) {
             if (polled[k].fd < 0 || polled[k].revents == 0)
@@ -121,7 +114,7 @@ await_work(skn_reach_t *reach, uint64_t next_ns, uint64_t *wanted)
     skn_errand_lock(&reach->errand);
     while (!reach->errand.closing) {
         *wanted = reach->wanted & ~reach->found;
-        if (*wanted && now_ns() >= next_ns)
+        if (*wanted && skn_monotonic_ns() >= next_ns)
             break;
         if (*wanted)
             (void)pthread_cond_timedwait(&reach->errand.news,
@@ -140,7 +133,7 @@ reach_all(skn_errand_t *errand)
     skn_reach_t *reach = (skn_reach_t *)errand;
     uint64_t next_ns = 0, wanted = 0;
     while (await_work(reach, next_ns, &wanted)) {
-        next_ns = now_ns() + ROUND_MS * 1000000ull;
+        next_ns = skn_monotonic_ns() + ROUND_MS * 1000000ull;
         uint64_t found = dial_all(reach, wanted);
         skn_errand_lock(errand);
         reach->found |= found & reach->wanted;

@@ -23,15 +23,15 @@
 /* Thrown away at a time. */
 #define DISCARDED_BYTES ((size_t)1 << 24)
 
-typedef struct connection {
+typedef struct watched_connection {
     int descriptor;
     uint64_t since_ms;
     skn_watch_account_t account;
-} connection_t;
+} watched_connection_t;
 
 struct skn_watch {
     skn_watch_options_t options;
-    connection_t *connection; /* [connections_max], the oldest first */
+    watched_connection_t *connection; /* [connections_max], the oldest first */
     size_t count;
     _Atomic uint16_t port;
     _Atomic bool drained; /* the receiver found nothing the last time */
@@ -104,7 +104,7 @@ skn_watch_empty(skn_watch_t *watch)
 
 /* --- judging ------------------------------------------------------------- */
 
-skn_verdict_t
+skn_door_verdict_t
 skn_watch_judge(skn_watch_account_t *account, const skn_watch_facts_t *facts,
                 const skn_watch_options_t *options)
 {
@@ -219,10 +219,10 @@ skn_watch_close(skn_watch_t *watch, int descriptor)
     return false;
 }
 
-skn_verdict_t
+skn_door_verdict_t
 skn_watch_accept(skn_watch_t *watch, int descriptor, uint64_t now_ms)
 {
-    skn_verdict_t verdict = SKN_VERDICT_FAIR;
+    skn_door_verdict_t verdict = SKN_VERDICT_FAIR;
     (void)skn_watch_close(watch, descriptor); /* its end may be told later */
     if (descriptor < 0 || descriptor >= DESCRIPTORS_MAX) {
         shut_down(watch, descriptor);
@@ -243,14 +243,14 @@ skn_watch_accept(skn_watch_t *watch, int descriptor, uint64_t now_ms)
     atomic_store_explicit(&watch->delivered[descriptor], 0,
                           memory_order_relaxed);
     watch->connection[watch->count++] =
-        (connection_t){ descriptor, now_ms, { 0 } };
+        (watched_connection_t){ descriptor, now_ms, { 0 } };
     return verdict;
 }
 
 /* The order matters: what was read before the receiver found nothing has been
  * delivered, if it was whole. */
 static bool
-look_at(const skn_watch_t *watch, const connection_t *connection,
+look_at(const skn_watch_t *watch, const watched_connection_t *connection,
         uint64_t now_ms, skn_watch_facts_t *facts)
 {
     facts->now_ms = now_ms;
@@ -279,7 +279,7 @@ skn_watch_look(skn_watch_t *watch, uint64_t now_ms)
     size_t cut_count = 0;
     look_at_receiver(watch);
     for (size_t k = 0; k < watch->count;) {
-        connection_t *connection = &watch->connection[k];
+        watched_connection_t *connection = &watch->connection[k];
         skn_watch_facts_t facts;
         if (!look_at(watch, connection, now_ms, &facts) ||
             skn_watch_judge(&connection->account, &facts, &watch->options) ==

@@ -46,11 +46,11 @@ typedef struct skn_watch_options {
     uint64_t message_bytes_max;
 } skn_watch_options_t;
 
-typedef enum skn_verdict {
+typedef enum skn_door_verdict {
     SKN_VERDICT_FAIR,
     SKN_VERDICT_ENDLESS, /* a message that does not end */
     SKN_VERDICT_OVER     /* one connection too many */
-} skn_verdict_t;
+} skn_door_verdict_t;
 
 /* What one look at a connection found. */
 typedef struct skn_watch_facts {
@@ -71,9 +71,9 @@ typedef struct skn_watch_account {
 } skn_watch_account_t;
 
 /* Whether a connection plays fair, by the limits of `options`: pure. */
-skn_verdict_t skn_watch_judge(skn_watch_account_t *account,
-                              const skn_watch_facts_t *facts,
-                              const skn_watch_options_t *options);
+skn_door_verdict_t skn_watch_judge(skn_watch_account_t *account,
+                                   const skn_watch_facts_t *facts,
+                                   const skn_watch_options_t *options);
 
 /* NULL: SKN_NO_MEMORY. */
 skn_watch_t *skn_watch_new(const skn_watch_options_t *options,
@@ -86,8 +86,8 @@ void skn_watch_port(skn_watch_t *watch, uint16_t port);
 /* The watching thread: a connection was accepted, or ended, at `descriptor`.
  * One too many: the oldest that has delivered nothing yet is shut down, or
  * this one if there is none. */
-skn_verdict_t skn_watch_accept(skn_watch_t *watch, int descriptor,
-                               uint64_t now_ms);
+skn_door_verdict_t skn_watch_accept(skn_watch_t *watch, int descriptor,
+                                    uint64_t now_ms);
 /* True: it was watched to its end, and nothing was ever taken from it. */
 bool skn_watch_close(skn_watch_t *watch, int descriptor);
 /* Looks at all; how many were shut down. */

@@ -12,11 +12,12 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "transport/socket/clock.h"
 #include "transport/socket/thread_start.h"
 #include "transport/tunnel/tunnels_state.h"
 
 /* While something waits for its time, and otherwise. */
-#define TICK_MS 50
+#define TUNNEL_TICK_MS 50
 #define IDLE_MS 500
 /* A name is looked up again so often, when its node is dialled: known, and not.
  * It is dialled where it was last, meanwhile. */
@@ -27,14 +28,6 @@
 #define POLLED_OWN 4u
 #define POLLED_PER_NODE 4u
 #define NOT_POLLED SIZE_MAX
-
-uint64_t
-skn_tunnels_now_ms(void)
-{
-    struct timespec now;
-    (void)clock_gettime(CLOCK_MONOTONIC, &now);
-    return (uint64_t)now.tv_sec * 1000 + (uint64_t)now.tv_nsec / 1000000;
-}
 
 /* --- what is told -------------------------------------------------------- */
 
@@ -71,7 +64,7 @@ skn_tunnels_say(skn_tunnels_t *tunnels, const char *format, ...)
     (void)pthread_mutex_lock(&tunnels->lock);
     bool has_room = tunnels->text_count < SENTENCES_MAX &&
                     (tunnels->text_ms == 0 ||
-                     tunnels->now_ms - tunnels->text_ms >= SENTENCE_MS);
+                     tunnels->now_ms - tunnels->text_ms >= TUNNEL_SENTENCE_MS);
     if (has_room) {
         char *text =
             tunnels->text[(tunnels->text_first + tunnels->text_count++) %
@@ -189,7 +182,7 @@ skn_passages_ask(skn_tunnels_t *tunnels, uint32_t node)
 int
 skn_tunnels_dial(skn_tunnels_t *tunnels, uint32_t node)
 {
-    place_t *place = &tunnels->place[node];
+    tunnel_place_t *place = &tunnels->place[node];
     if (place->named) {
         bool found = skn_finder_found(tunnels->finder, node, &place->at);
         if (tunnels->now_ms - place->sought_ms >=
@@ -218,7 +211,7 @@ skn_tunnels_deaf(skn_tunnels_t *tunnels, int code)
 static void
 accept_local(skn_tunnels_t *tunnels, uint32_t node)
 {
-    for (uint32_t k = 0; k < TURN_MAX; k++) {
+    for (uint32_t k = 0; k < TUNNEL_TURN_MAX; k++) {
         int descriptor =
             skn_conduit_accept_local(tunnels->place[node].listener);
         if (descriptor < 0) {
@@ -345,7 +338,7 @@ add_all(skn_tunnels_t *tunnels)
         count += 2;
     }
     for (uint32_t k = 0; k < tunnels->node_count; k++) {
-        place_t *place = &tunnels->place[k];
+        tunnel_place_t *place = &tunnels->place[k];
         place->polled = count;
         (void)add(tunnels, &count, deaf ? -1 : place->listener, POLLIN);
         (void)add(tunnels, &count, deaf ? -1 : place->line_listener, POLLIN);
@@ -368,7 +361,7 @@ look(skn_tunnels_t *tunnels)
     if (tunnels->polled[1].revents)
         skn_hub_accept(tunnels);
     for (uint32_t k = 0; k < tunnels->node_count; k++) {
-        const place_t *place = &tunnels->place[k];
+        const tunnel_place_t *place = &tunnels->place[k];
         if (tunnels->polled[place->polled].revents)
             accept_local(tunnels, k);
         if (tunnels->polled[place->polled + 1].revents)
@@ -382,19 +375,20 @@ thread_main(void *argument)
     skn_tunnels_t *tunnels = argument;
     bool stopped = false;
     while (!stopped) {
-        tunnels->now_ms = skn_tunnels_now_ms();
+        tunnels->now_ms = skn_monotonic_ms();
         bool waits = tick(tunnels);
         /* A send may have swallowed the edge of what came in. */
         uint32_t taken = 0;
-        while (taken < TURN_MAX && (tunnels->is_hub ? skn_hub_take(tunnels)
-                                                    : skn_out_take(tunnels)))
+        while (
+            taken < TUNNEL_TURN_MAX &&
+            (tunnels->is_hub ? skn_hub_take(tunnels) : skn_out_take(tunnels)))
             taken++;
         size_t count = add_all(tunnels);
         (void)poll(tunnels->polled, count,
-                   taken == TURN_MAX ? 0
-                   : waits           ? TICK_MS
-                                     : IDLE_MS);
-        tunnels->now_ms = skn_tunnels_now_ms();
+                   taken == TUNNEL_TURN_MAX ? 0
+                   : waits                  ? TUNNEL_TICK_MS
+                                            : IDLE_MS);
+        tunnels->now_ms = skn_monotonic_ms();
         stopped = tunnels->polled[0].revents != 0;
         if (!stopped)
             look(tunnels);

@@ -38,7 +38,7 @@ make_room(skn_tunnels_t *tunnels)
 void
 skn_hub_accept(skn_tunnels_t *tunnels)
 {
-    for (uint32_t k = 0; k < TURN_MAX; k++) {
+    for (uint32_t k = 0; k < TUNNEL_TURN_MAX; k++) {
         int descriptor =
             skn_conduit_accept(tunnels->listener, tunnels->service);
         if (descriptor < 0) {
@@ -203,7 +203,7 @@ answer(skn_tunnels_t *tunnels, uint32_t asker, const skn_tunnel_word_t *asked)
 static void
 set_here(skn_tunnels_t *tunnels, uint32_t node, bool here)
 {
-    place_t *place = &tunnels->place[node];
+    tunnel_place_t *place = &tunnels->place[node];
     if (place->here == here)
         return;
     place->here = here;

@@ -11,7 +11,7 @@
 #include "transport/tunnel/tunnels_state.h"
 
 /* As of a link's sockets that give way (endpoint_open.c). */
-#define SERVICE_CS1 0x20
+#define SOCKET_CLASS_CS1 0x20
 #define LOOPBACK_ANY "tcp://127.0.0.1:0"
 /* Of everything else in the process, and of libzmq, which aborts when it finds
  * none left while it binds. */
@@ -27,7 +27,7 @@ copy_nodes(skn_tunnels_t *tunnels, const skn_tunnels_options_t *options,
                         options->node_count, SKN_TUNNEL_NODES_MAX);
     for (uint32_t k = 0; k < options->node_count; k++) {
         const skn_tunnel_node_t *given = &options->nodes[k];
-        place_t *place = &tunnels->place[k];
+        tunnel_place_t *place = &tunnels->place[k];
         (void)snprintf(place->name, sizeof(place->name), "%s", given->name);
         (void)snprintf(place->address, sizeof(place->address), "%s",
                        given->address);
@@ -54,7 +54,7 @@ count_passages(const skn_tunnels_t *tunnels)
 {
     size_t outbound = 0, relayed = 0, peers = tunnels->node_count - 1;
     for (uint32_t k = 0; k < tunnels->node_count; k++) {
-        const place_t *place = &tunnels->place[k];
+        const tunnel_place_t *place = &tunnels->place[k];
         outbound += k != tunnels->node && !place->address[0];
         relayed += !place->address[0] && place->via == tunnels->node;
     }
@@ -146,7 +146,7 @@ find_hubs(skn_tunnels_t *tunnels, skn_error_t *error)
     const char *address[SKN_TUNNEL_NODES_MAX];
     bool any = false;
     for (uint32_t k = 0; k < tunnels->node_count; k++) {
-        place_t *place = &tunnels->place[k];
+        tunnel_place_t *place = &tunnels->place[k];
         address[k] = place->address;
         place->named =
             place->address[0] && !skn_conduit_read(place->address, &place->at);
@@ -171,7 +171,7 @@ open_places(skn_tunnels_t *tunnels, skn_error_t *error)
 {
     skn_status_t status = SKN_OK;
     for (uint32_t k = 0; k < tunnels->node_count && status == SKN_OK; k++) {
-        place_t *place = &tunnels->place[k];
+        tunnel_place_t *place = &tunnels->place[k];
         bool outbound = !place->address[0];
         if (k == tunnels->node || (!outbound && tunnels->is_hub))
             continue;
@@ -205,7 +205,7 @@ skn_tunnels_open(const skn_tunnels_options_t *options, skn_error_t *error)
         tunnels->place[k].listener = tunnels->place[k].line_listener = -1;
     tunnels->node = options->node;
     tunnels->node_count = options->node_count;
-    tunnels->service = options->background ? SERVICE_CS1 : 0;
+    tunnels->service = options->background ? SOCKET_CLASS_CS1 : 0;
     skn_status_t status = copy_nodes(tunnels, options, error);
     if (status == SKN_OK) {
         tunnels->is_hub = tunnels->place[tunnels->node].address[0] != '\0';
@@ -242,7 +242,7 @@ skn_tunnels_close(skn_tunnels_t **closing)
     for (size_t k = 0; tunnels->passage && k < tunnels->passage_max; k++)
         skn_passage_end(tunnels, &tunnels->passage[k]);
     for (uint32_t k = 0; k < SKN_TUNNEL_NODES_MAX; k++) {
-        place_t *place = &tunnels->place[k];
+        tunnel_place_t *place = &tunnels->place[k];
         skn_control_close(&place->line);
         close_descriptor(place->listener);
         close_descriptor(place->line_listener);
@@ -270,6 +270,6 @@ skn_tunnels_own_address(const skn_tunnels_t *tunnels)
 const char *
 skn_tunnels_address(const skn_tunnels_t *tunnels, uint32_t node)
 {
-    const place_t *place = &tunnels->place[node];
+    const tunnel_place_t *place = &tunnels->place[node];
     return place->local[0] ? place->local : place->address;
 }

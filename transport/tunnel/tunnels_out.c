@@ -12,7 +12,7 @@
 #define REDIAL_MS 1000u
 
 static bool
-tell(place_t *hub, const skn_tunnel_word_t *word)
+tell(tunnel_place_t *hub, const skn_tunnel_word_t *word)
 {
     uint8_t bytes[SKN_TUNNEL_WORD_BYTES];
     skn_tunnel_word_write(word, bytes);
@@ -25,7 +25,7 @@ tell(place_t *hub, const skn_tunnel_word_t *word)
 skn_status_t
 skn_out_dial(skn_tunnels_t *tunnels, uint32_t node, skn_error_t *error)
 {
-    place_t *hub = &tunnels->place[node];
+    tunnel_place_t *hub = &tunnels->place[node];
     const skn_control_options_t options = {
         .address = hub->line_local,
         .keys = tunnels->keys,
@@ -41,10 +41,10 @@ skn_out_dial(skn_tunnels_t *tunnels, uint32_t node, skn_error_t *error)
 void
 skn_out_accept_line(skn_tunnels_t *tunnels, uint32_t node)
 {
-    place_t *hub = &tunnels->place[node];
+    tunnel_place_t *hub = &tunnels->place[node];
     uint8_t preface[SKN_PREFACE_BYTES];
     skn_preface_write(SKN_PREFACE_CONTROL, NULL, preface);
-    for (uint32_t k = 0; k < TURN_MAX; k++) {
+    for (uint32_t k = 0; k < TUNNEL_TURN_MAX; k++) {
         int descriptor = skn_conduit_accept_local(hub->line_listener);
         if (descriptor < 0) {
             skn_tunnels_deaf(tunnels, errno);
@@ -132,7 +132,7 @@ take_word(skn_tunnels_t *tunnels, uint32_t hub, skn_frame_t frame)
 }
 
 static void
-say_here(const skn_tunnels_t *tunnels, place_t *hub)
+say_here(const skn_tunnels_t *tunnels, tunnel_place_t *hub)
 {
     static const skn_tunnel_word_t here = { .kind = SKN_TUNNEL_HERE };
     hub->said_ms = tunnels->now_ms;
@@ -142,7 +142,7 @@ say_here(const skn_tunnels_t *tunnels, place_t *hub)
 static bool
 take_line(skn_tunnels_t *tunnels, uint32_t node)
 {
-    place_t *hub = &tunnels->place[node];
+    tunnel_place_t *hub = &tunnels->place[node];
     skn_control_arrival_t arrival;
     if (!skn_control_take(hub->line, &arrival))
         return false;
@@ -184,7 +184,7 @@ skn_out_take(skn_tunnels_t *tunnels)
 void
 skn_out_ask(skn_tunnels_t *tunnels, passage_t *passage)
 {
-    place_t *hub = &tunnels->place[tunnels->place[passage->node].via];
+    tunnel_place_t *hub = &tunnels->place[tunnels->place[passage->node].via];
     if (tunnels->now_ms < passage->again_ms || !hub->here)
         return;
     passage->again_ms = tunnels->now_ms + ASK_AGAIN_MS;
@@ -201,7 +201,7 @@ void
 skn_out_tick(skn_tunnels_t *tunnels)
 {
     for (uint32_t k = 0; k < tunnels->node_count; k++) {
-        place_t *hub = &tunnels->place[k];
+        tunnel_place_t *hub = &tunnels->place[k];
         if (hub->redial_ms > 0 && tunnels->now_ms >= hub->redial_ms &&
             skn_out_dial(tunnels, k, NULL) != SKN_OK)
             hub->redial_ms = tunnels->now_ms + REDIAL_MS;

@@ -29,7 +29,7 @@
 /* Who cannot accept looks away for so long: no descriptors, or no memory. */
 #define DEAF_MS 100u
 /* Accepted in one turn, and words taken: then it is the streams' turn again. */
-#define TURN_MAX 64u
+#define TUNNEL_TURN_MAX 64u
 /* Once one end has closed, the other has so long: what was under way to it
  * leaves in that time, and whoever holds it open holds nothing. */
 #define ENDING_MS 3000u
@@ -40,7 +40,7 @@
 /* That strangers may hold at the doors of a hub's two sockets. */
 #define STRANGERS_MAX 128u
 #define SENTENCES_MAX 8u
-#define SENTENCE_MS 1000u
+#define TUNNEL_SENTENCE_MS 1000u
 
 typedef enum passage_state {
     PASSAGE_FREE,
@@ -65,7 +65,7 @@ typedef struct passage {
     size_t polled; /* its place in the array of poll */
 } passage_t;
 
-typedef struct place {
+typedef struct tunnel_place {
     char name[SKN_NAME_MAX + 1];
     char address[SKN_ADDRESS_BYTES]; /* "": nobody dials it */
     char public_key[SKN_KEY_TEXT_BYTES];
@@ -85,10 +85,10 @@ typedef struct place {
     int line_listener;
     char line_local[SKN_ADDRESS_BYTES];
     uint64_t said_ms, redial_ms;
-} place_t;
+} tunnel_place_t;
 
 struct skn_tunnels {
-    place_t place[SKN_TUNNEL_NODES_MAX];
+    tunnel_place_t place[SKN_TUNNEL_NODES_MAX];
     uint32_t node_count, node;
     skn_keys_t *keys;
     skn_finder_t *finder; /* NULL: nobody dialled has a name */
@@ -117,8 +117,6 @@ struct skn_tunnels {
     uint64_t text_ms;
 };
 
-/* tunnels.c */
-uint64_t skn_tunnels_now_ms(void);
 /* Entries of poll that there may be at most. */
 size_t skn_tunnels_polled_max(const skn_tunnels_t *tunnels);
 __attribute__((format(printf, 2, 3))) bool skn_tunnels_say(

@@ -1,5 +1,5 @@
 /* test_checkpointer.c - the state of two owners becomes one checkpoint, or
- * none. The probe plays coordinator and both updaters.
+ * none. The probe plays course and both updaters.
  * SPDX-License-Identifier: Apache-2.0 */
 #include <dirent.h>
 #include <math.h>

@@ -1,7 +1,7 @@
 /* test_keeper.c - three keepers in one process, each with a folder of its own:
  * what they save, what they give back, and what they do when one cannot.
  *
- * The probe plays the coordinator and all owners, whose state every keeper
+ * The probe plays the course and all owners, whose state every keeper
  * gets: what a test wants to be with one of them only, it removes.
  * Covers actors/checkpoints/keeper.c, actors/checkpoints/keeping.c,
  * actors/checkpoints/intake.c, actors/checkpoints/fetcher.c,

@@ -1,5 +1,5 @@
 /* test_source.c - batches as they leave the source, seen by a probe that plays
- * coordinator, embedding, output and updaters.
+ * course, embedding, output and updaters.
  * SPDX-License-Identifier: Apache-2.0 */
 #include "actors/protocol/draws.h"
 #include "actors/protocol/split.h"

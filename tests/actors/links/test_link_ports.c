@@ -32,9 +32,9 @@ Test(link_ports, a_key_is_of_seed_edge_and_number)
 /* The source's, of a run of two actors whose first has none. */
 Test(link_ports, the_seed_is_that_of_the_first_actor_that_has_one)
 {
-    static skn_value_t coordinator[32], source[32];
+    static skn_value_t course[32], source[32];
     skn_wired_actor_t actors[] = {
-        { .kind = &skn_coordinator, .values = coordinator },
+        { .kind = &skn_course, .values = course },
         { .kind = &skn_source, .values = source },
     };
     skn_wiring_t wiring = { .actors = actors, .actor_count = 2 };

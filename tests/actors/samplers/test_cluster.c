@@ -1,5 +1,5 @@
 /* test_cluster.c - centroids, their lists (actors/samplers/cluster_build.c,
- * actors/samplers/nearest.c), and draws by cluster.
+ * actors/samplers/centroids.c), and draws by cluster.
  * SPDX-License-Identifier: Apache-2.0 */
 #include "actors/samplers/cluster.h"
 #include "tests/support/sampler_fixture.h"

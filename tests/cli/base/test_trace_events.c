@@ -11,6 +11,7 @@
 #include "cli/base/trace_events.h"
 #include "cli/base/verbs.h"
 #include "tests/support/temp_folder.h"
+#include "transport/socket/clock.h"
 
 TestSuite(trace_events, .timeout = 60);
 
@@ -82,7 +83,7 @@ Test(trace_events, records_are_events_and_the_file_goes,
     (void)snprintf(origin, sizeof(origin), "%lld%09ld",
                    (long long)now.tv_sec - 2, now.tv_nsec);
     cli_call_t call = call_of(origin);
-    uint64_t before_ns = cli_now_ns();
+    uint64_t before_ns = skn_monotonic_ns();
     cr_assert_eq(cli_trace_events_begin(&events, &call, &options, &error),
                  SKN_OK, "%s", error.text);
     cr_expect_leq(options.trace_origin_ns, before_ns - 1900000000u);

@@ -491,7 +491,7 @@ Test(membership_apart, a_run_that_needs_two_waits_for_one_that_can_be_dialled)
     dies(&play, 0);
     dies(&play, 1);
     pass(&play, 12000);
-    cr_expect_eq(skn_membership_phase(play.membership), SKN_PHASE_GATHERING);
+    cr_expect_eq(skn_membership_phase(play.membership), SKN_CLUSTER_GATHERING);
     finish(&play);
 }
 

@@ -320,7 +320,7 @@ Test(membership_leave, who_is_out_for_a_while_counts_as_one_who_stays)
     play.runs[2] = 0;
     leave(&play, A | B);
     pass(&play, 4000, 7);
-    cr_assert_eq(skn_membership_phase(play.membership), SKN_PHASE_GATHERING);
+    cr_assert_eq(skn_membership_phase(play.membership), SKN_CLUSTER_GATHERING);
     cr_assert_eq(count_of(&play, SKN_DUTY_BYE), 0);
     pass(&play, 8000, 7);
     cr_assert_eq(trains(&play), C);
@@ -435,7 +435,7 @@ Test(membership_leave, a_coordinator_that_returns_finds_who_serves)
     }
     leave(&play, B | C);
     pass(&play, 2000, 20);
-    cr_assert_eq(skn_membership_phase(play.membership), SKN_PHASE_RUNNING);
+    cr_assert_eq(skn_membership_phase(play.membership), SKN_CLUSTER_RUNNING);
     cr_assert_eq(count_of(&play, SKN_DUTY_PAUSE), 0);
     cr_assert_eq(serving(&play), B | C);
     hold(&play, A, 20);
@@ -459,14 +459,14 @@ Test(membership_leave, those_who_cannot_take_over_do_not_end_the_run)
     end_all(&play);
     for (uint64_t ms = 0; ms < 20000; ms += 100) {
         pass(&play, 100, 7);
-        if (skn_membership_phase(play.membership) != SKN_PHASE_RUNNING)
+        if (skn_membership_phase(play.membership) != SKN_CLUSTER_RUNNING)
             continue;
         uint64_t generation = skn_membership_generation(play.membership);
         skn_membership_ended(play.membership, 0, generation, SKN_ENDING_FAILED,
                              &why, play.now_ns);
         play.runs[0] = 0;
     }
-    cr_assert_neq(skn_membership_phase(play.membership), SKN_PHASE_OVER);
+    cr_assert_neq(skn_membership_phase(play.membership), SKN_CLUSTER_OVER);
     cr_assert_leq(skn_membership_generation(play.membership), 10);
     skn_membership_destroy(&play.membership);
 }
@@ -486,7 +486,7 @@ Test(membership_leave, a_stop_waits_for_what_is_handed_over)
     save(&play);
     end_all(&play);
     pass(&play, 300, 7);
-    cr_assert_eq(skn_membership_phase(play.membership), SKN_PHASE_OVER);
+    cr_assert_eq(skn_membership_phase(play.membership), SKN_CLUSTER_OVER);
     skn_membership_destroy(&play.membership);
 }
 

@@ -31,7 +31,7 @@ BOTH_WAYS(fragments_pass_both_ways)
         for (uint32_t lane = 0; lane < SKN_LANE_COUNT; lane++) {
             send_now(pair.node[k], 1 - k, lane, frame_of("head"),
                      frame_of(lane ? "" : "body"));
-            skn_arrival_t arrival =
+            skn_endpoint_event_t arrival =
                 await(pair.node[1 - k], SKN_ARRIVAL_FRAGMENT);
             cr_expect_eq(arrival.peer, keyed ? k : SKN_PEER_UNKNOWN);
             cr_expect_eq(arrival.header.bytes, 4);
@@ -64,7 +64,7 @@ send_numbered(skn_endpoint_t *endpoint, uint32_t number)
 }
 
 static void
-check_numbered(const skn_arrival_t *arrival, uint32_t want)
+check_numbered(const skn_endpoint_event_t *arrival, uint32_t want)
 {
     uint32_t number;
     const unsigned char *at = arrival->body.at;
@@ -84,7 +84,7 @@ BOTH_WAYS(big_bodies_arrive_whole_and_in_order)
     };
     pair_t pair = pair_open(keyed);
     uint32_t sent = 0, taken = 0;
-    skn_arrival_t arrival;
+    skn_endpoint_event_t arrival;
     while (taken < COUNT) {
         while (skn_endpoint_take(pair.node[0], &arrival))
             ;
@@ -130,7 +130,7 @@ BOTH_WAYS(a_peer_that_takes_nothing_makes_busy)
         cr_expect_str_eq(error.text, "node b takes no more now");
         struct pollfd item = { -1, POLLIN, 0 };
         item.fd = skn_endpoint_descriptor(pair.node[0]);
-        skn_arrival_t arrival;
+        skn_endpoint_event_t arrival;
         while (skn_endpoint_take(pair.node[0], &arrival))
             ;
         (void)poll(&item, 1, 10);
@@ -139,7 +139,8 @@ BOTH_WAYS(a_peer_that_takes_nothing_makes_busy)
     uint32_t taken = 0;
     bool pulse = false;
     while (taken < sent || !pulse) {
-        skn_arrival_t arrival = await(pair.node[1], SKN_ARRIVAL_FRAGMENT);
+        skn_endpoint_event_t arrival =
+            await(pair.node[1], SKN_ARRIVAL_FRAGMENT);
         if (arrival.body.bytes == 0) {
             pulse = true;
             cr_expect_lt(taken, sent, "the pulse waits for data: %u", sent);
@@ -224,7 +225,7 @@ Test(endpoint, an_absent_peer_is_dialled_until_it_is_there)
     skn_endpoint_options_t options = { .name = "late", .address = address };
     skn_endpoint_t *late = skn_endpoint_open(&options, &error);
     cr_assert(late, "%s", error.text);
-    skn_arrival_t arrival = await(early, SKN_ARRIVAL_CONNECTED);
+    skn_endpoint_event_t arrival = await(early, SKN_ARRIVAL_CONNECTED);
     cr_expect_eq(arrival.peer, 7);
     skn_endpoint_close(&early);
     skn_endpoint_close(&late);
@@ -240,7 +241,8 @@ Test(endpoint, what_was_sent_before_the_end_still_leaves)
         sent++;
     skn_endpoint_close(&pair.node[0]);
     for (uint32_t k = 0; k < sent; k++) {
-        skn_arrival_t arrival = await(pair.node[1], SKN_ARRIVAL_FRAGMENT);
+        skn_endpoint_event_t arrival =
+            await(pair.node[1], SKN_ARRIVAL_FRAGMENT);
         check_numbered(&arrival, k);
     }
     cr_expect_geq(sent, 1);
@@ -274,7 +276,7 @@ Test(endpoint, a_fragment_over_its_limits_is_our_own_bug)
     send_now(pair.node[0], 1, SKN_LANE_DATA,
              (skn_frame_t){ body, SKN_ENDPOINT_HEADER_BYTES_MAX },
              (skn_frame_t){ body, SKN_ENDPOINT_BODY_BYTES_MAX });
-    skn_arrival_t arrival = await(pair.node[1], SKN_ARRIVAL_FRAGMENT);
+    skn_endpoint_event_t arrival = await(pair.node[1], SKN_ARRIVAL_FRAGMENT);
     cr_expect_eq(arrival.header.bytes, SKN_ENDPOINT_HEADER_BYTES_MAX);
     cr_expect_eq(arrival.body.bytes, SKN_ENDPOINT_BODY_BYTES_MAX);
     send_now(pair.node[0], 1, SKN_LANE_DATA, one, one);

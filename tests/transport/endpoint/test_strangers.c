@@ -53,7 +53,7 @@ Test(strangers, an_unknown_key_is_refused_and_both_ends_explain)
     char text[200];
     skn_keys_t *other = skn_keys_new(&error);
     pair_t pair = open_unknown(other);
-    skn_arrival_t arrival = await(pair.node[0], SKN_ARRIVAL_REFUSED);
+    skn_endpoint_event_t arrival = await(pair.node[0], SKN_ARRIVAL_REFUSED);
     cr_expect_eq(arrival.peer, 1);
     (void)snprintf(text, sizeof(text),
                    "node b refused our key: ask its owner to add %s",
@@ -108,7 +108,7 @@ Test(strangers, a_wrong_server_key_is_told_at_both_ends)
     skn_endpoint_peer_t of_a = { 1, "b", skn_endpoint_address(b),
                                  skn_keys_public(other) };
     skn_endpoint_t *a = node_open(keys[0], &of_a);
-    skn_arrival_t arrival = await(a, SKN_ARRIVAL_HANDSHAKE_FAILED);
+    skn_endpoint_event_t arrival = await(a, SKN_ARRIVAL_HANDSHAKE_FAILED);
     (void)snprintf(text, sizeof(text),
                    "node b at %s does not have the key %s: its key file "
                    "differs from ours, or it runs without, or is another "
@@ -146,7 +146,7 @@ one_sided(bool dialler_keyed, const char *there, const char *here)
                    skn_keys_public(other));
     cr_expect_str_eq(await(a, SKN_ARRIVAL_HANDSHAKE_FAILED).sentence, text);
     /* Whoever closes first may keep the other from seeing why. */
-    skn_arrival_t arrival = await(b, SKN_ARRIVAL_STRANGER);
+    skn_endpoint_event_t arrival = await(b, SKN_ARRIVAL_STRANGER);
     if (strcmp(arrival.sentence, "refused a connection that has no key, does "
                                  "not speak as nodes do, or is too slow") != 0)
         cr_expect_str_eq(arrival.sentence, here);
@@ -219,7 +219,7 @@ Test(strangers, a_peer_is_who_has_the_key_whatever_it_claims)
                               skn_keys_public(keys[1]));
         (void)zmq_send(socket, "I am node 0", 11, ZMQ_SNDMORE);
         (void)zmq_send(socket, "", 0, 0);
-        skn_arrival_t arrival = await(b, SKN_ARRIVAL_FRAGMENT);
+        skn_endpoint_event_t arrival = await(b, SKN_ARRIVAL_FRAGMENT);
         cr_expect_eq(arrival.peer, peers[k / 2].number);
         cr_expect_eq(arrival.header.bytes, 11);
         (void)zmq_close(socket);
@@ -267,7 +267,7 @@ Test(strangers, what_is_no_fragment_is_counted_and_dropped)
         send_frames(socket, wrong[k].count, wrong[k].first_bytes,
                     wrong[k].rest_bytes);
         send_frames(socket, 2, HEADER, BODY); /* and a good one */
-        skn_arrival_t arrival = await(b, SKN_ARRIVAL_FRAGMENT);
+        skn_endpoint_event_t arrival = await(b, SKN_ARRIVAL_FRAGMENT);
         cr_expect_eq(arrival.header.bytes, HEADER);
         cr_expect_eq(arrival.body.bytes, BODY);
         skn_endpoint_counts_t after = counts_of(b);
@@ -290,7 +290,7 @@ Test(strangers, a_flood_of_nonsense_leaves_time_for_others)
     skn_endpoint_t *b = node_open(NULL, NULL);
     void *context = zmq_ctx_new();
     void *socket = dealer(context, skn_endpoint_address(b), NULL, NULL);
-    skn_arrival_t arrival;
+    skn_endpoint_event_t arrival;
     uint32_t turns = 0;
     struct pollfd item = { -1, POLLIN, 0 };
     item.fd = skn_endpoint_descriptor(b);
@@ -369,7 +369,7 @@ raw_await(int descriptor)
 static void
 one_passes(pair_t *pair)
 {
-    skn_arrival_t arrival;
+    skn_endpoint_event_t arrival;
     send_now(pair->node[0], 1, SKN_LANE_DATA, frame_of("friend"),
              frame_of("body"));
     do
@@ -399,7 +399,7 @@ Test(strangers, who_speaks_an_older_protocol_is_refused)
     }
     while (counts_of(b).connections_empty < 2)
         (void)sched_yield();
-    skn_arrival_t arrival;
+    skn_endpoint_event_t arrival;
     cr_expect(!skn_endpoint_take(b, &arrival));
     cr_expect_eq(counts_of(b).fragments_taken + counts_of(b).malformed, 0);
     (void)close(first);
@@ -411,7 +411,7 @@ Test(strangers, who_speaks_an_older_protocol_is_refused)
 static void
 await_sentence(skn_endpoint_t *b, const char *part)
 {
-    skn_arrival_t arrival;
+    skn_endpoint_event_t arrival;
     for (bool found = false; !found;) {
         while (!found && skn_endpoint_take(b, &arrival))
             found = arrival.kind == SKN_ARRIVAL_STRANGER &&
@@ -424,7 +424,7 @@ Test(strangers, connections_that_come_and_go_are_told_when_they_are_many)
 {
     skn_endpoint_t *b = node_open(NULL, NULL);
     const char *address = skn_endpoint_address(b);
-    skn_arrival_t arrival;
+    skn_endpoint_event_t arrival;
     for (size_t k = 1; k <= 16; k++) {
         cr_expect(!skn_endpoint_take(b, &arrival), "%zu: %s", k,
                   arrival.sentence);
@@ -508,7 +508,7 @@ Test(strangers, a_flood_of_strangers_is_told_in_a_few_lines)
     };
     skn_endpoint_t *b = node_open(NULL, NULL);
     struct timespec from, to;
-    skn_arrival_t arrival;
+    skn_endpoint_event_t arrival;
     long lines = 0;
     (void)clock_gettime(CLOCK_MONOTONIC, &from);
     for (int k = 0; k < CONNECTIONS; k++) {
@@ -649,7 +649,7 @@ static void
 endless(size_t frame_bytes, bool taking)
 {
     skn_endpoint_t *b = node_open(NULL, NULL);
-    skn_arrival_t arrival;
+    skn_endpoint_event_t arrival;
     pthread_t thread;
     flood_t flood = { raw_connect(skn_endpoint_address(b)), frame_bytes, 0 };
     while (taking && skn_endpoint_take(b, &arrival))

@@ -25,7 +25,7 @@ sample(void)
         .stamp = 5000000000,
         .echo = 127,
     };
-    for (uint8_t k = 0; k < SKN_RUN_ID_BYTES; k++)
+    for (uint8_t k = 0; k < SKN_LINK_RUN_BYTES; k++)
         header.run[k] = (uint8_t)(k * 17);
     return header;
 }

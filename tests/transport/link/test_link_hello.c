@@ -154,7 +154,7 @@ Test(link_hello, a_link_that_is_done_tells_a_new_start_too)
 Test(link_hello, a_node_without_a_run_adopts_that_of_the_first)
 {
     link_pair_t pair;
-    uint8_t run[SKN_RUN_ID_BYTES];
+    uint8_t run[SKN_LINK_RUN_BYTES];
     pair_init(&pair);
     memset(pair.options[1].run, 0, sizeof(run));
     pair_open(&pair);
@@ -170,7 +170,7 @@ Test(link_hello, a_node_without_a_run_adopts_that_of_the_first)
 Test(link_hello, the_first_node_adopts_no_run_but_is_given_one)
 {
     link_pair_t pair;
-    uint8_t run[SKN_RUN_ID_BYTES], none[SKN_RUN_ID_BYTES] = { 0 };
+    uint8_t run[SKN_LINK_RUN_BYTES], none[SKN_LINK_RUN_BYTES] = { 0 };
     pair_init(&pair);
     memset(pair.options[0].run, 0, sizeof(run));
     pair_open(&pair);
@@ -195,8 +195,8 @@ Test(link_hello, hellos_that_say_the_same_are_rare)
     link_pair_t pair;
     skn_link_counts_t counts;
     pair_init(&pair);
-    memset(pair.options[0].run, 0, SKN_RUN_ID_BYTES);
-    memset(pair.options[1].run, 0, SKN_RUN_ID_BYTES);
+    memset(pair.options[0].run, 0, SKN_LINK_RUN_BYTES);
+    memset(pair.options[1].run, 0, SKN_LINK_RUN_BYTES);
     pair_open(&pair);
     pair_pass(&pair, 60 * PAIR_S);
     skn_link_count(pair.link[0], &counts);

@@ -28,7 +28,7 @@ receiving_free(skn_receiving_t *receiving)
     free(receiving);
 }
 
-static skn_arrival_t
+static skn_stretch_fate_t
 take(skn_receiving_t *receiving, uint64_t offset, const void *bytes,
      size_t count)
 {
@@ -59,15 +59,15 @@ Test(receiving, records_come_out_in_order)
 {
     skn_receiving_t *receiving = receiving_new(WINDOW, 100);
     expect_none(receiving);
-    cr_expect_eq(take(receiving, 0, "\3one\3tw", 7), SKN_ARRIVAL_NEXT);
+    cr_expect_eq(take(receiving, 0, "\3one\3tw", 7), SKN_STRETCH_NEXT);
     expect_record(receiving, "one");
     expect_none(receiving);
-    cr_expect_eq(take(receiving, 7, "o\5three\0", 8), SKN_ARRIVAL_NEXT);
+    cr_expect_eq(take(receiving, 7, "o\5three\0", 8), SKN_STRETCH_NEXT);
     expect_record(receiving, "two");
     expect_record(receiving, "three");
-    cr_expect_neq(receiving->head, SKN_HEAD_ENDED);
+    cr_expect_neq(receiving->head, SKN_RECORD_ENDED);
     expect_none(receiving);
-    cr_expect_eq(receiving->head, SKN_HEAD_ENDED);
+    cr_expect_eq(receiving->head, SKN_RECORD_ENDED);
     expect_none(receiving);
     cr_expect_eq(receiving->record_count, 3);
     cr_expect_eq(receiving->record_bytes_total, 11);
@@ -78,20 +78,20 @@ Test(receiving, gaps_are_kept_open_and_closed)
 {
     skn_receiving_t *receiving = receiving_new(WINDOW, 100);
     const char *stream = "\11abcdefghi";
-    cr_expect_eq(take(receiving, 4, stream + 4, 2), SKN_ARRIVAL_EARLY);
-    cr_expect_eq(take(receiving, 8, stream + 8, 2), SKN_ARRIVAL_EARLY);
-    cr_expect_eq(take(receiving, 4, stream + 4, 2), SKN_ARRIVAL_DUPLICATE);
-    cr_expect_eq(take(receiving, 5, stream + 5, 1), SKN_ARRIVAL_DUPLICATE);
+    cr_expect_eq(take(receiving, 4, stream + 4, 2), SKN_STRETCH_EARLY);
+    cr_expect_eq(take(receiving, 8, stream + 8, 2), SKN_STRETCH_EARLY);
+    cr_expect_eq(take(receiving, 4, stream + 4, 2), SKN_STRETCH_DUPLICATE);
+    cr_expect_eq(take(receiving, 5, stream + 5, 1), SKN_STRETCH_DUPLICATE);
     cr_expect_eq(receiving->held_count, 2);
-    cr_expect_eq(take(receiving, 2, stream + 2, 3), SKN_ARRIVAL_EARLY);
+    cr_expect_eq(take(receiving, 2, stream + 2, 3), SKN_STRETCH_EARLY);
     cr_expect_eq(receiving->held_count, 2); /* it joined the first */
     cr_expect_eq(receiving->held[0].from, 2);
     cr_expect_eq(receiving->held[0].to, 6);
     cr_expect_eq(receiving->arrived, 0);
-    cr_expect_eq(take(receiving, 0, stream, 2), SKN_ARRIVAL_NEXT);
+    cr_expect_eq(take(receiving, 0, stream, 2), SKN_STRETCH_NEXT);
     cr_expect_eq(receiving->arrived, 6);
-    cr_expect_eq(take(receiving, 0, stream, 6), SKN_ARRIVAL_DUPLICATE);
-    cr_expect_eq(take(receiving, 3, stream + 3, 7), SKN_ARRIVAL_NEXT);
+    cr_expect_eq(take(receiving, 0, stream, 6), SKN_STRETCH_DUPLICATE);
+    cr_expect_eq(take(receiving, 3, stream + 3, 7), SKN_STRETCH_NEXT);
     cr_expect_eq(receiving->arrived, 10);
     cr_expect_eq(receiving->held_count, 0);
     expect_record(receiving, "abcdefghi");
@@ -105,15 +105,15 @@ Test(receiving, at_most_256_stretches_are_held)
     memset(stream, 'x', sizeof(stream));
     stream[0] = 0x80 | 998 % 128;
     stream[1] = 998 / 128;
-    for (uint64_t k = 0; k < SKN_HELD_MAX; k++)
+    for (uint64_t k = 0; k < SKN_STRETCHES_MAX; k++)
         cr_assert_eq(take(receiving, 2 * k + 1, stream + 2 * k + 1, 1),
-                     SKN_ARRIVAL_EARLY);
-    cr_expect_eq(take(receiving, 2 * SKN_HELD_MAX + 1, stream, 1),
-                 SKN_ARRIVAL_GAPS);
+                     SKN_STRETCH_EARLY);
+    cr_expect_eq(take(receiving, 2 * SKN_STRETCHES_MAX + 1, stream, 1),
+                 SKN_STRETCH_GAPS);
     /* One that joins two is still welcome, and makes room. */
-    cr_expect_eq(take(receiving, 2, stream + 2, 1), SKN_ARRIVAL_EARLY);
-    cr_expect_eq(receiving->held_count, SKN_HELD_MAX - 1);
-    cr_expect_eq(take(receiving, 0, stream, WINDOW), SKN_ARRIVAL_NEXT);
+    cr_expect_eq(take(receiving, 2, stream + 2, 1), SKN_STRETCH_EARLY);
+    cr_expect_eq(receiving->held_count, SKN_STRETCHES_MAX - 1);
+    cr_expect_eq(take(receiving, 0, stream, WINDOW), SKN_STRETCH_NEXT);
     cr_expect_eq(receiving->held_count, 0);
     cr_expect_eq(receiving->arrived, WINDOW);
     receiving_free(receiving);
@@ -122,15 +122,15 @@ Test(receiving, at_most_256_stretches_are_held)
 Test(receiving, nothing_beyond_the_credit_is_kept)
 {
     skn_receiving_t *receiving = receiving_new(4, 100);
-    cr_expect_eq(take(receiving, 0, "\5abcd", 5), SKN_ARRIVAL_CREDIT);
-    cr_expect_eq(take(receiving, 4, "d", 1), SKN_ARRIVAL_CREDIT);
-    cr_expect_eq(take(receiving, 0, "\5abc", 4), SKN_ARRIVAL_NEXT);
+    cr_expect_eq(take(receiving, 0, "\5abcd", 5), SKN_STRETCH_CREDIT);
+    cr_expect_eq(take(receiving, 4, "d", 1), SKN_STRETCH_CREDIT);
+    cr_expect_eq(take(receiving, 0, "\5abc", 4), SKN_STRETCH_NEXT);
     cr_expect_eq(skn_receiving_credit(receiving), 4);
     expect_none(receiving); /* moves them into the record at the head */
     cr_expect_eq(skn_receiving_credit(receiving), 8);
-    cr_expect_eq(take(receiving, 4, "d", 1), SKN_ARRIVAL_CREDIT); /* not told */
+    cr_expect_eq(take(receiving, 4, "d", 1), SKN_STRETCH_CREDIT); /* not told */
     receiving->granted = 8;
-    cr_expect_eq(take(receiving, 4, "de\1x", 4), SKN_ARRIVAL_NEXT);
+    cr_expect_eq(take(receiving, 4, "de\1x", 4), SKN_STRETCH_NEXT);
     expect_record(receiving, "abcde");
     /* A record that is lent lets nothing behind it move. */
     cr_expect(skn_receiving_fill(receiving, NULL));
@@ -160,7 +160,7 @@ Test(receiving, a_record_larger_than_the_window_gets_through)
             count = count < sizeof(stream) - at ? count : sizeof(stream) - at;
             cr_assert_gt(count, 0, "stuck at %zu", at);
             cr_assert_eq(take(receiving, at, stream + at, count),
-                         SKN_ARRIVAL_NEXT);
+                         SKN_STRETCH_NEXT);
             cr_assert(skn_receiving_fill(receiving, NULL));
             at += count;
         }
@@ -177,11 +177,11 @@ expect_broken(const char *stream, size_t count, const char *want)
     skn_receiving_t *receiving = receiving_new(WINDOW, 100);
     skn_frame_t record;
     skn_error_t error = { 0 };
-    cr_assert_eq(take(receiving, 0, stream, count), SKN_ARRIVAL_NEXT);
+    cr_assert_eq(take(receiving, 0, stream, count), SKN_STRETCH_NEXT);
     cr_expect_not(skn_receiving_record(receiving, &record, &error));
     cr_expect_eq(error.status, SKN_BAD_MESSAGE);
     cr_expect_str_eq(error.text, want);
-    cr_expect_eq(receiving->head, SKN_HEAD_BROKEN);
+    cr_expect_eq(receiving->head, SKN_RECORD_BROKEN);
     cr_expect_not(skn_receiving_record(receiving, &record, &error));
     receiving_free(receiving);
 }
@@ -198,8 +198,8 @@ Test(receiving, bytes_held_behind_the_end_break_the_stream)
 {
     skn_receiving_t *receiving = receiving_new(WINDOW, 100);
     skn_error_t error = { 0 };
-    cr_assert_eq(take(receiving, 5, "x", 1), SKN_ARRIVAL_EARLY);
-    cr_assert_eq(take(receiving, 0, "", 1), SKN_ARRIVAL_NEXT);
+    cr_assert_eq(take(receiving, 5, "x", 1), SKN_STRETCH_EARLY);
+    cr_assert_eq(take(receiving, 0, "", 1), SKN_STRETCH_NEXT);
     cr_expect_not(skn_receiving_fill(receiving, &error));
     cr_expect_str_eq(error.text, "bytes behind the end of the stream");
     receiving_free(receiving);
@@ -211,7 +211,7 @@ Test(receiving, the_longest_record_is_100_bytes_when_that_is_the_limit)
     char stream[102] = "\x64", want[101] = "";
     memset(stream + 1, 'z', 100);
     memset(want, 'z', 100);
-    cr_assert_eq(take(receiving, 0, stream, 101), SKN_ARRIVAL_NEXT);
+    cr_assert_eq(take(receiving, 0, stream, 101), SKN_STRETCH_NEXT);
     expect_record(receiving, want);
     receiving_free(receiving);
 }
@@ -221,7 +221,7 @@ Test(receiving, an_announced_length_takes_no_memory)
 {
     skn_receiving_t *receiving = receiving_new(WINDOW, (size_t)1 << 30);
     cr_assert_eq(take(receiving, 0, "\x80\x80\x80\x80\4x", 6),
-                 SKN_ARRIVAL_NEXT);
+                 SKN_STRETCH_NEXT);
     cr_expect(skn_receiving_fill(receiving, NULL));
     cr_expect_eq(receiving->record_bytes, (size_t)1 << 30);
     cr_expect_leq(receiving->capacity, 4096);

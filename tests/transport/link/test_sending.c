@@ -40,7 +40,7 @@ static void
 expect_piece(skn_sending_t *sending, uint64_t now_ns, uint64_t offset,
              size_t bytes, size_t again)
 {
-    skn_piece_t piece;
+    skn_stream_piece_t piece;
     cr_assert(skn_sending_next(sending, now_ns, 100, &piece),
               "nothing leaves at %llu", (unsigned long long)offset);
     cr_expect_eq(piece.offset, offset, "%llu, not %llu",
@@ -53,7 +53,7 @@ expect_piece(skn_sending_t *sending, uint64_t now_ns, uint64_t offset,
 static void
 expect_nothing(skn_sending_t *sending, uint64_t now_ns)
 {
-    skn_piece_t piece;
+    skn_stream_piece_t piece;
     cr_expect_not(skn_sending_next(sending, now_ns, 100, &piece));
 }
 
@@ -61,7 +61,7 @@ Test(sending, the_stream_is_lengths_and_bytes)
 {
     skn_sending_t *sending = sending_new(1000);
     skn_frame_t frames[] = { { "ab", 2 }, { NULL, 0 }, { "c", 1 } };
-    skn_piece_t piece;
+    skn_stream_piece_t piece;
     cr_assert_eq(skn_sending_queue(sending, frames, 3, 3, NULL), SKN_OK);
     cr_assert_eq(skn_sending_queue(sending, NULL, 0, 0, NULL), SKN_OK);
     cr_expect(sending->finished);
@@ -87,7 +87,7 @@ Test(sending, lengths_take_seven_bits_a_byte)
     };
     for (size_t k = 0; k < sizeof(cases) / sizeof(cases[0]); k++) {
         skn_sending_t *sending = sending_new(1000);
-        skn_piece_t piece;
+        skn_stream_piece_t piece;
         queue(sending, cases[k].length);
         cr_expect_eq(sending->end, cases[k].length + cases[k].count);
         cr_assert(skn_sending_next(sending, 1, 5, &piece));
@@ -148,7 +148,7 @@ Test(sending, a_new_connection_sends_everything_unacked_again)
 Test(sending, what_is_sent_again_may_be_cut_anew)
 {
     skn_sending_t *sending = sending_new(1000);
-    skn_piece_t piece;
+    skn_stream_piece_t piece;
     queue(sending, 199);
     expect_piece(sending, 1, 0, 100, 0);
     skn_sending_connected(sending);
@@ -206,7 +206,7 @@ Test(sending, a_timeout_starts_over_slowly)
 {
     skn_sending_t *sending = sending_new(1 << 20);
     queue(sending, 1 << 19);
-    skn_piece_t piece;
+    skn_stream_piece_t piece;
     uint64_t now = 1;
     while (skn_sending_next(sending, now, 4096, &piece))
         continue;
@@ -250,7 +250,7 @@ Test(sending, an_older_ack_changes_nothing)
 Test(sending, memory_goes_with_the_acks)
 {
     skn_sending_t *sending = sending_new(1 << 24);
-    skn_piece_t piece;
+    skn_stream_piece_t piece;
     uint64_t now = 1;
     for (int k = 0; k < 20; k++) {
         queue(sending, 1 << 18);

@@ -22,7 +22,7 @@ kernels_of(size_t trial)
 }
 
 static size_t
-write_rows(skn_coding_t coding, bool sparse, const skn_rows_t *rows,
+write_rows(skn_coding_t coding, bool sparse, const skn_coded_rows_t *rows,
            const float *x, size_t count, uint8_t *to)
 {
     return skn_values_write(kernels_of(count), coding, sparse, rows, x, count,
@@ -32,7 +32,7 @@ write_rows(skn_coding_t coding, bool sparse, const skn_rows_t *rows,
 /* Reads `bytes` from memory of just that size; the caller frees what comes,
  * NULL if they are refused. */
 static float *
-read_rows(bool sparse, const skn_rows_t *rows, const uint8_t *from,
+read_rows(bool sparse, const skn_coded_rows_t *rows, const uint8_t *from,
           size_t bytes, size_t count)
 {
     uint8_t *copy = malloc(bytes + 1);
@@ -57,7 +57,7 @@ Test(coding_values, bf16_is_the_upper_halves)
 {
     static const uint8_t want[] = { 1, 0x80, 0x3f, 0, 0,    0xe0, 0xc0,
                                     0, 0,    0,    0, 0x40, 0x40 };
-    skn_rows_t rows = { .columns = 3, .row_count = 2 };
+    skn_coded_rows_t rows = { .columns = 3, .row_count = 2 };
     uint8_t to[64];
     cr_assert_eq(write_rows(SKN_CODING_BF16, false, &rows, few, 6, to), 13);
     cr_expect_arr_eq(to, want, 13);
@@ -66,7 +66,7 @@ Test(coding_values, bf16_is_the_upper_halves)
 Test(coding_values, int8_is_a_scale_and_steps_a_row)
 {
     static const float x[] = { 127, -127, 3, 0, 64, 127, 63.5f, 0, 0, 0.5f };
-    skn_rows_t rows = { .columns = 5, .row_count = 2 };
+    skn_coded_rows_t rows = { .columns = 5, .row_count = 2 };
     static const uint8_t want[] = { 2, 0,  0, 0x80, 0x3f, 127,  129, 3,
                                     0, 64, 0, 0,    0x80, 0x3f, 127 };
     uint8_t to[64];
@@ -80,7 +80,7 @@ Test(coding_values, int8_is_a_scale_and_steps_a_row)
 Test(coding_values, int4_is_a_scale_and_two_steps_a_byte)
 {
     static const float x[] = { 7, -7, 3, 0, 1, -1, 5, 6, 7, -2 };
-    skn_rows_t rows = { .columns = 5, .row_count = 2 };
+    skn_coded_rows_t rows = { .columns = 5, .row_count = 2 };
     static const uint8_t want[] = { 3, 0, 0,    0x80, 0x3f, 0x1f, 0x8b, 0x09,
                                     0, 0, 0x80, 0x3f, 0xd7, 0xfe, 0x06 };
     uint8_t to[64];
@@ -90,7 +90,7 @@ Test(coding_values, int4_is_a_scale_and_two_steps_a_byte)
 
 Test(coding_values, sparse_rows_are_bits_and_the_others)
 {
-    skn_rows_t rows = { .columns = 3, .row_count = 2 };
+    skn_coded_rows_t rows = { .columns = 3, .row_count = 2 };
     static const uint8_t f32[] = { 0x10, 5,    4,    0, 0, 0x80, 0x3f, 0,
                                    0,    0xe0, 0xc0, 0, 0, 0x40, 0x40 };
     static const uint8_t bf16[] = { 0x11, 5,    4,    0x80, 0x3f,
@@ -107,7 +107,7 @@ Test(coding_values, sparse_rows_are_bits_and_the_others)
     cr_assert_eq(write_rows(SKN_CODING_INT4, true, &rows, almost, 6, to), 14);
     cr_expect_arr_eq(to, int4, 14);
     float wide[40] = { [7] = 1.0f, [9] = -7.0f };
-    rows = (skn_rows_t){ .columns = 20, .row_count = 2 };
+    rows = (skn_coded_rows_t){ .columns = 20, .row_count = 2 };
     cr_assert_eq(write_rows(SKN_CODING_INT4, true, &rows, wide, 40, to), 12);
     static const uint8_t skipped[] = { 0x13, 0x80, 2, 0,    0,    0,
                                        0,    0,    0, 0x80, 0x3f, 0x19 };
@@ -117,7 +117,9 @@ Test(coding_values, sparse_rows_are_bits_and_the_others)
 Test(coding_values, rows_of_no_items_take_no_bytes)
 {
     static const uint32_t lengths[] = { 0, 2, 0, 4, 0 };
-    skn_rows_t rows = { .length = lengths, .length_count = 5, .row_count = 5 };
+    skn_coded_rows_t rows = { .length = lengths,
+                              .length_count = 5,
+                              .row_count = 5 };
     uint8_t to[64];
     cr_assert_eq(write_rows(SKN_CODING_INT8, false, &rows, few, 6, to), 15);
     float *x = read_rows(false, &rows, to, 15, 6);
@@ -128,14 +130,14 @@ Test(coding_values, rows_of_no_items_take_no_bytes)
 
 Test(coding_values, what_does_not_shrink_is_sent_as_it_is)
 {
-    skn_rows_t one = { .columns = 1, .row_count = 6 };
+    skn_coded_rows_t one = { .columns = 1, .row_count = 6 };
     uint8_t to[64];
     cr_expect_eq(write_rows(SKN_CODING_INT8, false, &one, few, 6, to), 0);
     cr_expect_eq(write_rows(SKN_CODING_INT4, false, &one, few, 6, to), 0);
     cr_expect_eq(write_rows(SKN_CODING_F32, false, &one, few, 6, to), 0);
     cr_expect_eq(write_rows(SKN_CODING_F32, true, &one, few, 0, to), 0);
     static const float full[6] = { 1, 2, 3, 4, 5, 6 };
-    skn_rows_t rows = { .columns = 3, .row_count = 2 };
+    skn_coded_rows_t rows = { .columns = 3, .row_count = 2 };
     cr_expect_eq(write_rows(SKN_CODING_F32, true, &rows, full, 6, to), 0);
 }
 
@@ -154,7 +156,7 @@ Test(coding_values, long_rows_are_cut_into_pieces)
             x[k] = 0.0f;
     for (size_t trial = 0; trial < 40; trial++) {
         size_t length = SKN_PIECE_ITEMS * (1 + trial / 2 % 2) - 5 + trial / 4;
-        skn_rows_t rows = { .columns = length, .row_count = 2 };
+        skn_coded_rows_t rows = { .columns = length, .row_count = 2 };
         for (skn_coding_t c = SKN_CODING_F32; c < SKN_CODING_COUNT; c++) {
             bool sparse = trial % 2;
             size_t bytes = write_rows(c, sparse, &rows, x, 2 * length, to);
@@ -184,7 +186,7 @@ Test(coding_values, equal_pieces_are_rounded_apart)
     static uint8_t to[sizeof(x)];
     for (size_t k = 0; k < SKN_PIECE_ITEMS; k++)
         x[k] = x[k + SKN_PIECE_ITEMS] = k == 0 ? 127.0f : 0.5f;
-    skn_rows_t rows = { .columns = 2 * SKN_PIECE_ITEMS, .row_count = 1 };
+    skn_coded_rows_t rows = { .columns = 2 * SKN_PIECE_ITEMS, .row_count = 1 };
     size_t bytes =
         write_rows(SKN_CODING_INT8, false, &rows, x, rows.columns, to);
     cr_assert_eq(bytes, 5 + rows.columns);
@@ -197,7 +199,7 @@ Test(coding_values, scales_work_from_the_smallest_to_the_greatest)
     static const float greatests[] = { FLT_MAX,          FLT_MAX / 2, 1.0f,
                                        0x1p-119f,        0x1p-120f,   FLT_MIN,
                                        0x1.fffffep-120f, 0x1p-149f };
-    skn_rows_t rows = { .columns = 8, .row_count = 1 };
+    skn_coded_rows_t rows = { .columns = 8, .row_count = 1 };
     uint8_t to[64];
     for (size_t k = 0; k < sizeof(greatests) / sizeof(greatests[0]); k++)
         for (skn_coding_t c = SKN_CODING_INT8; c < SKN_CODING_COUNT; c++) {
@@ -227,7 +229,7 @@ Test(coding_values, scales_work_from_the_smallest_to_the_greatest)
 Test(coding_values, negative_zero_is_a_value)
 {
     float row[32] = { [3] = -0.0f, [30] = 2.0f };
-    skn_rows_t rows = { .columns = 32, .row_count = 1 };
+    skn_coded_rows_t rows = { .columns = 32, .row_count = 1 };
     uint8_t to[128];
     size_t bytes = write_rows(SKN_CODING_F32, true, &rows, row, 32, to);
     cr_assert_eq(bytes, 1 + 4 + 2 * 4);
@@ -241,7 +243,7 @@ Test(coding_values, negative_zero_is_a_value)
 
 Test(coding_values, forms_that_are_none_are_refused)
 {
-    skn_rows_t rows = { .columns = 3, .row_count = 2 };
+    skn_coded_rows_t rows = { .columns = 3, .row_count = 2 };
     uint8_t to[64] = { 0 };
     for (unsigned form = 0; form < 256; form++)
         for (size_t bytes = 0; bytes < 40; bytes++) {
@@ -260,7 +262,7 @@ Test(coding_values, forms_that_are_none_are_refused)
 
 Test(coding_values, bits_behind_a_row_are_refused)
 {
-    skn_rows_t rows = { .columns = 3, .row_count = 2 };
+    skn_coded_rows_t rows = { .columns = 3, .row_count = 2 };
     static const uint8_t good[] = { 0x11, 5, 4, 1, 2, 3, 4, 5, 6 };
     uint8_t to[sizeof(good)];
     for (unsigned bit = 0; bit < 8; bit++) {
@@ -280,12 +282,12 @@ Test(coding_values, any_bytes_are_read_or_refused)
     size_t good = 0;
     for (size_t trial = 0; trial < 200000; trial++) {
         size_t byte_count = oracle_next(&random) % sizeof(bytes);
-        skn_rows_t rows = { .columns = 1 + trial % 29, .row_count = 1 };
+        skn_coded_rows_t rows = { .columns = 1 + trial % 29, .row_count = 1 };
         size_t count = rows.columns;
         if (trial % 2) {
-            rows = (skn_rows_t){ .length = lengths,
-                                 .length_count = 4,
-                                 .row_count = 4 };
+            rows = (skn_coded_rows_t){ .length = lengths,
+                                       .length_count = 4,
+                                       .row_count = 4 };
             count = 29;
         }
         for (size_t k = 0; k < byte_count; k++)
@@ -317,7 +319,7 @@ Test(coding_values, zeros_and_the_others_can_be_told_apart)
                              ? ldexpf(oracle_float(&random) + 1.001f, -160)
                              : ldexpf(oracle_float(&random) + 1.001f, -10);
             }
-            skn_rows_t rows = { .columns = length, .row_count = 4 };
+            skn_coded_rows_t rows = { .columns = length, .row_count = 4 };
             size_t bytes = write_rows(c, true, &rows, row, count, to);
             if (bytes == 0)
                 continue;
@@ -335,7 +337,7 @@ Test(coding_values, zeros_and_the_others_can_be_told_apart)
 
 Test(coding_values, runs_of_another_kind_leave_no_zeros_out)
 {
-    skn_rows_t rows = { .columns = 8, .row_count = 1 };
+    skn_coded_rows_t rows = { .columns = 8, .row_count = 1 };
     static const uint8_t bytes[] = { 0x10, 0 };
     float *x = read_rows(true, &rows, bytes, 2, 8);
     cr_expect(x);

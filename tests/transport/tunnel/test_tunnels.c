@@ -108,7 +108,7 @@ expect_passes(world_t *world, uint32_t from, uint32_t to)
     char text[16];
     (void)snprintf(text, sizeof(text), "%s to %s", names[from], names[to]);
     for (int tries = 0; tries < 2000; tries++) {
-        skn_arrival_t arrival;
+        skn_endpoint_event_t arrival;
         (void)skn_endpoint_send(world->endpoint[from], to, SKN_LANE_DATA,
                                 frame_of(text), frame_of("body"), NULL);
         for (uint32_t k = 0; k < NODES; k++)
@@ -332,7 +332,7 @@ Test(tunnels, strangers_that_never_close_keep_nobody_out)
 Test(tunnels, a_stranger_gets_no_tunnel)
 {
     world_t world;
-    skn_arrival_t arrival;
+    skn_endpoint_event_t arrival;
     skn_tunnel_counts_t counts;
     char text[SKN_TUNNEL_TEXT_BYTES] = "";
     world_init(&world);

@@ -1,4 +1,5 @@
-/* run.c - skein run: any topology file.  SPDX-License-Identifier: Apache-2.0 */
+/* verb_run.c - skein run: any topology file.
+ * SPDX-License-Identifier: Apache-2.0 */
 #include <string.h>
 
 #include "cli/base/follow.h"

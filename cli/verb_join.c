@@ -1,11 +1,11 @@
-/* join.c - skein join: several trained networks as one model.
+/* verb_join.c - skein join: several trained networks as one model.
  * SPDX-License-Identifier: Apache-2.0 */
 #include <inttypes.h>
 
 #include "skein/text.h"
 #include "cli/base/networks.h"
 #include "cli/base/process.h"
-#include "cli/rank.h"
+#include "cli/ranking.h"
 #include "cli/base/verbs.h"
 #include "formats/checkpoint/checkpoint.h"
 #include "topology/predict/join.h"

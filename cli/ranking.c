@@ -1,6 +1,6 @@
-/* rank.c - fits a ranker, and says so.
+/* ranking.c - fits a ranker, and says so.
  * SPDX-License-Identifier: Apache-2.0 */
-#include "cli/rank.h"
+#include "cli/ranking.h"
 
 #include <inttypes.h>
 

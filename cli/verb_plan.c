@@ -1,4 +1,4 @@
-/* plan.c - skein plan: the topology that a model file becomes.
+/* verb_plan.c - skein plan: the topology that a model file becomes.
  * SPDX-License-Identifier: Apache-2.0 */
 #include <inttypes.h>
 

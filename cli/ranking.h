@@ -1,7 +1,7 @@
-/* rank.h - fits a ranker, and says so.
+/* ranking.h - fits a ranker, and says so.
  * SPDX-License-Identifier: Apache-2.0 */
-#ifndef CLI_RANK_H
-#define CLI_RANK_H
+#ifndef CLI_RANKING_H
+#define CLI_RANKING_H
 
 #include "cli/base/verb.h"
 #include "topology/predict/join.h"

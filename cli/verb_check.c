@@ -1,4 +1,4 @@
-/* check.c - skein check: is this file good, and what is it?
+/* verb_check.c - skein check: is this file good, and what is it?
  * SPDX-License-Identifier: Apache-2.0 */
 #include <inttypes.h>
 #include <string.h>

@@ -1,4 +1,4 @@
-/* man.c - skein man: the manual pages, in the language of man(7).
+/* verb_man.c - skein man: the manual pages, in the language of man(7).
  *
  * They come from the tables that the verbs are read with, as --help does.
  * SPDX-License-Identifier: Apache-2.0 */

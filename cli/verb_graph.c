@@ -1,4 +1,4 @@
-/* graph.c - skein graph: a topology as a drawing.
+/* verb_graph.c - skein graph: a topology as a drawing.
  * SPDX-License-Identifier: Apache-2.0 */
 #include <errno.h>
 #include <fcntl.h>

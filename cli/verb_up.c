@@ -1,4 +1,5 @@
-/* up.c - skein up: all nodes of a model, started and watched from one place.
+/* verb_up.c - skein up: all nodes of a model, started and watched from one
+ * place.
  *
  * The first node's events are those of the run, and are printed as `train`
  * prints its own; of the others only warnings are. When a node fails, the
@@ -27,7 +28,7 @@
 
 /* After one node has failed: how long the others may take to say so; those
  * that it never joined cannot know. */
-#define FAREWELL_MS 15000
+#define UP_FAREWELL_MS 15000
 #define STRANGERS_MS 1000
 /* After the first one has ended: how long the others may take to do so. Where
  * it finds that a run was over, they still wait for it to join them. */
@@ -287,7 +288,7 @@ watch(up_t *up)
         for (uint32_t k = 0; k < up->count; k++)
             if (waited_ms >= FOLLOW_MS && !up->failing)
                 cli_up_stop(&up->nodes[k]);
-        if (waited_ms < (up->alone ? STRANGERS_MS : FAREWELL_MS))
+        if (waited_ms < (up->alone ? STRANGERS_MS : UP_FAREWELL_MS))
             continue;
         for (uint32_t k = 0; k < up->count; k++) {
             up->nodes[k].cut = up->nodes[k].process > 0;

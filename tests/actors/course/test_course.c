@@ -1,4 +1,4 @@
-/* test_coordinator.c - the course of a run, told to and by a probe that plays
+/* test_course.c - the course of a run, told to and by a probe that plays
  * source, output, evaluator and checkpointer at once.
  * SPDX-License-Identifier: Apache-2.0 */
 #include <jansson.h>
@@ -148,7 +148,7 @@ set_up(void)
 {
     static const char *const to[] = { "result", "reached", "metrics", "saved" };
     static const char *const from[] = { "go", "halt", "save" };
-    probe.kind = &skn_coordinator;
+    probe.kind = &skn_course;
     probe.react = react;
     probe.tick = tick;
     memcpy(probe.to, to, sizeof(to));
@@ -158,7 +158,7 @@ set_up(void)
     probe_option("shards", "2");
 }
 
-TestSuite(coordinator, .init = set_up, .timeout = 60);
+TestSuite(course, .init = set_up, .timeout = 60);
 
 static void
 expect_spans(size_t count, const uint64_t *bounds)
@@ -197,7 +197,7 @@ number(const json_t *object, const char *key)
     return json_number_value(value);
 }
 
-Test(coordinator, a_span_is_an_epoch_where_nothing_else_is_due)
+Test(course, a_span_is_an_epoch_where_nothing_else_is_due)
 {
     static const uint64_t bounds[] = { 0, 10, 20, 30 };
     probe_run_well();
@@ -209,7 +209,7 @@ Test(coordinator, a_span_is_an_epoch_where_nothing_else_is_due)
     cr_expect_eq(probe_told("\"event\":\"done\""), 1);
 }
 
-Test(coordinator, a_span_ends_where_a_checkpoint_is_due)
+Test(course, a_span_ends_where_a_checkpoint_is_due)
 {
     static const uint64_t bounds[] = { 0, 4, 8, 10, 12, 16, 20, 24, 28, 30 };
     static const uint64_t saves[] = { 4, 8, 12, 16, 20, 24, 28, 30 };
@@ -225,7 +225,7 @@ Test(coordinator, a_span_ends_where_a_checkpoint_is_due)
     cr_expect_eq(probe_told("\"event\":\"checkpoint\""), 8);
 }
 
-Test(coordinator, checkpoints_come_by_epochs)
+Test(course, checkpoints_come_by_epochs)
 {
     probe_option("epochs", "5");
     probe_option("every_epochs", "2");
@@ -236,7 +236,7 @@ Test(coordinator, checkpoints_come_by_epochs)
     cr_expect_eq(seen.save[2].batch, 50);
 }
 
-Test(coordinator, max_batches_cuts_the_last_epoch_short)
+Test(course, max_batches_cuts_the_last_epoch_short)
 {
     static const uint64_t bounds[] = { 0, 10, 13 };
     probe_option("max_batches", "13");
@@ -248,7 +248,7 @@ Test(coordinator, max_batches_cuts_the_last_epoch_short)
     json_decref(done);
 }
 
-Test(coordinator, an_epoch_event_keeps_the_contract)
+Test(course, an_epoch_event_keeps_the_contract)
 {
     static const char *const keys[] = { "epoch",
                                         "batches",
@@ -288,7 +288,7 @@ Test(coordinator, an_epoch_event_keeps_the_contract)
     json_decref(epoch);
 }
 
-Test(coordinator, done_keeps_the_contract)
+Test(course, done_keeps_the_contract)
 {
     static const char *const keys[] = { "epochs", "seconds", "cpu_seconds",
                                         "p1",     "p3",      "p5" };
@@ -306,7 +306,7 @@ Test(coordinator, done_keeps_the_contract)
 
 /* Spans of 5 batches, two an epoch: of the first nothing was measured; those
  * of the second say .02 of 100, then 0; the third says what is no number. */
-Test(coordinator, errors_of_codings_are_told_and_warned_of_once)
+Test(course, errors_of_codings_are_told_and_warned_of_once)
 {
     static const double changed[] = { -1, -1, 0.02, 0, NAN, INFINITY, 4, 9 };
     memcpy(seen.changed, changed, sizeof(changed));
@@ -333,7 +333,7 @@ Test(coordinator, errors_of_codings_are_told_and_warned_of_once)
         json_decref(all[k]);
 }
 
-Test(coordinator, a_checkpoint_event_escapes_its_path)
+Test(course, a_checkpoint_event_escapes_its_path)
 {
     probe_run_well();
     json_t *checkpoint = event("checkpoint", 0);
@@ -343,7 +343,7 @@ Test(coordinator, a_checkpoint_event_escapes_its_path)
     json_decref(checkpoint);
 }
 
-Test(coordinator, evaluation_waits_for_its_turn)
+Test(course, evaluation_waits_for_its_turn)
 {
     probe_option("tests", "true");
     probe_option("epochs", "5");
@@ -357,7 +357,7 @@ Test(coordinator, evaluation_waits_for_its_turn)
     json_decref(fourth);
 }
 
-Test(coordinator, without_turns_only_the_end_is_evaluated)
+Test(course, without_turns_only_the_end_is_evaluated)
 {
     probe_option("tests", "true");
     probe_option("evaluate_every", "0");
@@ -365,7 +365,7 @@ Test(coordinator, without_turns_only_the_end_is_evaluated)
     cr_expect_eq(seen.passes[SKN_PURPOSE_TEST], 1);
 }
 
-Test(coordinator, patience_ends_the_run_after_the_best_epoch)
+Test(course, patience_ends_the_run_after_the_best_epoch)
 {
     static const double p1[] = { 0.1, 0.5, 0.4, 0.5, 0.9 };
     memcpy(seen.validation, p1, sizeof(p1));
@@ -392,7 +392,7 @@ Test(coordinator, patience_ends_the_run_after_the_best_epoch)
     cr_expect_eq(seen.save[2].best, 0);
 }
 
-Test(coordinator, validation_is_told_beside_the_test)
+Test(course, validation_is_told_beside_the_test)
 {
     seen.validation[0] = 0.75;
     probe_option("epochs", "1");
@@ -405,7 +405,7 @@ Test(coordinator, validation_is_told_beside_the_test)
     json_decref(epoch);
 }
 
-Test(coordinator, a_wish_to_stop_far_from_a_marker_halts_the_span)
+Test(course, a_wish_to_stop_far_from_a_marker_halts_the_span)
 {
     seen.stop_at = 3;
     probe_option("batches_per_epoch", "1000000000000");
@@ -417,7 +417,7 @@ Test(coordinator, a_wish_to_stop_far_from_a_marker_halts_the_span)
     cr_expect_eq(seen.save[0].batch, 20);
 }
 
-Test(coordinator, a_wish_to_stop_in_a_short_first_span_waits_for_its_end)
+Test(course, a_wish_to_stop_in_a_short_first_span_waits_for_its_end)
 {
     seen.stop_at = 3;
     probe_run_well();
@@ -426,7 +426,7 @@ Test(coordinator, a_wish_to_stop_in_a_short_first_span_waits_for_its_end)
     cr_expect_eq(seen.save[0].batch, 10);
 }
 
-Test(coordinator, a_wish_to_stop_near_a_marker_saves_there_and_ends)
+Test(course, a_wish_to_stop_near_a_marker_saves_there_and_ends)
 {
     seen.stop_at = 13;
     probe_run_well();
@@ -444,7 +444,7 @@ Test(coordinator, a_wish_to_stop_near_a_marker_saves_there_and_ends)
     json_decref(metadata);
 }
 
-Test(coordinator, metadata_holds_progress_and_history)
+Test(course, metadata_holds_progress_and_history)
 {
     probe_option("every_batches", "15");
     probe_run_well();
@@ -462,7 +462,7 @@ Test(coordinator, metadata_holds_progress_and_history)
     json_decref(metadata);
 }
 
-Test(coordinator, without_a_checkpointer_it_goes_on)
+Test(course, without_a_checkpointer_it_goes_on)
 {
     probe.from[2] = NULL; /* nobody takes `save` */
     probe.to[3] = NULL;
@@ -503,7 +503,7 @@ write_checkpoint(const char *folder, const char *metadata, char *path)
     (void)snprintf(path, SKN_TEXT_MAX, "%s", folder);
 }
 
-Test(coordinator, a_resume_goes_on_in_the_middle_of_an_epoch)
+Test(course, a_resume_goes_on_in_the_middle_of_an_epoch)
 {
     static const uint64_t bounds[] = { 15, 20, 30 };
     static char path[SKN_TEXT_MAX];
@@ -547,7 +547,7 @@ resume_from(size_t k, const char *folder)
     probe_option("resume", path);
 }
 
-Test(coordinator, an_epoch_that_a_stop_left_untold_is_told_at_the_resume)
+Test(course, an_epoch_that_a_stop_left_untold_is_told_at_the_resume)
 {
     static const uint64_t bounds[] = { 20, 30 };
     char folder[TEMP_FOLDER_BYTES];
@@ -566,7 +566,7 @@ Test(coordinator, an_epoch_that_a_stop_left_untold_is_told_at_the_resume)
     temp_folder_remove(folder);
 }
 
-Test(coordinator, a_resume_behind_the_end_saves_and_ends)
+Test(course, a_resume_behind_the_end_saves_and_ends)
 {
     char folder[TEMP_FOLDER_BYTES];
     temp_folder_make(folder);
@@ -581,7 +581,7 @@ Test(coordinator, a_resume_behind_the_end_saves_and_ends)
     temp_folder_remove(folder);
 }
 
-Test(coordinator, a_resume_without_its_checkpoint_is_refused)
+Test(course, a_resume_without_its_checkpoint_is_refused)
 {
     probe_option("resume", "/nowhere/at/all");
     probe_run();
@@ -598,8 +598,8 @@ give_the_word(skn_actor_t *actor, skn_error_t *error)
     return skn_actor_send(actor, &skn_saved_schema, &saved, error);
 }
 
-/* The word would be refused by a coordinator that did not wait for it. */
-Test(coordinator, it_begins_when_all_owners_have_their_state)
+/* The word would be refused by a course that did not wait for it. */
+Test(course, it_begins_when_all_owners_have_their_state)
 {
     static const uint64_t bounds[] = { 0, 10, 20, 30 };
     probe_option("restores", "true");
@@ -611,7 +611,7 @@ Test(coordinator, it_begins_when_all_owners_have_their_state)
 
 /* What it goes on from is saved again, and only then the next span begins: with
  * the same course as if it had not been. */
-Test(coordinator, what_a_new_generation_goes_on_from_is_saved_at_once)
+Test(course, what_a_new_generation_goes_on_from_is_saved_at_once)
 {
     static const uint64_t bounds[] = { 15, 20, 30 };
     char folder[TEMP_FOLDER_BYTES];
@@ -633,7 +633,7 @@ Test(coordinator, what_a_new_generation_goes_on_from_is_saved_at_once)
     temp_folder_remove(folder);
 }
 
-Test(coordinator, at_the_end_of_a_run_it_is_saved_once)
+Test(course, at_the_end_of_a_run_it_is_saved_once)
 {
     char folder[TEMP_FOLDER_BYTES];
     temp_folder_make(folder);
@@ -650,7 +650,7 @@ Test(coordinator, at_the_end_of_a_run_it_is_saved_once)
     temp_folder_remove(folder);
 }
 
-Test(coordinator, a_prediction_is_one_pass_and_trains_nothing)
+Test(course, a_prediction_is_one_pass_and_trains_nothing)
 {
     probe_option("predicts", "true");
     probe_run_well();

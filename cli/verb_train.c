@@ -1,4 +1,4 @@
-/* train.c - skein train: from a model file to a trained model.
+/* verb_train.c - skein train: from a model file to a trained model.
  * SPDX-License-Identifier: Apache-2.0 */
 #include "cli/ensemble.h"
 #include "cli/base/follow.h"

@@ -1,4 +1,4 @@
-/* inspect.c - skein inspect: what a run folder or a checkpoint holds.
+/* verb_inspect.c - skein inspect: what a run folder or a checkpoint holds.
  * SPDX-License-Identifier: Apache-2.0 */
 #include <inttypes.h>
 #include <stdlib.h>
@@ -15,15 +15,15 @@
 #include "topology/run/trained_missing.h"
 
 /* What is in a checkpoint of the run. */
-typedef enum holding {
-    WHOLE,
-    GATHERED, /* with the folders of other nodes beside it */
-    PART,     /* its other files are on other nodes */
-    DAMAGED
-} holding_t;
+typedef enum held_form {
+    HOLDS_WHOLE,
+    HOLDS_GATHERED, /* with the folders of other nodes beside it */
+    HOLDS_PART,     /* its other files are on other nodes */
+    HOLDS_DAMAGED
+} held_form_t;
 
 /* What is looked at. */
-typedef struct look {
+typedef struct inspection {
     const cli_call_t *call;
     const char *path;
     skn_trained_place_t place;
@@ -32,12 +32,13 @@ typedef struct look {
     char sha256[SKN_SHA256_TEXT_BYTES];
     skn_ledger_verdict_t ledger;
     cli_holdings_t all;
-    holding_t *holding; /* [all.count] */
-    bool damaged;       /* one of them */
-} look_t;
+    held_form_t *held_form; /* [all.count] */
+    bool damaged;           /* one of them */
+} inspection_t;
 
 static bool
-names_batch(const look_t *look, const char *link, const skn_batch_id_t *id)
+names_batch(const inspection_t *look, const char *link,
+            const skn_batch_id_t *id)
 {
     return cli_holdings_names(&look->all, link, id);
 }
@@ -45,7 +46,7 @@ names_batch(const look_t *look, const char *link, const skn_batch_id_t *id)
 /* --- for people ---------------------------------------------------------- */
 
 static void
-print_tensor(const look_t *look, const skn_checkpoint_tensor_t *tensor)
+print_tensor(const inspection_t *look, const skn_checkpoint_tensor_t *tensor)
 {
     char shape[64], hash[SKN_HASH_TEXT_BYTES + 16];
     skn_error_t error = { 0 };
@@ -98,13 +99,13 @@ print_history(const json_t *history)
 }
 
 static void
-print_text(const look_t *look)
+print_text(const inspection_t *look)
 {
     static const char *const said[] = {
-        [WHOLE] = "",
-        [GATHERED] = "  in part, whole with the folders beside it",
-        [PART] = "  in part",
-        [DAMAGED] = "  DAMAGED",
+        [HOLDS_WHOLE] = "",
+        [HOLDS_GATHERED] = "  in part, whole with the folders beside it",
+        [HOLDS_PART] = "  in part",
+        [HOLDS_DAMAGED] = "  DAMAGED",
     };
     (void)printf("run      %s\ncreated  %s\n",
                  skn_run_folder_id(look->place.run),
@@ -116,7 +117,7 @@ print_text(const look_t *look)
         (void)printf("%-8s %s%s%s%s", k == 0 ? "holds" : "", name,
                      names_batch(look, "best", id) ? "  best" : "",
                      names_batch(look, "latest", id) ? "  latest" : "",
-                     said[look->holding[k]]);
+                     said[look->held_form[k]]);
         if (look->place.nodes.count > 0)
             cli_holdings_print(&look->all, id);
         (void)puts("");
@@ -154,7 +155,7 @@ print_text(const look_t *look)
 /* --- for programs -------------------------------------------------------- */
 
 static void
-add_piece(skn_json_text_t *text, look_t *look, size_t index)
+add_piece(skn_json_text_t *text, inspection_t *look, size_t index)
 {
     char hash[SKN_HASH_TEXT_BYTES] = "";
     skn_error_t error = { 0 };
@@ -174,7 +175,7 @@ add_piece(skn_json_text_t *text, look_t *look, size_t index)
 }
 
 static void
-add_tensors(skn_json_text_t *text, look_t *look)
+add_tensors(skn_json_text_t *text, inspection_t *look)
 {
     size_t count = skn_checkpoint_tensor_count(look->checkpoint);
     skn_json_text_add(text, ",\"tensors\":[");
@@ -199,7 +200,7 @@ add_tensors(skn_json_text_t *text, look_t *look)
 }
 
 static void
-add_checkpoint(skn_json_text_t *text, look_t *look)
+add_checkpoint(skn_json_text_t *text, inspection_t *look)
 {
     char *metadata = json_dumps(look->metadata, JSON_COMPACT);
     skn_json_text_add(text, ",\"shown\":");
@@ -213,7 +214,7 @@ add_checkpoint(skn_json_text_t *text, look_t *look)
 }
 
 static void
-print_json(look_t *look)
+print_json(inspection_t *look)
 {
     skn_json_text_t text = { 0 };
     skn_json_text_add(&text, "{\"event\":\"inspect\",\"path\":");
@@ -224,7 +225,8 @@ print_json(look_t *look)
     skn_json_text_add(&text, ",\"checkpoints\":[");
     for (size_t k = 0; k < look->all.count; k++) {
         const skn_batch_id_t *id = &look->all.id[k];
-        bool part = look->holding[k] == PART || look->holding[k] == GATHERED;
+        bool part = look->held_form[k] == HOLDS_PART ||
+                    look->held_form[k] == HOLDS_GATHERED;
         skn_json_text_add(
             &text,
             "%s{\"batch\":%" PRIu64 ",\"generation\":%" PRIu64
@@ -233,7 +235,7 @@ print_json(look_t *look)
             names_batch(look, "best", id) ? "true" : "false",
             names_batch(look, "latest", id) ? "true" : "false",
             part ? "true" : "false",
-            look->holding[k] == DAMAGED ? "true" : "false");
+            look->held_form[k] == HOLDS_DAMAGED ? "true" : "false");
         if (look->place.nodes.count > 0)
             cli_holdings_write(&look->all, id, &text);
         skn_json_text_add(&text, "}");
@@ -253,7 +255,7 @@ print_json(look_t *look)
 
 /* Whether other nodes may have files that are not here. */
 static bool
-has_nodes(const look_t *look)
+has_nodes(const inspection_t *look)
 {
     skn_model_t *model = NULL;
     skn_error_t error = { 0 };
@@ -264,7 +266,7 @@ has_nodes(const look_t *look)
 }
 
 static void
-prove_best(look_t *look)
+prove_best(inspection_t *look)
 {
     char path[SKN_TEXT_MAX + 64];
     struct stat facts;
@@ -277,7 +279,7 @@ prove_best(look_t *look)
 }
 
 static void
-tell_damage(look_t *look, const char *name, const char *why)
+tell_damage(inspection_t *look, const char *name, const char *why)
 {
     char text[SKN_ERROR_TEXT_BYTES + 64];
     look->damaged = true;
@@ -288,7 +290,7 @@ tell_damage(look_t *look, const char *name, const char *why)
 /* What the folders of nodes have of it: bytes that are damaged in one of them
  * are told, though another's may be as good. */
 static bool
-is_sound_everywhere(look_t *look, const skn_batch_id_t *id, bool *whole)
+is_sound_everywhere(inspection_t *look, const skn_batch_id_t *id, bool *whole)
 {
     bool sound = true;
     char name[SKN_BATCH_NAME_BYTES];
@@ -306,8 +308,8 @@ is_sound_everywhere(look_t *look, const skn_batch_id_t *id, bool *whole)
     return sound;
 }
 
-static holding_t
-prove(look_t *look, const skn_batch_id_t *id, bool nodes)
+static held_form_t
+prove(inspection_t *look, const skn_batch_id_t *id, bool nodes)
 {
     char name[SKN_BATCH_NAME_BYTES];
     skn_error_t error = { 0 };
@@ -321,26 +323,27 @@ prove(look_t *look, const skn_batch_id_t *id, bool nodes)
     if (!good && !nodes)
         tell_damage(look, name, error.text);
     if (!nodes)
-        return good ? WHOLE : DAMAGED;
+        return good ? HOLDS_WHOLE : HOLDS_DAMAGED;
     bool sound = is_sound_everywhere(look, id, &whole);
     if (good)
-        return gathered && !whole && look->place.nodes.count == 0 ? GATHERED
-                                                                  : WHOLE;
-    return sound ? PART : DAMAGED;
+        return gathered && !whole && look->place.nodes.count == 0
+                   ? HOLDS_GATHERED
+                   : HOLDS_WHOLE;
+    return sound ? HOLDS_PART : HOLDS_DAMAGED;
 }
 
 /* Every byte of every checkpoint of the run; damage is a warning each. */
 static void
-prove_all(look_t *look)
+prove_all(inspection_t *look)
 {
     bool nodes = has_nodes(look);
     prove_best(look);
     for (size_t k = 0; !look->place.one && k < look->all.count; k++)
-        look->holding[k] = prove(look, &look->all.id[k], nodes);
+        look->held_form[k] = prove(look, &look->all.id[k], nodes);
 }
 
 static skn_status_t
-read_checkpoint(look_t *look, skn_error_t *error)
+read_checkpoint(inspection_t *look, skn_error_t *error)
 {
     look->checkpoint =
         skn_checkpoint_open(look->place.path, SKN_VERIFY_ALL, error);
@@ -361,7 +364,7 @@ read_checkpoint(look_t *look, skn_error_t *error)
 }
 
 static skn_status_t
-look_at(look_t *look, skn_error_t *error)
+look_at(inspection_t *look, skn_error_t *error)
 {
     skn_status_t status = skn_trained_find(look->path, &look->place, error);
     if (status == SKN_OK)
@@ -370,14 +373,14 @@ look_at(look_t *look, skn_error_t *error)
         return status;
     if (look->place.note[0])
         cli_warn(look->call, look->place.note, "");
-    look->holding = calloc(look->all.count + 1, sizeof(*look->holding));
-    if (!look->holding)
+    look->held_form = calloc(look->all.count + 1, sizeof(*look->held_form));
+    if (!look->held_form)
         return skn_fail(error, SKN_NO_MEMORY, "no room for %zu checkpoints",
                         look->all.count);
     prove_all(look);
     bool any = look->place.one;
     for (size_t k = 0; k < look->all.count; k++)
-        any = any || look->holding[k] != PART;
+        any = any || look->held_form[k] != HOLDS_PART;
     if (any)
         return read_checkpoint(look, error);
     skn_error_t missing = { 0 };
@@ -392,7 +395,7 @@ static int
 inspect_run(const cli_call_t *call)
 {
     skn_error_t error = { 0 };
-    look_t look = { .call = call, .path = call->operands[0] };
+    inspection_t look = { .call = call, .path = call->operands[0] };
     int code = 0;
     if (look_at(&look, &error) != SKN_OK)
         code = cli_report(call, &error);
@@ -404,7 +407,7 @@ inspect_run(const cli_call_t *call)
         code = skn_status_exit_code(SKN_BAD_DATA);
     json_decref(look.metadata);
     cli_holdings_close(&look.all);
-    free(look.holding);
+    free(look.held_form);
     skn_checkpoint_close(&look.checkpoint);
     skn_trained_place_fini(&look.place);
     return code;

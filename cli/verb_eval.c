@@ -1,4 +1,4 @@
-/* eval.c - skein eval: how good a trained model is.
+/* verb_eval.c - skein eval: how good a trained model is.
  * SPDX-License-Identifier: Apache-2.0 */
 #include <inttypes.h>
 #include <string.h>
@@ -66,7 +66,7 @@ files_fini(files_t *files)
 }
 
 /* S(name in JSON, name for people) */
-#define SCORES(S)                                                              \
+#define EVAL_SCORES(S)                                                         \
     S(p1, "P@1")                                                               \
     S(p3, "P@3")                                                               \
     S(p5, "P@5")                                                               \
@@ -96,7 +96,7 @@ print_json(const skn_predictor_info_t *info, const skn_evaluation_t *found,
 #define S(name, text)                                                          \
     if (found->scores.name >= 0)                                               \
         (void)skn_text_print(stdout, ",\"" #name "\":%.5f", found->scores.name);
-    SCORES(S)
+    EVAL_SCORES(S)
 #undef S
     if (info->index_lists > 0)
         (void)printf(",\"index_lists\":%u,\"index_probes\":%u",
@@ -121,7 +121,7 @@ print_text(const skn_predictor_info_t *info, const skn_evaluation_t *found,
 #define S(name, text)                                                          \
     if (found->scores.name >= 0)                                               \
         (void)skn_text_print(stdout, "%-6s %.4f\n", text, found->scores.name);
-    SCORES(S)
+    EVAL_SCORES(S)
 #undef S
 }
 

@@ -1,4 +1,4 @@
-/* predict.c - skein predict: the best labels of each line.
+/* verb_predict.c - skein predict: the best labels of each line.
  * SPDX-License-Identifier: Apache-2.0 */
 #include <errno.h>
 #include <inttypes.h>

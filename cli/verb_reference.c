@@ -1,4 +1,4 @@
-/* reference.c - skein reference, skein schema: what may stand in files.
+/* verb_reference.c - skein reference, skein schema: what may stand in files.
  * SPDX-License-Identifier: Apache-2.0 */
 #include "topology/model/reference.h"
 

@@ -1,4 +1,4 @@
-/* nearest.c - the nearest centroid of each of many vectors.
+/* centroids.c - the nearest centroid of each of many vectors.
  * SPDX-License-Identifier: Apache-2.0 */
 #include <math.h>
 #include <stdlib.h>
@@ -11,7 +11,7 @@
 #define LISTS_DEFAULT 64
 
 skn_status_t
-skn_nearest_init(skn_nearest_t *nearest, const skn_sampler_options_t *options,
+skn_nearest_init(skn_centroids_t *nearest, const skn_sampler_options_t *options,
                  skn_error_t *error)
 {
     memset(nearest, 0, sizeof(*nearest));
@@ -35,7 +35,7 @@ skn_nearest_init(skn_nearest_t *nearest, const skn_sampler_options_t *options,
 }
 
 void
-skn_nearest_fini(skn_nearest_t *nearest)
+skn_nearest_fini(skn_centroids_t *nearest)
 {
     free(nearest->centroid);
     free(nearest->half);
@@ -45,7 +45,7 @@ skn_nearest_fini(skn_nearest_t *nearest)
 }
 
 void
-skn_nearest_measure(skn_nearest_t *nearest, uint32_t k)
+skn_nearest_measure(skn_centroids_t *nearest, uint32_t k)
 {
     const float *centroid = nearest->centroid + k * nearest->stride;
     nearest->half[k] =
@@ -53,7 +53,7 @@ skn_nearest_measure(skn_nearest_t *nearest, uint32_t k)
 }
 
 void
-skn_nearest_set(skn_nearest_t *nearest, const float *centroid, uint32_t count)
+skn_nearest_set(skn_centroids_t *nearest, const float *centroid, uint32_t count)
 {
     nearest->count = count;
     for (uint32_t k = 0; k < count; k++) {
@@ -65,7 +65,7 @@ skn_nearest_set(skn_nearest_t *nearest, const float *centroid, uint32_t count)
 }
 
 void
-skn_nearest_find(skn_nearest_t *nearest, const float *x, size_t stride,
+skn_nearest_find(skn_centroids_t *nearest, const float *x, size_t stride,
                  uint32_t rows, uint32_t *which)
 {
     for (uint32_t first = 0; first < rows; first += SKN_NEAREST_ROWS) {

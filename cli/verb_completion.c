@@ -1,4 +1,4 @@
-/* completion.c - skein completion: what a shell may complete.
+/* verb_completion.c - skein completion: what a shell may complete.
  *
  * Verbs, options, keys of -o and kinds of actors come from the tables that
  * they are read with; other operands are completed as files.

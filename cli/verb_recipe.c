@@ -1,4 +1,5 @@
-/* recipe.c - skein recipe: what a cluster's engine is given to run a model.
+/* verb_recipe.c - skein recipe: what a cluster's engine is given to run a
+ * model.
  *
  * A recipe is a text with places for what the file and the options say. The
  * texts of Slurm and of mpirun are those that tests/e2e/slurm.sh and mpi.sh

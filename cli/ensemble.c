@@ -12,7 +12,7 @@
 #include <unistd.h>
 
 #include "cli/base/again.h"
-#include "cli/base/follow.h"
+#include "cli/base/events.h"
 #include "cli/base/networks.h"
 #include "cli/base/process.h"
 #include "cli/ranking.h"
@@ -238,7 +238,7 @@ tell_whole(const cli_call_t *call, const cli_outcome_t *whole,
         progress.scores = found.scores;
     skn_progress_write_done(&progress, sha256, &done);
     if (!done.failed)
-        cli_follow_show(call, done.bytes);
+        cli_event_show(call, done.bytes);
     skn_json_text_fini(&done);
     return SKN_OK;
 }
@@ -347,7 +347,7 @@ cli_ensemble_sweep(const char *path)
     const json_t *joined = json_object_get(metadata, "joined");
     for (uint32_t k = (uint32_t)json_array_size(joined); k-- > 0;) {
         char network[CLI_NETWORK_PATH_BYTES];
-        const char *from = cli_event_text(json_array_get(joined, k), "path");
+        const char *from = skn_json_word(json_array_get(joined, k), "path");
         size_t bytes = strlen(cli_network_path(path, k, network));
         if (strncmp(from, network, bytes) == 0 && from[bytes] == '/' &&
             cli_network_begun(path, k))

@@ -8,7 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "cli/base/combinations.h"
+#include "cli/combinations.h"
 #include "cli/base/help.h"
 #include "cli/base/process.h"
 #include "cli/base/verb.h"

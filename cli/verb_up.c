@@ -15,7 +15,8 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "cli/base/follow.h"
+#include "cli/base/events.h"
+#include "cli/base/process.h"
 #include "cli/base/stop.h"
 #include "cli/base/supervise.h"
 #include "cli/base/training.h"
@@ -23,6 +24,7 @@
 #include "cli/elastic/up_elastic.h"
 #include "cli/up/up_report.h"
 #include "cli/base/verbs.h"
+#include "formats/text/json_text.h"
 #include "topology/model/model.h"
 #include "topology/plan/plan.h"
 
@@ -87,7 +89,7 @@ tell_stop(up_t *up, const json_t *event)
 {
     cli_bar_hide(&up->bar);
     if (json_object_get(event, "batch"))
-        cli_follow_tell_stop(up->call, event, up->path[0] ? up->path : NULL);
+        cli_event_tell_stop(up->call, event, up->path[0] ? up->path : NULL);
     else
         cli_tell_early_end(up->call,
                            json_is_true(json_object_get(event, "begun")));
@@ -101,7 +103,7 @@ take_event(void *job, cli_up_node_t *node, char *line)
     if (cli_up_report_trace(&up->report, line))
         return;
     json_t *event = json_loads(line, 0, NULL);
-    const char *name = cli_event_text(event, "event");
+    const char *name = skn_json_word(event, "event");
     if (event && !node->spoke && node->last[0])
         print_complaint(up, node, node->last);
     node->spoke = node->spoke || event;
@@ -114,7 +116,7 @@ take_event(void *job, cli_up_node_t *node, char *line)
     if (node->is_first && strcmp(name, "start") == 0 &&
         !up->model->checkpoint.path[0])
         (void)snprintf(up->path, sizeof(up->path), "%s",
-                       cli_event_text(event, "path"));
+                       skn_json_word(event, "path"));
     if (strcmp(name, "error") == 0)
         cli_up_keep_error(node, event);
     else if (node->is_first && strcmp(name, "stopped") == 0 && !up->call->json)
@@ -126,7 +128,7 @@ take_event(void *job, cli_up_node_t *node, char *line)
              cli_event_actor_waits(event) ||
              (up->call->json &&
               (strcmp(name, "link") == 0 || strcmp(name, "links") == 0)))
-        cli_follow_print(up->call, line, &up->bar);
+        cli_event_print(up->call, line, &up->bar, NULL);
     json_decref(event);
 }
 
@@ -234,7 +236,7 @@ take_signals(up_t *up)
 static void
 stop_unread(up_t *up)
 {
-    if (up->unread || !cli_follow_unread())
+    if (up->unread || !cli_output_unread())
         return;
     up->unread = true;
     cli_up_stop(&up->nodes[0]);
@@ -428,7 +430,7 @@ static int
 work(up_t *up, skn_problems_t *problems)
 {
     skn_error_t error = { 0 };
-    cli_follow_outlive();
+    cli_output_outlive();
     skn_status_t status = cli_stop_open(&up->stop, &error);
     if (status == SKN_OK)
         status = make_local(up, &error);
@@ -484,7 +486,7 @@ up_run(const cli_call_t *call)
     }
     free(up);
     skn_problems_destroy(&problems);
-    return unread ? cli_follow_end_unread() : code;
+    return unread ? cli_output_end_unread() : code;
 }
 
 static const cli_option_t options[] = {

@@ -256,7 +256,7 @@ class Tidy(unittest.TestCase):
                      "pthread_create(0, 0, 0, 0)"):
             self.caught(self.calls("actors/course/source.c", call),
                         "actors/course/source.c:7:", "use")
-            self.clean(self.calls("actors/runtime/actor.c", call))
+            self.clean(self.calls("actors/runtime/run_loop.c", call))
 
     def test_kernels_do_not_allocate(self):
         self.caught(self.calls("kernels/variant.c", "malloc(1)"),
@@ -287,7 +287,7 @@ class Tidy(unittest.TestCase):
                 ("cli/x.c", "<jansson.h>"),
                 ("actors/rows/x.c", "<hwloc.h>"),
                 ("actors/output/x.c", '"../protocol/messages.h"'),
-                ("actors/runtime/actor.c", "<zmq.h>"),
+                ("actors/runtime/run_loop.c", "<zmq.h>"),
                 ("topology/run/x.c", '"actors/runtime/wiring.h"'),
                 ("topology/run/x.c", "<libfyaml.h>"),
                 ("cli/x.c", '"topology/plan/plan.h"'),
@@ -338,6 +338,26 @@ class Tidy(unittest.TestCase):
             self.caught(self.source(SOURCE, BODY), ".ci/tidy:1:",
                         "kernels includes cli/base")
 
+    def circle(self, last):
+        """Modules a, b and c of a room; `last` is what c includes."""
+        files = {}
+        for stem, other in (("a", "b"), ("b", "c"), ("c", last)):
+            name = f"formats/text/{stem}.h"
+            guard = f"FORMATS_TEXT_{stem.upper()}_H"
+            files[name] = header(name, guard).replace(
+                "\n\n#endif", f'\n#include "formats/text/{other}.h"\n#endif')
+        for stem in ("a", "c"):
+            name = f"formats/text/{stem}.c"
+            files[name] = head(name) + f'#include "formats/text/{stem}.h"\n'
+            test = f"tests/formats/text/test_{stem}.c"
+            files[test] = head(test) + BODY
+        return self.run_tidy(files)
+
+    def test_a_circle_of_includes_is_caught(self):
+        self.clean(self.circle("d"))
+        self.caught(self.circle("a"), "formats/text/a.c:1:",
+                    "a circle of includes: formats/text/a formats/text/c")
+
     def test_public_headers_bring_no_library(self):
         name = "include/skein/x.h"
         text = header(name, "SKEIN_X_H").replace(
@@ -348,8 +368,8 @@ class Tidy(unittest.TestCase):
 
     def test_zeromq_stays_in_transport_and_the_runtime(self):
         call = "zmq_msg_init(0)"
-        for name in ("transport/socket/x.c", "actors/runtime/actor.c",
-                     "actors/runtime/system.c",
+        for name in ("transport/socket/x.c", "actors/runtime/run_loop.c",
+                     "actors/runtime/system_run.c",
                      "actors/runtime/system_build.c",
                      "actors/links/link_driver.c", "tests/test_x.c"):
             self.clean(self.calls(name, call))
@@ -366,7 +386,8 @@ class Tidy(unittest.TestCase):
                       "volatile int x"):
             self.caught(self.calls("actors/course/source.c", words),
                         "actors/course/source.c:7:", "send a message")
-            for name in ("actors/runtime/actor.c", "actors/runtime/system.c",
+            for name in ("actors/runtime/run_loop.c",
+                         "actors/runtime/system_run.c",
                          "actors/links/link_driver.c",
                          "actors/runtime/trace.c"):
                 self.clean(self.calls(name, words))

@@ -10,7 +10,7 @@
 #include "actors/links/link_guard.h"
 #include "actors/links/links.h"
 #include "actors/combine/rounding.h"
-#include "actors/runtime/system_build.h"
+#include "actors/runtime/system_state.h"
 #include "transport/link/bucket.h"
 #include "transport/message/coding.h"
 #include "transport/endpoint/endpoint.h"

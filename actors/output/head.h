@@ -18,105 +18,13 @@
 #ifndef ACTORS_OUTPUT_HEAD_H
 #define ACTORS_OUTPUT_HEAD_H
 
-#include "actors/combine/merge.h"
-#include "actors/samplers/sampler.h"
-#include "kernels/topk.h"
-
-typedef enum skn_loss {
-    SKN_LOSS_IS_SOFTMAX,
-    SKN_LOSS_IS_ONE_VS_ALL
-} skn_loss_t;
-
-/* Units whose logits are looked at in one go: [512][1024] floats stay in a
- * second-level cache's neighbourhood while they are scanned. */
-#define SKN_LOOK_UNITS 1024
-
-/* An own positive of a sample, and where it stands among the units. */
-typedef struct skn_strip_own {
-    uint32_t slot, sample;
-} skn_strip_own_t;
-
-/* What a flight keeps of its strips: strips.h. */
-typedef struct skn_strips {
-    bool serve;     /* this batch goes by strips; else the rest means nothing */
-    uint32_t units; /* of a strip; the last may have fewer */
-    size_t stride;  /* between units */
-    void *exp;      /* [units][stride] floats, or bf16: a column is a sample */
-    float *greatest; /* [strips][rows]: m when the strip's powers were taken */
-    skn_strip_own_t *own; /* strip s has own[own_first[s]] up to the next's */
-    uint32_t *own_first;
-    size_t exp_bytes, greatest_bytes, own_bytes, own_first_bytes; /* room */
-} skn_strips_t;
-
-typedef struct skn_flight {
-    const skn_labels_t *labels; /* kept; NULL: the flight is free */
-    uint32_t rows;
-    float *hidden; /* [rows][hidden_stride] */
-    skn_selection_t selection;
-    float *logit; /* groups one behind the other */
-    size_t logit_room;
-    size_t *group_logit; /* where each group's logits begin */
-    uint32_t group_room;
-    /* Own positives: sample i has local rows own[own_offset[i]..]. */
-    uint32_t *own_offset, *own, *own_distinct;
-    uint32_t own_room, own_distinct_count;
-    float *greatest, *sum; /* [rows] of this shard's single leaf (fast) */
-    float *root_greatest, *root_sum; /* [rows] M and Z over all shards */
-    double positive_sum;             /* sum of y o over own positives */
-    double negative_sum;             /* one-vs-all: sum of c softplus(o) */
-    bool complete; /* M and Z are known (one-vs-all: at once) */
-    /* Merge late: (u, v) until M and Z are known; NULL otherwise. */
-    skn_output_gradient_t *part; /* u, in pull */
-    float *push;                 /* v, [rows][H] */
-    skn_strips_t strips;
-} skn_flight_t;
-
-typedef struct skn_head {
-    const skn_kernels_t *kernels;
-    const skn_sampler_kind_t *sampler_kind;
-    skn_sampler_t *sampler;
-    skn_loss_t loss;
-    bool fixed;       /* one leaf a block, not one a shard */
-    bool half;        /* products multiply bf16 */
-    bool late;        /* the shard normalises what it tells the layer below */
-    float smoothing;  /* of a softmax's targets: that share is every label's */
-    float smooth_row; /* smoothing / L */
-    uint32_t strip_units; /* of a strip; 0: by the cache */
-    uint64_t whole_every; /* batches whose logits must be whole; 0: none */
-    uint32_t hidden;      /* H */
-    size_t hidden_stride;
-    uint32_t row_first, row_count, block_rows, batch_rows;
-    skn_merge_t merge;
-    uint32_t node_count, node[SKN_NODES_MAX]; /* those that this shard sends */
-    const skn_rows_t *rows; /* lent; set by the actor before each pass */
-    float *scaled;          /* [batch_rows][hidden_stride] */
-    float *work; /* [batch_rows][work_units]: exp, or logits to look at; or
-                    [units][stride] logits of a strip */
-    size_t work_floats;
-    float *turned; /* of strips: [H][stride], u; then 2 [stride], m and z */
-    size_t turned_bytes;
-    void *packed; /* of strips: what all of them are multiplied by */
-    size_t packed_bytes;
-    float *mean;      /* [2][hidden_stride]: smoothing.h */
-    float *pull_rows; /* [batch_rows][H] of a group that is not everybody */
-    void *gemm;
-    size_t gemm_bytes;
-    bool starved; /* no room for a product of skn_head_node: its sums are NaN */
-    int32_t *slot;    /* [row_count], for several groups */
-    uint32_t *open;   /* [2][batch_rows], for who sends packed values */
-    skn_topk_t *topk; /* [batch_rows] */
-    skn_flight_t *at; /* the flight that leaves are computed for */
-} skn_head_t;
+#include "actors/output/flight.h"
 
 /* The plain members up to batch_rows, the merge's leaf_count and kernels are
  * set before; `leaf` is the shard's, unless leaves are blocks
  * (fixed). Freed by skn_head_fini, also after a failure. */
 skn_status_t skn_head_init(skn_head_t *head, uint32_t leaf, skn_error_t *error);
 void skn_head_fini(skn_head_t *head);
-
-skn_status_t skn_flight_init(skn_flight_t *flight, const skn_head_t *head,
-                             skn_error_t *error);
-void skn_flight_fini(skn_flight_t *flight);
 
 /* Draws, and computes the logits of flight->hidden for flight->labels. */
 skn_status_t skn_head_forward(skn_head_t *head, skn_flight_t *flight,
@@ -148,43 +56,6 @@ uint32_t skn_head_gradient_units(skn_head_t *head, const skn_flight_t *flight);
 skn_status_t skn_head_gradient(skn_head_t *head, skn_flight_t *flight,
                                uint32_t *unit, float *value,
                                skn_error_t *error);
-
-/* For head.c and those it calls: a product with the head's scratch; where
- * `unit` stands in the ascending list [0, count), or the first that is not
- * smaller; y of a positive of sample i, its share of 1, or 1 for one-vs-all;
- * SKN_BAD_MESSAGE for a label that the distinct ones lack. */
-skn_status_t skn_head_multiply(skn_head_t *head, skn_gemm_t *job,
-                               skn_error_t *error);
-uint32_t skn_head_lower_bound(const uint32_t *list, uint32_t count,
-                              uint32_t unit);
-float skn_head_target(const skn_head_t *head, const skn_flight_t *flight,
-                      uint32_t i);
-/* What e^(o - greatest) of sample i is to be multiplied by to be p. */
-float skn_head_share(const skn_flight_t *flight, uint32_t i, float greatest);
-/* Row i of head->scaled: the hidden vector times `share` and 1 / rows. */
-void skn_head_scale(skn_head_t *head, const skn_flight_t *flight, uint32_t i,
-                    float share);
-skn_status_t skn_head_refuse_label(const skn_head_t *head,
-                                   const skn_flight_t *flight, uint32_t own,
-                                   skn_error_t *error);
-
-/* A sample without labels has no softmax loss, and so no gradient. */
-static inline bool
-skn_head_has_loss(const skn_head_t *head, const skn_flight_t *flight,
-                  uint32_t i)
-{
-    const uint32_t *offset = flight->labels->offset.at;
-    return head->loss == SKN_LOSS_IS_ONE_VS_ALL || offset[i] < offset[i + 1];
-}
-
-/* Whether v of a sample is not 0 here: it has a label of the shard, or all
- * labels have a part. */
-static inline bool
-skn_head_pushes(const skn_head_t *head, const skn_flight_t *flight, uint32_t i)
-{
-    return flight->own_offset[i] < flight->own_offset[i + 1] ||
-           (head->smoothing > 0 && skn_head_has_loss(head, flight, i));
-}
 
 /* What is found in all rows for each of `rows` samples; labels are global. */
 typedef struct skn_look {

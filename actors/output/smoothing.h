@@ -12,7 +12,7 @@
 #ifndef ACTORS_OUTPUT_SMOOTHING_H
 #define ACTORS_OUTPUT_SMOOTHING_H
 
-#include "actors/output/head.h"
+#include "actors/output/flight.h"
 
 /* Adds the share of the group's units [first, first + count) to `push`
  * [rows][H] of the group's samples, and what it is times h to

@@ -21,7 +21,7 @@
 #ifndef ACTORS_OUTPUT_STRIPS_H
 #define ACTORS_OUTPUT_STRIPS_H
 
-#include "actors/output/head.h"
+#include "actors/output/flight.h"
 
 /* Of a strip at most: a tile's factors of the hidden gradient stay in the first
  * cache. */

@@ -7,7 +7,7 @@
 
 #include "actors/runtime/actor.h"
 #include "actors/runtime/reporting.h"
-#include "actors/runtime/system_build.h"
+#include "actors/runtime/system_state.h"
 #include "formats/text/json_line.h"
 #include "formats/text/json_text.h"
 

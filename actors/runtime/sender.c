@@ -4,7 +4,7 @@
 
 #include <string.h>
 
-#include "actors/runtime/system_build.h"
+#include "actors/runtime/system_state.h"
 
 bool
 skn_actor_is_elsewhere(const skn_actor_t *actor, uint32_t other)

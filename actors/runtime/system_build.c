@@ -4,7 +4,7 @@
  * and taken apart by it after they have been joined. Actors of other nodes
  * keep their places in the arrays, empty. The edges: system_edges.c.
  * SPDX-License-Identifier: Apache-2.0 */
-#include "actors/runtime/system_build.h"
+#include "actors/runtime/system_state.h"
 
 #include <assert.h>
 #include <errno.h>

@@ -13,7 +13,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "actors/runtime/system_build.h"
+#include "actors/runtime/system_state.h"
 
 void *
 skn_system_array(size_t count, size_t item_bytes, skn_error_t *error)

@@ -5,7 +5,7 @@
 #include <limits.h>
 
 #include "actors/runtime/sender.h"
-#include "actors/runtime/system_build.h"
+#include "actors/runtime/system_state.h"
 #include "actors/runtime/watchdog.h"
 #include "formats/text/json_text.h"
 #include "transport/socket/clock.h"

@@ -7,7 +7,7 @@
 #include <string.h>
 #include <time.h>
 
-#include "actors/runtime/system_build.h"
+#include "actors/runtime/system_state.h"
 #include "formats/text/json_text.h"
 #include "transport/socket/clock.h"
 #include "transport/socket/thread_start.h"

@@ -1,8 +1,8 @@
 /* wiring.h - what the runtime is given: actors, and the pipes between them.
  *
  * Plain data. topology/spec/spec.c makes it from a topology file and has
- * checked it; actors/runtime/system.c turns it into threads and sockets. All
- * text and arrays belong to whoever made the wiring and outlive the run.
+ * checked it; actors/runtime/system_run.c turns it into threads and sockets.
+ * All text and arrays belong to whoever made the wiring and outlive the run.
  * SPDX-License-Identifier: Apache-2.0 */
 #ifndef ACTORS_RUNTIME_WIRING_H
 #define ACTORS_RUNTIME_WIRING_H

@@ -8,7 +8,7 @@
 #include <termios.h>
 #include <unistd.h>
 
-#include "cli/base/follow.h"
+#include "cli/base/process.h"
 #include "cli/base/verb.h"
 #include "formats/folder/folder.h"
 #include "formats/text/text.h"
@@ -313,8 +313,8 @@ cli_finish(const cli_call_t *call, int code)
     if (skn_file_finish(stdout, "standard output", &error) == SKN_OK ||
         code != 0)
         return code; /* what went wrong first was told */
-    if (cli_follow_unread())
-        return cli_follow_end_unread();
+    if (cli_output_unread())
+        return cli_output_end_unread();
     if (terminal_is_gone())
         return code;
     return cli_report(call, &error);

@@ -1,10 +1,9 @@
 /* chosen.c - the choices of `auto` as an object of an event, and as lines.
  * SPDX-License-Identifier: Apache-2.0 */
 #include "cli/base/chosen.h"
+#include "formats/text/json_text.h"
 
 #include <string.h>
-
-#include "cli/base/follow.h"
 
 /* As in JSON: a number, true, false; else a text. */
 static json_t *
@@ -73,7 +72,7 @@ cli_chosen_print(const json_t *chosen, FILE *file)
                       text    ? text
                       : value ? value
                               : "",
-                      cli_event_text(one, "reason"));
+                      skn_json_word(one, "reason"));
         title = "";
         free(value);
     }

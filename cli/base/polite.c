@@ -11,7 +11,7 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "cli/base/follow.h"
+#include "cli/base/events.h"
 #include "cli/base/notice.h"
 #include "cli/base/process.h"
 #include "formats/text/json_text.h"
@@ -69,7 +69,7 @@ tell(const cli_polite_t *polite, skn_json_text_t *event)
 {
     skn_json_text_add(event, "}");
     if (!event->failed)
-        cli_follow_show(polite->call, event->bytes);
+        cli_event_show(polite->call, event->bytes);
     skn_json_text_fini(event);
 }
 

@@ -4,9 +4,11 @@
 
 #include <errno.h>
 #include <ftw.h>
+#include <poll.h>
 #include <signal.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
 #include <time.h>
@@ -79,4 +81,64 @@ cli_status_of_code(int code)
         if (skn_status_exit_code((skn_status_t)k) == code)
             return (skn_status_t)k;
     return SKN_INTERNAL;
+}
+
+/* --- ends ---------------------------------------------------------------- */
+
+/* Shared with the worker, which sets it before it exits by itself: without it a
+ * plug-in has ended the process. */
+static volatile bool *end_mark;
+
+void
+cli_worker_exit(int code)
+{
+    if (end_mark)
+        *end_mark = true;
+    _exit(code);
+}
+
+void *
+cli_shared_new(size_t bytes)
+{
+    void *shared = mmap(NULL, bytes, PROT_READ | PROT_WRITE,
+                        MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+    return shared == MAP_FAILED ? NULL : shared;
+}
+
+void
+cli_worker_marks_end(volatile bool *shared)
+{
+    end_mark = shared;
+}
+
+bool
+cli_output_unread(void)
+{
+    struct pollfd polled = { STDOUT_FILENO, 0, 0 };
+    struct stat facts;
+    /* A terminal that is gone has POLLERR, too: that is SIGHUP's to tell. */
+    return poll(&polled, 1, 0) == 1 && (polled.revents & POLLERR) != 0 &&
+           fstat(STDOUT_FILENO, &facts) == 0 &&
+           (S_ISFIFO(facts.st_mode) || S_ISSOCK(facts.st_mode));
+}
+
+static void
+handle_unread(void (*handler)(int))
+{
+    const struct sigaction action = { .sa_handler = handler };
+    (void)sigaction(SIGPIPE, &action, NULL);
+}
+
+void
+cli_output_outlive(void)
+{
+    handle_unread(SIG_IGN);
+}
+
+int
+cli_output_end_unread(void)
+{
+    handle_unread(SIG_DFL);
+    (void)raise(SIGPIPE);
+    return 128 + SIGPIPE;
 }

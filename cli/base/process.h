@@ -36,4 +36,21 @@ bool cli_is_folder(const char *path);
  * It follows no links. SKN_STORAGE. */
 skn_status_t cli_folder_remove(const char *path, skn_error_t *error);
 
+/* Ends a worker, or any other process of ours, at once: a worker that ends in
+ * another way was ended by a plug-in. Also in a signal handler. */
+_Noreturn void cli_worker_exit(int code);
+
+/* Zeroed memory that survives a worker's death. NULL: none. */
+void *cli_shared_new(size_t bytes);
+/* From here on cli_worker_exit sets *shared, of cli_shared_new or NULL. */
+void cli_worker_marks_end(volatile bool *shared);
+
+/* Whether standard output is a pipe that nobody reads. */
+bool cli_output_unread(void);
+/* Makes the process outlive whoever reads its standard output. */
+void cli_output_outlive(void);
+/* Ends the process as SIGPIPE does others, when all else is done; where that
+ * cannot be, returns the exit code. */
+int cli_output_end_unread(void);
+
 #endif

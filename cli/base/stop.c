@@ -14,7 +14,6 @@
 
 #include "cli/base/bar.h"
 #include "cli/base/process.h"
-#include "cli/base/supervise.h"
 #include "transport/socket/clock.h"
 
 /* GNU timeout sends its signal to the process and, 0.1 ms later, to its group:

@@ -11,7 +11,7 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "cli/base/follow.h"
+#include "cli/base/process.h"
 #include "cli/base/stop.h"
 #include "skein/topology.h"
 
@@ -19,25 +19,9 @@
 #define RESTART_SPAN_S 60
 #define KEEPER_TICK_MS 200
 
-/* Shared with the worker, which sets it before it exits by itself: without it a
- * plug-in has ended the process. */
+/* Set by a worker before it exits by itself: without it a plug-in has ended the
+ * process. */
 static volatile bool *finished;
-
-void
-cli_worker_exit(int code)
-{
-    if (finished)
-        *finished = true;
-    _exit(code);
-}
-
-void *
-cli_shared_new(size_t bytes)
-{
-    void *shared = mmap(NULL, bytes, PROT_READ | PROT_WRITE,
-                        MAP_SHARED | MAP_ANONYMOUS, -1, 0);
-    return shared == MAP_FAILED ? NULL : shared;
-}
 
 static void
 become_worker(pid_t parent, int note)
@@ -272,6 +256,7 @@ repeat(const cli_call_t *call, cli_work_t *work, void *job,
     int restart_count = 0;
     if (!finished)
         finished = cli_shared_new(sizeof(*finished));
+    cli_worker_marks_end(finished);
     for (int attempt = 0;; attempt++) {
         char text[SKN_ERROR_TEXT_BYTES], died[SKN_ERROR_TEXT_BYTES];
         bool empty = ftruncate(note, 0) == 0 && lseek(note, 0, SEEK_SET) == 0;
@@ -291,7 +276,7 @@ repeat(const cli_call_t *call, cli_work_t *work, void *job,
         if (number == cli_stop_word())
             return report_early_end(call, keeper, begun && *begun);
         if (number == SIGPIPE) /* nobody reads what it prints */
-            return cli_follow_end_unread();
+            return cli_output_end_unread();
         if (stop->asked_by || !begun || !*begun ||
             !within_budget(when, &restart_count))
             return report_death(call, number, text, cli_stop_insisted(stop),
@@ -315,7 +300,7 @@ cli_supervise(const cli_call_t *call, cli_work_t *work, void *job,
         .leashed = keeper && keeper->leashed,
         .leased = keeper && keeper->leased,
     };
-    cli_follow_outlive();
+    cli_output_outlive();
     if (cli_stop_open(&stop, &error) != SKN_OK)
         return cli_report(call, &error);
     int note = memfd_create("skein-crash", MFD_CLOEXEC);

@@ -45,11 +45,4 @@ int cli_supervise(const cli_call_t *call, cli_work_t *work, void *job,
  * died. */
 void cli_tell_early_end(const cli_call_t *call, bool begun);
 
-/* Ends a worker, or any other process of ours, at once: a worker that ends in
- * another way was ended by a plug-in. Also in a signal handler. */
-_Noreturn void cli_worker_exit(int code);
-
-/* Zeroed memory that survives a worker's death. NULL: none. */
-void *cli_shared_new(size_t bytes);
-
 #endif

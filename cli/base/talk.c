@@ -8,6 +8,7 @@
 
 #include "cli/base/process.h"
 #include "formats/checkpoint/cut.h"
+#include "formats/text/json_text.h"
 
 /* A manifest goes along if it is no longer; who has it nowhere else is told by
  * the file that is missing. */
@@ -27,13 +28,6 @@ cli_talk_read(skn_frame_t frame, skn_error_t *error)
     json_decref(message);
     (void)skn_fail(error, SKN_BAD_MESSAGE, "a message that is no object");
     return NULL;
-}
-
-const char *
-cli_talk_text(const json_t *message, const char *key)
-{
-    const char *text = json_string_value(json_object_get(message, key));
-    return text ? text : "";
 }
 
 uint64_t
@@ -56,8 +50,8 @@ cli_talk_error(const json_t *message, skn_error_t *error)
 {
     skn_status_t status =
         cli_status_of_code((int)cli_talk_number(message, "code"));
-    (void)skn_fail(error, status, "%s", cli_talk_text(message, "text"));
-    (void)skn_fail_hint(error, status, "%s", cli_talk_text(message, "hint"));
+    (void)skn_fail(error, status, "%s", skn_json_word(message, "text"));
+    (void)skn_fail_hint(error, status, "%s", skn_json_word(message, "hint"));
     clean(error->text);
     clean(error->hint);
 }
@@ -71,7 +65,7 @@ cli_talk_ending(const json_t *message, skn_error_t *error)
     } words[] = { { "well", SKN_ENDING_WELL },
                   { "done", SKN_ENDING_DONE },
                   { "stopped", SKN_ENDING_STOPPED } };
-    const char *how = cli_talk_text(message, "how");
+    const char *how = skn_json_word(message, "how");
     for (size_t k = 0; k < sizeof(words) / sizeof(words[0]); k++)
         if (strcmp(how, words[k].word) == 0)
             return words[k].ending;
@@ -259,11 +253,11 @@ read_held(const json_t *item, skn_held_t *held)
     held->finished = json_is_true(json_object_get(item, "finished"));
     held->file = calloc(count + 1, sizeof(*held->file));
     if (!held->file || count > SKN_CHECKPOINT_FILES_MAX ||
-        !skn_hash_text_good(cli_talk_text(item, "seal")) ||
+        !skn_hash_text_good(skn_json_word(item, "seal")) ||
         !copy_text(held->seal, sizeof(held->seal),
-                   cli_talk_text(item, "seal")) ||
+                   skn_json_word(item, "seal")) ||
         !copy_text(held->run_id, sizeof(held->run_id),
-                   cli_talk_text(item, "run")))
+                   skn_json_word(item, "run")))
         return false;
     held->file_count = count;
     for (size_t k = 0; k < count; k++)

@@ -36,8 +36,6 @@
 /* Reads a message, which may be anything: an object, or NULL and
  * SKN_BAD_MESSAGE. Release it with json_decref. */
 json_t *cli_talk_read(skn_frame_t frame, skn_error_t *error);
-/* Its string at `key`, or "". */
-const char *cli_talk_text(const json_t *message, const char *key);
 /* Its number at `key`, or 0: of what no number is, too. */
 uint64_t cli_talk_number(const json_t *message, const char *key);
 /* What a message says of an end of its sender ("code", "text", "hint"), as an

@@ -182,7 +182,7 @@ announce_resume(const cli_call_t *call, const skn_model_run_t *run,
     skn_json_text_add_string(&event, job->run_path);
     skn_json_text_add(&event, ",\"batch\":%" PRIu64 "}", run->resume.batch);
     if (!event.failed)
-        cli_follow_show(call, event.bytes);
+        cli_event_show(call, event.bytes);
     skn_json_text_fini(&event);
 }
 
@@ -241,7 +241,7 @@ go(const cli_call_t *call, skn_model_run_t *run, job_t *job, bool resumes,
                      "with another checkpoint.path");
         job->outcome.joined = run->resume.joined && job->training->outcome;
         if (!job->outcome.joined)
-            cli_follow_show(call, run->resume.done.bytes);
+            cli_event_show(call, run->resume.done.bytes);
         return 0;
     }
     if (run->node == 0 && job->training->predict)
@@ -268,8 +268,8 @@ go(const cli_call_t *call, skn_model_run_t *run, job_t *job, bool resumes,
         .lease = job->training->lease,
         .cut_path = may_cut(run, job) ? job->run_path : NULL,
         .generation = job->training->generation,
-        .resume_path = job->outcome.named ? NULL : job->run_path,
-        .is_part = job->training->member,
+        .stop = { job->outcome.named ? NULL : job->run_path,
+                  job->training->member },
         .prepare_ns = skn_monotonic_ns() - begin_ns,
     };
     return cli_follow(call, &run->topology, &follow);

@@ -7,6 +7,7 @@
 
 #include "cli/base/process.h"
 #include "cli/base/talk.h"
+#include "formats/text/json_text.h"
 #include "topology/model/settings.h"
 
 /* Who is let in is asked again whether it lives. */
@@ -155,7 +156,7 @@ cli_admission_take(cli_admission_t *admission,
     uint32_t member = arrival->member;
     skn_error_t why = { 0 };
     struct cli_admitted *admitted = &admission->member[member];
-    bool hello = strcmp(cli_talk_text(message, "say"), "hello") == 0;
+    bool hello = strcmp(skn_json_word(message, "say"), "hello") == 0;
     if (arrival->other && arrival->fresh)
         drop(admitted); /* a third one */
     if (!hello && arrival->other) {

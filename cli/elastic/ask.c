@@ -9,7 +9,6 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "cli/base/follow.h"
 #include "cli/base/process.h"
 #include "formats/text/text.h"
 

@@ -19,7 +19,7 @@
 #include "cli/elastic/balancing.h"
 #include "cli/elastic/composing.h"
 #include "cli/elastic/doubts.h"
-#include "cli/base/follow.h"
+#include "cli/base/events.h"
 #include "cli/elastic/harvested.h"
 #include "cli/elastic/lookout.h"
 #include "cli/elastic/orders.h"
@@ -28,6 +28,7 @@
 #include "cli/base/stop.h"
 #include "cli/base/talk.h"
 #include "cli/base/verbs.h"
+#include "formats/text/json_text.h"
 #include "topology/elastic/membership.h"
 #include "topology/model/model.h"
 #include "topology/config/problems.h"
@@ -346,7 +347,7 @@ static void
 take_message(cluster_t *coordinator, uint32_t member, const json_t *message)
 {
     skn_membership_t *membership = coordinator->membership;
-    const char *what = cli_talk_text(message, "say");
+    const char *what = skn_json_word(message, "say");
     if (strcmp(what, "hello") == 0) {
         take_hello(coordinator, member, message);
     } else if (strcmp(what, "pulse") == 0) {
@@ -423,7 +424,7 @@ static void
 take_signals(cluster_t *coordinator)
 {
     if (cli_stop_take(&coordinator->stop) != CLI_STOP_NOTHING ||
-        cli_follow_unread())
+        cli_output_unread())
         skn_membership_stop(coordinator->membership, skn_monotonic_ns());
 }
 
@@ -693,7 +694,7 @@ coordinator_run(const cli_call_t *call)
                       .doing = "bringing the run to a stop, which saves it",
                       .insisting = "leave the members to themselves",
                       .leashed = coordinator->leash };
-    cli_follow_outlive();
+    cli_output_outlive();
     skn_status_t status = cli_stop_open(&coordinator->stop, &error);
     if (status == SKN_OK)
         status = skn_model_read(call->operands[0], overrides,

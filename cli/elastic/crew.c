@@ -12,9 +12,9 @@
 #include <unistd.h>
 
 #include "cli/base/alone.h"
-#include "cli/base/follow.h"
 #include "cli/base/process.h"
 #include "formats/folder/folder_lock.h"
+#include "formats/text/json_text.h"
 #include "transport/socket/clock.h"
 
 /* One that ends by itself is started again after 1 s, 2 s, ... 64 s; after so
@@ -74,7 +74,7 @@ take_event(void *job, cli_up_node_t *process, char *line)
     if (crew->stopping && process == &crew->process[0] &&
         json_array_size(json_object_get(event, "members")) > 0)
         cli_up_stop(process);
-    if (strcmp(cli_event_text(event, "event"), "error") == 0)
+    if (strcmp(skn_json_word(event, "event"), "error") == 0)
         cli_up_keep_error(process, event);
     else
         crew->take(crew->job, crew, place_of(crew, process), event, line);
@@ -263,7 +263,7 @@ cli_crew_turn(cli_crew_t *crew, int timeout_ms)
             (void)cli_up_read(&process->err, process, take_complaint, crew);
     }
     take_signals(crew);
-    if (!crew->over && !crew->stopping && cli_follow_unread())
+    if (!crew->over && !crew->stopping && cli_output_unread())
         stop_crew(crew); /* `skein up ... | head` */
     see_to_ends(crew);
     if (crew->over &&
@@ -286,7 +286,7 @@ cli_crew_open(cli_crew_t *crew, skn_error_t *error)
         process->name = k == 0 ? "coordinator" : crew->model->nodes[k - 1].name;
         process->ssh = k == 0 ? "" : crew->model->nodes[k - 1].ssh;
     }
-    cli_follow_outlive();
+    cli_output_outlive();
     crew->lock = -1;
     crew->stop.json = crew->call->json;
     crew->stop.doing = "saving a checkpoint";

@@ -4,7 +4,7 @@
 
 #include <stdlib.h>
 
-#include "cli/base/follow.h"
+#include "cli/base/events.h"
 #include "formats/text/json_text.h"
 
 json_t *

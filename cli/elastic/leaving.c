@@ -5,7 +5,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "cli/base/follow.h"
 #include "cli/base/process.h"
 #include "cli/base/random.h"
 #include "formats/checkpoint/held.h"

@@ -36,7 +36,7 @@ cli_manifests_keep(cli_manifests_t *manifests, const json_t *message)
     json_array_foreach(json_object_get(message, "checkpoints"), k, item)
     {
         json_t *text = json_object_get(item, "manifest");
-        const char *seal = cli_talk_text(item, "seal");
+        const char *seal = skn_json_word(item, "seal");
         size_t bytes = json_string_length(text);
         if (!text || cli_manifests_sealed(manifests, seal) ||
             bytes > CLI_MANIFESTS_BYTES_MAX - manifests->bytes ||

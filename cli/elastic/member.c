@@ -10,7 +10,6 @@
 #include <errno.h>
 #include <inttypes.h>
 #include <poll.h>
-#include <signal.h>
 #include <stdarg.h>
 #include <stdlib.h>
 #include <string.h>
@@ -21,7 +20,7 @@
 
 #include "cli/elastic/admission.h"
 #include "cli/base/alone.h"
-#include "cli/base/follow.h"
+#include "cli/base/events.h"
 #include "cli/elastic/member_end.h"
 #include "cli/elastic/member_rest.h"
 #include "cli/elastic/member_worker.h"
@@ -30,6 +29,7 @@
 #include "cli/base/talk.h"
 #include "cli/base/verbs.h"
 #include "formats/folder/folder_lock.h"
+#include "formats/text/json_text.h"
 #include "topology/elastic/membership.h"
 #include "topology/run/model_run.h"
 #include "topology/config/problems.h"
@@ -339,7 +339,7 @@ begin(client_t *member, const json_t *order)
 static void
 take_order(client_t *member, const json_t *order)
 {
-    const char *what = cli_talk_text(order, "order");
+    const char *what = skn_json_word(order, "order");
     skn_error_t error = { 0 };
     if (strcmp(what, "heard") == 0) {
         take_heard(member, cli_talk_number(order, "pulse"));
@@ -371,7 +371,7 @@ take_order(client_t *member, const json_t *order)
             cli_talk_error(order, &member->fault);
         member->over = true;
         member->over_ns = skn_monotonic_ns();
-        member->run_done = strcmp(cli_talk_text(order, "how"), "done") == 0;
+        member->run_done = strcmp(skn_json_word(order, "how"), "done") == 0;
         if (!member->leaving)
             member->reason = cli_member_reason(order);
         cli_up_stop(&member->worker.node);
@@ -531,7 +531,7 @@ serve(client_t *member)
             leave(member, member->worker.noticed ? "notice" : "memory");
         if (ended)
             say_ended(member);
-        if (!member->leaving && cli_follow_unread())
+        if (!member->leaving && cli_output_unread())
             leave(member, "unread");
         look_for_others(member);
         if (member->connected)
@@ -744,7 +744,7 @@ member_run(const cli_call_t *call)
                                  .doing = "handing over what this node has",
                                  .insisting = "quit without",
                                  .leashed = member->leash };
-    cli_follow_outlive();
+    cli_output_outlive();
     skn_status_t status = cli_stop_open(&member->stop, &error);
     if (status == SKN_OK)
         status = skn_model_read(call->operands[1], overrides,

@@ -5,13 +5,14 @@
 #include <string.h>
 
 #include "cli/base/again.h"
-#include "cli/base/follow.h"
+#include "cli/base/events.h"
 #include "cli/base/talk.h"
+#include "formats/text/json_text.h"
 
 const char *
 cli_member_reason(const json_t *bye)
 {
-    const char *how = cli_talk_text(bye, "how");
+    const char *how = skn_json_word(bye, "how");
     return strcmp(how, "stopped") == 0  ? "stopped"
            : strcmp(how, "failed") == 0 ? "failed"
                                         : "sent";

@@ -57,8 +57,8 @@ static skn_status_t
 save_key(const cli_worker_start_t *start, const json_t *node, char *path,
          size_t path_bytes, skn_error_t *error)
 {
-    const char *name = cli_talk_text(node, "name");
-    const char *key = cli_talk_text(node, "key");
+    const char *name = skn_json_word(node, "name");
+    const char *key = skn_json_word(node, "key");
     char folder[FOLDER_BYTES];
     int descriptor = -1;
     path[0] = '\0';
@@ -100,8 +100,8 @@ write_node(FILE *file, const cli_worker_start_t *start, const json_t *node,
            bool first, skn_error_t *error)
 {
     char path[WORKER_PATH_BYTES];
-    const char *address = cli_talk_text(node, "address");
-    const char *via = cli_talk_text(node, "via");
+    const char *address = skn_json_word(node, "address");
+    const char *via = skn_json_word(node, "via");
     json_t *cores = json_object_get(node, "cores");
     uint64_t memory = cli_talk_number(node, "memory");
     skn_status_t status =
@@ -111,7 +111,7 @@ write_node(FILE *file, const cli_worker_start_t *start, const json_t *node,
     if (status != SKN_OK)
         return status;
     (void)fprintf(file, "%s{name: %s, ", first ? "" : ", ",
-                  cli_talk_text(node, "name"));
+                  skn_json_word(node, "name"));
     if (address[0])
         (void)fprintf(file, "address: \"%s\", ", address);
     else if (via[0]) /* one alone has neither */
@@ -145,7 +145,7 @@ nodes_override(const cli_worker_start_t *start, const json_t *nodes,
         (void)skn_fail(error, SKN_NO_MEMORY, "no room for the nodes");
         return NULL;
     }
-    *leads = strcmp(cli_talk_text(json_array_get(nodes, 0), "name"),
+    *leads = strcmp(skn_json_word(json_array_get(nodes, 0), "name"),
                     start->node->name) == 0;
     (void)fputs("nodes=[", file);
     json_array_foreach(nodes, k, node)
@@ -218,7 +218,7 @@ exec_worker(cli_worker_t *worker, const cli_worker_start_t *start,
             : start->model->train.reduction == SKN_REDUCTION_FIXED
                 ? PATIENCE_FIXED_S
                 : PATIENCE_S);
-    add_two(&line, "--run", cli_talk_text(order, "run"));
+    add_two(&line, "--run", skn_json_word(order, "run"));
     add_two(&line, "--generation", number);
     add_two(&line, "--from", from);
     for (size_t k = 0; cli_value_at(start->call, "override", k); k++)
@@ -253,8 +253,8 @@ skn_status_t
 cli_worker_begin(cli_worker_t *worker, const cli_worker_start_t *start,
                  const json_t *order, skn_error_t *error)
 {
-    const char *manifest = cli_talk_text(order, "manifest");
-    const char *run = cli_talk_text(order, "run");
+    const char *manifest = skn_json_word(order, "manifest");
+    const char *run = skn_json_word(order, "run");
     skn_status_t (*take)(const char *, const char *, uint64_t, uint64_t,
                          const char *, size_t, skn_error_t *) =
         json_is_true(json_object_get(order, "composed")) ? skn_held_compose
@@ -334,7 +334,7 @@ take_event(void *job, cli_up_node_t *node, char *line)
 {
     cli_worker_t *worker = job;
     json_t *event = json_loads(line, 0, NULL);
-    const char *name = cli_event_text(event, "event");
+    const char *name = skn_json_word(event, "event");
     double batch = skn_json_number(event, "batch");
     double busy_s = skn_json_number(event, "busy_s");
     node->spoke = node->spoke || event;
@@ -354,9 +354,9 @@ take_event(void *job, cli_up_node_t *node, char *line)
         worker->noticed =
             worker->noticed ||
             (strcmp(name, "idle") == 0 &&
-             strcmp(cli_event_text(event, "action"), "leave") == 0);
+             strcmp(skn_json_word(event, "action"), "leave") == 0);
         if (strcmp(name, "idle") == 0 &&
-            strcmp(cli_event_text(event, "action"), "memory") == 0)
+            strcmp(skn_json_word(event, "action"), "memory") == 0)
             worker->crowded = json_is_true(json_object_get(event, "needed"));
         if (strcmp(name, "silent") == 0)
             worker->misses =
@@ -366,7 +366,7 @@ take_event(void *job, cli_up_node_t *node, char *line)
         if (strcmp(name, "checkpoint") == 0 && batch > 0)
             worker->saved_batch = worker->batch = (uint64_t)batch;
         if (is_for_people(worker, name))
-            cli_follow_print(worker->call, line, worker->bar);
+            cli_event_print(worker->call, line, worker->bar, NULL);
     }
     json_decref(event);
 }

@@ -9,6 +9,7 @@
 #include "cli/elastic/harvested.h"
 #include "cli/base/talk.h"
 #include "formats/checkpoint/node_folders.h"
+#include "formats/text/json_text.h"
 #include "topology/run/resume.h"
 
 static skn_status_t
@@ -16,7 +17,7 @@ take_line(void *job, const json_t *line, skn_error_t *error)
 {
     cli_run_journal_t *journal = job;
     const json_t *members = json_object_get(line, "members");
-    const char *run = cli_talk_text(line, "run");
+    const char *run = skn_json_word(line, "run");
     (void)error;
     if (run[0])
         (void)snprintf(journal->run_id, sizeof(journal->run_id), "%s", run);
@@ -40,7 +41,7 @@ take_line(void *job, const json_t *line, skn_error_t *error)
     cli_harvested_read(json_object_get(line, "harvest"), &journal->harvested);
     cli_balancing_read(json_object_get(line, "speeds"), journal->model,
                        journal->speeds);
-    journal->over = strcmp(cli_talk_text(line, "over"), "done") == 0;
+    journal->over = strcmp(skn_json_word(line, "over"), "done") == 0;
     return SKN_OK;
 }
 

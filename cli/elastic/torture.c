@@ -16,7 +16,7 @@
 
 #include "skein/text.h"
 #include "cli/elastic/crew.h"
-#include "cli/base/follow.h"
+#include "cli/base/events.h"
 #include "cli/elastic/leaving.h"
 #include "cli/base/process.h"
 #include "cli/base/random.h"
@@ -119,10 +119,10 @@ take_reference(void *job, cli_up_node_t *node, char *line)
 {
     torture_t *torture = job;
     json_t *event = json_loads(line, 0, NULL);
-    const char *name = cli_event_text(event, "event");
+    const char *name = skn_json_word(event, "event");
     if (strcmp(name, "done") == 0) {
         (void)snprintf(torture->want_sha256, sizeof(torture->want_sha256), "%s",
-                       cli_event_text(event, "weights_sha256"));
+                       skn_json_word(event, "weights_sha256"));
         torture->batches =
             (uint64_t)json_integer_value(json_object_get(event, "batches"));
         torture->want_p1 = p1_of(event);
@@ -130,7 +130,7 @@ take_reference(void *job, cli_up_node_t *node, char *line)
         cli_up_keep_error(node, event);
     } else if (cli_bar_possible(torture->call) &&
                strcmp(name, "progress") == 0) {
-        cli_follow_print(torture->call, line, &torture->bar);
+        cli_event_print(torture->call, line, &torture->bar, NULL);
     }
     json_decref(event);
 }
@@ -360,7 +360,7 @@ take_done(torture_t *torture, const json_t *event)
     const json_t *twice = json_object_get(event, "applied_twice");
     torture->done = true;
     (void)snprintf(torture->sha256, sizeof(torture->sha256), "%s",
-                   cli_event_text(event, "weights_sha256"));
+                   skn_json_word(event, "weights_sha256"));
     torture->lost = lost ? json_number_value(lost) : -1;
     torture->applied_twice = twice ? json_number_value(twice) : -1;
     torture->p1 = p1_of(event);
@@ -372,7 +372,7 @@ take(void *job, cli_crew_t *crew, uint32_t place, const json_t *event,
 {
     heard_t *heard = job;
     torture_t *torture = heard->torture;
-    const char *name = cli_event_text(event, "event");
+    const char *name = skn_json_word(event, "event");
     (void)place;
     torture->heard_ns = skn_monotonic_ns();
     if (strcmp(name, "membership") == 0) {
@@ -381,7 +381,7 @@ take(void *job, cli_crew_t *crew, uint32_t place, const json_t *event,
         torture->whole = torture->whole && generation == torture->generation;
         torture->generation = generation;
         torture->members = json_array_size(json_object_get(event, "members"));
-        say(torture, "  %s\n", cli_event_text(event, "text"));
+        say(torture, "  %s\n", skn_json_word(event, "text"));
     }
     if (strcmp(name, "done") == 0)
         take_done(torture, event);
@@ -393,7 +393,7 @@ take(void *job, cli_crew_t *crew, uint32_t place, const json_t *event,
     if (torture->call->json && strcmp(name, "progress") != 0)
         (void)puts(line);
     else if (!torture->call->json && strcmp(name, "warning") == 0)
-        say(torture, "  %s\n", cli_event_text(event, "message"));
+        say(torture, "  %s\n", skn_json_word(event, "message"));
     (void)crew;
 }
 

@@ -11,9 +11,10 @@
 #include "cli/base/again.h"
 #include "cli/elastic/ask.h"
 #include "cli/elastic/crew.h"
-#include "cli/base/follow.h"
+#include "cli/base/events.h"
 #include "cli/elastic/harvested.h"
 #include "cli/elastic/member_worker.h"
+#include "formats/text/json_text.h"
 #include "topology/config/shell_word.h"
 
 /* Between two pictures, at most. */
@@ -38,7 +39,7 @@ static void
 view_event(elastic_t *elastic, const char *node, const json_t *event)
 {
     cli_view_t *view = elastic->view;
-    const char *name = cli_event_text(event, "event");
+    const char *name = skn_json_word(event, "event");
     bool last = strcmp(name, "done") == 0 || strcmp(name, "harvest") == 0;
     cli_view_event(view, event);
     if (strcmp(name, "idle") == 0)
@@ -81,10 +82,10 @@ say_kept(elastic_t *elastic)
 {
     for (size_t k = 0; k < elastic->kept_count; k++) {
         char *line = json_dumps(elastic->kept[k], JSON_COMPACT);
-        if (strcmp(cli_event_text(elastic->kept[k], "event"), "harvest") == 0)
+        if (strcmp(skn_json_word(elastic->kept[k], "event"), "harvest") == 0)
             cli_harvested_print(elastic->kept[k], stdout);
         else if (line)
-            cli_follow_show(elastic->call, line);
+            cli_event_show(elastic->call, line);
         free(line);
         json_decref(elastic->kept[k]);
     }
@@ -127,7 +128,7 @@ take(void *job, cli_crew_t *crew, uint32_t place, const json_t *event,
      const char *line)
 {
     elastic_t *elastic = job;
-    const char *name = cli_event_text(event, "event");
+    const char *name = skn_json_word(event, "event");
     elastic->done = elastic->done || strcmp(name, "done") == 0;
     if (elastic->view) {
         view_event(elastic, place > 0 ? crew->process[place].name : "", event);
@@ -139,7 +140,7 @@ take(void *job, cli_crew_t *crew, uint32_t place, const json_t *event,
         return;
     if (strcmp(name, "membership") == 0 && !elastic->call->json) {
         cli_bar_hide(&elastic->bar);
-        (void)printf("%s\n", cli_event_text(event, "text"));
+        (void)printf("%s\n", skn_json_word(event, "text"));
         (void)fflush(stdout);
         return;
     }
@@ -153,7 +154,7 @@ take(void *job, cli_crew_t *crew, uint32_t place, const json_t *event,
         return;
     elastic->begun = elastic->begun || strcmp(name, "start") == 0;
     if (strcmp(name, "progress") != 0 || cli_bar_possible(elastic->call))
-        cli_follow_print(elastic->call, line, &elastic->bar);
+        cli_event_print(elastic->call, line, &elastic->bar, NULL);
 }
 
 void

@@ -2,7 +2,6 @@
  *
  * ECMA-48 sequences that every terminal of today knows: the other screen, go
  * home, clear to the end of a line. SPDX-License-Identifier: Apache-2.0 */
-#include "skein/text.h"
 #include "cli/elastic/view.h"
 
 #include <stdio.h>
@@ -11,8 +10,9 @@
 #include <sys/ioctl.h>
 #include <unistd.h>
 
-#include "cli/base/follow.h"
+#include "cli/base/bar.h"
 #include "formats/text/json_text.h"
+#include "skein/text.h"
 
 #define OTHER_SCREEN "\033[?1049h\033[?25l"
 #define FORMER_SCREEN "\033[?25h\033[?1049l"
@@ -54,9 +54,9 @@ take_nodes(cli_view_t *view, const json_t *nodes)
             return;
         cli_view_node_t *node = &view->node[view->node_count++];
         (void)snprintf(node->name, sizeof(node->name), "%s",
-                       cli_event_text(item, "name"));
+                       skn_json_word(item, "name"));
         (void)snprintf(node->state, sizeof(node->state), "%s",
-                       cli_event_text(item, "state"));
+                       skn_json_word(item, "state"));
         node->generation = skn_json_number(item, "generation");
         node->batches_per_s = skn_json_number(item, "batches_per_s");
         node->bytes_per_s = skn_json_number(item, "bytes_per_s");
@@ -68,14 +68,14 @@ take_nodes(cli_view_t *view, const json_t *nodes)
 void
 cli_view_event(cli_view_t *view, const json_t *event)
 {
-    const char *name = cli_event_text(event, "event");
+    const char *name = skn_json_word(event, "event");
     cli_view_line_t text;
     char loss[CLI_LOSS_BYTES];
     if (strcmp(name, "nodes") == 0) {
         take_nodes(view, json_object_get(event, "nodes"));
     } else if (strcmp(name, "membership") == 0) {
         view->generation = skn_json_number(event, "generation");
-        cli_view_say(&view->happened, cli_event_text(event, "text"));
+        cli_view_say(&view->happened, skn_json_word(event, "text"));
     } else if (strcmp(name, "progress") == 0) {
         view->batch = skn_json_number(event, "batch");
         view->batches = skn_json_number(event, "batches");
@@ -91,14 +91,14 @@ cli_view_event(cli_view_t *view, const json_t *event)
             cli_loss_text(skn_json_number(event, "loss"), loss), view->p1);
         cli_view_say(&view->happened, text);
     } else if (strcmp(name, "warning") == 0) {
-        cli_view_say(&view->happened, cli_event_text(event, "message"));
+        cli_view_say(&view->happened, skn_json_word(event, "message"));
     }
 }
 
 void
 cli_view_note(cli_view_t *view, const char *node, const json_t *event)
 {
-    const char *action = cli_event_text(event, "action");
+    const char *action = skn_json_word(event, "action");
     cli_view_line_t text;
     double threads = skn_json_number(event, "threads"),
            cores = skn_json_number(event, "cores");
@@ -113,7 +113,7 @@ cli_view_note(cli_view_t *view, const char *node, const json_t *event)
                            yields ? "yields" : "");
     (void)snprintf(text, sizeof(text), "%.32s %s: %.120s", node,
                    yields ? "gives way" : "goes on",
-                   cli_event_text(event, "reason"));
+                   skn_json_word(event, "reason"));
     cli_view_say(&view->happened, text);
 }
 

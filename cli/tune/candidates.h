@@ -68,7 +68,7 @@ cli_length_t cli_candidate_length(const cli_space_t *space,
                                   double share);
 
 /* The candidate as a trial of that share trains it: a shorter run takes longer
- * steps, as auto would have it (topology/plan/plan.c, decision 0019). */
+ * steps, as auto would have it (topology/plan/plan_make.c, decision 0019). */
 cli_candidate_t cli_candidate_shorter(const cli_candidate_t *candidate,
                                       double share);
 

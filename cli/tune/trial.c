@@ -9,7 +9,6 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "cli/base/follow.h"
 #include "cli/base/process.h"
 #include "cli/up/up.h"
 #include "formats/text/json_text.h"
@@ -36,8 +35,8 @@ take_event(void *job, cli_up_node_t *node, char *line)
     watch_t *watch = job;
     cli_trial_t *trial = watch->trial;
     json_t *event = json_loads(line, 0, NULL);
-    const char *name = cli_event_text(event, "event");
-    const char *message = cli_event_text(event, "message");
+    const char *name = skn_json_word(event, "event");
+    const char *message = skn_json_word(event, "message");
     char key[32];
     (void)snprintf(key, sizeof(key), "validate_%s", watch->order->metric);
     const json_t *score = json_object_get(event, key);
@@ -70,7 +69,7 @@ take_complaint(void *job, cli_up_node_t *node, char *line)
 static bool
 end_is_asked(cli_stop_t *stop)
 {
-    return cli_stop_take(stop) != CLI_STOP_NOTHING || cli_follow_unread();
+    return cli_stop_take(stop) != CLI_STOP_NOTHING || cli_output_unread();
 }
 
 static int

@@ -15,7 +15,7 @@
 #include <unistd.h>
 
 #include "cli/base/again.h"
-#include "cli/base/follow.h"
+#include "cli/base/events.h"
 #include "cli/base/process.h"
 #include "cli/base/training.h"
 #include "cli/tune/tuning.h"
@@ -382,7 +382,7 @@ heed_signals(const cli_tuning_t *tuning)
 static skn_status_t
 work(cli_tuning_t *tuning, skn_error_t *error)
 {
-    cli_follow_outlive();
+    cli_output_outlive();
     heed_signals(tuning);
     skn_status_t status =
         cli_self_path(tuning->self_path, sizeof(tuning->self_path), error);

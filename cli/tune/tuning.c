@@ -8,7 +8,7 @@
 #include <string.h>
 
 #include "cli/base/bar.h"
-#include "cli/base/follow.h"
+#include "cli/base/events.h"
 #include "cli/base/process.h"
 #include "topology/config/document.h"
 #include "transport/socket/clock.h"

@@ -8,7 +8,6 @@
 #include <sys/prctl.h>
 #include <unistd.h>
 
-#include "cli/base/follow.h"
 #include "cli/base/process.h"
 #include "cli/up/up.h"
 #include "formats/text/json_text.h"
@@ -184,8 +183,7 @@ cli_up_keep_error(cli_up_node_t *node, const json_t *event)
     /* A config has an event a problem: the first one stands for all. */
     if (status == SKN_BAD_CONFIG && node->error.status == SKN_BAD_CONFIG)
         return;
-    (void)skn_fail(&node->error, status, "%s",
-                   cli_event_text(event, "message"));
+    (void)skn_fail(&node->error, status, "%s", skn_json_word(event, "message"));
     (void)skn_fail_hint(&node->error, status, "%s",
-                        cli_event_text(event, "hint"));
+                        skn_json_word(event, "hint"));
 }

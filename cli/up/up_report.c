@@ -6,8 +6,8 @@
 #include <string.h>
 #include <time.h>
 
-#include "cli/base/follow.h"
 #include "cli/base/trace_events.h"
+#include "formats/text/json_text.h"
 #include "topology/run/verdict.h"
 
 skn_status_t
@@ -49,7 +49,7 @@ bool
 cli_up_report_take(cli_up_report_t *report, size_t place, const json_t *event,
                    const char *line)
 {
-    if (strcmp(cli_event_text(event, "event"), "report") != 0)
+    if (strcmp(skn_json_word(event, "event"), "report") != 0)
         return false;
     if (report->call->json)
         (void)puts(line);

@@ -32,21 +32,9 @@
 #include <stdint.h>
 
 #include "formats/dataset/stream.h"
+#include "formats/dataset/xmc_point.h"
 #include "skein/error.h"
 #include "skein/limits.h"
-
-/* One point, in memory that grows and is used again for the next line. */
-typedef struct skn_xmc_point {
-    uint32_t *label;   /* [label_count], ascending */
-    uint32_t *feature; /* [feature_count], ascending */
-    float *value;      /* [feature_count], finite */
-    size_t label_count, feature_count;
-    /* Left out, where `unknown_ignored`; the first stands at this column. */
-    uint32_t unknown_labels, unknown_features;
-    size_t unknown_column;
-    uint64_t *key; /* scratch for sorting, [room_count] like the others */
-    size_t room_count;
-} skn_xmc_point_t;
 
 /* What a line may contain. { 0 }: any index below SKN_UNIT_MAX. */
 typedef struct skn_xmc_bounds {
@@ -65,14 +53,6 @@ typedef struct skn_xmc_bounds {
      * else. Only readers look at this. */
     bool questions;
 } skn_xmc_bounds_t;
-
-/* A line without its line end, and where it came from. */
-typedef struct skn_xmc_line {
-    const char *text; /* need not end with a NUL */
-    size_t bytes;
-    const char *file;
-    uint64_t number; /* counted from 1 */
-} skn_xmc_line_t;
 
 /* An empty point. Nothing is allocated yet. */
 void skn_xmc_point_init(skn_xmc_point_t *point);
@@ -130,20 +110,6 @@ typedef struct skn_xmc_unknown {
 typedef struct skn_xmc_unread {
     uint64_t points, line; /* how many, and the line of the first */
 } skn_xmc_unread_t;
-
-/* What a file without a header may have said by mistake. */
-typedef enum skn_xmc_oddity {
-    SKN_XMC_NOTHING_ODD,
-    SKN_XMC_ODD_COUNTS, /* counts as of a header, read as a point */
-    SKN_XMC_ODD_LABEL,  /* the greatest one, alone and far beyond the others */
-    SKN_XMC_ODD_FEATURE
-} skn_xmc_oddity_t;
-
-typedef struct skn_xmc_odd {
-    skn_xmc_oddity_t what;
-    uint64_t line;           /* where it stands */
-    uint32_t greatest, next; /* index, and the greatest of all other lines */
-} skn_xmc_odd_t;
 
 /* What is known so far. The sizes are the header's if there is one, else one
  * more than the greatest index seen. */

@@ -10,7 +10,9 @@
 #ifndef FORMATS_DATASET_XMC_ODD_H
 #define FORMATS_DATASET_XMC_ODD_H
 
-#include "formats/dataset/xmc.h"
+#include <stdbool.h>
+
+#include "formats/dataset/xmc_point.h"
 
 /* The greatest index of a line, the line, and that of all other lines; indices
  * here are one more than in the file, and 0 is none. */

@@ -236,6 +236,13 @@ skn_json_string(const json_t *object, const char *key)
     return json_string_value(json_object_get(object, key));
 }
 
+const char *
+skn_json_word(const json_t *object, const char *key)
+{
+    const char *text = skn_json_string(object, key);
+    return text ? text : "";
+}
+
 double
 skn_json_number(const json_t *object, const char *key)
 {

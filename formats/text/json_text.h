@@ -56,6 +56,8 @@ json_t *skn_json_read(const char *text);
 bool skn_json_u64(const json_t *object, const char *key, uint64_t *value);
 /* The string at `key`, alive as long as `object`; NULL when there is none. */
 const char *skn_json_string(const json_t *object, const char *key);
+/* The same; "" when there is none. */
+const char *skn_json_word(const json_t *object, const char *key);
 /* The number at `key`; 0 when there is none. */
 double skn_json_number(const json_t *object, const char *key);
 

@@ -4,7 +4,7 @@
  * that some rule refuses. A model that is taken prints as a file that reads as
  * the same model, whether its values came from the file or from overrides, and
  * in whichever order; one that is refused says so with a place. Seeds are
- * printed. Covers topology/model/model.c, topology/model/model_forms.c,
+ * printed. Covers topology/model/model_read.c, topology/model/model_forms.c,
  * topology/model/model_rules.c, topology/model/model_slots.c and
  * topology/model/model_write.c.
  * SPDX-License-Identifier: Apache-2.0 */

@@ -3,7 +3,7 @@
 #
 # Every line of "Bad input": data files, configs, topologies, checkpoints, the
 # disk, permissions, memory, and a loss that is no number. Each is run with
-# --json, too. Covers topology/plan/plan.c and cli/verb_train.c.
+# --json, too. Covers topology/plan/plan_make.c and cli/verb_train.c.
 # SPDX-License-Identifier: Apache-2.0
 # shellcheck source=tests/e2e/lib.sh
 . "$(dirname "$0")/lib.sh"

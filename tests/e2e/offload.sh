@@ -2,8 +2,8 @@
 # offload.sh - moments in a file: the same model, nothing left, and no surprise
 # in the middle of a run.
 #
-# Covers actors/rows/offload.c, actors/rows/updater.c, topology/plan/plan.c and
-# model_run.c.
+# Covers actors/rows/offload.c, actors/rows/updater.c, topology/plan/plan_make.c
+# and model_run.c.
 # SPDX-License-Identifier: Apache-2.0
 # shellcheck source=tests/e2e/lib.sh
 . "$(dirname "$0")/lib.sh"

@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # partial.sh - after a death survivors keep what they have (recovery: partial).
 #
-# Covers cli/elastic/composing.c, cli/base/follow.c, actors/runtime/system.c
+# Covers cli/elastic/composing.c, cli/base/follow.c, actors/runtime/system_run.c
 # (cuts), cli/elastic/torture.c: real processes, kill -9 with the folder, two at
 # once, one more while the others write, a disk that is full then. No block may
 # have a batch twice, and no more may be lost than was told. SKEIN_SEED=N

@@ -14,7 +14,7 @@
 #include <string.h>
 
 #include "actors/runtime/system.h"
-#include "actors/runtime/system_build.h"
+#include "actors/runtime/system_state.h"
 
 #define FLOW_ACTORS_MAX 64
 #define FLOW_PIPES_MAX 64

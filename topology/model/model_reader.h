@@ -1,6 +1,6 @@
 /* model_reader.h - a model file while it is read.
  *
- * Private to topology/model/model.c and model_forms.c.
+ * Private to topology/model/model_read.c and model_forms.c.
  * SPDX-License-Identifier: Apache-2.0 */
 #ifndef TOPOLOGY_MODEL_MODEL_READER_H
 #define TOPOLOGY_MODEL_MODEL_READER_H

@@ -1,6 +1,6 @@
 /* plan_auto.h - the choices of `auto`, each with its reason.
  *
- * Private to topology/plan/plan.c, which calls them in this order.
+ * Private to topology/plan/plan_make.c, which calls them in this order.
  * SPDX-License-Identifier: Apache-2.0 */
 #ifndef TOPOLOGY_PLAN_PLAN_AUTO_H
 #define TOPOLOGY_PLAN_PLAN_AUTO_H

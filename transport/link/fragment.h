@@ -15,7 +15,13 @@
 #include <stdint.h>
 
 #include "skein/error.h"
-#include "transport/link/link.h"
+#include "transport/message/schema.h"
+
+/* The longest record; the largest body of a fragment. */
+#define SKN_RECORD_BYTES_MAX ((size_t)1 << 30)
+#define SKN_FRAGMENT_BYTES_MAX ((size_t)1 << 16)
+#define SKN_FRAGMENT_BYTES_MIN ((size_t)1 << 12)
+#define SKN_LINK_RUN_BYTES 16u
 
 #define SKN_LINK_VERSION 1u
 #define SKN_FRAGMENT_FIELDS 12u
@@ -56,6 +62,29 @@ typedef struct skn_fragment_header {
     uint64_t stamp;       /* us since the sender's start, from 1 */
     uint64_t echo;        /* a stamp of the receiver, plus the us it was kept */
 } skn_fragment_header_t;
+
+/* R(NAME, its name in counters, why a fragment was refused or dropped). The
+ * link goes on. */
+#define SKN_LINK_REASONS(R)                                                    \
+    R(HEADER, "header", "its header is no fragment header")                    \
+    R(VERSION, "version", "it speaks another version of the protocol")         \
+    R(TYPE, "type", "its type is unknown")                                     \
+    R(BODY, "body", "its body has a wrong length for its type")                \
+    R(RUN, "run", "it belongs to another run")                                 \
+    R(NODE, "node", "it names another node as its sender")                     \
+    R(INCARNATION, "incarnation", "it is from or for another start of a node") \
+    R(EARLY, "early", "it came before the hello")                              \
+    R(ACK, "ack", "it acknowledges what was never sent")                       \
+    R(CREDIT, "credit", "it goes beyond the credit given")                     \
+    R(GAPS, "gaps", "too many gaps before it are open")                        \
+    R(DEAD, "dead", "the link is dead")
+
+typedef enum skn_link_reason {
+#define R(name, word, text) SKN_LINK_REASON_##name,
+    SKN_LINK_REASONS(R)
+#undef R
+    SKN_LINK_REASON_COUNT
+} skn_link_reason_t;
 
 /* Writes `header` in the shortest form; the bytes written. */
 size_t skn_fragment_write(const skn_fragment_header_t *header,

@@ -29,14 +29,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "skein/error.h"
-#include "transport/message/schema.h"
-
-/* The longest record; the largest body of a fragment. */
-#define SKN_RECORD_BYTES_MAX ((size_t)1 << 30)
-#define SKN_FRAGMENT_BYTES_MAX ((size_t)1 << 16)
-#define SKN_FRAGMENT_BYTES_MIN ((size_t)1 << 12)
-#define SKN_LINK_RUN_BYTES 16u
+#include "transport/link/fragment.h"
 
 /* What a run is for. P(NAME, number on the wire, what a node does) */
 #define SKN_LINK_PURPOSES(P)                                                   \
@@ -51,29 +44,6 @@ typedef enum skn_link_purpose {
 } skn_link_purpose_t;
 
 typedef struct skn_link skn_link_t;
-
-/* R(NAME, its name in counters, why a fragment was refused or dropped). The
- * link goes on. */
-#define SKN_LINK_REASONS(R)                                                    \
-    R(HEADER, "header", "its header is no fragment header")                    \
-    R(VERSION, "version", "it speaks another version of the protocol")         \
-    R(TYPE, "type", "its type is unknown")                                     \
-    R(BODY, "body", "its body has a wrong length for its type")                \
-    R(RUN, "run", "it belongs to another run")                                 \
-    R(NODE, "node", "it names another node as its sender")                     \
-    R(INCARNATION, "incarnation", "it is from or for another start of a node") \
-    R(EARLY, "early", "it came before the hello")                              \
-    R(ACK, "ack", "it acknowledges what was never sent")                       \
-    R(CREDIT, "credit", "it goes beyond the credit given")                     \
-    R(GAPS, "gaps", "too many gaps before it are open")                        \
-    R(DEAD, "dead", "the link is dead")
-
-typedef enum skn_link_reason {
-#define R(name, word, text) SKN_LINK_REASON_##name,
-    SKN_LINK_REASONS(R)
-#undef R
-    SKN_LINK_REASON_COUNT
-} skn_link_reason_t;
 
 /* The sentence of `reason`, and its name; static. NULL beyond the table. */
 const char *skn_link_reason_text(skn_link_reason_t reason);

@@ -3,7 +3,7 @@
  * This file owns: the two filters. SPDX-License-Identifier: Apache-2.0 */
 #include "transport/link/pace.h"
 
-#include "transport/link/link.h"
+#include "transport/link/fragment.h"
 
 #define STRETCH_NS_MIN UINT64_C(25000000)
 /* A rate is believed upwards after one stretch, downwards after some, and only

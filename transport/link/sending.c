@@ -10,7 +10,7 @@
 #include <assert.h>
 #include <stdlib.h>
 
-#include "transport/link/link.h"
+#include "transport/link/fragment.h"
 
 skn_status_t
 skn_sending_init(skn_sending_t *sending, skn_error_t *error)

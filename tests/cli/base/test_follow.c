@@ -2,7 +2,7 @@
  *
  * Standard output and standard error go into files, one line of JSON goes in.
  * SPDX-License-Identifier: Apache-2.0 */
-#include "cli/base/follow.h"
+#include "cli/base/events.h"
 
 #include <criterion/criterion.h>
 #include <stdlib.h>
@@ -38,7 +38,7 @@ show(const char *line, bool json)
     static const cli_verb_t verb = { .name = "train", .options = options };
     cli_call_t call = { .verb = &verb, .program = "./skein", .json = json };
     FILE *standard = divert(STDOUT_FILENO), *error = divert(STDERR_FILENO);
-    cli_follow_show(&call, line);
+    cli_event_show(&call, line);
     (void)fflush(stdout);
     (void)fflush(stderr);
     read_back(standard, out, sizeof(out));

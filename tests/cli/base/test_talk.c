@@ -25,8 +25,8 @@ Test(talk, an_object_is_read)
     json_t *message =
         read_text("{\"say\":\"pulse\",\"batch\":12,\"x\":-4}", &error);
     cr_assert_not_null(message);
-    cr_assert_str_eq(cli_talk_text(message, "say"), "pulse");
-    cr_assert_str_eq(cli_talk_text(message, "batch"), "", "no text");
+    cr_assert_str_eq(skn_json_word(message, "say"), "pulse");
+    cr_assert_str_eq(skn_json_word(message, "batch"), "", "no text");
     cr_assert_eq(cli_talk_number(message, "batch"), 12);
     cr_assert_eq(cli_talk_number(message, "x"), 0, "less than nothing");
     cr_assert_eq(cli_talk_number(message, "nothing"), 0);
@@ -210,9 +210,9 @@ Test(talk, an_order_to_begin_says_all_of_the_plan)
     duty.serving = 1;
     json_t *order = cli_orders_message(&orders, &duty);
     json_t *list = json_object_get(order, "nodes");
-    cr_expect_str_eq(cli_talk_text(json_array_get(list, 0), "name"), "b");
+    cr_expect_str_eq(skn_json_word(json_array_get(list, 0), "name"), "b");
     cr_expect_null(json_object_get(json_array_get(list, 0), "leaves"));
-    cr_expect_str_eq(cli_talk_text(json_array_get(list, 1), "name"), "a");
+    cr_expect_str_eq(skn_json_word(json_array_get(list, 1), "name"), "a");
     cr_expect(json_is_true(json_object_get(json_array_get(list, 1), "leaves")));
     json_decref(order);
     duty.kind = SKN_DUTY_ABORT;
@@ -332,7 +332,7 @@ Test(talk, an_order_to_begin_has_the_manifest_that_was_chosen)
                         .set = 3,
                         .point = { .saved = true, .batch = 40, .layout = 2 } };
     json_t *order = cli_orders_message(&orders, &duty);
-    cr_expect_str_eq(cli_talk_text(order, "manifest"), text.bytes);
+    cr_expect_str_eq(skn_json_word(order, "manifest"), text.bytes);
     json_decref(order);
     seal[0] ^= 1;
     order = cli_orders_message(&orders, &duty);

@@ -6,6 +6,7 @@
 
 #include "cli/elastic/admission.h"
 #include "cli/base/talk.h"
+#include "formats/text/json_text.h"
 #include "tests/support/model_fixture.h"
 
 /* What no test waits for longer; a bound, not a measure. */
@@ -147,7 +148,7 @@ expect_order(scene_t *scene, int k, const char *order, int code,
     skn_control_arrival_t arrival =
         await(scene->member[k], SKN_CONTROL_MESSAGE);
     json_t *message = cli_talk_read(arrival.frame, &error);
-    cr_expect_str_eq(cli_talk_text(message, "order"), order);
+    cr_expect_str_eq(skn_json_word(message, "order"), order);
     if (code > 0) {
         cli_admission_refused(message, &error);
         cr_expect_eq(skn_status_exit_code(error.status), code);

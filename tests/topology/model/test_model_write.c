@@ -320,7 +320,8 @@ Test(model_write, decided_values_that_mean_nothing_are_left_out)
     skn_error_t error = { 0 };
     char *text = NULL, *said = NULL;
     size_t bytes = 0;
-    /* As topology/plan/plan.c completes a model: the reader made the layers. */
+    /* As topology/plan/plan_make.c completes a model: the reader made the
+     * layers. */
     skn_model_layer_t *output =
         (skn_model_layer_t *)(uintptr_t)&model->layers[1];
     output->sampler.kind = SKN_SAMPLER_UNIFORM;

@@ -1,5 +1,5 @@
 /* test_plan.c - what `auto` becomes, and what it may depend on; the sizes that
- * a plan states (topology/plan/plan.c, and with it cli/verb_plan.c).
+ * a plan states (topology/plan/plan_make.c, and with it cli/verb_plan.c).
  * SPDX-License-Identifier: Apache-2.0 */
 #include <math.h>
 

@@ -1,7 +1,7 @@
 /* test_predictor.c - a trained model answers as the oracle does.
  *
  * Covers topology/predict/predictor.c, topology/predict/points_clean.c,
- * topology/run/trained.c and actors/predict/network.c.
+ * topology/run/trained_find.c and actors/predict/network.c.
  * SPDX-License-Identifier: Apache-2.0 */
 #include "skein/predictor.h"
 

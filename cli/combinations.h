@@ -1,7 +1,7 @@
 /* combinations.h - which options of a verb go together.
  * SPDX-License-Identifier: Apache-2.0 */
-#ifndef CLI_BASE_COMBINATIONS_H
-#define CLI_BASE_COMBINATIONS_H
+#ifndef CLI_COMBINATIONS_H
+#define CLI_COMBINATIONS_H
 
 #include "cli/base/verb.h"
 

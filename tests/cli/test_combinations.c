@@ -3,7 +3,7 @@
 #include <criterion/criterion.h>
 #include <string.h>
 
-#include "cli/base/combinations.h"
+#include "cli/combinations.h"
 #include "cli/base/verbs.h"
 
 static const cli_option_t *

@@ -1,4 +1,4 @@
-/* trained.c - finds the checkpoint and the config of a trained model.
+/* trained_find.c - finds the checkpoint and the config of a trained model.
  * SPDX-License-Identifier: Apache-2.0 */
 #include "topology/run/trained.h"
 

@@ -1,4 +1,4 @@
-/* actor.c - the only run loop: every actor of every kind lives in it.
+/* run_loop.c - the only run loop: every actor of every kind lives in it.
  *
  *   OPENING ─▶ READY ─start─▶ RUNNING ─▶ DRAINING ─▶ ENDING ─▶ ENDED ─close─▶
  *                                │ a handler failed
@@ -18,7 +18,7 @@
 #include <unistd.h>
 
 #include "actors/runtime/reporting.h"
-#include "actors/runtime/system_build.h"
+#include "actors/runtime/system_state.h"
 #include "actors/machine/usage.h"
 #include "actors/runtime/waiting.h"
 #include "transport/socket/clock.h"

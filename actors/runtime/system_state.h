@@ -1,7 +1,7 @@
-/* system_build.h - the inside of a system, for system*.c only.
+/* system_state.h - the inside of a system, for system*.c only.
  * SPDX-License-Identifier: Apache-2.0 */
-#ifndef ACTORS_RUNTIME_SYSTEM_BUILD_H
-#define ACTORS_RUNTIME_SYSTEM_BUILD_H
+#ifndef ACTORS_RUNTIME_SYSTEM_STATE_H
+#define ACTORS_RUNTIME_SYSTEM_STATE_H
 
 #include <pthread.h>
 #include <signal.h>

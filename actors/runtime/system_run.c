@@ -1,4 +1,4 @@
-/* system.c - the host's side: threads, readiness, events, the end.
+/* system_run.c - the host's side: threads, readiness, events, the end.
  *
  * This file owns: the context (unless the host gave one), the threads, and the
  * host's inbox. What the pipes look like is built in system_build.c.
@@ -15,7 +15,7 @@
 #include "actors/runtime/crash.h"
 #include "actors/runtime/link_driver.h"
 #include "actors/runtime/reporting.h"
-#include "actors/runtime/system_build.h"
+#include "actors/runtime/system_state.h"
 #include "actors/runtime/watchdog.h"
 #include "transport/socket/clock.h"
 #include "transport/socket/thread_start.h"

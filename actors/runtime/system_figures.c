@@ -1,4 +1,5 @@
-/* figures.c - gathers what the actors and links of a system have counted.
+/* system_figures.c - gathers what the actors and links of a system have
+ * counted.
  *
  * Read by the host's thread after the actors' threads have been joined.
  * SPDX-License-Identifier: Apache-2.0 */
@@ -8,7 +9,7 @@
 
 #include "actors/runtime/link_driver.h"
 #include "actors/runtime/system.h"
-#include "actors/runtime/system_build.h"
+#include "actors/runtime/system_state.h"
 
 static void
 set_name(char *to, const char *from)

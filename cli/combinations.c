@@ -4,7 +4,7 @@
  * whatever one mode of a verb would ignore is refused here, before the verb
  * runs. What depends on the model file as well is refused by the verb.
  * SPDX-License-Identifier: Apache-2.0 */
-#include "cli/base/combinations.h"
+#include "cli/combinations.h"
 
 #include <string.h>
 

@@ -1,4 +1,5 @@
-/* plan.c - from a model file and its data to a plan: every auto is decided.
+/* plan_make.c - from a model file and its data to a plan: every auto is
+ * decided.
  *
  * This file owns: what the data say, which cores there are, and where moments
  * lie. What is learnt, and why, is decided in plan_auto.c.

@@ -1,4 +1,4 @@
-/* model.c - reads a model file into a skn_model_t.
+/* model_read.c - reads a model file into a skn_model_t.
  *
  * Walks the tables of model_tables.c; values.c checks each key, this file puts
  * the values into their structs, and model_rules.c looks at what two keys say

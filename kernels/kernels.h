@@ -62,8 +62,9 @@ typedef struct skn_noise {
 } skn_noise_t;
 
 /* One step of Adam (Kingma & Ba 2015, Algorithm 1; decoupled weight decay of
- * Loshchilov & Hutter 2019). The decays are beta^(1 + steps skipped), so that
- * a row that was idle decays when it is next touched. */
+ * Loshchilov & Hutter 2019). decay1 is beta1, decay2 beta2^(1 + steps skipped),
+ * so that v of a row that was idle decays when it is next touched: equations
+ * (48) and (49) of docs/equations.md. */
 typedef struct skn_adam {
     float rate;
     float decay1, decay2; /* multiply m and v before adding */

@@ -9,7 +9,8 @@
  * slice of the layer below; each is sent on when it is whole, those of a
  * softmax behind their partition. They are answers: no more batches are here
  * than are in flight, and whoever sends them is never kept waiting by others.
- * DESIGN section 4 (reduce), section 5 (step 4).
+ * The merge is equation (21) of docs/equations.md; why an actor does it:
+ * docs/decisions/0009-combiners.md.
  *
  * This file owns: the parts that wait for the rest of theirs.
  * SPDX-License-Identifier: Apache-2.0 */

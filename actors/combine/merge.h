@@ -10,8 +10,9 @@
  *     level 1      (1,0)       (1,1)       shard a owns leaves 0 1 2: it
  *     level 0   0    1      2    3         sends (1,0) and (0,2)
  *
- * A partial is (m, z, u, v) of DESIGN section 5: m = max o, z = sum c
- * exp(o - m), u = sum c exp(o - m) w / z, v = sum over positives of y w.
+ * A partial is (m, z, u, v): m = max o, z = sum c exp(o - m), u = sum c
+ * exp(o - m) w / z, v = sum over positives of y w. Equations (16) to (21) and
+ * (54) of docs/equations.md.
  * SPDX-License-Identifier: Apache-2.0 */
 #ifndef ACTORS_COMBINE_MERGE_H
 #define ACTORS_COMBINE_MERGE_H

@@ -17,7 +17,8 @@
  * bytes a sample there. Sums go with the gradient to the updater, from there to
  * the source, and at a marker to the course.
  *
- * One thread each.  SPDX-License-Identifier: Apache-2.0 */
+ * Equation (60) of docs/equations.md. One thread each.
+ * SPDX-License-Identifier: Apache-2.0 */
 #ifndef ACTORS_COMBINE_ROUNDING_H
 #define ACTORS_COMBINE_ROUNDING_H
 
@@ -25,10 +26,11 @@
 #include "transport/message/coding.h"
 
 /* Batches whose number divides by this are measured: 12 bytes a sample in one
- * of 32 are .3% of int8 with softmax (DESIGN section 5: 129 bytes). */
+ * of 32 are .3% of int8 with softmax, which has 129 bytes a sample: (61) of
+ * docs/equations.md. */
 #define SKN_ROUNDING_BATCHES 32u
 
-/* Above this a coding costs more than it saves: DESIGN section 5, step 3. */
+/* Above this a run warns: docs/codings.md has what errors cost in P@1. */
 #define SKN_ROUNDING_ERROR_MAX 0.02
 
 /* Sums of squares: of g' - g, and of g'. Both 0: nothing was measured. */

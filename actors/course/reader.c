@@ -3,7 +3,7 @@
  * The source says which batch is next; its data are read here, so that they do
  * not cross a link. No gate: it makes what it is told to. The data must be
  * those of the source: their hash comes with every word of it.
- * DESIGN section 5, step 1.  SPDX-License-Identifier: Apache-2.0 */
+ * SPDX-License-Identifier: Apache-2.0 */
 #include "actors/course/batches.h"
 #include "actors/protocol/kinds.h"
 

@@ -10,8 +10,8 @@
  * The course says how far to run; there, or when told to halt, the window
  * runs empty: a marker. A batch follows from its number (batches.h): a resume
  * needs no more, and neither do the readers of other nodes, which make theirs
- * from their own copy of the data when they are told to. DESIGN section 5,
- * step 1.  SPDX-License-Identifier: Apache-2.0 */
+ * from their own copy of the data when they are told to. The gate is (52) of
+ * docs/equations.md.  SPDX-License-Identifier: Apache-2.0 */
 #include "actors/course/batches.h"
 #include "actors/protocol/kinds.h"
 #include "actors/combine/rounding.h"

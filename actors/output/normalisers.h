@@ -5,7 +5,7 @@
  * itself. A sender's part that is late is replaced by the mean of what it said
  * of late, over the samples: one mean for samples that have a label in this
  * shard, and one for those that have not, since whoever has the label says much
- * more than the others. DESIGN section 5 (late: stale).
+ * more than the others. Why: docs/decisions/0016-late-parts.md.
  *
  *     log Z = log sum_k exp(l_k),   l_k = m_k + log z_k, or its mean
  *

@@ -4,8 +4,8 @@
  * bytes a weight: H + 1 of them, rounded up to 16, for each row); what depends
  * on a single row, its hash keys, is brought up to date at once. The message
  * that closes a round builds the index of the copy as it is, and sends it. So
- * the index is a function of the messages, whenever they come. DESIGN section
- * 5, step 6. What it depends on beside the rows (centroids) goes into
+ * the index is a function of the messages, whenever they come: equation (43) of
+ * docs/equations.md. What it depends on beside the rows (centroids) goes into
  * checkpoints: from the first shard's builder, for all of them.
  *
  * This file owns: the copy and the builder. Not here: what an index is

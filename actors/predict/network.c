@@ -2,7 +2,7 @@
  *
  * The output layer is passed through in strips of labels. Beside the best k,
  * each sample keeps (m, z), the greatest logit so far and the sum of
- * exp(o - m), as an output shard does (DESIGN section 5, step 3).
+ * exp(o - m), as an output shard does: (16), (17), (62) of docs/equations.md.
  * SPDX-License-Identifier: Apache-2.0 */
 #include "actors/predict/network.h"
 

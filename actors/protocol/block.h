@@ -7,7 +7,7 @@
 
 #include "skein/limits.h"
 
-/* Rows of a block, from the number of rows alone (DESIGN section 1): the
+/* Rows of a block, from the number of rows alone (docs/equations.md, (53)): the
  * greatest power of two that leaves at least SKN_BLOCKS_MIN blocks, at most
  * SKN_BLOCK_ROWS_MAX, at least 1. */
 static inline uint32_t

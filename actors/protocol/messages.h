@@ -60,8 +60,8 @@ typedef enum skn_purpose {
     F(M, u32, columns, SKN_HIDDEN_MAX, "hidden units of the slice")            \
     F(M, f32s, value, SKN_RUN_MAX, "[rows][columns] after ReLU and dropout")
 
-/* (m, z) of DESIGN section 5 step 3, for each node of the merge tree; or, where
- * nobody needs both, m + log z. */
+/* (m, z), equations (16) and (17) of docs/equations.md, for each node of the
+ * merge tree; or, where nobody needs both, m + log z. */
 #define SKN_FIELDS_partition(F, M)                                             \
     F(M, u64, batch, UINT64_MAX, "number")                                     \
     F(M, u32, shard, SKN_SHARD_MAX - 1, "the sender")                          \

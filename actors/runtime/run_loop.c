@@ -23,8 +23,8 @@
 #include "actors/runtime/waiting.h"
 #include "transport/socket/clock.h"
 
-/* Restarts of a stateless actor before its failure counts: 5 in 60 s, as the
- * supervisor of a process has (DESIGN section 3). */
+/* Restarts of a stateless actor before its failure counts: 5 in 60 s, as many
+ * as a worker process has (cli/base/supervise.h). */
 #define ACTOR_RESTARTS_MAX 5
 #define RESTART_SPAN_NS ((uint64_t)60 * 1000 * 1000 * 1000)
 /* How long an actor produces without a look at its inboxes: some ten looks. */

@@ -4,7 +4,7 @@
  * system may kill for memory: then the worker is started again, with what the
  * run folder holds, within a budget (5 in 60 s). The worker dies with its
  * parent. The signals of cli/base/stop.h ask the worker for a good end.
- * DESIGN section 3.  SPDX-License-Identifier: Apache-2.0 */
+ * SPDX-License-Identifier: Apache-2.0 */
 #ifndef CLI_BASE_SUPERVISE_H
 #define CLI_BASE_SUPERVISE_H
 

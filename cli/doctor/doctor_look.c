@@ -1,7 +1,7 @@
 /* doctor_look.c - this machine as a run will find it.
  *
  * Only what changes how Skein runs is looked at, and each finding says what to
- * do. Facts behind it: DESIGN sections 3 (huge pages, binding) and 4 (files).
+ * do: huge pages, the binding of threads, open files, quotas, others' work.
  * SPDX-License-Identifier: Apache-2.0 */
 #include "cli/doctor/doctor_look.h"
 

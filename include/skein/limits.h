@@ -43,8 +43,8 @@
 #define SKN_PASSES_MAX (2 * SKN_ISSUED_MAX + 2)
 /* Credit of one pipe, in messages. */
 #define SKN_CREDIT_MAX 65536u
-/* Rows of a block, the unit of ownership (DESIGN: at most 4096), and how many
- * blocks a layer has at least, if it has the rows. */
+/* Rows of a block, the unit of ownership, at most; and how many blocks a layer
+ * has at least, if it has the rows. */
 #define SKN_BLOCK_ROWS_MAX 4096u
 #define SKN_BLOCKS_MIN 256u
 /* A string in a message, an option or a name. Paths are PATH_MAX = 4096. */

@@ -14,8 +14,8 @@
  * Pure: no socket, no clock, no file. Whoever drives it says what came and what
  * time it is, and carries out its orders, in their order; the record of a
  * generation must be on disk before its members hear of it. A simulator drives
- * it as the coordinator does. DESIGN section 7; the rules against waiting for
- * ever and against fluttering: docs/elastic.md.
+ * it as the coordinator does. The rules against waiting for ever and against
+ * fluttering: docs/elastic.md.
  * SPDX-License-Identifier: Apache-2.0 */
 #ifndef TOPOLOGY_ELASTIC_MEMBERSHIP_H
 #define TOPOLOGY_ELASTIC_MEMBERSHIP_H
@@ -30,7 +30,7 @@
 #define SKN_MEMBERS_MAX 64u
 
 /* A pulse is sent that often; one who is silent for so long is dead, whose
- * connection ended even sooner: DESIGN asks for 4 s. */
+ * connection ended even sooner. Others are to know of it within 4 s. */
 #define SKN_MEMBER_PULSE_MS 500u
 #define SKN_MEMBER_SILENCE_MS 3500u
 #define SKN_MEMBER_SUSPECT_MS 1000u

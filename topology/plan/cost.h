@@ -2,7 +2,7 @@
  * seconds of work.
  *
  * A forecast from the plan alone, by formulas with stated assumptions; it
- * decides nothing. Bytes: DESIGN section 5. Pure; any thread.
+ * decides nothing. Bytes: docs/equations.md, (61). Pure; any thread.
  * SPDX-License-Identifier: Apache-2.0 */
 #ifndef TOPOLOGY_PLAN_COST_H
 #define TOPOLOGY_PLAN_COST_H

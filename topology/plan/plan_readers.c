@@ -5,7 +5,7 @@
  *     node b     └─▶ reader.0 ─batch─▶ embedding.* of b ─labels─▶ ...
  *
  * Every node has the same files, and makes the same batches of them, so that
- * nothing of the data crosses a link. DESIGN section 5, step 1.
+ * nothing of the data crosses a link.
  * SPDX-License-Identifier: Apache-2.0 */
 #include <stdio.h>
 

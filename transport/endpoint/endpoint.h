@@ -31,7 +31,7 @@
 #include "transport/message/schema.h"
 
 /* Largest frames of a fragment. A fragment is cut so that it passes a thin
- * link between two heartbeats: DESIGN section 4. */
+ * link between two heartbeats: docs/wire.md. */
 #define SKN_ENDPOINT_HEADER_BYTES_MAX 1024u
 #define SKN_ENDPOINT_BODY_BYTES_MAX 65536u
 /* Peers of a node: two connections each way and ten descriptors for each. */

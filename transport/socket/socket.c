@@ -1,7 +1,7 @@
 /* socket.c - the one place where sockets between nodes get their options.
  *
- * This file owns: the options of DESIGN section 4, each of which was measured
- * as necessary, and the monitors.  SPDX-License-Identifier: Apache-2.0 */
+ * This file owns: the options of these sockets, each of which was measured as
+ * necessary, and the monitors.  SPDX-License-Identifier: Apache-2.0 */
 #include "transport/socket/socket.h"
 
 #include <errno.h>

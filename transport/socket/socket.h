@@ -12,8 +12,8 @@
 #include "skein/error.h"
 #include "transport/socket/keys.h"
 
-/* Heartbeats: one lost is noise, two a coincidence (DESIGN section 4). A cut
- * cable is seen after 3.0 to 3.7 s (measured). */
+/* Heartbeats: one lost is noise, two a coincidence. A cut cable is seen after
+ * 3.0 to 3.7 s (measured). */
 #define SKN_HEARTBEAT_MS 1000
 #define SKN_SILENCE_MS (3 * SKN_HEARTBEAT_MS)
 /* The system would try for a minute and more: after a cut of 45 s, nodes were

@@ -365,7 +365,7 @@ Test(plan, few_labels_get_few_buckets)
     }
 }
 
-/* DESIGN section 4: one config gives one model on any machine. */
+/* One config gives one model on any machine: docs/decisions/0003-auto.md. */
 Test(plan, cores_change_shards_and_nothing_else)
 {
     write_data(300, 20, 900, 7);

@@ -236,8 +236,8 @@ Test(coding, random_rounding_is_unbiased)
 
 /* --- how many bytes ------------------------------------------------------- */
 
-/* DESIGN section 5: a batch of 1,024 samples, 128 units, half of them open:
- * B H (1/8 + d b), and a scale a sample in int8 and int4. */
+/* A batch of 1,024 samples, 128 units, half of them open: B H (1/8 + d b), and
+ * a scale a sample in int8 and int4 (docs/equations.md, (61)). */
 Test(coding, activations_take_the_bytes_of_the_formula)
 {
     enum {

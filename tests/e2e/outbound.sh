@@ -6,7 +6,8 @@
 # there is no way to them). c and d reach each other through a. The fifth is a
 # stranger's, and in the end the coordinator's.
 # Covers actors/links/link_tunnels.c, actors/links/routes.c and
-# transport/tunnels*.c with real processes. SPDX-License-Identifier: Apache-2.0
+# transport/tunnel/tunnels*.c with real processes.
+# SPDX-License-Identifier: Apache-2.0
 # shellcheck source=tests/e2e/lib.sh
 . "$(dirname "$0")/lib.sh"
 # shellcheck source=tests/e2e/tiny.sh

@@ -1,7 +1,7 @@
 /* document_tree.h - the inside of a document, for the files that make one.
  *
- * Private to topology/document*.c. Nodes and their text live in the blocks of
- * their document and die with it; nothing is freed one by one.
+ * Private to topology/config/document*.c. Nodes and their text live in the
+ * blocks of their document and die with it; nothing is freed one by one.
  * SPDX-License-Identifier: Apache-2.0 */
 #ifndef TOPOLOGY_CONFIG_DOCUMENT_TREE_H
 #define TOPOLOGY_CONFIG_DOCUMENT_TREE_H

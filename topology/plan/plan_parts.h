@@ -1,6 +1,6 @@
 /* plan_parts.h - a plan while its actors and pipes are written down.
  *
- * Private to topology/plan_*.c.
+ * Private to topology/plan/plan_*.c.
  * SPDX-License-Identifier: Apache-2.0 */
 #ifndef TOPOLOGY_PLAN_PLAN_PARTS_H
 #define TOPOLOGY_PLAN_PLAN_PARTS_H

@@ -119,6 +119,82 @@ class Tidy(unittest.TestCase):
         self.caught(self.run_tidy({"tests/x.sh": "#!/bin/sh\n"}),
                     "tests/x.sh:1:", "SPDX")
 
+    # --- references ---
+
+    def test_paths_in_comments_are_in_the_tree(self):
+        for line in ("/* see {} */\n", "// see {}.\n",
+                     "/* a sentence\n * about {}, and more */\n"):
+            self.clean(self.source(SOURCE, BODY + line.format(TEST)))
+            for path in ("actors/lost.c", "docs/lost.md", "tests/e2e/lost.sh",
+                         "bench/lost.py", "include/skein/lost.h"):
+                place = SOURCE + (":12:" if "\n *" in line else ":11:")
+                self.caught(self.source(SOURCE, BODY + line.format(path)),
+                            place, path + " is not in the tree")
+
+    def test_paths_of_all_folders_are_looked_for(self):
+        for folder in ("actors", "transport", "topology", "formats", "cli",
+                       "kernels", "include", "docs", "tests", "bench",
+                       "configs"):
+            path = folder + "/deep/lost.h"
+            self.caught(self.run_tidy({"README.md": f"See `{path}`.\n"}),
+                        "README.md:1:", path)
+
+    def test_paths_in_code_are_none(self):
+        self.clean(self.source(
+            SOURCE, 'const char *skn_x = "docs/lost.md";\n' + BODY))
+
+    def test_paths_in_scripts_are_in_the_tree(self):
+        spdx = "# SPDX-License-Identifier: Apache-2.0\n"
+        for name in ("tests/x.sh", "bench/x.py", ".ci/x", "Makefile"):
+            self.clean(self.run_tidy({name: spdx + f"cat {name}\n"}))
+            self.caught(self.run_tidy({name: spdx + "cat tests/lost.sh\n"}),
+                        name + ":2:", "tests/lost.sh is not in the tree")
+
+    def test_a_star_stands_for_anything_that_is_there(self):
+        self.clean(self.source(SOURCE, "/* formats/text/a*.c */\n" + BODY))
+        self.caught(self.source(SOURCE, "/* formats/text/b*.c */\n" + BODY),
+                    SOURCE + ":4:", "formats/text/b*.c is not in the tree")
+
+    def test_names_that_stand_for_others_pass(self):
+        self.clean(self.source(
+            SOURCE, "/* tests/ROOM/test_NAME.c, docs/decisions/NNNN-x.md */\n"
+            + BODY))
+
+    def test_other_paths_pass(self):
+        self.clean(self.source(
+            SOURCE, "/* build/docs/x.md, lib/x.c, docs/, an actors/x.cc,\n"
+            " * https://example.org/docs/x.md */\n" + BODY))
+
+    def test_links_of_a_page_are_from_its_folder(self):
+        page = "docs/deep/page.md"
+        good = {page: "[a](other.md#part) [b](../../README.md) [c](..)\n"
+                "[d](#here) [e](https://example.org/docs/lost.md)\n"
+                "[f](other.md \"a title\")\n",
+                "docs/deep/other.md": "[back](page.md)\n",
+                "README.md": "[a page](docs/deep/page.md) [all](docs)\n"}
+        self.clean(self.run_tidy(good))
+        for target, place in (("lost.md", "docs/deep/lost.md"),
+                              ("docs/deep/other.md",
+                               "docs/deep/docs/deep/other.md"),
+                              ("../other.md#part", "docs/other.md"),
+                              ("../../src", "src")):
+            self.caught(self.run_tidy({**good, page: f"\n[a]({target})\n"}),
+                        page + ":2:", f"a link to {place}, which")
+
+    def test_what_does_not_ship_is_no_reference(self):
+        word = "DES" "IGN"
+        spdx = "# SPDX-License-Identifier: Apache-2.0\n"
+        for text in (word + " section 5", word + "'s section 5",
+                     word + ", section 5", word + "\n * section 5", word):
+            self.caught(self.source(SOURCE, f"/* {text} */\n" + BODY),
+                        SOURCE + ":4:", "a plan that is not in the tree")
+            self.caught(self.run_tidy({"docs/x.md": text + "\n"}),
+                        "docs/x.md:1:", "a plan that is not in the tree")
+            self.caught(self.run_tidy({"bench/x.sh": spdx + f"# {text}\n"}),
+                        "bench/x.sh:2:", "a plan that is not in the tree")
+        self.clean(self.run_tidy({"docs/x.md": "design section 5, RE"
+                                  + word + "ED\n"}))
+
     # --- the shape of a source ---
 
     def test_a_missing_head_is_caught(self):

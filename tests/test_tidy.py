@@ -440,6 +440,37 @@ class Tidy(unittest.TestCase):
             "\n\n#endif", "\n#include <zmq.h>\n\n#endif")
         self.caught(self.run_tidy({name: text}), name + ":6:", "ZeroMQ")
 
+    # --- names ---
+
+    def test_a_word_for_two_things_is_caught(self):
+        for first, second in (
+                ("typedef struct x {\n    int a;\n} x_t;\n",
+                 "typedef struct x {\n    int b;\n} x_t;\n"),
+                ("enum {\n    LOW,\n    HIGH\n};\n",
+                 "enum {\n    HIGH = 2\n};\n"),
+                ("#define SIZE 1\n", "#define SIZE 2\n"),
+                ("int\nskn_x(void)\n{\n    return 1;\n}\n",
+                 "int\nskn_x(void)\n{\n    return 2;\n}\n")):
+            other, test = "cli/base/other.c", "tests/cli/base/test_other.c"
+            files = {other: head(other) + second, test: head(test) + BODY}
+            self.caught(self.source(SOURCE, first, files), SOURCE,
+                        "one word for one thing")
+        self.clean(self.source(
+            SOURCE, "#define E(name) name,\nenum {\n    A\n};\n#undef E\n",
+            {other: head(other) + "#define E(name) 1\n#undef E\n",
+             test: head(test) + BODY}))
+
+    def test_a_tag_that_is_not_the_type_is_caught(self):
+        self.caught(self.source(SOURCE, "typedef struct x {\n    int a;\n"
+                                "} y_t;\n"), SOURCE + ":4:", "one name")
+
+    def test_two_sources_of_one_name_are_caught(self):
+        other, test = "cli/base/answer.c", "tests/cli/base/test_answer.c"
+        self.caught(self.source(SOURCE, "int skn_x;\n",
+                                {other: head(other) + "int skn_y;\n",
+                                 test: head(test) + BODY}),
+                    SOURCE + ":1:", "the same name")
+
     # --- words ---
 
     def test_zeromq_stays_in_transport_and_the_runtime(self):

@@ -19,7 +19,7 @@
 /* Column of the notes, where names are short. */
 #define NOTE_COLUMN 58
 
-typedef struct text_drawing {
+typedef struct drawing {
     const skn_wiring_t *wiring;
     uint32_t *group; /* of each actor: the first one with its stem */
     uint32_t *order; /* groups, by their first actors */

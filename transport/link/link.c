@@ -333,7 +333,7 @@ skn_link_finish(skn_link_t *link)
 bool
 skn_link_ended(const skn_link_t *link)
 {
-    return link->receiving.head == SKN_RECORD_ENDED;
+    return link->receiving.head == SKN_NEXT_RECORD_ENDED;
 }
 
 void

@@ -119,7 +119,7 @@ skn_receiving_take(skn_receiving_t *receiving, uint64_t offset,
 static bool
 break_off(skn_receiving_t *receiving, skn_error_t *error)
 {
-    receiving->head = SKN_RECORD_BROKEN;
+    receiving->head = SKN_NEXT_RECORD_BROKEN;
     if (error && error->status == SKN_OK)
         (void)skn_fail(error, SKN_BAD_MESSAGE, "the stream is broken");
     return false;
@@ -150,8 +150,8 @@ read_length(skn_receiving_t *receiving, skn_error_t *error)
     }
     receiving->record_bytes = (size_t)receiving->length;
     receiving->filled = 0;
-    receiving->head =
-        receiving->length == 0 ? SKN_RECORD_ENDED : SKN_RECORD_FILLING;
+    receiving->head = receiving->length == 0 ? SKN_NEXT_RECORD_ENDED
+                                             : SKN_NEXT_RECORD_FILLING;
     receiving->length = receiving->length_count = 0;
     return true;
 }
@@ -195,7 +195,7 @@ fill_record(skn_receiving_t *receiving, skn_error_t *error)
     receiving->filled += bytes;
     receiving->moved += bytes;
     if (receiving->filled == receiving->record_bytes)
-        receiving->head = SKN_RECORD_READY;
+        receiving->head = SKN_NEXT_RECORD_READY;
     return true;
 }
 
@@ -205,11 +205,11 @@ skn_receiving_fill(skn_receiving_t *receiving, skn_error_t *error)
     bool sound = true;
     if (error)
         error->status = SKN_OK;
-    if (receiving->head == SKN_RECORD_LENGTH)
+    if (receiving->head == SKN_NEXT_RECORD_LENGTH)
         sound = read_length(receiving, error);
-    if (receiving->head == SKN_RECORD_FILLING)
+    if (receiving->head == SKN_NEXT_RECORD_FILLING)
         sound = fill_record(receiving, error);
-    if (receiving->head == SKN_RECORD_ENDED &&
+    if (receiving->head == SKN_NEXT_RECORD_ENDED &&
         (receiving->arrived > receiving->moved || receiving->held_count > 0)) {
         (void)skn_fail(error, SKN_BAD_MESSAGE,
                        "bytes behind the end of the stream");
@@ -225,20 +225,20 @@ skn_receiving_record(skn_receiving_t *receiving, skn_frame_t *record,
 {
     if (error)
         error->status = SKN_OK;
-    if (receiving->head == SKN_RECORD_TAKEN) {
-        receiving->head = SKN_RECORD_LENGTH;
+    if (receiving->head == SKN_NEXT_RECORD_TAKEN) {
+        receiving->head = SKN_NEXT_RECORD_LENGTH;
         if (receiving->capacity > KEPT_BYTES_MAX) {
             free(receiving->record);
             receiving->record = NULL;
             receiving->capacity = 0;
         }
     }
-    if (receiving->head != SKN_RECORD_READY &&
+    if (receiving->head != SKN_NEXT_RECORD_READY &&
         !skn_receiving_fill(receiving, error))
         return false;
-    if (receiving->head != SKN_RECORD_READY)
+    if (receiving->head != SKN_NEXT_RECORD_READY)
         return false;
-    receiving->head = SKN_RECORD_TAKEN;
+    receiving->head = SKN_NEXT_RECORD_TAKEN;
     receiving->record_count++;
     receiving->record_bytes_total += receiving->record_bytes;
     *record = (skn_frame_t){ receiving->record, receiving->record_bytes };

@@ -36,12 +36,12 @@ typedef enum skn_stretch_fate {
 } skn_stretch_fate_t;
 
 typedef enum skn_record_state {
-    SKN_RECORD_LENGTH,  /* its length is not here yet */
-    SKN_RECORD_FILLING, /* some of its bytes are not */
-    SKN_RECORD_READY,   /* complete */
-    SKN_RECORD_TAKEN,   /* lent to the layer above */
-    SKN_RECORD_ENDED,   /* there is none: the stream came to its end */
-    SKN_RECORD_BROKEN   /* there is none: skn_receiving_record says why */
+    SKN_NEXT_RECORD_LENGTH,  /* its length is not here yet */
+    SKN_NEXT_RECORD_FILLING, /* some of its bytes are not */
+    SKN_NEXT_RECORD_READY,   /* complete */
+    SKN_NEXT_RECORD_TAKEN,   /* lent to the layer above */
+    SKN_NEXT_RECORD_ENDED,   /* there is none: the stream came to its end */
+    SKN_NEXT_RECORD_BROKEN   /* there is none: skn_receiving_record says why */
 } skn_record_state_t;
 
 typedef struct skn_receiving {

@@ -65,9 +65,9 @@ Test(receiving, records_come_out_in_order)
     cr_expect_eq(take(receiving, 7, "o\5three\0", 8), SKN_STRETCH_NEXT);
     expect_record(receiving, "two");
     expect_record(receiving, "three");
-    cr_expect_neq(receiving->head, SKN_RECORD_ENDED);
+    cr_expect_neq(receiving->head, SKN_NEXT_RECORD_ENDED);
     expect_none(receiving);
-    cr_expect_eq(receiving->head, SKN_RECORD_ENDED);
+    cr_expect_eq(receiving->head, SKN_NEXT_RECORD_ENDED);
     expect_none(receiving);
     cr_expect_eq(receiving->record_count, 3);
     cr_expect_eq(receiving->record_bytes_total, 11);
@@ -181,7 +181,7 @@ expect_broken(const char *stream, size_t count, const char *want)
     cr_expect_not(skn_receiving_record(receiving, &record, &error));
     cr_expect_eq(error.status, SKN_BAD_MESSAGE);
     cr_expect_str_eq(error.text, want);
-    cr_expect_eq(receiving->head, SKN_RECORD_BROKEN);
+    cr_expect_eq(receiving->head, SKN_NEXT_RECORD_BROKEN);
     cr_expect_not(skn_receiving_record(receiving, &record, &error));
     receiving_free(receiving);
 }

@@ -45,7 +45,7 @@ skn_combining_init(skn_combining_t *combining, skn_error_t *error)
     if (!combining->merge.scratch || !combining->greatest || !combining->push)
         return SKN_NO_MEMORY;
     combining->nodes =
-        malloc(shards * SKN_NODES_MAX * sizeof(*combining->nodes));
+        malloc(shards * SKN_TREE_NODES_MAX * sizeof(*combining->nodes));
     combining->begin = malloc((rows + 1) * sizeof(*combining->begin));
     combining->pushed = malloc(rows * sizeof(*combining->pushed));
     if (!combining->nodes || !combining->begin || !combining->pushed)
@@ -129,7 +129,7 @@ skn_combining_check_partition(const skn_combining_t *combining,
                               const skn_partition_t *part, skn_error_t *error)
 {
     size_t nodes = part->node.count;
-    if (nodes == 0 || nodes > SKN_NODES_MAX ||
+    if (nodes == 0 || nodes > SKN_TREE_NODES_MAX ||
         part->greatest.count != nodes * part->rows ||
         (part->sum.count != nodes * part->rows && part->sum.count != 0))
         return refuse_partition(combining, part, "it has the wrong size",
@@ -168,7 +168,7 @@ skn_combining_check_share(const skn_combining_t *combining,
                     !count_rows(&share->pushed, share->columns, share->open.at,
                                 &pushes))))
         return refuse_share(combining, share, "it is not packed well", error);
-    if (nodes == 0 || nodes > SKN_NODES_MAX ||
+    if (nodes == 0 || nodes > SKN_TREE_NODES_MAX ||
         share->pull.count != nodes * pulls ||
         share->push.count != nodes * pushes)
         return refuse_share(combining, share, "it has the wrong size", error);

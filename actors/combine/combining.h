@@ -42,8 +42,8 @@ typedef struct skn_combining {
     int64_t as_leaf;              /* what is sent is this leaf; -1: as it is */
     /* Its own. */
     skn_merge_t merge;
-    uint32_t node_count, node[SKN_NODES_MAX]; /* those that are sent */
-    skn_tree_node_t *nodes; /* [shards][SKN_NODES_MAX] that are merged */
+    uint32_t node_count, node[SKN_TREE_NODES_MAX]; /* those that are sent */
+    skn_tree_node_t *nodes; /* [shards][SKN_TREE_NODES_MAX] that are merged */
     float *greatest;        /* [2][batch_rows]: greatest, sum */
     float *push;            /* [batch_rows][columns] */
     size_t *begin;          /* [batch_rows + 1] */

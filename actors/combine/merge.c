@@ -46,7 +46,7 @@ cover(uint32_t leaf_count, uint32_t first, uint32_t end, uint32_t level,
     if (node_first >= end || node_end <= first)
         return count;
     if (node_first >= first && node_end <= end) {
-        assert(count < SKN_NODES_MAX);
+        assert(count < SKN_TREE_NODES_MAX);
         places[count] = skn_node_place(level, index);
         return count + 1;
     }

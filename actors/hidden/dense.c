@@ -33,10 +33,11 @@ typedef struct dense {
     bool fixed;      /* a leaf a block of units, not one a shard */
     bool half;       /* products multiply bf16 */
     skn_merge_t down;
-    uint32_t node_count, node[SKN_NODES_MAX]; /* those that are sent down */
-    bool packed;    /* at open positions only: packing.h */
-    uint32_t *open; /* [batch_rows] */
-    float *whole;   /* [batch_rows][columns below] of a node, to be packed */
+    uint32_t node_count,
+        node[SKN_TREE_NODES_MAX]; /* those that are sent down */
+    bool packed;                  /* at open positions only: packing.h */
+    uint32_t *open;               /* [batch_rows] */
+    float *whole; /* [batch_rows][columns below] of a node, to be packed */
 } dense_t;
 
 /* What a leaf of the tree is computed from. */

@@ -74,9 +74,10 @@ typedef struct skn_head {
     size_t hidden_stride;
     uint32_t row_first, row_count, block_rows, batch_rows;
     skn_merge_t merge;
-    uint32_t node_count, node[SKN_NODES_MAX]; /* those that this shard sends */
-    const skn_rows_t *rows; /* lent; set by the actor before each pass */
-    float *scaled;          /* [batch_rows][hidden_stride] */
+    uint32_t node_count,
+        node[SKN_TREE_NODES_MAX]; /* those that this shard sends */
+    const skn_rows_t *rows;       /* lent; set by the actor before each pass */
+    float *scaled;                /* [batch_rows][hidden_stride] */
     float *work; /* [batch_rows][work_units]: exp, or logits to look at; or
                     [units][stride] logits of a strip */
     size_t work_floats;

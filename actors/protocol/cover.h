@@ -9,12 +9,12 @@
 #define SKN_LEAVES_MAX (1u << 20)
 
 /* Nodes that one sender sends: a cover has two a level. */
-#define SKN_NODES_MAX 64u
+#define SKN_TREE_NODES_MAX 64u
 
 uint32_t skn_node_place(uint32_t level, uint32_t index);
 
 /* The fewest nodes that cover leaves [first, end) of `leaf_count`; returns how
- * many, at most SKN_NODES_MAX. */
+ * many, at most SKN_TREE_NODES_MAX. */
 uint32_t skn_merge_cover(uint32_t leaf_count, uint32_t first, uint32_t end,
                          uint32_t *places);
 

@@ -66,7 +66,7 @@ typedef enum skn_purpose {
     F(M, u64, batch, UINT64_MAX, "number")                                     \
     F(M, u32, shard, SKN_SHARD_MAX - 1, "the sender")                          \
     F(M, u32, rows, SKN_BATCH_ROWS_MAX, "samples")                             \
-    F(M, u32s, node, SKN_NODES_MAX, "nodes of the merge tree, by place")       \
+    F(M, u32s, node, SKN_TREE_NODES_MAX, "nodes of the merge tree, by place")  \
     F(M, f32s, greatest, SKN_RUN_MAX, "[nodes][rows] m, the greatest logit")   \
     F(M, f32s, sum, SKN_RUN_MAX,                                               \
       "[nodes][rows] z, sum of c exp(o - m); none: m is m + log z")
@@ -85,7 +85,7 @@ typedef enum skn_purpose {
     F(M, u32, normalised, 1, "1: u and v, for a partition; 0: a part to add")  \
     F(M, u32s, open, SKN_BATCH_ROWS_MAX, "[rows] packed; empty: all columns")  \
     F(M, u32s, pushed, SKN_BATCH_ROWS_MAX, "[rows] packed, of push")           \
-    F(M, u32s, node, SKN_NODES_MAX, "nodes of the merge tree, by place")       \
+    F(M, u32s, node, SKN_TREE_NODES_MAX, "nodes of the merge tree, by place")  \
     F(M, f32s, pull, SKN_RUN_MAX, "[nodes][rows][columns] u, or the part")     \
     F(M, f32s, push, SKN_RUN_MAX, "[nodes][rows][columns] v, of positives")    \
     F(M, f32s, changed, SKN_RUN_MAX,                                           \
@@ -99,7 +99,8 @@ typedef enum skn_purpose {
     F(M, u32, column_first, SKN_HIDDEN_MAX, "first hidden unit")               \
     F(M, u32, columns, SKN_HIDDEN_MAX, "hidden units")                         \
     F(M, u32s, open, SKN_BATCH_ROWS_MAX, "[rows] packed; empty: all columns")  \
-    F(M, u32s, node, SKN_NODES_MAX, "nodes of the layer's tree, by place")     \
+    F(M, u32s, node, SKN_TREE_NODES_MAX,                                       \
+      "nodes of the layer's tree, by place")                                   \
     F(M, f32s, value, SKN_RUN_MAX, "[nodes][rows][columns] of d loss / d h")   \
     F(M, f32s, changed, SKN_RUN_MAX,                                           \
       "[nodes][rows] by a link: sums of squares; or nothing")

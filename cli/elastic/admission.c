@@ -34,7 +34,7 @@ drop(struct cli_admitted *admitted)
 void
 cli_admission_fini(cli_admission_t *admission)
 {
-    for (uint32_t k = 0; k < SKN_MEMBERS_MAX; k++)
+    for (uint32_t k = 0; k < SKN_CLUSTER_NODES_MAX; k++)
         drop(&admission->member[k]);
     free(admission->settings);
     admission->settings = NULL;
@@ -197,7 +197,7 @@ json_t *
 cli_admission_next(cli_admission_t *admission, uint64_t now_ns,
                    uint32_t *member)
 {
-    for (uint32_t k = 0; k < SKN_MEMBERS_MAX; k++) {
+    for (uint32_t k = 0; k < SKN_CLUSTER_NODES_MAX; k++) {
         struct cli_admitted *admitted = &admission->member[k];
         if (!admitted->waiting)
             continue;

@@ -34,7 +34,7 @@ typedef struct cli_admission {
         json_t *waiting;       /* the hello of another one, or NULL */
         uint64_t asked_ns;     /* when who is let in was asked */
         uint64_t complaint_ns; /* the newest */
-    } member[SKN_MEMBERS_MAX];
+    } member[SKN_CLUSTER_NODES_MAX];
 } cli_admission_t;
 
 /* Zeroed before; closed in any case. `names` must outlive it. SKN_NO_MEMORY. */

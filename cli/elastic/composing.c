@@ -9,7 +9,7 @@
 void
 cli_composing_fini(cli_composing_t *composing)
 {
-    for (uint32_t k = 0; k < SKN_MEMBERS_MAX; k++)
+    for (uint32_t k = 0; k < SKN_CLUSTER_NODES_MAX; k++)
         skn_cut_fini(&composing->cut[k]);
     json_decref(composing->text);
     *composing = (cli_composing_t){ 0 };
@@ -29,10 +29,10 @@ cli_composing_take(cli_composing_t *composing, uint32_t member,
 
 static size_t
 list_cuts(const cli_composing_t *composing, uint64_t set, uint64_t generation,
-          const char *run_id, const skn_cut_t *list[SKN_MEMBERS_MAX])
+          const char *run_id, const skn_cut_t *list[SKN_CLUSTER_NODES_MAX])
 {
     size_t count = 0;
-    for (uint32_t k = 0; k < SKN_MEMBERS_MAX; k++) {
+    for (uint32_t k = 0; k < SKN_CLUSTER_NODES_MAX; k++) {
         const skn_cut_t *cut = &composing->cut[k];
         if ((set & ((uint64_t)1 << k)) && cut->part.file_count > 0 &&
             cut->generation == generation &&
@@ -47,7 +47,7 @@ cli_composing_choose(cli_composing_t *composing, uint64_t set,
                      uint64_t generation, const skn_held_t *held,
                      const cli_manifests_t *manifests, skn_point_t *point)
 {
-    const skn_cut_t *list[SKN_MEMBERS_MAX];
+    const skn_cut_t *list[SKN_CLUSTER_NODES_MAX];
     skn_manifest_t base = { 0 };
     skn_json_text_t text = { 0 };
     skn_cut_sum_t sum;

@@ -13,7 +13,8 @@
 
 /* { 0 } holds nothing. */
 typedef struct cli_composing {
-    skn_cut_t cut[SKN_MEMBERS_MAX]; /* newest of each member; no file: none */
+    skn_cut_t
+        cut[SKN_CLUSTER_NODES_MAX]; /* newest of each member; no file: none */
     json_t *text;                   /* of the manifest that was composed last */
     skn_cut_sum_t sum;              /* and what it comes to */
 } cli_composing_t;

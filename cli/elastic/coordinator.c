@@ -52,9 +52,9 @@ typedef struct member_holding {
 typedef struct cluster {
     const cli_call_t *call;
     skn_model_t *model;
-    const char *names[SKN_MEMBERS_MAX];
-    const char *keys[SKN_MEMBERS_MAX];
-    char key_text[SKN_MEMBERS_MAX][SKN_KEY_TEXT_BYTES];
+    const char *names[SKN_CLUSTER_NODES_MAX];
+    const char *keys[SKN_CLUSTER_NODES_MAX];
+    char key_text[SKN_CLUSTER_NODES_MAX][SKN_KEY_TEXT_BYTES];
     uint32_t count;
     skn_keys_t *own;
     skn_control_t *control;
@@ -64,7 +64,7 @@ typedef struct cluster {
     cli_lookout_t lookout;
     skn_balance_t *balance;
     uint64_t balanced; /* the generation that it looks at */
-    member_holding_t holding[SKN_MEMBERS_MAX];
+    member_holding_t holding[SKN_CLUSTER_NODES_MAX];
     cli_manifests_t manifests;
     cli_composing_t composing;
     cli_admission_t admission;
@@ -136,7 +136,7 @@ static skn_status_t
 choose(void *job, uint64_t set, skn_point_t *point, skn_error_t *error)
 {
     cluster_t *coordinator = job;
-    skn_holder_t holders[SKN_MEMBERS_MAX];
+    skn_holder_t holders[SKN_CLUSTER_NODES_MAX];
     size_t count = 0, lists = 0;
     for (uint32_t k = 0; k < coordinator->count; k++) {
         const member_holding_t *holding = &coordinator->holding[k];
@@ -536,7 +536,7 @@ open_membership(cluster_t *coordinator, uint32_t wait_s, skn_error_t *error)
     const skn_model_t *model = coordinator->model;
     const cli_run_journal_t *journal = &coordinator->journal;
     uint32_t copies = (uint32_t)model->checkpoint.copies;
-    uint32_t cores[SKN_MEMBERS_MAX] = { 0 };
+    uint32_t cores[SKN_CLUSTER_NODES_MAX] = { 0 };
     for (uint32_t k = 0; k < coordinator->count; k++)
         cores[k] = skn_model_cores_count(&model->nodes[k].cores);
     const skn_membership_options_t options = {

@@ -16,7 +16,7 @@ typedef struct cli_lookout_seat {
 } cli_lookout_seat_t;
 
 typedef struct cli_lookout {
-    cli_lookout_seat_t seat[SKN_MEMBERS_MAX];
+    cli_lookout_seat_t seat[SKN_CLUSTER_NODES_MAX];
     uint64_t told_ns;
 } cli_lookout_t;
 

@@ -603,9 +603,10 @@ static skn_status_t
 open_reach(client_t *member, skn_error_t *error)
 {
     const skn_model_t *model = member->model;
-    const char *address[SKN_REACH_MAX];
-    size_t count =
-        model->node_count < SKN_REACH_MAX ? model->node_count : SKN_REACH_MAX;
+    const char *address[SKN_CLUSTER_NODES_MAX];
+    size_t count = model->node_count < SKN_CLUSTER_NODES_MAX
+                       ? model->node_count
+                       : SKN_CLUSTER_NODES_MAX;
     for (size_t k = 0; k < count; k++)
         address[k] = model->nodes[k].address;
     member->reach = skn_reach_new(address, (uint32_t)count, error);

@@ -26,7 +26,7 @@ typedef struct cli_run_journal {
     uint64_t saved_batch, saved_in;
     bool over; /* the run is done */
     skn_harvest_sum_t harvested;
-    double speeds[SKN_MEMBERS_MAX]; /* of nodes; 0: not there */
+    double speeds[SKN_CLUSTER_NODES_MAX]; /* of nodes; 0: not there */
     skn_error_t broken;
 } cli_run_journal_t;
 

@@ -63,8 +63,8 @@
 /* Fields of one message. */
 #define SKN_FIELDS_MAX 32u
 /* Rounds of a coded run through the lengths of its rows: nodes of a merge tree
- * (SKN_NODES_MAX of actors/protocol/cover.h). Bounds the rows that are counted.
- * */
+ * (SKN_TREE_NODES_MAX of actors/protocol/cover.h). Bounds the rows that are
+ * counted. */
 #define SKN_CODED_ROUNDS_MAX 64u
 /* Ids of a user's own messages start here. */
 #define SKN_USER_MESSAGE_ID_MIN 1000u

@@ -690,7 +690,7 @@ skn_membership_t *
 skn_membership_new(const skn_membership_options_t *options,
                    const char *const *names, skn_error_t *error)
 {
-    if (options->count == 0 || options->count > SKN_MEMBERS_MAX ||
+    if (options->count == 0 || options->count > SKN_CLUSTER_NODES_MAX ||
         options->least > options->count) {
         (void)skn_fail(error, SKN_USAGE, "%u members, at least %u of them",
                        options->count, options->least);

@@ -25,9 +25,9 @@
 #include <stdint.h>
 
 #include "skein/error.h"
+#include "skein/limits.h"
 
-/* Sets of members are 64 bits. */
-#define SKN_MEMBERS_MAX 64u
+_Static_assert(SKN_CLUSTER_NODES_MAX <= 64, "sets of members are 64 bits");
 
 /* A pulse is sent that often; one who is silent for so long is dead, whose
  * connection ended even sooner. Others are to know of it within 4 s. */

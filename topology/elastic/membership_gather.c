@@ -90,11 +90,12 @@ wait_for_members(skn_membership_t *membership, uint64_t set, const char *why,
     membership->told_ns = now_ns;
     skn_membership_tell(
         membership, "waiting for %s: %s",
-        skn_membership_list(membership,
-                            ~set & (membership->options.count == SKN_MEMBERS_MAX
-                                        ? UINT64_MAX
-                                        : bit(membership->options.count) - 1),
-                            text),
+        skn_membership_list(
+            membership,
+            ~set & (membership->options.count == SKN_CLUSTER_NODES_MAX
+                        ? UINT64_MAX
+                        : bit(membership->options.count) - 1),
+            text),
         why);
 }
 

@@ -11,7 +11,7 @@
 
 #define NS_PER_MS 1000000u
 /* No input makes more: a START, an ABORT and a word for each member. */
-#define ORDERS_MAX (4u * SKN_MEMBERS_MAX + 16u)
+#define ORDERS_MAX (4u * SKN_CLUSTER_NODES_MAX + 16u)
 
 typedef struct member_state {
     bool here;  /* heard of lately, and not dead */
@@ -64,8 +64,8 @@ struct skn_membership {
     bool renew; /* the generation that runs is to end, with nobody's change */
     char reason[240]; /* why the next generation is another one */
     skn_error_t error;
-    member_state_t member[SKN_MEMBERS_MAX];
-    uint32_t cores[SKN_MEMBERS_MAX];
+    member_state_t member[SKN_CLUSTER_NODES_MAX];
+    uint32_t cores[SKN_CLUSTER_NODES_MAX];
     skn_duty_t order[ORDERS_MAX];
     size_t order_first, order_count;
 };

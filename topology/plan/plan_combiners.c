@@ -119,7 +119,7 @@ leaf_at(const skn_plan_t *plan, size_t layer, uint32_t shard)
 uint32_t
 skn_plan_parts(const skn_plan_t *plan, size_t layer, uint32_t node)
 {
-    uint32_t first, place[SKN_NODES_MAX];
+    uint32_t first, place[SKN_TREE_NODES_MAX];
     uint32_t count = shards_on(plan, layer, node, &first);
     if (count == 0 || !is_fixed(plan))
         return count > 0;

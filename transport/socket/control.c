@@ -47,7 +47,7 @@ struct skn_control {
     bool is_unknown; /* the coordinator's name meant nothing here */
     skn_address_t own;
     char bound[SKN_ADDRESS_BYTES];
-    control_member_t member[SKN_CONTROL_MEMBERS_MAX];
+    control_member_t member[SKN_CLUSTER_NODES_MAX];
     size_t member_count;
     zmq_msg_t frame; /* the last message */
     char sentence[SKN_DOOR_TEXT_BYTES];
@@ -108,10 +108,10 @@ control_new(const skn_control_options_t *options, bool listens,
     control->admits = options->admits;
     control->member_count = options->member_count;
     skn_status_t status = SKN_OK;
-    if (options->member_count > SKN_CONTROL_MEMBERS_MAX)
+    if (options->member_count > SKN_CLUSTER_NODES_MAX)
         status =
             skn_fail(error, SKN_BAD_CONFIG, "%zu members, at most %u",
-                     options->member_count, (unsigned)SKN_CONTROL_MEMBERS_MAX);
+                     options->member_count, (unsigned)SKN_CLUSTER_NODES_MAX);
     if (status == SKN_OK)
         status = check(control, options, error);
     if (status == SKN_OK && !(control->context = zmq_ctx_new()))
@@ -144,7 +144,7 @@ open_socket(skn_control_t *control, const skn_control_options_t *options,
 static skn_authenticator_t *
 authenticator_of(const skn_control_options_t *options, skn_error_t *error)
 {
-    skn_admitted_t admitted[SKN_CONTROL_MEMBERS_MAX] = { { 0 } };
+    skn_admitted_t admitted[SKN_CLUSTER_NODES_MAX] = { { 0 } };
     for (size_t k = 0; options->keys && k < options->member_count; k++) {
         admitted[k].peer = (uint32_t)k;
         (void)snprintf(admitted[k].public_key, sizeof(admitted[k].public_key),

@@ -20,12 +20,12 @@
 #include <stdint.h>
 
 #include "skein/error.h"
+#include "skein/limits.h"
 #include "transport/socket/keys.h"
 #include "transport/message/schema.h"
 
 /* The manifest of a checkpoint is the longest: some 100 bytes a tensor. */
 #define SKN_CONTROL_BYTES_MAX (8u << 20)
-#define SKN_CONTROL_MEMBERS_MAX 64u
 
 typedef struct skn_control skn_control_t;
 

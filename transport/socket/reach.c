@@ -24,7 +24,7 @@ struct skn_reach {
     skn_errand_t errand; /* locks all below */
     uint64_t wanted, found;
     uint32_t count;
-    char address[SKN_REACH_MAX][SKN_ADDRESS_BYTES]; /* never changed */
+    char address[SKN_CLUSTER_NODES_MAX][SKN_ADDRESS_BYTES]; /* never changed */
 };
 
 /* --- the thread ----------------------------------------------------------- */
@@ -70,8 +70,8 @@ has_answered(int descriptor)
 static uint64_t
 dial_all(const skn_reach_t *reach, uint64_t wanted)
 {
-    struct pollfd polled[SKN_REACH_MAX];
-    uint32_t number[SKN_REACH_MAX], count = 0;
+    struct pollfd polled[SKN_CLUSTER_NODES_MAX];
+    uint32_t number[SKN_CLUSTER_NODES_MAX], count = 0;
     uint64_t found = 0;
     for (uint32_t k = 0; k < reach->count; k++) {
         bool answered = false;
@@ -151,7 +151,8 @@ skn_reach_new(const char *const *address, uint32_t count, skn_error_t *error)
         (void)skn_fail(error, SKN_NO_MEMORY, "no room for addresses");
         return NULL;
     }
-    reach->count = count < SKN_REACH_MAX ? count : SKN_REACH_MAX;
+    reach->count =
+        count < SKN_CLUSTER_NODES_MAX ? count : SKN_CLUSTER_NODES_MAX;
     for (uint32_t k = 0; k < reach->count; k++)
         (void)snprintf(reach->address[k], sizeof(reach->address[k]), "%s",
                        address[k]);

@@ -11,13 +11,12 @@
 #include <stdint.h>
 
 #include "skein/error.h"
-
-#define SKN_REACH_MAX 64u
+#include "skein/limits.h"
 
 typedef struct skn_reach skn_reach_t;
 
 /* `address[k]` (tcp://host:port, copied) is that of number k, below `count`,
- * which is at most SKN_REACH_MAX. NULL: SKN_NO_MEMORY. */
+ * which is at most SKN_CLUSTER_NODES_MAX. NULL: SKN_NO_MEMORY. */
 skn_reach_t *skn_reach_new(const char *const *address, uint32_t count,
                            skn_error_t *error);
 /* Does not wait for the thread, which may be asking a name server. */

@@ -26,9 +26,9 @@
 #include <stdint.h>
 
 #include "skein/error.h"
+#include "skein/limits.h"
 #include "transport/socket/keys.h"
 
-#define SKN_TUNNEL_NODES_MAX 64u
 #define SKN_TUNNEL_TEXT_BYTES 300
 
 typedef struct skn_tunnels skn_tunnels_t;

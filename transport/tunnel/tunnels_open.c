@@ -21,10 +21,10 @@ static skn_status_t
 copy_nodes(skn_tunnels_t *tunnels, const skn_tunnels_options_t *options,
            skn_error_t *error)
 {
-    if (options->node_count > SKN_TUNNEL_NODES_MAX ||
+    if (options->node_count > SKN_CLUSTER_NODES_MAX ||
         options->node >= options->node_count)
         return skn_fail(error, SKN_BAD_CONFIG, "%u nodes, at most %u",
-                        options->node_count, SKN_TUNNEL_NODES_MAX);
+                        options->node_count, SKN_CLUSTER_NODES_MAX);
     for (uint32_t k = 0; k < options->node_count; k++) {
         const skn_tunnel_node_t *given = &options->nodes[k];
         tunnel_place_t *place = &tunnels->place[k];
@@ -100,7 +100,7 @@ make_room(skn_tunnels_t *tunnels, skn_error_t *error)
 static skn_status_t
 open_line(skn_tunnels_t *tunnels, skn_error_t *error)
 {
-    const char *key[SKN_TUNNEL_NODES_MAX];
+    const char *key[SKN_CLUSTER_NODES_MAX];
     for (uint32_t k = 0; k < tunnels->node_count; k++)
         if (!tunnels->place[k].address[0]) {
             key[tunnels->member_count] = tunnels->place[k].public_key;
@@ -143,7 +143,7 @@ open_hub(skn_tunnels_t *tunnels, skn_error_t *error)
 static skn_status_t
 find_hubs(skn_tunnels_t *tunnels, skn_error_t *error)
 {
-    const char *address[SKN_TUNNEL_NODES_MAX];
+    const char *address[SKN_CLUSTER_NODES_MAX];
     bool any = false;
     for (uint32_t k = 0; k < tunnels->node_count; k++) {
         tunnel_place_t *place = &tunnels->place[k];
@@ -201,7 +201,7 @@ skn_tunnels_open(const skn_tunnels_options_t *options, skn_error_t *error)
     }
     (void)pthread_mutex_init(&tunnels->lock, NULL);
     tunnels->listener = tunnels->stop_event = -1;
-    for (uint32_t k = 0; k < SKN_TUNNEL_NODES_MAX; k++)
+    for (uint32_t k = 0; k < SKN_CLUSTER_NODES_MAX; k++)
         tunnels->place[k].listener = tunnels->place[k].line_listener = -1;
     tunnels->node = options->node;
     tunnels->node_count = options->node_count;
@@ -241,7 +241,7 @@ skn_tunnels_close(skn_tunnels_t **closing)
     }
     for (size_t k = 0; tunnels->passage && k < tunnels->passage_max; k++)
         skn_passage_end(tunnels, &tunnels->passage[k]);
-    for (uint32_t k = 0; k < SKN_TUNNEL_NODES_MAX; k++) {
+    for (uint32_t k = 0; k < SKN_CLUSTER_NODES_MAX; k++) {
         tunnel_place_t *place = &tunnels->place[k];
         skn_control_close(&place->line);
         close_descriptor(place->listener);

@@ -88,7 +88,7 @@ typedef struct tunnel_place {
 } tunnel_place_t;
 
 struct skn_tunnels {
-    tunnel_place_t place[SKN_TUNNEL_NODES_MAX];
+    tunnel_place_t place[SKN_CLUSTER_NODES_MAX];
     uint32_t node_count, node;
     skn_keys_t *keys;
     skn_finder_t *finder; /* NULL: nobody dialled has a name */
@@ -96,7 +96,7 @@ struct skn_tunnels {
     bool is_hub, relays; /* `relays`: some node's `via` is this one */
     int listener;        /* a hub's, at its address */
     skn_control_t *hub;  /* a hub's, which lines end at */
-    uint32_t member[SKN_TUNNEL_NODES_MAX]; /* node of each member of `hub` */
+    uint32_t member[SKN_CLUSTER_NODES_MAX]; /* node of each member of `hub` */
     uint32_t member_count;
     skn_conduit_place_t hub_at, router_at; /* on loopback */
     skn_rendezvous_t *book;

@@ -282,7 +282,7 @@ post_part(skn_actor_t *actor, uint64_t batch, uint32_t shard, uint32_t slice,
 {
     static cells_t nodes[LEAVES_MAX];
     static gradient_t gradient;
-    uint32_t place[SKN_NODES_MAX];
+    uint32_t place[SKN_TREE_NODES_MAX];
     truth_t *truth = &truths[batch % layout.window];
     uint32_t count = nodes_of(truth, layout.first[shard],
                               layout.first[shard + 1], place, nodes);
@@ -355,7 +355,7 @@ static void
 expect_partition(const skn_partition_t *message)
 {
     static cells_t nodes[LEAVES_MAX];
-    uint32_t place[SKN_NODES_MAX], rows = layout.rows;
+    uint32_t place[SKN_TREE_NODES_MAX], rows = layout.rows;
     truth_t *truth = &truths[message->batch % layout.window];
     uint32_t count = nodes_of(truth, layout.first[0],
                               layout.first[layout.shards], place, nodes);
@@ -387,7 +387,7 @@ want_slice(uint64_t batch, uint32_t column, const skn_u32s_t *node)
     static cells_t nodes[LEAVES_MAX];
     static gradient_t want;
     bool pushes[ROWS_MAX] = { false };
-    uint32_t place[SKN_NODES_MAX];
+    uint32_t place[SKN_TREE_NODES_MAX];
     truth_t *truth = &truths[batch % layout.window];
     uint32_t count = nodes_of(truth, layout.first[0],
                               layout.first[layout.shards], place, nodes);

@@ -113,7 +113,7 @@ root_of_shards(const skn_merge_t *merge, forest_t *forest,
     cells_t *cells = calloc(LEAVES_MAX, sizeof(*cells));
     size_t node_count = 0;
     for (uint32_t k = 0; k < shard_count; k++) {
-        uint32_t place[SKN_NODES_MAX];
+        uint32_t place[SKN_TREE_NODES_MAX];
         uint32_t count =
             skn_merge_cover(merge->leaf_count, first[k], first[k + 1], place);
         for (uint32_t n = 0; n < count; n++) {
@@ -230,9 +230,9 @@ Test(merge, a_missing_leaf_is_noticed)
         grow(forest, &random, leaves, 1);
         for (uint32_t gap = 0; gap < leaves; gap++) {
             /* Two shards: [0, gap) and [gap + 1, leaves). */
-            skn_tree_node_t nodes[2 * SKN_NODES_MAX] = { 0 };
-            uint32_t place[2 * SKN_NODES_MAX];
-            cells_t cells[2 * SKN_NODES_MAX], root;
+            skn_tree_node_t nodes[2 * SKN_TREE_NODES_MAX] = { 0 };
+            uint32_t place[2 * SKN_TREE_NODES_MAX];
+            cells_t cells[2 * SKN_TREE_NODES_MAX], root;
             uint32_t count = skn_merge_cover(leaves, 0, gap, place);
             count += skn_merge_cover(leaves, gap + 1, leaves, place + count);
             for (uint32_t n = 0; n < count; n++) {
@@ -255,7 +255,7 @@ Test(merge, a_cover_has_the_fewest_nodes_and_each_leaf_once)
     for (uint32_t leaves = 1; leaves <= 40; leaves++) {
         for (uint32_t first = 0; first <= leaves; first++) {
             for (uint32_t end = first; end <= leaves; end++) {
-                uint32_t place[SKN_NODES_MAX], seen[40] = { 0 };
+                uint32_t place[SKN_TREE_NODES_MAX], seen[40] = { 0 };
                 uint32_t count = skn_merge_cover(leaves, first, end, place);
                 for (uint32_t n = 0; n < count; n++) {
                     uint32_t level = place[n] >> 26;
@@ -277,7 +277,7 @@ Test(merge, a_cover_has_the_fewest_nodes_and_each_leaf_once)
 
 Test(merge, the_greatest_tree_fits_into_places_and_messages)
 {
-    uint32_t place[SKN_NODES_MAX];
+    uint32_t place[SKN_TREE_NODES_MAX];
     uint32_t count =
         skn_merge_cover(SKN_LEAVES_MAX, 1, SKN_LEAVES_MAX - 1, place);
     cr_expect_eq(count, 38); /* two a level, but for the top and its like */

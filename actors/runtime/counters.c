@@ -1,4 +1,5 @@
-/* counters.c - histograms of durations.  SPDX-License-Identifier: Apache-2.0 */
+/* counters.c - adds to a histogram of durations and computes its quantiles.
+ * SPDX-License-Identifier: Apache-2.0 */
 #include "actors/runtime/counters.h"
 
 void

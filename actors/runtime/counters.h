@@ -1,7 +1,7 @@
-/* counters.h - what every actor counts while it runs.
+/* counters.h - counters of an actor's time, messages and bytes.
  *
- * Written by the actor's own thread only; read by the host after the threads
- * have been joined, or sent as an event.
+ * They are written by the actor's own thread only, and read by the host after
+ * the threads have been joined, or sent as an event.
  * SPDX-License-Identifier: Apache-2.0 */
 #ifndef ACTORS_RUNTIME_COUNTERS_H
 #define ACTORS_RUNTIME_COUNTERS_H
@@ -21,26 +21,26 @@ typedef struct skn_histogram {
 typedef struct skn_edge_counters {
     uint64_t messages, bytes;
     uint64_t queue_max; /* sender: outbox; receiver: parts waiting */
-    uint64_t full_ns;   /* sender: it was blocked, here first of all */
+    uint64_t full_ns;   /* sender: time blocked because of this edge */
 } skn_edge_counters_t;
 
 typedef struct skn_actor_counters {
-    uint64_t waiting_ns;  /* nothing to do */
+    uint64_t waiting_ns;  /* while there was nothing to do */
     uint64_t handling_ns; /* in a handler, a timer, produce, start, drain */
-    uint64_t blocked_ns;  /* an outbox waits for credit */
-    uint64_t remote_ns;   /* of waiting: until one of another node came */
-    uint64_t open_ns;     /* of handling: the first open */
-    uint64_t ran_ns;      /* CPU time of the thread; 0: not known */
-    uint64_t queued_ns;   /* it could have run, and had no core */
-    uint64_t saving_ns;   /* skn_actor_set_saving */
+    uint64_t blocked_ns;  /* while an outbox waited for credit */
+    uint64_t remote_ns;   /* of waiting_ns: until one of another node came */
+    uint64_t open_ns;     /* of handling_ns: the first open */
+    uint64_t ran_ns;      /* CPU time of the thread; 0: unknown */
+    uint64_t queued_ns;   /* runnable, but without a core */
+    uint64_t saving_ns;   /* while skn_actor_set_saving was on */
     uint64_t saves, save_begin_ns;
     uint64_t wakeups, restarts;
-    uint64_t dropped; /* messages that the topology sends nowhere */
+    uint64_t dropped; /* messages for which the topology has no pipe */
 } skn_actor_counters_t;
 
 void skn_histogram_add(skn_histogram_t *histogram, uint64_t duration_ns);
-/* An upper bound of the duration that `share` (0..1) of all stay below: the
- * end of its bucket, at most max_ns. 0 when nothing was added. */
+/* Returns an upper bound of the `share` quantile (0..1): the end of its bucket,
+ * at most max_ns. 0 when nothing was added. */
 uint64_t skn_histogram_quantile_ns(const skn_histogram_t *histogram,
                                    double share);
 

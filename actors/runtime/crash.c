@@ -1,4 +1,4 @@
-/* crash.c - the handler of signals that end a process by its own fault.
+/* crash.c - the signal handler that names the actor in which a process crashes.
  * SPDX-License-Identifier: Apache-2.0 */
 #include "actors/runtime/crash.h"
 
@@ -9,8 +9,9 @@
 #include <stdlib.h>
 #include <unistd.h>
 
-/* The frame of a signal, whose size the system knows (11 KiB with the tiles of
- * AMX), and room for the handler that a host may have behind ours. */
+/* The handler's own room beside the signal frame, whose size the system knows
+ * (11 KiB with the tiles of AMX): enough also for a handler of the host that
+ * runs after ours. */
 #define HANDLER_BYTES ((size_t)64 << 10)
 /* How far below its stack a thread that overflows it may touch. */
 #define OVERFLOW_BYTES ((uintptr_t)64 << 10)
@@ -34,15 +35,15 @@ static const struct {
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static struct sigaction before[SIGNAL_COUNT];
 static bool installed;
-static atomic_int told_to = -1; /* a descriptor; -1: nobody asked */
+static atomic_int told_to = -1; /* descriptor for the line; -1: off */
 
-/* Of the calling thread. A variable of this model needs no call to be reached,
- * which might allocate: not in a handler. */
+/* These describe the calling thread. Reaching a variable of this TLS model
+ * needs no call, which might allocate: a signal handler must not. */
 #define THREAD_LOCAL                                                           \
     static _Thread_local __attribute__((tls_model("initial-exec")))
 THREAD_LOCAL const skn_actor_t *this_actor;
 THREAD_LOCAL const char *this_role;
-THREAD_LOCAL uintptr_t this_stack; /* its lowest address; 0: not known */
+THREAD_LOCAL uintptr_t this_stack; /* its lowest address; 0: unknown */
 
 static void
 add_number(char *text, size_t bytes, size_t *used, unsigned number)
@@ -84,7 +85,7 @@ skn_crash_describe(int number, const void *at, char *text, size_t bytes)
         skn_place_add(text, bytes, &used, ": its stack is full");
 }
 
-/* The system puts the address there for these only. */
+/* Only these signals carry the address of the fault. */
 static bool
 has_address(int number)
 {
@@ -110,15 +111,15 @@ on_crash(int number, siginfo_t *info, void *context)
     for (size_t k = 0; k < SIGNAL_COUNT; k++)
         if (signals[k].number == number)
             (void)sigaction(number, &before[k], NULL);
-    /* An instruction at fault is run again when we return, and a core dump
-     * shows it; all else has to be sent again. */
+    /* A faulting instruction runs again when we return, and a core dump shows
+     * it; any other signal has to be raised again. */
     if (!by_itself)
         (void)raise(number);
     errno = saved;
 }
 
-/* Puts the host's handlers of the first `count` signals back, but where it has
- * put another in the place of ours since. */
+/* Restores the host's handlers of the first `count` signals, except where the
+ * host has replaced our handler since. */
 static void
 put_back(size_t count)
 {
@@ -167,7 +168,7 @@ skn_crash_watch(int descriptor, skn_error_t *error)
     return status;
 }
 
-/* A host that unloads the library keeps no handler of ours. */
+/* Unloading the library removes our signal handlers. */
 __attribute__((destructor)) static void
 forget(void)
 {

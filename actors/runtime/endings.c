@@ -1,9 +1,9 @@
-/* endings.c - which pipes wait for which.
+/* endings.c - decides which pipes of a topology end early and which late.
  *
  * The end of pipe q waits for the work pipes into its senders and, if q is
- * late, for the peer pipes into them. An actor that gets nothing but answers
- * takes them for its work. Gates, and makers, wait for nothing.
- * SPDX-License-Identifier: Apache-2.0 */
+ * late, for the peer pipes into them. For an actor that receives only answers,
+ * these count as its work. Gates, and actors that receive nothing, wait for
+ * nothing.  SPDX-License-Identifier: Apache-2.0 */
 #include "actors/runtime/endings.h"
 
 #include <stdlib.h>
@@ -47,7 +47,7 @@ list_pipes(endings_walk_t *walk)
     for (uint32_t p = 0; p < wiring->pipe_count; p++)
         for (uint32_t f = 0; f < wiring->pipes[p].from_count; f++)
             walk->out[first[wiring->pipes[p].from[f]]++] = p;
-    /* Filling has moved each first to the next one's. */
+    /* Filling has moved each entry of `first` to the value of the next. */
     memmove(first + 1, first, wiring->actor_count * sizeof(*first));
     first[0] = 0;
 }
@@ -74,7 +74,7 @@ walk_init(endings_walk_t *walk, const skn_wiring_t *wiring, skn_error_t *error)
     return SKN_OK;
 }
 
-/* Whether the end of pipe `q` waits for answers at all. */
+/* Whether the end of pipe `q` may have to wait for answers. */
 static bool
 may_be_late(const endings_walk_t *walk, uint32_t q)
 {
@@ -101,7 +101,7 @@ feeds(const endings_walk_t *walk, uint32_t p, uint32_t q)
     return false;
 }
 
-/* Puts the pipes on the stack whose end waits for that of `p`. */
+/* Pushes the pipes whose end waits for the end of `p`. */
 static uint32_t
 push_waiting(endings_walk_t *walk, uint32_t p, const bool *late, uint32_t q,
              uint32_t depth)
@@ -152,8 +152,9 @@ skn_endings_find(const skn_wiring_t *wiring, bool *late, skn_error_t *error)
     if (status == SKN_OK && (!alone || !none))
         status = skn_fail(error, SKN_NO_MEMORY, "no room for %u pipes",
                           wiring->pipe_count);
-    /* Those that could be, each by itself; then those of them that can be
-     * together: a circle that is left has one of them in it. */
+    /* First find the pipes that could each be late alone, then those of them
+     * that can be late together: any cycle that is left contains one of the
+     * former. */
     for (uint32_t q = 0; q < wiring->pipe_count && status == SKN_OK; q++)
         alone[q] = may_be_late(&walk, q) && !waits_for_itself(&walk, q, none);
     for (uint32_t q = 0; q < wiring->pipe_count && status == SKN_OK; q++)

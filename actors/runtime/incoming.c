@@ -1,4 +1,4 @@
-/* incoming.c - how a message reaches its handler: parts, order, credit.
+/* incoming.c - brings messages to their handlers: parts, order, credit.
  *
  * This file owns: the actor's in-pipes, the parts that wait for the rest of
  * their set, and the credit that is owed to the senders.
@@ -11,11 +11,12 @@
 #include "transport/message/schema.h"
 #include "transport/socket/clock.h"
 
-/* Parcels taken before the control inbox is looked at again: fairness between
- * work and credits. 64 as measured for one wait and many takes (notes). */
+/* Parcels that are taken before the control inbox is checked again, so that
+ * neither work nor credits starve. 64 was measured for one wait and many takes
+ * (notes). */
 #define PASS_PARCELS_MAX 64
-/* Pipes of so many credits may lack one of them. `credit` is 2 window + 1 in
- * planned topologies, of which 2 window - 1 messages are used. */
+/* A pipe with at least this much credit works with one less. `credit` is 2
+ * window + 1 in planned topologies, of which 2 window - 1 messages are used. */
 #define LOT_CREDIT_MIN 4
 
 static skn_status_t
@@ -28,8 +29,8 @@ give_credit(skn_in_edge_t *edge, skn_error_t *error)
     return skn_outlet_put(edge->control, &credit, error);
 }
 
-/* One message of `edge` has been dealt with. Credit goes back in lots of half
- * a pipe; what is left, when the actor runs out of work. */
+/* One message of `edge` has been handled. Credit returns in lots of half the
+ * pipe's credit, and the rest when the actor runs out of work. */
 static skn_status_t
 owe_credit(skn_in_edge_t *edge, skn_error_t *error)
 {
@@ -39,8 +40,8 @@ owe_credit(skn_in_edge_t *edge, skn_error_t *error)
 }
 
 /* An actor of a pipeline runs out of work after every batch. The credit of a
- * single message is kept then where the sender has three others: it would wake
- * the sender, and on the way there a link, for nothing. */
+ * single message is held back then if the pipe has at least LOT_CREDIT_MIN:
+ * returning it would wake the sender, and any link on the way, for nothing. */
 skn_status_t
 skn_incoming_return_credit(skn_actor_t *actor, skn_error_t *error)
 {
@@ -53,9 +54,9 @@ skn_incoming_return_credit(skn_actor_t *actor, skn_error_t *error)
     return status;
 }
 
-/* The set for `key`, or a free one for it; NULL when more sets are open than
- * credit allows to senders that send in much the same order. Keys are mostly
- * neighbours, so that nearly every set stands at home. */
+/* The set for `key`, or a free set for it; NULL if more sets are open than the
+ * credit allows to senders that send in roughly the same order. Keys are mostly
+ * consecutive, so nearly every set is at its home index. */
 static skn_part_set_t *
 set_for(skn_in_pipe_t *pipe, uint64_t key)
 {
@@ -109,7 +110,7 @@ handle_reduced(skn_actor_t *actor, skn_in_pipe_t *pipe, skn_part_set_t *set,
     }
     status = skn_actor_leave(actor, status, error);
     if (status == SKN_OK) {
-        *refused = SIZE_MAX; /* it is of all of them */
+        *refused = SIZE_MAX; /* no single part is to blame */
         status =
             skn_actor_handle(actor, pipe->handler, &pipe->latency, sum, error);
     }
@@ -117,7 +118,8 @@ handle_reduced(skn_actor_t *actor, skn_in_pipe_t *pipe, skn_part_set_t *set,
     return status;
 }
 
-/* All parts are here: handle them, drop them, owe credit to each sender. */
+/* Handles and drops a set whose parts have all arrived, and owes each sender
+ * credit. */
 static skn_status_t
 handle_set(skn_actor_t *actor, skn_in_pipe_t *pipe, skn_part_set_t *set,
            skn_error_t *error)
@@ -150,7 +152,7 @@ handle_set(skn_actor_t *actor, skn_in_pipe_t *pipe, skn_part_set_t *set,
     return status;
 }
 
-/* Whether a set for `key` was complete not long ago. */
+/* Whether a set for `key` was completed recently. */
 static bool
 was_done(const skn_in_pipe_t *pipe, uint64_t key)
 {
@@ -160,7 +162,7 @@ was_done(const skn_in_pipe_t *pipe, uint64_t key)
     return false;
 }
 
-/* Who has sent the first part that is there. */
+/* The in-edge of the first part that has arrived. */
 static const skn_in_edge_t *
 first_here(const skn_actor_t *actor, const skn_in_pipe_t *pipe,
            const skn_part_set_t *set)
@@ -171,8 +173,9 @@ first_here(const skn_actor_t *actor, const skn_in_pipe_t *pipe,
     return &actor->in_edges[pipe->first_slot + k];
 }
 
-/* A sender has ended and owes its part of a set, which would wait for ever.
- * Where all had sent theirs once, the others are to be named, too. */
+/* A sender has ended without sending its part of a set, which would wait
+ * forever. If the set was complete before, the error also names the sender that
+ * repeated its part. */
 static skn_status_t
 part_missing(const skn_actor_t *actor, const skn_in_pipe_t *pipe,
              const skn_part_set_t *set, uint32_t sender, skn_error_t *error)
@@ -194,8 +197,8 @@ part_missing(const skn_actor_t *actor, const skn_in_pipe_t *pipe,
                     skn_actor_text(actor, edge->sender, there), missing);
 }
 
-/* More sets are open than senders may be apart; one of them may stand there
- * because a sender repeats itself. */
+/* More sets are open than senders may be apart; one of them may be open because
+ * a sender repeated a message. */
 static skn_status_t
 too_many_sets(const skn_actor_t *actor, const skn_in_pipe_t *pipe,
               skn_error_t *error)
@@ -243,7 +246,7 @@ collect(skn_actor_t *actor, skn_in_edge_t *edge, const void *message,
         edge->counters.queue_max = set->arrived;
     if (set->arrived == pipe->sender_count)
         return handle_set(actor, pipe, set, error);
-    /* A flow of a trace ends in a span; a part that waits makes none. */
+    /* A flow of a trace ends in a span, and a part that waits has no other. */
     if (actor->trace)
         skn_trace_span(actor->trace, "part", actor->now_ns, skn_monotonic_ns(),
                        pipe->wired->schema, message);
@@ -253,7 +256,7 @@ collect(skn_actor_t *actor, skn_in_edge_t *edge, const void *message,
     return SKN_OK;
 }
 
-/* The option `wire`: what another node would have received. */
+/* The option `wire`: encodes and decodes the message, as for another node. */
 static skn_status_t
 through_the_wire(skn_actor_t *actor, const void **message, skn_error_t *error)
 {
@@ -319,8 +322,8 @@ take_end(skn_actor_t *actor, uint32_t slot, skn_error_t *error)
     return SKN_OK;
 }
 
-/* Takes up to a pass of `inbox`; only answers are also taken while blocked.
- * False: the inbox is empty, and needs no further look before the wait. */
+/* Takes at most one pass of `inbox`; only answers are also taken while blocked.
+ * False: the inbox is empty and need not be checked again before the wait. */
 static bool
 take_pass(skn_actor_t *actor, skn_inbox_t *inbox)
 {

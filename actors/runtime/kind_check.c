@@ -1,8 +1,8 @@
-/* kind_check.c - reads the table of a kind before any actor is made of it.
+/* kind_check.c - checks the table of a kind before any actor is made from it.
  *
- * This file owns: the rules of a kind's table, and those of a message's table
- * that hold in a process; transport/message/schema.c has the ones for links,
- * and topology/config/values.c checks the defaults of options.
+ * This file owns: the rules for a kind's table, and the rules for a message's
+ * table that apply within a process. transport/message/schema.c has those for
+ * links, and topology/config/values.c checks the defaults of options.
  * SPDX-License-Identifier: Apache-2.0 */
 #include "actors/runtime/kind_check.h"
 
@@ -11,7 +11,8 @@
 
 #include "transport/message/field.h"
 
-/* Messages of `needs`: topology/spec/spec_graph.c keeps a bit for each. */
+/* The most messages in `needs`: topology/spec/spec_graph.c keeps a bit for
+ * each. */
 #define NEEDS_MAX 31u
 
 static skn_status_t
@@ -37,8 +38,8 @@ check_options(const skn_kind_t *kind, skn_error_t *error)
     return SKN_OK;
 }
 
-/* The rules whose breach would have the runtime read or write beside a struct.
- */
+/* The rules without which the runtime would read or write outside of a
+ * struct. */
 static skn_status_t
 check_schema(const skn_kind_t *kind, const skn_schema_t *schema,
              skn_error_t *error)
@@ -117,7 +118,8 @@ check_timers(const skn_kind_t *kind, skn_error_t *error)
     return SKN_OK;
 }
 
-/* `list`, which is called `name`, holds messages that the kind handles. */
+/* Checks that the kind handles every message of `list`, which is called
+ * `name`. */
 static skn_status_t
 check_handled(const skn_kind_t *kind, const skn_schema_t *const *list,
               const char *name, size_t most, skn_error_t *error)

@@ -1,9 +1,8 @@
-/* outgoing.c - how a message leaves an actor: patterns, credit, outboxes.
+/* outgoing.c - sends an actor's messages: patterns, credit, outboxes.
  *
  * This file owns: the actor's out-pipes and their outboxes. A send never
- * blocks: without credit the message waits here, and the loop takes no new
- * work until the outboxes are empty again.
- * SPDX-License-Identifier: Apache-2.0 */
+ * blocks: without credit the message waits here, and the loop takes no new work
+ * until the outboxes are empty again.  SPDX-License-Identifier: Apache-2.0 */
 #include <assert.h>
 #include <stdlib.h>
 #include <string.h>
@@ -13,8 +12,8 @@
 #include "transport/message/schema.h"
 #include "transport/socket/clock.h"
 
-/* Messages that one handler may leave behind without credit. A handler that
- * makes more than this out of one message needs a pipe with more credit. */
+/* The most messages that may wait in an outbox. A handler that makes more than
+ * this from one message needs a pipe with more credit. */
 #define OUTBOX_MAX (1u << 20)
 
 static skn_status_t
@@ -53,7 +52,7 @@ outbox_take(skn_actor_t *actor, skn_outbox_t *outbox)
     return message;
 }
 
-/* One message onto one edge that has credit. The message is given away. */
+/* Sends one message on one edge that has credit, and gives the message away. */
 static skn_status_t
 edge_send(skn_actor_t *actor, skn_out_edge_t *edge, const void *message,
           skn_error_t *error)
@@ -131,8 +130,8 @@ post_broadcast(skn_actor_t *actor, skn_out_pipe_t *pipe, const void *message,
     return status;
 }
 
-/* The receiver whose range [bounds[k], bounds[k + 1]) holds `key`; the count
- * of receivers when none does. */
+/* The receiver whose range [bounds[k], bounds[k + 1]) contains `key`; the
+ * number of receivers if none does. */
 static uint32_t
 range_of(const skn_wired_pipe_t *wired, uint64_t key)
 {
@@ -179,13 +178,13 @@ key_at(const skn_field_t *key, const void *message, size_t k)
     }
 }
 
-/* A copy of `message` with the items [first, end) of its key run and of every
- * other run that is as long. */
+/* A copy of `message` with the items [first, end) of its array of keys, and of
+ * every other array that is as long. */
 static void *
 slice(skn_actor_t *actor, const skn_schema_t *schema, const void *message,
       size_t whole, size_t first, size_t end, skn_error_t *error)
 {
-    /* Any message struct fits: fields are at most 16 bytes each. */
+    /* Every message struct fits: a field has at most 16 bytes. */
     max_align_t copy[SKN_FIELDS_MAX];
     static const size_t item_bytes[] = {
 #define K(kind, type, bytes, help) bytes,
@@ -198,7 +197,7 @@ slice(skn_actor_t *actor, const skn_schema_t *schema, const void *message,
         const skn_field_t *field = &schema->fields[k];
         if (item_bytes[field->kind] == 0)
             continue;
-        /* All runs are a pointer and a count (message.h). */
+        /* All array fields are a pointer and a count (message.h). */
         skn_bytes_t *run = (skn_bytes_t *)((char *)copy + field->offset);
         if (run->count != whole)
             continue;
@@ -208,8 +207,8 @@ slice(skn_actor_t *actor, const skn_schema_t *schema, const void *message,
     return skn_payload_copy(actor->pool, schema, copy, error);
 }
 
-/* A run of keys: each receiver gets its slice. Receivers that collect parts
- * get an empty one too, the others nothing. */
+/* Splits a message that has an array of keys: each receiver gets its slice.
+ * Receivers that collect parts get one even if it is empty, others do not. */
 static skn_status_t
 post_split(skn_actor_t *actor, skn_out_pipe_t *pipe, const void *message,
            skn_error_t *error)
@@ -286,7 +285,7 @@ skn_actor_message(skn_actor_t *actor, const skn_schema_t *schema,
     return skn_payload_new(actor->pool, schema, counts, error);
 }
 
-/* A late pipe is open as long as there may be answers. */
+/* Whether the pipe is open; a late one is as long as there may be answers. */
 static bool
 may_send(const skn_actor_t *actor, const skn_out_pipe_t *pipe)
 {
@@ -305,7 +304,7 @@ skn_actor_post(skn_actor_t *actor, const void *message, skn_error_t *error)
     }
     const skn_schema_t *schema = skn_payload_of(message)->schema;
     skn_out_pipe_t *pipe = pipe_for(actor, schema);
-    if (!pipe) { /* the topology sends it nowhere: allowed */
+    if (!pipe) { /* no pipe for it in the topology: allowed */
         actor->counters.dropped++;
         skn_payload_drop(message);
         return SKN_OK;
@@ -383,7 +382,7 @@ skn_outgoing_credit(skn_actor_t *actor, uint32_t slot, uint32_t credit,
     while (status == SKN_OK && edge->credit > 0 && pipe->shared.count > 0)
         status =
             edge_send(actor, edge, outbox_take(actor, &pipe->shared), error);
-    /* The flows of a trace begin in a span. */
+    /* A flow of a trace begins in a span. */
     if (actor->trace)
         skn_trace_span(actor->trace, "outbox", begin_ns, skn_monotonic_ns(),
                        NULL, NULL);

@@ -1,4 +1,4 @@
-/* place.c - says where an actor is, in words.
+/* place.c - describes in words which hook or handler an actor is in.
  * SPDX-License-Identifier: Apache-2.0 */
 #include "actors/runtime/place.h"
 
@@ -38,8 +38,7 @@ skn_place_text(skn_place_type_t type, const char *name, char *text,
     return text;
 }
 
-/* The kind goes without saying where the actor is called like it: "output" or
- * "output.3". */
+/* The kind is left out if the actor's name shows it: "output" or "output.3". */
 static bool
 kind_is_said(const skn_actor_t *actor)
 {
@@ -83,7 +82,7 @@ skn_place_describe(const skn_actor_t *actor, char *text, size_t bytes)
     return text;
 }
 
-/* Sentences of Skein's own kinds begin with the name of the actor. */
+/* Sentences of Skein's own kinds already begin with the name of the actor. */
 void
 skn_place_name(const skn_actor_t *actor, skn_error_t *error)
 {

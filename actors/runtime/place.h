@@ -1,8 +1,8 @@
-/* place.h - where an actor's thread is: in which hook or handler of its kind.
+/* place.h - the hook or handler of its kind that an actor's thread is in.
  *
- * Written by the actor's thread at each entry and exit. Read by the same thread
- * for the sentence of a failure, by its signal handler after a crash (crash.h),
- * and by the watchdog for handlers that do not return (watchdog.h).
+ * The actor's thread writes it at each entry and exit. It is read by the same
+ * thread for the sentence of a failure, by its signal handler after a crash
+ * (crash.h), and by the watchdog for handlers that do not return (watchdog.h).
  * SPDX-License-Identifier: Apache-2.0 */
 #ifndef ACTORS_RUNTIME_PLACE_H
 #define ACTORS_RUNTIME_PLACE_H
@@ -13,7 +13,7 @@
 
 #include "skein/error.h"
 
-/* P(NAME, what it is called, whether the name of a message or timer follows) */
+/* P(NAME, its text, whether the name of a message or timer follows) */
 #define SKN_PLACES(P)                                                          \
     P(LOOP, "", 0)                                                             \
     P(OPEN, "its open", 0)                                                     \
@@ -34,12 +34,13 @@ typedef enum skn_place_type {
 } skn_place_type_t;
 
 typedef struct skn_place {
-    _Atomic(const char *) name; /* of the message or timer */
+    _Atomic(const char *) name; /* name of the message or timer */
     _Atomic uint64_t since_ns;  /* when the thread came here */
     _Atomic uint32_t type;      /* skn_place_type_t */
 } skn_place_t;
 
-/* The thread enters a hook or handler, or (SKN_PLACE_LOOP) has left it. */
+/* Records that the thread enters a hook or handler, or (SKN_PLACE_LOOP) has
+ * left it. */
 static inline void
 skn_place_enter(skn_place_t *place, skn_place_type_t type, const char *name,
                 uint64_t now_ns)
@@ -60,20 +61,20 @@ skn_place_leave(skn_place_t *place)
 
 struct skn_actor;
 
-/* "its handler of 'total'" in text[bytes]; "" in the loop of the runtime.
- * Returns `text`. Async-signal-safe, as are the next two. */
+/* Writes "its handler of 'total'" into text[bytes], or "" in the loop of the
+ * runtime. Returns `text`. Async-signal-safe, as are the next two. */
 char *skn_place_text(skn_place_type_t type, const char *name, char *text,
                      size_t bytes);
-/* "print (log_print of ./crash.so, in its handler of 'total')": the actor, its
- * kind where that has another name, the plug-in's file, and the place. */
+/* Writes "print (log_print of ./crash.so, in its handler of 'total')": the
+ * actor, its kind if the name differs, the plug-in's file, and the place. */
 char *skn_place_describe(const struct skn_actor *actor, char *text,
                          size_t bytes);
-/* Adds `more` to text[bytes] behind its first *used bytes, as far as it fits;
+/* Appends `more` after the first *used bytes of text[bytes], as far as it fits;
  * the text ends with a NUL. */
 void skn_place_add(char *text, size_t bytes, size_t *used, const char *more);
 
-/* Makes the description the subject of the error's sentence. Does nothing to a
- * sentence that has it already. */
+/* Makes the description the subject of the error's sentence. Does nothing if
+ * the sentence already has it. */
 void skn_place_name(const struct skn_actor *actor, skn_error_t *error);
 
 #endif

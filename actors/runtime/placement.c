@@ -1,5 +1,5 @@
-/* placement.c - hwloc: units, binding, names of threads.
- * SPDX-License-Identifier: Apache-2.0 */
+/* placement.c - chooses the processing units of threads and binds them, by
+ * hwloc.  SPDX-License-Identifier: Apache-2.0 */
 #include "actors/runtime/placement.h"
 
 #include <errno.h>
@@ -16,7 +16,7 @@
 struct skn_placement {
     hwloc_topology_t topology;
     uint32_t unit_count;
-    bool drawn; /* the topology is our own, of a made-up machine */
+    bool drawn; /* the topology is a synthetic one, for tests */
 };
 
 static skn_status_t
@@ -145,7 +145,7 @@ skn_placement_absent(const skn_placement_t *placement,
     return count;
 }
 
-/* Whether `actor` gets a unit of its own. */
+/* Whether `actor` gets its own unit. */
 static bool
 is_bound(const skn_wired_actor_t *actor, uint32_t node)
 {
@@ -185,7 +185,7 @@ skn_status_t
 skn_placement_bind(const skn_placement_t *placement, int32_t unit,
                    const char *name, int nice, skn_error_t *error)
 {
-    char short_name[16]; /* what the kernel keeps, with its NUL */
+    char short_name[16]; /* the length that the kernel allows, with NUL */
     (void)snprintf(short_name, sizeof(short_name), "%s", name);
     (void)pthread_setname_np(pthread_self(), short_name);
     if (nice > 0)

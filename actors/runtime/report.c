@@ -1,10 +1,10 @@
-/* report.c - where the time of a run went, a line an actor.
+/* report.c - prints how each actor of a run spent its time, one line per actor.
  * SPDX-License-Identifier: Apache-2.0 */
 #include <inttypes.h>
 
 #include "actors/runtime/system.h"
 
-/* A share of the run in tenths of a percent: "12.3". */
+/* A part of the run in percent, with one decimal: "12.3". */
 static const char *
 share(uint64_t part_ns, uint64_t whole_ns, char text[48])
 {

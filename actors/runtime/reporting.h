@@ -1,6 +1,6 @@
-/* reporting.h - what our own kinds of actors tell the runtime, beyond what
- * skein/actor.h gives to every kind: warnings, and when the run is being saved.
- * For the actor's thread.  SPDX-License-Identifier: Apache-2.0 */
+/* reporting.h - reports that only Skein's own kinds of actors make to the
+ * runtime, beyond skein/actor.h: warnings, and when the run is being saved. For
+ * the actor's thread.  SPDX-License-Identifier: Apache-2.0 */
 #ifndef ACTORS_RUNTIME_REPORTING_H
 #define ACTORS_RUNTIME_REPORTING_H
 
@@ -9,8 +9,8 @@
 /* An event "warning" with any text; best effort. */
 void skn_actor_warn(skn_actor_t *actor, const char *message, const char *hint);
 
-/* For the report: the course of the run has stopped for a checkpoint, or
- * (false) goes on. Returns `is_saving`. */
+/* Records for the report that training pauses for a checkpoint, or (false)
+ * continues. Returns `is_saving`. */
 bool skn_actor_set_saving(skn_actor_t *actor, bool is_saving);
 
 #endif

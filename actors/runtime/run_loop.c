@@ -1,14 +1,13 @@
-/* run_loop.c - the only run loop: every actor of every kind lives in it.
+/* run_loop.c - the loop that every actor's thread runs, whatever its kind.
  *
  *   OPENING ─▶ READY ─start─▶ RUNNING ─▶ DRAINING ─▶ ENDING ─▶ ENDED ─close─▶
  *                                │ a handler failed
  *                                └──────────▶ FAILED ───────────────close─▶
- * DRAINING: no work comes in any more (or a gate has finished) and the outboxes
- * run empty. ENDING: its own pipes have ended, but for the late ones
- * (endings.h), and those into it have not (answers; a gate in a cycle). An
- * actor never leaves before it is told to close.
- * This file owns: phases, waiting, timers, hooks.
- * SPDX-License-Identifier: Apache-2.0 */
+ * DRAINING: no more work arrives (or a gate has finished) and the outboxes run
+ * empty. ENDING: its own pipes have ended, except the late ones (endings.h),
+ * and some pipes into it have not (answers; a gate in a cycle). An actor never
+ * leaves the loop before it is asked to close. This file owns: phases, waiting,
+ * timers, hooks.  SPDX-License-Identifier: Apache-2.0 */
 #include "actors/runtime/actor.h"
 
 #include <limits.h>
@@ -23,11 +22,12 @@
 #include "actors/runtime/waiting.h"
 #include "transport/socket/clock.h"
 
-/* Restarts of a stateless actor before its failure counts: 5 in 60 s, as many
+/* The restarts that a stateless actor has before it fails: 5 in 60 s, as many
  * as a worker process has (cli/base/supervise.h). */
 #define ACTOR_RESTARTS_MAX 5
 #define RESTART_SPAN_NS ((uint64_t)60 * 1000 * 1000 * 1000)
-/* How long an actor produces without a look at its inboxes: some ten looks. */
+/* How long an actor produces before it checks its inboxes: ten times the cost
+ * of a check. */
 #define PRODUCE_NS 20000u
 
 SKN_MESSAGE_SCHEMA(skn_clock, "clock", 1, SKN_FIELDS_clock,
@@ -39,8 +39,10 @@ skn_host_report(skn_outlet_t *host, int wake_descriptor,
 {
     uint64_t one = 1;
     if (skn_outlet_put(host, parcel, NULL) != SKN_OK)
-        free(parcel->pointer); /* no memory for 24 bytes: nobody can be told */
-    /* Wakes a host that waits on the descriptor; a full counter is awake. */
+        free(parcel->pointer); /* not even 24 bytes of memory: it cannot be
+                                * reported */
+    /* Wake a host that waits on the descriptor; if the counter is full, the
+     * host is awake. */
     ssize_t written = write(wake_descriptor, &one, sizeof(one));
     (void)written;
 }
@@ -76,10 +78,10 @@ skn_status_t
 skn_actor_leave(skn_actor_t *actor, skn_status_t status, skn_error_t *error)
 {
     if (actor->misuse->status != SKN_OK) {
-        *error = *actor->misuse; /* whatever came of it */
+        *error = *actor->misuse; /* whatever the hook returned */
         status = error->status;
     }
-    /* Nobody takes what says "ok" for a failure. */
+    /* An error with status OK would not be taken for a failure. */
     if (status != SKN_OK && error->status == SKN_OK)
         skn_fail(error, status < SKN_STATUS_COUNT ? status : SKN_INTERNAL,
                  "%s failed and does not say why: %s (status %d)",
@@ -90,7 +92,7 @@ skn_actor_leave(skn_actor_t *actor, skn_status_t status, skn_error_t *error)
     return status;
 }
 
-/* Opens a kind, or starts it: a hook that may be NULL. */
+/* Runs the open or start hook of a kind, which may be NULL. */
 static skn_status_t
 enter_hook(skn_actor_t *actor, skn_place_type_t type, skn_hook_t *hook,
            skn_error_t *error)
@@ -107,7 +109,7 @@ enter_hook(skn_actor_t *actor, skn_place_type_t type, skn_hook_t *hook,
     return status;
 }
 
-/* Whether the budget allows one restart more, and takes it. */
+/* Uses up one restart of the budget; false if none is left. */
 static bool
 may_restart(skn_actor_t *actor)
 {
@@ -168,8 +170,8 @@ skn_actor_handle(skn_actor_t *actor, const skn_handler_t *handler,
     return status;
 }
 
-/* Runs a hook of the kind with its time accounted for; NULL does nothing. A
- * timer has the name that it is traced by. */
+/* Runs a hook of the kind and accounts for its time; NULL does nothing. A timer
+ * is traced by its name. */
 static void
 run_hook(skn_actor_t *actor, skn_place_type_t type, skn_hook_t *hook,
          const char *name)
@@ -188,7 +190,8 @@ run_hook(skn_actor_t *actor, skn_place_type_t type, skn_hook_t *hook,
         skn_actor_fail(actor, &error);
 }
 
-/* Takes no new work: messages wait for credit, or events for the host. */
+/* Whether the actor takes no new work, because messages wait for credit or
+ * events for the host. */
 static bool
 is_blocked(const skn_actor_t *actor)
 {
@@ -221,8 +224,8 @@ skn_actor_ask_clock(skn_actor_t *actor, uint64_t tag, skn_error_t *error)
     return SKN_OK;
 }
 
-/* Whether handlers may still set something in motion: answers do, until the
- * actor's late pipes end. */
+/* Whether handlers may still send: handlers of answers may until the actor's
+ * late pipes end. */
 static bool
 goes_on(const skn_actor_t *actor)
 {
@@ -242,7 +245,7 @@ handle_clock(skn_actor_t *actor, const skn_clock_t *clock)
         skn_actor_fail(actor, &error);
 }
 
-/* Of several nodes: the link driver asks them all. */
+/* Asks the link driver for the clocks of all nodes, where there are several. */
 static void
 ask_nodes(skn_actor_t *actor)
 {
@@ -269,7 +272,8 @@ ask_nodes(skn_actor_t *actor)
     }
 }
 
-/* Those that were asked for before: an answer may ask again. */
+/* Answers the clocks that were requested before this call: a handler may
+ * request another. */
 static void
 answer_clocks(skn_actor_t *actor)
 {
@@ -377,9 +381,9 @@ timeout_ms(const skn_actor_t *actor)
 
 /* --- phases -------------------------------------------------------------- */
 
-/* Whether no work comes any more. Answers do not count, unless an actor gets
- * nothing else. A gate, and an actor that nobody gives work, ends by its own
- * word. */
+/* Whether no more work can arrive. Answers do not count, unless the actor
+ * receives nothing else. A gate, and an actor that receives no work, decide
+ * their end themselves. */
 static bool
 work_has_ended(const skn_actor_t *actor)
 {
@@ -388,12 +392,12 @@ work_has_ended(const skn_actor_t *actor)
     if (actor->kind->gate || actor->in_edge_count == 0 ||
         (!has_work && produces))
         return false;
-    /* A kind that produces has said that it has nothing left. */
+    /* A kind that produces must also have reported that it has nothing left. */
     return (has_work ? actor->open_edges : actor->open_peers) == 0 &&
            (!produces || actor->resting);
 }
 
-/* Whether all that an answer has set in motion is done. */
+/* Whether everything that an answer caused is done. */
 static bool
 is_idle(const skn_actor_t *actor)
 {
@@ -455,7 +459,7 @@ take_control(skn_actor_t *actor)
                        parcel.type == SKN_PARCEL_CREDIT ||
                        parcel.type == SKN_PARCEL_READ;
         if (parcel.type == SKN_PARCEL_STOP)
-            actor->resting = false; /* skn_actor_stop_wanted says yes now */
+            actor->resting = false; /* skn_actor_stop_wanted is true now */
         if (parcel.type == SKN_PARCEL_CREDIT &&
             skn_outgoing_credit(actor, parcel.slot, (uint32_t)parcel.number,
                                 &error) != SKN_OK)
@@ -465,8 +469,8 @@ take_control(skn_actor_t *actor)
 
 /* --- the loop ------------------------------------------------------------ */
 
-/* Answers are taken as long as the actor lives: were they not, two actors that
- * wait for each other's credit would wait for ever. */
+/* Answers are taken as long as the actor lives: otherwise two actors that wait
+ * for each other's credit would wait forever. */
 static bool
 is_alive(const skn_actor_t *actor)
 {
@@ -479,7 +483,7 @@ can_work(const skn_actor_t *actor)
     return !is_blocked(actor) && is_alive(actor);
 }
 
-/* Of two times to wait; -1 is for ever. */
+/* The shorter of two times to wait; -1 is forever. */
 static int
 sooner(int one_ms, int other_ms)
 {
@@ -487,8 +491,9 @@ sooner(int one_ms, int other_ms)
                                                               : one_ms;
 }
 
-/* Accounts for a wait: for room at the first edge that has none, or for a
- * message, which says where it came from (incoming.c). */
+/* Accounts for a wait: for credit at the first edge that has none, or for a
+ * message, whose handling attributes the wait to its sender's node
+ * (incoming.c). */
 static void
 count_wait(skn_actor_t *actor, bool blocked, uint64_t waited_ns)
 {
@@ -540,8 +545,8 @@ may_produce(const skn_actor_t *actor)
            !actor->finished && !actor->resting && actor->clock_count == 0;
 }
 
-/* Produces for a while before the inboxes are looked at again: a look that
- * finds nothing costs a system call, more than a small message does. */
+/* Produces for a while before the inboxes are checked again: a check that finds
+ * nothing costs a system call, more than a small message does. */
 static void
 produce(skn_actor_t *actor)
 {
@@ -551,7 +556,7 @@ produce(skn_actor_t *actor)
     while (may_produce(actor) && actor->now_ns < end_ns);
 }
 
-/* Whether a clock can be asked for, or handled, now. */
+/* Whether a clock can be requested, or handled, now. */
 static bool
 clocks_to_answer(const skn_actor_t *actor)
 {

@@ -1,6 +1,6 @@
-/* self.c - what a kind may ask of the actor that it is, and tell of it.
+/* self.c - the functions of skein/actor.h by which a kind uses its own actor.
  *
- * Called by the actor's own thread from its hooks and handlers.
+ * They are called by the actor's own thread from its hooks and handlers.
  * SPDX-License-Identifier: Apache-2.0 */
 #include <stdlib.h>
 #include <string.h>
@@ -28,7 +28,7 @@ skn_actor_misuse(const skn_actor_t *actor, const char *function,
              function, what);
 }
 
-/* --- what an actor knows of itself ---------------------------------------- */
+/* --- names and options of the actor --------------------------------------- */
 
 const char *
 skn_actor_name(const skn_actor_t *actor)
@@ -48,7 +48,7 @@ skn_actor_peers(const skn_actor_t *actor)
     return actor ? actor->wired->peers : 0;
 }
 
-/* Each type of option, what it is called, and which function reads it. */
+/* The types of options: the name of each and the function that reads it. */
 static const struct {
     const char *name, *reader;
 } option_types[] = {
@@ -60,8 +60,8 @@ static const struct {
     [SKN_OPTION_CHOICE] = { "a choice", "skn_actor_option_text" },
 };
 
-/* The value of option `name`, for the function that reads values of `type`;
- * one of zeros and "" where the kind has no such option. */
+/* The value of option `name`, for the function that reads values of `type`; a
+ * value of zeros and "" if the kind has no such option. */
 static const skn_value_t *
 value_of(const skn_actor_t *actor, const char *name, skn_option_type_t type)
 {
@@ -150,12 +150,12 @@ skn_actor_finish(skn_actor_t *actor)
 bool
 skn_actor_stop_wanted(const skn_actor_t *actor)
 {
-    /* Not when a parcel of it is taken: nobody acts on an answer of who has
-     * heard of it already without having heard of it. */
+    /* The system's flag, not the parcel STOP: another actor may already act on
+     * the stop and send us an answer before we take our own parcel. */
     return actor && skn_system_stops(actor->system);
 }
 
-/* An event goes to programs that read line by line. */
+/* Checks that an event is one line, since programs read events line by line. */
 static skn_status_t
 check_event(const skn_actor_t *actor, const char *text, skn_error_t *error)
 {

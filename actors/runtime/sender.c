@@ -1,4 +1,4 @@
-/* sender.c - who sent what an actor refuses.
+/* sender.c - names the sender of a message that an actor refuses.
  * SPDX-License-Identifier: Apache-2.0 */
 #include "actors/runtime/sender.h"
 

@@ -1,6 +1,6 @@
-/* system.h - all actors of a process: made, started, followed, joined.
+/* system.h - creates, starts, follows and joins all actors of a process.
  *
- * For one thread, the host's, except skn_system_stop.
+ * To be used by one thread, the host's, except for skn_system_stop.
  * SPDX-License-Identifier: Apache-2.0 */
 #ifndef ACTORS_RUNTIME_SYSTEM_H
 #define ACTORS_RUNTIME_SYSTEM_H
@@ -13,47 +13,49 @@
 
 typedef struct skn_system skn_system_t;
 
-/* Makes every actor, inbox and pipe; no thread runs yet. `wiring` outlives the
- * system. `options` may be NULL. NULL and a filled `error` on failure. */
+/* Creates every actor, inbox and pipe; no thread runs yet. `wiring` must
+ * outlive the system. `options` may be NULL. NULL and a filled `error` on
+ * failure. */
 skn_system_t *skn_system_new(const skn_wiring_t *wiring,
                              const skn_start_options_t *options,
                              skn_error_t *error);
-/* Stops what runs, joins, frees. Sets *system to NULL; it may be NULL. */
+/* Stops and joins the threads and frees the system. Sets *system to NULL; it
+ * may be NULL. */
 void skn_system_destroy(skn_system_t **system);
 
-/* Starts the threads and returns when all are ready, or the first failure.
- * Events that come meanwhile are given to `tell`; NULL: they stay for
+/* Starts the threads; returns when all are ready, or the first failure. Events
+ * that arrive meanwhile go to `tell`; if it is NULL, they wait for
  * skn_system_event. */
 typedef void skn_system_tell_t(void *job, const char *line);
 skn_status_t skn_system_start_told(skn_system_t *system,
                                    skn_system_tell_t *tell, void *job,
                                    skn_error_t *error);
 skn_status_t skn_system_start(skn_system_t *system, skn_error_t *error);
-/* As skn_topology_fd, _event, _stop, _wait. */
+/* Same as skn_topology_fd, _event, _stop, _wait. */
 int skn_system_fd(const skn_system_t *system);
 skn_status_t skn_system_event(skn_system_t *system, int timeout_ms, char *line,
                               size_t line_bytes, skn_error_t *error);
 size_t skn_system_event_bytes(skn_system_t *system);
 void skn_system_stop(skn_system_t *system);
-/* Whether it was called. Any thread. */
+/* Whether skn_system_stop was called. Any thread. */
 bool skn_system_stops(const skn_system_t *system);
 /* When links to other nodes last carried more than clocks and credit, by the
  * monotonic clock; 0: never. Any thread. */
 uint64_t skn_system_carried_ns(const skn_system_t *system);
-/* As skn_topology_busy_ns. Any thread. */
+/* Same as skn_topology_busy_ns. Any thread. */
 uint64_t skn_system_busy_ns(const skn_system_t *system);
 skn_status_t skn_system_wait(skn_system_t *system, skn_error_t *error);
-/* As skn_topology_break, _cut. */
+/* Same as skn_topology_break, _cut. */
 void skn_system_break(skn_system_t *system);
 skn_status_t skn_system_cut(skn_system_t *system, struct skn_cut_writer *writer,
                             skn_error_t *error);
 
-/* What this node has measured; after skn_system_wait, and freed by
- * skn_figures_fini. SKN_NO_MEMORY. */
+/* Gets the measurements of this node, to be freed by skn_figures_fini; after
+ * skn_system_wait. SKN_NO_MEMORY. */
 skn_status_t skn_system_figures(const skn_system_t *system,
                                 skn_figures_t *figures, skn_error_t *error);
-/* Where the time went and what the pipes carried, a line an actor; after
- * skn_system_wait. `json`: one object instead of a table. */
+/* Prints how the time was spent and what the pipes carried, one line per actor;
+ * after skn_system_wait. `json`: one object instead of a table. */
 void skn_system_report(const skn_system_t *system, bool json, FILE *file);
 
 #endif

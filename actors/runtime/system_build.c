@@ -1,8 +1,9 @@
-/* system_build.c - from a wiring to actors with inboxes, and back.
+/* system_build.c - creates the actors and inboxes of a wiring, and destroys
+ * them.
  *
- * Everything is made by the host's thread before the actors' threads start,
- * and taken apart by it after they have been joined. Actors of other nodes
- * keep their places in the arrays, empty. The edges: system_edges.c.
+ * The host's thread creates everything before the actors' threads start, and
+ * destroys it after they have been joined. Actors of other nodes have empty
+ * entries in the arrays. The edges are made in system_edges.c.
  * SPDX-License-Identifier: Apache-2.0 */
 #include "actors/runtime/system_state.h"
 
@@ -20,7 +21,8 @@
 #include "actors/runtime/waiting.h"
 #include "actors/runtime/watchdog.h"
 
-/* Payloads that an actor keeps for reuse: a few batches of activations. */
+/* The most bytes of payloads that an actor keeps for reuse: a few batches of
+ * activations. */
 #define POOL_IDLE_BYTES_MAX ((size_t)256 << 20)
 #define STATE_ALIGN_BYTES 64u
 
@@ -78,7 +80,7 @@ build_actor(skn_system_t *system, uint32_t number, skn_error_t *error)
     return system->trace_file && !actor->trace ? SKN_NO_MEMORY : SKN_OK;
 }
 
-/* Which pipes end late; all actors have theirs by now. */
+/* Finds the pipes that end late; all actors have their pipes by now. */
 static skn_status_t
 find_endings(skn_system_t *system, skn_error_t *error)
 {
@@ -165,7 +167,8 @@ skn_system_unbuild(skn_system_t *system)
         skn_outlet_close(&system->ports.outlets[k]);
     if (system->links)
         system->wiring->link_driver->destroy(&system->links);
-    /* Pools last: messages of one actor waited in the inboxes of others. */
+    /* Pools come last: messages of one actor waited in the inboxes of
+     * others. */
     for (uint32_t k = 0; k < system->actor_count; k++) {
         skn_pool_destroy(&system->actors[k].pool);
         skn_scratch_destroy(&system->actors[k].scratch);
@@ -192,9 +195,10 @@ skn_system_unbuild(skn_system_t *system)
     free(system->threads);
 }
 
-/* Sockets: three inboxes, the host's outlets both ways, and two for each pair
- * of actors that a pipe joins, or three with the link driver between them; and
- * the host's inbox, the link driver's, and the watchdog's outlet. */
+/* An upper bound on sockets: for each actor three inboxes and an outlet to and
+ * from the host; two for each pair of actors that a pipe joins, or three with
+ * the link driver between them; and the host's inbox, the link driver's, and
+ * the watchdog's outlet. */
 static uint32_t
 socket_bound(const skn_wiring_t *wiring)
 {
@@ -208,7 +212,7 @@ socket_bound(const skn_wiring_t *wiring)
     return sockets < UINT32_MAX ? (uint32_t)sockets : UINT32_MAX;
 }
 
-/* Of the actor's core; what is niced, or floats, does not count. */
+/* The load of the actor's core; NULL for an actor that is niced or floats. */
 static skn_load_t *
 load_of(skn_system_t *system, const skn_actor_t *actor)
 {
@@ -254,7 +258,7 @@ allocate(skn_system_t *system, skn_error_t *error)
     return SKN_OK;
 }
 
-/* What the system needs of the machine. */
+/* Acquires the machine's resources that the system needs. */
 static skn_status_t
 acquire(skn_system_t *system, skn_error_t *error)
 {

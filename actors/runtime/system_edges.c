@@ -1,13 +1,13 @@
-/* system_edges.c - the edges of a system: from a wiring to outlets and slots.
+/* system_edges.c - creates the edges of a system: its outlets, slots and ports.
  *
  *     sender                                     receiver
  *     out_pipe ─ out_edge ── work outlet ──────▶ work inbox ─ in_edge ─ in_pipe
  *                   ▲        (peer pipes: answers inbox)         │
  *     control inbox ◀──────────── control outlet ── credit ──────┘
- * An end on another node is made there; here the link driver's inbox stands in
- * for it, and a port tells the driver what to do with the parcel (ports.h).
- * Made by the host's thread before the actors' threads start.
- * SPDX-License-Identifier: Apache-2.0 */
+ * The end of an edge on another node is made there; here the link driver's
+ * inbox replaces it, and a port determines what the driver does with the parcel
+ * (ports.h). All this is made by the host's thread before the actors' threads
+ * start.  SPDX-License-Identifier: Apache-2.0 */
 #include <assert.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -29,12 +29,12 @@ void
 skn_system_address(const skn_system_t *system, uint32_t number,
                    skn_inbox_name_t which, char *address)
 {
-    /* The pointer keeps two systems in one context apart. */
+    /* The pointer distinguishes two systems in one context. */
     (void)snprintf(address, SKN_INBOX_ADDRESS_BYTES, "inproc://skein-%p/%u/%d",
                    (const void *)system, number, (int)which);
 }
 
-/* --- how many ------------------------------------------------------------ */
+/* --- counts -------------------------------------------------------------- */
 
 /* The receivers of sender `from` of a pipe are [*first, *first + *count). */
 static void
@@ -52,8 +52,8 @@ node_of(const skn_system_t *system, uint32_t actor)
     return system->wiring->actors[actor].node;
 }
 
-/* Broadcasts share one edge a node, counted once an end all the same: these
- * are bounds, which the arrays are made with. */
+/* Counts the edges of a pipe. A broadcast has only one edge for each node, but
+ * is counted once for each end: the counts are upper bounds for the arrays. */
 static void
 count_pipe(skn_system_t *system, const skn_wired_pipe_t *pipe)
 {
@@ -79,7 +79,7 @@ count_pipe(skn_system_t *system, const skn_wired_pipe_t *pipe)
 static skn_status_t
 allocate_actor_edges(skn_actor_t *actor, skn_error_t *error)
 {
-    /* Never more than one outlet an edge. */
+    /* There is at most one outlet for each edge. */
     size_t edges = (size_t)actor->out_edge_count + actor->in_edge_count;
     actor->out_pipes =
         skn_system_array(actor->out_pipe_count, sizeof(skn_out_pipe_t), error);
@@ -128,7 +128,8 @@ skn_system_allocate_edges(skn_system_t *system, skn_error_t *error)
     skn_status_t status = SKN_OK;
     for (uint32_t p = 0; p < wiring->pipe_count; p++)
         count_pipe(system, &wiring->pipes[p]);
-    /* All of them, so that counts and arrays agree also after a failure. */
+    /* Visit all actors, so that counts and arrays agree also after a
+     * failure. */
     for (uint32_t k = 0; k < system->actor_count; k++)
         if (allocate_actor_edges(&system->actors[k], error) != SKN_OK)
             status = SKN_NO_MEMORY;
@@ -139,7 +140,8 @@ skn_system_allocate_edges(skn_system_t *system, skn_error_t *error)
 
 /* --- outlets ------------------------------------------------------------- */
 
-/* The outlet to an inbox in a list that has room for one more; made once. */
+/* The outlet to an inbox: the one in the list, or a new one, for which the list
+ * has room. */
 static skn_outlet_t *
 outlet_in(skn_system_t *system, uint32_t number, skn_inbox_name_t which,
           skn_outlet_t **outlets, uint64_t *names, uint32_t *count,
@@ -184,7 +186,7 @@ inbox_for(const skn_wired_pipe_t *pipe)
 
 /* --- one edge ------------------------------------------------------------ */
 
-/* An edge in the making: sender f and receiver t of a pipe. */
+/* An edge that is being made: sender f and receiver t of a pipe. */
 typedef struct joint {
     const skn_wired_pipe_t *pipe;
     uint32_t sender, receiver; /* actors */
@@ -193,7 +195,8 @@ typedef struct joint {
     skn_in_pipe_t *in;         /* NULL: the receiver is elsewhere */
 } joint_t;
 
-/* The parcels of an edge whose receiver is elsewhere go to the driver. */
+/* Makes the export for an edge whose receiver is on another node: its parcels
+ * go to the link driver. */
 static skn_status_t
 make_export(skn_system_t *system, const joint_t *joint, uint32_t slot,
             skn_error_t *error)
@@ -242,8 +245,9 @@ make_out_edge(skn_system_t *system, const joint_t *joint, uint32_t in_slot,
     return SKN_OK;
 }
 
-/* A receiver of an edge whose sender is elsewhere; the first one makes the
- * import. Returns the landing, which parcels of credit name. */
+/* Makes the landing for an edge whose sender is on another node; the first
+ * landing makes the import. Returns the landing's number, which parcels of
+ * credit carry. */
 static skn_status_t
 make_landing(skn_system_t *system, const joint_t *joint, uint32_t in_slot,
              uint32_t *number, skn_error_t *error)
@@ -339,7 +343,7 @@ allocate_sets(skn_in_pipe_t *in, skn_error_t *error)
 {
     if (!skn_collect_waits(in->wired->collect))
         return SKN_OK;
-    /* A sender is at most `credit` sets ahead; twice that is a mistake. */
+    /* A sender is at most `credit` sets ahead; twice that many is an error. */
     uint32_t set_count = 2 * in->wired->credit;
     in->sets = skn_system_array(set_count, sizeof(skn_part_set_t), error);
     in->parts = skn_system_array((size_t)set_count * in->sender_count,
@@ -353,8 +357,8 @@ allocate_sets(skn_in_pipe_t *in, skn_error_t *error)
     return SKN_OK;
 }
 
-/* Whether receiver t is the first of its node, so that a broadcast from
- * another node makes its edge there. */
+/* Whether receiver t is the first on its node, for which a broadcast from
+ * another node makes the edge. */
 static bool
 first_of_node(const skn_system_t *system, const skn_wired_pipe_t *pipe,
               uint32_t t)
@@ -365,8 +369,8 @@ first_of_node(const skn_system_t *system, const skn_wired_pipe_t *pipe,
     return true;
 }
 
-/* Edges of receiver t, one a sender. edges[from_count * node_count] holds the
- * numbers of those that a broadcast shares. */
+/* Makes the edges of receiver t, one for each sender. edges[from_count *
+ * node_count] holds the numbers of the edges that a broadcast shares. */
 static skn_status_t
 connect_receiver(skn_system_t *system, const skn_wired_pipe_t *pipe, uint32_t t,
                  uint32_t *edges, skn_error_t *error)

@@ -1,7 +1,6 @@
-/* system_figures.c - gathers what the actors and links of a system have
- * counted.
+/* system_figures.c - collects the counters of a system's actors and links.
  *
- * Read by the host's thread after the actors' threads have been joined.
+ * The host's thread reads them after the actors' threads have been joined.
  * SPDX-License-Identifier: Apache-2.0 */
 #include <stdio.h>
 #include <stdlib.h>
@@ -18,7 +17,7 @@ set_name(char *to, const char *from)
                    from);
 }
 
-/* Both ends of an actor's pipes, added up. */
+/* Adds up both ends of an actor's pipes. */
 static void
 add_edges(const skn_actor_t *actor, skn_actor_figures_t *figures)
 {

@@ -1,7 +1,7 @@
-/* system_run.c - the host's side: threads, readiness, events, the end.
+/* system_run.c - the host's side of a run: threads, readiness, events, the end.
  *
- * This file owns: the context (unless the host gave one), the threads, and the
- * host's inbox. What the pipes look like is built in system_build.c.
+ * This file owns: the context (unless the host supplied one), the threads, and
+ * the host's inbox. The pipes are made in system_build.c.
  * SPDX-License-Identifier: Apache-2.0 */
 #include "actors/runtime/system.h"
 
@@ -20,7 +20,7 @@
 #include "transport/socket/clock.h"
 #include "transport/socket/thread_start.h"
 
-/* Stack of an actor: handlers keep their arrays in the state. */
+/* The stack of an actor's thread: handlers keep their arrays in the state. */
 #define STACK_BYTES ((size_t)1 << 20)
 
 static void
@@ -34,8 +34,8 @@ wake(const skn_system_t *system)
 static void
 tell_all(skn_system_t *system, skn_parcel_type_t type)
 {
-    /* The pointer says that what was written to the system is there to be read
-     * by who takes the parcel: the barrier of close_all. */
+    /* The pointer makes earlier writes to the system visible to the actor that
+     * takes the parcel: close_all's barrier depends on it. */
     skn_parcel_t parcel = { .type = type, .pointer = system };
     for (uint32_t k = 0; k < system->actor_count; k++)
         if (system->controls[k])
@@ -48,7 +48,7 @@ close_all(skn_system_t *system)
     if (system->closing)
         return;
     system->closing = true;
-    /* Nobody closes before all have left their handlers: after a failure an
+    /* No actor closes before all have left their handlers: after a failure an
      * output shard may still compute with the rows that its updater lends. */
     if (system->thread_count > 0)
         system->meets = pthread_barrier_init(&system->left, NULL,
@@ -58,17 +58,19 @@ close_all(skn_system_t *system)
         system->wiring->link_driver->close(system->links);
 }
 
-/* Lets the actors begin: all of this node are ready, and all other nodes. */
+/* Starts the actors once all actors of this node, and all other nodes, are
+ * ready. */
 static void
 begin_all(skn_system_t *system)
 {
     system->begun = true;
     tell_all(system, SKN_PARCEL_START);
     if (system->here_count == 0)
-        close_all(system); /* nobody will tell of an end */
+        close_all(system); /* no actor will report its end */
 }
 
-/* What waits for other nodes has not begun: told to stop, it just ends. */
+/* If the run still waits for other nodes, no actor has begun: a stop ends them
+ * right away. */
 static void
 end_unbegun(skn_system_t *system)
 {
@@ -133,8 +135,8 @@ is_full(skn_system_t *system)
            !atomic_load(&system->waits);
 }
 
-/* Says that it is awaited before it looks again: either the look finds room, or
- * whoever makes room finds that it is awaited. */
+/* Sets the flag and then checks again, so that no wake is lost: either this
+ * check finds room, or the host finds the flag when it makes room. */
 bool
 skn_system_has_many_events(skn_system_t *system)
 {
@@ -144,7 +146,7 @@ skn_system_has_many_events(skn_system_t *system)
     return is_full(system);
 }
 
-/* Half of them gone is room for those who wait to send many. */
+/* Actors that wait to send are woken once half of the events have been read. */
 static void
 uncount_event(skn_system_t *system)
 {
@@ -154,7 +156,7 @@ uncount_event(skn_system_t *system)
         tell_all(system, SKN_PARCEL_READ);
 }
 
-/* From now on the host reads none until the run has ended. */
+/* From now on the host reads no events until the run has ended. */
 static void
 lift_event_bound(skn_system_t *system)
 {
@@ -192,7 +194,7 @@ take_parcel(skn_system_t *system, const skn_parcel_t *parcel)
     case SKN_PARCEL_FAILED:
         take_failure(system, parcel);
         break;
-    case SKN_PARCEL_STOP: /* another node was told to */
+    case SKN_PARCEL_STOP: /* another node was asked to stop */
         atomic_store(&system->stop_wanted, true);
         break;
     default:
@@ -203,7 +205,7 @@ take_parcel(skn_system_t *system, const skn_parcel_t *parcel)
     }
 }
 
-/* Asks for a good end. */
+/* Asks all actors to finish cleanly. */
 static void
 stop_all(skn_system_t *system)
 {
@@ -214,7 +216,8 @@ stop_all(skn_system_t *system)
     end_unbegun(system);
 }
 
-/* Takes what has come; waits for more if `timeout_ms` allows. */
+/* Takes the parcels that have arrived; waits for more if `timeout_ms`
+ * allows. */
 static void
 pump(skn_system_t *system, int timeout_ms)
 {
@@ -223,21 +226,22 @@ pump(skn_system_t *system, int timeout_ms)
     if (timeout_ms != 0)
         skn_inbox_wait(&system->inbox, 1, system->wake_descriptor, timeout_ms);
     ssize_t bytes = read(system->wake_descriptor, &count, sizeof(count));
-    (void)bytes; /* nothing there: fine, it does not block */
+    (void)bytes; /* an empty counter is fine: the read does not block */
     while (skn_inbox_take(system->inbox, &parcel))
         take_parcel(system, &parcel);
     if (atomic_load(&system->stop_wanted) && !system->stop_told)
         stop_all(system);
 }
 
-/* Whether what the actor owns outlives its thread, for a cut. */
+/* Whether the actor's state outlives its thread, for a cut. */
 static bool
 is_kept(const skn_actor_t *actor)
 {
     return actor->system->options.keeps && actor->kind->cut;
 }
 
-/* The first of the actors whose core is not there says so for all of them. */
+/* Warns about cores that do not exist: the first actor concerned reports for
+ * all. */
 static void
 warn_absent(skn_actor_t *actor)
 {
@@ -353,7 +357,7 @@ skn_system_start_told(skn_system_t *system, skn_system_tell_t *tell, void *job,
             tell(job, system->first_event->text);
     }
     if (status == SKN_OK && system->failure.status == SKN_OK) {
-        if (!system->links) /* else when the other nodes are ready too */
+        if (!system->links) /* with links: when the other nodes are ready */
             begin_all(system);
         return SKN_OK;
     }
@@ -389,8 +393,8 @@ take_event(skn_system_t *system, char *line, size_t line_bytes,
     return SKN_OK;
 }
 
-/* Whether every thread has left, so that nothing more is told and a join does
- * not wait. */
+/* Whether every thread has left, so that there are no more events and a join
+ * does not wait. */
 static bool
 all_gone(const skn_system_t *system)
 {
@@ -401,10 +405,10 @@ all_gone(const skn_system_t *system)
            (system->closing && atomic_load(&system->gone_count) == count);
 }
 
-/* Takes what has come until there is an event, all have left, or `timeout_ms`
- * (-1: never) is over; returns whether all have left. Who leaves counts first
- * and wakes then: after a look at the count, no wake is lost before the wait.
- */
+/* Takes parcels until there is an event, all threads have left, or `timeout_ms`
+ * (-1: never) has passed; returns whether all have left. A thread that leaves
+ * first counts itself and then wakes the host, so that no wake is lost between
+ * reading the count and waiting. */
 static bool
 await_event(skn_system_t *system, int timeout_ms)
 {
@@ -414,7 +418,7 @@ await_event(skn_system_t *system, int timeout_ms)
         pump(system, 0);
         bool gone = all_gone(system);
         if (gone)
-            pump(system, 0); /* what they told before they left */
+            pump(system, 0); /* events that they sent before they left */
         uint64_t now_ns = skn_monotonic_ns();
         if (gone || system->first_event || timeout_ms == 0 ||
             (timeout_ms > 0 && now_ns >= end_ns))
@@ -430,7 +434,7 @@ skn_system_event(skn_system_t *system, int timeout_ms, char *line,
 {
     skn_status_t status;
     bool gone = await_event(system, timeout_ms);
-    /* Joining waits for nobody, but there may be a trace to write. */
+    /* Joining does not wait, but there may be a trace to write. */
     if (!system->first_event && gone && timeout_ms < 0)
         (void)skn_system_wait(system, NULL);
     if (system->first_event)
@@ -452,7 +456,7 @@ skn_system_event_bytes(skn_system_t *system)
     return system->first_event ? strlen(system->first_event->text) + 1 : 0;
 }
 
-/* Also in a signal handler: errno stays as it was. */
+/* May be called in a signal handler, so errno is restored. */
 void
 skn_system_stop(skn_system_t *system)
 {
@@ -510,7 +514,7 @@ write_trace(skn_system_t *system)
         written = false;
     system->trace_file = NULL;
     for (uint32_t k = 0; !written && k < system->actor_count; k++)
-        if (system->actors[k].here) { /* those of other nodes have no outlet */
+        if (system->actors[k].here) { /* actors of other nodes have no outlet */
             skn_actor_warn(&system->actors[k], "the trace could not be written",
                            "is the disk full?");
             written = true;
@@ -535,7 +539,7 @@ skn_system_wait(skn_system_t *system, skn_error_t *error)
         system->end_ns = skn_monotonic_ns();
         if (system->trace_file && system->thread_count > 0)
             write_trace(system);
-        pump(system, 0); /* what was told at the very end */
+        pump(system, 0); /* the very last events */
     }
     if (system->failure.status != SKN_OK && error)
         *error = system->failure;
@@ -563,7 +567,7 @@ skn_system_cut(skn_system_t *system, struct skn_cut_writer *writer,
         return skn_fail(error, SKN_BUSY, "the run has not begun");
     for (uint32_t k = 0; k < system->actor_count && status == SKN_OK; k++) {
         skn_actor_t *actor = &system->actors[k];
-        /* One that failed may have stopped in the middle of a row. */
+        /* A failed actor may have stopped in the middle of a row. */
         if (!actor->here || !is_kept(actor) || actor->phase == SKN_PHASE_FAILED)
             continue;
         skn_place_enter(&actor->place, SKN_PLACE_CUT, NULL, skn_monotonic_ns());
@@ -576,7 +580,8 @@ skn_system_cut(skn_system_t *system, struct skn_cut_writer *writer,
     return status;
 }
 
-/* Those that had threads: the first of this node's. */
+/* Closes the kept actors that had threads, which are the first ones of this
+ * node. */
 static void
 close_kept(skn_system_t *system)
 {

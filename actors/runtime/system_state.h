@@ -1,4 +1,4 @@
-/* system_state.h - the inside of a system, for system*.c only.
+/* system_state.h - the fields of a system, private to the runtime.
  * SPDX-License-Identifier: Apache-2.0 */
 #ifndef ACTORS_RUNTIME_SYSTEM_STATE_H
 #define ACTORS_RUNTIME_SYSTEM_STATE_H
@@ -15,7 +15,8 @@
 typedef struct skn_event {
     struct skn_event *next;
     char *text;
-    bool counts; /* in event_count: an actor sent it, not the link driver */
+    bool counts; /* it is in event_count: an actor sent it, not the link
+                  * driver */
 } skn_event_t;
 
 typedef enum skn_inbox_name {
@@ -32,21 +33,22 @@ struct skn_system {
     int32_t *units; /* [actor_count] */
     void *context;
     bool context_is_ours;
-    skn_inbox_t *inbox;      /* what the actors report */
+    skn_inbox_t *inbox;      /* reports of the actors */
     skn_outlet_t **controls; /* [actor_count] */
     skn_actor_t *actors;
     skn_error_t *misuses; /* [actor_count] skn_actor_t.misuse */
     pthread_t *threads;
-    skn_load_t *loads; /* [load_count] of the cores of this node */
+    skn_load_t *loads; /* [load_count] one for each core of this node */
     uint32_t load_count;
     pthread_barrier_t left;  /* all threads, between their loops and closes */
-    bool meets;              /* `left` is made */
+    bool meets;              /* `left` was initialised */
     atomic_uint gone_count;  /* threads that only have to return */
-    atomic_uint event_count; /* sent by actors, and not read by the host */
+    atomic_uint event_count; /* sent by actors and not yet read by the host */
     atomic_bool events_awaited; /* an actor waits for the host to read them */
     atomic_bool waits;          /* the host waits for the end instead */
     uint32_t actor_count, thread_count;
-    uint32_t node_count, here_count; /* actors of this node: with threads */
+    uint32_t node_count, here_count; /* here_count: actors of this node, with
+                                      * threads */
     skn_ports_t ports;               /* edges to and from other nodes */
     struct skn_links *links;         /* NULL: the only node */
     uint32_t ready_count, ended_count;
@@ -58,36 +60,40 @@ struct skn_system {
     uint64_t patience_ns; /* waiting.h, watchdog.h */
     struct skn_watchdog *watchdog;
     bool stop_told, closing, joined;
-    bool begun;          /* the actors were told to start */
+    bool begun;          /* the actors were asked to start */
     skn_error_t failure; /* the first one */
     skn_event_t *first_event, **last_event;
     FILE *trace_file; /* NULL: not traced */
     uint64_t begin_ns, end_ns;
 };
 
-/* Makes inboxes, actors, edges and outlets; what was made stays for
- * skn_system_unbuild also on failure. */
+/* Creates inboxes, actors, edges and outlets; after a failure, what was created
+ * stays for skn_system_unbuild. */
 skn_status_t skn_system_build(skn_system_t *system, skn_error_t *error);
-/* The threads must be joined. Drops messages that nobody took. */
+/* Destroys them, after the threads were joined. Drops messages that no actor
+ * took. */
 void skn_system_unbuild(skn_system_t *system);
 
-/* system.c: the calling thread, which is one of the system's, does nothing more
- * than return. Wakes the host. */
+/* system_run.c: reports that the calling thread, one of the system's, only has
+ * to return. Wakes the host. */
 void skn_system_leave(skn_system_t *system);
-/* system.c: an actor sends an event; whether there are so many that those who
- * send them should wait. An actor that is about to wait asks the latter. */
+/* system_run.c: count an event that an actor sends; report whether there are so
+ * many that actors should wait before they send more. An actor that is about to
+ * wait calls the second one. */
 void skn_system_count_event(skn_system_t *system);
 bool skn_system_has_many_events(skn_system_t *system);
 
-/* Zeroed room for `count` items; NULL and a filled `error` without memory. */
+/* Allocates `count` zeroed items; NULL and a filled `error` if memory is
+ * short. */
 void *skn_system_array(size_t count, size_t item_bytes, skn_error_t *error);
-/* Of an inbox of actor `number`; the link driver's is that of a number behind
- * the last actor's. `address` has SKN_INBOX_ADDRESS_BYTES. */
+/* Writes the address of an inbox of actor `number` into `address`, which has
+ * SKN_INBOX_ADDRESS_BYTES. The link driver's number is one past the last
+ * actor's. */
 void skn_system_address(const skn_system_t *system, uint32_t number,
                         skn_inbox_name_t which, char *address);
 
-/* system_edges.c: room for the edges of all actors, then the edges of a pipe,
- * pipe by pipe, in the order of the wiring. */
+/* system_edges.c: allocates the edges of all actors, then connects one pipe
+ * after another, in the order of the wiring. */
 skn_status_t skn_system_allocate_edges(skn_system_t *system,
                                        skn_error_t *error);
 skn_status_t skn_system_connect_pipe(skn_system_t *system,

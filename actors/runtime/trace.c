@@ -1,4 +1,4 @@
-/* trace.c - rings of records, and the JSON made of them.
+/* trace.c - records what an actor does in a ring and writes it as JSON.
  * SPDX-License-Identifier: Apache-2.0 */
 #include "actors/runtime/trace.h"
 
@@ -11,14 +11,14 @@
 
 typedef struct record {
     skn_trace_type_t type;
-    uint32_t duration_ns; /* a span of 4 s and more is cut: it is shown */
+    uint32_t duration_ns; /* a span of 4 s or more is shown as shorter */
     const char *name;
     uint64_t at_ns;
     uint64_t number; /* span: the batch; flow: edge << 32 | sequence */
 } record_t;
 
 struct skn_trace {
-    uint64_t added; /* ever; the ring holds the last SKN_TRACE_RECORDS */
+    uint64_t added; /* in total; the ring holds the last SKN_TRACE_RECORDS */
     record_t record[SKN_TRACE_RECORDS];
 };
 

@@ -1,7 +1,7 @@
-/* trace.h - what an actor did and when, for a Chrome / Perfetto trace.
+/* trace.h - records what an actor does and when, for a Chrome / Perfetto trace.
  *
- * Each actor has a ring of its own that only its thread writes; the newest
- * records stay. The host writes the file after the threads have been joined.
+ * Each actor has its own ring, which only its thread writes and which keeps the
+ * newest records. The host writes the file after the threads have been joined.
  * Format: Trace Event Format ("X" spans, "s"/"f" flows), timestamps in
  * microseconds since the start.  SPDX-License-Identifier: Apache-2.0 */
 #ifndef ACTORS_RUNTIME_TRACE_H
@@ -12,14 +12,15 @@
 #include "skein/error.h"
 #include "skein/message.h"
 
-/* Records an actor keeps: 1 MiB each. */
+/* The records that an actor keeps, 1 MiB in all. */
 #define SKN_TRACE_RECORDS 32768u
 
 typedef enum skn_trace_type {
     SKN_TRACE_HANDLE, /* a span: `schema` was handled */
     SKN_TRACE_HOOK,   /* a span: `name` of the kind ran */
     SKN_TRACE_SEND,   /* message number `sequence` left on edge `edge` */
-    SKN_TRACE_TAKE    /* ... and was taken from the inbox */
+    SKN_TRACE_TAKE    /* message `sequence` of `edge` was taken from the
+                       * inbox */
 } skn_trace_type_t;
 
 typedef struct skn_trace skn_trace_t;
@@ -28,8 +29,8 @@ typedef struct skn_trace skn_trace_t;
 skn_trace_t *skn_trace_new(skn_error_t *error);
 void skn_trace_destroy(skn_trace_t **trace);
 
-/* Adds a record; `trace` may be NULL. `message` (may be NULL) gives the batch
- * number, if it has one. `name` and `schema` are kept by pointer. */
+/* Adds a record; `trace` may be NULL. The batch number is read from `message`
+ * (may be NULL), if it has one. `name` and `schema` are kept by pointer. */
 void skn_trace_span(skn_trace_t *trace, const char *name, uint64_t begin_ns,
                     uint64_t end_ns, const skn_schema_t *schema,
                     const void *message);

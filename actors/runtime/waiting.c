@@ -1,4 +1,5 @@
-/* waiting.c - for whom an actor waits.  SPDX-License-Identifier: Apache-2.0 */
+/* waiting.c - reports what an idle actor waits for, and gives up after a stop.
+ * SPDX-License-Identifier: Apache-2.0 */
 #include "actors/runtime/waiting.h"
 
 #include <inttypes.h>
@@ -11,12 +12,12 @@
 #include "transport/socket/clock.h"
 
 #define FOR_BYTES 512
-/* 30 s, 60 s, ... up to a year. */
+/* Reports after 30 s, 60 s, ... up to a year. */
 #define TOLD_MAX 20u
 
-/* --- for whom ------------------------------------------------------------ */
+/* --- what it waits for --------------------------------------------------- */
 
-/* The oldest set of the pipe that waits for parts; NULL: none does. */
+/* The oldest set of the pipe that waits for parts; NULL if none does. */
 static const skn_part_set_t *
 oldest_set(const skn_in_pipe_t *pipe)
 {
@@ -51,7 +52,7 @@ name_part(const skn_actor_t *actor, const skn_in_pipe_t *pipe,
                    skn_actor_text(actor, missing->sender, name), others);
 }
 
-/* The same of a pipe whose parts the actor puts together itself. */
+/* Names the missing part of a pipe whose parts the actor assembles itself. */
 static bool
 name_awaited(const skn_actor_t *actor, const skn_in_pipe_t *pipe, char *text,
              size_t text_bytes)
@@ -118,7 +119,7 @@ skn_waiting_for(const skn_actor_t *actor, char *text, size_t text_bytes)
     return waits_for_part(actor, text, text_bytes);
 }
 
-/* --- when ---------------------------------------------------------------- */
+/* --- when to report ------------------------------------------------------ */
 
 static bool
 may_wait(const skn_actor_t *actor)
@@ -126,8 +127,7 @@ may_wait(const skn_actor_t *actor)
     return actor->phase >= SKN_PHASE_RUNNING && actor->phase < SKN_PHASE_ENDED;
 }
 
-/* Whether it is asked to stop, and whoever keeps it from that may be another
- * node. */
+/* Whether the run was asked to stop and another node may be what delays it. */
 static bool
 has_to_stop(const skn_actor_t *actor)
 {
@@ -140,7 +140,7 @@ due_ns(const skn_actor_t *actor)
     uint64_t patience_ns = actor->system->patience_ns;
     if (!has_to_stop(actor))
         return actor->quiet_ns + (patience_ns << actor->told_count);
-    /* What is large comes slowly over a thin link. */
+    /* A large message takes long over a slow link. */
     uint64_t carried_ns = skn_system_carried_ns(actor->system);
     return (carried_ns > actor->quiet_ns ? carried_ns : actor->quiet_ns) +
            2 * patience_ns;
@@ -168,8 +168,9 @@ tell(skn_actor_t *actor, const char *what, uint64_t seconds)
     skn_actor_notice(actor, &text);
 }
 
-/* Half of the patience: it waits for less long than what keeps it has lasted,
- * but not by much. */
+/* The actor of this process that has been in a handler for at least half of the
+ * patience: it delays us, and our wait began a little later than its
+ * handler. */
 static const skn_actor_t *
 culprit(const skn_actor_t *actor, uint64_t now_ns, skn_stay_t *stay)
 {
@@ -216,7 +217,7 @@ skn_waiting_look(skn_actor_t *actor, uint64_t now_ns)
     if (!may_wait(actor) || now_ns < due_ns(actor))
         return;
     if (!skn_waiting_for(actor, what, sizeof(what))) {
-        actor->quiet_ns = now_ns; /* nobody owes it anything */
+        actor->quiet_ns = now_ns; /* nothing is owed to it */
         return;
     }
     skn_stay_t stay;
@@ -224,8 +225,8 @@ skn_waiting_look(skn_actor_t *actor, uint64_t now_ns)
         give_up(actor, what, now_ns);
         return;
     }
-    /* Where a handler of this process does not return that is reported, and
-     * that others wait for it follows. */
+    /* If a handler of this process does not return, the watchdog reports that;
+     * the actors that wait for it need no report. */
     if (!culprit(actor, now_ns, &stay))
         tell(actor, what, (now_ns - actor->quiet_ns) / SKN_SECOND_NS);
     actor->told_count += actor->told_count < TOLD_MAX;

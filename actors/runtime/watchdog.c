@@ -1,4 +1,4 @@
-/* watchdog.c - looks several times within the system's patience.
+/* watchdog.c - a thread that samples actors' places and reports stuck handlers.
  * SPDX-License-Identifier: Apache-2.0 */
 #include "actors/runtime/watchdog.h"
 
@@ -12,17 +12,17 @@
 #include "transport/socket/clock.h"
 #include "transport/socket/thread_start.h"
 
-/* Looks within the patience of a system: a stay is reported at most an eighth
- * of it late, and a look costs next to nothing. */
+/* The samples taken within a system's patience: a stay is reported at most an
+ * eighth of it late, and a sample costs next to nothing. */
 #define LOOKS 8u
 #define REPORTS_MAX 20u
 
-/* What was reported of an actor's stay so far. */
+/* The reports made so far about an actor's stay. */
 typedef struct reported {
     uint64_t since_ns;
     uint32_t count;
-    skn_stay_t stay;  /* in the look that is under way */
-    bool due, nearly; /* it is time; half of the time is over */
+    skn_stay_t stay;  /* in the current sample */
+    bool due, nearly; /* a report is due; half of that time has passed */
 } reported_t;
 
 struct skn_watchdog {
@@ -32,10 +32,11 @@ struct skn_watchdog {
     pthread_t thread;
     pthread_mutex_t lock;
     pthread_cond_t wanted;
-    bool has_thread, stops; /* `stops` under the lock */
+    bool has_thread, stops; /* `stops` is protected by the lock */
 };
 
-/* The thread may leave the place meanwhile: then it stays nowhere. */
+/* The actor's current stay; if its thread leaves the place meanwhile, the stay
+ * is in the loop. */
 static skn_stay_t
 stay_of(const skn_actor_t *actor)
 {
@@ -97,7 +98,7 @@ report(skn_watchdog_t *watchdog, const skn_actor_t *actor, uint64_t now_ns,
     skn_json_text_fini(&text);
 }
 
-/* How the actor's stay stands. */
+/* Notes whether a report of the actor's stay is due. */
 static void
 note_stay(skn_watchdog_t *watchdog, const skn_actor_t *actor, uint64_t now_ns)
 {
@@ -122,8 +123,8 @@ same_stay(const skn_watchdog_t *watchdog, const skn_actor_t *one,
     return one->kind == other->kind && a->type == b->type && a->name == b->name;
 }
 
-/* Reports `first` if it or another actor of its kind at the same place is due,
- * with all those that will be soon. */
+/* Reports `first` if it, or another actor of its kind at the same place, is
+ * due, together with all those that soon will be. */
 static void
 report_group(skn_watchdog_t *watchdog, const skn_actor_t *first,
              uint64_t now_ns)

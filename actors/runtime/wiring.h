@@ -1,17 +1,17 @@
-/* wiring.h - what the runtime is given: actors, and the pipes between them.
+/* wiring.h - the input of the runtime: actors and the pipes between them.
  *
- * Plain data. topology/spec/spec.c makes it from a topology file and has
- * checked it; actors/runtime/system_run.c turns it into threads and sockets.
- * All text and arrays belong to whoever made the wiring and outlive the run.
+ * Plain data. topology/spec/spec.c makes it from a topology file that it has
+ * checked; actors/runtime/system_run.c turns it into threads and sockets. The
+ * maker of the wiring owns all text and arrays, which must outlive the run.
  * SPDX-License-Identifier: Apache-2.0 */
 #ifndef ACTORS_RUNTIME_WIRING_H
 #define ACTORS_RUNTIME_WIRING_H
 
 #include "skein/actor.h"
 
-/* How a sender picks receivers, and whether a receiver sees single messages or
- * one part of every sender put together. `gather` and `reduce` as patterns are
- * short for broadcast + collect. */
+/* How a sender chooses receivers, and whether a receiver gets single messages
+ * or one part of every sender put together. `gather` and `reduce` as patterns
+ * are short for broadcast + collect. */
 typedef enum skn_pattern {
     SKN_PATTERN_ONE,       /* exactly one receiver a sender: the k-th sender
                             * to the k-th receiver, or all to a single one */
@@ -24,8 +24,8 @@ typedef enum skn_collect {
     SKN_COLLECT_NONE,
     SKN_COLLECT_GATHER, /* handler gets skn_parts_t */
     SKN_COLLECT_REDUCE, /* handler gets one message, combined in order */
-    SKN_COLLECT_PARTS   /* handler gets skn_parts_t of one part each, and puts
-                         * them together itself */
+    SKN_COLLECT_PARTS   /* handler gets skn_parts_t of one part each and
+                         * assembles them itself */
 } skn_collect_t;
 
 static inline bool
@@ -41,7 +41,7 @@ skn_collect_parts(skn_collect_t collect)
     return collect == SKN_COLLECT_GATHER || collect == SKN_COLLECT_PARTS;
 }
 
-/* A checked value of an option, by the type in the kind's table. */
+/* A checked value of an option, of the type that the kind's table gives. */
 typedef struct skn_value {
     const skn_option_t *option;
     bool truth;
@@ -50,15 +50,16 @@ typedef struct skn_value {
     const char *text; /* as written, also for the other types */
 } skn_value_t;
 
-/* A process on a machine, one of several that make up the run. */
+/* One of the processes that make up the run, on its machine. */
 typedef struct skn_wired_node {
     const char *name;
-    const char *address; /* "tcp://host:port"; "": one node needs none */
-    const char *via;     /* that relays to it, as it has no address; "": has */
+    const char *address; /* "tcp://host:port"; "": a single node needs none */
+    const char *via;     /* the node that relays to it; "": it has an address */
     const char *key;     /* path of its certificate; "": no keys */
-    const char *ssh;     /* where `skein up` starts it; "": here, or by hand */
-    uint32_t core_count; /* that its actors were dealt; 0: not said */
-    uint64_t memory_bytes; /* that they may take; 0: not said */
+    const char *ssh;     /* the host on which `skein up` starts it; "": here, or
+                          * by hand */
+    uint32_t core_count; /* cores dealt to its actors; 0: unspecified */
+    uint64_t memory_bytes; /* memory that they may use; 0: unspecified */
 } skn_wired_node_t;
 
 #define SKN_CORE_FLOAT (-1) /* anywhere in the process's own mask */
@@ -67,15 +68,15 @@ typedef struct skn_wired_node {
 typedef struct skn_wired_actor {
     const char *name; /* "output.3" */
     const skn_kind_t *kind;
-    const char *plugin; /* the file that the kind is from; NULL: no plug-in */
-    uint32_t index, peers;     /* 3, and how many "output.*" there are */
+    const char *plugin;    /* the file that has the kind; NULL: no plug-in */
+    uint32_t index, peers; /* 3, and how many "output.*" there are */
     const skn_value_t *values; /* one for each option of the kind, in order */
     int core;      /* logical number within the process's mask, or SKN_CORE_* */
     int nice;      /* added niceness of the thread, 0..19 */
-    uint32_t node; /* whose process it is an actor of; 0 without nodes */
+    uint32_t node; /* the node that it runs on; 0 without nodes */
 } skn_wired_actor_t;
 
-/* Words of skn_coding_t (transport/message/coding.h), in its order. */
+/* The names of skn_coding_t (transport/message/coding.h), in its order. */
 #define SKN_CODING_WORDS "f32|bf16|int8|int4"
 
 typedef struct skn_wired_pipe {
@@ -85,14 +86,15 @@ typedef struct skn_wired_pipe {
     const uint32_t *from, *to; /* indices of actors */
     uint32_t from_count, to_count;
     uint32_t credit; /* messages a sender may have unhandled at a receiver */
-    /* Answers to other messages: as many as what is answered, and over with
-     * it. They do not keep their receiver going, and a cycle through such a
-     * pipe needs no gate. */
+    /* A pipe of answers to other messages: there are as many as messages to be
+     * answered, and they end with them. They do not keep their receiver
+     * running, and a cycle through such a pipe needs no gate. */
     bool peer;
     const skn_field_t *key; /* scatter: u32, u64, u32s or u64s ascending */
     const uint64_t *bounds; /* scatter: to_count + 1 ascending numbers */
     const skn_field_t *by;  /* collect: u64 field that names the set of parts */
-    uint32_t coding;        /* of numbers between nodes: skn_coding_t, 0: f32 */
+    uint32_t coding;        /* of numbers sent between nodes: skn_coding_t, 0:
+                             * f32 */
 } skn_wired_pipe_t;
 
 typedef struct skn_wiring {
@@ -103,7 +105,7 @@ typedef struct skn_wiring {
     uint32_t pipe_count;
     const skn_wired_node_t *nodes;
     uint32_t node_count;                       /* 0: one process, no network */
-    const struct skn_link_driver *link_driver; /* of several nodes */
+    const struct skn_link_driver *link_driver; /* NULL with a single node */
 } skn_wiring_t;
 
 #endif

@@ -1,5 +1,5 @@
-/* again.c - quotes a command line, with what a second run of it needs.
- * SPDX-License-Identifier: Apache-2.0 */
+/* again.c - prints the command line that resumes a stopped run, quoted for a
+ * shell.  SPDX-License-Identifier: Apache-2.0 */
 #include "cli/base/again.h"
 
 #include <stdlib.h>
@@ -45,7 +45,8 @@ put_path(const char *path, FILE *file)
     free(text);
 }
 
-/* Which cannot be read again: the run folder has the config, too. */
+/* Whether the model came from standard input, which cannot be read again: the
+ * run folder has the config, too. */
 static bool
 is_standard_input(const cli_call_t *call)
 {

@@ -1,4 +1,4 @@
-/* again.h - the command line that goes on with a run that was stopped.
+/* again.h - prints the command line that resumes a stopped run.
  * SPDX-License-Identifier: Apache-2.0 */
 #ifndef CLI_BASE_AGAIN_H
 #define CLI_BASE_AGAIN_H
@@ -7,10 +7,11 @@
 
 #include "cli/base/verb.h"
 
-/* Writes one line that a POSIX shell takes as it is: the program as it was
- * called, the verb, its operands, the options that were given, and --resume
- * where the verb has it. `path` is the run's folder where the command does not
- * name it; NULL: it does. cli_again_tell prints a sentence before it. */
+/* cli_again_write writes one line that a POSIX shell accepts unchanged: the
+ * program as it was called, the verb, its operands, the options that were
+ * given, and --resume if the verb has it. `path` is the run's folder if the
+ * command does not name it, else NULL. cli_again_tell prints a sentence before
+ * that line. */
 void cli_again_tell(const cli_call_t *call, const char *sentence,
                     const char *path);
 void cli_again_write(const cli_call_t *call, const char *path, FILE *file);

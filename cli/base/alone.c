@@ -1,4 +1,4 @@
-/* alone.c - a folder that only its lock lies in.
+/* alone.c - takes the lock that allows one process of a kind per run folder.
  * SPDX-License-Identifier: Apache-2.0 */
 #include "cli/base/alone.h"
 
@@ -9,7 +9,8 @@
 #include "formats/folder/folder_lock.h"
 #include "skein/limits.h"
 
-/* A process that was killed may still be on its way out. */
+/* The time to wait for the lock: a process that was killed may still be
+ * exiting. */
 #define WAIT_MS 2000u
 
 skn_status_t

@@ -1,6 +1,6 @@
-/* bar.c - draws the progress of a run.
+/* bar.c - draws the progress of a run as one line on a terminal.
  *
- * NO_COLOR: no-color.org; TERM=dumb cannot go back to the start of a line.
+ * NO_COLOR: no-color.org; TERM=dumb cannot return to the start of a line.
  * SPDX-License-Identifier: Apache-2.0 */
 #include "cli/base/bar.h"
 
@@ -10,13 +10,13 @@
 #include <unistd.h>
 
 #define BAR_BYTES 512
-/* To the start of the line, and nothing in it. */
+/* Returns to the start of the line and clears it. */
 #define CLEAR "\r\033[K"
-/* A bar shorter than this says nothing, a longer one nothing more. */
+/* The least and the greatest useful length of the bar. */
 #define CELLS_MIN 6u
 #define CELLS_MAX 30u
-/* Share of the newest measurement in the smoothed rate: about the last five
- * count, one second at five draws a second. */
+/* The weight of the newest measurement in the smoothed rate: about the last
+ * five count, that is one second at five draws per second. */
 #define RATE_NEWEST 0.2
 
 static bool
@@ -26,7 +26,7 @@ is_set(const char *name)
     return value && *value;
 }
 
-/* Whether standard error is a terminal that knows its own lines. */
+/* Whether standard error is a terminal that can rewrite a line. */
 static bool
 is_terminal(void)
 {
@@ -67,7 +67,7 @@ cli_bar_time(double seconds, char *text, size_t text_bytes)
         (void)snprintf(text, text_bytes, "%lu:%02lu", whole / 60, whole % 60);
 }
 
-/* A part of the line, added if it fits. */
+/* Appends a part to the line if it fits. */
 static void
 add(char *text, size_t text_bytes, unsigned columns, const char *part)
 {
@@ -143,7 +143,7 @@ cli_bar_show(cli_bar_t *bar, const cli_bar_facts_t *facts)
                              ? RATE_NEWEST * facts->batches_per_s +
                                    (1 - RATE_NEWEST) * bar->batches_per_s
                              : facts->batches_per_s;
-    /* The last column stays free: some terminals go to the next line. */
+    /* The last column stays free, because some terminals wrap there. */
     cli_bar_format(bar, facts, terminal_columns() - 1, text, sizeof(text));
     (void)fflush(stdout);
     (void)fprintf(stderr,

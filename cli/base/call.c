@@ -1,4 +1,4 @@
-/* call.c - what verbs ask of their command line, and how they answer.
+/* call.c - gives verbs their options, and prints their errors and warnings.
  * SPDX-License-Identifier: Apache-2.0 */
 #include <errno.h>
 #include <math.h>
@@ -15,7 +15,7 @@
 #include "topology/model/model.h"
 #include "topology/config/values.h"
 
-/* What a parent process can see of one. */
+/* The greatest exit code that a parent process can see. */
 #define EXIT_CODE_MAX 255u
 
 bool
@@ -65,7 +65,7 @@ cli_overrides(const cli_call_t *call, const char **overrides)
     return count;
 }
 
-/* As the user writes it: -k, or --threshold. */
+/* The option as the user writes it: -k, or --threshold. */
 static const char *
 written(const cli_call_t *call, const char *name, char text[72])
 {
@@ -158,7 +158,7 @@ cli_json_string(const char *text, FILE *file)
             (void)fprintf(file, "\\u%04x", byte);
         else if (bytes > 0)
             (void)fwrite(text, 1, bytes, file);
-        else /* of no character: a path may have such */
+        else /* not part of a character: a path may contain such bytes */
             (void)fputs("\\ufffd", file);
         text += bytes > 0 ? bytes : 1;
     }
@@ -205,7 +205,7 @@ cli_report(const cli_call_t *call, const skn_error_t *error)
     return code;
 }
 
-/* The k-th problem as an event, with its place where it has one. */
+/* Prints the k-th problem as an event, with its position if it has one. */
 static void
 report_problem(const skn_problems_t *problems, size_t k, int code)
 {
@@ -295,8 +295,8 @@ cli_print_path(const char *before, const char *path, const char *after)
     (void)fputs(after, stdout);
 }
 
-/* Whether standard output is a terminal that was closed: nobody is there to be
- * told that something could not be written. */
+/* Whether standard output is a terminal that was closed: then there is no
+ * reader for an error about output that could not be written. */
 static bool
 terminal_is_gone(void)
 {
@@ -312,7 +312,7 @@ cli_finish(const cli_call_t *call, int code)
     skn_error_t error = { 0 };
     if (skn_file_finish(stdout, "standard output", &error) == SKN_OK ||
         code != 0)
-        return code; /* what went wrong first was told */
+        return code; /* the first error was reported */
     if (cli_output_unread())
         return cli_output_end_unread();
     if (terminal_is_gone())

@@ -1,11 +1,11 @@
-/* chosen.c - the choices of `auto` as an object of an event, and as lines.
+/* chosen.c - formats the choices of `auto` as JSON for an event, and as lines.
  * SPDX-License-Identifier: Apache-2.0 */
 #include "cli/base/chosen.h"
 #include "formats/text/json_text.h"
 
 #include <string.h>
 
-/* As in JSON: a number, true, false; else a text. */
+/* The value as JSON: a number, true, false, or else a string. */
 static json_t *
 value_of(const char *text)
 {
@@ -27,7 +27,7 @@ cli_chosen(skn_plan_t *plan, const skn_model_t *model)
     }
     for (size_t k = 0; k < plan->reasons.count; k++) {
         const skn_reason_t *reason = &plan->reasons.at[k];
-        if (reason->value[0]) /* else it means nothing beside the others */
+        if (reason->value[0]) /* no value: it has no effect with the others */
             (void)json_object_set_new(
                 chosen, reason->key,
                 json_pack("{soss}", "value", value_of(reason->value), "reason",
@@ -36,8 +36,7 @@ cli_chosen(skn_plan_t *plan, const skn_model_t *model)
     return chosen;
 }
 
-/* Whether the value changes what is learnt, and is not the same for all data.
- */
+/* Whether the value affects the trained model and differs between data sets. */
 static bool
 matters(const char *key)
 {
@@ -67,7 +66,7 @@ cli_chosen_print(const json_t *chosen, FILE *file)
         char *value = json_dumps(json_object_get(one, "value"),
                                  JSON_ENCODE_ANY | JSON_REAL_PRECISION(12));
         const char *text = json_string_value(json_object_get(one, "value"));
-        /* As -o takes it. */
+        /* In the form that -o accepts. */
         (void)fprintf(file, "%-6s %s=%s: %s\n", title, key,
                       text    ? text
                       : value ? value

@@ -1,4 +1,4 @@
-/* chosen.h - says what `auto` chose, and why.
+/* chosen.h - reports the values that `auto` chose, with the reasons.
  * SPDX-License-Identifier: Apache-2.0 */
 #ifndef CLI_BASE_CHOSEN_H
 #define CLI_BASE_CHOSEN_H
@@ -8,10 +8,12 @@
 
 #include "topology/plan/plan.h"
 
-/* The choices of a plan, of all of which `model` has the values: an object of
- * key -> { "value", "reason" }. NULL: no memory. Release with json_decref. */
+/* Makes an object of the choices of a plan: key -> { "value", "reason" }.
+ * `model` must have the values of all of them. NULL if memory is short. Release
+ * with json_decref. */
 json_t *cli_chosen(skn_plan_t *plan, const skn_model_t *model);
-/* A line for each that changes what is learnt; `chosen` may be NULL. */
+/* Prints one line for each choice that affects the trained model; `chosen` may
+ * be NULL. */
 void cli_chosen_print(const json_t *chosen, FILE *file);
 
 #endif

@@ -1,4 +1,4 @@
-/* events.c - prints the events of a run as people read them.
+/* events.c - prints the events of a run, as text for people or as JSON lines.
  * SPDX-License-Identifier: Apache-2.0 */
 #include "cli/base/events.h"
 
@@ -47,7 +47,7 @@ print_epoch(const json_t *event)
         (void)skn_text_print(stdout, "  validation P@1 %.4f",
                              skn_json_number(event, "validate_p1"));
     double rate = skn_json_number(event, "examples_per_s");
-    if (rate > 0) /* 0: all was there already */
+    if (rate > 0) /* 0: everything was trained already */
         (void)skn_text_print(stdout, "  %.0f examples/s", rate);
     (void)skn_text_print(stdout, "  %.1f s  %.0f MB\n",
                          skn_json_number(event, "seconds"),
@@ -91,21 +91,23 @@ show_progress(cli_bar_t *bar, const json_t *event)
     cli_bar_show(bar, &facts);
 }
 
-/* Where it was asked for and is no terminal: the bar's words, a line each. */
+/* Prints progress where it was requested without a terminal: the parts of the
+ * bar, one line each time. */
 static void
 print_progress(const cli_bar_t *bar, const json_t *event)
 {
     char text[256];
     cli_bar_t plain = *bar;
     cli_bar_facts_t facts = facts_of(event);
-    plain.p1 = plain.p1 > 0 ? plain.p1 : -1; /* none yet */
+    plain.p1 = plain.p1 > 0 ? plain.p1 : -1; /* no evaluation yet */
     plain.batches_per_s = facts.batches_per_s;
     cli_bar_format(&plain, &facts, 80, text, sizeof(text));
     (void)puts(text);
     (void)fflush(stdout);
 }
 
-/* Other nodes: who came, and for whom the run waits. */
+/* Prints events about other nodes: which have connected, and which the run
+ * waits for. */
 static void
 print_node(const char *name, const json_t *event, FILE *file)
 {
@@ -156,7 +158,7 @@ print_actor_waiting(const json_t *event)
         skn_json_word(event, "for"));
 }
 
-/* How the run gives way to others on its machine. */
+/* Prints how the run gives way to other work on its machine. */
 static void
 print_idle(const json_t *event)
 {
@@ -195,7 +197,8 @@ print_idle(const json_t *event)
             skn_json_number(event, "cores"));
 }
 
-/* Hash tables tell `buckets`, clusters `lists`. */
+/* Prints every number of the event: hash tables have `buckets`, clusters have
+ * `lists`. */
 static void
 print_index(const json_t *event)
 {
@@ -213,7 +216,7 @@ print_index(const json_t *event)
     (void)putchar('\n');
 }
 
-/* As `skein predict` prints a point. */
+/* Prints a prediction in the form of `skein predict`. */
 static void
 print_prediction(const json_t *event)
 {
@@ -226,7 +229,8 @@ print_prediction(const json_t *event)
     (void)fputc('\n', stdout);
 }
 
-/* Of a run in another process: `train` says more of its own. */
+/* Prints the start of a run in another process; `train` itself reports more
+ * about its own run. */
 static void
 print_start(const json_t *event)
 {
@@ -281,7 +285,7 @@ cli_event_print(const cli_call_t *call, const char *line, cli_bar_t *bar,
                            skn_json_word(event, "hint"));
     if (cli_event_actor_waits(event)) {
         print_actor_waiting(event);
-        name = "warning"; /* it was shown as one */
+        name = "warning"; /* it was printed as a warning */
     }
     if (call->json)
         (void)puts(line);
@@ -309,7 +313,7 @@ cli_event_print(const cli_call_t *call, const char *line, cli_bar_t *bar,
         print_node(name, event, cli_value(call, "predict") ? stderr : stdout);
     else if (strcmp(name, "warning") != 0 && strcmp(name, "link") != 0 &&
              strcmp(name, "links") != 0 && strcmp(name, "silent") != 0)
-        (void)puts(line); /* an actor of the user's speaks */
+        (void)puts(line); /* an event of the user's own actor */
     (void)fflush(stdout);
     json_decref(event);
 }

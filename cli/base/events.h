@@ -1,7 +1,7 @@
-/* events.h - prints the events of a run as people read them, or as they are.
+/* events.h - prints the events of a run, as text for people or unchanged.
  *
- * An event is a line of JSON (docs/events.md); with --json it is printed as it
- * came. Nothing here follows a run: follow.h does.
+ * An event is a line of JSON (docs/events.md); with --json it is printed
+ * unchanged. Following a run is the job of follow.h.
  * SPDX-License-Identifier: Apache-2.0 */
 #ifndef CLI_BASE_EVENTS_H
 #define CLI_BASE_EVENTS_H
@@ -11,28 +11,29 @@
 #include "cli/base/bar.h"
 #include "cli/base/verb.h"
 
-/* How the event `stopped` is shown. */
+/* How the event `stopped` is printed. */
 typedef struct cli_event_stop {
-    /* The run's folder, where the command that goes on has to name it; NULL:
-     * it does. */
+    /* The run's folder, if the command that resumes the run must name it; NULL
+     * if the command names it already. */
     const char *resume_path;
-    bool is_part; /* of what another process prints the end of: not at all */
+    bool is_part; /* part of a run whose end another process prints: print
+                   * nothing */
 } cli_event_stop_t;
 
-/* Prints it, a line of JSON on standard output, and releases it; it may be
- * NULL. */
+/* Prints the event as a line of JSON on standard output and releases it; it may
+ * be NULL. */
 void cli_event_put(json_t *event);
-/* Whether it is an actor that waits, or a handler that does not return, and not
- * a node that waits for others at the start. */
+/* Whether the event is about an actor that waits or a handler that does not
+ * return, and not about a node that waits for others at the start. */
 bool cli_event_actor_waits(const json_t *event);
-/* Prints one event of a run, a line of JSON, in the form that `call` asks for;
- * the bar gives way to it, or shows it. `stop` may be NULL. */
+/* Prints one event of a run, a line of JSON, in the form that `call` requests;
+ * the bar is cleared before it, or drawn from it. `stop` may be NULL. */
 void cli_event_print(const cli_call_t *call, const char *line, cli_bar_t *bar,
                      const cli_event_stop_t *stop);
 /* The same without a bar. */
 void cli_event_show(const cli_call_t *call, const char *line);
-/* Prints where a run has stopped, by its event `stopped`, and on a line of its
- * own the command that goes on; resume_path as in cli_event_stop_t. */
+/* Prints where a run has stopped, from its event `stopped`, and on a separate
+ * line the command that resumes it; resume_path is as in cli_event_stop_t. */
 void cli_event_tell_stop(const cli_call_t *call, const json_t *event,
                          const char *resume_path);
 

@@ -1,4 +1,4 @@
-/* follow.c - the worker's side of a run.
+/* follow.c - runs a topology in the worker: events, lease, stop and cut.
  * SPDX-License-Identifier: Apache-2.0 */
 #include "skein/text.h"
 #include "cli/base/follow.h"
@@ -24,22 +24,22 @@
 #include "transport/socket/clock.h"
 
 #define EVENT_LINE_BYTES SKN_EVENT_BYTES_MAX
-/* How often a lease is looked at. */
+/* The interval at which the lease is checked. */
 #define LEASE_LOOK_MS 100
-/* How often who holds us is told how busy we were. */
+/* The interval of load reports to the parent. */
 #define LOAD_NS 1000000000u
 
-/* Standard input, where somebody holds us by it. */
+/* The state of standard input, by which the parent controls this process. */
 typedef struct leash {
     bool holds, lease;
-    uint64_t until_ns; /* the lease; 0: none has come yet */
-    uint64_t told_ns;  /* when the load was told last */
+    uint64_t until_ns; /* the end of the lease; 0: none was received yet */
+    uint64_t told_ns;  /* when the load was last reported */
     double quota;      /* processing units that we may use; 0: all */
     skn_node_load_t load;
 } leash_t;
 
-/* The run that the parent's word stops, once it runs: signal handlers have no
- * argument. */
+/* The run that the parent's stop signal stops, once it runs: signal handlers
+ * take no argument. */
 static skn_topology_t *volatile running;
 static volatile sig_atomic_t stop_asked;
 
@@ -52,8 +52,8 @@ on_stop_signal(int number)
         skn_topology_stop(running);
 }
 
-/* Whoever holds us may be taken for dead by now, and others train in our place:
- * nothing that we do counts any more. */
+/* The lease has expired: the coordinator may already have declared this node
+ * dead and let others train in its place, so the process exits. */
 static void
 end_of_lease(const cli_call_t *call)
 {
@@ -71,7 +71,7 @@ cpu_ns(void)
     return (uint64_t)used.tv_sec * 1000000000u + (uint64_t)used.tv_nsec;
 }
 
-/* For who holds us, a line a second: how busy this node was. */
+/* Prints a line per second for the parent: how busy this node was. */
 static void
 tell_load(const skn_topology_t *topology, leash_t *leash)
 {
@@ -96,8 +96,8 @@ tell_load(const skn_topology_t *topology, leash_t *leash)
     (void)fflush(stdout);
 }
 
-/* Waits for an event, or for the end of standard input: then for a good end. A
- * lease that is over is over, whatever is to be read there. */
+/* Waits for an event, or for the end of standard input, which stops the run
+ * cleanly. An expired lease ends the process, even if input is waiting. */
 static void
 wait_on_leash(const cli_call_t *call, skn_topology_t *topology, leash_t *leash)
 {
@@ -115,7 +115,8 @@ wait_on_leash(const cli_call_t *call, skn_topology_t *topology, leash_t *leash)
             skn_topology_break(topology);
         else if (until_ns[k] > leash->until_ns)
             leash->until_ns = until_ns[k];
-    /* Not before: who gives way may get no time to read while it is renewed. */
+    /* Check this after reading: a process that gives way to others may have had
+     * no time to read a renewal. */
     if (leash->until_ns > 0 && skn_monotonic_ns() >= leash->until_ns)
         end_of_lease(call);
     if (!told || bytes > 0 || (bytes < 0 && errno == EINTR))
@@ -124,7 +125,8 @@ wait_on_leash(const cli_call_t *call, skn_topology_t *topology, leash_t *leash)
     skn_topology_stop(topology);
 }
 
-/* `| head`: a good end instead of SIGPIPE. */
+/* Stops the run cleanly when the reader of standard output has gone (`| head`),
+ * instead of SIGPIPE. */
 static void
 stop_unread(skn_topology_t *topology, bool *unread)
 {
@@ -134,7 +136,7 @@ stop_unread(skn_topology_t *topology, bool *unread)
     skn_topology_stop(topology);
 }
 
-/* Prints all events, to the last. True: one of them was `done`. */
+/* Prints all events to the last. True if one of them was `done`. */
 static bool
 follow_events(const cli_call_t *call, skn_topology_t *topology,
               const cli_follow_t *follow, bool *unread)
@@ -193,7 +195,7 @@ run(const cli_call_t *call, skn_topology_t *topology,
         skn_topology_measure(topology, follow->prepare_ns);
     skn_topology_tell_start(topology, print_early, (void *)(uintptr_t)call);
     skn_status_t status = skn_topology_start(topology, &options, error);
-    if (status != SKN_OK) { /* what was said till then is worth reading */
+    if (status != SKN_OK) { /* the events until then are worth reading */
         (void)follow_events(call, topology, follow, unread);
         return status;
     }
@@ -209,7 +211,7 @@ run(const cli_call_t *call, skn_topology_t *topology,
     return status;
 }
 
-/* What this node has of a run that ended with the end of another. */
+/* Writes what this node has of a run that ended because another node ended. */
 static void
 write_cut(const cli_call_t *call, skn_topology_t *topology,
           const cli_follow_t *follow)

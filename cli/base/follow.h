@@ -1,4 +1,4 @@
-/* follow.h - starts a topology, prints its events, and brings it to an end.
+/* follow.h - starts a topology, prints its events, and waits for its end.
  * SPDX-License-Identifier: Apache-2.0 */
 #ifndef CLI_BASE_FOLLOW_H
 #define CLI_BASE_FOLLOW_H
@@ -17,31 +17,31 @@
         "report", 0, NULL, "say at the end where the time went"                \
     }
 
-/* In place of a time of the lease: drop everything, and write the cut. */
+/* Sent in place of a lease time: stop at once, and write the cut. */
 #define CLI_FOLLOW_BREAK UINT64_MAX
 
 typedef struct cli_follow {
-    const skn_start_options_t *options; /* NULL: one node; but for what `call`
-                                         * says, which is added */
-    volatile bool *begun; /* becomes true when all actors are ready; or NULL */
-    /* Becomes true when the run has come to a good end because it was told to
-     * stop, here or on another node, before it was done; or NULL. */
+    const skn_start_options_t *options; /* NULL: one node; the options of `call`
+                                         * are added */
+    volatile bool *begun; /* set to true when all actors are ready; or NULL */
+    /* Set to true when the run has ended cleanly before it was done, because it
+     * was asked to stop here or on another node; or NULL. */
     volatile bool *stopped;
-    bool leash; /* end well when standard input ends */
-    bool lease; /* ... and at once when a time is over that comes
-                             * there: u64 of the monotonic clock, ns */
-    /* Where what the actors own is written when the run is broken off, by the
-     * word CLI_FOLLOW_BREAK in place of a time or by another's end; as
-     * a cut of that generation. NULL: nowhere. */
+    bool leash; /* stop cleanly when standard input closes */
+    bool lease; /* exit at once when the lease that arrives there has expired:
+                 * u64 of the monotonic clock, ns */
+    /* The folder for what the actors own, written as a cut of `generation` when
+     * the run is broken off, by CLI_FOLLOW_BREAK in place of a lease time or by
+     * the end of another node. NULL: none is written. */
     const char *cut_path;
     uint64_t generation;
     cli_event_stop_t stop;
-    uint64_t prepare_ns; /* what went before, for the report */
+    uint64_t prepare_ns; /* time spent before the start, for the report */
 } cli_follow_t;
 
-/* Takes *topology. Runs it to its end; returns the exit code. Asked for a good
- * end by the parent process (cli_stop_word), and where standard output is a
- * pipe that nobody reads any more. */
+/* Runs the topology to its end and returns the exit code; takes over *topology.
+ * Stops cleanly when the parent process asks for it (cli_stop_word), and when
+ * standard output is a pipe without a reader. */
 int cli_follow(const cli_call_t *call, skn_topology_t **topology,
                const cli_follow_t *follow);
 #endif

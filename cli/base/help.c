@@ -1,4 +1,5 @@
-/* help.c - help texts.  SPDX-License-Identifier: Apache-2.0 */
+/* help.c - prints help texts from the tables of verbs.
+ * SPDX-License-Identifier: Apache-2.0 */
 #include "cli/base/help.h"
 
 #include <string.h>

@@ -1,4 +1,4 @@
-/* help.h - help texts, printed from the tables of verbs.
+/* help.h - prints help texts from the tables of verbs.
  * SPDX-License-Identifier: Apache-2.0 */
 #ifndef CLI_BASE_HELP_H
 #define CLI_BASE_HELP_H

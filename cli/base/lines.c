@@ -1,4 +1,5 @@
-/* lines.c - cuts a stream into lines.  SPDX-License-Identifier: Apache-2.0 */
+/* lines.c - reads a stream line by line, and skips lines that are too long.
+ * SPDX-License-Identifier: Apache-2.0 */
 #include "cli/base/lines.h"
 
 #include <stdlib.h>
@@ -12,9 +13,9 @@
 struct cli_lines {
     skn_stream_t *stream;
     const char *name;
-    char *room; /* what was read and not handed out: [at, end) */
+    char *room; /* bytes read and not yet returned: [at, end) */
     size_t room_bytes, at, end;
-    size_t passed; /* bytes of a line in work that is too long to be kept */
+    size_t passed; /* bytes skipped of a current line that is too long */
     uint64_t number;
     bool ended;
 };
@@ -51,7 +52,7 @@ cli_lines_close(cli_lines_t **lines)
     *lines = NULL;
 }
 
-/* Reads more behind what is there, which moves to the front. */
+/* Moves the bytes at hand to the front and reads more after them. */
 static skn_status_t
 fill(cli_lines_t *lines, skn_error_t *error)
 {
@@ -76,8 +77,8 @@ fill(cli_lines_t *lines, skn_error_t *error)
     return status;
 }
 
-/* Hands out the line of `length` bytes at the front; or, if it is too long, its
- * length alone. */
+/* Returns the line of `length` bytes at the front, or only its length if it is
+ * too long. */
 static void
 hand_out(cli_lines_t *lines, size_t length, size_t ending, const char **text,
          size_t *bytes)
@@ -91,7 +92,7 @@ hand_out(cli_lines_t *lines, size_t length, size_t ending, const char **text,
     lines->number++;
 }
 
-/* Drops the begin of a line that is already too long. */
+/* Drops the beginning of a line that is already too long. */
 static void
 pass_over(cli_lines_t *lines)
 {
@@ -103,7 +104,7 @@ skn_status_t
 cli_lines_next(cli_lines_t *lines, bool wait, const char **text, size_t *bytes,
                bool *more, skn_error_t *error)
 {
-    size_t looked = 0; /* of the line, without finding its end */
+    size_t looked = 0; /* bytes of the line that contain no line end */
     *bytes = SIZE_MAX;
     *text = NULL;
     *more = false;
@@ -125,7 +126,7 @@ cli_lines_next(cli_lines_t *lines, bool wait, const char **text, size_t *bytes,
             return SKN_OK;
         }
         looked = length;
-        /* One byte more may be the CR of a CRLF. */
+        /* One more byte may be the CR of a CRLF. */
         if (lines->passed > 0 || length > SKN_LINE_BYTES_MAX + 1u) {
             pass_over(lines);
             looked = 0;

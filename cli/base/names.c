@@ -1,4 +1,5 @@
-/* names.c - reads names of labels.  SPDX-License-Identifier: Apache-2.0 */
+/* names.c - reads a file of label names.
+ * SPDX-License-Identifier: Apache-2.0 */
 #include "cli/base/names.h"
 
 #include <stdint.h>

@@ -1,5 +1,5 @@
-/* networks.c - what an ensemble finds in its folder.
- * SPDX-License-Identifier: Apache-2.0 */
+/* networks.c - finds the networks in an ensemble's folder and checks their
+ * configs.  SPDX-License-Identifier: Apache-2.0 */
 #include "cli/base/networks.h"
 
 #include <inttypes.h>
@@ -35,8 +35,8 @@ cli_networks_begun(const char *whole, uint32_t first)
     return first < SKN_ENSEMBLE_MAX;
 }
 
-/* A model as text, with those parts of `as` that do not change what is learnt:
- * where things lie, and what of a machine they take. The caller frees. */
+/* A model as text, with the parts of `as` that do not affect the trained model:
+ * paths, and the use of machines. The caller frees it. */
 static char *
 text_of(const skn_model_t *model, const skn_model_t *as, int64_t seed,
         skn_error_t *error)
@@ -74,7 +74,8 @@ text_of(const skn_model_t *model, const skn_model_t *as, int64_t seed,
     return NULL;
 }
 
-/* The line at `text`, without the blanks and the dash of a list before it. */
+/* The length of the line at `text`, after the blanks and the dash of a list,
+ * which are skipped. */
 static int
 line_of(const char **text)
 {

@@ -1,5 +1,5 @@
 /* networks.h - the folders of the networks of an ensemble: network-1, ... in
- * that of the whole.  SPDX-License-Identifier: Apache-2.0 */
+ * the folder of the ensemble.  SPDX-License-Identifier: Apache-2.0 */
 #ifndef CLI_BASE_NETWORKS_H
 #define CLI_BASE_NETWORKS_H
 
@@ -7,16 +7,17 @@
 
 #define CLI_NETWORK_PATH_BYTES (SKN_TEXT_MAX + 32)
 
-/* Of network `k`, counted from 0. Returns `path`. */
+/* Writes the folder of network `k`, counted from 0. Returns `path`. */
 const char *cli_network_path(const char *whole, uint32_t k,
                              char path[CLI_NETWORK_PATH_BYTES]);
-/* Whether a run was begun there. */
+/* Whether a run was begun in that folder. */
 bool cli_network_begun(const char *whole, uint32_t k);
-/* Whether any was, from number `first` on. */
+/* Whether one was begun for any network from number `first` on. */
 bool cli_networks_begun(const char *whole, uint32_t first);
-/* Whether `run`, which is one of several networks, may go on with those that
- * are in the folder `whole`: SKN_BAD_CONFIG, with the line of the config that
- * differs, or SKN_BAD_DATA. What does not change a model may differ. */
+/* Checks whether `run`, one of several networks, may continue with the networks
+ * in the folder `whole`: SKN_BAD_CONFIG, with the line of the config that
+ * differs, or SKN_BAD_DATA. Settings that do not affect the trained model may
+ * differ. */
 skn_status_t cli_networks_fit(const skn_model_run_t *run, const char *whole,
                               skn_error_t *error);
 

@@ -1,4 +1,4 @@
-/* notice.c - a file, and a command that is asked again and again.
+/* notice.c - polls a file or command for notice that the machine will go away.
  * SPDX-License-Identifier: Apache-2.0 */
 #include "cli/base/notice.h"
 
@@ -25,8 +25,8 @@ cli_notice_init(cli_notice_t *notice, const char *file, const char *command,
     notice->every_ns = (uint64_t)(every_s * 1e9);
 }
 
-/* In a group of its own, so that what it starts can be ended with it; without
- * our streams and blocked signals. */
+/* Starts the command in its own process group, so that its children can be
+ * ended with it; without our streams and blocked signals. */
 static pid_t
 start(const char *command)
 {
@@ -38,7 +38,7 @@ start(const char *command)
     pid_t pid = 0;
     (void)sigemptyset(&none);
     (void)sigemptyset(&usual);
-    (void)sigaddset(&usual, SIGPIPE); /* which we ignore */
+    (void)sigaddset(&usual, SIGPIPE); /* this process ignores it */
     (void)sigaddset(&usual, SIGXFSZ);
     if (posix_spawn_file_actions_init(&files) != 0)
         return 0;
@@ -72,7 +72,7 @@ end(cli_notice_t *notice)
     notice->asked = 0;
 }
 
-/* Whether the command that runs has said so. */
+/* Whether the running command has exited with 0. */
 static bool
 answered(cli_notice_t *notice, uint64_t now_ns)
 {

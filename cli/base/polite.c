@@ -1,6 +1,7 @@
-/* polite.c - samples, decisions and what follows from them, once a second.
+/* polite.c - once a second samples the machine, decides, and confines the
+ * worker.
  *
- * This file owns: the events `idle`, the sums of what was harvested.
+ * This file owns: the events `idle` and the sums of harvested time.
  * SPDX-License-Identifier: Apache-2.0 */
 #include "cli/base/polite.h"
 
@@ -28,7 +29,7 @@ struct cli_polite {
     const cli_call_t *call;
     cli_polite_options_t options;
     skn_idle_place_t place;
-    double place_share; /* measured; below 0: not */
+    double place_share; /* measured; < 0: not measured */
     skn_idle_policy_t policy;
     skn_idle_sampler_t *sampler;
     skn_idle_apply_t *apply;
@@ -37,9 +38,10 @@ struct cli_polite {
     pid_t worker;
     uint32_t threads;
     bool stopped, give_memory, leave;
-    bool hurries; /* the worker is to end */
+    bool hurries; /* the worker was asked to end */
     uint64_t next_ns;
-    /* Core seconds, and of how many seconds. */
+    /* Core seconds of the worker and of other processes, and the seconds in
+     * which they were counted. */
     double inside_s, outside_s, seconds;
     uint64_t last_ns;
 };
@@ -177,7 +179,7 @@ cli_polite_open(const cli_call_t *call, const cli_polite_options_t *options,
     polite->call = call;
     polite->options = *options;
     polite->cpu_count = polite->threads = (uint32_t)CPU_COUNT(&cpus);
-    /* Tests bring a machine of their own making: tests/e2e/idle.sh. */
+    /* Tests supply a simulated machine: tests/e2e/idle.sh. */
     const char *root = getenv("SKEIN_IDLE_ROOT");
     polite->sampler =
         skn_idle_sampler_new(root ? root : "", getpid(), &cpus, error);
@@ -227,7 +229,7 @@ void
 cli_polite_worker(void)
 {
     static char room[1 << 16];
-    /* The autogroup of a terminal is that of the owner's shell. */
+    /* The autogroup of the terminal is shared with the owner's shell. */
     (void)setsid();
     if (!isatty(STDOUT_FILENO))
         (void)setvbuf(stdout, room, _IOFBF, sizeof(room));
@@ -250,8 +252,8 @@ take_in(cli_polite_t *polite, pid_t worker)
                  "the run gives way less than it should; skein doctor");
 }
 
-/* What is stopped uses no core, whatever number it may have; but it cannot
- * give its memory back. */
+/* A stopped worker uses no core, whatever number it was assigned, but it cannot
+ * return memory. */
 static void
 follow(cli_polite_t *polite, const skn_idle_decision_t *decision)
 {

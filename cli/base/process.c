@@ -1,4 +1,4 @@
-/* process.c - clock, children, exit codes.
+/* process.c - system calls of the command's processes: children, folders, ends.
  * SPDX-License-Identifier: Apache-2.0 */
 #include "cli/base/process.h"
 
@@ -85,8 +85,8 @@ cli_status_of_code(int code)
 
 /* --- ends ---------------------------------------------------------------- */
 
-/* Shared with the worker, which sets it before it exits by itself: without it a
- * plug-in has ended the process. */
+/* Shared with the worker, which sets it before it exits by itself: if it is not
+ * set, a plug-in has ended the process. */
 static volatile bool *end_mark;
 
 void
@@ -116,7 +116,7 @@ cli_output_unread(void)
 {
     struct pollfd polled = { STDOUT_FILENO, 0, 0 };
     struct stat facts;
-    /* A terminal that is gone has POLLERR, too: that is SIGHUP's to tell. */
+    /* A closed terminal has POLLERR, too, but SIGHUP reports that. */
     return poll(&polled, 1, 0) == 1 && (polled.revents & POLLERR) != 0 &&
            fstat(STDOUT_FILENO, &facts) == 0 &&
            (S_ISFIFO(facts.st_mode) || S_ISSOCK(facts.st_mode));

@@ -1,12 +1,11 @@
-/* random.h - numbers for draws that must be the same for the same seed:
- * SplitMix64 (Steele, Lea, Flood 2014).
- * SPDX-License-Identifier: Apache-2.0 */
+/* random.h - random numbers that are the same for the same seed: SplitMix64
+ * (Steele, Lea, Flood 2014).  SPDX-License-Identifier: Apache-2.0 */
 #ifndef CLI_BASE_RANDOM_H
 #define CLI_BASE_RANDOM_H
 
 #include <stdint.h>
 
-/* The next of the numbers that *state, a seed at first, stands for. */
+/* The next number of the sequence in *state, which begins as the seed. */
 static inline uint64_t
 cli_random(uint64_t *state)
 {

@@ -1,4 +1,4 @@
-/* stop.c - a table of signals, and one way to take them.
+/* stop.c - receives the signals that stop a run, and answers them.
  * SPDX-License-Identifier: Apache-2.0 */
 #include "cli/base/stop.h"
 
@@ -17,12 +17,12 @@
 #include "transport/socket/clock.h"
 
 /* GNU timeout sends its signal to the process and, 0.1 ms later, to its group:
- * two SIGINT of one process within this time are one wish. Those of a terminal
- * have no sender, and all count. */
+ * two SIGINT from one process within this time are one request. SIGINT from a
+ * terminal has no sender, and each one counts. */
 #define SAME_WISH_NS 5000000u
 
-/* Of a limit on CPU time whose end is SIGKILL: SIGXCPU comes this much before,
- * or at three quarters of a limit that is shorter than four times that. */
+/* For a limit on CPU time that ends in SIGKILL: SIGXCPU is sent this much
+ * before, or at three quarters of a limit shorter than four times that. */
 #define CPU_SPARE_S 10u
 
 static const struct {
@@ -34,8 +34,9 @@ static const struct {
 };
 #define ASKING_COUNT (sizeof(asking) / sizeof(asking[0]))
 
-/* A background job of a shell script has SIGINT ignored, and is interrupted all
- * the same by whoever means it: only for SIGHUP is it a wish of the user. */
+/* Whether the signal was ignored at the start by the user's choice. That is
+ * only assumed for SIGHUP: shells make background jobs of scripts ignore
+ * SIGINT, and a SIGINT sent to such a job is still meant. */
 static bool
 is_ignored(int number)
 {
@@ -112,8 +113,8 @@ cli_stop_note(cli_stop_t *stop, int number, pid_t sender, uint64_t now_ns)
                                                        : CLI_STOP_NOTHING;
 }
 
-/* The first wish is answered, and the first Ctrl-C: whoever pressed it has to
- * know what a second one does. */
+/* Answers the first request, and the first Ctrl-C, because the user has to know
+ * what a second one does. */
 static void
 answer(const cli_stop_t *stop, int number, cli_stop_news_t news)
 {
@@ -131,9 +132,9 @@ answer(const cli_stop_t *stop, int number, cli_stop_news_t news)
                           stop->doing, asking[k].name);
 }
 
-/* Passes on a signal that may have reached this process alone, such as the end
- * of its CPU time, to the process that decides. SIGINT is left out: a terminal
- * sends it to the whole group. */
+/* Forwards a signal that may have reached only this process, such as the end of
+ * its CPU time, to the process that decides. SIGINT is not forwarded: a
+ * terminal sends it to the whole group. */
 static void
 pass_to_starter(const cli_stop_t *stop, int number)
 {
@@ -142,7 +143,7 @@ pass_to_starter(const cli_stop_t *stop, int number)
         (void)kill(stop->starter, number);
 }
 
-/* Whatever we are doing by then, the next SIGINT ends us. */
+/* From now on the next SIGINT ends the process, whatever it is doing. */
 static void
 let_go_of_interrupts(void)
 {
@@ -190,7 +191,7 @@ cli_stop_wait(cli_stop_t *stop, int timeout_ms)
 int
 cli_stop_word(void)
 {
-    return SIGRTMIN; /* that no scheduler sends to a group */
+    return SIGRTMIN; /* a signal that no scheduler sends to a group */
 }
 
 static void
@@ -201,7 +202,8 @@ pass_on(int number)
     errno = saved;
 }
 
-/* At a hard limit there is no warning, and `ulimit -t` sets both. */
+/* Lowers the soft limit on CPU time: the hard limit gives no warning, and
+ * `ulimit -t` sets both. */
 static void
 spare_cpu_time(void)
 {

@@ -1,4 +1,4 @@
-/* supervise.c - fork, wait, forward signals, restart.
+/* supervise.c - forks the worker, forwards signals to it, and restarts it.
  * SPDX-License-Identifier: Apache-2.0 */
 #include "cli/base/supervise.h"
 
@@ -19,8 +19,8 @@
 #define RESTART_SPAN_S 60
 #define KEEPER_TICK_MS 200
 
-/* Set by a worker before it exits by itself: without it a plug-in has ended the
- * process. */
+/* Set by a worker before it exits by itself: if it is not set, a plug-in has
+ * ended the process. */
 static volatile bool *finished;
 
 static void
@@ -28,7 +28,8 @@ become_worker(pid_t parent, int note)
 {
     (void)prctl(PR_SET_PDEATHSIG, SIGKILL);
     if (getppid() != parent)
-        _exit(skn_status_exit_code(SKN_UNAVAILABLE)); /* it is gone already */
+        _exit(skn_status_exit_code(SKN_UNAVAILABLE)); /* the parent has died
+                                                       * already */
     cli_stop_become_worker();
     (void)skn_report_crashes(note >= 0 ? note : STDERR_FILENO, NULL);
 }
@@ -39,8 +40,8 @@ take_news(cli_stop_t *stop, const cli_keeper_t *keeper)
     return cli_stop_wait(stop, keeper ? KEEPER_TICK_MS : -1);
 }
 
-/* Waits for the worker, passing on what signals ask for, and wishes of the
- * keeper: the last one is left in *wish. Returns its wait status. */
+/* Waits for the worker and forwards requests to stop, from signals and from the
+ * keeper; *wish becomes the keeper's last one. Returns the wait status. */
 static int
 watch(pid_t worker, cli_stop_t *stop, const cli_keeper_t *keeper,
       cli_polite_wish_t *wish)
@@ -57,7 +58,7 @@ watch(pid_t worker, cli_stop_t *stop, const cli_keeper_t *keeper,
             if (keeper->asked)
                 *keeper->asked = true;
             keeper->hurry(keeper->state);
-            *wish = CLI_POLITE_STAY; /* it is over */
+            *wish = CLI_POLITE_STAY; /* a signal replaces the keeper's wish */
         }
         if (waitpid(worker, &status, WNOHANG) == worker)
             return status;
@@ -76,8 +77,8 @@ watch(pid_t worker, cli_stop_t *stop, const cli_keeper_t *keeper,
     }
 }
 
-/* Whether the run may go on: its memory is not needed any more, and nobody has
- * asked for an end meanwhile. */
+/* Waits until the run's memory is not needed by others any more; false if a
+ * stop was requested meanwhile. */
 static bool
 wait_for_memory(cli_stop_t *stop, const cli_keeper_t *keeper)
 {
@@ -95,7 +96,7 @@ wait_for_memory(cli_stop_t *stop, const cli_keeper_t *keeper)
     }
 }
 
-/* Whether a worker that has ended is to be started again: it was ended for its
+/* Whether to restart a worker that has ended: it was stopped to return its
  * memory, before its run was done. */
 static bool
 goes_on(cli_stop_t *stop, const cli_keeper_t *keeper, cli_polite_wish_t wish,
@@ -124,8 +125,8 @@ within_budget(time_t *restarts, int *count)
     return true;
 }
 
-/* What the worker wrote into `note` when it crashed, without the end of the
- * line; else only which signal it was. */
+/* Reads the line that the worker wrote into `note` when it crashed; if there is
+ * none, describes the signal. */
 static void
 describe_death(int note, int number, char *text, size_t bytes)
 {
@@ -138,8 +139,8 @@ describe_death(int note, int number, char *text, size_t bytes)
                        strsignal(number));
 }
 
-/* What to do about a death that `text` describes. `saves`: there may be a
- * checkpoint of the run. */
+/* Adds advice about a death that `text` describes. `saves`: the run may have a
+ * checkpoint. */
 static void
 advise(const cli_call_t *call, int number, const char *text, bool saves,
        skn_error_t *error)
@@ -211,7 +212,7 @@ cli_tell_early_end(const cli_call_t *call, bool begun)
                          : "stopped before the run began");
 }
 
-/* Asked to end before there was anything to save. */
+/* Reports that the run was asked to stop before there was anything to save. */
 static int
 report_early_end(const cli_call_t *call, const cli_keeper_t *keeper, bool begun)
 {
@@ -221,7 +222,7 @@ report_early_end(const cli_call_t *call, const cli_keeper_t *keeper, bool begun)
     return 0;
 }
 
-/* Forks a worker, which never returns. -1: it cannot be, as was reported. */
+/* Forks a worker, which never returns. -1: the fork failed and was reported. */
 static pid_t
 start_worker(const cli_call_t *call, cli_work_t *work, void *job, int attempt,
              int note)
@@ -244,8 +245,8 @@ start_worker(const cli_call_t *call, cli_work_t *work, void *job, int attempt,
     return worker;
 }
 
-/* Starts it as often as it has to be; returns the exit code. `note` takes what
- * a worker writes when it crashes; -1: none. */
+/* Starts the worker as often as necessary; returns the exit code. `note` is the
+ * descriptor for a crash report of the worker; -1: none. */
 static int
 repeat(const cli_call_t *call, cli_work_t *work, void *job,
        const volatile bool *begun, const cli_keeper_t *keeper, cli_stop_t *stop,
@@ -275,7 +276,7 @@ repeat(const cli_call_t *call, cli_work_t *work, void *job,
         describe_death(note, number, text, sizeof(text));
         if (number == cli_stop_word())
             return report_early_end(call, keeper, begun && *begun);
-        if (number == SIGPIPE) /* nobody reads what it prints */
+        if (number == SIGPIPE) /* its output has no reader */
             return cli_output_end_unread();
         if (stop->asked_by || !begun || !*begun ||
             !within_budget(when, &restart_count))

@@ -1,4 +1,4 @@
-/* talk.c - JSON messages between a coordinator and its members.
+/* talk.c - builds and reads the JSON messages between coordinator and members.
  * SPDX-License-Identifier: Apache-2.0 */
 #include "cli/base/talk.h"
 
@@ -10,11 +10,11 @@
 #include "formats/checkpoint/cut.h"
 #include "formats/text/json_text.h"
 
-/* A manifest goes along if it is no longer; who has it nowhere else is told by
- * the file that is missing. */
+/* A manifest is included if it is no longer than this; a coordinator that lacks
+ * a manifest learns so from the missing file. */
 #define MANIFEST_BYTES_MAX (SKN_CONTROL_BYTES_MAX / 4)
-/* All that go along, the newest first; as JSON they are longer, by a half at
- * most. A message that is too long would never be sent. */
+/* The limit for all included manifests, the newest first; as JSON they are up
+ * to half longer. A message that is too long would never be sent. */
 #define MANIFESTS_BYTES_MAX (SKN_CONTROL_BYTES_MAX / 2)
 
 json_t *
@@ -129,7 +129,7 @@ cli_talk_send(skn_control_t *control, uint32_t member, json_t *message,
     return status;
 }
 
-/* --- what a folder holds -------------------------------------------------- */
+/* --- the contents of a run folder ----------------------------------------- */
 
 static bool
 is_known(const json_t *known, const char *seal)
@@ -145,7 +145,7 @@ is_known(const json_t *known, const char *seal)
     return false;
 }
 
-/* [["output.0.safetensors", true], ...] */
+/* Makes [["output.0.safetensors", true], ...]. */
 static json_t *
 files_of(const skn_held_t *held)
 {
@@ -156,7 +156,8 @@ files_of(const skn_held_t *held)
     return files;
 }
 
-/* With its manifest, if that is wanted, and *room is left for it. */
+/* Describes a checkpoint, with its manifest if that is wanted and fits into
+ * *room. */
 static json_t *
 describe(const char *path, const skn_held_t *held, bool wanted, size_t *room)
 {
@@ -180,7 +181,7 @@ describe(const char *path, const skn_held_t *held, bool wanted, size_t *room)
     return item;
 }
 
-/* Whether one before it, which is newer, is the same. */
+/* Whether an earlier entry, which is newer, has the same seal. */
 static bool
 was_told(const skn_held_t *list, size_t at)
 {
@@ -190,7 +191,7 @@ was_told(const skn_held_t *list, size_t at)
     return told;
 }
 
-/* What a generation that was broken off has left here. */
+/* Adds the cut of a generation that was broken off, if there is one. */
 static void
 add_cut(const char *path, json_t *message, size_t *room)
 {
@@ -277,7 +278,7 @@ cli_talk_take_holds(const json_t *message, skn_held_t **list, size_t *count,
     if (!*list)
         return skn_fail(error, SKN_BAD_MESSAGE, "%zu checkpoints", room);
     for (size_t k = 0; k < room; k++) {
-        *count = k + 1; /* to be freed, whatever is in it */
+        *count = k + 1; /* it has to be freed even if it is incomplete */
         if (!read_held(json_array_get(items, k), &(*list)[k])) {
             skn_held_free(list, *count);
             *count = 0;

@@ -1,15 +1,16 @@
-/* talk.h - what a coordinator and its members say to each other.
+/* talk.h - the messages between a coordinator and its members.
  *
- * One JSON object a message, at most SKN_CONTROL_BYTES_MAX, over the lines of
- * transport/socket/control.h. Members say, the coordinator orders:
+ * Each message is one JSON object of at most SKN_CONTROL_BYTES_MAX, on the
+ * connections of transport/socket/control.h. Members report, the coordinator
+ * orders:
  *
  *     member: hello, pulse, holds, saved, misses, ended, leaving
  *     coordinator: heard, who, ask, start, pause, abort, bye
  *
- * Both name the version of this talk that they speak; a member whose version
- * is unknown is told so and stays out. docs/elastic-protocol.md lists what is
- * in each object. Who said it is known by the key, never by what it says.
- * SPDX-License-Identifier: Apache-2.0 */
+ * Both state the version of this protocol that they use; a member with an
+ * unknown version gets that answer and stays out. docs/elastic-protocol.md
+ * lists the fields of each object. The sender is identified by its key, never
+ * by the content.  SPDX-License-Identifier: Apache-2.0 */
 #ifndef CLI_BASE_TALK_H
 #define CLI_BASE_TALK_H
 
@@ -21,49 +22,52 @@
 #include "topology/model/model.h"
 #include "transport/socket/control.h"
 
-/* Raised when what is said changes its meaning. The next version is understood,
- * and those from the least on. */
+/* The version is raised when a message changes its meaning. Accepted versions
+ * range from the least one to the next one. */
 #define CLI_TALK_VERSION 2
 #define CLI_TALK_VERSION_MIN 2
 
-/* Of each part of a checkpoint, whatever the file says: any one folder may
- * vanish. */
+/* The least number of copies of each part of a checkpoint, whatever the file
+ * sets: any one folder may vanish. */
 #define CLI_TALK_COPIES_MIN 2
 
-/* Checkpoints that a member tells of, the newest; and files of each. */
+/* The most checkpoints that a member reports, the newest ones, and the most
+ * files of each. */
 #define CLI_TALK_HELD_MAX 16u
 
-/* Reads a message, which may be anything: an object, or NULL and
+/* Reads a message, which may contain anything: returns an object, or NULL and
  * SKN_BAD_MESSAGE. Release it with json_decref. */
 json_t *cli_talk_read(skn_frame_t frame, skn_error_t *error);
-/* Its number at `key`, or 0: of what no number is, too. */
+/* The number at `key`; 0 if there is none or it is not a number. */
 uint64_t cli_talk_number(const json_t *message, const char *key);
-/* What a message says of an end of its sender ("code", "text", "hint"), as an
- * error, in printable words: they reach terminals and logs. */
+/* Reads the cause of the sender's end ("code", "text", "hint") as an error, in
+ * printable characters: it reaches terminals and logs. */
 void cli_talk_error(const json_t *message, skn_error_t *error);
-/* How an `ended` says that a part has ended; `error` for SKN_ENDING_FAILED,
- * which is also what no other word is. */
+/* Reads from an `ended` how a worker has ended; sets `error` for
+ * SKN_ENDING_FAILED, which is also the result for an unknown value. */
 skn_ending_t cli_talk_ending(const json_t *message, skn_error_t *error);
-/* Nodes of the model as an array of their names, and back: bit k is node k.
- * Names of no node are passed over. NULL: no memory. */
+/* Convert a set of the model's nodes to an array of their names, and back: bit
+ * k is node k. Unknown names are ignored. NULL if memory is short. */
 json_t *cli_talk_names(const skn_model_t *model, uint64_t set);
 uint64_t cli_talk_set(const skn_model_t *model, const json_t *names);
-/* A member's line to its coordinator, as skn_control_dial; warns at once of a
- * name that nobody knows. */
+/* Opens a member's connection to its coordinator, as skn_control_dial; warns at
+ * once if the host name is unknown. */
 skn_control_t *cli_talk_dial(const cli_call_t *call,
                              const skn_control_options_t *options,
                              skn_error_t *error);
-/* Sends `message`, and releases it; it may be NULL: SKN_NO_MEMORY. */
+/* Sends `message` and releases it; NULL yields SKN_NO_MEMORY. */
 skn_status_t cli_talk_send(skn_control_t *control, uint32_t member,
                            json_t *message, skn_error_t *error);
 
-/* "holds": what is in the run folder at `path`, with the manifests of those
- * whose seal is not in the array `known`. NULL and `error`. */
+/* Makes a "holds": the checkpoints in the run folder at `path`, with the
+ * manifests of those whose seal is not in the array `known`. NULL and `error`
+ * on failure. */
 json_t *cli_talk_holds(const char *path, const json_t *known,
                        skn_error_t *error);
-/* What the disk of that folder has room for; 0: not known. */
+/* The free space on that folder's disk; 0: unknown. */
 uint64_t cli_talk_room_bytes(const char *path);
-/* The list in it; freed by skn_held_free. SKN_BAD_MESSAGE. */
+/* Reads the list of a "holds", to be freed by skn_held_free.
+ * SKN_BAD_MESSAGE. */
 skn_status_t cli_talk_take_holds(const json_t *message, skn_held_t **list,
                                  size_t *count, skn_error_t *error);
 

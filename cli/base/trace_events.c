@@ -1,4 +1,4 @@
-/* trace_events.c - from the file of a trace to lines of JSON.
+/* trace_events.c - turns the trace file of a node into events, one per record.
  * SPDX-License-Identifier: Apache-2.0 */
 #include "cli/base/trace_events.h"
 
@@ -14,8 +14,8 @@
 #include "topology/config/values.h"
 #include "transport/socket/clock.h"
 
-/* Nodes of one run have no clock in common but the time of day: the trace's
- * times count from the moment that `origin` names by it. */
+/* Converts an origin in time of day, the only clock that the nodes of a run
+ * share, to the monotonic clock. The trace's times count from the origin. */
 static uint64_t
 monotonic_of(uint64_t origin_ns)
 {

@@ -1,4 +1,4 @@
-/* training.c - from a model file to a run that is followed to its end.
+/* training.c - starts the run of a model file and follows it to its end.
  * SPDX-License-Identifier: Apache-2.0 */
 #include <inttypes.h>
 #include <stdlib.h>
@@ -18,26 +18,28 @@
 #include "topology/run/run_config.h"
 #include "transport/socket/clock.h"
 
-/* Of a run's id, before the 8 of its generation. */
+/* The digits of a run's id that remain before the 8 digits of the
+ * generation. */
 #define LINK_RUN_DIGITS (SKN_RUN_ID_BYTES - 9)
 
-/* How often a person sees the bar move. */
+/* The interval at which the bar is redrawn. */
 #define PROGRESS_MS 200
 
-/* What survives a death of the worker: where the run lives. */
+/* The state that survives a death of the worker, and the place of the run. */
 typedef struct job {
-    volatile bool begun; /* something was trained, or may have been */
+    volatile bool begun; /* training has begun, or may have */
     char run_path[SKN_TEXT_MAX];
     char run_id[SKN_RUN_ID_BYTES];
     char link_id[SKN_RUN_ID_BYTES];
     const cli_training_t *training;
-    cli_polite_options_t polite; /* ... when `polite_known` */
+    cli_polite_options_t polite; /* valid if `polite_known` */
     volatile bool polite_known;
-    volatile bool stopped; /* it was asked to, and is not done */
-    cli_outcome_t outcome; /* networks that are not trained here; no path */
+    volatile bool stopped; /* it was asked to stop before it was done */
+    cli_outcome_t outcome; /* networks that are not trained here; without a
+                            * path */
 } job_t;
 
-/* Of the parent. */
+/* The parent's state for politeness. */
 typedef struct politeness {
     const cli_call_t *call;
     const job_t *job;
@@ -57,7 +59,8 @@ warn_shortfall(const cli_call_t *call, const skn_model_run_t *run)
                         cli_warn_to, call);
 }
 
-/* What nobody asked for, and what makes the run slower. */
+/* Warns that `auto` offloads Adam's moments to a file, which makes the run
+ * slower. */
 static void
 warn_offload(const cli_call_t *call, const skn_plan_t *plan,
              const char *run_path)
@@ -75,7 +78,8 @@ warn_offload(const cli_call_t *call, const skn_plan_t *plan,
              "names another folder");
 }
 
-/* Then there is no best model, and nothing ends the run early. */
+/* Warns that no points are held back for validation: then there is no best
+ * model and no early stopping. */
 static void
 warn_validate(const cli_call_t *call, const skn_model_run_t *run)
 {
@@ -96,7 +100,7 @@ cli_training_notes(const cli_call_t *call, const skn_plan_t *plan)
         cli_warn(call, plan->data.note[k].text, plan->data.note[k].hint);
 }
 
-/* ,"auto":{...} */
+/* Prints ,"auto":{...}. */
 static void
 print_chosen(skn_model_run_t *run)
 {
@@ -109,7 +113,8 @@ print_chosen(skn_model_run_t *run)
     json_decref(chosen);
 }
 
-/* For people, once: networks of an ensemble are of one choice. */
+/* Prints the choices for people, once: the networks of an ensemble share
+ * them. */
 static void
 tell_chosen(skn_model_run_t *run)
 {
@@ -171,7 +176,7 @@ announce_resume(const cli_call_t *call, const skn_model_run_t *run,
     if (run->resume.warning[0])
         cli_warn(call, run->resume.warning, "an older checkpoint is used");
     if (!run->resume.has_checkpoint && job->training->from)
-        return; /* it was to start at batch 0 */
+        return; /* it was meant to start at batch 0 */
     if (!run->resume.has_checkpoint) {
         cli_warn(call, "there is no complete checkpoint to resume from",
                  "the run starts at batch 0");
@@ -186,8 +191,8 @@ announce_resume(const cli_call_t *call, const skn_model_run_t *run,
     skn_json_text_fini(&event);
 }
 
-/* The id that links compare: of the run, and of its generation, so that nodes
- * of an older one have nothing to say to those of a newer. */
+/* Makes the id that links compare, from the run and its generation, so that
+ * nodes of an older generation cannot talk to nodes of a newer one. */
 static void
 name_links(job_t *job)
 {
@@ -198,7 +203,8 @@ name_links(job_t *job)
                        (uint32_t)job->training->generation);
 }
 
-/* Whether a coordinator may go on from what this node has when another dies. */
+/* Whether a coordinator may continue from this node's state when another node
+ * dies. */
 static bool
 may_cut(const skn_model_run_t *run, const job_t *job)
 {
@@ -206,7 +212,7 @@ may_cut(const skn_model_run_t *run, const job_t *job)
            run->model->coordinator.recovery == SKN_RECOVERY_PARTIAL;
 }
 
-/* What the runtime is told about a run with several nodes. */
+/* The start options of a run with several nodes. */
 static skn_start_options_t
 start_options(const skn_model_run_t *run, job_t *job, bool resumes)
 {
@@ -275,7 +281,8 @@ go(const cli_call_t *call, skn_model_run_t *run, job_t *job, bool resumes,
     return cli_follow(call, &run->topology, &follow);
 }
 
-/* The parent keeps out of the way of others by what the model file says. */
+/* Passes the settings `idle:` of the model file to the parent, which applies
+ * them. */
 static void
 leave_to_parent(void *shared, const skn_model_t *model)
 {
@@ -320,15 +327,15 @@ hurry(void *state)
         cli_polite_hurry(keeper->polite);
 }
 
-/* Whether a run is joined of what is trained for it. */
+/* Whether the result is joined from separately trained parts. */
 static bool
 has_parts(const skn_model_train_t *train)
 {
     return train->ensemble > 1 || train->ranker_trees > 0;
 }
 
-/* A folder with networks of an ensemble is the ensemble's, until they are
- * joined: a run.json without a checkpoint is the whole's, then. */
+/* A folder with networks of an ensemble belongs to the ensemble until they are
+ * joined: a run.json without a checkpoint there is the ensemble's. */
 static skn_status_t
 check_ensemble(const skn_model_run_t *run, const job_t *job, bool resumes,
                skn_error_t *error)
@@ -367,7 +374,7 @@ check_ensemble(const skn_model_run_t *run, const job_t *job, bool resumes,
     return status;
 }
 
-/* What is chosen for the whole is said before the networks are trained. */
+/* Prints the choices for the ensemble before its networks are trained. */
 static void
 tell_whole(const cli_call_t *call, skn_model_run_t *run)
 {
@@ -381,8 +388,8 @@ tell_whole(const cli_call_t *call, skn_model_run_t *run)
     (void)fflush(stdout);
 }
 
-/* *left: the caller has several networks to train; not where there is a run of
- * one in the folder. */
+/* Sets *left if the caller has several networks to train, which is not so if
+ * the folder has a run of a single network. */
 static skn_status_t
 leave_ensemble(const cli_call_t *call, skn_model_run_t *run, job_t *job,
                bool resumes, bool *left, skn_error_t *error)
@@ -492,7 +499,8 @@ cli_training(const cli_call_t *call, const cli_training_t *training)
                                  .asked = &asked,
                                  .leashed = training->leash,
                                  .leased = training->lease };
-    /* The death of a node is that of the run: its others hold what it had. */
+    /* The death of one node ends the run, because the other nodes depend on its
+     * state: no restart. */
     int code = cli_supervise(call, work, job,
                              training->node ? NULL : &job->begun, &keeps);
     cli_polite_close(&keeper.polite);

@@ -1,7 +1,8 @@
-/* verb.h - what every verb of the `skein` command is made of.
+/* verb.h - the table that defines a verb, and the functions that every verb
+ * uses.
  *
  * A verb is one const table: name, one-line help, synopsis, its options, and
- * the function that runs it. Help, completion and man pages come from it.
+ * the function that runs it. Help, completion and manual pages come from it.
  * SPDX-License-Identifier: Apache-2.0 */
 #ifndef CLI_BASE_VERB_H
 #define CLI_BASE_VERB_H
@@ -18,16 +19,16 @@
 typedef struct cli_option {
     const char *name;     /* long form, without dashes; NULL ends a list */
     char letter;          /* short form, or 0 */
-    const char *argument; /* what the value is called; NULL: a flag */
+    const char *argument; /* name of the value; NULL: a flag */
     const char *help;
 } cli_option_t;
 
 #define CLI_VALUES_MAX 256
 
-/* The command line of a verb, read against its options. */
+/* The parsed command line of a verb. */
 typedef struct cli_call {
     const struct cli_verb *verb;
-    const char *program; /* as it was called; NULL: not known */
+    const char *program; /* as it was called; NULL: unknown */
     bool json;
     struct {
         const cli_option_t *option;
@@ -45,53 +46,53 @@ typedef struct cli_verb {
     size_t operands_min, operands_max;
     const cli_option_t *options;
     const char *description; /* paragraphs for --help and the manual */
-    /* Returns the exit status; has printed what was wrong. */
+    /* Returns the exit status, after printing any error. */
     int (*run)(const cli_call_t *call);
 } cli_verb_t;
 
 extern const cli_verb_t *const cli_verbs[];
 
-/* Whether the verb takes the option at all. */
+/* Whether the verb has the option. */
 bool cli_has_option(const cli_verb_t *verb, const char *name);
-/* Whether a flag was given; the last value of an option, or NULL; the k-th
- * value of an option, or NULL past the last. */
+/* Return whether a flag was given; the last value of an option, or NULL; the
+ * k-th value of an option, or NULL past the last. */
 bool cli_flag(const cli_call_t *call, const char *name);
 const char *cli_value(const cli_call_t *call, const char *name);
 const char *cli_value_at(const cli_call_t *call, const char *name, size_t k);
-/* All values of -o: returns how many, at most CLI_VALUES_MAX. */
+/* Gets all values of -o; returns their number, at most CLI_VALUES_MAX. */
 size_t cli_overrides(const cli_call_t *call, const char **overrides);
 
-/* The number that an option was given, if it was: *count stays as it is without
- * it. SKN_USAGE: it is not 1 to `most`. Numbers are written as in a model file:
- * in decimal, without a sign, blanks or leading zeros. */
+/* Reads the number given to an option; *count is unchanged if the option is
+ * absent. SKN_USAGE if it is not 1 to `most`. Numbers are written as in a model
+ * file: in decimal, without a sign, blanks or leading zeros. */
 skn_status_t cli_count(const cli_call_t *call, const char *name, uint32_t most,
                        uint32_t *count, skn_error_t *error);
 /* The same for a number within [least, most]. */
 skn_status_t cli_real(const cli_call_t *call, const char *name, double least,
                       double most, double *real, skn_error_t *error);
-/* A number of the command line, or a part of one, by the rules of the model
- * file; false if it is none. */
+/* Reads a number of the command line, or a part of an argument, by the rules of
+ * the model file; false if it is not a number. */
 bool cli_read_real(const char *text, size_t text_bytes, double *real);
-/* A day: whoever waits longer has forgotten about it. */
+/* The longest time to wait: a day. */
 #define CLI_WAIT_S_MAX 86400u
 
-/* Says what went wrong: one line on standard error, and with --json an error
- * event on standard output. Returns the exit code. */
+/* Prints an error: one line on standard error, and with --json an error event
+ * on standard output. Returns the exit code. */
 int cli_report(const cli_call_t *call, const skn_error_t *error);
-/* The same for a list of problems: each on its line, with the source, and with
- * --json each an event with its file, line and column. */
+/* The same for a list of problems: each on one line, with the source, and with
+ * --json each as an event with its file, line and column. */
 struct skn_problems;
 int cli_report_problems(const cli_call_t *call,
                         const struct skn_problems *problems);
-/* One line on standard error: `prefix`, the message and, behind a semicolon,
- * the hint, unless that is "". */
+/* Prints one line on standard error: `prefix`, the message and, after a
+ * semicolon, the hint unless it is "". */
 void cli_print_sentence(const char *prefix, const char *message,
                         const char *hint);
-/* A warning: one line on standard error, and an event with --json, but for
- * verbs that print a document. */
+/* Prints a warning: one line on standard error, and an event with --json,
+ * except for verbs that print a document. */
 void cli_warn(const cli_call_t *call, const char *message, const char *hint);
-/* The same with a place, of which a file, line and column are in the event, or
- * NULL: for those who are given a function. `call` is a cli_call_t. */
+/* The same with a place (or NULL), whose file, line and column are in the
+ * event: a callback for other rooms. `call` is a cli_call_t. */
 struct skn_model_place;
 void cli_warn_to(const void *call, const struct skn_model_place *place,
                  const char *message, const char *hint);
@@ -99,27 +100,27 @@ void cli_warn_to(const void *call, const struct skn_model_place *place,
 int cli_finish(const cli_call_t *call, int code);
 
 #define CLI_LOSS_BYTES 24
-/* A loss as people read it: one that runs away has many digits, of which the
+/* Formats a loss for people: a diverging loss has many digits, of which the
  * first few count. Returns `text`. */
 const char *cli_loss_text(double loss, char text[CLI_LOSS_BYTES]);
 /* Prints a path between two texts on standard output; a line break in it is
  * printed as "\n", so that a line stays one. */
 void cli_print_path(const char *before, const char *path, const char *after);
-/* Prints `text` in quotes, escaped, as JSON; bytes that are no UTF-8 become
+/* Prints `text` in quotes, escaped, as JSON; bytes that are not UTF-8 become
  * U+FFFD. */
 void cli_json_string(const char *text, FILE *file);
 
-/* Of verbs that a queueing system may start again: the exit code that says that
- * the run is not over. */
+/* An option of verbs that a queueing system may restart: the exit code for a
+ * run that is not over. */
 #define CLI_REQUEUE_OPTION                                                     \
     {                                                                          \
         "requeue-code", 0, "N",                                                \
             "exit code of a run that is stopped, not done (0)"                 \
     }
-/* SKN_USAGE: --requeue-code was given and is not a code in 1..255. */
+/* SKN_USAGE if --requeue-code was given and is not a code in 1..255. */
 skn_status_t cli_requeue_check(const cli_call_t *call, skn_error_t *error);
-/* The exit code of a process that ended with `code`; `unfinished`: it was told
- * to stop or leave, and the run is not over. A failure keeps its code. */
+/* The exit code for a process that ended with `code`; `unfinished`: it was
+ * asked to stop or leave, and the run is not over. A failure keeps its code. */
 int cli_requeue(const cli_call_t *call, int code, bool unfinished);
 
 #define CLI_COMMON_OPTIONS                                                     \
@@ -128,7 +129,7 @@ int cli_requeue(const cli_call_t *call, int code, bool unfinished);
         "help", 'h', NULL, "say what this verb does"                           \
     }
 /* For verbs that print a document: their warnings are not printed as events,
- * which would stand in front of the document. */
+ * which would precede the document. */
 #define CLI_DOCUMENT_JSON "say what is wrong as JSON; the rest stays as it is"
 #define CLI_DOCUMENT_OPTIONS                                                   \
     { "json", 0, NULL, CLI_DOCUMENT_JSON },                                    \

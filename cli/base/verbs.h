@@ -1,5 +1,5 @@
-/* verbs.h - one table a verb, each in the file of its name.
- * SPDX-License-Identifier: Apache-2.0 */
+/* verbs.h - declares the table of every verb; each is defined in the verb's
+ * file.  SPDX-License-Identifier: Apache-2.0 */
 #ifndef CLI_BASE_VERBS_H
 #define CLI_BASE_VERBS_H
 

@@ -1,5 +1,5 @@
-/* admission.c - whom a coordinator lets take part, of those with a key.
- * SPDX-License-Identifier: Apache-2.0 */
+/* admission.c - admits members to a run, and refuses wrong settings and second
+ * processes with the same key.  SPDX-License-Identifier: Apache-2.0 */
 #include "cli/elastic/admission.h"
 
 #include <stdlib.h>
@@ -10,9 +10,10 @@
 #include "formats/text/json_text.h"
 #include "topology/model/settings.h"
 
-/* Who is let in is asked again whether it lives. */
+/* The interval at which an admitted process is asked again whether it lives. */
 #define ASK_NS 1000000000ull
-/* One that says nonsense all the time does not fill our disks. */
+/* A warning per second is enough for a member that sends bad messages all the
+ * time: it must not fill the disk. */
 #define COMPLAINT_NS 1000000000ull
 
 skn_status_t
@@ -40,7 +41,8 @@ cli_admission_fini(cli_admission_t *admission)
     admission->settings = NULL;
 }
 
-/* A peer of an older version says none. What is no text fits none. */
+/* Checks the settings. A peer of an older version sends none; settings that are
+ * not text match nothing. */
 static skn_status_t
 check(const cli_admission_t *admission, const char *name, const json_t *hello,
       skn_error_t *error)
@@ -53,8 +55,8 @@ check(const cli_admission_t *admission, const char *name, const json_t *hello,
                                 error);
 }
 
-/* Takes `order`, for the member or the `other` one with its key. Who does not
- * hear it says hello again. */
+/* Sends `order` (and releases it) to the member or to the `other` process with
+ * its key. A process that does not receive it sends hello again. */
 static void
 give(const cli_admission_t *admission, uint32_t member, bool other,
      json_t *order)
@@ -69,7 +71,8 @@ give(const cli_admission_t *admission, uint32_t member, bool other,
     free(text);
 }
 
-/* False: nothing else is to be done about its message. */
+/* Refuses the process; returns false, since its message needs no other
+ * handling. */
 static bool
 refuse(cli_admission_t *admission, uint32_t member, bool other,
        const skn_error_t *why, const char **news)
@@ -86,7 +89,7 @@ refuse(cli_admission_t *admission, uint32_t member, bool other,
     return false;
 }
 
-/* --- two with one key ----------------------------------------------------- */
+/* --- two processes with one key ------------------------------------------- */
 
 static void
 ask(const cli_admission_t *admission, uint32_t member, bool other)
@@ -94,7 +97,8 @@ ask(const cli_admission_t *admission, uint32_t member, bool other)
     give(admission, member, other, json_pack("{ss}", "order", "who"));
 }
 
-/* As far as is known: it may have died a moment ago. */
+/* Whether the admitted process lives as far as is known: it may have just
+ * died. */
 static bool
 lives(const cli_admission_t *admission, uint32_t member)
 {
@@ -130,7 +134,7 @@ take_other(cli_admission_t *admission, uint32_t member, const json_t *hello,
     return false;
 }
 
-/* Who is let in has answered. */
+/* Refuses the waiting process, since the admitted one has answered. */
 static bool
 refuse_waiting(cli_admission_t *admission, uint32_t member, const char **news)
 {
@@ -158,7 +162,7 @@ cli_admission_take(cli_admission_t *admission,
     struct cli_admitted *admitted = &admission->member[member];
     bool hello = strcmp(skn_json_word(message, "say"), "hello") == 0;
     if (arrival->other && arrival->fresh)
-        drop(admitted); /* a third one */
+        drop(admitted); /* a third process replaces the second */
     if (!hello && arrival->other) {
         if (!admitted->waiting)
             ask(admission, member, true);

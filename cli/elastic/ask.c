@@ -1,4 +1,4 @@
-/* ask.c - a predictor beside a run.
+/* ask.c - answers questions during a run with a `skein predict` process.
  * SPDX-License-Identifier: Apache-2.0 */
 #include "cli/elastic/ask.h"
 
@@ -16,7 +16,7 @@
 #define ORDER_WORDS_MAX 64u
 #define TOP "3"
 
-/* --- words ---------------------------------------------------------------- */
+/* --- questions ------------------------------------------------------------ */
 
 static int
 by_number(const void *a, const void *b)
@@ -81,8 +81,8 @@ is_checkpoint(const char *name)
     return strncmp(name, "batch-", 6) == 0;
 }
 
-/* The newest of which there is a part here. Names sort by batch, then layout.
- */
+/* Finds the newest checkpoint of which there is a part here. Names sort by
+ * batch, then layout. */
 static void
 find_newest(const cli_ask_t *ask, char newest[64])
 {
@@ -121,7 +121,7 @@ start_predictor(cli_ask_t *ask, skn_error_t *error)
     char self[4096], path[JOURNAL_PATH_BYTES];
     if (cli_self_path(self, sizeof(self), error) != SKN_OK)
         return error->status;
-    /* The folders of the nodes are read together (topology/run/trained.h). */
+    /* The folders of all nodes are read as one (topology/run/trained.h). */
     (void)snprintf(path, sizeof(path), "%s", ask->path);
     char *arguments[] = { self,
                           (char[]){ "predict" },
@@ -235,7 +235,7 @@ cli_ask_turn(cli_ask_t *ask)
     if (ask->process.err.descriptor >= 0)
         (void)cli_up_read(&ask->process.err, &ask->process, take_answer, ask);
     if (ask->process.out.descriptor < 0)
-        end_predictor(ask); /* the next question starts another one */
+        end_predictor(ask); /* the next question starts a new predictor */
 }
 
 void

@@ -1,4 +1,4 @@
-/* balancing.c - speeds of nodes as JSON and as words.
+/* balancing.c - applies the balance of a run: journal, membership, messages.
  * SPDX-License-Identifier: Apache-2.0 */
 #include "cli/elastic/balancing.h"
 
@@ -44,7 +44,7 @@ cli_balancing_read(const json_t *object, const skn_model_t *model,
     }
 }
 
-/* Writes what there is room for; how much of it is used. */
+/* Writes as much as fits; returns the bytes used. */
 static size_t
 write_busy(const skn_balance_t *balance, const skn_model_t *model, uint64_t set,
            char *text, size_t text_bytes)
@@ -85,7 +85,8 @@ write_text(const skn_balance_t *balance, const skn_model_t *model, uint64_t set,
                              gain);
 }
 
-/* Whether the verdict can be had: who is needed is asked of the membership. */
+/* Whether the verdict can be carried out: the membership knows whether a node
+ * is needed. */
 static bool
 carry_out(skn_balance_verdict_t verdict, skn_balance_t *balance,
           skn_membership_t *membership, uint64_t now_ns)
@@ -109,7 +110,7 @@ cli_balancing_turn(skn_balance_t *balance, uint64_t *looked,
     uint64_t set = skn_membership_members(membership),
              now_ns = skn_monotonic_ns();
     if (skn_membership_phase(membership) != SKN_CLUSTER_RUNNING ||
-        skn_membership_serving(membership)) /* it trains nothing */
+        skn_membership_serving(membership)) /* then nothing is trained */
         return go_on;
     if (generation != *looked) {
         skn_balance_begin(balance, set, now_ns);

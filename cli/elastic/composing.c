@@ -1,5 +1,5 @@
-/* composing.c - what members have cut, and the checkpoint that is made of it.
- * SPDX-License-Identifier: Apache-2.0 */
+/* composing.c - collects the cuts of members and composes a checkpoint from
+ * them.  SPDX-License-Identifier: Apache-2.0 */
 #include "cli/elastic/composing.h"
 
 #include <inttypes.h>
@@ -53,8 +53,8 @@ cli_composing_choose(cli_composing_t *composing, uint64_t set,
     skn_cut_sum_t sum;
     skn_error_t nothing = { 0 };
     size_t count = list_cuts(composing, set, generation, held->run_id, list);
-    /* Not by its batch: what was composed may be of that of a checkpoint that
-     * is not whole. */
+    /* Look it up by seal and not by batch: a composed checkpoint may have the
+     * batch of a checkpoint that is not whole. */
     const json_t *manifest = cli_manifests_sealed(manifests, held->seal);
     bool chosen =
         count > 0 && manifest && !held->finished &&

@@ -1,9 +1,9 @@
-/* coordinator.c - skein coordinator: who takes part in a run, and since when.
+/* coordinator.c - skein coordinator: decides which members train in a run.
  *
- * The socket, the clock and the journal around topology/elastic/membership.h.
- * It holds no state of the model: what it needs to know again after its death
- * is in its journal, and what members hold they say when they are asked.
- * SPDX-License-Identifier: Apache-2.0 */
+ * It supplies the socket, the clock and the journal to
+ * topology/elastic/membership.h. It holds no state of the model: what it needs
+ * after a restart is in its journal, and members report what they hold when
+ * they are asked.  SPDX-License-Identifier: Apache-2.0 */
 #include <errno.h>
 #include <inttypes.h>
 #include <poll.h>
@@ -35,15 +35,16 @@
 #include "transport/socket/clock.h"
 
 #define COORDINATOR_TICK_MS 100
-/* Messages of a turn. A second of all members' pulses is 128: who speaks
- * without end must not keep us from signals, and from others' silence. */
+/* The most messages taken in a turn. All members' pulses of a second are 128: a
+ * member that sends without end must not keep us from signals, or from noticing
+ * the silence of others. */
 #define COORDINATOR_TURN_MAX 256
-/* For all nodes of the list to show up at the start of a run. */
+/* The time for all listed nodes to connect at the start of a run. */
 #define FIRST_WAIT_S 15u
-/* For members to hear that the run is over. */
+/* The time for members to receive the end of the run. */
 #define FAREWELL_MS 1500u
 
-/* What one member said that it holds. */
+/* The checkpoints that one member reported. */
 typedef struct member_holding {
     skn_held_t *list;
     size_t count;
@@ -63,20 +64,20 @@ typedef struct cluster {
     skn_harvest_t *harvest;
     cli_lookout_t lookout;
     skn_balance_t *balance;
-    uint64_t balanced; /* the generation that it looks at */
+    uint64_t balanced; /* the generation that it compares */
     member_holding_t holding[SKN_CLUSTER_NODES_MAX];
     cli_manifests_t manifests;
     cli_composing_t composing;
     cli_admission_t admission;
-    char seal[SKN_HASH_TEXT_BYTES]; /* of the checkpoint chosen last */
+    char seal[SKN_HASH_TEXT_BYTES]; /* seal of the checkpoint chosen last */
     uint64_t from_batch;            /* its batch */
     cli_doubts_t doubts;
     cli_stop_t stop;
     bool leash;
-    uint64_t over_ns; /* since when nothing is left to do; 0: not yet */
+    uint64_t over_ns; /* since when there is nothing left to do; 0: not yet */
 } cluster_t;
 
-/* --- words for people ---------------------------------------------------- */
+/* --- messages for people ------------------------------------------------- */
 
 static void
 say(cluster_t *coordinator, const char *text)
@@ -161,7 +162,8 @@ choose(void *job, uint64_t set, skn_point_t *point, skn_error_t *error)
         .copies = (uint32_t)skn_held_copies(holders, count, held),
     };
     coordinator->from_batch = held->batch;
-    /* Two may be of the same batch and layout: one of them is not whole. */
+    /* Two checkpoints may have the same batch and layout, one of them not
+     * whole. */
     memcpy(coordinator->seal, held->seal, sizeof(coordinator->seal));
     if (skn_membership_keeps(coordinator->membership))
         (void)cli_composing_choose(
@@ -199,7 +201,8 @@ carry_out(cluster_t *coordinator)
         if (order.kind == SKN_DUTY_TELL)
             say(coordinator, order.text);
         else if (order.kind == SKN_DUTY_RECORD) {
-            /* Not sooner: who was told that we know one leaves it out. */
+            /* Drop them only now: members do not send a manifest that they were
+             * told is known here. */
             cli_manifests_drop(&coordinator->manifests, is_held, coordinator);
             if (order.point.composed)
                 skn_harvest_partial(coordinator->harvest,
@@ -226,13 +229,14 @@ carry_out(cluster_t *coordinator)
                 cli_composing_tell(&coordinator->composing, order.generation,
                                    coordinator->call->json);
         } else if (coordinator->journal.broken.status == SKN_OK)
-            /* Who does not hear it is silent, and is found dead. */
+            /* If it does not arrive, the member is silent, and is found
+             * dead. */
             (void)cli_talk_send(coordinator->control, order.member,
                                 message_of(coordinator, &order), &nothing);
     }
 }
 
-/* --- what comes ---------------------------------------------------------- */
+/* --- messages of members ------------------------------------------------- */
 
 static void
 take_ended(cluster_t *coordinator, uint32_t member, const json_t *message)
@@ -320,7 +324,8 @@ take_misses(cluster_t *coordinator, uint32_t member, const json_t *message)
                           skn_monotonic_ns());
 }
 
-/* Of who trains, or did when another coordinator was here; once each. */
+/* Takes a `saved`, once each, from a member that trains or did so under an
+ * earlier coordinator process. */
 static void
 take_saved(cluster_t *coordinator, uint32_t member, const json_t *message)
 {
@@ -366,7 +371,7 @@ take_message(cluster_t *coordinator, uint32_t member, const json_t *message)
     }
 }
 
-/* Of who has the key of a member, and may be one. */
+/* Takes a message of a process that has the key of a member. */
 static void
 take_word(cluster_t *coordinator, const skn_control_arrival_t *arrival,
           const json_t *message)
@@ -379,7 +384,8 @@ take_word(cluster_t *coordinator, const skn_control_arrival_t *arrival,
         say(coordinator, news);
 }
 
-/* Those that had to wait till it was known whether another one lives. */
+/* Takes the hellos that waited until the earlier process with that key was
+ * gone. */
 static void
 take_waiting(cluster_t *coordinator)
 {
@@ -419,7 +425,7 @@ take_arrivals(cluster_t *coordinator)
     }
 }
 
-/* Or nobody reads what is told any more. */
+/* Stops the run at a signal, or when standard output has no reader any more. */
 static void
 take_signals(cluster_t *coordinator)
 {
@@ -428,7 +434,7 @@ take_signals(cluster_t *coordinator)
         skn_membership_stop(coordinator->membership, skn_monotonic_ns());
 }
 
-/* Let go by whoever started us: as if we were asked to stop. */
+/* Stops the run when the parent closes standard input, as for a signal. */
 static void
 take_leash(cluster_t *coordinator)
 {
@@ -450,7 +456,8 @@ count(cluster_t *coordinator)
         skn_harvest_end(coordinator->harvest, skn_monotonic_ns());
 }
 
-/* Whether the rows of the generation that runs should be dealt anew. */
+/* Checks whether the rows of the running generation should be dealt
+ * differently. */
 static void
 balance(cluster_t *coordinator)
 {
@@ -466,7 +473,7 @@ balance(cluster_t *coordinator)
     cli_balancing_renew(verdict, coordinator->model, coordinator->membership);
 }
 
-/* For people who watch. */
+/* Prints the event `nodes` for people who watch. */
 static void
 tell_nodes(cluster_t *coordinator)
 {
@@ -529,7 +536,7 @@ read_keys(cluster_t *coordinator, skn_error_t *error)
     return coordinator->own ? SKN_OK : error->status;
 }
 
-/* Who takes part, as the journal has it. */
+/* Makes the membership, with the state of the journal. */
 static skn_membership_t *
 open_membership(cluster_t *coordinator, uint32_t wait_s, skn_error_t *error)
 {
@@ -656,7 +663,7 @@ finish(cluster_t *coordinator)
     return over ? 0 : cli_stop_code(&coordinator->stop, 0);
 }
 
-/* People see where it is, and for whom it waits. */
+/* Prints the coordinator's address and the nodes that it waits for. */
 static void
 welcome(const cluster_t *coordinator)
 {

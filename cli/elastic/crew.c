@@ -1,4 +1,4 @@
-/* crew.c - processes that are started, heard, and started again.
+/* crew.c - starts, reads and restarts the processes of a run.
  * SPDX-License-Identifier: Apache-2.0 */
 #include "cli/elastic/crew.h"
 
@@ -17,14 +17,15 @@
 #include "formats/text/json_text.h"
 #include "transport/socket/clock.h"
 
-/* One that ends by itself is started again after 1 s, 2 s, ... 64 s; after so
- * many ends in a row that brought nothing it is the coordinator's end. */
+/* A process that ends by itself is restarted after 1 s, 2 s, ... 64 s. A
+ * coordinator that ends this often in a row without being of use ends the
+ * crew. */
 #define AGAIN_MS 1000u
 #define AGAIN_DOUBLINGS 6u
 #define COORDINATOR_ENDS_MAX 5u
-/* Of 5 ms, for what was killed to be gone. */
+/* Polls, 5 ms apart, until killed processes are gone. */
 #define GONE_TRIES 200
-/* For members to follow the coordinator's end. */
+/* The time for members to end after the coordinator. */
 #define CREW_FAREWELL_MS 20000u
 
 static skn_status_t
@@ -54,7 +55,7 @@ start_one(cli_crew_t *crew, uint32_t place, skn_error_t *error)
     return status;
 }
 
-/* --- what they say -------------------------------------------------------- */
+/* --- their output --------------------------------------------------------- */
 
 static uint32_t
 place_of(const cli_crew_t *crew, const cli_up_node_t *process)
@@ -70,7 +71,8 @@ take_event(void *job, cli_up_node_t *process, char *line)
     if (!event)
         return;
     process->spoke = true;
-    /* It was away when the run was told to stop. */
+    /* A coordinator that was down when the stop was requested gets the request
+     * now. */
     if (crew->stopping && process == &crew->process[0] &&
         json_array_size(json_object_get(event, "members")) > 0)
         cli_up_stop(process);
@@ -86,7 +88,7 @@ take_complaint(void *job, cli_up_node_t *process, char *line)
 {
     const cli_crew_t *crew = job;
     if (strncmp(line, "skein:", 6) == 0 || strncmp(line, "hint:", 5) == 0)
-        return; /* an event says it, too */
+        return; /* there is also an event for it */
     (void)snprintf(process->last, sizeof(process->last), "%.*s",
                    (int)strcspn(line, "\r"), line);
     if (crew->complain)
@@ -107,7 +109,8 @@ start_again(cli_crew_t *crew, uint32_t place)
         skn_monotonic_ns() + ((uint64_t)AGAIN_MS << doublings) * 1000000u;
 }
 
-/* What another try would repeat: the file, the keys, the address. */
+/* Whether a restart would fail in the same way, because of the file, the keys
+ * or the address. */
 static bool
 is_hopeless(const cli_crew_t *crew, uint32_t place)
 {
@@ -153,7 +156,7 @@ bury(cli_crew_t *crew, uint32_t place)
     }
     if (place == 0 || !well) {
         start_again(crew, place);
-    } else if (crew->absence_ms[place] > 0) { /* it has left */
+    } else if (crew->absence_ms[place] > 0) { /* it left after notice */
         crew->due_ns[place] =
             skn_monotonic_ns() + crew->absence_ms[place] * 1000000ull;
         crew->absence_ms[place] = 0;
@@ -176,7 +179,7 @@ see_to_ends(cli_crew_t *crew)
     }
 }
 
-/* Asks for a good end of the run, as SIGTERM does; once. */
+/* Asks the coordinator, once, to end the run cleanly, as SIGTERM does. */
 static void
 stop_crew(cli_crew_t *crew)
 {
@@ -198,7 +201,8 @@ take_signals(cli_crew_t *crew)
     end_crew(crew, NULL);
 }
 
-/* The process and all that it has started; returns when they are gone. */
+/* Kills the process and everything that it has started; returns when they are
+ * gone. */
 static void
 kill_group(cli_up_node_t *process)
 {
@@ -208,7 +212,7 @@ kill_group(cli_up_node_t *process)
     cli_up_kill(process, SIGKILL);
     cli_process_wait(process->process, &process->status);
     process->process = 0;
-    /* A grandchild is waited for by somebody else. */
+    /* Grandchildren are reaped by another process. */
     for (int k = 0; k < GONE_TRIES && kill(-group, 0) == 0; k++)
         (void)nanosleep(&nap, NULL);
 }

@@ -1,4 +1,4 @@
-/* doubts.c - twice is not chance.
+/* doubts.c - counts failures per checkpoint; two disqualify it.
  * SPDX-License-Identifier: Apache-2.0 */
 #include "cli/elastic/doubts.h"
 
@@ -18,7 +18,7 @@ cli_doubts_add(cli_doubts_t *doubts, const char *seal, uint64_t generation,
         return false;
     }
     if (doubts->suspect_in == generation)
-        return false; /* the same failure, of another one */
+        return false; /* the same failure, reported by another member */
     memcpy(doubts->seal[doubts->count++], doubts->suspect,
            sizeof(doubts->suspect));
     doubts->suspect[0] = '\0';

@@ -1,4 +1,4 @@
-/* harvested.c - the report after a run whose nodes came and went.
+/* harvested.c - writes the account of members' time as JSON and as text.
  * SPDX-License-Identifier: Apache-2.0 */
 #include "cli/elastic/harvested.h"
 
@@ -80,9 +80,9 @@ cli_harvested_event(const skn_harvest_sum_t *sum)
     return event;
 }
 
-/* --- in words ------------------------------------------------------------- */
+/* --- as text -------------------------------------------------------------- */
 
-/* "12.3 core hours", "41 core seconds". */
+/* Prints a time: "12.3 core hours", "41 core seconds". */
 static void
 print_time(double hours, const char *what, FILE *file)
 {

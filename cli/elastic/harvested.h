@@ -1,5 +1,5 @@
-/* harvested.h - what a run made of its members' time: in the journal, as an
- * event, in words.  SPDX-License-Identifier: Apache-2.0 */
+/* harvested.h - the account of how a run used its members' time: in the
+ * journal, as an event, as text.  SPDX-License-Identifier: Apache-2.0 */
 #ifndef CLI_ELASTIC_HARVESTED_H
 #define CLI_ELASTIC_HARVESTED_H
 
@@ -8,16 +8,17 @@
 
 #include "topology/elastic/harvest.h"
 
-/* For the journal: all counts by their names. NULL: no memory. */
+/* Makes an object of all counts by name, for the journal. NULL if memory is
+ * short. */
 json_t *cli_harvested_json(const skn_harvest_sum_t *sum);
-/* Reads that; what is missing or no such thing leaves *sum as it is. */
+/* Reads that; counts that are missing or malformed leave *sum unchanged. */
 void cli_harvested_read(const json_t *counts, skn_harvest_sum_t *sum);
 
-/* The event `harvest`; docs/events.md. */
+/* Makes the event `harvest`; docs/events.md. */
 json_t *cli_harvested_event(const skn_harvest_sum_t *sum);
-/* The event in three lines. */
+/* Prints the event as three lines. */
 void cli_harvested_print(const json_t *event, FILE *file);
-/* Either of them, on standard output. */
+/* Prints the event or the lines on standard output. */
 void cli_harvested_tell(const skn_harvest_sum_t *sum, bool json);
 
 #endif

@@ -1,4 +1,4 @@
-/* leaving.c - several nodes are told to leave; what they held must be kept.
+/* leaving.c - makes nodes leave a test run together and checks what they leave.
  * SPDX-License-Identifier: Apache-2.0 */
 #include "cli/elastic/leaving.h"
 
@@ -11,7 +11,7 @@
 #include "transport/socket/clock.h"
 
 #define COPIES 2u
-/* For a node to come back, at most: its machine is free again. */
+/* The most time until a node comes back, as if its machine were free again. */
 #define AWAY_MS_MAX 800u
 
 void
@@ -65,7 +65,7 @@ cli_leaving_tell(cli_leaving_t *leaving, cli_crew_t *crew, uint64_t *random,
     return true;
 }
 
-/* --- what they held ------------------------------------------------------- */
+/* --- the copies that must remain ------------------------------------------ */
 
 static void
 path_of(const cli_crew_t *crew, uint32_t node, char *path, size_t path_bytes)
@@ -74,7 +74,7 @@ path_of(const cli_crew_t *crew, uint32_t node, char *path, size_t path_bytes)
                    crew->model->nodes[node].name);
 }
 
-/* The newest checkpoint of which each part lies on `copies` of the holders. */
+/* Finds the newest checkpoint of which `copies` holders have each part. */
 static const skn_held_t *
 find_newest(const skn_holder_t *holders, size_t count, size_t copies)
 {
@@ -89,8 +89,8 @@ find_newest(const skn_holder_t *holders, size_t count, size_t copies)
     return newest;
 }
 
-/* Of those that stayed, and of those that are back: what lies with these was
- * dealt to them since. */
+/* Checks the copies on all nodes, also on those that are back: their folders
+ * were removed, so whatever they have they received since. */
 static skn_status_t
 judge(const cli_leaving_t *leaving, const skn_holder_t *holders, size_t count,
       skn_error_t *error)
@@ -135,7 +135,7 @@ check_copies(const cli_leaving_t *leaving, const cli_crew_t *crew,
     return status;
 }
 
-/* --- their ends ----------------------------------------------------------- */
+/* --- the end of a wave ---------------------------------------------------- */
 
 static skn_status_t
 note_seconds(cli_leaving_t *leaving, skn_error_t *error)

@@ -1,9 +1,9 @@
-/* lookout.c - rates and states of members.
+/* lookout.c - computes rates and states of members for people who watch a run.
  * SPDX-License-Identifier: Apache-2.0 */
 #include "cli/elastic/lookout.h"
 
 #define EVERY_NS 500000000u
-/* Share of the newest rate in the one that is told. */
+/* The weight of the newest rate in the reported one. */
 #define SPEED_NEWEST 0.4
 
 void
@@ -27,7 +27,7 @@ cli_lookout_pulse(cli_lookout_t *lookout, uint32_t member,
     double seconds = (double)(now_ns - seat->ns) * 1e-9;
     bool same = seat->ns > 0 && seat->generation == pulse->generation;
     if (seat->ns > 0 && seconds < 0.2)
-        return; /* said at once, for another reason */
+        return; /* an extra pulse, sent for another reason */
     seat->batches_per_s =
         same ? rate(seat->batches_per_s, seat->batch, pulse->batch, seconds)
              : 0;
@@ -73,7 +73,7 @@ cli_lookout_event(cli_lookout_t *lookout, const skn_membership_t *membership,
                   uint32_t count, uint64_t now_ns)
 {
     uint64_t members = skn_membership_members(membership);
-    double batches_per_s = 0; /* who leads tells of batches */
+    double batches_per_s = 0; /* only the lead reports batches */
     if (now_ns - lookout->told_ns < EVERY_NS)
         return NULL;
     lookout->told_ns = now_ns;

@@ -1,4 +1,4 @@
-/* lookout.h - how the members of a run do, for people who watch.
+/* lookout.h - the rates and states of members, for people who watch a run.
  * SPDX-License-Identifier: Apache-2.0 */
 #ifndef CLI_ELASTIC_LOOKOUT_H
 #define CLI_ELASTIC_LOOKOUT_H
@@ -9,7 +9,7 @@
 #include "topology/elastic/harvest.h"
 #include "topology/elastic/membership.h"
 
-/* What was heard of a member last, and the rates since the word before. */
+/* The last pulse of a member, and the rates since the one before. */
 typedef struct cli_lookout_seat {
     uint64_t ns, batch, cpu_ns, sent_bytes, generation;
     double batches_per_s, cores, bytes_per_s;
@@ -23,8 +23,7 @@ typedef struct cli_lookout {
 void cli_lookout_hello(cli_lookout_t *lookout, uint32_t member);
 void cli_lookout_pulse(cli_lookout_t *lookout, uint32_t member,
                        const skn_harvest_pulse_t *pulse, uint64_t now_ns);
-/* The event `nodes`, if the last one was so long ago that it is time for one;
- * else NULL. */
+/* Makes the event `nodes` if one is due, else NULL. */
 json_t *cli_lookout_event(cli_lookout_t *lookout,
                           const skn_membership_t *membership,
                           const skn_balance_t *balance,

@@ -1,5 +1,5 @@
-/* manifests.c - what members need to begin from a checkpoint that they hold
- * parts of only.  SPDX-License-Identifier: Apache-2.0 */
+/* manifests.c - keeps manifests for members that begin from a checkpoint of
+ * which they hold only parts.  SPDX-License-Identifier: Apache-2.0 */
 #include "cli/elastic/manifests.h"
 
 #include <stdlib.h>
@@ -14,7 +14,8 @@ struct cli_manifest {
     cli_manifest_t *next;
 };
 
-/* Whoever is told a seal must find what it stands for. */
+/* Whether the text really has that seal: a member that is given the seal must
+ * get the matching manifest. */
 static bool
 has_seal(const json_t *text, const char *seal)
 {

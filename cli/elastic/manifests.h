@@ -1,5 +1,5 @@
-/* manifests.h - manifests of checkpoints that some member holds, by their
- * seals.  SPDX-License-Identifier: Apache-2.0 */
+/* manifests.h - keeps the manifests of checkpoints that members hold, by seal.
+ * SPDX-License-Identifier: Apache-2.0 */
 #ifndef CLI_ELASTIC_MANIFESTS_H
 #define CLI_ELASTIC_MANIFESTS_H
 
@@ -7,8 +7,9 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-/* Of all together. Members hold the same few checkpoints, of 2 MiB each at most
- * (talk.c): what is more comes from one that goes wrong. */
+/* The limit for all together. Members hold the same few checkpoints, whose
+ * manifests have at most 2 MiB each (talk.c): more than this is the fault of
+ * one member. */
 #define CLI_MANIFESTS_BYTES_MAX ((size_t)128 << 20)
 
 typedef struct cli_manifest cli_manifest_t;
@@ -19,16 +20,16 @@ typedef struct cli_manifests {
     size_t bytes;
 } cli_manifests_t;
 
-/* Keeps those of the message `holds` that are new, and have the seal that is
- * said of them. */
+/* Keeps the manifests of a message `holds` that are new and have the seal that
+ * the message states. */
 void cli_manifests_keep(cli_manifests_t *manifests, const json_t *message);
-/* Lets go those that `is_held` does not know; all, if it is NULL. */
+/* Drops those whose seal `is_held` does not know; all, if it is NULL. */
 void cli_manifests_drop(cli_manifests_t *manifests,
                         bool (*is_held)(const void *job, const char *seal),
                         const void *job);
-/* The seals of all, as an array. */
+/* The seals of all manifests, as an array. */
 json_t *cli_manifests_seals(const cli_manifests_t *manifests);
-/* The text of the one with that seal, which stays ours, or NULL. */
+/* The text of the manifest with that seal, which stays ours, or NULL. */
 json_t *cli_manifests_sealed(const cli_manifests_t *manifests,
                              const char *seal);
 

@@ -1,12 +1,12 @@
-/* member.c - skein member: one machine of a run whose nodes come and go.
+/* member.c - skein member: runs one machine's part of an elastic run.
  *
  *     coordinator ──orders──▶ member ──fork, exec──▶ skein node NAME FILE ...
- *                 ◀───says───        ◀───events────   (one a generation)
+ *                 ◀─messages─        ◀───events────   (one a generation)
  *
- * A member holds the machine's own run folder, and for each generation that it
- * is given a part in starts a worker, which does all the work. The worker lives
- * no longer than the member. While the coordinator is away the worker goes on.
- * SPDX-License-Identifier: Apache-2.0 */
+ * A member holds the machine's own run folder, and starts a worker for each
+ * generation in which it takes part; the worker does all the work and ends with
+ * the member. While the coordinator is away, the worker continues for the time
+ * of its lease.  SPDX-License-Identifier: Apache-2.0 */
 #include <errno.h>
 #include <inttypes.h>
 #include <poll.h>
@@ -38,21 +38,21 @@
 #include "transport/socket/reach.h"
 
 #define MEMBER_TICK_MS 100
-/* For the coordinator, at the start. */
+/* The time to wait for the coordinator at the start. */
 #define MEMBER_WAIT_S 120u
-/* Of notice, where nobody said how much. */
+/* The time of notice, if --grace does not set it. */
 #define GRACE_S_DEFAULT 25u
-/* For a worker that was told to end with the others, after the end. */
+/* The time for a worker to end after the end of the run. */
 #define MEMBER_FAREWELL_NS (15 * SKN_SECOND_NS)
 
-/* Who cannot be dialled is missed for so long after the end: nobody can try
- * whether it is reached, but it can itself. */
+/* A node that cannot be dialled counts as missed for this long after the end:
+ * only that node itself can test whether it is reachable. */
 #define UNTRIED_NS (5 * SKN_SECOND_NS)
 
-/* Pulses that may be on their way; an answer to an older one is no lease. */
+/* Pulses that may be in flight; an answer to an older one renews no lease. */
 #define PULSES 32u
 
-/* After so many the last end is said again, and whatever else still holds. */
+/* After so many pulses, the last end and all else that holds are repeated. */
 #define ENDED_PULSES 4u
 
 typedef struct client {
@@ -62,27 +62,27 @@ typedef struct client {
     skn_keys_t *own;
     skn_control_t *control;
     cli_worker_t worker;
-    char folder[SKN_TEXT_MAX + SKN_NAME_MAX + 2]; /* of this node */
+    char folder[SKN_TEXT_MAX + SKN_NAME_MAX + 2]; /* run folder of this node */
     uint64_t incarnation;
-    char *settings; /* what the coordinator compares */
+    char *settings; /* settings that the coordinator compares */
     bool connected, ever_connected, leash;
-    bool greeted;       /* the coordinator was told who we are */
-    bool leaving, over; /* asked to go; the coordinator let us */
-    bool run_done;      /* ... since the run is over */
-    const char *reason; /* why we go where it is not */
-    bool rests;         /* ... for the memory, and comes back */
+    bool greeted;       /* the coordinator has our hello */
+    bool leaving, over; /* leaving: on notice; over: dismissed */
+    bool run_done;      /* dismissed because the run is done */
+    const char *reason; /* why it leaves if the run is not done */
+    bool rests;         /* leaves to return memory, and comes back */
     cli_stop_t stop;
     int lock;
     uint64_t opened_ns, pulse_ns, leave_ns, over_ns, saved_told;
-    /* When pulse k was sent, at k % PULSES; and till when we may work. */
+    /* When pulse k was sent, at k % PULSES; and the end of the lease. */
     uint64_t pulse_count, sent_ns[PULSES], lease_ns;
     uint32_t wait_s, grace_s;
-    json_t *ended;     /* what was said last of an end, until a new beginning */
-    skn_error_t fault; /* our own, till we are wanted again */
+    json_t *ended;     /* the last `ended`, until the next start */
+    skn_error_t fault; /* our own failure, until the next start */
     skn_reach_t *reach;
-    uint64_t misses;   /* nodes of the model that our worker did not hear */
-    bool has_missed;   /* it said so: that it misses nobody is repeated, too */
-    uint64_t ended_ns; /* when it ended */
+    uint64_t misses;   /* nodes that our worker did not hear */
+    bool has_missed;   /* misses were sent: repeat even an empty set */
+    uint64_t ended_ns; /* when the worker ended */
     cli_bar_t bar;
     skn_error_t error;
 } client_t;
@@ -94,7 +94,7 @@ say(client_t *member, json_t *message)
     return cli_talk_send(member->control, 0, message, &nothing) == SKN_OK;
 }
 
-/* --- what we say --------------------------------------------------------- */
+/* --- messages to the coordinator ----------------------------------------- */
 
 static uint64_t
 runs(const client_t *member)
@@ -109,7 +109,7 @@ say_misses(client_t *member)
                                 cli_talk_names(member->model, member->misses)));
 }
 
-/* While a worker runs it knows whom it hears; later, we try to reach those. */
+/* While a worker runs, it knows which nodes it hears; later, we dial these. */
 static void
 look_for_others(client_t *member)
 {
@@ -133,7 +133,7 @@ look_for_others(client_t *member)
     say_misses(member);
 }
 
-/* Who was missed at the end is said before the end. */
+/* Reports the nodes that were missed at the end, before the end itself. */
 static void
 keep_misses(client_t *member)
 {
@@ -147,8 +147,8 @@ keep_misses(client_t *member)
     say_misses(member);
 }
 
-/* What was said to a coordinator that went away is said again. A line that
- * stands may take nothing for a moment. */
+/* Repeats what an earlier coordinator process was sent. An open connection may
+ * accept nothing for a moment. */
 static void
 say_hello(client_t *member)
 {
@@ -193,7 +193,7 @@ say_pulse(client_t *member, bool now)
                   "load_us", (json_int_t)worker->load_us, "load_at_us",
                   (json_int_t)worker->load_at_us, "room_bytes",
                   (json_int_t)cli_talk_room_bytes(member->folder)));
-    /* Nothing is said once: a line that ends takes with it what is on it. */
+    /* Everything is repeated: a connection that breaks loses what is on it. */
     bool again = member->pulse_count % ENDED_PULSES == 0;
     if (member->has_missed && again)
         say_misses(member);
@@ -211,7 +211,7 @@ say_pulse(client_t *member, bool now)
                                 (json_int_t)member->saved_told));
 }
 
-/* A line for people, of what becomes of this node. */
+/* Prints a line for people about the state of this node. */
 __attribute__((format(printf, 2, 3))) static void
 tell(client_t *member, const char *format, ...)
 {
@@ -227,14 +227,14 @@ tell(client_t *member, const char *format, ...)
     (void)fflush(stdout);
 }
 
-/* More than that others have ended. */
+/* Whether it is a failure of its own and not the echo of another member's. */
 static bool
 is_fault(const skn_error_t *error)
 {
     return error->status != SKN_OK && !skn_membership_is_echo(error);
 }
 
-/* What ended our part, where others did not: nobody else may show it here. */
+/* Prints our own failure: no other process may print it on this machine. */
 static void
 tell_failure(const client_t *member, const skn_error_t *error)
 {
@@ -242,7 +242,7 @@ tell_failure(const client_t *member, const skn_error_t *error)
         cli_warn(member->call, error->text, error->hint);
 }
 
-/* For who reads of several members what they did when. */
+/* Prints a line, or the event `part`, for logs of several members. */
 static void
 tell_part(client_t *member, const char *how)
 {
@@ -273,7 +273,7 @@ say_ended(client_t *member)
         member->fault.status = SKN_OK;
     else if (is_fault(&worker->node.error))
         member->fault = worker->node.error;
-    say_pulse(member, true); /* what it saved comes first */
+    say_pulse(member, true); /* reports what it saved, first */
     keep_misses(member);
     tell_part(member, cli_worker_ending(worker));
     tell_failure(member, &worker->node.error);
@@ -284,7 +284,7 @@ say_ended(client_t *member)
 
 /* --- orders -------------------------------------------------------------- */
 
-/* What a pulse bought: the right to work for some time from its sending on. */
+/* Renews the lease: it lasts for a time from the sending of the pulse on. */
 static void
 take_heard(client_t *member, uint64_t pulse)
 {
@@ -313,13 +313,13 @@ begin(client_t *member, const json_t *order)
     skn_error_t error = { 0 };
     uint64_t generation = cli_talk_number(order, "generation");
     if (generation <= member->worker.generation)
-        return; /* somebody who led before speaks */
+        return; /* from a former coordinator */
     if (skn_monotonic_ns() >= member->lease_ns)
-        return; /* it may be old: it is said again, if it is not */
+        return; /* it may be outdated; if not, it is repeated */
     cli_worker_kill(&member->worker);
     json_decref(member->ended);
     member->ended = NULL;
-    member->fault.status = SKN_OK; /* we are wanted again */
+    member->fault.status = SKN_OK; /* forgiven by this start */
     member->saved_told = 0;
     const cli_worker_start_t start = {
         .call = member->call,
@@ -382,7 +382,7 @@ static void
 refuse(client_t *member)
 {
     if (member->ever_connected)
-        return; /* it may come back as it was */
+        return; /* the coordinator may come back as it was */
     (void)skn_fail(&member->error, SKN_NO_PERMISSION,
                    "the coordinator at %s does not let this node in",
                    member->model->coordinator.address);
@@ -439,11 +439,11 @@ leave(client_t *member, const char *reason)
     if (member->connected)
         (void)say(member, json_pack("{ss}", "say", "leaving"));
     else
-        member->over = true; /* nobody to hand over to */
+        member->over = true; /* there is no peer to hand over to */
 }
 
-/* Gave its memory back, handed over or at the end of its grace, and may come
- * back: nobody has asked it to end, and the run is not over. */
+/* Whether the member may come back: it returned its memory, handed over or used
+ * up its grace, no end was requested, and the run is not over. */
 static bool
 may_return(const client_t *member)
 {
@@ -467,7 +467,7 @@ take_leash(client_t *member)
     leave(member, "leash");
 }
 
-/* Whether all is said and done. */
+/* Whether the member has nothing left to do. */
 static bool
 is_over(client_t *member)
 {
@@ -492,7 +492,7 @@ is_over(client_t *member)
     return true;
 }
 
-/* The worker does so by itself, but for one that is on its way to a marker. */
+/* Kills a worker that outlives its lease, on its way to a marker. */
 static void
 see_to_lease(client_t *member)
 {
@@ -538,7 +538,7 @@ serve(client_t *member)
             say_pulse(member, false);
     }
     cli_worker_kill(&member->worker);
-    /* The run is over, or goes on without us, for our own fault. */
+    /* The run is over, or continues without us because of our own fault. */
     if (member->over && !member->stop.asked_by && !member->leaving &&
         member->error.status == SKN_OK)
         member->error = member->fault;
@@ -613,7 +613,7 @@ open_reach(client_t *member, skn_error_t *error)
     return member->reach ? SKN_OK : error->status;
 }
 
-/* Two of a name would take each other's place again and again. */
+/* Two members of a name would displace each other again and again. */
 static skn_status_t
 be_alone(client_t *member, skn_error_t *error)
 {
@@ -632,7 +632,7 @@ draw_incarnation(client_t *member, skn_error_t *error)
     if (getrandom(&member->incarnation, sizeof(member->incarnation), 0) < 0)
         return skn_fail(error, SKN_UNAVAILABLE, "no random bytes: %s",
                         strerror(errno));
-    member->incarnation >>= 12; /* as a number in JSON */
+    member->incarnation >>= 12; /* fits a number in JSON */
     return SKN_OK;
 }
 
@@ -669,13 +669,13 @@ open_all(client_t *member, skn_error_t *error)
 static bool
 rest(client_t *member, skn_error_t *error)
 {
-    skn_control_close(&member->control); /* who does not answer is not there */
+    skn_control_close(&member->control); /* no answer means absent */
     return cli_member_rest(member->call, member->model, &member->stop,
                            member->leash, error);
 }
 
-/* As one that was started again: the coordinator has buried the former, or is
- * gone itself, as the run is over. */
+/* Begins as after a restart: the coordinator has given up the earlier
+ * incarnation, or has itself ended because the run is over. */
 static skn_status_t
 begin_anew(client_t *member, skn_error_t *error)
 {

@@ -1,4 +1,5 @@
-/* member_rest.c - waiting for memory.  SPDX-License-Identifier: Apache-2.0 */
+/* member_rest.c - waits until the machine's memory suffices for a member again.
+ * SPDX-License-Identifier: Apache-2.0 */
 #include "cli/elastic/member_rest.h"
 
 #include <errno.h>
@@ -12,8 +13,8 @@
 
 #define LOOK_MS 200
 
-/* A look that begins here knows nothing of what went before: it has to see
- * memory wanted, and then not for a minute, or not at all for as long. */
+/* This watch begins without history: it has to see memory wanted and then not
+ * wanted for a minute, or not wanted at all for as long. */
 static bool
 wait_for_memory(cli_polite_t *polite, cli_stop_t *stop, bool leash)
 {

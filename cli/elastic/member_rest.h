@@ -1,4 +1,4 @@
-/* member_rest.h - a member that has given its memory back waits until its
+/* member_rest.h - lets a member that has returned its memory wait until its
  * machine has enough again.  SPDX-License-Identifier: Apache-2.0 */
 #ifndef CLI_ELASTIC_MEMBER_REST_H
 #define CLI_ELASTIC_MEMBER_REST_H
@@ -7,10 +7,10 @@
 #include "cli/base/verb.h"
 #include "topology/model/model.h"
 
-/* Looks at the machine's memory until it has been enough for a minute (docs/
- * idle.md). False: a signal asked for an end, standard
- * input ended where `leash`, the machine will be taken away, or, in `error`,
- * there is no memory to look with. The caller has no worker. */
+/* Watches the machine's memory until it has been enough for a minute
+ * (docs/idle.md). False: a signal requested an end, standard input closed with
+ * `leash`, the machine will be taken away, or, in `error`, there is no memory
+ * for the watch itself. The caller has no worker. */
 bool cli_member_rest(const cli_call_t *call, const skn_model_t *model,
                      cli_stop_t *stop, bool leash, skn_error_t *error);
 

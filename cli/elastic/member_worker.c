@@ -1,5 +1,5 @@
-/* member_worker.c - `skein node` for one generation: its command line, its
- * words, its end.  SPDX-License-Identifier: Apache-2.0 */
+/* member_worker.c - runs `skein node` for one generation: its command line, its
+ * output, its end.  SPDX-License-Identifier: Apache-2.0 */
 #include "cli/elastic/member_worker.h"
 
 #include <errno.h>
@@ -22,15 +22,17 @@
 #include "transport/socket/clock.h"
 #include "transport/socket/keys.h"
 
-/* For the other nodes of a generation: who is not there is dead by then. */
+/* The time to wait for the other nodes of a generation: a node that is missing
+ * then is dead. */
 #define NODE_WAIT_S "30"
-/* A worker that is told to pause goes on to the next marker if that takes no
- * longer (actors/course/course.c): a marker of its own would change what
- * is trained, so that with reduction `fixed` it goes on as long as that takes.
- * */
+/* A worker that is asked to pause continues to the next marker if that takes no
+ * longer than this (actors/course/course.c). An extra marker would change what
+ * is trained, so with reduction `fixed` it continues however long that
+ * takes. */
 #define PATIENCE_S "2"
 #define PATIENCE_FIXED_S "86400"
-/* `skein node` has a worker, which may have children of its own. */
+/* The depth of the process tree: `skein node` has a worker, which may have
+ * children of its own. */
 #define TREE_DEPTH 4
 #define FOLDER_BYTES (SKN_TEXT_MAX + 2 * SKN_NAME_MAX)
 #define WORKER_PATH_BYTES (FOLDER_BYTES + SKN_NAME_MAX + 8)
@@ -51,8 +53,8 @@ cli_worker_fini(cli_worker_t *worker)
 
 /* --- the nodes of a generation -------------------------------------------- */
 
-/* The key files of all nodes, in a folder of this one; ours stays where its
- * secret half is. */
+/* Saves the key file of a node in a folder of this node; our own file stays
+ * beside its secret half. */
 static skn_status_t
 save_key(const cli_worker_start_t *start, const json_t *node, char *path,
          size_t path_bytes, skn_error_t *error)
@@ -90,7 +92,7 @@ is_plain(const char *text)
 static void
 write_real(FILE *file, const char *name, const json_t *value)
 {
-    if (json_number_value(value) > 0) /* else the default */
+    if (json_number_value(value) > 0) /* otherwise the default applies */
         (void)skn_text_print(file, ", %s: %.9g", name,
                              json_number_value(value));
 }
@@ -114,7 +116,7 @@ write_node(FILE *file, const cli_worker_start_t *start, const json_t *node,
                   skn_json_word(node, "name"));
     if (address[0])
         (void)fprintf(file, "address: \"%s\", ", address);
-    else if (via[0]) /* one alone has neither */
+    else if (via[0]) /* a single node has neither */
         (void)fprintf(file, "via: \"%s\", ", via);
     (void)fputs("key: ", file);
     cli_json_string(path, file);
@@ -131,7 +133,7 @@ write_node(FILE *file, const cli_worker_start_t *start, const json_t *node,
     return SKN_OK;
 }
 
-/* nodes=[...]; the caller's to free. Who is first leads. */
+/* Makes nodes=[...], to be freed by the caller. The first node leads. */
 static char *
 nodes_override(const cli_worker_start_t *start, const json_t *nodes,
                bool *leads, skn_error_t *error)
@@ -232,7 +234,7 @@ exec_worker(cli_worker_t *worker, const cli_worker_start_t *start,
     return status;
 }
 
-/* A folder of another run would have the worker speak for that one. */
+/* Refuses a folder of another run: the worker would continue that run. */
 static skn_status_t
 check_folder(const char *folder, const char *run, skn_error_t *error)
 {
@@ -275,7 +277,7 @@ cli_worker_begin(cli_worker_t *worker, const cli_worker_start_t *start,
     worker->node.name = worker->name;
     worker->node.ssh = "";
     worker->node.dies_with_us = true;
-    if (!skn_hash_text_good(run)) /* 32 hex digits, too */
+    if (!skn_hash_text_good(run)) /* the same form: 32 hex digits */
         status = skn_fail(error, SKN_BAD_MESSAGE, "a run without an id");
     if (status == SKN_OK)
         status = check_folder(start->folder, run, error);
@@ -297,7 +299,7 @@ cli_worker_begin(cli_worker_t *worker, const cli_worker_start_t *start,
     return status;
 }
 
-/* --- its words ------------------------------------------------------------ */
+/* --- its output ----------------------------------------------------------- */
 
 bool
 cli_worker_repeats(const char *name)
@@ -324,7 +326,7 @@ is_for_people(const cli_worker_t *worker, const char *name)
                                   : cli_bar_possible(worker->call);
     if (worker->call->json)
         return true;
-    /* Where a part has stopped, the run goes on by itself. */
+    /* After a worker has stopped, the run continues by itself. */
     return strcmp(name, "stopped") != 0 &&
            (worker->generation <= 1 || !cli_worker_repeats(name));
 }
@@ -376,7 +378,7 @@ take_complaint(void *job, cli_up_node_t *node, char *line)
 {
     cli_worker_t *worker = job;
     if (strncmp(line, "skein:", 6) == 0 || strncmp(line, "hint:", 5) == 0)
-        return; /* an event says it, too */
+        return; /* there is also an event for it */
     (void)snprintf(node->last, sizeof(node->last), "%s", line);
     cli_bar_hide(worker->bar);
     (void)fprintf(stderr, "[%s] %s\n", node->name, line);
@@ -395,7 +397,7 @@ read_file(const char *path, char *text, size_t text_bytes)
     return count;
 }
 
-/* Of a process and all that it has started. */
+/* The CPU time of a process and everything that it has started. */
 static uint64_t
 cpu_ticks(long process, int depth)
 {
@@ -426,7 +428,7 @@ cli_worker_look(cli_worker_t *worker)
         return;
     uint64_t cpu_ns = cpu_ticks(worker->node.process, TREE_DEPTH) *
                       (1000000000u / (uint64_t)per_s);
-    if (cpu_ns > worker->cpu_ns) /* what was killed in it is not counted */
+    if (cpu_ns > worker->cpu_ns) /* killed children are not counted */
         worker->cpu_ns = cpu_ns;
 }
 
@@ -441,7 +443,7 @@ cli_worker_lives(const cli_worker_t *worker)
 void
 cli_worker_feed(const cli_worker_t *worker, uint64_t until_ns)
 {
-    /* A worker that does not read has other troubles. */
+    /* A failure is ignored: a worker that does not read its lease loses it. */
     if (worker->node.leash >= 0)
         (void)!write(worker->node.leash, &until_ns, sizeof(until_ns));
 }
@@ -484,11 +486,11 @@ cli_worker_turn(cli_worker_t *worker)
     if (worker->break_ns > 0 && skn_monotonic_ns() >= worker->break_ns)
         cli_worker_kill(worker);
     if (node->process > 0 && worker->done)
-        cli_worker_look(worker); /* it will end soon */
+        cli_worker_look(worker); /* sample now: it will end soon */
     if (node->process > 0 &&
         waitpid(node->process, &node->status, WNOHANG) == node->process) {
         bury(worker);
-        read_all(worker); /* its last words */
+        read_all(worker); /* the rest of its output */
     }
     if (worker->ended || node->process > 0)
         return false;
@@ -505,7 +507,8 @@ cli_worker_ending(const cli_worker_t *worker)
                                : "well";
 }
 
-/* Nobody is to blame. */
+/* Records that the worker was ended with its generation, not by its own
+ * failure. */
 static void
 end_with_others(cli_worker_t *worker)
 {

@@ -1,4 +1,4 @@
-/* orders.c - what a coordinator has its members do, as JSON.
+/* orders.c - writes the coordinator's orders to its members as JSON.
  * SPDX-License-Identifier: Apache-2.0 */
 #include "cli/elastic/orders.h"
 
@@ -16,9 +16,9 @@ cores_of(const skn_model_cores_t *cores)
     return list;
 }
 
-/* Who relays to a node that nobody can dial: whom the file names or, without
- * it, the first of the others that has an address. "": it has one itself, or is
- * alone. */
+/* The node that relays to a node without an address: the one that the file
+ * names or else the first of the others that has an address. "": the node has
+ * an address or is alone. */
 static const char *
 via_of(const skn_model_t *model, const skn_model_node_t *node, uint64_t set)
 {
@@ -33,7 +33,7 @@ via_of(const skn_model_t *model, const skn_model_node_t *node, uint64_t set)
     return via;
 }
 
-/* Adds those of `some`, which are of `set`. */
+/* Adds the nodes of `some`, a subset of `set`. */
 static void
 add_nodes(const cli_orders_t *orders, uint64_t set, uint64_t some, bool leaves,
           json_t *nodes)
@@ -56,7 +56,7 @@ add_nodes(const cli_orders_t *orders, uint64_t set, uint64_t some, bool leaves,
     }
 }
 
-/* The first one leads; those that only hand over come last. */
+/* Lists the nodes: the first one leads, and serving members come last. */
 static json_t *
 nodes_of(const cli_orders_t *orders, uint64_t set, uint64_t serving)
 {
@@ -87,8 +87,8 @@ start_of(const cli_orders_t *orders, const skn_duty_t *duty)
     return message;
 }
 
-/* Its part may have been ended before it could say by itself what it failed
- * by: others heard of it first. */
+/* Includes why the member failed, because its worker may have been ended before
+ * it could report that: other members learnt of it first. */
 static json_t *
 bye_of(const cli_orders_t *orders)
 {

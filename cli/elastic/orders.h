@@ -1,5 +1,5 @@
-/* orders.h - the coordinator's side of talk.h: a duty of the membership as the
- * message that its member is sent.  SPDX-License-Identifier: Apache-2.0 */
+/* orders.h - turns a duty of the membership into the message for its member:
+ * the coordinator's side of talk.h.  SPDX-License-Identifier: Apache-2.0 */
 #ifndef CLI_ELASTIC_ORDERS_H
 #define CLI_ELASTIC_ORDERS_H
 
@@ -10,23 +10,25 @@
 #include "topology/elastic/membership.h"
 #include "topology/model/model.h"
 
-/* What orders are made of; all of it is the coordinator's. */
+/* The data for orders, all owned by the coordinator. */
 typedef struct cli_orders {
     const skn_model_t *model;
-    const char *const *keys; /* public ones, of the nodes */
+    const char *const *keys; /* public keys of the nodes */
     const char *run_id;
     const cli_manifests_t *manifests;
-    const char *seal; /* of the checkpoint that was chosen */
+    const char *seal; /* seal of the chosen checkpoint */
     const skn_balance_t *balance;
-    json_t *composed;         /* the manifest of a composed point */
-    const skn_error_t *fault; /* what who is told to go failed by; NULL */
-    const char *how; /* of a bye: "done", "stopped", "failed" is the run, or
-                      * "left": it goes on without this member */
+    json_t *composed; /* manifest of a composed checkpoint */
+    /* why the dismissed member failed; NULL if it did not */
+    const skn_error_t *fault;
+    const char *how; /* in a bye, the end of the run: "done", "stopped",
+                      * "failed"; or "left": it continues without this member */
 } cli_orders_t;
 
-/* What a member that is told "bye" hears of the run. */
+/* The state of the run that a "bye" reports to its member. */
 const char *cli_orders_how(const skn_membership_t *membership);
-/* The caller's to release. NULL: no memory, or a duty that no member has. */
+/* Makes the message, which the caller releases. NULL if memory is short or the
+ * duty is not for a member. */
 json_t *cli_orders_message(const cli_orders_t *orders, const skn_duty_t *duty);
 
 #endif

@@ -1,4 +1,4 @@
-/* run_journal.c - the lines of a coordinator's journal.
+/* run_journal.c - reads and writes the lines of a coordinator's journal.
  * SPDX-License-Identifier: Apache-2.0 */
 #include "cli/elastic/run_journal.h"
 
@@ -33,7 +33,7 @@ take_line(void *job, const json_t *line, skn_error_t *error)
         journal->saved_batch = cli_talk_number(line, "batch");
     if (json_object_get(line, "saved")) {
         journal->saved_batch = cli_talk_number(line, "saved");
-        /* Older journals leave out whose it is. */
+        /* Older journals omit the generation. */
         journal->saved_in = json_object_get(line, "generation")
                                 ? cli_talk_number(line, "generation")
                                 : journal->generation;

@@ -1,9 +1,9 @@
-/* run_journal.h - what a coordinator knows of its run after its own death: the
- * lines of the journal in the run's folder, written and read.
+/* run_journal.h - the journal in the run's folder, from which a restarted
+ * coordinator knows the state of its run.
  *
- * A line is added before anybody hears of what it says. Once a line could not
- * be written nothing more is: `broken` says why, and the coordinator ends.
- * SPDX-License-Identifier: Apache-2.0 */
+ * A line is written before anything that it records is announced. After a line
+ * could not be written, no more are: `broken` has the reason, and the
+ * coordinator ends.  SPDX-License-Identifier: Apache-2.0 */
 #ifndef CLI_ELASTIC_RUN_JOURNAL_H
 #define CLI_ELASTIC_RUN_JOURNAL_H
 
@@ -20,23 +20,24 @@ typedef struct cli_run_journal {
     const skn_model_t *model;
     skn_journal_t *file;
     char run_id[SKN_RUN_ID_BYTES];
-    /* The generation begun last, and those of its members that only serve. */
+    /* The last generation that began, its members, and those that only
+     * serve. */
     uint64_t generation, members, serving;
     /* Batch of the newest checkpoint, and the generation that wrote it. */
     uint64_t saved_batch, saved_in;
     bool over; /* the run is done */
     skn_harvest_sum_t harvested;
-    double speeds[SKN_CLUSTER_NODES_MAX]; /* of nodes; 0: not there */
+    double speeds[SKN_CLUSTER_NODES_MAX]; /* of nodes; 0: unknown */
     skn_error_t broken;
 } cli_run_journal_t;
 
-/* Opens or makes the journal of the run in checkpoint.path of `model`, which
- * must outlive it, and reads it; a new run gets its id. SKN_BUSY where another
+/* Opens or creates the journal of the run in checkpoint.path of `model`, which
+ * must outlive it, and reads it; a new run gets its id. SKN_BUSY if another
  * coordinator has it. Closed by cli_run_journal_close, also after a failure. */
 skn_status_t cli_run_journal_open(cli_run_journal_t *journal,
                                   const skn_model_t *model, skn_error_t *error);
 void cli_run_journal_close(cli_run_journal_t *journal);
-/* Adds `line`, which is released and may be NULL (no memory). */
+/* Adds `line` and releases it; it may be NULL (no memory). */
 void cli_run_journal_add(cli_run_journal_t *journal, json_t *line);
 
 #endif

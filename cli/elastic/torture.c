@@ -1,12 +1,12 @@
-/* torture.c - skein torture: a run whose nodes are killed, and must not care.
+/* torture.c - skein torture: kills nodes of a run and checks that it recovers.
  *
  * Trains the model undisturbed in one process; then on nodes of this machine,
- * each with a folder of its own, while nodes are killed with SIGKILL, or told
- * to leave, at random moments, come back, and find their folders removed. The
+ * each with its own folder, while nodes are killed by SIGKILL, or given notice
+ * to leave, at random moments, and come back to find their folders removed. The
  * weights must be the same to the bit, and every batch must have been applied
- * once. Where survivors keep what they have (`recovery: partial`) there are no
- * bits to compare: no batch may be applied twice, no more may be lost than was
- * told, and P@1 must be about that of the undisturbed run.
+ * exactly once. If survivors keep what they have (`recovery: partial`), there
+ * are no bits to compare: no batch may be applied twice, no more may be lost
+ * than was reported, and P@1 must be about that of the undisturbed run.
  * SPDX-License-Identifier: Apache-2.0 */
 #include <inttypes.h>
 #include <signal.h>
@@ -29,59 +29,59 @@
 #define TORTURE_NODES 3u
 #define KILLS_DEFAULT 10u
 #define KILLS_MAX 10000u
-/* One of so many kills is the coordinator's, whose journal stays. */
+/* One of so many kills hits the coordinator, whose journal stays. */
 #define COORDINATOR_SHARE 6u
-/* A kill comes up to so long after the batch that it waits for. */
+/* The longest delay of a kill after the batch that it waits for. */
 #define DELAY_MS_MAX 400u
-/* Between markers, where the file does not say: a kill undoes so many. */
+/* The batches between markers if the file sets none: a kill undoes as many. */
 #define EVERY_BATCHES "20"
-/* What P@1 may differ by for the updates that are lost, and by chance: more
- * than between seeds (docs/evidence/partial.md). */
+/* How much P@1 may fall because of lost updates and by chance: more than it
+ * differs between seeds (docs/evidence/partial.md). */
 #define P1_LESS_MAX .03
-/* Nothing was heard for so long: it hangs, and that is what is told. */
+/* After this time without an event, the run is reported as hanging. */
 #define SILENCE_S 120u
 
 typedef enum step {
-    STEP_WAIT, /* for the generation to be whole, and the next kill's batch */
-    STEP_AIM   /* the kill's moment is chosen */
+    STEP_WAIT, /* until it is whole and the next kill's batch comes */
+    STEP_AIM   /* the moment of the kill is chosen */
 } step_t;
 
 typedef struct torture {
     const cli_call_t *call;
     cli_bar_t bar;
     uint32_t kills, killed, killed_coordinator, node_count;
-    uint32_t leaves, left; /* by notice */
+    uint32_t leaves, left; /* nodes leaving by notice */
     cli_leaving_t leaving;
     uint64_t random;
-    /* The undisturbed run. */
+    /* Results of the undisturbed run. */
     char want_sha256[65];
     uint64_t batches;
     double want_p1; /* -1: there are no test points */
-    /* The disturbed one. */
+    /* State and results of the disturbed run. */
     char sha256[65];
     step_t step;
     uint64_t due_ns, heard_ns;
-    uint64_t batch;      /* as far as it has come */
-    uint64_t generation; /* that runs */
-    bool whole;          /* it has saved: every part is held twice again */
-    size_t members;      /* of it */
+    uint64_t batch;      /* the batch reached */
+    uint64_t generation; /* the running generation */
+    bool whole;          /* it has saved: two nodes hold each part again */
+    size_t members;      /* number of its members */
     bool done;
-    double lost, applied_twice; /* -1: was not told */
-    /* `recovery: partial`: how often it happened, and what was told to be lost
-     * then. */
+    double lost, applied_twice; /* -1: not reported */
+    /* `recovery: partial`: how often it happened, and the losses it
+     * reported. */
     bool partial;
     uint32_t partials;
     double told_lost, p1;
     uint64_t killed_ns;
-    uint64_t killed_generation; /* that was killed in */
-    uint64_t saved_generation;  /* that has saved last */
-    bool awaited; /* a kill that no newer one has trained after yet */
+    uint64_t killed_generation; /* the generation of the kill */
+    uint64_t saved_generation;  /* the last generation that saved */
+    bool awaited; /* no newer generation has trained since the kill */
     double back_s_sum, back_s_max;
     bool insisted; /* Ctrl-C was pressed again */
     skn_error_t error;
 } torture_t;
 
-/* The same kills for the same seed. */
+/* Draws a number, so that the same seed makes the same kills. */
 static uint64_t
 draw(torture_t *torture, uint64_t below)
 {
@@ -143,7 +143,8 @@ take_nothing(void *job, cli_up_node_t *node, char *line)
     (void)line;
 }
 
-/* A folder that is in use is not gone on in: what is compared begins anew. */
+/* Explains a failure of the reference: it does not continue in an existing
+ * folder, because the runs that are compared must start from the beginning. */
 static void
 blame_reference(const skn_error_t *cause, skn_error_t *error)
 {
@@ -201,7 +202,7 @@ run_reference(torture_t *torture, const cli_up_local_t *local, const char *path,
 
 /* --- kills ---------------------------------------------------------------- */
 
-/* Of kills and leaves. */
+/* The number of kills and leaves to come. */
 static uint32_t
 to_come(const torture_t *torture)
 {
@@ -211,7 +212,7 @@ to_come(const torture_t *torture)
 static void
 choose_moment(torture_t *torture)
 {
-    /* Spread over what is left of the run: what is left to come, too. */
+    /* Spread the remaining kills over the rest of the run. */
     uint64_t left = torture->batches > torture->batch
                         ? torture->batches - torture->batch
                         : 1;
@@ -221,7 +222,7 @@ choose_moment(torture_t *torture)
     torture->due_ns = 0;
 }
 
-/* As if the machine had never been there. */
+/* Removes the node's folder, as if the machine had been replaced. */
 static skn_status_t
 remove_folder(const cli_crew_t *crew, uint32_t place, skn_error_t *error)
 {
@@ -231,7 +232,7 @@ remove_folder(const cli_crew_t *crew, uint32_t place, skn_error_t *error)
     return cli_folder_remove(path, error);
 }
 
-/* Tells people, and what reads JSON, of number `number` of what happens. */
+/* Announces disturbance `number` of `all`, as text or JSON. */
 static void
 announce(torture_t *torture, const char *what, uint32_t number, uint32_t all,
          const char *node, const char *more)
@@ -250,7 +251,7 @@ dismiss(torture_t *torture, cli_crew_t *crew, uint64_t reached)
     char names[SKN_CLUSTER_NODES_MAX * (SKN_NAME_MAX + 1)] = "";
     size_t used = 0;
     if (!cli_leaving_tell(&torture->leaving, crew, &torture->random, reached))
-        return; /* some are on their way */
+        return; /* too few nodes are running */
     torture->left++;
     torture->whole = false;
     torture->step = STEP_WAIT;
@@ -310,15 +311,15 @@ turn(torture_t *torture, cli_crew_t *crew, uint64_t reached)
         dismiss(torture, crew, reached);
 }
 
-/* --- what is heard -------------------------------------------------------- */
+/* --- events of the run ---------------------------------------------------- */
 
 typedef struct heard {
     torture_t *torture;
     uint64_t reached;
 } heard_t;
 
-/* Before the next kill or leave: for the parts to lie on two nodes, and with
- * those that leave together on all. */
+/* The members to wait for before the next kill or leave, so that two nodes have
+ * each part; for nodes that leave together, all. */
 static size_t
 members_wanted(const torture_t *torture)
 {
@@ -327,8 +328,9 @@ members_wanted(const torture_t *torture)
                                          : 1;
 }
 
-/* Where checkpoints come faster than words about progress, they tell. The first
- * of a generation is what it began with. */
+/* Takes the batch reached from progress events, and from checkpoints, which may
+ * be more frequent. The first checkpoint of a generation is the one it began
+ * from. */
 static void
 take_training(heard_t *heard, const char *name, const json_t *event)
 {
@@ -446,7 +448,7 @@ run_disturbed(torture_t *torture, const skn_model_t *model,
 
 /* --- the verdict ---------------------------------------------------------- */
 
-/* Of a run that loses updates on purpose. */
+/* Prints the result of a run that may lose updates. */
 static void
 tell_partial(const torture_t *torture)
 {
@@ -466,8 +468,8 @@ tell_partial(const torture_t *torture)
             torture->want_p1);
 }
 
-/* A rollback behind a partial recovery takes its losses back: fewer may be lost
- * than were told of. */
+/* A rollback to before a partial recovery undoes its losses, so fewer updates
+ * may be lost than were reported. */
 static void
 judge_partial(const torture_t *torture, skn_error_t *error)
 {
@@ -559,8 +561,8 @@ force(cli_up_local_t *local, const char *override, skn_error_t *error)
     return SKN_OK;
 }
 
-/* Overrides that make a run one that can be compared, for both; `model` is
- * that of the nodes then. */
+/* Adds the overrides that make the two runs comparable; `model` becomes the
+ * model of the nodes. */
 static skn_status_t
 force_both(torture_t *torture, cli_up_local_t *local, cli_up_local_t *alone,
            skn_model_t **model, skn_problems_t *problems, skn_error_t *error)
@@ -655,7 +657,7 @@ torture_run(const cli_call_t *call)
                               ? cli_count(call, "local-nodes",
                                           SKN_CLUSTER_NODES_MAX, &nodes, &error)
                               : SKN_NO_MEMORY;
-    if (cli_value(call, "leaves")) /* and no kills, unless they are given */
+    if (cli_value(call, "leaves")) /* then no kills by default */
         torture.kills = 0;
     if (status == SKN_OK)
         status = cli_count(call, "kills", KILLS_MAX, &torture.kills, &error);

@@ -1,5 +1,5 @@
-/* up_elastic.c - skein up of a run with a coordinator.
- * SPDX-License-Identifier: Apache-2.0 */
+/* up_elastic.c - skein up for a run with a coordinator: starts a crew, shows
+ * it.  SPDX-License-Identifier: Apache-2.0 */
 #include "cli/elastic/up_elastic.h"
 
 #include <signal.h>
@@ -17,20 +17,21 @@
 #include "formats/text/json_text.h"
 #include "topology/config/shell_word.h"
 
-/* Between two pictures, at most. */
+/* The longest time between two redraws. */
 #define VIEW_MS 100
-/* `done` and `harvest`, of the last generation; others may be before. */
+/* The most events to print at the end: `done` and `harvest` of the last
+ * generation, after others. */
 #define KEPT_MAX 8u
 
 typedef struct elastic {
     const cli_call_t *call;
     cli_view_t *view; /* NULL: plain lines */
     FILE *notes;
-    json_t *kept[KEPT_MAX]; /* what is said when the view is closed */
+    json_t *kept[KEPT_MAX]; /* events to print when the view is closed */
     size_t kept_count;
     cli_bar_t bar;
-    bool begun; /* the first generation has said what it is */
-    bool done;  /* the last one has said that the run is */
+    bool begun; /* the first generation has reported its start */
+    bool done;  /* the last generation has reported `done` */
 } elastic_t;
 
 /* --- on a terminal -------------------------------------------------------- */
@@ -48,7 +49,7 @@ view_event(elastic_t *elastic, const char *node, const json_t *event)
         elastic->kept[elastic->kept_count++] = json_deep_copy(event);
 }
 
-/* Lines that somebody beside us writes there. */
+/* Shows the lines that another program writes to the file of --notes. */
 static void
 take_notes(elastic_t *elastic)
 {
@@ -76,7 +77,7 @@ view_turn(elastic_t *elastic, cli_ask_t *ask)
     view->asked = false;
 }
 
-/* The terminal is as it was: what is worth keeping is said there. */
+/* Prints the kept events on the restored terminal. */
 static void
 say_kept(elastic_t *elastic)
 {
@@ -121,7 +122,7 @@ run_in_view(elastic_t *elastic, cli_crew_t *crew, skn_error_t *error)
     return SKN_OK;
 }
 
-/* --- in lines ------------------------------------------------------------- */
+/* --- as lines ------------------------------------------------------------- */
 
 static void
 take(void *job, cli_crew_t *crew, uint32_t place, const json_t *event,

@@ -1,13 +1,13 @@
-/* up_elastic.h - skein up of a run with a coordinator.
+/* up_elastic.h - skein up for a run with a coordinator.
  * SPDX-License-Identifier: Apache-2.0 */
 #ifndef CLI_ELASTIC_UP_ELASTIC_H
 #define CLI_ELASTIC_UP_ELASTIC_H
 
 #include "cli/up/up.h"
 
-/* Where the run is kept: checkpoint.path, or a folder below runs/. */
+/* Writes the folder of the run: checkpoint.path, or a folder below runs/. */
 void cli_up_elastic_path(const skn_model_t *model, char path[SKN_TEXT_MAX]);
-/* Starts a coordinator and all members of `model`, starts again who dies, and
+/* Starts a coordinator and all members of `model`, restarts those that die, and
  * follows the run to its end. Returns the exit code. */
 int cli_up_elastic(const cli_call_t *call, const skn_model_t *model,
                    const cli_up_local_t *local);

@@ -1,7 +1,7 @@
-/* view.c - boxes of text, and a terminal that is given back as it was.
+/* view.c - draws a run on the terminal in boxes, and restores the terminal.
  *
- * ECMA-48 sequences that every terminal of today knows: the other screen, go
- * home, clear to the end of a line. SPDX-License-Identifier: Apache-2.0 */
+ * Uses ECMA-48 sequences that every current terminal knows: alternate screen,
+ * home, clear to the end of the line.  SPDX-License-Identifier: Apache-2.0 */
 #include "cli/elastic/view.h"
 
 #include <stdio.h>
@@ -19,7 +19,7 @@
 #define COLUMNS_MIN 40u
 #define ROWS_MIN 10u
 #define NODES_COLUMNS 46u
-/* A question, its answers, and the next one. */
+/* The least height of a box: a question, its answers, and the next question. */
 #define BOX_MIN 8u
 
 bool
@@ -30,14 +30,14 @@ cli_view_possible(void)
            *terminal && strcmp(terminal, "dumb") != 0;
 }
 
-/* --- what is shown -------------------------------------------------------- */
+/* --- content -------------------------------------------------------------- */
 
 void
 cli_view_say(cli_view_log_t *log, const char *text)
 {
     char *line = log->line[log->count++ % CLI_VIEW_LINES_MAX];
     size_t k = 0;
-    for (; text[k] && k < CLI_VIEW_COLUMNS_MAX; k++) /* nothing that moves */
+    for (; text[k] && k < CLI_VIEW_COLUMNS_MAX; k++) /* no control characters */
         line[k] = text[k] >= ' ' && text[k] < 0x7f ? text[k] : '?';
     line[k] = '\0';
 }
@@ -125,9 +125,9 @@ cli_view_complain(void *view, const char *name, const char *line)
     cli_view_say(&((cli_view_t *)view)->happened, text);
 }
 
-/* --- the picture ---------------------------------------------------------- */
+/* --- drawing -------------------------------------------------------------- */
 
-/* Puts `text` at `column` of a line that is filled with blanks up to there. */
+/* Writes `text` at `column` of a line, filled with blanks up to there. */
 static void
 put(cli_view_line_t line, size_t column, size_t columns, const char *text)
 {
@@ -190,7 +190,7 @@ draw_head(const cli_view_t *view, cli_view_line_t line, size_t columns)
     put(line, 0, columns, text);
 }
 
-/* The last lines of a log that `rows` have room for. */
+/* Draws the last lines of a log, as many as fit into `rows`. */
 static void
 draw_log(const cli_view_log_t *log, cli_view_line_t *lines, size_t rows,
          size_t column, size_t columns)
@@ -241,7 +241,7 @@ cli_view_key(cli_view_t *view, char key)
 {
     size_t used = strlen(view->question);
     if (view->asked)
-        return; /* till it is taken */
+        return; /* until the question is taken */
     if (key == '\r' || key == '\n')
         view->asked = used > 0;
     else if ((key == 0x7f || key == '\b') && used > 0)
@@ -273,7 +273,7 @@ cli_view_open(cli_view_t *view)
     if (tcgetattr(STDIN_FILENO, &view->before) != 0)
         return;
     raw = view->before;
-    raw.c_lflag &= ~(tcflag_t)(ICANON | ECHO); /* Ctrl-C stays a signal */
+    raw.c_lflag &= ~(tcflag_t)(ICANON | ECHO); /* Ctrl-C still sends a signal */
     raw.c_cc[VMIN] = 0;
     raw.c_cc[VTIME] = 0;
     if (tcsetattr(STDIN_FILENO, TCSANOW, &raw) != 0)
@@ -292,7 +292,7 @@ cli_view_turn(cli_view_t *view)
     size_t used = 0;
     ssize_t count = read(STDIN_FILENO, keys, sizeof(keys));
     for (ssize_t k = 0; k < count; k++) {
-        if (keys[k] == '\033') /* an arrow, or such: the rest of it, too */
+        if (keys[k] == '\033') /* skips an arrow key or similar, to its end */
             break;
         cli_view_key(view, keys[k]);
     }

@@ -1,5 +1,5 @@
-/* view.h - a run on a terminal: its nodes on the left, questions on the right,
- * what happened below.
+/* view.h - shows a run on a terminal: its nodes on the left, questions on the
+ * right, events below.
  *
  *      gen 3  batch 412 of 1160 [####......]  epoch 4  loss 3.214  P@1 .581
  *     -nodes----------------------------------+-ask--------------------------
@@ -8,8 +8,8 @@
  *     -what happened---------------------------------------------------------
  *      n1 is gone
  *
- * Drawing is pure: a view is a text of lines. Only open, close and draw touch
- * the terminal. One thread.  SPDX-License-Identifier: Apache-2.0 */
+ * Drawing is pure: a view becomes lines of text. Only open, close and draw
+ * touch the terminal. One thread.  SPDX-License-Identifier: Apache-2.0 */
 #ifndef CLI_ELASTIC_VIEW_H
 #define CLI_ELASTIC_VIEW_H
 
@@ -30,7 +30,7 @@ typedef struct cli_view_node {
     double generation, batches_per_s, bytes_per_s, cores, share;
 } cli_view_node_t;
 
-/* The last lines that were said; a ring. */
+/* The last lines that were added; a ring. */
 typedef struct cli_view_log {
     cli_view_line_t line[CLI_VIEW_LINES_MAX];
     size_t count;
@@ -43,36 +43,36 @@ typedef struct cli_view {
     cli_view_node_t node[CLI_VIEW_NODES_MAX];
     size_t node_count;
     cli_view_log_t happened, answers;
-    cli_view_line_t question; /* as far as it is typed */
-    bool asked;               /* it is complete: cli_view_take_question */
+    cli_view_line_t question; /* the text typed so far */
+    bool asked;               /* it is complete, for cli_view_take_question */
 } cli_view_t;
 
-/* Whether somebody looks and types: standard input and error are a terminal
- * that is not dumb. Standard output is left to what is said at the end. */
+/* Whether a view is possible: standard input and error are a terminal that is
+ * not dumb. Standard output is for the results at the end. */
 bool cli_view_possible(void);
 
 /* --- pure ----------------------------------------------------------------- */
 
-/* Takes an event of a run into what is shown; others are left alone. */
+/* Updates the view from an event of a run; ignores unknown events. */
 void cli_view_event(cli_view_t *view, const json_t *event);
 void cli_view_say(cli_view_log_t *log, const char *text);
-/* What the event `idle` of a node says goes beside it. */
+/* Shows the event `idle` of a node beside the node. */
 void cli_view_note(cli_view_t *view, const char *node, const json_t *event);
-/* A line of a process's standard error; `view` is one. */
+/* Shows a line of a process's standard error; `view` is a cli_view_t. */
 void cli_view_complain(void *view, const char *name, const char *line);
-/* A key, or a byte of one. */
+/* Takes a typed key, or a byte of one. */
 void cli_view_key(cli_view_t *view, char key);
-/* The whole picture, `rows` lines of at most `columns`. */
+/* Draws the whole view: `rows` lines of at most `columns`. */
 void cli_view_draw(const cli_view_t *view, size_t columns, size_t rows,
                    cli_view_line_t lines[CLI_VIEW_LINES_MAX]);
 
 /* --- the terminal --------------------------------------------------------- */
 
-/* Takes the terminal as it is, to give it back at cli_view_close. */
+/* Saves the state of the terminal, for cli_view_close, and takes it over. */
 void cli_view_open(cli_view_t *view);
-/* Reads what was typed, and draws. */
+/* Reads the keys that were typed, and draws. */
 void cli_view_turn(cli_view_t *view);
-/* Gives the terminal back; nothing happens if it is not open. */
+/* Restores the terminal; does nothing if it is not open. */
 void cli_view_close(cli_view_t *view);
 
 #endif

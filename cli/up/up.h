@@ -1,7 +1,8 @@
-/* up.h - the inside of `skein up`: node processes and their words.
+/* up.h - starts, reads and ends node processes, for `skein up` and elastic
+ * runs.
  *
  *     up ──┬─ skein node a FILE --json       standard output: events
- *          ├─ skein node b FILE --json       standard error: complaints
+ *          ├─ skein node b FILE --json       standard error: errors
  *          └─ ssh HOST skein node c ...      standard input: the leash
  * SPDX-License-Identifier: Apache-2.0 */
 #ifndef CLI_UP_UP_H
@@ -14,7 +15,7 @@
 #include "topology/model/model.h"
 
 #define CLI_UP_ARGUMENTS_MAX (2 * CLI_VALUES_MAX + 16)
-/* The longest event: a report, some 2 KiB an actor. */
+/* The longest event: a report, some 2 KiB per actor. */
 #define CLI_UP_LINE_BYTES ((size_t)1 << 20)
 
 /* A stream of lines from a process. */
@@ -26,50 +27,51 @@ typedef struct cli_up_stream {
 
 typedef struct cli_up_node {
     const char *name, *ssh;
-    const char *path; /* of the run; its own one has its name behind it */
+    const char *path; /* folder of the run; the node's is PATH/NAME */
     pid_t process;    /* 0: it has ended */
-    int status;       /* of waitpid */
-    int leash;        /* our end of its standard input; -1: let go */
+    int status;       /* from waitpid */
+    int leash;        /* our end of its standard input; -1: closed */
     cli_up_stream_t out, err;
-    skn_error_t error;        /* what it said when it failed */
-    char last[512];           /* line of its standard error */
-    bool is_first;            /* of the list: it leads */
-    bool spoke;               /* it is there: an event has come */
-    bool joined;              /* it had a link to another node */
-    bool cut;                 /* it did not end by itself after another had */
-    bool failed;              /* it ended by itself, and not well */
-    bool dies_with_us;        /* at once, and not in its own time */
-    uint64_t trace_origin_ns; /* its trace is wanted, and counts from there */
-    bool own_group;           /* of processes, with all that it starts */
+    skn_error_t error;        /* the error that it reported */
+    char last[512];           /* last line of its standard error */
+    bool is_first;            /* first of the list: it leads */
+    bool spoke;               /* an event has arrived from it */
+    bool joined;              /* it has had a link to another node */
+    bool cut;                 /* it was killed because it outlived others */
+    bool failed;              /* it ended by itself with a failure */
+    bool dies_with_us;        /* killed at once when we die */
+    uint64_t trace_origin_ns; /* origin of its trace; 0: none wanted */
+    bool own_group;           /* it leads its own process group */
 } cli_up_node_t;
 
-/* What the nodes of --local-nodes have of their own: their keys, for a while,
- * and their ports, until the end. */
+/* The resources of --local-nodes: keys, until they were read, and ports, until
+ * the end. */
 typedef struct cli_up_local {
     char folder[64];
-    bool elastic;       /* with a coordinator */
+    bool elastic;       /* the run has a coordinator */
     char *overrides[8]; /* malloc'ed: nodes=..., resources.cores=auto, ... */
     size_t override_count;
     uint32_t count;
-    int held[SKN_CLUSTER_NODES_MAX + 1]; /* sockets that keep the ports */
+    int held[SKN_CLUSTER_NODES_MAX + 1]; /* sockets that hold the ports */
     size_t held_count;
 } cli_up_local_t;
 
-/* up_local.c: makes keys in a folder of its own, holds ports that the system
+/* up_local.c: makes keys in a temporary folder, holds ports that the system
  * chooses, and writes the override that gives the model `count` nodes. Close
  * `local` even if it fails. */
 skn_status_t cli_up_local_open(cli_up_local_t *local, uint32_t count,
                                skn_error_t *error);
-/* Removes the keys and their folder, now that nobody needs them. */
+/* Removes the keys and their folder, which are not needed any more. */
 void cli_up_local_forget(cli_up_local_t *local);
 void cli_up_local_close(cli_up_local_t *local);
 
-/* up_command.c: what a node is started with; ends with NULL, and points into
- * itself, the call and the node. SKN_USAGE, SKN_NO_MEMORY, SKN_UNAVAILABLE. */
+/* up_command.c: the arguments that start a node; they end with NULL, and point
+ * into this struct, the call and the node. SKN_USAGE, SKN_NO_MEMORY,
+ * SKN_UNAVAILABLE. */
 typedef struct cli_up_command {
     char *argument[CLI_UP_ARGUMENTS_MAX];
     size_t count;
-    char *line, *words; /* malloc'ed: for the shell over ssh; of --ssh */
+    char *line, *words; /* malloc'ed: command for ssh; words of --ssh */
     char *folder;       /* malloc'ed: an override, with the run's folder */
     char self[4096], origin[24];
 } cli_up_command_t;
@@ -81,7 +83,7 @@ void cli_up_command_fini(cli_up_command_t *command);
 typedef struct cli_up_role {
     const char *verb; /* "coordinator", "member", "train" */
     const char *file; /* the model file */
-    const char *path; /* the run's folder, beside the overrides; or NULL */
+    const char *path; /* the run's folder, added to the overrides; or NULL */
     const char *patience_s; /* of a member's workers; NULL: the default */
 } cli_up_role_t;
 skn_status_t cli_up_role_command(const cli_call_t *call,
@@ -94,16 +96,16 @@ skn_status_t cli_up_role_command(const cli_call_t *call,
 /* Starts node `node`; `arguments` ends with NULL, its first is the program. */
 skn_status_t cli_up_start(cli_up_node_t *node, char *const *arguments,
                           skn_error_t *error);
-/* Reads what there is; hands out whole lines without their newlines. False:
- * the stream has ended. */
+/* Reads what has arrived, and passes on whole lines without their newlines.
+ * False: the stream has ended. */
 typedef void cli_up_take_t(void *job, cli_up_node_t *node, char *line);
 bool cli_up_read(cli_up_stream_t *stream, cli_up_node_t *node,
                  cli_up_take_t *take, void *job);
-/* Asks for a good end: the leash is let go, or a signal is sent. */
+/* Asks for a clean end by closing the leash or by a signal. */
 void cli_up_stop(cli_up_node_t *node);
 void cli_up_kill(cli_up_node_t *node, int number);
 void cli_up_fini(cli_up_node_t *node);
-/* Keeps what an event "error" of the node says. */
+/* Keeps the error in an event "error" of the node. */
 void cli_up_keep_error(cli_up_node_t *node, const json_t *event);
 
 #endif

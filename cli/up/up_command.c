@@ -1,12 +1,12 @@
-/* up_command.c - the command line of a node, here or over ssh.
+/* up_command.c - builds the command line of a node, for here or over ssh.
  *
  *     skein node b FILE --json --leash ...
  *     ssh -o BatchMode=yes -o ConnectTimeout=10 HOST -- \
  *         "cd 'HERE' && exec 'skein' 'node' 'b' ..."
  *
- * `ssh` may be any program that takes its options; which port, key and known
- * hosts it takes is the business of the user's ssh config. Split at spaces, as
- * $GIT_SSH_COMMAND mostly is used.  SPDX-License-Identifier: Apache-2.0 */
+ * `ssh` may be any program that takes its options; the port, key and known
+ * hosts are set in the user's ssh config. --ssh is split at spaces, as most
+ * uses of $GIT_SSH_COMMAND need.  SPDX-License-Identifier: Apache-2.0 */
 #include <errno.h>
 #include <inttypes.h>
 #include <stdlib.h>
@@ -19,7 +19,8 @@
 #include "topology/config/document.h"
 #include "topology/config/shell_word.h"
 
-/* What --ssh was given counts: ssh takes the first value of an option. */
+/* Options given by --ssh take precedence: ssh uses the first value of an
+ * option. */
 #define SSH_DEFAULT "ssh"
 #define SSH_PATIENCE "ConnectTimeout=10"
 
@@ -77,8 +78,8 @@ list_arguments(const cli_call_t *call, const cli_up_local_t *local,
     return command->folder ? SKN_OK : error->status;
 }
 
-/* The arguments as one line for the shell of another machine: in the same
- * folder there, so that paths mean the same. */
+/* Writes the arguments as one line for the shell of another machine, with a
+ * change to the same folder there, so that paths mean the same. */
 static skn_status_t
 write_line(cli_up_command_t *command, skn_error_t *error)
 {

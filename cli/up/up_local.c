@@ -1,4 +1,4 @@
-/* up_local.c - nodes of this machine, with keys of their own, for one run.
+/* up_local.c - makes keys, ports and overrides for nodes on this machine.
  * SPDX-License-Identifier: Apache-2.0 */
 #include <arpa/inet.h>
 #include <errno.h>
@@ -14,13 +14,13 @@
 #include "topology/run/model_run.h"
 #include "transport/socket/keys.h"
 
-/* A port of loopback that stays ours until the run is over; 0: none is free.
+/* Holds a loopback port until the run is over; 0: none is free.
  *
  * The system chooses it, and the socket that is bound to it is kept, though
  * nothing ever listens on it: while it exists, Linux gives the port neither to
  * a program that asks for any port nor to a connection that needs one. The node
- * binds the same port beside it, as often as it is started, which is allowed
- * because both sockets have SO_REUSEADDR. */
+ * binds the same port too, each time it is started, which is allowed because
+ * both sockets have SO_REUSEADDR. */
 static uint16_t
 hold_port(cli_up_local_t *local, skn_error_t *error)
 {
@@ -41,8 +41,8 @@ hold_port(cli_up_local_t *local, skn_error_t *error)
     return 0;
 }
 
-/* The cores of this process dealt out: node k gets [*first, *first + *count).
- * With fewer cores than nodes they share. */
+/* Deals the cores of this process: node k gets [*first, *first + *count). With
+ * fewer cores than nodes, nodes share cores. */
 static void
 deal_cores(uint32_t units, uint32_t nodes, uint32_t k, uint32_t *first,
            uint32_t *count)
@@ -75,7 +75,7 @@ write_node(FILE *file, const cli_up_local_t *local, uint32_t k, uint16_t port,
     return status;
 }
 
-/* The coordinator of local nodes: a key and a port like theirs. */
+/* Adds the coordinator of local nodes, with its own key and port. */
 static skn_status_t
 write_coordinator(cli_up_local_t *local, skn_error_t *error)
 {
@@ -116,8 +116,8 @@ write_nodes(cli_up_local_t *local, uint32_t units, skn_error_t *error)
     if (fclose(file) != 0 && status == SKN_OK)
         status = skn_fail(error, SKN_NO_MEMORY, "no room for the nodes");
     local->override_count = 1;
-    /* What a file says of one process means nothing beside nodes; the memory
-     * that it allows holds for all of them together. */
+    /* A file's settings for one process do not apply to several nodes; the
+     * memory that it allows is for all of them together. */
     local->overrides[1] = strdup("resources.cores=auto");
     if (!local->overrides[local->override_count++] && status == SKN_OK)
         status = skn_fail(error, SKN_NO_MEMORY, "no room for the nodes");

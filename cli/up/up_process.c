@@ -1,4 +1,4 @@
-/* up_process.c - a node as a process: started, heard, ended.
+/* up_process.c - starts a node as a process, reads its output, and ends it.
  * SPDX-License-Identifier: Apache-2.0 */
 #include <errno.h>
 #include <fcntl.h>
@@ -12,8 +12,8 @@
 #include "cli/up/up.h"
 #include "formats/text/json_text.h"
 
-/* Our own program's file, while we run, by another one: an upgrade. What runs
- * goes on as it is, and so do those that it starts. */
+/* Whether an upgrade has replaced our own program's file while we run. Running
+ * processes keep the old one, and so do those that they start. */
 static bool
 is_replaced(const char *path)
 {
@@ -23,20 +23,21 @@ is_replaced(const char *path)
            strcmp(path + bytes - tail, gone) == 0;
 }
 
-/* In the child: never returns. */
+/* Runs the program, in the child; never returns. */
 static void
 become(const cli_up_node_t *node, char *const *arguments, const int *streams,
        pid_t parent)
 {
     const struct sigaction usual = { .sa_handler = SIG_DFL };
     sigset_t none;
-    (void)sigaction(SIGPIPE, &usual, NULL); /* which we ignore */
-    /* Ctrl-C is for us: an ssh that heard it, too, would cut the node off. */
+    (void)sigaction(SIGPIPE, &usual, NULL); /* this process ignores it */
+    /* Ctrl-C is for this process: if ssh received it, too, it would cut the
+     * node off. */
     if (node->ssh[0] || node->own_group)
         (void)setpgid(0, 0);
-    /* Killed with its parent; over ssh the leash does it. */
+    /* It dies with its parent; over ssh the leash ends it. */
     (void)prctl(PR_SET_PDEATHSIG, node->dies_with_us ? SIGKILL : SIGTERM);
-    /* The signals that ask for an end stay blocked until the node reads them;
+    /* The signals that ask for a stop remain blocked until the node reads them;
      * otherwise they would kill it. ssh does not read them. */
     (void)sigemptyset(&none);
     if (node->ssh[0])
@@ -100,8 +101,8 @@ cli_up_start(cli_up_node_t *node, char *const *arguments, skn_error_t *error)
     return status;
 }
 
-/* Whole lines go out; what is left moves to the front. A line that is longer
- * than there is room goes out in pieces. */
+/* Passes on whole lines and moves the rest to the front. A line longer than the
+ * buffer is passed on in pieces. */
 static void
 take_lines(cli_up_stream_t *stream, cli_up_node_t *node, cli_up_take_t *take,
            void *job)
@@ -180,7 +181,7 @@ cli_up_keep_error(cli_up_node_t *node, const json_t *event)
 {
     double code = skn_json_number(event, "code");
     skn_status_t status = cli_status_of_code((int)code);
-    /* A config has an event a problem: the first one stands for all. */
+    /* A bad config produces one event per problem: the first one is kept. */
     if (status == SKN_BAD_CONFIG && node->error.status == SKN_BAD_CONFIG)
         return;
     (void)skn_fail(&node->error, status, "%s", skn_json_word(event, "message"));

@@ -1,5 +1,5 @@
-/* up_report.c - tables, a verdict and a trace of all nodes.
- * SPDX-License-Identifier: Apache-2.0 */
+/* up_report.c - prints the figures of all nodes, the verdict, and a joint
+ * trace.  SPDX-License-Identifier: Apache-2.0 */
 #include "cli/up/up_report.h"
 
 #include <errno.h>
@@ -59,7 +59,8 @@ cli_up_report_take(cli_up_report_t *report, size_t place, const json_t *event,
     return true;
 }
 
-/* Without its last line, which closes the list, it would be no JSON. */
+/* Writes the last line, which closes the list: without it the file is not
+ * JSON. */
 static void
 end_trace(cli_up_report_t *report)
 {

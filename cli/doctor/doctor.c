@@ -1,4 +1,4 @@
-/* doctor.c - skein doctor: is this machine fit, and what costs speed?
+/* doctor.c - skein doctor: prints what on this machine breaks or slows a run.
  * SPDX-License-Identifier: Apache-2.0 */
 #include "cli/doctor/doctor_look.h"
 #include "cli/base/verbs.h"

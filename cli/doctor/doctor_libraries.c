@@ -1,6 +1,6 @@
-/* doctor_libraries.c - versions, asked of the libraries themselves.
+/* doctor_libraries.c - gets the versions of libraries from the libraries.
  *
- * A doctor looks at everything, so this file may include what cli/ must not.
+ * The doctor examines everything, so this file may include what cli/ must not.
  * SPDX-License-Identifier: Apache-2.0 */
 #include "cli/doctor/doctor_libraries.h"
 

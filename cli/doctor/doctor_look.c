@@ -1,7 +1,7 @@
-/* doctor_look.c - this machine as a run will find it.
+/* doctor_look.c - examines this machine as a run will find it.
  *
- * Only what changes how Skein runs is looked at, and each finding says what to
- * do: huge pages, the binding of threads, open files, quotas, others' work.
+ * It checks only what changes how Skein runs, and each finding has a remedy:
+ * huge pages, the binding of threads, open files, quotas, the work of others.
  * SPDX-License-Identifier: Apache-2.0 */
 #include "cli/doctor/doctor_look.h"
 
@@ -33,7 +33,7 @@
 #define DISK_WANTED ((uint64_t)1 << 30)
 
 typedef struct examination {
-    const char *root; /* of the control groups */
+    const char *root; /* root of the control groups */
     cli_finding_t *findings;
     size_t count;
 } examination_t;
@@ -241,7 +241,8 @@ look_at_locked(examination_t *look)
                   (unsigned long long)limit.rlim_cur >> 10);
 }
 
-/* An actor is a thread; a run of one process has a dozen on two cores. */
+/* Checks the limit on threads. An actor is a thread; a run of one process has a
+ * dozen on two cores. */
 static void
 look_at_threads(examination_t *look)
 {
@@ -275,7 +276,8 @@ look_at_disk(examination_t *look)
 
 /* Long enough for 100 ticks of two processors. */
 #define DOCTOR_SAMPLE_NS 500000000l
-/* Of a core: less is what any machine does by the way. */
+/* Cores used by others that are reported: any machine uses less in the
+ * background. */
 #define OTHERS_MIN 0.3
 
 static uint64_t
@@ -286,7 +288,8 @@ now_ns(void)
     return (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec;
 }
 
-/* What others use now spoils measurements, and a run's time. */
+/* Checks how much others use now, which distorts measurements and slows a
+ * run. */
 static void
 look_at_others(examination_t *look)
 {
@@ -316,7 +319,8 @@ look_at_others(examination_t *look)
                   cores == 1 ? "" : "s");
 }
 
-/* Two processes spin on one core for 0.2 s, for each way that is tried. */
+/* Tests how processes can give way: two processes spin on one core for 0.2 s,
+ * for each way that is tried. */
 static void
 look_at_politeness(examination_t *look)
 {

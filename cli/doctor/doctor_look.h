@@ -1,4 +1,4 @@
-/* doctor_look.h - what the doctor looks at, one finding each.
+/* doctor_look.h - examines this machine: one finding for each check.
  * SPDX-License-Identifier: Apache-2.0 */
 #ifndef CLI_DOCTOR_DOCTOR_LOOK_H
 #define CLI_DOCTOR_DOCTOR_LOOK_H
@@ -7,7 +7,7 @@
 
 typedef enum cli_health {
     CLI_FINE,
-    CLI_SLOW,  /* works, and costs speed or comfort */
+    CLI_SLOW,  /* it works, but costs speed or comfort */
     CLI_BROKEN /* a run will fail */
 } cli_health_t;
 
@@ -15,14 +15,13 @@ typedef struct cli_finding {
     const char *name;
     cli_health_t health;
     char found[160];
-    char fix[200]; /* "" when it is fine */
+    char fix[200]; /* "" if it is fine */
 } cli_finding_t;
 
 #define CLI_FINDINGS_MAX 32
 
-/* Looks at all of it; returns how many findings were written. `root` is where
- * the control groups are looked up: "" but in tests, where /proc and /sys lie
- * below it. */
+/* Makes all checks; returns the number of findings. `root` is the root of the
+ * control groups: "" except in tests, which have /proc and /sys below it. */
 size_t cli_look(const char *root, cli_finding_t *findings);
 
 /* The word in brackets of "always [madvise] never", as the kernel shows a

@@ -1,4 +1,5 @@
-/* version.c - skein version.  SPDX-License-Identifier: Apache-2.0 */
+/* version.c - skein version: prints the versions of Skein and its libraries.
+ * SPDX-License-Identifier: Apache-2.0 */
 #include "cli/doctor/doctor_libraries.h"
 #include "cli/base/verbs.h"
 

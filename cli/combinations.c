@@ -1,16 +1,15 @@
-/* combinations.c - the one table of options that need, or exclude, each other.
+/* combinations.c - the table of options that need or exclude each other.
  *
- * An option that nothing looks at is a wish that is not granted in silence:
- * whatever one mode of a verb would ignore is refused here, before the verb
- * runs. What depends on the model file as well is refused by the verb.
- * SPDX-License-Identifier: Apache-2.0 */
+ * No option is silently ignored: an option that a mode of a verb would not use
+ * is refused here, before the verb runs. If that depends on the model file,
+ * too, the verb itself refuses it.  SPDX-License-Identifier: Apache-2.0 */
 #include "cli/combinations.h"
 
 #include <string.h>
 
 typedef enum bond {
-    NEEDS,   /* `option` means nothing without `other` */
-    EXCLUDES /* `option` means nothing beside `other` */
+    NEEDS,   /* `option` has no effect without `other` */
+    EXCLUDES /* `option` has no effect with `other` */
 } bond_t;
 
 typedef struct combination {

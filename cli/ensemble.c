@@ -1,7 +1,7 @@
 /* ensemble.c - trains the networks of an ensemble, and joins them.
  *
- * Each is a run as any other, from a seed of its own: whatever ends one of them
- * early, a signal or a power cut, `--resume` finds those that are done.
+ * Each is an ordinary run with its own seed: if a signal or a power cut ends
+ * one of them early, `--resume` keeps those that are done.
  * SPDX-License-Identifier: Apache-2.0 */
 #include "cli/ensemble.h"
 
@@ -24,7 +24,7 @@
 #include "topology/run/run_config.h"
 #include "topology/run/trained.h"
 
-/* Of one network. */
+/* The overrides of one network. */
 #define OWN_OVERRIDES 4u
 
 typedef struct ensemble_member {
@@ -42,15 +42,15 @@ member_of(const cli_outcome_t *whole, uint32_t k)
 
 /* --- one network --------------------------------------------------------- */
 
-/* How far the run in `path` is: nothing there, begun, or done. */
+/* The state of the run in `path`: nothing there, begun, or done. */
 typedef enum state {
     ABSENT,
     BEGUN,
     DONE
 } state_t;
 
-/* With SKN_VERIFY_ALL what is damaged is trained again, from an older
- * checkpoint, rather than refused by the join. */
+/* With SKN_VERIFY_ALL a damaged network is trained again, from an older
+ * checkpoint, instead of being refused by the join. */
 static state_t
 state_of(const char *path, skn_verify_t verify)
 {
@@ -67,8 +67,8 @@ state_of(const char *path, skn_verify_t verify)
     return status == SKN_OK && progress.finished ? DONE : BEGUN;
 }
 
-/* The join takes the best of a network that is done: that it is sound is looked
- * at before the others are trained. */
+/* Checks the best checkpoint of a network that is done, which the join will
+ * use, before the others are trained. */
 static skn_status_t
 check_best(const ensemble_member_t *member, skn_error_t *error)
 {
@@ -129,8 +129,8 @@ option_of(const cli_call_t *call, const char *name)
     return option;
 }
 
-/* The call of the whole, for one network: last overrides win. A resume only
- * where there is something to go on with. */
+/* Makes the call for one network from the call for the ensemble: the last
+ * override wins. It resumes only if there is something to resume. */
 static skn_status_t
 call_of(const cli_call_t *call, const char *const own[OWN_OVERRIDES],
         state_t state, cli_call_t *one, skn_error_t *error)
@@ -158,7 +158,8 @@ static int
 train_one(const cli_call_t *call, const cli_outcome_t *whole,
           const ensemble_member_t *member, state_t state, bool *stopped)
 {
-    /* Standard input was read for the whole, whose folder has the config. */
+    /* Standard input was already read, and the ensemble's folder has the
+     * config. */
     const char *file = call->operands[0];
     char seed[48];
     cli_call_t one;
@@ -183,10 +184,11 @@ train_one(const cli_call_t *call, const cli_outcome_t *whole,
     return code;
 }
 
-/* --- the whole ----------------------------------------------------------- */
+/* --- the ensemble -------------------------------------------------------- */
 
-/* Where nothing is trained there is nothing to save: the networks that are done
- * are, and --resume makes again whatever is interrupted. */
+/* Sets what signals do while nothing is trained, so that nothing has to be
+ * saved: the networks are saved, and --resume repeats anything that is
+ * interrupted. */
 static void
 heed_signals(const cli_call_t *call, const cli_outcome_t *whole,
              const char *sentence, bool unfinished)
@@ -207,7 +209,8 @@ heed_signals(const cli_call_t *call, const cli_outcome_t *whole,
     cli_stop_farewell(text, cli_requeue(call, 0, unfinished));
 }
 
-/* The `done` event of the whole, with scores if there is a test file. */
+/* Prints the `done` event of the ensemble, with scores if there is a test
+ * file. */
 static skn_status_t
 tell_whole(const cli_call_t *call, const cli_outcome_t *whole,
            skn_error_t *error)
@@ -252,7 +255,7 @@ cli_ensemble_tell(const cli_call_t *call, const cli_outcome_t *whole)
                                                      : cli_report(call, &error);
 }
 
-/* The whole has a run.json now. */
+/* Removes the ensemble's config: the joined network has a run.json now. */
 static void
 forget_config(const char *path)
 {
@@ -303,7 +306,8 @@ join(const cli_call_t *call, const cli_outcome_t *whole, skn_error_t *error)
             joined.units, (double)joined.parameters * 1e-6, whole->path);
     }
     (void)fflush(stdout);
-    /* The first goes last: while it is there, there is something to sweep. */
+    /* The first network is removed last: its presence shows that there are
+     * networks to remove. */
     for (uint32_t k = whole->networks; k-- > 0 && status == SKN_OK;)
         status = cli_folder_remove(path[k], error);
     forget_config(whole->path);
@@ -314,7 +318,7 @@ static void
 tell_stop(const cli_call_t *call, const cli_outcome_t *whole, uint32_t k,
           bool trained)
 {
-    if (call->json && trained) { /* else the network has told it */
+    if (call->json && trained) { /* otherwise the network has printed it */
         (void)fputs("{\"event\":\"stopped\",\"path\":", stdout);
         cli_json_string(whole->path, stdout);
         (void)puts("}");
@@ -364,7 +368,7 @@ cli_ensemble(const cli_call_t *call, const cli_outcome_t *whole, bool *stopped)
 {
     skn_error_t error = { 0 };
     bool resumes = cli_flag(call, "resume");
-    if (whole->asked) { /* while it was planned */
+    if (whole->asked) { /* during planning */
         *stopped = true;
         tell_early_stop(call, whole);
         return 0;

@@ -1,4 +1,4 @@
-/* holdings.c - lists checkpoints over the folders of a run's nodes.
+/* holdings.c - lists the checkpoints in the folders of a run's nodes.
  * SPDX-License-Identifier: Apache-2.0 */
 #include "cli/holdings.h"
 
@@ -8,7 +8,7 @@
 
 #include "formats/folder/folder.h"
 
-/* The newest first; each once. */
+/* Orders by batch, then generation, the newest first. */
 static int
 newest_first(const void *left, const void *right)
 {
@@ -73,7 +73,8 @@ cli_holdings_open_all(cli_holdings_t *all, const skn_trained_place_t *place,
     if (!all->folder || !all->held || !all->held_count)
         return skn_fail(error, SKN_NO_MEMORY, "no room for %zu folders",
                         nodes->count + 1);
-    /* The run may have gone on in the folder that holds those of its nodes. */
+    /* The run may have continued in the folder that contains those of its
+     * nodes. */
     if (nodes->count == 0 || strcmp(own, place->path) == 0)
         all->folder[all->folder_count++] = own;
     for (size_t k = 0; k < nodes->count; k++)
@@ -166,7 +167,7 @@ cli_holdings_prove(const cli_holdings_t *all, size_t k,
     return sound;
 }
 
-/* How many of its files folder `k` has; false: nothing of it. */
+/* Counts the checkpoint's files in folder `k`; false: it has none of it. */
 static bool
 count_files(const cli_holdings_t *all, size_t k, const skn_batch_id_t *id,
             size_t *here, size_t *count)

@@ -1,5 +1,5 @@
-/* holdings.h - which checkpoints the folders of a run hold, and who has what.
- * SPDX-License-Identifier: Apache-2.0 */
+/* holdings.h - the checkpoints in the folders of a run, and which folder has
+ * which of their files.  SPDX-License-Identifier: Apache-2.0 */
 #ifndef CLI_HOLDINGS_H
 #define CLI_HOLDINGS_H
 
@@ -8,35 +8,36 @@
 
 /* { 0 } is empty. */
 typedef struct cli_holdings {
-    const char **folder; /* run folders, whose paths are the place's */
+    const char **folder; /* run folders; the place has their paths */
     size_t folder_count;
     skn_held_t **held; /* [folder_count] */
     size_t *held_count;
-    skn_batch_id_t *id; /* of all folders, newest first, each once */
+    skn_batch_id_t *id; /* ids in all folders, newest first, each once */
     size_t count;
 } cli_holdings_t;
 
-/* `place` outlives it. Closed by cli_holdings_close, also after a failure. */
+/* `place` must outlive it. Closed by cli_holdings_close, also after a
+ * failure. */
 skn_status_t cli_holdings_open_all(cli_holdings_t *all,
                                    const skn_trained_place_t *place,
                                    skn_error_t *error);
 void cli_holdings_close(cli_holdings_t *all);
 
-/* Whether the link `link` of some folder names that checkpoint. */
+/* Whether the link `link` of any folder points to that checkpoint. */
 bool cli_holdings_names(const cli_holdings_t *all, const char *link,
                         const skn_batch_id_t *id);
-/* Opens it, from whichever folder it can be. */
+/* Opens the checkpoint from any folder where that is possible. */
 skn_checkpoint_t *cli_holdings_open(const cli_holdings_t *all,
                                     const skn_batch_id_t *id,
                                     skn_verify_t verify, skn_error_t *error);
-/* Whether all bytes that folder `k` has of it are as they were written; *whole:
- * it has all of them. */
+/* Whether all bytes of the checkpoint in folder `k` are as they were written;
+ * *whole: the folder has all of them. */
 bool cli_holdings_prove(const cli_holdings_t *all, size_t k,
                         const skn_batch_id_t *id, bool *whole,
                         skn_error_t *error);
-/* "  n0 3 of 8 files, n1 5" on standard output. */
+/* Prints " n0 3 of 8 files, n1 5" on standard output. */
 void cli_holdings_print(const cli_holdings_t *all, const skn_batch_id_t *id);
-/* ,"folders":[{"folder":"n0","files":3},...],"files":8 */
+/* Writes ,"folders":[{"folder":"n0","files":3},...],"files":8. */
 void cli_holdings_write(const cli_holdings_t *all, const skn_batch_id_t *id,
                         skn_json_text_t *text);
 

@@ -1,4 +1,4 @@
-/* index.c - an index of the labels, as the command line wants it.
+/* index.c - builds the index of the labels that the command line requests.
  * SPDX-License-Identifier: Apache-2.0 */
 #include "cli/index.h"
 

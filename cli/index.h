@@ -15,7 +15,7 @@
       "lists a point looks into (default a twentieth)" }
 /* clang-format on */
 
-/* Builds the index that the call asks for, if it does. SKN_USAGE. */
+/* Builds the index if the call requests one. SKN_USAGE. */
 skn_status_t cli_index(const cli_call_t *call, skn_predictor_t *predictor,
                        skn_error_t *error);
 

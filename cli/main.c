@@ -87,7 +87,7 @@ read_option(cli_call_t *call, int count, char **words, int *at)
                          option->help);
         value = words[++*at];
     }
-    /* As of a variable of a shell that is not set. */
+    /* An unset shell variable would cause this. */
     if (value && value[0] == '\0')
         return usage(call, "option --%s needs a value, found ''", option->name,
                      option->help);
@@ -142,7 +142,7 @@ run_verb(const cli_verb_t *verb, const char *program, int count, char **words)
     call.program = program;
     for (int k = 0; k < count; k++)
         if (strcmp(words[k], "--json") == 0)
-            call.json = true; /* also for what is wrong with the options */
+            call.json = true; /* also for errors in the options */
     int code = read_call(&call, count, words);
     if (code != 0)
         return code;
@@ -161,9 +161,9 @@ run_verb(const cli_verb_t *verb, const char *program, int count, char **words)
     return cli_finish(&call, verb->run(&call));
 }
 
-/* Who is started without standard streams would get them as the first files
- * that it opens, and print into a checkpoint: something must stand there. The
- * wrong way round, so that using one fails as it would have. */
+/* Fills missing standard streams: otherwise the first files that the process
+ * opens would take their place, and it would print into a checkpoint. They are
+ * opened for the opposite direction, so that using one still fails. */
 static void
 occupy_streams(void)
 {
@@ -194,7 +194,7 @@ unknown_verb(const cli_call_t *call, const char *word)
     return usage(call, "'%s' is no verb of skein", word, hint);
 }
 
-/* `skein help`, and `skein help VERB`, which is `skein VERB --help`. */
+/* Prints `skein help`, or `skein help VERB`, which is `skein VERB --help`. */
 static int
 print_help(const cli_call_t *call, int count, char **words)
 {
@@ -217,7 +217,7 @@ main(int argument_count, char **arguments)
     const struct sigaction usual = { .sa_handler = SIG_DFL };
     cli_call_t call = { .verb = &none };
     occupy_streams();
-    /* Whoever ignores it has its children ignore it, and no wait would end. */
+    /* A parent that ignores SIGCHLD passes that on, and no wait would end. */
     (void)sigaction(SIGCHLD, &usual, NULL);
     cli_outlive_file_limit();
     (void)skn_report_crashes(STDERR_FILENO, NULL);

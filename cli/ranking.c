@@ -1,4 +1,4 @@
-/* ranking.c - fits a ranker, and says so.
+/* ranking.c - fits a ranker to a trained network and reports it.
  * SPDX-License-Identifier: Apache-2.0 */
 #include "cli/ranking.h"
 

@@ -1,11 +1,11 @@
-/* recipes.c - the texts of `skein recipe`.
+/* recipes.c - the texts that `skein recipe` prints, one or two for each engine.
  * SPDX-License-Identifier: Apache-2.0 */
 #include "cli/recipes.h"
 
 #include <stddef.h>
 
 /* clang-format off */
-/* What every batch file of Slurm says of its lives. */
+/* The lines about restarts in every batch file of Slurm. */
 #define SLURM_LIVES                                                            \
     "#SBATCH --requeue            # preempted, or a node failed: start again\n"\
     "#SBATCH --open-mode=append   # later lives write behind earlier ones\n"   \
@@ -62,10 +62,10 @@ static const char slurm_fixed[] =
     "    bash -c 'exec skein node \"$SLURMD_NODENAME\" \"$@\"' \\\n"
     "    bash @file@ \\\n"
     "@overrides@\n"
-    /* These keys are for a run in one process, and refused beside nodes. */
+    /* These keys are for a run in one process, and are refused with nodes. */
     "    -o resources.cores=auto -o resources.memory=auto \\\n"
     "    -o \"nodes=[$nodes]\" -o \"checkpoint.path=$folder/run\" \\\n"
-    /* An empty list is no variable that is not set, as bash 4.3 has it. */
+    /* With bash 4.3 an empty list counts as unset. */
     "    --requeue-code 85 ${resume[@]+\"${resume[@]}\"} || code=$?\n"
     "\n"
     SLURM_AGAIN;
@@ -88,7 +88,7 @@ static const char slurm_elastic[] =
     "#SBATCH --array=0-@last@\n"
     "#SBATCH --nodes=1 --ntasks=1\n"
     "#SBATCH --exclusive          # one member a host: the file names hosts\n"
-    /* In two parts: it is no conversion of a number. */
+    /* In two parts, so that compilers do not read it as a conversion. */
     "#SBATCH --output=member-%" "a.out\n"
     SLURM_LIVES
     "set -uo pipefail\n"

@@ -1,4 +1,4 @@
-/* verb_actors.c - skein actors: the kinds of actors that there are.
+/* verb_actors.c - skein actors: lists the kinds of actors and their options.
  * SPDX-License-Identifier: Apache-2.0 */
 #include "cli/base/verbs.h"
 #include "topology/spec/kinds_reference.h"

@@ -1,4 +1,4 @@
-/* verb_check.c - skein check: is this file good, and what is it?
+/* verb_check.c - skein check: validates a model or topology file, and its data.
  * SPDX-License-Identifier: Apache-2.0 */
 #include <inttypes.h>
 #include <string.h>
@@ -42,7 +42,8 @@ say_topology(const cli_call_t *call, const char *path,
     }
 }
 
-/* The file is good; what it names may still have to be made. */
+/* Warns of a path that does not exist: the file is valid, but the path may
+ * still have to be created. */
 static void
 look_for(const cli_call_t *call, const char *key, const char *path)
 {
@@ -69,8 +70,8 @@ say_data(const cli_call_t *call, const skn_plan_data_t *data)
         data->features, data->labels);
 }
 
-/* Reads the data as a run would, and plans for it. Where the training file is
- * refused, the test file is looked at by itself: each is told. */
+/* Reads the data as a run would, and plans for it. If the training file is
+ * refused, the test file is still checked, so that each error is reported. */
 static int
 read_data(const cli_call_t *call, skn_model_t *model)
 {

@@ -1,7 +1,7 @@
-/* verb_completion.c - skein completion: what a shell may complete.
+/* verb_completion.c - skein completion: prints completion scripts for shells.
  *
- * Verbs, options, keys of -o and kinds of actors come from the tables that
- * they are read with; other operands are completed as files.
+ * Verbs, options, keys of -o and kinds of actors come from the same tables that
+ * parse them; other operands are completed as files.
  * SPDX-License-Identifier: Apache-2.0 */
 #include <string.h>
 
@@ -27,7 +27,8 @@ print_options(const cli_verb_t *verb, FILE *file)
     }
 }
 
-/* Verbs whose first operand is one of few words; NULL: a kind of actor. */
+/* The verbs whose first operand is one of a few words; NULL: a kind of
+ * actor. */
 static const struct {
     const char *verb, *words;
 } operands[] = {
@@ -47,8 +48,8 @@ print_operands(const char *words, FILE *file)
         (void)fprintf(file, "%s%s", k ? " " : "", kinds[k]->name);
 }
 
-/* "data.train= data.test= ...": layers by the names that examples give them,
- * nodes not at all. */
+/* Prints "data.train= data.test= ...": layers by the names that the examples
+ * use, and no nodes. */
 static void
 print_keys(const skn_section_t *section, const char *path, FILE *file)
 {
@@ -70,7 +71,7 @@ print_keys(const skn_section_t *section, const char *path, FILE *file)
     }
 }
 
-/* Text between single quotes of a shell, or of fish. */
+/* Prints text between single quotes, escaped for a POSIX shell or for fish. */
 static void
 print_quoted(const char *text, const char *quote, FILE *file)
 {

@@ -1,4 +1,4 @@
-/* verb_eval.c - skein eval: how good a trained model is.
+/* verb_eval.c - skein eval: computes the scores of a trained model.
  * SPDX-License-Identifier: Apache-2.0 */
 #include <inttypes.h>
 #include <string.h>
@@ -9,14 +9,14 @@
 #include "topology/config/document.h"
 #include "topology/predict/evaluate.h"
 
-/* What -o may set; a NULL is the run's own file. */
+/* The files that -o may set; NULL is the run's own file. */
 typedef struct files {
     skn_problems_t *problems;
     skn_document_t *document; /* holds the texts */
     const char *test, *train;
 } files_t;
 
-/* The path under `key` of data; NULL if it is not set. */
+/* The path at `key` of data; NULL if it is not set. */
 static const char *
 path_of(const files_t *files, const char *key)
 {
@@ -30,7 +30,7 @@ path_of(const files_t *files, const char *key)
     return path;
 }
 
-/* A trained model is what it is: only the data may be others. */
+/* Reads the overrides: a trained model cannot change, only its data files. */
 static skn_status_t
 read_files(const cli_call_t *call, files_t *files, skn_error_t *error)
 {

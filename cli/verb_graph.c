@@ -1,4 +1,4 @@
-/* verb_graph.c - skein graph: a topology as a drawing.
+/* verb_graph.c - skein graph: draws a topology with graphviz.
  * SPDX-License-Identifier: Apache-2.0 */
 #include <errno.h>
 #include <fcntl.h>
@@ -78,7 +78,7 @@ draw(const cli_call_t *call, const skn_spec_t *spec, skn_error_t *error)
                                   : skn_spec_dot(spec, stdout, error);
 }
 
-/* A model is planned first, as `skein plan` does. */
+/* Draws a model, which is planned first, as in `skein plan`. */
 static skn_status_t
 draw_model(const cli_call_t *call, const char *const *overrides, size_t count,
            skn_problems_t *problems, skn_error_t *error)

@@ -1,5 +1,5 @@
-/* verb_inspect.c - skein inspect: what a run folder or a checkpoint holds.
- * SPDX-License-Identifier: Apache-2.0 */
+/* verb_inspect.c - skein inspect: prints the content of a run folder or
+ * checkpoint.  SPDX-License-Identifier: Apache-2.0 */
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
@@ -14,26 +14,26 @@
 #include "formats/checkpoint/ledger.h"
 #include "topology/run/trained_missing.h"
 
-/* What is in a checkpoint of the run. */
+/* How much of a checkpoint the run's folders hold. */
 typedef enum held_form {
     HOLDS_WHOLE,
-    HOLDS_GATHERED, /* with the folders of other nodes beside it */
+    HOLDS_GATHERED, /* whole, with the folders of other nodes */
     HOLDS_PART,     /* its other files are on other nodes */
     HOLDS_DAMAGED
 } held_form_t;
 
-/* What is looked at. */
+/* The folder or checkpoint that is inspected. */
 typedef struct inspection {
     const cli_call_t *call;
     const char *path;
     skn_trained_place_t place;
-    skn_checkpoint_t *checkpoint; /* the one that is shown; may be NULL */
+    skn_checkpoint_t *checkpoint; /* the checkpoint to print; may be NULL */
     json_t *metadata;
     char sha256[SKN_SHA256_TEXT_BYTES];
     skn_ledger_verdict_t ledger;
     cli_holdings_t all;
     held_form_t *held_form; /* [all.count] */
-    bool damaged;           /* one of them */
+    bool damaged;           /* one checkpoint is damaged */
 } inspection_t;
 
 static bool
@@ -43,7 +43,7 @@ names_batch(const inspection_t *look, const char *link,
     return cli_holdings_names(&look->all, link, id);
 }
 
-/* --- for people ---------------------------------------------------------- */
+/* --- as text ------------------------------------------------------------- */
 
 static void
 print_tensor(const inspection_t *look, const skn_checkpoint_tensor_t *tensor)
@@ -79,7 +79,7 @@ print_history(const json_t *history)
     (void)puts("history\n  epoch      loss     P@1     P@3     P@5   seconds");
     for (size_t k = 0; k < json_array_size(history); k++) {
         const json_t *epoch = json_array_get(history, k);
-        double of = skn_json_number(epoch, "network"); /* was joined */
+        double of = skn_json_number(epoch, "network"); /* of a joined one */
         if (of > 0 && of != network)
             (void)skn_text_print(stdout, "  network %.0f\n", of);
         network = of;
@@ -152,7 +152,7 @@ print_text(const inspection_t *look)
         (void)printf("config\n%s", skn_run_folder_config(look->place.run));
 }
 
-/* --- for programs -------------------------------------------------------- */
+/* --- as JSON ------------------------------------------------------------- */
 
 static void
 add_piece(skn_json_text_t *text, inspection_t *look, size_t index)
@@ -251,7 +251,7 @@ print_json(inspection_t *look)
     skn_json_text_fini(&text);
 }
 
-/* --- looking ------------------------------------------------------------- */
+/* --- verification -------------------------------------------------------- */
 
 /* Whether other nodes may have files that are not here. */
 static bool
@@ -287,8 +287,8 @@ tell_damage(inspection_t *look, const char *name, const char *why)
     cli_warn(look->call, text, "");
 }
 
-/* What the folders of nodes have of it: bytes that are damaged in one of them
- * are told, though another's may be as good. */
+/* Verifies the checkpoint in the folders of all nodes: damage in one folder is
+ * reported even if another folder has a good copy. */
 static bool
 is_sound_everywhere(inspection_t *look, const skn_batch_id_t *id, bool *whole)
 {
@@ -332,7 +332,8 @@ prove(inspection_t *look, const skn_batch_id_t *id, bool nodes)
     return sound ? HOLDS_PART : HOLDS_DAMAGED;
 }
 
-/* Every byte of every checkpoint of the run; damage is a warning each. */
+/* Verifies every byte of every checkpoint of the run; each damage is a
+ * warning. */
 static void
 prove_all(inspection_t *look)
 {

@@ -1,4 +1,4 @@
-/* verb_join.c - skein join: several trained networks as one model.
+/* verb_join.c - skein join: joins several trained networks to one model.
  * SPDX-License-Identifier: Apache-2.0 */
 #include <inttypes.h>
 
@@ -36,13 +36,13 @@ join_run(const cli_call_t *call)
                             "where the run folder of the whole is to be made");
         return cli_report(call, &error);
     }
-    if (cli_networks_begun(into, 0)) { /* `train` removes them once joined */
+    if (cli_networks_begun(into, 0)) { /* `train` removes them after the join */
         (void)skn_fail(&error, SKN_CANNOT_CREATE,
                        "%.200s holds networks of `skein train`", into);
         (void)skn_fail_hint(&error, SKN_CANNOT_CREATE, "choose another folder");
         return cli_report(call, &error);
     }
-    if (is_taken(into)) { /* before a ranker takes its time */
+    if (is_taken(into)) { /* check before fitting a ranker, which takes long */
         (void)skn_fail(&error, SKN_CANNOT_CREATE, "%.200s holds a run already",
                        into);
         (void)skn_fail_hint(&error, SKN_CANNOT_CREATE, "choose another folder");

@@ -1,4 +1,4 @@
-/* verb_keygen.c - skein keygen: a key pair for one node.
+/* verb_keygen.c - skein keygen: makes a key pair for one node.
  * SPDX-License-Identifier: Apache-2.0 */
 #include "cli/base/verbs.h"
 #include "transport/socket/keys.h"

@@ -1,6 +1,6 @@
-/* verb_man.c - skein man: the manual pages, in the language of man(7).
+/* verb_man.c - skein man: prints the manual pages as man(7) source.
  *
- * They come from the tables that the verbs are read with, as --help does.
+ * They come from the same tables that parse the options, as --help does.
  * SPDX-License-Identifier: Apache-2.0 */
 #include "cli/man.h"
 
@@ -10,7 +10,8 @@
 #include "cli/base/verbs.h"
 #include "skein/limits.h"
 
-/* Text as roff: dashes stay dashes, and no line begins with a request. */
+/* Prints text as roff: dashes remain dashes, and no line begins with a
+ * request. */
 static void
 put(const char *text, FILE *file)
 {
@@ -65,14 +66,14 @@ put_option(const cli_option_t *option, FILE *file)
     (void)fputc('\n', file);
 }
 
-/* `verb` is NULL for the page of them all. */
+/* `verb` is NULL for skein(1). */
 static void
 put_exit_codes(const cli_verb_t *verb, FILE *file)
 {
     put_section("EXIT STATUS", file);
     for (int status = 0; status < SKN_STATUS_COUNT; status++) {
         if (status == SKN_TOO_SMALL)
-            continue; /* only a host that calls the library sees it */
+            continue; /* only callers of the library see it */
         (void)fprintf(file, ".TP\n%d\n",
                       skn_status_exit_code((skn_status_t)status));
         put(skn_status_text((skn_status_t)status), file);
@@ -97,7 +98,7 @@ cli_man_verb(const cli_verb_t *verb, FILE *file)
     (void)fputc('\n', file);
     if (verb->description) {
         put_section("DESCRIPTION", file);
-        (void)fputs(".nf\n", file); /* lines are cut for terminals already */
+        (void)fputs(".nf\n", file); /* lines are already broken for terminals */
         put(verb->description, file);
         (void)fputs("\n.fi\n", file);
     }
@@ -130,7 +131,7 @@ cli_man_all(FILE *file)
                 file);
 }
 
-/* One page as FOLDER/skein-VERB.1; verb NULL: FOLDER/skein.1. */
+/* Writes one page, FOLDER/skein-VERB.1; verb NULL: FOLDER/skein.1. */
 static skn_status_t
 write_page(const char *folder, const cli_verb_t *verb, skn_error_t *error)
 {

@@ -1,4 +1,4 @@
-/* verb_node.c - skein node: one node of a model that is trained on several.
+/* verb_node.c - skein node: runs one node of a model that trains on several.
  * SPDX-License-Identifier: Apache-2.0 */
 #include <string.h>
 

@@ -1,4 +1,4 @@
-/* verb_plan.c - skein plan: the topology that a model file becomes.
+/* verb_plan.c - skein plan: prints the topology that a model file becomes.
  * SPDX-License-Identifier: Apache-2.0 */
 #include <inttypes.h>
 
@@ -8,7 +8,7 @@
 #include "topology/run/model_run.h"
 #include "topology/run/shortfall.h"
 
-/* The topology, with comments on it. */
+/* Prints the topology with comments. */
 static skn_status_t
 print_plan(const skn_model_run_t *run, const char *run_path, skn_error_t *error)
 {

@@ -1,4 +1,4 @@
-/* verb_predict.c - skein predict: the best labels of each line.
+/* verb_predict.c - skein predict: prints the best labels for each input line.
  * SPDX-License-Identifier: Apache-2.0 */
 #include <errno.h>
 #include <inttypes.h>
@@ -16,9 +16,9 @@
 #include "formats/dataset/xmc.h"
 #include "skein/predictor.h"
 
-/* Lines that are ranked in one go: as many as make the products wide. */
+/* The most lines that are ranked together: enough to make the products wide. */
 #define LINES_MAX 256u
-/* Refused lines that are told one by one on standard error. */
+/* The refused lines that are reported one by one on standard error. */
 #define REFUSALS_SHOWN 10u
 #define LABELS_DEFAULT 5
 
@@ -32,9 +32,9 @@ typedef struct predict {
     bool strict;
     bool begun; /* a point, or the header, has been read */
     skn_xmc_point_t point;
-    uint64_t refused; /* lines */
+    uint64_t refused; /* refused lines */
     skn_xmc_unknown_t unknown;
-    /* the points that wait */
+    /* the points that wait for an answer */
     size_t count, offset[LINES_MAX + 1], room;
     uint64_t line[LINES_MAX];
     uint32_t *feature;
@@ -90,7 +90,7 @@ print_point(const predict_t *predict, size_t i)
         print_json(predict, label, score, count);
         return;
     }
-    /* Names may hold spaces: then a tab stands between. */
+    /* Names may contain spaces, so a tab separates them. */
     for (uint32_t r = 0; r < count; r++) {
         (void)fputs(r == 0 ? "" : predict->names.count ? "\t" : " ", stdout);
         print_label(predict, label[r]);
@@ -107,8 +107,8 @@ flush(skn_error_t *error)
     return skn_file_finish(stdout, "standard output", error);
 }
 
-/* One line in, one line out: where there is no answer, the line that says so.
- * `why` NULL: it is no mistake. */
+/* Prints the line for an input line without an answer, so that there is one
+ * line of output for each line of input. `why` NULL: it is not an error. */
 static void
 print_empty(const predict_t *predict, uint64_t line, const skn_error_t *why)
 {
@@ -131,8 +131,8 @@ print_empty(const predict_t *predict, uint64_t line, const skn_error_t *why)
     (void)fputs("}\n", stdout);
 }
 
-/* A line that cannot be answered: the stream goes on, or, with --strict, ends
- * with `why`. */
+/* Refuses a line that cannot be answered: the stream continues or, with
+ * --strict, ends with `why`. */
 static skn_status_t
 refuse_line(predict_t *predict, uint64_t line, const skn_error_t *why,
             skn_error_t *error)
@@ -176,7 +176,7 @@ answer(predict_t *predict, skn_error_t *error)
     skn_status_t status =
         skn_predictor_best(predict->predictor, &points, predict->k,
                            predict->label, predict->score, &why);
-    if (status == SKN_BAD_DATA) /* of some points, which are told below */
+    if (status == SKN_BAD_DATA) /* some points are bad, as reported below */
         status = SKN_OK;
     else if (status != SKN_OK)
         *error = why;
@@ -205,7 +205,7 @@ read_point(predict_t *predict, const skn_xmc_line_t *line, skn_error_t *error)
     return skn_xmc_line_parse(line, &bounds, &predict->point, error);
 }
 
-/* Puts the point to those that wait. */
+/* Adds the point to those that wait. */
 static skn_status_t
 keep_point(predict_t *predict, skn_error_t *error)
 {
@@ -237,9 +237,9 @@ keep_point(predict_t *predict, skn_error_t *error)
     return SKN_OK;
 }
 
-/* A first line of three whole numbers gets no answer. Where they are not the
- * sizes of the model it may have been meant as a point, and whoever has sent it
- * must not wait for one without a word. */
+/* Warns about a first line of three whole numbers, which gets no answer, if
+ * these are not the sizes of the model: it may have been meant as a point, and
+ * its sender would wait for an answer. */
 static void
 pass_header(const predict_t *predict, const skn_xmc_line_t *line)
 {
@@ -287,7 +287,7 @@ refuse_length(const skn_xmc_line_t *line, skn_error_t *error)
                     line->bytes, SKN_LINE_BYTES_MAX);
 }
 
-/* Answers `line` now, or puts its point to those that wait. */
+/* Answers `line` now, or adds its point to those that wait. */
 static skn_status_t
 take_line(predict_t *predict, skn_xmc_line_t *line, skn_error_t *error)
 {
@@ -319,7 +319,7 @@ take_line(predict_t *predict, skn_xmc_line_t *line, skn_error_t *error)
         *error = why;
         return status;
     }
-    status = answer(predict, error); /* those before it */
+    status = answer(predict, error); /* the lines before it */
     if (status == SKN_OK && comment)
         print_empty(predict, line->number, NULL);
     else if (status == SKN_OK)
@@ -327,7 +327,7 @@ take_line(predict_t *predict, skn_xmc_line_t *line, skn_error_t *error)
     return status == SKN_OK ? flush(error) : status;
 }
 
-/* What became of lines that are not as they should be. */
+/* Reports the counts of refused lines and unknown features. */
 static void
 conclude(const predict_t *predict)
 {
@@ -357,7 +357,7 @@ conclude(const predict_t *predict)
     }
 }
 
-/* Line after line; answers when there are enough, or no more for now. */
+/* Reads line after line; answers when there are enough, or no more for now. */
 static skn_status_t
 stream(predict_t *predict, skn_error_t *error)
 {
@@ -384,7 +384,7 @@ stream(predict_t *predict, skn_error_t *error)
         if (status != SKN_OK)
             break;
     }
-    /* What came before a mistake is answered all the same. */
+    /* The lines before an error are still answered. */
     skn_error_t nothing = { 0 };
     skn_status_t last = answer(predict, status == SKN_OK ? error : &nothing);
     conclude(predict);
@@ -405,7 +405,8 @@ read_options(predict_t *predict, skn_error_t *error)
                             : status;
 }
 
-/* Names of some other data, as a rule. */
+/* Warns about a number of names that does not fit: usually they belong to other
+ * data. */
 static void
 warn_names(const predict_t *predict, const char *path)
 {
@@ -464,7 +465,8 @@ predict_run(const cli_call_t *call)
         (void)skn_fail(&error, SKN_NO_MEMORY, "no room for predictions");
         return cli_report(call, &error);
     }
-    /* `skein predict ... | head` ends quietly, whoever started us. */
+    /* `skein predict ... | head` ends quietly, even if the parent ignores
+     * SIGPIPE. */
     (void)sigaction(SIGPIPE, &ordinary, NULL);
     predict->call = call;
     skn_xmc_point_init(&predict->point);

@@ -1,9 +1,9 @@
-/* verb_recipe.c - skein recipe: what a cluster's engine is given to run a
- * model.
+/* verb_recipe.c - skein recipe: prints the batch file or script that runs a
+ * model on a cluster.
  *
- * A recipe is a text with places for what the file and the options say. The
- * texts of Slurm and of mpirun are those that tests/e2e/slurm.sh and mpi.sh
- * run; docs/slurm.md tells what to do with them.
+ * A recipe is a text with placeholders for values of the file and the options.
+ * tests/e2e/slurm.sh and mpi.sh run the texts of Slurm and mpirun;
+ * docs/slurm.md explains how to use them.
  * SPDX-License-Identifier: Apache-2.0 */
 #include <string.h>
 
@@ -13,7 +13,8 @@
 #include "topology/config/nearest.h"
 #include "topology/config/shell_word.h"
 
-/* Without --nodes and a list in the file: the fewest that are several. */
+/* The number of nodes without --nodes and without a list in the file: the least
+ * that is several. */
 #define NODES_DEFAULT 2u
 
 typedef struct recipe {
@@ -23,7 +24,7 @@ typedef struct recipe {
     uint32_t nodes;
 } recipe_t;
 
-/* --- what stands in the places -------------------------------------------- */
+/* --- values of the placeholders ------------------------------------------- */
 
 static void
 print_file(const recipe_t *recipe)
@@ -32,7 +33,7 @@ print_file(const recipe_t *recipe)
     (void)fputs(skn_shell_word(recipe->model->source, word), stdout);
 }
 
-/* Each -o again, a line of the command each. */
+/* Prints each -o of the call on a separate line of the command. */
 static void
 print_overrides(const recipe_t *recipe)
 {
@@ -100,7 +101,7 @@ print_text(const recipe_t *recipe, const char *text)
     }
 }
 
-/* --- what can be wrong --------------------------------------------------- */
+/* --- checks -------------------------------------------------------------- */
 
 static const cli_engine_t *
 find_engine(const char *name, skn_error_t *error)
@@ -123,7 +124,8 @@ find_engine(const char *name, skn_error_t *error)
     return NULL;
 }
 
-/* The name stands in comments, too, which a line break would end. */
+/* Checks the file's name: it is printed in comments, too, which a line break
+ * would end. */
 static skn_status_t
 check_name(const char *path, skn_error_t *error)
 {
@@ -140,7 +142,8 @@ check_name(const char *path, skn_error_t *error)
     return SKN_OK;
 }
 
-/* Nodes come and go: the file says who they may be, and whom they ask. */
+/* For nodes that come and go, the file must list the nodes and the
+ * coordinator. */
 static skn_status_t
 check_elastic(const recipe_t *recipe, skn_error_t *error)
 {
@@ -202,12 +205,13 @@ check_fixed(const recipe_t *recipe, skn_error_t *error)
                          recipe->engine->title);
 }
 
-/* How many nodes: as asked for, or those of the file, if they count. */
+/* Sets the number of nodes: the requested one, or that of the file if the
+ * file's list is used. */
 static skn_status_t
 count_nodes(recipe_t *recipe, bool elastic, skn_error_t *error)
 {
     size_t listed = recipe->model->node_count;
-    bool chosen = recipe->engine->lists_nodes; /* from which the file has */
+    bool chosen = recipe->engine->lists_nodes; /* and the file does not */
     recipe->nodes = listed > 0 ? (uint32_t)listed : NODES_DEFAULT;
     skn_status_t status = cli_count(
         recipe->call, "nodes", SKN_CLUSTER_NODES_MAX, &recipe->nodes, error);

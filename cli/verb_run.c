@@ -1,4 +1,4 @@
-/* verb_run.c - skein run: any topology file.
+/* verb_run.c - skein run: runs any topology file.
  * SPDX-License-Identifier: Apache-2.0 */
 #include <string.h>
 
@@ -7,7 +7,7 @@
 #include "cli/base/verbs.h"
 #include "topology/run/shortfall.h"
 
-/* Which of the topology's nodes this process is. */
+/* Finds the node of the topology that this process is. */
 static skn_status_t
 find_node(const cli_call_t *call, const skn_topology_t *topology,
           uint32_t *node, skn_error_t *error)
@@ -74,7 +74,7 @@ work(const cli_call_t *call, void *job, int attempt)
 static int
 run_run(const cli_call_t *call)
 {
-    /* Standard input cannot be read a second time: no restarts. */
+    /* Standard input cannot be read twice, so there are no restarts. */
     return cli_supervise(call, work, NULL, NULL, NULL);
 }
 

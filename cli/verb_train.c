@@ -1,4 +1,4 @@
-/* verb_train.c - skein train: from a model file to a trained model.
+/* verb_train.c - skein train: trains the model of a model file.
  * SPDX-License-Identifier: Apache-2.0 */
 #include "cli/ensemble.h"
 #include "cli/base/follow.h"
@@ -8,7 +8,7 @@
 #include "cli/base/verbs.h"
 #include "topology/config/shell_word.h"
 
-/* *stopped: it was told to stop, and is not done. */
+/* Sets *stopped if it was asked to stop before it was done. */
 static int
 train(const cli_call_t *call, bool *stopped)
 {
@@ -27,7 +27,7 @@ train(const cli_call_t *call, bool *stopped)
     return outcome.joined ? cli_ensemble_tell(call, &outcome) : code;
 }
 
-/* A run folder in place of a model file is for a run that goes on. */
+/* Refuses a run folder in place of a model file unless the run resumes. */
 static skn_status_t
 check_folder(const cli_call_t *call, skn_error_t *error)
 {

@@ -1,10 +1,9 @@
-/* verb_up.c - skein up: all nodes of a model, started and watched from one
- * place.
+/* verb_up.c - skein up: starts and watches all nodes of a model from one place.
  *
  * The first node's events are those of the run, and are printed as `train`
- * prints its own; of the others only warnings are. When a node fails, the
- * others hear of it over their links and fail too, in its words; printed is
- * what the first one said, and its exit code is ours.
+ * prints its own; of the other nodes only warnings are printed. When a node
+ * fails, the others learn it over their links and fail with the same error;
+ * only the first error is printed, and its exit code is ours.
  * SPDX-License-Identifier: Apache-2.0 */
 #include <errno.h>
 #include <jansson.h>
@@ -28,12 +27,12 @@
 #include "topology/model/model.h"
 #include "topology/plan/plan.h"
 
-/* After one node has failed: how long the others may take to say so; those
- * that it never joined cannot know. */
+/* The time for the other nodes to report an end after one node has failed.
+ * Nodes that it never joined cannot know of it, so they get less time. */
 #define UP_FAREWELL_MS 15000
 #define STRANGERS_MS 1000
-/* After the first one has ended: how long the others may take to do so. Where
- * it finds that a run was over, they still wait for it to join them. */
+/* The time for the other nodes to end after the first one. If it finds that a
+ * run is over, they would still wait for it to join them. */
 #define FOLLOW_MS 1000
 
 typedef struct up {
@@ -45,10 +44,10 @@ typedef struct up {
     cli_bar_t bar;
     cli_up_report_t report;
     cli_stop_t stop;
-    bool failing, alone;     /* a node failed; one that had joined no other */
-    bool unread;             /* nobody reads what we print */
-    bool done, stopped;      /* what the first node said of the run */
-    char path[SKN_TEXT_MAX]; /* of it, where the command does not name it */
+    bool failing, alone;     /* a node failed; it had joined no other node */
+    bool unread;             /* standard output has no reader */
+    bool done, stopped;      /* what the first node reported */
+    char path[SKN_TEXT_MAX]; /* of the run, unless the command names it */
 } up_t;
 
 static skn_status_t
@@ -64,7 +63,7 @@ start_node(up_t *up, cli_up_node_t *node, skn_error_t *error)
     return status;
 }
 
-/* --- what nodes say ------------------------------------------------------ */
+/* --- output of nodes ----------------------------------------------------- */
 
 static void
 print_complaint(up_t *up, const cli_up_node_t *node, const char *line)
@@ -73,8 +72,8 @@ print_complaint(up_t *up, const cli_up_node_t *node, const char *line)
     (void)fprintf(stderr, "[%s] %s\n", node->name, line);
 }
 
-/* Every node that has met another one has read its keys: they are gone before
- * anything can kill us, and leave secrets behind. */
+/* Removes the keys once every node has joined another one and so has read its
+ * keys: if this process were killed later, no secrets would be left. */
 static void
 forget_keys(up_t *up)
 {
@@ -132,8 +131,9 @@ take_event(void *job, cli_up_node_t *node, char *line)
     json_decref(event);
 }
 
-/* Errors are events, too; what else comes there nobody expects. What ssh says
- * before its node does may be why there will be none. */
+/* Prints a line of standard error, except errors, which are also events. What
+ * ssh prints before its node starts may be why the node sends no events, so it
+ * is kept. */
 static void
 take_complaint(void *job, cli_up_node_t *node, char *line)
 {
@@ -158,8 +158,8 @@ fail_of_signal(cli_up_node_t *node)
                         "go on with --resume from the last checkpoint");
 }
 
-/* ssh gives the exit code of the command, or 255; shells give 126 and 127 for
- * a program that they cannot start. */
+/* ssh returns the exit code of the command, or 255; shells return 126 and 127
+ * for a program that they cannot start. */
 static void
 fail_of_ssh(cli_up_node_t *node)
 {
@@ -223,16 +223,16 @@ take_signals(up_t *up)
 {
     cli_stop_news_t news = cli_stop_take(&up->stop);
     if (news == CLI_STOP_ASKED)
-        cli_up_stop(&up->nodes[0]); /* it tells the others */
+        cli_up_stop(&up->nodes[0]); /* it stops the others */
     if (news != CLI_STOP_AT_ONCE)
         return;
     for (uint32_t k = 0; k < up->count; k++) {
-        cli_up_stop(&up->nodes[k]); /* over ssh it ends in its own time */
+        cli_up_stop(&up->nodes[k]); /* over ssh, the leash ends it */
         cli_up_kill(&up->nodes[k], SIGKILL);
     }
 }
 
-/* `skein up ... | head`: as if we were asked to stop. */
+/* Stops the run when standard output has no reader (`skein up ... | head`). */
 static void
 stop_unread(up_t *up)
 {
@@ -276,8 +276,9 @@ listen_once(up_t *up, int timeout_ms)
     wait_for_dead(up);
 }
 
-/* Until all nodes have ended. Those that do not follow the first one are told,
- * and those that do not follow one that failed are killed at last. */
+/* Waits until all nodes have ended. Nodes that do not end after the first one
+ * are asked to stop, and nodes that do not end after a failed one are
+ * killed. */
 static void
 watch(up_t *up)
 {
@@ -301,7 +302,7 @@ watch(up_t *up)
 
 /* --- the result ---------------------------------------------------------- */
 
-/* Whether a node only repeats what another one said. */
+/* Whether a node's error only repeats another node's. */
 static bool
 is_echo(const cli_up_node_t *node)
 {
@@ -345,7 +346,7 @@ report(up_t *up)
 static skn_status_t
 make_local(up_t *up, skn_error_t *error)
 {
-    uint32_t count = 0, wait_s = 0; /* looked at here, used by the nodes */
+    uint32_t count = 0, wait_s = 0; /* only checked here; the nodes use it */
     skn_status_t status =
         cli_count(up->call, "wait", CLI_WAIT_S_MAX, &wait_s, error);
     if (status == SKN_OK)
@@ -353,7 +354,7 @@ make_local(up_t *up, skn_error_t *error)
     if (status == SKN_OK)
         status = cli_count(up->call, "local-nodes", SKN_CLUSTER_NODES_MAX,
                            &count, error);
-    /* Nodes that predict take no part in a run: nobody coordinates them. */
+    /* Nodes that predict need no coordinator. */
     up->local.elastic =
         cli_flag(up->call, "elastic") && !cli_value(up->call, "predict");
     return status == SKN_OK && count > 0
@@ -383,7 +384,7 @@ read_model(up_t *up, skn_problems_t *problems, skn_error_t *error)
         node->name = up->model->nodes[k].name;
         node->ssh = up->model->nodes[k].ssh;
         node->is_first = k == 0;
-        /* On this machine each has a folder of its own; elsewhere, too. */
+        /* Each node has its own folder, here and elsewhere. */
         if (skn_model_is_kept(up->model) && !node->ssh[0] && k > 0 &&
             up->model->checkpoint.path[0] && !cli_value(up->call, "predict"))
             node->path = up->model->checkpoint.path;
@@ -392,8 +393,8 @@ read_model(up_t *up, skn_problems_t *problems, skn_error_t *error)
     return SKN_OK;
 }
 
-/* What the table of options cannot know: the file says whether a run is
- * elastic, whose nodes come and go: there is no one report of them. */
+/* Checks options that depend on the file, which decides whether a run is
+ * elastic: an elastic run, whose nodes come and go, has no joint report. */
 static skn_status_t
 check_mode(const up_t *up, skn_error_t *error)
 {

@@ -1,4 +1,5 @@
-/* verbs.c - the list of verbs.  SPDX-License-Identifier: Apache-2.0 */
+/* verbs.c - the list of all verbs, in the order of the help text.
+ * SPDX-License-Identifier: Apache-2.0 */
 #include "cli/base/verbs.h"
 
 const cli_verb_t *const cli_verbs[] = {

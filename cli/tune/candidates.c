@@ -1,4 +1,4 @@
-/* candidates.c - configs around the one that `auto` chooses.
+/* candidates.c - draws configs near the one that `auto` chooses.
  * SPDX-License-Identifier: Apache-2.0 */
 #include "cli/tune/candidates.h"
 
@@ -11,15 +11,15 @@
 #include "skein/limits.h"
 #include "topology/plan/plan.h"
 
-/* Keys that one candidate differs in, at most: of more that change at once, one
- * is wrong nearly always. */
+/* The most keys in which a candidate differs: if more change at once, one of
+ * them is almost always bad. */
 #define CHANGES_MAX 3u
-/* Draws until a space counts as used up. */
+/* The draws after which a space counts as exhausted. */
 #define ATTEMPTS 64u
-/* A candidate that takes longer than so many of auto's is not tried. */
+/* A candidate that costs more than this times auto's cost is not tried. */
 #define COST_MAX 4.0
-/* Batches take time beside their products: of updates of rows, worth those of
- * so many points. A guess; later rounds go by what was measured. */
+/* The time of a batch beside its products, for the updates of rows, in points
+ * that cost as much. A guess; later rounds use measured times. */
 #define UPDATE_POINTS 150.0
 #define SMOOTHING 0.1
 #define SHARE_MAX 0.9
@@ -54,7 +54,7 @@ cli_space_init(cli_space_t *space, const skn_model_t *model, uint64_t points,
     const skn_model_optimizer_t *optimizer = &train->optimizer;
     bool softmax = output->loss == SKN_LOSS_SOFTMAX;
     bool sampled = output->sampler.kind != SKN_SAMPLER_EXACT;
-    /* Keys of one rule that mean nothing for another are refused. */
+    /* Keys of one optimizer that do not apply to another are refused. */
     bool plain = optimizer->kind != SKN_OPTIMIZER_SGD &&
                  optimizer->beta1 == 0.9 && optimizer->beta2 == 0.999 &&
                  optimizer->weight_decay == 0;
@@ -67,7 +67,7 @@ cli_space_init(cli_space_t *space, const skn_model_t *model, uint64_t points,
     memset(space->free, true, sizeof(space->free));
     space->free[CLI_TUNED_ROWS] = sampled;
     space->free[CLI_TUNED_OPTIMIZER] = plain;
-    /* A rate without a kind means Adam's (topology/plan/plan_make.c). */
+    /* A rate without a kind is for Adam (topology/plan/plan_make.c). */
     if (!plain && optimizer->kind == SKN_OPTIMIZER_ADAGRAD)
         space->free[CLI_TUNED_RATE] = false;
     double *value = space->base.value;
@@ -93,7 +93,8 @@ cli_space_fix(cli_space_t *space, const char *override)
             (key[bytes] == '\0' || key[bytes] == '.'))
             space->free[k] = false;
     }
-    /* What goes with the other rule would have to change, too. */
+    /* A change of optimizer or loss needs the rate or smoothing to change with
+     * it. */
     if (!space->free[CLI_TUNED_RATE])
         space->free[CLI_TUNED_OPTIMIZER] = false;
     if (!space->free[CLI_TUNED_SMOOTHING])
@@ -117,7 +118,8 @@ clamp(double value, double least, double most)
     return fmax(least, fmin(value, most));
 }
 
-/* Two digits: nobody can tell finer rates apart. */
+/* Draws a rate within a factor of 4, to two digits: finer differences do not
+ * matter. */
 static double
 around(double rate, uint64_t *random)
 {
@@ -127,7 +129,8 @@ around(double rate, uint64_t *random)
     return skn_text_real(text, NULL);
 }
 
-/* Both rules have longer steps where runs are short. */
+/* Changes the optimizer, and the rate by the ratio of the usual rates: with
+ * both optimizers, shorter runs have greater rates. */
 static void
 change_optimizer(cli_candidate_t *candidate, uint64_t *random)
 {
@@ -190,8 +193,8 @@ change(const cli_space_t *space, cli_tuned_t which, cli_candidate_t *candidate,
     }
 }
 
-/* Backwards: the rate and the smoothing that go with another rule come first,
- * and may be varied then. */
+/* Goes through the keys backwards: another optimizer or loss sets the rate or
+ * smoothing first, which may then be varied. */
 static cli_candidate_t
 draw_one(const cli_space_t *space, uint64_t *random)
 {
@@ -230,7 +233,7 @@ cli_candidates_draw(const cli_space_t *space, uint64_t seed, uint32_t count,
     return drawn;
 }
 
-/* --- what it takes -------------------------------------------------------- */
+/* --- cost ----------------------------------------------------------------- */
 
 static double
 work_of(const cli_space_t *space, const cli_candidate_t *candidate)
@@ -277,7 +280,7 @@ cli_candidate_shorter(const cli_candidate_t *candidate, double share)
     return trial;
 }
 
-/* --- words ---------------------------------------------------------------- */
+/* --- text ----------------------------------------------------------------- */
 
 const char *
 cli_candidate_value(const cli_candidate_t *candidate, cli_tuned_t which,

@@ -1,4 +1,5 @@
-/* halving.c - successive halving.  SPDX-License-Identifier: Apache-2.0 */
+/* halving.c - computes the trials of successive halving and ranks their scores.
+ * SPDX-License-Identifier: Apache-2.0 */
 #include "cli/tune/halving.h"
 
 #include <math.h>
@@ -6,9 +7,10 @@
 
 #include "cli/base/verb.h"
 
-/* Fewer are no search: then rather shorter trials. */
+/* The least candidates of a search: below it, the longest trials are
+ * dropped. */
 #define CANDIDATES_MIN 4u
-/* Of a forecast: 9 * (1/3) is 3, and no hair more. */
+/* Rounding errors: 9 * (1/3) has to be 3 and no more. */
 #define ROUNDING 1e-9
 /* Thirty years: in nanoseconds, a sum of two is still below 2^64. */
 #define TIME_MAX_S 9.5e8
@@ -53,7 +55,7 @@ cli_halving_survivors(const cli_halving_t *halving, uint32_t round,
     uint32_t count = 0, least = 0;
     if (!isnan(score[0])) {
         chosen[count++] = 0;
-        least = 2; /* what auto is to be better than */
+        least = 2; /* auto needs a competitor */
     }
     for (uint32_t k = 0; k < ranked && (k < places || count < least); k++)
         if (order[k] != 0)
@@ -67,7 +69,7 @@ cli_halving_seconds(const cli_halving_t *halving,
 {
     double seconds = 0;
     for (uint32_t round = 0; round < halving->ends; round++) {
-        /* Candidate 0 may come on top of those that are kept. */
+        /* Candidate 0 may be added to those that are kept. */
         double others = cli_halving_count(halving, round) - (round == 0);
         double share = cli_halving_share(halving, round);
         seconds += (others + 1) * pace->extra_s +

@@ -1,16 +1,16 @@
-/* halving.h - successive halving: which trials are run, and how long.
+/* halving.h - successive halving: chooses the trials to run and their lengths.
  *
- * Round 0 trains every candidate for a short time; each later one those that
- * were best, 1/keep times longer; the last one at full length. Candidate 0 is
- * what `auto` chooses: it is in every round, to compare with.
+ * Round 0 trains every candidate for a short time; each later round trains the
+ * best ones 1/keep times longer; the last round has full length. Candidate 0 is
+ * the choice of `auto`: it is in every round, for comparison.
  *
  *     round 0   0 1 2 3 4 5 6 7 8   keep^2 of the full length
  *     round 1   0   2       6       keep
  *     round 2   0   2               all of it
  *
- * Jamieson & Talwalkar 2016, Algorithm 1; the words are those of Li et al.
- * 2018. Here a trial's length is that of its schedule, too: it is a short run,
- * and no beginning of a long one. Pure: no clock, no file.
+ * Jamieson & Talwalkar 2016, Algorithm 1; the terms are those of Li et al.
+ * 2018. Here a trial's length is also the length of its schedule: it is a short
+ * run, not the beginning of a long one. Pure: no clock, no file.
  * SPDX-License-Identifier: Apache-2.0 */
 #ifndef CLI_TUNE_HALVING_H
 #define CLI_TUNE_HALVING_H
@@ -22,46 +22,47 @@
 #define CLI_ROUNDS_MAX 8u
 
 typedef struct cli_halving {
-    uint32_t candidates; /* of round 0, candidate 0 among them */
+    uint32_t candidates; /* in round 0, including candidate 0 */
     uint32_t rounds;     /* until trials have their full length */
     uint32_t ends;       /* rounds that are run, at most `rounds` */
     double keep;         /* share of a round's candidates, 0 < keep < 1 */
 } cli_halving_t;
 
-/* What trials were seen to take: what `auto` takes at full length, what comes
- * on top of each trial, and what a candidate takes as a mean, against auto. */
+/* The measured costs of trials: the time of `auto` at full length, the extra
+ * time of each trial, and the mean cost of a candidate relative to `auto`. */
 typedef struct cli_halving_pace {
     double full_s, extra_s, mean_cost;
 } cli_halving_pace_t;
 
-/* Trials of `round`, that of candidate 0 left out if it was not good enough. */
+/* The number of trials of `round`, without candidate 0 if its score does not
+ * keep it there. */
 uint32_t cli_halving_count(const cli_halving_t *halving, uint32_t round);
-/* Share of its full length that a trial of `round` has. */
+/* The share of the full length that a trial of `round` has. */
 double cli_halving_share(const cli_halving_t *halving, uint32_t round);
 
-/* Candidates with a score (NAN: none), greatest score first, of equal ones the
- * lower number. Returns how many there are. */
+/* Orders the candidates with a score (NAN: none), the greatest score first and,
+ * of equal scores, the lower number. Returns their number. */
 uint32_t cli_halving_rank(const double *score, uint32_t count, uint32_t *order);
-/* Candidates of round + 1 by the scores of `round`, in the order in which they
- * should be trained: 0, then the best one, and so on. Returns how many. */
+/* Chooses the candidates of round + 1 by the scores of `round`, in the order of
+ * training: 0, then the best one, and so on. Returns their number. */
 uint32_t cli_halving_survivors(const cli_halving_t *halving, uint32_t round,
                                const double *score, uint32_t *chosen);
 
-/* Seconds that all trials take. */
+/* The seconds that all trials take. */
 double cli_halving_seconds(const cli_halving_t *halving,
                            const cli_halving_pace_t *pace);
-/* Makes it fit into `left_s`, the first trial of round 0 included: fewer
+/* Reduces the search to `left_s`, including the first trial of round 0: fewer
  * candidates, down to 4; then without the longest trials; then fewer still. */
 void cli_halving_fit(cli_halving_t *halving, const cli_halving_pace_t *pace,
                      double left_s);
 
-/* Standard error of the difference of two shares of `points` points, as if
- * they were others each time: binomial, so rather too great. */
+/* The standard error of the difference of two shares of `points` points, as if
+ * these were drawn anew: binomial, so rather too great. */
 double cli_halving_error(double share, double other, double points);
 
-/* "90", "90s", "10m", "1.5h". False: it is none. */
+/* Reads "90", "90s", "10m" or "1.5h". False: the text is not a time. */
 bool cli_halving_read_time(const char *text, double *seconds);
-/* "1/3" or "0.33": between 0 and 1. */
+/* Reads "1/3" or "0.33": between 0 and 1. */
 bool cli_halving_read_share(const char *text, double *share);
 
 #endif

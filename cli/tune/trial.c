@@ -1,4 +1,4 @@
-/* trial.c - one trial of a tuning, in a process of its own.
+/* trial.c - runs one trial of a tuning in a separate process.
  * SPDX-License-Identifier: Apache-2.0 */
 #include "cli/tune/trial.h"
 
@@ -28,7 +28,8 @@ end_it(watch_t *watch, cli_trial_end_t end)
         (void)kill(-watch->process.process, SIGKILL);
 }
 
-/* Its events. One whose worker died would begin anew, and die again. */
+/* Takes an event of the trial. A trial whose worker died is ended: it would
+ * start from the beginning and die again. */
 static void
 take_event(void *job, cli_up_node_t *node, char *line)
 {
@@ -47,7 +48,7 @@ take_event(void *job, cli_up_node_t *node, char *line)
         trial->train_s = skn_json_number(event, "seconds");
         trial->end = isnan(trial->score) ? CLI_TRIAL_FAILED : CLI_TRIAL_DONE;
     } else if (strcmp(name, "stopped") == 0) {
-        trial->end = CLI_TRIAL_STOPPED; /* somebody has told it to */
+        trial->end = CLI_TRIAL_STOPPED; /* the trial itself got a signal */
     } else if (strcmp(name, "error") == 0) {
         cli_up_keep_error(node, event);
     } else if (strcmp(name, "warning") == 0 &&
@@ -65,7 +66,7 @@ take_complaint(void *job, cli_up_node_t *node, char *line)
     (void)snprintf(node->last, sizeof(node->last), "%s", line);
 }
 
-/* Whether an end is asked for, or nobody reads what is told. */
+/* Whether a stop was requested, or standard output has no reader. */
 static bool
 end_is_asked(cli_stop_t *stop)
 {
@@ -122,7 +123,7 @@ explain(const watch_t *watch)
                    told ? process->error.hint : "");
 }
 
-/* NULL: no memory. */
+/* Makes the list of arguments; NULL if memory is short. */
 static char **
 list_arguments(const cli_trial_order_t *order)
 {

@@ -1,4 +1,5 @@
-/* trials.c - the journal of a tuning.  SPDX-License-Identifier: Apache-2.0 */
+/* trials.c - writes and reads the journal of a tuning's trials.
+ * SPDX-License-Identifier: Apache-2.0 */
 #include "cli/tune/trials.h"
 
 #include <math.h>
@@ -59,7 +60,7 @@ take(void *job, const json_t *line, skn_error_t *error)
     return SKN_OK;
 }
 
-/* Adds `line`, and releases it. */
+/* Adds `line` and releases it. */
 static skn_status_t
 add(cli_trials_t *trials, json_t *line, skn_error_t *error)
 {
@@ -72,7 +73,7 @@ add(cli_trials_t *trials, json_t *line, skn_error_t *error)
     return status;
 }
 
-/* The first member in which the file's head is not ours. */
+/* Reports the first member in which the file's head differs from ours. */
 static skn_status_t
 compare(const cli_trials_t *trials, const char *path, json_t *head,
         skn_error_t *error)
@@ -111,7 +112,7 @@ cli_trials_open(cli_trials_t *trials, const char *path, json_t *head,
     trials->journal = skn_journal_open(path, take, trials, error);
     if (!trials->journal)
         return error->status;
-    if (!trials->head) { /* it is new, or died before its first line */
+    if (!trials->head) { /* new, or killed before its first line */
         trials->head = json_incref(head);
         return add(trials, json_incref(head), error);
     }

@@ -1,11 +1,11 @@
-/* tune.c - skein tune: a better config than `auto`, by successive halving.
+/* tune.c - skein tune: finds a better config than `auto` by successive halving.
  *
  *     model file ─▶ auto's choice ─▶ candidates around it   (candidates.h)
  *                                        │ rounds           (halving.h)
  *     tune.journal ◀─ score ◀─ trial ◀───┘                  (trials.h, trial.h)
  *          └─▶ the best one: tune.yaml                      (tuned.h)
  *
- * Trials see the training file alone, of which a part is held back.
+ * Trials see only the training file, a part of which is held back.
  * SPDX-License-Identifier: Apache-2.0 */
 #include <inttypes.h>
 #include <math.h>
@@ -27,11 +27,11 @@
 #define CANDIDATES_DEFAULT 16u
 #define ROUNDS_DEFAULT 3u
 #define KEEP_DEFAULT (1.0 / 3)
-/* Held back where the file says nothing. */
+/* The share that is held back if the file sets none. */
 #define VALIDATE_DEFAULT 0.05
 #define SEED_MAX 1000000000u
 
-/* --- what is asked for ---------------------------------------------------- */
+/* --- options -------------------------------------------------------------- */
 
 static skn_status_t
 refuse(const char *option, const char *wanted, const char *found,
@@ -92,9 +92,9 @@ read_options(cli_tuning_t *tuning, skn_error_t *error)
     return status == SKN_OK ? read_metric(tuning, error) : status;
 }
 
-/* --- what is tuned -------------------------------------------------------- */
+/* --- the model ------------------------------------------------------------ */
 
-/* The user's model, with points held back and without its test file. */
+/* Reads the user's model, with points held back and without its test file. */
 static skn_status_t
 read_model(cli_tuning_t *tuning, skn_error_t *error)
 {
@@ -155,7 +155,7 @@ prepare(cli_tuning_t *tuning, skn_error_t *error)
                    data->labels, data->labels_per_point);
     for (size_t k = 0; k < tuning->override_count; k++)
         cli_space_fix(&tuning->space, tuning->overrides[k]);
-    if (is_half) /* the file says so, not the plan: adam is refused */
+    if (is_half) /* set by the file, not the plan: adam is refused */
         tuning->space.free[CLI_TUNED_OPTIMIZER] = false;
     tuning->halving.candidates =
         cli_candidates_draw(&tuning->space, tuning->seed,
@@ -166,9 +166,9 @@ prepare(cli_tuning_t *tuning, skn_error_t *error)
     return SKN_OK;
 }
 
-/* --- where it is kept ----------------------------------------------------- */
+/* --- the journal's head --------------------------------------------------- */
 
-/* Of the model with all that was decided. Returns `hash`. */
+/* Hashes the model with all values decided. Returns `hash`. */
 static const char *
 hash_model(const skn_model_t *model, char hash[SKN_HASH_TEXT_BYTES])
 {
@@ -183,7 +183,7 @@ hash_model(const skn_model_t *model, char hash[SKN_HASH_TEXT_BYTES])
     return hash;
 }
 
-/* All that the scores follow from. */
+/* Makes the head: everything that determines the scores. */
 static json_t *
 head_of(const cli_tuning_t *tuning)
 {
@@ -231,7 +231,7 @@ open_folder(cli_tuning_t *tuning, skn_error_t *error)
     return status;
 }
 
-/* --- what is told --------------------------------------------------------- */
+/* --- output --------------------------------------------------------------- */
 
 static void
 announce(const cli_tuning_t *tuning)
@@ -269,7 +269,7 @@ announce(const cli_tuning_t *tuning)
     (void)fflush(stdout);
 }
 
-/* --- what was found ------------------------------------------------------- */
+/* --- the result ----------------------------------------------------------- */
 
 static void
 comment(const cli_tuning_t *tuning, const cli_verdict_t *verdict,
@@ -369,7 +369,7 @@ stop_early(const cli_tuning_t *tuning)
     return SKN_OK;
 }
 
-/* While the data is read, which may take minutes, nobody looks for signals. */
+/* Sets what signals do while the data is read, which may take minutes. */
 static void
 heed_signals(const cli_tuning_t *tuning)
 {

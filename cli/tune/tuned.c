@@ -1,4 +1,4 @@
-/* tuned.c - the model file that a tuning ends with.
+/* tuned.c - writes the model file that a tuning results in.
  * SPDX-License-Identifier: Apache-2.0 */
 #include "cli/tune/tuned.h"
 
@@ -53,7 +53,7 @@ cli_verdict_describe(const cli_verdict_t *verdict, char *text, size_t bytes)
 
 /* --- keys ----------------------------------------------------------------- */
 
-/* `path` from the root on; the caller's to free. NULL: no memory. */
+/* Makes `path` absolute, to be freed by the caller. NULL if memory is short. */
 static char *
 whole_of(const char *path)
 {
@@ -117,7 +117,7 @@ set_paths(skn_document_t *document, const skn_model_t *model,
         set_path(document, "data.cache", model->data.cache, problems);
     set_path(document, "checkpoint.path", model->checkpoint.path, problems);
     set_path(document, "idle.notice.file", model->idle.notice.file, problems);
-    /* "[ -f x ]" is a list in YAML, and a test in a shell. */
+    /* "[ -f x ]" would be a list in YAML, but is a shell command here. */
     if (model->idle.notice.command[0])
         set_text(document, "idle.notice.command", model->idle.notice.command,
                  problems);
@@ -140,8 +140,8 @@ set_paths(skn_document_t *document, const skn_model_t *model,
     }
 }
 
-/* What follows from another key when it is `auto` would become another: all are
- * written as soon as one is. */
+/* Sets the keys that were found: all of them if any differs, because a key that
+ * is `auto` may depend on another one and would change with it. */
 static void
 set_found(skn_document_t *document, const cli_tuned_file_t *tuned,
           skn_problems_t *problems)

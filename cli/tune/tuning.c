@@ -1,4 +1,4 @@
-/* tuning.c - the rounds of a tuning.
+/* tuning.c - runs the rounds of a tuning, one trial after the other.
  * SPDX-License-Identifier: Apache-2.0 */
 #include "cli/tune/tuning.h"
 
@@ -13,7 +13,8 @@
 #include "topology/config/document.h"
 #include "transport/socket/clock.h"
 
-/* Of what is left of the budget: a forecast is not exact. */
+/* The share of the remaining budget that is planned: a forecast is not
+ * exact. */
 #define BUDGET_SHARE 0.9
 
 const char *
@@ -63,7 +64,7 @@ typedef struct order {
     size_t count;
     char text[CLI_TRIAL_OVERRIDES_MAX][SKN_NAME_MAX + 96];
     uint32_t texts;
-    char *path; /* the last of the list */
+    char *path; /* the last entry of the list */
 } order_t;
 
 __attribute__((format(printf, 2, 3))) static void
@@ -77,7 +78,7 @@ add(order_t *order, const char *format, ...)
     order->list[order->count++] = text;
 }
 
-/* What makes a trial of a run of the user's file. */
+/* Lists the overrides that turn a run of the user's file into a trial. */
 static void
 list_overrides(const cli_tuning_t *tuning, uint32_t round, uint32_t candidate,
                const char *path, order_t *order)
@@ -114,8 +115,8 @@ list_overrides(const cli_tuning_t *tuning, uint32_t round, uint32_t candidate,
     order->list[order->count++] = order->path;
 }
 
-/* A trial that is not known yet. One that was stopped, or came too late, is
- * none. */
+/* Runs a trial that has no result yet. A trial that was stopped, or came too
+ * late, gets none. */
 static skn_status_t
 try_one(cli_tuning_t *tuning, uint32_t round, uint32_t candidate,
         cli_trial_t *trial, skn_error_t *error)
@@ -141,11 +142,13 @@ try_one(cli_tuning_t *tuning, uint32_t round, uint32_t candidate,
     free(order.path);
     if (status != SKN_OK)
         return status;
-    /* What has come to its end when it is told to counts, and is the last. */
+    /* A trial that has ended when a stop is requested counts, and is the
+     * last. */
     tuning->stopped =
         trial->end == CLI_TRIAL_STOPPED || tuning->stop.asked_by > 0;
     tuning->late = trial->end == CLI_TRIAL_LATE;
-    /* Without auto there is nothing to go by: a resume begins with it again. */
+    /* Without auto's result there is no comparison, so a resume begins with it
+     * again. */
     bool is_needed = round == 0 && candidate == 0;
     if (trial->end == CLI_TRIAL_DONE ||
         (trial->end == CLI_TRIAL_FAILED && !is_needed)) {
@@ -158,8 +161,8 @@ try_one(cli_tuning_t *tuning, uint32_t round, uint32_t candidate,
 
 /* --- rounds --------------------------------------------------------------- */
 
-/* What a trial will take, by the same candidate's of the round before, or by
- * auto's. */
+/* Forecasts the time of a trial from the same candidate's in the round before,
+ * or from auto's. */
 static double
 forecast_s(const cli_tuning_t *tuning, uint32_t round, uint32_t candidate)
 {
@@ -182,8 +185,8 @@ left_s(const cli_tuning_t *tuning)
                : 0;
 }
 
-/* Auto's first trial tells how fast this machine is: how much the budget has
- * room for, and what the user is to expect. */
+/* Fits the rounds to the budget by the speed of auto's first trial on this
+ * machine, and prints the expected time. */
 static skn_status_t
 fit(cli_tuning_t *tuning, skn_error_t *error)
 {
@@ -259,7 +262,7 @@ cli_tuning_run(cli_tuning_t *tuning, skn_error_t *error)
     uint32_t list[CLI_CANDIDATES_MAX] = { 0 };
     double score[CLI_CANDIDATES_MAX];
     uint32_t count = 0;
-    if (tuning->budget_s > 0) /* what was tried before an end counts, too */
+    if (tuning->budget_s > 0) /* time of earlier processes counts, too */
         tuning->until_ns =
             skn_monotonic_ns() +
             (uint64_t)(fmax(0, tuning->budget_s - tuning->trials.wall_s) * 1e9);
@@ -277,14 +280,14 @@ cli_tuning_run(cli_tuning_t *tuning, skn_error_t *error)
                 cli_halving_survivors(&tuning->halving, round - 1, score, list);
         }
         if (count == 1 && list[0] == 0 && round > 0)
-            break;                  /* there is nobody to compare it with */
-        uint32_t done = round == 0; /* auto's */
+            break;                  /* nothing to compare it with */
+        uint32_t done = round == 0; /* auto's trial */
         status = run_round(tuning, round, list + done, count - done, error);
     }
     return status;
 }
 
-/* --- what was found ------------------------------------------------------- */
+/* --- the result ----------------------------------------------------------- */
 
 bool
 cli_tuning_judge(const cli_tuning_t *tuning, cli_verdict_t *verdict)
@@ -307,7 +310,7 @@ cli_tuning_judge(const cli_tuning_t *tuning, cli_verdict_t *verdict)
         .error = NAN,
         .share = cli_halving_share(&tuning->halving, round),
     };
-    /* A term of PSP may be above 1, and is no share. */
+    /* A term of PSP may be greater than 1, so it is not a share. */
     if (strncmp(tuning->metric, "psp", 3) != 0)
         verdict->error = cli_halving_error(
             best, score[0], (double)tuning->plan.data.validate_points);

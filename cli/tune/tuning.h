@@ -1,5 +1,5 @@
-/* tuning.h - the rounds of a tuning: trials, one after the other, until it is
- * known which candidate is best.  SPDX-License-Identifier: Apache-2.0 */
+/* tuning.h - runs the rounds of a tuning, trial after trial, until the best
+ * candidate is known.  SPDX-License-Identifier: Apache-2.0 */
 #ifndef CLI_TUNE_TUNING_H
 #define CLI_TUNE_TUNING_H
 
@@ -18,7 +18,7 @@ typedef struct cli_tuning {
     size_t override_count;
     uint32_t seed;
     double budget_s;    /* 0: no limit */
-    skn_model_t *model; /* of the trials, resolved */
+    skn_model_t *model; /* model of the trials, resolved */
     skn_plan_t plan;
     cli_space_t space;
     cli_halving_t halving;
@@ -32,14 +32,15 @@ typedef struct cli_tuning {
     skn_problems_t *problems;
 } cli_tuning_t;
 
-/* In what a candidate differs from auto. Returns `text`. */
+/* Writes in what a candidate differs from auto. Returns `text`. */
 const char *cli_tuning_differs(const cli_tuning_t *tuning, uint32_t candidate,
                                char text[CLI_DIFFERS_BYTES]);
-/* Runs all that is not known yet, and tells it; until the end, or the budget's
- * (`late`), or a signal (`stopped`). A failed trial is no failure, but for the
- * first one of auto. */
+/* Runs all trials without a result and prints the results; until the end, the
+ * end of the budget (`late`), or a signal (`stopped`). A failed trial is not an
+ * error, except the first one of auto. */
 skn_status_t cli_tuning_run(cli_tuning_t *tuning, skn_error_t *error);
-/* By the last round that can compare. False: nothing was trained. */
+/* Judges by the last round with two scores or, if none has, with one. False:
+ * nothing was trained. */
 bool cli_tuning_judge(const cli_tuning_t *tuning, cli_verdict_t *verdict);
 
 #endif

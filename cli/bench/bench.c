@@ -1,4 +1,4 @@
-/* bench.c - skein bench: how fast this machine is at what Skein does.
+/* bench.c - skein bench: measures messages and kernels on this machine.
  * SPDX-License-Identifier: Apache-2.0 */
 #include <string.h>
 

@@ -1,11 +1,12 @@
-/* bench_flow.c - rate and latency of each pattern of pipes.
+/* bench_flow.c - measures rate and latency of each pattern of pipes.
  *
- * Rate: senders send as fast as credit allows for RUN_NS; what the receivers
- * handled, over the time from the first to the last. Latency: one message of
- * each sender is in flight; from the sender's turn to the receiver's.
- * Payloads are neither filled nor read, so that what is measured is the way.
- * The roof is bare libzmq: the same 24 bytes with a pointer, and a copy of the
- * whole. SPDX-License-Identifier: Apache-2.0 */
+ * Rate: senders send as fast as credit allows for RUN_NS; the rate is the
+ * number of messages that the receivers handled over the time from the first to
+ * the last. Latency: one message of each sender is in flight; it is the time
+ * from the sender's turn to the receiver's. Payloads are neither written nor
+ * read, so that only the transport is measured. The roof is bare libzmq: the
+ * same 24 bytes with a pointer, and a copy of the whole message.
+ * SPDX-License-Identifier: Apache-2.0 */
 #include "cli/bench/bench_flow.h"
 
 #include <inttypes.h>
@@ -36,7 +37,7 @@ SKN_MESSAGE_SCHEMA(load, "load", 65000, FIELDS_load, "a weight to carry")
 SKN_MESSAGE_STRUCT(ack, FIELDS_ack)
 SKN_MESSAGE_SCHEMA(ack, "ack", 65001, FIELDS_ack, "it was handled")
 
-/* What a receiver saw: written by its thread, read after the run. */
+/* The messages of a receiver: written by its thread, read after the run. */
 typedef struct seen {
     uint64_t count, first_ns, last_ns;
     uint32_t sample_count;
@@ -48,7 +49,7 @@ static seen_t seen[RECEIVERS_MAX];
 typedef struct shape {
     const char *name, *pattern;
     uint32_t senders, receivers;
-    uint32_t acks; /* that a sender gets for a message of each */
+    uint32_t acks; /* acknowledgements for one message of each sender */
     bool collects; /* senders must send the same batches */
 } shape_t;
 
@@ -117,7 +118,7 @@ sender_produce(skn_actor_t *actor, void *state, skn_error_t *error)
     load->batch = sender->made++;
     load->key = (uint32_t)(load->batch % 3);
     load->sent_ns = at_ns;
-    sender->acks_missing += acks; /* some may have come before */
+    sender->acks_missing += acks; /* some may have arrived earlier */
     return skn_actor_post(actor, load, error);
 }
 
@@ -206,7 +207,7 @@ static const skn_kind_t *const kinds[] = { &sender_kind, &receiver_kind,
 
 /* --- one run -------------------------------------------------------------- */
 
-/* The topology of a shape; with acknowledgements if `paced`. */
+/* Writes the topology of a shape; with acknowledgements if `paced`. */
 static void
 draw(const shape_t *shape, size_t bytes, uint64_t count, bool paced, char *text,
      size_t text_bytes)
@@ -243,7 +244,8 @@ run(const shape_t *shape, size_t bytes, uint64_t count, bool paced,
         skn_topology_new(text, "bench flow", kinds, error);
     if (!topology)
         return error->status;
-    /* Unbound, as bare libzmq is: a wake-up on the other core costs more. */
+    /* Threads are not bound, as with bare libzmq: a wake-up on the other core
+     * costs more. */
     skn_start_options_t options = { .no_binding = true };
     skn_status_t status = skn_topology_start(topology, &options, error);
     if (status == SKN_OK)
@@ -297,7 +299,8 @@ median_of_runs(double *run_ns, figures_t *figures)
         (run_ns[RUNS * 3 / 4] - run_ns[RUNS / 4]) / run_ns[RUNS / 2];
 }
 
-/* Of the first receiver that has samples: all see the same. */
+/* Computes the quantiles of the first receiver with samples: all see the
+ * same. */
 static void
 quantiles(figures_t *figures)
 {
@@ -313,8 +316,8 @@ quantiles(figures_t *figures)
     }
 }
 
-/* `count` messages a sender where senders must agree; it is what one sender
- * managed in the run of "one 3:1". */
+/* Measures a shape. Senders that must agree send `count` messages each, which
+ * is what one sender managed in the run of "one 3:1". */
 static skn_status_t
 measure(const shape_t *shape, size_t bytes, uint64_t *count, figures_t *figures,
         skn_error_t *error)
@@ -336,11 +339,11 @@ measure(const shape_t *shape, size_t bytes, uint64_t *count, figures_t *figures,
     return status;
 }
 
-/* --- the roof: libzmq without us, and memcpy ------------------------------ */
+/* --- the roof: bare libzmq, and memcpy ------------------------------------ */
 
 typedef struct bare {
     void *context;
-    size_t bytes; /* copied; 0: 24 bytes with a pointer */
+    size_t bytes; /* bytes copied; 0: 24 bytes with a pointer */
     bool paced;
     uint64_t count;
 } bare_t;
@@ -418,8 +421,8 @@ measure_bare(size_t bytes, figures_t *figures, skn_error_t *error)
     double run_ns[RUNS];
     bare_t bare = { .bytes = bytes };
     skn_status_t status = SKN_OK;
-    /* About RUN_NS: 0.5 us a message and 0.1 us a KiB, both known to be
-     * within a factor of two. */
+    /* For about RUN_NS: 0.5 us a message and 0.1 us a KiB, both known to within
+     * a factor of two. */
     bare.count = RUN_NS / (500 + bytes / 10);
     for (int k = 0; k < RUNS && status == SKN_OK; k++) {
         status = bare_run(&bare, error);
@@ -444,7 +447,7 @@ measure_copy(size_t bytes, figures_t *figures)
         uint64_t begin_ns = now_ns();
         for (uint64_t i = 0; i < count; i++) {
             memcpy(target, source_bytes, bytes);
-            __asm__ volatile("" ::"r"(target) : "memory"); /* keep it */
+            __asm__ volatile("" ::"r"(target) : "memory"); /* keep the copy */
         }
         run_ns[k] = (double)(now_ns() - begin_ns) / (double)count;
     }

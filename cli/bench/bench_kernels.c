@@ -1,5 +1,5 @@
-/* bench_kernels.c - every kernel of the instruction set in use, against roofs
- * that are measured first.
+/* bench_kernels.c - measures every kernel of the instruction set in use against
+ * measured roofs.
  *
  * Shapes are those of training: batches of 512 points, 512 hidden units and a
  * bias, 4,096 negatives and the labels of the batch.
@@ -9,7 +9,7 @@
 #include "actors/protocol/workspace.h"
 #include "cli/bench/bench_roofs.h"
 
-/* All cases, or their count alone, while `session->counting`. */
+/* Runs all cases, or only counts them while `session->counting`. */
 static skn_status_t
 all_cases(bench_session_t *session, skn_error_t *error)
 {

@@ -1,8 +1,8 @@
-/* bench_products.c - the products of a training step, in the layouts that
- * actors/output/strips.c, look.c and dense.c use.
+/* bench_products.c - measures the matrix products of a training step, in the
+ * layouts that actors/output/strips.c, look.c and dense.c use.
  *
- * Rows of the output layer are gathered from a table far greater than a cache,
- * and each call takes other ones. SPDX-License-Identifier: Apache-2.0 */
+ * Rows of the output layer are gathered from a table far larger than a cache,
+ * and each call takes different ones.  SPDX-License-Identifier: Apache-2.0 */
 #include <stdlib.h>
 
 #include "actors/output/strips.h"
@@ -11,14 +11,15 @@
 
 #define BATCH ((size_t)512)
 #define HIDDEN_SHAPE ((size_t)512)
-#define PRODUCT_COLUMN (HIDDEN_SHAPE + 1) /* and the bias */
+#define PRODUCT_COLUMN (HIDDEN_SHAPE + 1) /* with the bias */
 /* 4,096 negatives and as many labels as points. */
 #define UNITS ((size_t)4096 + 512)
 #define STRIP_SHAPE ((size_t)SKN_LOOK_UNITS)
-/* Calls that take other rows, one after the other. */
+/* The number of successive calls that take different rows. */
 #define SHIFTS 8
 
-/* How a product is made: of floats; rounded to bf16; of rows that are bf16. */
+/* The number formats of a product: floats; rounded to bf16; rows that are
+ * bf16. */
 typedef enum product_form {
     F32,
     BF16,
@@ -29,14 +30,15 @@ typedef enum product_form {
 typedef struct products {
     bench_session_t *session;
     float *hidden;    /* [BATCH][PRODUCT_COLUMN] */
-    float *share;     /* [UNITS][share_stride]: logits, or what they become */
-    uint16_t *powers; /* the same */
-    float *out;       /* the greatest is [UNITS][PRODUCT_COLUMN] */
-    /* Floats, or numbers of bf16, from row to row of each, and of the table. */
+    float *share;     /* [UNITS][share_stride]: logits, or what follows */
+    uint16_t *powers; /* the same as bf16 */
+    float *out;       /* at most [UNITS][PRODUCT_COLUMN] */
+    /* Distances between rows of each, and of the table, in floats or in bf16
+     * numbers. */
     size_t hidden_stride, share_stride, row_stride, half_stride;
     uint32_t *unit, *half_unit; /* UNITS ascending rows of the table */
     void *scratch, *packed;
-    /* The case in hand, its rows, and which of SHIFTS the next call takes. */
+    /* The current case, its rows, and which of SHIFTS the next call takes. */
     product_form_t form;
     skn_gemm_t job;
     const float *rows;
@@ -63,7 +65,7 @@ call(void *subject)
     products->session->kernels->gemm(&products->job, products->scratch);
 }
 
-/* What a batch's strips multiply the same matrix with. */
+/* Packs the matrix that all strips of a batch multiply with. */
 static void
 pack(products_t *products, skn_gemm_t *job)
 {
@@ -92,8 +94,8 @@ powers_from(const products_t *products, size_t first)
     return powers;
 }
 
-/* A batch's logits, and the gradient of its hidden vectors from what they
- * become: all strips. */
+/* Computes all strips of a batch's logits, and of the gradient of its hidden
+ * vectors. */
 static void
 call_forward(void *subject)
 {
@@ -137,7 +139,7 @@ call_forward(void *subject)
     }
 }
 
-/* The gradients of its rows. */
+/* Computes the gradients of the batch's rows. */
 static void
 call_gradient(void *subject)
 {
@@ -158,7 +160,8 @@ call_gradient(void *subject)
     }
 }
 
-/* `cells` multiply-adds; `read` numbers of a table's rows, or of no table. */
+/* Measures a case of `cells` multiply-adds; `read`: numbers read from rows of
+ * the table, or 0. */
 static void
 measure(products_t *products, const char *what, product_form_t form,
         double cells, double read, void (*run)(void *subject))
@@ -178,7 +181,7 @@ measure(products_t *products, const char *what, product_form_t form,
     bench_case(products->session, name, run, products, work);
 }
 
-/* A product whose b are rows of the table, or of no table at all. */
+/* Measures a product; `of_table`: its b are rows of the table. */
 static void
 run(products_t *products, const char *what, product_form_t form, bool of_table,
     skn_gemm_t job)
@@ -191,7 +194,7 @@ run(products_t *products, const char *what, product_form_t form, bool of_table,
             call);
 }
 
-/* The table's rows as columns of b, or as they lie. */
+/* The table's rows as columns of b (columns_of), or as its rows (rows_of). */
 static skn_matrix_t
 columns_of(const uint32_t *unit, size_t stride)
 {
@@ -227,13 +230,14 @@ output_products(products_t *products, product_form_t form)
                       .a = hidden,
                       .b = columns_of(NULL, stride),
                       .c_stride = STRIP_SHAPE });
-    if (form != BF16_ROWS) /* it has no rows */
+    if (form != BF16_ROWS) /* it reads no rows */
         measure(products, "gradient", form,
                 units * (double)BATCH * (double)PRODUCT_COLUMN, 0.0,
                 call_gradient);
 }
 
-/* A dense layer of HIDDEN_SHAPE units above another. */
+/* Measures the products of a dense layer of HIDDEN_SHAPE units above
+ * another. */
 static void
 dense_products(products_t *products, product_form_t form)
 {
@@ -272,7 +276,8 @@ dense_products(products_t *products, product_form_t form)
                       .c_stride = PRODUCT_COLUMN });
 }
 
-/* Room that any of the products needs: `unit`s are many, the rest is not. */
+/* The scratch memory that every product fits in: `unit`s are many, the other
+ * dimensions few. */
 static size_t
 scratch_bytes(const skn_kernels_t *kernels)
 {
@@ -283,7 +288,7 @@ scratch_bytes(const skn_kernels_t *kernels)
     return a > c ? a : c;
 }
 
-/* UNITS ascending rows of a table, and SHIFTS behind each. */
+/* Makes UNITS ascending rows of a table, with SHIFTS rows after each. */
 static uint32_t *
 units_new(size_t table_rows, skn_error_t *error)
 {
@@ -303,7 +308,7 @@ make_arrays(products_t *products, skn_error_t *error)
         bench_numbers(BATCH * products->hidden_stride, true, error);
     products->share =
         bench_numbers(UNITS * products->share_stride, true, error);
-    /* Each half of them is a number of bf16. */
+    /* Each half of such a float is a bf16 number. */
     products->powers = (uint16_t *)bench_numbers(
         UNITS * products->share_stride / 2, true, error);
     size_t packed = session->kernels->gemm_packed_bytes(BATCH, PRODUCT_COLUMN);

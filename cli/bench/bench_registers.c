@@ -1,9 +1,9 @@
-/* bench_registers.c - compiled once per instruction set (-DSKN_ISA=avx2), as
- * kernels/variant.c is: the roofs that kernels are held against.
+/* bench_registers.c - the loops that measure the roofs, compiled once per
+ * instruction set (-DSKN_ISA=avx2), as is kernels/variant.c.
  *
- * Chains of the same operation that do not wait for each other, as many as
- * hide its latency and still fit the registers. They begin with different
- * numbers, else a compiler would see that they are one.
+ * Each loop has independent chains of one operation, as many as hide its
+ * latency and still fit into the registers. They begin with different numbers;
+ * otherwise a compiler would merge them.
  * SPDX-License-Identifier: Apache-2.0 */
 #include "cli/bench/bench_registers.h"
 
@@ -13,15 +13,15 @@
 #define CHAINS 12
 #define DICE_CHAINS (VF_LANES > 8 ? 4 : 2) /* of 4 registers each */
 #define STREAMS 8
-#define OUT 16 /* where results go, in the sink; it is aligned */
+#define OUT 16 /* where results go in the sink; aligned */
 
-/* Compilers put loops of plain C into the vectors that every processor of the
- * kind has, so the roofs of `scalar` do the same. */
+/* Compilers vectorise loops of plain C for the vectors that every processor of
+ * the kind has, so the roofs of `scalar` use the same vectors. */
 #if SKN_NUMBER == SKN_NUMBER_scalar
 #define WIDE_LANES ((size_t)4)
 typedef float wide_t __attribute__((vector_size(16), may_alias));
 
-/* One word a line: it reads as a table. */
+/* One operation per line, like a table. */
 /* clang-format off */
 VF_WORD wide_t wide_set(float x) { return (wide_t){ x, x, x, x }; }
 VF_WORD wide_t wide_load(const float *x) { return *(const wide_t *)x; }
@@ -100,8 +100,8 @@ root(size_t steps, float *sink)
     return (double)steps * CHAINS * (double)VF_LANES;
 }
 
-/* A step is one round of Philox4x32 (kernels/philox.h); ten of them make 8
- * dice of 16 bits a lane. */
+/* Each step is one round of Philox4x32 (kernels/philox.h); ten of them make 8
+ * dice of 16 bits per lane. */
 static double
 dice(size_t steps, float *sink)
 {
@@ -147,7 +147,7 @@ half(size_t steps, float *sink)
 }
 #elif SKN_NUMBER == SKN_NUMBER_amx
 #define HALF half
-/* Tiles of zeros take as long as others. */
+/* Multiplies tiles of zeros, which takes as long as others. */
 static double
 half(size_t steps, float *sink)
 {
@@ -166,7 +166,8 @@ half(size_t steps, float *sink)
 #define HALF NULL
 #endif
 
-/* x is aligned to 64 bytes, n a multiple of STREAMS * WIDE_LANES. */
+/* Reads x, which is aligned to 64 bytes; n is a multiple of STREAMS *
+ * WIDE_LANES. */
 static void
 read_all(const float *x, size_t n, float *sink)
 {

@@ -1,4 +1,4 @@
-/* bench_roofs.c - measures the roofs, and each case against them.
+/* bench_roofs.c - measures the roofs of a core, and each case against them.
  * SPDX-License-Identifier: Apache-2.0 */
 #include "cli/bench/bench_roofs.h"
 
@@ -11,20 +11,21 @@
 #include "cli/bench/bench_registers.h"
 
 #define ROOF_HUGE_BYTES ((size_t)2 << 20)
-/* More than the last-level cache that one core can fill: of today's at most
- * 96 MiB. */
+/* More than the last-level cache that one core can fill: at most 96 MiB
+ * today. */
 #define TABLE_BYTES ((size_t)256 << 20)
-/* Where the system does not tell the size of the second-level cache. */
+/* The size of the second-level cache if the system does not report it. */
 #define CACHE_BYTES ((size_t)512 << 10)
 #define ROOF_STEPS 4096
-/* A roof between two runs of a case. */
+/* The time to measure a roof between two runs of a case. */
 #define BETWEEN_NS 2e5
-/* A product in plain C takes a second: three of them are enough. */
+/* The most time for a case: a product in plain C takes a second, and three of
+ * them are enough. */
 #define CASE_NS_MAX 1e9
 
 static const struct {
     const char *name, *bound, *unit, *help;
-    double factor; /* of a unit in one operation */
+    double factor; /* units per operation */
 } roofs[BENCH_ROOFS] = {
     { "multiply", "compute", "GFLOP/s", "f32 multiply-adds in registers", 2 },
     { "half", "compute", "GFLOP/s", "bf16 multiply-adds in registers", 2 },
@@ -37,7 +38,8 @@ static const struct {
     { "memory_update", "memory", "GB/s", "reading and writing it", 1 },
 };
 
-/* Tables of the sets that this build knows: cli/bench/bench_registers.c. */
+/* The tables of the instruction sets in this build:
+ * cli/bench/bench_registers.c. */
 #if defined(__x86_64__)
 #define ISAS(I) I(amx) I(avx512_bf16) I(avx512) I(avx2) I(scalar)
 #elif defined(__aarch64__)
@@ -88,7 +90,8 @@ bench_numbers(size_t count, bool sign, skn_error_t *error)
     return x;
 }
 
-/* So many rows that their sum, of whole huge pages, has no rest. */
+/* Divides the size of 2^20 rows, so that rounding to huge pages does not
+ * count. */
 size_t
 bench_row_floats(skn_rows_kind_t kind, uint32_t width)
 {
@@ -102,7 +105,7 @@ typedef struct probe {
     const bench_registers_t *registers;
     float *x;
     size_t n;
-    double done; /* by one call */
+    double done; /* amount done by one call */
     _Alignas(64) float sink[BENCH_SINK_FLOATS];
 } probe_t;
 
@@ -129,7 +132,8 @@ call_update(void *subject)
     probe->done = 2.0 * (double)probe->n * sizeof(float);
 }
 
-/* Sets `probe` to what roof `roof` is measured by; NULL: it is another's. */
+/* Sets up `probe` to measure roof `roof`; NULL: another roof is used
+ * instead. */
 static void (*probe_of(const bench_session_t *session, int roof,
                        probe_t *probe))(void *subject)
 {
@@ -154,14 +158,14 @@ static void (*probe_of(const bench_session_t *session, int roof,
                                                                  : call_update;
 }
 
-/* For `least_ns` at least, `runs` times. */
+/* Measures a roof `runs` times, each for at least `least_ns`. */
 static void
 measure_roof(bench_session_t *session, int roof, int runs, double least_ns)
 {
     probe_t probe;
     double ns[BENCH_RUNS];
     void (*call)(void *) = probe_of(session, roof, &probe);
-    if (!call) { /* bf16 is multiplied as floats */
+    if (!call) { /* bf16 numbers are multiplied as floats */
         measure_roof(session, BENCH_MULTIPLY, runs, least_ns);
         session->roof[roof] = session->roof[BENCH_MULTIPLY];
         return;
@@ -200,11 +204,13 @@ bench_session_init(bench_session_t *session, skn_error_t *error)
 {
     long told = sysconf(_SC_LEVEL2_CACHE_SIZE);
     size_t cache_bytes = told > 0 ? (size_t)told : CACHE_BYTES;
-    /* All streams together take half of it; each a multiple of a page. */
+    /* All streams together take half of the cache; each is a multiple of a
+     * page. */
     session->stream_floats =
         (cache_bytes / 2 / BENCH_STREAMS / 4096 + 1) * 4096 / sizeof(float);
     session->table_floats = TABLE_BYTES / sizeof(float);
-    /* On a huge page: pages from all over would meet in some of its sets. */
+    /* Use a huge page: scattered small pages would collide in some cache
+     * sets. */
     size_t floats = BENCH_STREAMS * session->stream_floats;
     if (floats < ROOF_HUGE_BYTES / sizeof(float))
         floats = ROOF_HUGE_BYTES / sizeof(float);
@@ -227,9 +233,9 @@ bench_session_fini(bench_session_t *session)
 
 /* --- cases ---------------------------------------------------------------- */
 
-/* Which roof bounds a case; *least_ns: the time that it would take then, and
- * *amount how much of that currency a call needs. A level of memory answers as
- * its first roof. */
+/* Finds the roof that bounds a case; *least_ns: the time that the case would
+ * take then, and *amount how much of that resource a call needs. A level of
+ * memory is reported as its first roof. */
 static bench_roof_t
 bound_of(const bench_session_t *session, const double work[BENCH_ROOFS],
          double *least_ns, double *amount)
@@ -254,7 +260,7 @@ bound_of(const bench_session_t *session, const double work[BENCH_ROOFS],
 }
 
 /* The share of its bound that a case reaches: the median over its runs, each
- * beside the roofs as they are then. */
+ * compared with the roofs at that time. */
 static double
 measure_case(bench_session_t *session, void (*call)(void *subject),
              void *subject, const double work[BENCH_ROOFS], bench_time_t *time,

@@ -1,9 +1,9 @@
-/* bench_rows.c - kernels on rows that lie in the second-level cache.
+/* bench_rows.c - measures kernels on rows in the second-level cache.
  *
- * Each call takes the next row of streams that only that cache holds, so the
- * first one does not help. Lengths are those of training: rows of 512 hidden
- * units (513 with the bias), of 4,608 logits, pieces of 1,024 numbers for the
- * wire. SPDX-License-Identifier: Apache-2.0 */
+ * Each call takes the next row of streams that fit only in that cache, so the
+ * first-level cache does not help. Lengths are those of training: rows of 512
+ * hidden units (513 with the bias), of 4,608 logits, pieces of 1,024 numbers
+ * for the network.  SPDX-License-Identifier: Apache-2.0 */
 #include <string.h>
 
 #include "actors/rows/rows.h"
@@ -11,17 +11,17 @@
 #include "kernels/topk.h"
 
 #define ITEMS_MAX 4608
-/* Strips of 1,024 logits that one sample's best are kept over. */
+/* The strips of 1,024 logits over which the best of a sample are kept. */
 #define TOPK_STRIPS 16
 #define TOPK_K 5
 
 typedef struct bench_rows {
     const skn_kernels_t *kernels;
-    float *x, *y; /* the next row of two streams; in the others: */
+    float *x, *y; /* next rows of two streams; others: */
     uint8_t *bytes;
-    float *first, *weight; /* weight: ones, the same for all rows */
-    size_t at, n, room;    /* of a stream, in floats */
-    size_t set;            /* bits */
+    float *first, *weight; /* weight: ones, shared by all rows */
+    size_t at, n, room;    /* within a stream, in floats */
+    size_t set;            /* number of bits */
     uint8_t bits[ITEMS_MAX / 8];
     uint32_t index[ITEMS_MAX];
     skn_topk_t topk;
@@ -31,7 +31,7 @@ typedef struct bench_rows {
 
 static const skn_noise_t noise = { 1, 2, 3, 0 };
 
-/* Steps to the next row: of `room` floats of each stream. */
+/* Steps to the next row, which is `room` floats further in each stream. */
 static bench_rows_t *
 next(void *subject)
 {
@@ -43,7 +43,7 @@ next(void *subject)
     return rows;
 }
 
-/* call_<name>: one kernel, with `rows` at the next row. */
+/* Defines call_<name>, which calls one kernel with `rows` at the next row. */
 #define CALL(name, statement)                                                  \
     static void call_##name(void *subject)                                     \
     {                                                                          \
@@ -100,11 +100,11 @@ call_topk(void *subject)
                   rows->calls * (uint32_t)rows->n);
 }
 
-/* What one number takes: bytes that are read, and that are read and written (a
- * line that is written comes and goes, also where its old bytes are not
- * asked for); and of arithmetic what no way to compute it can leave out:
+/* The work for one number: bytes that are read, and that are read and written
+ * (a written cache line is both loaded and stored, even if its old bytes are
+ * not needed); and the arithmetic that no way to compute it can avoid:
  * multiplications, divisions, dice. exp to 2 ulp takes 3 multiplications to
- * reduce its argument and 6 of a series; the logarithm behind softplus 8 more.
+ * reduce its argument and 6 for a series; the logarithm in softplus 8 more.
  * Additions and comparisons have units of their own on many processors. */
 static const struct {
     const char *name;
@@ -145,7 +145,7 @@ static const struct {
     { "normal/512", call_normal, 512, 0, 8, 10, 0, 2 },
 };
 
-/* Numbers in (-1, 1), about half of them behind a bit. */
+/* Fills with numbers in (-1, 1), about half of them with their bit set. */
 static void
 fill(bench_rows_t *rows, const bench_session_t *session)
 {

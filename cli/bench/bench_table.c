@@ -1,18 +1,18 @@
-/* bench_table.c - kernels on rows of a table in memory: the embedding of a
- * sample, and the optimizers.
+/* bench_table.c - measures kernels on rows of a table in memory: the embedding
+ * of a sample, and the optimizers.
  *
- * A batch touches 4,096 of the table's rows, ascending; no row is met again
- * before the caches have forgotten it. SPDX-License-Identifier: Apache-2.0 */
+ * A batch touches 4,096 of the table's rows, ascending; no row is used again
+ * before it has left the caches.  SPDX-License-Identifier: Apache-2.0 */
 #include "cli/bench/bench_roofs.h"
 
 #define TABLE_COLUMN 513        /* 512 hidden units and the bias */
 #define ADAM_PART ((size_t)516) /* between w, m and v: part_floats of rows.h */
 #define BATCH_ROWS 4096
-/* Rows of a call, and how many are fetched ahead: PREFETCH_ROWS of
+/* The rows of a call, and the rows that are prefetched: PREFETCH_ROWS of
  * actors/rows/updater.c. */
 #define CALL_ROWS 64
 #define AHEAD_ROWS 4
-/* Features of a sample. */
+/* The features of a sample. */
 #define SAMPLE_ROWS 16
 
 typedef struct table {
@@ -25,7 +25,7 @@ typedef struct table {
     float *out;
 } table_t;
 
-/* Row k of all batches, one after the other. */
+/* Row k, counted over all batches in order. */
 static float *
 row_at(const table_t *table, size_t k)
 {
@@ -35,7 +35,7 @@ row_at(const table_t *table, size_t k)
     return table->session->table + row * table->stride;
 }
 
-/* The next row; fetches one that comes soon, as the updater does. */
+/* The next row; prefetches a later one, as the updater does. */
 static float *
 next_row(table_t *table)
 {
@@ -45,7 +45,7 @@ next_row(table_t *table)
     return row_at(table, table->next++);
 }
 
-/* Gradients lie one behind the other; 64 of them stay in the cache. */
+/* Gradients are consecutive; 64 of them stay in the cache. */
 static const float *
 gradient_of(const table_t *table, size_t k)
 {
@@ -77,7 +77,7 @@ call_adagrad_row(void *subject)
                                              TABLE_COLUMN, 1e-3f, 1.0f, 1e-8f);
 }
 
-/* Of an embedding: the sums lie behind the weights. */
+/* The update of an embedding, whose sums follow the weights. */
 static void
 call_adagrad_columns(void *subject)
 {
@@ -110,8 +110,8 @@ call_sgd_row_bf16(void *subject)
                                               TABLE_COLUMN, 1e-3f, 0, &noise);
 }
 
-/* A row of each of SAMPLE_ROWS places of the table: what a sample's features
- * are. The rows shift from call to call. */
+/* Gathers a row from each of SAMPLE_ROWS parts of the table, like the features
+ * of a sample. The rows shift from call to call. */
 static void
 call_gather_add(void *subject)
 {
@@ -127,7 +127,8 @@ call_gather_add(void *subject)
                                  table->columns);
 }
 
-/* Gradients of a feature's samples: rows of a batch, which the cache holds. */
+/* Gathers the gradients of a feature's samples: rows of a batch, which are in
+ * the cache. */
 static void
 call_gather_add_cache(void *subject)
 {
@@ -143,15 +144,15 @@ call_gather_add_cache(void *subject)
                                  table->columns);
 }
 
-/* The bytes that an element of a row takes, there and back; dice are thrown
- * for those of bf16. */
+/* The bytes read and written for an element of a row; bf16 elements also take
+ * dice. */
 static const struct {
     const char *name;
     void (*call)(void *subject);
     skn_rows_kind_t kind;
     double update_bytes, roots, dice;
 } optimizers[] = {
-    /* First, while each half of a float is a number of bf16. */
+    /* This comes first, while each half of a float is a bf16 number. */
     { "sgd_row_bf16/513,memory", call_sgd_row_bf16, SKN_ROWS_SGD_BF16, 4, 0,
       1 },
     { "adam_row/513,memory", call_adam_row, SKN_ROWS_ADAM, 24, 1, 0 },

@@ -1,5 +1,4 @@
-/* link_clock.c - the clock of a run with several nodes: all are asked what they
- * have used, and who asked gets the sum.
+/* link_clock.c - collects the usage of all nodes for an actor that asks for it.
  * SPDX-License-Identifier: Apache-2.0 */
 #include <inttypes.h>
 #include <stdlib.h>
@@ -9,7 +8,7 @@
 #include "actors/machine/usage.h"
 #include "transport/socket/clock.h"
 
-/* What a node has used, as it travels. */
+/* The usage of a node, as it is sent. */
 typedef struct used {
     uint64_t cpu_ns, rss_bytes, sent_bytes, received_bytes;
 } used_t;
@@ -35,7 +34,8 @@ add(skn_clock_t *clock, const used_t *used)
     clock->wire_received_bytes += used->received_bytes;
 }
 
-/* To the control inbox of an actor, made when it first asks. */
+/* The outlet to the control inbox of an actor, made when the actor first
+ * asks. */
 static skn_outlet_t *
 outlet_of(skn_links_t *links, uint32_t actor, skn_error_t *error)
 {
@@ -48,7 +48,7 @@ outlet_of(skn_links_t *links, uint32_t actor, skn_error_t *error)
     return links->askers[actor];
 }
 
-/* All nodes have answered: the clock goes to who asked. */
+/* Sends the sum to the actor that asked, after all nodes have answered. */
 static skn_status_t
 answer(skn_links_t *links, skn_link_question_t *question, skn_error_t *error)
 {
@@ -87,8 +87,9 @@ skn_links_ask_clock(skn_links_t *links, const skn_parcel_t *parcel,
     return skn_links_send_all(links, &record, NULL, error);
 }
 
-/* Who asks and takes no answers would have us queue them without end. A peer
- * of ours asks no further before the first of so many answers has come. */
+/* Sends our usage to a peer. A peer that asked without taking the answers would
+ * make us queue them without end, so it must not ask again before it has
+ * acknowledged the answer SKN_LINK_QUESTIONS before. */
 skn_status_t
 skn_links_tell_usage(skn_links_t *links, skn_link_peer_t *peer, uint64_t number,
                      skn_error_t *error)

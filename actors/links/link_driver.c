@@ -3,13 +3,12 @@
  *   waiting ─all nodes ready─▶ running ─actors ended─▶ finishing ─links done─▶
  *      └──────────── a failure, here or there ──────────▶ telling ─▶ closed
  *
- * The order of things in one turn: parcels, what the sockets have, credit,
- * fragments, phases; then it waits, unless there was much of something. No
- * actor waits for it, nor it for an actor.
- * This file owns: the phases, the wait, the fragments. Not here: what a parcel
- * or a record means (link_ports.c), the protocol (transport/link/link.c),
- * sockets (transport/endpoint/endpoint.c).  SPDX-License-Identifier: Apache-2.0
- * */
+ * The order of one turn is: parcels, arrivals of the sockets, credit,
+ * fragments, phases; then it waits, unless one of these was cut off. No actor
+ * waits for it, and it waits for no actor. This file owns: the phases, the
+ * wait, the fragments. Not here: what a parcel or a record means
+ * (link_ports.c), the protocol (transport/link/link.c), sockets
+ * (transport/endpoint/endpoint.c).  SPDX-License-Identifier: Apache-2.0 */
 #include "actors/links/links.h"
 
 #include <inttypes.h>
@@ -24,30 +23,32 @@
 #include "transport/socket/clock.h"
 #include "transport/socket/thread_start.h"
 
-/* Parcels, and things of sockets, that one turn takes of each. */
+/* The most parcels, and the most arrivals, of a turn. */
 #define TURN_MAX 64
-/* Encoded and not yet acknowledged by one peer: no more parcels are taken
- * until it is less. Credits bound it too; this keeps it off the memory. */
+/* The bytes encoded and not yet acknowledged by one peer, above which no more
+ * parcels are taken. Credit is a limit, too; this one bounds memory. */
 #define QUEUED_BYTES_MAX ((size_t)64 << 20)
-/* How often it is said for whom the run waits. */
+/* The interval of reports about the nodes that the run waits for. */
 #define WAITING_TOLD_NS UINT64_C(5000000000)
-/* After so long one that never came is silent, as one that came and is SUSPECT:
- * its link says so. */
+/* The time after which a node that never connected counts as silent. For a node
+ * that did connect, the link reports it by SUSPECT. */
 #define NEVER_CAME_NS UINT64_C(4000000000)
-/* A handshake that fails is worth a word when others have failed so long. */
+/* The time during which failed handshakes are not reported. */
 #define HANDSHAKES_NS UINT64_C(2000000000)
-/* After a failure: to tell the others why. */
+/* The time after a failure for sending the others its cause. */
 #define LEAVE_NS UINT64_C(2000000000)
-/* The number of a CLOSE where others need not be told. */
+/* The number of a CLOSE that need not be announced to the others. */
 #define AT_ONCE 1u
-/* After the end: others that this node is between may still come to theirs. */
+/* The time after the end in which nodes that this one relays between may still
+ * finish. */
 #define RELAY_NS UINT64_C(10000000000)
 #define RELAY_LOOK_NS UINT64_C(20000000)
-/* After the end: so that a delayed acknowledgement goes out (5 ms). */
+/* The time after the end for a delayed acknowledgement (5 ms) to be sent. */
 #define LAST_ACK_NS UINT64_C(20000000)
-/* A closed bucket is looked at so often at least. */
+/* The longest time between two checks of a closed bucket. */
 #define BUCKET_WAIT_NS UINT64_C(100000000)
-/* Carried within a second, both ways: more than clocks and credit. */
+/* Bytes per second, in both directions, that are more than clocks and
+ * credit. */
 #define BUSY_BYTES 4096u
 
 static skn_link_peer_t *
@@ -76,7 +77,7 @@ skn_links_send(skn_link_peer_t *peer, const skn_record_t *record,
     uint8_t lead[SKN_RECORD_LEAD_BYTES];
     skn_frame_t frame[SKN_FRAMES_MAX + 1];
     size_t count = skn_record_write(record, wire, lead, frame);
-    /* What is dead is said once, where its state is looked at. */
+    /* A dead link is reported once, where its state is checked. */
     if (skn_link_state(peer->link) == SKN_LINK_DEAD)
         return SKN_OK;
     return skn_link_send(peer->link, frame, count, error);
@@ -98,7 +99,7 @@ skn_links_send_all(skn_links_t *links, const skn_record_t *record,
     return status;
 }
 
-/* A record that is its kind. */
+/* Sends a record that has only a kind. */
 static skn_status_t
 say_to_all(skn_links_t *links, skn_record_kind_t kind, skn_error_t *error)
 {
@@ -106,8 +107,8 @@ say_to_all(skn_links_t *links, skn_record_kind_t kind, skn_error_t *error)
                               error);
 }
 
-/* The end of this node's part, for a reason; the others hear of it, but for
- * those who told us. */
+/* Ends this node's part for a reason, and reports it to the other nodes unless
+ * one of them reported it. */
 static void
 fail(skn_links_t *links, const skn_error_t *cause)
 {
@@ -121,7 +122,8 @@ fail(skn_links_t *links, const skn_error_t *cause)
         (void)skn_links_send_all(links, &record, &wire, NULL);
 }
 
-/* A failure of the driver itself, or of another node: the host ends all. */
+/* Handles a failure of the driver itself or of another node: the host ends
+ * all. */
 static void
 fail_and_report(skn_links_t *links, const skn_error_t *cause)
 {
@@ -131,9 +133,10 @@ fail_and_report(skn_links_t *links, const skn_error_t *cause)
     skn_links_report(links, SKN_PARCEL_FAILED, skn_error_copy(cause));
 }
 
-/* --- what the host and the actors say ------------------------------------ */
+/* --- parcels of the host and the actors ---------------------------------- */
 
-/* Orders of the host travel as parcels that no actor sends. */
+/* Takes a parcel. Orders of the host are parcels of types that actors do not
+ * send. */
 static skn_status_t
 take_order(skn_links_t *links, const skn_parcel_t *parcel, skn_error_t *error)
 {
@@ -191,9 +194,9 @@ take_parcels(skn_links_t *links)
     return taken == TURN_MAX;
 }
 
-/* --- what the sockets have ----------------------------------------------- */
+/* --- arrivals of the sockets --------------------------------------------- */
 
-/* Which node a fragment says it is from, where no key says so. */
+/* The sending node that a fragment names, for connections without a key. */
 static uint32_t
 sender_of(const skn_endpoint_event_t *arrival)
 {
@@ -201,7 +204,7 @@ sender_of(const skn_endpoint_event_t *arrival)
     skn_link_reason_t reason;
     skn_status_t status = skn_fragment_read(
         arrival->header, arrival->body.bytes, &fragment, &reason, NULL);
-    /* Also one of another version: its sender is to be told. */
+    /* Accept another version, too, to inform the sender. */
     return status == SKN_OK || reason == SKN_LINK_REASON_VERSION
                ? fragment.node
                : SKN_PEER_UNKNOWN;
@@ -221,7 +224,7 @@ take_fragment(skn_links_t *links, const skn_endpoint_event_t *arrival)
     skn_frame_t record;
     links->body_bytes += arrival->body.bytes;
     (void)skn_link_take(peer->link, links->now_ns, arrival->header,
-                        arrival->body, NULL); /* counted, or seen as DEAD */
+                        arrival->body, NULL); /* counted, or it is DEAD */
     while (!links->failed && skn_link_record(peer->link, &record)) {
         skn_error_t error = { 0 };
         if (skn_links_take_record(links, peer, record, &error) != SKN_OK)
@@ -248,17 +251,17 @@ take_arrival(skn_links_t *links, const skn_endpoint_event_t *arrival)
         if (peer && !data)
             peer->pulses = false;
         if (peer && data) {
-            peer->holds = false; /* it will come again */
+            peer->holds = false; /* the link will repeat it */
             skn_link_disconnected(peer->link, links->now_ns);
-            /* It leaves when it has everything of ours; only its last word
-             * about that was lost. */
+            /* The peer leaves when it has everything from us; only its last
+             * acknowledgement was lost. */
             peer->left = peer->left || skn_link_ended(peer->link);
         }
         break;
     case SKN_ARRIVAL_ROOM:
-        break; /* the turn tries again by itself */
+        break; /* each turn retries anyway */
     case SKN_ARRIVAL_HANDSHAKE_FAILED:
-        /* A cut in the middle of one looks like a wrong key. */
+        /* A connection cut during a handshake looks like a wrong key. */
         if (peer && !peer->joined && !links->failed &&
             links->now_ns - links->begin_ns > HANDSHAKES_NS)
             skn_links_warn(links, arrival->sentence);
@@ -283,7 +286,8 @@ take_arrivals(skn_links_t *links)
 
 /* --- fragments ----------------------------------------------------------- */
 
-/* The socket does not take it now: kept, since the link counts it as sent. */
+/* Keeps a fragment that the socket does not accept now, since the link counts
+ * it as sent. */
 static void
 hold(skn_link_peer_t *peer, const skn_fragment_t *fragment)
 {
@@ -323,8 +327,8 @@ send_fragments(skn_links_t *links, skn_link_peer_t *peer)
         if (!put_data(links, peer, &fragment))
             hold(peer, &fragment);
     }
-    /* What is due while its lane is down leaves when that stands again, and
-     * not a pulse later. */
+    /* A pulse that becomes due while its lane is down is sent when the lane is
+     * up again, and not one pulse later. */
     while (peer->pulses &&
            skn_link_next_pulse(peer->link, links->now_ns, &fragment))
         (void)skn_endpoint_send(links->endpoint, peer->number, SKN_LANE_PULSE,
@@ -347,7 +351,7 @@ skn_links_bytes(const skn_links_t *links, uint64_t *sent, uint64_t *received)
 
 /* --- phases -------------------------------------------------------------- */
 
-/* The run of the first node is that of all. */
+/* All nodes take the run id of the first node. */
 static void
 pass_on_run(skn_links_t *links, const skn_link_peer_t *from)
 {
@@ -377,7 +381,8 @@ look_at_peer(skn_links_t *links, skn_link_peer_t *peer)
     peer->left = peer->left || state == SKN_LINK_DONE;
 }
 
-/* When all actors of all nodes have ended nobody asks for anything more. */
+/* Finishes when all actors of all nodes have ended, so that no more requests
+ * can arrive. */
 static void
 finish(skn_links_t *links)
 {
@@ -392,7 +397,7 @@ finish(skn_links_t *links)
             skn_link_finish(links->peers[k].link);
 }
 
-/* A run never goes on alone by accident. */
+/* Waits for all nodes, so that no node runs alone by accident. */
 static void
 wait_for_nodes(skn_links_t *links)
 {
@@ -430,7 +435,8 @@ is_silent(const skn_links_t *links, const skn_link_peer_t *peer)
            (state == SKN_LINK_DEAD && peer->is_silent);
 }
 
-/* Not after a failure: those who are silent then may only have ended. */
+/* Updates which peers are silent; not after a failure, since peers may be
+ * silent because they have ended. */
 static void
 look_for_silent(skn_links_t *links)
 {
@@ -470,7 +476,8 @@ advance(skn_links_t *links)
     }
 }
 
-/* For actors that wait while a link still carries what they wait for. */
+/* Records when links last carried data, for actors that wait for a message that
+ * is still on its way. */
 static void
 note_busy(skn_links_t *links)
 {
@@ -493,8 +500,9 @@ is_between(const skn_links_t *links)
     return links->tunnels && skn_tunnels_relay(links->tunnels);
 }
 
-/* Whether those who can still be told have been. A relay leaves behind those
- * that it is between: an end, or a failure, may still be on its way. */
+/* Whether all peers that can still be informed have been. A relay leaves after
+ * the nodes that it relays between: an end, or a failure, may still be on its
+ * way. */
 static bool
 may_leave(const skn_links_t *links)
 {
@@ -528,7 +536,7 @@ wait_ms(skn_links_t *links)
         if (due_ns < soonest_ns)
             soonest_ns = due_ns;
     }
-    /* What is due waits for the bucket; pulses not for long. */
+    /* Due fragments wait for the bucket, but pulses not for long. */
     uint64_t open_ns = skn_bucket_due_ns(&links->bucket, links->now_ns);
     if (open_ns > links->now_ns + BUCKET_WAIT_NS)
         open_ns = links->now_ns + BUCKET_WAIT_NS;
@@ -554,14 +562,14 @@ wait(skn_links_t *links)
         return;
     bool capped = !skn_bucket_is_open(&links->bucket, links->now_ns);
     uint64_t begin_ns = capped ? skn_monotonic_ns() : 0;
-    /* The inbox is the last; while it is not looked into, it wakes nobody. */
+    /* The inbox is the last descriptor, left out while no parcels are taken. */
     (void)poll(links->polled, takes ? 2 : 1, timeout_ms);
     if (capped)
         links->capped_ns += skn_monotonic_ns() - begin_ns;
 }
 
-/* Each peer comes first in its turn: what one leaves of the bucket is all that
- * the next one has. */
+/* The peers take turns at being first: later ones only get what the first ones
+ * leave of the bucket. */
 static void
 send_to_all(skn_links_t *links)
 {
@@ -586,13 +594,13 @@ turn(skn_links_t *links)
     advance(links);
     note_busy(links);
     skn_links_hear_tunnels(links);
-    /* A send may have swallowed the edge of what came in. */
+    /* A send may have consumed the edge-triggered event of an arrival. */
     more = take_arrivals(links) || more;
     if (!more && !may_leave(links))
         wait(links);
 }
 
-/* It could not begin: nothing to do but to wait for the close. */
+/* Waits for the close after the driver could not begin. */
 static void
 wait_for_close(skn_links_t *links)
 {

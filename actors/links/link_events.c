@@ -1,4 +1,4 @@
-/* link_events.c - what the link driver tells the host of a run.
+/* link_events.c - sends the events and figures of the link driver to the host.
  * SPDX-License-Identifier: Apache-2.0 */
 #include <inttypes.h>
 #include <stdio.h>
@@ -50,7 +50,8 @@ skn_links_tell_joined(skn_links_t *links, skn_link_peer_t *peer)
     tell(links, &text);
 }
 
-/* A name server may learn it yet; a typing error is worth knowing at once. */
+/* Warns at once about unknown host names: a name server may still learn one,
+ * but it may be a typing error. */
 void
 skn_links_tell_unknown(skn_links_t *links)
 {
@@ -67,7 +68,7 @@ skn_links_tell_unknown(skn_links_t *links)
     }
 }
 
-/* "b (tcp://10.0.0.2:7001), c (...)": who is not ready. */
+/* Lists the nodes that are not ready: "b (tcp://10.0.0.2:7001), c (...)". */
 void
 skn_links_missing(const skn_links_t *links, char *text, size_t text_bytes)
 {
@@ -124,7 +125,7 @@ skn_links_tell_silent(skn_links_t *links)
     tell(links, &text);
 }
 
-/* What each kind of message took on the way to a peer. */
+/* Adds the bytes that each type of message took to a peer. */
 static void
 add_messages(const skn_links_t *links, uint32_t node, skn_json_text_t *text)
 {
@@ -153,7 +154,7 @@ add_messages(const skn_links_t *links, uint32_t node, skn_json_text_t *text)
     skn_json_text_add(text, "}}");
 }
 
-/* Adds `"word":number`; the zeroes of long tables are left out. */
+/* Adds `"word":number`; zeroes are left out, because the tables are long. */
 static void
 add_count(skn_json_text_t *text, const char *word, uint64_t number)
 {
@@ -163,7 +164,7 @@ add_count(skn_json_text_t *text, const char *word, uint64_t number)
                           number);
 }
 
-/* What this node has sent to all others so far. */
+/* Reports the bytes that this node has sent to all others so far. */
 void
 skn_links_tell_traffic(skn_links_t *links)
 {
@@ -218,7 +219,7 @@ tell_link(skn_links_t *links, const skn_link_peer_t *peer)
     tell(links, &text);
 }
 
-/* What came in at the door, and what was sent away there. */
+/* Reports the connections that the door accepted and refused. */
 static void
 tell_door(skn_links_t *links)
 {
@@ -266,7 +267,7 @@ skn_links_add_figures(const skn_links_t *links, skn_figures_t *figures)
     }
 }
 
-/* How the links did, for whoever looks into a run. */
+/* Reports the counters of the links, for people who study a run. */
 void
 skn_links_tell_end(skn_links_t *links)
 {

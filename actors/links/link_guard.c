@@ -1,4 +1,4 @@
-/* link_guard.c - numbers from other nodes: are they such as training has?
+/* link_guard.c - rejects numbers from other nodes that no sound training has.
  * SPDX-License-Identifier: Apache-2.0 */
 #include "actors/links/link_guard.h"
 
@@ -9,9 +9,10 @@
 #include "actors/protocol/messages.h"
 #include "transport/message/field.h"
 
-/* What is looked at. BOTTOMLESS: -INFINITY stands for "nothing", as the
- * greatest of no logits does. JUMPS: it may, as a sum over labels does, which
- * lies anywhere between 1 and their number. NOT_BELOW_0: as a sum of exp. */
+/* The kinds of guarded fields. BOTTOMLESS: -INFINITY is allowed, for "nothing",
+ * as in the greatest of no logits. JUMPS: sudden growth is allowed, as in a sum
+ * over labels, which is anywhere between 1 and their number. NOT_BELOW_0: as
+ * for a sum of exp. */
 enum {
     BOTTOMLESS = 1,
     JUMPS = 2,
@@ -19,7 +20,7 @@ enum {
 };
 typedef struct guarded {
     const skn_schema_t *schema;
-    const char *field; /* a run of floats, or an f64 */
+    const char *field; /* an array of floats, or an f64 */
     unsigned is;
 } guarded_t;
 
@@ -40,7 +41,7 @@ static const guarded_t table[] = {
     { &skn_ranking_schema, "sum", JUMPS | NOT_BELOW_0 },
 };
 
-/* Greatest magnitude; infinite or NaN if one is. */
+/* The greatest magnitude; infinite or NaN if a number is. */
 static float
 reach_of(const skn_kernels_t *kernels, const guarded_t *guarded,
          const skn_field_t *field, const void *message)

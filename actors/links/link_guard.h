@@ -1,13 +1,13 @@
-/* link_guard.h - numbers from other nodes: are they such as training has?
+/* link_guard.h - rejects numbers from other nodes that no sound training has.
  *
- * Encryption says who sent a message, not that its numbers are good: a node
- * with bad memory, or one gone bad, would spoil the rows of all others in one
- * batch. Looked at are the runs that pass from layer to layer, losses and
- * scores (the table in link_guard.c), as they arrive: that they are finite, and
- * that none reaches SKN_GUARD_JUMP times what this edge has ever brought (but
- * for sums over labels and the like, which may). What is wrong by less than
- * that passes: docs/keys.md says so. A look at 1,024 x 128 values takes 12 us
- * (AVX2), a small part of what it takes to decode them.
+ * Encryption proves who sent a message, not that its numbers are good: a node
+ * with bad memory, or a malicious one, would spoil the rows of all others in
+ * one batch. The guard checks the arrays that pass from layer to layer, losses
+ * and scores (the table in link_guard.c), as they arrive: they must be finite,
+ * and none may reach SKN_GUARD_JUMP times the greatest that this edge has ever
+ * brought (sums over labels and similar ones may). Smaller errors pass, as
+ * docs/keys.md states. A check of 1,024 x 128 values takes 12 us (AVX2), a
+ * small part of the time to decode them.
  * Pure; a guard belongs to one thread.  SPDX-License-Identifier: Apache-2.0 */
 #ifndef ACTORS_LINKS_LINK_GUARD_H
 #define ACTORS_LINKS_LINK_GUARD_H
@@ -18,18 +18,18 @@
 #include "skein/error.h"
 #include "skein/message.h"
 
-/* Guarded runs of one message. */
+/* The most guarded arrays of one message. */
 #define SKN_GUARD_RUNS_MAX 3u
-/* Gradients and activations of healthy runs grow by less than ten times from
- * one batch to the next, and 1,024 is a hundred times that; below 1,024 itself
- * nothing is refused. */
+/* Gradients and activations of healthy trainings grow by less than ten times
+ * from one batch to the next, and 1,024 is a hundred times that; below 1,024
+ * itself nothing is refused. */
 #define SKN_GUARD_JUMP 1024.0f
-/* The first messages of an edge show what is usual there; they may be anything
- * whose product with its like is still a float. */
+/* The first messages of an edge establish what is usual; their numbers may be
+ * anything whose product with a similar number is still a float. */
 #define SKN_GUARD_FIRST 16u
 #define SKN_GUARD_FIRST_MAX 0x1p60f
 
-/* What one edge has brought; starts as zeroes. */
+/* The greatest numbers that one edge has brought; starts as zeroes. */
 typedef struct skn_guard {
     uint32_t message_count; /* up to SKN_GUARD_FIRST */
     float greatest[SKN_GUARD_RUNS_MAX];
@@ -41,9 +41,9 @@ typedef enum skn_guard_verdict {
     SKN_GUARD_EXPLODED
 } skn_guard_verdict_t;
 
-/* Looks at a decoded message of `schema`, whose runs may hold anything. For
- * what is not good `error` is filled with SKN_DIVERGED and a sentence without
- * a subject: "activation.value of batch 7 that is not finite". */
+/* Checks a decoded message of `schema`, whose arrays may contain anything. If
+ * it is bad, `error` is filled with SKN_DIVERGED and a sentence without a
+ * subject: "activation.value of batch 7 that is not finite". */
 skn_guard_verdict_t skn_guard_look(skn_guard_t *guard,
                                    const skn_kernels_t *kernels,
                                    const skn_schema_t *schema,

@@ -1,6 +1,6 @@
-/* link_inside.h - the inside of the link driver, for link_*.c only.
+/* link_inside.h - the state of the link driver, private to link_*.c.
  *
- * Touched by the driver's thread alone, from its start to its end.
+ * Only the driver's thread uses it, from its start to its end.
  * SPDX-License-Identifier: Apache-2.0 */
 #ifndef ACTORS_LINKS_LINK_INSIDE_H
 #define ACTORS_LINKS_LINK_INSIDE_H
@@ -19,7 +19,7 @@
 #include "transport/link/record.h"
 #include "transport/tunnel/tunnels.h"
 
-/* R(NAME, its name in counters, what a peer did): the end of the run. */
+/* R(NAME, its name in counters, what a peer did): each ends the run. */
 #define SKN_RECORD_REASONS(R)                                                  \
     R(FORM, "form", "it is no record, or no message of its edge")              \
     R(EDGE, "edge", "it is of an edge that is none of the peer's")             \
@@ -36,30 +36,30 @@ typedef enum skn_record_reason {
     SKN_RECORD_REASON_COUNT
 } skn_record_reason_t;
 
-/* Clocks that actors of a node may have asked for at once. */
+/* The most clocks that actors of a node may have requested at once. */
 #define SKN_LINK_QUESTIONS 64u
 
 typedef struct skn_link_peer {
-    uint32_t number; /* of the node */
+    uint32_t number; /* number of the node */
     const skn_wired_node_t *node;
     skn_link_t *link;
-    bool joined;    /* the link was up once */
-    bool is_ready;  /* all its actors are */
-    bool has_ended; /* all its actors have */
-    bool left;      /* the link is done */
-    bool pulses;    /* its second lane stands */
-    bool is_silent; /* so it was told: see skn_links_tell_silent */
+    bool joined;    /* the link has been up */
+    bool is_ready;  /* all its actors are ready */
+    bool has_ended; /* all its actors have ended */
+    bool left;      /* the link has finished */
+    bool pulses;    /* its pulse lane is up */
+    bool is_silent; /* as reported by skn_links_tell_silent */
     uint64_t records_refused[SKN_RECORD_REASON_COUNT];
-    /* Where our last answers to its questions end in our stream: a ring. */
+    /* The ends of our last answers to its requests in our stream: a ring. */
     uint64_t answer_end[SKN_LINK_QUESTIONS];
     uint64_t answer_count;
-    /* A fragment that the socket did not take: header and body. */
+    /* A fragment that the socket did not accept: header and body. */
     uint8_t *held;
     size_t held_header_bytes, held_body_bytes;
     bool holds;
 } skn_link_peer_t;
 
-/* A clock that waits for the answers of the other nodes. */
+/* A request for a clock that waits for the answers of the other nodes. */
 typedef struct skn_link_question {
     bool open;
     uint64_t number;
@@ -72,17 +72,17 @@ struct skn_links {
     skn_system_t *system;
     skn_ports_t *ports;
     uint32_t node, node_count;
-    uint64_t seed; /* of the run, for codings that round at random */
+    uint64_t seed; /* the run's seed, for codings that round at random */
     skn_inbox_t *inbox;
-    skn_outlet_t *host;   /* what is reported */
-    skn_outlet_t *orders; /* the host's, to `inbox` */
+    skn_outlet_t *host;   /* the host's inbox, for reports */
+    skn_outlet_t *orders; /* the host's outlet to `inbox` */
     pthread_t thread;
     bool has_thread;
 
     skn_keys_t *keys;
     skn_endpoint_t *endpoint;
-    skn_tunnels_t *tunnels; /* NULL: every node can be dialled */
-    skn_link_peer_t *peers; /* [node_count]; the own one is empty */
+    skn_tunnels_t *tunnels; /* NULL: all nodes can be dialled */
+    skn_link_peer_t *peers; /* [node_count]; this node's own is empty */
     const skn_kernels_t *kernels;
     skn_coder_t *coder;
     skn_rounding_probe_t probe;
@@ -93,36 +93,39 @@ struct skn_links {
     skn_link_question_t questions[SKN_LINK_QUESTIONS];
     uint64_t question_count;
     skn_outlet_t **askers;      /* [actor_count], NULL until one asks */
-    struct pollfd polled[2];    /* the endpoint, and the inbox */
-    skn_bucket_t bucket;        /* what may leave, pulses aside */
-    uint32_t first_peer;        /* who sends first in this turn */
-    uint64_t wait_ns;           /* for the other nodes, at the start */
-    uint64_t nobodys_fragments; /* from no node of the topology */
+    struct pollfd polled[2];    /* the endpoint and the inbox */
+    skn_bucket_t bucket;        /* limits what is sent, except pulses */
+    uint32_t first_peer;        /* the peer that sends first in this turn */
+    uint64_t wait_ns;           /* the most time to wait for the other nodes */
+    uint64_t nobodys_fragments; /* fragments from no node of the topology */
     uint64_t now_ns, begin_ns, told_waiting_ns, ready_ns;
-    uint64_t body_bytes;          /* of fragments that came */
-    uint64_t busy_bytes, busy_ns; /* at the last look at what was carried */
-    uint64_t capped_ns;           /* waited while the bucket was closed */
-    uint64_t leave_ns; /* closing after a failure: at the latest then */
+    uint64_t body_bytes;          /* bytes of fragments that arrived */
+    uint64_t busy_bytes, busy_ns; /* at the last check of what was carried */
+    uint64_t capped_ns;           /* time waited for the bucket */
+    uint64_t leave_ns;            /* deadline of the close */
     uint64_t finished_ns;
-    bool ended_here; /* all actors of this node have */
+    bool ended_here; /* all actors of this node have ended */
     bool ready_here, ready_all, finishing, finished, closing, failed,
         failed_elsewhere;
 };
 
-/* link_ports.c: what actors send to other nodes, and what comes from them. */
+/* link_ports.c: take what actors send to other nodes, and what arrives. */
 skn_status_t skn_links_take_parcel(skn_links_t *links,
                                    const skn_parcel_t *parcel,
                                    skn_error_t *error);
 skn_status_t skn_links_take_record(skn_links_t *links, skn_link_peer_t *peer,
                                    skn_frame_t bytes, skn_error_t *error);
-/* Random bits of message `number` of an edge, in a coding that needs them. */
+/* The random bits for message `number` of an edge, in a coding that needs
+ * them. */
 uint64_t skn_links_coding_key(uint64_t seed, uint32_t edge, uint64_t number);
-/* The option `seed` of the first actor that has one: a run has one. 0: none. */
+/* The option `seed` of the first actor that has one, which is the same for all
+ * of a run. 0: none. */
 uint64_t skn_links_seed(const skn_wiring_t *wiring);
-/* Sends the credit that receivers have given back. */
+/* Sends the credit that receivers have returned. */
 skn_status_t skn_links_give_credit(skn_links_t *links, skn_error_t *error);
 
-/* link_clock.c: an actor's question, another node's, its answer to ours. */
+/* link_clock.c: take an actor's request, another node's request, and another
+ * node's answer to ours. */
 skn_status_t skn_links_ask_clock(skn_links_t *links, const skn_parcel_t *parcel,
                                  skn_error_t *error);
 skn_status_t skn_links_tell_usage(skn_links_t *links, skn_link_peer_t *peer,
@@ -131,28 +134,30 @@ skn_status_t skn_links_take_usage(skn_links_t *links, skn_link_peer_t *peer,
                                   uint64_t number, skn_frame_t frame,
                                   skn_error_t *error);
 
-/* link_tunnels.c: nodes that nobody can dial. */
+/* link_tunnels.c: opens tunnels for nodes that cannot be dialled. */
 skn_status_t skn_links_open_tunnels(skn_links_t *links,
                                     const char (*keys)[SKN_KEY_TEXT_BYTES],
                                     skn_error_t *error);
-/* A relay between this node and a peer that is not heard itself, so that
- * nothing can be said of the peer; NULL: none. */
+/* A silent relay between this node and a peer, because of which nothing can be
+ * concluded about the peer; NULL: none. */
 const skn_link_peer_t *skn_links_silent_relay(const skn_links_t *links,
                                               const skn_link_peer_t *peer);
-/* Why the link to a peer is dead; of a relay's silence, with its name. */
+/* Gets the reason why the link to a peer is dead; it names the relay if a relay
+ * is silent. */
 void skn_links_why_dead(const skn_links_t *links, const skn_link_peer_t *peer,
                         skn_error_t *error);
-/* Passes on what the tunnels have to say. */
+/* Forwards the warnings of the tunnels. */
 void skn_links_hear_tunnels(skn_links_t *links);
 
 /* link_driver.c */
-/* What all links have sent and received, headers of fragments included. */
+/* The bytes that all links have sent and received, with headers of
+ * fragments. */
 void skn_links_bytes(const skn_links_t *links, uint64_t *sent,
                      uint64_t *received);
 /* Queues a record for a peer; `wire` may be NULL. */
 skn_status_t skn_links_send(skn_link_peer_t *peer, const skn_record_t *record,
                             const skn_wire_t *wire, skn_error_t *error);
-/* The same for every peer, also when one of them refuses: its error. */
+/* The same for every peer, even if one of them fails: returns its error. */
 skn_status_t skn_links_send_all(skn_links_t *links, const skn_record_t *record,
                                 const skn_wire_t *wire, skn_error_t *error);
 void skn_links_report(skn_links_t *links, skn_parcel_type_t type,
@@ -163,7 +168,7 @@ void skn_links_add_figures(const skn_links_t *links, skn_figures_t *figures);
 void skn_links_warn(skn_links_t *links, const char *message);
 void skn_links_tell_unknown(skn_links_t *links);
 void skn_links_tell_joined(skn_links_t *links, skn_link_peer_t *peer);
-/* Who is not heard, though it may be well. */
+/* Reports the nodes that are silent, though they may be well. */
 void skn_links_tell_silent(skn_links_t *links);
 void skn_links_tell_waiting(skn_links_t *links);
 void skn_links_tell_traffic(skn_links_t *links);
@@ -171,12 +176,12 @@ void skn_links_tell_end(skn_links_t *links);
 /* "b (tcp://10.0.0.2:7001), c (...)": who is not ready. */
 void skn_links_missing(const skn_links_t *links, char *text, size_t text_bytes);
 
-/* link_open.c: as skn_link_driver_t has them. */
+/* link_open.c: the functions of skn_link_driver_t. */
 skn_links_t *skn_links_make(skn_system_t *system, skn_error_t *error);
 void skn_links_destroy(skn_links_t **links);
-/* link_open.c: frees what a parcel brings that nobody takes any more. */
+/* link_open.c: frees the content of a parcel that is not handled any more. */
 void skn_links_drop(const skn_parcel_t *parcel);
-/* link_open.c: in the driver's thread, before its first turn. */
+/* link_open.c: called in the driver's thread, before its first turn. */
 skn_status_t skn_links_open_endpoint(skn_links_t *links, skn_error_t *error);
 
 #endif

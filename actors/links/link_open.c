@@ -1,7 +1,7 @@
-/* link_open.c - the link driver made and taken apart; its sockets.
+/* link_open.c - creates and destroys the link driver, and opens its sockets.
  *
- * The host's thread makes it and takes it apart; the driver's own thread opens
- * the sockets to other nodes, and reports if they are refused.
+ * The host's thread creates and destroys it; the driver's own thread opens the
+ * sockets to other nodes and reports if that fails.
  * SPDX-License-Identifier: Apache-2.0 */
 #include <errno.h>
 #include <stdio.h>
@@ -15,14 +15,14 @@
 #include "kernels/kernels.h"
 #include "transport/socket/clock.h"
 
-/* Above what a driver lets wait (link_driver.c), and the largest message. */
+/* More than the driver queues (link_driver.c) plus the largest message. */
 #define LINK_QUEUE_BYTES_MAX ((size_t)1 << 30)
 #define POOL_IDLE_BYTES ((size_t)256 << 20)
 #define WAIT_S_DEFAULT 120u
 
 /* --- towards the other nodes --------------------------------------------- */
 
-/* What each peer is, as the endpoint wants it. */
+/* Lists the peers for the endpoint. */
 static skn_status_t
 list_peers(skn_links_t *links, skn_endpoint_options_t *options,
            skn_endpoint_peer_t *peers, char (*keys)[SKN_KEY_TEXT_BYTES],
@@ -46,7 +46,7 @@ list_peers(skn_links_t *links, skn_endpoint_options_t *options,
     return status;
 }
 
-/* Sockets that are led through tunnels, where a node cannot be dialled. */
+/* Opens the sockets, with tunnels if a node cannot be dialled. */
 static skn_status_t
 open_both(skn_links_t *links, skn_endpoint_options_t *options,
           skn_endpoint_peer_t *peers, const char (*keys)[SKN_KEY_TEXT_BYTES],
@@ -107,9 +107,9 @@ skn_links_open_endpoint(skn_links_t *links, skn_error_t *error)
     return status;
 }
 
-/* --- made and taken apart ------------------------------------------------ */
+/* --- creating and destroying --------------------------------------------- */
 
-/* 32 hex digits, or none. */
+/* Reads 32 hex digits, or none. */
 static skn_status_t
 read_run(const char *text, uint8_t *run, skn_error_t *error)
 {
@@ -124,7 +124,8 @@ read_run(const char *text, uint8_t *run, skn_error_t *error)
     return SKN_OK;
 }
 
-/* Over the messages of all pipes; 0 without memory, as on all nodes then. */
+/* Hashes the schemas of all pipes; 0 if memory is short, which fails the run on
+ * comparison with other nodes. */
 static uint64_t
 hash_schemas(const skn_wiring_t *wiring)
 {
@@ -143,8 +144,9 @@ hash_schemas(const skn_wiring_t *wiring)
     return hash;
 }
 
-/* Of the bandwidth that is allowed, 0.1 s at most, as pace.c cuts them by the
- * rate that is measured: less stands in each other's way. 0: as usual. */
+/* The size of a fragment: at most 0.1 s of the allowed bandwidth, as pace.c
+ * does with the measured rate, so that fragments do not delay others for long.
+ * 0: the default. */
 static size_t
 fragment_bytes(uint64_t bytes_per_s)
 {

@@ -1,8 +1,7 @@
-/* link_ports.c - from parcels to records and back, edge by edge.
+/* link_ports.c - turns parcels into records and records into parcels, by edge.
  *
- * A peer with a key may still be wrong: whatever a record says is checked
- * against the ports before anything is done with it.
- * SPDX-License-Identifier: Apache-2.0 */
+ * A peer with a key may still be wrong: every value of a record is checked
+ * against the ports before it is used.  SPDX-License-Identifier: Apache-2.0 */
 #include <assert.h>
 #include <inttypes.h>
 #include <stdlib.h>
@@ -12,11 +11,11 @@
 #include "actors/links/link_inside.h"
 #include "transport/message/field.h"
 
-/* The largest message that a peer may make us hold. The biggest of ours is a
- * batch's activations: 2^16 samples of 2^11 units. */
+/* The largest message that a peer may make us hold. Our largest is a batch's
+ * activations: 2^16 samples of 2^11 units. */
 #define MESSAGE_BYTES_MAX ((size_t)512 << 20)
 
-/* --- from here to there -------------------------------------------------- */
+/* --- sending ------------------------------------------------------------- */
 
 uint64_t
 skn_links_seed(const skn_wiring_t *wiring)
@@ -37,8 +36,8 @@ skn_links_coding_key(uint64_t seed, uint32_t edge, uint64_t number)
     return skn_draw_key(seed, SKN_DRAW_CODING, edge) ^ number;
 }
 
-/* Random bits of a lossy coding: of the batch where a message has one, so that
- * a run that resumes rounds as one that was never stopped. */
+/* The random bits of a lossy coding depend on the batch, if the message has
+ * one, so that a resumed run rounds like one that was never stopped. */
 static uint64_t
 coding_key(const skn_links_t *links, const skn_export_t *gate,
            const void *message)
@@ -84,8 +83,8 @@ send_end(skn_links_t *links, skn_export_t *gate, skn_error_t *error)
     return skn_links_send(&links->peers[gate->node], &record, NULL, error);
 }
 
-/* A receiver is done with messages; the sender learns what the slowest of its
- * node has done. */
+/* Takes the credit of a receiver; the sender gets what the slowest receiver of
+ * the node has returned. */
 static void
 note_credit(skn_links_t *links, const skn_parcel_t *parcel)
 {
@@ -143,9 +142,9 @@ skn_links_take_parcel(skn_links_t *links, const skn_parcel_t *parcel,
     }
 }
 
-/* --- from there to here -------------------------------------------------- */
+/* --- receiving ----------------------------------------------------------- */
 
-/* Counts what ends the run, by its reason; gives `status` back. */
+/* Counts an error that ends the run, by its reason; returns `status`. */
 static skn_status_t
 counted(skn_link_peer_t *peer, skn_record_reason_t reason, skn_status_t status)
 {
@@ -154,8 +153,9 @@ counted(skn_link_peer_t *peer, skn_record_reason_t reason, skn_status_t status)
     return status;
 }
 
-/* The edge that a peer names, if it is one between us; `of_import`: one that
- * it sends on. NULL and a filled `error`: it has broken the protocol. */
+/* The port of the edge that a peer names, if the edge is between us;
+ * `of_import`: one on which the peer sends. If not, the peer has broken the
+ * protocol: SKN_PORT_NONE and a filled `error`. */
 static uint32_t
 port_of(const skn_links_t *links, skn_link_peer_t *peer, uint32_t edge,
         bool of_import, skn_error_t *error)
@@ -201,7 +201,7 @@ land(skn_links_t *links, const skn_import_t *import, skn_parcel_type_t type,
     return status;
 }
 
-/* The message is dropped if its numbers are none of training. */
+/* Checks the message's numbers, and drops it if no sound training has them. */
 static skn_status_t
 look_at_values(skn_links_t *links, skn_link_peer_t *peer, skn_import_t *import,
                void *message, skn_error_t *error)
@@ -302,7 +302,7 @@ take_credit(skn_links_t *links, skn_link_peer_t *peer,
     return skn_outlet_put(gate->control, &parcel, error);
 }
 
-/* Another node's failure becomes ours, in its words. */
+/* Makes another node's failure ours, with the same text. */
 static skn_status_t
 take_fail(const skn_links_t *links, const skn_link_peer_t *peer,
           const skn_record_t *record, const skn_wire_t *wire,
@@ -318,7 +318,7 @@ take_fail(const skn_links_t *links, const skn_link_peer_t *peer,
         bytes = sizeof(text) - 1;
     memcpy(text, wire->frame[0].at, bytes);
     text[bytes] = '\0';
-    for (size_t k = 0; k < bytes; k++) /* it goes to terminals, and to JSON */
+    for (size_t k = 0; k < bytes; k++) /* it reaches terminals and JSON */
         if (text[k] < ' ' || text[k] > '~')
             text[k] = '?';
     status = skn_fail(error, status, "node '%s': %s", peer->node->name, text);

@@ -1,7 +1,7 @@
-/* link_tunnels.c - links to nodes that nobody can dial.
+/* link_tunnels.c - opens tunnels for links to nodes that cannot be dialled.
  *
- * Who is dialled, and through whom, follows from the list of nodes alone, so
- * that all nodes agree.  SPDX-License-Identifier: Apache-2.0 */
+ * Dialling and relaying depend only on the list of nodes, so that all nodes
+ * agree.  SPDX-License-Identifier: Apache-2.0 */
 #include <stdlib.h>
 #include <string.h>
 
@@ -43,9 +43,10 @@ skn_links_open_tunnels(skn_links_t *links,
     return links->tunnels ? SKN_OK : error->status;
 }
 
-/* --- whose fault it is --------------------------------------------------- */
+/* --- silent relays ------------------------------------------------------- */
 
-/* A pulse a second: so long nobody is silent who lives and is heard. */
+/* A pulse is sent every second, so a live and reachable node is never silent
+ * for this long. */
 #define RELAY_DOUBT_NS UINT64_C(2000000000)
 
 static const skn_link_peer_t *

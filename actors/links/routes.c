@@ -1,4 +1,4 @@
-/* routes.c - who dials whom, and through whom.
+/* routes.c - computes which node relays to nodes without an address.
  * SPDX-License-Identifier: Apache-2.0 */
 #include "actors/links/routes.h"
 

@@ -1,5 +1,5 @@
-/* system_load.c - the union of the times that some actors are at work.
- * SPDX-License-Identifier: Apache-2.0 */
+/* system_load.c - computes the time in which at least one actor of a core
+ * works.  SPDX-License-Identifier: Apache-2.0 */
 #include "actors/machine/system_load.h"
 
 /* A tick is 16 ns: 52 bits of them are two years. */
@@ -15,8 +15,8 @@ skn_load_init(skn_load_t *load, int core)
     atomic_init(&load->ticks, 0);
 }
 
-/* Since the first of those who are at work began, whose clock may have been
- * read later than ours. */
+/* The ticks since the first working actor began, whose clock may have been read
+ * later than ours. */
 static uint64_t
 ticks_since(uint64_t now, uint64_t now_ns)
 {

@@ -1,7 +1,7 @@
-/* system_machine.c - one hwloc topology for all systems of a process.
+/* system_machine.c - keeps one hwloc topology for all systems of a process.
  *
- * This file owns: the topology read last, and how many use it. A topology that
- * was read for other units stays until the last of its users has dropped it.
+ * This file owns: the topology read last, and the number of its users. An older
+ * topology, read for other units, stays until its last user has dropped it.
  * SPDX-License-Identifier: Apache-2.0 */
 #include "actors/machine/system_machine.h"
 
@@ -16,14 +16,15 @@
 typedef struct machine {
     struct machine *next;
     hwloc_topology_t topology;
-    cpu_set_t units; /* of the process, when it was read */
+    cpu_set_t units; /* the process's units when it was read */
     size_t users;
 } machine_t;
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static machine_t *machines; /* the newest first */
 
-/* Without the flag hwloc shows units that taskset has taken away. */
+/* Reads the topology. Without the flag, hwloc would include units that taskset
+ * has taken away. */
 static skn_status_t
 read_machine(hwloc_topology_t *topology, skn_error_t *error)
 {
@@ -40,8 +41,9 @@ read_machine(hwloc_topology_t *topology, skn_error_t *error)
                     "hwloc cannot read this machine: %s", strerror(errno));
 }
 
-/* With the lock. The main thread's units are the process's: a control group or
- * taskset changes them, and our own threads are never the main one. */
+/* Call it with the lock held. The main thread's units are the process's: a
+ * control group or taskset changes them, and our own threads are never the main
+ * one. */
 static machine_t *
 newest(skn_error_t *error)
 {
@@ -65,7 +67,8 @@ newest(skn_error_t *error)
     return machine;
 }
 
-/* With the lock. Frees those that nobody uses; also the newest if `all`. */
+/* Call it with the lock held. Frees unused topologies; also the newest if
+ * `all`. */
 static void
 sweep(bool all)
 {
@@ -105,8 +108,8 @@ skn_machine_drop(hwloc_topology_t topology)
     (void)pthread_mutex_unlock(&lock);
 }
 
-/* At the end of the process, and when a host unloads the library. In a child of
- * fork() the lock may be that of a thread which is not there. */
+/* Runs at the end of the process, and when a host unloads the library. In a
+ * child of fork() the lock may belong to a thread that does not exist there. */
 __attribute__((destructor)) static void
 forget(void)
 {

@@ -1,4 +1,4 @@
-/* system_machine.h - this machine as hwloc sees it, read once a process.
+/* system_machine.h - the hwloc topology of this machine, read once per process.
  * SPDX-License-Identifier: Apache-2.0 */
 #ifndef ACTORS_MACHINE_SYSTEM_MACHINE_H
 #define ACTORS_MACHINE_SYSTEM_MACHINE_H
@@ -7,12 +7,12 @@
 
 #include "skein/error.h"
 
-/* The units that the process may use. Reading them takes some ten milliseconds
- * of processor time, so all who ask share one topology, which nobody changes;
- * it is read again when the process was given other units meanwhile. NULL and a
- * filled `error`. Any thread. */
+/* Gets the topology of the units that the process may use. Reading it takes
+ * some ten milliseconds of processor time, so all callers share one, which must
+ * not be changed; it is read again if the process was given other units
+ * meanwhile. NULL and a filled `error` on failure. Any thread. */
 hwloc_topology_t skn_machine_keep(skn_error_t *error);
-/* Says that the one who kept it needs it no more. */
+/* Drops a topology that skn_machine_keep returned. */
 void skn_machine_drop(hwloc_topology_t topology);
 
 #endif

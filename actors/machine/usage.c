@@ -1,4 +1,4 @@
-/* usage.c - CPU time and resident memory, as the system counts them.
+/* usage.c - reads CPU time and resident memory from the system.
  * SPDX-License-Identifier: Apache-2.0 */
 #include "actors/machine/usage.h"
 

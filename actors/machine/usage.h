@@ -1,4 +1,4 @@
-/* usage.h - what the process has used so far.
+/* usage.h - the CPU time and memory that the process has used.
  * SPDX-License-Identifier: Apache-2.0 */
 #ifndef ACTORS_MACHINE_USAGE_H
 #define ACTORS_MACHINE_USAGE_H
@@ -10,11 +10,11 @@ typedef struct skn_usage {
     uint64_t rss_bytes;
 } skn_usage_t;
 
-/* Any thread. What the system does not tell is 0. */
+/* Any thread. Values that the system does not report are 0. */
 void skn_usage_now(skn_usage_t *usage);
 
-/* CPU time of the calling thread, and how long it was ready to run and had no
- * core. What the system does not tell is left as it is. */
+/* Gets the CPU time of the calling thread, and how long it was ready to run but
+ * had no core. Values that the system does not report are left unchanged. */
 void skn_usage_thread(uint64_t *ran_ns, uint64_t *queued_ns);
 
 #endif

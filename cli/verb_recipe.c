@@ -211,7 +211,7 @@ static skn_status_t
 count_nodes(recipe_t *recipe, bool elastic, skn_error_t *error)
 {
     size_t listed = recipe->model->node_count;
-    bool chosen = recipe->engine->lists_nodes; /* and the file does not */
+    bool chosen = recipe->engine->lists_nodes; /* of the list, if elastic */
     recipe->nodes = listed > 0 ? (uint32_t)listed : NODES_DEFAULT;
     skn_status_t status = cli_count(
         recipe->call, "nodes", SKN_CLUSTER_NODES_MAX, &recipe->nodes, error);

@@ -1,5 +1,5 @@
-/* holdings.h - the checkpoints in the folders of a run, and which folder has
- * which of their files.  SPDX-License-Identifier: Apache-2.0 */
+/* holdings.h - lists the checkpoints in the folders of a run's nodes.
+ * SPDX-License-Identifier: Apache-2.0 */
 #ifndef CLI_HOLDINGS_H
 #define CLI_HOLDINGS_H
 

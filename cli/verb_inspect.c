@@ -1,5 +1,5 @@
-/* verb_inspect.c - skein inspect: prints the content of a run folder or
- * checkpoint.  SPDX-License-Identifier: Apache-2.0 */
+/* verb_inspect.c - skein inspect: prints what a run folder holds.
+ * SPDX-License-Identifier: Apache-2.0 */
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>

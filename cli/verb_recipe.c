@@ -1,5 +1,4 @@
-/* verb_recipe.c - skein recipe: prints the batch file or script that runs a
- * model on a cluster.
+/* verb_recipe.c - skein recipe: prints a script that runs a model on a cluster.
  *
  * A recipe is a text with placeholders for values of the file and the options.
  * tests/e2e/slurm.sh and mpi.sh run the texts of Slurm and mpirun;

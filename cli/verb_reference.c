@@ -1,5 +1,5 @@
-/* verb_reference.c - skein reference, skein schema: print the keys of model
- * files.  SPDX-License-Identifier: Apache-2.0 */
+/* verb_reference.c - skein reference, skein schema: print a model's keys.
+ * SPDX-License-Identifier: Apache-2.0 */
 #include "topology/model/reference.h"
 
 #include <string.h>

@@ -173,7 +173,7 @@ void skn_links_tell_silent(skn_links_t *links);
 void skn_links_tell_waiting(skn_links_t *links);
 void skn_links_tell_traffic(skn_links_t *links);
 void skn_links_tell_end(skn_links_t *links);
-/* "b (tcp://10.0.0.2:7001), c (...)": who is not ready. */
+/* Lists the nodes that are not ready: "b (tcp://10.0.0.2:7001), c (...)". */
 void skn_links_missing(const skn_links_t *links, char *text, size_t text_bytes);
 
 /* link_open.c: the functions of skn_link_driver_t. */

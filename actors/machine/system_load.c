@@ -1,5 +1,5 @@
-/* system_load.c - computes the time in which at least one actor of a core
- * works.  SPDX-License-Identifier: Apache-2.0 */
+/* system_load.c - computes the time in which any actor of a core works.
+ * SPDX-License-Identifier: Apache-2.0 */
 #include "actors/machine/system_load.h"
 
 /* A tick is 16 ns: 52 bits of them are two years. */

@@ -157,7 +157,7 @@ struct skn_actor {
     uint64_t unsent; /* messages in all outboxes: more than 0 is "blocked" */
     uint32_t open_edges; /* other in-edges that have not ended */
     uint32_t open_peers; /* in-edges of peer pipes that have not ended */
-    uint64_t quiet_ns;   /* when the last parcel came (waiting.h); 0: unknown */
+    uint64_t quiet_ns;   /* time of the last parcel (waiting.h); 0: unknown */
     uint32_t told_count; /* reports since then of what it waits for */
     uint64_t now_ns;     /* when the message in hand was taken */
     uint64_t waited_ns;  /* time spent waiting for the message in hand */

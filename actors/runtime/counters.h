@@ -28,7 +28,7 @@ typedef struct skn_actor_counters {
     uint64_t waiting_ns;  /* while there was nothing to do */
     uint64_t handling_ns; /* in a handler, a timer, produce, start, drain */
     uint64_t blocked_ns;  /* while an outbox waited for credit */
-    uint64_t remote_ns;   /* of waiting_ns: until one of another node came */
+    uint64_t remote_ns;   /* of waiting_ns: for messages of other nodes */
     uint64_t open_ns;     /* of handling_ns: the first open */
     uint64_t ran_ns;      /* CPU time of the thread; 0: unknown */
     uint64_t queued_ns;   /* runnable, but without a core */

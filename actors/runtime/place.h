@@ -35,7 +35,7 @@ typedef enum skn_place_type {
 
 typedef struct skn_place {
     _Atomic(const char *) name; /* name of the message or timer */
-    _Atomic uint64_t since_ns;  /* when the thread came here */
+    _Atomic uint64_t since_ns;  /* when the thread entered it */
     _Atomic uint32_t type;      /* skn_place_type_t */
 } skn_place_t;
 

@@ -1,5 +1,5 @@
-/* placement.c - chooses the processing units of threads and binds them, by
- * hwloc.  SPDX-License-Identifier: Apache-2.0 */
+/* placement.c - chooses processing units for threads and binds them.
+ * SPDX-License-Identifier: Apache-2.0 */
 #include "actors/runtime/placement.h"
 
 #include <errno.h>

@@ -1,6 +1,7 @@
-/* reporting.h - reports that only Skein's own kinds of actors make to the
- * runtime, beyond skein/actor.h: warnings, and when the run is being saved. For
- * the actor's thread.  SPDX-License-Identifier: Apache-2.0 */
+/* reporting.h - reports to the runtime that only Skein's own kinds may make.
+ *
+ * They add to skein/actor.h: warnings, and when the run is being saved. For the
+ * actor's thread.  SPDX-License-Identifier: Apache-2.0 */
 #ifndef ACTORS_RUNTIME_REPORTING_H
 #define ACTORS_RUNTIME_REPORTING_H
 

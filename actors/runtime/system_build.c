@@ -1,5 +1,4 @@
-/* system_build.c - creates the actors and inboxes of a wiring, and destroys
- * them.
+/* system_build.c - creates and destroys the actors and inboxes of a wiring.
  *
  * The host's thread creates everything before the actors' threads start, and
  * destroys it after they have been joined. Actors of other nodes have empty

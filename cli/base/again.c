@@ -1,5 +1,5 @@
-/* again.c - prints the command line that resumes a stopped run, quoted for a
- * shell.  SPDX-License-Identifier: Apache-2.0 */
+/* again.c - prints the shell command that resumes a stopped run.
+ * SPDX-License-Identifier: Apache-2.0 */
 #include "cli/base/again.h"
 
 #include <stdlib.h>

@@ -1,4 +1,4 @@
-/* again.h - prints the command line that resumes a stopped run.
+/* again.h - prints the shell command that resumes a stopped run.
  * SPDX-License-Identifier: Apache-2.0 */
 #ifndef CLI_BASE_AGAIN_H
 #define CLI_BASE_AGAIN_H

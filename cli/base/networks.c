@@ -1,5 +1,5 @@
-/* networks.c - finds the networks in an ensemble's folder and checks their
- * configs.  SPDX-License-Identifier: Apache-2.0 */
+/* networks.c - finds an ensemble's networks and checks their configs.
+ * SPDX-License-Identifier: Apache-2.0 */
 #include "cli/base/networks.h"
 
 #include <inttypes.h>

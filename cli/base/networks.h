@@ -1,5 +1,7 @@
-/* networks.h - the folders of the networks of an ensemble: network-1, ... in
- * the folder of the ensemble.  SPDX-License-Identifier: Apache-2.0 */
+/* networks.h - finds the folders of an ensemble's networks: network-1, ...
+ *
+ * They are in the folder of the ensemble.
+ * SPDX-License-Identifier: Apache-2.0 */
 #ifndef CLI_BASE_NETWORKS_H
 #define CLI_BASE_NETWORKS_H
 

@@ -1,5 +1,4 @@
-/* polite.c - once a second samples the machine, decides, and confines the
- * worker.
+/* polite.c - samples the machine every second and confines the worker.
  *
  * This file owns: the events `idle` and the sums of harvested time.
  * SPDX-License-Identifier: Apache-2.0 */

@@ -32,7 +32,7 @@ typedef struct cli_polite_options {
 void cli_polite_options_of(const skn_model_idle_t *idle, bool may_stop,
                            cli_polite_options_t *options);
 
-/* What the caller should do with the worker. */
+/* The action that the caller should take on the worker. */
 typedef enum cli_polite_wish {
     CLI_POLITE_STAY,
     CLI_POLITE_LEAVE,      /* the machine will be taken away: stop cleanly,

@@ -1,5 +1,5 @@
-/* process.h - helpers for the command's processes: children, exit codes,
- * folders, standard streams.  SPDX-License-Identifier: Apache-2.0 */
+/* process.h - system calls of the command's processes: children, folders, ends.
+ * SPDX-License-Identifier: Apache-2.0 */
 #ifndef CLI_BASE_PROCESS_H
 #define CLI_BASE_PROCESS_H
 

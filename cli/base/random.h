@@ -1,5 +1,6 @@
-/* random.h - random numbers that are the same for the same seed: SplitMix64
- * (Steele, Lea, Flood 2014).  SPDX-License-Identifier: Apache-2.0 */
+/* random.h - a random number generator that is reproducible from its seed.
+ *
+ * SplitMix64 (Steele, Lea, Flood 2014).  SPDX-License-Identifier: Apache-2.0 */
 #ifndef CLI_BASE_RANDOM_H
 #define CLI_BASE_RANDOM_H
 

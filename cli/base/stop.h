@@ -1,5 +1,4 @@
-/* stop.h - the signals that ask a run to save and stop, and what each one
- * means.
+/* stop.h - receives the signals that ask a run to save and stop.
  *
  *     SIGTERM, SIGHUP, SIGUSR1,    save and end, once, however often and in
  *     SIGUSR2, SIGXCPU             which order: schedulers repeat them

@@ -1,5 +1,5 @@
-/* training.h - runs a training in this process, for the verbs `train` and
- * `node`.  SPDX-License-Identifier: Apache-2.0 */
+/* training.h - runs one training, for the verbs `train` and `node`.
+ * SPDX-License-Identifier: Apache-2.0 */
 #ifndef CLI_BASE_TRAINING_H
 #define CLI_BASE_TRAINING_H
 

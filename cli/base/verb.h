@@ -1,5 +1,4 @@
-/* verb.h - the table that defines a verb, and the functions that every verb
- * uses.
+/* verb.h - the table that defines a verb, and functions for all verbs.
  *
  * A verb is one const table: name, one-line help, synopsis, its options, and
  * the function that runs it. Help, completion and manual pages come from it.

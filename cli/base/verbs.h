@@ -1,5 +1,5 @@
-/* verbs.h - declares the table of every verb; each is defined in the verb's
- * file.  SPDX-License-Identifier: Apache-2.0 */
+/* verbs.h - declares the tables of all verbs.
+ * SPDX-License-Identifier: Apache-2.0 */
 #ifndef CLI_BASE_VERBS_H
 #define CLI_BASE_VERBS_H
 

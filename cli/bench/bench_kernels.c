@@ -1,5 +1,4 @@
-/* bench_kernels.c - measures every kernel of the instruction set in use against
- * measured roofs.
+/* bench_kernels.c - measures all kernels of an instruction set against roofs.
  *
  * Shapes are those of training: batches of 512 points, 512 hidden units and a
  * bias, 4,096 negatives and the labels of the batch.

@@ -1,6 +1,6 @@
-/* bench_registers.c - the loops that measure the roofs, compiled once per
- * instruction set (-DSKN_ISA=avx2), as is kernels/variant.c.
+/* bench_registers.c - the loops that measure the roofs of an instruction set.
  *
+ * Compiled once per instruction set (-DSKN_ISA=avx2), as is kernels/variant.c.
  * Each loop has independent chains of one operation, as many as hide its
  * latency and still fit into the registers. They begin with different numbers;
  * otherwise a compiler would merge them.

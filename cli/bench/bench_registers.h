@@ -1,5 +1,5 @@
-/* bench_registers.h - the loops that measure the most that one core can do with
- * an instruction set.  SPDX-License-Identifier: Apache-2.0 */
+/* bench_registers.h - the loops that measure the roofs of an instruction set.
+ * SPDX-License-Identifier: Apache-2.0 */
 #ifndef CLI_BENCH_BENCH_REGISTERS_H
 #define CLI_BENCH_BENCH_REGISTERS_H
 

@@ -1,8 +1,8 @@
-/* bench_table.c - measures kernels on rows of a table in memory: the embedding
- * of a sample, and the optimizers.
+/* bench_table.c - measures kernels on rows of a table in memory.
  *
- * A batch touches 4,096 of the table's rows, ascending; no row is used again
- * before it has left the caches.  SPDX-License-Identifier: Apache-2.0 */
+ * These are the embedding of a sample, and the optimizers. A batch touches
+ * 4,096 of the table's rows, ascending; no row is used again before it has left
+ * the caches.  SPDX-License-Identifier: Apache-2.0 */
 #include "cli/bench/bench_roofs.h"
 
 #define TABLE_COLUMN 513        /* 512 hidden units and the bias */

@@ -1,5 +1,5 @@
-/* admission.c - admits members to a run, and refuses wrong settings and second
- * processes with the same key.  SPDX-License-Identifier: Apache-2.0 */
+/* admission.c - admits members to a run and refuses wrong or second processes.
+ * SPDX-License-Identifier: Apache-2.0 */
 #include "cli/elastic/admission.h"
 
 #include <stdlib.h>

@@ -1,8 +1,8 @@
-/* ask.h - answers questions from the newest checkpoint of a run whose nodes are
- * all on this machine.
+/* ask.h - answers questions from the newest checkpoint of a live run.
  *
- * `skein predict` reads the checkpoint's parts from the nodes' folders; its
- * process lives until there is a newer checkpoint.
+ * All of its nodes are on this machine. `skein predict` reads the checkpoint's
+ * parts from the nodes' folders; its process lives until there is a newer
+ * checkpoint.
  * SPDX-License-Identifier: Apache-2.0 */
 #ifndef CLI_ELASTIC_ASK_H
 #define CLI_ELASTIC_ASK_H

@@ -1,5 +1,7 @@
-/* balancing.h - connects topology/elastic/balance.h to a coordinator: to its
- * journal, its orders and its messages.  SPDX-License-Identifier: Apache-2.0 */
+/* balancing.h - applies the balance of a run: journal, membership, messages.
+ *
+ * Connects topology/elastic/balance.h to the coordinator.
+ * SPDX-License-Identifier: Apache-2.0 */
 #ifndef CLI_ELASTIC_BALANCING_H
 #define CLI_ELASTIC_BALANCING_H
 

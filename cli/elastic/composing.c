@@ -1,5 +1,5 @@
-/* composing.c - collects the cuts of members and composes a checkpoint from
- * them.  SPDX-License-Identifier: Apache-2.0 */
+/* composing.c - collects members' cuts and composes a checkpoint from them.
+ * SPDX-License-Identifier: Apache-2.0 */
 #include "cli/elastic/composing.h"
 
 #include <inttypes.h>

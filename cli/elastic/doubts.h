@@ -1,5 +1,4 @@
-/* doubts.h - counts the failures to read a chosen checkpoint; two disqualify
- * it.
+/* doubts.h - counts failures per checkpoint; two disqualify it.
  *
  * The coordinator chooses by names and lengths of files; their content is read
  * when a generation begins. If that fails twice for one checkpoint, an older

@@ -1,5 +1,5 @@
-/* harvested.h - the account of how a run used its members' time: in the
- * journal, as an event, as text.  SPDX-License-Identifier: Apache-2.0 */
+/* harvested.h - writes the account of members' time as JSON and as text.
+ * SPDX-License-Identifier: Apache-2.0 */
 #ifndef CLI_ELASTIC_HARVESTED_H
 #define CLI_ELASTIC_HARVESTED_H
 

@@ -1,10 +1,9 @@
-/* leaving.h - makes several nodes of `skein torture` leave at the same moment,
- * and checks that no part of the run is lost.
+/* leaving.h - makes nodes leave a test run together and checks what they leave.
  *
- * The machines of nodes that have left belong to others: the nodes' folders are
- * removed. Then each part of the newest checkpoint must be on two of the nodes
- * that stayed, or on the only one that did. If all nodes leave, there is no
- * node to take over, and the folders stay.
+ * For `skein torture`. The machines of nodes that have left belong to others:
+ * the nodes' folders are removed. Then each part of the newest checkpoint must
+ * be on two of the nodes that stayed, or on the only one that did. If all nodes
+ * leave, there is no node to take over, and the folders stay.
  * SPDX-License-Identifier: Apache-2.0 */
 #ifndef CLI_ELASTIC_LEAVING_H
 #define CLI_ELASTIC_LEAVING_H

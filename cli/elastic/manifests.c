@@ -1,5 +1,7 @@
-/* manifests.c - keeps manifests for members that begin from a checkpoint of
- * which they hold only parts.  SPDX-License-Identifier: Apache-2.0 */
+/* manifests.c - keeps the manifests of checkpoints that members hold, by seal.
+ *
+ * A member needs the manifest to begin from a checkpoint of which it holds only
+ * parts.  SPDX-License-Identifier: Apache-2.0 */
 #include "cli/elastic/manifests.h"
 
 #include <stdlib.h>

@@ -1,5 +1,5 @@
-/* member_end.c - prints the last event of `skein member` and chooses its exit
- * code.  SPDX-License-Identifier: Apache-2.0 */
+/* member_end.c - the last event and the exit code of `skein member`.
+ * SPDX-License-Identifier: Apache-2.0 */
 #include "cli/elastic/member_end.h"
 
 #include <string.h>

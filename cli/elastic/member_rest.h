@@ -1,5 +1,5 @@
-/* member_rest.h - lets a member that has returned its memory wait until its
- * machine has enough again.  SPDX-License-Identifier: Apache-2.0 */
+/* member_rest.h - waits until the machine's memory suffices for a member again.
+ * SPDX-License-Identifier: Apache-2.0 */
 #ifndef CLI_ELASTIC_MEMBER_REST_H
 #define CLI_ELASTIC_MEMBER_REST_H
 

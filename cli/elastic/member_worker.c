@@ -1,5 +1,6 @@
-/* member_worker.c - runs `skein node` for one generation: its command line, its
- * output, its end.  SPDX-License-Identifier: Apache-2.0 */
+/* member_worker.c - starts, reads and ends a member's worker for a generation.
+ *
+ * The worker is `skein node`.  SPDX-License-Identifier: Apache-2.0 */
 #include "cli/elastic/member_worker.h"
 
 #include <errno.h>

@@ -1,9 +1,8 @@
-/* run_journal.h - the journal in the run's folder, from which a restarted
- * coordinator knows the state of its run.
+/* run_journal.h - the journal of a run, from which a coordinator restarts.
  *
- * A line is written before anything that it records is announced. After a line
- * could not be written, no more are: `broken` has the reason, and the
- * coordinator ends.  SPDX-License-Identifier: Apache-2.0 */
+ * It is in the run's folder. A line is written before anything that it records
+ * is announced. After a line could not be written, no more are: `broken` has
+ * the reason, and the coordinator ends.  SPDX-License-Identifier: Apache-2.0 */
 #ifndef CLI_ELASTIC_RUN_JOURNAL_H
 #define CLI_ELASTIC_RUN_JOURNAL_H
 

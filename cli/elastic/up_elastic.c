@@ -1,5 +1,5 @@
-/* up_elastic.c - skein up for a run with a coordinator: starts a crew, shows
- * it.  SPDX-License-Identifier: Apache-2.0 */
+/* up_elastic.c - skein up for a run with a coordinator.
+ * SPDX-License-Identifier: Apache-2.0 */
 #include "cli/elastic/up_elastic.h"
 
 #include <signal.h>

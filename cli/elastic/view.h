@@ -1,5 +1,4 @@
-/* view.h - shows a run on a terminal: its nodes on the left, questions on the
- * right, events below.
+/* view.h - draws a run on the terminal in boxes, and restores the terminal.
  *
  *      gen 3  batch 412 of 1160 [####......]  epoch 4  loss 3.214  P@1 .581
  *     -nodes----------------------------------+-ask--------------------------
@@ -9,7 +8,8 @@
  *      n1 is gone
  *
  * Drawing is pure: a view becomes lines of text. Only open, close and draw
- * touch the terminal. One thread.  SPDX-License-Identifier: Apache-2.0 */
+ * touch the terminal. One thread.
+ * SPDX-License-Identifier: Apache-2.0 */
 #ifndef CLI_ELASTIC_VIEW_H
 #define CLI_ELASTIC_VIEW_H
 

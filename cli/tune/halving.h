@@ -57,7 +57,7 @@ void cli_halving_fit(cli_halving_t *halving, const cli_halving_pace_t *pace,
                      double left_s);
 
 /* The standard error of the difference of two shares of `points` points, as if
- * these were drawn anew: binomial, so rather too great. */
+ * these were drawn again each time: binomial, so rather too great. */
 double cli_halving_error(double share, double other, double points);
 
 /* Reads "90", "90s", "10m" or "1.5h". False: the text is not a time. */

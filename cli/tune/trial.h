@@ -1,8 +1,8 @@
-/* trial.h - runs one trial of a tuning: `skein train` as a separate process, up
- * to the score of its last epoch.
+/* trial.h - runs one trial of a tuning in a separate process.
  *
- * In a separate process, a trial that runs out of memory, or hits a bug, costs
- * only itself.  SPDX-License-Identifier: Apache-2.0 */
+ * The process is `skein train`, up to the score of its last epoch. A trial that
+ * runs out of memory, or hits a bug, costs only itself.
+ * SPDX-License-Identifier: Apache-2.0 */
 #ifndef CLI_TUNE_TRIAL_H
 #define CLI_TUNE_TRIAL_H
 

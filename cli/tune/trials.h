@@ -1,13 +1,12 @@
-/* trials.h - keeps the results of a tuning's trials in a journal, each as soon
- * as it is known.
+/* trials.h - writes and reads the journal of a tuning's trials.
  *
  *     {"tune":1, "config":..., "seed":1, ...}                     the head
  *     {"round":0, "candidate":0, "score":0.55, ...}               a trial
  *     {"candidates":16, "ends":3}               what the budget allows
  *
- * These are lines of a journal (formats/folder/journal.h): after a crash, the
- * next process continues after the last finished trial.
- * SPDX-License-Identifier: Apache-2.0 */
+ * These are lines of a journal (formats/folder/journal.h), each written as soon
+ * as its result is known: after a crash, the next process continues after the
+ * last finished trial.  SPDX-License-Identifier: Apache-2.0 */
 #ifndef CLI_TUNE_TRIALS_H
 #define CLI_TUNE_TRIALS_H
 

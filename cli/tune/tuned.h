@@ -1,5 +1,7 @@
-/* tuned.h - writes the model file that a tuning results in: the user's file
- * with the keys that were found.  SPDX-License-Identifier: Apache-2.0 */
+/* tuned.h - writes the model file that a tuning results in.
+ *
+ * It is the user's file with the keys that were found.
+ * SPDX-License-Identifier: Apache-2.0 */
 #ifndef CLI_TUNE_TUNED_H
 #define CLI_TUNE_TUNED_H
 

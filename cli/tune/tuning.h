@@ -1,5 +1,5 @@
-/* tuning.h - runs the rounds of a tuning, trial after trial, until the best
- * candidate is known.  SPDX-License-Identifier: Apache-2.0 */
+/* tuning.h - runs the rounds of a tuning, one trial after the other.
+ * SPDX-License-Identifier: Apache-2.0 */
 #ifndef CLI_TUNE_TUNING_H
 #define CLI_TUNE_TUNING_H
 

@@ -1,5 +1,4 @@
-/* up.h - starts, reads and ends node processes, for `skein up` and elastic
- * runs.
+/* up.h - starts, reads and ends the node processes of a run.
  *
  *     up ──┬─ skein node a FILE --json       standard output: events
  *          ├─ skein node b FILE --json       standard error: errors

@@ -1,5 +1,5 @@
-/* up_report.c - prints the figures of all nodes, the verdict, and a joint
- * trace.  SPDX-License-Identifier: Apache-2.0 */
+/* up_report.c - collects and prints the measurements of all nodes of a run.
+ * SPDX-License-Identifier: Apache-2.0 */
 #include "cli/up/up_report.h"
 
 #include <errno.h>

@@ -1,9 +1,9 @@
-/* up_report.h - collects and prints the measurements of the nodes of `skein
- * up`.
+/* up_report.h - collects and prints the measurements of all nodes of a run.
  *
  * Nodes send their figures and traces as events. At the end there is a table
  * for each node, one verdict for the run, and one trace in which each node is a
- * process.  SPDX-License-Identifier: Apache-2.0 */
+ * process.
+ * SPDX-License-Identifier: Apache-2.0 */
 #ifndef CLI_UP_UP_REPORT_H
 #define CLI_UP_UP_REPORT_H
 

@@ -18,7 +18,7 @@ newest_first(const void *left, const void *right)
     return (a->generation < b->generation) - (a->generation > b->generation);
 }
 
-/* Adds the names of the checkpoints in folder `k`, sound or not. */
+/* Adds the names of the checkpoints in folder `k`, whether sound or not. */
 static skn_status_t
 add_names(cli_holdings_t *all, size_t k, skn_error_t *error)
 {

@@ -33,7 +33,7 @@
 /* The time after which a node that never connected counts as silent. For a node
  * that did connect, the link reports it by SUSPECT. */
 #define NEVER_CAME_NS UINT64_C(4000000000)
-/* The time during which failed handshakes are not reported. */
+/* The time after the start in which failed handshakes are not reported. */
 #define HANDSHAKES_NS UINT64_C(2000000000)
 /* The time after a failure for sending the others its cause. */
 #define LEAVE_NS UINT64_C(2000000000)

@@ -168,7 +168,7 @@ struct skn_actor {
     skn_clock_t *clock_here[SKN_CLOCKS_MAX];
     uint64_t timer_due_ns[SKN_TIMERS_MAX];
     skn_awaited_t awaited;
-    uint64_t restart_ns[5]; /* SKN_RESTARTS_MAX; the oldest is overwritten */
+    uint64_t restart_ns[5]; /* ACTOR_RESTARTS_MAX; the oldest is overwritten */
     uint32_t restart_next;
     skn_actor_counters_t counters;
     skn_error_t *misuse; /* the kind's first wrong call; OK: none */

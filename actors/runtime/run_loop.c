@@ -26,8 +26,8 @@
  * as a worker process has (cli/base/supervise.h). */
 #define ACTOR_RESTARTS_MAX 5
 #define RESTART_SPAN_NS ((uint64_t)60 * 1000 * 1000 * 1000)
-/* How long an actor produces before it checks its inboxes: ten times the cost
- * of a check. */
+/* How long an actor produces before it checks its inboxes: about ten times the
+ * cost of a check. */
 #define PRODUCE_NS 20000u
 
 SKN_MESSAGE_SCHEMA(skn_clock, "clock", 1, SKN_FIELDS_clock,

@@ -35,9 +35,8 @@ void cli_polite_options_of(const skn_model_idle_t *idle, bool may_stop,
 /* The action that the caller should take on the worker. */
 typedef enum cli_polite_wish {
     CLI_POLITE_STAY,
-    CLI_POLITE_LEAVE,      /* the machine will be taken away: stop cleanly,
-                            * now */
-    CLI_POLITE_GIVE_MEMORY /* others need the memory: stop cleanly, for now */
+    CLI_POLITE_LEAVE,      /* the machine will be taken away: stop now */
+    CLI_POLITE_GIVE_MEMORY /* others need the memory: stop for now */
 } cli_polite_wish_t;
 
 typedef struct cli_polite cli_polite_t;

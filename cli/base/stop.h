@@ -26,13 +26,11 @@ typedef enum cli_stop_news {
 /* The exit code after a second Ctrl-C, as in shells. */
 #define CLI_STOP_INSISTED 130
 
-/* { .descriptor = -1 } is closed. The caller sets the fields down to
- * `starter`. */
+/* { .descriptor = -1 } is closed. The caller sets the first five fields. */
 typedef struct cli_stop {
     const char *doing;     /* "saving a checkpoint": the effect of a signal */
     const char *insisting; /* "quit without saving": of a second Ctrl-C */
-    bool leashed;          /* SIGINT is left to the process that started this
-                            * one */
+    bool leashed;          /* SIGINT is left to the parent process */
     bool leased;           /* so are the other signals, which are forwarded */
     bool json;             /* only Ctrl-C is answered: events report the rest */
     pid_t starter;         /* the starting process; 0: nothing is forwarded */

@@ -28,8 +28,8 @@ become_worker(pid_t parent, int note)
 {
     (void)prctl(PR_SET_PDEATHSIG, SIGKILL);
     if (getppid() != parent)
-        _exit(skn_status_exit_code(SKN_UNAVAILABLE)); /* the parent has died
-                                                       * already */
+        /* The parent has died already. */
+        _exit(skn_status_exit_code(SKN_UNAVAILABLE));
     cli_stop_become_worker();
     (void)skn_report_crashes(note >= 0 ? note : STDERR_FILENO, NULL);
 }
@@ -77,8 +77,8 @@ watch(pid_t worker, cli_stop_t *stop, const cli_keeper_t *keeper,
     }
 }
 
-/* Waits until the run's memory is not needed by others any more; false if a
- * stop was requested meanwhile. */
+/* Waits until others do not need the run's memory any more; false if a stop was
+ * requested meanwhile, or the machine will be taken away. */
 static bool
 wait_for_memory(cli_stop_t *stop, const cli_keeper_t *keeper)
 {

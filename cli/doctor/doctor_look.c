@@ -27,7 +27,8 @@
  * descriptors. 64 actors and data files need this. */
 #define FILES_WANTED 1024u
 #define FILES_NEEDED 256u
-/* Below this not even the small sets train (plan.c: 96 MiB and the data). */
+/* With less, not even the small data sets train (plan_memory.c: 96 MiB and the
+ * data). */
 #define MEMORY_NEEDED ((uint64_t)256 << 20)
 #define MEMORY_WANTED ((uint64_t)1 << 30)
 #define DISK_WANTED ((uint64_t)1 << 30)

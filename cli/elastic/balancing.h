@@ -22,10 +22,10 @@ json_t *cli_balancing_json(const skn_balance_t *balance,
 void cli_balancing_read(const json_t *object, const skn_model_t *model,
                         double *speeds);
 /* Compares the nodes of each generation from when it runs. A verdict other than
- * GO_ON means that the generation should end: the membership then knows which
- * node is left out or taken back, and `text` explains it to people, with the
- * load of each node and the expected gain. `*looked` is the last generation
- * that was compared. */
+ * SKN_BALANCE_GO_ON means that the generation should end: the membership then
+ * knows which node is left out or taken back, and `text` explains it to people,
+ * with the load of each node and the expected gain. `*looked` is the last
+ * generation that was compared. */
 skn_balance_verdict_t cli_balancing_turn(skn_balance_t *balance,
                                          uint64_t *looked,
                                          const skn_model_t *model,

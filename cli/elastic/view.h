@@ -44,7 +44,7 @@ typedef struct cli_view {
     size_t node_count;
     cli_view_log_t happened, answers;
     cli_view_line_t question; /* the text typed so far */
-    bool asked;               /* it is complete, for cli_view_take_question */
+    bool asked;               /* it is complete, for the caller to take */
 } cli_view_t;
 
 /* Whether a view is possible: standard input and error are a terminal that is

@@ -1,5 +1,5 @@
-/* index.h - the options --index, --lists and --probes of verbs that rank
- * labels.  SPDX-License-Identifier: Apache-2.0 */
+/* index.h - the options --index, --lists and --probes of ranking verbs.
+ * SPDX-License-Identifier: Apache-2.0 */
 #ifndef CLI_INDEX_H
 #define CLI_INDEX_H
 

@@ -26,8 +26,8 @@
 typedef struct cli_admission {
     char *settings; /* the run's settings, from the coordinator's file */
     const char *const *names;
-    skn_control_t *control;             /* both set and owned */
-    const skn_membership_t *membership; /* by the caller */
+    skn_control_t *control;             /* set and owned by the caller */
+    const skn_membership_t *membership; /* set and owned by the caller */
     struct cli_admitted {
         char told[SKN_ERROR_TEXT_BYTES + 16]; /* reported refusal */
         uint64_t incarnation;  /* of the admitted process; 0: none was */

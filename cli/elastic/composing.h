@@ -1,6 +1,8 @@
-/* composing.h - composes the checkpoint from which a run with `recovery:
- * partial` continues: survivors' cuts over the newest checkpoint
- * (formats/checkpoint/cut.h).  SPDX-License-Identifier: Apache-2.0 */
+/* composing.h - collects members' cuts and composes a checkpoint from them.
+ *
+ * A run with `recovery: partial` continues from it: survivors' cuts over the
+ * newest checkpoint (formats/checkpoint/cut.h).
+ * SPDX-License-Identifier: Apache-2.0 */
 #ifndef CLI_ELASTIC_COMPOSING_H
 #define CLI_ELASTIC_COMPOSING_H
 
@@ -13,8 +15,7 @@
 
 /* { 0 } is empty. */
 typedef struct cli_composing {
-    skn_cut_t cut[SKN_CLUSTER_NODES_MAX]; /* newest of each member, or without
-                                     * files */
+    skn_cut_t cut[SKN_CLUSTER_NODES_MAX]; /* newest of each; no files: none */
     json_t *text;                   /* the manifest that was composed last */
     skn_cut_sum_t sum;              /* and its totals */
 } cli_composing_t;

@@ -40,7 +40,8 @@ struct cli_crew {
     /* --- inside --- */
     cli_up_node_t process[CLI_CREW_MAX];
     uint64_t due_ns[CLI_CREW_MAX];     /* when to restart it; 0: not */
-    uint32_t absence_ms[CLI_CREW_MAX]; /* restart after a leave; 0: none */
+    uint32_t absence_ms[CLI_CREW_MAX]; /* from a leave to the restart; 0:
+                                        * none */
     uint32_t ends[CLI_CREW_MAX];       /* ends in a row before it was of use */
     uint32_t count;                    /* number of places */
     cli_stop_t stop;

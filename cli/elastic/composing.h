@@ -16,8 +16,8 @@
 /* { 0 } is empty. */
 typedef struct cli_composing {
     skn_cut_t cut[SKN_CLUSTER_NODES_MAX]; /* newest of each; no files: none */
-    json_t *text;                   /* the manifest that was composed last */
-    skn_cut_sum_t sum;              /* and its totals */
+    json_t *text;      /* the manifest that was composed last */
+    skn_cut_sum_t sum; /* and its totals */
 } cli_composing_t;
 
 void cli_composing_fini(cli_composing_t *composing);

@@ -1,4 +1,4 @@
-/* balance.c - windows of load, a verdict on each, and what follows of some.
+/* balance.c - measures load in windows and derives the shares of nodes from it.
  * SPDX-License-Identifier: Apache-2.0 */
 #include "topology/elastic/balance.h"
 
@@ -7,15 +7,16 @@
 
 #define NODES_MAX 64u
 #define BALANCE_NS_PER_MS 1000000u
-/* What is busy for less is as fast as that: its share of the work says too
- * little about it. */
+/* A node that is busy for less counts as this busy: its share of the work is
+ * too small to measure its speed. */
 #define BUSY_MIN 0.02
 #define STEP_MAX 8.0
-/* Shares of which one is less than so much of the other tell what a row costs:
- * at least so much of what all of a batch costs by the row. */
+/* If one of two shares is less than SHARE_CHANGE of the other, the two costs
+ * determine the cost of a row: at least SLOPE_MIN of what a batch would cost if
+ * all of its cost were by the row. */
 #define SHARE_CHANGE 0.75
 #define SLOPE_MIN 0.01
-/* Speeds that a plan takes. */
+/* Speeds that a plan accepts. */
 #define SPEED_MIN 0.001
 #define SPEED_MAX 1000.0
 
@@ -30,26 +31,27 @@ typedef struct cost {
 
 typedef struct node {
     double speed, cores;
-    sample_t first, window, last; /* of what pays; of the window; newest */
-    double busy;                  /* of the last window; -1: not known */
-    cost_t cost;                  /* by the window or the move before this */
-    cost_t known;                 /* at the last move */
-    double share, batch_us;       /* then; 0: there was none */
-    uint64_t out_ms;              /* how long it was left out last */
+    /* at the start of the gain; at that of the window; the newest */
+    sample_t first, window, last;
+    double busy;            /* in the last window; -1: not known */
+    cost_t cost;            /* over the window, or at the last move */
+    cost_t known;           /* at the last move */
+    double share, batch_us; /* at the last move; 0: there was none */
+    uint64_t out_ms;        /* how long it was left out last */
     bool needed;
 } node_t;
 
 struct skn_balance {
     uint32_t count, least;
-    uint64_t trial;   /* who was left out last, until that is judged */
-    double former_us; /* what a batch took before */
+    uint64_t trial;   /* the node left out last, as a set, until judged */
+    double former_us; /* time of a batch before that */
     uint64_t begun_ns;
-    uint64_t set;          /* that trains; 0: none does */
+    uint64_t set;          /* the nodes that train; 0: none does */
     uint64_t window_ns;    /* when the window began */
-    uint64_t pays_ns;      /* since when it pays; 0: it does not */
-    double gain, gain_min; /* of the last window, least since it pays */
-    double batch_us;       /* what a batch took in it */
-    uint64_t moved_ns;     /* when it was dealt anew last; 0: never */
+    uint64_t pays_ns;      /* since when a move would pay; 0: it would not */
+    double gain, gain_min; /* last window's; least since a move would pay */
+    double batch_us;       /* time of a batch in the last window */
+    uint64_t moved_ns;     /* when rows were last dealt again; 0: never */
     uint64_t apart_ms;
     node_t node[NODES_MAX];
 };
@@ -118,7 +120,7 @@ skn_balance_load(skn_balance_t *balance, uint32_t number, uint64_t busy_us,
     node_t *node = &balance->node[number];
     if (at_us <= node->last.at_us || busy_us < node->last.busy_us ||
         batch < node->last.batch)
-        return; /* the same again, or a worker that is no more */
+        return; /* a repeated report, or one of a former worker */
     node->last = (sample_t){ busy_us, at_us, batch };
     if (node->window.at_us == 0)
         node->first = node->window = node->last;
@@ -135,7 +137,7 @@ busy_since(const node_t *node, const sample_t *since)
     return fmin(fmax(busy, BUSY_MIN), 1.0);
 }
 
-/* What a batch took, with what the node waited. */
+/* The time of a batch, including the node's waits. */
 static double
 batch_us_since(const node_t *node, const sample_t *since)
 {
@@ -143,7 +145,7 @@ batch_us_since(const node_t *node, const sample_t *since)
            (double)(node->last.batch - since->batch);
 }
 
-/* Whether each node has told of most of the window, and of batches in it. */
+/* True if each node has reported most of the window, and batches in it. */
 static bool
 is_whole(const skn_balance_t *balance)
 {
@@ -159,10 +161,10 @@ is_whole(const skn_balance_t *balance)
     return true;
 }
 
-/* What a batch has cost a node since then. Two costs of two shares tell its
- * parts, where more rows cost more, or fewer ones no less: then rows are next
- * to nothing of it. Else both parts are what they were, on a machine that is
- * faster or slower now. */
+/* The cost of a batch at a node since `since`. Two costs at two shares
+ * determine its two parts if more rows cost more. If fewer rows cost no less,
+ * rows are taken to cost next to nothing. Otherwise both parts keep their
+ * proportion, on a machine that is now faster or slower. */
 static cost_t
 find_cost(const skn_balance_t *balance, uint32_t number, const sample_t *since)
 {
@@ -182,8 +184,8 @@ find_cost(const skn_balance_t *balance, uint32_t number, const sample_t *since)
                      node->known.all_us * change };
 }
 
-/* What a batch costs all of `set` if rows are dealt so that it costs them the
- * same, or no more than the one that has most to do without any. */
+/* The cost of a batch if rows are dealt so that it costs all of `set` the same,
+ * but not less than the greatest cost of a node without rows. */
 static double
 find_even_us(const skn_balance_t *balance, uint64_t set)
 {
@@ -199,7 +201,8 @@ find_even_us(const skn_balance_t *balance, uint64_t set)
     return fmax((1 + fixed) / rate, most);
 }
 
-/* Whom the others would be faster without; 0: nobody. *us: a batch's cost. */
+/* The node that the others would be faster without, as a set; 0: none. *us: the
+ * cost of a batch then. */
 static uint64_t
 find_out(const skn_balance_t *balance, double *us)
 {
@@ -220,7 +223,7 @@ find_out(const skn_balance_t *balance, double *us)
     return out;
 }
 
-/* What a batch would gain by shares that make all nodes equally busy. */
+/* The gain per batch from shares that make all nodes equally busy. */
 static double
 find_gain(skn_balance_t *balance)
 {
@@ -241,14 +244,14 @@ find_gain(skn_balance_t *balance)
     return 1 / fmax(1 - most + us / balance->batch_us, BUSY_MIN) - 1;
 }
 
-/* The share that makes a batch cost `node` so much. */
+/* The share with which a batch costs `node` `us` microseconds. */
 static double
 share_for(const node_t *node, double us)
 {
     return fmax(us - node->cost.fixed_us, 0) / node->cost.all_us;
 }
 
-/* Costs over all of the time that it has paid. */
+/* Measures the costs over the whole time in which a move would have paid. */
 static void
 learn(skn_balance_t *balance)
 {
@@ -263,8 +266,9 @@ learn(skn_balance_t *balance)
     }
 }
 
-/* Speeds of those of `set`, so that a batch costs each `us`. Their sum over
- * cores stays, so that who was never measured counts as the mean. */
+/* Sets the speeds of the nodes of `set` so that a batch costs each `us`. The
+ * sum over their cores is kept, so that a node never measured counts as the
+ * mean. */
 static void
 set_speeds(skn_balance_t *balance, uint64_t set, double us)
 {
@@ -293,7 +297,7 @@ set_speeds(skn_balance_t *balance, uint64_t set, double us)
     }
 }
 
-/* Speeds by what was learnt, of all or of all but one. */
+/* Sets speeds from the measured costs, for all nodes or for all but one. */
 static skn_balance_verdict_t
 decide(skn_balance_t *balance)
 {
@@ -312,7 +316,7 @@ decide(skn_balance_t *balance)
     return (skn_balance_verdict_t){ SKN_BALANCE_LEAVE_OUT, number, *out_ms };
 }
 
-/* Moves are further apart each time. */
+/* Each move doubles the least time to the next. */
 static skn_balance_verdict_t
 move(skn_balance_t *balance, uint64_t now_ns)
 {
@@ -341,7 +345,8 @@ look(skn_balance_t *balance, uint64_t now_ns)
         balance->node[n].window = balance->node[n].last;
 }
 
-/* Whether a batch takes no less since somebody was left out: it was of use. */
+/* Takes the node that was left out back if a batch takes no less time without
+ * it. */
 static skn_balance_verdict_t
 judge_trial(skn_balance_t *balance, uint64_t now_ns)
 {
@@ -359,7 +364,8 @@ judge_trial(skn_balance_t *balance, uint64_t now_ns)
                                     .node = number };
 }
 
-/* Whether it has paid for long enough, and the last move is long ago. */
+/* True if a move has paid for long enough, and the last move is long enough
+ * ago. */
 static bool
 is_time(const skn_balance_t *balance, uint64_t now_ns)
 {
@@ -397,7 +403,7 @@ skn_balance_need(skn_balance_t *balance, uint32_t number)
     balance->node[number].needed = true;
 }
 
-/* --- what is known -------------------------------------------------------- */
+/* --- state ---------------------------------------------------------------- */
 
 double
 skn_balance_speed(const skn_balance_t *balance, uint32_t number)

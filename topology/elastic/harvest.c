@@ -1,7 +1,7 @@
-/* harvest.c - core time, booked under batches.
+/* harvest.c - books the members' core time under batches.
  *
- * This file owns: the stack of segments (what a stretch of batches took), the
- * time that is not booked yet, who is there since when.
+ * This file owns the stack of segments (the core time of a stretch of batches),
+ * the time that is not booked yet, and since when each member is here.
  * SPDX-License-Identifier: Apache-2.0 */
 #include "topology/elastic/harvest.h"
 
@@ -10,12 +10,12 @@
 
 /* Sets of members are 64 bits. */
 #define MEMBERS_MAX 64u
-/* When there are as many, those of the older half are joined two by two: going
- * back far into one is booked by its share of batches. */
+/* When the stack is full, the older half is joined two by two. If a later
+ * generation goes back into a joined segment, its time is split by batches. */
 #define SEGMENTS_MAX 512u
 
-/* What the batches below `end`, and not below that of the segment under it,
- * took. */
+/* Core time of the batches below `end` and from the `end` of the segment under
+ * it. */
 typedef struct segment {
     uint64_t end, core_ns;
 } segment_t;
@@ -29,7 +29,7 @@ typedef enum cause {
 
 typedef struct seat {
     bool here, leaving;
-    bool seen; /* a pulse of this incarnation has come */
+    bool seen; /* a pulse of this incarnation has arrived */
     uint64_t incarnation, heard_ns, charged_ns;
     uint64_t cpu_ns, sent_bytes;
     uint32_t cores;
@@ -38,12 +38,12 @@ typedef struct seat {
 struct skn_harvest {
     uint32_t count;
     seat_t seat[MEMBERS_MAX];
-    skn_harvest_sum_t sum; /* but for useful_ns and batches */
+    skn_harvest_sum_t sum; /* all but useful_ns and batches */
     uint64_t generation, set;
     bool over;
-    cause_t cause; /* of the end of the generation */
-    /* Core time of the generation since it was last booked, and how long that
-     * is; and what was said to be training by then. */
+    cause_t cause; /* why the generation ended */
+    /* Core time of the generation that is not booked, when it was last booked,
+     * and the training time reported by then. */
     uint64_t pending_ns, booked_ns, busy_ns;
     bool busy_known;
     segment_t segment[SEGMENTS_MAX];
@@ -56,7 +56,7 @@ bit(uint32_t member)
     return (uint64_t)1 << member;
 }
 
-/* a b / c without overflow; b <= c. */
+/* a * b / c without overflow; b <= c. */
 static uint64_t
 part(uint64_t a, uint64_t b, uint64_t c)
 {
@@ -87,8 +87,8 @@ join_old(skn_harvest_t *harvest)
     harvest->segment_count = kept + SEGMENTS_MAX / 2;
 }
 
-/* More was done, up to `batch`: of what is known to be done, if that is no
- * progress. */
+/* Adds core time up to `batch`; if that is no progress, to the newest
+ * segment. */
 static void
 push(skn_harvest_t *harvest, uint64_t batch, uint64_t core_ns)
 {
@@ -102,7 +102,7 @@ push(skn_harvest_t *harvest, uint64_t batch, uint64_t core_ns)
         (segment_t){ .end = batch, .core_ns = core_ns };
 }
 
-/* Takes off what lies above `batch`; returns the core time of it. */
+/* Removes the segments above `batch`; returns their core time. */
 static uint64_t
 cut(skn_harvest_t *harvest, uint64_t batch)
 {
@@ -156,7 +156,7 @@ give_up_pending(skn_harvest_t *harvest)
     harvest->pending_ns = 0;
 }
 
-/* It was not there any more since it was heard last. */
+/* It counts as gone since it was last heard from. */
 static void
 bury(skn_harvest_t *harvest, uint32_t member)
 {
@@ -181,7 +181,7 @@ bury(skn_harvest_t *harvest, uint32_t member)
     seat->here = seat->leaving = false;
 }
 
-/* --- what came ------------------------------------------------------------ */
+/* --- events --------------------------------------------------------------- */
 
 void
 skn_harvest_hello(skn_harvest_t *harvest, uint32_t member, uint64_t incarnation,
@@ -207,7 +207,8 @@ skn_harvest_hello(skn_harvest_t *harvest, uint32_t member, uint64_t incarnation,
     seat->heard_ns = now_ns;
 }
 
-/* Books what is pending: as much of it as was training. */
+/* Books the pending time: the part that was training under batches, the rest as
+ * waiting. */
 static void
 book(skn_harvest_t *harvest, const skn_harvest_pulse_t *pulse, uint64_t now_ns)
 {
@@ -216,11 +217,11 @@ book(skn_harvest_t *harvest, const skn_harvest_pulse_t *pulse, uint64_t now_ns)
                            ? pulse->busy_ns - harvest->busy_ns
                            : 0;
     if (pulse->busy_ns == 0 && pulse->batch <= top(harvest))
-        return;                /* another one than who leads, or no news */
-    if (pulse->busy_ns == 0) { /* it does not say */
+        return;                /* not from the lead, or no progress */
+    if (pulse->busy_ns == 0) { /* no busy time is reported */
         busy_ns = wall_ns;
     } else if (!harvest->busy_known) {
-        busy_ns = 0; /* since a time before ours */
+        busy_ns = 0; /* it began before this coordinator */
         harvest->busy_known = true;
     } else if (busy_ns == 0 && pulse->batch <= top(harvest)) {
         return;
@@ -244,7 +245,7 @@ skn_harvest_pulse(skn_harvest_t *harvest, uint32_t member,
     if (!seat->here || harvest->over)
         return;
     seat->heard_ns = now_ns;
-    /* What it used before it was first heard of was for another coordinator. */
+    /* The time before its first pulse here belongs to another coordinator. */
     if (seat->seen && pulse->cpu_ns > seat->cpu_ns)
         harvest->sum.cpu_ns += pulse->cpu_ns - seat->cpu_ns;
     if (seat->seen && pulse->sent_bytes > seat->sent_bytes)
@@ -325,7 +326,7 @@ skn_harvest_begin(skn_harvest_t *harvest, uint64_t generation, uint64_t set,
     charge_all(harvest, now_ns);
     give_up_pending(harvest);
     take_back(harvest, batch);
-    if (batch > top(harvest)) /* what was trained while nobody counted */
+    if (batch > top(harvest)) /* trained while no coordinator counted */
         push(harvest, batch, 0);
     harvest->generation = generation;
     harvest->set = set;
@@ -352,7 +353,7 @@ skn_harvest_end(skn_harvest_t *harvest, uint64_t now_ns)
     harvest->over = true;
 }
 
-/* --- what it comes to ----------------------------------------------------- */
+/* --- results -------------------------------------------------------------- */
 
 void
 skn_harvest_sum(const skn_harvest_t *harvest, skn_harvest_sum_t *sum)

@@ -1,4 +1,4 @@
-/* harvest.h - what a run made of the time that machines gave to it.
+/* harvest.h - accounts for the core time that machines gave to a run.
  *
  *     time of members x their cores
  *       ├─ useful    in batches that count in the end
@@ -6,14 +6,15 @@
  *       └─ waiting   the rest: no generation, its start, checkpoints, a pause,
  *                    a dead node that is not missed yet
  *
- * A member's time counts from when it is there until it was heard last. In a
- * generation it is training as far as the one who leads says that it was
- * (`busy_ns`): what was done of batch after batch is kept in a stack by the
- * number of the batch, and a generation that begins at a lower one takes what
- * lies above off it. So the three sum up to all, whatever happens.
+ * A member's time counts from its hello until it was last heard from. In a
+ * generation it counts as training as far as the lead reports that it trained
+ * (`busy_ns`). The time of each stretch of batches is kept in a stack by batch
+ * number; a generation that begins at a lower batch removes the entries above
+ * it. So the three always add up to all.
  *
- * Pure: no clock, no file. Times never go back. Definitions for readers of the
- * report: docs/elastic.md.  SPDX-License-Identifier: Apache-2.0 */
+ * Pure: no clock, no file. Times never go back. docs/elastic.md defines the
+ * terms for readers of the report.
+ * SPDX-License-Identifier: Apache-2.0 */
 #ifndef TOPOLOGY_ELASTIC_HARVEST_H
 #define TOPOLOGY_ELASTIC_HARVEST_H
 
@@ -22,10 +23,10 @@
 
 #include "skein/error.h"
 
-/* What is counted: C(name, meaning). Core time is in nanoseconds of one core.
- * `died` are ends of members without notice, `left` those with it. What a
- * generation takes back is booked under the first of died, left, failed that
- * ended the one before. */
+/* The counters: C(name, meaning). Core time is in nanoseconds of one core.
+ * `died` are members that ended without notice, `left` those that gave notice.
+ * Time that a generation takes back is booked under the first of died, left,
+ * failed that ended the generation before. */
 #define SKN_HARVEST_COUNTS(C)                                                  \
     C(useful_ns, "core time in batches that count")                            \
     C(redone_ns, "core time in batches that were trained again")               \
@@ -53,54 +54,54 @@ typedef struct skn_harvest_sum {
 #undef C
 } skn_harvest_sum_t;
 
-/* What a member's pulse says; all but `generation` and `batch` count up from
- * when the member was started, `busy_ns` from the generation's start. */
+/* The figures in a member's pulse. All but `generation` and `batch` count up
+ * from the start of the member, `busy_ns` from the start of the generation. */
 typedef struct skn_harvest_pulse {
-    uint64_t generation, batch; /* that it runs, or has run last */
-    uint64_t busy_ns; /* of training and evaluation; 0: it does not lead */
+    uint64_t generation, batch; /* the ones that it runs, or ran last */
+    uint64_t busy_ns; /* training and evaluation; 0: it does not lead */
     uint64_t cpu_ns, sent_bytes;
 } skn_harvest_pulse_t;
 
 typedef struct skn_harvest skn_harvest_t;
 
-/* `before`: what an earlier coordinator wrote down; NULL for a new run.
+/* `before`: the sums that an earlier coordinator wrote; NULL for a new run.
  * SKN_NO_MEMORY, SKN_USAGE. */
 skn_harvest_t *skn_harvest_new(uint32_t member_count,
                                const skn_harvest_sum_t *before,
                                skn_error_t *error);
 void skn_harvest_destroy(skn_harvest_t **harvest);
 
-/* An earlier coordinator's generation may still run, of the members in `set`:
- * what was not written down of it is not counted. */
+/* An earlier coordinator's generation of the members in `set` may still run.
+ * The part of it that was not written down is not counted. */
 void skn_harvest_goes_on(skn_harvest_t *harvest, uint64_t generation,
                          uint64_t set);
 
-/* The generation that begins next goes on from what survivors kept; so many
- * updates of blocks are lost by it. */
+/* The next generation continues from the survivors' state; that loses
+ * `lost_updates` updates of blocks. */
 void skn_harvest_partial(skn_harvest_t *harvest, uint64_t lost_updates);
 
-/* A process of `member` is there, which may use `cores`. */
+/* A process of `member` has connected; it may use `cores`. */
 void skn_harvest_hello(skn_harvest_t *harvest, uint32_t member,
                        uint64_t incarnation, uint32_t cores, uint64_t now_ns);
 void skn_harvest_pulse(skn_harvest_t *harvest, uint32_t member,
                        const skn_harvest_pulse_t *pulse, uint64_t now_ns);
-/* It has said that it will go. */
+/* It has announced that it will leave. */
 void skn_harvest_notice(skn_harvest_t *harvest, uint32_t member);
-/* Its worker of `generation` has ended by itself, and not well. */
+/* Its worker of `generation` has failed by itself. */
 void skn_harvest_failure(skn_harvest_t *harvest, uint32_t member,
                          uint64_t generation);
 /* A generation of the members in `set` begins at `batch`. */
 void skn_harvest_begin(skn_harvest_t *harvest, uint64_t generation,
                        uint64_t set, uint64_t batch, uint64_t now_ns);
-/* Time passes; those in the set `here` are taken to live. */
+/* Time passes; the members of `here` are taken to be alive. */
 void skn_harvest_tick(skn_harvest_t *harvest, uint64_t here, uint64_t now_ns);
-/* The run is over: what comes then is not counted. */
+/* The run is over; later events are not counted. */
 void skn_harvest_end(skn_harvest_t *harvest, uint64_t now_ns);
 
-/* As of the last tick. */
+/* The sums as of the last tick. */
 void skn_harvest_sum(const skn_harvest_t *harvest, skn_harvest_sum_t *sum);
 
-/* Shares of all core time: they sum up to 1, or are 0 where there is none. */
+/* Shares of all core time: they add up to 1, or are 0 if there is none. */
 typedef struct skn_harvest_shares {
     double core_hours, cpu_hours, useful, redone, waiting;
 } skn_harvest_shares_t;

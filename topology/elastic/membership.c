@@ -1,7 +1,7 @@
-/* membership.c - gathering, running, pausing, aborting, over.
+/* membership.c - phases of an elastic run, and the events that change them.
  *
- * This file owns: the phases and what makes them change. Times are compared
- * with those that the caller gave, never with a clock.
+ * The phases are gathering, running, pausing, aborting and over. Times are
+ * compared with those that the caller passed in, never with a clock.
  * SPDX-License-Identifier: Apache-2.0 */
 #include "topology/elastic/membership_state.h"
 
@@ -10,20 +10,21 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* After so many of one member that training diverges, it does. */
+/* A member's third report of divergence ends the run. */
 #define HOPELESS_FAILURES 3u
-/* Of generations that we do not know of: more are nonsense. */
+/* Generations that a member may be ahead of us: more are nonsense. */
 #define NEWER_MAX 1000000u
-/* So long without a tick: others seem silent then, and are not to blame. */
+/* After a pause this long between ticks the coordinator reports it: the others
+ * seem silent then without being at fault. */
 #define STILL_TOLD_MS 2000u
 
-/* --- orders -------------------------------------------------------------- */
+/* --- duties -------------------------------------------------------------- */
 
 skn_duty_t *
 skn_membership_give(skn_membership_t *membership, skn_duty_kind_t kind,
                     uint32_t member)
 {
-    static skn_duty_t nowhere; /* cannot be: see ORDERS_MAX */
+    static skn_duty_t nowhere; /* never used: see ORDERS_MAX */
     if (membership->order_count == ORDERS_MAX)
         return &nowhere;
     size_t at =
@@ -133,8 +134,8 @@ skn_membership_end_generation(skn_membership_t *membership, uint64_t now_ns)
 static void
 begin_gathering(skn_membership_t *membership, uint64_t now_ns)
 {
-    /* Who only hands over trains nothing, and the others pause for those that
-     * leave, or join, as soon as there is a checkpoint to go on from. */
+    /* A generation that only hands over trains nothing, and a generation with a
+     * change due pauses as soon as there is a checkpoint to continue from. */
     bool saved =
         membership->saved_here &&
         (membership->serving || membership->phase == SKN_CLUSTER_PAUSING);
@@ -178,7 +179,7 @@ skn_membership_fail(skn_membership_t *membership, const skn_error_t *error,
 
 /* --- members ------------------------------------------------------------- */
 
-/* It is gone, without a word or after one. */
+/* Marks a member as gone, with or without notice. */
 static void
 bury(skn_membership_t *membership, uint32_t number, const char *how,
      uint64_t now_ns)
@@ -214,7 +215,7 @@ skn_membership_hello(skn_membership_t *membership, uint32_t number,
     member->heard_ns = now_ns;
     member->suspect_ns = 0;
     member->runs = generation;
-    if (!is_new) { /* what was on its line to it may be lost */
+    if (!is_new) { /* messages on its old connection may be lost */
         member->held = member->asked = false;
         if (membership->phase == SKN_CLUSTER_PAUSING &&
             number == lead_of(membership))
@@ -257,7 +258,7 @@ skn_membership_pulse(skn_membership_t *membership, uint32_t number,
                      uint64_t generation, uint64_t batch, uint64_t now_ns)
 {
     member_state_t *member = &membership->member[number];
-    if (!member->here) { /* it was taken for dead, and its line stands */
+    if (!member->here) { /* taken for dead, but still connected */
         (void)skn_membership_give(membership, SKN_DUTY_WHO, number);
         return;
     }
@@ -280,8 +281,8 @@ skn_membership_pulse(skn_membership_t *membership, uint32_t number,
     if (stray && now_ns - member->abort_ns >= 1000 * (uint64_t)NS_PER_MS &&
         membership->phase != SKN_CLUSTER_GATHERING)
         skn_membership_abort(membership, number, now_ns);
-    /* A beginning that it did not hear of, or had no lease for. Who leads may
-     * have been told to pause meanwhile, and is told again when it runs. */
+    /* It did not get the START, or had no lease for it. The lead may have been
+     * told to pause meanwhile, and is told again when it runs. */
     if (generation == 0 && takes_part(membership, number) && !member->ended &&
         (membership->phase == SKN_CLUSTER_RUNNING ||
          membership->phase == SKN_CLUSTER_PAUSING) &&
@@ -333,7 +334,7 @@ skn_membership_saved(skn_membership_t *membership, uint64_t generation,
     if (generation == membership->generation && batch > membership->saved_batch)
         membership->saved_batch = batch;
     for (uint32_t k = 0; k < membership->options.count; k++)
-        /* It may be told late of what was before a failure. */
+        /* The report may arrive late, and concern the time before a failure. */
         if (takes_part(membership, k) &&
             membership->member[k].barred_ns <= membership->tick_ns) {
             membership->member[k].strikes = 0;
@@ -375,7 +376,7 @@ skn_membership_spare(skn_membership_t *membership, uint32_t number,
 
 /* --- the end of a member's part ------------------------------------------ */
 
-/* What another try would only repeat. */
+/* Failures that would only repeat themselves. */
 static bool
 is_mistake(skn_status_t status)
 {
@@ -390,8 +391,8 @@ skn_membership_is_echo(const skn_error_t *error)
     return error->status == SKN_UNAVAILABLE || error->status == SKN_BUSY;
 }
 
-/* Who it was, by the words of who told it first: "node 'a': node 'b': no room"
- * came from b, by way of a. */
+/* The member that a failure comes from, by the prefixes of its text: "node 'a':
+ * node 'b': no room" came from b and was passed on by a. */
 static uint32_t
 culprit(const skn_membership_t *membership, uint32_t number, const char *text)
 {
@@ -410,9 +411,10 @@ culprit(const skn_membership_t *membership, uint32_t number, const char *text)
     return number;
 }
 
-/* Whether two have failed twice by what their configs say, since the last batch
- * was trained, or all that are here: it is the run's config, not theirs. Or
- * all, and not one alone, by their folders: they are of another run. */
+/* True if the fault lies in the run's config, not in a member: since the last
+ * batch was trained, two members have failed twice because of their configs, or
+ * all that are here have. Or all members, and more than one, failed because of
+ * their folders, which belong to another run. */
 static bool
 are_mistaken(skn_membership_t *membership, uint32_t number, skn_status_t status)
 {
@@ -440,8 +442,8 @@ blame(skn_membership_t *membership, uint32_t number, const skn_error_t *error,
     member_state_t *member = &membership->member[number];
     if (skn_membership_is_echo(error))
         return;
-    /* Those who stay cannot do without those who leave: that is no mistake of
-     * the run's, and another try comes later, and later. */
+    /* The members that stay need those that leave. That is no fault of the
+     * run's config; the next tries come later each time. */
     if (membership->serving && is_mistake(error->status))
         return;
     member->strikes++;
@@ -456,7 +458,7 @@ blame(skn_membership_t *membership, uint32_t number, const skn_error_t *error,
     bool disk =
         error->status == SKN_STORAGE || error->status == SKN_CANNOT_CREATE;
     if (member->strikes < 2 && !disk)
-        return; /* once is chance; but disks were tried again and again */
+        return; /* one failure may be chance; but disks were retried already */
     if (member->strikes < 2)
         member->strikes = 2;
     uint64_t bar = bar_ms(member->strikes);
@@ -478,7 +480,8 @@ skn_membership_room(skn_membership_t *membership, uint32_t number,
         member->room_ns = 0;
     else if (member->room_ns == 0)
         member->room_ns = now_ns;
-    /* What a failure leaves is removed, and may be filled again at once. */
+    /* The failed member's files are removed, and the disk may fill up again at
+     * once. */
     if (member->room_ns == 0 || ms_since(member->room_ns, now_ns) < 1000)
         return;
     member->room_ns = 0;
@@ -507,7 +510,7 @@ skn_membership_ended(skn_membership_t *membership, uint32_t number,
         member->runs = 0;
     if (generation != membership->generation ||
         !takes_part(membership, number) || member->ended)
-        return; /* of an older one */
+        return; /* it belongs to an older generation */
     member->ended = true;
     member->ended_ns = now_ns;
     if (ending != SKN_ENDING_FAILED)
@@ -516,7 +519,7 @@ skn_membership_ended(skn_membership_t *membership, uint32_t number,
         membership->phase != SKN_CLUSTER_PAUSING)
         return;
     if (ending == SKN_ENDING_DONE) {
-        membership->stop = true; /* the others follow; then it is over */
+        membership->stop = true; /* the others follow; then the run is over */
         membership->stopped = false;
         finish(membership, false, now_ns);
         return;
@@ -548,9 +551,10 @@ find_dead(skn_membership_t *membership, uint64_t now_ns)
     }
 }
 
-/* Whether the generation that runs has got somewhere: its workers have met each
- * other, and each part of the checkpoint that it began from lies with enough of
- * them. Paused before, it would have been for nothing. */
+/* True if the running generation has achieved something: its workers have
+ * connected to each other, and enough members hold each part of the checkpoint
+ * that it began from. If it were paused earlier, it would have been for
+ * nothing. */
 static bool
 is_of_use(const skn_membership_t *membership)
 {
@@ -559,7 +563,7 @@ is_of_use(const skn_membership_t *membership)
             !membership->serving);
 }
 
-/* A reason to end a generation that is well. */
+/* True if there is a reason to end a generation that runs well. */
 static bool
 wants_change(skn_membership_t *membership, uint64_t now_ns)
 {
@@ -592,8 +596,8 @@ wants_change(skn_membership_t *membership, uint64_t now_ns)
     return false;
 }
 
-/* One who takes part leaves before the first batch of the run: nothing is lost
- * if the others begin without it at once. */
+/* Ends the generation if a member leaves before the first batch of the run: the
+ * others begin without it at once, and nothing is lost. */
 static bool
 drop_beginning(skn_membership_t *membership, uint64_t now_ns)
 {
@@ -617,7 +621,8 @@ run(skn_membership_t *membership, uint64_t now_ns)
             begin_gathering(membership, now_ns);
         return;
     }
-    /* Paused before it had met the others, who would wait for it. */
+    /* The lead paused before it had connected to the others, which would
+     * wait. */
     const member_state_t *lead = &membership->member[lead_of(membership)];
     if (lead->ended &&
         ms_since(lead->ended_ns, now_ns) >= SKN_MEMBER_FOLLOW_MS) {

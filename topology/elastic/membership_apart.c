@@ -1,18 +1,19 @@
-/* membership_apart.c - members that the coordinator hears, and that do not
- * reach each other.
+/* membership_apart.c - leaves out members that the coordinator reaches and that
+ * do not reach each other.
  *
- * Workers dial each other, so that a cut between two of them stops a generation
- * of both, whoever else is well. A member says whom its worker does not hear,
- * or which of them it does not reach since. Pairs of which one says so are the
- * edges of a graph; members are taken out of it until none is left.
+ * Workers dial each other, so a cut between two of them stops the whole
+ * generation, however well the others are. A member reports the members that
+ * its worker has lost contact with, or has failed to reach since. Two members
+ * are an edge of a graph if either reports the other; members are removed from
+ * the graph until no edge is left.
  * SPDX-License-Identifier: Apache-2.0 */
 #include "topology/elastic/membership_state.h"
 
-/* What speaks for leaving one out, the weightiest first. */
+/* Reasons to leave a member out, the most important first. */
 typedef struct reason {
-    uint32_t pairs;      /* that it is in, of those that are left */
-    bool out;            /* it is so far: that changes nothing */
-    uint32_t complaints; /* about it */
+    uint32_t pairs;      /* edges that it has to members that are left */
+    bool out;            /* it is left out already: then nothing changes */
+    uint32_t complaints; /* reports by others that name it */
     uint32_t few_cores;
     uint64_t here_ns;
 } reason_t;
@@ -24,7 +25,7 @@ is_pair(const skn_membership_t *membership, uint32_t a, uint32_t b)
             (membership->member[b].misses & bit(a))) != 0;
 }
 
-/* Those of `set` that `number` does not reach. */
+/* The members of `set` that `number` does not reach. */
 static uint64_t
 pairs_of(const skn_membership_t *membership, uint32_t number, uint64_t set)
 {
@@ -57,7 +58,7 @@ reason_for(const skn_membership_t *membership, uint32_t number, uint64_t set)
     return reason;
 }
 
-/* Of two that are alike the later one of the list goes. */
+/* The later of two equal members is left out. */
 static bool
 is_no_less(const reason_t *a, const reason_t *b)
 {
@@ -119,8 +120,9 @@ skn_membership_with(const skn_membership_t *membership, uint64_t some,
     return skn_membership_is_linked(membership, some) ? some : 0;
 }
 
-/* Who is left out for it again and again stays out for a while, too: what the
- * probe of an idle member does not see is tried ever more seldom. */
+/* Leaves a member out. If that happens again and again, it also stays out for a
+ * time, since the probe of an idle member may miss the fault: each retry comes
+ * later than the one before. */
 static void
 leave_one_out(skn_membership_t *membership, uint32_t number, uint64_t set,
               uint64_t now_ns)
@@ -131,7 +133,7 @@ leave_one_out(skn_membership_t *membership, uint32_t number, uint64_t set,
                  ms_since(member->apart_ns, now_ns) < SKN_MEMBER_FORGET_MS;
     if (member->out)
         return;
-    if (pairs_of(membership, number, set) == 0) { /* it is no fault of a line */
+    if (pairs_of(membership, number, set) == 0) { /* no connection has failed */
         skn_membership_tell(membership,
                             "%s stays out: nobody is here whom it could dial",
                             membership->names[number]);
@@ -161,7 +163,7 @@ skn_membership_leave_out(skn_membership_t *membership, uint64_t set,
         if (!(set & bit(k)))
             continue;
         membership->member[k].out = false;
-        membership->member[k].misses = 0; /* its worker begins anew */
+        membership->member[k].misses = 0; /* its worker starts again */
     }
     membership->apart_ns = 0;
 }

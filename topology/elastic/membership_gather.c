@@ -1,12 +1,13 @@
-/* membership_gather.c - between two generations: who could begin, from where.
+/* membership_gather.c - between two generations: decides which members begin
+ * the next one, and from which checkpoint.
  * SPDX-License-Identifier: Apache-2.0 */
 #include <stdio.h>
 
 #include "topology/elastic/membership_state.h"
 
-/* Who is waited for is told that often. */
+/* interval between messages that name the members waited for */
 #define TELL_MS 10000u
-/* Of those that are left out, whose parts are tried in place of others'. */
+/* most members left out whose parts are tried in place of others' */
 #define INSTEAD_MAX 8
 
 const char *
@@ -42,16 +43,17 @@ ask(skn_membership_t *membership, uint32_t number, uint64_t now_ns)
     member->asked = true;
 }
 
-/* Whether it is to be left out, for whatever reason that lets others have what
- * it holds. */
+/* True if the member should be left out for a reason that still lets the others
+ * get what it holds. */
 static bool
 is_not_wanted(const member_state_t *member, uint64_t now_ns)
 {
     return member->leaving || member->spared_ns > now_ns;
 }
 
-/* Members that could begin, and whether one that is here is not ready yet; who
- * leaves, or is left out, is in *leavers: others may need what it holds. */
+/* The members that could begin. *unready: a member that is here is not ready
+ * yet. *leavers: members that leave or are left out, and whose parts others may
+ * need. */
 static uint64_t
 candidates(skn_membership_t *membership, uint64_t now_ns, uint64_t *leavers,
            bool *unready)
@@ -114,8 +116,9 @@ skn_membership_start(skn_membership_t *membership, uint64_t stay,
     membership->saved_here = false;
     membership->point = *point;
     membership->batch = point->batch;
-    /* A newer one than we were told of, or an older one: then what was saved
-     * beyond it is given up, and nobody waits for it. */
+    /* The point may be newer than the last checkpoint that was reported. It may
+     * also be older: later checkpoints are then given up, and their parts are
+     * not waited for. */
     if (point->saved && !point->composed)
         membership->saved_batch = point->batch;
     membership->ever = true;
@@ -149,7 +152,7 @@ skn_membership_choose_instead(skn_membership_t *membership, uint64_t *set,
     for (uint64_t some = out; some; some = (some - 1) & out) {
         skn_error_t nothing = { 0 };
         uint64_t other = skn_membership_with(membership, some, ready);
-        /* A generation that only takes over trains nothing. */
+        /* A generation that only takes over parts trains nothing. */
         uint32_t least = other & leavers ? 1 : membership->options.least;
         if ((uint32_t)__builtin_popcountll(other & ~leavers) < least ||
             membership->options.choose(membership->options.job, other, point,
@@ -161,7 +164,7 @@ skn_membership_choose_instead(skn_membership_t *membership, uint64_t *set,
     return false;
 }
 
-/* The point to begin at; false: not with these. */
+/* Chooses the point to begin at. False: these members cannot begin. */
 static bool
 choose(skn_membership_t *membership, uint64_t *together, uint64_t ready,
        skn_point_t *point, uint64_t now_ns)
@@ -175,8 +178,9 @@ choose(skn_membership_t *membership, uint64_t *together, uint64_t ready,
         point->saved = true;
         return true;
     }
-    /* Nothing was ever whole, as far as is known: from the seed. But one who is
-     * here before the others may hold a part of what they know of. */
+    /* As far as is known, no checkpoint was ever complete: begin from the seed.
+     * But a member that is here before the others may hold a part of a
+     * checkpoint that they know of. */
     bool alone =
         status != SKN_NO_INPUT &&
         (uint32_t)__builtin_popcountll(set) < membership->options.count &&
@@ -210,8 +214,8 @@ choose(skn_membership_t *membership, uint64_t *together, uint64_t ready,
     return false;
 }
 
-/* Whether the generation of an earlier coordinator still runs: then it goes on
- * as it is. *wait: that is not known yet. */
+/* True if the generation of an earlier coordinator still runs: it then
+ * continues unchanged. *wait: that is not known yet. */
 static bool
 find_running(skn_membership_t *membership, bool *wait, uint64_t now_ns)
 {
@@ -280,7 +284,7 @@ skn_membership_gather(skn_membership_t *membership, uint64_t now_ns)
         return;
     if (count < membership->options.least &&
         skn_membership_take_back(membership))
-        return; /* they are looked at in the next turn */
+        return; /* the next tick considers them */
     if ((set || !unready) &&
         skn_membership_hand_over(membership, set, ready, leavers, now_ns))
         return;

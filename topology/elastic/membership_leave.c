@@ -1,22 +1,21 @@
-/* membership_leave.c - members that leave: who still needs what they hold, and
- * when they may go.
+/* membership_leave.c - lets members leave once the others hold what they need.
  *
- * A member that wants to leave is let go when nothing would be lost with its
- * folder: when each part of the checkpoint that the run goes on from lies with
- * those who stay, in as many copies as are wanted. The generation that all of
- * them trained in has dealt its copies to leavers, too, so that those who stay
- * may lack parts, or copies of them. Two cases follow:
+ * A member that wants to leave is let go when its folder is no longer needed:
+ * when the members that stay hold each part of the checkpoint from which the
+ * run continues, in as many copies as required. The generation that all of them
+ * trained in has dealt copies to leaving members too, so the members that stay
+ * may lack parts, or copies of them. There are two cases:
  *
  *     they have one copy of each part    their generation begins; it writes the
  *                                        checkpoint again at once, and then
  *                                        the leavers, which waited, are let go
- *     they lack a part, or are fewer     a generation in which the leavers that
- *     than are to train                  hold it only serve: they get no rows
+ *     they lack a part, or are too few   a generation in which the leavers that
+ *     to train                           hold it only serve: they get no rows
  *                                        and no copies. It ends as soon as its
  *                                        first checkpoint is complete
  *
  * So a leaver sees two generations at most, however many leave, and no
- * generation is ever begun that trains with it.
+ * generation that trains with it is ever begun.
  * SPDX-License-Identifier: Apache-2.0 */
 #include <stdio.h>
 
@@ -58,7 +57,7 @@ let_go(skn_membership_t *membership, uint64_t set)
 void
 skn_membership_let_go(skn_membership_t *membership)
 {
-    /* Before the first checkpoint nobody holds anything that counts. */
+    /* Before the first checkpoint no member holds anything that is needed. */
     if (membership->saved_here || !membership->point.saved)
         let_go(membership, UINT64_MAX);
 }
@@ -74,7 +73,7 @@ choose(skn_membership_t *membership, uint64_t set, skn_point_t *point)
                                       &nothing) == SKN_OK;
 }
 
-/* Of two points of which one was chosen from more members than the other. */
+/* Compares two points, of which one was chosen from more members. */
 static bool
 is_same(const skn_point_t *a, const skn_point_t *b)
 {
@@ -82,9 +81,9 @@ is_same(const skn_point_t *a, const skn_point_t *b)
            a->composed == b->composed && a->lost == b->lost;
 }
 
-/* Whether nobody but those of `set` is needed for `point`. Where they would
- * fall back to an older one than the run has gone on from, others may still
- * bring what they lack. */
+/* True if the members of `set` alone have `point` in enough copies. If they
+ * would fall back to an older checkpoint than the run continued from, other
+ * members may still bring the parts that they lack. */
 static bool
 is_kept(const skn_membership_t *membership, uint64_t set,
         const skn_point_t *point)
@@ -95,9 +94,8 @@ is_kept(const skn_membership_t *membership, uint64_t set,
            point->copies >= (copies < count ? copies : count);
 }
 
-/* Whether nobody is there to hand over to, not even later, when its time out is
- * over. A coordinator that has just begun hears of some sooner than of others.
- */
+/* True if there is no member to hand over to, not even one that is barred for
+ * now. After the start of a coordinator, members connect at different times. */
 static bool
 all_leave(const skn_membership_t *membership, uint64_t now_ns)
 {
@@ -107,8 +105,8 @@ all_leave(const skn_membership_t *membership, uint64_t now_ns)
     return ms_since(membership->begun_ns, now_ns) >= SKN_MEMBER_SILENCE_MS;
 }
 
-/* As few of `all` as are enough beside those that stay. Who is not needed need
- * not end well for the others to have everything. */
+/* The smallest part of `all` that is needed beside the members that stay. The
+ * others get everything even if a member that is not needed fails. */
 static uint64_t
 fewest(skn_membership_t *membership, uint64_t stay, uint64_t all,
        skn_point_t *point)
@@ -121,13 +119,13 @@ fewest(skn_membership_t *membership, uint64_t stay, uint64_t all,
             is_same(&other, point))
             serving = without;
     }
-    /* Whoever chooses remembers what it chose last. */
+    /* choose() remembers its last choice. */
     (void)choose(membership, stay | serving, point);
     return serving;
 }
 
-/* The members that stay, of those that could begin, where the parts that they
- * lack lie only with somebody that not all of them reach. */
+/* Replaces the members that stay by others of `ready`, if the missing parts are
+ * stored only on members that not all of them reach. */
 static bool
 look_elsewhere(skn_membership_t *membership, uint64_t *stay, uint64_t ready,
                uint64_t leavers, uint64_t *all, skn_point_t *point)
@@ -161,12 +159,12 @@ skn_membership_hand_over(skn_membership_t *membership, uint64_t stay,
         let_go(membership, leavers);
         return false;
     }
-    /* Those who stay write all copies as soon as they train. */
+    /* The members that stay write all copies as soon as they train. */
     if (lacks_copies && (!whole || (uint32_t)__builtin_popcountll(stay) >=
                                        membership->options.least))
         return false;
     if (!whole && membership->saved_batch == 0 && !membership->point.saved) {
-        let_go(membership, leavers); /* nothing was ever whole */
+        let_go(membership, leavers); /* no checkpoint was ever complete */
         return false;
     }
     if (!whole &&

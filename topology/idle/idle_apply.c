@@ -1,8 +1,9 @@
-/* idle_apply.c - the place, the class of its reads, the cores of its threads.
+/* idle_apply.c - makes a process give way: its place, the class of its reads,
+ * and the cores of its threads.
  *
- * Compute threads are bound to a core each: with fewer cores all threads may
- * use any of those that are left, and the scheduler shares them out.
- * This file owns: what each thread was bound to before.
+ * Compute threads are bound to one core each. When the process gets fewer
+ * cores, all threads may use any of those that are left, and the scheduler
+ * shares them out. This file owns: each thread's binding from before.
  * SPDX-License-Identifier: Apache-2.0 */
 #include "topology/idle/idle_apply.h"
 
@@ -16,7 +17,7 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-/* ioprio_set(2), which has no header: of one thread; class idle. */
+/* ioprio_set(2), which has no header: for one thread; class idle. */
 #define IOPRIO_WHO_PROCESS 1
 #define IOPRIO_IDLE (3 << 13)
 
@@ -30,13 +31,13 @@ struct skn_idle_apply {
     cpu_set_t cpus;
     uint32_t cpu_count;
     uint16_t core[CPU_SETSIZE];
-    cpu_set_t left; /* what threads are held to, while some are */
+    cpu_set_t left; /* cores that threads are bound to, while some are */
     moved_t *moved; /* SKN_IDLE_THREADS_MAX of them; pages come when used */
     size_t moved_count;
 };
 
-/* The first thread of the core of each processor; itself, where the system
- * does not say. */
+/* The first thread of the core of each processor; the processor itself if the
+ * system does not report it. */
 static void
 read_cores(uint16_t *core)
 {
@@ -114,7 +115,7 @@ write_file(const char *path, const char *text)
     if (file < 0)
         return;
     if (write(file, text, strlen(text)) < 0)
-        errno = 0; /* refused, or not there: said in the contract */
+        errno = 0; /* refused or not there: the contract allows for it */
     (void)close(file);
 }
 
@@ -145,13 +146,13 @@ skn_idle_apply_begin(skn_idle_apply_t *apply, const skn_idle_place_t *place,
     (void)snprintf(path, sizeof(path), "/proc/%ld/oom_score_adj", (long)pid);
     write_file(path, "1000");
     limit_memory(place, memory_bytes);
-    apply->moved_count = 0; /* of another process */
+    apply->moved_count = 0; /* the old ones are another process's */
     return skn_idle_place_join(place, pid, error);
 }
 
 /* --- cores --------------------------------------------------------------- */
 
-/* The last cores: the first is where interrupts come as a rule. */
+/* The last cores, since interrupts usually arrive at the first. */
 void
 skn_idle_last_cpus(const cpu_set_t *cpus, const uint16_t *core, uint32_t count,
                    cpu_set_t *last)
@@ -174,9 +175,9 @@ find_moved(skn_idle_apply_t *apply, pid_t task)
     return NULL;
 }
 
-/* Whether the thread was moved. One that is where it was put stays; one that
- * is elsewhere has bound itself, which counts as where it was before. A new
- * one that is where we put its maker has been nowhere before. */
+/* True if the thread was moved. A thread that is where it was put stays. One
+ * that is elsewhere has bound itself, which counts as its binding from before.
+ * A new thread that is where its maker was put has no binding from before. */
 static bool
 hold(skn_idle_apply_t *apply, pid_t task, const cpu_set_t *held, bool was_held)
 {
@@ -199,7 +200,8 @@ hold(skn_idle_apply_t *apply, pid_t task, const cpu_set_t *held, bool was_held)
            sched_setaffinity(task, sizeof(*held), held) == 0;
 }
 
-/* Each thread where it was; those that are elsewhere have chosen it. */
+/* Puts each thread back to its former cores; threads that are elsewhere have
+ * chosen that themselves. */
 static size_t
 give_back(skn_idle_apply_t *apply, pid_t pid)
 {
@@ -220,7 +222,7 @@ give_back(skn_idle_apply_t *apply, pid_t pid)
     return count;
 }
 
-/* Those that have ended are forgotten: their numbers come again. */
+/* Forgets threads that have ended, since their numbers are used again. */
 static void
 forget_ended(skn_idle_apply_t *apply)
 {

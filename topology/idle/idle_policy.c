@@ -1,9 +1,10 @@
-/* idle_policy.c - less at once, more slowly.
+/* idle_policy.c - decides the number of threads to use (reduced at once, raised
+ * gradually), pauses, and the return of memory.
  *
  * Threads: round(0.9 (c - o)) - reserve, of c cores of which others use o.
- * Rounded, not cut off: the cores are taken at idle priority, and of two cores
- * that nobody uses, cut off would leave one unused.
- * This file owns: the rules and their numbers.
+ * Rounded, not cut off: the cores are used at idle priority, and of two free
+ * cores, cutting off would leave one unused. This file owns the rules and their
+ * numbers.
  * SPDX-License-Identifier: Apache-2.0 */
 #include "topology/idle/idle_policy.h"
 
@@ -12,17 +13,17 @@
 
 #include "skein/text.h"
 
-/* Share of the free cores that is taken. */
+/* Share of the free cores that is used. */
 #define FREE_SHARE 0.9
-/* Of the cores: others are busy. */
+/* Others are busy if they use at least this share of the cores. */
 #define BUSY_SHARE 0.5
-/* Percent of the time; above, one thread is enough. */
+/* Percent of the time; above it, one thread is enough. */
 #define MEMORY_TIGHT 5.0
 #define IO_TIGHT 10.0
-/* Above, or with less available, memory is given back. */
+/* Above it, or with less memory available, memory is given back. */
 #define MEMORY_SHORT 20.0
 #define MEMORY_FREE_MIN 0.10
-/* A longer silence says nothing about the time in between. */
+/* After a longer gap between samples nothing is known of the time in it. */
 #define GAP_NS UINT64_C(5000000000)
 
 void
@@ -35,7 +36,7 @@ skn_idle_policy_init(skn_idle_policy_t *policy, const skn_idle_limits_t *limits)
     policy->threads = policy->limits.core_count;
 }
 
-/* Since when `is` holds. */
+/* Keeps the time since which `is` holds. */
 static void
 keep_since(uint64_t *since_ns, bool is, uint64_t now_ns)
 {
@@ -66,7 +67,7 @@ most_threads(const skn_idle_limits_t *limits)
     return most >= 1.0 ? (uint32_t)most : 1u;
 }
 
-/* How many are right now, and why not more. */
+/* The number of threads that is right now, and why it is not greater. */
 static uint32_t
 target_threads(const skn_idle_policy_t *policy, const skn_idle_sample_t *sample,
                char *reason)

@@ -1,8 +1,9 @@
-/* idle_sample.c - parsers of what the kernel tells, and the tree of ours.
+/* idle_sample.c - measures how busy others keep this machine, from kernel files
+ * and the process tree of this program.
  *
- * CPU time of others = what the processors have worked - what we have. Both
- * come in ticks, from different books: below 0 is 0.
- * This file owns: the numbers of the last look.
+ * CPU time of others = work of the processors - work of our tree. Both are in
+ * ticks, from different accounts: a difference below 0 counts as 0. This file
+ * owns: the numbers of the last sample.
  * SPDX-License-Identifier: Apache-2.0 */
 #include "topology/idle/idle_sample.h"
 
@@ -16,15 +17,17 @@
 #include <time.h>
 #include <unistd.h>
 
-/* /proc/stat has a line a processor and a long one of interrupts behind. */
+/* /proc/stat has a line for each processor, followed by a long one of
+ * interrupts. */
 #define PROC_TEXT_BYTES 65536u
 #define PROC_PATH_BYTES 512u
-/* Processes of ours; more are others, which errs on the polite side. */
+/* Processes of our tree; more count as others, which errs on the polite
+ * side. */
 #define TREE_MAX 64u
-/* Of all processes, when the tree is looked up. */
+/* Processes of the machine, when the tree is looked up. */
 #define TASKS_MAX 65536u
 #define HISTORY_NS UINT64_C(10000000000)
-/* Somebody who has typed so lately is there. */
+/* A user who has typed within this time is there. */
 #define SOMEBODY_S 300
 
 struct skn_idle_sampler {
@@ -32,7 +35,7 @@ struct skn_idle_sampler {
     pid_t self;
     cpu_set_t cpus;
     pid_t tree[TREE_MAX];
-    uint64_t ticks[TREE_MAX]; /* of each, at the last call */
+    uint64_t ticks[TREE_MAX]; /* each process's, at the last call */
     size_t tree_count;
     bool begun;
     uint64_t last_ns, look_ns, busy_ticks;
@@ -73,7 +76,7 @@ skn_idle_task_read(const char *text, skn_idle_task_t *task)
 {
     uint64_t t[4]; /* user, system, and the same of children */
     int pid = 0, parent = 0;
-    const char *end = strrchr(text, ')'); /* the name may hold any */
+    const char *end = strrchr(text, ')'); /* the name may contain anything */
     if (!end || sscanf(text, "%d (", &pid) != 1)
         return false;
     if (sscanf(end,
@@ -87,7 +90,7 @@ skn_idle_task_read(const char *text, skn_idle_task_t *task)
     return true;
 }
 
-/* The number that `text` starts with; -1: none. */
+/* The number at the start of `text`; -1: none. */
 static double
 number_at(const char *text)
 {
@@ -105,7 +108,7 @@ skn_idle_pressure(const char *text)
     return percent >= 0.0 ? percent : -1.0;
 }
 
-/* The kB of a line of /proc/meminfo; -1: none. */
+/* The kB in a line of /proc/meminfo; -1: none. */
 static double
 kilobytes(const char *text, const char *name)
 {
@@ -161,7 +164,7 @@ folder_of(const skn_idle_sampler_t *sampler, const char *path)
     return opendir(whole);
 }
 
-/* --- the tree of ours ---------------------------------------------------- */
+/* --- our process tree ---------------------------------------------------- */
 
 static bool
 is_ours(const skn_idle_sampler_t *sampler, pid_t pid)
@@ -209,7 +212,7 @@ read_tasks(skn_idle_sampler_t *sampler, size_t *count)
     return tasks;
 }
 
-/* Those who have joined since the last look count from now on. */
+/* Processes that have joined since the last lookup count from now on. */
 static void
 look_up_tree(skn_idle_sampler_t *sampler)
 {
@@ -226,8 +229,9 @@ look_up_tree(skn_idle_sampler_t *sampler)
     free(tasks);
 }
 
-/* Ticks of ours since the last call. A child that was waited for has gone to
- * the books of its parent, which has grown by what was counted before. */
+/* Ticks of our tree since the last call. The time of a child that was waited
+ * for has moved to its parent, which has grown by ticks that were counted
+ * before. */
 static uint64_t
 take_ours(skn_idle_sampler_t *sampler)
 {
@@ -248,9 +252,9 @@ take_ours(skn_idle_sampler_t *sampler)
     return grown > gone ? grown - gone : 0;
 }
 
-/* --- power and people ---------------------------------------------------- */
+/* --- power and users ----------------------------------------------------- */
 
-/* "Battery" and "Discharging", and no other supply that is on line. */
+/* True if a battery is "Discharging" and no other supply is on line. */
 static bool
 runs_on_battery(skn_idle_sampler_t *sampler)
 {
@@ -275,7 +279,7 @@ runs_on_battery(skn_idle_sampler_t *sampler)
     return discharges && !powered;
 }
 
-/* A terminal's time of access is that of the last key (tty(4)). */
+/* A terminal's access time is that of the last key (tty(4)). */
 static bool
 somebody_types(const skn_idle_sampler_t *sampler, const char *path,
                const char *prefix)
@@ -336,7 +340,7 @@ skn_idle_sampler_inside(const skn_idle_sampler_t *sampler)
     return sampler->inside;
 }
 
-/* Cores of ours and of others, since the last call. */
+/* Cores that others used since the last call; sets those of our tree. */
 static double
 take_outside(skn_idle_sampler_t *sampler, uint64_t now_ns)
 {

@@ -1,4 +1,5 @@
-/* idle_trial.c - two spinners on one core.
+/* idle_trial.c - measures whether a process gives way, by two spinning
+ * processes on one core.
  * SPDX-License-Identifier: Apache-2.0 */
 #include "topology/idle/idle_trial.h"
 
@@ -20,7 +21,7 @@
 typedef struct trial {
     volatile uint64_t cpu_ns[2], begin_ns;
     volatile bool owner_works, over;
-    int gate[2]; /* a pipe; closed at one end when both may begin */
+    int gate[2]; /* a pipe; closing one end lets both begin */
 } trial_t;
 
 static uint64_t
@@ -31,8 +32,8 @@ clock_ns(clockid_t clock)
     return (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec;
 }
 
-/* Where the core has other work, too, the owner may not have had its turn
- * yet, and it lasts longer. */
+/* If the core has other work too, the owner may not have had its turn yet, and
+ * the trial lasts longer. */
 static bool
 is_over(trial_t *trial)
 {
@@ -45,7 +46,7 @@ is_over(trial_t *trial)
     return trial->over;
 }
 
-/* In the child: never returns. */
+/* Runs in the child and never returns. */
 _Noreturn static void
 spin(trial_t *trial, int who, int cpu, pid_t parent)
 {
@@ -61,7 +62,7 @@ spin(trial_t *trial, int who, int cpu, pid_t parent)
     (void)close(trial->gate[1]);
     while (read(trial->gate[0], &nothing, 1) < 0 && errno == EINTR)
         continue;
-    /* Before the owner is there the core is the guest's by right. */
+    /* Until the owner works, the guest may use the whole core. */
     trial->owner_works = trial->owner_works || who == OWNER;
     while (!trial->owner_works && !is_over(trial))
         continue;
@@ -71,7 +72,7 @@ spin(trial_t *trial, int who, int cpu, pid_t parent)
     _exit(0);
 }
 
-/* The last one: the first is where interrupts come as a rule. */
+/* The last processor, since interrupts usually arrive at the first. */
 static int
 trial_cpu(void)
 {
@@ -84,7 +85,8 @@ trial_cpu(void)
     return cpu;
 }
 
-/* Both stand at the gate, in their own sessions; the guest gives way. */
+/* Makes both processes wait at the gate, in their own sessions; the guest gives
+ * way. */
 static skn_status_t
 run(const skn_idle_place_t *place, trial_t *trial, pid_t *child,
     skn_error_t *error)
@@ -101,8 +103,8 @@ run(const skn_idle_place_t *place, trial_t *trial, pid_t *child,
                 skn_fail(error, SKN_UNAVAILABLE,
                          "no process to measure with: %s", strerror(errno));
     }
-    /* It is in its own session once it has called setsid; until then it shares
-     * ours, which is left alone. */
+    /* The guest is in its own session once it has called setsid. Until then it
+     * shares ours, which must not be changed. */
     while (status == SKN_OK && getsid(child[GUEST]) == getsid(0) &&
            waitpid(child[GUEST], &code, WNOHANG) == 0)
         (void)sched_yield();

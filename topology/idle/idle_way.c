@@ -1,8 +1,8 @@
-/* idle_way.c - control groups, sessions and classes of the scheduler.
+/* idle_way.c - gives way by control groups, sessions and scheduling classes.
  *
- * A group is called skein-idle-PID-START, START being when the process began
- * (field 22 of /proc/PID/stat): a number that is used again is not taken for
- * the process that made the group. cgroups(7), sched(7), "The autogroup
+ * A group is called skein-idle-PID-START, where START is when the process began
+ * (field 22 of /proc/PID/stat), so that a process with a reused PID is not
+ * taken for the one that made the group. cgroups(7), sched(7), "The autogroup
  * feature". This file owns: the names of groups.
  * SPDX-License-Identifier: Apache-2.0 */
 #include "topology/idle/idle_way.h"
@@ -21,7 +21,7 @@
 #include "topology/idle/idle_sample.h"
 
 #define GROUP_PREFIX "skein-idle-"
-/* More mounts than anybody has; what lies behind is not seen. */
+/* More mounts than any machine has; mounts beyond it are not seen. */
 #define GROUP_TEXT_BYTES 65536u
 #define WORD_BYTES SKN_IDLE_PATH_BYTES
 
@@ -40,7 +40,7 @@ skn_idle_way_name(skn_idle_way_t way)
 
 /* --- texts of the kernel ------------------------------------------------- */
 
-/* Whether `word` stands in the list "a,b,c", which ends at `end`. */
+/* True if the list "a,b,c", which ends at `end`, contains `word`. */
 static bool
 lists(const char *list, const char *end, const char *word)
 {
@@ -72,7 +72,7 @@ mount_of_line(const char *line, const char *controller, char *mount, char *root)
     if (!dash || dash >= end ||
         sscanf(line, "%*s %*s %*s %511s %511s", root, mount) != 2 ||
         sscanf(dash, " - %511s %*s %n", type, &at) != 1 || at == 0 ||
-        strchr(mount, '\\') || strchr(root, '\\')) /* blanks in it */
+        strchr(mount, '\\') || strchr(root, '\\')) /* they contain blanks */
         return false;
     if (!controller)
         return strcmp(type, "cgroup2") == 0;
@@ -131,7 +131,8 @@ read_text(const char *path, char *text, size_t text_bytes)
     return true;
 }
 
-/* Writes to a file that is there: what the kernel offers is not made. */
+/* Writes to an existing file: a file that the kernel does not offer is not
+ * made. */
 static bool
 write_text(const char *path, const char *text)
 {
@@ -154,9 +155,9 @@ write_in(const char *folder, const char *name, const char *text)
     return write_text(path, text);
 }
 
-/* --- where groups stand -------------------------------------------------- */
+/* --- locations of groups ------------------------------------------------- */
 
-/* Whether the group at `path` has a limit that moving would escape. */
+/* True if the group at `path` has a limit that moving would escape. */
 static bool
 is_limited(const char *path)
 {
@@ -176,8 +177,8 @@ is_limited(const char *path)
     return false;
 }
 
-/* Where the hierarchy is mounted. False: nowhere, or this process stands in a
- * group that has limits. */
+/* The mount point of the hierarchy. False: it is not mounted, or this process
+ * is in a group that has limits. */
 static bool
 find_top(const char *controller, char *top)
 {
@@ -191,9 +192,9 @@ find_top(const char *controller, char *top)
         return false;
     size_t skipped = strcmp(root, "/") == 0 ? 0 : strlen(root);
     if (strncmp(own, root, skipped) != 0)
-        skipped = 0; /* mounted from elsewhere: it is named from there */
+        skipped = 0; /* mounted from elsewhere: the name starts there */
     (void)snprintf(path, sizeof(path), "%s%s", top, own + skipped);
-    /* From the own group up, the top left out. */
+    /* From our own group upwards, without the top. */
     for (size_t length = strlen(path); length > strlen(top);) {
         while (length > 0 && path[length - 1] == '/')
             path[--length] = '\0';
@@ -272,8 +273,8 @@ skn_idle_place_open(skn_idle_place_t *place, skn_idle_way_t way,
     return way == SKN_IDLE_WAY_SESSION ? SKN_OK : open_group(place, error);
 }
 
-/* Gives all threads of the process a policy; new ones are like who makes them.
- * Again until none was found that has another. */
+/* Gives all threads of the process a policy, and repeats until no thread has
+ * another, since new threads inherit from their maker. */
 static skn_status_t
 set_policy(pid_t pid, int policy, skn_error_t *error)
 {
@@ -360,7 +361,7 @@ clean_folder(const char *top)
                 2 ||
             (pid > 0 && started_at(pid) == start))
             continue;
-        /* One that is in use stays: the kernel refuses. */
+        /* A group in use stays: the kernel refuses. */
         (void)snprintf(path, sizeof(path), "%s/%s", top, entry->d_name);
         (void)rmdir(path);
     }

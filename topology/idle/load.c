@@ -1,4 +1,5 @@
-/* load.c - the busiest of what a node consists of.
+/* load.c - busy time of a node: the greatest of its busiest core, thread and
+ * quota.
  * SPDX-License-Identifier: Apache-2.0 */
 #include "topology/idle/load.h"
 
@@ -15,7 +16,7 @@ since(uint64_t then, uint64_t now)
     return now > then ? now - then : 0;
 }
 
-/* The busiest thread, of those that were there at both looks. */
+/* The busiest of the threads that existed at both samples. */
 static uint64_t
 most_since(const skn_node_load_t *load, const skn_load_look_t *look,
            uint64_t held_ns)
@@ -76,7 +77,7 @@ skn_load_threads(skn_load_thread_t *threads, size_t max)
         uint64_t ran_ns, waited_ns;
         int32_t id = (int32_t)strtol(entry->d_name, NULL, 10);
         if (id <= 0 || getpriority(PRIO_PROCESS, (id_t)id) > own)
-            continue; /* what runs in the background holds nobody up */
+            continue; /* a background thread delays no other */
         (void)snprintf(path, sizeof(path), "%s/%" PRId32 "/schedstat", folder,
                        id);
         FILE *file = fopen(path, "re"); /* it may have ended */

@@ -1,4 +1,5 @@
-/* check.c - a model file or a topology file.
+/* check.c - checks a configuration file, which may be a model or a topology
+ * file.
  * SPDX-License-Identifier: Apache-2.0 */
 #include "topology/run/check.h"
 

@@ -1,4 +1,4 @@
-/* figures_read.c - the event `report`, read back.
+/* figures_read.c - reads the figures of a run back from its `report` event.
  * SPDX-License-Identifier: Apache-2.0 */
 #include "topology/run/figures_read.h"
 

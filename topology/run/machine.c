@@ -1,4 +1,5 @@
-/* machine.c - what this machine lends the process.
+/* machine.c - counts the processing units and the memory that this process may
+ * use.
  * SPDX-License-Identifier: Apache-2.0 */
 #include <inttypes.h>
 #include <stdio.h>

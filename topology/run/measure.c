@@ -1,4 +1,4 @@
-/* measure.c - two looks at /proc and at control groups.
+/* measure.c - measures CPU time by two samples of /proc and of control groups.
  * SPDX-License-Identifier: Apache-2.0 */
 #include "topology/run/measure.h"
 
@@ -10,7 +10,7 @@
 #include "topology/plan/groups.h"
 #include "topology/idle/idle_sample.h"
 
-/* A line a core: enough for some thousand of them. */
+/* /proc/stat has a line for each core: enough for some thousands of them. */
 #define STAT_BYTES ((size_t)1 << 19)
 
 static uint64_t
@@ -21,8 +21,8 @@ process_ns(void)
     return (uint64_t)used.tv_sec * 1000000000u + (uint64_t)used.tv_nsec;
 }
 
-/* Ticks that anybody had of the cores of this process; *units is how many they
- * are, 0 if that cannot be said. */
+/* Ticks that any process had on the cores of this process; *units is the number
+ * of those cores, 0 if it is unknown. */
 static uint64_t
 busy_ticks(const char *root, uint32_t *units)
 {
@@ -52,7 +52,7 @@ skn_measure_begin(skn_measure_t *measure, const char *root)
     measure->busy_ticks = busy_ticks(root, &measure->units);
 }
 
-/* If the process has been moved to other cores since, the two counts are not of
+/* If the process was moved to other cores meanwhile, the two counts are not of
  * the same cores, and what others used is unknown. */
 void
 skn_measure_end(const skn_measure_t *measure, const char *root,

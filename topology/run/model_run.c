@@ -1,4 +1,5 @@
-/* model_run.c - read, plan, resume, wire.
+/* model_run.c - makes a topology from a model file: reads, plans, resumes,
+ * wires.
  * SPDX-License-Identifier: Apache-2.0 */
 #include "topology/run/model_run.h"
 
@@ -17,7 +18,7 @@
 #include "topology/run/run_config.h"
 #include "topology/run/trained.h"
 
-/* runs/<config>-<UTC>-<id>, unless the file says where. */
+/* runs/<config>-<UTC>-<id>, unless the file has a path. */
 static void
 choose_path(const skn_model_t *model, const char *run_id, char *path)
 {
@@ -34,9 +35,9 @@ choose_path(const skn_model_t *model, const char *run_id, char *path)
                    run_id);
 }
 
-/* Whether one process is to go on with the run of several nodes: it was given
- * their folder, or that of one of them, in place of a file that lists them; or
- * their folders lie in checkpoint.path. */
+/* True if one process is to continue the run of several nodes: it was given
+ * their folder, or one of theirs, in place of a file that lists them; or their
+ * folders are in checkpoint.path. */
 static skn_status_t
 find_left(const skn_model_t *model, const skn_model_run_options_t *options,
           bool *left, skn_error_t *error)
@@ -50,12 +51,13 @@ find_left(const skn_model_t *model, const skn_model_run_options_t *options,
     skn_status_t status = skn_node_folders_in(path, &nodes, error);
     *left = nodes.count > 0 || (options->from_run && model->node_count > 1);
     skn_node_folders_fini(&nodes);
-    /* A folder that is damaged, or no run's, is reported when it is opened. */
+    /* A folder that is damaged, or belongs to no run, is reported when it is
+     * opened. */
     return status == SKN_NO_MEMORY ? status : SKN_OK;
 }
 
-/* The run of several nodes becomes that of one process: nodes were one network
- * without a ranker. */
+/* Turns the run of several nodes into that of one process: nodes trained one
+ * network without a ranker. */
 static void
 leave_nodes(skn_model_t *model)
 {
@@ -68,8 +70,8 @@ leave_nodes(skn_model_t *model)
         model->train.ranker_trees = 0;
 }
 
-/* Which node this process is. A run with nodes never trains alone, unless it
- * goes on with what they have left. */
+/* Finds which node this process is. A run with nodes never trains as one
+ * process, unless that continues from what the nodes have left. */
 static skn_status_t
 find_node(skn_model_run_t *run, const skn_model_run_options_t *options,
           skn_error_t *error)
@@ -116,13 +118,13 @@ find_node(skn_model_run_t *run, const skn_model_run_options_t *options,
                          model->nodes[0].name, word);
 }
 
-/* On a node that is not the first there is no run: how far it has come, and
- * what this node has of it, comes from the first one. */
+/* On a node other than the first no run is opened: the first node sends how far
+ * it has come, and which parts this node has. */
 static skn_status_t
 find_run_elsewhere(const skn_model_run_t *run,
                    const skn_model_run_options_t *options, skn_error_t *error)
 {
-    /* Nodes of one machine have folders of their own. */
+    /* Nodes on one machine have separate folders. */
     const char *name = run->model->nodes[run->node].name;
     if (!options->run_path[0])
         choose_path(run->model, options->run_id[0] ? options->run_id : name,
@@ -176,7 +178,7 @@ find_run(skn_model_run_t *run, const skn_model_run_options_t *options,
     status = find_old_run(run, options, error);
     if (status != SKN_OK || !run->resume.has_run)
         return status;
-    /* The folder of somebody else, that we died over: it is refused again. */
+    /* We died over the folder of another run: it is refused again. */
     if (!resumes && strcmp(run->resume.run_id, options->run_id) != 0) {
         skn_resume_fini(&run->resume);
         memset(&run->resume, 0, sizeof(run->resume));
@@ -188,13 +190,13 @@ find_run(skn_model_run_t *run, const skn_model_run_options_t *options,
 
 /* --- prediction ---------------------------------------------------------- */
 
-/* The same network, to be looked at: no moments, no index, and hidden vectors
- * that are not rounded on their way, as they are few. */
+/* The same network for reading only: no moments, no index, and hidden vectors
+ * that are not rounded on their way, since they are few. */
 static void
 only_look(skn_model_t *model, const skn_model_run_options_t *options)
 {
     skn_model_train_t *train = &model->train;
-    /* The reader made the layers; they are ours to change. */
+    /* The reader made the layers, and this run owns them. */
     skn_model_layer_t *output =
         (skn_model_layer_t *)(uintptr_t)&model->layers[model->layer_count - 1];
     bool half = train->optimizer.kind != SKN_OPTIMIZER_ADAM &&
@@ -208,7 +210,7 @@ only_look(skn_model_t *model, const skn_model_run_options_t *options)
     model->links.coding = SKN_LINK_CODING_F32;
     if (!half) /* the masters of a copy in bf16 are f32 */
         output->weights = SKN_WEIGHTS_F32;
-    /* Nothing is drawn: a look is at all rows. */
+    /* Nothing is drawn: all rows are computed. */
     output->sampler = (skn_model_sampler_t){ .kind = SKN_SAMPLER_UNIFORM,
                                              .rows = 1,
                                              .labels = true,
@@ -221,7 +223,7 @@ only_look(skn_model_t *model, const skn_model_run_options_t *options)
                                              .share = 1 };
 }
 
-/* The best model of the run, or its newest; only on the first node. */
+/* Finds the best model of the run, or its newest; only on the first node. */
 static skn_status_t
 find_trained(skn_model_run_t *run, const skn_model_run_options_t *options,
              skn_error_t *error)
@@ -273,8 +275,8 @@ model_text(const skn_model_t *model, uint64_t train_hash, skn_error_t *error)
     return NULL;
 }
 
-/* `path` from the root on; the caller's to free. What is empty, or a word with
- * a meaning of its own, stays. */
+/* `path` as an absolute path; the caller frees it. An empty path, and a word
+ * with a special meaning, stays as it is. */
 static char *
 whole_path(const char *path, skn_error_t *error)
 {
@@ -291,8 +293,8 @@ whole_path(const char *path, skn_error_t *error)
     return whole;
 }
 
-/* The model once more, with paths that hold from any folder: `skein eval` is
- * called from any, and a plan may be kept in any. */
+/* Copies the model with absolute paths: `skein eval` is called from any folder,
+ * and a plan may be kept in any. */
 static skn_status_t
 make_whole(skn_model_run_t *run, const char *run_path, skn_error_t *error)
 {
@@ -341,7 +343,7 @@ make_whole(skn_model_run_t *run, const char *run_path, skn_error_t *error)
     return SKN_OK;
 }
 
-/* What the run may need: less where it gives way to others. */
+/* The memory that the run may need: less if it gives way to others. */
 static uint64_t
 memory_allowed(const skn_model_t *model)
 {
@@ -350,7 +352,8 @@ memory_allowed(const skn_model_t *model)
                                : bytes;
 }
 
-/* Of several nodes this process will hold the share of one, or none. */
+/* If there are several nodes, this process will hold the share of one, or
+ * none. */
 static skn_status_t
 check_memory(const skn_model_run_t *run, const skn_model_run_options_t *options,
              skn_error_t *error)
@@ -392,7 +395,7 @@ check_memory(const skn_model_run_t *run, const skn_model_run_options_t *options,
             : "");
 }
 
-/* A file in memory is no offload: then both together have to fit. */
+/* A file in memory offloads nothing: then both together must fit. */
 static skn_status_t
 refuse_memory_disk(const char *place, const char *folder, uint64_t bytes,
                    uint64_t available, skn_error_t *error)
@@ -408,7 +411,7 @@ refuse_memory_disk(const char *place, const char *folder, uint64_t bytes,
                          "disk");
 }
 
-/* The moments of this process must find room where they are to be. */
+/* The moments of this process must fit where they are to be stored. */
 static skn_status_t
 check_offload(const skn_model_run_t *run,
               const skn_model_run_options_t *options, skn_error_t *error)
@@ -428,7 +431,8 @@ check_offload(const skn_model_run_t *run,
         return SKN_OK;
     const char *place =
         skn_model_place_text(&run->model->offload_place, text, sizeof(text));
-    /* A folder that is not there may be a disk that is not: no other serves. */
+    /* A missing folder may be a disk that is not mounted: no other folder will
+     * do. */
     if (run->model->train.optimizer.offload_path[0] &&
         access(folder, F_OK) != 0) {
         int code = errno;

@@ -1,4 +1,4 @@
-/* resume.c - the checkpoint that a run goes on from.
+/* resume.c - finds and checks the checkpoint from which a run continues.
  * SPDX-License-Identifier: Apache-2.0 */
 #include "topology/run/resume.h"
 
@@ -44,7 +44,7 @@ skn_from_parse(const char *text, skn_from_t *from, skn_error_t *error)
     return SKN_OK;
 }
 
-/* Points `best` at the newest that the folder has of that batch. */
+/* Points `best` at the newest checkpoint of that batch in the folder. */
 static void
 mark_best(skn_run_folder_t *run, uint64_t batch)
 {
@@ -61,7 +61,7 @@ mark_best(skn_run_folder_t *run, uint64_t batch)
     free(list);
 }
 
-/* Whether it was made of several networks, or of one and a ranker. */
+/* True if it was made of several networks, or of one and a ranker. */
 static bool
 is_joined(const skn_checkpoint_t *checkpoint)
 {
@@ -115,7 +115,7 @@ open_one(const skn_run_folder_t *run, uint64_t batch, uint64_t generation,
                                error);
 }
 
-/* Where files may be elsewhere, it is the manifest that has to be sound. */
+/* If files may be on other nodes, only the manifest has to be sound. */
 static skn_checkpoint_t *
 open_chosen(const skn_run_folder_t *run, const skn_from_t *from,
             const skn_batch_id_t *list, size_t count, skn_error_t *error)
@@ -132,8 +132,8 @@ open_chosen(const skn_run_folder_t *run, const skn_from_t *from,
     return checkpoint;
 }
 
-/* Why nothing could be opened: which node's folder lacks what, if that is it.
- */
+/* Why nothing could be opened: names the node whose folder lacks a file, if
+ * that is the reason. */
 static skn_status_t
 explain(const skn_run_folder_t *run, const skn_from_t *from, skn_error_t *error)
 {
@@ -147,7 +147,7 @@ explain(const skn_run_folder_t *run, const skn_from_t *from, skn_error_t *error)
     return error->status;
 }
 
-/* `parts`: nodes have run folders of the run in it, which are read, too. */
+/* `parts`: the folder holds run folders of nodes, which are read too. */
 static skn_status_t
 find_checkpoint(skn_run_folder_t *run, bool parts, const skn_from_t *from,
                 skn_resume_t *resume, skn_error_t *error)
@@ -196,7 +196,8 @@ skn_resume_make_top(const char *path, skn_error_t *error)
     return status;
 }
 
-/* Nodes that live would train beside whoever goes on from their folders. */
+/* Living nodes would train beside a process that continues from their
+ * folders. */
 static skn_status_t
 refuse_living(const char *path, const skn_node_folders_t *parts,
               skn_error_t *error)
@@ -215,8 +216,8 @@ refuse_living(const char *path, const skn_node_folders_t *parts,
                : status;
 }
 
-/* The same for the folder of one of them, `path`. A run that was not one of
- * nodes may have been copied beside itself, and both go on. */
+/* The same for the folder `path` of one of them. A run without nodes may have
+ * been copied to a folder beside it, and both continue. */
 static skn_status_t
 refuse_living_beside(const char *path, bool left, skn_error_t *error)
 {
@@ -231,9 +232,9 @@ refuse_living_beside(const char *path, bool left, skn_error_t *error)
     return status;
 }
 
-/* Without an own run, `path` may hold the folders of a run's nodes: one process
- * goes on from what they have together, in `path` itself. Theirs stay as they
- * are. */
+/* If `path` holds no run of its own but the folders of a run's nodes, one
+ * process continues from what they hold together, in `path` itself. Their
+ * folders stay as they are. */
 static skn_status_t
 take_over(const char *path, const skn_node_folders_t *parts, skn_error_t *error)
 {
@@ -254,7 +255,7 @@ take_over(const char *path, const skn_node_folders_t *parts, skn_error_t *error)
     return status;
 }
 
-/* A run of several nodes is not begun anew over their folders. */
+/* Refuses to begin a run of several nodes again over their folders. */
 static skn_status_t
 refuse_parts(const char *path, skn_error_t *error)
 {
@@ -289,7 +290,7 @@ skn_resume_refuse(const char *path, skn_error_t *error)
     return SKN_OK;
 }
 
-/* The folders of nodes in `path`; the run becomes that of one process there. */
+/* The folders of nodes in `path`; one process continues their run there. */
 static skn_status_t
 find_parts(const char *path, const skn_from_t *from, skn_node_folders_t *parts,
            skn_error_t *error)
@@ -355,8 +356,8 @@ misfit(const char *path, const char *key, const char *hint, skn_error_t *error)
                                 "another checkpoint.path");
 }
 
-/* Layer `k` of `model` against its weights: [features][units] for the first
- * one, [units][units of the layer below] for the others. */
+/* Checks layer `k` of `model` against its weights: [features][units] for the
+ * first layer, [units][units of the layer below] for the others. */
 static skn_status_t
 fit_layer(const skn_checkpoint_t *checkpoint, const char *path,
           const skn_model_t *model, size_t k, uint32_t features,
@@ -385,7 +386,8 @@ fit_layer(const skn_checkpoint_t *checkpoint, const char *path,
     return SKN_OK;
 }
 
-/* A copy's masters are f32 (updates: copy); an updater reads what it keeps. */
+/* The masters of a copy are f32 (updates: copy); an updater reads the format
+ * that it stores. */
 static skn_status_t
 fit_format(const skn_checkpoint_t *checkpoint, const char *path,
            const skn_model_t *model, skn_error_t *error)
@@ -421,10 +423,11 @@ fit_config(const char *path, const skn_model_t *old, const skn_model_t *model,
         return misfit(path, "loss of the output layer", NULL, error);
     if (old->data.normalize != model->data.normalize)
         return misfit(path, "data.normalize", NULL, error);
-    /* Which points are held back: others have been trained on. */
+    /* Determines which points are held out: others have been trained on. */
     if (old->train.validate != model->train.validate)
         return misfit(path, "train.validate", NULL, error);
-    /* Which points are in which batch, and how many batches an epoch has. */
+    /* Determines which points are in which batch, and how many batches an epoch
+     * has. */
     if (old->train.seed != model->train.seed)
         return misfit(path, "train.seed", NULL, error);
     if (old->train.batch_rows != model->train.batch_rows)
@@ -452,7 +455,8 @@ skn_resume_single(const skn_resume_t *resume, const char *path,
                   error);
 }
 
-/* A run that has more than it is asked for would be at its end for good. */
+/* Refuses a run that has trained more than is now asked for: it could never
+ * continue. */
 static skn_status_t
 fit_length(const skn_resume_t *resume, const char *path,
            const skn_model_train_t *train, skn_error_t *error)
@@ -472,7 +476,7 @@ fit_length(const skn_resume_t *resume, const char *path,
                          "give as many as when it was begun, or more");
 }
 
-/* The run of the checkpoint; who predicts may have found it in the folder of a
+/* The run of the checkpoint; a prediction may have found it in the folder of a
  * node. */
 static skn_run_folder_t *
 look_at_run(const skn_resume_t *resume, const char *path, skn_error_t *error)
@@ -498,7 +502,7 @@ skn_resume_fits(const skn_resume_t *resume, const char *path,
         resume->has_checkpoint ? look_at_run(resume, path, error) : NULL;
     if (!run)
         return resume->has_checkpoint ? error->status : SKN_OK;
-    /* A folder that was given a manifest before the run began there has no
+    /* A folder that received a manifest before the run began there has no
      * config yet (formats/checkpoint/held.h). */
     bool has_config = skn_run_folder_config(run)[0];
     skn_status_t status =

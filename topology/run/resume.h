@@ -1,4 +1,5 @@
-/* resume.h - how far the run in a folder has come.
+/* resume.h - finds how far the run in a folder has come, and checks that a
+ * model may continue it.
  * SPDX-License-Identifier: Apache-2.0 */
 #ifndef TOPOLOGY_RUN_RESUME_H
 #define TOPOLOGY_RUN_RESUME_H
@@ -9,73 +10,73 @@
 #include "skein/limits.h"
 #include "topology/model/model.h"
 
-/* Which checkpoint a run goes on from. { 0 } is the newest one that is whole in
- * the folder. */
+/* The checkpoint from which a run continues. { 0 } is the newest one that is
+ * whole in the folder. */
 typedef struct skn_from {
     bool given; /* exactly this one */
     bool none;  /* none: from batch 0, whatever the folder holds */
     bool parts; /* some of its files may be on other nodes (copies) */
     bool alone; /* one process resumes it, and no node may still be training */
-    bool left;  /* it was a run of several nodes until now */
+    bool left;  /* it was a run of several nodes before */
     uint64_t batch, generation;
 } skn_from_t;
 
-/* Reads "BATCH", "BATCH-gGENERATION" or "none" into the first and the last two
+/* Parses "BATCH", "BATCH-gGENERATION" or "none" into the first and the last two
  * fields. SKN_USAGE. */
 skn_status_t skn_from_parse(const char *text, skn_from_t *from,
                             skn_error_t *error);
 
 typedef struct skn_resume {
     bool has_run;        /* the folder holds a run */
-    bool has_checkpoint; /* ... with at least one complete checkpoint */
-    bool finished;       /* ... and the run came to its end */
-    bool joined;         /* ... which is joined: `done` has no scores, then */
+    bool has_checkpoint; /* the run has at least one complete checkpoint */
+    bool finished;       /* the run finished */
+    bool joined;         /* it is joined: `done` has no scores then */
     uint64_t batch, generation;
     uint64_t epoch;  /* completed */
     uint64_t newest; /* batch of the newest checkpoint, damaged or not */
     char run_id[SKN_RUN_ID_BYTES];
     char checkpoint[SKN_TEXT_MAX];      /* folder of the newest one */
     char warning[SKN_ERROR_TEXT_BYTES]; /* newer ones that were refused */
-    skn_json_text_t done;               /* finished: the `done` event again */
+    skn_json_text_t done;               /* finished: repeats the `done` event */
 } skn_resume_t;
 
-/* Looks into the run folder `path` for where `from` says; nothing there is no
- * failure. Where `path` holds the folders of a run's nodes instead, it becomes
- * a run folder of its own, and the checkpoint is what theirs hold together.
- * Waits for a predecessor that is just being stopped, be it of those nodes
- * (SKN_BUSY after SKN_LOCK_WAIT_MS), but keeps no lock of the folder. Points
- * `best` where the checkpoint says: a killed run may not have come to it.
- * SKN_BAD_DATA when there are checkpoints and all of them are damaged. With
- * `parts` a run has finished here only if its last checkpoint is whole here:
- * else it is made so by going on. */
+/* Finds the checkpoint that `from` names in the run folder `path`; an empty
+ * folder is no failure. If `path` holds the folders of a run's nodes instead,
+ * it becomes a run folder of its own, and the checkpoint is what theirs hold
+ * together. Waits for a predecessor that is just being stopped, also one of
+ * those nodes (SKN_BUSY after SKN_LOCK_WAIT_MS), but keeps no lock of the
+ * folder. Points `best` to the checkpoint that the metadata names, since a
+ * killed run may not have done so. SKN_BAD_DATA when there are checkpoints and
+ * all of them are damaged. With `parts` a run has finished here only if its
+ * last checkpoint is whole here; otherwise continuing makes it so. */
 skn_status_t skn_resume_from(const char *path, const skn_from_t *from,
                              skn_resume_t *resume, skn_error_t *error);
 /* Refuses a folder that holds a run, or the folders of a run's nodes:
- * SKN_CANNOT_CREATE, or SKN_BUSY when that
- * run is alive and does not end within SKN_LOCK_WAIT_MS. Anything else, as a
- * run that has saved nothing, is SKN_OK and left as it is. */
+ * SKN_CANNOT_CREATE, or SKN_BUSY when that run is alive and does not end within
+ * SKN_LOCK_WAIT_MS. Anything else, such as a run that has saved nothing, is
+ * SKN_OK and left as it is. */
 skn_status_t skn_resume_refuse(const char *path, skn_error_t *error);
-/* Makes the folder of a run whose nodes come and go, if it is not there.
- * SKN_CANNOT_CREATE where one process has saved a run in it: nodes would begin
- * before what it has. */
+/* Makes the folder of a run whose nodes come and go, if it is missing.
+ * SKN_CANNOT_CREATE if one process has saved a run in it: nodes would begin
+ * before that state. */
 skn_status_t skn_resume_make_top(const char *path, skn_error_t *error);
-/* Refuses to go on from `resume` with another network than the run in `path`
+/* Refuses to continue from `resume` with another network than the run in `path`
  * was begun with: a part of its weights would be taken for the whole, or `eval`
- * and `predict`, which read the config of the beginning, would ask them another
- * question. `model` is resolved. SKN_BAD_CONFIG says what differs. */
+ * and `predict`, which read the config of the beginning, would compute
+ * something else. `model` is resolved. SKN_BAD_CONFIG names the difference. */
 skn_status_t skn_resume_fits(const skn_resume_t *resume, const char *path,
                              const skn_model_t *model, uint32_t features,
                              uint32_t labels, skn_error_t *error);
-/* Refuses to go on from `resume`, a run of one network that is not done, where
- * several, or a ranker, are asked for: SKN_BAD_CONFIG. */
+/* Refuses to continue from `resume`, an unfinished run of one network, if
+ * several networks or a ranker are requested: SKN_BAD_CONFIG. */
 skn_status_t skn_resume_single(const skn_resume_t *resume, const char *path,
                                skn_error_t *error);
-/* The line of a config that is kept with a run, on what its training file
- * holds: a comment for everybody but skn_resume_same_data. */
+/* The line of a stored config that identifies the content of its training file:
+ * a comment for every reader but skn_resume_same_data. */
 #define SKN_RESUME_DATA "# xxh3 of data.train: "
-/* Refuses to go on from `resume` with other training points than the run in
+/* Refuses to continue from `resume` with other training points than the run in
  * `path` was begun with (skn_plan_data_t.train_hash). SKN_BAD_CONFIG. A run
- * that did not keep this line may go on with any. */
+ * that did not store this line may continue with any. */
 skn_status_t skn_resume_same_data(const skn_resume_t *resume, const char *path,
                                   uint64_t train_hash, skn_error_t *error);
 void skn_resume_fini(skn_resume_t *resume);

@@ -1,4 +1,4 @@
-/* run_config.c - reads the config of a run folder, and keeps an ensemble's.
+/* run_config.c - reads the config of a run folder, and stores an ensemble's.
  * SPDX-License-Identifier: Apache-2.0 */
 #include "topology/run/run_config.h"
 
@@ -18,7 +18,7 @@ is_ensemble(const char *folder)
     return access(path, F_OK) == 0;
 }
 
-/* The config that `folder` has, as text; the caller's to free. */
+/* The text of the config in `folder`; the caller frees it. */
 static char *
 config_of(const char *folder, skn_error_t *error)
 {
@@ -55,7 +55,7 @@ skn_run_config_read(const char *folder, const char *const *overrides,
     if (!config)
         return error->status;
     char *path = skn_override_of("checkpoint.path", folder, error);
-    /* A name without a folder: its paths are resolved already. */
+    /* The document's name has no folder: its paths are resolved already. */
     skn_document_t *document =
         skn_document_parse(config, strlen(config), "run.json", problems);
     skn_status_t status = path ? SKN_OK : SKN_NO_MEMORY;

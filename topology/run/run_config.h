@@ -1,12 +1,12 @@
-/* run_config.h - the config that a run folder has, to go on with the run there.
+/* run_config.h - reads the config of a run folder in order to continue the run.
  * SPDX-License-Identifier: Apache-2.0 */
 #ifndef TOPOLOGY_RUN_RUN_CONFIG_H
 #define TOPOLOGY_RUN_RUN_CONFIG_H
 
 #include "topology/model/model.h"
 
-/* Until its networks are joined, and run.json has the config of the whole, an
- * ensemble keeps it in a file of its folder. */
+/* An ensemble keeps its config in this file of its folder until its networks
+ * are joined and run.json has the config of the whole. */
 #define SKN_RUN_CONFIG_ENSEMBLE "ensemble.yaml"
 
 /* The model of the run in `folder`, with checkpoint.path there and `overrides`
@@ -16,8 +16,8 @@ skn_status_t skn_run_config_read(const char *folder,
                                  size_t override_count, skn_model_t **model,
                                  struct skn_problems *problems,
                                  skn_error_t *error);
-/* Keeps `model`, whose paths hold from anywhere, in the folder of an ensemble,
- * which is made; a run that `resumes` leaves what is there. */
+/* Stores `model`, whose paths are absolute, in the folder of an ensemble, which
+ * is made; a run that `resumes` leaves the stored config as it is. */
 skn_status_t skn_run_config_keep(const char *folder, const skn_model_t *model,
                                  bool resumes, skn_error_t *error);
 

@@ -1,4 +1,4 @@
-/* shortfall.c - warns where a file asks this machine for more than it has.
+/* shortfall.c - warns if a file asks this machine for more than it has.
  * SPDX-License-Identifier: Apache-2.0 */
 #include "skein/text.h"
 #include "topology/run/shortfall.h"
@@ -17,11 +17,11 @@
 static skn_placement_t *
 look_at_machine(void)
 {
-    skn_error_t error = { 0 }; /* a run tells it */
+    skn_error_t error = { 0 }; /* a run reports it */
     return skn_placement_new(NULL, &error);
 }
 
-/* The first core of the list that is not there; false: all are. */
+/* The first core of the list that does not exist; false: all exist. */
 static bool
 find_absent(const skn_model_cores_t *cores, uint32_t unit_count, uint32_t *core)
 {
@@ -33,7 +33,7 @@ find_absent(const skn_model_cores_t *cores, uint32_t unit_count, uint32_t *core)
     return false;
 }
 
-/* The first one that the system calls otherwise. */
+/* The first core that has another number in the system. */
 static bool
 find_renamed(const skn_model_cores_t *cores, const skn_placement_t *machine,
              uint32_t *core)
@@ -47,7 +47,7 @@ find_renamed(const skn_model_cores_t *cores, const skn_placement_t *machine,
     return false;
 }
 
-/* Where the warnings of a file go, and what they are about. */
+/* The receiver of a file's warnings, and their subject. */
 typedef struct teller {
     skn_shortfall_tell_t *tell;
     const void *state;
@@ -71,7 +71,8 @@ warn(const teller_t *teller, const char *hint, const char *format, ...)
     teller->tell(teller->state, &teller->cores->place, text, hint);
 }
 
-/* Of who `runs` the runtime warns of cores that are not there. */
+/* If this process `runs` the file, the runtime itself warns of missing
+ * cores. */
 static void
 warn_cores(const teller_t *teller, const skn_placement_t *machine, bool runs)
 {
@@ -109,7 +110,7 @@ skn_shortfall_model(const skn_model_t *model, uint32_t node,
         teller.cores = &model->nodes[node].cores;
         (void)snprintf(owner, sizeof(owner), "node '%.64s'",
                        model->nodes[node].name);
-        /* Dealt out by a parent, who has counted them as we do. */
+        /* A parent process dealt these cores out, and counted them as here. */
         if (teller.cores->place.line == 0)
             return;
     }

@@ -1,4 +1,5 @@
-/* topology.c - the host's handle: a checked spec, and the system it became.
+/* topology.c - the host's handle of a topology: a checked spec and the system
+ * started from it.
  * SPDX-License-Identifier: Apache-2.0 */
 #include <stdatomic.h>
 #include <stdlib.h>
@@ -12,23 +13,23 @@
 #include "topology/run/measure.h"
 #include "topology/run/verdict.h"
 
-/* The atomic ones are for skn_topology_stop, which another thread or a signal
+/* The atomic fields are for skn_topology_stop, which another thread or a signal
  * handler may call at any time. */
 struct skn_topology {
     skn_spec_t *spec;
     _Atomic(skn_system_t *) system; /* NULL before start */
     atomic_bool stopped;
-    atomic_int process;      /* where the threads are; 0 before start */
-    skn_system_tell_t *tell; /* events of the start; NULL: they wait */
+    atomic_int process;      /* runs the threads; 0 before start */
+    skn_system_tell_t *tell; /* gets the events of the start; NULL: they wait */
     void *job;
     skn_measure_t measure;
     uint64_t prepare_ns;
-    skn_figures_t figures; /* with `measured`: of the whole run */
+    skn_figures_t figures; /* for the whole run, if `measured` */
     bool measured;
 };
 
-/* A child that fork() made has a copy of the system, and none of its threads:
- * whoever waits for them there waits for ever. */
+/* True in a child that fork() made: it has a copy of the system but none of its
+ * threads, and a call that waits for them would never return. */
 static bool
 is_elsewhere(const skn_topology_t *topology)
 {
@@ -36,7 +37,7 @@ is_elsewhere(const skn_topology_t *topology)
     return process != 0 && process != getpid();
 }
 
-/* The system that a call is about; NULL and a filled `error`. */
+/* The system that `call` applies to; NULL and a filled `error`. */
 static skn_system_t *
 system_of(const skn_topology_t *topology, const char *call, skn_error_t *error)
 {
@@ -87,7 +88,7 @@ skn_topology_spec(const skn_topology_t *topology)
     return topology->spec;
 }
 
-/* The host's kinds and the built-in ones in one list; the caller frees. */
+/* One list of the host's kinds and the built-in ones; the caller frees it. */
 static const skn_kind_t **
 all_kinds(const skn_kind_t *const *kinds)
 {
@@ -139,7 +140,8 @@ skn_topology_destroy(skn_topology_t **topology)
     if (!topology || !*topology)
         return;
     skn_system_t *system = atomic_load(&(*topology)->system);
-    /* In a child the parent's threads cannot be joined: what they use stays. */
+    /* A child cannot join the parent's threads: the memory that they use
+     * stays. */
     if (!is_elsewhere(*topology)) {
         skn_system_destroy(&system);
         skn_figures_fini(&(*topology)->figures);
@@ -149,8 +151,8 @@ skn_topology_destroy(skn_topology_t **topology)
     *topology = NULL;
 }
 
-/* Makes the system known to skn_topology_stop, and does what that was asked for
- * before. One of the two sees what the other has written. */
+/* Makes the system visible to skn_topology_stop, and carries out a stop that
+ * was requested before. One of the two sees what the other has written. */
 static void
 publish(skn_topology_t *topology, skn_system_t *system)
 {
@@ -209,7 +211,7 @@ skn_topology_event(skn_topology_t *topology, int timeout_ms, char *line,
     if (!system)
         return error->status;
     if (!line)
-        line_bytes = 0; /* asks how many bytes there are */
+        line_bytes = 0; /* asks for the number of bytes */
     return skn_system_event(system, timeout_ms, line, line_bytes, error);
 }
 
@@ -221,7 +223,7 @@ skn_topology_event_bytes(skn_topology_t *topology)
     return system ? skn_system_event_bytes(system) : 0;
 }
 
-/* Also in a signal handler: nothing but atomics and a write. */
+/* May run in a signal handler: only atomics and a write. */
 void
 skn_topology_stop(skn_topology_t *topology)
 {
@@ -296,7 +298,8 @@ skn_report_crashes(int descriptor, skn_error_t *error)
     return skn_crash_watch(descriptor, error);
 }
 
-/* Once, when all have ended: later looks at the machine would see more. */
+/* Once, when all actors have ended: later samples of the machine would include
+ * more. */
 static bool
 measure(skn_topology_t *topology, const skn_system_t *system)
 {

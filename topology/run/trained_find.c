@@ -18,7 +18,7 @@
 
 #define BEST_GONE "`best` names a checkpoint that is gone: the newest is used"
 
-/* Whether the folder `path` holds the file `name`. */
+/* True if the folder `path` holds the file `name`. */
 static bool
 holds(const char *path, const char *name)
 {
@@ -27,7 +27,7 @@ holds(const char *path, const char *name)
     return access(file, F_OK) == 0;
 }
 
-/* --- what a path is ------------------------------------------------------- */
+/* --- finding the place ---------------------------------------------------- */
 
 static skn_status_t
 find_checkpoint(const char *path, skn_trained_place_t *place,
@@ -55,7 +55,7 @@ find_checkpoint(const char *path, skn_trained_place_t *place,
     return status;
 }
 
-/* Of the parts, one that has a config: a folder that was given a manifest
+/* Finds a node folder that has a config: a folder that received a manifest
  * before its run began has none yet (held.h). */
 static skn_status_t
 find_config(skn_trained_place_t *place, skn_error_t *error)
@@ -72,8 +72,8 @@ find_config(skn_trained_place_t *place, skn_error_t *error)
                     "%s: none of its run folders has a config", place->path);
 }
 
-/* Whether the run in `path` came to its end; false, too, where it has nothing
- * that can be read. */
+/* True if the run in `path` has finished; false also if nothing in it can be
+ * read. */
 static bool
 is_done(const char *path, bool *any)
 {
@@ -87,8 +87,8 @@ is_done(const char *path, bool *any)
     return progress.finished;
 }
 
-/* How many networks the run in `path` is to have, and whether a ranker; 0: it
- * keeps no config of the whole. */
+/* The number of networks that the run in `path` should have, and whether it
+ * should have a ranker; 0: it has no config of the whole. */
 static uint32_t
 wanted_networks(const char *path, bool *ranker)
 {
@@ -119,7 +119,7 @@ wanted_networks(const char *path, bool *ranker)
     return networks;
 }
 
-/* What there is instead of the whole. */
+/* Notes which network is used instead of the joined one. */
 static void
 note_network(skn_trained_place_t *place, const char *path, uint32_t begun,
              uint32_t trained, uint32_t chosen)
@@ -146,9 +146,10 @@ note_network(skn_trained_place_t *place, const char *path, uint32_t begun,
                        path, begun, trained, chosen);
 }
 
-/* The networks of a run that is not joined yet: the first one that is trained,
- * else the first one that has saved anything. One alone is what the run will be
- * a mean of; which, and how many there are, is said. */
+/* Finds a network of a run that is not joined yet: the first one that is
+ * trained, else the first one that has saved anything. The joined network will
+ * be the mean of several; the note names the one used and how many there
+ * are. */
 static skn_status_t
 find_network(const char *path, skn_trained_place_t *place, skn_error_t *error)
 {
@@ -246,7 +247,7 @@ skn_trained_model(const skn_run_folder_t *run, skn_model_t **model,
     skn_problems_t *problems = skn_problems_new(error);
     if (!problems)
         return SKN_NO_MEMORY;
-    /* A name without a folder: its paths are resolved already. */
+    /* The document's name has no folder: its paths are resolved already. */
     skn_document_t *document =
         skn_document_parse(config, strlen(config), "run.json", problems);
     skn_status_t status =
@@ -260,7 +261,8 @@ skn_trained_model(const skn_run_folder_t *run, skn_model_t **model,
 
 /* --- which checkpoint ----------------------------------------------------- */
 
-/* Nodes mark their own best ones; which is the run's, its newest one knows. */
+/* Each node marks its own best checkpoint; the newest checkpoint of the run
+ * states which is the run's. */
 static skn_checkpoint_t *
 best_of_parts(const skn_trained_place_t *place, skn_verify_t verify, bool *gone,
               skn_error_t *error)

@@ -1,7 +1,7 @@
-/* trained_missing.c - names the files and folders that a model lacks.
+/* trained_missing.c - names the files and folders that a trained model lacks.
  *
- * Each node has the manifest of the whole checkpoint: so even one folder tells
- * what there must be, and the folders beside it what there is.
+ * Each node has the manifest of the whole checkpoint: even one folder lists the
+ * required files, and the folders beside it show which of them exist.
  * SPDX-License-Identifier: Apache-2.0 */
 #include "topology/run/trained_missing.h"
 
@@ -11,7 +11,7 @@
 
 #include "formats/checkpoint/held.h"
 
-/* So many files, and folders, are named; of the rest the number is. */
+/* At most this many files, and folders, are named; the others are counted. */
 #define NAMED_MAX 3u
 
 typedef struct folder {
@@ -60,8 +60,8 @@ held_of(const folder_t *folder, uint64_t batch, uint64_t generation)
     return NULL;
 }
 
-/* What the place should have: the checkpoint that it is, else the newest of its
- * run folder, or of all folders of nodes in it. */
+/* Chooses the checkpoint that the place should have: the one that it is, else
+ * the newest of its run folder, or of all folders of nodes in it. */
 static void
 choose(missing_t *missing, const skn_trained_place_t *place)
 {
@@ -102,7 +102,7 @@ is_anywhere(const missing_t *missing, size_t file)
     return false;
 }
 
-/* Says which files are nowhere; how many there are. */
+/* Writes the files that are in no folder; returns their number. */
 static size_t
 say_files(missing_t *missing)
 {
@@ -125,7 +125,7 @@ say_files(missing_t *missing)
     return count;
 }
 
-/* Which folders lack the whole batch. */
+/* Writes the folders that lack the whole batch. */
 static void
 say_folders(missing_t *missing)
 {
@@ -146,7 +146,8 @@ say_folders(missing_t *missing)
     }
 }
 
-/* Nodes of the config that have no folder, where folders have nodes' names. */
+/* Writes the nodes of the config that have no folder, if folders have the names
+ * of nodes. */
 static void
 say_nodes(missing_t *missing, const skn_model_t *model)
 {
@@ -192,7 +193,7 @@ skn_trained_missing(const skn_trained_place_t *place, skn_error_t *error)
     skn_status_t status = list(&missing, place, &ignored);
     if (status == SKN_OK)
         status = skn_trained_model(place->run, &model, &ignored);
-    /* What one process has written is nowhere else. */
+    /* The files of a single process are in no other folder. */
     if (status == SKN_OK && (missing.parts.count > 1 || model->node_count > 1))
         choose(&missing, place);
     if (missing.wanted) {

@@ -1,13 +1,14 @@
-/* trained_missing.h - what is missing of a model that several nodes keep.
+/* trained_missing.h - explains which files of a model are missing in the
+ * folders of its nodes.
  * SPDX-License-Identifier: Apache-2.0 */
 #ifndef TOPOLOGY_RUN_TRAINED_MISSING_H
 #define TOPOLOGY_RUN_TRAINED_MISSING_H
 
 #include "topology/run/trained.h"
 
-/* `error` says why no checkpoint of `place` could be opened. Where that is
- * because files are in none of the nodes' folders, it says so instead: which
- * files, and which folder lacks what. */
+/* On entry `error` is why no checkpoint of `place` could be opened. If the
+ * reason is that files are in none of the nodes' folders, it is replaced by the
+ * names of these files and the folders that lack something. */
 void skn_trained_missing(const skn_trained_place_t *place, skn_error_t *error);
 
 #endif

@@ -1,4 +1,4 @@
-/* verdict.c - weighs what may bound a run by the time that it costs.
+/* verdict.c - finds what bounds a run by comparing what each candidate costs.
  * SPDX-License-Identifier: Apache-2.0 */
 #include "topology/run/verdict.h"
 
@@ -6,35 +6,37 @@
 #include <stdio.h>
 #include <string.h>
 
-/* A core whose actors demand so much of it is full. */
+/* A core is full if its actors use this share of it. */
 #define FULL 0.7
-/* An actor that takes so much of what its core does is itself the reason. */
+/* An actor that does this share of its core's work is itself the bound. */
 #define ALONE 0.8
-/* Where a core is scarce, actors wait for it: measured, .39 to .62 of the time
- * that they could have run (.18 where two of them read at the same time). */
+/* If cores are scarce, actors wait for them: measured, .39 to .62 of the time
+ * that they could have run (.18 with two of them reading at the same time). */
 #define LATE 0.25
-/* Shorter runs say nothing: threads have hardly begun. */
+/* Shorter runs give no verdict: threads have hardly begun. */
 #define RUN_NS_MIN UINT64_C(10000000)
-/* Where messages are handled so quickly their own cost counts: a wake-up and a
+/* If messages are handled this quickly, their own cost matters: a wake-up and a
  * few system calls, some tens of microseconds. */
 #define SHORT_NS 300000u
 /* CPU time between handlers is a third of what small messages cost: handlers
- * have fixed parts, too, and those who wait are woken late (measured:
+ * have fixed parts, too, and waiting actors are woken late (measured:
  * bench/results/bottlenecks.md). */
 #define PASSING_COST 3.0
-/* A checkpoint that takes less is told by how many there are, not by the disk.
- */
+/* For a checkpoint that takes less, the advice is about the number of
+ * checkpoints, not about the disk. */
 #define SLOW_SAVE_NS 300000000u
-/* So many are not told as frequent. */
+/* Up to this many checkpoints do not count as frequent. */
 #define FEW_SAVES 3u
-/* A pipe with more credit than this is seldom held back by it. */
+/* A pipe with more credit than this is seldom limited by it. */
 #define SCARCE_CREDIT 4u
-/* Who is mentioned beside the dearest: what costs a tenth, and half as much. */
+/* The second candidate is mentioned if it costs at least a tenth of the run and
+ * half as much as the first. */
 #define NEXT_COST 0.1
 #define NEXT_SHARE 0.5
-/* What is faster in a node than this is no link's latency. */
+/* Times in a node below this are not the latency of a link. */
 #define LATENCY_NS 1000000u
-/* A link that was held back by the rate that is set for so much of the run. */
+/* A link is bound by its configured rate if that limited it for this share of
+ * the run. */
 #define CAPPED 0.2
 
 typedef struct verdict_candidate {
@@ -47,10 +49,10 @@ typedef struct inquiry {
     const skn_figures_t *const *nodes;
     size_t count;
     verdict_candidate_t best, next;
-    const skn_actor_figures_t *actor; /* that works most, of all nodes */
+    const skn_actor_figures_t *actor; /* the busiest, of all nodes */
     const skn_figures_t *home;        /* its node */
-    double work, second; /* its share of the run, that of the next one */
-    double credit;       /* what scarce credit costs */
+    double work, second; /* its share of the run; that of the next one */
+    double credit;       /* cost of scarce credit */
 } inquiry_t;
 
 static const char *const words[SKN_BOUND_COUNT] = {
@@ -91,8 +93,9 @@ at_most(double value, double most)
     return value < most ? value : most;
 }
 
-/* What the actor itself takes, its core given: CPU time, and what its handlers
- * wait for. Where it was not given it also waits in its handlers. */
+/* The work of the actor itself, assuming it always has a core: CPU time, and
+ * the time that its handlers wait. Without a core it waits in its handlers,
+ * too. */
 static uint64_t
 work_ns(const skn_actor_figures_t *actor)
 {
@@ -102,7 +105,8 @@ work_ns(const skn_actor_figures_t *actor)
     return rest_ns > ran_ns ? rest_ns : ran_ns;
 }
 
-/* In handlers, neither at work nor waiting for a core: for the disk, say. */
+/* Time in handlers that is neither work nor waiting for a core: for the disk,
+ * say. */
 static uint64_t
 asleep_ns(const skn_actor_figures_t *actor)
 {
@@ -125,7 +129,7 @@ saves(const skn_actor_figures_t *actor)
            strcmp(actor->kind, "keeper") == 0;
 }
 
-/* " of node b", or nothing where there is one node. */
+/* " of node b", or "" if there is one node. */
 static const char *
 of_node(const inquiry_t *inquiry, const skn_figures_t *figures, char *text,
         size_t bytes)
@@ -187,8 +191,8 @@ weigh_actor(inquiry_t *inquiry)
     if (!actor)
         return;
     const skn_handler_figures_t *handler = longest_handler(actor);
-    /* Without it the run would last as long as the next one works, if nothing
-     * else held it up: part of that is counted. */
+    /* Without this actor the run would last as long as the next one works, if
+     * nothing else limited it; 0.3 of that time is subtracted. */
     verdict_candidate_t candidate = {
         .bound = reads(actor) ? SKN_BOUND_READING : SKN_BOUND_ACTOR,
         .cost = inquiry->work - 0.3 * inquiry->second
@@ -261,7 +265,7 @@ find_actor(const skn_figures_t *figures, const char *name)
     return NULL;
 }
 
-/* A sender that is blocked at a receiver which has time. */
+/* A sender that is blocked by a receiver which has time. */
 static void
 weigh_credit(inquiry_t *inquiry, const skn_figures_t *figures)
 {
@@ -276,7 +280,8 @@ weigh_credit(inquiry_t *inquiry, const skn_figures_t *figures)
         verdict_candidate_t candidate = { .bound = SKN_BOUND_CREDIT,
                                           .cost = at_most(blocked,
                                                           1 - inquiry->work) };
-        /* One that is in its handlers is no quicker with more before it. */
+        /* A receiver that is always in its handlers is no faster with more
+         * messages waiting. */
         candidate.cost = at_most(candidate.cost,
                                  1 - share(receiver->busy_ns, figures->run_ns));
         if (sender->full_credit > SCARCE_CREDIT)
@@ -295,7 +300,7 @@ weigh_credit(inquiry_t *inquiry, const skn_figures_t *figures)
     }
 }
 
-/* Many messages, each handled in next to no time. */
+/* Many messages, each handled in hardly any time. */
 static void
 weigh_batches(inquiry_t *inquiry, const skn_figures_t *figures)
 {
@@ -329,14 +334,14 @@ weigh_batches(inquiry_t *inquiry, const skn_figures_t *figures)
 /* --- cores ---------------------------------------------------------------- */
 
 typedef struct core {
-    double ran, top; /* CPU time of all its actors, of the one with most */
-    double queued;   /* most that one waited beyond what the others ran */
-    double late;  /* of the time that all could have run they waited so much */
-    double units; /* cores of the group */
-    uint32_t actors; /* that did anything */
+    double ran, top; /* CPU time of all its actors, of the busiest one */
+    double queued;   /* longest wait of an actor beyond the others' CPU time */
+    double late;     /* waiting as a share of waiting and running */
+    double units;    /* cores of the group */
+    uint32_t actors; /* actors that worked */
 } core_t;
 
-/* Of the actors that are bound to core `number`; < 0: of all, on `units`. */
+/* Adds up the actors that are bound to core `number`; < 0: all, on `units`. */
 static core_t
 add_core(const skn_figures_t *figures, int number, double units)
 {
@@ -358,7 +363,7 @@ add_core(const skn_figures_t *figures, int number, double units)
         core.top = own > core.top ? own : core.top;
         core.queued = queued > core.queued ? queued : core.queued;
     }
-    core.late = late > 0 ? late / (ran + late) : 1.0; /* 0: not known */
+    core.late = late > 0 ? late / (ran + late) : 1.0; /* 0: unknown */
     core.ran = ran / units / (double)figures->run_ns;
     core.top /= units * (double)figures->run_ns;
     core.queued /= (double)figures->run_ns;
@@ -378,7 +383,8 @@ bound_cores(const skn_figures_t *figures)
     return count;
 }
 
-/* The fullest core that actors are bound to, or all where they are not. */
+/* The fullest core that actors are bound to, or all cores if they are not
+ * bound. */
 static core_t
 fullest_core(const skn_figures_t *figures)
 {
@@ -485,7 +491,7 @@ weigh_quota(inquiry_t *inquiry, const skn_figures_t *figures)
 
 /* --- links ---------------------------------------------------------------- */
 
-/* The link by which most goes. */
+/* The link that sends most. */
 static const skn_link_figures_t *
 slow_link(const skn_figures_t *figures)
 {
@@ -496,7 +502,8 @@ slow_link(const skn_figures_t *figures)
     return slow;
 }
 
-/* What is slow about it: round trips far above the least stand in a queue. */
+/* The reason why a link is slow: round trips far above the least mean a
+ * queue. */
 static skn_bound_t
 is_slow(const skn_figures_t *figures, const skn_link_figures_t *link)
 {
@@ -508,8 +515,7 @@ is_slow(const skn_figures_t *figures, const skn_link_figures_t *link)
 
 /* --- checkpoints ---------------------------------------------------------- */
 
-/* Whether a checkpoint waits for what comes over a link rather than for its
- * disk. */
+/* True if a checkpoint waits for data from a link rather than for its disk. */
 static bool
 saves_over_link(const skn_figures_t *figures)
 {
@@ -600,7 +606,7 @@ weigh_nodes(inquiry_t *inquiry)
     offer(inquiry, &candidate);
 }
 
-/* Of the actor that works most, of those that hear from other nodes. */
+/* The remote wait of the busiest actor that gets messages from other nodes. */
 static double
 remote_wait(const skn_figures_t *figures)
 {
@@ -708,7 +714,7 @@ skn_verdict_print(const skn_verdict_t *verdict, const char *json, FILE *file)
         (void)fprintf(file, "%s.\n", verdict->text);
         return;
     }
-    /* Names of actors, kinds and messages need no escaping. */
+    /* The names of actors, kinds and messages need no escaping. */
     (void)fprintf(file,
                   "%s\"bound_by\":\"%s\",\"bound_percent\":%d,"
                   "\"verdict\":\"%s\"}\n",

@@ -1,9 +1,10 @@
-/* verdict.h - one sentence on what bounds a run, and what to change.
+/* verdict.h - writes one sentence on what bounds a run, and what to change.
  *
- * Every candidate (an actor, a link, credit, cores, others' load, ...) is given
- * the share of the run that it costs, from what was measured. The dearest is
- * named, and the next one where that costs a good part of it. A pure function
- * of the figures.  SPDX-License-Identifier: Apache-2.0 */
+ * Each candidate (an actor, a link, credit, cores, others' load, ...) is given
+ * the share of the run that it costs, from the measured figures. The one that
+ * costs most is named, and the next one if it costs a good part of that. A pure
+ * function of the figures.
+ * SPDX-License-Identifier: Apache-2.0 */
 #ifndef TOPOLOGY_RUN_VERDICT_H
 #define TOPOLOGY_RUN_VERDICT_H
 
@@ -12,18 +13,18 @@
 #define SKN_VERDICT_BYTES 1400
 
 typedef enum skn_bound {
-    SKN_BOUND_NONE, /* too short a run to say, or nobody has anything to do */
+    SKN_BOUND_NONE, /* too short a run, or no actor has anything to do */
     SKN_BOUND_ACTOR,
     SKN_BOUND_READING,
     SKN_BOUND_CREDIT,
-    SKN_BOUND_BATCHES, /* too little in a message */
+    SKN_BOUND_BATCHES, /* too little in each message */
     SKN_BOUND_CORES,
     SKN_BOUND_OTHERS,
     SKN_BOUND_QUOTA,
     SKN_BOUND_DISK,
     SKN_BOUND_CHECKPOINTS,
-    SKN_BOUND_RATE,    /* of a link */
-    SKN_BOUND_LATENCY, /* of a link */
+    SKN_BOUND_RATE,    /* rate of a link */
+    SKN_BOUND_LATENCY, /* latency of a link */
     SKN_BOUND_NODE,    /* one of several is slow */
     SKN_BOUND_START,
     SKN_BOUND_COUNT
@@ -35,13 +36,13 @@ typedef struct skn_verdict {
     char text[SKN_VERDICT_BYTES]; /* the sentence, without a full stop */
 } skn_verdict_t;
 
-/* Of the run of these nodes, in any order; at least one. */
+/* The verdict on the run of these nodes, in any order; at least one. */
 void skn_verdict_find(const skn_figures_t *const *nodes, size_t count,
                       skn_verdict_t *verdict);
-/* "actor", "credit", ...: for an event. */
+/* "actor", "credit", ...: the word in an event. */
 const char *skn_bound_word(skn_bound_t bound);
-/* Prints it as the last line of a report, "bound by ...". With `json`, which
- * is what goes before: as the last members of a line of JSON, and its end. */
+/* Prints the verdict as the last line of a report, "bound by ...". With `json`,
+ * the text before it: as the last members of a line of JSON, and its end. */
 void skn_verdict_print(const skn_verdict_t *verdict, const char *json,
                        FILE *file);
 

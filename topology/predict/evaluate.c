@@ -1,4 +1,5 @@
-/* evaluate.c - P@k, PSP@k and nDCG@k of a trained model, without actors.
+/* evaluate.c - computes P@k, PSP@k and nDCG@k of a trained model, without
+ * actors.
  * SPDX-License-Identifier: Apache-2.0 */
 #include "topology/predict/evaluate.h"
 
@@ -11,11 +12,11 @@
 #include "topology/predict/point_rows.h"
 #include "topology/predict/predictor_parts.h"
 
-/* Jain, Prabhu, Varma 2016, as the evaluator has them. */
+/* Jain, Prabhu, Varma 2016; the same values as in the evaluator. */
 #define PROPENSITY_A 0.55
 #define PROPENSITY_B 1.5
 
-/* Fills inverse[labels]; all 1 where the training file cannot be had. */
+/* Fills inverse[labels]; all 1 if the training file is not available. */
 static void
 weigh_labels(const skn_predictor_t *predictor, const char *train,
              float *inverse, skn_evaluation_t *evaluation)
@@ -38,7 +39,7 @@ weigh_labels(const skn_predictor_t *predictor, const char *train,
     skn_dataset_close(&dataset);
 }
 
-/* Some points, and what the network says of them. */
+/* Some points, and the answers of the network. */
 typedef struct answer_rows {
     skn_point_rows_t points;
     uint32_t number[SKN_NETWORK_POINTS_MAX];
@@ -46,7 +47,7 @@ typedef struct answer_rows {
     float score[SKN_NETWORK_POINTS_MAX * SKN_RANKING_CUT];
 } answer_rows_t;
 
-/* A point that overflows has no labels, and so is counted as wrong. */
+/* A point that overflows has no predicted labels, and so counts as wrong. */
 static void
 note_overflow(const answer_rows_t *rows, size_t i, skn_evaluation_t *evaluation)
 {
@@ -141,7 +142,7 @@ skn_evaluate(const skn_predictor_t *predictor, const char *test,
         return skn_fail_hint(
             error, skn_fail(error, SKN_USAGE, "the run has no test file"),
             "give -o data.test=FILE");
-    if (test) /* the run's copy is that of the run's file */
+    if (test) /* the run's cache is that of the run's file */
         data.cache = "auto";
     skn_status_t status =
         skn_data_open(&data, evaluation->test, "test", &dataset, error);

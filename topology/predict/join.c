@@ -1,8 +1,8 @@
-/* join.c - writes the joint network, some rows at a time.
+/* join.c - writes the joint network of several, some rows at a time.
  *
- * Logit of label l: (1/N) sum over k of (b_kl + w_kl . h_k), which is the row
- * (w_1l, ..., w_Nl) / N over the units (h_1, ..., h_N). As probabilities: the
- * geometric mean of theirs, normalised.
+ * The logit of label l is (1/N) sum over k of (b_kl + w_kl . h_k). That is the
+ * row (w_1l, ..., w_Nl) / N over the units (h_1, ..., h_N). As probabilities:
+ * the normalised geometric mean of the networks'.
  * SPDX-License-Identifier: Apache-2.0 */
 #include "topology/predict/join.h"
 
@@ -12,10 +12,10 @@
 
 #include "topology/predict/join_parts.h"
 
-/* Weights that are in memory at once; at least a row is. */
+/* Weights that are in memory at once; at least one row. */
 #define CHUNK_NUMBERS (1u << 20)
 
-/* What is read of one network's tensor. */
+/* A block to read from a tensor of one network. */
 typedef struct join_block {
     char name[SKN_NAME_MAX + 1];
     size_t network;
@@ -85,7 +85,8 @@ refuse_count(size_t count, skn_error_t *error)
                     SKN_ENSEMBLE_MAX);
 }
 
-/* The folders of a run's nodes are one network, however many are given. */
+/* Refuses a network that is given twice. The folders of a run's nodes are one
+ * network, however many of them are given. */
 static skn_status_t
 check_other(const skn_join_t *join, size_t k, skn_error_t *error)
 {
@@ -113,8 +114,8 @@ check_other(const skn_join_t *join, size_t k, skn_error_t *error)
     return SKN_OK;
 }
 
-/* One network is as good as joined: but where several nodes have a part of it
- * each, it is put together in one place. */
+/* True if a network is in parts on several nodes: joining it alone puts it
+ * together in one place. Otherwise there would be nothing to join. */
 static bool
 is_in_parts(const skn_trained_t *part)
 {
@@ -140,8 +141,8 @@ open_parts(skn_join_t *join, skn_error_t *error)
     return status;
 }
 
-/* Takes the sizes of layer `at`: they must be those of the first network where
- * the data decide, and fit the layer below. */
+/* Takes the sizes of layer `at`. Sizes that the data determine must equal those
+ * of the first network; the others must fit the layer below. */
 static skn_status_t
 size_layer(const skn_join_t *join, size_t at, skn_join_layer_t *layer,
            skn_error_t *error)
@@ -214,7 +215,7 @@ widen(uint16_t half)
     return value;
 }
 
-/* Nearest, ties to even; a NaN stays one. */
+/* Rounds to nearest, ties to even; a NaN stays a NaN. */
 static uint16_t
 narrow(float value)
 {
@@ -225,7 +226,7 @@ narrow(float value)
     return (uint16_t)((bits + 0x7fff + (bits >> 16 & 1)) >> 16);
 }
 
-/* As floats, whatever they are on disk. */
+/* Reads as floats, whatever the format on disk. */
 static skn_status_t
 read_block(const skn_join_t *join, const skn_join_layer_t *layer,
            const join_block_t *block, skn_error_t *error)
@@ -250,7 +251,7 @@ read_block(const skn_join_t *join, const skn_join_layer_t *layer,
     return status;
 }
 
-/* Rows of network `k`'s weights, with `column` of the whole to their left. */
+/* Reads rows of network `k`'s weights into the joint rows, from `column` on. */
 static skn_status_t
 read_rows(const skn_join_t *join, const skn_join_layer_t *layer, size_t k,
           uint64_t row, uint64_t rows, uint64_t column, skn_error_t *error)
@@ -267,7 +268,7 @@ read_rows(const skn_join_t *join, const skn_join_layer_t *layer, size_t k,
     return read_block(join, layer, &block, error);
 }
 
-/* The next `count` numbers of tensor `piece` of the layer's file, behind
+/* Writes the next `count` numbers of tensor `piece` of the layer's file, after
  * `done`; they are multiplied by `share` first. */
 static skn_status_t
 write_numbers(const skn_join_layer_t *layer, size_t piece, uint64_t done,
@@ -295,7 +296,8 @@ write_rows(const skn_join_t *join, const skn_join_layer_t *layer, uint64_t done,
                          share, error);
 }
 
-/* Features and labels have a row in each network. */
+/* For layers of features and labels, each of which has a row in every
+ * network. */
 static skn_status_t
 write_beside(const skn_join_t *join, skn_join_layer_t *layer,
              skn_error_t *error)
@@ -316,7 +318,7 @@ write_beside(const skn_join_t *join, skn_join_layer_t *layer,
     return status;
 }
 
-/* Units in the middle look at the units of their own network alone. */
+/* For layers between: units use only the units of their own network. */
 static skn_status_t
 write_diagonal(const skn_join_t *join, skn_join_layer_t *layer,
                skn_error_t *error)
@@ -340,7 +342,8 @@ write_diagonal(const skn_join_t *join, skn_join_layer_t *layer,
     return status;
 }
 
-/* Biases [first, first + count) of network `k`, or their mean over all. */
+/* Writes biases [first, first + count) of network `k`, or their mean over
+ * all. */
 static skn_status_t
 write_bias_part(const skn_join_t *join, const skn_join_layer_t *layer, size_t k,
                 uint64_t first, uint64_t count, uint64_t done,
@@ -365,7 +368,7 @@ write_bias_part(const skn_join_t *join, const skn_join_layer_t *layer, size_t k,
                             : status;
 }
 
-/* Those of labels are means, those of units stand side by side. */
+/* Biases of labels are means, those of units are placed side by side. */
 static skn_status_t
 write_bias(const skn_join_t *join, const skn_join_layer_t *layer,
            skn_error_t *error)
@@ -386,7 +389,7 @@ write_bias(const skn_join_t *join, const skn_join_layer_t *layer,
     return status;
 }
 
-/* Its two tensors: weights and biases. */
+/* Opens the layer's file of two tensors: weights and biases. */
 static skn_status_t
 open_layer(const skn_join_t *join, skn_join_layer_t *layer, skn_error_t *error)
 {
@@ -441,10 +444,10 @@ write_layer(const skn_join_t *join, skn_join_layer_t *layer, skn_error_t *error)
     return status;
 }
 
-/* --- all of it ----------------------------------------------------------- */
+/* --- join ---------------------------------------------------------------- */
 
-/* Line by line, but for checkpoint.path: a folder has several names, and may
- * have been moved. */
+/* Compares line by line, except for checkpoint.path: a folder may have several
+ * names, and may have been moved. */
 static bool
 same_config(const char *left, const char *right)
 {
@@ -460,7 +463,7 @@ same_config(const char *left, const char *right)
     return !*left && !*right;
 }
 
-/* *same: a join of the same, to the same folder, was broken off. */
+/* *same: the same join, to the same folder, was interrupted. */
 static skn_status_t
 was_broken_off(const skn_join_t *join, const char *config, bool *same,
                skn_error_t *error)
@@ -510,7 +513,7 @@ describe(const skn_join_t *join)
     }
 }
 
-/* Nothing is made before everything is known to fit. */
+/* Creates nothing before everything is known to fit. */
 static skn_status_t
 begin(skn_join_t *join, skn_error_t *error)
 {

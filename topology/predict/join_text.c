@@ -1,4 +1,4 @@
-/* join_text.c - the config and the metadata of a joint network.
+/* join_text.c - writes the config and the metadata of a joint network.
  * SPDX-License-Identifier: Apache-2.0 */
 #include <inttypes.h>
 #include <stdlib.h>
@@ -78,7 +78,7 @@ skn_join_config(const skn_join_t *join, skn_error_t *error)
 
 /* --- the metadata -------------------------------------------------------- */
 
-/* The epochs of network `k`, behind those of the networks before it. */
+/* Appends the epochs of network `k` to those of the networks before it. */
 static skn_status_t
 add_history(const skn_join_t *join, size_t k, json_t *history,
             skn_error_t *error)
@@ -100,7 +100,7 @@ add_history(const skn_join_t *join, size_t k, json_t *history,
     return SKN_OK;
 }
 
-/* Sums and means of what the networks have achieved. */
+/* Sums and means of the networks' progress. */
 static skn_status_t
 add_progress(const skn_join_t *join, skn_json_text_t *text, skn_error_t *error)
 {

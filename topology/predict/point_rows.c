@@ -1,4 +1,5 @@
-/* point_rows.c - points of a data set, gathered for one pass of a network.
+/* point_rows.c - copies points of a data set into arrays for one pass of a
+ * network.
  * SPDX-License-Identifier: Apache-2.0 */
 #include "topology/predict/point_rows.h"
 
@@ -47,7 +48,7 @@ skn_point_rows_take(skn_point_rows_t *rows, const skn_dataset_t *dataset,
         return SKN_NO_MEMORY;
     for (size_t i = 0; i < count; i++) {
         skn_dataset_point_t one = skn_dataset_point(dataset, point[i]);
-        if (one.feature_count == 0) /* there may be no array at all */
+        if (one.feature_count == 0) /* there may be no array */
             continue;
         memcpy(rows->feature + rows->offset[i], one.feature,
                one.feature_count * sizeof(*one.feature));

@@ -1,4 +1,5 @@
-/* point_rows.h - points of a data set, gathered for one pass of a network.
+/* point_rows.h - copies points of a data set into arrays for one pass of a
+ * network.
  * SPDX-License-Identifier: Apache-2.0 */
 #ifndef TOPOLOGY_PREDICT_POINT_ROWS_H
 #define TOPOLOGY_PREDICT_POINT_ROWS_H
@@ -14,14 +15,13 @@ typedef struct skn_point_rows {
     size_t room;
 } skn_point_rows_t;
 
-/* Copies the points `point`, at most SKN_NETWORK_POINTS_MAX, in place of what
- * was there. Freed by skn_point_rows_fini, also after a failure.
- * SKN_NO_MEMORY. */
+/* Copies the points `point`, at most SKN_NETWORK_POINTS_MAX, over the former
+ * ones. Freed by skn_point_rows_fini, also after a failure. SKN_NO_MEMORY. */
 skn_status_t skn_point_rows_take(skn_point_rows_t *rows,
                                  const skn_dataset_t *dataset,
                                  const uint32_t *point, size_t count,
                                  skn_error_t *error);
-/* As a network is asked for them. */
+/* The rows in the form that a network takes. */
 skn_points_t skn_point_rows_points(const skn_point_rows_t *rows, size_t count);
 void skn_point_rows_fini(skn_point_rows_t *rows);
 

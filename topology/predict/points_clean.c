@@ -1,4 +1,4 @@
-/* points_clean.c - points of a caller, checked and put in order.
+/* points_clean.c - checks and sorts the points of a caller for a network.
  * SPDX-License-Identifier: Apache-2.0 */
 #include "topology/predict/points_clean.h"
 
@@ -67,7 +67,8 @@ make_room(skn_points_clean_t *clean, size_t total, size_t longest,
     return SKN_OK;
 }
 
-/* Copies the features of point `i` that the model has; *count of them. */
+/* Copies the features of point `i` that the model has; *count is their
+ * number. */
 static skn_status_t
 take(const skn_points_clean_t *clean, const skn_points_t *points, size_t i,
      uint32_t *feature, float *value, size_t *count, skn_error_t *error)
@@ -91,7 +92,7 @@ take(const skn_points_clean_t *clean, const skn_points_t *points, size_t i,
     return SKN_OK;
 }
 
-/* Puts the features in order, each once. */
+/* Sorts the features and merges repeated ones. */
 static skn_status_t
 put_in_order(const skn_points_clean_t *clean, size_t i, uint32_t *feature,
              float *value, size_t *count, skn_error_t *error)

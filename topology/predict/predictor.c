@@ -1,4 +1,4 @@
-/* predictor.c - a trained model in memory.
+/* predictor.c - loads a trained model and predicts labels for points.
  * SPDX-License-Identifier: Apache-2.0 */
 #include <math.h>
 #include <stdlib.h>
@@ -71,8 +71,8 @@ skn_predictor_open(const char *path, skn_error_t *error)
         skn_fail(error, SKN_NO_MEMORY, "no room for a predictor");
         return NULL;
     }
-    /* Weights are proved as they are read; the moments need not be. Only where
-     * that finds damage does everything need a look, for an older one. */
+    /* Weights are verified as they are read; the moments need not be. Only if
+     * that finds damage is everything verified, to use an older checkpoint. */
     skn_status_t status = load(predictor, path, SKN_VERIFY_LAZY, error);
     if (status == SKN_BAD_DATA && predictor->trained.checkpoint &&
         !predictor->trained.place.one) {
@@ -135,7 +135,7 @@ skn_predictor_info(const skn_predictor_t *predictor)
     return predictor ? &predictor->info : NULL;
 }
 
-/* A call that cannot be answered at all. */
+/* Refuses a call that cannot be answered at all. */
 static skn_status_t
 check_call(const skn_predictor_t *predictor, const skn_points_t *points,
            uint32_t k, const uint32_t *label, const float *score,
@@ -154,7 +154,7 @@ check_call(const skn_predictor_t *predictor, const skn_points_t *points,
     return SKN_OK;
 }
 
-/* What a point that is refused has for an answer. */
+/* The answer for a refused point. */
 static void
 blank(uint32_t *label, float *score, size_t count)
 {

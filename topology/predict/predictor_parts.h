@@ -1,4 +1,4 @@
-/* predictor_parts.h - the inside of a predictor, for those that evaluate it.
+/* predictor_parts.h - the fields of a predictor, for sources that evaluate it.
  * SPDX-License-Identifier: Apache-2.0 */
 #ifndef TOPOLOGY_PREDICT_PREDICTOR_PARTS_H
 #define TOPOLOGY_PREDICT_PREDICTOR_PARTS_H
@@ -14,7 +14,7 @@ struct skn_predictor {
     bool strict; /* skn_predictor_strict */
 };
 
-/* How its run's files are opened: as in training, with the model's sizes. */
+/* How the run's files are opened: as in training, with the model's sizes. */
 skn_data_t skn_predictor_data(const skn_predictor_t *predictor);
 
 #endif

@@ -1,8 +1,8 @@
-/* rank.c - which points a network takes for a label's, and the ranker that
- * tells them apart.
+/* rank.c - finds the points that a network wrongly ranks under a label, and
+ * fits a ranker that tells them apart.
  *
- * Threads, not actors: for some seconds everybody reads the same network and
- * the same mapped file, and nobody waits for what another one found.
+ * It uses threads, not actors: for some seconds all read the same network and
+ * the same mapped file, and none waits for another's result.
  * SPDX-License-Identifier: Apache-2.0 */
 #include "topology/predict/rank.h"
 
@@ -22,28 +22,28 @@
 #define SHOWN_EACH SKN_RANK_SHOWN_EACH
 #define NEIGHBOURS SKN_RANK_NEIGHBOURS
 
-/* Above, an index finds the labels that the network puts first. */
+/* With more labels, an index finds the labels that the network ranks first. */
 #define EXACT_LABELS_MAX 8192u
 
-/* Points are numbered below this in an example. */
+/* Point numbers in an example are below this. */
 #define POINTS_MAX (UINT32_MAX / 2)
 
 typedef struct rank {
     skn_predictor_t *predictor;
     skn_dataset_t *dataset;
     skn_split_t split;
-    uint32_t shown; /* points that the network is shown */
+    uint32_t shown; /* points that are given to the network */
     uint32_t neighbours;
     uint32_t *label;  /* [shown][neighbours]; UINT32_MAX: none */
-    atomic_uint next; /* group of points that nobody has taken up */
+    atomic_uint next; /* next group of points that no thread has taken */
     atomic_bool failed;
-    skn_error_t error; /* of the first that failed */
+    skn_error_t error; /* the first failure */
     pthread_mutex_t mutex;
 } rank_t;
 
-/* --- what the network puts first ----------------------------------------- */
+/* --- the network's best labels ------------------------------------------- */
 
-/* A group of the shown points. */
+/* A group of points that are given to the network. */
 typedef struct group {
     skn_point_rows_t rows;
     uint32_t point[SKN_NETWORK_POINTS_MAX];
@@ -131,7 +131,7 @@ has_label(const skn_dataset_point_t *point, uint32_t label)
     return false;
 }
 
-/* Calls for each (label, point) there is, twice the same. */
+/* Called for each (label, point), in two equal passes. */
 typedef void note_t(skn_label_points_t *points, uint32_t label, uint32_t point);
 
 static void
@@ -141,7 +141,7 @@ count_point(skn_label_points_t *points, uint32_t label, uint32_t point)
     points->offset[label + 1]++;
 }
 
-/* While they are written, offset[l + 1] is where the next one of l goes. */
+/* While points are written, offset[l + 1] is the place of the next one of l. */
 static void
 write_point(skn_label_points_t *points, uint32_t label, uint32_t point)
 {
@@ -197,7 +197,7 @@ sort_points(const rank_t *rank, skn_label_points_t *points,
     return SKN_OK;
 }
 
-/* --- all of it ----------------------------------------------------------- */
+/* --- fit ----------------------------------------------------------------- */
 
 static skn_status_t
 open_points(rank_t *rank, skn_error_t *error)
@@ -238,7 +238,7 @@ clock_s(clockid_t which)
     return (double)now.tv_sec + 1e-9 * (double)now.tv_nsec;
 }
 
-/* Once the network is gone, whose memory is wanted. */
+/* Runs after the network was freed, since its memory is needed. */
 static skn_status_t
 fit(rank_t *rank, skn_ranker_t *ranker, const skn_rank_options_t *options,
     const skn_label_points_t *has, const skn_label_points_t *taken,
@@ -275,7 +275,7 @@ skn_rank(skn_ranker_t *ranker, const char *path,
                         options->trees, SKN_RANKER_TREES_MAX);
     rank.predictor = skn_predictor_open(path, error);
     skn_status_t status = rank.predictor ? SKN_OK : error->status;
-    if (rank.predictor) /* only the network's own mistakes */
+    if (rank.predictor) /* use only the network's own mistakes */
         skn_ranker_fini(&rank.predictor->network.ranker);
     if (status == SKN_OK)
         status = open_points(&rank, error);

@@ -1,10 +1,10 @@
-/* ranker_fit.c - the labels of a node are parted, its rows are fitted, and its
- * halves are left to whichever thread is free.
+/* ranker_fit.c - grows a ranker's trees on several threads: splits the labels
+ * of a group, fits its rows, and leaves its halves to any free thread.
  *
- * How many nodes there are, and their numbers, follows from the number of
- * labels; which label goes where, and the rows, from the labels of the node
- * above and a seed of its own. So the order in which groups are worked on
- * changes nothing.
+ * The number of nodes, and their numbers, follow from the number of labels; the
+ * split of the labels, and the rows, follow from the labels of the node above
+ * and a seed of its own. So the order of the work on groups does not change the
+ * result.
  * SPDX-License-Identifier: Apache-2.0 */
 #include "topology/predict/ranker_fit.h"
 
@@ -16,7 +16,7 @@
 #include "topology/predict/ranker_parts.h"
 #include "topology/predict/together.h"
 
-/* Labels below a node that is not parted any more. */
+/* Most labels below a node that is not split further. */
 #define LEAVES_MAX 100u
 
 void
@@ -43,7 +43,7 @@ count_below(uint32_t labels, uint64_t *groups, uint64_t *nodes)
     count_below(labels - labels / 2, groups, nodes);
 }
 
-/* Lays out the group of labels [first, end), under node `parent`, and what is
+/* Lays out the group of labels [first, end) under node `parent`, and everything
  * below it; returns its number. */
 static uint32_t
 lay_out(skn_ranker_grove_t *grove, uint32_t tree, uint32_t first, uint32_t end,
@@ -111,7 +111,7 @@ lay_out_all(skn_ranker_grove_t *grove, skn_error_t *error)
 
 /* --- threads ------------------------------------------------------------- */
 
-/* The next group; NULL when there is none any more. */
+/* The next group; NULL when none is left. */
 static skn_ranker_group_t *
 take(skn_ranker_grove_t *grove)
 {
@@ -156,9 +156,10 @@ work(void *argument)
     return NULL;
 }
 
-/* --- all of it ----------------------------------------------------------- */
+/* --- fit ----------------------------------------------------------------- */
 
-/* The leaf of each label, and the rows of the groups one behind the other. */
+/* Collects the leaf of each label, and the rows of the groups one after the
+ * other. */
 static bool
 gather(skn_ranker_grove_t *grove)
 {
@@ -221,7 +222,7 @@ grove_fini(skn_ranker_grove_t *grove)
     (void)pthread_cond_destroy(&grove->changed);
 }
 
-/* Grown and fitted; false: no memory. */
+/* Grows and fits all trees; false: no memory. */
 static bool
 grow(skn_ranker_grove_t *grove)
 {

@@ -1,9 +1,10 @@
-/* ranker_part.c - halves of like labels.
+/* ranker_part.c - splits a group's labels into two halves of similar ones.
  *
- * A label stands for the sum of its points, scaled to length 1; the labels of
- * a group are parted by which of two such centroids they are more like, so
- * that each has half of them. No sum is stored: what a centroid is like is
- * computed once for each point, and is the sum over a label's points.
+ * A label is represented by the sum of its points, scaled to length 1. The
+ * labels of a group are split by which of two such centroids they are more
+ * similar to, so that each centroid gets half of them. No sum is stored: the
+ * similarity of a point to a centroid is computed once, and added up over the
+ * points of a label.
  * SPDX-License-Identifier: Apache-2.0 */
 #include <math.h>
 #include <stdlib.h>
@@ -12,7 +13,7 @@
 #include "topology/predict/ranker_parts.h"
 
 #define MEANS_ROUNDS_MAX 20u
-/* Of the mean likeness of a label; less is no progress. */
+/* Smallest gain in the mean similarity of a label that counts as progress. */
 #define PROGRESS_MIN 1e-4
 
 static bool
@@ -30,8 +31,8 @@ exchange(skn_ranker_key_t *key, size_t i, size_t j)
     key[j] = kept;
 }
 
-/* The `half` first of key[count] to the front, in no order (Hoare, "Algorithm
- * 65: find", 1961). No two keys are equal: their labels differ. */
+/* Moves the `half` first of key[count] to the front, in no order (Hoare,
+ * "Algorithm 65: find", 1961). No two keys are equal: their labels differ. */
 static void
 select_first(skn_ranker_key_t *key, size_t count, size_t half)
 {
@@ -42,7 +43,7 @@ select_first(skn_ranker_key_t *key, size_t count, size_t half)
         for (size_t k = low; k + 1 < high; k++)
             if (is_before(&key[k], &key[high - 1]))
                 exchange(key, k, to++);
-        exchange(key, to, high - 1); /* [low, to) is before it */
+        exchange(key, to, high - 1); /* [low, to) are before it */
         if (half == to)
             return;
         if (half < to)
@@ -70,7 +71,7 @@ add_label(const skn_ranker_worker_t *worker, float *centroid, uint32_t label)
         add_point(worker, centroid, has->point[k], worker->grove->norm[label]);
 }
 
-/* All features of the group's points: those that a centroid can have. */
+/* All features of the group's points: a centroid can have no others. */
 static void
 touch_features(skn_ranker_worker_t *worker)
 {
@@ -107,7 +108,8 @@ length_of(const skn_ranker_worker_t *worker, const float *centroid)
     return square > 0.0 ? sqrt(square) : 1.0;
 }
 
-/* How much more a label is like the first centroid than like the second. */
+/* The difference of a label's similarities to the first and the second
+ * centroid. */
 static void
 compare(skn_ranker_worker_t *worker, const uint32_t *label, size_t count)
 {
@@ -136,7 +138,7 @@ compare(skn_ranker_worker_t *worker, const uint32_t *label, size_t count)
     }
 }
 
-/* The mean likeness of the labels to the centroid of their half. */
+/* The mean similarity of the labels to the centroid of their half. */
 static double
 gain(const skn_ranker_key_t *key, size_t count)
 {

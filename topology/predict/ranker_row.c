@@ -1,4 +1,4 @@
-/* ranker_row.c - the rows of a group's nodes, fitted one after the other.
+/* ranker_row.c - fits the rows of a group's nodes, one after the other.
  * SPDX-License-Identifier: Apache-2.0 */
 #include <math.h>
 #include <stdlib.h>
@@ -6,7 +6,7 @@
 
 #include "topology/predict/ranker_parts.h"
 
-/* Decision 0027 has what was tried. */
+/* Decision 0027 has the values that were tried. */
 #define COST 1.0
 #define DESCENT_ROUNDS_MAX 20u
 #define VIOLATION_MAX 0.1
@@ -74,8 +74,8 @@ skn_ranker_draw(skn_ranker_worker_t *worker, uint64_t below)
     return ((x * UINT64_C(0x2545F4914F6CDD1D)) >> 32) * below >> 32;
 }
 
-/* The same whoever works on it: of a row (0 as the second), or of the parting
- * of a group (1 + its tree). */
+/* The seed does not depend on the thread: for a row (0 as the second), or for
+ * the split of a group (1 + its tree). */
 static void
 reseed(skn_ranker_worker_t *worker, uint64_t first, uint64_t second)
 {
@@ -204,7 +204,7 @@ fit_row(skn_ranker_worker_t *worker)
     }
 }
 
-/* --- what is kept of it -------------------------------------------------- */
+/* --- keeping a row ------------------------------------------------------- */
 
 static int
 by_number(const void *left, const void *right)
@@ -220,7 +220,7 @@ by_size(const void *left, const void *right)
     return (a < b) - (a > b);
 }
 
-/* The least weight of a row that keeps at most `most`. */
+/* The least weight that is kept if a row keeps at most `most`. */
 static float
 least_weight(const skn_ranker_worker_t *worker, size_t most, float *size)
 {
@@ -254,7 +254,7 @@ make_room(skn_ranker_group_t *group, size_t more)
     return true;
 }
 
-/* What the rows of a group do not need is given back. */
+/* Frees the memory that the rows of a group do not need. */
 static void
 trim(skn_ranker_group_t *group)
 {
@@ -270,8 +270,8 @@ trim(skn_ranker_group_t *group)
         group->weight = weight;
 }
 
-/* Half of all weights are for labels, by their points; the other half for the
- * levels above. */
+/* Half of all weights are for labels, in proportion to their points; the other
+ * half is for the levels above. */
 static size_t
 weights_for(const skn_ranker_worker_t *worker, bool halves, uint64_t pairs)
 {
@@ -285,14 +285,14 @@ weights_for(const skn_ranker_worker_t *worker, bool halves, uint64_t pairs)
                     (double)has->offset[has->label_count]);
 }
 
-/* Puts the row behind those of the group, and clears it. */
+/* Appends the row to those of the group, and clears it. */
 static bool
 keep_row(skn_ranker_worker_t *worker, skn_ranker_group_t *group, uint32_t node,
          size_t most)
 {
     skn_ranker_t *ranker = worker->grove->ranker;
     size_t before = group->count, count = worker->touched_count;
-    /* The room that the row may take is that of its sizes, first. */
+    /* The room for the row first holds the sizes of its weights. */
     if (!make_room(group, count))
         return false;
     float least = least_weight(worker, most, group->weight + group->count);
@@ -331,7 +331,8 @@ see_points(skn_ranker_worker_t *worker, const uint32_t *label, uint32_t count)
         }
 }
 
-/* All points of the group; those whose `side` has `bit` have the node. */
+/* Uses all points of the group; those whose `side` has `bit` belong to the
+ * node. */
 static void
 take_seen(skn_ranker_worker_t *worker, uint8_t bit)
 {

@@ -1,4 +1,4 @@
-/* together.c - the same work on several threads, for what is no actor.
+/* together.c - runs the same work on several threads, for code outside actors.
  * SPDX-License-Identifier: Apache-2.0 */
 #include "topology/predict/together.h"
 

@@ -1,4 +1,4 @@
-/* together.h - the same work on several threads, for what is no actor.
+/* together.h - runs the same work on several threads, for code outside actors.
  * SPDX-License-Identifier: Apache-2.0 */
 #ifndef TOPOLOGY_PREDICT_TOGETHER_H
 #define TOPOLOGY_PREDICT_TOGETHER_H
@@ -8,9 +8,10 @@
 
 #define SKN_TOGETHER_MAX 64u
 
-/* Runs `work` on `count` threads, at most SKN_TOGETHER_MAX, of which the caller
- * is one, and returns when all are done. Thread t gets argument + t * bytes.
- * Threads that cannot be had are missing: the work must not need them. */
+/* Runs `work` on `count` threads, at most SKN_TOGETHER_MAX, one of which is the
+ * caller's, and returns when all are done. Thread t gets argument + t * bytes.
+ * If fewer threads can be created, the work must be complete without the
+ * others. */
 void skn_together(uint32_t count, void *(*work)(void *), void *argument,
                   size_t bytes);
 

@@ -1,5 +1,5 @@
-/* draft.c - a topology made in code: the same tree that a file would give, so
- * that there is one checker.
+/* draft.c - builds a topology in code, as the same document tree that a file
+ * would give, so that there is one checker.
  * SPDX-License-Identifier: Apache-2.0 */
 #include "topology/spec/draft.h"
 
@@ -9,14 +9,14 @@
 #include <stdlib.h>
 
 struct skn_draft {
-    skn_document_t *document; /* NULL: memory ran out, which was said */
+    skn_document_t *document; /* NULL: memory ran out, which was reported */
     skn_problems_t *problems;
     skn_node_t *topology;
     skn_node_t *plugins, *nodes, *actors, *pipes; /* made when needed */
-    skn_node_t *actor, *options;                  /* of the actor added last */
+    skn_node_t *actor, *options;                  /* the newest actor */
 };
 
-/* A new child, or NULL, after which the draft is dead. */
+/* A new child, or NULL; after a failure the draft accepts nothing more. */
 static skn_node_t *
 append(skn_draft_t *draft, skn_node_t *parent, skn_node_type_t type,
        const char *key, const char *text)
@@ -153,7 +153,7 @@ skn_draft_option(skn_draft_t *draft, const char *name, const char *format, ...)
             append(draft, draft->actor, SKN_NODE_MAPPING, "options", NULL);
     skn_node_t *node =
         append(draft, draft->options, SKN_NODE_SCALAR, name, text);
-    if (node) /* empty text is text here, never a value left out */
+    if (node) /* empty text is text here, never a missing value */
         node->quoted = skn_node_is_null(node);
 }
 

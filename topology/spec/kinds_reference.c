@@ -1,4 +1,5 @@
-/* kinds_reference.c - what kinds of actors there are, from their own tables.
+/* kinds_reference.c - prints the kinds of actors and the messages, from their
+ * own tables.
  * SPDX-License-Identifier: Apache-2.0 */
 #include "topology/spec/kinds_reference.h"
 
@@ -139,7 +140,8 @@ add_option(skn_json_text_t *text, const skn_option_t *option)
     skn_json_text_add(text, "}");
 }
 
-/* Whether there is a limit that JSON can hold: numbers end at 2^53 there. */
+/* True if the field has a limit that JSON can hold: numbers end at 2^53
+ * there. */
 static bool
 is_limited(const skn_field_t *field)
 {

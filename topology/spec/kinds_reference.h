@@ -1,7 +1,8 @@
-/* kinds_reference.h - the kinds of actors, and the messages, as text.
+/* kinds_reference.h - prints the kinds of actors and the messages as text.
  *
- * Printed from the tables that the runtime itself obeys. Writing errors show
- * in ferror(file). Any thread.  SPDX-License-Identifier: Apache-2.0 */
+ * It uses the tables that the runtime itself obeys. Write errors show in
+ * ferror(file). Any thread.
+ * SPDX-License-Identifier: Apache-2.0 */
 #ifndef TOPOLOGY_SPEC_KINDS_REFERENCE_H
 #define TOPOLOGY_SPEC_KINDS_REFERENCE_H
 
@@ -10,13 +11,13 @@
 
 #include "skein/actor.h"
 
-/* The built-in kinds, ending with NULL; the one of that name, or NULL, and
- * then what comes nearest (or NULL) in *nearest. */
+/* The built-in kinds, ending with NULL. The kind of that name, or NULL;
+ * *nearest is then the nearest name (or NULL). */
 const skn_kind_t *const *skn_kinds_list(void);
 const skn_kind_t *skn_kinds_find(const char *name, const char **nearest);
 
-/* A kind with its options and messages, for people; `fields`: also the fields
- * of each message. */
+/* A kind with its options and messages, for users; `fields`: also the fields of
+ * each message. */
 void skn_kind_print(const skn_kind_t *kind, bool fields, FILE *file);
 /* The same as one JSON object on a line, always with the fields. */
 void skn_kind_print_json(const skn_kind_t *kind, FILE *file);

@@ -1,7 +1,7 @@
-/* spec.c - a topology file, checked and wired: what the runtime starts.
+/* spec.c - checks and wires a topology file for the runtime.
  *
- * This file owns: the order of the checks, and the life of a spec. The nouns
- * are in spec_kinds.c, spec_nodes.c, spec_actors.c, spec_owners.c,
+ * This file owns: the order of the checks, and the life of a spec. The parts of
+ * a topology are in spec_kinds.c, spec_nodes.c, spec_actors.c, spec_owners.c,
  * spec_pipes.c and spec_graph.c; printing is in spec_print.c.
  * SPDX-License-Identifier: Apache-2.0 */
 #include "topology/spec/spec.h"
@@ -51,7 +51,7 @@ skn_spec_list(char *text, size_t text_bytes, const char *name)
         (void)snprintf(text + used, text_bytes - used, ", ...");
 }
 
-/* NULL if `key` is not there, or is no list, which is a problem. */
+/* NULL if `key` is absent, or not a list, which is a problem. */
 static const skn_node_t *
 list_of(skn_spec_t *spec, const skn_node_t *mapping, const char *key)
 {

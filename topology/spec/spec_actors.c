@@ -1,7 +1,8 @@
-/* spec_actors.c - the actors of a topology: names, kinds, options, replicas.
+/* spec_actors.c - reads the actors of a topology: names, kinds, options,
+ * replicas.
  *
- * A name is "stem" or "stem.number". Actors of one stem with numbers are
- * peers; their numbers count from 0 without a gap, and are their index.
+ * A name is "stem" or "stem.number". Actors with the same stem and with numbers
+ * are peers; their numbers count from 0 without a gap, and are their index.
  * SPDX-License-Identifier: Apache-2.0 */
 #include <stdlib.h>
 #include <string.h>
@@ -133,13 +134,13 @@ typedef struct entry {
     skn_value_t values[ACTOR_OPTION_COUNT];
     const skn_kind_t *kind;
     const skn_value_t *options;
-    uint32_t count; /* replicas; 0 if it is not known which actors it makes */
+    uint32_t count; /* replicas; 0: the entry's actors are not known */
     bool numbered;
     int core;
     uint32_t host; /* number of the node */
 } entry_t;
 
-/* Logical numbers of processing units that hwloc can have; a typing error is
+/* Logical numbers of processing units that hwloc can have. A typing error is
  * caught here, an absent core when the run starts. */
 #define CORE_MAX 65535u
 
@@ -149,7 +150,7 @@ read_cores(skn_spec_t *spec, entry_t *entry)
     const char *text = entry->values[ACTOR_CORES].text;
     uint64_t number = 0;
     if (text[0] == '\0')
-        return false; /* it is no text, and that was said */
+        return false; /* it is not text, which was reported */
     entry->core = SKN_CORE_AUTO;
     if (strcmp(text, "auto") == 0)
         return true;
@@ -205,7 +206,7 @@ read_options(skn_spec_t *spec, entry_t *entry)
         NULL, owner, entry->node->mark, values, spec->problems);
 }
 
-/* Everything but the names. */
+/* Reads everything but the names. */
 static skn_status_t
 read_nature(skn_spec_t *spec, entry_t *entry)
 {
@@ -214,10 +215,10 @@ read_nature(skn_spec_t *spec, entry_t *entry)
                            entry->values[NODE].text, &entry->host) != SKN_OK)
         placed = false;
     if (entry->values[KIND].text[0] == '\0')
-        return SKN_BAD_CONFIG; /* it is missing, and that was said */
+        return SKN_BAD_CONFIG; /* it is missing, which was reported */
     entry->kind = skn_spec_kind(spec, entry->values[KIND].text);
     if (!entry->kind) {
-        /* A plug-in that was refused may have brought it. */
+        /* A plug-in that was refused may define it. */
         if (!spec->plugins_refused)
             refuse_kind(spec, entry);
         return SKN_BAD_CONFIG;
@@ -226,7 +227,7 @@ read_nature(skn_spec_t *spec, entry_t *entry)
     return placed ? status : SKN_BAD_CONFIG;
 }
 
-/* The name that replicas extend by a dot and a number. */
+/* Checks the name that replicas extend by a dot and a number. */
 static bool
 check_base(skn_spec_t *spec, const entry_t *entry)
 {
@@ -398,8 +399,8 @@ check_names(skn_spec_t *spec)
     return status;
 }
 
-/* Reads every entry and goes on after a bad one. SKN_OK if it is known which
- * actors there are, though some may be bad otherwise. */
+/* Reads every entry, also after a bad one. SKN_OK if the names of all actors
+ * are known, though some actors may have other problems. */
 static skn_status_t
 read_entries(skn_spec_t *spec, const skn_node_t *list, entry_t *entries)
 {

@@ -1,13 +1,13 @@
-/* spec_draw.c - a wiring drawn: who sends what to whom, for terminals and for
- * graphviz.
+/* spec_draw.c - draws a wiring, with the senders, messages and receivers of all
+ * pipes, for terminals and for graphviz.
  *
  *     source                     core 0
  *       ├─ batch ────▶ embedding.0-1       broadcast
  *       └─ labels ───▶ output.0-1          broadcast
  *
- * Shards are drawn as one, for graphviz those of a node, which is a cluster.
- * The order is that of the messages: first those who start the flow, then those
- * that they reach.
+ * The shards of a row are drawn as one box; for graphviz one box per node,
+ * which is a cluster. The order follows the messages: first the actors that
+ * start the flow, then those that they reach.
  * SPDX-License-Identifier: Apache-2.0 */
 #include <errno.h>
 #include <stdlib.h>
@@ -16,15 +16,15 @@
 #include "formats/folder/folder.h"
 #include "topology/spec/spec_parts.h"
 
-/* Column of the notes, where names are short. */
+/* Column of the notes, if names are short. */
 #define NOTE_COLUMN 58
 
 typedef struct drawing {
     const skn_wiring_t *wiring;
-    uint32_t *group; /* of each actor: the first one with its stem */
+    uint32_t *group; /* for each actor: the first one with its stem */
     uint32_t *order; /* groups, by their first actors */
-    bool *listed;    /* whether the group is in `order` */
-    bool by_node;    /* a group is on one node */
+    bool *listed;    /* true if the group is in `order` */
+    bool by_node;    /* each group is on one node */
     uint32_t *all;   /* every actor */
     uint32_t count;
 } drawing_t;
@@ -73,7 +73,7 @@ sends(const drawing_t *drawing, const skn_wired_pipe_t *pipe, uint32_t group)
     return false;
 }
 
-/* Lists everybody that the groups from number `at` on reach. */
+/* Lists all groups that the groups from number `at` on reach. */
 static void
 follow(drawing_t *drawing, uint32_t at)
 {
@@ -88,7 +88,7 @@ follow(drawing_t *drawing, uint32_t at)
         }
 }
 
-/* First those that produce by themselves, then whoever is left. */
+/* First the actors that produce by themselves, then the remaining ones. */
 static void
 find_order(drawing_t *drawing)
 {
@@ -103,7 +103,8 @@ find_order(drawing_t *drawing)
 
 /* --- text ---------------------------------------------------------------- */
 
-/* "output.0-3": the members of a group among `ends`; returns the columns. */
+/* Prints "output.0-3", the members of a group among `ends`; returns the
+ * columns. */
 static int
 print_members(const drawing_t *drawing, uint32_t group, const uint32_t *ends,
               uint32_t count, FILE *file)
@@ -180,8 +181,8 @@ print_pipe(const drawing_t *drawing, const skn_wired_pipe_t *pipe, bool last,
     (void)fputs("\n", file);
 }
 
-/* "cores 0-1", "core 0", "any core" of the group's members on `node`; returns
- * whether there are any, and prints `before` if so. */
+/* Prints `before` and "cores 0-1", "core 0" or "any core" of the group's
+ * members on `node`; returns false, and prints nothing, if there are none. */
 static bool
 print_node_cores(const drawing_t *drawing, uint32_t group, uint32_t node,
                  const char *before, FILE *file)
@@ -247,7 +248,7 @@ print_group(const drawing_t *drawing, uint32_t group, FILE *file)
 
 /* --- graphviz ------------------------------------------------------------ */
 
-/* Text between quotes. */
+/* Prints text in quotes. */
 static void
 dot_text(const char *text, FILE *file)
 {
@@ -287,8 +288,8 @@ reaches(const drawing_t *drawing, const skn_wired_pipe_t *pipe, uint32_t from,
     return false;
 }
 
-/* One arrow for all pipes between two groups, a line of its label for each.
- * Arrows against the order, and answers, do not pull their ends along. */
+/* Prints one arrow for all pipes between two groups, with a line of its label
+ * for each. Arrows against the order, and answers, do not affect the layout. */
 static void
 dot_arrow(const drawing_t *drawing, uint32_t from, uint32_t to, bool back,
           FILE *file)
@@ -312,7 +313,7 @@ dot_arrow(const drawing_t *drawing, uint32_t from, uint32_t to, bool back,
                       answers || back ? ", constraint=false" : "");
 }
 
-/* The boxes of node `node`, or all without nodes. */
+/* Prints the boxes of node `node`, or all if there are no nodes. */
 static void
 dot_groups(const drawing_t *drawing, uint32_t node, FILE *file)
 {

@@ -1,5 +1,5 @@
-/* spec_fields.c - the fields of a message that a pipe goes by: the key of a
- * scatter and its bounds, the number of a set of parts.
+/* spec_fields.c - reads the message fields that a pipe uses: the key of a
+ * scatter with its bounds, and the number of a set of parts.
  * SPDX-License-Identifier: Apache-2.0 */
 #include <inttypes.h>
 #include <string.h>
@@ -70,7 +70,7 @@ find_field(spec_pipe_t *reading, const char *key, const char *name,
     return NULL;
 }
 
-/* Refuses an option that the pattern does not look at. */
+/* Refuses an option that the pattern does not use. */
 static skn_status_t
 refuse_idle(spec_pipe_t *reading, const char *key, const char *reason)
 {
@@ -83,7 +83,7 @@ refuse_idle(spec_pipe_t *reading, const char *key, const char *reason)
 
 /* --- bounds -------------------------------------------------------------- */
 
-/* [0, max + 1) in even parts, where the field says what its greatest is. */
+/* Splits [0, max + 1) into even parts, if the field declares its maximum. */
 static skn_status_t
 split_evenly(spec_pipe_t *reading, uint64_t *bounds)
 {

@@ -1,9 +1,10 @@
-/* spec_graph.c - what only all pipes of a topology together show.
+/* spec_graph.c - checks the graph of all actors and pipes of a topology:
+ * cycles, windows, unconnected actors.
  *
- * Runs when every actor and pipe is right by itself. The graph has a node for
- * each actor and for each lane: a pipe, or, with pattern one between many, each
- * of its pairs. Edges go from senders to the lane and on to receivers, so there
- * are as many as ends of pipes, not as pairs of actors.
+ * It runs when every actor and pipe is right by itself. The graph has a node
+ * for each actor and for each lane: a pipe or, with pattern one between many,
+ * each of its pairs. Edges go from senders to the lane and on to receivers, so
+ * their number is that of the ends of pipes, not of pairs of actors.
  * Cycles: strongly connected components, Tarjan 1972, without recursion.
  * SPDX-License-Identifier: Apache-2.0 */
 #include <assert.h>
@@ -18,12 +19,12 @@
 
 typedef struct graph {
     uint32_t actor_count, node_count; /* actors come first */
-    uint32_t *lane_pipe;              /* of node - actor_count */
-    uint32_t *edges;                  /* of node k: [start[k], start[k + 1]) */
+    uint32_t *lane_pipe;              /* pipe of node - actor_count */
+    uint32_t *edges;                  /* node k's: start[k] to start[k + 1] */
     uint32_t *start;
-    uint32_t *component; /* of each node; NONE: left out */
+    uint32_t *component; /* component of each node; NONE: left out */
     uint32_t component_count;
-    uint32_t *index, *low, *next_edge, *stack, *path; /* of Tarjan */
+    uint32_t *index, *low, *next_edge, *stack, *path; /* Tarjan's */
     uint8_t *on_stack;
 } graph_t;
 
@@ -89,7 +90,8 @@ each_edge(const skn_spec_t *spec, graph_t *graph,
     }
 }
 
-/* First counts are kept two places up, so that filling leaves the starts. */
+/* Counts are stored two places up at first, so that filling leaves the
+ * starts. */
 static void
 count_edge(graph_t *graph, uint32_t from, uint32_t to)
 {
@@ -144,7 +146,7 @@ close_component(graph_t *graph, uint32_t node, uint32_t *stacked)
 }
 
 /* Depth first from `root`, with graph->path as the stack of calls. Nodes with
- * index NONE are not visited yet; those that are left out have component NONE
+ * index NONE are not visited yet; nodes that are left out have component NONE
  * and an index. */
 static void
 visit(graph_t *graph, uint32_t root, uint32_t *count)
@@ -176,8 +178,8 @@ visit(graph_t *graph, uint32_t root, uint32_t *count)
     }
 }
 
-/* Whether a cycle may pass here as it likes: through a gate, or through a pipe
- * of answers, which are as many as what is answered. */
+/* True if a cycle may pass through this node: a gate, or a pipe of answers,
+ * whose number is that of the messages answered. */
 static bool
 is_open(const skn_spec_t *spec, const graph_t *graph, uint32_t node)
 {
@@ -229,7 +231,7 @@ describe_cycle(const skn_spec_t *spec, graph_t *graph, uint32_t actor,
             graph->path[tail++] = other;
         }
     }
-    uint32_t length = 0; /* the actors of the cycle, backwards, in stack */
+    uint32_t length = 0; /* the cycle's actors, last first, in stack */
     for (uint32_t node = last; node != NONE; node = graph->low[node])
         if (node < graph->actor_count)
             graph->stack[length++] = node;
@@ -311,7 +313,8 @@ refuse_credit(skn_spec_t *spec, uint32_t pipe, uint32_t gate)
                             window);
 }
 
-/* In a cycle, a pipe must take what the gate lets in at a time. */
+/* A pipe in a cycle must have credit for all messages that the gate admits at a
+ * time. */
 static void
 check_windows(skn_spec_t *spec, graph_t *graph)
 {
@@ -339,7 +342,8 @@ check_windows(skn_spec_t *spec, graph_t *graph)
 
 /* --- ends ---------------------------------------------------------------- */
 
-/* One end of a pipe: which actor sends or handles which message there. */
+/* One end of a pipe: an actor and the message that it sends or handles
+ * there. */
 typedef struct end {
     uint32_t actor, message, pipe;
 } end_t;
@@ -389,7 +393,7 @@ check_senders(skn_spec_t *spec, end_t *ends, uint8_t *blamed)
     }
 }
 
-/* A handler gets parts or single messages, not now these and now those. */
+/* A handler gets either parts or single messages, not both. */
 static void
 check_receivers(skn_spec_t *spec, end_t *ends, uint8_t *blamed)
 {
@@ -413,8 +417,8 @@ check_receivers(skn_spec_t *spec, end_t *ends, uint8_t *blamed)
     }
 }
 
-/* Who is in no pipe must have no use for one: it sends nothing, and makes its
- * work itself or handles nothing. */
+/* An actor in no pipe must need none: it sends nothing, and it produces its own
+ * work or handles nothing. */
 static skn_status_t
 check_connected(skn_spec_t *spec)
 {
@@ -442,7 +446,7 @@ check_connected(skn_spec_t *spec)
     return SKN_OK;
 }
 
-/* The bit of `schema` in what the kind needs; 0 if it does not. */
+/* The bit of `schema` among the messages that the kind needs; 0: not needed. */
 static uint32_t
 need_bit(const skn_kind_t *kind, const skn_schema_t *schema)
 {
@@ -452,11 +456,11 @@ need_bit(const skn_kind_t *kind, const skn_schema_t *schema)
     return 0;
 }
 
-/* Marks who is in a pipe at all, beside what he needs. */
+/* Marks actors that are in any pipe, beside the bits of their needs. */
 #define IN_A_PIPE (UINT32_C(1) << 31)
 
-/* Whether everybody gets the messages without which it would wait for ever. Who
- * is in no pipe is blamed for that already. */
+/* Checks that every actor gets the messages without which it would wait for
+ * ever. An actor that is in no pipe was already reported. */
 static skn_status_t
 check_needs(skn_spec_t *spec)
 {
@@ -493,7 +497,7 @@ check_needs(skn_spec_t *spec)
     return SKN_OK;
 }
 
-/* A pipe is blamed once, whatever the number of its ends. */
+/* Each pipe is reported once, whatever the number of its ends. */
 static skn_status_t
 check_ends(skn_spec_t *spec)
 {

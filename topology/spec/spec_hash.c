@@ -1,8 +1,8 @@
-/* spec_hash.c - a number for a topology, to see that all nodes have the same.
+/* spec_hash.c - hashes a topology, to check that all nodes have the same one.
  *
  * FNV-1a, 64 bits (Fowler, Noll, Vo; RFC 9923), over numbers in little-endian
- * and texts with their NUL, so that it is the same on every machine. It finds
- * mistakes, not foes.
+ * and texts with their NUL, so that it is the same on every machine. It detects
+ * mistakes, not attacks.
  * SPDX-License-Identifier: Apache-2.0 */
 #include <string.h>
 
@@ -28,8 +28,8 @@ add_text(uint64_t hash, const char *text)
     return hash;
 }
 
-/* Options whose value is a node's own affair: where its files are, what the run
- * is called and what it shows. Paths are too, by their type. */
+/* Options that may differ between nodes: where a node's files are, the name of
+ * the run, and what it displays. Paths may differ too, by their type. */
 static bool
 is_local(const skn_option_t *option)
 {
@@ -46,7 +46,7 @@ is_local(const skn_option_t *option)
     return false;
 }
 
-/* What the value means, not how it is written. */
+/* Hashes the meaning of the value, not its spelling. */
 static uint64_t
 add_value(uint64_t hash, const skn_value_t *value)
 {

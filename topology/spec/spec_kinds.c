@@ -1,4 +1,5 @@
-/* spec_kinds.c - the kinds and messages that a topology may name.
+/* spec_kinds.c - the kinds and messages that a topology may name, and the
+ * loading of plug-ins.
  *
  * This file owns: the list of kinds (the host's, and those of plug-ins), the
  * list of messages that they send and handle, and the plug-ins themselves.
@@ -15,8 +16,8 @@
 #include "topology/spec/spec_parts.h"
 #include "topology/config/values.h"
 
-/* A list of pointers that grows in the document's memory by doubling; what it
- * leaves behind is at most as much again. */
+/* A list of pointers that grows in the document's memory by doubling; the
+ * memory of the former copies is at most as much again. */
 static skn_status_t
 make_room(skn_spec_t *spec, const void ***list, uint32_t count, uint32_t *room)
 {
@@ -149,10 +150,11 @@ skn_spec_handler(const skn_kind_t *kind, const skn_schema_t *schema)
 
 /* --- plug-ins ------------------------------------------------------------ */
 
-/* More plug-ins than this in one topology are a mistake. */
+/* A topology with more plug-ins than this is taken for a mistake. */
 #define PLUGINS_MAX 64u
 
-/* The path for dlopen, which looks for a name without a slash elsewhere. */
+/* The path for dlopen, which searches other folders for a name without a
+ * slash. */
 static const char *
 plugin_path(skn_spec_t *spec, const skn_node_t *item)
 {
@@ -166,9 +168,9 @@ plugin_path(skn_spec_t *spec, const skn_node_t *item)
     return path;
 }
 
-/* Whether the file ends before its segments do. dlopen would map them all the
- * same, and the process would die of SIGBUS where it looks into what is not
- * there. False: it does not, or dlopen will say what is wrong. */
+/* True if the file ends before its segments do. dlopen would map them anyway,
+ * and the process would die of SIGBUS on reading the missing part. False: the
+ * file is complete, or dlopen will report what is wrong. */
 static bool
 is_cut_short(const char *path)
 {
@@ -196,7 +198,8 @@ is_cut_short(const char *path)
     return cut;
 }
 
-/* The plug-in's constructors run here: a crash in one is told with its path. */
+/* The plug-in's constructors run here: a crash in one is reported with its
+ * path. */
 static void *
 load(const char *path)
 {

@@ -1,7 +1,7 @@
-/* spec_nodes.c - the nodes of a topology: who runs where, and what may not
- * leave a node.
+/* spec_nodes.c - reads the nodes of a topology, places actors on them, and
+ * refuses loans between them.
  *
- * What must hold of the nodes by themselves is in nodes.c, for model files too.
+ * nodes.c checks the nodes themselves, for model files too.
  * SPDX-License-Identifier: Apache-2.0 */
 #include <string.h>
 
@@ -169,8 +169,8 @@ lends(const skn_schema_t *schema)
     return false;
 }
 
-/* A sender and a receiver of the pipe that are on two nodes; false: there are
- * none. */
+/* Finds a sender and a receiver of the pipe that are on two nodes; false: there
+ * are none. */
 static bool
 find_crossing(const skn_spec_t *spec, const skn_wired_pipe_t *pipe,
               const skn_wired_actor_t **from, const skn_wired_actor_t **to)

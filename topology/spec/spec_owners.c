@@ -1,7 +1,8 @@
-/* spec_owners.c - no two peers own one row or one column.
+/* spec_owners.c - checks that no two peers own the same row or column.
  *
- * Every row has one actor that may write it. A kind that owns rows says so by
- * two options, row_first and row_count (or column_first and column_count).
+ * Every row has one actor that may write it. A kind that owns rows declares
+ * them by two options, row_first and row_count (or column_first and
+ * column_count).
  * SPDX-License-Identifier: Apache-2.0 */
 #include <inttypes.h>
 #include <stdlib.h>
@@ -24,7 +25,8 @@ compare_ranges(const void *a, const void *b)
     return one->actor < other->actor ? -1 : one->actor > other->actor ? 1 : 0;
 }
 
-/* A whole-number option of an actor; false if its kind has none such. */
+/* Reads a whole-number option of an actor; false if its kind has none of that
+ * name. */
 static bool
 read_int(const skn_wired_actor_t *actor, const char *name, int64_t *number)
 {
@@ -36,7 +38,7 @@ read_int(const skn_wired_actor_t *actor, const char *name, int64_t *number)
     return true;
 }
 
-/* The two ranges overlap; the later actor is the one to blame. */
+/* Reports two overlapping ranges, at the later actor. */
 static void
 refuse_overlap(skn_spec_t *spec, const char *thing, const range_t *a,
                const range_t *b)
@@ -83,7 +85,7 @@ check_peers(skn_spec_t *spec, uint32_t first, uint32_t end, const char *thing,
         count++;
     }
     qsort(ranges, count, sizeof(*ranges), compare_ranges);
-    const range_t *farthest = &ranges[0]; /* of those before k */
+    const range_t *farthest = &ranges[0]; /* among those before k */
     for (uint32_t k = 1; k < count; k++) {
         if (ranges[k].first < farthest->end)
             refuse_overlap(spec, thing, farthest, &ranges[k]);

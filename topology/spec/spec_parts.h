@@ -1,7 +1,8 @@
-/* spec_parts.h - the inside of a spec, for the files that check one.
+/* spec_parts.h - the fields of a spec and the functions that the sources which
+ * check one share.
  *
  * Private to topology/spec*.c. Everything but the spec itself and the handles
- * of plug-ins lives in the memory of the document.
+ * of plug-ins is in the memory of the document.
  * SPDX-License-Identifier: Apache-2.0 */
 #ifndef TOPOLOGY_SPEC_SPEC_PARTS_H
 #define TOPOLOGY_SPEC_SPEC_PARTS_H
@@ -26,18 +27,18 @@ struct skn_spec {
     uint32_t kind_count, kind_room;
     const skn_schema_t **schemas; /* each message once */
     uint32_t schema_count, schema_room;
-    void **plugins; /* of dlopen */
+    void **plugins; /* handles from dlopen */
     const char **plugin_paths;
-    uint32_t *plugin_ends; /* how many kinds there were with its own */
-    uint32_t plugin_count, kinds_before; /* ... and without any plug-in */
+    uint32_t *plugin_ends; /* number of kinds up to and including its own */
+    uint32_t plugin_count, kinds_before; /* the number without any plug-in */
     skn_wired_node_t *nodes;
-    const skn_node_t *node_list; /* of the document, one item a node */
+    const skn_node_t *node_list; /* in the document, one item for each node */
     uint32_t node_count;
-    bool nodes_refused;        /* which nodes there are is not known */
-    bool plugins_refused;      /* which kinds and messages there are is not */
-    skn_wired_actor_t *actors; /* kind is NULL for an unknown one, if refused */
+    bool nodes_refused;        /* the set of nodes is not known */
+    bool plugins_refused;      /* the set of kinds and messages is not known */
+    skn_wired_actor_t *actors; /* kind NULL: unknown, plug-ins were refused */
     const skn_node_t **actor_nodes;
-    spec_name_t *names; /* of all actors, by stem, then by number */
+    spec_name_t *names; /* names of all actors, by stem, then by number */
     uint32_t actor_count;
     skn_wired_pipe_t *pipes;
     const skn_node_t **pipe_nodes;
@@ -50,15 +51,15 @@ struct skn_spec {
 void *skn_spec_memory(skn_spec_t *spec, size_t count, size_t item_bytes);
 /* The mark of the value of `key` in `mapping`, or of the mapping itself. */
 skn_mark_t skn_spec_mark(const skn_node_t *mapping, const char *key);
-/* "a, b, c" of what has room. */
+/* Appends `name` to a list "a, b, c", as far as there is room. */
 void skn_spec_list(char *text, size_t text_bytes, const char *name);
 
-/* spec_kinds.c: the kinds and messages that there are. */
+/* spec_kinds.c: the available kinds and messages. */
 skn_status_t skn_spec_read_kinds(skn_spec_t *spec,
                                  const skn_kind_t *const *kinds);
 skn_status_t skn_spec_read_plugins(skn_spec_t *spec, const skn_node_t *list);
 void skn_spec_close_plugins(skn_spec_t *spec);
-/* The path of the plug-in that a kind is from; NULL: it is from none. */
+/* The path of the plug-in that defines a kind; NULL: no plug-in does. */
 const char *skn_spec_plugin_of(const skn_spec_t *spec, const skn_kind_t *kind);
 const skn_kind_t *skn_spec_kind(const skn_spec_t *spec, const char *name);
 const skn_schema_t *skn_spec_schema(const skn_spec_t *spec, const char *name);
@@ -68,20 +69,21 @@ const skn_handler_t *skn_spec_handler(const skn_kind_t *kind,
 
 /* spec_nodes.c */
 skn_status_t skn_spec_read_nodes(skn_spec_t *spec, const skn_node_t *list);
-/* The node called `name` that `actor`, written at `entry`, is on. "" is the
- * only node, and none, of a topology without nodes. */
+/* Finds the node called `name`, which has `actor`, written at `entry`. In a
+ * topology without nodes the name is "" and the node 0. */
 skn_status_t skn_spec_find_node(skn_spec_t *spec, const skn_node_t *entry,
                                 const char *actor, const char *name,
                                 uint32_t *node);
-/* Nodes without actors, and loans that would leave a node. */
+/* Checks for nodes without actors, and for loans that would leave a node. */
 skn_status_t skn_spec_check_nodes(skn_spec_t *spec);
 
 /* spec_actors.c */
 skn_status_t skn_spec_read_actors(skn_spec_t *spec, const skn_node_t *list);
-/* The actors that `text` stands for: names[*first .. *first + count), or 0. */
+/* The actors that `text` means: names[*first .. *first + count); 0: none. */
 uint32_t skn_spec_find(const skn_spec_t *spec, const char *text,
                        uint32_t *first);
-/* Bytes of the stem of `name`; *number is -1 without ".number". */
+/* The number of bytes in the stem of `name`; *number is -1 without
+ * ".number". */
 size_t skn_spec_stem(const char *name, int64_t *number);
 /* Adds a problem unless `name` is a name: letters, digits, '_', '-', '.'. */
 bool skn_spec_check_name(skn_spec_t *spec, skn_mark_t mark, const char *what,
@@ -96,7 +98,7 @@ const char *skn_spec_coding(uint32_t coding);
 /* spec_pipes.c */
 skn_status_t skn_spec_read_pipes(skn_spec_t *spec, const skn_node_t *list);
 
-/* spec_graph.c: what only all pipes together show. */
+/* spec_graph.c: checks of all pipes together. */
 skn_status_t skn_spec_check_graph(skn_spec_t *spec);
 
 #endif

@@ -1,4 +1,4 @@
-/* spec_pipes.c - the pipes of a topology, each by itself: ends, message,
+/* spec_pipes.c - reads the pipes of a topology one by one: ends, message,
  * pattern, credit. Keys, bounds and sets of parts are in spec_fields.c.
  * SPDX-License-Identifier: Apache-2.0 */
 #include <inttypes.h>
@@ -48,7 +48,8 @@ refuse_end(spec_pipe_t *reading, const skn_node_t *item)
     const skn_spec_t *spec = reading->spec;
     (void)skn_problems_add(spec->problems, item->mark,
                            "there is no actor named '%.64s'", item->text);
-    /* The search takes its time; nobody reads beyond the kept problems. */
+    /* The search takes time, and problems beyond the kept ones are not
+     * shown. */
     if (skn_problems_count(spec->problems) > SKN_PROBLEMS_KEPT)
         return SKN_BAD_CONFIG;
     skn_nearest_t nearest = { .wanted = item->text };
@@ -66,8 +67,8 @@ refuse_end(spec_pipe_t *reading, const skn_node_t *item)
     return skn_problems_hint(spec->problems, "there are %s", names);
 }
 
-/* Adds what one name stands for to ends[*count ..], or only counts it when
- * `ends` is NULL. */
+/* Adds the actors that one name means to ends[*count ..], or only counts them
+ * when `ends` is NULL. */
 static skn_status_t
 add_end(spec_pipe_t *reading, const skn_node_t *item, uint32_t *ends,
         uint32_t *count)
@@ -197,7 +198,7 @@ refuse_receiver(spec_pipe_t *reading, const skn_wired_actor_t *actor)
                              names[0] ? names : "nothing");
 }
 
-/* A handler takes parts or a message: the other one would be read as it. */
+/* A handler takes either parts or messages, and would misread the other. */
 static skn_status_t
 check_gather(spec_pipe_t *reading, const skn_wired_actor_t *actor)
 {
@@ -224,7 +225,7 @@ check_gather(spec_pipe_t *reading, const skn_wired_actor_t *actor)
                                          : "add collect: gather, by: batch");
 }
 
-/* One word about each kind is enough; peers are of one kind. */
+/* One problem for each kind is enough; peers are of one kind. */
 static skn_status_t
 check_kinds(spec_pipe_t *reading)
 {
@@ -318,8 +319,8 @@ check_counts(spec_pipe_t *reading)
 
 /* --- pipes --------------------------------------------------------------- */
 
-/* The place of the word in SKN_CODING_WORDS. A message without numbers has
- * nothing to round. */
+/* Finds the index of the word in SKN_CODING_WORDS. A message without numbers
+ * has nothing to round. */
 static skn_status_t
 read_coding(spec_pipe_t *reading)
 {
@@ -343,7 +344,7 @@ read_coding(spec_pipe_t *reading)
     return skn_problems_hint(reading->spec->problems, "leave 'coding' out");
 }
 
-/* What is independent is checked in any case; the rest as far as it goes. */
+/* Independent options are checked in any case; the rest as far as possible. */
 static skn_status_t
 read_pipe(spec_pipe_t *reading)
 {

@@ -1,7 +1,7 @@
-/* spec_print.c - a wiring as a topology file again.
+/* spec_print.c - prints a wiring as a topology file.
  *
  * Values are printed as they were written, so that reals come back with the
- * same bits; fallbacks as they stand in the kind's table.
+ * same bits; fallbacks are printed as in the kind's table.
  * SPDX-License-Identifier: Apache-2.0 */
 #include <errno.h>
 #include <inttypes.h>
@@ -81,7 +81,7 @@ print_actor(const skn_spec_t *spec, const skn_wired_actor_t *actor, FILE *file)
     (void)fputs(" }\n", file);
 }
 
-/* Whether the ends are all peers of one stem, in their order. */
+/* True if the ends are all peers of one stem, in their order. */
 static bool
 is_whole_stem(const skn_spec_t *spec, const uint32_t *ends, uint32_t count)
 {

@@ -1,6 +1,6 @@
-/* document.c - a configuration file as a tree of nodes that know their place.
+/* document.c - memory, reading and access of documents: configuration files as
+ * trees of nodes with their marks.
  *
- * This file owns: the memory of documents, reading files, looking at nodes.
  * Not here: YAML (document_parse.c), overrides (document_set.c), printing
  * (document_write.c).
  * SPDX-License-Identifier: Apache-2.0 */
@@ -207,7 +207,7 @@ refuse_file(const char *name, int number, skn_problems_t *problems)
                                  : "check the path");
 }
 
-/* Reads to the end; *text belongs to the caller. */
+/* Reads to the end of the file; the caller frees *text. */
 static skn_status_t
 read_all(FILE *file, const char *name, char **text, size_t *text_bytes,
          skn_problems_t *problems)

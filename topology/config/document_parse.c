@@ -1,10 +1,11 @@
-/* document_parse.c - YAML, as the events of libfyaml, into a tree of nodes.
+/* document_parse.c - builds a tree of nodes from YAML, by the events of
+ * libfyaml.
  *
- * The tree is built from events and not from a document of libfyaml's, so that
- * aliases and tags are refused before anything is resolved (a 7-line file of
- * nested aliases took 760 MB), and depth and size while they grow. The bytes
- * are checked first: libfyaml 0.7.12 takes the rest of a file after a byte
- * that is no UTF-8 for its end, and says nothing.
+ * Events are used, and not a document of libfyaml's, so that aliases and tags
+ * are refused before anything is resolved (a 7-line file of nested aliases took
+ * 760 MB), and depth and size while they grow. The bytes are checked first:
+ * libfyaml 0.7.12 takes a byte that is not UTF-8 for the end of the file, and
+ * does not report it.
  * SPDX-License-Identifier: Apache-2.0 */
 #include <assert.h>
 #include <libfyaml.h>
@@ -22,21 +23,21 @@ typedef struct tree_builder {
     bool has_lines;
     skn_node_t *open[SKN_CONFIG_DEPTH_MAX]; /* the outermost first */
     uint32_t depth;
-    /* The key that waits for its value; a mapping has one at a time, and its
-     * value, if it has children, takes it before they come. */
+    /* The key that waits for its value. A mapping has one at a time; a value
+     * with children takes the key before they come. */
     const char *key;
     skn_mark_t key_mark;
-    skn_mark_t last; /* where the parser is: for what has no place itself */
+    skn_mark_t last; /* position of the parser, for items without their own */
     skn_node_t *root;
-    size_t end; /* behind the bracket that closes the root */
+    size_t end; /* after the bracket that closes the root */
     uint32_t document_count;
-    uint32_t repeated_count; /* keys that stand twice: the tree is whole */
+    uint32_t repeated_count; /* repeated keys: the tree is whole */
 } tree_builder_t;
 
 /* --- bytes --------------------------------------------------------------- */
 
-/* Whether YAML allows the character (YAML 1.2.2, production 1: c-printable);
- * a lone carriage return is refused too, since editors disagree on whether it
+/* True if YAML allows the character (YAML 1.2.2, production 1: c-printable). A
+ * lone carriage return is refused too, since editors disagree on whether it
  * ends a line. */
 static bool
 is_printable(const unsigned char *at, const unsigned char *end)
@@ -63,9 +64,9 @@ mark_at(const tree_builder_t *builder, uint32_t line, uint32_t column)
     return mark;
 }
 
-/* Brackets that may be open at once, quotes and comments not looked at. Beyond
- * the first, libfyaml reads on to the last one before it gives an event: 4 MiB
- * of '[' took 1.4 GB and 2.7 s. */
+/* Brackets that may be open at once, with those in quotes and comments counted
+ * too. After the first, libfyaml reads on to the last one before it gives an
+ * event: 4 MiB of '[' took 1.4 GB and 2.7 s. */
 #define OPEN_BRACKETS_MAX 64u
 
 static uint32_t
@@ -76,8 +77,8 @@ count_bracket(uint32_t open, unsigned char byte)
     return (byte == ']' || byte == '}') && open > 0 ? open - 1 : open;
 }
 
-/* Whether `at`, the '?' of "? key", begins a line of `text`, lists ("- ") not
- * looked at: libfyaml 0.7.12 crashes where ":<tab>:" follows in such a key. */
+/* True if `at`, the '?' of "? key", begins a line of `text`, apart from list
+ * dashes ("- "): libfyaml 0.7.12 crashes if ":<tab>:" follows in such a key. */
 static bool
 is_question(const unsigned char *text, const unsigned char *at,
             const unsigned char *end)
@@ -127,7 +128,7 @@ check_bytes(const tree_builder_t *builder, const char *text, size_t text_bytes)
 
 /* --- marks and text of tokens -------------------------------------------- */
 
-/* Marks of libfyaml count from 0, and stand behind an opening quote. */
+/* Marks of libfyaml count from 0, and come after an opening quote. */
 static skn_mark_t
 mark_of(tree_builder_t *builder, struct fy_token *token)
 {
@@ -147,7 +148,8 @@ no_memory(const tree_builder_t *builder)
     return skn_document_no_memory(builder->document, builder->problems);
 }
 
-/* Escapes ("\0", "\ud800") can spell what the bytes of the file cannot. */
+/* Escapes ("\0", "\ud800") can produce text that the bytes of the file cannot
+ * contain. */
 static bool
 is_text(const char *text, size_t text_bytes)
 {
@@ -215,7 +217,7 @@ refuse_extras(tree_builder_t *builder, struct fy_token *anchor,
     }
 }
 
-/* Makes the node that comes next and hangs it into its place. */
+/* Makes the next node and links it into its place. */
 static skn_status_t
 add_node(tree_builder_t *builder, skn_node_type_t type, skn_mark_t mark,
          skn_node_t **made)
@@ -280,8 +282,8 @@ on_scalar(tree_builder_t *builder, const struct fy_event_scalar_data *scalar)
     return SKN_OK;
 }
 
-/* The alias is refused; something takes its place, so that the rest of the
- * file can be looked at. */
+/* Refuses the alias and puts a substitute in its place, so that the rest of the
+ * file can be checked. */
 static skn_status_t
 on_alias(tree_builder_t *builder, const struct fy_event_alias_data *alias)
 {
@@ -318,7 +320,7 @@ on_start(tree_builder_t *builder, skn_node_type_t type, struct fy_token *start,
     return status;
 }
 
-/* By key, then by place, so that the later one of two is the one refused. */
+/* Sorts by key, then by place, so that the later of two is refused. */
 static int
 compare_keys(const void *a, const void *b)
 {
@@ -408,7 +410,7 @@ on_event(tree_builder_t *builder, const struct fy_event *event)
 
 /* --- the parser ---------------------------------------------------------- */
 
-/* libfyaml writes nowhere: what it has to say is collected. */
+/* Keeps libfyaml from writing: its messages are collected. */
 static void
 swallow(struct fy_diag *diag, void *user, const char *text, size_t text_bytes)
 {
@@ -432,7 +434,8 @@ new_diag(void)
     return diag;
 }
 
-/* Adds what libfyaml found wrong; its lines and columns count from 1 here. */
+/* Adds the faults that libfyaml found; its lines and columns count from 1
+ * here. */
 static skn_status_t
 add_syntax_problems(tree_builder_t *builder, struct fy_diag *diag)
 {

@@ -1,8 +1,8 @@
-/* document_set.c - `-o a.b.c=value`: overrides from the command line.
+/* document_set.c - overrides from the command line: `-o a.b.c=value`.
  *
- * An override changes the tree before anybody checks it, so that it goes
- * through the same checker as the file. This file owns what the value of an
- * argument is: document.h says how it differs from a value in a file.
+ * An override changes the tree before it is checked, so that it goes through
+ * the same checker as the file. This file owns the reading of an argument's
+ * value: document.h explains how it differs from a value in a file.
  * SPDX-License-Identifier: Apache-2.0 */
 #include <string.h>
 
@@ -29,7 +29,7 @@ depth_of(const skn_node_t *node)
     return node->type == SKN_NODE_SCALAR ? 0 : deepest + 1;
 }
 
-/* Parts of a path are words; what YAML would quote is no key of ours. */
+/* Parts of a path are plain words; no key of ours needs quotes in YAML. */
 static skn_status_t
 check_path(const override_t *override)
 {
@@ -53,8 +53,8 @@ check_path(const override_t *override)
     return SKN_OK;
 }
 
-/* The item of a list whose name opens `rest`, up to a dot or the end; the
- * longest one, since names may hold dots ("output.0"). */
+/* The item of a list whose name begins `rest`, up to a dot or the end; the
+ * longest one, since names may contain dots ("output.0"). */
 static skn_node_t *
 item_named(const skn_node_t *list, const char *rest, size_t *name_bytes)
 {
@@ -101,7 +101,7 @@ refuse_item(const override_t *override, const skn_node_t *list,
     return skn_problems_hint(override->problems, "its items have no names");
 }
 
-/* Puts the value where `place` stands; the key and the order stay. */
+/* Puts the value in place of `place`; the key and the order stay. */
 static void
 replace(skn_node_t *place, const override_t *override)
 {
@@ -193,7 +193,7 @@ walk(const override_t *override)
 
 static const char blanks[] = " \t\r\n";
 
-/* Whether the quote that opens `value` closes at its last byte. */
+/* True if the quote that opens `value` closes at its last byte. */
 static bool
 is_one_quoted(const char *value, size_t bytes)
 {
@@ -202,7 +202,7 @@ is_one_quoted(const char *value, size_t bytes)
         if (quote == '"' && value[at] == '\\') {
             at++;
         } else if (value[at] == quote) {
-            /* Two single quotes stand for one. */
+            /* Two single quotes mean one. */
             if (quote == '"' || at + 1 == bytes || value[at + 1] != quote)
                 return at + 1 == bytes;
             at++;
@@ -211,7 +211,8 @@ is_one_quoted(const char *value, size_t bytes)
     return false;
 }
 
-/* What the first of `found` says, without the place, which is the value's. */
+/* The text of the first problem of `found`, without its place, which is that of
+ * the value. */
 static const char *
 copy_reason(const override_t *override, const skn_problems_t *found)
 {
@@ -228,7 +229,7 @@ copy_reason(const override_t *override, const skn_problems_t *found)
 }
 
 /* Reads a value that looks like YAML: in quotes, or a list or mapping in
- * brackets. *flaw says why it is none, and NULL for a good one. */
+ * brackets. *flaw is why it is not YAML, or NULL for a good one. */
 static skn_status_t
 read_yaml(override_t *override, const char *value, size_t bytes,
           const char **flaw)
@@ -277,8 +278,9 @@ refuse_bytes(const override_t *override, const char *typed)
     return SKN_OK;
 }
 
-/* Text in quotes is YAML's; any other value has two readings, of which its key
- * takes one: what was typed, and what that is without the blanks around it. */
+/* Text in quotes is read as YAML. Any other value has two readings, of which
+ * its key uses one: the typed text, and the same without the blanks around
+ * it. */
 static skn_status_t
 read_value(override_t *override, const char *typed)
 {
@@ -294,7 +296,7 @@ read_value(override_t *override, const char *typed)
         status = read_yaml(override, start, bytes, &flaw);
     if (status != SKN_OK)
         return status;
-    /* Whoever typed quotes around the whole meant YAML. */
+    /* Quotes around the whole value mean YAML. */
     if (quoted && flaw)
         return skn_problems_add(override->problems, override->mark, "%s", flaw);
     if (quoted && override->value)

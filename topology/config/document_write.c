@@ -1,7 +1,7 @@
-/* document_write.c - a tree of nodes as YAML again.
+/* document_write.c - prints a tree of nodes as YAML.
  *
  * Stable: the same tree gives the same text, and that text parses to the same
- * tree, which gives the same text.
+ * tree.
  * SPDX-License-Identifier: Apache-2.0 */
 #include <errno.h>
 #include <stdlib.h>
@@ -13,7 +13,7 @@
 
 /* --- scalars ------------------------------------------------------------- */
 
-/* Whether a reader may take plain `text` for something else than text: a
+/* True if a reader may take plain `text` for something other than text: a
  * number, true, false, null, or one of YAML 1.1's yes, no, on, off. */
 static bool
 looks_typed(const char *text)
@@ -29,14 +29,14 @@ looks_typed(const char *text)
            (*digits == '.' && digits[1] >= '0' && digits[1] <= '9');
 }
 
-/* Whether `text` may stand without quotes anywhere, also inside [] and {}.
- * Narrower than YAML: what needs thought is quoted. */
+/* True if `text` may be without quotes anywhere, also inside [] and {}.
+ * Narrower than YAML: doubtful cases are quoted. */
 static bool
 is_plain(const char *text)
 {
     size_t length = strlen(text);
     if (length == 0 || strchr("-?:,[]{}#&*!|>'\"%@` ", text[0])) {
-        /* A sign before a digit is a number, and as plain as one. */
+        /* A sign before a digit makes a number, which needs no quotes. */
         if (length < 2 || text[0] != '-' ||
             !((text[1] >= '0' && text[1] <= '9') || text[1] == '.'))
             return false;
@@ -55,8 +55,8 @@ is_plain(const char *text)
     return true;
 }
 
-/* A reader counts open brackets, in quotes, too, and stops at many: whether
- * `text` leaves some open, or many are at once. */
+/* A reader counts open brackets, in quotes too, and stops at many. True if
+ * `text` leaves some open, or many are open at once. */
 static bool
 opens_brackets(const char *text)
 {
@@ -73,7 +73,7 @@ opens_brackets(const char *text)
 }
 
 /* Returns the character at `at` if a reader would refuse it or end the line
- * there, and sets *bytes to its length where that is not 1; else returns 0. */
+ * there, and sets *bytes to its length if that is not 1; else returns 0. */
 static uint32_t
 unprintable(const char *at, size_t *bytes)
 {
@@ -90,7 +90,7 @@ unprintable(const char *at, size_t *bytes)
     else if (byte[0] == 0xEF && byte[1] == 0xBB && byte[2] == 0xBF)
         found = 0xFEFF; /* a byte order mark */
     else if (byte[0] == 0xEF && byte[1] == 0xBF && byte[2] >= 0xBE)
-        found = 0xFFC0u | (byte[2] & 0x3Fu); /* no characters */
+        found = 0xFFC0u | (byte[2] & 0x3Fu); /* not characters */
     if (found)
         *bytes = 3;
     return found;
@@ -169,8 +169,8 @@ indent(uint32_t levels, FILE *file)
         (void)fputs("  ", file);
 }
 
-/* Whether the node stands on the line of its key: scalars, empty ones, lists
- * of scalars. */
+/* True if the node is written on the line of its key: scalars, empty nodes,
+ * lists of scalars. */
 static bool
 fits_line(const skn_node_t *node)
 {
@@ -200,7 +200,7 @@ write_line(const skn_node_t *node, FILE *file)
 }
 
 /* Depth is at most SKN_CONFIG_DEPTH_MAX, so recursion is bounded. `started`:
- * the indentation of the first child's line is written ("- "). */
+ * the indentation of the first child's line was already written ("- "). */
 static void
 write_children(const skn_node_t *node, uint32_t level, bool started, FILE *file)
 {

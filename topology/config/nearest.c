@@ -1,4 +1,5 @@
-/* nearest.c - "did you mean ...?": the valid name nearest to a wrong one.
+/* nearest.c - finds the valid name nearest to a wrong one, for "did you mean
+ * ...?".
  *
  * Distance: Damerau 1964, as the restricted edit distance ("optimal string
  * alignment") by the table of Wagner & Fischer 1974, three rows of it.

@@ -1,4 +1,5 @@
-/* nearest.h - "did you mean ...?": the valid name nearest to a wrong one.
+/* nearest.h - finds the valid name nearest to a wrong one, for "did you mean
+ * ...?".
  *
  *     skn_nearest_t nearest = { .wanted = "batch_row" };
  *     for each valid name: skn_nearest_offer(&nearest, name);
@@ -12,17 +13,17 @@
 
 typedef struct skn_nearest {
     const char *wanted;
-    const char *best; /* NULL: nothing is near enough to be meant */
-    size_t distance;  /* of `best` */
+    const char *best; /* NULL: no name is near enough to be meant */
+    size_t distance;  /* distance of `best` */
 } skn_nearest_t;
 
-/* Takes `candidate` if it is nearer than what was offered before. The pointer
- * is kept. */
+/* Keeps `candidate` if it is nearer than all before. Only the pointer is
+ * kept. */
 void skn_nearest_offer(skn_nearest_t *nearest, const char *candidate);
 
-/* How many letters must be changed, put in, left out, or swapped with their
- * neighbour to make `b` of `a`; capitals do not matter. Names longer than
- * SKN_NAME_MAX are SIZE_MAX apart. */
+/* The number of letters to change, insert, delete, or swap with their neighbour
+ * to turn `a` into `b`; case does not matter. Names longer than SKN_NAME_MAX
+ * are SIZE_MAX apart. */
 size_t skn_nearest_distance(const char *a, const char *b);
 
 #endif

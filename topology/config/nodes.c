@@ -1,4 +1,4 @@
-/* nodes.c - names, addresses and keys of the nodes of a run.
+/* nodes.c - checks names, addresses and keys of the nodes of a run.
  * SPDX-License-Identifier: Apache-2.0 */
 #include "topology/config/nodes.h"
 
@@ -17,7 +17,7 @@
 
 /* --- addresses ----------------------------------------------------------- */
 
-/* Cuts the host out of tcp://host:port, brackets and all. */
+/* Copies the host of tcp://host:port, including brackets. */
 static bool
 split_address(const char *text, char *host)
 {
@@ -35,7 +35,7 @@ split_address(const char *text, char *host)
     return true;
 }
 
-/* The address in brackets. */
+/* Reads an IPv6 address in brackets. */
 static bool
 read_ipv6(const char *host, struct in6_addr *address)
 {
@@ -67,7 +67,7 @@ skn_address_is_good(const char *text)
             return false;
         letters |= skn_text_is_letter(*at);
     }
-    /* A name of digits and dots is an address with a mistake in it. */
+    /* A name of digits and dots is a mistyped address. */
     return letters && host[0] != '.' && host[0] != '-';
 }
 
@@ -114,7 +114,7 @@ check_address(const skn_wired_node_t *node, uint32_t node_count,
                             "example tcp://10.0.0.1:7001");
 }
 
-/* Nobody dials a node that has no address: who has one relays to it. */
+/* A node without an address cannot be dialled: a node with one relays to it. */
 static void
 check_via(const skn_wired_node_t *nodes, uint32_t node_count, uint32_t k,
           const skn_node_t *item, skn_problems_t *problems)
@@ -162,7 +162,7 @@ check_via(const skn_wired_node_t *nodes, uint32_t node_count, uint32_t k,
                                 "others can dial");
 }
 
-/* ssh would take one that begins with a dash for an option of its own. */
+/* ssh would take a name that begins with a dash for an option. */
 static void
 check_ssh(const skn_wired_node_t *node, const skn_node_t *item,
           skn_problems_t *problems)
@@ -179,7 +179,7 @@ check_ssh(const skn_wired_node_t *node, const skn_node_t *item,
                                       "ssh config knows");
 }
 
-/* What node `k` has and an earlier one, too. */
+/* Reports values that node `k` and an earlier node share. */
 static void
 check_repeats(const skn_wired_node_t *nodes, uint32_t k, const skn_node_t *item,
               skn_problems_t *problems)
@@ -212,7 +212,8 @@ check_repeats(const skn_wired_node_t *nodes, uint32_t k, const skn_node_t *item,
     }
 }
 
-/* Why every node needs a key: node `beyond`, or one of them that has one. */
+/* Reports why every node needs a key: because of node `beyond`, or because one
+ * of them has one. */
 static void
 refuse_keyless(const skn_wired_node_t *node, const skn_wired_node_t *beyond,
                const skn_wired_node_t *keyed, skn_mark_t mark,
@@ -240,7 +241,8 @@ refuse_keyless(const skn_wired_node_t *node, const skn_wired_node_t *beyond,
                             node->name);
 }
 
-/* Links are encrypted for all nodes or for none; beyond a machine for all. */
+/* Links are encrypted for all nodes or for none; if a node is on another
+ * machine, for all. */
 static void
 check_keys(const skn_wired_node_t *nodes, uint32_t node_count,
            const skn_node_t *list, skn_problems_t *problems)

@@ -1,8 +1,8 @@
-/* problems.c - everything that is wrong with one configuration, in one list.
+/* problems.c - the list of all problems of one configuration.
  *
- * This file owns: the sentences, their order, and a copy of the source text
- * for the excerpts. All memory but that copy is taken at the start, so that
- * adding a problem cannot fail.
+ * This file owns: the messages, their order, and a copy of the source text for
+ * the excerpts. All memory but that copy is taken at the start, so that adding
+ * a problem cannot fail.
  * SPDX-License-Identifier: Apache-2.0 */
 #include "topology/config/problems.h"
 
@@ -14,9 +14,9 @@
 typedef struct problem {
     skn_status_t status;
     uint32_t rank;   /* orders the list: the line, or one of the two below */
-    skn_mark_t mark; /* its origin is not kept: it may die before the list */
+    skn_mark_t mark; /* origin is not kept: it may be freed earlier */
     bool in_source;
-    size_t origin_bytes; /* of the text that are the origin, if all of it is */
+    size_t origin_bytes; /* length of the origin in the text, if whole */
     char text[SKN_ERROR_TEXT_BYTES];
     char hint[SKN_ERROR_HINT_BYTES];
 } problem_t;
@@ -55,7 +55,7 @@ skn_problems_destroy(skn_problems_t **problems)
     *problems = NULL;
 }
 
-/* Whether `a` stands before `b`; equals stay in the order of finding. */
+/* True if `a` comes before `b`; equals stay in the order of finding. */
 static bool
 before(const problem_t *a, const problem_t *b)
 {
@@ -199,7 +199,7 @@ skn_problems_source(skn_problems_t *problems, const char *origin,
 {
     free(problems->source);
     free(problems->source_origin);
-    /* Without memory there are no excerpts; the sentences say enough. */
+    /* Without memory there are no excerpts; the messages are enough. */
     problems->source = malloc(text_bytes + 1);
     problems->source_origin = strdup(origin);
     if (!problems->source || !problems->source_origin) {
@@ -213,14 +213,14 @@ skn_problems_source(skn_problems_t *problems, const char *origin,
     problems->source_bytes = text_bytes;
 }
 
-/* Whether `byte` starts a character of UTF-8 (columns count characters). */
+/* True if `byte` starts a character of UTF-8 (columns count characters). */
 static bool
 starts_character(char byte)
 {
     return ((unsigned char)byte & 0xC0) != 0x80;
 }
 
-/* Prints `length` bytes of a line; what a terminal may obey becomes a '?'. */
+/* Prints `length` bytes of a line; control characters become a '?'. */
 static void
 print_line(const char *line, size_t length, FILE *file)
 {
@@ -231,7 +231,7 @@ print_line(const char *line, size_t length, FILE *file)
     }
 }
 
-/* Longest excerpt: two rows of a terminal. A plan may stand on one line. */
+/* Longest excerpt: two rows of a terminal. A plan may be on one line. */
 #define EXCERPT_CHARACTERS_MAX 160u
 
 static void
@@ -258,7 +258,7 @@ print_excerpt(const skn_problems_t *problems, skn_mark_t mark, FILE *file)
     (void)fprintf(file, "%6u | ", mark.line);
     print_line(line, shown, file);
     (void)fputs("\n       | ", file);
-    /* A tab stays a tab, so that the caret stands under its character. */
+    /* A tab stays a tab, so that the caret is under its character. */
     for (size_t k = 0, column = 1; column < mark.column && k < shown; k++)
         if (starts_character(line[k])) {
             (void)fputc(line[k] == '\t' ? '\t' : ' ', file);

@@ -1,4 +1,4 @@
-/* shell_word.c - quotes a word for a shell where it has to be.
+/* shell_word.c - quotes a word for a POSIX shell if it needs quotes.
  * SPDX-License-Identifier: Apache-2.0 */
 #include "topology/config/shell_word.h"
 

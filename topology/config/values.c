@@ -1,7 +1,7 @@
-/* values.c - a mapping of a configuration against a table of options.
+/* values.c - checks a mapping of a configuration against a table of options.
  *
- * This file owns: what a number, a truth, a choice and a path look like, and
- * the sentences about those that do not.
+ * This file owns the syntax of numbers, booleans, choices and paths, and the
+ * messages about values that do not follow it.
  * SPDX-License-Identifier: Apache-2.0 */
 #include "topology/config/values.h"
 
@@ -65,7 +65,7 @@ takes_sizes(const char *name)
            (length > 6 && strcmp(name + length - 6, "_bytes") == 0);
 }
 
-/* How far "KiB" and its greater kin shift; 0 if `suffix` is none of them. */
+/* The shift for "KiB", "MiB", "GiB" or "TiB"; 0 for any other `suffix`. */
 static int
 size_shift(const char *suffix)
 {
@@ -76,8 +76,8 @@ size_shift(const char *suffix)
     return 0;
 }
 
-/* false: it is no integer. One that no int64_t holds becomes the nearest that
- * one does, and *too_large. */
+/* False: it is not an integer. One that does not fit an int64_t becomes the
+ * nearest that does, and sets *too_large. */
 static bool
 parse_int(const skn_option_t *option, const char *text, int64_t *number,
           bool *too_large)
@@ -120,8 +120,8 @@ in_range(const skn_option_t *option, double number)
            (number >= option->min && number <= option->max);
 }
 
-/* As a double 2^53 + 1 is 2^53: limits that are integers are compared as such.
- */
+/* As a double 2^53 + 1 is 2^53: limits that are integers are compared as
+ * integers. */
 static bool
 is_within(const skn_option_t *option, int64_t number)
 {
@@ -130,7 +130,7 @@ is_within(const skn_option_t *option, int64_t number)
             number <= (int64_t)option->max);
 }
 
-/* A number may be `auto` where the table's choices say so. */
+/* A number may be `auto` if the table's choices allow it. */
 static const char *
 or_auto(const skn_option_t *option)
 {
@@ -138,8 +138,7 @@ or_auto(const skn_option_t *option)
                                                                    : "";
 }
 
-/* The range of an integer, in digits: nobody counts those of 9.007199255e+15.
- */
+/* The range of an integer, in digits, since 9.007199255e+15 is hard to read. */
 static void
 say_whole_range(const skn_option_t *option, bool too_large, char *text,
                 size_t text_bytes)
@@ -211,7 +210,7 @@ parse_number(const skn_option_t *option, const char *text, bool quoted,
 
 /* --- choices and text ---------------------------------------------------- */
 
-/* Calls for each of "a|b|c", as pieces of the table's text. */
+/* Takes the next of "a|b|c"; returns the rest of the table's text. */
 static const char *
 next_choice(const char *choices, size_t *bytes)
 {
@@ -252,7 +251,7 @@ parse_choice(const skn_option_t *option, const char *text, char *expected,
     return false;
 }
 
-/* A path of no letters means something only where it is the fallback. */
+/* An empty path has a meaning only if it is the fallback. */
 static bool
 may_be_empty(const skn_option_t *option)
 {
@@ -400,7 +399,7 @@ check_set(const check_t *check, const skn_option_t *option,
     if (!skn_value_parse(option, text, node->quoted, value, expected,
                          sizeof(expected)))
         return refuse_value(check, option, node, expected);
-    /* A path may have words with a meaning of their own: auto, none. */
+    /* A path option may have words with a special meaning: auto, none. */
     if (option->type == SKN_OPTION_PATH && !is_choice(option, text))
         value->text = skn_value_path(check->document, node, check->problems);
     return value->text ? SKN_OK : SKN_NO_MEMORY;
@@ -420,7 +419,7 @@ check_unset(const check_t *check, const skn_option_t *option, skn_mark_t place,
                                  option->help ? option->help
                                               : type_text(option->type));
     }
-    /* Fallbacks stand as in YAML, where empty text has quotes. */
+    /* Fallbacks are written as in YAML, where empty text has quotes. */
     if (may_be_empty(option))
         fallback = "";
     if (skn_value_parse(option, fallback, false, value, expected,
@@ -433,7 +432,7 @@ check_unset(const check_t *check, const skn_option_t *option, skn_mark_t place,
                             expected);
 }
 
-/* The names of a table, for somebody whose name is near none of them. */
+/* Lists the names of a table, for a name that is near none of them. */
 static void
 hint_names(const check_t *check)
 {
@@ -474,7 +473,8 @@ refuse_unknown(const check_t *check, const skn_node_t *node)
     (void)skn_problems_add(check->problems, node->key_mark,
                            "unknown option '%s' of %s", node->key,
                            check->owner);
-    /* Nobody reads beyond the kept problems, and the search takes its time. */
+    /* Problems beyond the kept ones are not shown, and the search takes
+     * time. */
     if (skn_problems_count(check->problems) > SKN_PROBLEMS_KEPT)
         return;
     skn_nearest_t nearest = { .wanted = node->key };
@@ -523,7 +523,7 @@ skn_values_check(skn_document_t *document, const skn_node_t *mapping,
                                                        : SKN_OK;
 }
 
-/* 1e-08 and 1e+09 as people write them: 1e-8, 1e9. */
+/* Turns 1e-08 and 1e+09 into the usual 1e-8 and 1e9. */
 static void
 shorten_exponent(char *text)
 {

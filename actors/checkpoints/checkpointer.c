@@ -1,11 +1,12 @@
-/* checkpointer.c - writes the state of all owners into one checkpoint.
+/* checkpointer.c - actor that writes the state of all owners into one
+ * checkpoint, on the first node.
  *
- * At a marker every updater streams its tensors here, chunk by chunk; credit
+ * At a marker every updater streams its tensors to it, chunk by chunk; credit
  * keeps a few chunks in memory, never a shard. When the last shard is complete
- * the checkpoint appears under its name, or not at all. A disk that is full is
- * a warning: the older checkpoints stay and training goes on. Where owners are
- * on nodes that have no copy of the run, they get their state back from here
- * before it goes on (restorer.h).
+ * the checkpoint appears under its name, or not at all. A full disk is a
+ * warning: the older checkpoints stay and training continues. Owners on nodes
+ * without a copy of the run get their state back from here before the run
+ * continues (restorer.h).
  * SPDX-License-Identifier: Apache-2.0 */
 #include <stdlib.h>
 #include <string.h>
@@ -24,7 +25,7 @@ typedef struct checkpointer {
     uint32_t keep;
     uint64_t generation;
     skn_restorer_t restorer;
-    const skn_save_t *save; /* kept, while a checkpoint is written */
+    const skn_save_t *save; /* kept while a checkpoint is written */
 } checkpointer_t;
 
 static skn_status_t
@@ -50,7 +51,8 @@ on_save(skn_actor_t *actor, void *state, const void *message,
     checkpointer->save = skn_message_keep(message);
     skn_intake_begin(&checkpointer->intake, checkpointer->run, save->batch,
                      checkpointer->generation);
-    /* On to the updaters: their state must not be here before we are ready. */
+    /* Forwarded only now: the updaters must not send state before we are
+     * ready. */
     return skn_actor_send(actor, &skn_save_schema, message, error);
 }
 
@@ -62,7 +64,8 @@ on_tensor(skn_actor_t *actor, void *state, const void *message,
     return skn_intake_tensor(&checkpointer->intake, actor, message, error);
 }
 
-/* How many checkpoints the run has, and the batch of the newest one (or 0). */
+/* Finds the number of the run's checkpoints and the batch of the newest (or
+ * 0). */
 static skn_status_t
 find_newest(const skn_run_folder_t *run, size_t *count, uint64_t *newest,
             skn_error_t *error)
@@ -121,7 +124,7 @@ finish(skn_actor_t *actor, checkpointer_t *checkpointer, skn_error_t *error)
     if (status == SKN_OK && save->hash)
         status = skn_ledger_read_back(path, hex, &verdict, failure);
     if (status != SKN_OK && save->hash) {
-        *error = *failure; /* the model itself cannot be kept: no warning */
+        *error = *failure; /* the model itself is not saved: no mere warning */
         skn_run_folder_after_failure(checkpointer->run, failure->hint,
                                      error->hint);
         return status;
@@ -155,7 +158,7 @@ on_chunk(skn_actor_t *actor, void *state, const void *message,
                                    : status;
 }
 
-/* --- the way back --- */
+/* --- restoring --- */
 
 static skn_status_t
 on_want(skn_actor_t *actor, void *state, const void *message,
@@ -185,7 +188,7 @@ checkpointer_produce(skn_actor_t *actor, void *state, skn_error_t *error)
 
 /* --- open and close --- */
 
-/* While we planned, another process may have gone on with the run. */
+/* While this run was planned, another process may have continued it. */
 static skn_status_t
 check_newest(const skn_actor_t *actor, const skn_run_folder_t *run,
              skn_error_t *error)

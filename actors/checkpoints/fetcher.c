@@ -1,6 +1,7 @@
-/* fetcher.c - parts of a checkpoint, from here or from whoever has them.
+/* fetcher.c - gets parts of a checkpoint from local files or from other nodes'
+ * keepers.
  *
- * This file owns: which node is asked for what, and the parts on their way.
+ * This file owns: the choice of the node to ask, and the requests in flight.
  * SPDX-License-Identifier: Apache-2.0 */
 #include "actors/checkpoints/fetcher.h"
 
@@ -9,7 +10,7 @@
 
 #include "formats/text/json_text.h"
 
-/* A ticket says which of a keeper's two fetchers it belongs to. */
+/* This bit of a ticket tells which of a keeper's two fetchers it belongs to. */
 #define TICKET_SEALED 1u
 
 static uint64_t
@@ -91,7 +92,7 @@ skn_fetcher_hold(skn_fetcher_t *fetcher, const skn_actor_t *actor,
 
 /* --- asking -------------------------------------------------------------- */
 
-/* Nobody is left who could give it. */
+/* No node is left that could send the part. */
 static skn_status_t
 fail_piece(const skn_fetcher_t *fetcher, const skn_pending_t *pending,
            skn_error_t *error)
@@ -114,7 +115,7 @@ fail_piece(const skn_fetcher_t *fetcher, const skn_pending_t *pending,
                          "older checkpoint (--from)");
 }
 
-/* Asks the next node that has it: they take turns. */
+/* Asks the next node that has the file; the nodes take turns. */
 static skn_status_t
 ask(skn_fetcher_t *fetcher, skn_actor_t *actor, skn_pending_t *pending,
     skn_error_t *error)
@@ -182,7 +183,8 @@ ask_first(skn_fetcher_t *fetcher, skn_actor_t *actor,
     return SKN_OK;
 }
 
-/* Cut so that no part is too long; a row may be. */
+/* Requests the rectangle in parts, none of which is too long; a row may be
+ * split. */
 static skn_status_t
 ask_all(skn_fetcher_t *fetcher, skn_actor_t *actor, const skn_pending_t *wanted,
         size_t element, skn_error_t *error)
@@ -206,7 +208,7 @@ ask_all(skn_fetcher_t *fetcher, skn_actor_t *actor, const skn_pending_t *wanted,
     return status;
 }
 
-/* --- what is here -------------------------------------------------------- */
+/* --- local files --------------------------------------------------------- */
 
 static void
 copy_out(unsigned char *to, size_t to_stride, const unsigned char *from,
@@ -216,7 +218,7 @@ copy_out(unsigned char *to, size_t to_stride, const unsigned char *from,
         memcpy(to + row * to_stride, from + row * from_stride, row_bytes);
 }
 
-/* Damage here is told once; then the piece is another node's to give. */
+/* Damage here is reported once; another node then has to send the piece. */
 static skn_status_t
 tell_damage(skn_actor_t *actor, const char *what, skn_error_t *error)
 {
@@ -230,7 +232,7 @@ tell_damage(skn_actor_t *actor, const char *what, skn_error_t *error)
     return status;
 }
 
-/* Its bytes here; NULL: another node has to give them. */
+/* The piece's bytes in local files; NULL: another node has to send them. */
 static const unsigned char *
 bytes_here(skn_fetcher_t *fetcher, skn_actor_t *actor, size_t piece,
            skn_status_t *status, skn_error_t *error)
@@ -256,7 +258,7 @@ bytes_here(skn_fetcher_t *fetcher, skn_actor_t *actor, size_t piece,
     return NULL;
 }
 
-/* What a rectangle of the tensor and a piece of it share. */
+/* The intersection of a rectangle of the tensor and a piece of it. */
 static bool
 share(const skn_piece_t *want, const skn_piece_t *piece, skn_pending_t *part)
 {
@@ -348,7 +350,7 @@ skn_fetcher_take(skn_fetcher_t *fetcher, skn_actor_t *actor,
     for (size_t k = 0; k < fetcher->room && fetched->ticket; k++)
         if (fetcher->pending[k].ticket == fetched->ticket)
             pending = &fetcher->pending[k];
-    if (!pending) /* of a checkpoint that was given up since */
+    if (!pending) /* for a checkpoint that was given up since */
         return fetched->ticket / 2 < fetcher->next_ticket
                    ? SKN_OK
                    : skn_fail(error, SKN_BAD_MESSAGE,

@@ -1,4 +1,5 @@
-/* gatherer.c - one file after the other, part by part, in order.
+/* gatherer.c - copies the files of a checkpoint one after the other, part by
+ * part, in order.
  * SPDX-License-Identifier: Apache-2.0 */
 #include "actors/checkpoints/gatherer.h"
 
@@ -20,7 +21,7 @@ skn_gatherer_close(skn_gatherer_t *gatherer)
         free(gatherer->parts[gatherer->first++ % SKN_GATHER_PARTS].bytes);
     skn_fetcher_close(&gatherer->fetcher);
     gatherer->active = false;
-    gatherer->shard = NULL; /* the writer's */
+    gatherer->shard = NULL; /* owned by the writer */
 }
 
 static const skn_manifest_t *
@@ -29,7 +30,7 @@ manifest_of(const skn_gatherer_t *gatherer)
     return skn_checkpoint_manifest(gatherer->fetcher.checkpoint);
 }
 
-/* Piece `k` of the file in hand. */
+/* Piece `k` of the current file. */
 static const skn_piece_t *
 piece_of(const skn_gatherer_t *gatherer, size_t k)
 {
@@ -38,7 +39,7 @@ piece_of(const skn_gatherer_t *gatherer, size_t k)
                 .piece;
 }
 
-/* The next file that is not here; false: there is none. */
+/* Finds the next file that is not here; false: there is none. */
 static bool
 find_file(skn_gatherer_t *gatherer)
 {

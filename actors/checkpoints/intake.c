@@ -1,4 +1,4 @@
-/* intake.c - tensors and chunks of owners into files.
+/* intake.c - writes the tensors and chunks of owners into files.
  * SPDX-License-Identifier: Apache-2.0 */
 #include "actors/checkpoints/intake.h"
 
@@ -95,9 +95,9 @@ skn_intake_tensor(skn_intake_t *intake, const skn_actor_t *actor,
     return SKN_OK;
 }
 
-/* What is not finite is nothing to go on with: neither a checkpoint, nor
- * older ones that make room for it. What a chunk of no tensor, or of half an
- * element, is, the file says. */
+/* Values that are not finite cannot be trained on: they must not go into a
+ * checkpoint, nor may older checkpoints be removed for it. A chunk of an
+ * unknown tensor, or with a part of an element, is refused by the file. */
 static skn_status_t
 look_at_values(skn_actor_t *actor, const skn_intake_t *intake,
                const skn_intake_shard_t *shard, const skn_chunk_t *chunk,

@@ -1,8 +1,9 @@
-/* intake.h - the state of owners, on its way into the files of a checkpoint.
+/* intake.h - receives the state of owners and writes it into the files of a
+ * checkpoint.
  *
- * Tensors are announced, then come chunk by chunk; each owner writes one file.
- * A write that fails leaves the rest of the stream to be thrown away: what
- * failed stands in `failure` when all is complete.
+ * Tensors are announced, then arrive chunk by chunk; each owner has one file.
+ * After a failed write the rest of the stream is discarded: the failure is in
+ * `failure` when all is complete.
  * SPDX-License-Identifier: Apache-2.0 */
 #ifndef ACTORS_CHECKPOINTS_INTAKE_H
 #define ACTORS_CHECKPOINTS_INTAKE_H
@@ -25,25 +26,25 @@ typedef struct skn_intake {
     skn_checkpoint_writer_t *writer;
     skn_intake_shard_t *shards; /* [owners] */
     uint32_t owners, shard_count, complete;
-    bool open; /* state is awaited */
+    bool open; /* state is expected */
     uint64_t batch;
     const skn_kernels_t *kernels;
-    skn_error_t failure; /* of the checkpoint in work */
+    skn_error_t failure; /* failure of the current checkpoint */
 } skn_intake_t;
 
-/* `owners` send their state here. SKN_NO_MEMORY, SKN_BAD_CONFIG. Closed by
- * skn_intake_close, also after a failure. */
+/* `owners` actors send their state here. SKN_NO_MEMORY, SKN_BAD_CONFIG. Closed
+ * by skn_intake_close, also after a failure. */
 skn_status_t skn_intake_open(skn_intake_t *intake, uint32_t owners,
                              skn_error_t *error);
 void skn_intake_close(skn_intake_t *intake);
 
-/* Begins a checkpoint; what fails is in `failure`. */
+/* Begins a checkpoint; a failure goes into `failure`. */
 void skn_intake_begin(skn_intake_t *intake, skn_run_folder_t *run,
                       uint64_t batch, uint64_t generation);
-/* Gives it up, or what is left of it. */
+/* Abandons the checkpoint, or the rest of it. */
 void skn_intake_drop(skn_intake_t *intake);
 
-/* SKN_BAD_MESSAGE for what was not asked for. */
+/* SKN_BAD_MESSAGE for a tensor that was not asked for. */
 skn_status_t skn_intake_tensor(skn_intake_t *intake, const skn_actor_t *actor,
                                const skn_tensor_t *tensor, skn_error_t *error);
 /* *all: the last owner has sent everything. SKN_DIVERGED for values that are

@@ -1,15 +1,16 @@
-/* keeper.c - keeps a node's share of the checkpoints in the node's own folder.
+/* keeper.c - actor that keeps a node's share of the checkpoints in the node's
+ * own folder.
  *
  * Every node has one (`checkpoint.copies`). The owners of a node send their
  * state to its keeper and to those of the next nodes. The keeper of the first
- * node leads a checkpoint from step to step (messages.h): all have opened, all
- * have written and synced, one manifest of everything lies with all, all have
- * renamed, and only then what is older may go. So at every moment all folders
- * but any one (with two copies) hold a whole checkpoint between them.
+ * node leads a checkpoint from step to step (messages.h): all have opened; all
+ * have written and synced; all have the one manifest of everything; all have
+ * renamed; and only then are older checkpoints removed. So at every moment all
+ * folders but any one (with two copies) together hold a whole checkpoint.
  *
- * Before a run goes on it gives the node's owners their state: of the files
- * that lie here, and of those that others have (restorer.h, fetcher.h). A node
- * that leaves has no owners; its keeper only gives to others.
+ * Before a run continues, a keeper sends the node's owners their state, from
+ * local files and from those of other nodes (restorer.h, fetcher.h). A node
+ * that leaves has no owners; its keeper only sends to others.
  * SPDX-License-Identifier: Apache-2.0 */
 #include <stdlib.h>
 #include <string.h>
@@ -23,32 +24,32 @@
 #include "formats/text/json_text.h"
 #include "formats/checkpoint/ledger.h"
 
-/* After so many in a row that could not be kept, who could not is left out by
- * those who decide that (nodes that come and go): else ever more of what is
- * trained would lie nowhere. */
+/* After this many checkpoints in a row that could not be kept, an elastic run
+ * fails, so that the coordinator leaves out the node that could not: otherwise
+ * ever more training would be unsaved. */
 #define FAILURES_MAX 5u
 
 #define KEEPER_PATH_BYTES (SKN_TEXT_MAX + SKN_BATCH_NAME_BYTES + 8)
 
 typedef struct keeper {
     uint32_t node, nodes;
-    uint32_t keepers; /* the first of them, which keep; others only give */
-    char who[SKN_NAME_MAX + 16]; /* opens sentences that others show */
+    uint32_t keepers; /* the first nodes, which keep; others only send */
+    char who[SKN_NAME_MAX + 16]; /* begins messages that other nodes show */
     skn_run_folder_t *run;
     uint64_t generation;
     uint32_t keep;
     skn_intake_t intake;
-    skn_checkpoint_t *sealed; /* what of the one in work lies here */
+    skn_checkpoint_t *sealed; /* local part of the checkpoint in work */
     skn_restorer_t restorer;
-    bool restores, restored; /* owners ask; all of ours have theirs */
+    bool restores, restored; /* owners ask for state; all of ours have it */
     bool started;
-    const skn_holding_t *early[SKN_CLUSTER_NODES_MAX]; /* came before start */
+    const skn_holding_t *early[SKN_CLUSTER_NODES_MAX]; /* before start */
     uint32_t early_count;
-    /* The first node's: */
+    /* for the first node: */
     skn_book_t book;
-    const skn_save_t *save; /* kept, while a checkpoint is made */
+    const skn_save_t *save; /* kept while a checkpoint is made */
     skn_gatherer_t gatherer;
-    uint32_t failures; /* checkpoints in a row */
+    uint32_t failures; /* failed checkpoints in a row */
 } keeper_t;
 
 static bool
@@ -57,7 +58,8 @@ leads(const keeper_t *keeper)
     return keeper->node == 0;
 }
 
-/* Its node leaves: it gives what it holds, and keeps nothing of what comes. */
+/* True if the node is leaving: it sends what it holds, and keeps no new
+ * state. */
 static bool
 only_gives(const keeper_t *keeper)
 {
@@ -66,7 +68,7 @@ only_gives(const keeper_t *keeper)
 
 /* --- reports ------------------------------------------------------------- */
 
-/* Tells the lead that `step` is done, or what failed. */
+/* Reports to the lead that `step` is done, or what failed. */
 static skn_status_t
 report(skn_actor_t *actor, const keeper_t *keeper, skn_keeping_t step,
        uint64_t batch, const skn_error_t *failure, skn_error_t *error)
@@ -82,7 +84,7 @@ report(skn_actor_t *actor, const keeper_t *keeper, skn_keeping_t step,
     return skn_actor_send(actor, &skn_kept_schema, &kept, error);
 }
 
-/* All of ours is written: which files, or what failed. */
+/* All of our state is written: reports the files, or what failed. */
 static skn_status_t
 report_files(skn_actor_t *actor, keeper_t *keeper, skn_error_t *error)
 {
@@ -174,7 +176,8 @@ take_holding(skn_actor_t *actor, keeper_t *keeper, const skn_holding_t *holding,
     return status;
 }
 
-/* The manifest that we go on from; what of it is here the others are told. */
+/* Opens the checkpoint that the run continues from, and tells the other nodes
+ * which of its files are here. */
 static skn_status_t
 start_restoring(skn_actor_t *actor, keeper_t *keeper, const skn_keep_t *keep,
                 skn_error_t *error)
@@ -214,8 +217,9 @@ start_here(skn_actor_t *actor, keeper_t *keeper, const skn_keep_t *keep,
                : status;
 }
 
-/* What it replaces goes: a future that was left, and what is too old. Whatever
- * fails here leaves too much, and no harm. */
+/* Removes what the new checkpoint replaces: later batches that were abandoned,
+ * and checkpoints that are too old. A failure here leaves too many, which does
+ * no harm. */
 static void
 settle_here(keeper_t *keeper, const skn_keep_t *keep, skn_error_t *failure)
 {
@@ -271,7 +275,7 @@ on_keep(skn_actor_t *actor, void *state, const void *message,
                                   (const char *)keep->manifest.at,
                                   keep->manifest.count, &failure);
     } else if (step == SKN_KEEP_COMMIT) {
-        intake->shard_count = 0; /* whose writers go with it */
+        intake->shard_count = 0; /* their writers go with it */
         (void)skn_checkpoint_commit(&intake->writer, NULL, &failure);
     } else if (step == SKN_KEEP_SETTLE) {
         settle_here(keeper, keep, &failure);
@@ -296,7 +300,7 @@ on_holding(skn_actor_t *actor, void *state, const void *message,
     keeper_t *keeper = state;
     if (keeper->started)
         return take_holding(actor, keeper, message, error);
-    /* Others have heard of the start before us: from another sender. */
+    /* Other nodes may get the start before this one: it has another sender. */
     if (keeper->early_count == keeper->nodes)
         return skn_fail(error, SKN_BAD_MESSAGE,
                         "%s: a node tells twice what it holds",
@@ -374,8 +378,8 @@ end_save(skn_actor_t *actor, keeper_t *keeper, const skn_saved_t *saved,
     return skn_actor_send(actor, &skn_saved_schema, saved, error);
 }
 
-/* The model itself must not be lost, nor what nodes that leave have handed
- * over; what is between is only told, for a while. */
+/* The model itself must not be lost, nor the state that leaving nodes have
+ * handed over; failures in between are only reported, up to a limit. */
 static skn_status_t
 give_up(skn_actor_t *actor, keeper_t *keeper, skn_error_t *error)
 {
@@ -434,8 +438,8 @@ seal_all(skn_actor_t *actor, keeper_t *keeper, skn_error_t *error)
     return status;
 }
 
-/* The best model, and the last, lie whole with the lead: whoever asks for them
- * (predict, eval, a copy of the folder) finds them there. */
+/* The best model and the last one are whole on the lead's node, where predict,
+ * eval or a copy of the folder finds them. */
 static skn_status_t
 gather(skn_actor_t *actor, keeper_t *keeper, skn_error_t *error)
 {
@@ -480,7 +484,7 @@ step_gathering(skn_actor_t *actor, keeper_t *keeper, bool *idle,
     return tell_step(actor, keeper, SKN_KEEP_COMMIT, (skn_bytes_t){ 0 }, error);
 }
 
-/* All have settled. */
+/* All nodes have settled. */
 static skn_status_t
 finish(skn_actor_t *actor, keeper_t *keeper, skn_error_t *error)
 {
@@ -506,7 +510,7 @@ finish(skn_actor_t *actor, keeper_t *keeper, skn_error_t *error)
     return status == SKN_OK ? end_save(actor, keeper, &saved, error) : status;
 }
 
-/* All keepers have given their owners what they had: let them begin. */
+/* All keepers have sent their owners what they had: lets them begin. */
 static skn_status_t
 let_go(skn_actor_t *actor, keeper_t *keeper, skn_error_t *error)
 {
@@ -631,7 +635,8 @@ keeper_open(skn_actor_t *actor, void *state, skn_error_t *error)
                : status;
 }
 
-/* The lead tells all of them which run this is, and what it goes on from. */
+/* The lead sends all keepers the id of the run and the checkpoint that it
+ * continues from. */
 static skn_status_t
 keeper_start(skn_actor_t *actor, void *state, skn_error_t *error)
 {

@@ -1,4 +1,5 @@
-/* keeping.c - reports of keepers, and one manifest out of theirs.
+/* keeping.c - collects the reports of keepers, and makes one manifest of
+ * theirs.
  * SPDX-License-Identifier: Apache-2.0 */
 #include "actors/checkpoints/keeping.h"
 
@@ -42,7 +43,7 @@ skn_book_turn(skn_book_t *book, skn_keeping_t step, uint64_t batch)
         forget(book);
 }
 
-/* A list of files, sealed. */
+/* Parses a sealed list of files. */
 static skn_status_t
 take_list(skn_book_t *book, const skn_kept_t *kept, skn_error_t *error)
 {

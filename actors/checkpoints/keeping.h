@@ -1,5 +1,5 @@
-/* keeping.h - what all keepers have done of a step of a checkpoint, and the one
- * manifest of what they have written: the book of the keeper that leads.
+/* keeping.h - the leading keeper's record of what all keepers have done in a
+ * step of a checkpoint, and the one manifest of what they wrote.
  * SPDX-License-Identifier: Apache-2.0 */
 #ifndef ACTORS_CHECKPOINTS_KEEPING_H
 #define ACTORS_CHECKPOINTS_KEEPING_H
@@ -11,32 +11,32 @@
 typedef struct skn_book {
     uint32_t nodes;
     uint64_t batch;
-    skn_keeping_t step; /* that reports are awaited of */
+    skn_keeping_t step; /* the one that reports are awaited for */
     uint64_t reported;  /* bits of nodes */
     skn_error_t failure;
-    skn_manifest_t *parts; /* [nodes] what each has written */
-    skn_manifest_t whole;  /* once all have written */
+    skn_manifest_t *parts; /* [nodes] files that each has written */
+    skn_manifest_t whole;  /* when all have written */
 } skn_book_t;
 
 /* SKN_NO_MEMORY. Closed by skn_book_close, also after a failure. */
 skn_status_t skn_book_open(skn_book_t *book, uint32_t nodes,
                            skn_error_t *error);
 void skn_book_close(skn_book_t *book);
-/* Reports of this step are awaited now; with SKN_KEEP_OPEN a new checkpoint
+/* Expects reports of this step from now on; with SKN_KEEP_OPEN a new checkpoint
  * begins, of `batch`. */
 void skn_book_turn(skn_book_t *book, skn_keeping_t step, uint64_t batch);
-/* Takes a report; *all: it was the last one of its step. What somebody could
- * not do is in `failure`. SKN_BAD_MESSAGE for a report out of turn. */
+/* Takes a report; *all: it was the last one of its step. A failure of a node
+ * goes into `failure`. SKN_BAD_MESSAGE for a report out of turn. */
 skn_status_t skn_book_take(skn_book_t *book, const skn_actor_t *actor,
                            const skn_kept_t *kept, bool *all,
                            skn_error_t *error);
-/* The sealed manifest of all that was written, in the order of files' names, so
- * that the same layout gives the same manifest. SKN_BAD_DATA when that is no
- * whole checkpoint. */
+/* The sealed manifest of all files that were written, in the order of their
+ * names, so that the same layout gives the same manifest. SKN_BAD_DATA when
+ * they are not a whole checkpoint. */
 skn_status_t skn_book_seal(skn_book_t *book, const char *metadata,
                            skn_json_text_t *text, skn_error_t *error);
-/* The places in the whole's files that `node` has written; room for all of
- * them. */
+/* The indices in the whole manifest of the files that `node` has written;
+ * `file` has room for all. */
 size_t skn_book_files(const skn_book_t *book, uint32_t node, uint32_t *file);
 
 #endif

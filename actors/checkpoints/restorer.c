@@ -1,10 +1,11 @@
-/* restorer.c - rectangles of a checkpoint, sent to who asks for them.
+/* restorer.c - sends rectangles of a checkpoint to the owners that ask for
+ * them.
  * SPDX-License-Identifier: Apache-2.0 */
 #include "actors/checkpoints/restorer.h"
 
 #include <stdlib.h>
 
-/* Of what other nodes give, in all: enough for a link that takes its time. */
+/* Most parts awaited from other nodes, in all: enough for a slow link. */
 #define FLIGHT_MAX 16u
 
 skn_status_t
@@ -68,7 +69,7 @@ skn_restorer_take(skn_restorer_t *restorer, const skn_actor_t *actor,
     return SKN_OK;
 }
 
-/* The rectangle that is wanted, with the sizes of the whole for rows 0. */
+/* Fills in the size of the rectangle; rows 0 asks for the whole tensor. */
 static skn_status_t
 size(const skn_actor_t *actor, const skn_checkpoint_tensor_t *tensor,
      const skn_want_t *want, skn_restored_t *part, size_t *row_bytes,
@@ -88,7 +89,7 @@ size(const skn_actor_t *actor, const skn_checkpoint_tensor_t *tensor,
         (unsigned long long)part->columns, want->name);
 }
 
-/* What of the rows of a request comes next; `head` has its sizes. */
+/* Fills a message with the next rows of a request; its sizes are set. */
 static skn_status_t
 fill(skn_restorer_t *restorer, skn_actor_t *actor, skn_request_t *request,
      skn_restore_part_t *part, size_t row_bytes, skn_error_t *error)
@@ -106,7 +107,8 @@ fill(skn_restorer_t *restorer, skn_actor_t *actor, skn_request_t *request,
                              error);
 }
 
-/* The next rows of a request; an answer without rows where there are none. */
+/* Makes the message with the next rows of a request; without rows if there are
+ * none. */
 static skn_status_t
 make_part(skn_restorer_t *restorer, skn_actor_t *actor, skn_request_t *request,
           skn_error_t *error)

@@ -1,18 +1,19 @@
-/* combiner.c - one share of a node in place of one of each of its shards.
+/* combiner.c - actor that merges the shares of a node's output shards, so that
+ * each link carries one.
  *
  *     output.0 ─┐  partition, output_gradient              ┌─▶ embedding.*
  *     output.1 ─┴────▶ combiner.0 ─── the same, merged ────┴─▶ output.*
  *
- * What the shards of a node tell of a batch is merged before it leaves the
- * node, so that a link carries it once, however many cores the node has
- * (combining.h). Parts come one by one, since a batch has a gradient for each
- * slice of the layer below; each is sent on when it is whole, those of a
- * softmax behind their partition. They are answers: no more batches are here
- * than are in flight, and whoever sends them is never kept waiting by others.
- * The merge is equation (21) of docs/equations.md; why an actor does it:
- * docs/decisions/0009-combiners.md.
+ * The shares that the shards of a node send of a batch are merged before they
+ * leave the node, so that a link carries one, however many cores the node has
+ * (combining.h). Parts arrive one by one, since a batch has a gradient for each
+ * slice of the layer below. Each slice is sent on when it is whole, those of a
+ * softmax after their partition. They are answers: no more batches are here
+ * than are in flight, and their senders are never kept waiting by others. The
+ * merge is equation (21) of docs/equations.md; docs/decisions/0009-combiners.md
+ * explains why an actor does it.
  *
- * This file owns: the parts that wait for the rest of theirs.
+ * This file owns: the parts that wait for others of their batch.
  * SPDX-License-Identifier: Apache-2.0 */
 #include <inttypes.h>
 #include <stdlib.h>
@@ -22,10 +23,10 @@
 #include "actors/protocol/cuts.h"
 #include "actors/protocol/kinds.h"
 
-/* A batch of which not everything has been sent. */
+/* A batch of which some parts have not been sent. */
 typedef struct flight {
     bool used;
-    uint64_t batch, next; /* next: the first that may come here again */
+    uint64_t batch, next; /* next: least batch to use this place again */
     uint32_t rows, partition_count, sent_count;
     const skn_partition_t **partitions; /* [shards] */
     skn_share_t *shares;                /* [slices][shards] */
@@ -34,10 +35,10 @@ typedef struct flight {
 
 typedef struct combiner {
     skn_combining_t combining;
-    skn_cuts_t cuts; /* of the layer below */
+    skn_cuts_t cuts; /* slices of the layer below */
     uint32_t flight_count;
     flight_t *flights;
-    const skn_partition_t **partitions; /* of all flights */
+    const skn_partition_t **partitions; /* arrays for all flights */
     skn_share_t *shares;
     uint32_t *share_count;
 } combiner_t;
@@ -76,7 +77,7 @@ end_flight(const combiner_t *combiner, flight_t *flight)
     flight->used = false;
 }
 
-/* What a part says of itself. */
+/* The header of a part. */
 typedef struct combiner_part {
     const char *name;
     uint64_t batch;
@@ -93,7 +94,7 @@ refuse(const combiner_t *combiner, const combiner_part_t *part,
                     part->batch, what);
 }
 
-/* Whether a batch can be in flight together with all that are here. */
+/* True if a batch can be in flight together with all that are here. */
 static bool
 fits_window(const combiner_t *combiner, uint64_t batch)
 {
@@ -107,7 +108,8 @@ fits_window(const combiner_t *combiner, uint64_t batch)
     return true;
 }
 
-/* The batch of a part; NULL if it is none of now, or the part none of ours. */
+/* The flight of a part's batch; NULL if the batch is out of the window or sent
+ * already, or the part does not belong here. */
 static flight_t *
 flight_for(combiner_t *combiner, const combiner_part_t *part,
            skn_error_t *error)
@@ -139,7 +141,7 @@ flight_for(combiner_t *combiner, const combiner_part_t *part,
 
 /* --- handlers ------------------------------------------------------------ */
 
-/* Sends a slice if all of it is here, and its partition is on its way. */
+/* Sends a slice if all of its parts are here and its partition was sent. */
 static skn_status_t
 send_slice(skn_actor_t *actor, combiner_t *combiner, flight_t *flight,
            uint32_t slice, skn_error_t *error)
@@ -187,7 +189,8 @@ on_partition(skn_actor_t *actor, void *state, const void *message,
     return status;
 }
 
-/* The slice of the layer below that a share is for; `slices` if it is none. */
+/* The slice of the layer below that a share is for; `slices` if there is
+ * none. */
 static uint32_t
 slice_of(const combiner_t *combiner, const skn_share_t *share)
 {
@@ -266,7 +269,7 @@ open_flights(combiner_t *combiner, skn_error_t *error)
         calloc(flights * slices, sizeof(*combiner->share_count));
     if (!combiner->flights || !combiner->partitions || !combiner->shares ||
         !combiner->share_count) {
-        combiner->flight_count = 0; /* nothing is in them */
+        combiner->flight_count = 0; /* they are empty */
         return skn_fail(error, SKN_NO_MEMORY,
                         "no room for the parts of %zu batches", flights);
     }
@@ -304,13 +307,13 @@ combiner_open(skn_actor_t *actor, void *state, skn_error_t *error)
     status = skn_combining_init(&combiner->combining, error);
     if (status != SKN_OK)
         return status;
-    /* Batches that are issued and not applied are neighbours, fewer than two
-     * windows: each has a place of its own. */
+    /* Batches that are issued and not applied are consecutive and fewer than
+     * two windows: each has a place of its own. */
     combiner->flight_count = 2 * option_u32(actor, "window");
     return open_flights(combiner, error);
 }
 
-/* Whoever sends parts has ended: what is not whole by now never will be. */
+/* The senders have ended: a batch that is not whole by now never will be. */
 static skn_status_t
 combiner_drain(skn_actor_t *actor, void *state, skn_error_t *error)
 {

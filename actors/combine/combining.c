@@ -1,4 +1,4 @@
-/* combining.c - the parts of a batch, side by side, become one.
+/* combining.c - merges the parts of a batch into one.
  * SPDX-License-Identifier: Apache-2.0 */
 #include "actors/combine/combining.h"
 
@@ -137,8 +137,8 @@ skn_combining_check_partition(const skn_combining_t *combining,
     return SKN_OK;
 }
 
-/* Adds up the rows of a packed run; false where one is not as it should be:
- * at most `most`, or, if `like` is given, like[i] or nothing. */
+/* Adds up the rows of a packed run. False if a row is wrong: it must be at most
+ * `most`, or, if `like` is given, like[i] or 0. */
 static bool
 count_rows(const skn_u32s_t *run, uint32_t most, const uint32_t *like,
            size_t *sum)
@@ -175,7 +175,7 @@ skn_combining_check_share(const skn_combining_t *combining,
     return SKN_OK;
 }
 
-/* Whether a share can be merged with the first one, and with its own
+/* Checks that a share can be merged with the first one, and fits its own
  * partition. */
 static skn_status_t
 check_together(const skn_combining_t *combining, const skn_share_t *first,
@@ -202,7 +202,7 @@ check_together(const skn_combining_t *combining, const skn_share_t *first,
 
 /* --- merging ------------------------------------------------------------- */
 
-/* The place of node k for the receivers. */
+/* The place of node k at the receivers. */
 static uint32_t
 place_of(const skn_combining_t *combining, uint32_t k)
 {
@@ -264,7 +264,7 @@ skn_combining_partitions(skn_combining_t *combining, skn_actor_t *actor,
     return not_covered(combining, batch, error);
 }
 
-/* The nodes of all shards; returns how many. */
+/* Collects the nodes of all shards; returns their number. */
 static size_t
 collect_nodes(skn_combining_t *combining, const skn_share_t *share,
               const skn_partition_t *const *partitions)
@@ -289,8 +289,8 @@ collect_nodes(skn_combining_t *combining, const skn_share_t *share,
     return count;
 }
 
-/* Where the rows of a node begin, and which are pushed: those that some shard
- * pushes. Returns how many numbers of push that are. */
+/* Finds where the rows of a node begin, and the rows that some shard pushes.
+ * Returns the count of numbers of push. */
 static size_t
 lay_out(skn_combining_t *combining, const skn_share_t *parts)
 {
@@ -306,8 +306,8 @@ lay_out(skn_combining_t *combining, const skn_share_t *parts)
     return sum;
 }
 
-/* A message like the shares, without their numbers; its runs are in `into`. No
- * link has changed anything yet. */
+/* Makes a message like the shares, without their numbers; its runs are in
+ * `into`. `changed` is empty, since no link has coded it yet. */
 static skn_status_t
 share_new(skn_actor_t *actor, const skn_share_t *like, const size_t counts[6],
           skn_share_t *into, skn_error_t *error)
@@ -342,7 +342,7 @@ share_new(skn_actor_t *actor, const skn_share_t *like, const size_t counts[6],
     return SKN_OK;
 }
 
-/* The rows of push that are sent, one behind the other. */
+/* Packs the pushed rows one after the other. */
 static void
 pack_push(const skn_combining_t *combining, uint32_t rows, float *packed)
 {
@@ -355,7 +355,7 @@ pack_push(const skn_combining_t *combining, uint32_t rows, float *packed)
     }
 }
 
-/* All nodes that are sent, into `merged`; false if a leaf is missing. */
+/* Merges all nodes that are sent into `merged`; false if a leaf is missing. */
 static bool
 merge_nodes(skn_combining_t *combining, size_t count, const skn_share_t *merged)
 {

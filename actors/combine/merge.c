@@ -1,4 +1,4 @@
-/* merge.c - the tree of merge.h, walked from the left.
+/* merge.c - merges partial softmax sums by the tree of merge.h, from the left.
  * SPDX-License-Identifier: Apache-2.0 */
 #include "actors/combine/merge.h"
 
@@ -101,7 +101,7 @@ row_at(const skn_merge_t *merge, size_t i)
 }
 
 /* Row i: M = max, z = sum of the rescaled z, u = their weighted mean. A side
- * with z = 0 has no rows at all and changes nothing. */
+ * with z = 0 has no rows and changes nothing. */
 static void
 add_row(const skn_merge_t *merge, skn_partial_t *into,
         const skn_partial_t *other, size_t i)
@@ -149,7 +149,7 @@ leaves(const skn_merge_t *merge, uint32_t level, uint32_t index,
     }
     leaves(merge, level - 1, 2 * index, leaf, source, into);
     if ((2 * index + 1) << (level - 1) >= merge->leaf_count)
-        return; /* no right child: the node is its left one */
+        return; /* no right child: the node equals its left one */
     skn_partial_t right = scratch_partial(merge, level - 1, into);
     leaves(merge, level - 1, 2 * index + 1, leaf, source, &right);
     skn_partial_add(merge, into, &right);
@@ -189,7 +189,7 @@ copy_cells(const skn_merge_t *merge, const uint32_t *open, const float *from,
         memcpy(into, from, row_at(merge, merge->rows) * sizeof(float));
 }
 
-/* Where m + log z came, z is 1, or 0 of no rows at all. */
+/* If m + log z was received, z is 1, or 0 without any rows. */
 static void
 copy_sums(const skn_merge_t *merge, const skn_partial_t *from, float *sum)
 {

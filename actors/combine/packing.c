@@ -1,16 +1,16 @@
-/* packing.c - open positions, row by row.
+/* packing.c - packs and unpacks numbers at open positions, row by row.
  *
- * Whether a position is open is as good as random, so that no branch may depend
- * on it: each position is written, and counted or not; with kernels, a vector
- * of them at a time, through a bit for each.
+ * Whether a position is open is practically random, so no branch may depend on
+ * it: each position is written, and counted or not; with kernels, a vector of
+ * positions at a time, with a bit for each.
  * SPDX-License-Identifier: Apache-2.0 */
 #include "actors/combine/packing.h"
 
 #include <string.h>
 
-/* Columns whose bits are looked at in one go. */
+/* Columns whose bits are computed in one go. */
 #define PACKING_STRIP 512u
-#define NOT_ZERO 0x7fffffffu /* any of these bits: neither 0 nor -0 */
+#define NOT_ZERO 0x7fffffffu /* any of these bits set: neither 0 nor -0 */
 
 /* --- one row ------------------------------------------------------------- */
 
@@ -33,8 +33,8 @@ count_row(const skn_packing_t *packing, const float *mask)
     return count;
 }
 
-/* The kernel may write as many numbers as it reads: `room` are there, those of
- * this row and of the rows behind. False if `count` was counted wrong. */
+/* The kernel may write as many numbers as it reads: there is room for `room`,
+ * those of this row and of the rows after it. False if `count` was wrong. */
 static bool
 pack_row(const skn_packing_t *packing, const float *mask, const float *from,
          uint32_t count, float *packed, size_t room)

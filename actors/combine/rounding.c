@@ -1,4 +1,5 @@
-/* rounding.c - sums of squares, row by row.
+/* rounding.c - measures the rounding error of link codings as sums of squares,
+ * row by row.
  * SPDX-License-Identifier: Apache-2.0 */
 #include "actors/combine/rounding.h"
 
@@ -11,8 +12,8 @@ skn_rounding_error(const skn_rounding_t *rounding)
     double changed = rounding->changed, square = rounding->square;
     if (!isfinite(changed) || !isfinite(square) || changed < 0 || square <= 0)
         return -1;
-    /* Where the error is as large as the gradient, chance may leave nothing
-     * of the difference. */
+    /* If the error is as large as the gradient, the difference may be near 0 by
+     * chance. */
     double own = square - changed, least = 1e-3 * square;
     return sqrt(changed / (own > least ? own : least));
 }
@@ -26,7 +27,7 @@ skn_rounding_probe_fini(skn_rounding_probe_t *probe)
 
 /* --- sender -------------------------------------------------------------- */
 
-/* Runs of a gradient, whose rows are `samples` = [nodes][rows]. */
+/* Runs of a gradient with `samples` = [nodes][rows] rows. */
 typedef struct rounding_part {
     size_t nodes, rows, columns;
     const skn_u32s_t *open, *pushed;
@@ -39,7 +40,7 @@ length_of(const skn_u32s_t *lengths, size_t row, size_t columns)
     return lengths->count > 0 ? lengths->at[row] : columns;
 }
 
-/* Whether the rows fill a run. */
+/* True if the lengths of the rows add up to the run. */
 static bool
 fills(const rounding_part_t *part, const skn_u32s_t *lengths,
       const skn_f32s_t *run)
@@ -65,7 +66,7 @@ is_sound(const rounding_part_t *part)
     return fills(part, part->pushed, part->push);
 }
 
-/* Sums of du du, dv dv and du dv of each sample. What is rounded is finite, or
+/* Sums of du du, dv dv and du dv of each sample. Rounded values are finite, or
  * the run diverges anyway. */
 static void
 sum_up(const rounding_part_t *part, const float *pull, const float *push,
@@ -119,7 +120,7 @@ is_due(uint64_t batch)
     return batch % SKN_ROUNDING_BATCHES == 0;
 }
 
-/* Room for u', v' and what is told; *changed is the last of them. */
+/* Makes room for u', v' and the sums; *changed, the sums, comes last. */
 static skn_status_t
 open_room(skn_rounding_probe_t *probe, const rounding_part_t *part,
           skn_f32s_t *changed, skn_error_t *error)
@@ -161,7 +162,7 @@ skn_rounding_measure(skn_rounding_probe_t *probe, const skn_schema_t *schema,
     else
         return SKN_OK;
     skn_f32s_t changed;
-    if (!is_sound(&part)) /* its receiver will say what is wrong */
+    if (!is_sound(&part)) /* its receiver will report what is wrong */
         return SKN_OK;
     skn_status_t status = open_room(probe, &part, &changed, error);
     float *pull = probe->room, *push = pull ? pull + part.pull->count : NULL;
@@ -187,7 +188,7 @@ skn_rounding_measure(skn_rounding_probe_t *probe, const skn_schema_t *schema,
 
 /* --- receiver ------------------------------------------------------------ */
 
-/* The share of a node in the whole of sample i. */
+/* The share of a node in the sum of all, for sample i. */
 static double
 share_of(const skn_rounding_scale_t *of, size_t i)
 {

@@ -1,23 +1,24 @@
-/* rounding.h - what codings of links do to the gradients of hidden layers.
+/* rounding.h - measures how much the codings of links change the gradients of
+ * hidden layers.
  *
  * A gradient is g = sum over parts of (a u - v), where a is the share of the
  * part's z in the whole Z (one-vs-all, and dense layers above: the sum of u).
  * When p comes near y, u and v nearly cancel, and an error that is small beside
- * each of them is not beside g. So what counts is |g' - g| / |g|, where g' is
- * merged from what the codings left: u' = u + du, v' = v + dv.
+ * each of them is not small beside g. So the relevant measure is |g' - g| /
+ * |g|, where g' is merged from the coded values: u' = u + du, v' = v + dv.
  *
  *     sender's link: encodes u and v,         receiver: knows a, adds up
  *     decodes them, adds to the message       a a du du + dv dv - 2 a du dv
  *     du du, dv dv, du dv of each sample      of all parts, and |g'|^2
  *
  * Errors of different parts are independent (random bits, or other numbers), so
- * that their squares add up; with one part from elsewhere, as on two nodes with
- * a shard each, the sum is exact. |g|^2 is taken as |g'|^2 - |g' - g|^2. One
- * batch of SKN_ROUNDING_BATCHES is measured, in every coding, at the cost of 12
- * bytes a sample there. Sums go with the gradient to the updater, from there to
- * the source, and at a marker to the course.
+ * that their squares add up; with one part from another node, as on two nodes
+ * with a shard each, the sum is exact. |g|^2 is taken as |g'|^2 - |g' - g|^2.
+ * One batch in SKN_ROUNDING_BATCHES is measured, in every coding, at the cost
+ * of 12 bytes for each of its samples. The sums go with the gradient to the
+ * updater, from there to the source, and at a marker to the course.
  *
- * Equation (60) of docs/equations.md. One thread each.
+ * Equation (60) of docs/equations.md. For one thread each.
  * SPDX-License-Identifier: Apache-2.0 */
 #ifndef ACTORS_COMBINE_ROUNDING_H
 #define ACTORS_COMBINE_ROUNDING_H
@@ -25,25 +26,25 @@
 #include "actors/protocol/messages.h"
 #include "transport/message/coding.h"
 
-/* Batches whose number divides by this are measured: 12 bytes a sample in one
- * of 32 are .3% of int8 with softmax, which has 129 bytes a sample: (61) of
+/* Batches whose number is a multiple of this are measured: 12 bytes a sample in
+ * one of 32 are .3% of int8 with softmax, which has 129 bytes a sample: (61) of
  * docs/equations.md. */
 #define SKN_ROUNDING_BATCHES 32u
 
-/* Above this a run warns: docs/codings.md has what errors cost in P@1. */
+/* A run warns above this: docs/codings.md has the cost of errors in P@1. */
 #define SKN_ROUNDING_ERROR_MAX 0.02
 
-/* Sums of squares: of g' - g, and of g'. Both 0: nothing was measured. */
+/* Sums of squares: of g' - g, and of g'. Both 0: not measured. */
 typedef struct skn_rounding {
     double changed, square;
 } skn_rounding_t;
 
-/* |g' - g| / |g|; -1 if nothing was measured, or it is no number. */
+/* g' - g| / |g|; -1 if not measured or not a number. */
 double skn_rounding_error(const skn_rounding_t *rounding);
 
 /* --- sender --- */
 
-/* Room that one thread uses again; starts as zeros, ends with fini. */
+/* Memory that one thread reuses; starts as zeros, ends with fini. */
 typedef struct skn_rounding_probe {
     float *room;
     size_t room_floats;
@@ -55,9 +56,9 @@ typedef union skn_rounding_copy {
     skn_hidden_gradient_t hidden;
 } skn_rounding_copy_t;
 
-/* If `message` is a gradient of a batch that is measured: *measured is a copy
- * of it in `copy`, with the same runs, and `changed` in the probe's room, valid
- * until its next use. Otherwise *measured stays as it was. SKN_BAD_MESSAGE,
+/* If `message` is a gradient of a measured batch: *measured is a copy of it in
+ * `copy`, with the same runs, and with `changed` in the probe's memory, valid
+ * until its next use. Otherwise *measured is left unchanged. SKN_BAD_MESSAGE,
  * SKN_NO_MEMORY. */
 skn_status_t skn_rounding_measure(skn_rounding_probe_t *probe,
                                   const skn_schema_t *schema,
@@ -73,12 +74,14 @@ typedef struct skn_rounding_scale {
     const float *greatest, *sum, *root_greatest, *root_sum;
 } skn_rounding_scale_t;
 
-/* Adds what node `node` of `nodes` of a part says: |a du - dv|^2. `changed` is
- * the part's, [3][nodes][rows], or [nodes][rows] without a scale. */
+/* Adds the error of node `node` of the `nodes` of a part: |a du - dv|^2.
+ * `changed` is the part's, [3][nodes][rows], or [nodes][rows] without a
+ * scale. */
 void skn_rounding_add(skn_rounding_t *rounding, const skn_rounding_scale_t *of,
                       const float *changed, size_t node, size_t nodes,
                       size_t rows);
-/* The merged gradient is here: `factor` is what it was multiplied by since. */
+/* Adds the square of the merged gradient; `factor` is what it was multiplied by
+ * since the merge. */
 void skn_rounding_close(skn_rounding_t *rounding, double factor,
                         const float *gradient, size_t count);
 

@@ -1,8 +1,9 @@
-/* batches.c - points to batches: order, features, labels.
+/* batches.c - makes batches from the points of a data set: order, features,
+ * labels.
  *
- * The order of an epoch's points depends on (seed, epoch) alone. Points without
+ * The order of an epoch's points depends only on (seed, epoch). Points without
  * labels are not trained on (they have no loss); they are evaluated. Points
- * without features are trained: the biases see them.
+ * without features are trained on, for the biases.
  * SPDX-License-Identifier: Apache-2.0 */
 #include "actors/course/batches.h"
 
@@ -11,12 +12,12 @@
 
 #include "actors/protocol/draws.h"
 
-/* Features, and points, that are fetched before their turn: both lie at random
- * in tables that no cache holds. */
+/* Features and points that are prefetched: both are at random places in tables
+ * that no cache holds. */
 #define BATCHES_AHEAD 16
 #define POINTS_AHEAD 4
 
-/* The points of a pass, as they stand in the list, or in the file (NULL). */
+/* The points of a pass, in the order of the list, or of the file (NULL). */
 static const uint32_t *
 points_of(const skn_batches_t *batches, uint32_t purpose, uint64_t *count)
 {
@@ -60,7 +61,7 @@ shuffle(skn_batches_t *batches, uint64_t epoch)
     }
 }
 
-/* Looks up the points of a batch; returns how many. */
+/* Looks up the points of a batch; returns their number. */
 static uint32_t
 find_points(skn_batches_t *batches, uint32_t purpose, uint64_t batch)
 {
@@ -83,9 +84,10 @@ find_points(skn_batches_t *batches, uint32_t purpose, uint64_t batch)
     return rows;
 }
 
-/* The distinct features of the batch, in the order they are met, with the
- * samples and values of each: the transposed matrix. Where each feature went is
- * kept in a row, so that the large table is walked through at random once. */
+/* Collects the distinct features of the batch, in order of first occurrence,
+ * with the samples and values of each: the transposed matrix. The number of
+ * each feature is stored in a row, so that the large table is read at random
+ * only once. */
 static void
 transpose(skn_batches_t *batches, skn_batch_t *batch)
 {
@@ -175,7 +177,7 @@ post_batch(skn_batches_t *batches, skn_actor_t *actor, const skn_issue_t *issue,
     return skn_actor_post(actor, batch, error);
 }
 
-/* The distinct labels of the batch, ascending. */
+/* Collects the distinct labels of the batch, ascending. */
 static void
 collect_labels(skn_batches_t *batches, skn_labels_t *labels)
 {

@@ -1,7 +1,7 @@
-/* batches.h - the batches of a run, made from the data and a number.
+/* batches.h - makes the batches of a run from the data and a batch number.
  *
- * Which points batch t has follows from the seed, the sizes and t alone, so
- * that the source and the readers of other nodes make the same ones, each from
+ * The points of batch t follow from the seed, the sizes and t alone, so that
+ * the source and the readers of other nodes make the same batches, each from
  * its own copy of the data. One thread, the actor's.
  * SPDX-License-Identifier: Apache-2.0 */
 #ifndef ACTORS_COURSE_BATCHES_H
@@ -14,19 +14,19 @@
 #include "skein/actor.h"
 
 typedef struct skn_batches {
-    skn_dataset_t *train, *test; /* test: NULL, there is none */
+    skn_dataset_t *train, *test; /* test: NULL if there is none */
     skn_split_t split;
     uint32_t batch_rows, label_count;
     uint64_t seed, test_rows, data_hash;
     uint64_t per_epoch; /* batches */
     uint32_t *order;    /* [split.train_count], of epoch order_epoch */
     uint64_t order_epoch;
-    /* Scratch of the batch in the making. */
+    /* scratch for the batch in work */
     skn_dataset_point_t *points;
-    uint32_t *place; /* [features] distinct number + 1, 0: not seen */
-    uint32_t *met;   /* [met_room] of the batch in work: distinct numbers */
+    uint32_t *place; /* [features] distinct number + 1; 0: not seen */
+    uint32_t *met;   /* [met_room] distinct numbers of the batch in work */
     size_t met_room;
-    skn_rowset_t met_labels; /* of the batch in work; empty between */
+    skn_rowset_t met_labels; /* labels of the batch in work; empty in between */
 } skn_batches_t;
 
 /* clang-format off */
@@ -56,18 +56,18 @@ typedef struct skn_batches {
           "test points looked at, from the first; 0: all" }
 /* clang-format on */
 
-/* Opens the data, allocates. Freed by skn_batches_close, also after a failure.
- * As skn_data_open; SKN_BAD_DATA, SKN_NO_MEMORY. */
+/* Opens the data and allocates. Freed by skn_batches_close, also after a
+ * failure. As skn_data_open; SKN_BAD_DATA, SKN_NO_MEMORY. */
 skn_status_t skn_batches_open(skn_batches_t *batches, const skn_actor_t *actor,
                               skn_error_t *error);
 void skn_batches_close(skn_batches_t *batches);
 
-/* Batches of an evaluation pass over all its points. */
+/* The number of batches in an evaluation pass over all its points. */
 uint64_t skn_batches_of_pass(const skn_batches_t *batches,
                              skn_purpose_t purpose);
 
-/* Makes the labels and the batch that `issue` names and posts them, each if
- * there is somebody to get it. SKN_BAD_MESSAGE if there is no such batch. */
+/* Makes the labels and the batch that `issue` names and posts them, each if it
+ * has a receiver. SKN_BAD_MESSAGE if there is no such batch. */
 skn_status_t skn_batches_post(skn_batches_t *batches, skn_actor_t *actor,
                               const skn_issue_t *issue, skn_error_t *error);
 

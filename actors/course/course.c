@@ -1,11 +1,12 @@
-/* course.c - the course of a run: spans of batches, epochs, evaluation,
+/* course.c - actor that leads a run: spans of batches, epochs, evaluation,
  * checkpoints, the best model, the end.
  *
  *     SPAN ─reached─▶ ─┬─ end of epoch ─▶ EVALUATE... ─▶ ─┬─▶ SAVE ─▶ SPAN
  *                      └─ checkpoint is due ──────────────┘      └─▶ END
  *
- * Between spans the window is empty: every number told here is about all
- * batches below `batch`. Times come from clock messages, less evaluations.
+ * Between spans the window is empty: every number reported here covers all
+ * batches below `batch`. Times come from clock messages; evaluations are
+ * subtracted.
  * SPDX-License-Identifier: Apache-2.0 */
 #include <string.h>
 
@@ -16,18 +17,19 @@
 #include "actors/runtime/reporting.h"
 #include "formats/checkpoint/checkpoint.h"
 
-/* What a clock message was asked for. */
+/* Why a clock message was requested. */
 enum {
     CLOCK_START,
     CLOCK_MARKER,
     CLOCK_EVALUATED,
-    CLOCK_SAVED /* of several nodes: what a checkpoint sends is no training */
+    CLOCK_SAVED /* several nodes: bytes of a checkpoint are not training */
 };
 
-/* Epochs whose lines are kept in checkpoints, for `skein inspect`. */
+/* The events of epochs are kept in checkpoints up to this, for `skein
+ * inspect`. */
 #define HISTORY_BYTES_MAX 49152
 
-/* What all nodes have sent to each other and received. */
+/* Bytes that all nodes have sent to each other and received. */
 typedef struct wire_bytes {
     uint64_t sent, received;
 } wire_bytes_t;
@@ -35,32 +37,34 @@ typedef struct wire_bytes {
 typedef struct course {
     skn_progress_t progress;
     uint64_t batches_per_epoch, total_batches;
-    uint64_t span_end, first_batch; /* of the span in work; of this process */
-    uint64_t every_batches, every_epochs; /* checkpoints; 0: not */
+    uint64_t span_end, first_batch;       /* span_end: of the current span;
+                                           * first_batch: this process's */
+    uint64_t every_batches, every_epochs; /* between checkpoints; 0: none */
     uint64_t evaluate_every, patience;
-    double patience_s; /* to the next marker, when stopped */
+    double patience_s; /* most time to the next marker, when stopped */
     bool validates, tests;
     bool saves; /* there is a checkpointer */
-    /* Clocks: train time = now - origin - evaluated. */
+    /* training time = now - origin; origins move past evaluations */
     uint64_t wall_origin_ns, cpu_origin_ns;
     uint64_t wall_before_ns, cpu_before_ns; /* when an evaluation began */
-    uint32_t nodes;                         /* of the run */
-    wire_bytes_t wire_origin, wire_before, wire_resumed; /* as the clocks */
-    double seconds_resumed, cpu_seconds_resumed; /* of earlier processes */
-    double seconds_before;                       /* at the last epoch's end */
-    double rows_before; /* of this epoch, trained before a resume */
+    uint32_t nodes;                         /* nodes of the run */
+    wire_bytes_t wire_origin, wire_before, wire_resumed; /* like the clocks */
+    /* totals of earlier processes */
+    double seconds_resumed, cpu_seconds_resumed;
+    double seconds_before; /* at the end of the last epoch */
+    double rows_before;    /* samples of this epoch, trained before a resume */
     uint64_t rss_bytes;
     skn_watched_t watched;
-    int pass_halves;  /* of an evaluation: metrics, empty window */
-    uint32_t shards;  /* that tell results of each batch */
-    uint64_t results; /* of this process, so far */
-    bool at_marker;   /* the window is empty, results are still to come */
-    bool training, looking, saving; /* what an answer is awaited of */
+    int pass_halves;  /* halves of an evaluation: metrics, empty window */
+    uint32_t shards;  /* shards that send a result of each batch */
+    uint64_t results; /* results of this process, so far */
+    bool at_marker;   /* the window is empty, results are outstanding */
+    bool training, looking, saving; /* waiting for an answer to this */
     bool restoring, predicts;
-    bool resaves;    /* what we begin from is still to be written again */
-    bool hands_over; /* ... and then it pauses: who only gave may go */
+    bool resaves;    /* the checkpoint we began from must be written again */
+    bool hands_over; /* then stop, so that serving members may leave */
     bool halting, saving_best, epoch_done, stopping, stale;
-    bool warned; /* of the error of codings */
+    bool warned; /* about the error of codings */
     skn_purpose_t evaluating;
     skn_scores_t validation;
     skn_json_text_t history;
@@ -75,7 +79,7 @@ send_go(skn_actor_t *actor, uint64_t first, uint64_t end, uint32_t purpose,
     return skn_actor_send(actor, &skn_go_schema, &go, error);
 }
 
-/* Tells a text that may be longer than one format, and frees it. */
+/* Reports a text that may be longer than one format, and frees it. */
 static skn_status_t
 tell(skn_actor_t *actor, skn_json_text_t *text, skn_error_t *error)
 {
@@ -179,7 +183,7 @@ save(skn_actor_t *actor, course_t *course, skn_error_t *error)
     return status;
 }
 
-/* After everything that belongs to a marker: save if it is due, or go on. */
+/* After all work at a marker: saves if it is due, or continues. */
 static skn_status_t
 close_marker(skn_actor_t *actor, course_t *course, skn_error_t *error)
 {
@@ -199,7 +203,7 @@ close_marker(skn_actor_t *actor, course_t *course, skn_error_t *error)
                 : next_span(actor, course, error);
 }
 
-/* An answer to what was not asked. */
+/* Fails for an answer that was not asked for. */
 static skn_status_t
 unasked(const skn_actor_t *actor, const char *what, uint64_t number,
         skn_error_t *error)
@@ -215,7 +219,7 @@ epochs_begun(const course_t *course)
            course->batches_per_epoch;
 }
 
-/* Whether all batches of an epoch are trained that was not told yet. */
+/* True if an epoch that was not reported yet is completely trained. */
 static bool
 epoch_is_whole(const course_t *course)
 {
@@ -225,9 +229,9 @@ epoch_is_whole(const course_t *course)
             progress->batch >= course->total_batches);
 }
 
-/* All owners have their state. Where other nodes have it now than before, each
- * part of it gets its copies again before anything is trained; at the end of a
- * run the save that is due does it. */
+/* All owners have their state. If other nodes have it than before, each part
+ * gets its copies again before training continues; at the end of a run the save
+ * that is due does this. */
 static skn_status_t
 on_restored(skn_actor_t *actor, course_t *course, skn_error_t *error)
 {
@@ -375,8 +379,8 @@ evaluate(skn_actor_t *actor, course_t *course, skn_purpose_t purpose,
     return send_go(actor, 0, 0, purpose, error);
 }
 
-/* The window is empty and the time is known: is an epoch complete? A run that
- * is told to stop evaluates it after its resume. */
+/* The window is empty and the time is known: handles an epoch that is complete.
+ * A run that was told to stop evaluates it after its resume. */
 static skn_status_t
 on_marker(skn_actor_t *actor, course_t *course, skn_error_t *error)
 {
@@ -396,7 +400,7 @@ on_marker(skn_actor_t *actor, course_t *course, skn_error_t *error)
                     error);
 }
 
-/* What was sent since the clock before was no training. */
+/* Leaves out the bytes since the last clock, which were not training. */
 static void
 leave_out(course_t *course, const skn_clock_t *clock)
 {
@@ -437,7 +441,7 @@ on_clock(skn_actor_t *actor, void *state, const void *message,
         course->wire_origin = wire;
         if (course->predicts)
             return evaluate(actor, course, SKN_PURPOSE_TEST, error);
-        /* A resume may find an epoch that was not told, or nothing to do. */
+        /* A resume may find an epoch that was not reported, or no work left. */
         if (epoch_is_whole(course))
             return skn_actor_ask_clock(actor, CLOCK_MARKER, error);
         return is_last(course) ? close_marker(actor, course, error)
@@ -477,7 +481,7 @@ pass_half_over(skn_actor_t *actor, course_t *course, skn_error_t *error)
     return skn_actor_ask_clock(actor, CLOCK_EVALUATED, error);
 }
 
-/* The marker is passed when every shard has told its result of every batch. */
+/* The marker is passed when every shard has sent its result of every batch. */
 static skn_status_t
 close_window(skn_actor_t *actor, course_t *course, skn_error_t *error)
 {
@@ -488,8 +492,8 @@ close_window(skn_actor_t *actor, course_t *course, skn_error_t *error)
     return skn_actor_ask_clock(actor, CLOCK_MARKER, error);
 }
 
-/* What codings of links did to gradients since the last marker. Told once a
- * run: whoever reads it changes the file or knows. */
+/* Takes the error of link codings in gradients since the last marker. The
+ * warning is given once in a run. */
 static skn_status_t
 take_rounding(skn_actor_t *actor, course_t *course,
               const skn_reached_t *reached, skn_error_t *error)
@@ -535,8 +539,8 @@ on_reached(skn_actor_t *actor, void *state, const void *message,
     skn_status_t status = take_rounding(actor, course, reached, error);
     if (status != SKN_OK)
         return status;
-    /* Results come on a way of their own, and may be later than the word that
-     * the window is empty. */
+    /* Results come on a pipe of their own, and may arrive after the message
+     * that the window is empty. */
     course->at_marker = true;
     return close_window(actor, course, error);
 }
@@ -556,11 +560,11 @@ on_metrics(skn_actor_t *actor, void *state, const void *message,
     return pass_half_over(actor, course, error);
 }
 
-/* Whether the next marker comes soon, as fast as it went so far. A run that is
- * told to stop goes on to it then: stopped there, it resumes to the same bits
- * as if it had not been; in between, a window of batches would have seen older
- * weights. More than two seconds is not what somebody expects who presses
- * Ctrl-C. */
+/* True if the next marker is near, at the average speed so far. A run that is
+ * told to stop then continues to it: stopped there, it resumes with the same
+ * bits as without the stop; in between, a window of batches would have seen
+ * older weights. A user who presses Ctrl-C does not expect to wait more than
+ * two seconds. */
 static bool
 marker_is_near(const course_t *course, uint64_t batch, uint64_t now_ns)
 {
@@ -570,7 +574,7 @@ marker_is_near(const course_t *course, uint64_t batch, uint64_t now_ns)
                            course->patience_s * (double)done;
 }
 
-/* Between the ends of epochs. */
+/* Reports progress between the ends of epochs. */
 static skn_status_t
 tell_progress(skn_actor_t *actor, course_t *course, uint64_t batch,
               skn_error_t *error)
@@ -695,7 +699,7 @@ course_start(skn_actor_t *actor, void *state, skn_error_t *error)
         course->restoring && (skn_actor_option_bool(actor, "resaves") ||
                               skn_progress_lacks_hash(&course->progress));
     return course->restoring
-               ? SKN_OK /* what is sent till then is no training */
+               ? SKN_OK /* bytes sent until then are not training */
                : skn_actor_ask_clock(actor, CLOCK_START, error);
 }
 

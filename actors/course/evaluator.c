@@ -1,8 +1,9 @@
-/* evaluator.c - P@k, PSP@k and nDCG@k, exact over all labels.
+/* evaluator.c - actor that computes P@k, PSP@k and nDCG@k, exact over all
+ * labels.
  *
- * Merges the best labels of all output shards (ties: the lower label first),
- * holds them against the truth, and reports when the last batch of a pass has
- * been counted. Formulas: ranking_metrics.h. Where it predicts, it tells the
+ * It merges the best labels of all output shards (ties: the lower label first),
+ * compares them with the true labels, and reports when the last batch of a pass
+ * has been counted. Formulas: ranking_metrics.h. For prediction it reports the
  * labels of each point and their probabilities, in the order of the file.
  * SPDX-License-Identifier: Apache-2.0 */
 #include <math.h>
@@ -16,18 +17,18 @@
 #include "actors/course/ranking_metrics.h"
 #include "formats/text/json_text.h"
 
-/* A batch whose truth or whose ranking is here: they come on two ways, and
- * either may be first. */
+/* A batch whose true labels or ranking have arrived: they come on two pipes,
+ * and either may be first. */
 typedef struct meeting {
     const skn_labels_t *truth;
-    const skn_ranking_t **part; /* one of each output shard */
+    const skn_ranking_t **part; /* one from each output shard */
     size_t part_count, part_room;
 } meeting_t;
 
 typedef struct evaluator {
     float *inverse; /* [labels] 1 / propensity */
     uint32_t label_count;
-    uint64_t batches;   /* of the pass, counted */
+    uint64_t batches;   /* batches of the pass that were counted */
     uint64_t overflows; /* points of the pass whose logits are not finite */
     bool predicts, softmax;
     skn_ranking_sums_t sums;
@@ -65,8 +66,8 @@ merge_row(const meeting_t *meeting, uint32_t row, uint32_t k_max,
     }
 }
 
-/* Whether the logits of a row overflow: NaN is never ranked, what is infinite
- * comes first, and a sum over all of them, where there is one, shows both. */
+/* True if a logit of a row overflows: NaN is never ranked, an infinite logit is
+ * ranked first, and the sum over all logits, if there is one, shows both. */
 static bool
 overflows(const skn_topk_t *ranked, const meeting_t *meeting, uint32_t row)
 {
@@ -121,8 +122,8 @@ tell_row(skn_actor_t *actor, const evaluator_t *evaluator,
     skn_json_text_t text = { 0 };
     double greatest = 0, sum = 1;
     merge_row(meeting, row, meeting->part[0]->k, &ranked);
-    /* Empty answers, as of `skein predict`. A question that cannot be read has
-     * a label to tell it by (skn_xmc_bounds_t). */
+    /* Overflowing points get empty answers, as with `skein predict`. So do
+     * unreadable questions, which are marked by a label (skn_xmc_bounds_t). */
     if (truth->offset.at[row] < truth->offset.at[row + 1] ||
         overflows(&ranked, meeting, row))
         ranked.count = 0;
@@ -156,7 +157,7 @@ tell_batch(skn_actor_t *actor, const evaluator_t *evaluator,
     return status;
 }
 
-/* Whether the parts are rankings of the batch that the truth is of. */
+/* True if the parts are rankings of the batch of the true labels. */
 static bool
 is_fitting(const evaluator_t *evaluator, const meeting_t *meeting)
 {
@@ -195,7 +196,7 @@ warn_overflows(skn_actor_t *actor, evaluator_t *evaluator)
     evaluator->overflows = 0;
 }
 
-/* Counts the batch if both its truth and its ranking are here. */
+/* Counts the batch if its true labels and its ranking are both here. */
 static skn_status_t
 meet(skn_actor_t *actor, evaluator_t *evaluator, meeting_t *meeting,
      skn_error_t *error)
@@ -255,7 +256,7 @@ on_ranking(skn_actor_t *actor, void *state, const void *message,
     return meet(actor, evaluator, meeting, error);
 }
 
-/* Whether the offsets cut the labels into one list a sample. */
+/* True if the offsets cut the labels into one list for each sample. */
 static bool
 are_cut(const skn_labels_t *labels)
 {

@@ -1,4 +1,5 @@
-/* progress.c - progress as JSON.  SPDX-License-Identifier: Apache-2.0 */
+/* progress.c - updates the progress of a run, and writes and reads it as JSON.
+ * SPDX-License-Identifier: Apache-2.0 */
 #include "actors/course/progress.h"
 
 #include <inttypes.h>
@@ -8,7 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Every number of skn_scores_t and skn_progress_t, once. */
+/* All numbers of skn_scores_t and skn_progress_t. */
 #define SCORES(S) S(p1) S(p3) S(p5) S(psp1) S(psp3) S(psp5) S(ndcg3) S(ndcg5)
 #define COUNTS(N)                                                              \
     N(batch)                                                                   \
@@ -36,8 +37,8 @@
     N(mass_sum)                                                                \
     N(recall_sum) N(gradient_error) N(rounding.changed) N(rounding.square)
 
-/* Below what is told of a loss. A model that is sure of everything has 0, or
- * what rounding makes of it: -0.000000 looks like a mistake. */
+/* A loss below this is reported as 0. A model that is sure of everything has 0,
+ * or a rounding error: -0.000000 would look like a mistake. */
 #define LOSS_MIN 5e-7
 
 void
@@ -63,7 +64,7 @@ void
 skn_progress_add(skn_progress_t *progress, const skn_result_t *result)
 {
     progress->loss_sum += result->loss;
-    if (result->shard == 0) { /* shards tell the same samples */
+    if (result->shard == 0) { /* all shards have the same samples */
         progress->loss_rows += result->rows;
         progress->loss_batches++;
     }
@@ -106,7 +107,7 @@ skn_progress_new_epoch(skn_progress_t *progress)
 void
 skn_progress_catch_up(skn_progress_t *progress, uint64_t batches_per_epoch)
 {
-    /* One that ends just here is told when the run begins. */
+    /* An epoch that ends exactly here is reported when the run begins. */
     uint64_t told =
         progress->batch > 0 ? (progress->batch - 1) / batches_per_epoch : 0;
     if (progress->epoch >= told)
@@ -136,7 +137,7 @@ skn_scores_write(const skn_scores_t *scores, const char *prefix,
 #undef S
 }
 
-/* %.17g: a double comes back as it was. */
+/* %.17g: a double reads back unchanged. */
 void
 skn_progress_write(const skn_progress_t *progress, skn_json_text_t *text)
 {

@@ -1,4 +1,5 @@
-/* ranking_metrics.c - sums over points.  SPDX-License-Identifier: Apache-2.0 */
+/* ranking_metrics.c - sums and means of P@k, PSP@k and nDCG@k over points.
+ * SPDX-License-Identifier: Apache-2.0 */
 #include "actors/course/ranking_metrics.h"
 
 #include <math.h>
@@ -12,12 +13,12 @@ skn_inverse_propensities(float *inverse, const uint32_t *frequency,
 {
     double c = (log((double)points) - 1.0) * pow(b + 1.0, a);
     if (c < 0.0)
-        c = 0.0; /* one or two points say nothing of rarity */
+        c = 0.0; /* one or two points do not show rarity */
     for (uint32_t k = 0; k < label_count; k++)
         inverse[k] = (float)(1.0 + c * pow(frequency[k] + b, -a));
 }
 
-/* The greatest weights of the truth: the best ranking there could be. */
+/* The greatest weights of the true labels: the best possible ranking. */
 static uint32_t
 best_weights(const float *inverse, const uint32_t *label, uint32_t count,
              float best[SKN_RANKING_CUT])

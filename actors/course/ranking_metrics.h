@@ -1,8 +1,8 @@
 /* ranking_metrics.h - P@k, PSP@k and nDCG@k of ranked labels.
  *
  *     P@k    = hits among the first k / k
- *     PSP@k  = sum of 1/p over those hits, over the greatest it could be:
- *              a ratio of means over the points, as pyxclib has it
+ *     PSP@k  = sum of 1/p over those hits, over the greatest possible sum:
+ *              a ratio of means over the points, as in pyxclib
  *     nDCG@k = sum of 1/log2(r + 2) over those hits, over the greatest
  *
  * Points without labels count, as misses. Propensities p: Jain, Prabhu, Varma
@@ -16,7 +16,7 @@
 
 #define SKN_RANKING_CUT 5 /* the greatest k that is reported */
 
-/* { 0 } is empty; [k - 1] stands for k. */
+/* { 0 } is empty; [k - 1] is for k. */
 typedef struct skn_ranking_sums {
     uint64_t rows;
     double precision[SKN_RANKING_CUT];
@@ -29,8 +29,8 @@ typedef struct skn_ranking_sums {
 void skn_inverse_propensities(float *inverse, const uint32_t *frequency,
                               uint32_t label_count, uint64_t points, double a,
                               double b);
-/* Adds a point whose best labels are ranked->id[0..], of whose ranks the first
- * SKN_RANKING_CUT count, and whose true ones are label[0..label_count). */
+/* Adds a point with the best labels ranked->id[0..], of which the first
+ * SKN_RANKING_CUT count, and the true labels label[0..label_count). */
 void skn_ranking_add(skn_ranking_sums_t *sums, const float *inverse,
                      const skn_topk_t *ranked, const uint32_t *label,
                      uint32_t label_count);

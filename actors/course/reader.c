@@ -1,8 +1,9 @@
-/* reader.c - makes the batches of a node that the source is not on.
+/* reader.c - actor that makes the batches of a node which the source is not on.
  *
- * The source says which batch is next; its data are read here, so that they do
- * not cross a link. No gate: it makes what it is told to. The data must be
- * those of the source: their hash comes with every word of it.
+ * The source sends the number of the next batch; its data are read here, so
+ * that they do not cross a link. It is not a gate: it makes only requested
+ * batches. The data must be those of the source, whose hash comes with every
+ * request.
  * SPDX-License-Identifier: Apache-2.0 */
 #include "actors/course/batches.h"
 #include "actors/protocol/kinds.h"

@@ -1,17 +1,19 @@
-/* source.c - lets `window` batches into flight, and makes those of its node.
+/* source.c - actor that issues batches within the window, and makes those of
+ * its node.
  *
- * The one gate of the pipeline: batch t leaves when batch t - window has been
- * applied by every owner. It bounds memory alone: how stale the rows are that
- * somebody computes from is kept by the owners, with a window W of their own
- * (turns.h). Under `order: fixed` batch t is applied after the forward pass of
- * t + W - 1, so that a gate of W would let one batch pass in the time of the
- * longest way to an owner; with 2 W - 1 there are W on the way.
+ * It is the one gate of the pipeline: batch t leaves when batch t - window has
+ * been applied by every owner. This bounds only memory: the staleness of the
+ * rows that are computed from is bounded by the owners, with a window W of
+ * their own (turns.h). Under `order: fixed` batch t is applied after the
+ * forward pass of t + W - 1, so a gate of W would let one batch pass in the
+ * time of the longest path to an owner; with 2 W - 1 there are W in flight.
  *
- * The course says how far to run; there, or when told to halt, the window
- * runs empty: a marker. A batch follows from its number (batches.h): a resume
- * needs no more, and neither do the readers of other nodes, which make theirs
- * from their own copy of the data when they are told to. The gate is (52) of
- * docs/equations.md.  SPDX-License-Identifier: Apache-2.0 */
+ * The course sets how far to run; there, or when told to halt, the window runs
+ * empty: a marker. A batch follows from its number (batches.h): a resume needs
+ * nothing else, and neither do the readers of other nodes, which make their
+ * batches from their own copy of the data on request. The gate is (52) of
+ * docs/equations.md.
+ * SPDX-License-Identifier: Apache-2.0 */
 #include "actors/course/batches.h"
 #include "actors/protocol/kinds.h"
 #include "actors/combine/rounding.h"
@@ -19,14 +21,14 @@
 typedef struct source_state {
     skn_batches_t batches;
     uint32_t window, owners;
-    /* The span in work: batches [next, end) are to be issued, those below
-     * `low` have been applied by all. */
+    /* The current span: batches [next, end) are to be issued, those below `low`
+     * have been applied by all. */
     bool running;
     skn_purpose_t purpose;
     uint64_t next, end, low, floor, trained;
-    skn_rounding_t rounding; /* of gradients of the span, over all owners */
-    uint64_t late;           /* parts of them that were not waited for */
-    uint32_t applied[SKN_ISSUED_MAX + 1]; /* owners that applied, by batch */
+    skn_rounding_t rounding; /* the span's gradients, over all owners */
+    uint64_t late;           /* parts of gradients that were not waited for */
+    uint32_t applied[SKN_ISSUED_MAX + 1]; /* owners that applied it, by batch */
 } source_state_t;
 
 static skn_status_t
@@ -81,8 +83,7 @@ source_produce(skn_actor_t *actor, void *state, skn_error_t *error)
     return SKN_OK;
 }
 
-/* Whether there are such batches: a file to look at, an end not before its
- * first. */
+/* True if the request names an available data set and a non-negative range. */
 static bool
 can_go(const source_state_t *source, const skn_go_t *go)
 {

@@ -1,4 +1,4 @@
-/* watched.c - rates since the last word.
+/* watched.c - computes the rates of a run since its last progress report.
  * SPDX-License-Identifier: Apache-2.0 */
 #include "actors/course/watched.h"
 
@@ -35,7 +35,7 @@ skn_watched_due(skn_watched_t *watched, uint64_t batch, uint64_t now_ns,
     if (watched->every_ns == 0 || (!starts && span_ns < watched->every_ns))
         return false;
     uint64_t rows = watched->rows - watched->told_rows;
-    uint64_t batches = /* results of two batches may change places */
+    uint64_t batches = /* results of two batches may arrive in reverse order */
         batch > watched->told_batch ? batch - watched->told_batch : 0;
     watched->told_ns = now_ns;
     watched->told_rows = watched->rows;

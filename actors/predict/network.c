@@ -1,8 +1,8 @@
-/* network.c - loads the weights of a network, and ranks all labels.
+/* network.c - loads the weights of a network, and ranks all labels for points.
  *
- * The output layer is passed through in strips of labels. Beside the best k,
- * each sample keeps (m, z), the greatest logit so far and the sum of
- * exp(o - m), as an output shard does: (16), (17), (62) of docs/equations.md.
+ * The output layer is computed in strips of labels. Beside the best k labels,
+ * each sample has (m, z), the greatest logit so far and the sum of exp(o - m),
+ * as in an output shard: (16), (17), (62) of docs/equations.md.
  * SPDX-License-Identifier: Apache-2.0 */
 #include "actors/predict/network.h"
 
@@ -194,7 +194,7 @@ typedef struct pass {
     bool *overflows;      /* [rows] a sum of the point is not finite */
     float *promise;       /* [rows][lists], where there is an index */
     uint32_t *offset;     /* [lists + 1] into point */
-    uint32_t *point;      /* [rows * probes] who looks into a list */
+    uint32_t *point;      /* [rows * probes] points that search a list */
     void *gemm;
 } pass_t;
 
@@ -262,8 +262,9 @@ pass_init(pass_t *pass, const skn_network_t *network, size_t rows, uint32_t k,
                : SKN_OK;
 }
 
-/* ReLU, and the 1 that meets the next layer's bias. Where a sum is not finite
- * the point goes on as zeros, which no kernel below can stumble over. */
+/* Applies ReLU, and sets the 1 that meets the next layer's bias. If a sum is
+ * not finite the point continues as zeros, which no later kernel can fail
+ * on. */
 static void
 activate(const pass_t *pass, uint32_t units)
 {
@@ -319,7 +320,7 @@ hide(pass_t *pass, uint32_t at)
     activate(pass, pass->network->units[at]);
 }
 
-/* Adds a strip of logits to (m, z). The strip is used up. */
+/* Adds a strip of logits to (m, z). The strip is overwritten. */
 static void
 add_shares(const pass_t *pass, size_t i, float *logit, size_t count)
 {
@@ -334,7 +335,7 @@ add_shares(const pass_t *pass, size_t i, float *logit, size_t count)
             logit, logit, NULL, count, pass->greatest[i]);
 }
 
-/* Takes in a strip of logits of point i: label unit[c], or first + c. */
+/* Adds a strip of logits of point i: label unit[c], or first + c. */
 static void
 add_strip(const pass_t *pass, size_t i, float *logit, size_t count,
           const uint32_t *unit, uint32_t first)
@@ -349,7 +350,7 @@ add_strip(const pass_t *pass, size_t i, float *logit, size_t count,
         add_shares(pass, i, logit, count);
 }
 
-/* The points that look into a list, against `count` of its labels. */
+/* Computes `count` labels of a list for the points that search it. */
 static void
 look(const pass_t *pass, const uint32_t *point, size_t points,
      const uint32_t *unit, size_t count)
@@ -379,8 +380,8 @@ look(const pass_t *pass, const uint32_t *point, size_t points,
                   0);
 }
 
-/* Ranks what the index finds: list after list, so that its rows are read once
- * for all points that look into it. */
+/* Ranks the labels that the index finds, list after list, so that rows are read
+ * once for all points that search a list. */
 static void
 rank_listed(const pass_t *pass)
 {
@@ -449,7 +450,7 @@ probability(const pass_t *pass, size_t i, float o)
 
 /* --- the answer ---------------------------------------------------------- */
 
-/* Orders the kept labels again by the ranker. false: its sums overflow. */
+/* Orders the kept labels again by the ranker. False: its sums overflow. */
 static bool
 order(const pass_t *pass, const skn_points_t *points, size_t i, uint32_t count,
       uint32_t *id, float *chance)
@@ -457,7 +458,7 @@ order(const pass_t *pass, const skn_points_t *points, size_t i, uint32_t count,
     const skn_network_t *network = pass->network;
     size_t first = points->offset[i];
     skn_sparse_t sparse = { .count = points->offset[i + 1] - first };
-    if (sparse.count > 0) { /* else there may be no array at all */
+    if (sparse.count > 0) { /* else there may be no array */
         sparse.feature = points->feature + first;
         sparse.value = points->value + first;
     }
@@ -466,13 +467,13 @@ order(const pass_t *pass, const skn_points_t *points, size_t i, uint32_t count,
     if (!skn_ranker_order(&network->ranker, &sparse, network->softmax, ranked,
                           id, chance))
         return false;
-    /* The network's order of the others is left, behind these. */
+    /* The other labels keep the network's order, after these. */
     for (uint32_t r = ranked; r < count; r++)
         chance[r] = fminf(chance[r], chance[r - 1]);
     return true;
 }
 
-/* The labels that were kept of sample `i`, best first. */
+/* Writes the labels that were kept for sample `i`, best first. */
 static void
 answer(const pass_t *pass, const skn_points_t *points, size_t i, uint32_t k,
        uint32_t *label, float *score)

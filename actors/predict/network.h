@@ -1,9 +1,10 @@
-/* network.h - the weights of a whole network, and its forward pass: what is
- * left of training when nothing is trained any more.
+/* network.h - the weights of a whole network and its forward pass, for
+ * prediction outside of training.
  *
- * No actor and no shard: all layers lie in one place, and are read only once
- * they are loaded. The arithmetic is that of embedding.c, dense.c and
- * skn_head_look, so that logits have the bits of an evaluation in training.
+ * It has no actors and no shards: all layers are in one place, and are
+ * read-only once they are loaded. The arithmetic is that of embedding.c,
+ * dense.c and skn_head_look, so that logits have the same bits as in an
+ * evaluation during training.
  * SPDX-License-Identifier: Apache-2.0 */
 #ifndef ACTORS_PREDICT_NETWORK_H
 #define ACTORS_PREDICT_NETWORK_H
@@ -24,17 +25,17 @@ typedef struct skn_network {
     /* layer 0: [features + 1][units], the bias last; the others
      * [units][units below + 1], the bias last in each row. */
     skn_rows_t rows[SKN_NETWORK_LAYERS_MAX];
-    uint32_t units[SKN_NETWORK_LAYERS_MAX]; /* the last: labels */
+    uint32_t units[SKN_NETWORK_LAYERS_MAX]; /* the last: number of labels */
     uint32_t layer_count, feature_count;
-    uint32_t units_max; /* of the hidden layers */
+    uint32_t units_max; /* most units of a hidden layer */
     bool softmax;
     uint64_t parameter_count;
-    skn_shortlist_t shortlist; /* of the last layer; empty: all are ranked */
-    skn_ranker_t ranker;       /* of the best; { 0 }: none */
+    skn_shortlist_t shortlist; /* last layer's index; empty: all are ranked */
+    skn_ranker_t ranker;       /* ranker of the best labels; { 0 }: none */
 } skn_network_t;
 
 /* Reads NAME.weight and NAME.bias of each named layer, input first, and the
- * ranker of the last one if there is one. They may take `memory_bytes_max`.
+ * ranker of the last one if there is one. They may use `memory_bytes_max`.
  * `network` is { .softmax }; freed with skn_network_fini, also after a failure.
  * SKN_BAD_DATA if they do not fit each other, or are damaged. */
 skn_status_t skn_network_load(skn_network_t *network,
@@ -44,15 +45,15 @@ skn_status_t skn_network_load(skn_network_t *network,
 void skn_network_fini(skn_network_t *network);
 
 /* From now on only the rows that the index finds are ranked, and probabilities
- * are shares of theirs. 0 lists or 0 probes: what suits the layer. A second
- * index replaces the first, which stays if there is no memory. SKN_USAGE for
- * numbers out of range. */
+ * are relative to these rows. 0 lists or 0 probes: values that suit the layer.
+ * A second index replaces the first, which stays if there is no memory.
+ * SKN_USAGE for numbers out of range. */
 skn_status_t skn_network_index(skn_network_t *network, uint32_t lists,
                                uint32_t probes, skn_error_t *error);
 
 /* The k best labels of at most SKN_NETWORK_POINTS_MAX points, whose features
- * are in range and ascending, and whose values are scaled already. As
- * skn_predictor_best; but the call goes on where the sums of a point overflow,
+ * are in range and ascending, and whose values are already scaled. As
+ * skn_predictor_best; but if the sums of a point overflow the call continues,
  * and that point's labels are UINT32_MAX, its scores NaN. Any number of
  * threads. */
 skn_status_t skn_network_best(const skn_network_t *network,

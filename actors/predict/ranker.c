@@ -1,4 +1,5 @@
-/* ranker.c - the trees and their sparse rows: loaded, written, multiplied.
+/* ranker.c - loads, writes and multiplies the trees of a ranker with their
+ * sparse rows, and reorders labels.
  * SPDX-License-Identifier: Apache-2.0 */
 #include "actors/predict/ranker.h"
 
@@ -9,13 +10,13 @@
 
 #include "kernels/topk.h"
 
-/* Of the squared hinge against log p: measured in decision 0027. */
+/* Weight of the squared hinge against log p: measured in decision 0027. */
 #define SHARE 0.5
 
-/* What is lacking for a label that is in no tree: no point had it. */
+/* Penalty of a label that is in no tree: no point had it. */
 #define LACK_UNKNOWN 16.0
 
-/* A row this many times longer than a point is searched, not walked. */
+/* A row this many times longer than a point is searched, not scanned. */
 #define SEARCH_FROM 8u
 
 void
@@ -43,7 +44,7 @@ enum {
 };
 
 static const struct {
-    const char *name; /* .weight and .bias are a model's */
+    const char *name; /* .weight and .bias are names of a model */
     skn_dtype_t dtype;
 } tensors[TENSORS] = {
     [PARENT] = { "ranker.parent", SKN_DTYPE_U32 },
@@ -82,8 +83,8 @@ skn_ranker_bytes(const skn_ranker_t *ranker)
     return bytes;
 }
 
-/* The sizes that its tensors say, of which there are *found; { 0 } unless all
- * are there. */
+/* Finds the sizes from its tensors, of which there are *found; { 0 } unless all
+ * exist. */
 static skn_ranker_t
 measure(const skn_checkpoint_t *checkpoint, const char *layer,
         uint32_t label_count, int *found)
@@ -118,7 +119,7 @@ skn_ranker_bytes_of(const skn_checkpoint_t *checkpoint, const char *layer)
     return skn_ranker_bytes(&ranker);
 }
 
-/* The whole tensor, in memory that the caller frees. */
+/* Reads the whole tensor, into memory that the caller frees. */
 static void *
 read_tensor(skn_checkpoint_t *checkpoint, const char *layer, int which,
             uint64_t rows, skn_error_t *error)
@@ -157,7 +158,7 @@ refuse(const skn_checkpoint_t *checkpoint, const char *layer, const char *what,
                          "`skein join --trees` grows another one");
 }
 
-/* Whether each node is below its parent, and none too deep. */
+/* True if each node comes after its parent, and none is too deep. */
 static bool
 check_nodes(const skn_ranker_t *ranker, uint8_t *depth)
 {
@@ -193,7 +194,8 @@ check_rows(const skn_ranker_t *ranker)
     return good;
 }
 
-/* Nothing is looked up outside of it, whatever the file says. */
+/* Checks all indices, so that no lookup leaves the arrays, whatever the file
+ * contains. */
 static skn_status_t
 check(const skn_ranker_t *ranker, const skn_checkpoint_t *checkpoint,
       const char *layer, skn_error_t *error)
@@ -274,7 +276,7 @@ skn_ranker_write(const skn_ranker_t *ranker, skn_checkpoint_writer_t *writer,
 
 /* --- margins ------------------------------------------------------------- */
 
-/* Where `feature` is in row[0..count-1], or would be. */
+/* The index of `feature` in row[0..count-1], or where it would be. */
 static size_t
 search(const uint32_t *row, size_t count, uint32_t feature)
 {
@@ -313,16 +315,17 @@ skn_ranker_margin(const skn_ranker_t *ranker, uint32_t node,
     return z;
 }
 
-/* --- what is lacking ------------------------------------------------------ */
+/* --- penalties ------------------------------------------------------------ */
 
-/* The nodes from a root down to a leaf, and what is lacking as far as each. */
+/* The nodes from a root down to a leaf, and the penalty up to each. */
 typedef struct path {
     uint32_t node[SKN_RANKER_DEPTH_MAX], length;
     double lack[SKN_RANKER_DEPTH_MAX];
-    bool finite; /* every margin so far is */
+    bool finite; /* every margin so far is finite */
 } path_t;
 
-/* Moves to the leaf `node`, as far as the path is not there already. */
+/* Moves to the leaf `node`, keeping the common part of the path; returns the
+ * penalty of that leaf. */
 static double
 follow(const skn_ranker_t *ranker, const skn_sparse_t *point, path_t *path,
        uint32_t node)
@@ -346,8 +349,8 @@ follow(const skn_ranker_t *ranker, const skn_sparse_t *point, path_t *path,
     return path->lack[length - 1];
 }
 
-/* Adds to lack[count] what tree `tree` says: leaf after leaf, so that nodes
- * that they share are looked at once. false: a margin is not finite. */
+/* Adds the penalties of tree `tree` to lack[count], in the order of the leaves,
+ * so that shared nodes are computed once. False: a margin is not finite. */
 static bool
 add_lacks(const skn_ranker_t *ranker, const skn_sparse_t *point, uint32_t tree,
           uint32_t count, const uint32_t *label, double *lack)
@@ -372,7 +375,7 @@ add_lacks(const skn_ranker_t *ranker, const skn_sparse_t *point, uint32_t tree,
 
 /* --- the order ----------------------------------------------------------- */
 
-/* In front of those before it that are not as good. */
+/* Moves the label at `at` before the worse ones in front of it. */
 static void
 settle(uint32_t *label, float *probability, uint32_t at)
 {

@@ -1,4 +1,5 @@
-/* shortlist.c - k-means over the rows of a layer, and lists of them.
+/* shortlist.c - builds an index of a layer's rows by k-means, and finds the
+ * lists to search.
  * SPDX-License-Identifier: Apache-2.0 */
 #include "actors/predict/shortlist.h"
 
@@ -18,7 +19,7 @@
 /* Purpose of the random numbers. */
 #define SEED_KEY 0x73686f72746c6973u
 
-/* What a build needs beside the lists. */
+/* Temporary arrays of a build. */
 typedef struct shortlist_builder {
     skn_shortlist_t *list;
     const skn_kernels_t *kernels;
@@ -30,7 +31,7 @@ typedef struct shortlist_builder {
     float *half_norm2; /* [lists] |c|^2 / 2 */
     double *sum;       /* [lists][stride] */
     uint32_t *member;  /* [lists] members in this round */
-    uint32_t *home;    /* [rows] the nearest centroid */
+    uint32_t *home;    /* [rows] the centroid of the row's list */
     void *gemm;
 } shortlist_builder_t;
 
@@ -50,7 +51,7 @@ skn_shortlist_probes(uint32_t list_count)
     return probes < SKN_PROBES_MAX ? probes : SKN_PROBES_MAX;
 }
 
-/* Row `row` as f32, whatever it is kept in. */
+/* Copies row `row` as f32, whatever its format. */
 static void
 copy_row(const shortlist_builder_t *builder, uint32_t row, float *out)
 {
@@ -89,7 +90,7 @@ measure_norms(shortlist_builder_t *builder)
 
 /* --- k-means ------------------------------------------------------------- */
 
-/* Centroids start as rows drawn one from each of equal strips. */
+/* Starts the centroids from one row drawn from each of equal strips. */
 static void
 seed_centroids(const shortlist_builder_t *builder)
 {
@@ -150,7 +151,7 @@ learn(const shortlist_builder_t *builder, uint32_t home, const float *place)
     builder->member[home]++;
 }
 
-/* Finds the homes of rows 0, step, 2 step, ... */
+/* Finds the nearest centroids of rows 0, step, 2 step, ... */
 static void
 assign(const shortlist_builder_t *builder, uint32_t step)
 {
@@ -176,7 +177,7 @@ assign(const shortlist_builder_t *builder, uint32_t step)
     }
 }
 
-/* A centroid that nobody is near stays where it is. */
+/* A centroid without rows stays as it is. */
 static void
 move_centroids(shortlist_builder_t *builder)
 {
@@ -274,7 +275,7 @@ skn_shortlist_build(skn_shortlist_t *shortlist, const skn_kernels_t *kernels,
         }
         assign(&builder, 1);
         fill_lists(&builder);
-        /* A point has no lift: its products leave it out. */
+        /* A point has no lift: its products must leave it out. */
         for (uint32_t c = 0; c < list_count; c++)
             shortlist->centroid[c * shortlist->stride + shortlist->width] = 0;
     }
@@ -291,7 +292,7 @@ skn_shortlist_fini(skn_shortlist_t *shortlist)
     memset(shortlist, 0, sizeof(*shortlist));
 }
 
-/* --- asking -------------------------------------------------------------- */
+/* --- searching ----------------------------------------------------------- */
 
 void
 skn_shortlist_route(const skn_shortlist_t *shortlist,
@@ -301,8 +302,9 @@ skn_shortlist_route(const skn_shortlist_t *shortlist,
     uint32_t lists = shortlist->list_count;
     skn_topk_t best;
     memset(offset, 0, (lists + (size_t)1) * sizeof(*offset));
-    /* Twice over the points: how many, then who. offset[l] is where list l's
-     * next point goes; when all are placed it is where list l + 1 begins. */
+    /* Two passes over the points: the first counts, the second fills. offset[l]
+     * is where list l's next point goes; when all are placed it is where list l
+     * + 1 begins. */
     for (int fill = 0; fill < 2; fill++) {
         for (uint32_t i = 0; i < count; i++) {
             skn_topk_init(&best, shortlist->probes);

@@ -1,4 +1,5 @@
-/* block.h - blocks: how the rows of a layer are cut for ownership.
+/* block.h - sizes of blocks, the smallest units of ownership of a layer's rows
+ * or units.
  * SPDX-License-Identifier: Apache-2.0 */
 #ifndef ACTORS_PROTOCOL_BLOCK_H
 #define ACTORS_PROTOCOL_BLOCK_H
@@ -7,7 +8,7 @@
 
 #include "skein/limits.h"
 
-/* Rows of a block, from the number of rows alone (docs/equations.md, (53)): the
+/* Rows in a block, from the number of rows alone (docs/equations.md, (53)): the
  * greatest power of two that leaves at least SKN_BLOCKS_MIN blocks, at most
  * SKN_BLOCK_ROWS_MAX, at least 1. */
 static inline uint32_t
@@ -27,10 +28,10 @@ skn_block_count(uint64_t row_count)
     return (row_count + rows - 1) / rows;
 }
 
-/* Hidden units are cut at multiples of these columns only: the noise of dropout
- * needs it, and whatever is kept or summed for each block of them (Adagrad's
- * sums, the gradient that a dense layer sends down) is the same however many
- * slices there are. */
+/* Hidden units are cut only at multiples of these columns: the noise of dropout
+ * needs it, and values that are stored or summed for each block of them
+ * (Adagrad's sums, the gradient that a dense layer sends down) are the same for
+ * every number of slices. */
 #define SKN_SLICE_COLUMNS 8u
 
 static inline uint32_t

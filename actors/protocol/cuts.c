@@ -1,4 +1,5 @@
-/* cuts.c - slices by weight.  SPDX-License-Identifier: Apache-2.0 */
+/* cuts.c - cuts the units of a hidden layer into slices, evenly or by weight.
+ * SPDX-License-Identifier: Apache-2.0 */
 #include "actors/protocol/cuts.h"
 
 #include <errno.h>
@@ -21,7 +22,8 @@ skn_cuts_weighted(uint32_t units, uint32_t slices, uint32_t slice,
     return (slice + (uint32_t)more) * SKN_SLICE_COLUMNS;
 }
 
-/* The weight of each slice; false: the text is none, or of other slices. */
+/* Reads the weight of each slice; false: bad text, or another number of
+ * slices. */
 static bool
 read_weights(const char *text, uint32_t slices, uint64_t *weight)
 {

@@ -1,9 +1,9 @@
-/* cuts.h - how the units of a hidden layer are cut into slices, one a shard.
+/* cuts.h - cuts the units of a hidden layer into slices, one for each shard.
  *
  * Evenly, or by weights, in blocks of SKN_SLICE_COLUMNS. Plans and actors cut
- * by the same function, so that a text of weights is all that an actor has to
- * be told: "3x1000000,1x250000" is three slices and one of a quarter of their
- * size. Pure; a cut is written once, and read by one thread.
+ * by the same function, so that an actor needs only the text of the weights:
+ * "3x1000000,1x250000" is three slices and one of a quarter of their size.
+ * Pure; a cut is written once, and read by one thread.
  * SPDX-License-Identifier: Apache-2.0 */
 #ifndef ACTORS_PROTOCOL_CUTS_H
 #define ACTORS_PROTOCOL_CUTS_H
@@ -12,12 +12,12 @@
 
 #include "skein/actor.h"
 
-/* Weights of all slices together stay below it. */
+/* The sum of the weights of all slices is below it. */
 #define SKN_CUTS_WEIGHT_MAX (1ull << 40)
 
-/* The first unit of slice `slice`, which has `before` of the weight `all` in
- * front of it: each slice has one block, and its share of the others, to the
- * nearest block. */
+/* The first unit of slice `slice`; the slices before it have the weight
+ * `before` of `all`. Each slice has one block, and its share of the others, to
+ * the nearest block. */
 uint32_t skn_cuts_weighted(uint32_t units, uint32_t slices, uint32_t slice,
                            uint64_t before, uint64_t all);
 
@@ -26,19 +26,19 @@ typedef struct skn_cuts {
     uint32_t *first; /* [slices + 1] */
 } skn_cuts_t;
 
-/* `weights` as above; "": even. `name` is the actor's, for the sentence:
- * SKN_BAD_CONFIG for weights that are not one for each slice; SKN_NO_MEMORY.
+/* `weights` as above; "": even. `name` is the actor's, for the message:
+ * SKN_BAD_CONFIG unless there is one weight for each slice; SKN_NO_MEMORY.
  * Freed by skn_cuts_fini, also after a failure. */
 skn_status_t skn_cuts_make(skn_cuts_t *cuts, uint32_t units, uint32_t slices,
                            const char *weights, const char *name,
                            skn_error_t *error);
 void skn_cuts_fini(skn_cuts_t *cuts);
 
-/* Columns of a slice; and of the widest one. */
+/* The number of columns of a slice; and of the widest one. */
 uint32_t skn_cuts_width(const skn_cuts_t *cuts, uint32_t slice);
 uint32_t skn_cuts_widest(const skn_cuts_t *cuts);
 
-/* The options of who sends to the shards of a layer below. */
+/* Options of actors that send to the shards of a layer below. */
 /* clang-format off */
 #define SKN_CUTS_OPTIONS                                                      \
     { "slices", SKN_OPTION_INT, "1", 1, SKN_SHARD_MAX, NULL,                  \

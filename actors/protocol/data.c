@@ -1,4 +1,5 @@
-/* data.c - data files.  SPDX-License-Identifier: Apache-2.0 */
+/* data.c - opens and hashes the data files of a run.
+ * SPDX-License-Identifier: Apache-2.0 */
 #include "actors/protocol/data.h"
 
 #include <stdio.h>
@@ -7,7 +8,7 @@
 
 #include "formats/dataset/stream.h"
 
-/* Not symmetric: training and test file are no substitute for each other. */
+/* Not symmetric: training and test file must not be swapped. */
 uint64_t
 skn_data_hash(uint64_t before, const skn_dataset_t *dataset)
 {
@@ -15,8 +16,8 @@ skn_data_hash(uint64_t before, const skn_dataset_t *dataset)
            skn_dataset_info(dataset)->content_hash;
 }
 
-/* Several actors read the data, each from its begin: what can be read once,
- * such as a pipe, would let the second one wait for ever. */
+/* Several actors read the data, each from its beginning: with a source that can
+ * be read only once, such as a pipe, the second one would wait for ever. */
 static skn_status_t
 look_again(const char *path, skn_dataset_t **dataset, skn_error_t *error)
 {

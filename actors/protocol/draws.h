@@ -1,7 +1,7 @@
-/* draws.h - which random numbers serve which purpose.
+/* draws.h - purposes and keys of random numbers.
  *
  * Counter-based (Philox): a draw depends on (seed, purpose, which, place) and
- * on nothing that happened before, so there is no state to keep or to lose.
+ * on no earlier draw, so there is no state to store or to lose.
  * SPDX-License-Identifier: Apache-2.0 */
 #ifndef ACTORS_PROTOCOL_DRAWS_H
 #define ACTORS_PROTOCOL_DRAWS_H

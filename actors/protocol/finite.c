@@ -1,10 +1,11 @@
-/* finite.c - a look at every number.  SPDX-License-Identifier: Apache-2.0 */
+/* finite.c - checks arrays for NaN and infinity.
+ * SPDX-License-Identifier: Apache-2.0 */
 #include "actors/protocol/finite.h"
 
 #include <stdint.h>
 #include <string.h>
 
-/* Elements that are looked at at once: they lie aligned then. */
+/* Elements that are copied to an aligned buffer and checked at once. */
 #define STRETCH 1024u
 
 bool

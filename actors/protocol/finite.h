@@ -1,8 +1,9 @@
-/* finite.h - bytes of state from other actors: are the numbers in them finite?
+/* finite.h - checks state received from other actors for NaN and infinity.
  *
- * Weights and what belongs to them travel as bytes, to checkpoints and back; a
- * node with bad memory would put its NaN into what all others go on with.
- * Pure.  SPDX-License-Identifier: Apache-2.0 */
+ * Weights and their moments travel as bytes, to checkpoints and back; a node
+ * with bad memory would put NaN into the state that all others continue from.
+ * Pure.
+ * SPDX-License-Identifier: Apache-2.0 */
 #ifndef ACTORS_PROTOCOL_FINITE_H
 #define ACTORS_PROTOCOL_FINITE_H
 
@@ -12,9 +13,9 @@
 #include "formats/checkpoint/safetensors.h"
 #include "kernels/kernels.h"
 
-/* Whether none of the elements at `bytes`, which may lie at any address, is
- * infinite or NaN; what is left behind the last whole one is not looked at.
- * True for elements that are whole numbers. */
+/* True if none of the elements at `bytes`, which may be at any address, is
+ * infinite or NaN; bytes after the last whole element are not checked. True for
+ * integers. */
 bool skn_are_finite(const skn_kernels_t *kernels, skn_dtype_t dtype,
                     const void *bytes, size_t byte_count);
 

@@ -1,4 +1,4 @@
-/* kinds.h - the actor kinds that Skein brings.
+/* kinds.h - the built-in kinds of actors.
  * SPDX-License-Identifier: Apache-2.0 */
 #ifndef ACTORS_PROTOCOL_KINDS_H
 #define ACTORS_PROTOCOL_KINDS_H
@@ -18,7 +18,7 @@ extern const skn_kind_t skn_checkpointer;
 extern const skn_kind_t skn_keeper;
 extern const skn_kind_t skn_course;
 
-/* All of them; ends with NULL. */
+/* All built-in kinds; ends with NULL. */
 extern const skn_kind_t *const skn_kinds[];
 
 #endif

@@ -12,7 +12,7 @@
 #include "skein/limits.h"
 #include "skein/message.h"
 
-/* What a batch is for. */
+/* The purpose of a batch. */
 typedef enum skn_purpose {
     SKN_PURPOSE_TRAIN,
     SKN_PURPOSE_VALIDATE,
@@ -46,8 +46,8 @@ typedef enum skn_purpose {
 
 /* A value of 0 is a closed position: ReLU or dropout. Gradients are packed by
  * the zeros that their sender saw and unpacked by those of the activation as it
- * was sent (packing.h), so they must be the same: on its way a 0 stays 0, and
- * no other value becomes 0, however small it is or whatever it is rounded to
+ * was sent (packing.h), so they must be the same: in transit a 0 stays 0, and
+ * no other value becomes 0, however small it is and however it is rounded
  * (transport/message/coding.h). */
 #define SKN_FIELDS_activation(F, M)                                            \
     F(M, u64, batch, UINT64_MAX, "number")                                     \
@@ -61,7 +61,7 @@ typedef enum skn_purpose {
     F(M, f32s, value, SKN_RUN_MAX, "[rows][columns] after ReLU and dropout")
 
 /* (m, z), equations (16) and (17) of docs/equations.md, for each node of the
- * merge tree; or, where nobody needs both, m + log z. */
+ * merge tree; or m + log z, if no receiver needs both. */
 #define SKN_FIELDS_partition(F, M)                                             \
     F(M, u64, batch, UINT64_MAX, "number")                                     \
     F(M, u32, shard, SKN_SHARD_MAX - 1, "the sender")                          \
@@ -71,11 +71,11 @@ typedef enum skn_purpose {
     F(M, f32s, sum, SKN_RUN_MAX,                                               \
       "[nodes][rows] z, sum of c exp(o - m); none: m is m + log z")
 
-/* (u, v), the columns of one receiver; (m, z) of the same nodes come as a
- * partition. One-vs-all sends u alone. Packed, there are open[i] values in
- * place of the columns of sample i, and pushed[i] of v: as many, or none where
- * the shard has no positive of the sample. `changed` is what the coding of a
- * link did to u and v: now and then the link fills it in (rounding.h). */
+/* (u, v), for the columns of one receiver; (m, z) of the same nodes come as a
+ * partition. One-vs-all sends only u. When packed, there are open[i] values in
+ * place of the columns of sample i, and pushed[i] of v: as many, or none if the
+ * shard has no positive of the sample. `changed` is how the coding of a link
+ * changed u and v: the link fills it in for some batches (rounding.h). */
 #define SKN_FIELDS_output_gradient(F, M)                                       \
     F(M, u64, batch, UINT64_MAX, "number")                                     \
     F(M, u32, shard, SKN_SHARD_MAX - 1, "the sender")                          \
@@ -91,7 +91,7 @@ typedef enum skn_purpose {
     F(M, f32s, changed, SKN_RUN_MAX,                                           \
       "[3][nodes][rows] by a link: sums of du du, dv dv, du dv; or nothing")
 
-/* Packed, and changed, as above. */
+/* Packed and `changed` as above. */
 #define SKN_FIELDS_hidden_gradient(F, M)                                       \
     F(M, u64, batch, UINT64_MAX, "number")                                     \
     F(M, u32, shard, SKN_SHARD_MAX - 1, "the sender")                          \
@@ -105,8 +105,8 @@ typedef enum skn_purpose {
     F(M, f32s, changed, SKN_RUN_MAX,                                           \
       "[nodes][rows] by a link: sums of squares; or nothing")
 
-/* What codings of links changed in gradients of hidden layers, where that was
- * measured: |g - g_f32|^2, and |g|^2 (rounding.h). */
+/* The measured error of link codings in gradients of hidden layers: |g -
+ * g_f32|^2, and |g|^2 (rounding.h). */
 #define SKN_FIELDS_ROUNDING(F, M)                                              \
     F(M, f64, changed, 0, "by codings, of hidden gradients: sum of squares")   \
     F(M, f64, square, 0, "of these gradients; 0: not measured")
@@ -124,8 +124,8 @@ typedef enum skn_purpose {
     SKN_FIELDS_ROUNDING(F, M)                                                  \
     F(M, u64, late, UINT64_MAX, "late: stale: parts not waited for")
 
-/* The rows come back, or new values for the shard's copy (updates: copy): they
- * may be read until the next gradient is sent. */
+/* The rows return, or new values for the shard's copy (updates: copy): they may
+ * be read until the next gradient is sent. */
 #define SKN_FIELDS_lease(F, M)                                                 \
     F(M, u64, batch, UINT64_MAX, "last batch applied, plus 1")                 \
     F(M, loan, rows, 0,                                                        \
@@ -190,7 +190,7 @@ typedef enum skn_purpose {
 #define SKN_FIELDS_halt(F, M)                                                  \
     F(M, u64, batch, UINT64_MAX, "last batch that was issued")
 
-/* The source lets a batch go: readers make it from their own data. */
+/* The source issues a batch: readers make it from their own data. */
 #define SKN_FIELDS_issue(F, M)                                                 \
     F(M, u64, batch, UINT64_MAX, "number, counted from 0")                     \
     F(M, u64, floor, UINT64_MAX, "batches applied at the last marker")         \
@@ -235,9 +235,9 @@ typedef enum skn_purpose {
     F(M, u32, last, 1, "1: the shard is complete")                             \
     F(M, bytes, bytes, SKN_CHUNK_BYTES, "its bytes")
 
-/* The other way, before a run goes on: an owner that has no copy of the
- * checkpoint asks for one rectangle after the other, and at last for the word
- * to begin, which comes when all owners that ask have theirs. */
+/* The other direction, before a run continues: an owner without a copy of the
+ * checkpoint asks for one rectangle after the other, and at last for the
+ * message to begin, which comes when all owners that ask have theirs. */
 #define SKN_FIELDS_want(F, M)                                                  \
     F(M, u32, owner, SKN_ACTORS_MAX - 1, "who asks, as the plan counts them")  \
     F(M, str, name, SKN_NAME_MAX, "of the global tensor; empty: to begin")     \
@@ -267,17 +267,17 @@ typedef enum skn_purpose {
     F(M, u64, applied_twice, UINT64_MAX, "... and that were more than once")
 
 /* A checkpoint that several nodes keep is made in steps: the keeper of the
- * first node tells all of them the next one (keep), and when all have taken it
- * (kept) the one after. What may fail fails before `commit`. */
+ * first node sends all of them the next one (keep), and when all have completed
+ * it (kept) the one after. Steps that may fail come before `commit`. */
 typedef enum skn_keeping {
-    SKN_KEEP_START,  /* which run this is, and the checkpoint it goes on from */
-    SKN_KEEP_GO,     /* all owners have their state: let them begin */
-    SKN_KEEP_OPEN,   /* state is about to come */
-    SKN_KEEP_WRITE,  /* (is not told: the state says it) all files are synced */
-    SKN_KEEP_SEAL,   /* put the manifest of the whole beside them */
+    SKN_KEEP_START,  /* the id of the run, and its checkpoint */
+    SKN_KEEP_GO,     /* all owners have their state and may begin */
+    SKN_KEEP_OPEN,   /* state will arrive */
+    SKN_KEEP_WRITE,  /* all files are synced (implied, never sent) */
+    SKN_KEEP_SEAL,   /* add the manifest of the whole */
     SKN_KEEP_COMMIT, /* give the folder its name */
-    SKN_KEEP_SETTLE, /* all have it: what it replaces may go */
-    SKN_KEEP_DROP,   /* somebody could not: it is given up */
+    SKN_KEEP_SETTLE, /* all have it: older ones may be removed */
+    SKN_KEEP_DROP,   /* a node has failed: abandon it */
     SKN_KEEP_COUNT
 } skn_keeping_t;
 #define SKN_KEEP_BYTES_MAX (64u << 20) /* SKN_MANIFEST_BYTES_MAX */
@@ -299,12 +299,12 @@ typedef enum skn_keeping {
     F(M, str, failure, SKN_TEXT_MAX, "why not; empty: it was")                 \
     F(M, bytes, list, SKN_KEEP_BYTES_MAX, "write: a manifest of its files")
 
-/* Which files of the checkpoint that a run goes on from lie with a keeper. */
+/* The files that a keeper has of the checkpoint that a run continues from. */
 #define SKN_FIELDS_holding(F, M)                                               \
     F(M, u32, node, SKN_CLUSTER_NODES_MAX - 1, "whose keeper")                 \
     F(M, u32s, file, 4 * SKN_SHARD_MAX, "by their places in the manifest")
 
-/* A rectangle of a piece, from a keeper that has it to one that has not. */
+/* A rectangle of a piece, from a keeper that has it to one that does not. */
 #define SKN_PART_BYTES (256u << 10)
 #define SKN_FIELDS_fetch(F, M)                                                 \
     F(M, u32, to, SKN_CLUSTER_NODES_MAX - 1, "who has it")                     \
@@ -343,8 +343,8 @@ typedef enum skn_keeping {
     F(M, u32s, unit, SKN_RUN_MAX, "rows of the shard")                         \
     F(M, f32s, value, SKN_RUN_MAX, "directions or centroids")
 
-/* What of them a link codes: see skein/message.h. Partitions are not coded: an
- * error in m or z would be one in every gradient. */
+/* Fields that a link codes: see skein/message.h. Partitions are not coded: an
+ * error in m or z would affect every gradient. */
 #define SKN_CODED_batch(C)                                                     \
     C(offset, ascending)                                                       \
     C(feature, ascending)                                                      \
@@ -367,7 +367,7 @@ typedef enum skn_keeping {
     C(value, values, .columns = "columns", .lengths = "open")
 #define SKN_CODED_ranking(C) C(label, small)
 
-/* M(name, id, help); C the same, where a link codes runs. */
+/* M(name, id, help); C the same, for messages with coded runs. */
 #define SKN_MESSAGES_CODED(M, C)                                               \
     C(batch, 2, "features of a batch, from the source to the embedding")       \
     C(labels, 3, "labels of a batch, to the output shards")                    \

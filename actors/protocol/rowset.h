@@ -1,7 +1,7 @@
-/* rowset.h - a set of rows of a shard, which gives them back in order.
+/* rowset.h - a set of rows of a shard, which returns them in order.
  *
- * A bit a row, and above each 64 words a word that says which of them are not
- * empty, so that a set of few rows out of many is walked in no time:
+ * One bit for each row, and for each 64 words a word that marks those that are
+ * not empty, so that a set of few rows out of many is traversed quickly:
  *
  *     summary  . . 1 . . . . 1 . .        a bit a word
  *                  |         |
@@ -38,7 +38,7 @@ skn_rowset_init(skn_rowset_t *set, uint32_t rows, skn_error_t *error)
     return skn_fail(error, SKN_NO_MEMORY, "no room for a set of %u rows", rows);
 }
 
-/* Frees; also after a failed init, and of a set of zeros. */
+/* Frees the set; also after a failed init, or if it is all zeros. */
 static inline void
 skn_rowset_fini(skn_rowset_t *set)
 {
@@ -60,7 +60,7 @@ skn_rowset_has(const skn_rowset_t *set, uint32_t row)
     return set->bits[row / 64] >> (row % 64) & 1;
 }
 
-/* Every row. */
+/* Adds every row. */
 static inline void
 skn_rowset_fill(skn_rowset_t *set)
 {
@@ -81,9 +81,9 @@ skn_rowset_word(const skn_rowset_t *set, uint32_t word)
     return left ? k * 64 + (uint32_t)__builtin_ctzll(left) : set->word_count;
 }
 
-/* Takes out up to `most` rows, those from *cursor on, in ascending order, and
- * moves the cursor behind the last one looked at (to `rows` at the end).
- * Returns how many. */
+/* Removes up to `most` rows, from *cursor on, in ascending order, and moves the
+ * cursor past the last one checked (to `rows` at the end). Returns their
+ * number. */
 static inline uint32_t
 skn_rowset_take(skn_rowset_t *set, uint32_t *cursor, uint32_t *row,
                 uint32_t most)

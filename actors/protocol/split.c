@@ -1,4 +1,4 @@
-/* split.c - training and validation points.
+/* split.c - splits a training file into training and validation points.
  * SPDX-License-Identifier: Apache-2.0 */
 #include "actors/protocol/split.h"
 

@@ -1,7 +1,8 @@
-/* split.h - which points of a training file train, and which validate.
+/* split.h - splits a training file into training and validation points.
  *
- * A point validates if its own draw, keyed by (seed, point), falls below the
- * share; points without labels do neither. The source and the plan must agree.
+ * A point validates if its own draw, keyed by (seed, point), is below the
+ * share; points without labels are in neither set. The source and the plan must
+ * agree.
  * SPDX-License-Identifier: Apache-2.0 */
 #ifndef ACTORS_PROTOCOL_SPLIT_H
 #define ACTORS_PROTOCOL_SPLIT_H
@@ -18,7 +19,7 @@ skn_status_t skn_split_init(skn_split_t *split, const skn_dataset_t *dataset,
                             double validate, uint64_t seed, skn_error_t *error);
 void skn_split_fini(skn_split_t *split);
 
-/* Batches that `points` points make; the last may be short. */
+/* The number of batches that `points` points make; the last may be short. */
 static inline uint64_t
 skn_split_batches(uint64_t points, uint64_t batch_rows)
 {

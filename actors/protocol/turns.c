@@ -1,4 +1,4 @@
-/* turns.c - the order of forwards and updates.
+/* turns.c - the order of forward passes and updates at an owner of rows.
  * SPDX-License-Identifier: Apache-2.0 */
 #include "actors/protocol/turns.h"
 

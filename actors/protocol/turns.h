@@ -1,15 +1,15 @@
-/* turns.h - whose turn it is at an owner of rows: a forward or an update.
+/* turns.h - the order of forward passes and updates at an owner of rows.
  *
- * Under `order: fixed` batch t is computed from exactly the updates
- * <= max(t - window, last marker). So an owner's work is one sequence, the
- * same in every run (window 2, marker behind batch 3):
+ * Under `order: fixed` batch t is computed from exactly the updates <= max(t -
+ * window, last marker). So an owner's work is one sequence, the same in every
+ * run (window 2, marker after batch 3):
  *
  *     F0 F1 U0 F2 U1 F3 U2 U3 | F4 F5 U4 ...
  *
- * U(s) waits for F(min(s + window - 1, horizon)), F(t) for U(t - window).
- * Under `order: free` both run as soon as they can. The rows are away, and
- * nothing is computed, between the sending of a gradient and its rows.
- * Pure bookkeeping: no clock, no messages.
+ * U(s) waits for F(min(s + window - 1, horizon)), F(t) for U(t - window). Under
+ * `order: free` both run as soon as they can. From the sending of a gradient
+ * until its rows return, the rows are away and nothing is computed. Pure
+ * bookkeeping: no clock, no messages.
  * SPDX-License-Identifier: Apache-2.0 */
 #ifndef ACTORS_PROTOCOL_TURNS_H
 #define ACTORS_PROTOCOL_TURNS_H
@@ -21,29 +21,29 @@ typedef struct skn_turns {
     uint64_t window;
     bool free_order;
     bool begun;        /* the rows have been here */
-    bool rows_here;    /* nobody else writes them now */
+    bool rows_here;    /* no other actor writes them now */
     uint64_t forwards; /* next batch to compute */
     uint64_t updates;  /* next batch whose gradient is sent */
-    uint64_t returned; /* batches whose rows came back */
-    uint64_t cut;      /* no batch beyond it will come; UINT64_MAX: open */
+    uint64_t returned; /* batches whose rows have returned */
+    uint64_t cut;      /* no later batch will come; UINT64_MAX: open */
 } skn_turns_t;
 
 void skn_turns_init(skn_turns_t *turns, uint64_t window, bool free_order);
 
-/* May batch turns->forwards be computed now, given that it is here and that
- * the last marker before it stood behind `floor` batches? */
+/* True if batch turns->forwards may be computed now, given that it is here and
+ * that the last marker before it came after `floor` batches. */
 bool skn_turns_forward_allowed(const skn_turns_t *turns, uint64_t floor);
-/* May a batch be evaluated now, with the rows after `floor` batches? */
+/* True if a batch may be evaluated now, with the rows after `floor` batches. */
 bool skn_turns_look_allowed(const skn_turns_t *turns, uint64_t floor);
-/* May the gradient of batch turns->updates be sent now, given that it is
- * complete and that its last batch before the next marker is `horizon`? */
+/* True if the gradient of batch turns->updates may be sent now, given that it
+ * is complete and that the last batch before the next marker is `horizon`. */
 bool skn_turns_update_allowed(const skn_turns_t *turns, uint64_t horizon);
 
 void skn_turns_forward_done(skn_turns_t *turns);
 /* The gradient has been sent: the rows are away. */
 void skn_turns_update_sent(skn_turns_t *turns);
-/* The rows are back with all batches below `applied`; when they come for the
- * first time, that is where the sequence begins. */
+/* The rows have returned with all batches below `applied`; when they come for
+ * the first time, the sequence begins there. */
 void skn_turns_rows_back(skn_turns_t *turns, uint64_t applied);
 
 #endif

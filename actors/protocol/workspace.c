@@ -1,4 +1,5 @@
-/* workspace.c - memory and kernels.  SPDX-License-Identifier: Apache-2.0 */
+/* workspace.c - allocates aligned arrays and picks the kernels.
+ * SPDX-License-Identifier: Apache-2.0 */
 #include "actors/protocol/workspace.h"
 
 #include <stdlib.h>

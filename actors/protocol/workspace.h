@@ -1,4 +1,5 @@
-/* workspace.h - aligned arrays and the kernels, for the kinds that compute.
+/* workspace.h - allocates aligned arrays and picks the kernels, for actors that
+ * compute.
  * SPDX-License-Identifier: Apache-2.0 */
 #ifndef ACTORS_PROTOCOL_WORKSPACE_H
 #define ACTORS_PROTOCOL_WORKSPACE_H
@@ -12,10 +13,9 @@
  * At least one, so that NULL always means: no memory. */
 float *skn_floats_new(size_t count, skn_error_t *error);
 
-/* `count` floats rounded up to whole lines of the cache: the distance between
- * the rows of a matrix whose rows shall be aligned. Of lines there is an odd
- * number: an even one, a power of two above all, puts many rows onto few sets
- * of a cache. */
+/* `count` floats rounded up to whole cache lines: the distance between the rows
+ * of a matrix with aligned rows. The number of lines is odd: an even one, above
+ * all a power of two, maps many rows to few sets of a cache. */
 size_t skn_stride_floats(size_t count);
 
 /* The kernels of this processor, or those that SKEIN_ISA names. NULL and

@@ -1,8 +1,8 @@
-/* endpoint.c - the sockets of one node towards the other nodes.
+/* endpoint.c - the sockets of one node to all other nodes.
  *
  * This file owns: their context, the ROUTER that accepts, and the order in
- * which what happened is told. Frames are looked at as they come out of the
- * ROUTER; what is no fragment goes no further.
+ * which events are reported. Frames are checked as they come out of the ROUTER;
+ * messages that are not fragments are dropped.
  * SPDX-License-Identifier: Apache-2.0 */
 #include "transport/endpoint/endpoint.h"
 
@@ -18,9 +18,9 @@
 #include "transport/socket/clock.h"
 #include "transport/socket/socket.h"
 
-/* Sources that are looked into before epoll is asked again, so that a ROUTER
- * that is never empty does not hide the others; and things dropped before it
- * is the caller's turn. */
+/* Sources that are read before epoll is asked again, so that a ROUTER that is
+ * never empty does not hide the others; and messages dropped before the caller
+ * has a turn. */
 #define TURNS_MAX 64u
 #define EVENTS_MAX 64
 
@@ -33,7 +33,7 @@ skn_endpoint_address(const skn_endpoint_t *endpoint)
 int
 skn_endpoint_descriptor(const skn_endpoint_t *endpoint)
 {
-    return endpoint->epoll; /* which looks at all the others */
+    return endpoint->epoll; /* which covers all the others */
 }
 
 void
@@ -76,7 +76,7 @@ skn_source_add(skn_endpoint_t *endpoint, endpoint_source_t *source,
     return SKN_OK;
 }
 
-/* It stays in the ring, if it is there: a look at it finds nothing. */
+/* It stays in the ring, if it is there: reading from it finds nothing. */
 void
 skn_source_remove(skn_endpoint_t *endpoint, endpoint_source_t *source)
 {
@@ -96,7 +96,7 @@ ask_epoll(skn_endpoint_t *endpoint)
     endpoint->turn = 0;
 }
 
-/* The next source to look into, taken out of the ring; or NULL. */
+/* The next source to read from, taken out of the ring; or NULL. */
 static endpoint_source_t *
 next_source(skn_endpoint_t *endpoint)
 {
@@ -132,7 +132,7 @@ receive(void *socket, zmq_msg_t *frame)
     return bytes >= 0;
 }
 
-/* The number that our authenticator gave to the connection. */
+/* Reads the number that our authenticator gave to the connection. */
 static bool
 peer_of(const skn_endpoint_t *endpoint, zmq_msg_t *frame, uint32_t *peer)
 {
@@ -143,8 +143,8 @@ peer_of(const skn_endpoint_t *endpoint, zmq_msg_t *frame, uint32_t *peer)
     return skn_authenticator_read(zmq_msg_gets(frame, "User-Id"), peer, &ends);
 }
 
-/* Reads the frames behind the routing id into header and body, and drops what
- * is more. How many there were. */
+/* Reads the frames after the routing id into header and body, and drops the
+ * rest. Returns how many there were. */
 static size_t
 read_frames(skn_endpoint_t *endpoint, zmq_msg_t *id)
 {
@@ -157,14 +157,15 @@ read_frames(skn_endpoint_t *endpoint, zmq_msg_t *id)
                 : count == 1 ? &endpoint->body
                              : &extra;
         if (!receive(endpoint->router, frame))
-            break; /* cannot be: messages come out whole */
+            break; /* impossible: messages are delivered whole */
         count++;
     }
     (void)zmq_msg_close(&extra);
     return count;
 }
 
-/* Why a message is no fragment: its counter, or NULL. */
+/* The counter of the reason why a message is not a fragment; NULL: it is
+ * one. */
 static uint64_t *
 reason_to_drop(skn_endpoint_t *endpoint, size_t frame_count, bool known)
 {
@@ -218,7 +219,7 @@ take_fragment(skn_endpoint_t *endpoint, skn_endpoint_event_t *arrival,
     return true;
 }
 
-/* --- taking -------------------------------------------------------------- */
+/* --- receiving ----------------------------------------------------------- */
 
 static bool
 take_sentence(skn_endpoint_t *endpoint, skn_endpoint_event_t *arrival,
@@ -243,7 +244,8 @@ take_room(endpoint_line_t *line, skn_endpoint_event_t *arrival)
     return true;
 }
 
-/* True: `arrival` is filled. `*empty`: the source had nothing. */
+/* Reads from a source. True: `arrival` is filled. `*empty`: the source had
+ * nothing. */
 static bool
 look_into(skn_endpoint_t *endpoint, const endpoint_source_t *source,
           skn_endpoint_event_t *arrival, bool *empty)
@@ -284,7 +286,7 @@ skn_endpoint_take(skn_endpoint_t *endpoint, skn_endpoint_event_t *arrival)
         if (taken)
             return true;
         if (!empty && ++dropped >= TURNS_MAX) {
-            /* The caller's turn; its next wait ends at once. */
+            /* Return to the caller; its next wait ends at once. */
             (void)eventfd_write(endpoint->kick, 1);
             return false;
         }
@@ -326,7 +328,7 @@ skn_endpoint_send(skn_endpoint_t *endpoint, uint32_t number, skn_lane_t lane,
                         "a fragment of %zu + %zu bytes to node %u",
                         header.bytes, body.bytes, number);
     endpoint_line_t *line = &peer->line[lane];
-    /* Not before CONNECTED was told, nor after DISCONNECTED: libzmq takes
+    /* Not before CONNECTED was reported, nor after DISCONNECTED: libzmq takes
      * fragments for a moment longer, and loses them.
      * If the second put finds no room, the connection ended between the two,
      * and libzmq has taken the first one back. */

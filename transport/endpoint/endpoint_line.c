@@ -1,8 +1,9 @@
 /* endpoint_line.c - the connections that a node makes to its peers.
  *
  * libzmq redials after a connection broke or could not be made, but not after
- * the peer refused our key or spoke nonsense: then the socket is made anew,
- * ever later.  SPDX-License-Identifier: Apache-2.0 */
+ * the peer refused our key or broke the protocol: then a new socket is opened,
+ * after increasing delays.
+ * SPDX-License-Identifier: Apache-2.0 */
 #include <errno.h>
 #include <netinet/in.h>
 #include <netinet/tcp.h>
@@ -22,16 +23,17 @@
      ZMQ_EVENT_HANDSHAKE_FAILED_PROTOCOL |                                     \
      ZMQ_EVENT_HANDSHAKE_FAILED_NO_DETAIL)
 
-/* After a refusal: 1, 2, 4, 8, 8 ... seconds. After anything else, libzmq is
- * given time to redial by itself. */
+/* After a refusal: 1, 2, 4, 8, 8 ... seconds. After any other failure, libzmq
+ * has time to redial by itself. */
 #define REFUSED_MS_MIN 1000u
 #define REFUSED_DOUBLINGS_MAX 3u
 #define BROKEN_MS 3000u
-/* A tunnel is dialled before its other end is there, which may take 4 s of the
- * handshake (tunnels_state.h); the rest of it has as long as any other. */
+/* A tunnel is dialled before its other end has connected, which may take 4 s of
+ * the handshake (tunnels_state.h); the rest has as long as any other
+ * handshake. */
 #define LED_HANDSHAKE_MS (4000 + SKN_HANDSHAKE_MS)
-/* Bytes that the system may hold and has not sent. More would only wait there,
- * and heartbeats behind them: at 1 Mbit/s this is one second. */
+/* Bytes that the system may hold unsent. More would only wait there, and
+ * heartbeats behind them: at 1 Mbit/s this is one second. */
 #define ENDPOINT_UNSENT_BYTES 131072
 
 void
@@ -107,7 +109,7 @@ skn_lines_redial(skn_endpoint_t *endpoint)
             &endpoint->peer[k / SKN_LANE_COUNT].line[k % SKN_LANE_COUNT];
         if (line->redial_ms > 0 && line->redial_ms <= now &&
             skn_line_dial(endpoint, line, NULL) != SKN_OK)
-            line->redial_ms = now + BROKEN_MS; /* no memory: later */
+            line->redial_ms = now + BROKEN_MS; /* no memory: retry later */
         if (line->redial_ms > 0 && (next == 0 || line->redial_ms < next))
             next = line->redial_ms;
     }
@@ -118,7 +120,7 @@ static void
 redial_in(skn_endpoint_t *endpoint, endpoint_line_t *line, uint64_t wait_ms)
 {
     if (line->redial_ms > 0)
-        return; /* an earlier event said when */
+        return; /* an earlier event set the time */
     line->redial_ms = skn_monotonic_ms() + wait_ms;
     skn_lines_redial(endpoint);
 }
@@ -145,7 +147,7 @@ arrive(const endpoint_line_t *line, skn_endpoint_event_kind_t kind,
     return true;
 }
 
-/* Two lanes fail together, and again and again: one line is enough. */
+/* Limits the rate of sentences: two lanes fail together, and repeatedly. */
 static bool
 may_say(peer_t *peer)
 {
@@ -172,7 +174,8 @@ on_refused(skn_endpoint_t *endpoint, endpoint_line_t *line,
     return arrive(line, SKN_ARRIVAL_REFUSED, endpoint->sentence, arrival);
 }
 
-/* A local name says nothing to anybody. */
+/* A peer's address for a sentence; a local name would mean nothing to the
+ * reader. */
 static const char *
 place_of(const peer_t *peer)
 {
@@ -189,8 +192,8 @@ on_failed(skn_endpoint_t *endpoint, endpoint_line_t *line, uint16_t event,
     endpoint->counts.handshakes_failed_there++;
     line->failures++;
     redial_in(endpoint, line, refused_ms(line) + BROKEN_MS);
-    /* Once is a peer that came to its end in that moment; and a tunnel whose
-     * other end does not come ends so every time. */
+    /* A single failure is a peer that ended at that moment; and a tunnel whose
+     * other end does not connect fails so every time. */
     if ((event == ZMQ_EVENT_HANDSHAKE_FAILED_NO_DETAIL &&
          (line->failures < 2 || skn_conduit_is_local(peer->address))) ||
         !may_say(peer))
@@ -216,7 +219,7 @@ on_disconnected(skn_endpoint_t *endpoint, endpoint_line_t *line,
 {
     redial_in(endpoint, line, BROKEN_MS);
     if (!line->standing)
-        return false; /* it never stood */
+        return false; /* it was never connected */
     line->standing = false;
     endpoint->counts.disconnected++;
     return arrive(line, SKN_ARRIVAL_DISCONNECTED, "", arrival);
@@ -243,7 +246,7 @@ skn_line_event(skn_endpoint_t *endpoint, endpoint_line_t *line,
     uint32_t value;
     int unsent = ENDPOINT_UNSENT_BYTES;
     *empty = false;
-    if (line->lost) { /* with the socket before this one */
+    if (line->lost) { /* together with the previous socket */
         line->lost = false;
         endpoint->counts.disconnected++;
         return arrive(line, SKN_ARRIVAL_DISCONNECTED, "", arrival);
@@ -260,7 +263,7 @@ skn_line_event(skn_endpoint_t *endpoint, endpoint_line_t *line,
         return false;
     case ZMQ_EVENT_CONNECT_DELAYED:
     case ZMQ_EVENT_CONNECT_RETRIED:
-        line->redial_ms = 0; /* libzmq is at it */
+        line->redial_ms = 0; /* libzmq redials */
         return false;
     case ZMQ_EVENT_HANDSHAKE_SUCCEEDED:
         return on_connected(endpoint, line, arrival);
@@ -273,8 +276,8 @@ skn_line_event(skn_endpoint_t *endpoint, endpoint_line_t *line,
     }
 }
 
-/* Nobody has anything to tell a DEALER of ours. What comes anyway is not read,
- * and two messages (ZMQ_RCVHWM 1) are the most that can lie there. */
+/* A peer sends nothing to a DEALER of ours. Messages that arrive anyway are not
+ * read, and at most two (ZMQ_RCVHWM 1) are kept. */
 bool
 skn_line_room(endpoint_line_t *line)
 {

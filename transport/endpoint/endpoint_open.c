@@ -1,8 +1,8 @@
-/* endpoint_open.c - the opening of a node's sockets, and their end.
+/* endpoint_open.c - opens the sockets of a node safely, and closes them.
  *
- * The order is what makes it safe: everything that can be refused is looked at
- * before anything listens; the authenticator runs before the address is bound;
- * a throw-away key is refused before a friend is dialled.
+ * The order makes it safe: everything that can be refused is checked before any
+ * socket listens; the authenticator runs before the address is bound; a
+ * throw-away key is refused before a peer is dialled.
  * SPDX-License-Identifier: Apache-2.0 */
 #include <dirent.h>
 #include <errno.h>
@@ -21,21 +21,21 @@
 
 /* Lower effort, in the upper six bits of the type of service. */
 #define SERVICE_CS1 0x20
-/* Fragments that may wait for one peer and lane, here and there. At 64 KiB
- * this is 4 MiB: more than a link of 1 Gbit/s and 20 ms round trip holds. A
+/* Fragments that may wait for one peer and lane, on either side. At 64 KiB this
+ * is 4 MiB: more than a link of 1 Gbit/s and 20 ms round trip holds. A
  * backstop: the link layer grants less. */
 #define FRAGMENTS_MAX 64u
-/* Two connections a peer, as many that it made before those and that have not
- * been found dead yet, and strangers at the door. */
+/* Two connections for each peer, as many earlier ones that have not been
+ * detected as dead yet, and connections of strangers. */
 #define ENDPOINT_CONNECTIONS_SPARE 64u
 #define CONNECTIONS_PER_PEER 4u
-/* Descriptors: of the context, the ROUTER, the door and their signals; of a
- * peer two DEALERs with monitors and their connections; a reserve. */
+/* Descriptors: for the context, the ROUTER, the door and their signals; for
+ * each peer two DEALERs with monitors and their connections; a reserve. */
 #define DESCRIPTORS_OWN 32u
 #define DESCRIPTORS_PER_PEER 8u
 #define DESCRIPTORS_SPARE 32u
 
-/* --- what can be refused before anything listens ------------------------- */
+/* --- checks before listening --------------------------------------------- */
 
 static skn_status_t
 refuse_without_keys(const char *what, const char *name, const char *address,
@@ -95,8 +95,9 @@ check_key(const skn_endpoint_options_t *options, size_t k, skn_error_t *error)
     return SKN_OK;
 }
 
-/* Reads where a peer is dialled. Without keys it must be on loopback for sure;
- * with them, libzmq asks for the name at each dialling, since it may move. */
+/* Parses the address at which a peer is dialled. Without keys it must be on
+ * loopback for certain; with keys, libzmq resolves the name at each attempt,
+ * since it may change. */
 static skn_status_t
 set_address(const skn_endpoint_t *endpoint, peer_t *peer, const char *text,
             skn_error_t *error)
@@ -176,7 +177,7 @@ descriptors_open(void)
     return count > 3 ? count - 3 : 0; /* ".", "..", and the folder's own */
 }
 
-/* libzmq aborts when it finds none left while it binds (measured). */
+/* libzmq aborts when none is left while it binds (measured). */
 static skn_status_t
 check_descriptors(const skn_endpoint_t *endpoint, size_t peer_count,
                   skn_error_t *error)
@@ -262,7 +263,7 @@ open_context(skn_endpoint_t *endpoint, skn_error_t *error)
         return skn_fail(error, SKN_NO_MEMORY, "no ZeroMQ context: %s",
                         strerror(errno));
     /* A DEALER, and two sockets of its monitor, for each lane; twice, since
-     * closed ones leave late. */
+     * closed ones are freed late. */
     (void)zmq_ctx_set(endpoint->context, ZMQ_MAX_SOCKETS,
                       (int)(64 + 12 * endpoint->peer_count));
     endpoint->timer_source =
@@ -296,7 +297,8 @@ authenticator_of(const skn_endpoint_t *endpoint, skn_error_t *error)
     return authenticator;
 }
 
-/* The thread that answers for the authenticator, before anything is bound. */
+/* Starts the thread that answers for the authenticator, before any socket is
+ * bound. */
 static skn_status_t
 open_door(skn_endpoint_t *endpoint, skn_error_t *error)
 {
@@ -375,7 +377,7 @@ bind_router(skn_endpoint_t *endpoint, skn_error_t *error)
     return SKN_OK;
 }
 
-/* A throw-away key, at the address that was just bound. */
+/* Connects with a throw-away key to the address that was just bound. */
 static skn_status_t
 send_canary(const skn_endpoint_t *endpoint, skn_error_t *error)
 {
@@ -455,7 +457,7 @@ skn_endpoint_is_unknown(const skn_endpoint_t *endpoint, uint32_t number)
     return false;
 }
 
-/* --- the end ------------------------------------------------------------- */
+/* --- closing ------------------------------------------------------------- */
 
 static void
 close_descriptor(int descriptor)

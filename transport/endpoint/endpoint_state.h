@@ -1,7 +1,8 @@
-/* endpoint_state.h - what the two sources of the endpoint share.
+/* endpoint_state.h - the state of an endpoint, which its sources share.
  *
- * endpoint.c: opening, sending, taking. endpoint_line.c: the connections that
- * we make.  SPDX-License-Identifier: Apache-2.0 */
+ * endpoint.c: sending and receiving. endpoint_line.c: the connections that we
+ * make. endpoint_open.c: opening and closing.
+ * SPDX-License-Identifier: Apache-2.0 */
 #ifndef TRANSPORT_ENDPOINT_ENDPOINT_STATE_H
 #define TRANSPORT_ENDPOINT_ENDPOINT_STATE_H
 
@@ -14,7 +15,7 @@
 #include "transport/socket/door.h"
 #include "transport/endpoint/endpoint.h"
 
-/* Sentences about one peer: the first at once, others that far apart. */
+/* Time between sentences about one peer; the first is reported at once. */
 #define ENDPOINT_SENTENCE_MS 10000
 #define SENTENCE_BYTES 512
 
@@ -24,11 +25,11 @@ typedef enum source_kind {
     SOURCE_MONITOR,
     SOURCE_DOOR,
     SOURCE_TIMER,
-    SOURCE_KICK /* our own: there is more, but somebody else's turn */
+    SOURCE_KICK /* our own: there is more, but the caller should have a turn */
 } source_kind_t;
 
-/* Something that epoll looks at. `ready`: in the ring of those to look into,
- * since its descriptor tells only of what comes after a look found nothing. */
+/* A descriptor in epoll. `ready`: in the ring of sources to read from, since a
+ * descriptor signals an event only after a read has found nothing. */
 typedef struct endpoint_source {
     source_kind_t kind;
     bool ready;
@@ -41,11 +42,11 @@ typedef struct endpoint_line {
     void *socket, *monitor;
     struct peer *peer;
     skn_lane_t lane;
-    bool standing;      /* CONNECTED was told */
-    bool lost;          /* DISCONNECTED is to be told */
+    bool standing;      /* CONNECTED was reported */
+    bool lost;          /* DISCONNECTED is to be reported */
     bool busy;          /* a send found no room */
     uint32_t failures;  /* handshakes in a row */
-    uint64_t redial_ms; /* make the socket anew then, unless libzmq redials */
+    uint64_t redial_ms; /* make a new socket then, unless libzmq redials */
     endpoint_source_t dealer_source, monitor_source;
 } endpoint_line_t;
 
@@ -54,9 +55,9 @@ typedef struct peer {
     char name[SKN_NAME_MAX + 1];
     char address[SKN_ADDRESS_BYTES]; /* "": not dialled */
     bool ipv6;
-    bool is_unknown; /* its name meant nothing here when it was dialled first */
+    bool is_unknown; /* its name could not be resolved when first dialled */
     char public_key[SKN_KEY_TEXT_BYTES]; /* "": no keys */
-    uint64_t sentence_ms;                /* when the last one was said */
+    uint64_t sentence_ms;                /* when the last one was reported */
     endpoint_line_t line[SKN_LANE_COUNT];
 } peer_t;
 
@@ -64,7 +65,7 @@ struct skn_endpoint {
     void *context;
     void *router;
     skn_door_t *door;
-    skn_watch_t *watch; /* the door's; we count into it */
+    skn_watch_t *watch; /* the door's; we count messages into it */
     skn_keys_t *keys;   /* a copy; NULL: none */
     skn_address_t own;
     char address[SKN_ADDRESS_BYTES];
@@ -83,24 +84,25 @@ struct skn_endpoint {
     skn_endpoint_counts_t counts;
 };
 
-/* Adds a descriptor to epoll and takes it out; a source that is added is
- * looked into once, whatever its descriptor says. */
+/* Adds a descriptor to epoll and removes it; a source that is added is read
+ * from once, whatever its descriptor signals. */
 skn_status_t skn_source_add(skn_endpoint_t *endpoint, endpoint_source_t *source,
                             int descriptor, skn_error_t *error);
 void skn_source_remove(skn_endpoint_t *endpoint, endpoint_source_t *source);
 void skn_source_ready(skn_endpoint_t *endpoint, endpoint_source_t *source);
 
-/* Makes both sockets of a line and dials; what was there is closed first. */
+/* Opens both sockets of a line and dials; existing ones are closed first. */
 skn_status_t skn_line_dial(skn_endpoint_t *endpoint, endpoint_line_t *line,
                            skn_error_t *error);
 void skn_line_close(skn_endpoint_t *endpoint, endpoint_line_t *line,
                     int linger_ms);
-/* Reads one event; true if it is an arrival. `*empty`: there was none. */
+/* Reads one event of the monitor; true if it is an event to report. `*empty`:
+ * there was none. */
 bool skn_line_event(skn_endpoint_t *endpoint, endpoint_line_t *line,
                     skn_endpoint_event_t *arrival, bool *empty);
 /* Whether a busy line has room again. */
 bool skn_line_room(endpoint_line_t *line);
-/* Redials what is due, and sets the timer for what is not. */
+/* Redials the lines that are due, and sets the timer for the others. */
 void skn_lines_redial(skn_endpoint_t *endpoint);
 
 #endif

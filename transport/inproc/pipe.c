@@ -13,9 +13,10 @@
 
 #include "transport/socket/socket.h"
 
-/* A parcel that was put happens before it is taken: libzmq's queues see to it.
- * The thread sanitizer cannot see into a libzmq that was built without it, so
- * it is told, for what the parcel points at and for nothing else. */
+/* Putting a parcel happens before taking it: libzmq's queues ensure this. The
+ * thread sanitizer cannot see into a libzmq that was built without it, so these
+ * macros declare the order, for the memory that the parcel points to and for
+ * nothing else. */
 #if defined(__SANITIZE_THREAD__)
 #define SKN_TSAN 1
 #elif defined(__has_feature)
@@ -32,9 +33,9 @@
 #define HAPPENS_AFTER(at) ((void)(at))
 #endif
 
-/* `empty`: the last look found nothing. Only then does the descriptor of a
- * socket tell what comes next: it is edge triggered, and a look that finds
- * nothing is what arms it (zmq_getsockopt(3), ZMQ_FD). */
+/* `empty`: the last read found nothing. Only then does the descriptor of a
+ * socket signal the next parcel: it is edge triggered, and a read that finds
+ * nothing arms it (zmq_getsockopt(3), ZMQ_FD). */
 struct skn_inbox {
     void *socket;
     int descriptor;
@@ -79,7 +80,7 @@ skn_context_destroy(void **context)
     *context = NULL;
 }
 
-/* One place where sockets get their options. */
+/* The only place where sockets get their options. */
 static void *
 socket_open(void *context, int type, skn_error_t *error)
 {
@@ -149,8 +150,8 @@ skn_inbox_take(skn_inbox_t *inbox, skn_parcel_t *parcel)
     return true;
 }
 
-/* poll, not zmq_poll: that looks into every socket before and after, eight
- * system calls for three inboxes where this has one. */
+/* poll, not zmq_poll, which examines every socket before and after: eight
+ * system calls for three inboxes, where this makes one. */
 void
 skn_inbox_wait(skn_inbox_t *const *inboxes, size_t count, int descriptor,
                int timeout_ms)
@@ -162,7 +163,7 @@ skn_inbox_wait(skn_inbox_t *const *inboxes, size_t count, int descriptor,
         if (!inboxes[k])
             continue;
         if (!inboxes[k]->empty)
-            return; /* nobody has looked */
+            return; /* an inbox is not known to be empty */
         items[item_count++] =
             (struct pollfd){ inboxes[k]->descriptor, POLLIN, 0 };
     }

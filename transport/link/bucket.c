@@ -1,11 +1,11 @@
-/* bucket.c - fills with time, empties with bytes.
+/* bucket.c - a token bucket, which limits the bytes a node sends.
  * SPDX-License-Identifier: Apache-2.0 */
 #include "transport/link/bucket.h"
 
 #include <string.h>
 
-/* What may leave in one burst: as much as 20 ms bring, which no neighbour on
- * the link feels, and a fragment at least. */
+/* The bytes that may leave in one burst: those of 20 ms, which no neighbour on
+ * the link notices, and at least a fragment. */
 #define BURST_SECONDS 0.02
 #define BUCKET_BYTES_MIN 16384.0
 

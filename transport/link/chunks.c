@@ -1,6 +1,7 @@
-/* chunks.c - a stretch of a stream of bytes, in pieces of one size.
+/* chunks.c - a buffer for a range of a stream of bytes, in chunks of one size.
  *
- * This file owns: the ring of pieces. SPDX-License-Identifier: Apache-2.0 */
+ * This file owns: the ring of chunks.
+ * SPDX-License-Identifier: Apache-2.0 */
 #include "transport/link/chunks.h"
 
 #include <assert.h>
@@ -24,7 +25,7 @@ skn_chunks_fini(skn_chunks_t *chunks)
     *chunks = (skn_chunks_t){ 0 };
 }
 
-/* Slots for the chunks first..last-1. */
+/* Allocates slots for the chunks first..last-1. */
 static skn_status_t
 reserve_slots(skn_chunks_t *chunks, uint64_t last, skn_error_t *error)
 {
@@ -93,7 +94,7 @@ skn_chunks_write(skn_chunks_t *chunks, uint64_t offset, const void *bytes,
     const uint8_t *from = bytes;
     while (byte_count > 0) {
         size_t row = 0;
-        /* The chunk is ours: only the look at it is for reading alone. */
+        /* The chunk is ours to write; skn_chunks_at returns it as const. */
         uint8_t *to = (uint8_t *)(uintptr_t)skn_chunks_at(chunks, offset, &row);
         row = row < byte_count ? row : byte_count;
         memcpy(to, from, row);

@@ -1,9 +1,10 @@
-/* chunks.h - a stretch of a stream of bytes, in pieces of one size.
+/* chunks.h - a buffer for a range of a stream of bytes, in chunks of one size.
  *
- * Bytes are addressed by their offset in the stream; pieces appear where
- * something is reserved, in any order, and go when the stream has moved on.
- * Both ends of a link keep their bytes so: what is not acked yet, and what has
- * arrived and was not taken, gaps included.
+ * Bytes are addressed by their offset in the stream; chunks are allocated where
+ * bytes are reserved, in any order, and freed when the stream has moved on.
+ * Both ends of a link keep their bytes this way: those that are not
+ * acknowledged yet, and those that have arrived and were not taken, gaps
+ * included.
  * SPDX-License-Identifier: Apache-2.0 */
 #ifndef TRANSPORT_LINK_CHUNKS_H
 #define TRANSPORT_LINK_CHUNKS_H
@@ -13,34 +14,36 @@
 
 #include "skein/error.h"
 
-/* As large as the largest fragment, so that one touches at most two. */
+/* As large as the largest fragment, which thus touches at most two. */
 #define SKN_STREAM_CHUNK_BYTES ((size_t)1 << 16)
 
-/* { 0 } is an empty one that begins at offset 0. */
+/* { 0 } is an empty buffer that begins at offset 0. */
 typedef struct skn_chunks {
     uint64_t first, last; /* numbers of the chunks with a slot: first..last-1 */
     uint8_t **slot;       /* ring, by number % slot_count; NULL: no memory */
     size_t slot_count;    /* a power of two, or 0 */
-    size_t chunk_count;   /* of the slots, those with memory */
+    size_t chunk_count;   /* slots that have memory */
 } skn_chunks_t;
 
-/* Frees everything; the stretch begins at 0 again. */
+/* Frees everything; the buffer begins at 0 again. */
 void skn_chunks_fini(skn_chunks_t *chunks);
-/* Memory for [from, to), which does not begin before what was trimmed. All of
- * it or, with SKN_NO_MEMORY, possibly some; what was there stays. */
+/* Allocates memory for [from, to), which does not begin before the trimmed
+ * part. All of it or, with SKN_NO_MEMORY, possibly some; existing bytes
+ * stay. */
 skn_status_t skn_chunks_reserve(skn_chunks_t *chunks, uint64_t from,
                                 uint64_t to, skn_error_t *error);
-/* Writes into, or reads from, memory that was reserved. */
+/* Writes into, or reads from, reserved memory. */
 void skn_chunks_write(skn_chunks_t *chunks, uint64_t offset, const void *bytes,
                       size_t byte_count);
 void skn_chunks_read(const skn_chunks_t *chunks, uint64_t offset, void *bytes,
                      size_t byte_count);
-/* The byte at `offset`, which was reserved, and how many lie in a row there. */
+/* The byte at `offset`, which was reserved, and the number of contiguous bytes
+ * there. */
 const uint8_t *skn_chunks_at(const skn_chunks_t *chunks, uint64_t offset,
                              size_t *row_bytes);
-/* Frees what lies wholly below `offset`. */
+/* Frees the chunks that are wholly below `offset`. */
 void skn_chunks_trim(skn_chunks_t *chunks, uint64_t offset);
-/* What is allocated. */
+/* The bytes allocated. */
 size_t skn_chunks_memory_bytes(const skn_chunks_t *chunks);
 
 #endif

@@ -1,8 +1,8 @@
 /* fragment.c - the wire form of a fragment of a link: two frames.
  *
  * This file owns: how a fragment's header is written and read. It is msgpack,
- * looked through by the bounded walk first; then twelve values of two types
- * are read by hand, since msgpack-c would allocate for each fragment.
+ * checked by the bounded walk first; then twelve values of two types are read
+ * by hand, since msgpack-c would allocate for each fragment.
  * SPDX-License-Identifier: Apache-2.0 */
 #include "transport/link/fragment.h"
 
@@ -69,8 +69,8 @@ skn_fragment_write(const skn_fragment_header_t *header,
 
 /* --- reading ------------------------------------------------------------- */
 
-/* Where the reading stands. The walk has seen that every value is whole; the
- * bounds are looked at all the same. */
+/* The position of the reader. The walk has checked that every value is
+ * complete; the bounds are checked all the same. */
 typedef struct header_cursor {
     const uint8_t *at, *end;
     bool sound;
@@ -89,7 +89,7 @@ get_big_endian(header_cursor_t *cursor, size_t width)
     return number;
 }
 
-/* An unsigned number of at most `max`. */
+/* Reads an unsigned number of at most `max`. */
 static uint64_t
 get_number(header_cursor_t *cursor, uint64_t max)
 {

@@ -5,8 +5,8 @@
  *     [version, type, run, node, incarnation, peer,      same in all versions
  *      offset, ack, credit, held, stamp, echo]
  *
- * `run` is bin of 16 bytes, all others are unsigned; 0 stands for "nothing
- * said". What each means: docs/wire.md. Nothing here has a state.
+ * `run` is bin of 16 bytes, all others are unsigned; 0 means absent.
+ * docs/wire.md explains each. Nothing here has a state.
  * SPDX-License-Identifier: Apache-2.0 */
 #ifndef TRANSPORT_LINK_FRAGMENT_H
 #define TRANSPORT_LINK_FRAGMENT_H
@@ -25,7 +25,8 @@
 
 #define SKN_LINK_VERSION 1u
 #define SKN_FRAGMENT_FIELDS 12u
-/* Those of every version: enough to tell the sender that ours is another. */
+/* The fields that every version has: enough to tell a sender that its version
+ * differs. */
 #define SKN_FRAGMENT_FIRST_FIELDS 6u
 #define SKN_FRAGMENT_HEADER_BYTES_MAX 128u
 #define SKN_HELLO_BYTES 32u
@@ -52,19 +53,19 @@ typedef enum skn_fragment_type {
 typedef struct skn_fragment_header {
     uint32_t version, type;
     uint8_t run[SKN_LINK_RUN_BYTES];
-    uint32_t node;        /* the sender's place in the list of nodes */
+    uint32_t node;        /* the sender's index in the list of nodes */
     uint64_t incarnation; /* this start of the sender; not 0 */
-    uint64_t peer;        /* the receiver's start that is meant; 0: any */
+    uint64_t peer;        /* the receiver's incarnation; 0: any */
     uint64_t offset;      /* data: of its first byte in the sender's stream */
     uint64_t ack;         /* all bytes below it have arrived */
     uint64_t credit;      /* bytes below it may be sent */
-    uint64_t held;        /* the first byte that is here behind a gap */
+    uint64_t held;        /* the first byte that has arrived after a gap */
     uint64_t stamp;       /* us since the sender's start, from 1 */
-    uint64_t echo;        /* a stamp of the receiver, plus the us it was kept */
+    uint64_t echo;        /* a stamp of the receiver, plus the us since */
 } skn_fragment_header_t;
 
 /* R(NAME, its name in counters, why a fragment was refused or dropped). The
- * link goes on. */
+ * link continues. */
 #define SKN_LINK_REASONS(R)                                                    \
     R(HEADER, "header", "its header is no fragment header")                    \
     R(VERSION, "version", "it speaks another version of the protocol")         \
@@ -86,14 +87,14 @@ typedef enum skn_link_reason {
     SKN_LINK_REASON_COUNT
 } skn_link_reason_t;
 
-/* Writes `header` in the shortest form; the bytes written. */
+/* Writes `header` in the shortest form; returns the number of bytes. */
 size_t skn_fragment_write(const skn_fragment_header_t *header,
                           uint8_t bytes[SKN_FRAGMENT_HEADER_BYTES_MAX]);
 
-/* Reads a header that may be any bytes, and compares the length of the body
- * with what its type allows. SKN_BAD_MESSAGE, and *reason HEADER, VERSION, TYPE
- * or BODY; with VERSION the first six fields of *header are valid, otherwise
- * none is. No allocation; time grows with the header's bytes. */
+/* Reads a header that may be any bytes, and checks the length of the body
+ * against its type. SKN_BAD_MESSAGE, and *reason HEADER, VERSION, TYPE or BODY;
+ * with VERSION the first six fields of *header are valid, otherwise none is. No
+ * allocation; time grows with the header's bytes. */
 skn_status_t skn_fragment_read(skn_frame_t frame, size_t body_bytes,
                                skn_fragment_header_t *header,
                                skn_link_reason_t *reason, skn_error_t *error);
@@ -105,7 +106,7 @@ typedef struct skn_hello {
     uint64_t purpose;      /* bits 8 to 15; the others are 0 in version 1 */
 } skn_hello_t;
 void skn_hello_write(const skn_hello_t *hello, uint8_t body[SKN_HELLO_BYTES]);
-/* `body` has SKN_HELLO_BYTES at any address. */
+/* `body` has SKN_HELLO_BYTES, at any alignment. */
 void skn_hello_read(const uint8_t *body, skn_hello_t *hello);
 void skn_refusal_write(uint64_t code, uint8_t body[SKN_REFUSAL_BYTES]);
 uint64_t skn_refusal_read(const uint8_t *body);

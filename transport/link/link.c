@@ -1,8 +1,9 @@
 /* link.c - the link protocol between two nodes: life, records, time.
  *
- * This file owns: options, states, counters, timers of a link. Who the peer is:
- * link_hello.c. Fragments: link_lanes.c. The two streams: sending.c and
- * receiving.c. SPDX-License-Identifier: Apache-2.0 */
+ * This file owns: options, states, counters, timers of a link. Identity of the
+ * peer: link_hello.c. Fragments: link_lanes.c. The two streams: sending.c and
+ * receiving.c.
+ * SPDX-License-Identifier: Apache-2.0 */
 #include "transport/link/link.h"
 
 #include <assert.h>
@@ -253,7 +254,8 @@ skn_link_send(skn_link_t *link, const skn_frame_t *frame, size_t frame_count,
               skn_error_t *error)
 {
     uint64_t byte_count = 0;
-    /* No frame alone can wrap the sum: each is at most one past the limit. */
+    /* No single frame can overflow the sum: each adds at most the limit and
+     * one. */
     for (size_t k = 0; k < frame_count; k++)
         byte_count += frame[k].bytes <= SKN_RECORD_BYTES_MAX
                           ? frame[k].bytes
@@ -315,7 +317,7 @@ skn_link_record(skn_link_t *link, skn_frame_t *record)
     return found;
 }
 
-/* The end is a record of no bytes; it waits where there is no memory. */
+/* The end is a record of no bytes; it is retried while memory is missing. */
 static void
 queue_end(skn_link_t *link)
 {
@@ -365,7 +367,7 @@ skn_link_disconnected(skn_link_t *link, uint64_t now_ns)
     skn_sending_disconnected(&link->sending);
 }
 
-/* a + b, or never. */
+/* a + b, or UINT64_MAX if that overflows. */
 static uint64_t
 later(uint64_t a_ns, uint64_t b_ns)
 {
@@ -441,7 +443,7 @@ skn_link_tick(skn_link_t *link, uint64_t now_ns)
         return;
     if (now_ns >= link->pulse_at_ns)
         link->pulse_due = true;
-    /* Stopped, or the machine slept: the peer has a chance to answer. */
+    /* We were stopped, or the machine slept: give the peer time to answer. */
     if (passed_ns > later(link->options.pulse_ns, SKN_STALL_NS))
         link->heard_ns += passed_ns - link->options.pulse_ns;
     watch_silence(link);

@@ -5,20 +5,20 @@
  *
  *     records -> stream of bytes -> fragments -> (sockets, or a simulator)
  *
- * No socket, no clock, no thread: whoever drives it moves the fragments and
- * says what time it is. Time is monotonic, in ns; one that goes back is taken
- * for the latest one known. The wire form of a fragment:
- * transport/link/fragment.h; the protocol in words: docs/wire.md.
+ * No socket, no clock, no thread: its driver moves the fragments and passes the
+ * time. Time is monotonic, in ns; a time that goes back counts as the latest
+ * one known. The wire form of a fragment: transport/link/fragment.h; the
+ * protocol in words: docs/wire.md.
  *
  * How to drive it: whenever something happened (records to send, fragments
- * that came, a lane that became writable, skn_link_due_ns passed), call
- * skn_link_tick, then skn_link_next and skn_link_next_pulse as often as they
- * give something and the socket takes it, and skn_link_record until false.
+ * received, a lane that became writable, skn_link_due_ns passed), call
+ * skn_link_tick, then skn_link_next and skn_link_next_pulse as long as they
+ * return a fragment and the socket takes it, and skn_link_record until false.
  *
- * Memory, beside the link itself (7 KiB): what is queued and not yet acked,
- * at most queue_bytes_max + one record; of what came, at most window_bytes
- * + one record; both in chunks of 64 KiB, of which the first and the
- * last may be partly filled; one fragment of each lane.
+ * Memory, beside the link itself (7 KiB): bytes queued and not acknowledged, at
+ * most queue_bytes_max and one record; bytes received, at most window_bytes
+ * and one record; both in chunks of 64 KiB, of which the first and the last may
+ * be partly filled; one fragment of each lane.
  *
  * A link belongs to one thread at a time.
  * SPDX-License-Identifier: Apache-2.0 */
@@ -31,7 +31,7 @@
 
 #include "transport/link/fragment.h"
 
-/* What a run is for. P(NAME, number on the wire, what a node does) */
+/* The purpose of a run. P(NAME, number on the wire, what a node does) */
 #define SKN_LINK_PURPOSES(P)                                                   \
     P(BEGIN, 0, "begins anew")                                                 \
     P(RESUME, 1, "goes on with a run")                                         \
@@ -45,11 +45,12 @@ typedef enum skn_link_purpose {
 
 typedef struct skn_link skn_link_t;
 
-/* The sentence of `reason`, and its name; static. NULL beyond the table. */
+/* The sentence of `reason`, and its name; static. NULL for values outside the
+ * table. */
 const char *skn_link_reason_text(skn_link_reason_t reason);
 const char *skn_link_reason_name(skn_link_reason_t reason);
 
-/* S(NAME, its name, what it means) */
+/* S(NAME, its name, its meaning) */
 #define SKN_LINK_STATES(S)                                                     \
     S(NEW, "new", "waiting for the peer's hello")                              \
     S(LIVE, "live", "the peer answers")                                        \
@@ -64,56 +65,57 @@ typedef enum skn_link_state {
     SKN_LINK_STATE_COUNT
 } skn_link_state_t;
 
-/* "new", "live", ...; static. NULL beyond the table. */
+/* "new", "live", ...; static. NULL for values outside the table. */
 const char *skn_link_state_name(skn_link_state_t state);
 
-/* 0 means the default where one is named. */
+/* 0 means the default where one is given. */
 typedef struct skn_link_options {
     const char *node_name, *peer_name; /* for sentences only; copied */
-    uint32_t node, peer; /* places in the list of nodes; differ. 0: the first */
+    uint32_t node, peer; /* indices in the list of nodes; differ; 0: first */
     uint8_t run[SKN_LINK_RUN_BYTES]; /* all zero: adopt that of node 0 */
     uint64_t incarnation; /* not 0; random for each start of the process */
     /* Both ends must have the same, or the link dies with a sentence. */
     uint64_t config_hash, schemas_hash, data_hash;
-    uint8_t purpose; /* skn_link_purpose_t; the same, and looked at first */
+    uint8_t purpose; /* skn_link_purpose_t; the same, and compared first */
     size_t fragment_bytes;   /* 64 KiB; within 1 and SKN_FRAGMENT_BYTES_MAX */
-    size_t window_bytes;     /* 8 MiB; what the peer may have sent beyond what
-                              * skn_link_record has taken; at most 1 GiB */
+    size_t window_bytes;     /* 8 MiB, at most 1 GiB; bytes that the peer may
+                              * send beyond those that skn_link_record has
+                              * taken */
     size_t record_bytes_max; /* SKN_RECORD_BYTES_MAX, and at most that; the
                               * longest record that the peer may send */
-    size_t queue_bytes_max;  /* 256 MiB; skn_link_send is busy above it */
+    size_t queue_bytes_max;  /* 256 MiB; beyond it sends are SKN_BUSY */
     uint64_t ack_delay_ns;   /* 5 ms */
     uint64_t pulse_ns;       /* 1 s, between two pulses */
     uint64_t suspect_ns;     /* 4 s without an answer: SKN_LINK_SUSPECT */
     uint64_t silence_ns;     /* 10 s: SKN_LINK_DEAD; UINT64_MAX: never */
 } skn_link_options_t;
 
-/* What goes onto the wire: two frames of one multipart message. */
+/* One fragment on the wire: two frames of one multipart message. */
 typedef struct skn_fragment {
     skn_frame_t header, body; /* the body may be empty */
 } skn_fragment_t;
 
 typedef struct skn_link_counts {
-    /* Totals since the start. "sent" counts what skn_link_next gave. */
+    /* Totals since the start. "sent" counts what skn_link_next returned. */
     uint64_t records_sent, record_bytes_sent;
     uint64_t records_taken, record_bytes_taken;
     uint64_t fragments_sent, header_bytes_sent, body_bytes_sent;
     uint64_t fragments_taken, header_bytes_taken, body_bytes_taken;
     uint64_t resent_fragments, resent_bytes; /* a part of those sent */
     uint64_t timeouts, connects;
-    uint64_t duplicate_fragments, out_of_order_fragments; /* taken */
+    uint64_t duplicate_fragments, out_of_order_fragments; /* of those taken */
     uint64_t refused[SKN_LINK_REASON_COUNT]; /* not among those taken */
-    /* Now. */
-    uint64_t queue_bytes;     /* given to skn_link_send and not acked */
+    /* Current values. */
+    uint64_t queue_bytes;     /* passed to skn_link_send and not acknowledged */
     uint64_t in_flight_bytes; /* of those, sent */
-    uint64_t credit_bytes;    /* what may be sent beyond what was sent */
-    uint64_t arrived_bytes;   /* here, and not yet taken as records */
+    uint64_t credit_bytes;    /* bytes that may be sent beyond those sent */
+    uint64_t arrived_bytes;   /* received, and not yet taken as records */
     uint64_t memory_bytes;    /* allocated for both streams */
     uint64_t fragment_bytes;  /* the size of fragments that the rate allows */
-    uint64_t rtt_ns, rtt_min_ns; /* data lane, smoothed; least. 0: unknown */
+    uint64_t rtt_ns, rtt_min_ns; /* data lane, smoothed; minimum. 0: unknown */
     uint64_t pulse_rtt_ns;       /* of the last answered pulse. 0: unknown */
-    uint64_t bytes_per_second; /* acked, smoothed over busy times. 0: unknown */
-    uint64_t silent_ns;        /* since the last answer, at the last tick */
+    uint64_t bytes_per_second;   /* acked when busy, smoothed. 0: unknown */
+    uint64_t silent_ns;          /* since the last answer, at the last tick */
 } skn_link_counts_t;
 
 /* --- life ---------------------------------------------------------------- */
@@ -124,47 +126,49 @@ skn_link_t *skn_link_new(const skn_link_options_t *options, skn_error_t *error);
 void skn_link_destroy(skn_link_t **link);
 
 skn_link_state_t skn_link_state(const skn_link_t *link);
-/* Why the link is SKN_LINK_DEAD; NULL unless it is. With a hint. Lives as long
+/* Why the link is SKN_LINK_DEAD, with a hint; NULL unless it is. Lives as long
  * as the link. */
 const skn_error_t *skn_link_failure(const skn_link_t *link);
 void skn_link_count(const skn_link_t *link, skn_link_counts_t *counts);
 
-/* The run that the link belongs to: given, or adopted from node 0 by its
- * hello; false (and all zero) as long as there is none. A node that adopts one
- * passes it on to its other links. Ignored where a link has a run already. */
+/* The run that the link belongs to: set, or adopted from the hello of node 0;
+ * false (and all zero) as long as there is none. A node that adopts one passes
+ * it on to its other links. Ignored where a link has a run already. */
 bool skn_link_run(const skn_link_t *link, uint8_t run[SKN_LINK_RUN_BYTES]);
 void skn_link_set_run(skn_link_t *link, const uint8_t run[SKN_LINK_RUN_BYTES]);
 
-/* Makes the link DEAD because of `error` of our own (a record that cannot be
- * decoded, the end of the run); the peer is told that we gave up. Nothing
- * where it is DEAD or DONE. */
+/* Makes the link DEAD because of an `error` of our own (a record that cannot be
+ * decoded, the end of the run); the peer is informed. Does nothing if the link
+ * is DEAD or DONE. */
 void skn_link_fail(skn_link_t *link, const skn_error_t *error);
 
 /* --- records ------------------------------------------------------------- */
 
-/* Queues one record: the bytes of all frames in a row, 1 to
+/* Queues one record: the bytes of all frames in sequence, 1 to
  * SKN_RECORD_BYTES_MAX of them together; copies. May be called in any state
  * that is not DEAD, also before the hello. SKN_BAD_MESSAGE (empty or too long),
  * SKN_BUSY (more than queue_bytes_max are queued; call again when
- * skn_link_queued_bytes has gone down), SKN_UNAVAILABLE (finished, or DEAD: the
+ * skn_link_queued_bytes has fallen), SKN_UNAVAILABLE (finished, or DEAD: the
  * failure), SKN_NO_MEMORY. Nothing is queued then. */
 skn_status_t skn_link_send(skn_link_t *link, const skn_frame_t *frame,
                            size_t frame_count, skn_error_t *error);
-/* What was queued and is not acked yet: so that the driver can throttle. */
+/* Bytes that were queued and are not acknowledged yet: lets the driver
+ * throttle. */
 size_t skn_link_queued_bytes(const skn_link_t *link);
-/* The same as places in the stream: where what was queued last ends, and what
- * lies below what is acked. Neither goes back. */
+/* The same as offsets in the stream: the end of the queued bytes, and the end
+ * of the acknowledged bytes. Neither goes back. */
 uint64_t skn_link_queued_end(const skn_link_t *link);
 uint64_t skn_link_acked_end(const skn_link_t *link);
 
 /* The next complete record of the peer, once and in order; false: none. Valid
- * until the next call of this function or of skn_link_destroy; at any address.
- * Taking it gives the peer credit. Works after the end of a link too. */
+ * until the next call of this function or of skn_link_destroy; at any
+ * alignment. Taking it gives the peer credit. Works after the end of a link
+ * too. */
 bool skn_link_record(skn_link_t *link, skn_frame_t *record);
 
-/* Nothing more will be sent. The link is DONE when all of ours is acked and
- * the peer's end was reached by skn_link_record. Go on driving it for a while
- * (SKN_LINK_LINGER_NS) after that: our last ack may have been lost. */
+/* Declares that no more records will be sent. The link is DONE when all of our
+ * bytes are acknowledged and skn_link_record has reached the peer's end. Drive
+ * it for SKN_LINK_LINGER_NS after that: our last ack may have been lost. */
 void skn_link_finish(skn_link_t *link);
 #define SKN_LINK_LINGER_NS UINT64_C(2000000000)
 /* The peer has finished, and all of its records have been taken. */
@@ -172,37 +176,37 @@ bool skn_link_ended(const skn_link_t *link);
 
 /* --- fragments ----------------------------------------------------------- */
 
-/* The data lane to the peer was (re)connected: a hello goes out, and what is
- * not acked goes out again. Between disconnected and connected (and at first)
- * skn_link_next gives nothing; the pulse lane has no such state. */
+/* The data lane to the peer was (re)connected: a hello is sent, and bytes that
+ * are not acknowledged are sent again. Between disconnected and connected (and
+ * at first) skn_link_next returns nothing; the pulse lane has no such state. */
 void skn_link_connected(skn_link_t *link, uint64_t now_ns);
 void skn_link_disconnected(skn_link_t *link, uint64_t now_ns);
 
 /* The next fragment for the data lane, or for the pulse lane; false: nothing
- * now. It counts as sent: ask only when the lane can take it (what is lost
- * comes again, after a time). Pointers are valid until the next call of the
- * same function, of skn_link_send, _take, _connected or _destroy. A DEAD link
- * still gives the fragment that tells the peer why. */
+ * now. It counts as sent, so call this only when the lane can take it (a lost
+ * fragment is sent again after a time). Pointers are valid until the next call
+ * of the same function, of skn_link_send, _take, _connected or _destroy. A DEAD
+ * link still returns the fragment that reports the reason to the peer. */
 bool skn_link_next(skn_link_t *link, uint64_t now_ns, skn_fragment_t *fragment);
 bool skn_link_next_pulse(skn_link_t *link, uint64_t now_ns,
                          skn_fragment_t *fragment);
 
-/* Anything that came from the peer, on either lane: any bytes at all. Either it
- * is used (also as a duplicate), or SKN_BAD_MESSAGE: it is counted by its
- * reason, and changes nothing else; or SKN_NO_MEMORY, and it will come again.
- * A hello that does not fit, a record that cannot be, or the peer's own word
- * make the link DEAD; the status is then that of skn_link_failure. The frames
- * are only read. */
+/* Takes a fragment from the peer, on either lane; it may be any bytes. Either
+ * it is used (also as a duplicate), or it is counted by its reason and changes
+ * nothing else (SKN_BAD_MESSAGE), or it will be sent again (SKN_NO_MEMORY). A
+ * hello that does not fit, an invalid record, or a refusal from the peer make
+ * the link DEAD; the status is then that of skn_link_failure. The frames are
+ * only read. */
 skn_status_t skn_link_take(skn_link_t *link, uint64_t now_ns,
                            skn_frame_t header, skn_frame_t body,
                            skn_error_t *error);
 
 /* --- time ---------------------------------------------------------------- */
 
-/* When skn_link_tick wants to be called; UINT64_MAX: time changes nothing. What
- * skn_link_next would give already does not count. */
+/* The time at which skn_link_tick must be called; UINT64_MAX: time changes
+ * nothing. Fragments that skn_link_next would return already do not count. */
 uint64_t skn_link_due_ns(const skn_link_t *link, uint64_t now_ns);
-/* Lets timers run: delayed acks, resending, pulses, silence. */
+/* Runs the timers: delayed acks, resending, pulses, silence. */
 void skn_link_tick(skn_link_t *link, uint64_t now_ns);
 
 #endif

@@ -1,13 +1,12 @@
-/* link_hello.c - who the peer of a link is, and why a link dies.
+/* link_hello.c - the handshake of a link: hellos, and refusals that end it.
  *
- * This file owns: hellos and refusals. A start of the peer is believed when its
- * hello echoes the number of our own start: so it lives now, and is no
- * leftover of a connection that was. Only such a hello can end a link.
+ * A start of the peer is trusted when its hello echoes the incarnation of our
+ * own start: it is alive now, and not left over from an earlier connection.
+ * Only such a hello can end a link.
  *
  *     a: hello(a, -)      ->
  *                         <-  hello(b, a)   b heard a: a is established with b
  *     a: hello(a, b)      ->                b is established with a
- *
  * SPDX-License-Identifier: Apache-2.0 */
 #include <string.h>
 
@@ -18,7 +17,7 @@ typedef struct refusal {
     const char *text, *remote, *hint;
 } refusal_t;
 
-/* That of `code`, or of "gave up" for a code of a later version. */
+/* The refusal of `code`, or "gave up" for a code of a later version. */
 static refusal_t
 refusal_of(uint64_t code)
 {
@@ -60,7 +59,7 @@ skn_link_die(skn_link_t *link, skn_refusal_t refusal)
     skn_link_die_of(link, refusal, &error);
 }
 
-/* --- saying -------------------------------------------------------------- */
+/* --- sending ------------------------------------------------------------- */
 
 void
 skn_link_want_hello(skn_link_t *link, uint64_t to, bool wants_answer)
@@ -71,7 +70,7 @@ skn_link_want_hello(skn_link_t *link, uint64_t to, bool wants_answer)
         link->hello_wants = true;
 }
 
-/* Whether the hello that is due would say what the last one said. */
+/* Whether the hello that is due would repeat the last one. */
 static bool
 is_repeated(const skn_link_t *link)
 {
@@ -113,7 +112,7 @@ skn_link_say_hello(skn_link_t *link, skn_fragment_t *fragment)
     link->hello_at_ns = link->now_ns + SKN_HELLO_NS;
     if (to == 0 && link->established)
         to = link->peer_incarnation;
-    /* Another start than the one we know: nothing of our streams is its. */
+    /* Another start than the one we know: our streams do not apply to it. */
     bool other = link->established && to != link->peer_incarnation;
     skn_fragment_header_t header =
         skn_link_header(link, SKN_FRAGMENT_HELLO, to);
@@ -145,7 +144,7 @@ skn_link_say_refusal(skn_link_t *link, skn_fragment_t *fragment)
                    (skn_frame_t){ link->body, SKN_REFUSAL_BYTES }, fragment);
 }
 
-/* --- taking -------------------------------------------------------------- */
+/* --- receiving ----------------------------------------------------------- */
 
 static bool
 has_run(const skn_fragment_header_t *header)
@@ -168,8 +167,8 @@ purpose_text(uint64_t purpose)
     }
 }
 
-/* One node goes on with a run, the other one begins it, or predicts: then
- * their plans differ, and with them all that is compared next. */
+/* One node resumes a run, and the other begins one or predicts: then their
+ * plans differ, and with them all that is compared next. */
 static void
 die_of_purpose(skn_link_t *link, uint64_t other)
 {
@@ -184,7 +183,8 @@ die_of_purpose(skn_link_t *link, uint64_t other)
     skn_link_die_of(link, SKN_REFUSAL_PURPOSE, &error);
 }
 
-/* A hello of a start that hears us: are we of one mind? */
+/* Takes a hello of a start that receives from us: compares configs, schemas and
+ * data. */
 static void
 establish(skn_link_t *link, const skn_fragment_header_t *header,
           const skn_hello_t *hello)
@@ -207,7 +207,7 @@ establish(skn_link_t *link, const skn_fragment_header_t *header,
     }
 }
 
-/* What a hello from another run means. */
+/* Takes a hello from another run. */
 static skn_status_t
 take_foreign(skn_link_t *link, const skn_fragment_header_t *header,
              skn_link_reason_t *reason, skn_error_t *error)
@@ -224,7 +224,7 @@ take_foreign(skn_link_t *link, const skn_fragment_header_t *header,
                     link->peer_name);
 }
 
-/* A hello that has our start's number in it. */
+/* Takes a hello that echoes our incarnation. */
 static skn_status_t
 take_echo(skn_link_t *link, const skn_fragment_header_t *header,
           const skn_hello_t *hello, skn_link_reason_t *reason,
@@ -235,7 +235,7 @@ take_echo(skn_link_t *link, const skn_fragment_header_t *header,
     if (known && header->incarnation != link->peer_incarnation) {
         if (skn_link_is_open(link))
             skn_link_die(link, SKN_REFUSAL_RESTARTED);
-        link->refusal = SKN_REFUSAL_RESTARTED; /* DONE is no news to it */
+        link->refusal = SKN_REFUSAL_RESTARTED; /* it need not know of DONE */
         link->refusal_to = header->incarnation;
         link->refusal_due = true;
         return skn_fail(error, SKN_BAD_MESSAGE,
@@ -247,7 +247,7 @@ take_echo(skn_link_t *link, const skn_fragment_header_t *header,
         return skn_fail(error, SKN_BAD_MESSAGE,
                         "node '%s': an ack of what was never sent",
                         link->peer_name);
-    if (!link->has_run || !has_run(header)) { /* one of us has none yet */
+    if (!link->has_run || !has_run(header)) { /* one of us has no run yet */
         bool adopts = !link->has_run && has_run(header) && header->node == 0;
         if (!adopts) {
             skn_link_want_hello(link, header->incarnation, false);
@@ -259,7 +259,7 @@ take_echo(skn_link_t *link, const skn_fragment_header_t *header,
     if (!known)
         establish(link, header, hello);
     if (link->state == SKN_LINK_DEAD)
-        return SKN_OK; /* its failure says more */
+        return SKN_OK; /* its failure is more specific */
     (void)skn_link_take_acks(link, header);
     if (hello->wants_answer)
         skn_link_want_hello(link, header->incarnation, false);
@@ -309,7 +309,7 @@ skn_link_take_refusal(skn_link_t *link, const skn_fragment_header_t *header,
                    link->peer_name, why.remote);
     (void)skn_fail_hint(&failure, why.status, "%s", why.hint);
     skn_link_die_of(link, SKN_REFUSAL_GAVE_UP, &failure);
-    link->refusal_due = false; /* it knows */
+    link->refusal_due = false; /* it knows already */
     return SKN_OK;
 }
 

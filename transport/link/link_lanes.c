@@ -1,13 +1,14 @@
-/* link_lanes.c - what leaves a link on its two lanes, and what comes.
+/* link_lanes.c - sends and receives the fragments of a link on its two lanes.
  *
- * This file owns: the order in which things leave, and what is looked at before
- * anything that came is used. SPDX-License-Identifier: Apache-2.0 */
+ * This file owns: the order in which fragments leave, and the checks of a
+ * received fragment before it is used.
+ * SPDX-License-Identifier: Apache-2.0 */
 #include <assert.h>
 #include <string.h>
 
 #include "transport/link/link_state.h"
 
-/* --- what leaves --------------------------------------------------------- */
+/* --- sending ------------------------------------------------------------- */
 
 uint64_t
 skn_link_stamp(const skn_link_t *link)
@@ -29,7 +30,7 @@ skn_link_header(const skn_link_t *link, skn_fragment_type_t type, uint64_t to)
     return header;
 }
 
-/* What both lanes say. */
+/* Adds the fields that both lanes send. */
 static void
 add_credit(skn_link_t *link, skn_fragment_header_t *header)
 {
@@ -144,9 +145,10 @@ skn_link_next_pulse(skn_link_t *link, uint64_t now_ns, skn_fragment_t *fragment)
     return true;
 }
 
-/* --- what comes ---------------------------------------------------------- */
+/* --- receiving ----------------------------------------------------------- */
 
-/* An echo says when the peer was alive for sure, and how long the way is. */
+/* An echo shows a time at which the peer was alive, and gives the round
+ * trip. */
 static void
 take_echo(skn_link_t *link, const skn_fragment_header_t *header)
 {
@@ -173,7 +175,7 @@ skn_link_take_acks(skn_link_t *link, const skn_fragment_header_t *header)
     take_echo(link, header);
     if (header->credit > sending->credit)
         sending->credit = header->credit;
-    if (header->credit != 0) /* it speaks of acks at all */
+    if (header->credit != 0) /* the header has acks */
         skn_sending_acked(sending, link->now_ns, header->ack, header->held);
     return true;
 }
@@ -247,7 +249,7 @@ refuse(const skn_link_t *link, skn_link_reason_t *reason, skn_link_reason_t why,
                     link->peer_name, skn_link_reason_text(why));
 }
 
-/* A fragment that is neither hello nor refusal. */
+/* Takes a fragment that is neither hello nor refusal. */
 static skn_status_t
 take_other(skn_link_t *link, const skn_fragment_header_t *header,
            skn_frame_t body, skn_link_reason_t *reason, skn_error_t *error)

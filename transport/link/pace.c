@@ -1,26 +1,26 @@
-/* pace.c - how fast a link answers, and how much it carries.
+/* pace.c - estimates the round trip and the rate of a link.
  *
- * This file owns: the two filters. SPDX-License-Identifier: Apache-2.0 */
+ * This file owns: the two filters.
+ * SPDX-License-Identifier: Apache-2.0 */
 #include "transport/link/pace.h"
 
 #include "transport/link/fragment.h"
 
 #define STRETCH_NS_MIN UINT64_C(25000000)
-/* A rate is believed upwards after one stretch, downwards after some, and only
- * if the sender could have sent more: if as much as this is still under way.
- * Less than this says nothing at all. */
+/* A rate is raised after one period, lowered after several, and only if the
+ * sender could have sent more: if at least this much is still in flight. Fewer
+ * bytes than this are not a sample. */
 #define STRETCHES_DOWN 2u
 #define PACE_BURST_BYTES_MIN 16384u
-/* How long one fragment may hold up the wire. Far below a quarter of libzmq's
- * 3 s between two heartbeats, which only count between whole frames: acks wait
+/* How long one fragment may occupy the wire. Far below a quarter of libzmq's 3
+ * s between two heartbeats, which only count between whole frames: acks wait
  * behind it too. At 125 kB/s its header is then half a percent. */
 #define FRAGMENT_SECONDS 0.1
-/* Before the rate is known: the thinnest wire that we promise something for,
- * 256 kbit/s. */
+/* Before the rate is known: the slowest wire that we support, 256 kbit/s. */
 #define RATE_FIRST 32000.0
-/* What may be under way: so many times (round trip and a little) x rate. Twice,
- * as in BBR (Cardwell 2016), so that the rate grows while there is room, and
- * since acks stand in the queue of the other direction. */
+/* The bytes in flight: this times (round trip and a little) x rate. Twice, as
+ * in BBR (Cardwell 2016), so that the rate grows while there is room, and since
+ * acks wait in the queue of the other direction. */
 #define FLIGHT_GAIN 2.0
 #define QUEUE_NS UINT64_C(50000000)
 #define FLIGHT_FRAGMENTS_MIN 4.0
@@ -32,7 +32,7 @@ skn_pace_round_trip(skn_pace_t *pace, uint64_t rtt_ns)
     if (rtt_ns > SKN_ROUND_TRIP_NS_MAX)
         return;
     if (rtt_ns == 0)
-        rtt_ns = 1; /* 0 is "unknown" */
+        rtt_ns = 1; /* 0 means unknown */
     if (pace->rtt_ns == 0) {
         pace->rtt_ns = pace->rtt_min_ns = rtt_ns;
         pace->rtt_deviation_ns = rtt_ns / 2;
@@ -52,8 +52,8 @@ skn_pace_timeout_ns(const skn_pace_t *pace, uint32_t timeouts)
     uint64_t wait = SKN_TIMEOUT_NS_FIRST;
     if (pace->rtt_ns > 0)
         wait = pace->rtt_ns + 4 * pace->rtt_deviation_ns;
-    /* A fragment that has just begun to leave, and the one behind it; both may
-     * have been cut when nothing was known. */
+    /* A fragment that has just started to leave, and the one behind it; both
+     * may have been cut before the rate was known. */
     size_t fragment_bytes =
         skn_pace_fragment_bytes(pace, SKN_FRAGMENT_BYTES_MAX);
     if (fragment_bytes < SKN_FRAGMENT_BYTES_FIRST)
@@ -89,8 +89,8 @@ skn_pace_cut(skn_pace_t *pace)
     pace->busy = false;
 }
 
-/* The shortest time over which acks are counted, `count` times: acks come in
- * bunches, and none in the first round trip. */
+/* The shortest time over which acks are counted, `count` times: acks arrive in
+ * bursts, and none in the first round trip. */
 static uint64_t
 stretch_ns(const skn_pace_t *pace, uint64_t count)
 {

@@ -1,8 +1,7 @@
-/* receiving.c - the half of a link that receives: fragments, until they are
- * records again.
+/* receiving.c - the receiving half of a link: assembles records from fragments.
  *
- * This file owns: what is kept of what comes, and the record at the head. It
- * believes no length: memory grows with the bytes that have come.
+ * This file owns: the bytes that are kept, and the record at the head. It
+ * trusts no length: memory grows with the bytes that have arrived.
  * SPDX-License-Identifier: Apache-2.0 */
 #include "transport/link/receiving.h"
 
@@ -13,7 +12,7 @@
 
 #include "transport/link/sending.h"
 
-/* A buffer for the head up to this is kept for the next record. */
+/* A buffer for the head up to this size is kept for the next record. */
 #define KEPT_BYTES_MAX ((size_t)1 << 23)
 #define CAPACITY_MIN 4096u
 
@@ -41,7 +40,7 @@ skn_receiving_credit(const skn_receiving_t *receiving)
 
 /* --- fragments ----------------------------------------------------------- */
 
-/* Adds [from, to) to the stretches behind gaps. False: there are too many. */
+/* Adds [from, to) to the ranges behind gaps. False: there are too many. */
 static bool
 hold(skn_receiving_t *receiving, uint64_t from, uint64_t to)
 {
@@ -64,7 +63,7 @@ hold(skn_receiving_t *receiving, uint64_t from, uint64_t to)
     return true;
 }
 
-/* Whether all of [from, to) stands behind a gap already. */
+/* Whether all of [from, to) is held behind a gap already. */
 static bool
 is_held(const skn_receiving_t *receiving, uint64_t from, uint64_t to)
 {
@@ -74,7 +73,7 @@ is_held(const skn_receiving_t *receiving, uint64_t from, uint64_t to)
     return false;
 }
 
-/* `arrived` may have reached the first stretches. */
+/* Merges held ranges that `arrived` has reached. */
 static void
 close_gaps(skn_receiving_t *receiving)
 {
@@ -125,8 +124,8 @@ break_off(skn_receiving_t *receiving, skn_error_t *error)
     return false;
 }
 
-/* Reads what is here of the length of the record at the head, byte by byte: a
- * window may be smaller than a length. */
+/* Reads the bytes of the length of the record at the head that have arrived,
+ * one by one: a window may be smaller than a length. */
 static bool
 read_length(skn_receiving_t *receiving, skn_error_t *error)
 {
@@ -156,7 +155,7 @@ read_length(skn_receiving_t *receiving, skn_error_t *error)
     return true;
 }
 
-/* Room for `bytes` of the head, growing by halves again. */
+/* Makes room for `bytes` of the head, growing by half each time. */
 static bool
 grow(skn_receiving_t *receiving, size_t bytes, skn_error_t *error)
 {

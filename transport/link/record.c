@@ -1,10 +1,10 @@
-/* record.c - heads of records, written and read.
+/* record.c - writes and reads the heads of records.
  * SPDX-License-Identifier: Apache-2.0 */
 #include "transport/link/record.h"
 
 #include <string.h>
 
-/* Of a kind's line in the table. */
+/* A kind's line of the table. */
 typedef struct record_form {
     skn_record_kind_t kind;
     size_t frames_min, frames_max;
@@ -36,7 +36,7 @@ skn_record_write(const skn_record_t *record, const skn_wire_t *wire,
     lead[0] = (uint8_t)record->kind;
     memcpy(lead + 4, &record->edge, sizeof(record->edge));
     memcpy(lead + 8, &record->number, sizeof(record->number));
-    if (count > 0) { /* as skn_wire_flatten has it */
+    if (count > 0) { /* as skn_wire_flatten writes it */
         uint32_t start[2] = { (uint32_t)count, 0 };
         memcpy(lead + bytes, start, sizeof(start));
         bytes += sizeof(start);

@@ -1,4 +1,4 @@
-/* record.h - what one node tells another, once a link carries it in order.
+/* record.h - the records that a link carries in order from one node to another.
  *
  * A record is a head of 16 bytes, little-endian, and for some kinds frames in
  * the flat form of schema.h (counts and sizes, then the frames):
@@ -9,13 +9,13 @@
  *     credit   `number` more messages may be sent on the edge
  *     end      no more messages come on the edge
  *     ready    all actors of the node are ready
- *     stop     the node was asked to come to a good end soon
+ *     stop     the node was asked to stop: it ends cleanly soon
  *     fail     the node has failed; number: its status; one frame: its sentence
- *     ask      what has your process used? number: of the question
- *     usage    the answer; number: of the question; one frame of four u64: CPU
+ *     ask      requests the peer's usage; number: of the request
+ *     usage    the answer; number: of the request; one frame of four u64: CPU
  *              ns, resident bytes, bytes sent, bytes received
- *     ended    all actors of the node have ended; only answers still come
- * Pure. docs/wire.md draws it for other implementations.
+ *     ended    all actors of the node have ended; only answers follow
+ * Pure. docs/wire.md describes it for other implementations.
  * SPDX-License-Identifier: Apache-2.0 */
 #ifndef TRANSPORT_LINK_RECORD_H
 #define TRANSPORT_LINK_RECORD_H
@@ -26,7 +26,7 @@
 #include "skein/error.h"
 #include "transport/message/schema.h"
 
-/* K(NAME, code, whether frames follow, fewest, most of them). */
+/* K(NAME, code, whether frames follow, fewest of them, most of them). */
 #define SKN_RECORD_KINDS(K)                                                    \
     K(MESSAGE, 1, 1, SKN_FRAMES_MAX)                                           \
     K(CREDIT, 2, 0, 0)                                                         \
@@ -54,13 +54,13 @@ typedef struct skn_record {
 #define SKN_RECORD_HEAD_BYTES 16u
 #define SKN_RECORD_LEAD_BYTES (SKN_RECORD_HEAD_BYTES + 8 + 8 * SKN_FRAMES_MAX)
 
-/* The frames of a record, as a link takes them: frame 0 is made in `lead`
- * (SKN_RECORD_LEAD_BYTES), the others are those of `wire` (NULL: none).
- * `frame` has room for SKN_FRAMES_MAX + 1. Returns how many. */
+/* The frames of a record, as a link takes them: frame 0 is built in `lead`
+ * (SKN_RECORD_LEAD_BYTES), the others are those of `wire` (NULL: none). `frame`
+ * has room for SKN_FRAMES_MAX + 1. Returns the number of frames. */
 size_t skn_record_write(const skn_record_t *record, const skn_wire_t *wire,
                         uint8_t *lead, skn_frame_t *frame);
 
-/* Reads what a peer has sent, which may be anything. The frames of `wire`
+/* Reads a record from a peer, which may be any bytes. The frames of `wire`
  * point into `bytes`. SKN_BAD_MESSAGE. */
 skn_status_t skn_record_read(skn_frame_t bytes, skn_record_t *record,
                              skn_wire_t *wire, skn_error_t *error);

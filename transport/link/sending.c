@@ -1,9 +1,10 @@
-/* sending.c - the half of a link that sends: records, until they are acked.
+/* sending.c - the sending half of a link: keeps records until acknowledged.
  *
- * This file owns: what leaves when, and what leaves again. Three reasons for
- * that: a new connection (everything unacked), a gap that the peer reports
- * longer than disorder would last (the gap), and a timeout (from the first
- * unacked byte on, slowly at first, as in TCP; RFC 5681, 6298, 8985).
+ * This file owns: the order of sending, and of sending again. There are three
+ * reasons to send again: a new connection (all unacknowledged bytes), a gap
+ * that the peer reports for longer than reordering would last (the gap), and a
+ * timeout (from the first unacknowledged byte on, slowly at first, as in TCP;
+ * RFC 5681, 6298, 8985).
  * SPDX-License-Identifier: Apache-2.0 */
 #include "transport/link/sending.h"
 
@@ -70,9 +71,9 @@ skn_sending_in_flight(const skn_sending_t *sending)
     return sending->next - sending->acked;
 }
 
-/* --- what leaves --------------------------------------------------------- */
+/* --- sending ------------------------------------------------------------- */
 
-/* Everything from the first unacked byte on is to leave again. */
+/* All bytes from the first unacknowledged one on are to be sent again. */
 static void
 go_back(skn_sending_t *sending)
 {
@@ -100,7 +101,7 @@ skn_sending_disconnected(skn_sending_t *sending)
     sending->connected = false;
 }
 
-/* How much of [next, end) may leave as one piece; 0: nothing now. */
+/* How much of [next, end) may be sent as one piece; 0: nothing now. */
 static size_t
 allowed_bytes(const skn_sending_t *sending, size_t most)
 {
@@ -114,7 +115,7 @@ allowed_bytes(const skn_sending_t *sending, size_t most)
         flight_max = sending->flight_max;
     if (in_flight > 0 && in_flight + whole > flight_max)
         return 0;
-    /* No crumbs for the last bytes of credit: more will come. */
+    /* No tiny fragment for the last bytes of credit: more will follow. */
     if (credit < whole && in_flight > 0)
         return 0;
     return (size_t)(credit < whole ? credit : whole);
@@ -204,7 +205,7 @@ skn_sending_acked(skn_sending_t *sending, uint64_t now_ns, uint64_t ack,
 {
     assert(ack <= sending->sent && held <= sending->sent);
     if (ack < sending->acked)
-        return; /* an older one, overtaken */
+        return; /* an earlier one, overtaken */
     if (ack > sending->acked) {
         progress(sending, now_ns, ack);
         sending->gap_due_ns = 0;
@@ -229,8 +230,8 @@ skn_sending_due_ns(const skn_sending_t *sending)
     return due_ns;
 }
 
-/* The gap counts as a loss: what of it did not leave twice does so now. What
- * lies beyond `next` leaves anyway. */
+/* The gap counts as a loss: those of its bytes that were not sent twice are
+ * sent again now. Bytes beyond `next` will be sent anyway. */
 static void
 fill_gap(skn_sending_t *sending)
 {

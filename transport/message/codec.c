@@ -1,8 +1,8 @@
-/* codec.c - messages to frames, and frames back to messages.
+/* codec.c - encodes messages as frames, and decodes frames to messages.
  *
- * This file owns: the wire form of a message (drawn in schema.h), and the one
- * place where bytes of a stranger become a struct. What it lets through obeys
- * the schema; the memory it takes is bounded by the bytes that came.
+ * This file owns: the wire form of a message (drawn in schema.h), and the only
+ * code that turns bytes of a peer into a struct. A message that it accepts
+ * obeys the schema; the memory it allocates is bounded by the bytes received.
  * SPDX-License-Identifier: Apache-2.0 */
 #include <assert.h>
 #include <inttypes.h>
@@ -14,14 +14,14 @@
 #include "transport/message/field.h"
 #include "transport/message/walk.h"
 
-/* First chunk of the zone that msgpack-c puts values into: an array of all
- * fields, each a run, at 24 bytes a value, fits. */
+/* First chunk of the zone in which msgpack-c stores values: large enough for an
+ * array of all fields, each a run, at 24 bytes a value. */
 #define ZONE_BYTES 4096u
 
 struct skn_scratch {
-    msgpack_zone zone;   /* values of the header in hand */
-    size_t header_bytes; /* written so far */
-    /* Only the first page of it is ever touched by most messages. */
+    msgpack_zone zone;   /* values of the current header */
+    size_t header_bytes; /* bytes written so far */
+    /* Most messages touch only its first page. */
     char header[SKN_HEADER_BYTES_MAX];
 };
 
@@ -51,7 +51,7 @@ skn_scratch_destroy(skn_scratch_t **scratch)
 
 /* --- encode -------------------------------------------------------------- */
 
-/* msgpack-c's way out; not 0 stops the packing. */
+/* Output function for msgpack-c; a result other than 0 stops the packing. */
 static int
 write_header(void *target, const char *bytes, size_t byte_count)
 {
@@ -156,13 +156,13 @@ skn_decode_id(skn_frame_t header, uint32_t *id, skn_error_t *error)
     return SKN_OK;
 }
 
-/* The header's values, one a field, what they ask for, and who reads the runs
- * that are not as they are. */
+/* The header's values, one for each field, the room that they need, and the
+ * reader of coded runs. */
 typedef struct header {
     const msgpack_object *value;
     const skn_run_reader_t *calls; /* or NULL */
     void *reader;
-    bool coded[SKN_FIELDS_MAX];    /* by field: left to the reader */
+    bool coded[SKN_FIELDS_MAX];    /* by field: the run is left to the reader */
     size_t counts[SKN_FIELDS_MAX]; /* for skn_payload_new */
 } header_t;
 
@@ -250,7 +250,8 @@ measure_text(const skn_schema_t *schema, const skn_field_t *field,
     return SKN_OK;
 }
 
-/* The types of all values, and the room that runs and strings need. */
+/* Checks the types of all values, and adds up the room that runs and strings
+ * need. */
 static skn_status_t
 measure_fields(const skn_schema_t *schema, const skn_frame_t *frame,
                skn_origin_t origin, header_t *header, skn_error_t *error)
@@ -302,7 +303,7 @@ fill_number(const skn_schema_t *schema, const skn_field_t *field,
     return SKN_OK;
 }
 
-/* Copies what was measured into the message made for it. */
+/* Copies the measured values into the message made for them. */
 static skn_status_t
 fill(const skn_schema_t *schema, const skn_frame_t *frame,
      const header_t *header, void *message, skn_error_t *error)

@@ -1,7 +1,7 @@
-/* codec.h - what the codings add to the one way in that codec.c is.
+/* codec.h - decodes messages that may have coded runs.
  *
- * Private to transport/. skn_decode reads a header and takes runs as they are;
- * with a reader, runs that the reader knows may lie in their frames otherwise.
+ * Private to transport/. skn_decode reads a header and copies the runs as they
+ * are; skn_decode_with leaves those that a run reader knows to that reader.
  * SPDX-License-Identifier: Apache-2.0 */
 #ifndef TRANSPORT_MESSAGE_CODEC_H
 #define TRANSPORT_MESSAGE_CODEC_H
@@ -12,25 +12,26 @@
 
 #include "transport/message/schema.h"
 
-/* Who reads runs that are not as they are. The calls come in this order: the
- * first for each run or bytes field, the second before memory is taken, the
- * third when everything else is in place. */
+/* Reads runs that are coded. The calls come in this order: `measure` for each
+ * run or bytes field, `admit` before memory is allocated, `fill` when
+ * everything else is in place. */
 typedef struct skn_run_reader {
-    /* Whether `frame` may be `count` items of `field`; `count` is not checked
-     * yet. *coded: leave the frame to `fill`. */
+    /* Checks that `frame` can be `count` items of `field`; `count` is not
+     * checked yet. *coded: leave the frame to `fill`. */
     skn_status_t (*measure)(void *reader, const skn_schema_t *schema,
                             const skn_field_t *field, uint64_t count,
                             skn_frame_t frame, bool *coded, skn_error_t *error);
-    /* Whether a message with this room (as skn_payload_new has it) may be. */
+    /* Checks that a message of this size is allowed; `counts` as for
+     * skn_payload_new. */
     skn_status_t (*admit)(void *reader, const skn_schema_t *schema,
                           const size_t *counts, skn_error_t *error);
-    /* Fills the runs that `measure` has called coded. */
+    /* Fills the runs that `measure` reported as coded. */
     skn_status_t (*fill)(void *reader, const skn_schema_t *schema,
                          const skn_frame_t *frame, void *message,
                          skn_error_t *error);
 } skn_run_reader_t;
 
-/* skn_decode with a reader and its state; NULL, NULL: all runs as they are. */
+/* skn_decode with a reader and its state; NULL, NULL: no run is coded. */
 skn_status_t skn_decode_with(const skn_schema_t *schema,
                              const skn_frame_t *frame, size_t frame_count,
                              skn_origin_t origin, const skn_run_reader_t *calls,

@@ -1,7 +1,7 @@
-/* coding.c - messages that cross a link, in fewer bytes.
+/* coding.c - encodes and decodes messages for a link, some runs in fewer bytes.
  *
- * This file owns: which runs of a message are coded, the memory for it, and
- * what must hold around a run before it is read. Not here: the forms of runs
+ * This file owns: which runs of a message are coded, the memory for it, and the
+ * checks of a run before it is read. Not here: the forms of runs
  * (coding_values.c, coding_numbers.c), the header (codec.c).
  * SPDX-License-Identifier: Apache-2.0 */
 #include "transport/message/coding.h"
@@ -17,18 +17,18 @@
 
 /* Items of coded runs have 32 bits: f32s and u32s. */
 #define ITEM_BYTES sizeof(float)
-/* What a byte of a coded frame can hold at most: a bit an item. */
+/* The most items that a byte of a coded frame can hold: one for each bit. */
 #define ITEMS_A_BYTE_MAX (SKN_CODING_EXPANSION_MAX / ITEM_BYTES)
 
 struct skn_coder {
     const skn_kernels_t *kernels;
-    skn_scratch_t *scratch; /* headers, both ways */
-    uint8_t *room;          /* coded frames of the message in hand */
+    skn_scratch_t *scratch; /* for headers in both directions */
+    uint8_t *room;          /* coded frames of the current message */
     size_t room_bytes;
-    size_t bytes_max; /* of the message that is decoded */
+    size_t bytes_max; /* of the decoded message */
 };
 
-/* --- words --------------------------------------------------------------- */
+/* --- names --------------------------------------------------------------- */
 
 static const char *const words[] = {
 #define C(name, word, bits, help) word,
@@ -81,9 +81,9 @@ skn_coder_destroy(skn_coder_t **coder)
     *coder = NULL;
 }
 
-/* --- what both ways share ------------------------------------------------ */
+/* --- shared by both directions ------------------------------------------- */
 
-/* How `field` is coded, or NULL: it is not. */
+/* How `field` is coded; NULL if it is not. */
 static const skn_coded_field_t *
 coded_of(const skn_schema_t *schema, const skn_field_t *field)
 {
@@ -94,7 +94,8 @@ coded_of(const skn_schema_t *schema, const skn_field_t *field)
     return NULL;
 }
 
-/* Rows by their lengths: whole rounds, and not too many. */
+/* Derives rows from their lengths: `count` must be 1 to SKN_CODED_ROUNDS_MAX
+ * whole rounds of them. */
 static skn_status_t
 rows_by_length(const skn_schema_t *schema, const skn_field_t *field,
                size_t count, skn_coded_rows_t *rows, skn_error_t *error)
@@ -143,8 +144,8 @@ find_rows(const skn_schema_t *schema, const skn_field_t *field,
 
 /* --- encode -------------------------------------------------------------- */
 
-/* Room for the coded form of every run: a run that does not shrink is sent as
- * it is, so that its own size is enough, and a byte for the form. */
+/* Allocates room for the coded form of every run: its own size, as a run that
+ * does not shrink is sent as it is, and a byte for the form. */
 static skn_status_t
 make_room(const skn_schema_t *schema, const void *message, skn_coder_t *coder,
           skn_error_t *error)
@@ -168,7 +169,7 @@ make_room(const skn_schema_t *schema, const void *message, skn_coder_t *coder,
     return SKN_OK;
 }
 
-/* Codes a run to `to`, if that makes it smaller. */
+/* Codes a run to `to` if that makes it smaller. */
 static skn_status_t
 write_run(const skn_schema_t *schema, const skn_field_t *field,
           const skn_coded_field_t *coded, const void *message,
@@ -261,8 +262,8 @@ skn_coding_round(const skn_schema_t *schema, const void *message,
 
 /* --- decode -------------------------------------------------------------- */
 
-/* A frame as long as its items is the items; a coded one is shorter, and its
- * length bounds what it can become. */
+/* A frame as long as its items holds the items themselves; a coded one is
+ * shorter, and its length bounds the items that it can become. */
 static skn_status_t
 measure(void *reader, const skn_schema_t *schema, const skn_field_t *field,
         uint64_t count, skn_frame_t frame, bool *coded, skn_error_t *error)
@@ -283,7 +284,7 @@ measure(void *reader, const skn_schema_t *schema, const skn_field_t *field,
     return SKN_OK;
 }
 
-/* Counts are within the maxima of the schema: sums fit 64 bits. */
+/* Counts are within the maxima of the schema, so that sums fit 64 bits. */
 static skn_status_t
 admit(void *reader, const skn_schema_t *schema, const size_t *counts,
       skn_error_t *error)
@@ -304,7 +305,7 @@ admit(void *reader, const skn_schema_t *schema, const size_t *counts,
     return SKN_OK;
 }
 
-/* One pass over the coded fields of the kinds that are `numbers` or not. */
+/* One pass over the coded fields: those with numbers, or those with values. */
 static skn_status_t
 fill_kind(const skn_coder_t *coder, const skn_schema_t *schema,
           const skn_frame_t *frame, void *message, bool numbers,
@@ -339,7 +340,7 @@ fill_kind(const skn_coder_t *coder, const skn_schema_t *schema,
     return SKN_OK;
 }
 
-/* Numbers first: they may be the lengths of rows of values. */
+/* Numbers are first: they may be the lengths of rows of values. */
 static skn_status_t
 fill(void *reader, const skn_schema_t *schema, const skn_frame_t *frame,
      void *message, skn_error_t *error)

@@ -1,11 +1,11 @@
-/* coding.h - messages that cross a link: fewer bytes for the same message.
+/* coding.h - encodes messages in fewer bytes for a link, and decodes them.
  *
- * The form of schema.h, with one change: the frame of a run that the schema
- * lists as coded (skn_coded_field_t) may be shorter than its items. Then its
- * first byte says in which form they follow. The header still says how many
- * there are; a run that no form makes smaller is sent as it is. Numbers that
- * are lossless to code (ids, counts, zeros) are coded always; `values` are
- * rounded as the coding says. docs/codings.md draws every form.
+ * The frames are those of schema.h, with one change: the frame of a run that
+ * the schema lists as coded (skn_coded_field_t) may be shorter than its items.
+ * Then its first byte names the form of the rest. The header still has the
+ * number of items; a run that no form makes smaller is sent as it is. Numbers
+ * that can be coded without loss (ids, counts, zeros) always are; `values` are
+ * rounded as the coding defines. docs/codings.md draws every form.
  *
  * With SKN_CODING_F32 the decoded message equals the encoded one bit for bit:
  * -0.0 and every NaN count as values, not as zeros. With the others:
@@ -14,8 +14,8 @@
  *            unbiased; |error| <= scale
  *     int4   the same with 7, two values a byte
  * In a run whose zeros may be left out (`sparse`) an item is 0 after the link
- * if and only if it was 0 before it: what a coding rounds to 0 arrives as
- * FLT_MIN, and -0.0 as +0.0 (not in f32, which changes nothing).
+ * if and only if it was 0 before it: a value that a coding rounds to 0 arrives
+ * as FLT_MIN, and -0.0 as +0.0 (not in f32, which changes nothing).
  * In int8 and int4 a row that holds a NaN or an infinity arrives as NaN (its
  * zeros may stay zero), so that the receiver sees the divergence; a row whose
  * greatest |x| is below 2^-119 (int8; 2^-123 in int4) arrives as zeros.
@@ -34,7 +34,7 @@
 #include "skein/error.h"
 #include "transport/message/schema.h"
 
-/* C(NAME, word in configs, bits a value, help), best first. */
+/* C(NAME, name in configs, bits a value, help), best first. */
 #define SKN_CODINGS(C)                                                         \
     C(F32, "f32", 32, "as they are")                                           \
     C(BF16, "bf16", 16, "the upper half of a float")                           \
@@ -50,58 +50,60 @@ typedef enum skn_coding {
 
 /* "f32", "bf16", ...; static storage. "?" for anything else. */
 const char *skn_coding_word(skn_coding_t coding);
-/* Finds the coding of that word; false, and *coding as it was: there is none.
- */
+/* Finds the coding of that name. False if there is none; *coding is then
+ * unchanged. */
 bool skn_coding_named(const char *word, skn_coding_t *coding);
 
-/* Bytes of runs that a byte of frames can become: a bitmap of zeros has 8 in a
- * byte, 4 bytes each. */
+/* Bytes of runs that one byte of frames can become: a bitmap of zeros has 8
+ * items in a byte, of 4 bytes each. */
 #define SKN_CODING_EXPANSION_MAX 32u
 
-/* Memory that one thread reuses for every encode and decode; it grows to what
- * the largest message needed. `kernels` lives for ever. NULL: no memory. */
+/* Memory that one thread reuses for every encode and decode; it grows to the
+ * size that the largest message needs. `kernels` lives forever. NULL: no
+ * memory. */
 typedef struct skn_coder skn_coder_t;
 skn_coder_t *skn_coder_new(const skn_kernels_t *kernels, skn_error_t *error);
 void skn_coder_destroy(skn_coder_t **coder);
 
-/* Validates `message` and describes it as frames. They point into the coder
- * and into the message (runs that are sent as they are), and are valid until
- * the coder's next use, while the message stays untouched. The bytes depend on
- * (schema, message, coding, key) alone: not on the instruction set, not on
- * time. `key` picks the random bits: give it the run's seed, the pipe and the
- * message's number, so that no two messages share them.
- * SKN_BAD_MESSAGE: the message breaks its schema, its rows do not fit its
- * runs, or it lends memory of this process. SKN_NO_MEMORY. */
+/* Validates `message` and describes it as frames. They point into the coder and
+ * into the message (runs that are sent as they are), and are valid until the
+ * coder's next use, while the message stays untouched. The bytes depend on
+ * (schema, message, coding, key) alone, not on the instruction set or on time.
+ * `key` selects the random bits: derive it from the run's seed, the pipe and
+ * the message's number, so that no two messages share them.
+ * SKN_BAD_MESSAGE: the message breaks its schema, its rows do not fit its runs,
+ * or it lends memory of this process. SKN_NO_MEMORY. */
 skn_status_t skn_coding_encode(const skn_schema_t *schema, const void *message,
                                skn_coding_t coding, uint64_t key,
                                skn_coder_t *coder, skn_wire_t *wire,
                                skn_error_t *error);
 
-/* Writes to `to` what a run of `values` of the message will be for its receiver
- * if the message is encoded with this coding and key: as many numbers as it
- * has. Frames of an earlier encode are gone. SKN_BAD_MESSAGE: its rows do not
- * fit the run. SKN_NO_MEMORY. */
+/* Writes to `to` the numbers that the receiver will have for a run of `values`
+ * if the message is encoded with this coding and key; `to` has room for all
+ * items of the run. Invalidates the frames of an earlier encode.
+ * SKN_BAD_MESSAGE: the rows do not fit the run. SKN_NO_MEMORY. */
 skn_status_t skn_coding_round(const skn_schema_t *schema, const void *message,
                               const char *field, skn_coding_t coding,
                               uint64_t key, skn_coder_t *coder, float *to,
                               skn_error_t *error);
 
 /* Makes a message of `schema` in `pool` out of frames that may hold anything;
- * which coding was used stands in the frames. Either *message is valid (as
- * skn_decode has it, and its rows fit its runs) and held once, or it is NULL
- * and the status is SKN_BAD_MESSAGE or SKN_NO_MEMORY.
+ * the frames themselves name the coding. Either *message is valid (as after
+ * skn_decode, and its rows fit its runs) and held once, or it is NULL and the
+ * status is SKN_BAD_MESSAGE or SKN_NO_MEMORY.
  * Memory: the message's struct, runs and strings take at most `bytes_max`
  * bytes, and at most SKN_CODING_EXPANSION_MAX times the frames' bytes (runs
- * start at cache lines: 64 bytes more a run); this is checked before anything
- * is allocated. The coder itself takes none to decode. */
+ * start at cache lines: up to 64 bytes more for each run); this is checked
+ * before anything is allocated. The coder itself allocates nothing to
+ * decode. */
 skn_status_t skn_coding_decode(const skn_schema_t *schema,
                                const skn_frame_t *frame, size_t frame_count,
                                size_t bytes_max, skn_coder_t *coder,
                                skn_pool_t *pool, void **message,
                                skn_error_t *error);
 
-/* The same; the schema is looked up in a list that ends with NULL. It is
- * skn_payload_of(*message)->schema. */
+/* The same, for a schema that is looked up in a list that ends with NULL. The
+ * schema found is skn_payload_of(*message)->schema. */
 skn_status_t skn_coding_decode_any(const skn_schema_t *const *schemas,
                                    const skn_frame_t *frame, size_t frame_count,
                                    size_t bytes_max, skn_coder_t *coder,

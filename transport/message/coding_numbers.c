@@ -1,7 +1,7 @@
-/* coding_numbers.c - runs of 32-bit numbers, in fewer bytes and without loss.
+/* coding_numbers.c - codes runs of 32-bit integers in fewer bytes without loss.
  *
  * This file owns: the forms of ids, offsets and counts (drawn in
- * docs/codings.md). All are measured, the smallest is taken.
+ * docs/codings.md). All forms are measured, and the smallest is used.
  * Varints: those of Protocol Buffers ("Encoding", Base 128 varints; zigzag).
  * SPDX-License-Identifier: Apache-2.0 */
 #include <string.h>
@@ -30,7 +30,7 @@ put_varint(uint8_t *to, uint32_t x)
     return to;
 }
 
-/* Differences wrap around, so that there is one for any two numbers. */
+/* Differences wrap around, so that any two numbers have one. */
 static uint32_t
 zigzag(uint32_t difference)
 {
@@ -43,7 +43,8 @@ zigzag_back(uint32_t x)
     return x >> 1 ^ (0u - (x & 1));
 }
 
-/* Bytes of the run in each form; SIZE_MAX where it cannot take it. */
+/* Bytes of the run in each form; SIZE_MAX where the form cannot represent
+ * it. */
 typedef struct form_bytes {
     size_t varint, delta, zigzag, bitmap;
 } form_bytes_t;
@@ -132,7 +133,7 @@ skn_numbers_write(skn_coded_kind_t kind, const uint32_t *x, size_t count,
 
 /* --- read ---------------------------------------------------------------- */
 
-/* Moves *at behind a varint of at most 32 bits; false: there is none. */
+/* Moves *at past a varint of at most 32 bits; false if there is none. */
 static bool
 take_varint(const uint8_t **at, const uint8_t *end, uint32_t *x)
 {
@@ -171,8 +172,8 @@ read_varints(skn_number_form_t form, const uint8_t *at, const uint8_t *end,
     return at == end;
 }
 
-/* The first bit is set, and so is one of the last byte: the form of a run is
- * unique. */
+/* The first bit must be set, and one of the last byte, so that the form of a
+ * run is unique. */
 static bool
 read_bitmap(const uint8_t *at, const uint8_t *end, uint32_t *x, size_t count)
 {

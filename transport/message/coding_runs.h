@@ -1,10 +1,10 @@
-/* coding_runs.h - one run of a message, in fewer bytes: the forms.
+/* coding_runs.h - writes and reads one run of a message in fewer bytes.
  *
  * Private to transport/: coding.c knows messages and checks what surrounds a
- * run. A coded run is a byte that says its form, and then the form's bytes.
- * Writers return how many bytes they wrote, or 0: the run is not smaller in
- * any form, send it as it is. Readers take any bytes, read nothing beyond
- * them, and return false if they are not exactly one run of this form.
+ * run. A coded run is a byte that names its form, followed by the form's bytes.
+ * Writers return how many bytes they wrote, or 0 if no form is smaller than the
+ * run itself, which is then sent as it is. Readers take any bytes, read nothing
+ * beyond them, and return false if they are not exactly one run of this form.
  * SPDX-License-Identifier: Apache-2.0 */
 #ifndef TRANSPORT_MESSAGE_CODING_RUNS_H
 #define TRANSPORT_MESSAGE_CODING_RUNS_H
@@ -16,18 +16,19 @@
 #include "kernels/kernels.h"
 #include "transport/message/coding.h"
 
-/* The form byte of values: a skn_coding_t, and this if zeros are left out. */
+/* The form byte of values is a skn_coding_t, plus this if zeros are left
+ * out. */
 #define SKN_FORM_SPARSE 0x10u
 
 /* The form byte of numbers. */
 typedef enum skn_number_form {
-    SKN_NUMBERS_VARINT = 1, /* 7 bits a byte, lowest first, 0x80: more follow */
+    SKN_NUMBERS_VARINT = 1, /* 7 bits a byte, lowest first; 0x80: more follow */
     SKN_NUMBERS_DELTA,      /* varints of x[i] - x[i - 1] */
     SKN_NUMBERS_ZIGZAG,     /* the same, signed: 0, -1, 1, -2, ... */
-    SKN_NUMBERS_BITMAP,     /* the first, 32 bits; bit k: it plus k is there */
+    SKN_NUMBERS_BITMAP,     /* the first, 32 bits; bit k: that plus k follows */
 } skn_number_form_t;
 
-/* Rows are coded in pieces of so many items, which fit a first-level cache;
+/* Rows are coded in pieces of this many items, which fit a first-level cache;
  * each piece starts at a whole byte. */
 #define SKN_PIECE_ITEMS 1024u
 
@@ -44,10 +45,11 @@ skn_rows_length(const skn_coded_rows_t *rows, size_t place)
     return rows->length ? rows->length[place] : rows->columns;
 }
 
-/* `sparse`: the field is. Then a coding that rounds keeps x[i] = 0 apart from
- * the others: zero arrives as +0.0, and what is rounded to zero as FLT_MIN.
- * `to` has room for 4 * count + 1 bytes. `rows` end where the run does. The
- * random bits of row r are those of (key, stream, r). */
+/* `sparse`: zeros of the field may be left out. A coding that rounds then keeps
+ * x[i] = 0 distinct from other values: zero arrives as +0.0, and a value that
+ * is rounded to zero as FLT_MIN. `to` has room for 4 * count + 1 bytes. `rows`
+ * end where the run does. The random bits of row r are those of (key, stream,
+ * r). */
 size_t skn_values_write(const skn_kernels_t *kernels, skn_coding_t coding,
                         bool sparse, const skn_coded_rows_t *rows,
                         const float *x, size_t count, uint64_t key,

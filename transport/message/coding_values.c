@@ -1,13 +1,13 @@
-/* coding_values.c - runs of floats, row by row, in fewer bytes.
+/* coding_values.c - codes runs of floats, row by row, in fewer bytes.
  *
- * This file owns: the forms of values. Behind the form byte lie
+ * This file owns: the forms of values. The form byte is followed by
  *
  *     [bits of row 0][bits of row 1]...       only if zeros are left out
  *     [row 0][row 1]...    a row: [scale, f32][piece][piece]...
  *
- * The bits of a row fill up to a whole byte; a row has a scale only in int8
- * and int4, and only if it has values; pieces are cut at SKN_PIECE_ITEMS of
- * the row's items, zeros among them. docs/codings.md draws it with bytes.
+ * The bits of a row are padded to a whole byte; a row has a scale only in int8
+ * and int4, and only if it has values; pieces are cut at SKN_PIECE_ITEMS of the
+ * row's items, zeros among them. docs/codings.md draws it with bytes.
  * SPDX-License-Identifier: Apache-2.0 */
 #include <assert.h>
 #include <float.h>
@@ -19,14 +19,14 @@
 #define VALUE_FORM_BYTES 1u
 #define SCALE_BYTES sizeof(float)
 
-/* Bits or half bytes of n items, in whole bytes. */
+/* Bytes that hold n bits or n half bytes. */
 static size_t
 bits_bytes(size_t n)
 {
     return n / 8 + (n % 8 != 0);
 }
 
-/* Bytes that n values of one piece take. */
+/* Bytes of n values of one piece. */
 static size_t
 piece_bytes(skn_coding_t coding, size_t n)
 {
@@ -46,7 +46,8 @@ has_scale(skn_coding_t coding)
     return coding == SKN_CODING_INT8 || coding == SKN_CODING_INT4;
 }
 
-/* Where neither scales nor bits ask for rows, a run is one row: quicker. */
+/* Where neither scales nor bits depend on rows, a run is treated as one row,
+ * which is faster. */
 static skn_coded_rows_t
 rows_needed(skn_coding_t coding, bool sparse, const skn_coded_rows_t *rows,
             size_t count)
@@ -56,16 +57,16 @@ rows_needed(skn_coding_t coding, bool sparse, const skn_coded_rows_t *rows,
     return (skn_coded_rows_t){ .columns = count, .row_count = 1 };
 }
 
-/* Loops over rows; `place` is the row's place in `length`. */
+/* Loops over rows; `place` is the row's index in `length`. */
 #define EACH_ROW(rows, row, place)                                             \
     for (size_t row = 0, place = 0; row < (rows)->row_count;                   \
          row++, place = place + 1 < (rows)->length_count ? place + 1 : 0)
 
 /* --- write --------------------------------------------------------------- */
 
-/* The step of a row whose greatest magnitude is `greatest`. A row of numbers
- * so small that the step had no full precision becomes zero; one that is not
- * finite has no step. The last multiple must not overflow. */
+/* The step of a row whose greatest magnitude is `greatest`. A row of numbers so
+ * small that the step would lose precision becomes zero; one that is not finite
+ * has no step. The last multiple must not overflow. */
 static float
 scale_of(skn_coding_t coding, float greatest)
 {
@@ -78,7 +79,7 @@ scale_of(skn_coding_t coding, float greatest)
     return scale * levels <= FLT_MAX ? scale : nextafterf(scale, 0.0f);
 }
 
-/* `n` values of one row as a piece; `to` may lie anywhere. */
+/* Writes `n` values of one row as a piece; `to` may have any alignment. */
 static uint8_t *
 write_piece(const skn_kernels_t *kernels, skn_coding_t coding, const float *x,
             size_t n, float scale, const skn_noise_t *noise, uint8_t *to)
@@ -99,7 +100,7 @@ write_piece(const skn_kernels_t *kernels, skn_coding_t coding, const float *x,
     return to + bytes;
 }
 
-/* A row; with `bits`, only the items whose bit is set. */
+/* Writes a row; with `bits`, only the items whose bit is set. */
 static uint8_t *
 write_row(const skn_kernels_t *kernels, skn_coding_t coding, const float *x,
           size_t length, const uint8_t *bits, skn_noise_t *noise, uint8_t *to)
@@ -123,9 +124,9 @@ write_row(const skn_kernels_t *kernels, skn_coding_t coding, const float *x,
     return to;
 }
 
-/* Writes the bits of all rows to `to`; returns how many are set. *bytes: what
- * the whole run takes then, bits included. A coding that rounds has no use for
- * the sign of a zero. */
+/* Writes the bits of all rows to `to`; returns how many are set. *bytes: the
+ * size of the whole run then, bits included. A coding that rounds ignores the
+ * sign of a zero. */
 static size_t
 write_bits(const skn_kernels_t *kernels, skn_coding_t coding,
            const skn_coded_rows_t *rows, const float *x, uint8_t *to,
@@ -165,7 +166,7 @@ all_bits_bytes(const skn_coded_rows_t *rows)
     return sum;
 }
 
-/* What the whole run takes if no zeros are left out. */
+/* Bytes of the whole run if no zeros are left out. */
 static size_t
 dense_bytes(skn_coding_t coding, const skn_coded_rows_t *rows)
 {
@@ -191,9 +192,9 @@ any_set(const uint8_t *bits, size_t length)
     return false;
 }
 
-/* Whether the zeros of a run are left out: where that is smaller, or, with
- * rounding, wherever there are any, so that what is rounded to zero can be told
- * apart. *bytes is what the run takes. */
+/* Whether to leave the zeros of a run out: where that is smaller, or, with
+ * rounding, wherever there are any, so that values that are rounded to zero
+ * remain distinct from zeros. *bytes is the size of the run. */
 static bool
 leaves_zeros_out(const skn_kernels_t *kernels, skn_coding_t coding,
                  const skn_coded_rows_t *rows, const float *x, size_t count,
@@ -239,15 +240,15 @@ skn_values_write(const skn_kernels_t *kernels, skn_coding_t coding, bool sparse,
 
 /* --- read ---------------------------------------------------------------- */
 
-/* What is left of a frame, and how it is to be read. */
+/* The rest of a frame, and how to read it. */
 typedef struct rest {
     const uint8_t *at, *end;
     const skn_kernels_t *kernels;
     skn_coding_t coding;
-    bool raise; /* what was rounded to zero was none */
+    bool raise; /* turns zeros, which were rounded, into FLT_MIN */
 } rest_t;
 
-/* `bytes` of the rest, which then begins behind them; NULL: not so many. */
+/* Takes `bytes` from the front of the rest; NULL if it has fewer. */
 static const uint8_t *
 take(rest_t *rest, size_t bytes)
 {
@@ -258,7 +259,7 @@ take(rest_t *rest, size_t bytes)
     return at;
 }
 
-/* How many of n bits are set; SIZE_MAX if one behind them is. */
+/* How many of n bits are set; SIZE_MAX if a padding bit after them is. */
 static size_t
 count_bits(const uint8_t *bits, size_t n)
 {
@@ -273,7 +274,7 @@ count_bits(const uint8_t *bits, size_t n)
     return n % 8 && bits[n / 8] >> n % 8 ? SIZE_MAX : set;
 }
 
-/* `n` values of one row; `x` has room for them. */
+/* Reads `n` values of one row; `x` has room for them. */
 static bool
 read_piece(rest_t *rest, float scale, float *x, size_t n)
 {
@@ -297,7 +298,7 @@ read_piece(rest_t *rest, float scale, float *x, size_t n)
     return true;
 }
 
-/* A row; with `bits`, items whose bit is not set are zero. */
+/* Reads a row; with `bits`, items whose bit is not set are zero. */
 static bool
 read_row(rest_t *rest, const uint8_t *bits, float *x, size_t length)
 {

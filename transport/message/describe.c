@@ -1,4 +1,4 @@
-/* describe.c - messages in words: one line for a log, one page for the docs.
+/* describe.c - prints a message as one log line, and schemas as a page of docs.
  *
  * This file owns: how a message is printed, and the form of docs/messages.md.
  * SPDX-License-Identifier: Apache-2.0 */
@@ -8,13 +8,13 @@
 #include "transport/message/field.h"
 #include "transport/message/schema.h"
 
-/* What of a run or a text is worth a look in a log line. */
+/* The most of a run or a text that a log line shows. */
 #define SHOWN_ITEMS_MAX 8u
 #define SHOWN_TEXT_BYTES_MAX 60u
 
 /* --- one message --------------------------------------------------------- */
 
-/* Quoted as JSON does it, and cut between two letters. */
+/* Quoted as in JSON, and cut between two letters. */
 static void
 print_text(const char *text, FILE *file)
 {
@@ -105,7 +105,7 @@ skn_print(const skn_schema_t *schema, const void *message, FILE *file)
 
 /* --- the reference ------------------------------------------------------- */
 
-/* As people write it: 2^32 - 1 rather than ten digits. */
+/* As people write it: 2^32 - 1 instead of ten digits. */
 static void
 print_max(const skn_field_t *field, FILE *file)
 {

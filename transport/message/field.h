@@ -1,7 +1,7 @@
-/* field.h - one field of a message, reached through its schema.
+/* field.h - reads and writes one field of a message struct by its schema.
  *
- * Messages are structs of many types; here they are read and written by offset
- * and kind. memcpy keeps the compiler's aliasing rules, and becomes a load.
+ * Message structs have many types, so that fields are accessed by offset and
+ * kind. memcpy obeys the compiler's aliasing rules, and is compiled to a load.
  * SPDX-License-Identifier: Apache-2.0 */
 #ifndef TRANSPORT_MESSAGE_FIELD_H
 #define TRANSPORT_MESSAGE_FIELD_H
@@ -17,7 +17,7 @@
 #error "runs travel as they lie in memory: little-endian hosts only"
 #endif
 
-/* What skn_bytes_t, skn_u32s_t and the other runs have in common. */
+/* The common layout of skn_bytes_t, skn_u32s_t and the other runs. */
 typedef struct skn_run {
     void *at;
     size_t count;
@@ -30,7 +30,7 @@ typedef struct skn_run {
 SKN_FIELD_KINDS(K)
 #undef K
 
-/* Bytes of one item of a run, or 0 if `kind` is no run. */
+/* Bytes of one item of a run; 0 if `kind` is not a run. */
 static inline size_t
 skn_field_item_bytes(skn_field_kind_t kind)
 {
@@ -42,7 +42,7 @@ skn_field_item_bytes(skn_field_kind_t kind)
     return item_bytes_of[kind];
 }
 
-/* Bytes that a field of `kind` takes in the struct. */
+/* Bytes of a field of `kind` in the struct. */
 static inline size_t
 skn_field_struct_bytes(skn_field_kind_t kind)
 {
@@ -54,7 +54,7 @@ skn_field_struct_bytes(skn_field_kind_t kind)
     return struct_bytes_of[kind];
 }
 
-/* Whether room for a field of `kind` is asked for when a message is made. */
+/* Whether a field of `kind` needs room beside the struct. */
 static inline bool
 skn_field_has_room(skn_field_kind_t kind)
 {

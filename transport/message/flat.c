@@ -1,8 +1,9 @@
-/* flat.c - all frames of a message in one piece of memory.
+/* flat.c - writes all frames of a message into one buffer.
  *
  * This file owns: the flat form (drawn in schema.h), for files, tests and
- * wherever a message has to be one buffer. What the frames hold is not looked
- * at. SPDX-License-Identifier: Apache-2.0 */
+ * wherever a message has to be one buffer. The contents of frames are not
+ * examined.
+ * SPDX-License-Identifier: Apache-2.0 */
 #include <inttypes.h>
 #include <string.h>
 

@@ -1,12 +1,12 @@
-/* payload.c - messages that travel by pointer, and the pools they come from.
+/* payload.c - messages that threads pass by pointer, and pools to make them in.
  *
- * This file owns: the layout of a payload, its count of holders, the idle
- * lists of a pool, and the way home.
+ * This file owns: the layout of a payload, its count of holders, the idle lists
+ * of a pool, and the return of payloads to it.
  *
- * The way home is a stack without locks: whoever drops a payload last pushes
- * it; the owner takes the whole stack with one exchange. As nobody pops a
- * single element, the ABA problem of such stacks cannot arise (the stack is
- * that of Treiber 1986, IBM RJ 5118, pushing half only).
+ * Payloads return by a stack without locks: the thread that drops the last
+ * holder pushes the payload; the owner takes the whole stack with one exchange.
+ * As no thread pops a single element, the ABA problem of such stacks cannot
+ * arise (the stack is that of Treiber 1986, IBM RJ 5118, pushing half only).
  * SPDX-License-Identifier: Apache-2.0 */
 #include "transport/message/payload.h"
 
@@ -33,19 +33,20 @@
 #define ASAN_UNPOISON_MEMORY_REGION(at, bytes) ((void)(at), (void)(bytes))
 #endif
 
-/* Classes are 256, 384, 512, 768, 1024, ... bytes: at most a third is waste.
+/* Classes are 256, 384, 512, 768, 1024, ... bytes: at most a third is wasted.
  * 256 is the header, a struct and a short run; 66 classes end at 1.5 TiB. */
 #define CLASS_BYTES_MIN UINT64_C(256)
 #define CLASS_COUNT 66u
 #define HUGE_PAGE_BYTES ((size_t)2 << 20)
 
 struct skn_pool {
-    /* Touched by the owner only. */
+    /* Accessed by the owner only. */
     skn_payload_t *idle[CLASS_COUNT];
     size_t idle_bytes_max;
     skn_pool_counts_t counts;
-    /* Touched by everybody: on a line of its own. `returned` is the stack, or
-     * &closed once the owner has gone; `late` then counts who is still out. */
+    /* Accessed by all threads: on a cache line of its own. `returned` is the
+     * stack, or &closed after the owner destroyed the pool; `late` then counts
+     * the payloads that are still held. */
     _Alignas(64) _Atomic(skn_payload_t *) returned;
     _Atomic int64_t late;
 };
@@ -61,7 +62,7 @@ class_bytes(uint32_t size_class)
     return (size_t)(bytes << (size_class / 2));
 }
 
-/* The smallest class with room for `bytes`; CLASS_COUNT or more: none has. */
+/* The smallest class with room for `bytes`; CLASS_COUNT or more: too large. */
 static uint32_t
 class_of(size_t bytes)
 {
@@ -72,8 +73,8 @@ class_of(size_t bytes)
     return bytes <= UINT64_C(384) << power ? 2 * power + 1 : 2 * power + 2;
 }
 
-/* A map of `bytes` (a multiple of 2 MiB) that starts at a huge page. The map
- * is asked for one page longer, and its ends are cut off. */
+/* A map of `bytes` (a multiple of 2 MiB) that starts at a huge page: one huge
+ * page more is mapped, and the ends are unmapped. */
 static void *
 map_huge(size_t bytes)
 {
@@ -87,7 +88,7 @@ map_huge(size_t bytes)
         (void)munmap(map, skip);
     if (skip < HUGE_PAGE_BYTES)
         (void)munmap(map + skip + bytes, HUGE_PAGE_BYTES - skip);
-    (void)madvise(map + skip, bytes, MADV_HUGEPAGE); /* a wish: may fail */
+    (void)madvise(map + skip, bytes, MADV_HUGEPAGE); /* a hint: may fail */
     return map + skip;
 }
 
@@ -133,7 +134,7 @@ skn_pool_new(size_t idle_bytes_max, skn_error_t *error)
     return pool;
 }
 
-/* Owner only: back to the system. */
+/* Owner only: frees a block. */
 static void
 give_back(skn_pool_t *pool, skn_payload_t *payload)
 {
@@ -142,7 +143,8 @@ give_back(skn_pool_t *pool, skn_payload_t *payload)
     block_free(payload);
 }
 
-/* Owner only: into its idle list, unless that would be too much. */
+/* Owner only: puts a block into its idle list, or frees it if the lists are
+ * full. */
 static void
 lay_idle(skn_pool_t *pool, skn_payload_t *payload)
 {
@@ -158,7 +160,7 @@ lay_idle(skn_pool_t *pool, skn_payload_t *payload)
     pool->counts.idle_bytes += bytes;
 }
 
-/* Owner only; NULL if the class has none. */
+/* Owner only: takes an idle block; NULL if the class has none. */
 static skn_payload_t *
 take_idle(skn_pool_t *pool, uint32_t size_class)
 {
@@ -170,8 +172,9 @@ take_idle(skn_pool_t *pool, uint32_t size_class)
     return payload;
 }
 
-/* A class that grows takes the place of idle blocks of other sizes: else what
- * the first messages of a run left behind would fill the pool for ever. */
+/* Frees idle blocks of other sizes to make room for a class that grows:
+ * otherwise blocks from the first messages of a run would fill the pool
+ * forever. */
 static void
 make_place(skn_pool_t *pool, uint32_t size_class)
 {
@@ -191,7 +194,7 @@ make_place(skn_pool_t *pool, uint32_t size_class)
 void
 skn_pool_collect(skn_pool_t *pool)
 {
-    /* Acquire: what the droppers read of the payloads happens before reuse. */
+    /* Acquire: reads of the payloads by other threads happen before reuse. */
     skn_payload_t *payload = NULL;
     if (atomic_load_explicit(&pool->returned, memory_order_relaxed))
         payload = atomic_exchange_explicit(&pool->returned, NULL,
@@ -216,7 +219,7 @@ skn_pool_destroy(skn_pool_t **pool_at)
         while ((payload = take_idle(pool, size_class)))
             block_free(payload);
     }
-    /* From here on the droppers free; see free_late. */
+    /* From here on the threads that drop payloads free them; see free_late. */
     skn_payload_t *payload = atomic_exchange_explicit(&pool->returned, &closed,
                                                       memory_order_acq_rel);
     while (payload) {
@@ -225,8 +228,8 @@ skn_pool_destroy(skn_pool_t **pool_at)
         pool->counts.out--;
         payload = next;
     }
-    /* Droppers may have counted `late` below zero already: whoever brings it
-     * to exactly zero, after this addition, is the last. */
+    /* Threads may have counted `late` below zero already: the one that brings
+     * it to exactly zero, after this addition, drops the last payload. */
     int64_t out = (int64_t)pool->counts.out;
     if (atomic_fetch_add_explicit(&pool->late, out, memory_order_acq_rel) +
             out ==
@@ -249,8 +252,8 @@ round_up(size_t bytes)
            ~(size_t)(SKN_RUN_ALIGN_BYTES - 1);
 }
 
-/* Bytes of a payload with room for `counts`. They cannot overflow: 32 fields
- * of at most 2^30 items of 8 bytes. */
+/* Computes the bytes of a payload with room for `counts`. They cannot overflow:
+ * 32 fields of at most 2^30 items of 8 bytes. */
 static skn_status_t
 measure(const skn_schema_t *schema, const size_t *counts, size_t *used_bytes,
         skn_error_t *error)
@@ -276,7 +279,7 @@ measure(const skn_schema_t *schema, const size_t *counts, size_t *used_bytes,
     return SKN_OK;
 }
 
-/* Points the runs and strings of a zeroed struct at their room. */
+/* Points the runs and strings of a zeroed struct to their room. */
 static void
 lay_out(const skn_schema_t *schema, const size_t *counts, char *message)
 {
@@ -355,14 +358,14 @@ skn_payload_new(skn_pool_t *pool, const skn_schema_t *schema,
     payload->schema = schema;
     payload->pool = pool;
     payload->used_bytes = used_bytes;
-    /* Release and acquire come with the hand-over to another thread. */
+    /* Release and acquire come with passing it to another thread. */
     atomic_init(&payload->holders, 1);
     char *message = (char *)(payload + 1);
     lay_out(schema, counts, message);
     return message;
 }
 
-/* Counts of the runs and strings of a caller's struct. */
+/* Counts the room for the runs and strings of a caller's struct. */
 static skn_status_t
 count_rooms(const skn_schema_t *schema, const void *message, size_t *counts,
             skn_error_t *error)
@@ -425,7 +428,7 @@ skn_payload_copy(skn_pool_t *pool, const skn_schema_t *schema,
 void
 skn_payload_keep_many(const void *message, uint32_t more_count)
 {
-    /* Relaxed: the caller holds it, so it cannot go home meanwhile. */
+    /* Relaxed: the caller holds it, so that it cannot return meanwhile. */
     uint32_t holders = atomic_fetch_add_explicit(
         &skn_payload_of(message)->holders, more_count, memory_order_relaxed);
     assert(holders > 0 && holders <= UINT32_MAX - more_count);
@@ -439,8 +442,8 @@ skn_payload_keep(const void *message)
     return message;
 }
 
-/* The pool's owner has gone: the payload ends here, and the last one takes the
- * pool with it. */
+/* The pool's owner has destroyed it: the payload is freed here, and the last
+ * one frees the pool too. */
 static void
 free_late(skn_pool_t *pool, skn_payload_t *payload)
 {
@@ -455,7 +458,7 @@ skn_payload_drop(const void *message)
     if (!message)
         return;
     skn_payload_t *payload = skn_payload_of(message);
-    /* A single holder needs no read-modify-write: nobody else can add one.
+    /* A single holder needs no read-modify-write: no other thread can add one.
      * Acquire: the reads of earlier holders happen before the reuse. */
     uint32_t holders =
         atomic_load_explicit(&payload->holders, memory_order_acquire);
@@ -477,7 +480,7 @@ skn_payload_drop(const void *message)
             return;
         }
         payload->next = head;
-        /* Release: with collect's exchange. */
+        /* Release: pairs with the exchange of skn_pool_collect. */
     } while (!atomic_compare_exchange_weak_explicit(
         &pool->returned, &head, payload, memory_order_acq_rel,
         memory_order_acquire));

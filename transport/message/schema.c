@@ -1,7 +1,7 @@
-/* schema.c - what can be known of a message from its table alone.
+/* schema.c - checks and hashes schemas, and validates messages against them.
  *
  * This file owns: the rules that a table obeys, its hash, and the rules that a
- * message of it obeys. Not here: bytes (codec.c), words (describe.c).
+ * message of it obeys. Not here: bytes (codec.c), text (describe.c).
  * Hash: FNV-1a, 64 bits (Fowler, Noll, Vo 1991).
  * SPDX-License-Identifier: Apache-2.0 */
 #include "transport/message/schema.h"
@@ -11,7 +11,8 @@
 
 #include "transport/message/field.h"
 
-/* msgpack: an array of up to 65,535, an id; then at most so much a field. */
+/* msgpack: an array of up to 65,535 values and an id, then at most this many
+ * bytes for each number. */
 #define HEADER_START_BYTES 8u
 #define HEADER_NUMBER_BYTES 9u
 #define HEADER_COUNT_BYTES 10u
@@ -31,7 +32,7 @@ name_is_sane(const char *name)
            strspn(name, letters) == letter_count;
 }
 
-/* The greatest `max` that a field of `kind` may have. */
+/* The greatest `max` that is allowed for a field of `kind`. */
 static uint64_t
 max_of_kind(skn_field_kind_t kind)
 {
@@ -42,7 +43,7 @@ max_of_kind(skn_field_kind_t kind)
     return skn_field_item_bytes(kind) > 0 ? SKN_RUN_MAX : UINT64_MAX;
 }
 
-/* The longest that a field can be in the header. */
+/* The most bytes that a field can take in the header. */
 static size_t
 header_bytes_of(const skn_field_t *field)
 {
@@ -84,7 +85,7 @@ check_field(const skn_schema_t *schema, const skn_field_t *field,
     return SKN_OK;
 }
 
-/* Whether `later` collides with a field before it. */
+/* Checks `later` for collisions with the fields before it. */
 static skn_status_t
 check_collisions(const skn_schema_t *schema, const skn_field_t *later,
                  skn_error_t *error)
@@ -106,7 +107,7 @@ check_collisions(const skn_schema_t *schema, const skn_field_t *later,
 
 /* --- coded runs ---------------------------------------------------------- */
 
-/* Whether `name` (NULL: not wanted) is a field of that kind. */
+/* Checks that `name` is a field of that kind; NULL: not needed. */
 static skn_status_t
 check_helper(const skn_schema_t *schema, const skn_coded_field_t *coded,
              const char *name, skn_field_kind_t kind, const char *kind_name,
@@ -264,7 +265,7 @@ hash_number(uint64_t hash, uint64_t number)
     return hash;
 }
 
-/* With the NUL: "ab" "c" is not "a" "bc". */
+/* Includes the NUL: "ab" "c" is not "a" "bc". */
 static uint64_t
 hash_text(uint64_t hash, const char *text)
 {
@@ -274,7 +275,7 @@ hash_text(uint64_t hash, const char *text)
     return hash;
 }
 
-/* Nothing where nothing is coded. */
+/* Changes nothing for a schema without coded runs. */
 static uint64_t
 hash_coded(uint64_t hash, const skn_schema_t *schema)
 {
@@ -325,8 +326,8 @@ skn_schemas_hash(const skn_schema_t *const *schemas)
 
 /* --- messages ------------------------------------------------------------ */
 
-/* How long the UTF-8 letter at `at` is, or 0: The Unicode Standard 15,
- * table 3-7. Bytes behind a NUL are not looked at. */
+/* The bytes of the UTF-8 letter at `at`, or 0 if there is none: The Unicode
+ * Standard 15, table 3-7. Bytes after a NUL are not read. */
 static size_t
 letter_bytes(const uint8_t *at)
 {

@@ -1,14 +1,14 @@
-/* schema.h - what can be done with any message, by walking its schema.
+/* schema.h - encodes, decodes, validates and prints any message by its schema.
  *
  * An encoded message is a short list of frames: frame 0 is a msgpack array
  *
  *     [id, field, field, ...]     numbers as such, strings as str, loans as
  *                                 u64, runs and bytes as [count]
  *
- * and then follows one frame for each run or bytes field, in the order of the
+ * followed by one frame for each run or bytes field, in the order of the
  * fields: its items, little-endian, at any address. Encoding copies no run;
  * decoding copies each once, into aligned memory of the receiver's pool.
- * Sources: schema.c (tables), codec.c, flat.c (frames), describe.c (words).
+ * Sources: schema.c (tables), codec.c, flat.c (frames), describe.c (text).
  * SPDX-License-Identifier: Apache-2.0 */
 #ifndef TRANSPORT_MESSAGE_SCHEMA_H
 #define TRANSPORT_MESSAGE_SCHEMA_H
@@ -42,7 +42,7 @@ typedef struct skn_scratch skn_scratch_t;
 skn_scratch_t *skn_scratch_new(skn_error_t *error);
 void skn_scratch_destroy(skn_scratch_t **scratch);
 
-/* Who made the frames that are decoded: only this process can lend memory. */
+/* The maker of frames that are decoded: only this process can lend memory. */
 typedef enum skn_origin {
     SKN_ORIGIN_PEER,
     SKN_ORIGIN_PROCESS
@@ -50,19 +50,19 @@ typedef enum skn_origin {
 
 /* --- tables -------------------------------------------------------------- */
 
-/* Whether the table itself is sane: ids, names (letters, digits, '_', '-',
- * '.'), unique fields inside the struct that do not overlap, maxima within
- * limits.h, the longest header within SKN_HEADER_BYTES_MAX, coded runs of
- * their kinds with rows that are fields. SKN_BAD_CONFIG. */
+/* Checks the table itself: ids, names (letters, digits, '_', '-', '.'), unique
+ * fields inside the struct that do not overlap, maxima within limits.h, the
+ * longest header within SKN_HEADER_BYTES_MAX, coded runs of their kinds whose
+ * rows are fields. SKN_BAD_CONFIG. */
 skn_status_t skn_schema_check(const skn_schema_t *schema, skn_error_t *error);
 
-/* The same for a list that ends with NULL, and no id or name stands twice. */
+/* The same for a list that ends with NULL; no id or name may occur twice. */
 skn_status_t skn_schemas_check(const skn_schema_t *const *schemas,
                                skn_error_t *error);
 
 /* 64 bits over id, name, each field's name, kind and maximum, and how runs are
- * coded; equal tables of two builds have equal hashes. No secret: it finds
- * mistakes, not foes. */
+ * coded; equal tables of two builds have equal hashes. It is not a secret and
+ * finds mistakes, not attacks. */
 uint64_t skn_schema_hash(const skn_schema_t *schema);
 /* The same over a list that ends with NULL; its order does not matter. */
 uint64_t skn_schemas_hash(const skn_schema_t *const *schemas);
@@ -76,63 +76,64 @@ const skn_schema_t *skn_schema_find(const skn_schema_t *const *schemas,
  * process. */
 bool skn_schema_lends(const skn_schema_t *schema);
 
-/* The reference of a list of messages as Markdown: docs/messages.md. */
+/* Writes the reference of a list of messages as Markdown: docs/messages.md. */
 void skn_schemas_document(const skn_schema_t *const *schemas, FILE *file);
 
 /* --- messages ------------------------------------------------------------ */
 
-/* Numbers, counts and lengths within their maxima, no NULL string, no NULL run
- * with items, strings in UTF-8. SKN_BAD_MESSAGE:
- * "activation.shard is 4096, at most 4095 allowed". */
+/* Checks that numbers, counts and lengths are within their maxima, that no
+ * string and no run with items is NULL, and that strings are UTF-8.
+ * SKN_BAD_MESSAGE: "activation.shard is 4096, at most 4095 allowed". */
 skn_status_t skn_validate(const skn_schema_t *schema, const void *message,
                           skn_error_t *error);
 
-/* One line without a newline; of a run the first items, of a text 60 bytes:
- * word{text "the", count 3, vector[3] 0.5 1 0.25}. `message` is valid. */
+/* Prints one line without a newline, with the first items of a run and 60 bytes
+ * of a text: word{text "the", count 3, vector[3] 0.5 1 0.25}. `message` is
+ * valid. */
 void skn_print(const skn_schema_t *schema, const void *message, FILE *file);
 
-/* Validates `message` and describes it as frames. Nothing but the header is
- * copied. `scratch` holds frame 0 until its next use. */
+/* Validates `message` and describes it as frames. Only the header is copied.
+ * `scratch` holds frame 0 until its next use. */
 skn_status_t skn_encode(const skn_schema_t *schema, const void *message,
                         skn_scratch_t *scratch, skn_wire_t *wire,
                         skn_error_t *error);
 
-/* The id in the header frame, before any schema is known. Cheap: the header is
- * not walked, and nothing is believed beyond its first bytes. */
+/* Reads the id in the header frame, before any schema is known. Cheap: the
+ * header is not walked, and nothing beyond its first bytes is trusted. */
 skn_status_t skn_decode_id(skn_frame_t header, uint32_t *id,
                            skn_error_t *error);
 
 /* Makes a message of `schema` in `pool` out of frames that may hold anything:
  * either *message is valid and held once, or it is NULL and the status is
- * SKN_BAD_MESSAGE or SKN_NO_MEMORY. Frames are only read. The memory taken is
- * bounded by the frames' bytes. */
+ * SKN_BAD_MESSAGE or SKN_NO_MEMORY. Frames are only read. The memory allocated
+ * is bounded by the frames' bytes. */
 skn_status_t skn_decode(const skn_schema_t *schema, const skn_frame_t *frame,
                         size_t frame_count, skn_origin_t origin,
                         skn_scratch_t *scratch, skn_pool_t *pool,
                         void **message, skn_error_t *error);
 
-/* The same; the schema is looked up in a list that ends with NULL. The
- * schema that was found is skn_payload_of(*message)->schema. */
+/* The same, for a schema that is looked up in a list that ends with NULL. The
+ * schema found is skn_payload_of(*message)->schema. */
 skn_status_t skn_decode_any(const skn_schema_t *const *schemas,
                             const skn_frame_t *frame, size_t frame_count,
                             skn_origin_t origin, skn_scratch_t *scratch,
                             skn_pool_t *pool, void **message,
                             skn_error_t *error);
 
-/* Encodes and decodes in one go, without copying the runs twice: what the
- * option `wire` puts between two actors of one process. */
+/* Encodes and decodes in one step, without copying the runs twice: the option
+ * `wire` puts this between two actors of one process. */
 skn_status_t skn_recode(const skn_schema_t *schema, const void *message,
                         skn_scratch_t *scratch, skn_pool_t *pool, void **copy,
                         skn_error_t *error);
 
 /* --- the flat form: all frames in one piece of memory -------------------- */
 
-/* u32 frame count, u32 zero, u64 bytes of each frame, then the frames without
- * gaps; little-endian. */
+/* Size of the flat form: u32 frame count, u32 zero, u64 bytes of each frame,
+ * then the frames without gaps; little-endian. */
 size_t skn_wire_flat_bytes(const skn_wire_t *wire);
-/* Writes it; `flat` has room for skn_wire_flat_bytes. */
+/* Writes the flat form; `flat` has room for skn_wire_flat_bytes. */
 void skn_wire_flatten(const skn_wire_t *wire, void *flat);
-/* Finds the frames in `flat`, which may hold anything. SKN_BAD_MESSAGE. */
+/* Finds the frames in `flat`, which may hold any bytes. SKN_BAD_MESSAGE. */
 skn_status_t skn_wire_split(const void *flat, size_t flat_bytes,
                             skn_wire_t *wire, skn_error_t *error);
 

@@ -1,8 +1,8 @@
-/* walk.c - a bounded look through msgpack bytes, before msgpack-c sees them.
+/* walk.c - bounds the size and depth of msgpack before it is parsed.
  *
- * This file owns: what a header may look like, whatever its schema. The format
- * is that of the msgpack specification (msgpack.org, "formats"); the limits
- * are those that keep msgpack-c's memory below 24 bytes a value.
+ * This file owns: the rules for a header of any schema. The format is that of
+ * the msgpack specification (msgpack.org, "formats"); the limits are those that
+ * keep msgpack-c's memory below 24 bytes a value.
  * SPDX-License-Identifier: Apache-2.0 */
 #include "transport/message/walk.h"
 
@@ -11,8 +11,8 @@
 
 #include "skein/limits.h"
 
-/* What stands at the cursor: `length_bytes` of big-endian length (or count)
- * after the first byte, then `skip_bytes` of value, or `children` values. */
+/* A token at the cursor: `length_bytes` of big-endian length (or count) after
+ * the first byte, then `skip_bytes` of value, or `children` values. */
 typedef struct token {
     bool container, allowed, extension;
     uint8_t length_bytes;
@@ -64,7 +64,7 @@ token_of(uint8_t first)
     return token;
 }
 
-/* Reads one token at *offset and moves behind it and its own bytes. */
+/* Reads one token at *offset and moves past it and its own bytes. */
 static skn_status_t
 read_token(const uint8_t *bytes, size_t byte_count, size_t *offset,
            token_t *token, skn_error_t *error)
@@ -107,7 +107,7 @@ skn_status_t
 skn_walk_check(const void *header, size_t byte_count, skn_error_t *error)
 {
     const uint8_t *bytes = header;
-    uint64_t left[SKN_HEADER_DEPTH_MAX]; /* values to come, at each level */
+    uint64_t left[SKN_HEADER_DEPTH_MAX]; /* values that remain, at each level */
     uint32_t depth = 0, node_count = 0;
     size_t offset = 0;
     if (byte_count > SKN_HEADER_BYTES_MAX)
@@ -130,9 +130,9 @@ skn_walk_check(const void *header, size_t byte_count, skn_error_t *error)
                 return skn_fail(error, SKN_BAD_MESSAGE,
                                 "header byte %zu: nested deeper than %u", start,
                                 SKN_HEADER_DEPTH_MAX);
-            left[depth++] = token.children + 1; /* and itself, below */
+            left[depth++] = token.children + 1; /* plus itself, below */
         }
-        /* One value is complete; with it, perhaps, those around it. */
+        /* One value is complete, and perhaps the containers around it. */
         while (depth > 0 && --left[depth - 1] == 0)
             depth--;
     } while (depth > 0);

@@ -1,4 +1,4 @@
-/* address.c - tcp://host:port, read strictly and resolved once.
+/* address.c - parses addresses tcp://host:port strictly and resolves them once.
  * SPDX-License-Identifier: Apache-2.0 */
 #include "transport/socket/address.h"
 
@@ -35,8 +35,8 @@ read_port(const char *text, uint16_t *port)
     return number <= 65535;
 }
 
-/* Letters of names of DNS, of numbers, and "*". An interface, a source address
- * ("eth0;host") or blanks do not pass. */
+/* Letters of DNS names, of numbers, and "*". An interface, a source address
+ * ("eth0;host") or blanks are refused. */
 static bool
 host_good(const char *host, bool brackets)
 {

@@ -1,6 +1,6 @@
-/* authenticator.c - who may come in: the keys of our peers, nobody else's.
+/* authenticator.c - admits connections by key: those of our peers, no others.
  *
- * Not CZMQ's zauth: docs/decisions/0008-context-of-links.md.
+ * Why not CZMQ's zauth: docs/decisions/0008-context-of-links.md.
  * Source: ZeroMQ RFC 27, the request and reply frames in their order.
  * SPDX-License-Identifier: Apache-2.0 */
 #include "transport/socket/authenticator.h"
@@ -94,8 +94,8 @@ skn_authenticator_socket(const skn_authenticator_t *authenticator)
 
 /* --- one request --------------------------------------------------------- */
 
-/* libzmq is the one who asks, so what is not as RFC 27 says is refused and not
- * worth a sentence. */
+/* libzmq itself sends the requests, so that one that is not as in RFC 27 is
+ * refused and not reported. */
 static bool
 receive(void *socket, request_t *request)
 {
@@ -141,7 +141,7 @@ on_loopback(const char *address)
            strncmp(address, "::ffff:127.", 11) == 0;
 }
 
-/* Whether to let it in, and as whom (NULL: nobody knows). */
+/* Whether to admit it, and as which peer (NULL: unknown). */
 static bool
 judge(const skn_authenticator_t *authenticator, const request_t *request,
       const skn_admitted_t **admitted, skn_refused_t *refused)

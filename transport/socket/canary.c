@@ -1,8 +1,9 @@
-/* canary.c - does the door really keep strangers out?
+/* canary.c - tests, by connecting to ourselves, that unknown keys are refused.
  *
- * An authenticator that does not run, or a library that does not ask it, lets
- * in whoever knows our public key, and everything works: measured, and the
- * reason for this file.  SPDX-License-Identifier: Apache-2.0 */
+ * If the authenticator does not run, or the library does not ask it, every
+ * connection that knows our public key is admitted, and nothing else shows it
+ * (measured): the reason for this file.
+ * SPDX-License-Identifier: Apache-2.0 */
 #include "transport/socket/canary.h"
 
 #include <errno.h>
@@ -49,7 +50,7 @@ wait_for_verdict(void *monitor, const char *address, skn_error_t *error)
     uint32_t value = 0;
     zmq_pollitem_t item = { monitor, 0, ZMQ_POLLIN, 0 };
     uint64_t end_ms = now_ms() + CANARY_MS;
-    /* One event is enough: the first that comes is the verdict. A profiler of
+    /* One event is enough: the first to arrive is the verdict. A profiler of
      * the host may interrupt the wait. */
     for (uint64_t at_ms = now_ms(); at_ms < end_ms; at_ms = now_ms()) {
         int ready = zmq_poll(&item, 1, (long)(end_ms - at_ms));

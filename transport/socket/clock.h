@@ -1,7 +1,8 @@
-/* clock.h - the one clock that times of the runtime and of links are read from.
+/* clock.h - the monotonic clock that the runtime and the links read times from.
  *
  * CLOCK_MONOTONIC: the same for all processes of a machine, and never set back.
- * Any thread.  SPDX-License-Identifier: Apache-2.0 */
+ * Any thread.
+ * SPDX-License-Identifier: Apache-2.0 */
 #ifndef TRANSPORT_SOCKET_CLOCK_H
 #define TRANSPORT_SOCKET_CLOCK_H
 

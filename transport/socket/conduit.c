@@ -1,4 +1,4 @@
-/* conduit.c - sockets of bytes, for tunnels: made, accepted, dialled.
+/* conduit.c - byte sockets for tunnels: listens, accepts and connects.
  * SPDX-License-Identifier: Apache-2.0 */
 #include "transport/socket/conduit.h"
 
@@ -16,19 +16,20 @@
 
 #define LOCAL "ipc://@"
 #define BACKLOG 128
-/* Of other processes, that one accept passes over. */
+/* Connections of other processes that one accept skips. */
 #define OTHERS_MAX 64u
-/* Probes are the system's, so that a process that is stopped is not cut. They
- * are asked for each second, and what ends a connection that does not answer
- * them is UNACKED_MS, too, which Linux puts in place of their count: heartbeats
- * of links, end to end, are sooner. */
+/* The system sends the probes, so that the connection of a stopped process is
+ * not cut. They are sent each second, and UNACKED_MS also ends a connection
+ * that does not answer them, as Linux uses it in place of their count; the
+ * heartbeats of links, end to end, detect it sooner. */
 #define PROBE_AFTER_S 1
 #define PROBE_EVERY_S 1
-/* Of bytes that are under way, or of silence. A thin link has losses, too. */
+/* The longest that sent bytes stay unacknowledged, or a connection silent. A
+ * slow link has losses, too. */
 #define UNACKED_MS 10000
 /* Two more SYN after the first: 1 + 2 + 4 s. */
 #define SYNS 2
-/* As of links: what waits there keeps heartbeats waiting. */
+/* As for links: bytes queued in the system delay heartbeats. */
 #define UNSENT_BYTES 131072
 
 /* --- listening ----------------------------------------------------------- */

@@ -1,7 +1,8 @@
-/* control.c - one ROUTER that members dial, or one DEALER that dials it.
+/* control.c - both ends of a member's connection to the coordinator.
  *
- * This file owns: both ends, and which connection each member spoke on last,
- * so that its end is known at once and not by silence alone.
+ * The coordinator has one ROUTER that members connect to, a member one DEALER.
+ * This file owns: both ends, and the connection that each member used last, so
+ * that its end is detected at once and not by silence alone.
  * SPDX-License-Identifier: Apache-2.0 */
 #include "transport/socket/control.h"
 
@@ -19,7 +20,7 @@
 #include "transport/socket/conduit.h"
 #include "transport/socket/watch.h"
 
-/* Messages that may wait for one member, here and there. */
+/* Messages that may wait for one member, on either side. */
 #define MESSAGES_MAX 64u
 #define CONNECTIONS_SPARE 64u
 #define CLOSE_MS 1000
@@ -28,23 +29,23 @@
 #define ADDRESS_BYTES 64u
 
 typedef struct control_connection {
-    size_t id_bytes; /* 0: never spoke, or its connection has ended */
+    size_t id_bytes; /* 0: never used, or its connection has ended */
     uint8_t id[ROUTING_ID_BYTES];
     int descriptor;
-    uint64_t since; /* the ends of connections up to here are not its end */
+    uint64_t since; /* ends of connections up to this number are not its own */
     char address[ADDRESS_BYTES];
 } control_connection_t;
 
 typedef struct control_member {
-    control_connection_t its, other; /* `other` is not let in */
+    control_connection_t its, other; /* `other` is not admitted */
 } control_member_t;
 
 struct skn_control {
     void *context, *socket, *monitor;
-    skn_door_t *door; /* the coordinator's */
+    skn_door_t *door; /* the coordinator's end */
     skn_watch_t *watch;
     bool listens, keyed, admits;
-    bool is_unknown; /* the coordinator's name meant nothing here */
+    bool is_unknown; /* the coordinator's name could not be resolved */
     skn_address_t own;
     char bound[SKN_ADDRESS_BYTES];
     control_member_t member[SKN_CLUSTER_NODES_MAX];
@@ -155,7 +156,8 @@ authenticator_of(const skn_control_options_t *options, skn_error_t *error)
                                  error);
 }
 
-/* As at a node's endpoint: who answers runs before anything is bound. */
+/* As at a node's endpoint: the thread that answers runs before a socket is
+ * bound. */
 static skn_status_t
 open_door(skn_control_t *control, const skn_control_options_t *options,
           skn_error_t *error)
@@ -373,7 +375,7 @@ receive(void *socket, zmq_msg_t *frame)
     return bytes >= 0;
 }
 
-/* The frames behind the first, dropped. How many there were. */
+/* Drops the frames after the first; returns how many there were. */
 static size_t
 drop_rest(void *socket, zmq_msg_t *frame)
 {
@@ -382,16 +384,17 @@ drop_rest(void *socket, zmq_msg_t *frame)
     (void)zmq_msg_init(&extra);
     for (bool more = zmq_msg_more(frame); more; count++) {
         if (!receive(socket, &extra))
-            break; /* cannot be: messages come out whole */
+            break; /* impossible: messages are delivered whole */
         more = zmq_msg_more(&extra);
     }
     (void)zmq_msg_close(&extra);
     return count;
 }
 
-/* By the number that our authenticator gave to the connection: of the frame,
- * since libzmq 4.3.4 forgets that of a routing id that it looked for ahead (as
- * zmq_poll does). Without keys everybody is member 0: for tests of one. */
+/* Looked up by the number that our authenticator gave the connection, taken
+ * from the frame: libzmq 4.3.4 forgets that of a routing id that it read ahead
+ * (as zmq_poll does). Without keys every connection is member 0: for tests of
+ * one. */
 static control_member_t *
 member_of(skn_control_t *control, zmq_msg_t *frame, uint64_t *since)
 {
@@ -410,7 +413,7 @@ is_of(const control_connection_t *connection, zmq_msg_t *id)
            memcmp(connection->id, zmq_msg_data(id), connection->id_bytes) == 0;
 }
 
-/* The connection that this frame came on, which may be a new one. */
+/* The connection that this frame arrived on, which may be a new one. */
 static control_connection_t *
 connection_of(skn_control_t *control, control_member_t *member, zmq_msg_t *id,
               bool *fresh)
@@ -479,7 +482,7 @@ has_ended(control_connection_t *connection, int descriptor, uint64_t number)
     return true;
 }
 
-/* The end of the connection that a member spoke on last. */
+/* Takes the end of the connection that a member used last. */
 static bool
 take_end(skn_control_t *control, skn_control_arrival_t *arrival)
 {
@@ -503,7 +506,7 @@ static bool
 take_as_coordinator(skn_control_t *control, skn_control_arrival_t *arrival)
 {
     bool empty = false;
-    /* What a member said last comes before its end. */
+    /* A member's last messages come before its end. */
     while (!empty)
         if (take_from_member(control, arrival, &empty))
             return true;
@@ -540,7 +543,7 @@ take_as_member(skn_control_t *control, skn_control_arrival_t *arrival)
         .kind = event == ZMQ_EVENT_HANDSHAKE_SUCCEEDED ? SKN_CONTROL_CONNECTED
                 : event == ZMQ_EVENT_DISCONNECTED      ? SKN_CONTROL_LOST
                                                        : SKN_CONTROL_REFUSED,
-        /* A connection that was cut, or went too slowly, is made again. */
+        /* A connection that was cut, or was too slow, is made again. */
         .over = event == ZMQ_EVENT_HANDSHAKE_FAILED_AUTH ||
                 event == ZMQ_EVENT_HANDSHAKE_FAILED_PROTOCOL,
     };
@@ -561,7 +564,7 @@ skn_control_wait(skn_control_t *control, struct pollfd *polled,
                  size_t polled_count, int timeout_ms)
 {
     zmq_pollitem_t items[POLLED_MAX + 2];
-    size_t place[POLLED_MAX]; /* of an entry of `polled` among the items */
+    size_t place[POLLED_MAX]; /* index in `items` of each of `polled` */
     int count = 0;
     if (polled_count > POLLED_MAX)
         polled_count = POLLED_MAX;
@@ -574,7 +577,7 @@ skn_control_wait(skn_control_t *control, struct pollfd *polled,
     for (size_t k = 0; k < polled_count; k++) {
         polled[k].revents = 0;
         place[k] = (size_t)count;
-        if (polled[k].fd >= 0) /* -1 is none for poll(), a fault for libzmq */
+        if (polled[k].fd >= 0) /* -1: none for poll(), an error for libzmq */
             items[count++] =
                 (zmq_pollitem_t){ NULL, polled[k].fd, ZMQ_POLLIN, 0 };
     }

@@ -1,13 +1,14 @@
-/* control.h - the line between the coordinator of a run and its members.
+/* control.h - the connection between the coordinator of a run and its members.
  *
- *     member a  DEALER ─┐
- *     member b  DEALER ─┼─▶ ROUTER  coordinator
- *     member c  DEALER ─┘
+ *   member a  DEALER ─┐
+ *   member b  DEALER ─┼─▶ ROUTER  coordinator
+ *   member c  DEALER ─┘
  *
- * Members dial and nobody dials them, so that one behind a NAT may be one. A
- * line carries messages of one frame both ways, in order; one that is sent
- * while nobody is there is not kept. Every line is CurveZMQ, only the keys of
- * members get in, and who sent a message follows from the key alone.
+ * Members connect and need not be reachable, so that a machine behind a NAT may
+ * be one. A connection carries messages of one frame both ways, in order; a
+ * message that is sent while the other side is not connected is not kept. Every
+ * connection is CurveZMQ, only the keys of members are admitted, and the sender
+ * of a message is known from the key alone.
  *
  * A control has a ZeroMQ context of its own, as links have. One thread owns it.
  * SPDX-License-Identifier: Apache-2.0 */
@@ -24,86 +25,93 @@
 #include "transport/socket/keys.h"
 #include "transport/message/schema.h"
 
-/* The manifest of a checkpoint is the longest: some 100 bytes a tensor. */
+/* The manifest of a checkpoint is the longest message: some 100 bytes a
+ * tensor. */
 #define SKN_CONTROL_BYTES_MAX (8u << 20)
 
 typedef struct skn_control skn_control_t;
 
 typedef struct skn_control_options {
-    const char *address;    /* tcp://host:port: to listen at, or to dial; there
-                             * also one of transport/socket/conduit.h */
+    const char *address;    /* tcp://host:port to listen at, or to connect to;
+                             * there also an address of
+                             * transport/socket/conduit.h */
     const skn_keys_t *keys; /* of this process; NULL: none, on loopback only */
-    /* A member's: the coordinator's public key, Z85. */
+    /* For a member: the coordinator's public key, Z85. */
     const char *server_key;
-    /* The coordinator's: the public keys of those that may dial, numbered from
-     * 0; copied. */
+    /* For the coordinator: the public keys that are admitted, numbered from 0;
+     * copied. */
     const char *const *member_keys;
     size_t member_count;
-    /* The coordinator's: who speaks with a member's key is that member only
-     * once it is let in (skn_control_admit). Else: who spoke last. */
+    /* For the coordinator: a connection with a member's key becomes the
+     * member's only by skn_control_admit. Otherwise: the connection that sent
+     * last. */
     bool admits;
 } skn_control_options_t;
 
-/* The coordinator's end: bound, with an authenticator that was tried. NULL:
- * SKN_BAD_CONFIG, SKN_UNAVAILABLE, SKN_NO_PERMISSION, SKN_NO_MEMORY, as of
+/* The coordinator's end: bound, with an authenticator that was tested. NULL:
+ * SKN_BAD_CONFIG, SKN_UNAVAILABLE, SKN_NO_PERMISSION, SKN_NO_MEMORY, as for
  * skn_endpoint_open. */
 skn_control_t *skn_control_listen(const skn_control_options_t *options,
                                   skn_error_t *error);
-/* A member's end. It dials, and dials again, for ever. */
+/* A member's end. It connects, and reconnects without limit. */
 skn_control_t *skn_control_dial(const skn_control_options_t *options,
                                 skn_error_t *error);
-/* A member's end: whether the coordinator's address is a name that nobody knew
- * here when it was to be dialled; it is asked for again with each attempt. */
+/* A member's end: whether the coordinator's address is a name that could not be
+ * resolved at the last attempt; each attempt resolves it again. */
 bool skn_control_is_unknown(const skn_control_t *control);
-/* Gives what was sent a second to leave; sets *control to NULL, which it may
- * be already. */
+/* Waits up to a second until queued messages have left; sets *control to NULL,
+ * which it may be already. */
 void skn_control_close(skn_control_t **control);
 
-/* Sends one message, copied; never waits. `member`: to whom; a member's end
- * takes 0 for the coordinator. SKN_BUSY: nobody is there, or takes no more. */
+/* Sends one message, copied; never waits. `member`: the receiver; a member's
+ * end passes 0 for the coordinator. SKN_BUSY: the receiver is not connected, or
+ * its queue is full. */
 skn_status_t skn_control_send(skn_control_t *control, uint32_t member,
                               skn_frame_t frame, skn_error_t *error);
-/* The same to who spoke last with the key of `member` and is not let in. */
+/* The same to the connection that used the key of `member` last and is not
+ * admitted. */
 skn_status_t skn_control_answer(skn_control_t *control, uint32_t member,
                                 skn_frame_t frame, skn_error_t *error);
-/* Lets it in, in place of who was that member. False: its connection has ended
- * meanwhile. */
+/* Admits that connection, in place of the member's earlier one. False: it has
+ * ended meanwhile. */
 bool skn_control_admit(skn_control_t *control, uint32_t member);
-/* Where the member is, and with `other` who is not let in: an IP address, or
- * "an unknown address". Of the control, until it takes the next message. */
+/* The IP address of the member, or with `other` of the connection that is not
+ * admitted; or "an unknown address". Owned by the control, valid until it takes
+ * the next message. */
 const char *skn_control_where(const skn_control_t *control, uint32_t member,
                               bool other);
 
 typedef enum skn_control_kind {
     SKN_CONTROL_MESSAGE,
-    SKN_CONTROL_LOST,      /* the connection that a member spoke on has ended */
-    SKN_CONTROL_CONNECTED, /* a member's end: the line stands */
-    SKN_CONTROL_REFUSED,   /* a member's end: our key is not let in, or the
-                           * coordinator has another one */
-    SKN_CONTROL_STRANGER   /* the coordinator's: `frame` is a sentence */
+    SKN_CONTROL_LOST,      /* the member's last connection has ended */
+    SKN_CONTROL_CONNECTED, /* a member's end: the connection is made */
+    SKN_CONTROL_REFUSED,   /* a member's end: our key is not admitted, or the
+                            * coordinator has a different one */
+    SKN_CONTROL_STRANGER   /* the coordinator's end: `frame` is a sentence */
 } skn_control_kind_t;
 
 typedef struct skn_control_arrival {
     skn_control_kind_t kind;
     uint32_t member;
-    bool fresh; /* MESSAGE: the first of this member's on its connection */
-    bool other; /* MESSAGE: of one with its key who is not let in */
-    bool over;  /* REFUSED: it does not dial again by itself */
+    bool fresh;        /* MESSAGE: this member's first on its connection */
+    bool other;        /* MESSAGE: with the member's key, not admitted */
+    bool over;         /* REFUSED: it does not reconnect by itself */
     skn_frame_t frame; /* valid until the next call */
 } skn_control_arrival_t;
 
-/* The next thing that happened; false if there is none. Never waits. */
+/* The next event; false if there is none. Never waits. */
 bool skn_control_take(skn_control_t *control, skn_control_arrival_t *arrival);
 
-/* What listens: its address, with the port that was found; of the control. */
+/* The coordinator's address, with the port that was bound; owned by the
+ * control. */
 const char *skn_control_address(const skn_control_t *control);
 
-/* For those who wait themselves: two entries for poll(). As edge triggered as
- * ZMQ_FD: before each wait, and after each send, call skn_control_take until it
- * says false. */
+/* For callers that poll themselves: two entries for poll(). They are as edge
+ * triggered as ZMQ_FD: before each wait, and after each send, call
+ * skn_control_take until it returns false. */
 void skn_control_polled(const skn_control_t *control, struct pollfd polled[2]);
 
-/* Waits until there may be something to take, or a descriptor of `polled` is
+/* Waits until there may be an event to take, or a descriptor of `polled` is
  * ready (as poll() does, with `polled_count` entries), or `timeout_ms`. */
 void skn_control_wait(skn_control_t *control, struct pollfd *polled,
                       size_t polled_count, int timeout_ms);

@@ -1,4 +1,4 @@
-/* door.c - the thread at a node's door.
+/* door.c - the thread that guards a node's accepting socket against strangers.
  *
  * This file owns: the thread, and the sentences until they are taken.
  * SPDX-License-Identifier: Apache-2.0 */
@@ -19,15 +19,16 @@
 #include "transport/socket/thread_start.h"
 
 #define DOOR_SENTENCE_MS 1000
-/* Ends of connections that brought nothing, and for which nothing was said: so
- * many more than our peers can make are worth a sentence. */
+/* Connections that ended without a message and were not refused: this many,
+ * beyond those that our peers can make, are reported. */
 #define EMPTY_TOLD 16u
-/* Seldom: they must not crowd out sentences that say more. */
+/* At most one in this time: they must not crowd out more important
+ * sentences. */
 #define EMPTY_TOLD_MS 10000u
-/* Ends of connections that nobody asked about yet. */
+/* Ends of connections that were not taken yet. */
 #define ENDED_MAX 256u
 
-/* Between the two threads: counters, sentences, flags. The rest is the door
+/* Shared by the two threads: counters, sentences, flags. The rest is the door
  * thread's while it runs. */
 struct skn_door {
     skn_door_parts_t parts;
@@ -35,10 +36,10 @@ struct skn_door {
     int stop_event;   /* written once, by skn_door_close */
     int notice_event; /* readable while there are sentences */
     _Atomic bool begun;
-    uint32_t canaries;          /* came before that; the door thread's */
-    uint64_t refusals, empties; /* whose end is to come; unsaid; the same */
+    uint32_t canaries;          /* accepted before `begun`; the door thread's */
+    uint64_t refusals, empties; /* refusals and ends not reported; as above */
     uint64_t empties_told_ms;
-    pthread_mutex_t lock; /* of all below */
+    pthread_mutex_t lock; /* protects all below */
     skn_door_counts_t counts;
     char text[SKN_DOOR_SENTENCES_MAX][SKN_DOOR_TEXT_BYTES];
     size_t first, count;
@@ -230,7 +231,7 @@ end_one(skn_door_t *door, int descriptor)
     keep_end(door, descriptor);
     if (!skn_watch_close(door->parts.watch, descriptor))
         return;
-    if (door->canaries > 0) { /* their end may be told after the beginning */
+    if (door->canaries > 0) { /* their end may be reported after the start */
         door->canaries--;
         return;
     }
@@ -292,16 +293,18 @@ door_thread(void *argument)
         { door->parts.monitor, 0, ZMQ_POLLIN, 0 },
         { skn_authenticator_socket(authenticator), 0, ZMQ_POLLIN, 0 },
     };
-    int item_count = items[2].socket ? 3 : 2; /* or the canary will tell */
+    int item_count = items[2].socket ? 3 : 2; /* NULL if the monitor failed: the
+                                               * canary will report it */
     long look_ms = door->parts.keyed ? SKN_WATCH_MS : SKN_WATCH_MS_WITHOUT_KEYS;
     while (!(items[0].revents & ZMQ_POLLIN)) {
         bool watching = skn_watch_count(door->parts.watch) > 0;
         (void)zmq_poll(items, item_count, watching ? look_ms : -1);
-        /* Asked before: the answer to the canary is what lets us begin. */
+        /* Read before answering: the answer to the canary is what lets us
+         * begin. */
         bool begun = atomic_load(&door->begun);
         bool asked = item_count == 3 && (items[2].revents & ZMQ_POLLIN);
-        /* First, and even if poll saw nothing: what ended before somebody
-         * asked to come in had been told by then. */
+        /* First, and even if poll saw nothing: connections that ended before
+         * this request were reported by then. */
         if (asked || (items[1].revents & ZMQ_POLLIN))
             read_monitor(door);
         if (asked &&

@@ -1,10 +1,9 @@
-/* door.h - the thread at a node's door.
+/* door.h - the thread that guards a node's accepting socket against strangers.
  *
- * It answers for the authenticator, sees who comes and goes at the socket
- * that accepts, watches that nobody fills our memory
- * (transport/socket/watch.h), and keeps what is worth a sentence for the
- * endpoint, at most some a second. It runs also while the endpoint's own thread
- * is busy or stuck.
+ * It answers for the authenticator, sees connections come and go, limits the
+ * memory that they can fill (transport/socket/watch.h), and queues sentences
+ * for the endpoint to report, at most a few a second. It runs also while the
+ * endpoint's own thread is busy or stuck.
  * SPDX-License-Identifier: Apache-2.0 */
 #ifndef TRANSPORT_SOCKET_DOOR_H
 #define TRANSPORT_SOCKET_DOOR_H
@@ -17,8 +16,8 @@
 #include "transport/socket/authenticator.h"
 #include "transport/socket/watch.h"
 
-/* Sentences at once, and one a second more: a flood of strangers must not
- * become a flood of lines. */
+/* Sentences in a burst, and one more a second: a flood of strangers must not
+ * become a flood of log lines. */
 #define SKN_DOOR_SENTENCES_MAX 8u
 #define SKN_DOOR_TEXT_BYTES 256
 
@@ -28,38 +27,37 @@ typedef struct skn_door_counts {
     uint64_t accepted, strangers, handshakes_failed, empty, cut, over;
 } skn_door_counts_t;
 
-/* What it takes over from the endpoint; all of it is freed by
- * skn_door_close. */
+/* Parts that it takes over from the endpoint; skn_door_close frees them all. */
 typedef struct skn_door_parts {
     void *context;
     void *monitor; /* of the socket that accepts */
     skn_authenticator_t *authenticator;
     skn_watch_t *watch;
-    bool keyed; /* strangers need a key to get to the watch at all */
+    bool keyed; /* keys are required: strangers fail the handshake */
     uint32_t peer_count;
 } skn_door_parts_t;
 
-/* What the monitor of the accepting socket must tell. */
+/* The events that the monitor of the accepting socket must report. */
 int skn_door_events(void);
 
-/* Starts the thread. Nothing is counted or said before skn_door_begin, so
- * that the canary is no stranger. NULL: SKN_NO_MEMORY, and `parts` stay the
- * caller's. */
+/* Starts the thread. Nothing is counted or reported before skn_door_begin, so
+ * that the canary does not count as a stranger. NULL: SKN_NO_MEMORY, and
+ * `parts` remain the caller's. */
 skn_door_t *skn_door_open(const skn_door_parts_t *parts, skn_error_t *error);
 void skn_door_begin(skn_door_t *door);
 /* Stops the thread; the accepting socket must be closed already. */
 void skn_door_close(skn_door_t **door);
 
-/* Readable when there is a sentence (level triggered), or some connection has
- * ended since skn_door_take was last asked. */
+/* Readable when there is a sentence (level triggered), or when a connection has
+ * ended since the last call of skn_door_take. */
 int skn_door_descriptor(const skn_door_t *door);
 /* The next sentence; false if there is none. */
 bool skn_door_take(skn_door_t *door, char text[SKN_DOOR_TEXT_BYTES]);
-/* A connection that has ended, by the descriptor that it had and its number
- * among all that ended, from 1 on; false if there is none. Of those that nobody
- * asks about the newest few are kept. The next connection may have the same
- * descriptor at once: it is none whose number is at most what its User-Id says
- * (skn_authenticator_read). */
+/* Takes a connection that has ended: the descriptor that it had, and its number
+ * among all that ended, from 1; false if there is none. If the caller does not
+ * take them, only the newest few are kept. The next connection may have the
+ * same descriptor at once; it is not one whose number is at most that of its
+ * User-Id (skn_authenticator_read). */
 bool skn_door_ended(skn_door_t *door, int *descriptor, uint64_t *number);
 void skn_door_count(skn_door_t *door, skn_door_counts_t *counts);
 

@@ -1,4 +1,4 @@
-/* errand.c - a thread and its owner, who part without waiting.
+/* errand.c - a detached thread for slow work, shared with its owner.
  * SPDX-License-Identifier: Apache-2.0 */
 #include "transport/socket/errand.h"
 

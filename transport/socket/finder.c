@@ -1,4 +1,4 @@
-/* finder.c - an errand: to ask where names lead.
+/* finder.c - resolves host names on a thread of its own; callers never wait.
  * SPDX-License-Identifier: Apache-2.0 */
 #include "transport/socket/finder.h"
 
@@ -9,8 +9,8 @@
 
 struct skn_finder {
     skn_errand_t errand; /* locks all below */
-    uint64_t wanted;     /* a bit each; while it is asked for, too */
-    uint64_t unknown;    /* the last answer was that there is none */
+    uint64_t wanted;     /* a bit for each, until it is resolved */
+    uint64_t unknown;    /* the last answer was that the name does not exist */
     skn_conduit_place_t place[SKN_FINDER_MAX];       /* 0 bytes: not found */
     char address[SKN_FINDER_MAX][SKN_ADDRESS_BYTES]; /* never changed */
 };

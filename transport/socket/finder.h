@@ -1,7 +1,8 @@
-/* finder.h - where names lead: who asks never waits for a name server.
+/* finder.h - resolves host names on a thread of its own; callers never wait.
  *
- * A thread of its own asks, one name after the other; until there is an answer
- * the last one stands.  SPDX-License-Identifier: Apache-2.0 */
+ * The thread resolves one name after the other; until there is an answer the
+ * previous one remains valid.
+ * SPDX-License-Identifier: Apache-2.0 */
 #ifndef TRANSPORT_SOCKET_FINDER_H
 #define TRANSPORT_SOCKET_FINDER_H
 
@@ -14,18 +15,18 @@
 
 typedef struct skn_finder skn_finder_t;
 
-/* `address[k]` (tcp://host:port, copied) is that of number k, below `count`,
- * which is at most SKN_FINDER_MAX. NULL: SKN_NO_MEMORY. */
+/* `address[k]` (tcp://host:port, copied) has the number k, below `count`, which
+ * is at most SKN_FINDER_MAX. NULL: SKN_NO_MEMORY. */
 skn_finder_t *skn_finder_new(const char *const *address, uint32_t count,
                              skn_error_t *error);
 /* Does not wait for the thread, which may be asking a name server. */
 void skn_finder_destroy(skn_finder_t **finder);
 
-/* Asks where number `k` is, unless that is being asked already. */
+/* Requests to resolve address `k`, unless a request is pending. */
 void skn_finder_ask(skn_finder_t *finder, uint32_t k);
-/* Whether the last answer was that nobody knows the name. */
+/* Whether the last answer was that the name does not exist. */
 bool skn_finder_is_unknown(skn_finder_t *finder, uint32_t k);
-/* Where it was found last; false: it never was. */
+/* The last address found; false: none was. */
 bool skn_finder_found(skn_finder_t *finder, uint32_t k,
                       skn_conduit_place_t *place);
 

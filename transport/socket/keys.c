@@ -1,9 +1,10 @@
-/* keys.c - key pairs of nodes: made, kept in files, loaded, wiped.
+/* keys.c - key pairs of nodes: generated, stored in files, loaded, wiped.
  *
- * This file owns: the form of the key files and the memory of secrets. The
- * form is ZPL as CZMQ's zcert writes it, read here by a parser of its own:
- * zcert_load aborts the process on some damaged files, and does not say what
- * is wrong with the others.  SPDX-License-Identifier: Apache-2.0 */
+ * This file owns: the form of the key files and the memory of secrets. The form
+ * is ZPL as CZMQ's zcert writes it, read here by a parser of its own:
+ * zcert_load aborts the process on some damaged files, and does not report what
+ * is wrong with the others.
+ * SPDX-License-Identifier: Apache-2.0 */
 #include "transport/socket/keys.h"
 
 #include <errno.h>
@@ -30,7 +31,7 @@ struct skn_keys {
     char secret_key[SKN_KEY_TEXT_BYTES];
 };
 
-/* What stands in a key file; empty text: not there. */
+/* The contents of a key file; empty text: not present. */
 typedef struct key_file {
     char public_key[SKN_KEY_TEXT_BYTES];
     char secret_key[SKN_KEY_TEXT_BYTES];
@@ -63,7 +64,7 @@ skn_key_good(const char *text)
                 return false;
             number = number * 85 + (uint64_t)value;
         }
-        if (number > UINT32_MAX) /* five letters hold a little more */
+        if (number > UINT32_MAX) /* five letters can hold a little more */
             return false;
         any = any || number != 0;
     }
@@ -167,7 +168,7 @@ write_all(int file, const char *text, size_t bytes)
     return true;
 }
 
-/* Makes one file that nobody else can have opened before it has its mode. */
+/* Makes a file that no other process can open before it has its mode. */
 static skn_status_t
 write_file(const char *path, mode_t mode, const char *text, skn_error_t *error)
 {
@@ -188,7 +189,7 @@ write_file(const char *path, mode_t mode, const char *text, skn_error_t *error)
                     strerror(code));
 }
 
-/* The folder that a path stands in; "." where it names none. */
+/* The folder of a path; "." if it names none. */
 static void
 folder_of(const char *path, char folder[PATH_MAX])
 {
@@ -200,7 +201,7 @@ folder_of(const char *path, char folder[PATH_MAX])
         (void)snprintf(folder, PATH_MAX, ".");
 }
 
-/* The names of the two files must outlive a power cut, too. */
+/* The names of the two files must survive a power failure, too. */
 static skn_status_t
 sync_folder_of(const char *path, skn_error_t *error)
 {
@@ -216,8 +217,8 @@ sync_folder_of(const char *path, skn_error_t *error)
                            strerror(code));
 }
 
-/* The folder of the keys, if it alone is missing; nobody else looks into it.
- * Why it cannot be made is seen when the first file is. */
+/* Makes the folder of the keys, if it alone is missing; only its owner may read
+ * it. If this fails, creating the first file reports why. */
 static skn_status_t
 make_folder_of(const char *path, skn_error_t *error)
 {
@@ -226,7 +227,7 @@ make_folder_of(const char *path, skn_error_t *error)
     return mkdir(folder, 0700) == 0 ? sync_folder_of(folder, error) : SKN_OK;
 }
 
-/* Text of both halves, or of the public one (`keys` without a secret). */
+/* The text of both halves, or of the public one (`keys` without a secret). */
 static void
 print_file(char text[SKN_KEY_FILE_BYTES_MAX], const skn_keys_t *keys,
            const char *name, bool secret)
@@ -319,7 +320,7 @@ cannot_open(const char *path, int code, skn_error_t *error)
                          "stays on the node that it is of");
 }
 
-/* A secret that others can read is none. */
+/* Refuses a secret file that other users can read. */
 static skn_status_t
 check_mode(const char *path, const struct stat *facts, skn_error_t *error)
 {
@@ -347,7 +348,7 @@ read_file(const char *path, bool secret, char text[SKN_KEY_FILE_BYTES_MAX],
     struct stat facts;
     size_t bytes = 0;
     skn_status_t status = SKN_OK;
-    /* O_NONBLOCK: a FIFO must not hold us up. */
+    /* O_NONBLOCK: a FIFO must not block us. */
     int file = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
     if (file < 0)
         return cannot_open(path, errno, error);
@@ -401,14 +402,14 @@ read_key(const char *path, unsigned number, const char *value,
         sodium_memzero(found, sizeof(found));
         return SKN_OK;
     }
-    sodium_memzero(found, sizeof(found)); /* nothing of it is printed */
+    sodium_memzero(found, sizeof(found)); /* no part of it is printed */
     return skn_fail(error, SKN_BAD_CONFIG,
                     "%s:%u: a key is %d letters of Z85 in quotes", path, number,
                     KEY_LETTERS);
 }
 
-/* One line of ZPL. Sections start at the margin; what is not in `curve` does
- * not concern us. */
+/* One line of ZPL. Sections start at the margin; those other than `curve` are
+ * ignored. */
 static skn_status_t
 read_line(const char *path, unsigned number, const char *line, bool *in_curve,
           key_file_t *file, skn_error_t *error)
@@ -477,7 +478,7 @@ skn_key_load_public(const char *path, char public_key[SKN_KEY_TEXT_BYTES],
     return status;
 }
 
-/* A core would hold the secret, and so would whoever may trace us. */
+/* A core would reveal the secret, and so could a process that traces us. */
 static skn_status_t
 leave_no_core(skn_error_t *error)
 {

@@ -1,4 +1,4 @@
-/* reach.c - an errand: to dial those that were lost.
+/* reach.c - tests on a thread of its own whether lost machines are reachable.
  * SPDX-License-Identifier: Apache-2.0 */
 #include "transport/socket/reach.h"
 
@@ -16,7 +16,7 @@
 #include "transport/socket/clock.h"
 #include "transport/socket/errand.h"
 
-/* For an answer; and from one attempt to the next. */
+/* The time for an answer, and from one attempt to the next. */
 #define ANSWER_MS 900u
 #define ROUND_MS 1000u
 
@@ -29,7 +29,7 @@ struct skn_reach {
 
 /* --- the thread ----------------------------------------------------------- */
 
-/* A socket that dials, or -1. *answered: it needs no waiting. */
+/* A socket that connects, or -1. *answered: it needs no waiting. */
 static int
 dial(const char *text, bool *answered)
 {
@@ -66,7 +66,7 @@ has_answered(int descriptor)
            (code == 0 || code == ECONNREFUSED);
 }
 
-/* Dials all of `wanted` at once; who has answered in time. */
+/* Connects to all of `wanted` at once; returns those that answered in time. */
 static uint64_t
 dial_all(const skn_reach_t *reach, uint64_t wanted)
 {
@@ -104,8 +104,8 @@ dial_all(const skn_reach_t *reach, uint64_t wanted)
     return found;
 }
 
-/* Until there is somebody to dial, and not sooner than `next_ns`; false: the
- * owner is gone. */
+/* Waits until there is an address to try, and at least until `next_ns`; false:
+ * the owner has left. */
 static bool
 await_work(skn_reach_t *reach, uint64_t next_ns, uint64_t *wanted)
 {

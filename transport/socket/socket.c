@@ -1,7 +1,8 @@
-/* socket.c - the one place where sockets between nodes get their options.
+/* socket.c - opens sockets between nodes with all their options.
  *
- * This file owns: the options of these sockets, each of which was measured as
- * necessary, and the monitors.  SPDX-License-Identifier: Apache-2.0 */
+ * This file owns: the options of these sockets, each of which was found
+ * necessary by measurement, and the monitors.
+ * SPDX-License-Identifier: Apache-2.0 */
 #include "transport/socket/socket.h"
 
 #include <errno.h>
@@ -11,12 +12,12 @@
 #include <zmq.h>
 
 /* In zmq.h behind its draft guard, in the library since 4.3.0: with it, a
- * socket that asks for keys lets nobody in while no authenticator runs. */
+ * socket with ZAP admits no connection while no authenticator runs. */
 #ifndef ZMQ_ZAP_ENFORCE_DOMAIN
 #define ZMQ_ZAP_ENFORCE_DOMAIN 93
 #endif
 
-/* 4.3.3 closed five holes that strangers could reach. */
+/* 4.3.3 closed five holes that strangers could exploit. */
 #define LIBZMQ_MIN ZMQ_MAKE_VERSION(4, 3, 3)
 
 skn_status_t
@@ -85,10 +86,11 @@ set_text(void *socket, int option, const char *text)
       options->handshake_ms > 0 ? options->handshake_ms : SKN_HANDSHAKE_MS)    \
     O(ZMQ_IPV6, options->ipv6)                                                 \
     O(ZMQ_TOS, options->service)                                               \
-    /* A send to nobody waits with the caller, not in a queue. */              \
+    /* A send without a connection fails at the caller instead of being \
+     * queued. */      \
     O(ZMQ_IMMEDIATE, 1)                                                        \
     O(ZMQ_SNDHWM, (int)options->fragments_max)                                 \
-    /* A DEALER is told nothing; what comes anyway stays few. */               \
+    /* A DEALER receives nothing; if it does all the same, few are queued. */  \
     O(ZMQ_RCVHWM, options->type == ZMQ_ROUTER || options->hears                \
                       ? (int)options->fragments_max                            \
                       : 1)
@@ -108,7 +110,7 @@ set_options(void *socket, const skn_socket_options_t *options)
         return "ZMQ_MAXMSGSIZE";
     if (!set_text(socket, ZMQ_ZAP_DOMAIN, SKN_ZAP_DOMAIN))
         return "ZMQ_ZAP_DOMAIN";
-    /* A library that does not know it has the canary to stand for it. */
+    /* If the library does not know it, the canary still detects the fault. */
     if (!set_number(socket, ZMQ_ZAP_ENFORCE_DOMAIN, 1) && errno != EINVAL)
         return "ZMQ_ZAP_ENFORCE_DOMAIN";
     return NULL;
@@ -172,8 +174,8 @@ skn_socket_monitor(void *context, void *socket, int events, skn_error_t *error)
         no_socket(errno, error);
         return NULL;
     }
-    /* Unlimited: a full queue would stop libzmq's own thread. What fills it
-     * is at most the rate of connections, and `events` keeps it short. */
+    /* Unlimited: a full queue would stop libzmq's own thread. It grows at most
+     * at the rate of connections, and `events` keeps it short. */
     if (!set_number(monitor, ZMQ_RCVHWM, 0) ||
         !set_number(monitor, ZMQ_LINGER, 0) ||
         TEMP_FAILURE_RETRY(zmq_socket_monitor(socket, name, events)) != 0 ||
@@ -186,7 +188,7 @@ skn_socket_monitor(void *context, void *socket, int events, skn_error_t *error)
     return monitor;
 }
 
-/* An event is two frames: 16 bits of what and 32 of which, then an address. */
+/* An event is two frames: 16 bits of event and 32 of value, then an address. */
 bool
 skn_monitor_take(void *monitor, uint16_t *event, uint32_t *value)
 {

@@ -1,7 +1,8 @@
 /* thread_start.c - the signal mask that every thread of ours begins with.
  *
- * ZeroMQ starts threads of its own, which block every signal; nothing of ours
- * runs in them. SPDX-License-Identifier: Apache-2.0 */
+ * ZeroMQ starts threads of its own, which block every signal; none of our code
+ * runs in them.
+ * SPDX-License-Identifier: Apache-2.0 */
 #include "transport/socket/thread_start.h"
 
 #include <signal.h>
@@ -18,7 +19,7 @@ skn_thread_start(pthread_t *thread, const pthread_attr_t *attributes,
     (void)sigfillset(&blocked);
     for (size_t k = 0; k < sizeof(open_signals) / sizeof(open_signals[0]); k++)
         (void)sigdelset(&blocked, open_signals[k]);
-    /* A new thread has the mask of the one that makes it. */
+    /* A new thread inherits the mask of its creator. */
     (void)pthread_sigmask(SIG_SETMASK, &blocked, &before);
     int code = pthread_create(thread, attributes, run, argument);
     (void)pthread_sigmask(SIG_SETMASK, &before, NULL);

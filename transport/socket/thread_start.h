@@ -5,10 +5,10 @@
 
 #include <pthread.h>
 
-/* As pthread_create. The thread blocks all signals but those that tell of a
+/* Like pthread_create. The thread blocks all signals but those that report a
  * fault of its own (SEGV, BUS, FPE, ILL, ABRT, TRAP, SYS), which would end the
  * process without the host's handler if they were blocked, and PROF, so that a
- * profiler of the host sees what the thread does. */
+ * profiler of the host sees the thread. */
 int skn_thread_start(pthread_t *thread, const pthread_attr_t *attributes,
                      void *(*run)(void *), void *argument);
 

@@ -1,9 +1,10 @@
-/* watch.c - who is connected to a node, and whether it plays fair.
+/* watch.c - limits the memory that each connection makes libzmq use.
  *
  * Descriptors belong to libzmq, which may close one at any moment, and the
- * number may then be anything else of this process. Before one is shut down
- * it is duplicated, which pins it, and looked at: only a TCP connection that
- * was accepted at our port is. SPDX-License-Identifier: Apache-2.0 */
+ * number may then be anything else of this process. Before one is shut down it
+ * is duplicated, which pins it, and examined: only a TCP connection that was
+ * accepted at our port is shut down.
+ * SPDX-License-Identifier: Apache-2.0 */
 #include "transport/socket/watch.h"
 
 #include <fcntl.h>
@@ -18,9 +19,10 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-/* Descriptors are small numbers; a node with more of them accepts nobody. */
+/* Descriptors are small numbers; a node with more of them accepts no
+ * connections. */
 #define DESCRIPTORS_MAX 65536
-/* Thrown away at a time. */
+/* Bytes discarded at a time. */
 #define DISCARDED_BYTES ((size_t)1 << 24)
 
 typedef struct watched_connection {
@@ -84,8 +86,8 @@ skn_watch_takes(skn_watch_t *watch)
     atomic_store(&watch->drained, false);
 }
 
-/* Relaxed: the counts order nothing, and a look that comes a moment late
- * finds what it would have found before. */
+/* Relaxed: the counts order nothing, and a check that is a moment late finds
+ * the same as before. */
 void
 skn_watch_delivered(skn_watch_t *watch, int descriptor)
 {
@@ -109,7 +111,7 @@ skn_watch_judge(skn_watch_account_t *account, const skn_watch_facts_t *facts,
                 const skn_watch_options_t *options)
 {
     if (!account->begun || facts->delivered != account->delivered) {
-        /* Something ended, so what was open before has ended, too. */
+        /* A message was completed, so that earlier bytes were, too. */
         account->begun = true;
         account->delivered = facts->delivered;
         account->mark_bytes = account->sample_bytes = facts->received_bytes;
@@ -117,7 +119,7 @@ skn_watch_judge(skn_watch_account_t *account, const skn_watch_facts_t *facts,
         account->sample_empties = facts->empties;
         return SKN_VERDICT_FAIR;
     }
-    /* Heartbeats are forgiven, not saved up: the mark stays behind. */
+    /* Heartbeats are deducted, not saved up: the mark stays behind. */
     uint64_t idle_s = (facts->now_ms - account->mark_ms) / 1000;
     if (idle_s > 0) {
         uint64_t forgiven = idle_s * SKN_WATCH_BYTES_PER_S;
@@ -125,8 +127,9 @@ skn_watch_judge(skn_watch_account_t *account, const skn_watch_facts_t *facts,
         account->mark_bytes += forgiven < held ? forgiven : held;
         account->mark_ms += idle_s * 1000;
     }
-    /* Two: the first may have been under way when the sample was taken. What
-     * was sampled and has not come out by then is one message's beginning. */
+    /* Two: the first may have been under way when the sample was taken. Bytes
+     * that were sampled and not delivered by then are the beginning of one
+     * message. */
     if (facts->empties - account->sample_empties >= 2) {
         if (account->sample_bytes - account->mark_bytes >
             options->message_bytes_max + SKN_WATCH_SLACK_BYTES)
@@ -134,7 +137,8 @@ skn_watch_judge(skn_watch_account_t *account, const skn_watch_facts_t *facts,
         account->sample_bytes = facts->received_bytes;
         account->sample_empties = facts->empties;
     }
-    /* Nobody may be taking at all; then the queue is full at some time. */
+    /* The receiver may not be reading at all; then the queue fills at some
+     * time. */
     if (facts->received_bytes - account->mark_bytes >
         options->queue_bytes_max + SKN_WATCH_SLACK_BYTES)
         return SKN_VERDICT_ENDLESS;
@@ -143,8 +147,8 @@ skn_watch_judge(skn_watch_account_t *account, const skn_watch_facts_t *facts,
 
 /* --- asking the system --------------------------------------------------- */
 
-/* What libzmq has read; false if the connection is gone, whose end is then on
- * its way to us. */
+/* The bytes that libzmq has read; false if the connection is gone: its end will
+ * then be reported. */
 static bool
 bytes_read(int descriptor, uint64_t *bytes)
 {
@@ -182,8 +186,8 @@ shut_down(const skn_watch_t *watch, int descriptor)
         return;
     if (accepted_at(pinned, atomic_load(&watch->port))) {
         (void)shutdown(pinned, SHUT_RDWR);
-        /* What the system has received already would still be read: megabytes,
-         * and twenty times as many in libzmq's memory. */
+        /* Bytes that the system has received already would still be read:
+         * megabytes, and twenty times as many in libzmq's memory. */
         while (recv(pinned, NULL, DISCARDED_BYTES, MSG_DONTWAIT | MSG_TRUNC) >
                0)
             ;
@@ -223,7 +227,7 @@ skn_door_verdict_t
 skn_watch_accept(skn_watch_t *watch, int descriptor, uint64_t now_ms)
 {
     skn_door_verdict_t verdict = SKN_VERDICT_FAIR;
-    (void)skn_watch_close(watch, descriptor); /* its end may be told later */
+    (void)skn_watch_close(watch, descriptor); /* its end is reported later */
     if (descriptor < 0 || descriptor >= DESCRIPTORS_MAX) {
         shut_down(watch, descriptor);
         return SKN_VERDICT_OVER;
@@ -247,8 +251,8 @@ skn_watch_accept(skn_watch_t *watch, int descriptor, uint64_t now_ms)
     return verdict;
 }
 
-/* The order matters: what was read before the receiver found nothing has been
- * delivered, if it was whole. */
+/* The order matters: bytes that were read before the receiver found nothing
+ * have been delivered, if the message was whole. */
 static bool
 look_at(const skn_watch_t *watch, const watched_connection_t *connection,
         uint64_t now_ms, skn_watch_facts_t *facts)
@@ -262,9 +266,10 @@ look_at(const skn_watch_t *watch, const watched_connection_t *connection,
     return facts->received_bytes >= connection->account.mark_bytes;
 }
 
-/* A receiver that sleeps has nothing to take, or it would be woken. Polling
- * a ZMQ_FD touches nothing of the socket, so that any thread may do it. First
- * the descriptor: who has made it unreadable has said before that it looks. */
+/* A receiver that sleeps has nothing to take, or it would be woken. Polling a
+ * ZMQ_FD does not touch the socket, so that any thread may do it. The
+ * descriptor is first: a receiver that made it unreadable has reported before
+ * that it reads. */
 static void
 look_at_receiver(skn_watch_t *watch)
 {

@@ -1,4 +1,4 @@
-/* rendezvous.c - two ends that come to one place by tokens.
+/* rendezvous.c - the hub's table of tunnels being opened, by token.
  * SPDX-License-Identifier: Apache-2.0 */
 #include "transport/tunnel/rendezvous.h"
 
@@ -13,7 +13,7 @@ typedef struct promise {
 } promise_t;
 
 struct skn_rendezvous {
-    promise_t promise[SKN_RENDEZVOUS_MAX]; /* in no order */
+    promise_t promise[SKN_RENDEZVOUS_MAX]; /* unordered */
     uint32_t count;
 };
 

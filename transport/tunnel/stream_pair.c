@@ -1,4 +1,4 @@
-/* stream_pair.c - two streams spliced together.
+/* stream_pair.c - splices two streams: copies bytes both ways, uninterpreted.
  * SPDX-License-Identifier: Apache-2.0 */
 #include "transport/tunnel/stream_pair.h"
 
@@ -8,11 +8,11 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-/* What came in at one side and has not left at the other. */
+/* Bytes read at one side and not yet sent at the other. */
 typedef struct way {
     size_t from, count; /* of `bytes` */
-    bool ended;         /* nothing more comes in */
-    bool told;          /* the other side was told so */
+    bool ended;         /* its input has ended */
+    bool told;          /* the end was passed on to the other side */
     uint8_t bytes[SKN_STREAM_PAIR_BYTES];
 } way_t;
 
@@ -75,8 +75,8 @@ skn_stream_pair_say(skn_stream_pair_t *pair, int side, const uint8_t *bytes,
     way->count = count;
 }
 
-/* A way takes in while it is empty: what is read in one turn is written before
- * the next is. */
+/* A way reads only while it is empty: bytes read in one turn are written before
+ * more are read. */
 static bool
 takes(const way_t *way)
 {

@@ -1,4 +1,4 @@
-/* tunnel_words.c - what is said before bytes pass through a tunnel.
+/* tunnel_words.c - the preface of a tunnel, and the messages that set one up.
  * SPDX-License-Identifier: Apache-2.0 */
 #include "transport/tunnel/tunnel_words.h"
 
@@ -11,7 +11,7 @@
 #define TOKEN_AT 12u
 #define KIND_CONTROL 1u
 #define KIND_TUNNEL 2u
-/* RFC 23 (ZMTP): a greeting begins with it. */
+/* A greeting begins with it: RFC 23 (ZMTP). */
 #define ZMTP_FIRST 0xff
 
 #define VERSION 1u
@@ -62,7 +62,7 @@ skn_preface_write(skn_preface_kind_t kind, const uint8_t *token, uint8_t *bytes)
         memcpy(bytes + TOKEN_AT, token, SKN_TUNNEL_TOKEN_BYTES);
 }
 
-/* --- words --------------------------------------------------------------- */
+/* --- messages ------------------------------------------------------------ */
 
 static void
 write_number(uint8_t *bytes, uint64_t number, size_t count)
@@ -90,7 +90,7 @@ skn_tunnel_word_write(const skn_tunnel_word_t *word, uint8_t *bytes)
     memcpy(bytes + WORD_TOKEN_AT, word->token, SKN_TUNNEL_TOKEN_BYTES);
 }
 
-/* Whether a word has the fields of its kind and no others. */
+/* Whether a message has the fields of its kind and no others. */
 static bool
 is_whole(const skn_tunnel_word_t *word)
 {

@@ -1,23 +1,25 @@
-/* tunnel_words.h - what is said before bytes pass through a tunnel.
+/* tunnel_words.h - the preface of a tunnel, and the messages that set one up.
  *
- * A node that listens for others that nobody can dial is spoken to in one of
- * three ways, told apart by the first bytes of a connection:
+ * The first bytes of a connection to a hub name one of three protocols:
  *
  *     ff ...                               ZMTP: a link, as without tunnels
- *     "skntun/1" control 0 0 0 ... 0       what follows is ZMTP, to the hub
- *     "skntun/1" tunnel  0 0 0  token      what follows is whatever the other
- *        8 bytes  4 bytes       32 bytes   end of the tunnel says
+ *     "skntun/1" control 0 0 0 ... 0       followed by ZMTP, to the hub
+ *     "skntun/1" tunnel  0 0 0  token      followed by the bytes of the other
+ *        8 bytes  4 bytes       32 bytes   end of the tunnel
  *
- * Over the hub's own line (CURVE, keys of nodes only) go words of 48 bytes:
+ * The hub's control connection (CURVE, keys of nodes only) carries messages of
+ * 48 bytes:
  *
- *     1  here    0     0        0          the sender is there
- *     1  want    node  number   0          lead me to `node`
- *     1  open    node  number   token      dial the hub with `token`; number 0:
- *                                          `node` wants you, else your question
- *     1  none    node  number   0          `node` cannot be had
+ *     1  here    0     0        0          the sender is present
+ *     1  want    node  number   0          requests a tunnel to `node`
+ *     1  open    node  number   token      connect to the hub with `token`;
+ *                                          number 0: `node` requested it,
+ *                                          otherwise this node did
+ *     1  none    node  number   0          `node` is not available
  *     u16 u16    u32   u64      32 bytes   little-endian
  *
- * Pure; any thread.  SPDX-License-Identifier: Apache-2.0 */
+ * Pure; any thread.
+ * SPDX-License-Identifier: Apache-2.0 */
 #ifndef TRANSPORT_TUNNEL_TUNNEL_WORDS_H
 #define TRANSPORT_TUNNEL_TUNNEL_WORDS_H
 
@@ -30,16 +32,16 @@
 #define SKN_PREFACE_BYTES 44u
 #define SKN_TUNNEL_WORD_BYTES 48u
 
-/* What the first bytes of a connection are. */
+/* The protocol that the first bytes of a connection name. */
 typedef enum skn_preface_kind {
-    SKN_PREFACE_MORE, /* too few to say; nothing is wrong so far */
+    SKN_PREFACE_MORE, /* too few bytes to decide; valid so far */
     SKN_PREFACE_ZMTP,
     SKN_PREFACE_CONTROL,
     SKN_PREFACE_TUNNEL,
-    SKN_PREFACE_NONE /* nothing that a node says */
+    SKN_PREFACE_NONE /* none that a node sends */
 } skn_preface_kind_t;
 
-/* Looks at the first bytes, of which the first SKN_PREFACE_BYTES count. `token`
+/* Examines the first bytes, of which the first SKN_PREFACE_BYTES count. `token`
  * (SKN_TUNNEL_TOKEN_BYTES) is filled for SKN_PREFACE_TUNNEL. */
 skn_preface_kind_t skn_preface_read(const uint8_t *bytes, size_t count,
                                     uint8_t *token);
@@ -58,13 +60,13 @@ typedef struct skn_tunnel_word {
     skn_tunnel_kind_t kind;
     uint32_t node;   /* 0 in HERE */
     uint64_t number; /* 0 in HERE, not 0 in WANT and NONE */
-    uint8_t token[SKN_TUNNEL_TOKEN_BYTES]; /* 0 but in OPEN */
+    uint8_t token[SKN_TUNNEL_TOKEN_BYTES]; /* 0 except in OPEN */
 } skn_tunnel_word_t;
 
-/* SKN_TUNNEL_WORD_BYTES. */
+/* Writes SKN_TUNNEL_WORD_BYTES. */
 void skn_tunnel_word_write(const skn_tunnel_word_t *word, uint8_t *bytes);
 /* Strict: SKN_BAD_MESSAGE for another length, version or kind, and for fields
- * that the kind has not. */
+ * that the kind does not have. */
 skn_status_t skn_tunnel_word_read(const uint8_t *bytes, size_t count,
                                   skn_tunnel_word_t *word, skn_error_t *error);
 

@@ -1,6 +1,6 @@
 /* tunnels.c - the thread that moves the bytes of tunnels.
  *
- * This file owns: what it waits for, streams on their way, sentences.
+ * This file owns: its poll loop, streams that wait for their tunnel, sentences.
  * SPDX-License-Identifier: Apache-2.0 */
 #include "transport/tunnel/tunnels.h"
 
@@ -16,20 +16,20 @@
 #include "transport/socket/thread_start.h"
 #include "transport/tunnel/tunnels_state.h"
 
-/* While something waits for its time, and otherwise. */
+/* While a passage waits for a timeout, and otherwise. */
 #define TUNNEL_TICK_MS 50
 #define IDLE_MS 500
-/* A name is looked up again so often, when its node is dialled: known, and not.
- * It is dialled where it was last, meanwhile. */
+/* Time until a name is resolved again, when its node is dialled: if it is
+ * known, and if not. Meanwhile its last address is used. */
 #define FIND_AGAIN_MS 30000u
 #define FIND_MS 1000u
-/* Descriptors that are not of passages: stop, the front; of a node its two
- * listeners and two of its line. */
+/* Descriptors other than those of passages: stop and front; for each node its
+ * two listeners and two of its control connection. */
 #define POLLED_OWN 4u
 #define POLLED_PER_NODE 4u
 #define NOT_POLLED SIZE_MAX
 
-/* --- what is told -------------------------------------------------------- */
+/* --- sentences ----------------------------------------------------------- */
 
 void
 skn_tunnels_add(skn_tunnels_t *tunnels, uint64_t *counter, uint64_t amount)
@@ -56,7 +56,7 @@ skn_tunnels_relay(skn_tunnels_t *tunnels)
     return tunnels->relays && two;
 }
 
-/* Returns whether there was room: a sentence that finds none is left out. */
+/* Returns whether there was room; without room a sentence is dropped. */
 bool
 skn_tunnels_say(skn_tunnels_t *tunnels, const char *format, ...)
 {
@@ -93,9 +93,9 @@ skn_tunnels_take(skn_tunnels_t *tunnels, char text[SKN_TUNNEL_TEXT_BYTES])
     return any;
 }
 
-/* --- streams on their way ------------------------------------------------ */
+/* --- passages ------------------------------------------------------------ */
 
-/* A free one, or the oldest of those that are ending; NULL: none. */
+/* A free passage, or the oldest of those that are ending; NULL: none. */
 static passage_t *
 find_room(skn_tunnels_t *tunnels)
 {
@@ -162,7 +162,7 @@ skn_passage_join(skn_tunnels_t *tunnels, passage_t *passage, int other,
     passage->descriptor = -1;
     passage->state = PASSAGE_JOINED;
     passage->until_ms = 0;
-    passage->polled = NOT_POLLED; /* what was waited for is past */
+    passage->polled = NOT_POLLED; /* the polled events no longer apply */
     if (count > 0)
         skn_stream_pair_say(passage->pair, 1, bytes, count);
 }
@@ -268,8 +268,8 @@ end_late(skn_tunnels_t *tunnels, passage_t *passage)
     skn_passage_end(tunnels, passage);
 }
 
-/* Time has passed: questions, and what has waited for too long. True: there is
- * something that waits. */
+/* Runs the timers: requests, and passages that have waited too long. True: a
+ * passage waits. */
 static bool
 tick(skn_tunnels_t *tunnels)
 {
@@ -355,7 +355,7 @@ add_all(skn_tunnels_t *tunnels)
 static void
 look(skn_tunnels_t *tunnels)
 {
-    /* Streams first: what is accepted below has no entry yet. */
+    /* Streams first: passages accepted below have no entry yet. */
     for (size_t k = 0; k < tunnels->passage_max; k++)
         turn_passage(tunnels, &tunnels->passage[k]);
     if (tunnels->polled[1].revents)
@@ -377,7 +377,7 @@ thread_main(void *argument)
     while (!stopped) {
         tunnels->now_ms = skn_monotonic_ms();
         bool waits = tick(tunnels);
-        /* A send may have swallowed the edge of what came in. */
+        /* A send may have consumed the edge of a received message. */
         uint32_t taken = 0;
         while (
             taken < TUNNEL_TURN_MAX &&

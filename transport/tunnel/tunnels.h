@@ -1,4 +1,4 @@
-/* tunnels.h - links to nodes that can dial out and that nobody can dial.
+/* tunnels.h - carries links to nodes that cannot accept connections.
  *
  *     c (no address)              a (the hub)               d (no address)
  *     DEALER to d ─ local ─┐                          ┌─ loopback ─▶ ROUTER
@@ -6,15 +6,16 @@
  *     ROUTER ◀─ loopback ─ tunnel ═════▶ splice ◀─ local ─ a's own DEALER
  *                                  a's ROUTER ◀─ loopback ─ front ◀═══ c, d, b
  *
- * Sockets of links dial and listen as ever: those who dial a node without an
- * address dial a local name of their own process, and behind it their bytes
- * are led through streams that this node has dialled. Nothing here looks into
- * them: CURVE is between the two ends of a link.
+ * Sockets of links connect and listen as without tunnels: for a node without an
+ * address they connect to a local name of their own process, and their bytes
+ * are forwarded through streams that this node has opened. They are not
+ * interpreted: CURVE is between the two ends of a link.
  *
  * A node with an address is a hub for those that have none: it listens at that
- * address in place of its ROUTER, passes on what speaks ZMTP, and joins streams
- * that come with a token of its own. Tokens are given over a line (control.h)
- * to nodes of the run alone. docs/wire.md has the protocol.
+ * address in place of its ROUTER, forwards connections that speak ZMTP, and
+ * joins streams that present a token of its own. Tokens are sent over a control
+ * connection (control.h) to nodes of the run alone. docs/wire.md has the
+ * protocol.
  *
  * One thread of its own moves the bytes. The functions are for one thread.
  * SPDX-License-Identifier: Apache-2.0 */
@@ -35,28 +36,28 @@ typedef struct skn_tunnels skn_tunnels_t;
 
 typedef struct skn_tunnel_node {
     const char *name;
-    const char *address;    /* tcp://host:port; "": nobody dials it */
+    const char *address;    /* tcp://host:port; "": it accepts no connections */
     const char *public_key; /* Z85 */
-    uint32_t via;           /* of one without an address: who relays to it */
+    uint32_t via;           /* the relay of a node without an address */
 } skn_tunnel_node_t;
 
 /* Everything is copied. */
 typedef struct skn_tunnels_options {
-    const skn_tunnel_node_t *nodes; /* of the run, this one among them */
-    uint32_t node_count, node;      /* which one is this */
+    const skn_tunnel_node_t *nodes; /* of the run, including this one */
+    uint32_t node_count, node;      /* `node`: the index of this one */
     const skn_keys_t *keys;         /* not NULL */
-    bool background;                /* as skn_endpoint_options_t */
+    bool background;                /* as in skn_endpoint_options_t */
 } skn_tunnels_options_t;
 
-/* Listens where it must; nobody is heard yet. NULL and a filled `error`:
+/* Listens where it must, and accepts nothing yet. NULL and a filled `error`:
  * SKN_BAD_CONFIG (an address), SKN_UNAVAILABLE (in use, not of this machine),
  * SKN_NO_PERMISSION, SKN_NO_MEMORY. */
 skn_tunnels_t *skn_tunnels_open(const skn_tunnels_options_t *options,
                                 skn_error_t *error);
-/* Cuts all that passes. *tunnels may be NULL already. */
+/* Cuts all tunnels. *tunnels may be NULL already. */
 void skn_tunnels_close(skn_tunnels_t **tunnels);
 
-/* Where this node's ROUTER is to listen, in place of its own address. */
+/* The address at which this node's ROUTER is to listen, in place of its own. */
 const char *skn_tunnels_own_address(const skn_tunnels_t *tunnels);
 /* Where `node` is to be dialled: its address, or a local name. */
 const char *skn_tunnels_address(const skn_tunnels_t *tunnels, uint32_t node);
@@ -65,7 +66,7 @@ const char *skn_tunnels_address(const skn_tunnels_t *tunnels, uint32_t node);
 skn_status_t skn_tunnels_start(skn_tunnels_t *tunnels, const char *router,
                                skn_error_t *error);
 
-/* The next thing worth a line, a few and then one a second at most; false if
+/* The next sentence to report, a few and then one a second at most; false if
  * there is none. */
 bool skn_tunnels_take(skn_tunnels_t *tunnels, char text[SKN_TUNNEL_TEXT_BYTES]);
 
@@ -85,8 +86,8 @@ typedef struct skn_tunnel_counts {
 
 void skn_tunnels_count(skn_tunnels_t *tunnels, skn_tunnel_counts_t *counts);
 
-/* Whether two other nodes are there that can only speak through this one: they
- * may have more to say to each other than to it. */
+/* Whether two other nodes are connected that can reach each other only through
+ * this one: they may have more to send to each other than to it. */
 bool skn_tunnels_relay(skn_tunnels_t *tunnels);
 
 #endif

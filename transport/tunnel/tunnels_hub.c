@@ -1,9 +1,10 @@
-/* tunnels_hub.c - at a node with an address: the front, the line to those that
- * nobody can dial, and the joining of streams.
+/* tunnels_hub.c - the hub's side of tunnels: accepts and joins streams.
  *
- * A stranger gets no further than its first bytes, or to the door of a socket
- * that asks for a key. A token is random, serves once, and is told to two nodes
- * of the run, so that who has one may join its end; what it joins is opaque.
+ * Here are its listener, the control connections of nodes without an address,
+ * and the joining of streams. A stranger gets no further than its first bytes,
+ * or the handshake of a socket that requires a key. A token is random, serves
+ * once, and is sent to two nodes of the run, so that a connection that has one
+ * may join its end; the bytes are opaque.
  * SPDX-License-Identifier: Apache-2.0 */
 #include <errno.h>
 #include <stdio.h>
@@ -13,9 +14,9 @@
 
 #include "transport/tunnel/tunnels_state.h"
 
-/* --- the front ----------------------------------------------------------- */
+/* --- the listener -------------------------------------------------------- */
 
-/* The oldest of those that have not said what they are makes room. */
+/* Makes room by closing the oldest that has not sent its preface. */
 static void
 make_room(skn_tunnels_t *tunnels)
 {
@@ -67,7 +68,7 @@ lead_to(skn_tunnels_t *tunnels, passage_t *passage,
                      passage->bytes, count);
 }
 
-/* One end has come. When the other is there, they are one. */
+/* One end has connected. When the other has too, they are joined. */
 static void
 meet(skn_tunnels_t *tunnels, passage_t *passage, const uint8_t *token)
 {
@@ -105,7 +106,7 @@ skn_hub_greet(skn_tunnels_t *tunnels, passage_t *passage)
                        sizeof(passage->bytes) - passage->count, 0);
     if (got < 0 && (errno == EAGAIN || errno == EINTR))
         return;
-    if (got <= 0) { /* a port scan, or a friend that changed its mind */
+    if (got <= 0) { /* a port scan, or a peer that closed again */
         skn_tunnels_add(tunnels, &tunnels->counts.strangers, 1);
         skn_passage_end(tunnels, passage);
         return;
@@ -129,7 +130,7 @@ skn_hub_greet(skn_tunnels_t *tunnels, passage_t *passage)
     }
 }
 
-/* --- the line ------------------------------------------------------------ */
+/* --- control connections ------------------------------------------------- */
 
 static uint32_t
 member_of(const skn_tunnels_t *tunnels, uint32_t node)
@@ -157,8 +158,8 @@ draw(uint8_t *token)
            SKN_TUNNEL_TOKEN_BYTES;
 }
 
-/* Promises `asker` a tunnel to `node`, and asks that for its end; where the
- * question is an old one, the promise stands. `token` is the asker's. */
+/* Promises `asker` a tunnel to `node`, and asks that node for its end; for a
+ * repeated request the promise still holds. `token` is the asker's. */
 static bool
 promise(skn_tunnels_t *tunnels, uint32_t asker, uint32_t node, uint64_t number,
         uint8_t *token)
@@ -175,7 +176,8 @@ promise(skn_tunnels_t *tunnels, uint32_t asker, uint32_t node, uint64_t number,
            tell(tunnels, node, &word);
 }
 
-/* What was said over a line before this one may be lost. */
+/* Repeats the pending messages: those sent on an earlier connection may be
+ * lost. */
 static void
 greet(skn_tunnels_t *tunnels, uint32_t node)
 {

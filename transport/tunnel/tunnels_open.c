@@ -1,4 +1,4 @@
-/* tunnels_open.c - tunnels opened and closed.
+/* tunnels_open.c - opens and closes the tunnels of a node.
  * SPDX-License-Identifier: Apache-2.0 */
 #include <errno.h>
 #include <stdio.h>
@@ -10,11 +10,11 @@
 
 #include "transport/tunnel/tunnels_state.h"
 
-/* As of a link's sockets that give way (endpoint_open.c). */
+/* As for a link's sockets that give way (endpoint_open.c). */
 #define SOCKET_CLASS_CS1 0x20
 #define LOOPBACK_ANY "tcp://127.0.0.1:0"
-/* Of everything else in the process, and of libzmq, which aborts when it finds
- * none left while it binds. */
+/* Descriptors for the rest of the process, and for libzmq, which aborts when
+ * none is left while it binds. */
 #define DESCRIPTORS_ELSE 256u
 
 static skn_status_t
@@ -46,9 +46,10 @@ copy_nodes(skn_tunnels_t *tunnels, const skn_tunnels_options_t *options,
     return SKN_OK;
 }
 
-/* As many as there can be at once: at a hub what strangers may hold, what
- * comes in from each peer, and of those without an address a line, what this
- * node sends to them, and what they send to each other through it. */
+/* The most that there can be at once. At a hub: connections of strangers, those
+ * from each peer, and for each node without an address a control connection,
+ * the streams that this node sends to it, and those that such nodes send to
+ * each other through it. */
 static size_t
 count_passages(const skn_tunnels_t *tunnels)
 {
@@ -137,9 +138,9 @@ open_hub(skn_tunnels_t *tunnels, skn_error_t *error)
     return tunnels->listener < 0 ? error->status : open_line(tunnels, error);
 }
 
-/* --- one that nobody can dial ------------------------------------------- */
+/* --- a node without an address ------------------------------------------ */
 
-/* Where its hubs are; of names only who will find out. */
+/* Resolves the addresses of its hubs; for names it only starts to. */
 static skn_status_t
 find_hubs(skn_tunnels_t *tunnels, skn_error_t *error)
 {
@@ -164,8 +165,8 @@ find_hubs(skn_tunnels_t *tunnels, skn_error_t *error)
 
 /* --- all ----------------------------------------------------------------- */
 
-/* Local names: of nodes without an address, which links dial; and at such a
- * node of its hubs, which its lines dial. */
+/* Opens the local names: of nodes without an address, which links dial; and at
+ * such a node those of its hubs, which its control connections dial. */
 static skn_status_t
 open_places(skn_tunnels_t *tunnels, skn_error_t *error)
 {

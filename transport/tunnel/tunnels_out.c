@@ -1,13 +1,15 @@
-/* tunnels_out.c - at a node that nobody can dial: its lines to hubs, and the
- * streams that it dials when one is wanted.
+/* tunnels_out.c - tunnels at a node without an address: opens streams.
+ *
+ * Here are its control connections to hubs, and the streams that it opens on
+ * request.
  * SPDX-License-Identifier: Apache-2.0 */
 #include <errno.h>
 
 #include "transport/tunnel/tunnels_state.h"
 
-/* A line says so often that it is there: its first word may be lost. */
+/* A control connection sends HERE this often: the first may be lost. */
 #define HERE_MS 1000u
-/* libzmq does not dial again where its key was refused: at a hub of an earlier
+/* libzmq does not redial where its key was refused: at a hub of an earlier
  * generation, which knows other nodes. */
 #define REDIAL_MS 1000u
 
@@ -20,7 +22,7 @@ tell(tunnel_place_t *hub, const skn_tunnel_word_t *word)
                             NULL) == SKN_OK;
 }
 
-/* --- lines --------------------------------------------------------------- */
+/* --- control connections ------------------------------------------------- */
 
 skn_status_t
 skn_out_dial(skn_tunnels_t *tunnels, uint32_t node, skn_error_t *error)
@@ -58,7 +60,7 @@ skn_out_accept_line(skn_tunnels_t *tunnels, uint32_t node)
     }
 }
 
-/* A stream to a hub that is to be joined there with another one. */
+/* Opens a stream to a hub that is to be joined there with another one. */
 static int
 dial_with(skn_tunnels_t *tunnels, uint32_t hub, const uint8_t *token,
           uint8_t *preface)
@@ -67,7 +69,7 @@ dial_with(skn_tunnels_t *tunnels, uint32_t hub, const uint8_t *token,
     return skn_tunnels_dial(tunnels, hub);
 }
 
-/* Somebody wants us: its end is at the hub, ours is our own ROUTER. */
+/* A node wants a link to us: its end is at the hub, ours is our own ROUTER. */
 static void
 open_to_router(skn_tunnels_t *tunnels, uint32_t hub,
                const skn_tunnel_word_t *word)
@@ -83,8 +85,9 @@ open_to_router(skn_tunnels_t *tunnels, uint32_t hub,
                          sizeof(preface));
 }
 
-/* Who waits for an answer: who asked, or, since that one did not wait so long,
- * another one to the same node, as what was promised is as good for it. */
+/* The passage that waits for an answer: the one of the request, or, if that has
+ * given up, another one to the same node, for which the promise serves as
+ * well. */
 static passage_t *
 who_waits(skn_tunnels_t *tunnels, uint32_t hub, const skn_tunnel_word_t *word)
 {
@@ -101,7 +104,7 @@ who_waits(skn_tunnels_t *tunnels, uint32_t hub, const skn_tunnel_word_t *word)
     return word->kind == SKN_TUNNEL_OPEN ? other : NULL;
 }
 
-/* The hub's answer to a question of ours. */
+/* Takes the hub's answer to a request of ours. */
 static void
 take_answer(skn_tunnels_t *tunnels, uint32_t hub, const skn_tunnel_word_t *word)
 {
@@ -159,7 +162,7 @@ take_line(skn_tunnels_t *tunnels, uint32_t node)
     case SKN_CONTROL_MESSAGE:
         take_word(tunnels, node, arrival.frame);
         break;
-    case SKN_CONTROL_REFUSED: /* the links tell why */
+    case SKN_CONTROL_REFUSED: /* the links report why */
         if (arrival.over && hub->redial_ms == 0)
             hub->redial_ms = tunnels->now_ms + REDIAL_MS;
         break;
@@ -179,7 +182,7 @@ skn_out_take(skn_tunnels_t *tunnels)
     return any;
 }
 
-/* --- questions ----------------------------------------------------------- */
+/* --- requests ------------------------------------------------------------ */
 
 void
 skn_out_ask(skn_tunnels_t *tunnels, passage_t *passage)
@@ -188,7 +191,8 @@ skn_out_ask(skn_tunnels_t *tunnels, passage_t *passage)
     if (tunnels->now_ms < passage->again_ms || !hub->here)
         return;
     passage->again_ms = tunnels->now_ms + ASK_AGAIN_MS;
-    /* The same again while there is no answer: either may have been lost. */
+    /* Repeats the request while there is no answer: either may have been
+     * lost. */
     if (passage->number == 0)
         passage->number = ++tunnels->question_count;
     const skn_tunnel_word_t word = { .kind = SKN_TUNNEL_WANT,

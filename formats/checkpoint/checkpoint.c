@@ -1,10 +1,10 @@
-/* checkpoint.c - opens a checkpoint, proves it whole, and gives its tensors.
+/* checkpoint.c - opens a checkpoint, verifies it, and maps its tensors.
  *
- * This file owns: what is checked before a byte of it is believed. Hashes are
+ * This file owns: the checks before a byte of it is trusted. Hashes are
  * computed through read(), not through the map: a bad sector is then a status
  * and not a SIGBUS.
- * Not here: which one is opened (checkpoint_find.c), where its files may lie
- * besides (checkpoint_beside.c), the form of the manifest (manifest.c), blocks
+ * Not here: the choice of a checkpoint (checkpoint_find.c), its files in other
+ * folders (checkpoint_beside.c), the form of the manifest (manifest.c), blocks
  * (checkpoint_block.c).
  * SPDX-License-Identifier: Apache-2.0 */
 #include "formats/checkpoint/reader_state.h"
@@ -22,7 +22,7 @@
 #include <unistd.h>
 #include <xxhash.h>
 
-/* Pieces of reading while hashing: beyond 64 KiB it gets no faster. */
+/* Bytes read at once for hashing: beyond 64 KiB it gets no faster. */
 #define HASH_STEP_BYTES (256u * 1024)
 
 const char *
@@ -124,7 +124,7 @@ skn_checkpoint_piece_file(const skn_checkpoint_t *checkpoint, size_t index)
     return checkpoint->manifest.piece[checkpoint->order[index]].file;
 }
 
-/* Do `byte_count` bytes at `offset_bytes` have this hash? */
+/* Checks that `byte_count` bytes at `offset_bytes` have this hash. */
 static skn_status_t
 check_hash(const checkpoint_file_t *file, uint64_t offset_bytes,
            uint64_t byte_count, const char *want, const char *what,
@@ -162,8 +162,7 @@ check_hash(const checkpoint_file_t *file, uint64_t offset_bytes,
     return status;
 }
 
-/* Whether the bytes of piece `index` of the manifest are those that were
- * written. */
+/* Checks the hash of piece `index` of the manifest. */
 static skn_status_t
 prove_piece(const skn_checkpoint_t *checkpoint, size_t index,
             skn_error_t *error)
@@ -174,7 +173,7 @@ prove_piece(const skn_checkpoint_t *checkpoint, size_t index,
                       entry->size_bytes, entry->hash, tensor.name, error);
 }
 
-/* Is `tensor` of the file's header what the manifest says? */
+/* Whether `tensor` of the file's header matches the manifest. */
 static bool
 same_tensor(const skn_manifest_piece_t *entry, uint64_t header_bytes,
             const skn_safetensor_t *tensor)
@@ -187,8 +186,8 @@ same_tensor(const skn_manifest_piece_t *entry, uint64_t header_bytes,
            entry->offset_bytes == header_bytes + tensor->offset_bytes;
 }
 
-/* Every tensor of the header is listed, and every listed one is there. Names
- * are unique on both sides, so equal counts and a match for each suffice. */
+/* Every tensor of the header is listed, and every listed one exists. Names are
+ * unique on both sides, so equal counts and a match for each suffice. */
 static skn_status_t
 match_header(const skn_checkpoint_t *checkpoint, uint32_t index,
              const skn_safetensors_t *tensors, skn_error_t *error)
@@ -252,7 +251,7 @@ check_header(const skn_checkpoint_t *checkpoint, uint32_t index,
     return status;
 }
 
-/* File `index` of the manifest as it lies in the open folder `folder`. */
+/* Opens file `index` of the manifest in the open folder `folder`. */
 static skn_status_t
 open_file(skn_checkpoint_t *checkpoint, uint32_t index, int folder,
           const char *path, skn_error_t *error)
@@ -285,7 +284,7 @@ open_file(skn_checkpoint_t *checkpoint, uint32_t index, int folder,
     return check_header(checkpoint, index, error);
 }
 
-/* The list of global tensors, from the sorted pieces. */
+/* Makes the list of global tensors from the sorted pieces. */
 static void
 list_tensors(skn_checkpoint_t *checkpoint)
 {
@@ -357,9 +356,9 @@ skn_checkpoint_is_damage(skn_status_t status)
            status == SKN_STORAGE;
 }
 
-/* Takes file `index` from another node's folder, one in which piece `piece` is
- * sound (SIZE_MAX: any). What was open of it stays mapped: bytes of it may be
- * in somebody's hands. */
+/* Replaces file `index` by that of another node's folder, in which piece
+ * `piece` is sound (SIZE_MAX: any). The replaced file stays mapped: callers may
+ * still use its bytes. */
 static skn_status_t
 take_beside(skn_checkpoint_t *checkpoint, uint32_t index, size_t piece,
             skn_error_t *error)
@@ -403,9 +402,9 @@ take_beside(skn_checkpoint_t *checkpoint, uint32_t index, size_t piece,
     return status;
 }
 
-/* Takes a damaged or missing file from another node's folder. Where no folder
- * has it, `status` is returned and `fault` stays; a lack of memory replaces
- * both. */
+/* Replaces a damaged or missing file by that of another node's folder. If no
+ * folder has it, `status` is returned and `fault` stays; a lack of memory
+ * replaces both. */
 static skn_status_t
 mend(skn_checkpoint_t *checkpoint, uint32_t index, size_t piece,
      skn_status_t status, skn_error_t *fault)
@@ -419,7 +418,7 @@ mend(skn_checkpoint_t *checkpoint, uint32_t index, size_t piece,
     return taken == SKN_OK ? SKN_OK : status;
 }
 
-/* Proves piece `index` of the manifest, once. */
+/* Verifies piece `index` of the manifest, once. */
 static skn_status_t
 verify_piece(skn_checkpoint_t *checkpoint, size_t index, skn_error_t *error)
 {
@@ -490,7 +489,7 @@ load_file(skn_checkpoint_t *checkpoint, uint32_t index, skn_error_t *error)
     return SKN_OK;
 }
 
-/* Everything but the manifest, which is there. */
+/* Loads everything but the manifest, which is loaded already. */
 static skn_status_t
 load_files(skn_checkpoint_t *checkpoint, skn_verify_t verify,
            skn_error_t *error)
@@ -566,7 +565,7 @@ skn_checkpoint_open_here(const char *path, const char *bytes, size_t byte_count,
         status = skn_batch_check_name(path, checkpoint->manifest.batch, error);
     if (status == SKN_OK &&
         skn_folder_open(path, &checkpoint->folder, &fault) != SKN_OK)
-        checkpoint->folder = -1; /* nothing of it is here */
+        checkpoint->folder = -1; /* none of its files is here */
     if (status == SKN_OK)
         status = load_files(checkpoint, SKN_VERIFY_HERE, error);
     if (status != SKN_OK)

@@ -1,15 +1,15 @@
-/* checkpoint_beside.c - where else the files of a checkpoint may lie.
+/* checkpoint_beside.c - finds a checkpoint's files in other run folders.
  *
  * Several nodes keep a checkpoint together: each has the manifest of the whole
- * and some of the files. Where their run folders lie side by side, as those of
- * an elastic run do, and those that somebody has copied into one place, they
- * are one model:
+ * and some of the files. Their run folders may be side by side, as those of an
+ * elastic run are, or those that a user has copied into one place:
  *
  *     TOP/n0/batch-000000000116-g000002/{manifest.json, hidden.0.safetensors}
  *     TOP/n1/batch-000000000116-g000002/{manifest.json, hidden.1.safetensors}
  *
- * What says so is the seal of the manifest, which covers the hash of every
- * tensor. Nothing is copied, and a run of one process is not looked for.
+ * Folders with the same seal of the manifest, which covers the hash of every
+ * tensor, belong together. Nothing is copied, and a run of one process is not
+ * searched for.
  * SPDX-License-Identifier: Apache-2.0 */
 #include "formats/checkpoint/reader_state.h"
 
@@ -21,15 +21,16 @@
 #include <string.h>
 #include <unistd.h>
 
-/* A place that cannot be looked into has nothing for us; but what this process
- * lacks says nothing of the place. */
+/* A place that cannot be read has no files for us; but a lack of resources of
+ * this process is an error. */
 static skn_status_t
 pass_over(skn_status_t status)
 {
     return status == SKN_NO_MEMORY ? status : SKN_OK;
 }
 
-/* Whether several nodes wrote it: then others may have what is missing here. */
+/* Whether several nodes wrote it: then other nodes may have files missing
+ * here. */
 static skn_status_t
 find_shared(const skn_checkpoint_t *checkpoint, bool *shared,
             skn_error_t *error)
@@ -45,8 +46,8 @@ find_shared(const skn_checkpoint_t *checkpoint, bool *shared,
 
 typedef struct beside_search {
     skn_checkpoint_t *checkpoint;
-    const char *top;        /* what holds the run folders */
-    const char *run, *name; /* our run folder; of the checkpoint, in each */
+    const char *top;        /* the folder that holds the run folders */
+    const char *run, *name; /* our run folder; the checkpoint's name in each */
 } beside_search_t;
 
 /* Whether the manifest in the folder `path` is ours, byte for byte. */
@@ -141,10 +142,10 @@ skn_checkpoint_look_beside(skn_checkpoint_t *checkpoint, skn_error_t *error)
         status = pass_over(status);
     }
     free(top);
-    if (status != SKN_OK) /* half a list would be taken for a whole one */
+    if (status != SKN_OK) /* a partial list would be taken for a complete one */
         skn_paths_free(&checkpoint->beside, &checkpoint->beside_count);
     checkpoint->looked = status == SKN_OK;
-    /* The same choice each time. */
+    /* Sorted, so that the choice is the same each time. */
     skn_paths_sort(checkpoint->beside, checkpoint->beside_count);
     return status;
 }

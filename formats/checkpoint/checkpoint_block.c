@@ -1,6 +1,6 @@
-/* checkpoint_block.c - rectangles of global tensors, and the hash of weights.
+/* checkpoint_block.c - reads rectangles of global tensors, and hashes weights.
  *
- * This file owns: the copy out of pieces into a rectangle.
+ * This file owns: the copying from pieces into a rectangle.
  * SPDX-License-Identifier: Apache-2.0 */
 #include "formats/checkpoint/reader_state.h"
 
@@ -14,8 +14,8 @@
 
 /* Rows of a tensor that are hashed at once: stays in the second cache. */
 #define BLOCK_STEP_BYTES (256u * 1024)
-/* Of a mapped file, how much stays resident behind a copy: a checkpoint is as
- * large as the weights, and would double what a run takes. */
+/* The part of a mapped file that stays resident after a copy: a checkpoint is
+ * as large as the weights, and would double the memory of a run. */
 #define DROP_BEHIND_BYTES ((size_t)1 << 20)
 /* Linux's fault_around_bytes is 64 KiB. */
 #define AROUND_BYTES ((size_t)1 << 20)
@@ -36,11 +36,11 @@ lesser(uint64_t a, uint64_t b)
     return a < b ? a : b;
 }
 
-/* Unmaps what of `map` was read before `end`, from `from` on, as soon as that
- * is past the next multiple of DROP_BEHIND_BYTES: a call for each small block
- * would cost more than the block. The pages stay in the system's cache. Those
- * shortly before may be there again, since a fault brings its neighbours along.
- * True: done. */
+/* Unmaps the pages of `map` that were read before `end`, from `from` on, as
+ * soon as that is past the next multiple of DROP_BEHIND_BYTES: a call for each
+ * small block would cost more than the block. The pages stay in the system's
+ * cache. Pages shortly before are included, since a fault may have mapped them
+ * again. True: done. */
 static bool
 give_back(const unsigned char *map, const unsigned char *from,
           const unsigned char *end)
@@ -55,7 +55,8 @@ give_back(const unsigned char *map, const unsigned char *from,
     return true;
 }
 
-/* Copies what `want` and `piece` share; *copied counts its elements. */
+/* Copies the intersection of `want` and `piece`; *copied counts its
+ * elements. */
 static void
 copy_shared(const rectangle_t *want, const skn_piece_t *piece,
             const unsigned char *map, const unsigned char *bytes,
@@ -109,7 +110,7 @@ copy_pieces(skn_checkpoint_t *checkpoint, const skn_checkpoint_tensor_t *tensor,
         const skn_piece_t *piece = skn_checkpoint_piece(checkpoint, index);
         const unsigned char *bytes;
         if (piece->row_first >= want->row_end)
-            break; /* sorted by row: nothing more can be shared */
+            break; /* sorted by row: no further piece intersects */
         if (!is_shared(want, piece))
             continue;
         skn_status_t status =
@@ -121,7 +122,7 @@ copy_pieces(skn_checkpoint_t *checkpoint, const skn_checkpoint_tensor_t *tensor,
         copy_shared(want, piece, checkpoint->file[file].map, bytes, destination,
                     stride_bytes, &copied);
     }
-    /* Open checked that the pieces cover the tensor once. */
+    /* Opening it checked that the pieces cover the tensor once. */
     assert(copied == area);
     return SKN_OK;
 }
@@ -167,7 +168,7 @@ ends_with(const char *name, const char *end)
     return length >= end_length && strcmp(name + length - end_length, end) == 0;
 }
 
-/* Hashes a tensor, as many whole rows at once as fit the step. */
+/* Hashes a tensor, in steps of as many whole rows as fit. */
 static skn_status_t
 hash_tensor(skn_checkpoint_t *checkpoint, const skn_checkpoint_tensor_t *tensor,
             struct sha256_ctx *sha, skn_error_t *error)

@@ -1,7 +1,6 @@
-/* checkpoint_find.c - which checkpoint of a run is opened.
+/* checkpoint_find.c - chooses and opens the newest whole checkpoint of a run.
  *
- * This file owns: the choice of the newest one that is whole, in a run folder
- * and in the folders of nodes (node_folders.h).
+ * It searches a run folder and the folders of nodes (node_folders.h).
  * SPDX-License-Identifier: Apache-2.0 */
 #include "formats/checkpoint/reader_state.h"
 
@@ -15,7 +14,7 @@
 #include <string.h>
 #include <unistd.h>
 
-/* The checkpoint `id` in the run folder `run_path`. */
+/* Loads the checkpoint `id` in the run folder `run_path`. */
 static skn_status_t
 load_batch(const char *run_path, const skn_batch_id_t *id, skn_verify_t verify,
            skn_checkpoint_t **checkpoint, skn_error_t *error)
@@ -36,11 +35,11 @@ load_batch(const char *run_path, const skn_batch_id_t *id, skn_verify_t verify,
     return status;
 }
 
-/* A checkpoint that may be taken. */
+/* A checkpoint that may be chosen. */
 typedef struct find_candidate {
     skn_batch_id_t id;
     const char *run_path;
-    size_t place; /* among the folders: the first one is asked first */
+    size_t place; /* among the folders: the first one is tried first */
 } find_candidate_t;
 
 typedef struct candidates {
@@ -59,7 +58,7 @@ newest_first(const void *left, const void *right)
     return a->place < b->place ? -1 : a->place > b->place;
 }
 
-/* Adds those of a run folder; of one batch, where `only` says which. */
+/* Adds those of a run folder; only those of batch *only, if it is not NULL. */
 static skn_status_t
 add_candidates(candidates_t *all, const char *run_path, size_t place,
                const uint64_t *only, skn_error_t *error)
@@ -89,7 +88,7 @@ add_candidates(candidates_t *all, const char *run_path, size_t place,
     return status;
 }
 
-/* The first of the candidates that is whole. */
+/* Loads the first of the candidates that is whole. */
 static skn_status_t
 load_first(const char *path, const candidates_t *all, skn_verify_t verify,
            skn_checkpoint_t **checkpoint, skn_error_t *error)
@@ -127,7 +126,7 @@ load_first(const char *path, const candidates_t *all, skn_verify_t verify,
     return status;
 }
 
-/* The newest that is whole, of the run folder `path` and of those of nodes in
+/* Loads the newest whole one of the run folder `path` and of those of nodes in
  * it. */
 static skn_status_t
 load_newest(const char *path, const uint64_t *only, skn_verify_t verify,
@@ -138,8 +137,9 @@ load_newest(const char *path, const uint64_t *only, skn_verify_t verify,
     skn_status_t status = add_candidates(&all, path, 0, only, error);
     if (status == SKN_OK) {
         skn_status_t looked = skn_node_folders_in(path, &parts, error);
-        /* A damaged run.json has no parts; its checkpoints may be sound. Nodes
-         * that cannot be looked for may have newer ones. */
+        /* With a damaged run.json no run folders are found; its checkpoints may
+         * be sound. Other failures count, as nodes that cannot be searched may
+         * have newer ones. */
         status = looked == SKN_BAD_DATA ? SKN_OK : looked;
     }
     for (size_t k = 0; k < parts.count && status == SKN_OK; k++)

@@ -1,4 +1,4 @@
-/* checkpoint_shard.c - one file of a checkpoint, written as its pieces arrive.
+/* checkpoint_shard.c - writes one file of a checkpoint as its pieces arrive.
  *
  * This file owns: the file until it is synced, and the hash of each piece.
  * SPDX-License-Identifier: Apache-2.0 */
@@ -82,7 +82,7 @@ start_file(skn_checkpoint_shard_t *shard, const unsigned char *header,
     if (shard->file < 0)
         return skn_fail_errno(error, SKN_CANNOT_CREATE, shard->path, NULL,
                               "cannot create");
-    /* File systems that cannot reserve say so; then the writes will tell. */
+    /* Not all file systems can reserve; then a write will fail instead. */
     while (fallocate(shard->file, 0, 0, (off_t)shard->bytes) != 0) {
         if (errno == EOPNOTSUPP || errno == ENOSYS)
             break;
@@ -95,7 +95,7 @@ start_file(skn_checkpoint_shard_t *shard, const unsigned char *header,
                           (size_t)shard->header_bytes, 0, error);
 }
 
-/* A shard in the writer's list, not open yet; NULL when it may not join. */
+/* Allocates a shard of the writer, not open yet; NULL when it is refused. */
 static skn_checkpoint_shard_t *
 shard_new(skn_checkpoint_writer_t *writer, const char *name, skn_error_t *error)
 {
@@ -141,7 +141,7 @@ skn_checkpoint_shard_open(skn_checkpoint_writer_t *writer, const char *name,
         status = start_file(shard, header, error);
     free(header);
     if (status != SKN_OK) {
-        /* A file that exists already is another shard's: it stays. */
+        /* A file that exists already belongs to another shard: it is kept. */
         if (shard->file >= 0)
             (void)unlinkat(writer->folder, shard->name, 0);
         skn_checkpoint_shard_destroy(shard);
@@ -198,8 +198,8 @@ skn_checkpoint_shard_close(skn_checkpoint_shard_t **handle, skn_error_t *error)
                               shard->path, progress->piece.name,
                               progress->written_bytes, progress->size_bytes);
     }
-    /* After a failed sync the kernel may have dropped the pages: a second try
-     * that succeeds would prove nothing, so the checkpoint is lost. */
+    /* After a failed sync the kernel may have dropped the pages: a second
+     * attempt that succeeds would prove nothing, so the checkpoint is lost. */
     if (status == SKN_OK && fsync(shard->file) != 0)
         status = skn_fail_errno(error, SKN_STORAGE, shard->path, NULL,
                                 "cannot sync");

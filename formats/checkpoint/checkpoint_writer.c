@@ -1,11 +1,10 @@
-/* checkpoint_writer.c - makes a checkpoint out of shards, whole or not at all.
+/* checkpoint_writer.c - makes a checkpoint out of shard files, atomically.
  *
  * This file owns: the unfinished folder, and the order of steps that makes a
  * crash at any of them harmless (the shards are checkpoint_shard.c's):
  *
  *     shards (write, sync) -> manifest (write, sync) -> sync the folder ->
  *     rename to batch-... -> sync the run folder -> latest -> prune
- *
  * SPDX-License-Identifier: Apache-2.0 */
 #include "formats/checkpoint/writer_state.h"
 
@@ -37,7 +36,7 @@ make_folder(skn_checkpoint_writer_t *writer, skn_error_t *error)
 {
     int run_folder = skn_run_folder_descriptor(writer->run);
     const char *run_path = skn_run_folder_path(writer->run);
-    /* Ours to remove: an abandon before may have failed to. */
+    /* Ours to remove: an earlier abandon may have failed to. */
     skn_status_t status =
         skn_folder_remove(run_folder, run_path, writer->name, error);
     if (status != SKN_OK)
@@ -191,9 +190,9 @@ write_manifest(skn_checkpoint_writer_t *writer, const char *metadata,
     return status;
 }
 
-/* Gives the folder its final name. A checkpoint of that batch may be there: a
- * damaged one, or one that a rollback replays. The two change places in one
- * step where the file system can do that. */
+/* Renames the folder to its final name. A checkpoint of that batch may exist: a
+ * damaged one, or one that a rollback replays. The two are exchanged in one
+ * step if the file system supports it. */
 static skn_status_t
 rename_folder(const skn_checkpoint_writer_t *writer, const char *name,
               skn_error_t *error)
@@ -246,11 +245,11 @@ commit(skn_checkpoint_writer_t **writer, const char *name, skn_error_t *warning,
         skn_checkpoint_abandon(writer);
         return status;
     }
-    /* If this fails the checkpoint is there but may not survive a power cut:
-     * nothing older is removed. */
+    /* If this fails, the checkpoint may not survive a power failure: nothing
+     * older is removed. */
     status = skn_folder_sync(folder, path, error);
     if (status == SKN_OK)
-        /* After an exchange the old one lies under the unfinished name. */
+        /* After an exchange the old one has the unfinished name. */
         (void)skn_folder_remove(folder, path, (*writer)->name, warning);
     writer_destroy(writer);
     return status;

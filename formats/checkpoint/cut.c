@@ -1,4 +1,4 @@
-/* cut.c - cuts that are read, and the checkpoint that is composed of them.
+/* cut.c - parses cuts, and composes a checkpoint of them.
  * SPDX-License-Identifier: Apache-2.0 */
 #include "formats/checkpoint/cut.h"
 
@@ -40,7 +40,7 @@ skn_cut_read(const char *run_path, char **bytes, size_t *byte_count,
     return status;
 }
 
-/* How far each file is, as the metadata say. */
+/* Reads the batch of each file from the metadata. */
 static skn_status_t
 read_far(skn_cut_t *cut, skn_error_t *error)
 {
@@ -103,8 +103,8 @@ has_same_pieces(const skn_manifest_t *base, const skn_manifest_file_t *file,
     return same;
 }
 
-/* The cut whose file is to stand for `file` of `base`, and its place there;
- * NULL: none. Of two, which cannot be, the one that is further. */
+/* The cut whose file replaces `file` of `base`, and its index there; NULL:
+ * none. Of two, which is impossible, the newer one. */
 static const skn_cut_t *
 find_cut(const skn_manifest_t *base, const skn_manifest_file_t *file,
          const skn_cut_t *const *cut, size_t cut_count, size_t *place)
@@ -123,7 +123,7 @@ find_cut(const skn_manifest_t *base, const skn_manifest_file_t *file,
     return best;
 }
 
-/* Blocks whose batches a file counts. */
+/* The blocks whose batches a file counts. */
 static uint64_t
 blocks_of(const skn_manifest_t *manifest, const skn_manifest_file_t *file)
 {
@@ -138,7 +138,7 @@ blocks_of(const skn_manifest_t *manifest, const skn_manifest_file_t *file)
     return blocks;
 }
 
-/* The batch behind the last that any block has had. */
+/* The batch after the last that any block has had. */
 static uint64_t
 farthest(const skn_manifest_t *base, const skn_cut_t *const *cut,
          size_t cut_count)
@@ -154,7 +154,7 @@ farthest(const skn_manifest_t *base, const skn_cut_t *const *cut,
     return batch;
 }
 
-/* Puts into *whole each file of `base`, from a cut or as it is. */
+/* Adds each file of `base` to *whole, from a cut or from `base`. */
 static skn_status_t
 pick(const skn_manifest_t *base, const skn_cut_t *const *cut, size_t cut_count,
      skn_manifest_t *whole, skn_cut_sum_t *sum, skn_error_t *error)
@@ -176,7 +176,7 @@ pick(const skn_manifest_t *base, const skn_cut_t *const *cut, size_t cut_count,
     return status;
 }
 
-/* What is said of the run: as at `base`, but for the batch. */
+/* The metadata of the run: as in `base`, except for the batch. */
 static skn_status_t
 write_metadata(const skn_manifest_t *base, uint64_t batch,
                skn_manifest_t *whole, skn_error_t *error)

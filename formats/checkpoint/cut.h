@@ -1,24 +1,27 @@
-/* cut.h - what a node has of a run that was broken off: its blocks as they are.
+/* cut.h - a cut: the blocks that a node salvages when a generation breaks off.
  *
- * Where a member dies, survivors need not go back to the last checkpoint: each
+ * When a member dies, survivors need not return to the last checkpoint: each
  * writes the blocks that it owns, with all updates that they have had, into
- * RUN/cut, in the files that a checkpoint of the same layout has. Out of these,
- * and of a checkpoint for what died, a new one is composed:
+ * RUN/cut, in the files that a checkpoint of the same layout has. From these
+ * cuts, and from a checkpoint for the lost blocks, a new checkpoint is
+ * composed:
  *
- *     checkpoint 340     cut of a        cut of c        composed, batch 347
- *     output.0  a,b  ──  output.0 347 ─────────────────▶ output.0  of a's cut
- *     output.1  b,c  ──────────────── (b is dead) ─────▶ output.1  of 340, at c
- *     output.2  c,a  ──────────────────  output.2 346 ─▶ output.2  of c's cut
+ *   checkpoint 340     cut of a        cut of c        composed, batch 347
+ *   output.0  a,b  ──  output.0 347 ─────────────────▶ output.0  of a's cut
+ *   output.1  b,c  ──────────────── (b is dead) ─────▶ output.1  of 340, at c
+ *   output.2  c,a  ──────────────────  output.2 346 ─▶ output.2  of c's cut
  *
- * Its batch is that behind the last one that any block has had, so that none
- * gets one twice; what a block has not had by then it never gets, which is
- * counted (sum, and LAYER.missed of ledger.h). docs/decisions/0014-partial.md.
+ * Its batch is the one after the last that any block has had, so that no block
+ * gets one twice; batches that a block has not had by then it never gets, which
+ * is counted (skn_cut_sum_t, and LAYER.missed of ledger.h).
+ * docs/decisions/0014-partial.md.
  *
- *     RUN/cut/manifest.json     sealed, written last; its metadata say of which
- *                               generation, and how far each file is
+ *   RUN/cut/manifest.json     sealed, written last; its metadata state the
+ *                             generation and the batch of each file
  *
- * Nothing in it is a checkpoint: it has no copy, and is gone with the next one.
- * One thread at a time for each object.  SPDX-License-Identifier: Apache-2.0 */
+ * A cut is not a checkpoint: it has no copy, and the next checkpoint removes
+ * it. One thread at a time for each object.
+ * SPDX-License-Identifier: Apache-2.0 */
 #ifndef FORMATS_CHECKPOINT_CUT_H
 #define FORMATS_CHECKPOINT_CUT_H
 
@@ -28,20 +31,20 @@
 
 typedef struct skn_cut_writer skn_cut_writer_t;
 
-/* Takes the place of an older cut in the run folder `run_path`, which is locked
- * till the end, once it is finished. `generation` is the one that was broken
- * off. NULL: SKN_BUSY, SKN_NO_INPUT, SKN_STORAGE, ... */
+/* Starts a cut that replaces an older one in the run folder `run_path` once it
+ * is finished; the folder is locked until then. `generation` is the one that
+ * broke off. NULL: SKN_BUSY, SKN_NO_INPUT, SKN_STORAGE, ... */
 skn_cut_writer_t *skn_cut_begin(const char *run_path, uint64_t generation,
                                 skn_error_t *error);
 /* Writes and syncs one owner's file, whose blocks have had all batches below
- * `batch`. After a failure nothing but abandon works. */
+ * `batch`. After a failure only abandon works. */
 skn_status_t skn_cut_add(skn_cut_writer_t *writer, const char *file,
                          uint64_t batch, const skn_tensor_view_t *view,
                          size_t count, skn_error_t *error);
-/* The cut counts from here on. SKN_NO_INPUT for one without a file. Frees, sets
- * *writer to NULL whatever happens. */
+/* Makes the cut valid. SKN_NO_INPUT for one without a file. Frees, sets *writer
+ * to NULL in any case. */
 skn_status_t skn_cut_finish(skn_cut_writer_t **writer, skn_error_t *error);
-/* Removes what was written, frees, sets *writer to NULL; it may be. */
+/* Removes the files, frees, sets *writer to NULL, which it may be already. */
 void skn_cut_abandon(skn_cut_writer_t **writer);
 
 /* ---- Reading. ---- */
@@ -53,11 +56,11 @@ skn_status_t skn_cut_read(const char *run_path, char **bytes,
 
 typedef struct skn_cut {
     uint64_t generation;
-    skn_manifest_t part; /* its batch is the greatest of its files' */
+    skn_manifest_t part; /* its batch is the greatest of its files */
     uint64_t *batch;     /* of each file */
 } skn_cut_t;
 
-/* What skn_cut_read gave. SKN_BAD_DATA; *cut is empty then. */
+/* Parses the bytes of skn_cut_read. SKN_BAD_DATA; *cut is empty then. */
 skn_status_t skn_cut_parse(const char *bytes, size_t byte_count, skn_cut_t *cut,
                            skn_error_t *error);
 /* Frees; `cut` is empty afterwards. */
@@ -66,17 +69,17 @@ void skn_cut_fini(skn_cut_t *cut);
 /* ---- Composing. Pure. ---- */
 
 typedef struct skn_cut_sum {
-    uint64_t batch; /* that the composed checkpoint is of */
-    uint64_t base;  /* that of the checkpoint below it */
-    uint64_t kept;  /* blocks that keep updates which it had not */
-    uint64_t back;  /* blocks that are as they were there */
+    uint64_t batch; /* of the composed checkpoint */
+    uint64_t base;  /* of the checkpoint that it is based on */
+    uint64_t kept;  /* blocks that keep updates newer than the base */
+    uint64_t back;  /* blocks taken from the base */
     uint64_t lost;  /* updates that are never made: pairs of batch and block */
 } skn_cut_sum_t;
 
-/* The manifest of a checkpoint that has of each file of `base` what a cut has,
- * and else what `base` has; sealed, in *text, which was empty. A file of a cut
- * that differs in its tensors from that of `base` is left out. SKN_NO_INPUT:
- * no cut is further than `base`. */
+/* The manifest of a checkpoint that takes each file of `base` from a cut if one
+ * has it, else from `base`; sealed, in *text, which was empty. A file of a cut
+ * whose tensors differ from that of `base` is left out. SKN_NO_INPUT: no cut is
+ * newer than `base`. */
 skn_status_t skn_cut_compose(const skn_manifest_t *base,
                              const skn_cut_t *const *cut, size_t cut_count,
                              skn_cut_sum_t *sum, skn_json_text_t *text,

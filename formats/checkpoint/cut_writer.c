@@ -1,7 +1,8 @@
-/* cut_writer.c - the files of a cut, and its manifest at the end.
+/* cut_writer.c - writes the files of a cut, and then its manifest.
  *
  * Declared in cut.h. The order of steps is that of a checkpoint, whose writer
- * does the work: files are synced before the manifest, that before the rename.
+ * does the work: files are synced before the manifest, the manifest before the
+ * rename.
  * SPDX-License-Identifier: Apache-2.0 */
 #include "formats/checkpoint/cut.h"
 
@@ -16,7 +17,7 @@
 struct skn_cut_writer {
     skn_run_folder_t *run;
     skn_checkpoint_writer_t *files;
-    uint64_t generation, batch; /* the greatest of a file */
+    uint64_t generation, batch; /* `batch`: the greatest of a file */
     skn_json_text_t far;        /* "output.0.safetensors":347,... */
 };
 
@@ -49,7 +50,7 @@ skn_cut_begin(const char *run_path, uint64_t generation, skn_error_t *error)
     return writer;
 }
 
-/* Row by row: those of memory are farther apart than those of a file. */
+/* Row by row: rows in memory are farther apart than those in a file. */
 static skn_status_t
 write_view(skn_checkpoint_shard_t *shard, size_t index,
            const skn_tensor_view_t *view, skn_error_t *error)
@@ -60,7 +61,7 @@ write_view(skn_checkpoint_shard_t *shard, size_t index,
     for (uint64_t row = 0; row < view->piece.rows && status == SKN_OK;) {
         uint64_t count = view->piece.rows - row;
         const unsigned char *from = view->at + row * view->stride_bytes;
-        if (at_once == 0 || count == 1) { /* a row that is longer than all */
+        if (at_once == 0 || count == 1) { /* one row, or longer rows */
             status =
                 skn_checkpoint_shard_write(shard, index, row * view->row_bytes,
                                            from, view->row_bytes, error);
@@ -109,7 +110,7 @@ skn_cut_add(skn_cut_writer_t *writer, const char *file, uint64_t batch,
     return status;
 }
 
-/* Its list of files, sealed; they cover no tensor. */
+/* Writes the sealed list of its files, which cover no tensor. */
 static skn_status_t
 write_manifest(skn_cut_writer_t *writer, skn_error_t *error)
 {

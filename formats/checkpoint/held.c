@@ -1,6 +1,7 @@
-/* held.c - lists, gives and takes manifests of checkpoints on several nodes.
+/* held.c - lists, reads and writes manifests of checkpoints on several nodes.
  *
- * This file owns: what counts as held, and how a manifest gets into a folder.
+ * This file owns: the conditions for a checkpoint to be held, and the writing
+ * of a manifest into a folder.
  * SPDX-License-Identifier: Apache-2.0 */
 #include "formats/checkpoint/held.h"
 
@@ -19,8 +20,8 @@
 /* Swept at the next open of the run folder, like every .tmp-... */
 #define FRESH_FOLDER ".tmp-adopted"
 
-/* The open folder `name` of a run, and its path for sentences; both the
- * caller's. SKN_NO_INPUT when it is not there. */
+/* Opens the folder `name` of a run, and makes its path for sentences; both are
+ * the caller's. SKN_NO_INPUT when it is missing. */
 static skn_status_t
 open_checkpoint(int run_folder, const char *run_path, const skn_batch_id_t *id,
                 char **path, int *folder, skn_error_t *error)
@@ -43,7 +44,7 @@ open_checkpoint(int run_folder, const char *run_path, const skn_batch_id_t *id,
         "%s: cannot open the folder: %s", *path, strerror(code));
 }
 
-/* The manifest in an open folder, with a seal that fits. */
+/* Reads the manifest in an open folder, and checks its seal. */
 static skn_status_t
 read_sealed(int folder, const char *path, char **bytes, size_t *byte_count,
             skn_error_t *error)
@@ -63,7 +64,7 @@ read_sealed(int folder, const char *path, char **bytes, size_t *byte_count,
     return status;
 }
 
-/* A manifest that is sealed, sound, and that of `batch`. */
+/* Parses a sealed manifest, which must be sound and of `batch`. */
 static skn_status_t
 parse(const char *path, const char *bytes, size_t byte_count, uint64_t batch,
       skn_manifest_t *manifest, skn_error_t *error)
@@ -81,7 +82,7 @@ parse(const char *path, const char *bytes, size_t byte_count, uint64_t batch,
 
 /* --- lists --------------------------------------------------------------- */
 
-/* Whether the run has come to its end, as its metadata say. */
+/* Whether the run ended with it, by its metadata. */
 static bool
 is_finished(const skn_manifest_t *manifest)
 {
@@ -112,7 +113,7 @@ list_files(int folder, const skn_manifest_t *manifest, skn_held_t *held,
     return SKN_OK;
 }
 
-/* Fills *held; other than memory, what fails means that it is not held. */
+/* Fills *held; any failure other than memory means that it is not held. */
 static skn_status_t
 look_at(int run_folder, const char *run_path, const skn_batch_id_t *id,
         skn_held_t *held, skn_error_t *error)
@@ -211,7 +212,7 @@ skn_held_manifest(const char *run_path, uint64_t batch, uint64_t generation,
     return status;
 }
 
-/* The run folder, locked: one of `run_id`, made if it is not there. */
+/* Opens and locks the run folder of `run_id`, creating it if it is missing. */
 static skn_run_folder_t *
 open_run(const char *run_path, const char *run_id, skn_error_t *error)
 {
@@ -232,8 +233,8 @@ open_run(const char *run_path, const char *run_id, skn_error_t *error)
     return run;
 }
 
-/* Writes the manifest beside what lies in the open folder, or over one that is
- * damaged or another. */
+/* Writes the manifest into the open folder, or over one that is damaged or
+ * different. */
 static skn_status_t
 put_manifest(int folder, const char *path, const char *bytes, size_t byte_count,
              skn_error_t *error)
@@ -249,8 +250,8 @@ put_manifest(int folder, const char *path, const char *bytes, size_t byte_count,
     return status == SKN_OK ? skn_folder_sync(folder, path, error) : status;
 }
 
-/* Gives those files of `manifest` that lie in the open folder `from`, as `part`
- * lists them, their names in `folder`, too. */
+/* Hard links those files of `manifest` that are in the open folder `from`, as
+ * `part` lists them, into `folder`. */
 static void
 link_files(int folder, const skn_manifest_t *manifest, int from,
            const skn_manifest_t *part)
@@ -263,7 +264,8 @@ link_files(int folder, const skn_manifest_t *manifest, int from,
             fstatat(from, file->name, &facts, AT_SYMLINK_NOFOLLOW) != 0 ||
             !S_ISREG(facts.st_mode) || (uint64_t)facts.st_size != file->bytes)
             continue;
-        /* One that cannot be linked, or is there already: as if it were not. */
+        /* A file that cannot be linked, or is there already, counts as
+         * missing. */
         (void)!linkat(from, file->name, folder, file->name, 0);
     }
 }
@@ -289,7 +291,8 @@ link_from(const skn_run_folder_t *run, const char *name, bool is_part,
         (void)close(from);
 }
 
-/* What of a composed checkpoint lies here, into its open folder. */
+/* Links the files of a composed checkpoint that are here into its open
+ * folder. */
 static skn_status_t
 link_all(const skn_run_folder_t *run, int folder,
          const skn_manifest_t *manifest, skn_error_t *error)
@@ -310,8 +313,8 @@ link_all(const skn_run_folder_t *run, int folder,
     return status;
 }
 
-/* A new folder that holds only the manifest, or what is here of a composed one;
- * it appears with it. */
+/* Makes a new folder that holds only the manifest, or a composed checkpoint's
+ * files that are here; the rename makes it visible at once. */
 static skn_status_t
 make_checkpoint(const skn_run_folder_t *run, const char *name,
                 const char *bytes, size_t byte_count,
@@ -330,7 +333,7 @@ make_checkpoint(const skn_run_folder_t *run, const char *name,
         status = link_all(run, folder, composed, error);
     if (status == SKN_OK && folder >= 0 && composed)
         status = skn_folder_sync(folder, run_path, error);
-    if (status == SKN_OK && composed) /* of another that was not whole */
+    if (status == SKN_OK && composed) /* of one that was not whole */
         status = skn_folder_remove(run_folder, run_path, name, error);
     if (status == SKN_OK && (folder < 0 || renameat(run_folder, FRESH_FOLDER,
                                                     run_folder, name) != 0)) {
@@ -423,7 +426,7 @@ skn_held_compose(const char *run_path, const char *run_id, uint64_t batch,
 
 /* --- the choice ---------------------------------------------------------- */
 
-/* The entry of that checkpoint in a node's list, or NULL. */
+/* The entry of the same checkpoint in a node's list, or NULL. */
 static const skn_held_t *
 find_same(const skn_holder_t *holder, const skn_held_t *held)
 {

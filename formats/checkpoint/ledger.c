@@ -1,4 +1,4 @@
-/* ledger.c - entries of a ledger: added to, checked, read.
+/* ledger.c - checks that each block of rows has had each batch exactly once.
  * SPDX-License-Identifier: Apache-2.0 */
 #include "formats/checkpoint/ledger.h"
 
@@ -6,7 +6,7 @@
 #include <stdio.h>
 #include <string.h>
 
-/* Entries that are read at once. */
+/* Entries read at once. */
 #define STEP 256u
 
 uint64_t
@@ -77,7 +77,7 @@ is_ledger(const char *name)
     return dot && strcmp(dot + 1, SKN_LEDGER_NAME) == 0;
 }
 
-/* LAYER.missed beside LAYER.ledger; NULL: nothing ever was. */
+/* LAYER.missed beside LAYER.ledger; NULL: no batch was missed. */
 static const skn_checkpoint_tensor_t *
 missed_of(const skn_checkpoint_t *checkpoint,
           const skn_checkpoint_tensor_t *ledger)

@@ -1,6 +1,6 @@
-/* manifest.c - the list of everything in a checkpoint: manifest.json.
+/* manifest.c - writes and parses manifest.json, the list of a checkpoint.
  *
- * This file owns: the JSON of the manifest, written and read.
+ * This file owns: the JSON of the manifest.
  * Not here: whether the pieces fit together (piece.c), files (checkpoint.c).
  * SPDX-License-Identifier: Apache-2.0 */
 #include "formats/checkpoint/manifest.h"
@@ -65,7 +65,7 @@ skn_manifest_print(const skn_manifest_t *manifest, skn_json_text_t *text)
     skn_json_text_add(text, "]");
 }
 
-/* An array of `dims` numbers; *columns is 1 where there is one dimension. */
+/* Reads an array of `dims` numbers; *columns is 1 if there is one dimension. */
 static bool
 read_shape(const json_t *object, const char *key, uint32_t dims, uint64_t *rows,
            uint64_t *columns, uint64_t columns_missing)
@@ -105,7 +105,7 @@ read_name(const json_t *object, char name[SKN_NAME_MAX + 1])
     return true;
 }
 
-/* One tensor of file `file`; false when a part is missing or malformed. */
+/* Reads one tensor of a file; false when a part is missing or malformed. */
 static bool
 read_piece(const json_t *object, skn_manifest_piece_t *entry)
 {
@@ -127,7 +127,7 @@ read_piece(const json_t *object, skn_manifest_piece_t *entry)
            read_hash(object, "xxh3_128", entry->hash);
 }
 
-/* A sound piece that lies within its file. */
+/* Checks a piece, and that it is within its file. */
 static skn_status_t
 check_piece(const char *path, const skn_manifest_file_t *file,
             skn_manifest_piece_t *entry, skn_error_t *error)
@@ -148,7 +148,7 @@ check_piece(const char *path, const skn_manifest_file_t *file,
     return SKN_OK;
 }
 
-/* Entry `index` of the files, its pieces included. */
+/* Reads entry `index` of the files, including its pieces. */
 static skn_status_t
 read_file(const char *path, const json_t *object, uint32_t index,
           skn_manifest_t *manifest, skn_error_t *error)
@@ -183,7 +183,7 @@ read_file(const char *path, const json_t *object, uint32_t index,
     return SKN_OK;
 }
 
-/* What stands in front of the files. */
+/* Reads the part before the files. */
 static skn_status_t
 read_head(const char *path, const json_t *root, skn_manifest_t *manifest,
           skn_error_t *error)

@@ -1,4 +1,4 @@
-/* manifest.h - the list of everything in a checkpoint: manifest.json.
+/* manifest.h - manifest.json, the list of a checkpoint's files and tensors.
  *
  *     { "format": "skein-checkpoint", "version": 1, "run": "32 hex digits",
  *       "batch": 1234, "metadata": "JSON text of the run, as a string",
@@ -11,9 +11,10 @@
  *     ,"seal_xxh3_128": "..." }
  *
  * A tensor here is a piece: a rectangle of a global tensor. The pieces of each
- * global tensor must cover it exactly once, in whichever files they lie; so a
- * run may resume on another number of shards. Hashes are XXH3-128: they find
- * damage, not malice.  SPDX-License-Identifier: Apache-2.0 */
+ * global tensor must cover it exactly once, in any of the files, so that a run
+ * may resume on another number of shards. Hashes are XXH3-128: they find
+ * damage, not malice.
+ * SPDX-License-Identifier: Apache-2.0 */
 #ifndef FORMATS_CHECKPOINT_MANIFEST_H
 #define FORMATS_CHECKPOINT_MANIFEST_H
 
@@ -28,7 +29,7 @@
 #define SKN_CHECKPOINT_FILES_MAX (4u * SKN_SHARD_MAX)
 #define SKN_RUN_ID_BYTES 33 /* 32 lower case hex digits and the NUL */
 
-/* A rectangle of a global tensor, and where it lies there. With dims 1 it is
+/* A rectangle of a global tensor, and its position there. With dims 1 it is
  * `rows` long, and both column counts are 1. A piece is never empty, unless the
  * global tensor is: then it is the only one. */
 typedef struct skn_piece {
@@ -74,13 +75,14 @@ typedef struct skn_manifest {
 /* The piece as a tensor of a safetensors file. Its name there is that of the
  * global tensor, and "@ROW,COLUMN" when it is not all of it. */
 skn_safetensor_t skn_piece_tensor(const skn_piece_t *piece);
-/* SKN_BAD_DATA unless name, dtype, sizes and place are sound by themselves. */
+/* SKN_BAD_DATA unless name, dtype, sizes and position are sound by
+ * themselves. */
 skn_status_t skn_piece_check(const skn_piece_t *piece, skn_error_t *error);
 /* Whether both are the same rectangle of the same tensor. */
 bool skn_piece_same(const skn_piece_t *piece, const skn_piece_t *other);
 
 /* The indices of the pieces by name, first row, first column: pieces of one
- * global tensor follow each other. The caller frees; NULL: no memory. */
+ * global tensor are consecutive. The caller frees; NULL: no memory. */
 size_t *skn_manifest_order(const skn_manifest_t *manifest, skn_error_t *error);
 /* SKN_BAD_DATA unless the pieces of each global tensor agree on its shape and
  * cover it exactly once. `order` is that of skn_manifest_order. */
@@ -91,17 +93,18 @@ skn_status_t skn_manifest_check_cover(const char *path,
 /* Adds the manifest, not sealed yet, to an empty text. */
 void skn_manifest_print(const skn_manifest_t *manifest, skn_json_text_t *text);
 /* Checks that the metadata are a JSON object and the pieces cover every tensor
- * once, and makes the sealed text of it. `path` opens the sentences. */
+ * once, and makes the sealed text of the manifest. `path` is for error
+ * sentences. */
 skn_status_t skn_manifest_text(const char *path, const skn_manifest_t *manifest,
                                skn_json_text_t *text, skn_error_t *error);
-/* Reads what skn_manifest_print wrote (with or without its seal, which the
+/* Parses the output of skn_manifest_print (with or without its seal, which the
  * caller checks first). SKN_BAD_DATA with the entry at fault; *manifest is
  * empty then. */
 skn_status_t skn_manifest_parse(const char *path, const char *bytes,
                                 size_t byte_count, skn_manifest_t *manifest,
                                 skn_error_t *error);
-/* The same for one that lists a part of a checkpoint: its pieces need not cover
- * a tensor. */
+/* The same for a manifest that lists a part of a checkpoint: its pieces need
+ * not cover a tensor. */
 skn_status_t skn_manifest_parse_part(const char *path, const char *bytes,
                                      size_t byte_count,
                                      skn_manifest_t *manifest,
@@ -113,7 +116,7 @@ skn_status_t skn_manifest_merge(skn_manifest_t *whole,
 /* Whether file `at` of one and file `index` of another are the same bytes. */
 bool skn_manifest_same_file(const skn_manifest_t *whole, size_t at,
                             const skn_manifest_t *part, size_t index);
-/* Puts the files into the order of their names. SKN_NO_MEMORY. */
+/* Sorts the files by name. SKN_NO_MEMORY. */
 skn_status_t skn_manifest_sort(skn_manifest_t *manifest, skn_error_t *error);
 /* The index of the file `name`; SIZE_MAX: there is none. */
 size_t skn_manifest_find(const skn_manifest_t *manifest, const char *name);

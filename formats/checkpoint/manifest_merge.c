@@ -1,6 +1,7 @@
-/* manifest_merge.c - one manifest out of what several nodes have written.
+/* manifest_merge.c - merges the manifests of several nodes into one.
  *
- * Declared in manifest.h.  SPDX-License-Identifier: Apache-2.0 */
+ * Declared in manifest.h.
+ * SPDX-License-Identifier: Apache-2.0 */
 #include "formats/checkpoint/manifest.h"
 
 #include <stdlib.h>
@@ -36,7 +37,7 @@ skn_manifest_same_file(const skn_manifest_t *whole, size_t at,
     return same;
 }
 
-/* Room for what `part` may add. */
+/* Makes room for the files and pieces of `part`. */
 static skn_status_t
 grow(skn_manifest_t *whole, const skn_manifest_t *part, skn_error_t *error)
 {
@@ -108,7 +109,7 @@ skn_manifest_sort(skn_manifest_t *manifest, skn_error_t *error)
         return SKN_OK;
     skn_status_t status = grow(&sorted, manifest, error);
     if (status == SKN_OK) {
-        /* Pieces are found by the old places, which the files remember. */
+        /* Pieces are found by the old indices, which the files keep. */
         qsort(manifest->file, manifest->file_count, sizeof(*manifest->file),
               by_name);
         for (size_t k = 0; k < manifest->file_count; k++)

@@ -1,6 +1,6 @@
-/* node_folders.c - finds run folders of one run that lie in one folder.
+/* node_folders.c - finds the run folders of a run's nodes within one folder.
  *
- * This file owns: when folders side by side are taken for the parts of a run.
+ * This file owns: the conditions for folders to be of one run.
  * SPDX-License-Identifier: Apache-2.0 */
 #include "formats/checkpoint/node_folders.h"
 
@@ -15,7 +15,7 @@
 typedef struct folder_search {
     const char *top;
     skn_node_folders_t *parts;
-    bool given; /* parts->run_id says which run */
+    bool given; /* parts->run_id is given */
 } folder_search_t;
 
 static const char *
@@ -25,7 +25,7 @@ name_of(const char *path)
     return slash ? slash + 1 : path;
 }
 
-/* What is no run folder, or no sound one, is passed over. */
+/* Skips an entry that is not a sound run folder. */
 static skn_status_t
 visit(void *visitor, const char *entry, skn_error_t *error)
 {

@@ -1,8 +1,9 @@
-/* piece.c - rectangles of global tensors: sound by themselves, and together.
+/* piece.c - checks rectangles of global tensors: each by itself, and together.
  *
  * This file owns: the rule that the pieces of a global tensor cover it exactly
- * once (no two overlap, and their areas add up to its area).
- * Declared in manifest.h.  SPDX-License-Identifier: Apache-2.0 */
+ * once (no two overlap, and their areas add up to its area). Declared in
+ * manifest.h.
+ * SPDX-License-Identifier: Apache-2.0 */
 #include "formats/folder/folder.h"
 #include "formats/checkpoint/manifest.h"
 
@@ -32,7 +33,7 @@ skn_piece_tensor(const skn_piece_t *piece)
     return tensor;
 }
 
-/* Is [first, first + count) within [0, total)? */
+/* Whether [first, first + count) is within [0, total). */
 static bool
 is_within(uint64_t first, uint64_t count, uint64_t total)
 {
@@ -132,7 +133,7 @@ overlap(const skn_piece_t *a, const skn_piece_t *b)
            b->column_first < a->column_first + a->columns;
 }
 
-/* The pieces order[0 .. count) are all of one global tensor. */
+/* Checks the pieces order[0 .. count), which are all of one global tensor. */
 static skn_status_t
 check_tensor(const char *path, const skn_manifest_piece_t *all,
              const size_t *order, size_t count, skn_error_t *error)
@@ -145,7 +146,7 @@ check_tensor(const char *path, const skn_manifest_piece_t *all,
         if (status != SKN_OK)
             return status;
         area += a->rows * a->columns;
-        if (area > global_area) /* checked at each step: it cannot wrap */
+        if (area > global_area) /* checked at each step: it cannot overflow */
             break;
     }
     for (size_t i = 0; area >= global_area && i < count; i++)
@@ -160,7 +161,7 @@ check_tensor(const char *path, const skn_manifest_piece_t *all,
                                 path, first->name, a->row_first,
                                 a->column_first, b->row_first, b->column_first);
             if (b->row_first >= a->row_first + a->rows)
-                break; /* so do all that follow */
+                break; /* so do all later ones */
         }
     if (area != global_area)
         return skn_fail(error, SKN_BAD_DATA,

@@ -1,8 +1,8 @@
-/* run_folder.c - the folder of one training run.
+/* run_folder.c - the folder of a training run: lock, checkpoints, links.
  *
- * This file owns: run.json, the names of checkpoints and links, and which
- * checkpoints go. A checkpoint is renamed to .tmp-... before it is removed, so
- * that a half removed one never looks complete.
+ * This file owns: run.json, the names of checkpoints and links, and the pruning
+ * of checkpoints. A checkpoint is renamed to .tmp-... before it is removed, so
+ * that a half removed one never appears complete.
  * SPDX-License-Identifier: Apache-2.0 */
 #include "formats/checkpoint/run_folder.h"
 
@@ -193,7 +193,8 @@ skn_run_id_draw(char id[SKN_RUN_ID_BYTES], skn_error_t *error)
     return SKN_OK;
 }
 
-/* Writes run.json: under another name, then renamed, so that it is whole. */
+/* Writes run.json under another name, then renames it, so that it is
+ * complete. */
 static skn_status_t
 write_run_file(skn_run_folder_t *run, skn_error_t *error)
 {
@@ -205,7 +206,7 @@ write_run_file(skn_run_folder_t *run, skn_error_t *error)
                       RUN_VERSION, run->id, run->created);
     skn_json_text_add_string(&text, run->config);
     skn_status_t status = skn_json_text_seal(&text, error);
-    /* A process that was killed here before has left its own. */
+    /* A process that was killed here before may have left one. */
     if (status == SKN_OK)
         status = skn_folder_remove(run->folder, run->path, fresh, error);
     if (status == SKN_OK)
@@ -242,8 +243,9 @@ look_for_worth(void *visitor, const char *name, skn_error_t *error)
     return SKN_OK;
 }
 
-/* A run that never saved, as one that waited in vain for its nodes, gives way;
- * one that has a checkpoint, or anything that we cannot name, never does. */
+/* Refuses to replace an old run. One that never saved, such as one that waited
+ * in vain for its nodes, may be replaced; one that has a checkpoint, or any
+ * file that is not ours, may not. */
 static skn_status_t
 refuse_old(const skn_run_folder_t *run, size_t checkpoint_count,
            skn_error_t *error)
@@ -262,7 +264,7 @@ refuse_old(const skn_run_folder_t *run, size_t checkpoint_count,
                          "resume it, or choose another folder");
 }
 
-/* A new run in a folder that must hold none. */
+/* Makes a new run in a folder that must hold none. */
 static skn_status_t
 make_run(skn_run_folder_t *run, const skn_run_options_t *options,
          size_t checkpoint_count, skn_error_t *error)
@@ -295,7 +297,7 @@ make_run(skn_run_folder_t *run, const skn_run_options_t *options,
     return write_run_file(run, error);
 }
 
-/* Takes what a sealed run.json says. */
+/* Takes the values of a sealed run.json. */
 static skn_status_t
 take_run(skn_run_folder_t *run, const char *path, const json_t *root,
          skn_error_t *error)
@@ -352,7 +354,7 @@ read_run(skn_run_folder_t *run, skn_error_t *error)
     return status;
 }
 
-/* A manifest was put here before the run began here (held.h). */
+/* Completes a run whose manifest was put here before the run began (held.h). */
 static skn_status_t
 complete_run(skn_run_folder_t *run, const skn_run_options_t *options,
              skn_error_t *error)
@@ -370,7 +372,7 @@ complete_run(skn_run_folder_t *run, const skn_run_options_t *options,
     return write_run_file(run, error);
 }
 
-/* Everything of open that comes after the allocation. */
+/* The part of open after the allocation. */
 static skn_status_t
 enter(skn_run_folder_t *run, const skn_run_options_t *options,
       size_t *checkpoint_count, skn_error_t *error)
@@ -392,14 +394,14 @@ enter(skn_run_folder_t *run, const skn_run_options_t *options,
                      : make_run(run, options, *checkpoint_count, error);
     if (status == SKN_OK && options->resume && !run->config[0])
         status = complete_run(run, options, error);
-    /* Last: a folder that is refused keeps everything that it holds. */
+    /* Last: a folder that is refused keeps all its contents. */
     if (status == SKN_OK && !options->only_ask)
         status =
             skn_folder_list(run->folder, run->path, sweep_name, run, error);
     return status;
 }
 
-/* A closed run folder of that path. */
+/* Allocates a run folder of that path, not opened. */
 static skn_run_folder_t *
 folder_new(const char *path, skn_error_t *error)
 {
@@ -500,8 +502,8 @@ skn_run_folder_mark_latest(skn_run_folder_t *run, uint64_t batch,
 {
     struct stat facts;
     skn_status_t status = SKN_OK;
-    /* Whoever removed it meanwhile did not know that the run goes on: without
-     * it nobody finds the checkpoint. */
+    /* It may have been removed while the run continues: without it the
+     * checkpoint cannot be found. */
     if (fstatat(run->folder, RUN_FILE, &facts, AT_SYMLINK_NOFOLLOW) != 0 &&
         errno == ENOENT)
         status = write_run_file(run, error);
@@ -549,7 +551,8 @@ skn_run_folder_after_failure(const skn_run_folder_t *run, const char *remedy,
     free(list);
 }
 
-/* *best is what `best` names; false when there is no such link. */
+/* *best is the checkpoint that `best` links to; false when there is no such
+ * link. */
 static skn_status_t
 read_best(const skn_run_folder_t *run, bool *found, skn_batch_id_t *best,
           skn_error_t *error)
@@ -581,7 +584,7 @@ skn_run_folder_prune(skn_run_folder_t *run, uint64_t batch, uint64_t generation,
     if (status == SKN_OK)
         status = skn_run_folder_batches(run->folder, run->path, &list, &count,
                                         error);
-    const skn_batch_id_t *last = NULL; /* that was kept */
+    const skn_batch_id_t *last = NULL; /* the last that was kept */
     uint32_t kept = 0;
     for (size_t i = 0; i < count && status == SKN_OK; i++) {
         if (compare_age(&list[i], &newest) > 0)

@@ -1,18 +1,18 @@
-/* run_folder.h - the folder of one training run.
+/* run_folder.h - the folder of a training run: lock, checkpoints, links.
  *
  *     RUN/lock                  held by the process that trains
- *     RUN/run.json              which run this is, and its config (sealed)
+ *     RUN/run.json              the id of the run, and its config (sealed)
  *     RUN/batch-000000001234/   a complete checkpoint (checkpoint.h)
  *     RUN/batch-000000001234-g000007/   the same, written by generation 7
  *     RUN/latest, RUN/best      symbolic links to two of them
- *     RUN/cut/                  what a generation that was broken off left here
- *                               (cut.h); gone with the next checkpoint
+ *     RUN/cut/                  blocks salvaged when a generation broke off
+ *                               (cut.h); the next checkpoint removes it
  *     RUN/.tmp-...              unfinished or half removed; swept at open
  *
- * Links and not text files: `RUN/best` is then itself a path that every command
- * and every other tool takes. A file system without links still works: readers
- * look for the greatest batch, never for `latest`; of two of the same batch,
- * the one of the later generation is the newer.
+ * Links and not text files, so that `RUN/best` is itself a path for every
+ * command and every other tool. A file system without links still works:
+ * readers look for the greatest batch, never for `latest`; of two of the same
+ * batch, the one of the later generation is the newer.
  *
  * A folder is used by one thread at a time.
  * SPDX-License-Identifier: Apache-2.0 */
@@ -29,49 +29,49 @@
 
 typedef struct skn_run_folder skn_run_folder_t;
 
-/* Which checkpoint of a run: a later generation may write a batch again, in
- * another layout (several nodes). */
+/* Identifies a checkpoint of a run: a later generation may write a batch again,
+ * in another layout (several nodes). */
 typedef struct skn_batch_id {
     uint64_t batch, generation;
 } skn_batch_id_t;
 
 typedef struct skn_run_options {
     bool resume;             /* false: the folder must hold no run yet */
-    bool only_ask;           /* whether it would be refused; all stays */
+    bool only_ask;           /* only check whether it would be refused */
     const char *run_id;      /* of a new run; NULL: drawn at random */
     const char *config_text; /* of a new run; UTF-8 */
-    uint32_t wait_ms;        /* for the lock: SKN_LOCK_WAIT_MS */
+    uint32_t wait_ms;        /* to wait for the lock: SKN_LOCK_WAIT_MS */
 } skn_run_options_t;
 
-/* Locks the folder (SKN_BUSY: "PATH is held by process PID"), removes what dead
- * processes left unfinished, and makes or reads run.json. A new run creates the
- * folder and its parents, and takes the place of a run that has saved nothing;
- * SKN_CANNOT_CREATE when a checkpoint is there, or a run and anything beside
- * it: a file of somebody's, a link to a checkpoint that is gone. A resume gives
- * SKN_NO_INPUT when there is no run; where a manifest was put into a folder
- * before its run began there (held.h), `config_text` becomes the run's.
- * *checkpoint_count (may be NULL) is how
- * many checkpoints the folder holds; 0 after a resume: the run starts at batch
- * 0. NULL on failure. */
+/* Locks the folder (SKN_BUSY: "PATH is held by process PID"), removes
+ * unfinished files of dead processes, and makes or reads run.json. A new run
+ * creates the folder and its parents, and replaces a run that has saved
+ * nothing; SKN_CANNOT_CREATE when there is a checkpoint, or a run and anything
+ * beside it: a file of the user's, a link to a missing checkpoint. A resume
+ * fails with SKN_NO_INPUT when there is no run; where a manifest was put into a
+ * folder before its run began there (held.h), `config_text` becomes the run's.
+ * *checkpoint_count (may be NULL) is the number of checkpoints in the folder; 0
+ * after a resume: the run starts at batch 0. NULL on failure. */
 skn_run_folder_t *skn_run_folder_open(const char *path,
                                       const skn_run_options_t *options,
                                       size_t *checkpoint_count,
                                       skn_error_t *error);
 /* Whether a run was begun in the folder: it has a run.json, sound or not. */
 bool skn_run_folder_begun(const char *path);
-/* Opens the folder only to read it: without the lock, whoever writes in it
- * now. Nothing that changes it may be called. NULL and SKN_NO_INPUT when it
- * holds no run, or SKN_BAD_DATA. */
+/* Opens the folder only to read it, without the lock, even while another
+ * process writes in it. Functions that change it must not be called. NULL and
+ * SKN_NO_INPUT when it holds no run, or SKN_BAD_DATA. */
 skn_run_folder_t *skn_run_folder_look(const char *path, skn_error_t *error);
 /* Unlocks, frees, sets *run to NULL; *run may be NULL already. */
 void skn_run_folder_close(skn_run_folder_t **run);
 
-/* What run.json says; alive as long as `run`. `created` is in UTC, ISO 8601. */
+/* The contents of run.json; alive as long as `run`. `created` is in UTC, ISO
+ * 8601. */
 const char *skn_run_folder_path(const skn_run_folder_t *run);
 const char *skn_run_folder_id(const skn_run_folder_t *run);
 const char *skn_run_folder_config(const skn_run_folder_t *run);
 const char *skn_run_folder_created(const skn_run_folder_t *run);
-/* For openat; the folder's own. */
+/* For openat; owned by the run folder. */
 int skn_run_folder_descriptor(const skn_run_folder_t *run);
 
 /* "batch-000000001234" in generation 0, "batch-000000001234-g000007" in 7. */
@@ -80,33 +80,33 @@ void skn_batch_name(uint64_t batch, uint64_t generation,
 /* False for every other name. */
 bool skn_batch_name_parse(const char *name, uint64_t *batch,
                           uint64_t *generation);
-/* SKN_BAD_DATA where the folder `path` has the name of another batch than
- * `batch`, which its manifest says; every other name is as good. */
+/* SKN_BAD_DATA if the name of the folder `path` is that of another batch than
+ * `batch`, the one in its manifest; any other name is accepted. */
 skn_status_t skn_batch_check_name(const char *path, uint64_t batch,
                                   skn_error_t *error);
 /* The checkpoints in the open folder `folder`, newest first; *list is the
- * caller's to free. They have their names, and are not verified. */
+ * caller's to free. They are found by name, and are not verified. */
 skn_status_t skn_run_folder_batches(int folder, const char *path,
                                     skn_batch_id_t **list, size_t *count,
                                     skn_error_t *error);
 
-/* What to do after a save that has failed: `remedy` (of that failure; may be
- * empty), and which batch of the run is saved. */
+/* The hint after a save that has failed: `remedy` (of that failure; may be
+ * empty), and the last saved batch of the run. */
 void skn_run_folder_after_failure(const skn_run_folder_t *run,
                                   const char *remedy,
                                   char text[SKN_ERROR_HINT_BYTES]);
 
-/* Points `best` at a checkpoint: prune leaves it alone. */
+/* Points `best` at a checkpoint: prune does not remove it. */
 skn_status_t skn_run_folder_mark_best(skn_run_folder_t *run, uint64_t batch,
                                       uint64_t generation, skn_error_t *error);
 /* Points `latest` at a checkpoint. */
 skn_status_t skn_run_folder_mark_latest(skn_run_folder_t *run, uint64_t batch,
                                         uint64_t generation,
                                         skn_error_t *error);
-/* Removes the checkpoints up to this one, but for the newest `keep` batches of
+/* Removes the checkpoints up to this one, except the newest `keep` batches of
  * them (at least one) and the one that `best` names; of a batch that stays,
  * only the latest generation does. Later ones are left alone: they are damaged,
- * or belong to a future that forget_after did not take back. A cut goes. */
+ * or belong to a future that forget_after did not remove. Removes the cut. */
 skn_status_t skn_run_folder_prune(skn_run_folder_t *run, uint64_t batch,
                                   uint64_t generation, uint32_t keep,
                                   skn_error_t *error);

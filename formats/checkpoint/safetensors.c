@@ -1,4 +1,4 @@
-/* safetensors.c - the header of a safetensors file, written and read.
+/* safetensors.c - encodes and parses headers of safetensors files, without I/O.
  *
  * This file owns: the order of tensors in a file, and every check of a header.
  * Not here: files (checkpoint_writer.c, checkpoint.c), hashes (manifest.c).
@@ -16,7 +16,7 @@
 _Static_assert(__BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__,
                "tensors are stored as they lie in memory: little-endian");
 
-#define LENGTH_BYTES 8u /* the number in front of the header */
+#define LENGTH_BYTES 8u /* the number before the header */
 
 static const struct {
     const char *name;
@@ -102,7 +102,7 @@ by_offset(const void *left, const void *right)
     const skn_safetensor_t *a = left, *b = right;
     if (a->offset_bytes != b->offset_bytes)
         return a->offset_bytes < b->offset_bytes ? -1 : 1;
-    /* Empty tensors come before the one that starts where they lie. */
+    /* Empty tensors come before the one that starts at the same offset. */
     if (a->size_bytes != b->size_bytes)
         return a->size_bytes < b->size_bytes ? -1 : 1;
     return strcmp(a->name, b->name);
@@ -198,7 +198,8 @@ skn_safetensors_length(const char *path, const unsigned char first[8],
     return SKN_OK;
 }
 
-/* An array of at most `max` integers from 0 up; false for anything else. */
+/* Reads an array of at most `max` integers from 0 up; false for anything
+ * else. */
 static bool
 read_numbers(const json_t *array, uint64_t *number, size_t max, size_t *count)
 {
@@ -214,8 +215,8 @@ read_numbers(const json_t *array, uint64_t *number, size_t max, size_t *count)
     return true;
 }
 
-/* One entry of the header. `name` is shown only once it is checked: it could
- * hold commands for the terminal. */
+/* Reads one entry of the header. `name` is printed only once it is checked: it
+ * could contain commands for the terminal. */
 static skn_status_t
 read_tensor(const char *path, const char *name, const json_t *entry,
             skn_safetensor_t *tensor, skn_error_t *error)
@@ -261,7 +262,7 @@ read_tensor(const char *path, const char *name, const json_t *entry,
     return SKN_OK;
 }
 
-/* The tensors, sorted, must fill `data_bytes` exactly. */
+/* Checks that the sorted tensors fill `data_bytes` exactly. */
 static skn_status_t
 check_offsets(const char *path, const skn_safetensors_t *tensors,
               uint64_t data_bytes, skn_error_t *error)

@@ -1,14 +1,14 @@
-/* safetensors.h - named arrays in one file: u64 header length, JSON, raw data.
+/* safetensors.h - encodes and parses headers of safetensors files, without I/O.
  *
  *     0        8                 8 + n                        end of file
  *     | n, LE  | JSON, spaces    | tensor | tensor | ...      |
  *
  * The JSON maps each name to { "dtype", "shape", "data_offsets": [first, end] }
- * with offsets counted from 8 + n. Tensors follow each other without hole or
- * overlap, wide elements first, so that each is aligned to its element: a file
- * can be mapped and read in place. Any safetensors reader opens it; numpy alone
- * needs six lines. Nothing here touches a file: bytes in, bytes out.
- * Format: Hugging Face, safetensors 0.4, README "Format".
+ * with offsets counted from 8 + n. The length n is a u64. Tensors follow each
+ * other without gap or overlap, wide elements first, so that each is aligned to
+ * its element: a file can be mapped and read in place. Any safetensors reader
+ * opens it; numpy alone needs six lines. Format: Hugging Face, safetensors 0.4,
+ * README "Format".
  * SPDX-License-Identifier: Apache-2.0 */
 #ifndef FORMATS_CHECKPOINT_SAFETENSORS_H
 #define FORMATS_CHECKPOINT_SAFETENSORS_H
@@ -46,18 +46,18 @@ typedef struct skn_safetensor {
     uint64_t size_bytes;
 } skn_safetensor_t;
 
-/* What a header says. `tensor` is on the heap, in the order of the offsets. */
+/* A parsed header. `tensor` is on the heap, in the order of the offsets. */
 typedef struct skn_safetensors {
     skn_safetensor_t *tensor;
     size_t count;
     uint64_t header_bytes; /* where the data starts: 8 + n */
 } skn_safetensors_t;
 
-/* Bytes of one element; 0 for what is no dtype. */
+/* Bytes of one element; 0 for an unknown dtype. */
 size_t skn_dtype_bytes(skn_dtype_t dtype);
 /* "F32", ...; static storage. */
 const char *skn_dtype_name(skn_dtype_t dtype);
-/* False when `name` is none of ours; then *dtype stays as it was. */
+/* False when `name` is not one of ours; *dtype is then unchanged. */
 bool skn_dtype_find(const char *name, skn_dtype_t *dtype);
 
 /* *size_bytes = product of the shape x bytes of an element. SKN_BAD_DATA when
@@ -78,8 +78,8 @@ skn_status_t skn_safetensors_header(const skn_safetensor_t *tensor,
                                     size_t count, unsigned char **header,
                                     size_t *header_bytes, skn_error_t *error);
 
-/* The header's length n out of the first 8 bytes of a file of `file_bytes`,
- * checked against both limits. `path` only opens the sentences. */
+/* Reads the header's length n from the first 8 bytes of a file of `file_bytes`,
+ * checked against both limits. `path` is for error sentences. */
 skn_status_t skn_safetensors_length(const char *path,
                                     const unsigned char first[8],
                                     uint64_t file_bytes, uint64_t *length_bytes,
@@ -88,7 +88,7 @@ skn_status_t skn_safetensors_length(const char *path,
 /* Reads a header: `bytes` are the first 8 + n of a file of `file_bytes`.
  * Refused with SKN_BAD_DATA: anything but an object with unique names, one of
  * our dtypes, at most 4 dimensions, sizes that fit the shapes, and offsets that
- * fill the file without hole or overlap. On failure *tensors is empty. */
+ * fill the file without gap or overlap. On failure *tensors is empty. */
 skn_status_t skn_safetensors_parse(const char *path, const unsigned char *bytes,
                                    size_t byte_count, uint64_t file_bytes,
                                    skn_safetensors_t *tensors,

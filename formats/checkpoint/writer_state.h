@@ -1,5 +1,7 @@
-/* writer_state.h - a checkpoint being written, for checkpoint_writer.c and
- * checkpoint_shard.c only.  SPDX-License-Identifier: Apache-2.0 */
+/* writer_state.h - the state of a checkpoint being written.
+ *
+ * Private to checkpoint_writer.c and checkpoint_shard.c.
+ * SPDX-License-Identifier: Apache-2.0 */
 #ifndef FORMATS_CHECKPOINT_WRITER_STATE_H
 #define FORMATS_CHECKPOINT_WRITER_STATE_H
 
@@ -7,7 +9,7 @@
 
 #include <xxhash.h>
 
-/* What is known of a piece while it is written. */
+/* The state of a piece while it is written. */
 typedef struct progress {
     skn_piece_t piece;
     uint64_t offset_bytes, size_bytes, written_bytes; /* within the file */

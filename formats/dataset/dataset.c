@@ -1,4 +1,4 @@
-/* dataset.c - opens a data file as an array of points, through its cache.
+/* dataset.c - opens a data file as an array of points, by its cache.
  *
  * This file owns: the map of the cache, and the decision whether a cache fits.
  * Not here: the checks (dataset_check.c), the writing (dataset_build.c), the
@@ -23,7 +23,7 @@ struct skn_dataset {
     size_t file_bytes;
     const uint32_t *row;    /* [row_words] */
     const uint64_t *offset; /* [point_count + 1] */
-    /* A copy of the frequencies where there are more labels than the cache has
+    /* A copy of the frequencies if there are more labels than the cache has
      * seen; else NULL. */
     void *wider;
     size_t wider_bytes;
@@ -38,7 +38,7 @@ no_memory(const char *path, skn_error_t *error)
                     skn_stream_name_shown(path));
 }
 
-/* Maps the cache `fd`. false: it is no file that could be one. */
+/* Maps the cache `fd`. False: it cannot be a cache. */
 static bool
 file_map(skn_dataset_t *dataset, int fd)
 {
@@ -63,8 +63,8 @@ file_unmap(skn_dataset_t *dataset)
     dataset->file = NULL;
 }
 
-/* Whether a cache has what is wanted of labels, or of features: those below
- * `wanted`, and no others. */
+/* Whether the labels, or the features, of a cache are exactly those below
+ * `wanted`. */
 static bool
 sort_fits(uint32_t seen, uint64_t unknown, uint32_t expected, uint32_t wanted,
           bool unknown_ignored)
@@ -75,8 +75,8 @@ sort_fits(uint32_t seen, uint64_t unknown, uint32_t expected, uint32_t wanted,
 }
 
 /* Whether the mapped file is a whole cache of this source with these options.
- * Indices beyond the expected sizes do not fit either: then building again
- * finds the line to name in the sentence. */
+ * Indices beyond the expected sizes do not fit either: then a rebuild finds the
+ * line for the error sentence. */
 static bool
 cache_fits(const skn_dataset_t *dataset, const struct stat *source,
            const skn_dataset_options_t *options)
@@ -101,7 +101,7 @@ cache_fits(const skn_dataset_t *dataset, const struct stat *source,
     return skn_dataset_body_check(dataset->file);
 }
 
-/* Looks for a cache that fits at each place. */
+/* Looks for a fitting cache at each place. */
 static bool
 cache_find(skn_dataset_t *dataset, const skn_dataset_places_t *places,
            const struct stat *source, const skn_dataset_options_t *options)
@@ -130,7 +130,7 @@ build_there(skn_dataset_t *dataset, const char *path, skn_dataset_temp_t *temp,
             skn_error_t *error)
 {
     skn_status_t status = skn_dataset_build(path, options, temp, error);
-    /* Whoever may read the source may read its cache, and nobody else. */
+    /* Users that may read the source may read its cache; no others. */
     if (status == SKN_OK)
         (void)fchmod(temp->fd, (source->st_mode & 0444) | 0600);
     bool named = temp->path != NULL;
@@ -141,14 +141,14 @@ build_there(skn_dataset_t *dataset, const char *path, skn_dataset_temp_t *temp,
         if (!dataset->cache_path)
             status = no_memory(path, error);
     }
-    /* What this process has just written needs no check. */
+    /* A cache that this process has just written needs no check. */
     if (status == SKN_OK && !file_map(dataset, temp->fd))
         status = skn_fail(error, SKN_NO_MEMORY, "%s: cannot be mapped: %s",
                           skn_stream_name_shown(temp->final), strerror(errno));
     return status;
 }
 
-/* All places have failed: says so of the first and of the last. */
+/* Reports the first and the last failure when all places have failed. */
 static skn_status_t
 refuse_places(const skn_error_t *first, const skn_dataset_places_t *places,
               skn_error_t *error)
@@ -191,8 +191,8 @@ cache_build(skn_dataset_t *dataset, const char *path,
     return status;
 }
 
-/* Points info at [label_count] frequencies: those of the cache, or a wider
- * copy whose tail is zero. */
+/* Points info at [label_count] frequencies: those of the cache, or a wider copy
+ * whose tail is zero. */
 static skn_status_t
 frequency_open(skn_dataset_t *dataset, const uint32_t *frequency,
                const char *path, skn_error_t *error)
@@ -209,7 +209,7 @@ frequency_open(skn_dataset_t *dataset, const uint32_t *frequency,
     memcpy(wider, frequency, (size_t)head->label_seen * sizeof(*frequency));
     dataset->wider = wider;
     dataset->wider_bytes = bytes;
-    /* Of its tail no page is written. */
+    /* No page of its tail is written. */
     dataset->info.mapped_bytes += head->label_seen * sizeof(*frequency);
     dataset->info.label_frequency = wider;
     return SKN_OK;
@@ -256,7 +256,7 @@ view_open(skn_dataset_t *dataset, const char *path,
                           path, error);
 }
 
-/* The source may be a pipe: it is looked at by name, not opened. */
+/* The source may be a pipe: stat it by name, do not open it. */
 static skn_status_t
 source_look(const char *path, struct stat *source, skn_error_t *error)
 {

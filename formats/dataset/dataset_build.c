@@ -1,9 +1,10 @@
-/* dataset_build.c - writes a cache file from a text file, in bounded memory.
+/* dataset_build.c - writes the cache of a data file in bounded memory.
  *
  * This file owns: the write buffer and the counts of labels while building.
- * First pass: text to rows. Second: over the rows just written, to offsets and
- * frequencies; more passes only if the labels do not fit into the budget.
- * Not here: where the file lies (dataset_place.c), its layout's checks.
+ * First pass: text to rows. Second: from the rows just written to offsets and
+ * frequencies; more passes only if the labels do not fit into the budget. Not
+ * here: the place of the file (dataset_place.c), the checks of its layout
+ * (dataset_check.c).
  * SPDX-License-Identifier: Apache-2.0 */
 #include "formats/dataset/dataset_file.h"
 
@@ -23,10 +24,11 @@
 /* Larger writes are not faster. */
 #define BUFFER_BYTES_MAX (4u << 20)
 #define PROGRESS_BYTES (1u << 20)
-/* How much of the mapped rows stays resident behind the second pass: a
- * multiple of every page size. */
+/* The part of the mapped rows that stays resident after the second pass has
+ * read it: a multiple of every page size. */
 #define SYNC_BEHIND_BYTES (16u << 20)
-/* From here on a label that only one line has is not believed: a gigabyte. */
+/* From here on a label that occurs in only one line is refused as a mistake:
+ * its table would take a gigabyte. */
 #define STRAY_LABEL_MAX (UINT32_C(1) << 27)
 
 typedef struct build {
@@ -37,7 +39,7 @@ typedef struct build {
     size_t buffer_room, buffer_used;
     uint32_t *count; /* [count_room], frequencies of a range of labels */
     size_t count_room;
-    XXH3_state_t *hash; /* of what was written behind the head */
+    XXH3_state_t *hash; /* of everything written after the head */
     uint64_t told_bytes;
     skn_dataset_head_t head;
 } build_t;
@@ -88,7 +90,7 @@ put(build_t *build, const void *bytes, size_t count, skn_error_t *error)
     return SKN_OK;
 }
 
-/* Zeros from `at` to the next part at `next`, less than 64 bytes. */
+/* Writes zeros from `at` to the next part at `next`, less than 64 bytes. */
 static skn_status_t
 put_padding(build_t *build, uint64_t at, uint64_t next, skn_error_t *error)
 {
@@ -167,7 +169,8 @@ rows_put(build_t *build, skn_xmc_reader_t *reader, skn_error_t *error)
     return status;
 }
 
-/* What the open source is, so that a later change of it can be seen. */
+/* Reads size and time of change of the open source, so that a later change can
+ * be detected. */
 static skn_status_t
 source_look(const skn_xmc_reader_t *reader, uint64_t *bytes, int64_t *mtime_ns,
             skn_error_t *error)
@@ -220,8 +223,8 @@ sizes_take(skn_dataset_head_t *head, const skn_dataset_options_t *options,
     head->content_hash = skn_stream_hash(skn_xmc_stream(reader));
 }
 
-/* A table of all labels is written next: 8 bytes for each, of which a single
- * slip can make gigabytes. */
+/* The next step writes a table of all labels: 8 bytes for each, of which a
+ * single typing mistake can make gigabytes. */
 static skn_status_t
 check_stray(const build_t *build, const skn_xmc_odd_t *odd, skn_error_t *error)
 {
@@ -272,7 +275,7 @@ source_read(build_t *build, skn_error_t *error)
 /* --- second pass: rows to offsets and frequencies ----------------------- */
 
 /* Walks over the rows in `file`, which we have written: counts the labels from
- * `first` on that have a place in build->count, and writes the offsets if
+ * `first` on that have an entry in build->count, and writes the offsets if
  * `offsets` is set. */
 static skn_status_t
 rows_walk(build_t *build, uint8_t *file, uint64_t first, bool offsets,
@@ -299,7 +302,7 @@ rows_walk(build_t *build, uint8_t *file, uint64_t first, bool offsets,
     return offsets ? put(build, &at, sizeof(at), error) : SKN_OK;
 }
 
-/* Writes what build->count has of the labels from `first` on. */
+/* Writes the counts of build->count for the labels from `first` on. */
 static skn_status_t
 counts_put(build_t *build, uint64_t first, skn_error_t *error)
 {
@@ -380,7 +383,7 @@ build_init(build_t *build, skn_error_t *error)
     return SKN_OK;
 }
 
-/* The counts are needed once the labels are known: no more than those. */
+/* Allocates the counts once the number of labels is known. */
 static skn_status_t
 counts_init(build_t *build, skn_error_t *error)
 {
@@ -396,7 +399,7 @@ counts_init(build_t *build, skn_error_t *error)
     return SKN_OK;
 }
 
-/* The head comes last: a file without one is not a cache. */
+/* The head is written last: a file without one is not a cache. */
 static skn_status_t
 head_put(build_t *build, skn_error_t *error)
 {

@@ -1,8 +1,8 @@
-/* dataset_check.c - whether a cache file may be trusted.
+/* dataset_check.c - checks that a cache file is sound before it is used.
  *
  * This file owns: nothing. A cache is input like any other: the size of every
  * part, every offset and every index is compared with its bound before the
- * first point is handed out. One sequential pass, the checksum with it.
+ * first point is returned. One sequential pass, the checksum with it.
  * SPDX-License-Identifier: Apache-2.0 */
 #include "formats/dataset/dataset_file.h"
 
@@ -10,7 +10,7 @@
 
 #include <xxhash.h>
 
-/* Bytes that are hashed while the check has just brought them into a cache. */
+/* Bytes that are hashed while they are in the CPU's cache after the check. */
 #define CHECK_STEP_BYTES (1u << 18)
 
 typedef struct check_walk {
@@ -85,7 +85,7 @@ skn_dataset_row_account(skn_dataset_head_t *head, uint32_t label_count,
         head->point_features_max = feature_count;
 }
 
-/* Whether index[count] rises and ends below `limit`. */
+/* Whether index[count] is ascending and ends below `limit`. */
 static bool
 rises_below(const uint32_t *index, uint32_t count, uint32_t limit)
 {
@@ -144,7 +144,7 @@ totals_agree(const skn_dataset_head_t *a, const skn_dataset_head_t *b)
            a->point_features_max == b->point_features_max;
 }
 
-/* Whether the frequencies sum up to the labels of all points. */
+/* Whether the frequencies add up to the labels of all points. */
 static bool
 frequencies_agree(const skn_dataset_head_t *head, const uint32_t *frequency)
 {

@@ -1,26 +1,28 @@
-/* dataset_file.h - the file behind a dataset; for dataset*.c only.
+/* dataset_file.h - a dataset's cache file: layout, checks and places.
+ *
+ * For dataset*.c only.
  *
  *     head        256 bytes, below
  *     rows        u32 words, one row a point, in the order of the source:
  *                 label_count feature_count label.. feature.. value..
  *     offsets     u64 [point_count + 1], the row's first word; at a multiple
  *                 of 64 bytes, like the next
- *     frequency   u32 [label_seen], points that have the label; a header may
- *                 promise more labels, but cannot make the file larger
+ *     frequency   u32 [label_seen], points that have the label; a source's
+ *                 header with more labels does not make the file larger
  *
- * A point is one run of bytes: training takes points in random order, and pays
- * for one miss, not for three. Rows say their own length, so offsets are made
- * by walking over them and need no second temporary file.
- * Numbers are in the byte order of the machine, which the head names.
+ * A point is contiguous: training reads points in random order, and has one
+ * cache miss for each, not three. Rows have their own length, so that offsets
+ * are computed by walking over them without a second temporary file. Numbers
+ * are in the byte order of the machine, which the head names.
  * SPDX-License-Identifier: Apache-2.0 */
 #ifndef FORMATS_DATASET_DATASET_FILE_H
 #define FORMATS_DATASET_DATASET_FILE_H
 
 #include "formats/dataset/dataset.h"
 
-#define SKN_DATASET_MAGIC "SKEIN\0ds" /* with a NUL: no text file */
+#define SKN_DATASET_MAGIC "SKEIN\0ds" /* with a NUL: not a text file */
 #define SKN_DATASET_VERSION 1u
-/* Of a cache from which something was left out: an older Skein, which would
+/* The version of a cache with indices left out: an older Skein, which would
  * take it for the whole file, refuses it. */
 #define SKN_DATASET_VERSION_PARTIAL 2u
 #define SKN_DATASET_BYTE_ORDER 0x01020304u
@@ -31,56 +33,56 @@ typedef struct skn_dataset_head {
     char magic[8]; /* SKN_DATASET_MAGIC */
     uint32_t version, byte_order;
     uint64_t file_bytes;
-    /* What the cache was made of. */
+    /* The source of the cache. */
     uint64_t source_bytes;
     int64_t source_mtime_ns;
     uint32_t normalize, has_header;
     uint64_t content_hash;
-    /* What is in it. */
+    /* Its contents. */
     uint64_t point_count, row_words, feature_total, label_total;
     uint64_t featureless_count, unlabelled_count;
     uint32_t feature_count, label_count; /* the source's own sizes */
     uint32_t feature_seen, label_seen;   /* greatest index + 1 */
     uint32_t point_features_max, point_labels_max;
     uint32_t labels_occurring, unused;
-    uint64_t payload_hash; /* XXH3 of all behind the head */
-    /* What was left out, and the sizes that it was beyond; zeros if nothing
-     * was. Then what is odd (skn_xmc_odd_t). All of it came after version 1,
-     * whose files have zeros here. */
+    uint64_t payload_hash; /* XXH3 of everything after the head */
+    /* The indices that were left out, and the sizes that they exceeded; zeros
+     * if there were none. Then the likely mistake (skn_xmc_odd_t). These fields
+     * are newer than version 1, whose files have zeros here. */
     uint64_t unknown_labels, unknown_features, unknown_points, unknown_bare;
     uint64_t unknown_line, unknown_column;
     uint32_t expected_features, expected_labels;
     uint64_t odd_line;
     uint32_t odd_what, odd_greatest, odd_next;
-    uint32_t questions; /* options.questions: it is no cache for training */
+    uint32_t questions; /* options.questions: not a cache for training */
     uint64_t unread_points, unread_line;
     uint8_t padding[256 - 248];
-    uint64_t head_hash; /* XXH3 of the head before this */
+    uint64_t head_hash; /* XXH3 of the head before this field */
 } skn_dataset_head_t;
 _Static_assert(sizeof(skn_dataset_head_t) == 256, "the head of the file");
 
-/* Where the parts lie, in bytes. */
+/* The offsets of the parts in bytes. */
 typedef struct skn_dataset_layout {
     uint64_t row_at, offset_at, frequency_at, file_bytes;
 } skn_dataset_layout_t;
 
-/* Sound for point_count <= SKN_POINTS_MAX and row_words < 2^60. */
+/* Valid for point_count <= SKN_POINTS_MAX and row_words < 2^60. */
 skn_dataset_layout_t skn_dataset_layout(const skn_dataset_head_t *head);
 uint64_t skn_dataset_head_hash(const skn_dataset_head_t *head);
 
-/* Whether the head of a file of `file_bytes` bytes is one of this version,
+/* Checks that the head of a file of `file_bytes` bytes is of this version and
  * undamaged, with parts that fill the file exactly. */
 bool skn_dataset_head_check(const skn_dataset_head_t *head,
                             uint64_t file_bytes);
-/* Whether everything behind a checked head is in bounds, agrees with the
+/* Checks that everything after a checked head is in bounds, agrees with the
  * head, and has its checksum. `file` is the mapped file. */
 bool skn_dataset_body_check(const void *file);
 
-/* Adds what row `row` says to the totals of `head`. */
+/* Adds the counts of one row to the totals of `head`. */
 void skn_dataset_row_account(skn_dataset_head_t *head, uint32_t label_count,
                              uint32_t feature_count);
 
-/* Where a cache can be: names in the order of preference. */
+/* The places for a cache: file names in order of preference. */
 #define SKN_DATASET_PLACES_MAX 2u
 typedef struct skn_dataset_places {
     char *path[SKN_DATASET_PLACES_MAX];
@@ -98,12 +100,12 @@ void skn_dataset_places_fini(skn_dataset_places_t *places);
 /* Longest part of a name in a sentence about a temporary file. */
 #define SKN_DATASET_SHOWN_BYTES 320u
 
-/* A new file that becomes a cache. */
+/* A new file that will become a cache. */
 typedef struct skn_dataset_temp {
     int fd;
-    char *path;        /* NULL: it has no name */
-    const char *final; /* what path will be renamed to, or what to call it */
-    bool unwritable;   /* that place has failed, another may do */
+    char *path;        /* NULL: it is anonymous */
+    const char *final; /* its final path, or the name to report */
+    bool unwritable;   /* this place has failed, another may work */
     char shown[SKN_DATASET_SHOWN_BYTES];
 } skn_dataset_temp_t;
 
@@ -114,8 +116,8 @@ skn_status_t skn_dataset_temp_open(const skn_dataset_places_t *places,
 /* Syncs and renames. The file stays open. */
 skn_status_t skn_dataset_temp_keep(skn_dataset_temp_t *temp,
                                    skn_error_t *error);
-/* Fills `error`: for errno `why` the file cannot be `verb` (created, written).
- */
+/* Fills `error`: for errno `why` the file cannot be `verb` (created,
+ * written). */
 skn_status_t skn_dataset_temp_refuse(skn_dataset_temp_t *temp,
                                      skn_status_t status, const char *verb,
                                      int why, skn_error_t *error);

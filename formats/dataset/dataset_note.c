@@ -1,4 +1,4 @@
-/* dataset_note.c - says what was left out of a data file, and what is odd.
+/* dataset_note.c - reports omissions and likely mistakes in a data file.
  * SPDX-License-Identifier: Apache-2.0 */
 #include "formats/dataset/dataset.h"
 

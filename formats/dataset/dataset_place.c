@@ -1,8 +1,8 @@
-/* dataset_place.c - where the cache of a data file lies, and how it gets there.
+/* dataset_place.c - chooses the path of a data file's cache, creates it.
  *
  * This file owns: the names. A cache is written under a name of its own and
  * renamed when it is whole, so that two builders both succeed and a reader
- * never sees a half; one that was killed leaves <cache>.XXXXXX behind.
+ * never sees half a file; a builder that was killed leaves <cache>.XXXXXX.
  * Folders: XDG Base Directory Specification 0.8, XDG_CACHE_HOME.
  * SPDX-License-Identifier: Apache-2.0 */
 #include "formats/dataset/dataset_file.h"
@@ -22,7 +22,8 @@
 
 #include "formats/dataset/stream.h"
 
-/* Of the source's name, in the shared folder: the hash makes it unique. */
+/* Bytes of the source's name, in the shared folder: the hash makes it
+ * unique. */
 #define STEM_BYTES 100
 
 static skn_status_t
@@ -32,14 +33,14 @@ no_memory(const char *path, skn_error_t *error)
                     skn_stream_name_shown(path));
 }
 
-/* The user's folder for caches: "$XDG_CACHE_HOME/skein". NULL if there is no
- * such thing, or no memory: then this place is passed over. */
+/* The user's folder for caches: "$XDG_CACHE_HOME/skein". NULL if there is none,
+ * or no memory: then this place is skipped. */
 static char *
 user_folder(void)
 {
     const char *base = getenv("XDG_CACHE_HOME"), *home = getenv("HOME");
     char *folder = NULL;
-    /* The specification: relative paths there are to be ignored. */
+    /* The specification requires relative paths to be ignored. */
     bool has_base = base && base[0] == '/';
     if (!has_base && (!home || home[0] != '/'))
         return NULL;
@@ -99,14 +100,15 @@ skn_dataset_places_fini(skn_dataset_places_t *places)
     places->count = 0;
 }
 
-/* Whether another place may have more luck, also where this one is full. */
+/* Whether another place may work after errno `why`, for instance if this one is
+ * full. */
 static bool
 is_of_the_place(int why)
 {
     return why != EMFILE && why != ENFILE && why != ENOMEM;
 }
 
-/* Whether a cache may replace `place`, which the user named: a slip of the pen
+/* Whether a cache may replace `place`, which the user named: a typing mistake
  * must not cost the user a file. */
 static skn_status_t
 replace_check(const char *place, skn_error_t *error)
@@ -114,7 +116,7 @@ replace_check(const char *place, skn_error_t *error)
     char magic[sizeof(SKN_DATASET_MAGIC) - 1];
     int fd = open(place, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
     if (fd < 0 && (errno == ENOENT || errno == ENOTDIR))
-        return SKN_OK; /* creating it says more */
+        return SKN_OK; /* creating it will report more */
     if (fd < 0)
         return skn_fail(error, SKN_NO_PERMISSION,
                         "%s: cannot be read, and is not overwritten: %s",
@@ -129,7 +131,7 @@ replace_check(const char *place, skn_error_t *error)
                     skn_stream_name_shown(place));
 }
 
-/* Makes the user's folder, and the one above it. */
+/* Makes the user's folder, and its parent. */
 static void
 user_folder_make(const char *place)
 {
@@ -142,7 +144,7 @@ user_folder_make(const char *place)
     free(above);
 }
 
-/* Where files without a name go. */
+/* The folder for anonymous files. */
 static const char *
 temp_folder(void)
 {
@@ -150,7 +152,8 @@ temp_folder(void)
     return folder && *folder ? folder : "/tmp";
 }
 
-/* A file without a name; where the system cannot, one that loses it. */
+/* Opens an anonymous file; if the system cannot, a named one that is
+ * unlinked. */
 static int
 anonymous_open(const char *folder)
 {
@@ -169,7 +172,7 @@ anonymous_open(const char *folder)
     return fd;
 }
 
-/* What the user can do about a place that has failed. */
+/* Adds the remedy for a place that has failed. */
 static skn_status_t
 say_remedy(const skn_dataset_temp_t *temp, int why, skn_error_t *error)
 {
@@ -184,7 +187,7 @@ say_remedy(const skn_dataset_temp_t *temp, int why, skn_error_t *error)
                          full ? "has room" : "you may write to");
 }
 
-/* Says why the file at temp->final cannot be had or written. */
+/* Reports why the file at temp->final cannot be created or written. */
 skn_status_t
 skn_dataset_temp_refuse(skn_dataset_temp_t *temp, skn_status_t status,
                         const char *verb, int why, skn_error_t *error)
@@ -249,8 +252,8 @@ skn_dataset_temp_keep(skn_dataset_temp_t *temp, skn_error_t *error)
     if (fsync(temp->fd) != 0 || rename(temp->path, temp->final) != 0)
         return skn_dataset_temp_refuse(temp, SKN_STORAGE, "written", errno,
                                        error);
-    /* The name is lost in a crash without this, which costs a rebuild only:
-     * so its failure is no failure. */
+    /* Without this a crash loses the name, which only costs a rebuild: so its
+     * failure is ignored. */
     int folder = open(dirname(temp->path), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
     if (folder >= 0) {
         (void)fsync(folder);

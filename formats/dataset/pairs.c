@@ -1,4 +1,4 @@
-/* pairs.c - sorts the features of one point and adds up those that repeat.
+/* pairs.c - sorts the features of one point, adds up repeated ones.
  * SPDX-License-Identifier: Apache-2.0 */
 #include "formats/dataset/pairs.h"
 
@@ -12,9 +12,9 @@ by_number(const void *left, const void *right)
     return (a > b) - (a < b);
 }
 
-/* Index and value travel as one 64-bit key. Equal indices are therefore in the
- * order of their values' bits, which makes their sum independent of the order
- * that they came in. */
+/* Index and value are packed into one 64-bit key. Equal indices are therefore
+ * in the order of their values' bits, which makes their sum independent of the
+ * input order. */
 void
 skn_pairs_sort(uint32_t *index, float *value, uint64_t *key, size_t count)
 {
@@ -33,7 +33,7 @@ skn_pairs_sort(uint32_t *index, float *value, uint64_t *key, size_t count)
     }
 }
 
-/* In double: a sum of floats that fits a float does not overflow on its way. */
+/* In double: a sum of floats that fits a float does not overflow midway. */
 size_t
 skn_pairs_add(uint32_t *index, float *value, size_t count)
 {

@@ -1,7 +1,7 @@
-/* pairs.h - sorts the features of one point and adds up those that repeat.
+/* pairs.h - sorts the features of one point, adds up repeated ones.
  *
- * Whatever order the features come in, and however they are split up, the
- * result has the same bits. Pure; any thread.
+ * The result has the same bits for every order and grouping of the features.
+ * Pure; any thread.
  * SPDX-License-Identifier: Apache-2.0 */
 #ifndef FORMATS_DATASET_PAIRS_H
 #define FORMATS_DATASET_PAIRS_H
@@ -13,8 +13,8 @@
  * NULL. key[count] is scratch. */
 void skn_pairs_sort(uint32_t *index, float *value, uint64_t *key, size_t count);
 
-/* Adds up the values of equal indices, which must stand side by side, and
- * returns how many pairs are left. A sum that no float can hold is infinite. */
+/* Adds the values of equal indices, which must be adjacent, and returns the
+ * remaining number of pairs. A sum that no float can hold is infinite. */
 size_t skn_pairs_add(uint32_t *index, float *value, size_t count);
 
 #endif

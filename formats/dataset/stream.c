@@ -1,9 +1,10 @@
-/* stream.c - reads plain, gzip and zstd files as one run of bytes.
+/* stream.c - reads a plain, gzip or zstd file from its start to its end.
  *
  * This file owns: the open file, the packed bytes read ahead, the unpackers.
  * Not here: lines and numbers (xmc.c).
  * Formats: RFC 1952 (gzip), RFC 8878 (zstd); their magic numbers are from
- * sections 2.3.1 and 3.1.1. SPDX-License-Identifier: Apache-2.0 */
+ * sections 2.3.1 and 3.1.1.
+ * SPDX-License-Identifier: Apache-2.0 */
 #include "formats/dataset/stream.h"
 
 #include <errno.h>
@@ -18,8 +19,8 @@
 #include <zlib.h>
 #include <zstd.h>
 
-/* Packed bytes read at once: large enough that the call does not count, small
- * enough for a second-level cache. */
+/* Packed bytes read at once: large enough that the call's cost is negligible,
+ * small enough for a second-level cache. */
 #define INPUT_BYTES (1u << 18)
 #define STREAM_MAGIC_BYTES 4u
 /* The longest part of a path in a sentence of 512 bytes. */
@@ -35,7 +36,7 @@ struct skn_stream {
     char *name;
     int fd;                /* -1: the source is memory */
     uint8_t *input_buffer; /* NULL: the source is memory */
-    const uint8_t *input;  /* bytes [input_at, input_end) wait */
+    const uint8_t *input;  /* bytes [input_at, input_end) are unread */
     size_t input_at, input_end;
     uint64_t source_bytes;
     bool source_ended;
@@ -63,8 +64,8 @@ no_memory(const skn_stream_t *stream, skn_error_t *error)
                     skn_stream_name_shown(stream->name));
 }
 
-/* The first bytes of packed files. The middle one opens a frame that zstd is to
- * skip; its lowest four bits are free. */
+/* The first bytes of packed files. The middle one opens a frame that zstd
+ * skips; its lowest four bits are free. */
 static const struct {
     packing_t packing;
     uint8_t bytes[STREAM_MAGIC_BYTES], mask[STREAM_MAGIC_BYTES];
@@ -74,8 +75,8 @@ static const struct {
     { ZSTD, { 0x28, 0xb5, 0x2f, 0xfd }, { 0xff, 0xff, 0xff, 0xff } },
 };
 
-/* What a file that starts with these bytes is. *open: more bytes may yet make
- * it a packed one. */
+/* The packing of a file that starts with these bytes. *open: more bytes may yet
+ * show that it is packed. */
 static packing_t
 packing_of(const uint8_t *start, size_t bytes, bool *open)
 {
@@ -112,8 +113,8 @@ input_fill(skn_stream_t *stream, skn_error_t *error)
                             skn_stream_name_shown(stream->name),
                             strerror(errno));
         stream->source_ended = got == 0;
-        /* A pipe may give one byte at a time, and the magic number has four.
-         * But who sends a single empty line waits for its answer. */
+        /* A pipe may deliver one byte at a time, and the magic number has four.
+         * But a sender of a single empty line waits for its answer. */
         if (stream->source_bytes == stream->input_end)
             (void)packing_of(stream->input_buffer,
                              stream->input_end + (size_t)got, &open);
@@ -314,7 +315,7 @@ zstd_read(skn_stream_t *stream, void *room, size_t room_bytes,
     return SKN_OK;
 }
 
-/* One step: may give nothing although more will come. */
+/* One step, which may return nothing although more will follow. */
 static skn_status_t
 step(skn_stream_t *stream, void *room, size_t room_bytes, size_t *got_bytes,
      skn_error_t *error)
@@ -330,7 +331,7 @@ step(skn_stream_t *stream, void *room, size_t room_bytes, size_t *got_bytes,
     return SKN_OK;
 }
 
-/* Zeros behind a member or frame are padding, such as of tapes and disk blocks;
+/* Zeros after a member or frame are padding, such as of tapes and disk blocks;
  * another member may follow. */
 static void
 padding_skip(skn_stream_t *stream)

@@ -1,8 +1,8 @@
-/* stream.h - bytes of a file that may be compressed, from its start to its end.
+/* stream.h - reads a file that may be compressed, from its start to its end.
  *
  * Plain text, gzip (also several members) and zstd (also several frames, and
- * those to be skipped) are told apart by their first bytes, never by the name
- * of the file. Zeros between and behind members and frames are padding.
+ * those to be skipped) are recognized by their first bytes, never by the name
+ * of the file. Zeros between and after members and frames are padding.
  * One stream is for one thread at a time.
  * SPDX-License-Identifier: Apache-2.0 */
 #ifndef FORMATS_DATASET_STREAM_H
@@ -22,7 +22,7 @@ skn_status_t skn_stream_open(const char *path, skn_stream_t **stream,
                              skn_error_t *error);
 
 /* The same over `bytes` bytes at `start`, which must outlive the stream; `name`
- * stands for the path in error sentences. */
+ * replaces the path in error sentences. */
 skn_status_t skn_stream_open_memory(const char *name, const void *start,
                                     size_t bytes, skn_stream_t **stream,
                                     skn_error_t *error);
@@ -31,25 +31,25 @@ skn_status_t skn_stream_open_memory(const char *name, const void *start,
 void skn_stream_close(skn_stream_t **stream);
 
 /* Reads at most `room_bytes` (> 0) unpacked bytes; *got_bytes is 0 only at the
- * end. SKN_BAD_DATA when packed data is cut off or damaged. */
+ * end. SKN_BAD_DATA when packed data is truncated or damaged. */
 skn_status_t skn_stream_read(skn_stream_t *stream, void *room,
                              size_t room_bytes, size_t *got_bytes,
                              skn_error_t *error);
 
-/* XXH3, 64 bits, of everything that skn_stream_read has given so far: the same
- * for a text and for its packed forms. */
+/* XXH3, 64 bits, of all bytes that skn_stream_read has returned so far: the
+ * same for a text and for its packed forms. */
 uint64_t skn_stream_hash(const skn_stream_t *stream);
 
-/* Bytes taken from the file so far, as they lie in the file. */
+/* Bytes read from the file so far, packed ones if it is compressed. */
 uint64_t skn_stream_source_bytes(const skn_stream_t *stream);
 
-/* What fstat says of the open file now. SKN_STORAGE; zeros for memory. */
+/* The result of fstat for the open file now. SKN_STORAGE; zeros for memory. */
 skn_status_t skn_stream_stat(const skn_stream_t *stream, struct stat *source,
                              skn_error_t *error);
 
-/* `path`, or its tail: a sentence in skn_error_t has room for 512 bytes, and
- * the reason must not be pushed out by a long path. Points into `path`; of ""
- * it makes two quotation marks. */
+/* `path`, or its tail: a sentence in skn_error_t has room for 512 bytes, and a
+ * long path must not displace the reason. Points into `path`; for "" it returns
+ * two quotation marks. */
 const char *skn_stream_name_shown(const char *path);
 
 #endif

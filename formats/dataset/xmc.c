@@ -1,9 +1,9 @@
-/* xmc.c - points out of a file in the Extreme Classification format.
+/* xmc.c - reads points from a file in the Extreme Classification format.
  *
  * This file owns: the window of text in memory, the header, the count of
- * points. Incremental: whoever reads can do other work between two points.
- * Not here: what stands in a line (xmc_line.c), unpacking (stream.c).
- * Format: The Extreme Classification Repository (Bhatia et al. 2016).
+ * points. Incremental: the caller can do other work between two points. Not
+ * here: the contents of a line (xmc_line.c), unpacking (stream.c). Format: The
+ * Extreme Classification Repository (Bhatia et al. 2016).
  * SPDX-License-Identifier: Apache-2.0 */
 #include "formats/dataset/xmc.h"
 
@@ -36,7 +36,7 @@ struct skn_xmc_reader {
     bool ended;
 };
 
-/* Reads more text behind what is in the window; makes room first. */
+/* Reads more text after the contents of the window; makes room first. */
 static skn_status_t
 window_fill(skn_xmc_reader_t *reader, skn_error_t *error)
 {
@@ -69,8 +69,8 @@ window_fill(skn_xmc_reader_t *reader, skn_error_t *error)
     return status;
 }
 
-/* Points reader->line at the next line of the file; *more is false at its end.
- * The text stays where it is until the next call. */
+/* Points reader->line to the next line of the file; *more is false at its end.
+ * The text stays in place until the next call. */
 static skn_status_t
 line_next(skn_xmc_reader_t *reader, bool *more, skn_error_t *error)
 {
@@ -109,8 +109,8 @@ line_next(skn_xmc_reader_t *reader, bool *more, skn_error_t *error)
 
 /* --- the header --------------------------------------------------------- */
 
-/* Whether the line is exactly three whole numbers, and maybe a comment. One
- * that does not fit becomes UINT64_MAX. */
+/* Whether the line is exactly three whole numbers, and maybe a comment. A
+ * number that does not fit becomes UINT64_MAX. */
 static bool
 header_read(const skn_xmc_line_t *line, uint64_t number[3], size_t column[3])
 {
@@ -183,8 +183,8 @@ header_take(skn_xmc_reader_t *reader, skn_error_t *error)
     return SKN_OK;
 }
 
-/* Reads the first line that is no comment, and decides whether it is a header.
- */
+/* Reads the first line that is not a comment, and decides whether it is a
+ * header. */
 static skn_status_t
 first_line_read(skn_xmc_reader_t *reader, skn_error_t *error)
 {
@@ -313,7 +313,8 @@ refuse_end(const skn_xmc_reader_t *reader, skn_error_t *error)
                          "is it cut off? else correct the header");
 }
 
-/* At the end of the text: as many points as the header said, or some. */
+/* Checks at the end of the text that there are as many points as in the header,
+ * or at least one. */
 static skn_status_t
 end_check(const skn_xmc_reader_t *reader, skn_error_t *error)
 {
@@ -340,7 +341,7 @@ unknown_add(skn_xmc_unknown_t *unknown, uint64_t line,
         point->unknown_labels > 0 && point->label_count == 0;
 }
 
-/* The held line as a question; label 0 says that it cannot be read. */
+/* Reads the held line as a question; label 0 means that it cannot be read. */
 static skn_status_t
 question_parse(skn_xmc_reader_t *reader, skn_xmc_point_t *point,
                skn_error_t *error)

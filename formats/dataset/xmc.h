@@ -1,24 +1,24 @@
-/* xmc.h - the Extreme Classification text format: one point a line.
+/* xmc.h - reads the Extreme Classification text format: one point a line.
  *
  *     2 10 5                  optional: points, features, labels
  *     0,3 1:0.5 7:1.25        labels, then feature:value
  *      2:1 4                  a leading space: no labels; `4` means `4:1`
  *     1                       labels only
  *
- * Decided here, where the format leaves it open:
+ * Our decisions where the format leaves it open:
  * - A first line of exactly three whole numbers is the header, although it
  *   could also be a label and two features.
  * - Blanks are spaces and tabs; one CR before the line end is dropped, and so
  *   is a byte order mark before the first line.
  * - A line whose first word begins with '#' is a comment, and is skipped
- *   wherever it stands; the header may follow comments. '#' behind a blank
+ *   anywhere; the header may follow comments. '#' after a blank
  *   begins a comment that ends with its line. `qid:N` before the features is
  *   skipped. All of these are svmlight's.
  * - A line of blanks is a point without labels and features. So is an empty
  *   line, but empty lines at the end of the file are points only as far as the
  *   header counts them.
  * - Labels and features are sorted on reading. The values of a feature that
- *   stands several times in a line are added up, in double and in an order that
+ *   occurs several times in a line are added up, in double and in an order that
  *   does not depend on the line's. A repeated label is refused.
  * - Values are finite decimal numbers that fit into a float, and so are their
  *   sums.
@@ -36,25 +36,25 @@
 #include "skein/error.h"
 #include "skein/limits.h"
 
-/* What a line may contain. { 0 }: any index below SKN_UNIT_MAX. */
+/* The limits for a line. { 0 }: any index below SKN_UNIT_MAX. */
 typedef struct skn_xmc_bounds {
-    bool has_header; /* the file's own first line says: */
+    bool has_header; /* from the file's own first line: */
     uint32_t header_features, header_labels;
-    /* Sizes that another file set; 0: nothing is expected. `expected_by` names
-     * that file and must outlive its user; NULL: "the model". */
+    /* Sizes that another file set; 0: none. `expected_by` names that file and
+     * must outlive its user; NULL: "the model". */
     uint32_t expected_features, expected_labels;
     const char *expected_by;
     bool labels_optional; /* a line may begin with a feature:value: no labels */
-    /* What is beyond the expected sizes, though not beyond the file's own, is
+    /* An index beyond the expected sizes, though not beyond the file's own, is
      * left out and counted in the point, not refused. */
     bool unknown_ignored;
-    /* The file is asked, not learnt from. Its points have no labels, but for
-     * lines that cannot be read: each is a point with label 0, and nothing
-     * else. Only readers look at this. */
+    /* The file is for prediction, not for training. Its points have no labels,
+     * except for lines that cannot be read: each of these is a point with label
+     * 0 only. Used by readers only. */
     bool questions;
 } skn_xmc_bounds_t;
 
-/* An empty point. Nothing is allocated yet. */
+/* Initializes an empty point. Nothing is allocated yet. */
 void skn_xmc_point_init(skn_xmc_point_t *point);
 void skn_xmc_point_fini(skn_xmc_point_t *point);
 
@@ -68,7 +68,7 @@ skn_status_t skn_xmc_line_parse(const skn_xmc_line_t *line,
 
 /* Bytes of the byte order mark that the text of a file starts with: 0 or 3. */
 size_t skn_xmc_mark_bytes(const char *text, size_t bytes);
-/* Whether a line is a comment, or, where it is the first that is not, the
+/* Whether a line is a comment; whether the first line that is not one is the
  * header. */
 bool skn_xmc_line_is_comment(const skn_xmc_line_t *line);
 bool skn_xmc_line_is_header(const skn_xmc_line_t *line);
@@ -80,10 +80,9 @@ size_t skn_xmc_number_parse(const char *text, size_t bytes, float *value);
 
 typedef struct skn_xmc_reader skn_xmc_reader_t;
 
-/* Opens a file and reads its header. Of `bounds` (may be NULL) only what is
- * expected counts. SKN_NO_INPUT, SKN_NO_PERMISSION, SKN_BAD_DATA,
- * SKN_STORAGE, SKN_NO_MEMORY leave *reader NULL. One reader is for one thread
- * at a time. */
+/* Opens a file and reads its header. Only the expected sizes of `bounds` (may
+ * be NULL) count. SKN_NO_INPUT, SKN_NO_PERMISSION, SKN_BAD_DATA, SKN_STORAGE,
+ * SKN_NO_MEMORY leave *reader NULL. One reader is for one thread at a time. */
 skn_status_t skn_xmc_open(const char *path, const skn_xmc_bounds_t *bounds,
                           skn_xmc_reader_t **reader, skn_error_t *error);
 /* The same over `bytes` bytes at `start`, which must outlive the reader. */
@@ -98,10 +97,10 @@ void skn_xmc_close(skn_xmc_reader_t **reader);
 skn_status_t skn_xmc_next(skn_xmc_reader_t *reader, skn_xmc_point_t *point,
                           bool *more, skn_error_t *error);
 
-/* What was left out, where `unknown_ignored`. */
+/* Indices left out, if `unknown_ignored`. */
 typedef struct skn_xmc_unknown {
-    uint64_t labels, features; /* each time that one stands */
-    uint64_t points;           /* that had some */
+    uint64_t labels, features; /* occurrences */
+    uint64_t points;           /* that had any */
     uint64_t bare_points;      /* whose labels were all left out */
     uint64_t line, column;     /* of the first, counted from 1 */
 } skn_xmc_unknown_t;
@@ -111,8 +110,8 @@ typedef struct skn_xmc_unread {
     uint64_t points, line; /* how many, and the line of the first */
 } skn_xmc_unread_t;
 
-/* What is known so far. The sizes are the header's if there is one, else one
- * more than the greatest index seen. */
+/* The sizes so far. They are the header's if there is one, else one more than
+ * the greatest index seen. */
 typedef struct skn_xmc_sizes {
     bool has_header;
     uint64_t point_count; /* points read so far */
@@ -123,10 +122,11 @@ typedef struct skn_xmc_sizes {
 } skn_xmc_sizes_t;
 skn_xmc_sizes_t skn_xmc_sizes(const skn_xmc_reader_t *reader);
 
-/* The most suspicious thing of a file that was read to its end. */
+/* The most likely mistake in a file that was read to its end. */
 skn_xmc_odd_t skn_xmc_odd(const skn_xmc_reader_t *reader);
 
-/* The bytes below the reader: position, hash, stat. Lives as long as it. */
+/* The stream of the reader: position, hash, stat. Lives as long as the
+ * reader. */
 const skn_stream_t *skn_xmc_stream(const skn_xmc_reader_t *reader);
 
 #endif

@@ -1,7 +1,7 @@
-/* xmc_line.c - one line of the Extreme Classification format to numbers.
+/* xmc_line.c - parses one line of the Extreme Classification format.
  *
- * This file owns: nothing. It is pure: a line in, a point or a sentence out.
- * Not here: lines out of files (xmc.c).
+ * This file owns: nothing. It is pure: the input is a line, the output a point
+ * or a sentence. Not here: reading lines from files (xmc.c).
  * Format: The Extreme Classification Repository (Bhatia et al. 2016).
  * SPDX-License-Identifier: Apache-2.0 */
 #include "formats/dataset/xmc.h"
@@ -13,7 +13,7 @@
 
 #include "formats/dataset/pairs.h"
 
-/* How much of a refused word is shown. */
+/* The most bytes of a refused word that are shown. */
 #define WORD_SHOWN_BYTES 24u
 
 typedef struct line_cursor {
@@ -22,12 +22,12 @@ typedef struct line_cursor {
     const skn_xmc_bounds_t *bounds;
 } line_cursor_t;
 
-/* One of the two lists of a line: its name, and how far its indices may go. */
+/* One of the two lists of a line: its name, and the limit of its indices. */
 typedef struct list {
     const char *noun; /* "label" or "feature" */
     uint32_t limit;
     uint32_t header_count, expected_count;
-    bool ignores; /* from `limit` on up to this one they are left out: */
+    bool ignores; /* indices from `limit` on, below this one, are left out: */
     uint64_t ignored_last;
 } list_t;
 
@@ -44,7 +44,7 @@ is_blank(char letter)
 }
 
 /* Reads a run of digits, at least one. An index too large to be one becomes
- * UINT64_MAX. Returns NULL where no digit stands. */
+ * UINT64_MAX. Returns NULL if there is no digit. */
 static inline const char *
 index_read(const char *at, const char *end, uint64_t *index)
 {
@@ -75,8 +75,8 @@ word_bytes(const line_cursor_t *cursor, const char *start)
     return (int)(at - start);
 }
 
-/* Refuses the word at `start`, which was to be `wanted`. A byte that no text
- * contains says more than that: the file is something else. */
+/* Refuses the word at `start`, where `wanted` was expected. A byte that no text
+ * contains shows more than that: the file is of another type. */
 static skn_status_t
 say_word(const line_cursor_t *cursor, const char *start, const char *wanted,
          skn_error_t *error)
@@ -109,8 +109,8 @@ refuse_word(const line_cursor_t *cursor, const char *start, const char *wanted,
                          "a line is label,label feature:value feature:value");
 }
 
-/* Whether it is the model that allows no more: a header that says the same is
- * the nearer one. */
+/* Whether the limit is the model's: a header with the same limit is reported
+ * instead. */
 static bool
 is_models_limit(const list_t *list, const skn_xmc_bounds_t *bounds)
 {
@@ -177,8 +177,8 @@ refuse_range(const line_cursor_t *cursor, const char *start, const list_t *list,
                              : "correct the line");
 }
 
-/* Where `index` stands for the second time. The words were read once without
- * an error, so this needs no checks. */
+/* The second occurrence of `index`. The words were read once without an error,
+ * so this needs no checks. */
 static const char *
 repeat_find(const line_cursor_t *cursor, const char *from, bool features,
             uint32_t index)
@@ -281,8 +281,8 @@ is_rising(const uint32_t *index, size_t count)
     return rising >= count;
 }
 
-/* Sorts the labels if they need it, and refuses repeats. `from` is where they
- * start in the line. */
+/* Sorts the labels if needed, and refuses repeats. `from` is their start in the
+ * line. */
 static skn_status_t
 labels_finish(const line_cursor_t *cursor, const char *from,
               skn_xmc_point_t *point, skn_error_t *error)
@@ -296,7 +296,7 @@ labels_finish(const line_cursor_t *cursor, const char *from,
     return SKN_OK;
 }
 
-/* Sorts the features if they need it, and adds up repeats. */
+/* Sorts the features if needed, and adds the values of repeats. */
 static skn_status_t
 features_finish(const line_cursor_t *cursor, const char *from,
                 skn_xmc_point_t *point, skn_error_t *error)
@@ -320,7 +320,7 @@ is_ignored(const list_t *list, uint64_t index)
     return list->ignores && index <= list->ignored_last;
 }
 
-/* Counts an index at `at` that the expected sizes do not reach. */
+/* Counts an index at `at` that is beyond the expected sizes. */
 static void
 leave_out(const line_cursor_t *cursor, const char *at, skn_xmc_point_t *point,
           uint32_t *count)
@@ -375,7 +375,7 @@ refuse_size(const line_cursor_t *cursor, const char *start, skn_error_t *error)
     return skn_fail_hint(error, SKN_BAD_DATA, "scale the values");
 }
 
-/* Reads the value behind the colon of a feature at cursor->at. */
+/* Reads the value after the colon of a feature at cursor->at. */
 static skn_status_t
 value_parse(line_cursor_t *cursor, float *value, skn_error_t *error)
 {
@@ -392,7 +392,7 @@ value_parse(line_cursor_t *cursor, float *value, skn_error_t *error)
     return SKN_OK;
 }
 
-/* Steps over `qid:N`, which svmlight has before the features. */
+/* Skips `qid:N`, which svmlight has before the features. */
 static bool
 query_skip(line_cursor_t *cursor)
 {
@@ -498,7 +498,7 @@ skn_xmc_line_parse(const skn_xmc_line_t *line, const skn_xmc_bounds_t *bounds,
     list_t labels = list_of("label", b, b->header_labels, b->expected_labels);
     list_t features =
         list_of("feature", b, b->header_features, b->expected_features);
-    /* An item takes a digit and a separator, but the last has none. */
+    /* An item needs a digit and a separator, except for the last. */
     size_t room_count = line->bytes / 2 + 1;
     if (room_count > SKN_LINE_ITEMS_MAX)
         room_count = SKN_LINE_ITEMS_MAX;

@@ -1,11 +1,11 @@
-/* xmc_number.c - decimal numbers of a data file, several times faster than
- * strtof and independent of the locale.
+/* xmc_number.c - parses decimal numbers fast, independent of the locale.
  *
- * This file owns: a table of powers of ten. It is pure.
- * Up to 19 digits are gathered in an integer, which is scaled in double: two
- * roundings of 2^-53, then one to float, so at most 1 ulp from the exact value.
- * Idea: Clinger 1990, "How to read floating point numbers accurately", the
- * fast path. SPDX-License-Identifier: Apache-2.0 */
+ * Several times faster than strtof. This file owns: a table of powers of ten.
+ * It is pure. Up to 19 digits are collected in an integer, which is scaled in
+ * double: two roundings of 2^-53, then one to float, so at most 1 ulp from the
+ * exact value. Idea: Clinger 1990, "How to read floating point numbers
+ * accurately", the fast path.
+ * SPDX-License-Identifier: Apache-2.0 */
 #include "formats/dataset/xmc.h"
 
 #include <math.h>
@@ -29,11 +29,11 @@ is_digit(char letter)
     return (unsigned char)(letter - '0') < 10;
 }
 
-/* mantissa * 10^exponent, where the exponent is not within +-22. */
+/* mantissa * 10^exponent, for an exponent outside +-22. */
 static double
 scale_far(uint64_t mantissa, int64_t exponent)
 {
-    /* A mantissa has at most 20 digits; floats lie within 1e-46 and 1e39. */
+    /* A mantissa has at most 20 digits; floats are between 1e-46 and 1e39. */
     if (mantissa == 0 || exponent < -70)
         return 0.0;
     if (exponent > 40)
@@ -65,7 +65,7 @@ exponent_read(const char *at, const char *end, int64_t *exponent)
     return next;
 }
 
-/* Reads a run of digits into *mantissa; what does not fit any more is dropped
+/* Reads a run of digits into *mantissa; digits beyond its range are dropped
  * (1e-19 relative) and counted in *dropped. */
 static inline const char *
 digits_read(const char *at, const char *end, uint64_t *mantissa, int *kept,

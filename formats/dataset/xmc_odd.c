@@ -1,21 +1,21 @@
-/* xmc_odd.c - notices what a file without a header may say by mistake.
+/* xmc_odd.c - detects likely mistakes in a data file without a header.
  * SPDX-License-Identifier: Apache-2.0 */
 #include "formats/dataset/xmc_odd.h"
 
 #include <string.h>
 
-/* How many times the greatest index of all other lines a stray one is, and how
- * many rows it must cost to be worth a word. */
+/* How many times the greatest index of all other lines a stray one must be, and
+ * how many rows it must cost to be reported. */
 #define STRAY_TIMES 10u
 #define STRAY_ROWS_MIN 1000u
-/* The same where the line looks like counts by its form, too. */
+/* The same for a line that already has the form of counts. */
 #define COUNTS_TIMES 2u
-/* Points in the form of a header are reported if at most one in ten is so. */
+/* Points in the form of a header are reported if at most one in ten has it. */
 #define BARE_SHARE 10u
 #define HEADER_COUNTS 3u
 
-/* The whole numbers of a line that has nothing else but blanks and commas; 0:
- * it has, or too many. */
+/* Reads the whole numbers of a line that has nothing else but blanks and
+ * commas; 0: it has, or too many. */
 static size_t
 numbers_read(const skn_xmc_line_t *line, uint64_t number[SKN_XMC_COUNTS_MAX])
 {
@@ -70,7 +70,8 @@ skn_xmc_watch_point(skn_xmc_watch_t *watch, const skn_xmc_line_t *line,
         watch->bare_line = line->number;
 }
 
-/* Whether the greatest index stands in `line` alone, `times` beyond others. */
+/* Whether the greatest index is in `line` alone, more than `times` the
+ * others'. */
 static bool
 stands_out(const skn_xmc_peak_t *peak, uint64_t line, uint32_t times)
 {
@@ -78,8 +79,8 @@ stands_out(const skn_xmc_peak_t *peak, uint64_t line, uint32_t times)
            peak->greatest / times > peak->next;
 }
 
-/* How many of the sizes that the other lines have are among the numbers, each
- * number taken once. */
+/* How many of the sizes of the other lines are among the numbers, each number
+ * used once. */
 static unsigned
 sizes_found(const skn_xmc_watch_t *watch, const uint64_t size[3])
 {
@@ -95,9 +96,9 @@ sizes_found(const skn_xmc_watch_t *watch, const uint64_t size[3])
     return found;
 }
 
-/* Whether the first line is made of counts: by the numbers in it, and by what
- * they would do to the sizes of the model. A line without values among lines
- * that have some is suspicious by its form already. */
+/* Whether the first line is made of counts, judged by its numbers and by their
+ * effect on the sizes of the model. A line without values among lines with
+ * values is suspicious by its form already. */
 static bool
 is_counts(const skn_xmc_watch_t *watch, uint64_t point_count)
 {

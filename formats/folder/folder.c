@@ -1,9 +1,8 @@
-/* folder.c - files below one open folder: checked names, whole writes, durable
- * replacement.
+/* folder.c - creates, reads and replaces files below an open folder.
  *
- * This file owns: which errno becomes which status; whole reads and writes.
- * What a crash leaves behind is as in T. S. Pillai et al. 2014, "All File
- * Systems Are Not Created Equal": sync the file, rename, sync the folder.
+ * This file owns: which errno becomes which status; whole reads and writes. The
+ * state after a crash is as in T. S. Pillai et al. 2014, "All File Systems Are
+ * Not Created Equal": sync the file, rename, sync the folder.
  * SPDX-License-Identifier: Apache-2.0 */
 #include "formats/folder/folder.h"
 
@@ -26,7 +25,7 @@ skn_errno_status(int code, skn_status_t otherwise)
     case EPERM:
     case EROFS:
         return SKN_NO_PERMISSION;
-    case ENOMEM: /* what this process lacks says nothing of the file */
+    case ENOMEM: /* a lack of resources here does not depend on the file */
     case EMFILE:
     case ENFILE:
         return SKN_NO_MEMORY;
@@ -45,7 +44,7 @@ fail_length(size_t length, skn_error_t *error)
     return skn_fail_hint(error, status, "choose another folder");
 }
 
-/* What to do about `code`; NULL: nothing that it tells. */
+/* The remedy for `code`; NULL: there is none. */
 static const char *
 remedy(int code)
 {
@@ -69,8 +68,7 @@ skn_file_finish(FILE *file, const char *what, skn_error_t *error)
     bool flushed = fflush(file) == 0;
     if (flushed && !ferror(file))
         return SKN_OK;
-    /* An earlier call has failed, perhaps long ago: is its reason still known?
-     * */
+    /* An earlier call may have failed long ago: its reason may be lost. */
     int code = flushed ? before : errno;
     bool known = !flushed || remedy(code);
     (void)skn_fail(error, SKN_STORAGE, "%s: %s", what,
@@ -123,7 +121,7 @@ name_of(uid_t user, char *text, size_t text_bytes)
     return text;
 }
 
-/* A folder that is there, and another's as a rule. */
+/* The folder exists, and as a rule belongs to another user. */
 static skn_status_t
 fail_owner(const char *path, uid_t owner, skn_error_t *error)
 {
@@ -138,8 +136,8 @@ fail_owner(const char *path, uid_t owner, skn_error_t *error)
                          "owner");
 }
 
-/* What stands in the way at `part`, the longest start of `path` that is there
- * (errno tells). */
+/* Reports the obstacle at `part`, the longest existing start of `path` (reads
+ * errno). */
 static skn_status_t
 fail_at(const char *path, const char *part, skn_error_t *error)
 {
@@ -193,7 +191,7 @@ skn_folder_check(const char *path, skn_error_t *error)
     return SKN_OK;
 }
 
-/* A folder cannot be made: says why, by what stands there if that tells. */
+/* Reports why a folder cannot be made, by the obstacle if there is one. */
 static skn_status_t
 fail_create(const char *path, const char *part, skn_error_t *error)
 {
@@ -205,8 +203,8 @@ fail_create(const char *path, const char *part, skn_error_t *error)
     return fail_at(path, part, error);
 }
 
-/* Creates one folder and makes its name durable in its parent; one that is
- * there is fine. `path` has no slash at its end. */
+/* Creates one folder and makes its name durable in its parent; an existing one
+ * is not an error. `path` has no slash at its end. */
 static int
 make_one(const char *path)
 {
@@ -267,7 +265,7 @@ skn_status_t
 skn_folder_list(int folder, const char *path, skn_folder_visit_t *visit,
                 void *visitor, skn_error_t *error)
 {
-    /* A descriptor of its own: a list moves the position of the other. */
+    /* A descriptor of its own: listing moves the position of a shared one. */
     int again = openat(folder, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
     DIR *list = again < 0 ? NULL : fdopendir(again);
     if (!list) {
@@ -313,7 +311,8 @@ skn_folder_remove(int folder, const char *path, const char *name,
 {
     if (unlinkat(folder, name, 0) == 0 || errno == ENOENT)
         return SKN_OK;
-    /* Linux says EISDIR, POSIX EPERM; a folder tells by being opened. */
+    /* Linux reports EISDIR, POSIX EPERM; opening it shows whether it is a
+     * folder. */
     int inner =
         openat(folder, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
     if (inner < 0)
@@ -401,7 +400,7 @@ skn_folder_open_file(int folder, const char *path, const char *name, int *file,
                      uint64_t *file_bytes, skn_error_t *error)
 {
     struct stat facts;
-    /* O_NONBLOCK: a named pipe must not make us wait for its other end. */
+    /* O_NONBLOCK: a named pipe would wait for its other end. */
     *file =
         openat(folder, name, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
     if (*file < 0)

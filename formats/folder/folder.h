@@ -1,9 +1,8 @@
-/* folder.h - files below one open folder: checked names, whole writes, durable
- * replacement.
+/* folder.h - creates, reads and replaces files below an open folder.
  *
  * Every file is reached by its name from the folder's descriptor and never
  * through a symbolic link, so that nothing in a checkpoint leads elsewhere.
- * `path` is the folder's path; it only opens the sentences. Any thread.
+ * `path` is the folder's path, used in error sentences only. Any thread.
  * SPDX-License-Identifier: Apache-2.0 */
 #ifndef FORMATS_FOLDER_FOLDER_H
 #define FORMATS_FOLDER_FOLDER_H
@@ -19,43 +18,45 @@
  */
 skn_status_t skn_errno_status(int code, skn_status_t otherwise);
 /* Fails with "PATH: WHAT: TEXT OF errno", or "PATH/NAME: ..." with a `name`,
- * the status of skn_errno_status(errno), and a remedy where the disk is full
- * or the file too large. */
+ * the status of skn_errno_status(errno), and a remedy if the disk is full or
+ * the file too large. */
 skn_status_t skn_fail_errno(skn_error_t *error, skn_status_t otherwise,
                             const char *path, const char *name,
                             const char *what);
-/* Flushes `file`: whether all that was ever printed into it was taken. A
- * failure says "WHAT: why", and the remedy. */
+/* Flushes `file` and checks that all output to it was written. A failure is
+ * "WHAT: why", with the remedy. */
 skn_status_t skn_file_finish(FILE *file, const char *what, skn_error_t *error);
 
-/* 1 to SKN_NAME_MAX characters of [A-Za-z0-9_.-], the first no dot. */
+/* 1 to SKN_NAME_MAX characters of [A-Za-z0-9_.-], the first not a dot. */
 bool skn_file_name_good(const char *name);
 
 /* Creates the folder `path` and its missing parents, and opens it; *folder is
  * the caller's to close. SKN_CANNOT_CREATE or SKN_NO_PERMISSION. */
 skn_status_t skn_folder_create(const char *path, int *folder,
                                skn_error_t *error);
-/* Whether skn_folder_create can make `path`, or files can be made in it if it
- * is there; makes nothing. The same statuses, with what to do. */
+/* Whether skn_folder_create can make `path`, or, if it exists, files can be
+ * created in it; creates nothing. The same statuses, with a remedy. */
 skn_status_t skn_folder_check(const char *path, skn_error_t *error);
 /* Opens the existing folder `path`. SKN_NO_INPUT or SKN_NO_PERMISSION. */
 skn_status_t skn_folder_open(const char *path, int *folder, skn_error_t *error);
-/* Makes names that were added to or taken from `folder` durable. */
+/* Makes names that were added to or removed from `folder` durable. */
 skn_status_t skn_folder_sync(int folder, const char *path, skn_error_t *error);
 
-/* Calls `visit` for each name but "." and "..", in no order, until it fails. */
+/* Calls `visit` for each name except "." and "..", in any order, until it
+ * fails. */
 typedef skn_status_t skn_folder_visit_t(void *visitor, const char *name,
                                         skn_error_t *error);
 skn_status_t skn_folder_list(int folder, const char *path,
                              skn_folder_visit_t *visit, void *visitor,
                              skn_error_t *error);
 
-/* Removes a file, or a folder that holds only files; a missing one is fine. */
+/* Removes a file, or a folder that holds only files; a missing one is not an
+ * error. */
 skn_status_t skn_folder_remove(int folder, const char *path, const char *name,
                                skn_error_t *error);
 
-/* Writes the new file `name` (refused if it is there) and syncs it. A file that
- * failed is removed. */
+/* Writes the new file `name` (refused if it exists) and syncs it. A file whose
+ * writing failed is removed. */
 skn_status_t skn_folder_write_file(int folder, const char *path,
                                    const char *name, const void *bytes,
                                    size_t byte_count, skn_error_t *error);
@@ -65,7 +66,7 @@ skn_status_t skn_folder_read_file(int folder, const char *path,
                                   const char *name, size_t bytes_max,
                                   char **bytes, size_t *byte_count,
                                   skn_error_t *error);
-/* Opens a regular file for reading; SKN_BAD_DATA when it is none. */
+/* Opens a regular file for reading; SKN_BAD_DATA if it is not one. */
 skn_status_t skn_folder_open_file(int folder, const char *path,
                                   const char *name, int *file,
                                   uint64_t *file_bytes, skn_error_t *error);
@@ -74,11 +75,11 @@ skn_status_t skn_folder_open_file(int folder, const char *path,
 skn_status_t skn_folder_link(int folder, const char *path, const char *name,
                              const char *target, skn_error_t *error);
 
-/* All of `bytes` at `offset_bytes`; a short write is continued. */
+/* Writes all of `bytes` at `offset_bytes`; a short write is continued. */
 skn_status_t skn_file_write(int file, const char *path, const void *bytes,
                             size_t byte_count, uint64_t offset_bytes,
                             skn_error_t *error);
-/* Exactly `byte_count` bytes; SKN_BAD_DATA when the file ends before. */
+/* Reads exactly `byte_count` bytes; SKN_BAD_DATA if the file ends before. */
 skn_status_t skn_file_read(int file, const char *path, void *bytes,
                            size_t byte_count, uint64_t offset_bytes,
                            skn_error_t *error);

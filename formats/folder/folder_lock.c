@@ -1,4 +1,4 @@
-/* folder_lock.c - one process at a time writes in a folder.
+/* folder_lock.c - lets only one process at a time write in a folder.
  *
  * This file owns: the file `lock`, and the only wait in formats/. It polls,
  * because flock() has no time limit and an alarm signal belongs to the caller.
@@ -19,7 +19,7 @@
 #include <unistd.h>
 
 #define LOCK_NAME "lock"
-/* Between two tries: nobody notices 20 ms at the start of a run. */
+/* Between two attempts: 20 ms are not noticeable at the start of a run. */
 #define POLL_MS 20u
 
 /* The pid that the file holds; 0 when it holds none. */
@@ -34,8 +34,8 @@ read_owner(int file)
     return strtol(text, NULL, 10);
 }
 
-/* Is `file` still what the folder's `lock` names? Somebody may have removed it
- * between our open and our lock. */
+/* Whether `file` is still the file that the folder's `lock` names: it may have
+ * been removed between our open and our lock. */
 static bool
 still_named(int folder, int file)
 {
@@ -53,7 +53,7 @@ fail_lock(const char *path, const char *what, skn_error_t *error)
                     "%s/%s: %s: %s", path, LOCK_NAME, what, strerror(code));
 }
 
-/* One try. SKN_OK with *lock -1: somebody holds it, *owner says who. */
+/* One attempt. SKN_OK with *lock -1: process *owner holds it. */
 static skn_status_t
 try_lock(int folder, const char *path, int *lock, long *owner,
          skn_error_t *error)
@@ -107,7 +107,7 @@ pause_once(void)
     (void)clock_nanosleep(CLOCK_MONOTONIC, 0, &pause, NULL);
 }
 
-/* By a lock that may be shared, as a file that is only read may have. */
+/* Uses a shared lock, which a descriptor opened for reading can have. */
 skn_status_t
 skn_folder_lock_ask(const char *path, uint32_t wait_ms, skn_error_t *error)
 {

@@ -1,4 +1,4 @@
-/* journal.c - lines of JSON, each sealed and synced.
+/* journal.c - an append-only file of JSON lines, each sealed and synced.
  *
  * This file owns: the file, its lock, and its end.
  * SPDX-License-Identifier: Apache-2.0 */
@@ -14,18 +14,18 @@
 
 #include "formats/folder/folder.h"
 
-/* A line a generation and a checkpoint: years of them. */
+/* A line for each generation and checkpoint: enough for years of them. */
 #define JOURNAL_BYTES_MAX ((off_t)256 << 20)
 #define DIGITS (SKN_HASH_TEXT_BYTES - 1)
 
 struct skn_journal {
     int file;
-    off_t end; /* of what is whole */
+    off_t end; /* of the complete lines */
     bool broken;
     char *path;
 };
 
-/* One whole line without its newline. */
+/* Reads one complete line without its newline. */
 static skn_status_t
 read_line(const skn_journal_t *journal, size_t number, const char *line,
           size_t bytes, skn_journal_take_t *take, void *job, skn_error_t *error)
@@ -63,7 +63,7 @@ read_lines(skn_journal_t *journal, const char *text, size_t bytes,
     while (at < bytes && status == SKN_OK) {
         const char *newline = memchr(text + at, '\n', bytes - at);
         if (!newline)
-            break; /* cut off: nobody was told that it is there */
+            break; /* cut off: its writer never got a success */
         size_t length = (size_t)(newline - (text + at));
         status =
             read_line(journal, ++number, text + at, length, take, job, error);
@@ -107,7 +107,7 @@ read_all(skn_journal_t *journal, skn_journal_take_t *take, void *job,
     return status;
 }
 
-/* The name of a new file is on disk when its folder is. */
+/* The name of a new file is durable once its folder is synced. */
 static skn_status_t
 sync_folder(const char *path, skn_error_t *error)
 {
@@ -188,7 +188,7 @@ skn_journal_add(skn_journal_t *journal, const char *object, skn_error_t *error)
     if (status == SKN_OK)
         journal->end += length;
     else
-        journal->broken = true; /* what is there now nobody knows */
+        journal->broken = true; /* the contents of the file are unknown now */
     free(line);
     return status;
 }

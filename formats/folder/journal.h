@@ -1,11 +1,12 @@
-/* journal.h - a file that only grows: one JSON object a line, each on disk
- * before its writer goes on.
+/* journal.h - an append-only file of JSON lines, each sealed and synced.
+ *
+ * Each line is on disk before its writer continues.
  *
  *     32 hex digits {"generation":3, ... }
  *
- * The digits are XXH3-128 of the object. A line that was cut off by a crash is
- * the last one, and was never believed by anybody: it is taken away when the
- * file is opened. Damage anywhere else is an error.
+ * The digits are XXH3-128 of the object. A line that a crash cut off is the
+ * last one, and its writer never got a success: it is removed when the file is
+ * opened. Damage anywhere else is an error.
  * SPDX-License-Identifier: Apache-2.0 */
 #ifndef FORMATS_FOLDER_JOURNAL_H
 #define FORMATS_FOLDER_JOURNAL_H
@@ -17,14 +18,14 @@
 
 typedef struct skn_journal skn_journal_t;
 
-/* Is given each line that is there, in order. What it returns but SKN_OK ends
- * the opening. */
+/* Called for each existing line, in order. A status other than SKN_OK ends the
+ * opening. */
 typedef skn_status_t skn_journal_take_t(void *job, const json_t *line,
                                         skn_error_t *error);
 
-/* Opens `path`, which is made if it is not there, for this process alone, and
- * reads it. NULL: SKN_BUSY (another process has it), SKN_BAD_DATA (damage, with
- * the line), SKN_CANNOT_CREATE, SKN_STORAGE, SKN_NO_MEMORY. */
+/* Opens `path`, which is created if missing, for this process alone, and reads
+ * it. NULL: SKN_BUSY (another process has it), SKN_BAD_DATA (damage, with the
+ * line), SKN_CANNOT_CREATE, SKN_STORAGE, SKN_NO_MEMORY. */
 skn_journal_t *skn_journal_open(const char *path, skn_journal_take_t *take,
                                 void *job, skn_error_t *error);
 /* Adds a line and waits until it is on disk. `object` is one line. After a

@@ -1,7 +1,7 @@
-/* error.c - makes the one line of a failure out of its format and values.
+/* error.c - formats the sentence of an error as one line of limited length.
  *
- * This file owns: that a sentence of an error is one line, and that a long path
- * or value in it costs the middle of the sentence, never its reason.
+ * This file ensures that the sentence of an error is one line, and that a long
+ * path or value in it costs the middle of the sentence, never its reason.
  * SPDX-License-Identifier: Apache-2.0 */
 #include "skein/error.h"
 
@@ -9,12 +9,12 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* What stands in place of the middle that was left out. */
+/* Replaces the middle that was left out. */
 #define LEFT_OUT " ... "
 #define USUAL_BYTES ((size_t)4096)
 
-/* Writes the byte at `from` as it may stand in one line: \n, \t, \x1b for
- * control characters. Returns how many bytes that took, 4 at most. */
+/* Writes the byte at `from` in a printable form: \n, \t, \x1b for control
+ * characters. Returns the number of bytes written, 4 at most. */
 static size_t
 put_visible(char *out, unsigned char byte)
 {
@@ -38,8 +38,8 @@ is_inside_letter(char byte)
     return ((unsigned char)byte & 0xc0) == 0x80;
 }
 
-/* Copies `line`, of `length` bytes, into `text`; of one that is too long, its
- * first third and as much of its end as has room. No letter of UTF-8 is cut. */
+/* Copies `line`, of `length` bytes, into `text`; if it is too long, its first
+ * third and as much of its end as fits. No UTF-8 letter is cut. */
 static void
 copy_shortened(char *text, size_t text_bytes, const char *line, size_t length)
 {
@@ -70,8 +70,8 @@ skn_error_write(char *text, size_t text_bytes, const char *format,
     int length = skn_text_write_list(NULL, 0, format, again);
     va_end(again);
     size_t raw_bytes = length < 0 ? 0 : (size_t)length;
-    /* The sentence as it is, and behind it the same sentence as one line. The
-     * heap may be what has failed: most sentences need none of it. */
+    /* The sentence as it is, and after it the same sentence as one line. The
+     * failure may be of the heap: most sentences do not need it. */
     char usual[USUAL_BYTES];
     bool fits = 5 * raw_bytes + 2 <= sizeof(usual);
     char *raw = fits ? usual : malloc(5 * raw_bytes + 2);
@@ -88,7 +88,7 @@ skn_error_write(char *text, size_t text_bytes, const char *format,
             free(raw);
         return;
     }
-    /* No memory: one line all the same, without what it cannot hold. */
+    /* No memory: one line all the same, as much as fits. */
     (void)skn_text_write_list(text, text_bytes, format, arguments);
     for (size_t at = 0; text[at]; at++)
         if ((unsigned char)text[at] < 0x20 || text[at] == 0x7f)

@@ -1,8 +1,9 @@
-/* json_line.c - a reader of JSON that keeps nothing: RFC 8259 on one line.
+/* json_line.c - checks one line of JSON (RFC 8259) without building values.
  *
- * An event is looked at when it is sent, so that whoever reads events line by
- * line never meets half an object or two lines. A parser that builds values
- * would take memory for each event. SPDX-License-Identifier: Apache-2.0 */
+ * An event is checked when it is sent, so that a program that reads events line
+ * by line never gets half an object or two lines. A parser that builds values
+ * would allocate memory for each event.
+ * SPDX-License-Identifier: Apache-2.0 */
 #include "formats/text/json_line.h"
 
 #include <stdbool.h>
@@ -10,7 +11,7 @@
 
 #include "formats/text/text.h"
 
-/* Objects and lists within each other; hosts' parsers have such limits, too. */
+/* Nested objects and lists; parsers of hosts have such limits, too. */
 #define DEPTH_MAX 64u
 
 typedef struct json_look {
@@ -130,8 +131,8 @@ read_key(json_look_t *look)
            (take(look, ':') || fail(look, "a key without a ':'"));
 }
 
-/* Past what has just ended: the ends of objects and lists around it, and the
- * comma before the next value. `open` has the bracket that closes each. */
+/* Skips after a value: the ends of objects and lists around it, and the comma
+ * before the next value. `open` has the bracket that closes each. */
 static bool
 read_ends(json_look_t *look, const char *open, size_t *depth)
 {

@@ -1,4 +1,4 @@
-/* json_line.h - whether a text is one JSON object on one line.
+/* json_line.h - checks that a text is one JSON object on one line.
  * SPDX-License-Identifier: Apache-2.0 */
 #ifndef FORMATS_TEXT_JSON_LINE_H
 #define FORMATS_TEXT_JSON_LINE_H
@@ -6,9 +6,8 @@
 #include <stddef.h>
 
 /* NULL if `text` is one JSON object without a line break, with at most blanks
- * and tabs around it. Otherwise what is wrong, to follow "it has", and in *at
- * the byte where. A key that stands twice is not looked for. Takes no memory.
- */
+ * and tabs around it. Otherwise the fault, worded to follow "it has", and in
+ * *at its byte. Repeated keys are not detected. Allocates nothing. */
 const char *skn_json_line_fault(const char *text, size_t *at);
 
 #endif

@@ -1,7 +1,7 @@
-/* json_text.c - a growing JSON text, its seal, and checked reading of numbers.
+/* json_text.c - writes JSON texts, seals them, and reads them strictly.
  *
- * This file owns: the escaping of strings, and the form of the seal. Written by
- * hand because it is short and keeps the bytes that it is given; read with
+ * This file owns: the escaping of strings, and the form of the seal. The writer
+ * is our own because it is short and keeps its input bytes; the reader is
  * jansson, which keeps 64-bit integers and refuses duplicate keys.
  * SPDX-License-Identifier: Apache-2.0 */
 #include "formats/text/json_text.h"
@@ -97,7 +97,7 @@ skn_json_text_add_string(skn_json_text_t *text, const char *string)
         } else if (bytes > 0) {
             memcpy(out, in, bytes);
             out += bytes;
-        } else { /* of no character: a path may have such */
+        } else { /* not UTF-8: paths may contain such bytes */
             out += snprintf(out, 7, "\\ufffd");
         }
         in += bytes > 0 ? bytes : 1;
@@ -180,8 +180,8 @@ skn_json_object_parse(const char *path, const char *bytes, size_t byte_count,
     json_t *root =
         json_loadb(bytes, byte_count, JSON_REJECT_DUPLICATES, &fault);
     skn_text_leave(before);
-    /* Without memory to begin with, the parser says nothing at all; where it
-     * ends later, it speaks of an invalid token. */
+    /* Without memory at the start, the parser reports nothing at all; when it
+     * runs out later, it reports an invalid token. */
     bool short_of_memory =
         !root && (fault.text[0] == '\0' || errno == ENOMEM ||
                   json_error_code(&fault) == json_error_out_of_memory);

@@ -1,4 +1,4 @@
-/* json_text.h - a growing JSON text, its seal, and checked reading of numbers.
+/* json_text.h - writes JSON texts, seals them, and reads them strictly.
  *
  * Sealed text ends with a line of its own:
  *
@@ -6,7 +6,8 @@
  *     ,"seal_xxh3_128":"32 hex digits"}
  *
  * The digits are XXH3-128 (canonical, big endian) of every byte before the
- * comma. It finds damage, not malice: whoever can write the file can seal it.
+ * comma. It finds damage, not malice: any program that can write the file can
+ * seal it.
  * SPDX-License-Identifier: Apache-2.0 */
 #ifndef FORMATS_TEXT_JSON_TEXT_H
 #define FORMATS_TEXT_JSON_TEXT_H
@@ -22,7 +23,7 @@
 #define SKN_HASH_TEXT_BYTES 33
 
 /* { 0 } is an empty text. Additions after a failed one do nothing, so that one
- * look at `failed` at the end is enough. */
+ * check of `failed` at the end is enough. */
 typedef struct skn_json_text {
     char *bytes; /* ends with a NUL that `count` leaves out */
     size_t count, room;
@@ -32,7 +33,7 @@ typedef struct skn_json_text {
 void skn_json_text_fini(skn_json_text_t *text);
 __attribute__((format(printf, 2, 3))) void skn_json_text_add(
     skn_json_text_t *text, const char *format, ...);
-/* Adds `string` in quotes, escaped; bytes that are no UTF-8 become U+FFFD. */
+/* Adds `string` in quotes, escaped; bytes that are not UTF-8 become U+FFFD. */
 void skn_json_text_add_string(skn_json_text_t *text, const char *string);
 /* Adds the seal and the brace that closes the outermost object.
  * SKN_NO_MEMORY when this or an earlier addition failed. */
@@ -41,18 +42,19 @@ skn_status_t skn_json_text_seal(skn_json_text_t *text, skn_error_t *error);
 /* SKN_BAD_DATA unless `bytes` end with the seal that belongs to them. */
 skn_status_t skn_json_check_seal(const char *path, const char *bytes,
                                  size_t byte_count, skn_error_t *error);
-/* The digits of the seal that sealed `bytes` end with. */
+/* The digits of the seal at the end of the sealed `bytes`. */
 void skn_json_seal_text(const char *bytes, size_t byte_count,
                         char text[SKN_HASH_TEXT_BYTES]);
-/* A strict parse (no duplicate keys, nothing behind) of one object; release it
+/* Strictly parses one object (no duplicate keys, nothing after it); release it
  * with json_decref. NULL and SKN_BAD_DATA with line and column otherwise. */
 json_t *skn_json_object_parse(const char *path, const char *bytes,
                               size_t byte_count, skn_error_t *error);
-/* `value` as text, for free(); NULL: no room. And the value of a text, whole or
- * NULL. As jansson does it, with numbers in C form whatever the locale. */
+/* skn_json_write: `value` as text, for free(); NULL: no memory. skn_json_read:
+ * the value of a text, which must be complete, or NULL. Like jansson, with
+ * numbers in C form in any locale. */
 char *skn_json_write(const json_t *value, size_t flags);
 json_t *skn_json_read(const char *text);
-/* False when `key` is missing or no integer from 0 up. */
+/* False when `key` is missing or not an integer from 0 up. */
 bool skn_json_u64(const json_t *object, const char *key, uint64_t *value);
 /* The string at `key`, alive as long as `object`; NULL when there is none. */
 const char *skn_json_string(const json_t *object, const char *key);
@@ -66,7 +68,7 @@ void skn_hash_text(const void *bytes, size_t byte_count,
                    char text[SKN_HASH_TEXT_BYTES]);
 /* XXH3-64 of `bytes`. */
 uint64_t skn_hash_u64(const void *bytes, size_t byte_count);
-/* 32 lower case hex digits and no more? */
+/* Whether `text` is exactly 32 lower case hex digits. */
 bool skn_hash_text_good(const char *text);
 
 #endif

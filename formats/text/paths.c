@@ -1,4 +1,4 @@
-/* paths.c - a list of paths: adds, sorts, frees.
+/* paths.c - a growing list of paths: adds, sorts, frees.
  * SPDX-License-Identifier: Apache-2.0 */
 #include "formats/text/paths.h"
 
@@ -7,8 +7,8 @@
 
 #define ROOM_MIN 8u
 
-/* The room is the next power of two, so that it need not be kept: it is used up
- * where the count is one. */
+/* The capacity is the next power of two, so that it need not be stored: it is
+ * used up when the count is a power of two. */
 bool
 skn_paths_add(char ***list, size_t *count, char *path)
 {

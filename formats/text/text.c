@@ -1,7 +1,7 @@
-/* text.c - numbers and letters in C form, whatever locale the host chose.
+/* text.c - writes and reads numbers and letters in C form in any locale.
  *
  * This file owns: the locale that a thread has while it writes or reads such a
- * text. newlocale() hands out a static object for the plain C locale and
+ * text. newlocale() returns a static object for the plain C locale and
  * uselocale() exchanges a pointer of the thread, so that both are safe in any
  * thread, and cheap; replacing decimal points afterwards would have to ask
  * localeconv(), which is not safe while another thread calls setlocale().
@@ -16,7 +16,7 @@ skn_text_enter(void)
 {
     int saved = errno;
     locale_t plain = newlocale(LC_ALL_MASK, "C", (locale_t)0);
-    /* (locale_t)0, when memory is short in another C library, asks only. */
+    /* (locale_t)0, when memory is short in another C library, only queries. */
     locale_t before = uselocale(plain);
     errno = saved;
     return before;

@@ -1,6 +1,6 @@
-/* dispatch.c - which tables this processor can run, best first.
+/* dispatch.c - lists the kernel tables that this processor can run, best first.
  *
- * This file owns the list of instruction sets: a new one is a line here, its
+ * This file owns the list of instruction sets: to add one, add a line here, its
  * name, a vec_<isa>.h, and a line in CMakeLists.txt.
  * SPDX-License-Identifier: Apache-2.0 */
 #include "kernels.h"
@@ -19,13 +19,13 @@ can_scalar(void)
 #include <sys/syscall.h>
 #include <unistd.h>
 
-/* Of Linux's asm/prctl.h and its list of extended states. */
+/* From Linux's asm/prctl.h and its list of extended states. */
 #ifndef ARCH_REQ_XCOMP_PERM
 #define ARCH_REQ_XCOMP_PERM 0x1023
 #endif
 #define XFEATURE_XTILEDATA 18
 
-/* The builtins ask the operating system too: it must save the registers. */
+/* The builtins check the operating system too: it must save the registers. */
 static bool
 can_avx2(void)
 {
@@ -48,8 +48,8 @@ can_avx512_bf16(void)
     return can_avx512() && __builtin_cpu_supports("avx512bf16");
 }
 
-/* Intel's multiply pairs at half the rate of floats (measured on one with AMX);
- * AMD's manuals say twice (untried). */
+/* Intel's processors multiply pairs at half the rate of floats (measured on one
+ * with AMX); AMD's manuals state twice the rate (untested). */
 static bool
 gains_by_avx512_bf16(void)
 {
@@ -68,11 +68,11 @@ has_amx(void)
 {
     unsigned a, b, c, d;
     return __get_cpuid_count(7, 0, &a, &b, &c, &d) && (d >> 22 & 1) &&
-           (d >> 24 & 1); /* products of bf16, tiles */
+           (d >> 24 & 1); /* bf16 products, tiles */
 }
 
-/* A process has to ask Linux for the tile registers, once: they make the state
- * of each of its threads that uses them 8 KiB greater. */
+/* A process must request the tile registers from Linux, once: they add 8 KiB to
+ * the state of each of its threads that uses them. */
 static bool
 can_amx(void)
 {

@@ -1,7 +1,8 @@
-/* kernels.h - every kernel, once: type, name, parameters.
+/* kernels.h - the table of all kernels: type, name, parameters, contract.
  *
- * This file owns: the table of kernels, the plain data they take, and the
- * questions that pick a table. Bodies live in body/, one kernel family a file.
+ * This file owns: the table of kernels, the structs that they take, and the
+ * functions that select an instruction set. Bodies are in body/, one kernel
+ * family a file.
  *
  * Threads: kernels are pure functions over the caller's arrays; any number of
  * threads may run them at once on different outputs. None allocates, fails, or
@@ -19,11 +20,11 @@
 
 #include "skein/limits.h"
 
-/* A matrix as it lies in memory. Element (i, j) is
+/* A matrix in memory. Element (i, j) is
  *     at[row(i) * row_stride + column(j) * column_stride]
- * where row(i) = row_index ? row_index[i] : i, and column(j) likewise.
- * Exactly one of `at` and `bf16` is set. Strides count elements. A transposed
- * view swaps the two strides and the two indexes. */
+ * where row(i) = row_index ? row_index[i] : i, and column(j) likewise. Exactly
+ * one of `at` and `bf16` is set. Strides count elements. A transposed view
+ * swaps the two strides and the two indexes. */
 typedef struct skn_matrix {
     const float *at;
     const uint16_t *bf16;
@@ -32,15 +33,15 @@ typedef struct skn_matrix {
 } skn_matrix_t;
 
 /* c[m][n] = (or +=, if `add`) a[m][k] * b[k][n]; row i of c starts at
- * c + i * c_stride. k = 0 gives zero (or leaves c). c overlaps neither a nor
- * b. The sum behind each element runs over k in one order that m, n and the
- * element's place do not change: any block of c, computed alone, has the same
- * bits. Fast when one stride of a and one of b is 1, without an index there.
+ * c + i * c_stride. k = 0 gives zero (or leaves c). c overlaps neither a nor b.
+ * The sum for each element runs over k in one order, independent of m, n and
+ * the element's position: any block of c, computed alone, has the same bits.
+ * Fast when one stride of a and one of b is 1, without an index there.
  * `half` rounds the elements of a and b to bf16, nearest, ties to even; sums
- * are floats as ever. Processors that multiply bf16 (AVX-512 BF16, AMX) are
- * faster by it, and take subnormal elements for 0.
- * `packed`, if not NULL, is b as gemm_pack left it for a job of the same n, k,
- * b and half: several products of one b pack it once. */
+ * are still floats. Processors that multiply bf16 (AVX-512 BF16, AMX) are
+ * faster with it, and treat subnormal elements as 0.
+ * `packed`, if not NULL, is b as packed by gemm_pack for a job of the same n,
+ * k, b and half: several products of one b pack it once. */
 typedef struct skn_gemm {
     size_t m, n, k;
     skn_matrix_t a, b;
@@ -51,10 +52,10 @@ typedef struct skn_gemm {
     const void *packed;
 } skn_gemm_t;
 
-/* What the random bits of one slice of a row depend on: Philox4x32-10 (Salmon
- * et al. 2011) with this key and counter {column / 8, row, stream}; each block
- * serves 8 columns, 16 bits each. Give tensor and seed to `key`, the batch
- * number to `stream`. first_column, the global column of element 0, is a
+/* The source of the random bits of one slice of a row: Philox4x32-10 (Salmon et
+ * al. 2011) with this key and counter {column / 8, row, stream}; each block
+ * serves 8 columns, 16 bits each. Derive `key` from tensor and seed; `stream`
+ * is the batch number. first_column, the global column of element 0, is a
  * multiple of 8. */
 typedef struct skn_noise {
     uint64_t key, stream;
@@ -63,8 +64,8 @@ typedef struct skn_noise {
 
 /* One step of Adam (Kingma & Ba 2015, Algorithm 1; decoupled weight decay of
  * Loshchilov & Hutter 2019). decay1 is beta1, decay2 beta2^(1 + steps skipped),
- * so that v of a row that was idle decays when it is next touched: equations
- * (48) and (49) of docs/equations.md. */
+ * so that v of a row that was idle decays at its next update: equations (48)
+ * and (49) of docs/equations.md. */
 typedef struct skn_adam {
     float rate;
     float decay1, decay2; /* multiply m and v before adding */
@@ -73,10 +74,10 @@ typedef struct skn_adam {
     float eps, weight_decay;
 } skn_adam_t;
 
-/* Columns of an embedding's row that share a sum of Adagrad's. */
+/* Columns of an embedding's row that share one accumulator of Adagrad. */
 #define SKN_ADAGRAD_COLUMNS 8
 
-/* K(type, name, parameters): the contract stands above each group.
+/* K(type, name, parameters), with these contracts:
  *
  * gather_add      out[c] += sum over k of value[k] * table[row[k] * stride + c]
  *                 for c < columns. Each column is summed in order of k, so
@@ -85,7 +86,7 @@ typedef struct skn_adam {
  * axpy            y[i] += a * x[i].
  * scale           x[i] *= a.
  * add, mul        out[i] = a[i] + b[i] or a[i] * b[i]; out may be a or b.
- * row_max         greatest x[i], NaN ignored; -INFINITY when there is none.
+ * row_max         greatest x[i], NaN ignored; -INFINITY if there is none.
  * exp_weight_sum  e[i] = weight[i] * exp(o[i] - m); returns their sum. exp is
  *                 within 2 ulp; results below FLT_MIN are 0; NaN stays NaN.
  *                 weight may be NULL (all 1); e may be o. m is finite.
@@ -111,9 +112,9 @@ typedef struct skn_adam {
  * sgd_row_bf16    the same on bf16 weights, rounded at random, unbiased.
  * f32_to_bf16     nearest, ties to even; NaN stays NaN (quiet), overflow
  *                 becomes infinity.
- * f32_to_bf16_random  up or down with the probability of the distance; the
- *                 values that bf16 has stay as they are; NaN and infinity
- *                 stay; a finite value may round to infinity only above the
+ * f32_to_bf16_random  up or down with the probability of the distance;
+ *                 values that bf16 can hold are unchanged, and so are NaN and
+ *                 infinity; a finite value may round to infinity only above the
  *                 greatest bf16.
  * bf16_to_f32     exact.
  * normal          x[i] = a number from the normal distribution of mean 0 and
@@ -130,15 +131,15 @@ typedef struct skn_adam {
  * i8_to_f32       to[i] = from[i] * scale.
  * f32_to_i4       the same as f32_to_i8 within -7 and 7; two a byte, n rounded
  *                 up to even: element 2k plus 8 in the lower half of byte k.
- *                 The half behind an odd n, and all if scale is not usable, 0.
+ *                 The half after an odd n is 0; all are if scale is unusable.
  * i4_to_f32       to[i] = (half i of from - 8) * scale.
  * nonzero_bits    bit i (i % 8 of byte i / 8) = any of the bits `mask` of x[i]
- *                 is set: all of them find what is not +0.0, 0x7fffffff finds
- *                 x[i] != 0. n / 8 bytes, rounded up, with zeros at the end.
- *                 Returns the ones.
+ *                 is set: a mask of all bits finds values other than +0.0,
+ *                 0x7fffffff finds x[i] != 0. n / 8 bytes, rounded up, with
+ *                 zeros at the end. Returns the number of ones.
  * pack_nonzero    the x[i] whose bit is set, in order; returns their count. All
  *                 n items of `to` may be written.
- * unpack_nonzero  the other way: to[i] = the next of from's `count` items where
+ * unpack_nonzero  the inverse: to[i] = the next of from's `count` items where
  *                 bit i is set, +0.0 elsewhere. n bits hold `count` ones.
  * raise_zeros     x[i] = FLT_MIN, with the sign of x[i], where |x[i]| is less;
  *                 NaN stays.
@@ -147,8 +148,8 @@ typedef struct skn_adam {
  *                 infinite only if a square overflows a float.
  * above           writes the positions i with x[i] > threshold, ascending, to
  *                 index (room for n, n <= UINT32_MAX); returns their count.
- * gemm_rows           rows of c that are computed at once: nothing is wasted
- *                     where m is a multiple
+ * gemm_rows           rows of c that are computed at once: no work is wasted
+ *                     if m is a multiple of it.
  * gemm_scratch_bytes  room that `gemm` needs for a job of these sizes (of any
  *                 smaller one too).
  * gemm            see skn_gemm_t; scratch is aligned to 64 bytes. */
@@ -219,7 +220,7 @@ typedef struct skn_adam {
     K(void, gemm, (const skn_gemm_t *job, void *scratch))
 /* clang-format on */
 
-/* One instruction set's kernels. All tables are const and live for ever. */
+/* One instruction set's kernels. All tables are const and live forever. */
 typedef struct skn_kernels {
     const char *isa; /* "scalar", "avx2", ... */
 #define K(type, name, parameters) type(*name) parameters;
@@ -227,17 +228,17 @@ typedef struct skn_kernels {
 #undef K
 } skn_kernels_t;
 
-/* The tables that this processor can run, best first: rank 0, 1, ... NULL when
- * there are no more. There is always one, the last is "scalar". */
+/* The tables that this processor can run, best first: rank 0, 1, ... NULL after
+ * the last. There is always at least one; the last is "scalar". */
 const skn_kernels_t *skn_kernels_variant(unsigned rank);
-/* The table of that name; NULL when the name is unknown or the processor
- * lacks the instructions. */
+/* The table of that name; NULL when the name is unknown or the processor lacks
+ * the instructions. */
 const skn_kernels_t *skn_kernels_named(const char *isa);
-/* Every name this build knows, best first, as "avx512, avx2, scalar": for the
- * sentence that refuses a wrong one. */
+/* All names that this build knows, best first, as "avx512, avx2, scalar": for
+ * the error sentence about an unknown one. */
 const char *skn_kernels_names(void);
 /* The best table, or the one that the environment's SKEIN_ISA names. NULL when
- * SKEIN_ISA is set and skn_kernels_named refuses it: report that. Reads the
+ * SKEIN_ISA is set and skn_kernels_named returns NULL: report that. Reads the
  * environment: call it once, at start, before there are threads. */
 const skn_kernels_t *skn_kernels_best(void);
 

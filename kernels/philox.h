@@ -13,7 +13,7 @@ typedef struct skn_philox {
     uint32_t word[4];
 } skn_philox_t;
 
-/* The multipliers and the steps of the key of the paper's Philox4x32. */
+/* The multipliers and key increments of the paper's Philox4x32. */
 #define SKN_PHILOX_M0 0xd2511f53u
 #define SKN_PHILOX_M1 0xcd9e8d57u
 #define SKN_PHILOX_W0 0x9e3779b9u
@@ -62,11 +62,11 @@ skn_philox_unit_double(uint32_t low, uint32_t high)
     return (double)bits * 0x1p-53;
 }
 
-/* Draw number `index` of a stream of integers in [0, bound), bound >= 1, each
- * exactly as likely (Lemire 2019, algorithm 5). A refused word is replaced by
- * the next of the same block, then by the next block of this index (counter
- * {index, stream, block}), so draws stay independent of one another.
- * `stream` is 32 bits. */
+/* Draws number `index` of a stream of integers in [0, bound), bound >= 1, all
+ * equally likely (Lemire 2019, algorithm 5). A rejected word is replaced by the
+ * next of the same block, then by the next block of this index (counter {index,
+ * stream, block}), so that draws stay independent of one another. `stream` is
+ * 32 bits. */
 static inline uint32_t
 skn_philox_below(uint64_t key, uint32_t stream, uint64_t index, uint32_t bound)
 {

@@ -1,17 +1,17 @@
-/* topk.c - the k best of a stream: a short sorted list and a threshold.
+/* topk.c - keeps the k best of a stream in a short sorted list.
  *
- * Long rows are compared with the worst kept value by the `above` kernel;
- * few pass once the list is full.
+ * Long rows are compared with the worst kept value by the `above` kernel; few
+ * are greater once the list is full.
  * SPDX-License-Identifier: Apache-2.0 */
 #include "topk.h"
 
 #include <assert.h>
 #include <math.h>
 
-/* Positions looked at before the threshold is raised: their list is 4 KiB of
+/* Positions examined before the threshold is raised: their list is 4 KiB of
  * stack. A list that has just been filled has a low threshold: it is raised
- * after a few positions, then after twice as many, and so on. Else most of the
- * first thousand would be offered one by one. */
+ * after a few positions, then after twice as many, and so on. Otherwise most of
+ * the first thousand would be offered one by one. */
 #define SCAN_FIRST ((size_t)64) /* four vectors of the widest */
 #define SCAN_MAX ((size_t)1024)
 
@@ -23,7 +23,7 @@ skn_topk_init(skn_topk_t *topk, uint32_t k)
     topk->count = 0;
 }
 
-/* Is (value, id) better than what stands at `place`? */
+/* Whether (value, id) is better than the entry at `place`. */
 static bool
 better(const skn_topk_t *topk, uint32_t place, float value, uint32_t id)
 {
@@ -52,8 +52,8 @@ skn_topk_offer(skn_topk_t *topk, float value, uint32_t id)
     topk->id[place] = id;
 }
 
-/* `above` takes what is greater, but an equal value with a lower id must pass
- * too: the threshold is the number just below the worst kept one. */
+/* `above` selects greater values, but an equal value with a lower id must be
+ * selected too: the threshold is the number just below the worst kept one. */
 static float
 threshold(const skn_topk_t *topk)
 {
@@ -66,7 +66,7 @@ skn_topk_scan(skn_topk_t *topk, const skn_kernels_t *kernels, const float *x,
 {
     uint32_t index[SCAN_MAX];
     size_t i = 0, length = SCAN_MAX;
-    /* -INFINITY has no number below it: while it is kept, look at all. */
+    /* -INFINITY has no number below it: while it is kept, offer all. */
     for (; i < n &&
            (topk->count < topk->k || topk->value[topk->k - 1] == -INFINITY);
          i++) {

@@ -1,16 +1,16 @@
-/* topk.h - the k best of a stream of numbered values.
+/* topk.h - keeps the k best of a stream of numbered values.
  *
- * One order decides everything: the greater value is better, of equal values
- * the lower id. So the result depends on what was offered, not on when, or by
- * which shard. NaN is never kept. Nothing is allocated; one thread at a time.
+ * The greater value is better; of equal values the lower id. So the result
+ * depends only on the values offered, not on their order or on the shard that
+ * offered them. NaN is never kept. Nothing is allocated; one thread at a time.
  * SPDX-License-Identifier: Apache-2.0 */
 #ifndef KERNELS_TOPK_H
 #define KERNELS_TOPK_H
 
 #include "kernels.h"
 
-/* P@k and recall are asked for up to 100; a linear insertion is still cheap
- * at 128. */
+/* P@k and recall are computed up to k = 100; linear insertion is still cheap at
+ * 128. */
 #define SKN_TOPK_MAX 128u
 
 typedef struct skn_topk {
@@ -19,16 +19,16 @@ typedef struct skn_topk {
     uint32_t id[SKN_TOPK_MAX];
 } skn_topk_t;
 
-/* Empties; 1 <= k <= SKN_TOPK_MAX. */
+/* Makes it empty; 1 <= k <= SKN_TOPK_MAX. */
 void skn_topk_init(skn_topk_t *topk, uint32_t k);
-/* Keeps (value, id) if it is among the k best so far. Ids are offered once
- * each: a second offer would be kept twice. */
+/* Keeps (value, id) if it is among the k best so far. Each id must be offered
+ * only once: a second offer would be kept twice. */
 void skn_topk_offer(skn_topk_t *topk, float value, uint32_t id);
 /* Offers x[0..n-1]. Their ids are id[i], or first_id + i when id is NULL. */
 void skn_topk_scan(skn_topk_t *topk, const skn_kernels_t *kernels,
                    const float *x, size_t n, const uint32_t *id,
                    uint32_t first_id);
-/* Offers what `other` kept: the best of two shards. */
+/* Offers the values that `other` kept: the best of two shards. */
 void skn_topk_merge(skn_topk_t *topk, const skn_topk_t *other);
 
 #endif

@@ -1,6 +1,7 @@
-/* variant.c - compiled once per instruction set (-DSKN_ISA=avx2); one symbol
- * out: the const table of that set's kernels.
+/* variant.c - defines the kernel table of one instruction set.
  *
+ * Compiled once for each set (-DSKN_ISA=avx2); its one symbol is the const
+ * table.
  * SPDX-License-Identifier: Apache-2.0 */
 #include "kernels.h"
 #include "philox.h"
@@ -24,6 +25,6 @@ extern const skn_kernels_t TABLE;
 const skn_kernels_t TABLE = {
     .isa = SKN_TEXT(SKN_ISA),
 #define K(type, name, parameters) .name = name,
-    SKN_KERNELS(K) /* a missing body cannot compile */
+    SKN_KERNELS(K) /* a missing body is a compile error */
 #undef K
 };

@@ -1,10 +1,11 @@
-/* vec.h - the vf_* words, for the instruction set that SKN_ISA names.
+/* vec.h - the vector words of kernels, for the instruction set of SKN_ISA.
  *
- * A body is written once with these words; each vec_<isa>.h gives them a
- * meaning. vf_t holds VF_LANES floats, vi_t as many 32-bit integers, vm_t one
- * truth a lane. Words that end in _n take 1..VF_LANES leading lanes and touch
- * no memory beyond them; lanes they do not read are 0. vf_pack writes, and
- * vf_unpack reads, VF_LANES floats whatever the bits say.
+ * A body is written once with these words (vf_add, vi_load, ...); each
+ * vec_<isa>.h implements them. vf_t holds VF_LANES floats, vi_t as many 32-bit
+ * integers, vm_t one truth value a lane. Words that end in _n use the first
+ * 1..VF_LANES lanes and touch no memory beyond them; lanes they do not read are
+ * 0. vf_pack writes, and vf_unpack reads, VF_LANES floats whatever the bits
+ * are.
  * SPDX-License-Identifier: Apache-2.0 */
 #ifndef KERNELS_VEC_H
 #define KERNELS_VEC_H
@@ -29,7 +30,7 @@
 #define SKN_NUMBER_amx 6
 #define SKN_NUMBER SKN_PASTE(SKN_NUMBER_, SKN_ISA)
 
-/* Every word must vanish into its caller, or a register is spilt for it. */
+/* Every word must be inlined into its caller, or a register is spilt for it. */
 #define VF_WORD static inline __attribute__((always_inline, unused))
 
 #if SKN_NUMBER == SKN_NUMBER_avx512
@@ -46,21 +47,20 @@
 #include "vec_scalar.h"
 #endif
 
-/* How many lanes the next step of a loop over `left` elements uses. */
+/* The number of lanes for the next step of a loop over `left` elements. */
 VF_WORD size_t
 vf_lanes(size_t left)
 {
     return left < VF_LANES ? left : VF_LANES;
 }
 
-/* What a kernel does with `lanes` elements from i on. */
+/* One step of a kernel: processes `lanes` elements from i on. */
 typedef void vf_step_t(const void *job, size_t i, size_t lanes);
 
-/* Takes the step with all n elements of a row, which goes to `out`. Whole
+/* Runs the step on all n elements of a row, which is written to `out`. Whole
  * vectors have a loop of their own, so that their lanes are not counted. A
- * store that crosses a line of the cache costs two: where the row does not
- * begin with a vector of `out`, a short first step makes the others begin
- * with one. */
+ * store across two cache lines costs twice: if `out` is not aligned to a
+ * vector, a short first step aligns the others. */
 VF_WORD void
 vf_each(vf_step_t *step, const void *job, const float *out, size_t n)
 {
@@ -75,7 +75,7 @@ vf_each(vf_step_t *step, const void *job, const float *out, size_t n)
         step(job, i, n - i);
 }
 
-/* The weights of a loss may be absent: all 1. */
+/* Loads the weights of a loss; NULL: all 1. */
 VF_WORD vf_t
 vf_load_weight(const float *weight, size_t i, size_t lanes)
 {

@@ -1,36 +1,36 @@
-/* vec_amx.h - the words of AVX-512, and tiles of products of pairs of bf16:
- * AMX, whose tile registers are 16 rows of 64 bytes.
+/* vec_amx.h - the vector words of AVX-512, and tiles of bf16 products with AMX.
  *
+ * The tile registers of AMX are 16 rows of 64 bytes.
  * SPDX-License-Identifier: Apache-2.0 */
 #include "vec_avx512.h"
 
 #define HALF_ROWS ((size_t)32)
 #define HALF_COLUMNS ((size_t)32)
 #define HALF_PAIRS ((size_t)272) /* between rows of a: body/gemm_half.h */
-#define HALF_IN_PLACE true       /* tiles take rows of a at any distance */
-#define HALF_ALONE false         /* half a tile; the other was not tried */
+#define HALF_IN_PLACE true       /* tiles can read rows of a at any distance */
+#define HALF_ALONE false /* uses half a tile; half_column was not tried */
 #define HALF_STEP ((size_t)16)
 
 #define TILE_ROWS ((size_t)16)
 #define TILE_WORDS ((size_t)16) /* of a row */
 
-/* What LDTILECFG reads. */
+/* The operand of LDTILECFG. */
 typedef struct tile_config {
     uint8_t palette, start_row, reserved[14];
     uint16_t row_bytes[16];
     uint8_t rows[16];
 } tile_config_t;
 
-/* All eight registers, whole. Not a variable of half_begin: gcc 12 believes
- * that the instruction reads a pointer of it, and may leave out the rest. */
+/* All eight registers, whole. Not a variable of half_begin: gcc 12 assumes that
+ * the instruction reads only a pointer of it, and may leave out the rest. */
 static const tile_config_t whole_tiles = {
     .palette = 1,
     .row_bytes = { 64, 64, 64, 64, 64, 64, 64, 64 },
     .rows = { 16, 16, 16, 16, 16, 16, 16, 16 },
 };
 
-/* The thread's registers stay in use until half_end, and only so long does the
- * system save them. */
+/* The thread's registers stay in use until half_end; the system saves them only
+ * that long. */
 VF_WORD void
 half_begin(void)
 {
@@ -82,7 +82,7 @@ half_sums(const uint32_t *a, size_t a_stride, const uint32_t *b, size_t pairs,
     _tile_stored(3, low + TILE_WORDS, c_bytes);
 }
 
-/* The same of half a panel: registers 0 and 2, 4 and 5, 6. */
+/* The same for half a panel: registers 0 and 2, 4 and 5, 6. */
 static void
 half_sums_narrow(const uint32_t *a, size_t a_stride, const uint32_t *b,
                  size_t pairs, float *c, bool more)
@@ -111,7 +111,7 @@ half_sums_narrow(const uint32_t *a, size_t a_stride, const uint32_t *b,
     _tile_stored(2, low, c_bytes);
 }
 
-/* Rows of up to 32 floats, `from_stride` and `to_stride` apart. */
+/* Copies rows of up to 32 floats, `from_stride` and `to_stride` apart. */
 VF_WORD void
 half_copy(float *to, size_t to_stride, const float *from, size_t from_stride,
           size_t rows, size_t columns)
@@ -131,8 +131,8 @@ half_copy(float *to, size_t to_stride, const float *from, size_t from_stride,
     }
 }
 
-/* c (rows x columns) = or += a times panel of b. A tile over the edge of c goes
- * through one of its own. */
+/* c (rows x columns) = or += a times panel of b. A tile across the edge of c is
+ * computed in a buffer. */
 static void
 half_tile(const uint32_t *a, size_t a_stride, const uint32_t *b, size_t pairs,
           float *c, size_t c_stride, size_t rows, size_t columns, bool more)

@@ -1,5 +1,4 @@
-/* vec_avx2.h - the vf_* words on 8 lanes: AVX2 and FMA.
- *
+/* vec_avx2.h - the vector words with 8 lanes: AVX2 and FMA.
  * SPDX-License-Identifier: Apache-2.0 */
 #include <immintrin.h>
 
@@ -81,7 +80,7 @@ vf_greatest(vf_t a)
 }
 
 /* The sum of the lanes of each of eight vectors: lanes 0 to 3 and 4 to 7 are
- * added first, then the two pairs of what lies two apart, then those two. */
+ * added first, then the two pairs of sums two apart, then those two. */
 #define VF_EIGHT_SUMS
 VF_WORD vf_t
 vf_eight_sums(const vf_t a[8])
@@ -101,7 +100,7 @@ vf_eight_sums(const vf_t a[8])
     }
     vf_t one = _mm256_add_ps(_mm256_shuffle_ps(two[0], two[1], 0x88),
                              _mm256_shuffle_ps(two[0], two[1], 0xdd));
-    /* Of vectors 0, 2, 4, 6, 1, 3, 5 and 7. */
+    /* The sums of vectors 0, 2, 4, 6, 1, 3, 5 and 7. */
     return _mm256_permutevar8x32_ps(one,
                                     _mm256_setr_epi32(0, 4, 1, 5, 2, 6, 3, 7));
 }
@@ -305,7 +304,8 @@ vi_store_u4_n(uint8_t *x, size_t i, vi_t a, size_t n)
         memcpy(x + i / 2, &part, (n + 1) / 2);
 }
 
-/* For 4 bits: which lanes are set, and at which place each lane goes. */
+/* For 4 bits: the lanes that are set, and the position to which each lane
+ * goes. */
 static const uint8_t lanes_set[16][4] = {
     { 0, 0, 0, 0 }, { 0, 0, 0, 0 }, { 1, 0, 0, 0 }, { 0, 1, 0, 0 },
     { 2, 0, 0, 0 }, { 0, 2, 0, 0 }, { 1, 2, 0, 0 }, { 0, 1, 2, 0 },

@@ -1,5 +1,4 @@
-/* vec_avx512.h - the vf_* words on 16 lanes: AVX-512 F, BW, VL and DQ.
- *
+/* vec_avx512.h - the vector words with 16 lanes: AVX-512 F, BW, VL and DQ.
  * SPDX-License-Identifier: Apache-2.0 */
 #include <immintrin.h>
 
@@ -74,7 +73,7 @@ vf_choose(vm_t m, vf_t a, vf_t b)
     return _mm512_mask_blend_ps(m, b, a);
 }
 
-/* x * 2^n in the lanes of m, rounded once; n is whole, or NaN where x is. */
+/* x * 2^n in the lanes of m, rounded once; n is whole, or NaN if x is. */
 #define VF_SCALE
 VF_WORD vf_t
 vf_scale(vm_t m, vf_t x, vf_t n)
@@ -249,8 +248,8 @@ vi_store_u4_n(uint8_t *x, size_t i, vi_t a, size_t n)
         _mm_mask_storeu_epi8(x + i / 2, lane_mask((n + 1) / 2), bytes);
 }
 
-/* In registers: the forms of these instructions that write to memory are slow
- * on some processors. */
+/* In registers: on some processors the forms of these instructions that write
+ * to memory are slow. */
 VF_WORD void
 vf_pack(float *to, vf_t a, uint32_t bits)
 {

@@ -1,6 +1,4 @@
-/* vec_avx512_bf16.h - the words of AVX-512, and tiles of products of pairs of
- * bf16: AVX-512 BF16.
- *
+/* vec_avx512_bf16.h - vector words of AVX-512, tiles of AVX-512 BF16.
  * SPDX-License-Identifier: Apache-2.0 */
 #include "vec_avx512.h"
 
@@ -8,7 +6,7 @@
 #define HALF_COLUMNS ((size_t)32)
 #define HALF_PAIRS ((size_t)272) /* between rows of a: body/gemm_half.h */
 #define HALF_IN_PLACE false
-#define HALF_ALONE true /* a panel's only column goes by half_column */
+#define HALF_ALONE true /* a panel's single column is computed by half_column */
 #define HALF_STEP ((size_t)1)
 
 VF_WORD void
@@ -21,9 +19,9 @@ half_end(void)
 {
 }
 
-/* c (high x the lanes of `last`, behind 16 of the vector before it) = or += a
+/* c (high x the lanes of `last`, after 16 of the vector before it) = or += a
  * times panel of b: of each pair the second product is added first. `rows`, at
- * least `high`, and `vectors` are constants below. */
+ * least `high`, and `vectors` are constants in the calls below. */
 VF_WORD void
 half_sums(const uint32_t *a, const uint32_t *b, size_t pairs, float *c,
           size_t c_stride, size_t rows, size_t vectors, size_t high,

@@ -1,5 +1,4 @@
-/* vec_neon.h - the vf_* words on 4 lanes: Advanced SIMD of 64-bit Arm.
- *
+/* vec_neon.h - the vector words with 4 lanes: Advanced SIMD of 64-bit Arm.
  * SPDX-License-Identifier: Apache-2.0 */
 #include <arm_neon.h>
 
@@ -101,7 +100,7 @@ vi_left(vi_t a, int bits)
     return vshlq_u32(a, vdupq_n_s32(bits));
 }
 
-/* A negative shift to the left is one to the right. */
+/* A negative shift to the left is a shift to the right. */
 VF_WORD vi_t
 vi_right(vi_t a, int bits)
 {

@@ -1,4 +1,4 @@
-/* vec_scalar.h - the vf_* words with one lane, in plain C for any processor.
+/* vec_scalar.h - the vector words with one lane, in plain C for any processor.
  *
  * vf_fma rounds twice here: a fused one is a library call where the baseline
  * has no such instruction.
@@ -33,7 +33,7 @@ VF_WORD vf_t vf_mul(vf_t a, vf_t b) { return a * b; }
 VF_WORD vf_t vf_div(vf_t a, vf_t b) { return a / b; }
 VF_WORD vf_t vf_fma(vf_t a, vf_t b, vf_t c) { return a * b + c; }
 VF_WORD vf_t vf_sqrt(vf_t a) { return __builtin_sqrtf(a); }
-/* b when either is NaN, as the wide instructions have it. */
+/* b when either is NaN, as with the vector instructions. */
 VF_WORD vf_t vf_max(vf_t a, vf_t b) { return a > b ? a : b; }
 VF_WORD vf_t vf_min(vf_t a, vf_t b) { return a < b ? a : b; }
 VF_WORD vf_t vf_abs(vf_t a) { return fabsf(a); }
@@ -72,11 +72,11 @@ VF_WORD vi_t vi_choose(vm_t m, vi_t a, vi_t b) { return m ? a : b; }
 
 VF_WORD vi_t vi_xor(vi_t a, vi_t b) { return a ^ b; }
 VF_WORD void vi_store(uint32_t *x, vi_t a) { *x = a; }
-/* Which block of 4 words a lane works on, 0 to VF_LANES - 1: such that
- * vi_blocks_in_order is cheap. */
+/* The block of 4 words that a lane works on, 0 to VF_LANES - 1, in an order
+ * that makes vi_blocks_in_order cheap. */
 VF_WORD vi_t vi_block(void) { return 0; }
-/* word[w] holds word w of each lane's block; then the 4 vectors hold the
- * blocks, one behind the other. */
+/* word[w] holds word w of each lane's block; afterwards the 4 vectors hold the
+ * blocks, one after the other. */
 VF_WORD void vi_blocks_in_order(vi_t *word) { (void)word; }
 
 /* 2 VF_LANES half-words, the lower one of a lane first, widened. */
@@ -149,8 +149,8 @@ vi_store_u8_n(uint8_t *x, vi_t a, size_t n)
         *x = (uint8_t)a;
 }
 
-/* Elements from i on of a row of 4 bits each, the lower half of a byte first;
- * i is a multiple of VF_LANES. Behind an odd n, 0 is stored. */
+/* Elements from i on of a row of 4 bits each, the lower half of a byte first; i
+ * is a multiple of VF_LANES. After an odd n, 0 is stored. */
 VF_WORD vi_t
 vi_load_u4_n(const uint8_t *x, size_t i, size_t n)
 {
@@ -166,8 +166,8 @@ vi_store_u4_n(uint8_t *x, size_t i, vi_t a, size_t n)
         x[i / 2] = (uint8_t)a;
 }
 
-/* The lanes whose bit is set, one behind the other; what follows is undefined.
- */
+/* The lanes whose bit is set, contiguously; the lanes after them are
+ * undefined. */
 VF_WORD void
 vf_pack(float *to, vf_t a, uint32_t bits)
 {
@@ -175,7 +175,7 @@ vf_pack(float *to, vf_t a, uint32_t bits)
     *to = a;
 }
 
-/* The other way: lanes whose bit is not set are 0. */
+/* The inverse: lanes whose bit is not set are 0. */
 VF_WORD vf_t
 vf_unpack(const float *from, uint32_t bits)
 {

@@ -6,18 +6,18 @@
  * cuts, and from a checkpoint for the lost blocks, a new checkpoint is
  * composed:
  *
- *   checkpoint 340     cut of a        cut of c        composed, batch 347
- *   output.0  a,b  ──  output.0 347 ─────────────────▶ output.0  of a's cut
- *   output.1  b,c  ──────────────── (b is dead) ─────▶ output.1  of 340, at c
- *   output.2  c,a  ──────────────────  output.2 346 ─▶ output.2  of c's cut
+ *     checkpoint 340     cut of a        cut of c        composed, batch 347
+ *     output.0  a,b  ──  output.0 347 ─────────────────▶ output.0  of a's cut
+ *     output.1  b,c  ──────────────── (b is dead) ─────▶ output.1  of 340, at c
+ *     output.2  c,a  ──────────────────  output.2 346 ─▶ output.2  of c's cut
  *
  * Its batch is the one after the last that any block has had, so that no block
  * gets one twice; batches that a block has not had by then it never gets, which
  * is counted (skn_cut_sum_t, and LAYER.missed of ledger.h).
  * docs/decisions/0014-partial.md.
  *
- *   RUN/cut/manifest.json     sealed, written last; its metadata state the
- *                             generation and the batch of each file
+ *     RUN/cut/manifest.json     sealed, written last; its metadata state the
+ *                               generation and the batch of each file
  *
  * A cut is not a checkpoint: it has no copy, and the next checkpoint removes
  * it. One thread at a time for each object.

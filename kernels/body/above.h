@@ -1,7 +1,7 @@
-/* above.h - the positions of the few elements above a threshold.
+/* above.h - kernel that finds the positions of the elements above a threshold.
  *
- * Built for a threshold that few pass, as when the best k of many are wanted:
- * four vectors are compared before the first branch.
+ * Built for a threshold that few elements exceed, as in finding the best k of
+ * many: four vectors are compared before the first branch.
  * SPDX-License-Identifier: Apache-2.0 */
 
 static size_t

@@ -1,9 +1,8 @@
-/* bf16.h - the upper half of a float as a number: rounding to it and back.
- *
+/* bf16.h - kernels that round floats to bf16, their upper half, and back.
  * SPDX-License-Identifier: Apache-2.0 */
 
-/* A NaN whose payload lies in the lower half would become infinity: bit 22
- * keeps it a (quiet) NaN. */
+/* A NaN with its payload in the lower half would become infinity: bit 22 keeps
+ * it a (quiet) NaN. */
 VF_WORD vi_t
 bf16_or_nan(vf_t x, vi_t rounded)
 {
@@ -25,8 +24,8 @@ bf16_nearest(vf_t x)
     return bf16_or_nan(x, bf16_rounded(x));
 }
 
-/* `noise` is uniform below 2^16: it carries with the probability that the
- * lower half, seen as a fraction, states. */
+/* `noise` is uniform below 2^16: it carries with a probability equal to the
+ * lower half, read as a fraction. */
 VF_WORD vi_t
 bf16_random(vf_t x, vi_t noise)
 {

@@ -1,11 +1,11 @@
-/* exp.h - exponentials of logits: the parts of softmax and logistic loss.
+/* exp.h - kernels with exponentials: parts of softmax and logistic loss.
  *
  * exp(x) = 2^n e^r with n the integer nearest x / log 2, |r| <= (log 2) / 2.
- * The two parts of log 2 are those of Cody & Waite 1980: the first has 10
- * bits, so that n times it is exact. e^r = 1 + r + r^2 p(r), where p was found
- * by interpolation at Chebyshev's nodes: it is then within 1.1e-8 of itself, a
- * fifth of a rounding unit. Terms are added by twos (Estrin): the processor
- * waits for the chain, not for room.
+ * The two parts of log 2 are those of Cody & Waite 1980: the first has 10 bits,
+ * so that n times it is exact. e^r = 1 + r + r^2 p(r), where p was found by
+ * interpolation at Chebyshev's nodes: it is then within 1.1e-8 of itself, a
+ * fifth of a rounding unit. Terms are added in pairs (Estrin), since latency
+ * limits the speed, not throughput.
  * SPDX-License-Identifier: Apache-2.0 */
 
 #define LOG2_HIGH 0.693359375f
@@ -17,7 +17,7 @@
 #define EXP_MIN (-87.33654f)
 
 #ifndef VF_SCALE
-/* Of numbers beyond +-EXP_MIN, and of NaN, the bits but for the sign are
+/* For numbers beyond +-EXP_MIN, and for NaN, the bits except the sign are
  * greater than those of EXP_MIN: they set the highest bit of the sum. */
 #define EXP_SAFE_BITS 0x42aeac4fu
 
@@ -28,7 +28,7 @@ exp_doubt(vf_t x)
     return vi_add(size, vi_set(0x7fffffffu - EXP_SAFE_BITS));
 }
 
-/* e, which is exp(x) where its exponent has room: infinite, 0 or NaN where
+/* e, which is exp(x) where its exponent is in range; infinite, 0 or NaN where
  * exp(x) is. */
 VF_WORD vf_t
 exp_beyond(vf_t e, vf_t x)
@@ -39,7 +39,7 @@ exp_beyond(vf_t e, vf_t x)
 }
 #endif
 
-/* -x, and -|x|: of NaN the sign alone. */
+/* -x, and -|x|: of NaN only the sign changes. */
 VF_WORD vf_t
 vf_negative(vf_t x)
 {
@@ -52,9 +52,9 @@ vf_below_zero(vf_t x)
     return vf_of_bits(vi_or(vf_bits(x), vi_set(1u << 31)));
 }
 
-/* So many vectors are raised side by side. One is a chain of some fifteen
- * operations, each of which waits for the one before: a processor that holds
- * sixty until their turn comes sees two or three such chains, and waits. */
+/* The number of vectors computed side by side. One is a chain of some fifteen
+ * operations, each of which waits for the one before: a processor with a window
+ * of sixty operations overlaps only two or three such chains, and waits. */
 #define EXP_WAYS 4
 #define EXP_EACH _Pragma("GCC unroll 4") for (size_t v = 0; v < ways; v++)
 
@@ -63,7 +63,7 @@ vf_exp_ways(vf_t *x, size_t ways)
 {
     vf_t magic[EXP_WAYS], n[EXP_WAYS], r[EXP_WAYS], square[EXP_WAYS];
     vf_t p0[EXP_WAYS], p[EXP_WAYS];
-#ifdef VF_SCALE /* infinity less infinity is NaN; vf_min keeps a NaN here */
+#ifdef VF_SCALE /* infinity minus infinity is NaN; vf_min keeps a NaN here */
     EXP_EACH x[v] = vf_min(vf_set(EXP_MAX + 1.0f), x[v]);
 #endif
     EXP_EACH magic[v] = vf_fma(x[v], vf_set(1.44269504f), vf_set(ROUND_MAGIC));
@@ -78,13 +78,13 @@ vf_exp_ways(vf_t *x, size_t ways)
     EXP_EACH p[v] = vf_add(vf_fma(p[v], square[v], r[v]), vf_set(1.0f));
 #ifdef VF_SCALE
     EXP_EACH x[v] = vf_scale(vf_not_below(x[v], vf_set(EXP_MIN)), p[v], n[v]);
-#else /* n lies in the low bits of `magic` */
+#else /* n is in the low bits of `magic` */
     vi_t doubt = vi_set(0);
     EXP_EACH n[v] = x[v];
     EXP_EACH doubt = vi_or(doubt, exp_doubt(x[v]));
     EXP_EACH x[v] =
         vf_of_bits(vi_add(vf_bits(p[v]), vi_left(vf_bits(magic[v]), 23)));
-    if (vm_bits(vi_below(doubt, vi_set(0)))) /* hardly ever */
+    if (vm_bits(vi_below(doubt, vi_set(0)))) /* rare */
         EXP_EACH x[v] = exp_beyond(x[v], n[v]);
 #endif
 }
@@ -97,7 +97,7 @@ vf_exp(vf_t x)
 }
 
 /* log(1 + y) for y in [0, 1], as 2 artanh(u) with u = y / (2 + y) <= 1/3, which
- * is 2 (u + u^3 p(u^2)); p was found like that of exp: 1.6e-8. */
+ * is 2 (u + u^3 p(u^2)); p was found like that of exp: error 1.6e-8. */
 VF_WORD void
 vf_log1p_ways(vf_t *y, size_t ways)
 {
@@ -186,8 +186,8 @@ raise(float *greatest, const float *x, size_t n)
 }
 
 typedef struct part_job {
-    float *e;       /* the powers, or */
-    uint16_t *half; /* the nearest of bf16; NULL: e */
+    float *e;       /* the powers, unless `half` is set */
+    uint16_t *half; /* the powers rounded to bf16; NULL: use `e` */
     const float *o, *m;
     float *sum;
     vf_t weight;

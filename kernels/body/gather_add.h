@@ -1,21 +1,21 @@
-/* gather_add.h - the embedding of a sparse sample: a weighted sum of rows.
+/* gather_add.h - kernel that computes a weighted sum of table rows (embedding).
  *
- * Columns are taken in groups whose sums stay in registers while k runs, so
- * the output is read and written once. What is left of the columns is taken in
- * groups half as wide, and so on: a slice of 32 columns of one of four nodes is
- * such a rest, and a vector at a time it took twice as long.
+ * Columns are processed in groups whose sums stay in registers while k runs, so
+ * that the output is read and written once. The remaining columns are processed
+ * in groups half as wide, and so on: a slice of 32 columns of one of four nodes
+ * is such a remainder, and a vector at a time it took twice as long.
  * SPDX-License-Identifier: Apache-2.0 */
 
 /* Vectors of a group: 8 sums hide the latency of the multiply-adds. */
 #define GATHER_VECTORS 8
-/* Rows are fetched into the second-level cache, which waits for more lines at
- * once than the first: they come twice as quickly. Floats fetched ahead, and
- * rows at most: a row of 512 bytes is summed in about 20 ns, memory answers in
- * about 100. */
+/* Rows are prefetched into the second-level cache, which can wait for more
+ * lines at once than the first: they arrive in half the time. Floats prefetched
+ * ahead, and rows at most: a row of 512 bytes is summed in about 20 ns, memory
+ * answers in about 100. */
 #define GATHER_AHEAD_FLOATS 768
 #define GATHER_AHEAD_MAX 24
 
-/* `vectors` is a constant where this is called. */
+/* `vectors` is a constant in each call. */
 VF_WORD void
 gather_group(float *out, const float *table, size_t stride, const uint32_t *row,
              const float *value, size_t count, size_t vectors)

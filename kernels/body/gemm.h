@@ -1,34 +1,35 @@
-/* gemm.h - the product of two matrices, blocked for caches and registers.
+/* gemm.h - kernel of the f32 matrix product, blocked for the caches.
  *
  * The loops are those of Goto & van de Geijn 2008 and Van Zee & van de Geijn
  * 2015 (BLIS): a block of b, [k][n] = GEMM_DEPTH x GEMM_WIDTH, is packed into
- * panels of GEMM_COLUMNS columns; a block of a, of GEMM_A_FLOATS, is read where
- * it lies or packed into panels of GEMM_ROWS rows; then each pair of panels
- * meets in registers (gemm_tile.h).
+ * panels of GEMM_COLUMNS columns; a block of a, of GEMM_A_FLOATS, is read in
+ * place or packed into panels of GEMM_ROWS rows; then each pair of panels is
+ * multiplied in registers (gemm_tile.h).
  *
  *     panel of a: [depth][GEMM_ROWS]     panel of b: [depth][GEMM_COLUMNS]
  *
- * Packed edges are padded with zeros. Every element is computed alike, in
- * whatever tile: one multiply-add for each k of a depth block, in order, then
- * one addition for each depth block. Only GEMM_DEPTH is part of the result's
- * bits.
+ * Packed edges are padded with zeros. Every element is computed alike in any
+ * tile: one multiply-add for each k of a depth block, in order, then one
+ * addition for each depth block. Only GEMM_DEPTH affects the bits of the
+ * result.
  * SPDX-License-Identifier: Apache-2.0 */
 
 #define GEMM_COLUMNS (GEMM_VECTORS * VF_LANES)
-/* The greater of GEMM_ROWS and GEMM_COLUMNS, whatever the set. */
+/* The greater of GEMM_ROWS and GEMM_COLUMNS, for every instruction set. */
 #define GEMM_LANES_MAX 32
 /* A panel of b, 384 x 16 floats = 24 KiB, stays in a first-level cache of 32
- * while the panels of a pass by. On Zen 3, 384 beat 256 by 4% over the shapes
- * of the kernels' bench (and 512 lost). The same for every set: those that fuse
- * agree in every bit. */
+ * KiB while the panels of a are read. On Zen 3, 384 beat 256 by 4% over the
+ * shapes of the kernels' bench (and 512 lost). The same for every set: those
+ * with fused multiply-add agree in every bit. */
 #define GEMM_DEPTH ((size_t)384)
 /* A block of a, 144 KiB, stays in a third of a second-level cache. */
 #define GEMM_A_FLOATS ((size_t)36864)
 /* A block of b, at most 1 MiB, stays in the last-level cache. */
 #define GEMM_WIDTH ((size_t)1024)
 
-/* One operand as packing sees it: `lane` runs across a panel (rows of a,
- * columns of b), `depth` along it (k). `place` counts elements of `at`. */
+/* One operand of the product during packing: `lane` runs across a panel (rows
+ * of a, columns of b), `depth` along it (k). `place` counts elements of
+ * `at`. */
 typedef struct strip {
     const float *at;
     const uint16_t *bf16;
@@ -42,7 +43,7 @@ strip_place(size_t i, size_t stride, const uint32_t *index)
     return (index ? index[i] : i) * stride;
 }
 
-/* What a strip's elements are, and become. */
+/* The type of a strip's elements before and after packing. */
 enum strip_form {
     STRIP_F32,
     STRIP_BF16,
@@ -79,9 +80,9 @@ round_up(size_t n, size_t step)
     return (n + step - 1) / step * step;
 }
 
-/* Stores one vector of a panel. A whole vector is stored even where `width`
- * ends inside it (a masked store costs 20 times as much on some processors):
- * the next depth repairs what it spoils. The last has no next. */
+/* Stores one vector of a panel. A whole vector is stored even if `width` ends
+ * inside it (a masked store costs 20 times as much on some processors): the
+ * next depth overwrites the excess. The last depth has no next. */
 VF_WORD void
 panel_store(float *to, vf_t x, size_t part, bool last)
 {
@@ -91,8 +92,8 @@ panel_store(float *to, vf_t x, size_t part, bool last)
         vf_store(to, x);
 }
 
-/* One depth of one panel of which `used` lanes exist, from lanes that lie side
- * by side. */
+/* Packs one depth of one panel with `used` valid lanes, from lanes that are
+ * contiguous. */
 VF_WORD void
 pack_run(float *panel, const strip_t *strip, enum strip_form form, size_t place,
          size_t used, size_t width, bool last)
@@ -106,10 +107,10 @@ pack_run(float *panel, const strip_t *strip, enum strip_form form, size_t place,
     }
 }
 
-/* Depths fetched ahead, when rows of memory are gathered. */
+/* Depths prefetched ahead, when rows of memory are gathered. */
 #define PACK_AHEAD 4
 
-/* Lanes lie side by side in memory: copy runs of `width`. Depth is the outer
+/* Lanes are contiguous in memory: copies runs of `width`. Depth is the outer
  * loop, so that each row of memory is read once, from end to end. */
 VF_WORD void
 pack_rows(float *to, const strip_t *strip, enum strip_form form, size_t lane0,
@@ -135,8 +136,8 @@ pack_rows(float *to, const strip_t *strip, enum strip_form form, size_t lane0,
     }
 }
 
-/* `part` depths of a panel, from lanes along which depth lies side by side:
- * squares of VF_LANES are transposed. */
+/* Packs `part` depths of a panel, from lanes with contiguous depths: squares of
+ * VF_LANES are transposed. */
 VF_WORD void
 pack_square(float *panel, const strip_t *strip, enum strip_form form,
             const size_t *place, size_t used, size_t width, size_t d,
@@ -183,7 +184,7 @@ pack_columns(float *to, const strip_t *strip, enum strip_form form,
     }
 }
 
-/* Neither side is dense: one element at a time. */
+/* Neither lanes nor depths are contiguous: one element at a time. */
 VF_WORD void
 pack_elements(float *to, const strip_t *strip, enum strip_form form,
               size_t lane0, size_t lanes, size_t depth0, size_t depth,
@@ -217,7 +218,8 @@ pack_values(float *to, const strip_t *strip, enum strip_form form, size_t lane0,
         pack_elements(to, strip, form, lane0, lanes, depth0, depth, width);
 }
 
-/* `form` and `width` are constants below, so that their branches vanish. */
+/* `form` and `width` are constants in the calls below, so that their branches
+ * are removed. */
 VF_WORD void
 pack(float *to, const strip_t *strip, bool rounded, size_t lane0, size_t lanes,
      size_t depth0, size_t depth, size_t width)
@@ -264,11 +266,11 @@ pack_b(float *to, const skn_gemm_t *job, size_t column, size_t columns,
 
 #include "gemm_tile.h"
 
-/* Lines a multiple of 1 KiB apart share few places of a first-level cache. */
+/* Lines a multiple of 1 KiB apart share few sets of a first-level cache. */
 #define ALIAS_FLOATS ((size_t)256)
 #define GEMM_LINE_FLOATS ((size_t)16)
 
-/* A block of a where it lies, if tiles can read it there. */
+/* A block of a in place, if tiles can read it there. */
 static left_t
 left_in_place(const skn_gemm_t *job, size_t row, size_t k, size_t depth)
 {
@@ -295,8 +297,9 @@ left_in_place(const skn_gemm_t *job, size_t row, size_t k, size_t depth)
     return left;
 }
 
-/* Rows [row, row + rows) of a. What cannot be read in place is packed, and so
- * are rows that fill no whole tile: reading more of them would leave a. */
+/* Takes rows [row, row + rows) of a. If they cannot be read in place they are
+ * packed, and so are rows that do not fill a whole tile: reading more of them
+ * would exceed a. */
 static left_t
 take_left(const skn_gemm_t *job, size_t row, size_t rows, size_t k,
           size_t depth, float *room)
@@ -312,7 +315,7 @@ take_left(const skn_gemm_t *job, size_t row, size_t rows, size_t k,
     return left;
 }
 
-/* Fetches a panel of rows, which may be in memory yet. */
+/* Prefetches a panel of rows, which may still be in memory. */
 VF_WORD void
 fetch_panel(const left_t *left, const float *a, size_t rows, size_t depth)
 {
@@ -321,7 +324,7 @@ fetch_panel(const left_t *left, const float *a, size_t rows, size_t depth)
             __builtin_prefetch(a + r * left->row_step + d);
 }
 
-/* All tiles of one block of a and one of b, which is packed. */
+/* Computes all tiles of one block of a and one packed block of b. */
 static void
 gemm_block(const left_t *left, const float *b, size_t rows, size_t columns,
            size_t depth, float *c, size_t c_stride, bool more)
@@ -367,7 +370,7 @@ gemm_clear(const skn_gemm_t *job)
             job->c[i * job->c_stride + j] = 0.0f;
 }
 
-/* All blocks of b, one behind the other. */
+/* Packs all blocks of b, one after the other. */
 static void
 full_pack(const skn_gemm_t *job, void *packed)
 {

@@ -1,28 +1,28 @@
-/* gemm_half.h - the product of two matrices whose factors are rounded to bf16,
- * on processors that multiply pairs of them.
+/* gemm_half.h - kernel of the bf16 matrix product by multiplying pairs.
  *
- * The loops are those of gemm.h; an element of a packed factor is a word of two
- * numbers, depths 2p and 2p + 1, the first in its lower half. Absent depths are
- * zeros; absent lanes are anything.
+ * For processors that multiply pairs of bf16; the factors are rounded to it.
+ * The loops are those of gemm.h; an element of a packed factor is a 32-bit word
+ * of two numbers, depths 2p and 2p + 1, the first in its lower half. Absent
+ * depths are zeros; absent lanes are undefined.
  *
  *     block of b: panels [pair][HALF_COLUMNS]
- *     block of a: [row][HALF_PAIRS]: a matrix of bf16 whose depths lie side by
- *                 side has this order already, and is copied
+ *     block of a: [row][HALF_PAIRS]: a matrix of bf16 with contiguous depths
+ *                 has this order already, and is copied
  *
- * vec_avx512_bf16.h and vec_amx.h have half_tile, the most rows (HALF_ROWS) and
- * columns that it takes, and HALF_PAIRS: the deepest block, and what lies
- * between rows of a, an odd number of lines.
+ * vec_avx512_bf16.h and vec_amx.h define half_tile, the most rows (HALF_ROWS)
+ * and columns that it takes, and HALF_PAIRS: the depth of the deepest block,
+ * and the distance between rows of a, an odd number of cache lines.
  * SPDX-License-Identifier: Apache-2.0 */
 
 #define HALF_SQUARE ((size_t)16) /* lanes, and pairs, packed at a time */
-/* A block is at most HALF_PAIRS deep and so wide, and the blocks of a product
+/* A block is at most HALF_PAIRS deep and this wide, and the blocks of a product
  * are of one size: a panel of b of 256 pairs and one (a batch, or a layer and
  * its bias) is 34 KiB, a block of b 1.1 MiB. */
 #define HALF_WIDTH ((size_t)1056)
 /* Rows of a block of a, 238 KiB: a multiple of both sets' HALF_ROWS. */
 #define HALF_A_ROWS ((size_t)224)
 
-/* 16 words: `even` below `odd`. */
+/* Interleaves 16 words: the lower half has `even` below `odd`. */
 VF_WORD __m512i
 half_interleave(__m512bh both)
 {
@@ -32,8 +32,8 @@ half_interleave(__m512bh both)
     return _mm512_permutexvar_epi16(order, (__m512i)both);
 }
 
-/* Up to 16 words of lanes that lie side by side: the depth at `even`, and the
- * next at `odd`, if it is there. */
+/* Up to 16 words of contiguous lanes: the depth at `even`, and the next at
+ * `odd`, if it exists. */
 VF_WORD __m512i
 half_of_lanes(const strip_t *strip, bool half, size_t even, size_t odd,
               bool paired, size_t lanes)
@@ -52,7 +52,7 @@ half_of_lanes(const strip_t *strip, bool half, size_t even, size_t odd,
     return half_interleave(_mm512_cvtne2ps_pbh(high, low));
 }
 
-/* Up to 16 words of a lane along which depths lie side by side. */
+/* Up to 16 words of a lane with contiguous depths. */
 VF_WORD __m512i
 half_of_depths(const strip_t *strip, bool half, size_t place, size_t depths)
 {
@@ -67,7 +67,7 @@ half_of_depths(const strip_t *strip, bool half, size_t place, size_t depths)
     return (__m512i)_mm512_cvtne2ps_pbh(high, low);
 }
 
-/* The same where neither lies side by side. */
+/* The same if neither is contiguous. */
 VF_WORD __m512i
 half_of_elements(const strip_t *strip, bool half, size_t lane, size_t depth0,
                  size_t depths)
@@ -92,13 +92,13 @@ half_transpose(__m512i *square)
         square[i] = vf_bits(rows[i]);
 }
 
-/* A square of 16 lanes from `lane`, of which `lanes` are there, and 16 pairs
- * from `depth0`, of which `depths` depths are there. */
+/* A square of 16 lanes from `lane`, of which `lanes` exist, and 16 pairs from
+ * `depth0`, of which `depths` depths exist. */
 typedef struct half_part {
     size_t lane, lanes, depth0, depths;
 } half_part_t;
 
-/* square[k] is of pair k; lanes lie side by side. */
+/* square[k] holds pair k; lanes are contiguous. */
 VF_WORD void
 half_load_pairs(__m512i *square, const strip_t *strip, bool half,
                 const half_part_t *part)
@@ -119,7 +119,7 @@ half_load_pairs(__m512i *square, const strip_t *strip, bool half,
     }
 }
 
-/* square[k] is of lane k. */
+/* square[k] holds lane k. */
 VF_WORD void
 half_load_lanes(__m512i *square, const strip_t *strip, bool half,
                 const half_part_t *part)
@@ -138,8 +138,8 @@ half_load_lanes(__m512i *square, const strip_t *strip, bool half,
     }
 }
 
-/* Of a factor of `lanes` x `depth` whose first lane and depth are lane0 and
- * depth0, the square from there on. */
+/* The square at `lane` and `depth` of a factor of `lanes` x `depths` that
+ * starts at lane0 and depth0. */
 VF_WORD half_part_t
 half_part(size_t lane0, size_t lanes, size_t depth0, size_t depth, size_t lane,
           size_t pair)
@@ -152,10 +152,10 @@ half_part(size_t lane0, size_t lanes, size_t depth0, size_t depth, size_t lane,
     return part;
 }
 
-/* Rows that are fetched ahead while a block of a is packed. */
+/* Rows prefetched ahead while a block of a is packed. */
 #define HALF_AHEAD 8
 
-/* Packs lanes along which depths lie side by side, or neither. */
+/* Packs lanes with contiguous depths, or with neither contiguous. */
 VF_WORD void
 half_copy_lanes(uint32_t *to, const strip_t *strip, bool half, size_t lane0,
                 size_t lanes, size_t depth0, size_t depth, size_t pairs)
@@ -180,8 +180,8 @@ half_copy_lanes(uint32_t *to, const strip_t *strip, bool half, size_t lane0,
     }
 }
 
-/* Packs lanes that lie side by side: all of them for 16 pairs, then the next
- * pairs, so that memory is read once. */
+/* Packs contiguous lanes: all of them for 16 pairs, then the next pairs, so
+ * that memory is read once. */
 VF_WORD void
 half_turn_lanes(uint32_t *to, const strip_t *strip, bool half, size_t lane0,
                 size_t lanes, size_t depth0, size_t depth, size_t pairs)
@@ -208,7 +208,7 @@ half_pack_a_values(uint32_t *to, const strip_t *strip, bool half, size_t lane0,
         half_copy_lanes(to, strip, half, lane0, lanes, depth0, depth, pairs);
 }
 
-/* Packs a block of b whose depths lie side by side, or neither. */
+/* Packs a block of b with contiguous depths, or with neither contiguous. */
 VF_WORD void
 half_pack_squares(uint32_t *to, const strip_t *strip, bool half, size_t lane0,
                   size_t lanes, size_t depth0, size_t depth, size_t pairs)
@@ -228,8 +228,8 @@ half_pack_squares(uint32_t *to, const strip_t *strip, bool half, size_t lane0,
     }
 }
 
-/* The same where lanes lie side by side: each row of memory is read once, from
- * end to end. */
+/* The same for contiguous lanes: each row of memory is read once, from end to
+ * end. */
 VF_WORD void
 half_pack_rows(uint32_t *to, const strip_t *strip, bool half, size_t lane0,
                size_t lanes, size_t depth0, size_t depth, size_t pairs)
@@ -294,8 +294,8 @@ half_pack_b(uint32_t *to, const skn_matrix_t *b, size_t column, size_t columns,
         half_pack_b_values(to, &strip, true, column, columns, k, depth, pairs);
 }
 
-/* The rows that the tiles can read where they are; the depth's odd ones would
- * bring in what is no part of it. */
+/* The rows that tiles can read in place. The depth must be whole steps, or they
+ * would read elements beyond it. */
 VF_WORD size_t
 half_rows_in_place(const skn_matrix_t *a, size_t rows, size_t depth)
 {
@@ -305,7 +305,7 @@ half_rows_in_place(const skn_matrix_t *a, size_t rows, size_t depth)
     return fit ? rows / HALF_ROWS * HALF_ROWS : 0;
 }
 
-/* Some of the next HALF_ROWS rows, as many as fall to a panel of columns. */
+/* Prefetches some of the next HALF_ROWS rows, one panel's share of them. */
 VF_WORD void
 half_fetch(const uint32_t *next, size_t a_stride, size_t pairs, size_t column,
            size_t columns)
@@ -317,11 +317,11 @@ half_fetch(const uint32_t *next, size_t a_stride, size_t pairs, size_t column,
             __builtin_prefetch(next + r * a_stride + p, 0, 2);
 }
 
-/* Groups of HALF_SQUARE rows whose sums grow side by side. */
+/* Groups of HALF_SQUARE rows whose sums are computed side by side. */
 #define HALF_GROUPS ((size_t)2)
 
-/* The products of 16 pairs from p on of up to 16 rows, a lane a row, are added
- * to `sum`, in their order. */
+/* Adds the products of 16 pairs from p on of up to 16 rows, one row a lane, to
+ * `sum`, in their order. */
 VF_WORD __m512
 half_add_square(__m512 sum, const uint32_t *a, size_t a_stride, size_t rows,
                 const uint32_t *b, size_t pairs)
@@ -340,9 +340,9 @@ half_add_square(__m512 sum, const uint32_t *a, size_t a_stride, size_t rows,
     return sum;
 }
 
-/* The only column of a panel of b, such as a bias's, where a tile would compute
- * fifteen more: lanes are rows of a. Each sum has the bits that a tile gives
- * it. */
+/* Computes the single column of a panel of b, such as a bias's, where a tile
+ * would compute fifteen more: lanes are rows of a. Each sum has the same bits
+ * as from a tile. */
 static void
 half_column(const uint32_t *a, size_t a_stride, const uint32_t *b, size_t rows,
             size_t pairs, float *c, size_t c_stride, bool more)
@@ -371,7 +371,7 @@ half_column(const uint32_t *a, size_t a_stride, const uint32_t *b, size_t rows,
     }
 }
 
-/* `far`: a is where it was, perhaps in memory. */
+/* `far`: a is read in place, perhaps from memory. */
 static void
 half_block(const uint32_t *a, size_t a_stride, bool far, const uint32_t *b,
            size_t rows, size_t columns, size_t pairs, float *c, size_t c_stride,
@@ -402,7 +402,7 @@ half_blocks(size_t total, size_t most, size_t step)
     return round_up((total + count - 1) / count, step);
 }
 
-/* Those of a block, of which the last may have fewer. */
+/* The pairs of a block; the last block may have fewer. */
 VF_WORD size_t
 half_pairs_of(size_t depth)
 {
@@ -415,7 +415,7 @@ half_pairs(size_t k)
     return half_blocks((k + 1) / 2, HALF_PAIRS, HALF_STEP);
 }
 
-/* Blocks of a greater product may be smaller: scratch of a job serves every
+/* Blocks of a larger product may be smaller: scratch of a job serves every
  * smaller one. */
 static size_t
 half_pairs_most(size_t k)
@@ -444,7 +444,7 @@ half_packed_bytes(size_t n, size_t k)
     return round_up(n, HALF_COLUMNS) * pairs * blocks * sizeof(uint32_t);
 }
 
-/* All blocks of b, one behind the other. */
+/* Packs all blocks of b, one after the other. */
 static void
 half_pack(const skn_gemm_t *job, void *packed)
 {

@@ -1,20 +1,19 @@
-/* gemm_tile.h - tiles of a product: sums in registers, and which of them serve
- * the edges.
+/* gemm_tile.h - the register tiles of the matrix product.
  *
- * A tile takes its left factor where it lies, if rows or depths lie side by
- * side there: an element is read once for a whole row of sums, so that a copy
- * in the order of reading saves little and costs a tenth of the product.
+ * A tile reads its left factor in place if rows or depths are contiguous there:
+ * an element is read once for a whole row of sums, so that a copy in the order
+ * of reading saves little and costs a tenth of the product.
  * SPDX-License-Identifier: Apache-2.0 */
 
 enum left_order {
     LEFT_PACKED,
-    LEFT_ALONG,  /* depths lie side by side, rows row_step apart */
-    LEFT_ACROSS, /* rows lie side by side, depths depth_step apart */
+    LEFT_ALONG,  /* depths are contiguous, rows row_step apart */
+    LEFT_ACROSS, /* rows are contiguous, depths depth_step apart */
     LEFT_LISTED  /* the same; depth d is list[d] depth_steps away */
 };
 
 /* The left factor of a block: whole panels, a panel_step apart, and a packed
- * one of the rows that are left. */
+ * one of the remaining rows. */
 typedef struct left {
     enum left_order order;
     const float *at, *rest;
@@ -22,7 +21,7 @@ typedef struct left {
     const uint32_t *list;
 } left_t;
 
-/* Rows of a tile that serves what is left below whole ones. */
+/* Rows of a tile for the rows that remain below whole ones. */
 #define TILE_LOW (GEMM_ROWS / 3)
 #define TILE_HALF (2 * TILE_LOW)
 
@@ -36,8 +35,8 @@ tile_store(float *to, vf_t sum, size_t lanes, bool more)
 }
 
 /* c (high x columns) = or += a panel of a times one of b. `rows`, at least
- * high, and `vectors` say how much is computed; they and `order` are constants
- * below. */
+ * high, and `vectors` set how much is computed; they and `order` are constants
+ * in the calls below. */
 VF_WORD void
 tile_sums(const left_t *left, enum left_order order, const float *a,
           const float *b, size_t depth, float *c, size_t c_stride, size_t rows,
@@ -48,7 +47,7 @@ tile_sums(const left_t *left, enum left_order order, const float *a,
     const size_t depth_step = order == LEFT_PACKED  ? GEMM_ROWS
                               : order == LEFT_ALONG ? 1
                                                     : left->depth_step;
-    /* Two more rows are reached from each of these by one register. */
+    /* Two more rows are addressed from each of these with one register. */
     const float *base[GEMM_ROWS / 3 + 1];
 #pragma GCC unroll 16
     for (size_t r = 0; r < rows; r++) {
@@ -90,7 +89,7 @@ tile_sums(const left_t *left, enum left_order order, const float *a,
                            least(columns - v * VF_LANES, VF_LANES), more);
 }
 
-/* A whole tile, and one that the right edge cuts, for each order. */
+/* A whole tile, and one at the right edge, for each order. */
 #define TILES(name, order)                                                     \
     static void name(const left_t *left, const float *a, const float *b,       \
                      size_t depth, float *c, size_t c_stride, bool more)       \
@@ -116,7 +115,7 @@ TILES(tile_across, LEFT_ACROSS)
 TILES(tile_listed, LEFT_LISTED)
 #undef TILES
 
-/* Fewer rows than a whole tile has: of a packed panel. */
+/* Fewer rows than a whole tile has, from a packed panel. */
 static void
 tile_low(const float *a, const float *b, size_t depth, float *c,
          size_t c_stride, size_t high, size_t columns, bool more)

@@ -1,11 +1,11 @@
-/* noise.h - kernels that throw dice: dropout and random rounding.
+/* noise.h - kernels that use random bits: dropout and random rounding.
  *
  * Element i's 16 bits are half-word i % 8 of the Philox block with counter
- * {(first_column + i) / 8, row, stream}: no lane, slice or order enters. They
- * stay in registers from the dice to the element.
+ * {(first_column + i) / 8, row, stream}, independent of lanes, slices and
+ * order. They stay in registers until they are used.
  *
  * Ten rounds are one long chain of dependent instructions, so several vectors
- * of counters go through them side by side where a row is long enough.
+ * of counters are computed side by side if a row is long enough.
  * SPDX-License-Identifier: Apache-2.0 */
 
 /* Elements of one vector of counters: 8 a lane. */
@@ -13,13 +13,13 @@
 #define NOISE_COLUMNS (NOISE_VECTORS * VF_LANES)
 #define NOISE_CHAINS_MAX 4
 
-/* Where the dice of a row come from, and the keys of the rounds. */
+/* The source of the random bits of a row, and the keys of the rounds. */
 typedef struct noise_source {
     const skn_noise_t *at;
     uint32_t k0[10], k1[10];
 } noise_source_t;
 
-/* What a kernel does with `lanes` elements from i on, and their bits; and with
+/* One step of a kernel on `lanes` elements from i on, with their bits; and on
  * two vectors. */
 typedef void noise_step_t(const void *job, size_t i, vi_t bits, size_t lanes);
 typedef void noise_pair_t(const void *job, size_t i, vi_t first, vi_t second);
@@ -34,7 +34,7 @@ noise_keys(uint32_t *k0, uint32_t *k1, uint64_t key)
 }
 
 /* Ten rounds of Philox (see philox.h) on `chains` vectors of counters, 4 words
- * each, in x; `chains` is a constant where this is called. */
+ * each, in x; `chains` is a constant in each call. */
 VF_WORD void
 noise_rounds(vi_t *x, size_t chains, const uint32_t *k0, const uint32_t *k1)
 {
@@ -54,8 +54,8 @@ noise_rounds(vi_t *x, size_t chains, const uint32_t *k0, const uint32_t *k1)
     }
 }
 
-/* The dice of `chains` vectors of blocks, from element i on; `chains` is a
- * constant where this is called. */
+/* The random bits of `chains` vectors of blocks, from element i on; `chains` is
+ * a constant in each call. */
 VF_WORD void
 noise_draw(vi_t *x, size_t chains, const noise_source_t *source, size_t i)
 {
@@ -87,16 +87,16 @@ noise_whole(noise_pair_t *pair, const void *job, const noise_source_t *source,
     }
 }
 
-/* The last elements of a row: at most what one block serves, and its dice. A
- * row of 512 and a bias ends so; a vector of counters for it would be a fourth
- * of the work. */
+/* The last elements of a row, at most as many as one block serves, and their
+ * random bits. A row of 512 and a bias ends so; a vector of counters for it
+ * would be a fourth of the work. */
 typedef struct noise_last {
     size_t count;
-    uint16_t dice[16]; /* the first 8; a vector is read */
+    uint16_t dice[16]; /* the first 8 count; a whole vector is read */
 } noise_last_t;
 
-/* It waits for nothing else: when it comes first, its chain of ten rounds goes
- * beside those of the vectors. */
+/* It depends on nothing else: when it is started first, its chain of ten rounds
+ * overlaps those of the vectors. */
 VF_WORD noise_last_t
 noise_last_of(const skn_noise_t *noise, size_t n)
 {
@@ -131,7 +131,7 @@ noise_rest(noise_step_t *step, const void *job, const noise_source_t *source,
     }
 }
 
-/* Takes the steps with all n elements of a row. */
+/* Runs the steps on all n elements of a row. */
 VF_WORD void
 noise_each(noise_pair_t *pair, noise_step_t *step, const void *job,
            const skn_noise_t *noise, size_t n)
@@ -192,15 +192,15 @@ typedef struct bf16_job {
     vf_t rate, weight_decay;
 } bf16_job_t;
 
-/* Two vectors are rounded by cutting, which makes infinity of some NaN: then
- * they are stored once more. For one lane the question costs more. */
+/* Rounds two vectors by truncation, which turns some NaN into infinity: these
+ * are then stored again. With one lane the check would cost more. */
 VF_WORD void
 bf16_random_store(uint16_t *to, vf_t a, vf_t b, vi_t first, vi_t second)
 {
     if (VF_LANES > 1)
         vi_store_upper(to, vi_add(vf_bits(a), first),
                        vi_add(vf_bits(b), second));
-    if (VF_LANES == 1 || vf_any_nan(a, b)) { /* hardly ever */
+    if (VF_LANES == 1 || vf_any_nan(a, b)) { /* rare */
         vi_store_u16_n(to, bf16_random(a, first), VF_LANES);
         vi_store_u16_n(to + VF_LANES, bf16_random(b, second), VF_LANES);
     }
@@ -230,7 +230,7 @@ f32_to_bf16_random(uint16_t *to, const float *from, size_t n,
     noise_each(bf16_random_pair, bf16_random_step, &job, noise, n);
 }
 
-/* The weights that elements i on become, before they are rounded. */
+/* The new weights of the elements from i on, before rounding. */
 VF_WORD vf_t
 sgd_bf16(const bf16_job_t *job, size_t i, size_t lanes)
 {

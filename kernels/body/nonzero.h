@@ -1,10 +1,10 @@
-/* nonzero.h - rows with many zeros: a bit an element, and the others packed.
+/* nonzero.h - kernels that mark nonzero elements by bits, and pack them.
  *
- * Where a row must come back bit for bit, only +0.0 is left out: -0.0 is then
+ * Where a row must be restored bit for bit, only +0.0 is left out: -0.0 is then
  * a value like any other.
  * SPDX-License-Identifier: Apache-2.0 */
 
-/* Whole bytes of bits, and whole vectors. */
+/* A multiple of whole bytes of bits, and of whole vectors. */
 #define BITS_STEP (VF_LANES < 8 ? 8 : VF_LANES)
 
 /* The bits of the VF_LANES elements from i on; i is a multiple of them. */
@@ -25,7 +25,7 @@ bits_nonzero(vf_t x, vi_t mask)
            (uint32_t)((1u << VF_LANES) - 1);
 }
 
-/* 64 elements at a time where there are so many: their bits are one store. */
+/* 64 elements at a time while there are as many: their bits are one store. */
 static size_t
 nonzero_bits(uint8_t *bits, const float *x, size_t n, uint32_t mask)
 {
@@ -53,8 +53,8 @@ nonzero_bits(uint8_t *bits, const float *x, size_t n, uint32_t mask)
     return count;
 }
 
-/* A whole vector is written at a time: what lies behind the last of its
- * elements is written again, or was never the caller's to keep. */
+/* A whole vector is written at a time: the items after its last element are
+ * overwritten later, or are beyond the result. */
 static size_t
 pack_nonzero(float *to, const float *x, const uint8_t *bits, size_t n)
 {
@@ -70,7 +70,7 @@ pack_nonzero(float *to, const float *x, const uint8_t *bits, size_t n)
     return count;
 }
 
-/* The last items are read from a copy with room behind it. */
+/* The last items are read from a copy with room after it. */
 static void
 unpack_nonzero(float *to, const float *from, size_t count, const uint8_t *bits,
                size_t n)
@@ -94,7 +94,8 @@ unpack_nonzero(float *to, const float *from, size_t count, const uint8_t *bits,
         to[i] = bits[i / 8] >> i % 8 & 1 ? next[used++] : 0.0f;
 }
 
-/* The smallest number of full precision is as good as zero, but is none. */
+/* The smallest number of full precision has the effect of zero, but is not
+ * zero. */
 VF_WORD void
 raise_step(const void *what, size_t i, size_t lanes)
 {

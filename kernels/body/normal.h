@@ -1,8 +1,9 @@
-/* normal.h - normal numbers out of random words (Box & Muller 1958).
+/* normal.h - kernel that draws numbers of the normal distribution.
  *
- * Columns 4k to 4k + 3 of a row come from the Philox block with counter {row,
- * k, 0, 0}: words 0 and 1 give the first two, 2 and 3 the others. Products and
- * sums stay unfused: all instruction sets give the same bits.
+ * The method is that of Box & Muller 1958. Columns 4k to 4k + 3 of a row come
+ * from the Philox block with counter {row, k, 0, 0}: words 0 and 1 give the
+ * first two, 2 and 3 the others. Products and sums stay unfused: all
+ * instruction sets give the same bits.
  * SPDX-License-Identifier: Apache-2.0 */
 
 /* Columns of one vector of counters: 4 a lane. */
@@ -10,7 +11,7 @@
 
 /* -2 log u for u in [2^-24, 1]: u = 2^e f, f from sqrt(1/2) to sqrt(2), and
  * log f = y + y^2 p(y) with y = f - 1. p was found by interpolation at
- * Chebyshev's nodes: log f is then within 4e-7 of itself. */
+ * Chebyshev's nodes: log f then has a relative error below 4e-7. */
 VF_WORD vf_t
 minus_two_log(vf_t u)
 {
@@ -31,10 +32,11 @@ minus_two_log(vf_t u)
     return vf_mul(log, vf_set(-2.0f));
 }
 
-/* Two random words become two normal numbers. The angle is the second word as
- * a part of a turn: the nearest quarter says which of sine and cosine is which
- * and their signs, and r in [-1/2, 1/2] is what is left, in quarters. Their
- * polynomials were found like that of the logarithm, and are within 6e-8. */
+/* Turns two random words into two normal numbers. The angle is the second word
+ * as a fraction of a turn: the nearest quarter determines the order of sine and
+ * cosine and their signs, and r in [-1/2, 1/2] is the remainder, in quarters.
+ * Their polynomials were found like that of the logarithm, and are within
+ * 6e-8. */
 VF_WORD void
 normal_pair(vi_t *first, vi_t *second, vf_t deviation)
 {
@@ -62,7 +64,7 @@ normal_pair(vi_t *first, vi_t *second, vf_t deviation)
 }
 
 /* chains * NORMAL_COLUMNS numbers, from block `block` on; `chains` is a
- * constant where this is called. */
+ * constant in each call. */
 VF_WORD void
 normal_part(float *x, size_t chains, uint32_t row, uint32_t block,
             vf_t deviation, const noise_source_t *source)

@@ -1,4 +1,4 @@
-/* optimizer.h - one step of an optimizer on one row of weights.
+/* optimizer.h - kernels for one step of an optimizer on one row of weights.
  *
  * Adam: Kingma & Ba 2015, Algorithm 1; weight decay: Loshchilov & Hutter 2019,
  * Algorithm 2. Products and sums stay unfused, so that all instruction sets
@@ -66,7 +66,7 @@ adagrad_step(const void *what, size_t i, size_t lanes)
     vf_store_n(job->w + i, vf_sub(old, change), lanes);
 }
 
-/* Row-wise Adagrad: the accumulator, and so the divisor, is one a row. */
+/* Row-wise Adagrad: one accumulator, and so one divisor, for each row. */
 static void
 adagrad_row(float *w, const float *g, size_t n, float rate, float accumulator,
             float eps)
@@ -76,7 +76,7 @@ adagrad_row(float *w, const float *g, size_t n, float rate, float accumulator,
     vf_each(adagrad_step, &job, w, n);
 }
 
-/* The mean of the squares of `columns` numbers, at most 8, in one order. */
+/* The mean of the squares of `columns` numbers, at most 8, in a fixed order. */
 VF_WORD float
 mean_square(const float *g, size_t columns)
 {
@@ -126,8 +126,9 @@ step_groups(float *w, const float *step, const float *g, size_t count)
 #endif
 }
 
-/* Adagrad with a sum every 8 columns. Sums first, then all their roots at once,
- * then the weights: a root takes as long as a vector of them. */
+/* Adagrad with an accumulator for every 8 columns. Sums first, then all their
+ * roots at once, then the weights: one root takes as long as a vector of
+ * them. */
 static void
 adagrad_columns(float *w, float *sum, const float *g, size_t n, float rate,
                 float eps)

@@ -1,12 +1,12 @@
-/* quantize.h - rows of floats as 8 or 4 bits an element, rounded at random.
+/* quantize.h - kernels that code floats as 8 or 4 bits each, rounded at random.
  *
- * An element's steps are x / scale, moved above zero so that cutting off the
- * fraction rounds down: floor(x / scale + u), u uniform below 1, is unbiased
- * (Alistarh et al. 2017, QSGD, section 3.1). Products and sums stay unfused:
- * all instruction sets give the same bits. The bits of u are those of noise.h.
+ * An element's steps are x / scale, shifted above zero so that truncation
+ * rounds down: floor(x / scale + u), u uniform below 1, is unbiased (Alistarh
+ * et al. 2017, QSGD, section 3.1). Products and sums stay unfused: all
+ * instruction sets give the same bits. The bits of u are those of noise.h.
  * SPDX-License-Identifier: Apache-2.0 */
 
-/* As integers, magnitudes order themselves: finite, infinite, NaN. */
+/* As integers, magnitudes are in order: finite, infinite, NaN. */
 static float
 greatest_abs(const float *x, size_t n)
 {

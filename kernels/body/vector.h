@@ -1,5 +1,4 @@
-/* vector.h - elementwise sums and products of rows of floats.
- *
+/* vector.h - kernels for elementwise sums and products of rows, and for sums.
  * SPDX-License-Identifier: Apache-2.0 */
 
 /* Four sums hide the latency of the additions. */
@@ -22,7 +21,7 @@ dot(const float *a, const float *b, size_t n)
     return vf_sum(vf_add(vf_add(s0, s1), vf_add(s2, s3)));
 }
 
-/* A row that is made of others, and a number. */
+/* A row that is computed from others and a number. */
 typedef struct row_job {
     float *out;
     const float *a, *b;
@@ -136,9 +135,9 @@ finite_all(const float *x, size_t n)
            0.0f;
 }
 
-/* A float lane takes at most 32 squares before it goes to the double: each
- * lane's error is then at most 33 rounding units, and the lanes add five. Two
- * sums hide some of the latency. */
+/* A float lane adds at most 32 squares before they are added to the double:
+ * each lane's error is then at most 33 rounding units, and adding the lanes
+ * five more. Two sums hide some of the latency. */
 static double
 sum_squares(const float *x, size_t n)
 {

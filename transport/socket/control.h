@@ -1,8 +1,8 @@
 /* control.h - the connection between the coordinator of a run and its members.
  *
- *   member a  DEALER ─┐
- *   member b  DEALER ─┼─▶ ROUTER  coordinator
- *   member c  DEALER ─┘
+ *     member a  DEALER ─┐
+ *     member b  DEALER ─┼─▶ ROUTER  coordinator
+ *     member c  DEALER ─┘
  *
  * Members connect and need not be reachable, so that a machine behind a NAT may
  * be one. A connection carries messages of one frame both ways, in order; a

@@ -1,7 +1,7 @@
-/* actor.h - how a kind of actor is declared, and what an actor can do.
+/* actor.h - declares kinds of actors, and the functions that an actor may call.
  *
  * One actor is one thread with one inbox and private state. It shares no
- * mutable memory with anybody; what others need, it sends. A kind is one const
+ * mutable memory with others; data that they need is sent. A kind is one const
  * table: options, handlers, timers, the messages it sends. The runtime waits,
  * finds the handler, counts and reports; a kind never polls, sleeps, locks,
  * spawns or reads a clock.
@@ -26,13 +26,13 @@ extern "C" {
 
 typedef struct skn_actor skn_actor_t;
 
-/* An option of a kind, or of a part of a config: the source of checking, of
- * defaults, of `skein actors`, of the config reference and the JSON schema. */
+/* An option of a kind, or of a part of a config: used for checking, for
+ * defaults, by `skein actors`, for the config reference and the JSON schema. */
 typedef enum skn_option_type {
     SKN_OPTION_BOOL,
     SKN_OPTION_INT,   /* signed 64 bits, within [min, max] */
     SKN_OPTION_REAL,  /* double, within [min, max] */
-    SKN_OPTION_TEXT,  /* any text of up to max bytes; 0: of 4095 */
+    SKN_OPTION_TEXT,  /* any text of up to max bytes; 0: up to 4095 */
     SKN_OPTION_PATH,  /* text; relative paths start at the config's folder */
     SKN_OPTION_CHOICE /* one of `choices`, separated by '|' */
 } skn_option_type_t;
@@ -40,20 +40,21 @@ typedef enum skn_option_type {
 typedef struct skn_option {
     const char *name;
     skn_option_type_t type;
-    const char *fallback; /* as it would stand in YAML; NULL: required */
+    const char *fallback; /* as written in YAML; NULL: required */
     double min, max;
     const char *choices;
     const char *help;
 } skn_option_t;
 
 /* Handles one message. `message` is the struct of the handler's schema, read
- * only, and belongs to the runtime unless skn_message_keep is called. A status
- * other than SKN_OK goes to the supervisor. */
+ * only, and belongs to the runtime unless skn_message_keep is called. After a
+ * status other than SKN_OK the actor is restarted if its kind allows it
+ * (`restarts`); otherwise the run fails. */
 typedef skn_status_t skn_handle_t(skn_actor_t *actor, void *state,
                                   const void *message, skn_error_t *error);
 
-/* Adds `part` into `sum` (both structs of the schema); used by `reduce` pipes
- * in the order of the senders, so the result has the same bits every time. */
+/* Adds `part` to `sum` (both structs of the schema); used by `reduce` pipes in
+ * the order of the senders, so that the result has the same bits every time. */
 typedef skn_status_t skn_combine_t(void *sum, const void *part,
                                    skn_error_t *error);
 
@@ -65,25 +66,25 @@ typedef struct skn_handler {
 
 typedef struct skn_timer {
     const char *name;     /* NULL ends the table */
-    uint32_t interval_ms; /* 0: once, when skn_actor_alarm has asked for it */
+    uint32_t interval_ms; /* 0: once, at the time set by skn_actor_alarm */
     skn_status_t (*fire)(skn_actor_t *actor, void *state, skn_error_t *error);
 } skn_timer_t;
 
-/* What a pipe that gathers hands to its handler, in place of the single
+/* The argument of a handler for a pipe that gathers, in place of the single
  * message: one part of each sender, in the order of the senders in the
  * topology. */
 typedef struct skn_parts {
     const void *const *at;
     size_t count;
-    /* Where skn_parts_refuse notes a place; NULL: nobody wants to know. */
+    /* Set by skn_parts_refuse to the index of a part; NULL: not needed. */
     size_t *refused;
-    /* `collect: parts`: at[0] alone, from sender `place` of so many, as soon
-     * as it has come; whether a sender repeats itself is not looked at. */
+    /* `collect: parts`: at[0] alone, from sender `place` of `senders`, as soon
+     * as it has arrived; repeated parts of a sender are not detected. */
     uint32_t place, senders;
 } skn_parts_t;
 
-/* The handler is about to fail because of the part at `place`: the runtime
- * adds the name of its sender to the sentence. */
+/* The handler is about to fail because of the part at `place`: the runtime adds
+ * the name of its sender to the sentence. */
 static inline void
 skn_parts_refuse(const skn_parts_t *parts, size_t place)
 {
@@ -102,53 +103,55 @@ typedef struct skn_kind {
     const skn_schema_t *const *sends; /* ends with NULL, or NULL */
     /* The messages whose handlers take parts (skn_parts_t): their pipes must
      * gather, and no other pipe into the kind may. Ends with NULL; NULL: not
-     * said, and what a topology says is believed. */
+     * declared, and a topology is not checked for it. */
     const skn_schema_t *const *gathers;
     const skn_timer_t *timers; /* ends with a NULL name, or NULL */
-    /* Validate options, allocate. Nothing can be sent yet. May be NULL. */
+    /* Validates options and allocates. Nothing can be sent yet. May be NULL. */
     skn_status_t (*open)(skn_actor_t *, void *state, skn_error_t *);
-    /* All actors are ready: send the first messages. May be NULL. */
+    /* All actors are ready: sends the first messages. May be NULL. */
     skn_status_t (*start)(skn_actor_t *, void *state, skn_error_t *);
-    /* Makes messages out of nothing: called while no message is waiting and
+    /* Makes messages of its own accord: called while no message is waiting and
      * no outbox is full, until skn_actor_finish or skn_actor_rest. */
     skn_status_t (*produce)(skn_actor_t *, void *state, skn_error_t *);
-    /* No more work will come, only answers (`peer`) to what was sent: send what
-     * is left. May be NULL. */
+    /* No more work will arrive, only answers (`peer`) to messages sent: sends
+     * its remaining messages. May be NULL. */
     skn_status_t (*drain)(skn_actor_t *, void *state, skn_error_t *);
-    /* The run was broken off, and this actor has not failed: writes what it
-     * owns as it is (formats/checkpoint/cut.h). All actors have left their
-     * handlers, and those without this are closed; on the host's thread. Only
-     * where the host asks for it. May be NULL. */
+    /* The run broke off, and this actor has not failed: writes its state as it
+     * is into a cut (formats/checkpoint/cut.h). All actors have left their
+     * handlers, and those without this hook are closed; called on the host's
+     * thread, and only if the host requests it. May be NULL. */
     skn_status_t (*cut)(skn_actor_t *, void *state, struct skn_cut_writer *,
                         skn_error_t *);
-    /* Frees what open made; also after a failed open. All actors have left
-     * their handlers by then, and none takes a message more. May be NULL. */
+    /* Frees what open allocated; also called after a failed open. All actors
+     * have left their handlers by then, and none takes another message. May be
+     * NULL. */
     void (*close)(skn_actor_t *, void *state);
-    /* Limits what is in flight behind it, and ends by its own word
-     * (skn_actor_finish). Every cycle of pipes must pass through a gate; its
-     * option `window`, if it has one, is the credit that the cycle needs. */
+    /* A gate limits the batches in flight behind it, and ends by its own
+     * decision (skn_actor_finish). Every cycle of pipes must pass through a
+     * gate; its option `window`, if it has one, is the credit that the cycle
+     * needs. */
     bool gate;
-    /* Messages without which it would wait for ever (ends with NULL, or NULL;
-     * at most 31, all of them in `handlers`): a topology must have a pipe to
-     * it for each. */
+    /* Messages without which it would wait forever (ends with NULL, or NULL; at
+     * most 31, all of them in `handlers`): a topology must have a pipe to it
+     * for each. */
     const skn_schema_t *const *needs;
-    bool computes; /* wants a processing unit of its own */
-    bool restarts; /* has no state worth keeping: a failed handler is followed
-                     * by close and open, within the restart budget */
+    bool computes; /* should have a core or hardware thread of its own */
+    bool restarts; /* has no state worth keeping: after a failed handler it is
+                    * closed and opened again, within the restart budget */
 } skn_kind_t;
 
-/* --- what an actor knows of itself ------------------------------------- */
+/* --- what an actor knows about itself ---------------------------------- */
 
-/* Its name in the topology ("output.3"), and its place among those of its
- * kind with the same stem ("output.*"): 3, and how many there are. */
+/* Its name in the topology ("output.3"); its index among the actors of its kind
+ * with the same stem ("output.*"): 3; and their number. */
 SKN_API const char *skn_actor_name(const skn_actor_t *actor);
 SKN_API uint32_t skn_actor_index(const skn_actor_t *actor);
 SKN_API uint32_t skn_actor_peers(const skn_actor_t *actor);
 
-/* Its options, checked against the kind's table: `name` must stand in it, with
- * the type asked for. Text (also of a path and a choice) lives as long as the
- * actor. Otherwise the answer is false, 0 or "", and the actor fails with
- * SKN_USAGE after the hook or handler that asked. */
+/* Its options, checked against the kind's table: `name` must be in it, with the
+ * type of the function. Text (also of a path and a choice) lives as long as the
+ * actor. Otherwise the result is false, 0 or "", and the actor fails with
+ * SKN_USAGE after the hook or handler that called it. */
 SKN_API bool skn_actor_option_bool(const skn_actor_t *actor, const char *name);
 SKN_API int64_t skn_actor_option_int(const skn_actor_t *actor,
                                      const char *name);
@@ -157,21 +160,22 @@ SKN_API double skn_actor_option_real(const skn_actor_t *actor,
 SKN_API const char *skn_actor_option_text(const skn_actor_t *actor,
                                           const char *name);
 
-/* When the message in hand was taken from the inbox: CLOCK_MONOTONIC. */
+/* When the current message was taken from the inbox: CLOCK_MONOTONIC. */
 SKN_API uint64_t skn_actor_time_ns(const skn_actor_t *actor);
 
-/* Lets timer `number` of the kind's table, whose interval is 0, fire once at
- * `due_ns` of that clock or soon after (timers are a millisecond's work), in
- * place of what was asked for before; UINT64_MAX: not at all. Where the kind
+/* Sets timer `number` of the kind's table, whose interval is 0, to fire once at
+ * `due_ns` of that clock or soon after (timers have a resolution of a
+ * millisecond); replaces the time set before; UINT64_MAX: never. If the kind
  * has no such timer the actor fails with SKN_USAGE, as above. */
 SKN_API void skn_actor_alarm(skn_actor_t *actor, uint32_t number,
                              uint64_t due_ns);
 
-/* Of a pipe with `collect: parts`, which the runtime puts nothing together of:
- * the actor can do nothing without the parts of `batch` that are not here[],
- * one flag for each of the pipe's senders, in order. It is told for whom an
- * actor waits for long, and one that is to stop gives up. Until it is said
- * anew; `senders` 0: it waits for nobody. */
+/* Declares that the actor is blocked on the parts of `batch` for which here[]
+ * is false, one flag for each sender of the pipe, in order. For pipes with
+ * `collect: parts`, which the runtime does not assemble. The runtime reports
+ * the senders of missing parts after a long wait, and an actor that is to stop
+ * no longer waits. Valid until the next call; `senders` 0: it is not
+ * blocked. */
 SKN_API void skn_actor_awaits(skn_actor_t *actor, const skn_schema_t *schema,
                               uint64_t batch, const bool *here,
                               uint32_t senders);
@@ -179,17 +183,17 @@ SKN_API void skn_actor_awaits(skn_actor_t *actor, const skn_schema_t *schema,
 /* --- sending: never blocks --------------------------------------------- */
 
 /* A message of `schema`, zeroed, whose runs have room for counts[k] items (one
- * count a run, bytes or string field, in the order of the fields; NULL if it
- * has none). Fill it, then post it or drop it. From the actor's own pool.
- * NULL and a filled `error` when memory is short or a count is over its limit.
- * Run fields are set to the room: lower .count to send less. */
+ * count for each run, bytes or string field, in the order of the fields; NULL
+ * if it has none). Fill it, then post it or drop it. It is from the actor's own
+ * pool. NULL and a filled `error` when memory is short or a count is over its
+ * limit. Run fields are set to the room: lower .count to send less. */
 SKN_API void *skn_actor_message(skn_actor_t *actor, const skn_schema_t *schema,
                                 const size_t *counts, skn_error_t *error);
 
 /* Posts a message made by skn_actor_message, or kept, on the actor's pipe for
- * its schema. The message is given away, also on failure. Without credit it
- * waits in the outbox, and the actor takes no new work until there is room.
- * A message that the topology sends nowhere is dropped and counted. */
+ * its schema. The runtime takes the message over, also on failure. Without
+ * credit it waits in the outbox, and the actor takes no new work until there is
+ * room. A message without a pipe in the topology is dropped and counted. */
 SKN_API skn_status_t skn_actor_post(skn_actor_t *actor, const void *message,
                                     skn_error_t *error);
 
@@ -207,12 +211,14 @@ SKN_API uint32_t skn_actor_receivers(const skn_actor_t *actor,
 SKN_API const void *skn_message_keep(const void *message);
 SKN_API void skn_message_drop(const void *message);
 
-/* The produce hook has nothing to do until the next message comes. */
+/* The produce hook has nothing to do until the next message arrives. */
 SKN_API void skn_actor_rest(skn_actor_t *actor);
-/* The produce hook has nothing to do ever again: the actor's pipes end. */
+/* The produce hook will never have anything to do again: the actor's pipes
+ * end. */
 SKN_API void skn_actor_finish(skn_actor_t *actor);
 
-/* Asks the runtime for a `skn_clock` message, which comes through the inbox. */
+/* Requests a `skn_clock` message from the runtime, which arrives in the
+ * inbox. */
 SKN_API skn_status_t skn_actor_ask_clock(skn_actor_t *actor, uint64_t tag,
                                          skn_error_t *error);
 #define SKN_FIELDS_clock(F, M)                                                 \
@@ -226,19 +232,20 @@ SKN_MESSAGE_STRUCT(skn_clock, SKN_FIELDS_clock)
 SKN_API extern const skn_schema_t skn_clock_schema;
 
 /* Sends the host of the topology an event: one JSON object on one line of at
- * most SKN_EVENT_BYTES_MAX bytes with its NUL, which skn_topology_event hands
- * out in order. Numbers are in C form whatever the locale. SKN_USAGE for any
- * other text, which is not sent. While the host has not read the last
- * SKN_EVENTS_MAX events, an actor that has sent one takes no new work. */
+ * most SKN_EVENT_BYTES_MAX bytes with its NUL, which skn_topology_event returns
+ * in order. Numbers are in C form in any locale. SKN_USAGE for any other text,
+ * which is not sent. While the host has not read the last SKN_EVENTS_MAX
+ * events, an actor that has sent one takes no new work. */
 SKN_API __attribute__((format(printf, 3, 4))) skn_status_t skn_actor_tell(
     skn_actor_t *actor, skn_error_t *error, const char *format, ...);
 
-/* Whether the host asked the run to stop soon (SIGINT, skn_topology_stop). */
+/* Whether the host requested that the run stop soon (SIGINT,
+ * skn_topology_stop). */
 SKN_API bool skn_actor_stop_wanted(const skn_actor_t *actor);
 
 /* --- plug-ins ----------------------------------------------------------- */
 
-/* A shared library that brings kinds exports this one symbol. */
+/* A shared library with kinds of actors exports this one symbol. */
 typedef struct skn_plugin {
     uint32_t version;               /* SKN_PLUGIN_VERSION */
     const skn_kind_t *const *kinds; /* ends with NULL */

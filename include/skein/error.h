@@ -1,7 +1,7 @@
-/* error.h - how a function of Skein says that something went wrong.
+/* error.h - a status and a sentence: how functions of Skein report errors.
  *
- * A status, and one sentence made where the fact is known: what, where, and
- * what to do. Every folder may include it.
+ * The sentence is made where the fact is known: the fault, its place, and the
+ * remedy. Every folder may include this header.
  * SPDX-License-Identifier: Apache-2.0 */
 #ifndef SKEIN_ERROR_H
 #define SKEIN_ERROR_H
@@ -11,8 +11,9 @@
 
 #include "skein/text.h"
 
-/* S(NAME, exit code of the command line, what it means). The codes are those
- * of sysexits.h; 79 lies behind its end, for what it has no word for. */
+/* S(NAME, exit code of the command line, meaning). The codes are those of
+ * sysexits.h, except 79, which is ours: sysexits.h has no code for
+ * divergence. */
 #define SKN_STATUSES(S)                                                        \
     S(OK, 0, "ok")                                                             \
     S(USAGE, 64, "the command was called wrongly")                             \
@@ -40,8 +41,8 @@ typedef enum skn_status {
 #define SKN_ERROR_TEXT_BYTES 512
 #define SKN_ERROR_HINT_BYTES 256
 
-/* Caller's memory; { 0 } is "no error". `hint` may be empty: it is what the
- * user can do about it, apart from `text` so that tools can show both. */
+/* Caller's memory; { 0 } is "no error". `hint` may be empty: it is the remedy
+ * for the user, apart from `text` so that tools can show both. */
 typedef struct skn_error {
     skn_status_t status;
     char text[SKN_ERROR_TEXT_BYTES];
@@ -60,7 +61,7 @@ skn_status_exit_code(skn_status_t status)
     return status < SKN_STATUS_COUNT ? codes[status] : 70;
 }
 
-/* What `status` means, in a few words; static storage. */
+/* The meaning of `status`, in a few words; static storage. */
 static inline const char *
 skn_status_text(skn_status_t status)
 {
@@ -78,8 +79,8 @@ extern "C" {
 
 /* Writes a sentence as skn_fail() does into `text`, of `text_bytes` (at least
  * 16): control characters as \n, \t, \x1b and so on, since a path or a word of
- * a file may have them and a sentence is one line. Of one that is too long the
- * middle is left out: its end says why. Any thread. */
+ * a file may have them and a sentence is one line. If it is too long its middle
+ * is left out: its end has the reason. Any thread. */
 SKN_API __attribute__((format(printf, 3, 0))) void skn_error_write(
     char *text, size_t text_bytes, const char *format, va_list arguments);
 
@@ -103,7 +104,7 @@ skn_fail(skn_error_t *error, skn_status_t status, const char *format, ...)
     return status;
 }
 
-/* Adds to a filled `error` what the user can do. Returns its status. */
+/* Adds the remedy for the user to a filled `error`. Returns its status. */
 __attribute__((format(printf, 3, 4))) static inline skn_status_t
 skn_fail_hint(skn_error_t *error, skn_status_t status, const char *format, ...)
 {

@@ -7,17 +7,17 @@
 
 #include <stdint.h>
 
-/* Rows of one layer, and labels. Wide gathers read indices as signed. */
+/* Rows of one layer, and labels. Gather instructions read indices as signed. */
 #define SKN_UNIT_MAX ((uint32_t)INT32_MAX)
 /* Features and labels of one line of a data file. A line of a million
  * features is a mistake; the largest published set has about 10,000. */
 #define SKN_LINE_ITEMS_MAX (1u << 20)
 /* Bytes of one line of a data file: SKN_LINE_ITEMS_MAX items of 32 bytes. */
 #define SKN_LINE_BYTES_MAX (1u << 25)
-/* Points of a data file. A label stands at most once in a point, so that its
+/* Points of a data file. A label occurs at most once in a point, so that its
  * frequency fits into 32 bits; the largest published set has 2 million. */
 #define SKN_POINTS_MAX UINT32_MAX
-/* Samples of one batch. Activations of a batch must stay in a cache or two. */
+/* Samples of one batch. Activations of a batch must fit in a cache or two. */
 #define SKN_BATCH_ROWS_MAX (1u << 16)
 /* Networks of an ensemble; trees of a ranker. */
 #define SKN_ENSEMBLE_MAX 16u
@@ -31,34 +31,37 @@
 #define SKN_SHARD_MAX 1024u
 #define SKN_ACTORS_MAX 4096u
 #define SKN_PIPES_MAX 16384u
-/* Nodes of a run: a file lists them by hand, and each has a link to each. */
+/* Nodes of a run: the user lists them in a file, and each has a link to
+ * each. */
 #define SKN_CLUSTER_NODES_MAX 64u
-/* Window of a run: staleness grows with it; 8 is already plenty. */
+/* Window of a run: staleness grows with it; 8 is already ample. */
 #define SKN_WINDOW_MAX 64u
-/* Batches that are issued and not applied by all. An owner is at most a window
- * ahead of its own updates, and those wait for the forwards of a window less
- * one: with 2 windows less 1 a long way to an owner is hidden (source.c). */
+/* Batches that are issued and not yet applied by all owners. An owner is at
+ * most a window ahead of its own updates, and those wait for the forward passes
+ * of a window less one: 2 windows less 1 hide a long way to an owner
+ * (source.c). */
 #define SKN_ISSUED_MAX (2 * SKN_WINDOW_MAX - 1)
-/* ... and of which the gradient is to come: as many may trail. */
+/* Those, and as many again whose late gradients have not arrived yet. */
 #define SKN_PASSES_MAX (2 * SKN_ISSUED_MAX + 2)
 /* Credit of one pipe, in messages. */
 #define SKN_CREDIT_MAX 65536u
-/* Rows of a block, the unit of ownership, at most; and how many blocks a layer
- * has at least, if it has the rows. */
+/* The most rows of a block, the unit of ownership; and the least number of
+ * blocks of a layer, if it has that many rows. */
 #define SKN_BLOCK_ROWS_MAX 4096u
 #define SKN_BLOCKS_MIN 256u
 /* A string in a message, an option or a name. Paths are PATH_MAX = 4096. */
 #define SKN_TEXT_MAX 4096u
 #define SKN_NAME_MAX 64u
-/* Header of an encoded message: nothing of ours comes near. */
+/* Header of an encoded message: the built-in ones are far smaller. */
 #define SKN_HEADER_BYTES_MAX 65536u
 /* Nesting and nodes of a msgpack header, before msgpack-c sees it. */
 #define SKN_HEADER_DEPTH_MAX 8u
 #define SKN_HEADER_NODES_MAX 4096u
-/* One event, with its NUL: a host with so large a buffer can read them all. */
+/* One event, with its NUL: a host with a buffer of this size can read them
+ * all. */
 #define SKN_EVENT_BYTES_MAX 65536u
 /* Events that the host has not read, before actors that send more of them wait:
- * some MB of usual events; a host that reads is never so far behind. */
+ * some MB of typical events; a host that reads is never so far behind. */
 #define SKN_EVENTS_MAX 16384u
 /* Fields of one message. */
 #define SKN_FIELDS_MAX 32u

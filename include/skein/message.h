@@ -1,7 +1,7 @@
-/* message.h - how a message is declared: once, as a table of fields.
+/* message.h - declares a message once, as a table of fields.
  *
- * From the table come a struct, a schema, and through the schema (which
- * transport/message/schema.c walks) encode, decode, validate and print.
+ * The table generates a struct and a schema; encode, decode, validate and print
+ * follow the schema (transport/message/schema.c).
  *
  *     #define FIELDS_word(F, M)                                   \
  *         F(M, str, text,  64,         "one word")                \
@@ -9,7 +9,7 @@
  *     SKN_MESSAGE_STRUCT(word, FIELDS_word)           word_t
  *     SKN_MESSAGE_SCHEMA(word, "word", 1000, FIELDS_word, "a counted word")
  *                                                     word_schema
- * A schema can also say which runs shrink on their way over a link: see
+ * A schema can also list runs that links code in fewer bytes: see
  * SKN_MESSAGE_SCHEMA_CODED.
  * Header only: every folder may include it.
  * SPDX-License-Identifier: Apache-2.0 */
@@ -23,8 +23,8 @@
 /* Kinds of field. K(kind, C type, bytes an item of a run or 0, help).
  * Runs point at `count` items, 64-byte aligned, owned by the message.
  * A string is NUL-terminated UTF-8, owned by the message, never NULL.
- * A loan is an address in this process: it says whose turn it is to use a
- * piece of memory, and never leaves the node. */
+ * A loan is an address in this process: it passes the right to use a piece of
+ * memory, and never leaves the node. */
 #define SKN_FIELD_KINDS(K)                                                     \
     K(u32, uint32_t, 0, "unsigned, 32 bits")                                   \
     K(u64, uint64_t, 0, "unsigned, 64 bits")                                   \
@@ -75,7 +75,7 @@ SKN_FIELD_KINDS(K)
 #undef K
 
 /* `max` is the greatest value of a number, and the greatest count of a run, a
- * string (without its NUL) or bytes. It does not limit f64 and loan. */
+ * string (without its NUL) or bytes. f64 and loan have no limit. */
 typedef struct skn_field {
     const char *name;
     skn_field_kind_t kind;
@@ -84,8 +84,8 @@ typedef struct skn_field {
     const char *help;
 } skn_field_t;
 
-/* What a run holds, for the link that codes it: C(kind, kind of its field,
- * help). Only `values` lose anything, and only where a coding is asked for. */
+/* The contents of a run, for the link that codes it: C(kind, kind of its field,
+ * help). Only `values` lose precision, and only if a coding is requested. */
 #define SKN_CODED_KINDS(C)                                                     \
     C(values, f32s, "rows of numbers: a coding may round them")                \
     C(ascending, u32s, "numbers that mostly ascend: differences, or a bitmap") \
@@ -98,18 +98,18 @@ typedef enum skn_coded_kind {
     SKN_CODED_KIND_COUNT
 } skn_coded_kind_t;
 
-/* A run that a link may code. The rest is for `values`, and says where a row
- * ends: row r has lengths[r % lengths.count] items, or, where `lengths` is
- * NULL or an empty run, as many as the number `columns` says; with neither the
- * run is one row. Whole rows, or 1 to SKN_CODED_ROUNDS_MAX whole rounds
- * through `lengths`, fill a run that is not empty; a message where they do not
- * is refused at both ends of a link. */
+/* A run that a link may code. The other fields are for `values`, and define the
+ * rows: row r has lengths[r % lengths.count] items, or, if `lengths` is NULL or
+ * an empty run, as many as the number `columns`; with neither the run is one
+ * row. A run that is not empty must have whole rows, or 1 to
+ * SKN_CODED_ROUNDS_MAX whole rounds through `lengths`; otherwise both ends of a
+ * link refuse the message. */
 typedef struct skn_coded_field {
     const char *name; /* of the field */
     skn_coded_kind_t kind;
     const char *columns; /* a field of kind u32, or NULL */
     const char *lengths; /* a field of kind u32s, or NULL */
-    bool sparse;         /* many are zero: left out. No other value becomes 0 */
+    bool sparse;         /* many items are 0: left out. No others become 0 */
 } skn_coded_field_t;
 
 typedef struct skn_schema {

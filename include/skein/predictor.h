@@ -1,15 +1,15 @@
-/* predictor.h - uses a trained model: the best labels of points.
+/* predictor.h - loads a trained model and ranks the labels of points.
  *
  *     skn_predictor_t *predictor = skn_predictor_open("runs/x", &error);
  *     skn_points_t points = { 1, offset, feature, value };
  *     status = skn_predictor_best(predictor, &points, 5, label, score, &error);
  *     skn_predictor_close(&predictor);
  *
- * (`skn_model_t` is the model *file*; a predictor is what came out of it.)
- * Only weights are loaded, no moments. Every label is looked at, so the answer
- * is exact, unless skn_predictor_index has built an index. After that a
- * predictor does not change: any number of threads may ask it at once; each
- * call has memory of its own.
+ * (`skn_model_t` is the model *file*; a predictor is the trained result.) Only
+ * weights are loaded, no moments. Every label is scored, so that the result is
+ * exact, unless skn_predictor_index has built an index. After that a predictor
+ * does not change: any number of threads may use it at once; each call has
+ * memory of its own.
  * SPDX-License-Identifier: Apache-2.0 */
 #ifndef SKEIN_PREDICTOR_H
 #define SKEIN_PREDICTOR_H
@@ -22,29 +22,30 @@ extern "C" {
 
 typedef struct skn_predictor skn_predictor_t;
 
-/* Most labels that one point is asked for. */
+/* The most labels that can be requested for one point. */
 #define SKN_PREDICTOR_LABELS_MAX 128u
 
-/* Opens a model that was trained: a run folder (its `best` checkpoint if it
- * has one, else the newest that is whole) or one checkpoint, which must still
- * lie in its run folder, where the config is. Of a run on several nodes the
- * folders of the nodes are read together, in place: `path` is the folder that
- * holds them, or any one of them. Of a run whose networks are not joined yet
- * one network is opened, and the warning says which. NULL and SKN_NO_INPUT
- * (also for parts that are missing: which folder lacks what), SKN_BAD_DATA
- * (also for weights that do not fit the config), SKN_NO_MEMORY (with the
- * numbers, before it is taken). */
+/* Opens a model that was trained: a run folder (its `best` checkpoint if it has
+ * one, else the newest that is whole) or one checkpoint, which must still be in
+ * its run folder, where the config is. For a run on several nodes the folders
+ * of the nodes are read together, in place: `path` is the folder that holds
+ * them, or any one of them. For a run whose networks are not joined yet one
+ * network is opened, and the warning names it. NULL and SKN_NO_INPUT (also for
+ * missing parts, naming the folder and the part), SKN_BAD_DATA (also for
+ * weights that do not fit the config), SKN_NO_MEMORY (with the numbers, before
+ * it is allocated). */
 SKN_API skn_predictor_t *skn_predictor_open(const char *path,
                                             skn_error_t *error);
-/* Frees, sets *predictor to NULL, which it may be. No thread may ask it. */
+/* Frees, sets *predictor to NULL, which it may be already. No thread may be
+ * using it. */
 SKN_API void skn_predictor_close(skn_predictor_t **predictor);
 
 /* Lives as long as the predictor. */
 typedef struct skn_predictor_info {
     const char *path;    /* of the checkpoint */
     const char *run_id;  /* 32 hex digits */
-    const char *warning; /* "", or newer checkpoints that were refused, or
-                          * what is unfinished about the run */
+    const char *warning; /* "", or newer checkpoints that were refused, or the
+                          * unfinished part of the run */
     const char *config;  /* the model file with every value, YAML */
     uint64_t batch;      /* trained batches */
     uint32_t feature_count, label_count;
@@ -53,75 +54,78 @@ typedef struct skn_predictor_info {
     bool softmax;    /* scores sum to 1 over all labels; else each is a
                       * probability by itself (one-vs-all) */
     bool normalizes; /* the values of a point are scaled to length 1 */
-    /* Of the index; 0: there is none, and answers are exact. */
+    /* Lists and probes of the index; 0: there is none, and results are
+     * exact. */
     uint32_t index_lists, index_probes;
-    /* Of the ranker (train.ranker_trees), which orders the thirty best labels
-     * of the network anew, and their probabilities; others come behind them,
-     * at most as probable as the last of them. 0: there is none. */
+    /* Weights of the ranker (train.ranker_trees), which reorders the thirty
+     * best labels of the network and recomputes their probabilities; other
+     * labels follow them, at most as probable as the last of them. 0: there is
+     * none. */
     uint64_t ranker_weights;
 } skn_predictor_info_t;
 
 SKN_API const skn_predictor_info_t *skn_predictor_info(
     const skn_predictor_t *predictor);
 
-/* Parts the labels into `lists` lists of similar ones (k-means over the output
- * layer). From now on a point is ranked against the labels of the `probes`
- * lists that promise most, which is faster the more labels there are; some of
- * its best labels may be missed, and probabilities are shares of what was
- * looked at. More probes find more and take longer. 0 lists: 4 sqrt(labels); 0
- * probes: a twentieth of the lists. At most 128 probes. Takes seconds for 10^5
- * labels. No thread may ask the predictor meanwhile. SKN_USAGE for numbers out
- * of range; SKN_NO_MEMORY, after which the predictor is as before. */
+/* Divides the labels into `lists` lists of similar ones (k-means over the
+ * output layer). From now on a point is ranked against the labels of the
+ * `probes` most promising lists, which gains more the more labels there are;
+ * some of its best labels may be missed, and probabilities are shares of the
+ * labels scored. More probes find more and take longer. 0 lists: 4
+ * sqrt(labels); 0 probes: a twentieth of the lists. At most 128 probes. Takes
+ * seconds for 10^5 labels. No thread may use the predictor meanwhile. SKN_USAGE
+ * for numbers out of range; SKN_NO_MEMORY, after which the predictor is as
+ * before. */
 SKN_API skn_status_t skn_predictor_index(skn_predictor_t *predictor,
                                          uint32_t lists, uint32_t probes,
                                          skn_error_t *error);
 
 /* Points as sparse rows: point i has the features feature[offset[i]] to
- * feature[offset[i + 1] - 1] and the values beside them. Features may stand in
- * any order; the values of one that stands several times in a point are added
- * up, whatever their order, before anything else is done with them. Belongs to
- * the caller, and is only read. */
+ * feature[offset[i + 1] - 1] and the values beside them. Features may be in any
+ * order; the values of one that occurs several times in a point are added
+ * first, independent of their order. Belongs to the caller, and is only
+ * read. */
 typedef struct skn_points {
     size_t count;
-    const size_t *offset; /* [count + 1], from 0, never falling */
+    const size_t *offset; /* [count + 1], from 0, never decreasing */
     const uint32_t *feature;
     const float *value; /* finite */
 } skn_points_t;
 
 /* The k best labels of each point, best first (of equal ones the lower label):
- * label[i * k + r] and its probability score[i * k + r]. Where the model has
- * fewer than k labels the rest are UINT32_MAX and 0. 1 <= k <=
+ * label[i * k + r] and its probability score[i * k + r]. If the model has fewer
+ * than k labels the rest are UINT32_MAX and 0. 1 <= k <=
  * SKN_PREDICTOR_LABELS_MAX. The values are used as the model was trained:
  * scaled to length 1 first if info->normalizes. Fastest with some hundred
- * points a call; more than 256 are cut into such calls.
+ * points a call; more than 256 are split into such calls.
  *
  * Features that the model does not have (feature >= info->feature_count) are
  * left out, before values are scaled: a point of such features alone is a point
  * without features. skn_predictor_unknown counts them; skn_predictor_strict
  * makes them an error.
  *
- * SKN_BAD_DATA where a point cannot be answered: a value, a sum of values of
- * one feature, or a sum inside the network is not finite. `error` names the
- * first such point. All others are answered nevertheless; those that are not
- * have UINT32_MAX and NaN. So have all points where the offsets are wrong,
- * which is SKN_BAD_DATA, too. SKN_USAGE for a k out of range or a missing
- * argument; SKN_NO_MEMORY. After these two the answers mean nothing. */
+ * SKN_BAD_DATA if a point cannot be ranked: a value, a sum of values of one
+ * feature, or a sum inside the network is not finite. `error` names the first
+ * such point. All others are ranked nevertheless; those that are not have
+ * UINT32_MAX and NaN. So have all points if the offsets are wrong, which is
+ * SKN_BAD_DATA, too. SKN_USAGE for a k out of range or a missing argument;
+ * SKN_NO_MEMORY. After these two the results are undefined. */
 SKN_API skn_status_t skn_predictor_best(const skn_predictor_t *predictor,
                                         const skn_points_t *points, uint32_t k,
                                         uint32_t *label, float *score,
                                         skn_error_t *error);
 
-/* How many of the features of `points` the model does not have, repeated ones
- * counted each time. If there are any, *point and *feature are the first; both
- * may be NULL. 0 also for points that skn_predictor_best refuses for their
- * offsets. Any number of threads. */
+/* The number of features of `points` that the model does not have, repeated
+ * ones counted each time. If there are any, *point and *feature are set to the
+ * first; both may be NULL. 0 also for points that skn_predictor_best refuses
+ * for their offsets. Any number of threads. */
 SKN_API uint64_t skn_predictor_unknown(const skn_predictor_t *predictor,
                                        const skn_points_t *points,
                                        size_t *point, uint32_t *feature);
 
 /* From now on skn_predictor_best refuses points with features that the model
- * does not have (true), or leaves such features out (false, as at first). No
- * thread may ask the predictor meanwhile. */
+ * does not have (true), or leaves such features out (false, the default). No
+ * thread may use the predictor meanwhile. */
 SKN_API void skn_predictor_strict(skn_predictor_t *predictor, bool strict);
 
 #ifdef __cplusplus

@@ -1,10 +1,10 @@
-/* text.h - writes and reads numbers in C form, whatever locale the host chose.
+/* text.h - writes and reads numbers in C form in any locale of the host.
  *
  * In a program that has called setlocale(), printf() may write 0.5 as "0,5" and
- * strtod() may stop at the point. What Skein writes and reads is for machines,
- * so everything that holds a number with a point goes through these functions.
- * They change the locale of the calling thread for the length of the call only;
- * any thread may call them, while others call setlocale().
+ * strtod() may stop at the point. Skein's output and input are for machines, so
+ * that all numbers with a point go through these functions. They change the
+ * locale of the calling thread for the length of the call only; any thread may
+ * call them, while others call setlocale().
  * SPDX-License-Identifier: Apache-2.0 */
 #ifndef SKEIN_TEXT_H
 #define SKEIN_TEXT_H
@@ -19,7 +19,7 @@
 extern "C" {
 #endif
 
-/* As snprintf, vsnprintf, fprintf and vfprintf. */
+/* Like snprintf, vsnprintf, fprintf and vfprintf. */
 SKN_API __attribute__((format(printf, 3, 4))) int skn_text_write(
     char *text, size_t text_bytes, const char *format, ...);
 SKN_API __attribute__((format(printf, 3, 0))) int skn_text_write_list(
@@ -29,8 +29,8 @@ SKN_API __attribute__((format(printf, 2, 3))) int skn_text_print(
 SKN_API __attribute__((format(printf, 2, 0))) int skn_text_print_list(
     FILE *file, const char *format, va_list arguments);
 
-/* As strtod: the number at the start of `text`; *end (`end` may be NULL) is set
- * to the first byte that does not belong to it, `text` itself for none. */
+/* Like strtod: the number at the start of `text`; *end (`end` may be NULL) is
+ * set to the first byte after it, `text` itself if there is none. */
 SKN_API double skn_text_real(const char *text, char **end);
 
 #ifdef __cplusplus

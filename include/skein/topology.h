@@ -1,6 +1,6 @@
 /* topology.h - loads a topology, starts its actors, and follows the run.
  *
- * A host program owns the process: Skein takes no signal unless it is asked to
+ * A host program owns the process: Skein handles no signal unless requested
  * (skn_report_crashes), writes to no stream, and uses the host's ZeroMQ context
  * if it gives one.
  *
@@ -11,10 +11,10 @@
  *     status = skn_topology_wait(topology, &e);
  *     skn_topology_destroy(&topology);
  * A topology is for one thread at a time, except skn_topology_stop; several
- * topologies of a process do not know of each other. In a child that fork()
- * made, the threads of a topology that was started before are missing: there it
- * can only be destroyed. A NULL where none is allowed is SKN_USAGE (or, of a
- * function that returns no status, nothing happens).
+ * topologies of a process are independent. In a child that fork() made, the
+ * threads of a topology that was started before are missing: there it can only
+ * be destroyed. A NULL where none is allowed is SKN_USAGE (a function that
+ * returns no status then does nothing).
  * SPDX-License-Identifier: Apache-2.0 */
 #ifndef SKEIN_TOPOLOGY_H
 #define SKEIN_TOPOLOGY_H
@@ -29,15 +29,15 @@ extern "C" {
 
 typedef struct skn_topology skn_topology_t;
 
-/* Parses and checks `yaml`; `name` stands in errors as the file's name (NULL:
+/* Parses and checks `yaml`; `name` is used as the file's name in errors (NULL:
  * "topology"), and relative paths start at its folder. `kinds` (may be NULL)
- * are the host's own actor kinds, ending with NULL, beside the built-in ones
- * and those of the topology's plug-ins. NULL and a filled `error` if it is
+ * are the host's own actor kinds, ending with NULL, in addition to the built-in
+ * ones and those of the topology's plug-ins. NULL and a filled `error` if it is
  * refused. */
 SKN_API skn_topology_t *skn_topology_new(const char *yaml, const char *name,
                                          const skn_kind_t *const *kinds,
                                          skn_error_t *error);
-/* Ends what still runs: actors leave after the handler that they are in, and
+/* Ends a run that has not ended: actors leave after their current handler, and
  * messages that wait between them are dropped (skn_topology_stop, then
  * skn_topology_wait, is the end that loses nothing). Frees, sets *topology to
  * NULL. */
@@ -46,88 +46,89 @@ SKN_API void skn_topology_destroy(skn_topology_t **topology);
 typedef struct skn_start_options {
     void *zmq_context;        /* the host's own; NULL: one is made */
     const char *trace_path;   /* Chrome trace written at the end; NULL: none */
-    uint64_t trace_origin_ns; /* of the monotonic clock: the trace's times
-                               * count from there; 0: from the start */
+    uint64_t trace_origin_ns; /* zero of the trace's times on the monotonic
+                               * clock; 0: the start */
     bool wire;       /* in-process pipes go through encode and decode */
-    bool no_binding; /* leave the threads where the system puts them */
+    bool no_binding; /* do not bind threads to cores */
     /* For a topology with several nodes; each is a process of its own. */
-    uint32_t node;        /* which of its nodes this is, by its place */
+    uint32_t node;        /* the index of the node that this process is */
     const char *run_id;   /* 32 hex digits; NULL: drawn by the first node, and
-                           * the others' is that of the first */
-    uint32_t wait_s;      /* for the other nodes before giving up; 0: 120 */
+                           * adopted from it by the others */
+    uint32_t wait_s;      /* to wait for the other nodes; 0: 120 */
     uint64_t config_hash; /* must be the same on all nodes; 0: computed from
                            * the topology */
-    uint64_t data_hash;   /* the same, of what the actors read; 0: none */
-    bool resume, predict; /* what the run is for, the same on all nodes: they
-                           * say so where they differ */
-    uint64_t send_bytes_per_s; /* to all other nodes together; 0: any */
-    bool background;           /* packets give way to others' (DSCP CS1) */
-    bool tells_traffic;        /* once a second: the event `traffic` */
-    /* After so long an actor that waits for another one, and a handler that has
-     * not returned, are reported as events `waiting` and `stuck`; 0: 30,000. */
+    uint64_t data_hash;   /* the same, for the actors' input data; 0: none */
+    bool resume, predict; /* the purpose of the run, the same on all nodes; a
+                           * difference is reported */
+    uint64_t send_bytes_per_s; /* to all other nodes together; 0: no limit */
+    bool background;           /* packets yield to others (DSCP CS1) */
+    bool tells_traffic;        /* sends the event `traffic` once a second */
+    /* After this time an actor that waits for another one, and a handler that
+     * has not returned, are reported as events `waiting` and `stuck`; 0:
+     * 30,000. */
     uint32_t patience_ms;
-    bool keeps; /* what actors own outlives the run, for a cut of the command's
-                 */
+    bool keeps; /* keep the actors' state after the run, for a cut */
 } skn_start_options_t;
 
 /* Starts every actor of this node; returns when all are ready, or with the
- * first failure (then nothing runs any more; what was told can still be read by
- * skn_topology_event). Actors begin when those of the other nodes are ready,
+ * first failure (then no actor runs any more; skn_topology_event still returns
+ * events sent before). Actors begin when those of the other nodes are ready,
  * too. `options` may be NULL. */
 SKN_API skn_status_t skn_topology_start(skn_topology_t *topology,
                                         const skn_start_options_t *options,
                                         skn_error_t *error);
 
-/* A file descriptor that is readable when skn_topology_event has something;
- * for the host's own poll loop. Edge rules of ZMQ_FD do not apply: it is
- * level triggered. -1 before start. */
+/* A file descriptor that is readable when skn_topology_event has an event; for
+ * the host's own poll loop. Unlike ZMQ_FD it is level triggered. -1 before
+ * start. */
 SKN_API int skn_topology_fd(const skn_topology_t *topology);
 
 /* The next event, one line of JSON without its newline. Waits at most
- * `timeout_ms` (-1: for ever, 0: not at all). SKN_BUSY: nothing yet.
- * SKN_UNAVAILABLE: the run has ended, all actors have left, and there is
- * nothing more. SKN_TOO_SMALL: the event and its NUL need more than
- * `line_bytes`, which SKN_EVENT_BYTES_MAX never are; it stays the next. */
+ * `timeout_ms` (-1: forever, 0: not at all). SKN_BUSY: none yet.
+ * SKN_UNAVAILABLE: the run has ended, all actors have left, and there are no
+ * more events. SKN_TOO_SMALL: the event and its NUL need more than
+ * `line_bytes`, which they never do if that is SKN_EVENT_BYTES_MAX; the event
+ * remains the next. */
 SKN_API skn_status_t skn_topology_event(skn_topology_t *topology,
                                         int timeout_ms, char *line,
                                         size_t line_bytes, skn_error_t *error);
 
-/* How many bytes the next event and its NUL need; 0: none has come yet. Takes
- * what has come, as skn_topology_event does, and waits for nothing. */
+/* The bytes that the next event and its NUL need; 0: there is none yet.
+ * Receives pending events, as skn_topology_event does, and does not wait. */
 SKN_API size_t skn_topology_event_bytes(skn_topology_t *topology);
 
-/* Asks every actor to come to a good end soon. From any thread, and safe in a
- * signal handler, from skn_topology_new to skn_topology_destroy: what is asked
+/* Asks every actor to stop soon without losing work. From any thread, and safe
+ * in a signal handler, from skn_topology_new to skn_topology_destroy: a request
  * before or during skn_topology_start counts, too. */
 SKN_API void skn_topology_stop(skn_topology_t *topology);
 
-/* Waits until all actors have ended; the status of the first failure,
- * SKN_OK at once where none runs, since the topology was not started. Events
- * that were not read are kept, however many. */
+/* Waits until all actors have ended; returns the status of the first failure,
+ * or SKN_OK at once if the topology was not started. All unread events are
+ * kept. */
 SKN_API skn_status_t skn_topology_wait(skn_topology_t *topology,
                                        skn_error_t *error);
 
-/* Since the start: wall-clock time in which the busiest of this node's cores
- * had an actor at work, of those that are given cores and are not niced. A core
- * that is shared or rationed is at work for longer a batch, so that nodes of
- * one run can be compared by it. 0 before the start. */
+/* The wall-clock time since the start in which the busiest of this node's cores
+ * had an actor at work; counts the cores of actors that are given cores and are
+ * not niced. A core that is shared or rationed is busy for longer with a batch,
+ * so that nodes of one run can be compared by it. 0 before the start. */
 SKN_API uint64_t skn_topology_busy_ns(const skn_topology_t *topology);
 
 /* From here on a crash of this process (SIGSEGV, SIGBUS, SIGFPE, SIGILL,
  * SIGABRT, SIGTRAP, SIGSYS) writes one line to `descriptor`: the signal, and
  * the actor whose thread it came from, its kind, handler and plug-in, such as
  * "signal 11 (Segmentation fault) in actor print (log_print of ./crash.so, in
- * its handler of 'total')". Then the signal does what it would have done
- * without: the handler that the host had before runs, or the process ends.
- * Installs handlers of these signals for the whole process, so it is for a host
- * that wants them; call it before topologies start, and after the host has
- * installed its own. `descriptor` stays open. A second call only changes it.
- * SKN_UNAVAILABLE when the system refuses a handler. Any thread. */
+ * its handler of 'total')". Then the signal has its previous effect: the
+ * handler that the host had before runs, or the process ends. Installs handlers
+ * of these signals for the whole process, so it is left to the host to call
+ * this; call it before topologies start, and after the host has installed its
+ * own. `descriptor` stays open. A second call only changes it. SKN_UNAVAILABLE
+ * when the system refuses a handler. Any thread. */
 SKN_API skn_status_t skn_report_crashes(int descriptor, skn_error_t *error);
 
-/* After skn_topology_wait: where the time of each actor went, what its pipes
- * carried, how long its handlers took; a table, or one line of JSON. Prints
- * nothing when the topology was not started. */
+/* After skn_topology_wait: prints the time use of each actor, the traffic of
+ * its pipes and the durations of its handlers, as a table or as one line of
+ * JSON. Prints nothing when the topology was not started. */
 SKN_API void skn_topology_report(const skn_topology_t *topology, bool json,
                                  FILE *file);
 

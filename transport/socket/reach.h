@@ -11,8 +11,7 @@
 #include <stdint.h>
 
 #include "skein/error.h"
-
-#define SKN_CLUSTER_NODES_MAX 64u
+#include "skein/limits.h"
 
 typedef struct skn_reach skn_reach_t;
 

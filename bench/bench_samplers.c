@@ -88,7 +88,6 @@ bench_kind(const skn_sampler_kind_t *kind, uint32_t labels, uint64_t draws,
         .batch_rows = SAMPLES,
         .draws = draws,
         .tail = tail,
-        .parts = "uniform:0.5,log_uniform:0.5",
     };
     subject.all = malloc(labels * sizeof(uint32_t));
     uint32_t *frequency = malloc(labels * sizeof(uint32_t));
@@ -102,20 +101,15 @@ bench_kind(const skn_sampler_kind_t *kind, uint32_t labels, uint64_t draws,
                                            .hidden_stride = STRIDE,
                                            .own_offset = subject.offset };
     subject.sampler = kind->open(&subject.options, NULL);
-    if (kind->index)
-        subject.index_kind = kind->index(&subject.options);
+    subject.index_kind = kind->index;
     if (subject.index_kind) {
         fill_rows(&subject);
         subject.builder =
             subject.index_kind->open(&subject.options, &subject.rows, NULL);
-        if (subject.index_kind->observe)
-            subject.index_kind->observe(subject.builder, hidden, STRIDE,
-                                        SAMPLES);
         (void)snprintf(name, sizeof(name), "hash/%s/rows=%u", kind->name,
                        labels);
-        if (subject.index_kind->change)
-            bench_line(name, bench_measure(change, &subject), labels * 1e3,
-                       "rows/us", 0);
+        bench_line(name, bench_measure(change, &subject), labels * 1e3,
+                   "rows/us", 0);
         (void)snprintf(name, sizeof(name), "build/%s/rows=%u", kind->name,
                        labels);
         bench_line(name, bench_measure(build, &subject), labels * 1e3,
@@ -149,10 +143,8 @@ main(void)
     bench_head();
     bench_kind(&skn_sampler_uniform, 106383, 3072, 0, hidden);
     bench_kind(&skn_sampler_log_uniform, 106383, 3072, 0, hidden);
-    bench_kind(&skn_sampler_mixture, 106383, 3072, 0, hidden);
     bench_kind(&skn_sampler_simhash, 100000, 1024, 1024, hidden);
     bench_kind(&skn_sampler_dwta, 100000, 1024, 1024, hidden);
-    bench_kind(&skn_sampler_cluster, 100000, 1024, 1024, hidden);
     free(hidden);
     return 0;
 }

@@ -44,14 +44,10 @@ RUNS = {
     "uniform, adam": (ADAM, UNIFORM),
     "log_uniform, sgd in bf16": (
         SGD, fixed("{ kind: log_uniform, rows: 4096 }")),
-    "cluster, sgd in bf16": (SGD, fixed(
-        "{ kind: cluster, lists: 64, list_rows: 2048, rows: 1024, "
-        "uniform_rows: 3072, refresh_batches: 50 }")),
     "simhash, sgd in bf16": (SGD, hashed("simhash", 1)),
     "dwta, sgd in bf16": (SGD, hashed("dwta", 3)),
 }
-COLOURS = ("#1f77b4", "#17becf", "#9467bd", "#2ca02c", "#ff7f0e", "#d62728",
-           "#8c564b")
+COLOURS = ("#1f77b4", "#17becf", "#9467bd", "#2ca02c", "#d62728", "#8c564b")
 
 
 def short(labels):

@@ -26,11 +26,6 @@ import tempfile
 SAMPLERS = (
     ("uniform", "{ kind: uniform, %s }"),
     ("log_uniform", "{ kind: log_uniform, %s }"),
-    ("cluster", "{ kind: cluster, %s }"),
-    ("mixture", "{ kind: mixture, %s, of: [{ kind: uniform, share: 0.5 }, "
-     "{ kind: cluster, share: 0.5 }] }"),
-    ("mixture_log", "{ kind: mixture, %s, of: [{ kind: uniform, share: 0.7 }, "
-     "{ kind: log_uniform, share: 0.3 }] }"),
     ("labels", "{ kind: uniform, rows: 0, labels: true }"),
     ("simhash", "{ kind: simhash, %s }"),
     ("dwta", "{ kind: dwta, %s }"),

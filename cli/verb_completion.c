@@ -65,7 +65,7 @@ print_keys(const skn_section_t *section, const char *path, FILE *file)
         } else if (part->form == SKN_FORM_LAYERS) {
             print_keys(&skn_hidden_section, "model.layers.hidden", file);
             print_keys(&skn_output_section, "model.layers.output", file);
-        } else if (part->form != SKN_FORM_MIXTURE) {
+        } else {
             (void)fprintf(file, "%s= ", inner);
         }
     }

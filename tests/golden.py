@@ -106,13 +106,8 @@ PLANS = {
                           "model.layers.output.sampler.rows=100")),
     "plan-simhash": (2, "topology", "model.yaml",
                      ("model.layers.output.sampler.kind=simhash",)),
-    "plan-cluster": (2, "topology", "model.yaml",
-                     ("model.layers.output.sampler.kind=cluster",
-                      "model.layers.output.sampler.lists=16")),
-    "plan-mixture": (2, "topology", "model.yaml",
-                     ("model.layers.output.sampler={ kind: mixture, rows: 96, "
-                      "of: [ { kind: uniform, share: 0.5 }, "
-                      "{ kind: dwta, share: 0.5 } ] }",)),
+    "plan-dwta": (2, "topology", "model.yaml",
+                  ("model.layers.output.sampler.kind=dwta",)),
     "plan-free": (2, "topology", "model.yaml", ("train.order=free",)),
     "plan-reduction": (2, "topology", "model.yaml",
                        ("train.reduction=fixed",)),

@@ -69,16 +69,15 @@ skn_restorer_take(skn_restorer_t *restorer, const skn_actor_t *actor,
     return SKN_OK;
 }
 
-/* Fills in the size of the rectangle; rows 0 asks for the whole tensor. */
+/* Fills in the size of the wanted rectangle. */
 static skn_status_t
 size(const skn_actor_t *actor, const skn_checkpoint_tensor_t *tensor,
      const skn_want_t *want, skn_restored_t *part, size_t *row_bytes,
      skn_error_t *error)
 {
-    bool whole = want->rows == 0;
     part->dtype = tensor->dtype;
-    part->rows = whole ? tensor->rows : want->rows;
-    part->columns = whole ? tensor->columns : want->columns;
+    part->rows = want->rows;
+    part->columns = want->columns;
     *row_bytes = part->columns * skn_dtype_bytes(tensor->dtype);
     if (part->rows > 0 && part->columns > 0 &&
         part->columns <= SKN_CHUNK_BYTES && *row_bytes <= SKN_CHUNK_BYTES)

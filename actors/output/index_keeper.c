@@ -13,7 +13,7 @@ skn_index_keeper_open(skn_index_keeper_t *keeper, const skn_actor_t *actor,
     uint64_t refresh = (uint64_t)skn_actor_option_int(actor, "refresh_batches");
     uint64_t lag = (uint64_t)skn_actor_option_int(actor, "index_lag");
     memset(keeper, 0, sizeof(*keeper));
-    keeper->active = kind->index && kind->index(options);
+    keeper->active = kind->index != NULL;
     if (!keeper->active)
         return SKN_OK;
     keeper->refresh = refresh;
@@ -76,26 +76,6 @@ place_order(skn_index_keeper_t *keeper, uint64_t batch, uint64_t due)
         (skn_index_order_t){ .batch = batch, .due = due };
 }
 
-static uint32_t
-query_rows(const skn_index_view_t *view)
-{
-    return view->hidden_rows < SKN_QUERIES_MAX ? view->hidden_rows
-                                               : SKN_QUERIES_MAX;
-}
-
-/* Makes the message the last one of a round; it has room for the queries. */
-static void
-close_round(const skn_index_keeper_t *keeper, const skn_index_view_t *view,
-            skn_dirty_t *dirty)
-{
-    dirty->last = 1;
-    dirty->hidden_rows = query_rows(view);
-    for (uint32_t i = 0; i < dirty->hidden_rows; i++)
-        memcpy(dirty->hidden.at + (size_t)i * keeper->hidden,
-               view->hidden + i * view->hidden_stride,
-               keeper->hidden * sizeof(float));
-}
-
 /* The next rows of the round that changed. */
 static skn_status_t
 send_some(skn_index_keeper_t *keeper, skn_actor_t *actor,
@@ -103,9 +83,7 @@ send_some(skn_index_keeper_t *keeper, skn_actor_t *actor,
           skn_error_t *error)
 {
     size_t width = (size_t)keeper->hidden + 1;
-    size_t counts[] = { count, count * width,
-                        closes ? (size_t)query_rows(view) * keeper->hidden
-                               : 0 };
+    size_t counts[] = { count, count * width };
     skn_dirty_t *dirty =
         skn_actor_message(actor, &skn_dirty_schema, counts, error);
     if (!dirty)
@@ -116,7 +94,7 @@ send_some(skn_index_keeper_t *keeper, skn_actor_t *actor,
         skn_rows_get(view->rows, keeper->kernels, keeper->unit[k],
                      dirty->value.at + k * width);
     if (closes) {
-        close_round(keeper, view, dirty);
+        dirty->last = 1;
         place_order(keeper, dirty->batch, dirty->batch + keeper->lag);
     }
     return skn_actor_post(actor, dirty, error);
@@ -142,25 +120,13 @@ send_round(skn_index_keeper_t *keeper, skn_actor_t *actor,
     return status;
 }
 
-/* Whether the last batch has closed a round: a halt may be told after it. */
-static bool
-round_is_closed(const skn_index_keeper_t *keeper, uint64_t applied)
-{
-    uint32_t count = keeper->order_count;
-    return count > 0 && keeper->order[count - 1].batch == applied - 1;
-}
-
 /* All that changed. No batch is computed before its index is here, so until
  * then nobody writes the rows, and they are lent instead of copied. */
 static skn_status_t
 send_marker(skn_index_keeper_t *keeper, skn_actor_t *actor,
             const skn_index_view_t *view, skn_error_t *error)
 {
-    skn_index_view_t once = *view; /* queries are not shown twice */
-    if (round_is_closed(keeper, view->applied))
-        once.hidden_rows = 0;
-    size_t counts[] = { keeper->row_count, 0,
-                        (size_t)query_rows(&once) * keeper->hidden };
+    size_t counts[] = { keeper->row_count, 0 };
     skn_dirty_t *dirty =
         skn_actor_message(actor, &skn_dirty_schema, counts, error);
     if (!dirty)
@@ -171,7 +137,7 @@ send_marker(skn_index_keeper_t *keeper, skn_actor_t *actor,
     dirty->unit.count = skn_rowset_take(&keeper->changed, &keeper->cursor,
                                         dirty->unit.at, keeper->row_count);
     dirty->rows = (void *)(uintptr_t)view->rows;
-    close_round(keeper, &once, dirty);
+    dirty->last = 1;
     keeper->cursor = 0;
     for (uint32_t k = 0; k < keeper->order_count; k++)
         if (keeper->order[k].due > view->applied)

@@ -5,7 +5,7 @@
  * later, neither sooner nor later, so that a run is the same every time:
  *
  *     batch     0 .. s-1    s                      s + lag
- *     shard     dirty rows  dirty, last, queries   adopts the index of s,
+ *     shard     dirty rows  dirty, last            adopts the index of s,
  *                              │                   waits if it is not here
  *     builder   copies         └─ builds ── index ──┘
  *
@@ -29,9 +29,6 @@
 
 /* Indexes that are waited for: lag / refresh + 1, and one of a marker. */
 #define SKN_INDEXES_MAX 32u
-/* Hidden vectors of a batch that go with the last rows of a round: enough to
- * move 64 centroids, 128 KiB at 128 units. */
-#define SKN_QUERIES_MAX 256u
 
 /* An index that was ordered, by the message that closed a round. */
 typedef struct skn_index_order {
@@ -54,14 +51,11 @@ typedef struct skn_index_keeper {
     const skn_index_t *adopted;
 } skn_index_keeper_t;
 
-/* The rows that a builder is shown, and queries to go with them. */
+/* The rows that a builder is shown. */
 typedef struct skn_index_view {
     const skn_rows_t *rows;
-    uint64_t applied;    /* all batches below are in the rows */
-    bool marker;         /* none is in flight */
-    const float *hidden; /* [hidden_rows][hidden_stride] of the last batch */
-    size_t hidden_stride;
-    uint32_t hidden_rows; /* 0: nothing is known of it */
+    uint64_t applied; /* all batches below are in the rows */
+    bool marker;      /* none is in flight */
 } skn_index_view_t;
 
 /* The options that skn_index_keeper_open reads. */

@@ -481,16 +481,10 @@ show_rows(skn_actor_t *actor, output_t *output, skn_error_t *error)
 {
     const skn_turns_t *turns = &output->turns;
     uint64_t applied = turns->returned;
-    /* The hidden vectors of the last batch stay until the window has passed;
-     * a run that begins here has none. */
-    const skn_flight_t *last = flight_of(output, applied > 0 ? applied - 1 : 0);
     skn_index_view_t view = {
         .rows = output->head.rows,
         .applied = applied,
         .marker = applied == output->marker || turns->cut == applied - 1,
-        .hidden = last->hidden,
-        .hidden_stride = output->head.hidden_stride,
-        .hidden_rows = last->rows,
     };
     return skn_index_keeper_send(&output->keeper, actor, &view, error);
 }

@@ -241,7 +241,7 @@ typedef enum skn_purpose {
 #define SKN_FIELDS_want(F, M)                                                  \
     F(M, u32, owner, SKN_ACTORS_MAX - 1, "who asks, as the plan counts them")  \
     F(M, str, name, SKN_NAME_MAX, "of the global tensor; empty: to begin")     \
-    F(M, u64, rows, UINT64_MAX, "of the rectangle; 0: the whole tensor")       \
+    F(M, u64, rows, UINT64_MAX, "of the rectangle")                            \
     F(M, u64, columns, UINT64_MAX, "of the rectangle")                         \
     F(M, u64, row_first, UINT64_MAX, "where it lies")                          \
     F(M, u64, column_first, UINT64_MAX, "where it lies")
@@ -331,17 +331,14 @@ typedef enum skn_keeping {
     F(M, u32s, unit, SKN_RUN_MAX, "rows of the shard")                         \
     F(M, f32s, value, SKN_RUN_MAX, "[units][width] their weights")             \
     F(M, loan, rows, 0, "at a marker, in place of weights: the shard's rows")  \
-    F(M, u32, last, 1, "1: the copy is that of this batch: build")             \
-    F(M, u32, hidden_rows, SKN_BATCH_ROWS_MAX, "samples of hidden")            \
-    F(M, f32s, hidden, SKN_RUN_MAX, "[hidden_rows][width - 1] queries")
+    F(M, u32, last, 1, "1: the copy is that of this batch: build")
 
 #define SKN_FIELDS_index(F, M)                                                 \
     F(M, u64, batch, UINT64_MAX, "built from the rows after this batch")       \
     F(M, u32, kind, 16, "which sampler it is for")                             \
     F(M, u32s, shape, 16, "the sampler's own numbers")                         \
-    F(M, u32s, offset, SKN_RUN_MAX, "bucket or list k: offset[k]..")           \
-    F(M, u32s, unit, SKN_RUN_MAX, "rows of the shard")                         \
-    F(M, f32s, value, SKN_RUN_MAX, "directions or centroids")
+    F(M, u32s, offset, SKN_RUN_MAX, "bucket k: offset[k]..")                   \
+    F(M, u32s, unit, SKN_RUN_MAX, "rows of the shard")
 
 /* Fields that a link codes: see skein/message.h. Partitions are not coded: an
  * error in m or z would affect every gradient. */

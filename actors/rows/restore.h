@@ -5,8 +5,8 @@
  *     owner ──want (no name)──────▶ checkpointer     it has all
  *     owner ◀─── restored, begin ── checkpointer     when all have theirs
  *
- * Nobody begins before: an index must have its state before the rows of its
- * shard are shown to it. For owners of nodes without the first one's disk;
+ * Nobody begins before: what one of them cannot have ends the run before
+ * another has gone on. For owners of nodes without the first one's disk;
  * whoever is on the first node reads for himself (tensors.h).
  * SPDX-License-Identifier: Apache-2.0 */
 #ifndef ACTORS_ROWS_RESTORE_H
@@ -38,8 +38,7 @@ typedef struct skn_restore {
       "its number among those that ask for their state (want)" }
 /* clang-format on */
 
-/* Whether `actor` has a pipe to ask on. The views are the caller's to fill:
- * rows 0 asks for a whole tensor, whose room is made when its size is known. */
+/* Whether `actor` has a pipe to ask on. The views are the caller's to fill. */
 void skn_restore_open(skn_restore_t *restore, const skn_actor_t *actor);
 /* Asks for what is next. From start on. */
 skn_status_t skn_restore_ask(const skn_restore_t *restore, skn_actor_t *actor,

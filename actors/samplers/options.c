@@ -2,8 +2,6 @@
  * SPDX-License-Identifier: Apache-2.0 */
 #include "actors/samplers/options.h"
 
-#include <string.h>
-
 #include "actors/protocol/data.h"
 #include "actors/protocol/draws.h"
 
@@ -38,9 +36,6 @@ skn_sampler_options(const skn_actor_t *actor, const skn_kernels_t *kernels,
         .weight_cap = skn_actor_option_real(actor, "weight_cap"),
         .tables = option_u32(actor, "tables"),
         .bits = option_u32(actor, "bits"),
-        .lists = option_u32(actor, "lists"),
-        .list_rows = option_u32(actor, "list_rows"),
-        .parts = skn_actor_option_text(actor, "parts"),
     };
     return SKN_OK;
 }
@@ -52,10 +47,7 @@ skn_sampler_open(const skn_actor_t *actor, const skn_sampler_kind_t *kind,
     const char *train = skn_actor_option_text(actor, "train");
     skn_sampler_options_t own = *options;
     skn_dataset_t *dataset = NULL;
-    bool by_frequency =
-        kind == &skn_sampler_log_uniform ||
-        (kind == &skn_sampler_mixture && strstr(own.parts, "log_uniform"));
-    if (by_frequency && train[0]) {
+    if (kind == &skn_sampler_log_uniform && train[0]) {
         skn_data_t data = {
             .normalize = skn_actor_option_text(actor, "normalize"),
             .cache = skn_actor_option_text(actor, "cache"),

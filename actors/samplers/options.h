@@ -24,11 +24,6 @@
       "hash tables; 0: 50" },                                                  \
     { "bits", SKN_OPTION_INT, "0", 0, 30, NULL,                                \
       "hash functions a table; 0: 9 of simhash, 6 of dwta" },                  \
-    { "lists", SKN_OPTION_INT, "0", 0, 65536, NULL, "centroids; 0: 64" },      \
-    { "list_rows", SKN_OPTION_INT, "0", 0, SKN_UNIT_MAX, NULL,                 \
-      "rows of a centroid's list, over all shards; 0: 2048" },                 \
-    { "parts", SKN_OPTION_TEXT, "", 0, 0, NULL,                                \
-      "of a mixture: uniform:0.5,simhash:0.5" },                               \
     { "train", SKN_OPTION_PATH, "", 0, 0, NULL,                                \
       "log_uniform: the training file, for frequencies of labels" },           \
     { "normalize", SKN_OPTION_CHOICE, "l2", 0, 0, "l2|none",                   \

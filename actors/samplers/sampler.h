@@ -11,8 +11,6 @@
  *     uniform         one          -           evenly, block by block
  *     log_uniform     one          -           by the rank of their frequency
  *     simhash, dwta   one a sample hash tables out of the sample's buckets
- *     cluster         one a list   centroids   the list of the centroid
- *     mixture         as its parts as its part shares of the others
  *
  * Every row has pi > 0 if anything is drawn at all: the kinds with an index
  * need `tail` rows beside, drawn evenly. Rows are drawn at most once a list:
@@ -21,7 +19,7 @@
  * exactly, while the number of times that they are drawn goes on varying.
  *
  * A sampler belongs to one output shard and its thread. What is slow to build
- * (hash tables, centroids) is built by a table_builder and comes as an index;
+ * (hash tables) is built by a table_builder and comes as an index;
  * before the first one the sampler draws evenly, `draws` + `tail` rows.
  * SPDX-License-Identifier: Apache-2.0 */
 #ifndef ACTORS_SAMPLERS_SAMPLER_H
@@ -30,9 +28,6 @@
 #include "actors/protocol/messages.h"
 #include "actors/rows/rows.h"
 #include "skein/error.h"
-
-/* Parts of a mixture. */
-#define SKN_MIXTURE_MAX 8u
 
 /* The options of a sampler, as a kind has checked them (options.h). */
 typedef struct skn_sampler_options {
@@ -47,11 +42,9 @@ typedef struct skn_sampler_options {
     uint64_t draws;      /* rows a list, over all shards */
     uint64_t tail;       /* even draws beside a hard list, over all shards */
     double weight_cap;   /* of c; 0: none */
-    uint32_t tables, bits, lists, list_rows;
+    uint32_t tables, bits;
     const uint32_t *frequency; /* [labels] training points of each; or NULL.
                                 * Read by open only */
-    const char *parts;         /* mixture: "uniform:0.5,simhash:0.5" */
-    bool part;                 /* of a mixture, which looks after the tail */
 } skn_sampler_options_t;
 
 /* What a draw may look at. */
@@ -124,27 +117,12 @@ typedef struct skn_index_kind {
     skn_builder_t *(*open)(const skn_sampler_options_t *options,
                            const skn_rows_t *rows, skn_error_t *error);
     void (*close)(skn_builder_t *builder);
-    /* These rows of the copy have changed. NULL: nothing to do. */
+    /* These rows of the copy have changed. */
     void (*change)(skn_builder_t *builder, const uint32_t *row, uint32_t count);
-    /* Hidden vectors [count][stride], H used: what will be asked for. NULL:
-     * nothing to do. */
-    void (*observe)(skn_builder_t *builder, const float *hidden, size_t stride,
-                    uint32_t count);
     /* The index of the rows as they are now. All but batch and kind are set;
      * its arrays belong to the builder and stay until the next build. */
     skn_status_t (*build)(skn_builder_t *builder, skn_index_t *index,
                           skn_error_t *error);
-    /* What an index depends on beside the rows, for checkpoints: *rows vectors
-     * of *columns numbers, side by side. It belongs to the builder and stays
-     * until its next call. The builders of all shards have the same. NULL, here
-     * or returned: nothing. */
-    const float *(*state)(skn_builder_t *builder, uint32_t *rows,
-                          uint32_t *columns);
-    /* Takes it over, before anything was observed. The vectors may be more or
-     * fewer than this builder has. SKN_BAD_DATA if they do not fit. */
-    skn_status_t (*restore)(skn_builder_t *builder, const float *state,
-                            uint32_t rows, uint32_t columns,
-                            skn_error_t *error);
     /* What it looks like, as members of a JSON object: loads of buckets. */
     void (*describe)(const skn_builder_t *builder, char *text, size_t bytes);
 } skn_index_kind_t;
@@ -153,7 +131,7 @@ typedef struct skn_sampler_kind {
     const char *name; /* NULL ends a list */
     const char *help;
     /* NULL and a filled `error` if the options do not go together. `options`
-     * is copied; kernels and parts outlive the sampler. */
+     * is copied; the kernels outlive the sampler. */
     skn_sampler_t *(*open)(const skn_sampler_options_t *options,
                            skn_error_t *error);
     void (*close)(skn_sampler_t *sampler);
@@ -166,8 +144,7 @@ typedef struct skn_sampler_kind {
     double (*chance)(const skn_sampler_t *sampler,
                      const skn_sampler_query_t *query, uint32_t sample,
                      uint32_t row);
-    /* NULL: no index. A mixture has one if one of its parts has. */
-    const skn_index_kind_t *(*index)(const skn_sampler_options_t *options);
+    const skn_index_kind_t *index; /* NULL: none */
     /* Draws from `index` from now on; it stays until the next one is adopted
      * or the sampler is closed. SKN_BAD_MESSAGE if it does not fit. */
     skn_status_t (*adopt)(skn_sampler_t *sampler, const skn_index_t *index,
@@ -179,8 +156,6 @@ extern const skn_sampler_kind_t skn_sampler_uniform;
 extern const skn_sampler_kind_t skn_sampler_log_uniform;
 extern const skn_sampler_kind_t skn_sampler_simhash;
 extern const skn_sampler_kind_t skn_sampler_dwta;
-extern const skn_sampler_kind_t skn_sampler_cluster;
-extern const skn_sampler_kind_t skn_sampler_mixture;
 
 /* All of them, and by name (NULL: unknown). */
 extern const skn_sampler_kind_t *const skn_samplers[];

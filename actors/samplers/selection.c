@@ -124,10 +124,8 @@ skn_sampler_share(const skn_sampler_options_t *options, uint64_t total)
 }
 
 const skn_sampler_kind_t *const skn_samplers[] = {
-    &skn_sampler_exact,       &skn_sampler_uniform,
-    &skn_sampler_log_uniform, &skn_sampler_simhash,
-    &skn_sampler_dwta,        &skn_sampler_cluster,
-    &skn_sampler_mixture,     NULL,
+    &skn_sampler_exact,   &skn_sampler_uniform, &skn_sampler_log_uniform,
+    &skn_sampler_simhash, &skn_sampler_dwta,    NULL,
 };
 
 const skn_sampler_kind_t *

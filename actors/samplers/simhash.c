@@ -23,13 +23,6 @@ static const skn_index_kind_t index_kind = {
     .describe = skn_tables_describe,
 };
 
-static const skn_index_kind_t *
-simhash_index(const skn_sampler_options_t *options)
-{
-    (void)options;
-    return &index_kind;
-}
-
 const skn_sampler_kind_t skn_sampler_simhash = {
     .name = "simhash",
     .help = "rows on the sample's side of random planes, and even ones",
@@ -37,6 +30,6 @@ const skn_sampler_kind_t skn_sampler_simhash = {
     .close = skn_tables_close,
     .draw = skn_tables_draw,
     .chance = skn_tables_chance,
-    .index = simhash_index,
+    .index = &index_kind,
     .adopt = skn_tables_adopt,
 };

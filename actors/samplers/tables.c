@@ -53,7 +53,7 @@ prepare(skn_sampler_t *sampler, const skn_hash_family_t *family,
         skn_error_t *error)
 {
     const skn_sampler_options_t *options = &sampler->options;
-    if (options->tail == 0 && options->draws > 0 && !options->part)
+    if (options->tail == 0 && options->draws > 0)
         return skn_fail(error, SKN_BAD_CONFIG,
                         "%s needs uniform_rows of at least 1: rows outside of "
                         "the buckets of a sample would never be drawn",

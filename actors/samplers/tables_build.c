@@ -124,7 +124,6 @@ skn_tables_build(skn_builder_t *builder, skn_index_t *index, skn_error_t *error)
     index->offset = (skn_u32s_t){ builder->offset, tables * (buckets + 1) };
     index->unit =
         (skn_u32s_t){ builder->unit, 2 * tables * builder->row_count };
-    index->value = (skn_f32s_t){ NULL, 0 };
     return SKN_OK;
 }
 

@@ -35,7 +35,7 @@ static const struct {
     { "model.layers.output.shards", { "auto", "1", "7" } },
     { "model.layers.output.index_lag", { "auto", "4", "100" } },
     { "model.layers.output.sampler.kind",
-      { "auto", "exact", "uniform", "simhash", "cluster" } },
+      { "auto", "exact", "uniform", "simhash", "dwta" } },
     { "model.layers.output.sampler.rows", { "auto", "1", "4096" } },
     { "model.layers.output.sampler.weight_cap", { "0", "100", "2.5" } },
     { "model.layers.output.sampler.tables", { "auto", "50" } },

@@ -1,8 +1,7 @@
 /* contract_samplers.c - what every sampler promises, one body over all:
  * actors/samplers/exact.c, actors/samplers/uniform.c,
- * actors/samplers/log_uniform.c, actors/samplers/simhash.c,
- * actors/samplers/dwta.c, actors/samplers/cluster.c and
- * actors/samplers/mixture.c, on the memory of actors/samplers/selection.c.
+ * actors/samplers/log_uniform.c, actors/samplers/simhash.c and
+ * actors/samplers/dwta.c, on the memory of actors/samplers/selection.c.
  * SPDX-License-Identifier: Apache-2.0 */
 #include "actors/output/head.h"
 #include "tests/support/head_fixture.h"
@@ -242,21 +241,16 @@ expect_counts(subject_t *subject)
     free(weight);
 }
 
-/* `only`: NULL, or the one kind to look at. */
 static void
-expect_chances(uint64_t draws, uint64_t tail, const char *parts,
-               const skn_sampler_kind_t *only)
+expect_chances(uint64_t draws, uint64_t tail)
 {
     world_t world = { .labels = 53, .hidden = 10, .rows = 2, .block_rows = 8 };
     world_init(&world, 5, 0);
     for (size_t k = 0; skn_samplers[k]; k++) {
         subject_t subject;
-        if (only && only != skn_samplers[k])
-            continue;
         skn_sampler_options_t options = world_options(&world, 0, world.labels);
         options.draws = draws;
         options.tail = tail;
-        options.parts = parts;
         subject_open(&subject, &world, skn_samplers[k], &options, true);
         expect_counts(&subject);
         subject_close(&subject);
@@ -266,24 +260,17 @@ expect_chances(uint64_t draws, uint64_t tail, const char *parts,
 
 Test(contract_samplers, rows_come_as_often_as_their_chance_says)
 {
-    expect_chances(12, 9, "uniform:0.5,simhash:0.5", NULL);
+    expect_chances(12, 9);
 }
 
 Test(contract_samplers, chances_hold_for_fewer_rows_than_blocks)
 {
-    expect_chances(3, 2, "log_uniform:0.6,cluster:0.4", NULL);
+    expect_chances(3, 2);
 }
 
 Test(contract_samplers, chances_hold_for_many_rows)
 {
-    expect_chances(40, 20, "uniform:0.3,log_uniform:0.3,dwta:0.4", NULL);
-}
-
-Test(contract_samplers, parts_of_a_mixture_are_drawn_independently)
-{
-    expect_chances(30, 1, "uniform:0.5,uniform:0.5", &skn_sampler_mixture);
-    expect_chances(30, 1, "log_uniform:0.5,log_uniform:0.5",
-                   &skn_sampler_mixture);
+    expect_chances(40, 20);
 }
 
 /* --- gradients ------------------------------------------------------------ */

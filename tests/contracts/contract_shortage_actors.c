@@ -143,8 +143,7 @@ static skn_status_t
 draw(skn_error_t *error)
 {
     const skn_sampler_options_t *options = &fixture.options;
-    const skn_index_kind_t *index_kind =
-        sampler_kind->index ? sampler_kind->index(options) : NULL;
+    const skn_index_kind_t *index_kind = sampler_kind->index;
     skn_builder_t *builder = NULL;
     skn_selection_t selection = { 0 };
     skn_index_t index = { 0 };
@@ -155,8 +154,6 @@ draw(skn_error_t *error)
     if (index_kind) {
         builder = index_kind->open(options, &fixture.copy, error);
         status = builder ? SKN_OK : error->status;
-        if (builder && index_kind->observe)
-            index_kind->observe(builder, world.h, world.stride, world.rows);
         if (status == SKN_OK)
             status = index_kind->build(builder, &index, error);
         if (status == SKN_OK)

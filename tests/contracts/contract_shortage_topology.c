@@ -81,8 +81,8 @@ static const char long_text[] =
     "  layers:\n"
     "    - { name: hidden, units: 24 }\n"
     "    - name: output\n"
-    "      sampler: { kind: mixture, rows: 64, of: [ { kind: uniform,\n"
-    "        share: 0.5 }, { kind: cluster, share: 0.5 } ] }\n"
+    "      sampler: { kind: simhash, rows: 64, tables: 4,\n"
+    "        weight_cap: 0.5 }\n"
     "train: { epochs: 2 } # a comment\n";
 
 static skn_status_t
@@ -162,7 +162,7 @@ read_model(skn_error_t *error)
 }
 
 static skn_status_t
-read_mixture(skn_error_t *error)
+read_parsed(skn_error_t *error)
 {
     skn_model_t *read = NULL;
     skn_problems_t *problems = skn_problems_new(error);
@@ -462,7 +462,7 @@ CASE(overrides_are_set_or_refused, override, SKN_OK, EXCERPT)
 CASE(a_broken_override_is_refused_either_way, override_wrongly, SKN_BAD_CONFIG,
      EXCERPT)
 CASE(a_model_is_read_or_refused, read_model, SKN_OK, EXCERPT)
-CASE(a_mixture_is_read_or_refused, read_mixture, SKN_OK, EXCERPT)
+CASE(a_parsed_model_is_read_or_refused, read_parsed, SKN_OK, EXCERPT)
 CASE(a_bad_model_is_refused_either_way, refuse_model, SKN_BAD_CONFIG, EXCERPT)
 CASE(a_spec_is_wired_or_refused, check_spec, SKN_OK, EXCERPT)
 CASE(a_spec_is_printed_or_it_is_told, print_spec, SKN_OK, EXCERPT)

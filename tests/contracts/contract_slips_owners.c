@@ -152,18 +152,15 @@ reset_nothing(void)
 static skn_status_t
 post_dirty(skn_actor_t *actor, bool last, skn_error_t *error)
 {
-    size_t counts[] = { 3, last ? 0 : 3 * (HIDDEN + 1), last ? 2 * HIDDEN : 0 };
+    size_t counts[] = { 3, last ? 0 : 3 * (HIDDEN + 1) };
     skn_dirty_t *dirty = slip_message(actor, &skn_dirty_schema, counts, error);
     if (!dirty)
         return error->status;
     dirty->batch = last ? 6 : 5;
     dirty->last = last;
     dirty->rows = last ? &indexed : NULL;
-    dirty->hidden_rows = last ? 2 : 0;
     for (uint32_t k = 0; k < 3; k++)
         dirty->unit.at[k] = 4 * k;
-    for (size_t k = 0; k < dirty->hidden.count; k++)
-        dirty->hidden.at[k] = 0.5f + (float)k;
     return slip_post(actor, dirty, error);
 }
 
@@ -191,14 +188,12 @@ react_to_builder(skn_actor_t *actor, const skn_schema_t *schema,
 static void
 be_builder(void)
 {
-    static const char *const to[] = { "dirty", "save", NULL };
+    static const char *const to[] = { "dirty", NULL };
     static const char *const from[] = { "index", NULL };
     static const char *const options[][2] = {
-        { "labels", "12" },       { "row_count", "12" },
-        { "hidden", "3" },        { "batch_rows", "4" },
-        { "sampler", "cluster" }, { "lists", "2" },
-        { "uniform_rows", "4" },  { "list_rows", "4" },
-        { "layer_name", "top" },  { NULL, NULL },
+        { "labels", "12" },       { "row_count", "12" },   { "hidden", "3" },
+        { "batch_rows", "4" },    { "tables", "3" },       { "bits", "2" },
+        { "sampler", "simhash" }, { "uniform_rows", "4" }, { NULL, NULL },
     };
     skn_error_t error = { 0 };
     take_part(&skn_table_builder, to, from);
@@ -227,36 +222,17 @@ static const slip_t dirty[] = {
     { "dirty", 0, "value[5]=inf", SKN_OK, NULL },
     { "dirty", 0, "unit#0 value#0", SKN_OK, NULL },
     { "dirty", 0, "unit[1]=0", SKN_OK, NULL },
-    { "dirty", 0, "value#11", REFUSED,
-      DIRTY "11 values for 3 rows of 4, 0 for 0 queries" },
-    { "dirty", 0, "value#13", REFUSED,
-      DIRTY "13 values for 3 rows of 4, 0 for 0 queries" },
-    { "dirty", 0, "value#0", REFUSED,
-      DIRTY "0 values for 3 rows of 4, 0 for 0 queries" },
-    { "dirty", 0, "unit#2", REFUSED,
-      DIRTY "12 values for 2 rows of 4, 0 for 0 queries" },
-    { "dirty", 0, "hidden_rows=1", REFUSED,
-      DIRTY "12 values for 3 rows of 4, 0 for 1 queries" },
-    { "dirty", 0, "hidden_rows=0x55555556", REFUSED,
-      DIRTY "12 values for 3 rows of 4, 0 for 1431655766 queries" },
-    { "dirty", 0, "hidden#3", REFUSED,
-      DIRTY "12 values for 3 rows of 4, 3 for 0 queries" },
+    { "dirty", 0, "value#11", REFUSED, DIRTY "11 values for 3 rows of 4" },
+    { "dirty", 0, "value#13", REFUSED, DIRTY "13 values for 3 rows of 4" },
+    { "dirty", 0, "value#0", REFUSED, DIRTY "0 values for 3 rows of 4" },
+    { "dirty", 0, "unit#2", REFUSED, DIRTY "12 values for 2 rows of 4" },
     { "dirty", 0, "unit[2]=12", REFUSED,
       "table_builder: dirty row 12, the shard has 12" },
     { "dirty", 0, "unit[0]=0xffffffff", REFUSED,
       "table_builder: dirty row 4294967295, the shard has 12" },
-    { "dirty", 1, "hidden[0]=nan", SKN_OK, NULL },
-    { "dirty", 1, "hidden[0]=nan hidden[3]=inf", SKN_OK, NULL },
-    { "dirty", 1, "hidden#0 hidden_rows=0", SKN_OK, NULL },
     { "dirty", 1, "unit#0", SKN_OK, NULL },
-    { "dirty", 1, "rows=0", REFUSED,
-      LENT "0 values for 3 rows of 4, 6 for 2 queries" },
-    { "dirty", 1, "value#8", REFUSED,
-      LENT "8 values for 3 rows of 4, 6 for 2 queries" },
-    { "dirty", 1, "hidden#5", REFUSED,
-      LENT "0 values for 3 rows of 4, 5 for 2 queries" },
-    { "dirty", 1, "hidden_rows=3", REFUSED,
-      LENT "0 values for 3 rows of 4, 6 for 3 queries" },
+    { "dirty", 1, "rows=0", REFUSED, LENT "0 values for 3 rows of 4" },
+    { "dirty", 1, "value#8", REFUSED, LENT "8 values for 3 rows of 4" },
     { "dirty", 1, "unit[1]=12", REFUSED,
       "table_builder: dirty row 12, the shard has 12" },
 };
@@ -266,11 +242,9 @@ Test(slips_builder, every_wrong_word_of_rows_is_refused)
     SLIP_RUN(dirty, reset_nothing);
 }
 
-Test(slips_builder, so_it_is_for_tables_of_hashes)
+Test(slips_builder, so_it_is_for_the_other_tables)
 {
-    probe_option("sampler", "simhash");
-    probe_option("tables", "3");
-    probe_option("bits", "2");
+    probe_option("sampler", "dwta");
     SLIP_RUN(dirty, reset_nothing);
 }
 

@@ -178,14 +178,10 @@ static const struct {
       "applied_twice 0}",
       "saved{batch 1, path \"a b\", weights_sha256 \"a b\", ledger 1, lost 5, "
       "applied_twice 6}" },
-    { "dirty",
-      "dirty{batch 0, unit[0], value[0], rows none, last 0, hidden_rows 0, "
-      "hidden[0]}",
-      "dirty{batch 1, unit[2] 7 8, value[2] 0.5 1, rows lent, last 1, "
-      "hidden_rows 6, hidden[2] 0.5 1}" },
-    { "index", "index{batch 0, kind 0, shape[0], offset[0], unit[0], value[0]}",
-      "index{batch 1, kind 2, shape[2] 7 8, offset[2] 7 8, unit[2] 7 8, "
-      "value[2] 0.5 1}" },
+    { "dirty", "dirty{batch 0, unit[0], value[0], rows none, last 0}",
+      "dirty{batch 1, unit[2] 7 8, value[2] 0.5 1, rows lent, last 1}" },
+    { "index", "index{batch 0, kind 0, shape[0], offset[0], unit[0]}",
+      "index{batch 1, kind 2, shape[2] 7 8, offset[2] 7 8, unit[2] 7 8}" },
     { "tensor",
       "tensor{batch 0, file \"\", name \"\", dtype 0, dims 0, rows 0, "
       "columns 0, global_rows 0, global_columns 0, row_first 0, column_first "

@@ -168,17 +168,16 @@ check "copies and sums, rubbish on another node: the run goes on" \
 check_equal "  to the weights of an undisturbed run" "$(sha_of 0.json)" "$want"
 rm -rf a/run b/run
 
-# In f32, so that the builders of all nodes see the same hidden vectors.
-options=(-o train.reduction=fast -o links.coding=f32
-    -o model.layers.output.sampler.kind=cluster
+options=(-o train.reduction=fast
+    -o model.layers.output.sampler.kind=simhash
     -o model.layers.output.sampler.rows=100
-    -o model.layers.output.sampler.lists=8
-    -o model.layers.output.sampler.list_rows=100
+    -o model.layers.output.sampler.tables=4
+    -o model.layers.output.sampler.bits=4
     -o model.layers.output.sampler.refresh_batches=5)
 all 3 tiny.yaml "${options[@]}"
 want=$(sha_of 0.json)
 rm -rf a/run
 start 3 tiny.yaml "${options[@]}"
 stop 0 1 2
-goes_on "centroids" 3 tiny.yaml "${options[@]}"
+goes_on "hash tables" 3 tiny.yaml "${options[@]}"
 finish

@@ -219,11 +219,10 @@ config "a word for a number" 's/epochs: 5/epochs: many/' \
 config "a number out of range" 's/epochs: 5/epochs: -1/' \
     "8:11: option 'epochs' of train must be in 1..1000000000 or auto, found \
 '-1'"
-config "two indexes in a mixture" 's/output, shards: 2/output, sampler: { '\
-'kind: mixture, of: [{ kind: uniform, share: 0.4 }, { kind: simhash, '\
-'share: 0.3 }, { kind: cluster, share: 0.3 }] }/' \
-    "6:124: a second part with an index; a shard keeps one index; keep one of \
-simhash, dwta and cluster"
+config "a sampler that is gone" \
+    's/output, shards: 2/output, sampler: { kind: mixture }/' \
+    "6:40: option 'kind' of the sampler of layer 'output' must be one of auto, \
+exact, uniform, log_uniform, simhash, dwta, found 'mixture'"
 config "another version" 's/^skein: 1/skein: 9/' \
     "1:8: option 'skein' of the model file must be 1, found '9'"
 config "no YAML" 's/epochs: 5/epochs: [5/' \

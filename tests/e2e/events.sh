@@ -32,7 +32,7 @@ quiet "$skein" train tiny.yaml --json -o train.validate=0.1 \
     -o 'model.layers.output.sampler={ kind: uniform, rows: 20,
         weight_cap: 2 }' >train.out
 check "train: start, epoch, checkpoint, done" named train.out
-for kind in simhash cluster; do
+for kind in simhash dwta; do
     quiet "$skein" train tiny.yaml --json -o train.epochs=1 \
         -o checkpoint.path="$kind" \
         -o "model.layers.output.sampler={ kind: $kind, rows: 20,

@@ -24,8 +24,7 @@ SKEIN = os.path.join(os.environ.get("SKEIN_BUILD",
                                     os.path.join(scale.ROOT, "build")),
                      "skein")
 RUNS = ("uniform, sgd in bf16", "uniform, adagrad in bf16", "uniform, adam",
-        "log_uniform, sgd in bf16", "cluster, sgd in bf16",
-        "simhash, sgd in bf16")
+        "log_uniform, sgd in bf16", "simhash, sgd in bf16")
 
 
 def main():

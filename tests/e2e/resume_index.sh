@@ -19,14 +19,8 @@ common="rows: 60, uniform_rows: 40, refresh_batches: 7"
 samplers=(
     "{kind: simhash, tables: 6, bits: 4, $common}"
     "{kind: dwta, tables: 6, bits: 2, $common}"
-    "{kind: cluster, lists: 6, list_rows: 50, $common}"
-    "{kind: mixture, rows: 100, of: [\
-{kind: uniform, share: 0.5}, {kind: simhash, share: 0.5, refresh_batches: 7}]}"
-    "{kind: mixture, rows: 100, of: [\
-{kind: uniform, share: 0.5}, {kind: cluster, share: 0.5, lists: 6,\
- refresh_batches: 7}]}"
 )
-names=(simhash dwta cluster mixed_simhash mixed_cluster)
+names=(simhash dwta)
 
 train() { # NAME OPTION...
     local name=$1
@@ -60,7 +54,6 @@ kill_at_random() {
 
 for k in "${!samplers[@]}"; do
     for window in 1 4; do
-        [[ $window = 4 || $k -lt 3 ]] || continue # it is the parts' business
         name=${names[$k]}$window
         options=(-o "model.layers.output.sampler=${samplers[$k]}"
             -o train.window=$window -o train.epochs=4

@@ -13,8 +13,6 @@
 #include "kernels/kernels.h"
 #include "tests/support/oracle.h"
 
-#define WORLD_PARTS "uniform:0.5,simhash:0.5"
-
 typedef struct world {
     uint32_t labels, hidden, rows, block_rows;
     size_t stride;
@@ -102,10 +100,7 @@ world_options(const world_t *world, uint32_t first, uint32_t count)
         .tail = 9,
         .tables = 5,
         .bits = 2,
-        .lists = 3,
-        .list_rows = 10,
         .frequency = world->frequency,
-        .parts = WORLD_PARTS,
     };
 }
 
@@ -141,7 +136,7 @@ subject_query(subject_t *subject)
     };
 }
 
-/* Brings all rows to the builder, lets it see the batch, adopts its index. */
+/* Brings all rows to the builder, adopts its index. */
 static inline void
 subject_build(subject_t *subject)
 {
@@ -161,11 +156,7 @@ subject_build(subject_t *subject)
     subject->builder =
         subject->index_kind->open(options, &subject->copy, &error);
     cr_assert(subject->builder, "%s", error.text);
-    if (subject->index_kind->change)
-        subject->index_kind->change(subject->builder, row, options->row_count);
-    if (subject->index_kind->observe)
-        subject->index_kind->observe(subject->builder, world->h, world->stride,
-                                     world->rows);
+    subject->index_kind->change(subject->builder, row, options->row_count);
     cr_assert_eq(
         subject->index_kind->build(subject->builder, &subject->index, &error),
         SKN_OK);
@@ -187,7 +178,7 @@ subject_open(subject_t *subject, const world_t *world,
     subject->options = *options;
     subject->sampler = kind->open(options, &error);
     cr_assert(subject->sampler, "%s: %s", kind->name, error.text);
-    subject->index_kind = kind->index ? kind->index(options) : NULL;
+    subject->index_kind = kind->index;
     if (subject->index_kind && with_index)
         subject_build(subject);
     subject_query(subject);

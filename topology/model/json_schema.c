@@ -253,12 +253,10 @@ put_part(json_t *json, const skn_part_t *part)
         pair(json, "description", part->help);
         put_layers(json);
         break;
-    case SKN_FORM_MIXTURE:
     case SKN_FORM_NODES:
         pair(json, "description", part->help);
         pair(json, "type", "array");
-        if (part->form == SKN_FORM_NODES)
-            pair_number(json, "maxItems", SKN_CLUSTER_NODES_MAX);
+        pair_number(json, "maxItems", SKN_CLUSTER_NODES_MAX);
         open_with(json, "items", '{');
         put_section(json, part->section);
         close_with(json, '}');

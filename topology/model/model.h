@@ -37,9 +37,7 @@
     C(SAMPLER_UNIFORM, uniform)                                                \
     C(SAMPLER_LOG_UNIFORM, log_uniform)                                        \
     C(SAMPLER_SIMHASH, simhash)                                                \
-    C(SAMPLER_DWTA, dwta)                                                      \
-    C(SAMPLER_CLUSTER, cluster)                                                \
-    C(SAMPLER_MIXTURE, mixture)
+    C(SAMPLER_DWTA, dwta)
 #define SKN_ORDERS(C) C(ORDER_FIXED, fixed) C(ORDER_FREE, free)
 #define SKN_REDUCTIONS(C) C(REDUCTION_FAST, fast) C(REDUCTION_FIXED, fixed)
 #define SKN_MERGINGS(C)                                                        \
@@ -141,19 +139,15 @@ typedef struct skn_model_data {
     bool questions; /* not of the file: `test` is predicted */
 } skn_model_data_t;
 
-/* `sampler:` of the output layer, or an item of a mixture's `of`. */
+/* `sampler:` of the output layer. */
 typedef struct skn_model_sampler {
     skn_sampler_choice_t kind;
     int64_t rows;         /* SKN_AUTO: auto; drawn a batch, beside the labels */
     bool labels;          /* the batch's labels are always in */
     int64_t tables, bits; /* simhash, dwta; SKN_AUTO: auto */
-    int64_t lists, list_rows; /* cluster; SKN_AUTO: auto */
-    int64_t refresh_batches;  /* SKN_AUTO: auto */
-    int64_t uniform_rows;     /* tail of a hard sampler; SKN_AUTO: auto */
-    double weight_cap;        /* 0: none */
-    double share;             /* of a mixture's rows; 1 outside of one */
-    const struct skn_model_sampler *of; /* mixture only, never nested */
-    size_t of_count;
+    int64_t refresh_batches; /* SKN_AUTO: auto */
+    int64_t uniform_rows;    /* tail of a hard sampler; SKN_AUTO: auto */
+    double weight_cap;       /* 0: none */
 } skn_model_sampler_t;
 
 /* One item of `model.layers`. Members of the other sort of layer have their

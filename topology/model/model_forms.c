@@ -1,5 +1,5 @@
 /* model_forms.c - the parts of a model file that are no plain mapping: layers,
- * mixtures, nodes, plug-ins, cores.
+ * nodes, plug-ins, cores.
  * SPDX-License-Identifier: Apache-2.0 */
 #include <inttypes.h>
 #include <string.h>
@@ -191,7 +191,6 @@ read_layer(reader_t *reader, const skn_node_t *node, skn_model_layer_t *layer,
     skn_section_defaults(&skn_hidden_section, layer);
     skn_section_defaults(&skn_output_section, layer);
     skn_section_defaults(&skn_sampler_section, &layer->sampler);
-    layer->sampler.share = 1.0;
     if (layer->output) {
         skn_reader_section(reader, node, &skn_output_section, owner,
                            hidden_keys, layer, node->mark);
@@ -246,27 +245,6 @@ skn_reader_layers(reader_t *reader, const skn_node_t *node, skn_mark_t place)
     }
     model->layers = layers;
     model->layer_count = node->count;
-}
-
-void
-skn_reader_mixture(reader_t *reader, const skn_node_t *node, const char *owner,
-                   skn_model_sampler_t *sampler)
-{
-    size_t k = 0;
-    if (!node || !is_list(reader, node, "'of'", "samplers") || node->count == 0)
-        return;
-    skn_model_sampler_t *of =
-        skn_reader_reserve(reader, node->count * sizeof(*of));
-    for (const skn_node_t *item = node->first; of && item;
-         item = item->next, k++) {
-        char name[OWNER_BYTES];
-        (void)snprintf(name, sizeof(name), "item %zu of %s", k + 1, owner);
-        skn_section_defaults(&skn_sampler_section, &of[k]);
-        skn_reader_section(reader, item, &skn_mixed_section, name, NULL, &of[k],
-                           item->mark);
-    }
-    sampler->of = of;
-    sampler->of_count = node->count;
 }
 
 /* --- nodes --------------------------------------------------------------- */

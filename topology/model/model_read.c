@@ -149,9 +149,6 @@ read_part(reader_t *reader, const skn_node_t *mapping, const skn_part_t *part,
     case SKN_FORM_LAYERS:
         skn_reader_layers(reader, node, place);
         break;
-    case SKN_FORM_MIXTURE:
-        skn_reader_mixture(reader, node, owner, base);
-        break;
     case SKN_FORM_PATHS:
         skn_reader_plugins(reader, node);
         break;

@@ -50,8 +50,6 @@ void skn_reader_cores(reader_t *reader, const skn_node_t *node,
                       const char *owner, skn_model_cores_t *cores);
 void skn_reader_layers(reader_t *reader, const skn_node_t *node,
                        skn_mark_t place);
-void skn_reader_mixture(reader_t *reader, const skn_node_t *node,
-                        const char *owner, skn_model_sampler_t *sampler);
 void skn_reader_nodes(reader_t *reader, const skn_node_t *node);
 
 #endif

@@ -15,16 +15,7 @@
 #define BIT(kind) (1u << (kind))
 #define RANDOM (BIT(SKN_SAMPLER_UNIFORM) | BIT(SKN_SAMPLER_LOG_UNIFORM))
 #define HASHED (BIT(SKN_SAMPLER_SIMHASH) | BIT(SKN_SAMPLER_DWTA))
-#define CLUSTER BIT(SKN_SAMPLER_CLUSTER)
-#define MIXTURE BIT(SKN_SAMPLER_MIXTURE)
-#define SAMPLED (BIT(SKN_SAMPLER_AUTO) | RANDOM | HASHED | CLUSTER | MIXTURE)
-#define INDEXED (HASHED | CLUSTER)
-
-/* Shares are decimal fractions; their sum is off by a few roundings. */
-#define SHARE_ERROR 1e-6
-/* A mixture of more samplers is a mistake, as is one of a single one. */
-#define MIXTURE_MIN 2u
-#define MIXTURE_MAX 8u
+#define SAMPLED (BIT(SKN_SAMPLER_AUTO) | RANDOM | HASHED)
 
 /* For which kinds a key means something; keys not named do for all. */
 typedef struct meaning {
@@ -33,11 +24,10 @@ typedef struct meaning {
 } meaning_t;
 
 static const meaning_t sampler_meanings[] = {
-    { "rows", SAMPLED },         { "labels", SAMPLED },
-    { "weight_cap", SAMPLED },   { "tables", HASHED },
-    { "bits", HASHED },          { "lists", CLUSTER },
-    { "list_rows", CLUSTER },    { "refresh_batches", INDEXED },
-    { "uniform_rows", INDEXED }, { NULL, 0 },
+    { "rows", SAMPLED },        { "labels", SAMPLED },
+    { "weight_cap", SAMPLED },  { "tables", HASHED },
+    { "bits", HASHED },         { "refresh_batches", HASHED },
+    { "uniform_rows", HASHED }, { NULL, 0 },
 };
 #define ADAM BIT(SKN_OPTIMIZER_ADAM)
 #define ADAGRAD BIT(SKN_OPTIMIZER_ADAGRAD)
@@ -128,77 +118,10 @@ check_meanings(const skn_section_t *section, const meaning_t *meanings,
 
 /* --- layers -------------------------------------------------------------- */
 
-/* One part of a mixture; `indexed` counts those with an index so far. */
-static void
-check_mixed(const skn_model_sampler_t *part, const skn_node_t *item,
-            unsigned *indexed, skn_problems_t *problems)
-{
-    if (!(BIT(part->kind) & (RANDOM | INDEXED))) {
-        (void)skn_problems_add(problems, skn_rules_mark(item, "kind"),
-                               "a mixture cannot hold this kind of sampler");
-        (void)skn_problems_hint(problems, "it takes uniform, log_uniform, "
-                                          "simhash, dwta and cluster");
-        return;
-    }
-    check_meanings(&skn_mixed_section, sampler_meanings, part, part->kind, item,
-                   problems);
-    if (BIT(part->kind) & INDEXED && ++*indexed == 2) {
-        (void)skn_problems_add(problems, skn_rules_mark(item, "kind"),
-                               "a second part with an index; a shard keeps "
-                               "one index");
-        (void)skn_problems_hint(problems, "keep one of simhash, dwta and "
-                                          "cluster");
-    }
-}
-
-static void
-check_mixture(const skn_model_sampler_t *sampler, const skn_node_t *node,
-              skn_problems_t *problems)
-{
-    const skn_node_t *list = skn_node_get(node, "of");
-    unsigned indexed = 0;
-    double sum = 0.0;
-    if (sampler->kind != SKN_SAMPLER_MIXTURE) {
-        if (sampler->of_count == 0)
-            return;
-        (void)skn_problems_add(problems, list->mark,
-                               "'of' means nothing without 'kind: mixture'");
-        return;
-    }
-    if (sampler->of_count < MIXTURE_MIN || sampler->of_count > MIXTURE_MAX) {
-        (void)skn_problems_add(problems, skn_rules_mark(node, "of"),
-                               "a mixture of %zu samplers, %u to %u expected",
-                               sampler->of_count, MIXTURE_MIN, MIXTURE_MAX);
-        (void)skn_problems_hint(problems, "list them under 'of', each with "
-                                          "'kind' and 'share'");
-        return;
-    }
-    const skn_node_t *item = list->first;
-    for (size_t k = 0; k < sampler->of_count; k++, item = item->next) {
-        sum += sampler->of[k].share;
-        check_mixed(&sampler->of[k], item, &indexed, problems);
-    }
-    if (indexed == sampler->of_count) {
-        (void)skn_problems_add(problems, list->mark,
-                               "all parts of the mixture have an index, and "
-                               "some rows are in no list of it");
-        (void)skn_problems_hint(problems,
-                                "give uniform or log_uniform a share");
-    }
-    if (fabs(sum - 1.0) > SHARE_ERROR)
-        (void)skn_problems_add(problems, list->mark,
-                               "the shares of the mixture sum to %g, 1 "
-                               "expected",
-                               sum);
-}
-
 static bool
 sampler_has_index(const skn_model_sampler_t *sampler)
 {
-    unsigned kinds = BIT(sampler->kind);
-    for (size_t k = 0; k < sampler->of_count; k++)
-        kinds |= BIT(sampler->of[k].kind);
-    return (kinds & (INDEXED | BIT(SKN_SAMPLER_AUTO))) != 0;
+    return (BIT(sampler->kind) & (HASHED | BIT(SKN_SAMPLER_AUTO))) != 0;
 }
 
 static void
@@ -211,7 +134,6 @@ check_output(const skn_model_layer_t *layer, const skn_node_t *node,
         sampler_node = node;
     check_meanings(&skn_sampler_section, sampler_meanings, sampler,
                    sampler->kind, sampler_node, problems);
-    check_mixture(sampler, sampler_node, problems);
     if (sampler->rows == 0 && !sampler->labels && sampler->uniform_rows <= 0) {
         (void)skn_problems_add(problems, skn_rules_mark(sampler_node, "rows"),
                                "there would be nothing to tell labels from: "
@@ -230,7 +152,7 @@ check_output(const skn_model_layer_t *layer, const skn_node_t *node,
         (void)skn_problems_add(problems, skn_rules_mark(node, "index_lag"),
                                "'index_lag' means nothing for a sampler "
                                "without an index");
-        (void)skn_problems_hint(problems, "it is for simhash, dwta, cluster");
+        (void)skn_problems_hint(problems, "it is for simhash, dwta");
     }
 }
 
@@ -275,7 +197,7 @@ skn_rules_mean(const skn_section_t *section, const char *key, const void *base)
     if (section == &skn_output_section)
         return strcmp(key, "index_lag") != 0 ||
                sampler_has_index(&((const skn_model_layer_t *)base)->sampler);
-    if (section == &skn_sampler_section || section == &skn_mixed_section) {
+    if (section == &skn_sampler_section) {
         meaning = sampler_meanings;
         kind = sampler->kind;
     } else if (strcmp(section->path, "train.optimizer") == 0) {

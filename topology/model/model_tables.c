@@ -124,27 +124,18 @@ TABLES(hidden, HIDDEN)
     LAYER_COMMON(O)
 TABLES(output, OUTPUT)
 
-/* What a mixture's items have too. */
-#define SAMPLER_COMMON(O)                                                      \
+#define SAMPLER(O)                                                             \
     O(skn_model_sampler_t, kind, "kind", CHOICE, CHOICE, "auto", 0, 0,         \
       WORDS(SKN_SAMPLERS),                                                     \
       "how the rows of a batch are chosen: all (exact), "                      \
-      "at random, by hash tables, by clusters, or several ways at once")       \
+      "at random, or by hash tables")                                          \
     O(skn_model_sampler_t, tables, "tables", INT, INT, "auto", 1, 4096,        \
       "auto", "simhash, dwta: number of hash tables (L)")                      \
     O(skn_model_sampler_t, bits, "bits", INT, INT, "auto", 1, 30, "auto",      \
       "simhash, dwta: hash functions a table (K)")                             \
-    O(skn_model_sampler_t, lists, "lists", INT, INT, "auto", 1, 65536, "auto", \
-      "cluster: number of centroids, each with a list of rows")                \
-    O(skn_model_sampler_t, list_rows, "list_rows", INT, INT, "auto", 1,        \
-      SKN_UNIT_MAX, "auto", "cluster: rows in a list")                         \
     O(skn_model_sampler_t, refresh_batches, "refresh_batches", INT, INT,       \
       "auto", 1, COUNT_MAX, "auto",                                            \
-      "simhash, dwta, cluster: batches until "                                 \
-      "the index is built anew")
-
-#define SAMPLER(O)                                                             \
-    SAMPLER_COMMON(O)                                                          \
+      "simhash, dwta: batches until the index is built anew")                  \
     O(skn_model_sampler_t, rows, "rows", INT, INT, "auto", 0, SKN_UNIT_MAX,    \
       "auto",                                                                  \
       "rows chosen for a batch, beside its labels; 0: the labels alone; not "  \
@@ -153,34 +144,17 @@ TABLES(output, OUTPUT)
       "every row that is a label of the batch serves all its points")          \
     O(skn_model_sampler_t, uniform_rows, "uniform_rows", INT, INT, "auto", 0,  \
       SKN_UNIT_MAX, "auto",                                                    \
-      "simhash, dwta, cluster: rows drawn uniformly "                          \
-      "beside the hard ones")                                                  \
+      "simhash, dwta: rows drawn uniformly beside the hard ones")              \
     O(skn_model_sampler_t, weight_cap, "weight_cap", REAL, REAL, "0", 0, 1e12, \
       NULL,                                                                    \
       "greatest weight of a sampled row, which keeps rare draws from "         \
       "dominating; epochs tell how many it cut; 0: none")
 TABLES(sampler, SAMPLER)
 
-#define MIXED(O)                                                               \
-    SAMPLER_COMMON(O)                                                          \
-    O(skn_model_sampler_t, share, "share", REAL, REAL, NULL, 0.001, 1, NULL,   \
-      "its part of the rows; the shares of a mixture sum to 1")
-TABLES(mixed, MIXED)
-
-const skn_section_t skn_mixed_section = {
-    "model.layers.output.sampler.of",
-    "One sampler of a mixture; a list of 2 to 8 of these.", mixed_options,
-    mixed_slots, no_parts
-};
-static const skn_part_t sampler_parts[] = {
-    { "of", SKN_FORM_MIXTURE, 0, &skn_mixed_section,
-      "mixture: the samplers that share its rows" },
-    NO_PART
-};
 const skn_section_t skn_sampler_section = {
     "model.layers.output.sampler",
     "Which rows of the output layer are computed for a batch.", sampler_options,
-    sampler_slots, sampler_parts
+    sampler_slots, no_parts
 };
 const skn_section_t skn_hidden_section = {
     "model.layers.hidden",

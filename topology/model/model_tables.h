@@ -38,7 +38,6 @@ typedef struct skn_slot {
 typedef enum skn_form {
     SKN_FORM_MAPPING, /* one section */
     SKN_FORM_LAYERS,  /* list: hidden layers, then the output layer */
-    SKN_FORM_MIXTURE, /* list of samplers */
     SKN_FORM_PATHS,   /* list of paths */
     SKN_FORM_CORES,   /* auto, a number, a range, or a list of numbers */
     SKN_FORM_NODES    /* list of nodes */
@@ -67,9 +66,8 @@ extern const skn_section_t skn_model_section;
 /* The two sorts of layer; their struct is skn_model_layer_t. */
 extern const skn_section_t skn_hidden_section;
 extern const skn_section_t skn_output_section;
-/* `sampler`, and an item of `of`; their struct is skn_model_sampler_t. */
+/* `sampler`; its struct is skn_model_sampler_t. */
 extern const skn_section_t skn_sampler_section;
-extern const skn_section_t skn_mixed_section;
 
 /* An item of `nodes`; its struct is skn_model_node_t. */
 extern const skn_section_t skn_node_section;

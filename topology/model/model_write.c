@@ -64,24 +64,6 @@ write_layers(writer_t *writer, skn_node_t *parent, const char *key)
 }
 
 static void
-write_mixture(writer_t *writer, skn_node_t *parent, const char *key,
-              const skn_model_sampler_t *sampler)
-{
-    if (sampler->of_count == 0)
-        return;
-    skn_node_t *list = append(writer, parent, SKN_NODE_LIST, key, NULL, false);
-    for (size_t k = 0; k < sampler->of_count; k++) {
-        char number[24];
-        (void)snprintf(number, sizeof(number), "%zu", k);
-        size_t end = enter(writer, number);
-        write_section(writer,
-                      append(writer, list, SKN_NODE_MAPPING, NULL, NULL, false),
-                      &skn_mixed_section, &sampler->of[k]);
-        leave(writer, end);
-    }
-}
-
-static void
 write_plugins(writer_t *writer, skn_node_t *parent, const char *key)
 {
     skn_node_t *list = append(writer, parent, SKN_NODE_LIST, key, NULL, false);
@@ -134,9 +116,6 @@ write_part(writer_t *writer, skn_node_t *parent, const skn_part_t *part,
         break;
     case SKN_FORM_LAYERS:
         write_layers(writer, parent, part->name);
-        break;
-    case SKN_FORM_MIXTURE:
-        write_mixture(writer, parent, part->name, base);
         break;
     case SKN_FORM_PATHS:
         write_plugins(writer, parent, part->name);

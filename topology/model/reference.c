@@ -102,7 +102,6 @@ print_part(const skn_part_t *part, FILE *file)
     static const char *const types[] = {
         [SKN_FORM_MAPPING] = "mapping",
         [SKN_FORM_LAYERS] = "list of mappings",
-        [SKN_FORM_MIXTURE] = "list of mappings",
         [SKN_FORM_PATHS] = "list of paths",
         [SKN_FORM_CORES] = "number, range or list",
         [SKN_FORM_NODES] = "list of mappings",

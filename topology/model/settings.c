@@ -12,7 +12,7 @@
 #include "skein/limits.h"
 #include "topology/model/model_tables.h"
 
-/* "model.layers.<name>.sampler.of.7" */
+/* "model.layers.<name>.sampler" */
 #define SETTING_PATH_BYTES (SKN_NAME_MAX + 64)
 /* Of a value, in a sentence: the names of all layers are one. */
 #define SHOWN 60
@@ -52,19 +52,11 @@ write_section(FILE *file, const char *path, const skn_section_t *section,
 static void
 write_layer(FILE *file, const skn_model_layer_t *layer)
 {
-    const skn_model_sampler_t *sampler = &layer->sampler;
     char path[SETTING_PATH_BYTES];
     (void)snprintf(path, sizeof(path), "model.layers.%.64s", layer->name);
     write_section(file, path,
                   layer->output ? &skn_output_section : &skn_hidden_section,
                   layer);
-    if (layer->output)
-        (void)fprintf(file, "%s.sampler.of %zu\n", path, sampler->of_count);
-    for (size_t k = 0; k < sampler->of_count; k++) {
-        (void)snprintf(path, sizeof(path), "model.layers.%.64s.sampler.of.%zu",
-                       layer->name, k);
-        write_section(file, path, &skn_mixed_section, &sampler->of[k]);
-    }
 }
 
 /* A section of the whole file, by its name. */

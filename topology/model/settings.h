@@ -13,7 +13,7 @@
 #include "skein/error.h"
 #include "topology/model/model.h"
 
-/* 64 layers with names of 64 letters, and a mixture of 8: 30 KiB. */
+/* 64 layers with names of 64 letters: 35 KiB. */
 #define SKN_SETTINGS_BYTES_MAX 65536u
 
 /* The text of a model that was read and not resolved (`auto` stays a word);

@@ -463,6 +463,9 @@ auto_dwta_bits(const skn_plan_data_t *data)
     return bits;
 }
 
+/* Of the part that a key is in; the key itself has the rest. */
+#define PART_BYTES (SKN_REASON_KEY_BYTES - 32u)
+
 /* What is decided for a part of the model: the rest of its keys. */
 typedef struct deal {
     skn_reasons_t *reasons;
@@ -522,46 +525,25 @@ resolve_sampler(const skn_plan_data_t *data, int64_t batch_rows,
     }
     bool dwta = sampler->kind == SKN_SAMPLER_DWTA;
     bool hashes = sampler->kind == SKN_SAMPLER_SIMHASH || dwta;
-    bool clusters = sampler->kind == SKN_SAMPLER_CLUSTER;
     resolve_rows(data, batch_rows, sampler, part);
     if (hashes) {
         (void)decide(part, "tables", &sampler->tables, 50, "the default");
         (void)decide(part, "bits", &sampler->bits,
                      dwta ? auto_dwta_bits(data) : 9,
                      dwta ? "at most 64 buckets a label" : "the default");
-    }
-    if (clusters) {
-        (void)decide(part, "lists", &sampler->lists, 64, "the default");
-        (void)decide(part, "list_rows", &sampler->list_rows,
-                     clamp(2048, 1, (int64_t)data->labels),
-                     "2,048, or all labels");
-    }
-    if (hashes || clusters) {
         (void)decide(part, "refresh_batches", &sampler->refresh_batches, 50,
                      "the default");
         (void)decide(part, "uniform_rows", &sampler->uniform_rows,
                      clamp(1024, 1, (int64_t)data->labels),
                      "1,024, or all labels");
     }
-    for (size_t k = 0; k < sampler->of_count; k++) {
-        char path[SKN_REASON_KEY_BYTES];
-        (void)snprintf(path, sizeof(path), "%s.of.%zu", part->path, k);
-        const deal_t item = { part->reasons, path };
-        resolve_sampler(data, batch_rows,
-                        (skn_model_sampler_t *)(uintptr_t)&sampler->of[k],
-                        &item);
-    }
 }
 
 bool
 skn_plan_has_index(const skn_model_sampler_t *sampler)
 {
-    bool index = sampler->kind == SKN_SAMPLER_SIMHASH ||
-                 sampler->kind == SKN_SAMPLER_DWTA ||
-                 sampler->kind == SKN_SAMPLER_CLUSTER;
-    for (size_t k = 0; k < sampler->of_count; k++)
-        index = index || skn_plan_has_index(&sampler->of[k]);
-    return index;
+    return sampler->kind == SKN_SAMPLER_SIMHASH ||
+           sampler->kind == SKN_SAMPLER_DWTA;
 }
 
 /* --- layers --------------------------------------------------------------- */
@@ -671,7 +653,7 @@ resolve_output(const skn_plan_t *plan, const skn_model_t *model,
     const skn_plan_data_t *data = &plan->data;
     uint64_t blocks = skn_block_count(data->labels);
     int64_t units = plan->units < SKN_SHARD_MAX ? plan->units : SKN_SHARD_MAX;
-    char path[SKN_REASON_KEY_BYTES];
+    char path[PART_BYTES];
     skn_why_t why;
     if (layer->loss == SKN_LOSS_AUTO) {
         layer->loss = SKN_LOSS_SOFTMAX;

@@ -114,8 +114,7 @@ add_checkpointer(wire_t *wire)
         skn_wire_text(wire, "run", start->run_id);
     if (start->config_text)
         skn_wire_text(wire, "config", start->config_text);
-    skn_wire_int(wire, "owners",
-                 wire->owners + (skn_wire_saves_index(wire) ? 1 : 0));
+    skn_wire_int(wire, "owners", wire->owners);
     skn_wire_int(wire, "keep", (uint64_t)wire->model->checkpoint.keep);
     skn_wire_int(wire, "generation", start->generation);
 }

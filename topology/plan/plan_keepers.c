@@ -48,9 +48,6 @@ list_owners(const wire_t *wire, uint32_t node, names_t *names)
         for (uint32_t s = 0; s < shards_of(&wire->model->layers[k]); s++)
             if (skn_plan_seat(wire->plan, k, s).node == node)
                 add_name(names, wire->updater[k], s);
-    if (skn_wire_saves_index(wire) &&
-        skn_plan_seat(wire->plan, wire->layer_count - 1, 0).node == node)
-        add_name(names, "table_builder", 0);
 }
 
 /* How many owners send to the keeper of `node`: those of its own node and of

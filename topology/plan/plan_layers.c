@@ -225,36 +225,7 @@ set_known(wire_t *wire, const char *name, int64_t value)
         skn_wire_int(wire, name, (uint64_t)value);
 }
 
-/* "uniform:0.5,simhash:0.5" */
-static void
-set_parts(wire_t *wire, const skn_model_sampler_t *sampler)
-{
-    char text[512] = "";
-    size_t used = 0;
-    for (size_t k = 0; k < sampler->of_count && used < sizeof(text); k++) {
-        char share[SKN_REAL_TEXT_BYTES];
-        skn_value_real_text(sampler->of[k].share, share);
-        used += (size_t)snprintf(text + used, sizeof(text) - used, "%s%s:%s",
-                                 k ? "," : "",
-                                 sampler_words[sampler->of[k].kind], share);
-    }
-    if (sampler->of_count > 0)
-        skn_wire_text(wire, "parts", text);
-}
-
-/* The first value that a sampler or a part of a mixture has of an option. */
-static int64_t
-first_known(const skn_model_sampler_t *sampler, size_t offset)
-{
-    int64_t value = *(const int64_t *)((const char *)sampler + offset);
-    for (size_t k = 0; k < sampler->of_count && value < 0; k++)
-        value = *(const int64_t *)((const char *)&sampler->of[k] + offset);
-    return value;
-}
-
-#define SET_KNOWN(name)                                                        \
-    set_known(wire, #name,                                                     \
-              first_known(sampler, offsetof(skn_model_sampler_t, name)))
+#define SET_KNOWN(name) set_known(wire, #name, sampler->name)
 
 /* SKN_SAMPLER_OPTIONS: the output shard and its builder have them alike. */
 static void
@@ -265,10 +236,7 @@ set_sampler(wire_t *wire, const skn_model_sampler_t *sampler)
     SET_KNOWN(uniform_rows);
     SET_KNOWN(tables);
     SET_KNOWN(bits);
-    SET_KNOWN(lists);
-    SET_KNOWN(list_rows);
     skn_wire_real(wire, "weight_cap", sampler->weight_cap);
-    set_parts(wire, sampler);
     skn_wire_training_file(wire);
 }
 
@@ -291,10 +259,6 @@ add_builder(wire_t *wire, uint32_t shard, uint64_t first, uint64_t end)
     skn_wire_int(wire, "layer", number);
     skn_wire_int(wire, "batch_rows", (uint64_t)wire->model->train.batch_rows);
     skn_wire_int(wire, "seed", (uint64_t)wire->model->train.seed);
-    skn_wire_text(wire, "layer_name", wire->output->name);
-    if (skn_wire_saves_index(wire))
-        skn_wire_resume(wire, name,
-                        skn_plan_seat(wire->plan, number, shard).node);
     set_sampler(wire, &wire->output->sampler);
 }
 

@@ -68,13 +68,6 @@ skn_plan_state_bytes(const skn_plan_t *plan, size_t layer, uint64_t count)
 
 /* --- samplers ------------------------------------------------------------- */
 
-static bool
-is_hashed(const skn_model_sampler_t *sampler)
-{
-    return sampler->kind == SKN_SAMPLER_SIMHASH ||
-           sampler->kind == SKN_SAMPLER_DWTA;
-}
-
 static uint64_t
 known(int64_t value)
 {
@@ -82,20 +75,11 @@ known(int64_t value)
 }
 
 /* Rows that a batch of `batch` points draws by the index of `sampler`, each as
- * often as it is drawn: hash tables give a list a point, clusters one for each
- * centroid. */
+ * often as it is drawn: hash tables give a list a point. */
 static double
 hard_draws(const skn_model_sampler_t *sampler, double rows, double batch)
 {
-    double draws = 0.0;
-    if (is_hashed(sampler))
-        draws = batch * rows;
-    else if (sampler->kind == SKN_SAMPLER_CLUSTER)
-        draws = fmin(batch, (double)known(sampler->lists)) * rows;
-    for (size_t k = 0; k < sampler->of_count; k++)
-        draws +=
-            hard_draws(&sampler->of[k], rows * sampler->of[k].share, batch);
-    return draws;
+    return skn_plan_has_index(sampler) ? batch * rows : 0.0;
 }
 
 /* The tables of one index over `rows` rows: numbers of 4 bytes, as they are
@@ -115,27 +99,9 @@ index_numbers(const skn_model_sampler_t *sampler, double rows, double shards)
 static double
 sampler_bytes(const skn_model_sampler_t *sampler, double rows, double shards)
 {
-    double bytes = 0.0;
-    if (is_hashed(sampler))
-        bytes = 16.0 * rows + 3.0 * 4.0 * index_numbers(sampler, rows, shards);
-    else if (sampler->kind == SKN_SAMPLER_CLUSTER)
-        bytes = (8.0 * 4.0 + 8.0) * rows;
-    else if (sampler->kind == SKN_SAMPLER_LOG_UNIFORM)
-        bytes = 12.0 * rows;
-    else if (sampler->kind == SKN_SAMPLER_MIXTURE)
-        bytes = 8.125 * rows;
-    for (size_t k = 0; k < sampler->of_count; k++)
-        bytes += sampler_bytes(&sampler->of[k], rows, shards);
-    return bytes;
-}
-
-static double
-refresh_of(const skn_model_sampler_t *sampler)
-{
-    double batches = (double)known(sampler->refresh_batches);
-    for (size_t k = 0; k < sampler->of_count && batches < 1.0; k++)
-        batches = refresh_of(&sampler->of[k]);
-    return fmax(batches, 1.0);
+    if (skn_plan_has_index(sampler))
+        return 16.0 * rows + 3.0 * 4.0 * index_numbers(sampler, rows, shards);
+    return sampler->kind == SKN_SAMPLER_LOG_UNIFORM ? 12.0 * rows : 0.0;
 }
 
 /* What the shards of the output layer on a node keep by row, beside the rows:
@@ -154,7 +120,8 @@ listed_bytes(const skn_plan_t *plan, uint64_t rows, uint32_t shards)
     bytes += (double)skn_rows_bytes(SKN_ROWS_SGD, rows, (uint32_t)width);
     return (uint64_t)(bytes + 4.25 * count +
                       2.0 * 4.0 * (double)(width + 1) * count /
-                          refresh_of(&output->sampler));
+                          fmax((double)known(output->sampler.refresh_batches),
+                               1.0));
 }
 
 /* --- data ----------------------------------------------------------------- */

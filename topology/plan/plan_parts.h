@@ -111,9 +111,6 @@ void skn_wire_real(wire_t *wire, const char *name, double value);
 void skn_wire_text(wire_t *wire, const char *name, const char *value);
 /* How the layer below `layer` is cut: SKN_CUTS_OPTIONS. */
 void skn_wire_cuts(wire_t *wire, uint32_t layer);
-/* Whether an index depends on more than rows: centroids, which the builders of
- * all shards have alike. */
-bool skn_wire_saves_index(const wire_t *wire);
 
 /* plan_restore.c: how the owner added last, `name` on `node`, gets its state of
  * a checkpoint; the pipes for it. */

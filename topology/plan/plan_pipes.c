@@ -158,7 +158,7 @@ pipe_course(wire_t *wire)
 {
     uint32_t last = wire->layer_count - 1;
     ends_t source = { 0 }, layers = { 0 }, labels = { 0 }, course = { 0 };
-    ends_t updaters = { 0 }, appliers = { 0 }, savers = { 0 }, keeper = { 0 };
+    ends_t updaters = { 0 }, appliers = { 0 }, keeper = { 0 };
     end_add(&source, "source");
     end_add(&course, "course");
     end_add(&keeper, wire->kept ? "keeper.0" : "checkpointer");
@@ -169,7 +169,6 @@ pipe_course(wire_t *wire)
         end_add(&layers, wire->stem[k]);
         end_add(&updaters, wire->updater[k]);
         end_add(&appliers, wire->updater[k]);
-        end_add(&savers, wire->updater[k]);
     }
     if (wire->plan->node_count > 1) {
         skn_wire_reader_pipes(wire);
@@ -188,12 +187,8 @@ pipe_course(wire_t *wire)
     pipe_one(wire, "source", "course", "reached", "one", false);
     if (!wire->start->run_path)
         return;
-    if (skn_wire_saves_index(wire)) {
-        end_add(&savers, "table_builder.0");
-        end_add(&updaters, "table_builder.0");
-    }
     pipe_add(wire, &course, &keeper, "save", "one", wire->credit, false);
-    pipe_add(wire, &keeper, &savers, "save", "broadcast", wire->credit, true);
+    pipe_add(wire, &keeper, &updaters, "save", "broadcast", wire->credit, true);
     if (wire->kept) {
         skn_wire_keeper_pipes(wire);
     } else {

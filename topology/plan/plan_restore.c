@@ -4,7 +4,7 @@
  * the owners of other nodes ask the checkpointer, since they may not have it.
  * Where the nodes keep it, all owners ask the keeper of their own node.
  *
- *     up_*, table_builder.* ─want─▶ checkpointer ─restored─▶ (by owner)
+ *     up_* ─want─▶ checkpointer ─restored─▶ (by owner)
  *
  * Whether they do is a matter of the command (`--resume`), not of what a node
  * finds on its disk, so that the plan is the same on each.

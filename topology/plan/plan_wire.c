@@ -50,16 +50,6 @@ skn_wire_cuts(wire_t *wire, uint32_t layer)
 }
 
 bool
-skn_wire_saves_index(const wire_t *wire)
-{
-    const skn_model_sampler_t *sampler = &wire->output->sampler;
-    bool cluster = sampler->kind == SKN_SAMPLER_CLUSTER;
-    for (size_t k = 0; k < sampler->of_count; k++)
-        cluster = cluster || sampler->of[k].kind == SKN_SAMPLER_CLUSTER;
-    return cluster;
-}
-
-bool
 skn_model_is_kept(const skn_model_t *model)
 {
     return model->node_count > 1 && model->checkpoint.copies > 1;

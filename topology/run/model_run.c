@@ -216,11 +216,8 @@ only_look(skn_model_t *model, const skn_model_run_options_t *options)
                                              .labels = true,
                                              .tables = SKN_AUTO,
                                              .bits = SKN_AUTO,
-                                             .lists = SKN_AUTO,
-                                             .list_rows = SKN_AUTO,
                                              .refresh_batches = SKN_AUTO,
-                                             .uniform_rows = SKN_AUTO,
-                                             .share = 1 };
+                                             .uniform_rows = SKN_AUTO };
 }
 
 /* Finds the best model of the run, or its newest; only on the first node. */

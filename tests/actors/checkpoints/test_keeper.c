@@ -98,7 +98,7 @@ send_state(skn_actor_t *actor, uint64_t batch, uint32_t owner,
 static skn_status_t
 ask(skn_actor_t *actor, skn_error_t *error)
 {
-    skn_want_t want = { .name = "a.weight" };
+    skn_want_t want = { .name = "a.weight", .rows = ROWS, .columns = COLUMNS };
     return skn_actor_send(actor, &skn_want_schema, &want, error);
 }
 

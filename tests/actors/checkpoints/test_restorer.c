@@ -144,12 +144,10 @@ static void
 expect_rectangle(void)
 {
     const skn_want_t *asked = &seen.wants[0];
-    uint64_t rows = asked->rows ? asked->rows : ROWS;
-    uint64_t columns = asked->rows ? asked->columns : COLUMNS;
-    for (uint64_t r = 0; r < rows; r++)
-        for (uint64_t c = 0; c < columns; c++)
+    for (uint64_t r = 0; r < asked->rows; r++)
+        for (uint64_t c = 0; c < asked->columns; c++)
             cr_assert_eq(
-                seen.got[r * columns + c],
+                seen.got[r * asked->columns + c],
                 value_of(asked->row_first + r, asked->column_first + c));
     cr_expect_eq(seen.last.begin, 1);
     cr_expect_eq(seen.saved, 1);
@@ -158,7 +156,7 @@ expect_rectangle(void)
 
 Test(restorer, a_whole_tensor_comes_in_parts)
 {
-    want(0, 0, 0, 0);
+    want(0, ROWS, 0, COLUMNS);
     probe_run_well();
     expect_rectangle();
     cr_expect_eq(seen.parts, 4, "4 + 4 + 2 rows, and the word to begin");
@@ -181,14 +179,14 @@ Test(restorer, a_rectangle_comes_as_it_lies)
 
 Test(restorer, without_a_checkpoint_or_a_tensor_there_are_no_rows)
 {
-    want(0, 0, 0, 0);
+    want(0, 1, 0, 1);
     seen.wants[0].name = "b.weight";
     probe_run_well();
     cr_expect_eq(seen.parts, 2);
     cr_expect_eq(seen.last.begun, 1);
     cr_expect_eq(seen.saved_batch, BATCH);
     seen.asked = seen.parts = 0;
-    want(0, 0, 0, 0);
+    want(0, 1, 0, 1);
     probe_option("checkpoint", "");
     probe_run_well();
     cr_expect_eq(seen.parts, 2);
@@ -202,6 +200,7 @@ Test(restorer, what_is_not_there_is_refused)
         { ROWS, 1, 0, 1 },        { 0, ROWS + 1, 0, 1 },
         { 0, 1, 0, COLUMNS + 1 }, { UINT64_MAX, 2, 0, 1 },
         { 0, 1, UINT64_MAX, 2 },  { 0, 1, 0, 0 },
+        { 0, 0, 0, 1 },           { 0, 0, 0, 0 },
         { 0, 1, 0, UINT64_MAX },  { 0, UINT64_MAX, 0, 1 },
     };
     for (size_t k = 0; k < sizeof(cases) / sizeof(cases[0]); k++) {
@@ -216,7 +215,7 @@ Test(restorer, what_is_not_there_is_refused)
 
 Test(restorer, who_asks_out_of_turn_is_refused)
 {
-    want(0, 0, 0, 0);
+    want(0, 1, 0, 1);
     seen.again = true;
     probe_run();
     cr_expect_eq(probe.status, SKN_BAD_MESSAGE);

@@ -331,7 +331,7 @@ Test(pipeline, copies_give_the_bits_of_loans_with_an_index)
                            "{kind: simhash, tables: 4, bits: 4, rows: 20,"
                            " refresh_batches: 3, uniform_rows: 20}",
                            0);
-    expect_copies_as_loans(SAMPLER "{kind: cluster, lists: 4, list_rows: 40,"
+    expect_copies_as_loans(SAMPLER "{kind: dwta, tables: 4, bits: 2, rows: 20,"
                                    " refresh_batches: 3, uniform_rows: 20}",
                            0);
 }

@@ -4,8 +4,7 @@
  * SPDX-License-Identifier: Apache-2.0 */
 #include "actors/output/index_keeper.h"
 
-#include <math.h>
-
+#include "actors/protocol/draws.h"
 #include "actors/protocol/workspace.h"
 #include "tests/support/actor_probe.h"
 #include "tests/support/oracle.h"
@@ -49,7 +48,7 @@ take(skn_index_keeper_t *keeper, skn_pool_t *pool, uint64_t batch,
      skn_error_t *error)
 {
     skn_index_t *index = skn_payload_new(pool, &skn_index_schema,
-                                         (const size_t[]){ 0, 0, 0, 0 }, error);
+                                         (const size_t[]){ 0, 0, 0 }, error);
     cr_assert(index);
     index->batch = batch;
     skn_status_t status = skn_index_keeper_take(keeper, index, error);
@@ -142,24 +141,52 @@ Test(index_keeper, samplers_without_an_index_wait_for_nothing)
 #define HIDDEN 6
 #define WIDTH (HIDDEN + 1)
 #define STEPS_MAX 64
+#define TABLES 4
+#define UNITS (2 * TABLES * ROWS)
 
 /* A run of the shard: batch by batch, and how far it has come. */
 static struct {
     skn_index_keeper_t keeper;
     skn_rows_t rows;
-    float hidden[4][HIDDEN];
     uint64_t first, end, batch, refresh, lag;
     const uint64_t *marker; /* ascending, up to a 0 */
     bool twice;             /* each marker is told again */
     oracle_random_t random;
     /* Indexes, as they came. */
     uint64_t of[STEPS_MAX];
-    float centroid[STEPS_MAX][2 * HIDDEN];
-    uint32_t list[STEPS_MAX][2 * 10];
+    uint32_t unit[STEPS_MAX][UNITS]; /* their rows by bucket, then the keys */
     uint32_t count;
+    uint32_t begun[UNITS]; /* of the rows when the shard was opened */
 } shard;
 
-static double first_bias[ROWS]; /* when the shard was opened */
+/* What a builder that knows nothing makes of the shard's rows. */
+static void
+build_anew(uint32_t *unit)
+{
+    const skn_index_kind_t *kind = skn_sampler_simhash.index;
+    const skn_sampler_options_t options = {
+        .kernels = skn_kernels_pick(NULL),
+        .seed = skn_draw_key(1, SKN_DRAW_SAMPLE, 0),
+        .labels = ROWS,
+        .row_count = ROWS,
+        .hidden = HIDDEN,
+        .batch_rows = 4,
+        .tables = TABLES,
+        .bits = 6,
+    };
+    skn_error_t error = { 0 };
+    skn_index_t index = { 0 };
+    uint32_t row[ROWS];
+    for (uint32_t k = 0; k < ROWS; k++)
+        row[k] = k;
+    void *builder = kind->open(&options, &shard.rows, &error);
+    cr_assert(builder, "%s", error.text);
+    kind->change(builder, row, ROWS);
+    cr_assert_eq(kind->build(builder, &index, &error), SKN_OK);
+    cr_assert_eq(index.unit.count, UNITS);
+    memcpy(unit, index.unit.at, UNITS * sizeof(*unit));
+    kind->close(builder);
+}
 
 static bool
 is_marker(uint64_t applied)
@@ -175,11 +202,7 @@ show(skn_actor_t *actor, bool marker, skn_error_t *error)
 {
     skn_index_view_t view = { .rows = &shard.rows,
                               .applied = shard.batch,
-                              .marker = marker,
-                              .hidden = shard.hidden[0],
-                              .hidden_stride = HIDDEN,
-                              .hidden_rows =
-                                  shard.batch > shard.first ? 4 : 0 };
+                              .marker = marker };
     return skn_index_keeper_send(&shard.keeper, actor, &view, error);
 }
 
@@ -197,10 +220,6 @@ train(void)
         skn_index_keeper_change(&shard.keeper, &which, 1);
         skn_rows_set(&shard.rows, kernels, which, row);
     }
-    for (uint32_t i = 0; i < 4; i++)
-        for (uint32_t c = 0; c < HIDDEN; c++)
-            shard.hidden[i][c] =
-                (float)(oracle_next(&shard.random) % 1000) - 500.0f;
     shard.batch++;
 }
 
@@ -249,8 +268,7 @@ open_shard(skn_actor_t *actor, skn_error_t *error)
     while (shard.batch < shard.first) /* what the checkpoint has */
         train();
     skn_rowset_fill(&keeper->changed);
-    for (uint32_t row = 0; row < ROWS; row++)
-        first_bias[row] = (double)skn_rows_weight(&shard.rows, row)[HIDDEN];
+    build_anew(shard.begun);
     skn_status_t status = show(actor, shard.first > 0, error);
     return status == SKN_OK ? run_on(actor, error) : status;
 }
@@ -262,13 +280,9 @@ on_reaction(skn_actor_t *actor, const skn_schema_t *schema, const void *message,
     const skn_index_t *index = message;
     (void)schema;
     cr_assert_lt(shard.count, STEPS_MAX);
-    cr_assert_leq(index->value.count, 2 * HIDDEN); /* one list: saw nothing */
-    cr_assert_leq(index->unit.count, 20);
+    cr_assert_eq(index->unit.count, UNITS);
     shard.of[shard.count] = index->batch;
-    memcpy(shard.centroid[shard.count], index->value.at,
-           index->value.count * sizeof(float));
-    memcpy(shard.list[shard.count++], index->unit.at,
-           index->unit.count * sizeof(uint32_t));
+    memcpy(shard.unit[shard.count++], index->unit.at, sizeof(shard.unit[0]));
     skn_status_t status = skn_index_keeper_take(&shard.keeper, index, error);
     return status == SKN_OK ? run_on(actor, error) : status;
 }
@@ -294,35 +308,13 @@ run_shard(uint64_t first, uint64_t end, uint64_t refresh, uint64_t lag,
     probe_option("row_count", "50");
     probe_option("hidden", "6");
     probe_option("batch_rows", "4");
-    probe_option("sampler", "cluster");
-    probe_option("lists", "2");
-    probe_option("list_rows", "10");
+    probe_option("sampler", "simhash");
+    probe_option("tables", "4");
+    probe_option("bits", "6");
     probe_option("uniform_rows", "5");
     probe_run_well();
     skn_index_keeper_close(&shard.keeper);
     skn_rows_fini(&shard.rows);
-}
-
-/* The rows that have the largest logits now. */
-static void
-expect_list(uint32_t k, uint32_t list, const skn_rows_t *rows)
-{
-    double logit[ROWS], least = INFINITY, rest = -INFINITY;
-    bool in[ROWS] = { false };
-    for (uint32_t at = 0; at < 10; at++)
-        in[shard.list[k][list * 10 + at]] = true;
-    for (uint32_t row = 0; row < ROWS; row++) {
-        const float *w = skn_rows_weight(rows, row);
-        logit[row] = (double)w[HIDDEN];
-        for (uint32_t c = 0; c < HIDDEN; c++)
-            logit[row] +=
-                (double)w[c] * (double)shard.centroid[k][list * HIDDEN + c];
-        if (in[row])
-            least = fmin(least, logit[row]);
-        else
-            rest = fmax(rest, logit[row]);
-    }
-    cr_expect(rest <= least + 1.0, "index %u, list %u", k, list);
 }
 
 Test(index_keeper, rounds_are_adopted_at_their_lag)
@@ -362,6 +354,7 @@ Test(index_keeper, the_index_of_a_marker_is_that_of_all_rows_as_they_are)
     run_shard(0, 7, 4, 6, markers);
     cr_assert_eq(shard.count, 2);
     skn_error_t error = { 0 };
+    uint32_t unit[UNITS];
     uint64_t before = shard.batch; /* the rows of batch 6, made once more */
     cr_assert_eq(before, 7);
     skn_index_keeper_t *keeper = &shard.keeper;
@@ -371,26 +364,25 @@ Test(index_keeper, the_index_of_a_marker_is_that_of_all_rows_as_they_are)
         SKN_OK);
     for (shard.batch = 0; shard.batch < before;)
         train();
-    expect_list(1, 0, &shard.rows);
-    expect_list(1, 1, &shard.rows);
+    build_anew(unit);
+    cr_expect_eq(memcmp(shard.unit[1], unit, sizeof(unit)), 0);
+    cr_expect_neq(memcmp(shard.unit[0], unit, sizeof(unit)), 0);
     skn_rows_fini(&shard.rows);
 }
 
-/* A halt is told after its batch: the round may have been closed by then, and
- * its queries must not count twice. */
+/* A halt is told after its batch: the round may have been closed by then. */
 Test(index_keeper, a_marker_that_is_told_late_changes_nothing)
 {
     static const uint64_t markers[] = { 8, 10, 0 };
-    static float once[2 * HIDDEN];
+    static uint32_t once[2][UNITS];
     run_shard(0, 10, 4, 6, markers);
     cr_assert_eq(shard.count, 3);
-    memcpy(once, shard.centroid[2], sizeof(once));
+    memcpy(once, shard.unit[1], sizeof(once));
     shard.twice = true;
     run_shard(0, 10, 4, 6, markers);
     cr_assert_eq(shard.count, 4, "batch 7 closes a round, then is a marker");
     cr_expect_eq(shard.of[2], 7);
-    cr_expect_eq(memcmp(once, shard.centroid[3], sizeof(once)), 0);
-    cr_expect_eq(memcmp(shard.centroid[1], shard.centroid[2], sizeof(once)), 0);
+    cr_expect_eq(memcmp(once, shard.unit[2], sizeof(once)), 0);
 }
 
 Test(index_keeper, a_resumed_shard_shows_all_its_rows_before_the_first_batch)
@@ -400,14 +392,5 @@ Test(index_keeper, a_resumed_shard_shows_all_its_rows_before_the_first_batch)
     cr_assert_eq(adopted_count, 2);
     cr_expect_eq(adopted[0], 8, "at batch 9");
     cr_expect_eq(adopted[1], 11, "at batch 13");
-    /* What saw nothing has one list, around nothing: the largest biases. */
-    double least = INFINITY;
-    for (uint32_t at = 0; at < 10; at++)
-        least = fmin(least, first_bias[shard.list[0][at]]);
-    for (uint32_t row = 0; row < ROWS; row++) {
-        bool in = false;
-        for (uint32_t at = 0; at < 10; at++)
-            in = in || shard.list[0][at] == row;
-        cr_expect(in || first_bias[row] <= least, "row %u", row);
-    }
+    cr_expect_eq(memcmp(shard.unit[0], shard.begun, sizeof(shard.begun)), 0);
 }

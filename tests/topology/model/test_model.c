@@ -105,13 +105,9 @@ Test(model, layers_get_the_defaults_of_both_sorts)
         cr_expect(layer->sampler.rows == SKN_AUTO && layer->sampler.labels);
         cr_expect(layer->sampler.tables == SKN_AUTO);
         cr_expect(layer->sampler.bits == SKN_AUTO);
-        cr_expect(layer->sampler.lists == SKN_AUTO);
-        cr_expect(layer->sampler.list_rows == SKN_AUTO);
         cr_expect(layer->sampler.refresh_batches == SKN_AUTO);
         cr_expect(layer->sampler.uniform_rows == SKN_AUTO);
         cr_expect(layer->sampler.weight_cap == 0.0);
-        cr_expect(layer->sampler.share == 1.0);
-        cr_expect(layer->sampler.of_count == 0 && !layer->sampler.of);
     }
     skn_model_destroy(&model);
 }
@@ -176,23 +172,6 @@ Test(model, what_is_set_is_found)
               model->resources.cores.list[1] == 2);
     cr_expect(model->resources.memory_bytes == 8ll << 30);
     cr_expect_not(model->resources.huge_pages);
-    skn_model_destroy(&model);
-}
-
-Test(model, a_mixture_holds_its_samplers)
-{
-    skn_model_t *model = fixture_good(
-        "skein: 1\ndata: { train: t }\n"
-        "model: { layers: [ { name: h }, { name: o, sampler: { kind: mixture,\n"
-        "  rows: 1000, of: [ { kind: uniform, share: 0.75 },\n"
-        "  { kind: cluster, share: 0.25, lists: 8 } ] } } ] }\n");
-    const skn_model_sampler_t *sampler = &model->layers[1].sampler;
-    cr_assert(sampler->of_count == 2);
-    cr_expect(sampler->of[0].kind == SKN_SAMPLER_UNIFORM);
-    cr_expect(sampler->of[0].share == 0.75 && sampler->of[0].labels);
-    cr_expect(sampler->of[0].rows == SKN_AUTO);
-    cr_expect(sampler->of[1].kind == SKN_SAMPLER_CLUSTER);
-    cr_expect(sampler->of[1].lists == 8 && sampler->of[1].of_count == 0);
     skn_model_destroy(&model);
 }
 
@@ -543,16 +522,12 @@ static const golden_t layer_mistakes[] = {
       "'units'?\n" },
     { LAYERS("[ { name: h }, { name: o, sampler: { kind: unifrm } } ]"),
       "m.yaml:3:61: option 'kind' of the sampler of layer 'o' must be one "
-      "of auto, exact, uniform, log_uniform, simhash, dwta, cluster, "
-      "mixture, found 'unifrm'; did you mean 'uniform'?\n" },
-    { LAYERS("[ { name: h }, { name: o, sampler: { kind: mixture, of: 3 "
-             "} } ]"),
-      "m.yaml:3:74: 'of' must be a list of samplers, found '3'\n" },
-    { LAYERS("[ { name: h }, { name: o, sampler: { kind: mixture, of: [ "
-             "{ kind: uniform } ] } } ]"),
-      "m.yaml:3:76: option 'share' of item 1 of the sampler of layer 'o' "
-      "is missing; share: its part of the rows; the shares of a mixture "
-      "sum to 1\n" },
+      "of auto, exact, uniform, log_uniform, simhash, dwta, found "
+      "'unifrm'; did you mean 'uniform'?\n" },
+    { LAYERS("[ { name: h }, { name: o, sampler: { kind: cluster } } ]"),
+      "m.yaml:3:61: option 'kind' of the sampler of layer 'o' must be one "
+      "of auto, exact, uniform, log_uniform, simhash, dwta, found "
+      "'cluster'\n" },
     { LAYERS("[ { name: h } ]"),
       "m.yaml:3:18: a model has at least a hidden and an output layer, "
       "found 1; for example: layers: [{ name: hidden }, { name: output "

@@ -50,35 +50,27 @@ Test(model_rules, a_key_that_means_nothing_for_the_sampler_is_refused)
         { "kind: uniform, rows: 10, tables: 50",
           "m.yaml:7:51: 'tables' means nothing for kind 'uniform'; it is for "
           "simhash, dwta\n" },
-        { "kind: cluster, bits: 9",
-          "m.yaml:7:39: 'bits' means nothing for kind 'cluster'; it is for "
+        { "kind: uniform, bits: 9",
+          "m.yaml:7:39: 'bits' means nothing for kind 'uniform'; it is for "
           "simhash, dwta\n" },
-        { "kind: dwta, lists: 9",
-          "m.yaml:7:37: 'lists' means nothing for kind 'dwta'; it is for "
-          "cluster\n" },
-        { "kind: simhash, list_rows: 9",
-          "m.yaml:7:44: 'list_rows' means nothing for kind 'simhash'; it is "
-          "for cluster\n" },
         { "kind: log_uniform, refresh_batches: 9",
           "m.yaml:7:54: 'refresh_batches' means nothing for kind "
-          "'log_uniform'; it is for simhash, dwta, cluster\n" },
+          "'log_uniform'; it is for simhash, dwta\n" },
         { "kind: uniform, uniform_rows: 9",
           "m.yaml:7:47: 'uniform_rows' means nothing for kind 'uniform'; it "
-          "is for simhash, dwta, cluster\n" },
+          "is for simhash, dwta\n" },
         { "kind: exact, rows: 9",
           "m.yaml:7:37: 'rows' means nothing for kind 'exact'; it is for "
-          "uniform, log_uniform, simhash, dwta, cluster, mixture\n" },
+          "uniform, log_uniform, simhash, dwta\n" },
         { "kind: exact, labels: false",
           "m.yaml:7:39: 'labels' means nothing for kind 'exact'; it is for "
-          "uniform, log_uniform, simhash, dwta, cluster, mixture\n" },
+          "uniform, log_uniform, simhash, dwta\n" },
         { "kind: exact, weight_cap: 2",
           "m.yaml:7:43: 'weight_cap' means nothing for kind 'exact'; it is "
-          "for uniform, log_uniform, simhash, dwta, cluster, mixture\n" },
+          "for uniform, log_uniform, simhash, dwta\n" },
         { "tables: 3",
           "m.yaml:7:26: 'tables' means nothing for kind 'auto'; it is for "
           "simhash, dwta\n" },
-        { "kind: exact, of: [ { kind: uniform, share: 1 } ]",
-          "m.yaml:7:35: 'of' means nothing without 'kind: mixture'\n" },
     };
     EXPECT(SAMPLER, rules);
 }
@@ -86,12 +78,11 @@ Test(model_rules, a_key_that_means_nothing_for_the_sampler_is_refused)
 Test(model_rules, a_key_that_has_its_default_may_stand_anywhere)
 {
     static const rule_t rules[] = {
-        { "kind: exact, rows: auto, labels: true, weight_cap: 0, of: []", "" },
-        { "kind: uniform, tables: auto, bits: auto, lists: auto", "" },
+        { "kind: exact, rows: auto, labels: true, weight_cap: 0", "" },
+        { "kind: uniform, tables: auto, bits: auto", "" },
         { "kind: auto, rows: 100, labels: false, weight_cap: 3", "" },
         { "kind: simhash, tables: 50, bits: 9, uniform_rows: 5", "" },
         { "kind: dwta, tables: 50, bits: 6, refresh_batches: 5", "" },
-        { "kind: cluster, lists: 64, list_rows: 9, refresh_batches: 5", "" },
     };
     EXPECT(SAMPLER, rules);
 }
@@ -114,55 +105,6 @@ Test(model_rules, a_batch_needs_something_to_tell_labels_from)
     EXPECT(SAMPLER, rules);
 }
 
-Test(model_rules, a_mixture_is_two_to_eight_samplers_whose_shares_sum_to_1)
-{
-#define U(share) "{ kind: uniform, share: " share " }"
-#define U4 U("0.1") "," U("0.1") "," U("0.1") "," U("0.1")
-#define C(share) "{ kind: cluster, share: " share " }"
-    static const rule_t rules[] = {
-        { "kind: mixture, of: [" U("0.5") "," C("0.5") "]", "" },
-        { "kind: mixture, of: [" U("0.3333333") "," U("0.3333333") "," C(
-              "0.3333334") "]",
-          "" },
-        { "kind: mixture, of: [" U("0.5") "," C("0.4") "]",
-          "m.yaml:7:37: the shares of the mixture sum to 0.9, 1 expected\n" },
-        { "kind: mixture, of: [" U("1") "]",
-          "m.yaml:7:37: a mixture of 1 samplers, 2 to 8 expected; list them "
-          "under 'of', each with 'kind' and 'share'\n" },
-        { "kind: mixture",
-          "m.yaml:7:16: a mixture of 0 samplers, 2 to 8 expected; list them "
-          "under 'of', each with 'kind' and 'share'\n" },
-        { "kind: mixture, of: [" U4
-          "," U("0.2") "," U("0.2") "," U("0.1") "," C("0.1") "]",
-          "" },
-        { "kind: mixture, of: [" U4 "," U4 "," C("0.2") "]",
-          "m.yaml:7:37: a mixture of 9 samplers, 2 to 8 expected; list them "
-          "under 'of', each with 'kind' and 'share'\n" },
-    };
-    EXPECT(SAMPLER, rules);
-}
-
-/* What the samplers themselves refuse (actors/samplers/mixture.c). */
-Test(model_rules, a_mixture_has_one_part_with_an_index_and_one_without)
-{
-    static const rule_t rules[] = {
-        { "kind: mixture, of: [{ kind: uniform, share: 0.4 }, { kind: simhash, "
-          "share: 0.3 }, { kind: cluster, share: 0.3 }]",
-          "m.yaml:7:108: a second part with an index; a shard keeps one index; "
-          "keep one of simhash, dwta and cluster\n" },
-        { "kind: mixture, of: [{ kind: log_uniform, share: 0.4 }, { kind: "
-          "dwta, share: 0.3 }, { kind: uniform, share: 0.3 }]",
-          "" },
-        { "kind: mixture, of: [{ kind: dwta, share: 0.5 }, { kind: dwta, "
-          "share: 0.5 }]",
-          "m.yaml:7:37: all parts of the mixture have an index, and some rows "
-          "are in no list of it; give uniform or log_uniform a share\n"
-          "m.yaml:7:74: a second part with an index; a shard keeps one index; "
-          "keep one of simhash, dwta and cluster\n" },
-    };
-    EXPECT(SAMPLER, rules);
-}
-
 /* The choices of a model file are the samplers that there are. */
 Test(model_rules, every_sampler_but_auto_is_built)
 {
@@ -176,26 +118,6 @@ Test(model_rules, every_sampler_but_auto_is_built)
         cr_expect(strcmp(word, "auto") == 0 || skn_sampler_find(word), "%s",
                   word);
     }
-}
-
-Test(model_rules, a_mixture_takes_no_sampler_that_is_not_one_way_of_choosing)
-{
-#define NOT_IN                                                                 \
-    "a mixture cannot hold this kind of sampler; it takes uniform, "           \
-    "log_uniform, simhash, dwta and cluster\n"
-    static const rule_t rules[] = {
-        { "kind: mixture, of: [" U("0.5") ", { kind: exact, share: 0.5 }]",
-          "m.yaml:7:77: " NOT_IN },
-        { "kind: mixture, of: [" U("0.5") ", { share: 0.5 }]",
-          "m.yaml:7:69: " NOT_IN },
-        { "kind: mixture, of: [" U("0.5") ", { kind: mixture, share: 0.5 }]",
-          "m.yaml:7:77: " NOT_IN },
-        { "kind: mixture, of: [" U("0.5") ", { kind: log_uniform, share: 0.5, "
-                                          "bits: 3 }]",
-          "m.yaml:7:108: 'bits' means nothing for kind 'log_uniform'; it is "
-          "for simhash, dwta\n" },
-    };
-    EXPECT(SAMPLER, rules);
 }
 
 Test(model_rules, smoothed_labels_need_a_softmax)
@@ -216,17 +138,10 @@ Test(model_rules, an_index_lag_needs_an_index)
     static const rule_t rules[] = {
         { "index_lag: 4, sampler: { kind: uniform }",
           "m.yaml:6:29: 'index_lag' means nothing for a sampler without an "
-          "index; it is for simhash, dwta, cluster\n" },
-        { "index_lag: 4, sampler: { kind: mixture, of: [" U("0.5") "," U(
-              "0.5") "] }",
-          "m.yaml:6:29: 'index_lag' means nothing for a sampler without an "
-          "index; it is for simhash, dwta, cluster\n" },
+          "index; it is for simhash, dwta\n" },
         { "index_lag: 4", "" },
         { "index_lag: auto, sampler: { kind: uniform }", "" },
         { "index_lag: 4, sampler: { kind: dwta }", "" },
-        { "index_lag: 4, sampler: { kind: mixture, of: [" U("0.5") "," C(
-              "0.5") "] }",
-          "" },
     };
     EXPECT(LAYER, rules);
 }

@@ -54,13 +54,8 @@ expect_same_model(const skn_model_t *one, const skn_model_t *other)
     expect_same(&skn_model_section, one, other);
     cr_assert(one->layer_count == other->layer_count);
     for (size_t k = 0; k < one->layer_count; k++) {
-        const skn_model_sampler_t *sampler = &one->layers[k].sampler;
         expect_same(&skn_hidden_section, &one->layers[k], &other->layers[k]);
         expect_same(&skn_output_section, &one->layers[k], &other->layers[k]);
-        cr_assert(sampler->of_count == other->layers[k].sampler.of_count);
-        for (size_t item = 0; item < sampler->of_count; item++)
-            expect_same(&skn_mixed_section, &sampler->of[item],
-                        &other->layers[k].sampler.of[item]);
     }
     cr_assert(one->plugin_count == other->plugin_count);
     for (size_t k = 0; k < one->plugin_count; k++)
@@ -118,8 +113,6 @@ static const char in_full[] = "skein: 1\n"
                               "        kind: auto\n"
                               "        tables: auto\n"
                               "        bits: auto\n"
-                              "        lists: auto\n"
-                              "        list_rows: auto\n"
                               "        refresh_batches: auto\n"
                               "        rows: auto\n"
                               "        labels: true\n"
@@ -247,9 +240,7 @@ Test(model_write, each_sampler_reads_as_the_same)
         "kind: uniform, rows: 0",
         "kind: log_uniform, rows: 7, weight_cap: 0.1",
         "kind: dwta, tables: 4, bits: 3",
-        "kind: cluster, lists: 4, list_rows: 30, uniform_rows: 0",
-        ("kind: mixture, rows: 9, of: [ { kind: uniform, share: 0.1 }, { "
-         "kind: dwta, share: 0.9, tables: 2, bits: 2, refresh_batches: 1 } ]"),
+        "kind: simhash, refresh_batches: 1, uniform_rows: 0",
     };
     for (size_t k = 0; k < sizeof(samplers) / sizeof(samplers[0]); k++) {
         char text[512];
@@ -327,7 +318,6 @@ Test(model_write, decided_values_that_mean_nothing_are_left_out)
     output->sampler.kind = SKN_SAMPLER_UNIFORM;
     output->sampler.rows = 3072;
     output->sampler.tables = 50;
-    output->sampler.lists = 64;
     output->index_lag = 4;
     model->train.schedule.kind = SKN_SCHEDULE_CONSTANT;
     model->train.schedule.warmup_batches = 0;
@@ -338,7 +328,6 @@ Test(model_write, decided_values_that_mean_nothing_are_left_out)
     (void)fclose(file);
     cr_expect(strstr(text, "rows: 3072"), "%s", text);
     cr_expect_null(strstr(text, "tables"));
-    cr_expect_null(strstr(text, "\n        lists"));
     cr_expect_null(strstr(text, "index_lag"));
     cr_expect_null(strstr(text, "warmup_batches"));
     cr_expect_null(strstr(text, "beta1"));

@@ -159,10 +159,7 @@ expect_all(void)
         ", loss: one_vs_all",
         ", sampler: { kind: simhash }",
         ", sampler: { kind: dwta }",
-        ", sampler: { kind: cluster }",
         ", sampler: { kind: uniform }",
-        (", sampler: { kind: mixture, rows: 20, of: [ { kind: uniform, "
-         "share: 0.5 }, { kind: dwta, share: 0.5 } ] }"),
     };
     for (size_t k = 0; k < sizeof(rest) / sizeof(rest[0]); k++)
         expect_reasons("", rest[k]);

@@ -88,22 +88,6 @@ Test(settings, layers_and_what_is_in_them_count)
     cr_expect_str_eq(error.hint, "start it with the coordinator's file");
 }
 
-Test(settings, samplers_of_a_mixture_count)
-{
-    static const char form[] =
-        "skein: 1\ndata: { train: t }\nmodel:\n  layers:\n"
-        "    - { name: h }\n"
-        "    - { name: output, sampler: { kind: mixture, of: "
-        "[{ kind: uniform, share: %s }, "
-        "{ kind: log_uniform, share: %s }] } }\n";
-    char one[400], other[400];
-    (void)snprintf(one, sizeof(one), form, "0.5", "0.5");
-    (void)snprintf(other, sizeof(other), form, "0.25", "0.75");
-    skn_error_t error = compare(one, other);
-    cr_expect(strstr(error.text, "sampler.of.0.share is 0.25 there, and 0.5"),
-              "%s", error.text);
-}
-
 Test(settings, a_test_file_that_only_one_has_counts)
 {
     static const char with[] =

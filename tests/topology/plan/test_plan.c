@@ -616,11 +616,6 @@ Test(plan, memory_holds_what_samplers_keep_by_row)
     cr_expect_geq(bytes_with("kind: log_uniform"), uniform + 12 * labels);
     cr_expect_geq(bytes_with("kind: simhash, tables: 8, bits: 10"),
                   uniform + (64 + 3 * 64) * labels);
-    cr_expect_geq(bytes_with("kind: cluster"), uniform + (64 + 40) * labels);
-    cr_expect_geq(
-        bytes_with("kind: mixture, of: [ { kind: uniform, share: 0.5 }, "
-                   "{ kind: simhash, tables: 8, bits: 10, share: 0.5 } ]"),
-        uniform + (8 + 64 + 3 * 64) * labels);
 }
 
 /* What is there when all is trained: the units of all networks; a ranker with

@@ -118,21 +118,6 @@ Test(plan_restore, owners_of_other_nodes_ask)
     }
 }
 
-Test(plan_restore, builders_ask_where_centroids_are_saved)
-{
-    static const struct {
-        const char *sampler;
-        uint32_t wanted;
-    } cases[] = { { "cluster", 6 }, { "simhash", 4 } };
-    for (size_t k = 0; k < 2; k++) {
-        skn_model_t *model = model_of(2, cases[k].sampler);
-        skn_spec_t *spec = wire_of(model, &going_on);
-        expect_asking(spec, cases[k].wanted);
-        skn_spec_destroy(&spec);
-        skn_model_destroy(&model);
-    }
-}
-
 /* The other nodes know of no checkpoint, and the first may have found none. */
 Test(plan_restore, the_plan_is_the_same_whatever_a_node_finds)
 {
@@ -143,7 +128,7 @@ Test(plan_restore, the_plan_is_the_same_whatever_a_node_finds)
         { .run_path = "run", .config_text = "" }, /* no resume at all */
     };
     uint64_t hash[4];
-    skn_model_t *model = model_of(3, "cluster");
+    skn_model_t *model = model_of(3, "simhash");
     for (size_t k = 0; k < 4; k++) {
         skn_spec_t *spec = wire_of(model, &starts[k]);
         hash[k] = skn_spec_hash(spec);
@@ -181,7 +166,7 @@ kept_model_of(uint32_t nodes, uint32_t copies, uint32_t stay)
         text, sizeof(text),
         "skein: 1\ndata: { train: %s, cache: none }\nmodel:\n  layers:\n"
         "    - { name: hidden, units: 256 }\n"
-        "    - { name: output, sampler: { kind: cluster } }\n"
+        "    - { name: output, sampler: { kind: simhash } }\n"
         "checkpoint: { copies: %u }\n",
         file, copies);
     for (uint32_t k = 0; k < nodes; k++)
@@ -311,7 +296,7 @@ Test(plan_restore, owners_ask_the_keeper_of_their_node)
             asking++;
         }
     }
-    cr_expect_eq(asking, 18, "two cores: two of hidden, output and index each");
+    cr_expect_eq(asking, 12, "two cores: two of hidden and output each");
     skn_spec_destroy(&spec);
     skn_model_destroy(&model);
 }

@@ -94,14 +94,13 @@ Test(plan_wire, a_printed_plan_is_read_as_the_same_wiring)
 
 Test(plan_wire, each_sampler_and_optimizer_is_wired)
 {
-    static const char *const samplers[] = {
-        "{kind: exact}",   "{kind: uniform}", "{kind: log_uniform}",
-        "{kind: simhash}", "{kind: dwta}",    "{kind: cluster}"
-    };
+    static const char *const samplers[] = { "{kind: exact}", "{kind: uniform}",
+                                            "{kind: log_uniform}",
+                                            "{kind: simhash}", "{kind: dwta}" };
     static const char *const optimizers[] = { "train.optimizer.kind=sgd",
                                               "train.optimizer.kind=adagrad",
                                               "train.optimizer.kind=adam" };
-    for (size_t k = 0; k < 6; k++) {
+    for (size_t k = 0; k < 5; k++) {
         char word[96];
         (void)snprintf(word, sizeof(word), "model.layers.output.sampler=%s",
                        samplers[k]);
@@ -268,32 +267,22 @@ Test(plan_wire, a_plan_that_is_not_saved_has_no_checkpointer)
     skn_model_run_close(&run);
 }
 
-/* Centroids go into checkpoints, from one builder for all; hash tables are made
- * of rows alone. */
-Test(plan_wire, what_an_index_saw_is_saved_once)
+/* Hash tables are made of rows alone. */
+Test(plan_wire, nothing_of_an_index_is_saved)
 {
-    static const char *const words[][4] = {
-        { "model.layers.output.shards=3", "model.layers.hidden.shards=1",
-          "model.layers.output.sampler={kind: cluster, uniform_rows: 5}" },
-        { "model.layers.output.shards=3", "model.layers.hidden.shards=1",
-          "model.layers.output.sampler={kind: mixture, rows: 50, of: [{kind: "
-          "uniform, share: 0.5}, {kind: cluster, share: 0.5}]}" },
-        { "model.layers.output.shards=3", "model.layers.hidden.shards=1",
-          "model.layers.output.sampler={kind: simhash, rows: 50}" },
+    static const char *const words[] = {
+        "model.layers.output.shards=3", "model.layers.hidden.shards=1",
+        "model.layers.output.sampler={kind: simhash, rows: 50}"
     };
-    for (int k = 0; k < 3; k++) {
-        skn_model_run_t run = open_run("one.yaml", words[k], 3, true);
-        const skn_wiring_t *wiring =
-            skn_spec_wiring(skn_topology_spec(run.topology));
-        uint64_t owners = number_of(actor_of(wiring, "checkpointer"), "owners");
-        cr_expect_eq(owners, k == 2 ? 4 : 5);
-        cr_expect_eq(number_of(actor_of(wiring, "source"), "owners"), 4);
-        char *text = print_of(run.topology);
-        cr_expect_eq(strstr(text, "table_builder.0]") != NULL, k != 2, "%s",
-                     text);
-        free(text);
-        skn_model_run_close(&run);
-    }
+    skn_model_run_t run = open_run("one.yaml", words, 3, true);
+    const skn_wiring_t *wiring =
+        skn_spec_wiring(skn_topology_spec(run.topology));
+    cr_expect_eq(number_of(actor_of(wiring, "checkpointer"), "owners"), 4);
+    cr_expect_eq(number_of(actor_of(wiring, "source"), "owners"), 4);
+    char *text = print_of(run.topology);
+    cr_expect_null(strstr(text, "table_builder.0]"), "%s", text);
+    free(text);
+    skn_model_run_close(&run);
 }
 
 /* Sanitizers need memory of their own. */

@@ -15,9 +15,9 @@
 typedef struct subject {
     const skn_sampler_kind_t *kind;
     skn_sampler_options_t options;
-    skn_sampler_t *sampler;
+    void *sampler;
     const skn_index_kind_t *index_kind;
-    skn_builder_t *builder;
+    void *builder;
     skn_rows_t rows;
     skn_index_t index;
     skn_selection_t selection;

@@ -61,7 +61,7 @@ typedef struct skn_flight {
 typedef struct skn_head {
     const skn_kernels_t *kernels;
     const skn_sampler_kind_t *sampler_kind;
-    skn_sampler_t *sampler;
+    void *sampler; /* of its kind */
     skn_loss_t loss;
     bool fixed;       /* one leaf a block, not one a shard */
     bool half;        /* products multiply bf16 */

@@ -196,7 +196,7 @@ skn_index_keeper_ready(const skn_index_keeper_t *keeper, uint64_t batch)
 
 skn_status_t
 skn_index_keeper_adopt(skn_index_keeper_t *keeper, uint64_t batch,
-                       const skn_sampler_kind_t *kind, skn_sampler_t *sampler,
+                       const skn_sampler_kind_t *kind, void *sampler,
                        skn_error_t *error)
 {
     uint32_t count = due_count(keeper, batch);

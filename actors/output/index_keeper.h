@@ -97,6 +97,6 @@ bool skn_index_keeper_ready(const skn_index_keeper_t *keeper, uint64_t batch);
 /* Before the draw of `batch`, which is ready. */
 skn_status_t skn_index_keeper_adopt(skn_index_keeper_t *keeper, uint64_t batch,
                                     const skn_sampler_kind_t *kind,
-                                    skn_sampler_t *sampler, skn_error_t *error);
+                                    void *sampler, skn_error_t *error);
 
 #endif

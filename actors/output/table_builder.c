@@ -21,7 +21,7 @@
 typedef struct table_builder {
     const skn_kernels_t *kernels;
     const skn_index_kind_t *kind;
-    skn_builder_t *builder;
+    void *builder;
     skn_rows_t rows; /* the copy, f32 */
 } table_builder_t;
 

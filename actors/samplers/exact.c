@@ -4,14 +4,14 @@
 
 #include "actors/samplers/sampler.h"
 
-struct skn_sampler {
+typedef struct exact {
     uint32_t row_count;
-};
+} exact_t;
 
-static skn_sampler_t *
+static void *
 exact_open(const skn_sampler_options_t *options, skn_error_t *error)
 {
-    skn_sampler_t *sampler = calloc(1, sizeof(*sampler));
+    exact_t *sampler = calloc(1, sizeof(*sampler));
     if (!sampler)
         skn_fail(error, SKN_NO_MEMORY, "no room for a sampler");
     else
@@ -20,15 +20,16 @@ exact_open(const skn_sampler_options_t *options, skn_error_t *error)
 }
 
 static void
-exact_close(skn_sampler_t *sampler)
+exact_close(void *sampler)
 {
     free(sampler);
 }
 
 static skn_status_t
-exact_draw(skn_sampler_t *sampler, const skn_sampler_query_t *query,
+exact_draw(void *opaque, const skn_sampler_query_t *query,
            skn_selection_t *selection, skn_error_t *error)
 {
+    exact_t *sampler = opaque;
     uint32_t count = sampler->row_count;
     if (!selection->everything || selection->unit_count != count) {
         if (skn_selection_room(selection, 1, query->rows, count, error) !=
@@ -45,7 +46,7 @@ exact_draw(skn_sampler_t *sampler, const skn_sampler_query_t *query,
 }
 
 static double
-exact_chance(const skn_sampler_t *sampler, const skn_sampler_query_t *query,
+exact_chance(const void *sampler, const skn_sampler_query_t *query,
              uint32_t sample, uint32_t row)
 {
     (void)sampler, (void)query, (void)sample, (void)row;

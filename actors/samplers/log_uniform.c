@@ -27,7 +27,7 @@
 #define MASS_ONE 0x1p40
 #define LOG_UNIFORM_STREAM UINT64_MAX
 
-struct skn_sampler {
+typedef struct log_uniform {
     skn_sampler_options_t options;
     uint32_t block_first, block_count; /* of the shard */
     double *before;  /* [block_count + 1] C of the shard's blocks */
@@ -37,11 +37,12 @@ struct skn_sampler {
     uint32_t *row; /* the draw in hand */
     float *row_weight;
     uint32_t room;
-};
+} log_uniform_t;
 
 static void
-log_uniform_close(skn_sampler_t *sampler)
+log_uniform_close(void *opaque)
 {
+    log_uniform_t *sampler = opaque;
     free(sampler->before);
     free(sampler->until);
     free(sampler->weight);
@@ -79,7 +80,7 @@ fill_masses(const skn_sampler_options_t *options, double *mass)
 }
 
 static uint32_t
-rows_of(const skn_sampler_t *sampler, uint32_t block)
+rows_of(const log_uniform_t *sampler, uint32_t block)
 {
     uint32_t size = sampler->options.block_rows;
     uint32_t left = sampler->options.row_count - block * size;
@@ -88,7 +89,7 @@ rows_of(const skn_sampler_t *sampler, uint32_t block)
 
 /* Mass of local row `row` in its block, and the block's. */
 static uint64_t
-mass_of(const skn_sampler_t *sampler, uint32_t row, uint64_t *whole)
+mass_of(const log_uniform_t *sampler, uint32_t row, uint64_t *whole)
 {
     uint32_t size = sampler->options.block_rows, first = row / size * size;
     *whole = sampler->until[first + rows_of(sampler, row / size) - 1];
@@ -96,7 +97,7 @@ mass_of(const skn_sampler_t *sampler, uint32_t row, uint64_t *whole)
 }
 
 static double
-chance_of(const skn_sampler_t *sampler, uint32_t row)
+chance_of(const log_uniform_t *sampler, uint32_t row)
 {
     uint32_t block = row / sampler->options.block_rows;
     double draws = (double)sampler->options.draws *
@@ -111,7 +112,7 @@ chance_of(const skn_sampler_t *sampler, uint32_t row)
 /* From the masses of all labels to the shard's blocks and rows. C is summed
  * over all blocks in one order, so all shards agree on it. */
 static void
-fill_blocks(skn_sampler_t *sampler, const double *mass)
+fill_blocks(log_uniform_t *sampler, const double *mass)
 {
     const skn_sampler_options_t *options = &sampler->options;
     uint32_t size = options->block_rows;
@@ -143,7 +144,7 @@ fill_blocks(skn_sampler_t *sampler, const double *mass)
 }
 
 static skn_status_t
-prepare(skn_sampler_t *sampler, skn_error_t *error)
+prepare(log_uniform_t *sampler, skn_error_t *error)
 {
     const skn_sampler_options_t *options = &sampler->options;
     uint32_t size = options->block_rows;
@@ -175,10 +176,10 @@ prepare(skn_sampler_t *sampler, skn_error_t *error)
     return skn_rowset_init(&sampler->drawn, options->row_count, error);
 }
 
-static skn_sampler_t *
+static void *
 log_uniform_open(const skn_sampler_options_t *options, skn_error_t *error)
 {
-    skn_sampler_t *sampler = calloc(1, sizeof(*sampler));
+    log_uniform_t *sampler = calloc(1, sizeof(*sampler));
     if (!options->frequency) {
         skn_fail(error, SKN_BAD_CONFIG,
                  "log_uniform draws labels by how frequent they are, and no "
@@ -218,7 +219,7 @@ row_at(const uint64_t *until, uint32_t rows, uint64_t place)
 
 /* Draw j of a block takes 64 bits, two of each block of random numbers. */
 static void
-draw_block(skn_sampler_t *sampler, uint64_t key, uint32_t block, uint64_t draws)
+draw_block(log_uniform_t *sampler, uint64_t key, uint32_t block, uint64_t draws)
 {
     uint32_t first = block * sampler->options.block_rows;
     uint32_t rows = rows_of(sampler, block);
@@ -236,9 +237,10 @@ draw_block(skn_sampler_t *sampler, uint64_t key, uint32_t block, uint64_t draws)
 }
 
 static skn_status_t
-log_uniform_draw(skn_sampler_t *sampler, const skn_sampler_query_t *query,
+log_uniform_draw(void *opaque, const skn_sampler_query_t *query,
                  skn_selection_t *selection, skn_error_t *error)
 {
+    log_uniform_t *sampler = opaque;
     uint64_t key =
         skn_draw_key(sampler->options.seed, SKN_DRAW_SAMPLE, query->batch);
     skn_philox_t random = skn_philox_at(key, 0, LOG_UNIFORM_STREAM);
@@ -264,10 +266,10 @@ log_uniform_draw(skn_sampler_t *sampler, const skn_sampler_query_t *query,
 }
 
 static double
-log_uniform_chance(const skn_sampler_t *sampler,
-                   const skn_sampler_query_t *query, uint32_t sample,
-                   uint32_t row)
+log_uniform_chance(const void *opaque, const skn_sampler_query_t *query,
+                   uint32_t sample, uint32_t row)
 {
+    const log_uniform_t *sampler = opaque;
     (void)query, (void)sample;
     return sampler->options.draws > 0 ? chance_of(sampler, row) : 0.0;
 }

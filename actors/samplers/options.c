@@ -40,7 +40,7 @@ skn_sampler_options(const skn_actor_t *actor, const skn_kernels_t *kernels,
     return SKN_OK;
 }
 
-skn_sampler_t *
+void *
 skn_sampler_open(const skn_actor_t *actor, const skn_sampler_kind_t *kind,
                  const skn_sampler_options_t *options, skn_error_t *error)
 {
@@ -58,7 +58,7 @@ skn_sampler_open(const skn_actor_t *actor, const skn_sampler_kind_t *kind,
             return NULL;
         own.frequency = skn_dataset_info(dataset)->label_frequency;
     }
-    skn_sampler_t *sampler = kind->open(&own, error);
+    void *sampler = kind->open(&own, error);
     if (dataset)
         skn_dataset_close(&dataset);
     return sampler;

@@ -43,9 +43,8 @@ skn_status_t skn_sampler_options(const skn_actor_t *actor,
                                  skn_error_t *error);
 /* Opens the sampler; reads frequencies if it draws by them. NULL and a filled
  * `error`. */
-skn_sampler_t *skn_sampler_open(const skn_actor_t *actor,
-                                const skn_sampler_kind_t *kind,
-                                const skn_sampler_options_t *options,
-                                skn_error_t *error);
+void *skn_sampler_open(const skn_actor_t *actor, const skn_sampler_kind_t *kind,
+                       const skn_sampler_options_t *options,
+                       skn_error_t *error);
 
 #endif

@@ -107,47 +107,43 @@ float skn_sampler_weight(const skn_sampler_options_t *options, double chance);
 uint64_t skn_sampler_share(const skn_sampler_options_t *options,
                            uint64_t total);
 
-typedef struct skn_sampler skn_sampler_t; /* each sampler's own */
-typedef struct skn_builder skn_builder_t; /* each index's own */
-
-/* How an index is built, by the actor that has a copy of the rows. */
+/* How an index is built, by the actor that has a copy of the rows. A builder
+ * is of the type that its kind gives it: what open returns. */
 typedef struct skn_index_kind {
     /* `rows` is the copy, f32, [row_count][H + 1]; it changes between calls,
      * and outlives the builder. NULL and a filled `error`. */
-    skn_builder_t *(*open)(const skn_sampler_options_t *options,
-                           const skn_rows_t *rows, skn_error_t *error);
-    void (*close)(skn_builder_t *builder);
+    void *(*open)(const skn_sampler_options_t *options, const skn_rows_t *rows,
+                  skn_error_t *error);
+    void (*close)(void *builder);
     /* These rows of the copy have changed. */
-    void (*change)(skn_builder_t *builder, const uint32_t *row, uint32_t count);
+    void (*change)(void *builder, const uint32_t *row, uint32_t count);
     /* The index of the rows as they are now. All but batch and kind are set;
      * its arrays belong to the builder and stay until the next build. */
-    skn_status_t (*build)(skn_builder_t *builder, skn_index_t *index,
+    skn_status_t (*build)(void *builder, skn_index_t *index,
                           skn_error_t *error);
     /* What it looks like, as members of a JSON object: loads of buckets. */
-    void (*describe)(const skn_builder_t *builder, char *text, size_t bytes);
+    void (*describe)(const void *builder, char *text, size_t bytes);
 } skn_index_kind_t;
 
+/* A sampler, too, is of a type of its kind's own. */
 typedef struct skn_sampler_kind {
     const char *name; /* NULL ends a list */
     const char *help;
     /* NULL and a filled `error` if the options do not go together. `options`
      * is copied; the kernels outlive the sampler. */
-    skn_sampler_t *(*open)(const skn_sampler_options_t *options,
-                           skn_error_t *error);
-    void (*close)(skn_sampler_t *sampler);
-    skn_status_t (*draw)(skn_sampler_t *sampler,
-                         const skn_sampler_query_t *query,
+    void *(*open)(const skn_sampler_options_t *options, skn_error_t *error);
+    void (*close)(void *sampler);
+    skn_status_t (*draw)(void *sampler, const skn_sampler_query_t *query,
                          skn_selection_t *selection, skn_error_t *error);
     /* The probability that local row `row` is in the list of `sample`'s group
      * (labels aside), given the options and the index in use: what 1/c is,
      * but for the cap. After a draw for this query. */
-    double (*chance)(const skn_sampler_t *sampler,
-                     const skn_sampler_query_t *query, uint32_t sample,
-                     uint32_t row);
+    double (*chance)(const void *sampler, const skn_sampler_query_t *query,
+                     uint32_t sample, uint32_t row);
     const skn_index_kind_t *index; /* NULL: none */
     /* Draws from `index` from now on; it stays until the next one is adopted
      * or the sampler is closed. SKN_BAD_MESSAGE if it does not fit. */
-    skn_status_t (*adopt)(skn_sampler_t *sampler, const skn_index_t *index,
+    skn_status_t (*adopt)(void *sampler, const skn_index_t *index,
                           skn_error_t *error);
 } skn_sampler_kind_t;
 

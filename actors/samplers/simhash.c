@@ -2,13 +2,13 @@
  * SPDX-License-Identifier: Apache-2.0 */
 #include "actors/samplers/tables.h"
 
-static skn_sampler_t *
+static void *
 simhash_open(const skn_sampler_options_t *options, skn_error_t *error)
 {
     return skn_tables_open(&skn_hash_simhash, options, error);
 }
 
-static skn_builder_t *
+static void *
 builder_open(const skn_sampler_options_t *options, const skn_rows_t *rows,
              skn_error_t *error)
 {

@@ -16,7 +16,7 @@ typedef struct bucket {
     double q; /* what the table adds to q of each of its rows */
 } bucket_t;
 
-struct skn_sampler {
+typedef struct tables {
     skn_sampler_options_t options;
     skn_hash_t hash;
     skn_blockwise_t tail;   /* the even rows beside */
@@ -31,11 +31,12 @@ struct skn_sampler {
     skn_rowset_t drawn;
     uint32_t *row;
     float *weight;
-};
+} tables_t;
 
 void
-skn_tables_close(skn_sampler_t *sampler)
+skn_tables_close(void *opaque)
 {
+    tables_t *sampler = opaque;
     skn_hash_fini(&sampler->hash);
     skn_blockwise_fini(&sampler->tail);
     skn_blockwise_fini(&sampler->before);
@@ -49,8 +50,7 @@ skn_tables_close(skn_sampler_t *sampler)
 }
 
 static skn_status_t
-prepare(skn_sampler_t *sampler, const skn_hash_family_t *family,
-        skn_error_t *error)
+prepare(tables_t *sampler, const skn_hash_family_t *family, skn_error_t *error)
 {
     const skn_sampler_options_t *options = &sampler->options;
     if (options->tail == 0 && options->draws > 0)
@@ -83,11 +83,11 @@ prepare(skn_sampler_t *sampler, const skn_hash_family_t *family,
     return skn_fail(error, SKN_NO_MEMORY, "no room for a sampler");
 }
 
-skn_sampler_t *
+void *
 skn_tables_open(const skn_hash_family_t *family,
                 const skn_sampler_options_t *options, skn_error_t *error)
 {
-    skn_sampler_t *sampler = calloc(1, sizeof(*sampler));
+    tables_t *sampler = calloc(1, sizeof(*sampler));
     if (!sampler) {
         skn_fail(error, SKN_NO_MEMORY, "no room for a sampler");
         return NULL;
@@ -127,9 +127,9 @@ offsets_fit(const skn_index_t *index, uint32_t tables, size_t buckets,
 }
 
 skn_status_t
-skn_tables_adopt(skn_sampler_t *sampler, const skn_index_t *index,
-                 skn_error_t *error)
+skn_tables_adopt(void *opaque, const skn_index_t *index, skn_error_t *error)
 {
+    tables_t *sampler = opaque;
     const skn_hash_t *hash = &sampler->hash;
     uint32_t rows = sampler->options.row_count, tables = hash->tables;
     size_t buckets = (size_t)1 << hash->key_bits;
@@ -156,7 +156,7 @@ skn_tables_adopt(skn_sampler_t *sampler, const skn_index_t *index,
 
 /* Looks up the buckets of `sample`: those of the keys of the batch in hand. */
 static void
-find_buckets(skn_sampler_t *sampler, uint32_t sample)
+find_buckets(tables_t *sampler, uint32_t sample)
 {
     uint32_t tables = sampler->hash.tables, empty = 0;
     size_t rows = sampler->options.row_count;
@@ -178,7 +178,7 @@ find_buckets(skn_sampler_t *sampler, uint32_t sample)
 
 /* q of a row for the sample whose buckets were found: by its keys. */
 static double
-find_q(const skn_sampler_t *sampler, uint32_t row)
+find_q(const tables_t *sampler, uint32_t row)
 {
     uint32_t tables = sampler->hash.tables;
     const uint32_t *key =
@@ -194,7 +194,7 @@ find_q(const skn_sampler_t *sampler, uint32_t row)
  * than the keys of the rows drawn, unless there are few of them or the buckets
  * are very full. */
 static void
-spread_q(skn_sampler_t *sampler)
+spread_q(tables_t *sampler)
 {
     double *q = sampler->q;
     for (uint32_t t = 0; t < sampler->hash.tables; t++) {
@@ -208,7 +208,7 @@ spread_q(skn_sampler_t *sampler)
 }
 
 static void
-gather_q(skn_sampler_t *sampler)
+gather_q(tables_t *sampler)
 {
     for (uint32_t t = 0; t < sampler->hash.tables; t++)
         for (uint32_t k = 0; k < sampler->bucket[t].count; k++)
@@ -217,7 +217,7 @@ gather_q(skn_sampler_t *sampler)
 
 /* pi of a row that a draw takes with probability q. */
 static double
-chance_of(const skn_sampler_t *sampler, uint32_t row, double q)
+chance_of(const tables_t *sampler, uint32_t row, double q)
 {
     double p = skn_blockwise_chance(&sampler->tail, row);
     if (q == 0.0 || sampler->draws == 0)
@@ -229,7 +229,7 @@ chance_of(const skn_sampler_t *sampler, uint32_t row, double q)
 
 /* c of the rows of the list in hand. */
 static void
-weigh_rows(skn_sampler_t *sampler, uint32_t count)
+weigh_rows(tables_t *sampler, uint32_t count)
 {
     /* An entry is touched twice, a key once. */
     bool spread =
@@ -257,7 +257,7 @@ below(uint32_t low, uint32_t high, uint32_t bound)
 }
 
 static void
-draw_rows(skn_sampler_t *sampler, uint64_t key, uint32_t sample)
+draw_rows(tables_t *sampler, uint64_t key, uint32_t sample)
 {
     uint64_t place = (uint64_t)sampler->options.row_first << 32;
     for (uint64_t k = 0; k < sampler->draws; k++) {
@@ -273,9 +273,8 @@ draw_rows(skn_sampler_t *sampler, uint64_t key, uint32_t sample)
 
 /* The list of one sample, as a group of its own. */
 static skn_status_t
-draw_sample(skn_sampler_t *sampler, const skn_sampler_query_t *query,
-            uint64_t key, uint32_t sample, skn_selection_t *selection,
-            skn_error_t *error)
+draw_sample(tables_t *sampler, const skn_sampler_query_t *query, uint64_t key,
+            uint32_t sample, skn_selection_t *selection, skn_error_t *error)
 {
     uint32_t own_count =
         query->own_offset[sample + 1] - query->own_offset[sample];
@@ -307,9 +306,10 @@ draw_sample(skn_sampler_t *sampler, const skn_sampler_query_t *query,
 }
 
 skn_status_t
-skn_tables_draw(skn_sampler_t *sampler, const skn_sampler_query_t *query,
+skn_tables_draw(void *opaque, const skn_sampler_query_t *query,
                 skn_selection_t *selection, skn_error_t *error)
 {
+    tables_t *sampler = opaque;
     if (!sampler->index)
         return skn_blockwise_select(&sampler->before, query, selection, error);
     skn_matrix_t hidden = { .at = query->hidden,
@@ -328,15 +328,15 @@ skn_tables_draw(skn_sampler_t *sampler, const skn_sampler_query_t *query,
 }
 
 double
-skn_tables_chance(const skn_sampler_t *sampler,
-                  const skn_sampler_query_t *query, uint32_t sample,
-                  uint32_t row)
+skn_tables_chance(const void *opaque, const skn_sampler_query_t *query,
+                  uint32_t sample, uint32_t row)
 {
+    const tables_t *sampler = opaque;
     (void)query;
     if (!sampler->index)
         return skn_blockwise_chance(&sampler->before, row);
     /* The buckets are looked up anew; nothing else of the sampler changes. */
-    skn_sampler_t *looking = (skn_sampler_t *)(uintptr_t)sampler;
+    tables_t *looking = (tables_t *)(uintptr_t)sampler;
     find_buckets(looking, sample);
     return chance_of(sampler, row, find_q(sampler, row));
 }

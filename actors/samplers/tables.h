@@ -22,31 +22,25 @@
 #include "actors/samplers/hash.h"
 
 /* The functions of a sampler that hashes by `family`. */
-skn_sampler_t *skn_tables_open(const skn_hash_family_t *family,
-                               const skn_sampler_options_t *options,
-                               skn_error_t *error);
-void skn_tables_close(skn_sampler_t *sampler);
-skn_status_t skn_tables_draw(skn_sampler_t *sampler,
-                             const skn_sampler_query_t *query,
+void *skn_tables_open(const skn_hash_family_t *family,
+                      const skn_sampler_options_t *options, skn_error_t *error);
+void skn_tables_close(void *sampler);
+skn_status_t skn_tables_draw(void *sampler, const skn_sampler_query_t *query,
                              skn_selection_t *selection, skn_error_t *error);
-double skn_tables_chance(const skn_sampler_t *sampler,
-                         const skn_sampler_query_t *query, uint32_t sample,
-                         uint32_t row);
-skn_status_t skn_tables_adopt(skn_sampler_t *sampler, const skn_index_t *index,
+double skn_tables_chance(const void *sampler, const skn_sampler_query_t *query,
+                         uint32_t sample, uint32_t row);
+skn_status_t skn_tables_adopt(void *sampler, const skn_index_t *index,
                               skn_error_t *error);
 
 /* And of its index (tables_build.c). */
-skn_builder_t *skn_tables_builder_open(const skn_hash_family_t *family,
-                                       const skn_sampler_options_t *options,
-                                       const skn_rows_t *rows,
-                                       skn_error_t *error);
-void skn_tables_builder_close(skn_builder_t *builder);
-void skn_tables_change(skn_builder_t *builder, const uint32_t *row,
-                       uint32_t count);
-skn_status_t skn_tables_build(skn_builder_t *builder, skn_index_t *index,
+void *skn_tables_builder_open(const skn_hash_family_t *family,
+                              const skn_sampler_options_t *options,
+                              const skn_rows_t *rows, skn_error_t *error);
+void skn_tables_builder_close(void *builder);
+void skn_tables_change(void *builder, const uint32_t *row, uint32_t count);
+skn_status_t skn_tables_build(void *builder, skn_index_t *index,
                               skn_error_t *error);
-void skn_tables_describe(const skn_builder_t *builder, char *text,
-                         size_t bytes);
+void skn_tables_describe(const void *builder, char *text, size_t bytes);
 
 /* How full the buckets of an index are. */
 typedef struct skn_bucket_load {

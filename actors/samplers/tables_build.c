@@ -9,7 +9,7 @@
 
 #include "actors/samplers/tables.h"
 
-struct skn_builder {
+typedef struct tables_builder {
     skn_hash_t hash;
     const skn_rows_t *rows;
     uint32_t row_count;
@@ -18,11 +18,12 @@ struct skn_builder {
     uint32_t *unit;   /* [L][rows] */
     uint32_t *key;    /* [rows][L], behind `unit` */
     uint32_t *fresh;  /* [SKN_HASH_ROWS][L] */
-};
+} tables_builder_t;
 
 void
-skn_tables_builder_close(skn_builder_t *builder)
+skn_tables_builder_close(void *opaque)
 {
+    tables_builder_t *builder = opaque;
     skn_hash_fini(&builder->hash);
     free(builder->offset);
     free(builder->unit);
@@ -31,7 +32,7 @@ skn_tables_builder_close(skn_builder_t *builder)
 }
 
 static skn_status_t
-prepare(skn_builder_t *builder, const skn_hash_family_t *family,
+prepare(tables_builder_t *builder, const skn_hash_family_t *family,
         const skn_sampler_options_t *options, skn_error_t *error)
 {
     skn_status_t status = skn_hash_init(&builder->hash, family, options, error);
@@ -59,12 +60,12 @@ prepare(skn_builder_t *builder, const skn_hash_family_t *family,
                     tables, options->row_count);
 }
 
-skn_builder_t *
+void *
 skn_tables_builder_open(const skn_hash_family_t *family,
                         const skn_sampler_options_t *options,
                         const skn_rows_t *rows, skn_error_t *error)
 {
-    skn_builder_t *builder = calloc(1, sizeof(*builder));
+    tables_builder_t *builder = calloc(1, sizeof(*builder));
     if (!builder) {
         skn_fail(error, SKN_NO_MEMORY, "no room for a builder");
         return NULL;
@@ -77,8 +78,9 @@ skn_tables_builder_open(const skn_hash_family_t *family,
 }
 
 void
-skn_tables_change(skn_builder_t *builder, const uint32_t *row, uint32_t count)
+skn_tables_change(void *opaque, const uint32_t *row, uint32_t count)
 {
+    tables_builder_t *builder = opaque;
     size_t tables = builder->hash.tables;
     for (uint32_t first = 0; first < count; first += SKN_HASH_ROWS) {
         uint32_t some =
@@ -94,7 +96,7 @@ skn_tables_change(skn_builder_t *builder, const uint32_t *row, uint32_t count)
 /* One table: count, sum up, deal out. Rows go upwards, so that each bucket's
  * rows ascend; `offset` ends up one bucket late and is moved back. */
 static void
-sort_table(skn_builder_t *builder, uint32_t table)
+sort_table(tables_builder_t *builder, uint32_t table)
 {
     size_t tables = builder->hash.tables;
     size_t buckets = (size_t)1 << builder->hash.key_bits;
@@ -113,8 +115,9 @@ sort_table(skn_builder_t *builder, uint32_t table)
 }
 
 skn_status_t
-skn_tables_build(skn_builder_t *builder, skn_index_t *index, skn_error_t *error)
+skn_tables_build(void *opaque, skn_index_t *index, skn_error_t *error)
 {
+    tables_builder_t *builder = opaque;
     size_t tables = builder->hash.tables;
     size_t buckets = (size_t)1 << builder->hash.key_bits;
     (void)error;
@@ -149,8 +152,9 @@ skn_tables_load(const skn_index_t *index)
 }
 
 void
-skn_tables_describe(const skn_builder_t *builder, char *text, size_t bytes)
+skn_tables_describe(const void *opaque, char *text, size_t bytes)
 {
+    const tables_builder_t *builder = opaque;
     size_t tables = builder->hash.tables;
     size_t buckets = (size_t)1 << builder->hash.key_bits;
     skn_index_t index = {

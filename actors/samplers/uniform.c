@@ -6,21 +6,22 @@
 
 #include "actors/samplers/blockwise.h"
 
-struct skn_sampler {
+typedef struct uniform {
     skn_blockwise_t blockwise;
-};
+} uniform_t;
 
 static void
-uniform_close(skn_sampler_t *sampler)
+uniform_close(void *opaque)
 {
+    uniform_t *sampler = opaque;
     skn_blockwise_fini(&sampler->blockwise);
     free(sampler);
 }
 
-static skn_sampler_t *
+static void *
 uniform_open(const skn_sampler_options_t *options, skn_error_t *error)
 {
-    skn_sampler_t *sampler = calloc(1, sizeof(*sampler));
+    uniform_t *sampler = calloc(1, sizeof(*sampler));
     if (!sampler) {
         skn_fail(error, SKN_NO_MEMORY, "no room for a sampler");
         return NULL;
@@ -33,16 +34,18 @@ uniform_open(const skn_sampler_options_t *options, skn_error_t *error)
 }
 
 static skn_status_t
-uniform_draw(skn_sampler_t *sampler, const skn_sampler_query_t *query,
+uniform_draw(void *opaque, const skn_sampler_query_t *query,
              skn_selection_t *selection, skn_error_t *error)
 {
+    uniform_t *sampler = opaque;
     return skn_blockwise_select(&sampler->blockwise, query, selection, error);
 }
 
 static double
-uniform_chance(const skn_sampler_t *sampler, const skn_sampler_query_t *query,
+uniform_chance(const void *opaque, const skn_sampler_query_t *query,
                uint32_t sample, uint32_t row)
 {
+    const uniform_t *sampler = opaque;
     (void)query, (void)sample;
     return skn_blockwise_chance(&sampler->blockwise, row);
 }

@@ -144,10 +144,10 @@ draw(skn_error_t *error)
 {
     const skn_sampler_options_t *options = &fixture.options;
     const skn_index_kind_t *index_kind = sampler_kind->index;
-    skn_builder_t *builder = NULL;
+    void *builder = NULL;
     skn_selection_t selection = { 0 };
     skn_index_t index = { 0 };
-    skn_sampler_t *sampler = sampler_kind->open(options, error);
+    void *sampler = sampler_kind->open(options, error);
     if (!sampler)
         return error->status;
     skn_status_t status = SKN_OK;

@@ -28,10 +28,10 @@ typedef struct subject {
     const world_t *world;
     const skn_sampler_kind_t *kind;
     skn_sampler_options_t options;
-    skn_sampler_t *sampler;
+    void *sampler;
     skn_rows_t copy;
     const skn_index_kind_t *index_kind;
-    skn_builder_t *builder;
+    void *builder;
     skn_index_t index;
     skn_selection_t selection;
     uint32_t *positive, *own_offset, *own;

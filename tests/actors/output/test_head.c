@@ -11,10 +11,10 @@
 
 /* Which rows a group has, and with which weight, follows from the global row
  * alone, so that any shards draw the same. */
-struct skn_sampler {
+typedef struct fake {
     skn_sampler_options_t options;
     uint32_t groups; /* 0: one a sample */
-};
+} fake_t;
 
 static uint32_t
 mix(uint32_t a, uint32_t b)
@@ -22,10 +22,10 @@ mix(uint32_t a, uint32_t b)
     return skn_philox_at(99, a, b).word[0];
 }
 
-static skn_sampler_t *
+static void *
 fake_open(const skn_sampler_options_t *options, skn_error_t *error)
 {
-    skn_sampler_t *sampler = calloc(1, sizeof(*sampler));
+    fake_t *sampler = calloc(1, sizeof(*sampler));
     (void)error;
     sampler->options = *options;
     sampler->groups = (uint32_t)options->draws;
@@ -33,14 +33,14 @@ fake_open(const skn_sampler_options_t *options, skn_error_t *error)
 }
 
 static void
-fake_close(skn_sampler_t *sampler)
+fake_close(void *sampler)
 {
     free(sampler);
 }
 
 static void
-fake_group(const skn_sampler_t *sampler, const skn_sampler_query_t *query,
-           uint32_t g, skn_selection_t *selection)
+fake_group(const fake_t *sampler, const skn_sampler_query_t *query, uint32_t g,
+           skn_selection_t *selection)
 {
     skn_group_t *group = &selection->group[g];
     group->unit_first = selection->unit_count;
@@ -59,9 +59,10 @@ fake_group(const skn_sampler_t *sampler, const skn_sampler_query_t *query,
 }
 
 static skn_status_t
-fake_draw(skn_sampler_t *sampler, const skn_sampler_query_t *query,
+fake_draw(void *opaque, const skn_sampler_query_t *query,
           skn_selection_t *selection, skn_error_t *error)
 {
+    const fake_t *sampler = opaque;
     uint32_t groups = sampler->groups ? sampler->groups : query->rows;
     if (skn_selection_room(selection, groups, query->rows,
                            groups * sampler->options.row_count,

@@ -14,7 +14,7 @@ static uint64_t adopted[64];
 static uint32_t adopted_count;
 
 static skn_status_t
-note(skn_sampler_t *sampler, const skn_index_t *index, skn_error_t *error)
+note(void *sampler, const skn_index_t *index, skn_error_t *error)
 {
     (void)sampler, (void)error;
     adopted[adopted_count++] = index->batch;
@@ -22,7 +22,7 @@ note(skn_sampler_t *sampler, const skn_index_t *index, skn_error_t *error)
 }
 
 static skn_status_t
-refuse(skn_sampler_t *sampler, const skn_index_t *index, skn_error_t *error)
+refuse(void *sampler, const skn_index_t *index, skn_error_t *error)
 {
     (void)sampler, (void)index;
     return skn_fail(error, SKN_BAD_MESSAGE, "no");

@@ -197,8 +197,7 @@ print_idle(const json_t *event)
             skn_json_number(event, "cores"));
 }
 
-/* Prints every number of the event: hash tables have `buckets`, clusters have
- * `lists`. */
+/* Prints every number of the event. */
 static void
 print_index(const json_t *event)
 {

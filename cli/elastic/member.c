@@ -45,8 +45,7 @@
 /* The time for a worker to end after the end of the run. */
 #define MEMBER_FAREWELL_NS (15 * SKN_SECOND_NS)
 
-/* A node that cannot be dialled counts as missed for this long after the end:
- * only that node itself can test whether it is reachable. */
+/* A node that only itself can test counts as missed so long after the end. */
 #define UNTRIED_NS (5 * SKN_SECOND_NS)
 
 /* Pulses that may be in flight; an answer to an older one renews no lease. */

@@ -11,7 +11,7 @@
     "    - { name: hidden }\n    - { name: output }\n"
 #define TOPOLOGY                                                               \
     "skein: 1\ntopology:\n  name: two\n  actors:\n"                            \
-    "    - { name: c, kind: coordinator, options: "                            \
+    "    - { name: c, kind: course, options: "                                 \
     "{ batches_per_epoch: 1, epochs: 1 } }\n"                                  \
     "    - { name: s, kind: source, options: { train: t, features: 1, "        \
     "labels: 1, batch_rows: 1, owners: 1 } }\n"                                \

@@ -3,7 +3,7 @@
 
 Usage: bench/rebalance.py [--skein build/skein] [--config configs/wnhyp.yaml]
            [--quotas .4,.4,.4,.1] [--seconds 60] [--settle 30] [--repeats 1]
-           [--epochs N] [--only known,even,measured,stale] [-o KEY=VALUE]...
+           [--epochs N] [--only known,even,measured] [-o KEY=VALUE]...
 
 A coordinator and a member for each quota (a share of a core, by control
 groups), on this machine. Three runs, side by side in each repeat:
@@ -11,7 +11,6 @@ groups), on this machine. Three runs, side by side in each repeat:
   known     the same, with the nodes' true speeds in the file: what all can do
             together, as far as rows can be dealt
   measured  speeds not in the file: they are measured
-  stale     the same with `order: free, late: stale`
 Prints the batches a second of each second, the rates after --settle seconds of
 training, against `known`, and how much of its quota each node used by then:
 what is left is idle. With --epochs, runs that come to their end, and their P@1,
@@ -127,7 +126,7 @@ def say_used(cages, quotas, before, seconds):
         for now, then, quota in zip(used, before, quotas)))
 
 
-def run(options, known, balance, more=()):
+def run(options, known, balance):
     quotas = options.quotas
     with tempfile.TemporaryDirectory() as folder:
         config = os.path.join(folder, "model.yaml")
@@ -136,7 +135,7 @@ def run(options, known, balance, more=()):
         rest = [config, "--json", "-o", "checkpoint.path=" + folder + "/run",
                 "-o", "train.epochs=%d" % (options.epochs or 100000),
                 "-o", "train.evaluate.every_epochs=0"]
-        for override in options.override + list(more):
+        for override in options.override:
             rest += ["-o", override]
         cages = [Cage("skein-rebalance%d" % k, quota, PERIOD_US, None)
                  for k, quota in enumerate(quotas)]
@@ -184,13 +183,12 @@ def main():
     parser.add_argument("--seconds", type=float, default=60)
     parser.add_argument("--settle", type=float, default=30)
     parser.add_argument("--repeats", type=int, default=1)
-    parser.add_argument("--only", default="known,even,measured,stale")
+    parser.add_argument("--only", default="known,even,measured")
     parser.add_argument("--epochs", type=int, default=0)
     parser.add_argument("-o", "--override", action="append", default=[])
     options = parser.parse_args()
     options.skein = os.path.abspath(options.skein)
-    shares = {"even": [], "measured": [], "stale": []}
-    stale = ("train.order=free", "train.late=stale")
+    shares = {"even": [], "measured": []}
     if options.epochs:
         lone = subprocess.run(
             [options.skein, "train", options.config, "--json", "-o",
@@ -204,13 +202,12 @@ def main():
                 print("one process: P@1 %.4f" % event["p1"])
     for _ in range(options.repeats):
         rates = {}
-        for name, known, balance, more in (("known", True, False, ()),
-                                           ("even", False, False, ()),
-                                           ("measured", False, True, ()),
-                                           ("stale", False, True, stale)):
+        for name, known, balance in (("known", True, False),
+                                     ("even", False, False),
+                                     ("measured", False, True)):
             if name not in options.only.split(","):
                 continue
-            rates[name], seen, moves = run(options, known, balance, more)
+            rates[name], seen, moves = run(options, known, balance)
             print("%-9s %.2f batches a second after %g s" %
                   (name, rates[name], options.settle))
             for at_s, text in moves:

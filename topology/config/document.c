@@ -268,6 +268,26 @@ skn_document_edit(skn_document_t *document)
     return document->root;
 }
 
+void
+skn_document_drop(skn_document_t *document, const char *section,
+                  const char *key)
+{
+    skn_node_t *mapping = document->root->first, *before = NULL;
+    while (mapping && strcmp(mapping->key, section) != 0)
+        mapping = mapping->next;
+    if (!mapping || mapping->type != SKN_NODE_MAPPING)
+        return;
+    skn_node_t *node = mapping->first;
+    for (; node && strcmp(node->key, key) != 0; node = node->next)
+        before = node;
+    if (!node)
+        return;
+    *(before ? &before->next : &mapping->first) = node->next;
+    if (mapping->last == node)
+        mapping->last = before;
+    mapping->count--;
+}
+
 const char *
 skn_document_name(const skn_document_t *document)
 {

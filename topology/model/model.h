@@ -68,7 +68,6 @@
     C(LINK_CODING_INT4, int4)
 #define SKN_RECOVERIES(C)                                                      \
     C(RECOVERY_ROLLBACK, rollback) C(RECOVERY_PARTIAL, partial)
-#define SKN_LATES(C) C(LATE_WAIT, wait) C(LATE_STALE, stale)
 
 #define SKN_CHOICE_ENUM(NAME, word) SKN_##NAME,
 typedef enum skn_activate {
@@ -110,9 +109,6 @@ typedef enum skn_schedule_kind {
 typedef enum skn_link_coding {
     SKN_LINK_CODINGS(SKN_CHOICE_ENUM)
 } skn_link_coding_t;
-typedef enum skn_late {
-    SKN_LATES(SKN_CHOICE_ENUM)
-} skn_late_t;
 typedef enum skn_recovery {
     SKN_RECOVERIES(SKN_CHOICE_ENUM)
 } skn_recovery_t;
@@ -204,10 +200,8 @@ typedef struct skn_model_train {
     skn_merging_t merge;       /* `auto` is resolved by the plan */
     skn_precision_t precision; /* `auto` is resolved by the plan */
     skn_updates_t updates;
-    skn_late_t late;
-    int64_t staleness_max; /* SKN_AUTO: auto; late: stale: batches */
-    double validate;       /* share of the training points held back */
-    int64_t patience;      /* epochs; 0: off. `auto` is resolved here: 3 or 0 */
+    double validate;  /* share of the training points held back */
+    int64_t patience; /* epochs; 0: off. `auto` is resolved here: 3 or 0 */
     skn_model_optimizer_t optimizer;
     skn_model_schedule_t schedule;
     skn_model_evaluate_t evaluate;

@@ -220,12 +220,6 @@ static void
 check_order(const skn_model_train_t *train, const skn_node_t *node,
             skn_problems_t *problems)
 {
-    if (train->late == SKN_LATE_STALE && train->order == SKN_ORDER_FIXED) {
-        (void)skn_problems_add(problems, skn_rules_mark(node, "late"),
-                               "'late: stale' makes results depend on time, "
-                               "which 'order: fixed' excludes");
-        (void)skn_problems_hint(problems, "set 'order: free', or wait");
-    }
     if (train->reduction == SKN_REDUCTION_FIXED &&
         train->order == SKN_ORDER_FREE) {
         (void)skn_problems_add(problems, skn_rules_mark(node, "reduction"),
@@ -233,44 +227,6 @@ check_order(const skn_model_train_t *train, const skn_node_t *node,
                                "which 'order: free' excludes");
         (void)skn_problems_hint(problems, "set 'order: fixed', or 'reduction: "
                                           "fast'");
-    }
-}
-
-/* Without a window there is nothing to do but to wait. Deeper layers would
- * have to take their gradients back. */
-static void
-check_late(const skn_model_t *model, const skn_node_t *node,
-           skn_problems_t *problems)
-{
-    const skn_model_train_t *train = &model->train;
-    if (train->late != SKN_LATE_STALE) {
-        if (train->staleness_max == SKN_AUTO)
-            return;
-        (void)skn_problems_add(problems, skn_rules_mark(node, "staleness_max"),
-                               "'staleness_max' means nothing with 'late: "
-                               "wait'");
-        (void)skn_problems_hint(problems, "leave it out, or set 'late: stale'");
-        return;
-    }
-    if (train->merge == SKN_MERGING_EARLY) {
-        (void)skn_problems_add(problems, skn_rules_mark(node, "merge"),
-                               "'merge: early' needs every shard's normaliser "
-                               "in the layer below, which 'late: stale' does "
-                               "not wait for");
-        (void)skn_problems_hint(problems, "leave 'merge' out");
-    }
-    if (train->window == 1) {
-        (void)skn_problems_add(problems, skn_rules_mark(node, "window"),
-                               "'late: stale' goes on with later batches, of "
-                               "which 'window: 1' allows none");
-        (void)skn_problems_hint(problems, "set 'window' to 2 or more");
-    }
-    if (model->layer_count > 2) {
-        (void)skn_problems_add(problems, skn_rules_mark(node, "late"),
-                               "'late: stale' is there for one hidden layer, "
-                               "and there are %zu",
-                               model->layer_count - 1);
-        (void)skn_problems_hint(problems, "wait");
     }
 }
 
@@ -343,7 +299,6 @@ skn_rules_train(const skn_model_t *model, const skn_node_t *root,
     check_order(train, node, problems);
     check_merge(train, node, problems);
     check_precision(train, node, problems);
-    check_late(model, node, problems);
     check_part("optimizer", optimizer_meanings, &train->optimizer,
                train->optimizer.kind, node, problems);
     check_offload(&train->optimizer, node, problems);

@@ -302,15 +302,6 @@ static const skn_section_t evaluate_section = {
       "loan: the updater writes the shard's rows in "                          \
       "place; copy: the shard has a copy of weights, which the updater "       \
       "renews from its own in f32")                                            \
-    O(skn_model_train_t, late, "late", CHOICE, CHOICE, "wait", 0, 0,           \
-      WORDS(SKN_LATES),                                                        \
-      "what to do about a shard's part of a batch that is late: wait for "     \
-      "it, or go on (stale): with an estimate of its normaliser, and with "    \
-      "its gradient when it comes; order free alone")                          \
-    O(skn_model_train_t, staleness_max, "staleness_max", INT, INT, "auto", 0,  \
-      SKN_ISSUED_MAX, "auto",                                                  \
-      "late: stale: batches that a part may be behind; it is waited for, "     \
-      "then; auto: 2 x window - 1")                                            \
     O(skn_model_train_t, validate, "validate", REAL, REAL, "0", 0, 0.5, NULL,  \
       "share of the training points that is held back to measure progress")    \
     O(skn_model_train_t, patience, "patience", INT, INT, "auto", 0, 1000,      \

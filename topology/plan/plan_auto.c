@@ -377,16 +377,9 @@ auto_ensemble(const skn_plan_data_t *data, const skn_model_t *model,
 static void
 resolve_window(skn_model_train_t *train, skn_reasons_t *reasons)
 {
-    bool stale = train->late == SKN_LATE_STALE;
     if (train->window == SKN_AUTO) {
-        train->window = stale ? 4 : 2;
-        skn_reasons_add(reasons, "train.window",
-                        stale ? "the default with train.late: stale"
-                              : "the default with train.late: wait");
-    }
-    if (stale && train->staleness_max == SKN_AUTO) {
-        train->staleness_max = 2 * train->window - 1;
-        skn_reasons_add(reasons, "train.staleness_max", "2 windows less one");
+        train->window = 2;
+        skn_reasons_add(reasons, "train.window", "the default");
     }
     if (train->patience == SKN_AUTO) {
         train->patience = train->validate > 0.0 ? PATIENCE : 0;

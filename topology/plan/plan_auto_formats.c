@@ -18,10 +18,7 @@ resolve_merge(const skn_plan_t *plan, skn_model_train_t *train,
     if (train->merge != SKN_MERGING_AUTO)
         return;
     train->merge = SKN_MERGING_EARLY;
-    if (train->late == SKN_LATE_STALE) {
-        train->merge = SKN_MERGING_LATE;
-        why = "parts may be late";
-    } else if (plan->node_count > 0 && train->reduction == SKN_REDUCTION_FAST) {
+    if (plan->node_count > 0 && train->reduction == SKN_REDUCTION_FAST) {
         train->merge = SKN_MERGING_LATE;
         why = "fewer bytes between nodes";
     } else if (plan->node_count > 0) {

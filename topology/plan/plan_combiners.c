@@ -47,13 +47,6 @@ shards_on(const skn_plan_t *plan, size_t layer, uint32_t node, uint32_t *first)
     return shard_from(plan, layer, node + 1) - *first;
 }
 
-/* Parts are put together as they come, each a leaf of its own tree. */
-bool
-skn_plan_is_stale(const skn_plan_t *plan)
-{
-    return plan->model->train.late == SKN_LATE_STALE;
-}
-
 bool
 skn_plan_combines(const skn_plan_t *plan, size_t layer, uint32_t node)
 {
@@ -90,9 +83,9 @@ skn_plan_leaf(const skn_plan_t *plan, size_t layer, uint32_t shard)
 {
     uint32_t first, node = skn_plan_seat(plan, layer, shard).node;
     (void)shards_on(plan, layer, node, &first);
-    return skn_plan_combines(plan, layer, node) ? shard - first
-           : skn_plan_is_stale(plan)            ? 0
-                                     : senders_before(plan, layer, shard);
+    return skn_plan_combines(plan, layer, node)
+               ? shard - first
+               : senders_before(plan, layer, shard);
 }
 
 uint32_t
@@ -165,9 +158,7 @@ add_combiner(wire_t *wire, uint32_t layer, uint32_t node)
     } else {
         skn_wire_int(wire, "leaves", count);
         skn_wire_int(wire, "leaf_count", count);
-        skn_wire_int(
-            wire, "as_leaf",
-            skn_plan_is_stale(plan) ? 0 : senders_before(plan, layer, first));
+        skn_wire_int(wire, "as_leaf", senders_before(plan, layer, first));
     }
     skn_wire_int(wire, "columns", (uint64_t)below->units);
     skn_wire_cuts(wire, layer);

@@ -27,8 +27,6 @@ static const char *const schedule_words[] = { SKN_SCHEDULES(WORD_OF) };
 static uint32_t
 leaves_above(const wire_t *wire, uint32_t layer)
 {
-    if (skn_plan_is_stale(wire->plan) && layer + 1 < wire->layer_count)
-        return 1; /* parts are added as they come */
     return skn_plan_leaves(wire->plan,
                            layer + 1 < wire->layer_count ? layer + 1 : layer);
 }
@@ -50,12 +48,6 @@ set_shared(wire_t *wire, uint32_t layer, double dropout)
                   wire->model->resources.huge_pages ? "true" : "false");
     if (layer > 0) /* the first has no matrix product */
         skn_wire_text(wire, "precision", precision_words[train->precision]);
-    if (!skn_plan_is_stale(wire->plan))
-        return;
-    skn_wire_text(wire, "late", "stale");
-    skn_wire_int(wire, "senders",
-                 skn_plan_senders(wire->plan, wire->layer_count - 1));
-    skn_wire_int(wire, "staleness_max", (uint64_t)train->staleness_max);
 }
 
 /* Gradients that leave a node are sent for open units alone. */
@@ -71,9 +63,8 @@ static void
 set_leaf(wire_t *wire, uint32_t layer, uint32_t shard)
 {
     if (wire->model->train.reduction != SKN_REDUCTION_FIXED &&
-        (skn_plan_is_stale(wire->plan) ||
-         skn_plan_senders(wire->plan, layer) <
-             shards_of(&wire->model->layers[layer])))
+        skn_plan_senders(wire->plan, layer) <
+            shards_of(&wire->model->layers[layer]))
         skn_wire_int(wire, "leaf", skn_plan_leaf(wire->plan, layer, shard));
 }
 

@@ -189,9 +189,6 @@ layer_bytes(const skn_plan_t *plan, size_t number, uint64_t count)
         bytes = number == 0
                     ? rows_bytes(model, number, below + 1, (uint32_t)count)
                     : rows_bytes(model, number, count, (uint32_t)below + 1);
-    /* what trails: an activation, a gradient */
-    if (model->train.late == SKN_LATE_STALE)
-        issued += (uint64_t)model->train.staleness_max + 1;
     if (!layer->output)
         return bytes + (4 * flights + 2 * issued) * batch * units * 4;
     count_active(plan, layer, (double)units, &active, &touched);

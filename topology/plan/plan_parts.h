@@ -67,8 +67,6 @@ skn_status_t skn_plan_check_nodes(const skn_plan_t *plan, skn_error_t *error);
 /* plan_combiners.c: whether a node merges the parts of its shards of a layer
  * before they leave it; how many such nodes and other shards the layer has. */
 bool skn_plan_combines(const skn_plan_t *plan, size_t layer, uint32_t node);
-/* Whether parts that are late are done without. */
-bool skn_plan_is_stale(const skn_plan_t *plan);
 /* Whether nodes get more and less for each of their cores; and the weights of
  * a layer's shards, as actors/protocol/cuts.h reads them. */
 bool skn_plan_is_weighted(const skn_plan_t *plan);

@@ -96,7 +96,7 @@ pipe_down(wire_t *wire, uint32_t upper, const char *message)
         .to = to.name,
         .message = message,
         .pattern = "scatter",
-        .collect = skn_plan_is_stale(wire->plan) ? "parts" : "gather",
+        .collect = "gather",
         .key = "column_first",
         .bounds = bounds,
         .bound_count = shards + 1,
@@ -125,7 +125,7 @@ pipe_partition(wire_t *wire)
         .to = to.name,
         .message = "partition",
         .pattern = "broadcast",
-        .collect = skn_plan_is_stale(wire->plan) ? "parts" : "gather",
+        .collect = "gather",
         .credit = wire->credit,
         .peer = true,
     };

@@ -5,8 +5,8 @@
 #include <string.h>
 
 #include "actors/course/progress.h"
-#include "topology/config/document.h"
 #include "topology/predict/join_parts.h"
+#include "topology/run/run_config.h"
 
 /* --- the config ---------------------------------------------------------- */
 
@@ -47,8 +47,7 @@ skn_join_config(const skn_join_t *join, skn_error_t *error)
     skn_json_text_t path = { 0 }, ranker = { 0 };
     if (!problems)
         return NULL;
-    skn_document_t *document =
-        skn_document_parse(config, strlen(config), "run.json", problems);
+    skn_document_t *document = skn_run_config_parse(config, problems);
     if (document) {
         set_layers(join, document, problems);
         skn_json_text_add(&path, "checkpoint.path=");

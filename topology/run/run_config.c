@@ -7,8 +7,12 @@
 #include <unistd.h>
 
 #include "formats/folder/folder.h"
-#include "topology/config/document.h"
 #include "topology/run/trained.h"
+
+/* Options that were removed (decision 0030), by section: every run.json of
+ * before has them. */
+static const char *const gone[][2] = { { "train", "late" },
+                                       { "train", "staleness_max" } };
 
 static bool
 is_ensemble(const char *folder)
@@ -46,6 +50,17 @@ config_of(const char *folder, skn_error_t *error)
     return text;
 }
 
+skn_document_t *
+skn_run_config_parse(const char *config, skn_problems_t *problems)
+{
+    /* A name without a folder: its paths are resolved already. */
+    skn_document_t *document =
+        skn_document_parse(config, strlen(config), "run.json", problems);
+    for (size_t k = 0; document && k < sizeof(gone) / sizeof(gone[0]); k++)
+        skn_document_drop(document, gone[k][0], gone[k][1]);
+    return document;
+}
+
 skn_status_t
 skn_run_config_read(const char *folder, const char *const *overrides,
                     size_t override_count, skn_model_t **model,
@@ -55,9 +70,7 @@ skn_run_config_read(const char *folder, const char *const *overrides,
     if (!config)
         return error->status;
     char *path = skn_override_of("checkpoint.path", folder, error);
-    /* The document's name has no folder: its paths are resolved already. */
-    skn_document_t *document =
-        skn_document_parse(config, strlen(config), "run.json", problems);
+    skn_document_t *document = skn_run_config_parse(config, problems);
     skn_status_t status = path ? SKN_OK : SKN_NO_MEMORY;
     if (document && path)
         (void)skn_document_set(document, path, problems);

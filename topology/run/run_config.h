@@ -3,12 +3,18 @@
 #ifndef TOPOLOGY_RUN_RUN_CONFIG_H
 #define TOPOLOGY_RUN_RUN_CONFIG_H
 
+#include "topology/config/document.h"
 #include "topology/model/model.h"
 
 /* An ensemble keeps its config in this file of its folder until its networks
  * are joined and run.json has the config of the whole. */
 #define SKN_RUN_CONFIG_ENSEMBLE "ensemble.yaml"
 
+/* The text of run.json's config as a document, without the keys of options that
+ * are gone: a run that was begun with one can still be used. NULL when it adds
+ * a problem. */
+skn_document_t *skn_run_config_parse(const char *config,
+                                     skn_problems_t *problems);
 /* The model of the run in `folder`, with checkpoint.path there and `overrides`
  * on top. As skn_model_read; SKN_NO_INPUT: there is no run. */
 skn_status_t skn_run_config_read(const char *folder,

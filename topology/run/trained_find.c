@@ -11,7 +11,6 @@
 
 #include "actors/course/progress.h"
 #include "formats/folder/folder.h"
-#include "topology/config/document.h"
 #include "topology/run/run_config.h"
 #include "topology/config/shell_word.h"
 #include "topology/run/trained_missing.h"
@@ -247,9 +246,7 @@ skn_trained_model(const skn_run_folder_t *run, skn_model_t **model,
     skn_problems_t *problems = skn_problems_new(error);
     if (!problems)
         return SKN_NO_MEMORY;
-    /* The document's name has no folder: its paths are resolved already. */
-    skn_document_t *document =
-        skn_document_parse(config, strlen(config), "run.json", problems);
+    skn_document_t *document = skn_run_config_parse(config, problems);
     skn_status_t status =
         document ? skn_model_check(document, model, problems, error) : SKN_OK;
     if (skn_problems_count(problems) > 0)

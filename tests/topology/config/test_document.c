@@ -466,6 +466,55 @@ Test(document, loads_standard_input, .init = make_folder, .fini = remove_folder)
     (void)unlink(path);
 }
 
+/* --- changed in code ----------------------------------------------------- */
+
+static void
+expect_dropped(const char *key, const char *left)
+{
+    static const char text[] = "a: 1\nb: { x: 1, y: 2, z: 3 }\nc: [x]\n";
+    skn_problems_t *problems = new_problems();
+    skn_document_t *document =
+        skn_document_parse(text, strlen(text), "x", problems);
+    cr_assert_not_null(document);
+    skn_document_drop(document, "b", key);
+    const skn_node_t *b = skn_node_get(skn_document_root(document), "b");
+    const skn_node_t *item = b->first;
+    for (const char *at = left; *at && item; at++) {
+        cr_expect_eq(item->key[0], *at);
+        cr_expect(at[1] || b->last == item);
+        item = item->next;
+    }
+    cr_expect_null(item);
+    cr_expect_eq(b->count, strlen(left));
+    skn_document_destroy(&document);
+    skn_problems_destroy(&problems);
+}
+
+Test(document, a_key_can_be_dropped_wherever_it_stands)
+{
+    expect_dropped("x", "yz");
+    expect_dropped("y", "xz");
+    expect_dropped("z", "xy");
+    expect_dropped("w", "xyz");
+}
+
+Test(document, what_is_not_there_is_not_dropped)
+{
+    static const char text[] = "a: 1\nc: [x]\n";
+    skn_problems_t *problems = new_problems();
+    skn_document_t *document =
+        skn_document_parse(text, strlen(text), "x", problems);
+    cr_assert_not_null(document);
+    skn_document_drop(document, "a", "x");
+    skn_document_drop(document, "b", "x");
+    skn_document_drop(document, "c", "x");
+    const skn_node_t *root = skn_document_root(document);
+    cr_expect_eq(root->count, 2u);
+    cr_expect_eq(skn_node_get(root, "c")->count, 1u);
+    skn_document_destroy(&document);
+    skn_problems_destroy(&problems);
+}
+
 /* --- made in code -------------------------------------------------------- */
 
 Test(document, can_be_made_in_code)

@@ -61,7 +61,6 @@ Test(model, the_shortest_file_gets_every_default)
     cr_expect(train->window == SKN_AUTO && train->order == SKN_ORDER_FIXED);
     cr_expect(train->reduction == SKN_REDUCTION_FAST);
     cr_expect(train->updates == SKN_UPDATES_LOAN);
-    cr_expect(train->late == SKN_LATE_WAIT);
     cr_expect(train->validate == 0.0 && train->patience == SKN_AUTO);
     cr_expect(train->optimizer.kind == SKN_OPTIMIZER_AUTO);
     cr_expect(train->optimizer.rate < 0.0);
@@ -127,7 +126,7 @@ Test(model, what_is_set_is_found)
         "\n    tables: 50, bits: 9, refresh_batches: 64, uniform_rows: 10,\n"
         "    weight_cap: 20.5 } } ] }\n"
         "train: { seed: 7, batch_rows: 32, epochs: 2, max_batches: 9, window: "
-        "3,\n  order: free, updates: copy, late: wait, validate: 0.1,\n"
+        "3,\n  order: free, updates: copy, validate: 0.1,\n"
         "  optimizer: { kind: adam, rate: 1e-3, beta1: 0.8, beta2: 0.99,\n"
         "    epsilon: 1e-6, weight_decay: 0.01 },\n"
         "  schedule: { kind: cosine, warmup_batches: 5, floor: 0.1 },\n"
@@ -158,7 +157,7 @@ Test(model, what_is_set_is_found)
     cr_expect(train->epochs == 2 && train->max_batches == 9);
     cr_expect(train->window == 3 && train->order == SKN_ORDER_FREE);
     cr_expect(train->updates == SKN_UPDATES_COPY);
-    cr_expect(train->late == SKN_LATE_WAIT && train->validate == 0.1);
+    cr_expect(train->validate == 0.1);
     cr_expect(train->patience == SKN_AUTO);
     cr_expect(train->optimizer.kind == SKN_OPTIMIZER_ADAM);
     cr_expect(train->optimizer.rate == 1e-3);

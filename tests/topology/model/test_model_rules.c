@@ -197,24 +197,9 @@ Test(model_rules, patience_needs_points_held_back)
     EXPECT(TRAIN, rules);
 }
 
-Test(model_rules, what_depends_on_time_excludes_fixed_order)
+Test(model_rules, fixed_reduction_excludes_what_has_other_bits)
 {
     static const rule_t rules[] = {
-        { "late: stale",
-          "m.yaml:7:16: 'late: stale' makes results depend on time, which "
-          "'order: fixed' excludes; set 'order: free', or wait\n" },
-        { "late: stale, order: free", "" },
-        { "late: stale, order: free, staleness_max: 0, merge: late", "" },
-        { "late: stale, order: free, merge: early",
-          "m.yaml:7:43: 'merge: early' needs every shard's normaliser in the "
-          "layer below, which 'late: stale' does not wait for; leave 'merge' "
-          "out\n" },
-        { "late: stale, order: free, window: 1",
-          "m.yaml:7:44: 'late: stale' goes on with later batches, of which "
-          "'window: 1' allows none; set 'window' to 2 or more\n" },
-        { "staleness_max: 3",
-          "m.yaml:7:25: 'staleness_max' means nothing with 'late: wait'; leave "
-          "it out, or set 'late: stale'\n" },
         { "reduction: fixed", "" },
         { "reduction: fixed, order: free",
           "m.yaml:7:21: 'reduction: fixed' promises the same bits, which "
@@ -325,15 +310,14 @@ Test(model_rules, sections_without_refused_values_are_judged_all_the_same)
 {
     /* In the layers a value is refused, so only train is judged. */
     fixture_refused("skein: 1\ndata: { train: t }\nmodel: { layers: [ { name: "
-                    "2, units: 0 }, { name: o } ] }\ntrain: { late: stale }\n",
+                    "2, units: 0 }, { name: o } ] }\ntrain: { patience: 1 }\n",
                     "m.yaml:3:38: option 'units' of layer '2' must be in "
                     "1..65536 or auto, found '0'\n"
-                    "m.yaml:4:16: 'late: stale' makes results depend on time, "
-                    "which 'order: fixed' excludes; set 'order: free', or "
-                    "wait\n");
+                    "m.yaml:4:20: 'patience' needs points that are held back, "
+                    "and 'validate' is 0; set 'validate', for example 0.05\n");
     /* And the other way round. */
     fixture_refused("skein: 1\ndata: { train: t }\nmodel: { layers: [ { name: "
-                    "a.b }, { name: o } ] }\ntrain: { late: stale, window: 0 "
+                    "a.b }, { name: o } ] }\ntrain: { patience: 1, window: 0 "
                     "}\n",
                     "m.yaml:3:28: 'a.b' is no name for a layer" NAME_HINT
                     "m.yaml:4:31: option 'window' of train must be in 1..64 or "

@@ -131,8 +131,6 @@ static const char in_full[] = "skein: 1\n"
                               "  merge: auto\n"
                               "  precision: auto\n"
                               "  updates: loan\n"
-                              "  late: wait\n"
-                              "  staleness_max: auto\n"
                               "  validate: 0\n"
                               "  patience: auto\n"
                               "  optimizer:\n"
@@ -214,7 +212,7 @@ Test(model_write, every_value_reads_as_the_same)
         "    weight_cap: 20.5 } } ] }\n"
         "train: { seed: 9007199254740992, batch_rows: 32, epochs: 2,\n"
         "  max_batches: 9, window: 3, order: free, updates: copy,\n"
-        "  late: wait, validate: 0.1, patience: 2,\n"
+        "  merge: late, validate: 0.1, patience: 2,\n"
         "  optimizer: { kind: adam, rate: 1e-3, beta1: 0.8, beta2: 0.99,\n"
         "    epsilon: 1e-30, weight_decay: 0.01, offload: file,\n"
         "    offload_path: /d/disk },\n"
@@ -224,13 +222,6 @@ Test(model_write, every_value_reads_as_the_same)
         "checkpoint: { path: runs/x, every_batches: 500, every_epochs: 0,\n"
         "  keep: 1 }\n"
         "resources: { cores: [0, 2], memory: 8GiB, huge_pages: false }\n");
-}
-
-Test(model_write, what_goes_with_late_parts_reads_as_the_same)
-{
-    expect_round("skein: 1\ndata: { train: t }\nmodel: { layers: [ { name: h "
-                 "}, { name: o } ] }\ntrain: { order: free, late: stale, "
-                 "staleness_max: 3, merge: late, window: 4 }\n");
 }
 
 Test(model_write, each_sampler_reads_as_the_same)

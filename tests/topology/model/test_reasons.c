@@ -229,25 +229,6 @@ Test(reasons, a_model_with_comments_is_the_same_model)
     skn_model_destroy(&model);
 }
 
-Test(reasons, late_parts_have_theirs)
-{
-    static skn_plan_t plan;
-    skn_error_t error = { 0 };
-    char text[1024];
-    write_data(1000, 20, 50, 1);
-    (void)snprintf(text, sizeof(text),
-                   "skein: 1\ndata: { train: %s, cache: none }\nmodel:\n"
-                   "  layers: [{ name: hidden }, { name: output }]\n"
-                   "train: { late: stale, order: free }\n",
-                   file);
-    skn_model_t *model = fixture_good(text);
-    cr_assert_eq(skn_plan_make(&plan, model, 2, &error), SKN_OK);
-    cr_expect(skn_reasons_find(&plan.reasons, "train.staleness_max"));
-    cr_expect(
-        strstr(skn_reasons_find(&plan.reasons, "train.merge")->note, "late"));
-    skn_model_destroy(&model);
-}
-
 Test(reasons, events_have_them_by_key)
 {
     static skn_plan_t plan;

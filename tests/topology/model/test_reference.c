@@ -42,11 +42,6 @@ Test(reference, a_line_tells_key_type_range_default_and_meaning)
                       "text, plain or compressed (.gz, .zst) |");
     expect_line(text, "| `test` | path |  | empty | test points, for "
                       "evaluation only; empty: none |");
-    expect_line(text, "| `late` | word | `wait`, `stale` | `wait` | what to do "
-                      "about a shard's part of a batch that is late: wait "
-                      "for it, or go on (stale): with an estimate of its "
-                      "normaliser, and with its gradient when it comes; order "
-                      "free alone |");
     expect_line(text, "| `huge_pages` | truth | `true`, `false` | `true` | ask "
                       "for 2 MiB pages for the large dense arrays |");
     expect_line(text, "| `epsilon` | number | 1e-30 to 1 | `1e-8` | adam, "

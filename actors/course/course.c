@@ -501,7 +501,6 @@ take_rounding(skn_actor_t *actor, course_t *course,
     skn_progress_t *progress = &course->progress;
     skn_rounding_t rounding = { reached->changed, reached->square };
     skn_progress_add_rounding(progress, &rounding);
-    progress->late += reached->late;
     if (course->warned || progress->rounding.square <= 0 ||
         progress->gradient_error <= SKN_ROUNDING_ERROR_MAX)
         return SKN_OK;

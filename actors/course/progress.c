@@ -25,8 +25,6 @@
     N(measured)                                                                \
     N(listed)                                                                  \
     N(capped)                                                                  \
-    N(late)                                                                    \
-    N(estimated)                                                               \
     N(nodes) N(wire_bytes_sent) N(wire_bytes_received)
 #define REALS(N)                                                               \
     N(seconds)                                                                 \
@@ -73,7 +71,6 @@ skn_progress_add(skn_progress_t *progress, const skn_result_t *result)
     progress->distinct += result->distinct;
     progress->listed += result->listed;
     progress->capped += result->capped;
-    progress->estimated += result->estimated;
     if (result->recall >= 0) {
         progress->measured++;
         progress->mass_sum += result->mass;
@@ -101,7 +98,6 @@ skn_progress_new_epoch(skn_progress_t *progress)
     progress->active = progress->possible = 0;
     progress->distinct = progress->measured = 0;
     progress->listed = progress->capped = 0;
-    progress->late = progress->estimated = 0;
 }
 
 void
@@ -248,10 +244,6 @@ skn_progress_write_draws(const skn_progress_t *progress, skn_json_text_t *text)
     if (progress->capped > 0)
         skn_json_text_add(text, ",\"capped_fraction\":%.6f",
                           (double)progress->capped / (double)progress->listed);
-    if (progress->late + progress->estimated > 0)
-        skn_json_text_add(
-            text, ",\"late_parts\":%" PRIu64 ",\"estimated_parts\":%" PRIu64,
-            progress->late, progress->estimated);
     if (progress->rounding.square > 0)
         skn_json_text_add(text, ",\"gradient_error\":%.4g",
                           progress->gradient_error);

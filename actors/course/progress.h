@@ -44,9 +44,6 @@ typedef struct skn_progress {
     uint64_t listed, capped; /* rows of lists; rows that the cap has cut off */
     uint64_t measured;       /* results with mass and recall */
     double mass_sum, recall_sum;
-    /* late: stale: parts of hidden gradients that were not waited for, parts of
-     * normalisers that were estimated */
-    uint64_t late, estimated;
 } skn_progress_t;
 
 /* Initialises: no scores, no batches. */

@@ -27,7 +27,6 @@ typedef struct source_state {
     skn_purpose_t purpose;
     uint64_t next, end, low, floor, trained;
     skn_rounding_t rounding; /* the span's gradients, over all owners */
-    uint64_t late;           /* parts of gradients that were not waited for */
     uint32_t applied[SKN_ISSUED_MAX + 1]; /* owners that applied it, by batch */
 } source_state_t;
 
@@ -56,10 +55,8 @@ reach(skn_actor_t *actor, source_state_t *source, skn_error_t *error)
     skn_reached_t reached = { .batch = source->next,
                               .purpose = source->purpose,
                               .changed = source->rounding.changed,
-                              .square = source->rounding.square,
-                              .late = source->late };
+                              .square = source->rounding.square };
     source->rounding = (skn_rounding_t){ 0 };
-    source->late = 0;
     source->running = false;
     if (source->purpose == SKN_PURPOSE_TRAIN)
         source->trained = source->next;
@@ -159,7 +156,6 @@ on_applied(skn_actor_t *actor, void *state, const void *message,
                         (unsigned long long)applied->batch, owners);
     source->rounding.changed += applied->changed;
     source->rounding.square += applied->square;
-    source->late += applied->late;
     while (source->low < source->next &&
            source->applied[source->low % (SKN_ISSUED_MAX + 1)] == owners)
         source->low++;

@@ -174,16 +174,13 @@ dense_landed(skn_actor_t *actor, skn_layer_t *layer, const skn_pass_t *pass,
 
 /* value[units][inputs + 1] = g[rows][units]^T . x[rows][inputs + 1] */
 static skn_gradient_t *
-dense_gradient(skn_actor_t *actor, skn_layer_t *layer,
-               const skn_pass_t *const *passes, uint32_t count,
+dense_gradient(skn_actor_t *actor, skn_layer_t *layer, const skn_pass_t *pass,
                skn_error_t *error)
 {
-    const skn_pass_t *pass = passes[0]; /* none of a dense layer trails */
     const dense_t *dense = (const dense_t *)layer;
-    (void)count;
     size_t units = layer->hidden.columns;
     size_t width = (size_t)dense->below.columns + 1;
-    size_t counts[] = { units, units * width, 0 };
+    size_t counts[] = { units, units * width };
     skn_gradient_t *message =
         skn_actor_message(actor, &skn_gradient_schema, counts, error);
     if (!message)

@@ -20,8 +20,6 @@
 typedef struct embedding {
     skn_layer_t layer;      /* first: layer.h */
     uint32_t feature_count; /* the bias is row feature_count */
-    uint32_t *place;        /* late: stale: [features] in a gradient of several
-                             * batches, + 1; 0: not there */
 } embedding_t;
 
 static void
@@ -43,76 +41,42 @@ sum_features(skn_layer_t *layer, const skn_pass_t *pass, float *sum)
     }
 }
 
-/* The distinct features of the batches, each once; their number. Of a single
- * batch they stand as they are: no place is needed. */
-static size_t
-list_units(const embedding_t *embedding, const skn_pass_t *const *pass,
-           uint32_t count, uint32_t *unit)
-{
-    const skn_batch_t *batch = pass[0]->input;
-    size_t unit_count = batch->distinct.count;
-    memcpy(unit, batch->distinct.at, unit_count * sizeof(*unit));
-    for (uint32_t p = 0; p < count && count > 1; p++) {
-        batch = pass[p]->input;
-        unit_count = p == 0 ? 0 : unit_count;
-        for (size_t k = 0; k < batch->distinct.count; k++) {
-            uint32_t *place = &embedding->place[batch->distinct.at[k]];
-            if (*place > 0)
-                continue;
-            unit[unit_count++] = batch->distinct.at[k];
-            *place = (uint32_t)unit_count;
-        }
-    }
-    return unit_count;
-}
-
-/* Adds the gradient of each distinct feature's row, and of the bias. */
+/* The gradient of each distinct feature's row, and of the bias. */
 static void
 form_gradient(const embedding_t *embedding, const skn_pass_t *pass,
-              bool is_alone, skn_gradient_t *message)
+              skn_gradient_t *message)
 {
     const skn_kernels_t *kernels = embedding->layer.hidden.kernels;
     const skn_batch_t *batch = pass->input;
+    size_t distinct_count = batch->distinct.count;
     size_t columns = embedding->layer.hidden.columns;
-    for (size_t k = 0; k < batch->distinct.count; k++) {
+    memset(message->value.at, 0, message->value.count * sizeof(float));
+    memcpy(message->unit.at, batch->distinct.at,
+           distinct_count * sizeof(uint32_t));
+    for (size_t k = 0; k < distinct_count; k++) {
         uint32_t first = batch->distinct_offset.at[k];
         uint32_t end = batch->distinct_offset.at[k + 1];
-        size_t at = is_alone ? k : embedding->place[batch->distinct.at[k]] - 1u;
-        kernels->gather_add(message->value.at + at * columns, pass->gradient,
+        kernels->gather_add(message->value.at + k * columns, pass->gradient,
                             columns, batch->sample.at + first,
                             batch->weight.at + first, end - first, columns);
     }
-    float *bias = message->value.at + (message->unit.count - 1) * columns;
+    float *bias = message->value.at + distinct_count * columns;
+    message->unit.at[distinct_count] = embedding->feature_count;
     for (uint32_t i = 0; i < batch->rows; i++)
         kernels->add(bias, bias, pass->gradient + i * columns, columns);
 }
 
 static skn_gradient_t *
-gradient_new(skn_actor_t *actor, skn_layer_t *layer,
-             const skn_pass_t *const *pass, uint32_t count, skn_error_t *error)
+gradient_new(skn_actor_t *actor, skn_layer_t *layer, const skn_pass_t *pass,
+             skn_error_t *error)
 {
-    const embedding_t *embedding = (const embedding_t *)layer;
-    size_t room = 1, columns = layer->hidden.columns;
-    for (uint32_t k = 0; k < count; k++)
-        room += ((const skn_batch_t *)pass[k]->input)->distinct.count;
-    size_t counts[] = { room, room * columns, count };
+    const skn_batch_t *batch = pass->input;
+    size_t unit_count = batch->distinct.count + 1;
+    size_t counts[] = { unit_count, unit_count * layer->hidden.columns };
     skn_gradient_t *message =
         skn_actor_message(actor, &skn_gradient_schema, counts, error);
-    if (!message)
-        return NULL;
-    if (count == 0) { /* an update that changes nothing */
-        message->unit.count = message->value.count = 0;
-        return message;
-    }
-    uint32_t *unit = message->unit.at;
-    message->unit.count = list_units(embedding, pass, count, unit) + 1;
-    message->value.count = message->unit.count * columns;
-    memset(message->value.at, 0, message->value.count * sizeof(float));
-    unit[message->unit.count - 1] = embedding->feature_count;
-    for (uint32_t k = 0; k < count; k++)
-        form_gradient(embedding, pass[k], count == 1, message);
-    for (size_t k = 0; k + 1 < message->unit.count && count > 1; k++)
-        embedding->place[unit[k]] = 0;
+    if (message)
+        form_gradient((const embedding_t *)layer, pass, message);
     return message;
 }
 
@@ -195,12 +159,6 @@ on_batch(skn_actor_t *actor, void *state, const void *message,
 static const skn_layer_work_t work = {
     .forward = sum_features,
     .gradient = gradient_new,
-    .trails = true,
-};
-
-static const skn_timer_t timers[] = {
-    [SKN_LAYER_TIMER_LATE] = { "late", 0, skn_layer_on_late },
-    { 0 },
 };
 
 static skn_status_t
@@ -215,23 +173,13 @@ embedding_open(skn_actor_t *actor, void *state, skn_error_t *error)
         .rows = embedding->feature_count + 1,
     };
     shape.width = shape.columns;
-    skn_status_t status =
-        skn_layer_open(&embedding->layer, actor, &work, &shape, error);
-    if (status != SKN_OK || !embedding->layer.stale)
-        return status;
-    embedding->place =
-        calloc(embedding->feature_count, sizeof(*embedding->place));
-    return embedding->place
-               ? SKN_OK
-               : skn_fail(error, SKN_NO_MEMORY, "no room for %u features",
-                          embedding->feature_count);
+    return skn_layer_open(&embedding->layer, actor, &work, &shape, error);
 }
 
 static void
 embedding_close(skn_actor_t *actor, void *state)
 {
     (void)actor;
-    free(((embedding_t *)state)->place);
     skn_layer_close(&((embedding_t *)state)->layer);
 }
 
@@ -285,10 +233,8 @@ const skn_kind_t skn_embedding = {
     .handlers = handlers,
     .sends = sends,
     .gathers = gathers,
-    .timers = timers,
     .needs = needs,
     .open = embedding_open,
-    .drain = skn_layer_drain,
     .close = embedding_close,
     .computes = true,
 };

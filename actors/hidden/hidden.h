@@ -43,13 +43,7 @@ typedef struct skn_hidden {
     { "window", SKN_OPTION_INT, "1", 1, SKN_WINDOW_MAX, NULL,                 \
       "batches in flight" },                                                  \
         { "order", SKN_OPTION_CHOICE, "fixed", 0, 0, "fixed|free",            \
-          "fixed: same bits every time; free: as soon as possible" },         \
-        { "late", SKN_OPTION_CHOICE, "wait", 0, 0, "wait|stale",              \
-          "stale: go on without parts that are late (lateness.h)" },          \
-        { "senders", SKN_OPTION_INT, "1", 1, SKN_SHARD_MAX, NULL,             \
-          "late: stale: who sends parts, each its own" },                     \
-        { "staleness_max", SKN_OPTION_INT, "0", 0, SKN_ISSUED_MAX, NULL,      \
-          "late: stale: batches that a part may be behind" }
+          "fixed: same bits every time; free: as soon as possible" }
 /* clang-format on */
 
 /* Reads the options of `actor`, allocates. Freed by skn_hidden_close, also

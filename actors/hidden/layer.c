@@ -5,39 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "actors/runtime/reporting.h"
 #include "actors/protocol/workspace.h"
-
-/* Batches that trail have gradients of their own. */
-static skn_status_t
-open_stale(skn_layer_t *layer, const skn_actor_t *actor, skn_error_t *error)
-{
-    uint32_t senders = (uint32_t)skn_actor_option_int(actor, "senders");
-    uint32_t staleness_max =
-        (uint32_t)skn_actor_option_int(actor, "staleness_max");
-    if (strcmp(skn_actor_option_text(actor, "late"), "stale") != 0)
-        return SKN_OK;
-    if (!layer->work->trails || !layer->turns.free_order ||
-        layer->hidden.merge.leaf_count != 1)
-        return skn_fail(error, SKN_BAD_CONFIG,
-                        "%s: late: stale goes with order free, and leaves 1 of "
-                        "a first layer",
-                        skn_actor_name(actor));
-    layer->stale = true;
-    layer->pass_count += staleness_max + 1;
-    layer->flight_count = layer->pass_count;
-    skn_lateness_init(&layer->lateness, senders, staleness_max,
-                      SKN_LATENESS_AHEAD(layer->turns.window),
-                      SKN_LATENESS_ADDED);
-    layer->part = skn_floats_new(layer->gradient_floats, error);
-    if (!layer->part)
-        return SKN_NO_MEMORY;
-    layer->here = calloc((size_t)layer->pass_count * senders, sizeof(bool));
-    return layer->here
-               ? SKN_OK
-               : skn_fail(error, SKN_NO_MEMORY,
-                          "no room for the parts of %u shards", senders);
-}
 
 skn_status_t
 skn_layer_open(skn_layer_t *layer, skn_actor_t *actor,
@@ -63,9 +31,6 @@ skn_layer_open(skn_layer_t *layer, skn_actor_t *actor,
                                error);
     if (status != SKN_OK)
         return status;
-    status = open_stale(layer, actor, error);
-    if (status != SKN_OK)
-        return status;
     layer->gradients = skn_floats_new(layer->flight_count * floats, error);
     if (!layer->gradients)
         return SKN_NO_MEMORY;
@@ -79,8 +44,6 @@ skn_layer_open(skn_layer_t *layer, skn_actor_t *actor,
         pass->slot = k;
         pass->partitions.at = layer->held + 2 * k * layer->held_max;
         pass->shares.at = pass->partitions.at + layer->held_max;
-        pass->here =
-            layer->stale ? layer->here + k * layer->lateness.senders : NULL;
     }
     return SKN_OK;
 }
@@ -110,8 +73,6 @@ skn_layer_close(skn_layer_t *layer)
     for (uint32_t k = 0; k < layer->pass_count; k++)
         end_pass(&layer->pass[k]);
     free(layer->gradients);
-    free(layer->here);
-    free(layer->part);
     free(layer->held);
     skn_copy_close(&layer->copy);
     skn_hidden_close(&layer->hidden);
@@ -163,9 +124,6 @@ forward(skn_actor_t *actor, skn_layer_t *layer, skn_pass_t *pass,
     if (pass->purpose == SKN_PURPOSE_TRAIN) {
         pass->activation = skn_message_keep(activation);
         pass->phase = SKN_PASS_FLYING;
-        pass->here_count = 0;
-        if (layer->stale)
-            memset(pass->here, 0, layer->lateness.senders * sizeof(bool));
         skn_turns_forward_done(&layer->turns);
     } else {
         end_pass(pass);
@@ -173,68 +131,20 @@ forward(skn_actor_t *actor, skn_layer_t *layer, skn_pass_t *pass,
     return skn_actor_post(actor, activation, error);
 }
 
-static bool
-is_whole(const skn_layer_t *layer, const skn_pass_t *pass)
-{
-    return !layer->stale || pass->here_count == layer->lateness.senders;
-}
-
-/* The batches whose gradients are sent with that of `pass`: this one, if it is
- * whole, and those that trailed and are now. A part alone is not sent: Adam
- * would take a step of its own for it, as large as that of the whole. */
-static uint32_t
-list_whole(skn_layer_t *layer, skn_pass_t *pass, skn_pass_t **list)
-{
-    uint32_t count = 0;
-    if (is_whole(layer, pass))
-        list[count++] = pass;
-    for (uint32_t k = 0; layer->stale && k < layer->pass_count; k++)
-        if (layer->pass[k].phase == SKN_PASS_TRAILING &&
-            is_whole(layer, &layer->pass[k]))
-            list[count++] = &layer->pass[k];
-    return count;
-}
-
-/* What was sent ends; what is not whole trails. */
-static void
-close_passes(skn_layer_t *layer)
-{
-    for (uint32_t k = 0; k < layer->pass_count; k++)
-        if (layer->pass[k].phase == SKN_PASS_TRAILING &&
-            is_whole(layer, &layer->pass[k]))
-            end_pass(&layer->pass[k]);
-}
-
 static skn_status_t
 update(skn_actor_t *actor, skn_layer_t *layer, skn_pass_t *pass,
        skn_error_t *error)
 {
-    skn_pass_t *list[SKN_PASSES_MAX];
-    uint32_t count = list_whole(layer, pass, list);
-    skn_gradient_t *gradient = layer->work->gradient(
-        actor, layer, (const skn_pass_t *const *)list, count, error);
+    skn_gradient_t *gradient = layer->work->gradient(actor, layer, pass, error);
     if (!gradient)
         return SKN_NO_MEMORY;
     gradient->batch = pass->batch;
-    gradient->trails = !is_whole(layer, pass);
-    gradient->whole.count = 0;
-    for (uint32_t k = 0; k < count; k++)
-        if (list[k] != pass)
-            gradient->whole.at[gradient->whole.count++] = list[k]->batch;
     gradient->changed = pass->rounding.changed;
     gradient->square = pass->rounding.square;
-    gradient->late = layer->late;
     gradient->rows = skn_copy_lent(&layer->copy, layer->rows);
     layer->rows = NULL;
-    layer->late = 0;
     skn_turns_update_sent(&layer->turns);
-    if (layer->stale) {
-        pass->phase = SKN_PASS_TRAILING;
-        close_passes(layer);
-        skn_lateness_moved(&layer->lateness, true, skn_actor_time_ns(actor));
-    } else {
-        end_pass(pass);
-    }
+    end_pass(pass);
     return skn_actor_post(actor, gradient, error);
 }
 
@@ -263,53 +173,6 @@ may_forward(const skn_layer_t *layer, const skn_pass_t *next)
            skn_turns_forward_allowed(&layer->turns, next->floor);
 }
 
-/* The last batch before a marker takes along whatever trails: it waits for
- * the parts that are missing. */
-static bool
-waits_for_trail(const skn_layer_t *layer, const skn_pass_t *last)
-{
-    bool waits = false;
-    if (!layer->stale ||
-        (last->batch != last->horizon && last->batch != layer->turns.cut))
-        return false;
-    for (uint32_t k = 0; k < layer->pass_count; k++)
-        waits = waits || (layer->pass[k].phase == SKN_PASS_TRAILING &&
-                          layer->pass[k].here_count < layer->lateness.senders);
-    return waits;
-}
-
-/* Under `late: stale`: whether nothing can be done but to wait for parts of the
- * oldest batch, and they are late. It lands without them, then. Near a marker
- * the window does not fill, so that all parts are waited for. */
-static bool
-leave_late(skn_actor_t *actor, skn_layer_t *layer, skn_pass_t *last)
-{
-    const skn_turns_t *turns = &layer->turns;
-    uint64_t now_ns = skn_actor_time_ns(actor), due_ns = UINT64_MAX;
-    bool waits = last->phase == SKN_PASS_FLYING;
-    skn_actor_awaits(actor, &skn_output_gradient_schema, last->batch,
-                     last->here, waits ? layer->lateness.senders : 0);
-    if (!turns->rows_here || last->phase != SKN_PASS_FLYING ||
-        last->here_count == 0 ||
-        turns->forwards - turns->updates < turns->window)
-        skn_lateness_moved(&layer->lateness, false, now_ns);
-    else
-        due_ns = skn_lateness_wait(&layer->lateness, last->here, now_ns);
-    skn_actor_alarm(actor, SKN_LAYER_TIMER_LATE,
-                    due_ns > now_ns ? due_ns : UINT64_MAX);
-    if (due_ns > now_ns)
-        return false;
-    layer->late += skn_lateness_leave(&layer->lateness, last->here);
-    last->phase = SKN_PASS_LANDED;
-    return true;
-}
-
-skn_status_t
-skn_layer_on_late(skn_actor_t *actor, void *state, skn_error_t *error)
-{
-    return skn_layer_take_turns(actor, state, error);
-}
-
 skn_status_t
 skn_layer_take_turns(skn_actor_t *actor, skn_layer_t *layer, skn_error_t *error)
 {
@@ -328,10 +191,9 @@ skn_layer_take_turns(skn_actor_t *actor, skn_layer_t *layer, skn_error_t *error)
         if (may_forward(layer, next))
             status = forward(actor, layer, next, error);
         else if (last->phase == SKN_PASS_LANDED &&
-                 skn_turns_update_allowed(&layer->turns, last->horizon) &&
-                 !waits_for_trail(layer, last))
+                 skn_turns_update_allowed(&layer->turns, last->horizon))
             status = update(actor, layer, last, error);
-        else if (!layer->stale || !leave_late(actor, layer, last))
+        else
             break;
     }
     return status;
@@ -393,42 +255,6 @@ merge(skn_actor_t *actor, skn_layer_t *layer, skn_pass_t *pass,
     return status == SKN_OK ? land(actor, layer, pass, error) : status;
 }
 
-/* One part, as it comes: it adds to those that are here. */
-static skn_status_t
-take_part(skn_actor_t *actor, skn_layer_t *layer, const skn_parts_t *parts,
-          skn_error_t *error)
-{
-    const skn_output_gradient_t *part = parts->at[0];
-    skn_pass_t *pass = pass_of(layer, part->batch);
-    uint32_t place = parts->place;
-    bool is_late = pass->phase > SKN_PASS_FLYING;
-    if (parts->count != 1 || parts->senders != layer->lateness.senders ||
-        part->normalised || pass->batch != part->batch ||
-        pass->phase < SKN_PASS_FLYING)
-        return skn_fail(error, SKN_BAD_MESSAGE,
-                        "%s: a gradient of batch %llu, which is not in flight",
-                        skn_actor_name(actor), (unsigned long long)part->batch);
-    if (pass->here[place] ||
-        (is_late && !skn_lateness_came(&layer->lateness, place)))
-        return skn_fail(error, SKN_BAD_MESSAGE,
-                        "%s: gradients of batch %llu come twice",
-                        skn_actor_name(actor), (unsigned long long)part->batch);
-    bool is_first = pass->here_count == 0;
-    float *to = is_first ? pass->gradient : layer->part;
-    skn_status_t status = skn_hidden_merge(&layer->hidden, parts, NULL,
-                                           pass->activation, to, error);
-    if (status != SKN_OK)
-        return status;
-    if (!is_first)
-        layer->hidden.kernels->add(pass->gradient, pass->gradient, layer->part,
-                                   (size_t)pass->rows * layer->hidden.columns);
-    pass->here[place] = true;
-    pass->rounding = (skn_rounding_t){ 0 }; /* of a part: not measured */
-    if (++pass->here_count == layer->lateness.senders && !is_late)
-        pass->phase = SKN_PASS_LANDED;
-    return skn_layer_take_turns(actor, layer, error);
-}
-
 skn_status_t
 skn_layer_on_output_gradient(skn_actor_t *actor, void *state,
                              const void *message, skn_error_t *error)
@@ -436,8 +262,6 @@ skn_layer_on_output_gradient(skn_actor_t *actor, void *state,
     skn_layer_t *layer = state;
     const skn_parts_t *shares = message;
     const skn_output_gradient_t *first = shares->at[0];
-    if (layer->stale)
-        return take_part(actor, layer, shares, error);
     skn_pass_t *pass = flying_pass(actor, layer, first->batch, error);
     if (!pass)
         return SKN_BAD_MESSAGE;
@@ -495,25 +319,6 @@ skn_layer_on_lease(skn_actor_t *actor, void *state, const void *message,
         return status;
     skn_turns_rows_back(&layer->turns, lease->batch);
     return skn_layer_take_turns(actor, layer, error);
-}
-
-skn_status_t
-skn_layer_drain(skn_actor_t *actor, void *state, skn_error_t *error)
-{
-    const skn_layer_t *layer = state;
-    uint32_t count = 0;
-    char text[160];
-    (void)error;
-    for (uint32_t k = 0; k < layer->pass_count; k++)
-        count += layer->pass[k].phase == SKN_PASS_TRAILING;
-    if (count == 0)
-        return SKN_OK;
-    (void)snprintf(text, sizeof(text),
-                   "%s: late parts of %u batches have found no update to go "
-                   "with before the end",
-                   skn_actor_name(actor), count);
-    skn_actor_warn(actor, text, "a run that comes to a marker waits for them");
-    return SKN_OK;
 }
 
 skn_status_t

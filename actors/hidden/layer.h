@@ -7,11 +7,6 @@
  *       ▲                 └─ an evaluation ends here                 │
  *       └────────── turn: row gradients go to the updater ───────────┘
  *
- * With `late: stale` a batch may land without some of the parts from above. Its
- * update changes nothing then; it trails behind until they have come, and is
- * part, whole, of the next update: at the latest of the last one before a
- * marker, which waits for all. None trails more than `staleness_max` behind.
- *
  * A kind's state begins with its skn_layer_t, so that the handlers below serve
  * every kind; what differs stands in skn_layer_work_t. One thread, the actor's.
  * SPDX-License-Identifier: Apache-2.0 */
@@ -20,7 +15,6 @@
 
 #include "actors/rows/copy.h"
 #include "actors/hidden/hidden.h"
-#include "actors/protocol/lateness.h"
 #include "actors/rows/rows.h"
 #include "actors/protocol/turns.h"
 
@@ -28,8 +22,7 @@ typedef enum skn_phase_of_pass {
     SKN_PASS_FREE,
     SKN_PASS_WAITING, /* the input is here */
     SKN_PASS_FLYING,  /* the activation has gone up */
-    SKN_PASS_LANDED,  /* the gradient has come down */
-    SKN_PASS_TRAILING /* its turn is over, and parts are late */
+    SKN_PASS_LANDED   /* the gradient has come down */
 } skn_phase_of_pass_t;
 
 typedef struct skn_held_part { /* parts of a gather that are kept */
@@ -49,9 +42,6 @@ typedef struct skn_pass { /* one batch in one layer */
     skn_held_part_t partitions, shares;
     float *gradient;         /* [rows][columns], behind dropout and ReLU */
     skn_rounding_t rounding; /* of it */
-    /* late: stale. */
-    bool *here; /* [senders] whose parts the gradient has */
-    uint32_t here_count;
 } skn_pass_t;
 
 typedef struct skn_layer skn_layer_t;
@@ -62,13 +52,10 @@ typedef struct skn_layer_work {
     /* pass->gradient is here; layer->rows may be away. NULL: nothing to do. */
     skn_status_t (*landed)(skn_actor_t *actor, skn_layer_t *layer,
                            const skn_pass_t *pass, skn_error_t *error);
-    /* The row gradients of `count` batches together, maybe of none; `batch` and
-     * `rows` are filled in by the layer. NULL and a filled `error` when memory
-     * is short. */
+    /* The row gradients of the batch; `batch` and `rows` are filled in by the
+     * layer. NULL and a filled `error` when memory is short. */
     skn_gradient_t *(*gradient)(skn_actor_t *actor, skn_layer_t *layer,
-                                const skn_pass_t *const *pass, uint32_t count,
-                                skn_error_t *error);
-    bool trails; /* it can: what it is computed from has no gradient */
+                                const skn_pass_t *pass, skn_error_t *error);
 } skn_layer_work_t;
 
 struct skn_layer {
@@ -84,13 +71,7 @@ struct skn_layer {
     size_t gradient_floats;
     const void **held; /* of all passes */
     size_t held_max;   /* parts of a gather from above */
-                       /* late: stale. */
-    bool stale;
-    skn_lateness_t lateness;
-    bool *here;    /* of all passes */
-    float *part;   /* [rows][columns] one that is added to others */
-    uint64_t late; /* parts not waited for, since the last gradient was sent */
-    skn_pass_t pass[SKN_PASSES_MAX];
+    skn_pass_t pass[SKN_ISSUED_MAX + 1];
 };
 
 /* The columns of the layer that a shard has, and the rows in which its weights
@@ -126,16 +107,6 @@ skn_status_t skn_layer_on_partition(skn_actor_t *actor, void *state,
 skn_status_t skn_layer_on_hidden_gradient(skn_actor_t *actor, void *state,
                                           const void *message,
                                           skn_error_t *error);
-/* The only timer of a kind whose work trails. */
-enum {
-    SKN_LAYER_TIMER_LATE
-};
-/* The drain hook of such a kind: warns if a halt came when all batches had been
- * applied, but for parts that were late and had no update to go with. */
-skn_status_t skn_layer_drain(skn_actor_t *actor, void *state,
-                             skn_error_t *error);
-skn_status_t skn_layer_on_late(skn_actor_t *actor, void *state,
-                               skn_error_t *error);
 skn_status_t skn_layer_on_lease(skn_actor_t *actor, void *state,
                                 const void *message, skn_error_t *error);
 skn_status_t skn_layer_on_halt(skn_actor_t *actor, void *state,

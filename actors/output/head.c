@@ -428,18 +428,6 @@ skn_head_complete(skn_head_t *head, skn_flight_t *flight,
     return flight->complete;
 }
 
-void
-skn_head_raise(skn_flight_t *flight)
-{
-    for (uint32_t i = 0; i < flight->rows; i++) {
-        /* What is no number stays: it ends the training. */
-        if (!(share_of(flight, i) * flight->sum[i] > 1.0f))
-            continue;
-        flight->root_greatest[i] = flight->greatest[i];
-        flight->root_sum[i] = flight->sum[i];
-    }
-}
-
 bool
 skn_head_has_rows(const skn_head_t *head, const skn_flight_t *flight)
 {

@@ -37,8 +37,6 @@ void skn_head_node(skn_head_t *head, skn_flight_t *flight, uint32_t k,
 /* The nodes (m, z) of all shards: M, Z of the flight. */
 bool skn_head_complete(skn_head_t *head, skn_flight_t *flight,
                        const skn_tree_node_t *nodes, size_t node_count);
-/* Where parts were estimated: Z is at least what this shard has of it. */
-void skn_head_raise(skn_flight_t *flight);
 /* Whether, by M and Z, each sample with labels has a row somewhere. NaN counts
  * as one: it will be seen in the loss. */
 bool skn_head_has_rows(const skn_head_t *head, const skn_flight_t *flight);

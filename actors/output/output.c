@@ -23,8 +23,6 @@
 #include "actors/hidden/hidden.h"
 #include "actors/output/index_keeper.h"
 #include "actors/protocol/kinds.h"
-#include "actors/protocol/lateness.h"
-#include "actors/output/normalisers.h"
 #include "actors/samplers/options.h"
 #include "actors/output/share.h"
 #include "actors/hidden/slices.h"
@@ -47,15 +45,7 @@ typedef struct output {
     skn_arrivals_t arrivals;
     skn_tree_node_t *nodes; /* [leaves]: no cover of the tree has more */
     uint64_t marker;        /* the next one: batches applied there */
-    /* late: stale. Parts of normalisers come one by one. */
-    bool stale;
-    skn_lateness_t lateness;
-    skn_normalisers_t normalisers;
 } output_t;
-
-enum {
-    TIMER_LATE
-};
 
 static skn_flight_t *
 flight_of(output_t *output, uint64_t batch)
@@ -146,9 +136,6 @@ send_result(skn_actor_t *actor, output_t *output, const skn_flight_t *flight,
         .mass = diagnosis_of(output, flight)->mass,
         .recall = diagnosis_of(output, flight)->recall,
     };
-    if (output->stale)
-        result.estimated =
-            skn_normalisers_of(&output->normalisers, result.batch)->left;
     if (!selection->everything) {
         result.listed = selection->unit_count;
         result.capped =
@@ -176,8 +163,7 @@ update(skn_actor_t *actor, output_t *output, skn_flight_t *flight,
 {
     skn_head_t *head = &output->head;
     uint32_t unit_count = skn_head_gradient_units(head, flight);
-    size_t counts[] = { unit_count, unit_count * ((size_t)head->hidden + 1),
-                        0 };
+    size_t counts[] = { unit_count, unit_count * ((size_t)head->hidden + 1) };
     skn_gradient_t *gradient =
         skn_actor_message(actor, &skn_gradient_schema, counts, error);
     if (!gradient)
@@ -198,13 +184,8 @@ update(skn_actor_t *actor, output_t *output, skn_flight_t *flight,
     skn_message_drop(flight->labels);
     flight->labels = NULL;
     skn_turns_update_sent(&output->turns);
-    if (output->stale)
-        skn_lateness_moved(&output->lateness, true, skn_actor_time_ns(actor));
     return skn_actor_post(actor, gradient, error);
 }
-
-static skn_status_t look_for_late(skn_actor_t *actor, output_t *output,
-                                  skn_error_t *error);
 
 /* Does whatever can be done now, in the one order that turns.h allows. */
 static skn_status_t
@@ -229,9 +210,7 @@ take_turns(skn_actor_t *actor, output_t *output, skn_error_t *error)
         else
             break;
     }
-    return status == SKN_OK && output->stale
-               ? look_for_late(actor, output, error)
-               : status;
+    return status;
 }
 
 /* --- handlers -------------------------------- */
@@ -322,30 +301,6 @@ on_activation(skn_actor_t *actor, void *state, const void *message,
     return status == SKN_OK ? take_turns(actor, output, error) : status;
 }
 
-/* All parts are there, or what stands for them: the normaliser, and what waits
- * for it. */
-static skn_status_t
-complete(skn_actor_t *actor, output_t *output, skn_flight_t *flight,
-         const skn_tree_node_t *nodes, size_t node_count, skn_error_t *error)
-{
-    unsigned long long batch = flight->labels->batch;
-    if (!skn_head_complete(&output->head, flight, nodes, node_count))
-        return skn_fail(error, SKN_BAD_MESSAGE,
-                        "%s: the partitions of batch %llu do not fit",
-                        skn_actor_name(actor), batch);
-    if (output->stale)
-        skn_head_raise(flight);
-    /* The shard that has its label says a row of each sample: somebody lies, or
-     * reckons wrongly, and what we would send were no numbers. */
-    if (!skn_head_has_rows(&output->head, flight))
-        return skn_fail(error, SKN_BAD_MESSAGE,
-                        "%s: by the partitions of batch %llu a sample with "
-                        "labels has no rows",
-                        skn_actor_name(actor), batch);
-    return skn_share_finish(actor, &output->head, flight, &output->share,
-                            error);
-}
-
 static skn_status_t
 refuse_partition(const skn_actor_t *actor, uint64_t batch, skn_error_t *error)
 {
@@ -354,11 +309,32 @@ refuse_partition(const skn_actor_t *actor, uint64_t batch, skn_error_t *error)
                     skn_actor_name(actor), (unsigned long long)batch);
 }
 
-/* One part of each shard: `late: wait`. */
+/* All parts are there, in output->nodes: the normaliser, and what waits for
+ * it. */
 static skn_status_t
-take_partitions(skn_actor_t *actor, output_t *output, const skn_parts_t *parts,
-                skn_error_t *error)
+complete(skn_actor_t *actor, output_t *output, skn_flight_t *flight,
+         size_t node_count, skn_error_t *error)
 {
+    uint64_t batch = flight->labels->batch;
+    if (!skn_head_complete(&output->head, flight, output->nodes, node_count))
+        return refuse_partition(actor, batch, error);
+    /* The shard that has its label says a row of each sample: somebody lies, or
+     * reckons wrongly, and what we would send were no numbers. */
+    if (!skn_head_has_rows(&output->head, flight))
+        return skn_fail(error, SKN_BAD_MESSAGE,
+                        "%s: by the partitions of batch %llu a sample with "
+                        "labels has no rows",
+                        skn_actor_name(actor), (unsigned long long)batch);
+    return skn_share_finish(actor, &output->head, flight, &output->share,
+                            error);
+}
+
+static skn_status_t
+on_partition(skn_actor_t *actor, void *state, const void *message,
+             skn_error_t *error)
+{
+    output_t *output = state;
+    const skn_parts_t *parts = message;
     size_t node_count = 0;
     uint64_t batch = ((const skn_partition_t *)parts->at[0])->batch;
     skn_flight_t *flight = flight_of(output, batch);
@@ -379,98 +355,9 @@ take_partitions(skn_actor_t *actor, output_t *output, const skn_parts_t *parts,
                              .sum = logs ? NULL : part->sum.at + k * rows },
             };
     }
-    return fits ? complete(actor, output, flight, output->nodes, node_count,
-                           error)
-                : refuse_partition(actor, batch, error);
-}
-
-/* One part of one shard: `late: stale`. Others may be a window ahead. */
-static skn_status_t
-take_part(skn_actor_t *actor, output_t *output, const skn_parts_t *parts,
-          skn_error_t *error)
-{
-    const skn_partition_t *part = parts->at[0];
-    const skn_turns_t *turns = &output->turns;
-    skn_normalisers_t *all = &output->normalisers;
-    skn_normaliser_t *normaliser = NULL;
-    bool fits = parts->count == 1 && parts->senders == all->senders &&
-                part->node.count == 1 && part->greatest.count == part->rows &&
-                part->sum.count == 0 &&
-                (!turns->begun || /* others are, where a run goes on */
-                 part->batch < turns->updates + output->arrivals.count);
-    if (fits && part->batch >= turns->updates)
-        normaliser = skn_normalisers_of(all, part->batch);
-    if (!fits || (normaliser && !normaliser->done &&
-                  !skn_normalisers_take(all, normaliser, parts->place,
-                                        part->greatest.at, part->rows)))
-        return refuse_partition(actor, part->batch, error);
-    if (!normaliser || normaliser->done) {
-        skn_normalisers_late(all, part->batch, parts->place, part->greatest.at,
-                             part->rows);
-        return skn_lateness_came(&output->lateness, parts->place)
-                   ? SKN_OK
-                   : told_twice(actor, "partitions", part->batch, error);
-    }
-    skn_flight_t *flight = flight_of(output, part->batch);
-    if (normaliser->count < all->senders)
-        return SKN_OK;
-    if (!flight->labels || flight->labels->batch != part->batch ||
-        flight->rows != normaliser->rows)
-        return refuse_partition(actor, part->batch, error);
-    return complete(
-        actor, output, flight,
-        skn_normalisers_complete(all, normaliser, flight->own_offset),
-        all->senders, error);
-}
-
-/* Under `late: stale`: whether nothing can be done but to wait for parts of the
- * oldest batch; if they are late, it goes on with estimates. Near a marker the
- * window does not fill, so that all parts are waited for. */
-static skn_status_t
-look_for_late(skn_actor_t *actor, output_t *output, skn_error_t *error)
-{
-    const skn_turns_t *turns = &output->turns;
-    skn_flight_t *flight = flight_of(output, turns->updates);
-    uint64_t now_ns = skn_actor_time_ns(actor), due_ns = UINT64_MAX;
-    skn_normalisers_t *all = &output->normalisers;
-    skn_normaliser_t *normaliser = NULL;
-    if (flight->labels && !flight->complete)
-        normaliser = skn_normalisers_of(all, turns->updates);
-    skn_actor_awaits(actor, &skn_partition_schema, turns->updates,
-                     normaliser ? normaliser->here : NULL,
-                     normaliser ? all->senders : 0);
-    if (!turns->rows_here || turns->forwards - turns->updates < turns->window)
-        normaliser = NULL;
-    if (!normaliser)
-        skn_lateness_moved(&output->lateness, false, now_ns);
-    else if (normaliser->count > 0 && normaliser->rows == flight->rows &&
-             skn_normalisers_can_do_without(all, normaliser))
-        due_ns = skn_lateness_wait(&output->lateness, normaliser->here, now_ns);
-    skn_actor_alarm(actor, TIMER_LATE, due_ns > now_ns ? due_ns : UINT64_MAX);
-    if (due_ns > now_ns)
-        return SKN_OK;
-    normaliser->left = skn_lateness_leave(&output->lateness, normaliser->here);
     skn_status_t status =
-        complete(actor, output, flight,
-                 skn_normalisers_complete(all, normaliser, flight->own_offset),
-                 all->senders, error);
-    return status == SKN_OK ? take_turns(actor, output, error) : status;
-}
-
-static skn_status_t
-on_late(skn_actor_t *actor, void *state, skn_error_t *error)
-{
-    return take_turns(actor, state, error);
-}
-
-static skn_status_t
-on_partition(skn_actor_t *actor, void *state, const void *message,
-             skn_error_t *error)
-{
-    output_t *output = state;
-    skn_status_t status = output->stale
-                              ? take_part(actor, output, message, error)
-                              : take_partitions(actor, output, message, error);
+        fits ? complete(actor, output, flight, node_count, error)
+             : refuse_partition(actor, batch, error);
     return status == SKN_OK ? take_turns(actor, output, error) : status;
 }
 
@@ -575,28 +462,6 @@ open_flights(output_t *output, skn_error_t *error)
                : status;
 }
 
-/* A one-vs-all loss has no normaliser, and waits for none. */
-static skn_status_t
-open_stale(const skn_actor_t *actor, output_t *output, skn_error_t *error)
-{
-    uint32_t leaves = output->head.merge.leaf_count;
-    if (strcmp(skn_actor_option_text(actor, "late"), "stale") != 0 ||
-        output->head.loss != SKN_LOSS_IS_SOFTMAX)
-        return SKN_OK;
-    if (!output->head.late || !output->turns.free_order ||
-        leaves > SKN_SHARD_MAX)
-        return skn_fail(error, SKN_BAD_CONFIG,
-                        "%s: late: stale goes with order free and merge late",
-                        skn_actor_name(actor));
-    output->stale = true;
-    skn_lateness_init(&output->lateness, leaves,
-                      option_u32(actor, "staleness_max"), SKN_LATENESS_IDLE,
-                      SKN_LATENESS_ESTIMATED);
-    return skn_normalisers_init(&output->normalisers, leaves,
-                                output->head.batch_rows, output->arrivals.count,
-                                error);
-}
-
 /* The options that are plain; the sampler's are read with it. */
 static void
 read_options(const skn_actor_t *actor, output_t *output)
@@ -658,8 +523,6 @@ output_open(skn_actor_t *actor, void *state, skn_error_t *error)
         &output->share.cuts, head->hidden, option_u32(actor, "slices"),
         skn_actor_option_text(actor, "slice_weights"), skn_actor_name(actor),
         error);
-    if (status == SKN_OK)
-        status = open_stale(actor, output, error);
     if (status != SKN_OK)
         return status;
     output->nodes = malloc(head->merge.leaf_count * sizeof(*output->nodes));
@@ -690,7 +553,6 @@ output_close(skn_actor_t *actor, void *state)
     skn_arrivals_close(&output->arrivals);
     free(output->nodes);
     skn_cuts_fini(&output->share.cuts);
-    skn_normalisers_fini(&output->normalisers);
     skn_index_keeper_close(&output->keeper);
     skn_diagnose_fini(&output->diagnose);
     skn_copy_close(&output->copy);
@@ -746,9 +608,6 @@ static const skn_handler_t handlers[] = {
     { 0 },
 };
 
-static const skn_timer_t timers[] = { [TIMER_LATE] = { "late", 0, on_late },
-                                      { 0 } };
-
 static const skn_schema_t *const sends[] = {
     &skn_partition_schema,
     &skn_output_gradient_schema,
@@ -780,7 +639,6 @@ const skn_kind_t skn_output = {
     .handlers = handlers,
     .sends = sends,
     .gathers = gathers,
-    .timers = timers,
     .needs = needs,
     .open = output_open,
     .close = output_close,

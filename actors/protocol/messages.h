@@ -117,12 +117,8 @@ typedef enum skn_purpose {
     F(M, u64, batch, UINT64_MAX, "number")                                     \
     F(M, u32s, unit, SKN_RUN_MAX, "rows of the shard, each once")              \
     F(M, f32s, value, SKN_RUN_MAX, "[units][width]")                           \
-    F(M, u64s, whole, SKN_PASSES_MAX,                                          \
-      "late: stale: trailed, and come with it")                                \
-    F(M, u32, trails, 1, "late: stale: 1: its own comes with a later one")     \
     F(M, loan, rows, 0, "the shard's rows; none: it has a copy")               \
-    SKN_FIELDS_ROUNDING(F, M)                                                  \
-    F(M, u64, late, UINT64_MAX, "late: stale: parts not waited for")
+    SKN_FIELDS_ROUNDING(F, M)
 
 /* The rows return, or new values for the shard's copy (updates: copy): they may
  * be read until the next gradient is sent. */
@@ -139,8 +135,7 @@ typedef enum skn_purpose {
     F(M, u64, batch, UINT64_MAX, "number")                                     \
     F(M, u32, purpose, SKN_PURPOSE_COUNT - 1, "train, validate, test")         \
     F(M, u32, shard, SKN_SHARD_MAX - 1, "the sender")                          \
-    SKN_FIELDS_ROUNDING(F, M)                                                  \
-    F(M, u64, late, UINT64_MAX, "late: stale: parts not waited for")
+    SKN_FIELDS_ROUNDING(F, M)
 
 #define SKN_FIELDS_result(F, M)                                                \
     F(M, u64, batch, UINT64_MAX, "number")                                     \
@@ -152,7 +147,6 @@ typedef enum skn_purpose {
     F(M, u64, owned, UINT64_MAX, "rows of the shard")                          \
     F(M, u64, listed, UINT64_MAX, "rows in the lists of the groups")           \
     F(M, u64, capped, UINT64_MAX, "... whose weight the cap has cut")          \
-    F(M, u64, estimated, UINT64_MAX, "parts of normalisers: late: stale")      \
     F(M, f64, mass, 0, "softmax mass covered, or -1 where it is not measured") \
     F(M, f64, recall, 0, "recall of the exact top 10, or -1: not measured")
 
@@ -202,8 +196,7 @@ typedef enum skn_purpose {
 #define SKN_FIELDS_reached(F, M)                                               \
     F(M, u64, batch, UINT64_MAX, "the next batch that was not issued")         \
     F(M, u32, purpose, SKN_PURPOSE_COUNT - 1, "train, validate, test")         \
-    SKN_FIELDS_ROUNDING(F, M)                                                  \
-    F(M, u64, late, UINT64_MAX, "late: stale: parts not waited for")
+    SKN_FIELDS_ROUNDING(F, M)
 
 #define SKN_FIELDS_save(F, M)                                                  \
     F(M, u64, batch, UINT64_MAX, "batches applied")                            \

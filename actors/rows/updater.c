@@ -42,8 +42,6 @@ typedef struct updater {
     skn_ledger_entry_t *ledger;
     /* What they will never get, of each; NULL: the run loses nothing. */
     skn_ledger_entry_t *missed;
-    uint64_t trailing[SKN_PASSES_MAX]; /* batches whose gradient is to come */
-    uint32_t trailing_count;
     skn_piece_t ledger_piece;
     /* A checkpoint that is being sent: */
     bool saving;
@@ -166,38 +164,6 @@ step_rows(skn_actor_t *actor, updater_t *updater,
     return SKN_OK;
 }
 
-/* Which batches a gradient is of. */
-static skn_status_t
-note_batches(const skn_actor_t *actor, updater_t *updater,
-             const skn_gradient_t *gradient, skn_error_t *error)
-{
-    uint64_t blocks = updater->ledger_piece.rows;
-    for (size_t k = 0; k < gradient->whole.count; k++) {
-        uint32_t place = 0;
-        while (place < updater->trailing_count &&
-               updater->trailing[place] != gradient->whole.at[k])
-            place++;
-        if (place == updater->trailing_count)
-            return skn_fail(error, SKN_BAD_MESSAGE,
-                            "%s: gradient of batch %llu with that of batch "
-                            "%llu, which does not trail",
-                            skn_actor_name(actor),
-                            (unsigned long long)gradient->batch,
-                            (unsigned long long)gradient->whole.at[k]);
-        updater->trailing[place] = updater->trailing[--updater->trailing_count];
-        skn_ledger_add(updater->ledger, blocks, gradient->whole.at[k]);
-    }
-    if (!gradient->trails)
-        skn_ledger_add(updater->ledger, blocks, gradient->batch);
-    else if (updater->trailing_count == SKN_PASSES_MAX)
-        return skn_fail(error, SKN_BAD_MESSAGE,
-                        "%s: gradients of %u batches trail",
-                        skn_actor_name(actor), SKN_PASSES_MAX + 1);
-    else
-        updater->trailing[updater->trailing_count++] = gradient->batch;
-    return SKN_OK;
-}
-
 static skn_status_t
 on_gradient(skn_actor_t *actor, void *state, const void *message,
             skn_error_t *error)
@@ -222,21 +188,20 @@ on_gradient(skn_actor_t *actor, void *state, const void *message,
         lease_new(actor, updater, gradient->batch + 1, count, error);
     if (!lease)
         return error->status;
-    skn_status_t status = note_batches(actor, updater, gradient, error);
-    if (status == SKN_OK)
-        status = step_rows(actor, updater, gradient, lease, error);
+    skn_status_t status = step_rows(actor, updater, gradient, lease, error);
     if (status != SKN_OK) {
         skn_message_drop(lease);
         return status;
     }
+    skn_ledger_add(updater->ledger, updater->ledger_piece.rows,
+                   gradient->batch);
     updater->stepped++;
     if (gradient->batch >= updater->next_batch)
         updater->next_batch = gradient->batch + 1;
     skn_applied_t applied = { .batch = gradient->batch,
                               .shard = skn_actor_index(actor),
                               .changed = gradient->changed,
-                              .square = gradient->square,
-                              .late = gradient->late };
+                              .square = gradient->square };
     status = skn_actor_post(actor, lease, error);
     return status == SKN_OK
                ? skn_actor_send(actor, &skn_applied_schema, &applied, error)
@@ -647,10 +612,6 @@ updater_cut(skn_actor_t *actor, void *state, skn_cut_writer_t *writer,
                         skn_actor_name(actor));
     if (updater->first_batch + updater->stepped != updater->next_batch)
         return SKN_OK;
-    for (uint32_t k = 0; k < updater->trailing_count && updater->missed; k++)
-        skn_ledger_add(updater->missed, updater->ledger_piece.rows,
-                       updater->trailing[k]); /* it will never come */
-    updater->trailing_count = 0;
     uint32_t count = list_views(updater, false, view);
     skn_offload_walk(&updater->rows.offload, true);
     for (uint32_t k = 0; k < count; k++)

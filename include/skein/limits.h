@@ -41,8 +41,6 @@
  * of a window less one: 2 windows less 1 hide a long way to an owner
  * (source.c). */
 #define SKN_ISSUED_MAX (2 * SKN_WINDOW_MAX - 1)
-/* Those, and as many again whose late gradients have not arrived yet. */
-#define SKN_PASSES_MAX (2 * SKN_ISSUED_MAX + 2)
 /* Credit of one pipe, in messages. */
 #define SKN_CREDIT_MAX 65536u
 /* The most rows of a block, the unit of ownership; and the least number of

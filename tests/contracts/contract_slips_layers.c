@@ -17,7 +17,7 @@
 
 static struct {
     skn_rows_t rows;
-    bool dense, copies, packed, stale;
+    bool dense, copies, packed;
     uint64_t batch;
     uint32_t activations, gradients;
 } layer;
@@ -137,28 +137,11 @@ post_output_gradient(skn_actor_t *actor, uint64_t batch, skn_error_t *error)
     return slip_post(actor, above, error);
 }
 
-/* late: stale. The only shard above has normalised it. */
-static skn_status_t
-post_part(skn_actor_t *actor, uint64_t batch, skn_error_t *error)
-{
-    static const size_t counts[] = { 0, 0, 1, SAMPLES * UNITS, 0, 0 };
-    skn_output_gradient_t *above =
-        slip_message(actor, &skn_output_gradient_schema, counts, error);
-    if (!above)
-        return error->status;
-    above->batch = batch;
-    above->rows = SAMPLES;
-    above->columns = UNITS;
-    return slip_post(actor, above, error);
-}
-
 /* They come on two ways, so that either may be first. */
 static skn_status_t
 post_softmax(skn_actor_t *actor, uint64_t batch, skn_error_t *error)
 {
     bool partition_first = batch % 2 == 0;
-    if (layer.stale)
-        return post_part(actor, batch, error);
     skn_status_t status = partition_first
                               ? post_partition(actor, batch, error)
                               : post_output_gradient(actor, batch, error);
@@ -415,52 +398,6 @@ static const slip_t partitions[] = {
 Test(slips_embedding, every_wrong_partition_is_refused)
 {
     SLIP_RUN(partitions, reset);
-}
-
-/* --- late: stale ---------------------------------------------------------- */
-
-#define NO_FLIGHT(batch)                                                       \
-    "embedding: a gradient of batch " batch ", which is not in flight"
-
-/* One shard above, which owes nothing. */
-static const slip_t parts[] = {
-    { "output_gradient", 0, "pull[0]=nan", SKN_OK, NULL },
-    { "output_gradient", 0, "shard=900", SKN_OK, NULL },
-    { "output_gradient", 0, "rows=1 pull#8", REFUSED,
-      FROM "rows or columns of another slice" },
-    { "output_gradient", 0, "column_first=8", REFUSED,
-      FROM "rows or columns of another slice" },
-    { "output_gradient", 0, "pull#15", REFUSED,
-      FROM "pull has the wrong size" },
-    { "output_gradient", 0, "push#8", REFUSED, FROM "push has the wrong size" },
-    { "output_gradient", 0, "node#0 pull#0", REFUSED,
-      FROM "pull has the wrong size" },
-    { "output_gradient", 0, "node#2 pull#24", REFUSED,
-      FROM "pull has the wrong size" },
-    { "output_gradient", 0, "node[0]=1", REFUSED,
-      FROM "the shards together do not cover all rows" },
-    { "output_gradient", 1, "normalised=1 push#8", REFUSED, NO_FLIGHT("1") },
-    { "output_gradient", 0, "batch=1", REFUSED, NO_FLIGHT("1") },
-    { "output_gradient", 0, "batch=8", REFUSED, NO_FLIGHT("8") },
-    { "output_gradient", 0, "batch=0xffffffffffffffff", REFUSED,
-      NO_FLIGHT("18446744073709551615") },
-    { "output_gradient", 2, "batch=0", REFUSED, NO_FLIGHT("0") },
-    { "output_gradient", 0, "twice", REFUSED, NO_FLIGHT("0") },
-    { "output_gradient", 2, "twice", REFUSED, NO_FLIGHT("2") },
-};
-
-Test(slips_embedding, every_wrong_part_of_a_gradient_is_refused)
-{
-    static const char *const options[][2] = {
-        { "leaves", "1" },   { "order", "free" },      { "window", "2" },
-        { "late", "stale" }, { "staleness_max", "3" },
-    };
-    layer.stale = true;
-    set_options(options, 5);
-    probe.gathered[0] = "partition";
-    probe.gathered[1] = NULL;
-    probe.alone[0] = "output_gradient";
-    SLIP_RUN(parts, reset);
 }
 
 static const slip_t loans[] = {

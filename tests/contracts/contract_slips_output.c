@@ -411,56 +411,6 @@ Test(slips_output, a_wrong_partition_is_refused_by_shards_that_normalise)
     SLIP_RUN(logs, reset);
 }
 
-/* --- late: stale ---------------------------------------------------------- */
-
-#define OF_BATCH(batch) "output: the partitions of batch " batch " do not fit"
-
-/* The shard is its own only peer; nothing is late, and nobody owes a part. */
-static const slip_t stale[] = {
-    { "partition", 0, "rows=1 greatest#1", REFUSED, NO_FIT },
-    { "partition", 0, "rows=3 greatest#3", REFUSED, NO_FIT },
-    { "partition", 0, "rows=0 greatest#0", REFUSED, NO_FIT },
-    { "partition", 0, "rows=0xffffffff", REFUSED, NO_FIT },
-    { "partition", 0, "greatest#1", REFUSED, NO_FIT },
-    { "partition", 0, "greatest#3", REFUSED, NO_FIT },
-    { "partition", 0, "sum#2", REFUSED, NO_FIT },
-    { "partition", 0, "node#0 greatest#0", REFUSED, NO_FIT },
-    { "partition", 0, "node#2 greatest#4", REFUSED, NO_FIT },
-    { "partition", 0, "node[0]=1", SKN_OK, NULL }, /* who sends it counts */
-    { "partition", 0, "shard=900", SKN_OK, NULL },
-    { "partition", 0, "batch=1", REFUSED, OF_BATCH("1") },
-    { "partition", 0, "batch=4", REFUSED, OF_BATCH("4") },
-    { "partition", 0, "batch=0xffffffffffffffff", REFUSED,
-      OF_BATCH("18446744073709551615") },
-    { "partition", 0, "twice", REFUSED,
-      "output: partitions of batch 0 come twice" },
-    { "partition", 2, "twice", REFUSED,
-      "output: partitions of batch 2 come twice" },
-    { "partition", 2, "batch=0", REFUSED,
-      "output: partitions of batch 0 come twice" },
-    { "partition", 1, "greatest[0]=nan", SKN_DIVERGED, DIVERGED("1") },
-    { "partition", 0, "greatest[1]=inf", SKN_DIVERGED, DIVERGED("0") },
-    { "partition", 1, "greatest[0]=-inf", SKN_OK, NULL }, /* its own counts */
-};
-
-static void
-be_stale(void)
-{
-    probe_option("merge", "late");
-    probe_option("order", "free");
-    probe_option("window", "2");
-    probe_option("late", "stale");
-    probe_option("staleness_max", "3");
-}
-
-Test(slips_output, every_wrong_part_of_a_normaliser_is_refused)
-{
-    be_stale();
-    probe.gathered[1] = NULL;
-    probe.alone[0] = "partition";
-    SLIP_RUN(stale, reset);
-}
-
 /* --- what is packed ------------------------------------------------------- */
 
 /* Gradients that were seen, in the order of their coming. */

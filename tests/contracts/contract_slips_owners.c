@@ -110,10 +110,6 @@ static const slip_t gradients[] = {
       "updater: gradient of batch 0: it comes without the rows" },
     { "gradient", 2, "rows=64", REFUSED,
       "updater: gradient of batch 2: it comes without the rows" },
-    { "gradient", 0, "trails=1", SKN_OK, NULL },
-    { "gradient", 1, "whole#1", REFUSED,
-      "updater: gradient of batch 1 with that of batch 0, which does not "
-      "trail" },
 };
 
 Test(slips_updater, every_wrong_gradient_is_refused)

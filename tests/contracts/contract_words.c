@@ -137,22 +137,20 @@ static const struct {
       "hidden_gradient{batch 1, shard 2, rows 3, column_first 4, columns 5, "
       "open[2] 7 8, node[2] 7 8, value[2] 0.5 1, changed[2] 0.5 1}" },
     { "gradient",
-      "gradient{batch 0, unit[0], value[0], whole[0], trails 0, rows none, "
-      "changed 0, square 0, late 0}",
-      "gradient{batch 1, unit[2] 7 8, value[2] 0.5 1, whole[2] "
-      "11936128518282651045 11936128518282651045, trails 1, rows lent, changed "
-      "1.75, square 2, late 9}" },
+      "gradient{batch 0, unit[0], value[0], rows none, "
+      "changed 0, square 0}",
+      "gradient{batch 1, unit[2] 7 8, value[2] 0.5 1, rows lent, changed 1.25, "
+      "square 1.5}" },
     { "lease", "lease{batch 0, rows none, unit[0], value[0], half[0], more 0}",
       "lease{batch 1, rows lent, unit[2] 7 8, value[2] 0.5 1, half[2] 300 "
       "301, more 1}" },
-    { "applied",
-      "applied{batch 0, purpose 0, shard 0, changed 0, square 0, late 0}",
-      "applied{batch 1, purpose 2, shard 3, changed 1, square 1.25, late 6}" },
+    { "applied", "applied{batch 0, purpose 0, shard 0, changed 0, square 0}",
+      "applied{batch 1, purpose 2, shard 3, changed 1, square 1.25}" },
     { "result",
       "result{batch 0, shard 0, rows 0, loss 0, active 0, distinct 0, owned "
-      "0, listed 0, capped 0, estimated 0, mass 0, recall 0}",
+      "0, listed 0, capped 0, mass 0, recall 0}",
       "result{batch 1, shard 2, rows 3, loss 1, active 5, distinct 6, owned "
-      "7, listed 8, capped 9, estimated 10, mass 2.75, recall 3}" },
+      "7, listed 8, capped 9, mass 2.5, recall 2.75}" },
     { "ranking",
       "ranking{batch 0, shard 0, purpose 0, rows 0, k 0, label[0], score[0], "
       "greatest[0], sum[0]}",
@@ -165,8 +163,8 @@ static const struct {
       "1.75, psp5 2, ndcg3 2.25, ndcg5 2.5}" },
     { "go", "go{first 0, end 0, purpose 0}", "go{first 1, end 2, purpose 3}" },
     { "halt", "halt{batch 0}", "halt{batch 1}" },
-    { "reached", "reached{batch 0, purpose 0, changed 0, square 0, late 0}",
-      "reached{batch 1, purpose 2, changed 0.75, square 1, late 5}" },
+    { "reached", "reached{batch 0, purpose 0, changed 0, square 0}",
+      "reached{batch 1, purpose 2, changed 0.75, square 1}" },
     { "save", "save{batch 0, best 0, hash 0, metadata[0]}",
       "save{batch 1, best 1, hash 1, metadata[2] a5 a5}" },
     { "chunk",

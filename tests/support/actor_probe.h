@@ -33,7 +33,6 @@ static struct {
     const char *option[40][2];
     const char *to[12], *from[12]; /* messages to and from the subject */
     const char *gathered[4];       /* those of `to` that come in parts */
-    const char *alone[4];          /* ... of which each is handed on */
     uint32_t credit;               /* of every pipe; 0: plenty */
     /* After it: */
     char events[PROBE_EVENTS_BYTES];
@@ -138,9 +137,6 @@ probe_pipe(skn_draft_t *draft, const char *from, const char *to,
             pipe.collect = "gather";
             pipe.by = "batch";
         }
-    for (size_t k = 0; enters && k < 4 && probe.alone[k]; k++)
-        if (strcmp(probe.alone[k], message) == 0)
-            pipe.collect = "parts";
     skn_draft_pipe(draft, &pipe);
 }
 

@@ -99,6 +99,27 @@ Test(progress, comes_back_bit_for_bit)
     skn_json_text_fini(&text);
 }
 
+/* Decision 0030: a checkpoint of before has two counts more. */
+Test(progress, of_a_checkpoint_of_before_counts_that_are_gone_are_passed_over)
+{
+    skn_progress_t want = some_progress(), got;
+    skn_json_text_t text = { 0 }, history = { 0 };
+    skn_error_t error = { 0 };
+    skn_json_text_add(&text, "{\"late\":3,\"estimated\":2,");
+    skn_progress_write(&want, &text);
+    skn_json_text_add(&text, ",\"history\":[{\"epoch\":1,\"late_parts\":3,"
+                             "\"estimated_parts\":2}]}");
+    cr_expect_eq(skn_progress_read(text.bytes, &got, &history, &error), SKN_OK,
+                 "%s", error.text);
+    cr_expect_eq(got.batch, want.batch);
+    cr_expect_eq(got.epoch, want.epoch);
+    cr_expect_eq(got.capped, want.capped);
+    cr_expect_eq(got.loss_sum, want.loss_sum);
+    cr_expect(strstr(history.bytes, "\"late_parts\":3"), "%s", history.bytes);
+    skn_json_text_fini(&history);
+    skn_json_text_fini(&text);
+}
+
 Test(progress, adds_shards_and_leaves_out_what_was_not_measured)
 {
     skn_progress_t progress;

@@ -27,8 +27,6 @@ static struct {
     bool save;
     int copies;     /* 1: f32, 2: bf16 */
     uint32_t spoil; /* 1: too few values, 2: a row beyond the shard */
-    /* late: stale: batch 1 trails; 2: and batch 2 brings it. */
-    uint32_t trail;
 } seen;
 
 static float
@@ -43,8 +41,7 @@ send_gradient(skn_actor_t *actor, void *rows, uint64_t batch,
               skn_error_t *error)
 {
     uint32_t count = ROWS - (uint32_t)batch;
-    size_t counts[] = { count, (size_t)count * WIDTH,
-                        seen.trail == 2 && batch == 2 };
+    size_t counts[] = { count, (size_t)count * WIDTH };
     skn_gradient_t *gradient =
         skn_actor_message(actor, &skn_gradient_schema, counts, error);
     if (!gradient)
@@ -53,9 +50,6 @@ send_gradient(skn_actor_t *actor, void *rows, uint64_t batch,
     gradient->changed = 0.25;
     gradient->square = 8;
     gradient->rows = rows;
-    gradient->trails = seen.trail > 0 && batch == 1;
-    for (size_t k = 0; k < gradient->whole.count; k++)
-        gradient->whole.at[k] = 1;
     for (uint32_t k = 0; k < count; k++) {
         gradient->unit.at[k] = k + (uint32_t)batch;
         for (uint32_t c = 0; c < WIDTH; c++)
@@ -283,23 +277,6 @@ Test(updater, each_block_counts_the_batches_that_it_has_applied)
     }
 }
 
-/* late: stale: an update that changed nothing is not of its batch. */
-Test(updater, a_batch_that_trails_counts_when_it_comes)
-{
-    const skn_ledger_entry_t all = skn_ledger_of(BATCHES);
-    for (uint32_t k = 1; k <= 2; k++) {
-        memset(&seen, 0, sizeof(seen));
-        seen.save = true;
-        seen.trail = k;
-        probe_option("ledger", "5");
-        probe_run_well();
-        cr_assert_eq(seen.chunk_bytes[2], sizeof(all));
-        cr_expect_eq(seen.ledger[0].batches, k == 1 ? 2 : BATCHES);
-        cr_expect_eq(seen.ledger[0].sum,
-                     all.sum - (k == 1 ? skn_ledger_hash(1) : 0));
-    }
-}
-
 Test(updater, a_shard_of_no_whole_blocks_is_refused)
 {
     probe_option("ledger", "4");
@@ -465,7 +442,6 @@ Test(updater, a_cut_has_the_rows_as_they_are_and_how_far_they_came)
     skn_cut_t cut = { 0 };
     temp_folder_make(parent);
     (void)snprintf(path, sizeof(path), "%s/run", parent);
-    seen.trail = 1; /* and does not come any more */
     probe_option("ledger", "5");
     probe_option("misses", "true");
     cr_assert_eq(run_and_cut(path), SKN_OK, "%s", probe.error.text);
@@ -480,10 +456,10 @@ Test(updater, a_cut_has_the_rows_as_they_are_and_how_far_they_came)
     cr_expect_str_eq(cut.part.piece[3].piece.name, "output.missed");
     skn_ledger_entry_t had = entry_at(path, &cut.part.piece[2]);
     skn_ledger_entry_t missed = entry_at(path, &cut.part.piece[3]);
-    cr_expect_eq(had.batches, 2);
-    cr_expect_eq(missed.batches, 1);
-    cr_expect_eq(missed.sum, skn_ledger_hash(1));
-    cr_expect_eq(had.sum + missed.sum, skn_ledger_of(BATCHES).sum);
+    cr_expect_eq(had.batches, BATCHES);
+    cr_expect_eq(had.sum, skn_ledger_of(BATCHES).sum);
+    cr_expect_eq(missed.batches, 0);
+    cr_expect_eq(missed.sum, 0);
     skn_cut_fini(&cut);
     free(bytes);
     temp_folder_remove(parent);

@@ -268,16 +268,10 @@ skn_document_edit(skn_document_t *document)
     return document->root;
 }
 
-void
-skn_document_drop(skn_document_t *document, const char *section,
-                  const char *key)
+static void
+drop_child(skn_node_t *mapping, const char *key)
 {
-    skn_node_t *mapping = document->root->first, *before = NULL;
-    while (mapping && strcmp(mapping->key, section) != 0)
-        mapping = mapping->next;
-    if (!mapping || mapping->type != SKN_NODE_MAPPING)
-        return;
-    skn_node_t *node = mapping->first;
+    skn_node_t *node = mapping->first, *before = NULL;
     for (; node && strcmp(node->key, key) != 0; node = node->next)
         before = node;
     if (!node)
@@ -286,6 +280,30 @@ skn_document_drop(skn_document_t *document, const char *section,
     if (mapping->last == node)
         mapping->last = before;
     mapping->count--;
+}
+
+/* `path` as in skn_document_drop, from `node` on. */
+static void
+drop_at(skn_node_t *node, const char *path)
+{
+    size_t bytes = strcspn(path, ".");
+    if (node->type == SKN_NODE_LIST) {
+        for (skn_node_t *item = node->first; item; item = item->next)
+            drop_at(item, path);
+    } else if (node->type == SKN_NODE_MAPPING && path[bytes] == '\0') {
+        drop_child(node, path);
+    } else if (node->type == SKN_NODE_MAPPING) {
+        for (skn_node_t *child = node->first; child; child = child->next)
+            if (strlen(child->key) == bytes &&
+                memcmp(child->key, path, bytes) == 0)
+                drop_at(child, path + bytes + 1);
+    }
+}
+
+void
+skn_document_drop(skn_document_t *document, const char *path)
+{
+    drop_at(document->root, path);
 }
 
 const char *

@@ -106,9 +106,9 @@ skn_node_t *skn_document_append(skn_document_t *document, skn_node_t *parent,
                                 skn_problems_t *problems);
 /* The root of a document made in code, to append to. */
 skn_node_t *skn_document_edit(skn_document_t *document);
-/* Removes `key` from the mapping under `section`; nothing where it is not. */
-void skn_document_drop(skn_document_t *document, const char *section,
-                       const char *key);
+/* Removes what `path` ("train.late") leads to; a list on the way is all of its
+ * items. Does nothing where there is no such key. */
+void skn_document_drop(skn_document_t *document, const char *path);
 
 /* The child of a mapping under `key`; NULL if there is none, or `mapping` is
  * NULL or no mapping. */

@@ -9,10 +9,14 @@
 #include "formats/folder/folder.h"
 #include "topology/run/trained.h"
 
-/* Options that were removed (decision 0030), by section: every run.json of
- * before has them. */
-static const char *const gone[][2] = { { "train", "late" },
-                                       { "train", "staleness_max" } };
+/* Options that were removed (decisions 0029 and 0030): every run.json of before
+ * has them. */
+static const char *const gone[] = {
+    "train.late",
+    "train.staleness_max",
+    "model.layers.sampler.lists",
+    "model.layers.sampler.list_rows",
+};
 
 static bool
 is_ensemble(const char *folder)
@@ -57,7 +61,7 @@ skn_run_config_parse(const char *config, skn_problems_t *problems)
     skn_document_t *document =
         skn_document_parse(config, strlen(config), "run.json", problems);
     for (size_t k = 0; document && k < sizeof(gone) / sizeof(gone[0]); k++)
-        skn_document_drop(document, gone[k][0], gone[k][1]);
+        skn_document_drop(document, gone[k]);
     return document;
 }
 

@@ -476,7 +476,9 @@ expect_dropped(const char *key, const char *left)
     skn_document_t *document =
         skn_document_parse(text, strlen(text), "x", problems);
     cr_assert_not_null(document);
-    skn_document_drop(document, "b", key);
+    char path[8];
+    (void)snprintf(path, sizeof(path), "b.%s", key);
+    skn_document_drop(document, path);
     const skn_node_t *b = skn_node_get(skn_document_root(document), "b");
     const skn_node_t *item = b->first;
     for (const char *at = left; *at && item; at++) {
@@ -498,6 +500,23 @@ Test(document, a_key_can_be_dropped_wherever_it_stands)
     expect_dropped("w", "xyz");
 }
 
+Test(document, a_key_is_dropped_in_each_item_of_a_list)
+{
+    static const char text[] =
+        "a: [{ b: { x: 1, y: 2 } }, 3, { b: { x: 4 } }, { c: 5 }]\n";
+    skn_problems_t *problems = new_problems();
+    skn_document_t *document =
+        skn_document_parse(text, sizeof(text) - 1, "t", problems);
+    cr_assert(document);
+    skn_document_drop(document, "a.b.x");
+    const skn_node_t *a = skn_node_get(skn_document_root(document), "a");
+    cr_expect_eq(a->count, 4u);
+    cr_expect_eq(skn_node_get(a->first, "b")->count, 1u);
+    cr_expect_eq(skn_node_get(a->first->next->next, "b")->count, 0u);
+    skn_document_destroy(&document);
+    skn_problems_destroy(&problems);
+}
+
 Test(document, what_is_not_there_is_not_dropped)
 {
     static const char text[] = "a: 1\nc: [x]\n";
@@ -505,9 +524,9 @@ Test(document, what_is_not_there_is_not_dropped)
     skn_document_t *document =
         skn_document_parse(text, strlen(text), "x", problems);
     cr_assert_not_null(document);
-    skn_document_drop(document, "a", "x");
-    skn_document_drop(document, "b", "x");
-    skn_document_drop(document, "c", "x");
+    skn_document_drop(document, "a.x");
+    skn_document_drop(document, "b.x");
+    skn_document_drop(document, "c.x");
     const skn_node_t *root = skn_document_root(document);
     cr_expect_eq(root->count, 2u);
     cr_expect_eq(skn_node_get(root, "c")->count, 1u);

@@ -21,6 +21,10 @@
 static const char *const older[] = {
     HEAD "  late: wait\n  staleness_max: auto\n  order: free\n",
     HEAD "  order: free\n  late: stale\n  staleness_max: 5\n",
+    "skein: 1\ndata: { train: /d/t }\nmodel:\n"
+    "  layers: [{ name: h }, { name: o, "
+    "sampler: { kind: uniform, lists: auto, list_rows: auto } }]\n"
+    "train:\n  window: 3\n  order: free\n",
     HEAD "  order: free\n",
 };
 

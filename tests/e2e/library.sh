@@ -55,6 +55,14 @@ nm -D --defined-only "$libdir/libskein.so" | awk '{ print $3 }' |
     done >untested
 check_equal "tests/topology/run/test_misuse.c knows every public function" \
     "$(cat untested)" ""
+# Kernel bodies and the vector words of a set are text for kernels/variant.c.
+git -C "$root" ls-files -co --exclude-standard -- include kernels transport \
+    formats actors topology cli | grep '\.h$' |
+    grep -Ev '^kernels/(body/|vec)' |
+    sed 's|^include/||; s|.*|#include "&"|' >all.c
+check "all headers of the tree compile in one unit" gcc -std=c11 -D_GNU_SOURCE \
+    -DSKN_ISA=scalar -I"$root" -I"$root/include" -Wall -Wextra -Werror \
+    -fsyntax-only all.c
 check "the library's name carries its version" \
     sh -c "objdump -p '$libdir/libskein.so' | grep -q 'SONAME *libskein.so.0'"
 

@@ -5,9 +5,9 @@ Usage: bench/bytes.py MODEL --labels FILE [--build DIR] [-o KEY=VALUE]...
            [--losses LIST] [--codings LIST] [--hidden H] [--batch-rows B]
 Trains the model file once for each loss and coding below on two hosts
 (bench/cluster.py), and prints a table: what each host sent and received while
-training, an example; the formula for it ((61) of docs/equations.md), and the
-ratio; Skein's counters for the whole run, checkpoint included, beside the
-interface's.
+training, an example; the formula for it ((61) of docs/concepts/equations.md),
+and the ratio; Skein's counters for the whole run, checkpoint included, beside
+the interface's.
   formula   2(N-1)/N H (1/8 + d b) + 2(N-1)/N H d b (1 + phi) + 16 (N-1)
             + 8 (N-1) (2 + phi) for int8 and 4 bit; phi = 0 with
             `train.merge: late` (which is what auto is here; it has 8 (N-1) in

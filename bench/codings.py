@@ -5,12 +5,12 @@ Usage: bench/codings.py [--sets wnhyp,wnrel] [--codings f32,bf16,int8,int4]
            [--seeds 1,2,3] [--nodes 2] [--loss softmax|one_vs_all]
            [--results FILE]
 Trains configs/SET.yaml on so many nodes of this machine, one run after the
-other, and prints the table of docs/codings.md: P@1 of the test points (mean
-over the seeds, and by how many points it differs from that of f32), bytes that
-a host has sent and received for an example, and the gradient error of the first
-and the last epoch. Each run is one line of JSON in FILE, where runs that are
-there already are taken from; without it all are made anew. SKEIN_BUILD names
-another folder than build/. Exit code: 0, 1 if a run failed.
+other, and prints the table of docs/concepts/codings.md: P@1 of the test points
+(mean over the seeds, and by how many points it differs from that of f32), bytes
+that a host has sent and received for an example, and the gradient error of the
+first and the last epoch. Each run is one line of JSON in FILE, where runs that
+are there already are taken from; without it all are made anew. SKEIN_BUILD
+names another folder than build/. Exit code: 0, 1 if a run failed.
 SPDX-License-Identifier: Apache-2.0
 """
 import argparse

@@ -11,7 +11,7 @@ that other work on the machine slows both alike. Rates have fallen to nothing
 when the last batch is done, so a sampler whose batches are dear sees fewer
 points, not a worse end. Prints a Markdown table, a row as soon as it is there.
 CPU seconds are those of the events: reading, index upkeep and all actors,
-evaluation left out. docs/samplers.md holds runs of it.
+evaluation left out. docs/concepts/samplers.md holds runs of it.
 SPDX-License-Identifier: Apache-2.0
 """
 import argparse

@@ -65,6 +65,6 @@ const cli_verb_t cli_keygen = {
         "PATH_secret holds the secret half, for its owner's eyes only (mode\n"
         "0600): it stays on the node. Their folder is made if it is missing.\n"
         "Nodes know each other by their keys; without keys they talk on\n"
-        "loopback only. See docs/keys.md.",
+        "loopback only. See docs/tasks/keys.md.",
     .run = keygen_run,
 };

@@ -2,7 +2,7 @@
  *
  * A recipe is a text with placeholders for values of the file and the options.
  * tests/e2e/slurm.sh and mpi.sh run the texts of Slurm and mpirun;
- * docs/slurm.md explains how to use them.
+ * docs/tasks/slurm.md explains how to use them.
  * SPDX-License-Identifier: Apache-2.0 */
 #include <string.h>
 
@@ -169,7 +169,7 @@ check_elastic(const recipe_t *recipe, skn_error_t *error)
     return skn_fail_hint(error, SKN_USAGE,
                          "give the file coordinator: { address: ..., key: ... "
                          "} and under nodes: each host that may take part; "
-                         "docs/slurm.md has the commands");
+                         "docs/tasks/slurm.md has the commands");
 }
 
 static skn_status_t
@@ -297,7 +297,7 @@ const cli_verb_t cli_recipe = {
         "away, and goes on when Slurm starts it again. With --elastic each\n"
         "node is a job of its own, and the others train on while it is away;\n"
         "the file then has `coordinator:`. For mpirun it is what each rank\n"
-        "runs. docs/slurm.md has all commands, and what each signal and exit\n"
-        "code means.",
+        "runs. docs/tasks/slurm.md has all commands, and what each signal and\n"
+        "exit code means.",
     .run = recipe_run,
 };

@@ -527,7 +527,8 @@ const cli_verb_t cli_up = {
         "DATA, and every node holds its share of it; with --elastic, too.\n"
         "DATA is a data file, on all nodes alike, as the model's own are.\n"
         "Where the file has `coordinator:`, or with --elastic, nodes may die,\n"
-        "leave and come back while the run goes on: see docs/elastic.md.\n"
+        "leave and come back while the run goes on: see\n"
+        "docs/tasks/elastic.md.\n"
         "Ctrl-C, SIGTERM, SIGHUP, SIGUSR1, SIGUSR2 and SIGXCPU save and end\n"
         "well; only a second Ctrl-C ends at once.",
     .run = up_run,

@@ -65,7 +65,7 @@ typedef struct skn_noise {
 /* One step of Adam (Kingma & Ba 2015, Algorithm 1; decoupled weight decay of
  * Loshchilov & Hutter 2019). decay1 is beta1, decay2 beta2^(1 + steps skipped),
  * so that v of a row that was idle decays at its next update: equations (48)
- * and (49) of docs/equations.md. */
+ * and (49) of docs/concepts/equations.md. */
 typedef struct skn_adam {
     float rate;
     float decay1, decay2; /* multiply m and v before adding */

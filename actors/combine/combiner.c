@@ -10,8 +10,8 @@
  * slice of the layer below. Each slice is sent on when it is whole, those of a
  * softmax after their partition. They are answers: no more batches are here
  * than are in flight, and their senders are never kept waiting by others. The
- * merge is equation (21) of docs/equations.md; docs/decisions/0009-combiners.md
- * explains why an actor does it.
+ * merge is equation (21) of docs/concepts/equations.md;
+ * docs/decisions/0009-combiners.md explains why an actor does it.
  *
  * This file owns: the parts that wait for others of their batch.
  * SPDX-License-Identifier: Apache-2.0 */

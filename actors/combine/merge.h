@@ -13,7 +13,7 @@
  *
  * A partial is (m, z, u, v): m = max o, z = sum c exp(o - m), u = sum c exp(o -
  * m) w / z, v = sum over positives of y w. Equations (16) to (21) and (54) of
- * docs/equations.md.
+ * docs/concepts/equations.md.
  * SPDX-License-Identifier: Apache-2.0 */
 #ifndef ACTORS_COMBINE_MERGE_H
 #define ACTORS_COMBINE_MERGE_H

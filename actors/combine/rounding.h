@@ -18,7 +18,7 @@
  * of 12 bytes for each of its samples. The sums go with the gradient to the
  * updater, from there to the source, and at a marker to the course.
  *
- * Equation (60) of docs/equations.md. For one thread each.
+ * Equation (60) of docs/concepts/equations.md. For one thread each.
  * SPDX-License-Identifier: Apache-2.0 */
 #ifndef ACTORS_COMBINE_ROUNDING_H
 #define ACTORS_COMBINE_ROUNDING_H
@@ -28,10 +28,11 @@
 
 /* Batches whose number is a multiple of this are measured: 12 bytes a sample in
  * one of 32 are .3% of int8 with softmax, which has 129 bytes a sample: (61) of
- * docs/equations.md. */
+ * docs/concepts/equations.md. */
 #define SKN_ROUNDING_BATCHES 32u
 
-/* A run warns above this: docs/codings.md has the cost of errors in P@1. */
+/* A run warns above this: docs/concepts/codings.md has the cost of errors in
+ * P@1. */
 #define SKN_ROUNDING_ERROR_MAX 0.02
 
 /* Sums of squares: of g' - g, and of g'. Both 0: not measured. */

@@ -97,7 +97,7 @@ count_batch(evaluator_t *evaluator, const meeting_t *meeting)
     evaluator->batches++;
 }
 
-/* (m, z) of all shards together: docs/equations.md, (21). */
+/* (m, z) of all shards together: docs/concepts/equations.md, (21). */
 static void
 merge_sums(const meeting_t *meeting, uint32_t row, double *greatest,
            double *sum)

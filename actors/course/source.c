@@ -12,7 +12,7 @@
  * empty: a marker. A batch follows from its number (batches.h): a resume needs
  * nothing else, and neither do the readers of other nodes, which make their
  * batches from their own copy of the data on request. The gate is (52) of
- * docs/equations.md.
+ * docs/concepts/equations.md.
  * SPDX-License-Identifier: Apache-2.0 */
 #include "actors/course/batches.h"
 #include "actors/protocol/kinds.h"

@@ -8,7 +8,7 @@
  * blocks of SKN_SLICE_COLUMNS units. W is the one of the forward pass: it is
  * copied then, since later rows may have been updated, or be away, by now.
  * The row gradients g x^T go to the updater with the rows, when it is their
- * turn. Equations (9), (25) and (26) of docs/equations.md.
+ * turn. Equations (9), (25) and (26) of docs/concepts/equations.md.
  *
  * This file owns: the inputs and the weights of the batches in flight. Not
  * here: the batches themselves (layer.c), the update rule (updater.c).

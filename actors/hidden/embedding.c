@@ -5,7 +5,7 @@
  * how columns are dealt. Then dropout, and the slice goes to the next layer.
  * When the gradient of the slice has come, the gradient of each distinct
  * feature's row is formed once and goes to the updater with the rows.
- * Equations (6) and (27) of docs/equations.md.
+ * Equations (6) and (27) of docs/concepts/equations.md.
  *
  * This file owns: the sums over features, forwards and backwards. Not here:
  * the batches in flight (layer.c), the update rule (updater.c), who may go

@@ -6,8 +6,8 @@
  * and scores (the table in link_guard.c), as they arrive: they must be finite,
  * and none may reach SKN_GUARD_JUMP times the greatest that this edge has ever
  * brought (sums over labels and similar ones may). Smaller errors pass, as
- * docs/keys.md states. A check of 1,024 x 128 values takes 12 us (AVX2), a
- * small part of the time to decode them.
+ * docs/tasks/keys.md states. A check of 1,024 x 128 values takes 12 us (AVX2),
+ * a small part of the time to decode them.
  * Pure; a guard belongs to one thread.  SPDX-License-Identifier: Apache-2.0 */
 #ifndef ACTORS_LINKS_LINK_GUARD_H
 #define ACTORS_LINKS_LINK_GUARD_H

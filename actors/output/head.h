@@ -13,7 +13,8 @@
  *        ▼
  *     gradient of each distinct unit's row     sum over samples (c p - y) h
  *
- * Equations (10) to (29) of docs/equations.md. One thread, the shard's.
+ * Equations (10) to (29) of docs/concepts/equations.md. One thread, the
+ * shard's.
  * SPDX-License-Identifier: Apache-2.0 */
 #ifndef ACTORS_OUTPUT_HEAD_H
 #define ACTORS_OUTPUT_HEAD_H

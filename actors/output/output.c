@@ -5,7 +5,7 @@
  * when every shard's (m, z) is here, form the row gradients and send them,
  * with the rows, to the updater. Merged early, nobody waits for the normaliser:
  * the hidden gradient is on its way before. Merged late, it leaves then, as one
- * array in place of two. Equations (16) to (28) of docs/equations.md.
+ * array in place of two. Equations (16) to (28) of docs/concepts/equations.md.
  *
  * This file owns: the batches in flight of its shard. Not here: arithmetic
  * (head.c), what is said to others (share.c), who may go first (turns.c), the

@@ -4,8 +4,8 @@
  * others 2016, section 7). What it adds is the same for all samples: v gets
  * e / L times the sum of c w over the active rows, and the gradient of row j
  * loses e c_j / L times the mean hidden vector. With the weights c of equation
- * (30), docs/equations.md, both are unbiased under any sampler. head.c does the
- * rest: the positives have targets of (1 - e) y.
+ * (30), docs/concepts/equations.md, both are unbiased under any sampler. head.c
+ * does the rest: the positives have targets of (1 - e) y.
  *
  * Threads: those of the head that is given.
  * SPDX-License-Identifier: Apache-2.0 */

@@ -5,7 +5,8 @@
  * on a single row, its hash keys, is brought up to date at once. The message
  * that closes a round builds the index of the copy as it is, and sends it. So
  * the index is a function of the messages, whenever they come, and of rows
- * alone: no checkpoint has any of it. Equation (43) of docs/equations.md.
+ * alone: no checkpoint has any of it. Equation (43) of
+ * docs/concepts/equations.md.
  *
  * This file owns: the copy and the builder. Not here: what an index is
  * (samplers/), when rows are sent and an index is used (index_keeper.c).

@@ -2,7 +2,7 @@
  *
  * The output layer is computed in strips of labels. Beside the best k labels,
  * each sample has (m, z), the greatest logit so far and the sum of exp(o - m),
- * as in an output shard: (16), (17), (62) of docs/equations.md.
+ * as in an output shard: (16), (17), (62) of docs/concepts/equations.md.
  * SPDX-License-Identifier: Apache-2.0 */
 #include "actors/predict/network.h"
 

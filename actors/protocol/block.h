@@ -8,9 +8,9 @@
 
 #include "skein/limits.h"
 
-/* Rows in a block, from the number of rows alone (docs/equations.md, (53)): the
- * greatest power of two that leaves at least SKN_BLOCKS_MIN blocks, at most
- * SKN_BLOCK_ROWS_MAX, at least 1. */
+/* Rows in a block, from the number of rows alone (docs/concepts/equations.md,
+ * (53)): the greatest power of two that leaves at least SKN_BLOCKS_MIN blocks,
+ * at most SKN_BLOCK_ROWS_MAX, at least 1. */
 static inline uint32_t
 skn_block_rows(uint64_t row_count)
 {

@@ -60,8 +60,8 @@ typedef enum skn_purpose {
     F(M, u32, columns, SKN_HIDDEN_MAX, "hidden units of the slice")            \
     F(M, f32s, value, SKN_RUN_MAX, "[rows][columns] after ReLU and dropout")
 
-/* (m, z), equations (16) and (17) of docs/equations.md, for each node of the
- * merge tree; or m + log z, if no receiver needs both. */
+/* (m, z), equations (16) and (17) of docs/concepts/equations.md, for each node
+ * of the merge tree; or m + log z, if no receiver needs both. */
 #define SKN_FIELDS_partition(F, M)                                             \
     F(M, u64, batch, UINT64_MAX, "number")                                     \
     F(M, u32, shard, SKN_SHARD_MAX - 1, "the sender")                          \
@@ -398,7 +398,7 @@ SKN_MESSAGES(SKN_MESSAGE_DECLARE)
 
 /* Every schema above, and the clock; ends with NULL. */
 extern const skn_schema_t *const skn_messages[];
-/* Prints all of them as Markdown: docs/messages.md. */
+/* Prints all of them as Markdown: docs/reference/messages.md. */
 void skn_messages_document(FILE *file);
 
 #endif

@@ -5,7 +5,7 @@
  * is applied here. It owns the memory of the rows: it makes them (drawn from
  * the seed, read from a checkpoint, or asked for where that lies on another
  * node: restore.h) and writes them into checkpoints, piece by piece, while no
- * batch is in flight. Equations (44) to (49) of docs/equations.md.
+ * batch is in flight. Equations (44) to (49) of docs/concepts/equations.md.
  * SPDX-License-Identifier: Apache-2.0 */
 #include <stdlib.h>
 #include <string.h>

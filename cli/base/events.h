@@ -1,7 +1,7 @@
 /* events.h - prints the events of a run, as text for people or unchanged.
  *
- * An event is a line of JSON (docs/events.md); with --json it is printed
- * unchanged. Following a run is the job of follow.h.
+ * An event is a line of JSON (docs/reference/events.md); with --json it is
+ * printed unchanged. Following a run is the job of follow.h.
  * SPDX-License-Identifier: Apache-2.0 */
 #ifndef CLI_BASE_EVENTS_H
 #define CLI_BASE_EVENTS_H

@@ -7,7 +7,7 @@
  * For a process with one thread that watches a worker: it samples, decides
  * (topology/idle/idle_policy.h), confines the worker's threads, stops the
  * worker for a pause, checks for a notice, and reports each change as an event
- * `idle`. It uses no ZeroMQ. docs/idle.md.
+ * `idle`. It uses no ZeroMQ. docs/tasks/idle.md.
  * SPDX-License-Identifier: Apache-2.0 */
 #ifndef CLI_BASE_POLITE_H
 #define CLI_BASE_POLITE_H

@@ -8,9 +8,10 @@
  *     coordinator: heard, who, ask, start, pause, abort, bye
  *
  * Both state the version of this protocol that they use; a member with an
- * unknown version gets that answer and stays out. docs/elastic-protocol.md
- * lists the fields of each object. The sender is identified by its key, never
- * by the content.  SPDX-License-Identifier: Apache-2.0 */
+ * unknown version gets that answer and stays out.
+ * docs/reference/elastic-protocol.md lists the fields of each object. The
+ * sender is identified by its key, never by the content.
+ * SPDX-License-Identifier: Apache-2.0 */
 #ifndef CLI_BASE_TALK_H
 #define CLI_BASE_TALK_H
 

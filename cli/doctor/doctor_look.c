@@ -338,10 +338,10 @@ look_at_politeness(examination_t *look)
                    "not even by %s: takes %.0f%% of a busy core", name,
                    100.0 * share),
                "idle.enabled would cost this machine's owner as much; "
-               "docs/idle.md says what it needs");
+               "docs/tasks/idle.md says what it needs");
     else
         advise(add(look, "giving way", CLI_SLOW, "by %s, not measured", name),
-               "docs/idle.md says what idle.enabled needs");
+               "docs/tasks/idle.md says what idle.enabled needs");
 }
 
 /* --- libraries ----------------------------------------------------------- */

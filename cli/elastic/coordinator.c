@@ -750,6 +750,6 @@ const cli_verb_t cli_coordinator = {
         "are there train together; when one joins, leaves or dies, the others\n"
         "go on from the last checkpoint that they hold together. It writes a\n"
         "journal into checkpoint.path: killed and started again, it finds the\n"
-        "run as it is. See docs/elastic.md.",
+        "run as it is. See docs/tasks/elastic.md.",
     .run = coordinator_run,
 };

@@ -14,7 +14,7 @@ json_t *cli_harvested_json(const skn_harvest_sum_t *sum);
 /* Reads that; counts that are missing or malformed leave *sum unchanged. */
 void cli_harvested_read(const json_t *counts, skn_harvest_sum_t *sum);
 
-/* Makes the event `harvest`; docs/events.md. */
+/* Makes the event `harvest`; docs/reference/events.md. */
 json_t *cli_harvested_event(const skn_harvest_sum_t *sum);
 /* Prints the event as three lines. */
 void cli_harvested_print(const json_t *event, FILE *file);

@@ -795,6 +795,6 @@ const cli_verb_t cli_member = {
         "checkpoint.path/NAME. On SIGTERM, SIGHUP, SIGUSR1, SIGUSR2, SIGXCPU\n"
         "or Ctrl-C it hands over what it has and ends; killed, it may be\n"
         "started again at any time, with its folder or without. See\n"
-        "docs/elastic.md.",
+        "docs/tasks/elastic.md.",
     .run = member_run,
 };

@@ -8,9 +8,9 @@
 #include "topology/model/model.h"
 
 /* Watches the machine's memory until it has been enough for a minute
- * (docs/idle.md). False: a signal requested an end, standard input closed with
- * `leash`, the machine will be taken away, or, in `error`, there is no memory
- * for the watch itself. The caller has no worker. */
+ * (docs/tasks/idle.md). False: a signal requested an end, standard input closed
+ * with `leash`, the machine will be taken away, or, in `error`, there is no
+ * memory for the watch itself. The caller has no worker. */
 bool cli_member_rest(const cli_call_t *call, const skn_model_t *model,
                      cli_stop_t *stop, bool leash, skn_error_t *error);
 

@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# events.sh - docs/events.md names every event and member that is printed.
+# events.sh - docs/reference/events.md names all events and members printed.
 #
 # Covers the forms of actors/course/course.c, cli/verb_train.c, cli/verb_eval.c
 # and others against the document that people write their readers by.
@@ -12,7 +12,7 @@ tiny_model
 
 # named FILE: every member of every object is between backquotes in the document
 named() {
-    python3 - "$1" "$root/docs/events.md" <<'PYTHON'
+    python3 - "$1" "$root/docs/reference/events.md" <<'PYTHON'
 import json, re, sys
 words = set(re.findall(r"`(\w+)`", open(sys.argv[2]).read()))
 missing = set()

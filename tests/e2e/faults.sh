@@ -5,7 +5,7 @@
 # a node with a good key, another version, another run, no memory, no disk, a
 # clock that jumps, a wire that is pulled out, attackers that drip and never
 # end. For each: the line at both ends, the exit codes, the counter. The table
-# of docs/cluster.md holds what is seen here.
+# of docs/tasks/cluster.md holds what is seen here.
 # SPDX-License-Identifier: Apache-2.0
 # shellcheck source=tests/e2e/lib.sh
 . "$(dirname "$0")/lib.sh"

@@ -122,11 +122,11 @@ hold_ports() {
     [ ${#ports[@]} = "$1" ] || exit 70
 }
 
-# docs MARK: runs the commands that docs/slurm.md has below <!-- MARK -->.
+# docs MARK: runs the commands that docs/tasks/slurm.md has below <!-- MARK -->.
 docs() {
     local commands
     commands=$(sed -n "/^<!-- $1 -->\$/,/^[^ <]/s/^    //p" \
-        "$root/docs/slurm.md")
+        "$root/docs/tasks/slurm.md")
     [ -n "$commands" ] && eval "$commands"
 }
 

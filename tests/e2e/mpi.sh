@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # mpi.sh - two nodes that Open MPI's mpirun starts, by the command of
-# docs/slurm.md: they train, save when mpirun is told to end, and go on.
+# docs/tasks/slurm.md: they train, save when mpirun is told to end, and go on.
 #
 # Covers cli/verb_recipe.c and cli/recipes.c.
 # SPDX-License-Identifier: Apache-2.0

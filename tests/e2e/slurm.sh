@@ -1,12 +1,12 @@
 #!/usr/bin/env bash
-# slurm.sh - Skein on a Slurm of its own, by the recipes and by docs/slurm.md.
+# slurm.sh - Skein on a Slurm of its own, by recipes and docs/tasks/slurm.md.
 #
 # What is submitted is what `skein recipe slurm` prints, and the commands are
-# those of docs/slurm.md. First a run on three nodes is preempted as a whole and
-# goes on; then an array of members grows, loses one, then two at once, and they
-# come back elsewhere. Runs are long enough for any machine; they are told to
-# end soon when all that was to be seen has been. Covers cli/verb_recipe.c,
-# cli/recipes.c and --requeue-code.
+# those of docs/tasks/slurm.md. First a run on three nodes is preempted as a
+# whole and goes on; then an array of members grows, loses one, then two at
+# once, and they come back elsewhere. Runs are long enough for any machine; they
+# are told to end soon when all that was to be seen has been. Covers
+# cli/verb_recipe.c, cli/recipes.c and --requeue-code.
 # SPDX-License-Identifier: Apache-2.0
 # shellcheck source=tests/e2e/lib.sh
 . "$(dirname "$0")/lib.sh"

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# tutorial.sh - the steps of docs/tutorial.md, and every file of configs/, on
-# the data that come with the sources; a few batches each.
+# tutorial.sh - the steps of docs/start/tutorial.md, and every file of configs/,
+# on the data that come with the sources; a few batches each.
 #
 # SPDX-License-Identifier: Apache-2.0
 # shellcheck source=tests/e2e/lib.sh

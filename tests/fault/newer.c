@@ -2,7 +2,8 @@
  *
  * Linked into a `skein` of its own with --wrap=skn_fragment_write and
  * --wrap=skn_fragment_read: what it says is of version 2, and it takes nothing
- * that is not, as the first six fields of a header let it (docs/wire.md).
+ * that is not, as the first six fields of a header let it
+ * (docs/reference/wire.md).
  * SPDX-License-Identifier: Apache-2.0 */
 #include "transport/link/fragment.h"
 

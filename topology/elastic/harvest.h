@@ -12,8 +12,8 @@
  * number; a generation that begins at a lower batch removes the entries above
  * it. So the three always add up to all.
  *
- * Pure: no clock, no file. Times never go back. docs/elastic.md defines the
- * terms for readers of the report.
+ * Pure: no clock, no file. Times never go back. docs/tasks/elastic.md defines
+ * the terms for readers of the report.
  * SPDX-License-Identifier: Apache-2.0 */
 #ifndef TOPOLOGY_ELASTIC_HARVEST_H
 #define TOPOLOGY_ELASTIC_HARVEST_H

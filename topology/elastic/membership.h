@@ -16,8 +16,8 @@
  * Pure: no socket, no clock, no file. The caller passes in events and the time,
  * and carries out the duties in their order; the record of a generation must be
  * on disk before its members are told to start. A simulator drives it as the
- * coordinator does. docs/elastic.md has the rules against waiting for ever and
- * against flapping.
+ * coordinator does. docs/tasks/elastic.md has the rules against waiting for
+ * ever and against flapping.
  * SPDX-License-Identifier: Apache-2.0 */
 #ifndef TOPOLOGY_ELASTIC_MEMBERSHIP_H
 #define TOPOLOGY_ELASTIC_MEMBERSHIP_H

@@ -442,7 +442,7 @@ static const skn_section_t links_section = {
       "the run comes to a good end when this file appears; empty: none")       \
     O(skn_model_notice_t, command, "command", TEXT, TEXT, "", 0, 0, NULL,      \
       "the run comes to a good end when this shell command exits 0; empty: "   \
-      "none; docs/idle.md has those of the large clouds")                      \
+      "none; docs/tasks/idle.md has those of the large clouds")                \
     O(skn_model_notice_t, every_s, "every_s", REAL, REAL, "5", 0.1, 3600,      \
       NULL, "seconds between two looks")
 TABLES(notice, NOTICE)

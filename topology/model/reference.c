@@ -1,6 +1,6 @@
 /* reference.c - the reference of the model file as Markdown.
  *
- * Walks the tables of model_tables.c; docs/config.md is its output.
+ * Walks the tables of model_tables.c; docs/reference/config.md is its output.
  * SPDX-License-Identifier: Apache-2.0 */
 #include "topology/model/reference.h"
 

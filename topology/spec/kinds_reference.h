@@ -22,7 +22,7 @@ void skn_kind_print(const skn_kind_t *kind, bool fields, FILE *file);
 /* The same as one JSON object on a line, always with the fields. */
 void skn_kind_print_json(const skn_kind_t *kind, FILE *file);
 
-/* docs/messages.md: every message, as Markdown. */
+/* docs/reference/messages.md: every message, as Markdown. */
 void skn_messages_reference(FILE *file);
 
 #endif

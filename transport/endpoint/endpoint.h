@@ -32,7 +32,7 @@
 #include "transport/message/schema.h"
 
 /* Largest frames of a fragment. A fragment is cut so that it passes a slow link
- * between two heartbeats: docs/wire.md. */
+ * between two heartbeats: docs/reference/wire.md. */
 #define SKN_ENDPOINT_HEADER_BYTES_MAX 1024u
 #define SKN_ENDPOINT_BODY_BYTES_MAX 65536u
 /* Peers of a node: each needs two connections each way and ten descriptors. */

@@ -6,7 +6,7 @@
  *      offset, ack, credit, held, stamp, echo]
  *
  * `run` is bin of 16 bytes, all others are unsigned; 0 means absent.
- * docs/wire.md explains each. Nothing here has a state.
+ * docs/reference/wire.md explains each. Nothing here has a state.
  * SPDX-License-Identifier: Apache-2.0 */
 #ifndef TRANSPORT_LINK_FRAGMENT_H
 #define TRANSPORT_LINK_FRAGMENT_H

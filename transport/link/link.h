@@ -8,7 +8,7 @@
  * No socket, no clock, no thread: its driver moves the fragments and passes the
  * time. Time is monotonic, in ns; a time that goes back counts as the latest
  * one known. The wire form of a fragment: transport/link/fragment.h; the
- * protocol in words: docs/wire.md.
+ * protocol in words: docs/reference/wire.md.
  *
  * How to drive it: whenever something happened (records to send, fragments
  * received, a lane that became writable, skn_link_due_ns passed), call

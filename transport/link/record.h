@@ -15,7 +15,7 @@
  *     usage    the answer; number: of the request; one frame of four u64: CPU
  *              ns, resident bytes, bytes sent, bytes received
  *     ended    all actors of the node have ended; only answers follow
- * Pure. docs/wire.md describes it for other implementations.
+ * Pure. docs/reference/wire.md describes it for other implementations.
  * SPDX-License-Identifier: Apache-2.0 */
 #ifndef TRANSPORT_LINK_RECORD_H
 #define TRANSPORT_LINK_RECORD_H

@@ -5,7 +5,7 @@
  * Then its first byte names the form of the rest. The header still has the
  * number of items; a run that no form makes smaller is sent as it is. Numbers
  * that can be coded without loss (ids, counts, zeros) always are; `values` are
- * rounded as the coding defines. docs/codings.md draws every form.
+ * rounded as the coding defines. docs/concepts/codings.md draws every form.
  *
  * With SKN_CODING_F32 the decoded message equals the encoded one bit for bit:
  * -0.0 and every NaN count as values, not as zeros. With the others:

@@ -1,7 +1,7 @@
 /* coding_numbers.c - codes runs of 32-bit integers in fewer bytes without loss.
  *
  * This file owns: the forms of ids, offsets and counts (drawn in
- * docs/codings.md). All forms are measured, and the smallest is used.
+ * docs/concepts/codings.md). All forms are measured, and the smallest is used.
  * Varints: those of Protocol Buffers ("Encoding", Base 128 varints; zigzag).
  * SPDX-License-Identifier: Apache-2.0 */
 #include <string.h>

@@ -7,7 +7,7 @@
  *
  * The bits of a row are padded to a whole byte; a row has a scale only in int8
  * and int4, and only if it has values; pieces are cut at SKN_PIECE_ITEMS of the
- * row's items, zeros among them. docs/codings.md draws it with bytes.
+ * row's items, zeros among them. docs/concepts/codings.md draws it with bytes.
  * SPDX-License-Identifier: Apache-2.0 */
 #include <assert.h>
 #include <float.h>

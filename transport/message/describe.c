@@ -1,6 +1,7 @@
 /* describe.c - prints a message as one log line, and schemas as a page of docs.
  *
- * This file owns: how a message is printed, and the form of docs/messages.md.
+ * This file owns: how a message is printed, and the form of
+ * docs/reference/messages.md.
  * SPDX-License-Identifier: Apache-2.0 */
 #include <inttypes.h>
 #include <string.h>

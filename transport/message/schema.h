@@ -76,7 +76,8 @@ const skn_schema_t *skn_schema_find(const skn_schema_t *const *schemas,
  * process. */
 bool skn_schema_lends(const skn_schema_t *schema);
 
-/* Writes the reference of a list of messages as Markdown: docs/messages.md. */
+/* Writes the reference of a list of messages as Markdown:
+ * docs/reference/messages.md. */
 void skn_schemas_document(const skn_schema_t *const *schemas, FILE *file);
 
 /* --- messages ------------------------------------------------------------ */

@@ -14,8 +14,8 @@
  * A node with an address is a hub for those that have none: it listens at that
  * address in place of its ROUTER, forwards connections that speak ZMTP, and
  * joins streams that present a token of its own. Tokens are sent over a control
- * connection (control.h) to nodes of the run alone. docs/wire.md has the
- * protocol.
+ * connection (control.h) to nodes of the run alone. docs/reference/wire.md has
+ * the protocol.
  *
  * One thread of its own moves the bytes. The functions are for one thread.
  * SPDX-License-Identifier: Apache-2.0 */

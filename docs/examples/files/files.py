@@ -6,8 +6,9 @@ Usage: files.py convert FOLDER [--per-package N] [INDEX...]
        files.py score FOLDER MODEL          P@k of it, and of two simple rules
 convert reads Contents indexes (plain, gzip, or as apt keeps them; without INDEX
 those that `apt-file update` got) and writes XMC text: train.txt, two test
-files with their paths, names of labels and features, stats.json. docs/files.md
-tells what is held out. --per-package 0 takes all files of every package.
+files with their paths, names of labels and features, stats.json.
+docs/start/files.md explains which files are held out. --per-package 0 takes all
+files of every package.
 SPDX-License-Identifier: Apache-2.0
 """
 import argparse

@@ -3,7 +3,8 @@
 #
 # Usage: docs/examples/files/run.sh SKEIN FOLDER [PATH...]
 # What FOLDER holds already is not made again: the second call answers at once.
-# FILES_SCORE=no leaves the table of P@k out. docs/files.md explains all of it.
+# FILES_SCORE=no leaves the table of P@k out. docs/start/files.md explains
+# all of it.
 # SPDX-License-Identifier: Apache-2.0
 set -euo pipefail
 skein=$1 folder=$2

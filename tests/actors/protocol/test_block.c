@@ -4,9 +4,9 @@
 
 #include "actors/protocol/block.h"
 
-/* Equation (53) of docs/equations.md: a power of two from the number of rows
- * alone; at least 256 blocks (where there are as many rows), at most 4096 rows
- * each. */
+/* Equation (53) of docs/concepts/equations.md: a power of two from the number
+ * of rows alone; at least 256 blocks (where there are as many rows), at most
+ * 4096 rows each. */
 Test(block, rows_of_a_block_are_the_greatest_that_the_rule_allows)
 {
     for (uint64_t rows = 1; rows < 3000000; rows += rows / 97 + 1) {

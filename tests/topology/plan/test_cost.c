@@ -10,7 +10,8 @@
 
 /* --- bytes --------------------------------------------------------------- */
 
-/* B = 1024, H = 128, half of the ReLUs open: docs/equations.md, (61). */
+/* B = 1024, H = 128, half of the ReLUs open:
+ * docs/concepts/equations.md, (61). */
 static skn_cost_layer_t
 layer_of(double value_bytes, bool softmax, double positives)
 {
@@ -53,7 +54,7 @@ Test(cost, is_that_of_the_design_for_two_nodes)
     cr_expect_eq(total_of(layer_of(2, true, 0), 2), 147456 + 131072 + 16384);
     cr_expect_eq(total_of(layer_of(2, true, 1), 2),
                  147456 + 2 * 131072 + 16384);
-    /* as docs/equations.md rounds them: 0.28 MB; 0.30 to 0.43 MB */
+    /* as docs/concepts/equations.md rounds them: 0.28 MB; 0.30 to 0.43 MB */
     cr_expect_lt(fabs(total_of(layer_of(2, false, 0), 2) * 1e-6 - 0.28), 0.005);
     cr_expect_lt(fabs(total_of(layer_of(2, true, 0), 2) * 1e-6 - 0.30), 0.0055);
     cr_expect_lt(fabs(total_of(layer_of(2, true, 1), 2) * 1e-6 - 0.43), 0.005);
@@ -78,7 +79,7 @@ Test(cost, of_a_softmax_that_shards_normalise_has_no_second_array)
     cr_expect_eq(total_of(late, 2), 81920 + 65536 + 8192 + 16384);
 }
 
-/* The formula as (61) of docs/equations.md writes it. */
+/* The formula as (61) of docs/concepts/equations.md writes it. */
 static double
 formula(const skn_cost_layer_t *l, double n)
 {

@@ -237,7 +237,7 @@ Test(coding, random_rounding_is_unbiased)
 /* --- how many bytes ------------------------------------------------------- */
 
 /* A batch of 1,024 samples, 128 units, half of them open: B H (1/8 + d b), and
- * a scale a sample in int8 and int4 (docs/equations.md, (61)). */
+ * a scale a sample in int8 and int4 (docs/concepts/equations.md, (61)). */
 Test(coding, activations_take_the_bytes_of_the_formula)
 {
     enum {
@@ -420,7 +420,7 @@ draw_normal(oracle_random_t *random)
 }
 
 /* |x^ - x| / |x| over rows of normal numbers, 64 and 128 wide: what
- * docs/codings.md says, and what the formulas say. */
+ * docs/concepts/codings.md says, and what the formulas say. */
 Test(coding, the_error_of_normal_rows_is_that_of_the_formula)
 {
     enum {
